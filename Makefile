@@ -1,0 +1,98 @@
+# `make` lists what there is. `make test` needs nothing but Go and this folder: it installs the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+GO ?= go
+# The packages that lint, tests and benchmarks look at, as in: make lint PKGS=./orchestrator/patch/...
+PKGS ?= ./...
+# How long each fuzz test runs, and how often each benchmark.
+FUZZTIME ?= 60s
+COUNT ?= 1
+
+ROOMS := $(wildcard cmd web views handlers approval orchestrator migrations static)
+HOUSE := ./cmd/gatehouse/internal/house
+
+# run,TITLE,COMMAND names a step and says how long it took.
+run = @printf '\n== %s\n' "$(1)"; TIMEFORMAT='   %0lR'; time { $(2); }
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: test
+test: ## everything: install what is missing, check, run all tests on both databases and in a browser
+	@$(MAKE) need lint suite; printf 'make test took %d min %d s.\n' $$((SECONDS / 60)) $$((SECONDS % 60))
+
+.PHONY: need
+need: ## install PostgreSQL, Chromium, git and a C compiler where they are missing
+	@.ci/need
+
+.PHONY: build
+build: ## the program, as ./gatehouse
+	@$(GO) build -trimpath -o gatehouse ./cmd/gatehouse
+
+.PHONY: run-demo
+run-demo: ## the demo: a team, a real repository and the dashboard, with nothing to set up
+	@$(GO) run ./cmd/gatehouse demo
+
+.PHONY: generate
+generate: ## Go code from the .templ pages
+	@$(GO) tool templ generate -log-level warn
+
+.PHONY: fmt
+fmt: ## format Go and templ files in place
+	@$(GO) tool templ fmt -log-level warn $(wildcard views)
+	@$(SOURCES) | xargs -r gofmt -w
+
+.PHONY: lint
+lint: check-format check-generated check-modules check-vet check-static check-rules ## every check that is no test
+
+# Fixtures are left out: some are badly formed on purpose.
+SOURCES = find $(ROOMS) -name '*.go' -not -name '*_templ.go' -not -path '*/testdata/*'
+
+.PHONY: check-format
+check-format:
+	$(call run,gofmt,bad=$$($(SOURCES) | xargs -r gofmt -l); \
+		[ -z "$$bad" ] || { printf 'not formatted; run make fmt:\n%s\n' "$$bad"; exit 1; })
+
+# Compares checksums instead of asking git, so that it also holds for files that are not committed yet.
+GENERATED = find $(ROOMS) -name '*_templ.go' -exec cksum {} + | LC_ALL=C sort -k3
+
+.PHONY: check-generated
+check-generated:
+	$(call run,generated code,before=$$($(GENERATED)); $(MAKE) generate; after=$$($(GENERATED)); \
+		[ "$$before" = "$$after" ] || { echo 'generated code was out of date and is now up to date; commit it:'; \
+		diff <(echo "$$before") <(echo "$$after"); exit 1; })
+
+.PHONY: check-modules
+check-modules:
+	$(call run,modules,$(GO) mod tidy -diff && $(GO) mod verify)
+
+# Vet and staticcheck read the compiled libraries. With -race they are the same ones that the tests link, which saves
+# compiling all of them twice on a fresh machine.
+.PHONY: check-vet
+check-vet:
+	$(call run,go vet,$(GO) vet -race $(PKGS))
+
+.PHONY: check-static
+check-static:
+	$(call run,staticcheck,tool=$$($(GO) tool -n staticcheck); GOFLAGS=-race "$$tool" $(PKGS))
+
+.PHONY: check-rules
+check-rules:
+	$(call run,rules of the house,$(GO) test -race -count=1 $(HOUSE))
+
+.PHONY: suite
+suite: ## all tests, none skipped (PKGS=… for some); GATEHOUSE_SHOTS=/a/folder keeps the screenshots
+	$(call run,tests,$(GO) run $(HOUSE)/suite -race -count=1 -vet=off $(PKGS))
+
+.PHONY: fuzz
+fuzz: ## the patch parser against made-up patches, for FUZZTIME=60s
+	@$(GO) test -run '^$$' -fuzz '^FuzzParsePatch$$' -fuzztime $(FUZZTIME) ./orchestrator/patch
+
+.PHONY: bench
+bench: need ## benchmarks, with durable commits (COUNT=5 for figures worth comparing)
+	@$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) $(PKGS)

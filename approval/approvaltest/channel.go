@@ -1,0 +1,167 @@
+// Package approvaltest is the contract suite that every approval channel passes.
+// It imports approval and the values that a request is made of.
+package approvaltest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
+)
+
+// Request is a request in the given state, as a channel gets it.
+func Request(state approval.State) approval.Request {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	end := at.Add(72 * time.Hour)
+	r := approval.Request{
+		ID: "apr_01k9zzzzzzzzzzzzzzzzc81m2x", TaskID: "tsk_01k9zzzzzzzzzzzzzzzz7f3k9q", DelegationID: "dlg_01k9zzzzzzzzzzzzzzzzab3c4d",
+		State: state, Version: 1, Agent: "coder", Title: "Fix the retry loop", Repository: "app", RequesterID: "usr_dora", Requester: "dora",
+		Via: "web", Chain: "kik → coder", Rule: approval.Rule{Name: "rest", When: "true", Need: 1, From: []string{}}, ExpiresAt: &end, CreatedAt: at,
+		Revision: approval.Revision{N: 1, State: state, Digest: strings.Repeat("9f2c1a7e", 8), Deliver: "merge",
+			Base: patch.Base{Branch: "main", Commit: strings.Repeat("b", 40), Tree: strings.Repeat("a", 40)}, Tree: strings.Repeat("1", 40),
+			Branch: "gatehouse/coder-fix-9f2c1a", Commit: strings.Repeat("c", 40), Text: "The counter was reset inside the loop.",
+			Files: []patch.File{{Path: "upload/retry.go", Status: patch.Modified, Added: 31, Removed: 9}}, Added: 31, Removed: 9,
+			Checks: []orchestrator.Check{{Command: "go vet ./...", OK: true, Took: time.Second}}, At: at},
+	}
+	if state == approval.Pending {
+		return r
+	}
+	r.Version, r.DecidedAt = 2, &at
+	verdict := approval.Approve
+	if state == approval.Rejected {
+		verdict = approval.Reject
+	}
+	r.Decisions = []approval.Decision{{ID: "dec_1", Revision: 1, UserID: "usr_bob", User: "bob", Channel: "web", Verdict: verdict, Digest: r.Revision.Digest, At: at}}
+	if state == approval.Landed {
+		r.Landed = strings.Repeat("4", 40)
+	}
+	return r
+}
+
+// hostile is text as an agent may make it: control bytes, markup, a direction
+// override, and more than any channel shows.
+var hostile = "\x1b[31m<b>*x*</b> `\u202egpj.exe\u202c` @everyone \x00 {{.}} " + strings.Repeat("long ", 5000)
+
+// states are those that a card may have to show.
+var states = []approval.State{approval.Pending, approval.Approved, approval.Rejected, approval.ChangesRequested, approval.Expired,
+	approval.Stale, approval.Landed, approval.Reverted, approval.Failed, approval.Cancelled}
+
+// Channel runs the suite. fresh returns a fresh channel whose other side accepts
+// everything; it is called once for each part.
+func Channel(t *testing.T, fresh func(t *testing.T) approval.Channel) {
+	t.Run("has a name that configuration can use", func(t *testing.T) {
+		ch := fresh(t)
+		name := ch.Name()
+		if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" || ch.Name() != name {
+			t.Errorf("name %q, then %q", name, ch.Name())
+		}
+	})
+	t.Run("a card keeps its message through all states", func(t *testing.T) {
+		ch := fresh(t)
+		card := cardOf(t, ch)
+		for _, s := range states {
+			id := deliver(t, ch, card, Request(s))
+			if card.ExternalID != "" && id != card.ExternalID {
+				t.Fatalf("%s: the message changed from %q to %q", s, card.ExternalID, id)
+			}
+			card.ExternalID = id
+		}
+	})
+	t.Run("the same version again is no error", func(t *testing.T) {
+		ch := fresh(t)
+		card := cardOf(t, ch)
+		card.ExternalID = deliver(t, ch, card, Request(approval.Pending))
+		deliver(t, ch, card, Request(approval.Pending))
+	})
+	t.Run("a request that ended before its first card is shown", func(t *testing.T) {
+		ch := fresh(t)
+		deliver(t, ch, cardOf(t, ch), Request(approval.Landed))
+	})
+	t.Run("hostile text is shown, not obeyed, and never an error", func(t *testing.T) {
+		ch := fresh(t)
+		r := Request(approval.Pending)
+		r.Title, r.Revision.Text, r.Revision.Base.Branch = hostile, hostile, "feature/<i>"
+		for range 300 {
+			r.Revision.Files = append(r.Revision.Files, patch.File{Path: hostile, Status: patch.Added})
+			r.Revision.Warnings = append(r.Revision.Warnings, patch.Warning{Code: "bidi", Path: hostile, Text: hostile})
+		}
+		deliver(t, ch, cardOf(t, ch), r)
+	})
+	t.Run("stops when it is told to", func(t *testing.T) { stops(t, fresh(t)) })
+	t.Run("works for many at once", func(t *testing.T) {
+		ch := fresh(t)
+		card := cardOf(t, ch)
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				if _, err := ch.Deliver(t.Context(), card, Request(states[i%len(states)]), View(Request(states[i%len(states)]))); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// stops checks that a delivery whose context has ended fails soon and as such.
+func stops(t *testing.T, ch approval.Channel) {
+	ctx, cancel := context.WithCancel(t.Context())
+	card := cardOf(t, ch)
+	cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := ch.Deliver(ctx, card, Request(approval.Pending), View(Request(approval.Pending)))
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) || approval.IsGone(err) {
+			t.Errorf("delivered or given up after its context had ended: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("still at work 10 s after its context had ended")
+	}
+}
+
+// View is what the gateway says of r beside the request.
+func View(r approval.Request) approval.CardView {
+	v := approval.CardView{Needs: approval.Needs{Count: r.Rule.Need, From: []string{}, Missing: []string{}}, Risk: approval.RiskOf(r)}
+	if r.State != approval.Pending {
+		return v
+	}
+	v.Needs.Missing, v.Turn = []string{"ann", "bob"}, "ann or bob"
+	v.Verdicts = []approval.Verdict{approval.Reject, approval.RequestChanges}
+	if v.Risk.Level == approval.Plain {
+		v.Verdicts = append([]approval.Verdict{approval.Approve}, v.Verdicts...)
+	}
+	return v
+}
+
+// cardOf is a card that was not sent yet, at the channel's first address.
+func cardOf(t *testing.T, ch approval.Channel) approval.Card {
+	t.Helper()
+	card := approval.Card{RequestID: Request(approval.Pending).ID, Channel: ch.Name()}
+	if a, ok := ch.(approval.Addresser); ok {
+		addresses, err := a.Addresses(t.Context())
+		if err != nil || len(addresses) == 0 {
+			t.Fatalf("addresses %v: %v", addresses, err)
+		}
+		card.Address = addresses[0]
+	}
+	return card
+}
+
+func deliver(t *testing.T, ch approval.Channel, card approval.Card, r approval.Request) string {
+	t.Helper()
+	id, err := ch.Deliver(t.Context(), card, r, View(r))
+	if err != nil {
+		t.Fatalf("%s: %v", r.State, err)
+	}
+	return id
+}

@@ -1,0 +1,253 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+)
+
+// Ask puts a checked tree before people, or lets a rule decide, in one transaction
+// with the delegation's next state. A delegation whose request was asked to change,
+// or went stale, gets the next revision of that request; the digests of earlier
+// revisions are dead from then on. Asked again with the same digest it makes
+// nothing new. ErrLost means that d has moved on since it was read.
+func (g *Gateway) Ask(ctx context.Context, d orchestrator.Delegation, p orchestrator.Proposal) error {
+	c := g.Config()
+	cards, err := cardsFor(ctx, c.Channels)
+	if err != nil {
+		return err
+	}
+	err = g.store.InTask(ctx, d.TaskID, func(tx Tx) error {
+		return ask(ctx, tx, c, d, p, cards)
+	})
+	if err == nil {
+		g.look()
+	}
+	return err
+}
+
+// ask is Ask inside its transaction.
+func ask(ctx context.Context, tx Tx, c Config, d orchestrator.Delegation, p orchestrator.Proposal, cards []Card) error {
+	cur, err := tx.Delegation(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	r, err := requestOf(ctx, tx, cur)
+	if err != nil {
+		return err
+	}
+	if cur.State != orchestrator.Checking || cur.Attempt != d.Attempt {
+		if r != nil && r.Revision.Digest == p.Digest && (cur.State == orchestrator.AwaitingApproval || cur.State == orchestrator.Landing) {
+			return nil
+		}
+		return fmt.Errorf("asking for %s: %w", d.ID, orchestrator.ErrLost)
+	}
+	switch {
+	case r != nil && r.State == Pending && r.Revision.Digest == p.Digest:
+		return orchestrator.AwaitApproval(ctx, tx, cur, r.ID)
+	case r != nil && r.revisable():
+		if err := supersede(ctx, tx, r); err != nil {
+			return err
+		}
+		r.Revision = revisionOf(p, r.Revision.N+1, r.Revision.Tree, tx.Now())
+	default:
+		r = newRequest(cur, tx.Task(), p, tx.Now())
+	}
+	ruling := c.Policy.Rule(factsOf(cur, tx.Task(), r, tx.Now().In(c.Location)))
+	r.open(ruling, c.Expires, tx.Now())
+	cur.ApprovalID = r.ID
+	if !ruling.Deny && !ruling.Pass() {
+		if err := put(ctx, tx, r, cards); err != nil {
+			return err
+		}
+		return orchestrator.AwaitApproval(ctx, tx, cur, r.ID)
+	}
+	return decideByRule(ctx, tx, r, cur, ruling)
+}
+
+// requestOf reads the newest request of a delegation, nil when it has none.
+func requestOf(ctx context.Context, tx Tx, d *orchestrator.Delegation) (*Request, error) {
+	if d.ApprovalID == "" {
+		return nil, nil
+	}
+	r, err := tx.Request(ctx, d.ApprovalID)
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return nil, nil
+	}
+	return r, err
+}
+
+// revisable reports whether the next tree of the same delegation is a revision of
+// r. After any other end, such as a no that was followed by a retry, it is a new
+// request.
+func (r *Request) revisable() bool {
+	switch r.State {
+	case Pending, Approved, ChangesRequested, Stale:
+		return true
+	default:
+		return false
+	}
+}
+
+// supersede says that a further revision follows the current one of r.
+func supersede(ctx context.Context, tx Tx, r *Request) error {
+	if r.State == Pending || r.State == Approved {
+		r.Revision.State = Superseded
+		if err := tx.SaveRequest(ctx, r); err != nil {
+			return err
+		}
+	}
+	return tx.Append(ctx, requestEvent(event.Superseded, r, r.Agent, map[string]any{"by": r.Revision.N + 1}))
+}
+
+// newRequest makes the request for a delegation's first patch.
+func newRequest(d *orchestrator.Delegation, t *orchestrator.Task, p orchestrator.Proposal, now time.Time) *Request {
+	r := &Request{
+		ID: orchestrator.NewID(orchestrator.RequestPrefix, now), TaskID: d.TaskID, DelegationID: d.ID,
+		Agent: p.Agent, Title: orchestrator.Title(t.Text), Repository: p.Repository,
+		RequesterID: t.RequesterID, Requester: t.Requester, Via: t.Via, Chain: d.Chain.String(),
+		CreatedAt: now, Revision: revisionOf(p, 1, "", now),
+	}
+	if r.Chain == "" {
+		r.Chain = d.To
+	}
+	if d.ParentID == "" {
+		r.RevertOf = t.RevertOf
+	}
+	return r
+}
+
+// revisionOf makes a revision of a proposal.
+func revisionOf(p orchestrator.Proposal, n int, previous string, now time.Time) Revision {
+	v := Revision{
+		N: n, Digest: p.Digest, Deliver: p.Deliver, Base: p.Base, Tree: p.Tree, Branch: p.Branch, Commit: p.Commit,
+		Bundle: p.Bundle, Previous: previous, Text: p.Text, Checks: p.Checks, Sandbox: p.Sandbox, At: now,
+	}
+	if p.Review != nil {
+		v.Files, v.Added, v.Removed, v.Warnings = p.Review.Files, p.Review.Added, p.Review.Removed, p.Review.Warnings
+		v.Notes = addNotes(v.Notes, p.Review.Notes)
+	}
+	v.Notes = addNotes(v.Notes, p.Notes)
+	return v
+}
+
+// addNotes returns notes with more, each once.
+func addNotes(notes, more []patch.Note) []patch.Note {
+	for _, n := range more {
+		if !slices.Contains(notes, n) {
+			notes = append(notes, n)
+		}
+	}
+	return notes
+}
+
+// open makes r a question under the ruling.
+func (r *Request) open(ruling Ruling, expires time.Duration, now time.Time) {
+	r.setState(Pending)
+	r.Rule, r.DecidedAt, r.ExpiresAt, r.Landed = ruling.Rule, nil, nil, ""
+	r.Revision.Notes = addNotes(r.Revision.Notes, ruling.Notes)
+	if ruling.Expires > 0 {
+		expires = ruling.Expires
+	}
+	if expires > 0 {
+		at := now.Add(expires)
+		r.ExpiresAt = &at
+	}
+}
+
+// setState sets the state of r and of its current revision.
+func (r *Request) setState(s State) { r.State, r.Revision.State = s, s }
+
+// end sets a state in which no verdict is taken any more.
+func (r *Request) end(s State, now time.Time) {
+	r.setState(s)
+	r.DecidedAt = &now
+}
+
+// put writes a question that is new, or whose revision is, with its cards.
+func put(ctx context.Context, tx Tx, r *Request, cards []Card) error {
+	write := tx.SaveRequest
+	if r.Revision.N == 1 {
+		write = tx.InsertRequest
+	}
+	if err := write(ctx, r); err != nil {
+		return err
+	}
+	for _, c := range cards {
+		c.RequestID, c.DueAt = r.ID, tx.Now()
+		if err := tx.EnsureCard(ctx, c); err != nil {
+			return err
+		}
+	}
+	data := map[string]any{
+		"rule": r.Rule.Name, "need": r.Rule.Need, "from": r.Rule.From, "repository": r.Repository, "branch": r.Revision.Base.Branch,
+		"files": len(r.Revision.Files), "added": r.Revision.Added, "removed": r.Revision.Removed, "warnings": warningCodes(r.Revision),
+	}
+	if r.ExpiresAt != nil {
+		data["expires_at"] = r.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	return tx.Append(ctx, requestEvent(event.Requested, r, r.Agent, data))
+}
+
+// decideByRule stores a request together with the rule's verdict on it. It shows
+// in the inbox only: nobody has to act.
+func decideByRule(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, ruling Ruling) error {
+	verdict, state := Approve, Approved
+	if ruling.Deny {
+		verdict, state = Reject, Rejected
+	}
+	r.end(state, tx.Now())
+	r.ExpiresAt = nil
+	if err := put(ctx, tx, r, []Card{{Channel: InboxName}}); err != nil {
+		return err
+	}
+	dec := Decision{ID: orchestrator.NewID(orchestrator.DecisionPrefix, tx.Now()), Revision: r.Revision.N,
+		User: RuleActor + ruling.Rule.Name, Channel: "rule", Verdict: verdict, Digest: r.Revision.Digest, At: tx.Now()}
+	if err := record(ctx, tx, r, dec, event.Decided, nil); err != nil {
+		return err
+	}
+	if ruling.Deny {
+		return orchestrator.Reject(ctx, tx, d, dec.User, "")
+	}
+	return orchestrator.OrderLanding(ctx, tx, d, r.order([]string{dec.User}))
+}
+
+// record writes a decision and its event.
+func record(ctx context.Context, tx Tx, r *Request, d Decision, t event.Type, more map[string]any) error {
+	if err := tx.InsertDecision(ctx, r.ID, d); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(r.Decisions, func(o Decision) bool { return o.ID == d.ID }) {
+		r.Decisions = append(r.Decisions, d)
+	}
+	data := map[string]any{
+		"decision_id": d.ID, "verdict": string(d.Verdict), "channel": d.Channel, "state": string(r.State),
+		"have": len(r.yes()), "need": r.Rule.Need, "seen": d.Seen,
+	}
+	if d.Comment != "" {
+		data["comment"] = d.Comment
+	}
+	for k, v := range more {
+		data[k] = v
+	}
+	return tx.Append(ctx, requestEvent(t, r, d.User, data))
+}
+
+// requestEvent is an event about the current revision of r.
+func requestEvent(t event.Type, r *Request, actor string, data map[string]any) event.Event {
+	data["approval_id"], data["revision"], data["digest"] = r.ID, r.Revision.N, r.Revision.Digest
+	return event.Event{Type: t, DelegationID: r.DelegationID, Actor: actor, Data: event.Data(data)}
+}
+
+// order is what the yes orders to be landed.
+func (r *Request) order(approvers []string) orchestrator.Order {
+	v := r.Revision
+	return orchestrator.Order{RequestID: r.ID, Revision: v.N, Digest: v.Digest, Base: v.Base, Tree: v.Tree, Commit: v.Commit,
+		Bundle: v.Bundle, Deliver: v.Deliver, Approvers: approvers}
+}

@@ -1,0 +1,225 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+)
+
+// Decide takes one verdict. The first decision wins: the decision, the state of the
+// request, the next state of its delegation, the events and the cards are one
+// transaction under the task's row, and whoever comes later is told who decided
+// what. It returns the request as it stands afterwards, or an *orchestrator.Error
+// and then nothing was stored, except that a deadline that has passed is carried
+// out.
+func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
+	if refused := b.check(); refused != nil {
+		return Request{}, refused
+	}
+	r, err := g.Request(ctx, b.RequestID)
+	if err != nil {
+		return Request{}, err
+	}
+	e, err := g.Electorate(ctx)
+	if err != nil {
+		return Request{}, err
+	}
+	zone := g.Config().Location
+	// What is refused already as committed needs no lock: with many deciders at once
+	// most of them end here. The decisions may be newer than the state that was read
+	// with them, so what they say of an open question is judged under the lock.
+	refused := judge(e, r, b, g.now(), zone)
+	if refused != nil && !r.overdue(g.now()) && (r.State != Pending || refused.Code != orchestrator.CodeAlreadyDecided) {
+		return r, refused
+	}
+	feedback, err := g.feedback(ctx, r, b)
+	if err != nil {
+		return r, err
+	}
+	if err := g.unambiguous(ctx, r, b.Digest); err != nil {
+		return r, err
+	}
+	var after Request
+	err = g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+		cur, err := tx.Request(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		refused = judge(e, *cur, b, tx.Now(), zone)
+		if refused == nil && cur.Revision.Digest != r.Revision.Digest {
+			refused = superseded(*cur)
+		}
+		switch {
+		case cur.overdue(tx.Now()) && (refused == nil || refused.Code == orchestrator.CodeExpired):
+			err = expire(ctx, tx, cur)
+		case refused == nil:
+			err = cast(ctx, tx, cur, b, feedback)
+		}
+		after = *cur
+		return err
+	})
+	var known *orchestrator.Error
+	switch {
+	case errors.As(err, &known):
+		return r, known
+	case err != nil:
+		return r, err
+	}
+	g.look()
+	if refused != nil {
+		return after, refused
+	}
+	return after, nil
+}
+
+// feedback makes what the agent is given after "request changes"; nil for another
+// verdict. It runs git and so comes before the transaction, which sees whether the
+// digest is still the one that the diff is of.
+func (g *Gateway) feedback(ctx context.Context, r Request, b Ballot) (*agent.Feedback, error) {
+	if b.Verdict != RequestChanges {
+		return nil, nil
+	}
+	f := &agent.Feedback{Comment: b.Comment, Comments: b.Comments}
+	diff, err := g.diff(ctx, r)
+	if err != nil {
+		return nil, orchestrator.Errorf(orchestrator.CodeUnavailable, "The diff of this revision could not be read, so the agent would not see what it had done. Nothing was stored. Try again. (%w)", err)
+	}
+	f.Diff = plain(diff) + "\n"
+	return f, nil
+}
+
+// unambiguous refuses a shortened digest that fits two revisions of the request: an
+// agent can make trees until the first digits agree.
+func (g *Gateway) unambiguous(ctx context.Context, r Request, digest string) error {
+	if digest == r.Revision.Digest || r.Revision.N == 1 {
+		return nil
+	}
+	all, err := g.store.Revisions(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	fits := map[string]bool{}
+	for _, v := range all {
+		if strings.HasPrefix(v.Digest, digest) {
+			fits[v.Digest] = true
+		}
+	}
+	if len(fits) > 1 {
+		return orchestrator.Errorf(orchestrator.CodeAmbiguous, "The digest %s fits %d revisions of this request. Send all 64 digits.", digest, len(fits))
+	}
+	return nil
+}
+
+// cast stores a verdict that counts and does what follows from it.
+func cast(ctx context.Context, tx Tx, r *Request, b Ballot, f *agent.Feedback) error {
+	d, err := tx.Delegation(ctx, r.DelegationID)
+	if err != nil {
+		return err
+	}
+	dec := Decision{
+		ID: orchestrator.NewID(orchestrator.DecisionPrefix, tx.Now()), Revision: r.Revision.N,
+		UserID: b.Principal.User.ID, User: b.Principal.Name(), Channel: b.Channel, Verdict: b.Verdict,
+		Comment: b.Comment, Digest: r.Revision.Digest, At: r.after(tx.Now()), Seen: b.Seen,
+	}
+	switch b.Verdict {
+	case Approve:
+		return approve(ctx, tx, r, d, dec)
+	case Reject:
+		return reject(ctx, tx, r, d, dec)
+	case RequestChanges:
+		return requestChanges(ctx, tx, r, d, dec, f)
+	default:
+		return withdraw(ctx, tx, r, d, dec)
+	}
+}
+
+// after is now, or just after the newest decision where another node's clock is
+// ahead: what a withdrawal takes back is told by the order of times.
+func (r *Request) after(now time.Time) time.Time {
+	for _, d := range r.Decisions {
+		if !d.At.Before(now) {
+			now = d.At.Add(time.Microsecond)
+		}
+	}
+	return now
+}
+
+// approve counts one yes; the last one that is needed orders the landing.
+func approve(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, dec Decision) error {
+	last := len(r.yes())+1 >= r.Rule.Need
+	if last {
+		r.end(Approved, tx.Now())
+	}
+	if err := tx.SaveRequest(ctx, r); err != nil {
+		return err
+	}
+	if err := record(ctx, tx, r, dec, event.Decided, nil); err != nil {
+		return err
+	}
+	if !last {
+		return nil
+	}
+	var names []string
+	for _, y := range r.yes() {
+		names = append(names, y.User)
+	}
+	return orchestrator.OrderLanding(ctx, tx, d, r.order(names))
+}
+
+// reject ends the request and its delegation.
+func reject(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, dec Decision) error {
+	r.end(Rejected, tx.Now())
+	if err := tx.SaveRequest(ctx, r); err != nil {
+		return err
+	}
+	if err := record(ctx, tx, r, dec, event.Decided, nil); err != nil {
+		return err
+	}
+	return orchestrator.Reject(ctx, tx, d, dec.User, dec.Comment)
+}
+
+// requestChanges ends the revision and lets the agent work again; the request goes
+// on with what it proposes next.
+func requestChanges(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, dec Decision, f *agent.Feedback) error {
+	r.end(ChangesRequested, tx.Now())
+	if err := tx.SaveRequest(ctx, r); err != nil {
+		return err
+	}
+	more := map[string]any{}
+	if len(f.Comments) > 0 {
+		more["comments"] = f.Comments
+	}
+	if err := record(ctx, tx, r, dec, event.ChangesRequested, more); err != nil {
+		return err
+	}
+	return orchestrator.RunAgain(ctx, tx, d, f, dec.User, "changes requested")
+}
+
+// withdraw takes one's own yes back. One that had ordered the landing parks the
+// delegation again, unless the landing has written its intent.
+func withdraw(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, dec Decision) error {
+	landing := r.State == Approved
+	if landing && d.Work.Land != nil && d.Work.Land.Intent != nil {
+		return orchestrator.Errorf(orchestrator.CodeLanding, "This change is being landed on %s now, so your approval cannot be withdrawn any more. Revert it once it has landed.", r.Revision.Base.Branch)
+	}
+	if landing {
+		r.setState(Pending)
+		r.DecidedAt = nil
+	}
+	if err := tx.SaveRequest(ctx, r); err != nil {
+		return err
+	}
+	if err := record(ctx, tx, r, dec, event.Decided, nil); err != nil {
+		return err
+	}
+	if !landing {
+		return nil
+	}
+	d.Work.Land, d.Work.Problem = nil, ""
+	return orchestrator.AwaitApproval(ctx, tx, d, r.ID)
+}

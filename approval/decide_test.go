@@ -1,0 +1,330 @@
+package approval_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+)
+
+func TestAYesOnWhatWasShownOrdersTheLanding(t *testing.T) {
+	w := newWorld(t, approval.Config{FourEyes: true, Expires: 72 * time.Hour})
+	r := w.asked()
+	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
+	if r.Title != "Fix the retry loop" || r.Chain != "coder" || r.Requester != "ann" || r.Rule.Name != "default" || r.Revision.N != 1 || r.ExpiresAt == nil {
+		t.Fatalf("request: %+v", r)
+	}
+	if e := w.events(r.TaskID, event.Requested); len(e) != 1 || e[0].Actor != "coder" || e[0].DelegationID != r.DelegationID {
+		t.Fatalf("events: %+v", e)
+	}
+
+	b := ballot(r, "bob", approval.Approve)
+	b.Comment, b.Seen = "Good.", approval.Seen{Surface: "web", Files: 1, FilesViewed: 1, WarningsTicked: []string{}}
+	after := w.decide(b)
+
+	w.expectStates(r.ID, approval.Approved, orchestrator.Landing)
+	if after.State != approval.Approved || after.DecidedAt == nil || len(after.Decisions) != 1 {
+		t.Errorf("answer: %+v", after)
+	}
+	d := w.request(r.ID).Decisions[0]
+	if d.User != "bob" || d.UserID != "usr_bob" || d.Verdict != approval.Approve || d.Digest != id64("1") || d.Channel != "web" ||
+		d.Comment != "Good." || d.Seen.FilesViewed != 1 || d.Revision != 1 || !strings.HasPrefix(d.ID, orchestrator.DecisionPrefix) {
+		t.Errorf("decision: %+v", d)
+	}
+	p := proposal("1")
+	want := &orchestrator.Order{RequestID: r.ID, Revision: 1, Digest: p.Digest, Base: p.Base, Tree: p.Tree, Commit: p.Commit, Bundle: p.Bundle,
+		Deliver: "merge", Approvers: []string{"bob"}}
+	if got := w.delegation(r.DelegationID).Work.Land; !reflect.DeepEqual(got, want) {
+		t.Errorf("order %+v, want %+v", got, want)
+	}
+	e := w.events(r.TaskID, event.Decided)
+	var data struct {
+		Verdict, Channel, Digest, State string
+		Revision, Have, Need            int
+	}
+	if len(e) != 1 || e[0].Actor != "bob" || json.Unmarshal(e[0].Data, &data) != nil || data.Verdict != "approve" || data.Channel != "web" ||
+		data.Digest != id64("1") || data.Revision != 1 || data.Have != 1 || data.State != "approved" {
+		t.Errorf("event: %+v", e)
+	}
+	w.refused(ballot(r, "cleo", approval.Reject), orchestrator.CodeAlreadyDecided, `bob approved this at 12:00 UTC on the web: "Good.". Your rejection was not counted.`)
+}
+
+func TestAWrongDigestStoresNothing(t *testing.T) {
+	w := newWorld(t, approval.Config{})
+	r := w.asked()
+	for name, c := range map[string]struct{ digest, code string }{
+		"another":         {id64("2"), orchestrator.CodeSuperseded},
+		"a wrong ending":  {id64("1")[:63] + "0", orchestrator.CodeSuperseded},
+		"too long":        {id64("1") + "1", orchestrator.CodeSuperseded},
+		"wrong beginning": {"22222222", orchestrator.CodeSuperseded},
+		"none":            {"", orchestrator.CodeBadRequest},
+		"too short":       {"1111111", orchestrator.CodeBadRequest},
+		"upper case":      {strings.ToUpper(strings.Repeat("a", 64)), orchestrator.CodeBadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, v := range []approval.Verdict{approval.Approve, approval.Reject, approval.RequestChanges} {
+				b := ballot(r, "bob", v)
+				b.Digest = c.digest
+				w.refused(b, c.code, "digest")
+			}
+		})
+	}
+	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
+	short := ballot(r, "bob", approval.Approve)
+	short.Digest = r.Revision.Digest[:8]
+	if after := w.decide(short); after.Decisions[0].Digest != id64("1") {
+		t.Errorf("the decision keeps the whole digest, not %s", after.Decisions[0].Digest)
+	}
+}
+
+func TestOfManyWhoDecideAtOnceOneWins(t *testing.T) {
+	w := newWorld(t, approval.Config{})
+	r := w.asked()
+	names := []string{"ann", "bob", "cleo"}
+	verdicts := []approval.Verdict{approval.Approve, approval.Reject, approval.RequestChanges}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	won := 0
+	var lost []error
+	for i := range 100 {
+		wg.Go(func() {
+			_, err := w.g.Decide(w.ctx, ballot(r, names[i%3], verdicts[(i/3)%3]))
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				won++
+			} else {
+				lost = append(lost, err)
+			}
+		})
+	}
+	wg.Wait()
+	ds := w.request(r.ID).Decisions
+	if won != 1 || len(ds) != 1 || len(lost) != 99 {
+		t.Fatalf("%d won, %d decisions, %d lost", won, len(ds), len(lost))
+	}
+	for _, err := range lost {
+		if orchestrator.CodeOf(err) != orchestrator.CodeAlreadyDecided || !strings.HasPrefix(err.Error(), ds[0].User+" ") {
+			t.Fatalf("a loser was told %s: %v, and not that %s won", orchestrator.CodeOf(err), err, ds[0].User)
+		}
+	}
+	if e := w.events(r.TaskID, event.Decided, event.ChangesRequested); len(e) != 1 {
+		t.Errorf("%d events of one decision", len(e))
+	}
+}
+
+func TestFourEyes(t *testing.T) {
+	w := newWorld(t, approval.Config{FourEyes: true})
+	r := w.asked() // for ann
+	w.refused(ballot(r, "ann", approval.Approve), orchestrator.CodeFourEyes, "another person must approve it. Ask one of: bob, cleo.")
+	w.decide(ballot(r, "ann", approval.Reject))
+	w.expectStates(r.ID, approval.Rejected, orchestrator.Rejected)
+
+	off := newWorld(t, approval.Config{FourEyes: false})
+	r = off.asked()
+	off.decide(ballot(r, "ann", approval.Approve))
+	off.expectStates(r.ID, approval.Approved, orchestrator.Landing)
+
+	// A configuration that is loaded while the request waits counts for the next verdict.
+	off.g.SetConfig(approval.Config{FourEyes: true, Groups: groups})
+	r = off.asked()
+	off.refused(ballot(r, "ann", approval.Approve), orchestrator.CodeFourEyes, "another person")
+}
+
+func TestTwoOfAGroup(t *testing.T) {
+	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "core", When: `any(patch.files, .path startsWith "upload/")`, Need: need(2), From: []string{"maintainers"}})})
+	r := w.asked()
+	if r.Rule.Name != "core" || r.Rule.When == "" || r.Rule.Need != 2 {
+		t.Fatalf("rule: %+v", r.Rule)
+	}
+	w.refused(ballot(r, "cleo", approval.Approve), orchestrator.CodeNotAnApprover, "Deciding needs: maintainers (ann, bob)")
+	first := w.decide(ballot(r, "bob", approval.Approve))
+	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
+	n, err := w.g.Needs(w.ctx, first)
+	w.must(err)
+	if n.Count != 2 || n.Have != 1 || !reflect.DeepEqual(n.Missing, []string{"ann"}) {
+		t.Errorf("needs after one yes: %+v", n)
+	}
+	again := ballot(r, "bob", approval.Approve)
+	again.Channel = "telegram"
+	w.refused(again, orchestrator.CodeAlreadyDecided, "You (bob) approved this at 12:00 UTC on the web; a person counts once. It needs 1 more: ann.")
+	w.decide(ballot(r, "ann", approval.Approve))
+	w.expectStates(r.ID, approval.Approved, orchestrator.Landing)
+	if got := w.delegation(r.DelegationID).Work.Land.Approvers; !reflect.DeepEqual(got, []string{"bob", "ann"}) {
+		t.Errorf("approvers %v", got)
+	}
+}
+
+func TestExpiryIsNeverAYes(t *testing.T) {
+	w := newWorld(t, approval.Config{Expires: time.Hour, Policy: policy(t, approval.RuleConfig{Name: "slow", When: "patch.lines > 100", Expires: 5 * time.Hour})})
+	swept, tapped := w.asked(), w.asked()
+	d := w.checked()
+	large := proposal("3")
+	large.Review.Added = 200
+	w.must(w.g.Ask(w.ctx, d, large))
+	slow := w.request(w.delegation(d.ID).ApprovalID)
+
+	// Deadlines are stored: a configuration that is loaded later moves none.
+	w.g.SetConfig(approval.Config{Groups: groups})
+	w.clock.step(59 * time.Minute)
+	w.must(w.g.Sweep(w.ctx))
+	w.expectStates(swept.ID, approval.Pending, orchestrator.AwaitingApproval)
+
+	w.clock.step(2 * time.Minute)
+	// A verdict that is late carries out the deadline by itself.
+	w.refused(ballot(tapped, "bob", approval.Approve), orchestrator.CodeExpired, "Your approval was not counted.")
+	w.expectStates(tapped.ID, approval.Expired, orchestrator.Expired)
+	w.refused(ballot(tapped, "bob", approval.Reject), orchestrator.CodeExpired, "13:00 UTC")
+	w.expectStates(swept.ID, approval.Pending, orchestrator.AwaitingApproval)
+	w.must(w.g.Sweep(w.ctx))
+	w.must(w.g.Sweep(w.ctx))
+	w.expectStates(swept.ID, approval.Expired, orchestrator.Expired)
+	w.expectStates(slow.ID, approval.Pending, orchestrator.AwaitingApproval)
+	for _, r := range []approval.Request{swept, tapped} {
+		if e := w.events(r.TaskID, event.Expired); len(e) != 1 || len(w.request(r.ID).Decisions) != 0 {
+			t.Errorf("%d expiries", len(e))
+		}
+	}
+	w.clock.step(5 * time.Hour)
+	w.must(w.g.Sweep(w.ctx))
+	w.expectStates(slow.ID, approval.Expired, orchestrator.Expired)
+}
+
+// An agent could make trees until the first digits of two digests agree.
+func TestAShortDigestThatFitsTwoRevisionsIsRefused(t *testing.T) {
+	w := newWorld(t, approval.Config{})
+	r := w.asked()
+	w.decide(ballot(r, "bob", approval.RequestChanges))
+	p := proposal("2")
+	p.Digest = id64("1")[:60] + "2222"
+	w.must(w.g.Ask(w.ctx, w.rework(r.DelegationID), p))
+	b := ballot(r, "bob", approval.Approve)
+	b.Digest = id64("1")[:12]
+	w.refused(b, orchestrator.CodeAmbiguous, "fits 2 revisions")
+}
+
+func TestWithdraw(t *testing.T) {
+	w := newWorld(t, approval.Config{})
+	r := w.asked()
+	w.refused(ballot(r, "bob", approval.Withdraw), orchestrator.CodeConflict, "You have not approved this revision")
+	w.decide(ballot(r, "bob", approval.Approve))
+	w.refused(ballot(r, "cleo", approval.Withdraw), orchestrator.CodeConflict, "You have not approved this revision")
+	w.decide(ballot(r, "bob", approval.Withdraw))
+	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
+	if d := w.delegation(r.DelegationID); d.Work.Land != nil {
+		t.Error("the order still stands")
+	}
+	// Everybody may say yes again, bob included.
+	w.decide(ballot(r, "bob", approval.Approve))
+	w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+		d, err := tx.Delegation(w.ctx, r.DelegationID)
+		if err != nil {
+			return err
+		}
+		d.Work.Land.Intent = &patch.Intent{Ref: "refs/heads/main"}
+		return tx.Move(w.ctx, d, orchestrator.Landing, d.Attempt)
+	}))
+	w.refused(ballot(r, "bob", approval.Withdraw), orchestrator.CodeLanding, "Revert it once it has landed")
+	w.expectStates(r.ID, approval.Approved, orchestrator.Landing)
+}
+
+func TestWithdrawOneOfTwo(t *testing.T) {
+	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "two", When: "true", Need: need(2)})})
+	r := w.asked()
+	w.decide(ballot(r, "bob", approval.Approve))
+	after := w.decide(ballot(r, "bob", approval.Withdraw))
+	n, err := w.g.Needs(w.ctx, after)
+	w.must(err)
+	if n.Have != 0 || after.State != approval.Pending || len(after.Decisions) != 2 {
+		t.Errorf("needs %+v, state %s", n, after.State)
+	}
+	w.decide(ballot(r, "ann", approval.Approve))
+	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
+}
+
+func TestVerdictsThatMakeNoSense(t *testing.T) {
+	w := newWorld(t, approval.Config{})
+	r := w.asked()
+	for name, change := range map[string]func(*approval.Ballot){
+		"There is no verdict":       func(b *approval.Ballot) { b.Verdict = "maybe" },
+		"Editing before approval":   func(b *approval.Ballot) { b.Verdict = approval.Edit },
+		"Approving only some files": func(b *approval.Ballot) { b.Files = []string{"a.go"} },
+		"Nothing says what should":  func(b *approval.Ballot) { b.Verdict, b.Comment = approval.RequestChanges, " \n" },
+		"Line comments go with":     func(b *approval.Ballot) { b.Comments = []agent.LineComment{{Path: "a", Line: 1, Text: "x"}} },
+		"A line comment needs": func(b *approval.Ballot) {
+			b.Verdict, b.Comments = approval.RequestChanges, []agent.LineComment{{Line: 1, Text: "x"}}
+		},
+		"The comment has 32769 bytes": func(b *approval.Ballot) { b.Comment = strings.Repeat("x", approval.MaxComment+1) },
+		"There are 501 line comments;": func(b *approval.Ballot) {
+			b.Verdict, b.Comments = approval.RequestChanges, make([]agent.LineComment, approval.MaxComments+1)
+		},
+	} {
+		b := ballot(r, "bob", approval.Approve)
+		change(&b)
+		w.refused(b, orchestrator.CodeBadRequest, name)
+	}
+	b := ballot(r, "bob", approval.Approve)
+	b.RequestID = "apr_none"
+	if _, err := w.g.Decide(w.ctx, b); orchestrator.CodeOf(err) != orchestrator.CodeNotFound {
+		t.Errorf("unknown request: %v", err)
+	}
+	r = w.decide(ballot(r, "bob", approval.Reject)) // without a reason
+	if r.State != approval.Rejected {
+		t.Errorf("state %s", r.State)
+	}
+}
+
+// An old button, or a forged one, cannot approve what its card could not show.
+func TestACarefulRequestIsNotApprovedFromAMessage(t *testing.T) {
+	w := newWorld(t, approval.Config{})
+	d := w.checked()
+	p := proposal("1")
+	p.Review.Warnings = []patch.Warning{{Code: "ci_file", Path: ".github/workflows/ci.yml"}}
+	w.must(w.g.Ask(w.ctx, d, p))
+	r := w.request(w.delegation(d.ID).ApprovalID)
+	for _, channel := range []string{"telegram", "chat"} {
+		b := ballot(r, "bob", approval.Approve)
+		b.Channel = channel
+		w.refused(b, orchestrator.CodeForbidden, "To approve this, open the diff: ci_file.")
+	}
+	b := ballot(r, "bob", approval.Reject)
+	b.Channel = "telegram"
+	w.decide(b)
+	w.expectStates(r.ID, approval.Rejected, orchestrator.Rejected)
+}
+
+// A node that has read a question a moment ago acts on what it has become since.
+func TestADecisionElsewhereIsSeenUnderTheLock(t *testing.T) {
+	w := newWorld(t, approval.Config{Expires: time.Hour})
+	r := w.asked()
+	elsewhere := w.other(r)
+	w.decide(ballot(r, "bob", approval.Reject))
+	_, err := elsewhere.Decide(w.ctx, ballot(r, "cleo", approval.Approve))
+	if orchestrator.CodeOf(err) != orchestrator.CodeAlreadyDecided || !strings.HasPrefix(err.Error(), "bob rejected this") {
+		t.Errorf("cleo was told: %v", err)
+	}
+	w.clock.step(2 * time.Hour)
+	w.must(elsewhere.Sweep(w.ctx))
+	w.expectStates(r.ID, approval.Rejected, orchestrator.Rejected)
+
+	r = w.asked()
+	elsewhere = w.other(r)
+	w.decide(ballot(r, "bob", approval.RequestChanges))
+	p := proposal("2")
+	p.Digest = r.Revision.Digest[:60] + "2222"
+	w.must(w.g.Ask(w.ctx, w.rework(r.DelegationID), p))
+	short := ballot(r, "cleo", approval.Approve)
+	short.Digest = r.Revision.Digest[:8] // fits both, and this node knows of one only
+	if _, err := elsewhere.Decide(w.ctx, short); orchestrator.CodeOf(err) != orchestrator.CodeSuperseded {
+		t.Errorf("cleo was told: %v", err)
+	}
+	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
+}

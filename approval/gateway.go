@@ -1,0 +1,90 @@
+package approval
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+)
+
+// InboxName is the channel that every request has a card in.
+const InboxName = "inbox"
+
+// Users lists the people there are, for groups, four eyes and the names in answers.
+type Users interface {
+	Users(ctx context.Context) ([]people.User, error)
+}
+
+// Config is what may change while the gateway runs; it is replaced as a whole.
+type Config struct {
+	FourEyes bool                // nobody approves what they asked for
+	Expires  time.Duration       // how long a request waits; 0 is for ever
+	Location *time.Location      // of hour and weekday in rules, and of times in answers; nil is UTC
+	Policy   *Policy             // nil asks one approver for everything
+	Groups   map[string][]string // names of users by group
+	Channels []Channel
+}
+
+// Options is what a Gateway is made of. Store, Users and Diff are needed.
+type Options struct {
+	Store  Store
+	Users  Users
+	Now    func() time.Time // time.Now when nil
+	Logger *slog.Logger     // slog.Default when nil
+	// Diff renders the unified diff of a request's current revision. It runs git, so
+	// it is called outside transactions.
+	Diff func(ctx context.Context, r Request) (string, error)
+}
+
+// Gateway takes every decision. Its methods may be called from many goroutines and
+// on many nodes at once: the task's row orders them. Run sweeps deadlines and
+// drives the outbox until its context ends.
+type Gateway struct {
+	store    Store
+	users    Users
+	now      func() time.Time
+	log      *slog.Logger
+	diff     func(ctx context.Context, r Request) (string, error)
+	config   atomic.Pointer[Config]
+	reverter atomic.Pointer[Reverter]
+	wake     chan struct{}
+}
+
+var _ orchestrator.Gate = (*Gateway)(nil)
+
+// New makes a gateway. Reverts need SetReverter as well.
+func New(o Options, c Config) *Gateway {
+	g := &Gateway{store: o.Store, users: o.Users, now: o.Now, log: o.Logger, diff: o.Diff, wake: make(chan struct{}, 1)}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	if g.log == nil {
+		g.log = slog.Default()
+	}
+	g.SetConfig(c)
+	return g
+}
+
+// Config is the configuration in force.
+func (g *Gateway) Config() Config { return *g.config.Load() }
+
+// SetConfig replaces the configuration. Requests that wait keep the rule that they
+// were asked under; who is in a group is looked up anew for each decision.
+func (g *Gateway) SetConfig(c Config) {
+	if c.Location == nil {
+		c.Location = time.UTC
+	}
+	g.config.Store(&c)
+	g.look()
+}
+
+// look makes the outbox look for due cards soon.
+func (g *Gateway) look() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}

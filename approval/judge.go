@@ -1,0 +1,205 @@
+package approval
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator"
+)
+
+// judge says whether the ballot counts on r as it is now, and if not, why. The
+// order is part of the contract: right, deadline, decided already, digest.
+func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location) *orchestrator.Error {
+	if refused := e.May(b.Principal, r, b.Verdict); refused != nil {
+		return refused
+	}
+	w := words{zone: zone, now: now}
+	switch {
+	case r.State == Expired || r.overdue(now):
+		return w.expired(r, b.Verdict)
+	case b.Verdict == Withdraw:
+		return w.mayWithdraw(r, b)
+	case r.State == Stale:
+		return orchestrator.Errorf(orchestrator.CodeStale, "%s moved and this change no longer applies as approved. It is asked again with the difference. Your %s was not counted.", r.Revision.Base.Branch, noun(b.Verdict))
+	case r.State != Pending:
+		return w.decided(r, b.Verdict)
+	case !r.current(b.Digest):
+		return superseded(r)
+	case b.Verdict == Approve:
+		if refused := w.twice(e, r, b); refused != nil {
+			return refused
+		}
+		return needsPage(r, b.Channel)
+	}
+	return nil
+}
+
+// needsPage refuses a yes to a careful request from a place that cannot show all of
+// it, such as the button of an old message. The command line and programs read the
+// whole patch.
+func needsPage(r Request, channel string) *orchestrator.Error {
+	risk := RiskOf(r)
+	if risk.Level == Plain || channel == "web" || channel == "cli" || channel == "api" {
+		return nil
+	}
+	return orchestrator.Errorf(orchestrator.CodeForbidden, "To approve this, open the diff: %s. It can be rejected here.", strings.Join(risk.Reasons, ", "))
+}
+
+// overdue reports whether the stored deadline of a question has come.
+func (r Request) overdue(now time.Time) bool {
+	return r.State == Pending && r.ExpiresAt != nil && !r.ExpiresAt.After(now)
+}
+
+// current reports whether the digest, or its beginning, is the current revision's.
+// Ballot.check has made sure that it is long enough.
+func (r Request) current(digest string) bool { return strings.HasPrefix(r.Revision.Digest, digest) }
+
+func superseded(r Request) *orchestrator.Error {
+	if r.Revision.N > 1 {
+		return orchestrator.Errorf(orchestrator.CodeSuperseded, "Revision %d replaced the one you read. See what changed, then decide on %d.", r.Revision.N, r.Revision.N)
+	}
+	return orchestrator.Errorf(orchestrator.CodeSuperseded, "The digest you sent is not that of this change, so you have read something else. Nothing was stored. Read the request again, then decide.")
+}
+
+// words phrases answers that name times.
+type words struct {
+	zone *time.Location
+	now  time.Time
+}
+
+// at is a time within a sentence; the day is left out when it is today.
+func (w words) at(t time.Time) string {
+	t, now := t.In(w.zone), w.now.In(w.zone)
+	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return t.Format("15:04 MST")
+	}
+	return t.Format("2006-01-02 15:04 MST")
+}
+
+func (w words) expired(r Request, v Verdict) *orchestrator.Error {
+	when := "before the deadline"
+	if r.ExpiresAt != nil {
+		when = "before the deadline, " + w.at(*r.ExpiresAt)
+	}
+	return orchestrator.Errorf(orchestrator.CodeExpired, "Nobody decided %s, so this request expired and nothing landed. Your %s was not counted. Send the task again if it is still wanted.", when, noun(v))
+}
+
+// decided says who decided what, or how the request ended without a decision.
+func (w words) decided(r Request, v Verdict) *orchestrator.Error {
+	d := r.last()
+	if d == nil || r.State == Cancelled || (d.Verdict == Approve && len(r.yes()) < r.Rule.Need) {
+		return orchestrator.Errorf(orchestrator.CodeEnded, "This request is %s: its task ended before a decision. Your %s was not counted.", r.State, noun(v))
+	}
+	return orchestrator.Errorf(orchestrator.CodeAlreadyDecided, "%s Your %s was not counted.", w.did(*d), noun(v))
+}
+
+// twice refuses a second yes of one person.
+func (w words) twice(e Electorate, r Request, b Ballot) *orchestrator.Error {
+	for _, d := range r.yes() {
+		if d.UserID == b.Principal.User.ID {
+			return orchestrator.Errorf(orchestrator.CodeAlreadyDecided, "You (%s) approved this at %s%s; a person counts once. It needs %d more: %s.",
+				d.User, w.at(d.At), on(d.Channel), r.Rule.Need-len(r.yes()), e.who(r))
+		}
+	}
+	return nil
+}
+
+// mayWithdraw checks that there is a yes of this person that can be taken back.
+func (w words) mayWithdraw(r Request, b Ballot) *orchestrator.Error {
+	if r.State != Pending && r.State != Approved {
+		if r.State == Landed || r.State == Reverted {
+			return orchestrator.Errorf(orchestrator.CodeAlreadyDecided, "%s It has landed, so nothing can be withdrawn. Revert it instead.", w.last(r))
+		}
+		return w.decided(r, b.Verdict)
+	}
+	if !r.current(b.Digest) {
+		return superseded(r)
+	}
+	for _, d := range r.yes() {
+		if d.UserID == b.Principal.User.ID {
+			return nil
+		}
+	}
+	return orchestrator.Errorf(orchestrator.CodeConflict, "You have not approved this revision, so there is nothing to withdraw.")
+}
+
+// last is what the newest verdict was, as a sentence; "" without one.
+func (w words) last(r Request) string {
+	if d := r.last(); d != nil {
+		return w.did(*d)
+	}
+	return ""
+}
+
+// did is a decision as a sentence: who, what, when, where, why.
+func (w words) did(d Decision) string {
+	who := d.User
+	if rule, ok := strings.CutPrefix(who, RuleActor); ok {
+		who = "Rule " + rule
+	}
+	s := fmt.Sprintf("%s %s at %s%s", who, past(d.Verdict), w.at(d.At), on(d.Channel))
+	if d.Comment != "" {
+		return fmt.Sprintf("%s: %q.", s, orchestrator.Title(d.Comment))
+	}
+	return s + "."
+}
+
+// last is the newest verdict on the current revision that was not taken back.
+func (r Request) last() *Decision {
+	yes := r.yes()
+	for i := len(r.Decisions) - 1; i >= 0; i-- {
+		d := r.Decisions[i]
+		if d.Revision == r.Revision.N && (d.Verdict == Reject || d.Verdict == RequestChanges) {
+			return &d
+		}
+	}
+	if len(yes) > 0 {
+		return &yes[len(yes)-1]
+	}
+	return nil
+}
+
+func past(v Verdict) string {
+	switch v {
+	case Approve:
+		return "approved this"
+	case Reject:
+		return "rejected this"
+	case RequestChanges:
+		return "requested changes"
+	default:
+		return "withdrew their approval"
+	}
+}
+
+func noun(v Verdict) string {
+	switch v {
+	case Approve:
+		return "approval"
+	case Reject:
+		return "rejection"
+	case RequestChanges:
+		return "request for changes"
+	default:
+		return "withdrawal"
+	}
+}
+
+// on is where a decision was made; a rule decides nowhere.
+func on(channel string) string {
+	switch channel {
+	case "web":
+		return " on the web"
+	case "chat":
+		return " in the chat"
+	case "telegram":
+		return " on Telegram"
+	case "cli":
+		return " on the command line"
+	case "api":
+		return " by the API"
+	default:
+		return ""
+	}
+}

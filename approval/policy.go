@@ -1,0 +1,238 @@
+package approval
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator/patch"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+)
+
+// RuleActor is the prefix of the name under which a rule decides.
+const RuleActor = "rule:"
+
+// RuleConfig is one rule of approval.rules as it was written.
+type RuleConfig struct {
+	Name    string
+	When    string        // an expression over Facts that gives true or false
+	Need    *int          // yeses needed; nil means 1, 0 passes by itself
+	From    []string      // groups whose yes counts; empty: every approver
+	Deny    bool          // a patch that matches is rejected
+	Expires time.Duration // 0: approval.expires
+}
+
+// Problem is a rule that cannot be used. Line and Column count from 1 within the
+// text of When; both are 0 when the problem is elsewhere in the rule.
+type Problem struct {
+	Rule    int    // index in the list
+	Field   string // name, when, need, from or expires
+	Line    int
+	Column  int
+	Message string
+}
+
+// String is the problem as one line, without the place in the file.
+func (p Problem) String() string { return p.Field + ": " + p.Message }
+
+// Policy is an ordered list of compiled rules. It is a value that nobody changes;
+// the zero Policy has the default rule alone.
+type Policy struct{ rules []rule }
+
+type rule struct {
+	RuleConfig
+	need    int
+	program *vm.Program
+}
+
+// Ruling is what the policy says of one patch.
+type Ruling struct {
+	Rule    Rule
+	Deny    bool
+	Expires time.Duration // 0: the gateway's
+	Notes   []patch.Note  // why a rule that would have decided did not
+}
+
+// Pass reports whether the patch goes through without a person.
+func (r Ruling) Pass() bool { return !r.Deny && r.Rule.Need == 0 }
+
+// defaultRule asks any one approver; it decides where no other rule matches.
+func defaultRule() Rule { return Rule{Name: "default", Need: 1, From: []string{}} }
+
+// CompileRules checks and compiles rules. groups are the names of people by group.
+// The policy is nil when there is a problem.
+func CompileRules(configs []RuleConfig, groups map[string][]string) (*Policy, []Problem) {
+	var problems []Problem
+	p := &Policy{}
+	names := map[string]bool{}
+	for i, c := range configs {
+		report := func(field, format string, args ...any) {
+			problems = append(problems, Problem{Rule: i, Field: field, Message: fmt.Sprintf(format, args...)})
+		}
+		switch {
+		case strings.TrimSpace(c.Name) == "":
+			report("name", "A rule needs a name: history shows which rule decided.")
+		case names[c.Name]:
+			report("name", "There are two rules %q. Give each its own name.", c.Name)
+		}
+		names[c.Name] = true
+		r := rule{RuleConfig: c, need: 1}
+		if c.Need != nil {
+			r.need = *c.Need
+		}
+		checkNeed(r, groups, report)
+		if c.Expires < 0 {
+			report("expires", "The deadline %s is before the question. Use a positive duration such as 72h.", c.Expires)
+		}
+		if strings.TrimSpace(c.When) == "" {
+			report("when", `Rule %q has no condition. Write "true" for a rule that always matches.`, c.Name)
+		} else if program, err := compile(c.When); err != nil {
+			problems = append(problems, whenProblem(i, err))
+		} else {
+			r.program = program
+		}
+		p.rules = append(p.rules, r)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return p, nil
+}
+
+// checkNeed checks how many yeses a rule needs and from whom.
+func checkNeed(r rule, groups map[string][]string, report func(field, format string, args ...any)) {
+	if r.need < 0 {
+		report("need", "A rule cannot need %d approvals. Use 0 to pass by itself, or 1 and more.", r.need)
+	}
+	if r.Deny && r.Need != nil {
+		report("need", "Rule %q denies, so nobody is asked. Remove need, or remove deny.", r.Name)
+	}
+	members := map[string]bool{}
+	known := true
+	for _, g := range r.From {
+		list, ok := groups[g]
+		switch {
+		case !ok:
+			report("from", "There is no group %q. Add it to groups, or name one of: %s.", g, strings.Join(groupNames(groups), ", "))
+			known = false
+		case len(list) == 0:
+			report("from", "Group %q has nobody in it, so nobody could approve. Add a person to it.", g)
+			known = false
+		}
+		for _, m := range list {
+			members[m] = true
+		}
+	}
+	if known && len(r.From) > 0 && r.need > len(members) {
+		report("need", "Rule %q needs %d approvals, but %s has %d. Lower need, or add people.", r.Name, r.need, strings.Join(r.From, " and "), len(members))
+	}
+}
+
+func groupNames(groups map[string][]string) []string {
+	if len(groups) == 0 {
+		return []string{"(none is configured)"}
+	}
+	names := make([]string, 0, len(groups))
+	for g := range groups {
+		names = append(names, g)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// compile compiles one expression. now() is left out: a rule must give the same
+// answer when it is tried again on a past request.
+func compile(when string) (*vm.Program, error) {
+	return expr.Compile(when, expr.Env(Facts{}), expr.AsBool(), expr.DisableBuiltin("now"))
+}
+
+// whenProblem turns the compiler's error, whose columns count from 0, into a
+// problem. One that is about the whole expression stands at its beginning.
+func whenProblem(i int, err error) Problem {
+	p := Problem{Rule: i, Field: "when", Line: 1, Column: 1, Message: err.Error()}
+	var at *file.Error
+	if errors.As(err, &at) {
+		p.Line, p.Column, p.Message = at.Line, at.Column+1, at.Message
+	}
+	return p
+}
+
+// Rule returns what the rules say. The first one that matches decides, with two
+// exceptions that make it stricter, never weaker: a rule with need 0 lets nothing
+// pass that has a warning or a failed check, and a rule that breaks on a patch
+// passes nothing. Both are noted, and then a further rule, or the default, says
+// which people are asked.
+func (p *Policy) Rule(f Facts) Ruling {
+	var notes []patch.Note
+	broken := false
+	for _, r := range p.list() {
+		match, err := r.matches(f)
+		if err != nil {
+			broken = true
+			notes = append(notes, patch.Note{Code: "rule_error", Text: fmt.Sprintf("Rule %q could not be evaluated (%v), so a person decides.", r.Name, err)})
+			// A rule that asks people is obeyed: it may be the strictest one.
+			match = !r.Deny && r.need > 0
+		}
+		if !match {
+			continue
+		}
+		if !r.Deny && r.need == 0 && (broken || f.Careful()) {
+			if f.Careful() {
+				notes = append(notes, patch.Note{Code: "rule_not_applied", Text: fmt.Sprintf("Rule %q passes no change with a warning or a failed check, so a person decides.", r.Name)})
+			}
+			continue
+		}
+		return Ruling{Rule: Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...)}, Deny: r.Deny, Expires: r.Expires, Notes: notes}
+	}
+	return Ruling{Rule: defaultRule(), Notes: notes}
+}
+
+// Hints names the rules that can be used but that some requester could never
+// satisfy: with four eyes a member of the groups who asks leaves too few others.
+func (p *Policy) Hints(groups map[string][]string, fourEyes bool) []Problem {
+	var hints []Problem
+	for i, r := range p.list() {
+		members := map[string]bool{}
+		for _, g := range r.From {
+			for _, m := range groups[g] {
+				members[m] = true
+			}
+		}
+		if fourEyes && len(members) > 0 && r.need == len(members) {
+			hints = append(hints, Problem{Rule: i, Field: "need", Message: fmt.Sprintf(
+				"Rule %q needs all %d people of %s. With four_eyes a change that one of them asked for can never be approved. Lower need, or add a person.",
+				r.Name, r.need, strings.Join(r.From, " and "))})
+		}
+	}
+	return hints
+}
+
+// list allows a nil policy.
+func (p *Policy) list() []rule {
+	if p == nil {
+		return nil
+	}
+	return p.rules
+}
+
+// matches runs the rule; expr turns what goes wrong inside it into an error.
+func (r rule) matches(f Facts) (bool, error) {
+	out, err := expr.Run(r.program, f)
+	if err != nil {
+		var at *file.Error
+		if errors.As(err, &at) {
+			return false, errors.New(at.Message)
+		}
+		return false, err
+	}
+	match, ok := out.(bool)
+	if !ok {
+		return false, fmt.Errorf("the condition gave %T instead of true or false", out)
+	}
+	return match, nil
+}

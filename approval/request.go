@@ -1,0 +1,132 @@
+package approval
+
+import (
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
+)
+
+// State is where a request stands.
+type State string
+
+// Pending waits for people and Approved for the landing; the others have ended,
+// but ChangesRequested and Stale may be followed by a further revision.
+const (
+	Pending          State = "pending"
+	Approved         State = "approved"
+	Rejected         State = "rejected"
+	ChangesRequested State = "changes_requested"
+	Expired          State = "expired"
+	Superseded       State = "superseded"
+	Stale            State = "stale"
+	Landed           State = "landed"
+	Reverted         State = "reverted"
+	Failed           State = "failed"
+	Cancelled        State = "cancelled"
+)
+
+// Request is the question "may this patch land?". Its id stays the same over all
+// revisions; the fields of Revision are those of the current one.
+type Request struct {
+	ID           string
+	TaskID       string
+	DelegationID string
+	State        State
+	Version      int64 // rises with every change; cards converge to it
+	Agent        string
+	Title        string // first line of the task's text
+	Repository   string
+	RequesterID  string
+	Requester    string
+	Via          string
+	Chain        string // "kik → coder"
+	Rule         Rule
+	Landed       string // commit of the landing, "" before
+	RevertOf     string
+	RevertedBy   string
+	ExpiresAt    *time.Time
+	CreatedAt    time.Time
+	DecidedAt    *time.Time
+	Revision     Revision
+	Decisions    []Decision // of all revisions, oldest first
+	Cards        []Card
+}
+
+// Revision is one proposed tree of a request. Every revision is kept.
+type Revision struct {
+	N        int
+	State    State // Pending while current and open; else how it ended
+	Digest   string
+	Deliver  string
+	Base     patch.Base // Base.Branch is the target
+	Tree     string
+	Branch   string // the agent's
+	Commit   string
+	Bundle   string // blob with the objects
+	Previous string // tree of the revision before, "" at the first
+	Text     string // what the agent said
+	Files    []patch.File
+	Added    int
+	Removed  int
+	Warnings []patch.Warning
+	Notes    []patch.Note
+	Checks   []orchestrator.Check
+	Sandbox  string
+	At       time.Time
+}
+
+// Rule is the rule that matched, as it was then.
+type Rule struct {
+	Name string   `json:"name"`
+	When string   `json:"when,omitempty"`
+	Need int      `json:"need"`
+	From []string `json:"from"`
+}
+
+// Verdict is what a person says.
+type Verdict string
+
+// The verdicts of the contract.
+const (
+	Approve        Verdict = "approve"
+	Reject         Verdict = "reject"
+	RequestChanges Verdict = "request_changes"
+	Edit           Verdict = "edit"
+	Withdraw       Verdict = "withdraw"
+)
+
+// Decision is one person's, or one rule's, verdict on one revision.
+type Decision struct {
+	ID       string    `json:"id"`
+	Revision int       `json:"revision"`
+	UserID   string    `json:"-"`
+	User     string    `json:"user"`    // name, or "rule:NAME"
+	Channel  string    `json:"channel"` // web, chat, telegram, cli, api
+	Verdict  Verdict   `json:"verdict"`
+	Comment  string    `json:"comment"`
+	Digest   string    `json:"digest"`
+	At       time.Time `json:"at"`
+	Seen     Seen      `json:"seen"`
+}
+
+// Seen is what a decider had before them.
+type Seen struct {
+	Surface        string   `json:"surface"`
+	Files          int      `json:"files"`
+	FilesViewed    int      `json:"files_viewed"`
+	WarningsTicked []string `json:"warnings_ticked"`
+}
+
+// Card is one request as shown in one place of one channel.
+type Card struct {
+	RequestID  string
+	Channel    string // inbox, chat, telegram …
+	Address    string // where in the channel: a chat id, or ""
+	ExternalID string // the channel's name for the message, once sent
+	Shown      int64  // the request's Version that the card shows, 0 before
+	DueAt      time.Time
+	Attempts   int
+	Error      string // of the last attempt, "" when fine
+	Dead       bool   // given up; a person may try again
+}

@@ -1,0 +1,50 @@
+package approval
+
+// Level says how much care a request asks for.
+type Level string
+
+// A careful request is approved on its page only, where all of it can be seen.
+const (
+	Plain   Level = "plain"
+	Careful Level = "careful"
+)
+
+// ReasonCut is the reason of a diff that is too long to be shown as a whole.
+const ReasonCut = "diff_cut"
+
+// CutLines is how many changed lines are shown in one piece; a longer diff
+// is cut into pages.
+const CutLines = 3000
+
+// Risk is the level with what gave it: warning codes, checks_failed, diff_cut.
+type Risk struct {
+	Level   Level    `json:"level"`
+	Reasons []string `json:"reasons"`
+}
+
+// RiskOf judges the current revision: a warning, a failed check or a diff that had
+// to be cut make it careful; notes do not.
+func RiskOf(r Request) Risk {
+	reasons := warningCodes(r.Revision)
+	for _, c := range r.Revision.Checks {
+		if !c.OK {
+			reasons = appendOnce(reasons, "checks_failed")
+		}
+	}
+	if r.Revision.Added+r.Revision.Removed > CutLines {
+		reasons = appendOnce(reasons, ReasonCut)
+	}
+	if len(reasons) == 0 {
+		return Risk{Level: Plain, Reasons: reasons}
+	}
+	return Risk{Level: Careful, Reasons: reasons}
+}
+
+// warningCodes lists the kinds of warnings of a revision, each once.
+func warningCodes(v Revision) []string {
+	codes := []string{}
+	for _, w := range v.Warnings {
+		codes = appendOnce(codes, w.Code)
+	}
+	return codes
+}

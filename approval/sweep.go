@@ -1,0 +1,66 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+)
+
+// sweepBatch is how many overdue requests are read at once.
+const sweepBatch = 100
+
+// Sweep expires every request whose stored deadline has come. Expiry is its own
+// outcome, never a yes. Nodes may sweep at once: the task's row orders them.
+func (g *Gateway) Sweep(ctx context.Context) error {
+	for {
+		due, err := g.store.Overdue(ctx, g.now(), sweepBatch)
+		if err != nil {
+			return fmt.Errorf("looking for requests past their deadline: %w", err)
+		}
+		done := 0
+		var failed error
+		for _, r := range due {
+			if err := g.expireOne(ctx, r); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("expiring %s: %w", r.ID, err))
+				continue
+			}
+			done++
+		}
+		if failed != nil || len(due) < sweepBatch || done == 0 {
+			return failed
+		}
+	}
+}
+
+// expireOne expires one request unless somebody was faster.
+func (g *Gateway) expireOne(ctx context.Context, r Request) error {
+	err := g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+		cur, err := tx.Request(ctx, r.ID)
+		if err != nil || !cur.overdue(tx.Now()) {
+			return err
+		}
+		return expire(ctx, tx, cur)
+	})
+	g.look()
+	return err
+}
+
+// expire ends a question on which nobody decided in time, and its delegation.
+func expire(ctx context.Context, tx Tx, r *Request) error {
+	d, err := tx.Delegation(ctx, r.DelegationID)
+	if err != nil {
+		return err
+	}
+	r.end(Expired, tx.Now())
+	if err := tx.SaveRequest(ctx, r); err != nil {
+		return err
+	}
+	data := map[string]any{"have": len(r.yes()), "need": r.Rule.Need}
+	if err := tx.Append(ctx, requestEvent(event.Expired, r, "gatehouse", data)); err != nil {
+		return err
+	}
+	return orchestrator.Expire(ctx, tx, d)
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"strings"
+)
+
+// AgentsCmd is the registry.
+type AgentsCmd struct {
+	List  AgentsListCmd  `cmd:"" default:"1" hidden:"" help:"List the agents."`
+	Check AgentsCheckCmd `cmd:"" help:"Ask the guards whether one may hand to another; nothing is sent."`
+}
+
+// AgentsListCmd lists the agents.
+type AgentsListCmd struct{}
+
+// Run prints name, kind, role, state and capabilities.
+func (c *AgentsListCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	all, err := api.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(all)
+	}
+	if len(all.Items) == 0 {
+		sh.hint("There are no agents. Add one under agents: in the configuration.")
+		return nil
+	}
+	rows := make([][]string, len(all.Items))
+	for i, a := range all.Items {
+		role := line(a.Role)
+		if role == "" {
+			role = "–"
+		}
+		can := make([]string, len(a.Capabilities))
+		for j, c := range a.Capabilities {
+			can[j] = line(c)
+		}
+		rows[i] = []string{line(a.Name), line(a.Kind), role, sh.state(a.State, 0), strings.Join(can, ", ")}
+		if a.LastError != "" {
+			rows[i][4] = parts(rows[i][4], "last error: "+brief(a.LastError, 60))
+		}
+	}
+	return table(sh.out, rows)
+}
+
+// AgentsCheckCmd is a dry run of the guards.
+type AgentsCheckCmd struct {
+	From string `arg:"" help:"Who would hand on."`
+	To   string `arg:"" help:"Who would get the work."`
+}
+
+// Run exits 0 when the hop may be made and 1 when a guard refuses it.
+func (c *AgentsCheckCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	got, err := api.CheckHop(ctx, c.From, c.To)
+	if err != nil {
+		return err
+	}
+	switch {
+	case sh.JSON:
+		err = sh.document(got)
+	case got.Allowed:
+		err = sh.say("✓ %s may hand to %s.", line(c.From), line(c.To))
+	default:
+		err = sh.say("%s %s: %s", sh.icon("refused"), line(got.Code), line(got.Message))
+	}
+	if err == nil && !got.Allowed {
+		err = &failure{code: exitFailed}
+	}
+	return err
+}

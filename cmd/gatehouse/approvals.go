@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"gatehouse/web/client"
+)
+
+// ApprovalsCmd lists approval requests.
+type ApprovalsCmd struct {
+	State string `help:"Those in this state; all for every state." default:"pending" placeholder:"pending"`
+	Limit int    `help:"At most so many." default:"50" placeholder:"N"`
+}
+
+// Run prints one line for each.
+func (c *ApprovalsCmd) Run(ctx context.Context, sh *shell) error {
+	if c.Limit < 1 {
+		return usage("--limit %d: write a number from 1 on.", c.Limit)
+	}
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	f := client.RequestFilter{State: plainState(c.State), Limit: c.Limit}
+	if f.State == "all" {
+		f.State = ""
+	}
+	found, err := api.Requests(ctx, f)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(found)
+	}
+	if len(found.Items) == 0 {
+		sh.hint("No request is %s.", line(c.State))
+		return nil
+	}
+	return table(sh.out, sh.requestRows(found.Items))
+}
+
+// plainState takes a state as people read it: awaiting approval.
+func plainState(s string) string { return strings.ReplaceAll(strings.ToLower(s), " ", "_") }
+
+// requestRows shows requests: state, id, title, where, size, whose turn.
+func (sh *shell) requestRows(all []client.Request) [][]string {
+	rows := make([][]string, len(all))
+	for i, r := range all {
+		turn := ago(r.CreatedAt, sh.now())
+		if r.State == "pending" {
+			turn = parts("needs "+who(r), turn, expiry(r.ExpiresAt, sh.now()))
+		}
+		title := brief(r.Title, 40)
+		if title == "" {
+			title = brief(r.Text, 40)
+		}
+		if len(r.Warnings) > 0 {
+			title += " ⚠"
+		}
+		rows[i] = []string{sh.state(r.State, 0), line(r.ID), title, line(r.Agent) + " → " + where(r), size(r), turn}
+	}
+	return rows
+}
+
+// where is the repository and branch that a request lands on.
+func where(r client.Request) string { return line(r.Repository) + "/" + line(r.Target) }
+
+// findRequest understands a request's id and, while exactly one of its requests is
+// pending, that of a task or delegation.
+func findRequest(ctx context.Context, sh *shell, api *client.Client, id string) (client.Request, error) {
+	work := strings.HasPrefix(id, "tsk_") || strings.HasPrefix(id, "dlg_")
+	if !work {
+		r, err := api.Request(ctx, id)
+		if err == nil || strings.HasPrefix(id, "apr_") || !isStatus(err, http.StatusNotFound) {
+			return r, err
+		}
+	}
+	d, err := api.Delegation(ctx, id)
+	switch {
+	case isStatus(err, http.StatusNotFound):
+		return client.Request{}, fail(exitNotFound, "No request, task or delegation has the id %q. List them: gatehouse approvals", line(id))
+	case err != nil:
+		return client.Request{}, err
+	case d.ParentID != "" && d.ApprovalID != "":
+		return api.Request(ctx, d.ApprovalID)
+	}
+	all, err := api.Requests(ctx, client.RequestFilter{TaskID: d.TaskID})
+	if err != nil {
+		return client.Request{}, err
+	}
+	var pending []client.Request
+	for _, r := range all.Items {
+		if r.State == "pending" {
+			pending = append(pending, r)
+		}
+	}
+	if len(pending) == 1 {
+		return pending[0], nil
+	}
+	return client.Request{}, sh.choose(d.TaskID, pending, all.Items)
+}
+
+// choose lists the requests that could have been meant.
+func (sh *shell) choose(taskID string, pending, all []client.Request) error {
+	if len(all) == 0 {
+		return usage("The task %s has no request.", line(taskID))
+	}
+	listed, what := pending, "has more than one pending request"
+	if len(pending) == 0 {
+		listed, what = all, "has no pending request; these have ended"
+	}
+	if err := table(sh.errs, sh.requestRows(listed)); err != nil {
+		return err
+	}
+	return usage("The task %s %s. Name one of them by its id.", line(taskID), what)
+}
+
+func isStatus(err error, status int) bool {
+	var refused *client.Error
+	return errors.As(err, &refused) && refused.Status == status
+}

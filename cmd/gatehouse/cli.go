@@ -1,0 +1,50 @@
+package main
+
+const defaultURL = "http://127.0.0.1:8080"
+
+// Globals are the flags that every command takes.
+type Globals struct {
+	Config string `help:"The configuration file; gatehouse.yaml in this folder if there is one." env:"GATEHOUSE_CONFIG" placeholder:"FILE"`
+	URL    string `name:"url" help:"The server's address (default ${url})." env:"GATEHOUSE_URL" placeholder:"URL"`
+	Token  string `help:"An API token." env:"GATEHOUSE_TOKEN" placeholder:"TOKEN"`
+	JSON   bool   `name:"json" help:"Print one JSON document (JSON lines for streams) and nothing else."`
+}
+
+// CLI is the grammar of the command line.
+type CLI struct {
+	Globals
+
+	Demo  DemoCmd  `cmd:"" help:"The main job with nothing to set up."`
+	Serve ServeCmd `cmd:"" help:"Run the server."`
+
+	Send   SendCmd   `cmd:"" help:"Make a task and return at once."`
+	Status StatusCmd `cmd:"" help:"Show where a task or delegation stands."`
+	List   ListCmd   `cmd:"" help:"List delegations, newest first."`
+	Tree   TreeCmd   `cmd:"" help:"Show who handed what to whom."`
+	Wait   WaitCmd   `cmd:"" help:"Wait for the end and exit by it."`
+	Watch  WatchCmd  `cmd:"" help:"Follow events as they happen."`
+	Cancel CancelCmd `cmd:"" help:"Stop a task and everything below it."`
+	Retry  RetryCmd  `cmd:"" help:"Run a failed one again."`
+
+	Delegate DelegateCmd `cmd:"" help:"Inside a run: hand work on and print the answer."`
+
+	Approvals      ApprovalsCmd      `cmd:"" help:"List approval requests."`
+	Review         ReviewCmd         `cmd:"" help:"Show a request and its diff."`
+	Approve        ApproveCmd        `cmd:"" help:"Say yes to what was read."`
+	Reject         RejectCmd         `cmd:"" help:"Say no, with the reason."`
+	RequestChanges RequestChangesCmd `cmd:"" help:"Ask the agent to work on it again."`
+
+	Agents  AgentsCmd  `cmd:"" help:"The agents and what they do now."`
+	Context ContextCmd `cmd:"" help:"Read and write the shared context."`
+	Audit   AuditCmd   `cmd:"" help:"Verify and export the history."`
+
+	User    UserCmd    `cmd:"" help:"People."`
+	Token   TokenCmd   `cmd:"" name:"token" help:"API tokens."`
+	Conf    ConfigCmd  `cmd:"" name:"config" help:"Look at the configuration."`
+	Migrate MigrateCmd `cmd:"" help:"Bring the database to this version."`
+	Doctor  DoctorCmd  `cmd:"" help:"Look for what is missing or broken."`
+	Version VersionCmd `cmd:"" help:"Print the version."`
+
+	Completion CompletionCmd `cmd:"" help:"Print the completion script of a shell."`
+	Complete   CompleteCmd   `cmd:"" hidden:"" passthrough:"" help:"What may follow, for completion scripts."`
+}

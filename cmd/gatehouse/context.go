@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"gatehouse/orchestrator/sharedctx"
+)
+
+// ContextCmd reads and writes the shared context.
+type ContextCmd struct {
+	Get    ContextGetCmd    `cmd:"" help:"Print one value."`
+	Set    ContextSetCmd    `cmd:"" help:"Write one value."`
+	List   ContextListCmd   `cmd:"" help:"List a namespace, newest first."`
+	Delete ContextDeleteCmd `cmd:"" help:"Remove one value."`
+}
+
+// ContextGetCmd prints one value.
+type ContextGetCmd struct {
+	Namespace string `arg:"" name:"ns" help:"The namespace."`
+	Key       string `arg:"" help:"The key."`
+}
+
+// Run prints the value alone.
+func (c *ContextGetCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	e, err := api.Entry(ctx, c.Namespace, c.Key)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(e)
+	}
+	return sh.foreign(e.Value)
+}
+
+// ContextSetCmd writes one value.
+type ContextSetCmd struct {
+	Namespace string `arg:"" name:"ns" help:"The namespace."`
+	Key       string `arg:"" help:"The key."`
+	Value     string `arg:"" help:"The value; - reads it from standard input."`
+	TTL       string `name:"ttl" help:"How long it stays, with a unit; for ever without it." placeholder:"24h"`
+}
+
+// Run writes it.
+func (c *ContextSetCmd) Run(ctx context.Context, sh *shell) error {
+	var ttl time.Duration
+	if c.TTL != "" {
+		var err error
+		if ttl, err = sharedctx.ParseTTL(c.TTL); err != nil {
+			return usage("--ttl: %s.", line(err.Error()))
+		}
+	}
+	value := c.Value
+	if value == "-" {
+		var err error
+		if value, err = sh.words([]string{"-"}); err != nil {
+			return err
+		}
+	}
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	e, err := api.PutEntry(ctx, c.Namespace, c.Key, value, ttl)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(e)
+	}
+	return sh.say("%s %s written%s", line(e.Namespace), line(e.Key), until(e.ExpiresAt, sh.now()))
+}
+
+func until(t *time.Time, now time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return " · " + expiry(t, now)
+}
+
+// ContextListCmd lists a namespace.
+type ContextListCmd struct {
+	Namespace string `arg:"" name:"ns" help:"The namespace."`
+	Prefix    string `help:"Only keys that begin so." placeholder:"P"`
+}
+
+// Run prints key, author, age and the beginning of each value.
+func (c *ContextListCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	all, err := api.Entries(ctx, c.Namespace, c.Prefix)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(all)
+	}
+	if len(all.Items) == 0 {
+		sh.hint("Nothing is in %s. Write something: gatehouse context set %s KEY VALUE", line(c.Namespace), line(c.Namespace))
+		return nil
+	}
+	rows := make([][]string, len(all.Items))
+	for i, e := range all.Items {
+		rows[i] = []string{line(e.Key), line(e.Agent), parts(ago(e.UpdatedAt, sh.now()), expiry(e.ExpiresAt, sh.now())), brief(e.Value, 60)}
+	}
+	return table(sh.out, rows)
+}
+
+// ContextDeleteCmd removes one value.
+type ContextDeleteCmd struct {
+	Namespace string `arg:"" name:"ns" help:"The namespace."`
+	Key       string `arg:"" help:"The key."`
+}
+
+// Run removes it; one that is gone is no error.
+func (c *ContextDeleteCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	if err := api.DeleteEntry(ctx, c.Namespace, c.Key); err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(map[string]string{"namespace": c.Namespace, "key": c.Key})
+	}
+	return sh.say("%s %s deleted", line(c.Namespace), line(c.Key))
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"gatehouse/web/client"
+)
+
+// How a run outlives an outage of its server. A run dies with its attempt, so more
+// patience than this would help nobody.
+const (
+	outage     = 2 * time.Minute
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 3 * time.Second
+)
+
+// DelegateCmd hands work on from inside a run.
+type DelegateCmd struct {
+	Agent      string   `arg:"" help:"The agent that gets the work."`
+	Text       []string `arg:"" optional:"" help:"What is to be done; - reads it from standard input."`
+	Capability string   `help:"The agent must have this capability." placeholder:"CAP"`
+}
+
+// Run hands on, waits for the answer and prints it.
+func (c *DelegateCmd) Run(ctx context.Context, sh *shell) error {
+	text, err := sh.words(c.Text)
+	if err != nil {
+		return err
+	}
+	if sh.Token == "" {
+		return usage("delegate works inside a run, which has a token in GATEHOUSE_TOKEN. From outside, use gatehouse send.")
+	}
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	h := hop{api: api, patience: patience{now: sh.now}}
+	d, err := h.handOn(ctx, client.Hop{To: c.Agent, Capability: c.Capability, Text: text})
+	if err == nil {
+		d, err = h.await(ctx, d)
+	}
+	var refused *client.Error
+	switch {
+	case errors.As(err, &refused) && refused.Code != "":
+		return &failure{code: exitFailed, message: line(refused.Code) + ": " + line(refused.Error()), cause: err}
+	case err != nil:
+		return err
+	}
+	return answer(sh, d)
+}
+
+// answer prints what the child said, or why it did not complete.
+func answer(sh *shell, d client.Delegation) error {
+	if sh.JSON {
+		if err := sh.document(d); err != nil {
+			return err
+		}
+	}
+	if d.State != "completed" {
+		why := reason(d)
+		if why == "" {
+			why = line(d.State) + ": " + line(d.To) + " ended as " + line(d.State) + "."
+		}
+		return fail(exitFailed, "%s", why)
+	}
+	if sh.JSON || d.Result == nil || d.Result.Text == "" {
+		return nil
+	}
+	return sh.foreign(d.Result.Text)
+}
+
+// hop is one hand-over of a run.
+type hop struct {
+	api      *client.Client
+	patience patience
+}
+
+// handOn makes the hop. It is repeated only where the request never left: the same
+// hop a second time would be a second child.
+func (h *hop) handOn(ctx context.Context, in client.Hop) (client.Delegation, error) {
+	for {
+		d, err := h.api.Delegate(ctx, in)
+		var op *net.OpError
+		if err == nil || !errors.As(err, &op) || op.Op != "dial" {
+			return d, err
+		}
+		if err := h.patience.wait(ctx, err); err != nil {
+			return d, err
+		}
+	}
+}
+
+// await asks until the child has ended and this run may go on.
+func (h *hop) await(ctx context.Context, d client.Delegation) (client.Delegation, error) {
+	for {
+		next, done, err := h.api.Await(ctx, d.ID)
+		var refused *client.Error
+		switch {
+		case err == nil && done:
+			return next, nil
+		case err == nil:
+			h.patience.reset()
+			continue
+		case ctx.Err() != nil:
+			return d, err
+		case errors.As(err, &refused) && refused.Status < 500 && refused.Status != 429:
+			return d, err
+		}
+		if err := h.patience.wait(ctx, err); err != nil {
+			return d, err
+		}
+	}
+}
+
+// patience waits between tries, longer each time, until an outage has lasted too long.
+type patience struct {
+	now   func() time.Time
+	since time.Time
+	pause time.Duration
+}
+
+func (p *patience) reset() { p.since, p.pause = time.Time{}, 0 }
+
+// wait returns the reason once there was no answer for the whole outage.
+func (p *patience) wait(ctx context.Context, reason error) error {
+	if p.since.IsZero() {
+		p.since, p.pause = p.now(), firstRetry
+	}
+	if p.now().Sub(p.since) > outage {
+		return reason
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(p.pause):
+	}
+	p.pause = min(2*p.pause, lastRetry)
+	return nil
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/command"
+	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/store"
+)
+
+// DoctorCmd looks for what is missing or broken.
+type DoctorCmd struct{}
+
+// finding is one thing that was looked at.
+type finding struct {
+	Name string `json:"name"`
+	// State is ok; look, for what works but deserves a look; or broken.
+	State string `json:"state"`
+	Text  string `json:"text"` // what is the case and, unless it is ok, what to do
+}
+
+const (
+	fine   = "ok"
+	odd    = "look"
+	broke  = "broken"
+	remote = 30 * time.Second // for one repository to answer
+)
+
+// Run prints one line a finding and exits 1 when something is broken.
+func (c *DoctorCmd) Run(ctx context.Context, sh *shell) error {
+	var all []finding
+	var printed error
+	add := func(f finding) {
+		all = append(all, f)
+		if !sh.JSON && printed == nil {
+			printed = sh.finding(f)
+		}
+	}
+	cfg, err := config.Load(sh.Globals.Config, sh.env)
+	if err != nil {
+		add(finding{"configuration", broke, line(err.Error())})
+	} else {
+		name := cfg.Path
+		if name == "" {
+			name = "no file; the defaults apply"
+		}
+		add(finding{"configuration", fine, name})
+		diagnose(ctx, cfg, add)
+		add(checkURL(cfg.PublicURL))
+	}
+	add(sh.checkServer(ctx))
+	if printed != nil || ctx.Err() != nil {
+		return errors.Join(printed, ctx.Err())
+	}
+	broken := 0
+	for _, f := range all {
+		if f.State == broke {
+			broken++
+		}
+	}
+	if sh.JSON {
+		if err := sh.document(map[string]any{"ok": broken == 0, "findings": all}); err != nil {
+			return err
+		}
+	}
+	if broken > 0 {
+		return fail(exitFailed, "%s broken; the lines with ✕ say what to do.", counted(broken, "thing"))
+	}
+	return nil
+}
+
+func (sh *shell) finding(f finding) error {
+	sign := map[string]string{fine: sh.paint("ok", "✓"), odd: sh.paint("wait", "⚠"), broke: sh.paint("bad", "✕")}[f.State]
+	return sh.say("%s %s  %s", sign, pad(f.Name, 16), line(f.Text))
+}
+
+// diagnose looks at everything that the configuration names.
+func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
+	scratch, err := os.MkdirTemp("", "gatehouse-doctor-")
+	if err != nil {
+		add(finding{"temporary files", broke, "No temporary folder can be made: " + err.Error() + ". Set TMPDIR to one that can be written."})
+		return
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	mirrors := patch.NewMirrors(filepath.Join(scratch, "mirrors"), patch.Options{Logger: quiet()})
+	add(checkGit(ctx, mirrors))
+	add(checkDatabase(ctx, cfg))
+	add(checkData(cfg.Data))
+	for _, name := range slices.Sorted(maps.Keys(cfg.Engine.Repositories)) {
+		add(checkRepository(ctx, mirrors, patch.Repository(cfg.Engine.Repositories[name])))
+	}
+	for _, a := range cfg.Engine.Agents.All() {
+		if a.Kind == agent.Command {
+			add(checkProgram(a))
+		}
+	}
+	add(checkSandbox(ctx, scratch))
+}
+
+// gitFixed is the first version without CVE-2025-48384: a cloned repository could run
+// a program through the name of a submodule. Gatehouse never clones submodules.
+var gitFixed = []int{2, 43, 7}
+
+func checkGit(ctx context.Context, m *patch.Mirrors) finding {
+	version, err := m.GitVersion(ctx)
+	if err != nil {
+		return finding{"git", broke, "git does not run: " + err.Error() + ". Install git."}
+	}
+	if slices.Compare(numbers(version), gitFixed) < 0 {
+		return finding{"git", odd, version + " has a known hole (CVE-2025-48384). Install 2.43.7 or later, or a version that your system has fixed."}
+	}
+	return finding{"git", fine, version}
+}
+
+// numbers reads the leading numbers of a version: 2.39.5 (Apple Git-1) is 2 39 5.
+func numbers(version string) []int {
+	var all []int
+	for part := range strings.SplitSeq(version, ".") {
+		digits := part[:len(part)-len(strings.TrimLeft(part, "0123456789"))]
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			break
+		}
+		if all = append(all, n); digits != part {
+			break
+		}
+	}
+	return all
+}
+
+func checkDatabase(ctx context.Context, cfg *config.Config) finding {
+	if file, ok := strings.CutPrefix(cfg.Database, "sqlite:"); ok {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			if f := writable("database", filepath.Dir(file)); f.State != fine {
+				return f
+			}
+			return finding{"database", fine, file + " is not there yet; the first start makes it"}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, remote)
+	defer cancel()
+	s, err := store.Open(ctx, cfg.Database, store.Options{Node: "doctor", Logger: quiet()})
+	if err != nil {
+		return finding{"database", broke, err.Error()}
+	}
+	have, _, err := s.Version(ctx)
+	users, err2 := s.Users(ctx)
+	if err := errors.Join(err, err2, s.Close()); err != nil {
+		return finding{"database", broke, err.Error()}
+	}
+	text := fmt.Sprintf("%s, version %d, %s", s.Dialect(), have, counted(len(users), "user"))
+	if len(users) == 0 {
+		return finding{"database", odd, text + ". Make the first one: gatehouse user add NAME --role admin --role approver"}
+	}
+	return finding{"database", fine, text}
+}
+
+func checkData(dir string) finding { return writable("data folder", dir) }
+
+// writable tries to make a file in dir or, where it is not there yet, in the folder
+// that it would be made in.
+func writable(name, dir string) finding {
+	at := dir
+	for {
+		info, err := os.Stat(at)
+		switch {
+		case err == nil && info.IsDir():
+			f, err := os.CreateTemp(at, ".gatehouse-doctor-")
+			if err != nil {
+				return finding{name, broke, at + " cannot be written: " + errors.Unwrap(err).Error() + ". Give this user the right, or name another folder."}
+			}
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+			if at != dir {
+				return finding{name, fine, dir + " can be made"}
+			}
+			return finding{name, fine, dir}
+		case err == nil:
+			return finding{name, broke, at + " is a file and no folder. Name another one."}
+		case !errors.Is(err, fs.ErrNotExist) || filepath.Dir(at) == at:
+			return finding{name, broke, dir + " cannot be looked at: " + err.Error()}
+		}
+		at = filepath.Dir(at)
+	}
+}
+
+func checkRepository(ctx context.Context, mirrors *patch.Mirrors, r patch.Repository) finding {
+	name := "repository " + r.Name
+	limited, cancel := context.WithTimeout(ctx, remote)
+	defer cancel()
+	m := mirrors.Open(r)
+	if err := m.Fetch(limited); err != nil {
+		if limited.Err() != nil && ctx.Err() == nil {
+			return finding{name, odd, fmt.Sprintf("it answers, and copying it takes longer than %s. The first start will take as long.", remote)}
+		}
+		return finding{name, broke, err.Error()}
+	}
+	head, err := m.Head(limited, "")
+	if err != nil {
+		return finding{name, broke, err.Error()}
+	}
+	return finding{name, fine, "branch " + head.Branch + " at " + commit(head.Commit)}
+}
+
+func checkProgram(a agent.Spec) finding {
+	name := "agent " + a.Name
+	if len(a.Command) == 0 {
+		return finding{name, broke, "It has no command. Write command: [\"PROGRAM\"]."}
+	}
+	program := a.Command[0]
+	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
+		return finding{name, fine, program + " comes from the repository"}
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return finding{name, broke, program + " is not found. Install it, or name its whole path in the agent's command."}
+	}
+	return finding{name, fine, path}
+}
+
+// checkSandbox lets a confined program try to read what is hidden from it: that it
+// cannot is the only proof of a sandbox that counts.
+func checkSandbox(ctx context.Context, scratch string) finding {
+	const name = "sandbox"
+	self, err := os.Executable()
+	if err != nil {
+		return finding{name, broke, err.Error()}
+	}
+	hidden, work := filepath.Join(scratch, "hidden"), filepath.Join(scratch, "work")
+	secret := filepath.Join(hidden, "secret")
+	err = errors.Join(os.MkdirAll(hidden, 0o700), os.MkdirAll(work, 0o700), os.WriteFile(secret, []byte("x"), 0o600))
+	if err != nil {
+		return finding{name, broke, err.Error()}
+	}
+	runner := command.New(command.Options{Self: self, Logger: quiet(), Hide: []string{hidden}})
+	res, err := runner.Check(ctx, work, "cat "+secret, remote)
+	switch {
+	case err != nil:
+		return finding{name, broke, "A program cannot be started: " + err.Error()}
+	case res.OK:
+		return finding{name, odd, "Agents run without a sandbox here. Install bubblewrap and allow user namespaces, or use a kernel with Landlock."}
+	}
+	return finding{name, fine, "agents' programs are confined"}
+}
+
+func (sh *shell) checkServer(ctx context.Context) finding {
+	api, err := sh.client()
+	if err == nil {
+		err = api.Live(ctx)
+	}
+	if err != nil {
+		return finding{"server", odd, err.Error()}
+	}
+	return finding{"server", fine, sh.URL + " answers"}
+}
+
+// checkURL says whether links can be opened on a phone.
+func checkURL(public string) finding {
+	const name = "public_url"
+	u, err := url.Parse(public)
+	if err != nil {
+		return finding{name, broke, public + " is no address."}
+	}
+	host := u.Hostname()
+	ip := net.ParseIP(host)
+	switch {
+	case host == "localhost" || ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) || ip == nil && !strings.Contains(host, "."):
+		return finding{name, odd, public + " opens on this machine only, so links in messages do not work on a phone. Set server.public_url to the address that others use."}
+	case u.Scheme != "https":
+		return finding{name, odd, public + " is not https, so what is sent can be read on the way. Put a proxy with a certificate in front."}
+	}
+	return finding{name, fine, public}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// examples are the first two lines of each command's help.
+var examples = map[string][2]string{
+	"":                 {`gatehouse demo`, `gatehouse send kik "Fix the retry loop" --repo app --wait`},
+	"demo":             {`gatehouse demo`, `gatehouse demo --repo ~/src/app --once`},
+	"serve":            {`gatehouse serve`, `gatehouse serve --config /etc/gatehouse.yaml`},
+	"send":             {`gatehouse send kik "Fix the retry loop" --repo app`, `git diff | gatehouse send reviewer - --wait`},
+	"status":           {`gatehouse status 7f3k9q`, `gatehouse status 7f3k9q --json`},
+	"list":             {`gatehouse list --state running`, `gatehouse list --agent coder --query retry --limit 20`},
+	"tree":             {`gatehouse tree 7f3k9q`, `gatehouse tree 7f3k9q --json`},
+	"wait":             {`gatehouse wait 7f3k9q`, `gatehouse wait 7f3k9q --timeout 2h && make deploy`},
+	"watch":            {`gatehouse watch`, `gatehouse watch 7f3k9q --json`},
+	"cancel":           {`gatehouse cancel 7f3k9q`, `gatehouse cancel 7f3k9q --json`},
+	"retry":            {`gatehouse retry 7f3k9q`, `gatehouse retry 7f3k9q && gatehouse wait 7f3k9q`},
+	"delegate":         {`gatehouse delegate reviewer "Look at my changes"`, `echo "Look at my changes" | gatehouse delegate reviewer -`},
+	"approvals":        {`gatehouse approvals`, `gatehouse approvals --state landed`},
+	"review":           {`gatehouse review c81m2x`, `gatehouse review 7f3k9q --json`},
+	"approve":          {`gatehouse approve c81m2x`, `gatehouse approve c81m2x --digest 9f2c1a7e --yes`},
+	"reject":           {`gatehouse reject c81m2x --reason "Breaks resume"`, `gatehouse reject 7f3k9q --reason "Not now"`},
+	"request-changes":  {`gatehouse request-changes c81m2x --comment "Add a test"`, `gatehouse request-changes 7f3k9q --comment "Name the constant"`},
+	"agents":           {`gatehouse agents`, `gatehouse agents check kik coder`},
+	"agents check":     {`gatehouse agents check kik coder`, `gatehouse agents check coder kik --json`},
+	"context":          {`gatehouse context list research`, `gatehouse context set research key "a value" --ttl 24h`},
+	"context get":      {`gatehouse context get research key`, `gatehouse context get research key --json`},
+	"context set":      {`gatehouse context set research key "a value" --ttl 24h`, `gatehouse context set research key - < notes.txt`},
+	"context list":     {`gatehouse context list research`, `gatehouse context list research --prefix api/`},
+	"context delete":   {`gatehouse context delete research key`, `gatehouse context delete research key --json`},
+	"audit":            {`gatehouse audit verify`, `gatehouse audit export > history.jsonl`},
+	"audit verify":     {`gatehouse audit verify`, `gatehouse audit verify --file history.jsonl`},
+	"audit export":     {`gatehouse audit export --from 2026-07-01 --to 2026-10-01`, `gatehouse audit export --format csv > history.csv`},
+	"user":             {`gatehouse user add ann --role admin --role approver`, `gatehouse user signin-link ann`},
+	"user add":         {`gatehouse user add ann --role admin --role approver`, `gatehouse user add bob --role operator --password-stdin < secret`},
+	"user list":        {`gatehouse user list`, `gatehouse user list --json`},
+	"user signin-link": {`gatehouse user signin-link ann`, `xdg-open "$(gatehouse user signin-link ann)"`},
+	"token":            {`gatehouse token create ann --scope tasks:write`, `gatehouse token list`},
+	"token create":     {`gatehouse token create ann --scope tasks:write --scope delegations:read`, `gatehouse token create ann --scope audit:read --name nightly --expires 90d`},
+	"token list":       {`gatehouse token list`, `gatehouse token list --json`},
+	"token revoke":     {`gatehouse token revoke 4m2k7z`, `gatehouse token revoke 4m2k7z --json`},
+	"config":           {`gatehouse config check`, `gatehouse config schema > gatehouse.schema.json`},
+	"config check":     {`gatehouse config check`, `gatehouse config check --config /etc/gatehouse.yaml`},
+	"config schema":    {`gatehouse config schema`, `gatehouse config schema > gatehouse.schema.json`},
+	"migrate":          {`gatehouse migrate`, `gatehouse migrate --config /etc/gatehouse.yaml`},
+	"doctor":           {`gatehouse doctor`, `gatehouse doctor --json`},
+	"version":          {`gatehouse version`, `gatehouse version --json`},
+	"completion":       {`source <(gatehouse completion bash)`, `gatehouse completion fish > ~/.config/fish/completions/gatehouse.fish`},
+	"agents list":      {`gatehouse agents`, `gatehouse agents --json`},
+}
+
+// helpWithExamples prints two examples and then the parser's own help.
+func helpWithExamples(options kong.HelpOptions, ctx *kong.Context) error {
+	node := ctx.Selected()
+	if node == nil {
+		node = ctx.Model.Node
+	}
+	if two, ok := examples[strings.TrimSpace(pathOf(node))]; ok {
+		if _, err := fmt.Fprintf(ctx.Stdout, "  %s\n  %s\n\n", two[0], two[1]); err != nil {
+			return err
+		}
+	}
+	return kong.DefaultHelpPrinter(options, ctx)
+}

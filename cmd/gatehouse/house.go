@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/approval/inbox"
+	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/handlers"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/command"
+	"gatehouse/orchestrator/agent/workflow"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/store"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// house is a whole node: what serve and demo start.
+type house struct {
+	cfg     *config.Config
+	log     *slog.Logger
+	store   *store.Store
+	mirrors *patch.Mirrors
+	engine  *orchestrator.Engine
+	gateway *approval.Gateway
+	trees   handlers.Trees
+	address atomic.Value // string: this node's address for agents, once it listens
+	unlock  []func()
+}
+
+// openHouse opens everything that does not listen. Nothing runs yet.
+func openHouse(ctx context.Context, cfg *config.Config, log *slog.Logger) (*house, error) {
+	h := &house{cfg: cfg, log: log}
+	h.address.Store("http://" + cfg.Listen)
+	if err := h.open(ctx); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+func (h *house) open(ctx context.Context) error {
+	if err := os.MkdirAll(h.cfg.Data, 0o700); err != nil {
+		return fmt.Errorf("the data folder cannot be made: %w. Choose another with data: in the configuration", err)
+	}
+	if err := h.lock(filepath.Join(h.cfg.Data, "lock"), "The data folder "+h.cfg.Data+" is used by another gatehouse. Stop it, or give this one a data folder of its own"); err != nil {
+		return err
+	}
+	if file, ok := strings.CutPrefix(h.cfg.Database, "sqlite:"); ok {
+		if err := h.lock(file+".lock", "The database "+file+" is served by another gatehouse. Stop it, or use PostgreSQL for several nodes"); err != nil {
+			return err
+		}
+	}
+	node, err := nodeName(h.cfg.Data)
+	if err != nil {
+		return err
+	}
+	hub := &event.Hub{}
+	if h.store, err = store.Open(ctx, h.cfg.Database, store.Options{Node: node, Hub: hub, Logger: h.log}); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	runner := command.New(command.Options{Self: self, Logger: h.log, Hide: h.hidden()})
+	h.mirrors = patch.NewMirrors(filepath.Join(h.cfg.Data, "mirrors"), patch.Options{Logger: h.log})
+	h.trees = handlers.Trees{Mirrors: h.mirrors, Config: func() *orchestrator.Config { return h.engine.Config() }, Blob: h.store.Blob}
+	h.gateway = approval.New(approval.Options{Store: h.store.Gateway(), Users: h.store, Logger: h.log, Diff: h.diff}, gatewayConfig(h.cfg))
+	h.engine = orchestrator.New(orchestrator.Options{
+		Node: node, Store: h.store.Engine(), Hub: hub, Gate: h.gateway, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
+		Kinds:   map[agent.Kind]agent.Runner{agent.Command: runner, agent.Workflow: workflow.New(workflow.Options{})},
+		Checker: checker{runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) },
+	}, h.cfg.Engine)
+	h.gateway.SetReverter(h.engine)
+	return nil
+}
+
+// hidden is what no agent may see: the data folder, the database, the configuration.
+func (h *house) hidden() []string {
+	hide := []string{h.cfg.Data}
+	if file, ok := strings.CutPrefix(h.cfg.Database, "sqlite:"); ok {
+		hide = append(hide, file, file+"-wal", file+"-shm")
+	}
+	if h.cfg.Path != "" {
+		if abs, err := filepath.Abs(h.cfg.Path); err == nil {
+			hide = append(hide, abs)
+		}
+	}
+	return hide
+}
+
+// gatewayConfig is the part of the configuration that the gateway needs.
+func gatewayConfig(c *config.Config) approval.Config {
+	return approval.Config{FourEyes: c.FourEyes, Expires: c.Expires, Location: c.Location, Policy: c.Policy, Groups: c.Groups,
+		Channels: []approval.Channel{inbox.Channel{}}}
+}
+
+// diff renders a request's current revision for a person's feedback.
+func (h *house) diff(ctx context.Context, r approval.Request) (string, error) {
+	b, err := h.trees.Diff(ctx, r.Revision, r.Repository)
+	return string(b), err
+}
+
+// checker runs a repository's checks as confined commands.
+type checker struct {
+	runner *command.Runner
+	limit  func() time.Duration
+}
+
+// Check runs one of them in dir.
+func (c checker) Check(ctx context.Context, dir, line string) (orchestrator.Check, error) {
+	res, err := c.runner.Check(ctx, dir, line, c.limit())
+	return orchestrator.Check{Command: line, OK: res.OK, Output: res.Output, Took: res.Took}, err
+}
+
+// run works until ctx ends or a part fails, and returns when all parts have ended.
+func (h *house) run(ctx context.Context, serve func(context.Context) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return h.store.Run(ctx) })
+	g.Go(func() error { return h.engine.Run(ctx) })
+	g.Go(func() error { return h.gateway.Run(ctx) })
+	g.Go(func() error { return serve(ctx) })
+	return g.Wait()
+}
+
+// reload reads the configuration again; a bad file changes nothing.
+func (h *house) reload(ctx context.Context) error {
+	next, err := config.Load(h.cfg.Path, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	if next.Listen != h.cfg.Listen || next.Database != h.cfg.Database || next.Data != h.cfg.Data {
+		h.log.Warn("listen, database and data are read only at the start; restart to change them")
+	}
+	h.engine.SetConfig(next.Engine)
+	h.gateway.SetConfig(gatewayConfig(next))
+	h.log.Info("the configuration was loaded again", "agents", len(next.Engine.Agents.All()))
+	return nil
+}
+
+// close gives back what open took.
+func (h *house) close() error {
+	var err error
+	if h.store != nil {
+		err = h.store.Close()
+	}
+	for _, unlock := range h.unlock {
+		unlock()
+	}
+	return err
+}
+
+// lock takes the lock file at path for as long as this process lives.
+func (h *house) lock(path, taken string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("the lock cannot be made: %w. Make its folder, and let this user write there", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close() //nolint:errcheck // nothing was written
+		return errors.New(taken)
+	}
+	h.unlock = append(h.unlock, func() { f.Close() }) //nolint:errcheck // nothing was written
+	return nil
+}
+
+// nodeName is this node's name: made once for each data folder, which only one
+// process uses at a time.
+func nodeName(data string) (string, error) {
+	path := filepath.Join(data, "node")
+	b, err := os.ReadFile(path)
+	if err == nil && len(strings.TrimSpace(string(b))) > 0 {
+		return strings.TrimSpace(string(b)), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	var random [4]byte
+	rand.Read(random[:]) //nolint:errcheck // crypto/rand.Read never fails
+	host, err := os.Hostname()
+	if err != nil {
+		host = "node"
+	}
+	name := host + "-" + hex.EncodeToString(random[:])
+	return name, os.WriteFile(path, []byte(name+"\n"), 0o600)
+}
+
+// hostOf is the host of a URL, "" when it has none.
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}

@@ -1,0 +1,280 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/workflow"
+	"gatehouse/orchestrator/chain"
+)
+
+// server reads where to listen.
+func (b *builder) server(c *Config) {
+	s := b.file.Server
+	c.Listen = or(s.Listen, "127.0.0.1:8080")
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
+		b.bad(at("server", "listen"), "%q is no address to listen on. Write host:port, such as 127.0.0.1:8080.", c.Listen)
+	}
+	c.PublicURL = strings.TrimSuffix(s.PublicURL, "/")
+	if c.PublicURL == "" {
+		c.PublicURL = "http://" + strings.Replace(c.Listen, "127.0.0.1", "localhost", 1)
+	}
+	if u, err := url.Parse(c.PublicURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" {
+		b.bad(at("server", "public_url"), "%q is no address of a site. Write http:// or https:// with a host and no path.", s.PublicURL)
+	}
+	location, err := time.LoadLocation(or(s.Timezone, "UTC"))
+	if err != nil {
+		b.bad(at("server", "timezone"), "there is no time zone %q. Write a name such as Europe/Berlin.", s.Timezone)
+		location = time.UTC
+	}
+	c.Location = location
+}
+
+// settings reads the engine's figures. The defaults are those of the contract.
+func (b *builder) settings() orchestrator.Settings {
+	e := b.file.Engine
+	s := orchestrator.Settings{
+		Workers: b.number("workers", e.Workers, 8, 1, 10_000), MaxAttempts: b.number("max_attempts", e.MaxAttempts, 3, 1, 100),
+		MaxDepth: b.number("max_depth", e.MaxDepth, chain.DefaultMaxDepth, 1, 100), MaxHandoffs: 5,
+		Lease: b.duration(at("engine", "lease"), e.Lease, 30*time.Second), CheckTime: b.duration(at("engine", "check_timeout"), e.CheckTime, 10*time.Minute),
+		Cycle: or(e.Cycle, "strict"), Capacity: or(e.Capacity, "queue"),
+	}
+	if e.MaxHandoffs != nil {
+		s.MaxHandoffs = *e.MaxHandoffs
+		if s.MaxHandoffs < 0 {
+			b.bad(at("engine", "max_handoffs"), "max_handoffs: %d is below 0.", s.MaxHandoffs)
+		}
+	}
+	if s.Lease < time.Second {
+		b.bad(at("engine", "lease"), "lease: %s is too short. Write 1s or more.", s.Lease)
+	}
+	b.oneOf(at("engine", "cycle"), s.Cycle, "strict", "bounded")
+	b.oneOf(at("engine", "capacity"), s.Capacity, "queue", "refuse")
+	b.duration(at("engine", "ack_timeout"), e.AckTimeout, 120*time.Second)
+	b.duration(at("engine", "budget", "time"), e.Budget.Time, 30*time.Minute)
+	b.duration(at("engine", "breaker", "cooldown"), e.Breaker.Cooldown, time.Minute)
+	for tier := range e.Tiers {
+		b.oneOf(at("engine", "tiers", tier), tier, "simple", "medium", "complex")
+	}
+	return s
+}
+
+// number reads a figure of the engine; 0 is not written.
+func (b *builder) number(key string, n, fallback, least, most int) int {
+	if n == 0 {
+		return fallback
+	}
+	if n < least || n > most {
+		b.bad(at("engine", key), "%s: %d is out of range. Write %d to %d.", key, n, least, most)
+	}
+	return n
+}
+
+func (b *builder) oneOf(path []any, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		b.bad(path, "%q is unknown here. Write %s.", value, strings.Join(allowed, " or "))
+	}
+}
+
+// agents makes the registry.
+func (b *builder) agents() *agent.Registry {
+	names := make([]string, 0, len(b.file.Agents))
+	for name := range b.file.Agents {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	var specs []agent.Spec
+	for _, name := range names {
+		specs = append(specs, b.agent(name, b.file.Agents[name]))
+	}
+	registry, err := agent.NewRegistry(specs)
+	if err != nil {
+		b.bad(at("agents"), "%v.", err)
+		registry, _ = agent.NewRegistry(nil)
+		return registry
+	}
+	for _, s := range specs {
+		b.references(s, registry, names)
+	}
+	if err := workflow.Reaches(specs); err != nil {
+		b.bad(at("agents"), "%v.", err)
+	}
+	return registry
+}
+
+// agent makes one agent's declaration.
+func (b *builder) agent(name string, a Agent) agent.Spec {
+	where := at("agents", name)
+	s := agent.Spec{
+		Name: name, Kind: agent.Kind(a.Kind), Role: agent.Role(a.Role), Capabilities: a.Capabilities, Repository: a.Repository, Writes: a.Writes,
+		AnalysisOnly: a.AnalysisOnly, Approval: or(a.Approval, "any"), Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
+		Sandbox: or(a.Sandbox, "auto"), Env: a.Env, OutputLimit: a.OutputLimit, Model: a.Model,
+		Timeout: b.duration(append(where, "timeout"), a.Timeout, 15*time.Minute),
+	}
+	if a.DelegatesTo != nil {
+		s.DelegatesTo, s.Restricted = *a.DelegatesTo, true
+	}
+	if a.Reads != nil {
+		s.Reads = append([]string{}, *a.Reads...)
+	}
+	for _, dir := range a.Writable {
+		s.Writable = append(s.Writable, b.path(dir))
+	}
+	for _, step := range a.Steps {
+		s.Steps = append(s.Steps, stepOf(step))
+	}
+	b.kind(where, a, s)
+	if a.Role != "" {
+		b.oneOf(append(where, "role"), a.Role, "admin", "developer", "specialist", "cli")
+	}
+	b.oneOf(append(where, "approval"), s.Approval, "auto", "chat", "telegram", "web", "any")
+	if s.Approval == "auto" && !s.AnalysisOnly {
+		b.bad(append(where, "approval"), "agent %s: approval: auto is only for agents with analysis_only: true. A patch needs a person, or a rule with need: 0.", name)
+	}
+	b.oneOf(append(where, "sandbox"), s.Sandbox, "auto", "off")
+	if a.OutputLimit < 0 {
+		b.bad(append(where, "output_limit"), "output_limit: %d is below 0. Write bytes.", a.OutputLimit)
+	}
+	return s
+}
+
+// kind checks what belongs to each kind.
+func (b *builder) kind(where []any, a Agent, s agent.Spec) {
+	switch s.Kind {
+	case agent.Command:
+		if len(a.Command) == 0 || strings.TrimSpace(a.Command[0]) == "" {
+			b.bad(where, "agent %s has no command. Write command: [program, argument].", s.Name)
+		}
+		if a.Protocol != "" {
+			b.oneOf(append(where, "protocol"), a.Protocol, "plain", "jsonl")
+		}
+	case agent.Workflow:
+		if len(a.Steps) == 0 {
+			b.bad(where, "agent %s is a workflow without steps. Write steps: with at least one.", s.Name)
+		}
+	case agent.LLM, agent.Remote:
+		b.warnings = append(b.warnings, fmt.Sprintf("agent %s: kind %s cannot run in this version; tasks for it fail.", s.Name, s.Kind))
+	default:
+		b.bad(append(where, "kind"), "agent %s: kind %q is unknown. Write command, workflow, llm or remote.", s.Name, a.Kind)
+	}
+}
+
+func stepOf(s Step) agent.Step {
+	step := agent.Step{ID: s.ID, Agent: s.Agent, Task: s.Task, If: s.If, Goto: s.Goto, Limit: s.Limit, Produces: s.Produces}
+	for _, p := range s.Parallel {
+		step.Parallel = append(step.Parallel, stepOf(p))
+	}
+	return step
+}
+
+// references checks what an agent names elsewhere.
+func (b *builder) references(s agent.Spec, registry *agent.Registry, names []string) {
+	where := at("agents", s.Name)
+	for i, to := range s.DelegatesTo {
+		if _, ok := registry.Get(to); !ok {
+			b.bad(append(where, "delegates_to", i), "agent %s may hand to %q, which is no agent.%s", s.Name, to, hint(to, names))
+		}
+	}
+	if s.Repository != "" {
+		if _, ok := b.file.Repositories[s.Repository]; !ok {
+			b.bad(append(where, "repository"), "agent %s works on %q, which is no repository. Add it under repositories.", s.Name, s.Repository)
+		}
+	}
+	if s.Kind != agent.Workflow {
+		return
+	}
+	known := func(name string) bool { _, ok := registry.Get(name); return ok }
+	for _, p := range workflow.Validate(s.Steps, known) {
+		b.bad(append(where, stepPath(p.Step)...), "agent %s: %s: %s", s.Name, p.Step, p.Message)
+	}
+}
+
+func hint(word string, names []string) string {
+	if near := Nearest(word, names); near != "" {
+		return fmt.Sprintf(" Did you mean %q?", near)
+	}
+	return " Add it under agents, or take it out."
+}
+
+// stepPath reads "steps[2].parallel[0].if" as a path of the file.
+func stepPath(s string) []any {
+	var path []any
+	for part := range strings.SplitSeq(s, ".") {
+		name, index, has := strings.Cut(part, "[")
+		path = append(path, name)
+		if has {
+			var i int
+			if _, err := fmt.Sscanf(index, "%d]", &i); err == nil {
+				path = append(path, i)
+			}
+		}
+	}
+	return path
+}
+
+// policy compiles the rules.
+func (b *builder) policy() *approval.Policy {
+	var rules []approval.RuleConfig
+	for i, r := range b.file.Approval.Rules {
+		rules = append(rules, approval.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny,
+			Expires: b.duration(at("approval", "rules", i, "expires"), r.Expires, 0)})
+	}
+	policy, problems := approval.CompileRules(rules, b.file.Groups)
+	for _, p := range problems {
+		path := at("approval", "rules", p.Rule, p.Field)
+		problem := b.doc.at(b.doc.find(path...), fmt.Sprintf("rule %q: %s", b.file.Approval.Rules[p.Rule].Name, p.String()))
+		if p.Column > 0 && p.Line <= 1 {
+			problem.Column += p.Column - 1 + quoted(b.doc, path)
+		}
+		b.problems = append(b.problems, problem)
+	}
+	for i, r := range b.file.Approval.Remind {
+		b.duration(at("approval", "remind", i), r, 0)
+	}
+	return policy
+}
+
+// quoted is 1 when the text at path begins with a quotation mark.
+func quoted(d *document, path []any) int {
+	if t := d.find(path...).GetToken(); t != nil && strings.HasPrefix(strings.TrimSpace(t.Origin), `"`) || t != nil && strings.HasPrefix(strings.TrimSpace(t.Origin), "'") {
+		return 1
+	}
+	return 0
+}
+
+// providers checks the services with models.
+func (b *builder) providers() {
+	for name, p := range b.file.Providers {
+		if p.BaseURL == "" {
+			continue
+		}
+		if u, err := url.Parse(p.BaseURL); err != nil || u.Host == "" {
+			b.bad(at("providers", name, "base_url"), "%q is no address of a service. Write https://host/path.", p.BaseURL)
+		}
+	}
+}
+
+// triggers checks what makes tasks by itself.
+func (b *builder) triggers(registry *agent.Registry) {
+	for i, t := range b.file.Triggers {
+		where := at("triggers", i)
+		b.oneOf(append(where, "kind"), t.Kind, "webhook", "schedule")
+		if _, ok := registry.Get(t.Agent); !ok {
+			b.bad(append(where, "agent"), "trigger %s starts %q, which is no agent.", t.Name, t.Agent)
+		}
+	}
+	if len(b.file.Triggers) > 0 {
+		b.warnings = append(b.warnings, "triggers: webhooks and schedules do not run in this version.")
+	}
+	if b.file.Channels.Telegram != nil {
+		b.warnings = append(b.warnings, "channels.telegram: Telegram is not served in this version; decide on the web.")
+	}
+}

@@ -1,0 +1,185 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+)
+
+// Config is what the program starts with.
+type Config struct {
+	Path      string // the file, "" when there is none
+	Listen    string
+	PublicURL string
+	Location  *time.Location
+	Database  string // sqlite:/abs/path or postgres://…
+	Data      string // absolute
+	Engine    orchestrator.Config
+	FourEyes  bool
+	Expires   time.Duration
+	Policy    *approval.Policy
+	Groups    map[string][]string
+	Warnings  []string // what works but deserves a look
+	File      File     // as written, for pages and later sections
+}
+
+// Default is the name of the file in the current folder.
+const Default = "gatehouse.yaml"
+
+// Load reads the file at path, or Default when path is "" and it exists. Mistakes
+// are Problems; other errors say that the file cannot be read.
+func Load(path string, env func(string) (string, bool)) (*Config, error) {
+	explicit := path != ""
+	if !explicit {
+		path = Default
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && !explicit {
+		return Parse("", nil, env)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the configuration cannot be read: %w. Name another file with --config", err)
+	}
+	return Parse(path, text, env)
+}
+
+// Parse reads the text of a file. Name is how it is called in messages; relative
+// paths resolve against its folder.
+func Parse(name string, text []byte, env func(string) (string, bool)) (*Config, error) {
+	shown := name
+	if shown == "" {
+		shown = Default
+	}
+	doc, f, err := parse(shown, text, env)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := filepath.Abs(filepath.Dir(shown))
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{doc: doc, file: f, folder: folder}
+	c := b.build()
+	c.Path = name
+	if len(b.problems) > 0 {
+		return nil, b.problems
+	}
+	return c, nil
+}
+
+// builder makes values of the file and gathers what is wrong with it.
+type builder struct {
+	doc      *document
+	file     File
+	folder   string
+	problems Problems
+	warnings []string
+}
+
+// bad notes a mistake at a path of the file.
+func (b *builder) bad(path []any, format string, args ...any) {
+	b.problems = append(b.problems, b.doc.at(b.doc.find(path...), fmt.Sprintf(format, args...)))
+}
+
+func at(path ...any) []any { return path }
+
+func (b *builder) build() *Config {
+	f := b.file
+	c := &Config{File: f, Groups: f.Groups, FourEyes: f.Approval.FourEyes == nil || *f.Approval.FourEyes}
+	b.server(c)
+	c.Database = b.database()
+	c.Data = b.path(or(f.Data, "./data"))
+	c.Engine.Settings = b.settings()
+	c.Engine.Repositories = b.repositories()
+	c.Engine.Agents = b.agents()
+	c.Expires = b.duration(at("approval", "expires"), f.Approval.Expires, 72*time.Hour)
+	c.Policy = b.policy()
+	b.providers()
+	b.triggers(c.Engine.Agents)
+	c.Warnings = b.warnings
+	return c
+}
+
+func or(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+// path resolves a path of the file.
+func (b *builder) path(p string) string {
+	if filepath.IsAbs(p) {
+		return filepath.Clean(p)
+	}
+	return filepath.Join(b.folder, p)
+}
+
+// duration reads a length of time; "" is the fallback.
+func (b *builder) duration(path []any, text string, fallback time.Duration) time.Duration {
+	if text == "" {
+		return fallback
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		b.bad(path, "%q is no length of time. Write a number with a unit, such as 30s, 15m or 72h.", text)
+		return fallback
+	}
+	return d
+}
+
+// database makes the file of SQLite absolute.
+func (b *builder) database() string {
+	db := or(b.file.Database, "sqlite:./gatehouse.db")
+	switch {
+	case strings.HasPrefix(db, "sqlite:"):
+		file := strings.TrimPrefix(strings.TrimPrefix(db, "sqlite://"), "sqlite:")
+		if file == "" {
+			b.bad(at("database"), "the database has no file. Write sqlite:./gatehouse.db.")
+		}
+		return "sqlite:" + b.path(file)
+	case strings.HasPrefix(db, "postgres://"), strings.HasPrefix(db, "postgresql://"):
+		return db
+	}
+	b.bad(at("database"), "the database must begin with sqlite: or postgres://. Write sqlite:./gatehouse.db or postgres://user:password@host/name.")
+	return ""
+}
+
+// repositories makes the engine's repositories.
+func (b *builder) repositories() map[string]orchestrator.Repository {
+	all := make(map[string]orchestrator.Repository, len(b.file.Repositories))
+	for name, r := range b.file.Repositories {
+		where := at("repositories", name)
+		if err := agent.CheckName(name); err != nil {
+			b.bad(where, "repository name %q: use letters, digits, - _ and ., starting with a letter or digit.", name)
+		}
+		if r.Path == "" {
+			b.bad(where, "repository %s has no path. Write path: with a folder or a URL.", name)
+			continue
+		}
+		source := r.Path
+		if !strings.Contains(source, "://") && !scpLike(source) {
+			source = b.path(source)
+		}
+		if r.Deliver != "" && r.Deliver != "merge" && r.Deliver != "branch" {
+			b.bad(append(where, "deliver"), "deliver: %q is unknown. Write merge or branch.", r.Deliver)
+		}
+		all[name] = orchestrator.Repository{Name: name, Source: source, Branch: r.Branch, Deliver: or(r.Deliver, "merge"),
+			Checks: r.Checks, Protect: r.Protect, Credential: r.Credential}
+	}
+	return all
+}
+
+// scpLike reports whether git would read s as host:path.
+func scpLike(s string) bool {
+	host, _, ok := strings.Cut(s, ":")
+	return ok && !strings.ContainsAny(host, "/\\") && strings.Contains(host, "@")
+}

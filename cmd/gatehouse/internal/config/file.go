@@ -1,0 +1,165 @@
+package config
+
+// File is gatehouse.yaml as written. Durations are text ("30s", "72h") and paths
+// are relative to the file's folder until config.go has made values of them.
+type File struct {
+	Server       Server                `yaml:"server"`
+	Database     string                `yaml:"database"`
+	Data         string                `yaml:"data"`
+	Engine       Engine                `yaml:"engine"`
+	Repositories map[string]Repository `yaml:"repositories"`
+	Providers    map[string]Provider   `yaml:"providers"`
+	Agents       map[string]Agent      `yaml:"agents"`
+	Approval     Approval              `yaml:"approval"`
+	Channels     Channels              `yaml:"channels"`
+	Triggers     []Trigger             `yaml:"triggers"`
+	Groups       map[string][]string   `yaml:"groups"`
+}
+
+// Server is where the dashboard and the API listen.
+type Server struct {
+	Listen    string `yaml:"listen"`
+	PublicURL string `yaml:"public_url"`
+	Timezone  string `yaml:"timezone"`
+}
+
+// Engine are the engine's limits.
+type Engine struct {
+	Workers     int             `yaml:"workers"`
+	Lease       string          `yaml:"lease"`
+	AckTimeout  string          `yaml:"ack_timeout"`
+	MaxAttempts int             `yaml:"max_attempts"`
+	MaxDepth    int             `yaml:"max_depth"`
+	MaxHandoffs *int            `yaml:"max_handoffs"`
+	Cycle       string          `yaml:"cycle"`
+	Capacity    string          `yaml:"capacity"`
+	CheckTime   string          `yaml:"check_timeout"`
+	Budget      Budget          `yaml:"budget"`
+	Tiers       map[string]Tier `yaml:"tiers"`
+	Breaker     Breaker         `yaml:"breaker"`
+}
+
+// Budget is what one task may use.
+type Budget struct {
+	Tokens int64   `yaml:"tokens"`
+	USD    float64 `yaml:"usd"`
+	Agents int     `yaml:"agents"`
+	Time   string  `yaml:"time"`
+}
+
+// Tier is the budget of one complexity (H19–H21).
+type Tier struct {
+	Handoffs int   `yaml:"handoffs"`
+	Tokens   int64 `yaml:"tokens"`
+	Agents   int   `yaml:"agents"`
+}
+
+// Breaker says when an agent rests (H11).
+type Breaker struct {
+	Failures int    `yaml:"failures"`
+	Cooldown string `yaml:"cooldown"`
+}
+
+// Repository is where patches land.
+type Repository struct {
+	Path       string   `yaml:"path"`
+	Branch     string   `yaml:"branch"`
+	Deliver    string   `yaml:"deliver"`
+	Checks     []string `yaml:"checks"`
+	Protect    []string `yaml:"protect"`
+	Credential string   `yaml:"credential"`
+}
+
+// Provider is a service with models.
+type Provider struct {
+	APIKeys []string `yaml:"api_keys"`
+	APIKey  string   `yaml:"api_key"`
+	BaseURL string   `yaml:"base_url"`
+}
+
+// Agent is one agent of the team.
+type Agent struct {
+	Kind         string            `yaml:"kind"`
+	Role         string            `yaml:"role"`
+	Capabilities []string          `yaml:"capabilities"`
+	DelegatesTo  *[]string         `yaml:"delegates_to"`
+	Repository   string            `yaml:"repository"`
+	Writes       []string          `yaml:"writes"`
+	AnalysisOnly bool              `yaml:"analysis_only"`
+	Approval     string            `yaml:"approval"`
+	Timeout      string            `yaml:"timeout"`
+	Reads        *[]string         `yaml:"reads"`
+	Prompt       string            `yaml:"prompt"`
+	Command      []string          `yaml:"command"`
+	Protocol     string            `yaml:"protocol"`
+	Sandbox      string            `yaml:"sandbox"`
+	Writable     []string          `yaml:"writable"`
+	Env          map[string]string `yaml:"env"`
+	OutputLimit  int64             `yaml:"output_limit"`
+	Steps        []Step            `yaml:"steps"`
+	Model        string            `yaml:"model"`
+	Tools        Tools             `yaml:"tools"`
+}
+
+// Tools is what a model may call.
+type Tools struct {
+	Allow []string `yaml:"allow"`
+	Deny  []string `yaml:"deny"`
+}
+
+// Step is one step of a workflow.
+type Step struct {
+	ID       string `yaml:"id"`
+	Agent    string `yaml:"agent"`
+	Task     string `yaml:"task"`
+	If       string `yaml:"if"`
+	Goto     string `yaml:"goto"`
+	Limit    int    `yaml:"limit"`
+	Produces string `yaml:"produces"`
+	Parallel []Step `yaml:"parallel"`
+}
+
+// Approval is who must say yes to what.
+type Approval struct {
+	FourEyes *bool    `yaml:"four_eyes"`
+	Expires  string   `yaml:"expires"`
+	Remind   []string `yaml:"remind"`
+	Rules    []Rule   `yaml:"rules"`
+}
+
+// Rule is one rule of the policy.
+type Rule struct {
+	Name    string   `yaml:"name"`
+	When    string   `yaml:"when"`
+	Need    *int     `yaml:"need"`
+	From    []string `yaml:"from"`
+	Deny    bool     `yaml:"deny"`
+	Expires string   `yaml:"expires"`
+}
+
+// Channels are where requests are shown besides the web.
+type Channels struct {
+	Telegram *Telegram `yaml:"telegram"`
+}
+
+// Telegram is one bot.
+type Telegram struct {
+	Token         string  `yaml:"token"`
+	Mode          string  `yaml:"mode"`
+	APIURL        string  `yaml:"api_url"`
+	Chats         []int64 `yaml:"chats"`
+	WebhookSecret string  `yaml:"webhook_secret"`
+}
+
+// Trigger makes tasks from webhooks or at times.
+type Trigger struct {
+	Name   string `yaml:"name"`
+	Kind   string `yaml:"kind"`
+	Source string `yaml:"source"`
+	Secret string `yaml:"secret"`
+	Cron   string `yaml:"cron"`
+	Agent  string `yaml:"agent"`
+	Task   string `yaml:"task"`
+	When   string `yaml:"when"`
+	Owner  string `yaml:"owner"`
+}

@@ -1,0 +1,224 @@
+package house
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pkg is what `go list -json` tells about one package, as far as the rules ask.
+type pkg struct {
+	ImportPath, Dir, Name, Doc string
+	GoFiles                    []string
+	Imports                    []string
+	TestImports, XTestImports  []string
+	TestGoFiles, XTestGoFiles  []string
+	Error                      *struct{ Err string }
+}
+
+// edges returns every import of the package, those of its tests marked.
+func (p pkg) edges() []edge {
+	var all []edge
+	for _, to := range p.Imports {
+		all = append(all, edge{from: p.path(), to: to})
+	}
+	for _, to := range slices.Concat(p.TestImports, p.XTestImports) {
+		if to != p.ImportPath {
+			all = append(all, edge{from: p.path(), to: to, test: true})
+		}
+	}
+	return all
+}
+
+func (p pkg) path() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
+
+func modulePackages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,Doc,GoFiles,Imports,TestImports,XTestImports,TestGoFiles,XTestGoFiles,Error", module+"/...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var all []pkg
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) == 0 {
+		t.Fatal("go list found no package")
+	}
+	return all
+}
+
+func TestEveryRoomImportsOnlyWhatItMay(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		if p.Error != nil {
+			t.Errorf("%s: %s", p.path(), p.Error.Err)
+		}
+		for _, e := range p.edges() {
+			if why := forbidden(e); why != "" {
+				t.Error(why)
+			}
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		if len(p.GoFiles) > 0 && p.Doc == "" {
+			t.Errorf("%s has no package comment: say in its doc.go what it is for and what it may import", p.path())
+		}
+	}
+}
+
+func TestOnlyThePatchRoomRunsGit(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		if within(p.path(), gitRoom) || withinAny(p.path(), testRooms) {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			fset, file, err := parse(filepath.Join(p.Dir, name), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, at := range runsGit(fset, file) {
+				t.Errorf("%s/%s:%d names git beside os/exec: only %s runs git", p.path(), name, at.Line, gitRoom)
+			}
+		}
+	}
+}
+
+func TestTheRootHoldsOnlyWhatWasPlanned(t *testing.T) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatalf("go list -m: %v", err)
+	}
+	// What git ignores, such as a built binary or a demo's data, is nobody's business.
+	list := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard")
+	list.Dir = strings.TrimSpace(string(out))
+	out, err = list.Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	var names []string
+	for path := range strings.Lines(string(out)) {
+		name, _, _ := strings.Cut(strings.TrimSpace(path), "/")
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		t.Fatal("git lists no file")
+	}
+	slices.Sort(names)
+	for _, name := range strangers(slices.Compact(names)) {
+		t.Errorf("%s has no place at the root", name)
+	}
+}
+
+// The rules above pass on a tidy house, so the tests below show that each of them can still fail.
+
+func TestForbiddenImportsAreCaught(t *testing.T) {
+	for _, e := range []edge{
+		{from: "web", to: "gatehouse/orchestrator/store"},
+		{from: "web", to: "gatehouse/orchestrator"},
+		{from: "handlers", to: "gatehouse/web"},
+		{from: "handlers/api", to: "gatehouse/orchestrator/store"},
+		{from: "views", to: "gatehouse/handlers"},
+		{from: "approval", to: "gatehouse/views"},
+		{from: "approval/inbox", to: "gatehouse/orchestrator/store"},
+		{from: "orchestrator", to: "gatehouse/approval"},
+		{from: "orchestrator", to: "gatehouse/orchestrator/store"},
+		{from: "orchestrator/guard", to: "gatehouse/orchestrator"},
+		{from: "orchestrator/agent/command", to: "gatehouse/orchestrator"},
+		{from: "orchestrator/store", to: "gatehouse/web"},
+		{from: "web/client", to: "gatehouse/orchestrator"},
+		{from: "migrations", to: "gatehouse/orchestrator"},
+		{from: "orchestrator", to: "gatehouse/orchestrator/agent/agenttest"},
+		{from: "cmd/gatehouse", to: "gatehouse/orchestrator/store/pgtest"},
+		{from: "cmd/gatehouse", to: "gatehouse/web/browsertest"},
+		{from: "orchestrator", to: "gatehouse/web", test: true},
+		{from: "orchestrator/store", to: "gatehouse/handlers", test: true},
+		{from: "attic", to: "fmt"},
+		{from: "cmd/gatehouse", to: "gatehouse/attic"},
+		{from: "handlers", to: "github.com/jmoiron/sqlx"},
+		{from: "cmd/gatehouse", to: "github.com/lib/pq"},
+		{from: "orchestrator", to: "modernc.org/sqlite/lib"},
+		{from: "web", to: "github.com/pressly/goose/v3"},
+		{from: "handlers", to: "github.com/jmoiron/sqlx", test: true},
+		{from: "orchestrator/patch", to: "testing"},
+		{from: "cmd/gatehouse", to: "github.com/chromedp/chromedp"},
+	} {
+		if forbidden(e) == "" {
+			t.Errorf("%s may import %s (test: %t)", e.from, e.to, e.test)
+		}
+	}
+}
+
+func TestAllowedImportsPass(t *testing.T) {
+	for _, e := range []edge{
+		{from: "cmd/gatehouse", to: "gatehouse/orchestrator/store"},
+		{from: "cmd/gatehouse", to: "gatehouse/cmd/gatehouse/internal/config"},
+		{from: "cmd/gatehouse", to: "gatehouse/web/client"},
+		{from: "cmd/gatehouse/internal/house/suite", to: "gatehouse/orchestrator/store/pgtest"},
+		{from: "web", to: "gatehouse/handlers/stream"},
+		{from: "handlers/api", to: "gatehouse/orchestrator/guard"},
+		{from: "handlers", to: "gatehouse/handlers/stream"},
+		{from: "views", to: "gatehouse/approval"},
+		{from: "approval/inbox", to: "gatehouse/approval"},
+		{from: "orchestrator", to: "gatehouse/orchestrator/agent/command"},
+		{from: "orchestrator/agent/workflow", to: "gatehouse/orchestrator/event"},
+		{from: "orchestrator/store", to: "gatehouse/migrations"},
+		{from: "orchestrator/store", to: "github.com/pressly/goose/v3"},
+		{from: "orchestrator/store/pgtest", to: "github.com/lib/pq"},
+		{from: "orchestrator/store/pgtest", to: "testing"},
+		{from: "orchestrator/store", to: "gatehouse/orchestrator/store/storetest", test: true},
+		{from: "orchestrator", to: "gatehouse/orchestrator/store", test: true},
+		{from: "handlers", to: "gatehouse/web/browsertest", test: true},
+		{from: "web", to: "gatehouse/orchestrator/store", test: true},
+		{from: "handlers", to: "github.com/labstack/echo/v4"},
+	} {
+		if why := forbidden(e); why != "" {
+			t.Error(why)
+		}
+	}
+}
+
+func TestGitIsCaughtWhereItIsRun(t *testing.T) {
+	for source, want := range map[string]int{
+		`package a; import "os/exec"; var _ = exec.Command("git", "log")`:                             1,
+		`package a; import "os/exec"; const g = "git"; var _ = exec.Command(g)`:                       1,
+		`package a; import x "os/exec"; func f(p string) { x.Command(p) }; func g() { f(` + "`git`)}": 1,
+		`package a; import "os/exec"; var _, _ = exec.LookPath("git")`:                                0,
+		`package a; import "os/exec"; var _ = exec.Command("go", "vet")`:                              0,
+		`package a; var _ = "git"`: 0,
+	} {
+		fset, file, err := parse("a.go", source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(runsGit(fset, file)); got != want {
+			t.Errorf("%s: %d places, want %d", source, got, want)
+		}
+	}
+}
+
+func TestStrangersAtTheRootAreSeen(t *testing.T) {
+	got := strangers([]string{"cmd", ".ci", "go.mod", "scripts", "NOTES.md", ".golangci.yml"})
+	if want := []string{"scripts", "NOTES.md", ".golangci.yml"}; !slices.Equal(got, want) {
+		t.Errorf("strangers = %v, want %v", got, want)
+	}
+}

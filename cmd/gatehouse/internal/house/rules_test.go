@@ -1,0 +1,208 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+const module = "gatehouse"
+
+// A room is a folder with all below it, as far as no deeper folder is a room of its own.
+type room struct {
+	path string   // from the module's root; the longest that fits a package is its room
+	may  []string // rooms whose packages it may import, beside its own
+}
+
+// leaves are the packages below orchestrator that know nothing of the engine. They may use one another.
+var leaves = []string{
+	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
+	"orchestrator/people", "orchestrator/event", "orchestrator/patch",
+}
+
+// testRooms hold what only tests use: no program may contain it, so only tests and one another import them.
+var testRooms = []string{
+	"orchestrator/agent/agenttest", "orchestrator/store/storetest", "orchestrator/store/pgtest",
+	"approval/approvaltest", "web/browsertest",
+}
+
+// testPrograms are run by `make`, never by users, and may use what is there for tests.
+var testPrograms = []string{"cmd/gatehouse/internal/house/suite"}
+
+// rooms is the table of who may import whom. A test may also import what its own room may not: see [mayInTests].
+func rooms() []room {
+	domain := append([]string{"orchestrator"}, leaves...)
+	table := []room{
+		{path: "cmd", may: []string{
+			"web", "web/client", "handlers", "views", "approval", "orchestrator/store", "migrations", "static"}},
+		{path: "web", may: []string{"handlers", "views", "static"}},
+		{path: "web/client"},
+		{path: "handlers", may: append([]string{"approval", "views"}, domain...)},
+		{path: "views", may: append([]string{"approval", "static"}, domain...)},
+		{path: "approval", may: domain},
+		{path: "orchestrator", may: leaves},
+		{path: "orchestrator/store", may: append([]string{"approval", "migrations"}, domain...)},
+		{path: "migrations"},
+		{path: "static"},
+		{path: "orchestrator/agent/agenttest", may: domain},
+		{path: "orchestrator/store/storetest", may: append([]string{"approval", "migrations", "orchestrator/store", "orchestrator/store/pgtest"}, domain...)},
+		{path: "orchestrator/store/pgtest"},
+		{path: "approval/approvaltest", may: append([]string{"approval"}, domain...)},
+		{path: "web/browsertest"},
+	}
+	table[0].may = append(table[0].may, domain...)
+	for _, leaf := range leaves {
+		table = append(table, room{path: leaf, may: leaves})
+	}
+	return table
+}
+
+// databases are the libraries that speak SQL; queries live in one place because nobody else can reach them.
+var databases = []string{
+	"github.com/jmoiron/sqlx", "github.com/lib/pq", "modernc.org/sqlite", "github.com/pressly/goose",
+}
+
+// testLibraries may be linked into tests only.
+var testLibraries = []string{
+	"testing", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/rogpeppe/go-internal", "github.com/chromedp",
+}
+
+// roomOf returns the room of a package, given from the module's root.
+func roomOf(pkg string) (room, bool) {
+	var best room
+	for _, r := range rooms() {
+		if within(pkg, r.path) && len(r.path) > len(best.path) {
+			best = r
+		}
+	}
+	return best, best.path != ""
+}
+
+func within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, folder+"/")
+}
+
+func withinAny(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return within(path, folder) })
+}
+
+// An edge is one import: a package, from the module's root, imports a path as Go writes it.
+type edge struct {
+	from, to string
+	test     bool // from a _test.go file
+}
+
+// forbidden says which rule an import breaks, or nothing.
+func forbidden(e edge) string {
+	from, known := roomOf(e.from)
+	if !known {
+		return fmt.Sprintf("%s is in no room: add it to the table in rules_test.go", e.from)
+	}
+	mayTest := e.test || withinAny(e.from, testRooms) || withinAny(e.from, testPrograms)
+	target, ours := strings.CutPrefix(e.to, module+"/")
+	if !ours {
+		return forbiddenLibrary(e, mayTest)
+	}
+	to, known := roomOf(target)
+	switch {
+	case !known:
+		return fmt.Sprintf("%s imports %s, which is in no room", e.from, target)
+	case to.path == from.path || slices.Contains(from.may, to.path):
+		return ""
+	case withinAny(target, testRooms) && mayTest:
+		return ""
+	case e.test && mayInTests(from, to):
+		return ""
+	case withinAny(target, testRooms):
+		return fmt.Sprintf("%s imports %s, which is for tests only", e.from, target)
+	}
+	return fmt.Sprintf("%s imports %s: %s may import %s", e.from, target, from.path, listed(from.may))
+}
+
+// mayInTests widens a room's rule for its tests: a story may be told with the real store, the engine and everything
+// that a room is used with, but the domain's tests need no pages.
+func mayInTests(from, to room) bool {
+	if within(from.path, "orchestrator") || within(from.path, "approval") {
+		return within(to.path, "orchestrator") || within(to.path, "approval") || to.path == "migrations"
+	}
+	return to.path != "cmd"
+}
+
+func forbiddenLibrary(e edge, mayTest bool) string {
+	if withinAny(e.to, databases) || isVersionOf(e.to, databases) {
+		switch {
+		case within(e.from, "orchestrator/store"):
+			return ""
+		case e.test && within(e.from, "cmd"): // tests of the program may look at, and spoil, its database
+			return ""
+		}
+		return fmt.Sprintf("%s imports %s: only orchestrator/store speaks SQL", e.from, e.to)
+	}
+	if withinAny(e.to, testLibraries) && !mayTest {
+		return fmt.Sprintf("%s imports %s, which is for tests only", e.from, e.to)
+	}
+	return ""
+}
+
+// isVersionOf knows that example.org/lib/v3 is example.org/lib.
+func isVersionOf(path string, libraries []string) bool {
+	return slices.ContainsFunc(libraries, func(lib string) bool { return strings.HasPrefix(path, lib+"/v") })
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "no other room"
+	}
+	return strings.Join(names, ", ")
+}
+
+// gitRoom is the only room that runs git: it fixes git's environment, so that no hook, filter or configuration of a
+// repository that agents can write to ever runs in the server.
+const gitRoom = "orchestrator/patch"
+
+// runsGit returns the positions in a file where it names the program git to run it. Looking for git in PATH is fine.
+func runsGit(fset *token.FileSet, file *ast.File) []token.Position {
+	if !slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"os/exec"` }) {
+		return nil
+	}
+	looked := map[ast.Node]bool{}
+	var found []token.Position
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "LookPath" && len(n.Args) == 1 {
+				looked[n.Args[0]] = true
+			}
+		case *ast.BasicLit:
+			if (n.Value == `"git"` || n.Value == "`git`") && !looked[n] {
+				found = append(found, fset.Position(n.Pos()))
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func parse(name string, source any) (*token.FileSet, *ast.File, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, source, parser.SkipObjectResolution)
+	return fset, file, err
+}
+
+// atRoot are the names that the root holds beside dotfiles.
+var atRoot = []string{
+	"cmd", "web", "views", "handlers", "approval", "orchestrator", "migrations", "static",
+	"go.mod", "go.sum", "README.md", "Makefile", "LICENSE",
+}
+
+var dotfiles = []string{".ci", ".gitignore", ".gitattributes", ".editorconfig", ".github"}
+
+// strangers returns the names at the root that nobody planned.
+func strangers(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.Contains(atRoot, name) || slices.Contains(dotfiles, name)
+	})
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// event is one line of `go test -json`; see `go doc test2json`.
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+}
+
+// report condenses the events of a run. It writes a package's own line as soon as the package is done, and keeps the
+// output of tests until they are known to have passed.
+type report struct {
+	out      io.Writer
+	output   map[string]*strings.Builder // by package and test; builds by import path
+	order    []string                    // failed tests and builds, in the order they failed
+	skips    []string
+	packages []string // the lines of failed packages
+
+	passed, failed, skipped int
+}
+
+func newReport(out io.Writer) *report {
+	return &report{out: out, output: map[string]*strings.Builder{}}
+}
+
+// read takes one line. What is not an event, such as a message of the go command itself, is passed on as it is.
+func (r *report) read(line []byte) {
+	var e event
+	if err := json.Unmarshal(line, &e); err != nil || e.Action == "" {
+		_, _ = r.out.Write(line)
+		return
+	}
+	key := e.Package + " " + e.Test
+	switch e.Action {
+	case "build-output":
+		r.keep(e.ImportPath, e.Output)
+	case "build-fail":
+		r.order = append(r.order, e.ImportPath)
+	case "output":
+		r.keep(key, e.Output)
+		if e.Test == "" {
+			r.packageLine(e.Output)
+		}
+	case "pass":
+		delete(r.output, key)
+		if e.Test != "" {
+			r.passed++
+		}
+	case "skip":
+		if e.Test != "" { // a package without tests is skipped too
+			r.skipped++
+			r.skips = append(r.skips, key)
+		}
+	case "fail":
+		if e.Test != "" {
+			r.failed++
+		}
+		r.order = append(r.order, key)
+	}
+}
+
+func (r *report) keep(key, text string) {
+	if r.output[key] == nil {
+		r.output[key] = &strings.Builder{}
+	}
+	r.output[key].WriteString(text)
+}
+
+// packageLine prints what go test says of a whole package; failed ones wait for the end, where they are seen.
+func (r *report) packageLine(text string) {
+	switch {
+	case strings.HasPrefix(text, "ok  \t"):
+		_, _ = io.WriteString(r.out, text)
+	case strings.HasPrefix(text, "FAIL\t"):
+		_, _ = io.WriteString(r.out, text)
+		r.packages = append(r.packages, text)
+	}
+}
+
+func (r *report) ok() bool {
+	return r.failed == 0 && r.skipped == 0 && len(r.order) == 0 && r.passed > 0
+}
+
+// close writes what went wrong, then the totals.
+func (r *report) close(took time.Duration) {
+	for _, key := range r.order {
+		if r.output[key] == nil {
+			continue
+		}
+		fmt.Fprintf(r.out, "\n--- failed: %s\n%s", strings.TrimSpace(key), r.output[key])
+	}
+	for _, key := range r.skips {
+		fmt.Fprintf(r.out, "\n--- skipped, which fails the run: %s\n", key)
+		if r.output[key] != nil {
+			fmt.Fprint(r.out, r.output[key])
+		}
+	}
+	if len(r.packages) > 0 {
+		fmt.Fprintf(r.out, "\n%s", strings.Join(r.packages, ""))
+	}
+	fmt.Fprintf(r.out, "\nTests took %s.\n%d passed, %d failed, %d skipped\n",
+		took.Round(time.Second), r.passed, r.failed, r.skipped)
+}

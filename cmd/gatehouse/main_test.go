@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"gatehouse": main})
+}
+
+// TestScripts runs the real program. The scripts that speak to a server get one that
+// answers as the contract says, at $GATEHOUSE_URL.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			for _, name := range []string{"GATEHOUSE_CONFIG", "GATEHOUSE_TOKEN", "PAGER", "LC_ALL", "LC_CTYPE", "LANG", "NO_COLOR"} {
+				e.Setenv(name, "")
+			}
+			e.Setenv("LC_ALL", "C.UTF-8")
+			api := newFakeAPI()
+			e.Defer(api.close)
+			e.Setenv("GATEHOUSE_URL", api.url())
+			e.Values[apiKey{}] = api
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code":     wantCode,
+			"cutting":  cutting,
+			"sent":     sent,
+			"secret":   secret,
+			"forging":  forging,
+			"pressing": pressing,
+		},
+	})
+}
+
+type apiKey struct{}
+
+// wantCode runs a command and compares its exit code: code 2 gatehouse sned.
+func wantCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N COMMAND…")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if got != args[0] {
+		ts.Fatalf("%s: exit code %s, want %s", strings.Join(args[1:], " "), got, args[0])
+	}
+	// What it printed is for stdout and stderr, as after exec.
+}
+
+// cutting makes the server end its next N streams after one event each.
+func cutting(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Value(apiKey{}).(*fakeAPI).cut(args[0])
+}
+
+// sent compares the last body of a route with a pattern.
+func sent(ts *testscript.TestScript, neg bool, args []string) {
+	body := ts.Value(apiKey{}).(*fakeAPI).lastBody(args[0])
+	if strings.Contains(body, args[1]) == neg {
+		ts.Fatalf("%s got %s; contains %q: %v", args[0], body, args[1], neg)
+	}
+}
+
+// secret puts the first line of a file into a variable: secret TOKEN stdout-file.
+func secret(ts *testscript.TestScript, _ bool, args []string) {
+	first, _, _ := strings.Cut(ts.ReadFile(args[1]), "\n")
+	ts.Setenv(args[0], first)
+}
+
+// forging changes bytes of a file: forging FILE OLD NEW.
+func forging(ts *testscript.TestScript, _ bool, args []string) {
+	name := ts.MkAbs(args[0])
+	text := ts.ReadFile(args[0])
+	if !strings.Contains(text, args[1]) {
+		ts.Fatalf("%s does not have %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(name, []byte(strings.Replace(text, args[1], args[2], 1)), 0o600))
+}
+
+// pressing says what the fake's next decision meets: decided, moved or plain.
+func pressing(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Value(apiKey{}).(*fakeAPI).meet(args[0])
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"gatehouse/web/client"
+)
+
+// ReviewCmd shows a request and its diff.
+type ReviewCmd struct {
+	ID string `arg:"" help:"A request's id, or a task's while one of its requests is pending."`
+}
+
+// Run prints what to look at, then the diff, through the pager on a terminal.
+func (c *ReviewCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	r, err := findRequest(ctx, sh, api, c.ID)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(r)
+	}
+	var diff bytes.Buffer
+	digest, err := api.Patch(ctx, r.ID, &diff)
+	if err != nil {
+		return err
+	}
+	if digest != "" && digest != r.Digest {
+		// A new revision came between the two; what is shown must be one of them.
+		if r, err = api.Request(ctx, r.ID); err != nil {
+			return err
+		}
+		if digest != r.Digest {
+			return fail(exitFailed, "The request %s changes while it is read. Run the command again.", line(r.ID))
+		}
+	}
+	var text bytes.Buffer
+	sh.header(&text, r)
+	sh.diff(&text, diff.String())
+	if r.State == "pending" {
+		fmt.Fprintf(&text, "approve: gatehouse approve %s     reject: gatehouse reject %s --reason \"…\"\n", short(r.ID), short(r.ID))
+	}
+	return sh.page(ctx, text.Bytes())
+}
+
+// header says what the request is and what to look at.
+func (sh *shell) header(w io.Writer, r client.Request) {
+	rule := ""
+	if r.Rule.Name != "" {
+		rule = fmt.Sprintf("   rule %s: %d of %d", line(r.Rule.Name), r.Needs.Have, max(r.Needs.Count, r.Rule.Need))
+	}
+	fmt.Fprintf(w, "%s  rev %d  digest %s  %s  +%d −%d  %s%s\n", line(r.ID), r.Revision, line(r.Digest[:min(8, len(r.Digest))]),
+		where(r), r.Added, r.Removed, counted(len(r.Files), "file"), rule)
+	if r.State == "pending" {
+		fmt.Fprintf(w, "%s  needs %s\n", sh.state(r.State, 0), parts(who(r), ago(r.CreatedAt, sh.now()), expiry(r.ExpiresAt, sh.now())))
+	} else {
+		fmt.Fprintln(w, sh.state(r.State, 0))
+	}
+	for _, d := range r.Decisions {
+		fmt.Fprintf(w, "  %s\n", parts(line(d.User)+" "+strings.ReplaceAll(line(d.Verdict), "_", " ")+" on "+line(d.Channel), ago(d.At, sh.now()), brief(d.Comment, 100)))
+	}
+	for _, warning := range r.Warnings {
+		text := line(warning.Text)
+		if text == "" {
+			text = strings.ReplaceAll(line(warning.Code), "_", " ")
+		}
+		if warning.Path != "" {
+			text += ": " + line(warning.Path)
+		}
+		fmt.Fprintf(w, "%s\n", sh.paint("wait", "⚠ "+text))
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "· %s\n", line(n.Text))
+	}
+	var checks []string
+	for _, c := range r.Checks {
+		sign := sh.paint("ok", "✓ "+line(c.Command))
+		if !c.OK {
+			sign = sh.paint("bad", "✕ "+line(c.Command)+" (failed)")
+		}
+		checks = append(checks, sign)
+	}
+	if len(checks) > 0 {
+		fmt.Fprintln(w, strings.Join(checks, "   "))
+	}
+	if said := strings.TrimSpace(r.Text); said != "" {
+		fmt.Fprintf(w, "%s says:\n", line(r.Agent))
+		for l := range strings.Lines(block(said)) {
+			fmt.Fprintf(w, "  │ %s\n", strings.TrimRight(l, "\n"))
+		}
+	}
+}
+
+// diff writes a unified diff with its hidden characters made visible.
+func (sh *shell) diff(w io.Writer, text string) {
+	for l := range strings.Lines(block(text)) {
+		l = strings.TrimSuffix(l, "\n")
+		role := ""
+		switch {
+		case strings.HasPrefix(l, "diff --git "), strings.HasPrefix(l, "+++ "), strings.HasPrefix(l, "--- "):
+			role = "strong"
+		case strings.HasPrefix(l, "@@"):
+			role = "run"
+		case strings.HasPrefix(l, "+"):
+			role = "ok"
+		case strings.HasPrefix(l, "-"):
+			role = "bad"
+		}
+		fmt.Fprintln(w, sh.paint(role, l))
+	}
+}
+
+// page shows a long text: through $PAGER (less) on a terminal, else as it is.
+func (sh *shell) page(ctx context.Context, text []byte) error {
+	pager, set := sh.env("PAGER")
+	if !set {
+		pager = "less"
+	}
+	if !sh.tty || !sh.stdin || strings.TrimSpace(pager) == "" || pager == "cat" {
+		_, err := sh.out.Write(text)
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", pager)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), sh.out, sh.errs
+	// F: no pager for what fits the screen; R: our colours; X: the text stays on it.
+	cmd.Env = os.Environ()
+	if _, set := sh.env("LESS"); !set {
+		cmd.Env = append(cmd.Env, "LESS=FRX")
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &exit) && exit.ExitCode() != 127: // 127: there is no such program
+		return nil // a pager may be left early
+	}
+	_, err = sh.out.Write(text)
+	return err
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"reflect"
+	"strings"
+
+	"gatehouse/cmd/gatehouse/internal/config"
+)
+
+// ConfigSchemaCmd prints the JSON schema of gatehouse.yaml.
+type ConfigSchemaCmd struct{}
+
+// choices are the keys that take one of a few words.
+var choices = map[string][]string{
+	"agents.*.kind":          {"command", "llm", "workflow", "remote"},
+	"agents.*.role":          {"admin", "developer", "specialist", "cli"},
+	"agents.*.approval":      {"auto", "chat", "telegram", "web", "any"},
+	"agents.*.protocol":      {"plain", "jsonl"},
+	"agents.*.sandbox":       {"auto", "off"},
+	"engine.cycle":           {"strict", "bounded"},
+	"engine.capacity":        {"queue", "refuse"},
+	"repositories.*.deliver": {"merge", "branch"},
+	"channels.telegram.mode": {"poll", "webhook"},
+	"triggers.[].kind":       {"webhook", "schedule"},
+	"triggers.[].source":     {"github", "gitlab", "standard"},
+}
+
+// Run prints it.
+func (c *ConfigSchemaCmd) Run(sh *shell) error {
+	steps := reflect.TypeFor[config.Step]()
+	schema := schemaOf(reflect.TypeFor[config.File](), "")
+	schema["$defs"] = map[string]any{steps.Name(): structSchema(steps, "")}
+	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	schema["title"] = "gatehouse.yaml"
+	return sh.document(schema)
+}
+
+// structSchema describes the keys of a section; others are mistakes.
+func structSchema(t reflect.Type, at string) map[string]any {
+	properties := map[string]any{}
+	for f := range t.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" && name != "-" {
+			properties[name] = schemaOf(f.Type, strings.TrimPrefix(at+"."+name, "."))
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+}
+
+// schemaOf describes a type by the keys that the file has for it; at is the path of
+// the key, with * for any name and [] for any place in a list.
+func schemaOf(t reflect.Type, at string) map[string]any {
+	key := func(name string) string { return strings.TrimPrefix(at+"."+name, ".") }
+	if t == reflect.TypeFor[config.Step]() { // a step may have steps
+		return map[string]any{"$ref": "#/$defs/" + t.Name()}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return schemaOf(t.Elem(), at)
+	case reflect.Struct:
+		return structSchema(t, at)
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem(), key("*"))}
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": schemaOf(t.Elem(), key("[]"))}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Float32, reflect.Float64:
+		return map[string]any{"type": "number"}
+	case reflect.String:
+		if words := choices[at]; words != nil {
+			return map[string]any{"type": "string", "enum": words}
+		}
+		return map[string]any{"type": "string"}
+	case reflect.Interface:
+		return map[string]any{}
+	}
+	return map[string]any{"type": "integer"}
+}

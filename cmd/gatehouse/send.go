@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+
+	"gatehouse/web/client"
+)
+
+// SendCmd makes a task.
+type SendCmd struct {
+	Agent      string   `arg:"" help:"The agent that gets the task."`
+	Text       []string `arg:"" optional:"" help:"What is to be done; - reads it from standard input."`
+	Repo       string   `help:"The repository to work on." placeholder:"NAME"`
+	Ref        string   `help:"The branch to start from and land on." placeholder:"REF"`
+	Key        string   `help:"A key of your own: the same key again gives the first task." placeholder:"KEY"`
+	Capability string   `help:"The agent must have this capability." placeholder:"CAP"`
+	Wait       bool     `help:"Wait for the end."`
+}
+
+// Run sends the task and says how to follow it.
+func (c *SendCmd) Run(ctx context.Context, sh *shell) error {
+	agent, words := c.Agent, c.Text
+	if c.Capability != "" && len(words) == 0 {
+		agent, words = "", []string{c.Agent} // send --capability CAP TEXT: anyone who can
+	}
+	text, err := sh.words(words)
+	if err != nil {
+		return err
+	}
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	sent, err := api.Submit(ctx, client.Submission{
+		Agent: agent, Capability: c.Capability, Text: text, Repository: c.Repo, Ref: c.Ref, Key: c.Key,
+	})
+	if err != nil {
+		return err
+	}
+	if !sh.JSON {
+		if sent.Agent != "" {
+			agent = sent.Agent
+		}
+		if err := sh.say("%s sent to %s", line(sent.ID), line(agent)); err != nil {
+			return err
+		}
+	}
+	if c.Wait {
+		return wait(ctx, sh, api, sent.ID, defaultWait)
+	}
+	if sh.JSON {
+		return sh.document(sent)
+	}
+	sh.hint("  follow: gatehouse wait %s        open: %s", short(sent.ID), api.Page("delegations", sent.ID))
+	return nil
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"gatehouse/handlers"
+	"gatehouse/handlers/api"
+	"gatehouse/handlers/door"
+	"gatehouse/handlers/stream"
+	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/static"
+	"gatehouse/views"
+	"gatehouse/web"
+
+	"golang.org/x/sys/unix"
+)
+
+// ServeCmd runs the server.
+type ServeCmd struct {
+	Listen string `help:"Address to listen on, in place of server.listen." placeholder:"ADDR"`
+}
+
+// Run serves until it is told to stop; then it gives back what it was working on.
+func (c *ServeCmd) Run(ctx context.Context, sh *shell) error {
+	cfg, err := sh.config()
+	if err != nil {
+		return err
+	}
+	if c.Listen != "" {
+		cfg.Listen = c.Listen
+	}
+	log := slog.New(slog.NewTextHandler(sh.errs, nil))
+	for _, w := range cfg.Warnings {
+		log.Warn(w)
+	}
+	h, err := openHouse(ctx, cfg, log)
+	if err != nil {
+		return startError(ctx, err)
+	}
+	users, err := h.store.Users(ctx)
+	if err != nil {
+		return errors.Join(err, h.close())
+	}
+	if err := web.MayListen(cfg.Listen, len(users)); err != nil {
+		return errors.Join(usage("%v", err), h.close())
+	}
+	l, err := listen(ctx, cfg.Listen)
+	if err != nil {
+		return errors.Join(err, h.close())
+	}
+	if len(users) == 0 {
+		sh.hint("There are no users yet. Make the first one: gatehouse user add NAME --role admin --role operator --role approver")
+	}
+	sh.hint("Gatehouse is at %s", cfg.PublicURL)
+	err = h.serve(ctx, l, nil)
+	return errors.Join(err, h.close())
+}
+
+// startError says what keeps the server from starting.
+func startError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return &failure{code: exitUsage, message: block(err.Error()), cause: err}
+}
+
+// listen opens the address.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, usage("%s is in use. Stop the other program, or add --listen 127.0.0.1:8081.", address)
+	}
+	if err != nil {
+		return nil, usage("%s cannot be listened on: %v. Choose another with --listen.", address, err)
+	}
+	return l, nil
+}
+
+// serve runs the whole node with its site on l until ctx ends.
+func (h *house) serve(ctx context.Context, l net.Listener, examples []views.Example) error {
+	// Agents of the same user must not read the server's memory or environment.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		h.log.Warn("the server's memory could not be closed to agents", "err", err)
+	}
+	h.address.Store("http://" + localAddress(l.Addr()))
+	srv, err := h.site(l.Addr().String(), examples)
+	if err != nil {
+		return err
+	}
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hup:
+				if err := h.reload(ctx); err != nil {
+					h.log.Error("the configuration was not loaded again; nothing changed", "err", err)
+				}
+			}
+		}
+	}()
+	return h.run(ctx, func(ctx context.Context) error { return srv.Serve(ctx, l) })
+}
+
+// localAddress is how programs of this machine reach the listener.
+func localAddress(a net.Addr) string {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return a.String()
+	}
+	return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
+}
+
+// site wires the pages, the API and the streams.
+func (h *house) site(listen string, examples []views.Example) (*web.Server, error) {
+	publicURL := h.cfg.PublicURL
+	key, err := h.sealKey()
+	if err != nil {
+		return nil, err
+	}
+	ids := handlers.Ids{Reader: h.store}
+	d, err := door.New(door.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(publicURL), Now: time.Now, Log: h.log})
+	if err != nil {
+		return nil, err
+	}
+	pages := &handlers.Pages{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Door: d,
+		Now: time.Now, Log: h.log, FourEyes: func() bool { return h.gateway.Config().FourEyes }, Loopback: web.Loopback(listen), Examples: examples}
+	a := &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Audits: h.store,
+		Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Reload: h.reload, Seal: key,
+		Styles: []string{static.URL("tokens.css"), static.URL("app.css")}, Now: time.Now}
+	s := stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: h.log, Now: time.Now,
+		Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, publicURL)})
+	return web.New(web.Options{Listen: listen, PublicURL: publicURL, Pages: pages, API: a, Streams: s, Door: d, Log: h.log, Ready: h.store.Ping, Now: time.Now}), nil
+}
+
+// sealKey is this node's key for seals, made at the first start.
+func (h *house) sealKey() (ed25519.PrivateKey, error) {
+	path := filepath.Join(h.cfg.Data, "seal.pem")
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		return key, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "GATEHOUSE SEAL SEED", Bytes: key.Seed()}), 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(b)
+	if block == nil || len(block.Bytes) != ed25519.SeedSize {
+		return nil, fmt.Errorf("%s holds no key. Move it away; a new one is made at the next start", path)
+	}
+	return ed25519.NewKeyFromSeed(block.Bytes), nil
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"gatehouse/web/client"
+)
+
+// StatusCmd shows one task or delegation.
+type StatusCmd struct {
+	ID string `arg:"" help:"An id, or its last 6 characters or more."`
+}
+
+// Run prints where it stands and what to do next.
+func (c *StatusCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	d, err := api.Delegation(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(d)
+	}
+	v, err := inspect(ctx, api, d)
+	if err != nil {
+		return err
+	}
+	return v.print(sh)
+}
+
+// view is what is known of one delegation and everything below it.
+type view struct {
+	d       client.Delegation
+	all     []client.Delegation // of the whole task
+	focus   client.Delegation   // whose state says whose turn it is
+	request *client.Request     // of focus or d, nil where there is none or it may not be read
+}
+
+// inspect reads what a delegation stands for: while it waits for others, the liveliest
+// one below it says whose turn it is.
+func inspect(ctx context.Context, api *client.Client, d client.Delegation) (view, error) {
+	v := view{d: d, focus: d}
+	tree, err := api.Tree(ctx, d.TaskID)
+	if err != nil {
+		return v, err
+	}
+	v.all = tree.Items
+	if !d.Ended() {
+		v.focus = liveliest(d, v.all)
+	}
+	if v.focus.ApprovalID == "" {
+		return v, nil
+	}
+	r, err := api.Request(ctx, v.focus.ApprovalID)
+	var refused *client.Error
+	switch {
+	case errors.As(err, &refused): // a token may read tasks and no requests
+	case err != nil:
+		return v, err
+	default:
+		v.request = &r
+	}
+	return v, nil
+}
+
+// urgency orders states by how much they tell of a tree that is not at its end.
+var urgency = []string{"awaiting_approval", "landing", "checking", "running", "queued"}
+
+// liveliest is d, or the delegation below it whose state says more than "waiting".
+func liveliest(d client.Delegation, all []client.Delegation) client.Delegation {
+	if d.State != "waiting" {
+		return d
+	}
+	below := map[string]bool{d.ID: true}
+	for _, other := range all { // oldest first: callers stand before those they called
+		if below[other.ParentID] {
+			below[other.ID] = true
+		}
+	}
+	for _, state := range urgency {
+		for i := len(all) - 1; i >= 0; i-- {
+			if all[i].State == state && below[all[i].ID] {
+				return all[i]
+			}
+		}
+	}
+	return d
+}
+
+func (v view) print(sh *shell) error {
+	title := brief(v.d.Text, 72)
+	if err := sh.say("%s   %s   %s", sh.state(v.focus.State, stateWidth), title, v.turn(sh)); err != nil {
+		return err
+	}
+	row := func(name, value string) error {
+		if value == "" {
+			return nil
+		}
+		return sh.say("  %-8s%s", name, value)
+	}
+	answer := ""
+	if r := v.d.Result; r != nil {
+		answer = strings.ReplaceAll(block(strings.TrimSpace(r.Text)), "\n", "\n          ")
+	}
+	return errors.Join(
+		row("id", line(v.d.ID)+"   "+line(v.d.TaskID)),
+		row("chain", v.chain()+"          usage "+used(v.d.Usage)),
+		row("error", reason(v.d)),
+		row("problem", line(v.focus.Problem)),
+		row("answer", answer),
+		row("next", v.next()),
+	)
+}
+
+// turn says whose turn it is and since when, or how it ended.
+func (v view) turn(sh *shell) string {
+	d, now := v.focus, sh.now()
+	since := ago(d.Since, now)
+	switch d.State {
+	case "awaiting_approval":
+		if v.request == nil {
+			return parts("needs a person", since)
+		}
+		return parts("needs "+who(*v.request), since, expiry(v.request.ExpiresAt, now))
+	case "completed":
+		return parts(v.landed(), took(d))
+	case "failed", "rejected", "expired", "cancelled":
+		return took(d)
+	case "queued":
+		return parts("waits for "+line(d.To), since)
+	}
+	return parts(line(d.To), since)
+}
+
+// landed says which commit landed where, or quotes the answer.
+func (v view) landed() string {
+	switch r := v.d.Result; {
+	case r == nil:
+		return ""
+	case r.Commit != "" && v.request != nil && v.request.Target != "":
+		return "landed " + commit(r.Commit) + " on " + line(v.request.Target)
+	case r.Commit != "":
+		return "landed " + commit(r.Commit)
+	case strings.TrimSpace(r.Text) != "":
+		return `"` + brief(r.Text, 72) + `"`
+	}
+	return ""
+}
+
+// commit is the abbreviated id that git would print.
+func commit(id string) string { return line(id[:min(len(id), 7)]) }
+
+func took(d client.Delegation) string {
+	if d.EndedAt == nil {
+		return ""
+	}
+	return length(d.EndedAt.Sub(d.CreatedAt))
+}
+
+// chain names the longest way that the task has gone through d.
+func (v view) chain() string {
+	below, deepest := map[string]bool{v.d.ID: true}, v.d
+	for _, other := range v.all {
+		if below[other.ParentID] {
+			below[other.ID] = true
+			if other.Depth > deepest.Depth {
+				deepest = other
+			}
+		}
+	}
+	names := make([]string, 0, len(deepest.Chain)+1)
+	for _, step := range deepest.Chain {
+		if step.From != "" && len(names) == 0 {
+			names = append(names, line(step.From))
+		}
+		names = append(names, line(step.To))
+	}
+	if len(names) == 0 || names[len(names)-1] != line(deepest.To) {
+		names = append(names, line(deepest.To))
+	}
+	return strings.Join(names, " → ")
+}
+
+// next is the command that moves it on, "" where nobody can.
+func (v view) next() string {
+	switch v.focus.State {
+	case "awaiting_approval":
+		return "gatehouse review " + short(v.focus.ApprovalID)
+	case "failed", "expired":
+		return "gatehouse retry " + short(v.d.ID)
+	case "completed", "rejected", "cancelled":
+		return ""
+	}
+	return "gatehouse wait " + short(v.d.ID)
+}
+
+// reason is why a delegation did not complete: CODE: sentence.
+func reason(d client.Delegation) string {
+	if d.Error == nil {
+		return ""
+	}
+	return line(d.Error.Code) + ": " + line(d.Error.Message)
+}
+
+// who names the people that a request waits for.
+func who(r client.Request) string {
+	switch {
+	case len(r.Needs.Missing) > 0:
+		names := make([]string, len(r.Needs.Missing))
+		for i, n := range r.Needs.Missing {
+			names[i] = line(n)
+		}
+		return joined(names, "or")
+	case len(r.Needs.From) > 0:
+		return line(joined(r.Needs.From, "or"))
+	}
+	return "an approver"
+}

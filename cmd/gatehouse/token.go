@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"gatehouse/handlers/door"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/orchestrator/store"
+)
+
+// TokenCmd is about API tokens.
+type TokenCmd struct {
+	Create TokenCreateCmd `cmd:"" help:"Make a token; it is printed once."`
+	List   TokenListCmd   `cmd:"" help:"List tokens, newest first."`
+	Revoke TokenRevokeCmd `cmd:"" help:"End a token at once."`
+}
+
+// TokenCreateCmd makes a token.
+type TokenCreateCmd struct {
+	User    string   `arg:"" help:"Whose rights it has, at most."`
+	Scope   []string `required:"" sep:"," help:"A right, such as tasks:write; repeats." placeholder:"S"`
+	Name    string   `help:"What it is for, in lists." placeholder:"LABEL"`
+	Expires string   `help:"How long it works, with a unit; for ever without it." placeholder:"90d"`
+}
+
+// Run prints the token alone on stdout; nobody can read it again.
+func (c *TokenCreateCmd) Run(ctx context.Context, sh *shell) error {
+	v := people.Token{Name: c.Name}
+	for _, text := range c.Scope {
+		scope, err := people.ParseScope(text)
+		if err != nil {
+			return mistake(err)
+		}
+		if !slices.Contains(v.Scopes, scope) {
+			v.Scopes = append(v.Scopes, scope)
+		}
+	}
+	if c.Expires != "" {
+		life, err := sharedctx.ParseTTL(c.Expires)
+		if err != nil {
+			return usage("--expires %s: write a time with a unit, such as 12h or 90d.", line(c.Expires))
+		}
+		at := sh.now().Add(life)
+		v.ExpiresAt = &at
+	}
+	return withStore(ctx, sh, func(s *store.Store) error {
+		u, err := userNamed(ctx, s, c.User)
+		if err != nil {
+			return err
+		}
+		secret, hash := door.NewToken()
+		v.UserID, v.Hash = u.ID, hash
+		made, err := s.CreateToken(ctx, cliActor, v)
+		if err != nil {
+			return err
+		}
+		if without := people.As(u, v.Scopes).Scopes; len(without) < len(v.Scopes) && !sh.JSON {
+			sh.hint("%s", missingRights(u, v.Scopes, without))
+		}
+		if sh.JSON {
+			return sh.document(map[string]string{"id": made.ID, "token": secret})
+		}
+		return sh.say("%s", secret)
+	})
+}
+
+// missingRights says which scopes do nothing because the person has no such right.
+func missingRights(u people.User, asked, have []people.Scope) string {
+	var idle []string
+	for _, s := range asked {
+		if !slices.Contains(have, s) {
+			idle = append(idle, string(s))
+		}
+	}
+	return line(u.Name) + " is " + roles(u.Roles) + " and has no right to " + joined(idle, "or") + "; the token has none either."
+}
+
+// TokenListCmd lists tokens.
+type TokenListCmd struct{}
+
+// Run prints id, owner, scopes and how long it works; never the token.
+func (c *TokenListCmd) Run(ctx context.Context, sh *shell) error {
+	return withStore(ctx, sh, func(s *store.Store) error {
+		all, err := s.Tokens(ctx, "")
+		if err != nil {
+			return err
+		}
+		if sh.JSON {
+			return sh.document(map[string]any{"items": append([]people.Token{}, all...), "next": nil})
+		}
+		if len(all) == 0 {
+			sh.hint("There are no tokens. Make one: gatehouse token create USER --scope tasks:write")
+			return nil
+		}
+		rows := make([][]string, len(all))
+		for i, v := range all {
+			scopes := make([]string, len(v.Scopes))
+			for j, sc := range v.Scopes {
+				scopes[j] = string(sc)
+			}
+			state := "works"
+			switch {
+			case v.RevokedAt != nil:
+				state = "revoked"
+			case v.ExpiresAt != nil && v.ExpiresAt.Before(sh.now()):
+				state = "expired"
+			case v.ExpiresAt != nil:
+				state = expiry(v.ExpiresAt, sh.now())
+			}
+			rows[i] = []string{line(v.ID), line(v.UserName), state, line(v.Name), strings.Join(scopes, " ")}
+		}
+		return table(sh.out, rows)
+	})
+}
+
+// TokenRevokeCmd ends a token.
+type TokenRevokeCmd struct {
+	ID string `arg:"" help:"The token's id, or its last 6 characters or more."`
+}
+
+// Run revokes it; once more is no error.
+func (c *TokenRevokeCmd) Run(ctx context.Context, sh *shell) error {
+	return withStore(ctx, sh, func(s *store.Store) error {
+		all, err := s.Tokens(ctx, "")
+		if err != nil {
+			return err
+		}
+		var fits []string
+		ending := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(c.ID)), orchestrator.TokenPrefix)
+		for _, v := range all {
+			if len(ending) >= 6 && strings.HasSuffix(v.ID, ending) {
+				fits = append(fits, v.ID)
+			}
+		}
+		switch {
+		case len(fits) == 0:
+			return fail(exitNotFound, "No token has the id %q. List them: gatehouse token list", line(c.ID))
+		case len(fits) > 1:
+			return usage("The ending %s fits more than one: %s. Use a longer one.", line(c.ID), strings.Join(fits, ", "))
+		}
+		if err := s.RevokeToken(ctx, cliActor, fits[0]); err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
+			return err
+		}
+		if sh.JSON {
+			return sh.document(map[string]any{"id": fits[0], "revoked": true})
+		}
+		return sh.say("%s revoked", fits[0])
+	})
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gatehouse/web/client"
+)
+
+// TreeCmd shows who handed what to whom.
+type TreeCmd struct {
+	ID string `arg:"" help:"An id, or its last 6 characters or more."`
+}
+
+// Run prints the tree below the id, with the hops that were refused.
+func (c *TreeCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	d, err := api.Delegation(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	all, err := api.Tree(ctx, d.TaskID)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(all)
+	}
+	p := planter{sh: sh, children: map[string][]client.Delegation{}, requests: map[string]client.Request{}}
+	for _, other := range all.Items {
+		p.children[other.ParentID] = append(p.children[other.ParentID], other)
+	}
+	if p.refused, err = refusals(ctx, api, d.TaskID); err != nil {
+		return err
+	}
+	if err := p.readRequests(ctx, api, d.TaskID); err != nil {
+		return err
+	}
+	p.plant(d, "", "", "")
+	return table(sh.out, p.rows)
+}
+
+// refusal is a hop that a guard did not let through.
+type refusal struct {
+	To      string `json:"to"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Chain   string `json:"chain"`
+}
+
+// refusals reads the refused hops of a task, by the delegation that tried.
+func refusals(ctx context.Context, api *client.Client, taskID string) (map[string][]refusal, error) {
+	events, err := api.Events(ctx, taskID, 0)
+	if err != nil {
+		return nil, err
+	}
+	by := map[string][]refusal{}
+	for _, e := range events.Items {
+		var r refusal
+		if e.Type == "delegation.refused" && json.Unmarshal(e.Data, &r) == nil {
+			by[e.DelegationID] = append(by[e.DelegationID], r)
+		}
+	}
+	return by, nil
+}
+
+// planter draws a tree row by row.
+type planter struct {
+	sh       *shell
+	children map[string][]client.Delegation
+	refused  map[string][]refusal
+	requests map[string]client.Request // by id
+	rows     [][]string
+}
+
+// readRequests reads the requests of a task; a token that may not goes without.
+func (p *planter) readRequests(ctx context.Context, api *client.Client, taskID string) error {
+	found, err := api.Requests(ctx, client.RequestFilter{TaskID: taskID})
+	var refused *client.Error
+	if err != nil && !errors.As(err, &refused) {
+		return err
+	}
+	for _, r := range found.Items {
+		p.requests[r.ID] = r
+	}
+	return nil
+}
+
+// plant adds d and everything below it; branch is the sign before d, below what
+// stands before its children.
+func (p *planter) plant(d client.Delegation, lead, branch, below string) {
+	p.rows = append(p.rows, []string{
+		lead + branch + p.sh.icon(d.State) + " " + line(d.To), p.spent(d), p.note(d),
+	})
+	children, refused := p.children[d.ID], p.refused[d.ID]
+	for i, child := range children {
+		if i < len(children)-1 || len(refused) > 0 {
+			p.plant(child, lead+below, "├─ ", "│  ")
+			continue
+		}
+		p.plant(child, lead+below, "└─ ", "   ")
+	}
+	for i, r := range refused {
+		sign := "├─ "
+		if i == len(refused)-1 {
+			sign = "└─ "
+		}
+		why := line(r.Code) + ": " + line(r.Message)
+		if r.Chain != "" && r.Code == "cycle" {
+			why = "cycle: " + line(r.Chain) + " → " + line(r.To)
+		}
+		p.rows = append(p.rows, []string{lead + below + sign + p.sh.icon("refused") + " " + line(r.To), "", why})
+	}
+}
+
+// spent is how long it took, or takes until now.
+func (p *planter) spent(d client.Delegation) string {
+	end := p.sh.now()
+	if d.EndedAt != nil {
+		end = *d.EndedAt
+	}
+	if d.StartedAt == nil {
+		return ""
+	}
+	return length(end.Sub(*d.StartedAt))
+}
+
+// note says what it has come to.
+func (p *planter) note(d client.Delegation) string {
+	word := strings.ReplaceAll(line(d.State), "_", " ")
+	change := ""
+	if r, ok := p.requests[d.ApprovalID]; ok && d.ApprovalID != "" {
+		change = size(r)
+	}
+	switch {
+	case d.Error != nil:
+		return word + ": " + reason(d)
+	case change != "" && d.Result != nil && d.Result.Commit != "":
+		return change + ", landed " + commit(d.Result.Commit)
+	case change != "":
+		return change + ", " + word
+	case d.State == "completed" && d.Result != nil && brief(d.Result.Text, 60) != "":
+		return `"` + brief(d.Result.Text, 60) + `"`
+	case len(p.children[d.ID]) > 0:
+		var names []string
+		for _, child := range p.children[d.ID] {
+			names = append(names, line(child.To))
+		}
+		return word + ", handed to " + joined(names, "and")
+	}
+	return word
+}
+
+// size is how much a request changes: +48 −12, 3 files.
+func size(r client.Request) string {
+	return fmt.Sprintf("+%d −%d, %s", r.Added, r.Removed, counted(len(r.Files), "file"))
+}

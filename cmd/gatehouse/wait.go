@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gatehouse/web/client"
+)
+
+// How waiting goes. The contract says 10 minutes and polls of 3 seconds.
+const (
+	defaultWait = 10 * time.Minute
+	pollEvery   = 3 * time.Second
+	// netEvery is how often a live wait looks all the same.
+	netEvery = 30 * time.Second
+	// settle lets a burst of events be answered by one look.
+	settle = 100 * time.Millisecond
+	frame  = 200 * time.Millisecond // of the spinner
+)
+
+// WaitCmd waits for the end of a task or delegation.
+type WaitCmd struct {
+	ID      string        `arg:"" help:"An id, or its last 6 characters or more."`
+	Timeout time.Duration `help:"How long at most; 10m without it." default:"10m" placeholder:"10m"`
+}
+
+// Run exits 0 when it completed, 1 when it did not, and 124 when time ran out.
+func (c *WaitCmd) Run(ctx context.Context, sh *shell) error {
+	if c.Timeout <= 0 {
+		return usage("--timeout %s: write a time such as 90s or 10m.", c.Timeout)
+	}
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	return wait(ctx, sh, api, c.ID, c.Timeout)
+}
+
+// waiter follows one delegation and shows each change of its state once.
+type waiter struct {
+	sh    *shell
+	api   *client.Client
+	id    string
+	d     client.Delegation
+	shown string // the last line's state and agent
+	away  bool   // the server did not answer last time
+
+	live   atomic.Bool   // events arrive
+	change chan struct{} // something happened; holds one
+	mu     sync.Mutex
+	doing  string // the newest line of progress
+}
+
+// wait shows changes until the delegation has ended, at most for the timeout.
+func wait(ctx context.Context, sh *shell, api *client.Client, id string, timeout time.Duration) error {
+	w := &waiter{sh: sh, api: api, id: id, change: make(chan struct{}, 1)}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	ended, err := w.look(limited)
+	if err != nil {
+		return w.interrupted(ctx, limited, timeout, err)
+	}
+	w.id = w.d.ID
+	if !ended {
+		err = w.follow(limited)
+	}
+	w.erase()
+	if err != nil {
+		return w.interrupted(ctx, limited, timeout, err)
+	}
+	return w.finish()
+}
+
+// follow looks after every event, or every 3 s while there is no stream.
+func (w *waiter) follow(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var events sync.WaitGroup
+	defer events.Wait()
+	defer stop()
+	events.Go(func() {
+		// What ends the stream for good, such as a proxy without SSE, leaves the polls.
+		_ = (&client.Follower{Client: w.api, ID: w.d.TaskID, Each: w.take, Live: w.stream}).Follow(ctx)
+		w.live.Store(false)
+	})
+	poll, net := time.NewTicker(pollEvery), time.NewTicker(netEvery)
+	defer poll.Stop()
+	defer net.Stop()
+	var spin <-chan time.Time
+	if w.sh.live {
+		t := time.NewTicker(frame)
+		defer t.Stop()
+		spin = t.C
+	}
+	for n := 0; ; n++ {
+		look := false
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-spin:
+			w.redraw(n)
+		case <-poll.C:
+			look = !w.live.Load()
+		case <-net.C:
+			look = true
+		case <-w.change:
+			look = true
+		}
+		if !look {
+			continue
+		}
+		if ended, err := w.look(ctx); err != nil || ended {
+			return err
+		}
+	}
+}
+
+// take notes what happened; the state itself is read anew.
+func (w *waiter) take(e client.Event) error {
+	var data struct {
+		Text string `json:"text"`
+	}
+	if e.Type == "delegation.progress" && json.Unmarshal(e.Data, &data) == nil {
+		w.mu.Lock()
+		w.doing = brief(data.Text, 48)
+		w.mu.Unlock()
+		return nil
+	}
+	if e.Type != "message.delta" && e.Type != "usage.recorded" {
+		w.wake()
+	}
+	return nil
+}
+
+func (w *waiter) wake() {
+	select {
+	case w.change <- struct{}{}:
+	default: // a look is due already
+	}
+}
+
+func (w *waiter) stream(lost error) {
+	w.live.Store(lost == nil)
+	if lost == nil {
+		w.wake() // something may have happened before the stream stood
+	}
+}
+
+// look reads the state and shows it when it has changed. A server that has answered
+// once may go away for a while.
+func (w *waiter) look(ctx context.Context) (ended bool, err error) {
+	d, err := w.api.Delegation(ctx, w.id)
+	var v view
+	if err == nil {
+		v, err = inspect(ctx, w.api, d)
+	}
+	var away *client.Unreachable
+	var refused *client.Error
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case w.d.ID != "" && (errors.As(err, &away) || errors.As(err, &refused) && refused.Status >= 500):
+		if !w.away {
+			w.erase()
+			w.sh.hint("No answer from %s since %s. Trying again.", w.api.Base(), w.sh.now().Format(time.TimeOnly))
+		}
+		w.away = true
+		return false, nil
+	default:
+		return false, err
+	}
+	w.away, w.d = false, v.d
+	return v.d.Ended(), w.show(v)
+}
+
+// show prints a line when state or agent are not those of the line before.
+func (w *waiter) show(v view) error {
+	key := v.focus.State + " " + v.focus.ID
+	if w.sh.JSON || key == w.shown {
+		return nil
+	}
+	w.shown = key
+	w.erase()
+	var detail string
+	switch v.focus.State {
+	case "awaiting_approval":
+		detail = parts(v.turnNames(), "gatehouse review "+short(v.focus.ApprovalID))
+	case "completed":
+		detail = parts(v.landed(), took(v.focus))
+	case "failed", "rejected", "expired", "cancelled":
+		detail = parts(reason(v.d), took(v.focus))
+	default:
+		detail = line(v.focus.To)
+	}
+	return w.sh.say("%s  %s", w.sh.state(v.focus.State, stateWidth), detail)
+}
+
+// turnNames names who must act.
+func (v view) turnNames() string {
+	if v.request == nil {
+		return "a person"
+	}
+	return who(*v.request)
+}
+
+const spinner = `|/-\`
+
+// redraw shows on a terminal that time goes on.
+func (w *waiter) redraw(n int) {
+	w.mu.Lock()
+	doing := w.doing
+	w.mu.Unlock()
+	fmt.Fprintf(w.sh.errs, "\r\x1b[K%c %s", spinner[n%len(spinner)], parts(ago(w.d.CreatedAt, w.sh.now()), doing))
+}
+
+func (w *waiter) erase() {
+	if w.sh.live {
+		fmt.Fprint(w.sh.errs, "\r\x1b[K")
+	}
+}
+
+// finish says how it ended by the exit code.
+func (w *waiter) finish() error {
+	if w.sh.JSON {
+		if err := w.sh.document(w.d); err != nil {
+			return err
+		}
+	}
+	if w.d.State == "completed" {
+		return nil
+	}
+	return &failure{code: exitFailed} // the last line said why
+}
+
+// interrupted tells running out of time, Ctrl-C and everything else apart.
+func (w *waiter) interrupted(ctx, limited context.Context, timeout time.Duration, err error) error {
+	id := short(w.id)
+	switch {
+	case ctx.Err() != nil:
+		return fail(exitInterrupted, "The task goes on. Follow it: gatehouse wait %s   Stop it: gatehouse cancel %s", id, id)
+	case limited.Err() != nil:
+		return fail(exitTimeout, "%s has not ended after %s; it goes on. Wait longer: gatehouse wait %s --timeout %s", id, timeout, id, 2*timeout)
+	}
+	return err
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"gatehouse/web/client"
+)
+
+// WatchCmd follows events.
+type WatchCmd struct {
+	ID string `arg:"" optional:"" help:"A task or delegation; without it everything from now on."`
+}
+
+// Run prints one line for each event until the watched one has ended, or Ctrl-C.
+func (c *WatchCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client()
+	if err != nil {
+		return err
+	}
+	w := &watcher{sh: sh, api: api}
+	if c.ID != "" {
+		if w.d, err = api.Delegation(ctx, c.ID); err != nil {
+			return err
+		}
+		w.id = w.d.ID
+		if w.d.ParentID == "" {
+			w.id = w.d.TaskID // the root stands for the whole task
+		}
+	}
+	f := &client.Follower{Client: api, ID: w.id, Live: w.stream, Each: func(e client.Event) error { return w.take(ctx, e) }}
+	err = f.Follow(ctx)
+	if err != nil && ctx.Err() != nil && w.id != "" {
+		return fail(exitInterrupted, "The task goes on. Follow it: gatehouse watch %s", short(w.id))
+	}
+	return err
+}
+
+// watcher prints events.
+type watcher struct {
+	sh   *shell
+	api  *client.Client
+	id   string
+	d    client.Delegation
+	n    int64 // of the newest event that was printed
+	lost bool
+}
+
+// stream says once that a connection is lost, and once that it is back.
+func (w *watcher) stream(lost error) {
+	switch {
+	case lost != nil && !w.lost:
+		w.sh.hint("Not live since %s. Trying again.", w.sh.now().Format(time.TimeOnly))
+	case lost == nil && w.lost:
+		w.sh.hint("Live again.")
+	}
+	w.lost = lost != nil
+}
+
+func (w *watcher) take(ctx context.Context, e client.Event) error {
+	if err := w.print(e); err != nil {
+		return err
+	}
+	w.n = max(w.n, e.N)
+	if w.id == "" || e.DelegationID != w.d.ID || !isEnd(e.Type) {
+		return nil
+	}
+	// A retry makes an end that is not the last one; only the row knows.
+	d, err := w.api.Delegation(ctx, w.d.ID)
+	if err != nil || !d.Ended() || d.EndedAt == nil || e.At.Before(*d.EndedAt) {
+		return nil
+	}
+	rest, err := w.api.Events(ctx, w.id, w.n)
+	if err != nil {
+		return nil // the stream goes on and brings them
+	}
+	for _, e := range rest.Items {
+		if err := w.print(e); err != nil {
+			return err
+		}
+	}
+	return client.ErrStop
+}
+
+func isEnd(eventType string) bool {
+	switch eventType {
+	case "delegation.completed", "delegation.failed", "delegation.cancelled":
+		return true
+	}
+	return false
+}
+
+func (w *watcher) print(e client.Event) error {
+	if w.sh.JSON {
+		return w.sh.document(e)
+	}
+	if e.Type == "message.delta" {
+		return nil // pieces of what comes as progress
+	}
+	task := ""
+	if w.id == "" {
+		task = short(e.TaskID) + "  "
+	}
+	text := strings.TrimRight(e.At.Local().Format(time.TimeOnly)+"  "+task+pad(line(e.Actor), 12)+"  "+pad(line(e.Type), 22)+"  "+summary(e), " ")
+	return w.sh.say("%s", text)
+}
+
+func pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-columns(s))) }
+
+// summary is what an event says, in a few words.
+func summary(e client.Event) string {
+	var data map[string]any
+	if len(e.Data) > 0 && json.Unmarshal(e.Data, &data) != nil {
+		return ""
+	}
+	text := func(key string) string {
+		s, _ := data[key].(string)
+		return brief(s, 80)
+	}
+	switch e.Type {
+	case "delegation.delegated":
+		return parts("to "+text("to"), text("title"))
+	case "delegation.refused":
+		return text("to") + ": " + text("message")
+	case "patch.landed":
+		return parts(commit(text("commit")), text("repository")+"/"+text("branch"))
+	case "approval.decided", "approval.changes_requested":
+		return parts(text("verdict"), text("comment"))
+	case "task.created":
+		return parts(text("agent"), text("title"))
+	}
+	for _, key := range []string{"message", "text", "title", "why", "agent"} {
+		if s := text(key); s != "" {
+			return s
+		}
+	}
+	return ""
+}

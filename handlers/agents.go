@@ -1,0 +1,163 @@
+package handlers
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/people"
+	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Agents answers GET /agents: the registry, and the dry run of the guards.
+func (p *Pages) Agents(c echo.Context) error {
+	f, err := p.begin(c, views.SectionAgents, "Agents")
+	if err != nil {
+		return err
+	}
+	all, err := p.Engine.Agents(f.ctx)
+	if err != nil {
+		return err
+	}
+	page := views.AgentsPage{Chrome: f.chrome}
+	for _, s := range all {
+		page.Agents = append(page.Agents, agentRow(s))
+	}
+	if page.Check, err = p.checkForm(c); err != nil {
+		return err
+	}
+	return render(c, http.StatusOK, views.Agents(page))
+}
+
+func agentRow(s orchestrator.AgentStatus) views.AgentRow {
+	return views.AgentRow{
+		Name: s.Spec.Name, Kind: string(s.Spec.Kind), Role: string(s.Spec.Role), Description: s.Spec.Prompt,
+		Capabilities: s.Spec.Capabilities, DelegatesTo: handsTo(s), Repository: s.Spec.Repository, AnalysisOnly: s.Spec.AnalysisOnly,
+		Running: s.Running, Waiting: s.Waiting, Queued: s.Queued, LastAt: at(s.LastAt),
+	}
+}
+
+// handsTo is the allow-list; without one an agent may hand to anyone.
+func handsTo(s orchestrator.AgentStatus) []string {
+	if !s.Spec.Restricted {
+		return []string{"anyone"}
+	}
+	return s.Spec.DelegatesTo
+}
+
+// checkForm asks the guards when both names are in the address.
+func (p *Pages) checkForm(c echo.Context) (views.CheckForm, error) {
+	form := views.CheckForm{From: c.QueryParam("from"), To: c.QueryParam("to")}
+	for _, s := range p.Engine.Config().Agents.All() {
+		form.Names = append(form.Names, s.Name)
+	}
+	if form.From == "" || form.To == "" {
+		return form, nil
+	}
+	verdicts, refused, err := p.Engine.Check(c.Request().Context(), form.From, form.To, "")
+	if err != nil {
+		return form, err
+	}
+	form.Asked, form.Allowed, form.Verdicts = true, refused == nil, verdictsOf(verdicts)
+	if refused != nil {
+		form.Code, form.Message = refused.Code, refused.Message
+	}
+	return form, nil
+}
+
+func verdictsOf(verdicts []guard.Verdict) []views.GuardVerdict {
+	out := make([]views.GuardVerdict, len(verdicts))
+	for i, v := range verdicts {
+		out[i] = views.GuardVerdict{Guard: v.Guard, Allowed: v.Allowed, Code: v.Code, Message: v.Message}
+	}
+	return out
+}
+
+// Agent answers GET /agents/{name}.
+func (p *Pages) Agent(c echo.Context) error {
+	f, err := p.begin(c, views.SectionAgents, c.Param("name"))
+	if err != nil {
+		return err
+	}
+	status, err := p.agentStatus(f, c.Param("name"))
+	if err != nil {
+		return err
+	}
+	page := views.AgentPage{Chrome: f.chrome, Agent: agentRow(status), Facts: facts(status), Send: p.sendForm(views.SendForm{Agent: status.Spec.Name})}
+	page.Title = status.Spec.Name
+	recent, err := p.Reader.List(f.ctx, orchestrator.Filter{Agent: status.Spec.Name, Limit: 10})
+	if err != nil {
+		return err
+	}
+	for _, d := range recent.Items {
+		page.Recent = append(page.Recent, f.delegationRow(d, nil))
+	}
+	if f.who.Has(people.ApprovalsRead) {
+		if err := p.agentRequests(f, &page); err != nil {
+			return err
+		}
+	}
+	if page.Check, err = p.checkForm(c); err != nil {
+		return err
+	}
+	if page.Check.From == "" {
+		page.Check.From = status.Spec.Name
+	}
+	return render(c, http.StatusOK, views.Agent(page))
+}
+
+func (p *Pages) agentStatus(f *frame, name string) (orchestrator.AgentStatus, error) {
+	spec, ok := p.Engine.Config().Agents.Get(name)
+	all, err := p.Engine.Agents(f.ctx)
+	if err != nil {
+		return orchestrator.AgentStatus{}, err
+	}
+	for _, s := range all {
+		if ok && s.Spec.Name == spec.Name {
+			return s, nil
+		}
+	}
+	return orchestrator.AgentStatus{}, Refuse(orchestrator.CodeNotFound, "There is no agent of that name. See the list of agents.")
+}
+
+func (p *Pages) agentRequests(f *frame, page *views.AgentPage) error {
+	for state, into := range map[approval.State]*int{approval.Landed: &page.Landed, approval.Rejected: &page.Refused} {
+		found, err := p.Requests.Requests(f.ctx, approval.Filter{Agent: page.Agent.Name, States: []approval.State{state}, Limit: 200})
+		if err != nil {
+			return err
+		}
+		*into = len(found.Items)
+	}
+	return nil
+}
+
+// facts lists the declaration; values of the environment are never shown.
+func facts(s orchestrator.AgentStatus) []views.Fact {
+	spec := s.Spec
+	var out []views.Fact
+	add := func(name, value string, code bool) {
+		if value != "" {
+			out = append(out, views.Fact{Name: name, Value: value, Code: code})
+		}
+	}
+	add("command", strings.Join(spec.Command, " "), true)
+	add("protocol", spec.Protocol, false)
+	add("model", spec.Model, true)
+	add("repository", spec.Repository, true)
+	add("may write", strings.Join(spec.Writes, ", "), true)
+	add("approval", spec.Approval, false)
+	if spec.Timeout > 0 {
+		add("timeout", views.Duration(spec.Timeout), false)
+	}
+	add("sandbox", spec.Sandbox, false)
+	if len(spec.Steps) > 0 {
+		add("steps", strconv.Itoa(len(spec.Steps)), false)
+	}
+	add("last error", s.LastError, false)
+	return out
+}

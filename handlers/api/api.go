@@ -1,0 +1,63 @@
+package api
+
+import (
+	"context"
+	"crypto/ed25519"
+	"time"
+
+	"gatehouse/handlers"
+	"gatehouse/orchestrator/sharedctx"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Audits verifies the history; the store does.
+type Audits interface {
+	// VerifyAll follows every chain of hashes and reports each task that is not intact;
+	// it returns how many it checked.
+	VerifyAll(ctx context.Context, report func(taskID string, broken error)) (int, error)
+}
+
+// API has the JSON handlers.
+type API struct {
+	Engine   handlers.Engine
+	Reader   handlers.Reader
+	Ids      handlers.Ids
+	Requests handlers.Requests
+	Gateway  handlers.Gateway
+	Reviewer handlers.Reviewer
+	// Context is the shared context for the person of that name.
+	Context func(actor string) sharedctx.Store
+	Audits  Audits
+	// Reload loads the configuration again; a bad file changes nothing.
+	Reload func(ctx context.Context) error
+	// Seal signs audit bundles; without a key bundles are refused.
+	Seal ed25519.PrivateKey
+	// Styles are the addresses of the stylesheets of the printable page.
+	Styles []string
+	Now    func() time.Time
+}
+
+// list is the shape of every list; Next is null on the last page.
+type list[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next"`
+}
+
+// listOf makes a list whose items are never null.
+func listOf[T any](items []T, next string) list[T] {
+	l := list[T]{Items: items}
+	if l.Items == nil {
+		l.Items = []T{}
+	}
+	if next != "" {
+		l.Next = &next
+	}
+	return l
+}
+
+// caller is who asks; web lets nobody through who is unknown.
+func caller(c echo.Context) handlers.Caller {
+	who, _ := handlers.Who(c)
+	return who
+}

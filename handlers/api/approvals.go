@@ -1,0 +1,241 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/handlers"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
+
+	"github.com/labstack/echo/v4"
+)
+
+// requestShape is the published shape of an approval request.
+type requestShape struct {
+	ID           string          `json:"id"`
+	TaskID       string          `json:"task_id"`
+	DelegationID string          `json:"delegation_id"`
+	State        approval.State  `json:"state"`
+	Revision     int             `json:"revision"`
+	Digest       string          `json:"digest"`
+	Repository   string          `json:"repository"`
+	Target       string          `json:"target"`
+	Branch       string          `json:"branch"`
+	Base         string          `json:"base"`
+	Tree         string          `json:"tree"`
+	Commit       string          `json:"commit"`
+	Agent        string          `json:"agent"`
+	Title        string          `json:"title"`
+	Text         string          `json:"text"`
+	Files        []fileShape     `json:"files"`
+	Added        int             `json:"added"`
+	Removed      int             `json:"removed"`
+	Warnings     []patch.Warning `json:"warnings"`
+	Notes        []patch.Note    `json:"notes"`
+	Checks       []checkShape    `json:"checks"`
+	Rule         ruleShape       `json:"rule"`
+	Decisions    []decisionShape `json:"decisions"`
+	Risk         approval.Risk   `json:"risk"`
+	Needs        approval.Needs  `json:"needs"`
+	ExpiresAt    *time.Time      `json:"expires_at"`
+	CreatedAt    time.Time       `json:"created_at"`
+	DecidedAt    *time.Time      `json:"decided_at"`
+	Cards        []cardShape     `json:"cards"`
+	Requester    string          `json:"requester"`
+	RevertOf     *string         `json:"revert_of"`
+	RevertedBy   *string         `json:"reverted_by"`
+}
+
+type fileShape struct {
+	Path    string       `json:"path"`
+	OldPath string       `json:"old_path"`
+	Status  patch.Status `json:"status"`
+	Added   int          `json:"added"`
+	Removed int          `json:"removed"`
+	Binary  bool         `json:"binary"`
+	OldMode string       `json:"old_mode"`
+	NewMode string       `json:"new_mode"`
+}
+
+type checkShape struct {
+	Command string `json:"command"`
+	OK      bool   `json:"ok"`
+	Output  string `json:"output"`
+}
+
+type ruleShape struct {
+	Name string   `json:"name"`
+	Need int      `json:"need"`
+	From []string `json:"from"`
+}
+
+type decisionShape struct {
+	ID       string           `json:"id"`
+	User     string           `json:"user"`
+	Channel  string           `json:"channel"`
+	Verdict  approval.Verdict `json:"verdict"`
+	Comment  string           `json:"comment"`
+	Digest   string           `json:"digest"`
+	At       time.Time        `json:"at"`
+	Revision int              `json:"revision"`
+	Seen     approval.Seen    `json:"seen"`
+}
+
+type cardShape struct {
+	Channel string `json:"channel"`
+	State   string `json:"state"` // due, sent, failed or dead
+}
+
+// shape fills the published shape of a request.
+func shape(e approval.Electorate, r approval.Request) requestShape {
+	v := r.Revision
+	s := requestShape{
+		ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, State: r.State, Revision: v.N, Digest: v.Digest,
+		Repository: r.Repository, Target: v.Base.Branch, Branch: v.Branch, Base: v.Base.Commit, Tree: v.Tree, Commit: v.Commit,
+		Agent: r.Agent, Title: r.Title, Text: v.Text, Files: []fileShape{}, Added: v.Added, Removed: v.Removed,
+		Warnings: append([]patch.Warning{}, v.Warnings...), Notes: append([]patch.Note{}, v.Notes...), Checks: []checkShape{},
+		Rule:      ruleShape{Name: r.Rule.Name, Need: r.Rule.Need, From: append([]string{}, r.Rule.From...)},
+		Decisions: []decisionShape{}, Cards: []cardShape{}, ExpiresAt: utc(r.ExpiresAt), CreatedAt: r.CreatedAt.UTC(),
+		DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: approval.RiskOf(r), Needs: e.Needs(r), RevertOf: orNull(r.RevertOf), RevertedBy: orNull(r.RevertedBy),
+	}
+	if r.Landed != "" {
+		s.Commit = r.Landed
+	}
+	for _, f := range v.Files {
+		s.Files = append(s.Files, fileShape{f.Path, f.OldPath, f.Status, f.Added, f.Removed, f.Binary, f.OldMode, f.NewMode})
+	}
+	for _, c := range v.Checks {
+		s.Checks = append(s.Checks, checkShape{c.Command, c.OK, c.Output})
+	}
+	for _, d := range r.Decisions {
+		d.Seen.WarningsTicked = append([]string{}, d.Seen.WarningsTicked...)
+		s.Decisions = append(s.Decisions, decisionShape{d.ID, d.User, d.Channel, d.Verdict, d.Comment, d.Digest, d.At.UTC(), d.Revision, d.Seen})
+	}
+	for _, card := range r.Cards {
+		s.Cards = append(s.Cards, cardShape{card.Channel, cardState(r, card)})
+	}
+	return s
+}
+
+// cardState says how far a channel is behind the request.
+func cardState(r approval.Request, c approval.Card) string {
+	switch {
+	case c.Dead:
+		return "dead"
+	case c.Shown >= r.Version:
+		return "sent"
+	case c.Error != "":
+		return "failed"
+	default:
+		return "due"
+	}
+}
+
+// requestID understands a request's id and, while exactly one of its requests is
+// pending, a task's.
+func (a *API) requestID(c echo.Context) (string, error) {
+	ctx, id := c.Request().Context(), c.Param("id")
+	if !strings.HasPrefix(id, orchestrator.TaskPrefix) && !strings.HasPrefix(id, orchestrator.DelegationPrefix) {
+		return a.Ids.Request(ctx, id)
+	}
+	t, err := a.Ids.Task(ctx, caller(c), id)
+	if err != nil {
+		return "", err
+	}
+	pending, err := a.Requests.PendingOf(ctx, t.ID)
+	switch {
+	case err != nil:
+		return "", err
+	case len(pending) == 0:
+		return "", orchestrator.Errorf(orchestrator.CodeNotFound, "No request of the task %s is pending.", t.ID)
+	case len(pending) > 1:
+		return "", orchestrator.Errorf(orchestrator.CodeAmbiguous, "The task %s has more than one pending request: %s. Name one of them.", t.ID, strings.Join(pending, ", "))
+	}
+	return pending[0], nil
+}
+
+// request reads the request that the address names.
+func (a *API) request(c echo.Context) (approval.Request, error) {
+	id, err := a.requestID(c)
+	if err != nil {
+		return approval.Request{}, err
+	}
+	r, err := a.Requests.Request(c.Request().Context(), id)
+	if isNotFound(err) {
+		err = orchestrator.Errorf(orchestrator.CodeNotFound, "No request has the id %q.", c.Param("id"))
+	}
+	return r, err
+}
+
+// Approvals answers GET /approvals.
+func (a *API) Approvals(c echo.Context) error {
+	ctx, q := c.Request().Context(), c.QueryParams()
+	if err := only(q, "state", "task_id", "repository", "agent", "after", "limit"); err != nil {
+		return err
+	}
+	f := approval.Filter{Repository: q.Get("repository"), Agent: q.Get("agent"), After: q.Get("after")}
+	var err error
+	if f.States, err = statesOf(q, handlers.RequestStates()); err != nil {
+		return err
+	}
+	if f.Limit, err = limitOf(q); err != nil {
+		return err
+	}
+	if err := cursorIs(f.After, orchestrator.RequestPrefix); err != nil {
+		return err
+	}
+	if id := q.Get("task_id"); id != "" {
+		t, err := a.Ids.Task(ctx, caller(c), id)
+		if err != nil {
+			return err
+		}
+		f.TaskID = t.ID
+	}
+	page, err := a.Requests.Requests(ctx, f)
+	if err != nil {
+		return err
+	}
+	e, err := a.Gateway.Electorate(ctx)
+	if err != nil {
+		return err
+	}
+	items := make([]requestShape, len(page.Items))
+	for i, r := range page.Items {
+		items[i] = shape(e, r)
+	}
+	return c.JSON(http.StatusOK, listOf(items, page.Next))
+}
+
+// Approval answers GET /approvals/{id}.
+func (a *API) Approval(c echo.Context) error {
+	r, err := a.request(c)
+	if err != nil {
+		return err
+	}
+	return a.answer(c, r)
+}
+
+func (a *API) answer(c echo.Context, r approval.Request) error {
+	e, err := a.Gateway.Electorate(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, shape(e, r))
+}
+
+// Patch answers GET /approvals/{id}/patch with the unified diff of the current revision.
+func (a *API) Patch(c echo.Context) error {
+	r, err := a.request(c)
+	if err != nil {
+		return err
+	}
+	diff, err := a.Reviewer.Diff(c.Request().Context(), r.Revision, r.Repository)
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set("Gatehouse-Digest", r.Revision.Digest)
+	return c.Blob(http.StatusOK, "text/x-diff; charset=utf-8", diff)
+}

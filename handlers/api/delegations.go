@@ -1,0 +1,135 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"gatehouse/handlers"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Delegations answers GET /delegations, newest first.
+func (a *API) Delegations(c echo.Context) error {
+	f, err := filterOf(c)
+	if err != nil {
+		return err
+	}
+	if who := caller(c); who.Run != nil {
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "A run sees its own task only. Ask for /tasks/%s/tree.", who.Run.TaskID)
+	}
+	page, err := a.Reader.List(c.Request().Context(), f)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, listOf(shapesOf(page.Items), page.Next))
+}
+
+// Delegation answers GET /delegations/{id} and GET /delegation-status?id=. A caller
+// that asks for its ended child gets its slot and the child's changes first.
+func (a *API) Delegation(c echo.Context) error {
+	ctx := c.Request().Context()
+	id := c.Param("id")
+	if id == "" {
+		id = c.QueryParam("id")
+	}
+	who := caller(c)
+	d, err := a.Ids.Delegation(ctx, who, id)
+	if err != nil {
+		return err
+	}
+	if who.Run != nil && d.ParentID == who.Run.DelegationID && d.State.Ended() {
+		if d, _, err = a.Engine.Await(ctx, *who.Run, d.ID, awaitMost); err != nil {
+			return err
+		}
+	}
+	return c.JSON(http.StatusOK, shapeOf(d))
+}
+
+// hop is the body of POST /delegations.
+type hop struct {
+	To         string            `json:"to"`
+	Capability string            `json:"capability"`
+	Text       string            `json:"text"`
+	Context    map[string]string `json:"context"`
+}
+
+// Delegate answers POST /delegations: a run hands work on.
+func (a *API) Delegate(c echo.Context) error {
+	var in hop
+	if err := read(c, &in); err != nil {
+		return err
+	}
+	switch {
+	case in.To == "" && in.Capability == "":
+		return bad("Neither to nor capability was given. Name the agent that should take the work.")
+	case len(in.Text) > orchestrator.MaxText:
+		return bad("The text has %d bytes; %d is the limit.", len(in.Text), orchestrator.MaxText)
+	}
+	d, err := a.Engine.Delegate(c.Request().Context(), *caller(c).Run,
+		agent.Hop{To: in.To, Capability: in.Capability, Text: in.Text, Context: in.Context})
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderLocation, "/api/v1/delegations/"+d.ID)
+	return c.JSON(http.StatusCreated, shapeOf(d))
+}
+
+// awaitMost is how long one request of a waiting run is held open; the client asks
+// again. It is well below the idle limits of usual proxies.
+const awaitMost = 30 * time.Second
+
+// Await answers POST /delegations/{id}/await: 200 once the child has ended and the
+// caller runs again, 202 with the child as it is after at most 30 s. A repeat is fine.
+func (a *API) Await(c echo.Context) error {
+	ctx := c.Request().Context()
+	who := caller(c)
+	d, err := a.Ids.Delegation(ctx, who, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	if d.ParentID != who.Run.DelegationID {
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "Only the run that handed %s on can wait for it.", d.ID)
+	}
+	d, ready, err := a.Engine.Await(ctx, *who.Run, d.ID, awaitMost)
+	if err != nil {
+		return err
+	}
+	if !ready {
+		return c.JSON(http.StatusAccepted, shapeOf(d))
+	}
+	return c.JSON(http.StatusOK, shapeOf(d))
+}
+
+// Cancel answers POST /delegations/{id}/cancel.
+func (a *API) Cancel(c echo.Context) error { return a.control(c, a.Engine.Cancel) }
+
+// Retry answers POST /delegations/{id}/retry.
+func (a *API) Retry(c echo.Context) error { return a.control(c, a.Engine.Retry) }
+
+func (a *API) control(c echo.Context, act func(ctx context.Context, id, actor string) (orchestrator.Delegation, error)) error {
+	ctx := c.Request().Context()
+	var none struct{}
+	if err := readOptional(c, &none); err != nil {
+		return err
+	}
+	who := caller(c)
+	d, err := a.Ids.Delegation(ctx, who, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	d, err = act(ctx, d.ID, who.Name())
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, shapeOf(d))
+}
+
+// named says which delegation of a task an event list is about: all of them for a
+// task's id, one for a delegation's.
+func (a *API) named(ctx context.Context, who handlers.Caller, id string) (taskID, only string, err error) {
+	return handlers.Scope(ctx, a.Ids, who, id)
+}

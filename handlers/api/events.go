@@ -1,0 +1,96 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+
+	"github.com/labstack/echo/v4"
+)
+
+// positioned is an event with its place in the order over all tasks.
+type positioned struct {
+	Pos int64 `json:"pos"`
+	event.Event
+}
+
+// bare is an event without its hashes, which are for the audit.
+func bare(e event.Event) event.Event {
+	e.PrevHash, e.Hash = "", ""
+	e.At = e.At.UTC()
+	return e
+}
+
+// TaskEvents answers GET /delegations/{id}/events in JSON, ascending: a task's id
+// gives all of its events, a delegation's id those of that delegation.
+func (a *API) TaskEvents(c echo.Context) error {
+	ctx := c.Request().Context()
+	q := c.QueryParams()
+	after, err := afterNumber(q.Get("after"))
+	if err != nil {
+		return err
+	}
+	limit, err := limitOf(q)
+	if err != nil {
+		return err
+	}
+	taskID, only, err := a.named(ctx, caller(c), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	items := []event.Event{}
+	for {
+		batch, err := a.Reader.Events(ctx, taskID, after, limit)
+		if err != nil {
+			return err
+		}
+		for _, e := range batch {
+			after = e.N
+			if only == "" || e.DelegationID == only {
+				items = append(items, bare(e))
+			}
+			if len(items) == limit {
+				return c.JSON(http.StatusOK, listOf(items, strconv.FormatInt(after, 10)))
+			}
+		}
+		if len(batch) < limit {
+			return c.JSON(http.StatusOK, listOf(items, ""))
+		}
+	}
+}
+
+// Events answers GET /events in JSON: all tasks in the order of the log.
+func (a *API) Events(c echo.Context) error {
+	q := c.QueryParams()
+	if err := only(q, "after", "limit"); err != nil {
+		return err
+	}
+	if who := caller(c); who.Run != nil {
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "A run sees its own task only. Ask for /delegations/%s/events.", who.Run.TaskID)
+	}
+	after, err := afterNumber(q.Get("after"))
+	if err != nil {
+		return err
+	}
+	limit, err := limitOf(q)
+	if err != nil {
+		return err
+	}
+	found, err := a.Reader.Ordered(c.Request().Context(), after, limit)
+	if err != nil {
+		return err
+	}
+	items := make([]positioned, 0, len(found))
+	next := ""
+	for _, p := range found {
+		if caller(c).SeesStream(p.TaskID) {
+			items = append(items, positioned{p.Pos, bare(p.Event)})
+		}
+		if len(found) == limit {
+			next = strconv.FormatInt(p.Pos, 10)
+		}
+	}
+	return c.JSON(http.StatusOK, listOf(items, next))
+}

@@ -1,0 +1,87 @@
+package api
+
+import (
+	"net/http"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator/event"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Evidence answers GET /approvals/{id}/evidence with one printable page;
+// ?format=bundle gives the task's events as sealed JSON lines, which verify offline,
+// and ?format=json the request with its events.
+func (a *API) Evidence(c echo.Context) error {
+	if err := only(c.QueryParams(), "format"); err != nil {
+		return err
+	}
+	r, err := a.request(c)
+	if err != nil {
+		return err
+	}
+	switch format := c.QueryParam("format"); format {
+	case "":
+		return a.evidencePage(c, r)
+	case "bundle":
+		return a.evidenceBundle(c, r)
+	case "json":
+		return a.evidenceJSON(c, r)
+	default:
+		return bad("There is no format %.40q. Use bundle or json, or none for the page.", format)
+	}
+}
+
+func (a *API) evidenceBundle(c echo.Context, r approval.Request) error {
+	if err := a.canSeal(); err != nil {
+		return err
+	}
+	events, err := a.eventsOf(c, r.TaskID)
+	if err != nil {
+		return err
+	}
+	start(c, "application/jsonl; charset=utf-8", "gatehouse-"+r.ID+".jsonl")
+	b := newBundle(c.Response())
+	for _, e := range events {
+		if err := b.add(e); err != nil {
+			return err
+		}
+	}
+	return b.seal(a.Seal, a.Now())
+}
+
+// evidence is the trail of one request as JSON.
+type evidence struct {
+	Request requestShape  `json:"request"`
+	Events  []event.Event `json:"events"`
+}
+
+func (a *API) evidenceJSON(c echo.Context, r approval.Request) error {
+	e, err := a.Gateway.Electorate(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	events, err := a.eventsOf(c, r.TaskID)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, evidence{Request: shape(e, r), Events: events})
+}
+
+// eventsOf reads all events of a task.
+func (a *API) eventsOf(c echo.Context, taskID string) ([]event.Event, error) {
+	events := []event.Event{}
+	for after := int64(0); ; {
+		batch, err := a.Reader.Events(c.Request().Context(), taskID, after, 500)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range batch {
+			e.At, after = e.At.UTC(), e.N
+			events = append(events, e)
+		}
+		if len(batch) < 500 {
+			return events, nil
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/chain"
+)
+
+// Delegation is the published shape of a delegation.
+type Delegation struct {
+	ID         string             `json:"id"`
+	TaskID     string             `json:"task_id"`
+	ParentID   *string            `json:"parent_id"` // null at the root
+	From       string             `json:"from"`      // "" at the root
+	To         string             `json:"to"`
+	Text       string             `json:"text"`
+	State      orchestrator.State `json:"state"`
+	Depth      int                `json:"depth"`
+	Chain      chain.Chain        `json:"chain"`
+	Result     *Result            `json:"result"`
+	Error      *agent.Failure     `json:"error"`
+	Usage      agent.Usage        `json:"usage"`
+	ApprovalID *string            `json:"approval_id"`
+	CreatedAt  time.Time          `json:"created_at"`
+	StartedAt  *time.Time         `json:"started_at"`
+	EndedAt    *time.Time         `json:"ended_at"`
+
+	// Beyond the contract.
+	Since      time.Time `json:"since"` // when the state was entered
+	Repository string    `json:"repository"`
+	Requester  string    `json:"requester"`
+	Attempt    int       `json:"attempt"`
+	Sandbox    string    `json:"sandbox"`
+	Problem    string    `json:"problem,omitempty"` // why a landing waits
+}
+
+// Result is the published shape of an answer.
+type Result struct {
+	Text      string           `json:"text"`
+	Data      json.RawMessage  `json:"data"`
+	Artifacts []agent.Artifact `json:"artifacts"`
+	Commit    string           `json:"commit,omitempty"`
+}
+
+func shapeOf(d orchestrator.Delegation) Delegation {
+	s := Delegation{
+		ID: d.ID, TaskID: d.TaskID, ParentID: orNull(d.ParentID), From: d.From, To: d.To, Text: d.Text, State: d.State,
+		Depth: d.Depth, Chain: d.Chain, Error: d.Error, Usage: d.Usage, ApprovalID: orNull(d.ApprovalID),
+		CreatedAt: d.CreatedAt.UTC(), StartedAt: utc(d.StartedAt), EndedAt: utc(d.EndedAt), Since: d.Since.UTC(),
+		Repository: d.Repository, Requester: d.Requester, Attempt: d.Attempt, Sandbox: d.Work.Sandbox, Problem: d.Work.Problem,
+	}
+	if d.Result != nil {
+		s.Result = &Result{Text: d.Result.Text, Data: d.Result.Data, Artifacts: d.Result.Artifacts, Commit: d.Result.Commit}
+		if s.Result.Artifacts == nil {
+			s.Result.Artifacts = []agent.Artifact{}
+		}
+	}
+	return s
+}
+
+func shapesOf(all []orchestrator.Delegation) []Delegation {
+	shapes := make([]Delegation, len(all))
+	for i, d := range all {
+		shapes[i] = shapeOf(d)
+	}
+	return shapes
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC()
+	return &u
+}

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"gatehouse/handlers"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+
+	"github.com/labstack/echo/v4"
+)
+
+// submission is the body of POST /tasks.
+type submission struct {
+	Agent      string          `json:"agent"`
+	Capability string          `json:"capability"`
+	Text       string          `json:"text"`
+	Repository string          `json:"repository"`
+	Ref        string          `json:"ref"`
+	Key        string          `json:"key"`
+	Complexity string          `json:"complexity"`
+	Budget     json.RawMessage `json:"budget"`
+	DryRun     bool            `json:"dry_run"`
+}
+
+// submitted is the answer of POST /tasks.
+type submitted struct {
+	ID           string             `json:"id"`
+	DelegationID string             `json:"delegation_id"`
+	State        orchestrator.State `json:"state"`
+	Agent        string             `json:"agent"`
+	DryRun       bool               `json:"dry_run,omitempty"`
+}
+
+// CreateTask answers POST /tasks: 202 with the new task; 200 with the first one
+// when the key was used before, and for a dry run, which stores nothing.
+func (a *API) CreateTask(c echo.Context) error {
+	var in submission
+	if err := read(c, &in); err != nil {
+		return err
+	}
+	if len(in.Budget) > 0 && string(in.Budget) != "null" {
+		return bad("A task's own budget is not enforced yet, so it is refused rather than ignored. Send the task without budget.")
+	}
+	who := caller(c)
+	t, root, created, err := a.Engine.Submit(c.Request().Context(), orchestrator.Submission{
+		Agent: in.Agent, Capability: in.Capability, Text: in.Text, Repository: in.Repository, Ref: in.Ref, Key: in.Key,
+		Complexity: in.Complexity, DryRun: in.DryRun, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name,
+	})
+	if err != nil {
+		return err
+	}
+	out := submitted{ID: t.ID, DelegationID: root.ID, State: root.State, Agent: t.Agent, DryRun: in.DryRun}
+	if in.DryRun {
+		out.ID, out.DelegationID = "", ""
+	}
+	if !created {
+		return c.JSON(http.StatusOK, out)
+	}
+	c.Response().Header().Set(echo.HeaderLocation, "/api/v1/tasks/"+t.ID)
+	return c.JSON(http.StatusAccepted, out)
+}
+
+// taskShape is the published shape of a task, with its totals.
+type taskShape struct {
+	ID           string             `json:"id"`
+	DelegationID string             `json:"delegation_id"`
+	State        orchestrator.State `json:"state"` // the root's
+	Agent        string             `json:"agent"`
+	Text         string             `json:"text"`
+	Repository   string             `json:"repository"`
+	Ref          string             `json:"ref"`
+	Key          string             `json:"key"`
+	Complexity   string             `json:"complexity"`
+	Requester    string             `json:"requester"`
+	Via          string             `json:"via"`
+	RevertOf     *string            `json:"revert_of"`
+	ApprovalID   *string            `json:"approval_id"`
+	Result       *Result            `json:"result"`
+	Error        *agent.Failure     `json:"error"`
+	Usage        agent.Usage        `json:"usage"`
+	Totals       totals             `json:"totals"`
+	CreatedAt    time.Time          `json:"created_at"`
+	EndedAt      *time.Time         `json:"ended_at"`
+}
+
+// totals counts what is in a task's tree.
+type totals struct {
+	Delegations int                        `json:"delegations"`
+	States      map[orchestrator.State]int `json:"states"`
+	Depth       int                        `json:"depth"` // of the deepest
+	Handoffs    int                        `json:"handoffs"`
+	Events      int64                      `json:"events"`
+	Usage       agent.Usage                `json:"usage"`
+}
+
+// Task answers GET /tasks/{id}.
+func (a *API) Task(c echo.Context) error {
+	ctx := c.Request().Context()
+	t, err := a.Ids.Task(ctx, caller(c), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	tree, err := a.Reader.Tree(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	out := taskShape{
+		ID: t.ID, DelegationID: t.RootID, Agent: t.Agent, Text: t.Text, Repository: t.Repository, Ref: t.Ref, Key: t.Key,
+		Complexity: t.Complexity, Requester: t.Requester, Via: t.Via, RevertOf: orNull(t.RevertOf),
+		Totals:    totals{Delegations: len(tree), States: map[orchestrator.State]int{}, Handoffs: t.Handoffs, Events: t.LastN},
+		CreatedAt: t.CreatedAt.UTC(), EndedAt: utc(t.EndedAt),
+	}
+	for _, d := range tree {
+		out.Totals.States[d.State]++
+		out.Totals.Depth = max(out.Totals.Depth, d.Depth)
+		if d.ID == t.RootID {
+			root := shapeOf(d)
+			out.State, out.Usage, out.Totals.Usage = d.State, d.Usage, d.Usage
+			out.Result, out.Error, out.ApprovalID = root.Result, root.Error, root.ApprovalID
+		}
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// Tree answers GET /tasks/{id}/tree with every delegation, oldest first.
+func (a *API) Tree(c echo.Context) error {
+	ctx := c.Request().Context()
+	t, err := a.Ids.Task(ctx, caller(c), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	tree, err := a.Reader.Tree(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, listOf(shapesOf(tree), ""))
+}

@@ -1,0 +1,74 @@
+package handlers
+
+import (
+	"strconv"
+
+	"gatehouse/approval"
+	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Decide answers POST /approvals/{id}/decision, a plain form. A verdict that is not
+// taken shows the page again with the reason and what was typed.
+func (p *Pages) Decide(c echo.Context) error {
+	ctx := c.Request().Context()
+	id, err := p.Ids.Request(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	form, err := c.FormParams()
+	if err != nil {
+		return Refuse("bad_request", "The form could not be read. Load the page again.")
+	}
+	who, _ := Who(c)
+	b := approval.Ballot{
+		RequestID: id, Principal: who.Principal, Channel: Channel(c), Verdict: approval.Verdict(form.Get("verdict")),
+		Digest: form.Get("digest"), Comment: form.Get("comment"),
+		Seen: approval.Seen{Surface: "page", Files: count(form.Get("files")), FilesViewed: count(form.Get("files_viewed")), WarningsTicked: form["tick"]},
+	}
+	if _, err = p.Gateway.Decide(ctx, b); err != nil {
+		f := FaultOf(err)
+		if f.ID != "" || f.Status == 404 {
+			return err
+		}
+		return p.review(c, refused{status: f.Status, message: f.Message, comment: b.Comment})
+	}
+	return seeOther(c, views.ApprovalHref(id), string(b.Verdict))
+}
+
+// count reads a number that the page's script counted; anything else is 0.
+func count(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || n > 1_000_000 {
+		return 0
+	}
+	return n
+}
+
+// Revert answers POST /approvals/{id}/revert.
+func (p *Pages) Revert(c echo.Context) error {
+	id, err := p.Ids.Request(c.Request().Context(), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	who, _ := Who(c)
+	t, err := p.Gateway.Revert(c.Request().Context(), id, who.Principal)
+	if err != nil {
+		return err
+	}
+	return seeOther(c, views.DelegationHref(t.ID), "reverted")
+}
+
+// Land answers POST /approvals/{id}/land: a landing that was refused is tried again.
+func (p *Pages) Land(c echo.Context) error {
+	r, err := p.request(c)
+	if err != nil {
+		return err
+	}
+	who, _ := Who(c)
+	if _, err = p.Engine.Retry(c.Request().Context(), r.DelegationID, who.Name()); err != nil {
+		return err
+	}
+	return seeOther(c, views.ApprovalHref(r.ID), "landing")
+}

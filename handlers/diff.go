@@ -1,0 +1,170 @@
+package handlers
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
+	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Sizes of a diff on a page, in changed lines.
+const (
+	pageAbove    = 3000 // a larger change is cut into pages
+	pageLines    = 500
+	usualContext = 3
+	maxContext   = 5000 // lines of context around a hunk; a whole file of usual size
+	closedAbove  = 1500 // a single file of more lines starts closed
+)
+
+// window is the part of the changed lines that a page shows.
+type window struct{ from, to int }
+
+// diff fills the files of the page: the list is always complete, the lines are those
+// of this page.
+func (p *Pages) diff(c echo.Context, page *views.ReviewPage, r approval.Request, v approval.Revision) error {
+	context, err := contextOf(c)
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, f := range v.Files {
+		total += f.Added + f.Removed
+	}
+	w, n, err := windowOf(c, total)
+	if err != nil {
+		return err
+	}
+	only, start := c.QueryParam("file"), 0
+	for i, f := range v.Files {
+		lines := f.Added + f.Removed
+		mine := window{w.from - start, w.to - start} // in this file's own count
+		start += lines
+		file := fileRow(i+1, f, v)
+		switch {
+		case only != "" && f.Path != only:
+			file.Cut, file.FullHref = "Not shown: the page is filtered to one file.", withParam(page.Path, "file", f.Path)
+		case f.Binary:
+		case lines > 0 && (mine.from >= lines || mine.to <= 0):
+			at := (start-lines)/pageLines + 1
+			file.Cut = fmt.Sprintf("Its lines begin on page %d.", at)
+			file.FullHref = withParam(page.Path, "page", strconv.Itoa(at))
+		default:
+			hunks, err := p.Reviewer.Hunks(c.Request().Context(), v, r.Repository, f, context)
+			if err != nil {
+				return err
+			}
+			file.Hunks = hunksOf(f.Path, hunks, mine)
+			file.FullHref = withParam(withParam(page.Path, "file", f.Path), "ctx", strconv.Itoa(maxContext))
+		}
+		page.Files = append(page.Files, file)
+	}
+	if pages := (total + pageLines - 1) / pageLines; total > pageAbove {
+		page.CutNote = fmt.Sprintf("Page %d of %d: changed lines %d to %d of %d. The file list is complete.", n, pages, w.from+1, min(w.to, total), total)
+		if n < pages {
+			page.MoreFilesHref = withParam(page.Path, "page", strconv.Itoa(n+1))
+		}
+	}
+	return nil
+}
+
+// contextOf reads ?ctx=, the lines of context around each hunk.
+func contextOf(c echo.Context) (int, error) {
+	s := c.QueryParam("ctx")
+	if s == "" {
+		return usualContext, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return 0, Refuse(orchestrator.CodeBadRequest, "The number of context lines is not understood. Use a number from 0 on.")
+	}
+	return min(n, maxContext), nil
+}
+
+// windowOf reads ?page= of a change that is cut into pages; others have one page.
+func windowOf(c echo.Context, total int) (window, int, error) {
+	if total <= pageAbove || c.QueryParam("file") != "" {
+		return window{0, total + 1}, 1, nil
+	}
+	n := 1
+	if s := c.QueryParam("page"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil || n < 1 || (n-1)*pageLines >= total {
+			return window{}, 0, Refuse(orchestrator.CodeNotFound, "This change has no page of that number. Start at the first one.")
+		}
+	}
+	return window{(n - 1) * pageLines, n * pageLines}, n, nil
+}
+
+// fileRow is a file without its lines.
+func fileRow(n int, f patch.File, v approval.Revision) views.DiffFile {
+	row := views.DiffFile{N: n, Path: f.Path, OldPath: f.OldPath, Status: string(f.Status), Added: f.Added, Removed: f.Removed,
+		OldMode: f.OldMode, NewMode: f.NewMode, Similarity: f.Similarity}
+	for _, w := range v.Warnings {
+		if w.Path == f.Path {
+			row.Warnings = append(row.Warnings, w.Code)
+		}
+	}
+	lines := f.Added + f.Removed
+	switch {
+	case f.Binary:
+		row.Binary = &views.BinaryChange{OldSize: sizeOf(f.OldBlob, f.OldSize), NewSize: sizeOf(f.NewBlob, f.NewSize), OldHash: f.OldBlob, NewHash: f.NewBlob}
+	case f.Generated:
+		row.Closed = fmt.Sprintf("%s, %d lines", f.Reason, lines)
+	case f.Status == patch.Deleted:
+		row.Closed = fmt.Sprintf("deleted, %d lines", lines)
+	case lines > closedAbove:
+		row.Closed = fmt.Sprintf("large, %d lines", lines)
+	}
+	return row
+}
+
+// sizeOf is a blob's size, −1 when there is none.
+func sizeOf(blob string, size int64) int64 {
+	if strings.Trim(blob, "0") == "" {
+		return -1
+	}
+	return size
+}
+
+// hunksOf turns hunks into drawn ones, cut to the changed lines of the window.
+func hunksOf(path string, hunks []patch.Hunk, w window) []views.DiffHunk {
+	var out []views.DiffHunk
+	changed, next := 0, 1 // changed lines so far; the old line that would follow
+	for _, h := range hunks {
+		skipped := max(0, h.OldStart-next)
+		if h.OldLines == 0 { // git counts the line before an empty side
+			skipped = max(0, h.OldStart+1-next)
+		}
+		var raw []views.RawLine
+		for _, l := range h.Lines {
+			inside := changed >= w.from && changed < w.to
+			if l.Kind != ' ' {
+				changed++
+			}
+			if inside {
+				raw = append(raw, rawLine(l))
+			}
+			if l.Old > 0 {
+				next = l.Old + 1
+			}
+		}
+		if len(raw) > 0 {
+			out = append(out, views.NewHunk(path, skipped, h.Section, raw))
+		}
+	}
+	return out
+}
+
+func rawLine(l patch.Line) views.RawLine {
+	raw := views.RawLine{Op: views.Op(l.Kind), Old: l.Old, New: l.New, Text: l.Text, NoEOL: l.NoNewline}
+	for _, s := range l.Spans {
+		raw.Changed = append(raw.Changed, [2]int{s.Start, s.End})
+	}
+	return raw
+}

@@ -1,0 +1,191 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+	"gatehouse/views"
+
+	"github.com/a-h/templ"
+	"github.com/labstack/echo/v4"
+)
+
+// Door is what the sign-in pages ask of door.Door.
+type Door interface {
+	Password(ctx context.Context, name, password, address string) (people.User, error)
+	CheckLink(ctx context.Context, code string) error
+	Link(ctx context.Context, code, address string) (people.User, error)
+	First(ctx context.Context) (bool, error)
+	Open(c echo.Context, u people.User) error
+	Close(c echo.Context) error
+}
+
+// Pages has the HTML handlers.
+type Pages struct {
+	Engine   Engine
+	Reader   Reader
+	Ids      Ids
+	Requests Requests
+	Gateway  Gateway
+	Reviewer Reviewer
+	Door     Door
+	Now      func() time.Time
+	Log      *slog.Logger
+	// FourEyes says whether the setting is on; pages tell when it is not.
+	FourEyes func() bool
+	// Loopback: the server listens on this machine only, so the sign-in page presses
+	// its own button.
+	Loopback bool
+	// Examples are the demo's ready tasks; with any, pages show the demo's strip.
+	Examples []views.Example
+}
+
+// render writes a page. It is drawn as a whole first, so that an error in the middle
+// is an error page and not half a page.
+func render(c echo.Context, status int, page templ.Component) error {
+	var b bytes.Buffer
+	if err := page.Render(c.Request().Context(), &b); err != nil {
+		return err
+	}
+	return c.HTMLBlob(status, b.Bytes())
+}
+
+// frame is what one page needs before anything else: who looks, what surrounds the
+// page, and who may decide.
+type frame struct {
+	ctx     context.Context
+	who     Caller
+	chrome  views.Chrome
+	voters  approval.Electorate
+	pending []approval.Request // newest first, at most 200
+}
+
+// begin reads the frame. The position of the log is read before anything that the
+// page shows, so that its live connection misses nothing.
+func (p *Pages) begin(c echo.Context, section views.Section, title string) (*frame, error) {
+	ctx := c.Request().Context()
+	who, _ := Who(c)
+	f := &frame{ctx: ctx, who: who}
+	pos, err := p.Reader.LastPosition(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.chrome = views.Chrome{
+		Title: title, Section: section, Path: pathOf(c), CanSend: who.Has(people.TasksWrite), Now: p.Now(),
+		Person: personOf(who), StreamURL: "/api/v1/events?after=" + strconv.FormatInt(pos, 10),
+		Demo: len(p.Examples) > 0, Flash: flashOf(c),
+	}
+	if !who.Has(people.ApprovalsRead) {
+		return f, nil
+	}
+	if f.voters, err = p.Gateway.Electorate(ctx); err != nil {
+		return nil, err
+	}
+	page, err := p.Requests.Requests(ctx, approval.Filter{States: []approval.State{approval.Pending}, Limit: 200})
+	if err != nil {
+		return nil, err
+	}
+	f.pending = page.Items
+	for _, r := range f.pending {
+		if f.mayApprove(r) {
+			f.chrome.ToDecide++
+		}
+	}
+	return f, nil
+}
+
+// mayApprove reports whether the reader may say yes to r.
+func (f *frame) mayApprove(r approval.Request) bool {
+	return r.State == approval.Pending && f.voters.May(f.who.Principal, r, approval.Approve) == nil
+}
+
+func personOf(who Caller) *views.Person {
+	if who.User.ID == "" {
+		return nil
+	}
+	person := &views.Person{Name: who.User.Name}
+	for _, r := range who.User.Roles {
+		person.Roles = append(person.Roles, string(r))
+	}
+	return person
+}
+
+// pathOf is the address of the page with its query, without what was said once.
+func pathOf(c echo.Context) string {
+	u := *c.Request().URL
+	q := u.Query()
+	q.Del("done")
+	u.RawQuery = q.Encode()
+	return u.RequestURI()
+}
+
+// said is what a form's redirect says it did, by the value of ?done=. Only these
+// words are ever shown, so that no link can put words into our mouth.
+var said = map[string]string{
+	"sent":            "The task was sent.",
+	"cancelled":       "The task was cancelled. What had started was stopped.",
+	"retried":         "It runs again.",
+	"approve":         "Your approval was counted.",
+	"reject":          "You rejected this. Nothing landed.",
+	"request_changes": "The agent runs again with your comments.",
+	"withdraw":        "Your approval was withdrawn.",
+	"reverted":        "The reverse of the change was asked for. It needs a yes of its own.",
+	"landing":         "Landing is tried again.",
+}
+
+func flashOf(c echo.Context) *views.Flash {
+	if text, ok := said[c.QueryParam("done")]; ok {
+		return &views.Flash{Text: text}
+	}
+	return nil
+}
+
+// seeOther leads a browser to a page after a form.
+func seeOther(c echo.Context, path, done string) error {
+	if done != "" {
+		path += "?done=" + done
+	}
+	return c.Redirect(http.StatusSeeOther, path)
+}
+
+// ErrorPage is the page of a fault. It asks the database for nothing.
+func ErrorPage(c echo.Context, f Fault, now time.Time) error {
+	who, _ := Who(c)
+	page := views.ErrorPage{
+		Chrome: views.Chrome{Title: headings[f.Status], Path: pathOf(c), Person: personOf(who), CanSend: who.Has(people.TasksWrite), Now: now},
+		Status: f.Status, Heading: headings[f.Status], Text: f.Message, ErrorID: f.ID,
+	}
+	if page.Heading == "" {
+		page.Heading, page.Title = "That was not done", "That was not done"
+	}
+	for _, id := range f.Candidates {
+		page.Nearest = append(page.Nearest, views.Crumb{Text: id, Href: hrefOf(id)})
+	}
+	return render(c, f.Status, views.Error(page))
+}
+
+var headings = map[int]string{
+	http.StatusBadRequest:          "That was not understood",
+	http.StatusUnauthorized:        "You are not signed in",
+	http.StatusForbidden:           "You may not do this",
+	http.StatusNotFound:            "There is nothing here",
+	http.StatusMethodNotAllowed:    "That was not understood",
+	http.StatusConflict:            "That cannot be done now",
+	http.StatusTooManyRequests:     "Too many tries",
+	http.StatusInternalServerError: "That failed on our side",
+	http.StatusServiceUnavailable:  "This is not available now",
+}
+
+func hrefOf(id string) string {
+	if len(id) > 4 && id[:4] == orchestrator.RequestPrefix {
+		return views.ApprovalHref(id)
+	}
+	return views.DelegationHref(id)
+}

@@ -1,0 +1,64 @@
+package handlers
+
+import (
+	"context"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/people"
+)
+
+// Engine is what the handlers ask of orchestrator.Engine.
+type Engine interface {
+	Submit(ctx context.Context, s orchestrator.Submission) (orchestrator.Task, orchestrator.Delegation, bool, error)
+	Delegate(ctx context.Context, run people.Run, hop agent.Hop) (orchestrator.Delegation, error)
+	// Await waits at most max; true means that the child has ended and the caller runs again.
+	Await(ctx context.Context, run people.Run, childID string, max time.Duration) (orchestrator.Delegation, bool, error)
+	Cancel(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+	Retry(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+	Check(ctx context.Context, from, to, taskID string) ([]guard.Verdict, *guard.Verdict, error)
+	Agents(ctx context.Context) ([]orchestrator.AgentStatus, error)
+	Config() *orchestrator.Config
+	Hub() *event.Hub
+	// PutContext writes to the shared context as a running agent, with its event.
+	PutContext(ctx context.Context, run people.Run, w agent.ContextWrite) error
+}
+
+// Gateway is what the handlers ask of approval.Gateway.
+type Gateway interface {
+	Decide(ctx context.Context, b approval.Ballot) (approval.Request, error)
+	Revert(ctx context.Context, requestID string, by people.Principal) (orchestrator.Task, error)
+	// Electorate is who may decide now; one serves a whole page.
+	Electorate(ctx context.Context) (approval.Electorate, error)
+}
+
+// Reader reads what is committed.
+type Reader = orchestrator.Reader
+
+// Requests reads approval requests; the store has these.
+type Requests interface {
+	Request(ctx context.Context, id string) (approval.Request, error)
+	Requests(ctx context.Context, f approval.Filter) (approval.Page, error)
+	Revisions(ctx context.Context, id string) ([]approval.Revision, error)
+	PendingOf(ctx context.Context, taskID string) ([]string, error)
+}
+
+// Reviewer shows a revision's change, always from base tree against result tree.
+type Reviewer interface {
+	// Hunks returns the hunks of one changed file with that many lines of context.
+	Hunks(ctx context.Context, r approval.Revision, repository string, f patch.File, context int) ([]patch.Hunk, error)
+	// Diff returns the whole change as a unified diff.
+	Diff(ctx context.Context, r approval.Revision, repository string) ([]byte, error)
+}
+
+// Figures are what /metrics counts in the database.
+type Figures struct {
+	Delegations map[string]int64 // by state
+	Pending     int64            // requests that wait for people
+	Events      int64            // the newest position of the log
+}

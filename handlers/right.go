@@ -1,0 +1,64 @@
+package handlers
+
+import (
+	"slices"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+)
+
+// Right is what a route asks of its caller. Beside the scopes there are the rights
+// that no token can be given.
+type Right string
+
+// The rights. A route that lists several is open to a caller with any of them.
+const (
+	Anyone   Right = "anyone"    // also without a credential
+	SignedIn Right = "signed in" // any person
+	ByRun    Right = "run"       // a running agent, by its run token
+
+	TasksWrite         = Right(people.TasksWrite)
+	DelegationsRead    = Right(people.DelegationsRead)
+	DelegationsControl = Right(people.DelegationsControl)
+	ApprovalsRead      = Right(people.ApprovalsRead)
+	ApprovalsDecide    = Right(people.ApprovalsDecide)
+	ContextRead        = Right(people.ContextRead)
+	ContextWrite       = Right(people.ContextWrite)
+	AuditRead          = Right(people.AuditRead)
+	AdminOnly          = Right(people.AdminScope)
+)
+
+// RunScopes are the rights of a run token: its own task and the shared context.
+func RunScopes() []people.Scope {
+	return []people.Scope{people.DelegationsRead, people.ContextRead, people.ContextWrite}
+}
+
+// has reports whether the caller has one right.
+func (w Caller) has(r Right) bool {
+	switch r {
+	case Anyone:
+		return true
+	case SignedIn:
+		return w.Run == nil && w.User.ID != ""
+	case ByRun:
+		return w.Run != nil
+	default:
+		return w.Has(people.Scope(r))
+	}
+}
+
+// Require returns nil when the caller has one of the rights, else the refusal.
+func (w Caller) Require(rights []Right) error {
+	if slices.ContainsFunc(rights, w.has) {
+		return nil
+	}
+	switch {
+	case slices.Contains(rights, ByRun):
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "Only a running agent may do this, with the token of its run.")
+	case w.Run != nil:
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "A run token does not allow this. It is for delegating, its own task and the shared context.")
+	case slices.Contains(rights, ApprovalsDecide) && !slices.Contains(w.User.Roles, people.Approver):
+		return orchestrator.Errorf(orchestrator.CodeNotAnApprover, "Deciding needs the role approver. Ask a person who has it.")
+	}
+	return orchestrator.Errorf(orchestrator.CodeForbidden, "This needs the right %s, which you or this token do not have. Ask an admin.", rights[0])
+}

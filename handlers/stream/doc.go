@@ -1,0 +1,13 @@
+// Package stream sends events as they happen, by SSE and by WebSocket.
+//
+// The log is the truth and the hub only a hint: a tail (tail.go) follows one task,
+// or all of them, for every reader in this process at once. It reads each event
+// once, encodes it once and keeps the newest ones; a reader takes what follows its
+// own cursor from there, or from the store where it is too far behind. So every
+// reader gets every event exactly once and in order, however slow it is, and a slow
+// one costs nobody anything: a write that takes too long ends its connection, and
+// the next one resumes by its cursor.
+//
+// Cursors are the event's number n in a task's stream, and the position in the order
+// over all tasks in the global one. message.delta has neither and is not replayed.
+package stream

@@ -1,0 +1,286 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+
+	"github.com/gorilla/websocket"
+)
+
+// frame is one event, encoded once for all readers.
+type frame struct {
+	cursor int64 // n, or the position in the global stream
+	event  event.Event
+	sse    []byte
+	socket func() (*websocket.PreparedMessage, error) // made when the first reader needs it
+}
+
+// published is an event as streams show it: without hashes, which are for the audit.
+type published struct {
+	Pos int64 `json:"pos,omitempty"`
+	event.Event
+}
+
+func newFrame(cursor, pos int64, e event.Event) (frame, error) {
+	e.PrevHash, e.Hash, e.At = "", "", e.At.UTC()
+	body, err := json.Marshal(published{pos, e})
+	if err != nil {
+		return frame{}, err
+	}
+	// JSON has no raw line feeds, so one data line is enough; the type is one of ours.
+	sse := make([]byte, 0, len(body)+64)
+	sse = append(sse, "id: "...)
+	sse = strconv.AppendInt(sse, cursor, 10)
+	sse = append(sse, "\nevent: "...)
+	sse = append(sse, e.Type...)
+	sse = append(sse, "\ndata: "...)
+	sse = append(sse, body...)
+	sse = append(sse, "\n\n"...)
+	return frame{cursor: cursor, event: e, sse: sse, socket: sync.OnceValues(func() (*websocket.PreparedMessage, error) {
+		return websocket.NewPreparedMessage(websocket.TextMessage, body)
+	})}, nil
+}
+
+// source reads one stream of the log: events after a cursor, ascending.
+type source interface {
+	read(ctx context.Context, after int64, limit int) ([]frame, error)
+	newest(ctx context.Context) (int64, error)
+	watch() *event.Subscription
+	// grown is closed when there is more than before; nil when the notices say it all.
+	grown() <-chan struct{}
+	// late says that an event may get its cursor some time after its notice, and that
+	// nobody tells when.
+	late() bool
+}
+
+// keep is how many frames a tail holds for its readers; who is further behind reads
+// the store. batch is how many are read at once.
+const (
+	keep  = 1024
+	batch = 200
+)
+
+// How long a tail waits before it looks without a hint, and how it asks again after
+// a hint whose events have no position yet.
+const (
+	lookEvery = time.Second
+	firstLook = time.Millisecond
+	lastLook  = 250 * time.Millisecond
+)
+
+// tail follows one source for all readers of this process. It runs from its first
+// reader to its last; stop waits for its goroutine.
+type tail struct {
+	src    source
+	log    *slog.Logger
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	frames  []frame       // ascending, the newest ones
+	floor   int64         // the cursor before frames[0]
+	head    int64         // the newest cursor
+	changed chan struct{} // closed and replaced when head rises
+	readers int           // guarded by tails.mu
+}
+
+// startTail begins at the newest event that is committed now.
+func startTail(ctx context.Context, src source, log *slog.Logger) (*tail, error) {
+	sub := src.watch() // before looking, so that nothing falls between
+	head, err := src.newest(ctx)
+	if err != nil {
+		sub.Close()
+		return nil, err
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	t := &tail{src: src, log: log, cancel: cancel, done: make(chan struct{}), floor: head, head: head, changed: make(chan struct{})}
+	go func() {
+		defer close(t.done)
+		defer sub.Close()
+		t.follow(run, sub)
+	}()
+	return t, nil
+}
+
+func (t *tail) stop() {
+	t.cancel()
+	<-t.done
+}
+
+// follow reads what is new after each hint, and once a second without one.
+func (t *tail) follow(ctx context.Context, sub *event.Subscription) {
+	wait := time.NewTimer(lookEvery)
+	defer wait.Stop()
+	again := lookEvery // how long to wait when there is nothing
+	for {
+		more := t.src.grown() // before looking
+		grew, err := t.pull(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			t.log.Warn("a stream could not read the log; trying again", "err", err)
+			again = lookEvery
+		case !t.src.late():
+			again = lookEvery
+		case grew:
+			again = firstLook // more may be on its way into the order
+		default:
+			again = min(again*2, lookEvery)
+			if again > lastLook {
+				again = lookEvery
+			}
+		}
+		wait.Reset(again)
+		select {
+		case <-ctx.Done():
+			return
+		case <-sub.C:
+			again = firstLook
+			drain(sub)
+		case <-sub.Lagged():
+			again = firstLook
+		case <-more:
+			again = firstLook
+		case <-wait.C:
+		}
+	}
+}
+
+// drain drops further hints: one look answers them all.
+func drain(sub *event.Subscription) {
+	for {
+		select {
+		case <-sub.C:
+		default:
+			return
+		}
+	}
+}
+
+// pull reads everything after head and tells the readers.
+func (t *tail) pull(ctx context.Context) (grew bool, err error) {
+	for {
+		frames, err := t.src.read(ctx, t.head, batch)
+		if err != nil || len(frames) == 0 {
+			return grew, err
+		}
+		grew = true
+		t.add(frames)
+		if len(frames) < batch {
+			return true, nil
+		}
+	}
+}
+
+func (t *tail) add(frames []frame) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.frames = append(t.frames, frames...)
+	if over := len(t.frames) - keep; over > keep {
+		t.floor = t.frames[over-1].cursor
+		t.frames = append([]frame(nil), t.frames[over:]...) // lets the old ones go
+	}
+	t.head = frames[len(frames)-1].cursor
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// after returns the frames that follow a cursor. Without any, changed is closed as
+// soon as there may be some. behind says that the store has to be read instead.
+func (t *tail) after(cursor int64) (frames []frame, changed <-chan struct{}, behind bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case cursor >= t.head:
+		return nil, t.changed, false
+	case cursor < t.floor:
+		return nil, nil, true
+	}
+	lo, hi := 0, len(t.frames)
+	for lo < hi {
+		if mid := (lo + hi) / 2; t.frames[mid].cursor <= cursor {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return t.frames[lo:], nil, false
+}
+
+// newestCursor is the newest cursor that the tail has seen.
+func (t *tail) newestCursor() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.head
+}
+
+// taskSource is the log of one task.
+type taskSource struct {
+	reader orchestrator.Reader
+	hub    *event.Hub
+	taskID string
+}
+
+func (s taskSource) grown() <-chan struct{}     { return nil }
+func (s taskSource) late() bool                 { return false }
+func (s taskSource) watch() *event.Subscription { return s.hub.Watch(s.taskID, 16) }
+
+func (s taskSource) newest(ctx context.Context) (int64, error) {
+	t, err := s.reader.Task(ctx, s.taskID)
+	return t.LastN, err
+}
+
+func (s taskSource) read(ctx context.Context, after int64, limit int) ([]frame, error) {
+	events, err := s.reader.Events(ctx, s.taskID, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	frames := make([]frame, len(events))
+	for i, e := range events {
+		if frames[i], err = newFrame(e.N, 0, e); err != nil {
+			return nil, err
+		}
+	}
+	return frames, nil
+}
+
+// allSource is the order over all tasks.
+type allSource struct {
+	reader orchestrator.Reader
+	hub    *event.Hub
+	signal func() <-chan struct{}
+}
+
+func (s allSource) late() bool { return s.signal == nil }
+
+func (s allSource) grown() <-chan struct{} {
+	if s.signal == nil {
+		return nil
+	}
+	return s.signal()
+}
+
+func (s allSource) watch() *event.Subscription                { return s.hub.Watch("", 64) }
+func (s allSource) newest(ctx context.Context) (int64, error) { return s.reader.LastPosition(ctx) }
+
+func (s allSource) read(ctx context.Context, after int64, limit int) ([]frame, error) {
+	found, err := s.reader.Ordered(ctx, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	frames := make([]frame, len(found))
+	for i, p := range found {
+		if frames[i], err = newFrame(p.Pos, p.Pos, p.Event); err != nil {
+			return nil, err
+		}
+	}
+	return frames, nil
+}

@@ -1,0 +1,117 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/views"
+)
+
+// treeRows lists a task's delegations depth first, with the refused hand-overs
+// between them in the order of time.
+func (p *Pages) treeRows(tree []orchestrator.Delegation, story []event.Event) []views.TreeRow {
+	spans := spansOf(story)
+	refusals := map[string][]views.TreeRow{}
+	for _, e := range story {
+		if e.Type == event.DelegationRefused {
+			facts := factsOf(e)
+			refusals[e.DelegationID] = append(refusals[e.DelegationID], views.TreeRow{ID: e.ID, Name: facts.To, From: e.Actor,
+				State: agent.Refused, Code: facts.Code, Message: facts.Message, At: e.At, EndedAt: e.At})
+		}
+	}
+	below := map[string][]orchestrator.Delegation{}
+	for _, d := range tree {
+		below[d.ParentID] = append(below[d.ParentID], d)
+	}
+	var rows []views.TreeRow
+	var walk func(d orchestrator.Delegation)
+	walk = func(d orchestrator.Delegation) {
+		rows = append(rows, p.treeRow(d, spans[d.ID]))
+		refused := refusals[d.ID]
+		for _, child := range below[d.ID] {
+			for len(refused) > 0 && refused[0].At.Before(child.CreatedAt) {
+				rows = append(rows, under(refused[0], d))
+				refused = refused[1:]
+			}
+			walk(child)
+		}
+		for _, r := range refused {
+			rows = append(rows, under(r, d))
+		}
+	}
+	for _, root := range below[""] {
+		walk(root)
+	}
+	return rows
+}
+
+// under places a refusal below the delegation that asked.
+func under(r views.TreeRow, d orchestrator.Delegation) views.TreeRow {
+	r.Depth = d.Depth + 1
+	return r
+}
+
+func (p *Pages) treeRow(d orchestrator.Delegation, spans []views.Span) views.TreeRow {
+	spec, _ := p.Engine.Config().Agents.Get(d.To)
+	row := views.TreeRow{ID: d.ID, Name: d.To, From: d.From, Kind: string(spec.Kind), Depth: d.Depth, State: string(d.State),
+		At: d.CreatedAt, EndedAt: at(d.EndedAt), Spans: spans}
+	if d.Error != nil {
+		row.Code, row.Message = d.Error.Code, d.Error.Message
+	}
+	switch {
+	case d.Work.Problem != "":
+		row.Note = d.Work.Problem
+	case d.Result != nil && d.Result.Commit != "":
+		row.Note = fmt.Sprintf("landed %.7s", d.Result.Commit)
+	case d.Result != nil:
+		row.Note = orchestrator.Title(d.Result.Text)
+	}
+	return row
+}
+
+// spansOf reads from the events what each delegation spent its time on.
+func spansOf(story []event.Event) map[string][]views.Span {
+	spans := map[string][]views.Span{}
+	enter := func(id string, kind views.SpanKind, t time.Time) {
+		list := leave(spans[id], t)
+		spans[id] = append(list, views.Span{Kind: kind, From: t})
+	}
+	for _, e := range story {
+		switch e.Type {
+		case event.Queued, event.Resumed, event.ChangesRequested:
+			enter(e.DelegationID, views.SpanQueued, e.At)
+		case event.Acknowledged:
+			enter(e.DelegationID, views.SpanWorking, e.At)
+		case event.Waiting:
+			enter(e.DelegationID, views.SpanChild, e.At)
+		case event.PatchValidated:
+			enter(e.DelegationID, views.SpanLanding, e.At)
+		case event.Requested:
+			enter(e.DelegationID, views.SpanPerson, e.At)
+		case event.Decided:
+			if n := len(spans[e.DelegationID]); n > 0 && spans[e.DelegationID][n-1].Kind == views.SpanPerson && factsOf(e).State == "approved" {
+				enter(e.DelegationID, views.SpanLanding, e.At)
+			}
+		case event.Completed, event.Failed, event.Cancelled:
+			spans[e.DelegationID] = leave(spans[e.DelegationID], e.At)
+		}
+	}
+	return spans
+}
+
+// leave ends the last span at t; one without length is dropped.
+func leave(list []views.Span, t time.Time) []views.Span {
+	n := len(list)
+	if n == 0 || !list[n-1].To.IsZero() {
+		return list
+	}
+	if !list[n-1].From.Before(t) {
+		return slices.Delete(list, n-1, n)
+	}
+	list[n-1].To = t
+	return list
+}

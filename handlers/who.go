@@ -1,0 +1,60 @@
+package handlers
+
+import (
+	"context"
+	"strings"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/people"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Caller is who makes a request, and by what.
+type Caller struct {
+	people.Principal
+	// Session is set when a browser's cookie was used.
+	Session bool
+	// Alive looks again whether the credential is still good; streams ask each minute.
+	Alive func(ctx context.Context) bool
+}
+
+const callerKey = "gatehouse.caller"
+
+// SetCaller records who makes the request; web does, once it knows.
+func SetCaller(c echo.Context, who Caller) { c.Set(callerKey, who) }
+
+// Who returns the caller; ok is false on routes that anyone may ask.
+func Who(c echo.Context) (Caller, bool) {
+	who, ok := c.Get(callerKey).(Caller)
+	return who, ok
+}
+
+// Channel names how a decision or task came in: web, cli or api.
+func Channel(c echo.Context) string {
+	who, _ := Who(c)
+	switch {
+	case who.Session:
+		return "web"
+	case strings.HasPrefix(c.Request().UserAgent(), "gatehouse-cli/"):
+		return "cli"
+	default:
+		return "api"
+	}
+}
+
+// Sees says whether the caller may know of a task at all: a run sees its own.
+func (w Caller) Sees(taskID string) bool { return w.Run == nil || w.Run.TaskID == taskID }
+
+// NotFound is the answer for an id that names nothing, or nothing that the caller
+// may know of.
+func NotFound(what, id string) error {
+	return orchestrator.Errorf(orchestrator.CodeNotFound, "No %s has the id %q. It may be in another database; check the id, or list what there is.", what, id)
+}
+
+// SeesStream says whether the caller may see events of a stream among those of all
+// tasks: sign-ins, tokens and the like are for those who may read the audit.
+func (w Caller) SeesStream(taskID string) bool {
+	return w.Sees(taskID) && (taskID != event.System || w.Has(people.AuditRead))
+}

@@ -1,0 +1,26 @@
+// Package command runs an agent that is any program: the task goes in on standard
+// input, the answer comes out on standard output, and what the program changed in
+// its checkout is the patch. With protocol "jsonl" it speaks lines of JSON instead.
+//
+// Three processes stand in a row:
+//
+//	server ──▶ supervisor (gatehouse supervise) ──▶ [bwrap ──▶] program ──▶ whatever it starts
+//
+// The supervisor adopts every orphan below it and holds a pipe from the server.
+// When the pipe closes, because the run was stopped or because the server was
+// killed, or when the program ends, it kills all that is left below it. Only then
+// does the run count as ended. Nothing of this is in a file that could go stale.
+//
+// A program is confined by bubblewrap where that works, else by Landlock, else by
+// nothing, and the Host is told which. Confined, it reads the file system but for
+// the server's data and the usual places of credentials, and writes its checkout,
+// its scratch folder, /tmp of its own (bubblewrap), the folders declared as
+// writable, ~/.cache, ~/.npm and the caches of Go, because no build works without
+// them. The last is a risk that is taken knowingly: a program can poison a build
+// cache that the person who runs the server also uses. Who minds gives the agent
+// GOCACHE and GOMODCACHE of its own under `env` and runs the server as a user of
+// its own. The network stays open: a model is reached over it.
+//
+// The room is for Linux. It may import package agent and the standard library,
+// and golang.org/x/sys.
+package command

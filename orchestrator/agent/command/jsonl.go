@@ -1,0 +1,341 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+)
+
+const (
+	// maxLine is the longest line of the protocol, in bytes: a patch fits.
+	maxLine = 8 << 20
+	// lingerTime is how long a program may take to end after its result.
+	lingerTime = 5 * time.Second
+	// maxTokens bounds one report of usage, so that sums cannot overflow.
+	maxTokens = 1_000_000_000_000
+)
+
+// taskLine is the first line that a program reads.
+type taskLine struct {
+	Type     string          `json:"type"`
+	Text     string          `json:"text"`
+	Feedback *agent.Feedback `json:"feedback,omitempty"`
+}
+
+// answerLine tells a program how a hop that it asked for ended. Error is null when
+// the child completed.
+type answerLine struct {
+	Type   string          `json:"type"`
+	Ref    string          `json:"ref"`
+	State  string          `json:"state"`
+	Text   string          `json:"text"`
+	Data   json.RawMessage `json:"data,omitempty"`
+	Commit string          `json:"commit,omitempty"`
+	Error  *agent.Failure  `json:"error"`
+}
+
+type usageLine struct {
+	InputTokens  int64    `json:"input_tokens"`
+	OutputTokens int64    `json:"output_tokens"`
+	USD          *float64 `json:"usd"`
+}
+
+type contextLine struct {
+	Namespace  string `json:"namespace"`
+	Key        string `json:"key"`
+	Value      string `json:"value"`
+	TTLSeconds int64  `json:"ttl_seconds"`
+}
+
+type delegateLine struct {
+	Ref        string            `json:"ref"`
+	To         string            `json:"to"`
+	Capability string            `json:"capability"`
+	Text       string            `json:"text"`
+	Context    map[string]string `json:"context"`
+}
+
+type resultLine struct {
+	Text      string           `json:"text"`
+	Data      json.RawMessage  `json:"data"`
+	Artifacts []agent.Artifact `json:"artifacts"`
+	Patch     string           `json:"patch"`
+}
+
+// dialogue is a conversation in protocol jsonl. One goroutine reads lines, one
+// writes answers, and one waits for each open hop; all end with the program.
+type dialogue struct {
+	*conversation
+	open    sync.WaitGroup
+	answers chan any
+	over    chan struct{} // closed when the program is told nothing more
+	hungUp  sync.Once
+	result  *agent.Result
+}
+
+// lines holds the dialogue until the program closes its output or breaks the
+// protocol; the caller stops it then.
+func (c *conversation) lines(ctx context.Context) (agent.Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d := &dialogue{conversation: c, answers: make(chan any, 16), over: make(chan struct{})}
+	var writing sync.WaitGroup
+	writing.Go(d.write)
+	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback})
+
+	err := d.read(ctx)
+	cancel() // of the hops that are still open, nobody waits for the answers now
+	d.hangUp()
+	d.open.Wait()
+	writing.Wait()
+	if d.result == nil {
+		c.silent = true
+		return agent.Result{}, err
+	}
+	return *d.result, err
+}
+
+// tell sends one line to the program, unless it is told nothing more.
+func (d *dialogue) tell(line any) {
+	select {
+	case d.answers <- line:
+	case <-d.over:
+	}
+}
+
+// write sends lines until hangUp. A program that does not listen is none of our
+// business; its time is limited.
+func (d *dialogue) write() {
+	out := json.NewEncoder(d.proc.stdin)
+	for {
+		select {
+		case line := <-d.answers:
+			_ = out.Encode(line)
+		case <-d.over:
+			return
+		}
+	}
+}
+
+// hangUp closes the program's standard input.
+func (d *dialogue) hangUp() {
+	d.hungUp.Do(func() {
+		close(d.over)
+		_ = d.proc.stdin.Close()
+	})
+}
+
+// read takes lines until the end of the output.
+func (d *dialogue) read(ctx context.Context) error {
+	in := bufio.NewReaderSize(d.proc.stdout, 64<<10)
+	for n := 1; ; n++ {
+		line, err := readLine(in)
+		switch {
+		case errors.Is(err, errLongLine):
+			return d.broken(n, fmt.Sprintf("is longer than %d MB", maxLine>>20))
+		case err != nil && !isEnd(err):
+			return fmt.Errorf("read the program's lines: %w", err)
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			if err := d.take(ctx, n, line); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// broken is the failure of a line that is not of the protocol.
+func (d *dialogue) broken(n int, what string) error {
+	return agent.Fail(agent.CodeProtocol,
+		"Line %d of %s %s. The run was ended. Write one JSON object a line, as the protocol jsonl says.", n, d.run.program, d.safe(what))
+}
+
+// take does what one line says.
+func (d *dialogue) take(ctx context.Context, n int, line []byte) error {
+	var kind struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if what := decode(line, &kind); what != "" {
+		return d.broken(n, what)
+	}
+	if d.result != nil && kind.Type != "progress" && kind.Type != "usage" {
+		return d.broken(n, fmt.Sprintf("comes after the result, and is %q", cut(kind.Type, 40)))
+	}
+	switch kind.Type {
+	case "progress":
+		d.progress.add(d.safe(kind.Text))
+		return nil
+	case "usage":
+		return d.usage(ctx, n, line)
+	case "context":
+		return d.context(ctx, n, line)
+	case "delegate":
+		return d.delegate(ctx, n, line)
+	case "result":
+		return d.end(n, line)
+	case "":
+		return d.broken(n, "has no `type`")
+	}
+	return d.broken(n, fmt.Sprintf("has the unknown type %q", cut(kind.Type, 40)))
+}
+
+func (d *dialogue) usage(ctx context.Context, n int, line []byte) error {
+	var u usageLine
+	if what := decode(line, &u); what != "" {
+		return d.broken(n, what)
+	}
+	if u.InputTokens < 0 || u.OutputTokens < 0 || u.InputTokens > maxTokens || u.OutputTokens > maxTokens {
+		return d.broken(n, fmt.Sprintf("reports %d and %d tokens; what was used since the last report counts, from 0 up", u.InputTokens, u.OutputTokens))
+	}
+	if u.USD != nil && (*u.USD < 0 || *u.USD > maxTokens) {
+		return d.broken(n, fmt.Sprintf("reports %g dollars; what was spent since the last report counts, from 0 up", *u.USD))
+	}
+	return d.host.Usage(ctx, agent.Usage(u))
+}
+
+func (d *dialogue) context(ctx context.Context, n int, line []byte) error {
+	var w contextLine
+	if what := decode(line, &w); what != "" {
+		return d.broken(n, what)
+	}
+	switch {
+	case w.Namespace == "" || w.Key == "":
+		return d.broken(n, "writes to the shared context without `namespace` or `key`")
+	case w.TTLSeconds < 0:
+		return d.broken(n, fmt.Sprintf("has ttl_seconds %d; leave it out for a value that stays", w.TTLSeconds))
+	}
+	return d.host.PutContext(ctx, agent.ContextWrite{
+		Namespace: clean(w.Namespace), Key: clean(w.Key), Value: d.safe(w.Value), TTLSeconds: w.TTLSeconds,
+	})
+}
+
+// delegate makes one hop. Hops are made in the order of their lines, and waited
+// for side by side.
+func (d *dialogue) delegate(ctx context.Context, n int, line []byte) error {
+	var l delegateLine
+	if what := decode(line, &l); what != "" {
+		return d.broken(n, what)
+	}
+	if l.To == "" && l.Capability == "" || l.Text == "" {
+		return d.broken(n, "hands work on without `to` or without `text`")
+	}
+	hop := agent.Hop{Ref: clean(l.Ref), To: clean(l.To), Capability: clean(l.Capability), Text: d.safe(l.Text)}
+	for key, value := range l.Context {
+		if hop.Context == nil {
+			hop.Context = map[string]string{}
+		}
+		hop.Context[clean(key)] = d.safe(value)
+	}
+	child, err := d.host.Delegate(ctx, hop)
+	if err != nil {
+		return fmt.Errorf("hand on: %w", err)
+	}
+	d.open.Go(func() {
+		if !child.Ended && child.State != agent.Refused {
+			d.watch.pause()
+			child, err = d.host.Await(ctx, child.ID)
+			d.watch.resume()
+		}
+		switch {
+		case err == nil:
+			d.tell(answerTo(l.Ref, child))
+		case ctx.Err() == nil:
+			d.cancel(fmt.Errorf("wait for %s: %w", hop.To, err))
+		}
+	})
+	return nil
+}
+
+func answerTo(ref string, child agent.Child) answerLine {
+	a := answerLine{Type: "result", Ref: ref, State: child.State, Error: child.Error}
+	if child.Result != nil {
+		a.Text, a.Data, a.Commit = child.Result.Text, child.Result.Data, child.Result.Commit
+	}
+	return a
+}
+
+// end takes the result. The program is expected to end now; what it only forgot to
+// end is ended for it.
+func (d *dialogue) end(n int, line []byte) error {
+	var l resultLine
+	if what := decode(line, &l); what != "" {
+		return d.broken(n, what)
+	}
+	for i, a := range l.Artifacts {
+		if a.Name == "" || (a.Path != "" && !filepath.IsLocal(a.Path)) {
+			return d.broken(n, fmt.Sprintf("has artifact %d without a name, or with a path that leaves the checkout", i+1))
+		}
+		l.Artifacts[i] = agent.Artifact{Name: clean(a.Name), Path: clean(a.Path), Text: d.safe(a.Text)}
+	}
+	if bytes.Equal(l.Data, []byte("null")) {
+		l.Data = nil
+	}
+	if l.Data != nil {
+		l.Data = json.RawMessage(d.redact.Replace(string(l.Data)))
+	}
+	d.result = &agent.Result{Text: d.safe(l.Text), Data: l.Data, Artifacts: l.Artifacts, Patch: l.Patch}
+	d.hangUp()
+	d.linger = time.AfterFunc(lingerTime, func() { d.proc.stop(grace) })
+	return nil
+}
+
+// decode reads one line and says in words what is wrong with it.
+func decode(line []byte, into any) string {
+	err := json.Unmarshal(line, into)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if wrong.Field == "" {
+			return fmt.Sprintf("is a JSON %s, not an object", wrong.Value)
+		}
+		return fmt.Sprintf("has a %s in `%s`, where %s is expected", wrong.Value, wrong.Field, jsonName(wrong))
+	}
+	if err != nil {
+		return fmt.Sprintf("is not JSON (%v): %s", err, cut(string(line), 80))
+	}
+	return ""
+}
+
+// jsonName is what JSON calls the type that was expected.
+func jsonName(e *json.UnmarshalTypeError) string {
+	switch e.Type.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Int64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "an array"
+	}
+	return "an object"
+}
+
+var errLongLine = errors.New("line too long")
+
+// readLine returns the next line with its end, and the error that came with it.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxLine:
+			return nil, errLongLine
+		case errors.Is(err, bufio.ErrBufferFull):
+		default:
+			return line, err
+		}
+	}
+}

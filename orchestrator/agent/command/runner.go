@@ -1,0 +1,227 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+)
+
+// grace lies between SIGTERM and SIGKILL when a run is stopped; all of it is gone
+// within two seconds.
+const grace = time.Second
+
+// Options say how programs are run on this node.
+type Options struct {
+	// Self is the gatehouse binary. It is run as the supervisor, with the argument
+	// SuperviseCommand, and programs find it on PATH under the name gatehouse.
+	Self string
+	// Environ is the server's environment; nil means os.Environ().
+	Environ []string
+	// KeepEnv names the variables that programs get from it, with * for any ending;
+	// nil means a list that suits the usual tools. Whatever looks like a secret by
+	// its name, and GATEHOUSE_*, is never kept.
+	KeepEnv []string
+	// Sandbox is "auto" (also when empty) or "off".
+	Sandbox string
+	// Hide are the files and folders that no program may see: the database, the
+	// data folder, the configuration. A checkout inside of them is seen.
+	Hide []string
+	// Limits hold for each run's whole tree of processes.
+	Limits Limits
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// Limits are checked once a second over all processes of a run. Zero is no limit.
+type Limits struct {
+	Processes int   `json:"processes"`
+	Memory    int64 `json:"memory"` // resident bytes
+}
+
+// Runner runs agents of kind command. It is safe for concurrent use, starts
+// nothing of its own, and needs no closing.
+type Runner struct {
+	self    string
+	environ []string
+	keep    []string
+	off     bool
+	hide    []string
+	limits  Limits
+	log     *slog.Logger
+	now     func() time.Time
+
+	probing sync.Mutex
+	sandbox string // what works here, "" until probed
+	bwrap   string
+}
+
+// New makes a Runner.
+func New(opts Options) *Runner {
+	r := &Runner{
+		self: absolute(opts.Self), environ: opts.Environ, keep: opts.KeepEnv, off: opts.Sandbox == "off",
+		limits: opts.Limits, log: opts.Logger, now: opts.Now,
+	}
+	for _, path := range opts.Hide {
+		r.hide = append(r.hide, absolute(path))
+	}
+	if r.environ == nil {
+		r.environ = os.Environ()
+	}
+	if r.keep == nil {
+		r.keep = defaultKeep
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	if r.now == nil {
+		r.now = time.Now
+	}
+	return r
+}
+
+// absolute resolves a path against the server's working folder. Without one, all
+// that is left is the path as it was given.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// Run runs the agent's program once. It returns a *agent.Failure when the program
+// failed, broke the protocol or a limit; the cause of ctx when that ended; and any
+// other error when the run could not be made. Nothing of the program is left then.
+func (r *Runner) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+	p, err := r.prepare(job)
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	kind, err := r.confine(ctx, &p.order, p.confinement, !r.off && job.Agent.Sandbox != "off")
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	if err := host.Sandbox(ctx, kind); err != nil {
+		return agent.Outcome{}, fmt.Errorf("record the sandbox: %w", err)
+	}
+	result, err := r.converse(ctx, job, host, p)
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	return agent.Outcome{Result: &result}, nil
+}
+
+// prepared is a run that can be started.
+type prepared struct {
+	order       order
+	confinement confinement
+	program     string // as the configuration names it
+	mark        string
+	secrets     []string // never shown
+}
+
+// prepare lays out the run's files and says how it is started.
+func (r *Runner) prepare(job agent.Job) (*prepared, error) {
+	if len(job.Agent.Command) == 0 {
+		return nil, agent.Fail(agent.CodeStart, "%s has no `command`, so there is nothing to run. Write one in gatehouse.yaml.", job.Agent.Name)
+	}
+	if job.ScratchDir == "" {
+		return nil, errors.New("a command needs a scratch folder")
+	}
+	ws, err := newWorkspace(job.Dir, job.ScratchDir, r.self)
+	if err != nil {
+		return nil, err
+	}
+	if err := ws.writeTask(job); err != nil {
+		return nil, err
+	}
+	env := r.environment(ws, job.Agent.Env)
+	mark := rand.Text()
+	for name, value := range map[string]string{
+		"GATEHOUSE_RUN": mark, "GATEHOUSE_TASK_FILE": ws.taskFile, "GATEHOUSE_CONTEXT": ws.contextFile,
+		"GATEHOUSE_TASK_ID": job.TaskID, "GATEHOUSE_DELEGATION_ID": job.DelegationID,
+		"GATEHOUSE_URL": job.URL, "GATEHOUSE_TOKEN": job.Token,
+	} {
+		env.set(name, value)
+	}
+	if text := taskText(job); len(text) < maxTaskVariable {
+		env.set("GATEHOUSE_TASK", text)
+	}
+	program, err := resolve(job.Agent.Command[0], ws.dir, env.get("PATH"))
+	if err != nil {
+		return nil, err
+	}
+	c, err := r.confinement(ws, env, job.Agent)
+	if err != nil {
+		return nil, err
+	}
+	c.seen = append(c.seen, program)
+	return &prepared{
+		order: order{
+			Program: program, Args: job.Agent.Command, Dir: ws.dir, Env: env.list(), Grace: grace, Limits: r.limits,
+		},
+		confinement: c, program: filepath.Base(job.Agent.Command[0]), mark: "GATEHOUSE_RUN=" + mark,
+		secrets: secretsOf(job),
+	}, nil
+}
+
+// environment is what a program gets: the allow-list, the agent's own variables,
+// and the places of this run.
+func (r *Runner) environment(ws *workspace, own map[string]string) *environment {
+	env := keepFrom(r.environ, r.keep)
+	names := make([]string, 0, len(own))
+	for name := range own {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		env.set(name, own[name])
+	}
+	env.setDefault("HOME", ws.home)
+	env.setDefault("PATH", "/usr/local/bin:/usr/bin:/bin")
+	env.set("PATH", ws.bin+":"+env.get("PATH"))
+	env.set("TMPDIR", ws.tmp)
+	env.set("PWD", ws.dir)
+	return env
+}
+
+// confinement says what a program may see and write, and makes the caches of Go
+// where they are missing, because a read-only parent would forbid it later.
+func (r *Runner) confinement(ws *workspace, env *environment, spec agent.Spec) (confinement, error) {
+	home := env.get("HOME")
+	build, modules := env.goCaches()
+	if _, err := exec.LookPath("go"); err == nil {
+		for name, dir := range map[string]string{"GOCACHE": build, "GOMODCACHE": modules} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				env.set(name, filepath.Join(ws.scratch, strings.ToLower(name)))
+			}
+		}
+	}
+	writable := append(below(home, []string{".cache", ".npm"}), ws.scratch, build, modules)
+	if len(spec.Command) > 0 {
+		writable = append(writable, below(home, states[filepath.Base(spec.Command[0])])...)
+	}
+	for _, dir := range spec.Writable {
+		if _, err := os.Stat(dir); err != nil || !filepath.IsAbs(dir) {
+			return confinement{}, agent.Fail(agent.CodeStart,
+				"%s may write %s, which is not there, so it was not started. Make the folder, or take it out of `writable`.", spec.Name, dir)
+		}
+		writable = append(writable, dir)
+	}
+	seen := append([]string{r.self}, spec.Command...)
+	for _, value := range spec.Env {
+		seen = append(seen, value)
+	}
+	seen = append(seen, filepath.SplitList(env.get("PATH"))...)
+	return confinement{dir: ws.dir, tmp: ws.tmp, writable: real(writable), hide: r.hidden(home), seen: append(seen, real(seen)...)}, nil
+}

@@ -1,0 +1,250 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a run is confined by, as Host.Sandbox is told.
+const (
+	SandboxBubblewrap = "bubblewrap"
+	SandboxLandlock   = "landlock"
+	SandboxNone       = "none"
+)
+
+// credentials are where people keep what an agent has no business with, below
+// HOME. An agent that needs one names it under `writable`.
+var credentials = []string{
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".pgpass",
+	".config/gcloud", ".config/gh", ".config/hub", ".config/git/credentials", ".password-store", ".local/share/keyrings",
+}
+
+// doors lead out of a sandbox: through them a program lets others work for it.
+var doors = []string{
+	"/run/docker.sock", "/run/containerd", "/run/podman", "/run/user", "/run/dbus", "/run/systemd/private",
+}
+
+// states are the folders and files, below HOME, in which known agents keep their
+// sign-in and their sessions. Only the agent itself may write its own.
+var states = map[string][]string{
+	"claude":   {".claude", ".claude.json"},
+	"codex":    {".codex"},
+	"gemini":   {".gemini"},
+	"opencode": {".config/opencode", ".local/share/opencode", ".local/state/opencode"},
+	"crush":    {".config/crush", ".local/share/crush"},
+	"cursor":   {".cursor"},
+	"aider":    {".aider"},
+}
+
+// maxTmp is how many of /tmp's entries a program sees at most: each is a mount.
+const maxTmp = 64
+
+// confinement is what a program may see and write. All paths are absolute, and
+// exist, and have no link in them.
+type confinement struct {
+	dir      string
+	tmp      string   // becomes /tmp under bubblewrap
+	writable []string // beside dir
+	hide     []string
+	seen     []string // must stay visible although it may lie in /tmp
+}
+
+// real returns the paths that exist, resolved, each once.
+func real(paths []string) []string {
+	var found []string
+	for _, p := range paths {
+		if !filepath.IsAbs(p) {
+			continue
+		}
+		if r, err := filepath.EvalSymlinks(p); err == nil && !slices.Contains(found, r) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// below joins each name to home; without a home there is nothing.
+func below(home string, names []string) []string {
+	if home == "" {
+		return nil
+	}
+	paths := make([]string, 0, len(names))
+	for _, n := range names {
+		paths = append(paths, filepath.Join(home, n))
+	}
+	return paths
+}
+
+// mount is one line of bwrap's arguments.
+type mount struct {
+	rank int // what wins on the same path: the higher
+	dest string
+	args []string
+}
+
+// bubblewrap returns the arguments that run a program confined by bwrap.
+func (c confinement) bubblewrap(program string, args []string) []string {
+	mounts := []mount{{rank: 0, dest: "/tmp", args: []string{"--bind", c.tmp, "/tmp"}}}
+	for _, p := range c.tmpEntries() {
+		mounts = append(mounts, mount{1, p, []string{"--ro-bind-try", p, p}})
+	}
+	for _, p := range c.hide {
+		m := mount{2, p, []string{"--tmpfs", p}}
+		if st, err := os.Stat(p); err == nil && !st.IsDir() {
+			m.args = []string{"--ro-bind", "/dev/null", p}
+		}
+		mounts = append(mounts, m)
+	}
+	for _, p := range append(slices.Clone(c.writable), c.dir) {
+		mounts = append(mounts, mount{3, p, []string{"--bind", p, p}})
+	}
+	// A folder before what lies in it: a hidden folder inside a writable one stays
+	// hidden, and a checkout inside a hidden folder is seen.
+	slices.SortStableFunc(mounts, func(a, b mount) int {
+		return cmp.Or(cmp.Compare(strings.Count(a.dest, "/"), strings.Count(b.dest, "/")), cmp.Compare(a.rank, b.rank))
+	})
+	line := []string{"bwrap", "--unshare-pid", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"}
+	for _, m := range mounts {
+		line = append(line, m.args...)
+	}
+	line = append(line, "--chdir", c.dir, "--", program)
+	return append(line, args...)
+}
+
+// tmpEntries returns what of /tmp stays visible, read-only, inside the program's
+// own /tmp: first what the run is known to need, then the newest.
+func (c confinement) tmpEntries() []string {
+	var entries []string
+	add := func(path string) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(path, "/tmp/"), "/")
+		if p := filepath.Join("/tmp", first); within(path, "/tmp") && !slices.Contains(entries, p) {
+			entries = append(entries, p)
+		}
+	}
+	for _, p := range slices.Concat(c.seen, c.hide, c.writable, []string{c.dir}) {
+		add(p)
+	}
+	list, _ := os.ReadDir("/tmp") // unreadable: nothing more to show
+	infos := make([]fs.FileInfo, 0, len(list))
+	for _, e := range list {
+		info, err := e.Info()
+		if err == nil && (info.IsDir() || info.Mode().IsRegular()) && !strings.HasPrefix(e.Name(), ".") {
+			infos = append(infos, info)
+		}
+	}
+	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for _, info := range infos {
+		if len(entries) >= maxTmp {
+			break
+		}
+		add(filepath.Join("/tmp", info.Name()))
+	}
+	return entries
+}
+
+// confine chooses the sandbox and writes it into the order.
+func (r *Runner) confine(ctx context.Context, o *order, c confinement, wanted bool) (string, error) {
+	if !wanted {
+		return SandboxNone, nil
+	}
+	kind, err := r.bestSandbox(ctx)
+	if err != nil {
+		return "", err
+	}
+	switch kind {
+	case SandboxBubblewrap:
+		o.Args = c.bubblewrap(o.Program, o.Args[1:])
+		o.Program, o.Wrapped, o.Dir = r.bwrap, true, c.dir
+		for i, pair := range o.Env {
+			if strings.HasPrefix(pair, "TMPDIR=") {
+				o.Env[i] = "TMPDIR=/tmp" // the same folder, short enough for the name of a socket
+			}
+		}
+	case SandboxLandlock:
+		o.Fence = newFence(c.hide, append(slices.Clone(c.writable), c.dir))
+	}
+	return kind, nil
+}
+
+// bestSandbox finds out, once, what works on this machine: the kernel may forbid
+// user namespaces, and a container may forbid mounting /proc.
+func (r *Runner) bestSandbox(ctx context.Context) (string, error) {
+	r.probing.Lock()
+	defer r.probing.Unlock()
+	if r.sandbox != "" {
+		return r.sandbox, nil
+	}
+	best := SandboxNone
+	path, err := exec.LookPath("bwrap")
+	if err == nil {
+		r.bwrap = path
+		err = r.probe(ctx)
+	}
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	switch {
+	case err == nil:
+		best = SandboxBubblewrap
+	case landlockVersion() >= minLandlock:
+		best = SandboxLandlock
+	}
+	if err != nil {
+		r.log.Warn("bubblewrap does not work here; install bubblewrap and allow user namespaces", "error", err, "used", best)
+	}
+	r.sandbox = best
+	return best, nil
+}
+
+// probe runs true as an agent's program would run.
+func (r *Runner) probe(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "gatehouse-probe-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	program, err := exec.LookPath("true")
+	if err != nil {
+		return err
+	}
+	dir = real([]string{dir})[0]
+	c := confinement{dir: dir, tmp: dir, hide: r.hidden(os.Getenv("HOME"))}
+	p, err := startProcess(r.self, order{
+		Program: r.bwrap, Args: c.bubblewrap(program, nil), Dir: dir, Wrapped: true, Env: []string{"PATH=" + os.Getenv("PATH")},
+	}, "GATEHOUSE_RUN=probe", false)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+	case <-time.After(10 * time.Second):
+	}
+	p.stop(0)
+	<-p.ended
+	text, _ := io.ReadAll(io.LimitReader(p.stderr, tailBytes)) // what fits into the pipe is enough
+	words := strings.TrimSpace(string(text))
+	if p.err != nil {
+		return p.err
+	}
+	if p.report.NotStarted != "" || p.report.Stopped || p.report.Code != 0 || p.report.Signal != 0 {
+		return errors.New(cmp.Or(words, p.report.NotStarted, "true did not run in it"))
+	}
+	return nil
+}
+
+// hidden returns what no confined program sees.
+func (r *Runner) hidden(home string) []string {
+	return real(slices.Concat(r.hide, below(home, credentials), doors))
+}

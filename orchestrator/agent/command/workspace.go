@@ -1,0 +1,150 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gatehouse/orchestrator/agent"
+)
+
+// maxTaskVariable is where a task is too long for GATEHOUSE_TASK; the kernel
+// refuses variables over 128 kB, and some shells smaller ones.
+const maxTaskVariable = 32 << 10
+
+// workspace is the folders and files of one run.
+type workspace struct {
+	dir         string // where the program starts: the checkout, or an empty folder
+	scratch     string
+	bin         string // holds gatehouse
+	tmp, home   string
+	taskFile    string
+	contextFile string
+}
+
+// newWorkspace makes the folders. Paths are resolved, because a sandbox mounts
+// places, not names.
+func newWorkspace(dir, scratch, self string) (*workspace, error) {
+	scratch, err := filepath.EvalSymlinks(scratch)
+	if err != nil {
+		return nil, fmt.Errorf("scratch folder: %w", err)
+	}
+	ws := &workspace{
+		scratch: scratch, bin: filepath.Join(scratch, "bin"), tmp: filepath.Join(scratch, "tmp"), home: filepath.Join(scratch, "home"),
+		taskFile: filepath.Join(scratch, "task.txt"), contextFile: filepath.Join(scratch, "context.json"),
+		dir: filepath.Join(scratch, "work"),
+	}
+	for _, d := range []string{ws.bin, ws.tmp, ws.home, ws.dir} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, fmt.Errorf("make a run's folders: %w", err)
+		}
+	}
+	if dir != "" {
+		if ws.dir, err = filepath.EvalSymlinks(dir); err != nil {
+			return nil, fmt.Errorf("checkout: %w", err)
+		}
+	}
+	// A link, so that `go run`, whose binary has another name, works as well.
+	link := filepath.Join(ws.bin, "gatehouse")
+	_ = os.Remove(link) // from an attempt in the same folder
+	if err := os.Symlink(self, link); err != nil {
+		return nil, fmt.Errorf("put gatehouse on PATH: %w", err)
+	}
+	return ws, nil
+}
+
+// writeTask writes the task and the shared context into files.
+func (ws *workspace) writeTask(job agent.Job) error {
+	entries := job.Context
+	if entries == nil {
+		entries = []agent.ContextEntry{}
+	}
+	context, err := json.Marshal(entries)
+	if err != nil {
+		return fmt.Errorf("shared context: %w", err)
+	}
+	for path, content := range map[string][]byte{ws.taskFile: []byte(taskText(job)), ws.contextFile: context} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return fmt.Errorf("write the run's files: %w", err)
+		}
+	}
+	return nil
+}
+
+// taskText is the task as a program reads it; after "request changes" the comment,
+// the remarks on lines and the previous diff follow.
+func taskText(job agent.Job) string {
+	f := job.Feedback
+	if f == nil {
+		return job.Text
+	}
+	var b strings.Builder
+	b.WriteString(job.Text)
+	b.WriteString("\n\nA person read the changes made so far and asks for other ones.\n")
+	if f.Comment != "" {
+		fmt.Fprintf(&b, "\n%s\n", f.Comment)
+	}
+	if len(f.Comments) > 0 {
+		b.WriteString("\nRemarks on lines:\n")
+	}
+	for _, c := range f.Comments {
+		fmt.Fprintf(&b, "%s:%d: %s\n", c.Path, c.Line, c.Text)
+	}
+	if f.Diff != "" {
+		fmt.Fprintf(&b, "\nThe previous diff:\n\n%s", f.Diff)
+		if !strings.HasSuffix(f.Diff, "\n") {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// secretsOf returns the values that must not show up in any text of the run: its
+// token, and those of the agent's variables that look secret by their names.
+func secretsOf(job agent.Job) []string {
+	var secrets []string
+	if len(job.Token) >= 8 { // a shorter one would blot out words
+		secrets = append(secrets, job.Token)
+	}
+	for name, value := range job.Agent.Env {
+		if len(value) >= 8 && looksSecret(name) {
+			secrets = append(secrets, value)
+		}
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return secrets
+}
+
+// resolve finds a program: a path with a slash starts at the working folder, a
+// name is looked up on the PATH that the program itself gets.
+func resolve(name, dir, path string) (string, error) {
+	candidates := []string{name}
+	switch {
+	case filepath.IsAbs(name):
+	case strings.Contains(name, "/"):
+		candidates[0] = filepath.Join(dir, name)
+	default:
+		candidates = candidates[:0]
+		for _, d := range filepath.SplitList(path) {
+			if filepath.IsAbs(d) { // a relative entry would let the repository choose the program
+				candidates = append(candidates, filepath.Join(d, name))
+			}
+		}
+	}
+	for _, c := range candidates {
+		if _, err := exec.LookPath(c); err == nil {
+			return c, nil
+		}
+	}
+	if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
+		if _, err := os.Stat(candidates[0]); err == nil {
+			return "", agent.Fail(agent.CodeStart, "%s is not executable in the checkout, so it was not started. Run chmod +x and commit it.", name)
+		}
+		return "", agent.Fail(agent.CodeStart, "%s is not in the checkout, so it was not started. Commit it to the repository, or change the agent's `command`.", name)
+	}
+	return "", agent.Fail(agent.CodeStart, "%s was not found, so it was not started. Install it, or write its full path in the agent's `command`.", name)
+}

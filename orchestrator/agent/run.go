@@ -1,0 +1,199 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Runner is what a kind of agent provides. Run works on one attempt of one
+// delegation until there is an answer, or until nothing can be done before the
+// children that it handed on have ended (Outcome.Park). It returns a *Failure when
+// the agent failed, and any other error when the run itself could not be made
+// (it is then tried again up to engine.max_attempts). Run must return soon after
+// ctx ends, with all that it started gone.
+type Runner interface {
+	Run(ctx context.Context, job Job, host Host) (Outcome, error)
+}
+
+// Job is what one attempt is given.
+type Job struct {
+	TaskID       string
+	DelegationID string
+	Attempt      int
+	Agent        Spec
+	From         string    // who handed the work on: an agent's name, or "" at the root
+	Text         string    // the task
+	Feedback     *Feedback // set on a run after "request changes"
+	Dir          string    // the checkout, "" when the agent has no repository
+	ScratchDir   string    // a folder of this run alone, outside the checkout, removed afterwards
+	Token        string    // run token: acts as this delegation, dies with the attempt
+	URL          string    // this node's address, without /api/v1
+	Context      []ContextEntry
+	Memo         json.RawMessage // what the last Park of this delegation stored
+	Children     []Child         // the hops made so far, oldest first
+}
+
+// Feedback is what a person said with "request changes".
+type Feedback struct {
+	Comment  string        `json:"comment"`
+	Comments []LineComment `json:"comments,omitempty"`
+	Diff     string        `json:"diff,omitempty"` // the previous revision's unified diff
+}
+
+// LineComment is a remark on one line of a patch.
+type LineComment struct {
+	Path string `json:"path"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+// ContextEntry is one value of the shared context as an agent is given it.
+type ContextEntry struct {
+	Namespace string `json:"namespace"`
+	Key       string `json:"key"`
+	Value     string `json:"value"`
+	Agent     string `json:"agent"`
+}
+
+// Outcome is how Run ended: with a Result, or parked. Exactly one is set.
+type Outcome struct {
+	Result *Result
+	Park   *Park
+}
+
+// Park asks the engine to make these hops and to wait for all open children
+// without a goroutine. Memo is stored with them in one transaction, and the next
+// Job carries it together with the Children. A hop that is refused is a child in
+// state "refused"; when none is open, Run is called again at once.
+type Park struct {
+	Hops []Hop
+	Memo json.RawMessage
+}
+
+// Hop is one hand-over. Ref makes it idempotent: the same Ref of the same
+// delegation returns the child that exists.
+type Hop struct {
+	Ref        string
+	To         string
+	Capability string // used when To is empty: the first agent that has it (P13)
+	Text       string
+	Context    map[string]string // written to the shared context before the child starts (H8)
+}
+
+// Refused is the Child.State of a hop that a guard refused.
+const Refused = "refused"
+
+// Child is one hop of a delegation as its caller sees it.
+type Child struct {
+	ID    string // "" when refused
+	Ref   string
+	To    string
+	Text  string
+	State string // a delegation's state, or Refused
+	Ended bool
+	// Result is set when State is completed; Error when it ended otherwise or was
+	// refused (K11: data for the caller, never a crash).
+	Result *Result
+	Error  *Failure
+}
+
+// Host is the engine as a running agent sees it. Every method is safe for
+// concurrent use and returns ErrStopped once the attempt is over.
+type Host interface {
+	// Progress shows a line to whoever watches (K13). Lines may be merged.
+	Progress(ctx context.Context, text string) error
+	// Usage adds to what the run has used.
+	Usage(ctx context.Context, u Usage) error
+	// PutContext writes one value of the shared context as this agent.
+	PutContext(ctx context.Context, w ContextWrite) error
+	// Delegate makes one hop and returns at once; a refusal is a Child, not an error.
+	// With an empty Ref the hop is the n-th of its (to, text) in this attempt.
+	Delegate(ctx context.Context, hop Hop) (Child, error)
+	// Await gives the slot back, blocks until the child has ended and this run has
+	// a slot again, and returns the child; its changes are in the checkout then.
+	Await(ctx context.Context, id string) (Child, error)
+	// Sandbox records what the run is confined by ("bubblewrap", "landlock", "none").
+	Sandbox(ctx context.Context, name string) error
+}
+
+// ContextWrite is a write to the shared context; TTLSeconds 0 never expires.
+type ContextWrite struct {
+	Namespace  string
+	Key        string
+	Value      string
+	TTLSeconds int64
+}
+
+// Result is what every kind of agent returns.
+type Result struct {
+	Text      string          `json:"text"`
+	Data      json.RawMessage `json:"data,omitempty"`
+	Artifacts []Artifact      `json:"artifacts,omitempty"`
+	Patch     string          `json:"-"` // a unified diff in place of changes in the checkout
+	// Commit is the landing commit, once the patch of this result has landed.
+	Commit string `json:"commit,omitempty"`
+}
+
+// Artifact is something a run made that is not a change of the repository (H4).
+type Artifact struct {
+	Name string `json:"name"`
+	Path string `json:"path,omitempty"`
+	Text string `json:"text,omitempty"`
+}
+
+// Usage counts what model work cost. USD is nil when nobody reported a price.
+type Usage struct {
+	InputTokens  int64    `json:"input_tokens"`
+	OutputTokens int64    `json:"output_tokens"`
+	USD          *float64 `json:"usd"`
+}
+
+// Add returns the sum of u and v; the price is known when either is.
+func (u Usage) Add(v Usage) Usage {
+	sum := Usage{InputTokens: u.InputTokens + v.InputTokens, OutputTokens: u.OutputTokens + v.OutputTokens}
+	if u.USD != nil || v.USD != nil {
+		var usd float64
+		for _, p := range []*float64{u.USD, v.USD} {
+			if p != nil {
+				usd += *p
+			}
+		}
+		sum.USD = &usd
+	}
+	return sum
+}
+
+// Failure is how a delegation failed, as people and calling agents read it.
+type Failure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error makes a Failure an error.
+func (f *Failure) Error() string { return f.Code + ": " + f.Message }
+
+// Failures that every kind uses. The codes are shown, searched and counted.
+const (
+	CodeExit        = "exit"         // the program ended with another code than 0
+	CodeTimeout     = "timeout"      // it ran longer than its limit
+	CodeStart       = "start"        // the program could not be started
+	CodeOutput      = "output_limit" // it printed more than its limit
+	CodeProtocol    = "protocol"     // a line that is not of the protocol
+	CodeStep        = "step_failed"  // a workflow's step did not complete
+	CodeLost        = "lost"         // its node went away max_attempts times
+	CodeNoCheckout  = "no_checkout"  // the checkout could not be made
+	CodeUnavailable = "unavailable"  // the agent is not configured any more
+)
+
+// Fail returns a Failure with a formatted sentence.
+func Fail(code, format string, args ...any) *Failure {
+	return &Failure{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+type stopped struct{}
+
+func (stopped) Error() string { return "the run is over" }
+
+// ErrStopped is returned by a Host after the attempt ended or was lost.
+var ErrStopped error = stopped{}

@@ -1,0 +1,114 @@
+package agent
+
+import (
+	"slices"
+	"time"
+)
+
+// Kind names the machinery that runs an agent.
+type Kind string
+
+// The kinds of agents.
+const (
+	Command  Kind = "command"
+	LLM      Kind = "llm"
+	Workflow Kind = "workflow"
+	Remote   Kind = "remote"
+)
+
+// Role is the rank of an agent (A14–A17). Work may be handed to the same or a
+// lower rank; a cli seat takes no work. An empty role limits nothing.
+type Role string
+
+// The roles, from the widest to the narrowest.
+const (
+	Admin      Role = "admin"
+	Developer  Role = "developer"
+	Specialist Role = "specialist"
+	CLI        Role = "cli"
+)
+
+// Spec is the declaration of one agent, as configured. It is a value that
+// nobody changes after the registry was made.
+type Spec struct {
+	Name         string
+	Kind         Kind
+	Role         Role
+	Capabilities []string
+	DelegatesTo  []string // names that it may hand work to; see Restricted
+	Restricted   bool     // DelegatesTo was given: others are refused
+
+	Repository   string   // the repository that it always works on, "" if the task's
+	Writes       []string // globs that its patches may touch; empty: everything not protected
+	AnalysisOnly bool     // its changes are discarded, its answers pass by themselves
+	Approval     string   // auto, chat, telegram, web or any
+	Timeout      time.Duration
+	Reads        []string // namespaces of shared context that it is given; nil: all
+	Prompt       string
+
+	// Kind command.
+	Command     []string
+	Protocol    string // "" (plain) or "jsonl"
+	Sandbox     string // auto or off
+	Writable    []string
+	Env         map[string]string
+	OutputLimit int64 // bytes of standard output that are kept; more ends the run
+
+	// Kind workflow.
+	Steps []Step
+
+	// Kind llm.
+	Model string
+}
+
+// Step is one step of a workflow (H25–H27). It has an Agent, or Parallel branches, or
+// neither and a Goto. What Task and If may say is explained in package workflow.
+type Step struct {
+	ID       string
+	Agent    string
+	Task     string // a text/template over the workflow's data
+	If       string // an expression; false skips the step
+	Goto     string // the step to go back to once this one is reached and If holds
+	Limit    int    // how often Goto may be taken; 0 means 1
+	Produces string // artifact name under which the step's answer is kept (H4)
+	Parallel []Step
+}
+
+// MayHandTo reports whether the allow-list of s lets it hand work to name (P19).
+func (s Spec) MayHandTo(name string) bool {
+	if !s.Restricted {
+		return true
+	}
+	key := Key(name)
+	return slices.ContainsFunc(s.DelegatesTo, func(n string) bool { return Key(n) == key })
+}
+
+// Can reports whether s has the capability (P11).
+func (s Spec) Can(capability string) bool { return slices.Contains(s.Capabilities, capability) }
+
+// rank orders the roles for MayTake; a higher one may hand to a lower one.
+func (r Role) rank() int {
+	switch r {
+	case Admin:
+		return 3
+	case Developer:
+		return 2
+	case Specialist:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// MayTake reports whether an agent of role to may take work from one of role
+// from: nobody hands up, and a cli seat takes nothing (A17).
+func MayTake(from, to Role) bool {
+	switch {
+	case to == CLI:
+		return false
+	case from == "" || to == "" || from == CLI:
+		return true
+	default:
+		return from.rank() >= to.rank()
+	}
+}

@@ -1,0 +1,46 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+)
+
+// AgentStatus is an agent with what it is doing now.
+type AgentStatus struct {
+	Spec      agent.Spec
+	Running   int
+	Queued    int
+	Waiting   int // for children or people
+	LastError string
+	LastAt    *time.Time // when it last ended something, nil if never
+}
+
+// Load counts the live delegations of one agent, and says how its last one ended.
+type Load struct {
+	Agent     string
+	Running   int
+	Queued    int
+	Waiting   int
+	LastError string
+	LastAt    *time.Time
+}
+
+// Agents returns the registry with live state.
+func (e *Engine) Agents(ctx context.Context) ([]AgentStatus, error) {
+	loads, err := e.Store.Loads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byKey := make(map[string]Load, len(loads))
+	for _, l := range loads {
+		byKey[agent.Key(l.Agent)] = l
+	}
+	var all []AgentStatus
+	for _, s := range e.Config().Agents.All() {
+		l := byKey[agent.Key(s.Name)]
+		all = append(all, AgentStatus{Spec: s, Running: l.Running, Queued: l.Queued, Waiting: l.Waiting, LastError: l.LastError, LastAt: l.LastAt})
+	}
+	return all, nil
+}

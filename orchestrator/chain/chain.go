@@ -1,0 +1,101 @@
+// Package chain is the immutable list of hand-overs that led to a delegation
+// (K1–K16). It is pure and imports agent only for the identity of names.
+package chain
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"gatehouse/orchestrator/agent"
+)
+
+// DefaultMaxDepth is how many hops a chain may have: orchestrator, specialist,
+// sub-specialist (K2).
+const DefaultMaxDepth = 3
+
+// Step is one hand-over; exactly three strings (K1).
+type Step struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Task string `json:"task"`
+}
+
+// Chain is a value: adding to it makes a new one (K3). The zero Chain is empty
+// and has the default depth.
+type Chain struct {
+	steps    []Step
+	maxDepth int
+}
+
+// New returns an empty chain; maxDepth below 1 means DefaultMaxDepth.
+func New(maxDepth int) Chain { return Chain{maxDepth: maxDepth} }
+
+// Of returns a chain with the given steps.
+func Of(maxDepth int, steps ...Step) Chain {
+	return Chain{steps: append([]Step(nil), steps...), maxDepth: maxDepth}
+}
+
+// With returns c with one more step; c itself stays as it is (K3).
+func (c Chain) With(s Step) Chain {
+	steps := make([]Step, len(c.steps), len(c.steps)+1)
+	copy(steps, c.steps)
+	return Chain{steps: append(steps, s), maxDepth: c.maxDepth}
+}
+
+// Steps returns a copy of the steps, oldest first.
+func (c Chain) Steps() []Step { return append([]Step{}, c.steps...) }
+
+// Depth is the number of steps.
+func (c Chain) Depth() int { return len(c.steps) }
+
+// MaxDepth is how many steps are allowed.
+func (c Chain) MaxDepth() int {
+	if c.maxDepth < 1 {
+		return DefaultMaxDepth
+	}
+	return c.maxDepth
+}
+
+// Contains reports whether the agent took part already, as source or as target:
+// the root only ever is a source and must not return either (K4, K5).
+func (c Chain) Contains(name string) bool {
+	key := agent.Key(name)
+	for _, s := range c.steps {
+		if agent.Key(s.From) == key || agent.Key(s.To) == key {
+			return true
+		}
+	}
+	return false
+}
+
+// Full reports whether no further step is allowed (K7).
+func (c Chain) Full() bool { return len(c.steps) >= c.MaxDepth() }
+
+// String is the chain for people: "kik → coder → reviewer".
+func (c Chain) String() string {
+	if len(c.steps) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(c.steps[0].From)
+	for _, s := range c.steps {
+		b.WriteString(" → ")
+		b.WriteString(s.To)
+	}
+	return b.String()
+}
+
+// MarshalJSON writes the steps; an empty chain is [].
+func (c Chain) MarshalJSON() ([]byte, error) { return json.Marshal(c.Steps()) }
+
+// UnmarshalJSON reads the steps; the depth is the configuration's. It reads into a
+// slice of its own, because a copy of c may share the one that c has (K3).
+func (c *Chain) UnmarshalJSON(b []byte) error {
+	var steps []Step
+	if err := json.Unmarshal(b, &steps); err != nil {
+		return fmt.Errorf("read a chain: %w", err)
+	}
+	c.steps = steps
+	return nil
+}

@@ -1,0 +1,118 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+)
+
+// check goes on with a tree that was stored by an attempt that is gone.
+func (e *Engine) check(r *run) error {
+	var err error
+	var repo Repository
+	if r.mirror, repo, err = e.mirror(r.d.Repository); err != nil {
+		return err
+	}
+	if err := r.bring(r.ctx, r.d.Work.TreeBundle, r.d.Work.TreeCommit); err != nil {
+		return err
+	}
+	w := r.d.Work
+	return e.checkRevision(r, patch.Digest(repo.Name, w.Branch, w.BaseCommit, w.Tree, deliver(repo)))
+}
+
+// checkRevision runs the checks on the stored tree and puts it before people. The
+// checks' results are shown; by themselves they block nothing.
+func (e *Engine) checkRevision(r *run, digest string) error {
+	d, err := e.Store.Delegation(r.ctx, r.id)
+	if err != nil {
+		return err
+	}
+	_, repo, err := e.mirror(d.Repository)
+	if err != nil {
+		return err
+	}
+	w := d.Work
+	checks, err := e.runChecks(r, w.TreeCommit, w.Tree, repo)
+	if err != nil {
+		return err
+	}
+	review, err := r.mirror.Review(r.ctx, w.BaseTree, w.Tree)
+	if err != nil {
+		return err
+	}
+	p := Proposal{
+		Repository: repo.Name, Deliver: deliver(repo), Base: patch.Base{Branch: w.Branch, Commit: w.BaseCommit, Tree: w.BaseTree},
+		Tree: w.Tree, Branch: w.AgentBranch, Commit: w.TreeCommit, Bundle: w.TreeBundle, Digest: digest, Agent: d.To,
+		Review: review, Checks: checks, Notes: notes(repo, w, checks), Sandbox: w.Sandbox,
+	}
+	if d.Result != nil {
+		p.Text = d.Result.Text
+	}
+	for _, c := range checks {
+		if !c.OK {
+			review.Warnings = append(review.Warnings, patch.Warning{Code: "checks_failed", Text: "The check failed: " + c.Command})
+		}
+	}
+	if err := e.Gate.Ask(r.ctx, d, p); err != nil {
+		return err
+	}
+	e.Trace("request committed")
+	return nil
+}
+
+// notes are remarks that do not make a request careful.
+func notes(repo Repository, w Work, checks []Check) []patch.Note {
+	var notes []patch.Note
+	if w.Sandbox == "none" || w.Sandbox == "" && w.Land == nil {
+		notes = append(notes, patch.Note{Code: "no_sandbox", Text: "The agent ran without a sandbox on this host."})
+	}
+	if len(checks) == 0 {
+		notes = append(notes, patch.Note{Code: "no_checks", Text: "No checks are configured for " + repo.Name + "."})
+	}
+	return notes
+}
+
+// runChecks runs the repository's checks one by one on a fresh checkout of tree.
+func (e *Engine) runChecks(r *run, commit, tree string, repo Repository) ([]Check, error) {
+	if len(repo.Checks) == 0 {
+		return nil, nil
+	}
+	if r.folder == "" {
+		if err := e.makeFolder(r); err != nil {
+			return nil, err
+		}
+	}
+	dir := filepath.Join(r.folder, "checks-"+tree[:12])
+	if err := r.mirror.Checkout(r.ctx, commit, tree, dir); err != nil {
+		return nil, err
+	}
+	var done []Check
+	for _, command := range repo.Checks {
+		ctx, cancel := context.WithTimeout(r.ctx, e.Config().Settings.CheckTime)
+		c, err := e.Checker.Check(ctx, dir, command)
+		cancel()
+		if r.ctx.Err() != nil {
+			return nil, r.ctx.Err()
+		}
+		if err != nil {
+			c = Check{Command: command, Output: fmt.Sprintf("The check could not run: %v", err)}
+		}
+		c.Command = command
+		done = append(done, c)
+		word := "failed"
+		if c.OK {
+			word = "passed"
+		}
+		err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+			return tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
+				"text": fmt.Sprintf("check %s: %s (%.1f s)", word, command, c.Took.Seconds()), "check": command, "ok": c.OK})})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return done, nil
+}

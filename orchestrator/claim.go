@@ -1,0 +1,103 @@
+package orchestrator
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+)
+
+// HashToken is how run tokens are stored and looked up.
+func HashToken(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// RunTokenPrefix starts every run token, so that a door tells it from an API token.
+const RunTokenPrefix = "ghr_"
+
+// newToken makes a run token of 256 random bits.
+func newToken() string {
+	var b [32]byte
+	rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+	return RunTokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// claim takes the lease of a delegation that is due, raising its attempt. ErrLost or
+// ErrBusy mean that somebody else has it.
+func (e *Engine) claim(ctx context.Context, r *run) error {
+	err := e.Store.TryInTask(ctx, r.task.ID, func(tx Tx) error {
+		d, err := tx.Delegation(ctx, r.id)
+		if err != nil {
+			return err
+		}
+		now := tx.Now()
+		held := d.Holder != "" && d.LeaseUntil.After(now)
+		due := d.State == Queued || d.State == Running || d.State == Checking || d.State == Landing
+		if held || !due || d.ReadyAt.After(now) {
+			return ErrLost
+		}
+		if d.State == Running || d.State == Queued && d.Holder != "" {
+			d.Losses++
+			if d.Losses >= e.Config().Settings.MaxAttempts {
+				r.over = true
+				return Fail(ctx, tx, d, agent.Fail(agent.CodeLost, "The node that ran %s went away %d times. The work was not started again. Look at its log, then retry.", d.To, d.Losses))
+			}
+		}
+		return e.take(ctx, tx, r, d)
+	})
+	if err != nil || r.over {
+		return err
+	}
+	e.mu.Lock()
+	r.claimed, r.attempt, r.leaseUntil = true, r.d.Attempt, r.d.LeaseUntil
+	e.mu.Unlock()
+	e.Trace("claimed")
+	return nil
+}
+
+// take writes the claim of d for r.
+func (e *Engine) take(ctx context.Context, tx Tx, r *run, d *Delegation) error {
+	from, attempt, now := d.State, d.Attempt, tx.Now()
+	d.Attempt++
+	d.Holder, d.LeaseUntil = e.Node, now.Add(e.Config().Settings.Lease)
+	d.Work.ProcessWait = false
+	starts := from == Queued || from == Running
+	if starts {
+		r.token = newToken()
+		d.TokenHash, d.State = HashToken(r.token), Running
+		if from != Running {
+			d.Since = now
+		}
+		if d.StartedAt == nil {
+			d.StartedAt = &now
+		}
+	}
+	if err := tx.Move(ctx, d, from, attempt); err != nil {
+		return err
+	}
+	r.task, r.d = *tx.Task(), *d
+	if !starts {
+		return nil
+	}
+	return tx.Append(ctx, event.Event{Type: event.Acknowledged, DelegationID: d.ID, Actor: d.To,
+		Data: event.Data(map[string]any{"agent": d.To, "node": e.Node, "attempt": d.Attempt})})
+}
+
+// own reads r's delegation inside a transaction and makes sure that r still is its
+// attempt: the fence before every write of a worker.
+func (r *run) own(ctx context.Context, tx Tx) (*Delegation, error) {
+	d, err := tx.Delegation(ctx, r.id)
+	if err != nil {
+		return nil, err
+	}
+	if d.Attempt != r.attempt || d.Holder != r.e.Node || d.State.Ended() {
+		return nil, fmt.Errorf("delegation %s is %s at attempt %d: %w", d.ID, d.State, d.Attempt, ErrLost)
+	}
+	return d, nil
+}

@@ -1,0 +1,218 @@
+package orchestrator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/sharedctx"
+)
+
+// Delegate makes a hop on behalf of a running command that shows its run token. A
+// guard's refusal is an *Error with the guard's code.
+func (e *Engine) Delegate(ctx context.Context, p people.Run, hop agent.Hop) (Delegation, error) {
+	r := e.running(p)
+	if r == nil {
+		return Delegation{}, errRunOver
+	}
+	hop.Ref = "" // the n-th of its kind; only kinds of agents name their hops
+	c, err := r.Delegate(ctx, hop)
+	switch {
+	case err != nil:
+		return Delegation{}, err
+	case c.State == agent.Refused:
+		return Delegation{}, &Error{Code: c.Error.Code, Message: c.Error.Message}
+	}
+	return e.Store.Delegation(ctx, c.ID)
+}
+
+// errRunOver answers a run token whose attempt this node does not work on.
+var errRunOver = &Error{Code: CodeForbidden, Message: "This run is over, or it runs on another node. Its token works only there and only while it runs."}
+
+// base is the caller's snapshot at a hop: what a child on the same repository
+// starts from.
+type base struct {
+	commit string // the commit that the caller's checkout was made from
+	branch string // where it would land
+	tree   string
+	saved  string // commit that carries tree
+	bundle []byte
+}
+
+// planned is one hop with what has to be known before the transaction.
+type planned struct {
+	agent.Hop
+	key      string
+	snapshot *base // set when the caller has a checkout
+	repo     string
+}
+
+// hopKey makes the key of the n-th hop with this target and text.
+func hopKey(to, text string, n int) string {
+	sum := sha256.Sum256([]byte(agent.Key(to) + "\x00" + text))
+	return fmt.Sprintf("%s#%d", hex.EncodeToString(sum[:12]), n)
+}
+
+// hop makes one hop of d inside a transaction: the child that exists under the key,
+// a refusal, or a new child.
+func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, siblings []*Delegation, p planned) (agent.Child, error) {
+	for _, s := range siblings {
+		if s.HopKey == p.key && s.Generation == d.Work.Runs {
+			return childOf(s), nil
+		}
+	}
+	c := e.Config()
+	target, known := c.Agents.Get(p.To)
+	if p.To == "" {
+		target, known = firstAble(c, p.Capability)
+		p.To = target.Name
+	}
+	caller, _ := c.Agents.Get(d.To)
+	recent, err := recentHops(ctx, tx)
+	if err != nil {
+		return agent.Child{}, err
+	}
+	verdicts, refused := guard.Check(guard.Hop{
+		From: caller, To: target, FromName: d.To, ToName: p.To, Known: known, Agents: c.names(), Chain: d.Chain,
+		Text: p.Text, Handoffs: tx.Task().Handoffs, MaxHandoffs: c.Settings.MaxHandoffs, Cycle: c.Settings.Cycle,
+		Capacity: c.Settings.Capacity, FreeSlots: e.slots.available(), Recent: recent,
+	})
+	if refused != nil {
+		return e.refuse(ctx, tx, d, p, refused)
+	}
+	child := e.newChild(tx, d, target, p)
+	if err := tx.Insert(ctx, child); err != nil {
+		return agent.Child{}, err
+	}
+	if err := e.announce(ctx, tx, d, child, p, verdicts); err != nil {
+		return agent.Child{}, err
+	}
+	tx.Task().Handoffs++
+	d.OpenChildren++
+	return childOf(child), nil
+}
+
+// firstAble finds the first agent with a capability.
+func firstAble(c *Config, capability string) (agent.Spec, bool) {
+	if able := c.Agents.ByCapability(capability); len(able) > 0 {
+		return able[0], true
+	}
+	return agent.Spec{Name: "capability:" + capability}, false
+}
+
+// refuse records a refusal; it is data for the caller (K11).
+func (e *Engine) refuse(ctx context.Context, tx Tx, d *Delegation, p planned, v *guard.Verdict) (agent.Child, error) {
+	err := tx.Append(ctx, event.Event{Type: event.DelegationRefused, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
+		"to": p.To, "code": v.Code, "message": v.Message, "guard": v.Guard, "chain": d.Chain.String()})})
+	return agent.Child{Ref: p.Ref, To: p.To, Text: p.Text, State: agent.Refused, Ended: true,
+		Error: &agent.Failure{Code: v.Code, Message: v.Message}}, err
+}
+
+// newChild is the row of an accepted hop.
+func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *Delegation {
+	now := tx.Now()
+	child := &Delegation{
+		ID: NewID(DelegationPrefix, now), TaskID: d.TaskID, ParentID: d.ID, From: d.To, To: target.Name, Text: p.Text,
+		State: Queued, Depth: d.Depth + 1, Chain: d.Chain.With(chainStep(d.To, target.Name, p.Text)), HopKey: p.key,
+		Generation: d.Work.Runs, Repository: p.repo, Requester: d.Requester, CreatedAt: now, ReadyAt: now, Since: now,
+	}
+	if s := p.snapshot; s != nil && p.repo == d.Repository {
+		child.Work = Work{Shares: true, Branch: s.branch, BaseCommit: s.commit, BaseTree: s.tree, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID)}
+	}
+	return child
+}
+
+// announce writes what belongs to a new child: its base, its context, its events.
+func (e *Engine) announce(ctx context.Context, tx Tx, d, child *Delegation, p planned, verdicts []guard.Verdict) error {
+	if child.Work.Shares {
+		if err := tx.PutBlob(ctx, child.Work.BaseBundle, "bundle", p.snapshot.bundle); err != nil {
+			return err
+		}
+	}
+	for key, value := range p.Context {
+		entry, err := sharedctx.New(tx.Now(), "handoff:"+d.TaskID, key, value, d.To, 0)
+		if err != nil {
+			return Errorf(CodeBadRequest, "The context of the hand-over to %s was not taken: %w", child.To, err)
+		}
+		if err := tx.PutEntry(ctx, entry); err != nil {
+			return err
+		}
+	}
+	passed := make([]string, 0, len(verdicts))
+	for _, v := range verdicts {
+		passed = append(passed, v.Guard)
+	}
+	err := tx.Append(ctx, event.Event{Type: event.Delegated, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
+		"to": child.To, "child": child.ID, "title": Title(child.Text), "guards": passed})})
+	if err != nil {
+		return err
+	}
+	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: child.ID, Actor: d.To, Data: event.Data(map[string]any{"agent": child.To, "from": d.To})})
+}
+
+// recentHops lists the task's last hand-overs, oldest first.
+func recentHops(ctx context.Context, tx Tx) ([]guard.Entry, error) {
+	if tx.Task().Handoffs == 0 {
+		return nil, nil
+	}
+	tree, err := tx.Tree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var recent []guard.Entry
+	for _, d := range tree {
+		if d.ParentID != "" {
+			recent = append(recent, guard.Entry{From: d.From, To: d.To})
+		}
+	}
+	return recent[max(0, len(recent)-3):], nil
+}
+
+// childOf is a delegation as its caller sees it.
+func childOf(d *Delegation) agent.Child {
+	c := agent.Child{ID: d.ID, Ref: d.HopKey, To: d.To, Text: d.Text, State: string(d.State), Ended: d.State.Ended(), Result: d.Result, Error: d.Error}
+	if c.Ended && d.State != Completed && c.Error == nil {
+		c.Error = &agent.Failure{Code: string(d.State), Message: fmt.Sprintf("%s ended as %s.", d.To, d.State)}
+	}
+	return c
+}
+
+// Check runs all guards for a hop that nobody makes. With a task the hop is made by
+// its newest delegation to from, else by from at the root.
+func (e *Engine) Check(ctx context.Context, from, to, taskID string) ([]guard.Verdict, *guard.Verdict, error) {
+	c := e.Config()
+	caller, ok := c.Agents.Get(from)
+	if !ok {
+		return nil, nil, Errorf(CodeNotFound, "There is no agent %q. See the list of agents.", from)
+	}
+	target, known := c.Agents.Get(to)
+	h := guard.Hop{From: caller, To: target, FromName: from, ToName: to, Known: known, Agents: c.names(),
+		MaxHandoffs: c.Settings.MaxHandoffs, Cycle: c.Settings.Cycle, Capacity: c.Settings.Capacity, FreeSlots: e.slots.available()}
+	if taskID != "" {
+		t, err := e.Store.Task(ctx, taskID)
+		if err != nil {
+			return nil, nil, err
+		}
+		tree, err := e.Store.Tree(ctx, taskID)
+		if err != nil {
+			return nil, nil, err
+		}
+		h.Handoffs = t.Handoffs
+		for _, d := range tree {
+			if d.ParentID != "" {
+				h.Recent = append(h.Recent, guard.Entry{From: d.From, To: d.To})
+			}
+			if agent.Key(d.To) == agent.Key(from) {
+				h.Chain = d.Chain
+			}
+		}
+		h.Recent = h.Recent[max(0, len(h.Recent)-3):]
+	}
+	verdicts, refused := guard.Check(h)
+	return verdicts, refused, nil
+}

@@ -1,0 +1,121 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/patch"
+)
+
+// Delegation is one hop: From hands Text to To. The root has no From and depth 0.
+//
+// Columns that lists filter on are fields of Delegation itself; what only the
+// engine needs to go on is in Work, which the store keeps as one JSON column.
+type Delegation struct {
+	ID         string
+	TaskID     string
+	ParentID   string // "" at the root
+	From       string // the caller's name, "" at the root
+	To         string // the agent that works
+	Text       string
+	State      State
+	Depth      int
+	Chain      chain.Chain // steps that led here; immutable
+	HopKey     string      // unique below (ParentID, Generation): makes hops idempotent
+	Generation int         // of the parent, when this was made (Retry raises it)
+	Repository string
+	Requester  string // copied from the task, for lists
+
+	Result *agent.Result
+	Error  *agent.Failure
+	Usage  agent.Usage // of this delegation and everything below it
+
+	ApprovalID string // its newest request
+
+	Attempt      int       // fencing token: rises with every claim
+	Losses       int       // claims that were lost with their node
+	Holder       string    // the node that holds the lease, "" when none
+	LeaseUntil   time.Time // zero when none
+	ReadyAt      time.Time // not claimed before
+	OpenChildren int       // live children that it waits for
+	TokenHash    string    // of the run token, "" when none is valid
+
+	CreatedAt time.Time
+	StartedAt *time.Time // first claim
+	EndedAt   *time.Time
+	Since     time.Time // when State was entered
+
+	Work Work
+}
+
+// Work is the engine's own state of a delegation.
+type Work struct {
+	Runs       int             `json:"runs,omitempty"`       // own generation: raised by Retry and by a new revision
+	Memo       json.RawMessage `json:"memo,omitempty"`       // of the kind of agent
+	Refused    []agent.Child   `json:"refused,omitempty"`    // hops of a parked agent that guards refused
+	Feedback   *agent.Feedback `json:"feedback,omitempty"`   // of "request changes"
+	Branch     string          `json:"branch,omitempty"`     // where a patch would land
+	BaseCommit string          `json:"baseCommit,omitempty"` // what the checkout was made from
+	BaseTree   string          `json:"baseTree,omitempty"`   // the caller's snapshot, or the commit's tree
+	// Shares is set when the caller works on the same repository: BaseTree is its
+	// snapshot, and the result goes back into its checkout instead of to the gate.
+	Shares      bool   `json:"shares,omitempty"`
+	BaseBundle  string `json:"baseBundle,omitempty"` // blob with the objects of BaseTree, "" when the commit has them
+	BaseSaved   string `json:"baseSaved,omitempty"`  // commit that carries BaseTree in that bundle
+	Tree        string `json:"tree,omitempty"`       // the result's tree
+	TreeCommit  string `json:"treeCommit,omitempty"`
+	TreeBundle  string `json:"treeBundle,omitempty"` // blob
+	AgentBranch string `json:"agentBranch,omitempty"`
+	Returned    bool   `json:"returned,omitempty"` // the result is in the caller's checkout
+	Sandbox     string `json:"sandbox,omitempty"`
+	ProcessWait bool   `json:"processWait,omitempty"` // Waiting, and its process still lives on Holder
+	Land        *Order `json:"land,omitempty"`        // set by the yes
+	Reverts     string `json:"reverts,omitempty"`     // request that this undoes; no agent runs
+	Problem     string `json:"problem,omitempty"`     // why landing waits for a person, e.g. a dirty folder
+	Previous    string `json:"previous,omitempty"`    // tree of the revision before, when asked again
+	// RanFor counts running time of attempts that ended, so that timeouts count no waiting.
+	RanFor time.Duration `json:"ranFor,omitempty"`
+}
+
+// Order is what a yes orders to be landed, and how far that came.
+type Order struct {
+	RequestID string        `json:"request"`
+	Revision  int           `json:"revision"`
+	Digest    string        `json:"digest"`
+	Base      patch.Base    `json:"base"`
+	Tree      string        `json:"tree"`
+	Commit    string        `json:"commit"`
+	Bundle    string        `json:"bundle"` // blob
+	Deliver   string        `json:"deliver"`
+	Approvers []string      `json:"approvers"`
+	Intent    *patch.Intent `json:"intent,omitempty"` // committed before the ref is pushed
+}
+
+// Proposal is a checked tree that is put before people. The engine makes it, the
+// gate stores it as a revision of a request.
+type Proposal struct {
+	Repository string
+	Deliver    string
+	Base       patch.Base // Base.Branch is the target
+	Tree       string
+	Branch     string // the agent's branch
+	Commit     string
+	Bundle     string // blob
+	Digest     string
+	Agent      string
+	Text       string // what the agent said
+	Review     *patch.Review
+	Checks     []Check
+	Notes      []patch.Note
+	Sandbox    string
+}
+
+// Check is the result of one of the repository's checks on a tree.
+type Check struct {
+	Command string        `json:"command"`
+	OK      bool          `json:"ok"`
+	Output  string        `json:"output"`
+	Took    time.Duration `json:"took"`
+}

@@ -1,0 +1,23 @@
+// Package orchestrator is the domain: tasks, delegations and their states, the
+// engine that moves them, and the workers that run agents.
+//
+// A delegation is a row and not a goroutine. The states and who moves a delegation
+// out of each (state.go has the same as data, and a test holds the two together):
+//
+//	queued ──claim──▶ running ──delegate──▶ waiting ──last child ended──▶ queued
+//	  │ ▲                │ └──tree changed──▶ checking ──▶ awaiting_approval ──yes──▶ landing ──▶ completed
+//	  │ └─lease lost─────┤                                  │  ▲ │ │               │
+//	  │                  │                 changes asked: ──┘  │ │ └─no──▶ rejected│
+//	  │                  │                 queued, next rev.   │ └─late──▶ expired  │
+//	  │                  └──answer, nothing changed──▶ completed└──base moved: asked again (stale)
+//	  └──cancel──▶ cancelled ◀──cancel── (every live state but landing after its intent)   any live ──error──▶ failed
+//
+// Where things are: submit.go makes tasks, delegate.go makes hops, transition.go has
+// the transitions, claim.go and lease.go say who works on what, worker.go runs an
+// attempt, host.go is the engine as a running agent sees it, tree.go takes the
+// result's tree, check.go puts it before people, land.go lands it, cancel.go and
+// retry.go do what they say.
+//
+// The room imports its own leaves and no other room; it sees the database as Store
+// and the people as Gate.
+package orchestrator

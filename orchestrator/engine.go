@@ -1,0 +1,197 @@
+package orchestrator
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+)
+
+// Gate puts a checked tree before people; approval.Gateway is one. Ask stores the
+// request and parks the delegation in one transaction; asked again with the same
+// digest it changes nothing.
+type Gate interface {
+	Ask(ctx context.Context, d Delegation, p Proposal) error
+}
+
+// Checker runs one of a repository's checks in dir, confined and without secrets.
+// It reports what it was confined by; an error means that the check could not run.
+type Checker interface {
+	Check(ctx context.Context, dir, command string) (Check, error)
+}
+
+// Options is what an Engine is made of.
+type Options struct {
+	Node    string // name of this node, its own as long as its data folder is
+	Store   Store
+	Hub     *event.Hub
+	Gate    Gate
+	Kinds   map[agent.Kind]agent.Runner
+	Checker Checker
+	Mirrors *patch.Mirrors
+	Data    string        // folder for checkouts
+	URL     func() string // this node's address, without /api/v1
+	Now     func() time.Time
+	Log     *slog.Logger
+	// Trace, when set, is told of steps right after they are durable ("claimed",
+	// "intent committed", …). Tests kill the process there.
+	Trace func(point string)
+}
+
+// Engine moves delegations. Its methods may be called from many goroutines and on
+// many nodes at once; Run works on what is due until its context ends.
+type Engine struct {
+	Options
+	config atomic.Pointer[Config]
+	slots  *slots
+	mu     sync.Mutex
+	runs   map[string]*run // by delegation: what this node works on
+	wake   chan struct{}
+}
+
+// New makes an engine.
+func New(o Options, c Config) *Engine {
+	if o.Trace == nil {
+		o.Trace = func(string) {}
+	}
+	e := &Engine{Options: o, slots: newSlots(c.Settings.Workers), runs: map[string]*run{}, wake: make(chan struct{}, 1)}
+	e.config.Store(&c)
+	return e
+}
+
+// Config is the configuration in force.
+func (e *Engine) Config() *Config { return e.config.Load() }
+
+// SetConfig replaces the configuration; runs under way keep what they started with.
+func (e *Engine) SetConfig(c Config) {
+	e.config.Store(&c)
+	e.slots.resize(c.Settings.Workers)
+	e.look()
+}
+
+// look makes the dispatcher look for work soon.
+func (e *Engine) look() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// pollEvery is the safety net under the notices.
+const pollEvery = time.Second
+
+// Run claims and works until ctx ends, and returns when everything that it started
+// is gone. What was under way then is given back.
+func (e *Engine) Run(ctx context.Context) error {
+	if err := e.Store.Release(ctx, e.Node, e.Now()); err != nil {
+		return err
+	}
+	if err := e.clearRuns(); err != nil {
+		return err
+	}
+	sub := e.Options.Hub.Watch("", 1024)
+	defer sub.Close()
+	var wg sync.WaitGroup
+	wg.Go(func() { e.renewLeases(ctx) })
+	wg.Go(func() { e.watch(ctx, sub) })
+	e.dispatch(ctx, &wg)
+	wg.Wait()
+	return nil
+}
+
+// dispatch starts a worker for everything claimable while there are slots.
+func (e *Engine) dispatch(ctx context.Context, wg *sync.WaitGroup) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		more := e.dispatchOnce(ctx, wg)
+		if more {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-e.wake:
+		case <-e.slots.freed:
+		case <-tick.C:
+		}
+	}
+}
+
+// dispatchOnce hands what is claimable to workers and reports whether there may be
+// more that a free slot could take.
+func (e *Engine) dispatchOnce(ctx context.Context, wg *sync.WaitGroup) bool {
+	free := e.slots.available()
+	if free == 0 {
+		return false
+	}
+	// Rows that a worker of this node is just about to claim are listed too; they are
+	// skipped below, so ask for more than there are slots.
+	refs, err := e.Store.Claimable(ctx, e.Node, e.Now(), 2*free+e.underway())
+	if err != nil {
+		if ctx.Err() == nil {
+			e.Log.Error("looking for work failed; trying again", "err", err)
+		}
+		return false
+	}
+	started := 0
+	for _, ref := range refs {
+		r := e.begin(ctx, ref)
+		if r == nil {
+			continue
+		}
+		if !e.slots.try() {
+			e.forget(r)
+			return false
+		}
+		r.slot = true
+		started++
+		wg.Go(func() {
+			defer e.forget(r)
+			defer r.giveSlot()
+			defer r.cancel(nil)
+			e.work(r)
+		})
+	}
+	return started > 0 && len(refs) >= 2*free
+}
+
+// watch wakes the dispatcher and the runs of this node when something happened.
+func (e *Engine) watch(ctx context.Context, sub *event.Subscription) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case n := <-sub.C:
+			e.noticed(ctx, n)
+		case <-sub.Lagged():
+			e.look()
+			e.pokeAll(ctx)
+		}
+	}
+}
+
+// noticed reacts to one notice. A notice of another node carries no events.
+func (e *Engine) noticed(ctx context.Context, n event.Notice) {
+	if len(n.Events) == 0 {
+		e.look()
+		e.poke(ctx, n.TaskID)
+		return
+	}
+	for _, ev := range n.Events {
+		switch ev.Type {
+		case event.Queued, event.Decided, event.Stale:
+			e.look()
+		case event.Resumed, event.Completed, event.Failed, event.Cancelled:
+			e.look()
+			e.poke(ctx, n.TaskID)
+		}
+	}
+}
+
+// Hub is where watchers of this node subscribe.
+func (e *Engine) Hub() *event.Hub { return e.Options.Hub }

@@ -1,0 +1,118 @@
+// Package event is the one log that everything is a view of: the event type, its
+// hash, and the hub that tells watchers about new events.
+//
+// The room imports only the standard library.
+package event
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Type says what happened.
+type Type string
+
+// The types that are stored, and MessageDelta and Gap, which never are.
+const (
+	TaskCreated       Type = "task.created"
+	Queued            Type = "delegation.queued"
+	Acknowledged      Type = "delegation.acknowledged"
+	Progress          Type = "delegation.progress"
+	Delegated         Type = "delegation.delegated"
+	DelegationRefused Type = "delegation.refused"
+	Waiting           Type = "delegation.waiting"
+	Resumed           Type = "delegation.resumed"
+	Completed         Type = "delegation.completed"
+	Failed            Type = "delegation.failed"
+	Cancelled         Type = "delegation.cancelled"
+	UsageRecorded     Type = "usage.recorded"
+	ContextWritten    Type = "context.written"
+	Requested         Type = "approval.requested"
+	Notified          Type = "approval.notified"
+	Decided           Type = "approval.decided"
+	ChangesRequested  Type = "approval.changes_requested"
+	Superseded        Type = "approval.superseded"
+	Expired           Type = "approval.expired"
+	Stale             Type = "approval.stale"
+	PatchRejected     Type = "patch.rejected"
+	PatchValidated    Type = "patch.validated"
+	PatchLanded       Type = "patch.landed"
+	PatchReverted     Type = "patch.reverted"
+	BreakerOpened     Type = "breaker.opened"
+	BreakerClosed     Type = "breaker.closed"
+	MessageDelta      Type = "message.delta"
+	Gap               Type = "gap"
+)
+
+// System is the stream of acts that belong to no task, such as signing in.
+const System = "system"
+
+// Event is one immutable fact. N counts from 1 within the task without gaps.
+type Event struct {
+	TaskID       string          `json:"task_id"`
+	N            int64           `json:"n,omitempty"`
+	ID           string          `json:"id,omitempty"`
+	Type         Type            `json:"type"`
+	DelegationID string          `json:"delegation_id,omitempty"`
+	Actor        string          `json:"actor"`
+	At           time.Time       `json:"at"`
+	Data         json.RawMessage `json:"data"`
+	// PrevHash and Hash chain the events of a task; lower-case hex SHA-256.
+	PrevHash string `json:"prev_hash,omitempty"`
+	Hash     string `json:"hash,omitempty"`
+}
+
+// Data encodes the data of an event; object keys come out sorted, so the text is
+// canonical. It is for values that always encode: maps, strings and numbers.
+func Data(v map[string]any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		b, _ = json.Marshal(map[string]string{"unencodable": err.Error()})
+	}
+	return b
+}
+
+// Seal sets PrevHash and Hash. The hash covers SHA-256 of the data and not the
+// data itself, so that retention may drop data and the history still verifies.
+func (e *Event) Seal(prev string) {
+	e.PrevHash = prev
+	e.Hash = e.digest()
+}
+
+// Verify reports whether e is intact and follows the event whose hash is prev.
+func (e *Event) Verify(prev string) error {
+	if e.PrevHash != prev {
+		return fmt.Errorf("event %s (%s n %d) does not follow the one before it: an event was removed, added or moved", e.ID, e.TaskID, e.N)
+	}
+	if e.Hash != e.digest() {
+		return fmt.Errorf("event %s (%s n %d) was changed after it was written", e.ID, e.TaskID, e.N)
+	}
+	return nil
+}
+
+// digest hashes every field with its length in front, so that no two events
+// can be written as the same bytes.
+func (e *Event) digest() string {
+	h := sha256.New()
+	data := sha256.Sum256(e.Data)
+	put := func(b []byte) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(b)))
+		h.Write(n[:])
+		h.Write(b)
+	}
+	put([]byte(e.PrevHash))
+	put([]byte(e.TaskID))
+	put(binary.BigEndian.AppendUint64(nil, uint64(e.N)))
+	put([]byte(e.ID))
+	put([]byte(e.Type))
+	put([]byte(e.DelegationID))
+	put([]byte(e.Actor))
+	put(binary.BigEndian.AppendUint64(nil, uint64(e.At.UnixMicro())))
+	put(data[:])
+	return hex.EncodeToString(h.Sum(nil))
+}

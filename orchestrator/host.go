@@ -1,0 +1,391 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/sharedctx"
+)
+
+func chainStep(from, to, task string) chain.Step { return chain.Step{From: from, To: to, Task: task} }
+
+// live refuses calls of an agent whose attempt is over.
+func (r *run) live() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.finished || r.ctx.Err() != nil {
+		return agent.ErrStopped
+	}
+	return nil
+}
+
+// write runs fn on the run's row; an attempt that was lost or ended is ErrStopped.
+func (r *run) write(ctx context.Context, fn func(tx Tx, d *Delegation) error) error {
+	if err := r.live(); err != nil {
+		return err
+	}
+	err := r.e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
+		d, err := r.own(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return fn(tx, d)
+	})
+	if errors.Is(err, ErrLost) {
+		r.cancel(agent.ErrStopped)
+		return agent.ErrStopped
+	}
+	return err
+}
+
+// Usage adds to what the run has used.
+func (r *run) Usage(ctx context.Context, u agent.Usage) error {
+	if u.InputTokens < 0 || u.OutputTokens < 0 || (u.USD != nil && *u.USD < 0) {
+		return fmt.Errorf("usage cannot be negative: %d in, %d out", u.InputTokens, u.OutputTokens)
+	}
+	return r.write(ctx, func(tx Tx, d *Delegation) error {
+		d.Usage = d.Usage.Add(u)
+		if err := tx.Move(ctx, d, d.State, d.Attempt); err != nil {
+			return err
+		}
+		return tx.Append(ctx, event.Event{Type: event.UsageRecorded, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
+			"input_tokens": u.InputTokens, "output_tokens": u.OutputTokens, "usd": u.USD})})
+	})
+}
+
+// PutContext writes one value of the shared context as this agent.
+func (r *run) PutContext(ctx context.Context, w agent.ContextWrite) error {
+	return r.write(ctx, func(tx Tx, d *Delegation) error {
+		entry, err := sharedctx.New(tx.Now(), w.Namespace, w.Key, w.Value, d.To, time.Duration(w.TTLSeconds)*time.Second)
+		if err != nil {
+			return err
+		}
+		if err := tx.PutEntry(ctx, entry); err != nil {
+			return err
+		}
+		return tx.Append(ctx, event.Event{Type: event.ContextWritten, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
+			"namespace": w.Namespace, "key": w.Key, "ttl_seconds": w.TTLSeconds})})
+	})
+}
+
+// PutContext writes one value of the shared context on behalf of a running command.
+func (e *Engine) PutContext(ctx context.Context, p people.Run, w agent.ContextWrite) error {
+	r := e.running(p)
+	if r == nil {
+		return errRunOver
+	}
+	return r.PutContext(ctx, w)
+}
+
+// Sandbox records what the run is confined by.
+func (r *run) Sandbox(ctx context.Context, name string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.d.Work.Sandbox = name
+	return nil
+}
+
+// RunningTime is how long this attempt has worked, without waiting for children.
+func (r *run) RunningTime() time.Duration { return r.clock.elapsed() }
+
+// Delegate makes one hop and returns at once.
+func (r *run) Delegate(ctx context.Context, h agent.Hop) (agent.Child, error) {
+	if err := r.live(); err != nil {
+		return agent.Child{}, err
+	}
+	if strings.TrimSpace(h.Text) == "" || len(h.Text) > MaxText {
+		return agent.Child{}, Errorf(CodeBadRequest, "The hand-over's text has %d bytes. Use 1 to %d that say what should be done.", len(h.Text), MaxText)
+	}
+	key := h.Ref
+	if key == "" {
+		key = r.count(h)
+	}
+	plan, err := r.e.plan(h, &r.d, r.task.Repository, key, nil)
+	if err != nil {
+		return agent.Child{}, err
+	}
+	if plan.snapshot, err = r.snapshot(ctx, plan); err != nil {
+		var refusal *patch.Refusal
+		if errors.As(err, &refusal) {
+			return agent.Child{To: h.To, Text: h.Text, State: agent.Refused, Ended: true, Error: agent.Fail(refusal.Code, "%s", refusal.Message)}, nil
+		}
+		return agent.Child{}, err
+	}
+	var child agent.Child
+	waits := false
+	err = r.write(ctx, func(tx Tx, d *Delegation) error {
+		siblings, err := tx.Children(ctx, d.ID)
+		if err != nil {
+			return err
+		}
+		open := d.OpenChildren
+		if child, err = r.e.hop(ctx, tx, d, siblings, plan); err != nil || d.OpenChildren == open {
+			return err
+		}
+		if d.State == Waiting {
+			return tx.Move(ctx, d, d.State, d.Attempt)
+		}
+		d.Work.ProcessWait, waits = true, true
+		if err := move(ctx, tx, d, Waiting); err != nil {
+			return err
+		}
+		return tx.Append(ctx, event.Event{Type: event.Waiting, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"agent": d.To, "children": d.OpenChildren})})
+	})
+	if err == nil && waits {
+		r.clock.pause()
+		r.giveSlot()
+	}
+	return child, err
+}
+
+// count is the key of the n-th hop with this target and text in this attempt.
+func (r *run) count(h agent.Hop) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	to := h.To
+	if to == "" {
+		to = "capability:" + h.Capability
+	}
+	base := hopKey(to, h.Text, 0)
+	r.nth[base]++
+	return hopKey(to, h.Text, r.nth[base])
+}
+
+// snapshot saves the checkout as it is now when the child works on the same
+// repository: the child starts from there.
+func (r *run) snapshot(ctx context.Context, p planned) (*base, error) {
+	if r.dir == "" || r.mirror == nil || p.repo != r.d.Repository {
+		return nil, nil
+	}
+	s, err := r.mirror.Snapshot(ctx, r.dir, r.d.Work.BaseTree)
+	if err != nil {
+		return nil, err
+	}
+	b := &base{commit: r.d.Work.BaseCommit, branch: r.d.Work.Branch, tree: s.Tree}
+	b.saved, b.bundle, err = r.mirror.SaveTree(ctx, r.id+"-"+strings.ReplaceAll(p.key, "#", "-"), b.commit, b.tree, r.d.CreatedAt)
+	return b, err
+}
+
+// Await blocks until the child has ended; see agent.Host. When other children are
+// open still, the run goes on without a slot until they have ended, too.
+func (r *run) Await(ctx context.Context, id string) (agent.Child, error) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		if err := r.live(); err != nil {
+			return agent.Child{}, err
+		}
+		poked := r.pokes() // before the read, so that no poke is missed
+		d, err := r.e.Store.Delegation(ctx, id)
+		switch {
+		case err == nil && d.ParentID != r.id:
+			return agent.Child{}, Errorf(CodeForbidden, "%s is no child of this run.", id)
+		case err == nil && d.State.Ended():
+			return r.receive(ctx, &d)
+		case err != nil && !transient(err):
+			return agent.Child{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return agent.Child{}, ctx.Err()
+		case <-r.ctx.Done():
+			return agent.Child{}, agent.ErrStopped
+		case <-poked:
+		case <-tick.C:
+		}
+	}
+}
+
+// transient reports whether a read that failed is worth trying again: the database
+// may be away for a while, the row may not.
+func transient(err error) bool {
+	return !errors.Is(err, ErrNotFound) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// receive resumes the run and brings the child's changes into the checkout, once.
+func (r *run) receive(ctx context.Context, d *Delegation) (agent.Child, error) {
+	r.resuming.Lock()
+	defer r.resuming.Unlock()
+	if err := r.resume(ctx); err != nil {
+		return agent.Child{}, err
+	}
+	r.mu.Lock()
+	c, done := r.back[d.ID]
+	r.mu.Unlock()
+	if done {
+		return c, nil
+	}
+	c = childOf(d)
+	if d.State == Completed && d.Work.Shares && d.Work.Tree != "" && d.Work.Tree != d.Work.BaseTree {
+		if err := r.takeBack(ctx, d, &c); err != nil {
+			return agent.Child{}, err
+		}
+	}
+	r.mu.Lock()
+	r.back[d.ID] = c
+	r.mu.Unlock()
+	return c, nil
+}
+
+// takeBack brings the child's tree into the checkout. Files that changed here since
+// the child started are left alone; the caller reads which.
+func (r *run) takeBack(ctx context.Context, d *Delegation, c *agent.Child) error {
+	if err := r.bring(ctx, d.Work.TreeBundle, d.Work.TreeCommit); err != nil {
+		return err
+	}
+	err := r.mirror.MergeBack(ctx, r.dir, d.Work.BaseTree, d.Work.Tree)
+	var refusal *patch.Refusal
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	note := fmt.Sprintf("The changes of %s were not taken over: %s", d.To, refusal.Message)
+	res := agent.Result{}
+	if c.Result != nil {
+		res = *c.Result
+	}
+	res.Text = strings.TrimSpace(res.Text + "\n\n" + note)
+	c.Result = &res
+	return r.write(ctx, func(tx Tx, own *Delegation) error {
+		return tx.Append(ctx, event.Event{Type: event.PatchRejected, DelegationID: d.ID, Actor: own.To, Data: event.Data(map[string]any{
+			"code": refusal.Code, "path": refusal.Path, "message": note, "files": refusal.Files})})
+	})
+}
+
+// bring makes sure that the mirror has a commit whose bundle is in the store.
+func (r *run) bring(ctx context.Context, blob, commit string) error {
+	if commit == "" || r.mirror.Has(ctx, commit) {
+		return nil
+	}
+	bundle, err := r.e.Store.Blob(ctx, blob)
+	if err != nil {
+		return err
+	}
+	return r.mirror.Import(ctx, bundle, commit)
+}
+
+// resume takes a slot and moves the row back to Running once no child is open.
+func (r *run) resume(ctx context.Context) error {
+	d, err := r.e.Store.Delegation(ctx, r.id)
+	if err != nil || d.State != Queued {
+		return err
+	}
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.ctx, cancel)()
+	if err := r.e.slots.resume(both); err != nil {
+		return agent.ErrStopped
+	}
+	err = r.write(ctx, func(tx Tx, d *Delegation) error {
+		if d.State != Queued {
+			return nil
+		}
+		d.Work.ProcessWait = false
+		return move(ctx, tx, d, Running)
+	})
+	r.mu.Lock()
+	took := err == nil && !r.slot && !r.finished
+	r.slot = r.slot || took
+	r.mu.Unlock()
+	if !took {
+		r.e.slots.give()
+		return err
+	}
+	r.clock.start()
+	return nil
+}
+
+// giveSlot returns the run's slot if it has one.
+func (r *run) giveSlot() {
+	r.mu.Lock()
+	had := r.slot
+	r.slot = false
+	r.mu.Unlock()
+	if had {
+		r.e.slots.give()
+	}
+}
+
+// Await is the long poll of a command that blocks in `gatehouse delegate`. It
+// reports false when the child was still live after max.
+func (e *Engine) Await(ctx context.Context, p people.Run, childID string, max time.Duration) (Delegation, bool, error) {
+	r := e.running(p)
+	if r == nil {
+		return Delegation{}, false, errRunOver
+	}
+	wait, cancel := context.WithTimeout(ctx, max)
+	defer cancel()
+	c, err := r.Await(wait, childID)
+	if err != nil && wait.Err() == nil {
+		if errors.Is(err, agent.ErrStopped) {
+			err = errRunOver
+		}
+		return Delegation{}, false, err
+	}
+	d, readErr := e.Store.Delegation(ctx, childID)
+	if c.Result != nil {
+		d.Result = c.Result
+	}
+	return d, err == nil, readErr
+}
+
+// look reads the run's row and stops the run when it is no longer its attempt.
+func (r *run) look(ctx context.Context) {
+	d, err := r.e.Store.Delegation(ctx, r.id)
+	if err == nil && (d.State.Ended() || d.Attempt != r.attempt) {
+		r.cancel(agent.ErrStopped)
+	}
+	r.mu.Lock()
+	close(r.poked)
+	r.poked = make(chan struct{})
+	r.mu.Unlock()
+}
+
+// pokes is closed at the next poke.
+func (r *run) pokes() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.poked
+}
+
+// stopwatch counts running time.
+type stopwatch struct {
+	mu    sync.Mutex
+	now   func() time.Time
+	since time.Time
+	total time.Duration
+}
+
+func (s *stopwatch) start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.since.IsZero() {
+		s.since = s.now()
+	}
+}
+
+func (s *stopwatch) pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.since.IsZero() {
+		s.total += s.now().Sub(s.since)
+		s.since = time.Time{}
+	}
+}
+
+func (s *stopwatch) elapsed() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.since.IsZero() {
+		return s.total
+	}
+	return s.total + s.now().Sub(s.since)
+}

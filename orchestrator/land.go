@@ -1,0 +1,260 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+)
+
+// Times of landing.
+const (
+	// landTries bounds how often one claim plans anew because the branch moves on.
+	landTries = 5
+	// heldBack parks a landing that waits for a person's Retry.
+	heldBack = 100 * 365 * 24 * time.Hour
+)
+
+// land carries out the yes: it commits the intent, then moves the ref with the old
+// value as its lease. Done again after a crash it finds out how far it came.
+func (e *Engine) land(r *run) error {
+	o := r.d.Work.Land
+	if o == nil {
+		return fmt.Errorf("delegation %s is landing without an order", r.id)
+	}
+	var err error
+	if r.mirror, _, err = e.mirror(r.d.Repository); err != nil {
+		return err
+	}
+	if err := r.bring(r.ctx, o.Bundle, o.Commit); err != nil {
+		return e.heldUp(r, err)
+	}
+	for range landTries {
+		if o.Intent == nil {
+			if err := e.intend(r, o); err != nil {
+				return e.heldUp(r, err)
+			}
+			if o.Intent == nil {
+				return nil // asked again
+			}
+		} else if done, err := e.recoverLanding(r, o); done || err != nil {
+			return e.heldUp(r, err)
+		}
+		if o.Intent == nil {
+			continue // the base moved away from the intent
+		}
+		err := r.mirror.Land(r.ctx, *o.Intent)
+		var moved *patch.Moved
+		if errors.As(err, &moved) {
+			if err := e.setIntent(r, o, nil); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return e.heldUp(r, err)
+		}
+		e.Trace("ref moved")
+		return e.landed(r, o)
+	}
+	return e.heldUp(r, fmt.Errorf("%s moved %d times while the change was landing", o.Base.Branch, landTries))
+}
+
+// recoverLanding looks how far the push of a recorded intent came.
+func (e *Engine) recoverLanding(r *run, o *Order) (bool, error) {
+	outcome, err := r.mirror.Landed(r.ctx, *o.Intent)
+	if err != nil {
+		return false, err
+	}
+	switch outcome {
+	case patch.Landed:
+		return true, e.landed(r, o)
+	case patch.BaseMoved:
+		return false, e.setIntent(r, o, nil)
+	default:
+		return false, nil
+	}
+}
+
+// intend plans the landing and commits the intent. When the base moved so that the
+// approval does not carry over, the change is asked again and no intent is set.
+func (e *Engine) intend(r *run, o *Order) error {
+	intent, err := r.mirror.PlanLanding(r.ctx, patch.LandSpec{
+		Base: o.Base, Commit: o.Commit, Branch: r.d.Work.AgentBranch, Tree: o.Tree, Title: Title(r.task.Text), Task: r.task.ID, Delegation: r.id,
+		Agent: r.d.To, Digest: o.Digest, Approvers: o.Approvers, At: e.Now().UTC()})
+	var moved *patch.Moved
+	if errors.As(err, &moved) {
+		return e.stale(r, o, moved.Error())
+	}
+	if err != nil {
+		return err
+	}
+	if intent.Carried {
+		ok, why, err := e.checksPass(r, intent)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return e.stale(r, o, why)
+		}
+	}
+	if err := e.setIntent(r, o, &intent); err != nil {
+		return err
+	}
+	e.Trace("intent committed")
+	return nil
+}
+
+// checksPass runs the checks again on the tree that would land on the moved base.
+func (e *Engine) checksPass(r *run, in patch.Intent) (bool, string, error) {
+	_, repo, err := e.mirror(r.d.Repository)
+	if err != nil {
+		return false, "", err
+	}
+	checks, err := e.runChecks(r, in.Onto.Commit, in.Tree, repo)
+	if err != nil {
+		return false, "", err
+	}
+	for _, c := range checks {
+		if !c.OK {
+			return false, fmt.Sprintf("%s moved, and on it the check %q fails now.", in.Onto.Branch, c.Command), nil
+		}
+	}
+	return true, "", nil
+}
+
+// setIntent commits the intent, or takes it back, before anything else is done.
+func (e *Engine) setIntent(r *run, o *Order, in *patch.Intent) error {
+	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		if d.State != Landing || d.Work.Land == nil {
+			return ErrLost
+		}
+		o.Intent = in
+		d.Work.Land.Intent, d.Work.Problem = in, ""
+		return tx.Move(ctx, d, Landing, d.Attempt)
+	})
+}
+
+// landed records that the ref has moved.
+func (e *Engine) landed(r *run, o *Order) error {
+	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		res := agent.Result{}
+		if d.Result != nil {
+			res = *d.Result
+		}
+		res.Commit = o.Intent.Merge
+		d.Result, d.Work.Problem = &res, ""
+		data := map[string]any{"commit": o.Intent.Merge, "repository": d.Repository, "branch": o.Intent.Onto.Branch,
+			"digest": o.Digest, "approved_by": o.Approvers, "carried_over": o.Intent.Carried}
+		if d.Work.Reverts != "" {
+			data["reverts"] = d.Work.Reverts
+		}
+		if err := tx.Append(ctx, event.Event{Type: event.PatchLanded, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(data)}); err != nil {
+			return err
+		}
+		if err := tx.CloseRequest(ctx, d.ID, "landed", o.Intent.Merge); err != nil {
+			return err
+		}
+		return Succeed(ctx, tx, d)
+	})
+	if err == nil {
+		e.Trace("landed")
+	}
+	return err
+}
+
+// heldUp deals with a landing that could not be done now. What a person must mend
+// waits for their Retry, with the approval standing; the rest is tried again.
+func (e *Engine) heldUp(r *run, err error) error {
+	if err == nil || errors.Is(err, ErrLost) || r.ctx.Err() != nil {
+		return err
+	}
+	var failure *agent.Failure
+	if errors.As(err, &failure) {
+		return err
+	}
+	var dirty *patch.DirtyFolder
+	var source *patch.SourceError
+	wait := time.Second << min(r.d.Losses, 6)
+	if errors.As(err, &dirty) || errors.As(err, &source) && !source.Temporary() {
+		wait = heldBack
+	}
+	e.Log.Warn("a landing is held up", "delegation", r.id, "err", err)
+	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		if d.State != Landing {
+			return ErrLost
+		}
+		problem := strings.TrimSpace(err.Error())
+		said := d.Work.Problem == problem
+		d.Work.Problem = problem
+		if dirty != nil && d.Work.Land != nil {
+			d.Work.Land.Intent = nil // nothing was pushed, so a cancel is still possible
+		}
+		d.Losses++
+		letGo(d)
+		d.ReadyAt = tx.Now().Add(wait)
+		if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil || said {
+			return err
+		}
+		return tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
+			"text": "Landing waits: " + problem, "code": "landing_held", "retry": wait == heldBack})})
+	})
+}
+
+// stale asks again: what was approved does not fit the branch as it is now. Where
+// git can combine both, the combined tree is the new revision; else the agent works
+// again on the new base. Either way people see the difference and decide anew.
+func (e *Engine) stale(r *run, o *Order, why string) error {
+	head, err := r.mirror.Head(r.ctx, o.Base.Branch)
+	if err != nil {
+		return err
+	}
+	tree, clean, err := r.mirror.Merged(r.ctx, o.Base.Tree, o.Tree, head.Tree)
+	if err != nil {
+		return err
+	}
+	var rev patch.Revision
+	if clean && tree != head.Tree {
+		w := &r.d.Work
+		w.Branch, w.BaseCommit, w.BaseTree = head.Branch, head.Commit, head.Tree
+		_, repo, err := e.mirror(r.d.Repository)
+		if err != nil {
+			return err
+		}
+		spec, _ := e.Config().Agents.Get(r.d.To)
+		if err := r.mirror.Validate(r.ctx, head.Tree, tree, patch.Rules{Writes: spec.Writes, Protect: repo.Protect}); err != nil {
+			return err
+		}
+		if rev, _, err = e.record(r, tree); err != nil {
+			return err
+		}
+	}
+	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		err := errors.Join(
+			tx.CloseRequest(ctx, d.ID, "stale", ""),
+			tx.Append(ctx, event.Event{Type: event.Stale, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
+				"message": why, "old_base": o.Base.Commit, "new_base": head.Commit, "branch": o.Base.Branch, "revision": o.Revision, "digest": o.Digest})}))
+		switch {
+		case err != nil:
+			return err
+		case rev.Commit != "":
+			d.Work.Previous, d.Work.Land = d.Work.Tree, nil
+			d.Work.Branch, d.Work.BaseCommit, d.Work.BaseTree = head.Branch, head.Commit, head.Tree
+			if err := r.keep(ctx, tx, d, tree, rev); err != nil {
+				return err
+			}
+			letGo(d)
+			d.ReadyAt = tx.Now()
+			return move(ctx, tx, d, Checking)
+		case d.Work.Reverts != "":
+			return Fail(ctx, tx, d, agent.Fail(CodeStale, "%s moved so that this can no longer be undone by itself. Undo it by a new task.", o.Base.Branch))
+		default:
+			return RunAgain(ctx, tx, d, nil, "gatehouse", why)
+		}
+	})
+}

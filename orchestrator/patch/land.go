@@ -1,0 +1,287 @@
+package patch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// PlanLanding fetches, and decides the one push that carries out a yes. Nothing
+// is pushed yet: the caller stores the Intent first. Where the base moved and
+// the approval does not carry over, the error is *Moved; where it does, the
+// intent says Carried and its Tree must pass the checks before Land.
+func (r *Mirror) PlanLanding(ctx context.Context, spec LandSpec) (Intent, error) {
+	if err := checkIDs(spec.Commit, spec.Tree, spec.Base.Commit, spec.Base.Tree); err != nil {
+		return Intent{}, err
+	}
+	if err := r.Fetch(ctx); err != nil {
+		return Intent{}, err
+	}
+	in := Intent{Commit: spec.Commit, Base: spec.Base.Commit, Patched: spec.Tree, Tree: spec.Tree,
+		At: spec.At.UTC().Truncate(time.Second), Name: r.home.opts.Name, Email: r.home.opts.Email}
+	if r.repo.Deliver == DeliverBranch {
+		return r.planBranch(ctx, spec, in)
+	}
+	branch := spec.Base.Branch
+	if branch == "" {
+		branch = r.branch()
+	}
+	head, err := r.Head(ctx, branch)
+	if err != nil {
+		return Intent{}, err
+	}
+	if head.Commit != spec.Base.Commit {
+		carried, err := r.CarryOver(ctx, spec.Base.Tree, spec.Tree, head.Tree)
+		if err != nil {
+			return Intent{}, err
+		}
+		if !carried.OK {
+			return Intent{}, r.movedTo(ctx, branch, spec.Base.Commit, head.Commit, carried.Moved)
+		}
+		in.Carried, in.Tree = true, carried.Tree
+	}
+	in.Ref, in.Old, in.Onto = "refs/heads/"+branch, head.Commit, head
+	in.Message = fmt.Sprintf("Merge %s\n\n%s", mergeTitle(spec),
+		trailers(spec.Task, spec.Delegation, spec.Agent, spec.Digest, spec.Approvers))
+	in.Merge, err = r.commit(ctx, in.spec())
+	in.New = in.Merge
+	return in, err
+}
+
+func mergeTitle(spec LandSpec) string {
+	if spec.Branch == "" {
+		return subject(spec.Title)
+	}
+	return subject(spec.Title) + " (" + subject(spec.Branch) + ")"
+}
+
+// spec is the merge commit; it can be made again anywhere, with the same id.
+func (in Intent) spec() commitSpec {
+	return commitSpec{tree: in.Tree, parents: []string{in.Old, in.Commit}, message: in.Message,
+		name: in.Name, email: in.Email, at: in.At}
+}
+
+// planBranch delivers the agent's branch itself, for people who merge by hand.
+func (r *Mirror) planBranch(ctx context.Context, spec LandSpec, in Intent) (Intent, error) {
+	if err := checkBranch(spec.Branch); err != nil {
+		return Intent{}, err
+	}
+	in.Ref, in.Merge, in.New, in.Onto = "refs/heads/"+spec.Branch, spec.Commit, spec.Commit, spec.Base
+	head, err := r.Head(ctx, spec.Branch)
+	var none *SourceError
+	switch {
+	case err == nil:
+		in.Old, in.Onto = head.Commit, head
+	case !errors.As(err, &none) || none.Code != SourceNoBranch:
+		return Intent{}, err
+	}
+	return in, nil
+}
+
+// PushBranch pushes an agent's branch to the source, without touching the
+// target branch: PlanLanding and Land in one, for `deliver: branch`.
+func (r *Mirror) PushBranch(ctx context.Context, branch, commit string) error {
+	base, err := r.Head(ctx, commit)
+	if err != nil {
+		return err
+	}
+	if err := r.Fetch(ctx); err != nil {
+		return err
+	}
+	in, err := r.planBranch(ctx, LandSpec{Branch: branch, Commit: commit, Base: base}, Intent{Commit: commit, Tree: base.Tree})
+	if err != nil {
+		return err
+	}
+	return r.Land(ctx, in)
+}
+
+// movedTo describes a moved branch.
+func (r *Mirror) movedTo(ctx context.Context, branch, from, to string, files []string) *Moved {
+	m := &Moved{Branch: branch, From: from, To: to, Files: files}
+	if to == "" {
+		return m
+	}
+	if out, err := r.text(ctx, "rev-list", "--count", "--end-of-options", to, "^"+from); err == nil {
+		_, _ = fmt.Sscan(out, &m.Commits)
+	}
+	return m
+}
+
+// Land makes the push of an intent. The branch moves only from exactly Old to
+// exactly New. Where the branch is checked out in a local folder, the folder
+// moves with it; one with work in the way is a *DirtyFolder and nothing
+// happens. A lost lease is *Moved, a refusal by the other side *Rejected, and
+// what may pass by itself a *SourceError that is Temporary. Landing what has
+// landed is no error.
+func (r *Mirror) Land(ctx context.Context, in Intent) error {
+	if err := in.check(); err != nil {
+		return err
+	}
+	if err := r.ensure(ctx); err != nil {
+		return err
+	}
+	if err := r.rebuild(ctx, in); err != nil {
+		return err
+	}
+	folder, err := r.prepareFolder(ctx, in)
+	if err != nil {
+		return err
+	}
+	args := []string{"push", "--porcelain", "--no-verify", "--no-follow-tags", "--force-with-lease=" + in.Ref + ":" + in.Old}
+	if r.repo.Local() {
+		args = append(args, "--receive-pack="+folder.receivePack())
+	}
+	args = append(args, "--", r.repo.Source, in.New+":"+in.Ref)
+	out, err := r.git(ctx, command{remote: true, args: args})
+	if err == nil {
+		return nil
+	}
+	return r.pushFailure(ctx, in, string(out), err)
+}
+
+func (in Intent) check() error {
+	if err := checkIDs(in.New, in.Commit); err != nil {
+		return fmt.Errorf("landing intent: %w", err)
+	}
+	if in.Old != "" && !isID(in.Old) || !strings.HasPrefix(in.Ref, "refs/heads/") || strings.ContainsAny(in.Ref, " :~^?*[\\\n") {
+		return fmt.Errorf("landing intent: %q at %q is no branch", in.Ref, in.Old)
+	}
+	return nil
+}
+
+// rebuild makes the merge commit again on a node that did not plan it. The
+// agent's commit must have been imported.
+func (r *Mirror) rebuild(ctx context.Context, in Intent) error {
+	if r.Has(ctx, in.New) {
+		return nil
+	}
+	if in.New != in.Merge || in.Message == "" {
+		return fmt.Errorf("land %s: %w", in.New, ErrMissing)
+	}
+	if !r.Has(ctx, in.Old) {
+		if err := r.Fetch(ctx); err != nil {
+			return err
+		}
+	}
+	if in.Carried && !r.Has(ctx, in.Tree) {
+		base, err := r.Head(ctx, in.Base)
+		if err != nil {
+			return err
+		}
+		carried, err := r.CarryOver(ctx, base.Tree, in.Patched, in.Onto.Tree)
+		if err != nil {
+			return err
+		}
+		if carried.Tree != in.Tree {
+			return fmt.Errorf("land %s: the tree of the intent cannot be made again: %w", in.New, ErrMissing)
+		}
+	}
+	made, err := r.commit(ctx, in.spec())
+	if err != nil {
+		return err
+	}
+	if made != in.New {
+		return fmt.Errorf("land %s: making the commit again gave %s", in.New, made)
+	}
+	return nil
+}
+
+// pushFailure asks the source what is true before it says what went wrong: the
+// answer of a push can be lost after the ref moved.
+func (r *Mirror) pushFailure(ctx context.Context, in Intent, printed string, err error) error {
+	if cause := ctx.Err(); cause != nil {
+		return fmt.Errorf("land on %s: %w", in.branch(), cause)
+	}
+	outcome, now, lerr := r.where(ctx, in)
+	if lerr != nil {
+		return lerr
+	}
+	switch outcome {
+	case Landed:
+		return nil
+	case BaseMoved:
+		return r.movedTo(ctx, in.branch(), in.Old, now, nil)
+	}
+	reason := rejection(printed)
+	said := stderrOf(err) + "\n" + reason
+	for _, w := range []string{"Working directory has", "Working tree has", "branch is currently checked out", "Could not update working tree",
+		"Up-to-date check failed", "refusing to update checked out branch", "untracked working tree", "not uptodate"} {
+		if strings.Contains(said, w) {
+			return &DirtyFolder{Repository: r.repo.Name, Folder: r.repo.Source, Reason: "uncommitted"}
+		}
+	}
+	for _, w := range []string{"cannot lock ref", "failed to update ref", "failed to lock", "Unable to create", "unable to create", "stale info", "fetch first"} {
+		if strings.Contains(said, w) {
+			return r.source(SourceUnreachable, err, "%s is busy: %s. The approval stands.", r.repo.Name, r.redact(firstLine(reason+"\n"+stderrOf(err))))
+		}
+	}
+	if reason != "" {
+		return &Rejected{Repository: r.repo.Name, Ref: in.Ref, Reason: r.redact(reason)}
+	}
+	return r.sourceFailure(err)
+}
+
+func (in Intent) branch() string { return strings.TrimPrefix(in.Ref, "refs/heads/") }
+
+// rejection reads why a ref was refused from push --porcelain.
+func rejection(printed string) string {
+	for line := range strings.Lines(printed) {
+		f := strings.SplitN(strings.TrimSpace(line), "\t", 3)
+		if len(f) == 3 && f[0] == "!" {
+			return f[2]
+		}
+	}
+	return ""
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s
+}
+
+// Landed asks the source what became of an intent, for recovery after a crash.
+func (r *Mirror) Landed(ctx context.Context, in Intent) (Outcome, error) {
+	if err := in.check(); err != nil {
+		return "", err
+	}
+	outcome, _, err := r.where(ctx, in)
+	return outcome, err
+}
+
+func (r *Mirror) where(ctx context.Context, in Intent) (Outcome, string, error) {
+	if err := r.Fetch(ctx); err != nil {
+		return "", "", err
+	}
+	head, err := r.Head(ctx, in.branch())
+	var none *SourceError
+	if errors.As(err, &none) && none.Code == SourceNoBranch {
+		if in.Old == "" {
+			return PushAgain, "", nil
+		}
+		return BaseMoved, "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	switch {
+	case head.Commit == in.New:
+		return Landed, head.Commit, nil
+	case head.Commit == in.Old:
+		return PushAgain, head.Commit, nil
+	case !r.Has(ctx, in.New):
+		return BaseMoved, head.Commit, nil
+	}
+	_, err = r.git(ctx, command{args: []string{"merge-base", "--is-ancestor", in.New, head.Commit}})
+	switch exitCode(err) {
+	case 1:
+		return BaseMoved, head.Commit, nil
+	case -1:
+		return Landed, head.Commit, err
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return Landed, head.Commit, nil
+}

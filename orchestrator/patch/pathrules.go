@@ -1,0 +1,95 @@
+package patch
+
+import (
+	"path"
+	"strings"
+)
+
+// Tables of names that mean something to machines. All are compared in lower
+// case, since some file systems do.
+
+var ciFiles = nameRules{
+	names: set("jenkinsfile", ".gitlab-ci.yml", ".gitlab-ci.yaml", "azure-pipelines.yml", "azure-pipelines.yaml", ".travis.yml", ".drone.yml",
+		".drone.star", ".woodpecker.yml", ".woodpecker.yaml", "bitbucket-pipelines.yml", "cloudbuild.yaml", "cloudbuild.yml",
+		".appveyor.yml", "appveyor.yml", ".cirrus.yml", "buildspec.yml", ".goreleaser.yml", ".goreleaser.yaml", ".gitea-ci.yml", "codefresh.yml"),
+	folders: []string{".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows", ".gitlab/ci", ".circleci",
+		".buildkite", ".woodpecker", ".ci", ".teamcity", ".azure-pipelines", ".drone", ".tekton", ".semaphore"},
+}
+
+var agentFiles = nameRules{
+	names: set("agents.md", "agent.md", "claude.md", "claude.local.md", "gemini.md", "skill.md", "codex.md", "copilot-instructions.md", ".cursorrules", ".windsurfrules",
+		".clinerules", ".roorules", ".mcp.json", "mcp.json", ".aider.conf.yml", ".aiderignore", "opencode.json", "opencode.jsonc", "crush.json",
+		".crush.json", "gatehouse.yaml", "gatehouse.yml", ".goosehints"),
+	folders: []string{".claude", ".codex", ".cursor", ".gemini", ".opencode", ".crush", ".aider", ".windsurf", ".roo", ".continue", ".kiro",
+		".junie", ".agents", ".cline", ".clinerules", ".amazonq", ".github/instructions", ".github/prompts", ".github/agents", ".github/chatmodes", ".gatehouse"},
+}
+
+var autorunFiles = nameRules{
+	names: set(".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnpmfile.cjs", "lefthook.yml", "lefthook.yaml", ".pre-commit-config.yaml", ".lintstagedrc",
+		"conftest.py", "sitecustomize.py", "usercustomize.py", "setup.py", "build.rs", "binding.gyp", ".bazelrc", ".gdbinit", ".lldbinit",
+		".exrc", ".nvimrc", ".nvim.lua", ".vimrc", ".dir-locals.el", "mise.toml", ".mise.toml", ".tool-versions", ".autoenv", ".env.vault",
+		".gitpod.yml", ".replit", ".bashrc", ".profile", ".zshrc", ".bash_profile", ".pythonstartup", ".devcontainer.json", "flake.nix", "shell.nix"),
+	folders:  []string{".vscode", ".idea/runconfigurations", ".devcontainer", ".husky", ".githooks", ".hooks", ".cargo", ".mvn", ".config/mise", ".zed", ".fleet"},
+	suffixes: []string{".pth", ".code-workspace"},
+}
+
+var lockFiles = set("go.sum", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "deno.lock",
+	"Cargo.lock", "Gemfile.lock", "poetry.lock", "Pipfile.lock", "uv.lock", "pdm.lock", "composer.lock", "flake.lock", "mix.lock", "pubspec.lock",
+	"Podfile.lock", "Package.resolved", "packages.lock.json", "gradle.lockfile", ".terraform.lock.hcl", "go.work.sum", "conan.lock", "pixi.lock", "buf.lock")
+
+// nameRules match base names at any depth, folders at any depth, and endings.
+type nameRules struct {
+	names    map[string]bool
+	folders  []string
+	suffixes []string
+}
+
+func (n nameRules) match(name string) bool {
+	name = strings.ToLower(name)
+	if n.names[path.Base(name)] || inFolder(name, n.folders...) {
+		return true
+	}
+	for _, f := range n.folders { // a file or link in place of the folder
+		if name == f || strings.HasSuffix(name, "/"+f) {
+			return true
+		}
+	}
+	for _, s := range n.suffixes {
+		if strings.HasSuffix(name, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func set(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// pathWarnings are the warnings that a name alone gives.
+func pathWarnings(name string) []string {
+	var codes []string
+	if ciFiles.match(name) {
+		codes = append(codes, "ci_file")
+	}
+	if agentFiles.match(name) {
+		codes = append(codes, "agent_config")
+	}
+	if autorunFiles.match(name) {
+		codes = append(codes, "autorun")
+	}
+	switch strings.ToLower(path.Base(name)) {
+	case ".gitattributes":
+		codes = append(codes, "git_attributes")
+	case ".gitmodules":
+		codes = append(codes, "submodule")
+	}
+	if lockFiles[path.Base(name)] {
+		codes = append(codes, "lock_file")
+	}
+	return codes
+}

@@ -1,0 +1,185 @@
+package patch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// keyShape is what a revision may be called; it becomes the last part of a ref.
+var keyShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,120}$`)
+
+// branchPrefix is the namespace of agents' branches, in the mirror and, for
+// DeliverBranch, at the source.
+const branchPrefix = "gatehouse/"
+
+// Record commits a tree as a revision: on the agent's branch, which is made or
+// moved, and on refs/gatehouse/rev/<key>, which stays. The same spec gives the
+// same commit, so recording twice is recording once. The bundle carries the
+// revision to other nodes.
+func (r *Mirror) Record(ctx context.Context, spec RecordSpec) (Revision, error) {
+	if spec.Branch == "" {
+		spec.Branch = BranchName(spec.Agent, spec.Title, spec.Delegation)
+	}
+	if err := checkBranch(spec.Branch); err != nil {
+		return Revision{}, err
+	}
+	message := subject(spec.Title) + "\n"
+	if body := strings.TrimSpace(spec.Body); body != "" {
+		message += "\n" + plainText(body) + "\n"
+	}
+	message += "\n" + trailers(spec.Task, spec.Delegation, spec.Agent, spec.Digest, nil)
+	ref := "refs/gatehouse/rev/" + spec.Key
+	commit, bundle, err := r.keep(ctx, spec.Key, ref, "refs/heads/"+spec.Branch, commitSpec{
+		tree: spec.Tree, parents: []string{spec.Base}, message: message, at: spec.At})
+	if err != nil {
+		return Revision{}, fmt.Errorf("record the revision: %w", err)
+	}
+	return Revision{Branch: spec.Branch, Commit: commit, Bundle: bundle}, nil
+}
+
+// SaveTree keeps a tree that has no request of its own (what a caller's folder
+// held at a hop, what a child made of it) on refs/gatehouse/tree/<key>.
+func (r *Mirror) SaveTree(ctx context.Context, key, baseCommit, tree string, at time.Time) (commit string, bundle []byte, err error) {
+	commit, bundle, err = r.keep(ctx, key, "refs/gatehouse/tree/"+key, "", commitSpec{
+		tree: tree, parents: []string{baseCommit}, message: "Snapshot " + key + "\n", at: at})
+	if err != nil {
+		return "", nil, fmt.Errorf("save the tree: %w", err)
+	}
+	return commit, bundle, nil
+}
+
+// keep commits, sets the refs and bundles what is new.
+func (r *Mirror) keep(ctx context.Context, key, ref, branch string, spec commitSpec) (string, []byte, error) {
+	if !keyShape.MatchString(key) || strings.Contains(key, "..") || strings.HasSuffix(key, ".lock") || strings.HasSuffix(key, ".") {
+		return "", nil, fmt.Errorf("%q cannot name a revision", key)
+	}
+	if err := r.ensure(ctx); err != nil {
+		return "", nil, err
+	}
+	commit, err := r.commit(ctx, spec)
+	if err != nil {
+		return "", nil, err
+	}
+	var in bytes.Buffer
+	fmt.Fprintf(&in, "update %s %s\n", ref, commit)
+	if branch != "" {
+		fmt.Fprintf(&in, "update %s %s\n", branch, commit)
+	}
+	if _, err = r.git(ctx, command{args: []string{"update-ref", "--stdin"}, stdin: &in}); err != nil {
+		return "", nil, err
+	}
+	bundle, err := r.git(ctx, command{args: []string{"bundle", "create", "--quiet", "-", ref, "^" + spec.parents[0]},
+		max: r.home.opts.Limits.BundleBytes})
+	if err != nil {
+		return "", nil, err
+	}
+	return commit, bundle, nil
+}
+
+// commitSpec is all that decides a commit's id.
+type commitSpec struct {
+	tree    string
+	parents []string
+	message string
+	name    string // "": the mirrors' identity
+	email   string
+	at      time.Time
+}
+
+func (r *Mirror) commit(ctx context.Context, c commitSpec) (string, error) {
+	if err := checkIDs(append([]string{c.tree}, c.parents...)...); err != nil {
+		return "", err
+	}
+	if c.name == "" {
+		c.name, c.email = r.home.opts.Name, r.home.opts.Email
+	}
+	date := fmt.Sprintf("@%d +0000", c.at.Unix())
+	args := []string{"-c", "i18n.commitEncoding=UTF-8", "commit-tree", c.tree}
+	for _, p := range c.parents {
+		args = append(args, "-p", p)
+	}
+	out, err := r.git(ctx, command{args: args, stdin: strings.NewReader(c.message), env: []string{
+		"GIT_AUTHOR_NAME=" + c.name, "GIT_AUTHOR_EMAIL=" + c.email, "GIT_AUTHOR_DATE=" + date,
+		"GIT_COMMITTER_NAME=" + c.name, "GIT_COMMITTER_EMAIL=" + c.email, "GIT_COMMITTER_DATE=" + date}})
+	return strings.TrimSpace(string(out)), r.missing(err)
+}
+
+// BranchName is gatehouse/<agent>-<slug>-<6 hex>; the digits come from the
+// delegation, so one delegation always gets the same branch.
+func BranchName(agent, title, delegation string) string {
+	sum := sha256.Sum256([]byte(delegation))
+	return branchPrefix + slug(agent, 30) + "-" + slug(title, 30) + "-" + hex.EncodeToString(sum[:3])
+}
+
+var branchShape = regexp.MustCompile(`^gatehouse/[a-z0-9][a-z0-9-]{0,100}$`)
+
+func checkBranch(name string) error {
+	if !branchShape.MatchString(name) {
+		return fmt.Errorf("%q is not a branch of an agent", name)
+	}
+	return nil
+}
+
+// DeleteBranch removes an agent's branch from the mirror. Its revisions stay.
+// A branch that is not there is no error.
+func (r *Mirror) DeleteBranch(ctx context.Context, branch string) error {
+	if err := checkBranch(branch); err != nil {
+		return err
+	}
+	if err := r.ensure(ctx); err != nil {
+		return err
+	}
+	_, err := r.git(ctx, command{args: []string{"update-ref", "-d", "refs/heads/" + branch}})
+	return err
+}
+
+// subject makes one line of a text.
+func subject(s string) string {
+	s = strings.Join(strings.Fields(plainText(s)), " ")
+	if runes := []rune(s); len(runes) > 100 {
+		s = string(runes[:99]) + "…"
+	}
+	if s == "" {
+		return "Change by an agent"
+	}
+	return s
+}
+
+// plainText drops what a terminal or a mail program would act on.
+func plainText(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '\n' || c == '\t' {
+			return c
+		}
+		if unicode.IsControl(c) || riskOf(c, 0x2190) == RiskBidi || riskOf(c, 0x2190) == RiskInvisible {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(s, "?"))
+}
+
+// trailers says where a commit comes from. Values are one line each: whoever
+// names an agent or a person cannot add a trailer of their own.
+func trailers(task, delegation, agent, digest string, approvers []string) string {
+	var b strings.Builder
+	add := func(key, value string) {
+		if value = strings.Join(strings.Fields(plainText(value)), " "); value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", key, value)
+		}
+	}
+	add("Gatehouse-Task", task)
+	add("Gatehouse-Delegation", delegation)
+	add("Gatehouse-Agent", agent)
+	add("Gatehouse-Digest", digest)
+	for _, a := range approvers {
+		add("Approved-by", a)
+	}
+	return b.String()
+}

@@ -1,0 +1,128 @@
+package patch
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What can be risky about a character; the same words as the warnings.
+const (
+	RiskBidi      = "bidi"
+	RiskInvisible = "invisible"
+	RiskControl   = "control_chars"
+	RiskLookalike = "lookalike"
+)
+
+// Visible splits a line of text into plain pieces and risky ones. A risky piece
+// shows code points in place of what they would do to the reader: ⟦U+202E⟧,
+// and ⟦0xFF⟧ for a byte that is no UTF-8. A tab is plain. Pieces put together
+// are safe to print.
+func Visible(s string) []Piece {
+	var pieces []Piece
+	plain := 0
+	flush := func(end int) {
+		if end > plain {
+			pieces = append(pieces, Piece{Text: s[plain:end]})
+		}
+	}
+	prev := rune(0)
+	for i := 0; i < len(s); {
+		c, n := utf8.DecodeRuneInString(s[i:])
+		risk, shown := "", ""
+		if c == utf8.RuneError && n == 1 {
+			risk, shown = RiskControl, fmt.Sprintf("⟦0x%02X⟧", s[i])
+		} else if risk = riskOf(c, prev); risk != "" {
+			shown = fmt.Sprintf("⟦U+%04X⟧", c)
+		}
+		if risk != "" {
+			flush(i)
+			pieces = append(pieces, Piece{Text: shown, Risk: risk})
+			plain = i + n
+		}
+		prev = c
+		i += n
+	}
+	flush(len(s))
+	return pieces
+}
+
+// Shown is Visible in one text, for sentences, logs and terminals.
+func Shown(s string) string {
+	var b strings.Builder
+	for _, p := range Visible(s) {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// riskOf says what a character may do to the reader; prev is the one before it.
+func riskOf(c, prev rune) string {
+	switch {
+	case c == '\t':
+		return ""
+	case c < 0x20, c >= 0x7f && c < 0xa0:
+		return RiskControl
+	case c < 0xa0:
+		return ""
+	case c >= 0x202a && c <= 0x202e, c >= 0x2066 && c <= 0x2069, c == 0x200e, c == 0x200f, c == 0x061c:
+		return RiskBidi
+	case (c == 0x200d || c == 0xfe0f) && isPictograph(prev):
+		return "" // joins or colours an emoji
+	case invisible(c):
+		return RiskInvisible
+	case impostors[c]:
+		return RiskLookalike
+	}
+	return ""
+}
+
+func isPictograph(c rune) bool {
+	return c >= 0x2190 && c <= 0x2bff || c >= 0x1f000 && c <= 0x1faff || c == 0x20e3 || c == 0xfe0f || c == 0x00a9 || c == 0x00ae
+}
+
+// invisible: drawn as nothing, or as a blank that is none.
+func invisible(c rune) bool {
+	switch {
+	case c == 0x00ad, c == 0x034f, c == 0x115f, c == 0x1160, c == 0x17b4, c == 0x17b5, c == 0x3164, c == 0xffa0,
+		c == 0xfeff, c == 0x2800, c == 0x2028, c == 0x2029,
+		c >= 0x180b && c <= 0x180f, c >= 0x200b && c <= 0x200d, c >= 0x2060 && c <= 0x2064, c >= 0x206a && c <= 0x206f,
+		c >= 0xfe00 && c <= 0xfe0f, c >= 0xfff0 && c <= 0xfffb, c >= 0x1d173 && c <= 0x1d17a, c >= 0xe0000 && c <= 0xe0fff:
+		return true
+	}
+	return false
+}
+
+// impostors are marks that look like ASCII ones in most fonts (from Unicode's
+// confusables.txt): a Greek question mark is no semicolon.
+var impostors = map[rune]bool{0x037e: true, 0x01c3: true, 0x02d0: true, 0x2024: true, 0x2044: true, 0x2215: true, 0x2216: true,
+	0x2223: true, 0x2236: true, 0x29f8: true, 0xa789: true, 0xff1b: true, 0xff0f: true, 0xff08: true, 0xff09: true, 0xff02: true, 0xff07: true}
+
+// lookalike reports whether a text has a word that mixes Latin letters with
+// letters of a script that looks like Latin, or a mark that poses as another.
+func lookalike(s string) bool {
+	latin, other := false, false
+	for _, c := range s {
+		switch {
+		case c < 0x80:
+			if c|0x20 >= 'a' && c|0x20 <= 'z' {
+				latin = true
+			} else if c != '_' && (c < '0' || c > '9') {
+				latin, other = false, false
+			}
+		case impostors[c]:
+			return true
+		case unicode.In(c, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu),
+			c >= 0xff21 && c <= 0xff5a, c >= 0x1d400 && c <= 0x1d7ff:
+			other = other || c != 'µ' && c != 'Ω' && c != 'π' && c != 'Δ' && c != 'μ'
+		case unicode.IsLetter(c) || unicode.IsMark(c):
+		default:
+			latin, other = false, false
+		}
+		if latin && other {
+			return true
+		}
+	}
+	return false
+}

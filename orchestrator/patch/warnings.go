@@ -1,0 +1,246 @@
+package patch
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// warningWords says what each warning means, in the order in which pages show
+// them: what runs by itself first.
+var warningWords = []struct{ code, text string }{
+	{"ci_file", "CI file changed: it runs on the build machines, often with their secrets."},
+	{"autorun", "Runs by itself: editors, shells or package managers execute this without being asked."},
+	{"agent_config", "Agent configuration changed: it steers what agents do from now on."},
+	{"secret_like", "Looks like a password, key or token."},
+	{"bidi", "Text direction is switched: the line may read differently from what runs."},
+	{"invisible", "Invisible characters were added."},
+	{"lookalike", "Look-alike letters were added: a word mixes alphabets or a mark poses as another."},
+	{"control_chars", "Control characters were added: a terminal may act on them."},
+	{"git_attributes", "Git attributes changed: they decide how git shows and converts files."},
+	{"submodule", "Submodule settings changed."},
+	{"symlink", "Symbolic link added or changed."},
+	{"mode_change", "File mode changed: a file became a program, or a program a file."},
+	{"case_collision", "Names differ only in case or accents: on some machines they are one file."},
+	{"mass_deletion", "Many files are deleted."},
+	{"binary", "Binary file: the page cannot show what changed."},
+	{"large", "Large change: too much to read in one go."},
+	{"copy", "Copied file: only what differs from its original is shown."},
+	{"lock_file", "Lock file changed: other versions of dependencies are used."},
+}
+
+// WarningTitle is a warning's short name for badges and ticks, such as "CI file changed".
+func WarningTitle(code string) string {
+	for _, w := range warningWords {
+		if w.code == code {
+			title, _, _ := strings.Cut(w.text, ":")
+			return strings.TrimSuffix(title, ".")
+		}
+	}
+	if code == "checks_failed" {
+		return "Checks failed"
+	}
+	return strings.ReplaceAll(code, "_", " ")
+}
+
+// Where a change counts as large, in lines and in bytes of one file. 3,000
+// lines is where the review page starts to page.
+const (
+	largeLines = 3000
+	largeBytes = 1 << 20
+)
+
+// warn fills in warnings and notes.
+func (r *Mirror) warn(ctx context.Context, review *Review, baseTree, tree string, scan *scanned) error {
+	found := map[string]map[string]bool{} // code → paths
+	add := func(code, path string) {
+		if found[code] == nil {
+			found[code] = map[string]bool{}
+		}
+		found[code][path] = true
+	}
+	deleted := 0
+	for i := range review.Files {
+		f := &review.Files[i]
+		if f.Status == Deleted {
+			deleted++
+		}
+		r.warnFile(f, scan, add)
+		scripts, err := r.packageScripts(ctx, f)
+		if err != nil {
+			return err
+		}
+		if scripts {
+			add("autorun", f.Path)
+		}
+	}
+	if scan.cut || review.Added+review.Removed > largeLines {
+		add("large", "")
+	}
+	if deleted > 0 {
+		review.Notes = append(review.Notes, Note{"deletion", countText(deleted, "file is", "files are") + " deleted."})
+		many, err := r.massDeletion(ctx, baseTree, deleted)
+		if err != nil {
+			return err
+		}
+		if many {
+			add("mass_deletion", "")
+		}
+	}
+	if err := r.collisions(ctx, review.Files, tree, add); err != nil {
+		return err
+	}
+	for _, w := range warningWords {
+		for _, p := range sortedKeys(found[w.code]) {
+			review.Warnings = append(review.Warnings, Warning{Code: w.code, Path: p, Text: w.text})
+		}
+	}
+	return nil
+}
+
+func (r *Mirror) warnFile(f *File, scan *scanned, add func(code, path string)) {
+	for _, p := range []string{f.Path, f.OldPath} {
+		if p == "" {
+			continue
+		}
+		for _, code := range pathWarnings(p) {
+			add(code, f.Path)
+		}
+	}
+	for code := range scan.risks[f.Path] {
+		add(code, f.Path)
+	}
+	if f.Status != Deleted {
+		for _, p := range Visible(f.Path) {
+			if p.Risk != "" {
+				add(p.Risk, f.Path)
+			}
+		}
+		if lookalike(f.Path) {
+			add(RiskLookalike, f.Path)
+		}
+	}
+	switch {
+	case f.OldMode == modeGit || f.NewMode == modeGit:
+		add("submodule", f.Path)
+	case f.NewMode == modeLink || f.OldMode == modeLink && f.Status != Deleted:
+		add("symlink", f.Path)
+	case f.OldMode != "" && f.NewMode != "" && f.OldMode != f.NewMode, f.Status == Added && f.NewMode == modeExec:
+		add("mode_change", f.Path)
+	}
+	if f.Binary {
+		add("binary", f.Path)
+	}
+	if f.Status == Copied {
+		add("copy", f.Path)
+	}
+	if f.Added+f.Removed > largeLines || max(f.OldSize, f.NewSize) > largeBytes {
+		add("large", f.Path)
+	}
+}
+
+// massDeletion: over 20 files, or half of all (and more than one).
+func (r *Mirror) massDeletion(ctx context.Context, baseTree string, deleted int) (bool, error) {
+	if deleted > 20 {
+		return true, nil
+	}
+	if deleted < 2 {
+		return false, nil
+	}
+	all, err := r.names(ctx, baseTree)
+	return 2*deleted >= len(all), err
+}
+
+// collisions finds new names that differ from another only in case or accents,
+// in any of their folders.
+func (r *Mirror) collisions(ctx context.Context, files []File, tree string, add func(code, path string)) error {
+	fresh := map[string][]string{} // folded → new paths and their folders
+	for _, f := range files {
+		if f.Status == Added || f.Status == Renamed || f.Status == Copied {
+			for p := f.Path; p != "."; p = path.Dir(p) {
+				fresh[foldName(p)] = append(fresh[foldName(p)], f.Path)
+			}
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	all, err := r.names(ctx, tree)
+	if err != nil {
+		return err
+	}
+	spelled := map[string]string{}
+	seen := map[string]bool{}
+	for _, name := range all {
+		for p := name; p != "." && !seen[p]; p = path.Dir(p) {
+			seen[p] = true
+			key := foldName(p)
+			news, ok := fresh[key]
+			if !ok {
+				continue
+			}
+			if was, ok := spelled[key]; ok && was != p {
+				for _, n := range news {
+					add("case_collision", n)
+				}
+			}
+			spelled[key] = p
+		}
+	}
+	return nil
+}
+
+func foldName(s string) string { return strings.ToLower(norm.NFC.String(s)) }
+
+// packageScripts reports whether a package.json got other scripts.
+func (r *Mirror) packageScripts(ctx context.Context, f *File) (bool, error) {
+	if path.Base(f.Path) != "package.json" || f.Status == Deleted || f.NewMode == modeLink {
+		return false, nil
+	}
+	scripts := func(id string) (json.RawMessage, error) {
+		if id == "" {
+			return nil, nil
+		}
+		content, err := r.Blob(ctx, id, largeBytes)
+		if err != nil && !errors.Is(err, ErrCut) {
+			return nil, err
+		}
+		var p struct {
+			Scripts json.RawMessage `json:"scripts"`
+		}
+		if json.Unmarshal(content, &p) != nil {
+			return content, nil // unreadable: any change counts
+		}
+		return p.Scripts, nil
+	}
+	before, err := scripts(f.OldBlob)
+	if err != nil {
+		return false, err
+	}
+	after, err := scripts(f.NewBlob)
+	return !bytes.Equal(before, after), err
+}
+
+func countText(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,174 @@
+// Package people says who may do what: users, their roles, sessions, API tokens
+// and the scopes that follow. It is pure; the store keeps the rows and web checks
+// the credentials.
+package people
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Role is what a person may be.
+type Role string
+
+// The roles; a person may have several.
+const (
+	Admin    Role = "admin"
+	Operator Role = "operator"
+	Approver Role = "approver"
+	Auditor  Role = "auditor"
+)
+
+// Roles lists all roles.
+func Roles() []Role { return []Role{Admin, Operator, Approver, Auditor} }
+
+// ParseRole reads a role.
+func ParseRole(s string) (Role, error) {
+	if r := Role(s); slices.Contains(Roles(), r) {
+		return r, nil
+	}
+	return "", fmt.Errorf("there is no role %q: use admin, operator, approver or auditor", s)
+}
+
+// Scope is one right.
+type Scope string
+
+// The scopes.
+const (
+	TasksWrite         Scope = "tasks:write"
+	DelegationsRead    Scope = "delegations:read"
+	DelegationsControl Scope = "delegations:control"
+	ApprovalsRead      Scope = "approvals:read"
+	ApprovalsDecide    Scope = "approvals:decide"
+	ContextRead        Scope = "context:read"
+	ContextWrite       Scope = "context:write"
+	AuditRead          Scope = "audit:read"
+	AdminScope         Scope = "admin"
+)
+
+// Scopes lists all scopes.
+func Scopes() []Scope {
+	return []Scope{TasksWrite, DelegationsRead, DelegationsControl, ApprovalsRead, ApprovalsDecide, ContextRead, ContextWrite, AuditRead, AdminScope}
+}
+
+// ParseScope reads a scope.
+func ParseScope(s string) (Scope, error) {
+	if sc := Scope(s); slices.Contains(Scopes(), sc) {
+		return sc, nil
+	}
+	return "", fmt.Errorf("there is no scope %q: use one of %v", s, Scopes())
+}
+
+// Scopes returns the rights of a role. An admin has all but deciding (contract).
+func (r Role) Scopes() []Scope {
+	switch r {
+	case Operator:
+		return []Scope{TasksWrite, DelegationsRead, DelegationsControl, ContextRead, ContextWrite}
+	case Approver:
+		return []Scope{ApprovalsRead, ApprovalsDecide, DelegationsRead}
+	case Auditor:
+		return []Scope{DelegationsRead, ApprovalsRead, ContextRead, AuditRead}
+	case Admin:
+		return slices.DeleteFunc(Scopes(), func(s Scope) bool { return s == ApprovalsDecide })
+	default:
+		return nil
+	}
+}
+
+// User is a person.
+type User struct {
+	ID           string    `json:"id"` // usr_…
+	Name         string    `json:"name"`
+	Roles        []Role    `json:"roles"`
+	PasswordHash string    `json:"-"` // argon2id, "" when none is set
+	Disabled     bool      `json:"disabled,omitempty"`
+	CreatedAt    time.Time `json:"created_at"`
+}
+
+// CheckUserName says whether a person may have this name. The name is what events,
+// trailers and cards show, so it is one printable word.
+func CheckUserName(name string) error {
+	if name == "" || len(name) > 64 {
+		return fmt.Errorf("user name %q has %d bytes: use 1 to 64", name, len(name))
+	}
+	for i, r := range name {
+		if !(unicode.IsLetter(r) || unicode.IsDigit(r) || (i > 0 && strings.ContainsRune("-_.@", r))) {
+			return fmt.Errorf("user name %q: use letters, digits, - _ . and @, starting with a letter or digit", name)
+		}
+	}
+	return nil
+}
+
+// Token is an API token; only its hash is stored.
+type Token struct {
+	ID         string     `json:"id"` // tok_…
+	UserID     string     `json:"user_id"`
+	UserName   string     `json:"user"`
+	Name       string     `json:"name"`
+	Scopes     []Scope    `json:"scopes"`
+	Hash       string     `json:"-"`
+	CreatedAt  time.Time  `json:"created_at"`
+	ExpiresAt  *time.Time `json:"expires_at"`
+	RevokedAt  *time.Time `json:"revoked_at"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+}
+
+// Session is a signed-in browser; the cookie holds the secret, the store its hash.
+type Session struct {
+	Hash      string
+	UserID    string
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}
+
+// SigninLink is a one-time link; the store holds the hash of its code.
+type SigninLink struct {
+	Hash      string
+	UserID    string
+	ExpiresAt time.Time
+	UsedAt    *time.Time
+}
+
+// Principal is who makes a request: a person by session or token, or a running
+// delegation by its run token.
+type Principal struct {
+	User    User
+	TokenID string  // set when an API token was used
+	Scopes  []Scope // the rights: the roles' ones, cut down to the token's
+	Run     *Run    // set when a run token was used; User is empty then
+}
+
+// Run identifies one attempt of one delegation.
+type Run struct {
+	TaskID       string
+	DelegationID string
+	Agent        string
+	Attempt      int
+}
+
+// As returns the principal of a user, with the rights of all their roles, or with
+// those that only lists as well when only is not nil (a token's scopes).
+func As(u User, only []Scope) Principal {
+	p := Principal{User: u}
+	for _, s := range Scopes() {
+		has := slices.ContainsFunc(u.Roles, func(r Role) bool { return slices.Contains(r.Scopes(), s) })
+		if has && (only == nil || slices.Contains(only, s)) {
+			p.Scopes = append(p.Scopes, s)
+		}
+	}
+	return p
+}
+
+// Has reports whether the principal has the right.
+func (p Principal) Has(s Scope) bool { return slices.Contains(p.Scopes, s) }
+
+// Name is how events and pages call the principal.
+func (p Principal) Name() string {
+	if p.Run != nil {
+		return p.Run.Agent
+	}
+	return p.User.Name
+}

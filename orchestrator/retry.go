@@ -1,0 +1,143 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+)
+
+// Retry runs a task again that did not complete, under the same ids and with fresh
+// hops, or tries a landing again that is held up.
+func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error) {
+	d, err := e.lookUp(ctx, id)
+	if err != nil {
+		return Delegation{}, err
+	}
+	var after Delegation
+	err = e.Store.InTask(ctx, d.TaskID, func(tx Tx) error {
+		row, err := tx.Delegation(ctx, d.ID)
+		if err != nil {
+			return err
+		}
+		if row.State == Landing && row.Holder == "" {
+			row.ReadyAt, row.Losses = tx.Now(), 0
+			if err := tx.Move(ctx, row, Landing, row.Attempt); err != nil {
+				return err
+			}
+			after = *row
+			return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: row.ID, Actor: actor, Data: event.Data(map[string]any{"agent": row.To, "why": "landing is tried again"})})
+		}
+		if err := mayRetry(row); err != nil {
+			return err
+		}
+		row.Error, row.Losses, row.EndedAt, row.ApprovalID, row.OpenChildren = nil, 0, nil, "", 0
+		row.Work.Feedback, row.Work.AgentBranch = nil, ""
+		tx.Task().EndedAt, tx.Task().Handoffs = nil, 0
+		if err := RunAgain(ctx, tx, row, nil, actor, "run again"); err != nil {
+			return err
+		}
+		after = *row
+		return nil
+	})
+	return after, err
+}
+
+func mayRetry(d *Delegation) error {
+	switch {
+	case !d.State.Ended():
+		return Errorf(CodeNotEnded, "This is still %s. Cancel it first, or wait until it has ended.", d.State)
+	case d.State == Completed:
+		return Errorf(CodeEnded, "This has completed. Send a new task to do more.")
+	case d.ParentID != "":
+		return Errorf(CodeConflict, "Its caller %s has been told already. Retry the whole task %s.", d.From, d.TaskID)
+	case d.Work.Reverts != "":
+		return Errorf(CodeConflict, "A revert is not run again. Ask for it anew on the page of the request that landed.")
+	}
+	return nil
+}
+
+// Revert makes a task whose only work is the tree that undoes a landed merge. It
+// goes through the checks and the gate like any other patch.
+func (e *Engine) Revert(ctx context.Context, requestID, delegationID, requesterID, requester, via string) (Task, error) {
+	d, err := e.Store.Delegation(ctx, delegationID)
+	if err != nil {
+		return Task{}, err
+	}
+	if d.State != Completed || d.Result == nil || d.Result.Commit == "" || d.Work.Land == nil {
+		return Task{}, Errorf(CodeConflict, "Nothing of this has landed, so there is nothing to undo.")
+	}
+	key, first, err := e.revertKey(ctx, requesterID, requestID)
+	if err != nil {
+		return Task{}, err
+	}
+	if first != nil {
+		return *first, nil
+	}
+	m, repo, err := e.mirror(d.Repository)
+	if err != nil {
+		return Task{}, err
+	}
+	if err := m.Fetch(ctx); err != nil {
+		return Task{}, err
+	}
+	head, err := m.Head(ctx, d.Work.Land.Base.Branch)
+	if err != nil {
+		return Task{}, err
+	}
+	tree, err := m.RevertTree(ctx, d.Result.Commit, head)
+	if err != nil {
+		return Task{}, Errorf(CodeConflict, "This can no longer be undone by itself: %w", err)
+	}
+	if tree == head.Tree {
+		return Task{}, Errorf(CodeConflict, "%s no longer has this change, so there is nothing to undo.", head.Branch)
+	}
+	return e.createRevert(ctx, m, repo, d, head, tree, requestID, Submission{Key: key, RequesterID: requesterID, Requester: requester, Via: via})
+}
+
+// createRevert stores the task of a revert, born with its tree.
+func (e *Engine) createRevert(ctx context.Context, m *patch.Mirror, repo Repository, d Delegation, head patch.Base, tree, requestID string, s Submission) (Task, error) {
+	now := e.Now().UTC()
+	title := "Revert: " + Title(d.Text)
+	t := Task{ID: NewID(TaskPrefix, now), RootID: NewID(DelegationPrefix, now), Agent: d.To, Text: title, Repository: d.Repository, Ref: head.Branch,
+		Key: s.Key, RequesterID: s.RequesterID, Requester: s.Requester, Via: s.Via, RevertOf: requestID, CreatedAt: now}
+	digest := patch.Digest(repo.Name, head.Branch, head.Commit, tree, deliver(repo))
+	rev, err := m.Record(ctx, patch.RecordSpec{Key: t.RootID + "-" + digest[:12], Base: head.Commit, Tree: tree, Title: title,
+		Task: t.ID, Delegation: t.RootID, Agent: d.To, Digest: digest, At: now})
+	if err != nil {
+		return Task{}, err
+	}
+	root := Delegation{ID: t.RootID, TaskID: t.ID, To: d.To, Text: title, State: Checking, HopKey: "root", Repository: d.Repository, Requester: s.Requester,
+		Result: &agent.Result{Text: "Undoes " + d.Result.Commit + "."},
+		Work: Work{Branch: head.Branch, BaseCommit: head.Commit, BaseTree: head.Tree, Tree: tree, TreeCommit: rev.Commit, AgentBranch: rev.Branch,
+			TreeBundle: bundleID("rev", t.RootID, rev.Commit), Reverts: requestID, Sandbox: "not_run"}}
+	task, _, _, err := e.create(ctx, t, root, func(tx Tx) error {
+		return tx.PutBlob(ctx, root.Work.TreeBundle, "bundle", rev.Bundle)
+	})
+	return task, err
+}
+
+// revertKey finds the idempotency key of a person's next revert of a request: the
+// same one while the revert before is live or has landed, else a new one.
+func (e *Engine) revertKey(ctx context.Context, requesterID, requestID string) (string, *Task, error) {
+	for n := 1; ; n++ {
+		key := fmt.Sprintf("revert:%s:%d", requestID, n)
+		t, err := e.Store.TaskByKey(ctx, requesterID, key)
+		if errors.Is(err, ErrNotFound) {
+			return key, nil, nil
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		root, err := e.Store.Delegation(ctx, t.RootID)
+		if err != nil {
+			return "", nil, err
+		}
+		if !root.State.Ended() || root.State == Completed {
+			return key, &t, nil
+		}
+	}
+}

@@ -1,0 +1,9 @@
+// Package sharedctx is the shared context: namespaced values with an author and a
+// life span, which agents write for one another (K17–K43).
+//
+// It holds what an entry may be, when it has expired and how reads are merged; the
+// SQL stands elsewhere, behind Store. Life spans are seconds everywhere; only the
+// source of K39 counted minutes (X7), and its figure is converted here once.
+//
+// The room may import the standard library.
+package sharedctx

@@ -1,0 +1,31 @@
+package sharedctx
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// Store keeps entries. Reads never return what has expired and never delete it
+// (K33); limits below 1 are the store's own.
+type Store interface {
+	// Set writes in one upsert: value, agent and expiry are replaced (K28, K29). It
+	// returns the entry as it is kept, with the first CreatedAt.
+	Set(ctx context.Context, e Entry) (Entry, error)
+	Get(ctx context.Context, namespace, key string) (Entry, error) // K30
+	// Query returns a namespace, newest UpdatedAt first (K31).
+	Query(ctx context.Context, namespace string, limit int) ([]Entry, error)
+	// Prefix returns the entries whose key begins with prefix, taken literally (K41).
+	Prefix(ctx context.Context, namespace, prefix string, limit int) ([]Entry, error)
+	Delete(ctx context.Context, namespace, key string) error
+	// Touch prolongs an entry as Entry.Touched does and leaves its value (K40).
+	Touch(ctx context.Context, namespace, key string, ttl time.Duration) (Entry, error)
+	// Cleanup removes what has expired by now and returns how many (K34).
+	Cleanup(ctx context.Context, now time.Time) (int, error)
+}
+
+// EscapeLike makes text literal inside a LIKE pattern with ESCAPE '\' (K41).
+// SQLite's LIKE ignores the case of ASCII letters; compare the prefix itself too.
+func EscapeLike(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
+}

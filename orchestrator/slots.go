@@ -1,0 +1,102 @@
+package orchestrator
+
+import (
+	"context"
+	"sync"
+)
+
+// slots bounds how many delegations this node works on at once. Who waits for a
+// child or a person holds none. A run that resumes comes before new work, so that
+// what has begun ends first.
+type slots struct {
+	freed   chan struct{} // has a value after a slot became free for new work
+	mu      sync.Mutex
+	size    int
+	used    int
+	resumes []chan struct{}
+}
+
+func newSlots(n int) *slots {
+	return &slots{size: max(n, 1), freed: make(chan struct{}, 1)}
+}
+
+// available is how many slots new work could take now.
+func (s *slots) available() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.resumes) > 0 {
+		return 0
+	}
+	return max(s.size-s.used, 0)
+}
+
+// try takes a slot for new work.
+func (s *slots) try() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used >= s.size || len(s.resumes) > 0 {
+		return false
+	}
+	s.used++
+	return true
+}
+
+// resume takes a slot for a run that goes on, waiting for one.
+func (s *slots) resume(ctx context.Context) error {
+	s.mu.Lock()
+	if s.used < s.size {
+		s.used++
+		s.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	s.resumes = append(s.resumes, turn)
+	s.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		s.mu.Lock()
+		for i, c := range s.resumes {
+			if c == turn {
+				s.resumes = append(s.resumes[:i], s.resumes[i+1:]...)
+				s.mu.Unlock()
+				return ctx.Err()
+			}
+		}
+		s.mu.Unlock()
+		s.give() // the turn came together with the end
+		return ctx.Err()
+	}
+}
+
+// give returns a slot.
+func (s *slots) give() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used--
+	s.handOut()
+}
+
+// resize changes how many there are; slots in use are not taken away.
+func (s *slots) resize(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.size = max(n, 1)
+	s.handOut()
+}
+
+// handOut gives free slots to the runs that resume, then tells the dispatcher.
+func (s *slots) handOut() {
+	for len(s.resumes) > 0 && s.used < s.size {
+		s.used++
+		close(s.resumes[0])
+		s.resumes = s.resumes[1:]
+	}
+	if s.used < s.size {
+		select {
+		case s.freed <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/sharedctx"
+)
+
+// Store is what the engine needs of the database. Every change happens inside
+// InTask or NewTask: one transaction that has locked the task's row, so counters,
+// event numbers and hashes are exact. No transaction spans git, a process or the
+// network.
+type Store interface {
+	// InTask runs fn in a transaction that holds the task's row. When fn returns nil
+	// the transaction is committed durably, and after that the hub of this node and
+	// the other nodes are told of the events. ErrNotFound when there is no such task.
+	InTask(ctx context.Context, taskID string, fn func(Tx) error) error
+	// TryInTask is InTask that returns ErrBusy at once when another node holds the row.
+	TryInTask(ctx context.Context, taskID string, fn func(Tx) error) error
+	// NewTask inserts the task and runs fn in the same transaction. If the requester
+	// has used t.Key before it runs nothing and returns that first task and false.
+	NewTask(ctx context.Context, t Task, fn func(Tx) error) (Task, bool, error)
+
+	// Claimable lists delegations that a worker of node may claim now, longest ready
+	// first: queued, checking and landing ones that are due and whose lease nobody
+	// holds or ran out, and running ones whose lease ran out. Parked rows are never read.
+	Claimable(ctx context.Context, node string, now time.Time, limit int) ([]Ref, error)
+	// Renew extends the leases of held in one statement and returns those that are
+	// no longer held by node at that attempt.
+	Renew(ctx context.Context, node string, held []Ref, until time.Time) (lost []Ref, err error)
+	// Release ends every lease of node: it has just started and holds nothing. A
+	// node has one data folder, which is locked, so its name is its own.
+	Release(ctx context.Context, node string, now time.Time) error
+
+	Reader
+}
+
+// Ref names one attempt of one delegation.
+type Ref struct {
+	TaskID       string
+	DelegationID string
+	Attempt      int
+	State        State
+}
+
+// Reader reads what is committed, without locks.
+type Reader interface {
+	Task(ctx context.Context, id string) (Task, error)
+	TaskByKey(ctx context.Context, requesterID, key string) (Task, error)
+	Delegation(ctx context.Context, id string) (Delegation, error)
+	// Tree returns every delegation of a task, oldest first.
+	Tree(ctx context.Context, taskID string) ([]Delegation, error)
+	List(ctx context.Context, f Filter) (Page, error)
+	// Events returns events of one task with n > after, ascending.
+	Events(ctx context.Context, taskID string, after int64, limit int) ([]event.Event, error)
+	// Ordered returns events of all tasks with a position > after, ascending, and
+	// the position of the last one.
+	Ordered(ctx context.Context, after int64, limit int) ([]Positioned, error)
+	// LastPosition is the newest position of the order over all tasks.
+	LastPosition(ctx context.Context) (int64, error)
+	// Loads counts the live delegations of every agent that has any history.
+	Loads(ctx context.Context) ([]Load, error)
+	Blob(ctx context.Context, id string) ([]byte, error)
+	// Resolve returns the ids with one of the prefixes that end in ending (at least 6
+	// characters), at most limit.
+	Resolve(ctx context.Context, ending string, limit int, prefixes ...string) ([]string, error)
+	// RunByToken finds the live delegation whose run token has this hash.
+	RunByToken(ctx context.Context, hash string) (Delegation, error)
+	// Entries returns unexpired shared context of the namespaces (nil: all), newest
+	// first, at most limit of each (K31, K32).
+	Entries(ctx context.Context, namespaces []string, limit int) ([]sharedctx.Entry, error)
+}
+
+// Positioned is an event with its place in the order over all tasks.
+type Positioned struct {
+	Pos int64
+	event.Event
+}
+
+// Filter chooses delegations; zero values choose everything.
+type Filter struct {
+	States     []State
+	Agent      string
+	Repository string
+	Requester  string
+	Query      string // words that the text must contain
+	From, To   time.Time
+	RootsOnly  bool
+	After      string // cursor of the page before
+	Limit      int    // 0 means 50; 200 is the most
+}
+
+// Page is one page of a list, newest first; Next is "" on the last one.
+type Page struct {
+	Items []Delegation
+	Next  string
+}
+
+// Tx is one transaction that holds a task's row.
+type Tx interface {
+	// Now is the time of this transaction, in whole microseconds, UTC.
+	Now() time.Time
+	// Task is the locked row. Changes to Handoffs and EndedAt are written at commit.
+	Task() *Task
+	Delegation(ctx context.Context, id string) (*Delegation, error)
+	// Tree returns every delegation of the task, oldest first.
+	Tree(ctx context.Context) ([]*Delegation, error)
+	Children(ctx context.Context, parentID string) ([]*Delegation, error)
+	// Insert adds a delegation; ErrExists when its hop key is taken.
+	Insert(ctx context.Context, d *Delegation) error
+	// Move writes d where the row still has that state and attempt; else ErrLost.
+	Move(ctx context.Context, d *Delegation, from State, attempt int) error
+	// Append numbers and hashes the event and writes it. TaskID, N, ID, At and the
+	// hashes are set by the store.
+	Append(ctx context.Context, e event.Event) error
+	// PutBlob stores bytes under an id of the caller; the same id again is no error.
+	PutBlob(ctx context.Context, id, kind string, data []byte) error
+	// CloseRequest moves the newest request of a delegation to an ended state and
+	// makes its cards due. No request, or one that has ended, is no error.
+	CloseRequest(ctx context.Context, delegationID, state, commit string) error
+	// PutEntry upserts one value of the shared context (K28, K29).
+	PutEntry(ctx context.Context, e sharedctx.Entry) error
+}

@@ -1,0 +1,118 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/store/pgtest"
+)
+
+// eachDatabase runs a benchmark on databases whose commits wait for the disk. The
+// temporary folder must lie on a real disk for SQLite's figures to mean anything.
+func eachDatabase(b *testing.B, bench func(b *testing.B, url string)) {
+	b.Run("SQLite", func(b *testing.B) { bench(b, sqliteURL(b)) })
+	b.Run("PostgreSQL", func(b *testing.B) {
+		bench(b, pgtest.NewServer(b, pgtest.Durable).URL("postgres"))
+	})
+}
+
+// BenchmarkCommit is the yardstick: one durable commit of a row of 300 bytes.
+func BenchmarkCommit(b *testing.B) {
+	eachDatabase(b, func(b *testing.B, url string) {
+		driver, dsn, mark := "postgres", url, "$1"
+		if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+			driver, mark = "sqlite", "?"
+			dsn = "file:" + filepath.ToSlash(path) + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+		}
+		db, err := sql.Open(driver, dsn)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer db.Close()
+		if driver == "sqlite" {
+			db.SetMaxOpenConns(1)
+		}
+		if _, err := db.Exec("create table bare (id integer, text text)"); err != nil {
+			b.Fatal(err)
+		}
+		insert, err := db.Prepare("insert into bare (id, text) values (1, " + mark + ")")
+		if err != nil {
+			b.Fatal(err)
+		}
+		text := strings.Repeat("x", 300)
+		for b.Loop() {
+			if _, err := insert.Exec(text); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkHopTx is one transaction as a hop has it: lock the task, read a row, move
+// it, append two events. Compare it with BenchmarkCommit of the same run.
+func BenchmarkHopTx(b *testing.B) {
+	eachDatabase(b, func(b *testing.B, url string) {
+		s := open(b, url)
+		task, d := newTask(b, s, 1)
+		for b.Loop() {
+			if err := hop(s.Engine(), task.ID, d.ID); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkHopTx16 is BenchmarkHopTx on sixteen tasks at once.
+func BenchmarkHopTx16(b *testing.B) {
+	eachDatabase(b, func(b *testing.B, url string) {
+		s := open(b, url)
+		type pair struct{ task, delegation string }
+		var pairs []pair
+		for range 16 {
+			task, d := newTask(b, s, 1)
+			pairs = append(pairs, pair{task.ID, d.ID})
+		}
+		var next atomic.Int64
+		b.SetParallelism((16 + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
+		b.RunParallel(func(pb *testing.PB) {
+			p := pairs[int(next.Add(1))%len(pairs)]
+			for pb.Next() {
+				if err := hop(s.Engine(), p.task, p.delegation); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	})
+}
+
+func hop(s orchestrator.Store, task, delegation string) error {
+	ctx := context.Background()
+	return s.InTask(ctx, task, func(tx orchestrator.Tx) error {
+		d, err := tx.Delegation(ctx, delegation)
+		if err != nil {
+			return err
+		}
+		from, attempt := d.State, d.Attempt
+		d.State, d.Attempt, d.Holder = orchestrator.Running, attempt+1, "one"
+		if from == orchestrator.Running {
+			d.State, d.Holder = orchestrator.Queued, ""
+		}
+		if err := tx.Move(ctx, d, from, attempt); err != nil {
+			return err
+		}
+		for range 2 {
+			if err := tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "coder", Data: event.Data(map[string]any{"text": "Working on it", "agent": "coder"})}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,55 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/store"
+	"gatehouse/orchestrator/store/pgtest"
+)
+
+// both runs a test on a new database of each kind.
+func both(t *testing.T, test func(t *testing.T, url string)) {
+	t.Run("SQLite", func(t *testing.T) { test(t, sqliteURL(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, pgtest.DSN(t)) })
+}
+
+func open(t testing.TB, url string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), url, store.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// newTask makes a task with its root and n events.
+func newTask(t testing.TB, s *store.Store, n int) (orchestrator.Task, *orchestrator.Delegation) {
+	t.Helper()
+	ctx := context.Background()
+	d := &orchestrator.Delegation{}
+	task := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, now()), Agent: "kik", Text: "Fix the flaky test", Requester: "ann"}
+	task, _, err := s.Engine().NewTask(ctx, task, func(tx orchestrator.Tx) error {
+		*d = orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, now()), To: "kik", Text: task.Text, State: orchestrator.Queued, Requester: "ann", ReadyAt: tx.Now()}
+		for i := range n {
+			if err := tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "kik", Data: event.Data(map[string]any{"text": fmt.Sprint("step ", i)})}); err != nil {
+				return err
+			}
+		}
+		return tx.Insert(ctx, d)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task, d
+}

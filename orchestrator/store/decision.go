@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+)
+
+const selectDecisions = "select request_id, id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen from decisions"
+
+type decisionRow struct {
+	approval.Decision
+	requestID string
+}
+
+func scanDecision(row scanner) (decisionRow, error) {
+	var d decisionRow
+	var at int64
+	var seen string
+	if err := row.Scan(&d.requestID, &d.ID, &d.Revision, &d.UserID, &d.User, &d.Channel, &d.Verdict, &d.Comment, &d.Digest, &at, &seen); err != nil {
+		return d, err
+	}
+	d.At = fromMicros(at)
+	if err := json.Unmarshal([]byte(seen), &d.Seen); err != nil {
+		return d, fmt.Errorf("read what %s had before them: %w", d.ID, err)
+	}
+	return d, nil
+}
+
+// InsertDecision adds a decision to a request, also to the one that this transaction
+// has read. A missing id and time are filled in.
+func (t *Tx) InsertDecision(_ context.Context, requestID string, d approval.Decision) error {
+	if d.ID == "" {
+		d.ID = orchestrator.NewID(orchestrator.DecisionPrefix, t.now)
+	}
+	if d.At.IsZero() {
+		d.At = t.now
+	}
+	d.Comment = clean(d.Comment)
+	seen, err := encode(d.Seen)
+	if err != nil {
+		return fmt.Errorf("write decision %s: %w", d.ID, err)
+	}
+	_, err = t.q.exec(t.ctx, `insert into decisions (id, request_id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, d.ID, requestID, d.Revision, d.UserID, d.User, d.Channel, string(d.Verdict), d.Comment, d.Digest, micros(d.At), clean(seen))
+	if err != nil {
+		return fmt.Errorf("insert decision %s: %w", d.ID, err)
+	}
+	if r := t.requests[requestID]; r != nil {
+		r.Decisions = append(r.Decisions, d)
+	}
+	return nil
+}

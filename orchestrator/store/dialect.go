@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"io/fs"
+
+	"gatehouse/orchestrator"
+
+	"github.com/pressly/goose/v3"
+)
+
+// dialect is everything in which the two databases differ.
+type dialect struct {
+	name       string
+	goose      goose.Dialect
+	migrations func() (fs.FS, error)
+	// alone runs fn while no other program migrates; nil where fn is tried again instead.
+	alone func(ctx context.Context, s *Store, fn func() error) error
+
+	lock   string // ends a select that locks its row
+	skip   string // … or skips it when another transaction has it
+	ending string // the last six characters of id, as indexed
+
+	useReady  string // makes the planner read delegations_ready; "" where it does
+	claimable string // selectClaimable of this dialect
+
+	// classify says what kind of error the driver returned.
+	classify func(error) failure
+	// advice is what to do about an error that nobody else handles; "" for none.
+	advice func(error) string
+	// flush writes the events and the counters of a transaction before its commit.
+	flush func(ctx context.Context, t *Tx) error
+	// search lists delegations whose text has the words of f.Query.
+	search func(ctx context.Context, s *Store, f orchestrator.Filter, limit int) ([]orchestrator.Delegation, error)
+	extra  []string // texts that only this dialect prepares
+}
+
+// failure is what the store has to know of a driver's error.
+type failure int
+
+const (
+	other    failure = iota
+	conflict         // a unique key is taken
+	undone           // a deadlock or the like: the transaction may be run again
+	away             // the database did not answer, or the connection broke
+)
+
+// statements lists the texts that are prepared: everything on the way of a hop.
+func (d *dialect) statements() []string {
+	return append([]string{
+		selectTask + " where id = ?",
+		selectTask + " where id = ?" + d.lock,
+		selectDelegation + " where id = ?",
+		selectDelegation + " where id = ? and task_id = ?",
+		selectDelegation + " where task_id = ? order by seq",
+		selectChildren,
+		d.claimable,
+		selectEvents,
+		selectOrdered,
+		insertDelegation,
+		moveDelegation,
+		updateTask,
+	}, d.extra...)
+}

@@ -1,0 +1,20 @@
+// Package store keeps everything in a database: it is the only room with SQL.
+//
+// One query text serves SQLite and PostgreSQL; what differs stands in sqlite.go and
+// postgres.go behind the struct dialect. Every change of a task's tree is made inside
+// a transaction that holds the task's row (tx.go): counters, event numbers and hashes
+// are exact, and two tasks never wait for each other on PostgreSQL. SQLite has one
+// writer. Acts of people that belong to no task are written under the row "system".
+//
+//	Engine(), Gateway()   what orchestrator.Store and approval.Store ask for
+//	Context()             sharedctx.Store
+//	Run                   the listener, the notifier and the sequencer of this node
+//
+// The order over all tasks: on SQLite the one writer gives each event its position
+// inside the writing transaction. On PostgreSQL the node that holds the lease
+// "sequencer" gives positions to what others have committed (sequencer.go), so no
+// reader ever looks at a sequence that somebody still writes.
+//
+// The room imports orchestrator and its leaves, values of approval, and migrations.
+// It alone imports sqlx, pq, the SQLite driver and goose. Only cmd imports it.
+package store

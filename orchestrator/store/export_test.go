@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Exec changes the database behind the store's back, as an intruder would.
+func (s *Store) Exec(ctx context.Context, text string, args ...any) error {
+	_, err := s.w.exec(ctx, text, args...)
+	return err
+}
+
+// Explain returns the plan of a query.
+func (s *Store) Explain(ctx context.Context, text string, args ...any) (string, error) {
+	verb := "explain query plan "
+	if s.Dialect() == "PostgreSQL" {
+		verb = "explain (costs off) "
+	}
+	rows, err := s.r.query(ctx, verb+text, args...)
+	lines, err := collect(rows, err, func(row scanner) (string, error) {
+		var line string
+		if s.Dialect() == "PostgreSQL" {
+			err := row.Scan(&line)
+			return line, err
+		}
+		var a, b, c sql.NullInt64
+		err := row.Scan(&a, &b, &c, &line)
+		return line, err
+	})
+	plan := ""
+	for _, line := range lines {
+		plan += line + "\n"
+	}
+	return plan, err
+}
+
+// The texts whose plans are checked.
+const (
+	SelectAgents = selectAgents
+)
+
+// ClaimableQuery is the query of a poll.
+func (s *Store) ClaimableQuery() string { return s.dialect.claimable }
+
+// ListQuery makes the query of a page.
+var ListQuery = listQuery

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode"
+
+	"gatehouse/orchestrator"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// The sizes of a page.
+const (
+	defaultPage = 50
+	maxPage     = 200
+)
+
+// pageSize is how many rows a page has.
+func pageSize(limit int) int {
+	if limit < 1 {
+		return defaultPage
+	}
+	return min(limit, maxPage)
+}
+
+// List returns delegations, newest first. It reads along an index from the cursor on
+// and never counts or skips rows.
+func (s *Store) List(ctx context.Context, f orchestrator.Filter) (orchestrator.Page, error) {
+	limit := pageSize(f.Limit)
+	var items []orchestrator.Delegation
+	var err error
+	if len(words(f.Query)) > 0 {
+		items, err = s.dialect.search(ctx, s, f, limit+1)
+	} else {
+		text, args := listQuery(f, limit+1)
+		rows, failed := s.r.query(ctx, text, args...)
+		items, err = collect(rows, failed, scanDelegation)
+	}
+	if err != nil {
+		return orchestrator.Page{}, s.explain(err)
+	}
+	page := orchestrator.Page{Items: items}
+	if len(items) > limit {
+		page.Items = items[:limit]
+		page.Next = items[limit-1].ID
+	}
+	return page, nil
+}
+
+// listQuery is the query for a page without words. Several states are one walk along
+// the index for each: a planner would read every row of one state, or all rows.
+func listQuery(f orchestrator.Filter, limit int) (string, []any) {
+	c := conditions(f)
+	if f.After != "" {
+		c.add("d.id < ?", f.After)
+	}
+	if len(f.States) < 2 {
+		if len(f.States) == 1 {
+			c.add("d.state = ?", string(f.States[0]))
+		}
+		return selectDelegation + c.where() + " order by d.id desc limit ?", append(c.args, limit)
+	}
+	var walks []string
+	var args []any
+	for _, state := range f.States {
+		one := clauses{texts: append([]string{"d.state = ?"}, c.texts...)}
+		walks = append(walks, "select * from (select d.* from delegations d"+one.where()+" order by d.id desc limit ?) s")
+		args = append(append(append(args, string(state)), c.args...), limit)
+	}
+	return "select " + delegationColumns + " from (" + strings.Join(walks, " union all ") + ") d order by d.id desc limit ?", append(args, limit)
+}
+
+// clauses collects the conditions of a query.
+type clauses struct {
+	texts []string
+	args  []any
+}
+
+func (c *clauses) add(text string, args ...any) {
+	c.texts = append(c.texts, text)
+	c.args = append(c.args, args...)
+}
+
+func (c *clauses) where() string {
+	if len(c.texts) == 0 {
+		return ""
+	}
+	return " where " + strings.Join(c.texts, " and ")
+}
+
+// conditions are those of f but for its states, words and cursor. Where a partial
+// index could serve, its condition is repeated literally.
+func conditions(f orchestrator.Filter) clauses {
+	var c clauses
+	if f.Agent != "" {
+		c.add("d.to_agent = ?", f.Agent)
+	}
+	if f.Repository != "" {
+		c.add("d.repository = ? and d.repository <> ''", f.Repository)
+	}
+	if f.Requester != "" {
+		c.add("d.requester = ? and d.requester <> ''", f.Requester)
+	}
+	if f.RootsOnly {
+		c.add("d.parent_id = ''")
+	}
+	if !f.From.IsZero() {
+		c.add("d.id >= ? and d.created_at >= ?", idAt(f.From), micros(f.From))
+	}
+	if !f.To.IsZero() {
+		c.add("d.id < ? and d.created_at < ?", idAt(f.To.Add(time.Millisecond)), micros(f.To))
+	}
+	return c
+}
+
+// idAt is the smallest id of a delegation made in the millisecond of t: ids are in
+// the order of time, so a period is a range of the primary key.
+func idAt(t time.Time) string {
+	ms := max(t.UnixMilli(), 0)
+	var id ulid.ULID
+	if id.SetTime(uint64(ms)) != nil {
+		return orchestrator.DelegationPrefix + "~"
+	}
+	return orchestrator.DelegationPrefix + strings.ToLower(id.String())
+}
+
+// words are the words that are searched for: letters and digits, as both databases
+// cut the texts.
+func words(query string) []string {
+	return strings.FieldsFunc(clean(query), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+}
+
+// searchClauses are the conditions of f beside its words and cursor.
+func searchClauses(f orchestrator.Filter) clauses {
+	c := conditions(f)
+	if len(f.States) > 0 {
+		states := make([]any, len(f.States))
+		for i, state := range f.States {
+			states[i] = string(state)
+		}
+		c.add("d.state in "+marks(len(states)), states...)
+	}
+	return c
+}

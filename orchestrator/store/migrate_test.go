@@ -1,0 +1,139 @@
+package store_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/store"
+	"gatehouse/orchestrator/store/pgtest"
+)
+
+func TestNodesThatStartAtOnce(t *testing.T) {
+	both(t, func(t *testing.T, url string) {
+		const n = 6
+		stores, errs := make([]*store.Store, n), make([]error, n)
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() { stores[i], errs[i] = store.Open(t.Context(), url, store.Options{Pool: 3}) })
+		}
+		wg.Wait()
+		for i := range n {
+			if errs[i] != nil {
+				t.Errorf("node %d: %v", i, errs[i])
+				continue
+			}
+			have, know, err := stores[i].Version(t.Context())
+			if err != nil || have != know || have < 5 {
+				t.Errorf("node %d: version %d of %d, %v", i, have, know, err)
+			}
+			newTask(t, stores[i], 1)
+			if err := stores[i].Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestNewerDatabase(t *testing.T) {
+	both(t, func(t *testing.T, url string) {
+		s := open(t, url)
+		if err := s.Exec(t.Context(), "insert into goose_db_version (version_id, is_applied) values (999, "+map[string]string{"SQLite": "1", "PostgreSQL": "true"}[s.Dialect()]+")"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := store.Open(t.Context(), url, store.Options{})
+		var newer *store.NewerError
+		if !errors.As(err, &newer) || newer.Have != 999 || !strings.Contains(err.Error(), "run the newer gatehouse") {
+			t.Errorf("open: %v", err)
+		}
+	})
+}
+
+func TestMigrateAlone(t *testing.T) {
+	both(t, func(t *testing.T, url string) {
+		for range 2 { // the second time there is nothing to do
+			if err := store.Migrate(t.Context(), url, store.Options{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		newTask(t, open(t, url), 1)
+	})
+}
+
+func TestOpenSaysWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte(strings.Repeat("no database\n", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, url, want string }{
+		{"an unknown kind", "mysql://u:secret@h/d", "use sqlite:./gatehouse.db or postgres://"},
+		{"no path", "sqlite:", "use sqlite:./gatehouse.db"},
+		{"a missing folder", "sqlite:" + dir + "/none/g.db", "does not exist: make it"},
+		{"a folder", "sqlite:" + dir, "is a folder"},
+		{"another file", "sqlite:" + text, "is not an SQLite database"},
+		{"nobody there", "postgres://u:secret@127.0.0.1:1/d", "PostgreSQL at 127.0.0.1:1 does not answer"},
+		{"a broken URL", "postgres://u:secret%@h/d", "%XX"},
+		{"an unknown parameter", "postgres://u:secret@h/d?sslmode=maybe", "check its parameters"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := store.Open(t.Context(), c.url, store.Options{})
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestPostgresSaysWhatToDo(t *testing.T) {
+	dsn := pgtest.DSN(t)
+	at := strings.LastIndex(dsn, "/t_")
+	for _, c := range []struct{ name, url, want string }{
+		{"no such database", dsn[:at] + "/none?sslmode=disable", `has no database "none"`},
+		{"a wrong password", strings.Replace(dsn, "@", "x@", 1), "refuses the user"},
+	} {
+		if _, err := store.Open(t.Context(), c.url, store.Options{}); err == nil || !strings.Contains(err.Error(), c.want) || orchestrator.CodeOf(err) != orchestrator.CodeUnavailable {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func TestLockedFile(t *testing.T) {
+	url := sqliteURL(t)
+	s := open(t, url)
+	task, _ := newTask(t, s, 1)
+	done := make(chan error)
+	err := s.Engine().InTask(t.Context(), task.ID, func(orchestrator.Tx) error {
+		// Another program's writer waits for this one, and gives up.
+		go func() {
+			other, err := store.Open(t.Context(), url, store.Options{})
+			if err == nil {
+				_, _, err = other.Engine().NewTask(t.Context(), orchestrator.Task{ID: "tsk_x"}, func(orchestrator.Tx) error { return nil })
+				err = errors.Join(err, other.Close())
+			}
+			done <- err
+		}()
+		err := <-done
+		if err == nil || !strings.Contains(err.Error(), "locked by another program") {
+			t.Errorf("error %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPathsWithSigns(t *testing.T) {
+	for _, name := range []string{"a b.db", "50%.db", "what?.db", "a#b.db", "größe.db", "%41.db"} {
+		path := filepath.Join(t.TempDir(), name)
+		newTask(t, open(t, "sqlite:"+path), 1)
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

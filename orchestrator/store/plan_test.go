@@ -1,0 +1,80 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/store"
+)
+
+// fill puts n parked delegations under one task, each with what lists filter on.
+func fill(t *testing.T, s *store.Store, n int) {
+	t.Helper()
+	task, _ := newTask(t, s, 1)
+	err := s.Engine().InTask(t.Context(), task.ID, func(tx orchestrator.Tx) error {
+		for i := range n {
+			d := &orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, now()), To: fmt.Sprint("agent", i%50), Text: fmt.Sprint("word", i%500, " common"),
+				State: orchestrator.AwaitingApproval, Repository: fmt.Sprint("repo", i%50), Requester: fmt.Sprint("user", i%50)}
+			if i%2 == 0 {
+				ended := tx.Now()
+				d.State, d.EndedAt = orchestrator.Completed, &ended
+			}
+			if err := tx.Insert(t.Context(), d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Exec(context.Background(), "analyze"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wholeTable finds a step that reads all rows.
+var wholeTable = regexp.MustCompile(`Seq Scan|SCAN (delegations|events|d|e)\b(?: *\n| *$)`)
+
+// TestPlans: no query of a poll or a list reads the whole table.
+func TestPlans(t *testing.T) {
+	both(t, func(t *testing.T, url string) {
+		s := open(t, url)
+		fill(t, s, 3000)
+		type query struct {
+			name, text string
+			args       []any
+			want       string
+		}
+		at := now().UnixMicro()
+		queries := []query{
+			{"claimable", s.ClaimableQuery(), []any{at, 8, at, 8, 8}, "delegations_ready"},
+			{"claimable, held", s.ClaimableQuery(), []any{at, 8, at, 8, 8}, "delegations_held"},
+			{"agents", store.SelectAgents, nil, "delegations_ended"},
+		}
+		for name, f := range map[string]orchestrator.Filter{
+			"all": {}, "after": {After: "dlg_01"}, "agent": {Agent: "agent7"}, "repository": {Repository: "repo7"}, "requester": {Requester: "user7"},
+			"roots": {RootsOnly: true}, "period": {From: now(), To: now()}, "state": {States: []orchestrator.State{orchestrator.Failed}},
+			"states": {States: []orchestrator.State{orchestrator.Failed, orchestrator.Queued}},
+		} {
+			text, args := store.ListQuery(f, 51)
+			want := map[string]string{"agent": "delegations_agent", "repository": "delegations_repository", "requester": "delegations_requester", "roots": "delegations_roots",
+				"state": "delegations_state", "states": "delegations_state"}[name]
+			queries = append(queries, query{"list " + name, text, args, want})
+		}
+		for _, q := range queries {
+			plan, err := s.Explain(t.Context(), q.text, q.args...)
+			if err != nil {
+				t.Errorf("%s: %v", q.name, err)
+				continue
+			}
+			if wholeTable.MatchString(plan) || !strings.Contains(plan, q.want) {
+				t.Errorf("%s reads more than it has to; want %q:\n%s", q.name, q.want, plan)
+			}
+		}
+	})
+}

@@ -1,0 +1,244 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+)
+
+const selectRequest = `select r.id, r.task_id, r.delegation_id, r.state, r.version, r.agent, r.title, r.repository, r.requester_id, r.requester,
+	r.via, r.chain, r.rule, r.landed, r.revert_of, r.reverted_by, r.expires_at, r.created_at, r.decided_at, ` + revisionColumns + `
+	from requests r join revisions v on v.request_id = r.id and v.n = r.revision`
+
+const insertRequest = `insert into requests (id, task_id, delegation_id, state, version, agent, title, repository, requester_id, requester,
+	via, chain, rule, landed, revert_of, reverted_by, expires_at, created_at, decided_at, revision)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+const updateRequest = `update requests set state = ?, version = ?, title = ?, rule = ?, landed = ?, reverted_by = ?, expires_at = ?, decided_at = ?, revision = ?
+	where id = ? and version = ?`
+
+func scanRequest(row scanner) (approval.Request, error) {
+	var r approval.Request
+	var rule string
+	var expires, decided sql.NullInt64
+	var created int64
+	v := revisionRow{into: &r.Revision}
+	err := row.Scan(append([]any{&r.ID, &r.TaskID, &r.DelegationID, &r.State, &r.Version, &r.Agent, &r.Title, &r.Repository, &r.RequesterID, &r.Requester,
+		&r.Via, &r.Chain, &rule, &r.Landed, &r.RevertOf, &r.RevertedBy, &expires, &created, &decided}, v.columns()...)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, orchestrator.ErrNotFound
+	}
+	if err != nil {
+		return r, err
+	}
+	r.ExpiresAt, r.CreatedAt, r.DecidedAt = fromNull(expires), fromMicros(created), fromNull(decided)
+	if err := json.Unmarshal([]byte(rule), &r.Rule); err != nil {
+		return r, fmt.Errorf("read the rule of %s: %w", r.ID, err)
+	}
+	return r, v.decode()
+}
+
+// Request returns a request with its current revision, all decisions and its cards.
+func (s *Store) Request(ctx context.Context, id string) (approval.Request, error) {
+	r, err := scanRequest(s.r.row(ctx, selectRequest+" where r.id = ?", id))
+	if err != nil {
+		return approval.Request{}, s.explain(err)
+	}
+	all := []approval.Request{r}
+	err = s.attach(ctx, all)
+	return all[0], s.explain(err)
+}
+
+// Requests returns requests, newest first, as Request does.
+func (s *Store) Requests(ctx context.Context, f approval.Filter) (approval.Page, error) {
+	limit := pageSize(f.Limit)
+	var c clauses
+	for _, one := range []struct{ column, value string }{
+		{"r.task_id", f.TaskID}, {"r.delegation_id", f.DelegationID}, {"r.repository", f.Repository}, {"r.agent", f.Agent},
+	} {
+		if one.value != "" {
+			c.add(one.column+" = ?", one.value)
+		}
+	}
+	if f.After != "" {
+		c.add("r.id < ?", f.After)
+	}
+	if len(f.States) > 0 {
+		states := make([]any, len(f.States))
+		for i, state := range f.States {
+			states[i] = string(state)
+		}
+		c.add("r.state in "+marks(len(states)), states...)
+	}
+	rows, err := s.r.query(ctx, selectRequest+c.where()+" order by r.id desc limit ?", append(c.args, limit+1)...)
+	items, err := collect(rows, err, scanRequest)
+	if err != nil {
+		return approval.Page{}, s.explain(err)
+	}
+	page := approval.Page{Items: items}
+	if len(items) > limit {
+		page.Items = items[:limit]
+		page.Next = items[limit-1].ID
+	}
+	return page, s.explain(s.attach(ctx, page.Items))
+}
+
+// attach reads the decisions and cards of requests.
+func (s *Store) attach(ctx context.Context, requests []approval.Request) error {
+	if len(requests) == 0 {
+		return nil
+	}
+	byID := make(map[string]*approval.Request, len(requests))
+	args := make([]any, len(requests))
+	for i := range requests {
+		byID[requests[i].ID], args[i] = &requests[i], requests[i].ID
+	}
+	rows, err := s.r.query(ctx, selectDecisions+" where request_id in "+marks(len(args))+" order by at, id", args...)
+	decisions, err := collect(rows, err, scanDecision)
+	if err != nil {
+		return err
+	}
+	for _, d := range decisions {
+		r := byID[d.requestID]
+		r.Decisions = append(r.Decisions, d.Decision)
+	}
+	rows, err = s.r.query(ctx, selectCards+" where request_id in "+marks(len(args))+" order by channel, address", args...)
+	cards, err := collect(rows, err, scanCard)
+	for _, c := range cards {
+		r := byID[c.RequestID]
+		r.Cards = append(r.Cards, c)
+	}
+	return err
+}
+
+// PendingOf returns the ids of the pending requests of a task, oldest first.
+func (s *Store) PendingOf(ctx context.Context, taskID string) ([]string, error) {
+	rows, err := s.r.query(ctx, "select id from requests where task_id = ? and state = 'pending' order by id", taskID)
+	found, err := collect(rows, err, func(row scanner) (string, error) {
+		var id string
+		err := row.Scan(&id)
+		return id, err
+	})
+	return found, s.explain(err)
+}
+
+// Overdue returns pending requests whose deadline is not after now, longest overdue first.
+func (s *Store) Overdue(ctx context.Context, now time.Time, limit int) ([]approval.Request, error) {
+	rows, err := s.r.query(ctx, selectRequest+" where r.state = 'pending' and r.expires_at is not null and r.expires_at <= ? order by r.expires_at limit ?", micros(now), limit)
+	found, err := collect(rows, err, scanRequest)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return found, s.explain(s.attach(ctx, found))
+}
+
+// Request reads the request with its current revision and decisions; ErrNotFound for
+// one of another task.
+func (t *Tx) Request(_ context.Context, id string) (*approval.Request, error) {
+	if known := t.requests[id]; known != nil {
+		return known, nil
+	}
+	r, err := scanRequest(t.q.row(t.ctx, selectRequest+" where r.id = ? and r.task_id = ?", id, t.row.ID))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := t.q.query(t.ctx, selectDecisions+" where request_id = ? order by at, id", id)
+	decisions, err := collect(rows, err, scanDecision)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range decisions {
+		r.Decisions = append(r.Decisions, d.Decision)
+	}
+	t.keepRequest(&r)
+	return &r, nil
+}
+
+func (t *Tx) keepRequest(r *approval.Request) {
+	if t.requests == nil {
+		t.requests = map[string]*approval.Request{}
+	}
+	t.requests[r.ID] = r
+}
+
+// InsertRequest adds a request with its first revision. Its task is the locked one.
+func (t *Tx) InsertRequest(_ context.Context, r *approval.Request) error {
+	r.TaskID = t.row.ID
+	if r.CreatedAt.IsZero() {
+		r.CreatedAt = t.now
+	}
+	r.Version, r.Title, r.Revision.N = max(r.Version, 1), clean(r.Title), max(r.Revision.N, 1)
+	rule, err := encode(r.Rule)
+	if err != nil {
+		return fmt.Errorf("write the rule of %s: %w", r.ID, err)
+	}
+	_, err = t.q.exec(t.ctx, insertRequest, r.ID, r.TaskID, r.DelegationID, string(r.State), r.Version, r.Agent, r.Title, r.Repository, r.RequesterID, r.Requester,
+		r.Via, r.Chain, rule, r.Landed, r.RevertOf, r.RevertedBy, nullMicros(r.ExpiresAt), micros(r.CreatedAt), nullMicros(r.DecidedAt), r.Revision.N)
+	if err != nil {
+		return fmt.Errorf("insert request %s: %w", r.ID, err)
+	}
+	t.keepRequest(r)
+	return t.saveRevision(r)
+}
+
+// SaveRequest writes the request's own fields and its current revision's, raises
+// Version and makes its cards due. ErrLost when r is not as the row was last read.
+func (t *Tx) SaveRequest(_ context.Context, r *approval.Request) error {
+	rule, err := encode(r.Rule)
+	if err != nil {
+		return fmt.Errorf("write the rule of %s: %w", r.ID, err)
+	}
+	n, err := changed(t.q.exec(t.ctx, updateRequest, string(r.State), r.Version+1, clean(r.Title), rule, r.Landed, r.RevertedBy,
+		nullMicros(r.ExpiresAt), nullMicros(r.DecidedAt), r.Revision.N, r.ID, r.Version))
+	if err != nil {
+		return fmt.Errorf("save request %s: %w", r.ID, err)
+	}
+	if n == 0 {
+		delete(t.requests, r.ID)
+		return fmt.Errorf("save request %s: %w", r.ID, orchestrator.ErrLost)
+	}
+	r.Version++
+	t.keepRequest(r)
+	if err := t.saveRevision(r); err != nil {
+		return err
+	}
+	return t.callCards(r.ID)
+}
+
+// mayClose are the states of a request that the end of its delegation ends. The last
+// two have ended, but a further revision could have followed.
+var mayClose = map[approval.State]bool{approval.Pending: true, approval.Approved: true, approval.ChangesRequested: true, approval.Stale: true}
+
+// CloseRequest moves the newest request of a delegation to an ended state and makes
+// its cards due. No request, or one that has ended, is no error.
+func (t *Tx) CloseRequest(ctx context.Context, delegationID, state, commit string) error {
+	var id string
+	err := t.q.row(t.ctx, "select id from requests where delegation_id = ? and task_id = ? order by id desc limit 1", delegationID, t.row.ID).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for the request of %s: %w", delegationID, err)
+	}
+	r, err := t.Request(ctx, id)
+	if err != nil {
+		return fmt.Errorf("read request %s: %w", id, err)
+	}
+	if !mayClose[r.State] {
+		return nil
+	}
+	if r.Revision.State == r.State || r.Revision.State == approval.Pending {
+		r.Revision.State = approval.State(state)
+	}
+	r.State = approval.State(state)
+	if commit != "" {
+		r.Landed = commit
+	}
+	return t.SaveRequest(ctx, r)
+}

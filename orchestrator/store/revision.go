@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
+)
+
+const revisionColumns = `v.n, v.state, v.digest, v.deliver, v.base, v.tree, v.branch, v.commit_id, v.bundle, v.previous, v.text, v.files, v.added, v.removed,
+	v.warnings, v.notes, v.checks, v.sandbox, v.at`
+
+// A revision's tree never changes; what became of it does.
+const upsertRevision = `insert into revisions (n, state, digest, deliver, base, tree, branch, commit_id, bundle, previous, text, files, added, removed,
+	warnings, notes, checks, sandbox, at, request_id) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	on conflict (request_id, n) do update set state = excluded.state, digest = excluded.digest, deliver = excluded.deliver, base = excluded.base,
+	tree = excluded.tree, branch = excluded.branch, commit_id = excluded.commit_id, bundle = excluded.bundle, previous = excluded.previous,
+	text = excluded.text, files = excluded.files, added = excluded.added, removed = excluded.removed, warnings = excluded.warnings,
+	notes = excluded.notes, checks = excluded.checks, sandbox = excluded.sandbox, at = excluded.at`
+
+// revisionRow reads the columns of a revision.
+type revisionRow struct {
+	into                                *approval.Revision
+	base, files, warnings, notes, check string
+	at                                  int64
+}
+
+func (v *revisionRow) columns() []any {
+	r := v.into
+	return []any{&r.N, &r.State, &r.Digest, &r.Deliver, &v.base, &r.Tree, &r.Branch, &r.Commit, &r.Bundle, &r.Previous, &r.Text, &v.files, &r.Added, &r.Removed,
+		&v.warnings, &v.notes, &v.check, &r.Sandbox, &v.at}
+}
+
+func (v *revisionRow) decode() error {
+	v.into.At = fromMicros(v.at)
+	for _, c := range []struct {
+		text string
+		into any
+	}{{v.base, &v.into.Base}, {v.files, &v.into.Files}, {v.warnings, &v.into.Warnings}, {v.notes, &v.into.Notes}, {v.check, &v.into.Checks}} {
+		if err := json.Unmarshal([]byte(c.text), c.into); err != nil {
+			return fmt.Errorf("read revision %d: %w", v.into.N, err)
+		}
+	}
+	return nil
+}
+
+// saveRevision writes the request's current revision.
+func (t *Tx) saveRevision(r *approval.Request) error {
+	v := &r.Revision
+	if v.At.IsZero() {
+		v.At = t.now
+	}
+	v.Text = clean(v.Text)
+	var columns [5]string
+	for i, part := range []any{v.Base, list[patch.File](v.Files), list[patch.Warning](v.Warnings), list[patch.Note](v.Notes), list[orchestrator.Check](v.Checks)} {
+		var err error
+		if columns[i], err = encode(part); err != nil {
+			return fmt.Errorf("write revision %d of %s: %w", v.N, r.ID, err)
+		}
+	}
+	_, err := t.q.exec(t.ctx, upsertRevision, v.N, string(v.State), v.Digest, v.Deliver, columns[0], v.Tree, v.Branch, v.Commit, v.Bundle, v.Previous, v.Text,
+		columns[1], v.Added, v.Removed, columns[2], columns[3], columns[4], v.Sandbox, micros(v.At), r.ID)
+	if err != nil {
+		return fmt.Errorf("save revision %d of %s: %w", v.N, r.ID, err)
+	}
+	return nil
+}
+
+// list makes a missing list an empty one: the column reads [] and not null.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// Revisions returns all revisions of a request, oldest first.
+func (s *Store) Revisions(ctx context.Context, id string) ([]approval.Revision, error) {
+	rows, err := s.r.query(ctx, "select "+revisionColumns+" from revisions v where v.request_id = ? order by v.n", id)
+	found, err := collect(rows, err, func(row scanner) (approval.Revision, error) {
+		var r approval.Revision
+		v := revisionRow{into: &r}
+		if err := row.Scan(v.columns()...); err != nil {
+			return r, err
+		}
+		err := v.decode()
+		return r, err
+	})
+	return found, s.explain(err)
+}

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+)
+
+// CreateSession signs a person in.
+func (s *Store) CreateSession(ctx context.Context, actor string, v people.Session) error {
+	if v.CreatedAt.IsZero() {
+		v.CreatedAt = s.now()
+	}
+	return s.system(ctx, actor, SessionCreated, map[string]any{"user_id": v.UserID}, func(t *Tx) error {
+		_, err := t.q.exec(t.ctx, "insert into sessions (hash, user_id, created_at, expires_at) values (?, ?, ?, ?)", v.Hash, v.UserID, micros(v.CreatedAt), micros(v.ExpiresAt))
+		return err
+	})
+}
+
+// Session returns the session with this hash and its person; ErrNotFound when it has
+// expired or the person is disabled.
+func (s *Store) Session(ctx context.Context, hash string) (people.Session, people.User, error) {
+	var v people.Session
+	var u people.User
+	var created, expires int64
+	r := userRow{into: &u}
+	err := s.r.row(ctx, "select s.hash, s.user_id, s.created_at, s.expires_at, "+userColumns+` from sessions s join users u on u.id = s.user_id
+		where s.hash = ? and s.expires_at > ? and u.disabled = 0`, hash, micros(s.now())).Scan(append([]any{&v.Hash, &v.UserID, &created, &expires}, r.columns()...)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return v, u, orchestrator.ErrNotFound
+	}
+	if err == nil {
+		err = r.decode()
+	}
+	v.CreatedAt, v.ExpiresAt = fromMicros(created), fromMicros(expires)
+	return v, u, s.explain(err)
+}
+
+// DeleteSession signs out; a session that is not there is no error.
+func (s *Store) DeleteSession(ctx context.Context, actor, hash string) error {
+	err := s.system(ctx, actor, SessionEnded, nil, func(t *Tx) error {
+		n, err := changed(t.q.exec(t.ctx, "delete from sessions where hash = ?", hash))
+		if err == nil && n == 0 {
+			return errNothing
+		}
+		return err
+	})
+	if errors.Is(err, errNothing) {
+		return nil
+	}
+	return err
+}
+
+// CreateSigninLink adds a one-time link.
+func (s *Store) CreateSigninLink(ctx context.Context, actor string, l people.SigninLink) error {
+	return s.system(ctx, actor, LinkCreated, map[string]any{"user_id": l.UserID}, func(t *Tx) error {
+		_, err := t.q.exec(t.ctx, "insert into signin_links (hash, user_id, expires_at) values (?, ?, ?)", l.Hash, l.UserID, micros(l.ExpiresAt))
+		return err
+	})
+}
+
+// PeekSigninLink returns a link that could be used now, and its person, and uses
+// nothing. ErrNotFound when it is unknown, used or too old.
+func (s *Store) PeekSigninLink(ctx context.Context, hash string) (people.SigninLink, people.User, error) {
+	var l people.SigninLink
+	var u people.User
+	var expires int64
+	r := userRow{into: &u}
+	err := s.r.row(ctx, "select l.hash, l.user_id, l.expires_at, "+userColumns+` from signin_links l join users u on u.id = l.user_id
+		where l.hash = ? and l.used_at is null and l.expires_at > ? and u.disabled = 0`, hash, micros(s.now())).Scan(append([]any{&l.Hash, &l.UserID, &expires}, r.columns()...)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return l, u, orchestrator.ErrNotFound
+	}
+	if err == nil {
+		err = r.decode()
+	}
+	l.ExpiresAt = fromMicros(expires)
+	return l, u, s.explain(err)
+}
+
+// UseSigninLink uses a link and returns its person. Of many who try at once one
+// succeeds; the others get ErrNotFound.
+func (s *Store) UseSigninLink(ctx context.Context, hash string) (people.User, error) {
+	_, u, err := s.PeekSigninLink(ctx, hash)
+	if err != nil {
+		return people.User{}, err
+	}
+	err = s.system(ctx, u.Name, LinkUsed, map[string]any{"user_id": u.ID}, func(t *Tx) error {
+		n, err := changed(t.q.exec(t.ctx, "update signin_links set used_at = ? where hash = ? and used_at is null and expires_at > ?", micros(t.now), hash, micros(t.now)))
+		if err == nil && n == 0 {
+			return orchestrator.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return people.User{}, err
+	}
+	return u, nil
+}
+
+// PurgeSignins removes sessions and links that expired before now, and returns how
+// many. Their events stay.
+func (s *Store) PurgeSignins(ctx context.Context, now time.Time) (int, error) {
+	var all int64
+	for _, text := range []string{"delete from sessions where expires_at <= ?", "delete from signin_links where expires_at <= ?"} {
+		n, err := changed(s.w.exec(ctx, text, micros(now)))
+		if err != nil {
+			return int(all), s.explain(err)
+		}
+		all += n
+	}
+	return int(all), nil
+}

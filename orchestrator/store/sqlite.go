@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gatehouse/migrations"
+	"gatehouse/orchestrator"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/pressly/goose/v3"
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+// sqliteReaders is how many readers are open at most where Options.Pool says nothing.
+const sqliteReaders = 8
+
+// pragmas of every connection: a commit is on the disk when it returns, and one that
+// finds another program writing waits 5 s.
+var pragmas = []string{"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)", "cache_size(-16000)"}
+
+func sqliteDialect() *dialect {
+	d := &dialect{
+		name:       "SQLite",
+		goose:      goose.DialectSQLite3,
+		migrations: migrations.SQLite,
+		ending:     "substr(id, -6)",
+		useReady:   " indexed by delegations_ready",
+		classify:   classifySQLite,
+		flush:      flushSQLite,
+		search:     searchSQLite,
+	}
+	d.claimable = selectClaimable(d)
+	for k := 1; k <= batch; k++ {
+		d.extra = append(d.extra, insertEvents(k))
+	}
+	return d
+}
+
+// openSQLite opens the one writer and the readers of the file at path.
+func openSQLite(ctx context.Context, s *Store, path string, pool int) error {
+	path = strings.TrimPrefix(path, "//")
+	if path == "" {
+		return errors.New("the database sqlite: has no path: use sqlite:./gatehouse.db")
+	}
+	if err := checkFile(path); err != nil {
+		return err
+	}
+	s.dialect = sqliteDialect()
+	s.dialect.advice = func(err error) string { return adviseSQLite(path, err) }
+	if pool < 1 {
+		pool = sqliteReaders
+	}
+	var err error
+	if s.w, err = sqliteHandle(path, 1, url.Values{"_txlock": {"immediate"}}, nil); err != nil {
+		return err
+	}
+	if err := s.w.db.PingContext(ctx); err != nil {
+		return errors.Join(s.explain(err), s.w.close())
+	}
+	s.r, err = sqliteHandle(path, pool, url.Values{}, []string{"query_only(1)"})
+	if err != nil {
+		return errors.Join(err, s.w.close())
+	}
+	return nil
+}
+
+func sqliteHandle(path string, pool int, query url.Values, more []string) (*handle, error) {
+	query["_pragma"] = append(append([]string{}, pragmas...), more...)
+	// The name is a URI: what has a meaning there is escaped.
+	name := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(filepath.ToSlash(path))
+	db, err := sqlx.Open("sqlite", "file:"+name+"?"+query.Encode())
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	db.SetMaxOpenConns(pool)
+	db.SetMaxIdleConns(pool)
+	return &handle{db: db, bind: sqlx.QUESTION}, nil
+}
+
+// checkFile finds what SQLite would only report as "unable to open database file".
+func checkFile(path string) error {
+	folder := filepath.Dir(path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("the folder %s of the database does not exist: make it, or name another file under database: in gatehouse.yaml", folder)
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the database file cannot be looked at: %w", err)
+	}
+	if info.IsDir() {
+		return fmt.Errorf("%s is a folder and not a database file: name a file under database: in gatehouse.yaml", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("the database file %s cannot be written: give this user the right to write it and its folder (%w)", path, err)
+	}
+	return f.Close()
+}
+
+func classifySQLite(err error) failure {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return other
+	}
+	switch e.Code() {
+	case lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY:
+		return conflict
+	}
+	return other // a busy database has been waited for already
+}
+
+func adviseSQLite(path string, err error) string {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return fmt.Sprintf("The database file %s is locked by another program. Close that program and try again", path)
+	case lib.SQLITE_READONLY, lib.SQLITE_PERM, lib.SQLITE_AUTH:
+		return fmt.Sprintf("The database file %s cannot be written. Give this user the right to write it and its folder", path)
+	case lib.SQLITE_CANTOPEN:
+		return fmt.Sprintf("The database file %s cannot be opened. Check that its folder exists and that this user may write there", path)
+	case lib.SQLITE_FULL:
+		return fmt.Sprintf("The disk with the database file %s is full. Make room; nothing was lost", path)
+	case lib.SQLITE_NOTADB:
+		return fmt.Sprintf("%s is not an SQLite database. Name another file under database: in gatehouse.yaml", path)
+	case lib.SQLITE_CORRUPT, lib.SQLITE_IOERR:
+		return fmt.Sprintf("The database file %s cannot be read: the disk may be damaged. Go back to a backup", path)
+	}
+	return ""
+}
+
+// flushSQLite writes the events, in the order that is the position, and the counters.
+func flushSQLite(ctx context.Context, t *Tx) error {
+	for rest := t.events; len(rest) > 0; {
+		k := min(len(rest), batch)
+		if _, err := t.q.exec(ctx, insertEvents(k), eventArgs(rest[:k])...); err != nil {
+			return err
+		}
+		rest = rest[k:]
+	}
+	_, err := t.q.exec(ctx, updateTask, t.taskArgs()...)
+	return err
+}
+
+// searchSQLite walks the full-text index from the newest row backwards. Rows are in
+// the order in which they were made, as ids are but within one millisecond.
+func searchSQLite(ctx context.Context, s *Store, f orchestrator.Filter, limit int) ([]orchestrator.Delegation, error) {
+	var match []string
+	for _, w := range words(f.Query) {
+		match = append(match, `"`+w+`"`)
+	}
+	c := clauses{}
+	c.add("t.delegations_fts match ?", strings.Join(match, " "))
+	if f.After != "" {
+		c.add("t.rowid < (select row from delegations where id = ?)", f.After)
+	}
+	more := searchClauses(f)
+	c.add(strings.Join(append([]string{"1 = 1"}, more.texts...), " and "), more.args...)
+	rows, err := s.r.query(ctx, "select "+delegationColumns+" from delegations_fts t cross join delegations d on d.row = t.rowid"+
+		c.where()+" order by t.rowid desc limit ?", append(c.args, limit)...)
+	return collect(rows, err, scanDelegation)
+}

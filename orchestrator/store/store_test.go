@@ -1,0 +1,15 @@
+package store_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"gatehouse/orchestrator/store/pgtest"
+	"gatehouse/orchestrator/store/storetest"
+)
+
+func sqliteURL(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "gate house.db") }
+
+func TestSQLite(t *testing.T) { storetest.Run(t, sqliteURL) }
+
+func TestPostgres(t *testing.T) { storetest.Run(t, func(t testing.TB) string { return pgtest.DSN(t) }) }

@@ -1,0 +1,296 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
+)
+
+var approvalTests = map[string]func(*Suite){
+	"a request comes back as it was made":               requestComesBack,
+	"every revision is kept":                            revisions,
+	"the end of a delegation closes its request":        closes,
+	"cards converge to their request":                   cards,
+	"a card is delivered by one node":                   cardLeases,
+	"requests can be listed":                            requestList,
+	"a request from before another change is not saved": staleRequest,
+}
+
+func (s *Suite) gate(task string, fn func(tx approval.Tx) error) {
+	s.Helper()
+	s.must(s.Store.Gateway().InTask(s.ctx, task, fn))
+}
+
+// request makes a pending request of d.
+func (s *Suite) request(d *orchestrator.Delegation, change ...func(*approval.Request)) *approval.Request {
+	s.Helper()
+	r := &approval.Request{ID: orchestrator.NewID(orchestrator.RequestPrefix, s.Clock.Now()), DelegationID: d.ID, State: approval.Pending, Agent: d.To,
+		Title: "Fix", Repository: "app", Rule: approval.Rule{Name: "rest", Need: 1, From: []string{}},
+		Revision: approval.Revision{N: 1, State: approval.Pending, Digest: "d1", Base: patch.Base{Branch: "main"}}}
+	for _, c := range change {
+		c(r)
+	}
+	s.gate(d.TaskID, func(tx approval.Tx) error {
+		return errors.Join(tx.InsertRequest(s.ctx, r), tx.EnsureCard(s.ctx, approval.Card{RequestID: r.ID, Channel: "inbox"}))
+	})
+	return r
+}
+
+func requestComesBack(s *Suite) {
+	d := s.delegation(s.task("one"))
+	now, later := s.Clock.Now(), s.Clock.Now().Add(time.Hour)
+	want := s.request(d, func(r *approval.Request) {
+		*r = approval.Request{ID: "apr_1", TaskID: d.TaskID, DelegationID: d.ID, State: approval.Pending, Version: 1, Agent: "coder", Title: "Fix", Repository: "app",
+			RequesterID: "usr_ann", Requester: "ann", Via: "web", Chain: "kik → coder", Rule: approval.Rule{Name: "core", When: "true", Need: 2, From: []string{"maintainers"}},
+			RevertOf: "apr_0", ExpiresAt: &later, CreatedAt: now,
+			Revision: approval.Revision{N: 1, State: approval.Pending, Digest: "d1", Deliver: "merge", Base: patch.Base{Branch: "main"}, Tree: "t", Branch: "gatehouse/x", Commit: "c",
+				Bundle: "b", Text: "I fixed it", Files: []patch.File{{Path: "a\xc3\xa9", Added: 1}}, Added: 1, Removed: 2,
+				Warnings: []patch.Warning{{Code: "bidi", Path: "a", Text: "x"}}, Notes: []patch.Note{{Code: "no_checks", Text: "y"}},
+				Checks: []orchestrator.Check{{Command: "go vet", OK: true, Took: time.Second}}, Sandbox: "none", At: now}}
+	})
+	decision := approval.Decision{ID: "dec_1", Revision: 1, UserID: "usr_bob", User: "bob", Channel: "web", Verdict: approval.Approve, Comment: "fine", Digest: "d1", At: now,
+		Seen: approval.Seen{Surface: "page", Files: 1, FilesViewed: 1, WarningsTicked: []string{"bidi"}}}
+	s.gate(d.TaskID, func(tx approval.Tx) error {
+		got, err := tx.Request(s.ctx, "apr_1")
+		s.must(err)
+		s.must(tx.InsertDecision(s.ctx, "apr_1", decision))
+		if len(got.Decisions) != 1 {
+			s.Error("the decision is not in the request that this transaction has read")
+		}
+		return nil
+	})
+	want.Decisions = []approval.Decision{decision}
+	want.Cards = []approval.Card{{RequestID: "apr_1", Channel: "inbox", DueAt: now}}
+	got, err := s.Store.Gateway().Request(s.ctx, "apr_1")
+	s.must(err)
+	if !reflect.DeepEqual(&got, want) {
+		s.Errorf("got  %+v\nwant %+v", got, *want)
+	}
+	_, err = s.Store.Request(s.ctx, "apr_none")
+	s.is(err, orchestrator.ErrNotFound)
+	s.gate(s.task("two").ID, func(tx approval.Tx) error {
+		_, err := tx.Request(s.ctx, "apr_1") // its task is not locked here
+		s.is(err, orchestrator.ErrNotFound)
+		return nil
+	})
+}
+
+func revisions(s *Suite) {
+	d := s.delegation(s.task("one"))
+	id := s.request(d).ID
+	s.gate(d.TaskID, func(tx approval.Tx) error {
+		r, err := tx.Request(s.ctx, id)
+		s.must(err)
+		r.State, r.Revision.State = approval.ChangesRequested, approval.ChangesRequested
+		s.must(tx.SaveRequest(s.ctx, r))
+		r.State, r.Revision = approval.Pending, approval.Revision{N: 2, State: approval.Pending, Digest: "d2", Previous: "t1"}
+		return tx.SaveRequest(s.ctx, r)
+	})
+	r, err := s.Store.Request(s.ctx, id)
+	s.must(err)
+	if r.Version != 3 || r.Revision.N != 2 || r.Revision.Digest != "d2" || r.State != approval.Pending {
+		s.Errorf("request %+v", r)
+	}
+	all, err := s.Store.Revisions(s.ctx, id)
+	if err != nil || len(all) != 2 || all[0].State != approval.ChangesRequested || all[0].Digest != "d1" || all[1].Previous != "t1" {
+		s.Errorf("revisions %+v %v", all, err)
+	}
+}
+
+func closes(s *Suite) {
+	for _, c := range []struct {
+		before approval.State
+		end    string
+		want   approval.State
+	}{
+		{approval.Pending, "cancelled", approval.Cancelled}, {approval.Approved, "landed", approval.Landed},
+		{approval.ChangesRequested, "cancelled", approval.Cancelled}, {approval.Stale, "failed", approval.Failed},
+		{approval.Rejected, "cancelled", approval.Rejected}, {approval.Landed, "failed", approval.Landed}, {approval.Reverted, "landed", approval.Reverted},
+	} {
+		d := s.delegation(s.task("one"))
+		id := s.request(d, func(r *approval.Request) { r.State, r.Revision.State = c.before, c.before }).ID
+		s.in(d.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, d.ID, c.end, "c0ffee") })
+		r, err := s.Store.Request(s.ctx, id)
+		s.must(err)
+		changed := c.before != c.want
+		if r.State != c.want || r.Revision.State != c.want || (r.Landed == "c0ffee") != changed || (r.Version == 2) != changed {
+			s.Errorf("%s closed as %s: %s, revision %s, landed %q, version %d", c.before, c.end, r.State, r.Revision.State, r.Landed, r.Version)
+		}
+	}
+	s.in(s.task("two").ID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, "dlg_none", "failed", "") })
+}
+
+func staleRequest(s *Suite) {
+	d := s.delegation(s.task("one"))
+	old := *s.request(d)
+	s.in(d.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, d.ID, "cancelled", "") })
+	err := s.Store.Gateway().InTask(s.ctx, d.TaskID, func(tx approval.Tx) error {
+		old.State = approval.Approved
+		return tx.SaveRequest(s.ctx, &old)
+	})
+	s.is(err, orchestrator.ErrLost)
+}
+
+func cards(s *Suite) {
+	d := s.delegation(s.task("one"))
+	id := s.request(d).ID
+	due := func(want string) []approval.Card {
+		s.Helper()
+		cards, err := s.Store.DueCards(s.ctx, []string{"inbox", "chat"}, s.Clock.Now(), s.Clock.Now().Add(time.Minute), 10)
+		s.must(err)
+		var got []string
+		for _, c := range cards {
+			got = append(got, fmt.Sprint(c.Channel, c.Shown))
+		}
+		if fmt.Sprint(got) != want {
+			s.Errorf("due %v, want %s", got, want)
+		}
+		return cards
+	}
+	c := due("[inbox0]")[0]
+	due("[]") // leased
+	s.gate(d.TaskID, func(tx approval.Tx) error {
+		return tx.EnsureCard(s.ctx, approval.Card{RequestID: id, Channel: "inbox"})
+	})
+	due("[]") // it existed already
+	s.Clock.Add(time.Minute)
+	c = due("[inbox0]")[0] // its node died
+	c.Error, c.Attempts, c.DueAt = "429", 1, s.Clock.Now().Add(time.Hour)
+	s.must(s.Store.SaveCard(s.ctx, c))
+	due("[]")
+	s.Clock.Add(time.Hour)
+	c = due("[inbox0]")[0]
+	if c.Attempts != 1 || c.Error != "429" {
+		s.Errorf("card %+v", c)
+	}
+	// The request changes while the first version is on its way.
+	s.in(d.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, d.ID, "cancelled", "") })
+	c.Error, c.Shown, c.ExternalID, c.Attempts = "", 1, "m1", 0
+	s.must(s.Store.SaveCard(s.ctx, c))
+	c = due("[inbox1]")[0]
+	c.Shown = 2
+	s.must(s.Store.SaveCard(s.ctx, c))
+	s.Clock.Add(24 * time.Hour)
+	due("[]") // it has converged
+	r, err := s.Store.Request(s.ctx, id)
+	if err != nil || len(r.Cards) != 1 || r.Cards[0].ExternalID != "m1" || r.Cards[0].Shown != r.Version {
+		s.Errorf("cards %+v %v", r.Cards, err)
+	}
+	s.is(s.Store.SaveCard(s.ctx, approval.Card{RequestID: "apr_none"}), orchestrator.ErrNotFound)
+
+	other := s.request(d)
+	c = due("[inbox0]")[0]
+	c.Dead, c.Error = true, "the bot was blocked"
+	s.must(s.Store.SaveCard(s.ctx, c))
+	s.Clock.Add(24 * time.Hour)
+	due("[]") // given up
+	s.gate(d.TaskID, func(tx approval.Tx) error {
+		r, err := tx.Request(s.ctx, other.ID)
+		return errors.Join(err, tx.SaveRequest(s.ctx, r))
+	})
+	due("[inbox0]") // a change is a reason to try again
+}
+
+func cardLeases(s *Suite) {
+	d := s.delegation(s.task("one"))
+	for range 10 {
+		s.request(d)
+	}
+	stores := []approval.Store{s.Store.Gateway(), s.open("two").Gateway()}
+	got := make(chan string, 1000)
+	errs := together(8, func(i int) error {
+		for {
+			cards, err := stores[i%2].DueCards(s.ctx, []string{"inbox"}, s.Clock.Now(), s.Clock.Now().Add(time.Minute), 2)
+			if err != nil || len(cards) == 0 {
+				return err
+			}
+			for _, c := range cards {
+				got <- c.RequestID
+			}
+		}
+	})
+	if count(errs, nil) != 8 {
+		s.Fatalf("errors %v", errs)
+	}
+	// Rows that another node was just leasing are skipped: ask once more.
+	for cards, err := stores[0].DueCards(s.ctx, []string{"inbox"}, s.Clock.Now(), s.Clock.Now().Add(time.Minute), 20); len(cards) > 0 || err != nil; cards = nil {
+		s.must(err)
+		for _, c := range cards {
+			got <- c.RequestID
+		}
+	}
+	close(got)
+	seen := map[string]int{}
+	for id := range got {
+		seen[id]++
+	}
+	if len(seen) != 10 {
+		s.Errorf("%d cards", len(seen))
+	}
+	for id, n := range seen {
+		if n != 1 {
+			s.Errorf("%s was leased %d times", id, n)
+		}
+	}
+}
+
+func requestList(s *Suite) {
+	task := s.task("one")
+	d := s.delegation(task)
+	past := s.Clock.Now().Add(-time.Second)
+	future := s.Clock.Now().Add(time.Hour)
+	var pending []string
+	for i := range 9 {
+		s.Clock.Add(time.Millisecond)
+		r := s.request(d, func(r *approval.Request) {
+			r.State, r.Agent = []approval.State{approval.Pending, approval.Landed, approval.Rejected}[i%3], []string{"kik", "coder"}[i%2]
+			r.ExpiresAt = []*time.Time{&past, nil, &past, &future}[i%4]
+		})
+		if r.State == approval.Pending {
+			pending = append(pending, r.ID)
+		}
+	}
+	list := func(f approval.Filter) (n int) {
+		s.Helper()
+		f.Limit = 2
+		last := "~"
+		for {
+			page, err := s.Store.Requests(s.ctx, f)
+			s.must(err)
+			for _, r := range page.Items {
+				if r.ID >= last || len(r.Cards) != 1 {
+					s.Errorf("%s after %s with %d cards", r.ID, last, len(r.Cards))
+				}
+				last, n = r.ID, n+1
+			}
+			if page.Next == "" {
+				return n
+			}
+			f.After = page.Next
+		}
+	}
+	for _, c := range []struct {
+		f    approval.Filter
+		want int
+	}{
+		{approval.Filter{}, 9}, {approval.Filter{States: []approval.State{approval.Pending}}, 3}, {approval.Filter{States: []approval.State{approval.Pending, approval.Landed}}, 6},
+		{approval.Filter{TaskID: task.ID, DelegationID: d.ID, Repository: "app", Agent: "coder"}, 4}, {approval.Filter{Repository: "none"}, 0},
+	} {
+		if got := list(c.f); got != c.want {
+			s.Errorf("%+v: %d, want %d", c.f, got, c.want)
+		}
+	}
+	got, err := s.Store.PendingOf(s.ctx, task.ID)
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(pending) {
+		s.Errorf("pending %v %v, want %v", got, err, pending)
+	}
+	overdue, err := s.Store.Overdue(s.ctx, s.Clock.Now(), 10)
+	if err != nil || len(overdue) != 2 || overdue[0].State != approval.Pending { // 0 and 6; 3 has an hour left
+		s.Errorf("overdue %+v %v", overdue, err)
+	}
+}

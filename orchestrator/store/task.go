@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"gatehouse/orchestrator"
+)
+
+const selectTask = `select id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
+	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at from tasks`
+
+const insertTask = `insert into tasks (id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
+	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?)
+	on conflict (requester_id, key) where key <> '' do nothing`
+
+const updateTask = `update tasks set root_id = ?, handoffs = ?, last_seq = ?, last_n = ?, last_hash = ?, ended_at = ? where id = ?`
+
+// taskRow is a task with the counter that only the store uses.
+type taskRow struct {
+	orchestrator.Task
+	seq int64 // of the newest delegation
+}
+
+func scanTask(row scanner) (taskRow, error) {
+	var t taskRow
+	var created int64
+	var ended sql.NullInt64
+	err := row.Scan(&t.ID, &t.RootID, &t.Agent, &t.Text, &t.Repository, &t.Ref, &t.Key, &t.Complexity, &t.RequesterID, &t.Requester, &t.Via,
+		&t.RevertOf, &t.Handoffs, &t.seq, &t.LastN, &t.LastHash, &created, &ended)
+	if errors.Is(err, sql.ErrNoRows) {
+		return t, orchestrator.ErrNotFound
+	}
+	t.CreatedAt, t.EndedAt = fromMicros(created), fromNull(ended)
+	return t, err
+}
+
+// Task returns a task.
+func (s *Store) Task(ctx context.Context, id string) (orchestrator.Task, error) {
+	t, err := scanTask(s.r.row(ctx, selectTask+" where id = ?", id))
+	return t.Task, s.explain(err)
+}
+
+// TaskByKey returns the task that the requester made with this idempotency key.
+func (s *Store) TaskByKey(ctx context.Context, requesterID, key string) (orchestrator.Task, error) {
+	if key == "" {
+		return orchestrator.Task{}, orchestrator.ErrNotFound
+	}
+	t, err := scanTask(s.r.row(ctx, selectTask+" where requester_id = ? and key = ? and key <> ''", requesterID, key))
+	return t.Task, s.explain(err)
+}
+
+// insertTask inserts the task, or returns the one that the requester made before with
+// the same key. The unique index decides between two that come at once.
+func (t *Tx) insertTask(task orchestrator.Task) (taskRow, bool, error) {
+	if task.CreatedAt.IsZero() {
+		task.CreatedAt = t.now
+	}
+	task.Text, task.Key, task.Ref = clean(task.Text), clean(task.Key), clean(task.Ref)
+	task.LastN, task.LastHash = 0, ""
+	n, err := changed(t.q.exec(t.ctx, insertTask, task.ID, task.RootID, task.Agent, task.Text, task.Repository, task.Ref, task.Key,
+		task.Complexity, task.RequesterID, task.Requester, task.Via, task.RevertOf, task.Handoffs, micros(task.CreatedAt), nullMicros(task.EndedAt)))
+	if err != nil {
+		return taskRow{}, false, fmt.Errorf("insert task %s: %w", task.ID, err)
+	}
+	if n == 1 {
+		return taskRow{Task: task}, true, nil
+	}
+	first, err := scanTask(t.q.row(t.ctx, selectTask+" where requester_id = ? and key = ? and key <> ''", task.RequesterID, task.Key))
+	if err != nil {
+		return taskRow{}, false, fmt.Errorf("read the task with key %q: %w", task.Key, err)
+	}
+	return first, false, nil
+}
+
+// newTask implements EngineStore.NewTask.
+func (s *Store) newTask(ctx context.Context, task orchestrator.Task, fn func(*Tx) error) (orchestrator.Task, bool, error) {
+	var made orchestrator.Task
+	var fresh bool
+	err := s.transact(ctx, func(t *Tx) error {
+		var err error
+		if t.row, fresh, err = t.insertTask(task); err != nil {
+			return err
+		}
+		made = t.row.Task
+		if !fresh {
+			return errNothing
+		}
+		t.was = t.row
+		if err := fn(t); err != nil {
+			return err
+		}
+		// What is returned has the counters that the commit writes.
+		t.number()
+		made = t.row.Task
+		return nil
+	})
+	if errors.Is(err, errNothing) {
+		err = nil
+	}
+	if err != nil {
+		return orchestrator.Task{}, false, err
+	}
+	return made, fresh, nil
+}
+
+// errNothing ends a transaction that has nothing to write.
+var errNothing = errors.New("nothing to write")

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/people"
+)
+
+// The events of the stream "system" about people. Their data never has a secret.
+const (
+	UserCreated    event.Type = "user.created"
+	UserChanged    event.Type = "user.changed"
+	SessionCreated event.Type = "session.created"
+	SessionEnded   event.Type = "session.ended"
+	LinkCreated    event.Type = "signin_link.created"
+	LinkUsed       event.Type = "signin_link.used"
+	TokenCreated   event.Type = "token.created"
+	TokenRevoked   event.Type = "token.revoked"
+)
+
+const userColumns = "u.id, u.name, u.roles, u.password_hash, u.disabled, u.created_at"
+
+const selectUser = "select " + userColumns + " from users u"
+
+// userRow reads the columns of a user.
+type userRow struct {
+	into              *people.User
+	roles             string
+	disabled, created int64
+}
+
+func (r *userRow) columns() []any {
+	return []any{&r.into.ID, &r.into.Name, &r.roles, &r.into.PasswordHash, &r.disabled, &r.created}
+}
+
+func (r *userRow) decode() error {
+	r.into.Disabled, r.into.CreatedAt = r.disabled == 1, fromMicros(r.created)
+	if err := json.Unmarshal([]byte(r.roles), &r.into.Roles); err != nil {
+		return fmt.Errorf("read the roles of %s: %w", r.into.Name, err)
+	}
+	return nil
+}
+
+func scanUser(row scanner) (people.User, error) {
+	var u people.User
+	r := userRow{into: &u}
+	err := row.Scan(r.columns()...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return u, orchestrator.ErrNotFound
+	}
+	if err != nil {
+		return u, err
+	}
+	return u, r.decode()
+}
+
+// nameKey is the identity of a name: Ann and ann are one person.
+func nameKey(name string) string { return strings.ToLower(name) }
+
+// system runs fn in a transaction that holds the row of the stream "system", and
+// appends the event that says what actor did: the act and its event are one.
+func (s *Store) system(ctx context.Context, actor string, kind event.Type, data map[string]any, fn func(*Tx) error) error {
+	return s.inTask(ctx, event.System, false, func(t *Tx) error {
+		if err := fn(t); err != nil {
+			return err
+		}
+		return t.Append(ctx, event.Event{Type: kind, Actor: actor, Data: event.Data(data)})
+	})
+}
+
+// CreateUser adds a person; a missing id and time are filled in. ErrExists when the
+// name is taken in any spelling of its case.
+func (s *Store) CreateUser(ctx context.Context, actor string, u people.User) (people.User, error) {
+	if err := people.CheckUserName(u.Name); err != nil {
+		return u, orchestrator.Errorf(orchestrator.CodeBadRequest, "%w", err)
+	}
+	if u.CreatedAt.IsZero() {
+		u.CreatedAt = s.now()
+	}
+	if u.ID == "" {
+		u.ID = orchestrator.NewID(orchestrator.UserPrefix, u.CreatedAt)
+	}
+	roles, err := encode(list(u.Roles))
+	if err != nil {
+		return u, fmt.Errorf("write the roles of %s: %w", u.Name, err)
+	}
+	err = s.system(ctx, actor, UserCreated, map[string]any{"user": u.Name, "user_id": u.ID, "roles": list(u.Roles)}, func(t *Tx) error {
+		n, err := changed(t.q.exec(t.ctx, `insert into users (id, name, name_key, roles, password_hash, disabled, created_at) values (?, ?, ?, ?, ?, ?, ?)
+			on conflict (name_key) do nothing`, u.ID, u.Name, nameKey(u.Name), roles, u.PasswordHash, flag(u.Disabled), micros(u.CreatedAt)))
+		if err == nil && n == 0 {
+			return orchestrator.ErrExists
+		}
+		return err
+	})
+	return u, err
+}
+
+// flag is a yes or no as stored.
+func flag(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// User returns a person by id.
+func (s *Store) User(ctx context.Context, id string) (people.User, error) {
+	u, err := scanUser(s.r.row(ctx, selectUser+" where u.id = ?", clean(id)))
+	return u, s.explain(err)
+}
+
+// UserByName returns a person by name, in any case.
+func (s *Store) UserByName(ctx context.Context, name string) (people.User, error) {
+	u, err := scanUser(s.r.row(ctx, selectUser+" where u.name_key = ?", nameKey(clean(name))))
+	return u, s.explain(err)
+}
+
+// Users returns everybody by name.
+func (s *Store) Users(ctx context.Context) ([]people.User, error) {
+	rows, err := s.r.query(ctx, selectUser+" order by u.name_key")
+	found, err := collect(rows, err, scanUser)
+	return found, s.explain(err)
+}
+
+// SetRoles replaces the roles of a person.
+func (s *Store) SetRoles(ctx context.Context, actor, id string, roles []people.Role) error {
+	text, err := encode(list(roles))
+	if err != nil {
+		return fmt.Errorf("write roles: %w", err)
+	}
+	return s.changeUser(ctx, actor, id, map[string]any{"roles": list(roles)}, "roles = ?", text)
+}
+
+// SetPassword replaces the hash of a person's password, "" for none, and ends their
+// sessions: whoever knew the old one is out.
+func (s *Store) SetPassword(ctx context.Context, actor, id, hash string) error {
+	return s.changeUser(ctx, actor, id, map[string]any{"password": hash != ""}, "password_hash = ?", hash)
+}
+
+// SetDisabled bars a person, and ends their sessions, or lets them in again.
+func (s *Store) SetDisabled(ctx context.Context, actor, id string, disabled bool) error {
+	return s.changeUser(ctx, actor, id, map[string]any{"disabled": disabled}, "disabled = ?", flag(disabled))
+}
+
+func (s *Store) changeUser(ctx context.Context, actor, id string, data map[string]any, set string, value any) error {
+	data["user_id"] = id
+	return s.system(ctx, actor, UserChanged, data, func(t *Tx) error {
+		n, err := changed(t.q.exec(t.ctx, "update users set "+set+" where id = ?", value, id))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return orchestrator.ErrNotFound
+		}
+		if _, roles := data["roles"]; roles {
+			return nil
+		}
+		_, err = t.q.exec(t.ctx, "delete from sessions where user_id = ?", id)
+		return err
+	})
+}

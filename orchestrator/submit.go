@@ -1,0 +1,115 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/guard"
+)
+
+// Submit makes a task with its root delegation, or returns the first task that
+// this requester made with the same key (created false). With DryRun nothing is
+// stored and the answer is what would be.
+func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bool, error) {
+	if err := s.check(); err != nil {
+		return Task{}, Delegation{}, false, err
+	}
+	c := e.Config()
+	spec, err := c.find(s.Agent, s.Capability)
+	if err != nil {
+		return Task{}, Delegation{}, false, err
+	}
+	if spec.Role == agent.CLI {
+		return Task{}, Delegation{}, false, Errorf(guard.CodeNotAllowed, "%s has the role cli, which takes no work. Send the task to another agent.", spec.Name)
+	}
+	repo, err := c.bind(spec.Repository, s.Repository, "")
+	if err != nil {
+		return Task{}, Delegation{}, false, err
+	}
+	now := e.Now().UTC()
+	t := Task{
+		ID: NewID(TaskPrefix, now), RootID: NewID(DelegationPrefix, now), Agent: spec.Name, Text: s.Text,
+		Repository: repo, Ref: s.Ref, Key: s.Key, Complexity: s.Complexity,
+		RequesterID: s.RequesterID, Requester: s.Requester, Via: s.Via, CreatedAt: now,
+	}
+	root := Delegation{
+		ID: t.RootID, TaskID: t.ID, To: spec.Name, Text: s.Text, State: Queued, Chain: chain.New(c.Settings.MaxDepth),
+		HopKey: "root", Repository: repo, Requester: s.Requester, CreatedAt: now, ReadyAt: now, Since: now,
+	}
+	if s.DryRun {
+		return t, root, false, nil
+	}
+	return e.create(ctx, t, root, nil)
+}
+
+// create stores a task with its root, and with what also does in the same
+// transaction.
+func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(Tx) error) (Task, Delegation, bool, error) {
+	stored, created, err := e.Store.NewTask(ctx, t, func(tx Tx) error {
+		root.CreatedAt, root.ReadyAt, root.Since = tx.Now(), tx.Now(), tx.Now()
+		if err := tx.Insert(ctx, &root); err != nil {
+			return err
+		}
+		err := errors.Join(
+			tx.Append(ctx, event.Event{Type: event.TaskCreated, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(map[string]any{
+				"agent": t.Agent, "title": Title(t.Text), "repository": t.Repository, "via": t.Via})}),
+			tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(map[string]any{"agent": root.To})}))
+		if err != nil || also == nil {
+			return err
+		}
+		return also(tx)
+	})
+	if err != nil {
+		return Task{}, Delegation{}, false, err
+	}
+	if created {
+		e.Trace("task committed")
+		return stored, root, true, nil
+	}
+	if stored.Text != t.Text || stored.Agent != t.Agent {
+		return Task{}, Delegation{}, false, Errorf(CodeKeyReused, "The key %q was used for another task, %s. Use a new key for a new task.", t.Key, stored.ID)
+	}
+	first, err := e.Store.Delegation(ctx, stored.RootID)
+	return stored, first, false, err
+}
+
+// find returns the agent of that name, or the first one with the capability (P13).
+func (c *Config) find(name, capability string) (agent.Spec, error) {
+	if name != "" {
+		if spec, ok := c.Agents.Get(name); ok {
+			return spec, nil
+		}
+		_, v := guard.Check(guard.Hop{ToName: name, Agents: c.names()})
+		return agent.Spec{}, &Error{Code: v.Code, Message: v.Message}
+	}
+	if able := c.Agents.ByCapability(capability); len(able) > 0 {
+		return able[0], nil
+	}
+	return agent.Spec{}, Errorf(guard.CodeUnknown, "No agent has the capability %q. Name an agent, or add the capability to one.", capability)
+}
+
+// names lists the agents, for "did you mean".
+func (c *Config) names() []string {
+	var names []string
+	for _, s := range c.Agents.All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// bind decides on which repository a delegation works: the agent's binds, else the
+// task's, else the caller's. "" is none.
+func (c *Config) bind(choices ...string) (string, error) {
+	i := slices.IndexFunc(choices, func(s string) bool { return s != "" })
+	if i < 0 {
+		return "", nil
+	}
+	if _, err := c.repository(choices[i]); err != nil {
+		return "", Errorf(CodeNotFound, "There is no repository %q. Name one of those in the section repositories.", choices[i])
+	}
+	return choices[i], nil
+}

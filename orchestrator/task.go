@@ -1,0 +1,136 @@
+package orchestrator
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// Prefixes of ids; each is followed by a lower-case ULID.
+const (
+	TaskPrefix       = "tsk_"
+	DelegationPrefix = "dlg_"
+	RequestPrefix    = "apr_"
+	DecisionPrefix   = "dec_"
+	UserPrefix       = "usr_"
+	TokenPrefix      = "tok_"
+	EventPrefix      = "evt_"
+)
+
+// NewID makes an id whose order is that of time.
+func NewID(prefix string, at time.Time) string {
+	return prefix + strings.ToLower(ulid.MustNew(ulid.Timestamp(at), rand.Reader).String())
+}
+
+// MaxText is the longest text of a task in bytes.
+const MaxText = 256 << 10
+
+// Task is what a person or trigger asked for: the root of a tree. Its row is the
+// lock of everything in the tree.
+type Task struct {
+	ID          string
+	RootID      string // the root delegation
+	Agent       string
+	Text        string
+	Repository  string // "" when none
+	Ref         string // branch asked for, "" for the repository's
+	Key         string // the requester's idempotency key, "" when none
+	Complexity  string
+	RequesterID string // the person, usr_…; who asked, or owns what did
+	Requester   string // that person's name
+	Via         string // web, cli, api, chat, …
+	RevertOf    string // the request that this task undoes, "" when none
+	Handoffs    int    // hand-offs made so far (H10)
+	LastN       int64  // number of the newest event
+	LastHash    string // its hash
+	CreatedAt   time.Time
+	EndedAt     *time.Time
+}
+
+// Submission asks for a task.
+type Submission struct {
+	Agent      string
+	Capability string // used when Agent is empty
+	Text       string
+	Repository string
+	Ref        string
+	Key        string
+	Complexity string
+	Via        string
+	RequesterID,
+	Requester string
+	DryRun bool
+}
+
+// check validates what does not need the registry.
+func (s Submission) check() error {
+	switch {
+	case strings.TrimSpace(s.Text) == "":
+		return Errorf(CodeBadRequest, "The task has no text. Say what should be done.")
+	case len(s.Text) > MaxText:
+		return Errorf(CodeBadRequest, "The task's text has %d bytes; %d is the limit. Put long material into the repository or the shared context.", len(s.Text), MaxText)
+	case s.Agent == "" && s.Capability == "":
+		return Errorf(CodeBadRequest, "Neither agent nor capability was given. Name the agent that should start.")
+	case len(s.Key) > 200:
+		return Errorf(CodeBadRequest, "The key has %d bytes; 200 is the limit.", len(s.Key))
+	case s.Complexity != "" && s.Complexity != "simple" && s.Complexity != "medium" && s.Complexity != "complex":
+		return Errorf(CodeBadRequest, "There is no complexity %q. Use simple, medium or complex.", s.Complexity)
+	}
+	return nil
+}
+
+// Title is the first line of a task's text, cut to 80 characters, for lists,
+// branches and merge messages.
+func Title(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	r := []rune(strings.TrimSpace(line))
+	if len(r) > 80 {
+		return string(r[:79]) + "…"
+	}
+	return string(r)
+}
+
+// Repository is a repository as configured.
+type Repository struct {
+	Name       string
+	Source     string // an absolute path or a URL
+	Branch     string
+	Deliver    string // merge or branch
+	Checks     []string
+	Protect    []string
+	Credential string
+}
+
+// Settings are the engine's figures, from the section engine of gatehouse.yaml.
+type Settings struct {
+	Workers     int
+	Lease       time.Duration
+	MaxAttempts int
+	MaxDepth    int
+	MaxHandoffs int
+	Cycle       string // strict or bounded
+	Capacity    string // queue or refuse
+	CheckTime   time.Duration
+}
+
+// Config is what the engine knows of the outside: it is replaced as a whole when
+// the configuration is loaded again.
+type Config struct {
+	Settings     Settings
+	Agents       *agent.Registry
+	Repositories map[string]Repository
+}
+
+// repository returns the repository of that name.
+func (c *Config) repository(name string) (Repository, error) {
+	r, ok := c.Repositories[name]
+	if !ok {
+		return Repository{}, fmt.Errorf("no repository %q is configured", name)
+	}
+	return r, nil
+}

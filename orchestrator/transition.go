@@ -1,0 +1,208 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+)
+
+// move writes d in state to, where the row still is as d was read. It is the only
+// place that sets a state.
+func move(ctx context.Context, tx Tx, d *Delegation, to State) error {
+	if !MayMove(d.State, to) {
+		return fmt.Errorf("delegation %s cannot go from %s to %s: %w", d.ID, d.State, to, ErrLost)
+	}
+	from := d.State
+	d.State, d.Since = to, tx.Now()
+	return tx.Move(ctx, d, from, d.Attempt)
+}
+
+// letGo drops the lease and the run token: nobody works on d now.
+func letGo(d *Delegation) {
+	d.Holder, d.LeaseUntil, d.TokenHash = "", time.Time{}, ""
+	d.Work.ProcessWait = false
+}
+
+// AwaitApproval parks a checked delegation until people decide on the request.
+func AwaitApproval(ctx context.Context, tx Tx, d *Delegation, requestID string) error {
+	letGo(d)
+	d.ApprovalID = requestID
+	return move(ctx, tx, d, AwaitingApproval)
+}
+
+// OrderLanding gives a delegation its yes: a worker lands the order's commit.
+func OrderLanding(ctx context.Context, tx Tx, d *Delegation, o Order) error {
+	letGo(d)
+	d.ApprovalID, d.Work.Land, d.ReadyAt = o.RequestID, &o, tx.Now()
+	return move(ctx, tx, d, Landing)
+}
+
+// Reject ends a delegation whose patch got a no.
+func Reject(ctx context.Context, tx Tx, d *Delegation, actor, reason string) error {
+	message := actor + " rejected the change; nothing landed."
+	if reason != "" {
+		message = fmt.Sprintf("%s rejected the change: %q. Nothing landed.", actor, reason)
+	}
+	d.Error = &agent.Failure{Code: string(Rejected), Message: message}
+	return end(ctx, tx, d, Rejected, actor)
+}
+
+// Expire ends a delegation on whose patch nobody decided in time.
+func Expire(ctx context.Context, tx Tx, d *Delegation) error {
+	d.Error = &agent.Failure{Code: string(Expired), Message: "Nobody decided before the deadline. The change was not approved and nothing landed."}
+	return end(ctx, tx, d, Expired, "gatehouse")
+}
+
+// RunAgain queues a delegation whose patch was not accepted as it is, so that its
+// agent works again, with what people said when f is not nil.
+func RunAgain(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback, actor, why string) error {
+	letGo(d)
+	d.Work.Runs++
+	d.Work.Previous = d.Work.Tree
+	d.Work.Feedback, d.Work.Memo, d.Work.Refused, d.Work.Land = f, nil, nil, nil
+	d.Work.Tree, d.Work.TreeCommit, d.Work.TreeBundle, d.Work.Problem = "", "", "", ""
+	if !d.Work.Shares {
+		d.Work.BaseCommit, d.Work.BaseTree, d.Work.BaseBundle, d.Work.BaseSaved = "", "", "", ""
+	}
+	d.Result, d.ReadyAt = nil, tx.Now()
+	if err := move(ctx, tx, d, Queued); err != nil {
+		return err
+	}
+	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor, Data: event.Data(map[string]any{"agent": d.To, "why": why})})
+}
+
+// Succeed ends a delegation with its result, which d holds.
+func Succeed(ctx context.Context, tx Tx, d *Delegation) error {
+	return end(ctx, tx, d, Completed, d.To)
+}
+
+// Fail ends a delegation with the reason.
+func Fail(ctx context.Context, tx Tx, d *Delegation, f *agent.Failure) error {
+	d.Error = f
+	return end(ctx, tx, d, Failed, d.To)
+}
+
+// end moves d to an ended state, takes its live children and their requests with
+// it, and wakes its caller: all in the caller's transaction.
+func end(ctx context.Context, tx Tx, d *Delegation, to State, actor string) error {
+	letGo(d)
+	now := tx.Now()
+	d.EndedAt = &now
+	d.OpenChildren = 0
+	if err := move(ctx, tx, d, to); err != nil {
+		return err
+	}
+	if err := tx.Append(ctx, endEvent(d, actor)); err != nil {
+		return err
+	}
+	if to != Completed && d.ApprovalID != "" {
+		if err := tx.CloseRequest(ctx, d.ID, requestEnd(to), ""); err != nil {
+			return err
+		}
+	}
+	if err := endChildren(ctx, tx, d, actor); err != nil {
+		return err
+	}
+	if d.ParentID == "" {
+		tx.Task().EndedAt = &now
+		return nil
+	}
+	return wakeCaller(ctx, tx, d)
+}
+
+// requestEnd is how a request ends whose delegation ended in this state.
+func requestEnd(s State) string {
+	switch s {
+	case Rejected, Expired, Failed:
+		return string(s)
+	default:
+		return string(Cancelled)
+	}
+}
+
+// endEvent is the event of an end. Rejected and expired delegations have failed for
+// whoever watches them; data.state tells which.
+func endEvent(d *Delegation, actor string) event.Event {
+	data := map[string]any{"agent": d.To, "state": string(d.State)}
+	e := event.Event{Type: event.Failed, DelegationID: d.ID, Actor: actor}
+	switch d.State {
+	case Completed:
+		e.Type = event.Completed
+		if d.Result != nil {
+			data["text"] = Title(d.Result.Text)
+			if d.Result.Commit != "" {
+				data["commit"] = d.Result.Commit
+			}
+		}
+	case Cancelled:
+		e.Type = event.Cancelled
+	}
+	if d.Error != nil {
+		data["code"], data["message"] = d.Error.Code, d.Error.Message
+	}
+	e.Data = event.Data(data)
+	return e
+}
+
+// endChildren cancels the live delegations below d.
+func endChildren(ctx context.Context, tx Tx, d *Delegation, actor string) error {
+	children, err := tx.Children(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	for _, c := range children {
+		if c.State.Ended() {
+			continue
+		}
+		c.Error = &agent.Failure{Code: string(Cancelled), Message: fmt.Sprintf("%s ended before this was done.", d.To)}
+		if err := cancelOne(ctx, tx, c, actor); err != nil {
+			return err
+		}
+		if err := endChildren(ctx, tx, c, actor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelOne ends one delegation without looking at its caller or children.
+func cancelOne(ctx context.Context, tx Tx, d *Delegation, actor string) error {
+	letGo(d)
+	now := tx.Now()
+	d.EndedAt, d.OpenChildren = &now, 0
+	if err := move(ctx, tx, d, Cancelled); err != nil {
+		return err
+	}
+	if err := tx.CloseRequest(ctx, d.ID, string(Cancelled), ""); err != nil {
+		return err
+	}
+	return tx.Append(ctx, endEvent(d, actor))
+}
+
+// wakeCaller tells the caller of d that d has ended. The last child's end queues a
+// caller that waits; one whose process lives keeps its holder, which resumes it.
+func wakeCaller(ctx context.Context, tx Tx, d *Delegation) error {
+	p, err := tx.Delegation(ctx, d.ParentID)
+	if err != nil {
+		return err
+	}
+	if p.State.Ended() || p.Work.Runs != d.Generation {
+		return nil
+	}
+	p.Usage = p.Usage.Add(d.Usage)
+	if p.OpenChildren > 0 {
+		p.OpenChildren--
+	}
+	if p.State != Waiting || p.OpenChildren > 0 {
+		return tx.Move(ctx, p, p.State, p.Attempt)
+	}
+	p.ReadyAt = tx.Now()
+	if err := move(ctx, tx, p, Queued); err != nil {
+		return err
+	}
+	return tx.Append(ctx, event.Event{Type: event.Resumed, DelegationID: p.ID, Actor: d.To,
+		Data: event.Data(map[string]any{"agent": p.To, "child": d.ID, "child_state": string(d.State)})})
+}

@@ -1,0 +1,334 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+)
+
+// mirror is the node's mirror of a configured repository.
+func (e *Engine) mirror(name string) (*patch.Mirror, Repository, error) {
+	repo, err := e.Config().repository(name)
+	if err != nil {
+		return nil, repo, agent.Fail(agent.CodeNoCheckout, "There is no repository %q in the configuration any more.", name)
+	}
+	return e.Mirrors.Open(patch.Repository{Name: repo.Name, Source: repo.Source, Branch: repo.Branch, Deliver: repo.Deliver,
+		Checks: repo.Checks, Protect: repo.Protect, Credential: repo.Credential}), repo, nil
+}
+
+// prepare makes the folders of an attempt and, for an agent that works on files, a
+// fresh checkout: of the caller's snapshot where it has one, else of the branch.
+func (e *Engine) prepare(r *run, spec agent.Spec) error {
+	if spec.Kind == agent.Workflow {
+		return nil
+	}
+	if err := e.makeFolder(r); err != nil {
+		return err
+	}
+	if r.d.Repository == "" {
+		return nil
+	}
+	var err error
+	if r.mirror, _, err = e.mirror(r.d.Repository); err != nil {
+		return err
+	}
+	w := &r.d.Work
+	if w.Shares {
+		if err := r.fetched(r.bring(r.ctx, w.BaseBundle, w.BaseSaved)); err != nil {
+			return err
+		}
+	} else {
+		if err := r.fetched(r.mirror.Fetch(r.ctx)); err != nil {
+			return err
+		}
+		b, err := r.mirror.Head(r.ctx, r.task.Ref)
+		if err := r.fetched(err); err != nil {
+			return err
+		}
+		w.Branch, w.BaseCommit, w.BaseTree = b.Branch, b.Commit, b.Tree
+	}
+	r.dir = filepath.Join(r.folder, "checkout")
+	return r.fetched(r.mirror.Checkout(r.ctx, w.BaseCommit, w.BaseTree, r.dir))
+}
+
+// fetched turns a problem of the source, which a person must mend, into the
+// delegation's failure; what may heal stays an error and is tried again.
+func (r *run) fetched(err error) error {
+	var source *patch.SourceError
+	if errors.As(err, &source) && !source.Temporary() {
+		return agent.Fail(agent.CodeNoCheckout, "%s", source.Message)
+	}
+	return err
+}
+
+// makeFolder makes the attempt's own folder, with scratch in it.
+func (e *Engine) makeFolder(r *run) error {
+	r.folder = filepath.Join(e.Data, "runs", fmt.Sprintf("%s-%d", r.id, r.attempt))
+	if err := os.RemoveAll(r.folder); err != nil {
+		return err
+	}
+	return os.MkdirAll(filepath.Join(r.folder, "scratch"), 0o700)
+}
+
+// removeFolder removes what the attempt left on disk. Folders that an agent made
+// unwritable are opened first.
+func (r *run) removeFolder() {
+	if r.folder == "" {
+		return
+	}
+	if os.RemoveAll(r.folder) == nil {
+		return
+	}
+	filepath.WalkDir(r.folder, func(path string, entry os.DirEntry, err error) error { //nolint:errcheck // what cannot be opened fails below
+		if entry != nil && entry.IsDir() {
+			os.Chmod(path, 0o700) //nolint:errcheck // the same
+		}
+		return nil
+	})
+	if err := os.RemoveAll(r.folder); err != nil {
+		r.e.Log.Warn("a run's folder could not be removed", "folder", r.folder, "err", err)
+	}
+}
+
+// finish takes the answer of an agent and what it changed.
+func (e *Engine) finish(r *run, spec agent.Spec, res *agent.Result) error {
+	if res == nil {
+		res = &agent.Result{}
+	}
+	if err := r.reclaim(); err != nil {
+		return err
+	}
+	tree, err := r.resultTree(res)
+	if err != nil {
+		var refusal *patch.Refusal
+		if errors.As(err, &refusal) && spec.AnalysisOnly {
+			return e.answer(r, spec, res, refusal)
+		}
+		return err
+	}
+	if tree == r.d.Work.BaseTree || tree == "" {
+		return e.answer(r, spec, res, nil)
+	}
+	if spec.AnalysisOnly {
+		return e.answer(r, spec, res, r.discarded(tree))
+	}
+	_, repo, err := e.mirror(r.d.Repository)
+	if err != nil {
+		return err
+	}
+	if err := r.mirror.Validate(r.ctx, r.d.Work.BaseTree, tree, patch.Rules{Writes: spec.Writes, Protect: repo.Protect}); err != nil {
+		return err
+	}
+	if r.d.Work.Shares {
+		return e.handUp(r, res, tree)
+	}
+	return e.offer(r, res, tree)
+}
+
+// reclaim gets the row back to Running after the agent ended while children of it
+// were open or its wake-up had not been taken: they end with it.
+func (r *run) reclaim() error {
+	r.mu.Lock()
+	r.finished = true
+	r.mu.Unlock()
+	err := r.e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		if d.State == Running {
+			return nil
+		}
+		if err := endChildren(ctx, tx, d, d.To); err != nil {
+			return err
+		}
+		d.OpenChildren = 0
+		d.Work.ProcessWait = false
+		return move(ctx, tx, d, Running)
+	})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.slot {
+		if err := r.e.slots.resume(r.ctx); err != nil {
+			return err
+		}
+		r.slot = true
+	}
+	return nil
+}
+
+// resultTree is the tree that the agent made: from its patch text, or of its
+// checkout. "" when it had none.
+func (r *run) resultTree(res *agent.Result) (string, error) {
+	if !blank(res.Patch) {
+		if r.mirror == nil {
+			return "", &patch.Refusal{Code: patch.CodePathOutside, Message: "The answer carries a patch, but the task has no repository to apply it to. Send the task with a repository."}
+		}
+		return r.mirror.ApplyText(r.ctx, r.d.Work.BaseTree, []byte(res.Patch))
+	}
+	if r.dir == "" {
+		return "", nil
+	}
+	s, err := r.mirror.Snapshot(r.ctx, r.dir, r.d.Work.BaseTree)
+	return s.Tree, err
+}
+
+func blank(s string) bool {
+	for _, c := range s {
+		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
+// discarded says what an analysis-only agent changed.
+func (r *run) discarded(tree string) *patch.Refusal {
+	f := &patch.Refusal{Code: patch.CodeAnalysisOnly}
+	changes, err := r.mirror.Changes(r.ctx, r.d.Work.BaseTree, tree)
+	for _, c := range changes[:min(len(changes), 1000)] {
+		f.Files = append(f.Files, c.Path)
+	}
+	if len(f.Files) > 0 {
+		f.Path = f.Files[0]
+	}
+	f.Message = fmt.Sprintf("%s only analyses: its changes to %d files were discarded, its answer stands.", r.d.To, len(changes))
+	if err != nil {
+		f.Message = fmt.Sprintf("%s only analyses: its changes were discarded, its answer stands.", r.d.To)
+	}
+	return f
+}
+
+// carry copies what the attempt knows into the row.
+func (r *run) carry(d *Delegation, res *agent.Result) {
+	w := r.d.Work
+	d.Work.Branch, d.Work.BaseCommit, d.Work.BaseTree, d.Work.Sandbox = w.Branch, w.BaseCommit, w.BaseTree, w.Sandbox
+	d.Work.RanFor += r.clock.elapsed()
+	d.Result = res
+}
+
+// answer ends a delegation whose answer stands and of which nothing lands.
+func (e *Engine) answer(r *run, spec agent.Spec, res *agent.Result, refusal *patch.Refusal) error {
+	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		r.carry(d, res)
+		if refusal != nil {
+			if err := tx.Append(ctx, rejectedEvent(d, refusal)); err != nil {
+				return err
+			}
+		}
+		if spec.AnalysisOnly {
+			err := tx.Append(ctx, event.Event{Type: event.Decided, DelegationID: d.ID, Actor: "rule:analysis-only", Data: event.Data(map[string]any{
+				"verdict": "approve", "rule": "analysis-only", "text": "Nothing changes: an analysis passes by itself."})})
+			if err != nil {
+				return err
+			}
+		}
+		return Succeed(ctx, tx, d)
+	})
+}
+
+// rejectedEvent says why a patch was not taken.
+func rejectedEvent(d *Delegation, f *patch.Refusal) event.Event {
+	files := f.Files
+	if files == nil {
+		files = []string{}
+	}
+	return event.Event{Type: event.PatchRejected, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
+		"code": f.Code, "path": f.Path, "message": f.Message, "files": files})}
+}
+
+// refused ends a delegation whose patch is not taken.
+func (e *Engine) refused(r *run, f *patch.Refusal) {
+	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		if err := tx.Append(ctx, rejectedEvent(d, f)); err != nil {
+			return err
+		}
+		return Fail(ctx, tx, d, &agent.Failure{Code: f.Code, Message: f.Message})
+	})
+	if err != nil && !errors.Is(err, ErrLost) {
+		e.Log.Error("a refused patch could not be stored; the lease will run out", "delegation", r.id, "err", err)
+	}
+}
+
+// handUp ends a child that worked on its caller's snapshot: its tree goes back into
+// the caller's checkout, and the gate is asked once, for the caller's final tree.
+func (e *Engine) handUp(r *run, res *agent.Result, tree string) error {
+	saved, bundle, err := r.mirror.SaveTree(r.ctx, r.id, r.d.Work.BaseCommit, tree, r.d.CreatedAt)
+	if err != nil {
+		return err
+	}
+	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		r.carry(d, res)
+		d.Work.Tree, d.Work.TreeCommit, d.Work.TreeBundle = tree, saved, bundleID("tree", d.ID, r.attempt)
+		if err := tx.PutBlob(ctx, d.Work.TreeBundle, "bundle", bundle); err != nil {
+			return err
+		}
+		if err := tx.Append(ctx, validatedEvent(d, d.Work.BaseTree, tree)); err != nil {
+			return err
+		}
+		return Succeed(ctx, tx, d)
+	})
+}
+
+// bundleID names a bundle in the store.
+func bundleID(parts ...any) string { return fmt.Sprint(append([]any{"bundle:"}, parts...)...) }
+
+func validatedEvent(d *Delegation, from, to string) event.Event {
+	return event.Event{Type: event.PatchValidated, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"base_tree": from, "tree": to, "repository": d.Repository})}
+}
+
+// offer records a tree that is to be put before people and goes on to its checks.
+func (e *Engine) offer(r *run, res *agent.Result, tree string) error {
+	rev, digest, err := e.record(r, tree)
+	if err != nil {
+		return err
+	}
+	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		r.carry(d, res)
+		if err := r.keep(ctx, tx, d, tree, rev); err != nil {
+			return err
+		}
+		return move(ctx, tx, d, Checking)
+	})
+	if err != nil {
+		return err
+	}
+	e.Trace("tree stored")
+	return e.checkRevision(r, digest)
+}
+
+// keep stores a recorded revision in the row.
+func (r *run) keep(ctx context.Context, tx Tx, d *Delegation, tree string, rev patch.Revision) error {
+	d.Work.Tree, d.Work.TreeCommit, d.Work.AgentBranch = tree, rev.Commit, rev.Branch
+	d.Work.TreeBundle = bundleID("rev", d.ID, rev.Commit)
+	if err := tx.PutBlob(ctx, d.Work.TreeBundle, "bundle", rev.Bundle); err != nil {
+		return err
+	}
+	return tx.Append(ctx, validatedEvent(d, d.Work.BaseTree, tree))
+}
+
+// record commits a tree on the agent's branch.
+func (e *Engine) record(r *run, tree string) (patch.Revision, string, error) {
+	_, repo, err := e.mirror(r.d.Repository)
+	if err != nil {
+		return patch.Revision{}, "", err
+	}
+	w := r.d.Work
+	digest := patch.Digest(repo.Name, w.Branch, w.BaseCommit, tree, deliver(repo))
+	rev, err := r.mirror.Record(r.ctx, patch.RecordSpec{
+		Key: fmt.Sprintf("%s-%s", r.id, digest[:12]), Branch: w.AgentBranch, Base: w.BaseCommit, Tree: tree, Title: Title(r.task.Text),
+		Task: r.task.ID, Delegation: r.id, Agent: r.d.To, Digest: digest, At: r.d.CreatedAt})
+	return rev, digest, err
+}
+
+func deliver(repo Repository) string {
+	if repo.Deliver == "" {
+		return patch.DeliverMerge
+	}
+	return repo.Deliver
+}

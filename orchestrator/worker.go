@@ -1,0 +1,285 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/people"
+)
+
+// run is one attempt of one delegation on this node.
+type run struct {
+	e    *Engine
+	id   string
+	ctx  context.Context // ends when the attempt is lost, cancelled or the node stops
+	stop context.Context // the node's: tells a shutdown from a loss
+
+	cancel context.CancelCauseFunc
+	task   Task
+	d      Delegation // as claimed; the worker's own
+	token  string
+	over   bool // the claim ended the delegation
+
+	// Guarded by Engine.mu.
+	claimed    bool
+	attempt    int
+	leaseUntil time.Time
+
+	mirror *patch.Mirror // nil without a repository
+	dir    string        // the checkout, "" when there is none
+	folder string        // everything of this attempt on disk
+
+	mu       sync.Mutex
+	slot     bool
+	finished bool           // host calls are refused from now on
+	nth      map[string]int // hops made in this attempt by (to, text)
+	back     map[string]agent.Child
+	clock    stopwatch
+	lines    progress
+	resuming sync.Mutex
+	poked    chan struct{}
+}
+
+func newRun(ctx context.Context, e *Engine, ref Ref) *run {
+	r := &run{e: e, id: ref.DelegationID, stop: ctx, task: Task{ID: ref.TaskID}, nth: map[string]int{}, back: map[string]agent.Child{}, poked: make(chan struct{}, 1)}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	r.clock.now = e.Now
+	return r
+}
+
+// work claims r's delegation and takes it as far as it goes without people.
+func (e *Engine) work(r *run) {
+	if err := e.claim(r.ctx, r); err != nil || r.over {
+		if err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, ErrBusy) && !errors.Is(err, ErrNotFound) && r.ctx.Err() == nil {
+			e.Log.Error("a delegation could not be claimed; it is tried again", "delegation", r.id, "err", err)
+		}
+		return
+	}
+	defer r.removeFolder()
+	var err error
+	switch r.d.State {
+	case Running:
+		err = e.runAgent(r)
+	case Checking:
+		err = e.check(r)
+	case Landing:
+		err = e.land(r)
+	}
+	if err != nil {
+		e.broke(r, err)
+	}
+}
+
+// broke deals with an attempt that ended by an error of the machinery.
+func (e *Engine) broke(r *run, err error) {
+	var refusal *patch.Refusal
+	var failure *agent.Failure
+	switch {
+	case r.stop.Err() != nil:
+		e.giveBack(r, 0, false)
+	case errors.Is(err, ErrLost), errors.Is(err, agent.ErrStopped), r.ctx.Err() != nil:
+		e.Log.Info("an attempt was stopped or lost", "delegation", r.id, "attempt", r.attempt)
+	case errors.As(err, &refusal):
+		e.refused(r, refusal)
+	case errors.As(err, &failure):
+		e.failed(r, failure)
+	default:
+		e.Log.Error("an attempt could not go on; it is tried again", "delegation", r.id, "attempt", r.attempt, "err", err)
+		e.giveBack(r, time.Second<<min(r.d.Losses, 6), true)
+	}
+}
+
+// failed ends r's delegation with a failure.
+func (e *Engine) failed(r *run, f *agent.Failure) {
+	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error { return Fail(ctx, tx, d, f) })
+	if err != nil && !errors.Is(err, ErrLost) {
+		e.Log.Error("a failure could not be stored; the lease will run out", "delegation", r.id, "err", err)
+	}
+}
+
+// giveBack queues r's delegation again: the node stops, or something that may heal
+// was in the way; that counts as a loss.
+func (e *Engine) giveBack(r *run, after time.Duration, loss bool) {
+	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		if loss {
+			d.Losses++
+			if d.Losses >= e.Config().Settings.MaxAttempts && d.State != Landing {
+				return Fail(ctx, tx, d, agent.Fail(agent.CodeLost, "%s could not be run %d times in a row. The reason is in the server's log. Mend it, then retry.", d.To, d.Losses))
+			}
+		}
+		letGo(d)
+		d.ReadyAt = tx.Now().Add(after)
+		if d.State != Running {
+			return tx.Move(ctx, d, d.State, d.Attempt)
+		}
+		return move(ctx, tx, d, Queued)
+	})
+	if err != nil && !errors.Is(err, ErrLost) {
+		e.Log.Warn("a delegation could not be given back; its lease will run out", "delegation", r.id, "err", err)
+	}
+}
+
+// storeTime is how long the last write of an attempt may take when the node stops.
+const storeTime = 5 * time.Second
+
+// own runs fn in a transaction on r's delegation, which still is r's. It also works
+// while the node stops.
+func (e *Engine) own(r *run, fn func(ctx context.Context, tx Tx, d *Delegation) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
+	defer cancel()
+	return e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
+		d, err := r.own(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, tx, d)
+	})
+}
+
+// runAgent runs the agent until it answers, parks or fails.
+func (e *Engine) runAgent(r *run) error {
+	c := e.Config()
+	spec, ok := c.Agents.Get(r.d.To)
+	kind := e.Kinds[spec.Kind]
+	if !ok || kind == nil {
+		return agent.Fail(agent.CodeUnavailable, "%s is not configured any more. Send the task to another agent.", r.d.To)
+	}
+	if err := e.prepare(r, spec); err != nil {
+		return err
+	}
+	for {
+		job, err := e.job(r, spec)
+		if err != nil {
+			return err
+		}
+		r.clock.start()
+		e.Trace("agent started")
+		out, err := kind.Run(r.ctx, job, r)
+		r.clock.pause()
+		r.flushProgress(r.ctx)
+		if r.ctx.Err() != nil {
+			return r.ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if out.Park == nil {
+			e.Trace("agent ended")
+			return e.finish(r, spec, out.Result)
+		}
+		parked, err := e.park(r, out.Park)
+		if err != nil || parked {
+			return err
+		}
+	}
+}
+
+// job is what the agent is given.
+func (e *Engine) job(r *run, spec agent.Spec) (agent.Job, error) {
+	d, err := e.Store.Delegation(r.ctx, r.id)
+	if err != nil {
+		return agent.Job{}, err
+	}
+	tree, err := e.Store.Tree(r.ctx, r.task.ID)
+	if err != nil {
+		return agent.Job{}, err
+	}
+	job := agent.Job{TaskID: r.task.ID, DelegationID: r.id, Attempt: r.attempt, Agent: spec, From: d.From, Text: d.Text,
+		Feedback: d.Work.Feedback, Dir: r.dir, Token: r.token, URL: e.URL(), Memo: d.Work.Memo}
+	if r.folder != "" {
+		job.ScratchDir = filepath.Join(r.folder, "scratch")
+	}
+	for i := range tree {
+		if tree[i].ParentID == r.id && tree[i].Generation == d.Work.Runs {
+			job.Children = append(job.Children, childOf(&tree[i]))
+		}
+	}
+	job.Children = append(job.Children, d.Work.Refused...)
+	reads := spec.Reads
+	if reads != nil {
+		reads = append(append([]string{}, reads...), "handoff:"+r.task.ID)
+	}
+	entries, err := e.Store.Entries(r.ctx, reads, 50)
+	for _, en := range entries {
+		job.Context = append(job.Context, agent.ContextEntry{Namespace: en.Namespace, Key: en.Key, Value: en.Value, Agent: en.Agent})
+	}
+	return job, err
+}
+
+// park makes the hops of a kind without a process and leaves the row waiting. It
+// reports false when no child is open, so that the agent goes on at once.
+func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
+	open := false
+	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		siblings, err := tx.Children(ctx, d.ID)
+		if err != nil {
+			return err
+		}
+		var refused []agent.Child
+		for _, h := range p.Hops {
+			plan, err := e.plan(h, d, tx.Task().Repository, h.Ref, nil)
+			if err != nil {
+				return err
+			}
+			c, err := e.hop(ctx, tx, d, siblings, plan)
+			if err != nil {
+				return err
+			}
+			if c.State == agent.Refused {
+				refused = append(refused, c)
+			}
+		}
+		d.Work.Memo, d.Work.Refused = p.Memo, append(d.Work.Refused, refused...)
+		if open = d.OpenChildren > 0; !open {
+			return tx.Move(ctx, d, d.State, d.Attempt)
+		}
+		d.Work.RanFor += r.clock.elapsed()
+		letGo(d)
+		if err := move(ctx, tx, d, Waiting); err != nil {
+			return err
+		}
+		return tx.Append(ctx, event.Event{Type: event.Waiting, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"agent": d.To, "children": d.OpenChildren})})
+	})
+	return open, err
+}
+
+// plan finds the repository of a hop.
+func (e *Engine) plan(h agent.Hop, d *Delegation, taskRepo, key string, snapshot *base) (planned, error) {
+	c := e.Config()
+	spec, ok := c.Agents.Get(h.To)
+	if h.To == "" {
+		spec, ok = firstAble(c, h.Capability)
+	}
+	p := planned{Hop: h, key: key, snapshot: snapshot}
+	if !ok {
+		return p, nil // the guard refuses it
+	}
+	repo, err := c.bind(spec.Repository, taskRepo, d.Repository)
+	p.repo = repo
+	return p, err
+}
+
+// running finds the run that a run token belongs to.
+func (e *Engine) running(p people.Run) *run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.runs[p.DelegationID]; r != nil && r.claimed && r.attempt == p.Attempt {
+		return r
+	}
+	return nil
+}
+
+// clearRuns removes what attempts left on disk before this process started.
+func (e *Engine) clearRuns() error {
+	if err := os.RemoveAll(filepath.Join(e.Data, "runs")); err != nil {
+		return err
+	}
+	return os.MkdirAll(filepath.Join(e.Data, "runs"), 0o700)
+}

@@ -1,0 +1,286 @@
+// What script adds to pages that also work without it: times that tick, copying, theme,
+// keys that move (none of them decides), and the review page's conveniences.
+(function () {
+  'use strict';
+  var root = document.documentElement, body = document.body;
+  function all(sel, from) { return Array.from((from || document).querySelectorAll(sel)); }
+  function on(type, sel, act) {
+    document.addEventListener(type, function (e) {
+      var el = e.target.closest && e.target.closest(sel);
+      if (el) act(el, e);
+    });
+  }
+  function store(name, value) {
+    try {
+      if (value === undefined) return localStorage.getItem('gatehouse.' + name);
+      if (value === null || value === '') localStorage.removeItem('gatehouse.' + name);
+      else localStorage.setItem('gatehouse.' + name, value);
+    } catch (e) { /* storage may be switched off */ }
+    return null;
+  }
+
+  // ---- times, in the reader's zone, against the server's clock
+  var skew = Date.now() - Date.parse(body.getAttribute('data-now') || '') || 0;
+  function two(big, unit, small, smallUnit) {
+    return big + ' ' + unit + (small && big < 10 ? ' ' + small + ' ' + smallUnit : '');
+  }
+  function duration(s) {
+    if (s < 60) return Math.max(0, Math.floor(s)) + ' s';
+    if (s < 3600) return two(Math.floor(s / 60), 'min', Math.floor(s % 60), 's');
+    if (s < 86400) return two(Math.floor(s / 3600), 'h', Math.floor(s % 3600 / 60), 'min');
+    return two(Math.floor(s / 86400), 'd', Math.floor(s % 86400 / 3600), 'h');
+  }
+  function relative(at, kind) {
+    var s = (Date.now() - skew - at) / 1000;
+    if (kind === 'clock') return new Date(at).toLocaleTimeString([], { hour12: false });
+    if (s < 0) return 'in ' + duration(-s);
+    if (kind === 'since') return duration(s);
+    if (s < 86400) return s < 5 ? 'now' : duration(s) + ' ago';
+    var d = new Date(at), date = d.toLocaleDateString([], { day: 'numeric', month: 'short', year: d.getFullYear() === new Date().getFullYear() ? undefined : 'numeric' });
+    return date + ' ' + d.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hour12: false });
+  }
+  function tick() {
+    if (document.hidden) return;
+    all('time[data-rel]').forEach(function (t) {
+      var at = Date.parse(t.dateTime), text = relative(at, t.dataset.rel);
+      if (t.textContent !== text) t.textContent = text;
+      if (!t.dataset.exact) { t.title = new Date(at).toLocaleString([], { timeZoneName: 'short', hour12: false }); t.dataset.exact = '1'; }
+    });
+  }
+  setInterval(tick, 1000);
+
+  function enhance() {
+    all('[data-needs-js]').forEach(function (el) { el.hidden = false; });
+    all('[data-theme-set]').forEach(function (b) { b.setAttribute('aria-pressed', String(b.dataset.themeSet === (store('theme') || ''))); });
+    all('[data-density-set]').forEach(function (b) { b.setAttribute('aria-pressed', String(b.dataset.densitySet === (store('density') || ''))); });
+    all('[data-wrap-toggle]').forEach(function (b) { b.setAttribute('aria-pressed', String(store('wrap') === 'on')); });
+    tick();
+  }
+
+  // ---- small things
+  function setting(name, value) {
+    store(name, value);
+    if (value) root.setAttribute('data-' + name, value);
+    else root.removeAttribute('data-' + name);
+    enhance();
+  }
+  on('click', '[data-theme-set]', function (b) { setting('theme', b.dataset.themeSet); });
+  on('click', '[data-density-set]', function (b) { setting('density', b.dataset.densitySet); });
+  on('click', '[data-wrap-toggle]', function () { setting('wrap', store('wrap') === 'on' ? 'off' : 'on'); });
+  on('click', '[data-copy]', function (b) {
+    if (!navigator.clipboard) return;
+    navigator.clipboard.writeText(b.dataset.copy).then(function () {
+      b.classList.add('copied');
+      setTimeout(function () { b.classList.remove('copied'); }, 1500);
+    }, function () { /* the browser refused: nothing was copied, nothing is said */ });
+  });
+  on('click', '[data-close]', function (b) {
+    document.getElementById(b.dataset.close).hidden = true;
+    store('closed.' + b.dataset.close, '1');
+  });
+  all('[data-close]').forEach(function (b) { if (store('closed.' + b.dataset.close)) document.getElementById(b.dataset.close).hidden = true; });
+  var help = document.getElementById('help');
+  function showHelp() {
+    if (!help || help.open) return;
+    all('.demo').forEach(function (d) { d.hidden = false; store('closed.' + d.id, null); });
+    help.showModal();
+  }
+  on('click', '[data-help]', showHelp);
+  document.addEventListener('click', function (e) {
+    all('details.menu[open], details.send-fold[open]').forEach(function (d) { if (!d.contains(e.target)) d.open = false; });
+  });
+  all('form[data-autopress]').forEach(function (f) {
+    var key = 'gatehouse.pressed.' + f.elements.code.value;
+    try {
+      if (sessionStorage.getItem(key)) return;
+      sessionStorage.setItem(key, '1');
+    } catch (e) { return; }
+    f.requestSubmit();
+  });
+  on('submit', 'form[method="post"]', function (f, e) {
+    if (e.defaultPrevented || f.id === 'verdict') return;
+    if (f.dataset.sent) { e.preventDefault(); return; }
+    f.dataset.sent = '1';
+  });
+  window.addEventListener('pageshow', function () { all('form[data-sent]').forEach(function (f) { delete f.dataset.sent; }); });
+
+  // ---- the live parts changed: title, icon, and one sentence for readers aloud
+  var spoke = 0;
+  document.addEventListener('gh-morphed', function () {
+    enhance();
+    var state = document.querySelector('.tab-state');
+    if (!state || document.title === state.dataset.tabTitle) return;
+    document.title = state.dataset.tabTitle;
+    document.getElementById('favicon').href = state.dataset.tabIcon;
+    var badge = document.querySelector('.status-line .badge');
+    if (badge && Date.now() - spoke > 5000) {
+      spoke = Date.now();
+      document.getElementById('announce').textContent = badge.textContent.trim();
+    }
+  });
+
+  // ---- keys
+  var keysOn = store('keys') !== 'off', pendingG = 0;
+  all('[data-keys-toggle]').forEach(function (c) {
+    c.checked = keysOn;
+    c.addEventListener('change', function () { keysOn = c.checked; store('keys', keysOn ? null : 'off'); });
+  });
+  function typing(el) { return el && (el.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(el.tagName) && el.type !== 'checkbox'); }
+  function visible(el) { return el.offsetParent !== null; }
+  var at = { row: -1, hunk: -1, file: -1, warn: -1 };
+  function step(kind, list, by) {
+    list = list.filter(visible);
+    if (!list.length) return;
+    at[kind] = Math.max(0, Math.min(list.length - 1, at[kind] + by));
+    var el = list[at[kind]];
+    all('.cursor').forEach(function (c) { c.classList.remove('cursor'); });
+    el.classList.add('cursor');
+    var focus = el.matches('a,button,summary') ? el : el.querySelector('[data-open], summary, a');
+    if (focus) focus.focus({ preventScroll: true });
+    el.scrollIntoView({ block: kind === 'file' ? 'start' : 'nearest' });
+  }
+  var review = document.querySelector('.review');
+  var moves = {
+    '/': function () { var s = document.getElementById('search'); if (s) s.focus(); },
+    '?': showHelp,
+    j: function () { review ? step('hunk', all('[data-hunk]'), 1) : step('row', all('[data-row]'), 1); },
+    k: function () { review ? step('hunk', all('[data-hunk]'), -1) : step('row', all('[data-row]'), -1); },
+    o: function () { var a = document.querySelector('.cursor [data-open]'); if (a) a.click(); },
+    ']': function () { step('file', all('.file'), 1); },
+    '[': function () { step('file', all('.file'), -1); },
+    n: function () { step('warn', all('[data-warning]'), 1); },
+    p: function () { step('warn', all('[data-warning]'), -1); },
+    x: function () { var f = currentFile(); if (f) { var d = f.querySelector('details'); d.open = !d.open; } },
+    X: function () { var ds = all('.file > details'), shut = ds.some(function (d) { return d.open; }); ds.forEach(function (d) { d.open = !shut; }); },
+    v: function () { var f = currentFile(); if (f) viewNext(f); },
+    u: function () { var a = document.querySelector('[data-layout]:not([aria-current])'); if (a) a.click(); },
+    a: function () { var b = document.querySelector('#verdict .approve'); if (b) b.focus(); },
+    r: function () { write('reject'); },
+    e: function () { write('request_changes'); }
+  };
+  var places = { o: '/', a: '/approvals', d: '/delegations' };
+  document.addEventListener('keydown', function (e) {
+    if (e.key === 'Escape') { all('details.menu[open], details.send-fold[open]').forEach(function (d) { d.open = false; }); if (typing(document.activeElement)) document.activeElement.blur(); return; }
+    if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) { sendOpen(e); return; }
+    if (!keysOn || e.ctrlKey || e.metaKey || e.altKey || typing(e.target) || (help && help.open)) return;
+    if (pendingG && Date.now() - pendingG < 1500 && places[e.key]) { pendingG = 0; location.href = places[e.key]; return; }
+    pendingG = e.key === 'g' ? Date.now() : 0;
+    if (moves[e.key]) { e.preventDefault(); moves[e.key](); }
+  });
+
+  // ---- review: files seen
+  function viewedKey(path) { return 'viewed.' + (review ? review.dataset.digest.slice(0, 16) : '') + '.' + path; }
+  function countViewed() {
+    var boxes = all('[data-viewed]'), n = boxes.filter(function (b) { return b.checked; }).length;
+    all('[data-viewed-n]').forEach(function (s) { s.textContent = n; });
+    all('[data-viewed-count]').forEach(function (i) { i.value = n; });
+    all('.file').forEach(function (f, i) {
+      var item = document.querySelector('.file-item[data-file="' + f.id + '"]');
+      if (item && boxes[i]) item.classList.toggle('is-viewed', boxes[i].checked);
+    });
+  }
+  function currentFile() {
+    var files = all('.file');
+    return files.filter(function (f) { return f.getBoundingClientRect().bottom > 120; })[0] || files[files.length - 1];
+  }
+  function setViewed(box, seen) {
+    box.checked = seen;
+    store(viewedKey(box.dataset.viewed), seen ? '1' : null);
+    box.closest('.file').querySelector('details').open = !seen;
+    countViewed();
+  }
+  function viewNext(file) {
+    setViewed(file.querySelector('[data-viewed]'), true);
+    var rest = all('.file').filter(function (f) { return !f.querySelector('[data-viewed]').checked; });
+    if (rest.length) rest[0].scrollIntoView();
+    else document.getElementById('review-bar').focus();
+  }
+  on('change', '[data-viewed]', function (b) { setViewed(b, b.checked); });
+  on('click', '[data-view-next]', function (a) { setViewed(a.closest('.file').querySelector('[data-viewed]'), true); });
+  all('[data-viewed]').forEach(function (b) { if (store(viewedKey(b.dataset.viewed))) { b.checked = true; b.closest('.file').querySelector('details').open = false; } });
+  on('input', '[data-file-filter]', function (input) {
+    var want = input.value.toLowerCase();
+    all('.file-item').forEach(function (li) { li.hidden = !li.querySelector('a').title.toLowerCase().includes(want); });
+  });
+  // A deep link into a closed file opens it.
+  function openTarget() {
+    var t = location.hash && document.getElementById(location.hash.slice(1));
+    var d = t && (t.closest('.file > details') || (t.matches('.file') && t.querySelector('details')));
+    if (d && !d.open) { d.open = true; t.scrollIntoView(); }
+    if (t && (t.id === 'outcome' || t.id === 'flash')) t.focus();
+  }
+  window.addEventListener('hashchange', openTarget);
+
+  // ---- review: the verdict
+  var verdict = function () { return document.getElementById('verdict'); };
+  var chosen = null, openedAt = 0;
+  function write(kind) {
+    var f = verdict();
+    if (!f) return;
+    chosen = kind;
+    f.classList.add('writing');
+    document.getElementById('comment').focus();
+  }
+  function sendOpen(e) {
+    var f = e.target.closest('form');
+    if (!f) return;
+    e.preventDefault();
+    if (f.id !== 'verdict') f.requestSubmit();
+    else if (chosen) f.requestSubmit(f.querySelector('button[value="' + chosen + '"]'));
+  }
+  function phone() { return matchMedia('(max-width: 640px)').matches; }
+  function missing(f) { return all('input[name="tick"]:not(:checked)', f); }
+  on('click', '#verdict button[name="verdict"]', function (b, e) {
+    var f = verdict(), sheet = document.getElementById('approve-sheet'), text = document.getElementById('comment');
+    if (b.value === 'approve') {
+      if (!sheet.open && (missing(f).length || phone())) {
+        e.preventDefault();
+        sheet.open = true;
+        openedAt = Date.now();
+        (missing(f)[0] || b).focus();
+      } else if (Date.now() - openedAt < 300) {
+        e.preventDefault(); // a double tap is not a second thought
+      }
+    } else if (!text.value.trim() && (b.value === 'request_changes' || (phone() && !f.classList.contains('writing')))) {
+      e.preventDefault();
+      write(b.value);
+      text.placeholder = b.value === 'reject' ? 'Why? Empty is possible.' : 'Say what to change';
+    }
+  });
+  on('submit', '#verdict', function (f, e) {
+    if (f.dataset.sent) { e.preventDefault(); return; }
+    f.dataset.sent = '1';
+    store(draftKey(), null);
+  });
+  document.addEventListener('keydown', function (e) {
+    if (e.key === 'Enter' && e.target.name === 'tick') e.preventDefault();
+  });
+  function draftKey() { return 'draft.' + (review ? review.dataset.digest.slice(0, 16) : ''); }
+  on('input', '#comment', function (t) { store(draftKey(), t.value); });
+  if (verdict()) {
+    var text = document.getElementById('comment');
+    if (!text.value) text.value = store(draftKey()) || '';
+    if (text.value) verdict().classList.add('writing');
+    document.getElementById('approve-sheet').open = false;
+  }
+  if (review) {
+    countViewed();
+    if (matchMedia('(max-width: 1100px)').matches) document.getElementById('file-list').open = false;
+  }
+  document.addEventListener('gh-superseded', function (e) {
+    var bar = e.target;
+    if (bar.hasAttribute('data-stale')) return;
+    bar.setAttribute('data-stale', '');
+    var p = document.createElement('p'), a = document.createElement('a');
+    p.className = 'bar-line';
+    p.textContent = 'A newer revision replaced this one.';
+    a.className = 'button';
+    a.href = location.pathname;
+    a.textContent = 'Open it';
+    p.appendChild(a);
+    bar.appendChild(p);
+  });
+
+  enhance();
+  openTarget();
+})();

@@ -1,0 +1,190 @@
+// One live connection per browser. The tabs elect a leader with Web Locks; it reads the
+// stream and shares what it hears by BroadcastChannel. Without these, each tab has its own
+// stream and a hidden tab closes it after 30 s. An event never carries content into the
+// page: it only makes the parts that it concerns ask for themselves again.
+(function () {
+  'use strict';
+  var url = document.body.getAttribute('data-stream');
+  if (!url || !window.EventSource) return;
+
+  var TYPES = ('task.created delegation.queued delegation.acknowledged delegation.progress delegation.delegated ' +
+    'delegation.refused delegation.waiting delegation.resumed delegation.completed delegation.failed delegation.cancelled ' +
+    'usage.recorded context.written approval.requested approval.notified approval.decided approval.changes_requested ' +
+    'approval.superseded approval.expired approval.stale patch.rejected patch.validated patch.landed patch.reverted ' +
+    'breaker.opened breaker.closed gap message').split(' ');
+  var COALESCE = 300, HIDDEN = 30000, WAITS = [0, 1, 2, 4, 8, 15];
+  var source = null, last = new URL(url, location.href).searchParams.get('after') || '';
+  var tries = 0, lostAt = null, retryAt = 0, timer = null, caught = 0, healing = false, leading = false, release = null;
+  var line = document.getElementById('live-line');
+  var dot = document.getElementById('live-dot');
+
+  // ---- what the reader sees
+  function clock(d) { return d.toLocaleTimeString([], { hour12: false }); }
+  function setDot(state, words) {
+    if (!dot) return;
+    dot.setAttribute('data-live-state', state);
+    dot.title = words;
+    dot.firstElementChild.textContent = words;
+  }
+  function say(text, ok, button, act) {
+    line.textContent = '';
+    line.hidden = !text;
+    line.classList.toggle('is-ok', !!ok);
+    if (!text) return;
+    line.appendChild(document.createTextNode(text));
+    if (button) {
+      var b = document.createElement('button');
+      b.type = 'button';
+      b.textContent = button;
+      b.addEventListener('click', act);
+      line.appendChild(b);
+    }
+  }
+  function showLost() {
+    if (!lostAt) return;
+    var s = Math.max(0, Math.round((retryAt - Date.now()) / 1000));
+    setDot('lost', 'Not live since ' + clock(lostAt));
+    var text = 'Not live since ' + clock(lostAt) + '. ' + (s > 0 ? 'Trying again in ' + s + ' s. ' : 'Trying again. ');
+    if (leading || !channel) say(text, false, 'Now', function () { tries = 1; open(); });
+    else say(text, false);
+  }
+  function showLive(n) {
+    setDot('on', 'Live');
+    if (lostAt) {
+      say('Live again.' + (n > 0 ? ' ' + n + (n === 1 ? ' event' : ' events') + ' caught up.' : ''), true);
+      setTimeout(function () { if (!lostAt) say(''); }, 3000);
+    }
+    lostAt = null;
+  }
+  function showGap(from, to) {
+    say('Events ' + from + '–' + to + ' could not be replayed. ', false, 'Reload from the log', function () { location.reload(); });
+  }
+
+  // ---- asking the parts to renew themselves
+  var dirty = new Set(), flushing = null;
+  function mark(task) {
+    document.querySelectorAll('[data-live]').forEach(function (el) {
+      var scope = el.getAttribute('data-live');
+      if (!task || scope === 'all' || scope === 'task:' + task) dirty.add(el);
+    });
+    if (dirty.size && !flushing) flushing = setTimeout(flush, COALESCE);
+  }
+  function flush() {
+    flushing = null;
+    if (document.hidden) return; // on return everything marked is asked at once
+    dirty.forEach(function (el) { if (el.isConnected) window.htmx.trigger(el, 'gh-refresh'); });
+    dirty.clear();
+  }
+  function catchUp() { mark(''); if (flushing) { clearTimeout(flushing); flush(); } }
+
+  function heard(m) {
+    if (m.type === 'gap') { showGap(m.from, m.to); mark(''); return; }
+    mark(m.task);
+    document.dispatchEvent(new CustomEvent('gh-event', { detail: m }));
+  }
+
+  // ---- the stream
+  function receive(e) {
+    if (e.lastEventId) last = e.lastEventId;
+    var body = {};
+    try { body = JSON.parse(e.data); } catch (err) { /* a keep-alive has no body */ }
+    var data = body.data || {};
+    var m = { type: body.type || e.type, task: body.task_id || '', n: body.n || 0, from: data.from || body.from, to: data.to || body.to };
+    caught++;
+    heard(m);
+    tell({ kind: 'event', event: m, last: last });
+  }
+  function open() {
+    close();
+    var u = new URL(url, location.href);
+    if (last) u.searchParams.set('after', last);
+    source = new EventSource(u.toString());
+    source.onopen = function () {
+      caught = 0;
+      healing = !!lostAt;
+      tries = 0;
+      setTimeout(function () { if (source) { showLive(caught); tell({ kind: 'state', state: 'on', n: caught, last: last }); } }, healing ? 1200 : 0);
+    };
+    source.onerror = function () { close(); again(); };
+    TYPES.forEach(function (t) { source.addEventListener(t, receive); });
+  }
+  function close() {
+    clearTimeout(timer);
+    if (source) { source.onerror = null; source.close(); source = null; }
+  }
+  // The first try after a loss is at once and silent; only its failure is said.
+  function again() {
+    var wait = WAITS[Math.min(tries, WAITS.length - 1)] * 1000;
+    if (tries > 0 && !lostAt) lostAt = new Date();
+    tries++;
+    retryAt = Date.now() + wait;
+    if (lostAt) { showLost(); tell({ kind: 'state', state: 'lost', since: lostAt.getTime(), retry: retryAt }); }
+    timer = setTimeout(open, wait);
+  }
+  setInterval(function () { if (lostAt && !document.hidden) showLost(); }, 1000);
+
+  // ---- one connection for all tabs
+  var shared = !!(navigator.locks && window.BroadcastChannel);
+  var channel = null;
+  function tell(m) { if (channel && leading) channel.postMessage(m); }
+  function listen(m) {
+    if (m.kind === 'hello' && leading) {
+      channel.postMessage({ kind: 'state', state: lostAt ? 'lost' : 'on', since: lostAt && lostAt.getTime(), retry: retryAt, last: last, hello: true });
+      return;
+    }
+    if (leading) return;
+    if (m.kind === 'event') { last = m.last || last; heard(m.event); }
+    if (m.kind === 'state' && m.state === 'on') {
+      showLive(m.n || 0);
+      if (m.hello && m.last !== last) { last = m.last; catchUp(); }
+    }
+    if (m.kind === 'state' && m.state === 'lost') { lostAt = new Date(m.since); retryAt = m.retry; showLost(); }
+  }
+  function join() {
+    if (!shared) { open(); return; }
+    var name = 'gatehouse-live ' + new URL(url, location.href).pathname;
+    channel = new BroadcastChannel(name);
+    channel.onmessage = function (e) { listen(e.data); };
+    channel.postMessage({ kind: 'hello' });
+    navigator.locks.request(name, function () {
+      if (!channel) return undefined;
+      leading = true;
+      open();
+      return new Promise(function (done) { release = done; });
+    });
+  }
+  function leave() {
+    close();
+    leading = false;
+    if (channel) { channel.close(); channel = null; }
+    if (release) { release(); release = null; }
+  }
+
+  var hiddenTimer = null;
+  document.addEventListener('visibilitychange', function () {
+    clearTimeout(hiddenTimer);
+    if (document.hidden) {
+      if (!shared) hiddenTimer = setTimeout(close, HIDDEN);
+      return;
+    }
+    if ((leading || !shared) && !source) { tries = 0; open(); }
+    catchUp();
+  });
+  window.addEventListener('pagehide', leave);
+  window.addEventListener('pageshow', function (e) { if (e.persisted) { join(); catchUp(); } });
+  window.addEventListener('online', function () { if (leading || !shared) { tries = 0; open(); } catchUp(); });
+
+  document.body.addEventListener('htmx:responseError', function (e) {
+    var status = e.detail.xhr.status;
+    if (status === 401) say('You are signed out. What you see is as of ' + clock(new Date()) + '. ', false, 'Sign in', function () { location.reload(); });
+  });
+  // A session that ended answers with the sign-in page: it must not be merged into this one.
+  document.body.addEventListener('htmx:beforeSwap', function (e) {
+    var to = e.detail.xhr.responseURL ? new URL(e.detail.xhr.responseURL) : null;
+    if (to && to.pathname === '/login') {
+      e.detail.shouldSwap = false;
+      say('You are signed out. ', false, 'Sign in', function () { location.reload(); });
+    }
+  });
+  join();
+})();

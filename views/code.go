@@ -1,0 +1,63 @@
+package views
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/a-h/templ"
+)
+
+// These components are written by hand: in code every space counts, and a page of a
+// large diff has a hundred thousand tokens.
+
+// Visible prints foreign text on one run of characters, with badges for what cannot be seen.
+func Visible(text string) templ.Component {
+	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+		var b strings.Builder
+		writeVisible(&b, text)
+		_, err := io.WriteString(w, b.String())
+		return err
+	})
+}
+
+func writeVisible(b *strings.Builder, text string) {
+	for _, p := range visible(text) {
+		if p.Risky {
+			b.WriteString(`<span class="risky" title="`)
+			b.WriteString(templ.EscapeString(p.Title))
+			b.WriteString(`">⟦`)
+			b.WriteString(p.Text)
+			b.WriteString(`⟧</span>`)
+			continue
+		}
+		b.WriteString(templ.EscapeString(p.Text))
+	}
+}
+
+// code prints the tokens of one line: classes only, every character escaped.
+func code(tokens []Token) templ.Component {
+	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+		var b strings.Builder
+		for _, t := range tokens {
+			class := t.Class
+			if t.Changed {
+				class = strings.TrimSpace(class + " ch")
+			}
+			if class != "" {
+				b.WriteString(`<span class="`)
+				b.WriteString(templ.EscapeString(class))
+				b.WriteString(`">`)
+			}
+			writeVisible(&b, t.Text)
+			if class != "" {
+				b.WriteString(`</span>`)
+			}
+		}
+		if b.Len() == 0 {
+			b.WriteString("\n") // an empty line keeps its height
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	})
+}

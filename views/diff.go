@@ -1,0 +1,236 @@
+package views
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DiffFile is one changed file, ready to draw.
+type DiffFile struct {
+	N          int // from 1; the anchor is F<N>
+	Path       string
+	OldPath    string // for renames and copies
+	Status     string // added, modified, deleted, renamed, copied
+	Added      int
+	Removed    int
+	OldMode    string
+	NewMode    string
+	Similarity int // per cent, for renames
+	Warnings   []string
+	Binary     *BinaryChange
+	Closed     string // why it starts closed: "lock file, 1,204 lines"; empty: open
+	Cut        string // what is not shown, with its size
+	FullHref   string // where the whole file is; may be empty
+	Hunks      []DiffHunk
+}
+
+// BinaryChange is all that can be said of a file that is not text.
+type BinaryChange struct {
+	OldSize, NewSize int64  // bytes; −1: not there
+	OldHash, NewHash string // blob ids
+}
+
+// DiffHunk is one stretch of changed lines with its context.
+type DiffHunk struct {
+	Skipped int    // unchanged lines since the hunk before, not shown
+	Header  string // the function's line, without the @@
+	Lines   []DiffLine
+}
+
+// DiffLine is one line of a diff.
+type DiffLine struct {
+	Op     Op
+	Old    int // 0: not on this side
+	New    int
+	Tokens []Token
+	NoEOL  bool // the file ends here without a newline
+	Cut    int  // bytes of this line that are not shown
+}
+
+// Op is what happened to a line.
+type Op byte
+
+// The three kinds of lines.
+const (
+	OpContext Op = ' '
+	OpAdded   Op = '+'
+	OpRemoved Op = '-'
+)
+
+// Token is a run of characters of one syntax class.
+type Token struct {
+	Class   string // CSS class: k, s, m, n, t, c; empty for plain
+	Text    string
+	Changed bool // this is what differs from the line's other side
+}
+
+// RawLine is a line of a diff before highlighting.
+type RawLine struct {
+	Op      Op
+	Old     int
+	New     int
+	Text    string
+	Changed [][2]int // byte ranges in Text that differ from the other side
+	NoEOL   bool
+}
+
+// maxLineBytes is how much of one line is drawn: a minified file must not freeze a phone.
+const maxLineBytes = 4000
+
+// NewHunk highlights the lines of a hunk: the old side and the new side are read
+// apart, so that a string opened on one of them does not colour the other.
+func NewHunk(path string, skipped int, header string, raw []RawLine) DiffHunk {
+	return DiffHunk{Skipped: skipped, Header: header, Lines: highlightLines(path, raw)}
+}
+
+func highlightLines(path string, raw []RawLine) []DiffLine {
+	oldSide, newSide := side(raw, OpAdded), side(raw, OpRemoved)
+	oldTokens, newTokens := Highlight(path, oldSide), Highlight(path, newSide)
+	lines := make([]DiffLine, len(raw))
+	o, n := 0, 0
+	for i, r := range raw {
+		l := DiffLine{Op: r.Op, Old: r.Old, New: r.New, NoEOL: r.NoEOL}
+		if len(r.Text) > maxLineBytes {
+			l.Cut = len(r.Text) - len(cutLine(r.Text))
+		}
+		switch r.Op {
+		case OpRemoved:
+			l.Tokens = oldTokens[o]
+			o++
+		case OpAdded:
+			l.Tokens = newTokens[n]
+			n++
+		default:
+			l.Tokens = newTokens[n]
+			o++
+			n++
+		}
+		l.Tokens = markChanged(l.Tokens, r.Changed)
+		lines[i] = l
+	}
+	return lines
+}
+
+// side is the text of one side: every line but those of the other operation.
+func side(raw []RawLine, not Op) []string {
+	var lines []string
+	for _, r := range raw {
+		if r.Op != not {
+			lines = append(lines, cutLine(r.Text))
+		}
+	}
+	return lines
+}
+
+// cutLine keeps the first maxLineBytes bytes, never half a character.
+func cutLine(s string) string {
+	if len(s) <= maxLineBytes {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxLineBytes], "")
+}
+
+// markChanged splits tokens at the borders of the changed ranges.
+func markChanged(tokens []Token, changed [][2]int) []Token {
+	if len(changed) == 0 {
+		return tokens
+	}
+	var out []Token
+	at := 0
+	for _, t := range tokens {
+		rest := t.Text
+		for rest != "" {
+			in, n := changedAt(changed, at, len(rest))
+			out = append(out, Token{Class: t.Class, Text: rest[:n], Changed: in})
+			rest = rest[n:]
+			at += n
+		}
+	}
+	return out
+}
+
+// changedAt says whether position at is changed, and for how many of the next n bytes that holds.
+func changedAt(changed [][2]int, at, n int) (bool, int) {
+	for _, c := range changed {
+		switch {
+		case at >= c[0] && at < c[1]:
+			return true, min(n, c[1]-at)
+		case at < c[0]:
+			n = min(n, c[0]-at)
+		}
+	}
+	return false, n
+}
+
+// splitRow is one row side by side; a nil side is empty.
+type splitRow struct {
+	Left, Right *DiffLine
+}
+
+// splitRows pairs a run of removed lines with the run of added lines after it.
+func splitRows(lines []DiffLine) []splitRow {
+	var rows []splitRow
+	for i := 0; i < len(lines); {
+		if lines[i].Op == OpContext {
+			rows = append(rows, splitRow{&lines[i], &lines[i]})
+			i++
+			continue
+		}
+		r := i
+		for r < len(lines) && lines[r].Op == OpRemoved {
+			r++
+		}
+		a := r
+		for a < len(lines) && lines[a].Op == OpAdded {
+			a++
+		}
+		for k := 0; k < max(r-i, a-r); k++ {
+			var row splitRow
+			if i+k < r {
+				row.Left = &lines[i+k]
+			}
+			if r+k < a {
+				row.Right = &lines[r+k]
+			}
+			rows = append(rows, row)
+		}
+		i = a
+	}
+	return rows
+}
+
+// anchor is the id of the file's block.
+func (f DiffFile) anchor() string { return fmt.Sprintf("F%d", f.N) }
+
+// lineAnchor is the deep link of one line: F3R42.
+func (f DiffFile) lineAnchor(l DiffLine) string {
+	if l.Op == OpRemoved {
+		return fmt.Sprintf("F%dL%d", f.N, l.Old)
+	}
+	return fmt.Sprintf("F%dR%d", f.N, l.New)
+}
+
+// dir and name split a path for the file list.
+func (f DiffFile) dir() string {
+	if i := strings.LastIndexByte(f.Path, '/'); i >= 0 {
+		return f.Path[:i]
+	}
+	return ""
+}
+
+func (f DiffFile) name() string { return f.Path[strings.LastIndexByte(f.Path, '/')+1:] }
+
+// statusMark is the letter of a file's change.
+func (f DiffFile) statusMark() string {
+	switch f.Status {
+	case "added":
+		return "A"
+	case "deleted":
+		return "D"
+	case "renamed":
+		return "R"
+	case "copied":
+		return "C"
+	}
+	return "M"
+}

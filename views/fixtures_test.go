@@ -1,0 +1,263 @@
+package views
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+)
+
+var now = time.Date(2026, 9, 28, 14, 2, 7, 0, time.UTC)
+
+func before(d time.Duration) time.Time { return now.Add(-d) }
+
+// hostile is text as an agent may send it: markup, a direction override, an escape sequence.
+const hostile = "<script>alert(1)</script> \"'><img src=x onerror=alert(1)> abc\u202Edlrow\u200B \x1b[31mred"
+
+const (
+	taskID = "tsk_01k9m2c8w5q3z7x4v6b8n7f3k9q"
+	kikID  = "dlg_01k9m2c8w5q3z7x4v6b8n7aaaaaa"
+	codeID = "dlg_01k9m2c8w5q3z7x4v6b8n7bbbbbb"
+	revID  = "dlg_01k9m2c8w5q3z7x4v6b8n7cccccc"
+	aprID  = "apr_01k9m2c8w5q3z7x4v6b8c81m2x"
+	digest = "9f2c1a7e5b1d44c0a1f7e62b9d3c8e0f9f2c1a7e5b1d44c0a1f7e62b9d3c8e0f"
+	commit = "4be1f02c9a1d7e35b2c8f60a4d9e1b7c3f5a2d80"
+)
+
+func money(v float64) *float64 { return &v }
+
+func chrome(section Section, title, path string) Chrome {
+	return Chrome{
+		Title: title, Section: section, Path: path, Now: now, ToDecide: 3, CanSend: true, StreamURL: "/events-stream?after=120",
+		Person: &Person{Name: "ann", Roles: []string{"operator", "approver"}},
+	}
+}
+
+func approvalRows() []ApprovalRow {
+	return []ApprovalRow{
+		{ID: aprID, Title: "Fix the retry loop in the uploader", State: "pending", Whose: "you or bob", CanDecide: true, Chain: []string{"kik", "coder"}, Agent: "coder",
+			Repository: "app", Target: "main", Added: 48, Removed: 12, Files: 3, Warnings: []string{"ci_file"}, ChecksBad: 1, Yes: 0, Need: 2,
+			CreatedAt: before(4 * time.Minute), ExpiresAt: now.Add(21 * time.Hour)},
+		{ID: "apr_01k9m2c8w5q3z7x4v6b8c8aaaa", Title: "Modernise loops and slices for Go 1.26", State: "pending", Whose: "you", CanDecide: true,
+			Chain: []string{"kik", "coder"}, Agent: "coder", Repository: "sample", Target: "main", Added: 6, Removed: 2, Files: 1, Need: 1, CreatedAt: before(38 * time.Minute)},
+		{ID: "apr_01k9m2c8w5q3z7x4v6b8c8bbbb", Title: "Update README", State: "pending", Whose: "bob", Chain: []string{"docs"}, Agent: "docs", Repository: "app", Target: "main",
+			Added: 22, Removed: 1, Files: 1, Need: 1, CreatedAt: before(2 * time.Hour)},
+	}
+}
+
+func runningRows() []DelegationRow {
+	return []DelegationRow{
+		{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7dddddd", Title: "Nightly review of open changes", State: "running", Whose: "reviewer works", Chain: []string{"kik", "reviewer"}, Requester: "ann", Repository: "app",
+			Since: before(12 * time.Second), CreatedAt: before(40 * time.Second), Usage: Usage{Reported: true, Tokens: 8100, USD: money(.04)}},
+		{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7eeeeee", Title: "Fix flaky test in the scheduler", State: "waiting", Whose: "waits for coder", Chain: []string{"kik"}, Requester: "bob", Repository: "app",
+			Since: before(3 * time.Minute), CreatedAt: before(4 * time.Minute)},
+		{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7ffffff", Title: "Translate the error messages", State: "queued", Whose: "waits for a free worker", Chain: []string{"kik", "coder"}, Requester: "bob", Repository: "site",
+			Since: before(40 * time.Second), CreatedAt: before(50 * time.Second)},
+	}
+}
+
+func endedRows() []DelegationRow {
+	return []DelegationRow{
+		{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7gggggg", Title: "Bump dependencies", State: "failed", Chain: []string{"coder"}, Requester: "ci", Repository: "app",
+			CreatedAt: before(2 * time.Hour), EndedAt: before(100 * time.Minute), Reason: "checks failed: go test ./…"},
+		{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7hhhhhh", Title: "Refactor core", State: "refused", Code: "max_depth", Chain: []string{"kik", "coder"}, Requester: "bob", Repository: "app",
+			CreatedAt: before(3 * time.Hour), EndedAt: before(3 * time.Hour), Reason: "The chain kik → coder → reviewer → tester is 3 hops long, which is the limit."},
+	}
+}
+
+func doneRow() DelegationRow {
+	return DelegationRow{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7iiiiii", Title: "Modernise the sample", State: "completed", Chain: []string{"kik", "coder", "reviewer"}, Requester: "ann", Repository: "sample",
+		CreatedAt: before(26 * time.Hour), EndedAt: before(25 * time.Hour), Usage: Usage{Reported: true, Tokens: 41200, USD: nil}, Commit: commit, Below: 2}
+}
+
+func sendForm() SendForm {
+	return SendForm{Agents: []Choice{{"kik", "", "workflow"}, {"coder", "", "command"}, {"reviewer", "", "command"}}, Repositories: []Choice{{"sample", "", ""}, {"app", "", ""}},
+		Agent: "kik", Repository: "sample", Key: "k1"}
+}
+
+func overviewFull() OverviewPage {
+	c := chrome(SectionOverview, "Overview", "/")
+	c.Demo = true
+	return OverviewPage{Chrome: c, NeedsYou: approvalRows(), NeedsYouAll: 23, OldestNeed: before(2 * time.Hour), Running: runningRows(), RunningAll: 3,
+		Wrong: endedRows(), WrongAll: 2, AnyTasks: true, Send: sendForm(),
+		Today: TodayFigures{Tasks: 41, Landed: 17, Rejected: 2, USD: money(3.2), MedianYes: 6 * time.Minute},
+		Examples: []Example{
+			{Title: "A change that lands", Note: "Three agents, one diff, your yes, one commit.", Agent: "kik", Text: "Modernise this module", Repository: "sample", Key: "e1"},
+			{Title: "A hand-over that is refused", Note: "coder tries to hand back to kik: the guards say no.", Agent: "coder", Text: "Ask kik to do it", Key: "e2"},
+		}}
+}
+
+func overviewEmpty() OverviewPage {
+	c := chrome(SectionOverview, "Overview", "/")
+	c.ToDecide = 0
+	return OverviewPage{Chrome: c, Send: sendForm()}
+}
+
+func treeRows() []TreeRow {
+	t := before(2*24*time.Hour + 41*time.Second)
+	at := func(s float64) time.Time { return t.Add(time.Duration(s * float64(time.Second))) }
+	return []TreeRow{
+		{ID: kikID, Name: "kik", From: "ann", Kind: "workflow", State: "waiting", At: at(0), Note: "handed to coder",
+			Spans: []Span{{SpanQueued, at(0), at(1)}, {SpanWorking, at(1), at(6)}, {SpanChild, at(6), time.Time{}}}},
+		{ID: codeID, Name: "coder", From: "kik", Kind: "command", Depth: 1, State: "awaiting_approval", At: at(6), Note: "+48 −12, 3 files, awaiting approval",
+			Spans: []Span{{SpanQueued, at(6), at(9)}, {SpanWorking, at(9), at(19)}, {SpanChild, at(19), at(29)}, {SpanWorking, at(29), at(36)}, {SpanLanding, at(36), at(38)}, {SpanPerson, at(38), time.Time{}}}},
+		{ID: revID, Name: "reviewer", From: "coder", Kind: "command", Depth: 2, State: "completed", At: at(19), EndedAt: at(29), Note: "build, vet and tests pass",
+			Spans: []Span{{SpanQueued, at(19), at(21)}, {SpanWorking, at(21), at(29)}}},
+		{ID: "evt-31", Name: "kik", From: "coder", Depth: 2, State: "refused", Code: "cycle", At: at(30), Message: "coder cannot hand to kik: kik is already in the chain kik → coder. Answer with what you have, or hand to another agent."},
+	}
+}
+
+func delegationPage(tab Tab) DelegationPage {
+	c := chrome(SectionDelegations, "Fix the retry loop in the uploader", "/delegations/"+taskID+"?tab="+string(tab))
+	c.State = "awaiting_approval"
+	row := approvalRows()[0]
+	p := DelegationPage{Chrome: c, TaskID: taskID, ID: codeID, Text: "Fix the retry loop in the uploader", TaskState: "awaiting_approval", Whose: "you or bob", Since: before(4 * time.Minute),
+		Requester: "dora", Via: "webhook ci-failed", CreatedAt: before(48*time.Hour + 41*time.Second), Repository: "app/main", Usage: Usage{Reported: true, Tokens: 9400, USD: money(.06)},
+		HandOffs: 2, MaxHandOff: 5, Approval: &row, CanCancel: true, Tab: tab, Tree: treeRows(), EventsN: 31}
+	p.Selected = DelegationPane{ID: codeID, Name: "coder", From: "kik", Kind: "command", State: "awaiting_approval", Text: "Fix the retry loop in the uploader.\n\nThe counter is reset inside the loop; see the failing test.",
+		Chain: []string{"kik", "coder"}, Attempt: 1, Sandbox: "none: on this host there is no bubblewrap", Limits: "10 min, 1 MB of output", Exit: "exit 0", StartedAt: before(48 * time.Hour), EndedAt: before(47 * time.Hour),
+		Result:  "The retry counter was reset inside the loop; I moved it out and added a test.\n" + hostile,
+		Guards:  []GuardVerdict{{"unknown", true, "", ""}, {"self", true, "", ""}, {"role", true, "", ""}, {"cycle", true, "", ""}, {"depth", true, "", "1 of 3"}, {"hand-offs", true, "", "2 of 5"}},
+		LogTail: []string{"$ go test ./upload/...", "ok  \tapp/upload\t0.412s", "wrote upload/retry.go"}, LogLines: 214,
+		Rejected: []RejectedFile{{Path: "core/auth.go", Code: "path_protected", Text: "core/auth.go is protected in app."}}}
+	types := []string{"approval.requested", "patch.validated", "delegation.resumed", "delegation.refused", "delegation.completed", "delegation.delegated", "delegation.acknowledged", "task.created"}
+	for i, kind := range types {
+		p.Events = append(p.Events, EventRow{N: int64(31 - i), Type: kind, Actor: "agent:coder", Who: "coder", At: before(time.Duration(i) * 7 * time.Second), Text: "what happened " + hostile, JSON: "{\n  \"type\": \"" + kind + "\"\n}"})
+	}
+	p.OlderURL = "/delegations/" + taskID + "?tab=events&before=24"
+	return p
+}
+
+func failedDelegation() DelegationPage {
+	p := delegationPage(TabTree)
+	p.TaskState, p.State, p.Approval, p.CanCancel, p.CanRetry = "failed", "failed", nil, false, true
+	p.EndedAt, p.Whose = before(time.Minute), ""
+	p.Failure = &Failure{What: "The agent's program was not found.", Where: "coder", Code: "not_started", Next: "Install it or change command in gatehouse.yaml, then Retry."}
+	return p
+}
+
+func diffFiles() []DiffFile {
+	retry := []RawLine{
+		{Op: OpContext, Old: 39, New: 39, Text: "// send uploads one part and tries again when the network fails."},
+		{Op: OpContext, Old: 40, New: 40, Text: "func (u *Uploader) send(ctx context.Context, part Part) error {"},
+		{Op: OpRemoved, Old: 41, Text: "\tfor n := 0; n < max; n++ {", Changed: [][2]int{{5, 26}}},
+		{Op: OpRemoved, Old: 42, Text: "\t\tn = 0"},
+		{Op: OpAdded, New: 41, Text: "\tfor n := range max {", Changed: [][2]int{{5, 19}}},
+		{Op: OpAdded, New: 42, Text: "\t\tif err := u.try(ctx, part, n); err == nil {"},
+		{Op: OpAdded, New: 43, Text: "\t\t\treturn nil // " + "abc\u202Edlrow" + " <script>alert(1)</script>"},
+		{Op: OpContext, Old: 43, New: 44, Text: "\t\t}"},
+		{Op: OpContext, Old: 44, New: 45, Text: "\t\tslog.Warn(\"upload failed\", \"try\", n, \"of\", 5)"},
+		{Op: OpContext, Old: 45, New: 46, Text: ""},
+	}
+	ci := []RawLine{
+		{Op: OpContext, Old: 8, New: 8, Text: "jobs:"},
+		{Op: OpRemoved, Old: 9, Text: "  test: {timeout-minutes: 5}", Changed: [][2]int{{26, 27}}},
+		{Op: OpAdded, New: 9, Text: "  test: {timeout-minutes: 9}", Changed: [][2]int{{26, 27}}, NoEOL: true},
+	}
+	return []DiffFile{
+		{N: 1, Path: ".github/workflows/ci.yml", Status: "modified", Added: 1, Removed: 1, Warnings: []string{"ci_file"}, Hunks: []DiffHunk{NewHunk("ci.yml", 7, "", ci)}},
+		{N: 2, Path: "upload/retry.go", Status: "modified", Added: 31, Removed: 9, Warnings: []string{"bidi"}, FullHref: "?whole=2#F2",
+			Hunks: []DiffHunk{NewHunk("retry.go", 38, "func (u *Uploader) send", retry), {Skipped: 118, Lines: highlightLines("retry.go", []RawLine{
+				{Op: OpContext, Old: 164, New: 166, Text: "type Part struct {"}, {Op: OpAdded, New: 167, Text: "\tTries int `json:\"tries\"`"}, {Op: OpContext, Old: 165, New: 168, Text: "}"}})}}},
+		{N: 3, Path: "upload/retry_test.go", OldPath: "upload/again_test.go", Status: "renamed", Similarity: 92, Added: 16, Removed: 2,
+			Hunks: []DiffHunk{NewHunk("retry_test.go", 0, "", []RawLine{{Op: OpAdded, New: 1, Text: "package upload"}, {Op: OpRemoved, Old: 1, Text: "package up"}})}},
+		{N: 4, Path: "go.sum", Status: "modified", Added: 1204, Removed: 0, Closed: "Lock file, 1,204 lines: closed to begin with."},
+		{N: 5, Path: "logo.png", Status: "modified", Binary: &BinaryChange{OldSize: 18222, NewSize: 20111, OldHash: commit, NewHash: digest[:40]}},
+	}
+}
+
+func reviewPage(split bool) ReviewPage {
+	c := chrome(SectionApprovals, "Fix the retry loop in the uploader", "/approvals/"+aprID)
+	c.State = "pending"
+	return ReviewPage{Chrome: c, ID: aprID, TaskID: taskID, DelegationID: codeID, Title: "Fix the retry loop in the uploader", State: "pending", Whose: "you or bob", Since: before(4 * time.Minute),
+		ExpiresAt: now.Add(71 * time.Hour), Revision: 2, Newest: 2, Revisions: []int{1, 2}, Digest: digest, Repository: "app", Target: "main", Branch: "gatehouse/coder-fix-retry-9f2c1a", Base: commit,
+		Requester: "dora", Via: "webhook ci-failed", Chain: []string{"kik", "coder"}, Agent: "coder", Says: "The retry counter was reset inside the loop; I moved it out.\n" + hostile,
+		Rule: RuleLine{Name: "core", Need: 2, From: []string{"ann", "bob"}, Yes: []string{"bob"}}, CanDecide: true,
+		Decisions: []DecisionRow{{User: "bob", Channel: "telegram", Verdict: "approve", Comment: "Looks right to me.", Digest: digest, At: before(2 * time.Minute)}},
+		Warnings: []Warning{{Code: "ci_file", Path: ".github/workflows/ci.yml", Text: "A change here runs with the rights of your CI.", Href: "#F1"},
+			{Code: "bidi", Path: "upload/retry.go", Text: "Line 43 turns the direction of text.", Href: "#F2"}},
+		Notes:  []Note{{Code: "no_sandbox", Text: "on this host there is no bubblewrap"}},
+		Checks: []CheckRow{{Command: "go vet ./...", OK: true, Duration: 1200 * time.Millisecond}, {Command: "go test ./...", OK: false, Duration: 14 * time.Second, Output: "--- FAIL: TestRetry (0.01s)\n" + hostile}},
+		Files:  diffFiles(), Added: 48, Removed: 12, Split: split, FourEyes: false, Careful: true}
+}
+
+func reviewPlain() ReviewPage {
+	p := reviewPage(false)
+	p.Warnings, p.Notes, p.Decisions, p.Revisions, p.Revision, p.Newest = nil, nil, nil, []int{1}, 1, 1
+	p.Checks = p.Checks[:1]
+	p.Rule = RuleLine{Need: 1, From: []string{"ann"}}
+	p.Files = p.Files[1:3]
+	p.FourEyes = true
+	return p
+}
+
+func reviewLanded() ReviewPage {
+	p := reviewPlain()
+	p.State, p.Chrome.State, p.Commit, p.CanRevert = "landed", "landed", commit, true
+	p.Outcome = &Outcome{State: "landed", By: "bob", Channel: "telegram", At: before(5 * time.Second), Commit: commit}
+	return p
+}
+
+func reviewSuperseded() ReviewPage {
+	p := reviewPage(false)
+	p.Newest, p.NewestAt = 3, before(10*time.Second)
+	return p
+}
+
+func agentRows() []AgentRow {
+	return []AgentRow{
+		{Name: "kik", Kind: "workflow", Role: "coordinator", Description: "Plans the work and hands it on.", Capabilities: []string{"plan"}, DelegatesTo: []string{"coder", "reviewer"}, Waiting: 1, LastAt: before(4 * time.Minute)},
+		{Name: "coder", Kind: "command", Role: "worker", Description: "Changes code with the toolchain's own modernising tool.", Capabilities: []string{"code", "go"}, DelegatesTo: []string{"reviewer"}, Repository: "sample", Running: 2, Queued: 1, LastAt: before(12 * time.Second)},
+		{Name: "reviewer", Kind: "command", Role: "worker", Description: "Builds, vets and tests the result.", Capabilities: []string{"review"}, AnalysisOnly: true, LastAt: before(3 * time.Hour)},
+	}
+}
+
+func checkAsked(allowed bool) CheckForm {
+	f := CheckForm{Names: []string{"kik", "coder", "reviewer"}, From: "coder", To: "kik", Asked: true, Allowed: allowed}
+	f.Verdicts = []GuardVerdict{{"unknown target", true, "", ""}, {"self", true, "", ""}, {"role and allow-list", allowed, "not_allowed", ""}}
+	if !allowed {
+		f.Code, f.Message = "not_allowed", "coder may hand to reviewer only."
+	}
+	return f
+}
+
+// pages is every page in every state that matters, by file name.
+func pages() map[string]templ.Component {
+	list := DelegationsPage{Chrome: chrome(SectionDelegations, "Delegations", "/delegations"), Rows: append(append(runningRows(), endedRows()...), doneRow()),
+		Agents: []string{"kik", "coder"}, Repos: []string{"app", "sample"}, Total: 482, NextHref: "/delegations?after=x", Send: sendForm()}
+	nothing := list
+	nothing.Rows, nothing.Filter = nil, DelegationFilter{State: "failed", Query: "uploader"}
+	noApprovals := chrome(SectionApprovals, "Approvals", "/approvals")
+	noApprovals.ToDecide = 0
+	signedOut := Chrome{Title: "Sign in", Now: now, Path: "/login"}
+	wrong := chrome(SectionNone, "Not found", "/delegations/7f3k9q")
+	troubled := overviewFull()
+	troubled.Demo = false
+	troubled.Problems = []Problem{{Text: "The disk of the data folder is 98 % full.", Href: "/agents", Link: "What to do"}}
+	troubled.Flash = &Flash{Text: "Sent to kik.", Href: DelegationHref(taskID), Link: "Open"}
+	return map[string]templ.Component{
+		"overview":          Overview(overviewFull()),
+		"overview-trouble":  Overview(troubled),
+		"overview-empty":    Overview(overviewEmpty()),
+		"delegations":       Delegations(list),
+		"delegations-none":  Delegations(nothing),
+		"delegation-tree":   Delegation(delegationPage(TabTree)),
+		"delegation-time":   Delegation(delegationPage(TabTimeline)),
+		"delegation-events": Delegation(delegationPage(TabEvents)),
+		"delegation-result": Delegation(delegationPage(TabResult)),
+		"delegation-failed": Delegation(failedDelegation()),
+		"approvals":         Approvals(ApprovalsPage{Chrome: chrome(SectionApprovals, "Approvals", "/approvals"), State: "pending", Rows: approvalRows(), Total: 12}),
+		"approvals-empty":   Approvals(ApprovalsPage{Chrome: noApprovals, State: "pending", Running: 4}),
+		"review":            Review(reviewPage(false)),
+		"review-split":      Review(reviewPage(true)),
+		"review-plain":      Review(reviewPlain()),
+		"review-landed":     Review(reviewLanded()),
+		"review-superseded": Review(reviewSuperseded()),
+		"agents":            Agents(AgentsPage{Chrome: chrome(SectionAgents, "Agents", "/agents"), Agents: agentRows(), Check: checkAsked(false)}),
+		"agent":             Agent(AgentPage{Chrome: chrome(SectionAgents, "coder", "/agents/coder"), Agent: agentRows()[1], Facts: []Fact{{"command", "gatehouse-modernise --all", true}, {"time limit", "10 min", false}, {"sandbox", "none: no bubblewrap here", false}}, Recent: append(runningRows(), endedRows()...), Landed: 17, Refused: 2, Check: CheckForm{Names: []string{"kik", "coder", "reviewer"}, From: "coder", To: "reviewer"}, Send: sendForm()}),
+		"login":             Login(LoginPage{Chrome: signedOut}),
+		"login-refused":     Login(LoginPage{Chrome: signedOut, Name: "ann", Error: "That name and password do not fit. Try again, or ask for a sign-in link."}),
+		"link":              Link(LinkPage{Chrome: signedOut, Code: "abc", AutoPress: true}),
+		"error":             Error(ErrorPage{Chrome: wrong, Status: 404, Heading: "No task ends in 7f3k9q", Text: "It may be in another database.", Nearest: []Crumb{{"Fix the retry loop", DelegationHref(taskID)}}}),
+		"error-server":      Error(ErrorPage{Chrome: wrong, Status: 500, Heading: "That failed on our side", Text: "Nothing was decided.", ErrorID: "5f2a"}),
+	}
+}

@@ -1,0 +1,52 @@
+package views
+
+import "net/url"
+
+// Where the forms and links of the pages lead. Handlers register these routes.
+const (
+	SendPath   = "/delegations" // POST agent, text, repository, key
+	LoginPath  = "/login"       // POST name, password, next
+	LinkPath   = "/login/link"  // GET ?code= shows the button; POST code uses it up
+	LogoutPath = "/logout"      // POST
+)
+
+// DelegationHref is the page of a task or delegation.
+func DelegationHref(id string) string { return "/delegations/" + url.PathEscape(id) }
+
+// CancelHref takes the POST that stops a task.
+func CancelHref(id string) string { return DelegationHref(id) + "/cancel" }
+
+// RetryHref takes the POST that runs a failed delegation again.
+func RetryHref(id string) string { return DelegationHref(id) + "/retry" }
+
+// ApprovalHref is the review page of a request.
+func ApprovalHref(id string) string { return "/approvals/" + url.PathEscape(id) }
+
+// DecisionHref takes the POST of a verdict: verdict, digest, comment, tick (one per
+// warning kind), files, files_viewed.
+func DecisionHref(id string) string { return ApprovalHref(id) + "/decision" }
+
+// RevertHref takes the POST that asks for the reverse of a landed change.
+func RevertHref(id string) string { return ApprovalHref(id) + "/revert" }
+
+// LandHref takes the POST that tries a refused landing again.
+func LandHref(id string) string { return ApprovalHref(id) + "/land" }
+
+// AgentHref is the page of an agent.
+func AgentHref(name string) string { return "/agents/" + url.PathEscape(name) }
+
+// withQuery sets one parameter of an address and keeps the others; an empty value removes it.
+func withQuery(address, key, value string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	q := u.Query()
+	if value == "" {
+		q.Del(key)
+	} else {
+		q.Set(key, value)
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}

@@ -1,0 +1,96 @@
+package views
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// piece is a run of plain text, or one character that a reader could not see.
+type piece struct {
+	Text  string
+	Risky bool // Text is the code point: U+202E
+	Title string
+}
+
+// visible splits foreign text at every character that is invisible, turns the
+// reading direction or controls a terminal. Tab and newline pass.
+func visible(s string) []piece {
+	var out []piece
+	start := 0
+	for i, r := range s {
+		name, bad := risky(r)
+		if r == unicode.ReplacementChar && !strings.HasPrefix(s[i:], "\uFFFD") {
+			// A byte that is no UTF-8: its value is what counts.
+			name, bad = "byte that is not UTF-8", true
+		}
+		if !bad {
+			continue
+		}
+		if i > start {
+			out = append(out, piece{Text: s[start:i]})
+		}
+		width := len(string(r))
+		text := fmt.Sprintf("U+%04X", r)
+		if name == "byte that is not UTF-8" {
+			width, text = 1, fmt.Sprintf("0x%02X", s[i])
+		}
+		out = append(out, piece{Text: text, Risky: true, Title: name})
+		start = i + width
+	}
+	if start < len(s) {
+		out = append(out, piece{Text: s[start:]})
+	}
+	return out
+}
+
+// risky names a character that must not be shown as itself.
+func risky(r rune) (string, bool) {
+	switch {
+	case r == '\t' || r == '\n':
+		return "", false
+	case r == '\r':
+		return "carriage return", true
+	case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r == 0x200E, r == 0x200F, r == 0x061C:
+		return "changes the direction of text", true
+	case r == 0x00AD, r == 0x034F, r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0, r == 0x2800:
+		return "invisible character", true
+	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r) && r != 0xFE0F, r >= 0xE0000 && r <= 0xE0FFF:
+		return "invisible character", true
+	case unicode.IsControl(r):
+		return "control character", true
+	case r == 0x2028 || r == 0x2029:
+		return "line or paragraph separator", true
+	case unicode.Is(unicode.Zs, r) && r != ' ' && r != 0xA0:
+		return "unusual space", true
+	case unicode.Is(unicode.Co, r):
+		return "private character", true
+	}
+	return "", false
+}
+
+// oneLine makes foreign text fit a row: the first line with content, cut at most runes.
+func oneLine(s string, most int) string {
+	for line := range strings.Lines(s) {
+		line = strings.Join(strings.Fields(line), " ")
+		if line == "" {
+			continue
+		}
+		runes := []rune(line)
+		if len(runes) > most {
+			return string(runes[:most-1]) + "…"
+		}
+		return line
+	}
+	return ""
+}
+
+// middle cuts a path in the middle, where it says least.
+func middle(s string, most int) string {
+	runes := []rune(s)
+	if len(runes) <= most {
+		return s
+	}
+	head := most/2 - 1
+	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
+}

@@ -1,0 +1,149 @@
+package views
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ago says how long before now t was: relative up to 24 hours, then the date.
+func ago(t, now time.Time) string {
+	d := now.Sub(t)
+	switch {
+	case t.IsZero():
+		return "–"
+	case d < 0:
+		return "in " + Duration(-d)
+	case d < 5*time.Second:
+		return "now"
+	case d < 24*time.Hour:
+		return Duration(d) + " ago"
+	case t.Year() == now.Year():
+		return t.Format("2 Jan 15:04")
+	}
+	return t.Format("2006-01-02 15:04")
+}
+
+// since is how long something has lasted, for "awaiting approval · bob · 4 min".
+func since(t, now time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return Duration(now.Sub(t).Truncate(time.Second))
+}
+
+// Duration is a length of time in at most two units: 12 s, 3 min, 2 d 23 h.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0 s"
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	case d < 10*time.Second:
+		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + " s"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return twoUnits(int(d.Minutes()), "min", int(d.Seconds())%60, "s", 10)
+	case d < 24*time.Hour:
+		return twoUnits(int(d.Hours()), "h", int(d.Minutes())%60, "min", 10)
+	}
+	return twoUnits(int(d.Hours())/24, "d", int(d.Hours())%24, "h", 10)
+}
+
+// twoUnits drops the small unit when it is zero or the big one has reached most.
+func twoUnits(big int, unit string, small int, smallUnit string, most int) string {
+	if small == 0 || big >= most {
+		return fmt.Sprintf("%d %s", big, unit)
+	}
+	return fmt.Sprintf("%d %s %d %s", big, unit, small, smallUnit)
+}
+
+// shortID is the prefix and the last six characters; the start of a ULID is only the time.
+func shortID(id string) string {
+	prefix, rest, ok := strings.Cut(id, "_")
+	if !ok || len(rest) <= 8 {
+		return id
+	}
+	return prefix + "_…" + rest[len(rest)-6:]
+}
+
+// first cuts a hexadecimal id for reading: digests at 8, commits at 7.
+func first(id string, n int) string {
+	if len(id) <= n {
+		return id
+	}
+	return id[:n]
+}
+
+// plural counts things: 1 file, 3 files.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return thousands(n) + " " + many
+}
+
+// thousands groups digits by comma: 12,345.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, s = "−", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// bytesSize reads a number of bytes: 812 B, 14 kB, 3.2 MB.
+func bytesSize(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.3g kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.3g MB", float64(n)/1e6)
+}
+
+// Usage is what work used; an unknown cost is nil and reads "not reported", never 0.
+type Usage struct {
+	Reported bool
+	Tokens   int      // input and output together
+	USD      *float64 // nil: no price is known
+}
+
+func (u Usage) words() string {
+	if !u.Reported {
+		return "usage not reported"
+	}
+	return tokens(u.Tokens) + " · " + usd(u.USD)
+}
+
+func tokens(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d tokens", n)
+	case n < 1_000_000:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e3), ".0") + "k tokens"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M tokens"
+}
+
+func usd(v *float64) string {
+	if v == nil {
+		return "cost not reported"
+	}
+	return fmt.Sprintf("$%.2f", *v)
+}
+
+// andMore lists a few names and says how many were left out.
+func andMore(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+}

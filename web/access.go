@@ -1,0 +1,70 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+
+	"gatehouse/handlers"
+
+	"github.com/labstack/echo/v4"
+)
+
+// require finds out who asks and holds them to the rights of the route. Whoever has
+// no credential is told so, before anything else is: whether an id exists is for
+// those who may read it.
+func (s *Server) require(rights []handlers.Right) echo.MiddlewareFunc {
+	open := slices.Contains(rights, handlers.Anyone)
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			who, ok, err := s.Door.Caller(c)
+			switch {
+			case err != nil && !open:
+				return err
+			case ok:
+				handlers.SetCaller(c, who)
+			case !open && wantsPage(c):
+				return c.Redirect(http.StatusSeeOther, "/login?next="+url.QueryEscape(returnTo(c)))
+			case !open:
+				return handlers.Refuse(handlers.CodeUnauthorized, "Nobody is signed in. Send a token: Authorization: Bearer TOKEN.")
+			}
+			if err := who.Require(rights); err != nil {
+				return err
+			}
+			if err := unescape(c); err != nil {
+				return err
+			}
+			if err := limitBody(c); err != nil {
+				return err
+			}
+			return next(c)
+		}
+	}
+}
+
+// returnTo is the page to show after signing in. A form that was sent signed out is
+// not sent again by itself; its page is shown.
+func returnTo(c echo.Context) string {
+	if c.Request().Method == http.MethodGet {
+		return c.Request().URL.RequestURI()
+	}
+	return "/"
+}
+
+// unescape decodes the parts of the address: where one holds an escaped slash, the
+// router has matched the address as it was sent.
+func unescape(c echo.Context) error {
+	if c.Request().URL.RawPath == "" {
+		return nil
+	}
+	values := slices.Clone(c.ParamValues())
+	for i, v := range values {
+		plain, err := url.PathUnescape(v)
+		if err != nil {
+			return echo.ErrBadRequest
+		}
+		values[i] = plain
+	}
+	c.SetParamValues(values...)
+	return nil
+}

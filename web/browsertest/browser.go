@@ -1,0 +1,114 @@
+package browsertest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+const (
+	allEnv   = "GATEHOUSE_TEST_ALL"
+	shotsEnv = "GATEHOUSE_SHOTS"
+
+	startLimit = 60 * time.Second // a cold Chromium on a busy machine
+	closeLimit = 10 * time.Second
+)
+
+// Patience is how long a page may take to show what a test waits for. It is generous because tests run with the race
+// detector, several at once, on small machines; a test that passes does not wait it out.
+const Patience = 20 * time.Second
+
+// ErrNotInstalled says that this machine has no Chromium.
+var ErrNotInstalled = errors.New("no Chromium or Chrome is installed here; install Debian's package chromium")
+
+// Browser is one running Chromium. Its pages are used from the test's own goroutine.
+type Browser struct {
+	t     testing.TB
+	ctx   context.Context
+	shots string
+}
+
+// Installed returns the path of Chromium or Chrome, or [ErrNotInstalled].
+func Installed() (string, error) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", ErrNotInstalled
+}
+
+// New starts Chromium without a window; it ends with the test. Start the server under test first: what is started
+// first is closed last, and a server that still streams to a browser waits for it when it closes.
+func New(t testing.TB) *Browser {
+	t.Helper()
+	path, err := Installed()
+	if err != nil {
+		if os.Getenv(allEnv) != "1" {
+			t.Skipf("needs a browser: %v", err)
+		}
+		t.Fatal(err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path),
+		chromedp.Flag("disable-gpu", true),
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true), // it would call home, which hangs on a closed network
+	)
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // Chromium refuses to run as root otherwise
+	}
+	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(func() {
+		limited, done := context.WithTimeout(ctx, closeLimit)
+		defer done()
+		if err := chromedp.Cancel(limited); err != nil {
+			t.Logf("close Chromium: %v", err)
+		}
+		cancel()
+		stopAllocator()
+	})
+	// The first call binds the browser's life to its context, so the limit must not be on that context.
+	timer := time.AfterFunc(startLimit, cancel)
+	err = chromedp.Do(ctx)
+	timer.Stop()
+	if err != nil {
+		t.Fatalf("start %s: %v", path, err)
+	}
+	return &Browser{t: t, ctx: ctx, shots: shotFolder(t)}
+}
+
+// Page opens an empty tab with cookies of its own, as in a private window. Two pages are two people.
+func (b *Browser) Page() *Page {
+	b.t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	return newPage(b, ctx, cancel)
+}
+
+func shotFolder(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv(shotsEnv)
+	if dir == "" {
+		return t.TempDir()
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatalf("make the folder for screenshots: %v", err)
+	}
+	return dir
+}
+
+var notInFileNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// shotPath keeps a name that a test made up inside the folder.
+func shotPath(folder, name string) string {
+	return filepath.Join(folder, strings.Trim(notInFileNames.ReplaceAllString(name, "-"), "-.")+".png")
+}

@@ -1,0 +1,311 @@
+package browsertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+const pollEvery = 50 * time.Millisecond
+
+// errAbsent means "not yet": the page may still show it.
+var errAbsent = errors.New("there is none on the page")
+
+var keys = map[string]string{
+	"Enter": kb.Enter, "Escape": kb.Escape, "Tab": kb.Tab, "Space": " ", "Backspace": kb.Backspace,
+	"ArrowUp": kb.ArrowUp, "ArrowDown": kb.ArrowDown, "ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight,
+	"Home": kb.Home, "End": kb.End, "PageUp": kb.PageUp, "PageDown": kb.PageDown,
+}
+
+// fields are the roles that can be filled by their label.
+var fields = []string{"textbox", "searchbox", "spinbutton", "combobox", "listbox", "Date", "DateTime", "InputTime"}
+
+// Click presses the first element with this role (button, link, checkbox, tab …) and accessible name that a mouse can
+// reach, after scrolling to it. An element under another one is not pressed.
+func (p *Page) Click(role, name string) {
+	p.browser.t.Helper()
+	p.eventually(fmt.Sprintf("click the %s %q", role, name), func(ctx context.Context) error {
+		nodes, err := p.named(ctx, role, name)
+		if err != nil {
+			return err
+		}
+		for _, node := range nodes {
+			if err = press(ctx, node); err == nil {
+				return nil
+			}
+		}
+		return err
+	})
+}
+
+// Fill replaces what stands in the field with this label. It types nothing into a select: see [Page.Choose].
+func (p *Page) Fill(label, value string) {
+	p.browser.t.Helper()
+	p.eventually(fmt.Sprintf("fill the field %q", label), func(ctx context.Context) error {
+		node, err := p.field(ctx, label)
+		if err != nil {
+			return err
+		}
+		if err := call(ctx, dom.Focus, dom.FocusParams{BackendNodeID: node}); err != nil {
+			return err
+		}
+		// The browser's own commands work without the page's scripts and fire the events that typing would.
+		for _, command := range []string{"selectAll", "deleteBackward"} {
+			err := call(ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: "rawKeyDown", Commands: []string{command}})
+			if err != nil {
+				return err
+			}
+		}
+		return call(ctx, input.InsertText, input.InsertTextParams{Text: value})
+	})
+}
+
+// Choose picks the option with this text in the select with this label.
+func (p *Page) Choose(label, option string) {
+	p.browser.t.Helper()
+	const pick = `function (text) {
+		const o = Array.from(this.options || []).find(o => o.text.trim() === text);
+		if (!o) return false;
+		this.value = o.value;
+		this.dispatchEvent(new Event("input", {bubbles: true}));
+		this.dispatchEvent(new Event("change", {bubbles: true}));
+		return true;
+	}`
+	p.eventually(fmt.Sprintf("choose %q in %q", option, label), func(ctx context.Context) error {
+		node, err := p.field(ctx, label)
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(option)
+		if err != nil {
+			return err
+		}
+		found, err := callOn[bool](ctx, node, pick, &runtime.CallArgument{Value: text})
+		if err == nil && !found {
+			err = errAbsent
+		}
+		return err
+	})
+}
+
+// Press sends one key to the focused element; a key has its name of the DOM (Enter, Escape, ArrowDown) or is a letter.
+func (p *Page) Press(key string) {
+	p.browser.t.Helper()
+	if char, special := keys[key]; special {
+		key = char
+	}
+	p.must("press "+key, chromedp.Do(p.ctx, chromedp.KeyEvent(key)))
+}
+
+// Wait waits until an element with this role and accessible name is on the page.
+func (p *Page) Wait(role, name string) {
+	p.browser.t.Helper()
+	p.eventually(fmt.Sprintf("wait for the %s %q", role, name), func(ctx context.Context) error {
+		_, err := p.named(ctx, role, name)
+		return err
+	})
+}
+
+// Has tells whether the page has such an element now.
+func (p *Page) Has(role, name string) bool {
+	p.browser.t.Helper()
+	_, err := p.named(p.ctx, role, name)
+	if err != nil && !errors.Is(err, errAbsent) {
+		p.must("look for the "+role, err)
+	}
+	return err == nil
+}
+
+// WaitText waits until the page shows this text.
+func (p *Page) WaitText(text string) {
+	p.browser.t.Helper()
+	p.waitText(text, true)
+}
+
+// WaitGone waits until the page does not show this text.
+func (p *Page) WaitGone(text string) {
+	p.browser.t.Helper()
+	p.waitText(text, false)
+}
+
+func (p *Page) waitText(text string, want bool) {
+	p.browser.t.Helper()
+	what := fmt.Sprintf("wait for the text %q", text)
+	if !want {
+		what = fmt.Sprintf("wait until the text %q is gone", text)
+	}
+	p.eventually(what, func(ctx context.Context) error {
+		shown, err := visibleText(ctx)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(shown, text) != want {
+			return errors.New("it shows something else")
+		}
+		return nil
+	})
+}
+
+// Text returns what the page shows, as a person would copy it.
+func (p *Page) Text() string {
+	p.browser.t.Helper()
+	shown, err := visibleText(p.ctx)
+	p.must("read the page", err)
+	return shown
+}
+
+func visibleText(ctx context.Context) (string, error) {
+	return chromedp.Run(ctx, chromedp.Evaluate[string](`document.body ? document.body.innerText : ""`))
+}
+
+// eventually tries until it works or [Patience] ends. A page that navigates makes any attempt fail, so every failure
+// counts as "not yet".
+func (p *Page) eventually(what string, try func(context.Context) error) {
+	p.browser.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	var last error
+	for {
+		err := try(ctx)
+		if err == nil {
+			return
+		}
+		if last == nil || ctx.Err() == nil { // the attempt that the deadline cut says nothing about the page
+			last = err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			p.Shot("failed-" + p.browser.t.Name())
+			p.browser.t.Fatalf("%s: not within %s on %s: %v\nThe page shows:\n%s", what, Patience, p.URL(), last, p.Text())
+		}
+	}
+}
+
+// named finds elements by what assistive technology calls them; hidden ones do not count.
+func (p *Page) named(ctx context.Context, role, name string) ([]cdp.BackendNodeID, error) {
+	root, err := chromedp.Call(ctx, accessibility.GetRootAXNode, accessibility.GetRootAXNodeParams{})
+	if err != nil {
+		return nil, err
+	}
+	found, err := chromedp.Call(ctx, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{
+		BackendNodeID: root.Node.BackendDOMNodeID, Role: role, AccessibleName: name,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var nodes []cdp.BackendNodeID
+	for _, node := range found.Nodes {
+		if !node.Ignored && node.BackendDOMNodeID != 0 {
+			nodes = append(nodes, node.BackendDOMNodeID)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil, errAbsent
+	}
+	return nodes, nil
+}
+
+func (p *Page) field(ctx context.Context, label string) (cdp.BackendNodeID, error) {
+	for _, role := range fields {
+		nodes, err := p.named(ctx, role, label)
+		if err == nil {
+			return nodes[0], nil
+		}
+		if !errors.Is(err, errAbsent) {
+			return 0, err
+		}
+	}
+	return 0, errAbsent
+}
+
+// press clicks the middle of an element, as far as the element is what a mouse would meet there.
+func press(ctx context.Context, node cdp.BackendNodeID) error {
+	if err := call(ctx, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node}); err != nil {
+		return err
+	}
+	x, y, err := middle(ctx, node)
+	if err != nil {
+		return err
+	}
+	view, err := chromedp.Call(ctx, page.GetLayoutMetrics, cdp.Empty{})
+	if err != nil {
+		return err
+	}
+	hit, err := chromedp.Call(ctx, dom.GetNodeForLocation, dom.GetNodeForLocationParams{
+		X: int64(x + view.CSSVisualViewport.PageX), Y: int64(y + view.CSSVisualViewport.PageY),
+	})
+	if err != nil {
+		return err
+	}
+	over, err := contains(ctx, node, hit.BackendNodeID)
+	if err != nil {
+		return err
+	}
+	if !over {
+		return errors.New("something else lies over it")
+	}
+	return chromedp.Do(ctx, chromedp.MouseClickXY(x, y))
+}
+
+// middle returns the centre of the element's first box, in the window's coordinates.
+func middle(ctx context.Context, node cdp.BackendNodeID) (x, y float64, err error) {
+	boxes, err := chromedp.Call(ctx, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: node})
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, q := range boxes.Quads {
+		if len(q) == 8 && (q[0] != q[4] || q[1] != q[5]) {
+			return (q[0] + q[4]) / 2, (q[1] + q[5]) / 2, nil
+		}
+	}
+	return 0, 0, errors.New("it has no size")
+}
+
+// contains tells whether a click on inner is a click on outer: it lies inside, or in the label that belongs to it.
+func contains(ctx context.Context, outer, inner cdp.BackendNodeID) (bool, error) {
+	const test = `function (other) {
+		if (other.nodeType !== Node.ELEMENT_NODE) other = other.parentElement;
+		return this.contains(other) || other?.closest("label")?.control === this;
+	}`
+	hit, err := chromedp.Call(ctx, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: inner})
+	if err != nil {
+		return false, err
+	}
+	return callOn[bool](ctx, outer, test, &runtime.CallArgument{ObjectID: hit.Object.ObjectID})
+}
+
+// callOn calls a function of JavaScript with an element as "this".
+func callOn[T any](ctx context.Context, node cdp.BackendNodeID, function string, arg *runtime.CallArgument) (T, error) {
+	var value T
+	this, err := chromedp.Call(ctx, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node})
+	if err != nil {
+		return value, err
+	}
+	byValue := true
+	answer, err := chromedp.Call(ctx, runtime.CallFunctionOn, runtime.CallFunctionOnParams{
+		FunctionDeclaration: function, ObjectID: this.Object.ObjectID, ReturnByValue: &byValue,
+		Arguments: []*runtime.CallArgument{arg},
+	})
+	if err != nil {
+		return value, err
+	}
+	if answer.ExceptionDetails != nil {
+		return value, errors.New(answer.ExceptionDetails.Text)
+	}
+	return value, json.Unmarshal(answer.Result.Value, &value)
+}

@@ -1,0 +1,173 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Request is the question "may this patch land?".
+type Request struct {
+	ID           string     `json:"id"`
+	TaskID       string     `json:"task_id"`
+	DelegationID string     `json:"delegation_id"`
+	State        string     `json:"state"`
+	Revision     int        `json:"revision"`
+	Digest       string     `json:"digest"`
+	Repository   string     `json:"repository"`
+	Target       string     `json:"target"`
+	Branch       string     `json:"branch"`
+	Commit       string     `json:"commit"`
+	Agent        string     `json:"agent"`
+	Title        string     `json:"title"`
+	Text         string     `json:"text"`
+	Files        []File     `json:"files"`
+	Added        int        `json:"added"`
+	Removed      int        `json:"removed"`
+	Warnings     []Warning  `json:"warnings"`
+	Notes        []Note     `json:"notes"`
+	Checks       []Checked  `json:"checks"`
+	Rule         Rule       `json:"rule"`
+	Decisions    []Decision `json:"decisions"`
+	Needs        Needs      `json:"needs"`
+	ExpiresAt    *time.Time `json:"expires_at"`
+	CreatedAt    time.Time  `json:"created_at"`
+	Raw          Raw        `json:"-"`
+}
+
+// File is one changed file.
+type File struct {
+	Path    string `json:"path"`
+	OldPath string `json:"old_path"`
+	Status  string `json:"status"`
+	Added   int    `json:"added"`
+	Removed int    `json:"removed"`
+	Binary  bool   `json:"binary"`
+}
+
+// Warning makes a request careful; Path is the raw name.
+type Warning struct {
+	Code string `json:"code"`
+	Path string `json:"path"`
+	Text string `json:"text"`
+}
+
+// Note is said, but makes nothing careful.
+type Note struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
+
+// Checked is a check of the repository that ran on the result.
+type Checked struct {
+	Command string `json:"command"`
+	OK      bool   `json:"ok"`
+	Output  string `json:"output"`
+}
+
+// Rule is the rule that matched.
+type Rule struct {
+	Name string   `json:"name"`
+	Need int      `json:"need"`
+	From []string `json:"from"`
+}
+
+// Decision is one verdict on one revision.
+type Decision struct {
+	User    string    `json:"user"`
+	Channel string    `json:"channel"`
+	Verdict string    `json:"verdict"`
+	Comment string    `json:"comment"`
+	At      time.Time `json:"at"`
+}
+
+// Needs says how many yeses there are and who can still give one.
+type Needs struct {
+	Count   int      `json:"count"`
+	Have    int      `json:"have"`
+	From    []string `json:"from"`
+	Missing Names    `json:"missing"`
+}
+
+// Names is a list that may also come as one sentence.
+type Names []string
+
+// UnmarshalJSON takes a list, a sentence or null.
+func (n *Names) UnmarshalJSON(b []byte) error {
+	var many []string
+	if json.Unmarshal(b, &many) == nil {
+		*n = many
+		return nil
+	}
+	var one string
+	if err := json.Unmarshal(b, &one); err != nil {
+		return err
+	}
+	if *n = nil; one != "" {
+		*n = Names{one}
+	}
+	return nil
+}
+
+// UnmarshalJSON keeps the document.
+func (r *Request) UnmarshalJSON(b []byte) error {
+	type plain Request
+	return keep(b, (*plain)(r), &r.Raw)
+}
+
+// MarshalJSON returns the document as it came.
+func (r Request) MarshalJSON() ([]byte, error) {
+	type plain Request
+	return r.Raw.encode(plain(r))
+}
+
+// Request reads one request.
+func (c *Client) Request(ctx context.Context, id string) (Request, error) {
+	r, _, err := ask[Request](ctx, c, http.MethodGet, path("approvals", id), nil, nil)
+	return r, err
+}
+
+// RequestFilter chooses requests; zero values choose everything.
+type RequestFilter struct {
+	State  string
+	TaskID string
+	Limit  int // 0: all
+}
+
+// Requests lists requests, newest first, over as many pages as the limit asks for.
+func (c *Client) Requests(ctx context.Context, f RequestFilter) (List[Request], error) {
+	q := url.Values{}
+	set(q, "state", f.State)
+	set(q, "task_id", f.TaskID)
+	return pages[Request](ctx, c, path("approvals"), q, f.Limit)
+}
+
+// Patch writes the unified diff of the current revision to w and returns the digest
+// of the revision that it belongs to, "" where the server does not say.
+func (c *Client) Patch(ctx context.Context, id string, w io.Writer) (string, error) {
+	h, err := c.stream(ctx, path("approvals", id)+"/patch", nil, w, "text/x-diff, application/problem+json")
+	if err != nil {
+		return "", err
+	}
+	return h.Get("Gatehouse-Digest"), nil
+}
+
+// Verdict is a decision to send.
+type Verdict struct {
+	Verdict string `json:"verdict"` // approve, reject, request_changes or withdraw
+	Digest  string `json:"digest"`
+	Comment string `json:"comment,omitempty"`
+}
+
+// Decide sends a verdict and returns the request as it is then.
+func (c *Client) Decide(ctx context.Context, id string, v Verdict) (Request, error) {
+	if v.Digest == "" {
+		return Request{}, fmt.Errorf("a verdict on %s names no digest", id)
+	}
+	r, _, err := ask[Request](ctx, c, http.MethodPost, path("approvals", id, "decision"), nil, v)
+	return r, err
+}

@@ -1,0 +1,258 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
+
+// Submission is what POST /tasks takes.
+type Submission struct {
+	Agent      string `json:"agent,omitempty"`
+	Capability string `json:"capability,omitempty"`
+	Text       string `json:"text"`
+	Repository string `json:"repository,omitempty"`
+	Ref        string `json:"ref,omitempty"`
+	Key        string `json:"key,omitempty"`
+}
+
+// Submitted is the new task, or the first one with that key.
+type Submitted struct {
+	ID           string `json:"id"`
+	DelegationID string `json:"delegation_id"`
+	State        string `json:"state"`
+	Agent        string `json:"agent"`
+	Raw          Raw    `json:"-"`
+}
+
+// Step is one hand-over of a chain.
+type Step struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Task string `json:"task"`
+}
+
+// Failure says why a delegation did not complete.
+type Failure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Usage is what was used; a nil USD was not reported.
+type Usage struct {
+	InputTokens  int64    `json:"input_tokens"`
+	OutputTokens int64    `json:"output_tokens"`
+	USD          *float64 `json:"usd"`
+}
+
+// Result is the answer of a delegation.
+type Result struct {
+	Text   string          `json:"text"`
+	Data   json.RawMessage `json:"data"`
+	Commit string          `json:"commit"` // of the landing, "" when nothing landed
+}
+
+// Delegation is one hop.
+type Delegation struct {
+	ID         string     `json:"id"`
+	TaskID     string     `json:"task_id"`
+	ParentID   string     `json:"parent_id"` // "" at the root
+	From       string     `json:"from"`
+	To         string     `json:"to"`
+	Text       string     `json:"text"`
+	State      string     `json:"state"`
+	Depth      int        `json:"depth"`
+	Chain      []Step     `json:"chain"`
+	Result     *Result    `json:"result"`
+	Error      *Failure   `json:"error"`
+	Usage      Usage      `json:"usage"`
+	ApprovalID string     `json:"approval_id"`
+	CreatedAt  time.Time  `json:"created_at"`
+	StartedAt  *time.Time `json:"started_at"`
+	EndedAt    *time.Time `json:"ended_at"`
+	Since      time.Time  `json:"since"` // when the state was entered
+	Repository string     `json:"repository"`
+	Sandbox    string     `json:"sandbox"`
+	Problem    string     `json:"problem"` // why a landing waits
+	Raw        Raw        `json:"-"`
+}
+
+// Ended says that the state is final.
+func (d Delegation) Ended() bool {
+	switch d.State {
+	case "completed", "failed", "rejected", "expired", "cancelled":
+		return true
+	}
+	return false
+}
+
+// Agent is one entry of the registry with its live state.
+type Agent struct {
+	Name         string   `json:"name"`
+	Kind         string   `json:"kind"`
+	Role         string   `json:"role"`
+	Capabilities []string `json:"capabilities"`
+	Repository   string   `json:"repository"`
+	AnalysisOnly bool     `json:"analysis_only"`
+	State        string   `json:"state"`
+	Running      int      `json:"running"`
+	Queued       int      `json:"queued"`
+	Waiting      int      `json:"waiting"`
+	LastError    string   `json:"last_error"`
+	Raw          Raw      `json:"-"`
+}
+
+// Check is the answer of a dry run of the guards.
+type Check struct {
+	Allowed bool   `json:"allowed"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Raw     Raw    `json:"-"`
+}
+
+// Entry is one value of the shared context.
+type Entry struct {
+	Namespace string     `json:"namespace"`
+	Key       string     `json:"key"`
+	Value     string     `json:"value"`
+	Agent     string     `json:"agent"`
+	ExpiresAt *time.Time `json:"expires_at"`
+	UpdatedAt time.Time  `json:"updated_at"`
+	Raw       Raw        `json:"-"`
+}
+
+// Event is one fact. N and Cursor are 0 and "" for what is not stored.
+type Event struct {
+	TaskID       string          `json:"task_id"`
+	N            int64           `json:"n"`
+	ID           string          `json:"id"`
+	Type         string          `json:"type"`
+	DelegationID string          `json:"delegation_id"`
+	Actor        string          `json:"actor"`
+	At           time.Time       `json:"at"`
+	Data         json.RawMessage `json:"data"`
+	Cursor       string          `json:"-"` // the SSE id, where it came by a stream
+	Raw          Raw             `json:"-"`
+}
+
+// List is one page; Next is "" on the last one.
+type List[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next"`
+	Raw   Raw    `json:"-"`
+}
+
+// Raw is a document as the server wrote it.
+type Raw []byte
+
+// keep decodes b into a type without methods and keeps the text beside it.
+func keep(b []byte, into any, raw *Raw) error {
+	if err := json.Unmarshal(b, into); err != nil {
+		return err
+	}
+	*raw = bytes.Clone(b)
+	return nil
+}
+
+func (r Raw) encode(plain any) ([]byte, error) {
+	if r != nil {
+		return r, nil
+	}
+	return json.Marshal(plain)
+}
+
+// UnmarshalJSON keeps the document.
+func (s *Submitted) UnmarshalJSON(b []byte) error {
+	type plain Submitted
+	return keep(b, (*plain)(s), &s.Raw)
+}
+
+// MarshalJSON returns the document as it came.
+func (s Submitted) MarshalJSON() ([]byte, error) {
+	type plain Submitted
+	return s.Raw.encode(plain(s))
+}
+
+// UnmarshalJSON keeps the document.
+func (d *Delegation) UnmarshalJSON(b []byte) error {
+	type plain Delegation
+	return keep(b, (*plain)(d), &d.Raw)
+}
+
+// MarshalJSON returns the document as it came.
+func (d Delegation) MarshalJSON() ([]byte, error) {
+	type plain Delegation
+	return d.Raw.encode(plain(d))
+}
+
+// UnmarshalJSON keeps the document.
+func (a *Agent) UnmarshalJSON(b []byte) error {
+	type plain Agent
+	return keep(b, (*plain)(a), &a.Raw)
+}
+
+// MarshalJSON returns the document as it came.
+func (a Agent) MarshalJSON() ([]byte, error) {
+	type plain Agent
+	return a.Raw.encode(plain(a))
+}
+
+// UnmarshalJSON keeps the document.
+func (c *Check) UnmarshalJSON(b []byte) error {
+	type plain Check
+	return keep(b, (*plain)(c), &c.Raw)
+}
+
+// MarshalJSON returns the document as it came.
+func (c Check) MarshalJSON() ([]byte, error) {
+	type plain Check
+	return c.Raw.encode(plain(c))
+}
+
+// UnmarshalJSON keeps the document.
+func (e *Entry) UnmarshalJSON(b []byte) error {
+	type plain Entry
+	return keep(b, (*plain)(e), &e.Raw)
+}
+
+// MarshalJSON returns the document as it came.
+func (e Entry) MarshalJSON() ([]byte, error) {
+	type plain Entry
+	return e.Raw.encode(plain(e))
+}
+
+// UnmarshalJSON keeps the document.
+func (e *Event) UnmarshalJSON(b []byte) error {
+	type plain Event
+	return keep(b, (*plain)(e), &e.Raw)
+}
+
+// MarshalJSON returns the document as it came.
+func (e Event) MarshalJSON() ([]byte, error) {
+	type plain Event
+	return e.Raw.encode(plain(e))
+}
+
+// UnmarshalJSON keeps the document.
+func (l *List[T]) UnmarshalJSON(b []byte) error {
+	type plain List[T]
+	return keep(b, (*plain)(l), &l.Raw)
+}
+
+// MarshalJSON returns the document as it came, or the joined pages.
+func (l List[T]) MarshalJSON() ([]byte, error) {
+	if l.Raw != nil {
+		return l.Raw, nil
+	}
+	joined := struct {
+		Items []T     `json:"items"`
+		Next  *string `json:"next"`
+	}{Items: l.Items}
+	if joined.Items == nil {
+		joined.Items = []T{}
+	}
+	if l.Next != "" {
+		joined.Next = &l.Next
+	}
+	return json.Marshal(joined)
+}

@@ -1,0 +1,295 @@
+package web_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/handlers"
+	"gatehouse/handlers/api"
+	"gatehouse/handlers/door"
+	"gatehouse/handlers/stream"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/orchestrator/store"
+	"gatehouse/web"
+)
+
+// house is a whole server on a real database. Its engine takes tasks and does not
+// work on them, so that a test can say what happens next.
+type house struct {
+	*testing.T
+	ctx    context.Context
+	store  *store.Store
+	engine *orchestrator.Engine
+	gate   *approval.Gateway
+	web    *web.Server
+	url    string
+}
+
+const digest = "9f2c1a7e00000000000000000000000000000000000000000000000000000000"
+
+// trees answers for the change of every request: one file with one changed line.
+type trees struct{}
+
+func (trees) Hunks(context.Context, approval.Revision, string, patch.File, int) ([]patch.Hunk, error) {
+	return []patch.Hunk{{OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1, Lines: []patch.Line{
+		{Kind: '-', Old: 1, Text: "n = 0"}, {Kind: '+', New: 1, Text: "<script>alert(1)</script>"}}}}, nil
+}
+
+func (trees) Diff(context.Context, approval.Revision, string) ([]byte, error) {
+	return []byte("diff --git a/x b/x\n"), nil
+}
+
+func open(t *testing.T) *house {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	hub := &event.Hub{}
+	st, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "house.db"), store.Options{Hub: hub, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents, err := agent.NewRegistry([]agent.Spec{
+		{Name: "kik", Kind: agent.Workflow, Role: agent.Admin, Capabilities: []string{"planning"}, Prompt: "Plans."},
+		{Name: "coder", Kind: agent.Command, Role: agent.Developer, Command: []string{"true"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := orchestrator.Config{Agents: agents, Settings: orchestrator.Settings{Workers: 1, MaxDepth: 3, MaxHandoffs: 5},
+		Repositories: map[string]orchestrator.Repository{"app": {Name: "app", Branch: "main"}}}
+	engine := orchestrator.New(orchestrator.Options{Node: "n", Store: st.Engine(), Hub: hub, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, conf)
+	gate := approval.New(approval.Options{Store: st.Gateway(), Users: st, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Diff: func(context.Context, approval.Request) (string, error) { return "diff", nil }}, approval.Config{FourEyes: true, Expires: time.Hour})
+	gate.SetReverter(engine)
+	h := &house{T: t, ctx: ctx, store: st, engine: engine, gate: gate}
+	running := make(chan error, 1)
+	go func() { running <- st.Run(ctx) }()
+	server := httptest.NewServer(h.server("127.0.0.1:8080", ""))
+	h.url = server.URL
+	t.Cleanup(func() {
+		h.web.Streams.Close()
+		server.Close()
+		stop()
+		if err := errors.Join(<-running, st.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// server wires everything the way the program does.
+func (h *house) server(listen, public string) http.Handler {
+	log := slog.New(slog.DiscardHandler)
+	ids := handlers.Ids{Reader: h.store}
+	d, err := door.New(door.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(public), Now: time.Now, Log: log})
+	if err != nil {
+		h.Fatal(err)
+	}
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.web = web.New(web.Options{
+		Listen: listen, PublicURL: public, Door: d, Log: log,
+		Pages: &handlers.Pages{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Door: d,
+			Now: time.Now, Log: log, FourEyes: func() bool { return true }, Loopback: true},
+		API: &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Now: time.Now, Seal: key,
+			Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Audits: h.store,
+			Reload: func(context.Context) error { return errors.New("gatehouse.yaml:3:1: unknown key `aproval`.") }},
+		Streams: stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: log, Now: time.Now,
+			Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, public)}),
+		Figures: func(context.Context) (handlers.Figures, error) {
+			return handlers.Figures{Delegations: map[string]int64{"running": 2}, Pending: 1, Events: 7}, nil
+		},
+	})
+	return h.web.Handler()
+}
+
+func (h *house) must(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// user adds a person.
+func (h *house) user(name string, roles ...people.Role) people.User {
+	h.Helper()
+	u, err := h.store.CreateUser(h.ctx, "test", people.User{Name: name, Roles: roles})
+	h.must(err)
+	return u
+}
+
+// token gives a person a token with all scopes, or those that are named.
+func (h *house) token(u people.User, scopes ...people.Scope) string {
+	h.Helper()
+	if len(scopes) == 0 {
+		scopes = people.Scopes()
+	}
+	secret, hash := door.NewToken()
+	_, err := h.store.CreateToken(h.ctx, "test", people.Token{UserID: u.ID, Scopes: scopes, Hash: hash})
+	h.must(err)
+	return secret
+}
+
+// answer is what came back.
+type answer struct {
+	*http.Response
+	body string
+}
+
+func (a answer) json(t *testing.T) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
+		t.Fatalf("%d %q is not a JSON object: %v", a.StatusCode, a.body, err)
+	}
+	return v
+}
+
+// ask sends one request; change may alter it first.
+func (h *house) ask(method, path, token, body string, change ...func(*http.Request)) answer {
+	h.Helper()
+	req, err := http.NewRequestWithContext(h.ctx, method, h.url+path, strings.NewReader(body))
+	h.must(err)
+	if body == "" {
+		req.Body = http.NoBody
+		req.ContentLength = 0
+	} else {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	for _, c := range change {
+		c(req)
+	}
+	return h.do(&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, req)
+}
+
+func (h *house) do(client *http.Client, req *http.Request) answer {
+	h.Helper()
+	res, err := client.Do(req)
+	h.must(err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	h.must(err)
+	return answer{res, string(b)}
+}
+
+// expect asks and holds the answer to a status and, for refusals, a code.
+func (h *house) expect(status int, code, method, path, token, body string, change ...func(*http.Request)) answer {
+	h.Helper()
+	a := h.ask(method, path, token, body, change...)
+	if a.StatusCode != status {
+		h.Fatalf("%s %s: %d, want %d: %s", method, path, a.StatusCode, status, a.body)
+	}
+	if code != "" {
+		if got := a.json(h.T)["code"]; got != code {
+			h.Fatalf("%s %s: code %v, want %s: %s", method, path, got, code, a.body)
+		}
+		if kind := a.Header.Get("Content-Type"); kind != "application/problem+json" {
+			h.Errorf("%s %s: content type %q", method, path, kind)
+		}
+	}
+	return a
+}
+
+// browser is a signed-in browser without JavaScript.
+type browser struct {
+	*house
+	client *http.Client
+}
+
+// signIn makes a one-time link for u and uses it like a person would.
+func (h *house) signIn(u people.User) *browser {
+	h.Helper()
+	jar, err := cookiejar.New(nil)
+	h.must(err)
+	b := &browser{h, &http.Client{Jar: jar}}
+	code, hash := door.NewLinkCode()
+	h.must(h.store.CreateSigninLink(h.ctx, "test", people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(time.Minute)}))
+	if a := b.post("/login/link", url.Values{"code": {code}}); a.StatusCode != http.StatusOK {
+		h.Fatalf("sign in: %d %s", a.StatusCode, a.body)
+	}
+	return b
+}
+
+func (b *browser) get(path string) answer {
+	b.Helper()
+	req, err := http.NewRequestWithContext(b.ctx, http.MethodGet, b.url+path, nil)
+	b.must(err)
+	return b.do(b.client, req)
+}
+
+// post sends a form and follows the redirect.
+func (b *browser) post(path string, form url.Values) answer {
+	b.Helper()
+	req, err := http.NewRequestWithContext(b.ctx, http.MethodPost, b.url+path, strings.NewReader(form.Encode()))
+	b.must(err)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Origin", b.url)
+	return b.do(b.client, req)
+}
+
+// task makes a task of u.
+func (h *house) task(u people.User, text string) (orchestrator.Task, orchestrator.Delegation) {
+	h.Helper()
+	t, d, _, err := h.engine.Submit(h.ctx, orchestrator.Submission{Agent: "kik", Text: text, Repository: "app", Via: "test", RequesterID: u.ID, Requester: u.Name})
+	h.must(err)
+	return t, d
+}
+
+// running makes a delegation below root that runs with the token.
+func (h *house) running(root orchestrator.Delegation, token string) orchestrator.Delegation {
+	h.Helper()
+	d := orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, time.Now()), TaskID: root.TaskID, ParentID: root.ID, From: "kik",
+		To: "coder", Text: "do", State: orchestrator.Running, Depth: 1, Chain: chain.New(3).With(chain.Step{From: "kik", To: "coder", Task: "do"}),
+		HopKey: token, Attempt: 1, Holder: "n", LeaseUntil: time.Now().Add(time.Hour), TokenHash: orchestrator.HashToken(token), CreatedAt: time.Now(), Since: time.Now(), ReadyAt: time.Now()}
+	h.must(h.store.Engine().InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error { return tx.Insert(h.ctx, &d) }))
+	return d
+}
+
+// request parks a new task of u before people.
+func (h *house) request(u people.User, change ...func(*approval.Request)) approval.Request {
+	h.Helper()
+	t, root := h.task(u, "Fix the retry loop")
+	now := time.Now()
+	r := approval.Request{ID: orchestrator.NewID(orchestrator.RequestPrefix, now), TaskID: t.ID, DelegationID: root.ID, State: approval.Pending, Agent: "coder",
+		Title: "Fix the retry loop", Repository: "app", RequesterID: u.ID, Requester: u.Name, Via: "test", Chain: "kik → coder",
+		Rule: approval.Rule{Name: "rest", Need: 1, From: []string{}}, CreatedAt: now,
+		Revision: approval.Revision{N: 1, State: approval.Pending, Digest: digest, Base: patch.Base{Branch: "main", Commit: strings.Repeat("a", 40), Tree: strings.Repeat("b", 40)},
+			Tree: strings.Repeat("c", 40), Commit: strings.Repeat("d", 40), Branch: "gatehouse/x", Text: "I fixed it", Added: 1, Removed: 1, At: now,
+			Files: []patch.File{{Path: "retry.go", Status: patch.Modified, Added: 1, Removed: 1, OldMode: "100644", NewMode: "100644"}}}}
+	for _, c := range change {
+		c(&r)
+	}
+	h.must(h.store.Gateway().InTask(h.ctx, t.ID, func(tx approval.Tx) error {
+		d, err := tx.Delegation(h.ctx, root.ID)
+		if err != nil {
+			return err
+		}
+		from := d.State
+		d.State, d.ApprovalID = orchestrator.AwaitingApproval, r.ID
+		return errors.Join(tx.Move(h.ctx, d, from, d.Attempt), tx.InsertRequest(h.ctx, &r), tx.EnsureCard(h.ctx, approval.Card{RequestID: r.ID, Channel: "inbox"}))
+	}))
+	return r
+}

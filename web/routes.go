@@ -1,0 +1,138 @@
+package web
+
+import (
+	"net/http"
+
+	"gatehouse/handlers"
+	"gatehouse/handlers/stream"
+	"gatehouse/static"
+
+	"github.com/labstack/echo/v4"
+)
+
+// route is one line of the table: what it answers, and who may ask. Several rights
+// mean any of them.
+type route struct {
+	method, path string
+	handler      echo.HandlerFunc
+	rights       []handlers.Right
+}
+
+// may lists rights.
+func may(r ...handlers.Right) []handlers.Right { return r }
+
+// routes is every address of the server with the rights that it asks for.
+func (s *Server) routes() []route {
+	p, a, st := s.Pages, s.API, s.Streams
+	anyone, read, control := may(handlers.Anyone), may(handlers.DelegationsRead), may(handlers.DelegationsControl)
+	see, decide := may(handlers.ApprovalsRead), may(handlers.ApprovalsDecide)
+	send, undo, land := may(handlers.TasksWrite), may(handlers.ApprovalsDecide, handlers.TasksWrite), may(handlers.DelegationsControl, handlers.ApprovalsDecide)
+	know, write, audit, run := may(handlers.ContextRead), may(handlers.ContextWrite), may(handlers.AuditRead), may(handlers.ByRun)
+	const get, post, put, del, v1 = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, "/api/v1"
+	return []route{
+		// Pages.
+		{get, "/", p.Overview, read},
+		{get, "/approvals", p.Approvals, see},
+		{get, "/approvals/:id", p.Review, see},
+		{post, "/approvals/:id/decision", p.Decide, decide},
+		{post, "/approvals/:id/revert", p.Revert, undo},
+		{post, "/approvals/:id/land", p.Land, land},
+		{get, "/delegations", p.Delegations, read},
+		{post, "/delegations", p.Send, send},
+		{post, "/tasks", p.Send, send},
+		{get, "/delegations/:id", p.Delegation, read},
+		{post, "/delegations/:id/cancel", p.Cancel, control},
+		{post, "/delegations/:id/retry", p.Retry, control},
+		{get, "/agents", p.Agents, read},
+		{get, "/agents/:name", p.Agent, read},
+		{get, "/login", p.Login, anyone},
+		{post, "/login", p.SignIn, anyone},
+		{get, "/login/link", p.Link, anyone},
+		{post, "/login/link", p.UseLink, anyone},
+		{post, "/logout", p.SignOut, anyone},
+
+		// Tasks and delegations.
+		{post, v1 + "/tasks", a.CreateTask, send},
+		{get, v1 + "/tasks/:id", a.Task, read},
+		{get, v1 + "/tasks/:id/tree", a.Tree, read},
+		{get, v1 + "/delegations", a.Delegations, read},
+		{post, v1 + "/delegations", a.Delegate, run},
+		{get, v1 + "/delegations/:id", a.Delegation, read},
+		{post, v1 + "/delegations/:id/await", a.Await, run},
+		{post, v1 + "/delegations/:id/cancel", a.Cancel, control},
+		{post, v1 + "/delegations/:id/retry", a.Retry, control},
+		{get, v1 + "/delegations/:id/events", either(st.Task, a.TaskEvents), read},
+		{get, v1 + "/events", either(st.All, a.Events), read},
+		{get, v1 + "/agents", a.Agents, read},
+		{post, v1 + "/agents/check", a.CheckHop, read},
+
+		// Approvals.
+		{get, v1 + "/approvals", a.Approvals, see},
+		{get, v1 + "/approvals/:id", a.Approval, see},
+		{get, v1 + "/approvals/:id/patch", a.Patch, see},
+		{post, v1 + "/approvals/:id/decision", a.Decide, decide},
+		{post, v1 + "/approvals/:id/revert", a.Revert, undo},
+		{get, v1 + "/approvals/:id/evidence", a.Evidence, see},
+
+		// Shared context, audit, configuration.
+		{get, v1 + "/context/:ns", a.Entries, know},
+		{get, v1 + "/context/:ns/:key", a.Entry, know},
+		{put, v1 + "/context/:ns/:key", a.PutEntry, write},
+		{del, v1 + "/context/:ns/:key", a.DeleteEntry, write},
+		{post, v1 + "/context/:ns/:key/touch", a.TouchEntry, write},
+		{get, v1 + "/audit", a.Audit, audit},
+		{get, v1 + "/audit/export", a.Export, audit},
+		{get, v1 + "/audit/verify", a.Verify, audit},
+		{post, v1 + "/config/reload", a.ReloadConfig, may(handlers.AdminOnly)},
+
+		// Outside of /api/v1.
+		{get, "/ws", st.Socket, may(handlers.DelegationsRead, handlers.TasksWrite)},
+		{get, "/delegation-status", a.Delegation, read},
+		{get, "/delegation-stream", st.Task, read},
+		{get, "/healthz", s.healthz, anyone},
+		{get, "/readyz", s.readyz, anyone},
+		{get, "/metrics", s.metrics.serve, anyone},
+		{get, static.Prefix + "*", echo.WrapHandler(static.Handler()), anyone},
+	}
+}
+
+// mount registers the table; HEAD is answered wherever GET is.
+func (s *Server) mount() {
+	for _, r := range s.routes() {
+		guarded := s.require(r.rights)
+		s.access[r.method+" "+r.path] = r.rights
+		s.echo.Add(r.method, r.path, r.handler, guarded)
+		if r.method == http.MethodGet {
+			s.echo.Add(http.MethodHead, r.path, r.handler, guarded)
+		}
+	}
+}
+
+// either streams where the client asks for SSE and answers JSON otherwise.
+func either(sse, json echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if stream.Wanted(c) {
+			return sse(c)
+		}
+		return json(c)
+	}
+}
+
+// Entry is one line of the table as others may read it.
+type Entry struct {
+	Method, Path string
+	Rights       []string
+}
+
+// Table lists every route with its rights, for documentation and tests.
+func (s *Server) Table() []Entry {
+	var all []Entry
+	for _, r := range s.routes() {
+		e := Entry{Method: r.method, Path: r.path}
+		for _, right := range r.rights {
+			e.Rights = append(e.Rights, string(right))
+		}
+		all = append(all, e)
+	}
+	return all
+}
