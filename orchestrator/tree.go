@@ -214,7 +214,7 @@ func (r *run) carry(d *Delegation, res *agent.Result) {
 
 // answer ends a delegation whose answer stands and of which nothing lands.
 func (e *Engine) answer(r *run, spec agent.Spec, res *agent.Result, refusal *patch.Refusal) error {
-	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		r.carry(d, res)
 		if refusal != nil {
 			if err := tx.Append(ctx, rejectedEvent(d, refusal)); err != nil {
@@ -230,6 +230,10 @@ func (e *Engine) answer(r *run, spec agent.Spec, res *agent.Result, refusal *pat
 		}
 		return Succeed(ctx, tx, d)
 	})
+	if err == nil {
+		e.Trace("answered")
+	}
+	return err
 }
 
 // rejectedEvent says why a patch was not taken.

@@ -43,7 +43,7 @@ func (c *DemoCmd) Run(ctx context.Context, sh *shell) error {
 		return errors.Join(err, l.Close())
 	}
 	level := slog.LevelWarn
-	if d.house, err = openHouse(ctx, cfg, slog.New(slog.NewTextHandler(sh.errs, &slog.HandlerOptions{Level: level}))); err != nil {
+	if d.house, err = openHouse(ctx, cfg, slog.New(slog.NewTextHandler(sh.errs, &slog.HandlerOptions{Level: level})), nil); err != nil {
 		return errors.Join(startError(ctx, err), l.Close())
 	}
 	code, err := d.enter(ctx)

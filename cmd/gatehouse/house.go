@@ -40,13 +40,14 @@ type house struct {
 	engine  *orchestrator.Engine
 	gateway *approval.Gateway
 	trees   handlers.Trees
+	trace   func(string) // see orchestrator.Options.Trace; nil but in tests
 	address atomic.Value // string: this node's address for agents, once it listens
 	unlock  []func()
 }
 
 // openHouse opens everything that does not listen. Nothing runs yet.
-func openHouse(ctx context.Context, cfg *config.Config, log *slog.Logger) (*house, error) {
-	h := &house{cfg: cfg, log: log}
+func openHouse(ctx context.Context, cfg *config.Config, log *slog.Logger, trace func(string)) (*house, error) {
+	h := &house{cfg: cfg, log: log, trace: trace}
 	h.address.Store("http://" + cfg.Listen)
 	if err := h.open(ctx); err != nil {
 		return nil, errors.Join(err, h.close())
@@ -85,7 +86,7 @@ func (h *house) open(ctx context.Context) error {
 	h.engine = orchestrator.New(orchestrator.Options{
 		Node: node, Store: h.store.Engine(), Hub: hub, Gate: h.gateway, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
 		Kinds:   map[agent.Kind]agent.Runner{agent.Command: runner, agent.Workflow: workflow.New(workflow.Options{})},
-		Checker: checker{runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) },
+		Checker: checker{runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) }, Trace: h.trace,
 	}, h.cfg.Engine)
 	h.gateway.SetReverter(h.engine)
 	return nil

@@ -46,7 +46,7 @@ func (c *ServeCmd) Run(ctx context.Context, sh *shell) error {
 	for _, w := range cfg.Warnings {
 		log.Warn(w)
 	}
-	h, err := openHouse(ctx, cfg, log)
+	h, err := openHouse(ctx, cfg, log, nil)
 	if err != nil {
 		return startError(ctx, err)
 	}

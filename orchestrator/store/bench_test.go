@@ -26,30 +26,64 @@ func eachDatabase(b *testing.B, bench func(b *testing.B, url string)) {
 // BenchmarkCommit is the yardstick: one durable commit of a row of 300 bytes.
 func BenchmarkCommit(b *testing.B) {
 	eachDatabase(b, func(b *testing.B, url string) {
-		driver, dsn, mark := "postgres", url, "$1"
-		if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
-			driver, mark = "sqlite", "?"
-			dsn = "file:" + filepath.ToSlash(path) + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
-		}
-		db, err := sql.Open(driver, dsn)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer db.Close()
-		if driver == "sqlite" {
-			db.SetMaxOpenConns(1)
-		}
-		if _, err := db.Exec("create table bare (id integer, text text)"); err != nil {
-			b.Fatal(err)
-		}
-		insert, err := db.Prepare("insert into bare (id, text) values (1, " + mark + ")")
-		if err != nil {
-			b.Fatal(err)
-		}
-		text := strings.Repeat("x", 300)
+		insert := bare(b, url)
 		for b.Loop() {
-			if _, err := insert.Exec(text); err != nil {
+			if err := insert(); err != nil {
 				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkCommit16 is BenchmarkCommit from sixteen goroutines.
+func BenchmarkCommit16(b *testing.B) {
+	eachDatabase(b, func(b *testing.B, url string) {
+		insert := bare(b, url)
+		sixteen(b, func(int) error { return insert() })
+	})
+}
+
+// bare makes a table and returns what inserts one row into it and commits.
+func bare(b *testing.B, url string) func() error {
+	driver, dsn, mark := "postgres", url, "$1"
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		driver, mark = "sqlite", "?"
+		dsn = "file:" + filepath.ToSlash(path) + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(16)
+	db.SetMaxIdleConns(16)
+	if driver == "sqlite" {
+		db.SetMaxOpenConns(1)
+	}
+	if _, err := db.Exec("create table bare (id integer, text text)"); err != nil {
+		b.Fatal(err)
+	}
+	insert, err := db.Prepare("insert into bare (id, text) values (1, " + mark + ")")
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Repeat("x", 300)
+	return func() error {
+		_, err := insert.Exec(text)
+		return err
+	}
+}
+
+// sixteen runs one from sixteen goroutines, each with its own number.
+func sixteen(b *testing.B, one func(i int) error) {
+	var next atomic.Int64
+	b.SetParallelism((16 + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
+	b.RunParallel(func(pb *testing.PB) {
+		i := int(next.Add(1)) % 16
+		for pb.Next() {
+			if err := one(i); err != nil {
+				b.Error(err)
+				return
 			}
 		}
 	})
@@ -79,17 +113,7 @@ func BenchmarkHopTx16(b *testing.B) {
 			task, d := newTask(b, s, 1)
 			pairs = append(pairs, pair{task.ID, d.ID})
 		}
-		var next atomic.Int64
-		b.SetParallelism((16 + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
-		b.RunParallel(func(pb *testing.PB) {
-			p := pairs[int(next.Add(1))%len(pairs)]
-			for pb.Next() {
-				if err := hop(s.Engine(), p.task, p.delegation); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
+		sixteen(b, func(i int) error { return hop(s.Engine(), pairs[i].task, pairs[i].delegation) })
 	})
 }
 
