@@ -96,7 +96,7 @@ func (d *demo) plant(ctx context.Context, given, folder string) error {
 		return err
 	}
 	d.given = abs
-	if _, err := mirrors.Open(patch.Repository{Name: "given", Source: abs}).Clone(ctx, d.repo); err != nil {
+	if _, err := mirrors.Open(patch.Repository{Name: "--repo", Source: abs}).Clone(ctx, d.repo); err != nil {
 		return usage("%v", err)
 	}
 	if _, err := os.Stat(filepath.Join(d.repo, "go.mod")); err != nil {
@@ -288,7 +288,11 @@ func (d *demo) outcome(ctx context.Context, root orchestrator.Delegation, res *d
 	case root.State != orchestrator.Completed && root.Error != nil:
 		return fail(exitFailed, "The task ended as %s: %s", root.State, root.Error.Message)
 	case res.Commit == "":
-		return fail(exitFailed, "There is nothing to modernise in %s: go fix changed no file, so nothing was asked and nothing landed", d.repo)
+		what := "the sample"
+		if d.given != "" {
+			what = d.given
+		}
+		return fail(exitFailed, "There is nothing to modernise in %s: go fix changed no file, so nothing was asked and nothing landed.", what)
 	}
 	return nil
 }
