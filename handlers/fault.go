@@ -114,7 +114,7 @@ func FaultOf(err error) Fault {
 		f.Code, f.Message = orchestrator.CodeNotFound, "There is nothing here under that name. Check the address."
 	case errors.Is(err, orchestrator.ErrLost), errors.Is(err, orchestrator.ErrExists):
 		f.Code, f.Message = orchestrator.CodeConflict, "Somebody else changed this at the same moment. Look again, then try again."
-	case errors.Is(err, orchestrator.ErrBusy), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded):
 		f.Code, f.Message = orchestrator.CodeUnavailable, "This is busy right now. Try again in a moment."
 	case errors.As(err, &plain):
 		return faultOfEcho(plain)

@@ -28,15 +28,21 @@ func newToken() string {
 	return RunTokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// claim takes the lease of a delegation that is due, raising its attempt. ErrLost or
-// ErrBusy mean that somebody else has it.
+// claim takes the lease of a delegation that is due, raising its attempt. ErrLost means
+// that somebody else has it.
 func (e *Engine) claim(ctx context.Context, r *run) error {
-	err := e.Store.TryInTask(ctx, r.task.ID, func(tx Tx) error {
+	err := e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
 		d, err := tx.Delegation(ctx, r.id)
 		if err != nil {
 			return err
 		}
 		now := tx.Now()
+		if d.State == Waiting && d.Holder != "" && d.LeaseUntil.Before(now) {
+			// The process that waited is gone with its node; the row goes on waiting alone.
+			letGo(d)
+			r.over = true
+			return tx.Move(ctx, d, Waiting, d.Attempt)
+		}
 		held := d.Holder != "" && d.LeaseUntil.After(now)
 		due := d.State == Queued || d.State == Running || d.State == Checking || d.State == Landing
 		if held || !due || d.ReadyAt.After(now) {

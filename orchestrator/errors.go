@@ -64,6 +64,4 @@ var (
 	ErrLost = errors.New("lost: the row has moved on")
 	// ErrExists: a row with this unique key exists.
 	ErrExists = errors.New("exists already")
-	// ErrBusy: the task's row is locked by another node (only where skipping was asked for).
-	ErrBusy = errors.New("busy")
 )

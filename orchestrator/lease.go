@@ -93,12 +93,16 @@ func (e *Engine) begin(ctx context.Context, ref Ref) *run {
 	return r
 }
 
-// forget ends the registration of a run.
+// forget ends the registration of a run. One that claimed nothing does not make the
+// dispatcher look again, or a row that cannot be claimed would keep it spinning.
 func (e *Engine) forget(r *run) {
 	e.mu.Lock()
 	delete(e.runs, r.id)
+	claimed := r.claimed
 	e.mu.Unlock()
-	e.look()
+	if claimed {
+		e.look()
+	}
 }
 
 // underway is how many runs are registered.

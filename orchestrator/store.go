@@ -17,8 +17,6 @@ type Store interface {
 	// the transaction is committed durably, and after that the hub of this node and
 	// the other nodes are told of the events. ErrNotFound when there is no such task.
 	InTask(ctx context.Context, taskID string, fn func(Tx) error) error
-	// TryInTask is InTask that returns ErrBusy at once when another node holds the row.
-	TryInTask(ctx context.Context, taskID string, fn func(Tx) error) error
 	// NewTask inserts the task and runs fn in the same transaction. If the requester
 	// has used t.Key before it runs nothing and returns that first task and false.
 	NewTask(ctx context.Context, t Task, fn func(Tx) error) (Task, bool, error)

@@ -57,7 +57,7 @@ func newRun(ctx context.Context, e *Engine, ref Ref) *run {
 // work claims r's delegation and takes it as far as it goes without people.
 func (e *Engine) work(r *run) {
 	if err := e.claim(r.ctx, r); err != nil || r.over {
-		if err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, ErrBusy) && !errors.Is(err, ErrNotFound) && r.ctx.Err() == nil {
+		if err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, ErrNotFound) && r.ctx.Err() == nil {
 			e.Log.Error("a delegation could not be claimed; it is tried again", "delegation", r.id, "err", err)
 		}
 		return

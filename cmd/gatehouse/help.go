@@ -51,7 +51,6 @@ var examples = map[string][2]string{
 	"doctor":           {`gatehouse doctor`, `gatehouse doctor --json`},
 	"version":          {`gatehouse version`, `gatehouse version --json`},
 	"completion":       {`source <(gatehouse completion bash)`, `gatehouse completion fish > ~/.config/fish/completions/gatehouse.fish`},
-	"agents list":      {`gatehouse agents`, `gatehouse agents --json`},
 }
 
 // helpWithExamples prints two examples and then the parser's own help.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +33,7 @@ import (
 // house is a whole node: what serve and demo start.
 type house struct {
 	cfg     *config.Config
+	node    string // its name, made once for the data folder
 	log     *slog.Logger
 	store   *store.Store
 	mirrors *patch.Mirrors
@@ -67,12 +67,12 @@ func (h *house) open(ctx context.Context) error {
 			return err
 		}
 	}
-	node, err := nodeName(h.cfg.Data)
-	if err != nil {
+	var err error
+	if h.node, err = nodeName(h.cfg.Data); err != nil {
 		return err
 	}
 	hub := &event.Hub{}
-	if h.store, err = store.Open(ctx, h.cfg.Database, store.Options{Node: node, Hub: hub, Logger: h.log}); err != nil {
+	if h.store, err = store.Open(ctx, h.cfg.Database, store.Options{Node: h.node, Hub: hub, Logger: h.log}); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -84,7 +84,7 @@ func (h *house) open(ctx context.Context) error {
 	h.trees = handlers.Trees{Mirrors: h.mirrors, Config: func() *orchestrator.Config { return h.engine.Config() }, Blob: h.store.Blob}
 	h.gateway = approval.New(approval.Options{Store: h.store.Gateway(), Users: h.store, Logger: h.log, Diff: h.diff}, gatewayConfig(h.cfg))
 	h.engine = orchestrator.New(orchestrator.Options{
-		Node: node, Store: h.store.Engine(), Hub: hub, Gate: h.gateway, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
+		Node: h.node, Store: h.store.Engine(), Hub: hub, Gate: h.gateway, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
 		Kinds:   map[agent.Kind]agent.Runner{agent.Command: runner, agent.Workflow: workflow.New(workflow.Options{})},
 		Checker: checker{runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) }, Trace: h.trace,
 	}, h.cfg.Engine)
@@ -136,6 +136,7 @@ func (h *house) run(ctx context.Context, serve func(context.Context) error) erro
 	g.Go(func() error { return h.store.Run(ctx) })
 	g.Go(func() error { return h.engine.Run(ctx) })
 	g.Go(func() error { return h.gateway.Run(ctx) })
+	g.Go(func() error { return h.keep(ctx) })
 	g.Go(func() error { return serve(ctx) })
 	return g.Wait()
 }
@@ -200,13 +201,4 @@ func nodeName(data string) (string, error) {
 	}
 	name := host + "-" + hex.EncodeToString(random[:])
 	return name, os.WriteFile(path, []byte(name+"\n"), 0o600)
-}
-
-// hostOf is the host of a URL, "" when it has none.
-func hostOf(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
 }

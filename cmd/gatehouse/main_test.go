@@ -1,9 +1,13 @@
 package main
 
 import (
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -28,6 +32,18 @@ func TestScripts(t *testing.T) {
 			e.Defer(api.close)
 			e.Setenv("GATEHOUSE_URL", api.url())
 			e.Values[apiKey{}] = api
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			e.Setenv("ADDR", l.Addr().String()) // free again in a moment, for scripts that serve
+			for _, who := range []string{"AUTHOR", "COMMITTER"} {
+				e.Setenv("GIT_"+who+"_NAME", "Ann")
+				e.Setenv("GIT_"+who+"_EMAIL", "ann@example.com")
+			}
+			if err := l.Close(); err != nil {
+				return err
+			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -37,11 +53,31 @@ func TestScripts(t *testing.T) {
 			"secret":   secret,
 			"forging":  forging,
 			"pressing": pressing,
+			"answers":  answers,
+			"id":       idIn,
 		},
 	})
 }
 
 type apiKey struct{}
+
+// answers waits until a server answers at an address, or a request at it is pending.
+func answers(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		req, err := http.NewRequest(http.MethodGet, args[0], nil)
+		ts.Check(err)
+		req.Header.Set("Authorization", "Bearer "+ts.Getenv("GATEHOUSE_TOKEN"))
+		if res, err := http.DefaultClient.Do(req); err == nil {
+			body, err := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			if err == nil && res.StatusCode == http.StatusOK && (len(args) == 1 || strings.Contains(string(body), args[1])) {
+				return
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	ts.Fatalf("no answer as wanted from %s", args[0])
+}
 
 // wantCode runs a command and compares its exit code: code 2 gatehouse sned.
 func wantCode(ts *testscript.TestScript, neg bool, args []string) {
@@ -91,4 +127,14 @@ func forging(ts *testscript.TestScript, _ bool, args []string) {
 // pressing says what the fake's next decision meets: decided, moved or plain.
 func pressing(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Value(apiKey{}).(*fakeAPI).meet(args[0])
+}
+
+// idIn puts the first value of a key of a JSON file into a variable: id VAR FILE KEY.
+func idIn(ts *testscript.TestScript, _ bool, args []string) {
+	_, rest, found := strings.Cut(ts.ReadFile(args[1]), `"`+args[2]+`":"`)
+	value, _, closed := strings.Cut(rest, `"`)
+	if !found || !closed {
+		ts.Fatalf("%s has no %s", args[1], args[2])
+	}
+	ts.Setenv(args[0], value)
 }

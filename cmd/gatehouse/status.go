@@ -38,7 +38,8 @@ type view struct {
 	d       client.Delegation
 	all     []client.Delegation // of the whole task
 	focus   client.Delegation   // whose state says whose turn it is
-	request *client.Request     // of focus or d, nil where there is none or it may not be read
+	lander  client.Delegation   // whose change landed last, or focus while it goes on
+	request *client.Request     // of lander; nil where there is none or it may not be read
 }
 
 // inspect reads what a delegation stands for: while it waits for others, the liveliest
@@ -50,13 +51,17 @@ func inspect(ctx context.Context, api *client.Client, d client.Delegation) (view
 		return v, err
 	}
 	v.all = tree.Items
+	v.lander = d
 	if !d.Ended() {
 		v.focus = liveliest(d, v.all)
+		v.lander = v.focus
+	} else if other, ok := lander(d, v.all); ok {
+		v.lander = other
 	}
-	if v.focus.ApprovalID == "" {
+	if v.lander.ApprovalID == "" {
 		return v, nil
 	}
-	r, err := api.Request(ctx, v.focus.ApprovalID)
+	r, err := api.Request(ctx, v.lander.ApprovalID)
 	var refused *client.Error
 	switch {
 	case errors.As(err, &refused): // a token may read tasks and no requests
@@ -68,6 +73,30 @@ func inspect(ctx context.Context, api *client.Client, d client.Delegation) (view
 	return v, nil
 }
 
+// subtree has the ids of d and of everything below it.
+func subtree(d client.Delegation, all []client.Delegation) map[string]bool {
+	below := map[string]bool{d.ID: true}
+	for _, other := range all { // oldest first: callers stand before those they called
+		if below[other.ParentID] {
+			below[other.ID] = true
+		}
+	}
+	return below
+}
+
+// lander is d when it landed something, else the last one below that did.
+func lander(d client.Delegation, all []client.Delegation) (last client.Delegation, found bool) {
+	below := subtree(d, all)
+	for _, other := range all {
+		if below[other.ID] && other.Result != nil && other.Result.Commit != "" {
+			if last, found = other, true; other.ID == d.ID {
+				break
+			}
+		}
+	}
+	return last, found
+}
+
 // urgency orders states by how much they tell of a tree that is not at its end.
 var urgency = []string{"awaiting_approval", "landing", "checking", "running", "queued"}
 
@@ -76,12 +105,7 @@ func liveliest(d client.Delegation, all []client.Delegation) client.Delegation {
 	if d.State != "waiting" {
 		return d
 	}
-	below := map[string]bool{d.ID: true}
-	for _, other := range all { // oldest first: callers stand before those they called
-		if below[other.ParentID] {
-			below[other.ID] = true
-		}
-	}
+	below := subtree(d, all)
 	for _, state := range urgency {
 		for i := len(all) - 1; i >= 0; i-- {
 			if all[i].State == state && below[all[i].ID] {
@@ -139,14 +163,14 @@ func (v view) turn(sh *shell) string {
 
 // landed says which commit landed where, or quotes the answer.
 func (v view) landed() string {
-	switch r := v.d.Result; {
+	switch r := v.lander.Result; {
 	case r == nil:
-		return ""
 	case r.Commit != "" && v.request != nil && v.request.Target != "":
 		return "landed " + commit(r.Commit) + " on " + line(v.request.Target)
 	case r.Commit != "":
 		return "landed " + commit(r.Commit)
-	case strings.TrimSpace(r.Text) != "":
+	}
+	if r := v.d.Result; r != nil && strings.TrimSpace(r.Text) != "" {
 		return `"` + brief(r.Text, 72) + `"`
 	}
 	return ""
@@ -164,13 +188,10 @@ func took(d client.Delegation) string {
 
 // chain names the longest way that the task has gone through d.
 func (v view) chain() string {
-	below, deepest := map[string]bool{v.d.ID: true}, v.d
+	below, deepest := subtree(v.d, v.all), v.d
 	for _, other := range v.all {
-		if below[other.ParentID] {
-			below[other.ID] = true
-			if other.Depth > deepest.Depth {
-				deepest = other
-			}
+		if below[other.ID] && other.Depth > deepest.Depth {
+			deepest = other
 		}
 	}
 	names := make([]string, 0, len(deepest.Chain)+1)

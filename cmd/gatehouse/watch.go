@@ -103,7 +103,7 @@ func (w *watcher) print(e client.Event) error {
 	if w.id == "" {
 		task = short(e.TaskID) + "  "
 	}
-	text := strings.TrimRight(e.At.Local().Format(time.TimeOnly)+"  "+task+pad(line(e.Actor), 12)+"  "+pad(line(e.Type), 22)+"  "+summary(e), " ")
+	text := strings.TrimRight(e.At.Local().Format(time.TimeOnly)+"  "+task+pad(line(e.Actor), 18)+"  "+pad(line(e.Type), 26)+"  "+summary(e), " ")
 	return w.sh.say("%s", text)
 }
 

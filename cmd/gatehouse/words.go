@@ -97,7 +97,7 @@ func expiry(t *time.Time, now time.Time) string {
 	case t.Before(now):
 		return "past its time"
 	}
-	return "expires in " + length(t.Sub(now))
+	return "expires in " + length(t.Sub(now).Round(time.Second))
 }
 
 // used says what was used; a cost that nobody reported is not 0.

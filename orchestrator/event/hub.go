@@ -72,12 +72,21 @@ func (h *Hub) Watch(taskID string, buffer int) *Subscription {
 	return s
 }
 
-// Publish tells the watchers of the notice's task and those of all tasks.
+// Publish tells the watchers of the notice's task and those of all tasks. A notice
+// without a task tells every watcher to look again: notices may have been missed.
 func (h *Hub) Publish(n Notice) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	for s := range h.all {
 		s.offer(n)
+	}
+	if n.TaskID == "" {
+		for _, subs := range h.task {
+			for s := range subs {
+				s.offer(n)
+			}
+		}
+		return
 	}
 	for s := range h.task[n.TaskID] {
 		s.offer(n)

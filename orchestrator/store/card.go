@@ -22,9 +22,10 @@ func scanCard(row scanner) (approval.Card, error) {
 }
 
 // callCards makes the cards of a request due: it has changed. One that was given up
-// is tried again, because the reason may be gone.
+// is tried again, because the reason may be gone. One that is due already keeps its
+// time: it may be leased by a node, or the channel asked to be left alone.
 func (t *Tx) callCards(requestID string) error {
-	_, err := t.q.exec(t.ctx, "update cards set due_at = ?, open = 1, dead = 0, attempts = 0 where request_id = ?", micros(t.now), requestID)
+	_, err := t.q.exec(t.ctx, "update cards set due_at = case when open = 1 and dead = 0 then due_at else ? end, open = 1, dead = 0, attempts = 0 where request_id = ?", micros(t.now), requestID)
 	if err != nil {
 		return fmt.Errorf("make the cards of %s due: %w", requestID, err)
 	}

@@ -71,7 +71,7 @@ func (t *Tx) PutEntry(_ context.Context, e sharedctx.Entry) error {
 // Set implements sharedctx.Store.
 func (c ContextStore) Set(ctx context.Context, e sharedctx.Entry) (sharedctx.Entry, error) {
 	kept := e
-	err := c.s.inTask(ctx, event.System, false, func(t *Tx) error {
+	err := c.s.inTask(ctx, event.System, func(t *Tx) error {
 		var err error
 		if kept, err = put(t.ctx, t.q, e); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (c ContextStore) Prefix(ctx context.Context, namespace, prefix string, limi
 
 // Delete implements sharedctx.Store; ErrNotFound when there is nothing to read there.
 func (c ContextStore) Delete(ctx context.Context, namespace, key string) error {
-	return c.s.inTask(ctx, event.System, false, func(t *Tx) error {
+	return c.s.inTask(ctx, event.System, func(t *Tx) error {
 		n, err := changed(t.q.exec(t.ctx, "delete from agent_shared_context where namespace = ? and key_name = ? and "+live, clean(namespace), clean(key), micros(t.now)))
 		if err != nil {
 			return fmt.Errorf("delete %s/%s: %w", namespace, key, err)

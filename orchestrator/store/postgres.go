@@ -45,7 +45,7 @@ func postgresDialect() *dialect {
 		classify:   classifyPostgres,
 		flush:      flushPostgres,
 		search:     searchPostgres,
-		extra:      []string{insertEvents(batch), selectTask + " where id = ? for update skip locked"},
+		extra:      []string{insertEvents(batch)},
 	}
 	d.claimable = selectClaimable(d)
 	for k := 1; k <= batch; k++ {

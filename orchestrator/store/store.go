@@ -153,12 +153,7 @@ func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microseco
 // InTask implements orchestrator.Store. fn may be called again after the database
 // undid its work, so it must not change anything but through its Tx.
 func (e EngineStore) InTask(ctx context.Context, taskID string, fn func(orchestrator.Tx) error) error {
-	return e.inTask(ctx, taskID, false, func(t *Tx) error { return fn(t) })
-}
-
-// TryInTask implements orchestrator.Store. On SQLite it is InTask: no other node is there.
-func (e EngineStore) TryInTask(ctx context.Context, taskID string, fn func(orchestrator.Tx) error) error {
-	return e.inTask(ctx, taskID, true, func(t *Tx) error { return fn(t) })
+	return e.inTask(ctx, taskID, func(t *Tx) error { return fn(t) })
 }
 
 // NewTask implements orchestrator.Store.
@@ -168,5 +163,5 @@ func (e EngineStore) NewTask(ctx context.Context, task orchestrator.Task, fn fun
 
 // InTask implements approval.Store; see EngineStore.InTask.
 func (g GatewayStore) InTask(ctx context.Context, taskID string, fn func(approval.Tx) error) error {
-	return g.inTask(ctx, taskID, false, func(t *Tx) error { return fn(t) })
+	return g.inTask(ctx, taskID, func(t *Tx) error { return fn(t) })
 }

@@ -46,9 +46,9 @@ type commitError struct{ error }
 func (e commitError) Unwrap() error { return e.error }
 
 // inTask runs fn in a transaction that has locked the task's row.
-func (s *Store) inTask(ctx context.Context, taskID string, skip bool, fn func(*Tx) error) error {
+func (s *Store) inTask(ctx context.Context, taskID string, fn func(*Tx) error) error {
 	return s.transact(ctx, func(t *Tx) error {
-		if err := t.lock(taskID, skip); err != nil {
+		if err := t.lock(taskID); err != nil {
 			return err
 		}
 		return fn(t)
@@ -115,17 +115,8 @@ func (s *Store) ended(ctx context.Context, err error) error {
 
 // lock reads and locks the task's row. The time is taken after that, so that the
 // events of a task are in the order of their times as far as one clock goes.
-func (t *Tx) lock(taskID string, skip bool) error {
-	end := t.s.dialect.lock
-	if skip {
-		end = t.s.dialect.skip
-	}
-	row, err := scanTask(t.q.row(t.ctx, selectTask+" where id = ?"+end, taskID))
-	if skip && errors.Is(err, orchestrator.ErrNotFound) {
-		if _, err := scanTask(t.q.row(t.ctx, selectTask+" where id = ?", taskID)); err == nil {
-			return orchestrator.ErrBusy
-		}
-	}
+func (t *Tx) lock(taskID string) error {
+	row, err := scanTask(t.q.row(t.ctx, selectTask+" where id = ?"+t.s.dialect.lock, taskID))
 	if err != nil {
 		if errors.Is(err, orchestrator.ErrNotFound) {
 			return err

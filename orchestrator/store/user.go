@@ -67,7 +67,7 @@ func nameKey(name string) string { return strings.ToLower(name) }
 // system runs fn in a transaction that holds the row of the stream "system", and
 // appends the event that says what actor did: the act and its event are one.
 func (s *Store) system(ctx context.Context, actor string, kind event.Type, data map[string]any, fn func(*Tx) error) error {
-	return s.inTask(ctx, event.System, false, func(t *Tx) error {
+	return s.inTask(ctx, event.System, func(t *Tx) error {
 		if err := fn(t); err != nil {
 			return err
 		}

@@ -83,7 +83,7 @@ func TestWhatIsNoGatehouse(t *testing.T) {
 		})
 	}
 	t.Run("a proxy's page", func(t *testing.T) {
-		_, err := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<h1>secret</h1>", 502) }).Delegation(t.Context(), "x")
+		_, err := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<h1>secret</h1>", http.StatusBadGateway) }).Delegation(t.Context(), "x")
 		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("got %v: another program's page is nobody's business", err)
 		}

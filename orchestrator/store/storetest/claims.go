@@ -132,7 +132,7 @@ func claim(s *Suite, st orchestrator.Store, node string, limit int) (got []strin
 	refs, err := st.Claimable(s.ctx, node, s.Clock.Now(), limit)
 	s.must(err)
 	for _, r := range refs {
-		err := st.TryInTask(s.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+		err := st.InTask(s.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 			d, err := tx.Delegation(s.ctx, r.DelegationID)
 			if err != nil {
 				return err
@@ -143,7 +143,7 @@ func claim(s *Suite, st orchestrator.Store, node string, limit int) (got []strin
 		switch {
 		case err == nil:
 			got = append(got, r.DelegationID)
-		case !errors.Is(err, orchestrator.ErrLost) && !errors.Is(err, orchestrator.ErrBusy):
+		case !errors.Is(err, orchestrator.ErrLost):
 			s.Errorf("claim: %v", err)
 		}
 	}

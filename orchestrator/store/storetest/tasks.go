@@ -40,7 +40,6 @@ func taskComesBack(s *Suite) {
 	_, err = s.Store.TaskByKey(s.ctx, "usr_1", "")
 	s.is(err, orchestrator.ErrNotFound)
 	s.is(s.Store.Engine().InTask(s.ctx, "tsk_none", func(orchestrator.Tx) error { return nil }), orchestrator.ErrNotFound)
-	s.is(s.Store.Engine().TryInTask(s.ctx, "tsk_none", func(orchestrator.Tx) error { return nil }), orchestrator.ErrNotFound)
 }
 
 func sameKey(s *Suite) {

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+)
+
+// How often what is done besides the work.
+const (
+	sealEvery  = 5 * time.Second
+	sweepEvery = time.Minute
+)
+
+// keep seals the history and removes what has expired, on one node at a time, until
+// ctx ends. What fails is tried again at the next tick: nothing depends on when.
+func (h *house) keep(ctx context.Context) error {
+	key, err := h.sealKey()
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(key.Public().(ed25519.PublicKey))
+	sign := func(message []byte) ([]byte, string) { return ed25519.Sign(key, message), hex.EncodeToString(sum[:8]) }
+	tick := time.NewTicker(sealEvery)
+	defer tick.Stop()
+	var swept time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		mine, err := h.store.Lease(ctx, "housekeeping", h.node, 3*sealEvery)
+		if err == nil && mine {
+			_, err = h.store.Seal(ctx, sign)
+		}
+		if err == nil && mine && time.Since(swept) >= sweepEvery {
+			swept = time.Now()
+			if _, err = h.store.Context(cliActor).Cleanup(ctx, swept); err == nil {
+				_, err = h.store.PurgeSignins(ctx, swept)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			h.log.Warn("housekeeping failed; trying again", "err", err)
+		}
+	}
+}
