@@ -50,15 +50,16 @@ var moves = map[State][]State{
 	Queued:           {Running, Waiting},
 	Running:          {Queued, Waiting, Checking, Completed},
 	Waiting:          {Queued, Running},
-	Checking:         {AwaitingApproval, Landing, Rejected, Queued},
+	Checking:         {AwaitingApproval, Landing, Rejected},
 	AwaitingApproval: {Queued, Landing, Rejected, Expired},
 	Landing:          {Completed, Checking, Queued, AwaitingApproval},
 }
 
-// MayMove reports whether a delegation may go from one state to another.
+// MayMove reports whether a delegation may go from one state to another. An ended
+// one is only ever queued again, by Retry.
 func MayMove(from, to State) bool {
 	if from.Ended() {
-		return to == Queued || to == Checking
+		return to == Queued
 	}
 	return to == Failed || to == Cancelled || slices.Contains(moves[from], to)
 }

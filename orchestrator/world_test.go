@@ -27,7 +27,7 @@ import (
 // world is a team with a real repository, a real database and a real gateway; only
 // the agents are scripts.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	repo    string // the people's own repository, main checked out in the folder
 	data    string
 	config  orchestrator.Config
@@ -62,7 +62,7 @@ func (checks) Check(_ context.Context, dir, command string) (orchestrator.Check,
 	return orchestrator.Check{Command: command, OK: err != nil}, nil
 }
 
-func newWorld(t *testing.T, url string, agents ...agent.Spec) *world {
+func newWorld(t testing.TB, url string, agents ...agent.Spec) *world {
 	t.Helper()
 	w := &world{t: t, repo: filepath.Join(t.TempDir(), "app"), data: t.TempDir(), scripts: map[string]*agenttest.Scripted{}}
 	w.git("init", "-q", "-b", "main", w.repo)

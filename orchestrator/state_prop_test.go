@@ -1,0 +1,523 @@
+package orchestrator_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/approval/inbox"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/people"
+
+	"pgregory.net/rapid"
+)
+
+// play is what an agent does with a task; it is the task's text.
+type play struct {
+	Park bool   `json:"park,omitempty"` // make all hops and park; else one after the other
+	Hops []hop  `json:"hops,omitempty"`
+	End  string `json:"end"` // answer, fail, own (a file of its own) or shared (one that all write)
+}
+
+type hop struct {
+	To    string `json:"to"`
+	Leave bool   `json:"leave,omitempty"` // do not wait for it
+	Play  play   `json:"play"`
+}
+
+func (p play) text() string {
+	b, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // a struct of strings always encodes
+	}
+	return string(b)
+}
+
+var team = []string{"a", "b", "c", "d", "reader"}
+
+// drawPlay draws a play whose hops go at most depth deep; guards refuse some of them.
+func drawPlay(t *rapid.T, depth int) play {
+	p := play{End: rapid.SampledFrom([]string{"answer", "answer", "answer", "fail", "own", "shared"}).Draw(t, "end")}
+	if depth == 0 {
+		return p
+	}
+	p.Park = rapid.Bool().Draw(t, "park")
+	for range rapid.IntRange(0, 2).Draw(t, "hops") {
+		p.Hops = append(p.Hops, hop{To: rapid.SampledFrom(append(team, "nobody")).Draw(t, "to"),
+			Leave: rapid.IntRange(0, 4).Draw(t, "leave") == 0, Play: drawPlay(t, depth-1)})
+	}
+	return p
+}
+
+// players are the whole team. They note which attempts ran: none may run twice.
+type players struct {
+	mu   sync.Mutex
+	seen map[string]bool
+	bad  []string
+}
+
+func (p *players) wrong(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bad = append(p.bad, fmt.Sprintf(format, args...))
+}
+
+func (p *players) wrongs() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.bad)
+}
+
+func (p *players) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+	var how play
+	if err := json.Unmarshal([]byte(job.Text), &how); err != nil {
+		return agent.Outcome{}, err
+	}
+	p.mu.Lock()
+	key := fmt.Sprint(job.DelegationID, " at attempt ", job.Attempt)
+	if p.seen[key] && !how.Park { // a parked agent is called again in the same attempt when no hop is open
+		p.bad = append(p.bad, key+" ran twice")
+	}
+	p.seen[key] = true
+	p.mu.Unlock()
+
+	if how.Park && len(how.Hops) > 0 && len(job.Children) == 0 {
+		park := &agent.Park{}
+		for i, h := range how.Hops {
+			park.Hops = append(park.Hops, agent.Hop{Ref: fmt.Sprint(i), To: h.To, Text: h.Play.text()})
+		}
+		return agent.Outcome{Park: park}, nil
+	}
+	for _, h := range how.Hops {
+		if how.Park {
+			break
+		}
+		c, err := host.Delegate(ctx, agent.Hop{To: h.To, Text: h.Play.text()})
+		if err == nil && !c.Ended && !h.Leave {
+			_, err = host.Await(ctx, c.ID)
+		}
+		if err != nil {
+			return agent.Outcome{}, err
+		}
+	}
+	switch file := job.DelegationID + ".txt"; {
+	case how.End == "fail":
+		return agent.Outcome{}, agent.Fail("exit", "I could not")
+	case job.Dir != "" && how.End == "shared":
+		file = "core/shared.txt"
+		fallthrough
+	case job.Dir != "" && how.End == "own":
+		if err := writeFile(job.Dir, file, fmt.Sprint(job.DelegationID, job.Attempt)); err != nil {
+			return agent.Outcome{}, err
+		}
+	}
+	return agenttest.Done("done"), nil
+}
+
+// referee lets only moves of the diagram pass unnoticed.
+type referee struct {
+	orchestrator.Store
+	p *players
+}
+
+func (r referee) InTask(ctx context.Context, id string, fn func(orchestrator.Tx) error) error {
+	return r.Store.InTask(ctx, id, func(tx orchestrator.Tx) error { return fn(refereedTx{tx, r.p}) })
+}
+
+type refereedTx struct {
+	orchestrator.Tx
+	p *players
+}
+
+func (t refereedTx) Move(ctx context.Context, d *orchestrator.Delegation, from orchestrator.State, attempt int) error {
+	judge(t.p, d, from)
+	return t.Tx.Move(ctx, d, from, attempt)
+}
+
+// gateReferee is the referee of what people decide.
+type gateReferee struct {
+	approval.Store
+	p *players
+}
+
+func (r gateReferee) InTask(ctx context.Context, id string, fn func(approval.Tx) error) error {
+	return r.Store.InTask(ctx, id, func(tx approval.Tx) error { return fn(gateTx{tx, r.p}) })
+}
+
+type gateTx struct {
+	approval.Tx
+	p *players
+}
+
+func (t gateTx) Move(ctx context.Context, d *orchestrator.Delegation, from orchestrator.State, attempt int) error {
+	judge(t.p, d, from)
+	return t.Tx.Move(ctx, d, from, attempt)
+}
+
+func judge(p *players, d *orchestrator.Delegation, from orchestrator.State) {
+	if d.State != from && !orchestrator.MayMove(from, d.State) {
+		p.wrong("%s went from %s to %s", d.ID, from, d.State)
+	}
+}
+
+// match is a world of two nodes on one database whose whole team plays.
+type match struct {
+	*world
+	p      *players
+	second orchestrator.Options
+	halt   func() // stops the second node
+}
+
+func newMatch(t *testing.T) *match {
+	var all []agent.Spec
+	for _, n := range team {
+		all = append(all, agent.Spec{Name: n, AnalysisOnly: n == "reader"})
+	}
+	m := &match{world: newWorld(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), all...), p: &players{seen: map[string]bool{}}}
+	m.config.Settings.MaxHandoffs = 4
+	o := m.engine.Options
+	m.gateway = approval.New(approval.Options{Store: gateReferee{m.store.Gateway(), m.p}, Users: m.store, Logger: o.Log,
+		Diff: func(context.Context, approval.Request) (string, error) { return "the diff", nil }},
+		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{inbox.Channel{}}})
+	o.Store, o.Gate, o.Kinds = referee{o.Store, m.p}, m.gateway, map[agent.Kind]agent.Runner{agent.Command: m.p}
+	m.engine = orchestrator.New(o, m.config)
+	m.start()
+	o.Node, o.Data = "second", t.TempDir()
+	o.Mirrors = patch.NewMirrors(filepath.Join(o.Data, "mirrors"), patch.Options{Logger: o.Log})
+	m.second = o
+	m.restart()
+	t.Cleanup(func() { m.halt() })
+	return m
+}
+
+// restart starts the second node, or stops it in the middle and starts it again.
+func (m *match) restart() {
+	if m.halt != nil {
+		m.halt()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	e := orchestrator.New(m.second, m.config)
+	wg.Go(func() {
+		if err := e.Run(ctx); err != nil && ctx.Err() == nil {
+			m.p.wrong("the second node ended: %v", err)
+		}
+	})
+	m.halt = func() { cancel(); wg.Wait() }
+}
+
+// act is one thing that people do in the middle.
+type act struct {
+	what string
+	task int
+	any  int // chooses among what is there
+}
+
+func drawActs(t *rapid.T, tasks int) []act {
+	var acts []act
+	for range rapid.IntRange(0, 6).Draw(t, "acts") {
+		acts = append(acts, act{
+			what: rapid.SampledFrom([]string{"approve", "approve", "reject", "request_changes", "withdraw", "cancel", "cancel part", "retry", "retry", "restart", "wait"}).Draw(t, "act"),
+			task: rapid.IntRange(0, tasks-1).Draw(t, "of task"), any: rapid.IntRange(0, 99).Draw(t, "which"),
+		})
+	}
+	return acts
+}
+
+// do does it. People may come too late or ask for nonsense: they are told so by an
+// error with a code, and any other error is a bug.
+func (m *match) do(a act, root orchestrator.Delegation) error {
+	ctx := m.t.Context()
+	var err error
+	switch a.what {
+	case "restart":
+		m.restart()
+	case "wait":
+		sub := m.engine.Hub().Watch(root.TaskID, 1)
+		defer sub.Close()
+		select {
+		case <-sub.C:
+		case <-time.After(20 * time.Millisecond):
+		}
+	case "cancel":
+		_, err = m.engine.Cancel(ctx, root.TaskID, "ann")
+	case "retry":
+		_, err = m.engine.Retry(ctx, root.TaskID, "ann")
+	case "cancel part":
+		tree, readErr := m.store.Tree(ctx, root.TaskID)
+		if readErr != nil {
+			return readErr
+		}
+		_, err = m.engine.Cancel(ctx, tree[a.any%len(tree)].ID, "ann")
+	default:
+		page, readErr := m.store.Gateway().Requests(ctx, approval.Filter{TaskID: root.TaskID})
+		if readErr != nil || len(page.Items) == 0 {
+			return readErr
+		}
+		r := page.Items[a.any%len(page.Items)]
+		_, err = m.gateway.Decide(ctx, approval.Ballot{RequestID: r.ID, Principal: people.As(m.bob, nil), Channel: "web",
+			Verdict: approval.Verdict(a.what), Digest: r.Revision.Digest, Comment: "because"})
+	}
+	if err != nil && orchestrator.CodeOf(err) == "" {
+		return fmt.Errorf("%s: %w", a.what, err)
+	}
+	return nil
+}
+
+// audit checks what must hold at every moment, in one consistent look.
+func (m *match) audit(taskID string) error {
+	var wrong []string
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	ctx := m.t.Context()
+	err := m.store.Engine().InTask(ctx, taskID, func(tx orchestrator.Tx) error {
+		wrong = nil
+		tree, err := tx.Tree(ctx)
+		if err != nil {
+			return err
+		}
+		open, byID := map[string]int{}, map[string]*orchestrator.Delegation{}
+		for _, d := range tree {
+			byID[d.ID] = d
+			if p := byID[d.ParentID]; p != nil && !d.State.Ended() {
+				open[p.ID]++
+				if p.State.Ended() {
+					bad("%s is %s below %s, which is %s", d.To, d.State, p.To, p.State)
+				}
+				if p.Work.Runs != d.Generation {
+					bad("%s of generation %d is live below %s, whose generation is %d", d.To, d.Generation, p.To, p.Work.Runs)
+				}
+			}
+		}
+		for _, d := range tree {
+			if d.OpenChildren != open[d.ID] {
+				bad("%s (%s) counts %d open children of %d", d.To, d.State, d.OpenChildren, open[d.ID])
+			}
+			parked := d.State == orchestrator.AwaitingApproval || d.State.Ended()
+			if parked && (d.Holder != "" || d.TokenHash != "") || d.State == orchestrator.Running && d.Holder == "" {
+				bad("%s is %s and held by %q", d.To, d.State, d.Holder)
+			}
+			if d.State.Ended() != (d.EndedAt != nil) || d.State == orchestrator.Waiting && open[d.ID] == 0 {
+				bad("%s is %s, ended at %v, with %d open children", d.To, d.State, d.EndedAt, open[d.ID])
+			}
+		}
+		t := tx.Task()
+		if (t.EndedAt != nil) != tree[0].State.Ended() {
+			bad("the task ended at %v, its root is %s", t.EndedAt, tree[0].State)
+		}
+		return nil
+	})
+	if len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "\n"))
+	}
+	return err
+}
+
+// review checks the log of a task: numbers without gaps, an unbroken chain of hashes,
+// attempts that rise, a hand-off counter that is its hops since the last retry, and no
+// landing without a yes on that digest as the last word. It returns what landed.
+func (m *match) review(taskID string) (landed []string, err error) {
+	t, err := m.store.Task(m.t.Context(), taskID)
+	if err != nil {
+		return nil, err
+	}
+	var wrong []string
+	prev, handoffs, last := "", 0, map[string]string{}
+	attempts := map[string]int{}
+	log := m.log(taskID)
+	for i, e := range log {
+		var data struct {
+			Why, Digest, Verdict string
+			Attempt              int
+		}
+		if err := errors.Join(e.Verify(prev), json.Unmarshal(e.Data, &data)); err != nil {
+			return nil, err
+		}
+		prev = e.Hash
+		switch {
+		case e.N != int64(i+1):
+			wrong = append(wrong, fmt.Sprintf("event %d has the number %d", i+1, e.N))
+		case e.Type == event.Delegated:
+			handoffs++
+		case e.Type == event.Queued && data.Why == "run again":
+			handoffs = 0
+		case e.Type == event.Acknowledged && data.Attempt <= attempts[e.DelegationID]:
+			wrong = append(wrong, fmt.Sprintf("attempt %d of %s was claimed after %d", data.Attempt, e.DelegationID, attempts[e.DelegationID]))
+		case e.Type == event.Acknowledged:
+			attempts[e.DelegationID] = data.Attempt
+		case e.Type == event.Decided:
+			last[data.Digest] = data.Verdict + " " + e.Actor
+		case e.Type == event.PatchLanded && last[data.Digest] != "approve bob":
+			wrong = append(wrong, fmt.Sprintf("%s landed after %q", data.Digest, last[data.Digest]))
+		case e.Type == event.PatchLanded:
+			landed = append(landed, data.Digest)
+		}
+	}
+	if t.LastN != int64(len(log)) || t.LastHash != prev || t.Handoffs != handoffs {
+		wrong = append(wrong, fmt.Sprintf("the task counts %d events and %d hops of %d and %d", t.LastN, t.Handoffs, len(log), handoffs))
+	}
+	if len(wrong) > 0 {
+		return nil, errors.New(strings.Join(wrong, "\n"))
+	}
+	return landed, nil
+}
+
+// log is a task's whole log; events returns one page.
+func (m *match) log(taskID string) []event.Event {
+	all, err := m.store.Events(m.t.Context(), taskID, 0, 10_000)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return all
+}
+
+// settle waits until every delegation of the task has ended or is parked.
+func (m *match) settle(taskID string) error {
+	deadline := time.Now().Add(30 * time.Second)
+	sub := m.engine.Hub().Watch(taskID, 64)
+	defer sub.Close()
+	for {
+		tree, err := m.store.Tree(m.t.Context(), taskID)
+		if err != nil {
+			return err
+		}
+		var busy string
+		for _, d := range tree {
+			parked := d.State == orchestrator.AwaitingApproval || d.State == orchestrator.Waiting && d.OpenChildren > 0
+			if !d.State.Ended() && !parked {
+				busy += fmt.Sprintf("%s %s, held by %q, %d open, ready %s, %s\n", d.To, d.State, d.Holder, d.OpenChildren, d.ReadyAt, d.Work.Problem)
+			}
+		}
+		if busy == "" {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("neither ended nor parked after 30 s:\n%s", busy)
+		}
+		select {
+		case <-sub.C:
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// close answers every open question of the task, revision after revision, until all
+// have ended.
+func (m *match) close(root orchestrator.Delegation, verdict string) error {
+	for range 50 {
+		if err := m.settle(root.TaskID); err != nil {
+			return err
+		}
+		ids, err := m.store.Gateway().PendingOf(m.t.Context(), root.TaskID)
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			return m.ended(root.TaskID)
+		}
+		r, err := m.store.Gateway().Request(m.t.Context(), ids[0])
+		if err != nil {
+			return err
+		}
+		_, err = m.decide(r, approval.Verdict(verdict), "at last")
+		if err != nil && orchestrator.CodeOf(err) == "" {
+			return err
+		}
+	}
+	return errors.New("people are asked again and again")
+}
+
+func (m *match) ended(taskID string) error {
+	tree, err := m.store.Tree(m.t.Context(), taskID)
+	for _, d := range tree {
+		if !d.State.Ended() {
+			err = errors.Join(err, fmt.Errorf("%s is %s, and nobody is asked", d.To, d.State))
+		}
+	}
+	return err
+}
+
+// propTime bounds the random games, whatever rapid.checks says.
+const propTime = 8 * time.Second
+
+// TestRandomTeamsAndPeople lets random teams work on two nodes with a real database
+// and a real repository, while people decide, cancel and retry and one node restarts
+// in the middle. Whatever happens: every move is one of the diagram; everything ends
+// or is parked; no attempt runs twice; counters and the log agree; nothing lands but
+// what was approved, once.
+func TestRandomTeamsAndPeople(t *testing.T) {
+	m := newMatch(t)
+	var landed []string
+	games, until := 0, time.Now().Add(propTime)
+	rapid.Check(t, func(rt *rapid.T) {
+		plays := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) play { return drawPlay(rt, 3) }), 1, 3).Draw(rt, "plays")
+		withFiles := rapid.IntRange(0, 2).Draw(rt, "files") == 0
+		acts := drawActs(rt, len(plays))
+		verdict := rapid.SampledFrom([]string{"approve", "reject"}).Draw(rt, "in the end")
+		if time.Now().After(until) {
+			return
+		}
+		games++
+		var roots []orchestrator.Delegation
+		for i, p := range plays {
+			s := orchestrator.Submission{Agent: team[i], Text: p.text(), Via: "web", RequesterID: m.ann.ID, Requester: "ann"}
+			if withFiles {
+				s.Repository = "app"
+			}
+			_, root, _, err := m.engine.Submit(t.Context(), s)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			roots = append(roots, root)
+		}
+		for _, a := range acts {
+			if err := errors.Join(m.do(a, roots[a.task]), m.audit(roots[a.task].TaskID)); err != nil {
+				rt.Fatalf("%v\n%s", err, m.story(roots[a.task].TaskID))
+			}
+		}
+		for _, root := range roots {
+			err := m.close(root, verdict)
+			digests, wrong := m.review(root.TaskID)
+			landed = append(landed, digests...)
+			if err := errors.Join(err, m.audit(root.TaskID), wrong); err != nil {
+				rt.Fatalf("%v\n%s", err, m.story(root.TaskID))
+			}
+		}
+		if bad := m.p.wrongs(); len(bad) > 0 {
+			rt.Fatal(strings.Join(bad, "\n"))
+		}
+	})
+	var merged []string
+	for line := range strings.Lines(m.git("log", "--merges", "--format=%(trailers:key=Gatehouse-Digest,valueonly,separator=)", "main")) {
+		merged = append(merged, strings.TrimSpace(line))
+	}
+	slices.Sort(merged)
+	slices.Sort(landed)
+	if got, want := strings.TrimSpace(strings.Join(merged, "\n")), strings.Join(landed, "\n"); got != want {
+		t.Errorf("main has the merges\n%s\nand the log says\n%s", got, want)
+	}
+	t.Logf("%d games, %d attempts, %d landings", games, len(m.p.seen), len(landed))
+	if games < 3 {
+		t.Errorf("only %d games were played in %s", games, propTime)
+	}
+}
+
+// story is a task's log for whoever reads a failure.
+func (m *match) story(taskID string) string {
+	var b strings.Builder
+	for _, e := range m.log(taskID) {
+		fmt.Fprintf(&b, "%3d %s %s %s %s\n", e.N, e.Type, e.DelegationID, e.Actor, e.Data)
+	}
+	return b.String()
+}
