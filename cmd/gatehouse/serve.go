@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -63,6 +64,9 @@ func (c *ServeCmd) Run(ctx context.Context, sh *shell) error {
 	}
 	if len(users) == 0 {
 		sh.hint("There are no users yet. Make the first one: gatehouse user add NAME --role admin --role operator --role approver")
+	}
+	if cfg.File.Server.PublicURL == "" { // --listen or port 0 chose another address than the file
+		cfg.PublicURL = "http://" + strings.Replace(localAddress(l.Addr()), "127.0.0.1", "localhost", 1)
 	}
 	sh.hint("Gatehouse is at %s", cfg.PublicURL)
 	err = h.serve(ctx, l, nil)
