@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"gatehouse": main})
+	testscript.Main(m, map[string]func(){"gatehouse": gatehouse})
 }
 
 // TestScripts runs the real program. The scripts that speak to a server get one that
@@ -28,6 +28,7 @@ func TestScripts(t *testing.T) {
 				e.Setenv(name, "")
 			}
 			e.Setenv("LC_ALL", "C.UTF-8")
+			e.Setenv("GORACE", noSleep)
 			api := newFakeAPI()
 			e.Defer(api.close)
 			e.Setenv("GATEHOUSE_URL", api.url())
