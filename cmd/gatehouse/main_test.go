@@ -9,10 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/orchestrator/agent/command"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
+	// A server in this binary starts it again as the supervisor of its agents. Without
+	// this it would run all tests there, which start servers, and so on.
+	if len(os.Args) > 1 && os.Args[1] == command.SuperviseCommand {
+		os.Exit(command.Supervise())
+	}
 	testscript.Main(m, map[string]func(){"gatehouse": gatehouse})
 }
 

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// demoOnce runs the real program's `demo --once --json` and returns what it printed.
+func demoOnce(t *testing.T, args ...string) (demoResult, string, int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The test binary is the program when it is called by its name.
+	program := filepath.Join(t.TempDir(), "gatehouse")
+	if err := os.Symlink(self, program); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, append([]string{"demo", "--once", "--json", "--data", t.TempDir()}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	code := 0
+	if err := cmd.Run(); err != nil {
+		code = cmd.ProcessState.ExitCode()
+	}
+	var res demoResult
+	if code == 0 {
+		if err := json.Unmarshal(out.Bytes(), &res); err != nil {
+			t.Fatalf("stdout is not one document: %v\n%s\n%s", err, out.String(), errs.String())
+		}
+	}
+	return res, errs.String(), code
+}
+
+func runGit(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// landedByDemo checks what a person would look at after demo --once.
+func landedByDemo(t *testing.T, res demoResult) {
+	t.Helper()
+	want := []demoStep{{"kik", "coder"}, {"coder", "reviewer"}}
+	if len(res.Chain) != 2 || res.Chain[0] != want[0] || res.Chain[1] != want[1] {
+		t.Errorf("the chain is %v", res.Chain)
+	}
+	log := runGit(t, res.Repository, "log", "-1", "--format=%H %P%n%B")
+	if !strings.HasPrefix(log, res.Commit+" ") || len(strings.Fields(strings.SplitN(log, "\n", 2)[0])) != 3 {
+		t.Errorf("the head is not the landed merge %s:\n%s", res.Commit, log)
+	}
+	for _, trailer := range []string{"Gatehouse-Task: " + res.TaskID, "Gatehouse-Agent: coder", "Gatehouse-Digest: ", "Approved-by: you"} {
+		if !strings.Contains(log, trailer) {
+			t.Errorf("no trailer %q in\n%s", trailer, log)
+		}
+	}
+	if !strings.HasPrefix(res.ApprovalID, "apr_") {
+		t.Errorf("the request is %q", res.ApprovalID)
+	}
+}
+
+func TestTheDemoDoesTheMainJobByItself(t *testing.T) {
+	res, errs, code := demoOnce(t)
+	if code != 0 {
+		t.Fatalf("exit %d\n%s", code, errs)
+	}
+	landedByDemo(t, res)
+	if got := runGit(t, res.Repository, "show", "HEAD:report/report.go"); !strings.Contains(got, "slices.Sort(names)") {
+		t.Errorf("nothing was modernised:\n%s", got)
+	}
+}
+
+// A real module without dependencies, from the module cache, put under git.
+func TestTheDemoWorksOnAGivenRepositoryAndDoesNotWriteIt(t *testing.T) {
+	given := filepath.Join(t.TempDir(), "human größe")
+	where, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/dustin/go-humanize").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(given, os.DirFS(strings.TrimSpace(string(where)))); err != nil {
+		t.Fatal(err)
+	}
+	runGit(t, given, "init", "-q", "-b", "trunk")
+	runGit(t, given, "add", "-A")
+	runGit(t, given, "commit", "-q", "-m", "as published")
+	before := fingerprint(t, given)
+	res, errs, code := demoOnce(t, "--repo", given)
+	if code != 0 {
+		t.Fatalf("exit %d\n%s", code, errs)
+	}
+	landedByDemo(t, res)
+	if fingerprint(t, given) != before {
+		t.Error("the given folder was written")
+	}
+
+	// What has landed there is modern: a second demo on it finds nothing to do.
+	_, errs, code = demoOnce(t, "--repo", res.Repository)
+	if code != 1 || !strings.Contains(errs, "nothing to modernise") {
+		t.Errorf("exit %d\n%s", code, errs)
+	}
+}
+
+func TestTheDemoSaysWhatItCannotWorkOn(t *testing.T) {
+	empty, text := t.TempDir(), t.TempDir()
+	runGit(t, text, "init", "-q", "-b", "main")
+	runGit(t, text, "commit", "-q", "--allow-empty", "-m", "nothing")
+	for folder, want := range map[string]string{filepath.Join(empty, "missing"): "no folder", empty: "not a git repository", text: "no go.mod"} {
+		if _, errs, code := demoOnce(t, "--repo", folder); code != 2 || !strings.Contains(errs, want) {
+			t.Errorf("exit %d, want 2 and %q:\n%s", code, want, errs)
+		}
+	}
+}
+
+// fingerprint hashes every byte, name and mode below a folder.
+func fingerprint(t *testing.T, folder string) string {
+	t.Helper()
+	h := sha256.New()
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		h.Write([]byte(path + info.Mode().String() + info.ModTime().String()))
+		if d.Type().IsRegular() {
+			b, err := os.ReadFile(path)
+			h.Write(b)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
