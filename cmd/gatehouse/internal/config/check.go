@@ -14,6 +14,8 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/chain"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // server reads where to listen.
@@ -244,7 +246,7 @@ func (b *builder) policy() *approval.Policy {
 
 // quoted is 1 when the text at path begins with a quotation mark.
 func quoted(d *document, path []any) int {
-	if t := d.find(path...).GetToken(); t != nil && strings.HasPrefix(strings.TrimSpace(t.Origin), `"`) || t != nil && strings.HasPrefix(strings.TrimSpace(t.Origin), "'") {
+	if n := d.find(path...); n != nil && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
 		return 1
 	}
 	return 0

@@ -1,16 +1,16 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v3"
 )
 
 // Problem is one mistake in the file.
@@ -42,113 +42,181 @@ func (ps Problems) Error() string {
 // document is a parsed file that still knows where everything stands.
 type document struct {
 	name string
-	root ast.Node
+	root *yaml.Node // nil when the file is empty
 }
 
 // parse reads the text, puts the environment in, and decodes it strictly.
 func parse(name string, text []byte, env func(string) (string, bool)) (*document, File, error) {
 	var f File
 	d := &document{name: name}
-	tree, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return nil, f, d.explain(err)
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var first, second yaml.Node
+	if err := decoder.Decode(&first); errors.Is(err, io.EOF) {
+		return d, f, nil
+	} else if err != nil {
+		return nil, f, d.syntax(err)
 	}
-	if len(tree.Docs) > 1 {
-		return nil, f, Problems{d.at(tree.Docs[1].Body, "a second document starts here; put everything into one")}
+	if err := decoder.Decode(&second); err == nil {
+		return nil, f, Problems{d.at(&second, "a second document starts here; put everything into one.")}
+	} else if !errors.Is(err, io.EOF) {
+		return nil, f, d.syntax(err)
 	}
-	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
+	if len(first.Content) == 0 || isNull(first.Content[0]) {
 		return d, f, nil
 	}
-	d.root = tree.Docs[0].Body
-	if problems := d.expand(env); len(problems) > 0 {
+	d.root = first.Content[0]
+	if problems := append(d.expand(d.root, env), d.judge(d.root, reflect.TypeFor[File]())...); len(problems) > 0 {
 		return nil, f, problems
 	}
-	if err := yaml.NodeToValue(d.root, &f, yaml.Strict()); err != nil {
-		return nil, f, d.explain(err)
+	if err := d.root.Decode(&f); err != nil {
+		return nil, f, d.syntax(err)
 	}
 	return d, f, nil
 }
 
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
 var variable = regexp.MustCompile(`\$?\$\{([^}]*)\}`)
 
-// expand replaces ${NAME} in every text of the file; $${NAME} stays as ${NAME}.
-func (d *document) expand(env func(string) (string, bool)) Problems {
+// expand replaces ${NAME} in every text below n; $${NAME} stays as ${NAME}.
+func (d *document) expand(n *yaml.Node, env func(string) (string, bool)) Problems {
 	var problems Problems
-	ast.Walk(walker(func(n ast.Node) {
-		s, ok := n.(*ast.StringNode)
-		if !ok || !strings.Contains(s.Value, "${") {
-			return
+	for i, c := range n.Content {
+		if n.Kind != yaml.MappingNode || i%2 == 1 {
+			problems = append(problems, d.expand(c, env)...)
 		}
-		s.Value = variable.ReplaceAllStringFunc(s.Value, func(m string) string {
-			if strings.HasPrefix(m, "$$") {
-				return m[1:]
-			}
-			name := m[2 : len(m)-1]
-			value, ok := env(name)
-			if !ok {
-				problems = append(problems, d.at(s, fmt.Sprintf("the environment variable %s is not set. Set it before the start, or write the value here.", name)))
-			}
-			return value
-		})
-	}), d.root)
+	}
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		return problems
+	}
+	n.Value = variable.ReplaceAllStringFunc(n.Value, func(m string) string {
+		if strings.HasPrefix(m, "$$") {
+			return m[1:]
+		}
+		value, ok := env(m[2 : len(m)-1])
+		if !ok {
+			problems = append(problems, d.at(n, fmt.Sprintf("the environment variable %s is not set. Set it before the start, or write the value here.", m[2:len(m)-1])))
+		}
+		return value
+	})
 	return problems
 }
 
-type walker func(ast.Node)
-
-// Visit makes a walker an ast.Visitor.
-func (w walker) Visit(n ast.Node) ast.Visitor {
-	w(n)
-	return w
-}
-
-// at is a problem at a node.
-func (d *document) at(n ast.Node, message string) *Problem {
-	if n == nil {
-		return &Problem{File: d.name, Line: 1, Column: 1, Message: message}
+// judge compares a node with the type that it should be, so that every mistake has
+// its place.
+func (d *document) judge(n *yaml.Node, t reflect.Type) Problems {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	return d.atToken(n.GetToken(), message)
+	if n.Kind == yaml.AliasNode {
+		return Problems{d.at(n, "anchors and aliases are not read here. Write the value itself.")}
+	}
+	if isNull(n) {
+		return nil
+	}
+	want := yaml.ScalarNode
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		want = yaml.MappingNode
+	case reflect.Slice:
+		want = yaml.SequenceNode
+	}
+	if n.Kind != want || want == yaml.ScalarNode && n.Decode(reflect.New(t).Interface()) != nil {
+		return Problems{d.at(n, fmt.Sprintf("expected %s here, found %s.", kindName(t), foundName(n)))}
+	}
+	var problems Problems
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		problems = d.judgeKeys(n, t)
+	case reflect.Slice:
+		for _, c := range n.Content {
+			problems = append(problems, d.judge(c, t.Elem())...)
+		}
+	}
+	return problems
 }
 
-func (d *document) atToken(t *token.Token, message string) *Problem {
+// judgeKeys looks at each key of a mapping, and at its value.
+func (d *document) judgeKeys(n *yaml.Node, t reflect.Type) Problems {
+	var problems Problems
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if seen[key.Value] {
+			problems = append(problems, d.at(key, fmt.Sprintf("the key `%s` stands here twice. Keep one.", key.Value)))
+			continue
+		}
+		seen[key.Value] = true
+		if t.Kind() == reflect.Map {
+			problems = append(problems, d.judge(value, t.Elem())...)
+			continue
+		}
+		field, known := fieldOf(t, key.Value)
+		if !known {
+			message := fmt.Sprintf("unknown key `%s`.", key.Value)
+			if near := Nearest(key.Value, keys(t)); near != "" {
+				message += fmt.Sprintf(" Did you mean `%s`?", near)
+			}
+			problems = append(problems, d.at(key, message+" Nothing was started."))
+			continue
+		}
+		problems = append(problems, d.judge(value, field)...)
+	}
+	return problems
+}
+
+// fieldOf is the type that the key of a struct has.
+func fieldOf(t reflect.Type, key string) (reflect.Type, bool) {
+	for i := range t.NumField() {
+		if t.Field(i).Tag.Get("yaml") == key {
+			return t.Field(i).Type, true
+		}
+	}
+	return nil, false
+}
+
+// keys lists the keys that a struct may have.
+func keys(t reflect.Type) []string {
+	var all []string
+	for i := range t.NumField() {
+		all = append(all, t.Field(i).Tag.Get("yaml"))
+	}
+	return all
+}
+
+// at is a problem at a node; without one, at the start of the file.
+func (d *document) at(n *yaml.Node, message string) *Problem {
 	p := &Problem{File: d.name, Line: 1, Column: 1, Message: message}
-	if t != nil && t.Position != nil {
-		p.Line, p.Column = t.Position.Line, t.Position.Column
+	if n != nil && n.Line > 0 {
+		p.Line, p.Column = n.Line, n.Column
 	}
 	return p
 }
 
-// explain puts the library's errors into our words.
-func (d *document) explain(err error) error {
-	var e yaml.Error
-	if !errors.As(err, &e) {
-		return Problems{d.at(nil, err.Error())}
-	}
-	message := e.GetMessage()
-	t := e.GetToken()
-	var unknown *yaml.UnknownFieldError
-	var wrong *yaml.TypeError
-	var unexpected *yaml.UnexpectedNodeTypeError
-	switch {
-	case errors.As(err, &unknown) && t != nil:
-		message = fmt.Sprintf("unknown key `%s`.", t.Value)
-		if near := Nearest(t.Value, keys(reflect.TypeFor[File](), map[reflect.Type]bool{})); near != "" {
-			message += fmt.Sprintf(" Did you mean `%s`?", near)
+var lineOf = regexp.MustCompile(`line (\d+): `)
+
+// syntax is text that is no YAML. The library names the line only.
+func (d *document) syntax(err error) Problems {
+	p := d.at(nil, strings.TrimPrefix(err.Error(), "yaml: ")+".")
+	if m := lineOf.FindStringSubmatch(p.Message); m != nil {
+		if n, convErr := strconv.Atoi(m[1]); convErr == nil {
+			p.Line = n
 		}
-		message += " Nothing was started."
-	case errors.As(err, &wrong):
-		message = fmt.Sprintf("expected %s here, found %q.", kindName(wrong.DstType), tokenText(t))
-	case errors.As(err, &unexpected):
-		message = fmt.Sprintf("expected %s here, found %s.", strings.ToLower(unexpected.Expected.YAMLName()), strings.ToLower(unexpected.Actual.YAMLName()))
+		p.Message = strings.Replace(p.Message, m[0], "", 1)
 	}
-	return Problems{d.atToken(t, message)}
+	return Problems{p}
 }
 
-func tokenText(t *token.Token) string {
-	if t == nil {
-		return ""
+// foundName is what stands there, for a person.
+func foundName(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "keys with values"
+	case yaml.SequenceNode:
+		return "a list"
+	default:
+		return fmt.Sprintf("%q", n.Value)
 	}
-	return t.Value
 }
 
 // kindName is a type in the words of a person who writes YAML.
@@ -173,24 +241,6 @@ func kindName(t reflect.Type) string {
 	default:
 		return "a text"
 	}
-}
-
-// keys lists every key that the file may have.
-func keys(t reflect.Type, seen map[reflect.Type]bool) []string {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || seen[t] {
-		return nil
-	}
-	seen[t] = true
-	var all []string
-	for i := range t.NumField() {
-		f := t.Field(i)
-		all = append(all, f.Tag.Get("yaml"))
-		all = append(all, keys(f.Type, seen)...)
-	}
-	return all
 }
 
 // Nearest returns the candidate that word most probably meant, or "".
@@ -226,7 +276,7 @@ func distance(a, b string) int {
 
 // find returns the node at a path of keys (string) and indexes (int), or the
 // deepest one on the way there.
-func (d *document) find(path ...any) ast.Node {
+func (d *document) find(path ...any) *yaml.Node {
 	n := d.root
 	for _, step := range path {
 		next := child(n, step)
@@ -238,33 +288,21 @@ func (d *document) find(path ...any) ast.Node {
 	return n
 }
 
-func child(n ast.Node, step any) ast.Node {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		for _, v := range n.Values {
-			if key, ok := step.(string); ok && keyText(v.Key) == key {
-				return v.Value
+func child(n *yaml.Node, step any) *yaml.Node {
+	if n == nil {
+		return nil
+	}
+	switch step := step.(type) {
+	case string:
+		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == step {
+				return n.Content[i+1]
 			}
 		}
-	case *ast.MappingValueNode:
-		if key, ok := step.(string); ok && keyText(n.Key) == key {
-			return n.Value
+	case int:
+		if n.Kind == yaml.SequenceNode && step < len(n.Content) {
+			return n.Content[step]
 		}
-	case *ast.SequenceNode:
-		if i, ok := step.(int); ok && i < len(n.Values) {
-			return n.Values[i]
-		}
-	case *ast.AnchorNode:
-		return child(n.Value, step)
-	case *ast.TagNode:
-		return child(n.Value, step)
 	}
 	return nil
-}
-
-func keyText(k ast.MapKeyNode) string {
-	if s, ok := k.(*ast.StringNode); ok {
-		return s.Value
-	}
-	return k.GetToken().Value
 }
