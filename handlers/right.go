@@ -62,3 +62,11 @@ func (w Caller) Require(rights []Right) error {
 	}
 	return orchestrator.Errorf(orchestrator.CodeForbidden, "This needs the right %s, which you or this token do not have. Ask an admin.", rights[0])
 }
+
+// RequirePerson refuses a run: a run sees its own task only, and the pages show all.
+func (w Caller) RequirePerson() error {
+	if w.Run == nil {
+		return nil
+	}
+	return orchestrator.Errorf(orchestrator.CodeForbidden, "A run token opens no page; pages show everybody's tasks. Ask for its own task under /api/v1.")
+}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"gatehouse/handlers"
 
@@ -13,8 +14,9 @@ import (
 // require finds out who asks and holds them to the rights of the route. Whoever has
 // no credential is told so, before anything else is: whether an id exists is for
 // those who may read it.
-func (s *Server) require(rights []handlers.Right) echo.MiddlewareFunc {
+func (s *Server) require(path string, rights []handlers.Right) echo.MiddlewareFunc {
 	open := slices.Contains(rights, handlers.Anyone)
+	forRuns := open || answersRuns(path)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			who, ok, err := s.Door.Caller(c)
@@ -31,6 +33,9 @@ func (s *Server) require(rights []handlers.Right) echo.MiddlewareFunc {
 			if err := who.Require(rights); err != nil {
 				return err
 			}
+			if err := who.RequirePerson(); err != nil && !forRuns {
+				return err
+			}
 			if err := unescape(c); err != nil {
 				return err
 			}
@@ -40,6 +45,12 @@ func (s *Server) require(rights []handlers.Right) echo.MiddlewareFunc {
 			return next(c)
 		}
 	}
+}
+
+// answersRuns reports whether an address holds a run to its own task. The pages show
+// everybody's work, and a run token reads like a reader's.
+func answersRuns(path string) bool {
+	return strings.HasPrefix(path, "/api/v1/") || slices.Contains([]string{"/ws", "/delegation-status", "/delegation-stream"}, path)
 }
 
 // returnTo is the page to show after signing in. A form that was sent signed out is

@@ -50,6 +50,9 @@ func TestEveryRouteAgainstEveryRole(t *testing.T) {
 			for who, token := range tokens {
 				a := h.ask(r.Method, path, token, body, func(req *http.Request) { req.Header.Set("Accept", "application/json") })
 				may := slices.ContainsFunc(r.Rights, func(right string) bool { return slices.Contains(scopes[who], right) })
+				if who == "run" && !answersRuns(r.Path) {
+					may = false
+				}
 				forbidden := a.StatusCode == http.StatusForbidden && !strings.Contains(a.body, "A run sees its own task only") && !strings.Contains(a.body, "Reverting needs")
 				if forbidden == may || a.StatusCode == http.StatusUnauthorized || a.StatusCode >= http.StatusInternalServerError {
 					t.Errorf("%s (may: %v) got %d %.200s", who, may, a.StatusCode, a.body)
@@ -57,6 +60,26 @@ func TestEveryRouteAgainstEveryRole(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Pages list all tasks, so an agent's token must not open any of them.
+func TestARunTokenOpensNoPage(t *testing.T) {
+	h := open(t)
+	_, root := h.task(h.user("dora", people.Operator), "Fix")
+	h.task(h.user("ann", people.Operator), "Somebody else's secret")
+	h.running(root, "ghr_run")
+	for _, path := range []string{"/", "/delegations", "/delegations/" + root.ID, "/agents", "/approvals"} {
+		a := h.expect(http.StatusForbidden, "", "GET", path, "ghr_run", "")
+		if strings.Contains(a.body, "secret") {
+			t.Errorf("%s shows another task to a run", path)
+		}
+	}
+	h.expect(http.StatusOK, "", "GET", v1+"/delegations/"+root.ID, "ghr_run", "")
+}
+
+// answersRuns is the list of addresses that hold a run to its own task.
+func answersRuns(path string) bool {
+	return strings.HasPrefix(path, v1+"/") || path == "/ws" || path == "/delegation-status" || path == "/delegation-stream"
 }
 
 func TestATokenNeverExceedsItsScopes(t *testing.T) {

@@ -99,7 +99,7 @@ func (s *Server) routes() []route {
 // mount registers the table; HEAD is answered wherever GET is.
 func (s *Server) mount() {
 	for _, r := range s.routes() {
-		guarded := s.require(r.rights)
+		guarded := s.require(r.path, r.rights)
 		s.access[r.method+" "+r.path] = r.rights
 		s.echo.Add(r.method, r.path, r.handler, guarded)
 		if r.method == http.MethodGet {
