@@ -204,6 +204,7 @@ type node struct {
 	*place
 	cmd   *exec.Cmd
 	url   string
+	http  *http.Client
 	ended chan struct{} // closed when the process is gone and all it said is in said
 	mu    sync.Mutex
 	said  bytes.Buffer
@@ -214,9 +215,10 @@ func (p *place) launch(config, point string, args ...string) (*node, <-chan stri
 	p.Helper()
 	path, err := exec.LookPath("gatehouse")
 	p.must(err)
-	n := &node{place: p, cmd: exec.Command(path, append([]string{"serve"}, args...)...), ended: make(chan struct{})}
+	n := &node{place: p, cmd: exec.Command(path, append([]string{"serve"}, args...)...), http: http.DefaultClient, ended: make(chan struct{})}
 	n.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "GATEHOUSE_CONFIG=" + config, killAt + "=" + point, "GORACE=" + noSleep}
 	n.cmd.Dir = p.dir
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that is cut off leaves no server
 	stderr, err := n.cmd.StderrPipe()
 	p.must(err)
 	p.must(n.cmd.Start())
@@ -335,7 +337,7 @@ func (n *node) call(method, path, token string, body, into any) (int, error) {
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	res, err := n.http.Do(req)
 	if err != nil {
 		return 0, err
 	}
@@ -345,6 +347,22 @@ func (n *node) call(method, path, token string, body, into any) (int, error) {
 		return res.StatusCode, err
 	}
 	return res.StatusCode, json.NewDecoder(res.Body).Decode(into)
+}
+
+// text reads an answer that is no JSON.
+func (n *node) text(path, token string, into io.Writer) (int, error) {
+	req, err := http.NewRequestWithContext(n.Context(), http.MethodGet, n.url+path, nil)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := n.http.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(into, res.Body)
+	return res.StatusCode, err
 }
 
 // submit sends a task as ann, under a key.
