@@ -12,14 +12,15 @@ import (
 // selectClaimable: each half reads one partial index and stops at the limit, so parked
 // rows cost nothing. The second one has the rows of dead nodes, and those whose process
 // waits. With statistics SQLite would read all of a state, so it is told the index.
+// SQLite plans a statement again each time when its limit is a bare parameter.
 func selectClaimable(d *dialect) string {
 	return `select task_id, id, attempt, state from (
 	select * from (select task_id, id, attempt, state, ready_at from delegations` + d.useReady + `
-		where holder = '' and state in ('queued', 'checking', 'landing') and ready_at <= ? order by ready_at limit ?) due
+		where holder = '' and state in ('queued', 'checking', 'landing') and ready_at <= ? order by ready_at limit ? + 0) due
 	union all
 	select * from (select task_id, id, attempt, state, lease_until as ready_at from delegations
-		where holder <> '' and lease_until <= ? order by lease_until limit ?) lost
-	) claimable order by ready_at limit ?`
+		where holder <> '' and lease_until <= ? order by lease_until limit ? + 0) lost
+	) claimable order by ready_at limit ? + 0`
 }
 
 // Claimable lists delegations that any node may claim now, longest ready first.

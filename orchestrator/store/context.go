@@ -148,6 +148,11 @@ func (c ContextStore) Cleanup(ctx context.Context, now time.Time) (int, error) {
 	return int(n), c.s.explain(err)
 }
 
+// selectAllEntries is the newest of each namespace.
+const selectAllEntries = `select namespace, key_name, value, agent, expires_at, created_at, updated_at from (
+	select c.*, row_number() over (partition by namespace order by updated_at desc, key_name) as place from agent_shared_context c where ` + live + `
+	) ranked where place <= ? order by updated_at desc, namespace, key_name`
+
 // Entries returns unexpired shared context of the namespaces (nil: all), newest first,
 // at most limit of each (K31, K32).
 func (s *Store) Entries(ctx context.Context, namespaces []string, limit int) ([]sharedctx.Entry, error) {
@@ -165,9 +170,7 @@ func (s *Store) Entries(ctx context.Context, namespaces []string, limit int) ([]
 		}
 		return sharedctx.Merge(s.now(), 0, lists...), nil
 	}
-	rows, err := s.r.query(ctx, `select namespace, key_name, value, agent, expires_at, created_at, updated_at from (
-		select c.*, row_number() over (partition by namespace order by updated_at desc, key_name) as place from agent_shared_context c where `+live+`
-		) ranked where place <= ? order by updated_at desc, namespace, key_name`, micros(s.now()), limit)
+	rows, err := s.r.query(ctx, selectAllEntries, micros(s.now()), limit)
 	found, err := collect(rows, err, scanEntry)
 	return found, s.explain(err)
 }

@@ -18,8 +18,10 @@ const delegationColumns = `d.id, d.task_id, d.parent_id, d.from_agent, d.to_agen
 
 const (
 	selectDelegation = "select " + delegationColumns + " from delegations d"
-	// The second condition lets both planners use the partial index.
-	selectChildren = selectDelegation + " where parent_id = ? and parent_id <> '' and task_id = ? order by seq"
+	// The second condition lets both planners use the partial index. The cast keeps SQLite
+	// from comparing the parameter with the conditions of partial indexes: it would plan
+	// the statement again for each value.
+	selectChildren = selectDelegation + " where parent_id = cast(? as text) and parent_id <> '' and task_id = ? order by seq"
 )
 
 // The hop key decides between two that make the same hop; any other conflict is an error.

@@ -57,6 +57,8 @@ func (d *dialect) statements() []string {
 		d.claimable,
 		selectEvents,
 		selectOrdered,
+		selectAllEntries,
+		insertTask,
 		insertDelegation,
 		moveDelegation,
 		updateTask,

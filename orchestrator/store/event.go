@@ -15,10 +15,10 @@ import (
 const eventColumns = "task_id, n, id, type, delegation_id, actor, at, data, prev_hash, hash"
 
 const (
-	selectEvents = "select " + eventColumns + " from events where task_id = ? and n > ? order by n limit ?"
+	selectEvents = "select " + eventColumns + " from events where task_id = ? and n > ? order by n limit ? + 0" // see selectClaimable
 
 	selectOrdered = `select o.pos, e.task_id, e.n, e.id, e.type, e.delegation_id, e.actor, e.at, e.data, e.prev_hash, e.hash
-	from event_order o join events e on e.task_id = o.task_id and e.n = o.n where o.pos > ? order by o.pos limit ?`
+	from event_order o join events e on e.task_id = o.task_id and e.n = o.n where o.pos > ? order by o.pos limit ? + 0`
 )
 
 // batch is how many events one statement inserts; the texts up to it are prepared.
