@@ -46,7 +46,8 @@ func (c counted) NewTask(ctx context.Context, t orchestrator.Task, fn func(orche
 	return c.Store.NewTask(ctx, t, fn)
 }
 
-// relay is a node whose agents a, b and c hand a task down without doing anything.
+// relay is a node whose agents a, b and c hand a task down without doing anything. They
+// stand in for the kind workflow, which gets no folder.
 type relay struct {
 	engine  *orchestrator.Engine
 	commits atomic.Int64
@@ -59,13 +60,13 @@ func newRelay(b *testing.B, url string) *relay {
 	if err != nil {
 		b.Fatal(err)
 	}
-	registry, err := agent.NewRegistry([]agent.Spec{{Name: "a", Kind: agent.Command}, {Name: "b", Kind: agent.Command}, {Name: "c", Kind: agent.Command}})
+	registry, err := agent.NewRegistry([]agent.Spec{{Name: "a", Kind: agent.Workflow}, {Name: "b", Kind: agent.Workflow}, {Name: "c", Kind: agent.Workflow}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	r.engine = orchestrator.New(orchestrator.Options{
 		Node: "bench", Store: counted{s.Engine(), &r.commits}, Hub: s.Hub(), Data: b.TempDir(), URL: func() string { return "" }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Kinds: map[agent.Kind]agent.Runner{agent.Command: byName{
+		Kinds: map[agent.Kind]agent.Runner{agent.Workflow: byName{
 			"a": agenttest.NewScripted(agenttest.HandOn("b")), "b": agenttest.NewScripted(agenttest.HandOn("c")), "c": agenttest.NewScripted(agenttest.Answer("done"))}},
 	}, orchestrator.Config{Agents: registry,
 		Settings: orchestrator.Settings{Workers: 32, Lease: 30 * time.Second, MaxAttempts: 3, MaxDepth: 3, MaxHandoffs: 5, Cycle: "strict", Capacity: "queue"}})

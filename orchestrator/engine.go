@@ -98,7 +98,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer sub.Close()
 	var wg sync.WaitGroup
 	wg.Go(func() { e.renewLeases(ctx) })
-	wg.Go(func() { e.watch(ctx, sub) })
+	wg.Go(func() { e.watch(ctx, sub, &wg) })
 	e.dispatch(ctx, &wg)
 	wg.Wait()
 	return nil
@@ -148,26 +148,50 @@ func (e *Engine) dispatchOnce(ctx context.Context, wg *sync.WaitGroup) bool {
 			e.forget(r)
 			return false
 		}
-		r.slot = true
 		started++
-		wg.Go(func() {
-			defer e.forget(r)
-			defer r.giveSlot()
-			defer r.cancel(nil)
-			e.work(r)
-		})
+		e.start(r, wg)
 	}
 	return started > 0 && len(refs) >= 2*free
 }
 
+// start works on r in a goroutine of its own. A slot has been taken for it.
+func (e *Engine) start(r *run, wg *sync.WaitGroup) {
+	r.slot = true
+	wg.Go(func() {
+		defer e.forget(r)
+		defer r.giveSlot()
+		defer r.cancel(nil)
+		e.work(r)
+	})
+}
+
+// startNow works on a delegation that this node has just queued, without asking the
+// store for what is due. Where there is no slot, or somebody is faster, the dispatcher
+// finds what is left.
+func (e *Engine) startNow(ctx context.Context, ref Ref, wg *sync.WaitGroup) {
+	if ctx.Err() != nil || e.slots.available() == 0 {
+		return
+	}
+	r := e.begin(ctx, ref)
+	if r == nil {
+		e.look() // it may be about to end its run here
+		return
+	}
+	if !e.slots.try() {
+		e.forget(r)
+		return
+	}
+	e.start(r, wg)
+}
+
 // watch wakes the dispatcher and the runs of this node when something happened.
-func (e *Engine) watch(ctx context.Context, sub *event.Subscription) {
+func (e *Engine) watch(ctx context.Context, sub *event.Subscription, wg *sync.WaitGroup) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case n := <-sub.C:
-			e.noticed(ctx, n)
+			e.noticed(ctx, n, wg)
 		case <-sub.Lagged():
 			e.look()
 			e.pokeAll(ctx)
@@ -175,21 +199,35 @@ func (e *Engine) watch(ctx context.Context, sub *event.Subscription) {
 	}
 }
 
-// noticed reacts to one notice. A notice of another node carries no events.
-func (e *Engine) noticed(ctx context.Context, n event.Notice) {
+// noticed reacts to one notice. It hardly reads anything for events of this node, because one
+// goroutine reacts for all tasks; a notice of another node carries no events.
+func (e *Engine) noticed(ctx context.Context, n event.Notice, wg *sync.WaitGroup) {
 	if len(n.Events) == 0 {
 		e.look()
 		e.poke(ctx, n.TaskID)
 		return
 	}
+	wakes := false
 	for _, ev := range n.Events {
 		switch ev.Type {
-		case event.Queued, event.Decided, event.Stale:
+		case event.Queued:
+			e.startNow(ctx, Ref{TaskID: n.TaskID, DelegationID: ev.DelegationID}, wg)
+		case event.Decided, event.Stale:
 			e.look()
-		case event.Resumed, event.Completed, event.Failed, event.Cancelled:
-			e.look()
-			e.poke(ctx, n.TaskID)
+		case event.Resumed:
+			if e.holding(ev.DelegationID) == nil { // else its process lives and goes on by itself
+				e.startNow(ctx, Ref{TaskID: n.TaskID, DelegationID: ev.DelegationID}, wg)
+			}
+			wakes = true
+		case event.Failed, event.Cancelled:
+			e.recheck(ctx, ev.DelegationID)
+			wakes = true
+		case event.Completed:
+			wakes = true
 		}
+	}
+	if wakes {
+		e.wakeRuns(n.TaskID)
 	}
 }
 

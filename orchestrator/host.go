@@ -343,13 +343,17 @@ func (r *run) look(ctx context.Context) {
 	if err == nil && (d.State.Ended() || d.Attempt != r.attempt) {
 		r.cancel(agent.ErrStopped)
 	}
+}
+
+// wake makes whoever waits in the run look again.
+func (r *run) wake() {
 	r.mu.Lock()
 	close(r.poked)
 	r.poked = make(chan struct{})
 	r.mu.Unlock()
 }
 
-// pokes is closed at the next poke.
+// pokes is closed at the next wake.
 func (r *run) pokes() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

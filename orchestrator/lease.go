@@ -112,20 +112,51 @@ func (e *Engine) underway() int {
 	return len(e.runs)
 }
 
-// poke makes the runs of a task look at their rows; "" pokes those of all tasks.
+// poke makes the runs of a task look at their rows and go on with what they wait for;
+// "" pokes those of all tasks.
 func (e *Engine) poke(ctx context.Context, taskID string) {
+	for _, r := range e.runsOf(taskID) {
+		r.look(ctx)
+		r.wake()
+	}
+}
+
+// pokeAll is poke for every task.
+func (e *Engine) pokeAll(ctx context.Context) { e.poke(ctx, "") }
+
+// wakeRuns makes the runs of a task go on with what they wait for.
+func (e *Engine) wakeRuns(taskID string) {
+	for _, r := range e.runsOf(taskID) {
+		r.wake()
+	}
+}
+
+// recheck makes the run of a delegation, if this node has it, look at its row.
+func (e *Engine) recheck(ctx context.Context, delegationID string) {
+	if r := e.holding(delegationID); r != nil {
+		r.look(ctx)
+	}
+}
+
+// holding is this node's claimed run of a delegation, nil when it has none.
+func (e *Engine) holding(delegationID string) *run {
 	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.runs[delegationID]; r != nil && r.claimed {
+		return r
+	}
+	return nil
+}
+
+// runsOf lists the claimed runs of a task, or of all tasks.
+func (e *Engine) runsOf(taskID string) []*run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	var some []*run
 	for _, r := range e.runs {
 		if r.claimed && (taskID == "" || r.task.ID == taskID) {
 			some = append(some, r)
 		}
 	}
-	e.mu.Unlock()
-	for _, r := range some {
-		r.look(ctx)
-	}
+	return some
 }
-
-// pokeAll is poke for every task.
-func (e *Engine) pokeAll(ctx context.Context) { e.poke(ctx, "") }

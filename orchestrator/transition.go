@@ -91,6 +91,7 @@ func end(ctx context.Context, tx Tx, d *Delegation, to State, actor string) erro
 	letGo(d)
 	now := tx.Now()
 	d.EndedAt = &now
+	open := d.OpenChildren
 	d.OpenChildren = 0
 	if err := move(ctx, tx, d, to); err != nil {
 		return err
@@ -103,8 +104,10 @@ func end(ctx context.Context, tx Tx, d *Delegation, to State, actor string) erro
 			return err
 		}
 	}
-	if err := endChildren(ctx, tx, d, actor); err != nil {
-		return err
+	if open > 0 { // it counts all that are live
+		if err := endChildren(ctx, tx, d, actor); err != nil {
+			return err
+		}
 	}
 	if d.ParentID == "" {
 		tx.Task().EndedAt = &now

@@ -131,35 +131,41 @@ func (e *Engine) finish(r *run, spec agent.Spec, res *agent.Result) error {
 	return e.offer(r, res, tree)
 }
 
-// reclaim gets the row back to Running after the agent ended while children of it
-// were open or its wake-up had not been taken: they end with it.
+// reclaim gets a slot back after the agent ended while it waited for children, and
+// refuses what the agent still asks for from now on. The row follows in settled.
 func (r *run) reclaim() error {
 	r.mu.Lock()
 	r.finished = true
+	had := r.slot
 	r.mu.Unlock()
-	err := r.e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		if d.State == Running {
-			return nil
-		}
-		if err := endChildren(ctx, tx, d, d.To); err != nil {
-			return err
-		}
-		d.OpenChildren = 0
-		d.Work.ProcessWait = false
-		return move(ctx, tx, d, Running)
-	})
-	if err != nil {
+	if had {
+		return nil
+	}
+	if err := r.e.slots.resume(r.ctx); err != nil {
 		return err
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.slot {
-		if err := r.e.slots.resume(r.ctx); err != nil {
-			return err
-		}
-		r.slot = true
-	}
+	r.slot = true
+	r.mu.Unlock()
 	return nil
+}
+
+// settled runs fn on r's row after its agent ended. Where children of it were open, or
+// its wake-up had not been taken, they end with it and the row is running again first.
+func (e *Engine) settled(r *run, fn func(ctx context.Context, tx Tx, d *Delegation) error) error {
+	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		if d.State == Waiting || d.State == Queued {
+			if err := endChildren(ctx, tx, d, d.To); err != nil {
+				return err
+			}
+			d.OpenChildren = 0
+			d.Work.ProcessWait = false
+			if err := move(ctx, tx, d, Running); err != nil {
+				return err
+			}
+		}
+		return fn(ctx, tx, d)
+	})
 }
 
 // resultTree is the tree that the agent made: from its patch text, or of its
@@ -214,7 +220,7 @@ func (r *run) carry(d *Delegation, res *agent.Result) {
 
 // answer ends a delegation whose answer stands and of which nothing lands.
 func (e *Engine) answer(r *run, spec agent.Spec, res *agent.Result, refusal *patch.Refusal) error {
-	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+	err := e.settled(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		r.carry(d, res)
 		if refusal != nil {
 			if err := tx.Append(ctx, rejectedEvent(d, refusal)); err != nil {
@@ -266,7 +272,7 @@ func (e *Engine) handUp(r *run, res *agent.Result, tree string) error {
 	if err != nil {
 		return err
 	}
-	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+	return e.settled(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		r.carry(d, res)
 		d.Work.Tree, d.Work.TreeCommit, d.Work.TreeBundle = tree, saved, bundleID("tree", d.ID, r.attempt)
 		if err := tx.PutBlob(ctx, d.Work.TreeBundle, "bundle", bundle); err != nil {
@@ -292,7 +298,7 @@ func (e *Engine) offer(r *run, res *agent.Result, tree string) error {
 	if err != nil {
 		return err
 	}
-	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+	err = e.settled(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		r.carry(d, res)
 		if err := r.keep(ctx, tx, d, tree, rev); err != nil {
 			return err

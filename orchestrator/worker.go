@@ -154,8 +154,9 @@ func (e *Engine) runAgent(r *run) error {
 	if err := e.prepare(r, spec); err != nil {
 		return err
 	}
-	for {
-		job, err := e.job(r, spec)
+	// An attempt before this one, or a park of this one, may have left children.
+	for again := r.d.Attempt > 1; ; again = true {
+		job, err := e.job(r, spec, again)
 		if err != nil {
 			return err
 		}
@@ -181,27 +182,32 @@ func (e *Engine) runAgent(r *run) error {
 	}
 }
 
-// job is what the agent is given.
-func (e *Engine) job(r *run, spec agent.Spec) (agent.Job, error) {
-	d, err := e.Store.Delegation(r.ctx, r.id)
-	if err != nil {
-		return agent.Job{}, err
-	}
-	tree, err := e.Store.Tree(r.ctx, r.task.ID)
-	if err != nil {
-		return agent.Job{}, err
+// job is what the agent is given. A delegation that ran before is read again, with the
+// children that it has; one that never ran is as it was claimed.
+func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
+	d := r.d
+	var children []agent.Child
+	if again {
+		tree, err := e.Store.Tree(r.ctx, r.task.ID)
+		if err != nil {
+			return agent.Job{}, err
+		}
+		for i := range tree {
+			if tree[i].ID == r.id {
+				d = tree[i]
+			}
+		}
+		for i := range tree {
+			if tree[i].ParentID == r.id && tree[i].Generation == d.Work.Runs {
+				children = append(children, childOf(&tree[i]))
+			}
+		}
 	}
 	job := agent.Job{TaskID: r.task.ID, DelegationID: r.id, Attempt: r.attempt, Agent: spec, From: d.From, Text: d.Text,
-		Feedback: d.Work.Feedback, Dir: r.dir, Token: r.token, URL: e.URL(), Memo: d.Work.Memo}
+		Feedback: d.Work.Feedback, Dir: r.dir, Token: r.token, URL: e.URL(), Memo: d.Work.Memo, Children: append(children, d.Work.Refused...)}
 	if r.folder != "" {
 		job.ScratchDir = filepath.Join(r.folder, "scratch")
 	}
-	for i := range tree {
-		if tree[i].ParentID == r.id && tree[i].Generation == d.Work.Runs {
-			job.Children = append(job.Children, childOf(&tree[i]))
-		}
-	}
-	job.Children = append(job.Children, d.Work.Refused...)
 	reads := spec.Reads
 	if reads != nil {
 		reads = append(append([]string{}, reads...), "handoff:"+r.task.ID)
