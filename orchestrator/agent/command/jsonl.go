@@ -20,6 +20,9 @@ const (
 	maxLine = 8 << 20
 	// lingerTime is how long a program may take to end after its result.
 	lingerTime = 5 * time.Second
+	// maxDepth is how deep a result's data may be nested. JSON readers differ in what
+	// they bear (Go 10,000, others some hundreds), and the data is wrapped a few times.
+	maxDepth = 200
 	// maxTokens bounds one report of usage, so that sums cannot overflow.
 	maxTokens = 1_000_000_000_000
 )
@@ -283,6 +286,9 @@ func (d *dialogue) end(n int, line []byte) error {
 	if bytes.Equal(l.Data, []byte("null")) {
 		l.Data = nil
 	}
+	if depth(l.Data) > maxDepth {
+		return d.broken(n, fmt.Sprintf("has data nested more than %d levels deep", maxDepth))
+	}
 	if l.Data != nil {
 		l.Data = json.RawMessage(d.redact.Replace(string(l.Data)))
 	}
@@ -305,6 +311,28 @@ func decode(line []byte, into any) string {
 		return fmt.Sprintf("is not JSON (%v): %s", err, cut(string(line), 80))
 	}
 	return ""
+}
+
+// depth is how deep valid JSON is nested.
+func depth(data json.RawMessage) int {
+	deepest, open := 0, 0
+	text, escaped := false, false
+	for _, b := range data {
+		switch {
+		case escaped:
+			escaped = false
+		case text:
+			text, escaped = b != '"', b == '\\'
+		case b == '"':
+			text = true
+		case b == '[' || b == '{':
+			open++
+			deepest = max(deepest, open)
+		case b == ']' || b == '}':
+			open--
+		}
+	}
+	return deepest
 }
 
 // jsonName is what JSON calls the type that was expected.

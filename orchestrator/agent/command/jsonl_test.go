@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -132,6 +133,7 @@ func TestLinesThatAreNotOfTheProtocol(t *testing.T) {
 		"hop with no text":  {`{"type":"delegate","to":"x"}`, []string{"`text`"}},
 		"artifact outside":  {`{"type":"result","artifacts":[{"name":"a","path":"../../etc/passwd"}]}`, []string{"artifact 1"}},
 		"artifact unnamed":  {`{"type":"result","artifacts":[{"text":"a"}]}`, []string{"artifact 1"}},
+		"bottomless data":   {`{"type":"result","data":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`, []string{"nested"}},
 		"two results":       {`{"type":"result"}` + "\n" + `{"type":"result"}`, []string{"Line 3", "after the result"}},
 		"a NUL in the line": {`{"type":"a` + "\x00" + `"}`, []string{"is not JSON"}},
 	} {
@@ -171,6 +173,36 @@ func TestAProgramThatForgetsToEndIsEndedAfterItsResult(t *testing.T) {
 	}
 	if took := time.Since(started); took < lingerTime || took > lingerTime+5*time.Second {
 		t.Errorf("took %s", took)
+	}
+}
+
+// slowHost takes its time for each write, as a database with a slow disk does.
+type slowHost struct{ *agenttest.Host }
+
+func (h slowHost) PutContext(ctx context.Context, w agent.ContextWrite) error {
+	if w.Key == "k0" {
+		time.Sleep(3 * drainTime)
+	}
+	return h.Host.PutContext(ctx, w)
+}
+
+// The program has long ended when its lines are read; its result is the last of them.
+func TestLinesThatAreReadLateAreNotLost(t *testing.T) {
+	job := shell(t, `read task; for i in 0 1 2 3 4 5 6 7 8 9; do
+		printf '{"type":"context","namespace":"n","key":"k%d","value":"%0100d"}\n' $i 0; done
+		head -c 40000 /dev/zero | tr '\0' '\n'; `+done, jsonl)
+	host := slowHost{agenttest.NewHost()}
+	res, err := run(t, job, host)
+	if err != nil || res.Text != "done" || len(host.Writes()) != 10 {
+		t.Fatalf("got %q and %d writes, %v", res.Text, len(host.Writes()), err)
+	}
+}
+
+func TestTextInDataDoesNotCountAsDepth(t *testing.T) {
+	for data, want := range map[string]int{``: 0, `1`: 0, `"[[\"[["`: 0, `{"a":[1,{"b":"]"}]}`: 3, `["\\",[]]`: 2} {
+		if got := depth(json.RawMessage(data)); got != want {
+			t.Errorf("%s is %d deep, want %d", data, got, want)
+		}
 	}
 }
 

@@ -112,7 +112,7 @@ func marked(job agent.Job) []string {
 	return found
 }
 
-func run(t *testing.T, job agent.Job, host *agenttest.Host) (agent.Result, error) {
+func run(t *testing.T, job agent.Job, host agent.Host) (agent.Result, error) {
 	t.Helper()
 	out, err := testRunner(t).Run(t.Context(), job, host)
 	if err != nil {

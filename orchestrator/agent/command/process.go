@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -13,14 +14,19 @@ import (
 	"time"
 )
 
-// drainTime is how long output is read on after the last process ended. The
-// pipes are at their end then, unless somebody who is no descendant holds them.
-const drainTime = 500 * time.Millisecond
+const (
+	// drainTime is how long output is waited for after the last process ended. The
+	// pipes are at their end then, unless somebody who is no descendant holds them.
+	drainTime = 500 * time.Millisecond
+	// drainBytes is what is still read of a pipe after that: what a pipe holds when
+	// its program raised it to what Linux allows by default (pipe-max-size).
+	drainBytes = 1 << 20
+)
 
 // process is a program under its supervisor, as the server sees it.
 type process struct {
 	stdin          *os.File
-	stdout, stderr *os.File
+	stdout, stderr *output
 	control        *os.File // closing it ends everything
 	cmd            *exec.Cmd
 	mark           string // a variable that only this program's processes have
@@ -76,7 +82,7 @@ func startProcess(self string, o order, mark string, merged bool) (*process, err
 	for _, f := range []*os.File{inR, outW, errW, ctlR, repW} {
 		_ = f.Close()
 	}
-	p := &process{stdin: inW, stdout: outR, stderr: errR, control: ctlW, cmd: cmd, mark: mark, ended: make(chan struct{})}
+	p := &process{stdin: inW, stdout: &output{pipe: outR}, stderr: &output{pipe: errR}, control: ctlW, cmd: cmd, mark: mark, ended: make(chan struct{})}
 	p.watching.Go(func() { p.watch(repR) })
 	// A supervisor that died before it read shows up as a missing report.
 	if err := json.NewEncoder(ctlW).Encode(o); err != nil {
@@ -99,9 +105,31 @@ func (p *process) watch(rep *os.File) {
 		p.err = fmt.Errorf("the supervisor of the program ended without a report: %w", errors.Join(waitErr, readErr))
 	}
 	limit := time.Now().Add(drainTime)
-	_ = p.stdout.SetReadDeadline(limit)
-	_ = p.stderr.SetReadDeadline(limit)
+	_ = p.stdout.pipe.SetReadDeadline(limit)
+	_ = p.stderr.pipe.SetReadDeadline(limit)
 }
+
+// output is the server's end of one of a program's pipes.
+type output struct {
+	pipe *os.File
+	late int // bytes that were read past the deadline
+}
+
+// Read goes on past the deadline while the pipe holds something: a program may have
+// ended long before its lines are worked through, and its result is the last of them.
+func (o *output) Read(b []byte) (int, error) {
+	n, err := o.pipe.Read(b)
+	if n > 0 || !isDeadline(err) || o.late >= drainBytes {
+		return n, err
+	}
+	_ = o.pipe.SetReadDeadline(time.Now().Add(drainTime))
+	n, err = o.pipe.Read(b)
+	o.late += n
+	return n, err
+}
+
+// Close frees the pipe.
+func (o *output) Close() error { return o.pipe.Close() }
 
 // stop ends the program and all below it. It returns at once; ended tells when it
 // is done. A supervisor that takes much longer than the grace is killed itself.
@@ -123,7 +151,7 @@ func (p *process) close() {
 	p.stop(0)
 	<-p.ended
 	p.watching.Wait()
-	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
+	for _, f := range []io.Closer{p.stdin, p.stdout, p.stderr} {
 		_ = f.Close()
 	}
 }
