@@ -216,6 +216,31 @@ func TestCancelStopsTheTree(t *testing.T) {
 	})
 }
 
+// An agent that hands work on and ends without waiting takes its children with it,
+// also when they hold the only slot.
+func TestAnAgentThatDoesNotWaitTakesItsChildrenWithIt(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, specs("a", "b")...)
+		w.config.Settings.Workers = 1
+		w.engine.SetConfig(w.config)
+		never := agenttest.NewGate()
+		leaf := w.script("b", never.Then(agenttest.Answer("late")))
+		w.script("a", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+			if _, err := host.Delegate(ctx, agent.Hop{To: "b", Text: job.Text}); err != nil {
+				return agent.Outcome{}, err
+			}
+			<-leaf.Started()
+			return agenttest.Done("gone"), nil
+		})
+		w.start()
+		root := w.state(w.send("a", "go").ID, orchestrator.Completed)
+		tree, err := w.store.Tree(t.Context(), root.TaskID)
+		if err != nil || len(tree) != 2 || tree[1].State != orchestrator.Cancelled {
+			t.Errorf("%v: the child is %s", err, tree[1].State)
+		}
+	})
+}
+
 func TestAFailedTaskIsRunAgain(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("a", "b")...)

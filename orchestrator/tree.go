@@ -131,8 +131,8 @@ func (e *Engine) finish(r *run, spec agent.Spec, res *agent.Result) error {
 	return e.offer(r, res, tree)
 }
 
-// reclaim gets a slot back after the agent ended while it waited for children, and
-// refuses what the agent still asks for from now on. The row follows in settled.
+// reclaim refuses what the agent still asks for from now on. Where it ended while it
+// waited, its children end with it first, so that the slot that it takes back is free.
 func (r *run) reclaim() error {
 	r.mu.Lock()
 	r.finished = true
@@ -140,6 +140,9 @@ func (r *run) reclaim() error {
 	r.mu.Unlock()
 	if had {
 		return nil
+	}
+	if err := r.e.settled(r, func(context.Context, Tx, *Delegation) error { return nil }); err != nil {
+		return err
 	}
 	if err := r.e.slots.resume(r.ctx); err != nil {
 		return err
