@@ -2,10 +2,12 @@ package orchestrator
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
-	"sync"
 	"time"
 
 	"gatehouse/orchestrator/agent"
@@ -65,9 +67,10 @@ func (r *run) Usage(ctx context.Context, u agent.Usage) error {
 // PutContext writes one value of the shared context as this agent.
 func (r *run) PutContext(ctx context.Context, w agent.ContextWrite) error {
 	return r.write(ctx, func(tx Tx, d *Delegation) error {
-		entry, err := sharedctx.New(tx.Now(), w.Namespace, w.Key, w.Value, d.To, time.Duration(w.TTLSeconds)*time.Second)
+		entry, err := sharedctx.New(tx.Now(), w.Namespace, w.Key, w.Value, d.To, lifeSpan(w.TTLSeconds))
 		if err != nil {
-			return err
+			// The agent's fault: trying again would end the same way.
+			return agent.Fail(agent.CodeProtocol, "%s wrote something that the shared context does not take: %v.", d.To, err)
 		}
 		if err := tx.PutEntry(ctx, entry); err != nil {
 			return err
@@ -97,26 +100,35 @@ func (r *run) Sandbox(ctx context.Context, name string) error {
 // RunningTime is how long this attempt has worked, without waiting for children.
 func (r *run) RunningTime() time.Duration { return r.clock.elapsed() }
 
+// maxRef is the longest name of a hop, in bytes, that is kept as it is.
+const maxRef = 128
+
 // Delegate makes one hop and returns at once.
 func (r *run) Delegate(ctx context.Context, h agent.Hop) (agent.Child, error) {
 	if err := r.live(); err != nil {
 		return agent.Child{}, err
 	}
 	if strings.TrimSpace(h.Text) == "" || len(h.Text) > MaxText {
-		return agent.Child{}, Errorf(CodeBadRequest, "The hand-over's text has %d bytes. Use 1 to %d that say what should be done.", len(h.Text), MaxText)
+		return notHandedOn(h, CodeBadRequest, fmt.Sprintf("The hand-over's text has %d bytes. Use 1 to %d that say what should be done.", len(h.Text), MaxText)), nil
 	}
 	key := h.Ref
-	if key == "" {
+	switch {
+	case key == "":
 		key = r.count(h)
+	case len(key) > maxRef:
+		key = hopKey(key, "", 0) // an index takes no name of any length
 	}
 	plan, err := r.e.plan(h, &r.d, r.task.Repository, key, nil)
+	if CodeOf(err) != "" {
+		return notHandedOn(h, CodeOf(err), err.Error()), nil
+	}
 	if err != nil {
 		return agent.Child{}, err
 	}
 	if plan.snapshot, err = r.snapshot(ctx, plan); err != nil {
 		var refusal *patch.Refusal
 		if errors.As(err, &refusal) {
-			return agent.Child{To: h.To, Text: h.Text, State: agent.Refused, Ended: true, Error: agent.Fail(refusal.Code, "%s", refusal.Message)}, nil
+			return notHandedOn(h, refusal.Code, refusal.Message), nil
 		}
 		return agent.Child{}, err
 	}
@@ -140,11 +152,25 @@ func (r *run) Delegate(ctx context.Context, h agent.Hop) (agent.Child, error) {
 		}
 		return tx.Append(ctx, event.Event{Type: event.Waiting, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"agent": d.To, "children": d.OpenChildren})})
 	})
+	if CodeOf(err) == CodeBadRequest {
+		return notHandedOn(h, CodeBadRequest, err.Error()), nil
+	}
 	if err == nil && waits {
 		r.clock.pause()
 		r.giveSlot()
 	}
 	return child, err
+}
+
+// notHandedOn answers a hop that cannot be made, as data for the agent that asked.
+func notHandedOn(h agent.Hop, code, message string) agent.Child {
+	return agent.Child{To: h.To, Text: h.Text, State: agent.Refused, Ended: true, Error: agent.Fail(code, "%s", message)}
+}
+
+// lifeSpan turns seconds that an agent names into a duration; what would overflow is
+// longer than any that is taken.
+func lifeSpan(seconds int64) time.Duration {
+	return time.Duration(min(seconds, int64(math.MaxInt64/time.Second))) * time.Second
 }
 
 // count is the key of the n-th hop with this target and text in this attempt.
@@ -171,7 +197,9 @@ func (r *run) snapshot(ctx context.Context, p planned) (*base, error) {
 		return nil, err
 	}
 	b := &base{commit: r.d.Work.BaseCommit, branch: r.d.Work.Branch, tree: s.Tree}
-	b.saved, b.bundle, err = r.mirror.SaveTree(ctx, r.id+"-"+strings.ReplaceAll(p.key, "#", "-"), b.commit, b.tree, r.d.CreatedAt)
+	// The key may be the agent's own words; a ref's name may not.
+	name := sha256.Sum256([]byte(p.key))
+	b.saved, b.bundle, err = r.mirror.SaveTree(ctx, r.id+"-"+hex.EncodeToString(name[:12]), b.commit, b.tree, r.d.CreatedAt)
 	return b, err
 }
 
@@ -358,38 +386,4 @@ func (r *run) pokes() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.poked
-}
-
-// stopwatch counts running time.
-type stopwatch struct {
-	mu    sync.Mutex
-	now   func() time.Time
-	since time.Time
-	total time.Duration
-}
-
-func (s *stopwatch) start() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.since.IsZero() {
-		s.since = s.now()
-	}
-}
-
-func (s *stopwatch) pause() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.since.IsZero() {
-		s.total += s.now().Sub(s.since)
-		s.since = time.Time{}
-	}
-}
-
-func (s *stopwatch) elapsed() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.since.IsZero() {
-		return s.total
-	}
-	return s.total + s.now().Sub(s.since)
 }

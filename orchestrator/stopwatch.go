@@ -1,0 +1,40 @@
+package orchestrator
+
+import (
+	"sync"
+	"time"
+)
+
+// stopwatch counts running time.
+type stopwatch struct {
+	mu    sync.Mutex
+	now   func() time.Time
+	since time.Time
+	total time.Duration
+}
+
+func (s *stopwatch) start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.since.IsZero() {
+		s.since = s.now()
+	}
+}
+
+func (s *stopwatch) pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.since.IsZero() {
+		s.total += s.now().Sub(s.since)
+		s.since = time.Time{}
+	}
+}
+
+func (s *stopwatch) elapsed() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.since.IsZero() {
+		return s.total
+	}
+	return s.total + s.now().Sub(s.since)
+}
