@@ -24,6 +24,9 @@ type dialect struct {
 	useReady  string // makes the planner read delegations_ready; "" where it does
 	claimable string // selectClaimable of this dialect
 
+	useOverdue string // the same for requests_overdue
+	overdue    string // selectOverdue of this dialect
+
 	// classify says what kind of error the driver returned.
 	classify func(error) failure
 	// advice is what to do about an error that nobody else handles; "" for none.
@@ -55,6 +58,7 @@ func (d *dialect) statements() []string {
 		selectDelegation + " where task_id = ? order by seq",
 		selectChildren,
 		d.claimable,
+		d.overdue,
 		selectEvents,
 		selectOrdered,
 		selectAllEntries,

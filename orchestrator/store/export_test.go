@@ -45,3 +45,6 @@ func (s *Store) ClaimableQuery() string { return s.dialect.claimable }
 
 // ListQuery makes the query of a page.
 var ListQuery = listQuery
+
+// OverdueQuery is the query of a sweep.
+func (s *Store) OverdueQuery() string { return s.dialect.overdue }

@@ -47,7 +47,7 @@ func postgresDialect() *dialect {
 		search:     searchPostgres,
 		extra:      []string{insertEvents(batch)},
 	}
-	d.claimable = selectClaimable(d)
+	d.claimable, d.overdue = selectClaimable(d), selectOverdue(d)
 	for k := 1; k <= batch; k++ {
 		d.extra = append(d.extra, flushEvents(k))
 	}

@@ -128,9 +128,16 @@ func (s *Store) PendingOf(ctx context.Context, taskID string) ([]string, error) 
 	return found, s.explain(err)
 }
 
+// selectOverdue reads one partial index and stops at the limit: questions whose deadline
+// has not come cost nothing. SQLite would read all that are pending, so it is told.
+func selectOverdue(d *dialect) string {
+	return selectRequest + ` where r.id in (select id from requests` + d.useOverdue + `
+		where state = 'pending' and expires_at is not null and expires_at <= ? order by expires_at limit ? + 0) order by r.expires_at`
+}
+
 // Overdue returns pending requests whose deadline is not after now, longest overdue first.
 func (s *Store) Overdue(ctx context.Context, now time.Time, limit int) ([]approval.Request, error) {
-	rows, err := s.r.query(ctx, selectRequest+" where r.state = 'pending' and r.expires_at is not null and r.expires_at <= ? order by r.expires_at limit ?", micros(now), limit)
+	rows, err := s.r.query(ctx, s.dialect.overdue, micros(now), limit)
 	found, err := collect(rows, err, scanRequest)
 	if err != nil {
 		return nil, s.explain(err)

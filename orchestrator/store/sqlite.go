@@ -32,11 +32,12 @@ func sqliteDialect() *dialect {
 		migrations: migrations.SQLite,
 		ending:     "substr(id, -6)",
 		useReady:   " indexed by delegations_ready",
+		useOverdue: " indexed by requests_overdue",
 		classify:   classifySQLite,
 		flush:      flushSQLite,
 		search:     searchSQLite,
 	}
-	d.claimable = selectClaimable(d)
+	d.claimable, d.overdue = selectClaimable(d), selectOverdue(d)
 	for k := 1; k <= batch; k++ {
 		d.extra = append(d.extra, insertEvents(k))
 	}
