@@ -21,6 +21,17 @@
 // GOCACHE and GOMODCACHE of its own under `env` and runs the server as a user of
 // its own. The network stays open: a model is reached over it.
 //
+// With protocol "jsonl" standard input begins with the task, and every line of
+// standard output is one of the others; lines of standard error are progress.
+//
+//	{"type":"task","text":"…","feedback":{…}}                     read first; feedback after "request changes"
+//	{"type":"progress","text":"…"}                                shown to whoever watches
+//	{"type":"usage","input_tokens":1,"output_tokens":1,"usd":0.1} added up
+//	{"type":"context","namespace":"…","key":"…","value":"…","ttl_seconds":60}
+//	{"type":"delegate","to":"reviewer","text":"…","ref":"r1"}     hands on; several may be open at once
+//	{"type":"result","ref":"r1","state":"completed","text":"…","error":null}   read: the answer to a delegate
+//	{"type":"result","text":"…","data":{},"artifacts":[],"patch":"…"}          the answer; patch in place of changes
+//
 // The room is for Linux. It may import package agent and the standard library,
 // and golang.org/x/sys.
 package command
