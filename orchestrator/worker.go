@@ -126,21 +126,49 @@ func (e *Engine) giveBack(r *run, after time.Duration, loss bool) {
 	}
 }
 
-// storeTime is how long the last write of an attempt may take when the node stops.
-const storeTime = 5 * time.Second
+const (
+	// storeTime is how long one write of an attempt may take, also when the node stops.
+	storeTime = 5 * time.Second
+	// firstPause and lastPause are between two tries of a write while the store is away.
+	firstPause = 50 * time.Millisecond
+	lastPause  = time.Second
+)
 
 // own runs fn in a transaction on r's delegation, which still is r's. It also works
 // while the node stops.
 func (e *Engine) own(r *run, fn func(ctx context.Context, tx Tx, d *Delegation) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
-	defer cancel()
-	return e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
-		d, err := r.own(ctx, tx)
-		if err != nil {
+	return r.outlast(func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
+		defer cancel()
+		return e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
+			d, err := r.own(ctx, tx)
+			if err != nil {
+				return err
+			}
+			return fn(ctx, tx, d)
+		})
+	})
+}
+
+// outlast tries again, at most each second, what failed because the store is away: an
+// agent's work must not be lost to a restart of the database. The run's context ends
+// with its lease, and so does the patience. Where the outcome of a commit is not known
+// the fence and the states refuse to do the same twice.
+func (r *run) outlast(do func() error) error {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := do()
+		if CodeOf(err) != CodeUnavailable && !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		return fn(ctx, tx, d)
-	})
+		if pause == firstPause {
+			r.e.Log.Warn("what an attempt has to store waits until the database is back", "delegation", r.id, "attempt", r.attempt, "err", err)
+		}
+		select {
+		case <-r.ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // runAgent runs the agent until it answers, parks or fails.
