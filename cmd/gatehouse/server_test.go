@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -213,9 +214,16 @@ type node struct {
 // launch starts the program with a configuration, and returns before it serves.
 func (p *place) launch(config, point string, args ...string) (*node, <-chan string) {
 	p.Helper()
+	return p.launchBy(nil, config, point, args...)
+}
+
+// launchBy is launch by way of another program and its arguments, such as env.
+func (p *place) launchBy(by []string, config, point string, args ...string) (*node, <-chan string) {
+	p.Helper()
 	path, err := exec.LookPath("gatehouse")
 	p.must(err)
-	n := &node{place: p, cmd: exec.Command(path, append([]string{"serve"}, args...)...), http: http.DefaultClient, ended: make(chan struct{})}
+	line := slices.Concat(by, []string{path, "serve"}, args)
+	n := &node{place: p, cmd: exec.Command(line[0], line[1:]...), http: http.DefaultClient, ended: make(chan struct{})}
 	n.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "GATEHOUSE_CONFIG=" + config, killAt + "=" + point, "GORACE=" + noSleep}
 	n.cmd.Dir = p.dir
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that is cut off leaves no server
