@@ -135,7 +135,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.explain(s.r.row(ctx, "select 1").Scan(&one))
 }
 
-// Close closes every connection. Run must have returned.
+// Close closes every connection. Run must have returned. A server that is away has
+// closed them already.
 func (s *Store) Close() error {
 	err := s.w.close()
 	if s.r != s.w {
@@ -143,6 +144,9 @@ func (s *Store) Close() error {
 	}
 	if s.told != nil {
 		err = errors.Join(err, s.told.side.close())
+	}
+	if s.dialect.classify(err) == away {
+		return nil
 	}
 	return err
 }
