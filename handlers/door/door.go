@@ -55,13 +55,9 @@ type Door struct {
 }
 
 // New makes a Door.
-func New(o Options) (*Door, error) {
-	p, err := newPasswords()
-	if err != nil {
-		return nil, err
-	}
-	return &Door{Options: o, passwords: p,
-		byAddress: newTries(50, 5*time.Minute, o.Now), byName: newTries(10, 5*time.Minute, o.Now)}, nil
+func New(o Options) *Door {
+	return &Door{Options: o, passwords: newPasswords(),
+		byAddress: newTries(50, 5*time.Minute, o.Now), byName: newTries(10, 5*time.Minute, o.Now)}
 }
 
 // cookieName differs with Secure, so that the cookie of a plain-http server can
