@@ -21,7 +21,7 @@ func (e *Engine) Delegate(ctx context.Context, p people.Run, hop agent.Hop) (Del
 		return Delegation{}, errRunOver
 	}
 	hop.Ref = "" // the n-th of its kind; only kinds of agents name their hops
-	c, err := r.Delegate(ctx, hop)
+	c, err := r.handOn(ctx, hop)
 	switch {
 	case err != nil:
 		return Delegation{}, err

@@ -32,6 +32,11 @@ func (r *run) live() error {
 
 // write runs fn on the run's row; an attempt that was lost or ended is ErrStopped.
 func (r *run) write(ctx context.Context, fn func(tx Tx, d *Delegation) error) error {
+	return r.outlast(ctx, func() error { return r.writeOnce(ctx, fn) })
+}
+
+// writeOnce is write without waiting for a database that is away.
+func (r *run) writeOnce(ctx context.Context, fn func(tx Tx, d *Delegation) error) error {
 	if err := r.live(); err != nil {
 		return err
 	}
@@ -103,8 +108,18 @@ func (r *run) RunningTime() time.Duration { return r.clock.elapsed() }
 // maxRef is the longest name of a hop, in bytes, that is kept as it is.
 const maxRef = 128
 
-// Delegate makes one hop and returns at once.
-func (r *run) Delegate(ctx context.Context, h agent.Hop) (agent.Child, error) {
+// Delegate makes one hop and returns as soon as the database has it.
+func (r *run) Delegate(ctx context.Context, h agent.Hop) (child agent.Child, err error) {
+	err = r.outlast(ctx, func() error {
+		child, err = r.handOn(ctx, h)
+		return err
+	})
+	return child, err
+}
+
+// handOn makes one hop. After an error the same hop may be asked for again: it has the
+// same key, so that there is one child even where the first try was stored after all.
+func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error) {
 	if err := r.live(); err != nil {
 		return agent.Child{}, err
 	}
@@ -114,7 +129,12 @@ func (r *run) Delegate(ctx context.Context, h agent.Hop) (agent.Child, error) {
 	key := h.Ref
 	switch {
 	case key == "":
-		key = r.count(h)
+		key = r.count(h, 1)
+		defer func() {
+			if err != nil {
+				r.count(h, -1)
+			}
+		}()
 	case len(key) > maxRef:
 		key = hopKey(key, "", 0) // an index takes no name of any length
 	}
@@ -134,7 +154,7 @@ func (r *run) Delegate(ctx context.Context, h agent.Hop) (agent.Child, error) {
 	}
 	var child agent.Child
 	waits := false
-	err = r.write(ctx, func(tx Tx, d *Delegation) error {
+	err = r.writeOnce(ctx, func(tx Tx, d *Delegation) error {
 		siblings, err := tx.Children(ctx, d.ID)
 		if err != nil {
 			return err
@@ -173,8 +193,9 @@ func lifeSpan(seconds int64) time.Duration {
 	return time.Duration(min(seconds, int64(math.MaxInt64/time.Second))) * time.Second
 }
 
-// count is the key of the n-th hop with this target and text in this attempt.
-func (r *run) count(h agent.Hop) string {
+// count adds to the number of hops with this target and text in this attempt, and
+// returns the key of the last one.
+func (r *run) count(h agent.Hop, add int) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	to := h.To
@@ -182,7 +203,7 @@ func (r *run) count(h agent.Hop) string {
 		to = "capability:" + h.Capability
 	}
 	base := hopKey(to, h.Text, 0)
-	r.nth[base]++
+	r.nth[base] += add
 	return hopKey(to, h.Text, r.nth[base])
 }
 

@@ -137,7 +137,7 @@ const (
 // own runs fn in a transaction on r's delegation, which still is r's. It also works
 // while the node stops.
 func (e *Engine) own(r *run, fn func(ctx context.Context, tx Tx, d *Delegation) error) error {
-	return r.outlast(func() error {
+	return r.outlast(r.ctx, func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
 		defer cancel()
 		return e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
@@ -154,16 +154,18 @@ func (e *Engine) own(r *run, fn func(ctx context.Context, tx Tx, d *Delegation) 
 // agent's work must not be lost to a restart of the database. The run's context ends
 // with its lease, and so does the patience. Where the outcome of a commit is not known
 // the fence and the states refuse to do the same twice.
-func (r *run) outlast(do func() error) error {
+func (r *run) outlast(ctx context.Context, do func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := do()
-		if CodeOf(err) != CodeUnavailable && !errors.Is(err, context.DeadlineExceeded) {
+		if CodeOf(err) != CodeUnavailable && !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return err
 		}
 		if pause == firstPause {
 			r.e.Log.Warn("what an attempt has to store waits until the database is back", "delegation", r.id, "attempt", r.attempt, "err", err)
 		}
 		select {
+		case <-ctx.Done():
+			return err
 		case <-r.ctx.Done():
 			return err
 		case <-time.After(pause):

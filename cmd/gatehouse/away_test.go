@@ -24,13 +24,17 @@ repositories:
 agents:
   early: {kind: command, repository: app, sandbox: off, env: {PLACE: MARK}, command: [sh, "DIR/until", early]}
   late:  {kind: command, repository: app, sandbox: off, env: {PLACE: MARK}, command: [sh, "DIR/until", late]}
+  boss:  {kind: command, sandbox: off, env: {PLACE: MARK, GORACE: NO_SLEEP}, command: [sh, "DIR/until", boss, clerk]}
+  clerk: {kind: command, command: [echo, done]}
 `
 
-// untilEnds is what these agents do: they say that they work, wait and change a file.
+// untilEnds is what these agents do: they say that they work, wait, change a file and
+// may hand on.
 const untilEnds = `cd "${0%/*}"; here=$OLDPWD
 touch "$1-works"
 until [ -e "$1-ends" ]; do sleep 0.05; done
 echo "$1" > "$here/$1"
+[ -z "$2" ] || gatehouse delegate "$2" "Do it"
 `
 
 // awayPlace is a place with this team and leases of a length.
@@ -145,7 +149,8 @@ func TestPostgresGoesAwayForAWhile(t *testing.T) {
 			p := awayPlace(t, server.URL("postgres"), c.lease)
 			n := p.start(p.config, "")
 			early, late := n.send("early", "app", "early"), n.send("late", "app", "late")
-			p.until("both agents to work", func() bool { return p.exists("early-works") && p.exists("late-works") })
+			boss := n.send("boss", "", "boss")
+			p.until("all agents to work", func() bool { return p.exists("early-works") && p.exists("late-works") && p.exists("boss-works") })
 			server.Stop()
 			p.until("the server to say that it is not ready", func() bool { return n.status("/readyz") == http.StatusServiceUnavailable })
 			if got := n.status("/healthz"); got != http.StatusOK {
@@ -157,7 +162,8 @@ func TestPostgresGoesAwayForAWhile(t *testing.T) {
 			}
 			p.touch("early-ends")
 			if c.survive {
-				p.until("the end of the first agent", func() bool { return p.marked() <= 2 })
+				p.touch("boss-ends")
+				p.until("a hand-over that cannot be stored", func() bool { return strings.Contains(n.log(), "POST path=/api/v1/delegations status=503") })
 				p.until("its result to wait", func() bool { return strings.Contains(n.log(), "waits until the database is back") })
 			} else {
 				p.until("the end of agents without leases", func() bool { return p.marked() == 0 })
@@ -165,11 +171,15 @@ func TestPostgresGoesAwayForAWhile(t *testing.T) {
 			server.Start(t)
 			p.until("the server to be ready again", func() bool { return n.status("/readyz") == http.StatusOK })
 			p.touch("late-ends")
+			p.touch("boss-ends")
 			for _, task := range []string{early, late} {
 				n.through(task)
 				p.landedOnce(task)
 			}
-			for name, task := range map[string]string{"early": early, "late": late} {
+			if root := n.through(boss); root.State != orchestrator.Completed || count(p.events(boss), event.Delegated, "") != 1 {
+				t.Errorf("the one who handed on is %s: %v", root.State, root.Error)
+			}
+			for name, task := range map[string]string{"early": early, "late": late, "boss": boss} {
 				if runs := count(p.events(task), event.Acknowledged, name); c.survive && runs != 1 {
 					t.Errorf("%s was run %d times although its lease outlived the outage", name, runs)
 				}

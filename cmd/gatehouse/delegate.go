@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"time"
 
 	"gatehouse/web/client"
@@ -78,13 +79,16 @@ type hop struct {
 	patience patience
 }
 
-// handOn makes the hop. It is repeated only where the request never left: the same
-// hop a second time would be a second child.
+// handOn makes the hop. It is repeated only where the request never left, or where the
+// server says that its database is away: else the same hop would be a second child.
 func (h *hop) handOn(ctx context.Context, in client.Hop) (client.Delegation, error) {
 	for {
 		d, err := h.api.Delegate(ctx, in)
 		var op *net.OpError
-		if err == nil || !errors.As(err, &op) || op.Op != "dial" {
+		var refused *client.Error
+		unsent := errors.As(err, &op) && op.Op == "dial"
+		away := errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable
+		if err == nil || !unsent && !away {
 			return d, err
 		}
 		if err := h.patience.wait(ctx, err); err != nil {
