@@ -174,8 +174,7 @@ func (e *Engine) startNow(ctx context.Context, ref Ref, wg *sync.WaitGroup) {
 	}
 	r := e.begin(ctx, ref)
 	if r == nil {
-		e.look() // it may be about to end its run here
-		return
+		return // its run here is about to end, and looks for it then
 	}
 	if !e.slots.try() {
 		e.forget(r)

@@ -85,7 +85,8 @@ func (e *Engine) stopBefore(t time.Time) {
 func (e *Engine) begin(ctx context.Context, ref Ref) *run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.runs[ref.DelegationID] != nil {
+	if r := e.runs[ref.DelegationID]; r != nil {
+		r.again = true
 		return nil
 	}
 	r := newRun(ctx, e, ref)
@@ -93,7 +94,8 @@ func (e *Engine) begin(ctx context.Context, ref Ref) *run {
 	return r
 }
 
-// forget ends the registration of a run. One that claimed nothing does not make the
+// forget ends the registration of a run, and looks for work if its delegation was due
+// again in the meantime. One that claimed nothing does not make the
 // dispatcher look again, or a row that cannot be claimed would keep it spinning.
 func (e *Engine) forget(r *run) {
 	e.mu.Lock()

@@ -9,8 +9,9 @@ import (
 // child or a person holds none. A run that resumes comes before new work, so that
 // what has begun ends first.
 type slots struct {
-	freed   chan struct{} // has a value after a slot became free for new work
+	freed   chan struct{} // has a value after a slot became free for work that found none
 	mu      sync.Mutex
+	wanted  bool // new work found no slot
 	size    int
 	used    int
 	resumes []chan struct{}
@@ -24,10 +25,11 @@ func newSlots(n int) *slots {
 func (s *slots) available() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.resumes) > 0 {
+	if s.used >= s.size || len(s.resumes) > 0 {
+		s.wanted = true
 		return 0
 	}
-	return max(s.size-s.used, 0)
+	return s.size - s.used
 }
 
 // try takes a slot for new work.
@@ -35,6 +37,7 @@ func (s *slots) try() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.used >= s.size || len(s.resumes) > 0 {
+		s.wanted = true
 		return false
 	}
 	s.used++
@@ -93,7 +96,8 @@ func (s *slots) handOut() {
 		close(s.resumes[0])
 		s.resumes = s.resumes[1:]
 	}
-	if s.used < s.size {
+	if s.used < s.size && s.wanted {
+		s.wanted = false
 		select {
 		case s.freed <- struct{}{}:
 		default:

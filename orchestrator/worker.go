@@ -29,6 +29,7 @@ type run struct {
 
 	// Guarded by Engine.mu.
 	claimed    bool
+	again      bool // the delegation was due again while this run was registered
 	attempt    int
 	leaseUntil time.Time
 
