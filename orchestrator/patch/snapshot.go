@@ -22,8 +22,15 @@ func (r *Mirror) Snapshot(ctx context.Context, dir, baseTree string) (Snapshot, 
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	limits := r.home.opts.Limits
-	found, err := look(ctx, dir, limits)
+	if err := present(dir); err != nil {
+		return Snapshot{}, err
+	}
+	dir, done, err := r.hold(ctx, dir)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	defer done()
+	found, err := look(ctx, dir, r.home.opts.Limits)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -149,6 +156,8 @@ func (r *Mirror) snapshotFailure(dir string, err error) error {
 		return refuse(CodeGitInternal, path, "%s is a name that git does not take.", Shown(path))
 	case strings.Contains(said, "Permission denied"), strings.Contains(said, "can only add regular files"):
 		return refuse(CodeBadMode, "", "A file of the checkout cannot be read: %s.", Shown(lastLine(said)))
+	case strings.Contains(said, "short read"):
+		return refuse(CodeBadMode, "", "A file of the checkout changed while it was read: %s. Stop writing before handing on.", Shown(lastLine(said)))
 	case strings.Contains(said, "does not have a commit checked out"):
 		return refuse(CodeGitlink, "", "A repository of its own lies inside the checkout: %s.", Shown(lastLine(said)))
 	}

@@ -35,18 +35,23 @@ type surveyor struct {
 // errWalk: the folder has more entries than a snapshot looks at.
 var errWalk = errors.New("too many entries")
 
-// look walks dir. Refusals that stand whatever is ignored come back as the
-// error; the rest are findings, since an ignored folder may hold anything.
-func look(ctx context.Context, dir string, limits Limits) (*survey, error) {
+// present refuses a checkout that is gone, or is no folder any more.
+func present(dir string) error {
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, refuse(CodePathOutside, "", "The checkout is gone: the agent deleted or moved its own folder. Nothing was taken from it.")
+		return refuse(CodePathOutside, "", "The checkout is gone: the agent deleted or moved its own folder. Nothing was taken from it.")
 	case err != nil:
-		return nil, fmt.Errorf("look at the checkout: %w", err)
+		return fmt.Errorf("look at the checkout: %w", err)
 	case !info.IsDir():
-		return nil, refuse(CodePathOutside, "", "The checkout is no folder any more: the agent put a %s in its place.", kindOf(info.Mode()))
+		return refuse(CodePathOutside, "", "The checkout is no folder any more: the agent put a %s in its place.", kindOf(info.Mode()))
 	}
+	return nil
+}
+
+// look walks dir. Refusals that stand whatever is ignored come back as the
+// error; the rest are findings, since an ignored folder may hold anything.
+func look(ctx context.Context, dir string, limits Limits) (*survey, error) {
 	w := &surveyor{root: dir, limits: limits, survey: survey{large: map[string]int64{}}}
 	if err := w.walk(ctx, ""); err != nil {
 		if errors.Is(err, errWalk) {
