@@ -59,11 +59,9 @@ var crashes = []struct {
 	{"coder ended, tree not yet taken", "agent ended#2", false},
 	{"tree stored, request not yet", "tree stored#1", false},
 	{"request committed", "request committed#1", false},
-	{"landing claimed", "claimed#4", true},
 	{"intent committed", "intent committed#1", true},
 	{"ref moved, not yet recorded", "ref moved#1", true},
 	{"landed, parent woken and not yet claimed", "landed#1", true},
-	{"parent claimed again", "claimed#5", true},
 }
 
 // TestAKilledServerGoesOn: wherever kill -9 strikes, the next start of the server
