@@ -95,14 +95,14 @@ func (e *Engine) begin(ctx context.Context, ref Ref) *run {
 }
 
 // forget ends the registration of a run, and looks for work if its delegation was due
-// again in the meantime. One that claimed nothing does not make the
-// dispatcher look again, or a row that cannot be claimed would keep it spinning.
+// again in the meantime. One that claimed nothing does not make the dispatcher look
+// again, or a row that cannot be claimed would keep it spinning.
 func (e *Engine) forget(r *run) {
 	e.mu.Lock()
 	delete(e.runs, r.id)
-	claimed := r.claimed
+	due := r.claimed && r.again
 	e.mu.Unlock()
-	if claimed {
+	if due {
 		e.look()
 	}
 }
