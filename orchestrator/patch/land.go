@@ -125,6 +125,11 @@ func (r *Mirror) Land(ctx context.Context, in Intent) error {
 	if err := r.rebuild(ctx, in); err != nil {
 		return err
 	}
+	release, err := r.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	folder, err := r.prepareFolder(ctx, in)
 	if err != nil {
 		return err
