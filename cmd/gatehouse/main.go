@@ -73,7 +73,7 @@ func showHelp(parser *kong.Kong, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := helpWithExamples(kong.HelpOptions{Compact: true}, kctx); err != nil {
+	if err := helpWithExamples(kong.HelpOptions{Compact: true, ValueFormatter: kong.DefaultHelpValueFormatter}, kctx); err != nil {
 		return err
 	}
 	return &failure{code: exitUsage}
