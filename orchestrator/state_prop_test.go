@@ -28,7 +28,8 @@ import (
 type play struct {
 	Park bool   `json:"park,omitempty"` // make all hops and park; else one after the other
 	Hops []hop  `json:"hops,omitempty"`
-	End  string `json:"end"` // answer, fail, own (a file of its own) or shared (one that all write)
+	Work int    `json:"work,omitempty"` // ms that it takes, so that people come in the middle
+	End  string `json:"end"`            // answer, fail, own (a file of its own) or shared (one that all write)
 }
 
 type hop struct {
@@ -50,11 +51,14 @@ var team = []string{"a", "b", "c", "d", "reader"}
 // drawPlay draws a play whose hops go at most depth deep; guards refuse some of them.
 func drawPlay(t *rapid.T, depth int) play {
 	p := play{End: rapid.SampledFrom([]string{"answer", "answer", "answer", "fail", "own", "shared"}).Draw(t, "end")}
+	if rapid.Bool().Draw(t, "takes its time") {
+		p.Work = rapid.IntRange(10, 80).Draw(t, "ms")
+	}
 	if depth == 0 {
 		return p
 	}
 	p.Park = rapid.Bool().Draw(t, "park")
-	for range rapid.IntRange(0, 2).Draw(t, "hops") {
+	for range rapid.SampledFrom([]int{1, 2, 1, 0}).Draw(t, "hops") {
 		p.Hops = append(p.Hops, hop{To: rapid.SampledFrom(append(team, "nobody")).Draw(t, "to"),
 			Leave: rapid.IntRange(0, 4).Draw(t, "leave") == 0, Play: drawPlay(t, depth-1)})
 	}
@@ -111,6 +115,11 @@ func (p *players) Run(ctx context.Context, job agent.Job, host agent.Host) (agen
 		if err != nil {
 			return agent.Outcome{}, err
 		}
+	}
+	select {
+	case <-ctx.Done():
+		return agent.Outcome{}, ctx.Err()
+	case <-time.After(time.Duration(how.Work) * time.Millisecond):
 	}
 	switch file := job.DelegationID + ".txt"; {
 	case how.End == "fail":
@@ -220,37 +229,46 @@ func (m *match) restart() {
 
 // act is one thing that people do in the middle.
 type act struct {
-	what string
-	task int
-	any  int // chooses among what is there
+	after int // events of the task that they see first
+	what  string
+	task  int
+	any   int // chooses among what is there
 }
 
 func drawActs(t *rapid.T, tasks int) []act {
 	var acts []act
-	for range rapid.IntRange(0, 6).Draw(t, "acts") {
+	for range rapid.SampledFrom([]int{2, 1, 4, 6, 0}).Draw(t, "acts") {
 		acts = append(acts, act{
-			what: rapid.SampledFrom([]string{"approve", "approve", "reject", "request_changes", "withdraw", "cancel", "cancel part", "retry", "retry", "restart", "wait"}).Draw(t, "act"),
-			task: rapid.IntRange(0, tasks-1).Draw(t, "of task"), any: rapid.IntRange(0, 99).Draw(t, "which"),
+			after: rapid.SampledFrom([]int{1, 2, 4, 6, 8}).Draw(t, "after"),
+			what:  rapid.SampledFrom([]string{"approve", "approve", "reject", "request_changes", "withdraw", "cancel", "cancel", "cancel part", "cancel part", "retry", "retry", "restart"}).Draw(t, "act"),
+			task:  rapid.IntRange(0, tasks-1).Draw(t, "of task"), any: rapid.IntRange(0, 99).Draw(t, "which"),
 		})
 	}
 	return acts
+}
+
+// see waits until so many notices of a task came, or none comes for a while.
+func (m *match) see(n int, taskID string) {
+	sub := m.engine.Hub().Watch(taskID, 64)
+	defer sub.Close()
+	for range n {
+		select {
+		case <-sub.C:
+		case <-time.After(30 * time.Millisecond):
+			return
+		}
+	}
 }
 
 // do does it. People may come too late or ask for nonsense: they are told so by an
 // error with a code, and any other error is a bug.
 func (m *match) do(a act, root orchestrator.Delegation) error {
 	ctx := m.t.Context()
+	m.see(a.after, root.TaskID)
 	var err error
 	switch a.what {
 	case "restart":
 		m.restart()
-	case "wait":
-		sub := m.engine.Hub().Watch(root.TaskID, 1)
-		defer sub.Close()
-		select {
-		case <-sub.C:
-		case <-time.After(20 * time.Millisecond):
-		}
 	case "cancel":
 		_, err = m.engine.Cancel(ctx, root.TaskID, "ann")
 	case "retry":
@@ -278,50 +296,43 @@ func (m *match) do(a act, root orchestrator.Delegation) error {
 
 // audit checks what must hold at every moment, in one consistent look.
 func (m *match) audit(taskID string) error {
+	tree, err := m.store.Tree(m.t.Context(), taskID)
+	if err != nil {
+		return err
+	}
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	ctx := m.t.Context()
-	err := m.store.Engine().InTask(ctx, taskID, func(tx orchestrator.Tx) error {
-		wrong = nil
-		tree, err := tx.Tree(ctx)
-		if err != nil {
-			return err
+	open, byID := map[string]int{}, map[string]orchestrator.Delegation{}
+	for _, d := range tree {
+		byID[d.ID] = d
+		p, has := byID[d.ParentID]
+		if !has || d.State.Ended() {
+			continue
 		}
-		open, byID := map[string]int{}, map[string]*orchestrator.Delegation{}
-		for _, d := range tree {
-			byID[d.ID] = d
-			if p := byID[d.ParentID]; p != nil && !d.State.Ended() {
-				open[p.ID]++
-				if p.State.Ended() {
-					bad("%s is %s below %s, which is %s", d.To, d.State, p.To, p.State)
-				}
-				if p.Work.Runs != d.Generation {
-					bad("%s of generation %d is live below %s, whose generation is %d", d.To, d.Generation, p.To, p.Work.Runs)
-				}
-			}
+		open[p.ID]++
+		if p.State.Ended() {
+			bad("%s is %s below %s, which is %s", d.To, d.State, p.To, p.State)
 		}
-		for _, d := range tree {
-			if d.OpenChildren != open[d.ID] {
-				bad("%s (%s) counts %d open children of %d", d.To, d.State, d.OpenChildren, open[d.ID])
-			}
-			parked := d.State == orchestrator.AwaitingApproval || d.State.Ended()
-			if parked && (d.Holder != "" || d.TokenHash != "") || d.State == orchestrator.Running && d.Holder == "" {
-				bad("%s is %s and held by %q", d.To, d.State, d.Holder)
-			}
-			if d.State.Ended() != (d.EndedAt != nil) || d.State == orchestrator.Waiting && open[d.ID] == 0 {
-				bad("%s is %s, ended at %v, with %d open children", d.To, d.State, d.EndedAt, open[d.ID])
-			}
+		if p.Work.Runs != d.Generation {
+			bad("%s of generation %d is live below %s, whose generation is %d", d.To, d.Generation, p.To, p.Work.Runs)
 		}
-		t := tx.Task()
-		if (t.EndedAt != nil) != tree[0].State.Ended() {
-			bad("the task ended at %v, its root is %s", t.EndedAt, tree[0].State)
+	}
+	for _, d := range tree {
+		if d.OpenChildren != open[d.ID] {
+			bad("%s (%s) counts %d open children of %d", d.To, d.State, d.OpenChildren, open[d.ID])
 		}
-		return nil
-	})
+		parked := d.State == orchestrator.AwaitingApproval || d.State.Ended()
+		if parked && (d.Holder != "" || d.TokenHash != "") || d.State == orchestrator.Running && d.Holder == "" {
+			bad("%s is %s and held by %q", d.To, d.State, d.Holder)
+		}
+		if d.State.Ended() != (d.EndedAt != nil) || d.State == orchestrator.Waiting && open[d.ID] == 0 {
+			bad("%s is %s, ended at %v, with %d open children", d.To, d.State, d.EndedAt, open[d.ID])
+		}
+	}
 	if len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "\n"))
 	}
-	return err
+	return nil
 }
 
 // review checks the log of a task: numbers without gaps, an unbroken chain of hashes,
@@ -364,6 +375,9 @@ func (m *match) review(taskID string) (landed []string, err error) {
 			landed = append(landed, data.Digest)
 		}
 	}
+	if t.EndedAt == nil {
+		wrong = append(wrong, "the root has ended and the task has not")
+	}
 	if t.LastN != int64(len(log)) || t.LastHash != prev || t.Handoffs != handoffs {
 		wrong = append(wrong, fmt.Sprintf("the task counts %d events and %d hops of %d and %d", t.LastN, t.Handoffs, len(log), handoffs))
 	}
@@ -382,14 +396,15 @@ func (m *match) log(taskID string) []event.Event {
 	return all
 }
 
-// settle waits until every delegation of the task has ended or is parked.
+// settle waits until every delegation of the task has ended or is parked, and audits
+// each step on the way.
 func (m *match) settle(taskID string) error {
 	deadline := time.Now().Add(30 * time.Second)
 	sub := m.engine.Hub().Watch(taskID, 64)
 	defer sub.Close()
 	for {
 		tree, err := m.store.Tree(m.t.Context(), taskID)
-		if err != nil {
+		if err := errors.Join(err, m.audit(taskID)); err != nil {
 			return err
 		}
 		var busy string
@@ -461,7 +476,7 @@ func TestRandomTeamsAndPeople(t *testing.T) {
 	var landed []string
 	games, until := 0, time.Now().Add(propTime)
 	rapid.Check(t, func(rt *rapid.T) {
-		plays := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) play { return drawPlay(rt, 3) }), 1, 3).Draw(rt, "plays")
+		plays := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) play { return drawPlay(rt, 3) }), 2, 5).Draw(rt, "plays")
 		withFiles := rapid.IntRange(0, 2).Draw(rt, "files") == 0
 		acts := drawActs(rt, len(plays))
 		verdict := rapid.SampledFrom([]string{"approve", "reject"}).Draw(rt, "in the end")
