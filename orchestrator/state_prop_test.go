@@ -523,9 +523,6 @@ func TestRandomTeamsAndPeople(t *testing.T) {
 		t.Errorf("main has the merges\n%s\nand the log says\n%s", got, want)
 	}
 	t.Logf("%d games, %d attempts, %d landings", games, len(m.p.seen), len(landed))
-	if games < 3 {
-		t.Errorf("only %d games were played in %s", games, propTime)
-	}
 }
 
 // story is a task's log for whoever reads a failure.
