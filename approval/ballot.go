@@ -13,7 +13,6 @@ import (
 const (
 	MaxComment  = 32 << 10 // bytes of a comment, and of one line comment
 	MaxComments = 500      // line comments
-	minDigest   = 8        // digits of a shortened digest
 )
 
 // Ballot is a verdict as it comes in.
@@ -22,8 +21,7 @@ type Ballot struct {
 	Principal people.Principal
 	Channel   string // web, chat, telegram, cli or api
 	Verdict   Verdict
-	// Digest is the one that the person has read: whole, or its beginning of at least
-	// 8 digits where that fits no other revision.
+	// Digest is the one that the person has read, whole.
 	Digest   string
 	Comment  string
 	Comments []agent.LineComment // with request_changes
@@ -45,8 +43,8 @@ func (b *Ballot) check() *orchestrator.Error {
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "There is no verdict %q. Use approve, reject, request_changes or withdraw.", b.Verdict)
 	case len(b.Files) > 0:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "Approving only some files is not offered yet. Approve or reject all of them, or request changes.")
-	case len(b.Digest) < minDigest || strings.Trim(b.Digest, "0123456789abcdef") != "":
-		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The verdict names no digest. Send the digest of the revision that was read: 64 lower-case hex digits, or at least the first %d.", minDigest)
+	case b.Digest == "":
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The verdict names no digest. Send the digest of the revision that was read: 64 lower-case hex digits.")
 	case len(b.Comment) > MaxComment:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The comment has %d bytes; %d is the limit.", len(b.Comment), MaxComment)
 	}

@@ -3,7 +3,6 @@ package approval
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -39,9 +38,6 @@ func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
 	}
 	feedback, err := g.feedback(ctx, r, b)
 	if err != nil {
-		return r, err
-	}
-	if err := g.unambiguous(ctx, r, b.Digest); err != nil {
 		return r, err
 	}
 	var after Request
@@ -91,28 +87,6 @@ func (g *Gateway) feedback(ctx context.Context, r Request, b Ballot) (*agent.Fee
 	}
 	f.Diff = plain(diff) + "\n"
 	return f, nil
-}
-
-// unambiguous refuses a shortened digest that fits two revisions of the request: an
-// agent can make trees until the first digits agree.
-func (g *Gateway) unambiguous(ctx context.Context, r Request, digest string) error {
-	if digest == r.Revision.Digest || r.Revision.N == 1 {
-		return nil
-	}
-	all, err := g.store.Revisions(ctx, r.ID)
-	if err != nil {
-		return err
-	}
-	fits := map[string]bool{}
-	for _, v := range all {
-		if strings.HasPrefix(v.Digest, digest) {
-			fits[v.Digest] = true
-		}
-	}
-	if len(fits) > 1 {
-		return orchestrator.Errorf(orchestrator.CodeAmbiguous, "The digest %s fits %d revisions of this request. Send all 64 digits.", digest, len(fits))
-	}
-	return nil
 }
 
 // cast stores a verdict that counts and does what follows from it.

@@ -51,9 +51,9 @@ func (r Request) overdue(now time.Time) bool {
 	return r.State == Pending && r.ExpiresAt != nil && !r.ExpiresAt.After(now)
 }
 
-// current reports whether the digest, or its beginning, is the current revision's.
-// Ballot.check has made sure that it is long enough.
-func (r Request) current(digest string) bool { return strings.HasPrefix(r.Revision.Digest, digest) }
+// current reports whether the digest is the current revision's. A beginning of it is
+// not: an agent can make trees until the first digits agree.
+func (r Request) current(digest string) bool { return r.Revision.Digest == digest }
 
 func superseded(r Request) *orchestrator.Error {
 	if r.Revision.N > 1 {

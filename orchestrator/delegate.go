@@ -135,7 +135,7 @@ func (e *Engine) announce(ctx context.Context, tx Tx, d, child *Delegation, p pl
 		}
 	}
 	for key, value := range p.Context {
-		entry, err := sharedctx.New(tx.Now(), "handoff:"+d.TaskID, key, value, d.To, 0)
+		entry, err := sharedctx.New(tx.Now(), handoffs+d.TaskID, key, value, d.To, 0)
 		if err != nil {
 			return Errorf(CodeBadRequest, "The context of the hand-over to %s was not taken: %w", child.To, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -213,6 +214,9 @@ func (e *Engine) runAgent(r *run) error {
 	}
 }
 
+// handoffs begins the namespace of what a task's agents hand on with a hop (H8).
+const handoffs = "handoff:"
+
 // job is what the agent is given. A delegation that ran before is read again, with the
 // children that it has; one that never ran is as it was claimed.
 func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
@@ -241,10 +245,13 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 	}
 	reads := spec.Reads
 	if reads != nil {
-		reads = append(append([]string{}, reads...), "handoff:"+r.task.ID)
+		reads = append(append([]string{}, reads...), handoffs+r.task.ID)
 	}
 	entries, err := e.Store.Entries(r.ctx, reads, 50)
 	for _, en := range entries {
+		if strings.HasPrefix(en.Namespace, handoffs) && en.Namespace != handoffs+r.task.ID {
+			continue // what other tasks handed on is none of this one's business
+		}
 		job.Context = append(job.Context, agent.ContextEntry{Namespace: en.Namespace, Key: en.Key, Value: en.Value, Agent: en.Agent})
 	}
 	return job, err

@@ -24,6 +24,7 @@ var secretLike = regexp.MustCompile(`-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY` 
 	`|\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{32}` +
 	`|\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b` +
 	`|\bnpm_[A-Za-z0-9]{36}\b` +
+	`|\bgh[rt]_[A-Za-z0-9_-]{43}\b` + // our own run and API tokens
 	`|\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}` +
 	`|(?i:\b(?:password|passwd|secret|api_?key|access_?token|auth_?token)["']?\s*[:=]\s*["'][^"'\s$\{<]{10,}["'])`)
 

@@ -93,7 +93,13 @@ func checkFile(path string) error {
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		// Made here, because SQLite would let everybody read it. Its log files get the
+		// same mode.
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return fmt.Errorf("the database file %s cannot be made: give this user the right to write its folder (%w)", path, err)
+		}
+		return f.Close()
 	}
 	if err != nil {
 		return fmt.Errorf("the database file cannot be looked at: %w", err)

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -45,9 +45,6 @@ var states = map[string][]string{
 	"aider":    {".aider"},
 }
 
-// maxTmp is how many of /tmp's entries a program sees at most: each is a mount.
-const maxTmp = 64
-
 // confinement is what a program may see and write. All paths are absolute, and
 // exist, and have no link in them.
 type confinement struct {
@@ -55,7 +52,7 @@ type confinement struct {
 	tmp      string   // becomes /tmp under bubblewrap
 	writable []string // beside dir
 	hide     []string
-	seen     []string // must stay visible although it may lie in /tmp
+	seen     []string // texts: what they name in /tmp must stay visible
 }
 
 // real returns the paths that exist, resolved, each once.
@@ -121,33 +118,20 @@ func (c confinement) bubblewrap(program string, args []string) []string {
 	return append(line, args...)
 }
 
-// tmpEntries returns what of /tmp stays visible, read-only, inside the program's
-// own /tmp: first what the run is known to need, then the newest.
+// inTmp finds the entries of /tmp that a text names.
+var inTmp = regexp.MustCompile(`/tmp/[^/\s'":;,]+`)
+
+// tmpEntries returns what of /tmp stays visible, read-only, inside the program's own
+// /tmp: what the run is known to need, and what its command line and environment
+// name. The rest is other people's, and may vanish while the mounts are made.
 func (c confinement) tmpEntries() []string {
 	var entries []string
-	add := func(path string) {
-		first, _, _ := strings.Cut(strings.TrimPrefix(path, "/tmp/"), "/")
-		if p := filepath.Join("/tmp", first); within(path, "/tmp") && !slices.Contains(entries, p) {
-			entries = append(entries, p)
+	for _, text := range slices.Concat(c.seen, c.hide, c.writable, []string{c.dir}) {
+		for _, p := range inTmp.FindAllString(text, -1) {
+			if _, err := os.Stat(p); err == nil && !slices.Contains(entries, p) {
+				entries = append(entries, p)
+			}
 		}
-	}
-	for _, p := range slices.Concat(c.seen, c.hide, c.writable, []string{c.dir}) {
-		add(p)
-	}
-	list, _ := os.ReadDir("/tmp") // unreadable: nothing more to show
-	infos := make([]fs.FileInfo, 0, len(list))
-	for _, e := range list {
-		info, err := e.Info()
-		if err == nil && (info.IsDir() || info.Mode().IsRegular()) && !strings.HasPrefix(e.Name(), ".") {
-			infos = append(infos, info)
-		}
-	}
-	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	for _, info := range infos {
-		if len(entries) >= maxTmp {
-			break
-		}
-		add(filepath.Join("/tmp", info.Name()))
 	}
 	return entries
 }
