@@ -96,7 +96,12 @@ func (d *demo) plant(ctx context.Context, given, folder string) error {
 		return err
 	}
 	d.given = abs
-	if _, err := mirrors.Open(patch.Repository{Name: "--repo", Source: abs}).Clone(ctx, d.repo); err != nil {
+	var source *patch.SourceError
+	_, err = mirrors.Open(patch.Repository{Name: "--repo", Source: abs}).Clone(ctx, d.repo)
+	switch {
+	case errors.As(err, &source) && source.Code == patch.SourceNoBranch:
+		return usage("%s is on no branch that can be cloned. Check out a branch there (and fetch its whole history if the clone is shallow), then try again.", given)
+	case err != nil:
 		return usage("%v", err)
 	}
 	if _, err := os.Stat(filepath.Join(d.repo, "go.mod")); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 
 	"gatehouse/views"
@@ -29,6 +30,9 @@ func (c *DemoCmd) Run(ctx context.Context, sh *shell) error {
 	sh.hint("Setting up in %s …", folder)
 	d := &demo{out: sh.out, err: sh.errs}
 	if err := d.plant(ctx, c.Repo, folder); err != nil {
+		if c.Data == "" {
+			err = errors.Join(err, os.RemoveAll(folder))
+		}
 		return err
 	}
 	if d.given != "" {
