@@ -106,6 +106,14 @@ func (p *Pages) taskHead(f *frame, t orchestrator.Task, tree []orchestrator.Dele
 			page.Failure.Next = "Retry runs it again from the start."
 		}
 	}
+	for _, d := range tree {
+		if d.State == orchestrator.Landing && d.Work.Problem != "" {
+			page.Held = &views.Held{What: d.Work.Problem}
+			if may {
+				page.Held.RetryID = d.ID
+			}
+		}
+	}
 	if root.Result != nil {
 		page.Commit = root.Result.Commit
 	}
@@ -163,7 +171,10 @@ func (p *Pages) pane(d orchestrator.Delegation, story []event.Event) views.Deleg
 	spec, _ := p.Engine.Config().Agents.Get(d.To)
 	pane := views.DelegationPane{
 		ID: d.ID, Name: d.To, From: d.From, Kind: string(spec.Kind), State: string(d.State), Text: d.Text, Chain: names(d),
-		Attempt: d.Attempt, Sandbox: d.Work.Sandbox, StartedAt: at(d.StartedAt), EndedAt: at(d.EndedAt), Usage: usage(d.Usage),
+		Attempt: 1, Sandbox: d.Work.Sandbox, StartedAt: at(d.StartedAt), EndedAt: at(d.EndedAt), Usage: usage(d.Usage),
+	}
+	if d.Work.Problem == "" { // a landing that waits counts its tries there, too
+		pane.Attempt += d.Losses
 	}
 	if pane.From == "" {
 		pane.From = d.Requester
@@ -212,28 +223,6 @@ func rejected(facts eventFacts) []views.RejectedFile {
 	return out
 }
 
-// eventFacts is what pages read of an event's data. Fields of another shape stay empty.
-type eventFacts struct {
-	Agent, To, Child, Text, Title, Code, Path, Message, Verdict, State, Commit string
-	Guards, Files                                                              []string
-}
-
-func factsOf(e event.Event) eventFacts {
-	var raw map[string]json.RawMessage
-	if json.Unmarshal(e.Data, &raw) != nil {
-		return eventFacts{}
-	}
-	var f eventFacts
-	for key, into := range map[string]any{"agent": &f.Agent, "to": &f.To, "child": &f.Child, "text": &f.Text, "title": &f.Title, "code": &f.Code,
-		"path": &f.Path, "message": &f.Message, "verdict": &f.Verdict, "state": &f.State, "commit": &f.Commit, "guards": &f.Guards, "files": &f.Files} {
-		if v, ok := raw[key]; ok {
-			// One field that is of another shape says nothing; the others still do.
-			_ = json.Unmarshal(v, into)
-		}
-	}
-	return f
-}
-
 // eventRows fills the events tab: the newest first, ?before= goes back.
 func (p *Pages) eventRows(c echo.Context, f *frame, page *views.DelegationPage, t orchestrator.Task, tree []orchestrator.Delegation) error {
 	end := t.LastN
@@ -262,29 +251,10 @@ func (p *Pages) eventRows(c echo.Context, f *frame, page *views.DelegationPage, 
 		if err != nil {
 			return err
 		}
-		page.Events = append(page.Events, views.EventRow{N: e.N, Type: string(e.Type), Actor: e.Actor, Who: who[e.DelegationID], At: e.At, Text: eventLine(e), JSON: string(raw)})
+		page.Events = append(page.Events, views.EventRow{N: e.N, Type: string(e.Type), Actor: e.Actor, Who: doer(e, who[e.DelegationID]), At: e.At, Text: eventLine(e), JSON: string(raw)})
 	}
 	if start > 0 {
 		page.OlderURL = withParam(f.chrome.Path, "before", strconv.FormatInt(start+1, 10))
 	}
 	return nil
-}
-
-// eventLine is one line of what an event says.
-func eventLine(e event.Event) string {
-	facts := factsOf(e)
-	for _, s := range []string{facts.Message, facts.Text, facts.Title} {
-		if s != "" {
-			return s
-		}
-	}
-	switch {
-	case facts.To != "":
-		return "to " + facts.To
-	case facts.Verdict != "":
-		return facts.Verdict
-	case facts.State != "":
-		return facts.State
-	}
-	return facts.Agent
 }

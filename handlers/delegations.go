@@ -33,11 +33,9 @@ func (p *Pages) Delegations(c echo.Context) error {
 	list := orchestrator.Filter{Agent: filter.Agent, Repository: filter.Repository, Requester: filter.Requester, Query: filter.Query,
 		RootsOnly: filter.Agent == "", After: q.Get("after"), Limit: 50}
 	if filter.State != "" {
-		state := orchestrator.State(filter.State)
-		if !slices.Contains(orchestrator.States(), state) {
+		if list.States = statesOf(filter.State); list.States == nil {
 			return Refuse(orchestrator.CodeBadRequest, "There is no state of that name. Choose one of the list.")
 		}
-		list.States = []orchestrator.State{state}
 	}
 	if list.After != "" && !IsID(list.After, orchestrator.DelegationPrefix) {
 		return Refuse(orchestrator.CodeBadRequest, "That place in the list is not known. Start at the first page.")
@@ -75,6 +73,21 @@ func (p *Pages) Delegations(c echo.Context) error {
 	}
 	slices.Sort(page.Repos)
 	return render(c, http.StatusOK, views.Delegations(page))
+}
+
+// statesOf reads the filter for states: one of them, or what the overview's blocks
+// hold together; nil is a word that is neither.
+func statesOf(word string) []orchestrator.State {
+	switch word {
+	case views.FilterLive:
+		return liveStates()
+	case views.FilterWrong:
+		return wrongStates()
+	}
+	if state := orchestrator.State(word); slices.Contains(orchestrator.States(), state) {
+		return []orchestrator.State{state}
+	}
+	return nil
 }
 
 // jump leads a search for an id straight to its page; a word that is none is searched.

@@ -72,6 +72,11 @@ func liveStates() []orchestrator.State {
 	return slices.DeleteFunc(orchestrator.States(), orchestrator.State.Ended)
 }
 
+// wrongStates are the ends that nobody wanted.
+func wrongStates() []orchestrator.State {
+	return []orchestrator.State{orchestrator.Failed, orchestrator.Rejected, orchestrator.Expired}
+}
+
 func (p *Pages) runningNow(f *frame, page *views.OverviewPage) error {
 	live, err := p.Reader.List(f.ctx, orchestrator.Filter{States: liveStates(), RootsOnly: true, Limit: 200})
 	if err != nil {
@@ -113,7 +118,7 @@ func (p *Pages) today(f *frame, page *views.OverviewPage) error {
 			}
 			t.USD = &sum
 		}
-		if d.State.Ended() && d.State != orchestrator.Completed && d.State != orchestrator.Cancelled {
+		if slices.Contains(wrongStates(), d.State) {
 			page.WrongAll++
 			if len(page.Wrong) < block {
 				page.Wrong = append(page.Wrong, f.delegationRow(d, nil))

@@ -131,7 +131,7 @@ func pathOf(c echo.Context) string {
 var said = map[string]string{
 	"sent":            "The task was sent.",
 	"cancelled":       "The task was cancelled. What had started was stopped.",
-	"retried":         "It runs again.",
+	"retried":         "It is tried again.",
 	"approve":         "Your approval was counted.",
 	"reject":          "You rejected this. Nothing landed.",
 	"request_changes": "The agent runs again with your comments.",

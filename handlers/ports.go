@@ -54,6 +54,11 @@ type Reviewer interface {
 	Hunks(ctx context.Context, r approval.Revision, repository string, f patch.File, context int) ([]patch.Hunk, error)
 	// Diff returns the whole change as a unified diff.
 	Diff(ctx context.Context, r approval.Revision, repository string) ([]byte, error)
+	// Between returns what changed from one revision's result to another's.
+	Between(ctx context.Context, from, to approval.Revision, repository string) (*patch.Review, error)
+	// Moved says where the target branch is now, and whether the change still applies
+	// there as it is; head is "" when the branch did not move.
+	Moved(ctx context.Context, r approval.Revision, repository string) (head string, fits patch.Carried, err error)
 }
 
 // Figures are what /metrics counts in the database.

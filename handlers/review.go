@@ -3,7 +3,6 @@ package handlers
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"gatehouse/approval"
@@ -48,6 +47,12 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		page.Revisions = append(page.Revisions, v.N)
 	}
 	page.Split = c.QueryParam("view") == "split"
+	if page.BaseMoved, err = p.baseMoved(f, r, shown); err != nil {
+		return err
+	}
+	if shown, err = p.compared(c, &page, r, shown, all); err != nil {
+		return err
+	}
 	if err := p.diff(c, &page, r, shown); err != nil {
 		return err
 	}
@@ -104,7 +109,7 @@ func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d 
 	}
 	page.CanWithdraw = mayWithdraw(r, f.who.User.ID)
 	page.CanRevert = r.State == approval.Landed && r.RevertedBy == "" && (f.who.Has(people.TasksWrite) || f.who.Has(people.ApprovalsDecide))
-	page.CanLand = d.Work.Problem != "" && d.State == orchestrator.Landing
+	page.CanLand = d.Work.Problem != "" && d.State == orchestrator.Landing && (f.who.Has(people.DelegationsControl) || f.who.Has(people.ApprovalsDecide))
 	for _, x := range r.Decisions {
 		page.Decisions = append(page.Decisions, views.DecisionRow{User: x.User, Channel: x.Channel, Verdict: string(x.Verdict), Comment: x.Comment, Digest: x.Digest, At: x.At})
 	}
@@ -115,54 +120,6 @@ func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d 
 		page.Checks = append(page.Checks, views.CheckRow{Command: k.Command, OK: k.OK, Duration: k.Took, Output: k.Output})
 	}
 	return page
-}
-
-// standing is the last verdict of each person on the current revision.
-func standing(r approval.Request) map[string]approval.Decision {
-	last := map[string]approval.Decision{}
-	for _, d := range r.Decisions {
-		if d.Revision == r.Revision.N {
-			last[d.UserID+" "+d.User] = d
-		}
-	}
-	return last
-}
-
-func yesOf(r approval.Request) []string {
-	var names []string
-	for _, d := range standing(r) {
-		if d.Verdict == approval.Approve {
-			names = append(names, d.User)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// mayWithdraw reports whether this person's yes still stands and has not landed.
-func mayWithdraw(r approval.Request, userID string) bool {
-	if r.State != approval.Pending && r.State != approval.Approved {
-		return false
-	}
-	for _, d := range standing(r) {
-		if d.UserID == userID && d.Verdict == approval.Approve {
-			return true
-		}
-	}
-	return false
-}
-
-// outcome is how a request ended, or what holds it after its yes.
-func outcome(r approval.Request) *views.Outcome {
-	if r.State == approval.Pending {
-		return nil
-	}
-	o := &views.Outcome{State: string(r.State), At: at(r.DecidedAt), Commit: r.Landed}
-	if n := len(r.Decisions); n > 0 {
-		last := r.Decisions[n-1]
-		o.By, o.Channel, o.Comment, o.At = last.User, last.Channel, last.Comment, last.At
-	}
-	return o
 }
 
 // warningsOf points each warning at its file on the page.

@@ -3,6 +3,8 @@ package handlers
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"time"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
@@ -58,4 +60,43 @@ func (t Trees) open(ctx context.Context, r approval.Revision, name string) (*pat
 		return nil, fmt.Errorf("the bundle of revision %d: %w", r.N, err)
 	}
 	return m, m.Import(ctx, bundle, r.Commit)
+}
+
+// Between returns what changed from one revision's result to another's. Hunks and
+// Diff of to, with the other's tree as its base, show it.
+func (t Trees) Between(ctx context.Context, from, to approval.Revision, repository string) (*patch.Review, error) {
+	if _, err := t.open(ctx, from, repository); err != nil {
+		return nil, err
+	}
+	m, err := t.open(ctx, to, repository)
+	if err != nil {
+		return nil, err
+	}
+	return m.Review(ctx, from.Tree, to.Tree)
+}
+
+// lookLimit is how long a page waits for a look at the repository itself; after it
+// the page shows what was known.
+const lookLimit = time.Second
+
+// Moved looks at a repository on this machine; of one elsewhere it tells what the last
+// fetch brought, so that no page waits for a network.
+func (t Trees) Moved(ctx context.Context, r approval.Revision, repository string) (string, patch.Carried, error) {
+	m, err := t.open(ctx, r, repository)
+	if err != nil {
+		return "", patch.Carried{}, err
+	}
+	if filepath.IsAbs(m.Repository().Source) {
+		look, cancel := context.WithTimeout(ctx, lookLimit)
+		defer cancel()
+		if err := m.Fetch(look); err != nil && ctx.Err() != nil {
+			return "", patch.Carried{}, err
+		}
+	}
+	head, err := m.Head(ctx, r.Base.Branch)
+	if err != nil || head.Commit == r.Base.Commit {
+		return "", patch.Carried{}, err
+	}
+	fits, err := m.CarryOver(ctx, r.Base.Tree, r.Tree, head.Tree)
+	return head.Commit, fits, err
 }

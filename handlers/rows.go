@@ -27,7 +27,7 @@ func (f *frame) approvalRow(r approval.Request) views.ApprovalRow {
 	}
 	seen := map[string]bool{}
 	for _, w := range v.Warnings {
-		if !seen[w.Code] {
+		if !seen[w.Code] && w.Code != "checks_failed" { // counted below
 			seen[w.Code] = true
 			row.Warnings = append(row.Warnings, w.Code)
 		}
@@ -65,7 +65,7 @@ func (f *frame) delegationRow(d orchestrator.Delegation, tree []orchestrator.Del
 		row.EndedAt = *d.EndedAt
 	}
 	if d.Error != nil {
-		row.Code, row.Reason = d.Error.Code, d.Error.Message
+		row.Code, row.Reason = d.Error.Code, strings.Join(strings.Fields(d.Error.Message), " ")
 	}
 	if d.Result != nil {
 		row.Commit = d.Result.Commit

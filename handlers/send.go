@@ -23,6 +23,9 @@ func (p *Pages) sendForm(form views.SendForm) views.SendForm {
 		}
 		return 1
 	})
+	if form.Agent == "" && len(p.Examples) > 0 {
+		form.Agent = p.Examples[0].Agent // the demo's team has one who is asked, and others who are not
+	}
 	if form.Key == "" {
 		form.Key = "web-" + ErrorID() + ErrorID() // a double click is one task
 	}

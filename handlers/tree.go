@@ -64,7 +64,7 @@ func (p *Pages) treeRow(d orchestrator.Delegation, spans []views.Span) views.Tre
 	}
 	switch {
 	case d.Work.Problem != "":
-		row.Note = d.Work.Problem
+		row.Note = "approved, and not landed yet"
 	case d.Result != nil && d.Result.Commit != "":
 		row.Note = fmt.Sprintf("landed %.7s", d.Result.Commit)
 	case d.Result != nil:

@@ -207,6 +207,7 @@
     var t = location.hash && document.getElementById(location.hash.slice(1));
     var d = t && (t.closest('.file > details') || (t.matches('.file') && t.querySelector('details')));
     if (d && !d.open) { d.open = true; t.scrollIntoView(); }
+    if (t && t.matches('input')) t.focus();
     if (t && (t.id === 'outcome' || t.id === 'flash')) t.focus();
   }
   window.addEventListener('hashchange', openTarget);
@@ -280,6 +281,13 @@
     p.appendChild(a);
     bar.appendChild(p);
   });
+
+  // What a form did is said once: neither a reload nor a copied address says it again.
+  var here = new URL(location.href);
+  if (here.searchParams.has('done')) {
+    here.searchParams.delete('done');
+    history.replaceState(null, '', here);
+  }
 
   enhance();
   openTarget();

@@ -23,6 +23,7 @@ type DelegationPage struct {
 	Commit     string // landed commit
 	Branch     string // where it landed
 	Failure    *Failure
+	Held       *Held
 	CanCancel  bool
 	CanRetry   bool
 
@@ -67,6 +68,12 @@ type Failure struct {
 	Where string // the agent
 	Code  string
 	Next  string
+}
+
+// Held says why a landing waits for a person although the yes stands.
+type Held struct {
+	What    string
+	RetryID string // the delegation to try again; empty: this person may not
 }
 
 // SpanKind is what a stretch of time was spent on.

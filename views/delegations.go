@@ -60,5 +60,11 @@ func (f DelegationFilter) words() string {
 	return s + f.Query
 }
 
+// Words of the state filter that hold several states.
+const (
+	FilterLive  = "live"  // not ended
+	FilterWrong = "wrong" // failed, rejected or expired
+)
+
 // filterStates are the states that the list's picker offers.
-var filterStates = []string{"queued", "running", "waiting", "checking", "awaiting_approval", "landing", "completed", "failed", "rejected", "expired", "cancelled"}
+var filterStates = []string{FilterLive, FilterWrong, "queued", "running", "waiting", "checking", "awaiting_approval", "landing", "completed", "failed", "rejected", "expired", "cancelled"}

@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -197,6 +198,12 @@ func splitRows(lines []DiffLine) []splitRow {
 		i = a
 	}
 	return rows
+}
+
+// startsOpen keeps what nobody reads closed, unless it is warned of for another reason
+// than what it is.
+func (f DiffFile) startsOpen() bool {
+	return f.Closed == "" || slices.ContainsFunc(f.Warnings, func(code string) bool { return code != "lock_file" && code != "large" })
 }
 
 // anchor is the id of the file's block.

@@ -147,14 +147,14 @@ func TestReviewOfAnOldRevisionCannotDecide(t *testing.T) {
 
 func TestReviewAfterTheVerdict(t *testing.T) {
 	html := render(t, Review(reviewLanded()))
-	mustContain(t, html, `id="outcome"`, "bob approved on telegram · landed on main as 4be1f02", ">Revert</button>", `data-state="landed"`)
+	mustContain(t, html, `id="outcome"`, "bob approved on Telegram · landed on main as 4be1f02", ">Revert</button>", `data-state="landed"`)
 	mustLack(t, html, ">Approve</button>", ">Withdraw</button>")
 
 	p := reviewPlain()
 	p.State, p.CanWithdraw, p.CanLand, p.LandProblem = "approved", true, true, "The folder of app has changes that are not committed, so main was not moved."
 	p.Outcome = &Outcome{State: "approved", By: "bob", Channel: "web", At: now}
-	html = render(t, ReviewBar(p))
-	mustContain(t, html, ">Withdraw</button>", ">Retry</button>", "main was not moved")
+	html = render(t, Review(p))
+	mustContain(t, html, ">Withdraw</button>", ">Retry</button>", "main was not moved", "not landed yet")
 }
 
 func TestReviewForSomebodyWhoMayNotDecide(t *testing.T) {
@@ -192,7 +192,7 @@ func TestNothingMatchesRepeatsTheFilter(t *testing.T) {
 
 func TestTreeShowsRefusalsAsRows(t *testing.T) {
 	html := render(t, Delegation(delegationPage(TabTree)))
-	mustContain(t, html, `class="tree-row is-refused"`, "coder cannot hand to kik", `data-state="refused"`, `id="row-`+revID+`"`)
+	mustContain(t, html, `class="tree-row depth-2 is-refused"`, "coder cannot hand to kik", `data-state="refused"`, `id="row-`+revID+`"`)
 	html = render(t, Delegation(delegationPage(TabTimeline)))
 	mustContain(t, html, "url(#p-person)", "url(#p-child)", "url(#p-queued)", "url(#p-working)", "┄ 2 d ┄", "pinch=off", "coder cannot hand to kik")
 }

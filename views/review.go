@@ -15,7 +15,11 @@ type ReviewPage struct {
 	Since         time.Time // when it was asked
 	ExpiresAt     time.Time // zero: never
 	Revision      int       // the one that is shown
-	Newest        int       // the newest there is; more than Revision: superseded while open
+	Against       int       // the diff shows only what changed since this revision; 0: all
+	WholeFiles    int       // size of the whole revision, where Against is set
+	WholeAdded    int
+	WholeRemoved  int
+	Newest        int // the newest there is; more than Revision: superseded while open
 	NewestAt      time.Time
 	Revisions     []int
 	Digest        string // of the shown revision
@@ -115,6 +119,20 @@ func (p ReviewPage) warningKinds() []string {
 		}
 	}
 	return kinds
+}
+
+// size is what a yes lands: the whole revision, also beside a comparison.
+func (p ReviewPage) size() (files, added, removed int) {
+	if p.Against > 0 {
+		return p.WholeFiles, p.WholeAdded, p.WholeRemoved
+	}
+	return len(p.Files), p.Added, p.Removed
+}
+
+// fileCount is how many files the whole revision changes.
+func (p ReviewPage) fileCount() int {
+	n, _, _ := p.size()
+	return n
 }
 
 // Superseded says that a newer revision replaced the one on the page.

@@ -199,7 +199,7 @@ var spanWords = map[SpanKind]string{
 	SpanPerson: "waits for a person", SpanLanding: "checks and landing",
 }
 
-var legend = []SpanKind{SpanWorking, SpanChild, SpanQueued, SpanPerson}
+var legend = []SpanKind{SpanWorking, SpanLanding, SpanChild, SpanQueued, SpanPerson}
 
 // ticks marks round times since the start, never inside a gap.
 func (t timeline) ticks() []tick {
@@ -259,12 +259,13 @@ func percent(v float64) string { return fmt.Sprintf("%.2f%%", v) }
 type treeLine struct {
 	Row    TreeRow
 	Guides []string
+	Parent bool // the next row is below this one
 }
 
 func treeLines(rows []TreeRow) []treeLine {
 	out := make([]treeLine, len(rows))
 	for i, g := range guides(rows) {
-		out[i] = treeLine{rows[i], g}
+		out[i] = treeLine{rows[i], g, i+1 < len(rows) && rows[i+1].Depth > rows[i].Depth}
 	}
 	return out
 }

@@ -54,6 +54,14 @@ func (trees) Hunks(context.Context, approval.Revision, string, patch.File, int) 
 		{Kind: '-', Old: 1, Text: "n = 0"}, {Kind: '+', New: 1, Text: "<script>alert(1)</script>"}}}}, nil
 }
 
+func (trees) Between(_ context.Context, _, to approval.Revision, _ string) (*patch.Review, error) {
+	return &patch.Review{Files: to.Files, Added: to.Added, Removed: to.Removed}, nil
+}
+
+func (trees) Moved(context.Context, approval.Revision, string) (string, patch.Carried, error) {
+	return "", patch.Carried{}, nil
+}
+
 func (trees) Diff(context.Context, approval.Revision, string) ([]byte, error) {
 	return []byte("diff --git a/x b/x\n"), nil
 }

@@ -331,7 +331,7 @@ func gallery(t *testing.T, p *browsertest.Page, name, address string) {
 	p.Dark().Shot(name + "-dark")
 	p.Light().Phone().Open(address)
 	p.Wait("navigation", "Main")
-	if wide := browsertest.Eval[int](p, "document.documentElement.scrollWidth - innerWidth"); wide > 0 {
+	if wide := browsertest.Eval[int](p, "document.documentElement.scrollWidth - screen.width"); wide > 0 {
 		t.Errorf("%s is %d px wider than a phone", name, wide)
 	}
 	p.Shot(name + "-phone")

@@ -190,7 +190,9 @@ func (p *Page) eventually(what string, try func(context.Context) error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			p.Shot("failed-" + p.browser.t.Name())
+			if _, err := p.shot("failed-" + p.browser.t.Name()); err != nil { // a page that is stuck cannot be drawn
+				p.browser.t.Logf("no picture of it: %v", err)
+			}
 			p.browser.t.Fatalf("%s: not within %s on %s: %v\nThe page shows:\n%s", what, Patience, p.URL(), last, p.Text())
 		}
 	}

@@ -121,12 +121,21 @@ func Eval[T any](p *Page, expression string) T {
 // Shot stores a picture of the whole page, all that scrolling would show, as NAME.png and returns its path.
 func (p *Page) Shot(name string) string {
 	p.browser.t.Helper()
-	const png = 100 // chromedp's word for lossless
-	picture, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(png))
+	path, err := p.shot(name)
 	p.must("take a screenshot", err)
-	path := shotPath(p.browser.shots, name)
-	p.must("store a screenshot", os.WriteFile(path, picture, 0o644))
 	return path
+}
+
+func (p *Page) shot(name string) (string, error) {
+	const png = 100 // chromedp's word for lossless
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(png))
+	if err != nil {
+		return "", err
+	}
+	path := shotPath(p.browser.shots, name)
+	return path, os.WriteFile(path, picture, 0o644)
 }
 
 // Expect says that a problem whose text contains this part is meant to happen, so that it does not fail the test.
