@@ -106,7 +106,7 @@ func (p *Page) Press(key string) {
 	if char, special := keys[key]; special {
 		key = char
 	}
-	p.must("press "+key, chromedp.Do(p.ctx, chromedp.KeyEvent(key)))
+	p.must("press "+key, chromedp.Do(p.soon(), chromedp.KeyEvent(key)))
 }
 
 // Wait waits until an element with this role and accessible name is on the page.
@@ -121,7 +121,7 @@ func (p *Page) Wait(role, name string) {
 // Has tells whether the page has such an element now.
 func (p *Page) Has(role, name string) bool {
 	p.browser.t.Helper()
-	_, err := p.named(p.ctx, role, name)
+	_, err := p.named(p.soon(), role, name)
 	if err != nil && !errors.Is(err, errAbsent) {
 		p.must("look for the "+role, err)
 	}
@@ -161,7 +161,7 @@ func (p *Page) waitText(text string, want bool) {
 // Text returns what the page shows, as a person would copy it.
 func (p *Page) Text() string {
 	p.browser.t.Helper()
-	shown, err := visibleText(p.ctx)
+	shown, err := visibleText(p.soon())
 	p.must("read the page", err)
 	return shown
 }
@@ -193,13 +193,23 @@ func (p *Page) eventually(what string, try func(context.Context) error) {
 			if _, err := p.shot("failed-" + p.browser.t.Name()); err != nil { // a page that is stuck cannot be drawn
 				p.browser.t.Logf("no picture of it: %v", err)
 			}
-			p.browser.t.Fatalf("%s: not within %s on %s: %v\nThe page shows:\n%s", what, Patience, p.URL(), last, p.Text())
+			where, err := chromedp.Run(p.soon(), chromedp.Location())
+			shown, textErr := visibleText(p.soon())
+			p.browser.t.Fatalf("%s: not within %s on %s: %v\nThe page shows:\n%s", what, Patience, where, errors.Join(last, err, textErr), shown)
 		}
 	}
 }
 
-// named finds elements by what assistive technology calls them; hidden ones do not count.
+// named finds elements by what assistive technology calls them; hidden ones do not count. A page that still loads has
+// none: asked in the middle of it, Chromium's accessibility tree may bring the whole tab down.
 func (p *Page) named(ctx context.Context, role, name string) ([]cdp.BackendNodeID, error) {
+	loaded, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.readyState === "complete"`))
+	if err != nil {
+		return nil, err
+	}
+	if !loaded {
+		return nil, errAbsent
+	}
 	root, err := chromedp.Call(ctx, accessibility.GetRootAXNode, accessibility.GetRootAXNodeParams{})
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/audits"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -37,8 +38,8 @@ func newPage(b *Browser, ctx context.Context, cancel context.CancelFunc) *Page {
 	})
 	p.must("open a tab", chromedp.Do(ctx))
 	p.must("listen to the tab", chromedp.Listen(ctx, p.notice))
-	p.must("listen for blocked content", call(ctx, audits.Enable, cdp.Empty{}))
-	p.must("switch on accessible names", call(ctx, accessibility.Enable, cdp.Empty{}))
+	p.must("listen for blocked content", call(p.soon(), audits.Enable, cdp.Empty{}))
+	p.must("switch on accessible names", call(p.soon(), accessibility.Enable, cdp.Empty{}))
 	return p.Desktop()
 }
 
@@ -49,17 +50,24 @@ func (p *Page) Tab() *Page {
 	return newPage(p.browser, ctx, cancel)
 }
 
+// soon ends after [Patience]: a page that is stuck fails the test and does not hang it.
+func (p *Page) soon() context.Context {
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	p.browser.t.Cleanup(cancel)
+	return ctx
+}
+
 // Desktop sets a window of 1280 by 800. It is the default.
 func (p *Page) Desktop() *Page {
 	p.browser.t.Helper()
-	p.must("set the window's size", chromedp.Do(p.ctx, chromedp.EmulateViewport(1280, 800)))
+	p.must("set the window's size", chromedp.Do(p.soon(), chromedp.EmulateViewport(1280, 800)))
 	return p
 }
 
 // Phone sets a screen of 390 by 844 at two pixels each, held upright and touched.
 func (p *Page) Phone() *Page {
 	p.browser.t.Helper()
-	p.must("set the phone's size", chromedp.Do(p.ctx, chromedp.EmulateViewport(390, 844,
+	p.must("set the phone's size", chromedp.Do(p.soon(), chromedp.EmulateViewport(390, 844,
 		chromedp.EmulateScale(2), chromedp.EmulatePortrait, chromedp.EmulateMobile, chromedp.EmulateTouch)))
 	return p
 }
@@ -72,7 +80,7 @@ func (p *Page) Dark() *Page { return p.scheme("dark") }
 
 func (p *Page) scheme(name string) *Page {
 	p.browser.t.Helper()
-	p.must("set the colour scheme", call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+	p.must("set the colour scheme", call(p.soon(), emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
 	}))
 	return p
@@ -81,7 +89,7 @@ func (p *Page) scheme(name string) *Page {
 // Script switches JavaScript on or off, from the next page on. It is on by default.
 func (p *Page) Script(on bool) *Page {
 	p.browser.t.Helper()
-	p.must("switch JavaScript", call(p.ctx, emulation.SetScriptExecutionDisabled,
+	p.must("switch JavaScript", call(p.soon(), emulation.SetScriptExecutionDisabled,
 		emulation.SetScriptExecutionDisabledParams{Value: !on}))
 	return p
 }
@@ -105,7 +113,7 @@ func (p *Page) Reload() {
 // URL returns the page's present address.
 func (p *Page) URL() string {
 	p.browser.t.Helper()
-	address, err := chromedp.Run(p.ctx, chromedp.Location())
+	address, err := chromedp.Run(p.soon(), chromedp.Location())
 	p.must("read the address", err)
 	return address
 }
@@ -113,7 +121,7 @@ func (p *Page) URL() string {
 // Eval runs an expression on the page and returns its value. It works with the page's own scripts switched off, too.
 func Eval[T any](p *Page, expression string) T {
 	p.browser.t.Helper()
-	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression))
+	value, err := chromedp.Run(p.soon(), chromedp.Evaluate[T](expression))
 	p.must("evaluate "+expression, err)
 	return value
 }
@@ -189,6 +197,8 @@ func problem(event any) string {
 			}
 		}
 		return strings.Join(words, " ")
+	case *inspector.EventTargetCrashed:
+		return "the tab crashed; nothing answers from here on"
 	case *log.EventEntryAdded:
 		if e.Entry.Level != "error" {
 			return ""
