@@ -26,7 +26,10 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	if spec.Role == agent.CLI {
 		return Task{}, Delegation{}, false, Errorf(guard.CodeNotAllowed, "%s has the role cli, which takes no work. Send the task to another agent.", spec.Name)
 	}
-	repo, err := c.bind(spec.Repository, s.Repository, "")
+	if _, err := c.bind(s.Repository); err != nil {
+		return Task{}, Delegation{}, false, err // also where the agent has one of its own: a typo must not go unseen
+	}
+	repo, err := c.bind(spec.Repository, s.Repository)
 	if err != nil {
 		return Task{}, Delegation{}, false, err
 	}

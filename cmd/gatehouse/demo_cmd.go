@@ -103,7 +103,7 @@ func (c *DemoCmd) serve(ctx context.Context, sh *shell, d *demo, l net.Listener,
 		}
 		chain = append(chain, s.To)
 	}
-	return sh.say("chain    %s\nrequest  %s\nlanded   %s\nlook     git -C %s log -1 --stat", strings.Join(chain, " → "), res.ApprovalID, res.Commit, d.repo)
+	return sh.say("chain    %s\nrequest  %s\nlanded   %s\nlook     git -C %s show --stat -m --first-parent", strings.Join(chain, " → "), res.ApprovalID, res.Commit, d.repo)
 }
 
 // demoExamples are the tasks that are ready to send.

@@ -210,12 +210,12 @@ func (p *Page) named(ctx context.Context, role, name string) ([]cdp.BackendNodeI
 	if !loaded {
 		return nil, errAbsent
 	}
-	root, err := chromedp.Call(ctx, accessibility.GetRootAXNode, accessibility.GetRootAXNodeParams{})
+	root, err := chromedp.Call(ctx, dom.GetDocument, dom.GetDocumentParams{})
 	if err != nil {
 		return nil, err
 	}
 	found, err := chromedp.Call(ctx, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{
-		BackendNodeID: root.Node.BackendDOMNodeID, Role: role, AccessibleName: name,
+		BackendNodeID: root.Root.BackendNodeID, Role: role, AccessibleName: name,
 	})
 	if err != nil {
 		return nil, err
