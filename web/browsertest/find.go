@@ -200,22 +200,18 @@ func (p *Page) eventually(what string, try func(context.Context) error) {
 	}
 }
 
-// named finds elements by what assistive technology calls them; hidden ones do not count. A page that still loads has
-// none: asked in the middle of it, Chromium's accessibility tree may bring the whole tab down.
+// named finds elements by what assistive technology calls them; hidden ones do not count. A page that loads or
+// is being changed has none: asked in the middle of it, Chromium's accessibility tree may bring the whole tab down.
 func (p *Page) named(ctx context.Context, role, name string) ([]cdp.BackendNodeID, error) {
-	loaded, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.readyState === "complete"`))
-	if err != nil {
+	if err := p.settled(ctx); err != nil {
 		return nil, err
 	}
-	if !loaded {
-		return nil, errAbsent
-	}
-	root, err := chromedp.Call(ctx, dom.GetDocument, dom.GetDocumentParams{})
+	root, err := chromedp.Call(ctx, accessibility.GetRootAXNode, accessibility.GetRootAXNodeParams{})
 	if err != nil {
 		return nil, err
 	}
 	found, err := chromedp.Call(ctx, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{
-		BackendNodeID: root.Root.BackendNodeID, Role: role, AccessibleName: name,
+		BackendNodeID: root.Node.BackendDOMNodeID, Role: role, AccessibleName: name,
 	})
 	if err != nil {
 		return nil, err
@@ -230,6 +226,28 @@ func (p *Page) named(ctx context.Context, role, name string) ([]cdp.BackendNodeI
 		return nil, errAbsent
 	}
 	return nodes, nil
+}
+
+// settled waits until the page looks the same as a moment before.
+func (p *Page) settled(ctx context.Context) error {
+	const look = `document.readyState + " " + location + " " + document.documentElement.outerHTML.length`
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for before := ""; ; {
+		now, err := chromedp.Run(ctx, chromedp.Evaluate[string](look))
+		if err != nil {
+			return err
+		}
+		if now == before && strings.HasPrefix(now, "complete") {
+			return nil
+		}
+		before = now
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (p *Page) field(ctx context.Context, label string) (cdp.BackendNodeID, error) {
