@@ -1,0 +1,189 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/web/browsertest"
+)
+
+// statesTeam has an agent for each thing that a page may have to show.
+const statesTeam = `
+engine: {workers: 6}
+repositories:
+  app: {path: "REPO", branch: main, checks: ["test -f README.md", "echo 'it does not build' >&2; false"]}
+  site: {path: "REPO", branch: main}
+agents:
+  an-agent-with-quite-a-long-name-that-somebody-chose: {kind: command, repository: site, command: [sh, -c, "cat > notes.txt"]}
+  kik:
+    kind: workflow
+    capabilities: [planning]
+    steps: [{id: change, agent: coder, task: "{{.Task}}"}]
+  coder:
+    kind: command
+    repository: app
+    role: developer
+    command:
+      - sh
+      - -ceu
+      - |
+        mkdir -p .github/workflows internal/a/rather/deep/folder web
+        printf 'on: push\njobs: {}\n' > .github/workflows/ci.yml
+        printf 'package folder\n\n// \342\200\256Hidden turns the text around.\nconst Hidden = "<script>alert(1)</script>"\n' > internal/a/rather/deep/folder/a_file_with_a_long_name_that_wraps_on_a_phone.go
+        printf '\000\001\002' > web/logo.bin
+        seq 1 400 > web/package-lock.json
+        echo 'More than before, on one line that is long enough to need wrapping on every screen that people carry in their pockets, and then some.' >> README.md
+        printf 'I changed the build, the readme and the logo.\n\033[31m<b>Trust me.</b>\n'
+  broken: {kind: command, repository: app, command: [sh, -c, "echo 'claude: not signed in' >&2; exit 3"]}
+  absent: {kind: command, command: [no-such-program]}
+  talker: {kind: command, command: [sh, -c, "echo 'Nothing needs to change.'"]}
+  slow: {kind: command, command: [sleep, "600"]}
+`
+
+func TestEveryStateOfThePages(t *testing.T) {
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), statesTeam)
+	n := p.start(p.config, "")
+	browser := browsertest.New(t)
+	ann, bob := browser.Page(), browser.Page()
+	for name, page := range map[string]*browsertest.Page{"ann": ann, "bob": bob} {
+		u, err := p.store.UserByName(t.Context(), name)
+		p.must(err)
+		code, err := signinCode(t.Context(), p.store, u)
+		p.must(err)
+		page.Open(n.url + "/login/link?code=" + code)
+		page.WaitText("Needs you")
+	}
+	t.Run("nothing yet", func(t *testing.T) {
+		gallery(t, bob, "empty-overview", n.url+"/")
+		gallery(t, bob, "empty-approvals", n.url+"/approvals")
+		gallery(t, ann, "empty-delegations", n.url+"/delegations")
+	})
+	t.Run("a careful change", func(t *testing.T) { careful(t, n, ann, bob) })
+	t.Run("two revisions", func(t *testing.T) { twoRevisions(t, n, bob) })
+	t.Run("a landing that is held up", func(t *testing.T) { heldLanding(t, n, ann, bob) })
+	t.Run("what went wrong", func(t *testing.T) { wentWrong(t, n, ann, bob) })
+	t.Run("full lists", func(t *testing.T) {
+		for i := range 55 {
+			n.send("talker", "", fmt.Sprintf("chore %d", i))
+		}
+		n.send("slow", "", "Watch the clock")
+		gallery(t, ann, "full-overview", n.url+"/")
+		gallery(t, ann, "full-delegations", n.url+"/delegations")
+		ann.Open(n.url + "/delegations")
+		ann.Click("link", "older ›")
+		ann.Wait("link", "‹ newest")
+		gallery(t, bob, "full-approvals", n.url+"/approvals?state=all")
+		gallery(t, ann, "agents", n.url+"/agents")
+		gallery(t, ann, "agent", n.url+"/agents/coder")
+		ann.Open(n.url + "/agents?from=kik&to=kik")
+		ann.WaitText("self")
+		ann.Shot("agents-check")
+	})
+}
+
+// careful shows a change with every kind of warning: yes wants a tick for each.
+func careful(t *testing.T, n *node, ann, bob *browsertest.Page) {
+	r := n.asked(n.send("kik", "", "the build over again"))
+	address := n.url + "/approvals/" + r.ID
+	gallery(t, bob, "review-careful", address)
+	bob.Open(address)
+	for _, warning := range []string{"CI file changed", "Lock file changed", "Binary file changed", "A check failed", "U+202E"} {
+		bob.WaitText(warning)
+	}
+	bob.Click("button", "Approve")
+	bob.WaitText("I have looked at: CI file changed")
+	bob.Shot("review-careful-sheet")
+	bob.Phone().Open(address)
+	bob.Click("button", "Approve")
+	bob.WaitText("I have looked at: CI file changed")
+	bob.Shot("review-careful-sheet-phone")
+	bob.Desktop()
+	if got := n.requests(r.TaskID)[0].State; got != approval.Pending {
+		t.Errorf("one press approved a change with warnings: it is %s", got)
+	}
+	ann.Open(address)
+	ann.Wait("heading", "Do the build over again")
+	if ann.Has("button", "Approve") {
+		t.Error("ann is no approver and has the button")
+	}
+	ann.Shot("review-may-not")
+}
+
+// twoRevisions asks for changes, reads what changed, and sees an old page say so.
+func twoRevisions(t *testing.T, n *node, bob *browsertest.Page) {
+	id := n.send("an-agent-with-quite-a-long-name-that-somebody-chose", "", "the notes")
+	r := n.asked(id)
+	address := n.url + "/approvals/" + r.ID
+	bob.Open(address)
+	bob.Wait("button", "Request changes")
+	old := bob.Tab()
+	old.Open(address)
+	old.Wait("button", "Approve")
+	bob.Fill("Comment", "Say it with more words.")
+	bob.Click("button", "Request changes")
+	bob.WaitText("The agent runs again with your comments.")
+	n.until("a second revision", func() bool { return n.requests(id)[0].Revision.N == 2 })
+	old.WaitText("Revision 2 replaced this one")
+	if old.Has("button", "Approve") {
+		t.Error("the page of an old revision still offers a yes")
+	}
+	old.Shot("review-superseded")
+	bob.Open(address)
+	bob.Click("link", "compare 1→2")
+	bob.WaitText("Only what changed from revision 1 to 2.")
+	bob.WaitText("Say it with more words.")
+	gallery(t, bob, "review-compare", bob.URL())
+	git(t, n.repo, "commit", "-q", "--allow-empty", "-m", "nothing else")
+	bob.Open(address)
+	bob.WaitText("this change still applies unchanged")
+}
+
+// heldLanding approves while the people's folder is dirty; Retry lands it.
+func heldLanding(t *testing.T, n *node, ann, bob *browsertest.Page) {
+	id := n.send("an-agent-with-quite-a-long-name-that-somebody-chose", "", "more notes")
+	r := n.asked(id)
+	readme := filepath.Join(n.repo, "README.md")
+	n.must(os.WriteFile(readme, []byte("Work of a person, in the middle.\n"), 0o600))
+	bob.Open(n.url + "/approvals/" + r.ID)
+	bob.Click("button", "Approve")
+	bob.WaitText("has changes that are not committed")
+	bob.WaitText("The approval stands.")
+	gallery(t, bob, "review-held", n.url+"/approvals/"+r.ID)
+	gallery(t, ann, "delegation-held", n.url+"/delegations/"+id)
+	git(t, n.repo, "checkout", "-q", "README.md")
+	ann.Open(n.url + "/delegations/" + id)
+	ann.Click("button", "Retry")
+	ann.WaitText("completed")
+	ann.WaitText("landed")
+	n.landedOnce(id)
+}
+
+// wentWrong shows failures, and the pages that say no.
+func wentWrong(t *testing.T, n *node, ann, bob *browsertest.Page) {
+	for _, agent := range []string{"broken", "absent"} {
+		id := n.send(agent, "", "what "+agent+" can")
+		n.until("the end", func() bool { return n.root(id).State == orchestrator.Failed })
+		gallery(t, ann, "delegation-"+agent, n.url+"/delegations/"+id)
+		ann.Open(n.url + "/delegations/" + id)
+		ann.Wait("button", "Retry")
+	}
+	gallery(t, ann, "no-match", n.url+"/delegations?q=unheard-of&state=expired")
+	ann.WaitText("without the filter")
+	ann.Expect("404").Expect("403")
+	bob.Expect("404").Expect("403").Expect("409")
+	ann.Open(n.url + "/delegations/tsk_00000000000000000000000000")
+	ann.WaitText("There is nothing here")
+	ann.Shot("error-not-found")
+	ann.Phone().Open(n.url + "/nowhere")
+	ann.WaitText("There is nothing at this address.")
+	ann.Shot("error-nowhere-phone")
+	ann.Desktop()
+	if text := ann.Text(); strings.Contains(text, "err ") {
+		t.Errorf("an address that is not there is called our failure:\n%s", text)
+	}
+}
