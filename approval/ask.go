@@ -19,12 +19,12 @@ import (
 // nothing new. ErrLost means that d has moved on since it was read.
 func (g *Gateway) Ask(ctx context.Context, d orchestrator.Delegation, p orchestrator.Proposal) error {
 	c := g.Config()
-	cards, err := cardsFor(ctx, c.Channels)
+	e, err := g.Electorate(ctx)
 	if err != nil {
 		return err
 	}
 	err = g.store.InTask(ctx, d.TaskID, func(tx Tx) error {
-		return ask(ctx, tx, c, d, p, cards)
+		return ask(ctx, tx, c, e, d, p)
 	})
 	if err == nil {
 		g.look()
@@ -33,7 +33,7 @@ func (g *Gateway) Ask(ctx context.Context, d orchestrator.Delegation, p orchestr
 }
 
 // ask is Ask inside its transaction.
-func ask(ctx context.Context, tx Tx, c Config, d orchestrator.Delegation, p orchestrator.Proposal, cards []Card) error {
+func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Delegation, p orchestrator.Proposal) error {
 	cur, err := tx.Delegation(ctx, d.ID)
 	if err != nil {
 		return err
@@ -59,11 +59,12 @@ func ask(ctx context.Context, tx Tx, c Config, d orchestrator.Delegation, p orch
 	default:
 		r = newRequest(cur, tx.Task(), p, tx.Now())
 	}
+	r.Mode = c.Agents[r.Agent].Mode
 	ruling := c.Policy.Rule(factsOf(cur, tx.Task(), r, tx.Now().In(c.Location)))
 	r.open(ruling, c.Expires, tx.Now())
 	cur.ApprovalID = r.ID
 	if !ruling.Deny && !ruling.Pass() {
-		if err := put(ctx, tx, r, cards); err != nil {
+		if err := put(ctx, tx, r, cardsFor(*r, c.Channels, e.voters(*r))); err != nil {
 			return err
 		}
 		return orchestrator.AwaitApproval(ctx, tx, cur, r.ID)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"gatehouse/orchestrator/people"
 )
 
 // Channel is one place where requests are shown. Deliver sends the card, or edits
@@ -24,7 +26,50 @@ type Channel interface {
 // Addresser is a Channel with several cards for each request, one per address.
 // Others have one, with the address "".
 type Addresser interface {
-	Addresses(ctx context.Context) ([]string, error)
+	// Addresses lists where r is shown. voters are those who could say yes to it now,
+	// with their accounts. It is called inside a transaction and only computes.
+	Addresses(r Request, voters []people.User) []string
+}
+
+// Noticer is a Channel that can say something once, beside its cards.
+type Noticer interface {
+	// Notify delivers n; like Deliver it is at-least-once, with the same errors.
+	Notify(ctx context.Context, n Notice, r Request, view CardView) error
+}
+
+// Digester is a Channel that takes one message in place of a flood of cards.
+type Digester interface {
+	// Digest sends the list, or edits it in place when externalID is set, so that it
+	// shows the items as they are now.
+	Digest(ctx context.Context, address, externalID string, items []DigestItem) (string, error)
+}
+
+// DigestItem is one line of a digest.
+type DigestItem struct {
+	Request Request
+	View    CardView
+}
+
+// The kinds of notices.
+const (
+	Reminder   = "reminder"
+	Escalation = "escalation"
+)
+
+// Notice is a message that is sent once to one address.
+type Notice struct {
+	ID        string // ntc_…
+	RequestID string
+	Revision  int
+	Channel   string
+	Address   string
+	Kind      string   // Reminder or Escalation
+	To        []string // with Escalation: the groups that may decide now, too
+	DueAt     time.Time
+	Attempts  int
+	Error     string
+	Dead      bool
+	SentAt    *time.Time
 }
 
 // CardView is what a card says beside the request itself.
@@ -74,24 +119,32 @@ func IsGone(err error) bool {
 	return errors.As(err, &g)
 }
 
-// cardsFor lists the cards that each new request gets: one in the inbox always, and
-// one for each address of each channel.
-func cardsFor(ctx context.Context, channels []Channel) ([]Card, error) {
+// cardsFor lists the cards that r gets: one in the inbox always, and one for each
+// address of each channel that the agent's mode lets in.
+func cardsFor(r Request, channels []Channel, voters []people.User) []Card {
 	cards := []Card{{Channel: InboxName}}
 	for _, ch := range channels {
-		if ch.Name() == InboxName {
+		if ch.Name() == InboxName || !r.shownIn(ch.Name()) {
 			continue
 		}
 		addresses := []string{""}
 		if a, ok := ch.(Addresser); ok {
-			var err error
-			if addresses, err = a.Addresses(ctx); err != nil {
-				return nil, err
-			}
+			addresses = a.Addresses(r, voters)
 		}
 		for _, to := range addresses {
 			cards = append(cards, Card{Channel: ch.Name(), Address: to})
 		}
 	}
-	return cards, nil
+	return cards
+}
+
+// shownIn reports whether r has cards in a channel. A mode keeps the other channels
+// in which people decide away; one-way notices go out in any case.
+func (r Request) shownIn(channel string) bool {
+	switch channel {
+	case "chat", "telegram":
+		return r.Mode == "" || r.Mode == "any" || r.Mode == channel
+	default:
+		return true
+	}
 }

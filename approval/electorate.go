@@ -84,6 +84,12 @@ func (e Electorate) missing(r Request) []string {
 	return names
 }
 
+// voters are those who could say yes to the current revision, with their accounts.
+func (e Electorate) voters(r Request) []people.User {
+	names := e.missing(r)
+	return slices.DeleteFunc(slices.Clone(e.users), func(u people.User) bool { return !slices.Contains(names, u.Name) })
+}
+
 // votes reports whether u is an approver of whom r's rule wants to hear.
 func (e Electorate) votes(u people.User, r Request) bool {
 	return !u.Disabled && slices.Contains(u.Roles, people.Approver) && e.member(u, r.Rule.From)

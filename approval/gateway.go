@@ -26,6 +26,25 @@ type Config struct {
 	Policy   *Policy             // nil asks one approver for everything
 	Groups   map[string][]string // names of users by group
 	Channels []Channel
+	Agents   map[string]AgentRule // by name; absent: any, owned by nobody
+	// Approvers are the groups whose yes counts in a repository where the rule names
+	// none; absent: every approver.
+	Approvers map[string][]string
+	Remind    []time.Duration // before the deadline
+	Escalate  []Step          // when nobody has decided; in order
+}
+
+// AgentRule is what the gateway knows of an agent.
+type AgentRule struct {
+	Mode  string // any, web, chat or telegram
+	Owner string // name of a user, "" nobody
+}
+
+// Step is one step of an escalation: once a request has waited for After, the groups
+// To may decide, too.
+type Step struct {
+	After time.Duration
+	To    []string
 }
 
 // Options is what a Gateway is made of. Store, Users and Diff are needed.

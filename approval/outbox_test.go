@@ -10,6 +10,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/inbox"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/people"
 )
 
 var inboxChannel approval.Channel = inbox.Channel{}
@@ -31,7 +32,7 @@ func newBoard() *board {
 
 func (*board) Name() string { return "board" }
 
-func (*board) Addresses(context.Context) ([]string, error) { return []string{"north", "south"}, nil }
+func (*board) Addresses(approval.Request, []people.User) []string { return []string{"north", "south"} }
 
 func (b *board) Deliver(_ context.Context, c approval.Card, r approval.Request, view approval.CardView) (string, error) {
 	b.mu.Lock()

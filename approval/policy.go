@@ -24,6 +24,7 @@ type RuleConfig struct {
 	Need    *int          // yeses needed; nil means 1, 0 passes by itself
 	From    []string      // groups whose yes counts; empty: every approver
 	Deny    bool          // a patch that matches is rejected
+	Shadow  bool          // on trial: what it would have said is kept, and it decides nothing
 	Expires time.Duration // 0: approval.expires
 }
 

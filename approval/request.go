@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -40,7 +41,9 @@ type Request struct {
 	RequesterID  string
 	Requester    string
 	Via          string
-	Chain        string // "kik → coder"
+	Chain        string  // "kik → coder"
+	Mode         string  // any, web, chat or telegram: where a yes may be given; the page always may
+	Lineage      []Party // whom four eyes keep from approving: who asked, who owns an agent
 	Rule         Rule
 	Landed       string // commit of the landing, "" before
 	RevertOf     string
@@ -48,10 +51,26 @@ type Request struct {
 	ExpiresAt    *time.Time
 	CreatedAt    time.Time
 	DecidedAt    *time.Time
+	NextAt       *time.Time // when the next reminder or escalation is due; nil: none
+	Reminded     int        // reminders sent for this revision
+	Escalated    int        // steps of escalation taken for this revision
 	Revision     Revision
 	Decisions    []Decision // of all revisions, oldest first
 	Cards        []Card
 }
+
+// Party is a person with a part in a change that keeps them from approving it.
+type Party struct {
+	UserID string `json:"user_id"`
+	User   string `json:"user"`
+	Why    string `json:"why"` // "asked for it", "owns coder", "edited it"
+}
+
+// How a revision was made that the agent did not make.
+const (
+	MadeByFiles = "files" // a person approved some files only
+	MadeByEdit  = "edit"  // a person edited it
+)
 
 // Revision is one proposed tree of a request. Every revision is kept.
 type Revision struct {
@@ -73,15 +92,22 @@ type Revision struct {
 	Notes    []patch.Note
 	Checks   []orchestrator.Check
 	Sandbox  string
+	Made     string   // "" by the agent, else MadeByFiles or MadeByEdit
+	MadeFrom int      // the revision that it was made from, 0 for the agent's
+	Editor   *Party   // who made it by editing; may not approve it
+	Declined []string // paths of MadeFrom that were left out
+	Shadow   *Rule    // what the rules on trial would have said; nil without any
 	At       time.Time
 }
 
 // Rule is the rule that matched, as it was then.
 type Rule struct {
-	Name string   `json:"name"`
-	When string   `json:"when,omitempty"`
-	Need int      `json:"need"`
-	From []string `json:"from"`
+	Name    string   `json:"name"`
+	When    string   `json:"when,omitempty"`
+	Need    int      `json:"need"`
+	From    []string `json:"from"`
+	Deny    bool     `json:"deny,omitempty"`
+	Version string   `json:"version,omitempty"` // of the whole list of rules: the first 12 digits of its hash
 }
 
 // Verdict is what a person says.
@@ -98,16 +124,21 @@ const (
 
 // Decision is one person's, or one rule's, verdict on one revision.
 type Decision struct {
-	ID       string    `json:"id"`
-	Revision int       `json:"revision"`
-	UserID   string    `json:"-"`
-	User     string    `json:"user"`    // name, or "rule:NAME"
-	Channel  string    `json:"channel"` // web, chat, telegram, cli, api
-	Verdict  Verdict   `json:"verdict"`
-	Comment  string    `json:"comment"`
-	Digest   string    `json:"digest"`
-	At       time.Time `json:"at"`
-	Seen     Seen      `json:"seen"`
+	ID       string  `json:"id"`
+	Revision int     `json:"revision"`
+	UserID   string  `json:"-"`
+	User     string  `json:"user"`    // name, or "rule:NAME"
+	Channel  string  `json:"channel"` // web, chat, telegram, cli, api
+	Verdict  Verdict `json:"verdict"`
+	Comment  string  `json:"comment"`
+	Digest   string  `json:"digest"`
+	// ForID and For are the absent person whose seat was used, "" for one's own.
+	ForID    string              `json:"-"`
+	For      string              `json:"for,omitempty"`
+	Files    []string            `json:"files,omitempty"`    // with approve: only these
+	Comments []agent.LineComment `json:"comments,omitempty"` // with request_changes
+	At       time.Time           `json:"at"`
+	Seen     Seen                `json:"seen"`
 }
 
 // Seen is what a decider had before them.
@@ -127,6 +158,8 @@ type Card struct {
 	Shown      int64  // the request's Version that the card shows, 0 before
 	DueAt      time.Time
 	Attempts   int
-	Error      string // of the last attempt, "" when fine
-	Dead       bool   // given up; a person may try again
+	Error      string     // of the last attempt, "" when fine
+	Dead       bool       // given up; a person may try again
+	SentAt     *time.Time // first delivery; nil before
+	Digest     string     // id of the digest that it is a line of, "" for a message of its own
 }

@@ -109,7 +109,16 @@ func (h *house) hidden() []string {
 // gatewayConfig is the part of the configuration that the gateway needs.
 func gatewayConfig(c *config.Config) approval.Config {
 	return approval.Config{FourEyes: c.FourEyes, Expires: c.Expires, Location: c.Location, Policy: c.Policy, Groups: c.Groups,
-		Channels: []approval.Channel{inbox.Channel{}}}
+		Channels: []approval.Channel{inbox.Channel{}}, Agents: agentRules(c), Approvers: c.Approvers, Remind: c.Remind, Escalate: c.Escalate}
+}
+
+// agentRules is what the gateway knows of each agent.
+func agentRules(c *config.Config) map[string]approval.AgentRule {
+	rules := map[string]approval.AgentRule{}
+	for _, s := range c.Engine.Agents.All() {
+		rules[s.Name] = approval.AgentRule{Mode: s.Approval, Owner: s.Owner}
+	}
+	return rules
 }
 
 // diff renders a request's current revision for a person's feedback.

@@ -44,7 +44,9 @@ type Feedback struct {
 // LineComment is a remark on one line of a patch.
 type LineComment struct {
 	Path string `json:"path"`
-	Line int    `json:"line"`
+	Line int    `json:"line"`           // counts from 1; 0 is the whole file
+	Side string `json:"side,omitempty"` // L: the old file; R or "": the new one
+	Code string `json:"code,omitempty"` // the line as it was when the remark was made
 	Text string `json:"text"`
 }
 

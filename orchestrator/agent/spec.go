@@ -42,6 +42,7 @@ type Spec struct {
 	Writes       []string // globs that its patches may touch; empty: everything not protected
 	AnalysisOnly bool     // its changes are discarded, its answers pass by themselves
 	Approval     string   // auto, chat, telegram, web or any
+	Owner        string   // name of the person who answers for it and so cannot approve its changes; "" nobody
 	Timeout      time.Duration
 	Reads        []string // namespaces of shared context that it is given; nil: all
 	Prompt       string

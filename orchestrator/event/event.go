@@ -38,6 +38,9 @@ const (
 	Superseded        Type = "approval.superseded"
 	Expired           Type = "approval.expired"
 	Stale             Type = "approval.stale"
+	Reminded          Type = "approval.reminded"
+	Escalated         Type = "approval.escalated"
+	VerdictRefused    Type = "approval.refused" // a verdict that did not count, from a channel
 	PatchRejected     Type = "patch.rejected"
 	PatchValidated    Type = "patch.validated"
 	PatchLanded       Type = "patch.landed"

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -9,15 +10,16 @@ import (
 	"gatehouse/orchestrator"
 )
 
-const cardColumns = "request_id, channel, address, external_id, shown, due_at, attempts, error, dead"
+const cardColumns = "request_id, channel, address, external_id, shown, due_at, attempts, error, dead, sent_at, digest"
 
 const selectCards = "select " + cardColumns + " from cards"
 
 func scanCard(row scanner) (approval.Card, error) {
 	var c approval.Card
 	var due, dead int64
-	err := row.Scan(&c.RequestID, &c.Channel, &c.Address, &c.ExternalID, &c.Shown, &due, &c.Attempts, &c.Error, &dead)
-	c.DueAt, c.Dead = fromMicros(due), dead == 1
+	var sent sql.NullInt64
+	err := row.Scan(&c.RequestID, &c.Channel, &c.Address, &c.ExternalID, &c.Shown, &due, &c.Attempts, &c.Error, &dead, &sent, &c.Digest)
+	c.DueAt, c.Dead, c.SentAt = fromMicros(due), dead == 1, fromNull(sent)
 	return c, err
 }
 
@@ -75,10 +77,10 @@ func (s *Store) SaveCard(ctx context.Context, c approval.Card) error {
 	if c.Error == "" {
 		due = s.now()
 	}
-	n, err := changed(s.w.exec(ctx, `update cards set external_id = ?, shown = ?, due_at = ?, attempts = ?, error = ?, dead = ?,
+	n, err := changed(s.w.exec(ctx, `update cards set external_id = ?, shown = ?, due_at = ?, attempts = ?, error = ?, dead = ?, sent_at = ?, digest = ?,
 		open = case when ? < (select version from requests where id = cards.request_id) then 1 else 0 end
 		where request_id = ? and channel = ? and address = ?`,
-		c.ExternalID, c.Shown, micros(due), c.Attempts, clean(c.Error), dead, c.Shown, c.RequestID, c.Channel, c.Address))
+		c.ExternalID, c.Shown, micros(due), c.Attempts, clean(c.Error), dead, nullMicros(c.SentAt), c.Digest, c.Shown, c.RequestID, c.Channel, c.Address))
 	if err == nil && n == 0 {
 		return fmt.Errorf("card of %s in %s: %w", c.RequestID, c.Channel, orchestrator.ErrNotFound)
 	}

@@ -3,13 +3,14 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 )
 
-const selectDecisions = "select request_id, id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen from decisions"
+const selectDecisions = "select request_id, id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen, for_id, for_name, files, comments from decisions"
 
 type decisionRow struct {
 	approval.Decision
@@ -19,13 +20,14 @@ type decisionRow struct {
 func scanDecision(row scanner) (decisionRow, error) {
 	var d decisionRow
 	var at int64
-	var seen string
-	if err := row.Scan(&d.requestID, &d.ID, &d.Revision, &d.UserID, &d.User, &d.Channel, &d.Verdict, &d.Comment, &d.Digest, &at, &seen); err != nil {
+	var seen, files, comments string
+	if err := row.Scan(&d.requestID, &d.ID, &d.Revision, &d.UserID, &d.User, &d.Channel, &d.Verdict, &d.Comment, &d.Digest, &at, &seen, &d.ForID, &d.For, &files, &comments); err != nil {
 		return d, err
 	}
 	d.At = fromMicros(at)
-	if err := json.Unmarshal([]byte(seen), &d.Seen); err != nil {
-		return d, fmt.Errorf("read what %s had before them: %w", d.ID, err)
+	err := errors.Join(json.Unmarshal([]byte(seen), &d.Seen), json.Unmarshal(orNull(files), &d.Files), json.Unmarshal(orNull(comments), &d.Comments))
+	if err != nil {
+		return d, fmt.Errorf("read decision %s: %w", d.ID, err)
 	}
 	return d, nil
 }
@@ -40,12 +42,16 @@ func (t *Tx) InsertDecision(_ context.Context, requestID string, d approval.Deci
 		d.At = t.now
 	}
 	d.Comment = clean(d.Comment)
-	seen, err := encode(d.Seen)
-	if err != nil {
-		return fmt.Errorf("write decision %s: %w", d.ID, err)
+	var columns [3]string
+	for i, part := range []any{d.Seen, list(d.Files), list(d.Comments)} {
+		var err error
+		if columns[i], err = encode(part); err != nil {
+			return fmt.Errorf("write decision %s: %w", d.ID, err)
+		}
 	}
-	_, err = t.q.exec(t.ctx, `insert into decisions (id, request_id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, d.ID, requestID, d.Revision, d.UserID, d.User, d.Channel, string(d.Verdict), d.Comment, d.Digest, micros(d.At), clean(seen))
+	_, err := t.q.exec(t.ctx, `insert into decisions (id, request_id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen, for_id, for_name, files, comments)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, d.ID, requestID, d.Revision, d.UserID, d.User, d.Channel, string(d.Verdict), d.Comment, d.Digest, micros(d.At),
+		clean(columns[0]), d.ForID, d.For, clean(columns[1]), clean(columns[2]))
 	if err != nil {
 		return fmt.Errorf("insert decision %s: %w", d.ID, err)
 	}

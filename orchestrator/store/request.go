@@ -13,33 +13,35 @@ import (
 )
 
 const selectRequest = `select r.id, r.task_id, r.delegation_id, r.state, r.version, r.agent, r.title, r.repository, r.requester_id, r.requester,
-	r.via, r.chain, r.rule, r.landed, r.revert_of, r.reverted_by, r.expires_at, r.created_at, r.decided_at, ` + revisionColumns + `
+	r.via, r.chain, r.rule, r.landed, r.revert_of, r.reverted_by, r.expires_at, r.created_at, r.decided_at,
+	r.mode, r.lineage, r.next_at, r.reminded, r.escalated, ` + revisionColumns + `
 	from requests r join revisions v on v.request_id = r.id and v.n = r.revision`
 
 const insertRequest = `insert into requests (id, task_id, delegation_id, state, version, agent, title, repository, requester_id, requester,
-	via, chain, rule, landed, revert_of, reverted_by, expires_at, created_at, decided_at, revision)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	via, chain, rule, landed, revert_of, reverted_by, expires_at, created_at, decided_at, revision, mode, lineage, next_at, reminded, escalated)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-const updateRequest = `update requests set state = ?, version = ?, title = ?, rule = ?, landed = ?, reverted_by = ?, expires_at = ?, decided_at = ?, revision = ?
+const updateRequest = `update requests set state = ?, version = ?, title = ?, rule = ?, landed = ?, reverted_by = ?, expires_at = ?, decided_at = ?, revision = ?,
+	lineage = ?, next_at = ?, reminded = ?, escalated = ?
 	where id = ? and version = ?`
 
 func scanRequest(row scanner) (approval.Request, error) {
 	var r approval.Request
-	var rule string
-	var expires, decided sql.NullInt64
+	var rule, lineage string
+	var expires, decided, next sql.NullInt64
 	var created int64
 	v := revisionRow{into: &r.Revision}
 	err := row.Scan(append([]any{&r.ID, &r.TaskID, &r.DelegationID, &r.State, &r.Version, &r.Agent, &r.Title, &r.Repository, &r.RequesterID, &r.Requester,
-		&r.Via, &r.Chain, &rule, &r.Landed, &r.RevertOf, &r.RevertedBy, &expires, &created, &decided}, v.columns()...)...)
+		&r.Via, &r.Chain, &rule, &r.Landed, &r.RevertOf, &r.RevertedBy, &expires, &created, &decided, &r.Mode, &lineage, &next, &r.Reminded, &r.Escalated}, v.columns()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, orchestrator.ErrNotFound
 	}
 	if err != nil {
 		return r, err
 	}
-	r.ExpiresAt, r.CreatedAt, r.DecidedAt = fromNull(expires), fromMicros(created), fromNull(decided)
-	if err := json.Unmarshal([]byte(rule), &r.Rule); err != nil {
-		return r, fmt.Errorf("read the rule of %s: %w", r.ID, err)
+	r.ExpiresAt, r.CreatedAt, r.DecidedAt, r.NextAt = fromNull(expires), fromMicros(created), fromNull(decided), fromNull(next)
+	if err := errors.Join(json.Unmarshal([]byte(rule), &r.Rule), json.Unmarshal(orNull(lineage), &r.Lineage)); err != nil {
+		return r, fmt.Errorf("read the rule and lineage of %s: %w", r.ID, err)
 	}
 	return r, v.decode()
 }
@@ -174,19 +176,35 @@ func (t *Tx) keepRequest(r *approval.Request) {
 	t.requests[r.ID] = r
 }
 
+// requestColumns are the parts of a request that are kept as JSON.
+func requestColumns(r *approval.Request) (rule, lineage string, err error) {
+	rule, err = encode(r.Rule)
+	if err == nil {
+		lineage, err = encode(list(r.Lineage))
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("write the rule and lineage of %s: %w", r.ID, err)
+	}
+	return rule, lineage, nil
+}
+
 // InsertRequest adds a request with its first revision. Its task is the locked one.
 func (t *Tx) InsertRequest(_ context.Context, r *approval.Request) error {
 	r.TaskID = t.row.ID
 	if r.CreatedAt.IsZero() {
 		r.CreatedAt = t.now
 	}
+	if r.Mode == "" {
+		r.Mode = "any"
+	}
 	r.Version, r.Title, r.Revision.N = max(r.Version, 1), clean(r.Title), max(r.Revision.N, 1)
-	rule, err := encode(r.Rule)
+	rule, lineage, err := requestColumns(r)
 	if err != nil {
-		return fmt.Errorf("write the rule of %s: %w", r.ID, err)
+		return err
 	}
 	_, err = t.q.exec(t.ctx, insertRequest, r.ID, r.TaskID, r.DelegationID, string(r.State), r.Version, r.Agent, r.Title, r.Repository, r.RequesterID, r.Requester,
-		r.Via, r.Chain, rule, r.Landed, r.RevertOf, r.RevertedBy, nullMicros(r.ExpiresAt), micros(r.CreatedAt), nullMicros(r.DecidedAt), r.Revision.N)
+		r.Via, r.Chain, rule, r.Landed, r.RevertOf, r.RevertedBy, nullMicros(r.ExpiresAt), micros(r.CreatedAt), nullMicros(r.DecidedAt), r.Revision.N,
+		r.Mode, lineage, nullMicros(r.NextAt), r.Reminded, r.Escalated)
 	if err != nil {
 		return fmt.Errorf("insert request %s: %w", r.ID, err)
 	}
@@ -197,12 +215,12 @@ func (t *Tx) InsertRequest(_ context.Context, r *approval.Request) error {
 // SaveRequest writes the request's own fields and its current revision's, raises
 // Version and makes its cards due. ErrLost when r is not as the row was last read.
 func (t *Tx) SaveRequest(_ context.Context, r *approval.Request) error {
-	rule, err := encode(r.Rule)
+	rule, lineage, err := requestColumns(r)
 	if err != nil {
-		return fmt.Errorf("write the rule of %s: %w", r.ID, err)
+		return err
 	}
 	n, err := changed(t.q.exec(t.ctx, updateRequest, string(r.State), r.Version+1, clean(r.Title), rule, r.Landed, r.RevertedBy,
-		nullMicros(r.ExpiresAt), nullMicros(r.DecidedAt), r.Revision.N, r.ID, r.Version))
+		nullMicros(r.ExpiresAt), nullMicros(r.DecidedAt), r.Revision.N, lineage, nullMicros(r.NextAt), r.Reminded, r.Escalated, r.ID, r.Version))
 	if err != nil {
 		return fmt.Errorf("save request %s: %w", r.ID, err)
 	}

@@ -25,23 +25,27 @@ const (
 	TokenRevoked   event.Type = "token.revoked"
 )
 
-const userColumns = "u.id, u.name, u.roles, u.password_hash, u.disabled, u.created_at"
+const userColumns = "u.id, u.name, u.roles, u.password_hash, u.disabled, u.created_at, u.away_to, u.away_from, u.away_until"
 
 const selectUser = "select " + userColumns + " from users u"
 
 // userRow reads the columns of a user.
 type userRow struct {
 	into              *people.User
-	roles             string
+	roles, awayTo     string
 	disabled, created int64
+	from, until       int64
 }
 
 func (r *userRow) columns() []any {
-	return []any{&r.into.ID, &r.into.Name, &r.roles, &r.into.PasswordHash, &r.disabled, &r.created}
+	return []any{&r.into.ID, &r.into.Name, &r.roles, &r.into.PasswordHash, &r.disabled, &r.created, &r.awayTo, &r.from, &r.until}
 }
 
 func (r *userRow) decode() error {
 	r.into.Disabled, r.into.CreatedAt = r.disabled == 1, fromMicros(r.created)
+	if r.awayTo != "" {
+		r.into.Away = &people.Away{To: r.awayTo, From: fromMicros(r.from), Until: fromMicros(r.until)}
+	}
 	if err := json.Unmarshal([]byte(r.roles), &r.into.Roles); err != nil {
 		return fmt.Errorf("read the roles of %s: %w", r.into.Name, err)
 	}

@@ -117,7 +117,7 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	where := at("agents", name)
 	s := agent.Spec{
 		Name: name, Kind: agent.Kind(a.Kind), Role: agent.Role(a.Role), Capabilities: a.Capabilities, Repository: a.Repository, Writes: a.Writes,
-		AnalysisOnly: a.AnalysisOnly, Approval: or(a.Approval, "any"), Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
+		AnalysisOnly: a.AnalysisOnly, Approval: or(a.Approval, "any"), Owner: a.Owner, Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
 		Sandbox: or(a.Sandbox, "auto"), Env: a.Env, OutputLimit: a.OutputLimit, Model: a.Model,
 		Timeout: b.duration(append(where, "timeout"), a.Timeout, 15*time.Minute),
 	}
@@ -226,7 +226,7 @@ func stepPath(s string) []any {
 func (b *builder) policy() *approval.Policy {
 	var rules []approval.RuleConfig
 	for i, r := range b.file.Approval.Rules {
-		rules = append(rules, approval.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny,
+		rules = append(rules, approval.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow,
 			Expires: b.duration(at("approval", "rules", i, "expires"), r.Expires, 0)})
 	}
 	policy, problems := approval.CompileRules(rules, b.file.Groups)
@@ -237,9 +237,6 @@ func (b *builder) policy() *approval.Policy {
 			problem.Column += p.Column - 1 + quoted(b.doc, path)
 		}
 		b.problems = append(b.problems, problem)
-	}
-	for i, r := range b.file.Approval.Remind {
-		b.duration(at("approval", "remind", i), r, 0)
 	}
 	return policy
 }
@@ -275,8 +272,5 @@ func (b *builder) triggers(registry *agent.Registry) {
 	}
 	if len(b.file.Triggers) > 0 {
 		b.warnings = append(b.warnings, "triggers: webhooks and schedules do not run in this version.")
-	}
-	if b.file.Channels.Telegram != nil {
-		b.warnings = append(b.warnings, "channels.telegram: Telegram is not served in this version; decide on the web.")
 	}
 }

@@ -27,6 +27,11 @@ type Config struct {
 	Expires   time.Duration
 	Policy    *approval.Policy
 	Groups    map[string][]string
+	Approvers map[string][]string // groups by repository
+	Remind    []time.Duration     // before the deadline, longest first
+	Escalate  []approval.Step
+	Telegram  *Telegram // nil: not served
+	Webhooks  []Webhook
 	Warnings  []string // what works but deserves a look
 	File      File     // as written, for pages and later sections
 }
@@ -102,6 +107,8 @@ func (b *builder) build() *Config {
 	c.Engine.Agents = b.agents()
 	c.Expires = b.duration(at("approval", "expires"), f.Approval.Expires, 72*time.Hour)
 	c.Policy = b.policy()
+	c.Remind, c.Escalate, c.Approvers = b.remind(), b.escalate(), b.approvers()
+	c.Telegram, c.Webhooks = b.channels()
 	b.providers()
 	b.triggers(c.Engine.Agents)
 	c.Warnings = b.warnings

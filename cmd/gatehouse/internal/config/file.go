@@ -68,6 +68,7 @@ type Repository struct {
 	Checks     []string `yaml:"checks"`
 	Protect    []string `yaml:"protect"`
 	Credential string   `yaml:"credential"`
+	Approvers  []string `yaml:"approvers"`
 }
 
 // Provider is a service with models.
@@ -87,6 +88,7 @@ type Agent struct {
 	Writes       []string          `yaml:"writes"`
 	AnalysisOnly bool              `yaml:"analysis_only"`
 	Approval     string            `yaml:"approval"`
+	Owner        string            `yaml:"owner"`
 	Timeout      string            `yaml:"timeout"`
 	Reads        *[]string         `yaml:"reads"`
 	Prompt       string            `yaml:"prompt"`
@@ -121,10 +123,17 @@ type Step struct {
 
 // Approval is who must say yes to what.
 type Approval struct {
-	FourEyes *bool    `yaml:"four_eyes"`
-	Expires  string   `yaml:"expires"`
-	Remind   []string `yaml:"remind"`
-	Rules    []Rule   `yaml:"rules"`
+	FourEyes *bool        `yaml:"four_eyes"`
+	Expires  string       `yaml:"expires"`
+	Remind   []string     `yaml:"remind"`
+	Escalate []Escalation `yaml:"escalate"`
+	Rules    []Rule       `yaml:"rules"`
+}
+
+// Escalation lets further groups decide once a request has waited.
+type Escalation struct {
+	After string   `yaml:"after"`
+	To    []string `yaml:"to"`
 }
 
 // Rule is one rule of the policy.
@@ -134,12 +143,23 @@ type Rule struct {
 	Need    *int     `yaml:"need"`
 	From    []string `yaml:"from"`
 	Deny    bool     `yaml:"deny"`
+	Shadow  bool     `yaml:"shadow"`
 	Expires string   `yaml:"expires"`
 }
 
 // Channels are where requests are shown besides the web.
 type Channels struct {
 	Telegram *Telegram `yaml:"telegram"`
+	Webhooks []Webhook `yaml:"webhooks"`
+}
+
+// Webhook is told of requests, one way.
+type Webhook struct {
+	Name         string `yaml:"name"`
+	URL          string `yaml:"url"`
+	Format       string `yaml:"format"`
+	Secret       string `yaml:"secret"`
+	AllowPrivate bool   `yaml:"allow_private"`
 }
 
 // Telegram is one bot.
