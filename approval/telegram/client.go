@@ -89,7 +89,7 @@ type ClientOptions struct {
 // they say so, and anything else may go away by itself. All that Telegram said is in the
 // *Error inside.
 type Client struct {
-	token  secret
+	token  func() string // no string, so that no verb of fmt prints it
 	base   string
 	format string // of tgbotapi: token, method
 	http   *http.Client
@@ -109,7 +109,7 @@ func New(o ClientOptions) (*Client, error) {
 	if !tokenShape.MatchString(o.Token) {
 		return nil, errors.New("the Telegram token is empty or has a character that none has: set channels.telegram.token to what @BotFather wrote, as in 123456789:AAE…")
 	}
-	c := &Client{token: secret(o.Token), base: strings.TrimRight(o.APIURL, "/"), log: o.Log}
+	c := &Client{token: func() string { return o.Token }, base: strings.TrimRight(o.APIURL, "/"), log: o.Log}
 	if c.base == "" {
 		c.base = DefaultAPIURL
 	}
@@ -137,7 +137,7 @@ func (c *Client) GoString() string { return c.String() }
 
 // ID is the bot's number: the part of its token before the colon, or else Me's.
 func (c *Client) ID(ctx context.Context) (int64, error) {
-	number, _, _ := strings.Cut(string(c.token), ":")
+	number, _, _ := strings.Cut(c.token(), ":")
 	if id, err := strconv.ParseInt(number, 10, 64); err == nil && id > 0 {
 		return id, nil
 	}
@@ -302,7 +302,7 @@ func (c *Client) call(ctx context.Context, method string, params tgbotapi.Params
 	}
 	line := &line{ctx: ctx, http: c.http}
 	// One for each call: the library takes no context, so its client has it.
-	bot := &tgbotapi.BotAPI{Token: string(c.token), Client: line}
+	bot := &tgbotapi.BotAPI{Token: c.token(), Client: line}
 	bot.SetAPIEndpoint(c.format)
 	var answer *tgbotapi.APIResponse
 	var err error

@@ -105,7 +105,9 @@ func (c *Client) sort(ctx context.Context, method string, l *line, answer *tgbot
 // broken is the error of a call that got no answer of the Bot API. The cause is only
 // quoted, never wrapped: it has the address in it, and that has the token.
 func (c *Client) broken(ctx context.Context, method string, l *line, err error) error {
-	if ended := ctx.Err(); ended != nil {
+	if ended := ctx.Err(); errors.Is(ended, context.DeadlineExceeded) {
+		return fmt.Errorf("telegram %s: no answer in time: %w", method, ended)
+	} else if ended != nil {
 		return fmt.Errorf("telegram %s: %w", method, ended)
 	}
 	if l.status == 0 {
@@ -139,22 +141,13 @@ func headerWait(value string) time.Duration {
 	return defaultWait
 }
 
-// secret is a token that prints as a blank.
-type secret string
-
 const blank = "[token]"
-
-// String hides the token.
-func (secret) String() string { return blank }
-
-// GoString hides the token.
-func (secret) GoString() string { return blank }
 
 // redact takes the token out of a text, whole, escaped or only its second half.
 func (c *Client) redact(text string) string {
-	token := string(c.token)
+	token := c.token()
 	text = strings.NewReplacer(token, blank, url.QueryEscape(token), blank).Replace(text)
-	if _, half, ok := strings.Cut(token, ":"); ok && half != "" {
+	if _, half, ok := strings.Cut(token, ":"); ok && len(half) >= 8 {
 		text = strings.ReplaceAll(text, half, blank)
 	}
 	return text
