@@ -60,7 +60,7 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 		r = newRequest(cur, tx.Task(), p, tx.Now())
 	}
 	r.Mode = c.Agents[r.Agent].Mode
-	ruling := c.Policy.Rule(factsOf(cur, tx.Task(), r, tx.Now().In(c.Location)))
+	ruling := c.Policy.Rule(factsOf(r, tx.Now().In(c.Location)))
 	r.open(ruling, c.Expires, tx.Now())
 	cur.ApprovalID = r.ID
 	if !ruling.Deny && !ruling.Pass() {
@@ -152,7 +152,7 @@ func addNotes(notes, more []patch.Note) []patch.Note {
 func (r *Request) open(ruling Ruling, expires time.Duration, now time.Time) {
 	r.setState(Pending)
 	r.Rule, r.DecidedAt, r.ExpiresAt, r.Landed = ruling.Rule, nil, nil, ""
-	r.Revision.Notes = addNotes(r.Revision.Notes, ruling.Notes)
+	r.Revision.Notes, r.Revision.Shadow = addNotes(r.Revision.Notes, ruling.Notes), ruling.Shadow
 	if ruling.Expires > 0 {
 		expires = ruling.Expires
 	}

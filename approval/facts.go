@@ -3,8 +3,6 @@ package approval
 import (
 	"strings"
 	"time"
-
-	"gatehouse/orchestrator"
 )
 
 // Facts is what a rule's expression may look at. The names are those of the tags:
@@ -42,7 +40,8 @@ type FileFacts struct {
 	Status  string `expr:"status"`   // added, modified, deleted, renamed …
 	Added   int    `expr:"added"`
 	Removed int    `expr:"removed"`
-	Mode    string `expr:"mode"` // the new mode, e.g. 100644
+	Mode    string `expr:"mode"`     // the new mode, e.g. 100644; "" of a deleted file
+	OldMode string `expr:"old_mode"` // "" of an added one
 	Binary  bool   `expr:"binary"`
 }
 
@@ -65,18 +64,21 @@ func (f Facts) Careful() bool {
 	return false
 }
 
-// factsOf collects the facts of a revision that is asked at the given local time.
-func factsOf(d *orchestrator.Delegation, t *orchestrator.Task, r *Request, at time.Time) Facts {
+// factsOf collects the facts of the current revision of r, asked at the given local
+// time. They come from what is stored, so that a rule tried on a past request sees what
+// it would have seen.
+func factsOf(r *Request, at time.Time) Facts {
 	v := r.Revision
+	chain := strings.Split(r.Chain, " → ")
 	f := Facts{
 		Patch:    PatchFacts{Files: []FileFacts{}, Lines: v.Added + v.Removed, Added: v.Added, Removed: v.Removed},
 		Warnings: warningCodes(v), Notes: []string{}, Checks: []CheckFacts{},
-		Agent: r.Agent, Chain: chainNames(d), Requester: t.Requester, Repository: r.Repository, Branch: v.Base.Branch,
-		Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String()), Depth: d.Depth,
+		Agent: r.Agent, Chain: chain, Requester: r.Requester, Repository: r.Repository, Branch: v.Base.Branch,
+		Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String()), Depth: len(chain) - 1,
 	}
 	for _, x := range v.Files {
 		f.Patch.Files = append(f.Patch.Files, FileFacts{Path: x.Path, OldPath: x.OldPath, Status: string(x.Status),
-			Added: x.Added, Removed: x.Removed, Mode: x.NewMode, Binary: x.Binary})
+			Added: x.Added, Removed: x.Removed, Mode: x.NewMode, OldMode: x.OldMode, Binary: x.Binary})
 	}
 	for _, n := range v.Notes {
 		f.Notes = appendOnce(f.Notes, n.Code)
@@ -85,19 +87,6 @@ func factsOf(d *orchestrator.Delegation, t *orchestrator.Task, r *Request, at ti
 		f.Checks = append(f.Checks, CheckFacts{Command: c.Command, OK: c.OK})
 	}
 	return f
-}
-
-// chainNames lists the agents from the root to d.
-func chainNames(d *orchestrator.Delegation) []string {
-	steps := d.Chain.Steps()
-	if len(steps) == 0 {
-		return []string{d.To}
-	}
-	names := []string{steps[0].From}
-	for _, s := range steps {
-		names = append(names, s.To)
-	}
-	return names
 }
 
 func appendOnce(list []string, s string) []string {

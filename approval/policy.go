@@ -1,8 +1,11 @@
 package approval
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"gatehouse/orchestrator/patch"
 
 	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 )
@@ -43,13 +47,22 @@ func (p Problem) String() string { return p.Field + ": " + p.Message }
 
 // Policy is an ordered list of compiled rules. It is a value that nobody changes;
 // the zero Policy has the default rule alone.
-type Policy struct{ rules []rule }
+type Policy struct {
+	rules   []rule
+	version string
+	trial   bool // some rule is on trial
+}
 
 type rule struct {
 	RuleConfig
 	need    int
 	program *vm.Program
+	loops   int // how deep its predicates are nested
 }
+
+// maxSteps bounds what one rule may compute on one patch: an agent chooses how many
+// files there are, and the rule runs while the task's row is locked.
+const maxSteps = 5_000_000
 
 // Ruling is what the policy says of one patch.
 type Ruling struct {
@@ -57,6 +70,7 @@ type Ruling struct {
 	Deny    bool
 	Expires time.Duration // 0: the gateway's
 	Notes   []patch.Note  // why a rule that would have decided did not
+	Shadow  *Rule         // what would hold if the rules on trial were live; nil when the same
 }
 
 // Pass reports whether the patch goes through without a person.
@@ -95,14 +109,83 @@ func CompileRules(configs []RuleConfig, groups map[string][]string) (*Policy, []
 		} else if program, err := compile(c.When); err != nil {
 			problems = append(problems, whenProblem(i, err))
 		} else {
-			r.program = program
+			r.program, r.loops = program, loops(program.Node())
 		}
+		p.trial = p.trial || c.Shadow
 		p.rules = append(p.rules, r)
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
+	p.version = version(configs)
 	return p, nil
+}
+
+// version names a list of rules: the first 12 digits of the hash of all that they say.
+func version(configs []RuleConfig) string {
+	h := sha256.New()
+	for _, c := range configs {
+		need := 1
+		if c.Need != nil {
+			need = *c.Need
+		}
+		fmt.Fprintf(h, "%q %q %d %q %t %t %d\n", c.Name, c.When, need, c.From, c.Deny, c.Shadow, c.Expires)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:12]
+}
+
+// Version names the list of rules; "" for none.
+func (p *Policy) Version() string {
+	if p == nil {
+		return ""
+	}
+	return p.version
+}
+
+// Rules lists what the policy was made of.
+func (p *Policy) Rules() []RuleConfig {
+	var all []RuleConfig
+	for _, r := range p.list() {
+		all = append(all, r.RuleConfig)
+	}
+	return all
+}
+
+// loops is how deep predicates are nested below n. The walk visits what is inside
+// first, so that the depth of an inner one is known.
+func loops(n ast.Node) int {
+	w := nesting{depth: map[*ast.PredicateNode]int{}}
+	ast.Walk(&n, &w)
+	return w.deepest
+}
+
+type nesting struct {
+	depth   map[*ast.PredicateNode]int
+	deepest int
+}
+
+// Visit gives a predicate one more than the deepest inside it.
+func (w *nesting) Visit(n *ast.Node) {
+	p, ok := (*n).(*ast.PredicateNode)
+	if !ok {
+		return
+	}
+	if _, known := w.depth[p]; known {
+		return
+	}
+	inner := nesting{depth: w.depth}
+	ast.Walk(&p.Node, &within{&inner})
+	w.depth[p] = inner.deepest + 1
+	w.deepest = max(w.deepest, w.depth[p])
+}
+
+// within finds the deepest predicate of a part that was walked before.
+type within struct{ *nesting }
+
+func (w *within) Visit(n *ast.Node) {
+	if p, ok := (*n).(*ast.PredicateNode); ok {
+		w.deepest = max(w.deepest, w.depth[p])
+	}
 }
 
 // checkNeed checks how many yeses a rule needs and from whom.
@@ -169,9 +252,29 @@ func whenProblem(i int, err error) Problem {
 // passes nothing. Both are noted, and then a further rule, or the default, says
 // which people are asked.
 func (p *Policy) Rule(f Facts) Ruling {
+	live := p.rule(f, false)
+	if p == nil || !p.trial {
+		return live
+	}
+	if would := p.rule(f, true); !would.Rule.same(live.Rule) {
+		live.Shadow = &would.Rule
+	}
+	return live
+}
+
+// same reports whether two rules ask the same of people.
+func (r Rule) same(o Rule) bool {
+	return r.Name == o.Name && r.Deny == o.Deny && r.Need == o.Need && slices.Equal(r.From, o.From)
+}
+
+// rule is Rule with, or without, the rules on trial.
+func (p *Policy) rule(f Facts, trial bool) Ruling {
 	var notes []patch.Note
 	broken := false
 	for _, r := range p.list() {
+		if r.Shadow && !trial {
+			continue
+		}
 		match, err := r.matches(f)
 		if err != nil {
 			broken = true
@@ -188,9 +291,12 @@ func (p *Policy) Rule(f Facts) Ruling {
 			}
 			continue
 		}
-		return Ruling{Rule: Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...)}, Deny: r.Deny, Expires: r.Expires, Notes: notes}
+		said := Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...), Deny: r.Deny, Version: p.version}
+		return Ruling{Rule: said, Deny: r.Deny, Expires: r.Expires, Notes: notes}
 	}
-	return Ruling{Rule: defaultRule(), Notes: notes}
+	said := defaultRule()
+	said.Version = p.Version()
+	return Ruling{Rule: said, Notes: notes}
 }
 
 // Hints names the rules that can be used but that some requester could never
@@ -223,6 +329,9 @@ func (p *Policy) list() []rule {
 
 // matches runs the rule; expr turns what goes wrong inside it into an error.
 func (r rule) matches(f Facts) (bool, error) {
+	if steps := math.Pow(float64(max(len(f.Patch.Files), len(f.Checks), len(f.Warnings), 2)), float64(r.loops)); steps > maxSteps {
+		return false, fmt.Errorf("it would take %.0g steps on a patch of %d files, and %.0g is the limit", steps, len(f.Patch.Files), float64(maxSteps))
+	}
 	out, err := expr.Run(r.program, f)
 	if err != nil {
 		var at *file.Error

@@ -107,6 +107,7 @@ type Rule struct {
 	Need    int      `json:"need"`
 	From    []string `json:"from"`
 	Deny    bool     `json:"deny,omitempty"`
+	Widened int      `json:"widened,omitempty"` // how many groups at the end of From an escalation added
 	Version string   `json:"version,omitempty"` // of the whole list of rules: the first 12 digits of its hash
 }
 
