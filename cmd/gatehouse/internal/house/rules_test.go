@@ -26,7 +26,7 @@ var leaves = []string{
 // testRooms hold what only tests use: no program may contain it, so only tests and one another import them.
 var testRooms = []string{
 	"orchestrator/agent/agenttest", "orchestrator/store/storetest", "orchestrator/store/pgtest",
-	"approval/approvaltest", "web/browsertest",
+	"approval/approvaltest", "approval/telegram/bottest", "web/browsertest",
 }
 
 // testPrograms are run by `make`, never by users, and may use what is there for tests.
@@ -50,6 +50,7 @@ func rooms() []room {
 		{path: "orchestrator/agent/agenttest", may: domain},
 		{path: "orchestrator/store/storetest", may: append([]string{"approval", "migrations", "orchestrator/store", "orchestrator/store/pgtest"}, domain...)},
 		{path: "orchestrator/store/pgtest"},
+		{path: "approval/telegram/bottest"},
 		{path: "approval/approvaltest", may: append([]string{"approval"}, domain...)},
 		{path: "web/browsertest"},
 	}
