@@ -16,7 +16,7 @@ type AgentsListCmd struct{}
 
 // Run prints name, kind, role, state and capabilities.
 func (c *AgentsListCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ type AgentsCheckCmd struct {
 
 // Run exits 0 when the hop may be made and 1 when a guard refuses it.
 func (c *AgentsCheckCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}

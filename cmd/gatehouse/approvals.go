@@ -20,7 +20,7 @@ func (c *ApprovalsCmd) Run(ctx context.Context, sh *shell) error {
 	if c.Limit < 1 {
 		return usage("--limit %d: write a number from 1 on.", c.Limit)
 	}
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,9 +68,9 @@ func (sh *shell) requestRows(all []client.Request) [][]string {
 // where is the repository and branch that a request lands on.
 func where(r client.Request) string { return line(r.Repository) + "/" + line(r.Target) }
 
-// findRequest understands a request's id and, while exactly one of its requests is
-// pending, that of a task or delegation.
-func findRequest(ctx context.Context, sh *shell, api *client.Client, id string) (client.Request, error) {
+// findRequest understands a request's id and, while exactly one of its requests is in
+// the state, that of a task or delegation.
+func findRequest(ctx context.Context, sh *shell, api *client.Client, id, state string) (client.Request, error) {
 	work := strings.HasPrefix(id, "tsk_") || strings.HasPrefix(id, "dlg_")
 	if !work {
 		r, err := api.Request(ctx, id)
@@ -91,26 +91,26 @@ func findRequest(ctx context.Context, sh *shell, api *client.Client, id string) 
 	if err != nil {
 		return client.Request{}, err
 	}
-	var pending []client.Request
+	var fitting []client.Request
 	for _, r := range all.Items {
-		if r.State == "pending" {
-			pending = append(pending, r)
+		if r.State == state {
+			fitting = append(fitting, r)
 		}
 	}
-	if len(pending) == 1 {
-		return pending[0], nil
+	if len(fitting) == 1 {
+		return fitting[0], nil
 	}
-	return client.Request{}, sh.choose(d.TaskID, pending, all.Items)
+	return client.Request{}, sh.choose(d.TaskID, state, fitting, all.Items)
 }
 
 // choose lists the requests that could have been meant.
-func (sh *shell) choose(taskID string, pending, all []client.Request) error {
+func (sh *shell) choose(taskID, state string, fitting, all []client.Request) error {
 	if len(all) == 0 {
 		return usage("The task %s has no request.", line(taskID))
 	}
-	listed, what := pending, "has more than one pending request"
-	if len(pending) == 0 {
-		listed, what = all, "has no pending request; these have ended"
+	listed, what := fitting, "has more than one "+state+" request"
+	if len(fitting) == 0 {
+		listed, what = all, "has no "+state+" request; these are all"
 	}
 	if err := table(sh.errs, sh.requestRows(listed)); err != nil {
 		return err

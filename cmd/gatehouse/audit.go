@@ -24,7 +24,7 @@ type AuditExportCmd struct {
 
 // Run streams the history to stdout.
 func (c *AuditExportCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ type CancelCmd struct {
 
 // Run cancels it and says so.
 func (c *CancelCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ type RetryCmd struct {
 
 // Run queues it again and says how to follow it.
 func (c *RetryCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ const defaultURL = "http://127.0.0.1:8080"
 // Globals are the flags that every command takes.
 type Globals struct {
 	Config string `help:"The configuration file; gatehouse.yaml in this folder if there is one." env:"GATEHOUSE_CONFIG" placeholder:"FILE"`
-	URL    string `name:"url" help:"The server's address (default ${url})." env:"GATEHOUSE_URL" placeholder:"URL"`
+	URL    string `name:"url" help:"The server's address; without it the one in the configuration, else ${url}." env:"GATEHOUSE_URL" placeholder:"URL"`
 	Token  string `help:"An API token." env:"GATEHOUSE_TOKEN" placeholder:"TOKEN"`
 	JSON   bool   `name:"json" help:"Print one JSON document (JSON lines for streams) and nothing else."`
 }
@@ -33,6 +33,7 @@ type CLI struct {
 	Approve        ApproveCmd        `cmd:"" help:"Say yes to what was read."`
 	Reject         RejectCmd         `cmd:"" help:"Say no, with the reason."`
 	RequestChanges RequestChangesCmd `cmd:"" help:"Ask the agent to work on it again."`
+	Revert         RevertCmd         `cmd:"" help:"Undo what has landed, by a change of its own."`
 
 	Agents  AgentsCmd  `cmd:"" help:"The agents and what they do now."`
 	Context ContextCmd `cmd:"" help:"Read and write the shared context."`

@@ -118,7 +118,7 @@ func candidates(ctx context.Context, sh *shell, before []string, last string) []
 
 // dynamic asks the server for names and ids; one that does not answer knows none.
 func dynamic(ctx context.Context, sh *shell, node *kong.Node, arg *kong.Value) []string {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return nil
 	}
@@ -131,8 +131,12 @@ func dynamic(ctx context.Context, sh *shell, node *kong.Node, arg *kong.Value) [
 		for i := 0; err == nil && i < len(all.Items); i++ {
 			found = append(found, all.Items[i].Name)
 		}
-	case arg.Name == "id" && decides(node.Name):
-		all, err := api.Requests(ctx, client.RequestFilter{State: "pending", Limit: 20})
+	case arg.Name == "id" && (decides(node.Name) || node.Name == "revert"):
+		state := "pending"
+		if node.Name == "revert" {
+			state = "landed"
+		}
+		all, err := api.Requests(ctx, client.RequestFilter{State: state, Limit: 20})
 		for i := 0; err == nil && i < len(all.Items); i++ {
 			found = append(found, all.Items[i].ID)
 		}

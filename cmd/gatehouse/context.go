@@ -23,7 +23,7 @@ type ContextGetCmd struct {
 
 // Run prints the value alone.
 func (c *ContextGetCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *ContextSetCmd) Run(ctx context.Context, sh *shell) error {
 			return err
 		}
 	}
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ type ContextListCmd struct {
 
 // Run prints key, author, age and the beginning of each value.
 func (c *ContextListCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ type ContextDeleteCmd struct {
 
 // Run removes it; one that is gone is no error.
 func (c *ContextDeleteCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}

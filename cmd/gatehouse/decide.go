@@ -24,11 +24,11 @@ func (c *ApproveCmd) Run(ctx context.Context, sh *shell) error {
 	if c.Digest != "" && len(c.Digest) < minPrefix {
 		return usage("--digest %s is too short. Give %d characters or more; `gatehouse review` prints 8.", line(c.Digest), minPrefix)
 	}
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
-	r, err := findRequest(ctx, sh, api, c.ID)
+	r, err := findRequest(ctx, sh, api, c.ID, "pending")
 	if err != nil {
 		return err
 	}
@@ -85,11 +85,11 @@ func decideWith(ctx context.Context, sh *shell, id, verdict, flag, comment strin
 	if strings.TrimSpace(comment) == "" {
 		return usage("%s is empty. Say what the agent should know.", flag)
 	}
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
-	r, err := findRequest(ctx, sh, api, id)
+	r, err := findRequest(ctx, sh, api, id, "pending")
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,10 @@ func decide(ctx context.Context, sh *shell, api *client.Client, r client.Request
 	if sh.JSON {
 		return sh.document(after)
 	}
-	return sh.say("%s %s", line(after.ID), outcome(after, v.Verdict))
+	if err := sh.say("%s %s", line(after.ID), outcome(after, v.Verdict)); err != nil || after.State != "approved" {
+		return err
+	}
+	return followLanding(ctx, sh, api, after)
 }
 
 // outcome says what a verdict has done.

@@ -34,7 +34,7 @@ func (c *DelegateCmd) Run(ctx context.Context, sh *shell) error {
 	if sh.Token == "" {
 		return usage("delegate works inside a run, which has a token in GATEHOUSE_TOKEN. From outside, use gatehouse send.")
 	}
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}

@@ -217,7 +217,7 @@ func checkRepository(ctx context.Context, mirrors *patch.Mirrors, r patch.Reposi
 }
 
 func (sh *shell) checkServer(ctx context.Context) finding {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err == nil {
 		err = api.Live(ctx)
 	}

@@ -19,7 +19,7 @@ func (c *ListCmd) Run(ctx context.Context, sh *shell) error {
 	if c.Limit < 1 {
 		return usage("--limit %d: write a number from 1 on.", c.Limit)
 	}
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}

@@ -20,11 +20,11 @@ type ReviewCmd struct {
 
 // Run prints what to look at, then the diff, through the pager on a terminal.
 func (c *ReviewCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
-	r, err := findRequest(ctx, sh, api, c.ID)
+	r, err := findRequest(ctx, sh, api, c.ID, "pending")
 	if err != nil {
 		return err
 	}

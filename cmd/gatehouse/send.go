@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"gatehouse/web/client"
 )
@@ -15,10 +16,20 @@ type SendCmd struct {
 	Key        string   `help:"A key of your own: the same key again gives the first task." placeholder:"KEY"`
 	Capability string   `help:"The agent must have this capability." placeholder:"CAP"`
 	Wait       bool     `help:"Wait for the end."`
+
+	Timeout time.Duration `help:"With --wait: how long at most; 10m without it." placeholder:"10m"`
 }
 
 // Run sends the task and says how to follow it.
 func (c *SendCmd) Run(ctx context.Context, sh *shell) error {
+	switch {
+	case c.Timeout < 0:
+		return badTimeout(c.Timeout)
+	case c.Timeout > 0 && !c.Wait:
+		return usage("--timeout says how long to wait. Add --wait.")
+	case c.Timeout == 0:
+		c.Timeout = defaultWait
+	}
 	agent, words := c.Agent, c.Text
 	if c.Capability != "" && len(words) == 0 {
 		agent, words = "", []string{c.Agent} // send --capability CAP TEXT: anyone who can
@@ -27,7 +38,7 @@ func (c *SendCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -46,11 +57,16 @@ func (c *SendCmd) Run(ctx context.Context, sh *shell) error {
 		}
 	}
 	if c.Wait {
-		return wait(ctx, sh, api, sent.ID, defaultWait)
+		return wait(ctx, sh, api, sent.ID, c.Timeout)
 	}
 	if sh.JSON {
 		return sh.document(sent)
 	}
-	sh.hint("  follow: gatehouse wait %s        open: %s", short(sent.ID), api.Page("delegations", sent.ID))
+	sh.howToFollow(api, sent.ID)
 	return nil
+}
+
+// howToFollow says where a new task is seen.
+func (sh *shell) howToFollow(api *client.Client, id string) {
+	sh.hint("  follow: gatehouse wait %s        open: %s", short(id), api.Page("delegations", id))
 }

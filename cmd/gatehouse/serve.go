@@ -68,9 +68,13 @@ func (c *ServeCmd) Run(ctx context.Context, sh *shell) error {
 	if cfg.File.Server.PublicURL == "" { // --listen or port 0 chose another address than the file
 		cfg.PublicURL = "http://" + strings.Replace(localAddress(l.Addr()), "127.0.0.1", "localhost", 1)
 	}
+	withdraw, err := announce(cfg.Data, "http://"+localAddress(l.Addr()))
+	if err != nil {
+		return errors.Join(err, l.Close(), h.close())
+	}
 	sh.hint("Gatehouse is at %s", cfg.PublicURL)
 	err = h.serve(ctx, l, nil)
-	return errors.Join(err, h.close())
+	return errors.Join(err, withdraw(), h.close())
 }
 
 // startError says what keeps the server from starting.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -44,9 +45,6 @@ func newShell(g Globals, app *kong.Application) *shell {
 	if sh.ascii() {
 		sh.out, sh.errs = asciiWriter{sh.out, g.JSON}, asciiWriter{sh.errs, false}
 	}
-	if sh.URL == "" {
-		sh.URL = defaultURL
-	}
 	return sh
 }
 
@@ -63,15 +61,20 @@ func (sh *shell) ascii() bool {
 
 // checkGlobals refuses an address that cannot be one, whatever the command.
 func (sh *shell) checkGlobals() error {
-	_, err := sh.client()
+	if sh.URL == "" {
+		return nil
+	}
+	_, err := sh.speak(sh.URL)
 	return err
 }
 
-// client speaks to the server that --url names.
-func (sh *shell) client() (*client.Client, error) {
-	c, err := client.New(sh.URL, sh.Token, nil)
+// client speaks to the server that --url or the configuration names.
+func (sh *shell) client(ctx context.Context) (*client.Client, error) { return sh.speak(sh.server(ctx)) }
+
+func (sh *shell) speak(address string) (*client.Client, error) {
+	c, err := client.New(address, sh.Token, nil)
 	if err != nil {
-		return nil, usage("%s: %s Set --url or GATEHOUSE_URL.", line(sh.URL), "this is no address of a server. Write http://HOST:PORT.")
+		return nil, usage("%s: %s Set --url or GATEHOUSE_URL.", line(address), "this is no address of a server. Write http://HOST:PORT.")
 	}
 	return c, nil
 }

@@ -15,7 +15,7 @@ type StatusCmd struct {
 
 // Run prints where it stands and what to do next.
 func (c *StatusCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -212,6 +212,10 @@ func (v view) next() string {
 	switch v.focus.State {
 	case "awaiting_approval":
 		return "gatehouse review " + short(v.focus.ApprovalID)
+	case "landing":
+		if heldUp(v.focus) != "" {
+			return "gatehouse retry " + short(v.focus.ID)
+		}
 	case "failed", "expired":
 		return "gatehouse retry " + short(v.d.ID)
 	case "completed", "rejected", "cancelled":

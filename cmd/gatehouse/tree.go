@@ -17,7 +17,7 @@ type TreeCmd struct {
 
 // Run prints the tree below the id, with the hops that were refused.
 func (c *TreeCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/handlers/door"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
@@ -19,9 +18,12 @@ import (
 
 // UserCmd is about people.
 type UserCmd struct {
-	Add    UserAddCmd    `cmd:"" help:"Add a person."`
-	List   UserListCmd   `cmd:"" help:"List everybody."`
-	Signin UserSigninCmd `cmd:"" name:"signin-link" help:"Print a link that signs a person in, once, within 10 minutes."`
+	Add     UserAddCmd     `cmd:"" help:"Add a person."`
+	List    UserListCmd    `cmd:"" help:"List everybody."`
+	Roles   UserRolesCmd   `cmd:"" help:"Give a person other roles."`
+	Disable UserDisableCmd `cmd:"" help:"Keep a person out; the history keeps them."`
+	Enable  UserEnableCmd  `cmd:"" help:"Let a person in again."`
+	Signin  UserSigninCmd  `cmd:"" name:"signin-link" help:"Print a link that signs a person in, once, within 10 minutes."`
 }
 
 // UserAddCmd adds a person.
@@ -33,19 +35,14 @@ type UserAddCmd struct {
 
 // Run adds the person and prints how they get in.
 func (c *UserAddCmd) Run(ctx context.Context, sh *shell) error {
-	u := people.User{Name: c.Name}
 	if err := people.CheckUserName(c.Name); err != nil {
 		return mistake(err)
 	}
-	for _, text := range c.Role {
-		role, err := people.ParseRole(text)
-		if err != nil {
-			return mistake(err)
-		}
-		if !slices.Contains(u.Roles, role) {
-			u.Roles = append(u.Roles, role)
-		}
+	given, err := parseRoles(c.Role)
+	if err != nil {
+		return err
 	}
+	u := people.User{Name: c.Name, Roles: given}
 	if c.PasswordStdin {
 		hash, err := readPassword(sh)
 		if err != nil {
@@ -69,6 +66,21 @@ func (c *UserAddCmd) Run(ctx context.Context, sh *shell) error {
 		sh.hint("  sign in: gatehouse user signin-link %s", line(made.Name))
 		return nil
 	})
+}
+
+// parseRoles reads roles, each once.
+func parseRoles(texts []string) ([]people.Role, error) {
+	var all []people.Role
+	for _, text := range texts {
+		role, err := people.ParseRole(text)
+		if err != nil {
+			return nil, mistake(err)
+		}
+		if !slices.Contains(all, role) {
+			all = append(all, role)
+		}
+	}
+	return all, nil
 }
 
 // readPassword reads one line from standard input and hashes it.
@@ -129,8 +141,12 @@ type UserSigninCmd struct {
 	Name string `arg:"" help:"Who signs in with it."`
 }
 
-// linkLife is how long a sign-in link works (contract).
-const linkLife = 10 * time.Minute
+// linkLife is how long a sign-in link works (contract), signinPath the page that it
+// leads to.
+const (
+	linkLife   = 10 * time.Minute
+	signinPath = "/login/link?code="
+)
 
 // Run prints the link alone on stdout.
 func (c *UserSigninCmd) Run(ctx context.Context, sh *shell) error {
@@ -150,7 +166,7 @@ func (c *UserSigninCmd) Run(ctx context.Context, sh *shell) error {
 		if err != nil {
 			return err
 		}
-		link := signinLink(cfg, code)
+		link := site(ctx, cfg) + signinPath + url.QueryEscape(code)
 		if sh.JSON {
 			return sh.document(map[string]any{"url": link, "user": u.Name, "expires_at": sh.now().Add(linkLife).UTC()})
 		}
@@ -167,11 +183,6 @@ func signinCode(ctx context.Context, s *store.Store, u people.User) (string, err
 	code, hash := door.NewLinkCode()
 	l := people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(linkLife)}
 	return code, s.CreateSigninLink(ctx, cliActor, l)
-}
-
-// signinLink is the address that a code is used at.
-func signinLink(cfg *config.Config, code string) string {
-	return cfg.PublicURL + "/login/link?code=" + url.QueryEscape(code)
 }
 
 // userNamed finds a person, or says who there is.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,13 +33,17 @@ type WaitCmd struct {
 // Run exits 0 when it completed, 1 when it did not, and 124 when time ran out.
 func (c *WaitCmd) Run(ctx context.Context, sh *shell) error {
 	if c.Timeout <= 0 {
-		return usage("--timeout %s: write a time such as 90s or 10m.", c.Timeout)
+		return badTimeout(c.Timeout)
 	}
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
 	return wait(ctx, sh, api, c.ID, c.Timeout)
+}
+
+func badTimeout(d time.Duration) error {
+	return usage("--timeout %s: write a time such as 90s or 10m.", d)
 }
 
 // waiter follows one delegation and shows each change of its state once.
@@ -47,8 +52,9 @@ type waiter struct {
 	api   *client.Client
 	id    string
 	d     client.Delegation
-	shown string // the last line's state and agent
-	away  bool   // the server did not answer last time
+	shown string            // the last line's state, agent and revision
+	held  map[string]string // by id: why a landing is held up, as it was said last
+	away  bool              // the server did not answer last time
 
 	live   atomic.Bool   // events arrive
 	change chan struct{} // something happened; holds one
@@ -58,7 +64,7 @@ type waiter struct {
 
 // wait shows changes until the delegation has ended, at most for the timeout.
 func wait(ctx context.Context, sh *shell, api *client.Client, id string, timeout time.Duration) error {
-	w := &waiter{sh: sh, api: api, id: id, change: make(chan struct{}, 1)}
+	w := &waiter{sh: sh, api: api, id: id, change: make(chan struct{}, 1), held: map[string]string{}}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	ended, err := w.look(limited)
@@ -124,8 +130,9 @@ func (w *waiter) follow(ctx context.Context) error {
 func (w *waiter) take(e client.Event) error {
 	var data struct {
 		Text string `json:"text"`
+		Code string `json:"code"`
 	}
-	if e.Type == "delegation.progress" && json.Unmarshal(e.Data, &data) == nil {
+	if e.Type == "delegation.progress" && json.Unmarshal(e.Data, &data) == nil && data.Code != "landing_held" {
 		w.mu.Lock()
 		w.doing = brief(data.Text, 48)
 		w.mu.Unlock()
@@ -176,17 +183,49 @@ func (w *waiter) look(ctx context.Context) (ended bool, err error) {
 		return false, err
 	}
 	w.away, w.d = false, v.d
-	return v.d.Ended(), w.show(v)
+	if w.sh.JSON {
+		return v.d.Ended(), nil
+	}
+	err = w.show(ctx, v)
+	w.sayHeld(v)
+	return v.d.Ended(), err
 }
 
-// show prints a line when state or agent are not those of the line before.
-func (w *waiter) show(v view) error {
+// sayHeld says once of each landing why it is held up.
+func (w *waiter) sayHeld(v view) {
+	below := subtree(v.d, v.all)
+	for _, d := range v.all {
+		why := heldUp(d)
+		if why != "" && why != w.held[d.ID] && below[d.ID] {
+			w.erase()
+			w.sh.hint("%s", why)
+		}
+		w.held[d.ID] = why
+	}
+}
+
+// show prints a line when state, agent or revision are not those of the line before.
+func (w *waiter) show(ctx context.Context, v view) error {
 	key := v.focus.State + " " + v.focus.ID
-	if w.sh.JSON || key == w.shown {
+	if v.request != nil && v.focus.State == "awaiting_approval" {
+		key += fmt.Sprint(" ", v.request.Revision)
+	}
+	if key == w.shown {
 		return nil
 	}
+	known := strings.Contains(w.shown, " "+v.focus.ID)
 	w.shown = key
 	w.erase()
+	remark := ""
+	switch {
+	case v.focus.State == "awaiting_approval":
+		remark = askedAgain(ctx, w.api, v.focus.ID, v.focus.ApprovalID, v.request)
+	case known && (v.focus.State == "queued" || v.focus.State == "running"):
+		remark = workedAgain(ctx, w.api, v.focus)
+	}
+	if remark != "" {
+		w.sh.hint("%s", remark)
+	}
 	var detail string
 	switch v.focus.State {
 	case "awaiting_approval":

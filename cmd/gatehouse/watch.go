@@ -16,7 +16,7 @@ type WatchCmd struct {
 
 // Run prints one line for each event until the watched one has ended, or Ctrl-C.
 func (c *WatchCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client()
+	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}

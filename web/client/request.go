@@ -156,6 +156,12 @@ func (c *Client) Patch(ctx context.Context, id string, w io.Writer) (string, err
 	return h.Get("Gatehouse-Digest"), nil
 }
 
+// Revert asks for a new task whose change undoes what a request has landed.
+func (c *Client) Revert(ctx context.Context, id string) (Submitted, error) {
+	out, _, err := ask[Submitted](ctx, c, http.MethodPost, path("approvals", id, "revert"), nil, nil)
+	return out, err
+}
+
 // Verdict is a decision to send.
 type Verdict struct {
 	Verdict string `json:"verdict"` // approve, reject, request_changes or withdraw

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/web/client"
+)
+
+// addressFile is where a server says, in its data folder, where it listens. The server
+// holds a lock on it: one that was killed leaves the file, and nobody believes it.
+const addressFile = "address"
+
+// answerWithin is how long a server of this machine may take to say that it lives.
+const answerWithin = time.Second
+
+// announce writes address into the data folder until withdraw is called.
+func announce(data, address string) (withdraw func() error, err error) {
+	path := filepath.Join(data, addressFile)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("say where the server listens: %w", err)
+	}
+	// A reader holds its lock for a moment only, so this wait is short.
+	err = errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_EX), f.Truncate(0))
+	if err == nil {
+		_, err = f.WriteString(address + "\n")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("say where the server listens: %w", err), f.Close())
+	}
+	return func() error {
+		err := os.Remove(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return errors.Join(err, f.Close())
+	}, nil
+}
+
+// announced is the address of the server that uses the data folder now, "" when none
+// does or it does not answer.
+func announced(ctx context.Context, data string) string {
+	f, err := os.Open(filepath.Join(data, addressFile))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+		return "" // nobody holds it: its server is gone
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	if err != nil {
+		return ""
+	}
+	address := strings.TrimSpace(string(text))
+	api, err := client.New(address, "", nil)
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	if api.Live(ctx) != nil {
+		return ""
+	}
+	return address
+}
+
+// server is the address of the server that commands speak to: --url, GATEHOUSE_URL,
+// what the configuration says, or the default.
+func (sh *shell) server(ctx context.Context) string {
+	if sh.URL != "" {
+		return sh.URL
+	}
+	// A secret that only the server's environment has is no matter of the command line.
+	cfg, err := config.Load(sh.Globals.Config, func(name string) (string, bool) {
+		value, _ := sh.env(name)
+		return value, true
+	})
+	if err != nil {
+		sh.URL = defaultURL
+		fmt.Fprintf(sh.errs, "The configuration says nothing of the server, so %s is tried: %s\n", sh.URL, line(err.Error()))
+		return sh.URL
+	}
+	if sh.URL = cfg.File.Server.PublicURL; sh.URL != "" {
+		return sh.URL
+	}
+	if sh.URL = announced(ctx, cfg.Data); sh.URL == "" {
+		sh.URL = reachable(cfg.Listen)
+	}
+	return sh.URL
+}
+
+// reachable is how a program of this machine reaches an address that is listened on.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || port == "0" {
+		return defaultURL
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// site is the address of the pages, for links: where the server listens now, unless
+// the configuration says how others reach it.
+func site(ctx context.Context, cfg *config.Config) string {
+	if cfg.File.Server.PublicURL == "" {
+		if live := announced(ctx, cfg.Data); live != "" {
+			return strings.Replace(live, "127.0.0.1", "localhost", 1)
+		}
+	}
+	return cfg.PublicURL
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/web/client"
+)
+
+// How long approve looks whether the change lands, and how often. Mostly it takes less
+// than a second; what takes longer goes on without the command.
+const (
+	landWithin = 10 * time.Second
+	landLook   = 200 * time.Millisecond
+)
+
+// heldUp says that a landing waits for a person, and why; "" when it does not.
+func heldUp(d client.Delegation) string {
+	if d.State != "landing" || d.Problem == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s When that is mended: gatehouse retry %s", sentenceOf(d.Problem), short(d.ID))
+}
+
+// sentenceOf ends what somebody else says with a full stop.
+func sentenceOf(s string) string {
+	if s = line(strings.TrimSpace(s)); s != "" && !strings.ContainsAny(s[len(s)-1:], ".!?") {
+		s += "."
+	}
+	return s
+}
+
+// stale is why a yes did not count in the end: the branch moved under the change.
+type stale struct {
+	Message string `json:"message"`
+}
+
+// staleOf reads whether the newest question on a delegation is asked because the yes
+// to the one before became stale, or, with asked false, is about to be asked.
+func staleOf(ctx context.Context, api *client.Client, id string) (why stale, asked, found bool) {
+	events, err := api.Events(ctx, id, 0)
+	if err != nil {
+		return why, false, false // it is a remark; what it is about has been said
+	}
+	for _, e := range slices.Backward(events.Items) {
+		if e.DelegationID != id {
+			continue
+		}
+		switch e.Type {
+		case "approval.requested":
+			if asked {
+				return why, true, false // the question before; nothing became stale between
+			}
+			asked = true
+		case "approval.changes_requested", "approval.decided":
+			return why, asked, false
+		case "approval.stale":
+			if json.Unmarshal(e.Data, &why) != nil || why.Message == "" {
+				why.Message = "The branch moved."
+			}
+			return why, asked, true
+		}
+	}
+	return why, asked, false
+}
+
+// askedAgain is the remark that a question is a new one; "" when it is not.
+func askedAgain(ctx context.Context, api *client.Client, delegationID, requestID string, r *client.Request) string {
+	why, asked, found := staleOf(ctx, api, delegationID)
+	if !found || !asked {
+		return ""
+	}
+	revision := "a new revision"
+	if r != nil {
+		revision = fmt.Sprintf("revision %d", r.Revision)
+	}
+	return fmt.Sprintf("%s Asked again as %s; gatehouse review %s", sentenceOf(why.Message), revision, short(requestID))
+}
+
+// workedAgain is the remark that d, which has no question now, runs again because the
+// yes became stale; "" when it runs for another reason.
+func workedAgain(ctx context.Context, api *client.Client, d client.Delegation) string {
+	why, asked, found := staleOf(ctx, api, d.ID)
+	if !found || asked {
+		return ""
+	}
+	return fmt.Sprintf("%s %s works on it again; gatehouse wait %s", sentenceOf(why.Message), line(d.To), short(d.ID))
+}
+
+// followLanding says what has become of a yes: landed, held up, or asked again.
+// Whatever it meets on the way, the yes is given, so that nothing here is an error.
+func followLanding(ctx context.Context, sh *shell, api *client.Client, yes client.Request) error {
+	limited, cancel := context.WithTimeout(ctx, landWithin)
+	defer cancel()
+	tick := time.NewTicker(landLook)
+	defer tick.Stop()
+	for {
+		r, err := api.Request(limited, yes.ID)
+		if err == nil {
+			if done, err := sh.landing(limited, api, yes, r); done || err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-limited.Done():
+			sh.hint("  follow: gatehouse wait %s", short(yes.DelegationID))
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// landing says what r, which was approved as yes, has come to; false while that is open.
+func (sh *shell) landing(ctx context.Context, api *client.Client, yes, r client.Request) (done bool, err error) {
+	switch {
+	case r.State == "approved":
+		d, err := api.Delegation(ctx, r.DelegationID)
+		if why := heldUp(d); err == nil && why != "" {
+			sh.hint("%s", why)
+			return true, nil
+		}
+		return false, nil
+	case r.State == "stale":
+		d, err := api.Delegation(ctx, r.DelegationID)
+		if err != nil || d.State != "queued" && d.State != "running" {
+			return false, nil
+		}
+		if why := workedAgain(ctx, api, d); why != "" {
+			sh.hint("%s", why)
+			return true, nil
+		}
+		return false, nil
+	case r.State == "pending" && r.Revision > yes.Revision:
+		why := askedAgain(ctx, api, r.DelegationID, r.ID, &r)
+		if why == "" { // events may not be read with this token
+			why = fmt.Sprintf("%s moved. Asked again as revision %d; gatehouse review %s", line(r.Target), r.Revision, short(r.ID))
+		}
+		sh.hint("%s", why)
+		return true, nil
+	case r.State == "landed":
+		return true, sh.say("%s landed %s on %s", line(r.ID), commit(r.Commit), line(r.Target))
+	}
+	return true, nil
+}
