@@ -35,6 +35,9 @@ type Gateway interface {
 	Revert(ctx context.Context, requestID string, by people.Principal) (orchestrator.Task, error)
 	// Electorate is who may decide now; one serves a whole page.
 	Electorate(ctx context.Context) (approval.Electorate, error)
+	Config() approval.Config
+	// Backtest tries rules on the requests made since then, and writes nothing.
+	Backtest(ctx context.Context, p *approval.Policy, since time.Time) (approval.Backtest, error)
 }
 
 // Reader reads what is committed.

@@ -14,7 +14,9 @@ const (
 	SectionOverview    Section = "overview"
 	SectionApprovals   Section = "approvals"
 	SectionDelegations Section = "delegations"
+	SectionChat        Section = "chat"
 	SectionAgents      Section = "agents"
+	SectionSettings    Section = "settings"
 )
 
 // Person is who looks at the page.
@@ -93,6 +95,8 @@ func (c Chrome) nav() []navItem {
 		{SectionOverview, "Overview", "/", 0, "o"},
 		{SectionApprovals, "Approvals", "/approvals", c.ToDecide, "a"},
 		{SectionDelegations, "Delegations", "/delegations", 0, "d"},
+		{SectionChat, "Chat", "/chat", 0, "c"},
 		{SectionAgents, "Agents", "/agents", 0, ""},
+		{SectionSettings, "Settings", "/settings", 0, ""},
 	}
 }

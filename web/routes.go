@@ -43,6 +43,8 @@ func (s *Server) routes() []route {
 		{get, "/delegations/:id", p.Delegation, read},
 		{post, "/delegations/:id/cancel", p.Cancel, control},
 		{post, "/delegations/:id/retry", p.Retry, control},
+		{get, "/settings/policy", p.Policy, see},
+		{post, "/settings/policy", p.TryPolicy, see},
 		{get, "/agents", p.Agents, read},
 		{get, "/agents/:name", p.Agent, read},
 		{get, "/login", p.Login, anyone},
@@ -73,6 +75,8 @@ func (s *Server) routes() []route {
 		{post, v1 + "/approvals/:id/decision", a.Decide, decide},
 		{post, v1 + "/approvals/:id/revert", a.Revert, undo},
 		{get, v1 + "/approvals/:id/evidence", a.Evidence, see},
+		{get, v1 + "/policy/test", a.PolicyTest, see},
+		{post, v1 + "/policy/test", a.PolicyTest, see},
 
 		// Shared context, audit, configuration.
 		{get, v1 + "/context/:ns", a.Entries, know},

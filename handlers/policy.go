@@ -1,0 +1,170 @@
+package handlers
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
+	"go.yaml.in/yaml/v3"
+)
+
+// backtestDays is how far back a trial of rules looks when nothing else is said.
+const backtestDays = 30
+
+// Ago is the moment that lies a length of time such as 30d or 12h before now; "" is 30
+// days.
+func Ago(length string, now time.Time) (time.Time, error) {
+	if length == "" {
+		return now.AddDate(0, 0, -backtestDays), nil
+	}
+	d, err := sharedctx.ParseTTL(length)
+	if err != nil || d <= 0 {
+		return now, orchestrator.Errorf(orchestrator.CodeBadRequest, "%.40q is no length of time. Write a number with a unit, such as 30d or 12h.", length)
+	}
+	return now.Add(-d), nil
+}
+
+// RuleProblems is what is wrong with rules, one line each.
+func RuleProblems(rules []approval.RuleConfig, problems []approval.Problem) string {
+	var lines []string
+	for _, p := range problems {
+		place := ""
+		if p.Column > 0 {
+			place = fmt.Sprintf(":%d:%d", p.Line, p.Column)
+		}
+		lines = append(lines, fmt.Sprintf("Rule %.80q: %s%s: %s", rules[p.Rule].Name, p.Field, place, p.Message))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Policy answers GET /settings/policy: the rules, what they did, and what would have gone
+// otherwise under the ones in force.
+func (p *Pages) Policy(c echo.Context) error {
+	return p.policy(c, "", nil)
+}
+
+// TryPolicy answers POST /settings/policy: it tries other rules and saves nothing.
+func (p *Pages) TryPolicy(c echo.Context) error {
+	text := c.FormValue("rules")
+	rules, err := parseRules(text)
+	if err != nil {
+		return p.policy(c, text, []string{err.Error()})
+	}
+	return p.policy(c, text, nil, rules...)
+}
+
+// writtenRule is a rule as it stands in gatehouse.yaml.
+type writtenRule struct {
+	Name    string   `yaml:"name"`
+	When    string   `yaml:"when"`
+	Need    *int     `yaml:"need,omitempty"`
+	From    []string `yaml:"from,omitempty,flow"`
+	Deny    bool     `yaml:"deny,omitempty"`
+	Shadow  bool     `yaml:"shadow,omitempty"`
+	Expires string   `yaml:"expires,omitempty"`
+}
+
+// parseRules reads the list under approval.rules as YAML.
+func parseRules(text string) ([]approval.RuleConfig, error) {
+	var written []writtenRule
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&written); err != nil {
+		return nil, fmt.Errorf("these are no rules: %s. Write the list as it stands under approval.rules", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	var rules []approval.RuleConfig
+	for _, w := range written {
+		r := approval.RuleConfig{Name: w.Name, When: w.When, Need: w.Need, From: w.From, Deny: w.Deny, Shadow: w.Shadow}
+		if w.Expires != "" {
+			d, err := sharedctx.ParseTTL(w.Expires)
+			if err != nil {
+				return nil, fmt.Errorf("rule %q: expires: %q is no length of time. Write a number with a unit, such as 72h", w.Name, w.Expires)
+			}
+			r.Expires = d
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+// writeRules is the list as it may stand in gatehouse.yaml.
+func writeRules(rules []approval.RuleConfig) (string, error) {
+	var written []writtenRule
+	for _, r := range rules {
+		w := writtenRule{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow}
+		if r.Expires > 0 {
+			w.Expires = r.Expires.String()
+		}
+		written = append(written, w)
+	}
+	if len(written) == 0 {
+		return "", nil
+	}
+	b, err := yaml.Marshal(written)
+	return string(b), err
+}
+
+// policy shows the page. text and problems are those of rules that were tried.
+func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...approval.RuleConfig) error {
+	f, err := p.begin(c, views.SectionSettings, "Policy")
+	if err != nil {
+		return err
+	}
+	cfg := p.Gateway.Config()
+	page := views.PolicyPage{Chrome: f.chrome, Since: c.FormValue("since"), Text: text, Problems: problems, Trying: len(tried) > 0, Version: cfg.Policy.Version()}
+	since, err := Ago(page.Since, p.Now())
+	if err != nil {
+		return err
+	}
+	policy := cfg.Policy
+	if len(tried) > 0 {
+		var wrong []approval.Problem
+		if policy, wrong = approval.CompileRules(tried, cfg.Groups); len(wrong) > 0 {
+			page.Problems, page.Trying, policy = strings.Split(RuleProblems(tried, wrong), "\n"), false, cfg.Policy
+		}
+	}
+	if page.Text == "" {
+		if page.Text, err = writeRules(cfg.Policy.Rules()); err != nil {
+			return err
+		}
+	}
+	b, err := p.Gateway.Backtest(f.ctx, policy, since)
+	if err != nil {
+		return err
+	}
+	for _, h := range policy.Hints(cfg.Groups, cfg.FourEyes) {
+		page.Hints = append(page.Hints, h.Message)
+	}
+	page.Requests, page.Same = b.Requests, b.Same
+	page.Stricter, page.Looser, page.Others = b.Effects[approval.Stricter], b.Effects[approval.Looser], b.Effects[approval.Others]+b.Effects[approval.Other]
+	for _, r := range policy.Rules() {
+		page.Rules = append(page.Rules, ruleRow(r, b.Rules[r.Name]))
+	}
+	page.Rules = append(page.Rules, views.PolicyRule{Name: "default", When: "nothing above", Outcome: approval.Rule{Need: 1}.Outcome(), Matched: b.Rules["default"]})
+	for _, ch := range b.Changes {
+		page.Changes = append(page.Changes, views.PolicyChange{ID: ch.RequestID, At: ch.At, Title: ch.Title, Agent: ch.Agent, Repository: ch.Repository,
+			State: string(ch.State), WasRule: ch.Was.Name, Was: ch.Was.Outcome(), WouldRule: ch.Would.Name, Would: ch.Would.Outcome(), Effect: string(ch.Effect)})
+	}
+	status := http.StatusOK
+	if len(page.Problems) > 0 {
+		status = http.StatusUnprocessableEntity
+	}
+	return render(c, status, views.Policy(page))
+}
+
+func ruleRow(r approval.RuleConfig, matched int) views.PolicyRule {
+	row := views.PolicyRule{Name: r.Name, When: r.When, Shadow: r.Shadow, Matched: matched}
+	rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}
+	if r.Need != nil {
+		rule.Need = *r.Need
+	}
+	row.Outcome = rule.Outcome()
+	return row
+}
