@@ -95,18 +95,22 @@ func numbers(value any) any {
 	return value
 }
 
-// reason says why a step did not complete, and what can be done.
+// reason says why a step did not complete, and what can be done. What people or time
+// decided on its change is told as that: its code only repeats the state.
 func (v view) reason(id string) string {
 	why := v.Error
-	if v.Code != "" {
+	if v.Code != "" && v.Code != v.State {
 		why = strings.TrimSpace(v.Code + ": " + v.Error)
 	}
 	if why == "" {
 		why = "no reason was given"
 	}
 	ended := "ended " + v.State
-	if v.State == agent.Refused {
+	switch v.State {
+	case agent.Refused:
 		ended = "was refused"
+	case "rejected", "cancelled":
+		ended = "was " + v.State
 	}
 	return fmt.Sprintf("Step %s (agent %s) %s: %s", id, v.Agent, ended, why)
 }
