@@ -71,7 +71,7 @@ func understand(c *config.Config) understood {
 	u := understood{
 		File: c.Path, Listen: c.Listen, PublicURL: c.PublicURL, Database: withoutPassword(c.Database), Data: c.Data, FourEyes: c.FourEyes,
 		Workers: c.Engine.Settings.Workers, MaxDepth: c.Engine.Settings.MaxDepth,
-		Repositories: []understoodRepo{}, Agents: []understoodHand{}, Rules: []string{}, Warnings: append([]string{}, c.Warnings...),
+		Repositories: []understoodRepo{}, Agents: []understoodHand{}, Rules: []string{}, Warnings: append(append([]string{}, c.Warnings...), c.Hints()...),
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Engine.Repositories)) {
 		r := c.Engine.Repositories[name]

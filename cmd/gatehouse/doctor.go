@@ -100,12 +100,16 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 	add(checkGit(ctx, mirrors))
 	add(checkDatabase(ctx, cfg))
 	add(checkData(cfg.Data))
+	checkouts := map[string]checkout{}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Engine.Repositories)) {
-		add(checkRepository(ctx, mirrors, patch.Repository(cfg.Engine.Repositories[name])))
+		f, at := checkRepository(ctx, mirrors, patch.Repository(cfg.Engine.Repositories[name]))
+		if add(f); at.mirror != nil {
+			checkouts[name] = at
+		}
 	}
 	for _, a := range cfg.Engine.Agents.All() {
 		if a.Kind == agent.Command {
-			add(checkProgram(a))
+			add(checkProgram(ctx, a, checkouts))
 		}
 	}
 	add(checkSandbox(ctx, scratch))
@@ -198,22 +202,28 @@ func writable(name, dir string) finding {
 	}
 }
 
-func checkRepository(ctx context.Context, mirrors *patch.Mirrors, r patch.Repository) finding {
+// checkout is what an agent on a repository gets; the zero value when it cannot be read.
+type checkout struct {
+	mirror *patch.Mirror
+	head   patch.Base
+}
+
+func checkRepository(ctx context.Context, mirrors *patch.Mirrors, r patch.Repository) (finding, checkout) {
 	name := "repository " + r.Name
 	limited, cancel := context.WithTimeout(ctx, remote)
 	defer cancel()
 	m := mirrors.Open(r)
 	if err := m.Fetch(limited); err != nil {
 		if limited.Err() != nil && ctx.Err() == nil {
-			return finding{name, odd, fmt.Sprintf("it answers, and copying it takes longer than %s. The first start will take as long.", remote)}
+			return finding{name, odd, fmt.Sprintf("it answers, and copying it takes longer than %s. The first start will take as long.", remote)}, checkout{}
 		}
-		return finding{name, broke, err.Error()}
+		return finding{name, broke, err.Error()}, checkout{}
 	}
 	head, err := m.Head(limited, "")
 	if err != nil {
-		return finding{name, broke, err.Error()}
+		return finding{name, broke, err.Error()}, checkout{}
 	}
-	return finding{name, fine, "branch " + head.Branch + " at " + commit(head.Commit)}
+	return finding{name, fine, "branch " + head.Branch + " at " + commit(head.Commit)}, checkout{m, head}
 }
 
 func (sh *shell) checkServer(ctx context.Context) finding {

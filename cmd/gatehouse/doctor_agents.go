@@ -5,27 +5,58 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/command"
+	"gatehouse/orchestrator/patch"
 )
 
-func checkProgram(a agent.Spec) finding {
+func checkProgram(ctx context.Context, a agent.Spec, checkouts map[string]checkout) finding {
 	name := "agent " + a.Name
 	if len(a.Command) == 0 {
 		return finding{name, broke, "It has no command. Write command: [\"PROGRAM\"]."}
 	}
 	program := a.Command[0]
 	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
-		return finding{name, fine, program + " comes from the repository"}
+		return committed(ctx, a, checkouts)
 	}
-	path, err := exec.LookPath(program)
+	found, err := exec.LookPath(program)
 	if err != nil {
 		return finding{name, broke, program + " is not found. Install it, or name its whole path in the agent's command."}
 	}
-	return finding{name, fine, path}
+	return finding{name, fine, found}
+}
+
+// committed looks for a program that the agent's checkout has to bring.
+func committed(ctx context.Context, a agent.Spec, checkouts map[string]checkout) finding {
+	name, program := "agent "+a.Name, a.Command[0]
+	if a.Repository == "" {
+		return finding{name, odd, program + " comes from the repository that a task names; this agent has none of its own."}
+	}
+	at, known := checkouts[a.Repository]
+	if !known {
+		return finding{name, odd, program + " comes from the repository " + a.Repository + ", which cannot be looked into. Mend that first."}
+	}
+	file := path.Clean(program)
+	where := "branch " + at.head.Branch + " of " + a.Repository
+	if strings.HasPrefix(file, "../") {
+		return finding{name, broke, program + " is outside of the checkout, where the agent finds nothing. Commit it to " + where + ", or name its whole path."}
+	}
+	entry, err := at.mirror.EntryAt(ctx, at.head.Tree, file)
+	switch {
+	case err != nil:
+		return finding{name, broke, program + " cannot be looked for: " + err.Error()}
+	case entry == patch.NoEntry:
+		return finding{name, broke, program + " is not in " + where + ". Commit it there, or change the agent's command."}
+	case entry == patch.Plain:
+		return finding{name, broke, program + " in " + where + " is not executable. Run chmod +x and commit it."}
+	case entry == patch.Folder:
+		return finding{name, broke, program + " in " + where + " is a folder. Name a program."}
+	}
+	return finding{name, fine, program + " in " + where}
 }
 
 // checkSandbox lets a confined program try to read what is hidden from it: that it
