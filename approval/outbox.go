@@ -116,11 +116,14 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 	within, cancel := context.WithTimeout(ctx, deliverTime)
 	id, err := ch.Deliver(within, c, r, e.view(r))
 	cancel()
+	first := c.ExternalID == "" && id != ""
+	if id != "" {
+		c.ExternalID = id
+	}
 	if err != nil && ctx.Err() != nil {
 		return g.release(ctx, []Card{c})
 	}
-	first := err == nil && c.ExternalID == "" && id != ""
-	c = g.outcome(c, r, id, err)
+	c = g.outcome(c, r, err)
 	// The channel has, or has not, shown it; that is kept even when ctx ends now.
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), deliverTime)
 	defer cancel()
@@ -151,12 +154,9 @@ func (g *Gateway) release(ctx context.Context, cards []Card) error {
 }
 
 // outcome is the card after a delivery that ended with err.
-func (g *Gateway) outcome(c Card, r Request, id string, err error) Card {
+func (g *Gateway) outcome(c Card, r Request, err error) Card {
 	now := g.now()
 	if err == nil {
-		if id != "" {
-			c.ExternalID = id
-		}
 		c.Shown, c.Attempts, c.Error, c.Dead, c.DueAt = r.Version, 0, "", false, now
 		return c
 	}
