@@ -1,0 +1,10 @@
+// Package webhook tells other systems what becomes of approval requests: one way,
+// in Slack's format or as a Standard Webhook. Nobody can decide through it, and the
+// diff never leaves by it.
+//
+// A target is an address of its own in the outbox, so each is retried by itself.
+// Where a message may go is judged at connect time, on every hop: see guard in
+// address.go.
+//
+// It imports approval and the values that a request is made of.
+package webhook

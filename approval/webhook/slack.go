@@ -1,0 +1,250 @@
+package webhook
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator/patch"
+)
+
+// The limits of a message to Slack, in characters but where it says bytes.
+const (
+	maxSection   = 2900 // bytes of a section; Slack takes 3,000 characters
+	slackTitle   = 120
+	slackText    = 160
+	slackLines   = 8 // warnings, failed checks or decisions
+	slackDigest  = 8 // first digits
+	slackComment = 240
+)
+
+type slackMessage struct {
+	Text        string       `json:"text"` // for notifications, and for receivers that know no blocks
+	Parse       string       `json:"parse"`
+	UnfurlLinks bool         `json:"unfurl_links"`
+	UnfurlMedia bool         `json:"unfurl_media"`
+	Blocks      []slackBlock `json:"blocks"`
+}
+
+type slackBlock struct {
+	Type string     `json:"type"`
+	Text *slackWord `json:"text"`
+}
+
+type slackWord struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Verbatim bool   `json:"verbatim"` // no names and addresses in the text become links
+}
+
+// slack makes a message for Slack. There is a link and no button: a button would
+// need an answer, and nobody decides here.
+func slack(n news, r approval.Request, view approval.CardView, link string) ([]byte, error) {
+	head := []string{"*" + headline(n, r, view) + "*", "> " + foreign(r.Title, slackTitle)}
+	open := "<" + markup(link) + "|Open the request>"
+	m := slackMessage{
+		Text: strings.Join(append(head, open), "\n"), Parse: "none",
+		Blocks: []slackBlock{section(head), section(facts(r, view))},
+	}
+	if said := verdicts(r); len(said) > 0 {
+		m.Blocks = append(m.Blocks, section(said))
+	}
+	m.Blocks = append(m.Blocks, section([]string{open}))
+	body, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("writing the message about %s: %w", r.ID, err)
+	}
+	return body, nil
+}
+
+// section is a block of lines; what does not fit is counted.
+func section(lines []string) slackBlock {
+	var b strings.Builder
+	for i, l := range lines {
+		rest := fmt.Sprintf("\n… %d more on the page", len(lines)-i)
+		if b.Len()+len(l)+1+len(rest) > maxSection {
+			b.WriteString(rest)
+			break
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(l)
+	}
+	return slackBlock{Type: "section", Text: &slackWord{Type: "mrkdwn", Text: b.String(), Verbatim: true}}
+}
+
+// markup escapes the three characters with which Slack's markup begins anything that
+// links or calls people.
+func markup(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}
+
+// foreign is text that others chose, on one line. Receivers that imitate Slack also
+// know @all and Markdown's links, so those are broken up, too.
+func foreign(s string, most int) string {
+	s = clip(strings.Join(strings.Fields(s), " "), most)
+	return strings.NewReplacer("@", "＠", "](", "] (").Replace(markup(patch.Shown(s)))
+}
+
+// headline must make sense alone: it is all that a locked phone shows.
+func headline(n news, r approval.Request, view approval.CardView) string {
+	if view.TooFew != "" {
+		return "◆ Approval needed · " + foreign(view.TooFew, 2*slackComment)
+	}
+	branch := foreign(r.Revision.Base.Branch, slackText)
+	switch n.kind {
+	case Requested:
+		return "◆ Approval needed"
+	case Revised:
+		return fmt.Sprintf("◆ Approval needed · revision %d", r.Revision.N)
+	case Decided:
+		switch r.State {
+		case approval.Approved:
+			return "⇥ Approved · landing"
+		case approval.Rejected:
+			return "⊖ Rejected · nothing landed"
+		}
+		return fmt.Sprintf("◆ Approval needed · %d of %d so far", view.Needs.Have, view.Needs.Count)
+	case ChangesRequested:
+		return "↻ Changes requested · the agent works again"
+	case Expired:
+		return "⌛ Expired, not approved · nothing landed"
+	case Stale:
+		return "◌ Base moved, no longer applies as approved · to be asked again"
+	case Landed:
+		if r.Revision.Deliver == "branch" {
+			return "✓ Approved · on branch " + foreign(r.Revision.Branch, slackText)
+		}
+		return "✓ Approved · landed on " + branch
+	case Reverted:
+		return "↶ Reverted on " + branch
+	case Failed:
+		return "✕ Failed · nothing landed"
+	case Cancelled:
+		return "⊘ Cancelled · nothing landed"
+	default:
+		return "⧉ Replaced by a newer revision"
+	}
+}
+
+// facts are what the request is, and what to look at.
+func facts(r approval.Request, view approval.CardView) []string {
+	v := r.Revision
+	from := foreign(r.Chain, slackText)
+	if r.Requester != "" {
+		from = foreign(r.Requester, slackText) + " → " + from
+	}
+	files := fmt.Sprintf("%d files", len(v.Files))
+	if len(v.Files) == 1 {
+		files = "1 file"
+	}
+	lines := []string{
+		from + " · " + foreign(r.Repository+"/"+v.Base.Branch, slackText),
+		fmt.Sprintf("%s +%d −%d · %s", files, v.Added, v.Removed, foreign(v.Digest[:min(len(v.Digest), slackDigest)], slackDigest)),
+	}
+	for _, w := range v.Warnings[:min(len(v.Warnings), slackLines)] {
+		line := "⚠ " + foreign(w.Text, slackText)
+		if w.Path != "" {
+			line += " · " + foreign(w.Path, slackText)
+		}
+		lines = append(lines, line)
+	}
+	lines = more(lines, len(v.Warnings), "warnings")
+	var failed []string
+	for _, c := range v.Checks {
+		if !c.OK {
+			failed = append(failed, "✕ "+foreign(c.Command, slackText))
+		}
+	}
+	lines = more(append(lines, failed[:min(len(failed), slackLines)]...), len(failed), "failed checks")
+	if r.State != approval.Pending {
+		if r.Landed != "" {
+			lines = append(lines, "commit "+foreign(r.Landed[:min(len(r.Landed), 7)], 7))
+		}
+		return lines
+	}
+	wait := "Waits for people"
+	if view.Turn != "" {
+		wait = "Waits for " + foreign(view.Turn, slackComment)
+	}
+	if r.ExpiresAt != nil {
+		wait += " · until " + clock(*r.ExpiresAt)
+	}
+	return append(lines, wait)
+}
+
+// more says how many of a kind were left out.
+func more(lines []string, all int, what string) []string {
+	if all <= slackLines {
+		return lines
+	}
+	return append(lines, fmt.Sprintf("… and %d more %s", all-slackLines, what))
+}
+
+// verdicts are who decided what on the current revision, newest last.
+func verdicts(r approval.Request) []string {
+	var lines []string
+	said := current(r)
+	for _, d := range said[max(0, len(said)-slackLines):] {
+		lines = append(lines, verdict(d))
+	}
+	return lines
+}
+
+func verdict(d approval.Decision) string {
+	who, ofRule := strings.CutPrefix(d.User, approval.RuleActor)
+	line := foreign(who, slackText)
+	if ofRule {
+		line = "Rule " + line
+	}
+	if d.For != "" {
+		line += " for " + foreign(d.For, slackText)
+	}
+	line += " " + did(d) + where(d.Channel) + ", " + clock(d.At)
+	if d.Comment != "" {
+		line += ": “" + foreign(d.Comment, slackComment) + "”"
+	}
+	return line
+}
+
+func did(d approval.Decision) string {
+	switch d.Verdict {
+	case approval.Approve:
+		if n := len(d.Files); n > 0 {
+			return fmt.Sprintf("approved %d of the files", n)
+		}
+		return "approved"
+	case approval.Reject:
+		return "rejected"
+	case approval.RequestChanges:
+		return "requested changes"
+	case approval.Edit:
+		return "edited"
+	default:
+		return "withdrew their approval"
+	}
+}
+
+// where says on which channel; a rule decides nowhere.
+func where(channel string) string {
+	switch channel {
+	case "web":
+		return " on the web"
+	case "chat":
+		return " in chat"
+	case "telegram":
+		return " on Telegram"
+	case "cli":
+		return " on the command line"
+	case "api":
+		return " through the API"
+	default:
+		return ""
+	}
+}
+
+// clock is a time that needs no knowledge of where the reader is.
+func clock(t time.Time) string { return t.UTC().Format("Mon 2 Jan 15:04 UTC") }
