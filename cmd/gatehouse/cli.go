@@ -39,6 +39,7 @@ type CLI struct {
 	Context ContextCmd `cmd:"" help:"Read and write the shared context."`
 	Audit   AuditCmd   `cmd:"" help:"Verify and export the history."`
 
+	Policy  PolicyCmd  `cmd:"" help:"Try the rules of approval on past requests."`
 	User    UserCmd    `cmd:"" help:"People."`
 	Token   TokenCmd   `cmd:"" name:"token" help:"API tokens."`
 	Conf    ConfigCmd  `cmd:"" name:"config" help:"Look at the configuration."`

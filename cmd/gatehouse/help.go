@@ -48,6 +48,8 @@ var examples = map[string][2]string{
 	"token create":     {`gatehouse token create ann --scope tasks:write --scope delegations:read`, `gatehouse token create ann --scope audit:read --name nightly --expires 90d`},
 	"token list":       {`gatehouse token list`, `gatehouse token list --json`},
 	"token revoke":     {`gatehouse token revoke 4m2k7z`, `gatehouse token revoke 4m2k7z --json`},
+	"policy":           {`gatehouse policy test`, `gatehouse policy test --since 90d`},
+	"policy test":      {`gatehouse policy test --since 30d`, `gatehouse policy test --rules next.yaml --json`},
 	"config":           {`gatehouse config check`, `gatehouse config schema > gatehouse.schema.json`},
 	"config check":     {`gatehouse config check`, `gatehouse config check --config /etc/gatehouse.yaml`},
 	"config schema":    {`gatehouse config schema`, `gatehouse config schema > gatehouse.schema.json`},

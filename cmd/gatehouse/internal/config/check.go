@@ -233,20 +233,12 @@ func (b *builder) policy() *approval.Policy {
 	for _, p := range problems {
 		path := at("approval", "rules", p.Rule, p.Field)
 		problem := b.doc.at(b.doc.find(path...), fmt.Sprintf("rule %q: %s", b.file.Approval.Rules[p.Rule].Name, p.String()))
-		if p.Column > 0 && p.Line <= 1 {
-			problem.Column += p.Column - 1 + quoted(b.doc, path)
+		if n := b.doc.find(path...); p.Column > 0 && n != nil && n.Kind == yaml.ScalarNode {
+			problem.Line, problem.Column = b.doc.inside(n, p.Line, p.Column)
 		}
 		b.problems = append(b.problems, problem)
 	}
 	return policy
-}
-
-// quoted is 1 when the text at path begins with a quotation mark.
-func quoted(d *document, path []any) int {
-	if n := d.find(path...); n != nil && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
-		return 1
-	}
-	return 0
 }
 
 // providers checks the services with models.

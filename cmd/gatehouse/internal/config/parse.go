@@ -41,14 +41,15 @@ func (ps Problems) Error() string {
 
 // document is a parsed file that still knows where everything stands.
 type document struct {
-	name string
-	root *yaml.Node // nil when the file is empty
+	name  string
+	lines []string
+	root  *yaml.Node // nil when the file is empty
 }
 
 // parse reads the text, puts the environment in, and decodes it strictly.
 func parse(name string, text []byte, env func(string) (string, bool)) (*document, File, error) {
 	var f File
-	d := &document{name: name}
+	d := &document{name: name, lines: strings.Split(string(text), "\n")}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var first, second yaml.Node
 	if err := decoder.Decode(&first); errors.Is(err, io.EOF) {
