@@ -66,8 +66,8 @@ type RawUpdate struct {
 	Attempts int    // handlings begun, this one included; only of updates from an Inbox
 }
 
-// Webhook is what Telegram says of the bot's webhook.
-type Webhook struct {
+// HookInfo is what Telegram says of the bot's webhook.
+type HookInfo struct {
 	URL     string // "" when there is none
 	Pending int    // updates that were not accepted yet
 	Failed  time.Time
@@ -272,12 +272,12 @@ func (c *Client) DeleteWebhook(ctx context.Context) error {
 }
 
 // WebhookInfo returns the webhook that is set.
-func (c *Client) WebhookInfo(ctx context.Context) (Webhook, error) {
+func (c *Client) WebhookInfo(ctx context.Context) (HookInfo, error) {
 	var info tgbotapi.WebhookInfo
 	if err := c.call(ctx, "getWebhookInfo", nil, &info); err != nil {
-		return Webhook{}, err
+		return HookInfo{}, err
 	}
-	w := Webhook{URL: info.URL, Pending: info.PendingUpdateCount, Problem: c.redact(info.LastErrorMessage)}
+	w := HookInfo{URL: info.URL, Pending: info.PendingUpdateCount, Problem: c.redact(info.LastErrorMessage)}
 	if info.LastErrorDate > 0 {
 		w.Failed = time.Unix(int64(info.LastErrorDate), 0).UTC()
 	}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gatehouse/approval/telegram"
+)
+
+var _ telegram.Inbox = (*Store)(nil)
+
+// AddUpdates stores what a bot received, due at now. What is stored already stays as it is.
+func (s *Store) AddUpdates(ctx context.Context, bot int64, updates []telegram.RawUpdate, now time.Time) error {
+	if len(updates) == 0 {
+		return nil
+	}
+	return s.transact(ctx, func(t *Tx) error {
+		for _, u := range updates {
+			_, err := t.q.exec(t.ctx, `insert into telegram_updates (bot, update_id, body, received_at, due_at) values (?, ?, ?, ?, ?)
+				on conflict (bot, update_id) do nothing`, bot, u.ID, clean(string(u.Body)), micros(now), micros(now))
+			if err != nil {
+				return fmt.Errorf("store update %d: %w", u.ID, err)
+			}
+		}
+		return nil
+	})
+}
+
+// LastUpdate is the highest number that a bot's stored updates have, 0 when there is none.
+func (s *Store) LastUpdate(ctx context.Context, bot int64) (int64, error) {
+	var last int64
+	err := s.r.row(ctx, "select coalesce(max(update_id), 0) from telegram_updates where bot = ?", bot).Scan(&last)
+	return last, s.explain(err)
+}
+
+// DueUpdates leases updates of a bot that are due, in their order, and counts one more
+// attempt for each; nobody else gets them before until.
+func (s *Store) DueUpdates(ctx context.Context, bot int64, now, until time.Time, limit int) ([]telegram.RawUpdate, error) {
+	const due = " from telegram_updates where done_at is null and due_at <= ? and bot = ?"
+	// Most of the time nothing is due: look first, without the writer.
+	var n int
+	if err := s.r.row(ctx, "select count(*) from (select 1"+due+" limit 1) due", micros(now), bot).Scan(&n); err != nil || n == 0 {
+		return nil, s.explain(err)
+	}
+	rows, err := s.w.query(ctx, `update telegram_updates set due_at = ?, attempts = attempts + 1 where (bot, update_id) in (select bot, update_id`+due+
+		" order by update_id limit ?"+s.dialect.skip+") returning update_id, body, attempts", micros(until), micros(now), bot, limit)
+	updates, err := collect(rows, err, func(row scanner) (telegram.RawUpdate, error) {
+		var u telegram.RawUpdate
+		err := row.Scan(&u.ID, &u.Body, &u.Attempts)
+		return u, err
+	})
+	slices.SortFunc(updates, func(a, b telegram.RawUpdate) int { return cmp.Compare(a.ID, b.ID) })
+	return updates, s.explain(err)
+}
+
+// DoneUpdate records that an update was handled.
+func (s *Store) DoneUpdate(ctx context.Context, bot, id int64, now time.Time) error {
+	_, err := s.w.exec(ctx, "update telegram_updates set done_at = ?, error = '' where bot = ? and update_id = ?", micros(now), bot, id)
+	return s.explain(err)
+}
+
+// FailUpdate records that handling an update failed. It is due again at next, unless it is given up.
+func (s *Store) FailUpdate(ctx context.Context, bot, id int64, problem string, next time.Time, giveUp bool) error {
+	set := "due_at = ?"
+	if giveUp {
+		set = "done_at = ?"
+	}
+	_, err := s.w.exec(ctx, "update telegram_updates set error = ?, "+set+" where bot = ? and update_id = ? and done_at is null", clean(problem), micros(next), bot, id)
+	return s.explain(err)
+}
+
+// ReturnUpdate makes a leased update that was not handled due again, as if it had not been leased.
+func (s *Store) ReturnUpdate(ctx context.Context, bot, id int64, now time.Time) error {
+	_, err := s.w.exec(ctx, "update telegram_updates set due_at = ?, attempts = attempts - 1 where bot = ? and update_id = ? and done_at is null and attempts > 0",
+		micros(now), bot, id)
+	return s.explain(err)
+}
+
+// ForgetUpdates removes updates that were done with before then.
+func (s *Store) ForgetUpdates(ctx context.Context, bot int64, before time.Time) error {
+	_, err := s.w.exec(ctx, "delete from telegram_updates where done_at < ? and bot = ?", micros(before), bot)
+	return s.explain(err)
+}
