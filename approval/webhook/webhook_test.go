@@ -12,9 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"gatehouse/approval"
 	"gatehouse/approval/approvaltest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAWebhookIsAChannel(t *testing.T) {
 	for _, format := range []string{Slack, Standard} {
