@@ -54,6 +54,16 @@ func TestHostileTextIsShownAsItIs(t *testing.T) {
 	}
 }
 
+// A path may turn the direction of text, too; only the keys that scripts compare have it as it is.
+func TestAHostilePathIsShownAsItIs(t *testing.T) {
+	p := reviewPage(true)
+	p.Files[0].Path = "docs/\u202Eog.exe"
+	html := render(t, Review(p))
+	mustContain(t, html, `title="docs/⟦U+202E⟧og.exe"`, `aria-label="docs/⟦U+202E⟧og.exe"`)
+	keys := regexp.MustCompile(`data-(path|viewed)="[^"]*"`)
+	mustLack(t, keys.ReplaceAllString(html, ""), "\u202E")
+}
+
 // Ids are unique, or live parts and deep links would find the wrong element.
 func TestIdsAreUnique(t *testing.T) {
 	id := regexp.MustCompile(`\sid="([^"]*)"`)

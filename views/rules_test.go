@@ -24,16 +24,8 @@ func TestVisibleNamesWhatCannotBeSeen(t *testing.T) {
 		"cr\r\n":           "cr⟦U+000D⟧\n",
 		"thin\u2009space":  "thin⟦U+2009⟧space",
 	} {
-		var b strings.Builder
-		for _, p := range visible(in) {
-			if p.Risky {
-				b.WriteString("⟦" + p.Text + "⟧")
-			} else {
-				b.WriteString(p.Text)
-			}
-		}
-		if b.String() != want {
-			t.Errorf("%q: got %q, want %q", in, b.String(), want)
+		if got := visibleText(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
 }

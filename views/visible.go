@@ -44,6 +44,19 @@ func visible(s string) []piece {
 	return out
 }
 
+// visibleText is foreign text for an attribute, where no element can mark what a reader
+// could not see: it stands in brackets, as in the terminal.
+func visibleText(s string) string {
+	var b strings.Builder
+	for _, p := range visible(s) {
+		if p.Risky {
+			p.Text = "⟦" + p.Text + "⟧"
+		}
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
 // risky names a character that must not be shown as itself.
 func risky(r rune) (string, bool) {
 	switch {
