@@ -94,7 +94,8 @@ func (p *Pages) runningNow(f *frame, page *views.OverviewPage) error {
 	return nil
 }
 
-// today counts the tasks since midnight, at most 200 of them.
+// today counts the tasks since midnight, at most 200 of them, and all that landed or was
+// rejected, whoever in a task made it.
 func (p *Pages) today(f *frame, page *views.OverviewPage) error {
 	now := f.chrome.Now.UTC()
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
@@ -104,13 +105,10 @@ func (p *Pages) today(f *frame, page *views.OverviewPage) error {
 	}
 	t := &page.Today
 	t.Tasks = len(tasks.Items)
+	if t.Landed, t.Rejected, err = p.Requests.Outcomes(f.ctx, midnight); err != nil {
+		return err
+	}
 	for _, d := range tasks.Items {
-		if d.Result != nil && d.Result.Commit != "" {
-			t.Landed++
-		}
-		if d.State == orchestrator.Rejected {
-			t.Rejected++
-		}
 		if d.Usage.USD != nil {
 			sum := *d.Usage.USD
 			if t.USD != nil {

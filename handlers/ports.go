@@ -49,6 +49,8 @@ type Requests interface {
 	Requests(ctx context.Context, f approval.Filter) (approval.Page, error)
 	Revisions(ctx context.Context, id string) ([]approval.Revision, error)
 	PendingOf(ctx context.Context, taskID string) ([]string, error)
+	// Outcomes counts what has landed and what was rejected since then.
+	Outcomes(ctx context.Context, since time.Time) (landed, rejected int, err error)
 }
 
 // Reviewer shows a revision's change, always from base tree against result tree.

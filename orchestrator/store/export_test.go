@@ -37,7 +37,8 @@ func (s *Store) Explain(ctx context.Context, text string, args ...any) (string, 
 
 // The texts whose plans are checked.
 const (
-	SelectAgents = selectAgents
+	SelectAgents   = selectAgents
+	SelectOutcomes = selectOutcomes
 )
 
 // ClaimableQuery is the query of a poll.

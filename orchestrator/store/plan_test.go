@@ -57,7 +57,8 @@ func TestPlans(t *testing.T) {
 			{"agents", store.SelectAgents, nil, "delegations_ended"},
 		}
 		if s.Dialect() == "SQLite" { // PostgreSQL reads a table without rows, which this one is, at once
-			queries = append(queries, query{"overdue", s.OverdueQuery(), []any{at, 100}, "requests_overdue"})
+			queries = append(queries, query{"overdue", s.OverdueQuery(), []any{at, 100}, "requests_overdue"},
+				query{"outcomes", store.SelectOutcomes, []any{at, at, "apr_01"}, "requests_state"})
 		}
 		for name, f := range map[string]orchestrator.Filter{
 			"all": {}, "after": {After: "dlg_01"}, "agent": {Agent: "agent7"}, "repository": {Repository: "repo7"}, "requester": {Requester: "user7"},
