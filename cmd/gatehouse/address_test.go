@@ -1,0 +1,70 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestAnAddressIsBelievedWhileItsServerLives: not after its end, not when the server was
+// killed and left the file, and not when something else, or nothing, answers there.
+func TestAnAddressIsBelievedWhileItsServerLives(t *testing.T) {
+	healthy := true
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" || !healthy {
+			http.NotFound(w, r)
+		}
+	}))
+	defer srv.Close()
+	data := t.TempDir()
+	look := func(when, want string) {
+		t.Helper()
+		if got := announced(t.Context(), data); got != want {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	look("before the first start", "")
+
+	withdraw, err := announce(data, srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	look("while it serves", srv.URL)
+	healthy = false
+	look("when something else answers", "")
+	healthy = true
+	if err := withdraw(); err != nil {
+		t.Fatal(err)
+	}
+	look("after its end", "")
+
+	path := filepath.Join(data, addressFile)
+	if err := os.WriteFile(path, []byte(srv.URL+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	look("after a kill", "")
+	if withdraw, err = announce(data, "http://127.0.0.1:1"); err != nil {
+		t.Fatal(err)
+	}
+	look("when nobody answers", "")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := withdraw(); err != nil {
+		t.Errorf("a file that somebody removed: %v", err)
+	}
+}
+
+func TestHowAListenerIsReached(t *testing.T) {
+	for listen, want := range map[string]string{
+		"127.0.0.1:9000": "http://127.0.0.1:9000", ":9000": "http://127.0.0.1:9000", "0.0.0.0:9000": "http://127.0.0.1:9000",
+		"[::]:9000": "http://127.0.0.1:9000", "[::1]:9000": "http://[::1]:9000", "gate.example.com:80": "http://gate.example.com:80",
+		"127.0.0.1:0": defaultURL, "": defaultURL,
+	} {
+		if got := reachable(listen); got != want {
+			t.Errorf("%q is reached at %s, want %s", listen, got, want)
+		}
+	}
+}
