@@ -41,6 +41,9 @@ func (h *house) keep(ctx context.Context) error {
 			if _, err = h.store.Context(cliActor).Cleanup(ctx, swept); err == nil {
 				_, err = h.store.PurgeSignins(ctx, swept)
 			}
+			if err == nil {
+				_, err = h.store.PurgeLinkCodes(ctx, swept)
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			h.log.Warn("housekeeping failed; trying again", "err", err)

@@ -90,36 +90,6 @@ type User struct {
 	Accounts     []Account `json:"accounts,omitempty"` // filled by lists of people only
 }
 
-// Away says that a person is out of office and who decides in their place. While it
-// lasts the person does not decide: one seat has one voice.
-type Away struct {
-	To    string    `json:"to"` // id of a user
-	From  time.Time `json:"from"`
-	Until time.Time `json:"until"`
-}
-
-// Now reports whether it holds at t.
-func (a *Away) Now(t time.Time) bool { return a != nil && !t.Before(a.From) && t.Before(a.Until) }
-
-// Account is an account of a channel that belongs to a person. It is known by the
-// channel's numeric id alone; Name is how it was called when it was linked.
-type Account struct {
-	Channel  string    `json:"channel"`
-	ID       int64     `json:"id"`
-	UserID   string    `json:"user_id"`
-	Name     string    `json:"name"`
-	LinkedAt time.Time `json:"linked_at"`
-}
-
-// LinkCode is a one-time code that links an account; the store holds its hash.
-type LinkCode struct {
-	Hash      string
-	Channel   string
-	UserID    string
-	ExpiresAt time.Time
-	UsedAt    *time.Time
-}
-
 // CheckUserName says whether a person may have this name. The name is what events,
 // trailers and cards show, so it is one printable word.
 func CheckUserName(name string) error {

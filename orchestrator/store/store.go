@@ -37,6 +37,7 @@ type Store struct {
 	ordered Signal
 	told    *notices // for the other nodes; nil on SQLite
 	seq     sequencing
+	guesses guesses // wrong link codes
 }
 
 // EngineStore is a Store as the engine sees it.

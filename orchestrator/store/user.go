@@ -126,11 +126,25 @@ func (s *Store) UserByName(ctx context.Context, name string) (people.User, error
 	return u, s.explain(err)
 }
 
-// Users returns everybody by name.
+// Users returns everybody by name, with their accounts.
 func (s *Store) Users(ctx context.Context) ([]people.User, error) {
 	rows, err := s.r.query(ctx, selectUser+" order by u.name_key")
 	found, err := collect(rows, err, scanUser)
-	return found, s.explain(err)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	accounts, err := s.Accounts(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		for _, a := range accounts {
+			if a.UserID == found[i].ID {
+				found[i].Accounts = append(found[i].Accounts, a)
+			}
+		}
+	}
+	return found, nil
 }
 
 // SetRoles replaces the roles of a person.
