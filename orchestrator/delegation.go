@@ -75,6 +75,9 @@ type Work struct {
 	Reverts     string `json:"reverts,omitempty"`     // request that this undoes; no agent runs
 	Problem     string `json:"problem,omitempty"`     // why landing waits for a person, e.g. a dirty folder
 	Previous    string `json:"previous,omitempty"`    // tree of the revision before, when asked again
+	Made        *Made  `json:"made,omitempty"`        // how people made Tree; nil when the agent did
+	// Declined are the files that people left out of what the agent made.
+	Declined []string `json:"declined,omitempty"`
 	// RanFor counts running time of attempts that ended, so that timeouts count no waiting.
 	RanFor time.Duration `json:"ranFor,omitempty"`
 }

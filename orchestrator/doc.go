@@ -6,7 +6,8 @@
 //
 //	queued ──claim──▶ running ──delegate──▶ waiting ──last child ended──▶ queued
 //	  │ ▲                │ └──tree changed──▶ checking ──▶ awaiting_approval ──yes──▶ landing ──▶ completed
-//	  │ └─lease lost─────┤                                  │  ▲ │ │               │
+//	  │ │                │                       ▲          │  ▲ │ │               │
+//	  │ └─lease lost─────┤                       └──revised─┤  │ │ │               │
 //	  │                  │                 changes asked: ──┘  │ │ └─no──▶ rejected│
 //	  │                  │                 queued, next rev.   │ └─late──▶ expired  │
 //	  │                  └──answer, nothing changed──▶ completed└──base moved: asked again (stale)
@@ -15,7 +16,8 @@
 // Where things are: submit.go makes tasks, delegate.go makes hops, transition.go has
 // the transitions, claim.go and lease.go say who works on what, worker.go runs an
 // attempt, host.go is the engine as a running agent sees it, tree.go takes the
-// result's tree, check.go puts it before people, land.go lands it, cancel.go and
+// result's tree, check.go puts it before people, revise.go takes the trees that people
+// make of it, land.go lands it, cancel.go and
 // retry.go do what they say.
 //
 // The room imports its own leaves and no other room; it sees the database as Store

@@ -86,7 +86,7 @@ func (e *Engine) recoverLanding(r *run, o *Order) (bool, error) {
 func (e *Engine) intend(r *run, o *Order) error {
 	intent, err := r.mirror.PlanLanding(r.ctx, patch.LandSpec{
 		Base: o.Base, Commit: o.Commit, Branch: r.d.Work.AgentBranch, Tree: o.Tree, Title: Title(r.task.Text), Task: r.task.ID, Delegation: r.id,
-		Agent: r.d.To, Digest: o.Digest, Approvers: o.Approvers, At: e.Now().UTC()})
+		Agent: r.d.To, Digest: o.Digest, Editors: r.d.Work.editorNames(), Approvers: o.Approvers, At: e.Now().UTC()})
 	var moved *patch.Moved
 	if errors.As(err, &moved) {
 		return e.stale(r, o, moved.Error())
@@ -147,10 +147,13 @@ func (e *Engine) landed(r *run, o *Order) error {
 		if d.Result != nil {
 			res = *d.Result
 		}
-		res.Commit = o.Intent.Merge
+		res.Commit, res.Declined = o.Intent.Merge, d.Work.Declined
 		d.Result, d.Work.Problem = &res, ""
 		data := map[string]any{"commit": o.Intent.Merge, "repository": d.Repository, "branch": o.Intent.Onto.Branch,
 			"digest": o.Digest, "approved_by": o.Approvers, "carried_over": o.Intent.Carried}
+		if len(d.Work.Declined) > 0 {
+			data["declined"] = d.Work.Declined
+		}
 		if d.Work.Reverts != "" {
 			data["reverts"] = d.Work.Reverts
 		}
@@ -244,8 +247,11 @@ func (e *Engine) stale(r *run, o *Order, why string) error {
 			return err
 		case rev.Commit != "":
 			d.Work.Previous, d.Work.Land = d.Work.Tree, nil
+			if d.Work.Made != nil {
+				d.Work.Made.Yes = "" // it was for the tree before; who edited still has a hand in this one
+			}
 			d.Work.Branch, d.Work.BaseCommit, d.Work.BaseTree = head.Branch, head.Commit, head.Tree
-			if err := r.keep(ctx, tx, d, tree, rev); err != nil {
+			if err := keep(ctx, tx, d, tree, rev, d.To); err != nil {
 				return err
 			}
 			letGo(d)

@@ -18,7 +18,8 @@ const (
 	// to AwaitingApproval, or to Failed.
 	Checking State = "checking"
 	// AwaitingApproval waits for people. approval.Gateway moves it: a yes to Landing
-	// (or to Queued for a hand-over), a no to Rejected, the deadline to Expired.
+	// (or to Queued for a hand-over), a no to Rejected, the deadline to Expired, a tree
+	// that a person made of it (some files only, or edited) back to Checking.
 	AwaitingApproval State = "awaiting_approval"
 	// Landing has its yes. The node that holds the lease lands it and moves it to
 	// Completed, or back when the base moved.
@@ -51,7 +52,7 @@ var moves = map[State][]State{
 	Running:          {Queued, Waiting, Checking, Completed},
 	Waiting:          {Queued, Running},
 	Checking:         {AwaitingApproval, Landing, Rejected},
-	AwaitingApproval: {Queued, Landing, Rejected, Expired},
+	AwaitingApproval: {Queued, Checking, Landing, Rejected, Expired},
 	Landing:          {Completed, Checking, Queued, AwaitingApproval},
 }
 

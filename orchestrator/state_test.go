@@ -28,6 +28,7 @@ var drawn = []struct {
 	{AwaitingApproval, "no", Rejected},
 	{AwaitingApproval, "late", Expired},
 	{AwaitingApproval, "changes asked:", Queued},
+	{AwaitingApproval, "revised", Checking},
 	{Landing, "base moved: asked again", Checking},
 	{Landing, "", Completed},
 }
@@ -39,7 +40,7 @@ var undrawn = []struct {
 }{
 	{Queued, Waiting, "a run that was woken hands on again before it took its slot"},
 	{Waiting, Running, "the agent ended while children of it were open"},
-	{Checking, Landing, "a rule says yes"},
+	{Checking, Landing, "a rule says yes, or the yes that made the revision is enough"},
 	{Checking, Rejected, "a rule says no"},
 	{Landing, Queued, "the base moved so that the agent must work again"},
 	{Landing, AwaitingApproval, "the yes is withdrawn before the intent"},

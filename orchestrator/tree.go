@@ -303,7 +303,7 @@ func (e *Engine) offer(r *run, res *agent.Result, tree string) error {
 	}
 	err = e.settled(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		r.carry(d, res)
-		if err := r.keep(ctx, tx, d, tree, rev); err != nil {
+		if err := keep(ctx, tx, d, tree, rev, d.To); err != nil {
 			return err
 		}
 		return move(ctx, tx, d, Checking)
@@ -316,13 +316,15 @@ func (e *Engine) offer(r *run, res *agent.Result, tree string) error {
 }
 
 // keep stores a recorded revision in the row.
-func (r *run) keep(ctx context.Context, tx Tx, d *Delegation, tree string, rev patch.Revision) error {
+func keep(ctx context.Context, tx Tx, d *Delegation, tree string, rev patch.Revision, actor string) error {
 	d.Work.Tree, d.Work.TreeCommit, d.Work.AgentBranch = tree, rev.Commit, rev.Branch
 	d.Work.TreeBundle = bundleID("rev", d.ID, rev.Commit)
 	if err := tx.PutBlob(ctx, d.Work.TreeBundle, "bundle", rev.Bundle); err != nil {
 		return err
 	}
-	return tx.Append(ctx, validatedEvent(d, d.Work.BaseTree, tree))
+	e := validatedEvent(d, d.Work.BaseTree, tree)
+	e.Actor = actor
+	return tx.Append(ctx, e)
 }
 
 // record commits a tree on the agent's branch.
@@ -333,9 +335,7 @@ func (e *Engine) record(r *run, tree string) (patch.Revision, string, error) {
 	}
 	w := r.d.Work
 	digest := patch.Digest(repo.Name, w.Branch, w.BaseCommit, tree, deliver(repo))
-	rev, err := r.mirror.Record(r.ctx, patch.RecordSpec{
-		Key: fmt.Sprintf("%s-%s", r.id, digest[:12]), Branch: w.AgentBranch, Base: w.BaseCommit, Tree: tree, Title: Title(r.task.Text),
-		Task: r.task.ID, Delegation: r.id, Agent: r.d.To, Digest: digest, At: r.d.CreatedAt})
+	rev, err := r.mirror.Record(r.ctx, recordSpec(r.task, r.d, w.BaseCommit, tree, digest, w.editorNames()))
 	return rev, digest, err
 }
 

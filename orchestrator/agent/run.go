@@ -135,6 +135,8 @@ type Result struct {
 	Patch     string          `json:"-"` // a unified diff in place of changes in the checkout
 	// Commit is the landing commit, once the patch of this result has landed.
 	Commit string `json:"commit,omitempty"`
+	// Declined are the changed files that people left out of that landing.
+	Declined []string `json:"declined,omitempty"`
 }
 
 // Artifact is something a run made that is not a change of the repository (H4).

@@ -44,7 +44,7 @@ func (r *Mirror) PlanLanding(ctx context.Context, spec LandSpec) (Intent, error)
 	}
 	in.Ref, in.Old, in.Onto = "refs/heads/"+branch, head.Commit, head
 	in.Message = fmt.Sprintf("Merge %s\n\n%s", mergeTitle(spec),
-		trailers(spec.Task, spec.Delegation, spec.Agent, spec.Digest, spec.Approvers))
+		trailers(spec.Task, spec.Delegation, spec.Agent, spec.Digest, spec.Editors, spec.Approvers))
 	in.Merge, err = r.commit(ctx, in.spec())
 	in.New = in.Merge
 	return in, err

@@ -43,6 +43,7 @@ type RecordSpec struct {
 	Task       string
 	Delegation string
 	Agent      string
+	Editors    []string // people who changed what the agent made; one Edited-by line each
 	Digest     string
 	At         time.Time // both dates of the commit, cut to seconds: the same spec gives the same commit
 }
@@ -65,6 +66,7 @@ type LandSpec struct {
 	Delegation string
 	Agent      string
 	Digest     string
+	Editors    []string // as in RecordSpec
 	Approvers  []string // one Approved-by line each
 	At         time.Time
 }
