@@ -1,0 +1,279 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+)
+
+// Name is what configuration and cards call this channel.
+const Name = "telegram"
+
+// Accounts says whose account a number is: ErrNotFound of orchestrator when nobody's.
+type Accounts interface {
+	UserByAccount(ctx context.Context, channel string, id int64) (people.User, error)
+}
+
+// ChannelOptions is what a Channel is made of. Sender, Buttons and Diff are needed.
+type ChannelOptions struct {
+	Sender   Sender
+	Buttons  ButtonStore
+	Accounts Accounts // nil: private chats do not say "you"
+	// Diff renders the unified diff of a request's current revision.
+	Diff func(ctx context.Context, r approval.Request) (string, error)
+	Now  func() time.Time // time.Now when nil
+	Log  *slog.Logger     // slog.Default when nil
+}
+
+// Settings are what may change while a Channel runs; they are replaced as a whole.
+type Settings struct {
+	Chats     []Place        // where cards go; none: the private chat of each voter who is linked
+	PublicURL string         // where people open Gatehouse
+	Zone      *time.Location // of times in private chats; nil is UTC, as in groups
+}
+
+// Channel shows requests in Telegram: one message for each revision, edited in place
+// as that goes on, and the diff below it. It takes no verdicts; Desk does.
+//
+// A group gets at most one new message in 3 s, and the outbox is told to come again;
+// edits are never held up.
+type Channel struct {
+	sender   Sender
+	buttons  ButtonStore
+	accounts Accounts
+	diff     func(ctx context.Context, r approval.Request) (string, error)
+	now      func() time.Time
+	log      *slog.Logger
+	settings atomic.Pointer[Settings]
+	pace     pace
+}
+
+var (
+	_ approval.Channel   = (*Channel)(nil)
+	_ approval.Addresser = (*Channel)(nil)
+	_ approval.Noticer   = (*Channel)(nil)
+	_ approval.Digester  = (*Channel)(nil)
+)
+
+// NewChannel makes a channel. It asks nobody.
+func NewChannel(o ChannelOptions, s Settings) *Channel {
+	c := &Channel{sender: o.Sender, buttons: o.Buttons, accounts: o.Accounts, diff: o.Diff, now: o.Now, log: o.Log}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	if c.log == nil {
+		c.log = slog.Default()
+	}
+	c.SetSettings(s)
+	return c
+}
+
+// SetSettings replaces the settings. Cards that were sent stay where they are.
+func (c *Channel) SetSettings(s Settings) {
+	if s.Zone == nil {
+		s.Zone = time.UTC
+	}
+	s.PublicURL = strings.TrimRight(s.PublicURL, "/")
+	c.settings.Store(&s)
+}
+
+// Name implements approval.Channel.
+func (*Channel) Name() string { return Name }
+
+// Addresses implements approval.Addresser. An account's number is that of its private
+// chat.
+func (c *Channel) Addresses(_ approval.Request, voters []people.User) []string {
+	seen := map[Place]bool{}
+	var to []string
+	add := func(p Place) {
+		if !seen[p] {
+			seen[p] = true
+			to = append(to, p.String())
+		}
+	}
+	chats := c.settings.Load().Chats
+	for _, p := range chats {
+		add(p)
+	}
+	if len(chats) > 0 {
+		return to
+	}
+	for _, u := range voters {
+		for _, a := range u.Accounts {
+			if a.Channel == Name && a.ID > 0 {
+				add(Place{Chat: a.ID})
+			}
+		}
+	}
+	return to
+}
+
+// Deliver implements approval.Channel.
+func (c *Channel) Deliver(ctx context.Context, card approval.Card, r approval.Request, view approval.CardView) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	to, err := ParsePlace(card.Address)
+	if err != nil {
+		return "", approval.Gone(err)
+	}
+	f := c.face(ctx, to, r, view)
+	if r.State == approval.Pending {
+		if f.diff, err = c.read(ctx, r); err != nil && card.Attempts < diffAttempts {
+			return "", err
+		}
+	}
+	was := parseSent(card.ExternalID)
+	if was.document == refusedDocument && was.revision == r.Revision.N {
+		f.diff = f.diff.refused()
+	}
+	if was.newer(r) {
+		// The new question is a message of its own, so that people see it come.
+		if err := c.sender.Edit(ctx, to.Chat, was.message, f.retired(was.revision).message(c.openRow(f, "Open revision "+strconv.Itoa(r.Revision.N))...)); err != nil && !errors.Is(err, ErrMessageGone) {
+			return "", moved(err)
+		}
+		was = sent{}
+	}
+	now, err := c.show(ctx, to, was, f)
+	return now.String(), moved(err)
+}
+
+// diffAttempts is how often a delivery is tried again because the diff cannot be read.
+// After that the card goes out without: it can be rejected, and opened.
+const diffAttempts = 3
+
+// show sends or edits the card, and sends the diff's file once. What it returns is
+// what is there, with an error too.
+func (c *Channel) show(ctx context.Context, to Place, was sent, f face) (sent, error) {
+	now := was
+	m, filed, err := c.card(ctx, to, f)
+	if err != nil {
+		return now, err
+	}
+	if now.message, err = c.put(ctx, to, was.message, m); err != nil {
+		return was, err
+	}
+	if now.message != was.message {
+		now.document = noDocument
+	}
+	now.revision = f.r.Revision.N
+	if !filed || now.document != noDocument {
+		return now, nil
+	}
+	now.document, err = c.file(ctx, to, now.message, f)
+	if now.document != refusedDocument || err != nil {
+		return now, err
+	}
+	// The file is not there and never will be, so the card must not say that it is.
+	f.diff = f.diff.refused()
+	if m, _, err = c.card(ctx, to, f); err == nil {
+		_, err = c.put(ctx, to, now.message, m)
+	}
+	return now, err
+}
+
+// put edits the message, or sends one where there is none or it was deleted.
+func (c *Channel) put(ctx context.Context, to Place, message int, m Message) (int, error) {
+	if message != 0 {
+		err := c.sender.Edit(ctx, to.Chat, message, m)
+		if !errors.Is(err, ErrMessageGone) {
+			return message, err
+		}
+	}
+	if err := c.pace.take(to, c.now()); err != nil {
+		return 0, err
+	}
+	return c.sender.Send(ctx, to, m)
+}
+
+// file sends the diff as an answer to its card.
+func (c *Channel) file(ctx context.Context, to Place, card int, f face) (int, error) {
+	if err := c.pace.take(to, c.now()); err != nil {
+		return noDocument, err
+	}
+	id, err := c.sender.Document(ctx, to, f.diff.name, f.diff.file, caption(f.r), card)
+	var refusal *Error
+	if err == nil {
+		return id, nil
+	}
+	if errors.As(err, &refusal) && refusal.Code >= 400 && refusal.Code < 500 && refusal.RetryAfter == 0 && !approval.IsGone(err) {
+		c.log.Warn("Telegram did not take the file of a diff; the card links to it", "request", f.r.ID, "bytes", len(f.diff.file), "err", err)
+		return refusedDocument, nil
+	}
+	return noDocument, err
+}
+
+// card is the message of f, and whether its diff goes into a file. The buttons are
+// stored before anybody can press them.
+func (c *Channel) card(ctx context.Context, to Place, f face) (Message, bool, error) {
+	s, inline := f.fit()
+	if f.r.State != approval.Pending {
+		return s.message(c.openRow(f, "Open")...), false, nil
+	}
+	var verdicts []approval.Verdict
+	for _, v := range f.view.Verdicts {
+		if v != approval.Approve || f.offers(inline) {
+			verdicts = append(verdicts, v)
+		}
+	}
+	row, err := c.bind(ctx, to, f.r, verdicts)
+	if err != nil {
+		return Message{}, false, err
+	}
+	rows := c.openRow(f, "Open the diff")
+	if len(row) > 0 {
+		rows = append([][]Button{row}, rows...)
+	}
+	return s.message(rows...), !inline && f.diff.file != nil, nil
+}
+
+// openRow is the button that opens the request's page, where it can be opened.
+func (c *Channel) openRow(f face, words string) [][]Button {
+	if f.link == "" {
+		return nil
+	}
+	return [][]Button{{{Text: words, URL: f.link}}}
+}
+
+// face is how r looks from a place.
+func (c *Channel) face(ctx context.Context, to Place, r approval.Request, view approval.CardView) face {
+	set := c.settings.Load()
+	f := face{r: r, view: view, clock: c.clock(to)}
+	if openable(set.PublicURL) {
+		f.link = set.PublicURL + "/approvals/" + r.ID
+	}
+	if to.Chat > 0 && c.accounts != nil && r.State == approval.Pending {
+		u, err := c.accounts.UserByAccount(ctx, Name, to.Chat)
+		if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
+			c.log.Warn("whose chat this is could not be read", "err", err)
+		}
+		f.me = u.Name
+	}
+	return f
+}
+
+// clock is the time in a place: groups have readers in many zones.
+func (c *Channel) clock(to Place) clock {
+	if to.Chat < 0 {
+		return clock{zone: time.UTC, now: c.now()}
+	}
+	return clock{zone: c.settings.Load().Zone, now: c.now()}
+}
+
+// moved adds to the error of a group that has become another what to do about it.
+func moved(err error) error {
+	var refusal *Error
+	if errors.As(err, &refusal) && refusal.MigrateTo != 0 {
+		return fmt.Errorf("the group is now %d: change it under channels.telegram.chats (%w)", refusal.MigrateTo, err)
+	}
+	return err
+}

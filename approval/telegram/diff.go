@@ -1,0 +1,104 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator/patch"
+)
+
+const (
+	documentLimit = 5 << 20 // bytes; above that a phone shows nothing useful
+	captionLimit  = 200
+	// inlineLines is from how many changed lines on a diff cannot fit into a card.
+	inlineLines = 200
+)
+
+// shownDiff is the change as a chat can have it.
+type shownDiff struct {
+	inline string // all of it, when it may fit into the card
+	file   []byte // all of it as it is; nil when it is too large or could not be read
+	name   string // of the file
+	why    string // why neither is there
+}
+
+// complete reports whether all of the change is in the chat.
+func (d shownDiff) complete(inline bool) bool { return inline || d.file != nil }
+
+// refused is the diff when Telegram does not take its file.
+func (d shownDiff) refused() shownDiff {
+	return shownDiff{inline: d.inline, why: "Telegram did not take its file"}
+}
+
+// where says where the diff is.
+func (d shownDiff) where(inline bool) string {
+	switch {
+	case inline:
+		return "diff below, complete"
+	case d.file != nil:
+		return "diff in the file below"
+	default:
+		return "diff not here: " + d.why
+	}
+}
+
+// read gets the diff of a request's current revision. An error means that it could not
+// be read now.
+func (c *Channel) read(ctx context.Context, r approval.Request) (shownDiff, error) {
+	text, err := c.diff(ctx, r)
+	if err != nil {
+		return shownDiff{why: "it could not be read"}, fmt.Errorf("the diff of revision %d: %w", r.Revision.N, err)
+	}
+	if len(text) > documentLimit {
+		return shownDiff{why: fmt.Sprintf("it has %d MB", (len(text)+1<<20-1)>>20)}, nil
+	}
+	if strings.TrimSpace(text) == "" {
+		return shownDiff{why: "it is empty"}, nil
+	}
+	d := shownDiff{file: []byte(text), name: fileName(r)}
+	if r.Revision.Added+r.Revision.Removed <= inlineLines {
+		d.inline = inline(text)
+	}
+	return d, nil
+}
+
+// inline is a diff as text of a card, or "" when it does not fit. What cannot be seen
+// is shown as code points. Telegram cuts blanks off the end of a message, so a diff that
+// ends with some is not complete there.
+func inline(diff string) string {
+	if len(diff) > 4*inlineLimit {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = patch.Shown(l)
+	}
+	text := strings.Join(lines, "\n")
+	if units(text) > inlineLimit || strings.TrimSpace(text) != text {
+		return ""
+	}
+	return text
+}
+
+// fileName is what the diff's file is called: app-9f2c1a-rev2.diff.
+func fileName(r approval.Request) string {
+	repository := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' {
+			return c
+		}
+		return '-'
+	}, cut(r.Repository, 40))
+	repository = strings.Trim(repository, "-")
+	if repository == "" {
+		repository = "change"
+	}
+	return fmt.Sprintf("%s-%s-rev%d.diff", repository, first(r.Revision.Digest, 6), r.Revision.N)
+}
+
+// caption stands below the file.
+func caption(r approval.Request) string {
+	v := r.Revision
+	return cut(fmt.Sprintf("rev %d · %s · +%d −%d\n%s", v.N, plural(len(v.Files), "file", "files"), v.Added, v.Removed, cut(oneLine(r.Title), titleLimit)), captionLimit)
+}
