@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,13 +94,25 @@ func (sh *shell) server(ctx context.Context) string {
 		fmt.Fprintf(sh.errs, "The configuration says nothing of the server, so %s is tried: %s\n", sh.URL, line(err.Error()))
 		return sh.URL
 	}
-	if sh.URL = cfg.File.Server.PublicURL; sh.URL != "" {
-		return sh.URL
-	}
 	if sh.URL = announced(ctx, cfg.Data); sh.URL == "" {
 		sh.URL = reachable(cfg.Listen)
 	}
+	// The file of the current folder may be anybody's, such as that of a clone, and the
+	// token goes where it says: to this machine only.
+	if sh.Globals.Config == "" && !local(sh.URL) {
+		sh.URL = defaultURL
+	}
 	return sh.URL
+}
+
+// local reports whether an address is on this machine.
+func local(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // reachable is how a program of this machine reaches an address that is listened on.

@@ -68,3 +68,28 @@ func TestHowAListenerIsReached(t *testing.T) {
 		}
 	}
 }
+
+// A token goes to this machine only, when nobody named the file: that of a clone may be
+// anybody's.
+func TestAFileThatNobodyNamedLeadsNowhereElse(t *testing.T) {
+	for address, want := range map[string]bool{
+		"http://127.0.0.1:8080": true, "http://[::1]:9000": true, "http://localhost:1": true,
+		"http://192.0.2.7:8080": false, "https://gate.example.com": false, "http://localhost.evil.example": false, "": false,
+	} {
+		if got := local(address); got != want {
+			t.Errorf("%q is local: %v", address, got)
+		}
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("gatehouse.yaml", []byte("server: {listen: \"192.0.2.7:8080\", public_url: \"https://evil.example\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sh := &shell{env: os.LookupEnv, errs: os.Stderr}
+	if got := sh.server(t.Context()); got != defaultURL {
+		t.Errorf("the file of the current folder leads to %s", got)
+	}
+	sh = &shell{env: os.LookupEnv, errs: os.Stderr, Globals: Globals{Config: "gatehouse.yaml"}}
+	if got := sh.server(t.Context()); got != "http://192.0.2.7:8080" {
+		t.Errorf("a file that was named leads to %s", got)
+	}
+}
