@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/webhook"
 )
 
 // remind reads how long before the deadline people are reminded, longest first.
@@ -80,11 +81,13 @@ func (b *builder) channels() (*Telegram, []Webhook) {
 	seen := map[string]bool{}
 	for i, w := range b.file.Channels.Webhooks {
 		where := at("channels", "webhooks", i)
-		b.oneOf(append(where, "format"), or(w.Format, "standard"), "slack", "standard")
-		if w.Name == "" || seen[w.Name] {
-			b.bad(where, "a webhook needs a name of its own: pages and cards call it by that.")
+		if seen[w.Name] {
+			b.bad(append(where, "name"), "there are two webhooks %q. Give each a name of its own: pages and cards call it by that.", w.Name)
 		}
 		seen[w.Name] = true
+		if err := w.Target().Check(); err != nil {
+			b.bad(where, "%v.", err)
+		}
 	}
 	t := b.file.Channels.Telegram
 	if t == nil {
@@ -118,4 +121,9 @@ func (b *builder) telegramWebhook(where []any, c Telegram) {
 	if len(c.WebhookSecret) > 256 || strings.Trim(c.WebhookSecret, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
 		b.bad(append(where, "webhook_secret"), "webhook_secret must be 1 to 256 letters, digits, _ and -, as Telegram asks.")
 	}
+}
+
+// Target is the webhook as its channel takes it.
+func (w Webhook) Target() webhook.Target {
+	return webhook.Target{Name: w.Name, URL: w.URL, Format: w.Format, Secret: w.Secret, AllowPrivate: w.AllowPrivate}
 }
