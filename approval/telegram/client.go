@@ -61,9 +61,8 @@ type Me struct {
 
 // RawUpdate is one thing that somebody did, as Telegram wrote it.
 type RawUpdate struct {
-	ID       int64
-	Body     []byte // JSON
-	Attempts int    // handlings begun, this one included; only of updates from an Inbox
+	ID   int64
+	Body []byte // JSON
 }
 
 // HookInfo is what Telegram says of the bot's webhook.

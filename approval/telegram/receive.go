@@ -41,12 +41,14 @@ type Inbox interface {
 	AddUpdates(ctx context.Context, bot int64, updates []RawUpdate, now time.Time) error
 	// LastUpdate is the highest number that is stored, 0 when there is none.
 	LastUpdate(ctx context.Context, bot int64) (int64, error)
-	// DueUpdates leases updates until then, in their order, and counts an attempt for each.
+	// DueUpdates leases updates until then, in their order.
 	DueUpdates(ctx context.Context, bot int64, now, until time.Time, limit int) ([]RawUpdate, error)
+	// BeginUpdate counts an attempt and extends a lease that was given until leased, unless somebody else has it by now.
+	BeginUpdate(ctx context.Context, bot, id int64, leased, until time.Time) (attempts int, mine bool, err error)
 	DoneUpdate(ctx context.Context, bot, id int64, now time.Time) error
 	FailUpdate(ctx context.Context, bot, id int64, problem string, next time.Time, giveUp bool) error
-	// ReturnUpdate makes a leased update due again, its attempt not counted.
-	ReturnUpdate(ctx context.Context, bot, id int64, now time.Time) error
+	// ReturnUpdate ends a lease that was given until leased, unless somebody else has it: the update is due again.
+	ReturnUpdate(ctx context.Context, bot, id int64, leased, now time.Time) error
 	// ForgetUpdates removes updates that were done with before then.
 	ForgetUpdates(ctx context.Context, bot int64, before time.Time) error
 	// Lease gives the named lease to holder for ttl, or extends it, and reports whether holder has it.

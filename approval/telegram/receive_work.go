@@ -140,37 +140,56 @@ func (r *Receiver) drain(ctx context.Context, lane int64) {
 
 // handle handles one update and records how that went, also when ctx ends meanwhile.
 func (r *Receiver) handle(ctx context.Context, u leased) error {
-	left := u.until.Sub(r.o.Now())
-	if left <= 0 { // somebody else may have it already
-		return nil
+	if ctx.Err() != nil {
+		return r.record(ctx, func(ctx context.Context) error { return r.o.Inbox.ReturnUpdate(ctx, u.bot, u.ID, u.until, r.o.Now()) })
 	}
-	var err error
-	try := ctx.Err() == nil && left > handleTime
-	if try && u.Attempts > maxHandled {
+	// The lease may be over, behind slow updates of the same sender. The attempt is counted
+	// before it is made: an update that ends the whole program does so a few times only.
+	leased := u.until
+	u.until = r.o.Now().Add(handleLease)
+	attempts, mine, err := r.o.Inbox.BeginUpdate(ctx, u.bot, u.ID, leased, u.until)
+	if err != nil || !mine {
+		return err
+	}
+	if attempts > maxHandled {
 		err = fmt.Errorf("handling it was begun %d times and never ended", maxHandled)
-	} else if try {
+	} else {
 		err = r.try(ctx, u.Body)
 	}
-	record, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasing)
-	defer cancel()
-	now := r.o.Now()
-	switch {
-	case !try || (err != nil && ctx.Err() != nil):
-		return r.o.Inbox.ReturnUpdate(record, u.bot, u.ID, now)
-	case err == nil:
-		return r.o.Inbox.DoneUpdate(record, u.bot, u.ID, now)
-	case u.Attempts >= maxHandled:
-		r.o.Log.Error("an update from Telegram was given up", "update", u.ID, "attempts", u.Attempts, "err", err)
-		return r.o.Inbox.FailUpdate(record, u.bot, u.ID, err.Error(), now, true)
-	default:
-		wait := backoff(u.Attempts, time.Second, time.Minute)
-		var no *Error
-		if errors.As(err, &no) {
-			wait = max(wait, no.RetryAfter)
+	ended := ctx.Err() != nil
+	return r.record(ctx, func(ctx context.Context) error {
+		switch now := r.o.Now(); {
+		case err == nil:
+			return r.o.Inbox.DoneUpdate(ctx, u.bot, u.ID, now)
+		case ended:
+			return r.o.Inbox.ReturnUpdate(ctx, u.bot, u.ID, u.until, now)
+		default:
+			return r.failed(ctx, u, attempts, err)
 		}
-		r.o.Log.Warn("handling an update from Telegram failed; trying again", "update", u.ID, "attempts", u.Attempts, "err", err)
-		return r.o.Inbox.FailUpdate(record, u.bot, u.ID, err.Error(), now.Add(wait), false)
+	})
+}
+
+// record calls fn with a context that lasts a little longer than ctx.
+func (r *Receiver) record(ctx context.Context, fn func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasing)
+	defer cancel()
+	return fn(ctx)
+}
+
+// failed records that handling an update failed, and when it is tried again.
+func (r *Receiver) failed(ctx context.Context, u leased, attempts int, err error) error {
+	now := r.o.Now()
+	if attempts >= maxHandled {
+		r.o.Log.Error("an update from Telegram was given up", "update", u.ID, "attempts", attempts, "err", err)
+		return r.o.Inbox.FailUpdate(ctx, u.bot, u.ID, err.Error(), now, true)
 	}
+	wait := backoff(attempts, time.Second, time.Minute)
+	var no *Error
+	if errors.As(err, &no) {
+		wait = max(wait, no.RetryAfter)
+	}
+	r.o.Log.Warn("handling an update from Telegram failed; trying again", "update", u.ID, "attempts", attempts, "err", err)
+	return r.o.Inbox.FailUpdate(ctx, u.bot, u.ID, err.Error(), now.Add(wait), false)
 }
 
 // try calls the handler and makes an error of its panic.

@@ -3,6 +3,8 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -36,8 +38,7 @@ func (s *Store) LastUpdate(ctx context.Context, bot int64) (int64, error) {
 	return last, s.explain(err)
 }
 
-// DueUpdates leases updates of a bot that are due, in their order, and counts one more
-// attempt for each; nobody else gets them before until.
+// DueUpdates leases updates of a bot that are due, in their order; nobody else gets them before until.
 func (s *Store) DueUpdates(ctx context.Context, bot int64, now, until time.Time, limit int) ([]telegram.RawUpdate, error) {
 	const due = " from telegram_updates where done_at is null and due_at <= ? and bot = ?"
 	// Most of the time nothing is due: look first, without the writer.
@@ -45,15 +46,26 @@ func (s *Store) DueUpdates(ctx context.Context, bot int64, now, until time.Time,
 	if err := s.r.row(ctx, "select count(*) from (select 1"+due+" limit 1) due", micros(now), bot).Scan(&n); err != nil || n == 0 {
 		return nil, s.explain(err)
 	}
-	rows, err := s.w.query(ctx, `update telegram_updates set due_at = ?, attempts = attempts + 1 where (bot, update_id) in (select bot, update_id`+due+
-		" order by update_id limit ?"+s.dialect.skip+") returning update_id, body, attempts", micros(until), micros(now), bot, limit)
+	rows, err := s.w.query(ctx, `update telegram_updates set due_at = ? where (bot, update_id) in (select bot, update_id`+due+
+		" order by update_id limit ?"+s.dialect.skip+") returning update_id, body", micros(until), micros(now), bot, limit)
 	updates, err := collect(rows, err, func(row scanner) (telegram.RawUpdate, error) {
 		var u telegram.RawUpdate
-		err := row.Scan(&u.ID, &u.Body, &u.Attempts)
+		err := row.Scan(&u.ID, &u.Body)
 		return u, err
 	})
 	slices.SortFunc(updates, func(a, b telegram.RawUpdate) int { return cmp.Compare(a.ID, b.ID) })
 	return updates, s.explain(err)
+}
+
+// BeginUpdate counts an attempt to handle a leased update and extends its lease, which
+// DueUpdates gave until leased. Somebody else who has it by now keeps it.
+func (s *Store) BeginUpdate(ctx context.Context, bot, id int64, leased, until time.Time) (attempts int, mine bool, err error) {
+	err = s.w.row(ctx, "update telegram_updates set due_at = ?, attempts = attempts + 1 where bot = ? and update_id = ? and due_at = ? and done_at is null returning attempts",
+		micros(until), bot, id, micros(leased)).Scan(&attempts)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	return attempts, err == nil, s.explain(err)
 }
 
 // DoneUpdate records that an update was handled.
@@ -72,10 +84,10 @@ func (s *Store) FailUpdate(ctx context.Context, bot, id int64, problem string, n
 	return s.explain(err)
 }
 
-// ReturnUpdate makes a leased update that was not handled due again, as if it had not been leased.
-func (s *Store) ReturnUpdate(ctx context.Context, bot, id int64, now time.Time) error {
-	_, err := s.w.exec(ctx, "update telegram_updates set due_at = ?, attempts = attempts - 1 where bot = ? and update_id = ? and done_at is null and attempts > 0",
-		micros(now), bot, id)
+// ReturnUpdate ends a lease that was given until leased: the update is due again.
+// Somebody else who has it by now keeps it.
+func (s *Store) ReturnUpdate(ctx context.Context, bot, id int64, leased, now time.Time) error {
+	_, err := s.w.exec(ctx, "update telegram_updates set due_at = ? where bot = ? and update_id = ? and due_at = ? and done_at is null", micros(now), bot, id, micros(leased))
 	return s.explain(err)
 }
 
