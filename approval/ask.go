@@ -60,7 +60,8 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 		r = newRequest(cur, tx.Task(), p, tx.Now())
 	}
 	r.Mode = c.Agents[r.Agent].Mode
-	ruling := c.Policy.Rule(factsOf(r, tx.Now().In(c.Location)))
+	r.Lineage = c.lineage(e, r)
+	ruling := c.rule(r, tx.Now())
 	r.open(ruling, c.Expires, tx.Now())
 	cur.ApprovalID = r.ID
 	if !ruling.Deny && !ruling.Pass() {
@@ -233,6 +234,9 @@ func record(ctx context.Context, tx Tx, r *Request, d Decision, t event.Type, mo
 	}
 	if d.Comment != "" {
 		data["comment"] = d.Comment
+	}
+	if d.For != "" {
+		data["for"] = d.For
 	}
 	for k, v := range more {
 		data[k] = v

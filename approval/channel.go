@@ -81,14 +81,15 @@ type CardView struct {
 	Verdicts []Verdict // what the card may offer; empty once decided
 }
 
-// view makes the view of r. A careful request is approved on its page only.
-func (e Electorate) view(r Request) CardView {
+// view makes the view of r for a channel. A careful request is approved on its page
+// only, and none where its agent's mode does not let a yes in.
+func (e Electorate) view(r Request, channel string) CardView {
 	v := CardView{Needs: e.Needs(r), Risk: RiskOf(r), Turn: e.Turn(r, ""), TooFew: e.TooFew(r)}
 	if r.State != Pending {
 		return v
 	}
 	v.Verdicts = []Verdict{Reject, RequestChanges}
-	if v.Risk.Level == Plain {
+	if v.Risk.Level == Plain && r.shownIn(channel) {
 		v.Verdicts = []Verdict{Approve, Reject, RequestChanges}
 	}
 	return v

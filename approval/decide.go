@@ -54,7 +54,7 @@ func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
 		case cur.overdue(tx.Now()) && (refused == nil || refused.Code == orchestrator.CodeExpired):
 			err = expire(ctx, tx, cur)
 		case refused == nil:
-			err = cast(ctx, tx, cur, b, feedback)
+			err = cast(ctx, tx, cur, e.at(tx.Now(), zone), b, feedback)
 		}
 		after = *cur
 		return err
@@ -90,7 +90,7 @@ func (g *Gateway) feedback(ctx context.Context, r Request, b Ballot) (*agent.Fee
 }
 
 // cast stores a verdict that counts and does what follows from it.
-func cast(ctx context.Context, tx Tx, r *Request, b Ballot, f *agent.Feedback) error {
+func cast(ctx context.Context, tx Tx, r *Request, e Electorate, b Ballot, f *agent.Feedback) error {
 	d, err := tx.Delegation(ctx, r.DelegationID)
 	if err != nil {
 		return err
@@ -100,6 +100,7 @@ func cast(ctx context.Context, tx Tx, r *Request, b Ballot, f *agent.Feedback) e
 		UserID: b.Principal.User.ID, User: b.Principal.Name(), Channel: b.Channel, Verdict: b.Verdict,
 		Comment: b.Comment, Digest: r.Revision.Digest, At: r.after(tx.Now()), Seen: b.Seen,
 	}
+	dec.ForID, dec.For = e.inPlaceOf(b.Principal.User, *r)
 	switch b.Verdict {
 	case Approve:
 		return approve(ctx, tx, r, d, dec)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
@@ -24,11 +25,19 @@ type Electorate struct {
 	users    []people.User
 	groups   map[string][]string
 	fourEyes bool
+	now      time.Time
 }
 
-// NewElectorate makes an electorate of these people.
-func NewElectorate(users []people.User, groups map[string][]string, fourEyes bool) Electorate {
-	return Electorate{users: users, groups: groups, fourEyes: fourEyes}
+// NewElectorate makes an electorate of these people at that time, which says who is out
+// of office; its zone is that of times in answers.
+func NewElectorate(users []people.User, groups map[string][]string, fourEyes bool, now time.Time) Electorate {
+	return Electorate{users: users, groups: groups, fourEyes: fourEyes, now: now}
+}
+
+// at is the same people at another time.
+func (e Electorate) at(now time.Time, zone *time.Location) Electorate {
+	e.now = now.In(zone)
+	return e
 }
 
 // Electorate reads who may decide now.
@@ -38,7 +47,7 @@ func (g *Gateway) Electorate(ctx context.Context) (Electorate, error) {
 		return Electorate{}, fmt.Errorf("reading who may decide: %w", err)
 	}
 	c := g.Config()
-	return NewElectorate(users, c.Groups, c.FourEyes), nil
+	return NewElectorate(users, c.Groups, c.FourEyes, g.now().In(c.Location)), nil
 }
 
 // Needs says how far r is on its way to a yes.
@@ -72,27 +81,24 @@ func (e Electorate) Needs(r Request) Needs {
 
 // missing names who could still say yes to the current revision, in order.
 func (e Electorate) missing(r Request) []string {
-	yes := r.yes()
 	var names []string
-	for _, u := range e.users {
-		said := slices.ContainsFunc(yes, func(d Decision) bool { return d.UserID == u.ID })
-		if !said && e.votes(u, r) && !e.asked(u, r) {
-			names = append(names, u.Name)
-		}
+	for _, s := range e.open(r) {
+		names = append(names, s.String())
 	}
-	slices.Sort(names)
 	return names
 }
 
 // voters are those who could say yes to the current revision, with their accounts.
 func (e Electorate) voters(r Request) []people.User {
-	names := e.missing(r)
-	return slices.DeleteFunc(slices.Clone(e.users), func(u people.User) bool { return !slices.Contains(names, u.Name) })
+	open := e.open(r)
+	return slices.DeleteFunc(slices.Clone(e.users), func(u people.User) bool {
+		return !slices.ContainsFunc(open, func(s seat) bool { return s.holder.ID == u.ID })
+	})
 }
 
 // votes reports whether u is an approver of whom r's rule wants to hear.
 func (e Electorate) votes(u people.User, r Request) bool {
-	return !u.Disabled && slices.Contains(u.Roles, people.Approver) && e.member(u, r.Rule.From)
+	return approves(u) && e.member(u, r.Rule.From)
 }
 
 func (e Electorate) member(u people.User, groups []string) bool {
@@ -102,35 +108,35 @@ func (e Electorate) member(u people.User, groups []string) bool {
 	return slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(e.groups[g], u.Name) })
 }
 
-// asked reports whether four eyes keep u from approving r.
-func (e Electorate) asked(u people.User, r Request) bool {
-	return e.fourEyes && r.RequesterID != "" && u.ID == r.RequesterID
-}
-
 // May returns nil when p has the right to give this verdict on r, whatever state r
-// is in; else why not and who has it.
+// is in; else why not and who has it. Who has said yes may take it back as long as they
+// are an approver.
 func (e Electorate) May(p people.Principal, r Request, v Verdict) *orchestrator.Error {
 	switch {
 	case p.Run != nil:
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "An agent cannot decide. People do: %s.", e.who(r))
-	case p.User.ID == "" || p.User.Disabled || !slices.Contains(p.User.Roles, people.Approver):
+	case p.User.ID == "" || !approves(p.User):
 		return orchestrator.Errorf(orchestrator.CodeNotAnApprover, "You can read this request. Deciding needs the role approver: %s.", e.who(r))
 	case !p.Has(people.ApprovalsDecide):
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "This token may not decide: it has no scope approvals:decide. Use another token, or decide on the page.")
-	case !e.member(p.User, r.Rule.From):
+	}
+	if refused := e.absent(p.User); refused != nil {
+		return refused
+	}
+	if v == Withdraw && slices.ContainsFunc(r.yes(), func(d Decision) bool { return d.UserID == p.User.ID }) {
+		return nil
+	}
+	mine, bar := e.seatOf(p.User, r)
+	switch {
+	case mine.owner.ID == "":
 		return orchestrator.Errorf(orchestrator.CodeNotAnApprover, "You can read this request. Deciding needs: %s (%s).", join(r.Rule.From, "or"), e.who(r))
-	case v == Approve && e.asked(p.User, r):
-		return e.fourEyesError(r)
+	case bar != nil:
+		return e.fourEyesError(r, *bar, mine.owner.Name)
+	}
+	if bar = e.barred(p.User, r); v == Approve && bar != nil {
+		return e.fourEyesError(r, *bar, "")
 	}
 	return nil
-}
-
-func (e Electorate) fourEyesError(r Request) *orchestrator.Error {
-	others := e.missing(r)
-	if len(others) == 0 {
-		return orchestrator.Errorf(orchestrator.CodeFourEyes, "You asked for this task, so another person must approve it, and there is nobody else who can. %s", r.remedy())
-	}
-	return orchestrator.Errorf(orchestrator.CodeFourEyes, "You asked for this task, so another person must approve it. Ask one of: %s.", strings.Join(others, ", "))
 }
 
 // who names those who could say yes, for a sentence.
@@ -148,11 +154,17 @@ func (e Electorate) Turn(r Request, viewerID string) string {
 	if r.State != Pending {
 		return ""
 	}
-	names := e.missing(r)
-	for _, u := range e.users {
-		if i := slices.Index(names, u.Name); i >= 0 && u.ID == viewerID {
-			names = slices.Insert(slices.Delete(names, i, i+1), 0, "you")
+	var names []string
+	for _, s := range e.open(r) {
+		if s.holder.ID != viewerID {
+			names = append(names, s.String())
+			continue
 		}
+		s.holder.Name = "you"
+		if s.owner.ID == viewerID {
+			s.owner.Name = "you"
+		}
+		names = slices.Insert(names, 0, s.String())
 	}
 	const shown = 4
 	if len(names) == 0 {
@@ -179,19 +191,39 @@ func (e Electorate) TooFew(r Request) string {
 	}
 	var can []string
 	for _, d := range r.yes() {
-		can = append(can, d.User)
+		can = append(can, d.by())
 	}
 	can = append(can, missing...)
 	only := "but nobody can"
 	if len(can) > 0 {
 		only = "but only " + join(can, "and") + " can"
 	}
-	for _, u := range e.users {
-		if e.asked(u, r) && e.votes(u, r) {
-			only += ": " + u.Name + " asked for it"
-		}
+	if why := e.lacking(r); len(why) > 0 {
+		only += ": " + join(why, "and")
 	}
 	return need + ", " + only + ". " + r.remedy()
+}
+
+// lacking says of each seat that cannot say yes why not.
+func (e Electorate) lacking(r Request) []string {
+	yes := r.yes()
+	var why []string
+	for _, s := range e.seats(r) {
+		bar := e.barred(s.owner, r)
+		spoken := slices.ContainsFunc(yes, func(d Decision) bool { return d.seat() == s.owner.ID })
+		switch {
+		case bar != nil:
+			why = append(why, s.owner.Name+" "+bar.Why)
+		case spoken:
+		case s.holder.ID == "":
+			why = append(why, s.owner.Name+" is out of office")
+		default:
+			if bar = e.barred(s.holder, r); bar != nil {
+				why = append(why, s.String()+" "+bar.Why)
+			}
+		}
+	}
+	return why
 }
 
 // remedy is what to do about too few people.
@@ -202,7 +234,8 @@ func (r Request) remedy() string {
 	return fmt.Sprintf("Add a person to %s, or change the rule %q.", join(r.Rule.From, "or"), r.Rule.Name)
 }
 
-// yes returns the yes of each person to the current revision that still stands.
+// yes returns each yes to the current revision that still stands: one of each person, and
+// one from each seat.
 func (r Request) yes() []Decision {
 	var out []Decision
 	for _, d := range r.Decisions {
@@ -212,7 +245,8 @@ func (r Request) yes() []Decision {
 		mine := func(o Decision) bool { return o.UserID == d.UserID && o.User == d.User }
 		switch d.Verdict {
 		case Approve:
-			if !slices.ContainsFunc(out, mine) {
+			same := func(o Decision) bool { return mine(o) || (d.seat() != "" && o.seat() == d.seat()) }
+			if !slices.ContainsFunc(out, same) {
 				out = append(out, d)
 			}
 		case Withdraw, Reject, RequestChanges:

@@ -65,7 +65,7 @@ func TestWhoseTurnItIs(t *testing.T) {
 		"the same person twice": {r: asks(2), said: []approval.Decision{said("bob", approval.Approve, 2), said("bob", approval.Approve, 2)}, have: 1,
 			missing: []string{"ann", "cleo"}, bobSees: "ann or cleo"},
 	} {
-		e := approval.NewElectorate(staff(), groups, c.fourEyes)
+		e := approval.NewElectorate(staff(), groups, c.fourEyes, noon)
 		c.r.Decisions = c.said
 		want := approval.Needs{Count: c.r.Rule.Need, Have: c.have, From: append([]string{}, c.r.Rule.From...), Missing: c.missing}
 		if got := e.Needs(c.r); !reflect.DeepEqual(got, want) {
@@ -83,7 +83,7 @@ func TestWhoseTurnItIs(t *testing.T) {
 func TestADecidedRequestIsNobodysTurn(t *testing.T) {
 	r := asks(3, "gone")
 	r.State = approval.Landed
-	e := approval.NewElectorate(staff(), groups, true)
+	e := approval.NewElectorate(staff(), groups, true, noon)
 	if e.Turn(r, "usr_bob") != "" || e.TooFew(r) != "" || len(e.Needs(r).Missing) != 0 {
 		t.Errorf("turn %q, too few %q, needs %+v", e.Turn(r, "usr_bob"), e.TooFew(r), e.Needs(r))
 	}
@@ -116,7 +116,7 @@ func TestWhoMayDecide(t *testing.T) {
 		"an agent":                         {p: run, r: asks(1), v: approval.Approve, code: orchestrator.CodeForbidden, message: "An agent cannot decide. People do: ann, bob, cleo."},
 		"nobody":                           {r: asks(1), v: approval.Approve, code: orchestrator.CodeNotAnApprover, message: "You can read this request. Deciding needs the role approver: ann, bob, cleo."},
 	} {
-		refused := approval.NewElectorate(staff(), groups, c.fourEyes).May(c.p, c.r, c.v)
+		refused := approval.NewElectorate(staff(), groups, c.fourEyes, noon).May(c.p, c.r, c.v)
 		switch {
 		case c.code == "" && refused != nil:
 			t.Errorf("%s: refused: %v", name, refused)

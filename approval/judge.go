@@ -11,6 +11,7 @@ import (
 // judge says whether the ballot counts on r as it is now, and if not, why. The
 // order is part of the contract: right, deadline, decided already, digest.
 func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location) *orchestrator.Error {
+	e = e.at(now, zone)
 	if refused := e.May(b.Principal, r, b.Verdict); refused != nil {
 		return refused
 	}
@@ -30,6 +31,9 @@ func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location
 		if refused := w.twice(e, r, b); refused != nil {
 			return refused
 		}
+		if refused := r.notHere(b.Channel); refused != nil {
+			return refused
+		}
 		return needsPage(r, b.Channel)
 	}
 	return nil
@@ -44,6 +48,22 @@ func needsPage(r Request, channel string) *orchestrator.Error {
 		return nil
 	}
 	return orchestrator.Errorf(orchestrator.CodeForbidden, "To approve this, open the diff: %s. It can be rejected here.", strings.Join(risk.Reasons, ", "))
+}
+
+// notHere refuses a yes from a channel that the agent's mode leaves out. The page, the
+// command line and programs are always let in.
+func (r Request) notHere(channel string) *orchestrator.Error {
+	if r.shownIn(channel) {
+		return nil
+	}
+	where := "the web"
+	switch r.Mode {
+	case "chat":
+		where = "the web or in the chat"
+	case "telegram":
+		where = "the web or on Telegram"
+	}
+	return orchestrator.Errorf(orchestrator.CodeForbidden, "%s's changes are approved on %s. This can be rejected here.", r.Agent, where)
 }
 
 // overdue reports whether the stored deadline of a question has come.
@@ -94,13 +114,23 @@ func (w words) decided(r Request, v Verdict) *orchestrator.Error {
 	return orchestrator.Errorf(orchestrator.CodeAlreadyDecided, "%s Your %s was not counted.", w.did(*d), noun(v))
 }
 
-// twice refuses a second yes of one person.
+// twice refuses a second yes of one person, or from one seat.
 func (w words) twice(e Electorate, r Request, b Ballot) *orchestrator.Error {
+	u := b.Principal.User
+	mine, _ := e.seatOf(u, r)
 	for _, d := range r.yes() {
-		if d.UserID == b.Principal.User.ID {
-			return orchestrator.Errorf(orchestrator.CodeAlreadyDecided, "You (%s) approved this at %s%s; a person counts once. It needs %d more: %s.",
-				d.User, w.at(d.At), on(d.Channel), r.Rule.Need-len(r.yes()), e.who(r))
+		var said, once string
+		switch {
+		case d.UserID == u.ID:
+			said, once = fmt.Sprintf("You (%s) approved this at %s%s", inPlace(d.User, d.For), w.at(d.At), on(d.Channel)), "a person counts once"
+		case d.seat() != mine.owner.ID:
+			continue
+		case mine.owner.ID == u.ID:
+			said, once = fmt.Sprintf("%s approved this for you at %s%s", d.User, w.at(d.At), on(d.Channel)), "a seat counts once"
+		default:
+			said, once = fmt.Sprintf("%s, for whom you decide, has a yes of %s at %s%s", mine.owner.Name, d.User, w.at(d.At), on(d.Channel)), "a seat counts once"
 		}
+		return orchestrator.Errorf(orchestrator.CodeAlreadyDecided, "%s; %s. It needs %d more: %s.", said, once, r.Rule.Need-len(r.yes()), e.who(r))
 	}
 	return nil
 }
@@ -134,7 +164,7 @@ func (w words) last(r Request) string {
 
 // did is a decision as a sentence: who, what, when, where, why.
 func (w words) did(d Decision) string {
-	who := d.User
+	who := d.by()
 	if rule, ok := strings.CutPrefix(who, RuleActor); ok {
 		who = "Rule " + rule
 	}

@@ -114,7 +114,7 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 		}
 	}
 	within, cancel := context.WithTimeout(ctx, deliverTime)
-	id, err := ch.Deliver(within, c, r, e.view(r))
+	id, err := ch.Deliver(within, c, r, e.view(r, c.Channel))
 	cancel()
 	first := c.ExternalID == "" && id != ""
 	if id != "" {

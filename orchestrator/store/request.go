@@ -22,7 +22,7 @@ const insertRequest = `insert into requests (id, task_id, delegation_id, state, 
 	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const updateRequest = `update requests set state = ?, version = ?, title = ?, rule = ?, landed = ?, reverted_by = ?, expires_at = ?, decided_at = ?, revision = ?,
-	lineage = ?, next_at = ?, reminded = ?, escalated = ?
+	mode = ?, lineage = ?, next_at = ?, reminded = ?, escalated = ?
 	where id = ? and version = ?`
 
 func scanRequest(row scanner) (approval.Request, error) {
@@ -220,7 +220,7 @@ func (t *Tx) SaveRequest(_ context.Context, r *approval.Request) error {
 		return err
 	}
 	n, err := changed(t.q.exec(t.ctx, updateRequest, string(r.State), r.Version+1, clean(r.Title), rule, r.Landed, r.RevertedBy,
-		nullMicros(r.ExpiresAt), nullMicros(r.DecidedAt), r.Revision.N, lineage, nullMicros(r.NextAt), r.Reminded, r.Escalated, r.ID, r.Version))
+		nullMicros(r.ExpiresAt), nullMicros(r.DecidedAt), r.Revision.N, r.Mode, lineage, nullMicros(r.NextAt), r.Reminded, r.Escalated, r.ID, r.Version))
 	if err != nil {
 		return fmt.Errorf("save request %s: %w", r.ID, err)
 	}
