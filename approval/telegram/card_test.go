@@ -380,7 +380,7 @@ func TestEveryCardKeepsItsLimits(t *testing.T) {
 		if n := units(caption(r)); n > captionLimit {
 			t.Errorf("a caption has %d units", n)
 		}
-		items := make([]approval.DigestItem, random.IntN(200)/(1+i%20))
+		items := make([]approval.DigestItem, 1+random.IntN(200)/(1+i%20))
 		for j := range items {
 			items[j] = approval.DigestItem{Request: r, View: view}
 		}

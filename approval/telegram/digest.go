@@ -47,13 +47,10 @@ func list(items []approval.DigestItem, link bool) *sheet {
 		}
 	}
 	s := &sheet{}
-	switch {
-	case open == 0:
+	if open == 0 {
 		s.as(asBold, "✓ "+plural(len(items), "request is", "requests are")+" decided")
-	case open == 1:
-		s.as(asBold, "◆ 1 request needs you")
-	default:
-		s.as(asBold, fmt.Sprintf("◆ %d requests need you", open))
+	} else {
+		s.as(asBold, needYou(open))
 	}
 	if !link {
 		s.line("Open on the computer that runs Gatehouse")
@@ -75,6 +72,9 @@ func list(items []approval.DigestItem, link bool) *sheet {
 	}
 	return s
 }
+
+// needYou is the first line of a list.
+func needYou(n int) string { return "◆ " + plural(n, "request needs you", "requests need you") }
 
 // add puts another sheet at the end of this one.
 func (s *sheet) add(o *sheet) {

@@ -1,0 +1,71 @@
+package telegram
+
+import (
+	"fmt"
+	"strings"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+)
+
+// counted is the answer to a verdict that counts; turn is who is next.
+func counted(r approval.Request, v approval.Verdict, turn string) string {
+	branch := name(r.Revision.Base.Branch)
+	switch {
+	case v == approval.Reject:
+		return "Rejected. Nothing lands."
+	case v == approval.RequestChanges:
+		return "Sent back to " + name(r.Agent) + ", with your words."
+	case r.State == approval.Landed:
+		return "Approved. Landed on " + branch + " as " + first(r.Landed, 7) + "."
+	case r.State == approval.Pending && turn != "":
+		return fmt.Sprintf("Your yes counts: %d of %d. Next: %s.", len(standing(r)), r.Rule.Need, oneLine(turn))
+	case r.State == approval.Pending:
+		return fmt.Sprintf("Your yes counts: %d of %d.", len(standing(r)), r.Rule.Need)
+	case r.Revision.Deliver == "branch":
+		return "Approved. Delivering it as " + name(r.Revision.Branch) + "."
+	default:
+		return "Approved. Landing on " + branch + "."
+	}
+}
+
+// asked begins the gateway's sentence for those who asked for the task.
+const asked = "You asked for this task"
+
+// refusal is why a verdict did not count, short enough for the answer to a tap.
+func (c clock) refusal(r approval.Request, b Bound, e *orchestrator.Error) string {
+	switch e.Code {
+	case orchestrator.CodeAlreadyDecided:
+		if d := deciding(r); d != nil && r.State != approval.Pending {
+			return "Too late: " + someone(*d) + " " + past(d.Verdict) + " at " + c.at(d.At) + "."
+		}
+	case orchestrator.CodeSuperseded:
+		if b.Revision < r.Revision.N {
+			return fmt.Sprintf("This is revision %d; %d is newer.", b.Revision, r.Revision.N)
+		}
+	case orchestrator.CodeExpired:
+		if r.ExpiresAt != nil {
+			return "Too late: it expired at " + c.at(*r.ExpiresAt) + ", not approved."
+		}
+	case orchestrator.CodeEnded:
+		return "Too late: this request is " + strings.ReplaceAll(string(r.State), "_", " ") + "."
+	case orchestrator.CodeStale:
+		return name(r.Revision.Base.Branch) + " moved, so this is asked again with the difference."
+	case orchestrator.CodeFourEyes:
+		if strings.HasPrefix(e.Message, asked) {
+			return asked + ", so another person must approve."
+		}
+	}
+	return oneLine(e.Message)
+}
+
+func past(v approval.Verdict) string {
+	switch v {
+	case approval.Reject:
+		return "rejected"
+	case approval.RequestChanges:
+		return "requested changes"
+	default:
+		return "approved"
+	}
+}

@@ -1,0 +1,217 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+)
+
+// order is a command as somebody wrote it.
+type order struct {
+	update int64
+	m      *message
+	name   string // without the slash
+	rest   string
+	user   *people.User // nil: nobody's account
+}
+
+// What people read who write to the bot.
+const (
+	helpText = `/pending – what you can decide
+/status ID – how a request or a task stands; the last 6 characters do
+/send AGENT TEXT – give an agent a task
+/cancel ID – stop a task
+/link CODE – connect this account to yours in Gatehouse
+/help – this list`
+	unlinkedHelp = `/link CODE – connect this account to yours in Gatehouse
+/help – this list
+The code comes from Settings → Channels, or from: gatehouse link telegram YOUR-NAME`
+)
+
+// commanded acts on a message that answers no question. In groups, what is no command
+// for this bot is none of its business.
+func (d *Desk) commanded(ctx context.Context, updateID int64, m *message) error {
+	o, ok, err := d.parse(ctx, m)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return d.chatter(ctx, m)
+	}
+	o.update = updateID
+	if o.user, err = d.who(ctx, m.From.ID); err != nil {
+		return err
+	}
+	switch o.name {
+	case "start", "link":
+		return d.link(ctx, o)
+	case "help":
+		return d.help(ctx, o)
+	}
+	act, ok := map[string]func(context.Context, order) error{"pending": d.pending, "status": d.status, "send": d.sendTask, "cancel": d.cancel, "skip": d.skip}[o.name]
+	switch {
+	case !ok && !m.private():
+		return nil
+	case o.user == nil:
+		return d.tell(ctx, m, notLinked)
+	case !ok:
+		return d.tell(ctx, m, "There is no /"+name(o.name)+". /help lists what you can write.")
+	default:
+		return act(ctx, o)
+	}
+}
+
+// parse reads "/name rest", "/name@bot rest" and "/status_ID", as lists have it to be
+// tapped. A command for another bot is none.
+func (d *Desk) parse(ctx context.Context, m *message) (order, bool, error) {
+	word, rest := m.Text, ""
+	if i := strings.IndexFunc(m.Text, unicode.IsSpace); i >= 0 {
+		word, rest = m.Text[:i], strings.TrimSpace(m.Text[i:])
+	}
+	name, isCommand := strings.CutPrefix(word, "/")
+	if !isCommand || name == "" {
+		return order{}, false, nil
+	}
+	name, bot, addressed := strings.Cut(name, "@")
+	if addressed {
+		me, err := d.Bot(ctx)
+		if err != nil {
+			return order{}, false, fmt.Errorf("asking for the bot's name: %w", err)
+		}
+		if !strings.EqualFold(bot, me.Username) {
+			return order{}, false, nil
+		}
+	}
+	name = strings.ToLower(name)
+	if short, id, ok := strings.Cut(name, "_"); ok && rest == "" {
+		name, rest = short, id
+	}
+	return order{m: m, name: name, rest: rest}, true, nil
+}
+
+// chatter answers what is no command: in private, with what can be written.
+func (d *Desk) chatter(ctx context.Context, m *message) error {
+	if !m.private() || strings.HasPrefix(m.Text, "/") {
+		return nil
+	}
+	u, err := d.who(ctx, m.From.ID)
+	switch {
+	case err != nil:
+		return err
+	case u == nil:
+		return d.tell(ctx, m, notLinked)
+	}
+	if _, err := d.Memory.OpenPrompt(ctx, m.Chat.ID, m.From.ID, d.Now().Add(-promptLife)); err == nil {
+		return d.tell(ctx, m, "To give your reason, reply to the question. Nothing was decided.")
+	}
+	return d.tell(ctx, m, "/help lists what you can write.")
+}
+
+func (d *Desk) skip(ctx context.Context, o order) error {
+	return d.tell(ctx, o.m, "/skip is a reply to the question that follows Reject.")
+}
+
+func (d *Desk) help(ctx context.Context, o order) error {
+	if o.user == nil {
+		return d.tell(ctx, o.m, notLinked+"\n\n"+unlinkedHelp)
+	}
+	return d.tell(ctx, o.m, helpText)
+}
+
+// link connects the account to the person that the code was made for. Codes are for
+// private chats: in a group others could be faster.
+func (d *Desk) link(ctx context.Context, o order) error {
+	switch {
+	case !o.m.private() && o.rest != "":
+		return d.tell(ctx, o.m, "Others can read this code here. Get a new one, and send it to me in a private chat.")
+	case !o.m.private():
+		return d.tell(ctx, o.m, "Send me /link CODE in a private chat. The code comes from Settings → Channels.")
+	case o.rest == "" && o.user != nil:
+		return d.tell(ctx, o.m, "You are linked as "+o.user.Name+".\n\n"+helpText)
+	case o.rest == "":
+		return d.tell(ctx, o.m, notLinked+"\n\n"+unlinkedHelp)
+	}
+	u, err := d.Linker.UseLinkCode(ctx, Name, o.rest, o.m.From.ID, o.m.From.name())
+	if err == nil {
+		return d.tell(ctx, o.m, "You are linked as "+u.Name+". Requests that need you come here.\n\n"+helpText)
+	}
+	e, ok := known(err)
+	if !ok {
+		return fmt.Errorf("linking an account: %w", err)
+	}
+	text := oneLine(e.Message)
+	if o.user != nil {
+		text += " This account is linked to " + o.user.Name + "."
+	}
+	return d.tell(ctx, o.m, text)
+}
+
+// sendTask gives an agent a task. The same update twice is the same task.
+func (d *Desk) sendTask(ctx context.Context, o order) error {
+	if !d.may(o, people.TasksWrite) {
+		return d.tell(ctx, o.m, "Sending tasks needs the role operator. Ask an admin.")
+	}
+	to, text := o.rest, ""
+	if i := strings.IndexFunc(o.rest, unicode.IsSpace); i >= 0 {
+		to, text = o.rest[:i], strings.TrimSpace(o.rest[i:])
+	}
+	if to == "" || text == "" {
+		return d.tell(ctx, o.m, "Write the agent and what to do, as in: /send kik Fix the retry loop")
+	}
+	me, err := d.Bot(ctx)
+	if err != nil {
+		return fmt.Errorf("asking for the bot's number: %w", err)
+	}
+	t, root, _, err := d.Engine.Submit(ctx, orchestrator.Submission{Agent: to, Text: text, Via: Name, Key: fmt.Sprintf("%s:%d:%d", Name, me.ID, o.update),
+		RequesterID: o.user.ID, Requester: o.user.Name})
+	if err != nil {
+		return d.sorry(ctx, o, err)
+	}
+	s := &sheet{}
+	s.as(asCode, t.ID)
+	s.put(" sent to ", name(root.To), " · /status_", shortID(t.ID))
+	return d.say(ctx, o.m, s)
+}
+
+// cancel stops a task or a part of it.
+func (d *Desk) cancel(ctx context.Context, o order) error {
+	if !d.may(o, people.DelegationsControl) {
+		return d.tell(ctx, o.m, "Cancelling needs the role operator. Ask an admin.")
+	}
+	id, err := d.find(ctx, o.rest, orchestrator.TaskPrefix, orchestrator.DelegationPrefix)
+	if err != nil {
+		return d.sorry(ctx, o, err)
+	}
+	got, err := d.Engine.Cancel(ctx, id, o.user.Name)
+	if err != nil {
+		return d.sorry(ctx, o, err)
+	}
+	s := &sheet{}
+	s.put("■ Cancelled: ")
+	s.as(asCode, title(got.Text))
+	s.put(" · ", name(got.To), ". Everything below it stops, too.")
+	return d.say(ctx, o.m, s)
+}
+
+// title is the first line of a task's text.
+func title(text string) string {
+	if t := cut(oneLine(orchestrator.Title(text)), titleLimit); t != "" {
+		return t
+	}
+	return "(no title)"
+}
+
+// may reports whether who wrote it has the right.
+func (d *Desk) may(o order, right people.Scope) bool { return people.As(*o.user, nil).Has(right) }
+
+// sorry says why a command did nothing; what may go away by itself comes again.
+func (d *Desk) sorry(ctx context.Context, o order, err error) error {
+	if e, ok := known(err); ok {
+		return d.tell(ctx, o.m, cut(oneLine(e.Message), 1000))
+	}
+	return err
+}

@@ -1,0 +1,212 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+)
+
+const (
+	pendingLines = 20
+	pendingPages = 10 // of 200 requests, that are looked through
+	idLength     = 26 // without the prefix
+)
+
+// pending lists what somebody can approve.
+func (d *Desk) pending(ctx context.Context, o order) error {
+	e, err := d.Gateway.Electorate(ctx)
+	if err != nil {
+		return err
+	}
+	p := people.As(*o.user, nil)
+	var mine []approval.Request
+	f := approval.Filter{States: []approval.State{approval.Pending}, Limit: 200}
+	for range pendingPages {
+		page, err := d.Gateway.Requests(ctx, f)
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Items {
+			said := slices.ContainsFunc(standing(r), func(y approval.Decision) bool { return y.UserID == o.user.ID })
+			if !said && e.May(p, r, approval.Approve) == nil {
+				mine = append(mine, r)
+			}
+		}
+		if f.After = page.Next; f.After == "" {
+			break
+		}
+	}
+	s := &sheet{}
+	if len(mine) == 0 {
+		s.put("Nothing needs you.")
+		return d.say(ctx, o.m, s)
+	}
+	s.as(asBold, needYou(len(mine)))
+	slices.Reverse(mine) // who waits longest comes first
+	for _, r := range mine[:min(len(mine), pendingLines)] {
+		s.line()
+		headline(s, r)
+		s.put(" · /status_", shortID(r.ID))
+	}
+	if more := len(mine) - pendingLines; more > 0 {
+		s.line(fmt.Sprintf("and %d more", more))
+	}
+	return d.say(ctx, o.m, s)
+}
+
+// status says how a request or a task stands. A request that can be decided by who
+// asks comes as a card, which is kept up to date like any other.
+func (d *Desk) status(ctx context.Context, o order) error {
+	id, err := d.find(ctx, o.rest, orchestrator.RequestPrefix, orchestrator.TaskPrefix, orchestrator.DelegationPrefix)
+	if err != nil {
+		return d.sorry(ctx, o, err)
+	}
+	if strings.HasPrefix(id, orchestrator.RequestPrefix) {
+		return d.requestStatus(ctx, o, id)
+	}
+	return d.taskStatus(ctx, o, id)
+}
+
+func (d *Desk) requestStatus(ctx context.Context, o order, id string) error {
+	if !d.may(o, people.ApprovalsRead) {
+		return d.tell(ctx, o.m, "Reading requests needs the role approver or auditor. Ask an admin.")
+	}
+	r, err := d.Gateway.Request(ctx, id)
+	if err != nil {
+		return d.sorry(ctx, o, err)
+	}
+	e, err := d.Gateway.Electorate(ctx)
+	if err != nil {
+		return err
+	}
+	s := &sheet{}
+	headline(s, r)
+	s.line(strings.ReplaceAll(string(r.State), "_", " "))
+	if turn := e.Turn(r, o.user.ID); turn != "" {
+		s.put(" · ", oneLine(turn))
+	}
+	to := o.m.place()
+	own := cardIn(r, to.String())
+	out := s.message()
+	switch {
+	case r.State == approval.Pending && own.message == 0 && e.May(people.As(*o.user, nil), r, approval.Reject) == nil:
+		return d.sorryOr(ctx, o, d.Gateway.Show(ctx, r.ID, Name, to.String()))
+	case own.message != 0:
+		out.Text += "\nIts card is the one that this answers."
+		out.ReplyTo = own.message
+	}
+	return d.send(ctx, to, out)
+}
+
+// sorryOr is sorry where there is an error.
+func (d *Desk) sorryOr(ctx context.Context, o order, err error) error {
+	if err == nil {
+		return nil
+	}
+	return d.sorry(ctx, o, err)
+}
+
+func (d *Desk) taskStatus(ctx context.Context, o order, id string) error {
+	if !d.may(o, people.DelegationsRead) {
+		return d.tell(ctx, o.m, "Reading tasks needs a role. Ask an admin.")
+	}
+	if strings.HasPrefix(id, orchestrator.TaskPrefix) {
+		t, err := d.Reader.Task(ctx, id)
+		if err != nil {
+			return d.absent(ctx, o, err)
+		}
+		id = t.RootID
+	}
+	got, err := d.Reader.Delegation(ctx, id)
+	if err != nil {
+		return d.absent(ctx, o, err)
+	}
+	s := &sheet{}
+	s.put(stateIcon(got.State), " ", strings.ReplaceAll(string(got.State), "_", " "), " · ", name(got.To), "\n")
+	s.as(asCode, title(got.Text))
+	if chain := got.Chain.String(); chain != "" {
+		s.line(cut(oneLine(chain), lineLimit))
+	}
+	s.line("since ", d.Channel.clock(o.m.place()).at(got.Since))
+	if got.Error != nil {
+		s.line()
+		s.as(asCode, cut(oneLine(got.Error.Message), textLimit))
+	} else if got.Result != nil && strings.TrimSpace(got.Result.Text) != "" {
+		s.line()
+		s.as(asCode, cut(oneLine(got.Result.Text), textLimit))
+	}
+	if got.State == orchestrator.AwaitingApproval && got.ApprovalID != "" {
+		s.line("its request: /status_", shortID(got.ApprovalID))
+	}
+	return d.say(ctx, o.m, s)
+}
+
+func stateIcon(s orchestrator.State) string {
+	switch s {
+	case orchestrator.Queued:
+		return "○"
+	case orchestrator.Running, orchestrator.Checking:
+		return "●"
+	case orchestrator.Waiting:
+		return "⧗"
+	case orchestrator.AwaitingApproval:
+		return "◆"
+	case orchestrator.Landing:
+		return "⇥"
+	case orchestrator.Completed:
+		return "✓"
+	case orchestrator.Rejected:
+		return "⊖"
+	case orchestrator.Expired:
+		return "⌛"
+	case orchestrator.Cancelled:
+		return "■"
+	default:
+		return "✕"
+	}
+}
+
+// absent is sorry for what was there a moment ago.
+func (d *Desk) absent(ctx context.Context, o order, err error) error {
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return d.tell(ctx, o.m, nothingEnds(o.rest))
+	}
+	return d.sorry(ctx, o, err)
+}
+
+func nothingEnds(id string) string {
+	return "Nothing ends in " + name(id) + ". Write at least the last 6 characters of an id."
+}
+
+// find returns the one id with one of the prefixes that somebody means: whole, or by
+// an ending of at least 6 characters.
+func (d *Desk) find(ctx context.Context, text string, prefixes ...string) (string, error) {
+	word := strings.ToLower(strings.TrimSpace(text))
+	ending := word
+	for _, p := range prefixes {
+		if rest, ok := strings.CutPrefix(word, p); ok {
+			ending, prefixes = strings.TrimLeft(rest, "…"), []string{p}
+			break
+		}
+	}
+	foreign := func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'z') }
+	if len(ending) < 6 || len(ending) > idLength || strings.ContainsFunc(ending, foreign) {
+		return "", orchestrator.Errorf(orchestrator.CodeNotFound, "%s", nothingEnds(text))
+	}
+	found, err := d.Reader.Resolve(ctx, ending, 5, prefixes...)
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0:
+		return "", orchestrator.Errorf(orchestrator.CodeNotFound, "%s", nothingEnds(text))
+	case len(found) > 1:
+		return "", orchestrator.Errorf(orchestrator.CodeAmbiguous, "%s fits more than one: %s. Write more of it.", ending, strings.Join(found, ", "))
+	}
+	return found[0], nil
+}

@@ -1,0 +1,193 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+)
+
+// What a tap is answered with, besides sentences about the request.
+const (
+	answerLimit   = 120
+	notLinked     = "You are not linked. Open Settings → Channels."
+	unknownButton = "This button is not known any more."
+	answerTime    = 5 * time.Second
+)
+
+// The codes of refusals that no gateway gives.
+const (
+	codeNotLinked     = "not_linked"
+	codeUnknownButton = "unknown_button"
+	codeNotYours      = "not_yours"
+)
+
+// seenIn is what events say was looked at.
+const seenIn = "telegram card"
+
+// tapped acts on a pressed button. What a button stands for is known by the hash of its
+// text alone, and holds in its own chat only.
+func (d *Desk) tapped(ctx context.Context, q tap) error {
+	u, err := d.who(ctx, q.From.ID)
+	if err != nil {
+		return err
+	}
+	b, err := d.Memory.Button(ctx, buttonHash(q.Data))
+	switch {
+	case errors.Is(err, orchestrator.ErrNotFound):
+		return d.refuse(ctx, q, u, Bound{}, codeUnknownButton, unknownButton)
+	case err != nil:
+		return fmt.Errorf("reading what a button stands for: %w", err)
+	case q.Message == nil || q.Message.Chat.ID != b.Chat:
+		return d.refuse(ctx, q, u, b, codeUnknownButton, unknownButton)
+	case u == nil:
+		return d.refuse(ctx, q, u, b, codeNotLinked, notLinked)
+	case b.Verdict == tested:
+		d.answer(ctx, q, "It works: "+tenths(d.Now().Sub(b.At)), false)
+		return nil
+	case b.Verdict == approval.Approve:
+		return d.approve(ctx, q, *u, b)
+	default:
+		return d.ask(ctx, q, *u, b)
+	}
+}
+
+// tenths is a length of time as "1.2 s".
+func tenths(t time.Duration) string { return fmt.Sprintf("%.1f s", max(t, 0).Seconds()) }
+
+// approve casts the yes.
+func (d *Desk) approve(ctx context.Context, q tap, u people.User, b Bound) error {
+	bl := ballot(u, b, "")
+	r, err := d.Gateway.Decide(ctx, bl)
+	if err != nil {
+		return d.lost(ctx, q, u, b, r, err)
+	}
+	d.answer(ctx, q, counted(r, b.Verdict, d.turn(ctx, r)), false)
+	d.mend(ctx, q, b, r)
+	return nil
+}
+
+// ballot is a verdict on what a button or a question is bound to.
+func ballot(u people.User, b Bound, comment string) approval.Ballot {
+	return approval.Ballot{RequestID: b.RequestID, Principal: people.As(u, nil), Channel: Name, Verdict: b.Verdict, Digest: b.Digest, Comment: comment,
+		Seen: approval.Seen{Surface: seenIn}}
+}
+
+// lost answers a verdict that did not count, unless it is the same person's that does:
+// an update may come twice, and so may a finger.
+func (d *Desk) lost(ctx context.Context, q tap, u people.User, b Bound, r approval.Request, err error) error {
+	e, ok := known(err)
+	if !ok {
+		return err
+	}
+	if own(r, u, b) {
+		d.answer(ctx, q, counted(r, b.Verdict, d.turn(ctx, r)), false)
+		return nil
+	}
+	text := d.Channel.clock(q.Message.place()).refusal(r, b, e)
+	if err := d.refuse(ctx, q, &u, b, e.Code, text); err != nil {
+		return err
+	}
+	d.mend(ctx, q, b, r)
+	return nil
+}
+
+// refuse answers a tap that does not count, and records it.
+func (d *Desk) refuse(ctx context.Context, q tap, u *people.User, b Bound, code, text string) error {
+	shown := text
+	if u == nil { // who is not linked learns nothing, whatever they press
+		shown = notLinked
+	}
+	d.answer(ctx, q, shown, true)
+	return d.audit(ctx, q.From, u, b, code, text)
+}
+
+// audit records a verdict that did not count.
+func (d *Desk) audit(ctx context.Context, from account, u *people.User, b Bound, code, text string) error {
+	actor := fmt.Sprintf("%s:%d", Name, from.ID)
+	if u != nil {
+		actor = u.Name
+	}
+	err := d.Gateway.Refused(ctx, approval.Refusal{RequestID: b.RequestID, Actor: actor, Channel: Name, Verdict: b.Verdict, Code: code, Message: text})
+	if err != nil {
+		return fmt.Errorf("recording a verdict that did not count: %w", err)
+	}
+	return nil
+}
+
+// answer ends the waiting in the app. The verdict is stored by then, so that nobody
+// heard it is only logged.
+func (d *Desk) answer(ctx context.Context, q tap, text string, alert bool) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if err := d.sender.Answer(ctx, q.ID, cut(text, answerLimit), alert); err != nil {
+		d.Log.Info("a tap got no answer", "err", err)
+	}
+}
+
+// turn is who must act next, "" when that cannot be read now.
+func (d *Desk) turn(ctx context.Context, r approval.Request) string {
+	if r.State != approval.Pending {
+		return ""
+	}
+	e, err := d.Gateway.Electorate(ctx)
+	if err != nil {
+		d.Log.Warn("who is next could not be read", "err", err)
+		return ""
+	}
+	return e.Turn(r, "")
+}
+
+// mend brings a message up to date that no card knows: one that was sent just before a
+// crash, or that a later revision has left behind. The outbox edits the others.
+func (d *Desk) mend(ctx context.Context, q tap, b Bound, r approval.Request) {
+	if r.ID == "" || q.Message == nil || r.State == approval.Pending && b.Revision == r.Revision.N {
+		return
+	}
+	to := q.Message.place()
+	for _, c := range r.Cards {
+		if p, err := ParsePlace(c.Address); c.Channel == Name && err == nil && p.Chat == to.Chat && parseSent(c.ExternalID).message == q.Message.ID {
+			return
+		}
+	}
+	f := d.Channel.face(ctx, to, r, approval.CardView{})
+	m := f.ended().message(d.Channel.openRow(f, "Open")...)
+	if b.Revision < r.Revision.N {
+		m = f.retired(b.Revision).message(d.Channel.openRow(f, fmt.Sprintf("Open revision %d", r.Revision.N))...)
+	}
+	if err := d.sender.Edit(ctx, to.Chat, q.Message.ID, m); err != nil && !errors.Is(err, ErrMessageGone) {
+		d.Log.Info("an old card could not be brought up to date", "request", r.ID, "err", err)
+	}
+}
+
+// own reports whether the verdict that stands is this person's, and the same one.
+func own(r approval.Request, u people.User, b Bound) bool {
+	d := deciding(r)
+	if b.Verdict == approval.Approve {
+		for _, y := range standing(r) {
+			if y.UserID == u.ID {
+				d = &y
+			}
+		}
+	}
+	return d != nil && d.UserID == u.ID && d.Verdict == b.Verdict && d.Revision == b.Revision && b.Revision == r.Revision.N
+}
+
+// deciding is the verdict that ended the current revision: the newest no, or else the
+// newest yes; nil without one.
+func deciding(r approval.Request) *approval.Decision {
+	for i := len(r.Decisions) - 1; i >= 0; i-- {
+		d := r.Decisions[i]
+		if d.Revision == r.Revision.N && (d.Verdict == approval.Reject || d.Verdict == approval.RequestChanges) {
+			return &d
+		}
+	}
+	if yes := standing(r); len(yes) > 0 {
+		return &yes[len(yes)-1]
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/approval/telegram"
+	"gatehouse/orchestrator"
+)
+
+var _ telegram.Memory = (*Store)(nil)
+
+// AddButtons stores what buttons stand for.
+func (s *Store) AddButtons(ctx context.Context, buttons []telegram.Bound) error {
+	if len(buttons) == 0 {
+		return nil
+	}
+	return s.transact(ctx, func(t *Tx) error {
+		for _, b := range buttons {
+			_, err := t.q.exec(t.ctx, "insert into telegram_buttons (hash, request_id, revision, digest, chat, verdict, created_at) values (?, ?, ?, ?, ?, ?, ?)",
+				b.Hash, b.RequestID, b.Revision, b.Digest, b.Chat, string(b.Verdict), micros(b.At))
+			if err != nil {
+				return fmt.Errorf("store a button: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// Button returns what the button with this hash stands for; ErrNotFound when nothing.
+func (s *Store) Button(ctx context.Context, hash string) (telegram.Bound, error) {
+	b := telegram.Bound{Hash: hash}
+	var verdict string
+	var at int64
+	err := s.r.row(ctx, "select request_id, revision, digest, chat, verdict, created_at from telegram_buttons where hash = ?", hash).
+		Scan(&b.RequestID, &b.Revision, &b.Digest, &b.Chat, &verdict, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return b, orchestrator.ErrNotFound
+	}
+	b.Verdict, b.At = approval.Verdict(verdict), fromMicros(at)
+	return b, s.explain(err)
+}
+
+// AddPrompt stores a question.
+func (s *Store) AddPrompt(ctx context.Context, p telegram.Prompt) error {
+	_, err := s.w.exec(ctx, `insert into telegram_prompts (chat, message, account, request_id, revision, digest, verdict, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)
+		on conflict (chat, message) do nothing`, p.Chat, p.Message, p.Account, p.RequestID, p.Revision, p.Digest, string(p.Verdict), micros(p.At))
+	return s.explain(err)
+}
+
+const selectPrompt = "select chat, message, account, request_id, revision, digest, verdict, created_at, used_at from telegram_prompts"
+
+func scanPrompt(row scanner) (telegram.Prompt, error) {
+	var p telegram.Prompt
+	var verdict string
+	var at int64
+	var used sql.NullInt64
+	err := row.Scan(&p.Chat, &p.Message, &p.Account, &p.RequestID, &p.Revision, &p.Digest, &verdict, &at, &used)
+	if errors.Is(err, sql.ErrNoRows) {
+		return p, orchestrator.ErrNotFound
+	}
+	p.Verdict, p.At, p.Used = approval.Verdict(verdict), fromMicros(at), fromNull(used)
+	return p, err
+}
+
+// Prompt returns the question that a message asked; ErrNotFound when it asked none.
+func (s *Store) Prompt(ctx context.Context, chat int64, message int) (telegram.Prompt, error) {
+	p, err := scanPrompt(s.r.row(ctx, selectPrompt+" where chat = ? and message = ?", chat, message))
+	return p, s.explain(err)
+}
+
+// OpenPrompt returns the newest question to an account in a chat that was asked since
+// then and has no answer; ErrNotFound when there is none.
+func (s *Store) OpenPrompt(ctx context.Context, chat, account int64, since time.Time) (telegram.Prompt, error) {
+	p, err := scanPrompt(s.r.row(ctx, selectPrompt+" where chat = ? and account = ? and used_at is null and created_at >= ? order by created_at desc, message desc limit 1",
+		chat, account, micros(since)))
+	return p, s.explain(err)
+}
+
+// UsePrompt records that a question was answered, and reports whether this was the
+// first answer.
+func (s *Store) UsePrompt(ctx context.Context, chat int64, message int, at time.Time) (bool, error) {
+	n, err := changed(s.w.exec(ctx, "update telegram_prompts set used_at = ? where chat = ? and message = ? and used_at is null", micros(at), chat, message))
+	return n == 1, s.explain(err)
+}
+
+// ForgetButtons removes buttons and questions from before then, and returns how many.
+// Whoever presses such a button is told that it is not known any more.
+func (s *Store) ForgetButtons(ctx context.Context, before time.Time) (int, error) {
+	var all int64
+	for _, table := range []string{"telegram_buttons", "telegram_prompts"} {
+		n, err := changed(s.w.exec(ctx, "delete from "+table+" where created_at < ?", micros(before)))
+		if err != nil {
+			return int(all), s.explain(err)
+		}
+		all += n
+	}
+	return int(all), nil
+}
