@@ -11,9 +11,9 @@ import (
 
 // eventFacts is what pages read of an event's data. Fields of another shape stay empty.
 type eventFacts struct {
-	Agent, From, To, Child, ChildState, Text, Title, Code, Path, Message, Verdict, Comment, State, Why, Commit, Branch, Via string
-	Guards, Files                                                                                                           []string
-	Count, Children, Added, Removed, Attempt                                                                                int
+	Agent, From, To, Child, ChildState, Text, Title, Code, Path, Message, Verdict, Comment, State, Why, Commit, Branch, Via, ApprovalID string
+	Guards, Files                                                                                                                       []string
+	Count, Children, Added, Removed, Attempt                                                                                            int
 }
 
 func factsOf(e event.Event) eventFacts {
@@ -24,7 +24,7 @@ func factsOf(e event.Event) eventFacts {
 	var f eventFacts
 	for key, into := range map[string]any{"agent": &f.Agent, "from": &f.From, "to": &f.To, "child": &f.Child, "child_state": &f.ChildState,
 		"text": &f.Text, "title": &f.Title, "code": &f.Code, "path": &f.Path, "message": &f.Message, "verdict": &f.Verdict,
-		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "via": &f.Via,
+		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "via": &f.Via, "approval_id": &f.ApprovalID,
 		"guards": &f.Guards, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt} {
 		if v, ok := raw[key]; ok {
 			// One field that is of another shape says nothing; the others still do.

@@ -86,8 +86,11 @@ type Filter struct {
 	Query      string // words that the text must contain
 	From, To   time.Time
 	RootsOnly  bool
-	After      string // cursor of the page before
-	Limit      int    // 0 means 50; 200 is the most
+	// Conversation is a person's id: the roots of what that person sent in the chat.
+	// It goes with After and Limit, and with none of the others.
+	Conversation string
+	After        string // cursor of the page before
+	Limit        int    // 0 means 50; 200 is the most
 }
 
 // Page is one page of a list, newest first; Next is "" on the last one.

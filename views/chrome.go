@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -87,16 +88,22 @@ type navItem struct {
 	Key     string
 }
 
+// mayChat says whether the chat has something for this person: they send, or decide.
+func (c Chrome) mayChat() bool {
+	return c.CanSend || c.Person != nil && slices.Contains(c.Person.Roles, "approver")
+}
+
 func (c Chrome) nav() []navItem {
 	if c.Person == nil {
 		return nil
 	}
-	return []navItem{
+	all := []navItem{
 		{SectionOverview, "Overview", "/", 0, "o"},
 		{SectionApprovals, "Approvals", "/approvals", c.ToDecide, "a"},
 		{SectionDelegations, "Delegations", "/delegations", 0, "d"},
-		{SectionChat, "Chat", "/chat", 0, "c"},
+		{SectionChat, "Chat", ChatPath, 0, "c"},
 		{SectionAgents, "Agents", "/agents", 0, ""},
 		{SectionSettings, "Settings", "/settings", 0, ""},
 	}
+	return slices.DeleteFunc(all, func(n navItem) bool { return n.Section == SectionChat && !c.mayChat() })
 }

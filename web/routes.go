@@ -26,6 +26,7 @@ func (s *Server) routes() []route {
 	p, a, st := s.Pages, s.API, s.Streams
 	anyone, read, control := may(handlers.Anyone), may(handlers.DelegationsRead), may(handlers.DelegationsControl)
 	see, decide := may(handlers.ApprovalsRead), may(handlers.ApprovalsDecide)
+	talk := may(handlers.TasksWrite, handlers.ApprovalsDecide)
 	send, undo, land := may(handlers.TasksWrite), may(handlers.ApprovalsDecide, handlers.TasksWrite), may(handlers.DelegationsControl, handlers.ApprovalsDecide)
 	know, write, audit, run := may(handlers.ContextRead), may(handlers.ContextWrite), may(handlers.AuditRead), may(handlers.ByRun)
 	const get, post, put, del, v1 = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, "/api/v1"
@@ -43,6 +44,9 @@ func (s *Server) routes() []route {
 		{get, "/delegations/:id", p.Delegation, read},
 		{post, "/delegations/:id/cancel", p.Cancel, control},
 		{post, "/delegations/:id/retry", p.Retry, control},
+		{get, "/chat", p.Chat, talk},
+		{post, "/chat", p.Say, send},
+		{post, "/chat/approvals/:id/decision", p.ChatDecide, decide},
 		{get, "/settings/policy", p.Policy, see},
 		{post, "/settings/policy", p.TryPolicy, see},
 		{get, "/agents", p.Agents, read},
@@ -57,6 +61,7 @@ func (s *Server) routes() []route {
 		{post, v1 + "/tasks", a.CreateTask, send},
 		{get, v1 + "/tasks/:id", a.Task, read},
 		{get, v1 + "/tasks/:id/tree", a.Tree, read},
+		{get, v1 + "/chat", a.Chat, talk},
 		{get, v1 + "/delegations", a.Delegations, read},
 		{post, v1 + "/delegations", a.Delegate, run},
 		{get, v1 + "/delegations/:id", a.Delegation, read},

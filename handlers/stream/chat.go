@@ -2,35 +2,26 @@ package stream
 
 import (
 	"context"
-	"encoding/json"
-	"time"
 
+	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
 )
 
-// chatMessage is one line of a chat. Type is thinking, progress, message, error or done.
-type chatMessage struct {
-	Type         string    `json:"type"`
-	TaskID       string    `json:"task_id"`
-	DelegationID string    `json:"delegation_id,omitempty"`
-	Agent        string    `json:"agent,omitempty"`
-	Text         string    `json:"text"`
-	ApprovalID   string    `json:"approval_id,omitempty"`
-	State        string    `json:"state,omitempty"` // with done
-	N            int64     `json:"n,omitempty"`
-	At           time.Time `json:"at"`
-}
-
-// chat makes a task of a message and streams what happens to it as chat messages.
+// chat makes a task of a message and streams what happens to it as chat messages. The
+// first one back carries the message's key and its task: from then on it is stored,
+// and the same key sent again, on this connection or a later one, is the same task.
+// A message that names a task and has no text follows that one, after n.
 func (w *socket) chat(ctx context.Context, in incoming) error {
+	if in.Text == "" && in.TaskID != "" {
+		return w.followChat(ctx, in)
+	}
 	if !w.who.Has(people.TasksWrite) {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "Sending tasks needs the right tasks:write.")
 	}
 	if in.Agent == "" {
-		in.Agent = firstAgent(w.streams.Engine.Config().Agents)
+		in.Agent = handlers.ChatAgent(w.streams.Engine.Config().Agents)
 	}
 	t, root, _, err := w.streams.Engine.Submit(ctx, orchestrator.Submission{
 		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Via: "chat",
@@ -39,25 +30,48 @@ func (w *socket) chat(ctx context.Context, in incoming) error {
 	if err != nil {
 		return err
 	}
-	return w.start(ctx, reader{taskID: t.ID, who: w.who}, &chatSink{w: w, ctx: ctx, rootID: root.ID})
+	stored := handlers.ChatMessage{Type: handlers.ChatProgress, TaskID: t.ID, DelegationID: root.ID, Agent: t.Agent,
+		Text: "stored", State: string(root.State), Key: in.Key, At: t.CreatedAt.UTC()}
+	if err := w.json(stored); err != nil {
+		return err
+	}
+	in.TaskID = t.ID
+	if err := w.streamChat(ctx, in, root.ID); err != nil {
+		// The message is stored all the same: its sender must not take this for a refusal.
+		in.Key = ""
+		return w.refuseMessage(err, in)
+	}
+	return nil
 }
 
-// firstAgent is who takes a message that names nobody: the first that plans, else
-// the first with the widest role, else the first there is.
-func firstAgent(r *agent.Registry) string {
-	if able := r.ByCapability("planning"); len(able) > 0 {
-		return able[0].Name
+// followChat goes on with the messages of a task that was sent before.
+func (w *socket) followChat(ctx context.Context, in incoming) error {
+	if !w.who.Has(people.DelegationsRead) {
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "Reading delegations needs the right delegations:read.")
 	}
-	all := r.All()
-	for _, s := range all {
-		if s.Role == agent.Admin {
-			return s.Name
-		}
+	t, err := w.streams.Ids.Task(ctx, w.who, in.TaskID)
+	if err != nil {
+		return err
 	}
-	if len(all) > 0 {
-		return all[0].Name
+	in.TaskID, in.After = t.ID, min(max(in.After, 0), t.LastN)
+	return w.streamChat(ctx, in, t.RootID)
+}
+
+func (w *socket) streamChat(ctx context.Context, in incoming, rootID string) error {
+	out := &chatSink{w: w, ctx: ctx, rootID: rootID, key: in.Key}
+	root, err := w.streams.Reader.Delegation(ctx, rootID)
+	if err != nil {
+		return err
 	}
-	return ""
+	t, err := w.streams.Reader.Task(ctx, in.TaskID)
+	if err != nil {
+		return err
+	}
+	// Somebody who has seen the last event of an ended task waits for nothing more.
+	if last, ended := handlers.ChatEnd(root, t.LastN); ended && in.After >= t.LastN {
+		return out.say(last...)
+	}
+	return w.start(ctx, reader{taskID: in.TaskID, cursor: in.After, who: w.who}, out)
 }
 
 // chatSink turns events into chat messages, until the root has ended.
@@ -65,85 +79,46 @@ type chatSink struct {
 	w      *socket
 	ctx    context.Context // of the connection; pump's
 	rootID string
-}
-
-// eventData is what the chat reads of an event's data.
-type eventData struct {
-	Agent      string `json:"agent"`
-	To         string `json:"to"`
-	Text       string `json:"text"`
-	Code       string `json:"code"`
-	Message    string `json:"message"`
-	State      string `json:"state"`
-	Verdict    string `json:"verdict"`
-	Commit     string `json:"commit"`
-	ApprovalID string `json:"approval_id"`
+	key    string
 }
 
 func (o *chatSink) gap(e event.Event) error { return o.w.json(e) }
 func (o *chatSink) ping() error             { return nil }
 func (o *chatSink) flush() error            { return nil }
 
-func (o *chatSink) frame(f frame) error {
-	e := f.event
-	var d eventData
-	// Data that is of another shape leaves the fields empty, which reads as less detail.
-	_ = json.Unmarshal(e.Data, &d)
-	m := chatMessage{Type: "progress", TaskID: e.TaskID, DelegationID: e.DelegationID, Agent: d.Agent, ApprovalID: d.ApprovalID, N: e.N, At: e.At}
-	if m.Agent == "" {
-		m.Agent = e.Actor
-	}
-	ended := e.Type == event.Completed || e.Type == event.Failed || e.Type == event.Cancelled
-	if ended && e.DelegationID == o.rootID {
-		return o.end(m, d)
-	}
-	if m.Type, m.Text = chatLine(e, d); m.Text == "" {
-		return nil
-	}
-	return o.w.json(m)
-}
-
-// chatLine is the type and text of an event in a chat; no text leaves it out.
-func chatLine(e event.Event, d eventData) (kind, text string) {
-	switch e.Type {
-	case event.Acknowledged:
-		return "thinking", e.Actor + " works"
-	case event.Progress:
-		return "progress", d.Text
-	case event.Delegated:
-		return "progress", e.Actor + " hands to " + d.To
-	case event.DelegationRefused, event.PatchRejected:
-		return "progress", d.Message
-	case event.Requested:
-		return "progress", "A change waits for approval."
-	case event.Decided:
-		return "progress", e.Actor + ": " + d.Verdict
-	case event.PatchLanded:
-		return "progress", "Landed as " + d.Commit + "."
-	case event.Completed, event.Failed, event.Cancelled:
-		return "progress", d.Agent + " " + d.State
-	}
-	return "", ""
-}
-
-// end sends the answer or the error, then done.
-func (o *chatSink) end(m chatMessage, d eventData) error {
-	m.Type, m.Text = "error", d.Message
-	if d.State == string(orchestrator.Completed) {
-		root, err := o.w.streams.Reader.Delegation(o.ctx, o.rootID)
-		if err != nil {
+func (o *chatSink) say(messages ...handlers.ChatMessage) error {
+	for _, m := range messages {
+		m.Key = o.key
+		if err := o.w.json(m); err != nil {
 			return err
 		}
-		m.Type, m.Text = "message", ""
-		if root.Result != nil {
-			m.Text = root.Result.Text
-		}
 	}
-	if err := o.w.json(m); err != nil {
+	return nil
+}
+
+func (o *chatSink) frame(f frame) error {
+	if handlers.EndsTask(f.event, o.rootID) {
+		return o.end(f.event)
+	}
+	if m, ok := handlers.ChatLine(f.event); ok {
+		return o.say(m)
+	}
+	return nil
+}
+
+// end sends the answer or the error, then done. A task that was tried again since
+// lives on: its old end is one more step.
+func (o *chatSink) end(e event.Event) error {
+	root, err := o.w.streams.Reader.Delegation(o.ctx, o.rootID)
+	if err != nil {
 		return err
 	}
-	m.Type, m.Text, m.State = "done", "", d.State
-	if err := o.w.json(m); err != nil {
+	last, ended := handlers.ChatEnd(root, e.N)
+	if !ended {
+		m, _ := handlers.ChatLine(e)
+		return o.say(m)
+	}
+	if err := o.say(last...); err != nil {
 		return err
 	}
 	return errDone

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatehouse/handlers"
@@ -32,7 +33,7 @@ type incoming struct {
 	After  int64  `json:"after"`
 	Text   string `json:"text"`
 	Agent  string `json:"agent"`
-	Key    string `json:"key"`
+	Key    string `json:"key"` // of a chat message: sent again it is the same task
 	// Repository is for chat.
 	Repository string `json:"repository"`
 }
@@ -43,6 +44,9 @@ type refusal struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	TaskID  string `json:"task_id,omitempty"`
+	// Text is Message again and Key that of the message, where a chat message was refused.
+	Text string `json:"text,omitempty"`
+	Key  string `json:"key,omitempty"`
 }
 
 // socket is one WebSocket: one goroutine reads, one for each subscription writes.
@@ -52,7 +56,7 @@ type socket struct {
 	who     handlers.Caller
 	cancel  context.CancelFunc
 	readers sync.WaitGroup
-	open    int // subscriptions that were ever opened; only the reading goroutine counts
+	open    atomic.Int32 // subscriptions that have not ended
 
 	mu sync.Mutex // one writer at a time
 }
@@ -149,7 +153,10 @@ func (w *socket) take(ctx context.Context, kind int, body []byte) error {
 	case "subscribe":
 		return w.subscribe(ctx, in)
 	case "chat":
-		return w.chat(ctx, in)
+		if err := w.chat(ctx, in); err != nil {
+			return w.refuseMessage(err, in)
+		}
+		return nil
 	}
 	return orchestrator.Errorf(orchestrator.CodeBadRequest, "There is no message type %.40q. Use subscribe or chat.", in.Type)
 }
@@ -172,11 +179,12 @@ func (w *socket) subscribe(ctx context.Context, in incoming) error {
 
 // start runs a reader beside the others of this connection.
 func (w *socket) start(ctx context.Context, r reader, out sink) error {
-	if w.open >= maxSubscriptions {
-		return orchestrator.Errorf(orchestrator.CodeConflict, "This connection has %d subscriptions, which is the limit. Open another one.", w.open)
+	if n := w.open.Load(); n >= maxSubscriptions { // only the reading goroutine adds
+		return orchestrator.Errorf(orchestrator.CodeConflict, "This connection has %d subscriptions, which is the limit. Open another one.", n)
 	}
-	w.open++
+	w.open.Add(1)
 	w.readers.Go(func() {
+		defer w.open.Add(-1)
 		err := w.streams.pump(ctx, r, out)
 		switch {
 		case err == nil || errors.Is(err, errDone) || errors.Is(err, context.Canceled):
@@ -200,6 +208,15 @@ func (w *socket) refuse(err error, taskID string) error {
 		out.Code, out.Message = "internal", "That failed on our side. Subscribe again after the last event you have."
 	}
 	return w.json(out)
+}
+
+// refuseMessage is refuse for a chat message, whose sender has to know which it was.
+func (w *socket) refuseMessage(err error, in incoming) error {
+	f := handlers.FaultOf(err)
+	if f.ID != "" {
+		w.streams.Log.Error("a chat message failed", "id", f.ID, "err", err)
+	}
+	return w.json(refusal{Type: "error", Code: f.Code, Message: f.Message, Text: f.Message, Key: in.Key, TaskID: in.TaskID})
 }
 
 func (w *socket) json(v any) error {

@@ -31,7 +31,7 @@ func (s *Store) List(ctx context.Context, f orchestrator.Filter) (orchestrator.P
 	limit := pageSize(f.Limit)
 	var items []orchestrator.Delegation
 	var err error
-	if len(words(f.Query)) > 0 {
+	if len(words(f.Query)) > 0 && f.Conversation == "" {
 		items, err = s.dialect.search(ctx, s, f, limit+1)
 	} else {
 		text, args := listQuery(f, limit+1)
@@ -52,6 +52,9 @@ func (s *Store) List(ctx context.Context, f orchestrator.Filter) (orchestrator.P
 // listQuery is the query for a page without words. Several states are one walk along
 // the index for each: a planner would read every row of one state, or all rows.
 func listQuery(f orchestrator.Filter, limit int) (string, []any) {
+	if f.Conversation != "" {
+		return conversationQuery(f, limit)
+	}
 	c := conditions(f)
 	if f.After != "" {
 		c.add("d.id < ?", f.After)
@@ -70,6 +73,16 @@ func listQuery(f orchestrator.Filter, limit int) (string, []any) {
 		args = append(append(append(args, string(state)), c.args...), limit)
 	}
 	return "select " + delegationColumns + " from (" + strings.Join(walks, " union all ") + ") d order by d.id desc limit ?", append(args, limit)
+}
+
+// conversationQuery walks the index of what one person sent in the chat.
+func conversationQuery(f orchestrator.Filter, limit int) (string, []any) {
+	c := clauses{texts: []string{"t.via = 'chat'", "t.requester_id = ?"}, args: []any{f.Conversation}}
+	if f.After != "" {
+		c.add("t.root_id < ?", f.After)
+	}
+	return "select " + delegationColumns + " from tasks t join delegations d on d.id = t.root_id" + c.where() +
+		" order by t.root_id desc limit ?", append(c.args, limit)
 }
 
 // clauses collects the conditions of a query.

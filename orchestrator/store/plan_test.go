@@ -59,6 +59,8 @@ func TestPlans(t *testing.T) {
 		if s.Dialect() == "SQLite" { // PostgreSQL reads a table without rows, which this one is, at once
 			queries = append(queries, query{"overdue", s.OverdueQuery(), []any{at, 100}, "requests_overdue"},
 				query{"outcomes", store.SelectOutcomes, []any{at, at, "apr_01"}, "requests_state"})
+			text, args := store.ListQuery(orchestrator.Filter{Conversation: "usr_7", After: "dlg_01"}, 16)
+			queries = append(queries, query{"list conversation", text, args, "tasks_chat"})
 		}
 		for name, f := range map[string]orchestrator.Filter{
 			"all": {}, "after": {After: "dlg_01"}, "agent": {Agent: "agent7"}, "repository": {Repository: "repo7"}, "requester": {Requester: "user7"},

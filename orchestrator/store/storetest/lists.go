@@ -13,6 +13,7 @@ var listTests = map[string]func(*Suite){
 	"a list comes in pages, newest first": listPages,
 	"a list can be filtered":              listFilters,
 	"words are searched for":              listSearch,
+	"a conversation is one person's":      listConversation,
 	"agents have loads":                   loads,
 }
 
@@ -93,6 +94,32 @@ func listFilters(s *Suite) {
 				s.Errorf("%s in pages of %d: %v, want %s", c.name, size, got, c.want)
 			}
 		}
+	}
+}
+
+// listConversation: only what that person sent in the chat, and no delegation below it.
+func listConversation(s *Suite) {
+	var want []string
+	for i, c := range []struct{ via, user string }{{"chat", "usr_ann"}, {"web", "usr_ann"}, {"chat", "usr_bob"}, {"chat", "usr_ann"}, {"chat", "usr_ann"}} {
+		s.Clock.Add(time.Millisecond)
+		task := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, s.Clock.Now()), RootID: orchestrator.NewID(orchestrator.DelegationPrefix, s.Clock.Now()),
+			Agent: "kik", Text: fmt.Sprint("message ", i), RequesterID: c.user, Requester: "ann", Via: c.via}
+		_, _, err := s.Store.Engine().NewTask(s.ctx, task, func(tx orchestrator.Tx) error {
+			return tx.Insert(s.ctx, &orchestrator.Delegation{ID: task.RootID, To: "kik", Text: task.Text, State: orchestrator.Queued, Requester: "ann"})
+		})
+		s.must(err)
+		s.delegation(task, func(d *orchestrator.Delegation) { d.ParentID, d.HopKey = task.RootID, "below" })
+		if c.via == "chat" && c.user == "usr_ann" {
+			want = append([]string{task.RootID}, want...)
+		}
+	}
+	for _, size := range []int{1, 2, 50} {
+		if got := pages(s, orchestrator.Filter{Conversation: "usr_ann"}, size); !slices.Equal(got, want) {
+			s.Errorf("in pages of %d: %v, want %v", size, got, want)
+		}
+	}
+	if got := pages(s, orchestrator.Filter{Conversation: "usr_nobody"}, 50); len(got) != 0 {
+		s.Errorf("a stranger's conversation: %v", got)
 	}
 }
 

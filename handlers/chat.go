@@ -1,0 +1,293 @@
+package handlers
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/people"
+	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
+)
+
+// How much of a conversation one page has.
+const (
+	chatPage   = 15
+	chatMost   = 200 // with all that came since the page was loaded
+	chatOthers = 8   // requests of others
+	// chatRecent is how long a decided request of others stays, as one line.
+	chatRecent = 15 * time.Minute
+)
+
+// chatRefusal is what was not taken, shown with what was typed.
+type chatRefusal struct {
+	status  int
+	send    views.SendForm
+	request string // the card that a verdict was refused on
+	message string
+	comment string
+}
+
+// Chat answers GET /chat: the person's own conversation, the newest at the bottom.
+// ?before= goes back, ?from= is everything since a message, ?task= one message alone,
+// ?request= one request of others.
+func (p *Pages) Chat(c echo.Context) error { return p.chat(c, chatRefusal{status: http.StatusOK}) }
+
+func (p *Pages) chat(c echo.Context, no chatRefusal) error {
+	f, err := p.begin(c, views.SectionChat, "Chat")
+	if err != nil {
+		return err
+	}
+	page := views.ChatPage{Chrome: f.chrome, PersonID: f.who.User.ID, MayWrite: f.who.Has(people.TasksWrite), LogPath: f.chrome.Path}
+	switch {
+	case c.QueryParam("task") != "" && no.send.Error == "":
+		err = p.chatOne(c, f, &page)
+	case c.QueryParam("request") != "":
+		err = p.chatRequest(c, f, &page)
+	default:
+		if err = p.conversation(c, f, &page); err == nil && !page.Later {
+			page.Others, err = p.chatOthers(f)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	page.Send = p.chatForm(page, no.send)
+	if no.request != "" {
+		showRefusal(&page, no)
+	}
+	return render(c, no.status, views.Chat(page))
+}
+
+// conversation reads one page of the person's own messages.
+func (p *Pages) conversation(c echo.Context, f *frame, page *views.ChatPage) error {
+	before, from := c.QueryParam("before"), c.QueryParam("from")
+	for _, cursor := range []string{before, from} {
+		if cursor != "" && !IsID(cursor, orchestrator.DelegationPrefix) {
+			return Refuse(orchestrator.CodeBadRequest, "That place in the conversation is not known. Start at the newest message.")
+		}
+	}
+	list := orchestrator.Filter{Conversation: f.who.User.ID, After: before, Limit: chatPage}
+	if from != "" {
+		list.Limit = chatMost
+	}
+	found, err := p.Reader.List(f.ctx, list)
+	if err != nil {
+		return err
+	}
+	page.Later = before != ""
+	roots := found.Items
+	if from != "" {
+		if i := slices.IndexFunc(roots, func(d orchestrator.Delegation) bool { return d.ID < from }); i >= 0 {
+			found.Next, roots = from, roots[:i]
+		}
+	}
+	for _, root := range slices.Backward(roots) {
+		t, err := p.chatTask(f, root)
+		if err != nil {
+			return err
+		}
+		page.Tasks = append(page.Tasks, t)
+	}
+	if found.Next != "" {
+		page.OlderHref = views.ChatPath + "?before=" + found.Next
+	}
+	if !page.Later && len(roots) > 0 {
+		// What comes later is added below: the first message shown stays the first.
+		page.LogPath = views.ChatPath + "?from=" + roots[len(roots)-1].ID
+	}
+	return nil
+}
+
+// chatOne is one of the person's messages alone.
+func (p *Pages) chatOne(c echo.Context, f *frame, page *views.ChatPage) error {
+	t, err := p.Ids.Task(f.ctx, f.who, c.QueryParam("task"))
+	if err != nil {
+		return err
+	}
+	if t.Via != "chat" || t.RequesterID != f.who.User.ID {
+		return NotFound("message", c.QueryParam("task"))
+	}
+	root, err := p.Reader.Delegation(f.ctx, t.RootID)
+	if err != nil {
+		return err
+	}
+	one, err := p.chatTask(f, root)
+	page.Tasks, page.Alone = []views.ChatTask{one}, true
+	return err
+}
+
+// chatRequest is one request of others alone.
+func (p *Pages) chatRequest(c echo.Context, f *frame, page *views.ChatPage) error {
+	if !f.who.Has(people.ApprovalsRead) {
+		return NotFound("request", c.QueryParam("request"))
+	}
+	id, err := p.Ids.Request(f.ctx, c.QueryParam("request"))
+	if err != nil {
+		return err
+	}
+	r, err := p.Requests.Request(f.ctx, id)
+	if err != nil {
+		return known(err, "request", id)
+	}
+	page.Others, page.Alone = []views.ChatCard{f.chatCard(r)}, true
+	return nil
+}
+
+// chatOthers are the requests of others that this person may decide and that have a
+// card in the chat, with those that were decided a moment ago.
+func (p *Pages) chatOthers(f *frame) ([]views.ChatCard, error) {
+	if !f.who.Has(people.ApprovalsDecide) {
+		return nil, nil
+	}
+	mine := func(r approval.Request) bool {
+		own := r.Via == "chat" && r.RequesterID == f.who.User.ID
+		return !own && inChat(r) && f.voters.May(f.who.Principal, r, approval.Reject) == nil
+	}
+	recent, err := p.Requests.Requests(f.ctx, approval.Filter{Limit: 50, States: []approval.State{approval.Approved, approval.Rejected,
+		approval.ChangesRequested, approval.Landed, approval.Expired, approval.Cancelled, approval.Failed, approval.Stale}})
+	if err != nil {
+		return nil, err
+	}
+	var found []approval.Request
+	for _, r := range f.pending {
+		if mine(r) && len(found) < chatOthers {
+			found = append(found, r)
+		}
+	}
+	for _, r := range recent.Items {
+		if r.DecidedAt != nil && f.chrome.Now.Sub(*r.DecidedAt) < chatRecent && mine(r) {
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, func(a, b approval.Request) int { return strings.Compare(a.ID, b.ID) })
+	var cards []views.ChatCard
+	for _, r := range found {
+		cards = append(cards, f.chatCard(r))
+	}
+	return cards, nil
+}
+
+// inChat reports whether the mode of a request's agent lets the chat in.
+func inChat(r approval.Request) bool { return r.Mode == "" || r.Mode == "any" || r.Mode == "chat" }
+
+// chatForm fills the composer. The agent and repository are those of the newest
+// message, so that a person finds what they used last on every device.
+func (p *Pages) chatForm(page views.ChatPage, typed views.SendForm) views.SendForm {
+	conf := p.Engine.Config()
+	if typed.Agent == "" {
+		if n := len(page.Tasks); n > 0 {
+			typed.Agent, typed.Repository = page.Tasks[n-1].Agent, page.Tasks[n-1].Repository
+		}
+		if s, ok := conf.Agents.Get(typed.Agent); !ok || s.Role == agent.CLI {
+			typed.Agent = ChatAgent(conf.Agents)
+		}
+		if _, ok := conf.Repositories[typed.Repository]; !ok {
+			typed.Repository = ""
+		}
+		if len(page.Tasks) == 0 && len(conf.Repositories) == 1 {
+			for name := range conf.Repositories {
+				typed.Repository = name
+			}
+		}
+	}
+	form := p.sendForm(typed)
+	form.Agents = slices.DeleteFunc(form.Agents, func(a views.Choice) bool {
+		s, ok := conf.Agents.Get(a.Value)
+		return ok && s.Role == agent.CLI
+	})
+	return form
+}
+
+// Say answers POST /chat: a message sent by a form, or by the page's script where the
+// WebSocket does not work. The same key again is the same message.
+func (p *Pages) Say(c echo.Context) error {
+	who, _ := Who(c)
+	in := views.SendForm{Agent: c.FormValue("agent"), Text: c.FormValue("text"), Repository: c.FormValue("repository"), Key: c.FormValue("key")}
+	if in.Agent == "" {
+		in.Agent = ChatAgent(p.Engine.Config().Agents)
+	}
+	t, _, _, err := p.Engine.Submit(c.Request().Context(), orchestrator.Submission{
+		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Via: "chat", RequesterID: who.User.ID, Requester: who.User.Name,
+	})
+	switch {
+	case err != nil && byScript(c):
+		return scriptFault(c, err)
+	case err != nil:
+		f := FaultOf(err)
+		if f.ID != "" {
+			return err
+		}
+		in.Error, in.Key = f.Message, ""
+		return p.chat(c, chatRefusal{status: f.Status, send: in})
+	case byScript(c):
+		return c.JSON(http.StatusOK, ChatMessage{Type: ChatProgress, TaskID: t.ID, DelegationID: t.RootID, Agent: t.Agent, Text: "stored", Key: t.Key, At: t.CreatedAt.UTC()})
+	}
+	return c.Redirect(http.StatusSeeOther, views.ChatPath+"#chat-"+t.ID)
+}
+
+// ChatDecide answers POST /chat/approvals/{id}/decision: a verdict given on a card of
+// the chat, under the rules of that channel.
+func (p *Pages) ChatDecide(c echo.Context) error {
+	ctx := c.Request().Context()
+	id, err := p.Ids.Request(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	who, _ := Who(c)
+	b := approval.Ballot{RequestID: id, Principal: who.Principal, Channel: "chat", Verdict: approval.Verdict(c.FormValue("verdict")),
+		Digest: c.FormValue("digest"), Comment: c.FormValue("comment"), Seen: approval.Seen{Surface: "chat"}}
+	r, err := p.Gateway.Decide(ctx, b)
+	switch {
+	case err != nil && byScript(c):
+		return scriptFault(c, err)
+	case err != nil:
+		f := FaultOf(err)
+		if f.ID != "" || f.Status == http.StatusNotFound {
+			return err
+		}
+		return p.chat(c, chatRefusal{status: f.Status, request: id, message: f.Message, comment: b.Comment})
+	case byScript(c):
+		return c.JSON(http.StatusOK, map[string]string{"id": r.ID, "state": string(r.State)})
+	}
+	return c.Redirect(http.StatusSeeOther, views.ChatPath+"#card-"+id)
+}
+
+// byScript reports whether the page's own script sent the form.
+func byScript(c echo.Context) bool { return c.Request().Header.Get("HX-Request") == "true" }
+
+// scriptFault answers the page's script: the sentence, and whether trying again may help.
+func scriptFault(c echo.Context, err error) error {
+	f := FaultOf(err)
+	if f.ID != "" {
+		return err // the server's error handler logs it; any page with its status will do
+	}
+	return c.JSON(f.Status, map[string]string{"type": ChatError, "code": f.Code, "text": f.Message})
+}
+
+// showRefusal puts the reason beside the card that the verdict was on, or on top.
+func showRefusal(page *views.ChatPage, no chatRefusal) {
+	var cards []*views.ChatCard
+	for i := range page.Others {
+		cards = append(cards, &page.Others[i])
+	}
+	for i := range page.Tasks {
+		for j := range page.Tasks[i].Turns {
+			for k := range page.Tasks[i].Turns[j].Cards {
+				cards = append(cards, &page.Tasks[i].Turns[j].Cards[k])
+			}
+		}
+	}
+	for _, card := range cards {
+		if card.ID == no.request {
+			card.Refused, card.Comment = no.message, no.comment
+			return
+		}
+	}
+	page.Flash = &views.Flash{Bad: true, Text: no.message, Href: views.ApprovalHref(no.request), Link: "Open the request"}
+}

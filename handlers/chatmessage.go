@@ -1,0 +1,142 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/views"
+)
+
+// The types of chat messages.
+const (
+	ChatThinking = "thinking" // an agent works and has not said what on
+	ChatProgress = "progress" // a step of the work
+	ChatAnswer   = "message"  // the answer to the person
+	ChatError    = "error"    // why there is no answer
+	ChatDone     = "done"     // nothing more comes; State tells how it ended
+)
+
+// ChatMessage is one line of a chat, as the WebSocket and the API give it.
+type ChatMessage struct {
+	Type         string    `json:"type"`
+	TaskID       string    `json:"task_id"`
+	DelegationID string    `json:"delegation_id,omitempty"`
+	Agent        string    `json:"agent,omitempty"`
+	Text         string    `json:"text"`
+	Code         string    `json:"code,omitempty"` // with error
+	ApprovalID   string    `json:"approval_id,omitempty"`
+	State        string    `json:"state,omitempty"` // of the task, with done
+	Key          string    `json:"key,omitempty"`   // of the message that this answers
+	N            int64     `json:"n,omitempty"`     // of the event, the cursor to resume after
+	At           time.Time `json:"at"`
+}
+
+// ChatLine is what an event says in a chat; ok is false where it says nothing. The
+// end of the root is not a line: see ChatEnd.
+func ChatLine(e event.Event) (m ChatMessage, ok bool) {
+	f := factsOf(e)
+	m = ChatMessage{Type: ChatProgress, TaskID: e.TaskID, DelegationID: e.DelegationID, Agent: first(f.Agent, e.Actor), ApprovalID: f.ApprovalID, N: e.N, At: e.At}
+	if e.Type == event.Acknowledged || e.Type == event.Resumed {
+		m.Type = ChatThinking
+	}
+	m.Text = chatText(e, f)
+	return m, m.Text != ""
+}
+
+// chatText is the text of an event's line, "" for none.
+func chatText(e event.Event, f eventFacts) string {
+	switch e.Type {
+	case event.Queued:
+		return first(f.Agent, "It") + " is next in line" + prefixed(": ", f.Why)
+	case event.Acknowledged:
+		if f.Attempt > 1 {
+			return e.Actor + " works on it again"
+		}
+		return e.Actor + " works"
+	case event.Resumed:
+		return first(f.Agent, e.Actor) + " goes on"
+	case event.Progress:
+		return first(f.Text, f.Message)
+	case event.Delegated:
+		return "handed to " + f.To + prefixed(": ", f.Title)
+	case event.DelegationRefused:
+		return "could not hand to " + f.To + prefixed(": ", f.Message)
+	case event.PatchRejected, event.Stale, event.Expired:
+		return first(f.Message, f.Text)
+	case event.Requested:
+		return fmt.Sprintf("asks for a yes: %d files, +%d −%d", f.Count, f.Added, f.Removed)
+	case event.Decided, event.ChangesRequested:
+		return e.Actor + " " + wasSaid(f.Verdict) + prefixed(": ", f.Comment)
+	case event.PatchLanded:
+		return fmt.Sprintf("landed %.7s%s", f.Commit, prefixed(" on ", f.Branch))
+	case event.Completed, event.Failed, event.Cancelled:
+		return first(f.Agent, e.Actor) + " " + views.StateWord(f.State) + prefixed(": ", f.Message)
+	}
+	return ""
+}
+
+// wasSaid is a verdict as something that was done.
+func wasSaid(verdict string) string {
+	switch approval.Verdict(verdict) {
+	case approval.Approve:
+		return "approved it"
+	case approval.Reject:
+		return "rejected it"
+	case approval.Withdraw:
+		return "withdrew the approval"
+	case approval.Edit:
+		return "edited it"
+	}
+	return "requested changes"
+}
+
+// ChatEnd is what the end of a task's root says: the answer or the error, then done.
+// ok is false while it lives.
+func ChatEnd(root orchestrator.Delegation, n int64) (last []ChatMessage, ok bool) {
+	if !root.State.Ended() {
+		return nil, false
+	}
+	m := ChatMessage{Type: ChatError, TaskID: root.TaskID, DelegationID: root.ID, Agent: root.To, ApprovalID: root.ApprovalID, N: n, At: at(root.EndedAt)}
+	switch {
+	case root.State == orchestrator.Completed:
+		m.Type = ChatAnswer
+		if root.Result != nil {
+			m.Text = root.Result.Text
+		}
+	case root.Error != nil:
+		m.Code, m.Text = root.Error.Code, root.Error.Message
+	default:
+		m.Code, m.Text = string(root.State), "The task is "+views.StateWord(string(root.State))+"."
+	}
+	done := m
+	done.Type, done.Text, done.Code, done.State = ChatDone, "", "", string(root.State)
+	return []ChatMessage{m, done}, true
+}
+
+// EndsTask reports whether e is the end of the delegation with this id.
+func EndsTask(e event.Event, rootID string) bool {
+	return e.DelegationID == rootID && slices.Contains([]event.Type{event.Completed, event.Failed, event.Cancelled}, e.Type)
+}
+
+// ChatAgent is who takes a message that names nobody: the first that plans, else the
+// first with the widest role, else the first that takes work; "" where nobody does.
+func ChatAgent(r *agent.Registry) string {
+	if able := r.ByCapability("planning"); len(able) > 0 {
+		return able[0].Name
+	}
+	name := ""
+	for _, s := range r.All() {
+		if s.Role == agent.Admin {
+			return s.Name
+		}
+		if name == "" && s.Role != agent.CLI {
+			name = s.Name
+		}
+	}
+	return name
+}

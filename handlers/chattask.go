@@ -1,0 +1,202 @@
+package handlers
+
+import (
+	"strings"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/people"
+	"gatehouse/views"
+)
+
+// How much one message shows; the task's own page has all of it.
+const (
+	chatTurns  = 20
+	chatSteps  = 40  // of each turn
+	chatEvents = 500 // the newest ones that are read
+)
+
+// chatTask is one message with what came of it.
+func (p *Pages) chatTask(f *frame, root orchestrator.Delegation) (views.ChatTask, error) {
+	t, err := p.Reader.Task(f.ctx, root.TaskID)
+	if err != nil {
+		return views.ChatTask{}, err
+	}
+	tree, err := p.Reader.Tree(f.ctx, root.TaskID)
+	if err != nil {
+		return views.ChatTask{}, err
+	}
+	story, err := p.Reader.Events(f.ctx, root.TaskID, max(0, t.LastN-chatEvents), chatEvents)
+	if err != nil {
+		return views.ChatTask{}, err
+	}
+	cards, err := p.cardsOf(f, tree)
+	if err != nil {
+		return views.ChatTask{}, err
+	}
+	out := views.ChatTask{ID: t.ID, Text: t.Text, At: t.CreatedAt, Agent: t.Agent, Repository: t.Repository, State: string(root.State),
+		Since: root.Since, EndedAt: at(root.EndedAt), Whose: f.taskTurn(root, tree), LastN: t.LastN}
+	for i, d := range depthFirst(tree) {
+		if i >= chatTurns {
+			out.Hidden = len(tree) - chatTurns
+			break
+		}
+		turn := chatTurn(d, story)
+		if card, ok := cards[d.ApprovalID]; ok {
+			turn.Cards = []views.ChatCard{f.chatCard(card)}
+			if turn.Says == "" {
+				turn.Says = card.Revision.Text
+			}
+		}
+		out.Turns = append(out.Turns, turn)
+	}
+	sayOnce(out.Turns)
+	if root.Error != nil && root.State != orchestrator.Cancelled {
+		out.Failure = &views.Failure{Where: root.To, Code: root.Error.Code, What: root.Error.Message}
+	}
+	return out, nil
+}
+
+// cardsOf reads the requests of a tree, by id.
+func (p *Pages) cardsOf(f *frame, tree []orchestrator.Delegation) (map[string]approval.Request, error) {
+	cards := map[string]approval.Request{}
+	if !f.who.Has(people.ApprovalsRead) && !f.who.Has(people.TasksWrite) {
+		return cards, nil
+	}
+	for _, d := range tree {
+		if d.ApprovalID == "" || len(cards) >= chatTurns {
+			continue
+		}
+		r, err := p.Requests.Request(f.ctx, d.ApprovalID)
+		if err != nil {
+			return nil, err
+		}
+		cards[r.ID] = r
+	}
+	return cards, nil
+}
+
+// depthFirst orders a tree as a conversation reads: each agent before those it handed to.
+func depthFirst(tree []orchestrator.Delegation) []orchestrator.Delegation {
+	below := map[string][]orchestrator.Delegation{}
+	for _, d := range tree {
+		below[d.ParentID] = append(below[d.ParentID], d)
+	}
+	var out []orchestrator.Delegation
+	var walk func(parent string)
+	walk = func(parent string) {
+		for _, d := range below[parent] {
+			out = append(out, d)
+			walk(d.ID)
+		}
+	}
+	walk("")
+	return out
+}
+
+// chatTurn is what one delegation did, by the events that name it.
+func chatTurn(d orchestrator.Delegation, story []event.Event) views.ChatTurn {
+	turn := views.ChatTurn{ID: d.ID, Agent: d.To, At: at(d.StartedAt), Until: at(d.EndedAt), State: string(d.State)}
+	if d.Result != nil {
+		turn.Says = strings.TrimSpace(d.Result.Text)
+	}
+	for _, e := range story {
+		if e.DelegationID != d.ID {
+			continue
+		}
+		facts := factsOf(e)
+		switch e.Type {
+		case event.Delegated:
+			turn.Hops = append(turn.Hops, views.ChatHop{To: facts.To, ID: facts.Child})
+		case event.DelegationRefused:
+			turn.Hops = append(turn.Hops, views.ChatHop{To: facts.To, Refused: facts.Message})
+		case event.Progress, event.PatchRejected, event.Stale, event.ChangesRequested:
+			if text := chatText(e, facts); strings.TrimSpace(text) != "" {
+				turn.Steps = append(turn.Steps, views.ChatStep{Text: text, At: e.At})
+			}
+		case event.Requested:
+			if turn.Until.IsZero() { // the agent's part is over; people take theirs
+				turn.Until = e.At
+			}
+		case event.Acknowledged:
+			if facts.Attempt > 1 && d.EndedAt == nil {
+				turn.Until = at(nil)
+			}
+		}
+	}
+	if n := len(turn.Steps) - chatSteps; n > 0 {
+		turn.Before, turn.Steps = n, turn.Steps[n:]
+	}
+	return turn
+}
+
+// sayOnce leaves an answer out where a caller only passes on what one below has said.
+func sayOnce(turns []views.ChatTurn) {
+	said := map[string]bool{}
+	for i := len(turns) - 1; i >= 0; i-- { // those below come later
+		if said[turns[i].Says] {
+			turns[i].Says = ""
+		}
+		said[turns[i].Says] = true
+	}
+}
+
+// chatCard is a request as a card of the chat.
+func (f *frame) chatCard(r approval.Request) views.ChatCard {
+	risk := approval.RiskOf(r)
+	card := views.ChatCard{ApprovalRow: f.approvalRow(r), TaskID: r.TaskID, Digest: r.Revision.Digest, By: r.Requester, Says: r.Revision.Text}
+	if r.State != approval.Pending {
+		card.DecidedAt = at(r.DecidedAt)
+		if d, verb := decisive(r); verb != "" {
+			card.DecidedBy, card.Verb, card.Channel, card.Reason, card.DecidedAt = d.User, verb, d.Channel, d.Comment, d.At
+		}
+		return card
+	}
+	card.TooFew = f.voters.TooFew(r)
+	card.CanReject = f.voters.May(f.who.Principal, r, approval.Reject) == nil
+	may := f.voters.May(f.who.Principal, r, approval.Approve)
+	switch {
+	case may != nil:
+		card.WhyNot = may.Message
+	case risk.Level == approval.Careful:
+		card.WhyNot = "To approve, open the diff: " + reasonWords(risk.Reasons) + "."
+	case !inChat(r):
+		card.WhyNot = "To approve, open the diff: approvals of " + r.Agent + " are not given in the chat."
+	default:
+		card.CanApprove = true
+	}
+	return card
+}
+
+func reasonWords(codes []string) string {
+	var words []string
+	for _, code := range codes {
+		if code == approval.ReasonCut {
+			words = append(words, "it is too long for a card")
+			continue
+		}
+		words = append(words, views.WarningName(code))
+	}
+	return strings.Join(words, ", ")
+}
+
+// decisive is the decision that a request's state comes from, with what the person
+// did; the word is "" where nobody decided.
+func decisive(r approval.Request) (approval.Decision, string) {
+	verdict, verb := approval.Approve, "approved"
+	switch r.State {
+	case approval.Rejected:
+		verdict, verb = approval.Reject, "rejected"
+	case approval.ChangesRequested, approval.Superseded:
+		verdict, verb = approval.RequestChanges, "requested changes"
+	case approval.Cancelled, approval.Expired:
+		return approval.Decision{}, ""
+	}
+	for i := len(r.Decisions) - 1; i >= 0; i-- {
+		if d := r.Decisions[i]; d.Verdict == verdict {
+			return d, verb
+		}
+	}
+	return approval.Decision{}, ""
+}

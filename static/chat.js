@@ -1,0 +1,284 @@
+// The chat's own connection: it sends messages and shows what is going on until the page's
+// live parts, which ask the server for themselves, show it for good. A message has a key
+// from the moment that Enter is pressed and waits in this tab's storage until the server
+// has named its task; whatever is cut on the way, it is sent again under the same key.
+(function () {
+  'use strict';
+  var page = document.getElementById('chat'), form = document.getElementById('chat-form');
+  if (!page) return;
+  var log = document.getElementById('chat-log'), newer = document.getElementById('chat-new');
+  var old = page.dataset.later === 'true', person = page.dataset.person;
+
+  // ---- the end of the conversation is followed until the reader scrolls up
+  var stick = !old && !location.hash, height = 0;
+  function scroller() { return document.scrollingElement; }
+  function atEnd() { var s = scroller(); return s.scrollHeight - s.scrollTop - window.innerHeight < 48; }
+  function toEnd() { scroller().scrollTop = scroller().scrollHeight; if (newer) newer.hidden = true; }
+  function grown() {
+    var now = scroller().scrollHeight;
+    if (stick) toEnd();
+    else if (now > height + 8 && newer && !old) newer.hidden = atEnd();
+    height = scroller().scrollHeight;
+  }
+  window.addEventListener('scroll', function () {
+    stick = !old && atEnd();
+    if (stick && newer) newer.hidden = true;
+  }, { passive: true });
+  window.addEventListener('resize', function () { if (stick) toEnd(); });
+  if (newer) newer.addEventListener('click', function () { stick = true; toEnd(); });
+
+  function renew(el) { if (el && el.isConnected) window.htmx.trigger(el, 'gh-refresh'); }
+  function item(task) { return document.getElementById('chat-' + task); }
+
+  document.addEventListener('gh-event', function (e) {
+    var m = e.detail, other = m.type === 'approval.requested' && !item(m.task);
+    if (!old && (m.type === 'task.created' || other)) renew(log);
+  });
+  document.addEventListener('gh-morphed', function () { settle(); grown(); });
+
+  // ---- verdicts on cards
+  page.addEventListener('click', function (e) {
+    var b = e.target.closest('.card-form button[name="verdict"]');
+    if (!b) return;
+    var f = b.form, text = f.elements.comment;
+    if (b.value === 'approve' || text.value.trim() || (b.value === 'reject' && f.classList.contains('writing') && f.dataset.chosen === 'reject')) return;
+    e.preventDefault(); // first the text is asked for; a rejection may go without
+    f.classList.add('writing');
+    f.dataset.chosen = b.value;
+    text.placeholder = b.value === 'reject' ? 'Why? Press Reject again to send; empty is possible.' : 'Say what to change, then press Request changes again.';
+    text.focus();
+  });
+  page.addEventListener('keydown', function (e) {
+    if (e.key !== 'Enter' || !(e.ctrlKey || e.metaKey) || !e.target.closest('.card-text')) return;
+    var f = e.target.form, b = f.dataset.chosen && f.querySelector('button[value="' + f.dataset.chosen + '"]');
+    e.preventDefault();
+    e.stopPropagation();
+    if (b) f.requestSubmit(b);
+  });
+  page.addEventListener('submit', function (e) {
+    var f = e.target, b = e.submitter;
+    if (!f.matches('.card-form') || !b) return;
+    e.preventDefault();
+    if (f.dataset.sending) return;
+    f.dataset.sending = '1';
+    var body = new URLSearchParams(new FormData(f));
+    body.set('verdict', b.value);
+    post(f.getAttribute('action'), body).then(function (answer) {
+      delete f.dataset.sending;
+      cardError(f, answer.ok ? '' : answer.text);
+      if (answer.ok) f.classList.remove('writing');
+      renew(f.closest('[data-live]'));
+    });
+  });
+  function cardError(f, text) {
+    var line = f.querySelector('.form-error');
+    if (!line && text) {
+      line = document.createElement('p');
+      line.className = 'form-error';
+      line.setAttribute('role', 'alert');
+      f.parentNode.insertBefore(line, f);
+    }
+    if (line) line.textContent = text;
+  }
+
+  // post sends a form the way the page's script does. It never throws: gone says that
+  // the server was not reached or did not get that far.
+  function post(address, body) {
+    return fetch(address, { method: 'POST', body: body, headers: { 'HX-Request': 'true' }, credentials: 'same-origin' }).then(function (res) {
+      if (res.redirected && new URL(res.url).pathname === '/login' || res.status === 401) return { ok: false, signedOut: true, text: 'You are signed out. Sign in, then try again.' };
+      return res.json().then(function (m) {
+        return { ok: res.ok, gone: res.status >= 500, task: m.task_id, text: m.text || 'That failed on our side. Try again.' };
+      }, function () { return { ok: false, gone: true, text: 'That failed on our side. Try again.' }; });
+    }, function () { return { ok: false, gone: true, text: 'The server was not reached. Try again.' }; });
+  }
+  if (!form) { grown(); return; }
+
+  // ---- drafts and messages that are not stored, kept for this person in this tab
+  var text = form.elements.text, list = document.getElementById('chat-pending');
+  function keep(name, value) {
+    var key = 'gatehouse.chat.' + name + '.' + person;
+    try {
+      if (value === undefined) return sessionStorage.getItem(key);
+      if (value) sessionStorage.setItem(key, value);
+      else sessionStorage.removeItem(key);
+    } catch (err) { /* storage may be switched off */ }
+    return null;
+  }
+  if (!text.value) text.value = keep('draft') || '';
+  text.addEventListener('input', function () { keep('draft', text.value); });
+  var pending = [];
+  try { pending = JSON.parse(keep('pending') || '[]'); } catch (err) { pending = []; }
+  function save() { keep('pending', pending.length ? JSON.stringify(pending) : ''); }
+  function newKey() {
+    var b = crypto.getRandomValues(new Uint8Array(16));
+    return 'chat-' + Array.from(b, function (x) { return x.toString(16).padStart(2, '0'); }).join('');
+  }
+
+  function el(tag, className, words) {
+    var e = document.createElement(tag);
+    if (className) e.className = className;
+    if (words) e.textContent = words;
+    return e;
+  }
+  function button(words, act) {
+    var b = el('button', '', words);
+    b.type = 'button';
+    b.addEventListener('click', act);
+    return b;
+  }
+  function draw() {
+    list.textContent = '';
+    list.hidden = !pending.length;
+    pending.forEach(function (m) {
+      var li = el('li', 'chat-item'), row = el('div', 'chat-row chat-mine'), by = el('p', 'chat-by'), body = el('div', 'chat-body');
+      by.appendChild(el('b', '', 'you'));
+      body.appendChild(el('div', 'chat-text', m.text));
+      body.appendChild(el('p', 'chat-mark' + (m.error ? ' is-bad' : ''), m.error ? 'not sent: ' + m.error : m.task ? 'stored' : 'sending'));
+      if (m.error) {
+        var acts = el('p', 'chat-acts');
+        acts.appendChild(button('Try again', function () { m.error = ''; save(); draw(); send(m); }));
+        acts.appendChild(button('Edit', function () { drop(m.key); if (!text.value) text.value = m.text; keep('draft', text.value); text.focus(); }));
+        body.appendChild(acts);
+      }
+      row.appendChild(by);
+      row.appendChild(body);
+      li.appendChild(row);
+      list.appendChild(li);
+    });
+    grown();
+  }
+  function find(key) { return pending.find(function (m) { return m.key === key; }); }
+  function drop(key) { pending = pending.filter(function (m) { return m.key !== key; }); save(); draw(); }
+  // Once the conversation shows a message, its own copy goes.
+  function settle() {
+    var left = pending.filter(function (m) { return !(m.task && item(m.task)); });
+    if (left.length !== pending.length) { pending = left; save(); draw(); }
+  }
+  function stored(key, task) {
+    var m = find(key);
+    if (!m) return;
+    m.task = task;
+    m.error = '';
+    save();
+    if (old) { drop(key); location.href = '/chat#chat-' + task; return; }
+    draw();
+    renew(log);
+  }
+  function refused(key, why) {
+    var m = find(key);
+    if (m && !m.task) { m.error = why; save(); draw(); }
+  }
+
+  // ---- sending: by the WebSocket while there is one, else by the form
+  var ws = null, opened = false, tries = 0, timer = null, ACK = 10000;
+  var WAITS = [500, 1000, 2000, 4000, 8000, 15000];
+  function up() { return ws && ws.readyState === 1; }
+  function send(m) {
+    if (m.task || m.error) return;
+    if (!up()) { if (!ws) connect(); return; }
+    ws.send(JSON.stringify({ type: 'chat', text: m.text, agent: m.agent, repository: m.repository, key: m.key }));
+    var through = ws;
+    setTimeout(function () { // a connection that takes and gives nothing is dead
+      if (find(m.key) && !m.task && !m.error && ws === through) { ws.close(); lost(through); }
+    }, ACK);
+  }
+  function sendAll() { pending.forEach(send); }
+  // Where no WebSocket gets through, the form does.
+  var posting = new Set();
+  function postAll() {
+    pending.forEach(function (m) {
+      if (m.task || m.error || posting.has(m.key)) return;
+      posting.add(m.key);
+      post('/chat', new URLSearchParams({ text: m.text, agent: m.agent, repository: m.repository, key: m.key })).then(function (answer) {
+        posting.delete(m.key);
+        if (answer.ok) stored(m.key, answer.task);
+        else if (!answer.gone) refused(m.key, answer.text);
+      });
+    });
+  }
+  function connect() {
+    clearTimeout(timer);
+    if (!window.WebSocket) { postAll(); timer = setTimeout(connect, WAITS[WAITS.length - 1]); return; }
+    var mine = new WebSocket(location.origin.replace(/^http/, 'ws') + '/ws');
+    ws = mine;
+    opened = false;
+    mine.onopen = function () { opened = true; tries = 0; follow(); sendAll(); };
+    mine.onmessage = function (e) { hear(JSON.parse(e.data)); };
+    mine.onclose = function () { lost(mine); };
+  }
+  function lost(which) {
+    if (ws !== which) return;
+    ws = null;
+    if (!opened) postAll();
+    var wait = WAITS[Math.min(tries, WAITS.length - 1)];
+    tries++;
+    timer = setTimeout(connect, wait / 2 + Math.random() * wait / 2);
+  }
+  function again() { if (!ws) { tries = 0; connect(); } }
+  window.addEventListener('online', again);
+  window.addEventListener('pageshow', function (e) { if (e.persisted) again(); });
+  window.addEventListener('pagehide', function () { clearTimeout(timer); if (ws) { ws.onclose = null; ws.close(); ws = null; } });
+  document.addEventListener('visibilitychange', function () { if (!document.hidden) again(); });
+
+  // What still happens is followed from the last event that the page shows.
+  var FOLLOWED = 16;
+  function follow() {
+    var going = Array.from(log.querySelectorAll('.chat-item')).filter(function (i) {
+      return /^(queued|running|waiting|checking|landing)$/.test(i.dataset.state);
+    }).slice(-FOLLOWED);
+    going.forEach(function (i) { ws.send(JSON.stringify({ type: 'chat', task_id: i.dataset.task, after: Number(i.dataset.n) })); });
+  }
+
+  function hear(m) {
+    if (m.key && m.task_id) stored(m.key, m.task_id);
+    if (m.type === 'error' && m.key && !m.task_id) {
+      if (m.code === 'internal' || m.code === 'unavailable') setTimeout(function () { var p = find(m.key); if (p) send(p); }, 3000);
+      else refused(m.key, m.text || m.message);
+      return;
+    }
+    var at = m.task_id && item(m.task_id);
+    if (!at) return;
+    if (m.type === 'thinking' || m.type === 'progress') {
+      var now = at.querySelector('[data-now]'), line = String(m.text || '').split('\n').filter(Boolean).pop() || '';
+      if (now && line !== 'stored') now.textContent = visible(line).slice(0, 160);
+      return;
+    }
+    if (m.type === 'message' || m.type === 'error' || m.type === 'done' || m.type === 'gap') renew(at);
+  }
+  // Foreign text has no hidden characters here either.
+  function visible(s) {
+    return s.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\u2028\u2029\u115f\u1160\u3164\uffa0\u2800\u034f\ufe00-\ufe0e]/gu, function (c) {
+      return '⟦U+' + c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0') + '⟧';
+    });
+  }
+
+  // ---- the composer
+  form.addEventListener('submit', function (e) {
+    e.preventDefault();
+    var words = text.value;
+    document.getElementById('chat-error').hidden = true;
+    if (!words.trim()) return;
+    var m = { key: newKey(), text: words, agent: form.elements.agent.value, repository: form.elements.repository ? form.elements.repository.value : '' };
+    pending.push(m);
+    save();
+    text.value = '';
+    keep('draft', '');
+    stick = !old;
+    draw();
+    send(m);
+    text.focus();
+  });
+  text.addEventListener('keydown', function (e) {
+    if (e.key !== 'Enter' || e.shiftKey || e.isComposing) return;
+    if (matchMedia('(pointer: coarse)').matches && !e.ctrlKey && !e.metaKey) return; // a phone's Enter is a new line
+    e.preventDefault();
+    e.stopPropagation();
+    form.requestSubmit();
+  });
+
+  draw();
+  settle();
+  connect();
+  if (stick) requestAnimationFrame(toEnd);
+  height = scroller().scrollHeight;
+})();

@@ -1,0 +1,148 @@
+package views
+
+import (
+	"net/url"
+	"strings"
+	"time"
+)
+
+// ChatPath is the page of the chat; a POST there sends a message: agent, text,
+// repository, key.
+const ChatPath = "/chat"
+
+// ChatTaskHref is the chat with one message alone.
+func ChatTaskHref(id string) string { return ChatPath + "?task=" + url.QueryEscape(id) }
+
+// ChatDecisionHref takes the POST of a verdict that is given in the chat: verdict,
+// digest, comment.
+func ChatDecisionHref(id string) string {
+	return ChatPath + "/approvals/" + url.PathEscape(id) + "/decision"
+}
+
+// ChatPage is `/chat`: a person's own conversation, oldest first.
+type ChatPage struct {
+	Chrome
+	PersonID  string // drafts and unsent messages belong to one person
+	Tasks     []ChatTask
+	Others    []ChatCard // what others asked and this person may decide here
+	LogPath   string     // address at which the conversation asks for itself again
+	OlderHref string     // older messages; empty at the first
+	Later     bool       // there are newer ones than these
+	Alone     bool       // one message that a link names
+	Send      SendForm
+	MayWrite  bool
+}
+
+// ChatTask is one message with what came of it.
+type ChatTask struct {
+	ID         string
+	Text       string
+	At         time.Time
+	Agent      string // to whom it was sent
+	Repository string
+	State      string
+	Since      time.Time
+	EndedAt    time.Time
+	Whose      string // who must act next; empty when ended
+	LastN      int64  // cursor of the newest event that this shows
+	Turns      []ChatTurn
+	Hidden     int      // turns that are not shown; the tree has them
+	Failure    *Failure // why there is no answer
+}
+
+// ChatTurn is what one agent did and said.
+type ChatTurn struct {
+	ID     string // of the delegation
+	Agent  string
+	At     time.Time // since when it works; zero before
+	Until  time.Time // zero while it works
+	State  string
+	Steps  []ChatStep
+	Before int // steps before those shown
+	Hops   []ChatHop
+	Says   string // foreign
+	Cards  []ChatCard
+}
+
+// working says that the agent is at it now.
+func (t ChatTurn) working() bool { return t.State == "running" || t.State == "checking" }
+
+// stepWords counts the steps: `6 steps · 31 s`.
+func (t ChatTurn) stepWords() string {
+	words := plural(len(t.Steps)+t.Before, "step", "steps")
+	if !t.Until.IsZero() && !t.At.IsZero() {
+		words += " · " + Duration(t.Until.Sub(t.At))
+	}
+	return words
+}
+
+// ChatStep is one line of an agent's work.
+type ChatStep struct {
+	Text string // foreign
+	At   time.Time
+}
+
+// ChatHop is a hand-over, or one that a guard refused.
+type ChatHop struct {
+	To      string
+	ID      string // of the child; empty when refused
+	Refused string // why, as a sentence
+}
+
+// ChatCard is a request between the messages.
+type ChatCard struct {
+	ApprovalRow
+	TaskID      string
+	Digest      string
+	By          string // who asked; for the cards of others
+	Says        string // what the agent says; for the cards of others
+	TooFew      string
+	CanApprove  bool
+	CanReject   bool
+	WhyNot      string    // why Approve is absent, for somebody who may decide
+	Refused     string    // why the verdict just given was not counted
+	Comment     string    // as it was typed then
+	Verb        string    // what DecidedBy did: approved, rejected …; empty when nobody did
+	Channel     string    // where
+	Reason      string    // the comment; foreign
+	DecidedAt   time.Time // zero before
+	LandProblem string    // why the landing waits
+}
+
+// warns says that something on the card wants a look at the diff.
+func (k ChatCard) warns() bool { return len(k.Warnings) > 0 || k.ChecksBad > 0 }
+
+// doneWords is the one line that a decided card becomes: who did what, and where.
+func (k ChatCard) doneWords() string {
+	if k.Verb == "" {
+		return StateWord(k.State)
+	}
+	who := k.DecidedBy
+	if rule, ok := strings.CutPrefix(who, "rule:"); ok {
+		who = "Rule " + rule
+	}
+	words := who + " " + k.Verb
+	if where := channelWords(k.Channel); where != "" {
+		words += " " + where
+	}
+	return words
+}
+
+// afterWords says what became of the decision; nothing where that was all.
+func (k ChatCard) afterWords() string {
+	switch {
+	case k.Commit != "" && k.State == "reverted":
+		return "landed " + first(k.Commit, 7) + ", reverted since"
+	case k.Commit != "":
+		return "landed " + first(k.Commit, 7)
+	case k.State == "approved":
+		return "landing"
+	case k.State == "rejected":
+		return "nothing landed"
+	case k.State == "changes_requested":
+		return k.Agent + " works on it again"
+	case k.Verb != "":
+		return StateWord(k.State)
+	}
+	return ""
+}
