@@ -63,6 +63,7 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	r.Lineage = c.lineage(e, r)
 	ruling := c.rule(r, tx.Now())
 	r.open(ruling, c.Expires, tx.Now())
+	r.begin(c, tx.Now())
 	cur.ApprovalID = r.ID
 	if !ruling.Deny && !ruling.Pass() {
 		if err := put(ctx, tx, r, cardsFor(*r, c.Channels, e.voters(*r))); err != nil {
@@ -170,6 +171,9 @@ func (r *Request) setState(s State) { r.State, r.Revision.State = s, s }
 func (r *Request) end(s State, now time.Time) {
 	r.setState(s)
 	r.DecidedAt = &now
+	if s != Approved { // a withdrawal makes it a question again, with what was due on it
+		r.NextAt = nil
+	}
 }
 
 // put writes a question that is new, or whose revision is, with its cards.

@@ -14,44 +14,51 @@ import (
 
 // The figures of the outbox.
 const (
-	MaxAttempts  = 12               // in a row before a card is given up
+	MaxAttempts  = 12 // in a row before a card is given up
+	leastRetry   = 100 * time.Millisecond
 	firstRetry   = time.Second      // doubled each time
 	lastRetry    = 10 * time.Minute // at most
 	longestRetry = 6 * time.Hour    // that a channel may ask for
 	deliverTime  = 20 * time.Second // one delivery
 	cardLease    = 2 * time.Minute
-	cardBatch    = 32
+	cardBatch    = 32 // cards that are edited in one lease
+	newBatch     = 8  // messages that are sent in one lease
+	digestBatch  = 1  // each may take deliverTime and reads up to 50 requests
 	sweepEvery   = time.Second
 )
 
-// Run carries out deadlines and delivers cards until ctx ends, and returns when
-// every delivery that it started has. Each second, or sooner after a decision on
-// this node, it looks for cards that show an older version than their request's;
-// every channel is served by a goroutine of its own, so a slow one holds up no
-// other. A card converges to its request's newest version; versions in between may
-// never be shown.
+// Run carries out deadlines, reminds, escalates and delivers cards, digests and
+// notices until ctx ends, and returns when every delivery that it started has. Each
+// second, or sooner after a decision on this node, it looks for what shows an older
+// version than its request's. Every channel is served by two goroutines of its own,
+// one for edits and one for what is new: a slow channel holds up no other, and a
+// flood of new cards does not keep a decided one from showing that. A card converges
+// to its request's newest version; versions in between may never be shown.
 func (g *Gateway) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	var mu sync.Mutex
 	busy := map[string]bool{}
+	start := func(lane string, work func(context.Context, Channel) (int, error), ch Channel) {
+		mu.Lock()
+		defer mu.Unlock()
+		if busy[lane] {
+			return
+		}
+		busy[lane] = true
+		wg.Go(func() {
+			g.logError(ctx, "delivering failed; trying again", all(ctx, work, ch))
+			mu.Lock()
+			defer mu.Unlock()
+			busy[lane] = false
+		})
+	}
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
 		for _, ch := range g.Config().Channels {
-			mu.Lock()
-			free := !busy[ch.Name()]
-			busy[ch.Name()] = true
-			mu.Unlock()
-			if !free {
-				continue
-			}
-			wg.Go(func() {
-				g.logError(ctx, "delivering cards failed; trying again", g.Deliver(ctx, ch))
-				mu.Lock()
-				defer mu.Unlock()
-				busy[ch.Name()] = false
-			})
+			start(ch.Name()+" edits", g.deliverEdits, ch)
+			start(ch.Name()+" new", g.deliverNew, ch)
 		}
 		select {
 		case <-ctx.Done():
@@ -59,6 +66,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		case <-g.wake:
 		case <-tick.C:
 			g.logError(ctx, "carrying out deadlines failed; trying again", g.Sweep(ctx))
+			g.logError(ctx, "reminding failed; trying again", g.Act(ctx))
 		}
 	}
 }
@@ -70,40 +78,88 @@ func (g *Gateway) logError(ctx context.Context, what string, err error) {
 	}
 }
 
-// Deliver brings the due cards of one channel up to date and returns when none is
-// due. An error is the database's; what a channel answers is kept with its card.
-func (g *Gateway) Deliver(ctx context.Context, ch Channel) error {
+// all repeats work until it finds nothing to do.
+func all(ctx context.Context, work func(context.Context, Channel) (int, error), ch Channel) error {
 	for ctx.Err() == nil {
-		now := g.now()
-		cards, err := g.store.DueCards(ctx, []string{ch.Name()}, now, now.Add(cardLease), cardBatch)
-		if err != nil {
-			return fmt.Errorf("reading due cards of %s: %w", ch.Name(), err)
-		}
-		if len(cards) == 0 {
-			return nil
-		}
-		e, err := g.Electorate(ctx)
-		if err != nil {
+		if n, err := work(ctx, ch); n == 0 || err != nil {
 			return err
-		}
-		for i, c := range cards {
-			// Cards whose lease is nearly over, or that are left when ctx ends, go back.
-			if ctx.Err() != nil || g.now().Sub(now) > cardLease-2*deliverTime {
-				if err := g.release(ctx, cards[i:]); err != nil {
-					return err
-				}
-				break
-			}
-			if err := g.deliverCard(ctx, ch, e, c); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
+// Deliver brings everything of one channel up to date that is due, and returns when
+// nothing is. An error is the database's; what a channel answers is kept with the card,
+// digest or notice.
+func (g *Gateway) Deliver(ctx context.Context, ch Channel) error {
+	return all(ctx, func(ctx context.Context, ch Channel) (int, error) {
+		n, err := g.deliverEdits(ctx, ch)
+		if err != nil {
+			return n, err
+		}
+		m, err := g.deliverNew(ctx, ch)
+		return n + m, err
+	}, ch)
+}
+
+// deliverEdits makes one round of edits and reports how many there were.
+func (g *Gateway) deliverEdits(ctx context.Context, ch Channel) (int, error) {
+	n, err := g.deliverCards(ctx, ch, g.store.DueEdits, cardBatch)
+	if err != nil {
+		return n, err
+	}
+	m, err := g.deliverDigests(ctx, ch, true)
+	return n + m, err
+}
+
+// deliverNew makes one round of what is new. Cards come before the digests that they
+// may become lines of, so that one message has as many of them as it can.
+func (g *Gateway) deliverNew(ctx context.Context, ch Channel) (int, error) {
+	n, err := g.deliverNotices(ctx, ch)
+	if err != nil {
+		return n, err
+	}
+	m, err := g.deliverCards(ctx, ch, g.store.DueCards, newBatch)
+	if err != nil || m > 0 {
+		return n + m, err
+	}
+	m, err = g.deliverDigests(ctx, ch, false)
+	return n + m, err
+}
+
+// deliverCards makes one round of deliveries.
+func (g *Gateway) deliverCards(ctx context.Context, ch Channel, due func(context.Context, []string, time.Time, time.Time, int) ([]Card, error), limit int) (int, error) {
+	now := g.now()
+	cards, err := due(ctx, []string{ch.Name()}, now, now.Add(cardLease), limit)
+	if err != nil {
+		return 0, fmt.Errorf("reading due cards of %s: %w", ch.Name(), err)
+	}
+	if len(cards) == 0 {
+		return 0, nil
+	}
+	e, err := g.Electorate(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for i, c := range cards {
+		// Cards whose lease is nearly over, or that are left when ctx ends, go back.
+		if ctx.Err() != nil || g.now().Sub(now) > cardLease-2*deliverTime {
+			return i, g.release(ctx, cards[i:])
+		}
+		if err := g.deliverCard(ctx, ch, e, c); err != nil {
+			return i, err
+		}
+	}
+	return len(cards), nil
+}
+
 // deliverCard makes one delivery and records how it went.
 func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c Card) error {
+	if _, ok := ch.(Digester); ok && c.Shown == 0 && c.SentAt == nil {
+		if in, err := g.store.IntoDigest(ctx, c, flood); in || err != nil {
+			return err
+		}
+	}
 	r, err := g.store.Request(ctx, c.RequestID)
 	if err != nil {
 		return fmt.Errorf("reading request %s of a card: %w", c.RequestID, err)
@@ -116,14 +172,11 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 	within, cancel := context.WithTimeout(ctx, deliverTime)
 	id, err := ch.Deliver(within, c, r, e.view(r, c.Channel))
 	cancel()
-	first := c.ExternalID == "" && id != ""
-	if id != "" {
-		c.ExternalID = id
-	}
 	if err != nil && ctx.Err() != nil {
 		return g.release(ctx, []Card{c})
 	}
-	c = g.outcome(c, r, err)
+	first := err == nil && c.ExternalID == "" && id != ""
+	c = g.outcome(c, r, id, err)
 	// The channel has, or has not, shown it; that is kept even when ctx ends now.
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), deliverTime)
 	defer cancel()
@@ -133,8 +186,17 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 	if !first {
 		return nil
 	}
+	return g.notified(ctx, r, c.Channel, "")
+}
+
+// notified records that a card was delivered for the first time, as a message or as a
+// line of a digest.
+func (g *Gateway) notified(ctx context.Context, r Request, channel, digest string) error {
 	return g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
-		data := map[string]any{"channel": c.Channel}
+		data := map[string]any{"channel": channel}
+		if digest != "" {
+			data["digest"] = digest
+		}
 		return tx.Append(ctx, requestEvent(event.Notified, &r, "gatehouse", data))
 	})
 }
@@ -154,25 +216,36 @@ func (g *Gateway) release(ctx context.Context, cards []Card) error {
 }
 
 // outcome is the card after a delivery that ended with err.
-func (g *Gateway) outcome(c Card, r Request, err error) Card {
+func (g *Gateway) outcome(c Card, r Request, id string, err error) Card {
 	now := g.now()
 	if err == nil {
+		if id != "" {
+			c.ExternalID = id
+		}
+		if c.SentAt == nil {
+			c.SentAt = &now
+		}
 		c.Shown, c.Attempts, c.Error, c.Dead, c.DueAt = r.Version, 0, "", false, now
 		return c
 	}
-	c.Attempts++
+	c.Attempts, c.DueAt, c.Dead = g.later(c.Attempts, err)
 	c.Error = plain(err.Error())
-	c.DueAt = now.Add(backoff(c.Attempts))
-	var later retryAfter
-	if errors.As(err, &later) {
-		// Being asked to wait is no failure of the card.
-		c.Attempts--
-		c.DueAt = now.Add(min(max(later.wait, 0), longestRetry))
-	}
-	if c.Dead = IsGone(err) || c.Attempts >= MaxAttempts; c.Dead {
+	if c.Dead {
 		g.log.Warn("a card was given up", "request", c.RequestID, "channel", c.Channel, "attempts", c.Attempts, "err", err)
 	}
 	return c
+}
+
+// later says how often a delivery that failed with err has failed in a row now, when
+// to try again, and whether to give up.
+func (g *Gateway) later(attempts int, err error) (failed int, due time.Time, dead bool) {
+	var wait retryAfter
+	if errors.As(err, &wait) {
+		// Being asked to wait is no failure.
+		return attempts, g.now().Add(min(max(wait.wait, leastRetry), longestRetry)), false
+	}
+	attempts++
+	return attempts, g.now().Add(backoff(attempts)), IsGone(err) || attempts >= MaxAttempts
 }
 
 // backoff is the wait after the n-th failure in a row: doubled each time, and

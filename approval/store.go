@@ -22,8 +22,33 @@ type Store interface {
 	// DueCards leases cards that are due and show an older version than their
 	// request's; nobody else gets them before until.
 	DueCards(ctx context.Context, channels []string, now, until time.Time, limit int) ([]Card, error)
+	// DueEdits is DueCards for those that were delivered before: what people look at
+	// and may act on is brought up to date first.
+	DueEdits(ctx context.Context, channels []string, now, until time.Time, limit int) ([]Card, error)
 	// SaveCard records a delivery: what the card shows now, or when to try again.
 	SaveCard(ctx context.Context, c Card) error
+	// IntoDigest makes a card that was never delivered a line of its address's digest,
+	// if f says that there were too many messages; false: it gets a message of its own.
+	IntoDigest(ctx context.Context, c Card, f Flood) (bool, error)
+	// DueDigests leases digests of a channel of which a line is behind its request:
+	// those that were sent before, or those that were not.
+	DueDigests(ctx context.Context, channel string, sent bool, now, until time.Time, limit int) ([]Digest, error)
+	// DigestLines returns the cards that are lines of a digest, oldest request first.
+	DigestLines(ctx context.Context, id string) ([]Card, error)
+	// SaveDigest records a delivery: which Version of which request the digest shows
+	// now, or when to try again. It returns the requests that were delivered for the
+	// first time.
+	SaveDigest(ctx context.Context, d Digest, shown map[string]int64) ([]string, error)
+	// DueNotices leases notices of a channel that were not sent.
+	DueNotices(ctx context.Context, channel string, now, until time.Time, limit int) ([]Notice, error)
+	// SaveNotice records that a notice was sent, or when to try again.
+	SaveNotice(ctx context.Context, n Notice) error
+	// DueActs returns pending requests whose NextAt is not after now.
+	DueActs(ctx context.Context, now time.Time, limit int) ([]Request, error)
+	// DeadLetters returns what was given up, in the order of DeadLetter.Key.
+	DeadLetters(ctx context.Context, f DeadFilter) (DeadPage, error)
+	// Revive makes what was given up due again, with an event of actor's.
+	Revive(ctx context.Context, actor string, f DeadFilter) (int, error)
 	Blob(ctx context.Context, id string) ([]byte, error)
 }
 
@@ -41,6 +66,12 @@ type Tx interface {
 	InsertDecision(ctx context.Context, requestID string, d Decision) error
 	// EnsureCard adds the card unless it exists, due at once.
 	EnsureCard(ctx context.Context, c Card) error
+	// OwnCard makes sure that the card exists and is no line of a digest.
+	OwnCard(ctx context.Context, c Card) error
+	// Cards returns the cards of a request of this task.
+	Cards(ctx context.Context, requestID string) ([]Card, error)
+	// InsertNotice adds a notice, due at once.
+	InsertNotice(ctx context.Context, n Notice) error
 }
 
 // Filter chooses requests; zero values choose everything.

@@ -9,7 +9,7 @@ import (
 	"gatehouse/orchestrator/event"
 )
 
-// sweepBatch is how many overdue requests are read at once.
+// sweepBatch is how many requests on which something is due are read at once.
 const sweepBatch = 100
 
 // Sweep expires every request whose stored deadline has come. Expiry is its own

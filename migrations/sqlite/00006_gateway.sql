@@ -65,6 +65,7 @@ CREATE TABLE notices (
 );
 CREATE INDEX notices_due ON notices (due_at) WHERE sent_at IS NULL AND dead = 0;
 CREATE INDEX notices_request ON notices (request_id);
+CREATE INDEX notices_dead ON notices (channel) WHERE dead = 1;
 
 -- One message that lists many requests in place of a flood of cards.
 CREATE TABLE digests (
@@ -80,6 +81,7 @@ CREATE TABLE digests (
   created_at  BIGINT NOT NULL
 );
 CREATE INDEX digests_due ON digests (due_at) WHERE open = 1 AND dead = 0;
+CREATE INDEX digests_dead ON digests (channel) WHERE dead = 1;
 CREATE INDEX digests_newest ON digests (channel, address, created_at);
 
 -- How the other side of a channel is, for pages and doctor.

@@ -26,6 +26,7 @@ type dialect struct {
 
 	useOverdue string // the same for requests_overdue
 	overdue    string // selectOverdue of this dialect
+	useNext    string // the same for requests_next
 
 	// classify says what kind of error the driver returned.
 	classify func(error) failure

@@ -261,7 +261,7 @@ func (t *Tx) CloseRequest(ctx context.Context, delegationID, state, commit strin
 	if r.Revision.State == r.State || r.Revision.State == approval.Pending {
 		r.Revision.State = approval.State(state)
 	}
-	r.State = approval.State(state)
+	r.State, r.NextAt = approval.State(state), nil
 	if commit != "" {
 		r.Landed = commit
 	}

@@ -33,6 +33,7 @@ func sqliteDialect() *dialect {
 		ending:     "substr(id, -6)",
 		useReady:   " indexed by delegations_ready",
 		useOverdue: " indexed by requests_overdue",
+		useNext:    " indexed by requests_next",
 		classify:   classifySQLite,
 		flush:      flushSQLite,
 		search:     searchSQLite,

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator/event"
+)
+
+// ChannelRetried is the event of the stream "system" that somebody had dead letters
+// tried again.
+const ChannelRetried event.Type = "channel.retried"
+
+// deadNotices are the notices that were given up and whose question is still open: of
+// one that was answered meanwhile nobody wants to hear.
+const deadNotices = `select n.* from notices n join requests r on r.id = n.request_id and r.revision = n.revision
+	where n.dead = 1 and r.state = 'pending'`
+
+// The keys of dead letters.
+const (
+	deadCardKey   = "'card/' || c.request_id || '/' || c.channel || '/' || c.address"
+	deadNoticeKey = "'notice/' || n.id"
+	deadDigestKey = "'digest/' || d.id"
+)
+
+const selectDead = `select letter, kind, channel, address, request_id, title, state, error, attempts, due_at from (
+	select ` + deadCardKey + ` as letter, 'card' as kind, c.channel, c.address, c.request_id, r.title, r.state, c.error, c.attempts, c.due_at
+		from cards c join requests r on r.id = c.request_id where c.dead = 1
+	union all select ` + deadNoticeKey + `, 'notice', n.channel, n.address, n.request_id, r.title, r.state, n.error, n.attempts, n.due_at
+		from (` + deadNotices + `) n join requests r on r.id = n.request_id
+	union all select ` + deadDigestKey + `, 'digest', d.channel, d.address, '', '', '', d.error, d.attempts, d.due_at
+		from digests d where d.dead = 1) dead`
+
+// DeadLetters returns what was given up, in the order of the keys.
+func (s *Store) DeadLetters(ctx context.Context, f approval.DeadFilter) (approval.DeadPage, error) {
+	limit := pageSize(f.Limit)
+	var c clauses
+	for _, one := range []struct{ clause, value string }{{"channel = ?", f.Channel}, {"letter = ?", f.Key}, {"letter > ?", f.After}} {
+		if one.value != "" {
+			c.add(one.clause, one.value)
+		}
+	}
+	rows, err := s.r.query(ctx, selectDead+c.where()+" order by letter limit ?", append(c.args, limit+1)...)
+	items, err := collect(rows, err, func(row scanner) (approval.DeadLetter, error) {
+		var l approval.DeadLetter
+		var due int64
+		err := row.Scan(&l.Key, &l.Kind, &l.Channel, &l.Address, &l.RequestID, &l.Title, &l.State, &l.Error, &l.Attempts, &due)
+		l.At = fromMicros(due)
+		return l, err
+	})
+	if err != nil {
+		return approval.DeadPage{}, s.explain(err)
+	}
+	page := approval.DeadPage{Items: items}
+	if len(items) > limit {
+		page.Items, page.Next = items[:limit], items[limit-1].Key
+	}
+	return page, nil
+}
+
+// Revive makes dead letters due again, with an event that names who asked; none is no
+// error and no event.
+func (s *Store) Revive(ctx context.Context, actor string, f approval.DeadFilter) (int, error) {
+	total := int64(0)
+	err := s.inTask(ctx, event.System, func(t *Tx) error {
+		total = 0
+		for _, kind := range []struct{ table, alias, key string }{
+			{"cards", "c", deadCardKey}, {"notices", "n", deadNoticeKey}, {"digests", "d", deadDigestKey},
+		} {
+			args := []any{micros(t.now)}
+			where := " where dead = 1"
+			if f.Channel != "" {
+				where, args = where+" and channel = ?", append(args, f.Channel)
+			}
+			if f.Key != "" {
+				where, args = where+" and "+kind.key+" = ?", append(args, f.Key)
+			}
+			n, err := changed(t.q.exec(t.ctx, "update "+kind.table+" as "+kind.alias+" set dead = 0, attempts = 0, error = '', due_at = ?"+where, args...))
+			if err != nil {
+				return err
+			}
+			total += n
+		}
+		if total == 0 {
+			return nil
+		}
+		return t.Append(ctx, event.Event{Type: ChannelRetried, Actor: actor, Data: event.Data(map[string]any{"channel": f.Channel, "letter": f.Key, "count": total})})
+	})
+	return int(total), s.explain(err)
+}

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator/event"
+)
+
+// ChannelHealth is the event of the stream "system" that the other side of a channel
+// changed its state.
+const ChannelHealth event.Type = "channel.health"
+
+// SetHealth records how the other side of a channel is. Its event is written when the
+// state changes; the same state again only replaces the detail.
+func (s *Store) SetHealth(ctx context.Context, channel, state, detail string) error {
+	known, err := s.healthOf(ctx, channel)
+	if err != nil {
+		return err
+	}
+	if known.State == state {
+		if known.Detail == clean(detail) && known.Node == s.node {
+			return nil
+		}
+		_, err := s.w.exec(ctx, "update channel_health set detail = ?, node = ? where channel = ? and state = ?", clean(detail), s.node, channel, state)
+		return s.explain(err)
+	}
+	data := map[string]any{"channel": channel, "state": state, "detail": clean(detail), "was": known.State, "node": s.node}
+	return s.system(ctx, "gatehouse", ChannelHealth, data, func(t *Tx) error {
+		_, err := t.q.exec(t.ctx, `insert into channel_health (channel, state, detail, node, at) values (?, ?, ?, ?, ?)
+			on conflict (channel) do update set state = excluded.state, detail = excluded.detail, node = excluded.node, at = excluded.at`,
+			channel, state, clean(detail), s.node, micros(t.now))
+		return err
+	})
+}
+
+const selectHealth = "select channel, state, detail, node, at from channel_health"
+
+func scanHealth(row scanner) (approval.Health, error) {
+	var h approval.Health
+	var at int64
+	err := row.Scan(&h.Channel, &h.State, &h.Detail, &h.Node, &at)
+	h.Since = fromMicros(at)
+	return h, err
+}
+
+// healthOf returns what a channel last told, nothing when it never did.
+func (s *Store) healthOf(ctx context.Context, channel string) (approval.Health, error) {
+	h, err := scanHealth(s.r.row(ctx, selectHealth+" where channel = ?", channel))
+	if errors.Is(err, sql.ErrNoRows) {
+		return approval.Health{}, nil
+	}
+	return h, s.explain(err)
+}
+
+// Health returns what every channel last told, by name.
+func (s *Store) Health(ctx context.Context) ([]approval.Health, error) {
+	rows, err := s.r.query(ctx, selectHealth+" order by channel")
+	found, err := collect(rows, err, scanHealth)
+	return found, s.explain(err)
+}
+
+// Backlog counts what of each channel waits to be delivered and what was given up, by
+// name; channels without either are missing.
+func (s *Store) Backlog(ctx context.Context) ([]approval.Backlog, error) {
+	rows, err := s.r.query(ctx, `select channel, sum(due), sum(dead) from (
+		select channel, 1 as due, 0 as dead from cards where open = 1 and dead = 0
+		union all select channel, 0, 1 from cards where dead = 1
+		union all select channel, 1, 0 from notices where sent_at is null and dead = 0
+		union all select channel, 0, 1 from (`+deadNotices+`) n
+		union all select channel, 0, 1 from digests where dead = 1) all_of_them
+		group by channel order by channel`)
+	found, err := collect(rows, err, func(row scanner) (approval.Backlog, error) {
+		var b approval.Backlog
+		err := row.Scan(&b.Channel, &b.Due, &b.Dead)
+		return b, err
+	})
+	return found, s.explain(err)
+}
