@@ -12,7 +12,7 @@ import (
 	"gatehouse/approval"
 )
 
-// Bound is what a button stands for: one verdict on one revision, in one chat. The
+// Bound is what a button stands for: one verdict on one revision, under one message. The
 // button itself carries random text of which only the hash is stored.
 type Bound struct {
 	Hash      string // of the button's text, 64 hex digits
@@ -20,6 +20,7 @@ type Bound struct {
 	Revision  int
 	Digest    string
 	Chat      int64
+	Message   int // that it is under; 0 until that is known
 	Verdict   approval.Verdict
 	At        time.Time
 }
@@ -28,6 +29,8 @@ type Bound struct {
 // an answer.
 type ButtonStore interface {
 	AddButtons(ctx context.Context, buttons []Bound) error
+	// PutButtons records which message buttons are under, once it was sent.
+	PutButtons(ctx context.Context, hashes []string, message int) error
 }
 
 // tested is the verdict of a test's button: none.
@@ -37,7 +40,7 @@ const tested approval.Verdict = "test"
 var buttonWords = map[approval.Verdict]string{approval.Approve: approveButton, approval.Reject: rejectButton, approval.RequestChanges: changesButton}
 
 // bind makes a row of buttons for the verdicts and stores them.
-func (c *Channel) bind(ctx context.Context, to Place, r approval.Request, verdicts []approval.Verdict) ([]Button, error) {
+func (c *Channel) bind(ctx context.Context, to Place, message int, r approval.Request, verdicts []approval.Verdict) ([]Button, error) {
 	var row []Button
 	var bound []Bound
 	for _, v := range verdicts {
@@ -46,7 +49,7 @@ func (c *Channel) bind(ctx context.Context, to Place, r approval.Request, verdic
 			continue
 		}
 		b, data := c.newButton(to)
-		b.RequestID, b.Revision, b.Digest, b.Verdict = r.ID, r.Revision.N, r.Revision.Digest, v
+		b.Message, b.RequestID, b.Revision, b.Digest, b.Verdict = message, r.ID, r.Revision.N, r.Revision.Digest, v
 		bound, row = append(bound, b), append(row, Button{Text: words, Data: data})
 	}
 	if len(bound) == 0 {
@@ -69,4 +72,20 @@ func (c *Channel) newButton(to Place) (Bound, string) {
 func buttonHash(data string) string {
 	sum := sha256.Sum256([]byte(data))
 	return hex.EncodeToString(sum[:])
+}
+
+// under records which message the buttons of m are under. That it fails is no harm: they
+// are bound to their chat all the same.
+func (c *Channel) under(ctx context.Context, m Message, message int) {
+	var hashes []string
+	for _, row := range m.Rows {
+		for _, b := range row {
+			if b.Data != "" {
+				hashes = append(hashes, buttonHash(b.Data))
+			}
+		}
+	}
+	if err := c.buttons.PutButtons(ctx, hashes, message); err != nil {
+		c.log.Warn("which message buttons are under could not be stored", "err", err)
+	}
 }

@@ -40,6 +40,8 @@ func (o owners) UserByAccount(_ context.Context, _ string, id int64) (people.Use
 	return people.User{}, orchestrator.ErrNotFound
 }
 
+func (*keeper) PutButtons(context.Context, []string, int) error { return nil }
+
 const smallDiff = "diff --git a/upload/retry.go b/upload/retry.go\n--- a/upload/retry.go\n+++ b/upload/retry.go\n@@ -1 +1 @@\n-\tn = 0\n+\tn := 0\n"
 
 // silent is a channel that is asked for cards only.
@@ -66,7 +68,7 @@ func (c *Channel) look(t *testing.T, chat int64, r approval.Request, view approv
 			t.Fatal(err)
 		}
 	}
-	m, _, err := c.card(t.Context(), Place{Chat: chat}, f)
+	m, _, err := c.card(t.Context(), Place{Chat: chat}, 0, f)
 	if err != nil {
 		t.Fatal(err)
 	}

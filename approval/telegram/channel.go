@@ -155,7 +155,7 @@ const diffAttempts = 3
 // what is there, with an error too.
 func (c *Channel) show(ctx context.Context, to Place, was sent, f face) (sent, error) {
 	now := was
-	m, filed, err := c.card(ctx, to, f)
+	m, filed, err := c.card(ctx, to, was.message, f)
 	if err != nil {
 		return now, err
 	}
@@ -164,6 +164,7 @@ func (c *Channel) show(ctx context.Context, to Place, was sent, f face) (sent, e
 	}
 	if now.message != was.message {
 		now.document = noDocument
+		c.under(ctx, m, now.message)
 	}
 	now.revision = f.r.Revision.N
 	if !filed || now.document != noDocument {
@@ -175,7 +176,7 @@ func (c *Channel) show(ctx context.Context, to Place, was sent, f face) (sent, e
 	}
 	// The file is not there and never will be, so the card must not say that it is.
 	f.diff = f.diff.refused()
-	if m, _, err = c.card(ctx, to, f); err == nil {
+	if m, _, err = c.card(ctx, to, now.message, f); err == nil {
 		_, err = c.put(ctx, to, now.message, m)
 	}
 	return now, err
@@ -212,9 +213,9 @@ func (c *Channel) file(ctx context.Context, to Place, card int, f face) (int, er
 	return noDocument, err
 }
 
-// card is the message of f, and whether its diff goes into a file. The buttons are
+// card is the message of f, 0 for a new one, and whether its diff goes into a file. The buttons are
 // stored before anybody can press them.
-func (c *Channel) card(ctx context.Context, to Place, f face) (Message, bool, error) {
+func (c *Channel) card(ctx context.Context, to Place, message int, f face) (Message, bool, error) {
 	s, inline := f.fit()
 	if f.r.State != approval.Pending {
 		return s.message(c.openRow(f, "Open")...), false, nil
@@ -225,7 +226,7 @@ func (c *Channel) card(ctx context.Context, to Place, f face) (Message, bool, er
 			verdicts = append(verdicts, v)
 		}
 	}
-	row, err := c.bind(ctx, to, f.r, verdicts)
+	row, err := c.bind(ctx, to, message, f.r, verdicts)
 	if err != nil {
 		return Message{}, false, err
 	}

@@ -30,7 +30,7 @@ const (
 const seenIn = "telegram card"
 
 // tapped acts on a pressed button. What a button stands for is known by the hash of its
-// text alone, and holds in its own chat only.
+// text alone, and holds under its own message only.
 func (d *Desk) tapped(ctx context.Context, q tap) error {
 	u, err := d.who(ctx, q.From.ID)
 	if err != nil {
@@ -42,7 +42,7 @@ func (d *Desk) tapped(ctx context.Context, q tap) error {
 		return d.refuse(ctx, q, u, Bound{}, codeUnknownButton, unknownButton)
 	case err != nil:
 		return fmt.Errorf("reading what a button stands for: %w", err)
-	case q.Message == nil || q.Message.Chat.ID != b.Chat:
+	case q.Message == nil || q.Message.Chat.ID != b.Chat || b.Message != 0 && b.Message != q.Message.ID:
 		return d.refuse(ctx, q, u, b, codeUnknownButton, unknownButton)
 	case u == nil:
 		return d.refuse(ctx, q, u, b, codeNotLinked, notLinked)
@@ -146,6 +146,11 @@ func (d *Desk) turn(ctx context.Context, r approval.Request) string {
 // crash, or that a later revision has left behind. The outbox edits the others.
 func (d *Desk) mend(ctx context.Context, q tap, b Bound, r approval.Request) {
 	if r.ID == "" || q.Message == nil || r.State == approval.Pending && b.Revision == r.Revision.N {
+		return
+	}
+	r, err := d.Gateway.Request(ctx, r.ID) // with its cards
+	if err != nil {
+		d.Log.Info("an old card could not be brought up to date", "request", b.RequestID, "err", err)
 		return
 	}
 	to := q.Message.place()

@@ -13,13 +13,14 @@ CREATE TABLE telegram_updates (
 );
 CREATE INDEX telegram_updates_due ON telegram_updates (due_at) WHERE done_at IS NULL;
 
--- What a button under a card stands for. hash: of the random text that the button carries.
+-- What a button under a card stands for. hash: of the random text that the button carries. message: 0 until it was sent.
 CREATE TABLE telegram_buttons (
   hash       TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   request_id TEXT COLLATE "C" NOT NULL,
   revision   BIGINT NOT NULL,
   digest     TEXT COLLATE "C" NOT NULL,
   chat       BIGINT NOT NULL,
+  message    BIGINT NOT NULL DEFAULT 0,
   verdict    TEXT NOT NULL,
   created_at BIGINT NOT NULL
 );

@@ -21,8 +21,8 @@ func (s *Store) AddButtons(ctx context.Context, buttons []telegram.Bound) error 
 	}
 	return s.transact(ctx, func(t *Tx) error {
 		for _, b := range buttons {
-			_, err := t.q.exec(t.ctx, "insert into telegram_buttons (hash, request_id, revision, digest, chat, verdict, created_at) values (?, ?, ?, ?, ?, ?, ?)",
-				b.Hash, b.RequestID, b.Revision, b.Digest, b.Chat, string(b.Verdict), micros(b.At))
+			_, err := t.q.exec(t.ctx, "insert into telegram_buttons (hash, request_id, revision, digest, chat, message, verdict, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)",
+				b.Hash, b.RequestID, b.Revision, b.Digest, b.Chat, b.Message, string(b.Verdict), micros(b.At))
 			if err != nil {
 				return fmt.Errorf("store a button: %w", err)
 			}
@@ -31,13 +31,26 @@ func (s *Store) AddButtons(ctx context.Context, buttons []telegram.Bound) error 
 	})
 }
 
+// PutButtons records which message buttons are under, once it was sent.
+func (s *Store) PutButtons(ctx context.Context, hashes []string, message int) error {
+	if len(hashes) == 0 {
+		return nil
+	}
+	args := []any{message}
+	for _, h := range hashes {
+		args = append(args, h)
+	}
+	_, err := s.w.exec(ctx, "update telegram_buttons set message = ? where hash in "+marks(len(hashes)), args...)
+	return s.explain(err)
+}
+
 // Button returns what the button with this hash stands for; ErrNotFound when nothing.
 func (s *Store) Button(ctx context.Context, hash string) (telegram.Bound, error) {
 	b := telegram.Bound{Hash: hash}
 	var verdict string
 	var at int64
-	err := s.r.row(ctx, "select request_id, revision, digest, chat, verdict, created_at from telegram_buttons where hash = ?", hash).
-		Scan(&b.RequestID, &b.Revision, &b.Digest, &b.Chat, &verdict, &at)
+	err := s.r.row(ctx, "select request_id, revision, digest, chat, message, verdict, created_at from telegram_buttons where hash = ?", hash).
+		Scan(&b.RequestID, &b.Revision, &b.Digest, &b.Chat, &b.Message, &verdict, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return b, orchestrator.ErrNotFound
 	}

@@ -23,6 +23,12 @@ func buttons(s *Suite) {
 	if got, err := s.Store.Button(s.ctx, "aa"); err != nil || got != want {
 		s.Errorf("button %+v %v", got, err)
 	}
+	s.must(s.Store.PutButtons(s.ctx, nil, 7))
+	s.must(s.Store.PutButtons(s.ctx, []string{"aa", "cc"}, 7))
+	want.Message = 7
+	if got, err := s.Store.Button(s.ctx, "aa"); err != nil || got != want {
+		s.Errorf("button of a message %+v %v", got, err)
+	}
 	_, err := s.Store.Button(s.ctx, "cc")
 	s.is(err, orchestrator.ErrNotFound)
 	if err := s.Store.AddButtons(s.ctx, []telegram.Bound{{Hash: "dd", At: at}, {Hash: "aa", At: at}}); err == nil {
