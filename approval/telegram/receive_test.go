@@ -59,7 +59,7 @@ func (p *post) receiver(node string, change ...func(*telegram.ReceiverOptions)) 
 	p.Helper()
 	o := telegram.ReceiverOptions{
 		Client: newClient(p.T, p.tg.Token, p.tg.URL), Inbox: p.store, Handle: p.handle, Node: node, Now: p.now, Log: slog.New(slog.DiscardHandler),
-		Health: p.health, Sleep: p.sleep, Wait: 5 * time.Second, LeaseFor: 300 * time.Millisecond,
+		Health: p.health, Sleep: p.sleep, Wait: 5 * time.Second, LeaseFor: 5 * time.Second,
 	}
 	for _, c := range change {
 		c(&o)
@@ -286,7 +286,9 @@ func (m *mute) Lease(ctx context.Context, name, holder string, ttl time.Duration
 
 func TestANodeThatCannotRenewStopsPolling(t *testing.T) {
 	p := newPost(t)
-	p.start(p.receiver("a", func(o *telegram.ReceiverOptions) { o.Inbox = &mute{Store: p.store}; o.Wait = time.Minute }))
+	p.start(p.receiver("a", func(o *telegram.ReceiverOptions) {
+		o.Inbox, o.Wait, o.LeaseFor = &mute{Store: p.store}, time.Minute, 300*time.Millisecond
+	}))
 	p.wantStates(telegram.Connected)
 	p.start(p.receiver("b"))
 	p.wantStates(telegram.Connected, telegram.Connected)

@@ -274,7 +274,7 @@ func (s *Server) deliver(end chan struct{}) {
 		var retry <-chan time.Time
 		for _, u := range found {
 			err := post(ctx, client, address, secret, u.body)
-			s.posted(u, err)
+			s.posted(end, u, err)
 			if err != nil {
 				retry = time.After(pause)
 				pause = min(2*pause, lastAgain)
@@ -305,10 +305,13 @@ func (s *Server) address() string {
 	return s.reach + u.RequestURI()
 }
 
-// posted records how one delivery went.
-func (s *Server) posted(u update, err error) {
+// posted records how one delivery went. A webhook that was replaced meanwhile has no problems.
+func (s *Server) posted(end chan struct{}, u update, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err != nil && s.delivery != end {
+		return
+	}
 	if err != nil {
 		s.problem, s.problemAt = err.Error(), s.now()
 	} else {
