@@ -41,6 +41,7 @@ type CLI struct {
 
 	Policy  PolicyCmd  `cmd:"" help:"Try the rules of approval on past requests."`
 	User    UserCmd    `cmd:"" help:"People."`
+	Link    LinkCmd    `cmd:"" help:"Accounts of channels that belong to people."`
 	Token   TokenCmd   `cmd:"" name:"token" help:"API tokens."`
 	Conf    ConfigCmd  `cmd:"" name:"config" help:"Look at the configuration."`
 	Migrate MigrateCmd `cmd:"" help:"Bring the database to this version."`

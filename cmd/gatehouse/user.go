@@ -23,6 +23,7 @@ type UserCmd struct {
 	Roles   UserRolesCmd   `cmd:"" help:"Give a person other roles."`
 	Disable UserDisableCmd `cmd:"" help:"Keep a person out; the history keeps them."`
 	Enable  UserEnableCmd  `cmd:"" help:"Let a person in again."`
+	Away    AwayCmd        `cmd:"" help:"Say that a person is out of office and who decides for them, or that they are back."`
 	Signin  UserSigninCmd  `cmd:"" name:"signin-link" help:"Print a link that signs a person in, once, within 10 minutes."`
 }
 

@@ -21,15 +21,15 @@ func (a *Away) Now(t time.Time) bool { return a != nil && !t.Before(a.From) && t
 func (a *Away) Check(u, to User, now time.Time) error {
 	switch {
 	case a.To == u.ID:
-		return fmt.Errorf("%s cannot stand in for themselves: name another approver", u.Name)
+		return fmt.Errorf("nobody stands in for themselves: name another approver to decide for %s", u.Name)
 	case !a.From.Before(a.Until):
 		return fmt.Errorf("the end of the absence must come after its beginning")
 	case !now.Before(a.Until):
 		return fmt.Errorf("the end of the absence has passed already: name one that is still to come")
 	case to.Disabled:
-		return fmt.Errorf("%s is disabled and cannot decide for %s: name another approver", to.Name, u.Name)
+		return fmt.Errorf("the deputy %s is disabled: name another approver to decide for %s", to.Name, u.Name)
 	case !slices.Contains(to.Roles, Approver):
-		return fmt.Errorf("%s has not the role approver and cannot decide for %s: name an approver", to.Name, u.Name)
+		return fmt.Errorf("the deputy %s does not have the role approver: name one who has it to decide for %s", to.Name, u.Name)
 	}
 	return nil
 }

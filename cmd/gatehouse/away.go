@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/orchestrator/store"
+)
+
+// AwayCmd says that a person is out of office, or back.
+type AwayCmd struct {
+	Name  string `arg:"" help:"Who is away."`
+	To    string `help:"The approver who decides in their place." placeholder:"OTHER"`
+	From  string `help:"Since when, as 2026-12-24, 2026-12-24T08:00 or with a zone; now without it." placeholder:"T"`
+	Until string `help:"The first moment of being back, written like that, or for how long, such as 36h or 2w." placeholder:"T"`
+	Back  bool   `help:"End it now."`
+}
+
+// Run prints how it stands then.
+func (c *AwayCmd) Run(ctx context.Context, sh *shell) error {
+	away, zone, err := c.away(sh)
+	if err != nil {
+		return err
+	}
+	return withStore(ctx, sh, func(s *store.Store) error {
+		u, err := userNamed(ctx, s, c.Name)
+		if err != nil {
+			return err
+		}
+		var to people.User
+		if away != nil {
+			if to, err = userNamed(ctx, s, c.To); err != nil {
+				return err
+			}
+			away.To = to.ID
+		}
+		if err := s.SetAway(ctx, cliActor, u.ID, away); err != nil {
+			return coded(err)
+		}
+		if u, err = s.User(ctx, u.ID); err != nil {
+			return err
+		}
+		if sh.JSON {
+			return sh.document(u)
+		}
+		return tellAway(sh, u, to, zone)
+	})
+}
+
+// away reads the flags; nil is being back. The zone is the server's.
+func (c *AwayCmd) away(sh *shell) (*people.Away, *time.Location, error) {
+	switch {
+	case c.Back && (c.To != "" || c.From != "" || c.Until != ""):
+		return nil, nil, usage("--back ends an absence and stands alone.")
+	case !c.Back && (c.To == "" || c.Until == ""):
+		return nil, nil, usage("Say who decides meanwhile and until when: gatehouse user away %s --to OTHER --until T. To end it: --back", line(c.Name))
+	}
+	cfg, err := sh.config()
+	if err != nil || c.Back {
+		return nil, time.UTC, err
+	}
+	zone := cfg.Location
+	if zone == nil {
+		zone = time.UTC
+	}
+	a := people.Away{From: sh.now()}
+	if c.From != "" {
+		if a.From, err = moment("--from", c.From, zone); err != nil {
+			return nil, nil, err
+		}
+	}
+	if life, err := sharedctx.ParseTTL(c.Until); err == nil {
+		a.Until = a.From.Add(life)
+		return &a, zone, nil
+	}
+	a.Until, err = moment("--until", c.Until, zone)
+	return &a, zone, err
+}
+
+// moment reads a time; one without a zone is in the server's.
+func moment(flag, text string, zone *time.Location) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usage("%s %s: write a time such as 2026-12-24, 2026-12-24T08:00 or 2026-12-24T08:00:00+01:00.", flag, line(text))
+}
+
+// tellAway says how u stands now.
+func tellAway(sh *shell, u, to people.User, zone *time.Location) error {
+	if u.Away == nil {
+		return sh.say("%s is back and decides again", line(u.Name))
+	}
+	const clock = "2006-01-02 15:04 MST"
+	since := ""
+	if u.Away.From.After(sh.now()) {
+		since = "from " + u.Away.From.In(zone).Format(clock) + " "
+	}
+	if err := sh.say("%s is out of office %suntil %s; %s decides in their place", line(u.Name), since, u.Away.Until.In(zone).Format(clock), line(to.Name)); err != nil {
+		return err
+	}
+	if a := to.Away; a != nil && a.From.Before(u.Away.Until) && u.Away.From.Before(a.Until) {
+		sh.hint("  %s is out of office until %s, too; nobody decides for %s while both are", line(to.Name), a.Until.In(zone).Format(clock), line(u.Name))
+	}
+	return nil
+}
