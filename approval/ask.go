@@ -48,6 +48,7 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 		}
 		return fmt.Errorf("asking for %s: %w", d.ID, orchestrator.ErrLost)
 	}
+	var was Revision
 	switch {
 	case r != nil && r.State == Pending && r.Revision.Digest == p.Digest:
 		return orchestrator.AwaitApproval(ctx, tx, cur, r.ID)
@@ -55,7 +56,9 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 		if err := supersede(ctx, tx, r); err != nil {
 			return err
 		}
-		r.Revision = revisionOf(p, r.Revision.N+1, r.Revision.Tree, tx.Now())
+		was = r.Revision
+		r.Revision = revisionOf(p, was.N+1, was.Tree, tx.Now())
+		r.Revision.madeBy(cur.Work.Made)
 	default:
 		r = newRequest(cur, tx.Task(), p, tx.Now())
 	}
@@ -65,13 +68,17 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	r.open(ruling, c.Expires, tx.Now())
 	r.begin(c, tx.Now())
 	cur.ApprovalID = r.ID
-	if !ruling.Deny && !ruling.Pass() {
-		if err := put(ctx, tx, r, cardsFor(*r, c.Channels, e.voters(*r))); err != nil {
-			return err
-		}
-		return orchestrator.AwaitApproval(ctx, tx, cur, r.ID)
+	if ruling.Deny || ruling.Pass() {
+		return decideByRule(ctx, tx, r, cur, ruling)
 	}
-	return decideByRule(ctx, tx, r, cur, ruling)
+	yes := carried(e, r, was, cur.Work.Made, tx.Now(), c.Location)
+	if err := put(ctx, tx, r, cardsFor(*r, c.Channels, e.voters(*r))); err != nil {
+		return err
+	}
+	if yes != nil {
+		return count(ctx, tx, r, cur, *yes)
+	}
+	return orchestrator.AwaitApproval(ctx, tx, cur, r.ID)
 }
 
 // requestOf reads the newest request of a delegation, nil when it has none.
@@ -91,7 +98,7 @@ func requestOf(ctx context.Context, tx Tx, d *orchestrator.Delegation) (*Request
 // request.
 func (r *Request) revisable() bool {
 	switch r.State {
-	case Pending, Approved, ChangesRequested, Stale:
+	case Pending, Approved, ChangesRequested, Superseded, Stale:
 		return true
 	default:
 		return false
@@ -100,6 +107,9 @@ func (r *Request) revisable() bool {
 
 // supersede says that a further revision follows the current one of r.
 func supersede(ctx context.Context, tx Tx, r *Request) error {
+	if r.State == Superseded {
+		return nil // told when a person made the next one
+	}
 	if r.State == Pending || r.State == Approved {
 		r.Revision.State = Superseded
 		if err := tx.SaveRequest(ctx, r); err != nil {
@@ -238,6 +248,12 @@ func record(ctx context.Context, tx Tx, r *Request, d Decision, t event.Type, mo
 	}
 	if d.Comment != "" {
 		data["comment"] = d.Comment
+	}
+	if len(d.Files) > 0 {
+		data["files"] = d.Files
+	}
+	if len(d.Comments) > 0 {
+		data["comments"] = d.Comments
 	}
 	if d.For != "" {
 		data["for"] = d.For

@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
 
@@ -25,8 +26,13 @@ type Ballot struct {
 	Digest   string
 	Comment  string
 	Comments []agent.LineComment // with request_changes
-	Files    []string            // approve only these; not offered yet
-	Seen     Seen
+	// TakeDrafts adds the person's drafts to Comments and removes them.
+	TakeDrafts bool
+	Files      []string // with approve: only these, by path; nil: all
+	// Edits or Patch, a unified diff on top of the revision, come with edit.
+	Edits []patch.FileEdit
+	Patch string
+	Seen  Seen
 }
 
 // check validates what does not need the request, and drops bytes that are no text.
@@ -34,36 +40,64 @@ func (b *Ballot) check() *orchestrator.Error {
 	b.Comment = plain(b.Comment)
 	b.Comments = slices.Clone(b.Comments)
 	for i, c := range b.Comments {
-		b.Comments[i] = agent.LineComment{Path: plain(c.Path), Line: c.Line, Text: plain(c.Text)}
+		b.Comments[i] = agent.LineComment{Path: plain(c.Path), Line: c.Line, Side: c.Side, Code: quote(c.Code), Text: plain(c.Text)}
 	}
 	switch {
-	case b.Verdict == Edit:
-		return orchestrator.Errorf(orchestrator.CodeBadRequest, "Editing before approval is not offered yet. Request changes, and say what should be different.")
-	case !slices.Contains([]Verdict{Approve, Reject, RequestChanges, Withdraw}, b.Verdict):
-		return orchestrator.Errorf(orchestrator.CodeBadRequest, "There is no verdict %q. Use approve, reject, request_changes or withdraw.", b.Verdict)
-	case len(b.Files) > 0:
-		return orchestrator.Errorf(orchestrator.CodeBadRequest, "Approving only some files is not offered yet. Approve or reject all of them, or request changes.")
+	case !slices.Contains([]Verdict{Approve, Reject, RequestChanges, Edit, Withdraw}, b.Verdict):
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "There is no verdict %q. Use approve, reject, request_changes, edit or withdraw.", b.Verdict)
+	case b.Files != nil && b.Verdict != Approve:
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "A choice of files goes with approve only.")
+	case b.Files != nil && len(b.Files) == 0:
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "No file is chosen. Name the files to approve, or reject the change.")
 	case b.Digest == "":
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The verdict names no digest. Send the digest of the revision that was read: 64 lower-case hex digits.")
 	case len(b.Comment) > MaxComment:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The comment has %d bytes; %d is the limit.", len(b.Comment), MaxComment)
 	}
+	if refused := b.checkEdit(); refused != nil {
+		return refused
+	}
 	return b.checkComments()
+}
+
+// checkEdit holds that an edit says what to change, once, and nothing else does.
+func (b *Ballot) checkEdit() *orchestrator.Error {
+	edits := len(b.Edits) > 0 || b.Patch != ""
+	switch {
+	case edits && b.Verdict != Edit:
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "Edits go with the verdict edit only.")
+	case b.Verdict == Edit && !edits:
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The edit changes nothing. Send edits with the new text of files, or a patch on top of this revision.")
+	case len(b.Edits) > 0 && b.Patch != "":
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The edit has both edits and a patch. Send one of them.")
+	}
+	return nil
 }
 
 func (b *Ballot) checkComments() *orchestrator.Error {
 	switch {
 	case len(b.Comments) > MaxComments:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "There are %d line comments; %d is the limit.", len(b.Comments), MaxComments)
-	case len(b.Comments) > 0 && b.Verdict != RequestChanges:
+	case (len(b.Comments) > 0 || b.TakeDrafts) && b.Verdict != RequestChanges:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "Line comments go with request_changes only. Put a remark into the comment, or request changes.")
-	case b.Verdict == RequestChanges && b.Comment == "" && len(b.Comments) == 0:
+	case b.Verdict == RequestChanges && b.Comment == "" && len(b.Comments) == 0 && !b.TakeDrafts:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "Nothing says what should change. Write a comment, or comment on a line.")
 	}
 	for _, c := range b.Comments {
-		if c.Path == "" || c.Text == "" || c.Line < 0 || len(c.Text) > MaxComment || len(c.Path) > MaxComment {
-			return orchestrator.Errorf(orchestrator.CodeBadRequest, "A line comment needs a path, a line and a text of 1 to %d bytes.", MaxComment)
+		if refused := checkRemark(c); refused != nil {
+			return refused
 		}
+	}
+	return nil
+}
+
+// checkRemark validates one line comment.
+func checkRemark(c agent.LineComment) *orchestrator.Error {
+	switch {
+	case c.Path == "" || c.Text == "" || c.Line < 0 || len(c.Text) > MaxComment || len(c.Path) > MaxComment:
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "A line comment needs a path, a line and a text of 1 to %d bytes.", MaxComment)
+	case c.Side != "" && c.Side != LeftSide && c.Side != RightSide:
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The side of a line comment is %q. Use L for the old file, or R or nothing for the new one.", c.Side)
 	}
 	return nil
 }

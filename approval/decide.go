@@ -20,6 +20,16 @@ func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
 	if refused := b.check(); refused != nil {
 		return Request{}, refused
 	}
+	for {
+		r, err := g.decide(ctx, b)
+		if !errors.Is(err, errDrafts) { // else they are read again
+			return r, err
+		}
+	}
+}
+
+// decide is Decide for a ballot that is well formed.
+func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 	r, err := g.Request(ctx, b.RequestID)
 	if err != nil {
 		return Request{}, err
@@ -36,7 +46,7 @@ func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
 	if refused != nil && !r.overdue(g.now()) && (r.State != Pending || refused.Code != orchestrator.CodeAlreadyDecided) {
 		return r, refused
 	}
-	feedback, err := g.feedback(ctx, r, b)
+	todo, err := g.prepare(ctx, r, &b)
 	if err != nil {
 		return r, err
 	}
@@ -54,7 +64,7 @@ func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
 		case cur.overdue(tx.Now()) && (refused == nil || refused.Code == orchestrator.CodeExpired):
 			err = expire(ctx, tx, cur)
 		case refused == nil:
-			err = cast(ctx, tx, cur, e.at(tx.Now(), zone), b, feedback)
+			err = cast(ctx, tx, cur, e.at(tx.Now(), zone), b, todo)
 		}
 		after = *cur
 		return err
@@ -73,13 +83,30 @@ func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
 	return after, nil
 }
 
-// feedback makes what the agent is given after "request changes"; nil for another
-// verdict. It runs git and so comes before the transaction, which sees whether the
-// digest is still the one that the diff is of.
-func (g *Gateway) feedback(ctx context.Context, r Request, b Ballot) (*agent.Feedback, error) {
-	if b.Verdict != RequestChanges {
-		return nil, nil
+// prepared is what a verdict needs of git. It is made before the transaction, which
+// sees whether the digest is still the one that it was made of.
+type prepared struct {
+	feedback *agent.Feedback // with request_changes
+	drafts   []Draft         // that are among its comments
+	remade   *remade         // with edit, or a yes to some files
+}
+
+// prepare makes it.
+func (g *Gateway) prepare(ctx context.Context, r Request, b *Ballot) (prepared, error) {
+	var p prepared
+	var err error
+	if b.Verdict == RequestChanges {
+		if b.Comments, p.drafts, err = g.remarks(ctx, r, *b); err == nil {
+			p.feedback, err = g.feedback(ctx, r, *b)
+		}
+		return p, err
 	}
+	p.remade, err = g.remake(ctx, r, b)
+	return p, err
+}
+
+// feedback makes what the agent is given after "request changes".
+func (g *Gateway) feedback(ctx context.Context, r Request, b Ballot) (*agent.Feedback, error) {
 	f := &agent.Feedback{Comment: b.Comment, Comments: b.Comments}
 	diff, err := g.diff(ctx, r)
 	if err != nil {
@@ -90,7 +117,7 @@ func (g *Gateway) feedback(ctx context.Context, r Request, b Ballot) (*agent.Fee
 }
 
 // cast stores a verdict that counts and does what follows from it.
-func cast(ctx context.Context, tx Tx, r *Request, e Electorate, b Ballot, f *agent.Feedback) error {
+func cast(ctx context.Context, tx Tx, r *Request, e Electorate, b Ballot, p prepared) error {
 	d, err := tx.Delegation(ctx, r.DelegationID)
 	if err != nil {
 		return err
@@ -98,16 +125,22 @@ func cast(ctx context.Context, tx Tx, r *Request, e Electorate, b Ballot, f *age
 	dec := Decision{
 		ID: orchestrator.NewID(orchestrator.DecisionPrefix, tx.Now()), Revision: r.Revision.N,
 		UserID: b.Principal.User.ID, User: b.Principal.Name(), Channel: b.Channel, Verdict: b.Verdict,
-		Comment: b.Comment, Digest: r.Revision.Digest, At: r.after(tx.Now()), Seen: b.Seen,
+		Comment: b.Comment, Digest: r.Revision.Digest, At: r.after(tx.Now()), Seen: b.Seen, Files: b.Files, Comments: b.Comments,
 	}
 	dec.ForID, dec.For = e.inPlaceOf(b.Principal.User, *r)
+	if p.remade != nil {
+		return revise(ctx, tx, r, d, dec, *p.remade)
+	}
 	switch b.Verdict {
 	case Approve:
 		return approve(ctx, tx, r, d, dec)
 	case Reject:
 		return reject(ctx, tx, r, d, dec)
 	case RequestChanges:
-		return requestChanges(ctx, tx, r, d, dec, f)
+		if err := takeDrafts(ctx, tx, dec.UserID, r.ID, b, p.drafts); err != nil {
+			return err
+		}
+		return requestChanges(ctx, tx, r, d, dec, p.feedback)
 	default:
 		return withdraw(ctx, tx, r, d, dec)
 	}
@@ -165,11 +198,7 @@ func requestChanges(ctx context.Context, tx Tx, r *Request, d *orchestrator.Dele
 	if err := tx.SaveRequest(ctx, r); err != nil {
 		return err
 	}
-	more := map[string]any{}
-	if len(f.Comments) > 0 {
-		more["comments"] = f.Comments
-	}
-	if err := record(ctx, tx, r, dec, event.ChangesRequested, more); err != nil {
+	if err := record(ctx, tx, r, dec, event.ChangesRequested, nil); err != nil {
 		return err
 	}
 	return orchestrator.RunAgain(ctx, tx, d, f, dec.User, "changes requested")

@@ -235,11 +235,16 @@ func TestVerdictsThatMakeNoSense(t *testing.T) {
 	w := newWorld(t, approval.Config{})
 	r := w.asked()
 	for name, change := range map[string]func(*approval.Ballot){
-		"There is no verdict":       func(b *approval.Ballot) { b.Verdict = "maybe" },
-		"Editing before approval":   func(b *approval.Ballot) { b.Verdict = approval.Edit },
-		"Approving only some files": func(b *approval.Ballot) { b.Files = []string{"a.go"} },
-		"Nothing says what should":  func(b *approval.Ballot) { b.Verdict, b.Comment = approval.RequestChanges, " \n" },
-		"Line comments go with":     func(b *approval.Ballot) { b.Comments = []agent.LineComment{{Path: "a", Line: 1, Text: "x"}} },
+		"There is no verdict":      func(b *approval.Ballot) { b.Verdict = "maybe" },
+		"The edit changes nothing": func(b *approval.Ballot) { b.Verdict = approval.Edit },
+		"Edits go with":            func(b *approval.Ballot) { b.Patch = "--- a" },
+		"No file is chosen":        func(b *approval.Ballot) { b.Files = []string{} },
+		"A choice of files goes":   func(b *approval.Ballot) { b.Verdict, b.Files = approval.Reject, []string{"a"} },
+		"The side of a line": func(b *approval.Ballot) {
+			b.Verdict, b.Comments = approval.RequestChanges, []agent.LineComment{{Path: "a", Line: 1, Side: "left", Text: "x"}}
+		},
+		"Nothing says what should": func(b *approval.Ballot) { b.Verdict, b.Comment = approval.RequestChanges, " \n" },
+		"Line comments go with":    func(b *approval.Ballot) { b.Comments = []agent.LineComment{{Path: "a", Line: 1, Text: "x"}} },
 		"A line comment needs": func(b *approval.Ballot) {
 			b.Verdict, b.Comments = approval.RequestChanges, []agent.LineComment{{Line: 1, Text: "x"}}
 		},

@@ -69,6 +69,7 @@ type Gateway struct {
 	diff     func(ctx context.Context, r Request) (string, error)
 	config   atomic.Pointer[Config]
 	reverter atomic.Pointer[Reverter]
+	reviser  atomic.Pointer[Reviser]
 	wake     chan struct{}
 }
 

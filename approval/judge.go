@@ -19,6 +19,8 @@ func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location
 	switch {
 	case r.State == Expired || r.overdue(now):
 		return w.expired(r, b.Verdict)
+	case r.State == Superseded:
+		return w.revising(r, b.Verdict)
 	case b.Verdict == Withdraw:
 		return w.mayWithdraw(r, b)
 	case r.State == Stale:
@@ -168,7 +170,11 @@ func (w words) did(d Decision) string {
 	if rule, ok := strings.CutPrefix(who, RuleActor); ok {
 		who = "Rule " + rule
 	}
-	s := fmt.Sprintf("%s %s at %s%s", who, past(d.Verdict), w.at(d.At), on(d.Channel))
+	what := past(d.Verdict)
+	if n := len(d.Files); d.Verdict == Approve && n > 0 {
+		what = fmt.Sprintf("approved %d %s of this", n, plural(n, "file", "files"))
+	}
+	s := fmt.Sprintf("%s %s at %s%s", who, what, w.at(d.At), on(d.Channel))
 	if d.Comment != "" {
 		return fmt.Sprintf("%s: %q.", s, orchestrator.Title(d.Comment))
 	}
@@ -180,7 +186,7 @@ func (r Request) last() *Decision {
 	yes := r.yes()
 	for i := len(r.Decisions) - 1; i >= 0; i-- {
 		d := r.Decisions[i]
-		if d.Revision == r.Revision.N && (d.Verdict == Reject || d.Verdict == RequestChanges) {
+		if d.Revision == r.Revision.N && (d.Verdict == Reject || d.Verdict == RequestChanges || d.Verdict == Edit) {
 			return &d
 		}
 	}
@@ -198,6 +204,8 @@ func past(v Verdict) string {
 		return "rejected this"
 	case RequestChanges:
 		return "requested changes"
+	case Edit:
+		return "edited this"
 	default:
 		return "withdrew their approval"
 	}
@@ -211,6 +219,8 @@ func noun(v Verdict) string {
 		return "rejection"
 	case RequestChanges:
 		return "request for changes"
+	case Edit:
+		return "edit"
 	default:
 		return "withdrawal"
 	}

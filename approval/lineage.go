@@ -95,8 +95,10 @@ func (e Electorate) barred(u people.User, r Request) *Party {
 			}
 		}
 	}
-	if p := r.Revision.Editor; p != nil && p.is(u) {
-		return &Party{UserID: u.ID, User: u.Name, Why: editedIt}
+	for p := r.Revision.Editor; p != nil; p = p.Before {
+		if p.is(u) {
+			return &Party{UserID: u.ID, User: u.Name, Why: editedIt}
+		}
 	}
 	return nil
 }

@@ -64,6 +64,8 @@ type Party struct {
 	UserID string `json:"user_id"`
 	User   string `json:"user"`
 	Why    string `json:"why"` // "asked for it", "owns coder", "edited it"
+	// Before is who had the same part earlier: who edited what this editor edited.
+	Before *Party `json:"before,omitempty"`
 }
 
 // How a revision was made that the agent did not make.

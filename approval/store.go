@@ -49,6 +49,13 @@ type Store interface {
 	DeadLetters(ctx context.Context, f DeadFilter) (DeadPage, error)
 	// Revive makes what was given up due again, with an event of actor's.
 	Revive(ctx context.Context, actor string, f DeadFilter) (int, error)
+	// SaveDraft writes a draft, in place of the one on the same line; ErrExists when the
+	// person has that many others on the request.
+	SaveDraft(ctx context.Context, d Draft, most int) error
+	// DeleteDraft removes the draft on the same line, if there is one.
+	DeleteDraft(ctx context.Context, d Draft) error
+	// Drafts returns a person's drafts on a request, by path, side and line.
+	Drafts(ctx context.Context, userID, requestID string) ([]Draft, error)
 	Blob(ctx context.Context, id string) ([]byte, error)
 }
 
@@ -64,6 +71,8 @@ type Tx interface {
 	// Revision.N adds a revision), raises Version, and makes its cards due.
 	SaveRequest(ctx context.Context, r *Request) error
 	InsertDecision(ctx context.Context, requestID string, d Decision) error
+	// TakeDrafts removes a person's drafts on a request and returns them, as Drafts does.
+	TakeDrafts(ctx context.Context, userID, requestID string) ([]Draft, error)
 	// EnsureCard adds the card unless it exists, due at once.
 	EnsureCard(ctx context.Context, c Card) error
 	// OwnCard makes sure that the card exists and is no line of a digest.

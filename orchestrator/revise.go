@@ -80,7 +80,7 @@ func (e *Engine) SelectFiles(ctx context.Context, delegationID string, o Order, 
 	if err != nil {
 		return Revised{}, err
 	}
-	return e.revised(ctx, d, m, o, tree, nil)
+	return e.revised(ctx, d, m, o, tree, d.Work.editorNames())
 }
 
 // EditFiles makes the tree of a revision that a person has edited: files with their new

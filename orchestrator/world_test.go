@@ -111,6 +111,7 @@ func (w *world) open(url string) {
 			}
 		}}, w.config)
 	w.gateway.SetReverter(w.engine)
+	w.gateway.SetReviser(w.engine)
 	w.t.Cleanup(func() { s.Close() }) //nolint:errcheck // the test is over
 }
 

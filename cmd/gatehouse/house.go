@@ -89,6 +89,7 @@ func (h *house) open(ctx context.Context) error {
 		Checker: checker{runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) }, Trace: h.trace,
 	}, h.cfg.Engine)
 	h.gateway.SetReverter(h.engine)
+	h.gateway.SetReviser(h.engine)
 	return nil
 }
 

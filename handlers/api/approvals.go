@@ -2,12 +2,15 @@ package api
 
 import (
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
 
 	"github.com/labstack/echo/v4"
@@ -21,6 +24,11 @@ type requestShape struct {
 	State        approval.State  `json:"state"`
 	Revision     int             `json:"revision"`
 	Digest       string          `json:"digest"`
+	Made         string          `json:"made"`      // how people made the revision: files, edit, or "" by the agent
+	MadeFrom     int             `json:"made_from"` // from which revision, 0 by the agent
+	Editor       *string         `json:"editor"`    // who edited it
+	Declined     []string        `json:"declined"`  // files of made_from that were left out
+	Mode         string          `json:"mode"`      // where a yes may be given: any, web, chat or telegram
 	Repository   string          `json:"repository"`
 	Target       string          `json:"target"`
 	Branch       string          `json:"branch"`
@@ -82,6 +90,10 @@ type decisionShape struct {
 	At       time.Time        `json:"at"`
 	Revision int              `json:"revision"`
 	Seen     approval.Seen    `json:"seen"`
+	// For is the absent person in whose place it was made.
+	For      string              `json:"for,omitempty"`
+	Files    []string            `json:"files,omitempty"`
+	Comments []agent.LineComment `json:"comments,omitempty"`
 }
 
 type cardShape struct {
@@ -97,12 +109,16 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 		Repository: r.Repository, Target: v.Base.Branch, Branch: v.Branch, Base: v.Base.Commit, Tree: v.Tree, Commit: v.Commit,
 		Agent: r.Agent, Title: r.Title, Text: v.Text, Files: []fileShape{}, Added: v.Added, Removed: v.Removed,
 		Warnings: append([]patch.Warning{}, v.Warnings...), Notes: append([]patch.Note{}, v.Notes...), Checks: []checkShape{},
-		Rule:      ruleShape{Name: r.Rule.Name, Need: r.Rule.Need, From: append([]string{}, r.Rule.From...)},
+		Rule: ruleShape{Name: r.Rule.Name, Need: r.Rule.Need, From: append([]string{}, r.Rule.From...)},
+		Made: v.Made, MadeFrom: v.MadeFrom, Declined: append([]string{}, v.Declined...), Mode: r.Mode,
 		Decisions: []decisionShape{}, Cards: []cardShape{}, ExpiresAt: utc(r.ExpiresAt), CreatedAt: r.CreatedAt.UTC(),
 		DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: approval.RiskOf(r), Needs: e.Needs(r), RevertOf: orNull(r.RevertOf), RevertedBy: orNull(r.RevertedBy),
 	}
 	if r.Landed != "" {
 		s.Commit = r.Landed
+	}
+	if v.Editor != nil {
+		s.Editor = &v.Editor.User
 	}
 	for _, f := range v.Files {
 		s.Files = append(s.Files, fileShape{f.Path, f.OldPath, f.Status, f.Added, f.Removed, f.Binary, f.OldMode, f.NewMode})
@@ -112,7 +128,7 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 	}
 	for _, d := range r.Decisions {
 		d.Seen.WarningsTicked = append([]string{}, d.Seen.WarningsTicked...)
-		s.Decisions = append(s.Decisions, decisionShape{d.ID, d.User, d.Channel, d.Verdict, d.Comment, d.Digest, d.At.UTC(), d.Revision, d.Seen})
+		s.Decisions = append(s.Decisions, decisionShape{d.ID, d.User, d.Channel, d.Verdict, d.Comment, d.Digest, d.At.UTC(), d.Revision, d.Seen, d.For, d.Files, d.Comments})
 	}
 	for _, card := range r.Cards {
 		s.Cards = append(s.Cards, cardShape{card.Channel, cardState(r, card)})
@@ -226,16 +242,51 @@ func (a *API) answer(c echo.Context, r approval.Request) error {
 	return c.JSON(http.StatusOK, shape(e, r))
 }
 
-// Patch answers GET /approvals/{id}/patch with the unified diff of the current revision.
+// Patch answers GET /approvals/{id}/patch with the unified diff of the current
+// revision, of the one that ?rev= names, or from the one that ?since= names to it.
 func (a *API) Patch(c echo.Context) error {
+	ctx, q := c.Request().Context(), c.QueryParams()
+	if err := only(q, "rev", "since"); err != nil {
+		return err
+	}
 	r, err := a.request(c)
 	if err != nil {
 		return err
 	}
-	diff, err := a.Reviewer.Diff(c.Request().Context(), r.Revision, r.Repository)
+	shown, err := a.revision(c, r, q.Get("rev"))
 	if err != nil {
 		return err
 	}
-	c.Response().Header().Set("Gatehouse-Digest", r.Revision.Digest)
+	c.Response().Header().Set("Gatehouse-Digest", shown.Digest)
+	if q.Get("since") != "" {
+		from, err := a.revision(c, r, q.Get("since"))
+		if err != nil {
+			return err
+		}
+		if _, err := a.Reviewer.Between(ctx, from, shown, r.Repository); err != nil { // also brings in both trees
+			return err
+		}
+		shown.Base.Tree = from.Tree
+	}
+	diff, err := a.Reviewer.Diff(ctx, shown, r.Repository)
+	if err != nil {
+		return err
+	}
 	return c.Blob(http.StatusOK, "text/x-diff; charset=utf-8", diff)
+}
+
+// revision is the one of that number, the current one where none is named.
+func (a *API) revision(c echo.Context, r approval.Request, number string) (approval.Revision, error) {
+	n, err := strconv.Atoi(number)
+	if number == "" || err == nil && n == r.Revision.N {
+		return r.Revision, nil
+	}
+	all, readErr := a.Requests.Revisions(c.Request().Context(), r.ID)
+	if readErr != nil {
+		return r.Revision, readErr
+	}
+	if i := slices.IndexFunc(all, func(v approval.Revision) bool { return err == nil && v.N == n }); i >= 0 {
+		return all[i], nil
+	}
+	return r.Revision, orchestrator.Errorf(orchestrator.CodeNotFound, "This request has %d revisions, and none of number %.20q.", len(all), number)
 }

@@ -6,6 +6,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/patch"
 
 	"github.com/labstack/echo/v4"
 )
@@ -17,6 +18,10 @@ type decisionInput struct {
 	Comment  string              `json:"comment"`
 	Files    []string            `json:"files"`
 	Comments []agent.LineComment `json:"comments"`
+	// TakeDrafts adds the caller's drafts, which they wrote on the page.
+	TakeDrafts bool             `json:"take_drafts"`
+	Edits      []patch.FileEdit `json:"edits"`
+	Patch      string           `json:"patch"`
 }
 
 // Decide answers POST /approvals/{id}/decision with the request as it is then.
@@ -32,7 +37,7 @@ func (a *API) Decide(c echo.Context) error {
 	channel := handlers.Channel(c)
 	r, err := a.Gateway.Decide(c.Request().Context(), approval.Ballot{
 		RequestID: id, Principal: caller(c).Principal, Channel: channel, Verdict: in.Verdict, Digest: in.Digest,
-		Comment: in.Comment, Comments: in.Comments, Files: in.Files, Seen: approval.Seen{Surface: channel},
+		Comment: in.Comment, Comments: in.Comments, TakeDrafts: in.TakeDrafts, Files: in.Files, Edits: in.Edits, Patch: in.Patch, Seen: approval.Seen{Surface: channel},
 	})
 	if err != nil {
 		return err

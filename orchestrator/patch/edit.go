@@ -9,9 +9,9 @@ import (
 
 // FileEdit is what one file is to be after an edit: Text, byte by byte, or gone.
 type FileEdit struct {
-	Path   string
-	Text   string
-	Delete bool
+	Path   string `json:"path"`
+	Text   string `json:"text"`
+	Delete bool   `json:"delete,omitempty"`
 }
 
 // MaxEdits bounds how many files one edit may name; a patch has no such limit.

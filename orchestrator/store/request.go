@@ -237,8 +237,8 @@ func (t *Tx) SaveRequest(_ context.Context, r *approval.Request) error {
 }
 
 // mayClose are the states of a request that the end of its delegation ends. The last
-// two have ended, but a further revision could have followed.
-var mayClose = map[approval.State]bool{approval.Pending: true, approval.Approved: true, approval.ChangesRequested: true, approval.Stale: true}
+// three have ended, but a further revision could have followed.
+var mayClose = map[approval.State]bool{approval.Pending: true, approval.Approved: true, approval.ChangesRequested: true, approval.Superseded: true, approval.Stale: true}
 
 // CloseRequest moves the newest request of a delegation to an ended state and makes
 // its cards due. No request, or one that has ended, is no error.

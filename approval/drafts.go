@@ -1,0 +1,342 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/people"
+)
+
+// The sides of a line comment.
+const (
+	LeftSide  = "L" // the file as it was
+	RightSide = "R" // the file as it would be
+)
+
+// Limits of line comments.
+const (
+	MaxDrafts = 200      // of one person on one request
+	maxCode   = 400      // bytes of a quoted line
+	maxRead   = 32 << 20 // bytes of a file that are read to find a line
+	// KeepDrafts is how long a draft is kept after it was written last.
+	KeepDrafts = 30 * 24 * time.Hour
+)
+
+// Draft is a line comment that its person has not sent with a verdict yet. It is theirs
+// alone, survives reload and sign-out, and is kept for KeepDrafts.
+type Draft struct {
+	UserID    string
+	RequestID string
+	Revision  int // on which it was written
+	Path      string
+	Side      string // LeftSide or RightSide
+	Line      int    // counts from 1; 0 is the whole file
+	Code      string // the line as it was then, at most 400 bytes
+	Text      string
+	At        time.Time
+}
+
+// Placed is a draft as it stands on the current revision.
+type Placed struct {
+	Draft
+	Now   int  // its line there; the old one when Gone
+	Moved bool // the line is elsewhere in the file
+	Gone  bool // the line, or the file, is not there any more
+}
+
+// errDrafts: the drafts changed while a verdict that takes them was prepared.
+var errDrafts = errors.New("the drafts have changed")
+
+// SaveDraft keeps a line comment of a person on a revision; an empty text removes it.
+func (g *Gateway) SaveDraft(ctx context.Context, by people.Principal, requestID string, revision int, d Draft) error {
+	r, err := g.Request(ctx, requestID)
+	if err != nil {
+		return err
+	}
+	e, err := g.Electorate(ctx)
+	if err != nil {
+		return err
+	}
+	if refused := e.May(by, r, RequestChanges); refused != nil {
+		return refused
+	}
+	d.UserID, d.RequestID, d.Revision, d.At = by.User.ID, r.ID, revision, g.now()
+	d.Path, d.Text = plain(d.Path), plain(d.Text)
+	if d.Side == "" {
+		d.Side = RightSide
+	}
+	if err := g.clearPlace(ctx, r, d); err != nil || d.Text == "" {
+		return err
+	}
+	if r.DecidedAt != nil && !r.revisable() {
+		return orchestrator.Errorf(orchestrator.CodeConflict, "This request is %s, so no comment on it will be read. Send a new task.", r.State)
+	}
+	if refused := checkRemark(agent.LineComment{Path: d.Path, Line: d.Line, Side: d.Side, Text: d.Text}); refused != nil {
+		return refused
+	}
+	v, err := g.revisionN(ctx, r, revision)
+	if err != nil {
+		return err
+	}
+	files := g.reader(r, v)
+	code, refused, err := files.code(ctx, d.Path, d.Side, d.Line)
+	switch {
+	case err != nil:
+		return err
+	case refused != nil:
+		return refused
+	}
+	d.Code = code
+	err = g.store.SaveDraft(ctx, d, MaxDrafts)
+	if errors.Is(err, orchestrator.ErrExists) {
+		return orchestrator.Errorf(orchestrator.CodeConflict, "You have %d comments on this request that are not sent; that is the limit. Send them with Request changes, or delete some.", MaxDrafts)
+	}
+	return err
+}
+
+// clearPlace removes the person's drafts that stand where d does, also those that came
+// there from another line of an older revision.
+func (g *Gateway) clearPlace(ctx context.Context, r Request, d Draft) error {
+	all, err := g.placed(ctx, r, d.UserID)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		here := p.Line == d.Line && p.Revision == d.Revision
+		came := p.Now == d.Line && d.Revision == r.Revision.N && !p.Gone
+		goneHere := p.Gone && p.Line == d.Line && d.Text == ""
+		if p.Path == d.Path && p.Side == d.Side && (here || came || goneHere) {
+			if err := g.store.DeleteDraft(ctx, p.Draft); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Drafts returns a person's drafts on a request, placed on its current revision, by
+// path and line.
+func (g *Gateway) Drafts(ctx context.Context, userID, requestID string) ([]Placed, error) {
+	r, err := g.Request(ctx, requestID)
+	if err != nil {
+		return nil, err
+	}
+	return g.placed(ctx, r, userID)
+}
+
+func (g *Gateway) placed(ctx context.Context, r Request, userID string) ([]Placed, error) {
+	drafts, err := g.store.Drafts(ctx, userID, r.ID)
+	if err != nil || len(drafts) == 0 {
+		return nil, err
+	}
+	files := g.reader(r, r.Revision)
+	placed := make([]Placed, 0, len(drafts))
+	for _, d := range drafts {
+		p := Placed{Draft: d, Now: d.Line}
+		if d.Revision != r.Revision.N {
+			lines, found, err := files.lines(ctx, d.Path, d.Side)
+			if err != nil {
+				return nil, err
+			}
+			p.place(lines, found)
+		}
+		placed = append(placed, p)
+	}
+	return placed, nil
+}
+
+// place finds the draft's line again: where it was, or at the only other place.
+func (p *Placed) place(lines []string, found bool) {
+	at := func(n int) bool { return n >= 1 && n <= len(lines) && quote(lines[n-1]) == p.Code }
+	if !found {
+		p.Gone = true
+	}
+	if !found || p.Line == 0 || at(p.Line) {
+		return
+	}
+	var elsewhere []int
+	for i := range lines {
+		if at(i + 1) {
+			elsewhere = append(elsewhere, i+1)
+		}
+	}
+	if len(elsewhere) != 1 {
+		p.Gone = true
+		return
+	}
+	p.Now, p.Moved = elsewhere[0], true
+}
+
+// remark is a draft as a comment that is sent. One whose line is gone is about the
+// file, with the old line quoted.
+func (p Placed) remark() agent.LineComment {
+	c := agent.LineComment{Path: p.Path, Line: p.Now, Side: p.Side, Code: p.Code, Text: p.Text}
+	if p.Gone {
+		c.Line = 0
+	}
+	return c
+}
+
+// remarks are the comments of a ballot with the lines that they are about, and the
+// drafts that it takes.
+func (g *Gateway) remarks(ctx context.Context, r Request, b Ballot) ([]agent.LineComment, []Draft, error) {
+	files := g.reader(r, r.Revision)
+	comments := slices.Clone(b.Comments)
+	for i, c := range comments {
+		code, refused, err := files.code(ctx, c.Path, c.Side, c.Line)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case refused != nil:
+			return nil, nil, refused
+		case c.Code == "":
+			comments[i].Code = code
+		}
+	}
+	if !b.TakeDrafts {
+		return comments, nil, nil
+	}
+	placed, err := g.placed(ctx, r, b.Principal.User.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	var drafts []Draft
+	for _, p := range placed {
+		comments, drafts = append(comments, p.remark()), append(drafts, p.Draft)
+	}
+	switch {
+	case len(comments) > MaxComments:
+		return nil, nil, orchestrator.Errorf(orchestrator.CodeBadRequest, "There are %d line comments; %d is the limit.", len(comments), MaxComments)
+	case len(comments) == 0 && b.Comment == "":
+		return nil, nil, orchestrator.Errorf(orchestrator.CodeBadRequest, "Nothing says what should change. Write a comment, or comment on a line.")
+	}
+	return comments, drafts, nil
+}
+
+// takeDrafts removes the drafts that are sent with a verdict, if they are still those
+// that it was made of.
+func takeDrafts(ctx context.Context, tx Tx, userID, requestID string, b Ballot, want []Draft) error {
+	if !b.TakeDrafts {
+		return nil
+	}
+	had, err := tx.TakeDrafts(ctx, userID, requestID)
+	if err != nil {
+		return err
+	}
+	same := func(a, b Draft) bool {
+		return a.Path == b.Path && a.Side == b.Side && a.Line == b.Line && a.Text == b.Text
+	}
+	if !slices.EqualFunc(had, want, same) {
+		return errDrafts
+	}
+	return nil
+}
+
+// revisionN is a revision of r by its number.
+func (g *Gateway) revisionN(ctx context.Context, r Request, n int) (Revision, error) {
+	if n == r.Revision.N {
+		return r.Revision, nil
+	}
+	all, err := g.store.Revisions(ctx, r.ID)
+	if err != nil {
+		return Revision{}, err
+	}
+	if i := slices.IndexFunc(all, func(v Revision) bool { return v.N == n }); i >= 0 {
+		return all[i], nil
+	}
+	return Revision{}, orchestrator.Errorf(orchestrator.CodeBadRequest, "This request has %d revisions, and none of number %d.", r.Revision.N, n)
+}
+
+// reader reads the files of one revision, each once.
+type reader struct {
+	reviser Reviser // nil reads nothing
+	r       Request
+	v       Revision
+	read    map[string]content
+}
+
+type content struct {
+	lines []string
+	found bool
+	cut   bool // it is longer than what was read
+}
+
+func (g *Gateway) reader(r Request, v Revision) *reader {
+	f := &reader{r: r, v: v, read: map[string]content{}}
+	if p := g.reviser.Load(); p != nil {
+		f.reviser = *p
+	}
+	return f
+}
+
+// lines returns the lines of a file of one side.
+func (f *reader) lines(ctx context.Context, path, side string) ([]string, bool, error) {
+	got, err := f.file(ctx, path, side == LeftSide)
+	return got.lines, got.found, err
+}
+
+func (f *reader) file(ctx context.Context, path string, left bool) (content, error) {
+	key := fmt.Sprint(left, path)
+	if got, ok := f.read[key]; ok || f.reviser == nil {
+		return got, nil
+	}
+	name := path
+	for _, c := range f.v.Files {
+		if left && c.Path == path && c.OldPath != "" {
+			name = c.OldPath
+		}
+	}
+	r := f.r
+	r.Revision = f.v
+	text, found, err := f.reviser.ReadFile(ctx, r.DelegationID, r.order(nil), left, name, maxRead)
+	cut := errors.Is(err, patch.ErrCut)
+	if err != nil && !cut {
+		return content{}, orchestrator.Errorf(orchestrator.CodeUnavailable, "%q could not be read, so comments on its lines cannot be placed. Nothing was stored. Try again. (%w)", path, err)
+	}
+	got := content{found: found, cut: cut}
+	if len(text) > 0 {
+		got.lines = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	}
+	f.read[key] = got
+	return got, nil
+}
+
+// code is the line that a comment is about; a line that does not exist is refused. A
+// comment that names no side is about the new file, or about the old one where the
+// patch deletes it.
+func (f *reader) code(ctx context.Context, path, side string, line int) (string, *orchestrator.Error, error) {
+	if f.reviser == nil {
+		return "", nil, nil
+	}
+	got, err := f.file(ctx, path, side == LeftSide)
+	if err == nil && !got.found && side == "" {
+		got, err = f.file(ctx, path, true)
+	}
+	switch {
+	case err != nil:
+		return "", nil, err
+	case !got.found:
+		return "", orchestrator.Errorf(orchestrator.CodeBadRequest, "There is no file %q on that side of revision %d, so it has no line to comment on.", path, f.v.N), nil
+	case line == 0 || line > len(got.lines) && got.cut:
+		return "", nil, nil
+	case line < 0 || line > len(got.lines):
+		return "", orchestrator.Errorf(orchestrator.CodeBadRequest, "%q has %d %s in revision %d, so there is no line %d to comment on.", path, len(got.lines), plural(len(got.lines), "line", "lines"), f.v.N, line), nil
+	}
+	return quote(got.lines[line-1]), nil, nil
+}
+
+// quote is a line as it is kept beside a comment: valid text of at most 400 bytes.
+func quote(line string) string {
+	line = strings.ReplaceAll(strings.ToValidUTF8(line[:min(len(line), 4*maxCode)], "\uFFFD"), "\x00", "")
+	if len(line) > maxCode {
+		line = strings.ToValidUTF8(line[:maxCode], "")
+	}
+	return strings.TrimRight(line, " \t\r\n")
+}
