@@ -99,6 +99,19 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 		"crash":      TestACrashBetweenSendingAndSavingLosesNothing,
 		"on the way": TestAChangeDuringADeliveryIsNotMissed,
 		"run":        TestRunDeliversAndSweepsUntilItIsStopped,
+		"reminders":  TestPeopleAreRemindedBeforeTheDeadline,
+		"missed":     TestMissedRemindersAreOne,
+		"escalation": TestNobodyDecidedSoOthersMay,
+		"clock":      TestTheClockStepsAroundTheDeadline,
+		"notices":    TestANoticeIsTriedAgainAndGivenUp,
+		"flood":      TestFiftyRequestsInAMinuteAreFiveCardsAndOneDigest,
+		"own card":   TestARequestLeavesItsDigestToBeShown,
+		"converge":   TestEverythingConverges,
+		"lineage":    TestTheLineageIsStoredWithTheRequest,
+		"two groups": TestTwoOfTwoGroups,
+		"away":       TestOutOfOffice,
+		"back":       TestAnAbsenceEndsInTheMiddle,
+		"deputy":     TestCardsReachTheDeputyAndFollowTheMode,
 	} {
 		t.Run(name, story)
 	}
