@@ -88,12 +88,15 @@ func (s *Server) push(kind string, content object) {
 }
 
 // batch returns what is delivered next, as it is delivered. s.mu is held.
-func (s *Server) batch(limit int) []update {
+func (s *Server) batch(offset int64, limit int) []update {
 	if s.hold {
 		return nil
 	}
 	out := make([]update, 0, len(s.pending))
 	for _, u := range s.pending[:min(limit, len(s.pending))] {
+		if u.id < offset {
+			continue
+		}
 		out = append(out, u)
 		if s.duplicate {
 			out = append(out, u)
@@ -156,7 +159,7 @@ func (s *Server) getUpdates(ctx context.Context, in params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.await(ctx, me, int(limit), min(time.Duration(max(seconds, 0))*time.Second, longestPoll))
+	return s.await(ctx, me, offset, int(limit), min(time.Duration(max(seconds, 0))*time.Second, longestPoll))
 }
 
 // leave ends being the one who polls.
@@ -168,12 +171,12 @@ func (s *Server) leave(me chan struct{}) {
 	}
 }
 
-func (s *Server) await(ctx context.Context, me chan struct{}, limit int, wait time.Duration) (any, error) {
+func (s *Server) await(ctx context.Context, me chan struct{}, offset int64, limit int, wait time.Duration) (any, error) {
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
 	for {
 		s.mu.Lock()
-		found, changed := s.batch(limit), s.changed
+		found, changed := s.batch(offset, limit), s.changed
 		s.mu.Unlock()
 		if len(found) > 0 {
 			bodies := make([]json.RawMessage, len(found))
@@ -268,7 +271,7 @@ func (s *Server) deliver(end chan struct{}) {
 	pause := firstAgain
 	for ctx.Err() == nil {
 		s.mu.Lock()
-		found, changed := s.batch(100), s.changed
+		found, changed := s.batch(0, 100), s.changed
 		address, secret := s.address(), s.secret
 		s.mu.Unlock()
 		var retry <-chan time.Time
