@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"gatehouse/web/client"
@@ -14,6 +16,9 @@ type ApproveCmd struct {
 	ID     string `arg:"" help:"A request's id, or a task's while one of its requests is pending."`
 	Digest string `help:"The digest that you have read, or its beginning; another one is refused." placeholder:"PREFIX"`
 	Yes    bool   `help:"Do not ask on a terminal."`
+	// A path may hold a comma, so one flag takes a list and the other one path.
+	Files []string `help:"Approve only these changed files, separated by commas; the rest is declined." placeholder:"A,B"`
+	File  []string `sep:"none" help:"Approve only this changed file; may be repeated." placeholder:"PATH"`
 }
 
 // minPrefix keeps a prefix from fitting by chance: 4 hex digits fit one of 65,536.
@@ -36,21 +41,26 @@ func (c *ApproveCmd) Run(ctx context.Context, sh *shell) error {
 		return fail(exitFailed, "Revision %d with the digest %s replaced the one you read (superseded). Nothing was approved. Read it, then decide: gatehouse review %s",
 			r.Revision, line(r.Digest[:min(8, len(r.Digest))]), short(r.ID))
 	}
+	files := append(c.Files, c.File...)
 	if r.State == "pending" && sh.stdin && !c.Yes && !sh.JSON {
-		if !ask(sh, r) {
+		if !ask(sh, r, files) {
 			return fail(exitFailed, "Nothing was approved.")
 		}
 	}
-	return decide(ctx, sh, api, r, client.Verdict{Verdict: "approve"})
+	return decide(ctx, sh, api, r, client.Verdict{Verdict: "approve", Files: files})
 }
 
 // ask repeats what a yes does and reads the answer.
-func ask(sh *shell, r client.Request) bool {
+func ask(sh *shell, r client.Request, files []string) bool {
 	warnings := ""
 	if n := len(r.Warnings); n > 0 {
 		warnings = "  ⚠ " + counted(n, "warning")
 	}
-	fmt.Fprintf(sh.errs, "%s  rev %d  %s  %s%s\nLand it on %s as one merge commit? [y/N] ", line(r.ID), r.Revision, where(r), size(r), warnings, line(r.Target))
+	what := "it"
+	if len(files) > 0 {
+		what = fmt.Sprintf("only %s (%d of %s)", line(strings.Join(files, ", ")), len(files), counted(len(r.Files), "file"))
+	}
+	fmt.Fprintf(sh.errs, "%s  rev %d  %s  %s%s\nLand %s on %s as one merge commit? [y/N] ", line(r.ID), r.Revision, where(r), size(r), warnings, what, line(r.Target))
 	answer, err := bufio.NewReader(sh.in).ReadString('\n')
 	if err != nil && answer == "" {
 		return false
@@ -67,24 +77,49 @@ type RejectCmd struct {
 
 // Run sends a no on the current digest.
 func (c *RejectCmd) Run(ctx context.Context, sh *shell) error {
-	return decideWith(ctx, sh, c.ID, "reject", "--reason", c.Reason)
+	return decideWith(ctx, sh, c.ID, "--reason", client.Verdict{Verdict: "reject", Comment: c.Reason})
 }
 
 // RequestChangesCmd asks the agent to work on it again.
 type RequestChangesCmd struct {
 	ID      string `arg:"" help:"A request's id, or a task's while one of its requests is pending."`
-	Comment string `required:"" help:"What is to be different; the agent reads it." placeholder:"C"`
+	Comment string   `help:"What is to be different; the agent reads it." placeholder:"C"`
+	At      []string `sep:"none" help:"A remark on one line of the new file; may be repeated." placeholder:"PATH:LINE:TEXT"`
 }
 
 // Run sends the comment on the current digest.
 func (c *RequestChangesCmd) Run(ctx context.Context, sh *shell) error {
-	return decideWith(ctx, sh, c.ID, "request_changes", "--comment", c.Comment)
+	if len(c.At) == 0 {
+		return decideWith(ctx, sh, c.ID, "--comment", client.Verdict{Verdict: "request_changes", Comment: c.Comment})
+	}
+	v := client.Verdict{Verdict: "request_changes", Comment: c.Comment}
+	for _, at := range c.At {
+		parts := remark.FindStringSubmatch(at)
+		if parts == nil {
+			return usage("--at %s is not understood. Write PATH:LINE:TEXT, as in --at core/a.go:12:'Close the file.'", line(at))
+		}
+		n, err := strconv.Atoi(parts[2])
+		if err != nil {
+			return usage("--at %s names a line that no file has.", line(at))
+		}
+		v.Comments = append(v.Comments, client.LineComment{Path: parts[1], Line: n, Text: parts[3]})
+	}
+	return send(ctx, sh, c.ID, v)
 }
 
-func decideWith(ctx context.Context, sh *shell, id, verdict, flag, comment string) error {
-	if strings.TrimSpace(comment) == "" {
+// remark is PATH:LINE:TEXT; the first number between colons is the line.
+var remark = regexp.MustCompile(`(?s)^(.+?):(\d+):(.*\S.*)$`)
+
+// decideWith sends a verdict whose comment, from that flag, must say something.
+func decideWith(ctx context.Context, sh *shell, id, flag string, v client.Verdict) error {
+	if strings.TrimSpace(v.Comment) == "" {
 		return usage("%s is empty. Say what the agent should know.", flag)
 	}
+	return send(ctx, sh, id, v)
+}
+
+// send sends a verdict on the current digest.
+func send(ctx context.Context, sh *shell, id string, v client.Verdict) error {
 	api, err := sh.client(ctx)
 	if err != nil {
 		return err
@@ -93,7 +128,7 @@ func decideWith(ctx context.Context, sh *shell, id, verdict, flag, comment strin
 	if err != nil {
 		return err
 	}
-	return decide(ctx, sh, api, r, client.Verdict{Verdict: verdict, Comment: comment})
+	return decide(ctx, sh, api, r, v)
 }
 
 // decide sends a verdict on the digest of r and says what came of it.
@@ -123,6 +158,8 @@ func outcome(r client.Request, verdict string) string {
 		return "approved, landed " + commit(r.Commit) + " on " + line(r.Target)
 	case "rejected":
 		return "rejected; nothing landed"
+	case "superseded":
+		return fmt.Sprintf("approved in part; revision %d is made of these files and checked, and your yes counts on it", r.Revision+1)
 	case "changes_requested":
 		return "changes requested; " + line(r.Agent) + " works on it again"
 	}

@@ -167,6 +167,16 @@ type Verdict struct {
 	Verdict string `json:"verdict"` // approve, reject, request_changes or withdraw
 	Digest  string `json:"digest"`
 	Comment string `json:"comment,omitempty"`
+	// Files are the only ones that are approved; none: all.
+	Files    []string      `json:"files,omitempty"`
+	Comments []LineComment `json:"comments,omitempty"` // with request_changes
+}
+
+// LineComment is a remark on a line of the new file; line 0 is the whole file.
+type LineComment struct {
+	Path string `json:"path"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
 }
 
 // Decide sends a verdict and returns the request as it is then.
