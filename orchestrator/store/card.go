@@ -117,8 +117,10 @@ func (s *Store) leaseCards(ctx context.Context, due string, channels []string, n
 	rows, err := s.w.query(ctx, "update cards set due_at = ? where ("+cardKeys+") in (select "+cardKeys+due+
 		shownFirst+" limit ?"+s.dialect.skip+") returning "+cardColumns, append(append([]any{micros(until)}, args...), limit)...)
 	cards, err := collect(rows, err, scanCard)
-	// What an update returns is in no order.
-	slices.SortStableFunc(cards, func(a, b approval.Card) int { return cmp.Compare(rank(a), rank(b)) })
+	// What an update returns is in no order; ids are in that of time.
+	slices.SortFunc(cards, func(a, b approval.Card) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.RequestID, b.RequestID), cmp.Compare(a.Address, b.Address))
+	})
 	return cards, s.explain(err)
 }
 
