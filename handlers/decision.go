@@ -27,14 +27,31 @@ func (p *Pages) Decide(c echo.Context) error {
 		Digest: form.Get("digest"), Comment: form.Get("comment"),
 		Seen: approval.Seen{Surface: "page", Files: count(form.Get("files")), FilesViewed: count(form.Get("files_viewed")), WarningsTicked: form["tick"]},
 	}
-	if _, err = p.Gateway.Decide(ctx, b); err != nil {
+	no, done := refused{comment: b.Comment, back: form.Get("back")}, string(b.Verdict)
+	switch {
+	case b.Verdict == approval.RequestChanges:
+		b.TakeDrafts = form.Get("drafts") != ""
+	case b.Verdict == approval.Approve && form.Get("some") != "":
+		r, err := p.request(c)
+		if err != nil {
+			return err
+		}
+		no.picked = pickedOf(form)
+		b.Files = pathsOf(r.Revision, no.picked)
+	}
+	after, err := p.Gateway.Decide(ctx, b)
+	if err != nil {
 		f := FaultOf(err)
 		if f.ID != "" || f.Status == 404 {
 			return err
 		}
-		return p.review(c, refused{status: f.Status, message: f.Message, comment: b.Comment})
+		no.status, no.message = f.Status, f.Message
+		return p.review(c, no)
 	}
-	return seeOther(c, views.ApprovalHref(id), string(b.Verdict))
+	if b.Files != nil && after.State == approval.Superseded { // all of them is a plain yes
+		done = "some"
+	}
+	return seeOther(c, views.ApprovalHref(id), done)
 }
 
 // count reads a number that the page's script counted; anything else is 0.

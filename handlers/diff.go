@@ -1,7 +1,9 @@
 package handlers
 
 import (
+	"context"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -9,8 +11,6 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
-
-	"github.com/labstack/echo/v4"
 )
 
 // Sizes of a diff on a page, in changed lines.
@@ -27,8 +27,8 @@ type window struct{ from, to int }
 
 // diff fills the files of the page: the list is always complete, the lines are those
 // of this page.
-func (p *Pages) diff(c echo.Context, page *views.ReviewPage, r approval.Request, v approval.Revision) error {
-	context, err := contextOf(c)
+func (p *Pages) diff(ctx context.Context, q url.Values, page *views.ReviewPage, r approval.Request, v approval.Revision) error {
+	around, err := contextOf(q)
 	if err != nil {
 		return err
 	}
@@ -36,11 +36,11 @@ func (p *Pages) diff(c echo.Context, page *views.ReviewPage, r approval.Request,
 	for _, f := range v.Files {
 		total += f.Added + f.Removed
 	}
-	w, n, err := windowOf(c, total)
+	w, n, err := windowOf(q, total)
 	if err != nil {
 		return err
 	}
-	only, start := c.QueryParam("file"), 0
+	only, start := q.Get("file"), 0
 	for i, f := range v.Files {
 		lines := f.Added + f.Removed
 		mine := window{w.from - start, w.to - start} // in this file's own count
@@ -55,14 +55,19 @@ func (p *Pages) diff(c echo.Context, page *views.ReviewPage, r approval.Request,
 			file.Cut = fmt.Sprintf("Its lines begin on page %d.", at)
 			file.FullHref = withParam(page.Path, "page", strconv.Itoa(at))
 		default:
-			hunks, err := p.Reviewer.Hunks(c.Request().Context(), v, r.Repository, f, context)
+			hunks, err := p.Reviewer.Hunks(ctx, v, r.Repository, f, around)
 			if err != nil {
 				return err
 			}
-			file.Hunks = hunksOf(f.Path, hunks, mine)
+			file.Hunks = hunksOf(f.Path, hunks, mine, longOf(q, page.Path, i+1))
 			file.FullHref = withParam(withParam(page.Path, "file", f.Path), "ctx", strconv.Itoa(maxContext))
 		}
 		page.Files = append(page.Files, file)
+	}
+	if total > pageAbove {
+		if page.Find, err = p.find(ctx, q, page.Path, r, v); err != nil {
+			return err
+		}
 	}
 	if pages := (total + pageLines - 1) / pageLines; total > pageAbove {
 		page.CutNote = fmt.Sprintf("Page %d of %d: changed lines %d to %d of %d. The file list is complete.", n, pages, w.from+1, min(w.to, total), total)
@@ -74,8 +79,8 @@ func (p *Pages) diff(c echo.Context, page *views.ReviewPage, r approval.Request,
 }
 
 // contextOf reads ?ctx=, the lines of context around each hunk.
-func contextOf(c echo.Context) (int, error) {
-	s := c.QueryParam("ctx")
+func contextOf(q url.Values) (int, error) {
+	s := q.Get("ctx")
 	if s == "" {
 		return usualContext, nil
 	}
@@ -87,12 +92,12 @@ func contextOf(c echo.Context) (int, error) {
 }
 
 // windowOf reads ?page= of a change that is cut into pages; others have one page.
-func windowOf(c echo.Context, total int) (window, int, error) {
-	if total <= pageAbove || c.QueryParam("file") != "" {
+func windowOf(q url.Values, total int) (window, int, error) {
+	if total <= pageAbove || q.Get("file") != "" {
 		return window{0, total + 1}, 1, nil
 	}
 	n := 1
-	if s := c.QueryParam("page"); s != "" {
+	if s := q.Get("page"); s != "" {
 		var err error
 		if n, err = strconv.Atoi(s); err != nil || n < 1 || (n-1)*pageLines >= total {
 			return window{}, 0, Refuse(orchestrator.CodeNotFound, "This change has no page of that number. Start at the first one.")
@@ -133,7 +138,7 @@ func sizeOf(blob string, size int64) int64 {
 }
 
 // hunksOf turns hunks into drawn ones, cut to the changed lines of the window.
-func hunksOf(path string, hunks []patch.Hunk, w window) []views.DiffHunk {
+func hunksOf(path string, hunks []patch.Hunk, w window, long long) []views.DiffHunk {
 	var out []views.DiffHunk
 	changed, next := 0, 1 // changed lines so far; the old line that would follow
 	for _, h := range hunks {
@@ -148,23 +153,64 @@ func hunksOf(path string, hunks []patch.Hunk, w window) []views.DiffHunk {
 				changed++
 			}
 			if inside {
-				raw = append(raw, rawLine(l))
+				raw = append(raw, long.raw(l))
 			}
 			if l.Old > 0 {
 				next = l.Old + 1
 			}
 		}
 		if len(raw) > 0 {
-			out = append(out, views.NewHunk(path, skipped, h.Section, raw))
+			h := views.NewHunk(path, skipped, h.Section, raw)
+			long.link(h.Lines)
+			out = append(out, h)
 		}
 	}
 	return out
 }
 
-func rawLine(l patch.Line) views.RawLine {
+// Steps in which a long line is shown, in bytes.
+const (
+	longStep = 64 << 10
+	longMost = 4 << 20
+)
+
+// long says how much of which line of a file is shown beyond the usual.
+type long struct {
+	n    int // of the file
+	path string
+	line string // F3R42; "" none
+	show int    // bytes
+}
+
+// longOf reads ?more=&to=.
+func longOf(q url.Values, path string, n int) long {
+	l := long{n: n, path: path}
+	if to, err := strconv.Atoi(q.Get("to")); err == nil && to > 0 {
+		l.line, l.show = q.Get("more"), min(to, longMost)
+	}
+	return l
+}
+
+func (g long) raw(l patch.Line) views.RawLine {
 	raw := views.RawLine{Op: views.Op(l.Kind), Old: l.Old, New: l.New, Text: l.Text, NoEOL: l.NoNewline}
 	for _, s := range l.Spans {
 		raw.Changed = append(raw.Changed, [2]int{s.Start, s.End})
 	}
+	if g.line != "" && g.line == views.Anchor(g.n, views.DiffLine{Op: raw.Op, Old: raw.Old, New: raw.New}) {
+		raw.Show = g.show
+	}
 	return raw
+}
+
+// link leads from a line that is cut to more of it.
+func (g long) link(lines []views.DiffLine) {
+	for i, l := range lines {
+		anchor, show := views.Anchor(g.n, l), longStep
+		if anchor == g.line {
+			show += g.show
+		}
+		if l.Cut > 0 && show <= longMost {
+			lines[i].More = withParam(withParam(g.path, "more", anchor), "to", strconv.Itoa(show)) + "#" + anchor
+		}
+	}
 }

@@ -136,6 +136,8 @@ var said = map[string]string{
 	"reject":          "You rejected this. Nothing landed.",
 	"request_changes": "The agent runs again with your comments.",
 	"withdraw":        "Your approval was withdrawn.",
+	"some":            "Your choice was stored. A revision with these files is made and checked; your yes counts on it.",
+	"edit":            "Your edit was stored. It is checked as a revision of its own, and another person has to approve it.",
 	"reverted":        "The reverse of the change was asked for. It needs a yes of its own.",
 	"landing":         "Landing is tried again.",
 }

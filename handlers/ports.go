@@ -38,6 +38,10 @@ type Gateway interface {
 	Config() approval.Config
 	// Backtest tries rules on the requests made since then, and writes nothing.
 	Backtest(ctx context.Context, p *approval.Policy, since time.Time) (approval.Backtest, error)
+	// SaveDraft keeps a line comment that is not sent yet; an empty text removes it.
+	SaveDraft(ctx context.Context, by people.Principal, requestID string, revision int, d approval.Draft) error
+	// Drafts are a person's comments that are not sent, placed on the current revision.
+	Drafts(ctx context.Context, userID, requestID string) ([]approval.Placed, error)
 }
 
 // Reader reads what is committed.
@@ -57,6 +61,9 @@ type Requests interface {
 type Reviewer interface {
 	// Hunks returns the hunks of one changed file with that many lines of context.
 	Hunks(ctx context.Context, r approval.Revision, repository string, f patch.File, context int) ([]patch.Hunk, error)
+	// File returns a file of the revision's result and whether there is one; a longer
+	// one than max bytes is cut there and comes with patch.ErrCut.
+	File(ctx context.Context, r approval.Revision, repository, path string, max int64) ([]byte, bool, error)
 	// Diff returns the whole change as a unified diff.
 	Diff(ctx context.Context, r approval.Revision, repository string) ([]byte, error)
 	// Between returns what changed from one revision's result to another's.

@@ -1,8 +1,11 @@
 package handlers
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 
 	"gatehouse/approval"
@@ -13,17 +16,26 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// refused is a verdict that was not taken, shown beside the form with what was typed.
+// refused is what was not taken, shown on the page with what was typed.
 type refused struct {
 	status  int
 	message string
 	comment string
+	picked  []int          // numbers of the ticked files; nil: there was no choice
+	at      string         // the line that was commented on: F3R42
+	remark  string         // with this
+	edits   map[int]string // texts by number of the file
+	back    string         // query of the page that the form was on
 }
 
-// Review answers GET /approvals/{id}; ?rev= shows an older revision, ?view=split both
-// sides, ?ctx= more context, ?file= one file, ?page= a part of a large change.
+// Review answers GET /approvals/{id}; ?rev= shows an older revision, ?since= only what
+// changed from an earlier one, ?view=split both sides, ?ctx= more context, ?file= one
+// file, ?page= and ?find= a part of a large change, ?more=&to= more of a long line.
+// ?comment= opens the form of a line, ?pick= the choice of files, ?edit= files in an
+// editor. ?part=head leaves the diff out: the live parts ask for it.
 func (p *Pages) Review(c echo.Context) error { return p.review(c, refused{status: http.StatusOK}) }
 
+// review draws the page; after a form that was refused it is the page of the form.
 func (p *Pages) review(c echo.Context, no refused) error {
 	f, err := p.begin(c, views.SectionApprovals, "")
 	if err != nil {
@@ -33,7 +45,12 @@ func (p *Pages) review(c echo.Context, no refused) error {
 	if err != nil {
 		return err
 	}
-	shown, all, err := p.revision(c, r)
+	q := c.QueryParams()
+	if c.Request().Method == http.MethodPost {
+		q, _ = url.ParseQuery(placeOf(no.back)) // placeOf made it
+	}
+	f.chrome.Path = withQuery(views.ApprovalHref(r.ID), placeOf(q.Encode()))
+	shown, all, err := p.revision(f.ctx, q, r)
 	if err != nil {
 		return err
 	}
@@ -42,22 +59,75 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		return err
 	}
 	page := p.reviewHead(f, r, shown, d)
-	page.Refused, page.Comment = no.message, no.comment
 	for _, v := range all {
 		page.Revisions = append(page.Revisions, v.N)
 	}
-	page.Split = c.QueryParam("view") == "split"
+	page.Split = q.Get("view") == "split"
 	if page.BaseMoved, err = p.baseMoved(f, r, shown); err != nil {
 		return err
 	}
-	if shown, err = p.compared(c, &page, r, shown, all); err != nil {
+	if shown, err = p.compared(f.ctx, q, &page, r, shown, all); err != nil {
 		return err
 	}
-	if err := p.diff(c, &page, r, shown); err != nil {
+	doing(q, &page, no)
+	if q.Get("part") != "head" || page.Doing == views.Editing {
+		if err := p.diff(f.ctx, q, &page, r, shown); err != nil {
+			return err
+		}
+	}
+	if err := p.remarks(f, &page, r); err != nil {
 		return err
+	}
+	if page.Doing == views.Editing {
+		if err := p.openFiles(f.ctx, q.Get("edit"), no.edits, &page, r, shown); err != nil {
+			return err
+		}
 	}
 	page.Warnings = warningsOf(shown, page.Files)
 	return render(c, no.status, views.Review(page))
+}
+
+// doing opens the page for what the address asks, as far as this person may.
+func doing(q url.Values, page *views.ReviewPage, no refused) {
+	page.Refused, page.Comment, page.Picked = no.message, no.comment, no.picked
+	page.Back = placeOf(q.Encode())
+	open := page.State == string(approval.Pending) && page.Newest == page.Revision
+	page.CanComment = page.CanDecide && open
+	page.CanEdit = page.CanDecide && open && page.Against == 0
+	switch {
+	case q.Get("edit") != "" && page.CanEdit:
+		page.Doing = views.Editing
+	case q.Get("pick") != "" && page.CanDecide && page.NoYes == "" && page.Against == 0:
+		page.Doing = views.Picking
+	}
+	if page.CanComment && page.Doing != views.Editing {
+		page.CommentAt, page.CommentText = q.Get("comment"), no.remark
+		if no.at != "" {
+			page.CommentAt = no.at
+		}
+	}
+}
+
+// placeOf keeps of a page's query what says which page it is, so that a form leads back
+// to it and to nowhere else.
+func placeOf(query string) string {
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		return ""
+	}
+	for key := range q {
+		if !slices.Contains([]string{"rev", "since", "view", "ctx", "file", "page", "find", "more", "to", "pick", "edit", "comment"}, key) {
+			q.Del(key)
+		}
+	}
+	return q.Encode()
+}
+
+func withQuery(path, query string) string {
+	if query == "" {
+		return path
+	}
+	return path + "?" + query
 }
 
 // request reads the request that the address names.
@@ -71,12 +141,12 @@ func (p *Pages) request(c echo.Context) (approval.Request, error) {
 }
 
 // revision is the one that ?rev= names, else the current one, and all there are.
-func (p *Pages) revision(c echo.Context, r approval.Request) (approval.Revision, []approval.Revision, error) {
-	all, err := p.Requests.Revisions(c.Request().Context(), r.ID)
-	if err != nil || c.QueryParam("rev") == "" {
+func (p *Pages) revision(ctx context.Context, q url.Values, r approval.Request) (approval.Revision, []approval.Revision, error) {
+	all, err := p.Requests.Revisions(ctx, r.ID)
+	if err != nil || q.Get("rev") == "" {
 		return r.Revision, all, err
 	}
-	n, err := strconv.Atoi(c.QueryParam("rev"))
+	n, err := strconv.Atoi(q.Get("rev"))
 	if err == nil && n == r.Revision.N {
 		return r.Revision, all, nil
 	}
@@ -97,21 +167,30 @@ func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d 
 		Revision: v.N, Newest: r.Revision.N, NewestAt: r.Revision.At, Digest: v.Digest, Repository: r.Repository,
 		Target: v.Base.Branch, Branch: v.Branch, Base: v.Base.Commit, Commit: r.Landed, Requester: r.Requester, Via: r.Via,
 		Chain: chainOf(r), Agent: r.Agent, Says: v.Text, FourEyes: p.FourEyes(), Added: v.Added, Removed: v.Removed,
-		Rule:      views.RuleLine{Name: r.Rule.Name, Need: r.Rule.Need, From: r.Rule.From, Yes: yesOf(r)},
-		CanDecide: f.mayApprove(r) && v.N == r.Revision.N, Careful: approval.RiskOf(r).Level == approval.Careful,
+		Rule:       views.RuleLine{Name: r.Rule.Name, Need: r.Rule.Need, From: r.Rule.From, Yes: yesOf(r)},
+		WholeFiles: len(v.Files), WholeAdded: v.Added, WholeRemoved: v.Removed, Mode: r.Mode, Made: madeWords(r, v), Shadow: shadowWords(v),
+		Careful:     approval.RiskOf(r).Level == approval.Careful,
 		LandProblem: d.Work.Problem, Outcome: outcome(r),
 	}
 	if page.Since.IsZero() {
 		page.Since = r.CreatedAt
 	}
-	if no := f.voters.May(f.who.Principal, r, approval.Approve); no != nil && r.State == approval.Pending {
-		page.MayNot = no.Message
+	if r.State == approval.Pending {
+		none, yes := f.voters.May(f.who.Principal, r, approval.RequestChanges), f.voters.May(f.who.Principal, r, approval.Approve)
+		switch {
+		case none != nil:
+			page.MayNot = none.Message
+		case yes != nil:
+			page.NoYes = yes.Message
+		}
+		page.CanDecide = none == nil && v.N == r.Revision.N
 	}
 	page.CanWithdraw = mayWithdraw(r, f.who.User.ID)
 	page.CanRevert = r.State == approval.Landed && r.RevertedBy == "" && (f.who.Has(people.TasksWrite) || f.who.Has(people.ApprovalsDecide))
 	page.CanLand = d.Work.Problem != "" && d.State == orchestrator.Landing && (f.who.Has(people.DelegationsControl) || f.who.Has(people.ApprovalsDecide))
 	for _, x := range r.Decisions {
-		page.Decisions = append(page.Decisions, views.DecisionRow{User: x.User, Channel: x.Channel, Verdict: string(x.Verdict), Comment: x.Comment, Digest: x.Digest, At: x.At})
+		page.Decisions = append(page.Decisions, views.DecisionRow{User: x.User, For: x.For, Channel: x.Channel, Verdict: string(x.Verdict),
+			Comment: x.Comment, Digest: x.Digest, Revision: x.Revision, Files: x.Files, Comments: sentOf(x), At: x.At})
 	}
 	for _, n := range v.Notes {
 		page.Notes = append(page.Notes, views.Note{Code: n.Code, Text: n.Text})

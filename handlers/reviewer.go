@@ -30,6 +30,15 @@ func (t Trees) Hunks(ctx context.Context, r approval.Revision, repository string
 	return m.Hunks(ctx, r.Base.Tree, r.Tree, f, context)
 }
 
+// File returns a file of the result.
+func (t Trees) File(ctx context.Context, r approval.Revision, repository, path string, max int64) ([]byte, bool, error) {
+	m, err := t.open(ctx, r, repository)
+	if err != nil {
+		return nil, false, err
+	}
+	return m.File(ctx, r.Tree, path, max)
+}
+
 // Diff returns the whole change.
 func (t Trees) Diff(ctx context.Context, r approval.Revision, repository string) ([]byte, error) {
 	m, err := t.open(ctx, r, repository)

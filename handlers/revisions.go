@@ -1,7 +1,9 @@
 package handlers
 
 import (
+	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,14 +11,12 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/views"
-
-	"github.com/labstack/echo/v4"
 )
 
 // compared turns the shown revision into its difference from an earlier one where
 // ?since= names one. What is decided stays the whole revision.
-func (p *Pages) compared(c echo.Context, page *views.ReviewPage, r approval.Request, shown approval.Revision, all []approval.Revision) (approval.Revision, error) {
-	s := c.QueryParam("since")
+func (p *Pages) compared(ctx context.Context, q url.Values, page *views.ReviewPage, r approval.Request, shown approval.Revision, all []approval.Revision) (approval.Revision, error) {
+	s := q.Get("since")
 	if s == "" {
 		return shown, nil
 	}
@@ -24,12 +24,11 @@ func (p *Pages) compared(c echo.Context, page *views.ReviewPage, r approval.Requ
 	if i < 0 {
 		return shown, Refuse(orchestrator.CodeNotFound, fmt.Sprintf("This request has %d revisions, and none of that number.", len(all)))
 	}
-	review, err := p.Reviewer.Between(c.Request().Context(), all[i], shown, r.Repository)
+	review, err := p.Reviewer.Between(ctx, all[i], shown, r.Repository)
 	if err != nil {
 		return shown, err
 	}
 	page.Against = all[i].N
-	page.WholeFiles, page.WholeAdded, page.WholeRemoved = len(shown.Files), shown.Added, shown.Removed
 	shown.Base.Tree = all[i].Tree
 	shown.Files, shown.Added, shown.Removed = review.Files, review.Added, review.Removed
 	return shown, nil
@@ -80,7 +79,7 @@ func yesOf(r approval.Request) []string {
 	var names []string
 	for _, d := range standing(r) {
 		if d.Verdict == approval.Approve {
-			names = append(names, d.User)
+			names = append(names, inPlace(d))
 		}
 	}
 	slices.Sort(names)
@@ -108,7 +107,48 @@ func outcome(r approval.Request) *views.Outcome {
 	o := &views.Outcome{State: string(r.State), At: at(r.DecidedAt), Commit: r.Landed}
 	if n := len(r.Decisions); n > 0 {
 		last := r.Decisions[n-1]
-		o.By, o.Channel, o.Comment, o.At = last.User, last.Channel, last.Comment, last.At
+		o.By, o.For, o.Channel, o.Comment, o.At = last.User, last.For, last.Channel, last.Comment, last.At
 	}
 	return o
+}
+
+// inPlace is who decided, with whom they stood in for.
+func inPlace(d approval.Decision) string {
+	if d.For == "" {
+		return d.User
+	}
+	return d.User + " (for " + d.For + ")"
+}
+
+// madeWords says how people made a revision that is not the agent's own.
+func madeWords(r approval.Request, v approval.Revision) string {
+	switch v.Made {
+	case approval.MadeByEdit:
+		who := "a person"
+		if v.Editor != nil {
+			who = v.Editor.User
+		}
+		return fmt.Sprintf("Edited by %s, from revision %d. %s cannot approve it.", who, v.MadeFrom, who)
+	case approval.MadeByFiles:
+		who := "Somebody"
+		for _, d := range r.Decisions {
+			if d.Revision == v.MadeFrom && len(d.Files) > 0 {
+				who = inPlace(d)
+			}
+		}
+		what := "files"
+		if len(v.Declined) == 1 {
+			what = "file"
+		}
+		return fmt.Sprintf("%s left out %d %s of revision %d: %s.", who, len(v.Declined), what, v.MadeFrom, someOf(v.Declined))
+	}
+	return ""
+}
+
+// shadowWords says what the rules on trial would have asked for.
+func shadowWords(v approval.Revision) string {
+	if v.Shadow == nil {
+		return ""
+	}
+	return fmt.Sprintf("On trial, the rule %q would say: %s. It decides nothing.", v.Shadow.Name, v.Shadow.Outcome())
 }

@@ -148,13 +148,14 @@
     o: function () { var a = document.querySelector('.cursor [data-open]'); if (a) a.click(); },
     ']': function () { step('file', all('.file'), 1); },
     '[': function () { step('file', all('.file'), -1); },
-    n: function () { step('warn', all('[data-warning]'), 1); },
-    p: function () { step('warn', all('[data-warning]'), -1); },
+    n: function () { step('warn', all('[data-warning], [data-remark]'), 1); },
+    p: function () { step('warn', all('[data-warning], [data-remark]'), -1); },
     x: function () { var f = currentFile(); if (f) { var d = f.querySelector('details'); d.open = !d.open; } },
     X: function () { var ds = all('.file > details'), shut = ds.some(function (d) { return d.open; }); ds.forEach(function (d) { d.open = !shut; }); },
     v: function () { var f = currentFile(); if (f) viewNext(f); },
     u: function () { var a = document.querySelector('[data-layout]:not([aria-current])'); if (a) a.click(); },
     a: function () { var b = document.querySelector('#verdict .approve'); if (b) b.focus(); },
+    c: function () { document.dispatchEvent(new CustomEvent('gh-comment')); },
     r: function () { write('reject'); },
     e: function () { write('request_changes'); }
   };
@@ -202,6 +203,7 @@
     var want = input.value.toLowerCase();
     all('.file-item').forEach(function (li) { li.hidden = !li.querySelector('a').title.toLowerCase().includes(want); });
   });
+  document.addEventListener('gh-files', countViewed);
   // A deep link into a closed file opens it.
   function openTarget() {
     var t = location.hash && document.getElementById(location.hash.slice(1));
@@ -242,7 +244,7 @@
       } else if (Date.now() - openedAt < 300) {
         e.preventDefault(); // a double tap is not a second thought
       }
-    } else if (!text.value.trim() && (b.value === 'request_changes' || (phone() && !f.classList.contains('writing')))) {
+    } else if (!text.value.trim() && ((b.value === 'request_changes' && f.dataset.drafts === '0') || (phone() && !f.classList.contains('writing')))) {
       e.preventDefault();
       write(b.value);
       text.placeholder = b.value === 'reject' ? 'Why? Empty is possible.' : 'Say what to change';

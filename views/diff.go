@@ -23,6 +23,9 @@ type DiffFile struct {
 	Cut        string // what is not shown, with its size
 	FullHref   string // where the whole file is; may be empty
 	Hunks      []DiffHunk
+	Remarks    []Remark  // on lines of this file as it is shown
+	Edit       *FileEdit // the file is open in an editor
+	NoEdit     string    // why it cannot be, where the page is opened for editing
 }
 
 // BinaryChange is all that can be said of a file that is not text.
@@ -44,8 +47,9 @@ type DiffLine struct {
 	Old    int // 0: not on this side
 	New    int
 	Tokens []Token
-	NoEOL  bool // the file ends here without a newline
-	Cut    int  // bytes of this line that are not shown
+	NoEOL  bool   // the file ends here without a newline
+	Cut    int    // bytes of this line that are not shown
+	More   string // where more of them are; may be empty
 }
 
 // Op is what happened to a line.
@@ -73,6 +77,7 @@ type RawLine struct {
 	Text    string
 	Changed [][2]int // byte ranges in Text that differ from the other side
 	NoEOL   bool
+	Show    int // bytes of it that are drawn; 0: the usual
 }
 
 // maxLineBytes is how much of one line is drawn: a minified file must not freeze a phone.
@@ -92,7 +97,7 @@ func highlightLines(path string, raw []RawLine) []DiffLine {
 	for i, r := range raw {
 		l := DiffLine{Op: r.Op, Old: r.Old, New: r.New, NoEOL: r.NoEOL}
 		if len(r.Text) > maxLineBytes {
-			l.Cut = len(r.Text) - len(cutLine(r.Text))
+			l.Cut = len(r.Text) - len(r.cut())
 		}
 		switch r.Op {
 		case OpRemoved:
@@ -117,19 +122,25 @@ func side(raw []RawLine, not Op) []string {
 	var lines []string
 	for _, r := range raw {
 		if r.Op != not {
-			lines = append(lines, cutLine(r.Text))
+			lines = append(lines, r.cut())
 		}
 	}
 	return lines
 }
 
-// cutLine keeps the first maxLineBytes bytes, never half a character.
-func cutLine(s string) string {
-	if len(s) <= maxLineBytes {
+// cut is what is drawn of the line.
+func (r RawLine) cut() string { return cutLine(r.Text, max(r.Show, maxLineBytes)) }
+
+// cutLine keeps the first bytes, never half a character.
+func cutLine(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxLineBytes], "")
+	return strings.ToValidUTF8(s[:most], "")
 }
+
+// Anchor is the deep link of one line of file n: F3R42.
+func Anchor(n int, l DiffLine) string { return DiffFile{N: n}.lineAnchor(l) }
 
 // markChanged splits tokens at the borders of the changed ranges.
 func markChanged(tokens []Token, changed [][2]int) []Token {

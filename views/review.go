@@ -1,6 +1,10 @@
 package views
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // ReviewPage is `/approvals/{id}`.
 type ReviewPage struct {
@@ -16,7 +20,7 @@ type ReviewPage struct {
 	ExpiresAt     time.Time // zero: never
 	Revision      int       // the one that is shown
 	Against       int       // the diff shows only what changed since this revision; 0: all
-	WholeFiles    int       // size of the whole revision, where Against is set
+	WholeFiles    int       // size of the whole revision, also where Files are others or left out
 	WholeAdded    int
 	WholeRemoved  int
 	Newest        int // the newest there is; more than Revision: superseded while open
@@ -34,9 +38,23 @@ type ReviewPage struct {
 	Agent         string
 	Says          string // what the agent wrote
 	Rule          RuleLine
-	FourEyes      bool // false: the page says that the asker may approve
+	FourEyes      bool   // false: the page says that the asker may approve
+	Mode          string // any, web, chat or telegram: where a yes may be given beside this page
+	Made          string // how people made the shown revision of another: "edited by ann"; empty: the agent did
+	Shadow        string // what the rules on trial would ask; empty without any
 	CanDecide     bool
 	MayNot        string // why this person cannot decide; empty when they can
+	NoYes         string // why the yes is not theirs, where other verdicts are
+	CanComment    bool   // may comment on lines of what is shown
+	CanEdit       bool   // may make the next revision by editing this one
+	Doing         Doing
+	CommentAt     string   // the line whose comment is being written: F3R42
+	CommentText   string   // what was typed there and not taken
+	Back          string   // the page's query: forms that change nothing else lead back to it
+	Drafts        int      // this person's comments that are not sent, on all lines
+	Gone          []Remark // those whose line is not there any more
+	Picked        []int    // files whose tick is set, where files are chosen; nil: all
+	Find          *Find    // the search over the whole diff; nil: the diff is short enough for the browser's
 	CanWithdraw   bool
 	CanRevert     bool
 	CanLand       bool   // landing was refused and may be tried again
@@ -70,20 +88,35 @@ type RuleLine struct {
 type Outcome struct {
 	State   string
 	By      string
+	For     string // the absent person in whose place
 	Channel string
 	At      time.Time
 	Comment string
 	Commit  string
 }
 
+// Doing is what a person does on the page beside reading.
+type Doing string
+
+// What the page can be opened for.
+const (
+	Reading Doing = ""
+	Picking Doing = "pick" // choosing the files that are approved
+	Editing Doing = "edit" // changing files before they are approved
+)
+
 // DecisionRow is one decision on some revision.
 type DecisionRow struct {
-	User    string
-	Channel string
-	Verdict string // approve, reject, request_changes, withdraw
-	Comment string
-	Digest  string
-	At      time.Time
+	User     string
+	For      string // the absent person in whose place it was given
+	Channel  string
+	Verdict  string // approve, reject, request_changes, edit, withdraw
+	Comment  string
+	Digest   string
+	Revision int
+	Files    []string // with approve: only these
+	Comments []Remark
+	At       time.Time
 }
 
 // Warning is something a person has to look at before saying yes.
@@ -123,7 +156,7 @@ func (p ReviewPage) warningKinds() []string {
 
 // size is what a yes lands: the whole revision, also beside a comparison.
 func (p ReviewPage) size() (files, added, removed int) {
-	if p.Against > 0 {
+	if p.WholeFiles > 0 {
 		return p.WholeFiles, p.WholeAdded, p.WholeRemoved
 	}
 	return len(p.Files), p.Added, p.Removed
@@ -137,6 +170,59 @@ func (p ReviewPage) fileCount() int {
 
 // Superseded says that a newer revision replaced the one on the page.
 func (p ReviewPage) Superseded() bool { return p.Newest > p.Revision }
+
+// picking and editing are the page's two other uses, while the request is open.
+func (p ReviewPage) picking() bool { return p.open() && p.Doing == Picking }
+func (p ReviewPage) editing() bool { return p.open() && p.Doing == Editing }
+
+// canPick reports whether there is a choice of files to approve.
+func (p ReviewPage) canPick() bool {
+	return p.open() && p.CanDecide && p.NoYes == "" && p.Against == 0 && p.fileCount() > 1
+}
+
+// picked reports whether a file's tick is set.
+func (p ReviewPage) picked(n int) bool { return p.Picked == nil || slices.Contains(p.Picked, n) }
+
+// pickCount is how many are.
+func (p ReviewPage) pickCount() int {
+	if p.Picked == nil {
+		return p.fileCount()
+	}
+	return len(p.Picked)
+}
+
+// editCount is how many files are open in an editor.
+func (p ReviewPage) editCount() int {
+	n := 0
+	for _, f := range p.Files {
+		if f.Edit != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// opens reports whether a file is open because of what is done in it.
+func (p ReviewPage) opens(f DiffFile) bool {
+	return len(f.Remarks) > 0 || f.Edit != nil || strings.HasPrefix(p.CommentAt, f.anchor()+"L") || strings.HasPrefix(p.CommentAt, f.anchor()+"R")
+}
+
+// editable reports whether a file may be opened in an editor at all.
+func editable(f DiffFile) bool {
+	return f.Binary == nil && f.Status != "deleted" && f.NewMode != "120000" && f.NewMode != "160000"
+}
+
+// with is the page opened for something else, at the same place.
+func (p ReviewPage) with(d Doing, value string) string {
+	path := p.Path
+	for _, k := range []string{string(Picking), string(Editing), "comment"} {
+		path = withQuery(path, k, "")
+	}
+	if d == Reading {
+		return path
+	}
+	return withQuery(path, string(d), value)
+}
 
 // open says whether verdicts can still be given on what is shown.
 func (p ReviewPage) open() bool {

@@ -26,6 +26,13 @@ func ApprovalHref(id string) string { return "/approvals/" + url.PathEscape(id) 
 // warning kind), files, files_viewed.
 func DecisionHref(id string) string { return ApprovalHref(id) + "/decision" }
 
+// DraftsHref takes the POST of a line comment that is not sent yet: revision, path, side,
+// line, text, do (save or delete), back.
+func DraftsHref(id string) string { return ApprovalHref(id) + "/drafts" }
+
+// EditHref takes the POST of edited files: digest, comment, text-N for file N, back.
+func EditHref(id string) string { return ApprovalHref(id) + "/edit" }
+
 // RevertHref takes the POST that asks for the reverse of a landed change.
 func RevertHref(id string) string { return ApprovalHref(id) + "/revert" }
 

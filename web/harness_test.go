@@ -58,6 +58,10 @@ func (trees) Between(_ context.Context, _, to approval.Revision, _ string) (*pat
 	return &patch.Review{Files: to.Files, Added: to.Added, Removed: to.Removed}, nil
 }
 
+func (trees) File(_ context.Context, _ approval.Revision, _, path string, _ int64) ([]byte, bool, error) {
+	return []byte("first\r\nof " + path), true, nil
+}
+
 func (trees) Moved(context.Context, approval.Revision, string) (string, patch.Carried, error) {
 	return "", patch.Carried{}, nil
 }

@@ -36,6 +36,8 @@ func (s *Server) routes() []route {
 		{get, "/approvals", p.Approvals, see},
 		{get, "/approvals/:id", p.Review, see},
 		{post, "/approvals/:id/decision", p.Decide, decide},
+		{post, "/approvals/:id/drafts", p.Draft, decide},
+		{post, "/approvals/:id/edit", p.Edit, decide},
 		{post, "/approvals/:id/revert", p.Revert, undo},
 		{post, "/approvals/:id/land", p.Land, land},
 		{get, "/delegations", p.Delegations, read},
@@ -95,6 +97,7 @@ func (s *Server) routes() []route {
 		{post, v1 + "/config/reload", a.ReloadConfig, may(handlers.AdminOnly)},
 
 		// Outside of /api/v1.
+		{post, "/hooks/telegram", s.telegram, anyone},
 		{get, "/ws", st.Socket, may(handlers.DelegationsRead, handlers.TasksWrite)},
 		{get, "/delegation-status", a.Delegation, read},
 		{get, "/delegation-stream", st.Task, read},

@@ -1,0 +1,146 @@
+package handlers
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
+	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Draft answers POST /approvals/{id}/drafts: a line comment is kept until a verdict sends
+// it, or deleted. The form leads back to its line.
+func (p *Pages) Draft(c echo.Context) error {
+	ctx := c.Request().Context()
+	id, err := p.Ids.Request(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	form, err := c.FormParams()
+	if err != nil {
+		return Refuse(orchestrator.CodeBadRequest, "The form could not be read. Load the page again.")
+	}
+	revision, line := count(form.Get("revision")), count(form.Get("line"))
+	d := approval.Draft{Path: form.Get("path"), Side: form.Get("side"), Line: line, Text: form.Get("text")}
+	switch form.Get("do") {
+	case "delete":
+		d.Text = ""
+	case "save":
+		if d.Text == "" {
+			return p.review(c, refused{status: http.StatusBadRequest, message: "The comment is empty. Write it, or cancel.", at: form.Get("at"), back: form.Get("back")})
+		}
+	default:
+		return Refuse(orchestrator.CodeBadRequest, "A comment can be saved or deleted.")
+	}
+	who, _ := Who(c)
+	if err := p.Gateway.SaveDraft(ctx, who.Principal, id, revision, d); err != nil {
+		f := FaultOf(err)
+		if f.ID != "" || f.Status == http.StatusNotFound {
+			return err
+		}
+		return p.review(c, refused{status: f.Status, message: f.Message, at: form.Get("at"), remark: d.Text, back: form.Get("back")})
+	}
+	q, _ := url.ParseQuery(placeOf(form.Get("back"))) // placeOf made it
+	q.Del("comment")
+	at := "#files"
+	if a := form.Get("at"); a != "" {
+		at = "#" + url.PathEscape(a)
+	}
+	return c.Redirect(http.StatusSeeOther, withQuery(views.ApprovalHref(id), q.Encode())+at)
+}
+
+// remarks puts comments under their lines: those that were sent on the shown revision,
+// and the reader's own drafts.
+func (p *Pages) remarks(f *frame, page *views.ReviewPage, r approval.Request) error {
+	for i, d := range page.Decisions {
+		for k, c := range d.Comments {
+			if d.Revision == page.Revision {
+				page.Decisions[i].Comments[k].Href = place(page, c)
+			}
+		}
+	}
+	if page.Revision != r.Revision.N || f.who.User.ID == "" || r.State != approval.Pending {
+		return nil
+	}
+	drafts, err := p.Gateway.Drafts(f.ctx, f.who.User.ID, r.ID)
+	switch {
+	case err != nil && f.ctx.Err() != nil:
+		return err
+	case err != nil: // the change is on the page all the same
+		p.Log.Warn("the drafts of a person could not be placed", "request", r.ID, "err", err)
+		page.Refused = "Your comments that are not sent could not be read, so they are not shown. They are kept. Load the page again."
+		return nil
+	}
+	page.Drafts = len(drafts)
+	for _, d := range drafts {
+		x := views.Remark{Path: d.Path, Side: d.Side, Line: d.Now, Code: d.Code, Text: d.Text, Draft: true, Revision: d.Revision, Was: d.Line, Moved: d.Moved}
+		if d.Gone || !slices.ContainsFunc(r.Revision.Files, fileNamed(d.Path)) {
+			page.Gone = append(page.Gone, x)
+			continue
+		}
+		place(page, x)
+	}
+	return nil
+}
+
+// place puts a remark under its file and returns where it stands, "" for nowhere.
+func place(page *views.ReviewPage, x views.Remark) string {
+	i := slices.IndexFunc(page.Files, func(f views.DiffFile) bool { return f.Path == x.Path })
+	if i < 0 {
+		return ""
+	}
+	f := &page.Files[i]
+	x.Hidden = page.Against > 0 && x.Side == approval.LeftSide
+	f.Remarks = append(f.Remarks, x)
+	if x.Line == 0 || x.Hidden {
+		return fmt.Sprintf("#F%d", f.N)
+	}
+	return fmt.Sprintf("#F%d%s%d", f.N, x.Side, x.Line)
+}
+
+// sentOf are the line comments of a decision.
+func sentOf(d approval.Decision) []views.Remark {
+	var out []views.Remark
+	for _, c := range d.Comments {
+		side := c.Side
+		if side == "" {
+			side = approval.RightSide
+		}
+		out = append(out, views.Remark{Path: c.Path, Side: side, Line: c.Line, Code: c.Code, Text: c.Text, Revision: d.Revision, User: inPlace(d), At: d.At})
+	}
+	return out
+}
+
+// pickedOf reads the ticked files of the form, by their numbers on the page.
+func pickedOf(form url.Values) []int {
+	picked := []int{}
+	for _, s := range form["pick"] {
+		if n, err := strconv.Atoi(s); err == nil && n > 0 {
+			picked = append(picked, n)
+		}
+	}
+	return picked
+}
+
+// pathsOf are the paths of files by their numbers: a form would not bring back a name
+// that is no text.
+func pathsOf(v approval.Revision, picked []int) []string {
+	paths := []string{}
+	for _, n := range picked {
+		if n <= len(v.Files) {
+			paths = append(paths, v.Files[n-1].Path)
+		}
+	}
+	return paths
+}
+
+func fileNamed(path string) func(patch.File) bool {
+	return func(f patch.File) bool { return f.Path == path }
+}
