@@ -11,9 +11,10 @@ import (
 // Channel is one place where requests are shown. Deliver sends the card, or edits
 // it in place when card.ExternalID is set, so that it shows r, whose Version the
 // card has afterwards; it returns the channel's name for the message, "" where
-// there is none. It is at-least-once: after a crash the same card comes again,
-// perhaps without the ExternalID that was not saved. It is called from several
-// goroutines and returns soon after ctx ends.
+// there is none, and with an error too when the message is there but a part of it is
+// missing. It is at-least-once: after a crash the same card comes again, perhaps
+// without the ExternalID that was not saved. It is called from several goroutines and
+// returns soon after ctx ends.
 //
 // An error made by RetryAfter says when to try again; one made by Gone says that
 // this card can never be delivered; every other one is tried again, ever less often.

@@ -172,11 +172,12 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 	within, cancel := context.WithTimeout(ctx, deliverTime)
 	id, err := ch.Deliver(within, c, r, e.view(r, c.Channel))
 	cancel()
+	first := c.ExternalID == "" && id != ""
+	c.sent(id, g.now())
 	if err != nil && ctx.Err() != nil {
 		return g.release(ctx, []Card{c})
 	}
-	first := err == nil && c.ExternalID == "" && id != ""
-	c = g.outcome(c, r, id, err)
+	c = g.outcome(c, r, err)
 	// The channel has, or has not, shown it; that is kept even when ctx ends now.
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), deliverTime)
 	defer cancel()
@@ -215,13 +216,21 @@ func (g *Gateway) release(ctx context.Context, cards []Card) error {
 	return nil
 }
 
+// sent keeps the name of a card's message, also where a part of it is still missing.
+func (c *Card) sent(id string, now time.Time) {
+	if id == "" {
+		return
+	}
+	c.ExternalID = id
+	if c.SentAt == nil {
+		c.SentAt = &now
+	}
+}
+
 // outcome is the card after a delivery that ended with err.
-func (g *Gateway) outcome(c Card, r Request, id string, err error) Card {
+func (g *Gateway) outcome(c Card, r Request, err error) Card {
 	now := g.now()
 	if err == nil {
-		if id != "" {
-			c.ExternalID = id
-		}
 		if c.SentAt == nil {
 			c.SentAt = &now
 		}
