@@ -80,6 +80,9 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 	if refused != nil {
 		return after, refused
 	}
+	if todo.remade != nil {
+		g.trace("revised")
+	}
 	return after, nil
 }
 

@@ -56,6 +56,8 @@ type Options struct {
 	// Diff renders the unified diff of a request's current revision. It runs git, so
 	// it is called outside transactions.
 	Diff func(ctx context.Context, r Request) (string, error)
+	// Trace, when set, is told of steps right after they are durable, as the engine's is.
+	Trace func(point string)
 }
 
 // Gateway takes every decision. Its methods may be called from many goroutines and
@@ -67,6 +69,7 @@ type Gateway struct {
 	now      func() time.Time
 	log      *slog.Logger
 	diff     func(ctx context.Context, r Request) (string, error)
+	trace    func(point string)
 	config   atomic.Pointer[Config]
 	reverter atomic.Pointer[Reverter]
 	reviser  atomic.Pointer[Reviser]
@@ -77,9 +80,12 @@ var _ orchestrator.Gate = (*Gateway)(nil)
 
 // New makes a gateway. Reverts need SetReverter as well.
 func New(o Options, c Config) *Gateway {
-	g := &Gateway{store: o.Store, users: o.Users, now: o.Now, log: o.Logger, diff: o.Diff, wake: make(chan struct{}, 1)}
+	g := &Gateway{store: o.Store, users: o.Users, now: o.Now, log: o.Logger, diff: o.Diff, trace: o.Trace, wake: make(chan struct{}, 1)}
 	if g.now == nil {
 		g.now = time.Now
+	}
+	if g.trace == nil {
+		g.trace = func(string) {}
 	}
 	if g.log == nil {
 		g.log = slog.Default()

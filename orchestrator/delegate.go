@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
@@ -176,6 +177,11 @@ func recentHops(ctx context.Context, tx Tx) ([]guard.Entry, error) {
 // childOf is a delegation as its caller sees it.
 func childOf(d *Delegation) agent.Child {
 	c := agent.Child{ID: d.ID, Ref: d.HopKey, To: d.To, Text: d.Text, State: string(d.State), Ended: d.State.Ended(), Result: d.Result, Error: d.Error}
+	if d.Result != nil && len(d.Result.Declined) > 0 {
+		told := *d.Result
+		told.Text += fmt.Sprintf("\n\nPeople declined the changes of these files, which did not land: %s.", strings.Join(told.Declined, ", "))
+		c.Result = &told
+	}
 	if c.Ended && d.State != Completed && c.Error == nil {
 		c.Error = &agent.Failure{Code: string(d.State), Message: fmt.Sprintf("%s ended as %s.", d.To, d.State)}
 	}

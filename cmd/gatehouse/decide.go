@@ -82,7 +82,7 @@ func (c *RejectCmd) Run(ctx context.Context, sh *shell) error {
 
 // RequestChangesCmd asks the agent to work on it again.
 type RequestChangesCmd struct {
-	ID      string `arg:"" help:"A request's id, or a task's while one of its requests is pending."`
+	ID      string   `arg:"" help:"A request's id, or a task's while one of its requests is pending."`
 	Comment string   `help:"What is to be different; the agent reads it." placeholder:"C"`
 	At      []string `sep:"none" help:"A remark on one line of the new file; may be repeated." placeholder:"PATH:LINE:TEXT"`
 }

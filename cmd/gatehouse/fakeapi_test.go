@@ -302,6 +302,8 @@ func (f *fakeAPI) decide(w http.ResponseWriter, _ *http.Request) {
 	default:
 		r := f.request()
 		switch body := f.lastBody("POST /api/v1/approvals/{id}/decision"); {
+		case strings.Contains(body, `"files"`):
+			r["state"] = "superseded"
 		case strings.Contains(body, `"approve"`):
 			r["state"] = "approved"
 		case strings.Contains(body, `"reject"`):

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
+
+	"gatehouse/approval"
 )
 
 // How often what is done besides the work.
@@ -40,6 +42,9 @@ func (h *house) keep(ctx context.Context) error {
 			swept = time.Now()
 			if _, err = h.store.Context(cliActor).Cleanup(ctx, swept); err == nil {
 				_, err = h.store.PurgeSignins(ctx, swept)
+			}
+			if err == nil {
+				_, err = h.store.PurgeDrafts(ctx, swept.Add(-approval.KeepDrafts))
 			}
 			if err == nil {
 				_, err = h.store.PurgeLinkCodes(ctx, swept)

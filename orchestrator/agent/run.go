@@ -50,6 +50,23 @@ type LineComment struct {
 	Text string `json:"text"`
 }
 
+// String is the remark as an agent reads it: where, what, and below it the line that it
+// is about. The lines of the code are quoted, so that they are not taken for the task.
+func (c LineComment) String() string {
+	where := c.Path
+	if c.Line > 0 {
+		where = fmt.Sprintf("%s:%d", c.Path, c.Line)
+	}
+	if c.Side == "L" {
+		where += " (before the change)"
+	}
+	s := where + ": " + c.Text
+	if c.Code != "" {
+		s += "\n> " + c.Code
+	}
+	return s
+}
+
 // ContextEntry is one value of the shared context as an agent is given it.
 type ContextEntry struct {
 	Namespace string `json:"namespace"`

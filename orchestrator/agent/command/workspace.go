@@ -92,7 +92,7 @@ func taskText(job agent.Job) string {
 		b.WriteString("\nRemarks on lines:\n")
 	}
 	for _, c := range f.Comments {
-		fmt.Fprintf(&b, "%s:%d: %s\n", c.Path, c.Line, c.Text)
+		fmt.Fprintf(&b, "%s\n", c)
 	}
 	if f.Diff != "" {
 		fmt.Fprintf(&b, "\nThe previous diff:\n\n%s", f.Diff)

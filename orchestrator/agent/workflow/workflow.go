@@ -139,7 +139,7 @@ func taskOf(job agent.Job) string {
 		b.WriteString("\n" + f.Comment + "\n")
 	}
 	for _, c := range f.Comments {
-		fmt.Fprintf(&b, "\n%s:%d: %s", c.Path, c.Line, c.Text)
+		fmt.Fprintf(&b, "\n%s", c)
 	}
 	if f.Diff != "" {
 		b.WriteString("\n\nThe previous change:\n\n" + f.Diff)
