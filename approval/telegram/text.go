@@ -55,13 +55,15 @@ func tail(s string, limit int) string {
 
 const ellipsis = "…"
 
+// joiners join or colour the character beside them, which would be the ellipsis.
+const joiners = "\u200d\ufe0f"
+
 // cut shortens s to at most limit units.
 func cut(s string, limit int) string {
 	if units(s) <= limit {
 		return s
 	}
-	// What joins or colours the character that is cut off would act on the ellipsis.
-	return strings.TrimRight(head(s, limit-1), " \u200d\ufe0f") + ellipsis
+	return strings.TrimRight(head(s, limit-1), " "+joiners) + ellipsis
 }
 
 // cutMiddle shortens s to at most limit units and keeps both ends: of a path these
@@ -71,7 +73,7 @@ func cutMiddle(s string, limit int) string {
 		return s
 	}
 	left := (limit - 1) / 2
-	return head(s, left) + ellipsis + tail(s, limit-1-left)
+	return strings.TrimRight(head(s, left), joiners) + ellipsis + strings.TrimLeft(tail(s, limit-1-left), joiners)
 }
 
 // longest is how many bytes of a foreign text are looked at from each of its ends:
