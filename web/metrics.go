@@ -117,3 +117,12 @@ func (s *Server) readyz(c echo.Context) error {
 	}
 	return c.JSON(http.StatusOK, map[string]string{"status": "ready"})
 }
+
+// telegram hands an update to the bot, which checks the secret before it reads the body.
+func (s *Server) telegram(c echo.Context) error {
+	if s.Telegram == nil {
+		return echo.ErrNotFound
+	}
+	s.Telegram.ServeHTTP(c.Response(), c.Request())
+	return nil
+}

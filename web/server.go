@@ -31,7 +31,9 @@ type Options struct {
 	Ready func(ctx context.Context) error
 	// Figures counts for /metrics; nil leaves these figures out.
 	Figures func(ctx context.Context) (handlers.Figures, error)
-	Now     func() time.Time // time.Now when nil
+	// Telegram takes what Telegram posts; nil where the bot asks for it itself.
+	Telegram http.Handler
+	Now      func() time.Time // time.Now when nil
 }
 
 // Server answers HTTP. Serve runs it until its context ends.

@@ -39,6 +39,7 @@ type house struct {
 	mirrors *patch.Mirrors
 	engine  *orchestrator.Engine
 	gateway *approval.Gateway
+	bot     *bot // nil without channels.telegram
 	trees   handlers.Trees
 	trace   func(string) // see orchestrator.Options.Trace; nil but in tests
 	address atomic.Value // string: this node's address for agents, once it listens
@@ -146,6 +147,7 @@ func (h *house) run(ctx context.Context, serve func(context.Context) error) erro
 	g.Go(func() error { return h.store.Run(ctx) })
 	g.Go(func() error { return h.engine.Run(ctx) })
 	g.Go(func() error { return h.gateway.Run(ctx) })
+	g.Go(func() error { return h.runBot(ctx) })
 	g.Go(func() error { return h.keep(ctx) })
 	g.Go(func() error { return serve(ctx) })
 	return g.Wait()
@@ -160,8 +162,16 @@ func (h *house) reload(ctx context.Context) error {
 	if next.Listen != h.cfg.Listen || next.Database != h.cfg.Database || next.Data != h.cfg.Data {
 		h.log.Warn("listen, database and data are read only at the start; restart to change them")
 	}
+	if next.File.Server.PublicURL == "" {
+		next.PublicURL = h.cfg.PublicURL
+	}
+	if was, is := h.cfg.Telegram, next.Telegram; (was == nil) != (is == nil) || was != nil && (was.Token != is.Token || was.Mode != is.Mode || was.APIURL != is.APIURL || was.WebhookSecret != is.WebhookSecret) {
+		h.log.Warn("the bot of channels.telegram is read only at the start; restart to change it")
+	}
+	if err := h.rewire(next); err != nil {
+		return err
+	}
 	h.engine.SetConfig(next.Engine)
-	h.gateway.SetConfig(gatewayConfig(next))
 	h.log.Info("the configuration was loaded again", "agents", len(next.Engine.Agents.All()))
 	return nil
 }

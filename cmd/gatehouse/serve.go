@@ -105,6 +105,9 @@ func (h *house) serve(ctx context.Context, l net.Listener, examples []views.Exam
 		h.log.Warn("the server's memory could not be closed to agents", "err", err)
 	}
 	h.address.Store("http://" + localAddress(l.Addr()))
+	if err := h.connect(); err != nil {
+		return startError(ctx, err)
+	}
 	srv, err := h.site(l.Addr().String(), examples)
 	if err != nil {
 		return err
@@ -154,7 +157,7 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 		Styles: []string{static.URL("tokens.css"), static.URL("app.css")}, Now: time.Now}
 	s := stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: h.log, Now: time.Now,
 		Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, publicURL)})
-	return web.New(web.Options{Listen: listen, PublicURL: publicURL, Pages: pages, API: a, Streams: s, Door: d, Log: h.log, Ready: h.store.Ping, Now: time.Now}), nil
+	return web.New(web.Options{Listen: listen, PublicURL: publicURL, Pages: pages, API: a, Streams: s, Door: d, Log: h.log, Ready: h.store.Ping, Now: time.Now, Telegram: h.telegramHook()}), nil
 }
 
 // sealKey is this node's key for seals, made at the first start.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/telegram"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 )
@@ -31,9 +32,11 @@ type Config struct {
 	Remind    []time.Duration     // before the deadline, longest first
 	Escalate  []approval.Step
 	Telegram  *Telegram // nil: not served
-	Webhooks  []Webhook
-	Warnings  []string // what works but deserves a look
-	File      File     // as written, for pages and later sections
+	// TelegramChats are where cards go; none: the private chats of those who may decide.
+	TelegramChats []telegram.Place
+	Webhooks      []Webhook
+	Warnings      []string // what works but deserves a look
+	File          File     // as written, for pages and later sections
 }
 
 // Default is the name of the file in the current folder.
@@ -109,6 +112,7 @@ func (b *builder) build() *Config {
 	c.Policy = b.policy()
 	c.Remind, c.Escalate, c.Approvers = b.remind(), b.escalate(), b.approvers()
 	c.Telegram, c.Webhooks = b.channels()
+	c.TelegramChats = b.chats(c.Telegram)
 	b.providers()
 	b.triggers(c.Engine.Agents)
 	c.Warnings = b.warnings

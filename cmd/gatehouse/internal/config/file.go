@@ -164,11 +164,11 @@ type Webhook struct {
 
 // Telegram is one bot.
 type Telegram struct {
-	Token         string  `yaml:"token"`
-	Mode          string  `yaml:"mode"`
-	APIURL        string  `yaml:"api_url"`
-	Chats         []int64 `yaml:"chats"`
-	WebhookSecret string  `yaml:"webhook_secret"`
+	Token         string   `yaml:"token"`
+	Mode          string   `yaml:"mode"`
+	APIURL        string   `yaml:"api_url"`
+	Chats         []string `yaml:"chats"` // numbers, -100123 or with a topic -100123:7
+	WebhookSecret string   `yaml:"webhook_secret"`
 }
 
 // Trigger makes tasks from webhooks or at times.

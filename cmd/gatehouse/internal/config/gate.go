@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/telegram"
 	"gatehouse/approval/webhook"
 )
 
@@ -107,6 +108,23 @@ func (b *builder) channels() (*Telegram, []Webhook) {
 		b.telegramWebhook(where, c)
 	}
 	return &c, b.file.Channels.Webhooks
+}
+
+// chats reads where cards go.
+func (b *builder) chats(t *Telegram) []telegram.Place {
+	if t == nil {
+		return nil
+	}
+	var places []telegram.Place
+	for i, text := range t.Chats {
+		p, err := telegram.ParsePlace(text)
+		if err != nil {
+			b.bad(at("channels", "telegram", "chats", i), "%v.", err)
+			continue
+		}
+		places = append(places, p)
+	}
+	return places
 }
 
 // telegramWebhook checks what mode webhook needs.
