@@ -37,7 +37,7 @@ type Draft struct {
 	Revision  int // on which it was written
 	Path      string
 	Side      string // LeftSide or RightSide
-	Line      int    // counts from 1; 0 is the whole file
+	Line      int    // counts from 1; 0 is the whole file; below 0 it was put aside, see Placed.Now
 	Code      string // the line as it was then, at most 400 bytes
 	Text      string
 	At        time.Time
@@ -72,8 +72,8 @@ func (g *Gateway) SaveDraft(ctx context.Context, by people.Principal, requestID 
 	if d.Side == "" {
 		d.Side = RightSide
 	}
-	if err := g.clearPlace(ctx, r, d); err != nil || d.Text == "" {
-		return err
+	if d.Text == "" {
+		return g.clearPlace(ctx, r, d)
 	}
 	if r.DecidedAt != nil && !r.revisable() {
 		return orchestrator.Errorf(orchestrator.CodeConflict, "This request is %s, so no comment on it will be read. Send a new task.", r.State)
@@ -94,6 +94,9 @@ func (g *Gateway) SaveDraft(ctx context.Context, by people.Principal, requestID 
 		return refused
 	}
 	d.Code = code
+	if err := g.clearPlace(ctx, r, d); err != nil {
+		return err
+	}
 	err = g.store.SaveDraft(ctx, d, MaxDrafts)
 	if errors.Is(err, orchestrator.ErrExists) {
 		return orchestrator.Errorf(orchestrator.CodeConflict, "You have %d comments on this request that are not sent; that is the limit. Send them with Request changes, or delete some.", MaxDrafts)
@@ -101,25 +104,48 @@ func (g *Gateway) SaveDraft(ctx context.Context, by people.Principal, requestID 
 	return err
 }
 
-// clearPlace removes the person's drafts that stand where d does, also those that came
-// there from another line of an older revision.
+// clearPlace makes room for d: the person's draft that came to its line from another one
+// of an older revision goes, and with an empty text every one that is shown there. One
+// that has the number of d's line, but whose own line is gone, is put aside.
 func (g *Gateway) clearPlace(ctx context.Context, r Request, d Draft) error {
 	all, err := g.placed(ctx, r, d.UserID)
 	if err != nil {
 		return err
 	}
 	for _, p := range all {
-		here := p.Line == d.Line && p.Revision == d.Revision
-		came := p.Now == d.Line && d.Revision == r.Revision.N && !p.Gone
-		goneHere := p.Gone && p.Line == d.Line && d.Text == ""
-		if p.Path == d.Path && p.Side == d.Side && (here || came || goneHere) {
-			if err := g.store.DeleteDraft(ctx, p.Draft); err != nil {
-				return err
-			}
+		if p.Path != d.Path || p.Side != d.Side || p.Now != d.Line && p.Line != d.Line {
+			continue
+		}
+		shown := !p.Gone && p.Now == d.Line && d.Revision == r.Revision.N
+		switch {
+		case d.Text == "" && (shown || p.Gone || p.Revision == d.Revision), shown && p.Line != d.Line:
+			err = g.store.DeleteDraft(ctx, p.Draft)
+		case d.Text != "" && p.Gone && p.Line == d.Line:
+			err = g.putAside(ctx, p.Draft, all)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
+
+// putAside gives a draft whose line is gone a number that no line has.
+func (g *Gateway) putAside(ctx context.Context, d Draft, all []Placed) error {
+	old := d
+	taken := func(p Placed) bool { return p.Path == d.Path && p.Side == d.Side && p.Line == d.Line }
+	for d.Line = -old.Line; slices.ContainsFunc(all, taken); {
+		d.Line -= aside
+	}
+	if err := g.store.SaveDraft(ctx, d, MaxDrafts+1); err != nil {
+		return err
+	}
+	return g.store.DeleteDraft(ctx, old)
+}
+
+// aside is more than any file has lines: drafts that were put aside from one line have
+// numbers that differ by it.
+const aside = 1 << 30
 
 // Drafts returns a person's drafts on a request, placed on its current revision, by
 // path and line.
@@ -140,7 +166,9 @@ func (g *Gateway) placed(ctx context.Context, r Request, userID string) ([]Place
 	placed := make([]Placed, 0, len(drafts))
 	for _, d := range drafts {
 		p := Placed{Draft: d, Now: d.Line}
-		if d.Revision != r.Revision.N {
+		if d.Line < 0 {
+			p.Now, p.Gone = -d.Line%aside, true
+		} else if d.Revision != r.Revision.N {
 			lines, found, err := files.lines(ctx, d.Path, d.Side)
 			if err != nil {
 				return nil, err
