@@ -279,7 +279,7 @@ func (f face) rule() string {
 
 // turn is who must act next; in a private chat its owner is "you" and comes first.
 func (f face) turn() string {
-	i := slices.IndexFunc(f.view.Needs.Missing, func(n string) bool { return f.me != "" && (n == f.me || strings.HasPrefix(n, f.me+" (for ")) })
+	i := f.mine()
 	if i < 0 {
 		return oneLine(f.view.Turn)
 	}
@@ -293,6 +293,11 @@ func (f face) turn() string {
 	return oneLine(join(names, "or"))
 }
 
+// mine is the place of the chat's owner among those who could still say yes, or -1.
+func (f face) mine() int {
+	return slices.IndexFunc(f.view.Needs.Missing, func(n string) bool { return f.me != "" && (n == f.me || strings.HasPrefix(n, f.me+" (for ")) })
+}
+
 func (f face) deadline() string {
 	digest := first(f.r.Revision.Digest, 8)
 	if f.r.ExpiresAt == nil {
@@ -302,9 +307,10 @@ func (f face) deadline() string {
 }
 
 // offers reports whether the card has an Approve button: only where all of the change
-// can be seen in the chat.
+// can be seen in the chat, and not to somebody in private whose yes does not count, or
+// counts already.
 func (f face) offers(inline bool) bool {
-	return slices.Contains(f.view.Verdicts, approval.Approve) && f.diff.complete(inline)
+	return slices.Contains(f.view.Verdicts, approval.Approve) && f.diff.complete(inline) && (f.me == "" || f.mine() >= 0)
 }
 
 // noApprove says why there is no Approve button, and where to approve.
@@ -323,8 +329,12 @@ func (f face) noApprove(inline bool) string {
 		return "To approve, open the chat: changes of " + name(f.r.Agent) + " are approved there."
 	case !slices.Contains(f.view.Verdicts, approval.Approve):
 		return "To approve, open the page: changes of " + name(f.r.Agent) + " are approved there."
-	default:
+	case !f.diff.complete(inline):
 		return "To approve, open the diff: " + f.diff.why + "."
+	case f.turn() == "":
+		return ""
+	default:
+		return cut("Approving is up to "+f.turn(), lineLimit-1) + "."
 	}
 }
 

@@ -304,6 +304,21 @@ func TestWhoSaidYesAndWhoIsNext(t *testing.T) {
 	}
 }
 
+// In a private chat somebody whose yes does not count, or counts already, is not asked
+// for it.
+func TestApproveIsNotOfferedInVain(t *testing.T) {
+	r := request(approval.Pending)
+	view := approvaltest.View(r)
+	view.Needs.Missing, view.Turn = []string{"bob", "cleo"}, "bob or cleo"
+	got, m := silent(smallDiff, public).look(t, anns, r, view)
+	if !strings.Contains(got, "Approving is up to bob or cleo.\n") || m.Rows[0][0].Text != rejectButton {
+		t.Errorf("ann's card:\n%s", got)
+	}
+	if _, m := silent(smallDiff, public).look(t, group, r, view); m.Rows[0][0].Text != approveButton {
+		t.Errorf("the group's buttons are %+v", m.Rows)
+	}
+}
+
 func TestADiffIsInTheCardOnlyIfAllOfItIs(t *testing.T) {
 	for name, c := range map[string]struct {
 		diff  string

@@ -201,7 +201,6 @@ func (d *Desk) say(ctx context.Context, m *message, s *sheet) error {
 }
 
 func (d *Desk) send(ctx context.Context, to Place, out Message) error {
-	out.Text = cut(out.Text, messageLimit)
 	_, err := d.sender.Send(ctx, to, out)
 	d.Channel.pace.note(to, d.Now())
 	if approval.IsGone(err) {

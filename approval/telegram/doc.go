@@ -10,6 +10,17 @@
 // So an update is handled at least once, whichever program dies when, and a handler has
 // to bear the second time. One node polls a bot, kept by a lease; every node handles.
 //
+// Above it, [Channel] shows requests: one message for each revision and chat, edited in
+// place as the request goes on, with the diff in it or below it. [Desk] acts on what
+// people do, and decides through the gateway alone:
+//
+//	button ──▶ its hash is stored, with request, revision, digest, chat ──▶ Decide
+//	question ──▶ stored for one account ──▶ that account's reply ──▶ Decide
+//
+// What a person may is told by the number of their account, looked up at each act. Text
+// of agents and repositories stands in code entities, where Telegram makes no links,
+// mentions or commands of it. Sizes are counted in UTF-16 units, as Telegram does.
+//
 // The bot's token is part of every address of the Bot API. It stands in no error, log
 // line or printed value of this package.
 //

@@ -102,11 +102,12 @@ func (s *Store) UsePrompt(ctx context.Context, chat int64, message int, at time.
 }
 
 // ForgetButtons removes buttons and questions from before then, and returns how many.
-// Whoever presses such a button is told that it is not known any more.
+// Those of a request that still waits stay: its card shows them. Whoever presses another
+// one is told that it is not known any more.
 func (s *Store) ForgetButtons(ctx context.Context, before time.Time) (int, error) {
 	var all int64
 	for _, table := range []string{"telegram_buttons", "telegram_prompts"} {
-		n, err := changed(s.w.exec(ctx, "delete from "+table+" where created_at < ?", micros(before)))
+		n, err := changed(s.w.exec(ctx, "delete from "+table+" where created_at < ? and not exists (select 1 from requests r where r.id = "+table+".request_id and r.state = 'pending')", micros(before)))
 		if err != nil {
 			return int(all), s.explain(err)
 		}

@@ -85,13 +85,16 @@ func prompts(s *Suite) {
 
 func buttonsForgotten(s *Suite) {
 	at := s.Clock.Now()
-	s.must(s.Store.AddButtons(s.ctx, []telegram.Bound{{Hash: "old", At: at}, {Hash: "new", At: at.Add(time.Hour)}}))
+	open := s.request(s.delegation(s.task("Fix it")))
+	s.must(s.Store.AddButtons(s.ctx, []telegram.Bound{{Hash: "old", At: at}, {Hash: "new", At: at.Add(time.Hour)}, {Hash: "waits", RequestID: open.ID, At: at}}))
 	s.must(s.Store.AddPrompt(s.ctx, telegram.Prompt{Chat: 1, Message: 1, At: at}))
 	if n, err := s.Store.ForgetButtons(s.ctx, at.Add(time.Minute)); err != nil || n != 2 {
 		s.Errorf("forgot %d: %v", n, err)
 	}
 	_, err := s.Store.Button(s.ctx, "old")
 	s.is(err, orchestrator.ErrNotFound)
-	_, err = s.Store.Button(s.ctx, "new")
-	s.must(err)
+	for _, hash := range []string{"new", "waits"} {
+		_, err = s.Store.Button(s.ctx, hash)
+		s.must(err)
+	}
 }
