@@ -52,7 +52,7 @@ func (p *Pages) chatTask(f *frame, root orchestrator.Delegation) (views.ChatTask
 		out.Turns = append(out.Turns, turn)
 	}
 	sayOnce(out.Turns)
-	if root.Error != nil && root.State != orchestrator.Cancelled {
+	if root.Error != nil && (root.State == orchestrator.Failed || root.State == orchestrator.Expired) { // of the others the cards and the state say it
 		out.Failure = &views.Failure{Where: root.To, Code: root.Error.Code, What: root.Error.Message}
 	}
 	return out, nil
@@ -111,10 +111,14 @@ func chatTurn(d orchestrator.Delegation, story []event.Event) views.ChatTurn {
 			turn.Hops = append(turn.Hops, views.ChatHop{To: facts.To, ID: facts.Child})
 		case event.DelegationRefused:
 			turn.Hops = append(turn.Hops, views.ChatHop{To: facts.To, Refused: facts.Message})
-		case event.Progress, event.PatchRejected, event.Stale, event.ChangesRequested:
-			if text := chatText(e, facts); strings.TrimSpace(text) != "" {
-				turn.Steps = append(turn.Steps, views.ChatStep{Text: text, At: e.At})
+		case event.Progress, event.PatchRejected, event.Stale:
+			for line := range strings.Lines(chatText(e, facts)) { // one event may carry several
+				if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" {
+					turn.Steps = append(turn.Steps, views.ChatStep{Text: line, At: e.At})
+				}
 			}
+		case event.ChangesRequested:
+			turn.Changes = append(turn.Changes, views.ChatStep{Text: chatText(e, facts), At: e.At})
 		case event.Requested:
 			if turn.Until.IsZero() { // the agent's part is over; people take theirs
 				turn.Until = e.At

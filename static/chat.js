@@ -9,6 +9,8 @@
   var log = document.getElementById('chat-log'), newer = document.getElementById('chat-new');
   var old = page.dataset.later === 'true', person = page.dataset.person;
 
+  var pending = []; // messages that the server has not named a task for, or the page does not show yet
+
   // ---- the end of the conversation is followed until the reader scrolls up
   var stick = !old && !location.hash, height = 0;
   function scroller() { return document.scrollingElement; }
@@ -106,7 +108,6 @@
   }
   if (!text.value) text.value = keep('draft') || '';
   text.addEventListener('input', function () { keep('draft', text.value); });
-  var pending = [];
   try { pending = JSON.parse(keep('pending') || '[]'); } catch (err) { pending = []; }
   function save() { keep('pending', pending.length ? JSON.stringify(pending) : ''); }
   function newKey() {
@@ -175,7 +176,7 @@
   function up() { return ws && ws.readyState === 1; }
   function send(m) {
     if (m.task || m.error) return;
-    if (!up()) { if (!ws) connect(); return; }
+    if (!up()) { if (!ws) again(); return; }
     ws.send(JSON.stringify({ type: 'chat', text: m.text, agent: m.agent, repository: m.repository, key: m.key }));
     var through = ws;
     setTimeout(function () { // a connection that takes and gives nothing is dead
@@ -183,22 +184,24 @@
     }, ACK);
   }
   function sendAll() { pending.forEach(send); }
-  // Where no WebSocket gets through, the form does.
-  var posting = new Set();
+  // Where no WebSocket gets through, the form does; one after the other, so that the
+  // order stays.
+  var posting = false;
   function postAll() {
-    pending.forEach(function (m) {
-      if (m.task || m.error || posting.has(m.key)) return;
-      posting.add(m.key);
-      post('/chat', new URLSearchParams({ text: m.text, agent: m.agent, repository: m.repository, key: m.key })).then(function (answer) {
-        posting.delete(m.key);
-        if (answer.ok) stored(m.key, answer.task);
-        else if (!answer.gone) refused(m.key, answer.text);
-      });
+    var m = pending.find(function (p) { return !p.task && !p.error; });
+    if (!m || posting || up()) return;
+    posting = true;
+    post('/chat', new URLSearchParams({ text: m.text, agent: m.agent, repository: m.repository, key: m.key })).then(function (answer) {
+      posting = false;
+      if (answer.gone) return; // the next try to connect tries this again
+      if (answer.ok) stored(m.key, answer.task);
+      else refused(m.key, answer.text);
+      postAll();
     });
   }
   function connect() {
     clearTimeout(timer);
-    if (!window.WebSocket) { postAll(); timer = setTimeout(connect, WAITS[WAITS.length - 1]); return; }
+    if (!window.WebSocket) { postAll(); timer = setTimeout(connect, WAITS[Math.min(tries++, WAITS.length - 1)]); return; }
     var mine = new WebSocket(location.origin.replace(/^http/, 'ws') + '/ws');
     ws = mine;
     opened = false;

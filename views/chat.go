@@ -33,6 +33,13 @@ type ChatPage struct {
 	MayWrite  bool
 }
 
+func (p ChatPage) skips() []skipLink {
+	if !p.MayWrite {
+		return nil
+	}
+	return []skipLink{{"#chat-text", "Skip to message"}}
+}
+
 // ChatTask is one message with what came of it.
 type ChatTask struct {
 	ID         string
@@ -50,18 +57,27 @@ type ChatTask struct {
 	Failure    *Failure // why there is no answer
 }
 
+// failureBy is who failed, where the line above does not say it already.
+func (t ChatTask) failureBy() string {
+	if n := len(t.Turns); n > 0 && t.Hidden == 0 && t.Turns[n-1].Agent == t.Failure.Where {
+		return ""
+	}
+	return t.Failure.Where
+}
+
 // ChatTurn is what one agent did and said.
 type ChatTurn struct {
-	ID     string // of the delegation
-	Agent  string
-	At     time.Time // since when it works; zero before
-	Until  time.Time // zero while it works
-	State  string
-	Steps  []ChatStep
-	Before int // steps before those shown
-	Hops   []ChatHop
-	Says   string // foreign
-	Cards  []ChatCard
+	ID      string // of the delegation
+	Agent   string
+	At      time.Time // since when it works; zero before
+	Until   time.Time // zero while it works
+	State   string
+	Steps   []ChatStep
+	Before  int        // steps before those shown
+	Changes []ChatStep // what people asked to be different
+	Hops    []ChatHop
+	Says    string // foreign
+	Cards   []ChatCard
 }
 
 // working says that the agent is at it now.
