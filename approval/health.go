@@ -11,7 +11,7 @@ import (
 // How the other side of a channel is. Several nodes may tell; the last one counts.
 const (
 	Connected   = "connected"
-	Waiting     = "waiting"     // this node listens in place of none: another one does
+	Waiting     = "waiting"     // the other side asked to be left alone for a while
 	Conflict    = "conflict"    // another program takes the updates of this bot
 	BadToken    = "token"       // the token is not accepted
 	Unreachable = "unreachable" // no answer, or not the one that is needed
@@ -71,6 +71,18 @@ type DeadFilter struct {
 type DeadPage struct {
 	Items []DeadLetter
 	Next  string
+}
+
+// Health is what every channel last told of its other side; a channel that has none,
+// such as the inbox, never tells anything.
+func (g *Gateway) Health(ctx context.Context) ([]Health, error) { return g.store.Health(ctx) }
+
+// Backlog counts what waits to be delivered and what was given up, by channel.
+func (g *Gateway) Backlog(ctx context.Context) ([]Backlog, error) { return g.store.Backlog(ctx) }
+
+// DeadLetters reads a page of what was given up.
+func (g *Gateway) DeadLetters(ctx context.Context, f DeadFilter) (DeadPage, error) {
+	return g.store.DeadLetters(ctx, f)
 }
 
 // Retry makes dead letters due again, and returns how many there were: the one that

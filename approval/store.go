@@ -47,6 +47,10 @@ type Store interface {
 	DueActs(ctx context.Context, now time.Time, limit int) ([]Request, error)
 	// DeadLetters returns what was given up, in the order of DeadLetter.Key.
 	DeadLetters(ctx context.Context, f DeadFilter) (DeadPage, error)
+	// Health is what every channel last told of its other side.
+	Health(ctx context.Context) ([]Health, error)
+	// Backlog counts what waits and what was given up, by channel.
+	Backlog(ctx context.Context) ([]Backlog, error)
 	// Revive makes what was given up due again, with an event of actor's.
 	Revive(ctx context.Context, actor string, f DeadFilter) (int, error)
 	// SaveDraft writes a draft, in place of the one on the same line; ErrExists when the

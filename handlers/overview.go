@@ -26,6 +26,9 @@ func (p *Pages) overview(c echo.Context, status int, form views.SendForm) error 
 		return err
 	}
 	page := views.OverviewPage{Chrome: f.chrome, Send: p.sendForm(form), Examples: p.Examples}
+	if page.Problems, err = p.channelProblems(f.ctx); err != nil {
+		return err
+	}
 	p.needsYou(f, &page)
 	if err := p.runningNow(f, &page); err != nil {
 		return err

@@ -43,6 +43,11 @@ type Pages struct {
 	// Loopback: the server listens on this machine only, so the sign-in page presses
 	// its own button.
 	Loopback bool
+	// Outbox, Links and Places are what the settings of channels show; Places are those
+	// of the configuration in force.
+	Outbox Outbox
+	Links  Links
+	Places func() []Place
 	// Examples are the demo's ready tasks; with any, pages show the demo's strip.
 	Examples []views.Example
 }
@@ -140,6 +145,9 @@ var said = map[string]string{
 	"edit":            "Your edit was stored. It is checked as a revision of its own, and another person has to approve it.",
 	"reverted":        "The reverse of the change was asked for. It needs a yes of its own.",
 	"landing":         "Landing is tried again.",
+	"tried":           "It is tried again now.",
+	"tested":          "The test card was sent. Look there, and tap its button.",
+	"unlinked":        "The account was unlinked. What is tapped there counts no more.",
 }
 
 func flashOf(c echo.Context) *views.Flash {

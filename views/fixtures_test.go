@@ -237,6 +237,9 @@ func pages() map[string]templ.Component {
 	return map[string]templ.Component{
 		"overview":          Overview(overviewFull()),
 		"overview-trouble":  Overview(troubled),
+		"channels":          Channels(channelsPage()),
+		"channels-calm":     Channels(ChannelsPage{Chrome: chrome(SectionSettings, "Channels", ChannelsPath), MaySee: true, Channels: channelsPage().Channels[:2]}),
+		"channels-code":     Channels(channelsCode()),
 		"overview-empty":    Overview(overviewEmpty()),
 		"delegations":       Delegations(list),
 		"delegations-none":  Delegations(nothing),

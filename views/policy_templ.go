@@ -42,7 +42,7 @@ func Policy(p PolicyPage) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = settingsHead("policy").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = settingsHead(p.Chrome, "policy").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

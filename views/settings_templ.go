@@ -8,14 +8,22 @@ package views
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// settingsTabs are the pages under Settings.
-var settingsTabs = []struct{ Name, Text, Href string }{
-	{"channels", "Channels", "/settings/channels"},
-	{"policy", "Policy", "/settings/policy"},
+import "slices"
+
+// settingsTab is one page under Settings.
+type settingsTab struct{ Name, Text, Href string }
+
+// settingsTabs are the pages that this person may open.
+func (c Chrome) settingsTabs() []settingsTab {
+	all := []settingsTab{{"channels", "Channels", ChannelsPath}}
+	if c.Person != nil && slices.ContainsFunc(c.Person.Roles, func(r string) bool { return r != "operator" }) {
+		all = append(all, settingsTab{"policy", "Policy", "/settings/policy"})
+	}
+	return all
 }
 
 // settingsHead is the heading of every settings page with the way to the others.
-func settingsHead(tab string) templ.Component {
+func settingsHead(c Chrome, tab string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -40,7 +48,7 @@ func settingsHead(tab string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, t := range settingsTabs {
+		for _, t := range c.settingsTabs() {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -48,7 +56,7 @@ func settingsHead(tab string) templ.Component {
 			var templ_7745c5c3_Var2 templ.SafeURL
 			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinURLErrs(t.Href)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/settings.templ`, Line: 15, Col: 17}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/settings.templ`, Line: 23, Col: 17}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 			if templ_7745c5c3_Err != nil {
@@ -71,7 +79,7 @@ func settingsHead(tab string) templ.Component {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(t.Text)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/settings.templ`, Line: 19, Col: 12}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/settings.templ`, Line: 27, Col: 12}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {

@@ -29,6 +29,7 @@ func (s *Server) routes() []route {
 	talk := may(handlers.TasksWrite, handlers.ApprovalsDecide)
 	send, undo, land := may(handlers.TasksWrite), may(handlers.ApprovalsDecide, handlers.TasksWrite), may(handlers.DelegationsControl, handlers.ApprovalsDecide)
 	know, write, audit, run := may(handlers.ContextRead), may(handlers.ContextWrite), may(handlers.AuditRead), may(handlers.ByRun)
+	person, admin := may(handlers.SignedIn), may(handlers.AdminOnly)
 	const get, post, put, del, v1 = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, "/api/v1"
 	return []route{
 		// Pages.
@@ -49,6 +50,12 @@ func (s *Server) routes() []route {
 		{get, "/chat", p.Chat, talk},
 		{post, "/chat", p.Say, send},
 		{post, "/chat/approvals/:id/decision", p.ChatDecide, decide},
+		{get, "/settings", p.Settings, person},
+		{get, "/settings/channels", p.ChannelsPage, person},
+		{post, "/settings/channels/link", p.LinkAccount, person},
+		{post, "/settings/channels/unlink", p.UnlinkAccount, person},
+		{post, "/settings/channels/test", p.TestChannel, admin},
+		{post, "/settings/channels/retry", p.RetryDelivery, admin},
 		{get, "/settings/policy", p.Policy, see},
 		{post, "/settings/policy", p.TryPolicy, see},
 		{get, "/agents", p.Agents, read},
@@ -94,7 +101,9 @@ func (s *Server) routes() []route {
 		{get, v1 + "/audit", a.Audit, audit},
 		{get, v1 + "/audit/export", a.Export, audit},
 		{get, v1 + "/audit/verify", a.Verify, audit},
-		{post, v1 + "/config/reload", a.ReloadConfig, may(handlers.AdminOnly)},
+		{get, v1 + "/channels", a.Channels, see},
+		{post, v1 + "/channels/retry", a.RetryChannels, admin},
+		{post, v1 + "/config/reload", a.ReloadConfig, admin},
 
 		// Outside of /api/v1.
 		{post, "/hooks/telegram", s.telegram, anyone},

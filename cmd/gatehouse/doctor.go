@@ -99,6 +99,9 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 	mirrors := patch.NewMirrors(filepath.Join(scratch, "mirrors"), patch.Options{Logger: quiet()})
 	add(checkGit(ctx, mirrors))
 	add(checkDatabase(ctx, cfg))
+	for _, f := range checkChannels(ctx, cfg) {
+		add(f)
+	}
 	add(checkData(cfg.Data))
 	checkouts := map[string]checkout{}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Engine.Repositories)) {

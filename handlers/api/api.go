@@ -29,6 +29,8 @@ type API struct {
 	// Context is the shared context for the person of that name.
 	Context func(actor string) sharedctx.Store
 	Audits  Audits
+	Outbox  handlers.Outbox
+	Places  func() []handlers.Place // the channels of the configuration in force
 	// Reload loads the configuration again; a bad file changes nothing.
 	Reload func(ctx context.Context) error
 	// Seal signs audit bundles; without a key bundles are refused.

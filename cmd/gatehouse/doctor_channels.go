@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/orchestrator/store"
+	"gatehouse/views"
+)
+
+// checkChannels says what the channels last told, and what of them was given up. A
+// database that is not there, or does not answer, is told elsewhere.
+func checkChannels(ctx context.Context, cfg *config.Config) []finding {
+	if file, ok := strings.CutPrefix(cfg.Database, "sqlite:"); ok {
+		if _, err := os.Stat(file); err != nil {
+			return nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, remote)
+	defer cancel()
+	s, err := store.Open(ctx, cfg.Database, store.Options{Node: "doctor", Logger: quiet()})
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = s.Close() }()
+	health, err := s.Health(ctx)
+	if err != nil {
+		return []finding{{"channels", broke, "What the channels told cannot be read: " + err.Error()}}
+	}
+	var all []finding
+	for _, h := range health {
+		if h.Channel == "telegram" && cfg.Telegram == nil {
+			continue // it was taken out of the configuration
+		}
+		all = append(all, healthFinding(h))
+	}
+	backlog, err := s.Backlog(ctx)
+	if err != nil {
+		return append(all, finding{"channels", broke, "What waits in the channels cannot be read: " + err.Error()})
+	}
+	for _, b := range backlog {
+		if b.Dead > 0 {
+			all = append(all, finding{"channel " + b.Channel, broke, views.GivenUp(b.Dead) + " Look under Settings, Channels, and press Retry there."})
+		}
+	}
+	return all
+}
+
+func healthFinding(h approval.Health) finding {
+	name := "channel " + h.Channel
+	since := h.Since.UTC().Format("2006-01-02 15:04 UTC")
+	if h.Bad() {
+		return finding{name, broke, fmt.Sprintf("%s (%s since %s, node %s)", views.ChannelTrouble(h.Channel, h.State, h.Detail), h.State, since, h.Node)}
+	}
+	if h.State == approval.Waiting {
+		return finding{name, odd, fmt.Sprintf("It asked to be left alone for a while, at %s. %s", since, h.Detail)}
+	}
+	return finding{name, fine, fmt.Sprintf("%s since %s, node %s", h.State, since, h.Node)}
+}
