@@ -20,10 +20,10 @@ const (
 	lastRetry    = 10 * time.Minute // at most
 	longestRetry = 6 * time.Hour    // that a channel may ask for
 	deliverTime  = 20 * time.Second // one delivery
-	cardLease    = 2 * time.Minute
-	cardBatch    = 32 // cards that are edited in one lease
-	newBatch     = 8  // messages that are sent in one lease
-	digestBatch  = 1  // each may take deliverTime and reads up to 50 requests
+	cardLease    = time.Minute      // after the death of a node; one that comes back returns its own
+	cardBatch    = 32               // cards that are edited in one lease
+	newBatch     = 8                // messages that are sent in one lease
+	digestBatch  = 1                // each may take deliverTime and reads up to 50 requests
 	sweepEvery   = time.Second
 )
 
@@ -55,6 +55,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	g.logError(ctx, "what was on its way before could not be taken back; it is delivered when its lease ends", g.store.Returned(ctx))
 	for {
 		for _, ch := range g.Config().Channels {
 			start(ch.Name()+" edits", g.deliverEdits, ch)

@@ -25,6 +25,8 @@ type Store interface {
 	// DueEdits is DueCards for those that were delivered before: what people look at
 	// and may act on is brought up to date first.
 	DueEdits(ctx context.Context, channels []string, now, until time.Time, limit int) ([]Card, error)
+	// Returned ends the leases that this node had before it was killed.
+	Returned(ctx context.Context) error
 	// SaveCard records a delivery: what the card shows now, or when to try again.
 	SaveCard(ctx context.Context, c Card) error
 	// IntoDigest makes a card that was never delivered a line of its address's digest,

@@ -16,7 +16,8 @@ ALTER TABLE decisions ADD COLUMN for_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE decisions ADD COLUMN for_name TEXT NOT NULL DEFAULT '';
 ALTER TABLE decisions ADD COLUMN files TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE decisions ADD COLUMN comments TEXT NOT NULL DEFAULT '[]';
--- sent_at: first delivery. digest: the message that this card is a line of.
+-- holder: the node that delivers it just now. sent_at: first delivery. digest: the message that this card is a line of.
+ALTER TABLE cards ADD COLUMN holder TEXT NOT NULL DEFAULT '';
 ALTER TABLE cards ADD COLUMN sent_at BIGINT;
 ALTER TABLE cards ADD COLUMN digest TEXT NOT NULL DEFAULT '';
 -- Out of office: who has the right meanwhile.
@@ -26,6 +27,7 @@ ALTER TABLE users ADD COLUMN away_until BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX requests_next ON requests (next_at) WHERE state = 'pending' AND next_at IS NOT NULL;
 CREATE INDEX cards_sent ON cards (channel, address, sent_at) WHERE sent_at IS NOT NULL;
 CREATE INDEX cards_digest ON cards (digest) WHERE digest <> '';
+CREATE INDEX cards_held ON cards (holder) WHERE holder <> '';
 CREATE INDEX cards_dead ON cards (channel) WHERE dead = 1;
 
 -- An account of a channel that belongs to a person, by the channel's numeric id.
@@ -61,6 +63,7 @@ CREATE TABLE notices (
   attempts   BIGINT NOT NULL DEFAULT 0,
   error      TEXT NOT NULL DEFAULT '',
   dead       BIGINT NOT NULL DEFAULT 0,
+  holder     TEXT NOT NULL DEFAULT '',
   sent_at    BIGINT
 );
 CREATE INDEX notices_due ON notices (due_at) WHERE sent_at IS NULL AND dead = 0;
@@ -78,6 +81,7 @@ CREATE TABLE digests (
   error       TEXT NOT NULL DEFAULT '',
   dead        BIGINT NOT NULL DEFAULT 0,
   open        BIGINT NOT NULL DEFAULT 1,
+  holder      TEXT NOT NULL DEFAULT '',
   created_at  BIGINT NOT NULL
 );
 CREATE INDEX digests_due ON digests (due_at) WHERE open = 1 AND dead = 0;
@@ -116,6 +120,7 @@ DROP TABLE notices;
 DROP TABLE link_codes;
 DROP TABLE accounts;
 DROP INDEX cards_dead;
+DROP INDEX cards_held;
 DROP INDEX cards_digest;
 DROP INDEX cards_sent;
 DROP INDEX requests_next;
@@ -124,6 +129,7 @@ ALTER TABLE users DROP COLUMN away_from;
 ALTER TABLE users DROP COLUMN away_to;
 ALTER TABLE cards DROP COLUMN digest;
 ALTER TABLE cards DROP COLUMN sent_at;
+ALTER TABLE cards DROP COLUMN holder;
 ALTER TABLE decisions DROP COLUMN comments;
 ALTER TABLE decisions DROP COLUMN files;
 ALTER TABLE decisions DROP COLUMN for_name;

@@ -114,8 +114,8 @@ func (s *Store) leaseCards(ctx context.Context, due string, channels []string, n
 	if err := s.r.row(ctx, "select count(*) from (select 1"+due+" limit 1) due", args...).Scan(&n); err != nil || n == 0 {
 		return nil, s.explain(err)
 	}
-	rows, err := s.w.query(ctx, "update cards set due_at = ? where ("+cardKeys+") in (select "+cardKeys+due+
-		shownFirst+" limit ?"+s.dialect.skip+") returning "+cardColumns, append(append([]any{micros(until)}, args...), limit)...)
+	rows, err := s.w.query(ctx, "update cards set due_at = ?, holder = ? where ("+cardKeys+") in (select "+cardKeys+due+
+		shownFirst+" limit ?"+s.dialect.skip+") returning "+cardColumns, append(append([]any{micros(until), s.node}, args...), limit)...)
 	cards, err := collect(rows, err, scanCard)
 	// What an update returns is in no order; ids are in that of time.
 	slices.SortFunc(cards, func(a, b approval.Card) int {
@@ -150,11 +150,25 @@ func (s *Store) SaveCard(ctx context.Context, c approval.Card) error {
 		if err != nil {
 			return err
 		}
-		_, err = t.q.exec(t.ctx, `update cards set external_id = ?, shown = ?, due_at = ?, attempts = ?, error = ?, dead = ?, sent_at = coalesce(?, sent_at),
+		_, err = t.q.exec(t.ctx, `update cards set holder = '', external_id = ?, shown = ?, due_at = ?, attempts = ?, error = ?, dead = ?, sent_at = coalesce(?, sent_at),
 			digest = case when ? <> '' then '' else digest end,
 			open = case when ? < (select version from requests where id = cards.request_id) then 1 else 0 end`+whereOfCard,
 			append([]any{c.ExternalID, c.Shown, micros(due), c.Attempts, clean(c.Error), flag(c.Dead), nullMicros(c.SentAt), c.ExternalID, c.Shown}, key...)...)
 		return err
 	})
 	return s.explain(err)
+}
+
+// Returned ends the leases that this node had on cards, notices and digests before it
+// was killed: it has just started and delivers nothing yet. They are due at once.
+func (s *Store) Returned(ctx context.Context) error {
+	if s.node == "" {
+		return nil
+	}
+	for _, table := range []string{"cards", "notices", "digests"} {
+		if _, err := s.w.exec(ctx, "update "+table+" set due_at = ?, holder = '' where holder = ?", micros(s.now()), s.node); err != nil {
+			return s.explain(err)
+		}
+	}
+	return nil
 }

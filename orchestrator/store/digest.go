@@ -89,8 +89,8 @@ func (s *Store) DueDigests(ctx context.Context, channel string, sent bool, now, 
 	if err := s.r.row(ctx, "select count(*) from (select 1"+due+" limit 1) due", micros(now), channel).Scan(&n); err != nil || n == 0 {
 		return nil, s.explain(err)
 	}
-	rows, err := s.w.query(ctx, "update digests set due_at = ? where id in (select id"+due+" order by due_at limit ?"+s.dialect.skip+") returning "+digestColumns,
-		micros(until), micros(now), channel, limit)
+	rows, err := s.w.query(ctx, "update digests set due_at = ?, holder = ? where id in (select id"+due+" order by due_at limit ?"+s.dialect.skip+") returning "+digestColumns,
+		micros(until), s.node, micros(now), channel, limit)
 	found, err := collect(rows, err, scanDigest)
 	return found, s.explain(err)
 }
@@ -128,7 +128,7 @@ func (s *Store) SaveDigest(ctx context.Context, d approval.Digest, shown map[str
 		if err != nil {
 			return err
 		}
-		_, err = t.q.exec(t.ctx, `update digests set external_id = ?, due_at = ?, attempts = ?, error = ?, dead = ?,
+		_, err = t.q.exec(t.ctx, `update digests set holder = '', external_id = ?, due_at = ?, attempts = ?, error = ?, dead = ?,
 			open = case when ? <> '' or exists (select 1 from cards where digest = digests.id and open = 1) then 1 else 0 end where id = ?`,
 			d.ExternalID, micros(d.DueAt), d.Attempts, clean(d.Error), flag(d.Dead), d.Error, d.ID)
 		return err

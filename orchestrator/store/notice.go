@@ -57,15 +57,15 @@ func (s *Store) DueNotices(ctx context.Context, channel string, now, until time.
 	if err := s.r.row(ctx, "select count(*) from (select 1"+due+" limit 1) due", micros(now), channel).Scan(&n); err != nil || n == 0 {
 		return nil, s.explain(err)
 	}
-	rows, err := s.w.query(ctx, "update notices set due_at = ? where id in (select id"+due+" order by due_at, id limit ?"+s.dialect.skip+") returning "+noticeColumns,
-		micros(until), micros(now), channel, limit)
+	rows, err := s.w.query(ctx, "update notices set due_at = ?, holder = ? where id in (select id"+due+" order by due_at, id limit ?"+s.dialect.skip+") returning "+noticeColumns,
+		micros(until), s.node, micros(now), channel, limit)
 	found, err := collect(rows, err, scanNotice)
 	return found, s.explain(err)
 }
 
 // SaveNotice records that a notice was sent, or when to try again.
 func (s *Store) SaveNotice(ctx context.Context, n approval.Notice) error {
-	count, err := changed(s.w.exec(ctx, "update notices set due_at = ?, attempts = ?, error = ?, dead = ?, sent_at = ? where id = ?",
+	count, err := changed(s.w.exec(ctx, "update notices set holder = '', due_at = ?, attempts = ?, error = ?, dead = ?, sent_at = ? where id = ?",
 		micros(n.DueAt), n.Attempts, clean(n.Error), flag(n.Dead), nullMicros(n.SentAt), n.ID))
 	if err == nil && count == 0 {
 		return fmt.Errorf("notice %s: %w", n.ID, orchestrator.ErrNotFound)
