@@ -138,6 +138,14 @@ func channelTitle(name string) string {
 	return name
 }
 
+// waits says how much is on its way.
+func waits(n int) string {
+	if n == 0 {
+		return "nothing waits"
+	}
+	return plural(n, "delivery waits", "deliveries wait")
+}
+
 // letterWord is what was not delivered.
 func letterWord(kind string) string {
 	switch kind {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/orchestrator/store"
+)
+
+func TestDoctorTellsOfChannels(t *testing.T) {
+	cfg := &config.Config{Database: "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db"), Telegram: &config.Telegram{}}
+	if got := checkChannels(t.Context(), cfg); len(got) != 0 {
+		t.Fatalf("a database that is not there: %+v", got)
+	}
+	s, err := store.Open(t.Context(), cfg.Database, store.Options{Node: "one", Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, c := range []struct{ state, detail, want, says string }{
+		{approval.Connected, "", fine, "connected since"},
+		{approval.Waiting, "", odd, "left alone"},
+		{approval.BadToken, "", broke, "Put a new one into the configuration"},
+		{approval.Conflict, "Another program polls this bot.", broke, "Telegram: Another program polls this bot. (conflict since"},
+	} {
+		if err := s.SetHealth(t.Context(), "telegram", c.state, c.detail); err != nil {
+			t.Fatal(err)
+		}
+		got := checkChannels(t.Context(), cfg)
+		if len(got) != 1 || got[0].State != c.want || !strings.Contains(got[0].Text, c.says) {
+			t.Errorf("%s: %+v, want %s and %q", c.state, got, c.want, c.says)
+		}
+	}
+	cfg.Telegram = nil
+	if got := checkChannels(t.Context(), cfg); len(got) != 0 {
+		t.Errorf("a bot that was taken out of the configuration: %+v", got)
+	}
+}
