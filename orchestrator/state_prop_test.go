@@ -128,7 +128,11 @@ func (p *players) Run(ctx context.Context, job agent.Job, host agent.Host) (agen
 		file = "core/shared.txt"
 		fallthrough
 	case job.Dir != "" && how.End == "own":
-		if err := writeFile(job.Dir, file, fmt.Sprint(job.DelegationID, job.Attempt)); err != nil {
+		err := writeFile(job.Dir, file, fmt.Sprint(job.DelegationID, job.Attempt))
+		if how.End == "own" {
+			err = errors.Join(err, writeFile(job.Dir, "more/"+file, "so that people can choose"))
+		}
+		if err != nil {
 			return agent.Outcome{}, err
 		}
 	}
@@ -186,6 +190,7 @@ type match struct {
 	*world
 	p      *players
 	second orchestrator.Options
+	editor people.User
 	halt   func() // stops the second node
 }
 
@@ -202,6 +207,8 @@ func newMatch(t *testing.T) *match {
 		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{inbox.Channel{}}})
 	o.Store, o.Gate, o.Kinds = referee{o.Store, m.p}, m.gateway, map[agent.Kind]agent.Runner{agent.Command: m.p}
 	m.engine = orchestrator.New(o, m.config)
+	m.gateway.SetReviser(m.engine)
+	m.editor = m.user("eve", people.Approver)
 	m.start()
 	o.Node, o.Data = "second", t.TempDir()
 	o.Mirrors = patch.NewMirrors(filepath.Join(o.Data, "mirrors"), patch.Options{Logger: o.Log})
@@ -240,7 +247,7 @@ func drawActs(t *rapid.T, tasks int) []act {
 	for range rapid.SampledFrom([]int{2, 1, 4, 6, 0}).Draw(t, "acts") {
 		acts = append(acts, act{
 			after: rapid.SampledFrom([]int{1, 2, 4, 6, 8}).Draw(t, "after"),
-			what:  rapid.SampledFrom([]string{"approve", "approve", "reject", "request_changes", "withdraw", "cancel", "cancel", "cancel part", "cancel part", "retry", "retry", "restart"}).Draw(t, "act"),
+			what:  rapid.SampledFrom([]string{"approve", "approve", "reject", "request_changes", "withdraw", "some files", "some files", "edit", "edit", "cancel", "cancel", "cancel part", "cancel part", "retry", "retry", "restart"}).Draw(t, "act"),
 			task:  rapid.IntRange(0, tasks-1).Draw(t, "of task"), any: rapid.IntRange(0, 99).Draw(t, "which"),
 		})
 	}
@@ -285,13 +292,25 @@ func (m *match) do(a act, root orchestrator.Delegation) error {
 			return readErr
 		}
 		r := page.Items[a.any%len(page.Items)]
-		_, err = m.gateway.Decide(ctx, approval.Ballot{RequestID: r.ID, Principal: people.As(m.bob, nil), Channel: "web",
-			Verdict: approval.Verdict(a.what), Digest: r.Revision.Digest, Comment: "because"})
+		_, err = m.gateway.Decide(ctx, m.vote(r, a.what, a.any))
 	}
 	if err != nil && orchestrator.CodeOf(err) == "" {
 		return fmt.Errorf("%s: %w", a.what, err)
 	}
 	return nil
+}
+
+// vote is what somebody says about r: a verdict, "some files" or "edit".
+func (m *match) vote(r approval.Request, what string, which int) approval.Ballot {
+	b := approval.Ballot{RequestID: r.ID, Principal: people.As(m.bob, nil), Channel: "web",
+		Verdict: approval.Verdict(what), Digest: r.Revision.Digest, Comment: "because"}
+	switch path := r.Revision.Files[which%len(r.Revision.Files)].Path; what {
+	case "some files":
+		b.Verdict, b.Files = approval.Approve, []string{path}
+	case "edit": // by somebody else, so that bob's yes can come after it
+		b.Principal, b.Edits = people.As(m.editor, nil), []patch.FileEdit{{Path: path, Text: fmt.Sprint("edited ", r.ID, which)}}
+	}
+	return b
 }
 
 // audit checks what must hold at every moment, in one consistent look.
@@ -445,7 +464,11 @@ func (m *match) close(root orchestrator.Delegation, verdict string) error {
 		if err != nil {
 			return err
 		}
-		_, err = m.decide(r, approval.Verdict(verdict), "at last")
+		what := verdict
+		if what == "edit" && r.Revision.Made != "" {
+			what = "approve"
+		}
+		_, err = m.gateway.Decide(m.t.Context(), m.vote(r, what, len(r.Decisions)))
 		if err != nil && orchestrator.CodeOf(err) == "" {
 			return err
 		}
@@ -479,7 +502,7 @@ func TestRandomTeamsAndPeople(t *testing.T) {
 		plays := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) play { return drawPlay(rt, 3) }), 2, 5).Draw(rt, "plays")
 		withFiles := rapid.IntRange(0, 2).Draw(rt, "files") == 0
 		acts := drawActs(rt, len(plays))
-		verdict := rapid.SampledFrom([]string{"approve", "reject"}).Draw(rt, "in the end")
+		verdict := rapid.SampledFrom([]string{"approve", "some files", "edit", "reject"}).Draw(rt, "in the end")
 		if time.Now().After(until) {
 			return
 		}
