@@ -153,7 +153,7 @@ func (f *frame) chatCard(r approval.Request) views.ChatCard {
 	if r.State != approval.Pending {
 		card.DecidedAt = at(r.DecidedAt)
 		if d, verb := decisive(r); verb != "" {
-			card.DecidedBy, card.Verb, card.Channel, card.Reason, card.DecidedAt = d.User, verb, d.Channel, d.Comment, d.At
+			card.DecidedBy, card.Verb, card.Channel, card.Reason, card.DecidedAt = d.User+prefixed(" for ", d.For), verb, d.Channel, d.Comment, d.At
 		}
 		return card
 	}

@@ -236,6 +236,7 @@ func pages() map[string]templ.Component {
 	troubled.Flash = &Flash{Text: "Sent to kik.", Href: DelegationHref(taskID), Link: "Open"}
 	return map[string]templ.Component{
 		"overview":          Overview(overviewFull()),
+		"chat":              Chat(chatFixture()),
 		"overview-trouble":  Overview(troubled),
 		"channels":          Channels(channelsPage()),
 		"channels-calm":     Channels(ChannelsPage{Chrome: chrome(SectionSettings, "Channels", ChannelsPath), MaySee: true, Channels: channelsPage().Channels[:2]}),

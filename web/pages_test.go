@@ -82,7 +82,7 @@ func TestPagesAreStrictAboutWhatTheyLoad(t *testing.T) {
 	inline := regexp.MustCompile(`(?i)<script(?:[^>]*)>[^<]|\son[a-z]+="|\sstyle="|<style|javascript:|(?:src|href)="(?:https?:)?//`)
 	for _, path := range []string{"/", "/approvals", "/approvals?state=all", "/approvals/" + r.ID, "/approvals/" + r.ID + "?view=split&ctx=20", "/delegations",
 		"/delegations/" + task.ID, "/delegations/" + task.ID + "?tab=events", "/delegations/" + task.ID + "?tab=timeline", "/delegations?q=Fix&state=queued",
-		"/agents", "/agents?from=kik&to=coder", "/agents/kik", "/login", "/nothing", v1 + "/approvals/" + r.ID + "/evidence"} {
+		"/chat", "/agents", "/agents?from=kik&to=coder", "/agents/kik", "/login", "/nothing", v1 + "/approvals/" + r.ID + "/evidence"} {
 		a := b.get(path)
 		if a.StatusCode != http.StatusOK && path != "/nothing" {
 			t.Errorf("%s: %d", path, a.StatusCode)

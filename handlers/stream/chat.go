@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"time"
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
@@ -23,6 +24,7 @@ func (w *socket) chat(ctx context.Context, in incoming) error {
 	if in.Agent == "" {
 		in.Agent = handlers.ChatAgent(w.streams.Engine.Config().Agents)
 	}
+	w.inOrder(ctx)
 	t, root, _, err := w.streams.Engine.Submit(ctx, orchestrator.Submission{
 		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Via: "chat",
 		RequesterID: w.who.User.ID, Requester: w.who.User.Name,
@@ -42,6 +44,18 @@ func (w *socket) chat(ctx context.Context, in incoming) error {
 		return w.refuseMessage(err, in)
 	}
 	return nil
+}
+
+// inOrder lets the messages of one connection fall into different milliseconds: ids are
+// in the order of time no finer than that, and a conversation is in the order of ids.
+func (w *socket) inOrder(ctx context.Context) {
+	if wait := time.Until(w.next); wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+	w.next = time.Now().Truncate(time.Millisecond).Add(time.Millisecond)
 }
 
 // followChat goes on with the messages of a task that was sent before.

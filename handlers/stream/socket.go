@@ -57,6 +57,7 @@ type socket struct {
 	cancel  context.CancelFunc
 	readers sync.WaitGroup
 	open    atomic.Int32 // subscriptions that have not ended
+	next    time.Time    // no chat message before; only the reading goroutine looks
 
 	mu sync.Mutex // one writer at a time
 }
