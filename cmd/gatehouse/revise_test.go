@@ -1,12 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/people"
 	"gatehouse/web/client"
 )
 
@@ -40,7 +44,7 @@ func TestARevisionOfAPersonSurvivesTheServer(t *testing.T) {
 				task := n.send("coder", "app", "once")
 				r := p.asked(task)
 				// The server may die before it answers.
-				n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver, //nolint:errcheck // as said
+				n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver,
 					client.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Files: []string{"hello.txt"}}, nil)
 				n.died()
 
@@ -68,4 +72,91 @@ func TestARevisionOfAPersonSurvivesTheServer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// verdict sends a verdict as cleo or bob and decodes the answer, a problem or the request.
+func (n *node) verdict(token, id string, body map[string]any) (int, map[string]any) {
+	n.Helper()
+	var out map[string]any
+	status, err := n.call(http.MethodPost, "/api/v1/approvals/"+id+"/decision", token, body, &out)
+	n.must(err)
+	return status, out
+}
+
+// TestChoicesAndEditsThroughTheAPI: the shapes of what people make of a patch, and the
+// difference between any two revisions.
+func TestChoicesAndEditsThroughTheAPI(t *testing.T) {
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), reviseTeam)
+	cleo := p.person("cleo", people.Approver)
+	n := p.start(p.config, "")
+	task := n.send("coder", "app", "once")
+	r := p.asked(task)
+	for says, body := range map[string]map[string]any{
+		`"none.txt" is not among the 2 changed files of revision 1`: {"verdict": "approve", "files": []string{"none.txt"}},
+		`No file is chosen`:            {"verdict": "approve", "files": []string{}},
+		`The edit changes nothing`:     {"verdict": "edit"},
+		`so there is no line 9`:        {"verdict": "request_changes", "comments": []map[string]any{{"path": "hello.txt", "line": 9, "text": "x"}}},
+		`edited twice`:                 {"verdict": "edit", "edits": []map[string]any{{"path": "a", "text": "x"}, {"path": "a", "text": "x"}}},
+		`There is no field "edits[0].`: {"verdict": "edit", "edits": []map[string]any{{"name": "a"}}},
+	} {
+		body["digest"] = r.Revision.Digest
+		status, out := n.verdict(n.approver, r.ID, body)
+		want := http.StatusBadRequest
+		if says == "edited twice" {
+			want = http.StatusConflict
+		}
+		if detail, _ := out["detail"].(string); status != want || !strings.Contains(detail, says) {
+			t.Errorf("%v: %d %v", body, status, out)
+		}
+	}
+	status, out := n.verdict(n.approver, r.ID, map[string]any{"verdict": "edit", "digest": r.Revision.Digest,
+		"edits": []map[string]any{{"path": "hello.txt", "text": "hello\r\nyou"}, {"path": "README.md", "delete": true}}})
+	if status != http.StatusOK || out["state"] != "superseded" {
+		t.Fatalf("the edit: %d %v", status, out)
+	}
+	p.until("revision 2", func() bool { r = p.asked(task); return r.Revision.N == 2 })
+	if status, out = n.verdict(n.approver, r.ID, map[string]any{"verdict": "approve", "digest": r.Revision.Digest}); status != http.StatusForbidden || out["code"] != "four_eyes" {
+		t.Errorf("the editor's yes: %d %v", status, out)
+	}
+	if status, out = n.verdict(cleo, r.ID, map[string]any{"verdict": "approve", "digest": r.Revision.Digest, "files": []string{"hello.txt"}}); status != http.StatusOK {
+		t.Fatalf("cleo's choice: %d %v", status, out)
+	}
+	p.until("the end", func() bool { return p.root(task).State.Ended() })
+	var shape struct {
+		State, Made, Editor, Mode string
+		MadeFrom                  int `json:"made_from"`
+		Declined                  []string
+		Decisions                 []struct {
+			User, Verdict string
+			Files         []string
+			Revision      int
+		}
+	}
+	if _, err := n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, cleo, nil, &shape); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%+v", shape); got != "{State:landed Made:files Editor:bob Mode:any MadeFrom:2 Declined:[README.md rest.txt] "+
+		"Decisions:[{User:bob Verdict:edit Files:[] Revision:1} {User:cleo Verdict:approve Files:[hello.txt] Revision:2} {User:cleo Verdict:approve Files:[] Revision:3}]}" {
+		t.Errorf("shape %s", got)
+	}
+	for query, want := range map[string][2]string{
+		"":               {"+hello\r\n+you\n", "rest.txt"},
+		"?rev=1":         {"+rest\n", "README.md"},
+		"?rev=3&since=1": {"-rest\n", "README.md"},
+		"?rev=1&since=3": {"+rest\n", "README.md"},
+		"?rev=2&since=1": {"-An app.\n", "rest.txt"},
+		"?since=2":       {"+An app.\n", "hello.txt"},
+	} {
+		var b strings.Builder
+		status, err := n.text("/api/v1/approvals/"+r.ID+"/patch"+query, cleo, &b)
+		if err != nil || status != http.StatusOK || !strings.Contains(b.String(), want[0]) || strings.Contains(b.String(), want[1]) {
+			t.Errorf("%s: %d %v\n%s\nwant %q, not %q", query, status, err, b.String(), want[0], want[1])
+		}
+	}
+	for query, want := range map[string]int{"?rev=4": 404, "?since=0": 404, "?rev=x": 404, "?revision=1": 400, "?rev=2&since=2": 200} {
+		if status, err := n.text("/api/v1/approvals/"+r.ID+"/patch"+query, cleo, &strings.Builder{}); err != nil || status != want {
+			t.Errorf("%s: %d %v, want %d", query, status, err, want)
+		}
+	}
+	n.stop()
 }
