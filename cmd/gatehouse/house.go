@@ -83,7 +83,7 @@ func (h *house) open(ctx context.Context) error {
 	runner := command.New(command.Options{Self: self, Logger: h.log, Hide: h.hidden()})
 	h.mirrors = patch.NewMirrors(filepath.Join(h.cfg.Data, "mirrors"), patch.Options{Logger: h.log})
 	h.trees = handlers.Trees{Mirrors: h.mirrors, Config: func() *orchestrator.Config { return h.engine.Config() }, Blob: h.store.Blob}
-	h.gateway = approval.New(approval.Options{Store: h.store.Gateway(), Users: h.store, Logger: h.log, Diff: h.diff}, gatewayConfig(h.cfg))
+	h.gateway = approval.New(approval.Options{Store: h.store.Gateway(), Users: h.store, Logger: h.log, Diff: h.diff, Trace: h.trace}, gatewayConfig(h.cfg))
 	h.engine = orchestrator.New(orchestrator.Options{
 		Node: h.node, Store: h.store.Engine(), Hub: hub, Gate: h.gateway, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
 		Kinds:   map[agent.Kind]agent.Runner{agent.Command: runner, agent.Workflow: workflow.New(workflow.Options{})},
