@@ -11,9 +11,9 @@ import (
 
 // eventFacts is what pages read of an event's data. Fields of another shape stay empty.
 type eventFacts struct {
-	Agent, From, To, Child, ChildState, Text, Title, Code, Path, Message, Verdict, Comment, State, Why, Commit, Branch, Via, ApprovalID string
-	Guards, Files                                                                                                                       []string
-	Count, Children, Added, Removed, Attempt                                                                                            int
+	Agent, From, To, Child, ChildState, Text, Title, Code, Path, Message, Verdict, Comment, State, Why, Commit, Branch, Via, ApprovalID, Channel string
+	Guards, Files, Groups, Missing                                                                                                               []string
+	Count, Children, Added, Removed, Attempt                                                                                                     int
 }
 
 func factsOf(e event.Event) eventFacts {
@@ -24,12 +24,15 @@ func factsOf(e event.Event) eventFacts {
 	var f eventFacts
 	for key, into := range map[string]any{"agent": &f.Agent, "from": &f.From, "to": &f.To, "child": &f.Child, "child_state": &f.ChildState,
 		"text": &f.Text, "title": &f.Title, "code": &f.Code, "path": &f.Path, "message": &f.Message, "verdict": &f.Verdict,
-		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "via": &f.Via, "approval_id": &f.ApprovalID,
+		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "via": &f.Via, "approval_id": &f.ApprovalID, "channel": &f.Channel, "missing": &f.Missing,
 		"guards": &f.Guards, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt} {
 		if v, ok := raw[key]; ok {
 			// One field that is of another shape says nothing; the others still do.
 			_ = json.Unmarshal(v, into)
 		}
+	}
+	if v, ok := raw["to"]; ok && f.To == "" { // an agent, or groups
+		_ = json.Unmarshal(v, &f.Groups)
 	}
 	if v, ok := raw["files"]; ok && json.Unmarshal(v, &f.Files) != nil { // some events list files, some count them
 		_ = json.Unmarshal(v, &f.Count)
@@ -76,6 +79,12 @@ func eventLine(e event.Event) string {
 		return fmt.Sprintf("asks for a yes: %d files, +%d −%d%s", f.Count, f.Added, f.Removed, prefixed(", for ", f.Branch))
 	case event.Decided:
 		return first(f.Message, f.Text, views.VerdictWord(f.Verdict)+prefixed(": ", f.Comment))
+	case event.Notified:
+		return prefixed("shown in ", f.Channel)
+	case event.Reminded:
+		return "people are reminded" + prefixed("; it waits for ", strings.Join(f.Missing, ", "))
+	case event.Escalated:
+		return "nobody has decided, so these are told, too: " + strings.Join(f.Groups, ", ")
 	case event.PatchLanded:
 		return fmt.Sprintf("landed %.7s%s", f.Commit, prefixed(" on ", f.Branch))
 	}
