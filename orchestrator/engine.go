@@ -52,6 +52,7 @@ type Engine struct {
 	mu     sync.Mutex
 	runs   map[string]*run // by delegation: what this node works on
 	wake   chan struct{}
+	turns  turns // of landings
 }
 
 // New makes an engine.

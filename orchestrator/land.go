@@ -34,6 +34,11 @@ func (e *Engine) land(r *run) error {
 	if err := r.bring(r.ctx, o.Bundle, o.Commit); err != nil {
 		return e.heldUp(r, err)
 	}
+	done, err := e.turns.take(r.ctx, r.d.Repository)
+	if err != nil {
+		return err
+	}
+	defer done()
 	for range landTries {
 		if o.Intent == nil {
 			if err := e.intend(r, o); err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -291,40 +292,36 @@ func TestManyRequestsInThreePlaces(t *testing.T) {
 		for _, r := range asked {
 			g.bot.Say(1002, g.accounts["bob"], "/status "+r.ID, 0)
 		}
+		for _, r := range asked {
+			g.bot.Until(t, "the card of "+r.ID, func() bool { return len(g.card(1002, r).Buttons) > 0 })
+		}
 		verdicts := []string{"approve", "reject"}
-		done := make(chan error, 3)
-		go func() {
+		var wg sync.WaitGroup
+		wg.Go(func() {
 			for i, r := range asked {
 				if code, _ := n.say(cleo, "/approvals/", r, verdicts[i%2], "why"); code >= 500 {
 					t.Errorf("the web answers %d", code)
 				}
 			}
-			done <- nil
-		}()
-		go func() {
+		})
+		wg.Go(func() {
 			for i := range asked {
 				r := asked[len(asked)-1-i]
 				if code, _ := n.say(bob, "/chat/approvals/", r, verdicts[(i/2)%2], "why"); code >= 500 {
 					t.Errorf("the chat answers %d", code)
 				}
 			}
-			done <- nil
-		}()
-		go func() {
+		})
+		wg.Go(func() {
 			for i := range asked {
 				r := asked[(i+many/2)%many]
-				g.until("the card of "+r.ID, func() bool { return g.card(1002, r).ID != 0 })
-				m := g.card(1002, r)
 				// The button may be gone already: somebody was faster.
-				if query, err := g.bot.Press(1002, m.ID, "Approve", g.accounts["bob"]); err == nil {
-					g.answer(query)
+				if query, err := g.bot.Press(1002, g.card(1002, r).ID, "Approve", g.accounts["bob"]); err == nil {
+					g.bot.Until(t, "the answer to a press", func() bool { return len(g.bot.Answers(query)) > 0 })
 				}
 			}
-			done <- nil
-		}()
-		for range 3 {
-			<-done
-		}
+		})
+		wg.Wait()
 		g.until("the end of all", func() bool {
 			return len(g.all(approval.Landed))+len(g.all(approval.Rejected)) == many
 		})
