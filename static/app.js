@@ -264,7 +264,8 @@
     var text = document.getElementById('comment');
     if (!text.value) text.value = store(draftKey()) || '';
     if (text.value) verdict().classList.add('writing');
-    document.getElementById('approve-sheet').open = false;
+    var sheet = document.getElementById('approve-sheet');
+    if (sheet) sheet.open = false;
   }
   if (review) {
     countViewed();

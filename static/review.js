@@ -72,6 +72,8 @@
     if (open() && open().elements.at.value === anchor) { open().elements.text.focus(); return true; }
     close(false);
     var row = notesOf(anchor), form = template.content.firstElementChild.cloneNode(true), draft = row.querySelector('.remark.is-draft');
+    form.id = 'remark-form';
+    form.elements.text.id = form.querySelector('label').htmlFor = 'remark-text';
     form.elements.path.value = at.file.dataset.path;
     form.elements.side.value = at.side;
     form.elements.line.value = at.line;

@@ -48,6 +48,7 @@ type DiffLine struct {
 	New    int
 	Tokens []Token
 	NoEOL  bool   // the file ends here without a newline
+	CR     bool   // it ends with a carriage return, as on Windows
 	Cut    int    // bytes of this line that are not shown
 	More   string // where more of them are; may be empty
 }
@@ -90,12 +91,17 @@ func NewHunk(path string, skipped int, header string, raw []RawLine) DiffHunk {
 }
 
 func highlightLines(path string, raw []RawLine) []DiffLine {
+	raw = slices.Clone(raw)
+	ends := make([]bool, len(raw))
+	for i, r := range raw {
+		raw[i].Text, ends[i] = strings.CutSuffix(r.Text, "\r")
+	}
 	oldSide, newSide := side(raw, OpAdded), side(raw, OpRemoved)
 	oldTokens, newTokens := Highlight(path, oldSide), Highlight(path, newSide)
 	lines := make([]DiffLine, len(raw))
 	o, n := 0, 0
 	for i, r := range raw {
-		l := DiffLine{Op: r.Op, Old: r.Old, New: r.New, NoEOL: r.NoEOL}
+		l := DiffLine{Op: r.Op, Old: r.Old, New: r.New, NoEOL: r.NoEOL, CR: ends[i]}
 		if len(r.Text) > maxLineBytes {
 			l.Cut = len(r.Text) - len(r.cut())
 		}

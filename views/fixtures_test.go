@@ -234,7 +234,13 @@ func pages() map[string]templ.Component {
 	troubled.Demo = false
 	troubled.Problems = []Problem{{Text: "The disk of the data folder is 98 % full.", Href: "/agents", Link: "What to do"}}
 	troubled.Flash = &Flash{Text: "Sent to kik.", Href: DelegationHref(taskID), Link: "Open"}
+	said, picking, editing := remarked(), remarked(), remarked()
+	said.CommentAt, picking.Doing, editing.Doing = "F2R43", Picking, Editing
+	editing.Files[1].Edit = &FileEdit{Text: "package upload\n" + hostile, Hidden: 3}
 	return map[string]templ.Component{
+		"review-remarks":    Review(said),
+		"review-picking":    Review(picking),
+		"review-editing":    Review(editing),
 		"overview":          Overview(overviewFull()),
 		"chat":              Chat(chatFixture()),
 		"overview-trouble":  Overview(troubled),

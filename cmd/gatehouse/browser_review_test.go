@@ -1,0 +1,238 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator/people"
+	"gatehouse/web/browsertest"
+)
+
+// reviewTeam has one agent that changes three files, one of them with the line ends of
+// Windows; asked again, it does so one line further down.
+const reviewTeam = `
+engine: {workers: 4}
+repositories:
+  app: {path: "REPO", branch: main}
+agents:
+  coder:
+    kind: command
+    repository: app
+    command:
+      - sh
+      - -ceu
+      - |
+        cat > z-task.txt
+        mkdir -p upload
+        : > upload/retry.go
+        if grep -Eq '^[^+]*Give up sooner' z-task.txt; then echo '// Tries again, and gives up.' > upload/retry.go; fi
+        printf 'package upload\n\nfunc try(n int) bool {\n\treturn n < 500\n}\n' >> upload/retry.go
+        printf 'one\r\ntwo\r\nthree' > windows.txt
+        echo 'I wrote the retry loop.'
+`
+
+// People say more than yes and no: on lines, about some files, and in the file itself.
+func TestReviewingInTheBrowser(t *testing.T) {
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), reviewTeam)
+	p.person("cleo", people.Approver)
+	n := p.start(p.config, "")
+	browser := browsertest.New(t)
+	bob, cleo := browser.Page(), browser.Page()
+	for name, page := range map[string]*browsertest.Page{"bob": bob, "cleo": cleo} {
+		u, err := p.store.UserByName(t.Context(), name)
+		p.must(err)
+		code, err := signinCode(t.Context(), p.store, u)
+		p.must(err)
+		page.Open(n.url + "/login/link?code=" + code)
+		page.WaitText("Needs you")
+	}
+	t.Run("comments on lines", func(t *testing.T) { lineComments(t, n, bob, cleo) })
+	t.Run("some files", func(t *testing.T) { someFiles(t, n, bob) })
+	t.Run("an edit", func(t *testing.T) { editing(t, n, bob, cleo) })
+	t.Run("without script", func(t *testing.T) {
+		bob.Script(false)
+		reviewWithoutScript(t, n, bob)
+		bob.Script(true)
+	})
+}
+
+// lineComments writes two, loses none of them by a reload, and sends them.
+func lineComments(t *testing.T, n *node, bob, cleo *browsertest.Page) {
+	id := n.send("coder", "", "the retry loop")
+	r := n.asked(id)
+	address := n.url + "/approvals/" + r.ID
+	bob.Open(address)
+	bob.Click("link", "Comment on added line 4")
+	bob.Fill("Comment on added line 4", "Give up sooner: 500 tries take an hour.")
+	bob.Shot("comment-form-light")
+	bob.Click("button", "Save comment")
+	bob.WaitText("not sent")
+	bob.WaitText("1 comment")
+	bob.Click("link", "Comment on added line 3")
+	bob.Fill("Comment on added line 3", "Name it attempt. <b>Really</b>")
+	bob.Click("button", "Save comment")
+	bob.WaitText("2 comments")
+	if got := n.requests(id)[0]; len(got.Decisions) != 0 {
+		t.Errorf("a draft is a decision: %+v", got.Decisions)
+	}
+	cleo.Open(address)
+	cleo.Wait("button", "Approve")
+	if strings.Contains(cleo.Text(), "500 tries take an hour") {
+		t.Error("somebody else reads what was not sent")
+	}
+	gallery(t, bob, "review-drafts", address)
+	bob.Open(address)
+	bob.WaitText("500 tries take an hour.")
+	bob.WaitText("2 comments")
+	bob.Phone().Open(address)
+	bob.Click("link", "Comment on added line 1")
+	bob.Fill("Comment on added line 1", "Typed with a thumb")
+	bob.Shot("comment-sheet-phone")
+	bob.Click("link", "Cancel")
+	bob.Desktop().Open(address + "?view=split")
+	bob.WaitText("500 tries take an hour.")
+	bob.Shot("review-drafts-split")
+	bob.Open(address)
+	bob.Click("button", "Request changes")
+	bob.WaitText("The agent runs again with your comments.")
+	n.until("a second revision", func() bool { return n.requests(id)[0].Revision.N == 2 })
+	d := n.requests(id)[0].Decisions[0]
+	if len(d.Comments) != 2 || d.Comments[0].Code == "" || d.Verdict != approval.RequestChanges {
+		t.Errorf("sent: %+v", d)
+	}
+	var patch strings.Builder
+	if status, err := n.text("/api/v1/approvals/"+r.ID+"/patch", n.approver, &patch); err != nil || status != 200 {
+		t.Fatal(status, err)
+	}
+	task := patch.String()
+	for _, want := range []string{"upload/retry.go:4", "return n < 500", "Give up sooner"} {
+		if !strings.Contains(task, want) {
+			t.Errorf("the agent was not told %q:\n%s", want, task)
+		}
+	}
+	bob.Open(address)
+	bob.WaitText("2 comments on lines")
+	bob.Open(address + "?rev=1")
+	bob.WaitText("500 tries take an hour.")
+	gallery(t, bob, "review-sent", address+"?rev=1")
+	moves(t, n, bob, address, id)
+}
+
+// moves: a draft goes with its line to the next revision, or says that it is gone.
+func moves(t *testing.T, n *node, bob *browsertest.Page, address, id string) {
+	bob.Open(address)
+	bob.Click("link", "Comment on added line 5")
+	bob.Fill("Comment on added line 5", "Stays with its line")
+	bob.Click("button", "Save comment")
+	bob.WaitText("1 comment")
+	bob.Click("link", "Comment on added line 1")
+	bob.Fill("Comment on added line 1", "Will be gone")
+	bob.Click("button", "Save comment")
+	bob.WaitText("2 comments")
+	old := bob.Tab()
+	old.Open(address)
+	old.Wait("button", "Approve")
+	r := n.requests(id)[0]
+	status, err := n.call("POST", "/api/v1/approvals/"+r.ID+"/decision", n.approver, map[string]any{"verdict": "request_changes", "digest": r.Revision.Digest, "comment": "Once more."}, nil)
+	if err != nil || status != 200 {
+		t.Fatal(status, err)
+	}
+	n.until("a third revision", func() bool { return n.requests(id)[0].Revision.N == 3 })
+	old.WaitText("Revision 3 replaced this one")
+	if old.Has("button", "Approve") {
+		t.Error("the page of an old revision still offers a yes")
+	}
+	bob.Open(address)
+	bob.WaitText("whose line is gone")
+	bob.WaitText("// Tries again, and gives up.")
+	bob.WaitText("moved here from line 5 of revision 2")
+	gallery(t, bob, "review-gone", address)
+	bob.Open(address)
+	bob.Click("button", "Delete the comment on upload/retry.go:1")
+	bob.WaitGone("whose line is gone")
+	bob.WaitText("1 comment")
+}
+
+// someFiles approves two of three: what lands has no third.
+func someFiles(t *testing.T, n *node, bob *browsertest.Page) {
+	id := n.send("coder", "", "the loop, in part")
+	r := n.asked(id)
+	address := n.url + "/approvals/" + r.ID
+	bob.Open(address)
+	bob.Click("link", "Approve only some files")
+	bob.Wait("button", "Approve 3 of 3 files")
+	bob.Click("checkbox", "Include z-task.txt")
+	bob.Wait("button", "Approve 2 of 3 files")
+	gallery(t, bob, "review-picking", bob.URL())
+	bob.Open(address + "?pick=1")
+	bob.Click("checkbox", "Include z-task.txt")
+	bob.Click("button", "Approve 2 of 3 files")
+	bob.WaitText("landed as")
+	bob.Open(address)
+	bob.WaitText("left out 1 file of revision 1: z-task.txt")
+	got := n.requests(id)[0]
+	if files := git(t, n.repo, "show", "--name-only", "--format=", "-m", "--first-parent", got.Landed); files != "upload/retry.go\nwindows.txt" {
+		t.Errorf("landed: %q", files)
+	}
+	gallery(t, bob, "review-partial-landed", address)
+}
+
+// editing changes one line of a file with the line ends of Windows: nothing else of it changes.
+func editing(t *testing.T, n *node, bob, cleo *browsertest.Page) {
+	git(t, n.repo, "rm", "-q", "-r", "upload", "windows.txt")
+	git(t, n.repo, "commit", "-q", "-m", "from the start")
+	id := n.send("coder", "", "the loop, edited")
+	r := n.asked(id)
+	address := n.url + "/approvals/" + r.ID
+	bob.Open(address)
+	bob.Click("link", "Edit")
+	bob.WaitText("you cannot approve it")
+	bob.Fill("New text of windows.txt", "one\n2\nthree")
+	bob.Fill("What you changed", "Digits.")
+	gallery(t, bob, "review-editing", bob.URL())
+	bob.Desktop()
+	bob.Click("button", "Make revision 2")
+	n.until("the edit", func() bool { return n.requests(id)[0].Revision.N == 2 })
+	bob.Open(address)
+	bob.WaitText("Edited by bob, from revision 1.")
+	if bob.Has("button", "Approve") {
+		t.Error("who edited it may approve it")
+	}
+	gallery(t, bob, "review-edited", address)
+	cleo.Open(address)
+	cleo.Click("button", "Approve")
+	cleo.WaitText("landed")
+	if text := git(t, n.repo, "show", n.requests(id)[0].Landed+":windows.txt"); text != "one\r\n2\r\nthree" {
+		t.Errorf("the edited file is %q", text)
+	}
+}
+
+// reviewWithoutScript does the same with links and forms alone.
+func reviewWithoutScript(t *testing.T, n *node, bob *browsertest.Page) {
+	id := n.send("coder", "", "the loop by hand")
+	r := n.asked(id)
+	bob.Open(n.url + "/approvals/" + r.ID)
+	bob.Click("link", "Comment on added line 1")
+	bob.Fill("Comment on added line 1", "Without any script")
+	bob.Shot("comment-form-plain")
+	bob.Click("button", "Save comment")
+	bob.WaitText("Without any script")
+	bob.WaitText("1 comment")
+	bob.Click("link", "Edit the comment on z-task.txt:1")
+	bob.Fill("Comment on added line 1", "Changed my mind")
+	bob.Click("button", "Save comment")
+	bob.WaitText("Changed my mind")
+	bob.Click("link", "Approve only some files")
+	for _, f := range r.Revision.Files {
+		bob.Click("checkbox", "Include "+f.Path)
+	}
+	bob.Click("button", "Approve the ticked files")
+	bob.Expect("400")
+	bob.WaitText("No file is chosen.")
+	bob.Click("link", "Cancel")
+	bob.Click("button", "Request changes")
+	bob.WaitText("The agent runs again with your comments.")
+	n.until("a second revision", func() bool { return n.requests(id)[0].Revision.N == 2 })
+}

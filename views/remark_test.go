@@ -1,0 +1,129 @@
+package views
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// remarked is a page with two drafts, one of them without a line, and a comment that was sent.
+func remarked() ReviewPage {
+	p := reviewPage(false)
+	p.CanComment, p.CanEdit, p.Drafts = true, true, 2
+	p.Files[1].Remarks = []Remark{
+		{Path: p.Files[1].Path, Side: "R", Line: 42, Text: "Needs ctx. " + hostile, Draft: true, Revision: 1, Was: 40, Moved: true},
+		{Path: p.Files[1].Path, Side: "L", Line: 42, Text: "Why was this?", User: "bob", At: before(60)},
+		{Path: p.Files[1].Path, Side: "R", Line: 900, Text: "Far away", User: "bob", At: before(60)},
+	}
+	p.Gone = []Remark{{Path: "old.go", Side: "R", Line: 7, Code: "gone := true // " + hostile, Text: "What for?", Draft: true, Revision: 1, Was: 7}}
+	return p
+}
+
+// rowOf is a line of the diff with what stands under it.
+func rowOf(t *testing.T, html, anchor string) string {
+	t.Helper()
+	_, row, ok := strings.Cut(html, `id="`+anchor+`-n"`)
+	if !ok {
+		t.Fatalf("nothing stands under %s", anchor)
+	}
+	row, _, _ = strings.Cut(row, "</tr>")
+	return row
+}
+
+func TestCommentsStandUnderTheirLine(t *testing.T) {
+	for _, split := range []bool{false, true} {
+		p := remarked()
+		p.Split = split
+		html := render(t, Review(p))
+		mustContain(t, rowOf(t, html, "F2R42"), "Needs ctx.", "not sent", "moved here from line 40 of revision 1", `value="delete"`)
+		mustContain(t, rowOf(t, html, "F2L42"), "Why was this?", "<b>bob</b>")
+		mustLack(t, rowOf(t, html, "F2L42"), "not sent", `value="delete"`)
+		mustContain(t, html, "On line 900, which is not shown here", "Far away",
+			"1 comment whose line is gone", "gone := true", "of revision 1; the line is gone",
+			"Your 2 comments are not sent with a yes.", `id="draft-count"`, `aria-label="Request changes"`)
+		mustLack(t, html, "<script>alert", "\u202e")
+	}
+}
+
+func TestACommentFormOpensWithoutScript(t *testing.T) {
+	p := remarked()
+	p.CommentAt = "F2R42"
+	row := rowOf(t, render(t, Review(p)), "F2R42")
+	mustContain(t, row, `action="/approvals/`+aprID+`/drafts"`, `name="side" value="R"`, `name="line" value="42"`, `name="revision" value="2"`, "Comment on added line 42", "Needs ctx.")
+	p.CanComment = false
+	mustLack(t, render(t, Review(p)), `id="remark-form"`, "data-comment=")
+}
+
+// Beside a comparison the left side is another revision: a comment there would be about
+// the wrong file.
+func TestTheOldSideOfAComparisonTakesNoComments(t *testing.T) {
+	p := remarked()
+	p.Against, p.Revision, p.Newest = 1, 2, 2
+	html := render(t, Review(p))
+	mustContain(t, html, `data-comment="F2R42"`)
+	mustLack(t, html, `data-comment="F2L42"`)
+}
+
+// A browser changes names that are no text; a form would bring back another one.
+func TestCommentsAreOfferedWhereThePathSurvivesAForm(t *testing.T) {
+	for path, want := range map[string]bool{"a/b.go": true, "ä ö.txt": true, "": false, "a\xff": false, " a": false, "a\nb": false, "a\r": false} {
+		if Commentable(path) != want {
+			t.Errorf("%q: %v", path, !want)
+		}
+	}
+}
+
+func TestChoosingFilesTicksAllOfThemFirst(t *testing.T) {
+	p := remarked()
+	p.Doing, p.NoYes = Picking, ""
+	html := render(t, Review(p))
+	if n := strings.Count(html, `name="pick"`); n != len(p.Files) || strings.Count(html, "checked") < n {
+		t.Errorf("%d ticks for %d files", n, len(p.Files))
+	}
+	mustContain(t, html, "Approve the ticked files", `name="some" value="1"`, "makes revision 3 with these files", "The rest is declined")
+	mustLack(t, html, `value="reject"`, `value="request_changes"`)
+	p.Picked = []int{1, 3}
+	mustContain(t, render(t, Review(p)), "Approve 2 of 5 files")
+}
+
+// A browser drops the first line feed of a text area, and no other character.
+func TestAnEditorShowsAFileAsItIs(t *testing.T) {
+	p := remarked()
+	p.Doing = Editing
+	p.Files[1].Edit = &FileEdit{Text: "\n\tfirst </textarea><b>\nlast", Hidden: 2}
+	p.Files[4].NoEdit = "It is binary."
+	html := render(t, Review(p))
+	mustContain(t, html, ">\n\n\tfirst &lt;/textarea&gt;&lt;b&gt;\nlast</textarea>", `form="edit"`, "you cannot approve it", "Make revision 3", "It is binary.",
+		"2 characters in it cannot be seen", `enctype="multipart/form-data"`)
+	mustLack(t, html, `id="verdict"`, "Approve only some files")
+}
+
+// Who may not say yes may still say no, ask for changes and edit.
+func TestWhoAskedMayStillAskForChanges(t *testing.T) {
+	p := remarked()
+	p.NoYes = "You asked for this task, so another person must approve it."
+	html := render(t, Review(p))
+	mustContain(t, html, p.NoYes, `value="reject"`, `value="request_changes"`)
+	mustLack(t, html, `value="approve"`, "Approve only some files")
+}
+
+func TestDecisionsSayForWhomAndAboutWhat(t *testing.T) {
+	p := remarked()
+	p.Mode, p.Made, p.Shadow = "telegram", "Edited by ann, from revision 1. ann cannot approve it.", `On trial, the rule "core" would say: denied. It decides nothing.`
+	p.Decisions = []DecisionRow{
+		{User: "cleo", For: "ann", Verdict: "approve", Channel: "telegram", Revision: 1, Files: []string{"a.go", "b.go", "c.go", "d.go"}, At: before(60)},
+		{User: "bob", Verdict: "request_changes", Channel: "web", Revision: 1, At: before(60), Comments: []Remark{{Path: "a.go", Side: "R", Line: 3, Code: "x := 1", Text: "Name it", Href: "#F1R3"}}},
+		{User: "ann", Verdict: "edit", Channel: "api", Revision: 1, At: before(60)},
+	}
+	html := render(t, Review(p))
+	mustContain(t, html, "cleo (for ann)", "approved only a.go, b.go, c.go and 1 other file", "1 comment on a line", "a.go:3", "x := 1", "Name it", `href="#F1R3"`,
+		"edited it", "Edited by ann", "approved on Telegram or here", "It decides nothing.")
+}
+
+func TestLongLinesOfferMore(t *testing.T) {
+	raw := []RawLine{{Op: OpAdded, New: 1, Text: strings.Repeat("x", 100_000)}, {Op: OpAdded, New: 2, Text: strings.Repeat("y", 100_000), Show: 70_000}, {Op: OpAdded, New: 3, Text: "z\r"}}
+	h := NewHunk("a.min.js", 0, "", raw)
+	if cut := []int{h.Lines[0].Cut, h.Lines[1].Cut, h.Lines[2].Cut}; !slices.Equal(cut, []int{96_000, 30_000, 0}) || !h.Lines[2].CR {
+		t.Errorf("cut %v, %+v", cut, h.Lines[2])
+	}
+}
