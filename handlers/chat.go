@@ -18,8 +18,8 @@ import (
 // How much of a conversation one page has.
 const (
 	chatPage   = 15
-	chatMost   = 200 // with all that came since the page was loaded
-	chatOthers = 8   // requests of others
+	chatMost   = 60 // with all that came since the page was loaded
+	chatOthers = 8  // requests of others
 	// chatRecent is how long a decided request of others stays, as one line.
 	chatRecent = 15 * time.Minute
 )

@@ -45,6 +45,9 @@ func (p *Pages) chatTask(f *frame, root orchestrator.Delegation) (views.ChatTask
 		turn := chatTurn(d, story)
 		if card, ok := cards[d.ApprovalID]; ok {
 			turn.Cards = []views.ChatCard{f.chatCard(card)}
+			if card.State == approval.Approved {
+				turn.Cards[0].LandProblem = d.Work.Problem
+			}
 			if turn.Says == "" {
 				turn.Says = card.Revision.Text
 			}

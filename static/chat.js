@@ -32,9 +32,12 @@
   function renew(el) { if (el && el.isConnected) window.htmx.trigger(el, 'gh-refresh'); }
   function item(task) { return document.getElementById('chat-' + task); }
 
+  // Somebody's new task may be one's own from another tab: looked at, but not for each one.
+  var looking = null;
   document.addEventListener('gh-event', function (e) {
-    var m = e.detail, other = m.type === 'approval.requested' && !item(m.task);
-    if (!old && (m.type === 'task.created' || other)) renew(log);
+    var m = e.detail, news = m.type === 'task.created' || m.type === 'approval.requested';
+    if (!news || old || looking || item(m.task)) return;
+    looking = setTimeout(function () { looking = null; renew(log); }, 1000);
   });
   document.addEventListener('gh-morphed', function () { settle(); grown(); });
 
@@ -246,7 +249,14 @@
       if (now && line !== 'stored') now.textContent = visible(line).slice(0, 160);
       return;
     }
+    if (m.type === 'done') announce((m.agent || 'The task') + ': ' + m.state);
     if (m.type === 'message' || m.type === 'error' || m.type === 'done' || m.type === 'gap') renew(at);
+  }
+  var spoke = 0;
+  function announce(words) {
+    if (Date.now() - spoke < 5000) return;
+    spoke = Date.now();
+    document.getElementById('announce').textContent = words;
   }
   // Foreign text has no hidden characters here either.
   function visible(s) {

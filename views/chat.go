@@ -40,6 +40,25 @@ func (p ChatPage) skips() []skipLink {
 	return []skipLink{{"#chat-text", "Skip to message"}}
 }
 
+// waiting counts what others asked and nobody has decided.
+func (p ChatPage) waiting() int {
+	n := 0
+	for _, k := range p.Others {
+		if k.State == "pending" {
+			n++
+		}
+	}
+	return n
+}
+
+// logOOB names what stands outside of the conversation and changes with it.
+func (p ChatPage) logOOB() string {
+	if !p.MayWrite {
+		return ""
+	}
+	return "#chat-waiting:morph"
+}
+
 // ChatTask is one message with what came of it.
 type ChatTask struct {
 	ID         string
@@ -124,9 +143,6 @@ type ChatCard struct {
 	DecidedAt   time.Time // zero before
 	LandProblem string    // why the landing waits
 }
-
-// warns says that something on the card wants a look at the diff.
-func (k ChatCard) warns() bool { return len(k.Warnings) > 0 || k.ChecksBad > 0 }
 
 // doneWords is the one line that a decided card becomes: who did what, and where.
 func (k ChatCard) doneWords() string {

@@ -263,7 +263,7 @@ func TestTheChatWorksWithFormsAlone(t *testing.T) {
 	r := h.request(dora)
 	v := h.signIn(ann)
 	page := v.get("/chat")
-	for _, want := range []string{"Asked by others", "Fix the retry loop", ">Approve<", ">Reject<", ">Request changes<"} {
+	for _, want := range []string{"Other requests", "Fix the retry loop", ">Approve<", ">Reject<", ">Request changes<"} {
 		if !strings.Contains(page.body, want) {
 			t.Errorf("an approver's chat lacks %s", want)
 		}

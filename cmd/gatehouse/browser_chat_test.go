@@ -1,19 +1,16 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
 	"gatehouse/web/browsertest"
 )
 
@@ -50,108 +47,6 @@ agents:
   slow: {kind: command, command: [sh, -c, "while [ ! -e DIR/go-on ]; do sleep 0.05; done; echo 'Done at last.'"]}
   broken: {kind: command, command: [sh, -c, "echo 'claude: not signed in' >&2; exit 3"]}
 `
-
-// wire is a line between browser and server that can be cut.
-type wire struct {
-	net.Listener
-	done sync.WaitGroup
-
-	mu   sync.Mutex
-	to   string
-	off  bool
-	open map[net.Conn]bool
-}
-
-// newWire listens and passes on to an address "http://host:port".
-func newWire(t *testing.T, to string) *wire {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &wire{Listener: l, open: map[net.Conn]bool{}}
-	w.lead(to)
-	w.done.Go(w.run)
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-		w.cut()
-		w.done.Wait()
-	})
-	return w
-}
-
-func (w *wire) url() string { return "http://" + w.Addr().String() }
-
-// lead changes where new connections go.
-func (w *wire) lead(to string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.to = strings.TrimPrefix(to, "http://")
-}
-
-// cut drops every connection, and new ones too until mend.
-func (w *wire) cut() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.off = true
-	w.drop()
-}
-
-// drop closes what is open now. The caller holds the lock.
-func (w *wire) drop() {
-	for c := range w.open {
-		c.Close() //nolint:errcheck // it is meant to break
-	}
-	clear(w.open)
-}
-
-// blink drops every connection once.
-func (w *wire) blink() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.drop()
-}
-
-func (w *wire) mend() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.off = false
-}
-
-func (w *wire) run() {
-	for {
-		c, err := w.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			continue
-		}
-		w.mu.Lock()
-		off, to := w.off, w.to
-		w.mu.Unlock()
-		server, err := net.Dial("tcp", to)
-		if off || err != nil {
-			c.Close() //nolint:errcheck // it is meant to break
-			if err == nil {
-				server.Close() //nolint:errcheck // nothing was said
-			}
-			continue
-		}
-		w.mu.Lock()
-		w.open[c], w.open[server] = true, true
-		w.mu.Unlock()
-		for from, into := range map[net.Conn]net.Conn{c: server, server: c} {
-			w.done.Go(func() {
-				io.Copy(into, from) //nolint:errcheck // either side may break it
-				from.Close()        //nolint:errcheck // as above
-				into.Close()        //nolint:errcheck // as above
-			})
-		}
-	}
-}
 
 // enters signs a person in at an address.
 func (n *node) enters(page *browsertest.Page, site, name string) {
@@ -195,6 +90,7 @@ func TestChatInTheBrowser(t *testing.T) {
 
 	t.Run("an agent answers", func(t *testing.T) { chatAnswers(t, n, ann, w) })
 	t.Run("a card is approved in the chat", func(t *testing.T) { chatApproves(t, n, ann, bob, w) })
+	t.Run("who sends and decides sees both", func(t *testing.T) { chatBoth(t, n, ann, browser.Page()) })
 	t.Run("decided elsewhere", func(t *testing.T) { chatConverges(t, n, ann, bob) })
 	t.Run("a careful change has no Approve", func(t *testing.T) { chatCareful(t, n, ann, bob, w) })
 	t.Run("reject and request changes ask for words", func(t *testing.T) { chatSaysWhy(t, n, ann, bob) })
@@ -252,7 +148,7 @@ func chatApproves(t *testing.T, n *node, ann, bob *browsertest.Page, w *wire) {
 	ann.Open(w.url() + "/chat")
 	ann.Wait("button", "Send")
 	browsertest.Eval[bool](bob, "window.sameDocument = true")
-	bob.WaitText("Asked by others")
+	bob.WaitText("Other requests")
 	bob.Wait("button", "Approve")
 	bob.Shot("chat-others")
 	bob.Click("button", "Approve")
@@ -267,6 +163,36 @@ func chatApproves(t *testing.T, n *node, ann, bob *browsertest.Page, w *wire) {
 	if d := n.requests(task)[0].Decisions[0]; d.Channel != "chat" {
 		t.Errorf("the decision was made in %q", d.Channel)
 	}
+}
+
+// chatBoth: for who also sends messages, other requests stand above the own
+// conversation, and a line at the composer leads there.
+func chatBoth(t *testing.T, n *node, ann, cleo *browsertest.Page) {
+	n.person("cleo", people.Operator, people.Approver)
+	n.enters(cleo, n.url, "cleo")
+	cleo.Open(n.url + "/chat")
+	says(cleo, "talker", "Count for me")
+	cleo.WaitText("There are 3 files.")
+	says(ann, "coder", "Notes for cleo")
+	cleo.Wait("link", "1 other request waits for you")
+	cleo.Shot("chat-both")
+	cleo.Click("link", "1 other request waits for you")
+	cleo.Click("button", "Approve")
+	cleo.WaitText("cleo approved in chat · landed")
+	cleo.WaitGone("waits for you")
+	ann.WaitText("cleo approved in chat · landed")
+	// Her own change needs another person, and the card says so.
+	says(cleo, "coder", "Notes of cleo")
+	cleo.WaitText("another person must approve it")
+	if cleo.Has("button", "Approve") {
+		t.Error("who asked for a change can approve it")
+	}
+	cleo.Shot("chat-own-request")
+	cleo.Phone().Shot("chat-own-request-phone")
+	cleo.Click("button", "Reject")
+	cleo.Click("button", "Reject")
+	cleo.WaitText("cleo rejected in chat · nothing landed")
+	cleo.Open("about:blank")
 }
 
 // chatConverges: a decision made by a program is on both pages within 2 s.
@@ -360,6 +286,13 @@ func chatCut(t *testing.T, n *node, ann *browsertest.Page, w *wire) {
 		w.blink() // perhaps before it is taken, perhaps after and before the answer
 	}
 	n.until("all messages", func() bool { return len(n.sentBy("ann")) >= before+len(want) })
+	// A page that is loaded again with a message in hand still sends it.
+	w.cut()
+	next()
+	w.mend()
+	ann.Reload()
+	n.until("the message from before the reload", func() bool { return len(n.sentBy("ann")) >= before+len(want) })
+	ann.Choose("Agent", "talker")
 	// The server is killed while one is on its way, and another takes its place.
 	w.cut()
 	next()
