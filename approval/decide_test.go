@@ -280,6 +280,8 @@ func TestACarefulRequestIsNotApprovedFromAMessage(t *testing.T) {
 		b := ballot(r, "bob", approval.Approve)
 		b.Channel = channel
 		w.refused(b, orchestrator.CodeForbidden, "To approve this, open the diff: ci_file.")
+		b.Files = []string{"upload/retry.go"} // nor a part of it
+		w.refused(b, orchestrator.CodeForbidden, "To approve this, open the diff: ci_file.")
 	}
 	b := ballot(r, "bob", approval.Reject)
 	b.Channel = "telegram"

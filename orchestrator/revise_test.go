@@ -524,3 +524,49 @@ func TestAChoiceIsNotCountedForSomebodyWhoLostTheRight(t *testing.T) {
 	w.must(err)
 	w.state(root.ID, orchestrator.Completed)
 }
+
+// The server that takes the verdict need not be the one that made the patch.
+func TestANodeThatNeverSawTheRepositoryMakesTheRevision(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w, root, r, cleo := asked(t, url, three, nil)
+		w.stop()
+		w.data = t.TempDir()
+		w.open(url)
+		_, err := w.edit(w.bob, r, patch.FileEdit{Path: "core/b.txt", Text: "edited\n"})
+		w.must(err)
+		w.data = t.TempDir()
+		w.open(url)
+		w.start()
+		r = w.request(root.TaskID, 2)
+		w.must(w.gateway.SaveDraft(t.Context(), people.As(cleo, nil), r.ID, 2, approval.Draft{Path: "core/b.txt", Line: 1, Text: "good"}))
+		_, err = w.some(cleo, r, "core/b.txt")
+		w.must(err)
+		w.state(root.ID, orchestrator.Completed)
+		if got := w.git("show", "main:core/b.txt"); got != "edited" {
+			t.Errorf("landed %q", got)
+		}
+	})
+}
+
+// The yes that was carried over is taken back like any other while the landing waits.
+func TestACarriedYesIsWithdrawnBeforeTheLanding(t *testing.T) {
+	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), three, nil)
+	w.write(w.repo, "core/a.txt", "work in the way\n") // the folder is dirty, so the landing is held
+	_, err := w.some(w.bob, r, "core/a.txt")
+	w.must(err)
+	w.until(root.ID, "held", func(d orchestrator.Delegation) bool { return d.Work.Problem != "" })
+	r = w.reread(r.ID)
+	if r.State != approval.Approved || r.Revision.N != 2 {
+		t.Fatalf("%s at revision %d", r.State, r.Revision.N)
+	}
+	_, err = w.gateway.Decide(t.Context(), w.ballot(w.bob, r, approval.Withdraw))
+	w.must(err)
+	w.state(root.ID, orchestrator.AwaitingApproval)
+	w.git("checkout", "--", ".")
+	_, err = w.gateway.Decide(t.Context(), w.ballot(cleo, r, approval.Approve))
+	w.must(err)
+	w.state(root.ID, orchestrator.Completed)
+	if by := w.git("log", "-1", "--format=%(trailers:key=Approved-by,valueonly)", "main"); by != "cleo" {
+		t.Errorf("approved by %q", by)
+	}
+}
