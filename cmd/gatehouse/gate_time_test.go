@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+)
+
+// timeTeam has short times: others may decide after 1 s, a reminder comes 3 s before the
+// end, and the end after 7 s.
+const timeTeam = `
+engine: {workers: 2, lease: 2s}
+repositories:
+  app: {path: "REPO", branch: main}
+agents:
+  coder: {kind: command, repository: app, env: {PLACE: MARK}, command: [sh, -c, 'cat > "note-$GATEHOUSE_TASK_ID.txt"']}
+approval:
+  expires: 7s
+  remind: [3s]
+  escalate: [{after: 1s, to: [leads]}]
+  rules: [{name: core, when: "true", need: 1, from: [core]}]
+groups: {core: [bob], leads: [cleo]}
+channels:
+  telegram: {token: "TOKEN", api_url: "BOT_API"}
+`
+
+// TestWhatTimeDoesIsSeenInTelegram: bob gets the card and cleo does not; when nobody
+// decides cleo may, too, and gets one; both are reminded; at the end nothing landed.
+func TestWhatTimeDoesIsSeenInTelegram(t *testing.T) {
+	places(t, func(t *testing.T, database string) {
+		g := newGate(t, database, timeTeam)
+		n := g.start(g.config, "")
+		g.link(n, "bob", 1002)
+		g.link(n, "cleo", 1003)
+		task := n.send("coder", "app", "time")
+		r := g.asked(task)
+		says := func(chat int64, text string) func() bool {
+			return func() bool {
+				for _, m := range g.bot.FromBot(chat) {
+					if strings.Contains(m.Text, text) {
+						return true
+					}
+				}
+				return false
+			}
+		}
+		g.bot.Until(t, "bob's card", func() bool { return g.card(1002, r).ID != 0 })
+		g.bot.Until(t, "cleo's card after the escalation", func() bool { return g.card(1003, r).ID != 0 })
+		g.bot.Until(t, "the notice of the escalation", says(1002, "Now also: leads"))
+		g.bot.Until(t, "bob's reminder", says(1002, "Still waiting"))
+		g.bot.Until(t, "cleo's reminder", says(1003, "Still waiting"))
+		g.bot.Until(t, "the end on bob's card", says(1002, "Expired, not approved"))
+		g.bot.Until(t, "the end on cleo's card", says(1003, "Expired, not approved"))
+		if root := g.root(task); root.State != orchestrator.Expired {
+			t.Errorf("the task is %s", root.State)
+		}
+		if git(t, g.repo, "log", "--merges", "--oneline", "main") != "" {
+			t.Error("something landed")
+		}
+		n.stop()
+	})
+}
+
+// TestAFloodIsADigest: of many requests in a minute a few come as cards and the rest as one
+// message that lists them; it changes in place as they are decided.
+func TestAFloodIsADigest(t *testing.T) {
+	places(t, func(t *testing.T, database string) {
+		g := newGate(t, database, strings.Replace(gateTeam, ", chats: [-100123]", "", 1))
+		n := g.start(g.config, "")
+		g.link(n, "bob", 1002)
+		many := manyRequests(t)
+		for i := range many {
+			n.send("coder", "app", fmt.Sprint("flood ", i))
+		}
+		var asked []approval.Request
+		g.until("all requests", func() bool {
+			asked = g.all(approval.Pending)
+			return len(asked) == many
+		})
+		cards, lines := 0, 0
+		g.bot.Until(t, "every request somewhere", func() bool {
+			cards, lines = 0, 0
+			for _, m := range g.bot.FromBot(1002) {
+				if strings.Contains(m.Text, "Approval needed") {
+					cards++
+				}
+				if strings.Contains(m.Text, "requests need you") {
+					lines += strings.Count(m.Text, "◆") - 1
+				}
+			}
+			return cards+lines >= many
+		})
+		t.Logf("%d requests: %d cards, %d lines of digests, %d messages", many, cards, lines, len(g.bot.FromBot(1002)))
+		if cards > 10 {
+			t.Errorf("%d of %d requests came as cards of their own", cards, many)
+		}
+		for _, r := range asked {
+			if code, err := n.decide(r); err != nil || code != 200 {
+				t.Fatalf("the yes: %d %v", code, err)
+			}
+		}
+		g.bot.Until(t, "the digest says that all are decided", func() bool {
+			for _, m := range g.bot.FromBot(1002) {
+				if strings.Contains(m.Text, "◆") {
+					return false
+				}
+			}
+			return true
+		})
+		n.stop()
+	})
+}
