@@ -84,7 +84,7 @@ CREATE TABLE digests (
   holder      TEXT NOT NULL DEFAULT '',
   created_at  BIGINT NOT NULL
 );
-CREATE INDEX digests_due ON digests (due_at) WHERE open = 1 AND dead = 0;
+CREATE INDEX digests_due ON digests (channel, due_at) WHERE open = 1 AND dead = 0;
 CREATE INDEX digests_dead ON digests (channel) WHERE dead = 1;
 CREATE INDEX digests_newest ON digests (channel, address, created_at);
 

@@ -12,9 +12,10 @@ import (
 const ChannelRetried event.Type = "channel.retried"
 
 // deadNotices are the notices that were given up and whose question is still open: of
-// one that was answered meanwhile nobody wants to hear.
-const deadNotices = `select n.* from notices n join requests r on r.id = n.request_id and r.revision = n.revision
-	where n.dead = 1 and r.state = 'pending'`
+// one that was answered meanwhile nobody wants to hear. The cross join makes SQLite
+// begin with these few and not with all requests that wait.
+const deadNotices = `select n.* from notices n cross join requests r
+	where n.dead = 1 and r.id = n.request_id and r.revision = n.revision and r.state = 'pending'`
 
 // The keys of dead letters.
 const (

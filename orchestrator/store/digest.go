@@ -66,7 +66,7 @@ func (s *Store) IntoDigest(ctx context.Context, c approval.Card, f approval.Floo
 func (t *Tx) digestOf(c approval.Card, f approval.Flood) (string, error) {
 	var id string
 	err := t.q.row(t.ctx, `select id from digests d where channel = ? and address = ? and created_at > ? and created_at <= ? and dead = 0
-		and (select count(*) from cards where digest = d.id) < ? order by created_at desc limit 1`,
+		and (select count(*) from cards where digest = d.id and digest <> '') < ? order by created_at desc limit 1`,
 		c.Channel, c.Address, micros(t.now.Add(-f.Age)), micros(t.now), f.Lines).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
@@ -76,14 +76,14 @@ func (t *Tx) digestOf(c approval.Card, f approval.Flood) (string, error) {
 	return id, err
 }
 
+const digestsDue = " from digests where open = 1 and dead = 0 and due_at <= ? and channel = ? and external_id"
+
 // DueDigests leases digests of a channel of which a line is behind its request: those
 // that were sent before, or those that were not. Nobody else gets them before until.
 func (s *Store) DueDigests(ctx context.Context, channel string, sent bool, now, until time.Time, limit int) ([]approval.Digest, error) {
-	due := " from digests where open = 1 and dead = 0 and due_at <= ? and channel = ? and external_id "
+	due := digestsDue + " = ''"
 	if sent {
-		due += "<> ''"
-	} else {
-		due += "= ''"
+		due = digestsDue + " <> ''"
 	}
 	var n int
 	if err := s.r.row(ctx, "select count(*) from (select 1"+due+" limit 1) due", micros(now), channel).Scan(&n); err != nil || n == 0 {
@@ -95,9 +95,12 @@ func (s *Store) DueDigests(ctx context.Context, channel string, sent bool, now, 
 	return found, s.explain(err)
 }
 
+// selectLines says that there is a digest, as the index of lines does.
+const selectLines = selectCards + " where digest = ? and digest <> '' order by request_id"
+
 // DigestLines returns the cards that are lines of a digest, oldest request first.
 func (s *Store) DigestLines(ctx context.Context, id string) ([]approval.Card, error) {
-	rows, err := s.r.query(ctx, selectCards+" where digest = ? order by request_id", id)
+	rows, err := s.r.query(ctx, selectLines, id)
 	found, err := collect(rows, err, scanCard)
 	return found, s.explain(err)
 }
@@ -129,7 +132,7 @@ func (s *Store) SaveDigest(ctx context.Context, d approval.Digest, shown map[str
 			return err
 		}
 		_, err = t.q.exec(t.ctx, `update digests set holder = '', external_id = ?, due_at = ?, attempts = ?, error = ?, dead = ?,
-			open = case when ? <> '' or exists (select 1 from cards where digest = digests.id and open = 1) then 1 else 0 end where id = ?`,
+			open = case when ? <> '' or exists (select 1 from cards where digest = digests.id and digest <> '' and open = 1) then 1 else 0 end where id = ?`,
 			d.ExternalID, micros(d.DueAt), d.Attempts, clean(d.Error), flag(d.Dead), d.Error, d.ID)
 		return err
 	})

@@ -38,6 +38,10 @@ func (s *Store) Explain(ctx context.Context, text string, args ...any) (string, 
 // The texts whose plans are checked.
 const (
 	SelectAgents   = selectAgents
+	SelectLines    = selectLines
+	DeadNotices    = deadNotices
+	DigestsDue     = "select 1" + digestsDue + " = ''"
+	CardsDue       = "select 1" + cardsDue + " and " + wasShown + " and channel in (?)"
 	SelectOutcomes = selectOutcomes
 )
 

@@ -57,6 +57,9 @@ func TestPlans(t *testing.T) {
 			{"agents", store.SelectAgents, nil, "delegations_ended"},
 		}
 		if s.Dialect() == "SQLite" { // PostgreSQL reads a table without rows, which this one is, at once
+			queries = append(queries,
+				query{"lines of a digest", store.SelectLines, []any{"dig_1"}, "cards_digest"}, query{"given up notices", store.DeadNotices, nil, "notices_dead"},
+				query{"due digests", store.DigestsDue, []any{at, "tg"}, "digests_due"}, query{"due edits", store.CardsDue, []any{at, "tg"}, "cards_due"})
 			queries = append(queries, query{"overdue", s.OverdueQuery(), []any{at, 100}, "requests_overdue"},
 				query{"outcomes", store.SelectOutcomes, []any{at, at, "apr_01"}, "requests_state"})
 			text, args := store.ListQuery(orchestrator.Filter{Conversation: "usr_7", After: "dlg_01"}, 16)
