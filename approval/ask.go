@@ -64,7 +64,11 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	}
 	r.Mode = c.Agents[r.Agent].Mode
 	r.Lineage = c.lineage(e, r)
+	r.Revision.promote(c.Careful)
 	ruling := c.rule(r, tx.Now())
+	if ruling.Rule.Need > 1 && slices.Contains(c.Careful, CarefulNeedTwo) {
+		r.Revision.Warnings = append(r.Revision.Warnings, patch.Warning{Code: CarefulNeedTwo, Text: fmt.Sprintf("Rule %q needs %d people.", ruling.Rule.Name, ruling.Rule.Need)})
+	}
 	r.open(ruling, c.Expires, tx.Now())
 	r.begin(c, tx.Now())
 	cur.ApprovalID = r.ID

@@ -30,6 +30,7 @@ type Config struct {
 	// Approvers are the groups whose yes counts in a repository where the rule names
 	// none; absent: every approver.
 	Approvers map[string][]string
+	Careful   []string        // what makes a request careful besides warnings: no_checks, no_sandbox, need_two
 	Remind    []time.Duration // before the deadline
 	Escalate  []Step          // when nobody has decided; in order
 }

@@ -1,5 +1,11 @@
 package approval
 
+import (
+	"slices"
+
+	"gatehouse/orchestrator/patch"
+)
+
 // Level says how much care a request asks for.
 type Level string
 
@@ -47,4 +53,23 @@ func warningCodes(v Revision) []string {
 		codes = appendOnce(codes, w.Code)
 	}
 	return codes
+}
+
+// What settings may make careful, beside what is: a note of that code, or a rule that
+// needs two people or more.
+const (
+	CarefulNoChecks  = "no_checks"
+	CarefulNoSandbox = "no_sandbox"
+	CarefulNeedTwo   = "need_two"
+)
+
+// promote makes warnings of the notes that the settings want looked at.
+func (v *Revision) promote(codes []string) {
+	v.Notes = slices.DeleteFunc(v.Notes, func(n patch.Note) bool {
+		if !slices.Contains(codes, n.Code) {
+			return false
+		}
+		v.Warnings = append(v.Warnings, patch.Warning{Code: n.Code, Text: n.Text})
+		return true
+	})
 }

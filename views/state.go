@@ -80,6 +80,7 @@ var warningNames = map[string]string{
 	"autorun":        "Runs by itself when opened",
 	"no_sandbox":     "Ran without a sandbox",
 	"no_checks":      "No checks are set up",
+	"need_two":       "More than one person decides",
 	"deletion":       "Files deleted",
 }
 

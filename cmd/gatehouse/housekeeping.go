@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"gatehouse/approval"
@@ -40,18 +41,23 @@ func (h *house) keep(ctx context.Context) error {
 		}
 		if err == nil && mine && time.Since(swept) >= sweepEvery {
 			swept = time.Now()
-			if _, err = h.store.Context(cliActor).Cleanup(ctx, swept); err == nil {
-				_, err = h.store.PurgeSignins(ctx, swept)
-			}
-			if err == nil {
-				_, err = h.store.PurgeDrafts(ctx, swept.Add(-approval.KeepDrafts))
-			}
-			if err == nil {
-				_, err = h.store.PurgeLinkCodes(ctx, swept)
-			}
+			err = h.sweep(ctx, swept)
 		}
 		if err != nil && ctx.Err() == nil {
 			h.log.Warn("housekeeping failed; trying again", "err", err)
 		}
 	}
+}
+
+// keepButtons is how long the buttons of a request that ended get an answer.
+const keepButtons = 30 * 24 * time.Hour
+
+// sweep removes what has expired.
+func (h *house) sweep(ctx context.Context, now time.Time) error {
+	_, values := h.store.Context(cliActor).Cleanup(ctx, now)
+	_, signins := h.store.PurgeSignins(ctx, now)
+	_, drafts := h.store.PurgeDrafts(ctx, now.Add(-approval.KeepDrafts))
+	_, codes := h.store.PurgeLinkCodes(ctx, now)
+	_, buttons := h.store.ForgetButtons(ctx, now.Add(-keepButtons))
+	return errors.Join(values, signins, drafts, codes, buttons)
 }

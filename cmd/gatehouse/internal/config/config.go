@@ -110,6 +110,9 @@ func (b *builder) build() *Config {
 	c.Engine.Agents = b.agents()
 	c.Expires = b.duration(at("approval", "expires"), f.Approval.Expires, 72*time.Hour)
 	c.Policy = b.policy()
+	for i, code := range f.Approval.Careful {
+		b.oneOf(at("approval", "careful", i), code, approval.CarefulNoChecks, approval.CarefulNoSandbox, approval.CarefulNeedTwo)
+	}
 	c.Remind, c.Escalate, c.Approvers = b.remind(), b.escalate(), b.approvers()
 	c.Telegram, c.Webhooks = b.channels()
 	c.TelegramChats = b.chats(c.Telegram)

@@ -126,6 +126,7 @@ type Approval struct {
 	FourEyes *bool        `yaml:"four_eyes"`
 	Expires  string       `yaml:"expires"`
 	Remind   []string     `yaml:"remind"`
+	Careful  []string     `yaml:"careful"`
 	Escalate []Escalation `yaml:"escalate"`
 	Rules    []Rule       `yaml:"rules"`
 }
