@@ -41,21 +41,23 @@
   });
   document.addEventListener('gh-morphed', function () { settle(); grown(); });
 
-  // ---- verdicts on cards
+  // ---- verdicts on cards. What is open is remembered here: a fresh part of the page
+  // takes attributes away that the server does not know.
+  var chosen = {}, deciding = {};
   page.addEventListener('click', function (e) {
     var b = e.target.closest('.card-form button[name="verdict"]');
     if (!b) return;
     var f = b.form, text = f.elements.comment;
-    if (b.value === 'approve' || text.value.trim() || (b.value === 'reject' && f.classList.contains('writing') && f.dataset.chosen === 'reject')) return;
+    if (b.value === 'approve' || text.value.trim() || (b.value === 'reject' && f.classList.contains('writing') && chosen[f.id] === 'reject')) return;
     e.preventDefault(); // first the text is asked for; a rejection may go without
     f.classList.add('writing');
-    f.dataset.chosen = b.value;
+    chosen[f.id] = b.value;
     text.placeholder = b.value === 'reject' ? 'Why? Press Reject again to send; empty is possible.' : 'Say what to change, then press Request changes again.';
     text.focus();
   });
   page.addEventListener('keydown', function (e) {
     if (e.key !== 'Enter' || !(e.ctrlKey || e.metaKey) || !e.target.closest('.card-text')) return;
-    var f = e.target.form, b = f.dataset.chosen && f.querySelector('button[value="' + f.dataset.chosen + '"]');
+    var f = e.target.form, b = chosen[f.id] && f.querySelector('button[value="' + chosen[f.id] + '"]');
     e.preventDefault();
     e.stopPropagation();
     if (b) f.requestSubmit(b);
@@ -64,14 +66,14 @@
     var f = e.target, b = e.submitter;
     if (!f.matches('.card-form') || !b) return;
     e.preventDefault();
-    if (f.dataset.sending) return;
-    f.dataset.sending = '1';
+    if (deciding[f.id]) return;
+    deciding[f.id] = true;
     var body = new URLSearchParams(new FormData(f));
     body.set('verdict', b.value);
     post(f.getAttribute('action'), body).then(function (answer) {
-      delete f.dataset.sending;
+      delete deciding[f.id];
       cardError(f, answer.ok ? '' : answer.text);
-      if (answer.ok) f.classList.remove('writing');
+      if (answer.ok) { f.classList.remove('writing'); delete chosen[f.id]; }
       renew(f.closest('[data-live]'));
     });
   });
