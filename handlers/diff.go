@@ -18,8 +18,9 @@ const (
 	pageAbove    = 3000 // a larger change is cut into pages
 	pageLines    = 500
 	usualContext = 3
-	maxContext   = 5000 // lines of context around a hunk; a whole file of usual size
-	closedAbove  = 1500 // a single file of more lines starts closed
+	maxContext   = 5000   // lines of context around a hunk; a whole file of usual size
+	closedAbove  = 1500   // a single file of more lines starts closed
+	maxRows      = 20_000 // lines of one page with all their context
 )
 
 // window is the part of the changed lines that a page shows.
@@ -32,39 +33,33 @@ func (p *Pages) diff(ctx context.Context, q url.Values, page *views.ReviewPage, 
 	if err != nil {
 		return err
 	}
-	total := 0
+	only := q.Get("file")
+	whole, total := 0, 0 // changed lines of all files, and of those that are asked for
 	for _, f := range v.Files {
-		total += f.Added + f.Removed
+		whole += f.Added + f.Removed
+		if only == "" || f.Path == only {
+			total += f.Added + f.Removed
+		}
 	}
 	w, n, err := windowOf(q, total)
 	if err != nil {
 		return err
 	}
-	only, start := q.Get("file"), 0
-	for i, f := range v.Files {
-		lines := f.Added + f.Removed
-		mine := window{w.from - start, w.to - start} // in this file's own count
-		start += lines
-		file := fileRow(i+1, f, v)
-		switch {
-		case only != "" && f.Path != only:
-			file.Cut, file.FullHref = "Not shown: the page is filtered to one file.", withParam(page.Path, "file", f.Path)
-		case f.Binary:
-		case lines > 0 && (mine.from >= lines || mine.to <= 0):
-			at := (start-lines)/pageLines + 1
-			file.Cut = fmt.Sprintf("Its lines begin on page %d.", at)
-			file.FullHref = withParam(page.Path, "page", strconv.Itoa(at))
-		default:
-			hunks, err := p.Reviewer.Hunks(ctx, v, r.Repository, f, around)
-			if err != nil {
-				return err
-			}
-			file.Hunks = hunksOf(f.Path, hunks, mine, longOf(q, page.Path, i+1))
-			file.FullHref = withParam(withParam(page.Path, "file", f.Path), "ctx", strconv.Itoa(maxContext))
+	shown := p.pageOf(page, v, w, only)
+	rows := maxRows
+	err = p.Reviewer.EachHunks(ctx, v, r.Repository, func(i int) bool { _, ok := shown[i]; return ok }, around, func(i int, hunks []patch.Hunk) error {
+		f := &page.Files[i]
+		f.Hunks = hunksOf(f.Path, hunks, shown[i], longOf(q, page.Path, f.N), &rows)
+		f.FullHref = withParam(withParam(page.Path, "file", f.Path), "ctx", strconv.Itoa(maxContext))
+		if rows < 0 {
+			f.Cut = fmt.Sprintf("Cut: a page has at most %d lines. Ask for less context.", maxRows)
 		}
-		page.Files = append(page.Files, file)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	if total > pageAbove {
+	if whole > pageAbove {
 		if page.Find, err = p.find(ctx, q, page.Path, r, v); err != nil {
 			return err
 		}
@@ -72,10 +67,33 @@ func (p *Pages) diff(ctx context.Context, q url.Values, page *views.ReviewPage, 
 	if pages := (total + pageLines - 1) / pageLines; total > pageAbove {
 		page.CutNote = fmt.Sprintf("Page %d of %d: changed lines %d to %d of %d. The file list is complete.", n, pages, w.from+1, min(w.to, total), total)
 		if n < pages {
-			page.MoreFilesHref = withParam(page.Path, "page", strconv.Itoa(n+1))
+			page.MoreFilesHref = withParam(page.Path, "page", strconv.Itoa(n+1)) + "#files"
 		}
 	}
 	return nil
+}
+
+// pageOf lists all files and returns which lines of which are on this page. The others
+// lead to where they are.
+func (p *Pages) pageOf(page *views.ReviewPage, v approval.Revision, w window, only string) map[int]window {
+	shown, start := map[int]window{}, 0
+	for i, f := range v.Files {
+		file, lines := fileRow(i+1, f, v), f.Added+f.Removed
+		mine := window{w.from - start, w.to - start} // in this file's own count
+		switch {
+		case only != "" && f.Path != only:
+			file.Elsewhere = withParam(withoutParams(page.Path, "page", "ctx"), "file", f.Path) + fmt.Sprintf("#F%d", file.N)
+			page.Files = append(page.Files, file)
+			continue
+		case lines > 0 && (mine.from >= lines || mine.to <= 0), lines == 0 && (mine.from > 0 || mine.to <= 0):
+			file.Elsewhere = withParam(page.Path, "page", strconv.Itoa(start/pageLines+1)) + fmt.Sprintf("#F%d", file.N)
+		case !f.Binary:
+			shown[i] = mine
+		}
+		start += lines
+		page.Files = append(page.Files, file)
+	}
+	return shown
 }
 
 // contextOf reads ?ctx=, the lines of context around each hunk.
@@ -93,7 +111,7 @@ func contextOf(q url.Values) (int, error) {
 
 // windowOf reads ?page= of a change that is cut into pages; others have one page.
 func windowOf(q url.Values, total int) (window, int, error) {
-	if total <= pageAbove || q.Get("file") != "" {
+	if total <= pageAbove {
 		return window{0, total + 1}, 1, nil
 	}
 	n := 1
@@ -138,7 +156,7 @@ func sizeOf(blob string, size int64) int64 {
 }
 
 // hunksOf turns hunks into drawn ones, cut to the changed lines of the window.
-func hunksOf(path string, hunks []patch.Hunk, w window, long long) []views.DiffHunk {
+func hunksOf(path string, hunks []patch.Hunk, w window, long long, rows *int) []views.DiffHunk {
 	var out []views.DiffHunk
 	changed, next := 0, 1 // changed lines so far; the old line that would follow
 	for _, h := range hunks {
@@ -146,17 +164,25 @@ func hunksOf(path string, hunks []patch.Hunk, w window, long long) []views.DiffH
 		if h.OldLines == 0 { // git counts the line before an empty side
 			skipped = max(0, h.OldStart+1-next)
 		}
-		var raw []views.RawLine
-		for _, l := range h.Lines {
+		first, last := len(h.Lines), 0 // of the lines inside
+		for k, l := range h.Lines {
 			inside := changed >= w.from && changed < w.to
 			if l.Kind != ' ' {
 				changed++
 			}
-			if inside {
-				raw = append(raw, long.raw(l))
+			if inside && *rows >= 0 {
+				first, last = min(first, k), k+1
+				*rows--
 			}
 			if l.Old > 0 {
 				next = l.Old + 1
+			}
+		}
+		var raw []views.RawLine
+		if first < last {
+			patch.MarkWords(h.Lines[first:last])
+			for _, l := range h.Lines[first:last] {
+				raw = append(raw, long.raw(l))
 			}
 		}
 		if len(raw) > 0 {

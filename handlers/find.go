@@ -28,21 +28,22 @@ func (p *Pages) find(ctx context.Context, q url.Values, path string, r approval.
 	if out.Text == "" {
 		return out, nil
 	}
-	want, start, binary := strings.ToLower(out.Text), 0, 0
+	want, binary, starts, start := strings.ToLower(out.Text), 0, make([]int, len(v.Files)), 0
 	for i, f := range v.Files {
-		lines := f.Added + f.Removed
+		starts[i] = start
+		start += f.Added + f.Removed
 		if f.Binary {
 			binary++
-		} else if lines > 0 {
-			hunks, err := p.Reviewer.Hunks(ctx, v, r.Repository, f, 0)
-			if err != nil {
-				return nil, err
-			}
-			if !search(out, hunks, want, spot{n: i + 1, name: f.Path, start: start, path: path}) {
-				break
-			}
 		}
-		start += lines
+	}
+	err := p.Reviewer.EachHunks(ctx, v, r.Repository, func(i int) bool { return !v.Files[i].Binary }, 0, func(i int, hunks []patch.Hunk) error {
+		if !out.More {
+			search(out, hunks, want, spot{n: i + 1, name: v.Files[i].Path, start: starts[i], path: path})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if binary > 0 {
 		out.Note = fmt.Sprintf("Not searched: %d binary.", binary)
@@ -58,8 +59,8 @@ type spot struct {
 	path  string
 }
 
-// search adds the hits of one file; false once there are enough.
-func search(out *views.Find, hunks []patch.Hunk, want string, at spot) bool {
+// search adds the hits of one file, until there are enough.
+func search(out *views.Find, hunks []patch.Hunk, want string, at spot) {
 	changed := 0
 	for _, h := range hunks {
 		for _, l := range h.Lines {
@@ -69,16 +70,15 @@ func search(out *views.Find, hunks []patch.Hunk, want string, at spot) bool {
 			if i := strings.Index(strings.ToLower(l.Text), want); i >= 0 {
 				if len(out.Hits) == maxHits {
 					out.More = true
-					return false
+					return
 				}
 				d := views.DiffLine{Op: views.Op(l.Kind), Old: l.Old, New: l.New}
-				href := withParam(at.path, "page", strconv.Itoa((at.start+changed)/pageLines+1))
+				href := withParam(withoutParams(at.path, "file", "ctx"), "page", strconv.Itoa((at.start+changed)/pageLines+1))
 				out.Hits = append(out.Hits, views.Hit{Path: at.name, Name: views.LineName(d), Text: around(l.Text, i, len(want)), Href: href + "#" + views.Anchor(at.n, d)})
 			}
 			changed++
 		}
 	}
-	return true
 }
 
 // around cuts a line to what stands around its hit.
@@ -93,4 +93,18 @@ func around(line string, at, n int) string {
 		s += "…"
 	}
 	return strings.TrimSpace(s)
+}
+
+// withoutParams drops parameters of an address.
+func withoutParams(path string, keys ...string) string {
+	u, err := url.Parse(path)
+	if err != nil {
+		return path
+	}
+	q := u.Query()
+	for _, k := range keys {
+		q.Del(k)
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
 }

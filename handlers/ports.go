@@ -59,8 +59,9 @@ type Requests interface {
 
 // Reviewer shows a revision's change, always from base tree against result tree.
 type Reviewer interface {
-	// Hunks returns the hunks of one changed file with that many lines of context.
-	Hunks(ctx context.Context, r approval.Revision, repository string, f patch.File, context int) ([]patch.Hunk, error)
+	// EachHunks yields the hunks of the wanted files of the revision, in their order, with
+	// that many lines of context and without marks.
+	EachHunks(ctx context.Context, r approval.Revision, repository string, want func(i int) bool, context int, yield func(i int, hunks []patch.Hunk) error) error
 	// File returns a file of the revision's result and whether there is one; a longer
 	// one than max bytes is cut there and comes with patch.ErrCut.
 	File(ctx context.Context, r approval.Revision, repository, path string, max int64) ([]byte, bool, error)

@@ -21,13 +21,13 @@ type Trees struct {
 
 var _ Reviewer = Trees{}
 
-// Hunks returns the hunks of one changed file.
-func (t Trees) Hunks(ctx context.Context, r approval.Revision, repository string, f patch.File, context int) ([]patch.Hunk, error) {
+// EachHunks yields the hunks of the wanted files.
+func (t Trees) EachHunks(ctx context.Context, r approval.Revision, repository string, want func(i int) bool, context int, yield func(i int, hunks []patch.Hunk) error) error {
 	m, err := t.open(ctx, r, repository)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return m.Hunks(ctx, r.Base.Tree, r.Tree, f, context)
+	return m.EachHunks(ctx, r.Base.Tree, r.Tree, r.Files, want, context, yield)
 }
 
 // File returns a file of the result.
@@ -71,7 +71,7 @@ func (t Trees) open(ctx context.Context, r approval.Revision, name string) (*pat
 	return m, m.Import(ctx, bundle, r.Commit)
 }
 
-// Between returns what changed from one revision's result to another's. Hunks and
+// Between returns what changed from one revision's result to another's. EachHunks and
 // Diff of to, with the other's tree as its base, show it.
 func (t Trees) Between(ctx context.Context, from, to approval.Revision, repository string) (*patch.Review, error) {
 	if _, err := t.open(ctx, from, repository); err != nil {

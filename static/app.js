@@ -171,14 +171,15 @@
 
   // ---- review: files seen
   function viewedKey(path) { return 'viewed.' + (review ? review.dataset.digest.slice(0, 16) : '') + '.' + path; }
+  // The list names every file, also those whose lines are on other pages.
   function countViewed() {
-    var boxes = all('[data-viewed]'), n = boxes.filter(function (b) { return b.checked; }).length;
-    all('[data-viewed-n]').forEach(function (s) { s.textContent = n; });
-    all('[data-viewed-count]').forEach(function (i) { i.value = n; });
-    all('.file').forEach(function (f, i) {
-      var item = document.querySelector('.file-item[data-file="' + f.id + '"]');
-      if (item && boxes[i]) item.classList.toggle('is-viewed', boxes[i].checked);
+    var seen = all('.file-item').filter(function (item) {
+      var is = !!store(viewedKey(item.dataset.path));
+      item.classList.toggle('is-viewed', is);
+      return is;
     });
+    all('[data-viewed-n]').forEach(function (s) { s.textContent = seen.length; });
+    all('[data-viewed-count]').forEach(function (i) { i.value = seen.length; });
   }
   function currentFile() {
     var files = all('.file');

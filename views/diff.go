@@ -23,6 +23,7 @@ type DiffFile struct {
 	Cut        string // what is not shown, with its size
 	FullHref   string // where the whole file is; may be empty
 	Hunks      []DiffHunk
+	Elsewhere  string    // the page that has its lines, where this one has not
 	Remarks    []Remark  // on lines of this file as it is shown
 	Edit       *FileEdit // the file is open in an editor
 	NoEdit     string    // why it cannot be, where the page is opened for editing
@@ -225,6 +226,14 @@ func (f DiffFile) startsOpen() bool {
 
 // anchor is the id of the file's block.
 func (f DiffFile) anchor() string { return fmt.Sprintf("F%d", f.N) }
+
+// href is where the file's lines are.
+func (f DiffFile) href() string {
+	if f.Elsewhere != "" {
+		return f.Elsewhere
+	}
+	return "#" + f.anchor()
+}
 
 // lineAnchor is the deep link of one line: F3R42.
 func (f DiffFile) lineAnchor(l DiffLine) string {

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/alecthomas/chroma/v2"
-	"github.com/alecthomas/chroma/v2/lexers"
 )
 
 // Above these sizes text is shown plain: lexers are regular expressions, and a patch is hostile input.
@@ -27,7 +26,7 @@ func Highlight(path string, lines []string) [][]Token {
 	if total > maxHighlightBytes || long || len(lines) == 0 {
 		return plain
 	}
-	lexer := lexers.Match(path)
+	lexer := lexerOf(path)
 	if lexer == nil {
 		return plain
 	}

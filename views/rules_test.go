@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/alecthomas/chroma/v2/lexers"
 	"pgregory.net/rapid"
 )
 
@@ -184,5 +185,18 @@ func TestWords(t *testing.T) {
 	}
 	if got := thousands(-1234567); got != "−1,234,567" {
 		t.Errorf("thousands %q", got)
+	}
+}
+
+// Names are looked up, not tried; what they find is what the library finds.
+func TestLexersAreFoundByName(t *testing.T) {
+	for _, name := range []string{"a.go", "go.mod", "CMakeLists.txt", "notes.txt", "Makefile", "x.tar.gz", "Dockerfile", "Dockerfile.dev", "a.b.yaml", "index.html", "a.ts", "a.tsx",
+		".bashrc", "x.unknown", "", "a.py", "a.rs", "lib.rb", "Gemfile", "x.sql", "x.c", "nginx.conf", "x.json", "x.md", "Jenkinsfile", "x.proto", "style.css", "x.sh", "x.php", "x.vue"} {
+		want, got := lexers.Match(name), lexerOf("some/"+name)
+		switch {
+		case want == nil && got == nil:
+		case want == nil || got == nil || want.Config().Name != got.Config().Name && priority(want) != priority(got):
+			t.Errorf("%s: %v, the library finds %v", name, got, want)
+		}
 	}
 }

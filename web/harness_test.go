@@ -49,9 +49,17 @@ const digest = "9f2c1a7e00000000000000000000000000000000000000000000000000000000
 // trees answers for the change of every request: one file with one changed line.
 type trees struct{}
 
-func (trees) Hunks(context.Context, approval.Revision, string, patch.File, int) ([]patch.Hunk, error) {
-	return []patch.Hunk{{OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1, Lines: []patch.Line{
-		{Kind: '-', Old: 1, Text: "n = 0"}, {Kind: '+', New: 1, Text: "<script>alert(1)</script>"}}}}, nil
+func (trees) EachHunks(_ context.Context, r approval.Revision, _ string, want func(int) bool, _ int, yield func(int, []patch.Hunk) error) error {
+	for i := range r.Files {
+		if !want(i) {
+			continue
+		}
+		if err := yield(i, []patch.Hunk{{OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1, Lines: []patch.Line{
+			{Kind: '-', Old: 1, Text: "n = 0"}, {Kind: '+', New: 1, Text: "<script>alert(1)</script>"}}}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (trees) Between(_ context.Context, _, to approval.Revision, _ string) (*patch.Review, error) {

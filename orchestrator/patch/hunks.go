@@ -3,6 +3,7 @@ package patch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -10,12 +11,132 @@ import (
 // maxShown is the largest file whose lines are shown, in bytes.
 const maxShown = 64 << 20
 
+// maxAround is the most lines of context; it gives any file whole.
+const maxAround = 10_000_000
+
 // Hunks returns a file's changed lines with so many lines around them; a large
 // number gives the whole file. A binary file has none. Changed words are marked
 // in Spans.
 func (r *Mirror) Hunks(ctx context.Context, baseTree, tree string, f File, around int) ([]Hunk, error) {
+	hunks, err := r.hunks(ctx, f, around)
+	for i := range hunks {
+		MarkWords(hunks[i].Lines)
+	}
+	return hunks, err
+}
+
+// fewFiles is up to how many files are compared one by one; a process for each of many
+// takes longer than comparing all of both trees once.
+const fewFiles = 4
+
+// EachHunks yields the hunks of the wanted files of a review, in its order, without
+// marks: MarkWords makes them where they are shown. files are those of Review for the
+// same two trees, all of them.
+func (r *Mirror) EachHunks(ctx context.Context, baseTree, tree string, files []File, want func(i int) bool, around int, yield func(i int, hunks []Hunk) error) error {
+	var wanted []int
+	for i, f := range files {
+		if want(i) && !f.lineless() {
+			wanted = append(wanted, i)
+		}
+	}
+	var all [][]byte
+	if len(wanted) > fewFiles {
+		var err error
+		if all, err = r.sections(ctx, baseTree, tree, files, around); err != nil {
+			return err
+		}
+	}
+	for _, i := range wanted {
+		var hunks []Hunk
+		var err error
+		if all != nil && files[i].Status != TypeChanged {
+			hunks, err = readHunks(all[i])
+		} else {
+			hunks, err = r.hunks(ctx, files[i], around)
+		}
+		if err == nil {
+			err = yield(i, hunks)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sections compares both trees at once and returns what git printed about each file. It
+// is nil where that is more than can be held, or is not about these files.
+func (r *Mirror) sections(ctx context.Context, baseTree, tree string, files []File, around int) ([][]byte, error) {
+	if err := checkIDs(baseTree, tree); err != nil {
+		return nil, err
+	}
+	out, err := r.git(ctx, command{max: maxScan, args: diffArgs(baseTree, tree, "-p", fmt.Sprintf("--unified=%d", min(max(around, 0), maxAround)))})
+	if errors.Is(err, errOutput) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, r.missing(err)
+	}
+	parts := splitSections(out)
+	all := make([][]byte, len(files))
+	for i, f := range files {
+		n := 1
+		if f.Status == TypeChanged { // a deletion, then an addition
+			n = 2
+		}
+		if len(parts) < n {
+			return nil, nil
+		}
+		all[i], parts = parts[0], parts[n:]
+		if n == 1 && !f.lineless() && !bytes.Contains(all[i], f.index()) {
+			return nil, nil
+		}
+	}
+	if len(parts) > 0 {
+		return nil, nil
+	}
+	return all, nil
+}
+
+// splitSections cuts a diff where a file begins. Lines of files have a mark before them
+// and git quotes names, so nothing but a header begins like one.
+func splitSections(out []byte) [][]byte {
+	const head = "diff --git "
+	var parts [][]byte
+	for len(out) > 0 {
+		end := bytes.Index(out[1:], []byte("\n"+head))
+		if end < 0 {
+			end = len(out) - 2
+		}
+		if bytes.HasPrefix(out, []byte(head)) {
+			parts = append(parts, out[:end+2])
+		}
+		out = out[end+2:]
+	}
+	return parts
+}
+
+// index is the header line by which git names both contents of a file.
+func (f File) index() []byte {
+	old, id := f.OldBlob, f.NewBlob
+	if old == "" {
+		old = strings.Repeat("0", len(id))
+	}
+	if id == "" {
+		id = strings.Repeat("0", len(old))
+	}
+	return []byte("\nindex " + old + ".." + id)
+}
+
+// lineless reports whether nothing of the file can be shown in lines.
+func (f File) lineless() bool {
+	return f.Binary || f.OldBlob == f.NewBlob || f.OldMode == modeGit || f.NewMode == modeGit
+}
+
+// hunks compares the two contents of one file.
+func (r *Mirror) hunks(ctx context.Context, f File, around int) ([]Hunk, error) {
 	switch {
-	case f.Binary, f.OldBlob == f.NewBlob, f.OldMode == modeGit, f.NewMode == modeGit:
+	case f.lineless():
 		return nil, nil
 	case f.OldBlob == "" || f.NewBlob == "":
 		return r.wholeFile(ctx, f)
@@ -23,7 +144,7 @@ func (r *Mirror) Hunks(ctx context.Context, baseTree, tree string, f File, aroun
 	if err := checkIDs(f.OldBlob, f.NewBlob); err != nil {
 		return nil, err
 	}
-	around = min(max(around, 0), 10_000_000)
+	around = min(max(around, 0), maxAround)
 	// Two blobs are compared by id: no name takes part, so none can be misread.
 	out, err := r.git(ctx, command{max: 3 * maxShown, args: []string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index",
 		"--diff-algorithm=histogram", fmt.Sprintf("--unified=%d", around), f.OldBlob, f.NewBlob}})
@@ -107,9 +228,6 @@ func readHunks(out []byte) ([]Hunk, error) {
 			h = &hunks[len(hunks)-1]
 			oldAt, newAt, oldLeft, newLeft = head.oldStart, head.newStart, head.oldLines, head.newLines
 		}
-	}
-	for i := range hunks {
-		markWords(hunks[i].Lines)
 	}
 	return hunks, nil
 }

@@ -163,6 +163,63 @@ func TestHunksNumberLinesAndMarkWords(t *testing.T) {
 	equal(t, "whole file in one hunk", len(show(r.Files[0], 1000)), 1+9)
 }
 
+// Many files are compared at once, and each reads as it does alone: renamed, copied,
+// deleted, hostile by name, of another type.
+func TestManyFilesAtOnceReadAsEachAlone(t *testing.T) {
+	long := strings.Repeat("func f() {}\n", 40)
+	s := given(t, files{"old.go": long, "gone.txt": "a\nb\n", "kept.go": "x\ny\nz\n", "mode.sh": "echo\n", "type": "a file\n", "diff --git a/x b/x": "1\n", "bin": "\x00\x01"})
+	dir := s.checkout()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Rename(filepath.Join(dir, "old.go"), filepath.Join(dir, "new.go")))
+	must(os.Remove(filepath.Join(dir, "gone.txt")))
+	must(os.Chmod(filepath.Join(dir, "mode.sh"), 0o755)) //nolint:gosec // the mode is what is tested
+	must(os.Remove(filepath.Join(dir, "type")))
+	must(os.Symlink("kept.go", filepath.Join(dir, "type")))
+	write(t, dir, files{"new.go": long + "// more\n", "kept.go": "x\nY\nz\n\ndiff --git a/type b/type\nindex 0..1\n@@ -1 +1 @@\n", "a\nb \"quoted\".txt": "n", "ä.txt": "ü\r\n",
+		"diff --git a/x b/x": "2\n", "bin": "\x00\x02", "empty": "", "last": "--- a/y\n+++ b/y\n"})
+	tree := s.snapshot(dir)
+	r, err := s.m.Review(s.ctx, s.base.Tree, tree)
+	must(err)
+	for _, around := range []int{0, 3, 1000} {
+		got := map[int][]patch.Hunk{}
+		all := func(int) bool { return true }
+		must(s.m.EachHunks(s.ctx, s.base.Tree, tree, r.Files, all, around, func(i int, hunks []patch.Hunk) error {
+			for k := range hunks {
+				patch.MarkWords(hunks[k].Lines)
+			}
+			got[i] = hunks
+			return nil
+		}))
+		for i, f := range r.Files {
+			want, err := s.m.Hunks(s.ctx, s.base.Tree, tree, f, around)
+			must(err)
+			if len(want) == 0 && len(got[i]) == 0 {
+				continue
+			}
+			if shown := fmt.Sprintf("%+v", got[i]); shown != fmt.Sprintf("%+v", want) {
+				t.Errorf("%q with %d lines around:\n%s\nalone:\n%+v", f.Path, around, shown, want)
+			}
+		}
+	}
+	n := 0
+	must(s.m.EachHunks(s.ctx, s.base.Tree, tree, r.Files, func(i int) bool { return i == 2 }, 3, func(i int, _ []patch.Hunk) error {
+		n += i
+		return nil
+	}))
+	equal(t, "the one that was asked for", n, 2)
+	// A list that is of other trees is not trusted: each file is read by its own content.
+	must(s.m.EachHunks(s.ctx, tree, tree, r.Files, func(int) bool { return true }, 3, func(i int, hunks []patch.Hunk) error {
+		want, err := s.m.Hunks(s.ctx, s.base.Tree, tree, r.Files[i], 3)
+		equal(t, r.Files[i].Path, len(hunks), len(want))
+		return err
+	}))
+}
+
 func TestVisibleShowsCodePoints(t *testing.T) {
 	cases := map[string]string{
 		"plain\ttext":      "plain\ttext",

@@ -13,9 +13,9 @@ const (
 	maxWide   = 4000 // bytes of one line
 )
 
-// markWords pairs the removed lines of each run with the added ones that follow,
+// MarkWords pairs the removed lines of each run with the added ones that follow,
 // in order, and marks what differs between two of a pair.
-func markWords(lines []Line) {
+func MarkWords(lines []Line) {
 	for i := 0; i < len(lines); {
 		if lines[i].Kind != '-' {
 			i++
