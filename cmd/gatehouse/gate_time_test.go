@@ -76,9 +76,9 @@ func TestAFloodIsADigest(t *testing.T) {
 			n.send("coder", "app", fmt.Sprint("flood ", i))
 		}
 		var asked []approval.Request
-		g.until("all requests", func() bool {
+		g.reach("requests", many, func() int {
 			asked = g.all(approval.Pending)
-			return len(asked) == many
+			return len(asked)
 		})
 		cards, lines := 0, 0
 		g.bot.Until(t, "every request somewhere", func() bool {
