@@ -90,6 +90,9 @@ func (g *Gateway) Backtest(ctx context.Context, p *Policy, since time.Time) (Bac
 			if r.CreatedAt.Before(since) {
 				return b, nil
 			}
+			if err := ctx.Err(); err != nil { // nobody waits for it any more
+				return b, err
+			}
 			b.try(p, c, r)
 		}
 		if f.After = page.Next; f.After == "" {

@@ -57,6 +57,7 @@ type rule struct {
 	RuleConfig
 	need    int
 	program *vm.Program
+	bounds  *bounds
 	loops   int // how deep its predicates are nested
 }
 
@@ -106,10 +107,12 @@ func CompileRules(configs []RuleConfig, groups map[string][]string) (*Policy, []
 		}
 		if strings.TrimSpace(c.When) == "" {
 			report("when", `Rule %q has no condition. Write "true" for a rule that always matches.`, c.Name)
-		} else if program, err := compile(c.When); err != nil {
+		} else if len(c.When) > maxWhen {
+			report("when", "The condition of rule %.80q has %d bytes; %d is the limit. Split it into several rules.", c.Name, len(c.When), maxWhen)
+		} else if program, bounds, err := compile(c.When); err != nil {
 			problems = append(problems, whenProblem(i, err))
 		} else {
-			r.program, r.loops = program, loops(program.Node())
+			r.program, r.bounds, r.loops = program, bounds, loops(program.Node())
 		}
 		p.trial = p.trial || c.Shadow
 		p.rules = append(p.rules, r)
@@ -229,10 +232,15 @@ func groupNames(groups map[string][]string) []string {
 	return names
 }
 
-// compile compiles one expression. now() is left out: a rule must give the same
+// compile compiles one expression. now() is left out, too: a rule must give the same
 // answer when it is tried again on a past request.
-func compile(when string) (*vm.Program, error) {
-	return expr.Compile(when, expr.Env(Facts{}), expr.AsBool(), expr.DisableBuiltin("now"))
+func compile(when string) (*vm.Program, *bounds, error) {
+	b := &bounds{}
+	program, err := expr.Compile(when, language(b)...)
+	if err == nil && b.err != nil {
+		err = b.err.Bind(file.NewSource(when))
+	}
+	return program, b, err
 }
 
 // whenProblem turns the compiler's error, whose columns count from 0, into a
@@ -329,7 +337,13 @@ func (p *Policy) list() []rule {
 
 // matches runs the rule; expr turns what goes wrong inside it into an error.
 func (r rule) matches(f Facts) (bool, error) {
-	if steps := math.Pow(float64(max(len(f.Patch.Files), len(f.Checks), len(f.Warnings), 2)), float64(r.loops)); steps > maxSteps {
+	widest := max(len(f.Patch.Files), len(f.Checks), len(f.Warnings), r.bounds.widest, 2)
+	if r.bounds.splits {
+		for _, x := range f.Patch.Files {
+			widest = max(widest, len(x.Path), len(x.OldPath))
+		}
+	}
+	if steps := math.Pow(float64(widest), float64(r.loops)); steps > maxSteps {
 		return false, fmt.Errorf("it would take %.0g steps on a patch of %d files, and %.0g is the limit", steps, len(f.Patch.Files), float64(maxSteps))
 	}
 	out, err := expr.Run(r.program, f)

@@ -79,6 +79,9 @@ func parseRules(text string) ([]approval.RuleConfig, error) {
 	if err := dec.Decode(&written); err != nil {
 		return nil, fmt.Errorf("these are no rules: %s. Write the list as it stands under approval.rules", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
+	if len(written) > approval.MaxRules {
+		return nil, fmt.Errorf("there are %d rules; %d is the limit", len(written), approval.MaxRules)
+	}
 	var rules []approval.RuleConfig
 	for _, w := range written {
 		r := approval.RuleConfig{Name: w.Name, When: w.When, Need: w.Need, From: w.From, Deny: w.Deny, Shadow: w.Shadow}

@@ -13,7 +13,7 @@ import (
 )
 
 // maxRules bounds what a request may ask to be tried.
-const maxRules = 500
+const maxRules = approval.MaxRules
 
 // triedRule is a rule as it is sent; it has the keys of gatehouse.yaml.
 type triedRule struct {
