@@ -66,7 +66,8 @@ func (p *Pages) remarks(f *frame, page *views.ReviewPage, r approval.Request) er
 			}
 		}
 	}
-	if page.Revision != r.Revision.N || f.who.User.ID == "" || r.State != approval.Pending {
+	goesOn := []approval.State{approval.Pending, approval.Superseded, approval.ChangesRequested, approval.Stale}
+	if f.who.User.ID == "" || !slices.Contains(goesOn, r.State) {
 		return nil
 	}
 	drafts, err := p.Gateway.Drafts(f.ctx, f.who.User.ID, r.ID)
@@ -80,8 +81,14 @@ func (p *Pages) remarks(f *frame, page *views.ReviewPage, r approval.Request) er
 	}
 	page.Drafts = len(drafts)
 	for _, d := range drafts {
+		if page.Revision != r.Revision.N { // an older page shows what was written on it
+			d.Now, d.Moved, d.Gone = d.Line, false, d.Revision != page.Revision
+			if d.Gone {
+				continue
+			}
+		}
 		x := views.Remark{Path: d.Path, Side: d.Side, Line: d.Now, Code: d.Code, Text: d.Text, Draft: true, Revision: d.Revision, Was: d.Line, Moved: d.Moved}
-		if d.Gone || !slices.ContainsFunc(r.Revision.Files, fileNamed(d.Path)) {
+		if d.Gone || page.Revision == r.Revision.N && !slices.ContainsFunc(r.Revision.Files, fileNamed(d.Path)) {
 			page.Gone = append(page.Gone, x)
 			continue
 		}

@@ -146,6 +146,8 @@
     e.preventDefault();
     var button = e.submitter, anchor = form.elements.at.value, body = new URLSearchParams(new FormData(form));
     body.set('do', button ? button.value : 'save');
+    // The answer is about the revision that is being read, also when it is no longer the newest.
+    body.set('back', form.elements.back.value.replace(/(^|&)rev=\d+/, '') + '&rev=' + form.elements.revision.value);
     fetch(form.getAttribute('action'), { method: 'POST', body: body, headers: { Accept: 'text/html' }, credentials: 'same-origin' }).then(function (r) {
       return r.text().then(function (text) {
         var answer = new DOMParser().parseFromString(text, 'text/html');

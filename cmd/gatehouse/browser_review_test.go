@@ -51,6 +51,7 @@ func TestReviewingInTheBrowser(t *testing.T) {
 	t.Run("comments on lines", func(t *testing.T) { lineComments(t, n, bob, cleo) })
 	t.Run("some files", func(t *testing.T) { someFiles(t, n, bob) })
 	t.Run("an edit", func(t *testing.T) { editing(t, n, bob, cleo) })
+	t.Run("keys", func(t *testing.T) { reviewKeys(t, n, bob) })
 	t.Run("without script", func(t *testing.T) {
 		bob.Script(false)
 		reviewWithoutScript(t, n, bob)
@@ -133,7 +134,8 @@ func moves(t *testing.T, n *node, bob *browsertest.Page, address, id string) {
 	bob.WaitText("2 comments")
 	old := bob.Tab()
 	old.Open(address)
-	old.Wait("button", "Approve")
+	old.Click("link", "Comment on added line 2")
+	old.Fill("Comment on added line 2", "Begun before, kept after")
 	r := n.requests(id)[0]
 	status, err := n.call("POST", "/api/v1/approvals/"+r.ID+"/decision", n.approver, map[string]any{"verdict": "request_changes", "digest": r.Revision.Digest, "comment": "Once more."}, nil)
 	if err != nil || status != 200 {
@@ -144,6 +146,12 @@ func moves(t *testing.T, n *node, bob *browsertest.Page, address, id string) {
 	if old.Has("button", "Approve") {
 		t.Error("the page of an old revision still offers a yes")
 	}
+	old.Click("button", "Save comment")
+	old.WaitText("not sent")
+	if !strings.Contains(old.Text(), "Tries again, and gives up.") {
+		t.Errorf("another revision took the place of the one that is read:\n%s", old.Text())
+	}
+	old.Shot("comment-superseded")
 	bob.Open(address)
 	bob.WaitText("whose line is gone")
 	bob.WaitText("// Tries again, and gives up.")
@@ -152,7 +160,8 @@ func moves(t *testing.T, n *node, bob *browsertest.Page, address, id string) {
 	bob.Open(address)
 	bob.Click("button", "Delete the comment on upload/retry.go:1")
 	bob.WaitGone("whose line is gone")
-	bob.WaitText("1 comment")
+	bob.WaitText("2 comments")
+	bob.WaitText("Begun before, kept after")
 }
 
 // someFiles approves two of three: what lands has no third.
@@ -235,4 +244,34 @@ func reviewWithoutScript(t *testing.T, n *node, bob *browsertest.Page) {
 	bob.Click("button", "Request changes")
 	bob.WaitText("The agent runs again with your comments.")
 	n.until("a second revision", func() bool { return n.requests(id)[0].Revision.N == 2 })
+}
+
+// reviewKeys moves and opens; none of the keys decides.
+func reviewKeys(t *testing.T, n *node, bob *browsertest.Page) {
+	id := n.send("coder", "", "the loop by keys")
+	r := n.asked(id)
+	bob.Open(n.url + "/approvals/" + r.ID)
+	bob.Wait("button", "Approve")
+	bob.Press("j")
+	bob.Press("c")
+	bob.Wait("button", "Save comment")
+	bob.Fill("Comment on removed line 2", "Typed, not saved")
+	bob.Press("Escape")
+	bob.WaitGone("Sent with Request changes, not before.")
+	bob.Press("c")
+	bob.Wait("button", "Save comment")
+	// The driver sends the letter of the key apart from the key, so it lands in the field.
+	if got := browsertest.Eval[string](bob, `document.getElementById("remark-text").value`); strings.TrimSuffix(got, "c") != "Typed, not saved" {
+		t.Errorf("Escape lost what was typed: %q", got)
+	}
+	bob.Press("Escape")
+	for _, key := range []string{"a", "n", "p", "]", "[", "v", "k", "e"} {
+		bob.Press(key)
+	}
+	if at := browsertest.Eval[string](bob, `document.activeElement.id`); at != "comment" {
+		t.Errorf("e leads to %q", at)
+	}
+	if got := n.requests(id)[0]; got.State != approval.Pending || len(got.Decisions) > 0 {
+		t.Errorf("a key decided: %s %+v", got.State, got.Decisions)
+	}
 }
