@@ -124,13 +124,13 @@ func (w words) twice(e Electorate, r Request, b Ballot) *orchestrator.Error {
 		var said, once string
 		switch {
 		case d.UserID == u.ID:
-			said, once = fmt.Sprintf("You (%s) approved this at %s%s", inPlace(d.User, d.For), w.at(d.At), on(d.Channel)), "a person counts once"
+			said, once = fmt.Sprintf("You (%s) approved this at %s%s", inPlace(d.User, d.For), w.at(d.At), On(d.Channel)), "a person counts once"
 		case d.seat() != mine.owner.ID:
 			continue
 		case mine.owner.ID == u.ID:
-			said, once = fmt.Sprintf("%s approved this for you at %s%s", d.User, w.at(d.At), on(d.Channel)), "a seat counts once"
+			said, once = fmt.Sprintf("%s approved this for you at %s%s", d.User, w.at(d.At), On(d.Channel)), "a seat counts once"
 		default:
-			said, once = fmt.Sprintf("%s, for whom you decide, has a yes of %s at %s%s", mine.owner.Name, d.User, w.at(d.At), on(d.Channel)), "a seat counts once"
+			said, once = fmt.Sprintf("%s, for whom you decide, has a yes of %s at %s%s", mine.owner.Name, d.User, w.at(d.At), On(d.Channel)), "a seat counts once"
 		}
 		return orchestrator.Errorf(orchestrator.CodeAlreadyDecided, "%s; %s. It needs %d more: %s.", said, once, r.Rule.Need-len(r.yes()), e.who(r))
 	}
@@ -174,7 +174,7 @@ func (w words) did(d Decision) string {
 	if n := len(d.Files); d.Verdict == Approve && n > 0 {
 		what = fmt.Sprintf("approved %d %s of this", n, plural(n, "file", "files"))
 	}
-	s := fmt.Sprintf("%s %s at %s%s", who, what, w.at(d.At), on(d.Channel))
+	s := fmt.Sprintf("%s %s at %s%s", who, what, w.at(d.At), On(d.Channel))
 	if d.Comment != "" {
 		return fmt.Sprintf("%s: %q.", s, orchestrator.Title(d.Comment))
 	}
@@ -226,8 +226,8 @@ func noun(v Verdict) string {
 	}
 }
 
-// on is where a decision was made; a rule decides nowhere.
-func on(channel string) string {
+// On says where a decision was made, with a blank before it; a rule decides nowhere.
+func On(channel string) string {
 	switch channel {
 	case "web":
 		return " on the web"

@@ -108,7 +108,7 @@ func (f face) said(s *sheet) {
 
 // decided is a decision as "bob on Telegram, 14:06 UTC".
 func (f face) decided(d approval.Decision) string {
-	return someone(d) + on(d.Channel) + ", " + f.clock.at(d.At)
+	return someone(d) + approval.On(d.Channel) + ", " + f.clock.at(d.At)
 }
 
 // against is the no, or the wish for changes, with its reason.

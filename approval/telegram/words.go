@@ -88,24 +88,6 @@ func someone(d approval.Decision) string {
 	return d.User
 }
 
-// on is where a decision was made; a rule decides nowhere.
-func on(channel string) string {
-	switch channel {
-	case "web":
-		return " on the web"
-	case "chat":
-		return " in the chat"
-	case "telegram":
-		return " on Telegram"
-	case "cli":
-		return " on the command line"
-	case "api":
-		return " by the API"
-	default:
-		return ""
-	}
-}
-
 // shortID is what people see of an id, and may write: its last six characters.
 func shortID(id string) string { return id[max(0, len(id)-6):] }
 
