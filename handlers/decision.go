@@ -84,7 +84,7 @@ func (p *Pages) Land(c echo.Context) error {
 		return err
 	}
 	who, _ := Who(c)
-	if _, err = p.Engine.Retry(c.Request().Context(), r.DelegationID, who.Name()); err != nil {
+	if _, err = p.Engine.LandAgain(c.Request().Context(), r.DelegationID, who.Name()); err != nil {
 		return err
 	}
 	return seeOther(c, views.ApprovalHref(r.ID), "landing")

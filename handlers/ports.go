@@ -21,6 +21,8 @@ type Engine interface {
 	Await(ctx context.Context, run people.Run, childID string, max time.Duration) (orchestrator.Delegation, bool, error)
 	Cancel(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
 	Retry(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+	// LandAgain tries a landing again that is held up, and nothing else.
+	LandAgain(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
 	Check(ctx context.Context, from, to, taskID string) ([]guard.Verdict, *guard.Verdict, error)
 	Agents(ctx context.Context) ([]orchestrator.AgentStatus, error)
 	Config() *orchestrator.Config

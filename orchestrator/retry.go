@@ -24,12 +24,8 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 			return err
 		}
 		if row.State == Landing && row.Holder == "" {
-			row.ReadyAt, row.Losses = tx.Now(), 0
-			if err := tx.Move(ctx, row, Landing, row.Attempt); err != nil {
-				return err
-			}
 			after = *row
-			return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: row.ID, Actor: actor, Data: event.Data(map[string]any{"agent": row.To, "why": "landing is tried again"})})
+			return landAgain(ctx, tx, &after, actor)
 		}
 		if err := mayRetry(row); err != nil {
 			return err
@@ -44,6 +40,35 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		return nil
 	})
 	return after, err
+}
+
+// LandAgain tries a landing again that is held up, and runs nothing: who may decide on a
+// change may ask for it without the right to start work.
+func (e *Engine) LandAgain(ctx context.Context, id, actor string) (Delegation, error) {
+	d, err := e.lookUp(ctx, id)
+	if err != nil {
+		return Delegation{}, err
+	}
+	err = e.Store.InTask(ctx, d.TaskID, func(tx Tx) error {
+		row, err := tx.Delegation(ctx, d.ID)
+		if err != nil {
+			return err
+		}
+		d = *row
+		if row.State != Landing || row.Holder != "" {
+			return Errorf(CodeConflict, "No landing of this change waits to be tried again: it is %s now.", row.State)
+		}
+		return landAgain(ctx, tx, &d, actor)
+	})
+	return d, err
+}
+
+func landAgain(ctx context.Context, tx Tx, d *Delegation, actor string) error {
+	d.ReadyAt, d.Losses = tx.Now(), 0
+	if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil {
+		return err
+	}
+	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor, Data: event.Data(map[string]any{"agent": d.To, "why": "landing is tried again"})})
 }
 
 func mayRetry(d *Delegation) error {

@@ -118,11 +118,16 @@ func (s *Server) readyz(c echo.Context) error {
 	return c.JSON(http.StatusOK, map[string]string{"status": "ready"})
 }
 
-// telegram hands an update to the bot, which checks the secret before it reads the body.
+// telegramPath is where Telegram posts.
+const telegramPath = "/hooks/telegram"
+
+// telegram hands an update to the bot, which checks the secret before it reads the
+// body, and bounds its size; its time is bounded here.
 func (s *Server) telegram(c echo.Context) error {
 	if s.Telegram == nil {
 		return echo.ErrNotFound
 	}
+	_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(bodyTime)) // see deadlines
 	s.Telegram.ServeHTTP(c.Response(), c.Request())
 	return nil
 }

@@ -106,7 +106,7 @@ func (s *Server) routes() []route {
 		{post, v1 + "/config/reload", a.ReloadConfig, admin},
 
 		// Outside of /api/v1.
-		{post, "/hooks/telegram", s.telegram, anyone},
+		{post, telegramPath, s.telegram, anyone},
 		{get, "/ws", st.Socket, may(handlers.DelegationsRead, handlers.TasksWrite)},
 		{get, "/delegation-status", a.Delegation, read},
 		{get, "/delegation-stream", st.Task, read},
