@@ -55,14 +55,6 @@ type Hit struct {
 	Href string
 }
 
-// key is the remark's place within its file: R42; "" for the whole file.
-func (r Remark) key() string {
-	if r.Line == 0 {
-		return ""
-	}
-	return r.Side + strconv.Itoa(r.Line)
-}
-
 // on reports whether the remark stands at this line of the diff.
 func (r Remark) on(l DiffLine) bool {
 	if r.Line == 0 || r.Hidden {
