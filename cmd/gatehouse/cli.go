@@ -44,6 +44,7 @@ type CLI struct {
 	Link    LinkCmd    `cmd:"" help:"Accounts of channels that belong to people."`
 	Token   TokenCmd   `cmd:"" name:"token" help:"API tokens."`
 	Conf    ConfigCmd  `cmd:"" name:"config" help:"Look at the configuration."`
+	Backup  BackupCmd  `cmd:"" help:"Copy the database, also while the server runs."`
 	Migrate MigrateCmd `cmd:"" help:"Bring the database to this version."`
 	Doctor  DoctorCmd  `cmd:"" help:"Look for what is missing or broken."`
 	Version VersionCmd `cmd:"" help:"Print the version."`

@@ -58,6 +58,7 @@ var examples = map[string][2]string{
 	"config":           {`gatehouse config check`, `gatehouse config schema > gatehouse.schema.json`},
 	"config check":     {`gatehouse config check`, `gatehouse config check --config /etc/gatehouse.yaml`},
 	"config schema":    {`gatehouse config schema`, `gatehouse config schema > gatehouse.schema.json`},
+	"backup":           {`gatehouse backup gatehouse-copy.db`, `gatehouse backup /var/backups/gatehouse.dump --config /etc/gatehouse.yaml`},
 	"migrate":          {`gatehouse migrate`, `gatehouse migrate --config /etc/gatehouse.yaml`},
 	"doctor":           {`gatehouse doctor`, `gatehouse doctor --json`},
 	"version":          {`gatehouse version`, `gatehouse version --json`},
