@@ -80,7 +80,7 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 		return err
 	}
 	if yes != nil {
-		return count(ctx, tx, r, cur, *yes)
+		return count(ctx, tx, r, cur, *yes, e.at(tx.Now(), c.Location))
 	}
 	return orchestrator.AwaitApproval(ctx, tx, cur, r.ID)
 }

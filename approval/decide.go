@@ -50,6 +50,11 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 	if err != nil {
 		return r, err
 	}
+	if todo.remade != nil || todo.feedback != nil { // git took its time, in which somebody may have lost the right
+		if e, err = g.Electorate(ctx); err != nil {
+			return r, err
+		}
+	}
 	var after Request
 	err = g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
 		cur, err := tx.Request(ctx, r.ID)
@@ -136,7 +141,7 @@ func cast(ctx context.Context, tx Tx, r *Request, e Electorate, b Ballot, p prep
 	}
 	switch b.Verdict {
 	case Approve:
-		return approve(ctx, tx, r, d, dec)
+		return approve(ctx, tx, r, d, dec, e)
 	case Reject:
 		return reject(ctx, tx, r, d, dec)
 	case RequestChanges:
@@ -161,8 +166,8 @@ func (r *Request) after(now time.Time) time.Time {
 }
 
 // approve counts one yes; the last one that is needed orders the landing.
-func approve(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, dec Decision) error {
-	last := len(r.yes())+1 >= r.Rule.Need
+func approve(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, dec Decision, e Electorate) error {
+	last := len(e.yes(*r))+1 >= r.Rule.Need
 	if last {
 		r.end(Approved, tx.Now())
 	}
@@ -176,7 +181,7 @@ func approve(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation,
 		return nil
 	}
 	var names []string
-	for _, y := range r.yes() {
+	for _, y := range e.yes(*r) {
 		names = append(names, y.User)
 	}
 	return orchestrator.OrderLanding(ctx, tx, d, r.order(names))

@@ -72,7 +72,7 @@ func (g *Gateway) MayDecide(ctx context.Context, p people.Principal, r Request) 
 
 // Needs says how far r is on its way to a yes.
 func (e Electorate) Needs(r Request) Needs {
-	n := Needs{Count: r.Rule.Need, Have: len(r.yes()), From: append([]string{}, r.Rule.From...), Missing: []string{}}
+	n := Needs{Count: r.Rule.Need, Have: len(e.yes(r)), From: append([]string{}, r.Rule.From...), Missing: []string{}}
 	if r.State == Pending {
 		n.Missing = append(n.Missing, e.missing(r)...)
 	}
@@ -115,7 +115,7 @@ func (e Electorate) May(p people.Principal, r Request, v Verdict) *orchestrator.
 	switch {
 	case p.Run != nil:
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "An agent cannot decide. People do: %s.", e.who(r))
-	case p.User.ID == "" || !approves(p.User):
+	case p.User.ID == "" || !approves(e.current(p.User)):
 		return orchestrator.Errorf(orchestrator.CodeNotAnApprover, "You can read this request. Deciding needs the role approver: %s.", e.who(r))
 	case !p.Has(people.ApprovalsDecide):
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "This token may not decide: it has no scope approvals:decide. Use another token, or decide on the page.")
@@ -182,7 +182,7 @@ func (e Electorate) TooFew(r Request) string {
 		return ""
 	}
 	missing := e.missing(r)
-	if len(missing)+len(r.yes()) >= r.Rule.Need {
+	if len(missing)+len(e.yes(r)) >= r.Rule.Need {
 		return ""
 	}
 	need := fmt.Sprintf("This needs %d of %s", r.Rule.Need, join(r.Rule.From, "or"))
@@ -190,7 +190,7 @@ func (e Electorate) TooFew(r Request) string {
 		need = fmt.Sprintf("This needs %d %s", r.Rule.Need, plural(r.Rule.Need, "approver", "approvers"))
 	}
 	var can []string
-	for _, d := range r.yes() {
+	for _, d := range e.yes(r) {
 		can = append(can, d.by())
 	}
 	can = append(can, missing...)
@@ -206,7 +206,7 @@ func (e Electorate) TooFew(r Request) string {
 
 // lacking says of each seat that cannot say yes why not.
 func (e Electorate) lacking(r Request) []string {
-	yes := r.yes()
+	yes := e.yes(r)
 	var why []string
 	for _, s := range e.seats(r) {
 		bar := e.barred(s.owner, r)
@@ -236,7 +236,10 @@ func (r Request) remedy() string {
 
 // yes returns each yes to the current revision that still stands: one of each person, and
 // one from each seat.
-func (r Request) yes() []Decision {
+func (r Request) yes() []Decision { return r.yesOf(func(Decision) bool { return true }) }
+
+// yesOf is yes without the decisions that do not count, which take nobody's seat.
+func (r Request) yesOf(counts func(Decision) bool) []Decision {
 	var out []Decision
 	for _, d := range r.Decisions {
 		if d.Revision != r.Revision.N {
@@ -246,7 +249,7 @@ func (r Request) yes() []Decision {
 		switch d.Verdict {
 		case Approve:
 			same := func(o Decision) bool { return mine(o) || (d.seat() != "" && o.seat() == d.seat()) }
-			if !slices.ContainsFunc(out, same) {
+			if counts(d) && !slices.ContainsFunc(out, same) {
 				out = append(out, d)
 			}
 		case Withdraw, Reject, RequestChanges:
@@ -254,6 +257,24 @@ func (r Request) yes() []Decision {
 		}
 	}
 	return out
+}
+
+// yes are those that count now: not that of somebody who was disabled, or lost the role
+// approver, since. It counts again when they have it again.
+func (e Electorate) yes(r Request) []Decision {
+	return r.yesOf(func(d Decision) bool {
+		return d.UserID == "" || slices.ContainsFunc(e.users, func(u people.User) bool { return u.ID == d.UserID && approves(u) })
+	})
+}
+
+// current is u as they are now: who asks was read earlier.
+func (e Electorate) current(u people.User) people.User {
+	for _, known := range e.users {
+		if known.ID == u.ID {
+			return known
+		}
+	}
+	return u
 }
 
 // join lists names as a person would: "ann, bob or cleo".

@@ -120,7 +120,7 @@ func (w words) decided(r Request, v Verdict) *orchestrator.Error {
 func (w words) twice(e Electorate, r Request, b Ballot) *orchestrator.Error {
 	u := b.Principal.User
 	mine, _ := e.seatOf(u, r)
-	for _, d := range r.yes() {
+	for _, d := range e.yes(r) {
 		var said, once string
 		switch {
 		case d.UserID == u.ID:
@@ -132,7 +132,7 @@ func (w words) twice(e Electorate, r Request, b Ballot) *orchestrator.Error {
 		default:
 			said, once = fmt.Sprintf("%s, for whom you decide, has a yes of %s at %s%s", mine.owner.Name, d.User, w.at(d.At), On(d.Channel)), "a seat counts once"
 		}
-		return orchestrator.Errorf(orchestrator.CodeAlreadyDecided, "%s; %s. It needs %d more: %s.", said, once, r.Rule.Need-len(r.yes()), e.who(r))
+		return orchestrator.Errorf(orchestrator.CodeAlreadyDecided, "%s; %s. It needs %d more: %s.", said, once, r.Rule.Need-len(e.yes(r)), e.who(r))
 	}
 	return nil
 }

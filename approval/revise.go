@@ -175,6 +175,7 @@ func carried(e Electorate, r *Request, was Revision, m *orchestrator.Made, now t
 		return again("%s", refused.Message)
 	}
 	yes.ID, yes.Revision, yes.Digest, yes.At = orchestrator.NewID(orchestrator.DecisionPrefix, now), r.Revision.N, r.Revision.Digest, r.after(now)
+	yes.ForID, yes.For = e.at(now, zone).inPlaceOf(e.users[u], *r) // the seat may be another one by now
 	yes.Comment, yes.Files = fmt.Sprintf("approved these files of revision %d", m.From), nil
 	return &yes
 }
@@ -204,8 +205,8 @@ func brought(was, is Revision) []string {
 }
 
 // count records a yes that was carried over, on a request that was just asked.
-func count(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, yes Decision) error {
-	if err := approve(ctx, tx, r, d, yes); err != nil || r.State == Approved {
+func count(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, yes Decision, e Electorate) error {
+	if err := approve(ctx, tx, r, d, yes, e); err != nil || r.State == Approved {
 		return err
 	}
 	return orchestrator.AwaitApproval(ctx, tx, d, r.ID)

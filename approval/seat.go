@@ -63,7 +63,7 @@ func (e Electorate) deputy(u people.User) people.User {
 // open lists the seats from which a yes to the current revision can still come, each
 // person once, by name.
 func (e Electorate) open(r Request) []seat {
-	yes := r.yes()
+	yes := e.yes(r)
 	var open []seat
 	for _, s := range e.seats(r) {
 		spoken := func(d Decision) bool { return d.UserID == s.holder.ID || d.seat() == s.owner.ID }
@@ -86,7 +86,7 @@ func (e Electorate) seatOf(u people.User, r Request) (seat, *Party) {
 	if e.member(u, r.Rule.From) {
 		return seat{owner: u, holder: u}, nil
 	}
-	yes := r.yes()
+	yes := e.yes(r)
 	var best seat
 	var bar *Party
 	rank := 3
@@ -119,11 +119,7 @@ func (e Electorate) inPlaceOf(u people.User, r Request) (id, name string) {
 
 // absent refuses the verdict of somebody who is out of office: their seat has one voice.
 func (e Electorate) absent(u people.User) *orchestrator.Error {
-	for _, known := range e.users {
-		if known.ID == u.ID {
-			u = known
-		}
-	}
+	u = e.current(u)
 	if !u.Away.Now(e.now) {
 		return nil
 	}
