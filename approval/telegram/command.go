@@ -57,9 +57,11 @@ func (d *Desk) commanded(ctx context.Context, updateID int64, m *message) error 
 	case !ok && !m.private():
 		return nil
 	case o.user == nil:
-		return d.tell(ctx, m, notLinked)
+		return d.tellStranger(ctx, m, notLinked)
 	case !ok:
 		return d.tell(ctx, m, "There is no /"+name(o.name)+". /help lists what you can write.")
+	case !d.Channel.ours(m):
+		return d.tell(ctx, m, elsewhere)
 	default:
 		return act(ctx, o)
 	}
@@ -103,7 +105,7 @@ func (d *Desk) chatter(ctx context.Context, m *message) error {
 	case err != nil:
 		return err
 	case u == nil:
-		return d.tell(ctx, m, notLinked)
+		return d.tellStranger(ctx, m, notLinked)
 	}
 	if _, err := d.Memory.OpenPrompt(ctx, m.Chat.ID, m.From.ID, d.Now().Add(-promptLife)); err == nil {
 		return d.tell(ctx, m, "To give your reason, reply to the question. Nothing was decided.")
@@ -117,7 +119,7 @@ func (d *Desk) skip(ctx context.Context, o order) error {
 
 func (d *Desk) help(ctx context.Context, o order) error {
 	if o.user == nil {
-		return d.tell(ctx, o.m, notLinked+"\n\n"+unlinkedHelp)
+		return d.tellStranger(ctx, o.m, notLinked+"\n\n"+unlinkedHelp)
 	}
 	return d.tell(ctx, o.m, helpText)
 }
@@ -125,15 +127,19 @@ func (d *Desk) help(ctx context.Context, o order) error {
 // link connects the account to the person that the code was made for. Codes are for
 // private chats: in a group others could be faster.
 func (d *Desk) link(ctx context.Context, o order) error {
+	tell := d.tell
+	if o.user == nil {
+		tell = d.tellStranger
+	}
 	switch {
 	case !o.m.private() && o.rest != "":
-		return d.tell(ctx, o.m, "Others can read this code here. Get a new one, and send it to me in a private chat.")
+		return tell(ctx, o.m, "Others can read this code here. Get a new one, and send it to me in a private chat.")
 	case !o.m.private():
-		return d.tell(ctx, o.m, "Send me /link CODE in a private chat. The code comes from Settings → Channels.")
+		return tell(ctx, o.m, "Send me /link CODE in a private chat. The code comes from Settings → Channels.")
 	case o.rest == "" && o.user != nil:
-		return d.tell(ctx, o.m, "You are linked as "+o.user.Name+".\n\n"+helpText)
+		return tell(ctx, o.m, "You are linked as "+o.user.Name+".\n\n"+helpText)
 	case o.rest == "":
-		return d.tell(ctx, o.m, notLinked+"\n\n"+unlinkedHelp)
+		return tell(ctx, o.m, notLinked+"\n\n"+unlinkedHelp)
 	}
 	u, err := d.Linker.UseLinkCode(ctx, Name, o.rest, o.m.From.ID, o.m.From.name())
 	if err == nil {
@@ -147,7 +153,7 @@ func (d *Desk) link(ctx context.Context, o order) error {
 	if o.user != nil {
 		text += " This account is linked to " + o.user.Name + "."
 	}
-	return d.tell(ctx, o.m, text)
+	return tell(ctx, o.m, text)
 }
 
 // sendTask gives an agent a task. The same update twice is the same task.

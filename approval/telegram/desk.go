@@ -76,7 +76,8 @@ type DeskOptions struct {
 // the number of their account alone, and what they may is looked up at each act.
 type Desk struct {
 	DeskOptions
-	sender Sender
+	sender    Sender
+	strangers strangers
 }
 
 // NewDesk makes a desk. It asks nobody.

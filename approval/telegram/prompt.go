@@ -86,7 +86,7 @@ func (d *Desk) answered(ctx context.Context, p Prompt, m *message) error {
 		if err := d.audit(ctx, *m.From, nil, p.bound(), codeNotYours, "A reply to somebody else's question."); err != nil {
 			return err
 		}
-		return d.tell(ctx, m, "This question is for somebody else. Nothing was decided.")
+		return d.tellStranger(ctx, m, "This question is for somebody else. Nothing was decided.")
 	case p.Used != nil:
 		return nil
 	case d.Now().Sub(p.At) > promptLife:
@@ -106,7 +106,7 @@ func (d *Desk) answered(ctx context.Context, p Prompt, m *message) error {
 		if err := d.audit(ctx, *m.From, nil, p.bound(), codeNotLinked, notLinked); err != nil {
 			return err
 		}
-		return d.tell(ctx, m, notLinked)
+		return d.tellStranger(ctx, m, notLinked)
 	}
 	return d.reasoned(ctx, *u, p, m, text)
 }

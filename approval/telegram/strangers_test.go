@@ -1,0 +1,45 @@
+package telegram_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"gatehouse/approval"
+)
+
+// Anybody can write to a bot. A flood of it is not answered one by one, and keeps nobody
+// else waiting for that.
+func TestAStrangerWhoFloodsTheBotIsAnsweredAFewTimes(t *testing.T) {
+	w := newWorld(t, approval.Config{}, group)
+	for i := range 19 {
+		for _, text := range []string{"hello", "/help", "/pending", "/link CODE" + fmt.Sprint(i), "/start"} {
+			w.tg.Say(nobody.ID, nobody, text, 0)
+		}
+	}
+	w.handle()
+	if n := len(w.tg.FromBot(nobody.ID)); n != 10 {
+		t.Errorf("%d answers", n)
+	}
+	w.want("another one", w.say(bob.ID, bob, "/pending", 0).Text, "Nothing needs you.")
+	w.clock.step(time.Minute)
+	w.want("later", w.say(nobody.ID, nobody, "hello", 0).Text, "You are not linked. Open Settings → Channels.")
+}
+
+// Somebody with every right who asks in a foreign group shows its people nothing.
+func TestAForeignGroupReadsNothing(t *testing.T) {
+	w := newWorld(t, approval.Config{}, group)
+	const foreign = -100999
+	w.tg.AddChat(foreign, "supergroup", "Strangers")
+	r := w.asked("dora")
+	for _, command := range []string{"/status " + r.ID, "/status " + r.TaskID, "/pending"} {
+		w.wantIn(command, w.say(foreign, bob, command, 0).Text, "This group is not among channels.telegram.chats")
+	}
+	w.wantIn("/send", w.say(foreign, dora, "/send kik Do it", 0).Text, "This group is not among")
+	w.wantIn("/cancel", w.say(foreign, dora, "/cancel "+r.TaskID, 0).Text, "This group is not among")
+	w.deliver()
+	if all := w.tg.FromBot(foreign); len(all) != 5 || len(w.engine.sent)+len(w.engine.cancelled) != 0 {
+		t.Errorf("%d messages, engine %+v", len(all), w.engine)
+	}
+	w.wantIn("in the team's group", w.say(room, bob, "/pending", 0).Text, "Fix the retry loop")
+}
