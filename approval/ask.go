@@ -59,6 +59,9 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 		was = r.Revision
 		r.Revision = revisionOf(p, was.N+1, was.Tree, tx.Now())
 		r.Revision.madeBy(cur.Work.Made)
+		if was.Tree == p.Tree && r.Revision.Editor == nil {
+			r.Revision.Editor = was.Editor // an agent that was told to make what they wrote
+		}
 	default:
 		r = newRequest(cur, tx.Task(), p, tx.Now())
 	}

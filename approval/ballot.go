@@ -23,7 +23,10 @@ type Ballot struct {
 	Channel   string // web, chat, telegram, cli or api
 	Verdict   Verdict
 	// Digest is the one that the person has read, whole.
-	Digest   string
+	Digest string
+	// Revision is the one that was shown, 0 when that is not known. An agent may make the
+	// same tree twice: its digest is the same, the rule and the checks may not be.
+	Revision int
 	Comment  string
 	Comments []agent.LineComment // with request_changes
 	// TakeDrafts adds the person's drafts to Comments and removes them.

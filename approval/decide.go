@@ -62,7 +62,7 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 			return err
 		}
 		refused = judge(e, *cur, b, tx.Now(), zone)
-		if refused == nil && cur.Revision.Digest != r.Revision.Digest {
+		if refused == nil && (cur.Revision.Digest != r.Revision.Digest || cur.Revision.N != r.Revision.N) {
 			refused = superseded(*cur)
 		}
 		switch {

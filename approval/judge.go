@@ -27,7 +27,7 @@ func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location
 		return orchestrator.Errorf(orchestrator.CodeStale, "%s moved and this change no longer applies as approved. It is asked again with the difference. Your %s was not counted.", r.Revision.Base.Branch, noun(b.Verdict))
 	case r.State != Pending:
 		return w.decided(r, b.Verdict)
-	case !r.current(b.Digest):
+	case !r.current(b):
 		return superseded(r)
 	case b.Verdict == Approve:
 		if refused := w.twice(e, r, b); refused != nil {
@@ -73,9 +73,11 @@ func (r Request) overdue(now time.Time) bool {
 	return r.State == Pending && r.ExpiresAt != nil && !r.ExpiresAt.After(now)
 }
 
-// current reports whether the digest is the current revision's. A beginning of it is
-// not: an agent can make trees until the first digits agree.
-func (r Request) current(digest string) bool { return r.Revision.Digest == digest }
+// current reports whether the ballot is about the current revision. A beginning of its
+// digest is not enough: an agent can make trees until the first digits agree.
+func (r Request) current(b Ballot) bool {
+	return r.Revision.Digest == b.Digest && (b.Revision == 0 || b.Revision == r.Revision.N)
+}
 
 func superseded(r Request) *orchestrator.Error {
 	if r.Revision.N > 1 {
@@ -145,7 +147,7 @@ func (w words) mayWithdraw(r Request, b Ballot) *orchestrator.Error {
 		}
 		return w.decided(r, b.Verdict)
 	}
-	if !r.current(b.Digest) {
+	if !r.current(b) {
 		return superseded(r)
 	}
 	for _, d := range r.yes() {

@@ -98,3 +98,23 @@ func TestTheRightIsLookedUpAgainAfterGit(t *testing.T) {
 	w.refused(b, orchestrator.CodeNotAnApprover, "Deciding needs the role approver")
 	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
 }
+
+// An agent that was asked for changes makes the same tree again. Its digest is the same,
+// but what was shown as revision 1 is no longer asked.
+func TestTheSameTreeAgainIsAnotherRevision(t *testing.T) {
+	w := newWorld(t, approval.Config{})
+	r := w.asked()
+	first := ballot(r, "bob", approval.Approve)
+	first.Revision = 1
+	w.decide(ballot(r, "cleo", approval.RequestChanges))
+	d := w.rework(r.DelegationID)
+	w.must(w.g.Ask(w.ctx, d, proposal("1")))
+	r = w.request(r.ID)
+	if r.Revision.N != 2 || r.Revision.Digest != first.Digest {
+		t.Fatalf("revision %+v", r.Revision)
+	}
+	w.refused(first, orchestrator.CodeSuperseded, "Revision 2 replaced the one you read")
+	first.Revision = 2
+	w.decide(first)
+	w.expectStates(r.ID, approval.Approved, orchestrator.Landing)
+}

@@ -35,7 +35,7 @@ type Delegation struct {
 	ApprovalID string // its newest request
 
 	Attempt      int       // fencing token: rises with every claim
-	Losses       int       // claims that were lost with their node
+	Losses       int       // claims that were lost since it last came on
 	Holder       string    // the node that holds the lease, "" when none
 	LeaseUntil   time.Time // zero when none
 	ReadyAt      time.Time // not claimed before

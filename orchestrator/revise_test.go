@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -569,4 +570,54 @@ func TestACarriedYesIsWithdrawnBeforeTheLanding(t *testing.T) {
 	if by := w.git("log", "-1", "--format=%(trailers:key=Approved-by,valueonly)", "main"); by != "cleo" {
 		t.Errorf("approved by %q", by)
 	}
+}
+
+// Whoever edits, and then has the agent make just that, approves what they have written.
+func TestAnAgentThatIsToldToRepeatAnEditDoesNotFreeItsEditor(t *testing.T) {
+	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), nil, func(w *world) {
+		w.script("coder", func(ctx context.Context, job agent.Job, h agent.Host) (agent.Outcome, error) {
+			text := "the agent's\n"
+			if job.Feedback != nil {
+				text = "bob's\n"
+			}
+			return changes(map[string]string{"new.txt": text})(ctx, job, h)
+		})
+	})
+	_, err := w.edit(w.bob, r, patch.FileEdit{Path: "new.txt", Text: "bob's\n"})
+	w.must(err)
+	r = w.request(root.TaskID, 2)
+	_, err = w.decide(r, approval.RequestChanges, "Make new.txt say: bob's")
+	w.must(err)
+	r = w.request(root.TaskID, 3)
+	_, err = w.gateway.Decide(t.Context(), w.ballot(w.bob, r, approval.Approve))
+	w.refused(err, orchestrator.CodeFourEyes, "You edited this revision")
+	_, err = w.gateway.Decide(t.Context(), w.ballot(cleo, r, approval.Approve))
+	w.must(err)
+	w.state(root.ID, orchestrator.Completed)
+}
+
+// What was lost before people were asked, or while a landing was held up, is over: the
+// next run has all its attempts.
+func TestLossesOfBeforeAreForgottenWhenTheWorkComesOn(t *testing.T) {
+	tries := 0
+	w, root, r, _ := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), nil, func(w *world) {
+		w.script("coder", func(ctx context.Context, job agent.Job, h agent.Host) (agent.Outcome, error) {
+			if tries++; tries == 2 {
+				return agent.Outcome{}, errors.New("a hiccup of the machinery")
+			}
+			return changes(three)(ctx, job, h)
+		})
+	})
+	w.must(w.store.Engine().InTask(t.Context(), root.TaskID, func(tx orchestrator.Tx) error {
+		d, err := tx.Delegation(t.Context(), root.ID)
+		if err != nil {
+			return err
+		}
+		d.Losses = 20
+		return tx.Move(t.Context(), d, d.State, d.Attempt)
+	}))
+	_, err := w.decide(r, approval.RequestChanges, "again")
+	w.must(err)
+	w.approve(w.request(root.TaskID, 2))
+	w.state(root.ID, orchestrator.Completed)
 }

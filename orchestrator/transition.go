@@ -29,14 +29,14 @@ func letGo(d *Delegation) {
 // AwaitApproval parks a checked delegation until people decide on the request.
 func AwaitApproval(ctx context.Context, tx Tx, d *Delegation, requestID string) error {
 	letGo(d)
-	d.ApprovalID = requestID
+	d.ApprovalID, d.Losses = requestID, 0
 	return move(ctx, tx, d, AwaitingApproval)
 }
 
 // OrderLanding gives a delegation its yes: a worker lands the order's commit.
 func OrderLanding(ctx context.Context, tx Tx, d *Delegation, o Order) error {
 	letGo(d)
-	d.ApprovalID, d.Work.Land, d.ReadyAt = o.RequestID, &o, tx.Now()
+	d.ApprovalID, d.Work.Land, d.ReadyAt, d.Losses = o.RequestID, &o, tx.Now(), 0
 	return move(ctx, tx, d, Landing)
 }
 
@@ -68,7 +68,7 @@ func RunAgain(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback, acto
 	if !d.Work.Shares {
 		d.Work.BaseCommit, d.Work.BaseTree, d.Work.BaseBundle, d.Work.BaseSaved = "", "", "", ""
 	}
-	d.Result, d.ReadyAt = nil, tx.Now()
+	d.Result, d.ReadyAt, d.Losses = nil, tx.Now(), 0
 	if err := move(ctx, tx, d, Queued); err != nil {
 		return err
 	}

@@ -318,7 +318,7 @@ func (e *Engine) offer(r *run, res *agent.Result, tree string) error {
 // keep stores a recorded revision in the row.
 func keep(ctx context.Context, tx Tx, d *Delegation, tree string, rev patch.Revision, actor string) error {
 	d.Work.Tree, d.Work.TreeCommit, d.Work.AgentBranch = tree, rev.Commit, rev.Branch
-	d.Work.TreeBundle = bundleID("rev", d.ID, rev.Commit)
+	d.Work.TreeBundle, d.Losses = bundleID("rev", d.ID, rev.Commit), 0
 	if err := tx.PutBlob(ctx, d.Work.TreeBundle, "bundle", rev.Bundle); err != nil {
 		return err
 	}

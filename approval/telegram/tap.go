@@ -73,7 +73,7 @@ func (d *Desk) approve(ctx context.Context, q tap, u people.User, b Bound) error
 
 // ballot is a verdict on what a button or a question is bound to.
 func ballot(u people.User, b Bound, comment string) approval.Ballot {
-	return approval.Ballot{RequestID: b.RequestID, Principal: people.As(u, nil), Channel: Name, Verdict: b.Verdict, Digest: b.Digest, Comment: comment,
+	return approval.Ballot{RequestID: b.RequestID, Principal: people.As(u, nil), Channel: Name, Verdict: b.Verdict, Digest: b.Digest, Revision: b.Revision, Comment: comment,
 		Seen: approval.Seen{Surface: seenIn}}
 }
 
