@@ -32,7 +32,7 @@ need: ## install PostgreSQL, Chromium, git and a C compiler where they are missi
 
 .PHONY: build
 build: ## the program, as ./gatehouse
-	@$(GO) build -trimpath -o gatehouse ./cmd/gatehouse
+	@$(GO) build -trimpath -ldflags="-s -w" -o gatehouse ./cmd/gatehouse
 
 .PHONY: run-demo
 run-demo: ## the demo: a team, a real repository and the dashboard, with nothing to set up
