@@ -3,6 +3,8 @@ package approval
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -120,8 +122,24 @@ func (g *Gateway) feedback(ctx context.Context, r Request, b Ballot) (*agent.Fee
 	if err != nil {
 		return nil, orchestrator.Errorf(orchestrator.CodeUnavailable, "The diff of this revision could not be read, so the agent would not see what it had done. Nothing was stored. Try again. (%w)", err)
 	}
-	f.Diff = plain(diff) + "\n"
+	f.Diff = plain(cutDiff(diff)) + "\n"
 	return f, nil
+}
+
+// maxDiff is how many bytes of the diff an agent is given again. It stands in the row of
+// its delegation, and a binary file's may be a hundred times as long.
+const maxDiff = 1 << 20
+
+// cutDiff is the diff, or its first lines with a word about the rest.
+func cutDiff(diff string) string {
+	if len(diff) <= maxDiff {
+		return diff
+	}
+	head := diff[:maxDiff]
+	if i := strings.LastIndexByte(head, '\n'); i >= 0 {
+		head = head[:i+1]
+	}
+	return fmt.Sprintf("%s… cut here: %d more bytes of the diff are not shown", head, len(diff)-len(head))
 }
 
 // cast stores a verdict that counts and does what follows from it.

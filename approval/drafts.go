@@ -25,6 +25,7 @@ const (
 	MaxDrafts = 200      // of one person on one request
 	maxCode   = 400      // bytes of a quoted line
 	maxRead   = 32 << 20 // bytes of a file that are read to find a line
+	maxKept   = 64 << 20 // bytes of files that are held at once while lines are looked for
 	// KeepDrafts is how long a draft is kept after it was written last.
 	KeepDrafts = 30 * 24 * time.Hour
 )
@@ -282,12 +283,14 @@ func (g *Gateway) revisionN(ctx context.Context, r Request, n int) (Revision, er
 	return Revision{}, orchestrator.Errorf(orchestrator.CodeBadRequest, "This request has %d revisions, and none of number %d.", r.Revision.N, n)
 }
 
-// reader reads the files of one revision, each once.
+// reader reads the files of one revision, each once as long as all of them are not too
+// much to hold.
 type reader struct {
 	reviser Reviser // nil reads nothing
 	r       Request
 	v       Revision
 	read    map[string]content
+	kept    int // bytes in read
 }
 
 type content struct {
@@ -332,6 +335,12 @@ func (f *reader) file(ctx context.Context, path string, left bool) (content, err
 	if len(text) > 0 {
 		got.lines = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	}
+	const header = 16 // bytes of a string beside its text
+	size := len(text) + header*len(got.lines)
+	if f.kept += size; f.kept > maxKept {
+		clear(f.read)
+		f.kept = size
+	}
 	f.read[key] = got
 	return got, nil
 }
@@ -366,5 +375,5 @@ func quote(line string) string {
 	if len(line) > maxCode {
 		line = strings.ToValidUTF8(line[:maxCode], "")
 	}
-	return strings.TrimRight(line, " \t\r\n")
+	return strings.Clone(strings.TrimRight(line, " \t\r\n")) // not a part of the file, which it would hold
 }
