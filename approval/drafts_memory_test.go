@@ -48,7 +48,9 @@ func TestCommentsOnManyLargeFilesDoNotHoldThemAll(t *testing.T) {
 func TestAnEndlessDiffIsCutForTheAgent(t *testing.T) {
 	w := newWorld(t, approval.Config{})
 	w.g = approval.New(approval.Options{Store: w.db.Gateway(), Users: team(staff()), Now: w.clock.now,
-		Diff: func(context.Context, approval.Request) (string, error) { return strings.Repeat("+ünd so weiter\n", 1<<19), nil }}, w.g.Config())
+		Diff: func(context.Context, approval.Request) (string, error) {
+			return strings.Repeat("+ünd so weiter\n", 1<<19), nil
+		}}, w.g.Config())
 	r := w.asked()
 	w.decide(ballot(r, "bob", approval.RequestChanges))
 	got := w.delegation(r.DelegationID).Work.Feedback.Diff
