@@ -136,6 +136,11 @@ func (c *Channel) Deliver(ctx context.Context, card approval.Card, r approval.Re
 	if was.document == refusedDocument && was.revision == r.Revision.N {
 		f.diff = f.diff.refused()
 	}
+	if was.message == 0 || was.newer(r) { // something new would be shown
+		if may, err := c.mayRead(ctx, to, r); err != nil || !may {
+			return card.ExternalID, err
+		}
+	}
 	if was.newer(r) {
 		// The new question is a message of its own, so that people see it come.
 		if err := c.sender.Edit(ctx, to.Chat, was.message, f.retired(was.revision).message(c.openRow(f, "Open revision "+strconv.Itoa(r.Revision.N))...)); err != nil && !errors.Is(err, ErrMessageGone) {
@@ -145,6 +150,22 @@ func (c *Channel) Deliver(ctx context.Context, card approval.Card, r approval.Re
 	}
 	now, err := c.show(ctx, to, was, f)
 	return now.String(), moved(err)
+}
+
+// mayRead reports whether a question may be shown in a chat that it was to be shown in
+// once: whose private chat it is may have lost the right since, or the account.
+func (c *Channel) mayRead(ctx context.Context, to Place, r approval.Request) (bool, error) {
+	if to.Chat < 0 || c.accounts == nil || r.State != approval.Pending {
+		return true, nil
+	}
+	u, err := c.accounts.UserByAccount(ctx, Name, to.Chat)
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading whose chat this is: %w", err)
+	}
+	return people.As(u, nil).Has(people.ApprovalsRead), nil
 }
 
 // diffAttempts is how often a delivery is tried again because the diff cannot be read.

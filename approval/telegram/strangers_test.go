@@ -2,10 +2,12 @@ package telegram_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/people"
 )
 
 // Anybody can write to a bot. A flood of it is not answered one by one, and keeps nobody
@@ -42,4 +44,34 @@ func TestAForeignGroupReadsNothing(t *testing.T) {
 		t.Errorf("%d messages, engine %+v", len(all), w.engine)
 	}
 	w.wantIn("in the team's group", w.say(room, bob, "/pending", 0).Text, "Fix the retry loop")
+}
+
+// Somebody whose account was closed has the card of the revision that they were asked
+// about; what the agent made later does not reach their phone any more.
+func TestANewRevisionIsNotShownToWhoLostTheRight(t *testing.T) {
+	for what, change := range map[string]func(w *world){
+		"disabled": func(w *world) { w.must(w.db.SetDisabled(w.ctx, "test", w.users["ann"].ID, true)) },
+		"unlinked": func(w *world) { w.must(w.db.Unlink(w.ctx, "test", "telegram", ann.ID)) },
+		"no role": func(w *world) {
+			w.must(w.db.SetRoles(w.ctx, "test", w.users["ann"].ID, []people.Role{people.Operator}))
+		},
+	} {
+		w := newWorld(t, approval.Config{})
+		r := w.asked("dora")
+		if len(w.tg.FromBot(ann.ID)) == 0 || len(w.tg.FromBot(bob.ID)) == 0 {
+			t.Fatalf("%s: not both were asked", what)
+		}
+		before := len(w.tg.FromBot(ann.ID))
+		change(w)
+		_, err := w.gateway.Decide(w.ctx, approval.Ballot{RequestID: r.ID, Principal: w.as("bob"), Channel: "web", Verdict: approval.RequestChanges, Digest: r.Revision.Digest, Comment: "again"})
+		w.must(err)
+		w.deliver()
+		w.again(r, "2")
+		if n := len(w.tg.FromBot(ann.ID)); n != before {
+			t.Errorf("%s: ann has %d messages, had %d", what, n, before)
+		}
+		if card := w.card(bob.ID); !strings.Contains(card.Text, "rev 2") {
+			t.Errorf("%s: bob's card says %q", what, card.Text)
+		}
+	}
 }
