@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"gatehouse/orchestrator"
 )
 
 // DigestPrefix begins the ids of digests.
@@ -135,6 +137,9 @@ func (g *Gateway) Show(ctx context.Context, requestID, channel, address string) 
 	r, err := g.Request(ctx, requestID)
 	if err != nil {
 		return err
+	}
+	if !r.shownIn(channel) {
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "%s's changes are not shown here: its mode is %s. Open the request's page.", r.Agent, r.Mode)
 	}
 	err = g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
 		return tx.OwnCard(ctx, Card{RequestID: r.ID, Channel: channel, Address: address})

@@ -75,3 +75,14 @@ func TestANewRevisionIsNotShownToWhoLostTheRight(t *testing.T) {
 		}
 	}
 }
+
+// The changes of an agent whose mode is web have no cards here, also not for the asking.
+func TestTheChangesOfAWebAgentAreNotShownHere(t *testing.T) {
+	w := newWorld(t, approval.Config{Agents: map[string]approval.AgentRule{"coder": {Mode: "web"}}}, group)
+	r := w.asked("dora")
+	w.want("/status", w.say(bob.ID, bob, "/status "+r.ID, 0).Text, "coder's changes are not shown here: its mode is web. Open the request's page.")
+	w.deliver()
+	if all := w.tg.FromBot(bob.ID); len(all) != 1 {
+		t.Errorf("%d messages", len(all))
+	}
+}
