@@ -16,7 +16,8 @@ type Caller struct {
 	people.Principal
 	// Session is set when a browser's cookie was used.
 	Session bool
-	// Alive looks again whether the credential is still good; streams ask each minute.
+	// Alive looks again whether the credential is still good and has its rights; streams ask
+	// each minute, sockets at each message.
 	Alive func(ctx context.Context) bool
 }
 

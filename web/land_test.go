@@ -74,3 +74,32 @@ func TestTelegramsSecretComesBeforeTheBody(t *testing.T) {
 		t.Errorf("%v %v", res, err)
 	}
 }
+
+// Rights that were taken are taken from what is open, too.
+func TestAnOpenConnectionMakesNoTaskForWhoLostTheRight(t *testing.T) {
+	for what, change := range map[string]func(h *house, u people.User){
+		"role": func(h *house, u people.User) {
+			h.must(h.store.SetRoles(h.ctx, "test", u.ID, []people.Role{people.Auditor}))
+		},
+		"disabled": func(h *house, u people.User) { h.must(h.store.SetDisabled(h.ctx, "test", u.ID, true)) },
+	} {
+		h := open(t)
+		dora := h.user("dora", people.Operator)
+		c, _, err := h.socket(h.token(dora), nil)
+		h.must(err)
+		defer c.Close()
+		h.must(c.SetReadDeadline(time.Now().Add(20 * time.Second)))
+		change(h, dora)
+		h.must(c.WriteJSON(map[string]any{"type": "chat", "text": "Do it", "key": "k1"}))
+		var got struct{ Type, Code string }
+		if err := c.ReadJSON(&got); err == nil && (got.Type != "error" || got.Code != "unauthorized") {
+			t.Errorf("%s: %+v", what, got)
+		}
+		if page, err := h.store.List(h.ctx, orchestrator.Filter{}); err != nil || len(page.Items) != 0 {
+			t.Errorf("%s: %d tasks, %v", what, len(page.Items), err)
+		}
+		if _, _, err := c.ReadMessage(); err == nil {
+			t.Errorf("%s: the connection stays open", what)
+		}
+	}
+}

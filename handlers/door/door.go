@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,16 +106,27 @@ func (d *Door) bearer(ctx context.Context, hash string, run bool) (who handlers.
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		return who, unauthorized("This token is not known, has expired or was revoked. Make a new one with: gatehouse token create.")
 	}
+	had := who.Principal
 	who.Alive = func(ctx context.Context) bool {
+		var now people.Principal
 		var err error
 		if run {
-			_, err = d.run(ctx, hash)
+			now, err = d.run(ctx, hash)
 		} else {
-			_, err = d.token(ctx, hash)
+			now, err = d.token(ctx, hash)
 		}
-		return !errors.Is(err, orchestrator.ErrNotFound) // a database away for a moment ends nothing
+		return alive(had, now, err)
 	}
 	return who, err
+}
+
+// alive reports whether a caller still has every right that they came with. A database
+// that is away for a moment ends nothing.
+func alive(had, now people.Principal, err error) bool {
+	if err != nil {
+		return !errors.Is(err, orchestrator.ErrNotFound)
+	}
+	return !slices.ContainsFunc(had.Scopes, func(s people.Scope) bool { return !now.Has(s) })
 }
 
 func (d *Door) token(ctx context.Context, hash string) (people.Principal, error) {
@@ -149,8 +161,8 @@ func (d *Door) session(ctx context.Context, hash string) (handlers.Caller, error
 		return handlers.Caller{}, err
 	}
 	return handlers.Caller{Principal: p, Session: true, Alive: func(ctx context.Context) bool {
-		_, err := d.signedIn(ctx, hash)
-		return !errors.Is(err, orchestrator.ErrNotFound)
+		now, err := d.signedIn(ctx, hash)
+		return alive(p, now, err)
 	}}, nil
 }
 

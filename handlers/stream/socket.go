@@ -150,6 +150,10 @@ func (w *socket) take(ctx context.Context, kind int, body []byte) error {
 	if kind != websocket.TextMessage || dec.Decode(&in) != nil {
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, `That is not a message of ours. Send {"type":"subscribe","task_id":"…","after":0} or {"type":"chat","text":"…"}.`)
 	}
+	if w.who.Alive != nil && !w.who.Alive(ctx) { // not only each minute: a message makes a task
+		w.cancel()
+		return handlers.Refuse(handlers.CodeUnauthorized, "You are signed out, or have other rights now. Connect again.")
+	}
 	switch in.Type {
 	case "subscribe":
 		return w.subscribe(ctx, in)
