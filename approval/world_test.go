@@ -113,7 +113,10 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 		"back":       TestAnAbsenceEndsInTheMiddle,
 		"deputy":     TestCardsReachTheDeputyAndFollowTheMode,
 	} {
-		t.Run(name, story)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they wait for the disk
+			story(t)
+		})
 	}
 }
 

@@ -186,6 +186,9 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 		"a tap": TestATapApproves, "twice": TestTheSameUpdateTwiceDecidesOnce, "changes": TestChangesMakeANewRevisionWithItsOwnButtons, "forged": TestForgedAndForeignTaps,
 		"reject": TestRejectAsksWhyAndOnlyWhoPressedAnswers, "link": TestLinkingAnAccount, "status": TestStatusShowsACardThatLives,
 	} {
-		t.Run(name, story)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they wait for the disk
+			story(t)
+		})
 	}
 }
