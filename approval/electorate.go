@@ -259,11 +259,14 @@ func (r Request) yesOf(counts func(Decision) bool) []Decision {
 	return out
 }
 
-// yes are those that count now: not that of somebody who was disabled, or lost the role
-// approver, since. It counts again when they have it again.
+// yes are those that count now: not that of somebody who was disabled, lost the role
+// approver, or has left the groups of the rule, since. It counts again when they are back.
 func (e Electorate) yes(r Request) []Decision {
+	is := func(id string, holds func(people.User) bool) bool {
+		return slices.ContainsFunc(e.users, func(u people.User) bool { return u.ID == id && holds(u) })
+	}
 	return r.yesOf(func(d Decision) bool {
-		return d.UserID == "" || slices.ContainsFunc(e.users, func(u people.User) bool { return u.ID == d.UserID && approves(u) })
+		return d.UserID == "" || is(d.UserID, approves) && is(d.seat(), func(u people.User) bool { return e.votes(u, r) })
 	})
 }
 

@@ -47,6 +47,21 @@ func TestAYesOfSomebodyWhoLostTheRightDoesNotCount(t *testing.T) {
 	}
 }
 
+// Of two of a group the first has left it meanwhile.
+func TestAYesOfSomebodyWhoLeftTheGroupDoesNotCount(t *testing.T) {
+	rule := approval.RuleConfig{Name: "core", When: "true", Need: need(2), From: []string{"maintainers"}}
+	w := newWorld(t, approval.Config{Policy: policy(t, rule)})
+	r := w.asked()
+	w.decide(ballot(r, "ann", approval.Approve))
+	c := w.g.Config()
+	c.Groups = map[string][]string{"maintainers": {"bob", "cleo"}}
+	w.g.SetConfig(c)
+	w.decide(ballot(r, "bob", approval.Approve))
+	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
+	w.decide(ballot(r, "cleo", approval.Approve))
+	w.expectStates(r.ID, approval.Approved, orchestrator.Landing)
+}
+
 // The deputy who spoke for ann is gone, so her seat is free, and her own yes takes it.
 func TestTheSeatOfADeputyWhoLeftIsFree(t *testing.T) {
 	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "core", When: "true", Need: need(2), From: []string{"maintainers"}})})
