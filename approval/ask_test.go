@@ -138,7 +138,7 @@ func TestADenyRuleRejects(t *testing.T) {
 	if r.Decisions[0].User != "rule:frozen" || r.Decisions[0].Verdict != approval.Reject {
 		t.Errorf("decision %+v", r.Decisions)
 	}
-	if d := w.delegation(r.DelegationID); d.Error == nil || !strings.Contains(d.Error.Message, "rule:frozen") {
+	if d := w.delegation(r.DelegationID); d.Error == nil || !strings.Contains(d.Error.Message, `The rule "frozen" rejected the change`) {
 		t.Errorf("error %+v", d.Error)
 	}
 }

@@ -251,6 +251,7 @@ func whenProblem(i int, err error) Problem {
 	if errors.As(err, &at) {
 		p.Line, p.Column, p.Message = at.Line, at.Column+1, at.Message
 	}
+	p.Message = whenWords(p.Message)
 	return p
 }
 

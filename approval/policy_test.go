@@ -141,7 +141,7 @@ func TestProblemsAreFoundAtLoad(t *testing.T) {
 	}{
 		"syntax":          {approval.RuleConfig{Name: "a", When: "patch.lines <"}, "when", "unexpected token", 1, 13},
 		"unknown name":    {approval.RuleConfig{Name: "a", When: "true &&\n  patch.size > 3"}, "when", "size", 2, 9},
-		"no truth":        {approval.RuleConfig{Name: "a", When: "patch.lines"}, "when", "bool", 1, 1},
+		"no truth":        {approval.RuleConfig{Name: "a", When: "patch.lines"}, "when", "expected true or false", 1, 1},
 		"wrong type":      {approval.RuleConfig{Name: "a", When: `hour == "six"`}, "when", "mismatched types", 1, 6},
 		"no condition":    {approval.RuleConfig{Name: "a"}, "when", `Write "true"`, 0, 0},
 		"not repeatable":  {approval.RuleConfig{Name: "a", When: "now().Hour() > 3"}, "when", "now", 1, 1},

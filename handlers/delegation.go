@@ -115,7 +115,7 @@ func (p *Pages) taskHead(f *frame, t orchestrator.Task, tree []orchestrator.Dele
 		}
 	}
 	if root.Result != nil {
-		page.Commit = root.Result.Commit
+		page.Commit, page.Share = root.Result.Commit, share(nil, root.Result.Declined)
 	}
 	if err := p.openRequest(f, &page, tree); err != nil {
 		return page, err
@@ -147,6 +147,7 @@ func (p *Pages) openRequest(f *frame, page *views.DelegationPage, tree []orchest
 	page.Approval = &row
 	if r.Landed != "" {
 		page.Commit, page.Branch = r.Landed, r.Revision.Base.Branch
+		page.Share = share(r.Revision.Files, r.Revision.Declined)
 	}
 	return nil
 }

@@ -172,6 +172,9 @@ func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d 
 		Careful:     approval.RiskOf(r).Level == approval.Careful,
 		LandProblem: d.Work.Problem, Outcome: outcome(r),
 	}
+	if r.Landed != "" && v.N == r.Revision.N {
+		page.Share = share(v.Files, v.Declined)
+	}
 	if page.Since.IsZero() {
 		page.Since = r.CreatedAt
 	}

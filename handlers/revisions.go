@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
 )
 
@@ -143,6 +144,19 @@ func madeWords(r approval.Request, v approval.Revision) string {
 		return fmt.Sprintf("%s left out %d %s of revision %d: %s.", who, len(v.Declined), what, v.MadeFrom, someOf(v.Declined))
 	}
 	return ""
+}
+
+// share says how much of a change has landed, and what people left out of it; "" where
+// that is nothing.
+func share(landed []patch.File, declined []string) string {
+	switch all := len(landed) + len(declined); {
+	case len(declined) == 0:
+		return ""
+	case len(landed) == 0:
+		return "left out: " + someOf(declined)
+	default:
+		return fmt.Sprintf("%d of %d files; left out: %s", len(landed), all, someOf(declined))
+	}
 }
 
 // shadowWords says what the rules on trial would have asked for.

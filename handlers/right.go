@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"slices"
+	"strings"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
@@ -60,7 +61,31 @@ func (w Caller) Require(rights []Right) error {
 	case slices.Contains(rights, ApprovalsDecide) && !slices.Contains(w.User.Roles, people.Approver):
 		return orchestrator.Errorf(orchestrator.CodeNotAnApprover, "Deciding needs the role approver. Ask a person who has it.")
 	}
-	return orchestrator.Errorf(orchestrator.CodeForbidden, "This needs the right %s, which you or this token do not have. Ask an admin.", rights[0])
+	if lacks, found := w.tokenLacks(rights); found {
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "This token lacks the scope %s, which you have yourself. Make one with it: gatehouse token create %s --scope %s", lacks, w.User.Name, lacks)
+	}
+	return orchestrator.Errorf(orchestrator.CodeForbidden, "This needs the right %s, which your roles do not give. Ask an admin for a role that has it: %s.", rights[0], givenBy(rights[0]))
+}
+
+// tokenLacks finds the right that the person has and the token that is used has not.
+func (w Caller) tokenLacks(rights []Right) (Right, bool) {
+	for _, r := range rights {
+		if w.User.ID != "" && people.As(w.User, nil).Has(people.Scope(r)) {
+			return r, true
+		}
+	}
+	return "", false
+}
+
+// givenBy names the roles that have a right.
+func givenBy(r Right) string {
+	var names []string
+	for _, role := range []people.Role{people.Admin, people.Operator, people.Approver, people.Auditor} {
+		if slices.Contains(role.Scopes(), people.Scope(r)) {
+			names = append(names, string(role))
+		}
+	}
+	return strings.Join(names, " or ")
 }
 
 // RequirePerson refuses a run: a run sees its own task only, and the pages show all.

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"gatehouse/orchestrator/agent"
@@ -42,9 +43,13 @@ func OrderLanding(ctx context.Context, tx Tx, d *Delegation, o Order) error {
 
 // Reject ends a delegation whose patch got a no.
 func Reject(ctx context.Context, tx Tx, d *Delegation, actor, reason string) error {
-	message := actor + " rejected the change; nothing landed."
+	who := actor
+	if rule, by := strings.CutPrefix(actor, "rule:"); by {
+		who = fmt.Sprintf("The rule %q", rule)
+	}
+	message := who + " rejected the change; nothing landed."
 	if reason != "" {
-		message = fmt.Sprintf("%s rejected the change: %q. Nothing landed.", actor, reason)
+		message = fmt.Sprintf("%s rejected the change: %q. Nothing landed.", who, reason)
 	}
 	d.Error = &agent.Failure{Code: string(Rejected), Message: message}
 	return end(ctx, tx, d, Rejected, actor)

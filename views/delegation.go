@@ -22,6 +22,7 @@ type DelegationPage struct {
 	Approval   *ApprovalRow
 	Commit     string // landed commit
 	Branch     string // where it landed
+	Share      string // "2 of 4 files; left out: a.txt, b.txt" where people left files out; else empty
 	Failure    *Failure
 	Held       *Held
 	CanCancel  bool

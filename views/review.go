@@ -41,6 +41,7 @@ type ReviewPage struct {
 	FourEyes      bool   // false: the page says that the asker may approve
 	Mode          string // any, web, chat or telegram: where a yes may be given beside this page
 	Made          string // how people made the shown revision of another: "edited by ann"; empty: the agent did
+	Share         string // "2 of 4 files; left out: a.txt, b.txt" once it landed without them; else empty
 	Shadow        string // what the rules on trial would ask; empty without any
 	CanDecide     bool
 	MayNot        string // why this person cannot decide; empty when they can

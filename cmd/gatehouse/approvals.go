@@ -39,7 +39,23 @@ func (c *ApprovalsCmd) Run(ctx context.Context, sh *shell) error {
 		sh.hint("No request is %s.", line(c.State))
 		return nil
 	}
+	if err := sh.tooFew(found.Items); err != nil {
+		return err
+	}
 	return table(sh.out, sh.requestRows(found.Items))
+}
+
+// tooFew says above a list which of its requests cannot get enough yeses.
+func (sh *shell) tooFew(all []client.Request) error {
+	for _, r := range all {
+		if r.Needs.Problem == "" {
+			continue
+		}
+		if err := sh.say("⚠ %s: %s", short(r.ID), line(r.Needs.Problem)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // plainState takes a state as people read it: awaiting approval.

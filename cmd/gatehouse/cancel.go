@@ -40,7 +40,7 @@ func (c *RetryCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	return changed(sh, d, "  follow: gatehouse wait "+short(d.ID))
+	return changed(sh, d, "  follow: gatehouse wait "+handle(d))
 }
 
 // changed prints what a delegation has become.

@@ -68,7 +68,13 @@ func newFakeAPI() *fakeAPI {
 			f.problem(w, 404, "not_found", "No request has the id "+r.PathValue("id")+".")
 			return
 		}
-		f.json(w, 200, f.request())
+		q := f.request()
+		f.mu.Lock()
+		if f.outcome == "own" {
+			q["refused"], q["may"] = "You edited this change.", []string{"reject", "request_changes"}
+		}
+		f.mu.Unlock()
+		f.json(w, 200, q)
 	})
 	handle("GET /api/v1/approvals/{id}/patch", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/x-diff")
@@ -175,7 +181,8 @@ func (f *fakeAPI) delegation(id string) doc {
 	}
 	if done && id == fakeRoot {
 		d["state"], d["ended_at"] = "completed", "2026-11-21T10:06:13Z"
-		d["result"] = doc{"text": "done", "commit": "4be1f02aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}
+		d["result"] = doc{"text": "done", "commit": "4be1f02aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "declined": []string{"two.txt", "three\x1b.txt"}}
+		d["approval_id"] = fakeReq
 	}
 	return d
 }
@@ -284,10 +291,20 @@ func (f *fakeAPI) request() doc {
 	return doc{"id": fakeReq, "task_id": fakeTask, "delegation_id": fakeCoder, "state": "pending", "revision": 2, "digest": fakeDigest,
 		"repository": "app", "target": "main", "branch": "gatehouse/coder-x-9f2c1a", "agent": "coder", "title": "Fix the retry loop", "text": "I moved it.",
 		"files": []doc{{"path": "x.go"}, {"path": "y.go"}, {"path": "z.go"}}, "added": 48, "removed": 12,
-		"warnings": []doc{{"code": "ci_file", "path": ".github/\u202eci.yml", "text": "CI file changed"}}, "notes": []doc{},
+		"warnings": []doc{{"code": "ci_file", "path": ".github/\u202eci.yml", "text": "CI file changed: it runs elsewhere."}}, "notes": []doc{},
 		"checks": []doc{{"command": "go vet ./...", "ok": true}, {"command": "go test ./...", "ok": false}},
-		"rule":   doc{"name": "core", "need": 2, "from": []string{"maintainers"}}, "decisions": []doc{},
-		"needs": doc{"count": 2, "have": 1, "from": []string{"maintainers"}, "missing": []string{"ann", "bob"}}, "created_at": "2026-11-21T10:02:00Z", "expires_at": nil}
+		"rule":   doc{"name": "core", "need": 2, "from": []string{"maintainers"}}, "decisions": []doc{{"user": "bob", "channel": "telegram", "verdict": "approve", "revision": 1}, {"user": "dora", "channel": "web", "verdict": "approve", "revision": 2}},
+		"needs": doc{"count": 2, "have": 1, "from": []string{"maintainers"}, "missing": []string{"ann", "bob"}, "problem": f.problemOf()}, "created_at": "2026-11-21T10:02:00Z", "expires_at": nil}
+}
+
+// problemOf is why the request cannot get two yeses, where the next look meets that.
+func (f *fakeAPI) problemOf() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.outcome != "too_few" {
+		return ""
+	}
+	return "This needs 2 of maintainers, but only dora and ann can."
 }
 
 func (f *fakeAPI) decide(w http.ResponseWriter, _ *http.Request) {

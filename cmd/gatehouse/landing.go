@@ -23,7 +23,7 @@ func heldUp(d client.Delegation) string {
 	if d.State != "landing" || d.Problem == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s When that is mended: gatehouse retry %s", sentenceOf(d.Problem), short(d.ID))
+	return fmt.Sprintf("%s When that is mended: gatehouse retry %s", sentenceOf(d.Problem), handle(d))
 }
 
 // sentenceOf ends what somebody else says with a full stop.
@@ -88,7 +88,7 @@ func workedAgain(ctx context.Context, api *client.Client, d client.Delegation) s
 	if !found || asked {
 		return ""
 	}
-	return fmt.Sprintf("%s %s works on it again; gatehouse wait %s", sentenceOf(why.Message), line(d.To), short(d.ID))
+	return fmt.Sprintf("%s %s works on it again; gatehouse wait %s", sentenceOf(why.Message), line(d.To), handle(d))
 }
 
 // followLanding says what has become of a yes: landed, held up, or asked again.
@@ -109,7 +109,7 @@ func followLanding(ctx context.Context, sh *shell, api *client.Client, yes clien
 		case <-ctx.Done():
 			return nil
 		case <-limited.Done():
-			sh.hint("  follow: gatehouse wait %s", short(yes.DelegationID))
+			sh.hint("  follow: gatehouse wait %s", short(yes.TaskID))
 			return nil
 		case <-tick.C:
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"gatehouse/web/client"
@@ -48,14 +49,24 @@ func (c *ReviewCmd) Run(ctx context.Context, sh *shell) error {
 	var text bytes.Buffer
 	sh.header(&text, r)
 	sh.diff(&text, diff.String())
-	if r.State == "pending" {
+	switch {
+	case r.State != "pending":
+	case r.Refused != "":
+		fmt.Fprintf(&text, "not yours to approve: %s\n", line(r.Refused))
+		if slices.Contains(r.May, "reject") {
+			fmt.Fprintf(&text, "reject: gatehouse reject %s --reason \"…\"\n", short(r.ID))
+		}
+	default:
 		fmt.Fprintf(&text, "approve: gatehouse approve %s     reject: gatehouse reject %s --reason \"…\"\n", short(r.ID), short(r.ID))
 	}
 	return sh.page(ctx, text.Bytes())
 }
 
-// header says what the request is and what to look at.
+// header says what the request is and what to look at, first what keeps it from a yes.
 func (sh *shell) header(w io.Writer, r client.Request) {
+	if r.Needs.Problem != "" {
+		fmt.Fprintf(w, "%s\n", sh.paint("wait", "⚠ "+line(r.Needs.Problem)))
+	}
 	rule := ""
 	if r.Rule.Name != "" {
 		rule = fmt.Sprintf("   rule %s: %d of %d", line(r.Rule.Name), r.Needs.Have, max(r.Needs.Count, r.Rule.Need))
@@ -68,7 +79,14 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 		fmt.Fprintln(w, sh.state(r.State, 0))
 	}
 	for _, d := range r.Decisions {
-		fmt.Fprintf(w, "  %s\n", parts(line(d.User)+" "+strings.ReplaceAll(line(d.Verdict), "_", " ")+" on "+line(d.Channel), ago(d.At, sh.now()), brief(d.Comment, 100)))
+		said := line(d.User) + " " + strings.ReplaceAll(line(d.Verdict), "_", " ") + " on " + line(d.Channel)
+		if d.Revision > 0 && d.Revision != r.Revision {
+			said += fmt.Sprintf(" of revision %d", d.Revision) // it says nothing of this one
+		}
+		fmt.Fprintf(w, "  %s\n", parts(said, ago(d.At, sh.now()), brief(d.Comment, 100)))
+	}
+	if len(r.Declined) > 0 {
+		fmt.Fprintln(w, share(len(r.Files), r.Declined))
 	}
 	for _, warning := range r.Warnings {
 		text := line(warning.Text)
@@ -76,7 +94,7 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 			text = strings.ReplaceAll(line(warning.Code), "_", " ")
 		}
 		if warning.Path != "" {
-			text += ": " + line(warning.Path)
+			text = strings.TrimRight(text, ".") + ": " + line(warning.Path)
 		}
 		fmt.Fprintf(w, "%s\n", sh.paint("wait", "⚠ "+text))
 	}

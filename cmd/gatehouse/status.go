@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"gatehouse/web/client"
@@ -135,7 +136,7 @@ func (v view) print(sh *shell) error {
 		row("id", line(v.d.ID)+"   "+line(v.d.TaskID)),
 		row("chain", v.chain()+"          usage "+used(v.d.Usage)),
 		row("error", reason(v.d)),
-		row("problem", line(v.focus.Problem)),
+		row("problem", v.problem()),
 		row("answer", answer),
 		row("next", v.next()),
 	)
@@ -148,9 +149,9 @@ func (v view) turn(sh *shell) string {
 	switch d.State {
 	case "awaiting_approval":
 		if v.request == nil {
-			return parts("needs a person", since)
+			return parts("needs "+v.turnNames(), since)
 		}
-		return parts("needs "+who(*v.request), since, expiry(v.request.ExpiresAt, now))
+		return parts("needs "+v.turnNames(), since, expiry(v.request.ExpiresAt, now))
 	case "completed":
 		return parts(v.landed(), took(d))
 	case "failed", "rejected", "expired", "cancelled":
@@ -166,14 +167,61 @@ func (v view) landed() string {
 	switch r := v.lander.Result; {
 	case r == nil:
 	case r.Commit != "" && v.request != nil && v.request.Target != "":
-		return "landed " + commit(r.Commit) + " on " + line(v.request.Target)
+		return parts("landed "+commit(r.Commit)+" on "+line(v.request.Target), v.share())
 	case r.Commit != "":
-		return "landed " + commit(r.Commit)
+		return parts("landed "+commit(r.Commit), v.share())
 	}
 	if r := v.d.Result; r != nil && strings.TrimSpace(r.Text) != "" {
 		return `"` + brief(r.Text, 72) + `"`
 	}
 	return ""
+}
+
+// share says how much of the change has landed, where people left files out.
+func (v view) share() string {
+	left := v.lander.Result.Declined
+	switch {
+	case len(left) == 0:
+		return ""
+	case v.request == nil:
+		return "left out: " + fewFiles(left)
+	}
+	return share(len(v.request.Files), left)
+}
+
+// share says how many files of a change there are without those that were left out.
+func share(n int, left []string) string {
+	return fmt.Sprintf("%d of %s; left out: %s", n, counted(n+len(left), "file"), fewFiles(left))
+}
+
+// fewFiles names a few files and counts the rest.
+func fewFiles(paths []string) string {
+	const most = 5
+	names := make([]string, 0, most)
+	for _, p := range paths[:min(len(paths), most)] {
+		names = append(names, line(p))
+	}
+	more := ""
+	if len(paths) > most {
+		more = fmt.Sprintf(" and %d more", len(paths)-most)
+	}
+	return strings.Join(names, ", ") + more
+}
+
+// problem is why nothing goes on: a landing that is held up, or too few people.
+func (v view) problem() string {
+	if v.focus.State == "awaiting_approval" && v.request != nil {
+		return line(v.request.Needs.Problem)
+	}
+	return line(v.focus.Problem)
+}
+
+// handle is the id to call d by: its task's at the root, as send has printed it.
+func handle(d client.Delegation) string {
+	if d.ParentID == "" && d.TaskID != "" {
+		return short(d.TaskID)
+	}
+	return short(d.ID)
 }
 
 // commit is the abbreviated id that git would print.
@@ -214,14 +262,14 @@ func (v view) next() string {
 		return "gatehouse review " + short(v.focus.ApprovalID)
 	case "landing":
 		if heldUp(v.focus) != "" {
-			return "gatehouse retry " + short(v.focus.ID)
+			return "gatehouse retry " + handle(v.focus)
 		}
 	case "failed", "expired":
-		return "gatehouse retry " + short(v.d.ID)
+		return "gatehouse retry " + handle(v.d)
 	case "completed", "rejected", "cancelled":
 		return ""
 	}
-	return "gatehouse wait " + short(v.d.ID)
+	return "gatehouse wait " + handle(v.d)
 }
 
 // reason is why a delegation did not complete: CODE: sentence.
@@ -241,6 +289,8 @@ func who(r client.Request) string {
 			names[i] = line(n)
 		}
 		return joined(names, "or")
+	case r.State == "pending" && r.Needs.Problem != "":
+		return "nobody"
 	case len(r.Needs.From) > 0:
 		return line(joined(r.Needs.From, "or"))
 	}

@@ -230,6 +230,9 @@ func (w *waiter) show(ctx context.Context, v view) error {
 	switch v.focus.State {
 	case "awaiting_approval":
 		detail = parts(v.turnNames(), "gatehouse review "+short(v.focus.ApprovalID))
+		if problem := v.problem(); problem != "" {
+			w.sh.hint("⚠ %s", problem)
+		}
 	case "completed":
 		detail = parts(v.landed(), took(v.focus))
 	case "failed", "rejected", "expired", "cancelled":
@@ -242,10 +245,13 @@ func (w *waiter) show(ctx context.Context, v view) error {
 
 // turnNames names who must act.
 func (v view) turnNames() string {
-	if v.request == nil {
-		return "a person"
+	switch {
+	case v.request != nil:
+		return who(*v.request)
+	case len(v.focus.WaitsFor) > 0: // a token that may read no requests is told this much
+		return line(joined(v.focus.WaitsFor, "or"))
 	}
-	return who(*v.request)
+	return "an approver"
 }
 
 const spinner = `|/-\`
@@ -280,6 +286,9 @@ func (w *waiter) finish() error {
 // interrupted tells running out of time, Ctrl-C and everything else apart.
 func (w *waiter) interrupted(ctx, limited context.Context, timeout time.Duration, err error) error {
 	id := short(w.id)
+	if w.d.ID != "" {
+		id = handle(w.d)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return fail(exitInterrupted, "The task goes on. Follow it: gatehouse wait %s   Stop it: gatehouse cancel %s", id, id)

@@ -47,7 +47,7 @@ type requestShape struct {
 	Rule         ruleShape       `json:"rule"`
 	Decisions    []decisionShape `json:"decisions"`
 	Risk         approval.Risk   `json:"risk"`
-	Needs        approval.Needs  `json:"needs"`
+	Needs        needsShape      `json:"needs"`
 	ExpiresAt    *time.Time      `json:"expires_at"`
 	CreatedAt    time.Time       `json:"created_at"`
 	DecidedAt    *time.Time      `json:"decided_at"`
@@ -55,6 +55,16 @@ type requestShape struct {
 	Requester    string          `json:"requester"`
 	RevertOf     *string         `json:"revert_of"`
 	RevertedBy   *string         `json:"reverted_by"`
+	// Refused is why the yes of who asks would not be taken; only where one request is read.
+	Refused string `json:"refused,omitempty"`
+	// May are the verdicts that they may give; only there, too.
+	May []approval.Verdict `json:"may,omitempty"`
+}
+
+// needsShape is how far a request is, and why it cannot get there.
+type needsShape struct {
+	approval.Needs
+	Problem string `json:"problem,omitempty"` // there are too few people for a yes, and what to do
 }
 
 type fileShape struct {
@@ -112,7 +122,7 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 		Rule: ruleShape{Name: r.Rule.Name, Need: r.Rule.Need, From: append([]string{}, r.Rule.From...)},
 		Made: v.Made, MadeFrom: v.MadeFrom, Declined: append([]string{}, v.Declined...), Mode: r.Mode,
 		Decisions: []decisionShape{}, Cards: []cardShape{}, ExpiresAt: utc(r.ExpiresAt), CreatedAt: r.CreatedAt.UTC(),
-		DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: approval.RiskOf(r), Needs: e.Needs(r), RevertOf: orNull(r.RevertOf), RevertedBy: orNull(r.RevertedBy),
+		DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: approval.RiskOf(r), Needs: needsShape{e.Needs(r), e.TooFew(r)}, RevertOf: orNull(r.RevertOf), RevertedBy: orNull(r.RevertedBy),
 	}
 	if r.Landed != "" {
 		s.Commit = r.Landed
@@ -239,7 +249,18 @@ func (a *API) answer(c echo.Context, r approval.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, shape(e, r))
+	s := shape(e, r)
+	if r.State == approval.Pending {
+		for _, v := range []approval.Verdict{approval.Approve, approval.Reject, approval.RequestChanges} {
+			switch refused := e.May(caller(c).Principal, r, v); {
+			case refused == nil:
+				s.May = append(s.May, v)
+			case v == approval.Approve:
+				s.Refused = refused.Message
+			}
+		}
+	}
+	return c.JSON(http.StatusOK, s)
 }
 
 // Patch answers GET /approvals/{id}/patch with the unified diff of the current

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
@@ -46,7 +47,39 @@ func (a *API) Delegation(c echo.Context) error {
 			return err
 		}
 	}
-	return c.JSON(http.StatusOK, shapeOf(d))
+	shapes, err := a.told(c, []orchestrator.Delegation{d})
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, shapes[0])
+}
+
+// told is what is published of delegations to who asks. An operator may read no requests,
+// and is told all the same for whom the work waits, as the pages tell; a run is not.
+func (a *API) told(c echo.Context, all []orchestrator.Delegation) ([]Delegation, error) {
+	ctx, shapes := c.Request().Context(), shapesOf(all)
+	var voters *approval.Electorate
+	for i, d := range all {
+		if caller(c).Run != nil || d.State != orchestrator.AwaitingApproval || d.ApprovalID == "" {
+			continue
+		}
+		if voters == nil {
+			e, err := a.Gateway.Electorate(ctx)
+			if err != nil {
+				return nil, err
+			}
+			voters = &e
+		}
+		r, err := a.Requests.Request(ctx, d.ApprovalID)
+		switch {
+		case isNotFound(err):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		shapes[i].WaitsFor = voters.Needs(r).Missing
+	}
+	return shapes, nil
 }
 
 // hop is the body of POST /delegations.

@@ -35,6 +35,8 @@ type Delegation struct {
 	Attempt    int       `json:"attempt"`
 	Sandbox    string    `json:"sandbox"`
 	Problem    string    `json:"problem,omitempty"` // why a landing waits
+	// WaitsFor are the people who could say yes, for those who may read no requests.
+	WaitsFor []string `json:"waits_for,omitempty"`
 }
 
 // Result is the published shape of an answer.
@@ -43,6 +45,7 @@ type Result struct {
 	Data      json.RawMessage  `json:"data"`
 	Artifacts []agent.Artifact `json:"artifacts"`
 	Commit    string           `json:"commit,omitempty"`
+	Declined  []string         `json:"declined,omitempty"` // changed files that people left out of Commit
 }
 
 func shapeOf(d orchestrator.Delegation) Delegation {
@@ -53,7 +56,7 @@ func shapeOf(d orchestrator.Delegation) Delegation {
 		Repository: d.Repository, Requester: d.Requester, Attempt: d.Attempt, Sandbox: d.Work.Sandbox, Problem: d.Work.Problem,
 	}
 	if d.Result != nil {
-		s.Result = &Result{Text: d.Result.Text, Data: d.Result.Data, Artifacts: d.Result.Artifacts, Commit: d.Result.Commit}
+		s.Result = &Result{Text: d.Result.Text, Data: d.Result.Data, Artifacts: d.Result.Artifacts, Commit: d.Result.Commit, Declined: d.Result.Declined}
 		if s.Result.Artifacts == nil {
 			s.Result.Artifacts = []agent.Artifact{}
 		}

@@ -136,5 +136,9 @@ func (a *API) Tree(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, listOf(shapesOf(tree), ""))
+	shapes, err := a.told(c, tree)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, listOf(shapes, ""))
 }

@@ -36,6 +36,11 @@ type Request struct {
 	Needs        Needs      `json:"needs"`
 	ExpiresAt    *time.Time `json:"expires_at"`
 	CreatedAt    time.Time  `json:"created_at"`
+	Made         string     `json:"made"` // how people made the revision: files, edit; "" by the agent
+	Declined     []string   `json:"declined"`
+	Editor       string     `json:"editor"`
+	Refused      string     `json:"refused"` // why the yes of who asks would not be taken
+	May          []string   `json:"may"`     // the verdicts that they may give
 	Raw          Raw        `json:"-"`
 }
 
@@ -78,11 +83,12 @@ type Rule struct {
 
 // Decision is one verdict on one revision.
 type Decision struct {
-	User    string    `json:"user"`
-	Channel string    `json:"channel"`
-	Verdict string    `json:"verdict"`
-	Comment string    `json:"comment"`
-	At      time.Time `json:"at"`
+	User     string    `json:"user"`
+	Channel  string    `json:"channel"`
+	Verdict  string    `json:"verdict"`
+	Comment  string    `json:"comment"`
+	At       time.Time `json:"at"`
+	Revision int       `json:"revision"`
 }
 
 // Needs says how many yeses there are and who can still give one.
@@ -91,6 +97,8 @@ type Needs struct {
 	Have    int      `json:"have"`
 	From    []string `json:"from"`
 	Missing Names    `json:"missing"`
+	// Problem says that there are too few people for a yes, and what to do; "" else.
+	Problem string `json:"problem"`
 }
 
 // Names is a list that may also come as one sentence.

@@ -50,6 +50,8 @@ type Result struct {
 	Text   string          `json:"text"`
 	Data   json.RawMessage `json:"data"`
 	Commit string          `json:"commit"` // of the landing, "" when nothing landed
+	// Declined are the changed files that people left out of the landing.
+	Declined []string `json:"declined"`
 }
 
 // Delegation is one hop.
@@ -73,7 +75,8 @@ type Delegation struct {
 	Since      time.Time  `json:"since"` // when the state was entered
 	Repository string     `json:"repository"`
 	Sandbox    string     `json:"sandbox"`
-	Problem    string     `json:"problem"` // why a landing waits
+	Problem    string     `json:"problem"`   // why a landing waits
+	WaitsFor   []string   `json:"waits_for"` // who could say yes to its change
 	Raw        Raw        `json:"-"`
 }
 
