@@ -80,6 +80,8 @@ type CardView struct {
 	Turn     string    // who must act next, "" when nobody
 	TooFew   string    // the sentence for its first line when too few people can approve
 	Verdicts []Verdict // what the card may offer; empty once decided
+	Held     string    // why the landing waits for a person, "" when it does not
+	LeftOut  []string  // paths that people left out of what lands, of all revisions
 }
 
 // view makes the view of r for a channel. A careful request is approved on its page

@@ -170,8 +170,12 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 			return err
 		}
 	}
+	view := e.view(r, c.Channel)
+	if err := g.viewLanding(ctx, r, &view); err != nil {
+		return err
+	}
 	within, cancel := context.WithTimeout(ctx, deliverTime)
-	id, err := ch.Deliver(within, c, r, e.view(r, c.Channel))
+	id, err := ch.Deliver(within, c, r, view)
 	cancel()
 	first := c.ExternalID == "" && id != ""
 	c.sent(id, g.now())
@@ -189,6 +193,27 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 		return nil
 	}
 	return g.notified(ctx, r, c.Channel, "")
+}
+
+// viewLanding adds what the delegation knows of the landing of r.
+func (g *Gateway) viewLanding(ctx context.Context, r Request, view *CardView) error {
+	if r.State != Approved && r.State != Landed {
+		return nil
+	}
+	d, err := g.store.Delegation(ctx, r.DelegationID)
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the landing of %s: %w", r.ID, err)
+	}
+	if d.ApprovalID == r.ID { // a later request of it has a landing of its own
+		view.LeftOut = d.Work.Declined
+		if d.State == orchestrator.Landing {
+			view.Held = d.Work.Problem
+		}
+	}
+	return nil
 }
 
 // notified records that a card was delivered for the first time, as a message or as a

@@ -144,6 +144,7 @@ func TestAnAbsenceEndsInTheMiddle(t *testing.T) {
 type watched struct {
 	voters   []string
 	verdicts []approval.Verdict
+	view     approval.CardView
 }
 
 func (*watched) Name() string { return "telegram" }
@@ -157,7 +158,7 @@ func (c *watched) Addresses(_ approval.Request, voters []people.User) []string {
 }
 
 func (c *watched) Deliver(_ context.Context, _ approval.Card, r approval.Request, view approval.CardView) (string, error) {
-	c.verdicts = view.Verdicts
+	c.verdicts, c.view = view.Verdicts, view
 	return r.ID, nil
 }
 

@@ -63,6 +63,7 @@ type Store interface {
 	// Drafts returns a person's drafts on a request, by path, side and line.
 	Drafts(ctx context.Context, userID, requestID string) ([]Draft, error)
 	Blob(ctx context.Context, id string) ([]byte, error)
+	Delegation(ctx context.Context, id string) (orchestrator.Delegation, error)
 }
 
 // Tx is one transaction of the gateway; it is also the engine's, so that the

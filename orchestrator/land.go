@@ -140,8 +140,12 @@ func (e *Engine) setIntent(r *run, o *Order, in *patch.Intent) error {
 			return ErrLost
 		}
 		o.Intent = in
+		held := d.Work.Problem != ""
 		d.Work.Land.Intent, d.Work.Problem = in, ""
-		return tx.Move(ctx, d, Landing, d.Attempt)
+		if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil || !held {
+			return err
+		}
+		return tx.ShowLanding(ctx, d.ID)
 	})
 }
 
@@ -207,6 +211,9 @@ func (e *Engine) heldUp(r *run, err error) error {
 		letGo(d)
 		d.ReadyAt = tx.Now().Add(wait)
 		if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil || said {
+			return err
+		}
+		if err := tx.ShowLanding(ctx, d.ID); err != nil {
 			return err
 		}
 		return tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{

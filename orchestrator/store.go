@@ -121,6 +121,9 @@ type Tx interface {
 	// CloseRequest moves the newest request of a delegation to an ended state and
 	// makes its cards due. No request, or one that has ended, is no error.
 	CloseRequest(ctx context.Context, delegationID, state, commit string) error
+	// ShowLanding makes the cards of the newest request of a delegation due, where it is
+	// approved: what they say of its landing has changed.
+	ShowLanding(ctx context.Context, delegationID string) error
 	// PutEntry upserts one value of the shared context (K28, K29).
 	PutEntry(ctx context.Context, e sharedctx.Entry) error
 }

@@ -18,6 +18,8 @@ func counted(r approval.Request, v approval.Verdict, turn string) string {
 		return "Sent back to " + name(r.Agent) + ", with your words."
 	case r.State == approval.Landed:
 		return "Approved. Landed on " + branch + " as " + first(r.Landed, 7) + "."
+	case r.State == approval.Pending && turn == "nobody":
+		return fmt.Sprintf("Your yes counts: %d of %d, but nobody else can approve now. The card says why.", len(standing(r)), r.Rule.Need)
 	case r.State == approval.Pending && turn != "":
 		return fmt.Sprintf("Your yes counts: %d of %d. Next: %s.", len(standing(r)), r.Rule.Need, oneLine(turn))
 	case r.State == approval.Pending:
@@ -29,8 +31,21 @@ func counted(r approval.Request, v approval.Verdict, turn string) string {
 	}
 }
 
-// asked begins the gateway's sentence for those who asked for the task.
-const asked = "You asked for this task"
+// The beginnings of sentences of the gateway that are said otherwise here.
+const (
+	asked       = "You asked for this task"
+	outOfOffice = "You are out of office"
+	endIt       = " End it first: " // and a command, which nobody has at hand in a chat
+)
+
+// absence is the gateway's sentence for somebody who is out of office; false for others.
+func absence(e *orchestrator.Error) (string, bool) {
+	if e == nil || e.Code != orchestrator.CodeForbidden || !strings.HasPrefix(e.Message, outOfOffice) {
+		return "", false
+	}
+	text, _, _ := strings.Cut(e.Message, endIt)
+	return oneLine(text) + " An admin can end it.", true
+}
 
 // refusal is why a verdict did not count, short enough for the answer to a tap.
 func (c clock) refusal(r approval.Request, b Bound, e *orchestrator.Error) string {
@@ -55,6 +70,9 @@ func (c clock) refusal(r approval.Request, b Bound, e *orchestrator.Error) strin
 		if strings.HasPrefix(e.Message, asked) {
 			return asked + ", so another person must approve."
 		}
+	}
+	if text, ok := absence(e); ok {
+		return text
 	}
 	return oneLine(e.Message)
 }

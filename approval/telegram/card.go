@@ -137,6 +137,9 @@ func (f face) about(s *sheet) {
 	case v.Made == approval.MadeByFiles:
 		s.line(fmt.Sprintf("some files of rev %d, %s left out", v.MadeFrom, plural(len(v.Declined), "file is", "files are")))
 	}
+	if lost := f.lostYes(f.r.Revision.N - 1); lost != "" {
+		s.line(cut(lost, lineLimit))
+	}
 }
 
 func (f face) title(s *sheet) {
@@ -354,10 +357,13 @@ func (f face) open(s *sheet) {
 }
 
 // standing is the yes of each person to the current revision that was not taken back.
-func standing(r approval.Request) []approval.Decision {
+func standing(r approval.Request) []approval.Decision { return standingOn(r, r.Revision.N) }
+
+// standingOn is standing for any revision.
+func standingOn(r approval.Request, n int) []approval.Decision {
 	var out []approval.Decision
 	for _, d := range r.Decisions {
-		if d.Revision != r.Revision.N {
+		if d.Revision != n {
 			continue
 		}
 		same := func(o approval.Decision) bool { return o.UserID == d.UserID && o.User == d.User }

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gatehouse/approval"
@@ -14,7 +15,9 @@ func (f face) ended() *sheet {
 	s.as(asBold, cut(icons[f.r.State]+" "+f.outcome(), firstLimit))
 	f.title(s)
 	f.because(s)
-	f.open(s)
+	if f.r.State == approval.Failed || f.view.Held != "" {
+		f.open(s) // else nothing is left to do there
+	}
 	return s
 }
 
@@ -23,6 +26,9 @@ func (f face) outcome() string {
 	branch := name(f.r.Revision.Base.Branch)
 	switch f.r.State {
 	case approval.Approved:
+		if f.view.Held != "" {
+			return "Approved · landing waits"
+		}
 		return "Approved · landing"
 	case approval.Landed:
 		if f.r.Revision.Deliver == "branch" {
@@ -55,12 +61,18 @@ func (f face) because(s *sheet) {
 	switch f.r.State {
 	case approval.Approved:
 		f.said(s)
+		f.made(s)
+		if f.view.Held != "" {
+			s.line()
+			s.as(asCode, cut(oneLine(f.view.Held), textLimit))
+		}
 	case approval.Landed:
 		f.said(s)
+		f.made(s)
 		s.line("commit ")
 		s.as(asCode, first(f.r.Landed, 7))
-		if f.r.DecidedAt != nil && f.r.DecidedAt.After(f.r.Revision.At) {
-			s.put(" · took ", long(f.r.DecidedAt.Sub(f.r.Revision.At)))
+		if f.r.DecidedAt != nil && f.r.DecidedAt.After(f.r.CreatedAt) {
+			s.put(" · took ", long(f.r.DecidedAt.Sub(f.r.CreatedAt)))
 		}
 	case approval.Rejected, approval.ChangesRequested:
 		f.against(s)
@@ -84,8 +96,63 @@ func (f face) because(s *sheet) {
 	case approval.Failed:
 		s.line("Its page says why, and can try again.")
 	case approval.Stale:
+		if yes := standing(f.r); len(yes) > 0 {
+			s.line(cut(yeses(yes)+" did not land.", lineLimit))
+		}
 		s.line("The next revision shows the difference.")
 	}
+}
+
+// made says what people changed in what lands, and which files they left out.
+func (f face) made(s *sheet) {
+	v := f.r.Revision
+	if v.Made == approval.MadeByEdit && v.Editor != nil {
+		s.line(cut("edited by "+name(v.Editor.User), lineLimit))
+	}
+	out := f.view.LeftOut
+	if len(out) == 0 {
+		out = v.Declined
+	}
+	if len(out) == 0 {
+		return
+	}
+	s.line(fmt.Sprintf("%d of %s; left out: ", len(v.Files), plural(len(v.Files)+len(out), "file", "files")))
+	const most = 4
+	for i, path := range out[:min(len(out), most)] {
+		if i > 0 {
+			s.put(", ")
+		}
+		s.as(asCode, cutMiddle(pathLine(path), pathLimit))
+	}
+	if more := len(out) - most; more > 0 {
+		s.put(fmt.Sprintf(" and %d more", more))
+	}
+}
+
+// yeses names whose yes it was: "bob's yes", "ann's and bob's yes".
+func yeses(all []approval.Decision) string {
+	names := make([]string, len(all))
+	for i, d := range all {
+		names[i] = someone(d) + "'s"
+	}
+	return join(names, "and") + " yes"
+}
+
+// lostYes says whose yes to revision n does not count any more, because the next one is
+// another change. A yes to some files made that one, and is told of there.
+func (f face) lostYes(n int) string {
+	if n < 1 || n >= f.r.Revision.N {
+		return ""
+	}
+	all := slices.DeleteFunc(standingOn(f.r, n), func(d approval.Decision) bool { return len(d.Files) > 0 || d.UserID == "" })
+	if len(all) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s was to rev %d", yeses(all), n)
+	if v := f.r.Revision; v.N == n+1 && f.moved() {
+		return text + " and did not land: " + name(v.Base.Branch) + " moved, so it is asked again."
+	}
+	return text + " and does not count on rev " + fmt.Sprint(f.r.Revision.N) + "."
 }
 
 // said lists the yeses.
@@ -141,26 +208,43 @@ func (f face) retired(was int) *sheet {
 	s.as(asBold, fmt.Sprintf("⧉ Replaced by revision %d · buttons are off", f.r.Revision.N))
 	f.title(s)
 	s.line(cut(fmt.Sprintf("rev %d → rev %d%s", was, f.r.Revision.N, f.why()), lineLimit))
-	f.open(s)
+	if lost := f.lostYes(was); lost != "" {
+		s.line(cut(lost, lineLimit))
+	}
 	return s
 }
 
 // why is what made the current revision.
 func (f face) why() string {
 	v := f.r.Revision
+	made, wish := v.MadeFrom == v.N-1, f.wish()
 	switch {
-	case v.Made == approval.MadeByEdit && v.Editor != nil:
+	case made && v.Made == approval.MadeByEdit && v.Editor != nil:
 		return ", edited by " + v.Editor.User
-	case v.Made == approval.MadeByFiles:
+	case made && v.Made == approval.MadeByFiles:
 		return ", some of its files"
+	case wish != nil:
+		return " after " + someone(*wish) + "'s comments"
+	default:
+		return ", because " + name(v.Base.Branch) + " moved"
 	}
+}
+
+// moved reports whether no person made the current revision of the one before, nor
+// wished for it: a revision keeps how it was made when its branch moves.
+func (f face) moved() bool {
+	v := f.r.Revision
+	return (v.Made == "" || v.MadeFrom != v.N-1) && f.wish() == nil
+}
+
+// wish is the newest request for changes of the revision before, or nil.
+func (f face) wish() *approval.Decision {
 	for i := len(f.r.Decisions) - 1; i >= 0; i-- {
-		d := f.r.Decisions[i]
-		if d.Revision == v.N-1 && d.Verdict == approval.RequestChanges {
-			return " after " + someone(d) + "'s comments"
+		if d := f.r.Decisions[i]; d.Revision == f.r.Revision.N-1 && d.Verdict == approval.RequestChanges {
+			return &d
 		}
 	}
-	return ", because " + name(v.Base.Branch) + " moved"
+	return nil
 }
 
 // headline is a request in one line, for lists: state, title, files and warnings.

@@ -150,9 +150,10 @@ func TestTimesArePhrasedForTheirReaders(t *testing.T) {
 func TestWithoutAnOpenableAddressThereIsNoLink(t *testing.T) {
 	for _, address := range []string{"http://localhost:8080", "http://127.0.0.1:8080", "http://[::1]:8080", "http://0.0.0.0", "https://gate", "", "ftp://gate.example.com", "http://app.localhost", "https://GATE.LOCALHOST."} {
 		c := silent(smallDiff, Settings{PublicURL: address})
-		for _, state := range []approval.State{approval.Pending, approval.Landed} {
+		for _, state := range []approval.State{approval.Pending, approval.Landed, approval.Failed} {
 			got, m := c.look(t, group, request(state), approvaltest.View(request(state)))
-			if !strings.Contains(got, "\nOpen on the computer that runs Gatehouse") {
+			// Where everything is said and done there is nothing to open for.
+			if strings.Contains(got, "\nOpen on the computer that runs Gatehouse") != (state != approval.Landed) {
 				t.Errorf("%s, %s:\n%s", address, state, got)
 			}
 			for _, row := range m.Rows {
@@ -203,7 +204,7 @@ func TestHowRequestsEnd(t *testing.T) {
 		}), "⌛ Expired, not approved · nothing landed\nFix retry loop in the uploader\nasked 3 d ago, 2 reminders, no decision\n[ Open ]"},
 		"expired halfway": {with(approval.Expired, func(r *approval.Request) { r.Rule.Need, r.Reminded = 2, 1 }),
 			"⌛ Expired, not approved · nothing landed\nFix retry loop in the uploader\nasked 6 min ago, 1 reminder, 1 of 2 yes\n[ Open ]"},
-		"stale": {with(approval.Stale, nil), "⧉ Stale · main moved, so it is asked again\nFix retry loop in the uploader\nThe next revision shows the difference.\n[ Open ]"},
+		"stale": {with(approval.Stale, nil), "⧉ Stale · main moved, so it is asked again\nFix retry loop in the uploader\nbob's yes did not land.\nThe next revision shows the difference.\n[ Open ]"},
 		"reverted": {with(approval.Reverted, func(r *approval.Request) {
 			r.Landed, r.RevertedBy = strings.Repeat("4", 40), "apr_01k9zzzzzzzzzzzzzzzzabcdef"
 		}),
@@ -233,9 +234,13 @@ func TestWhatReplacedARevision(t *testing.T) {
 		"rev 2 → rev 3 after ann's comments": func(r *approval.Request) { r.Decisions = []approval.Decision{changes} },
 		"rev 2 → rev 3, because main moved":  func(*approval.Request) {},
 		"rev 2 → rev 3, edited by cleo": func(r *approval.Request) {
-			r.Revision.Made, r.Revision.Editor = approval.MadeByEdit, &approval.Party{User: "cleo"}
+			r.Revision.Made, r.Revision.MadeFrom, r.Revision.Editor = approval.MadeByEdit, 2, &approval.Party{User: "cleo"}
 		},
-		"rev 2 → rev 3, some of its files": func(r *approval.Request) { r.Revision.Made = approval.MadeByFiles },
+		"rev 2 → rev 3, some of its files": func(r *approval.Request) { r.Revision.Made, r.Revision.MadeFrom = approval.MadeByFiles, 2 },
+		"rev 2 → rev 3, because main moved\nbob's yes was to rev 2 and did not land: main moved, so it is asked again.": func(r *approval.Request) {
+			r.Decisions = []approval.Decision{{User: "bob", UserID: "usr_bob", Revision: 2, Verdict: approval.Approve}}
+			r.Revision.Made, r.Revision.MadeFrom, r.Revision.Editor = approval.MadeByEdit, 1, &approval.Party{User: "cleo"} // the one before was hers
+		},
 	} {
 		r := with(approval.Pending, func(r *approval.Request) { r.Revision.N = 3; change(r) })
 		c := silent(smallDiff, public)

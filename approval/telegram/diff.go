@@ -73,13 +73,25 @@ func inline(diff string) string {
 	}
 	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
 	for i, l := range lines {
-		lines[i] = patch.Shown(l)
+		lines[i] = patch.Shown(shortIndex(l))
 	}
 	text := strings.Join(lines, "\n")
 	if units(text) > inlineLimit || strings.TrimSpace(text) != text {
 		return ""
 	}
 	return text
+}
+
+// shortIndex shortens the ids of the line of a diff that git calls index, which fill a
+// phone's screen and tell nobody anything. Lines of files begin otherwise.
+func shortIndex(line string) string {
+	ids, ok := strings.CutPrefix(line, "index ")
+	if !ok {
+		return line
+	}
+	ids, mode, _ := strings.Cut(ids, " ")
+	was, is, _ := strings.Cut(ids, "..")
+	return strings.TrimRight("index "+first(was, 7)+".."+first(is, 7)+" "+mode, " ")
 }
 
 // fileName is what the diff's file is called: app-9f2c1a-rev2.diff.

@@ -243,20 +243,9 @@ var mayClose = map[approval.State]bool{approval.Pending: true, approval.Approved
 // CloseRequest moves the newest request of a delegation to an ended state and makes
 // its cards due. No request, or one that has ended, is no error.
 func (t *Tx) CloseRequest(ctx context.Context, delegationID, state, commit string) error {
-	var id string
-	err := t.q.row(t.ctx, "select id from requests where delegation_id = ? and task_id = ? order by id desc limit 1", delegationID, t.row.ID).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("look for the request of %s: %w", delegationID, err)
-	}
-	r, err := t.Request(ctx, id)
-	if err != nil {
-		return fmt.Errorf("read request %s: %w", id, err)
-	}
-	if !mayClose[r.State] {
-		return nil
+	r, err := t.newestRequest(ctx, delegationID)
+	if err != nil || r == nil || !mayClose[r.State] {
+		return err
 	}
 	if r.Revision.State == r.State || r.Revision.State == approval.Pending {
 		r.Revision.State = approval.State(state)
@@ -266,4 +255,31 @@ func (t *Tx) CloseRequest(ctx context.Context, delegationID, state, commit strin
 		r.Landed = commit
 	}
 	return t.SaveRequest(ctx, r)
+}
+
+// ShowLanding makes the cards of the newest request of a delegation due, where it is
+// approved: what they say of its landing has changed.
+func (t *Tx) ShowLanding(ctx context.Context, delegationID string) error {
+	r, err := t.newestRequest(ctx, delegationID)
+	if err != nil || r == nil || r.State != approval.Approved {
+		return err
+	}
+	return t.SaveRequest(ctx, r)
+}
+
+// newestRequest reads the newest request of a delegation, nil when it has none.
+func (t *Tx) newestRequest(ctx context.Context, delegationID string) (*approval.Request, error) {
+	var id string
+	err := t.q.row(t.ctx, "select id from requests where delegation_id = ? and task_id = ? order by id desc limit 1", delegationID, t.row.ID).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for the request of %s: %w", delegationID, err)
+	}
+	r, err := t.Request(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("read request %s: %w", id, err)
+	}
+	return r, nil
 }

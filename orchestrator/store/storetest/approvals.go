@@ -15,6 +15,7 @@ var approvalTests = map[string]func(*Suite){
 	"a request comes back as it was made":               requestComesBack,
 	"every revision is kept":                            revisions,
 	"the end of a delegation closes its request":        closes,
+	"what holds a landing up is shown on its cards":     showsLanding,
 	"cards converge to their request":                   cards,
 	"a card is delivered by one node":                   cardLeases,
 	"requests can be listed":                            requestList,
@@ -124,6 +125,21 @@ func closes(s *Suite) {
 		}
 	}
 	s.in(s.task("two").ID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, "dlg_none", "failed", "") })
+}
+
+// What holds a landing up is shown on the cards of its request, and on no other's.
+func showsLanding(s *Suite) {
+	for state, version := range map[approval.State]int64{approval.Approved: 2, approval.Pending: 1, approval.Landed: 1} {
+		d := s.delegation(s.task("one"))
+		id := s.request(d, func(r *approval.Request) { r.State, r.Revision.State = state, state }).ID
+		s.in(d.TaskID, func(tx orchestrator.Tx) error { return tx.ShowLanding(s.ctx, d.ID) })
+		r, err := s.Store.Request(s.ctx, id)
+		s.must(err)
+		if r.State != state || r.Version != version {
+			s.Errorf("%s: now %s, version %d, want version %d", state, r.State, r.Version, version)
+		}
+	}
+	s.in(s.task("two").ID, func(tx orchestrator.Tx) error { return tx.ShowLanding(s.ctx, "dlg_none") })
 }
 
 func staleRequest(s *Suite) {
