@@ -75,6 +75,8 @@ type Gateway struct {
 	reverter atomic.Pointer[Reverter]
 	reviser  atomic.Pointer[Reviser]
 	wake     chan struct{}
+	changed  atomic.Bool // people or the configuration have, so that Reach has work
+	reached  reached
 }
 
 var _ orchestrator.Gate = (*Gateway)(nil)
@@ -105,7 +107,7 @@ func (g *Gateway) SetConfig(c Config) {
 		c.Location = time.UTC
 	}
 	g.config.Store(&c)
-	g.look()
+	g.PeopleChanged()
 }
 
 // look makes the outbox look for due cards soon.

@@ -39,11 +39,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer wg.Wait()
 	var mu sync.Mutex
 	busy := map[string]bool{}
-	start := func(lane string, work func(context.Context, Channel) (int, error), ch Channel) {
+	start := func(lane string, work func(context.Context, Channel) (int, error), ch Channel) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		if busy[lane] {
-			return
+			return false
 		}
 		busy[lane] = true
 		wg.Go(func() {
@@ -52,7 +52,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 			defer mu.Unlock()
 			busy[lane] = false
 		})
+		return true
 	}
+	reach := func(ctx context.Context, _ Channel) (int, error) { return 0, g.Reach(ctx) }
+	var reached time.Time
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	g.logError(ctx, "what was on its way before could not be taken back; it is delivered when its lease ends", g.store.Returned(ctx))
@@ -61,11 +64,19 @@ func (g *Gateway) Run(ctx context.Context) error {
 			start(ch.Name()+" edits", g.deliverEdits, ch)
 			start(ch.Name()+" new", g.deliverNew, ch)
 		}
+		// One that is on its way may have read the people before they changed.
+		if g.changed.Swap(false) && !start("reach", reach, nil) {
+			g.changed.Store(true)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-g.wake:
-		case <-tick.C:
+		case at := <-tick.C:
+			if at.Sub(reached) >= reachEvery {
+				reached = at
+				g.changed.Store(true)
+			}
 			g.logError(ctx, "carrying out deadlines failed; trying again", g.Sweep(ctx))
 			g.logError(ctx, "reminding failed; trying again", g.Act(ctx))
 		}

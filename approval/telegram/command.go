@@ -23,8 +23,8 @@ type order struct {
 const (
 	helpText = `/pending – what you can decide
 /status ID – how a request or a task stands; the last 6 characters do
-/send AGENT TEXT – give an agent a task
-/cancel ID – stop a task
+/send AGENT TEXT – give an agent a task (role operator)
+/cancel ID – stop a task (role operator)
 /link CODE – connect this account to yours in Gatehouse
 /help – this list`
 	unlinkedHelp = `/link CODE – connect this account to yours in Gatehouse
@@ -118,10 +118,14 @@ func (d *Desk) skip(ctx context.Context, o order) error {
 }
 
 func (d *Desk) help(ctx context.Context, o order) error {
-	if o.user == nil {
-		return d.tellStranger(ctx, o.m, notLinked+"\n\n"+unlinkedHelp)
+	where := ""
+	if !o.m.private() {
+		where = "\n\n" + d.number(o.m)
 	}
-	return d.tell(ctx, o.m, helpText)
+	if o.user == nil {
+		return d.tellStranger(ctx, o.m, notLinked+"\n\n"+unlinkedHelp+where)
+	}
+	return d.tell(ctx, o.m, helpText+where)
 }
 
 // link connects the account to the person that the code was made for. Codes are for
@@ -135,15 +139,16 @@ func (d *Desk) link(ctx context.Context, o order) error {
 	case !o.m.private() && o.rest != "":
 		return tell(ctx, o.m, "Others can read this code here. Get a new one, and send it to me in a private chat.")
 	case !o.m.private():
-		return tell(ctx, o.m, "Send me /link CODE in a private chat. The code comes from Settings → Channels.")
+		return tell(ctx, o.m, "Send me /link CODE in a private chat. The code comes from Settings → Channels.\n\n"+d.number(o.m))
 	case o.rest == "" && o.user != nil:
-		return tell(ctx, o.m, "You are linked as "+o.user.Name+".\n\n"+helpText)
+		return tell(ctx, o.m, d.welcome(ctx, *o.user)+"\n\n"+helpText)
 	case o.rest == "":
 		return tell(ctx, o.m, notLinked+"\n\n"+unlinkedHelp)
 	}
 	u, err := d.Linker.UseLinkCode(ctx, Name, o.rest, o.m.From.ID, o.m.From.name())
 	if err == nil {
-		return d.tell(ctx, o.m, "You are linked as "+u.Name+". Requests that need you come here.\n\n"+helpText)
+		d.Gateway.PeopleChanged()
+		return d.tell(ctx, o.m, d.welcome(ctx, u)+"\n\n"+helpText)
 	}
 	e, ok := known(err)
 	if !ok {
@@ -187,6 +192,9 @@ func (d *Desk) sendTask(ctx context.Context, o order) error {
 func (d *Desk) cancel(ctx context.Context, o order) error {
 	if !d.may(o, people.DelegationsControl) {
 		return d.tell(ctx, o.m, "Cancelling needs the role operator. Ask an admin.")
+	}
+	if o.rest == "" {
+		return d.tell(ctx, o.m, "Write which task, as in: /cancel 7f3k9q. The last 6 characters of its id do.")
 	}
 	id, err := d.find(ctx, o.rest, orchestrator.TaskPrefix, orchestrator.DelegationPrefix)
 	if err != nil {

@@ -107,11 +107,11 @@ func TestStatusShowsACardThatLives(t *testing.T) {
 	w.wantIn("card", card.Text, "◆ Approval needed · rev 1", "you, ann or cleo")
 	w.want("buttons", buttons(card), "Approve, Reject, Changes, Open the diff")
 	again := w.say(bob.ID, bob, "/status "+strings.ToUpper(short), 0)
-	w.wantIn("again", again.Text, "pending · you, ann or cleo", "Its card is the one that this answers.")
+	w.wantIn("again", again.Text, "awaiting approval · you, ann or cleo", "Its card is the one that this answers.")
 	if again.ReplyTo != card.ID {
 		t.Errorf("it answers %d", again.ReplyTo)
 	}
-	w.wantIn("auditor", w.say(eve.ID, eve, "/status "+r.ID, 0).Text, "◆ Fix the retry loop · 1 file\npending · ann, bob or cleo")
+	w.wantIn("auditor", w.say(eve.ID, eve, "/status "+r.ID, 0).Text, "◆ Fix the retry loop · 1 file\nawaiting approval · ann, bob or cleo")
 	if all := w.tg.FromBot(eve.ID); len(all[len(all)-1].Buttons) != 0 {
 		t.Error("somebody without the right has buttons")
 	}
@@ -128,7 +128,9 @@ func TestStatusOfTasks(t *testing.T) {
 		w.want(id, w.say(dora.ID, dora, "/status "+id, 0).Text,
 			"◆ awaiting approval · coder\nFix the retry loop\nsince 12:00 UTC\nits request: /status_"+r.ID[len(r.ID)-6:])
 	}
-	for _, id := range []string{"", "abc", "zzzzzz", "tsk_zzzzzz", "../../etc", "' or 1=1", strings.Repeat("a", 4000)} {
+	w.wantIn("alone", w.say(dora.ID, dora, "/status", 0).Text, "Write of what, as in: /status 7f3k9q.")
+	w.wantIn("alone", w.say(dora.ID, dora, "/cancel", 0).Text, "Write which task, as in: /cancel 7f3k9q.")
+	for _, id := range []string{"abc", "zzzzzz", "tsk_zzzzzz", "../../etc", "' or 1=1", strings.Repeat("a", 4000)} {
 		w.wantIn("unknown", w.say(dora.ID, dora, "/status "+id, 0).Text, "Nothing ends in ")
 	}
 }

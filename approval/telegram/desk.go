@@ -23,6 +23,8 @@ type Gateway interface {
 	Decide(ctx context.Context, b approval.Ballot) (approval.Request, error)
 	Refused(ctx context.Context, f approval.Refusal) error
 	Show(ctx context.Context, requestID, channel, address string) error
+	// PeopleChanged says that an account was linked: what waits is shown there, too.
+	PeopleChanged()
 }
 
 // Engine takes tasks and stops them.
@@ -95,9 +97,10 @@ var _ Handler = (*Desk)(nil).Handle
 
 // update is what is read of one; everything else that Telegram writes is ignored.
 type update struct {
-	ID       int64    `json:"update_id"`
-	Message  *message `json:"message"`
-	Callback *tap     `json:"callback_query"`
+	ID       int64       `json:"update_id"`
+	Message  *message    `json:"message"`
+	Callback *tap        `json:"callback_query"`
+	Member   *membership `json:"my_chat_member"`
 }
 
 type account struct {
@@ -161,6 +164,8 @@ func (d *Desk) Handle(ctx context.Context, body []byte) error {
 		return d.tapped(ctx, *u.Callback)
 	case u.Message != nil && u.Message.From != nil && !u.Message.From.Bot && u.Message.As == nil:
 		return d.said(ctx, u.ID, u.Message)
+	case u.Member != nil:
+		return d.joined(ctx, *u.Member)
 	default:
 		return nil
 	}

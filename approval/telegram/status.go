@@ -18,22 +18,22 @@ const (
 	idLength     = 26 // without the prefix
 )
 
-// pending lists what somebody can approve.
-func (d *Desk) pending(ctx context.Context, o order) error {
+// mine are the requests that somebody can approve, newest first.
+func (d *Desk) mine(ctx context.Context, u people.User) ([]approval.Request, error) {
 	e, err := d.Gateway.Electorate(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p := people.As(*o.user, nil)
+	p := people.As(u, nil)
 	var mine []approval.Request
 	f := approval.Filter{States: []approval.State{approval.Pending}, Limit: 200}
 	for range pendingPages {
 		page, err := d.Gateway.Requests(ctx, f)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, r := range page.Items {
-			said := slices.ContainsFunc(standing(r), func(y approval.Decision) bool { return y.UserID == o.user.ID })
+			said := slices.ContainsFunc(standing(r), func(y approval.Decision) bool { return y.UserID == u.ID })
 			if !said && e.May(p, r, approval.Approve) == nil {
 				mine = append(mine, r)
 			}
@@ -41,6 +41,22 @@ func (d *Desk) pending(ctx context.Context, o order) error {
 		if f.After = page.Next; f.After == "" {
 			break
 		}
+	}
+	return mine, nil
+}
+
+// pending lists what somebody can approve.
+func (d *Desk) pending(ctx context.Context, o order) error {
+	e, err := d.Gateway.Electorate(ctx)
+	if err != nil {
+		return err
+	}
+	if text, ok := absence(e.May(people.As(*o.user, nil), approval.Request{State: approval.Pending}, approval.Reject)); ok {
+		return d.tell(ctx, o.m, text)
+	}
+	mine, err := d.mine(ctx, *o.user)
+	if err != nil {
+		return err
 	}
 	s := &sheet{}
 	if len(mine) == 0 {
@@ -63,6 +79,9 @@ func (d *Desk) pending(ctx context.Context, o order) error {
 // status says how a request or a task stands. A request that can be decided by who
 // asks comes as a card, which is kept up to date like any other.
 func (d *Desk) status(ctx context.Context, o order) error {
+	if o.rest == "" {
+		return d.tell(ctx, o.m, "Write of what, as in: /status 7f3k9q. The last 6 characters of an id do; /pending lists what you can decide.")
+	}
 	id, err := d.find(ctx, o.rest, orchestrator.RequestPrefix, orchestrator.TaskPrefix, orchestrator.DelegationPrefix)
 	if err != nil {
 		return d.sorry(ctx, o, err)
@@ -87,7 +106,11 @@ func (d *Desk) requestStatus(ctx context.Context, o order, id string) error {
 	}
 	s := &sheet{}
 	headline(s, r)
-	s.line(strings.ReplaceAll(string(r.State), "_", " "))
+	state := strings.ReplaceAll(string(r.State), "_", " ")
+	if r.State == approval.Pending {
+		state = "awaiting approval"
+	}
+	s.line(state)
 	if turn := e.Turn(r, o.user.ID); turn != "" {
 		s.put(" · ", oneLine(turn))
 	}

@@ -44,10 +44,25 @@ func checkChannels(ctx context.Context, cfg *config.Config) []finding {
 	}
 	for _, b := range backlog {
 		if b.Dead > 0 {
-			all = append(all, finding{"channel " + b.Channel, broke, views.GivenUp(b.Dead) + " Look under Settings, Channels, and press Retry there."})
+			all = append(all, finding{"channel " + b.Channel, broke, views.GivenUp(b.Dead) + reasonGivenUp(ctx, s, b.Channel) + " Look under Settings, Channels, and press Retry there."})
 		}
 	}
 	return all
+}
+
+// reasonGivenUp says where one of the messages should have gone and why it did not; ""
+// when that cannot be read.
+func reasonGivenUp(ctx context.Context, s *store.Store, channel string) string {
+	page, err := s.DeadLetters(ctx, approval.DeadFilter{Channel: channel, Limit: 1})
+	if err != nil || len(page.Items) == 0 {
+		return ""
+	}
+	one := page.Items[0]
+	to := ""
+	if one.Address != "" {
+		to = " to " + line(one.Address)
+	}
+	return fmt.Sprintf(" One%s: %s.", to, strings.TrimRight(line(one.Error), ". "))
 }
 
 func healthFinding(h approval.Health) finding {
