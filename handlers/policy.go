@@ -2,7 +2,9 @@ package handlers
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,10 +149,12 @@ func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...
 	}
 	page.Requests, page.Same = b.Requests, b.Same
 	page.Stricter, page.Looser, page.Others = b.Effects[approval.Stricter], b.Effects[approval.Looser], b.Effects[approval.Others]+b.Effects[approval.Other]
+	repositories := slices.Sorted(maps.Keys(p.Engine.Config().Repositories))
+	outcome := func(r approval.Rule) string { return Outcome(r, cfg.Approvers, repositories) }
 	for _, r := range policy.Rules() {
-		page.Rules = append(page.Rules, ruleRow(r, b.Rules[r.Name]))
+		page.Rules = append(page.Rules, ruleRow(r, b.Rules[r.Name], outcome))
 	}
-	page.Rules = append(page.Rules, views.PolicyRule{Name: "default", When: "nothing above", Outcome: approval.Rule{Need: 1}.Outcome(), Matched: b.Rules["default"]})
+	page.Rules = append(page.Rules, views.PolicyRule{Name: "default", When: "nothing above", Outcome: outcome(approval.Rule{Need: 1}), Matched: b.Rules["default"]})
 	for _, ch := range b.Changes {
 		page.Changes = append(page.Changes, views.PolicyChange{ID: ch.RequestID, At: ch.At, Title: ch.Title, Agent: ch.Agent, Repository: ch.Repository,
 			State: string(ch.State), WasRule: ch.Was.Name, Was: ch.Was.Outcome(), WouldRule: ch.Would.Name, Would: ch.Would.Outcome(), Effect: string(ch.Effect)})
@@ -162,12 +166,47 @@ func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...
 	return render(c, status, views.Policy(page))
 }
 
-func ruleRow(r approval.RuleConfig, matched int) views.PolicyRule {
+// Outcome says in words what a rule does. One that names no groups asks those of the
+// repository; approvers are these by repository, repositories all that there are.
+func Outcome(r approval.Rule, approvers map[string][]string, repositories []string) string {
+	if r.Deny || r.Need == 0 || len(r.From) > 0 || len(approvers) == 0 {
+		return r.Outcome()
+	}
+	var asked []string // each outcome once, with its repositories
+	where := map[string][]string{}
+	elsewhere := ""
+	for _, name := range repositories {
+		if len(approvers[name]) == 0 {
+			elsewhere = r.Outcome()
+			continue
+		}
+		words := approval.Rule{Need: r.Need, From: approvers[name]}.Outcome()
+		if where[words] == nil {
+			asked = append(asked, words)
+		}
+		where[words] = append(where[words], name)
+	}
+	switch {
+	case len(asked) == 0:
+		return r.Outcome()
+	case len(asked) == 1 && elsewhere == "":
+		return asked[0]
+	}
+	for i, words := range asked {
+		asked[i] = words + " in " + strings.Join(where[words], ", ")
+	}
+	if elsewhere != "" {
+		asked = append(asked, elsewhere+" elsewhere")
+	}
+	return strings.Join(asked, "; ")
+}
+
+func ruleRow(r approval.RuleConfig, matched int, outcome func(approval.Rule) string) views.PolicyRule {
 	row := views.PolicyRule{Name: r.Name, When: r.When, Shadow: r.Shadow, Matched: matched}
 	rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}
 	if r.Need != nil {
 		rule.Need = *r.Need
 	}
-	row.Outcome = rule.Outcome()
+	row.Outcome = outcome(rule)
 	return row
 }

@@ -89,6 +89,20 @@ func moment(flag, text string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, usage("%s %s: write a time such as 2026-12-24, 2026-12-24T08:00 or 2026-12-24T08:00:00+01:00.", flag, line(text))
 }
 
+// absence says of a list's row who decides for u, and from when until when; "" where u is
+// here, and will be as far as is known.
+func absence(u people.User, names map[string]string, now time.Time, zone *time.Location) string {
+	if u.Away == nil || !now.Before(u.Away.Until) {
+		return ""
+	}
+	const clock = "2006-01-02 15:04 MST"
+	since := "away "
+	if u.Away.From.After(now) {
+		since = "will be away from " + u.Away.From.In(zone).Format(clock) + " "
+	}
+	return since + "until " + u.Away.Until.In(zone).Format(clock) + ", " + names[u.Away.To] + " decides"
+}
+
 // tellAway says how u stands now.
 func tellAway(sh *shell, u, to people.User, zone *time.Location) error {
 	if u.Away == nil {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strings"
 
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator/agent"
@@ -33,15 +32,18 @@ type understood struct {
 	Repositories []understoodRepo `json:"repositories"`
 	Agents       []understoodHand `json:"agents"`
 	Rules        []string         `json:"rules"`
+	Approval     approvalShape    `json:"approval"`
+	Channels     []string         `json:"channels"`
 	Warnings     []string         `json:"warnings"`
 }
 
 type understoodRepo struct {
-	Name    string   `json:"name"`
-	Source  string   `json:"source"`
-	Branch  string   `json:"branch"` // "" is what the source's HEAD names
-	Deliver string   `json:"deliver"`
-	Checks  []string `json:"checks"`
+	Name      string   `json:"name"`
+	Approvers []string `json:"approvers"` // groups whose yes counts where a rule names none
+	Source    string   `json:"source"`
+	Branch    string   `json:"branch"` // "" is what the source's HEAD names
+	Deliver   string   `json:"deliver"`
+	Checks    []string `json:"checks"`
 }
 
 type understoodHand struct {
@@ -51,6 +53,7 @@ type understoodHand struct {
 	Repository   string   `json:"repository"`
 	Approval     string   `json:"approval"`
 	AnalysisOnly bool     `json:"analysis_only"`
+	Owner        string   `json:"owner"`        // who is asked first; "" nobody
 	DelegatesTo  []string `json:"delegates_to"` // null: anyone
 }
 
@@ -71,36 +74,21 @@ func understand(c *config.Config) understood {
 	u := understood{
 		File: c.Path, Listen: c.Listen, PublicURL: c.PublicURL, Database: withoutPassword(c.Database), Data: c.Data, FourEyes: c.FourEyes,
 		Workers: c.Engine.Settings.Workers, MaxDepth: c.Engine.Settings.MaxDepth,
-		Repositories: []understoodRepo{}, Agents: []understoodHand{}, Rules: []string{}, Warnings: append(append([]string{}, c.Warnings...), c.Hints()...),
+		Repositories: []understoodRepo{}, Agents: []understoodHand{}, Warnings: append(append([]string{}, c.Warnings...), c.Hints()...),
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Engine.Repositories)) {
 		r := c.Engine.Repositories[name]
-		u.Repositories = append(u.Repositories, understoodRepo{name, withoutPassword(r.Source), r.Branch, r.Deliver, append([]string{}, r.Checks...)})
+		u.Repositories = append(u.Repositories, understoodRepo{name, append([]string{}, c.Approvers[name]...), withoutPassword(r.Source), r.Branch, r.Deliver, append([]string{}, r.Checks...)})
 	}
 	for _, a := range c.Engine.Agents.All() {
 		u.Agents = append(u.Agents, understandAgent(a))
 	}
-	for _, r := range c.File.Approval.Rules {
-		need := 1
-		if r.Need != nil {
-			need = *r.Need
-		}
-		text := fmt.Sprintf("%s: %d of %s", r.Name, need, strings.Join(r.From, ", "))
-		switch {
-		case r.Deny:
-			text = r.Name + ": deny"
-		case need == 0:
-			text = r.Name + ": passes by itself"
-		case len(r.From) == 0:
-			text = fmt.Sprintf("%s: %s", r.Name, counted(need, "approver"))
-		}
-		u.Rules = append(u.Rules, text+" when "+r.When)
-	}
+	u.Rules, u.Approval, u.Channels = understandRules(c), understandApproval(c), understandChannels(c)
 	return u
 }
 
 func understandAgent(a agent.Spec) understoodHand {
-	h := understoodHand{Name: a.Name, Kind: string(a.Kind), Role: string(a.Role), Repository: a.Repository, Approval: a.Approval, AnalysisOnly: a.AnalysisOnly}
+	h := understoodHand{Name: a.Name, Kind: string(a.Kind), Role: string(a.Role), Repository: a.Repository, Approval: a.Approval, AnalysisOnly: a.AnalysisOnly, Owner: a.Owner}
 	if a.Restricted {
 		h.DelegatesTo = append([]string{}, a.DelegatesTo...)
 	}
@@ -135,7 +123,11 @@ func (u understood) print(sh *shell) error {
 		if branch == "" {
 			branch = "the branch of its HEAD"
 		}
-		rows = append(rows, []string{"repository", parts(line(r.Name), line(r.Source), branch, counted(len(r.Checks), "check"))})
+		approvers := ""
+		if len(r.Approvers) > 0 {
+			approvers = "approvers " + line(joined(r.Approvers, "or"))
+		}
+		rows = append(rows, []string{"repository", parts(line(r.Name), line(r.Source), branch, counted(len(r.Checks), "check"), approvers)})
 	}
 	for _, a := range u.Agents {
 		hands := "hands to anyone"
@@ -149,10 +141,21 @@ func (u understood) print(sh *shell) error {
 		if a.AnalysisOnly {
 			only = "analysis only"
 		}
-		rows = append(rows, []string{"agent", parts(line(a.Name), line(a.Kind), line(a.Role), line(a.Repository), only, hands)})
+		owner, mode := "", ""
+		if a.Owner != "" {
+			owner = "owner " + line(a.Owner)
+		}
+		if a.Approval != "any" {
+			mode = "approval " + line(a.Approval)
+		}
+		rows = append(rows, []string{"agent", parts(line(a.Name), line(a.Kind), line(a.Role), line(a.Repository), only, hands, owner, mode)})
 	}
 	for _, r := range u.Rules {
 		rows = append(rows, []string{"rule", line(r)})
+	}
+	rows = append(rows, u.Approval.rows()...)
+	for _, c := range u.Channels {
+		rows = append(rows, []string{"channel", line(c)})
 	}
 	if err := table(sh.out, rows); err != nil {
 		return err

@@ -18,7 +18,7 @@ type PolicyCmd struct {
 // PolicyTestCmd tries rules on past requests. Nothing is written.
 type PolicyTestCmd struct {
 	Since string `help:"How far back." default:"30d" placeholder:"30d"`
-	Rules string `help:"Try the rules of this configuration file; without it those of --config, else those that the server has in force." type:"path" placeholder:"FILE"`
+	Rules string `help:"Try the rules of this file, a gatehouse.yaml or the list of rules alone; without it those of --config, else those that the server has in force." type:"path" placeholder:"FILE"`
 }
 
 // Run prints one line for each request that would have gone otherwise, and a summary.
@@ -62,22 +62,31 @@ func (c *PolicyTestCmd) Run(ctx context.Context, sh *shell) error {
 // rules are those of a file; nil when there is none, so that the server tries its own. A
 // mistake in them names file:line:column.
 func (c *PolicyTestCmd) rules(sh *shell) ([]client.PolicyRule, error) {
-	name := sh.Globals.Config
-	if c.Rules != "" {
-		name = c.Rules
-	}
-	cfg, err := config.Load(name, sh.env)
+	written, err := c.written(sh)
 	if err != nil {
 		return nil, &failure{code: exitUsage, message: block(err.Error()), cause: err}
 	}
-	if cfg.Path == "" && name == "" && len(cfg.File.Approval.Rules) == 0 {
+	if written == nil {
 		return nil, nil
 	}
 	rules := []client.PolicyRule{}
-	for _, r := range cfg.File.Approval.Rules {
+	for _, r := range written {
 		rules = append(rules, client.PolicyRule{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow, Expires: r.Expires})
 	}
 	return rules, nil
+}
+
+// written are the rules as a file has them; nil where there is no file.
+func (c *PolicyTestCmd) written(sh *shell) ([]config.Rule, error) {
+	if c.Rules != "" {
+		rules, err := config.LoadRules(c.Rules, sh.env)
+		return append([]config.Rule{}, rules...), err
+	}
+	cfg, err := config.Load(sh.Globals.Config, sh.env)
+	if err != nil || cfg.Path == "" && len(cfg.File.Approval.Rules) == 0 {
+		return nil, err
+	}
+	return append([]config.Rule{}, cfg.File.Approval.Rules...), nil
 }
 
 // ruled says what a rule asks for.

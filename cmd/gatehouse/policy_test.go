@@ -83,8 +83,17 @@ func TestOtherRulesAreTriedOnPastRequests(t *testing.T) {
 		if out, code = p.cli(n, "policy", "test"); code != 0 || !strings.Contains(out, "500 requests in 30d: 0 would go otherwise") {
 			t.Errorf("the rules in force: exit %d:\n%.500s", code, out)
 		}
+		// The list alone will do: the server knows the groups.
+		p.must(os.WriteFile(next, []byte("- {name: core, when: \"any(patch.files, .path startsWith 'core/')\", need: 2, from: [maintainers]}\n"), 0o600))
+		if out, code = p.cli(n, "policy", "test", "--rules", next); code != 0 || !strings.Contains(out, "core: 2 of maintainers") {
+			t.Errorf("a bare list: exit %d:\n%.500s", code, out)
+		}
+		p.must(os.WriteFile(next, []byte("rules: [{name: core, when: 'true', from: [leads]}]\n"), 0o600))
+		if out, code = p.cli(n, "policy", "test", "--rules", next); code != 2 || !strings.Contains(out, `There is no group "leads"`) {
+			t.Errorf("a group that the server does not know: exit %d:\n%.500s", code, out)
+		}
 		p.must(os.WriteFile(next, []byte(strings.Replace(rulesOnTrial, "patch.lines <", "patch.lnes <", 1)), 0o600))
-		if out, code = p.cli(n, "policy", "test", "--rules", next); code != 2 || !strings.Contains(out, "next.yaml:7:") || !strings.Contains(out, "lnes") {
+		if out, code = p.cli(n, "policy", "test", "--rules", next); code != 2 || !strings.Contains(out, "next.yaml:7:") || !strings.Contains(out, "there is no patch.lnes. Did you mean patch.lines?") {
 			t.Errorf("a typing error: exit %d:\n%s", code, out)
 		}
 	})

@@ -110,6 +110,14 @@ type UserListCmd struct{}
 
 // Run prints name, roles and since when.
 func (c *UserListCmd) Run(ctx context.Context, sh *shell) error {
+	cfg, err := sh.config()
+	if err != nil {
+		return err
+	}
+	zone := cfg.Location
+	if zone == nil {
+		zone = time.UTC
+	}
 	return withStore(ctx, sh, func(s *store.Store) error {
 		all, err := s.Users(ctx)
 		if err != nil {
@@ -122,6 +130,10 @@ func (c *UserListCmd) Run(ctx context.Context, sh *shell) error {
 			sh.hint("There are no users yet. Make the first one: gatehouse user add NAME --role admin --role approver")
 			return nil
 		}
+		names, now := map[string]string{}, sh.now()
+		for _, u := range all {
+			names[u.ID] = line(u.Name)
+		}
 		rows := make([][]string, len(all))
 		for i, u := range all {
 			barred, way := "", "by link"
@@ -131,7 +143,7 @@ func (c *UserListCmd) Run(ctx context.Context, sh *shell) error {
 			if u.PasswordHash != "" {
 				way = "by password or link"
 			}
-			rows[i] = []string{line(u.Name), line(u.ID), roles(u.Roles), parts(way, barred)}
+			rows[i] = []string{line(u.Name), line(u.ID), roles(u.Roles), parts(way, barred, absence(u, names, now, zone))}
 		}
 		return table(sh.out, rows)
 	})

@@ -48,24 +48,40 @@ type document struct {
 
 // parse reads the text, puts the environment in, and decodes it strictly.
 func parse(name string, text []byte, env func(string) (string, bool)) (*document, File, error) {
-	var f File
+	d, err := read(name, text)
+	if err != nil {
+		return nil, File{}, err
+	}
+	return d.decode(env)
+}
+
+// read parses the text, which must be one document.
+func read(name string, text []byte) (*document, error) {
 	d := &document{name: name, lines: strings.Split(string(text), "\n")}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var first, second yaml.Node
 	if err := decoder.Decode(&first); errors.Is(err, io.EOF) {
-		return d, f, nil
+		return d, nil
 	} else if err != nil {
-		return nil, f, d.syntax(err)
+		return nil, d.syntax(err)
 	}
 	if err := decoder.Decode(&second); err == nil {
-		return nil, f, Problems{d.at(&second, "a second document starts here; put everything into one.")}
+		return nil, Problems{d.at(&second, "a second document starts here; put everything into one.")}
 	} else if !errors.Is(err, io.EOF) {
-		return nil, f, d.syntax(err)
+		return nil, d.syntax(err)
 	}
-	if len(first.Content) == 0 || isNull(first.Content[0]) {
+	if len(first.Content) > 0 && !isNull(first.Content[0]) {
+		d.root = first.Content[0]
+	}
+	return d, nil
+}
+
+// decode puts the environment in and makes a File of the document, strictly.
+func (d *document) decode(env func(string) (string, bool)) (*document, File, error) {
+	var f File
+	if d.root == nil {
 		return d, f, nil
 	}
-	d.root = first.Content[0]
 	if problems := append(d.expand(d.root, env), d.judge(d.root, reflect.TypeFor[File]())...); len(problems) > 0 {
 		return nil, f, problems
 	}

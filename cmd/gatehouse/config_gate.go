@@ -1,0 +1,93 @@
+package main
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/handlers"
+)
+
+// approvalShape is what the gate does beside its rules, in words.
+type approvalShape struct {
+	Expires  string   `json:"expires"`
+	Remind   []string `json:"remind"`   // how long before the deadline
+	Escalate []string `json:"escalate"` // "after 4 h to leads"
+	Careful  []string `json:"careful"`
+}
+
+// understandRules has one line for each rule, and one for what no rule matches.
+func understandRules(c *config.Config) []string {
+	repositories := slices.Sorted(maps.Keys(c.Engine.Repositories))
+	words := func(r approval.Rule) string { return handlers.Outcome(r, c.Approvers, repositories) }
+	all := []string{}
+	for _, r := range c.File.Approval.Rules {
+		rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}
+		if r.Need != nil {
+			rule.Need = *r.Need
+		}
+		trial := ""
+		if r.Shadow {
+			trial = " (on trial, decides nothing)"
+		}
+		all = append(all, r.Name+trial+": "+words(rule)+" when "+r.When)
+	}
+	return append(all, "default: "+words(approval.Rule{Need: 1})+" when no rule matches")
+}
+
+func understandApproval(c *config.Config) approvalShape {
+	a := approvalShape{Expires: length(c.Expires), Remind: []string{}, Escalate: []string{}, Careful: append([]string{}, c.File.Approval.Careful...)}
+	for _, d := range c.Remind {
+		a.Remind = append(a.Remind, length(d))
+	}
+	for _, s := range c.Escalate {
+		a.Escalate = append(a.Escalate, "after "+length(s.After)+" to "+joined(s.To, "and"))
+	}
+	return a
+}
+
+// rows are those of the table; what is not configured has none.
+func (a approvalShape) rows() [][]string {
+	rows := [][]string{{"expires", "after " + a.Expires}}
+	for i, all := range [][]string{a.Remind, a.Escalate, a.Careful} {
+		if len(all) > 0 {
+			rows = append(rows, []string{[]string{"remind", "escalate", "careful"}[i], line(strings.Join(all, ", "))})
+		}
+	}
+	if len(a.Remind) > 0 {
+		rows[1][1] += " before it expires"
+	}
+	return rows
+}
+
+// understandChannels names where requests are shown besides the web, without secrets.
+func understandChannels(c *config.Config) []string {
+	all := []string{}
+	if t := c.Telegram; t != nil {
+		where := "cards go to the private chats of those who may decide"
+		if len(t.Chats) > 0 {
+			where = "cards go to " + strings.Join(t.Chats, ", ")
+		}
+		all = append(all, parts("telegram", t.Mode, where))
+	}
+	for _, w := range c.Webhooks {
+		format := w.Format
+		if format == "" {
+			format = "standard"
+		}
+		all = append(all, parts("webhook "+w.Name, format, host(w.URL)))
+	}
+	return all
+}
+
+// host is that of an address: the rest of a webhook's may be its secret.
+func host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

@@ -1,0 +1,80 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// LoadRules reads the rules that a file has to be tried: a whole gatehouse.yaml, one with
+// the keys approval, rules and groups alone, or the bare list. Without groups in the file
+// those that rules name are left to the server, which knows them. Mistakes are Problems.
+func LoadRules(path string, env func(string) (string, bool)) ([]Rule, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("the rules cannot be read: %w", err)
+	}
+	d, err := read(path, text)
+	if err != nil {
+		return nil, err
+	}
+	if !d.part() {
+		c, err := Parse(path, text, env)
+		if err != nil {
+			return nil, err
+		}
+		return c.File.Approval.Rules, nil
+	}
+	d.root = whole(d.root)
+	_, f, err := d.decode(env)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{doc: d, file: f}
+	if f.Groups == nil {
+		b.file.Approval.Rules = slices.Clone(f.Approval.Rules)
+		for i := range b.file.Approval.Rules {
+			b.file.Approval.Rules[i].From = nil
+		}
+	}
+	if b.policy(); len(b.problems) > 0 {
+		return nil, b.problems
+	}
+	return f.Approval.Rules, nil
+}
+
+// part reports whether the document is about rules and nothing else.
+func (d *document) part() bool {
+	if d.root == nil || d.root.Kind == yaml.SequenceNode {
+		return true
+	}
+	for i := 0; d.root.Kind == yaml.MappingNode && i+1 < len(d.root.Content); i += 2 {
+		if !slices.Contains([]string{"approval", "rules", "groups"}, d.root.Content[i].Value) {
+			return false
+		}
+	}
+	return d.root.Kind == yaml.MappingNode
+}
+
+// whole puts rules that stand alone where a File has them. Every node keeps its place.
+func whole(n *yaml.Node) *yaml.Node {
+	if n == nil {
+		return nil
+	}
+	under := func(name string, v *yaml.Node) *yaml.Node {
+		key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name, Line: v.Line, Column: v.Column}
+		return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{key, v}, Line: v.Line, Column: v.Column}
+	}
+	if n.Kind == yaml.SequenceNode {
+		return under("approval", under("rules", n))
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if key := n.Content[i]; key.Value == "rules" {
+			value := under("rules", n.Content[i+1])
+			key.Value, n.Content[i+1] = "approval", value
+		}
+	}
+	return n
+}
