@@ -142,3 +142,48 @@ func TestADenyRuleRejects(t *testing.T) {
 		t.Errorf("error %+v", d.Error)
 	}
 }
+
+// An agent that was asked for changes, and answers without one, leaves no question open:
+// no revision follows.
+func TestAnAnswerWithoutAChangeClosesWhatWasAsked(t *testing.T) {
+	w := newWorld(t, approval.Config{})
+	r := w.asked()
+	w.decide(ballot(r, "bob", approval.RequestChanges))
+	d := w.rework(r.DelegationID)
+	w.must(w.db.Engine().InTask(w.ctx, d.TaskID, func(tx orchestrator.Tx) error {
+		row, err := tx.Delegation(w.ctx, d.ID)
+		if err != nil {
+			return err
+		}
+		was := row.Attempt
+		row.State, row.Result = orchestrator.Running, &agent.Result{Text: "Nothing is left to change."}
+		if err := tx.Move(w.ctx, row, orchestrator.Checking, was); err != nil {
+			return err
+		}
+		return orchestrator.Succeed(w.ctx, tx, row)
+	}))
+	w.expectStates(r.ID, approval.Cancelled, orchestrator.Completed)
+}
+
+// What a person wrote is seen by another one, whatever rule would let an agent's pass.
+func TestNoRulePassesWhatAPersonEdited(t *testing.T) {
+	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "big", When: "patch.lines > 35", Need: need(1)}, approval.RuleConfig{Name: "small", When: "true", Need: need(0)})})
+	r := w.asked()
+	w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+		row, err := tx.Delegation(w.ctx, r.DelegationID)
+		if err != nil {
+			return err
+		}
+		row.State = orchestrator.Checking
+		row.Work.Made = &orchestrator.Made{How: approval.MadeByEdit, From: 1, Editors: []orchestrator.Editor{{ID: "usr_bob", Name: "bob"}}}
+		return tx.Move(w.ctx, row, orchestrator.AwaitingApproval, row.Attempt)
+	}))
+	p := proposal("2")
+	p.Review = &patch.Review{Added: 1, Files: []patch.File{{Path: "upload/retry.go", Status: patch.Modified, Added: 1, NewMode: "100644"}}}
+	w.must(w.g.Ask(w.ctx, w.delegation(r.DelegationID), p))
+	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
+	if r = w.request(r.ID); r.Rule.Need != 1 || len(r.Revision.Notes) == 0 || r.Revision.Notes[len(r.Revision.Notes)-1].Code != "rule_not_applied" {
+		t.Errorf("asked under %+v with %+v", r.Rule, r.Revision.Notes)
+	}
+	w.refused(ballot(r, "bob", approval.Approve), orchestrator.CodeFourEyes, "You edited this revision")
+}

@@ -1,11 +1,13 @@
 package approval
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
 
@@ -46,6 +48,12 @@ func (c Config) lineage(e Electorate, r *Request) []Party {
 // approvers of the repository.
 func (c Config) rule(r *Request, now time.Time) Ruling {
 	ruling := c.Policy.Rule(factsOf(r, now.In(c.Location)))
+	if r.Revision.Editor != nil && ruling.Pass() {
+		// A rule passes what an agent made; what a person wrote needs a second pair of eyes.
+		note := patch.Note{Code: "rule_not_applied", Text: fmt.Sprintf("Rule %q passes no change that a person edited, so another person decides.", ruling.Rule.Name)}
+		ruling = Ruling{Rule: defaultRule(), Notes: append(ruling.Notes, note)}
+		ruling.Rule.Version = c.Policy.Version()
+	}
 	ruling.Rule.From = c.from(ruling.Rule, r.Repository)
 	if ruling.Shadow != nil {
 		ruling.Shadow.From = c.from(*ruling.Shadow, r.Repository)

@@ -105,7 +105,9 @@ func end(ctx context.Context, tx Tx, d *Delegation, to State, actor string) erro
 	if err := tx.Append(ctx, endEvent(d, actor)); err != nil {
 		return err
 	}
-	if to != Completed && d.ApprovalID != "" {
+	// One that landed is closed already; one that was asked to change, or went stale, gets
+	// no further revision once its agent has answered without a change.
+	if d.ApprovalID != "" {
 		if err := tx.CloseRequest(ctx, d.ID, requestEnd(to), ""); err != nil {
 			return err
 		}
