@@ -395,6 +395,9 @@ func TestADirtyFolderHoldsTheLandingUp(t *testing.T) {
 		if d.State != orchestrator.Landing || w.read("core/b.txt") != "half done" || w.read("core/a.txt") == "agent\n" {
 			t.Errorf("%s: %s", d.State, d.Work.Problem)
 		}
+		if held, err := w.gateway.Request(t.Context(), r.ID); err != nil || held.Version != r.Version+2 {
+			t.Errorf("the cards do not say so: version %d, then %d, %v", r.Version, held.Version, err)
+		}
 		w.git("checkout", "-q", "--", ".")
 		if _, err := w.engine.Retry(t.Context(), root.ID, "ann"); err != nil {
 			t.Fatal(err)

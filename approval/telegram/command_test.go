@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval/telegram"
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 )
 
 func TestLinkingAnAccount(t *testing.T) {
@@ -133,6 +134,31 @@ func TestStatusOfTasks(t *testing.T) {
 	for _, id := range []string{"abc", "zzzzzz", "tsk_zzzzzz", "../../etc", "' or 1=1", strings.Repeat("a", 4000)} {
 		w.wantIn("unknown", w.say(dora.ID, dora, "/status "+id, 0).Text, "Nothing ends in ")
 	}
+}
+
+// What /send began is read to its end without a computer.
+func TestStatusShowsWhatCameOfATask(t *testing.T) {
+	w := newWorld(t, approval.Config{}, group)
+	r := w.asked("dora")
+	w.press(room, w.card(room).ID, "Approve", bob)
+	become := func(change func(*orchestrator.Delegation)) string {
+		w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+			d, err := tx.Delegation(w.ctx, r.DelegationID)
+			if err != nil {
+				return err
+			}
+			was := d.State
+			change(d)
+			return tx.Move(w.ctx, d, was, d.Attempt)
+		}))
+		return w.say(dora.ID, dora, "/status "+r.TaskID, 0).Text
+	}
+	w.wantIn("held", become(func(d *orchestrator.Delegation) { d.Work.Problem = "The folder is dirty." }), "⇥ landing · coder", "\nThe folder is dirty.")
+	done := become(func(d *orchestrator.Delegation) {
+		d.State, d.Result = orchestrator.Completed, &agent.Result{Commit: digits("4"), Declined: []string{"two.txt"}, Text: strings.Repeat("a", 500) + " the end"}
+	})
+	w.wantIn("landed", done, "✓ completed · coder", "\nlanded as 4444444 without 1 file that people left out\n", "the end")
+	w.wantIn("silent", become(func(d *orchestrator.Delegation) { d.Result = nil }), "\ncoder gave no answer in words.")
 }
 
 func TestSendMakesATaskOnce(t *testing.T) {

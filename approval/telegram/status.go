@@ -14,8 +14,9 @@ import (
 
 const (
 	pendingLines = 20
-	pendingPages = 10 // of 200 requests, that are looked through
-	idLength     = 26 // without the prefix
+	pendingPages = 10   // of 200 requests, that are looked through
+	idLength     = 26   // without the prefix
+	answerUnits  = 1000 // of an agent's answer: nothing else shows it in a chat
 )
 
 // mine are the requests that somebody can approve, newest first.
@@ -157,17 +158,41 @@ func (d *Desk) taskStatus(ctx context.Context, o order, id string) error {
 		s.line(cut(oneLine(chain), lineLimit))
 	}
 	s.line("since ", d.Channel.clock(o.m.place()).at(got.Since))
-	if got.Error != nil {
-		s.line()
-		s.as(asCode, cut(oneLine(got.Error.Message), textLimit))
-	} else if got.Result != nil && strings.TrimSpace(got.Result.Text) != "" {
-		s.line()
-		s.as(asCode, cut(oneLine(got.Result.Text), textLimit))
-	}
+	came(s, got)
 	if got.State == orchestrator.AwaitingApproval && got.ApprovalID != "" {
 		s.line("its request: /status_", shortID(got.ApprovalID))
 	}
 	return d.say(ctx, o.m, s)
+}
+
+// came writes what came of a delegation: why it failed, what it waits for, what landed
+// and what its agent answered.
+func came(s *sheet, d orchestrator.Delegation) {
+	code := func(text string) {
+		s.line()
+		s.as(asCode, cut(oneLine(text), answerUnits))
+	}
+	res := d.Result
+	switch {
+	case d.Error != nil:
+		code(d.Error.Message)
+		return
+	case d.State == orchestrator.Landing && d.Work.Problem != "":
+		code(d.Work.Problem)
+	}
+	if res != nil && res.Commit != "" {
+		s.line("landed as ")
+		s.as(asCode, first(res.Commit, 7))
+		if n := len(res.Declined); n > 0 {
+			s.put(" without ", plural(n, "file", "files"), " that people left out")
+		}
+	}
+	switch {
+	case res != nil && strings.TrimSpace(res.Text) != "":
+		code(res.Text)
+	case d.State == orchestrator.Completed:
+		s.line(name(d.To), " gave no answer in words.")
+	}
 }
 
 func stateIcon(s orchestrator.State) string {

@@ -50,10 +50,15 @@ func checkChannels(ctx context.Context, cfg *config.Config) []finding {
 	return all
 }
 
+// deadLetters reads what was given up.
+type deadLetters interface {
+	DeadLetters(ctx context.Context, f approval.DeadFilter) (approval.DeadPage, error)
+}
+
 // reasonGivenUp says where one of the messages should have gone and why it did not; ""
 // when that cannot be read.
-func reasonGivenUp(ctx context.Context, s *store.Store, channel string) string {
-	page, err := s.DeadLetters(ctx, approval.DeadFilter{Channel: channel, Limit: 1})
+func reasonGivenUp(ctx context.Context, from deadLetters, channel string) string {
+	page, err := from.DeadLetters(ctx, approval.DeadFilter{Channel: channel, Limit: 1})
 	if err != nil || len(page.Items) == 0 {
 		return ""
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,5 +43,28 @@ func TestDoctorTellsOfChannels(t *testing.T) {
 	cfg.Telegram = nil
 	if got := checkChannels(t.Context(), cfg); len(got) != 0 {
 		t.Errorf("a bot that was taken out of the configuration: %+v", got)
+	}
+}
+
+// letters are what was given up.
+type letters struct {
+	all []approval.DeadLetter
+	err error
+}
+
+func (l letters) DeadLetters(context.Context, approval.DeadFilter) (approval.DeadPage, error) {
+	return approval.DeadPage{Items: l.all}, l.err
+}
+
+func TestDoctorSaysWhyAMessageWasGivenUp(t *testing.T) {
+	one := approval.DeadLetter{Channel: "telegram", Address: "-100123", Error: "Bad Request:\nchat not found."}
+	for want, l := range map[string]letters{
+		" One to -100123: Bad Request: chat not found.": {all: []approval.DeadLetter{one}},
+		"":              {err: errors.New("no answer")},
+		" One: no way.": {all: []approval.DeadLetter{{Error: "no way"}}},
+	} {
+		if got := reasonGivenUp(t.Context(), l, "telegram"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
