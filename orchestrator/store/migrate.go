@@ -15,6 +15,7 @@ import (
 const (
 	migrateTries = 20
 	migratePause = 50 * time.Millisecond
+	migrateBusy  = 10 * time.Second // that the file may be locked by one that does
 )
 
 // NewerError says that the database was migrated by a newer program.
@@ -30,10 +31,12 @@ func (s *Store) Migrate(ctx context.Context) error {
 	if s.dialect.alone != nil {
 		return s.explain(s.dialect.alone(ctx, s, func() error { return s.up(ctx) }))
 	}
+	began := time.Now()
 	for try := 1; ; try++ {
 		err := s.up(ctx)
-		// Another program may have made the same table a moment ago: look again.
-		if err == nil || try == migrateTries || errors.As(err, new(*NewerError)) || s.dialect.advice(err) != "" || ctx.Err() != nil {
+		// Another program may have made the same table a moment ago, or be at it: look again.
+		again := s.dialect.advice(err) == "" || busySQLite(err) && time.Since(began) < migrateBusy
+		if err == nil || try == migrateTries || errors.As(err, new(*NewerError)) || !again || ctx.Err() != nil {
 			return s.explain(err)
 		}
 		select {

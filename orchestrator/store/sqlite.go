@@ -180,3 +180,11 @@ func searchSQLite(ctx context.Context, s *Store, f orchestrator.Filter, limit in
 		c.where()+" order by t.rowid desc limit ?", append(c.args, limit)...)
 	return collect(rows, err, scanDelegation)
 }
+
+// busySQLite reports whether somebody else holds the file just now. SQLite answers so at
+// once, without its busy timeout, when a transaction that has read wants to write and
+// another one has written meanwhile.
+func busySQLite(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && (e.Code()&0xff == lib.SQLITE_BUSY || e.Code()&0xff == lib.SQLITE_LOCKED)
+}
