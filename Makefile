@@ -87,7 +87,7 @@ check-rules:
 
 .PHONY: suite
 suite: ## all tests, none skipped (PKGS=… for some); GATEHOUSE_SHOTS=/a/folder keeps the screenshots
-	$(call run,tests,$(GO) run $(HOUSE)/suite -race -count=1 -vet=off $(PKGS))
+	$(call run,tests,$(GO) run $(HOUSE)/suite -race -count=1 -vet=off -timeout=30m $(PKGS))
 
 .PHONY: fuzz
 fuzz: ## the patch parser against made-up patches, for FUZZTIME=60s

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -11,7 +13,17 @@ import (
 // event is one line of `go test -json`; see `go doc test2json`.
 type event struct {
 	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64 // seconds
 }
+
+// slow is a test with the seconds that it took, the subtests' included.
+type slow struct {
+	test    string
+	seconds float64
+}
+
+// slowest is how many slow tests are named at the end: where the time goes.
+const slowest = 12
 
 // report condenses the events of a run. It writes a package's own line as soon as the package is done, and keeps the
 // output of tests until they are known to have passed.
@@ -21,6 +33,7 @@ type report struct {
 	order    []string                    // failed tests and builds, in the order they failed
 	skips    []string
 	packages []string // the lines of failed packages
+	slow     []slow
 
 	passed, failed, skipped int
 }
@@ -51,6 +64,9 @@ func (r *report) read(line []byte) {
 		delete(r.output, key)
 		if e.Test != "" {
 			r.passed++
+			if !strings.Contains(e.Test, "/") {
+				r.slow = append(r.slow, slow{key, e.Elapsed})
+			}
 		}
 	case "skip":
 		if e.Test != "" { // a package without tests is skipped too
@@ -103,6 +119,12 @@ func (r *report) close(took time.Duration) {
 	}
 	if len(r.packages) > 0 {
 		fmt.Fprintf(r.out, "\n%s", strings.Join(r.packages, ""))
+	}
+	slices.SortFunc(r.slow, func(a, b slow) int { return cmp.Compare(b.seconds, a.seconds) })
+	for _, s := range r.slow[:min(slowest, len(r.slow))] {
+		if s.seconds >= 1 {
+			fmt.Fprintf(r.out, "%5.0f s  %s\n", s.seconds, s.test)
+		}
 	}
 	fmt.Fprintf(r.out, "\nTests took %s.\n%d passed, %d failed, %d skipped\n",
 		took.Round(time.Second), r.passed, r.failed, r.skipped)
