@@ -17,7 +17,7 @@ import (
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
-	"gatehouse/orchestrator/store/pgtest"
+	"gatehouse/orchestrator/store/storetest"
 )
 
 // clock is a clock that moves a millisecond at each look, and further when told.
@@ -58,9 +58,9 @@ func newWorld(t *testing.T, c approval.Config) *world {
 	w := &world{T: t, ctx: t.Context(), clock: &clock{at: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}}
 	url := "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db")
 	if strings.HasPrefix(t.Name(), onPostgres) {
-		url = pgtest.DSN(t)
+		url = storetest.Postgres(t)
 	}
-	db, err := store.Open(w.ctx, url, store.Options{Now: w.clock.now, Logger: slog.New(slog.DiscardHandler)})
+	db, err := store.Open(w.ctx, storetest.Ready(t, url), store.Options{Now: w.clock.now, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"gatehouse/orchestrator/store/storetest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
-	"gatehouse/orchestrator/store/pgtest"
 )
 
 // K14, K15: kik plans, coder changes, reviewer looks at the files as coder left them;
@@ -491,7 +491,7 @@ func TestALostLeaseIsClaimedAgainAndTheThirdLossIsTheEnd(t *testing.T) {
 
 // 200 tasks on two nodes over one PostgreSQL: each ran once, both took part.
 func TestTwoNodesShareTheWork(t *testing.T) {
-	url := pgtest.DSN(t)
+	url := storetest.Postgres(t)
 	var ran [2]int
 	nodes := make([]*world, 2)
 	for i := range nodes {
@@ -525,7 +525,7 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 
 // A request made on one node is landed by the other, which has no mirror of it yet.
 func TestARequestOfOneNodeLandsOnTheOther(t *testing.T) {
-	url := pgtest.DSN(t)
+	url := storetest.Postgres(t)
 	one := newWorld(t, url, specs("coder")...)
 	one.script("coder", writes("core/a.txt", "agent\n"))
 	one.start()

@@ -21,7 +21,7 @@ import (
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
-	"gatehouse/orchestrator/store/pgtest"
+	"gatehouse/orchestrator/store/storetest"
 )
 
 // world is a team with a real repository, a real database and a real gateway; only
@@ -44,7 +44,7 @@ type world struct {
 // databases runs a story on both databases.
 func databases(t *testing.T, story func(t *testing.T, url string)) {
 	t.Run("sqlite", func(t *testing.T) { story(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db")) })
-	t.Run("postgres", func(t *testing.T) { story(t, pgtest.DSN(t)) })
+	t.Run("postgres", func(t *testing.T) { story(t, storetest.Postgres(t)) })
 }
 
 // byName runs every agent of kind command by its script.
@@ -94,7 +94,7 @@ func (w *world) open(url string) {
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	s, err := store.Open(w.t.Context(), url, store.Options{Node: filepath.Base(w.data), Hub: hub, Logger: log})
+	s, err := store.Open(w.t.Context(), storetest.Ready(w.t, url), store.Options{Node: filepath.Base(w.data), Hub: hub, Logger: log})
 	if err != nil {
 		w.t.Fatal(err)
 	}

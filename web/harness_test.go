@@ -29,6 +29,7 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
+	"gatehouse/orchestrator/store/storetest"
 	"gatehouse/web"
 )
 
@@ -82,7 +83,7 @@ func open(t *testing.T) *house {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	hub := &event.Hub{}
-	st, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "house.db"), store.Options{Hub: hub, Logger: slog.New(slog.DiscardHandler)})
+	st, err := store.Open(ctx, storetest.Ready(t, "sqlite:"+filepath.Join(t.TempDir(), "house.db")), store.Options{Hub: hub, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

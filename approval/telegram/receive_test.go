@@ -16,6 +16,7 @@ import (
 	"gatehouse/approval/telegram"
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator/store"
+	"gatehouse/orchestrator/store/storetest"
 
 	"go.uber.org/goleak"
 )
@@ -38,7 +39,7 @@ func newPost(t *testing.T) *post {
 	t.Helper()
 	tg, _ := newWire(t)
 	p := &post{T: t, tg: tg, act: func(context.Context, string) error { return nil }}
-	s, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "g.db"), store.Options{Logger: slog.New(slog.DiscardHandler)})
+	s, err := store.Open(t.Context(), storetest.Ready(t, "sqlite:"+filepath.Join(t.TempDir(), "g.db")), store.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

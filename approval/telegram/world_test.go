@@ -18,7 +18,7 @@ import (
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
-	"gatehouse/orchestrator/store/pgtest"
+	"gatehouse/orchestrator/store/storetest"
 )
 
 // hands is a clock that stands still until it is moved.
@@ -128,9 +128,9 @@ func (w *world) open() {
 	w.Helper()
 	url := "sqlite:" + filepath.Join(w.TempDir(), "gatehouse.db")
 	if strings.Contains(w.Name(), "PostgreSQL") {
-		url = pgtest.DSN(w.T)
+		url = storetest.Postgres(w.T)
 	}
-	db, err := store.Open(w.ctx, url, store.Options{Now: w.clock.now, Logger: quiet})
+	db, err := store.Open(w.ctx, storetest.Ready(w.T, url), store.Options{Now: w.clock.now, Logger: quiet})
 	w.must(err)
 	w.Cleanup(func() {
 		if err := db.Close(); err != nil {

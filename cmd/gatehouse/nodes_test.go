@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"gatehouse/orchestrator/store/storetest"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,7 +11,6 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/store/pgtest"
 )
 
 // nodesTeam has an agent that only answers and one whose every task adds a file of its
@@ -44,7 +44,7 @@ agents:
 func twoNodes(t *testing.T, lease string) (p *place, one, two string) {
 	t.Helper()
 	team := strings.ReplaceAll(nodesTeam, "LEASE", lease)
-	p = newPlace(t, pgtest.DSN(t), team)
+	p = newPlace(t, storetest.Postgres(t), team)
 	two, _ = p.configure("two", team)
 	return p, p.config, two
 }

@@ -19,7 +19,7 @@ import (
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
-	"gatehouse/orchestrator/store/pgtest"
+	"gatehouse/orchestrator/store/storetest"
 )
 
 // place is all of an installation that outlives its processes: a repository, a
@@ -41,7 +41,7 @@ type place struct {
 func places(t *testing.T, story func(t *testing.T, database string)) {
 	for name, database := range map[string]func(*testing.T) string{
 		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db") },
-		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
+		"postgres": func(t *testing.T) string { return storetest.Postgres(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +59,7 @@ func newPlace(t *testing.T, database, text string) *place {
 	newRepo(t, p.repo)
 	p.config, p.data = p.configure("one", text)
 	var err error
-	if p.store, err = store.Open(t.Context(), database, store.Options{Node: "test", Logger: slog.New(slog.DiscardHandler), Pool: 4}); err != nil {
+	if p.store, err = store.Open(t.Context(), storetest.Ready(t, database), store.Options{Node: "test", Logger: slog.New(slog.DiscardHandler), Pool: 4}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.store.Close() }) //nolint:errcheck // the test is over
