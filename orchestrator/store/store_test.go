@@ -4,12 +4,15 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gatehouse/orchestrator/store/pgtest"
 	"gatehouse/orchestrator/store/storetest"
 )
 
 func sqliteURL(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "gate house.db") }
 
-func TestSQLite(t *testing.T) { storetest.Run(t, sqliteURL) }
+func TestSQLite(t *testing.T) {
+	storetest.Run(t, func(t testing.TB) string { return storetest.Ready(t, sqliteURL(t)) })
+}
 
-func TestPostgres(t *testing.T) { storetest.Run(t, func(t testing.TB) string { return pgtest.DSN(t) }) }
+func TestPostgres(t *testing.T) {
+	storetest.Run(t, func(t testing.TB) string { return storetest.Postgres(t) })
+}
