@@ -156,9 +156,6 @@ func (g *gate) answer(query string) string {
 	return g.bot.Answers(query)[0].Text
 }
 
-// soon is how long the other cards may take to say what was decided somewhere.
-const soon = 2 * time.Second
-
 // TestOneRequestInThreePlaces: whoever decides first, and wherever, the other two cards say
 // so within two seconds, and a further press anywhere is told who decided what.
 func TestOneRequestInThreePlaces(t *testing.T) {
@@ -196,9 +193,7 @@ func TestOneRequestInThreePlaces(t *testing.T) {
 			}
 			decided := time.Now()
 			g.bot.Until(t, "the card in the group", func() bool { return strings.Contains(g.card(team, r).Text, "bob "+placeWord(where)) })
-			if took := time.Since(decided); took > soon && !testing.Short() {
-				t.Logf("the card in the group took %s", took)
-			}
+			t.Logf("decided on %s, the card in the group took %s; the aim is 2 s", where, time.Since(decided))
 			if m := g.card(team, r); strings.Contains(fmt.Sprint(m.Buttons), "Approve") {
 				t.Errorf("%s: the card still has its buttons: %v", where, m.Buttons)
 			}

@@ -11,10 +11,17 @@ import (
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/pgtest"
+	"gatehouse/orchestrator/store/storetest"
 )
 
-// both runs a test on a new database of each kind.
+// both runs a test on a new database of each kind, migrated already.
 func both(t *testing.T, test func(t *testing.T, url string)) {
+	t.Run("SQLite", func(t *testing.T) { test(t, storetest.Ready(t, sqliteURL(t))) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, storetest.Postgres(t)) })
+}
+
+// bothEmpty is both with databases that hold nothing.
+func bothEmpty(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, sqliteURL(t)) })
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, pgtest.DSN(t)) })
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func TestNodesThatStartAtOnce(t *testing.T) {
-	both(t, func(t *testing.T, url string) {
+	bothEmpty(t, func(t *testing.T, url string) {
 		const n = 6
 		stores, errs := make([]*store.Store, n), make([]error, n)
 		var wg sync.WaitGroup
@@ -40,7 +40,7 @@ func TestNodesThatStartAtOnce(t *testing.T) {
 }
 
 func TestNewerDatabase(t *testing.T) {
-	both(t, func(t *testing.T, url string) {
+	bothEmpty(t, func(t *testing.T, url string) {
 		s := open(t, url)
 		if err := s.Exec(t.Context(), "insert into goose_db_version (version_id, is_applied) values (999, "+map[string]string{"SQLite": "1", "PostgreSQL": "true"}[s.Dialect()]+")"); err != nil {
 			t.Fatal(err)
@@ -54,7 +54,7 @@ func TestNewerDatabase(t *testing.T) {
 }
 
 func TestMigrateAlone(t *testing.T) {
-	both(t, func(t *testing.T, url string) {
+	bothEmpty(t, func(t *testing.T, url string) {
 		for range 2 { // the second time there is nothing to do
 			if err := store.Migrate(t.Context(), url, store.Options{}); err != nil {
 				t.Fatal(err)
