@@ -327,7 +327,7 @@ func TestManyRequestsInThreePlaces(t *testing.T) {
 			}
 			by[r.Decisions[0].Channel]++
 			if r.State == approval.Landed {
-				g.landedOnce(r.TaskID)
+				g.landedBy(r.TaskID, r.Decisions[0].User)
 			}
 		}
 		t.Logf("%d requests were decided by channel: %v", many, by)

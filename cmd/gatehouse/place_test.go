@@ -193,9 +193,15 @@ func count(events []event.Event, typ event.Type, actor string) int {
 	return n
 }
 
-// landedOnce checks that a task which asked for one change has ended well: one
-// request, one decision, one commit.
+// landedOnce is landedBy for bob, who decides in most stories.
 func (p *place) landedOnce(taskID string) {
+	p.Helper()
+	p.landedBy(taskID, "bob")
+}
+
+// landedBy checks that a task which asked for one change has ended well: one request,
+// one decision, which is that person's, one commit.
+func (p *place) landedBy(taskID, who string) {
 	p.Helper()
 	root := p.root(taskID)
 	if root.State != orchestrator.Completed {
@@ -210,6 +216,9 @@ func (p *place) landedOnce(taskID string) {
 		if got := count(events, typ, ""); got != want {
 			p.Errorf("%d events %s, want %d", got, typ, want)
 		}
+	}
+	if got := count(events, event.Decided, who); got != 1 {
+		p.Errorf("%d decisions of %s in the history, want 1", got, who)
 	}
 	if got := count(events, event.Decided, "") - count(events, event.Decided, "rule:analysis-only"); got != 1 {
 		p.Errorf("%d decisions of people in the history, want 1", got)
