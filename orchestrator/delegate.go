@@ -176,7 +176,8 @@ func recentHops(ctx context.Context, tx Tx) ([]guard.Entry, error) {
 
 // childOf is a delegation as its caller sees it.
 func childOf(d *Delegation) agent.Child {
-	c := agent.Child{ID: d.ID, Ref: d.HopKey, To: d.To, Text: d.Text, State: string(d.State), Ended: d.State.Ended(), Result: d.Result, Error: d.Error}
+	c := agent.Child{ID: d.ID, Ref: d.HopKey, To: d.To, Text: d.Text, State: string(d.State), Ended: d.State.Ended(),
+		Spawn: d.Spawned, Usage: d.Usage, Result: d.Result, Error: d.Error}
 	if d.Result != nil && len(d.Result.Declined) > 0 {
 		told := *d.Result
 		told.Text += fmt.Sprintf("\n\nPeople declined the changes of these files, which did not land: %s.", strings.Join(told.Declined, ", "))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/patch"
 )
@@ -27,6 +28,10 @@ type Delegation struct {
 	Generation int         // of the parent, when this was made (Retry raises it)
 	Repository string
 	Requester  string // copied from the task, for lists
+	Spawned    bool   // its caller does not wait for it (P44)
+	// ContextHash is the canonical hash of what was handed on, for the repeat guard (H15,
+	// H17); "" at the root.
+	ContextHash string
 
 	Result *agent.Result
 	Error  *agent.Failure
@@ -40,6 +45,8 @@ type Delegation struct {
 	LeaseUntil   time.Time // zero when none
 	ReadyAt      time.Time // not claimed before
 	OpenChildren int       // live children that it waits for
+	OpenSpawned  int       // live children that it spawned
+	Taken        bool      // a turn of its caller has carried its outcome
 	TokenHash    string    // of the run token, "" when none is valid
 
 	CreatedAt time.Time
@@ -77,9 +84,23 @@ type Work struct {
 	Previous    string `json:"previous,omitempty"`    // tree of the revision before, when asked again
 	Made        *Made  `json:"made,omitempty"`        // how people made Tree; nil when the agent did
 	// Declined are the files that people left out of what the agent made.
-	Declined []string `json:"declined,omitempty"`
+	Declined   []string        `json:"declined,omitempty"`
+	Budget     *budget.Account `json:"budget,omitempty"`
+	Handover   *agent.Handover `json:"handover,omitempty"`   // that came with the hop
+	ForSpawned bool            `json:"forSpawned,omitempty"` // Waiting ends with a spawned child, too
+	// Kept is the checkout as it was when the last turn was stored: a run that begins anew,
+	// or goes on after waiting, starts from there.
+	Kept *Kept `json:"kept,omitempty"`
 	// RanFor counts running time of attempts that ended, so that timeouts count no waiting.
 	RanFor time.Duration `json:"ranFor,omitempty"`
+}
+
+// Kept is a checkout between two runs.
+type Kept struct {
+	Tree   string   `json:"tree"`
+	Commit string   `json:"commit"`           // carries Tree in the bundle
+	Bundle string   `json:"bundle"`           // blob
+	Merged []string `json:"merged,omitempty"` // children whose changes are in Tree
 }
 
 // Order is what a yes orders to be landed, and how far that came.

@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/sharedctx"
 )
 
 // Gate puts a checked tree before people; approval.Gateway is one. Ask stores the
@@ -34,6 +35,8 @@ type Options struct {
 	Kinds   map[agent.Kind]agent.Runner
 	Checker Checker
 	Mirrors *patch.Mirrors
+	// Context is the shared context with an agent as the one who reads and writes.
+	Context func(actor string) sharedctx.Store
 	Data    string        // folder for checkouts
 	URL     func() string // this node's address, without /api/v1
 	Now     func() time.Time

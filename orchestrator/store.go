@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/sharedctx"
 )
@@ -61,6 +62,11 @@ type Reader interface {
 	// Loads counts the live delegations of every agent that has any history.
 	Loads(ctx context.Context) ([]Load, error)
 	Blob(ctx context.Context, id string) ([]byte, error)
+	// Turns returns the conversation of one generation of a delegation, oldest first.
+	Turns(ctx context.Context, delegationID string, generation int) ([]agent.Turn, error)
+	// Untaken returns the children of one generation whose outcome no turn has carried:
+	// in the order of their ends, then those that live, oldest first.
+	Untaken(ctx context.Context, parentID string, generation int) ([]Delegation, error)
 	// Resolve returns the ids with one of the prefixes that end in ending (at least 6
 	// characters), at most limit.
 	Resolve(ctx context.Context, ending string, limit int, prefixes ...string) ([]string, error)
@@ -103,7 +109,7 @@ type Page struct {
 type Tx interface {
 	// Now is the time of this transaction, in whole microseconds, UTC.
 	Now() time.Time
-	// Task is the locked row. Changes to Handoffs and EndedAt are written at commit.
+	// Task is the locked row. Changes to Handoffs, PausedAt and EndedAt are written at commit.
 	Task() *Task
 	Delegation(ctx context.Context, id string) (*Delegation, error)
 	// Tree returns every delegation of the task, oldest first.
@@ -126,4 +132,14 @@ type Tx interface {
 	ShowLanding(ctx context.Context, delegationID string) error
 	// PutEntry upserts one value of the shared context (K28, K29).
 	PutEntry(ctx context.Context, e sharedctx.Entry) error
+
+	// Child finds the child of parentID that was made under this key, ErrNotFound when
+	// there is none.
+	Child(ctx context.Context, parentID string, generation int, hopKey string) (*Delegation, error)
+	// Recent returns the task's last hand-overs, oldest first, at most limit.
+	Recent(ctx context.Context, limit int) ([]*Delegation, error)
+	// PutTurn stores a turn of a delegation's generation; ErrExists when it is there.
+	PutTurn(ctx context.Context, d *Delegation, t agent.Turn) error
+	// Take marks children of parentID as carried by a turn.
+	Take(ctx context.Context, parentID string, ids []string) error
 }

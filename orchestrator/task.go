@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/budget"
 
 	"github.com/oklog/ulid/v2"
 )
@@ -41,13 +42,17 @@ type Task struct {
 	Ref         string // branch asked for, "" for the repository's
 	Key         string // the requester's idempotency key, "" when none
 	Complexity  string
-	RequesterID string // the person, usr_…; who asked, or owns what did
-	Requester   string // that person's name
-	Via         string // web, cli, api, chat, …
-	RevertOf    string // the request that this task undoes, "" when none
-	Handoffs    int    // hand-offs made so far (H10)
-	LastN       int64  // number of the newest event
-	LastHash    string // its hash
+	RequesterID string         // the person, usr_…; who asked, or owns what did
+	Requester   string         // that person's name
+	Via         string         // web, cli, api, chat, …
+	RevertOf    string         // the request that this task undoes, "" when none
+	Handoffs    int            // hand-offs made so far (H10)
+	Budget      *budget.Limits // as asked for, nil when nobody did
+	ForkOf      string         // the delegation that this was forked from, "" when none
+	RemoteHops  int            // hand-overs between systems that led here
+	PausedAt    *time.Time     // nil: not paused
+	LastN       int64          // number of the newest event
+	LastHash    string         // its hash
 	CreatedAt   time.Time
 	EndedAt     *time.Time
 }
@@ -64,7 +69,9 @@ type Submission struct {
 	Via        string
 	RequesterID,
 	Requester string
-	DryRun bool
+	DryRun     bool
+	Budget     *budget.Limits // only lowers what the settings and the tier allow
+	RemoteHops int
 }
 
 // check validates what does not need the registry.
@@ -116,6 +123,28 @@ type Settings struct {
 	Cycle       string // strict or bounded
 	Capacity    string // queue or refuse
 	CheckTime   time.Duration
+
+	Budget     budget.Limits            // of a task
+	Tiers      map[string]budget.Limits // by complexity (H19–H21)
+	Classify   bool                     // a task without complexity is classified (H24)
+	Breaker    BreakerSettings
+	Spawn      SpawnSettings
+	HideAtMax  bool          // at the depth limit the tools are not shown at all (P24, X4)
+	AckTimeout time.Duration // of a remote agent (A34)
+	MaxRemote  int           // hand-overs between systems
+	KillAfter  time.Duration // how long a run that was told to end may take (P53)
+}
+
+// BreakerSettings say when an agent rests (H11, H14).
+type BreakerSettings struct {
+	Failures int // in a row; 0 switches the breaker off
+	Cooldown time.Duration
+}
+
+// SpawnSettings bound children that nobody waits for (P44, P45, X6b).
+type SpawnSettings struct {
+	Children int           // live ones of one parent
+	Timeout  time.Duration // of running, of one child
 }
 
 // Config is what the engine knows of the outside: it is replaced as a whole when

@@ -25,6 +25,7 @@ import (
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
 
 	"golang.org/x/sync/errgroup"
@@ -85,7 +86,7 @@ func (h *house) open(ctx context.Context) error {
 	h.trees = handlers.Trees{Mirrors: h.mirrors, Config: func() *orchestrator.Config { return h.engine.Config() }, Blob: h.store.Blob}
 	h.gateway = approval.New(approval.Options{Store: h.store.Gateway(), Users: h.store, Logger: h.log, Diff: h.diff, Trace: h.trace}, gatewayConfig(h.cfg))
 	h.engine = orchestrator.New(orchestrator.Options{
-		Node: h.node, Store: h.store.Engine(), Hub: hub, Gate: h.gateway, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
+		Node: h.node, Store: h.store.Engine(), Hub: hub, Gate: h.gateway, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
 		Kinds:   map[agent.Kind]agent.Runner{agent.Command: runner, agent.Workflow: workflow.New(workflow.Options{})},
 		Checker: checker{runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) }, Trace: h.trace,
 	}, h.cfg.Engine)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"gatehouse/orchestrator/budget"
 )
 
 // Runner is what a kind of agent provides. Run works on one attempt of one
@@ -31,7 +33,10 @@ type Job struct {
 	URL          string    // this node's address, without /api/v1
 	Context      []ContextEntry
 	Memo         json.RawMessage // what the last Park of this delegation stored
-	Children     []Child         // the hops made so far, oldest first
+	Children     []Child         // the hops made so far, oldest first, without those that a Turn has carried
+	Turns        []Turn          // the conversation so far (SaveTurn)
+	Handover     *Handover       // the command that came with the hop, nil when none did (H8)
+	Channel      string          // where the task came from: web, cli, chat … (P15)
 }
 
 // Feedback is what a person said with "request changes".
@@ -88,6 +93,9 @@ type Outcome struct {
 type Park struct {
 	Hops []Hop
 	Memo json.RawMessage
+	// ForSpawned waits until a spawned child has ended as well; else only children that
+	// were not spawned are waited for.
+	ForSpawned bool
 }
 
 // Hop is one hand-over. Ref makes it idempotent: the same Ref of the same
@@ -98,6 +106,12 @@ type Hop struct {
 	Capability string // used when To is empty: the first agent that has it (P13)
 	Text       string
 	Context    map[string]string // written to the shared context before the child starts (H8)
+	Handover   *Handover         // the command object that the child is given
+	Spawn      bool              // fire and forget: the caller goes on, and is told when it ended (P44)
+	Budget     *budget.Limits    // the most that the child may use; nil leaves it to the engine
+	// Round tells a repetition that is meant from a loop: a workflow counts here how often
+	// it came to the step (H26). It is part of what the repeat guard compares.
+	Round int
 }
 
 // Refused is the Child.State of a hop that a guard refused.
@@ -111,6 +125,8 @@ type Child struct {
 	Text  string
 	State string // a delegation's state, or Refused
 	Ended bool
+	Spawn bool
+	Usage Usage // of the child and everything below it (O14)
 	// Result is set when State is completed; Error when it ended otherwise or was
 	// refused (K11: data for the caller, never a crash).
 	Result *Result
@@ -134,6 +150,44 @@ type Host interface {
 	Await(ctx context.Context, id string) (Child, error)
 	// Sandbox records what the run is confined by ("bubblewrap", "landlock", "none").
 	Sandbox(ctx context.Context, name string) error
+
+	// SaveTurn stores the next turn of the conversation with its usage, the files of the
+	// checkout as they are now (when changed says that a tool may have changed them) and
+	// its event, in one transaction. After a turn of the model that passed the budget it
+	// still succeeds; the turn with the tools' results then returns a *Failure with the
+	// code budget_exceeded, so that every call has its result on record (O17, O18). A
+	// paused task answers ErrPaused once the turn is stored.
+	SaveTurn(ctx context.Context, t Turn, changed bool) error
+	// Delta shows a part of a message that is being written. It never waits; parts may be
+	// merged, and who watches too slowly misses some.
+	Delta(d Delta)
+	// Ended returns the spawned children that have ended and that no turn has carried,
+	// in the order of their ends.
+	Ended(ctx context.Context) ([]Child, error)
+	// Roster lists all agents, each with the guard that would refuse it now (P10, P14).
+	Roster(ctx context.Context) ([]Member, error)
+	// Shared is the shared context, with this run as its reader and writer.
+	Shared() Shared
+	// Checks runs the repository's checks on the checkout as it is now.
+	Checks(ctx context.Context) ([]CheckResult, error)
+	// Apply changes the checkout as a unified diff says, or returns a *Failure with the
+	// patch's code and changes nothing.
+	Apply(ctx context.Context, diff string) error
+	// Remaining is what this run may still use, without what its live children reserve.
+	Remaining(ctx context.Context) (budget.Limits, error)
+}
+
+// Shared is the shared context as one run uses it: every read and write is recorded
+// with the run, and reading prolongs the life of what expires (K43).
+type Shared interface {
+	Get(ctx context.Context, namespace, key string) (ContextEntry, bool, error)
+	// Query returns a namespace's entries, newest first (K31).
+	Query(ctx context.Context, namespace string, limit int) ([]ContextEntry, error)
+	// Prefix returns the entries whose key begins with prefix, taken literally (K41).
+	Prefix(ctx context.Context, namespace, prefix string, limit int) ([]ContextEntry, error)
+	Set(ctx context.Context, w ContextWrite) error
+	Touch(ctx context.Context, namespace, key string, ttlSeconds int64) (bool, error)
+	Delete(ctx context.Context, namespace, key string) error
 }
 
 // ContextWrite is a write to the shared context; TTLSeconds 0 never expires.
@@ -142,6 +196,9 @@ type ContextWrite struct {
 	Key        string
 	Value      string
 	TTLSeconds int64
+	// Extend keeps an entry alive: where it exists its expiry moves forward, else it lives
+	// the extension's 90 days (K39).
+	Extend bool
 }
 
 // Result is what every kind of agent returns.
@@ -205,6 +262,12 @@ const (
 	CodeLost        = "lost"         // its node went away max_attempts times
 	CodeNoCheckout  = "no_checkout"  // the checkout could not be made
 	CodeUnavailable = "unavailable"  // the agent is not configured any more
+	CodeBudget      = "budget_exceeded"
+	CodeModel       = "model"    // the provider failed, and trying again did not help
+	CodeOverflow    = "overflow" // the conversation is too long, also after it was cut
+	CodeLoop        = "loop"     // the model made the same call without end (P35)
+	CodeNoAck       = "no_ack"   // a remote agent did not acknowledge in time (A34)
+	CodeStuck       = "stuck"    // it did not end when it was told to (P53)
 )
 
 // Fail returns a Failure with a formatted sentence.
@@ -218,3 +281,11 @@ func (stopped) Error() string { return "the run is over" }
 
 // ErrStopped is returned by a Host after the attempt ended or was lost.
 var ErrStopped error = stopped{}
+
+type paused struct{}
+
+func (paused) Error() string { return "the task is paused" }
+
+// ErrPaused is returned by SaveTurn when people paused the task: the turn is stored, and
+// the run should return it, so that it goes on later from there.
+var ErrPaused error = paused{}

@@ -3,6 +3,8 @@ package agent
 import (
 	"slices"
 	"time"
+
+	"gatehouse/orchestrator/budget"
 )
 
 // Kind names the machinery that runs an agent.
@@ -59,7 +61,33 @@ type Spec struct {
 	Steps []Step
 
 	// Kind llm.
-	Model string
+	Model     string         // provider/name
+	Fallbacks []string       // tried in order when Model fails for good
+	Tools     ToolPolicy     // which tools it is given (P23)
+	MCP       []MCPServer    // further tools
+	MaxTurns  int            // model calls of one run; 0 is the runner's own limit
+	MaxTokens int64          // of one answer; 0 is the runner's own choice
+	Budget    *budget.Limits // the most that one delegation to it may use
+
+	// AskFirst has a person asked before work is handed to it (H18).
+	AskFirst bool
+}
+
+// ToolPolicy names tools or groups such as "group:context". A nil Allow allows all;
+// Deny wins (P23).
+type ToolPolicy struct {
+	Allow []string
+	Deny  []string
+}
+
+// MCPServer is a server of the Model Context Protocol whose tools an agent may use: a
+// program, or a URL.
+type MCPServer struct {
+	Name    string
+	Command []string
+	Env     map[string]string
+	URL     string
+	Headers map[string]string
 }
 
 // Step is one step of a workflow (H25–H27). It has an Agent, or Parallel branches, or

@@ -29,7 +29,15 @@ const (
 	Completed         Type = "delegation.completed"
 	Failed            Type = "delegation.failed"
 	Cancelled         Type = "delegation.cancelled"
+	MessageCompleted  Type = "message.completed" // a model's turn: text, calls, model, usage
+	ToolCompleted     Type = "tool.completed"    // a call has its result
+	Paused            Type = "task.paused"
+	Unpaused          Type = "task.resumed"
+	Forked            Type = "task.forked"
+	Announced         Type = "delegation.announced" // a spawned child's end reached its caller
 	UsageRecorded     Type = "usage.recorded"
+	ContextRead       Type = "context.read"
+	ContextDeleted    Type = "context.deleted"
 	ContextWritten    Type = "context.written"
 	Requested         Type = "approval.requested"
 	Notified          Type = "approval.notified"

@@ -14,7 +14,8 @@ import (
 
 const delegationColumns = `d.id, d.task_id, d.parent_id, d.from_agent, d.to_agent, d.text, d.state, d.depth, d.chain, d.hop_key, d.generation,
 	d.repository, d.requester, d.result, d.error, d.input_tokens, d.output_tokens, d.usd_micros, d.approval_id, d.attempt, d.losses,
-	d.holder, d.lease_until, d.ready_at, d.open_children, d.token_hash, d.created_at, d.started_at, d.ended_at, d.since, d.work`
+	d.holder, d.lease_until, d.ready_at, d.open_children, d.token_hash, d.created_at, d.started_at, d.ended_at, d.since, d.work,
+	d.spawned, d.open_spawned, d.taken, d.context_hash`
 
 const (
 	selectDelegation = "select " + delegationColumns + " from delegations d"
@@ -27,13 +28,13 @@ const (
 // The hop key decides between two that make the same hop; any other conflict is an error.
 const insertDelegation = `insert into delegations (id, task_id, seq, parent_id, from_agent, to_agent, text, state, depth, chain, hop_key, generation,
 	repository, requester, result, error, input_tokens, output_tokens, usd_micros, approval_id, attempt, losses,
-	holder, lease_until, ready_at, open_children, token_hash, created_at, started_at, ended_at, since, work)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	holder, lease_until, ready_at, open_children, token_hash, created_at, started_at, ended_at, since, work, open_spawned, spawned, taken, context_hash)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	on conflict (parent_id, generation, hop_key) where parent_id <> '' do nothing`
 
 const moveDelegation = `update delegations set state = ?, result = ?, error = ?, input_tokens = ?, output_tokens = ?, usd_micros = ?,
 	approval_id = ?, attempt = ?, losses = ?, holder = ?, lease_until = ?, ready_at = ?, open_children = ?, token_hash = ?,
-	started_at = ?, ended_at = ?, since = ?, work = ?
+	started_at = ?, ended_at = ?, since = ?, work = ?, open_spawned = ?
 	where id = ? and task_id = ? and state = ? and attempt = ?`
 
 func scanDelegation(row scanner) (orchestrator.Delegation, error) {
@@ -44,7 +45,8 @@ func scanDelegation(row scanner) (orchestrator.Delegation, error) {
 	var lease, ready, created, since int64
 	err := row.Scan(&d.ID, &d.TaskID, &d.ParentID, &d.From, &d.To, &d.Text, &d.State, &d.Depth, &chain, &d.HopKey, &d.Generation,
 		&d.Repository, &d.Requester, &result, &failure, &d.Usage.InputTokens, &d.Usage.OutputTokens, &usd, &d.ApprovalID, &d.Attempt, &d.Losses,
-		&d.Holder, &lease, &ready, &d.OpenChildren, &d.TokenHash, &created, &started, &ended, &since, &work)
+		&d.Holder, &lease, &ready, &d.OpenChildren, &d.TokenHash, &created, &started, &ended, &since, &work,
+		&d.Spawned, &d.OpenSpawned, &d.Taken, &d.ContextHash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return d, orchestrator.ErrNotFound
 	}
@@ -185,7 +187,7 @@ func mutable(d *orchestrator.Delegation) ([]any, error) {
 	}
 	return []any{string(d.State), result, failure, d.Usage.InputTokens, d.Usage.OutputTokens, usdMicros(d.Usage.USD),
 		d.ApprovalID, d.Attempt, d.Losses, d.Holder, micros(d.LeaseUntil), micros(d.ReadyAt), d.OpenChildren, d.TokenHash,
-		nullMicros(d.StartedAt), nullMicros(d.EndedAt), micros(d.Since), work}, nil
+		nullMicros(d.StartedAt), nullMicros(d.EndedAt), micros(d.Since), work, d.OpenSpawned}, nil
 }
 
 // Insert adds a delegation; ErrExists when its hop key is taken.
@@ -207,7 +209,7 @@ func (t *Tx) Insert(_ context.Context, d *orchestrator.Delegation) error {
 	}
 	n, err := changed(t.q.exec(t.ctx, insertDelegation, d.ID, d.TaskID, t.row.seq+1, d.ParentID, d.From, d.To, d.Text, m[0], d.Depth, clean(chain), d.HopKey, d.Generation,
 		d.Repository, d.Requester, m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8], m[9], m[10], m[11], m[12], m[13],
-		micros(d.CreatedAt), m[14], m[15], m[16], m[17]))
+		micros(d.CreatedAt), m[14], m[15], m[16], m[17], m[18], d.Spawned, d.Taken, d.ContextHash))
 	if err != nil {
 		return fmt.Errorf("insert delegation %s: %w", d.ID, err)
 	}

@@ -58,6 +58,8 @@ func (d *dialect) statements() []string {
 		selectDelegation + " where id = ? and task_id = ?",
 		selectDelegation + " where task_id = ? order by seq",
 		selectChildren,
+		selectChild,
+		selectRecent,
 		d.claimable,
 		d.overdue,
 		selectEvents,

@@ -7,17 +7,18 @@ import (
 	"fmt"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/budget"
 )
 
 const selectTask = `select id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
-	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at from tasks`
+	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, paused_at from tasks`
 
 const insertTask = `insert into tasks (id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
-	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?)
+	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?, ?, ?, ?)
 	on conflict (requester_id, key) where key <> '' do nothing`
 
-const updateTask = `update tasks set root_id = ?, handoffs = ?, last_seq = ?, last_n = ?, last_hash = ?, ended_at = ? where id = ?`
+const updateTask = `update tasks set root_id = ?, handoffs = ?, last_seq = ?, last_n = ?, last_hash = ?, ended_at = ?, paused_at = ? where id = ?`
 
 // taskRow is a task with the counter that only the store uses.
 type taskRow struct {
@@ -28,14 +29,22 @@ type taskRow struct {
 func scanTask(row scanner) (taskRow, error) {
 	var t taskRow
 	var created int64
-	var ended sql.NullInt64
+	var ended, paused sql.NullInt64
+	var limits string
 	err := row.Scan(&t.ID, &t.RootID, &t.Agent, &t.Text, &t.Repository, &t.Ref, &t.Key, &t.Complexity, &t.RequesterID, &t.Requester, &t.Via,
-		&t.RevertOf, &t.Handoffs, &t.seq, &t.LastN, &t.LastHash, &created, &ended)
+		&t.RevertOf, &t.Handoffs, &t.seq, &t.LastN, &t.LastHash, &created, &ended,
+		&limits, &t.ForkOf, &t.RemoteHops, &paused)
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, orchestrator.ErrNotFound
 	}
-	t.CreatedAt, t.EndedAt = fromMicros(created), fromNull(ended)
-	return t, err
+	if err != nil {
+		return t, err
+	}
+	t.CreatedAt, t.EndedAt, t.PausedAt = fromMicros(created), fromNull(ended), fromNull(paused)
+	if t.Budget, err = decodeOr[budget.Limits](sql.NullString{String: limits, Valid: limits != ""}); err != nil {
+		return t, fmt.Errorf("read the budget of %s: %w", t.ID, err)
+	}
+	return t, nil
 }
 
 // Task returns a task.
@@ -61,8 +70,13 @@ func (t *Tx) insertTask(task orchestrator.Task) (taskRow, bool, error) {
 	}
 	task.Text, task.Key, task.Ref = clean(task.Text), clean(task.Key), clean(task.Ref)
 	task.LastN, task.LastHash = 0, ""
+	limits, err := encodeOr(task.Budget)
+	if err != nil {
+		return taskRow{}, false, fmt.Errorf("write the budget of %s: %w", task.ID, err)
+	}
 	n, err := changed(t.q.exec(t.ctx, insertTask, task.ID, task.RootID, task.Agent, task.Text, task.Repository, task.Ref, task.Key,
-		task.Complexity, task.RequesterID, task.Requester, task.Via, task.RevertOf, task.Handoffs, micros(task.CreatedAt), nullMicros(task.EndedAt)))
+		task.Complexity, task.RequesterID, task.Requester, task.Via, task.RevertOf, task.Handoffs, micros(task.CreatedAt), nullMicros(task.EndedAt),
+		limits.String, task.ForkOf, task.RemoteHops))
 	if err != nil {
 		return taskRow{}, false, fmt.Errorf("insert task %s: %w", task.ID, err)
 	}

@@ -144,13 +144,16 @@ func (t *Tx) flush() error {
 
 // sameTask reports whether the columns that updateTask writes are the same.
 func sameTask(a, b *taskRow) bool {
-	ended := a.EndedAt == b.EndedAt || (a.EndedAt != nil && b.EndedAt != nil && a.EndedAt.Equal(*b.EndedAt))
-	return ended && a.RootID == b.RootID && a.Handoffs == b.Handoffs && a.seq == b.seq && a.LastN == b.LastN
+	return sameTime(a.EndedAt, b.EndedAt) && sameTime(a.PausedAt, b.PausedAt) && a.RootID == b.RootID && a.Handoffs == b.Handoffs && a.seq == b.seq && a.LastN == b.LastN
+}
+
+func sameTime(a, b *time.Time) bool {
+	return a == b || a != nil && b != nil && a.Equal(*b)
 }
 
 // taskArgs are the arguments of updateTask.
 func (t *Tx) taskArgs() []any {
-	return []any{t.row.RootID, t.row.Handoffs, t.row.seq, t.row.LastN, t.row.LastHash, nullMicros(t.row.EndedAt), t.row.ID}
+	return []any{t.row.RootID, t.row.Handoffs, t.row.seq, t.row.LastN, t.row.LastHash, nullMicros(t.row.EndedAt), nullMicros(t.row.PausedAt), t.row.ID}
 }
 
 // publish tells this process, and in time the other nodes, what t has committed.

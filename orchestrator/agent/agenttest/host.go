@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/budget"
 )
 
 // Host is an agent.Host in memory that records all it is told. Children end at
@@ -22,7 +23,19 @@ type Host struct {
 	// Err, when set, is asked before every call, with the method's name.
 	Err func(method string) error
 
+	// Members, Left and Results are what Roster, Remaining and Checks answer. OnSave is asked
+	// by SaveTurn once the turn is kept; ApplyDiff by Apply.
+	Members   []agent.Member
+	Left      budget.Limits
+	Results   []agent.CheckResult
+	OnSave    func(t agent.Turn) error
+	ApplyDiff func(diff string) error
+
 	mu        sync.Mutex
+	turns     []agent.Turn
+	deltas    []agent.Delta
+	entries   map[[2]string]agent.ContextEntry
+	order     []string // spawned children, in the order of their ends
 	progress  []string
 	times     []time.Time
 	usage     agent.Usage
@@ -103,7 +116,7 @@ func (h *Host) Delegate(ctx context.Context, hop agent.Hop) (agent.Child, error)
 	if h.Child != nil {
 		child = h.Child(hop)
 	}
-	child.Ref, child.To, child.Text = hop.Ref, hop.To, hop.Text
+	child.Ref, child.To, child.Text, child.Spawn = hop.Ref, hop.To, hop.Text, hop.Spawn
 	if child.State == agent.Refused {
 		child.Ended = true
 		return child, nil
@@ -112,6 +125,9 @@ func (h *Host) Delegate(ctx context.Context, hop agent.Hop) (agent.Child, error)
 		child.ID = fmt.Sprintf("dlg_child%d", len(h.hops))
 	}
 	h.children[child.ID] = child
+	if child.Ended && child.Spawn {
+		h.order = append(h.order, child.ID)
+	}
 	if !child.Ended {
 		h.waiting[child.ID] = make(chan agent.Child, 1)
 	}
@@ -155,6 +171,9 @@ func (h *Host) End(id, text string, err *agent.Failure) {
 		child.State, child.Result = "completed", &agent.Result{Text: text}
 	}
 	h.children[id] = child
+	if child.Spawn {
+		h.order = append(h.order, id)
+	}
 	ended <- child
 }
 

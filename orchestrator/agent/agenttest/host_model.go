@@ -1,0 +1,156 @@
+package agenttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/budget"
+)
+
+// errNumber is what SaveTurn answers to a turn out of order.
+var errNumber = errors.New("a turn was stored out of order")
+
+// SaveTurn keeps the turn, which must be the next one.
+func (h *Host) SaveTurn(ctx context.Context, t agent.Turn, _ bool) error {
+	if err := h.enter(ctx, "SaveTurn"); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	if t.N != len(h.turns)+1 {
+		h.mu.Unlock()
+		return fmt.Errorf("turn %d after %d: %w", t.N, len(h.turns), errNumber)
+	}
+	h.turns = append(h.turns, t)
+	h.usage = h.usage.Add(t.Usage)
+	h.order = slices.DeleteFunc(h.order, func(id string) bool { return slices.Contains(t.Children, id) })
+	h.mu.Unlock()
+	if h.OnSave != nil {
+		return h.OnSave(t)
+	}
+	return nil
+}
+
+// Delta records a part of a message.
+func (h *Host) Delta(d agent.Delta) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.deltas = append(h.deltas, d)
+}
+
+// Ended returns the spawned children that have ended and that no turn has carried.
+func (h *Host) Ended(ctx context.Context) ([]agent.Child, error) {
+	if err := h.enter(ctx, "Ended"); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ended []agent.Child
+	for _, id := range h.order {
+		ended = append(ended, h.children[id])
+	}
+	return ended, nil
+}
+
+// Roster returns Members.
+func (h *Host) Roster(ctx context.Context) ([]agent.Member, error) {
+	return h.Members, h.enter(ctx, "Roster")
+}
+
+// Checks returns Results.
+func (h *Host) Checks(ctx context.Context) ([]agent.CheckResult, error) {
+	return h.Results, h.enter(ctx, "Checks")
+}
+
+// Apply asks ApplyDiff.
+func (h *Host) Apply(ctx context.Context, diff string) error {
+	if err := h.enter(ctx, "Apply"); err != nil || h.ApplyDiff == nil {
+		return err
+	}
+	return h.ApplyDiff(diff)
+}
+
+// Remaining returns Left.
+func (h *Host) Remaining(ctx context.Context) (budget.Limits, error) {
+	return h.Left, h.enter(ctx, "Remaining")
+}
+
+// Turns returns the conversation that was stored.
+func (h *Host) Turns() []agent.Turn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.turns)
+}
+
+// Deltas returns the parts that were shown.
+func (h *Host) Deltas() []agent.Delta {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.deltas)
+}
+
+// Shared is a shared context in memory, without life spans.
+func (h *Host) Shared() agent.Shared { return hostShared{h} }
+
+type hostShared struct{ h *Host }
+
+func (s hostShared) Get(ctx context.Context, namespace, key string) (agent.ContextEntry, bool, error) {
+	if err := s.h.enter(ctx, "Get"); err != nil {
+		return agent.ContextEntry{}, false, err
+	}
+	s.h.mu.Lock()
+	defer s.h.mu.Unlock()
+	e, ok := s.h.entries[[2]string{namespace, key}]
+	return e, ok, nil
+}
+
+func (s hostShared) Query(ctx context.Context, namespace string, limit int) ([]agent.ContextEntry, error) {
+	return s.Prefix(ctx, namespace, "", limit)
+}
+
+func (s hostShared) Prefix(ctx context.Context, namespace, prefix string, limit int) ([]agent.ContextEntry, error) {
+	if err := s.h.enter(ctx, "Prefix"); err != nil {
+		return nil, err
+	}
+	s.h.mu.Lock()
+	defer s.h.mu.Unlock()
+	var found []agent.ContextEntry
+	for at, e := range s.h.entries {
+		if at[0] == namespace && strings.HasPrefix(at[1], prefix) {
+			found = append(found, e)
+		}
+	}
+	slices.SortFunc(found, func(a, b agent.ContextEntry) int { return strings.Compare(a.Key, b.Key) })
+	return found[:min(len(found), max(limit, 0))], nil
+}
+
+func (s hostShared) Set(ctx context.Context, w agent.ContextWrite) error {
+	if err := s.h.PutContext(ctx, w); err != nil {
+		return err
+	}
+	s.h.mu.Lock()
+	defer s.h.mu.Unlock()
+	if s.h.entries == nil {
+		s.h.entries = map[[2]string]agent.ContextEntry{}
+	}
+	s.h.entries[[2]string{w.Namespace, w.Key}] = agent.ContextEntry{Namespace: w.Namespace, Key: w.Key, Value: w.Value, Agent: "self"}
+	return nil
+}
+
+func (s hostShared) Touch(ctx context.Context, namespace, key string, _ int64) (bool, error) {
+	_, ok, err := s.Get(ctx, namespace, key)
+	return ok, err
+}
+
+func (s hostShared) Delete(ctx context.Context, namespace, key string) error {
+	if err := s.h.enter(ctx, "Delete"); err != nil {
+		return err
+	}
+	s.h.mu.Lock()
+	defer s.h.mu.Unlock()
+	delete(s.h.entries, [2]string{namespace, key})
+	return nil
+}

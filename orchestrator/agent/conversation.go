@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Role of a message in a conversation with a model.
+const (
+	FromUser  = "user"      // the task, feedback, announcements
+	FromModel = "assistant" // what the model said and which tools it called
+	FromTools = "tool"      // the results of the calls of the message before
+)
+
+// Types of a Block.
+const (
+	TextBlock   = "text"
+	CallBlock   = "tool_use"
+	AnswerBlock = "tool_result"
+	OpaqueBlock = "opaque" // a provider's own, such as signed thinking; only that provider gets it back
+)
+
+// Block is one part of a message, in no provider's format.
+type Block struct {
+	Type string `json:"type"`
+	Text string `json:"text,omitempty"` // of a text, or of a result
+	// ID is the call's as the runner keeps it: unique in the conversation. A result
+	// carries the id of the call that it answers (O18).
+	ID       string          `json:"id,omitempty"`
+	Name     string          `json:"name,omitempty"`  // the tool
+	Input    json.RawMessage `json:"input,omitempty"` // of a call: always a JSON object
+	IsError  bool            `json:"is_error,omitempty"`
+	Provider string          `json:"provider,omitempty"` // whose Opaque this is
+	Opaque   json.RawMessage `json:"opaque,omitempty"`
+}
+
+// Message is one message of a conversation.
+type Message struct {
+	Role   string  `json:"role"`
+	Blocks []Block `json:"blocks"`
+}
+
+// Calls returns the tool calls of m, in order.
+func (m Message) Calls() []Block {
+	var calls []Block
+	for _, b := range m.Blocks {
+		if b.Type == CallBlock {
+			calls = append(calls, b)
+		}
+	}
+	return calls
+}
+
+// Text joins the text blocks of m.
+func (m Message) Text() string {
+	var text string
+	for _, b := range m.Blocks {
+		if b.Type == TextBlock {
+			if text != "" {
+				text += "\n"
+			}
+			text += b.Text
+		}
+	}
+	return text
+}
+
+// Turn is one stored message of a conversation. A turn that is stored is never asked
+// for again: a run that begins anew goes on behind the last one.
+type Turn struct {
+	N       int     `json:"n"` // counts from 1 within one generation of a delegation
+	Message Message `json:"message"`
+	Model   string  `json:"model,omitempty"` // provider/name that answered; "" unless FromModel
+	Stop    string  `json:"stop,omitempty"`  // why the model stopped
+	Usage   Usage   `json:"usage"`           // of this turn alone
+	// Children are the delegations whose outcomes this turn carries, as results or as
+	// announcements (P47): they are not given to the run again.
+	Children []string      `json:"children,omitempty"`
+	At       time.Time     `json:"at"`
+	Took     time.Duration `json:"took,omitempty"`
+}
+
+// Delta is a part of a message that is being written. It is shown and never stored.
+type Delta struct {
+	Turn int    `json:"turn"`
+	Kind string `json:"kind"` // text, thinking or tool
+	Text string `json:"text"`
+	Tool string `json:"tool,omitempty"` // name of the tool that is being called
+}
+
+// Member is an agent as another one sees it (P10, P14).
+type Member struct {
+	Name         string   `json:"name"`
+	Role         string   `json:"role,omitempty"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	About        string   `json:"about,omitempty"` // first line of its prompt
+	// Refused is the code of the guard that would refuse handing work to it now, "" for none.
+	Refused string `json:"refused,omitempty"`
+}
+
+// CheckResult is the result of one of the repository's checks.
+type CheckResult struct {
+	Command string `json:"command"`
+	OK      bool   `json:"ok"`
+	Output  string `json:"output"`
+}

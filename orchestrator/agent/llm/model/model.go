@@ -1,0 +1,100 @@
+// Package model is what a run of a model agent needs of a provider of models: one
+// call, streamed, in no provider's format, and errors that say whether to try again.
+//
+// Each provider is one package below this one. The room may import agent.
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+)
+
+// Tool is a tool as a model sees it.
+type Tool struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // JSON Schema of its input: an object
+}
+
+// Request is one call.
+type Request struct {
+	Model     string // the provider's own name, without "provider/"
+	System    string
+	Messages  []agent.Message
+	Tools     []Tool
+	MaxTokens int64 // of the answer; 0 is the provider's own choice
+}
+
+// Why a model stopped.
+const (
+	StopEnd       = "end"        // it said all it wanted
+	StopTools     = "tool_use"   // it waits for results
+	StopMaxTokens = "max_tokens" // it was cut
+	StopRefusal   = "refusal"    // the provider or the model declined
+)
+
+// Response is the whole answer.
+type Response struct {
+	Message agent.Message
+	Stop    string
+	Model   string // provider/name that answered
+	// Usage is what the provider reported. Reported is false where it said nothing or
+	// something impossible, such as a negative number: the caller then counts the whole
+	// reservation.
+	Usage    agent.Usage
+	Reported bool
+}
+
+// Client is one provider's models, or several clients as one. Complete streams parts of
+// the answer to delta while it comes, in order and from one goroutine, and returns the
+// whole. It returns an *Error when the provider failed, and returns soon after ctx ends.
+type Client interface {
+	Complete(ctx context.Context, r Request, delta func(agent.Delta)) (Response, error)
+}
+
+// Kind of a provider's failure.
+type Kind string
+
+// The kinds; Retriable says which are worth another try.
+const (
+	RateLimited Kind = "rate_limited" // 429, resource_exhausted, too_many_requests (P26)
+	Overloaded  Kind = "overloaded"   // 529, 503
+	Server      Kind = "server"       // 500 and the like
+	Network     Kind = "network"      // no connection, or a stream that was cut
+	Billing     Kind = "billing"      // no credit: this key rests long (P41)
+	Auth        Kind = "auth"         // the key is refused
+	Overflow    Kind = "overflow"     // the conversation is longer than the model takes (P27)
+	Malformed   Kind = "malformed"    // an answer that is none
+	Invalid     Kind = "invalid"      // the request is refused: trying again ends the same way
+)
+
+// Error is a provider's failure. Message never holds a key.
+type Error struct {
+	Kind       Kind
+	Provider   string
+	Status     int           // HTTP, 0 when there was none
+	RetryAfter time.Duration // as the provider asked, 0 when it did not
+	Message    string
+}
+
+// Error makes an Error an error.
+func (e *Error) Error() string {
+	if e.Status == 0 {
+		return fmt.Sprintf("%s: %s: %s", e.Provider, e.Kind, e.Message)
+	}
+	return fmt.Sprintf("%s: %s (HTTP %d): %s", e.Provider, e.Kind, e.Status, e.Message)
+}
+
+// Retriable reports whether the same call may work a little later, or elsewhere.
+func (e *Error) Retriable() bool {
+	switch e.Kind {
+	case RateLimited, Overloaded, Server, Network, Billing, Auth, Malformed:
+		return true
+	default:
+		return false
+	}
+}

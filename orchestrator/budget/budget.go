@@ -1,0 +1,56 @@
+// Package budget says what a delegation may use and has used: tokens, money,
+// hand-overs, agents and running time. It is pure; who holds the task's row calls it.
+//
+// The room may import the standard library.
+package budget
+
+import "time"
+
+// Limits is what may be used. A nil field limits nothing; 0 allows none (H19).
+type Limits struct {
+	Tokens   *int64         `json:"tokens,omitempty"` // input and output together
+	MicroUSD *int64         `json:"micro_usd,omitempty"`
+	Handoffs *int           `json:"handoffs,omitempty"`
+	Agents   *int           `json:"agents,omitempty"` // different agents in the task (H23)
+	Time     *time.Duration `json:"time,omitempty"`   // of running, never of waiting
+}
+
+// Amount is what was used, or is reserved.
+type Amount struct {
+	Tokens   int64         `json:"tokens,omitempty"`
+	MicroUSD int64         `json:"micro_usd,omitempty"`
+	Time     time.Duration `json:"time,omitempty"`
+}
+
+// Account is the budget of one delegation, kept in its row.
+type Account struct {
+	Limits   Limits `json:"limits"`
+	Used     Amount `json:"used"`               // by its own run
+	Settled  Amount `json:"settled"`            // by children that ended
+	Reserved Amount `json:"reserved"`           // granted to children that live
+	Elastic  bool   `json:"elastic,omitempty"`  // nobody asked for this much: siblings may take of the rest
+	Exceeded string `json:"exceeded,omitempty"` // which limit was passed
+}
+
+// Remaining is what the run that has the account may still use: the limits without
+// what was used and what live children reserve, never below 0.
+func (a *Account) Remaining() Limits {
+	left := a.Limits
+	taken := Amount{
+		Tokens:   a.Used.Tokens + a.Settled.Tokens + a.Reserved.Tokens,
+		MicroUSD: a.Used.MicroUSD + a.Settled.MicroUSD + a.Reserved.MicroUSD,
+		Time:     a.Used.Time + a.Settled.Time + a.Reserved.Time,
+	}
+	left.Tokens = less(left.Tokens, taken.Tokens)
+	left.MicroUSD = less(left.MicroUSD, taken.MicroUSD)
+	left.Time = less(left.Time, taken.Time)
+	return left
+}
+
+func less[T ~int64](limit *T, taken T) *T {
+	if limit == nil {
+		return nil
+	}
+	left := max(*limit-taken, 0)
+	return &left
+}
