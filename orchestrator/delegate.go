@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -60,12 +61,15 @@ func hopKey(to, text string, n int) string {
 }
 
 // hop makes one hop of d inside a transaction: the child that exists under the key,
-// a refusal, or a new child.
-func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, siblings []*Delegation, p planned) (agent.Child, error) {
-	for _, s := range siblings {
-		if s.HopKey == p.key && s.Generation == d.Work.Runs {
-			return childOf(s), nil
-		}
+// a refusal, or a new child. What it costs does not grow with the children that there
+// are, nor with the task.
+func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agent.Child, error) {
+	first, err := tx.Child(ctx, d.ID, d.Work.Runs, p.key)
+	if err == nil {
+		return childOf(first), nil
+	}
+	if !errors.Is(err, ErrNotFound) {
+		return agent.Child{}, err
 	}
 	c := e.Config()
 	target, known := c.Agents.Get(p.To)
@@ -161,17 +165,12 @@ func recentHops(ctx context.Context, tx Tx) ([]guard.Entry, error) {
 	if tx.Task().Handoffs == 0 {
 		return nil, nil
 	}
-	tree, err := tx.Tree(ctx)
-	if err != nil {
-		return nil, err
-	}
+	last, err := tx.Recent(ctx, 3)
 	var recent []guard.Entry
-	for _, d := range tree {
-		if d.ParentID != "" {
-			recent = append(recent, guard.Entry{From: d.From, To: d.To})
-		}
+	for _, d := range last {
+		recent = append(recent, guard.Entry{From: d.From, To: d.To})
 	}
-	return recent[max(0, len(recent)-3):], nil
+	return recent, err
 }
 
 // childOf is a delegation as its caller sees it.

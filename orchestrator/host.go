@@ -155,12 +155,9 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 	var child agent.Child
 	waits := false
 	err = r.writeOnce(ctx, func(tx Tx, d *Delegation) error {
-		siblings, err := tx.Children(ctx, d.ID)
-		if err != nil {
-			return err
-		}
 		open := d.OpenChildren
-		if child, err = r.e.hop(ctx, tx, d, siblings, plan); err != nil || d.OpenChildren == open {
+		var err error
+		if child, err = r.e.hop(ctx, tx, d, plan); err != nil || d.OpenChildren == open {
 			return err
 		}
 		if d.State == Waiting {

@@ -64,6 +64,9 @@ type Reader interface {
 	Blob(ctx context.Context, id string) ([]byte, error)
 	// Turns returns the conversation of one generation of a delegation, oldest first.
 	Turns(ctx context.Context, delegationID string, generation int) ([]agent.Turn, error)
+	// Children returns the delegations that one generation of parentID has made, oldest
+	// first.
+	Children(ctx context.Context, parentID string, generation int) ([]Delegation, error)
 	// Untaken returns the children of one generation whose outcome no turn has carried:
 	// in the order of their ends, then those that live, oldest first.
 	Untaken(ctx context.Context, parentID string, generation int) ([]Delegation, error)

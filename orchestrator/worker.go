@@ -223,19 +223,16 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 	d := r.d
 	var children []agent.Child
 	if again {
-		tree, err := e.Store.Tree(r.ctx, r.task.ID)
+		var err error
+		if d, err = e.Store.Delegation(r.ctx, r.id); err != nil {
+			return agent.Job{}, err
+		}
+		made, err := e.made(r.ctx, spec.Kind, &d)
 		if err != nil {
 			return agent.Job{}, err
 		}
-		for i := range tree {
-			if tree[i].ID == r.id {
-				d = tree[i]
-			}
-		}
-		for i := range tree {
-			if tree[i].ParentID == r.id && tree[i].Generation == d.Work.Runs {
-				children = append(children, childOf(&tree[i]))
-			}
+		for i := range made {
+			children = append(children, childOf(&made[i]))
 		}
 	}
 	job := agent.Job{TaskID: r.task.ID, DelegationID: r.id, Attempt: r.attempt, Agent: spec, From: d.From, Text: d.Text,
@@ -265,22 +262,27 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 	return job, err
 }
 
+// made lists the children of a delegation's generation: those that no turn has carried
+// where the conversation holds the others, else all.
+func (e *Engine) made(ctx context.Context, kind agent.Kind, d *Delegation) ([]Delegation, error) {
+	if kind == agent.LLM {
+		return e.Store.Untaken(ctx, d.ID, d.Work.Runs)
+	}
+	return e.Store.Children(ctx, d.ID, d.Work.Runs)
+}
+
 // park makes the hops of a kind without a process and leaves the row waiting. It
 // reports false when no child is open, so that the agent goes on at once.
 func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 	open := false
 	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		siblings, err := tx.Children(ctx, d.ID)
-		if err != nil {
-			return err
-		}
 		var refused []agent.Child
 		for _, h := range p.Hops {
 			plan, err := e.plan(h, d, tx.Task().Repository, h.Ref, nil)
 			if err != nil {
 				return err
 			}
-			c, err := e.hop(ctx, tx, d, siblings, plan)
+			c, err := e.hop(ctx, tx, d, plan)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,11 @@ ALTER TABLE delegations ADD COLUMN spawned INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE delegations ADD COLUMN open_spawned BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE delegations ADD COLUMN taken INTEGER NOT NULL DEFAULT 0; -- a turn of the caller has carried its outcome
 ALTER TABLE delegations ADD COLUMN context_hash TEXT NOT NULL DEFAULT '';
+-- The outcomes that a conversation has not carried: few, however many children there are.
+CREATE INDEX delegations_untaken ON delegations (parent_id, generation) WHERE parent_id <> '' AND NOT taken;
+-- The live children of one that ends.
+CREATE INDEX delegations_below ON delegations (parent_id) WHERE parent_id <> '' AND ended_at IS NULL;
+CREATE INDEX tasks_paused ON tasks (id) WHERE paused_at IS NOT NULL;
 
 -- A conversation with a model, message by message.
 CREATE TABLE turns (
@@ -23,6 +28,7 @@ CREATE TABLE turns (
   output_tokens BIGINT NOT NULL,
   usd_micros    BIGINT,
   children      TEXT NOT NULL,
+  kept          TEXT NOT NULL DEFAULT '', -- commit and tree of the checkout at that turn
   at            BIGINT NOT NULL,
   took          BIGINT NOT NULL, -- microseconds
   PRIMARY KEY (delegation_id, generation, n)
@@ -45,6 +51,9 @@ CREATE TABLE breakers (
 -- +goose Down
 DROP TABLE breakers;
 DROP TABLE turns;
+DROP INDEX tasks_paused;
+DROP INDEX delegations_below;
+DROP INDEX delegations_untaken;
 ALTER TABLE delegations DROP COLUMN context_hash;
 ALTER TABLE delegations DROP COLUMN taken;
 ALTER TABLE delegations DROP COLUMN open_spawned;

@@ -84,6 +84,13 @@ func (s *Store) Tree(ctx context.Context, taskID string) ([]orchestrator.Delegat
 	return all, s.explain(err)
 }
 
+// Children returns the delegations that one generation of parentID has made, oldest first.
+func (s *Store) Children(ctx context.Context, parentID string, generation int) ([]orchestrator.Delegation, error) {
+	rows, err := s.r.query(ctx, selectDelegation+" where parent_id = cast(? as text) and parent_id <> '' and generation = ? order by seq", parentID, generation)
+	all, err := collect(rows, err, scanDelegation)
+	return all, s.explain(err)
+}
+
 // RunByToken finds the live delegation whose run token has this hash.
 func (s *Store) RunByToken(ctx context.Context, hash string) (orchestrator.Delegation, error) {
 	if hash == "" {
