@@ -70,7 +70,7 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	r.Revision.promote(c.Careful)
 	ruling := c.rule(r, tx.Now())
 	if ruling.Rule.Need > 1 && slices.Contains(c.Careful, CarefulNeedTwo) {
-		r.Revision.Warnings = append(r.Revision.Warnings, patch.Warning{Code: CarefulNeedTwo, Text: fmt.Sprintf("Rule %q needs %d people.", ruling.Rule.Name, ruling.Rule.Need)})
+		r.Revision.Warnings = append(r.Revision.Warnings, needsTwo(ruling.Rule))
 	}
 	r.open(ruling, c.Expires, tx.Now())
 	r.begin(c, tx.Now())
@@ -94,7 +94,7 @@ func requestOf(ctx context.Context, tx Tx, d *orchestrator.Delegation) (*Request
 		return nil, nil
 	}
 	r, err := tx.Request(ctx, d.ApprovalID)
-	if errors.Is(err, orchestrator.ErrNotFound) {
+	if errors.Is(err, orchestrator.ErrNotFound) || err == nil && r.IsHandover() { // the patch is another question
 		return nil, nil
 	}
 	return r, err
@@ -130,7 +130,7 @@ func supersede(ctx context.Context, tx Tx, r *Request) error {
 func newRequest(d *orchestrator.Delegation, t *orchestrator.Task, p orchestrator.Proposal, now time.Time) *Request {
 	r := &Request{
 		ID: orchestrator.NewID(orchestrator.RequestPrefix, now), TaskID: d.TaskID, DelegationID: d.ID,
-		Agent: p.Agent, Title: orchestrator.Title(t.Text), Repository: p.Repository,
+		Kind: Patch, Agent: p.Agent, Title: orchestrator.Title(t.Text), Repository: p.Repository,
 		RequesterID: t.RequesterID, Requester: t.Requester, Via: t.Via, Chain: d.Chain.String(),
 		CreatedAt: now, Revision: revisionOf(p, 1, "", now),
 	}
@@ -215,7 +215,8 @@ func put(ctx context.Context, tx Tx, r *Request, cards []Card) error {
 	if r.ExpiresAt != nil {
 		data["expires_at"] = r.ExpiresAt.UTC().Format(time.RFC3339)
 	}
-	return tx.Append(ctx, requestEvent(event.Requested, r, r.Agent, data))
+	r.handoverData(data)
+	return tx.Append(ctx, requestEvent(event.Requested, r, r.asker(), data))
 }
 
 // decideByRule stores a request together with the rule's verdict on it. It shows
@@ -274,6 +275,9 @@ func record(ctx context.Context, tx Tx, r *Request, d Decision, t event.Type, mo
 // requestEvent is an event about the current revision of r.
 func requestEvent(t event.Type, r *Request, actor string, data map[string]any) event.Event {
 	data["approval_id"], data["revision"], data["digest"] = r.ID, r.Revision.N, r.Revision.Digest
+	if r.IsHandover() {
+		data["kind"] = string(Handover)
+	}
 	return event.Event{Type: t, DelegationID: r.DelegationID, Actor: actor, Data: event.Data(data)}
 }
 

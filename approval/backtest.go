@@ -93,6 +93,9 @@ func (g *Gateway) Backtest(ctx context.Context, p *Policy, since time.Time) (Bac
 			if err := ctx.Err(); err != nil { // nobody waits for it any more
 				return b, err
 			}
+			if r.IsHandover() { // other rules are for those
+				continue
+			}
 			b.try(p, c, r)
 		}
 		if f.After = page.Next; f.After == "" {

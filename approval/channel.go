@@ -3,6 +3,7 @@ package approval
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"gatehouse/orchestrator/people"
@@ -95,6 +96,9 @@ func (e Electorate) view(r Request, channel string) CardView {
 	if v.Risk.Level == Plain && r.shownIn(channel) {
 		v.Verdicts = []Verdict{Approve, Reject, RequestChanges}
 	}
+	if r.IsHandover() {
+		v.Verdicts = slices.DeleteFunc(v.Verdicts, func(v Verdict) bool { return v == RequestChanges })
+	}
 	return v
 }
 
@@ -147,7 +151,7 @@ func cardsFor(r Request, channels []Channel, voters []people.User) []Card {
 func (r Request) shownIn(channel string) bool {
 	switch channel {
 	case "chat", "telegram":
-		return r.Mode == "" || r.Mode == "any" || r.Mode == channel
+		return r.Mode == "" || r.Mode == "any" || r.Mode == channel || r.Mode == "auto" && r.IsHandover()
 	default:
 		return true
 	}

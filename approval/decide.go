@@ -202,7 +202,7 @@ func approve(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation,
 	for _, y := range e.yes(*r) {
 		names = append(names, y.User)
 	}
-	return orchestrator.OrderLanding(ctx, tx, d, r.order(names))
+	return r.settle(ctx, tx, d, names)
 }
 
 // reject ends the request and its delegation.
@@ -213,6 +213,9 @@ func reject(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, 
 	}
 	if err := record(ctx, tx, r, dec, event.Decided, nil); err != nil {
 		return err
+	}
+	if r.IsHandover() {
+		return orchestrator.RefuseHandover(ctx, tx, d, dec.User, dec.Comment)
 	}
 	return orchestrator.Reject(ctx, tx, d, dec.User, dec.Comment)
 }
@@ -249,6 +252,9 @@ func withdraw(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation
 	}
 	if !landing {
 		return nil
+	}
+	if r.IsHandover() {
+		return orchestrator.RecallHandover(ctx, tx, d)
 	}
 	d.Work.Land, d.Work.Problem = nil, ""
 	return orchestrator.AwaitApproval(ctx, tx, d, r.ID)

@@ -20,13 +20,16 @@ type Users interface {
 
 // Config is what may change while the gateway runs; it is replaced as a whole.
 type Config struct {
-	FourEyes bool                // nobody approves what they asked for
-	Expires  time.Duration       // how long a request waits; 0 is for ever
-	Location *time.Location      // of hour and weekday in rules, and of times in answers; nil is UTC
-	Policy   *Policy             // nil asks one approver for everything
-	Groups   map[string][]string // names of users by group
-	Channels []Channel
-	Agents   map[string]AgentRule // by name; absent: any, owned by nobody
+	FourEyes bool           // nobody approves what they asked for
+	Expires  time.Duration  // how long a request waits; 0 is for ever
+	Location *time.Location // of hour and weekday in rules, and of times in answers; nil is UTC
+	Policy   *Policy        // nil asks one approver for everything
+	// Handovers are the rules about hand-overs; nil: people are asked only where the
+	// agent wants that.
+	Handovers *HandoverPolicy
+	Groups    map[string][]string // names of users by group
+	Channels  []Channel
+	Agents    map[string]AgentRule // by name; absent: any, owned by nobody
 	// Approvers are the groups whose yes counts in a repository where the rule names
 	// none; absent: every approver.
 	Approvers map[string][]string

@@ -15,6 +15,9 @@ func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location
 	if refused := e.May(b.Principal, r, b.Verdict); refused != nil {
 		return refused
 	}
+	if refused := r.onlyYesOrNo(b); refused != nil {
+		return refused
+	}
 	w := words{zone: zone, now: now}
 	switch {
 	case r.State == Expired || r.overdue(now):
@@ -49,7 +52,11 @@ func needsPage(r Request, channel string) *orchestrator.Error {
 	if risk.Level == Plain || channel == "web" || channel == "cli" || channel == "api" {
 		return nil
 	}
-	return orchestrator.Errorf(orchestrator.CodeForbidden, "To approve this, open the diff: %s. It can be rejected here.", strings.Join(risk.Reasons, ", "))
+	where := "diff"
+	if r.IsHandover() {
+		where = "page"
+	}
+	return orchestrator.Errorf(orchestrator.CodeForbidden, "To approve this, open the %s: %s. It can be rejected here.", where, strings.Join(risk.Reasons, ", "))
 }
 
 // notHere refuses a yes from a channel that the agent's mode leaves out. The page, the
@@ -64,6 +71,9 @@ func (r Request) notHere(channel string) *orchestrator.Error {
 		where = "the web or in the chat"
 	case "telegram":
 		where = "the web or on Telegram"
+	}
+	if r.IsHandover() {
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "Work for %s is approved on %s. This can be rejected here.", r.Agent, where)
 	}
 	return orchestrator.Errorf(orchestrator.CodeForbidden, "%s's changes are approved on %s. This can be rejected here.", r.Agent, where)
 }
@@ -106,7 +116,7 @@ func (w words) expired(r Request, v Verdict) *orchestrator.Error {
 	if r.ExpiresAt != nil {
 		when = "before the deadline, " + w.at(*r.ExpiresAt)
 	}
-	return orchestrator.Errorf(orchestrator.CodeExpired, "Nobody decided %s, so this request expired and nothing landed. Your %s was not counted. Send the task again if it is still wanted.", when, noun(v))
+	return orchestrator.Errorf(orchestrator.CodeExpired, "Nobody decided %s, so this request expired and %s. Your %s was not counted. Send the task again if it is still wanted.", when, r.unasked(), noun(v))
 }
 
 // decided says who decided what, or how the request ended without a decision.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -83,6 +84,11 @@ func defaultRule() Rule { return Rule{Name: "default", Need: 1, From: []string{}
 // CompileRules checks and compiles rules. groups are the names of people by group.
 // The policy is nil when there is a problem.
 func CompileRules(configs []RuleConfig, groups map[string][]string) (*Policy, []Problem) {
+	return compileRules(configs, groups, Facts{})
+}
+
+// compileRules is CompileRules for conditions that look at facts of that type.
+func compileRules(configs []RuleConfig, groups map[string][]string, facts any) (*Policy, []Problem) {
 	var problems []Problem
 	p := &Policy{}
 	names := map[string]bool{}
@@ -109,8 +115,8 @@ func CompileRules(configs []RuleConfig, groups map[string][]string) (*Policy, []
 			report("when", `Rule %q has no condition. Write "true" for a rule that always matches.`, c.Name)
 		} else if len(c.When) > maxWhen {
 			report("when", "The condition of rule %.80q has %d bytes; %d is the limit. Split it into several rules.", c.Name, len(c.When), maxWhen)
-		} else if program, bounds, err := compile(c.When); err != nil {
-			problems = append(problems, whenProblem(i, err))
+		} else if program, bounds, err := compile(c.When, facts); err != nil {
+			problems = append(problems, whenProblem(i, err, facts))
 		} else {
 			r.program, r.bounds, r.loops = program, bounds, loops(program.Node())
 		}
@@ -234,9 +240,9 @@ func groupNames(groups map[string][]string) []string {
 
 // compile compiles one expression. now() is left out, too: a rule must give the same
 // answer when it is tried again on a past request.
-func compile(when string) (*vm.Program, *bounds, error) {
+func compile(when string, facts any) (*vm.Program, *bounds, error) {
 	b := &bounds{}
-	program, err := expr.Compile(when, language(b)...)
+	program, err := expr.Compile(when, language(facts, b)...)
 	if err == nil && b.err != nil {
 		err = b.err.Bind(file.NewSource(when))
 	}
@@ -245,13 +251,13 @@ func compile(when string) (*vm.Program, *bounds, error) {
 
 // whenProblem turns the compiler's error, whose columns count from 0, into a
 // problem. One that is about the whole expression stands at its beginning.
-func whenProblem(i int, err error) Problem {
+func whenProblem(i int, err error, facts any) Problem {
 	p := Problem{Rule: i, Field: "when", Line: 1, Column: 1, Message: err.Error()}
 	var at *file.Error
 	if errors.As(err, &at) {
 		p.Line, p.Column, p.Message = at.Line, at.Column+1, at.Message
 	}
-	p.Message = whenWords(p.Message)
+	p.Message = whenWords(p.Message, reflect.TypeOf(facts))
 	return p
 }
 
@@ -344,10 +350,18 @@ func (r rule) matches(f Facts) (bool, error) {
 			widest = max(widest, len(x.Path), len(x.OldPath))
 		}
 	}
-	if steps := math.Pow(float64(widest), float64(r.loops)); steps > maxSteps {
+	if steps := r.steps(widest); steps > maxSteps {
 		return false, fmt.Errorf("it would take %.0g steps on a patch of %d files, and %.0g is the limit", steps, len(f.Patch.Files), float64(maxSteps))
 	}
-	out, err := expr.Run(r.program, f)
+	return r.run(f)
+}
+
+// steps is how many a condition takes at most where no list is longer than widest.
+func (r rule) steps(widest int) float64 { return math.Pow(float64(widest), float64(r.loops)) }
+
+// run evaluates the condition on facts of the type that it was compiled for.
+func (r rule) run(facts any) (bool, error) {
+	out, err := expr.Run(r.program, facts)
 	if err != nil {
 		var at *file.Error
 		if errors.As(err, &at) {

@@ -25,9 +25,9 @@ func functions() []string {
 		"trim", "trimPrefix", "trimSuffix", "upper", "lower", "split", "splitAfter", "indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "sort", "reverse"}
 }
 
-// language is what compiles a condition: Facts, without what could take all memory.
-func language(bounds *bounds) []expr.Option {
-	options := []expr.Option{expr.Env(Facts{}), expr.AsBool(), expr.DisableAllBuiltins(), expr.Patch(bounds)}
+// language is what compiles a condition: facts, without what could take all memory.
+func language(facts any, bounds *bounds) []expr.Option {
+	options := []expr.Option{expr.Env(facts), expr.AsBool(), expr.DisableAllBuiltins(), expr.Patch(bounds)}
 	for _, name := range functions() {
 		options = append(options, expr.EnableBuiltin(name))
 	}

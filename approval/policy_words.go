@@ -17,12 +17,12 @@ var (
 
 // whenWords says what is wrong with a condition in the words of who wrote it: the compiler
 // speaks of the types of this package.
-func whenWords(message string) string {
+func whenWords(message string, facts reflect.Type) string {
 	if m := noName.FindStringSubmatch(message); m != nil {
-		if slices.Contains(tags(reflect.TypeFor[FileFacts]()), m[1]) {
+		if facts == reflect.TypeFor[Facts]() && slices.Contains(tags(reflect.TypeFor[FileFacts]()), m[1]) {
 			return fmt.Sprintf("unknown name %s. Of a file write .%s, as in any(patch.files, .%s …).", m[1], m[1], m[1])
 		}
-		return fmt.Sprintf("unknown name %s.%s", m[1], meant("", m[1], append(tags(reflect.TypeFor[Facts]()), functions()...)))
+		return fmt.Sprintf("unknown name %s.%s", m[1], meant("", m[1], append(tags(facts), functions()...)))
 	}
 	if m := noField.FindStringSubmatch(message); m != nil {
 		switch m[1] {

@@ -27,15 +27,26 @@ const (
 	Cancelled        State = "cancelled"
 )
 
-// Request is the question "may this patch land?". Its id stays the same over all
+// Kind says what a request asks.
+type Kind string
+
+// The kinds of requests.
+const (
+	Patch    Kind = "patch"    // may this patch land?
+	Handover Kind = "handover" // may this work be handed on? (H18)
+)
+
+// Request is the question "may this patch land?", or "may this hand-over happen?". Its id stays the same over all
 // revisions; the fields of Revision are those of the current one.
 type Request struct {
 	ID           string
 	TaskID       string
 	DelegationID string
+	Kind         Kind
+	Question     *orchestrator.Question // of a hand-over; nil for a patch
 	State        State
-	Version      int64 // rises with every change; cards converge to it
-	Agent        string
+	Version      int64  // rises with every change; cards converge to it
+	Agent        string // whose patch it is, or who the work would be handed to
 	Title        string // first line of the task's text
 	Repository   string
 	RequesterID  string

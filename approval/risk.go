@@ -37,7 +37,7 @@ func RiskOf(r Request) Risk {
 			reasons = appendOnce(reasons, "checks_failed")
 		}
 	}
-	if r.Revision.Added+r.Revision.Removed > CutLines {
+	if r.Revision.Added+r.Revision.Removed > CutLines || r.IsHandover() && len(r.Question.Whole()) > CutQuestion {
 		reasons = appendOnce(reasons, ReasonCut)
 	}
 	if len(reasons) == 0 {

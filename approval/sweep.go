@@ -62,5 +62,8 @@ func expire(ctx context.Context, tx Tx, r *Request) error {
 	if err := tx.Append(ctx, requestEvent(event.Expired, r, "gatehouse", data)); err != nil {
 		return err
 	}
+	if r.IsHandover() {
+		return orchestrator.ExpireHandover(ctx, tx, d)
+	}
 	return orchestrator.Expire(ctx, tx, d)
 }

@@ -12,7 +12,6 @@ import (
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/people"
-	"gatehouse/orchestrator/sharedctx"
 )
 
 // Delegate makes a hop on behalf of a running command that shows its run token. A
@@ -52,6 +51,7 @@ type planned struct {
 	key      string
 	snapshot *base // set when the caller has a checkout
 	repo     string
+	asks     Handovers // nil: nobody is asked
 }
 
 // hopKey makes the key of the n-th hop with this target and text.
@@ -91,11 +91,23 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 		return e.refuse(ctx, tx, d, p, refused)
 	}
 	child := e.newChild(tx, d, target, p)
+	rule := ruled(p.asks, tx.Now(), tx.Task(), child, target.AskFirst)
+	if verdicts, refused = human(verdicts, rule, d.To, target.Name); refused != nil {
+		return e.refuse(ctx, tx, d, p, refused)
+	}
+	if rule.Asks != "" {
+		askFirst(child, tx.Now())
+	}
 	if err := tx.Insert(ctx, child); err != nil {
 		return agent.Child{}, err
 	}
 	if err := e.announce(ctx, tx, d, child, p, verdicts); err != nil {
 		return agent.Child{}, err
+	}
+	if child.Work.Asked {
+		if err := p.asks.Ask(ctx, tx, child, p.question(child), target.AskFirst); err != nil {
+			return agent.Child{}, err
+		}
 	}
 	tx.Task().Handoffs++
 	d.OpenChildren++
@@ -139,14 +151,8 @@ func (e *Engine) announce(ctx context.Context, tx Tx, d, child *Delegation, p pl
 			return err
 		}
 	}
-	for key, value := range p.Context {
-		entry, err := sharedctx.New(tx.Now(), handoffs+d.TaskID, key, value, d.To, 0)
-		if err != nil {
-			return Errorf(CodeBadRequest, "The context of the hand-over to %s was not taken: %w", child.To, err)
-		}
-		if err := tx.PutEntry(ctx, entry); err != nil {
-			return err
-		}
+	if err := handContext(ctx, tx, child, p.Context); err != nil {
+		return err
 	}
 	passed := make([]string, 0, len(verdicts))
 	for _, v := range verdicts {
@@ -156,6 +162,9 @@ func (e *Engine) announce(ctx context.Context, tx Tx, d, child *Delegation, p pl
 		"to": child.To, "child": child.ID, "title": Title(child.Text), "guards": passed})})
 	if err != nil {
 		return err
+	}
+	if child.Work.Asked {
+		return nil // it is queued by the yes
 	}
 	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: child.ID, Actor: d.To, Data: event.Data(map[string]any{"agent": child.To, "from": d.To})})
 }
@@ -199,11 +208,13 @@ func (e *Engine) Check(ctx context.Context, from, to, taskID string) ([]guard.Ve
 	target, known := c.Agents.Get(to)
 	h := guard.Hop{From: caller, To: target, FromName: from, ToName: to, Known: known, Agents: c.names(),
 		MaxHandoffs: c.Settings.MaxHandoffs, Cycle: c.Settings.Cycle, Capacity: c.Settings.Capacity, FreeSlots: e.slots.available()}
+	var task Task
 	if taskID != "" {
 		t, err := e.Store.Task(ctx, taskID)
 		if err != nil {
 			return nil, nil, err
 		}
+		task = t
 		tree, err := e.Store.Tree(ctx, taskID)
 		if err != nil {
 			return nil, nil, err
@@ -220,5 +231,9 @@ func (e *Engine) Check(ctx context.Context, from, to, taskID string) ([]guard.Ve
 		h.Recent = h.Recent[max(0, len(h.Recent)-3):]
 	}
 	verdicts, refused := guard.Check(h)
-	return verdicts, refused, nil
+	if refused != nil {
+		return verdicts, refused, nil
+	}
+	return e.wouldAsk(ctx, verdicts, task, &Delegation{From: caller.Name, To: target.Name, Depth: h.Chain.Depth() + 1,
+		Chain: h.Chain.With(chainStep(caller.Name, target.Name, ""))}, target)
 }

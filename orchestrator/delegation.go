@@ -87,6 +87,7 @@ type Work struct {
 	Declined   []string        `json:"declined,omitempty"`
 	Budget     *budget.Account `json:"budget,omitempty"`
 	Handover   *agent.Handover `json:"handover,omitempty"`   // that came with the hop
+	Asked      bool            `json:"asked,omitempty"`      // people were asked before it was handed on (H18)
 	ForSpawned bool            `json:"forSpawned,omitempty"` // Waiting ends with a spawned child, too
 	// Kept is the checkout as it was when the last turn was stored: a run that begins anew,
 	// or goes on after waiting, starts from there.

@@ -13,6 +13,9 @@
 //	  │                  └──answer, nothing changed──▶ completed└──base moved: asked again (stale)
 //	  └──cancel──▶ cancelled ◀──cancel── (every live state but landing after its intent)   any live ──error──▶ failed
 //
+// A hand-over that a person is asked about first (H18) is a child born in
+// awaiting_approval: yes makes it queued, anything else ends it (ask.go).
+//
 // Where things are: submit.go makes tasks, delegate.go makes hops, transition.go has
 // the transitions, claim.go and lease.go say who works on what, worker.go runs an
 // attempt, host.go is the engine as a running agent sees it, tree.go takes the

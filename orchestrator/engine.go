@@ -18,6 +18,9 @@ import (
 // digest it changes nothing.
 type Gate interface {
 	Ask(ctx context.Context, d Delegation, p Proposal) error
+	// Handovers says before which hand-overs people are asked; first is set where some
+	// agent wants that. nil: before none.
+	Handovers(ctx context.Context, first bool) (Handovers, error)
 }
 
 // Checker runs one of a repository's checks in dir, confined and without secrets.

@@ -152,6 +152,9 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 		}
 		return agent.Child{}, err
 	}
+	if plan.asks, err = r.e.handovers(ctx); err != nil {
+		return agent.Child{}, err
+	}
 	var child agent.Child
 	waits := false
 	err = r.writeOnce(ctx, func(tx Tx, d *Delegation) error {

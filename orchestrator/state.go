@@ -7,7 +7,8 @@ type State string
 
 // The live states, each with who moves a delegation out of it.
 const (
-	// Queued waits for a slot. A worker's claim moves it to Running.
+	// Queued waits for a slot. A worker's claim moves it to Running; a yes to its hand-over
+	// that is withdrawn moves it back to AwaitingApproval.
 	Queued State = "queued"
 	// Running is worked on by the node that holds the lease. That node moves it on;
 	// when its lease is lost, any node's claim does.
@@ -48,7 +49,7 @@ func (s State) Ended() bool {
 // moves is the diagram of doc.go as data: which state may follow which. Cancelled
 // and Failed may follow every live state and are added by MayMove.
 var moves = map[State][]State{
-	Queued:           {Running, Waiting},
+	Queued:           {Running, Waiting, AwaitingApproval},
 	Running:          {Queued, Waiting, Checking, Completed},
 	Waiting:          {Queued, Running},
 	Checking:         {AwaitingApproval, Landing, Rejected},

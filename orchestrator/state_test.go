@@ -43,6 +43,7 @@ var undrawn = []struct {
 	{Checking, Landing, "a rule says yes, or the yes that made the revision is enough"},
 	{Checking, Rejected, "a rule says no"},
 	{Landing, Queued, "the base moved so that the agent must work again"},
+	{Queued, AwaitingApproval, "the yes to a hand-over is withdrawn before anybody works on it"},
 	{Landing, AwaitingApproval, "the yes is withdrawn before the intent"},
 }
 

@@ -275,13 +275,18 @@ func (e *Engine) made(ctx context.Context, kind agent.Kind, d *Delegation) ([]De
 // reports false when no child is open, so that the agent goes on at once.
 func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 	open := false
-	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+	asks, err := e.handovers(r.ctx)
+	if err != nil {
+		return false, err
+	}
+	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		var refused []agent.Child
 		for _, h := range p.Hops {
 			plan, err := e.plan(h, d, tx.Task().Repository, h.Ref, nil)
 			if err != nil {
 				return err
 			}
+			plan.asks = asks
 			c, err := e.hop(ctx, tx, d, plan)
 			if err != nil {
 				return err

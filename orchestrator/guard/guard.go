@@ -14,7 +14,12 @@ const (
 	CodeMaxDepth    = "max_depth"
 	CodeMaxHandoffs = "max_handoffs"
 	CodeNoCapacity  = "no_capacity"
+	// CodeHumanRefused: a person, or a rule about hand-overs, said no (H18).
+	CodeHumanRefused = "human_refused"
 )
+
+// Human is the name of the last guard, which asks a person first (H18).
+const Human = "human"
 
 // Values of Hop.Cycle; anything but Bounded is strict.
 const (

@@ -14,12 +14,12 @@ import (
 
 const selectRequest = `select r.id, r.task_id, r.delegation_id, r.state, r.version, r.agent, r.title, r.repository, r.requester_id, r.requester,
 	r.via, r.chain, r.rule, r.landed, r.revert_of, r.reverted_by, r.expires_at, r.created_at, r.decided_at,
-	r.mode, r.lineage, r.next_at, r.reminded, r.escalated, ` + revisionColumns + `
+	r.mode, r.lineage, r.next_at, r.reminded, r.escalated, r.kind, r.question, ` + revisionColumns + `
 	from requests r join revisions v on v.request_id = r.id and v.n = r.revision`
 
 const insertRequest = `insert into requests (id, task_id, delegation_id, state, version, agent, title, repository, requester_id, requester,
-	via, chain, rule, landed, revert_of, reverted_by, expires_at, created_at, decided_at, revision, mode, lineage, next_at, reminded, escalated)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	via, chain, rule, landed, revert_of, reverted_by, expires_at, created_at, decided_at, revision, mode, lineage, next_at, reminded, escalated, kind, question)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const updateRequest = `update requests set state = ?, version = ?, title = ?, rule = ?, landed = ?, reverted_by = ?, expires_at = ?, decided_at = ?, revision = ?,
 	mode = ?, lineage = ?, next_at = ?, reminded = ?, escalated = ?
@@ -27,12 +27,12 @@ const updateRequest = `update requests set state = ?, version = ?, title = ?, ru
 
 func scanRequest(row scanner) (approval.Request, error) {
 	var r approval.Request
-	var rule, lineage string
+	var rule, lineage, question string
 	var expires, decided, next sql.NullInt64
 	var created int64
 	v := revisionRow{into: &r.Revision}
 	err := row.Scan(append([]any{&r.ID, &r.TaskID, &r.DelegationID, &r.State, &r.Version, &r.Agent, &r.Title, &r.Repository, &r.RequesterID, &r.Requester,
-		&r.Via, &r.Chain, &rule, &r.Landed, &r.RevertOf, &r.RevertedBy, &expires, &created, &decided, &r.Mode, &lineage, &next, &r.Reminded, &r.Escalated}, v.columns()...)...)
+		&r.Via, &r.Chain, &rule, &r.Landed, &r.RevertOf, &r.RevertedBy, &expires, &created, &decided, &r.Mode, &lineage, &next, &r.Reminded, &r.Escalated, &r.Kind, &question}, v.columns()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, orchestrator.ErrNotFound
 	}
@@ -40,8 +40,8 @@ func scanRequest(row scanner) (approval.Request, error) {
 		return r, err
 	}
 	r.ExpiresAt, r.CreatedAt, r.DecidedAt, r.NextAt = fromNull(expires), fromMicros(created), fromNull(decided), fromNull(next)
-	if err := errors.Join(json.Unmarshal([]byte(rule), &r.Rule), json.Unmarshal(orNull(lineage), &r.Lineage)); err != nil {
-		return r, fmt.Errorf("read the rule and lineage of %s: %w", r.ID, err)
+	if err := errors.Join(json.Unmarshal([]byte(rule), &r.Rule), json.Unmarshal(orNull(lineage), &r.Lineage), json.Unmarshal(orNull(question), &r.Question)); err != nil {
+		return r, fmt.Errorf("read the rule, lineage and question of %s: %w", r.ID, err)
 	}
 	return r, v.decode()
 }
@@ -197,14 +197,23 @@ func (t *Tx) InsertRequest(_ context.Context, r *approval.Request) error {
 	if r.Mode == "" {
 		r.Mode = "any"
 	}
+	if r.Kind == "" {
+		r.Kind = approval.Patch
+	}
 	r.Version, r.Title, r.Revision.N = max(r.Version, 1), clean(r.Title), max(r.Revision.N, 1)
 	rule, lineage, err := requestColumns(r)
 	if err != nil {
 		return err
 	}
+	question := ""
+	if r.Question != nil {
+		if question, err = encode(r.Question); err != nil {
+			return fmt.Errorf("write the question of %s: %w", r.ID, err)
+		}
+	}
 	_, err = t.q.exec(t.ctx, insertRequest, r.ID, r.TaskID, r.DelegationID, string(r.State), r.Version, r.Agent, r.Title, r.Repository, r.RequesterID, r.Requester,
 		r.Via, r.Chain, rule, r.Landed, r.RevertOf, r.RevertedBy, nullMicros(r.ExpiresAt), micros(r.CreatedAt), nullMicros(r.DecidedAt), r.Revision.N,
-		r.Mode, lineage, nullMicros(r.NextAt), r.Reminded, r.Escalated)
+		r.Mode, lineage, nullMicros(r.NextAt), r.Reminded, r.Escalated, string(r.Kind), question)
 	if err != nil {
 		return fmt.Errorf("insert request %s: %w", r.ID, err)
 	}
@@ -246,6 +255,9 @@ func (t *Tx) CloseRequest(ctx context.Context, delegationID, state, commit strin
 	r, err := t.newestRequest(ctx, delegationID)
 	if err != nil || r == nil || !mayClose[r.State] {
 		return err
+	}
+	if r.IsHandover() && r.State != approval.Pending { // the yes was to the hand-over, whatever came of the work
+		return nil
 	}
 	if r.Revision.State == r.State || r.Revision.State == approval.Pending {
 		r.Revision.State = approval.State(state)

@@ -117,7 +117,7 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	where := at("agents", name)
 	s := agent.Spec{
 		Name: name, Kind: agent.Kind(a.Kind), Role: agent.Role(a.Role), Capabilities: a.Capabilities, Repository: a.Repository, Writes: a.Writes,
-		AnalysisOnly: a.AnalysisOnly, Approval: or(a.Approval, "any"), Owner: a.Owner, Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
+		AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, Approval: or(a.Approval, "any"), Owner: a.Owner, Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
 		Sandbox: or(a.Sandbox, "auto"), Env: a.Env, OutputLimit: a.OutputLimit, Model: a.Model,
 		Timeout: b.duration(append(where, "timeout"), a.Timeout, 15*time.Minute),
 	}
@@ -230,15 +230,32 @@ func (b *builder) policy() *approval.Policy {
 			Expires: b.duration(at("approval", "rules", i, "expires"), r.Expires, 0)})
 	}
 	policy, problems := approval.CompileRules(rules, b.file.Groups)
+	b.ruleProblems("rules", rules, problems)
+	return policy
+}
+
+// handovers compiles the rules about hand-overs.
+func (b *builder) handovers() *approval.HandoverPolicy {
+	var rules []approval.RuleConfig
+	for i, r := range b.file.Approval.Handovers {
+		rules = append(rules, approval.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny,
+			Expires: b.duration(at("approval", "handovers", i, "expires"), r.Expires, 0)})
+	}
+	policy, problems := approval.CompileHandovers(rules, b.file.Groups)
+	b.ruleProblems("handovers", rules, problems)
+	return policy
+}
+
+// ruleProblems adds what is wrong with the rules of a list, each at its place in the file.
+func (b *builder) ruleProblems(list string, rules []approval.RuleConfig, problems []approval.Problem) {
 	for _, p := range problems {
-		path := at("approval", "rules", p.Rule, p.Field)
-		problem := b.doc.at(b.doc.find(path...), fmt.Sprintf("rule %q: %s", b.file.Approval.Rules[p.Rule].Name, p.String()))
+		path := at("approval", list, p.Rule, p.Field)
+		problem := b.doc.at(b.doc.find(path...), fmt.Sprintf("rule %q: %s", rules[p.Rule].Name, p.String()))
 		if n := b.doc.find(path...); p.Column > 0 && n != nil && n.Kind == yaml.ScalarNode {
 			problem.Line, problem.Column = b.doc.inside(n, p.Line, p.Column)
 		}
 		b.problems = append(b.problems, problem)
 	}
-	return policy
 }
 
 // providers checks the services with models.

@@ -27,6 +27,7 @@ type Config struct {
 	FourEyes  bool
 	Expires   time.Duration
 	Policy    *approval.Policy
+	Handovers *approval.HandoverPolicy
 	Groups    map[string][]string
 	Approvers map[string][]string // groups by repository
 	Remind    []time.Duration     // before the deadline, longest first
@@ -109,7 +110,7 @@ func (b *builder) build() *Config {
 	c.Engine.Repositories = b.repositories()
 	c.Engine.Agents = b.agents()
 	c.Expires = b.duration(at("approval", "expires"), f.Approval.Expires, 72*time.Hour)
-	c.Policy = b.policy()
+	c.Policy, c.Handovers = b.policy(), b.handovers()
 	for i, code := range f.Approval.Careful {
 		b.oneOf(at("approval", "careful", i), code, approval.CarefulNoChecks, approval.CarefulNoSandbox, approval.CarefulNeedTwo)
 	}

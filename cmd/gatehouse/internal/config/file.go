@@ -87,6 +87,7 @@ type Agent struct {
 	Repository   string            `yaml:"repository"`
 	Writes       []string          `yaml:"writes"`
 	AnalysisOnly bool              `yaml:"analysis_only"`
+	AskFirst     bool              `yaml:"ask_first"`
 	Approval     string            `yaml:"approval"`
 	Owner        string            `yaml:"owner"`
 	Timeout      string            `yaml:"timeout"`
@@ -129,6 +130,8 @@ type Approval struct {
 	Careful  []string     `yaml:"careful"`
 	Escalate []Escalation `yaml:"escalate"`
 	Rules    []Rule       `yaml:"rules"`
+	// Handovers say before which hand-overs people are asked (H18).
+	Handovers []HandoverRule `yaml:"handovers"`
 }
 
 // Escalation lets further groups decide once a request has waited.
@@ -145,6 +148,16 @@ type Rule struct {
 	From    []string `yaml:"from"`
 	Deny    bool     `yaml:"deny"`
 	Shadow  bool     `yaml:"shadow"`
+	Expires string   `yaml:"expires"`
+}
+
+// HandoverRule is one rule about hand-overs.
+type HandoverRule struct {
+	Name    string   `yaml:"name"`
+	When    string   `yaml:"when"`
+	Need    *int     `yaml:"need"`
+	From    []string `yaml:"from"`
+	Deny    bool     `yaml:"deny"`
 	Expires string   `yaml:"expires"`
 }
 

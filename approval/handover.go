@@ -1,0 +1,156 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
+)
+
+// CutQuestion is how many bytes of a hand-over's question are shown in one piece, such
+// as on a card of the chat; a longer one is approved on its page.
+const CutQuestion = 4000
+
+// errForeignTx: the engine and the gate work on different databases.
+var errForeignTx = errors.New("the transaction is not one of the gate's store")
+
+// handovers is the gate's part in hand-overs at one moment (H18, K44).
+type handovers struct {
+	c Config
+	e Electorate
+}
+
+var _ orchestrator.Handovers = handovers{}
+
+// Handovers says before which hand-overs people are asked; nil where that is before none.
+func (g *Gateway) Handovers(ctx context.Context, first bool) (orchestrator.Handovers, error) {
+	c := g.Config()
+	if !first && c.Handovers == nil {
+		return nil, nil
+	}
+	e, err := g.Electorate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return handovers{c, e}, nil
+}
+
+// ruling is what holds for a hand-over, with the people of whom a yes counts.
+func (h handovers) ruling(now time.Time, t *orchestrator.Task, child *orchestrator.Delegation, first bool) (Ruling, bool) {
+	ruling, asks := h.c.Handovers.rule(handoverFacts(t, child, now.In(h.c.Location)), first)
+	ruling.Rule.From = h.c.from(ruling.Rule, child.Repository)
+	return ruling, asks
+}
+
+// Rule says what holds for a hand-over.
+func (h handovers) Rule(now time.Time, t *orchestrator.Task, child *orchestrator.Delegation, first bool) orchestrator.HandoverRule {
+	ruling, asks := h.ruling(now, t, child, first)
+	r := orchestrator.HandoverRule{Name: ruling.Rule.Name, Deny: ruling.Deny}
+	if asks {
+		r.Asks = ruling.Rule.Outcome()
+	}
+	return r
+}
+
+// Ask puts a hand-over before people, in the transaction that made its child.
+func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestrator.Delegation, q orchestrator.Question, first bool) error {
+	t, ok := tx.(Tx)
+	if !ok {
+		return errForeignTx
+	}
+	digest, err := q.Digest(child.TaskID)
+	if err != nil {
+		return err
+	}
+	task, now := tx.Task(), tx.Now()
+	r := &Request{
+		ID: child.ApprovalID, TaskID: child.TaskID, DelegationID: child.ID, Kind: Handover, Question: &q,
+		Agent: child.To, Title: q.Title(), Repository: child.Repository, RequesterID: task.RequesterID, Requester: task.Requester,
+		Via: task.Via, Chain: child.Chain.String(), Mode: h.c.Agents[child.To].Mode, CreatedAt: now,
+		Revision: Revision{N: 1, Digest: digest, Text: q.Text, Warnings: questionWarnings(q), At: now},
+	}
+	r.Lineage = h.c.lineage(h.e, r)
+	ruling, _ := h.ruling(now, task, child, first)
+	if ruling.Rule.Need > 1 && slices.Contains(h.c.Careful, CarefulNeedTwo) {
+		r.Revision.Warnings = append(r.Revision.Warnings, needsTwo(ruling.Rule))
+	}
+	r.open(ruling, h.c.Expires, now)
+	r.begin(h.c, now)
+	return put(ctx, t, r, cardsFor(*r, h.c.Channels, h.e.voters(*r)))
+}
+
+// needsTwo is the warning that settings may want where several people must agree.
+func needsTwo(r Rule) patch.Warning {
+	return patch.Warning{Code: CarefulNeedTwo, Text: fmt.Sprintf("Rule %q needs %d people.", r.Name, r.Need)}
+}
+
+// questionWarnings are the risky characters of what is asked: whoever reads it may read
+// something else than the agent would.
+func questionWarnings(q orchestrator.Question) []patch.Warning {
+	var all []patch.Warning
+	for _, code := range patch.TextRisks(q.Whole()) {
+		all = append(all, patch.Warning{Code: code, Text: questionRisks[code]})
+	}
+	return all
+}
+
+// questionRisks say what a risk means in the text of a hand-over.
+var questionRisks = map[string]string{
+	patch.RiskBidi:      "Text direction is switched: the task may read differently from what the agent is given.",
+	patch.RiskInvisible: "The task has invisible characters.",
+	patch.RiskLookalike: "A word mixes alphabets, or a mark poses as another.",
+	patch.RiskControl:   "The task has control characters.",
+}
+
+// IsHandover reports whether r asks about a hand-over and not about a patch.
+func (r Request) IsHandover() bool { return r.Kind == Handover && r.Question != nil }
+
+// asker is the agent that asks.
+func (r *Request) asker() string {
+	if r.IsHandover() {
+		return r.Question.From
+	}
+	return r.Agent
+}
+
+// onlyYesOrNo refuses what cannot be said about a hand-over.
+func (r Request) onlyYesOrNo(b Ballot) *orchestrator.Error {
+	if !r.IsHandover() || b.Files == nil && b.Verdict != RequestChanges && b.Verdict != Edit {
+		return nil
+	}
+	return orchestrator.Errorf(orchestrator.CodeBadRequest, "This asks whether %s may hand work to %s, so there is nothing to change or to choose in it. Approve it, or reject it with a reason.",
+		r.Question.From, r.Question.To)
+}
+
+// settle carries out what a request's end means for its delegation: names are those
+// whose yes it was.
+func (r *Request) settle(ctx context.Context, tx Tx, d *orchestrator.Delegation, names []string) error {
+	if r.IsHandover() {
+		return orchestrator.AllowHandover(ctx, tx, d, *r.Question, strings.Join(names, ", "))
+	}
+	return orchestrator.OrderLanding(ctx, tx, d, r.order(names))
+}
+
+// put's part about a hand-over: what its event says beside what that of a patch does.
+func (r *Request) handoverData(data map[string]any) {
+	if !r.IsHandover() {
+		return
+	}
+	for _, key := range []string{"branch", "files", "added", "removed"} {
+		delete(data, key)
+	}
+	data["to"], data["title"] = r.Question.To, orchestrator.Title(r.Title)
+}
+
+// unasked says what a hand-over without a yes means, within a sentence.
+func (r Request) unasked() string {
+	if r.IsHandover() {
+		return r.Question.To + " was not asked to work"
+	}
+	return "nothing landed"
+}

@@ -1,0 +1,94 @@
+package approval
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
+)
+
+// HandoverFacts is what the condition of a rule about hand-overs may look at:
+//
+//	to == "deployer" || text contains "production"
+//	"intern" in chain && depth > 1
+type HandoverFacts struct {
+	From       string   `expr:"from"`       // the agent that asks
+	To         string   `expr:"to"`         // the agent that would work
+	Text       string   `expr:"text"`       // what it would be asked to do
+	Chain      []string `expr:"chain"`      // agents from the root to the one that would work
+	Requester  string   `expr:"requester"`  // name of the person who asked for the task
+	Depth      int      `expr:"depth"`      // 1 for a hand-over of the root
+	Repository string   `expr:"repository"` // configured name, "" for none
+	Complexity string   `expr:"complexity"` // of the task, "" for none
+	Hour       int      `expr:"hour"`       // 0 to 23, in server.timezone
+	Weekday    string   `expr:"weekday"`    // monday to sunday
+}
+
+// HandoverPolicy is an ordered list of compiled rules about hand-overs. It is a value
+// that nobody changes; nil has no rules.
+type HandoverPolicy struct{ Policy }
+
+// CompileHandovers checks and compiles rules about hand-overs, as CompileRules does.
+func CompileHandovers(configs []RuleConfig, groups map[string][]string) (*HandoverPolicy, []Problem) {
+	p, problems := compileRules(configs, groups, HandoverFacts{})
+	if p == nil || len(configs) == 0 {
+		return nil, problems
+	}
+	return &HandoverPolicy{*p}, nil
+}
+
+// AskFirst is the name of the rule that holds where an agent has ask_first and no rule
+// about hand-overs says whom to ask.
+const AskFirst = "ask_first"
+
+// rule returns the first rule that matches, and whether people are asked. first is set
+// where the agent wants that in any case: a rule then says whom, and cannot pass it. A
+// rule that cannot be evaluated passes nothing: one approver is asked, and a note says why.
+func (p *HandoverPolicy) rule(f HandoverFacts, first bool) (Ruling, bool) {
+	var said Ruling
+	if p != nil {
+		said.Rule.Version = p.version
+		for _, r := range p.rules {
+			match, err := r.matchesHandover(f)
+			if err != nil {
+				said.Notes = append(said.Notes, patch.Note{Code: "rule_error", Text: fmt.Sprintf("Rule %q could not be evaluated (%v), so a person decides.", r.Name, err)})
+				first = true
+				continue
+			}
+			if !match {
+				continue
+			}
+			if !r.Deny && r.need == 0 && first {
+				said.Notes = append(said.Notes, patch.Note{Code: "rule_not_applied", Text: fmt.Sprintf("Rule %q would pass this, but a person is asked in any case.", r.Name)})
+				break
+			}
+			said.Rule = Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...), Deny: r.Deny, Version: p.version}
+			said.Deny, said.Expires = r.Deny, r.Expires
+			return said, !r.Deny && r.need > 0
+		}
+	}
+	if first {
+		said.Rule.Name, said.Rule.Need, said.Rule.From = AskFirst, 1, []string{}
+	}
+	return said, first
+}
+
+// matchesHandover runs the condition of a rule.
+func (r rule) matchesHandover(f HandoverFacts) (bool, error) {
+	widest := max(len(f.Chain), r.bounds.widest, 2)
+	if r.bounds.splits {
+		widest = max(widest, len(f.Text))
+	}
+	if steps := r.steps(widest); steps > maxSteps {
+		return false, fmt.Errorf("it would take %.0g steps on a text of %d bytes, and %.0g is the limit", steps, len(f.Text), float64(maxSteps))
+	}
+	return r.run(f)
+}
+
+// handoverFacts collects the facts of a hand-over at a local time.
+func handoverFacts(t *orchestrator.Task, child *orchestrator.Delegation, at time.Time) HandoverFacts {
+	return HandoverFacts{From: child.From, To: child.To, Text: child.Text, Chain: strings.Split(child.Chain.String(), " → "), Requester: t.Requester,
+		Depth: child.Depth, Repository: child.Repository, Complexity: t.Complexity, Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String())}
+}

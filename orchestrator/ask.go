@@ -1,0 +1,227 @@
+package orchestrator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/sharedctx"
+)
+
+// Question is what a person is asked before a hand-over is made (H18), as the child
+// would be given it.
+type Question struct {
+	From     string            `json:"from"`
+	To       string            `json:"to"`
+	Text     string            `json:"text"`
+	Context  map[string]string `json:"context,omitempty"`
+	Handover *agent.Handover   `json:"handover,omitempty"`
+}
+
+// Title is the question as one line (H18).
+func (q Question) Title() string {
+	return fmt.Sprintf("Approve handoff to %s? Context: %s", q.To, Title(q.Text))
+}
+
+// Digest names exactly what is asked, within its task: 64 lower-case hex digits. A
+// decision is on a digest, so that a yes to one text is never one to another.
+func (q Question) Digest(taskID string) (string, error) {
+	text, err := json.Marshal(struct {
+		Task string `json:"task"`
+		Question
+	}{taskID, q})
+	if err != nil {
+		return "", fmt.Errorf("the digest of a question: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Handovers says which hand-overs people are asked about first, as that stands at one
+// moment. The gate makes one before the transaction in which it is used.
+type Handovers interface {
+	// Rule says what holds for the hand-over that would make child; first is set where
+	// its agent wants a person asked in any case. It only computes.
+	Rule(now time.Time, t *Task, child *Delegation, first bool) HandoverRule
+	// Ask stores the question about a child that was just inserted, in its transaction.
+	// child.ApprovalID is the id of the request.
+	Ask(ctx context.Context, tx Tx, child *Delegation, q Question, first bool) error
+}
+
+// HandoverRule is what holds for one hand-over.
+type HandoverRule struct {
+	Name string // of the rule that matched, "" for none
+	Asks string // who is asked, in words: "1 of maintainers"; "" asks nobody
+	Deny bool
+}
+
+// refusal is the sentence for a caller whose hand-over a rule denies.
+func (r HandoverRule) refusal(from, to string) string {
+	return fmt.Sprintf("The rule %q does not let %s hand work to %s. Answer with what you have, or hand to another agent.", r.Name, from, to)
+}
+
+// human is the last guard: it lets pass, says that a person is asked first, or refuses
+// where a rule denies. It stands in for what guard.Check says of that stage.
+func human(verdicts []guard.Verdict, r HandoverRule, from, to string) ([]guard.Verdict, *guard.Verdict) {
+	v := guard.Verdict{Guard: guard.Human, Allowed: true, Message: "nobody is asked"}
+	switch {
+	case r.Deny:
+		v.Allowed, v.Code, v.Message = false, guard.CodeHumanRefused, r.refusal(from, to)
+	case r.Asks != "":
+		v.Message = "a person is asked first: " + r.Asks
+	}
+	if n := len(verdicts); n > 0 && verdicts[n-1].Guard == guard.Human {
+		verdicts = verdicts[:n-1]
+	}
+	verdicts = append(verdicts, v)
+	if r.Deny {
+		return verdicts, &v
+	}
+	return verdicts, nil
+}
+
+// handovers is who is asked before which hand-over now, read before a transaction.
+func (e *Engine) handovers(ctx context.Context) (Handovers, error) {
+	if e.Gate == nil {
+		return nil, nil
+	}
+	first := false
+	for _, s := range e.Config().Agents.All() {
+		first = first || s.AskFirst
+	}
+	return e.Gate.Handovers(ctx, first)
+}
+
+// ruled is what holds for the hand-over that would make child; h may be nil.
+func ruled(h Handovers, now time.Time, t *Task, child *Delegation, first bool) HandoverRule {
+	if h == nil {
+		return HandoverRule{}
+	}
+	return h.Rule(now, t, child, first)
+}
+
+// askFirst makes child one that is born waiting for people.
+func askFirst(child *Delegation, now time.Time) {
+	child.State, child.ApprovalID = AwaitingApproval, NewID(RequestPrefix, now)
+	child.Work.Asked = true
+}
+
+// handContext writes what goes with a hand-over into the task's context. Of one that
+// people are asked about first it is only checked: their yes writes it.
+func handContext(ctx context.Context, tx Tx, child *Delegation, context map[string]string) error {
+	for key, value := range context {
+		entry, err := sharedctx.New(tx.Now(), handoffs+child.TaskID, key, value, child.From, 0)
+		if err != nil {
+			return Errorf(CodeBadRequest, "The context of the hand-over to %s was not taken: %w", child.To, err)
+		}
+		if child.State == AwaitingApproval {
+			continue
+		}
+		if err := tx.PutEntry(ctx, entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wouldAsk is the last guard of a dry run, which asks nobody. Without a task t is zero.
+func (e *Engine) wouldAsk(ctx context.Context, verdicts []guard.Verdict, t Task, child *Delegation, target agent.Spec) ([]guard.Verdict, *guard.Verdict, error) {
+	asks, err := e.handovers(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	repo, err := e.Config().bind(target.Repository, t.Repository, "")
+	if err == nil {
+		child.Repository = repo
+	}
+	verdicts, refused := human(verdicts, ruled(asks, e.Now(), &t, child, target.AskFirst), child.From, child.To)
+	return verdicts, refused, nil
+}
+
+// question is what is asked about a planned hop.
+func (p planned) question(child *Delegation) Question {
+	return Question{From: child.From, To: child.To, Text: p.Text, Context: p.Context, Handover: p.Handover}
+}
+
+// AllowHandover gives a child that was born waiting its yes: it is queued like any other.
+func AllowHandover(ctx context.Context, tx Tx, d *Delegation, q Question, actor string) error {
+	letGo(d)
+	d.ReadyAt, d.Losses = tx.Now(), 0
+	if err := move(ctx, tx, d, Queued); err != nil {
+		return err
+	}
+	if err := handContext(ctx, tx, d, q.Context); err != nil {
+		return err
+	}
+	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor,
+		Data: event.Data(map[string]any{"agent": d.To, "from": d.From, "why": "the hand-over was approved"})})
+}
+
+// RecallHandover takes the yes to a hand-over back while nobody has begun to work on it;
+// after that it is refused, and the work can only be cancelled.
+func RecallHandover(ctx context.Context, tx Tx, d *Delegation) error {
+	if d.State != Queued || d.Attempt > 0 {
+		return Errorf(CodeConflict, "%s has begun to work, so your approval cannot be withdrawn any more. Cancel the delegation instead.", d.To)
+	}
+	letGo(d)
+	return move(ctx, tx, d, AwaitingApproval)
+}
+
+// RefuseHandover ends a child whose hand-over got a no. Its caller reads that as data.
+func RefuseHandover(ctx context.Context, tx Tx, d *Delegation, actor, reason string) error {
+	message := fmt.Sprintf("%s said no to handing this to %s.", actor, d.To)
+	if reason != "" {
+		message = fmt.Sprintf("%s said no to handing this to %s: %q.", actor, d.To, reason)
+	}
+	d.Error = &agent.Failure{Code: guard.CodeHumanRefused, Message: message + " Answer with what you have, or hand to another agent."}
+	return end(ctx, tx, d, Rejected, actor)
+}
+
+// ExpireHandover ends a child on whose hand-over nobody decided in time.
+func ExpireHandover(ctx context.Context, tx Tx, d *Delegation) error {
+	d.Error = &agent.Failure{Code: string(Expired), Message: fmt.Sprintf(
+		"Nobody decided before the deadline, so %s was not asked to work. Answer with what you have, or hand to another agent.", d.To)}
+	return end(ctx, tx, d, Expired, "gatehouse")
+}
+
+// contextText is a context as lines in a fixed order, for pages and cards.
+func (q Question) contextText() string {
+	text, err := json.MarshalIndent(q.Context, "", "  ") // keys are sorted
+	if err != nil {
+		return fmt.Sprint(q.Context)
+	}
+	return string(text)
+}
+
+// Whole is all that is asked, as one text in a fixed order: who hands what to whom, the
+// context and the command object that go with it. Nothing is left out or made visible.
+func (q Question) Whole() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "From: %s\nTo: %s\n\n%s\n", q.From, q.To, strings.TrimRight(q.Text, "\n"))
+	if len(q.Context) > 0 {
+		fmt.Fprintf(&b, "\nContext:\n%s\n", q.contextText())
+	}
+	if text := q.Command(); text != "" {
+		fmt.Fprintf(&b, "\nHand-over:\n%s\n", text)
+	}
+	return b.String()
+}
+
+// Command is the command object of the hand-over as JSON, "" without one.
+func (q Question) Command() string {
+	if q.Handover == nil {
+		return ""
+	}
+	text, err := json.MarshalIndent(q.Handover, "", "  ")
+	if err != nil {
+		return fmt.Sprint(*q.Handover)
+	}
+	return string(text)
+}
