@@ -29,7 +29,7 @@ type Block struct {
 	ID       string          `json:"id,omitempty"`
 	Name     string          `json:"name,omitempty"`  // the tool
 	Input    json.RawMessage `json:"input,omitempty"` // of a call: always a JSON object
-	IsError  bool            `json:"is_error,omitempty"`
+	IsError  bool            `json:"is_error,omitempty"` // of a result; of a call: its input was no JSON object, and stands in Text
 	Provider string          `json:"provider,omitempty"` // whose Opaque this is
 	Opaque   json.RawMessage `json:"opaque,omitempty"`
 }
@@ -80,10 +80,18 @@ type Turn struct {
 	Took     time.Duration `json:"took,omitempty"`
 }
 
+// Kinds of a Delta.
+const (
+	DeltaText     = "text"
+	DeltaThinking = "thinking"
+	DeltaTool     = "tool"  // a call: Tool names it, Text is a part of its input
+	DeltaReset    = "reset" // the parts of this turn so far are void: the call failed, another try may follow
+)
+
 // Delta is a part of a message that is being written. It is shown and never stored.
 type Delta struct {
 	Turn int    `json:"turn"`
-	Kind string `json:"kind"` // text, thinking or tool
+	Kind string `json:"kind"` // one of the kinds above
 	Text string `json:"text"`
 	Tool string `json:"tool,omitempty"` // name of the tool that is being called
 }

@@ -258,18 +258,6 @@ func (b *builder) ruleProblems(list string, rules []approval.RuleConfig, problem
 	}
 }
 
-// providers checks the services with models.
-func (b *builder) providers() {
-	for name, p := range b.file.Providers {
-		if p.BaseURL == "" {
-			continue
-		}
-		if u, err := url.Parse(p.BaseURL); err != nil || u.Host == "" {
-			b.bad(at("providers", name, "base_url"), "%q is no address of a service. Write https://host/path.", p.BaseURL)
-		}
-	}
-}
-
 // triggers checks what makes tasks by itself.
 func (b *builder) triggers(registry *agent.Registry) {
 	for i, t := range b.file.Triggers {

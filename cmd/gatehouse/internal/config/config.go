@@ -13,6 +13,7 @@ import (
 	"gatehouse/approval/telegram"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/llm/model/providers"
 )
 
 // Config is what the program starts with.
@@ -36,8 +37,9 @@ type Config struct {
 	// TelegramChats are where cards go; none: the private chats of those who may decide.
 	TelegramChats []telegram.Place
 	Webhooks      []Webhook
-	Warnings      []string // what works but deserves a look
-	File          File     // as written, for pages and later sections
+	Providers     []providers.Provider // those that can be asked, by name
+	Warnings      []string             // what works but deserves a look
+	File          File                 // as written, for pages and later sections
 }
 
 // Default is the name of the file in the current folder.
@@ -117,7 +119,7 @@ func (b *builder) build() *Config {
 	c.Remind, c.Escalate, c.Approvers = b.remind(), b.escalate(), b.approvers()
 	c.Telegram, c.Webhooks = b.channels()
 	c.TelegramChats = b.chats(c.Telegram)
-	b.providers()
+	c.Providers = b.providers()
 	b.triggers(c.Engine.Agents)
 	c.Warnings = b.warnings
 	return c

@@ -71,13 +71,6 @@ type Repository struct {
 	Approvers  []string `yaml:"approvers"`
 }
 
-// Provider is a service with models.
-type Provider struct {
-	APIKeys []string `yaml:"api_keys"`
-	APIKey  string   `yaml:"api_key"`
-	BaseURL string   `yaml:"base_url"`
-}
-
 // Agent is one agent of the team.
 type Agent struct {
 	Kind         string            `yaml:"kind"`

@@ -1,7 +1,8 @@
 // Package model is what a run of a model agent needs of a provider of models: one
 // call, streamed, in no provider's format, and errors that say whether to try again.
 //
-// Each provider is one package below this one. The room may import agent.
+// Each provider is one package below this one; providers puts them together. The room may
+// import agent.
 package model
 
 import (
@@ -47,11 +48,17 @@ type Response struct {
 	// reservation.
 	Usage    agent.Usage
 	Reported bool
+	// CacheRead and CacheWritten are the parts of Usage.InputTokens that the provider took
+	// from, and put into, its cache of prompts.
+	CacheRead, CacheWritten int64
 }
 
 // Client is one provider's models, or several clients as one. Complete streams parts of
 // the answer to delta while it comes, in order and from one goroutine, and returns the
-// whole. It returns an *Error when the provider failed, and returns soon after ctx ends.
+// whole. It returns an *Error when the provider failed, and an error of ctx soon after ctx
+// ends. When it fails after parts were shown, the last part is an agent.DeltaReset: they
+// are void. A call whose input is no JSON object comes as a call with the input {}, IsError
+// set, and what the model wrote in Text.
 type Client interface {
 	Complete(ctx context.Context, r Request, delta func(agent.Delta)) (Response, error)
 }
@@ -65,6 +72,7 @@ const (
 	Overloaded  Kind = "overloaded"   // 529, 503
 	Server      Kind = "server"       // 500 and the like
 	Network     Kind = "network"      // no connection, or a stream that was cut
+	Resting     Kind = "resting"      // all keys rest; RetryAfter says until when (P42)
 	Billing     Kind = "billing"      // no credit: this key rests long (P41)
 	Auth        Kind = "auth"         // the key is refused
 	Overflow    Kind = "overflow"     // the conversation is longer than the model takes (P27)
@@ -79,6 +87,8 @@ type Error struct {
 	Status     int           // HTTP, 0 when there was none
 	RetryAfter time.Duration // as the provider asked, 0 when it did not
 	Message    string
+	// Usage is what the provider had reported of the call before it failed.
+	Usage agent.Usage
 }
 
 // Error makes an Error an error.
@@ -92,7 +102,7 @@ func (e *Error) Error() string {
 // Retriable reports whether the same call may work a little later, or elsewhere.
 func (e *Error) Retriable() bool {
 	switch e.Kind {
-	case RateLimited, Overloaded, Server, Network, Billing, Auth, Malformed:
+	case RateLimited, Overloaded, Server, Network, Resting, Billing, Auth, Malformed:
 		return true
 	default:
 		return false
