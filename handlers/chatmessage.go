@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -34,11 +35,41 @@ type ChatMessage struct {
 	Key          string    `json:"key,omitempty"`   // of the message that this answers
 	N            int64     `json:"n,omitempty"`     // of the event, the cursor to resume after
 	At           time.Time `json:"at"`
+	// Part is set where Text is a piece of what an agent is writing: thinking, or
+	// progress. The answer itself comes once, whole, as a message.
+	Part *ChatPart `json:"part,omitempty"`
+}
+
+// ChatPart says which piece of which text this is.
+type ChatPart struct {
+	Turn   int    `json:"turn"`
+	Kind   string `json:"kind"`           // text, thinking, tool, or reset: forget what came of this turn
+	Tool   string `json:"tool,omitempty"` // that is being called
+	Offset int    `json:"offset"`         // characters of this turn and kind before this piece
+}
+
+// chatPart is a piece of a message in a chat.
+func chatPart(e event.Event) (m ChatMessage, ok bool) {
+	var data struct {
+		ChatPart
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(e.Data, &data) != nil {
+		return m, false
+	}
+	m = ChatMessage{Type: ChatProgress, TaskID: e.TaskID, DelegationID: e.DelegationID, Agent: e.Actor, Text: data.Text, At: e.At, Part: &data.ChatPart}
+	if data.Kind == "thinking" {
+		m.Type = ChatThinking
+	}
+	return m, true
 }
 
 // ChatLine is what an event says in a chat; ok is false where it says nothing. The
 // end of the root is not a line: see ChatEnd.
 func ChatLine(e event.Event) (m ChatMessage, ok bool) {
+	if e.Type == event.MessageDelta {
+		return chatPart(e)
+	}
 	f := factsOf(e)
 	m = ChatMessage{Type: ChatProgress, TaskID: e.TaskID, DelegationID: e.DelegationID, Agent: first(f.Agent, e.Actor), ApprovalID: f.ApprovalID, N: e.N, At: e.At}
 	if e.Type == event.Acknowledged || e.Type == event.Resumed {

@@ -21,6 +21,7 @@ func (r *run) SaveTurn(ctx context.Context, t agent.Turn, changed bool) error {
 	if err != nil {
 		return err
 	}
+	r.turnOver(t.N)
 	paused := false
 	err = r.write(ctx, func(tx Tx, d *Delegation) error {
 		if err := tx.PutTurn(ctx, d, t); err != nil {
@@ -127,15 +128,6 @@ func refusedFiles(err error) error {
 		return agent.Fail(refusal.Code, "%s", refusal.Message)
 	}
 	return err
-}
-
-// Delta shows a part of a message that is being written; see agent.Host.
-func (r *run) Delta(d agent.Delta) {
-	if r.live() != nil {
-		return
-	}
-	r.e.Options.Hub.Pass(event.Event{TaskID: r.task.ID, Type: event.MessageDelta, DelegationID: r.id, Actor: r.d.To, At: r.e.Now().UTC(),
-		Data: event.Data(map[string]any{"turn": d.Turn, "kind": d.Kind, "text": d.Text, "tool": d.Tool})})
 }
 
 // Ended returns the spawned children whose end no turn has carried.

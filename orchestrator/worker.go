@@ -45,6 +45,7 @@ type run struct {
 	back     map[string]agent.Child
 	clock    stopwatch
 	lines    progress
+	deltas   deltas
 	resuming sync.Mutex
 	poked    chan struct{}
 }
@@ -65,6 +66,7 @@ func (e *Engine) work(r *run) {
 		return
 	}
 	defer r.removeFolder()
+	defer r.closeDeltas()
 	var err error
 	switch r.d.State {
 	case Running:

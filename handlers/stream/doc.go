@@ -9,5 +9,10 @@
 // the next one resumes by its cursor.
 //
 // Cursors are the event's number n in a task's stream, and the position in the order
-// over all tasks in the global one. message.delta has neither and is not replayed.
+// over all tasks in the global one.
+//
+// message.delta has neither and is not replayed (passing.go). It goes to the streams of
+// a task only, in its place among the events: never behind the event of the turn that it
+// is a part of. Who comes in the middle of a turn gets what was written so far; who
+// reads too slowly misses parts and no event, and sees it by their offset.
 package stream

@@ -126,7 +126,13 @@ type reader struct {
 	taskID string
 	only   string // a delegation whose events are wanted, "" for all
 	cursor int64
+	heard  int64 // the newest part of a message that it got
 	who    handlers.Caller
+}
+
+// wants reports whether an event is one of those that were asked for.
+func (r *reader) wants(f frame) bool {
+	return (r.only == "" || f.event.DelegationID == r.only) && r.who.SeesStream(f.event.TaskID)
 }
 
 // pump sends events to out until the client, the session or the server ends. It
@@ -137,6 +143,7 @@ func (s *Streams) pump(ctx context.Context, r reader, out sink) error {
 		return err
 	}
 	defer release()
+	r.heard = heardNothing
 	if err := s.fromElsewhere(ctx, t, &r, out); err != nil {
 		return err
 	}
@@ -199,7 +206,7 @@ func (s *Streams) gapEvent(taskID string, after, to int64) event.Event {
 
 // advance sends what there is. It returns a channel to wait on once there is nothing.
 func (s *Streams) advance(ctx context.Context, t *tail, r *reader, out sink) (<-chan struct{}, error) {
-	frames, changed, behind := t.after(r.cursor)
+	frames, changed, behind := t.after(r.cursor, r.heard)
 	if behind {
 		var err error
 		if frames, err = t.src.read(ctx, r.cursor, batch); err != nil {
@@ -210,6 +217,14 @@ func (s *Streams) advance(ctx context.Context, t *tail, r *reader, out sink) (<-
 		return changed, nil
 	}
 	for _, f := range frames {
+		if f.part > 0 {
+			if r.heard = f.part; r.wants(f) {
+				if err := out.frame(f); err != nil {
+					return nil, err
+				}
+			}
+			continue
+		}
 		// Numbers of a task have no gaps; a missing one was removed from the log.
 		if r.taskID != "" && f.cursor != r.cursor+1 {
 			if err := out.gap(s.gapEvent(r.taskID, r.cursor, f.cursor-1)); err != nil {
@@ -217,7 +232,7 @@ func (s *Streams) advance(ctx context.Context, t *tail, r *reader, out sink) (<-
 			}
 		}
 		r.cursor = f.cursor
-		if (r.only != "" && f.event.DelegationID != r.only) || !r.who.SeesStream(f.event.TaskID) {
+		if !r.wants(f) {
 			continue
 		}
 		if err := out.frame(f); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"sort"
 	"strconv"
 	"sync"
 	"time"
@@ -16,7 +17,8 @@ import (
 
 // frame is one event, encoded once for all readers.
 type frame struct {
-	cursor int64 // n, or the position in the global stream
+	cursor int64 // n, or the position in the global stream; of a part that of the event before it
+	part   int64 // a part's place among the parts; 0 for what is stored
 	event  event.Event
 	sse    []byte
 	socket func() (*websocket.PreparedMessage, error) // made when the first reader needs it
@@ -36,9 +38,12 @@ func newFrame(cursor, pos int64, e event.Event) (frame, error) {
 	}
 	// JSON has no raw line feeds, so one data line is enough; the type is one of ours.
 	sse := make([]byte, 0, len(body)+64)
-	sse = append(sse, "id: "...)
-	sse = strconv.AppendInt(sse, cursor, 10)
-	sse = append(sse, "\nevent: "...)
+	if e.Type != event.MessageDelta { // a part is not replayed, so nobody resumes after it
+		sse = append(sse, "id: "...)
+		sse = strconv.AppendInt(sse, cursor, 10)
+		sse = append(sse, '\n')
+	}
+	sse = append(sse, "event: "...)
 	sse = append(sse, e.Type...)
 	sse = append(sse, "\ndata: "...)
 	sse = append(sse, body...)
@@ -53,6 +58,8 @@ type source interface {
 	read(ctx context.Context, after int64, limit int) ([]frame, error)
 	newest(ctx context.Context) (int64, error)
 	watch() *event.Subscription
+	// listen hears the parts of messages that are being written; nil where there are none.
+	listen() *event.Listener
 	// grown is closed when there is more than before; nil when the notices say it all.
 	grown() <-chan struct{}
 	// late says that an event may get its cursor some time after its notice, and that
@@ -87,24 +94,39 @@ type tail struct {
 	frames  []frame       // ascending, the newest ones
 	floor   int64         // the cursor before frames[0]
 	head    int64         // the newest cursor
-	changed chan struct{} // closed and replaced when head rises
+	changed chan struct{} // closed and replaced when there is more
+	passing passing       // what is being written
 	readers int           // guarded by tails.mu
+
+	held []event.Part // of the goroutine that follows
 }
 
 // startTail begins at the newest event that is committed now.
 func startTail(ctx context.Context, src source, log *slog.Logger) (*tail, error) {
-	sub := src.watch() // before looking, so that nothing falls between
+	sub, parts := src.watch(), src.listen() // before looking, so that nothing falls between
 	head, err := src.newest(ctx)
 	if err != nil {
 		sub.Close()
+		if parts != nil {
+			parts.Close()
+		}
 		return nil, err
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	t := &tail{src: src, log: log, cancel: cancel, done: make(chan struct{}), floor: head, head: head, changed: make(chan struct{})}
+	var c <-chan event.Part
+	if parts != nil {
+		c = parts.C
+		// Asked after the newest event was read: what is being written now is not stored in it.
+		t.passing.show(parts.SoFar(), head, log)
+	}
 	go func() {
 		defer close(t.done)
 		defer sub.Close()
-		t.follow(run, sub)
+		if parts != nil {
+			defer parts.Close()
+		}
+		t.follow(run, sub, c)
 	}()
 	return t, nil
 }
@@ -115,13 +137,13 @@ func (t *tail) stop() {
 }
 
 // follow reads what is new after each hint, and once a second without one.
-func (t *tail) follow(ctx context.Context, sub *event.Subscription) {
+func (t *tail) follow(ctx context.Context, sub *event.Subscription, parts <-chan event.Part) {
 	wait := time.NewTimer(lookEvery)
 	defer wait.Stop()
 	again := lookEvery // how long to wait when there is nothing
 	for {
 		more := t.src.grown() // before looking
-		grew, err := t.pull(ctx)
+		grew, err := t.pull(ctx, parts)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -139,17 +161,41 @@ func (t *tail) follow(ctx context.Context, sub *event.Subscription) {
 			}
 		}
 		wait.Reset(again)
+		if t.await(ctx, sub, parts, more, wait.C) {
+			again = firstLook
+		}
+	}
+}
+
+// await waits until the log has to be read, and shows what passes by meanwhile. It
+// reports whether there was a hint.
+func (t *tail) await(ctx context.Context, sub *event.Subscription, parts <-chan event.Part, more <-chan struct{}, late <-chan time.Time) bool {
+	for {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-sub.C:
-			again = firstLook
 			drain(sub)
+			return true
 		case <-sub.Lagged():
-			again = firstLook
+			return true
 		case <-more:
-			again = firstLook
-		case <-wait.C:
+			return true
+		case <-late:
+			return false
+		case p := <-parts:
+			t.hold(p)
+			t.holdAll(parts)
+			// What was stored before these parts were written comes before them.
+			select {
+			case <-sub.C:
+				drain(sub)
+				return true
+			case <-sub.Lagged():
+				return true
+			default:
+				t.add(nil)
+			}
 		}
 	}
 }
@@ -165,54 +211,103 @@ func drain(sub *event.Subscription) {
 	}
 }
 
-// pull reads everything after head and tells the readers.
-func (t *tail) pull(ctx context.Context) (grew bool, err error) {
+// pull reads everything after head and tells the readers. What a run passed on before
+// it stored an event has come by the time that the event is read.
+func (t *tail) pull(ctx context.Context, parts <-chan event.Part) (grew bool, err error) {
 	for {
 		frames, err := t.src.read(ctx, t.head, batch)
-		if err != nil || len(frames) == 0 {
+		if err != nil {
 			return grew, err
 		}
-		grew = true
+		t.holdAll(parts)
 		t.add(frames)
 		if len(frames) < batch {
-			return true, nil
+			return grew || len(frames) > 0, nil
+		}
+		grew = true
+	}
+}
+
+// hold keeps a part until its place among the events is known.
+func (t *tail) hold(p event.Part) {
+	if len(t.held) < keepParts {
+		t.held = append(t.held, p)
+	}
+}
+
+// holdAll holds every part that has come.
+func (t *tail) holdAll(parts <-chan event.Part) {
+	for {
+		select {
+		case p := <-parts:
+			t.hold(p)
+		default:
+			return
 		}
 	}
 }
 
+// add shows events and the held parts: those of turns that the events complete before
+// them, the others after.
 func (t *tail) add(frames []frame) {
+	if len(frames)+len(t.held) == 0 {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.frames = append(t.frames, frames...)
-	if over := len(t.frames) - keep; over > keep {
-		t.floor = t.frames[over-1].cursor
-		t.frames = append([]frame(nil), t.frames[over:]...) // lets the old ones go
+	before, after := divide(t.held, frames)
+	t.held = t.held[:0]
+	shown := t.passing.show(before, t.head, t.log)
+	if len(frames) > 0 {
+		t.frames = append(t.frames, frames...)
+		if over := len(t.frames) - keep; over > keep {
+			t.floor = t.frames[over-1].cursor
+			t.frames = append([]frame(nil), t.frames[over:]...) // lets the old ones go
+		}
+		t.head = frames[len(frames)-1].cursor
+		for _, f := range frames {
+			t.passing.stored(f.event)
+		}
 	}
-	t.head = frames[len(frames)-1].cursor
-	close(t.changed)
-	t.changed = make(chan struct{})
+	shown = t.passing.show(after, t.head, t.log) || shown
+	if shown || len(frames) > 0 {
+		close(t.changed)
+		t.changed = make(chan struct{})
+	}
 }
 
-// after returns the frames that follow a cursor. Without any, changed is closed as
-// soon as there may be some. behind says that the store has to be read instead.
-func (t *tail) after(cursor int64) (frames []frame, changed <-chan struct{}, behind bool) {
+// after returns what follows a cursor and, of the parts, the one heard last. Without
+// any, changed is closed as soon as there may be some. behind says that the store has
+// to be read instead.
+func (t *tail) after(cursor, heard int64) (frames []frame, changed <-chan struct{}, behind bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case cursor >= t.head:
+		if parts := t.passing.after(cursor, heard, t.log); len(parts) > 0 {
+			return parts, nil, false
+		}
 		return nil, t.changed, false
 	case cursor < t.floor:
 		return nil, nil, true
 	}
-	lo, hi := 0, len(t.frames)
-	for lo < hi {
-		if mid := (lo + hi) / 2; t.frames[mid].cursor <= cursor {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
+	stored := t.frames[firstAfter(t.frames, cursor):]
+	if heard == heardNothing { // it gets what is being written once it is up to date
+		return stored, nil, false
 	}
-	return t.frames[lo:], nil, false
+	parts := t.passing.at(cursor, heard)
+	if len(parts) > 0 {
+		return parts, nil, false
+	}
+	if next := t.passing.next(cursor, heard); next > 0 {
+		stored = stored[:firstAfter(stored, next)]
+	}
+	return stored, nil, false
+}
+
+// firstAfter is the place of the first frame behind a cursor.
+func firstAfter(frames []frame, cursor int64) int {
+	return sort.Search(len(frames), func(i int) bool { return frames[i].cursor > cursor })
 }
 
 // newestCursor is the newest cursor that the tail has seen.
@@ -232,6 +327,7 @@ type taskSource struct {
 func (s taskSource) grown() <-chan struct{}     { return nil }
 func (s taskSource) late() bool                 { return false }
 func (s taskSource) watch() *event.Subscription { return s.hub.Watch(s.taskID, 16) }
+func (s taskSource) listen() *event.Listener    { return s.hub.Listen(s.taskID, keepParts) }
 
 func (s taskSource) newest(ctx context.Context) (int64, error) {
 	t, err := s.reader.Task(ctx, s.taskID)
@@ -269,6 +365,7 @@ func (s allSource) grown() <-chan struct{} {
 }
 
 func (s allSource) watch() *event.Subscription                { return s.hub.Watch("", 64) }
+func (s allSource) listen() *event.Listener                   { return nil }
 func (s allSource) newest(ctx context.Context) (int64, error) { return s.reader.LastPosition(ctx) }
 
 func (s allSource) read(ctx context.Context, after int64, limit int) ([]frame, error) {

@@ -16,10 +16,11 @@ type Notice struct {
 // catches up from the log by number. Notices of one task may arrive out of order;
 // numbers tell. A Hub is ready to use as its zero value and needs no stop.
 type Hub struct {
-	mu      sync.RWMutex
-	all     map[*Subscription]struct{}
-	task    map[string]map[*Subscription]struct{}
-	passing map[string]map[*Listener]struct{}
+	mu   sync.RWMutex
+	all  map[*Subscription]struct{}
+	task map[string]map[*Subscription]struct{}
+
+	parts parts
 }
 
 // Subscription is one watcher.
@@ -100,53 +101,6 @@ func (s *Subscription) offer(n Notice) {
 	default:
 		select {
 		case s.lagged <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// Listener gets what passes by: parts of messages that are never stored.
-type Listener struct {
-	C      <-chan Event
-	c      chan Event
-	hub    *Hub
-	taskID string
-}
-
-// Listen hears what passes by in one task. Who does not keep up misses some; the whole
-// message is stored once it is complete.
-func (h *Hub) Listen(taskID string, buffer int) *Listener {
-	c := make(chan Event, buffer)
-	l := &Listener{C: c, c: c, hub: h, taskID: taskID}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.passing == nil {
-		h.passing = map[string]map[*Listener]struct{}{}
-	}
-	if h.passing[taskID] == nil {
-		h.passing[taskID] = map[*Listener]struct{}{}
-	}
-	h.passing[taskID][l] = struct{}{}
-	return l
-}
-
-// Close ends the listening. It may be called more than once.
-func (l *Listener) Close() {
-	l.hub.mu.Lock()
-	defer l.hub.mu.Unlock()
-	delete(l.hub.passing[l.taskID], l)
-	if len(l.hub.passing[l.taskID]) == 0 {
-		delete(l.hub.passing, l.taskID)
-	}
-}
-
-// Pass shows an event that is not stored to those who listen to its task. It never waits.
-func (h *Hub) Pass(e Event) {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	for l := range h.passing[e.TaskID] {
-		select {
-		case l.c <- e:
 		default:
 		}
 	}

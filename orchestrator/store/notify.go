@@ -127,8 +127,10 @@ func (s *Store) hear(ctx context.Context) {
 	var wg sync.WaitGroup
 	// Listen waits for the connection, if need be until Close.
 	wg.Go(func() {
-		if err := listener.Listen(channel); err != nil && ctx.Err() == nil {
-			s.log.Error("cannot listen to other nodes; polling instead", "err", err)
+		for _, name := range []string{channel, partsChannel} {
+			if err := listener.Listen(name); err != nil && ctx.Err() == nil {
+				s.log.Error("cannot listen to other nodes; polling instead", "err", err)
+			}
 		}
 		s.lookAgain()
 	})
@@ -143,6 +145,10 @@ func (s *Store) hear(ctx context.Context) {
 		case n := <-listener.NotificationChannel():
 			if n == nil { // it was away and is back: what was sent meanwhile is lost
 				s.lookAgain()
+				continue
+			}
+			if n.Channel == partsChannel {
+				s.relay.heard(n.Extra)
 				continue
 			}
 			s.heard(n.Extra)

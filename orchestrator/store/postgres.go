@@ -75,7 +75,8 @@ func openPostgres(ctx context.Context, s *Store, pool int) error {
 	if err != nil {
 		return errors.Join(err, s.w.close())
 	}
-	s.told = newNotices(s.node, side)
+	s.told, s.relay = newNotices(s.node, side), newRelay(s, side)
+	s.hub.Connect(s.relay)
 	if err := checkServer(ctx, s); err != nil {
 		return errors.Join(s.explain(err), s.Close())
 	}

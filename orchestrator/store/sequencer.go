@@ -35,6 +35,7 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { s.told.run(ctx) })
+	wg.Go(func() { s.relay.run(ctx) })
 	wg.Go(func() { s.hear(ctx) })
 	wg.Go(func() { s.sequence(ctx) })
 	wg.Wait()

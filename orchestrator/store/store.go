@@ -36,6 +36,7 @@ type Store struct {
 	r       *handle // readers; the same as w on PostgreSQL
 	ordered Signal
 	told    *notices // for the other nodes; nil on SQLite
+	relay   *relay   // shows them what is being written; nil on SQLite
 	seq     sequencing
 	guesses guesses // wrong link codes
 }
