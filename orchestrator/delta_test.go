@@ -84,7 +84,6 @@ func TestPartsPassByInOrderAndBeforeTheirTurn(t *testing.T) {
 	w.start()
 	d := w.send("kik", "talk")
 	stop := w.hears(d.TaskID)
-	before := runtime.NumGoroutine()
 	close(ready)
 	w.state(d.ID, orchestrator.Completed)
 	heard := stop()
@@ -125,12 +124,18 @@ func TestPartsPassByInOrderAndBeforeTheirTurn(t *testing.T) {
 	if left := w.engine.Hub().Drafts(d.TaskID); len(left) != 0 {
 		t.Errorf("drafts are left: %v", left)
 	}
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(end); {
+	for end := time.Now().Add(20 * time.Second); ofRuns() > 0; {
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines of runs are left", ofRuns())
+		}
 		runtime.Gosched()
 	}
-	if n := runtime.NumGoroutine(); n > before {
-		t.Errorf("%d goroutines after, %d before", n, before)
-	}
+}
+
+// ofRuns counts the goroutines that work for a run.
+func ofRuns() int {
+	stacks := make([]byte, 1<<20)
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "orchestrator.(*run)")
 }
 
 // A call that broke in the middle takes back what was shown of its turn; who comes
