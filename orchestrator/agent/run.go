@@ -263,11 +263,12 @@ const (
 	CodeNoCheckout  = "no_checkout"  // the checkout could not be made
 	CodeUnavailable = "unavailable"  // the agent is not configured any more
 	CodeBudget      = "budget_exceeded"
-	CodeModel       = "model"    // the provider failed, and trying again did not help
-	CodeOverflow    = "overflow" // the conversation is too long, also after it was cut
-	CodeLoop        = "loop"     // the model made the same call without end (P35)
-	CodeNoAck       = "no_ack"   // a remote agent did not acknowledge in time (A34)
-	CodeStuck       = "stuck"    // it did not end when it was told to (P53)
+	CodeModel       = "model"     // the provider failed, and trying again did not help
+	CodeOverflow    = "overflow"  // the conversation is too long, also after it was cut
+	CodeLoop        = "loop"      // the model made the same call without end (P35)
+	CodeTurns       = "max_turns" // the model was asked as often as its agent may, and had no answer
+	CodeNoAck       = "no_ack"    // a remote agent did not acknowledge in time (A34)
+	CodeStuck       = "stuck"     // it did not end when it was told to (P53)
 )
 
 // Fail returns a Failure with a formatted sentence.

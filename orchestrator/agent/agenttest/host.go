@@ -36,6 +36,8 @@ type Host struct {
 	deltas    []agent.Delta
 	entries   map[[2]string]agent.ContextEntry
 	order     []string // spawned children, in the order of their ends
+	made      []string // all children, in the order of their starts
+	refused   []agent.Child
 	progress  []string
 	times     []time.Time
 	usage     agent.Usage
@@ -119,12 +121,14 @@ func (h *Host) Delegate(ctx context.Context, hop agent.Hop) (agent.Child, error)
 	child.Ref, child.To, child.Text, child.Spawn = hop.Ref, hop.To, hop.Text, hop.Spawn
 	if child.State == agent.Refused {
 		child.Ended = true
+		h.refused = append(h.refused, child)
 		return child, nil
 	}
 	if child.ID == "" {
 		child.ID = fmt.Sprintf("dlg_child%d", len(h.hops))
 	}
 	h.children[child.ID] = child
+	h.made = append(h.made, child.ID)
 	if child.Ended && child.Spawn {
 		h.order = append(h.order, child.ID)
 	}

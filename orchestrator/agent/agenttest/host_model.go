@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
@@ -53,6 +54,43 @@ func (h *Host) Ended(ctx context.Context) ([]agent.Child, error) {
 		ended = append(ended, h.children[id])
 	}
 	return ended, nil
+}
+
+// Begin lets the conversation begin with turns that were stored before.
+func (h *Host) Begin(turns []agent.Turn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.turns = slices.Clone(turns)
+}
+
+// Untaken returns the children that no turn has carried, and the hops that were refused.
+func (h *Host) Untaken() []agent.Child {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := slices.Clone(h.refused)
+	for _, id := range h.made {
+		taken := slices.ContainsFunc(h.turns, func(t agent.Turn) bool { return slices.Contains(t.Children, id) })
+		if !taken {
+			all = append(all, h.children[id])
+		}
+	}
+	return all
+}
+
+// AwaitSpawned returns once a spawned child has ended that no turn has carried.
+func (h *Host) AwaitSpawned(ctx context.Context) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		if ended, err := h.Ended(ctx); err != nil || len(ended) > 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
 }
 
 // Roster returns Members.

@@ -60,8 +60,14 @@ func Suite(t *testing.T, newRunner func(t *testing.T) agent.Runner, b Behaviours
 
 // Drive runs a job until its result, making hops and waiting for children where
 // the agent parks.
+//
+// An agent of kind llm is given the turns that the host has stored and the children that
+// no turn has carried; the others are given all children.
 func Drive(ctx context.Context, r agent.Runner, job agent.Job, host *Host) (agent.Result, error) {
 	for {
+		if job.Agent.Kind == agent.LLM {
+			job.Turns, job.Children = host.Turns(), host.Untaken()
+		}
 		out, err := r.Run(ctx, job, host)
 		switch {
 		case err != nil:
@@ -81,6 +87,11 @@ func Drive(ctx context.Context, r agent.Runner, job agent.Job, host *Host) (agen
 				return agent.Result{}, err
 			}
 			job.Children = append(job.Children, child)
+		}
+		if out.Park.ForSpawned && len(out.Park.Hops) == 0 {
+			if err := host.AwaitSpawned(ctx); err != nil {
+				return agent.Result{}, err
+			}
 		}
 	}
 }

@@ -1,0 +1,361 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/llm/model"
+)
+
+const (
+	// defaultTurns is how often a model is asked in one run when its agent does not say.
+	defaultTurns = 100
+	// maxCut is how often an answer that was cut at its limit is gone on with.
+	maxCut = 3
+	// maxCalls is how many calls of one answer are run; the others are told so.
+	maxCalls = 64
+	// interim is how much of what a model says between calls is shown as progress, in
+	// characters; the stored turn has the whole.
+	interim = 500
+)
+
+// What is said to a model that cannot go on by itself.
+const (
+	goOn      = "Your answer was cut at its limit. Go on exactly where it stopped, without repeating anything."
+	saySo     = "Your answer was empty. Say what you did and what came of it."
+	emptySlot = "(no text)"
+)
+
+// conversation is one run: the stored turns and what is needed to add to them. It is
+// used by one goroutine; only read-only tools run beside one another.
+type conversation struct {
+	job      agent.Job
+	host     agent.Host
+	client   model.Client
+	settings Settings
+	log      *slog.Logger
+	now      func() time.Time
+
+	turns   []agent.Turn
+	system  string
+	tools   []tool // as shown, in this order
+	boxes   []Toolbox
+	hooks   hooks
+	loop    *Detector
+	view    view
+	ids     map[string]bool // of all calls so far
+	spawned map[string]bool // live spawned children, by id
+	members []agent.Member
+	final   *agent.Result // of a hand-over that has just ended the run
+	lastAct time.Time     // when the act or ask that is going on began
+}
+
+// run is the loop of doc.go.
+func (c *conversation) run(ctx context.Context) (agent.Outcome, error) {
+	if len(c.turns) == 0 {
+		if err := c.save(ctx, agent.Turn{Message: said(firstMessage(c.job))}, false); err != nil {
+			return agent.Outcome{}, err
+		}
+	}
+	for {
+		last := c.turns[len(c.turns)-1]
+		var out agent.Outcome
+		var err error
+		switch {
+		case last.Message.Role != agent.FromModel:
+			if result := c.handedOver(); result != nil {
+				return agent.Outcome{Result: result}, nil
+			}
+			err = c.ask(ctx)
+		case len(last.Message.Calls()) > 0:
+			out, err = c.act(ctx, last)
+		default:
+			out, err = c.conclude(ctx, last)
+		}
+		if err != nil || out.Result != nil || out.Park != nil {
+			return out, err
+		}
+	}
+}
+
+// ask asks the model for the next message and stores it.
+func (c *conversation) ask(ctx context.Context) error {
+	told, err := c.announce(ctx)
+	if err != nil {
+		return err
+	}
+	if told {
+		return nil // the announcement is a turn of its own; the loop comes back here
+	}
+	asked := 0
+	for _, t := range c.turns {
+		if t.Message.Role == agent.FromModel {
+			asked++
+		}
+	}
+	if most := c.mostTurns(); asked >= most {
+		return agent.Fail(agent.CodeTurns, "%s asked its model %d times, which is its limit, and had no answer yet. Raise its `max_turns`, or send a smaller task.", c.job.Agent.Name, most)
+	}
+	c.lastAct = c.now()
+	r, err := c.complete(ctx)
+	if err != nil {
+		return err
+	}
+	m := c.clean(r.Message, len(c.turns)+1)
+	t := agent.Turn{Message: m, Model: r.Model, Stop: r.Stop, Usage: r.Usage}
+	if !r.Reported {
+		if t.Usage, err = c.estimate(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := c.save(ctx, t, false); err != nil {
+		return err
+	}
+	if text := strings.TrimSpace(m.Text()); text != "" && len(m.Calls()) > 0 {
+		return c.host.Progress(ctx, cutRunes(text, interim))
+	}
+	return nil
+}
+
+func (c *conversation) mostTurns() int {
+	if c.job.Agent.MaxTurns > 0 {
+		return c.job.Agent.MaxTurns
+	}
+	return defaultTurns
+}
+
+// save numbers a turn, stores it, and only then goes on with it.
+func (c *conversation) save(ctx context.Context, t agent.Turn, changed bool) error {
+	t.N, t.At = len(c.turns)+1, c.now().UTC()
+	if !c.lastAct.IsZero() {
+		t.Took, c.lastAct = t.At.Sub(c.lastAct), time.Time{}
+	}
+	err := c.host.SaveTurn(ctx, t, changed)
+	if err == nil {
+		c.turns = append(slices.Clip(c.turns), t)
+	}
+	return err
+}
+
+// estimate is the usage of an answer whose provider reported none: all that is left of
+// the reservation, and no less than a token for four bytes.
+func (c *conversation) estimate(ctx context.Context, m agent.Message) (agent.Usage, error) {
+	left, err := c.host.Remaining(ctx)
+	if err != nil {
+		return agent.Usage{}, err
+	}
+	in := len(c.system)
+	for _, t := range c.turns {
+		in += weight(t.Message)
+	}
+	u := agent.Usage{InputTokens: int64(in/4 + 1), OutputTokens: int64(weight(m)/4 + 1)}
+	if left.Tokens != nil {
+		u.InputTokens = max(u.InputTokens, *left.Tokens-u.OutputTokens)
+	}
+	return u, nil
+}
+
+// weight is the size of a message in bytes.
+func weight(m agent.Message) int {
+	n := 0
+	for _, b := range m.Blocks {
+		n += len(b.Text) + len(b.Input) + len(b.Opaque)
+	}
+	return n
+}
+
+// conclude ends the run with what the model said last, unless there is a reason to ask
+// it again.
+func (c *conversation) conclude(ctx context.Context, last agent.Turn) (agent.Outcome, error) {
+	text, cuts := c.answer()
+	switch {
+	case last.Stop == model.StopRefusal:
+		return agent.Outcome{}, agent.Fail(agent.CodeModel, "The model of %s declined to answer%s. Word the task differently, or give it to another agent.", c.job.Agent.Name, colon(cutRunes(text, interim)))
+	case last.Stop == model.StopMaxTokens && cuts > maxCut:
+		return agent.Outcome{}, agent.Fail(agent.CodeModel, "The answer of %s was cut at its limit %d times. Raise its `max_tokens`, or ask for a shorter answer.", c.job.Agent.Name, cuts)
+	case last.Stop == model.StopMaxTokens:
+		return agent.Outcome{}, c.say(ctx, goOn)
+	case strings.TrimSpace(text) == "" && c.toldBefore(saySo):
+		return agent.Outcome{}, agent.Fail(agent.CodeModel, "The model of %s answered with nothing, twice. Try again, or give the task to another agent or model.", c.job.Agent.Name)
+	case strings.TrimSpace(text) == "":
+		return agent.Outcome{}, c.say(ctx, saySo)
+	}
+	if told, err := c.announce(ctx); err != nil || told {
+		return agent.Outcome{}, err
+	}
+	if len(c.spawned) > 0 {
+		return agent.Outcome{Park: &agent.Park{ForSpawned: true}}, nil
+	}
+	return agent.Outcome{Result: &agent.Result{Text: text}}, nil
+}
+
+// say stores a message of the runner's own.
+func (c *conversation) say(ctx context.Context, text string) error {
+	return c.save(ctx, agent.Turn{Message: said(text)}, false)
+}
+
+// answer joins the last text with those before it that were cut, and counts the cuts.
+func (c *conversation) answer() (text string, cuts int) {
+	for i := len(c.turns) - 1; i >= 0; i-- {
+		t := c.turns[i]
+		switch {
+		case t.Message.Role == agent.FromUser && t.Message.Text() == goOn:
+			continue
+		case t.Message.Role != agent.FromModel || i < len(c.turns)-1 && (t.Stop != model.StopMaxTokens || len(t.Message.Calls()) > 0):
+			return text, cuts
+		}
+		if t.Stop == model.StopMaxTokens {
+			cuts++
+		}
+		text = t.Message.Text() + text
+	}
+	return text, cuts
+}
+
+// toldBefore reports whether the message before the last is this one of the runner's.
+func (c *conversation) toldBefore(text string) bool {
+	n := len(c.turns)
+	return n > 1 && c.turns[n-2].Message.Role == agent.FromUser && c.turns[n-2].Message.Text() == text
+}
+
+// said is a message of the user's role.
+func said(text string) agent.Message {
+	return agent.Message{Role: agent.FromUser, Blocks: []agent.Block{{Type: agent.TextBlock, Text: text}}}
+}
+
+func colon(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	return ": " + strings.TrimSpace(text)
+}
+
+// cutRunes shortens a text to n characters.
+func cutRunes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
+}
+
+// malformed is the key under which an input that was no JSON object is kept: what is
+// stored and given back to the provider must always be one.
+const malformed = "_malformed"
+
+// maxMalformed is how much of such an input is kept, in characters.
+const maxMalformed = 1000
+
+// clean makes a model's message one that can be stored and sent again by any provider:
+// ids are unique in the conversation, inputs are JSON objects, and no text holds bytes
+// that are no text.
+func (c *conversation) clean(m agent.Message, turn int) agent.Message {
+	out := agent.Message{Role: agent.FromModel}
+	for i, b := range m.Blocks {
+		b.Text = strings.ToValidUTF8(strings.ReplaceAll(b.Text, "\x00", ""), "\uFFFD")
+		switch b.Type {
+		case agent.TextBlock:
+			if b.Text == "" {
+				continue
+			}
+		case agent.CallBlock:
+			if !plainID(b.ID) || c.ids[b.ID] {
+				b.ID = c.newID(turn, i)
+			}
+			c.ids[b.ID] = true
+			b.Name = cutRunes(strings.ToValidUTF8(b.Name, "\uFFFD"), 128)
+			b.Input = object(b.Input)
+		case agent.OpaqueBlock:
+			if !json.Valid(b.Opaque) {
+				continue
+			}
+		default:
+			continue // results are not the model's to give
+		}
+		out.Blocks = append(out.Blocks, b)
+	}
+	return out
+}
+
+// newID makes an id that no call of the conversation has.
+func (c *conversation) newID(turn, i int) string {
+	id := fmt.Sprintf("call_%d_%d", turn, i+1)
+	for c.ids[id] {
+		id += "_"
+	}
+	return id
+}
+
+// plainID reports whether an id can be sent to any provider and be the name of a hop.
+func plainID(id string) bool {
+	if id == "" || len(id) > 64 {
+		return false
+	}
+	return !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	})
+}
+
+// object returns an input as a JSON object. No input is an empty one.
+func object(input json.RawMessage) json.RawMessage {
+	if strings.TrimSpace(string(input)) == "" {
+		return json.RawMessage("{}")
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(input, &fields); err == nil && fields != nil {
+		return input
+	}
+	kept, err := json.Marshal(map[string]string{malformed: cutRunes(strings.ToValidUTF8(string(input), "\uFFFD"), maxMalformed)})
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return kept
+}
+
+// complete asks the model, and again with a shorter view while it says that the
+// conversation is too long (P29).
+func (c *conversation) complete(ctx context.Context) (model.Response, error) {
+	messages := make([]agent.Message, 0, len(c.turns))
+	for _, t := range c.turns {
+		messages = append(messages, t.Message)
+	}
+	tools := make([]model.Tool, 0, len(c.tools))
+	for _, t := range c.tools {
+		tools = append(tools, t.Tool)
+	}
+	n := len(c.turns) + 1
+	for tier := 0; ; tier++ {
+		v := c.view.tier(tier, messages)
+		r, err := c.client.Complete(ctx, model.Request{System: c.system, Messages: v.of(messages), Tools: tools, MaxTokens: c.job.Agent.MaxTokens},
+			func(d agent.Delta) {
+				d.Turn = n
+				c.host.Delta(d)
+			})
+		failed, ok := errors.AsType[*model.Error](err)
+		switch {
+		case err == nil:
+			c.view = v
+			return r, nil
+		case ctx.Err() != nil:
+			return r, context.Cause(ctx)
+		case !ok:
+			return r, err
+		case failed.Kind == model.Overflow && tier < lastTier:
+			c.log.Info("a conversation is too long for its model and is shown shorter", "delegation", c.job.DelegationID, "tier", tier+1)
+		case failed.Kind == model.Overflow:
+			return r, agent.Fail(agent.CodeOverflow, "The conversation of %s is longer than its model takes, also after it was shortened. Send a smaller task, or give it a model that takes more. The provider said: %s", c.job.Agent.Name, failed.Message)
+		default:
+			return r, agent.Fail(agent.CodeModel, "The model of %s could not answer: %v. Look at the provider's key and state, then retry.", c.job.Agent.Name, failed)
+		}
+	}
+}

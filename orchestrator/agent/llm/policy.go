@@ -1,0 +1,96 @@
+package llm
+
+import (
+	"slices"
+	"strings"
+
+	"gatehouse/orchestrator/agent"
+)
+
+// The tools' names, as the contract has them.
+const (
+	listAgentsTool    = "list_agents"
+	delegateTool      = "delegate_to_agent"
+	handoffTool       = "handoff_to_agent"
+	acceptHandoffTool = "accept_handoff"
+	spawnTool         = "spawn_agent"
+	sharedContextTool = "shared_context"
+	readFileTool      = "read_file"
+	listFilesTool     = "list_files"
+	searchTool        = "search"
+	writeFileTool     = "write_file"
+	proposePatchTool  = "propose_patch"
+	runChecksTool     = "run_checks"
+)
+
+// mcpPrefix begins the name of a tool of an MCP server: mcp_SERVER_TOOL.
+const mcpPrefix = "mcp_"
+
+// groups are the names that stand for several tools in a policy (P22).
+var groups = map[string][]string{
+	"group:delegation": {listAgentsTool, delegateTool, handoffTool, acceptHandoffTool, spawnTool},
+	"group:context":    {sharedContextTool},
+	"group:fs":         {readFileTool, listFilesTool, searchTool, writeFileTool, proposePatchTool},
+	"group:checks":     {runChecksTool},
+	"group:mcp":        nil, // all tools of MCP servers, whose names are known only in a run
+	"group:all":        nil,
+}
+
+// KnownTools returns the names that a policy may use, groups first. Names that begin
+// with mcp_ are known, too.
+func KnownTools() []string {
+	var names, tools []string
+	for g, members := range groups {
+		names = append(names, g)
+		tools = append(tools, members...)
+	}
+	slices.Sort(names)
+	slices.Sort(tools)
+	return append(names, tools...)
+}
+
+// KnownTool reports whether a policy may use a name.
+func KnownTool(name string) bool {
+	return strings.HasPrefix(name, mcpPrefix) || slices.Contains(KnownTools(), name)
+}
+
+// Allowed reports whether a policy gives a tool to an agent: deny wins, and no allow-list
+// allows all (P23). Names that nobody knows, empty groups and repetitions change nothing
+// (P22).
+func Allowed(p agent.ToolPolicy, name string) bool {
+	if names(p.Deny, name) {
+		return false
+	}
+	return p.Allow == nil || names(p.Allow, name)
+}
+
+// names reports whether a list names a tool, by itself or by a group.
+func names(list []string, tool string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool {
+		switch entry {
+		case "group:all", tool:
+			return true
+		case "group:mcp":
+			return strings.HasPrefix(tool, mcpPrefix)
+		}
+		return slices.Contains(groups[entry], tool)
+	})
+}
+
+// filter is one stage of the pipeline that decides which tools are shown (P25). It gets
+// a copy of the list and may only leave tools out; the tools themselves are shared.
+type filter func(tool) bool
+
+// shown runs the pipeline. What is left out is never seen by the model (P23).
+func shown(all []tool, stages ...filter) []tool {
+	var kept []tool
+	for _, t := range all {
+		if !slices.ContainsFunc(stages, func(keep filter) bool { return !keep(t) }) {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// delegating reports whether a tool needs other agents.
+func delegating(name string) bool { return slices.Contains(groups["group:delegation"], name) }
