@@ -9,6 +9,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/insight"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
@@ -27,6 +28,8 @@ type Engine interface {
 	Agents(ctx context.Context) ([]orchestrator.AgentStatus, error)
 	Config() *orchestrator.Config
 	Hub() *event.Hub
+	// Slots is how many delegations this node works on, and how many it may.
+	Slots() (used, size int)
 	// PutContext writes to the shared context as a running agent, with its event.
 	PutContext(ctx context.Context, run people.Run, w agent.ContextWrite) error
 }
@@ -76,9 +79,31 @@ type Reviewer interface {
 	Moved(ctx context.Context, r approval.Revision, repository string) (head string, fits patch.Carried, err error)
 }
 
-// Figures are what /metrics counts in the database.
+// Insights reads what the log says in sums, and who waits below whom; the store has these.
+type Insights interface {
+	// Insight sums the days from first to last, both included, by one dimension.
+	Insight(ctx context.Context, first, last int64, by insight.Dimension) (insight.Sums, error)
+	// InsightState says how far the sums have come.
+	InsightState(ctx context.Context) (insight.State, error)
+	Breakers(ctx context.Context) ([]insight.Breaker, error)
+	// BreakerTurns lists when breakers opened and closed, newest first.
+	BreakerTurns(ctx context.Context, from, to time.Time, limit int) ([]insight.Turn, error)
+	// LiveBelow lists the live children of some delegations, by parent.
+	LiveBelow(ctx context.Context, parents []string) (map[string][]orchestrator.Below, error)
+}
+
+// Figures are what /metrics counts.
 type Figures struct {
-	Delegations map[string]int64 // by state
-	Pending     int64            // requests that wait for people
-	Events      int64            // the newest position of the log
+	Live     map[string]int64 // delegations by state, the live ones
+	Pending  int64            // requests that wait for people
+	Events   int64            // the newest position of the log
+	Stuck    int64            // delegations whose lease ran out and that nobody took up
+	Used     int              // slots of this node
+	Slots    int
+	Watchers int   // subscribers of this node's hub
+	Dropped  int64 // notices that a full one of them lost
+	Sums     insight.Sums
+	Breakers []insight.Breaker
+	Agents   []string // the configured ones; others are counted together
+	Models   []string
 }

@@ -239,3 +239,6 @@ func (e *Engine) noticed(ctx context.Context, n event.Notice, wg *sync.WaitGroup
 
 // Hub is where watchers of this node subscribe.
 func (e *Engine) Hub() *event.Hub { return e.Options.Hub }
+
+// Slots is how many delegations this node works on at this moment, and how many it may.
+func (e *Engine) Slots() (used, size int) { return e.slots.count() }

@@ -104,3 +104,10 @@ func (s *slots) handOut() {
 		}
 	}
 }
+
+// count is how many are in use, and how many there are.
+func (s *slots) count() (used, size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used, s.size
+}

@@ -6,65 +6,36 @@ import (
 	"strconv"
 	"time"
 
+	"gatehouse/handlers"
+
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics is the registry behind /metrics. What the database knows is counted when
-// somebody asks, not kept.
+// metrics is the registry behind /metrics. What the database knows is read when somebody
+// asks, not kept.
 type metrics struct {
 	server   *Server
 	handler  http.Handler
 	requests *prometheus.HistogramVec
-
-	delegations, pending, events *prometheus.Desc
 }
 
 func newMetrics(s *Server) *metrics {
 	m := &metrics{server: s,
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "gatehouse_http_request_duration_seconds", Help: "How long answers took; streams count from connect to end.",
+			Name: "gatehouse_http_request_duration_seconds", Help: "How long answers of this process took; streams count from connect to end.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30},
 		}, []string{"method", "route", "status"}),
-		delegations: prometheus.NewDesc("gatehouse_delegations", "Delegations by state.", []string{"state"}, nil),
-		pending:     prometheus.NewDesc("gatehouse_approval_requests_pending", "Requests that wait for people.", nil, nil),
-		events:      prometheus.NewDesc("gatehouse_events", "Events in the log, by the newest position.", nil, nil),
 	}
 	r := prometheus.NewRegistry()
-	r.MustRegister(m, m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.Figures != nil {
+		r.MustRegister(handlers.Metrics(s.Figures))
+	}
+	r.MustRegister(m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.handler = promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	return m
-}
-
-// Describe implements prometheus.Collector.
-func (m *metrics) Describe(out chan<- *prometheus.Desc) {
-	out <- m.delegations
-	out <- m.pending
-	out <- m.events
-}
-
-// Collect implements prometheus.Collector.
-func (m *metrics) Collect(out chan<- prometheus.Metric) {
-	if m.server.Figures == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	f, err := m.server.Figures(ctx)
-	if err != nil {
-		out <- prometheus.NewInvalidMetric(m.delegations, err)
-		return
-	}
-	gauge := func(d *prometheus.Desc, v int64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
-	}
-	for state, n := range f.Delegations {
-		gauge(m.delegations, n, state)
-	}
-	gauge(m.pending, f.Pending)
-	gauge(m.events, f.Events)
 }
 
 // observe counts one answer under its route, never under its path: ids would make a

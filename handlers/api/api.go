@@ -30,6 +30,7 @@ type API struct {
 	Context func(actor string) sharedctx.Store
 	Audits  Audits
 	Outbox  handlers.Outbox
+	Figures handlers.Insights
 	Places  func() []handlers.Place // the channels of the configuration in force
 	// Reload loads the configuration again; a bad file changes nothing.
 	Reload func(ctx context.Context) error

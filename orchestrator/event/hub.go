@@ -1,6 +1,9 @@
 package event
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Notice tells a watcher that events First to Last of a task were committed. It
 // carries the events when they were written by this process; a notice from
@@ -16,11 +19,23 @@ type Notice struct {
 // catches up from the log by number. Notices of one task may arrive out of order;
 // numbers tell. A Hub is ready to use as its zero value and needs no stop.
 type Hub struct {
-	mu   sync.RWMutex
-	all  map[*Subscription]struct{}
-	task map[string]map[*Subscription]struct{}
+	mu      sync.RWMutex
+	all     map[*Subscription]struct{}
+	task    map[string]map[*Subscription]struct{}
+	dropped atomic.Int64
 
 	parts parts
+}
+
+// Stats is how many watch, and how many notices full watchers have lost since the start.
+func (h *Hub) Stats() (watchers int, dropped int64) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	watchers = len(h.all)
+	for _, subs := range h.task {
+		watchers += len(subs)
+	}
+	return watchers, h.dropped.Load()
 }
 
 // Subscription is one watcher.
@@ -99,6 +114,7 @@ func (s *Subscription) offer(n Notice) {
 	select {
 	case s.c <- n:
 	default:
+		s.hub.dropped.Add(1)
 		select {
 		case s.lagged <- struct{}{}:
 		default:

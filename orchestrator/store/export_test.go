@@ -43,6 +43,10 @@ const (
 	DigestsDue     = "select 1" + digestsDue + " = ''"
 	CardsDue       = "select 1" + cardsDue + " and " + wasShown + " and channel in (?)"
 	SelectOutcomes = selectOutcomes
+	AllTimeQuery   = selectAllTime
+	TurnsQuery     = selectTurnsOfBreakers
+	StuckQuery     = selectStuck
+	LiveQuery      = selectLive
 )
 
 // ClaimableQuery is the query of a poll.
@@ -53,3 +57,9 @@ var ListQuery = listQuery
 
 // OverdueQuery is the query of a sweep.
 func (s *Store) OverdueQuery() string { return s.dialect.overdue }
+
+// InsightQuery sums days; OpenQuery lists live children.
+var (
+	InsightQuery = insightQuery
+	OpenQuery    = selectOpen
+)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/insight"
 	"gatehouse/orchestrator/store"
 )
 
@@ -32,13 +33,18 @@ func fill(t *testing.T, s *store.Store, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	newTask(t, s, n) // with so many events
+	if err := s.Exec(context.Background(), `insert into insight (day, measure, agent, model, repository, code, bucket, n, total)
+		with recursive days (day) as (select 100 union all select day + 1 from days where day < 5000) select day, 'tasks', 'kik', '', '', '', 0, 1, 1 from days`); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Exec(context.Background(), "analyze"); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // wholeTable finds a step that reads all rows.
-var wholeTable = regexp.MustCompile(`Seq Scan|SCAN (delegations|events|d|e)\b(?: *\n| *$)`)
+var wholeTable = regexp.MustCompile(`Seq Scan|SCAN (delegations|events|insight|d|e)\b(?: *\n| *$)`)
 
 // TestPlans: no query of a poll or a list reads the whole table.
 func TestPlans(t *testing.T) {
@@ -56,10 +62,18 @@ func TestPlans(t *testing.T) {
 			{"claimable, held", s.ClaimableQuery(), []any{at, 8, at, 8, 8}, "delegations_held"},
 			{"agents", store.SelectAgents, nil, "delegations_ended"},
 		}
+		for _, by := range insight.Dimensions() {
+			queries = append(queries, query{"insight by " + string(by), store.InsightQuery(by), []any{110, 140}, ""})
+		}
+		queries = append(queries, query{"live below", store.OpenQuery(2), []any{"dlg_1", "dlg_2", 100}, "delegations_"},
+			query{"all time", store.AllTimeQuery, nil, ""}, query{"turns of breakers", store.TurnsQuery, []any{at, at, 20}, ""}, query{"stuck", store.StuckQuery, []any{at}, "delegations_held"})
 		if s.Dialect() == "SQLite" { // PostgreSQL reads a table without rows, which this one is, at once
 			queries = append(queries,
 				query{"lines of a digest", store.SelectLines, []any{"dig_1"}, "cards_digest"}, query{"given up notices", store.DeadNotices, nil, "notices_dead"},
+				query{"turns of breakers", store.TurnsQuery, []any{at, at, 20}, "events_breakers"}, query{"live below", store.OpenQuery(2), []any{"dlg_1", "dlg_2", 100}, "delegations_open"},
+				query{"all time", store.AllTimeQuery, nil, "PRIMARY KEY (day=?)"}, query{"insight", store.InsightQuery(insight.ByAgent), []any{0, 30}, "PRIMARY KEY (day>? AND day<?)"},
 				query{"due digests", store.DigestsDue, []any{at, "tg"}, "digests_due"}, query{"due edits", store.CardsDue, []any{at, "tg"}, "cards_due"})
+			queries = append(queries, query{"live", store.LiveQuery, nil, "delegations_live"}) // PostgreSQL: every second row of this table is
 			queries = append(queries, query{"overdue", s.OverdueQuery(), []any{at, 100}, "requests_overdue"},
 				query{"outcomes", store.SelectOutcomes, []any{at, at, "apr_01"}, "requests_state"})
 			text, args := store.ListQuery(orchestrator.Filter{Conversation: "usr_7", After: "dlg_01"}, 16)

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/handlers"
+)
+
+// How the sums of the log are kept: countBatch events at a time, at most every countEvery
+// while there is news. A new database of an old installation catches up without pauses.
+const (
+	countEvery = time.Second
+	countBatch = 2000
+	countLease = "insight"
+)
+
+// count keeps the sums behind /insights and /metrics, on one node at a time, until ctx ends.
+// What fails is tried again; the cursor says where.
+func (h *house) count(ctx context.Context) error {
+	tick := time.NewTicker(countEvery)
+	defer tick.Stop()
+	for {
+		grown := h.store.Grown().Changed()
+		if err := h.countAll(ctx); err != nil && ctx.Err() == nil {
+			h.log.Warn("figures were not counted; trying again", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-grown:
+		}
+		select { // many events become one commit
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// countAll counts what there is, if this node is the one that does.
+func (h *house) countAll(ctx context.Context) error {
+	state, err := h.store.InsightState(ctx)
+	for err == nil && state.Behind > 0 {
+		mine, lease := h.store.Lease(ctx, countLease, h.node, 10*countEvery)
+		if lease != nil || !mine {
+			return lease
+		}
+		n, counting := h.store.CountInsight(ctx, countBatch)
+		if counting != nil || n < countBatch {
+			return counting
+		}
+		state, err = h.store.InsightState(ctx)
+	}
+	return err
+}
+
+// stuckAfter is how long past its lease a run counts as stuck: a living node takes it up
+// within a second or two.
+const stuckAfter = 30 * time.Second
+
+// figures reads what /metrics tells.
+func (h *house) figures(ctx context.Context) (handlers.Figures, error) {
+	var f handlers.Figures
+	var err error
+	read := func(part func() error) {
+		if err == nil {
+			err = part()
+		}
+	}
+	read(func() (e error) { f.Live, e = h.store.Live(ctx); return })
+	read(func() (e error) { f.Pending, e = h.store.PendingCount(ctx); return })
+	read(func() (e error) { f.Events, e = h.store.LastPosition(ctx); return })
+	read(func() (e error) { f.Stuck, e = h.store.Stuck(ctx, time.Now().Add(-stuckAfter)); return })
+	read(func() (e error) { f.Sums, e = h.store.AllTime(ctx); return })
+	read(func() (e error) { f.Breakers, e = h.store.Breakers(ctx); return })
+	f.Used, f.Slots = h.engine.Slots()
+	f.Watchers, f.Dropped = h.engine.Hub().Stats()
+	for _, s := range h.engine.Config().Agents.All() {
+		f.Agents = append(f.Agents, s.Name)
+		for _, model := range append([]string{s.Model}, s.Fallbacks...) {
+			// Providers answer with or without their own name in front.
+			_, bare, _ := strings.Cut(model, "/")
+			f.Models = append(f.Models, model, bare)
+		}
+	}
+	f.Models = slices.DeleteFunc(f.Models, func(m string) bool { return m == "" })
+	return f, err
+}

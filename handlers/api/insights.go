@@ -1,0 +1,167 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"gatehouse/handlers"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/insight"
+
+	"github.com/labstack/echo/v4"
+)
+
+// insightsShape is what GET /insights answers. From and To are the whole days that were
+// summed, in UTC; both are included.
+type insightsShape struct {
+	From     string            `json:"from"`
+	To       string            `json:"to"`
+	By       insight.Dimension `json:"by"`
+	AsOf     *time.Time        `json:"as_of"`  // of the newest event that is counted
+	Behind   int64             `json:"behind"` // events that are not counted yet
+	Total    insight.Figures   `json:"total"`
+	Items    []insight.Row     `json:"items"`
+	Breakers []insight.Breaker `json:"breakers"`
+	Turns    []insight.Turn    `json:"breaker_history"` // newest first
+}
+
+// longestRange bounds what one question may read.
+const longestRange = 400 // days
+
+// rangeOf reads ?from= and ?to=; without them it is the last 30 days.
+func (a *API) rangeOf(c echo.Context) (first, last int64, err error) {
+	q := c.QueryParams()
+	from, err := timeOf(q, "from")
+	if err != nil {
+		return 0, 0, err
+	}
+	to, err := timeOf(q, "to")
+	if err != nil {
+		return 0, 0, err
+	}
+	if to.IsZero() {
+		to = a.Now()
+	}
+	if from.IsZero() {
+		from = to.AddDate(0, 0, -29)
+	}
+	first, last = insight.Day(from), insight.Day(to)
+	switch {
+	case last < first:
+		return 0, 0, bad("The range ends before it begins: from %s to %s.", from.Format(time.DateOnly), to.Format(time.DateOnly))
+	case last-first >= longestRange:
+		return 0, 0, bad("The range has %d days; %d is the most. Ask for parts of it.", last-first+1, longestRange)
+	case first < 0:
+		return 0, 0, bad("The range begins before 1970. Use a later from.")
+	}
+	return first, last, nil
+}
+
+// Insights answers GET /insights?from=&to=&by=.
+func (a *API) Insights(c echo.Context) error {
+	ctx := c.Request().Context()
+	if err := only(c.QueryParams(), "from", "to", "by"); err != nil {
+		return err
+	}
+	if who := caller(c); who.Run != nil {
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "A run sees its own task only. Ask for /tasks/%s/insights.", who.Run.TaskID)
+	}
+	by := insight.Dimension(c.QueryParam("by"))
+	if by == "" {
+		by = insight.ByAgent
+	}
+	if !slices.Contains(insight.Dimensions(), by) {
+		return bad("Figures are not listed by %.40q. Use one of: %v.", by, insight.Dimensions())
+	}
+	first, last, err := a.rangeOf(c)
+	if err != nil {
+		return err
+	}
+	out := insightsShape{From: insight.DayTime(first).Format(time.DateOnly), To: insight.DayTime(last).Format(time.DateOnly), By: by}
+	state, err := a.Figures.InsightState(ctx)
+	if err != nil {
+		return err
+	}
+	if out.Behind = state.Behind; !state.At.IsZero() {
+		out.AsOf = &state.At
+	}
+	sums, err := a.Figures.Insight(ctx, first, last, by)
+	if err != nil {
+		return err
+	}
+	out.Total, out.Items = insight.Of(sums), insight.By(sums, by)
+	if out.Breakers, err = a.Figures.Breakers(ctx); err != nil {
+		return err
+	}
+	if out.Turns, err = a.Figures.BreakerTurns(ctx, insight.DayTime(first), insight.DayTime(last+1), 50); err != nil {
+		return err
+	}
+	out.Breakers, out.Turns = listOf(out.Breakers, "").Items, listOf(out.Turns, "").Items
+	return c.JSON(http.StatusOK, out)
+}
+
+// TaskInsights answers GET /tasks/{id}/insights.
+func (a *API) TaskInsights(c echo.Context) error {
+	ctx := c.Request().Context()
+	t, err := a.Ids.Task(ctx, caller(c), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	sums, complete, err := handlers.TaskSums(ctx, a.Reader, t.ID)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, map[string]any{"task_id": t.ID, "complete": complete, "total": insight.Of(sums),
+		"agents": insight.By(sums, insight.ByAgent), "models": insight.By(sums, insight.ByModel)})
+}
+
+// waitsShape is what GET /waits answers: who waits for whom.
+type waitsShape struct {
+	Items []handlers.Wait `json:"items"`
+	Next  *string         `json:"next"`
+	Cycle bool            `json:"cycle"` // always false; note says why
+	Note  string          `json:"note"`
+	Slots struct {
+		Used int `json:"used"`
+		Size int `json:"size"`
+	} `json:"slots"` // of the node that answers
+}
+
+// Waits answers GET /waits?task=&after=&limit=.
+func (a *API) Waits(c echo.Context) error {
+	ctx, q, who := c.Request().Context(), c.QueryParams(), caller(c)
+	if err := only(q, "task", "after", "limit"); err != nil {
+		return err
+	}
+	limit, err := limitOf(q)
+	if err != nil {
+		return err
+	}
+	if err := cursorIs(q.Get("after"), orchestrator.DelegationPrefix); err != nil {
+		return err
+	}
+	out := waitsShape{Note: handlers.NoCycle}
+	out.Slots.Used, out.Slots.Size = a.Engine.Slots()
+	waits := handlers.WaitsOf{Engine: a.Engine, Reader: a.Reader, Requests: a.Requests, Gateway: a.Gateway, Insights: a.Figures, Now: a.Now}
+	next := ""
+	switch id := q.Get("task"); {
+	case id != "":
+		d, err := a.Ids.Delegation(ctx, who, id)
+		if err != nil {
+			return err
+		}
+		if out.Items, err = waits.Task(ctx, d.TaskID); err != nil {
+			return err
+		}
+	case who.Run != nil:
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "A run sees its own task only. Ask for /waits?task=%s.", who.Run.TaskID)
+	default:
+		if out.Items, next, err = waits.Site(ctx, q.Get("after"), limit); err != nil {
+			return err
+		}
+	}
+	l := listOf(out.Items, next)
+	out.Items, out.Next = l.Items, l.Next
+	return c.JSON(http.StatusOK, out)
+}

@@ -1,0 +1,214 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/views"
+)
+
+// What a delegation may wait for.
+const (
+	WaitsForChildren = "children"
+	WaitsForPeople   = "people"
+	WaitsForSlot     = "slot"
+	WaitsForTime     = "time"   // it is not tried again before
+	WaitsForResume   = "paused" // a person paused the task
+	WaitsForRemote   = "remote"
+	WaitsForNobody   = "nobody" // it works
+)
+
+// Wait is one row of the wait-for view: who waits, for what, and since when. It is also
+// the outbound map of A24: each hand-over that is under way, by its id.
+type Wait struct {
+	TaskID       string               `json:"task_id"`
+	DelegationID string               `json:"delegation_id"`
+	Agent        string               `json:"agent"`
+	Text         string               `json:"text"` // first line of what it was asked
+	Requester    string               `json:"requester"`
+	State        orchestrator.State   `json:"state"`
+	For          string               `json:"waits_for"`
+	People       []string             `json:"people"`   // whose yes is missing
+	Children     []orchestrator.Below `json:"children"` // live ones that it waits for
+	Says         string               `json:"says"`
+	Since        time.Time            `json:"since"`
+	ApprovalID   string               `json:"approval_id,omitempty"`
+}
+
+// NoCycle says why nobody waits in a circle, and what could still hold work up.
+const NoCycle = "Nobody waits in a circle: work goes down a tree only, and who waits for others holds no worker."
+
+// WaitsOf answers who waits for whom.
+type WaitsOf struct {
+	Engine   Engine
+	Reader   Reader
+	Requests Requests
+	Gateway  Gateway
+	Insights Insights
+	Now      func() time.Time
+}
+
+// Task lists the live delegations of a task, oldest first.
+func (w WaitsOf) Task(ctx context.Context, taskID string) ([]Wait, error) {
+	tree, err := w.Reader.Tree(ctx, taskID)
+	if err != nil {
+		return nil, err
+	}
+	return w.of(ctx, slices.DeleteFunc(tree, func(d orchestrator.Delegation) bool { return d.State.Ended() }))
+}
+
+// Site lists one page of all live delegations, newest first, and the cursor of the next.
+func (w WaitsOf) Site(ctx context.Context, after string, limit int) ([]Wait, string, error) {
+	page, err := w.Reader.List(ctx, orchestrator.Filter{States: liveStates(), After: after, Limit: limit})
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := w.of(ctx, page.Items)
+	return rows, page.Next, err
+}
+
+// asker remembers what several rows of one answer need.
+type asker struct {
+	WaitsOf
+	ctx    context.Context
+	below  map[string][]orchestrator.Below
+	paused map[string]*time.Time
+	voters *approval.Electorate
+}
+
+func (w WaitsOf) of(ctx context.Context, live []orchestrator.Delegation) ([]Wait, error) {
+	a := asker{WaitsOf: w, ctx: ctx, below: map[string][]orchestrator.Below{}, paused: map[string]*time.Time{}}
+	var parents []string
+	for _, d := range live {
+		if d.State == orchestrator.Waiting {
+			parents = append(parents, d.ID)
+		}
+	}
+	for some := range slices.Chunk(parents, 200) {
+		found, err := w.Insights.LiveBelow(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		for id, children := range found {
+			a.below[id] = children
+		}
+	}
+	rows := make([]Wait, 0, len(live))
+	for _, d := range live {
+		row, err := a.row(d)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (a *asker) row(d orchestrator.Delegation) (Wait, error) {
+	w := Wait{TaskID: d.TaskID, DelegationID: d.ID, Agent: d.To, Text: orchestrator.Title(d.Text), Requester: d.Requester, State: d.State, Since: d.Since.UTC(),
+		People: []string{}, Children: []orchestrator.Below{}, For: WaitsForNobody, ApprovalID: d.ApprovalID}
+	var err error
+	switch d.State {
+	case orchestrator.Queued:
+		err = a.queued(d, &w)
+	case orchestrator.Waiting:
+		a.waiting(d, &w)
+	case orchestrator.AwaitingApproval:
+		err = a.people(d, &w)
+	case orchestrator.Landing:
+		w.Says = "its change is being landed"
+		if d.Work.Problem != "" {
+			w.For, w.Says = WaitsForPeople, "landing is held up: "+d.Work.Problem
+		}
+	case orchestrator.Checking:
+		w.Says = "its change is being checked"
+	default:
+		w.Says = d.To + " works"
+		if spec, ok := a.Engine.Config().Agents.Get(d.To); ok && spec.Kind == agent.Remote {
+			w.For, w.Says = WaitsForRemote, d.To+" works elsewhere; its answer is awaited"
+		}
+	}
+	return w, err
+}
+
+// queued: paused, not yet due, or no worker is free.
+func (a *asker) queued(d orchestrator.Delegation, w *Wait) error {
+	since, known := a.paused[d.TaskID]
+	if !known {
+		t, err := a.Reader.Task(a.ctx, d.TaskID)
+		if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
+			return err
+		}
+		since = t.PausedAt
+		a.paused[d.TaskID] = since
+	}
+	used, size := a.Engine.Slots()
+	switch now := a.Now(); {
+	case since != nil:
+		w.For, w.Says, w.Since = WaitsForResume, "the task is paused; resume it to go on", since.UTC()
+	case d.ReadyAt.After(now):
+		w.For, w.Says = WaitsForTime, "it is not tried again for "+views.Duration(d.ReadyAt.Sub(now))
+	case used >= size:
+		w.For, w.Says = WaitsForSlot, fmt.Sprintf("no worker is free: all %d of this node are busy", size)
+	default:
+		w.For, w.Says = WaitsForSlot, "a worker takes it next"
+	}
+	return nil
+}
+
+func (a *asker) waiting(d orchestrator.Delegation, w *Wait) {
+	w.For = WaitsForChildren
+	for _, c := range a.below[d.ID] {
+		if !c.Spawned || d.Work.ForSpawned {
+			w.Children = append(w.Children, c)
+		}
+	}
+	var names []string
+	for _, c := range w.Children {
+		names = append(names, c.Agent)
+	}
+	switch {
+	case len(names) == 0:
+		w.Says = "what it waited for has ended; it goes on"
+	case len(names) > 5:
+		w.Says = fmt.Sprintf("it waits for %s and %d more below", strings.Join(names[:5], ", "), len(names)-5)
+	default:
+		w.Says = "it waits for " + strings.Join(names, ", ") + " below"
+	}
+}
+
+func (a *asker) people(d orchestrator.Delegation, w *Wait) error {
+	w.For, w.Says = WaitsForPeople, "a person has to say yes"
+	if d.ApprovalID == "" {
+		return nil
+	}
+	if a.voters == nil {
+		e, err := a.Gateway.Electorate(a.ctx)
+		if err != nil {
+			return err
+		}
+		a.voters = &e
+	}
+	r, err := a.Requests.Request(a.ctx, d.ApprovalID)
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	needs := a.voters.Needs(r)
+	w.People = needs.Missing
+	if w.Says = fmt.Sprintf("%d of %d yeses are there", needs.Have, needs.Count); len(needs.Missing) > 0 {
+		w.Says += "; who can still say yes: " + strings.Join(needs.Missing, ", ")
+	} else if tooFew := a.voters.TooFew(r); tooFew != "" {
+		w.Says = tooFew
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package insight
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Figures are the sums of a task, or of an agent, model, day or repository, as people read
+// them (H31). Seconds are of the clock.
+type Figures struct {
+	Tasks        int64    `json:"tasks"`
+	Handoffs     int64    `json:"handoffs"`
+	Runs         int64    `json:"runs"`
+	ModelCalls   int64    `json:"model_calls"`
+	InputTokens  int64    `json:"input_tokens"`
+	OutputTokens int64    `json:"output_tokens"`
+	USD          *float64 `json:"usd"`      // null: nobody reported a price
+	Unpriced     int64    `json:"unpriced"` // reports of usage that had none
+
+	Ended     map[string]int64 `json:"ended"`    // by state
+	Failures  map[string]int64 `json:"failures"` // by code
+	Refusals  map[string]int64 `json:"refusals"` // by code
+	Deadlocks int64            `json:"deadlocks"`
+
+	Accepted Latency `json:"accepted"` // of hand-overs, from queued to acknowledged
+	Done     Latency `json:"done"`     // of hand-overs, from queued to the end
+	Decided  Latency `json:"decided"`  // of requests, from asked to decided
+
+	ForSlot     Waited `json:"waited_for_slot"`
+	ForChildren Waited `json:"waited_for_children"`
+	ForPeople   Waited `json:"waited_for_people"`
+
+	Opened int64 `json:"breaker_opened"`
+	Closed int64 `json:"breaker_closed"`
+}
+
+// Latency says how long something took; percentiles are right to about a tenth. Null where
+// nothing was measured.
+type Latency struct {
+	N    int64    `json:"n"`
+	Mean *float64 `json:"mean_seconds"`
+	P50  *float64 `json:"p50_seconds"`
+	P95  *float64 `json:"p95_seconds"`
+}
+
+// Waited is time that was spent waiting, in seconds.
+type Waited struct {
+	N       int64   `json:"n"`
+	Seconds float64 `json:"seconds"`
+}
+
+// deadlocks are the codes of hand-overs that would have gone in a circle (H15, H31).
+var deadlocks = []string{"repeat", "cycle"}
+
+// Of makes figures of sums.
+func Of(sums Sums) Figures {
+	f := Figures{Ended: map[string]int64{}, Failures: map[string]int64{}, Refusals: map[string]int64{}}
+	counts := map[Measure]*int64{Tasks: &f.Tasks, Handoffs: &f.Handoffs, Runs: &f.Runs, ModelCalls: &f.ModelCalls, Unpriced: &f.Unpriced, Opened: &f.Opened, Closed: &f.Closed}
+	totals := map[Measure]*int64{InputTokens: &f.InputTokens, OutputTokens: &f.OutputTokens}
+	waits := map[Measure]*Waited{ForSlot: &f.ForSlot, ForChildren: &f.ForChildren, ForPeople: &f.ForPeople}
+	codes := map[Measure]map[string]int64{Ended: f.Ended, Failures: f.Failures, Refusals: f.Refusals}
+	times := map[Measure]map[int]Sum{Accepted: {}, Done: {}, Decided: {}}
+	priced, micros := int64(0), int64(0)
+	for k, s := range sums {
+		if into := counts[k.Measure]; into != nil {
+			*into += s.N
+		}
+		if into := totals[k.Measure]; into != nil {
+			*into += s.Total
+		}
+		if into := waits[k.Measure]; into != nil {
+			into.N, into.Seconds = into.N+s.N, into.Seconds+float64(s.Total)/1e6
+		}
+		if into := codes[k.Measure]; into != nil {
+			into[k.Code] += s.N
+		}
+		if into := times[k.Measure]; into != nil {
+			was := into[k.Bucket]
+			into[k.Bucket] = Sum{was.N + s.N, was.Total + s.Total}
+		}
+		if k.Measure == Money {
+			priced, micros = priced+s.N, micros+s.Total
+		}
+	}
+	if priced > 0 {
+		usd := float64(micros) / 1e6
+		f.USD = &usd
+	}
+	for _, code := range deadlocks {
+		f.Deadlocks += f.Refusals[code]
+	}
+	f.Accepted, f.Done, f.Decided = latency(times[Accepted]), latency(times[Done]), latency(times[Decided])
+	return f
+}
+
+// latency reads mean and percentiles from buckets.
+func latency(buckets map[int]Sum) Latency {
+	var l Latency
+	total := int64(0)
+	for _, s := range buckets {
+		l.N, total = l.N+s.N, total+s.Total
+	}
+	if l.N == 0 {
+		return l
+	}
+	mean := float64(total) / float64(l.N) / 1e6
+	l.Mean, l.P50, l.P95 = &mean, percentile(buckets, l.N, 0.5), percentile(buckets, l.N, 0.95)
+	return l
+}
+
+// percentile is the mean of the bucket in which the share p of all n is reached: what was
+// measured there, so that equal durations come back as they were.
+func percentile(buckets map[int]Sum, n int64, p float64) *float64 {
+	order := make([]int, 0, len(buckets))
+	for b := range buckets {
+		order = append(order, b)
+	}
+	slices.Sort(order)
+	rank, seen := int64(math.Ceil(p*float64(n))), int64(0)
+	for _, b := range order {
+		if seen += buckets[b].N; seen >= rank {
+			v := float64(buckets[b].Total) / float64(buckets[b].N) / 1e6
+			return &v
+		}
+	}
+	return nil
+}
+
+// Histogram is one latency of all time for Prometheus: counts up to each bound, in seconds.
+type Histogram struct {
+	N       uint64
+	Seconds float64
+	Below   map[float64]uint64
+}
+
+// HistogramOf makes the histogram of a measure; its bounds double from 8 ms to about 73 hours.
+func HistogramOf(sums Sums, m Measure) Histogram {
+	h := Histogram{Below: map[float64]uint64{}}
+	for bucket := 3 * perDoubling; bucket <= 28*perDoubling; bucket += perDoubling {
+		h.Below[Bound(bucket).Seconds()] = 0
+	}
+	for k, s := range sums {
+		if k.Measure != m {
+			continue
+		}
+		h.N, h.Seconds = h.N+uint64(s.N), h.Seconds+float64(s.Total)/1e6
+		for bound := range h.Below {
+			if Bound(k.Bucket) <= time.Duration(math.Round(bound*1e9)) {
+				h.Below[bound] += uint64(s.N)
+			}
+		}
+	}
+	return h
+}
+
+// Dimension is what figures are listed by.
+type Dimension string
+
+// The dimensions.
+const (
+	ByAgent      Dimension = "agent"
+	ByModel      Dimension = "model"
+	ByDay        Dimension = "day"
+	ByRepository Dimension = "repository"
+)
+
+// Dimensions lists all.
+func Dimensions() []Dimension { return []Dimension{ByAgent, ByModel, ByDay, ByRepository} }
+
+// Name is the value of a dimension in a key.
+func (d Dimension) Name(k Key) string {
+	switch d {
+	case ByModel:
+		return k.Model
+	case ByDay:
+		return DayTime(k.Day).Format(time.DateOnly)
+	case ByRepository:
+		return k.Repository
+	default:
+		return k.Agent
+	}
+}
+
+// Row are the figures of one agent, model, day or repository; Name "" is where none was named.
+type Row struct {
+	Name string `json:"name"`
+	Figures
+}
+
+// By makes a row for each value of a dimension, by name. Rows by model have what models
+// used and nothing else.
+func By(sums Sums, d Dimension) []Row {
+	parts := map[string]Sums{}
+	for k, s := range sums {
+		if d == ByModel && !ofModel(k.Measure) {
+			continue
+		}
+		name := d.Name(k)
+		if parts[name] == nil {
+			parts[name] = Sums{}
+		}
+		parts[name].Add(k, s.N, s.Total)
+	}
+	rows := make([]Row, 0, len(parts))
+	for name, part := range parts {
+		rows = append(rows, Row{Name: name, Figures: Of(part)})
+	}
+	slices.SortFunc(rows, func(a, b Row) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return rows
+}
+
+func ofModel(m Measure) bool {
+	return slices.Contains([]Measure{ModelCalls, InputTokens, OutputTokens, Money, Unpriced}, m)
+}

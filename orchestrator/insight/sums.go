@@ -1,0 +1,80 @@
+package insight
+
+import (
+	"math"
+	"time"
+)
+
+// Measure names what is counted.
+type Measure string
+
+// The measures. Beside each: what N and Total are.
+const (
+	Tasks        Measure = "tasks"         // N tasks made
+	Handoffs     Measure = "handoffs"      // N hand-overs that the guards let pass, by the agent that got the work
+	Runs         Measure = "runs"          // N claims by a worker
+	ModelCalls   Measure = "model_calls"   // N answers of models, Total their time in µs
+	InputTokens  Measure = "input_tokens"  // Total tokens
+	OutputTokens Measure = "output_tokens" // Total tokens
+	Money        Measure = "money"         // N reports with a price, Total millionths of a dollar
+	Unpriced     Measure = "unpriced"      // N reports without one
+	Ended        Measure = "ended"         // N delegations, Code the state
+	Failures     Measure = "failures"      // N delegations, Code the error's
+	Refusals     Measure = "refusals"      // N hand-overs, Code the guard's, by the agent that asked
+	Accepted     Measure = "accepted"      // from queued to acknowledged (H31): N, Total µs, Bucket
+	Done         Measure = "done"          // from queued to the end: N, Total µs, Bucket
+	ForSlot      Measure = "for_slot"      // N waits for a worker, Total µs
+	ForChildren  Measure = "for_children"  // N waits for delegations below, Total µs
+	ForPeople    Measure = "for_people"    // N waits for people, Total µs
+	Decided      Measure = "decided"       // from request to decision: N, Total µs, Bucket
+	Opened       Measure = "breaker_opened"
+	Closed       Measure = "breaker_closed"
+)
+
+// Key says what a sum is about; fields that a question does not ask for are empty.
+type Key struct {
+	Day        int64 // days since 1970 in UTC
+	Measure    Measure
+	Agent      string
+	Model      string // as the provider named it, "" where nobody did
+	Repository string
+	Code       string
+	Bucket     int
+}
+
+// Sum is what was counted under a Key.
+type Sum struct{ N, Total int64 }
+
+// Sums are the sums of many keys.
+type Sums map[Key]Sum
+
+// Add adds to one sum.
+func (s Sums) Add(k Key, n, total int64) {
+	was := s[k]
+	s[k] = Sum{was.N + n, was.Total + total}
+}
+
+// Day is the number of the day of t in UTC.
+func Day(t time.Time) int64 { return int64(math.Floor(float64(t.Unix()) / 86400)) }
+
+// DayTime is the first moment of a day.
+func DayTime(day int64) time.Time { return time.Unix(day*86400, 0).UTC() }
+
+// perDoubling is how many buckets there are from one duration to its double.
+const perDoubling = 4
+
+// lastBucket holds everything longer than about 12 days.
+const lastBucket = 30 * perDoubling
+
+// BucketOf is the bucket of a duration: bucket 0 ends at 1 ms.
+func BucketOf(d time.Duration) int {
+	if d <= time.Millisecond {
+		return 0
+	}
+	return min(lastBucket, int(math.Ceil(perDoubling*math.Log2(float64(d)/float64(time.Millisecond))-1e-9)))
+}
+
+// Bound is the longest duration of a bucket.
+func Bound(bucket int) time.Duration {
+	return time.Duration(math.Round(float64(time.Millisecond) * math.Exp2(float64(bucket)/perDoubling)))
+}
