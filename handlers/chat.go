@@ -174,7 +174,9 @@ func (p *Pages) chatOthers(f *frame) ([]views.ChatCard, error) {
 }
 
 // inChat reports whether the mode of a request's agent lets the chat in.
-func inChat(r approval.Request) bool { return r.Mode == "" || r.Mode == "any" || r.Mode == "chat" }
+func inChat(r approval.Request) bool {
+	return r.Mode == "" || r.Mode == "any" || r.Mode == "chat" || r.Mode == "auto" && r.IsHandover()
+}
 
 // chatForm fills the composer. The agent and repository are those of the newest
 // message, so that a person finds what they used last on every device.

@@ -48,7 +48,7 @@ func (p *Pages) chatTask(f *frame, root orchestrator.Delegation) (views.ChatTask
 			if card.State == approval.Approved {
 				turn.Cards[0].LandProblem = d.Work.Problem
 			}
-			if turn.Says == "" {
+			if turn.Says == "" && !card.IsHandover() {
 				turn.Says = card.Revision.Text
 			}
 		}
@@ -153,6 +153,9 @@ func sayOnce(turns []views.ChatTurn) {
 func (f *frame) chatCard(r approval.Request) views.ChatCard {
 	risk := approval.RiskOf(r)
 	card := views.ChatCard{ApprovalRow: f.approvalRow(r), TaskID: r.TaskID, Digest: r.Revision.Digest, By: r.Requester, Says: r.Revision.Text}
+	if r.IsHandover() {
+		card.Asks, card.Says = asksInCard(r), ""
+	}
 	if r.State != approval.Pending {
 		card.DecidedAt = at(r.DecidedAt)
 		if d, verb := decisive(r); verb != "" {
@@ -163,13 +166,17 @@ func (f *frame) chatCard(r approval.Request) views.ChatCard {
 	card.TooFew = f.voters.TooFew(r)
 	card.CanReject = f.voters.May(f.who.Principal, r, approval.Reject) == nil
 	may := f.voters.May(f.who.Principal, r, approval.Approve)
+	thing := "diff"
+	if r.IsHandover() {
+		thing = "page"
+	}
 	switch {
 	case may != nil:
 		card.WhyNot = may.Message
 	case risk.Level == approval.Careful:
-		card.WhyNot = "To approve, open the diff: " + reasonWords(risk.Reasons) + "."
+		card.WhyNot = "To approve, open the " + thing + ": " + reasonWords(risk.Reasons) + "."
 	case !inChat(r):
-		card.WhyNot = "To approve, open the diff: approvals of " + r.Agent + " are not given in the chat."
+		card.WhyNot = "To approve, open the " + thing + ": approvals of " + r.Agent + " are not given in the chat."
 	default:
 		card.CanApprove = true
 	}

@@ -51,6 +51,9 @@ func (p *Pages) Decide(c echo.Context) error {
 	if b.Files != nil && after.State == approval.Superseded { // all of them is a plain yes
 		done = "some"
 	}
+	if after.IsHandover() {
+		done = map[approval.Verdict]string{approval.Approve: "handed", approval.Reject: "not_handed"}[b.Verdict]
+	}
 	return seeOther(c, views.ApprovalHref(id), done)
 }
 

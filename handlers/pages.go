@@ -141,6 +141,8 @@ var said = map[string]string{
 	"retried":         "It is tried again.",
 	"approve":         "Your approval was counted.",
 	"reject":          "You rejected this. Nothing landed.",
+	"handed":          "Your approval was counted.",
+	"not_handed":      "You rejected this. The work was not handed on.",
 	"request_changes": "The agent runs again with your comments.",
 	"withdraw":        "Your approval was withdrawn.",
 	"some":            "Your choice was stored. A revision with these files is made and checked; your yes counts on it.",

@@ -59,6 +59,11 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		return err
 	}
 	page := p.reviewHead(f, r, shown, d)
+	if r.IsHandover() {
+		page.Ask, page.Warnings = askOf(*r.Question), warningsOf(shown, nil)
+		page.Refused, page.Comment, page.Back = no.message, no.comment, placeOf(q.Encode())
+		return render(c, no.status, views.Review(page))
+	}
 	for _, v := range all {
 		page.Revisions = append(page.Revisions, v.N)
 	}

@@ -11,6 +11,7 @@ type ApprovalRow struct {
 	CanDecide  bool   // this person may decide it
 	Chain      []string
 	Agent      string
+	AskedBy    string // of a hand-over: the agent that asks; empty for a patch
 	Repository string
 	Target     string // the branch where it lands
 	Added      int

@@ -131,6 +131,7 @@ type ChatCard struct {
 	Digest      string
 	By          string // who asked; for the cards of others
 	Says        string // what the agent says; for the cards of others
+	Asks        string // of a hand-over: all that would be handed on, or its beginning; foreign
 	TooFew      string
 	CanApprove  bool
 	CanReject   bool
@@ -160,9 +161,21 @@ func (k ChatCard) doneWords() string {
 	return words
 }
 
+// commentLabel is what the text beside the verdict is for.
+func (k ChatCard) commentLabel() string {
+	if k.AskedBy != "" {
+		return "Reason"
+	}
+	return "Reason, or what to change"
+}
+
 // afterWords says what became of the decision; nothing where that was all.
 func (k ChatCard) afterWords() string {
 	switch {
+	case k.AskedBy != "" && k.State == "approved":
+		return k.Agent + " was asked to work"
+	case k.AskedBy != "" && k.State == "rejected":
+		return k.Agent + " was not asked to work"
 	case k.Commit != "" && k.State == "reverted":
 		return "landed " + first(k.Commit, 7) + ", reverted since"
 	case k.Commit != "":

@@ -12,7 +12,8 @@ type ReviewPage struct {
 	ID            string
 	TaskID        string
 	DelegationID  string
-	Title         string // the task's first line; foreign
+	Title         string       // the task's first line; foreign
+	Ask           *HandoverAsk // of a hand-over; nil for a patch
 	State         string
 	Whose         string    // "you or ann"
 	TooFew        string    // why it cannot get enough yeses; first line when set

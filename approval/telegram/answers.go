@@ -12,6 +12,8 @@ import (
 func counted(r approval.Request, v approval.Verdict, turn string) string {
 	branch := name(r.Revision.Base.Branch)
 	switch {
+	case v == approval.Reject && r.IsHandover():
+		return "Rejected. " + name(r.Agent) + " is not asked to work."
 	case v == approval.Reject:
 		return "Rejected. Nothing lands."
 	case v == approval.RequestChanges:
@@ -24,6 +26,8 @@ func counted(r approval.Request, v approval.Verdict, turn string) string {
 		return fmt.Sprintf("Your yes counts: %d of %d. Next: %s.", len(standing(r)), r.Rule.Need, oneLine(turn))
 	case r.State == approval.Pending:
 		return fmt.Sprintf("Your yes counts: %d of %d.", len(standing(r)), r.Rule.Need)
+	case r.IsHandover():
+		return "Approved. The work is handed to " + name(r.Agent) + "."
 	case r.Revision.Deliver == "branch":
 		return "Approved. Delivering it as " + name(r.Revision.Branch) + "."
 	default:

@@ -91,13 +91,16 @@ func (f face) question(sh shape) *sheet {
 	s := &sheet{}
 	f.firstLine(s)
 	f.about(s)
-	if says := oneLine(f.r.Revision.Text); says != "" && sh.says > 0 {
-		s.line(name(f.r.Agent), ": ")
+	// The text of a hand-over stands below as a whole, unless it is too long for that.
+	if says := oneLine(f.r.Revision.Text); says != "" && sh.says > 0 && !(f.r.IsHandover() && sh.inline) {
+		s.line(name(f.asker()), ": ")
 		s.as(asCode, cut(says, sh.says))
 	}
-	s.line()
-	f.files(s, sh.files)
-	f.checks(s)
+	if !f.r.IsHandover() {
+		s.line()
+		f.files(s, sh.files)
+		f.checks(s)
+	}
 	f.warnings(s, sh)
 	s.line(cut(f.rule(), lineLimit))
 	s.line(f.deadline())
@@ -109,7 +112,9 @@ func (f face) question(sh shape) *sheet {
 		s.line()
 		s.line()
 		s.as(asPre, f.diff.inline)
-		s.entities[len(s.entities)-1].Language = "diff"
+		if !f.r.IsHandover() {
+			s.entities[len(s.entities)-1].Language = "diff"
+		}
 	}
 	return s
 }
@@ -117,6 +122,9 @@ func (f face) question(sh shape) *sheet {
 // firstLine makes sense alone, on a locked screen.
 func (f face) firstLine(s *sheet) {
 	head := fmt.Sprintf("◆ Approval needed · rev %d", f.r.Revision.N)
+	if f.r.IsHandover() {
+		head = "◆ Approval needed · handoff to " + name(f.r.Agent)
+	}
 	if f.view.TooFew != "" {
 		head += " · " + oneLine(f.view.TooFew)
 	}
@@ -130,7 +138,7 @@ func (f face) about(s *sheet) {
 	if f.r.Requester != "" {
 		way = f.r.Requester + " → " + way
 	}
-	s.line(cut(name(way)+" · "+name(f.r.Repository)+"/"+name(f.r.Revision.Base.Branch), lineLimit))
+	s.line(cut(name(way)+f.where(), lineLimit))
 	switch v := f.r.Revision; {
 	case v.Made == approval.MadeByEdit && v.Editor != nil:
 		s.line(fmt.Sprintf("edited by %s, from rev %d", v.Editor.User, v.MadeFrom))
@@ -145,6 +153,9 @@ func (f face) about(s *sheet) {
 func (f face) title(s *sheet) {
 	s.line()
 	title := cut(oneLine(f.r.Title), titleLimit)
+	if f.r.IsHandover() { // it names the agent and the task
+		title = cut(oneLine(f.r.Title), 2*titleLimit)
+	}
 	if title == "" {
 		title = "(no title)"
 	}
@@ -257,6 +268,10 @@ func (f face) warnings(s *sheet, sh shape) {
 	if len(all) == 0 {
 		s.put("no warnings · ")
 	}
+	if f.r.IsHandover() {
+		s.put(f.diff.whereAsked(sh.inline))
+		return
+	}
 	s.put(f.diff.where(sh.inline))
 }
 
@@ -327,13 +342,13 @@ func (f face) noApprove(inline bool) string {
 	}
 	switch {
 	case len(reasons) > 0:
-		return cut("To approve, open the diff: "+strings.Join(reasons, ", "), lineLimit-1) + "."
+		return cut("To approve, open the "+f.thing()+": "+strings.Join(reasons, ", "), lineLimit-1) + "."
 	case !slices.Contains(f.view.Verdicts, approval.Approve) && f.r.Mode == "chat":
-		return "To approve, open the chat: changes of " + name(f.r.Agent) + " are approved there."
+		return "To approve, open the chat: " + f.subject() + " approved there."
 	case !slices.Contains(f.view.Verdicts, approval.Approve):
-		return "To approve, open the page: changes of " + name(f.r.Agent) + " are approved there."
+		return "To approve, open the page: " + f.subject() + " approved there."
 	case !f.diff.complete(inline):
-		return "To approve, open the diff: " + f.diff.why + "."
+		return "To approve, open the " + f.thing() + ": " + f.diff.why + "."
 	case f.turn() == "":
 		return ""
 	default:

@@ -23,6 +23,9 @@ func (f face) ended() *sheet {
 
 // outcome is the first line without its icon.
 func (f face) outcome() string {
+	if words := f.handed(); words != "" {
+		return words
+	}
 	branch := name(f.r.Revision.Base.Branch)
 	switch f.r.State {
 	case approval.Approved:
@@ -255,7 +258,11 @@ func headline(s *sheet, r approval.Request) {
 		title = "(no title)"
 	}
 	s.as(asCode, title)
-	s.put(" · ", plural(len(r.Revision.Files), "file", "files"))
+	if r.IsHandover() {
+		s.put(" · handoff")
+	} else {
+		s.put(" · ", plural(len(r.Revision.Files), "file", "files"))
+	}
 	if n := len(r.Revision.Warnings); n > 0 {
 		s.put(fmt.Sprintf(" · ⚠ %d", n))
 	}

@@ -251,7 +251,7 @@ func (c *Channel) card(ctx context.Context, to Place, message int, f face) (Mess
 	if err != nil {
 		return Message{}, false, err
 	}
-	rows := c.openRow(f, "Open the diff")
+	rows := c.openRow(f, "Open the "+f.thing())
 	if len(row) > 0 {
 		rows = append([][]Button{row}, rows...)
 	}

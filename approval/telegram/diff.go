@@ -47,6 +47,9 @@ func (d shownDiff) where(inline bool) string {
 // read gets the diff of a request's current revision. An error means that it could not
 // be read now.
 func (c *Channel) read(ctx context.Context, r approval.Request) (shownDiff, error) {
+	if r.IsHandover() {
+		return askedText(r), nil
+	}
 	text, err := c.diff(ctx, r)
 	if err != nil {
 		return shownDiff{why: "it could not be read"}, fmt.Errorf("the diff of revision %d: %w", r.Revision.N, err)

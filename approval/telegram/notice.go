@@ -19,7 +19,7 @@ func (c *Channel) Notify(ctx context.Context, n approval.Notice, r approval.Requ
 	}
 	f := c.face(ctx, to, r, view)
 	s := f.notice(n)
-	m := s.message(c.openRow(f, "Open the diff")...)
+	m := s.message(c.openRow(f, "Open the "+f.thing())...)
 	m.ReplyTo = cardIn(r, n.Address).message
 	_, err = c.put(ctx, to, 0, m)
 	return moved(err)

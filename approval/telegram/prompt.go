@@ -44,7 +44,8 @@ const (
 
 // ask asks whoever pressed Reject or Changes why, if they may do that now.
 func (d *Desk) ask(ctx context.Context, q tap, u people.User, b Bound) error {
-	if r, err := d.Gateway.Consider(ctx, ballot(u, b, "")); err != nil {
+	r, err := d.Gateway.Consider(ctx, ballot(u, b, ""))
+	if err != nil {
 		return d.lost(ctx, q, u, b, r, err)
 	}
 	open, err := d.Memory.OpenPrompt(ctx, b.Chat, q.From.ID, d.Now().Add(-promptAgain))
@@ -64,7 +65,10 @@ func (d *Desk) ask(ctx context.Context, q tap, u people.User, b Bound) error {
 	m := s.message()
 	m.ForceReply, m.ReplyTo = true, q.Message.ID
 	m.Placeholder = "Why it should not land"
-	if b.Verdict == approval.RequestChanges {
+	switch {
+	case r.IsHandover():
+		m.Placeholder = "Why not"
+	case b.Verdict == approval.RequestChanges:
 		m.Placeholder = "What should be different"
 	}
 	to := q.Message.place()

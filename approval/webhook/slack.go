@@ -94,6 +94,9 @@ func headline(n news, r approval.Request, view approval.CardView) string {
 	if view.TooFew != "" {
 		return "◆ Approval needed · " + foreign(view.TooFew, 2*slackComment)
 	}
+	if r.IsHandover() {
+		return handed(n, r, view)
+	}
 	branch := foreign(r.Revision.Base.Branch, slackText)
 	switch n.kind {
 	case Requested:
@@ -141,9 +144,13 @@ func facts(r approval.Request, view approval.CardView) []string {
 	if len(v.Files) == 1 {
 		files = "1 file"
 	}
+	digest := foreign(v.Digest[:min(len(v.Digest), slackDigest)], slackDigest)
 	lines := []string{
 		from + " · " + foreign(r.Repository+"/"+v.Base.Branch, slackText),
-		fmt.Sprintf("%s +%d −%d · %s", files, v.Added, v.Removed, foreign(v.Digest[:min(len(v.Digest), slackDigest)], slackDigest)),
+		fmt.Sprintf("%s +%d −%d · %s", files, v.Added, v.Removed, digest),
+	}
+	if r.IsHandover() {
+		lines = []string{from, "handoff to " + foreign(r.Agent, slackText) + " · " + digest}
 	}
 	for _, w := range v.Warnings[:min(len(v.Warnings), slackLines)] {
 		line := "⚠ " + foreign(w.Text, slackText)

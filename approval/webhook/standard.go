@@ -38,6 +38,7 @@ type requestShape struct {
 	URL           string          `json:"url"` // the page where people decide
 	TaskID        string          `json:"task_id"`
 	DelegationID  string          `json:"delegation_id"`
+	Kind          approval.Kind   `json:"kind"` // patch or handover
 	State         approval.State  `json:"state"`
 	Version       int64           `json:"version"` // of two messages the higher one is newer
 	Revision      int             `json:"revision"`
@@ -109,7 +110,7 @@ func standard(n news, r approval.Request, view approval.CardView, link string) (
 	v := r.Revision
 	short := func(s string) string { return clip(s, maxText) }
 	s := requestShape{
-		ID: r.ID, URL: link, TaskID: r.TaskID, DelegationID: r.DelegationID, State: r.State, Version: r.Version,
+		ID: r.ID, URL: link, TaskID: r.TaskID, DelegationID: r.DelegationID, Kind: r.Kind, State: r.State, Version: r.Version,
 		Revision: v.N, Digest: v.Digest, Title: clip(r.Title, maxTitle), Agent: short(r.Agent), Chain: clip(r.Chain, maxComment),
 		Requester: short(r.Requester), Via: short(r.Via), Repository: short(r.Repository), Target: short(v.Base.Branch), Branch: short(v.Branch),
 		Size: sizeShape{len(v.Files), v.Added, v.Removed}, Risk: view.Risk,

@@ -76,13 +76,22 @@ func (sh *shell) requestRows(all []client.Request) [][]string {
 		if len(r.Warnings) > 0 {
 			title += " ⚠"
 		}
-		rows[i] = []string{sh.state(r.State, 0), line(r.ID), title, line(r.Agent) + " → " + where(r), size(r), turn}
+		from := r.Agent
+		if r.Handover() {
+			from = r.Question.From
+		}
+		rows[i] = []string{sh.state(r.State, 0), line(r.ID), title, line(from) + " → " + where(r), size(r), turn}
 	}
 	return rows
 }
 
-// where is the repository and branch that a request lands on.
-func where(r client.Request) string { return line(r.Repository) + "/" + line(r.Target) }
+// where is the repository and branch that a request lands on, or whom a hand-over goes to.
+func where(r client.Request) string {
+	if r.Handover() {
+		return "handoff to " + line(r.Question.To)
+	}
+	return line(r.Repository) + "/" + line(r.Target)
+}
 
 // findRequest understands a request's id and, while exactly one of its requests is in
 // the state, that of a task or delegation.

@@ -60,7 +60,16 @@ func ask(sh *shell, r client.Request, files []string) bool {
 	if len(files) > 0 {
 		what = fmt.Sprintf("only %s (%d of %s)", line(strings.Join(files, ", ")), len(files), counted(len(r.Files), "file"))
 	}
+	if r.Handover() {
+		fmt.Fprintf(sh.errs, "%s  %s%s\n%s\nLet %s work on it? [y/N] ", line(r.ID), where(r), warnings, line(r.Title), line(r.Question.To))
+		return yes(sh)
+	}
 	fmt.Fprintf(sh.errs, "%s  rev %d  %s  %s%s\nLand %s on %s as one merge commit? [y/N] ", line(r.ID), r.Revision, where(r), size(r), warnings, what, line(r.Target))
+	return yes(sh)
+}
+
+// yes reads the answer to a question; anything but yes is no.
+func yes(sh *shell) bool {
 	answer, err := bufio.NewReader(sh.in).ReadString('\n')
 	if err != nil && answer == "" {
 		return false
@@ -141,7 +150,7 @@ func decide(ctx context.Context, sh *shell, api *client.Client, r client.Request
 	if sh.JSON {
 		return sh.document(after)
 	}
-	if err := sh.say("%s %s", line(after.ID), outcome(after, v.Verdict)); err != nil || after.State != "approved" {
+	if err := sh.say("%s %s", line(after.ID), outcome(after, v.Verdict)); err != nil || after.State != "approved" || after.Handover() {
 		return err
 	}
 	return followLanding(ctx, sh, api, after)
@@ -153,10 +162,16 @@ func outcome(r client.Request, verdict string) string {
 	case "pending":
 		return fmt.Sprintf("%s, %d of %d yes; still needs %s", strings.ReplaceAll(verdict, "_", " "), r.Needs.Have, r.Needs.Count, who(r))
 	case "approved":
+		if r.Handover() {
+			return "approved; the work is handed to " + line(r.Question.To)
+		}
 		return "approved, landing on " + line(r.Target)
 	case "landed":
 		return "approved, landed " + commit(r.Commit) + " on " + line(r.Target)
 	case "rejected":
+		if r.Handover() {
+			return "rejected; " + line(r.Question.To) + " is not asked to work"
+		}
 		return "rejected; nothing landed"
 	case "superseded":
 		return fmt.Sprintf("approved in part; revision %d is made of these files and checked, and your yes counts on it", r.Revision+1)

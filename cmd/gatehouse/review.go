@@ -32,6 +32,9 @@ func (c *ReviewCmd) Run(ctx context.Context, sh *shell) error {
 	if sh.JSON {
 		return sh.document(r)
 	}
+	if r.Handover() {
+		return sh.question(ctx, r)
+	}
 	var diff bytes.Buffer
 	digest, err := api.Patch(ctx, r.ID, &diff)
 	if err != nil {
@@ -49,17 +52,22 @@ func (c *ReviewCmd) Run(ctx context.Context, sh *shell) error {
 	var text bytes.Buffer
 	sh.header(&text, r)
 	sh.diff(&text, diff.String())
+	yours(&text, r)
+	return sh.page(ctx, text.Bytes())
+}
+
+// yours says which commands decide on r, or why they are not for who asks.
+func yours(w io.Writer, r client.Request) {
 	switch {
 	case r.State != "pending":
 	case r.Refused != "":
-		fmt.Fprintf(&text, "not yours to approve: %s\n", line(r.Refused))
+		fmt.Fprintf(w, "not yours to approve: %s\n", line(r.Refused))
 		if slices.Contains(r.May, "reject") {
-			fmt.Fprintf(&text, "reject: gatehouse reject %s --reason \"…\"\n", short(r.ID))
+			fmt.Fprintf(w, "reject: gatehouse reject %s --reason \"…\"\n", short(r.ID))
 		}
 	default:
-		fmt.Fprintf(&text, "approve: gatehouse approve %s     reject: gatehouse reject %s --reason \"…\"\n", short(r.ID), short(r.ID))
+		fmt.Fprintf(w, "approve: gatehouse approve %s     reject: gatehouse reject %s --reason \"…\"\n", short(r.ID), short(r.ID))
 	}
-	return sh.page(ctx, text.Bytes())
 }
 
 // header says what the request is and what to look at, first what keeps it from a yes.
@@ -71,8 +79,7 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 	if r.Rule.Name != "" {
 		rule = fmt.Sprintf("   rule %s: %d of %d", line(r.Rule.Name), r.Needs.Have, max(r.Needs.Count, r.Rule.Need))
 	}
-	fmt.Fprintf(w, "%s  rev %d  digest %s  %s  +%d −%d  %s%s\n", line(r.ID), r.Revision, line(r.Digest[:min(8, len(r.Digest))]),
-		where(r), r.Added, r.Removed, counted(len(r.Files), "file"), rule)
+	fmt.Fprintf(w, "%s  rev %d  digest %s  %s%s\n", line(r.ID), r.Revision, line(r.Digest[:min(8, len(r.Digest))]), whereSize(r), rule)
 	if r.State == "pending" {
 		fmt.Fprintf(w, "%s  needs %s\n", sh.state(r.State, 0), parts(who(r), ago(r.CreatedAt, sh.now()), expiry(r.ExpiresAt, sh.now())))
 	} else {
@@ -112,7 +119,7 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 	if len(checks) > 0 {
 		fmt.Fprintln(w, strings.Join(checks, "   "))
 	}
-	if said := strings.TrimSpace(r.Text); said != "" {
+	if said := strings.TrimSpace(r.Text); said != "" && !r.Handover() {
 		fmt.Fprintf(w, "%s says:\n", line(r.Agent))
 		for l := range strings.Lines(block(said)) {
 			fmt.Fprintf(w, "  │ %s\n", strings.TrimRight(l, "\n"))

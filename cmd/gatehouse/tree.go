@@ -159,5 +159,8 @@ func (p *planter) note(d client.Delegation) string {
 
 // size is how much a request changes: +48 −12, 3 files.
 func size(r client.Request) string {
+	if r.Handover() {
+		return ""
+	}
 	return fmt.Sprintf("+%d −%d, %s", r.Added, r.Removed, counted(len(r.Files), "file"))
 }

@@ -18,43 +18,46 @@ import (
 
 // requestShape is the published shape of an approval request.
 type requestShape struct {
-	ID           string          `json:"id"`
-	TaskID       string          `json:"task_id"`
-	DelegationID string          `json:"delegation_id"`
-	State        approval.State  `json:"state"`
-	Revision     int             `json:"revision"`
-	Digest       string          `json:"digest"`
-	Made         string          `json:"made"`      // how people made the revision: files, edit, or "" by the agent
-	MadeFrom     int             `json:"made_from"` // from which revision, 0 by the agent
-	Editor       *string         `json:"editor"`    // who edited it
-	Declined     []string        `json:"declined"`  // files of made_from that were left out
-	Mode         string          `json:"mode"`      // where a yes may be given: any, web, chat or telegram
-	Repository   string          `json:"repository"`
-	Target       string          `json:"target"`
-	Branch       string          `json:"branch"`
-	Base         string          `json:"base"`
-	Tree         string          `json:"tree"`
-	Commit       string          `json:"commit"`
-	Agent        string          `json:"agent"`
-	Title        string          `json:"title"`
-	Text         string          `json:"text"`
-	Files        []fileShape     `json:"files"`
-	Added        int             `json:"added"`
-	Removed      int             `json:"removed"`
-	Warnings     []patch.Warning `json:"warnings"`
-	Notes        []patch.Note    `json:"notes"`
-	Checks       []checkShape    `json:"checks"`
-	Rule         ruleShape       `json:"rule"`
-	Decisions    []decisionShape `json:"decisions"`
-	Risk         approval.Risk   `json:"risk"`
-	Needs        needsShape      `json:"needs"`
-	ExpiresAt    *time.Time      `json:"expires_at"`
-	CreatedAt    time.Time       `json:"created_at"`
-	DecidedAt    *time.Time      `json:"decided_at"`
-	Cards        []cardShape     `json:"cards"`
-	Requester    string          `json:"requester"`
-	RevertOf     *string         `json:"revert_of"`
-	RevertedBy   *string         `json:"reverted_by"`
+	ID           string        `json:"id"`
+	TaskID       string        `json:"task_id"`
+	DelegationID string        `json:"delegation_id"`
+	Kind         approval.Kind `json:"kind"` // patch or handover
+	// Question is what a hand-over would hand on; null for a patch.
+	Question   *orchestrator.Question `json:"question"`
+	State      approval.State         `json:"state"`
+	Revision   int                    `json:"revision"`
+	Digest     string                 `json:"digest"`
+	Made       string                 `json:"made"`      // how people made the revision: files, edit, or "" by the agent
+	MadeFrom   int                    `json:"made_from"` // from which revision, 0 by the agent
+	Editor     *string                `json:"editor"`    // who edited it
+	Declined   []string               `json:"declined"`  // files of made_from that were left out
+	Mode       string                 `json:"mode"`      // where a yes may be given: any, web, chat or telegram
+	Repository string                 `json:"repository"`
+	Target     string                 `json:"target"`
+	Branch     string                 `json:"branch"`
+	Base       string                 `json:"base"`
+	Tree       string                 `json:"tree"`
+	Commit     string                 `json:"commit"`
+	Agent      string                 `json:"agent"`
+	Title      string                 `json:"title"`
+	Text       string                 `json:"text"`
+	Files      []fileShape            `json:"files"`
+	Added      int                    `json:"added"`
+	Removed    int                    `json:"removed"`
+	Warnings   []patch.Warning        `json:"warnings"`
+	Notes      []patch.Note           `json:"notes"`
+	Checks     []checkShape           `json:"checks"`
+	Rule       ruleShape              `json:"rule"`
+	Decisions  []decisionShape        `json:"decisions"`
+	Risk       approval.Risk          `json:"risk"`
+	Needs      needsShape             `json:"needs"`
+	ExpiresAt  *time.Time             `json:"expires_at"`
+	CreatedAt  time.Time              `json:"created_at"`
+	DecidedAt  *time.Time             `json:"decided_at"`
+	Cards      []cardShape            `json:"cards"`
+	Requester  string                 `json:"requester"`
+	RevertOf   *string                `json:"revert_of"`
+	RevertedBy *string                `json:"reverted_by"`
 	// Refused is why the yes of who asks would not be taken; only where one request is read.
 	Refused string `json:"refused,omitempty"`
 	// May are the verdicts that they may give; only there, too.
@@ -115,7 +118,7 @@ type cardShape struct {
 func shape(e approval.Electorate, r approval.Request) requestShape {
 	v := r.Revision
 	s := requestShape{
-		ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, State: r.State, Revision: v.N, Digest: v.Digest,
+		ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, Kind: r.Kind, Question: r.Question, State: r.State, Revision: v.N, Digest: v.Digest,
 		Repository: r.Repository, Target: v.Base.Branch, Branch: v.Branch, Base: v.Base.Commit, Tree: v.Tree, Commit: v.Commit,
 		Agent: r.Agent, Title: r.Title, Text: v.Text, Files: []fileShape{}, Added: v.Added, Removed: v.Removed,
 		Warnings: append([]patch.Warning{}, v.Warnings...), Notes: append([]patch.Note{}, v.Notes...), Checks: []checkShape{},
@@ -252,6 +255,9 @@ func (a *API) answer(c echo.Context, r approval.Request) error {
 	s := shape(e, r)
 	if r.State == approval.Pending {
 		for _, v := range []approval.Verdict{approval.Approve, approval.Reject, approval.RequestChanges} {
+			if v == approval.RequestChanges && r.IsHandover() {
+				continue
+			}
 			switch refused := e.May(caller(c).Principal, r, v); {
 			case refused == nil:
 				s.May = append(s.May, v)
@@ -273,6 +279,9 @@ func (a *API) Patch(c echo.Context) error {
 	r, err := a.request(c)
 	if err != nil {
 		return err
+	}
+	if r.IsHandover() {
+		return orchestrator.Errorf(orchestrator.CodeNotFound, "The request %s asks whether work may be handed on, so it has no patch. What would be handed on is in its question.", r.ID)
 	}
 	shown, err := a.revision(c, r, q.Get("rev"))
 	if err != nil {

@@ -15,6 +15,8 @@ type Request struct {
 	ID           string     `json:"id"`
 	TaskID       string     `json:"task_id"`
 	DelegationID string     `json:"delegation_id"`
+	Kind         string     `json:"kind"`     // patch or handover
+	Question     *Question  `json:"question"` // of a hand-over
 	State        string     `json:"state"`
 	Revision     int        `json:"revision"`
 	Digest       string     `json:"digest"`
@@ -42,6 +44,18 @@ type Request struct {
 	Refused      string     `json:"refused"` // why the yes of who asks would not be taken
 	May          []string   `json:"may"`     // the verdicts that they may give
 	Raw          Raw        `json:"-"`
+}
+
+// Handover reports whether the request asks about a hand-over and not about a patch.
+func (r Request) Handover() bool { return r.Kind == "handover" && r.Question != nil }
+
+// Question is what a hand-over would hand on.
+type Question struct {
+	From     string            `json:"from"`
+	To       string            `json:"to"`
+	Text     string            `json:"text"`
+	Context  map[string]string `json:"context"`
+	Handover json.RawMessage   `json:"handover"` // the command object, empty without one
 }
 
 // File is one changed file.

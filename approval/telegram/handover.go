@@ -1,0 +1,92 @@
+package telegram
+
+import (
+	"strings"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator/patch"
+)
+
+// askedText is all that would be handed on, where it fits into a card: a yes there is one to
+// every word of it. What cannot be seen is shown as code points.
+func askedText(r approval.Request) shownDiff {
+	lines := strings.Split(strings.TrimSpace(r.Question.Whole()), "\n")
+	for i, l := range lines {
+		lines[i] = patch.Shown(strings.TrimRight(l, "\r"))
+	}
+	text := strings.Join(lines, "\n")
+	if units(text) > inlineLimit {
+		return shownDiff{why: "it is too long for a card"}
+	}
+	return shownDiff{inline: text}
+}
+
+// whereAsked says where all of a question is.
+func (d shownDiff) whereAsked(inline bool) string {
+	switch {
+	case inline:
+		return "all of it below"
+	case d.why != "":
+		return "not all of it is here: " + d.why
+	default:
+		return "not all of it is here"
+	}
+}
+
+// asker is who speaks in a card: the agent that asks, or whose patch it is.
+func (f face) asker() string {
+	if f.r.IsHandover() {
+		return f.r.Question.From
+	}
+	return f.r.Agent
+}
+
+// where is the place that a change lands in, or the repository of a hand-over, which may
+// have none.
+func (f face) where() string {
+	switch {
+	case !f.r.IsHandover():
+		return " · " + name(f.r.Repository) + "/" + name(f.r.Revision.Base.Branch)
+	case f.r.Repository != "":
+		return " · " + name(f.r.Repository)
+	default:
+		return ""
+	}
+}
+
+// thing is what is opened to see all of a request.
+func (f face) thing() string {
+	if f.r.IsHandover() {
+		return "page"
+	}
+	return "diff"
+}
+
+// subject is what is approved, and the verb for it.
+func (f face) subject() string {
+	if f.r.IsHandover() {
+		return "work for " + name(f.r.Agent) + " is"
+	}
+	return "changes of " + name(f.r.Agent) + " are"
+}
+
+// handed is the first line of a card about a hand-over that takes no verdict any more;
+// "" for a patch.
+func (f face) handed() string {
+	if !f.r.IsHandover() {
+		return ""
+	}
+	to := name(f.r.Agent)
+	switch f.r.State {
+	case approval.Approved:
+		return "Approved · handed to " + to
+	case approval.Rejected:
+		return "Rejected · not handed to " + to
+	case approval.Expired:
+		return "Expired, not approved · not handed to " + to
+	case approval.Cancelled:
+		return "Cancelled · not handed to " + to
+	default:
+		return strings.ReplaceAll(string(f.r.State), "_", " ") + " · not handed to " + to
+	}
+}

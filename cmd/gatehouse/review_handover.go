@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"gatehouse/web/client"
+)
+
+// question shows a request about a hand-over: what would be handed on, as a whole.
+func (sh *shell) question(ctx context.Context, r client.Request) error {
+	var text bytes.Buffer
+	fmt.Fprintln(&text, sh.paint("strong", line(r.Title)))
+	sh.header(&text, r)
+	q := r.Question
+	quoted(&text, fmt.Sprintf("%s asks %s:", line(q.From), line(q.To)), q.Text)
+	for _, key := range slices.Sorted(maps.Keys(q.Context)) {
+		quoted(&text, "context "+line(key)+":", q.Context[key])
+	}
+	if len(q.Handover) > 0 && string(q.Handover) != "null" {
+		quoted(&text, "command object:", string(q.Handover))
+	}
+	yours(&text, r)
+	return sh.page(ctx, text.Bytes())
+}
+
+// quoted writes what somebody else says below a line that names it.
+func quoted(w io.Writer, head, said string) {
+	fmt.Fprintln(w, head)
+	for l := range strings.Lines(block(said)) {
+		fmt.Fprintf(w, "  │ %s\n", strings.TrimRight(l, "\n"))
+	}
+}
+
+// whereSize is what a yes to r does, for its first line: where a patch lands and how
+// large it is, or to whom work is handed.
+func whereSize(r client.Request) string {
+	if r.Handover() {
+		return where(r)
+	}
+	return fmt.Sprintf("%s  +%d −%d  %s", where(r), r.Added, r.Removed, counted(len(r.Files), "file"))
+}

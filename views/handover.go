@@ -1,0 +1,41 @@
+package views
+
+import "fmt"
+
+// HandoverAsk is the question of a request that asks whether work may be handed on.
+type HandoverAsk struct {
+	From    string
+	To      string
+	Text    string // what To would be asked to do; foreign
+	Context []ContextLine
+	Command string // the command object as JSON, empty without one; foreign
+}
+
+// ContextLine is one value that goes with a hand-over; both are foreign.
+type ContextLine struct {
+	Key   string
+	Value string
+}
+
+// handed is what becomes of a hand-over, for the line below its outcome.
+func (a *HandoverAsk) handed(o *Outcome, who string) string {
+	switch o.State {
+	case "rejected":
+		return who + " rejected this · " + a.To + " was not asked to work"
+	case "expired":
+		return "It expired, not approved. " + a.To + " was not asked to work."
+	case "cancelled":
+		return "The task ended before a decision. " + a.To + " was not asked to work."
+	case "failed":
+		return "The task failed before a decision. " + a.To + " was not asked to work."
+	}
+	if o.Channel != "" {
+		who += " approved " + channelWords(o.Channel)
+	} else {
+		who += " approved"
+	}
+	return who + " · the work was handed to " + a.To
+}
+
+// yesCount is how far a rule is: 1 of 2 yes.
+func yesCount(r RuleLine) string { return fmt.Sprintf("%d of %d yes", len(r.Yes), r.Need) }
