@@ -56,7 +56,10 @@ func (x *Exchange) Broken(provider, key string, err error) *model.Error {
 	cause := err
 	if failed := x.Err(); failed != nil {
 		cause = failed
-		if !errors.Is(failed, errLimit) {
+		switch {
+		case errors.Is(failed, errRedirect):
+			e.Kind = model.Invalid
+		case !errors.Is(failed, errLimit):
 			e.Kind = model.Network
 		}
 	}
@@ -67,6 +70,8 @@ func (x *Exchange) Broken(provider, key string, err error) *model.Error {
 	switch {
 	case e.Kind == model.Network:
 		e.Message = "the connection failed or was cut: " + Clean(cause.Error(), key)
+	case e.Kind == model.Invalid:
+		e.Message = errRedirect.Error()
 	case errors.Is(cause, bufio.ErrTooLong):
 		e.Message = "one event of the answer is too long"
 	default:

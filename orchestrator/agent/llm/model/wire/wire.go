@@ -28,8 +28,9 @@ const (
 )
 
 var (
-	errIdle  = errors.New("nothing came for too long")
-	errLimit = fmt.Errorf("the answer is longer than %d MB", Limit>>20)
+	errIdle     = errors.New("nothing came for too long")
+	errRedirect = errors.New("it points to another address, which is not followed, for the key would go there, too. Check base_url of the provider")
+	errLimit    = fmt.Errorf("the answer is longer than %d MB", Limit>>20)
 )
 
 // Exchange is the HTTP of one call: it watches the silence and the length, follows no
@@ -55,15 +56,17 @@ func NewExchange(base http.RoundTripper, idle time.Duration) *Exchange {
 }
 
 // Client is the exchange as an SDK takes it.
-func (x *Exchange) Client() *http.Client {
-	return &http.Client{Transport: x, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-}
+func (x *Exchange) Client() *http.Client { return &http.Client{Transport: x} }
 
 // RoundTrip makes an Exchange an http.RoundTripper.
 func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(x.idle, func() { cancel(errIdle) })
 	res, err := x.base.RoundTrip(req.WithContext(ctx))
+	if err == nil && res.StatusCode >= 300 && res.StatusCode < 400 {
+		res.Body.Close() //nolint:errcheck // nobody reads it
+		err = errRedirect
+	}
 	if err != nil {
 		timer.Stop()
 		err = x.failed(ctx, err)
