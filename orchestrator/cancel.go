@@ -39,18 +39,16 @@ func (e *Engine) Cancel(ctx context.Context, id, actor string) (Delegation, erro
 
 // landingBelow refuses when the delegation, or one below it, is past its intent.
 func landingBelow(ctx context.Context, tx Tx, d *Delegation) error {
-	if d.State == Landing && d.Work.Land != nil && d.Work.Land.Intent != nil {
+	if d.intended() {
 		return Errorf(CodeLanding, "The change of %s is landing on %s right now and can no longer be cancelled. Revert it after it landed.", d.To, d.Work.Land.Base.Branch)
 	}
-	children, err := tx.Children(ctx, d.ID)
+	children, err := tx.Live(ctx, d.ID)
 	if err != nil {
 		return err
 	}
 	for _, c := range children {
-		if !c.State.Ended() {
-			if err := landingBelow(ctx, tx, c); err != nil {
-				return err
-			}
+		if err := landingBelow(ctx, tx, c); err != nil {
+			return err
 		}
 	}
 	return nil

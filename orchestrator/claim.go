@@ -45,7 +45,7 @@ func (e *Engine) claim(ctx context.Context, r *run) error {
 		}
 		held := d.Holder != "" && d.LeaseUntil.After(now)
 		due := d.State == Queued || d.State == Running || d.State == Checking || d.State == Landing
-		if held || !due || d.ReadyAt.After(now) {
+		if held || !due || d.ReadyAt.After(now) || tx.Task().PausedAt != nil && !d.intended() {
 			return ErrLost
 		}
 		if d.State == Running || d.State == Queued && d.Holder != "" {
@@ -65,6 +65,11 @@ func (e *Engine) claim(ctx context.Context, r *run) error {
 	e.mu.Unlock()
 	e.Trace("claimed")
 	return nil
+}
+
+// intended reports whether d is landing past its intent, which nothing stops.
+func (d *Delegation) intended() bool {
+	return d.State == Landing && d.Work.Land != nil && d.Work.Land.Intent != nil
 }
 
 // take writes the claim of d for r.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
@@ -17,39 +16,57 @@ func (r *run) SaveTurn(ctx context.Context, t agent.Turn, changed bool) error {
 	if t.Usage.InputTokens < 0 || t.Usage.OutputTokens < 0 || t.Usage.USD != nil && *t.Usage.USD < 0 {
 		return fmt.Errorf("usage cannot be negative: %d in, %d out", t.Usage.InputTokens, t.Usage.OutputTokens)
 	}
-	kept, bundle, err := r.keepFiles(ctx, t.N, changed)
+	r.filing.Lock()
+	defer r.filing.Unlock()
+	kept, bundle, err := r.keepFiles(ctx, changed)
 	if err != nil {
 		return err
 	}
 	r.turnOver(t.N)
-	paused := false
+	paused, tries := false, 0
 	err = r.write(ctx, func(tx Tx, d *Delegation) error {
-		if err := tx.PutTurn(ctx, d, t); err != nil {
-			return err
-		}
-		if kept != nil {
-			if err := tx.PutBlob(ctx, kept.Bundle, "bundle", bundle); err != nil {
-				return err
-			}
-			d.Work.Kept = kept
-		}
-		if err := tx.Take(ctx, d.ID, t.Children); err != nil {
-			return err
-		}
-		if err := r.charge(ctx, tx, d, t); err != nil {
-			return err
-		}
+		tries++
 		paused = tx.Task().PausedAt != nil
-		return tx.Move(ctx, d, d.State, d.Attempt)
-	})
-	switch {
-	case err != nil:
+		err := r.putTurn(ctx, tx, d, t, kept, bundle)
+		if tries > 1 && errors.Is(err, ErrExists) {
+			return nil // the try before was committed after all
+		}
 		return err
-	case paused:
-		return agent.ErrPaused
+	})
+	if err != nil {
+		return err
+	}
+	r.filed(kept)
+	r.d.Work.Kept = r.d.Work.Kept.without(t.Children)
+	for _, id := range t.Children {
+		delete(r.back, id)
 	}
 	r.e.Trace("turn stored")
+	if paused {
+		return agent.ErrPaused
+	}
 	return nil
+}
+
+// putTurn writes a turn with all that belongs to it.
+func (r *run) putTurn(ctx context.Context, tx Tx, d *Delegation, t agent.Turn, kept *Kept, bundle []byte) error {
+	if err := r.file(ctx, tx, d, kept, bundle); err != nil {
+		return err
+	}
+	d.Work.Kept = d.Work.Kept.without(t.Children)
+	if t.Message.Role == agent.FromTools {
+		d.Work.Refused = nil // the turn has the answers to all hops of the turn before
+	}
+	if err := tx.PutTurn(ctx, d, t); err != nil {
+		return err
+	}
+	if err := tx.Take(ctx, d.ID, t.Children); err != nil {
+		return err
+	}
+	if err := r.charge(ctx, tx, d, t); err != nil {
+		return err
+	}
+	return tx.Move(ctx, d, d.State, d.Attempt)
 }
 
 // charge adds what a turn used and writes its events.
@@ -102,34 +119,6 @@ func cut(s string) string {
 	return string([]rune(s[:maxShown])) + fmt.Sprintf("… (%d bytes)", len(s))
 }
 
-// keepFiles saves the checkout as it is now, for the turn that is about to be stored.
-func (r *run) keepFiles(ctx context.Context, n int, changed bool) (*Kept, []byte, error) {
-	if !changed || r.dir == "" || r.mirror == nil {
-		return nil, nil, nil
-	}
-	w := &r.d.Work
-	s, err := r.mirror.Snapshot(ctx, r.dir, w.BaseTree)
-	if err != nil {
-		return nil, nil, refusedFiles(err)
-	}
-	k := &Kept{Tree: s.Tree, Bundle: bundleID(fmt.Sprintf("turn-%d-%d", w.Runs, n), r.id)}
-	if w.Kept != nil {
-		k.Merged = slices.Clone(w.Kept.Merged)
-	}
-	var bundle []byte
-	k.Commit, bundle, err = r.mirror.SaveTree(ctx, fmt.Sprintf("%s-turn-%d-%d", r.id, w.Runs, n), w.BaseCommit, s.Tree, r.d.CreatedAt)
-	return k, bundle, err
-}
-
-// refusedFiles makes what an agent may not leave in its checkout its own failure.
-func refusedFiles(err error) error {
-	var refusal *patch.Refusal
-	if errors.As(err, &refusal) {
-		return agent.Fail(refusal.Code, "%s", refusal.Message)
-	}
-	return err
-}
-
 // Ended returns the spawned children whose end no turn has carried.
 func (r *run) Ended(ctx context.Context) ([]agent.Child, error) {
 	if err := r.live(); err != nil {
@@ -138,9 +127,11 @@ func (r *run) Ended(ctx context.Context) ([]agent.Child, error) {
 	all, err := r.e.Store.Untaken(ctx, r.id, r.d.Work.Runs)
 	var ended []agent.Child
 	for i := range all {
-		if all[i].Spawned && all[i].State.Ended() {
-			ended = append(ended, childOf(&all[i]))
+		if err != nil || !all[i].Spawned || !all[i].State.Ended() {
+			continue
 		}
+		c, takeErr := r.takeIn(ctx, &all[i])
+		ended, err = append(ended, c), takeErr
 	}
 	return ended, err
 }

@@ -90,6 +90,9 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 	if refused != nil {
 		return e.refuse(ctx, tx, d, p, refused)
 	}
+	if refused := e.spawnLimit(d, p); refused != nil {
+		return e.refuse(ctx, tx, d, p, refused)
+	}
 	child := e.newChild(tx, d, target, p)
 	rule := ruled(p.asks, tx.Now(), tx.Task(), child, target.AskFirst)
 	if verdicts, refused = human(verdicts, rule, d.To, target.Name); refused != nil {
@@ -110,7 +113,11 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 		}
 	}
 	tx.Task().Handoffs++
-	d.OpenChildren++
+	if child.Spawned {
+		d.OpenSpawned++
+	} else {
+		d.OpenChildren++
+	}
 	return childOf(child), nil
 }
 
@@ -136,7 +143,7 @@ func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *D
 	child := &Delegation{
 		ID: NewID(DelegationPrefix, now), TaskID: d.TaskID, ParentID: d.ID, From: d.To, To: target.Name, Text: p.Text,
 		State: Queued, Depth: d.Depth + 1, Chain: d.Chain.With(chainStep(d.To, target.Name, p.Text)), HopKey: p.key,
-		Generation: d.Work.Runs, Repository: p.repo, Requester: d.Requester, CreatedAt: now, ReadyAt: now, Since: now,
+		Generation: d.Work.Runs, Repository: p.repo, Requester: d.Requester, Spawned: p.Spawn, CreatedAt: now, ReadyAt: now, Since: now,
 	}
 	if s := p.snapshot; s != nil && p.repo == d.Repository {
 		child.Work = Work{Shares: true, Branch: s.branch, BaseCommit: s.commit, BaseTree: s.tree, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID)}

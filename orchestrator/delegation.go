@@ -96,14 +96,6 @@ type Work struct {
 	RanFor time.Duration `json:"ranFor,omitempty"`
 }
 
-// Kept is a checkout between two runs.
-type Kept struct {
-	Tree   string   `json:"tree"`
-	Commit string   `json:"commit"`           // carries Tree in the bundle
-	Bundle string   `json:"bundle"`           // blob
-	Merged []string `json:"merged,omitempty"` // children whose changes are in Tree
-}
-
 // Order is what a yes orders to be landed, and how far that came.
 type Order struct {
 	RequestID string        `json:"request"`

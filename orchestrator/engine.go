@@ -59,6 +59,9 @@ type Engine struct {
 	runs   map[string]*run // by delegation: what this node works on
 	wake   chan struct{}
 	turns  turns // of landings
+	// runners are the goroutines that agents run in; see obey.
+	runners sync.WaitGroup
+	stuck   atomic.Int64
 }
 
 // New makes an engine.
@@ -108,6 +111,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	wg.Go(func() { e.watch(ctx, sub, &wg) })
 	e.dispatch(ctx, &wg)
 	wg.Wait()
+	e.lastWait()
 	return nil
 }
 
@@ -218,7 +222,7 @@ func (e *Engine) noticed(ctx context.Context, n event.Notice, wg *sync.WaitGroup
 		switch ev.Type {
 		case event.Queued:
 			e.startNow(ctx, Ref{TaskID: n.TaskID, DelegationID: ev.DelegationID}, wg)
-		case event.Decided, event.Stale:
+		case event.Decided, event.Stale, event.Unpaused:
 			e.look()
 		case event.Resumed:
 			if e.holding(ev.DelegationID) == nil { // else its process lives and goes on by itself

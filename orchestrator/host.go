@@ -123,12 +123,9 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 	if err := r.live(); err != nil {
 		return agent.Child{}, err
 	}
-	if strings.TrimSpace(h.Text) == "" || len(h.Text) > MaxText {
-		return notHandedOn(h, CodeBadRequest, fmt.Sprintf("The hand-over's text has %d bytes. Use 1 to %d that say what should be done.", len(h.Text), MaxText)), nil
-	}
 	key := h.Ref
 	switch {
-	case key == "":
+	case key == "" && !h.Spawn:
 		key = r.count(h, 1)
 		defer func() {
 			if err != nil {
@@ -138,7 +135,7 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 	case len(key) > maxRef:
 		key = hopKey(key, "", 0) // an index takes no name of any length
 	}
-	plan, err := r.e.plan(h, &r.d, r.task.Repository, key, nil)
+	plan, err := r.e.plan(h, &r.d, r.task.Repository, key)
 	if CodeOf(err) != "" {
 		return notHandedOn(h, CodeOf(err), err.Error()), nil
 	}
@@ -158,19 +155,19 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 	var child agent.Child
 	waits := false
 	err = r.writeOnce(ctx, func(tx Tx, d *Delegation) error {
-		open := d.OpenChildren
+		open, spawned := d.OpenChildren, d.OpenSpawned
 		var err error
-		if child, err = r.e.hop(ctx, tx, d, plan); err != nil || d.OpenChildren == open {
+		if child, err = r.e.hop(ctx, tx, d, plan); err != nil || d.OpenChildren == open && d.OpenSpawned == spawned {
 			return err
 		}
-		if d.State == Waiting {
+		if d.State == Waiting || d.OpenChildren == open {
 			return tx.Move(ctx, d, d.State, d.Attempt)
 		}
 		d.Work.ProcessWait, waits = true, true
 		if err := move(ctx, tx, d, Waiting); err != nil {
 			return err
 		}
-		return tx.Append(ctx, event.Event{Type: event.Waiting, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"agent": d.To, "children": d.OpenChildren})})
+		return tx.Append(ctx, waitingEvent(d))
 	})
 	if CodeOf(err) == CodeBadRequest {
 		return notHandedOn(h, CodeBadRequest, err.Error()), nil
@@ -184,7 +181,7 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 
 // notHandedOn answers a hop that cannot be made, as data for the agent that asked.
 func notHandedOn(h agent.Hop, code, message string) agent.Child {
-	return agent.Child{To: h.To, Text: h.Text, State: agent.Refused, Ended: true, Error: agent.Fail(code, "%s", message)}
+	return agent.Child{Ref: h.Ref, To: h.To, Text: h.Text, State: agent.Refused, Ended: true, Error: agent.Fail(code, "%s", message)}
 }
 
 // lifeSpan turns seconds that an agent names into a duration; what would overflow is
@@ -260,29 +257,14 @@ func transient(err error) bool {
 	return !errors.Is(err, ErrNotFound) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// receive resumes the run and brings the child's changes into the checkout, once.
+// receive resumes the run and brings the child's changes into the checkout.
 func (r *run) receive(ctx context.Context, d *Delegation) (agent.Child, error) {
 	r.resuming.Lock()
 	defer r.resuming.Unlock()
 	if err := r.resume(ctx); err != nil {
 		return agent.Child{}, err
 	}
-	r.mu.Lock()
-	c, done := r.back[d.ID]
-	r.mu.Unlock()
-	if done {
-		return c, nil
-	}
-	c = childOf(d)
-	if d.State == Completed && d.Work.Shares && d.Work.Tree != "" && d.Work.Tree != d.Work.BaseTree {
-		if err := r.takeBack(ctx, d, &c); err != nil {
-			return agent.Child{}, err
-		}
-	}
-	r.mu.Lock()
-	r.back[d.ID] = c
-	r.mu.Unlock()
-	return c, nil
+	return r.takeIn(ctx, d)
 }
 
 // takeBack brings the child's tree into the checkout. Files that changed here since
@@ -294,6 +276,9 @@ func (r *run) takeBack(ctx context.Context, d *Delegation, c *agent.Child) error
 	err := r.mirror.MergeBack(ctx, r.dir, d.Work.BaseTree, d.Work.Tree)
 	var refusal *patch.Refusal
 	if !errors.As(err, &refusal) {
+		if err == nil {
+			r.merged = append(r.merged, d.ID)
+		}
 		return err
 	}
 	note := fmt.Sprintf("The changes of %s were not taken over: %s", d.To, refusal.Message)

@@ -11,7 +11,7 @@ import (
 )
 
 // Retry runs a task again that did not complete, under the same ids and with fresh
-// hops, or tries a landing again that is held up.
+// hops and a fresh conversation (Fork goes on from a turn), or tries a landing again that is held up.
 func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error) {
 	d, err := e.lookUp(ctx, id)
 	if err != nil {
@@ -30,9 +30,9 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		if err := mayRetry(row); err != nil {
 			return err
 		}
-		row.Error, row.Losses, row.EndedAt, row.ApprovalID, row.OpenChildren = nil, 0, nil, "", 0
+		row.Error, row.Losses, row.EndedAt, row.ApprovalID, row.OpenChildren, row.OpenSpawned = nil, 0, nil, "", 0, 0
 		row.Work.Feedback, row.Work.AgentBranch = nil, ""
-		tx.Task().EndedAt, tx.Task().Handoffs = nil, 0
+		tx.Task().EndedAt, tx.Task().PausedAt, tx.Task().Handoffs = nil, nil, 0
 		if err := RunAgain(ctx, tx, row, nil, actor, "run again"); err != nil {
 			return err
 		}

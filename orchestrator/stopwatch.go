@@ -30,6 +30,13 @@ func (s *stopwatch) pause() {
 	}
 }
 
+// runs reports whether time is counted now.
+func (s *stopwatch) runs() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.since.IsZero()
+}
+
 func (s *stopwatch) elapsed() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

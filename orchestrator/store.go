@@ -67,6 +67,9 @@ type Reader interface {
 	// Children returns the delegations that one generation of parentID has made, oldest
 	// first.
 	Children(ctx context.Context, parentID string, generation int) ([]Delegation, error)
+	// KeptAt returns the commit and tree of the checkout when a turn was stored, "" when
+	// nothing had changed in it by then; ErrNotFound when there is no such turn.
+	KeptAt(ctx context.Context, delegationID string, generation, n int) (commit, tree string, err error)
 	// Untaken returns the children of one generation whose outcome no turn has carried:
 	// in the order of their ends, then those that live, oldest first.
 	Untaken(ctx context.Context, parentID string, generation int) ([]Delegation, error)
@@ -145,4 +148,13 @@ type Tx interface {
 	PutTurn(ctx context.Context, d *Delegation, t agent.Turn) error
 	// Take marks children of parentID as carried by a turn.
 	Take(ctx context.Context, parentID string, ids []string) error
+	// CopyTurns gives to the first turns of another delegation, without their usage and
+	// children. Where a turn has no files of its own, kept stands for them.
+	CopyTurns(ctx context.Context, to *Delegation, from string, generation, upTo int, kept string) error
+	// Live returns the children of parentID that have not ended, oldest first.
+	Live(ctx context.Context, parentID string) ([]*Delegation, error)
+	// Untold reports whether a spawned child has ended that no turn has carried.
+	Untold(ctx context.Context, parentID string, generation int) (bool, error)
+	// DropBlob removes bytes that nobody refers to any more.
+	DropBlob(ctx context.Context, id string) error
 }

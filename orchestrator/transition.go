@@ -62,10 +62,18 @@ func Expire(ctx context.Context, tx Tx, d *Delegation) error {
 }
 
 // RunAgain queues a delegation whose patch was not accepted as it is, so that its
-// agent works again, with what people said when f is not nil.
+// agent works again, with what people said when f is not nil. That is a new generation:
+// a conversation begins anew in a fresh checkout, and what was said before stays on
+// record under the generation that it belongs to.
 func RunAgain(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback, actor, why string) error {
 	letGo(d)
+	if k := d.Work.Kept; k != nil {
+		if err := tx.DropBlob(ctx, k.Bundle); err != nil {
+			return err
+		}
+	}
 	d.Work.Runs++
+	d.Work.Kept, d.Work.RanFor = nil, 0
 	d.Work.Previous = d.Work.Tree
 	d.Work.Feedback, d.Work.Memo, d.Work.Refused, d.Work.Land = f, nil, nil, nil
 	d.Work.Tree, d.Work.TreeCommit, d.Work.TreeBundle, d.Work.Problem = "", "", "", ""
@@ -97,8 +105,8 @@ func end(ctx context.Context, tx Tx, d *Delegation, to State, actor string) erro
 	letGo(d)
 	now := tx.Now()
 	d.EndedAt = &now
-	open := d.OpenChildren
-	d.OpenChildren = 0
+	open := d.OpenChildren + d.OpenSpawned
+	d.OpenChildren, d.OpenSpawned = 0, 0
 	if err := move(ctx, tx, d, to); err != nil {
 		return err
 	}
@@ -160,14 +168,11 @@ func endEvent(d *Delegation, actor string) event.Event {
 
 // endChildren cancels the live delegations below d.
 func endChildren(ctx context.Context, tx Tx, d *Delegation, actor string) error {
-	children, err := tx.Children(ctx, d.ID)
+	children, err := tx.Live(ctx, d.ID)
 	if err != nil {
 		return err
 	}
 	for _, c := range children {
-		if c.State.Ended() {
-			continue
-		}
 		c.Error = &agent.Failure{Code: string(Cancelled), Message: fmt.Sprintf("%s ended before this was done.", d.To)}
 		if err := cancelOne(ctx, tx, c, actor); err != nil {
 			return err
@@ -183,7 +188,7 @@ func endChildren(ctx context.Context, tx Tx, d *Delegation, actor string) error 
 func cancelOne(ctx context.Context, tx Tx, d *Delegation, actor string) error {
 	letGo(d)
 	now := tx.Now()
-	d.EndedAt, d.OpenChildren = &now, 0
+	d.EndedAt, d.OpenChildren, d.OpenSpawned = &now, 0, 0
 	if err := move(ctx, tx, d, Cancelled); err != nil {
 		return err
 	}
@@ -194,7 +199,8 @@ func cancelOne(ctx context.Context, tx Tx, d *Delegation, actor string) error {
 }
 
 // wakeCaller tells the caller of d that d has ended. The last child's end queues a
-// caller that waits; one whose process lives keeps its holder, which resumes it.
+// caller that waits, and so does a spawned child's where the caller waits for that; one
+// whose process lives keeps its holder, which resumes it.
 func wakeCaller(ctx context.Context, tx Tx, d *Delegation) error {
 	p, err := tx.Delegation(ctx, d.ParentID)
 	if err != nil {
@@ -204,10 +210,17 @@ func wakeCaller(ctx context.Context, tx Tx, d *Delegation) error {
 		return nil
 	}
 	p.Usage = p.Usage.Add(d.Usage)
-	if p.OpenChildren > 0 {
-		p.OpenChildren--
+	switch {
+	case d.Spawned:
+		p.OpenSpawned = max(p.OpenSpawned-1, 0)
+	default:
+		p.OpenChildren = max(p.OpenChildren-1, 0)
 	}
-	if p.State != Waiting || p.OpenChildren > 0 {
+	wakes := p.OpenChildren == 0
+	if d.Spawned {
+		wakes = p.Work.ForSpawned
+	}
+	if p.State != Waiting || !wakes {
 		return tx.Move(ctx, p, p.State, p.Attempt)
 	}
 	p.ReadyAt = tx.Now()

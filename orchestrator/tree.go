@@ -38,23 +38,42 @@ func (e *Engine) prepare(r *run, spec agent.Spec) error {
 	if r.mirror, _, err = e.mirror(r.d.Repository); err != nil {
 		return err
 	}
+	if err := r.fetched(r.findBase()); err != nil {
+		return err
+	}
 	w := &r.d.Work
-	if w.Shares {
-		if err := r.fetched(r.bring(r.ctx, w.BaseBundle, w.BaseSaved)); err != nil {
+	tree := w.BaseTree
+	if w.Kept != nil {
+		if err := r.fetched(r.bring(r.ctx, w.Kept.Bundle, w.Kept.Commit)); err != nil {
 			return err
 		}
-	} else {
-		if err := r.fetched(r.mirror.Fetch(r.ctx)); err != nil {
-			return err
-		}
-		b, err := r.mirror.Head(r.ctx, r.task.Ref)
-		if err := r.fetched(err); err != nil {
-			return err
-		}
-		w.Branch, w.BaseCommit, w.BaseTree = b.Branch, b.Commit, b.Tree
+		tree = w.Kept.Tree
 	}
 	r.dir = filepath.Join(r.folder, "checkout")
-	return r.fetched(r.mirror.Checkout(r.ctx, w.BaseCommit, w.BaseTree, r.dir))
+	return r.fetched(r.mirror.Checkout(r.ctx, w.BaseCommit, tree, r.dir))
+}
+
+// findBase finds what the checkout is made on: the caller's snapshot, what a
+// conversation began on, or the branch as it is now.
+func (r *run) findBase() error {
+	w := &r.d.Work
+	switch {
+	case w.Shares:
+		return r.bring(r.ctx, w.BaseBundle, w.BaseSaved)
+	case r.keeps && w.BaseCommit != "":
+		if r.mirror.Has(r.ctx, w.BaseCommit) {
+			return nil
+		}
+		return r.mirror.Fetch(r.ctx)
+	}
+	if err := r.mirror.Fetch(r.ctx); err != nil {
+		return err
+	}
+	b, err := r.mirror.Head(r.ctx, r.task.Ref)
+	if err == nil {
+		w.Branch, w.BaseCommit, w.BaseTree = b.Branch, b.Commit, b.Tree
+	}
+	return err
 }
 
 // fetched turns a problem of the source, which a person must mend, into the
@@ -157,12 +176,14 @@ func (r *run) reclaim() error {
 // its wake-up had not been taken, they end with it and the row is running again first.
 func (e *Engine) settled(r *run, fn func(ctx context.Context, tx Tx, d *Delegation) error) error {
 	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		if d.State == Waiting || d.State == Queued {
+		if d.State == Waiting || d.State == Queued || d.OpenSpawned > 0 {
 			if err := endChildren(ctx, tx, d, d.To); err != nil {
 				return err
 			}
-			d.OpenChildren = 0
+			d.OpenChildren, d.OpenSpawned = 0, 0
 			d.Work.ProcessWait = false
+		}
+		if d.State == Waiting || d.State == Queued {
 			if err := move(ctx, tx, d, Running); err != nil {
 				return err
 			}

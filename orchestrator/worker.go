@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
@@ -34,6 +33,7 @@ type run struct {
 	attempt    int
 	leaseUntil time.Time
 
+	keeps  bool          // the agent's conversation and checkout outlive the attempt
 	mirror *patch.Mirror // nil without a repository
 	dir    string        // the checkout, "" when there is none
 	folder string        // everything of this attempt on disk
@@ -47,6 +47,8 @@ type run struct {
 	lines    progress
 	deltas   deltas
 	resuming sync.Mutex
+	filing   sync.Mutex // one at a time changes or keeps the checkout as a whole
+	merged   []string   // children whose changes came into the checkout since it was kept
 	poked    chan struct{}
 }
 
@@ -88,6 +90,10 @@ func (e *Engine) broke(r *run, err error) {
 	switch {
 	case r.stop.Err() != nil:
 		e.giveBack(r, 0, false)
+	case errors.As(context.Cause(r.ctx), &failure):
+		e.failed(r, failure)
+	case errors.Is(err, agent.ErrPaused):
+		e.giveBack(r, 0, false)
 	case errors.Is(err, ErrLost), errors.Is(err, agent.ErrStopped), r.ctx.Err() != nil:
 		e.Log.Info("an attempt was stopped or lost", "delegation", r.id, "attempt", r.attempt)
 	case errors.As(err, &refusal):
@@ -118,6 +124,7 @@ func (e *Engine) giveBack(r *run, after time.Duration, loss bool) {
 				return Fail(ctx, tx, d, agent.Fail(agent.CodeLost, "%s could not be run %d times in a row. The reason is in the server's log. Mend it, then retry.", d.To, d.Losses))
 			}
 		}
+		d.Work.RanFor += r.clock.elapsed()
 		letGo(d)
 		d.ReadyAt = tx.Now().Add(after)
 		if d.State != Running {
@@ -185,9 +192,14 @@ func (e *Engine) runAgent(r *run) error {
 	if !ok || kind == nil {
 		return agent.Fail(agent.CodeUnavailable, "%s is not configured any more. Send the task to another agent.", r.d.To)
 	}
+	r.keeps = spec.Kind == agent.LLM
+	if !r.keeps {
+		r.d.Work.Kept = nil // only a conversation goes on with the files that it left
+	}
 	if err := e.prepare(r, spec); err != nil {
 		return err
 	}
+	defer r.limit(e.Config().timeLimit(spec, r.d.Spawned))()
 	// An attempt before this one, or a park of this one, may have left children.
 	for again := r.d.Attempt > 1; ; again = true {
 		job, err := e.job(r, spec, again)
@@ -196,7 +208,7 @@ func (e *Engine) runAgent(r *run) error {
 		}
 		r.clock.start()
 		e.Trace("agent started")
-		out, err := kind.Run(r.ctx, job, r)
+		out, err := e.obey(r, func() (agent.Outcome, error) { return kind.Run(r.ctx, job, r) })
 		r.clock.pause()
 		r.flushProgress(r.ctx)
 		if r.ctx.Err() != nil {
@@ -234,7 +246,13 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 			return agent.Job{}, err
 		}
 		for i := range made {
-			children = append(children, childOf(&made[i]))
+			c := childOf(&made[i])
+			if r.keeps { // a command takes their changes in when it asks for them
+				if c, err = r.takeIn(r.ctx, &made[i]); err != nil {
+					return agent.Job{}, err
+				}
+			}
+			children = append(children, c)
 		}
 	}
 	job := agent.Job{TaskID: r.task.ID, DelegationID: r.id, Attempt: r.attempt, Agent: spec, From: d.From, Text: d.Text,
@@ -262,69 +280,6 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 		job.Context = append(job.Context, agent.ContextEntry{Namespace: en.Namespace, Key: en.Key, Value: en.Value, Agent: en.Agent})
 	}
 	return job, err
-}
-
-// made lists the children of a delegation's generation: those that no turn has carried
-// where the conversation holds the others, else all.
-func (e *Engine) made(ctx context.Context, kind agent.Kind, d *Delegation) ([]Delegation, error) {
-	if kind == agent.LLM {
-		return e.Store.Untaken(ctx, d.ID, d.Work.Runs)
-	}
-	return e.Store.Children(ctx, d.ID, d.Work.Runs)
-}
-
-// park makes the hops of a kind without a process and leaves the row waiting. It
-// reports false when no child is open, so that the agent goes on at once.
-func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
-	open := false
-	asks, err := e.handovers(r.ctx)
-	if err != nil {
-		return false, err
-	}
-	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		var refused []agent.Child
-		for _, h := range p.Hops {
-			plan, err := e.plan(h, d, tx.Task().Repository, h.Ref, nil)
-			if err != nil {
-				return err
-			}
-			plan.asks = asks
-			c, err := e.hop(ctx, tx, d, plan)
-			if err != nil {
-				return err
-			}
-			if c.State == agent.Refused {
-				refused = append(refused, c)
-			}
-		}
-		d.Work.Memo, d.Work.Refused = p.Memo, append(d.Work.Refused, refused...)
-		if open = d.OpenChildren > 0; !open {
-			return tx.Move(ctx, d, d.State, d.Attempt)
-		}
-		d.Work.RanFor += r.clock.elapsed()
-		letGo(d)
-		if err := move(ctx, tx, d, Waiting); err != nil {
-			return err
-		}
-		return tx.Append(ctx, event.Event{Type: event.Waiting, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"agent": d.To, "children": d.OpenChildren})})
-	})
-	return open, err
-}
-
-// plan finds the repository of a hop.
-func (e *Engine) plan(h agent.Hop, d *Delegation, taskRepo, key string, snapshot *base) (planned, error) {
-	c := e.Config()
-	spec, ok := c.Agents.Get(h.To)
-	if h.To == "" {
-		spec, ok = firstAble(c, h.Capability)
-	}
-	p := planned{Hop: h, key: key, snapshot: snapshot}
-	if !ok {
-		return p, nil // the guard refuses it
-	}
-	repo, err := c.bind(spec.Repository, taskRepo, d.Repository)
-	p.repo = repo
-	return p, err
 }
 
 // running finds the run that a run token belongs to.

@@ -45,14 +45,27 @@ func (r *Mirror) Record(ctx context.Context, spec RecordSpec) (Revision, error) 
 }
 
 // SaveTree keeps a tree that has no request of its own (what a caller's folder
-// held at a hop, what a child made of it) on refs/gatehouse/tree/<key>.
-func (r *Mirror) SaveTree(ctx context.Context, key, baseCommit, tree string, at time.Time) (commit string, bundle []byte, err error) {
+// held at a hop, what a child made of it) on refs/gatehouse/tree/<key>. Commits that
+// were saved earlier come with it: its bundle has them, too.
+func (r *Mirror) SaveTree(ctx context.Context, key, baseCommit, tree string, at time.Time, earlier ...string) (commit string, bundle []byte, err error) {
 	commit, bundle, err = r.keep(ctx, key, "refs/gatehouse/tree/"+key, "", commitSpec{
-		tree: tree, parents: []string{baseCommit}, message: "Snapshot " + key + "\n", at: at})
+		tree: tree, parents: append([]string{baseCommit}, earlier...), message: "Snapshot " + key + "\n", at: at})
 	if err != nil {
 		return "", nil, fmt.Errorf("save the tree: %w", err)
 	}
 	return commit, bundle, nil
+}
+
+// TreeOf returns the tree of a commit.
+func (r *Mirror) TreeOf(ctx context.Context, commit string) (string, error) {
+	if err := checkIDs(commit); err != nil {
+		return "", err
+	}
+	tree, err := r.text(ctx, "rev-parse", "--verify", "--end-of-options", commit+"^{tree}")
+	if err != nil {
+		return "", fmt.Errorf("the tree of %s: %w: %w", commit, ErrMissing, err)
+	}
+	return tree, nil
 }
 
 // keep commits, sets the refs and bundles what is new.

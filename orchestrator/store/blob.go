@@ -21,6 +21,14 @@ func (t *Tx) PutBlob(_ context.Context, id, kind string, data []byte) error {
 	return nil
 }
 
+// DropBlob removes the bytes of a blob; one that is not there is no error.
+func (t *Tx) DropBlob(_ context.Context, id string) error {
+	if _, err := t.q.exec(t.ctx, "delete from blobs where id = ?", id); err != nil {
+		return fmt.Errorf("remove blob %s: %w", id, err)
+	}
+	return nil
+}
+
 // Blob returns the bytes of a blob.
 func (s *Store) Blob(ctx context.Context, id string) ([]byte, error) {
 	var data []byte

@@ -23,6 +23,7 @@ const (
 	// from comparing the parameter with the conditions of partial indexes: it would plan
 	// the statement again for each value.
 	selectChildren = selectDelegation + " where parent_id = cast(? as text) and parent_id <> '' and task_id = ? order by seq"
+	selectBelow    = selectDelegation + " where parent_id = cast(? as text) and parent_id <> '' and ended_at is null and task_id = ? order by seq"
 )
 
 // The hop key decides between two that make the same hop; any other conflict is an error.
@@ -166,6 +167,11 @@ func (t *Tx) Tree(context.Context) ([]*orchestrator.Delegation, error) {
 // Children returns the delegations that parentID has made, oldest first.
 func (t *Tx) Children(_ context.Context, parentID string) ([]*orchestrator.Delegation, error) {
 	return t.several(t.q.query(t.ctx, selectChildren, parentID, t.row.ID))
+}
+
+// Live returns the children of parentID that have not ended, oldest first.
+func (t *Tx) Live(_ context.Context, parentID string) ([]*orchestrator.Delegation, error) {
+	return t.several(t.q.query(t.ctx, selectBelow, parentID, t.row.ID))
 }
 
 func (t *Tx) several(rows *sql.Rows, err error) ([]*orchestrator.Delegation, error) {

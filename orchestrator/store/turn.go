@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,8 +17,8 @@ const (
 	selectChild = selectDelegation + " where parent_id = cast(? as text) and parent_id <> '' and generation = ? and hop_key = ? and task_id = ?"
 	// The seq is unique within a task, so the index gives the newest first.
 	selectRecent = selectDelegation + " where task_id = ? and parent_id <> '' order by seq desc limit ?"
-	insertTurn   = `insert into turns (delegation_id, generation, n, task_id, agent, message, model, stop, input_tokens, output_tokens, usd_micros, children, at, took)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`
+	insertTurn   = `insert into turns (delegation_id, generation, n, task_id, agent, message, model, stop, input_tokens, output_tokens, usd_micros, children, at, took, kept)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`
 	selectTurns = `select n, message, model, stop, input_tokens, output_tokens, usd_micros, children, at, took from turns
 	where delegation_id = ? and generation = ? order by n`
 	selectUntaken = selectDelegation + ` where parent_id = cast(? as text) and parent_id <> '' and generation = ? and not taken
@@ -49,12 +50,42 @@ func (t *Tx) PutTurn(_ context.Context, d *orchestrator.Delegation, turn agent.T
 		return fmt.Errorf("write turn %d of %s: %w", turn.N, d.ID, err)
 	}
 	n, err := changed(t.q.exec(t.ctx, insertTurn, d.ID, d.Work.Runs, turn.N, t.row.ID, d.To, clean(message), clean(turn.Model), clean(turn.Stop),
-		turn.Usage.InputTokens, turn.Usage.OutputTokens, usdMicros(turn.Usage.USD), strings.Join(turn.Children, " "), micros(t.now), turn.Took.Microseconds()))
+		turn.Usage.InputTokens, turn.Usage.OutputTokens, usdMicros(turn.Usage.USD), strings.Join(turn.Children, " "), micros(t.now), turn.Took.Microseconds(), keptText(d.Work.Kept)))
 	if err != nil {
 		return fmt.Errorf("write turn %d of %s: %w", turn.N, d.ID, err)
 	}
 	if n == 0 {
 		return orchestrator.ErrExists
+	}
+	return nil
+}
+
+// keptText is how a turn refers to the files of its checkout.
+func keptText(k *orchestrator.Kept) string {
+	if k == nil {
+		return ""
+	}
+	return k.Commit + " " + k.Tree
+}
+
+// KeptAt returns the commit and tree of the checkout when a turn was stored.
+func (s *Store) KeptAt(ctx context.Context, delegationID string, generation, n int) (commit, tree string, err error) {
+	var kept string
+	err = s.r.row(ctx, "select kept from turns where delegation_id = ? and generation = ? and n = ?", delegationID, generation, n).Scan(&kept)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", "", orchestrator.ErrNotFound
+	}
+	commit, tree, _ = strings.Cut(kept, " ")
+	return commit, tree, s.explain(err)
+}
+
+// CopyTurns gives to the first turns of another delegation.
+func (t *Tx) CopyTurns(_ context.Context, to *orchestrator.Delegation, from string, generation, upTo int, kept string) error {
+	_, err := t.q.exec(t.ctx, `insert into turns (delegation_id, generation, n, task_id, agent, message, model, stop, input_tokens, output_tokens, usd_micros, children, at, took, kept)
+	select cast(? as text), cast(? as bigint), n, cast(? as text), agent, message, model, stop, 0, 0, null, '', at, took, case when kept = '' then cast(? as text) else kept end
+	from turns where delegation_id = ? and generation = ? and n <= ?`, to.ID, to.Work.Runs, t.row.ID, kept, from, generation, upTo)
+	if err != nil {
+		return fmt.Errorf("copy the turns of %s: %w", from, err)
 	}
 	return nil
 }
@@ -93,6 +124,14 @@ func scanTurn(row scanner) (agent.Turn, error) {
 		return t, fmt.Errorf("read turn %d: %w", t.N, err)
 	}
 	return t, nil
+}
+
+// Untold reports whether a spawned child has ended that no turn has carried.
+func (t *Tx) Untold(_ context.Context, parentID string, generation int) (bool, error) {
+	var n int
+	err := t.q.row(t.ctx, `select count(*) from (select 1 from delegations
+	where parent_id = cast(? as text) and parent_id <> '' and generation = ? and not taken and spawned and ended_at is not null limit 1) one`, parentID, generation).Scan(&n)
+	return n > 0, err
 }
 
 // Untaken returns the children whose outcome no turn has carried.

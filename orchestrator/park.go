@@ -1,0 +1,156 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/sharedctx"
+)
+
+// made lists the children of a delegation's generation: those that no turn has carried
+// where the conversation holds the others, else all.
+func (e *Engine) made(ctx context.Context, kind agent.Kind, d *Delegation) ([]Delegation, error) {
+	if kind == agent.LLM {
+		return e.Store.Untaken(ctx, d.ID, d.Work.Runs)
+	}
+	return e.Store.Children(ctx, d.ID, d.Work.Runs)
+}
+
+// park makes the hops of a kind without a process and leaves the row waiting: it holds
+// no slot, no goroutine and no folder then. It reports false when there is nothing to
+// wait for, so that the agent goes on at once.
+func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
+	r.filing.Lock()
+	defer r.filing.Unlock()
+	kept, bundle, err := r.keepFiles(r.ctx, true)
+	if err != nil {
+		return false, err
+	}
+	plans, refused, err := e.plans(r, p.Hops, kept, bundle)
+	if err != nil {
+		return false, err
+	}
+	parked := false
+	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		told := refused
+		for _, plan := range plans {
+			c, err := e.hop(ctx, tx, d, plan)
+			if err != nil {
+				return err
+			}
+			if c.State == agent.Refused {
+				told = append(told, c)
+			}
+		}
+		if err := r.file(ctx, tx, d, kept, bundle); err != nil {
+			return err
+		}
+		d.Work.Memo, d.Work.Refused, d.Work.ForSpawned = p.Memo, append(d.Work.Refused, told...), p.ForSpawned
+		var err error
+		if parked, err = waits(ctx, tx, d); err != nil || !parked {
+			return join(err, func() error { return tx.Move(ctx, d, d.State, d.Attempt) })
+		}
+		d.Work.RanFor += r.clock.elapsed()
+		letGo(d)
+		if err := move(ctx, tx, d, Waiting); err != nil {
+			return err
+		}
+		return tx.Append(ctx, waitingEvent(d))
+	})
+	if err == nil {
+		r.filed(kept)
+	}
+	return parked, err
+}
+
+// join does next unless there is an error already.
+func join(err error, next func() error) error {
+	if err != nil {
+		return err
+	}
+	return next()
+}
+
+// waits reports whether d, which parks, has anything to wait for. A spawned child that
+// ended in the meantime is told first.
+func waits(ctx context.Context, tx Tx, d *Delegation) (bool, error) {
+	if !d.Work.ForSpawned {
+		return d.OpenChildren > 0, nil
+	}
+	if untold, err := tx.Untold(ctx, d.ID, d.Work.Runs); untold || err != nil {
+		return false, err
+	}
+	return d.OpenChildren+d.OpenSpawned > 0, nil
+}
+
+func waitingEvent(d *Delegation) event.Event {
+	return event.Event{Type: event.Waiting, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"agent": d.To, "children": d.OpenChildren + d.OpenSpawned})}
+}
+
+// plans prepares the hops of a park. What cannot be made is refused as data.
+func (e *Engine) plans(r *run, hops []agent.Hop, kept *Kept, bundle []byte) ([]planned, []agent.Child, error) {
+	var plans []planned
+	var refused []agent.Child
+	var snapshot *base
+	asks, err := e.handovers(r.ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, h := range hops {
+		key := h.Ref
+		switch {
+		case key == "" && !h.Spawn:
+			key = r.count(h, 1)
+		case len(key) > maxRef:
+			key = hopKey(key, "", 0)
+		}
+		plan, err := e.plan(h, &r.d, r.task.Repository, key)
+		if code := CodeOf(err); code != "" {
+			refused = append(refused, notHandedOn(h, code, err.Error()))
+			continue
+		}
+		if err == nil && snapshot == nil && plan.repo == r.d.Repository {
+			snapshot, err = r.snapshotOf(r.ctx, kept, bundle)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		plan.snapshot, plan.asks = snapshot, asks
+		plans = append(plans, plan)
+	}
+	return plans, refused, nil
+}
+
+// plan finds the repository and the key of a hop. What is wrong with the hop itself is
+// an *Error.
+func (e *Engine) plan(h agent.Hop, d *Delegation, taskRepo, key string) (planned, error) {
+	p := planned{Hop: h, key: key}
+	if strings.TrimSpace(h.Text) == "" || len(h.Text) > MaxText {
+		return p, Errorf(CodeBadRequest, "The hand-over's text has %d bytes. Use 1 to %d that say what should be done.", len(h.Text), MaxText)
+	}
+	for key, value := range h.Context {
+		if _, err := sharedctx.New(e.Now(), handoffs+d.TaskID, key, value, d.To, 0); err != nil {
+			return p, Errorf(CodeBadRequest, "The context of the hand-over to %s was not taken: %w", h.To, err)
+		}
+	}
+	c := e.Config()
+	spec, ok := c.Agents.Get(h.To)
+	if h.To == "" {
+		spec, ok = firstAble(c, h.Capability)
+	}
+	if h.Spawn {
+		p.key = spawnKey(spec.Name, h)
+	}
+	if !ok {
+		return p, nil // the guard refuses it
+	}
+	repo, err := c.bind(spec.Repository, taskRepo, d.Repository)
+	p.repo = repo
+	if err != nil && CodeOf(err) == "" {
+		err = fmt.Errorf("find the repository of %s: %w", spec.Name, err)
+	}
+	return p, err
+}

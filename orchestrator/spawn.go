@@ -1,0 +1,50 @@
+package orchestrator
+
+import (
+	"fmt"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/guard"
+)
+
+// What holds where the configuration says nothing (X6b: the figures of picoclaw today).
+const (
+	defaultSpawned      = 5
+	defaultSpawnTimeout = 5 * time.Minute
+)
+
+func (s SpawnSettings) children() int {
+	if s.Children <= 0 {
+		return defaultSpawned
+	}
+	return s.Children
+}
+
+func (s SpawnSettings) timeout() time.Duration {
+	if s.Timeout <= 0 {
+		return defaultSpawnTimeout
+	}
+	return s.Timeout
+}
+
+// spawnKey makes spawning idempotent: the same task for the same agent, spawned again by
+// the same run, is the child that exists, also once it has ended (P50). to is "" where
+// the agent is not known.
+func spawnKey(to string, h agent.Hop) string {
+	if to == "" {
+		to = h.To
+	}
+	return "spawn-" + hopKey(to, h.Text, 0)
+}
+
+// spawnLimit refuses a child too many of those that d does not wait for (P44). The count
+// is of the locked row, so it is exact (P54).
+func (e *Engine) spawnLimit(d *Delegation, p planned) *guard.Verdict {
+	limit := e.Config().Settings.Spawn.children()
+	if !p.Spawn || d.OpenSpawned < limit {
+		return nil
+	}
+	return &guard.Verdict{Guard: "capacity", Code: guard.CodeNoCapacity,
+		Message: fmt.Sprintf("%s has %d spawned agents at work, and %d at once is the limit. Wait until one of them has ended, or do this without one.", d.To, d.OpenSpawned, limit)}
+}
