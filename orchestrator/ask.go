@@ -117,14 +117,14 @@ func askFirst(child *Delegation, now time.Time) {
 // people are asked about first it is only checked: their yes writes it.
 func handContext(ctx context.Context, tx Tx, child *Delegation, context map[string]string) error {
 	for key, value := range context {
-		entry, err := sharedctx.New(tx.Now(), handoffs+child.TaskID, key, value, child.From, 0)
+		entry, err := sharedctx.New(tx.Now(), sharedctx.Handoff(child.TaskID), key, value, child.From, 0)
 		if err != nil {
 			return Errorf(CodeBadRequest, "The context of the hand-over to %s was not taken: %w", child.To, err)
 		}
 		if child.State == AwaitingApproval {
 			continue
 		}
-		if err := tx.PutEntry(ctx, entry); err != nil {
+		if err := putEntry(ctx, tx, child.ParentID, entry); err != nil {
 			return err
 		}
 	}

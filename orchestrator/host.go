@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
-	"gatehouse/orchestrator/sharedctx"
 )
 
 func chainStep(from, to, task string) chain.Step { return chain.Step{From: from, To: to, Task: task} }
@@ -67,31 +65,6 @@ func (r *run) Usage(ctx context.Context, u agent.Usage) error {
 		return tx.Append(ctx, event.Event{Type: event.UsageRecorded, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
 			"input_tokens": u.InputTokens, "output_tokens": u.OutputTokens, "usd": u.USD})})
 	})
-}
-
-// PutContext writes one value of the shared context as this agent.
-func (r *run) PutContext(ctx context.Context, w agent.ContextWrite) error {
-	return r.write(ctx, func(tx Tx, d *Delegation) error {
-		entry, err := sharedctx.New(tx.Now(), w.Namespace, w.Key, w.Value, d.To, lifeSpan(w.TTLSeconds))
-		if err != nil {
-			// The agent's fault: trying again would end the same way.
-			return agent.Fail(agent.CodeProtocol, "%s wrote something that the shared context does not take: %v.", d.To, err)
-		}
-		if err := tx.PutEntry(ctx, entry); err != nil {
-			return err
-		}
-		return tx.Append(ctx, event.Event{Type: event.ContextWritten, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
-			"namespace": w.Namespace, "key": w.Key, "ttl_seconds": w.TTLSeconds})})
-	})
-}
-
-// PutContext writes one value of the shared context on behalf of a running command.
-func (e *Engine) PutContext(ctx context.Context, p people.Run, w agent.ContextWrite) error {
-	r := e.running(p)
-	if r == nil {
-		return errRunOver
-	}
-	return r.PutContext(ctx, w)
 }
 
 // Sandbox records what the run is confined by.
@@ -182,12 +155,6 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 // notHandedOn answers a hop that cannot be made, as data for the agent that asked.
 func notHandedOn(h agent.Hop, code, message string) agent.Child {
 	return agent.Child{Ref: h.Ref, To: h.To, Text: h.Text, State: agent.Refused, Ended: true, Error: agent.Fail(code, "%s", message)}
-}
-
-// lifeSpan turns seconds that an agent names into a duration; what would overflow is
-// longer than any that is taken.
-func lifeSpan(seconds int64) time.Duration {
-	return time.Duration(min(seconds, int64(math.MaxInt64/time.Second))) * time.Second
 }
 
 // count adds to the number of hops with this target and text in this attempt, and

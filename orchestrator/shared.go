@@ -3,67 +3,288 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 )
 
-// shared is the shared context as one run uses it.
-type shared struct {
+// entryID names an entry.
+type entryID struct{ namespace, key string }
+
+// runContext is the shared context as one run uses it: it holds the agent to its
+// rights, and records each use in the transaction that makes it.
+type runContext struct {
 	r  *run
-	in sharedctx.Store
+	in sharedctx.Store // reads only; writes go through the task's transaction
 }
 
-// Shared is the shared context with this run as its reader and writer.
-func (r *run) Shared() agent.Shared { return shared{r, r.e.Context(r.d.To)} }
+var _ sharedctx.Store = runContext{}
+
+// context is the shared context with this run as its reader and writer.
+func (r *run) context() runContext { return runContext{r, r.e.Context(r.d.To)} }
+
+// rights are what the configuration in force lets this run's agent do.
+func (r *run) rights() sharedctx.Rights {
+	spec, _ := r.e.Config().Agents.Get(r.d.To)
+	return sharedctx.Rights{Agent: r.d.To, TaskID: r.task.ID, Reads: spec.Reads}
+}
+
+// mayRead refuses namespaces that the agent is not given.
+func (c runContext) mayRead(namespace string) error {
+	return forbidden(c.r.rights().MayRead(namespace))
+}
+
+// mayWrite refuses what belongs to somebody else.
+func (c runContext) mayWrite(namespace, key string) error {
+	return forbidden(c.r.rights().MayWrite(namespace, key))
+}
+
+func forbidden(err error) error {
+	if err == nil {
+		return nil
+	}
+	return Errorf(CodeForbidden, "%w.", err)
+}
 
 // Get reads one value.
-func (s shared) Get(ctx context.Context, namespace, key string) (agent.ContextEntry, bool, error) {
-	e, err := s.in.Get(ctx, namespace, key)
-	if errors.Is(err, ErrNotFound) {
-		return agent.ContextEntry{}, false, nil
+func (c runContext) Get(ctx context.Context, namespace, key string) (sharedctx.Entry, error) {
+	if err := errors.Join(c.r.live(), c.mayRead(namespace)); err != nil {
+		return sharedctx.Entry{}, err
 	}
-	return given(e), err == nil, err
+	e, err := c.in.Get(ctx, namespace, key)
+	if err != nil {
+		return e, err
+	}
+	return e, c.r.read(ctx, "asked", []sharedctx.Entry{e})
 }
 
 // Query reads a namespace.
-func (s shared) Query(ctx context.Context, namespace string, limit int) ([]agent.ContextEntry, error) {
-	found, err := s.in.Query(ctx, namespace, limit)
-	return givenAll(found), err
+func (c runContext) Query(ctx context.Context, namespace string, limit int) ([]sharedctx.Entry, error) {
+	return c.Prefix(ctx, namespace, "", limit)
 }
 
 // Prefix reads what begins with prefix.
-func (s shared) Prefix(ctx context.Context, namespace, prefix string, limit int) ([]agent.ContextEntry, error) {
-	found, err := s.in.Prefix(ctx, namespace, prefix, limit)
-	return givenAll(found), err
+func (c runContext) Prefix(ctx context.Context, namespace, prefix string, limit int) ([]sharedctx.Entry, error) {
+	if err := errors.Join(c.r.live(), c.mayRead(namespace)); err != nil {
+		return nil, err
+	}
+	found, err := c.in.Prefix(ctx, namespace, prefix, limit)
+	if err != nil {
+		return nil, err
+	}
+	return found, c.r.read(ctx, "asked", found)
+}
+
+// Uses are who used an entry that the agent may read.
+func (c runContext) Uses(ctx context.Context, namespace, key string, before int64, limit int) ([]sharedctx.Use, error) {
+	if err := errors.Join(c.r.live(), c.mayRead(namespace)); err != nil {
+		return nil, err
+	}
+	return c.in.Uses(ctx, namespace, key, before, limit)
+}
+
+// Topics are the namespaces; that there is one is no secret, what is in it may be.
+func (c runContext) Topics(ctx context.Context, prefix, after string, limit int) ([]sharedctx.Topic, error) {
+	return c.in.Topics(ctx, prefix, after, limit)
 }
 
 // Set writes one value.
-func (s shared) Set(ctx context.Context, w agent.ContextWrite) error { return s.r.PutContext(ctx, w) }
+func (c runContext) Set(ctx context.Context, e sharedctx.Entry) (sharedctx.Entry, error) {
+	err := c.write(ctx, e, func(tx Tx, d *Delegation) error {
+		e = e.At(tx.Now())
+		return putEntry(ctx, tx, d.ID, e)
+	})
+	return e, err
+}
 
-// Touch prolongs the life of a value.
-func (s shared) Touch(ctx context.Context, namespace, key string, ttlSeconds int64) (bool, error) {
-	_, err := s.in.Touch(ctx, namespace, key, time.Duration(ttlSeconds)*time.Second)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
+// Extend writes one value and moves its expiry only forward.
+func (c runContext) Extend(ctx context.Context, e sharedctx.Entry) (sharedctx.Entry, error) {
+	var kept sharedctx.Entry
+	err := c.write(ctx, e, func(tx Tx, d *Delegation) error {
+		var err error
+		if kept, err = tx.ExtendEntry(ctx, e.At(tx.Now())); err != nil {
+			return err
+		}
+		return noteWrite(ctx, tx, d.ID, kept)
+	})
+	return kept, err
+}
+
+// write checks an entry and runs fn in the run's transaction.
+func (c runContext) write(ctx context.Context, e sharedctx.Entry, fn func(tx Tx, d *Delegation) error) error {
+	if err := c.mayWrite(e.Namespace, e.Key); err != nil {
+		return err
 	}
-	return err == nil, err
+	if err := e.Check(); err != nil {
+		return Errorf(CodeBadRequest, "%s wrote something that the shared context does not take: %w.", c.r.d.To, err)
+	}
+	return c.r.write(ctx, fn)
 }
 
 // Delete removes a value.
-func (s shared) Delete(ctx context.Context, namespace, key string) error {
-	return s.in.Delete(ctx, namespace, key)
-}
-
-func given(e sharedctx.Entry) agent.ContextEntry {
-	return agent.ContextEntry{Namespace: e.Namespace, Key: e.Key, Value: e.Value, Agent: e.Agent}
-}
-
-func givenAll(entries []sharedctx.Entry) []agent.ContextEntry {
-	all := make([]agent.ContextEntry, 0, len(entries))
-	for _, e := range entries {
-		all = append(all, given(e))
+func (c runContext) Delete(ctx context.Context, namespace, key string) error {
+	if err := c.mayWrite(namespace, key); err != nil {
+		return err
 	}
-	return all
+	return c.r.write(ctx, func(tx Tx, d *Delegation) error {
+		if err := tx.DropEntry(ctx, namespace, key); err != nil {
+			return err
+		}
+		if _, err := tx.NoteUses(ctx, []sharedctx.Use{useOf(d, sharedctx.Delete, namespace, key)}); err != nil {
+			return err
+		}
+		return tx.Append(ctx, event.Event{Type: event.ContextDeleted, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"namespace": namespace, "key": key})})
+	})
+}
+
+// Touch prolongs the life of a value that the agent may read.
+func (c runContext) Touch(ctx context.Context, namespace, key string, ttl time.Duration) (sharedctx.Entry, error) {
+	if err := c.mayRead(namespace); err != nil {
+		return sharedctx.Entry{}, err
+	}
+	if ttl < 0 || ttl > sharedctx.MaxTTL {
+		return sharedctx.Entry{}, Errorf(CodeBadRequest, "A life span of %s: use 1 second to 100 years, or none for 90 days.", ttl)
+	}
+	var touched sharedctx.Entry
+	err := c.r.write(ctx, func(tx Tx, d *Delegation) error {
+		var err error
+		if touched, err = tx.TouchEntry(ctx, namespace, key, ttl); err != nil {
+			return err
+		}
+		_, err = tx.NoteUses(ctx, []sharedctx.Use{useOf(d, sharedctx.Touch, namespace, key)})
+		return err
+	})
+	return touched, err
+}
+
+// Cleanup is not for agents; the server does it by itself.
+func (c runContext) Cleanup(context.Context, time.Time) (int, error) {
+	return 0, Errorf(CodeForbidden, "A run token does not clean up. The server removes what has expired by itself.")
+}
+
+// ContextOf is the shared context on behalf of a running command.
+func (e *Engine) ContextOf(p people.Run) (sharedctx.Store, error) {
+	r := e.running(p)
+	if r == nil {
+		return nil, errRunOver
+	}
+	return r.context(), nil
+}
+
+// putEntry writes one value for a delegation whose agent is its author, with its use and
+// its event.
+func putEntry(ctx context.Context, tx Tx, delegationID string, e sharedctx.Entry) error {
+	if err := tx.PutEntry(ctx, e); err != nil {
+		return err
+	}
+	return noteWrite(ctx, tx, delegationID, e)
+}
+
+func noteWrite(ctx context.Context, tx Tx, delegationID string, e sharedctx.Entry) error {
+	use := sharedctx.Use{Namespace: e.Namespace, Key: e.Key, Kind: sharedctx.Write, Agent: e.Agent, DelegationID: delegationID}
+	if _, err := tx.NoteUses(ctx, []sharedctx.Use{use}); err != nil {
+		return err
+	}
+	var seconds int64
+	if e.ExpiresAt != nil {
+		seconds = int64(e.ExpiresAt.Sub(tx.Now()).Round(time.Second) / time.Second)
+	}
+	return tx.Append(ctx, event.Event{Type: event.ContextWritten, DelegationID: delegationID, Actor: e.Agent, Data: event.Data(map[string]any{
+		"namespace": e.Namespace, "key": e.Key, "ttl_seconds": seconds})})
+}
+
+func useOf(d *Delegation, kind sharedctx.Kind, namespace, key string) sharedctx.Use {
+	return sharedctx.Use{Namespace: namespace, Key: key, Kind: kind, Agent: d.To, DelegationID: d.ID, TaskID: d.TaskID}
+}
+
+// maxNamed is how many entries one event of reading names.
+const maxNamed = 50
+
+// read records that this run has read entries, each once, and prolongs memory (K43).
+// How is "given" at the start of a run, or "asked".
+func (r *run) read(ctx context.Context, how string, entries []sharedctx.Entry) error {
+	var uses []sharedctx.Use
+	var memory []sharedctx.Entry
+	r.mu.Lock()
+	for _, e := range entries {
+		if r.seen[entryID{e.Namespace, e.Key}] {
+			continue
+		}
+		uses = append(uses, useOf(&r.d, sharedctx.Read, e.Namespace, e.Key))
+		if sharedctx.Prolongs(e.Namespace) && e.ExpiresAt != nil {
+			memory = append(memory, e)
+		}
+	}
+	r.mu.Unlock()
+	if len(uses) == 0 {
+		return nil
+	}
+	err := r.write(ctx, func(tx Tx, d *Delegation) error {
+		fresh, err := tx.NoteUses(ctx, uses)
+		if err != nil {
+			return err
+		}
+		if err := tx.Prolong(ctx, memory, tx.Now().Add(sharedctx.ExtensionTTL)); err != nil || len(fresh) == 0 {
+			return err
+		}
+		return tx.Append(ctx, readEvent(d, how, fresh))
+	})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	for _, u := range uses {
+		r.seen[entryID{u.Namespace, u.Key}] = true
+	}
+	r.mu.Unlock()
+	return nil
+}
+
+// readEvent is one event for all that was read at once.
+func readEvent(d *Delegation, how string, fresh []sharedctx.Use) event.Event {
+	named := make([]map[string]string, 0, maxNamed)
+	for _, u := range fresh[:min(len(fresh), maxNamed)] {
+		named = append(named, map[string]string{"namespace": u.Namespace, "key": u.Key})
+	}
+	return event.Event{Type: event.ContextRead, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
+		"how": how, "count": len(fresh), "entries": named})}
+}
+
+// How much of the shared context a run is given at its start. A model reads it as a
+// part of its prompt, a program as a file.
+const (
+	givenEntries = 200
+	givenPrompt  = 48 << 10
+	givenFile    = 1 << 20
+)
+
+// given is what the agent is given of the shared context, recorded as read.
+func (r *run) given(spec agent.Spec) ([]agent.ContextEntry, error) {
+	entries, err := r.e.Store.Given(r.ctx, r.rights(), givenEntries)
+	if err != nil {
+		return nil, err
+	}
+	room := givenFile
+	if spec.Kind == agent.LLM {
+		room = givenPrompt
+	}
+	var all []agent.ContextEntry
+	fitted := sharedctx.Fit(entries, room)
+	for _, g := range fitted {
+		e := entryOf(g.Entry)
+		if g.Whole > 0 {
+			e.Whole = g.Whole
+			e.Value += fmt.Sprintf("… (cut here: the value has %d bytes; read %s %s for all of it)", g.Whole, e.Namespace, e.Key)
+		}
+		all = append(all, e)
+	}
+	return all, r.read(r.ctx, "given", entries[:len(fitted)])
+}
+
+func entryOf(e sharedctx.Entry) agent.ContextEntry {
+	return agent.ContextEntry{Namespace: e.Namespace, Key: e.Key, Value: e.Value, Agent: e.Agent, UpdatedAt: e.UpdatedAt}
 }

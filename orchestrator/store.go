@@ -78,9 +78,9 @@ type Reader interface {
 	Resolve(ctx context.Context, ending string, limit int, prefixes ...string) ([]string, error)
 	// RunByToken finds the live delegation whose run token has this hash.
 	RunByToken(ctx context.Context, hash string) (Delegation, error)
-	// Entries returns unexpired shared context of the namespaces (nil: all), newest
-	// first, at most limit of each (K31, K32).
-	Entries(ctx context.Context, namespaces []string, limit int) ([]sharedctx.Entry, error)
+	// Given returns at most total unexpired entries for a run with these rights: its own
+	// first, then what it reads, each newest first (K31, K32).
+	Given(ctx context.Context, r sharedctx.Rights, total int) ([]sharedctx.Entry, error)
 }
 
 // Positioned is an event with its place in the order over all tasks.
@@ -138,6 +138,16 @@ type Tx interface {
 	ShowLanding(ctx context.Context, delegationID string) error
 	// PutEntry upserts one value of the shared context (K28, K29).
 	PutEntry(ctx context.Context, e sharedctx.Entry) error
+	// ExtendEntry is PutEntry that moves an expiry only forward (K39).
+	ExtendEntry(ctx context.Context, e sharedctx.Entry) (sharedctx.Entry, error)
+	// DropEntry and TouchEntry are ErrNotFound where nothing can be read; a ttl of 0 is
+	// the extension's (K40).
+	DropEntry(ctx context.Context, namespace, key string) error
+	TouchEntry(ctx context.Context, namespace, key string, ttl time.Duration) (sharedctx.Entry, error)
+	// NoteUses records who used entries and returns what was not recorded before.
+	NoteUses(ctx context.Context, uses []sharedctx.Use) ([]sharedctx.Use, error)
+	// Prolong pushes the expiry of entries forward to until, where they have one (K43).
+	Prolong(ctx context.Context, entries []sharedctx.Entry, until time.Time) error
 
 	// Child finds the child of parentID that was made under this key, ErrNotFound when
 	// there is none.

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/sharedctx"
 
 	"github.com/oklog/ulid/v2"
 )
@@ -153,6 +154,7 @@ type Config struct {
 	Settings     Settings
 	Agents       *agent.Registry
 	Repositories map[string]Repository
+	Lifespans    sharedctx.Lifespans // of the shared context, where a write names none
 }
 
 // repository returns the repository of that name.

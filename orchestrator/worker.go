@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +42,7 @@ type run struct {
 	finished bool           // host calls are refused from now on
 	nth      map[string]int // hops made in this attempt by (to, text)
 	back     map[string]agent.Child
+	seen     map[entryID]bool // what of the shared context this run's reads are recorded of
 	clock    stopwatch
 	lines    progress
 	deltas   deltas
@@ -53,7 +53,7 @@ type run struct {
 }
 
 func newRun(ctx context.Context, e *Engine, ref Ref) *run {
-	r := &run{e: e, id: ref.DelegationID, stop: ctx, task: Task{ID: ref.TaskID}, nth: map[string]int{}, back: map[string]agent.Child{}, poked: make(chan struct{}, 1)}
+	r := &run{e: e, id: ref.DelegationID, stop: ctx, task: Task{ID: ref.TaskID}, nth: map[string]int{}, back: map[string]agent.Child{}, seen: map[entryID]bool{}, poked: make(chan struct{}, 1)}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.clock.now = e.Now
 	return r
@@ -228,9 +228,6 @@ func (e *Engine) runAgent(r *run) error {
 	}
 }
 
-// handoffs begins the namespace of what a task's agents hand on with a hop (H8).
-const handoffs = "handoff:"
-
 // job is what the agent is given. A delegation that ran before is read again, with the
 // children that it has; one that never ran is as it was claimed.
 func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
@@ -268,17 +265,8 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 	if r.folder != "" {
 		job.ScratchDir = filepath.Join(r.folder, "scratch")
 	}
-	reads := spec.Reads
-	if reads != nil {
-		reads = append(append([]string{}, reads...), handoffs+r.task.ID)
-	}
-	entries, err := e.Store.Entries(r.ctx, reads, 50)
-	for _, en := range entries {
-		if strings.HasPrefix(en.Namespace, handoffs) && en.Namespace != handoffs+r.task.ID {
-			continue // what other tasks handed on is none of this one's business
-		}
-		job.Context = append(job.Context, agent.ContextEntry{Namespace: en.Namespace, Key: en.Key, Value: en.Value, Agent: en.Agent})
-	}
+	given, err := r.given(spec)
+	job.Context = given
 	return job, err
 }
 

@@ -20,6 +20,7 @@ import (
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
 )
@@ -104,6 +105,7 @@ func (w *world) open(url string) {
 		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{inbox.Channel{}}})
 	w.engine = orchestrator.New(orchestrator.Options{Node: filepath.Base(w.data), Store: s.Engine(), Hub: hub, Gate: w.gateway,
 		Kinds:   map[agent.Kind]agent.Runner{agent.Command: byName(w.scripts), agent.Workflow: workflow.New(workflow.Options{})},
+		Context: func(actor string) sharedctx.Store { return s.Context(actor) },
 		Checker: checks{}, Mirrors: patch.NewMirrors(filepath.Join(w.data, "mirrors"), patch.Options{Logger: log}), Data: w.data,
 		URL: func() string { return "http://127.0.0.1:1" }, Now: time.Now, Log: log, Trace: func(p string) {
 			if w.trace != nil {

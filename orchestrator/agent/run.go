@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"gatehouse/orchestrator/budget"
 )
@@ -77,7 +78,11 @@ type ContextEntry struct {
 	Namespace string `json:"namespace"`
 	Key       string `json:"key"`
 	Value     string `json:"value"`
-	Agent     string `json:"agent"`
+	Agent     string `json:"agent"` // who wrote it
+	// UpdatedAt is when it was written or touched last.
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
+	// Whole is the length of the value in bytes where Value is only its beginning.
+	Whole int `json:"whole_bytes,omitempty"`
 }
 
 // Outcome is how Run ended: with a Result, or parked. Exactly one is set.
@@ -178,7 +183,8 @@ type Host interface {
 }
 
 // Shared is the shared context as one run uses it: every read and write is recorded
-// with the run, and reading prolongs the life of what expires (K43).
+// with the run, and reading prolongs the life of memory (memory:{agent}, K43). What the
+// agent may not read or write is a *Failure with the code forbidden and a sentence.
 type Shared interface {
 	Get(ctx context.Context, namespace, key string) (ContextEntry, bool, error)
 	// Query returns a namespace's entries, newest first (K31).
@@ -190,7 +196,8 @@ type Shared interface {
 	Delete(ctx context.Context, namespace, key string) error
 }
 
-// ContextWrite is a write to the shared context; TTLSeconds 0 never expires.
+// ContextWrite is a write to the shared context. Without TTLSeconds it never expires
+// (K29), unless the configuration has a life span for the namespace.
 type ContextWrite struct {
 	Namespace  string
 	Key        string

@@ -45,6 +45,17 @@ func New(now time.Time, namespace, key, value, agent string, ttl time.Duration) 
 	return e, e.Check()
 }
 
+// At is the entry as if it had been written at that time: what is written inside a
+// transaction is as old as that is, so that the last write is the newest.
+func (e Entry) At(now time.Time) Entry {
+	if e.ExpiresAt != nil {
+		at := now.UTC().Add(e.ExpiresAt.Sub(e.UpdatedAt))
+		e.ExpiresAt = &at
+	}
+	e.CreatedAt, e.UpdatedAt = now.UTC(), now.UTC()
+	return e
+}
+
 // Check says what is wrong with an entry's names or value, which may come from an
 // agent. Databases refuse NULs and broken UTF-8 with errors that nobody can read.
 func (e Entry) Check() error {

@@ -21,6 +21,48 @@ const (
 	MaxTTL = 100 * 365 * day
 )
 
+// presets are the life spans that have a name. Never is one for a namespace that has
+// a configured life span: the value stays.
+var presets = map[string]time.Duration{"performance": PerformanceTTL, "pm_learnings": LearningsTTL, "learnings": LearningsTTL,
+	"security": SecurityTTL, "memory": ExtensionTTL, Never: 0}
+
+// Never is the name of the life span without an end.
+const Never = "never"
+
+// Named reads a life span that has a name (performance, learnings, security, memory,
+// never) or a unit, as ParseTTL does. A value that never expires is 0.
+func Named(s string) (time.Duration, error) {
+	if d, ok := presets[s]; ok {
+		return d, nil
+	}
+	d, err := ParseTTL(s)
+	if err != nil {
+		return 0, fmt.Errorf("%w, or one of these names: performance (24h), learnings (30d), security (7d), memory (90d), never", err)
+	}
+	return d, nil
+}
+
+// Lifespans are the configured life spans by namespace; a name that ends in * stands
+// for all that begin so. They apply where a write names no life span; without any, such
+// a write never expires (K29).
+type Lifespans map[string]time.Duration
+
+// Of is the life span for a write that names none: that of the namespace itself, else
+// of its longest beginning, else 0, which never expires.
+func (l Lifespans) Of(namespace string) time.Duration {
+	if d, ok := l[namespace]; ok {
+		return d
+	}
+	longest, found := -1, time.Duration(0)
+	for name, d := range l {
+		begin, all := strings.CutSuffix(name, "*")
+		if all && strings.HasPrefix(namespace, begin) && len(begin) > longest {
+			longest, found = len(begin), d
+		}
+	}
+	return found
+}
+
 // Seconds turns a ttl_seconds that somebody gave into a life span. Less than 1 is
 // an error; a value that never expires is one without ttl_seconds.
 func Seconds(n int64) (time.Duration, error) {

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -26,8 +26,13 @@ const upsertEntry = `insert into agent_shared_context (namespace, key_name, valu
 	on conflict (namespace, key_name) do update set value = excluded.value, agent = excluded.agent, expires_at = excluded.expires_at, updated_at = excluded.updated_at
 	returning namespace, key_name, value, agent, expires_at, created_at, updated_at`
 
+// The same, but an expiry is only pushed forward; what never expires stays so (K39). An
+// entry that has expired is before now, so it gets the new expiry as well.
+var extendEntry = strings.Replace(upsertEntry, "expires_at = excluded.expires_at",
+	"expires_at = case when agent_shared_context.expires_at < excluded.expires_at then excluded.expires_at else agent_shared_context.expires_at end", 1)
+
 // ContextStore is the shared context as people use it: what they write or delete is
-// an event of the stream "system". Agents write through Tx.PutEntry.
+// an event of the stream "system" and a use. Agents write through the Tx of their task.
 type ContextStore struct {
 	s     *Store
 	actor string
@@ -50,30 +55,73 @@ func scanEntry(row scanner) (sharedctx.Entry, error) {
 	return e, err
 }
 
-// put upserts one entry and returns it as it is kept.
-func put(ctx context.Context, q querier, e sharedctx.Entry) (sharedctx.Entry, error) {
+// kept upserts one entry by a statement and returns it as it is stored.
+func (t *Tx) kept(text string, e sharedctx.Entry) (sharedctx.Entry, error) {
 	if err := e.Check(); err != nil {
 		return e, orchestrator.Errorf(orchestrator.CodeBadRequest, "%w", err)
 	}
-	kept, err := scanEntry(q.row(ctx, upsertEntry, e.Namespace, e.Key, e.Value, e.Agent, nullMicros(e.ExpiresAt), micros(e.CreatedAt), micros(e.UpdatedAt)))
+	kept, err := scanEntry(t.q.row(t.ctx, text, e.Namespace, e.Key, e.Value, e.Agent, nullMicros(e.ExpiresAt), micros(e.CreatedAt), micros(e.UpdatedAt)))
 	if err != nil {
 		return e, fmt.Errorf("write %s/%s: %w", e.Namespace, e.Key, err)
 	}
 	return kept, nil
 }
 
-// PutEntry upserts one value of the shared context; its event is the caller's.
+// PutEntry upserts one value of the shared context; its event and use are the caller's.
 func (t *Tx) PutEntry(_ context.Context, e sharedctx.Entry) error {
-	_, err := put(t.ctx, t.q, e)
+	_, err := t.kept(upsertEntry, e)
 	return err
+}
+
+// ExtendEntry is PutEntry that moves an expiry only forward (K39).
+func (t *Tx) ExtendEntry(_ context.Context, e sharedctx.Entry) (sharedctx.Entry, error) {
+	return t.kept(extendEntry, e)
+}
+
+// DropEntry removes what can be read there, else it is ErrNotFound.
+func (t *Tx) DropEntry(_ context.Context, namespace, key string) error {
+	n, err := changed(t.q.exec(t.ctx, "delete from agent_shared_context where namespace = ? and key_name = ? and "+live, clean(namespace), clean(key), micros(t.now)))
+	if err != nil {
+		return fmt.Errorf("delete %s/%s: %w", namespace, key, err)
+	}
+	if n == 0 {
+		return orchestrator.ErrNotFound
+	}
+	return nil
+}
+
+// TouchEntry prolongs an entry in one statement, so that a set at the same time is not
+// undone; see sharedctx.Entry.Touched.
+func (t *Tx) TouchEntry(_ context.Context, namespace, key string, ttl time.Duration) (sharedctx.Entry, error) {
+	if ttl <= 0 {
+		ttl = sharedctx.ExtensionTTL
+	}
+	until := micros(t.now.Add(ttl))
+	return scanEntry(t.q.row(t.ctx, `update agent_shared_context set updated_at = ?,
+		expires_at = case when expires_at is not null and expires_at < ? then ? else expires_at end
+		where namespace = ? and key_name = ? and `+live+` returning namespace, key_name, value, agent, expires_at, created_at, updated_at`,
+		micros(t.now), until, until, clean(namespace), clean(key), micros(t.now)))
 }
 
 // Set implements sharedctx.Store.
 func (c ContextStore) Set(ctx context.Context, e sharedctx.Entry) (sharedctx.Entry, error) {
+	return c.write(ctx, upsertEntry, e)
+}
+
+// Extend implements sharedctx.Store.
+func (c ContextStore) Extend(ctx context.Context, e sharedctx.Entry) (sharedctx.Entry, error) {
+	return c.write(ctx, extendEntry, e)
+}
+
+// write upserts one entry with its use and its event.
+func (c ContextStore) write(ctx context.Context, text string, e sharedctx.Entry) (sharedctx.Entry, error) {
 	kept := e
 	err := c.s.inTask(ctx, event.System, func(t *Tx) error {
 		var err error
-		if kept, err = put(t.ctx, t.q, e); err != nil {
+		if kept, err = t.kept(text, e); err != nil {
+			return err
+		}
+		if err := c.note(t, sharedctx.Write, e.Namespace, e.Key); err != nil {
 			return err
 		}
 		return t.Append(ctx, c.event(event.ContextWritten, e.Namespace, e.Key))
@@ -84,6 +132,12 @@ func (c ContextStore) Set(ctx context.Context, e sharedctx.Entry) (sharedctx.Ent
 // event is an event about one entry. The value may be secret or long and is left out.
 func (c ContextStore) event(kind event.Type, namespace, key string) event.Event {
 	return event.Event{Type: kind, Actor: c.actor, Data: event.Data(map[string]any{"namespace": namespace, "key": key})}
+}
+
+// note records what a person did with an entry.
+func (c ContextStore) note(t *Tx, kind sharedctx.Kind, namespace, key string) error {
+	_, err := t.NoteUses(t.ctx, []sharedctx.Use{{Namespace: namespace, Key: key, Kind: kind, Agent: c.actor}})
+	return err
 }
 
 // Get implements sharedctx.Store.
@@ -103,6 +157,7 @@ func (c ContextStore) Prefix(ctx context.Context, namespace, prefix string, limi
 	if limit < 1 {
 		limit = entryLimit
 	}
+	limit = min(limit, maxPage)
 	namespace, prefix = clean(namespace), clean(prefix)
 	text, args := selectEntries+" where namespace = ? and "+live, []any{namespace, micros(c.s.now())}
 	if prefix != "" {
@@ -117,60 +172,50 @@ func (c ContextStore) Prefix(ctx context.Context, namespace, prefix string, limi
 // Delete implements sharedctx.Store; ErrNotFound when there is nothing to read there.
 func (c ContextStore) Delete(ctx context.Context, namespace, key string) error {
 	return c.s.inTask(ctx, event.System, func(t *Tx) error {
-		n, err := changed(t.q.exec(t.ctx, "delete from agent_shared_context where namespace = ? and key_name = ? and "+live, clean(namespace), clean(key), micros(t.now)))
-		if err != nil {
-			return fmt.Errorf("delete %s/%s: %w", namespace, key, err)
+		if err := t.DropEntry(ctx, namespace, key); err != nil {
+			return err
 		}
-		if n == 0 {
-			return orchestrator.ErrNotFound
+		if err := c.note(t, sharedctx.Delete, namespace, key); err != nil {
+			return err
 		}
-		return t.Append(ctx, c.event("context.deleted", namespace, key))
+		return t.Append(ctx, c.event(event.ContextDeleted, namespace, key))
 	})
 }
 
 // Touch implements sharedctx.Store. It is no event: the value stays.
 func (c ContextStore) Touch(ctx context.Context, namespace, key string, ttl time.Duration) (sharedctx.Entry, error) {
-	now := c.s.now()
-	if ttl <= 0 {
-		ttl = sharedctx.ExtensionTTL
-	}
-	// One statement, so that a set at the same time is not undone; see Entry.Touched.
-	e, err := scanEntry(c.s.w.row(ctx, `update agent_shared_context set updated_at = ?,
-		expires_at = case when expires_at is not null and expires_at < ? then ? else expires_at end
-		where namespace = ? and key_name = ? and `+live+` returning namespace, key_name, value, agent, expires_at, created_at, updated_at`,
-		micros(now), micros(now.Add(ttl)), micros(now.Add(ttl)), clean(namespace), clean(key), micros(now)))
-	return e, c.s.explain(err)
+	var touched sharedctx.Entry
+	err := c.s.inTask(ctx, event.System, func(t *Tx) error {
+		var err error
+		if touched, err = t.TouchEntry(ctx, namespace, key, ttl); err != nil {
+			return err
+		}
+		return c.note(t, sharedctx.Touch, namespace, key)
+	})
+	return touched, err
 }
 
 // Cleanup implements sharedctx.Store.
 func (c ContextStore) Cleanup(ctx context.Context, now time.Time) (int, error) {
 	n, err := changed(c.s.w.exec(ctx, "delete from agent_shared_context where expires_at <= ?", micros(now)))
-	return int(n), c.s.explain(err)
+	if err != nil {
+		return 0, c.s.explain(err)
+	}
+	return int(n), c.s.explain(c.s.forgetUses(ctx, now.Add(-sharedctx.KeepUses)))
 }
 
-// selectAllEntries is the newest of each namespace.
-const selectAllEntries = `select namespace, key_name, value, agent, expires_at, created_at, updated_at from (
-	select c.*, row_number() over (partition by namespace order by updated_at desc, key_name) as place from agent_shared_context c where ` + live + `
-	) ranked where place <= ? order by updated_at desc, namespace, key_name`
-
-// Entries returns unexpired shared context of the namespaces (nil: all), newest first,
-// at most limit of each (K31, K32).
-func (s *Store) Entries(ctx context.Context, namespaces []string, limit int) ([]sharedctx.Entry, error) {
-	if limit < 1 {
-		limit = entryLimit
-	}
-	if namespaces != nil {
-		var lists [][]sharedctx.Entry
-		for _, ns := range slices.Compact(slices.Sorted(slices.Values(namespaces))) {
-			list, err := s.Context("").Query(ctx, ns, limit)
-			if err != nil {
-				return nil, err
-			}
-			lists = append(lists, list)
-		}
-		return sharedctx.Merge(s.now(), 0, lists...), nil
-	}
-	rows, err := s.r.query(ctx, selectAllEntries, micros(s.now()), limit)
-	found, err := collect(rows, err, scanEntry)
-	return found, s.explain(err)
+// Topics implements sharedctx.Store.
+func (c ContextStore) Topics(ctx context.Context, prefix, after string, limit int) ([]sharedctx.Topic, error) {
+	prefix = clean(prefix)
+	rows, err := c.s.r.query(ctx, `select namespace, count(*), max(updated_at) from agent_shared_context
+		where namespace > ? and substr(namespace, 1, ?) = ? and `+live+` group by namespace order by namespace limit ?`,
+		clean(after), len([]rune(prefix)), prefix, micros(c.s.now()), pageSize(limit))
+	found, err := collect(rows, err, func(row scanner) (sharedctx.Topic, error) {
+		var topic sharedctx.Topic
+		var updated int64
+		err := row.Scan(&topic.Namespace, &topic.Entries, &updated)
+		topic.UpdatedAt = fromMicros(updated)
+		return topic, err
+	})
+	return found, c.s.explain(err)
 }

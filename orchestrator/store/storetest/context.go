@@ -18,6 +18,12 @@ var contextTests = map[string]func(*Suite){
 	"K41 a prefix is literal":                                   contextPrefix,
 	"K18 K19 K20 K21 names have limits, values do not need any": contextLimits,
 	"agents write inside their task's transaction":              contextOfAgents,
+	"K39 X7 a set with extension only pushes an expiry forward": contextExtend,
+	"K43 reading prolongs life and is no update":                contextProlong,
+	"K27 K31 K32 a run is given its own first, newest first":    contextGiven,
+	"P21b who used an entry is recorded with the use":           contextUses,
+	"ten thousand entries":                                      contextMany,
+	"namespaces are listed by name":                             contextTopics,
 }
 
 // set writes as an agent would and moves the clock.
@@ -88,17 +94,6 @@ func contextReads(s *Suite) {
 	}
 	_, err := ctx.Get(s.ctx, "a", "short")
 	s.is(err, orchestrator.ErrNotFound)
-	for _, c := range []struct {
-		namespaces []string
-		limit      int
-		want       string
-	}{
-		{nil, 10, "[a/1 a/2 b/1]"}, {nil, 1, "[a/1 b/1]"}, {[]string{"b", "a", "a"}, 10, "[a/1 a/2 b/1]"}, {[]string{"b"}, 10, "[b/1]"}, {[]string{}, 10, "[]"}, {[]string{"x\x00"}, 10, "[]"},
-	} {
-		if got := keys(s.Store.Entries(s.ctx, c.namespaces, c.limit)); got != c.want {
-			s.Errorf("entries of %q, %d each: %s, want %s", c.namespaces, c.limit, got, c.want)
-		}
-	}
 	// Reading deletes nothing: the row is still there to be cleaned up.
 	if n, err := ctx.Cleanup(s.ctx, s.Clock.Now()); err != nil || n != 1 {
 		s.Errorf("cleaned up %d, %v", n, err)

@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"gatehouse/orchestrator/sharedctx"
+)
+
+// How much of the shared context is looked at for one run, so that neither one chatty
+// namespace nor thousands of them decide what it costs.
+const (
+	givenEach   = 50   // newest entries of one namespace
+	givenRecent = 1000 // newest entries of all namespaces
+)
+
+const (
+	selectKeys  = "select namespace, key_name, updated_at from agent_shared_context where " + live + " and substr(key_name, 1, ?) <> ?"
+	newestFirst = " order by updated_at desc, namespace, key_name limit ?"
+
+	selectNamedKeys = selectKeys + " and namespace = ?" + newestFirst
+	selectOwnKeys   = selectKeys + " and namespace in (?, ?, ?)" + newestFirst
+	selectOtherKeys = selectKeys + " and substr(namespace, 1, ?) <> ? and substr(namespace, 1, ?) <> ? and namespace <> ?" + newestFirst
+)
+
+// Given returns at most total unexpired entries for a run with these rights: the newest
+// of what is the agent's own, then the newest of what it reads (K27, K31, K32). Values
+// are read only for entries that are returned.
+func (s *Store) Given(ctx context.Context, r sharedctx.Rights, total int) ([]sharedctx.Entry, error) {
+	own, err := s.keys(ctx, selectOwnKeys, givenRecent, texts(r.Own())...)
+	if err != nil {
+		return nil, err
+	}
+	var others [][]sharedctx.Entry
+	for _, ns := range r.Reads {
+		if r.MayRead(ns) != nil || slices.Contains(r.Own(), ns) {
+			continue
+		}
+		found, err := s.keys(ctx, selectNamedKeys, givenEach, clean(ns))
+		if err != nil {
+			return nil, err
+		}
+		others = append(others, found)
+	}
+	if r.Reads == nil {
+		found, err := s.keys(ctx, selectOtherKeys, givenRecent,
+			len(sharedctx.MemoryPrefix), sharedctx.MemoryPrefix, len(sharedctx.HandoffPrefix), sharedctx.HandoffPrefix, r.Agent)
+		if err != nil {
+			return nil, err
+		}
+		others = append(others, found)
+	}
+	chosen := append(own, sharedctx.Merge(s.now(), 0, others...)...)
+	return s.values(ctx, chosen[:min(len(chosen), total)])
+}
+
+// keys returns entries without their values, newest first, without the records of
+// delegations: those are there to be asked for.
+func (s *Store) keys(ctx context.Context, text string, limit int, args ...any) ([]sharedctx.Entry, error) {
+	args = append([]any{micros(s.now()), len(sharedctx.RecordPrefix), sharedctx.RecordPrefix}, append(args, limit)...)
+	rows, err := s.r.query(ctx, text, args...)
+	found, err := collect(rows, err, func(row scanner) (sharedctx.Entry, error) {
+		var e sharedctx.Entry
+		var updated int64
+		err := row.Scan(&e.Namespace, &e.Key, &updated)
+		e.UpdatedAt = fromMicros(updated)
+		return e, err
+	})
+	return atMost(givenEach, found), s.explain(err)
+}
+
+func texts(all []string) []any {
+	args := make([]any, len(all))
+	for i, s := range all {
+		args[i] = clean(s)
+	}
+	return args
+}
+
+// atMost keeps the first n entries of each namespace.
+func atMost(n int, entries []sharedctx.Entry) []sharedctx.Entry {
+	count := map[string]int{}
+	return slices.DeleteFunc(entries, func(e sharedctx.Entry) bool {
+		count[e.Namespace]++
+		return count[e.Namespace] > n
+	})
+}
+
+// values reads the chosen entries whole, in their order.
+func (s *Store) values(ctx context.Context, chosen []sharedctx.Entry) ([]sharedctx.Entry, error) {
+	whole := map[[2]string]sharedctx.Entry{}
+	for some := range slices.Chunk(chosen, usesAtOnce) {
+		rows, err := s.r.query(ctx, selectEntries+" where "+live+" and "+among(some), append([]any{micros(s.now())}, names(some)...)...)
+		found, err := collect(rows, err, scanEntry)
+		if err != nil {
+			return nil, s.explain(err)
+		}
+		for _, e := range found {
+			whole[[2]string{e.Namespace, e.Key}] = e
+		}
+	}
+	var given []sharedctx.Entry
+	for _, c := range chosen {
+		if e, ok := whole[[2]string{c.Namespace, c.Key}]; ok {
+			given = append(given, e)
+		}
+	}
+	return given, nil
+}
