@@ -124,7 +124,7 @@ func handContext(ctx context.Context, tx Tx, child *Delegation, context map[stri
 		if child.State == AwaitingApproval {
 			continue
 		}
-		if err := putEntry(ctx, tx, child.ParentID, entry); err != nil {
+		if _, err := putEntry(ctx, tx, child.ParentID, entry); err != nil {
 			return err
 		}
 	}

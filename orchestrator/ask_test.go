@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/sharedctx"
 )
 
 // asking is a world in which kik hands its text to coder, and people are asked first.
@@ -257,7 +258,7 @@ func TestTheWorkOfAnApprovedHandoverHasItsOwnQuestion(t *testing.T) {
 		if !r.IsHandover() || r.Question.Context["branch"] != "main" || r.Question.Handover == nil {
 			t.Fatalf("asked first: %+v", r)
 		}
-		if entries, err := w.store.Entries(t.Context(), nil, 10); err != nil || len(entries) != 0 {
+		if entries, err := w.store.Context("").Query(t.Context(), sharedctx.Handoff(root.TaskID), 10); err != nil || len(entries) != 0 {
 			t.Errorf("what goes with the hand-over was written before the yes: %v, %v", entries, err)
 		}
 		w.approve(r)

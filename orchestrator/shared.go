@@ -94,16 +94,20 @@ func (c runContext) Topics(ctx context.Context, prefix, after string, limit int)
 
 // Set writes one value.
 func (c runContext) Set(ctx context.Context, e sharedctx.Entry) (sharedctx.Entry, error) {
+	e.Agent = c.r.d.To
+	var kept sharedctx.Entry
 	err := c.write(ctx, e, func(tx Tx, d *Delegation) error {
-		e = e.At(tx.Now())
-		return putEntry(ctx, tx, d.ID, e)
+		var err error
+		kept, err = putEntry(ctx, tx, d.ID, e.At(tx.Now()))
+		return err
 	})
-	return e, err
+	return kept, err
 }
 
 // Extend writes one value and moves its expiry only forward.
 func (c runContext) Extend(ctx context.Context, e sharedctx.Entry) (sharedctx.Entry, error) {
 	var kept sharedctx.Entry
+	e.Agent = c.r.d.To
 	err := c.write(ctx, e, func(tx Tx, d *Delegation) error {
 		var err error
 		if kept, err = tx.ExtendEntry(ctx, e.At(tx.Now())); err != nil {
@@ -177,11 +181,12 @@ func (e *Engine) ContextOf(p people.Run) (sharedctx.Store, error) {
 
 // putEntry writes one value for a delegation whose agent is its author, with its use and
 // its event.
-func putEntry(ctx context.Context, tx Tx, delegationID string, e sharedctx.Entry) error {
-	if err := tx.PutEntry(ctx, e); err != nil {
-		return err
+func putEntry(ctx context.Context, tx Tx, delegationID string, e sharedctx.Entry) (sharedctx.Entry, error) {
+	kept, err := tx.PutEntry(ctx, e)
+	if err != nil {
+		return e, err
 	}
-	return noteWrite(ctx, tx, delegationID, e)
+	return kept, noteWrite(ctx, tx, delegationID, kept)
 }
 
 func noteWrite(ctx context.Context, tx Tx, delegationID string, e sharedctx.Entry) error {

@@ -136,8 +136,9 @@ type Tx interface {
 	// ShowLanding makes the cards of the newest request of a delegation due, where it is
 	// approved: what they say of its landing has changed.
 	ShowLanding(ctx context.Context, delegationID string) error
-	// PutEntry upserts one value of the shared context (K28, K29).
-	PutEntry(ctx context.Context, e sharedctx.Entry) error
+	// PutEntry upserts one value of the shared context (K28, K29) and returns what is kept.
+	// Its event and use are the caller's.
+	PutEntry(ctx context.Context, e sharedctx.Entry) (sharedctx.Entry, error)
 	// ExtendEntry is PutEntry that moves an expiry only forward (K39).
 	ExtendEntry(ctx context.Context, e sharedctx.Entry) (sharedctx.Entry, error)
 	// DropEntry and TouchEntry are ErrNotFound where nothing can be read; a ttl of 0 is

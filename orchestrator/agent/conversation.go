@@ -27,8 +27,8 @@ type Block struct {
 	// ID is the call's as the runner keeps it: unique in the conversation. A result
 	// carries the id of the call that it answers (O18).
 	ID       string          `json:"id,omitempty"`
-	Name     string          `json:"name,omitempty"`  // the tool
-	Input    json.RawMessage `json:"input,omitempty"` // of a call: always a JSON object
+	Name     string          `json:"name,omitempty"`     // the tool
+	Input    json.RawMessage `json:"input,omitempty"`    // of a call: always a JSON object
 	IsError  bool            `json:"is_error,omitempty"` // of a result; of a call: its input was no JSON object, and stands in Text
 	Provider string          `json:"provider,omitempty"` // whose Opaque this is
 	Opaque   json.RawMessage `json:"opaque,omitempty"`

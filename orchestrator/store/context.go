@@ -68,9 +68,8 @@ func (t *Tx) kept(text string, e sharedctx.Entry) (sharedctx.Entry, error) {
 }
 
 // PutEntry upserts one value of the shared context; its event and use are the caller's.
-func (t *Tx) PutEntry(_ context.Context, e sharedctx.Entry) error {
-	_, err := t.kept(upsertEntry, e)
-	return err
+func (t *Tx) PutEntry(_ context.Context, e sharedctx.Entry) (sharedctx.Entry, error) {
+	return t.kept(upsertEntry, e)
 }
 
 // ExtendEntry is PutEntry that moves an expiry only forward (K39).

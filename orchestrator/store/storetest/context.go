@@ -165,10 +165,16 @@ func contextOfAgents(s *Suite) {
 	e, err := sharedctx.New(s.Clock.Now(), "a", "k", "v", "coder", 0)
 	s.must(err)
 	no := errors.New("no")
-	s.is(s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error { return errors.Join(tx.PutEntry(s.ctx, e), no) }), no)
+	s.is(s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
+		_, err := tx.PutEntry(s.ctx, e)
+		return errors.Join(err, no)
+	}), no)
 	_, err = s.Store.Context("").Get(s.ctx, "a", "k")
 	s.is(err, orchestrator.ErrNotFound)
-	s.in(task.ID, func(tx orchestrator.Tx) error { return tx.PutEntry(s.ctx, e) })
+	s.in(task.ID, func(tx orchestrator.Tx) error {
+		_, err := tx.PutEntry(s.ctx, e)
+		return err
+	})
 	if got, err := s.Store.Context("").Get(s.ctx, "a", "k"); err != nil || got != e {
 		s.Errorf("got %+v %v", got, err)
 	}

@@ -169,7 +169,8 @@ func contextMany(s *Suite) {
 		var uses []sharedctx.Use
 		for i := range n {
 			e, err := sharedctx.New(tx.Now(), fmt.Sprintf("ns%d", i%500), fmt.Sprintf("k%04d", i), "v", "kik", time.Hour)
-			if err := errors.Join(err, tx.PutEntry(s.ctx, e)); err != nil {
+			s.must(err)
+			if _, err := tx.PutEntry(s.ctx, e); err != nil {
 				return err
 			}
 			uses = append(uses, sharedctx.Use{Namespace: e.Namespace, Key: e.Key, Kind: sharedctx.Read, Agent: "kik", DelegationID: "dlg_x"})
