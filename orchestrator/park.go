@@ -132,7 +132,7 @@ func (e *Engine) plan(h agent.Hop, d *Delegation, taskRepo, key string) (planned
 		return p, Errorf(CodeBadRequest, "The hand-over's text has %d bytes. Use 1 to %d that say what should be done.", len(h.Text), MaxText)
 	}
 	for key, value := range h.Context {
-		if _, err := sharedctx.New(e.Now(), handoffs+d.TaskID, key, value, d.To, 0); err != nil {
+		if _, err := sharedctx.New(e.Now(), sharedctx.Handoff(d.TaskID), key, value, d.To, 0); err != nil {
 			return p, Errorf(CodeBadRequest, "The context of the hand-over to %s was not taken: %w", h.To, err)
 		}
 	}
