@@ -41,6 +41,7 @@ type house struct {
 	engine  *orchestrator.Engine
 	gateway *approval.Gateway
 	bot     *bot // nil without channels.telegram
+	models  *models
 	trees   handlers.Trees
 	trace   func(string) // see orchestrator.Options.Trace; nil but in tests
 	address atomic.Value // string: this node's address for agents, once it listens
@@ -82,12 +83,16 @@ func (h *house) open(ctx context.Context) error {
 		return err
 	}
 	runner := command.New(command.Options{Self: self, Logger: h.log, Hide: h.hidden()})
+	h.models = &models{log: h.log}
+	if err := h.models.load(h.cfg); err != nil {
+		return err
+	}
 	h.mirrors = patch.NewMirrors(filepath.Join(h.cfg.Data, "mirrors"), patch.Options{Logger: h.log})
 	h.trees = handlers.Trees{Mirrors: h.mirrors, Config: func() *orchestrator.Config { return h.engine.Config() }, Blob: h.store.Blob}
 	h.gateway = approval.New(approval.Options{Store: h.store.Gateway(), Users: h.store, Logger: h.log, Diff: h.diff, Trace: h.trace}, gatewayConfig(h.cfg))
 	h.engine = orchestrator.New(orchestrator.Options{
 		Node: h.node, Store: h.store.Engine(), Hub: hub, Gate: h.gateway, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
-		Kinds:   map[agent.Kind]agent.Runner{agent.Command: runner, agent.Workflow: workflow.New(workflow.Options{})},
+		Kinds:   map[agent.Kind]agent.Runner{agent.Command: runner, agent.Workflow: workflow.New(workflow.Options{}), agent.LLM: h.models.runner(runner)},
 		Checker: checker{runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) }, Trace: h.trace,
 	}, h.cfg.Engine)
 	h.gateway.SetReverter(h.engine)
@@ -171,6 +176,9 @@ func (h *house) reload(ctx context.Context) error {
 		h.log.Warn("the bot of channels.telegram is read only at the start; restart to change it")
 	}
 	if err := h.rewire(next); err != nil {
+		return err
+	}
+	if err := h.models.load(next); err != nil {
 		return err
 	}
 	h.engine.SetConfig(next.Engine)

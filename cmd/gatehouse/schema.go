@@ -19,6 +19,7 @@ var choices = map[string][]string{
 	"agents.*.sandbox":       {"auto", "off"},
 	"engine.cycle":           {"strict", "bounded"},
 	"engine.capacity":        {"queue", "refuse"},
+	"engine.at_depth":        {"error", "hide"},
 	"repositories.*.deliver": {"merge", "branch"},
 	"channels.telegram.mode": {"poll", "webhook"},
 	"triggers.[].kind":       {"webhook", "schedule"},

@@ -130,6 +130,7 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	for _, dir := range a.Writable {
 		s.Writable = append(s.Writable, b.path(dir))
 	}
+	b.modelKeys(where, a, &s)
 	for _, step := range a.Steps {
 		s.Steps = append(s.Steps, stepOf(step))
 	}
@@ -162,7 +163,9 @@ func (b *builder) kind(where []any, a Agent, s agent.Spec) {
 		if len(a.Steps) == 0 {
 			b.bad(where, "agent %s is a workflow without steps. Write steps: with at least one.", s.Name)
 		}
-	case agent.LLM, agent.Remote:
+	case agent.LLM:
+		b.model(where, a, s)
+	case agent.Remote:
 		b.warnings = append(b.warnings, fmt.Sprintf("agent %s: kind %s cannot run in this version; tasks for it fail.", s.Name, s.Kind))
 	default:
 		b.bad(append(where, "kind"), "agent %s: kind %q is unknown. Write command, workflow, llm or remote.", s.Name, a.Kind)

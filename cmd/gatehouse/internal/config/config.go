@@ -13,6 +13,7 @@ import (
 	"gatehouse/approval/telegram"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/llm"
 	"gatehouse/orchestrator/agent/llm/model/providers"
 )
 
@@ -38,8 +39,9 @@ type Config struct {
 	TelegramChats []telegram.Place
 	Webhooks      []Webhook
 	Providers     []providers.Provider // those that can be asked, by name
-	Warnings      []string             // what works but deserves a look
-	File          File                 // as written, for pages and later sections
+	LLM           llm.Settings
+	Warnings      []string // what works but deserves a look
+	File          File     // as written, for pages and later sections
 }
 
 // Default is the name of the file in the current folder.
@@ -120,6 +122,7 @@ func (b *builder) build() *Config {
 	c.Telegram, c.Webhooks = b.channels()
 	c.TelegramChats = b.chats(c.Telegram)
 	c.Providers = b.providers()
+	c.LLM = b.llm()
 	b.triggers(c.Engine.Agents)
 	c.Warnings = b.warnings
 	return c

@@ -71,8 +71,8 @@ func TestATeamIsUnderstood(t *testing.T) {
 
 // A colon inside of a plain word of a flow list is no mapping (YAML 1.2, 7.3.3).
 func TestToolGroupsAreWords(t *testing.T) {
-	c, err := Parse("", []byte("agents: {a: {kind: llm, tools: {allow: [group:delegation, group:context]}}}\n"), env())
-	if err != nil || len(c.File.Agents["a"].Tools.Allow) != 2 || len(c.Warnings) != 1 {
+	c, err := Parse("", []byte("agents: {a: {kind: llm, model: anthropic/x, tools: {allow: [group:delegation, group:context]}}}\n"), env())
+	if err != nil || len(*c.File.Agents["a"].Tools.Allow) != 2 || len(c.Warnings) != 1 {
 		t.Errorf("%v: %+v", err, c)
 	}
 }

@@ -37,6 +37,8 @@ type Engine struct {
 	Budget      Budget          `yaml:"budget"`
 	Tiers       map[string]Tier `yaml:"tiers"`
 	Breaker     Breaker         `yaml:"breaker"`
+	Loop        Loop            `yaml:"loop"`
+	AtDepth     string          `yaml:"at_depth"`
 }
 
 // Budget is what one task may use.
@@ -94,13 +96,18 @@ type Agent struct {
 	OutputLimit  int64             `yaml:"output_limit"`
 	Steps        []Step            `yaml:"steps"`
 	Model        string            `yaml:"model"`
+	Fallbacks    []string          `yaml:"fallbacks"`
 	Tools        Tools             `yaml:"tools"`
+	MCP          []MCPServer       `yaml:"mcp"`
+	MaxTurns     int               `yaml:"max_turns"`
+	MaxTokens    int64             `yaml:"max_tokens"`
+	Budget       *Allowance        `yaml:"budget"`
 }
 
 // Tools is what a model may call.
 type Tools struct {
-	Allow []string `yaml:"allow"`
-	Deny  []string `yaml:"deny"`
+	Allow *[]string `yaml:"allow"`
+	Deny  []string  `yaml:"deny"`
 }
 
 // Step is one step of a workflow.

@@ -1,0 +1,182 @@
+package config
+
+import (
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/llm"
+	"gatehouse/orchestrator/agent/llm/model/providers"
+	"gatehouse/orchestrator/budget"
+)
+
+// Loop are the thresholds of the loop detector, in calls (P30, P35).
+type Loop struct {
+	Window  int `yaml:"window"`
+	Warn    int `yaml:"warn"`
+	Block   int `yaml:"block"`
+	Breaker int `yaml:"breaker"`
+}
+
+// MCPServer is a server of the Model Context Protocol: a program, or a URL.
+type MCPServer struct {
+	Name    string            `yaml:"name"`
+	Command []string          `yaml:"command"`
+	Env     map[string]string `yaml:"env"`
+	URL     string            `yaml:"url"`
+	Headers map[string]string `yaml:"headers"`
+}
+
+// Allowance is the most that one delegation to an agent may use.
+type Allowance struct {
+	Tokens   *int64   `yaml:"tokens"`
+	USD      *float64 `yaml:"usd"`
+	Handoffs *int     `yaml:"handoffs"`
+	Agents   *int     `yaml:"agents"`
+	Time     string   `yaml:"time"`
+}
+
+// llm reads the engine's settings of model agents. The defaults are picoclaw's (P35).
+func (b *builder) llm() llm.Settings {
+	l := b.file.Engine.Loop
+	s := llm.Settings{Loop: llm.LoopLimits{
+		Window: b.loop("window", l.Window, llm.DefaultLoop.Window), Warn: b.loop("warn", l.Warn, llm.DefaultLoop.Warn),
+		Block: b.loop("block", l.Block, llm.DefaultLoop.Block), Breaker: b.loop("breaker", l.Breaker, llm.DefaultLoop.Breaker),
+	}}
+	if s.Loop.Warn > s.Loop.Block || s.Loop.Block > s.Loop.Breaker || s.Loop.Block > s.Loop.Window {
+		b.bad(at("engine", "loop"), "loop: warn %d, block %d, breaker %d and window %d do not go together. Let each be as large as the one before or larger, and the window at least as large as block.",
+			s.Loop.Warn, s.Loop.Block, s.Loop.Breaker, s.Loop.Window)
+	}
+	b.oneOf(at("engine", "at_depth"), or(b.file.Engine.AtDepth, "error"), "error", "hide")
+	s.HideAtDepth = b.file.Engine.AtDepth == "hide"
+	return s
+}
+
+func (b *builder) loop(key string, n, fallback int) int {
+	if n == 0 {
+		return fallback
+	}
+	if n < 2 || n > 10_000 {
+		b.bad(at("engine", "loop", key), "%s: %d is out of range. Write 2 to 10000.", key, n)
+	}
+	return n
+}
+
+// modelKeys takes over what an agent has for its model. Every kind may have a budget.
+func (b *builder) modelKeys(where []any, a Agent, s *agent.Spec) {
+	s.Fallbacks, s.MaxTurns, s.MaxTokens = a.Fallbacks, a.MaxTurns, a.MaxTokens
+	s.Tools.Deny = a.Tools.Deny
+	if a.Tools.Allow != nil {
+		s.Tools.Allow = append([]string{}, *a.Tools.Allow...)
+	}
+	for _, m := range a.MCP {
+		s.MCP = append(s.MCP, agent.MCPServer(m))
+	}
+	s.Budget = b.allowance(append(where, "budget"), a.Budget)
+	if a.MaxTurns < 0 || a.MaxTurns > 10_000 {
+		b.bad(append(where, "max_turns"), "max_turns: %d is out of range. Write 1 to 10000.", a.MaxTurns)
+	}
+	if a.MaxTokens < 0 || a.MaxTokens > 10_000_000 {
+		b.bad(append(where, "max_tokens"), "max_tokens: %d is out of range. Write 1 to 10000000.", a.MaxTokens)
+	}
+}
+
+// allowance makes a budget of what is written.
+func (b *builder) allowance(where []any, a *Allowance) *budget.Limits {
+	if a == nil {
+		return nil
+	}
+	l := &budget.Limits{Tokens: a.Tokens, Handoffs: a.Handoffs, Agents: a.Agents}
+	if a.Tokens != nil && *a.Tokens < 0 || a.Handoffs != nil && *a.Handoffs < 0 || a.Agents != nil && *a.Agents < 1 {
+		b.bad(where, "budget: an amount is below what there can be. Write tokens and handoffs of 0 or more, and agents of 1 or more.")
+	}
+	if a.USD != nil {
+		if !(*a.USD >= 0) || *a.USD > 1e9 || math.IsInf(*a.USD, 0) {
+			b.bad(append(where, "usd"), "usd: %v is no amount of money. Write 0 or more.", *a.USD)
+		}
+		micro := int64(math.Round(*a.USD * 1e6))
+		l.MicroUSD = &micro
+	}
+	if a.Time != "" {
+		d := b.duration(append(where, "time"), a.Time, time.Minute)
+		l.Time = &d
+	}
+	return l
+}
+
+// model checks an agent of kind llm.
+func (b *builder) model(where []any, a Agent, s agent.Spec) {
+	if a.Model == "" {
+		b.bad(where, "agent %s has no model. Write model: provider/name, such as anthropic/claude-sonnet-4-5.", s.Name)
+	} else {
+		b.modelName(append(where, "model"), s.Name, a.Model)
+	}
+	for i, name := range a.Fallbacks {
+		b.modelName(append(where, "fallbacks", i), s.Name, name)
+	}
+	if a.Tools.Allow != nil {
+		b.toolNames(append(where, "tools", "allow"), s.Name, *a.Tools.Allow)
+	}
+	b.toolNames(append(where, "tools", "deny"), s.Name, a.Tools.Deny)
+	seen := map[string]bool{}
+	for i, m := range a.MCP {
+		b.mcpServer(append(where, "mcp", i), s.Name, m, seen)
+	}
+}
+
+// modelName checks provider/name. The name is the provider's own affair.
+func (b *builder) modelName(where []any, agentName, name string) {
+	provider, own, ok := strings.Cut(name, "/")
+	if !ok || provider == "" || strings.TrimSpace(own) == "" {
+		b.bad(where, "agent %s: model %q is no provider/name. Write one such as anthropic/claude-sonnet-4-5.", agentName, name)
+		return
+	}
+	if _, ok := b.file.Providers[provider]; ok {
+		return
+	}
+	if provider == providers.Anthropic || provider == providers.OpenAI {
+		b.warnings = append(b.warnings, "agent "+agentName+": there is no key for "+provider+"; tasks for it fail. Write api_keys: under providers."+provider+".")
+		return
+	}
+	var known []string
+	for p := range b.file.Providers {
+		known = append(known, p)
+	}
+	slices.Sort(known)
+	b.bad(where, "agent %s: model %q is of %q, which is no provider.%s", agentName, name, provider, strings.Replace(hint(provider, append(known, providers.Anthropic, providers.OpenAI)), "agents", "providers", 1))
+}
+
+// toolNames checks what a policy names (P22).
+func (b *builder) toolNames(where []any, agentName string, names []string) {
+	for i, name := range names {
+		if llm.KnownTool(name) {
+			continue
+		}
+		known := llm.KnownTools()
+		b.bad(append(slices.Clone(where), i), "agent %s: there is no tool or group %q.%s Write one of %s, or the name of an MCP server's tool, mcp_SERVER_TOOL.",
+			agentName, name, strings.Replace(hint(name, known), " Add it under agents, or take it out.", "", 1), strings.Join(known, ", "))
+	}
+}
+
+// mcpServer checks one server.
+func (b *builder) mcpServer(where []any, agentName string, m MCPServer, seen map[string]bool) {
+	if m.Name == "" || strings.Trim(strings.ToLower(m.Name), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || len(m.Name) > 24 {
+		b.bad(where, "agent %s: an MCP server needs a name of letters, digits and dashes, up to 24. It becomes part of its tools' names.", agentName)
+	}
+	if key := strings.ToLower(m.Name); seen[key] {
+		b.bad(append(where, "name"), "agent %s: there are two MCP servers %q. Rename one.", agentName, m.Name)
+	} else {
+		seen[key] = true
+	}
+	switch program := len(m.Command) > 0 && strings.TrimSpace(m.Command[0]) != ""; {
+	case program == (m.URL != ""):
+		b.bad(where, "agent %s: MCP server %s needs a command or a url, one of them.", agentName, m.Name)
+	case m.URL != "":
+		if u, err := url.Parse(m.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			b.bad(append(where, "url"), "%q is no address of a server. Write https://host/path.", m.URL)
+		}
+	}
+}
