@@ -38,6 +38,7 @@ type key struct {
 	until     time.Time // it rests until then
 	transient int       // failures in a row
 	billing   int
+	why       string // its last failure
 }
 
 // New makes a Ring of clients that differ in their key only; there is at least one.
@@ -128,7 +129,7 @@ func (r *Ring) rest(k *key, e *model.Error) {
 		d = grown(transientFirst, transientMost, transientFactor, k.transient)
 		k.transient++
 	}
-	k.until = now.Add(max(d, e.RetryAfter))
+	k.until, k.why = now.Add(max(d, e.RetryAfter)), e.Error()
 }
 
 // grown is first times factor for each failure before, at most most.
@@ -156,7 +157,8 @@ func (r *Ring) allRest(now time.Time) *model.Error {
 			first = i
 		}
 	}
-	at := r.keys[first].until
+	at, why := r.keys[first].until, r.keys[first].why
 	return &model.Error{Kind: model.Resting, Provider: r.provider, RetryAfter: max(at.Sub(now), 0),
-		Message: fmt.Sprintf("all %d keys rest after failures; key %d is free first, at %s. Wait, or add a key under providers.%s.api_keys", len(r.keys), first+1, at.UTC().Format(time.RFC3339), r.provider)}
+		Message: fmt.Sprintf("all %d keys rest after failures; key %d is free first, at %s. Wait, or add a key under providers.%s.api_keys. Its failure was: %s",
+			len(r.keys), first+1, at.UTC().Format(time.RFC3339), r.provider, why)}
 }
