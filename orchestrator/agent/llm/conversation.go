@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -139,7 +138,7 @@ func (c *conversation) save(ctx context.Context, t agent.Turn, changed bool) err
 	}
 	err := c.host.SaveTurn(ctx, t, changed)
 	if err == nil {
-		c.turns = append(slices.Clip(c.turns), t)
+		c.turns = append(c.turns, t)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"gatehouse/orchestrator/agent"
@@ -63,8 +64,12 @@ func (r *Runner) Run(ctx context.Context, job agent.Job, host agent.Host) (out a
 	}
 	late, cancel := limited(ctx, job)
 	defer cancel()
-	c := &conversation{job: job, host: host, client: client, settings: r.o.Settings(), log: r.o.Log, now: r.o.Now, turns: job.Turns}
-	defer func() { err = errors.Join(err, c.close()) }()
+	c := &conversation{job: job, host: host, client: client, settings: r.o.Settings(), log: r.o.Log, now: r.o.Now, turns: slices.Clone(job.Turns)}
+	defer func() {
+		if failed := c.close(); failed != nil {
+			err = errors.Join(err, failed)
+		}
+	}()
 	if err := c.open(late, r.o); err != nil {
 		return agent.Outcome{}, ended(ctx, late, err)
 	}
