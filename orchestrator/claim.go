@@ -48,6 +48,10 @@ func (e *Engine) claim(ctx context.Context, r *run) error {
 		if held || !due || d.ReadyAt.After(now) || tx.Task().PausedAt != nil && !d.intended() {
 			return ErrLost
 		}
+		d.Work.Breaker = e.breakerSettings()
+		if spec, _ := e.Config().Agents.Get(d.To); d.State == Running && (spec.Kind == agent.LLM || spec.Kind == agent.Remote) {
+			account(d).Lost()
+		}
 		if d.State == Running || d.State == Queued && d.Holder != "" {
 			d.Losses++
 			if d.Losses >= e.Config().Settings.MaxAttempts {
@@ -70,6 +74,14 @@ func (e *Engine) claim(ctx context.Context, r *run) error {
 // intended reports whether d is landing past its intent, which nothing stops.
 func (d *Delegation) intended() bool {
 	return d.State == Landing && d.Work.Land != nil && d.Work.Land.Intent != nil
+}
+
+// breakerSettings are those in force, nil where breakers are off.
+func (e *Engine) breakerSettings() *BreakerSettings {
+	if s := e.Config().Settings.Breaker; s.Failures > 0 {
+		return &s
+	}
+	return nil
 }
 
 // take writes the claim of d for r.

@@ -24,12 +24,18 @@ func (r *run) SaveTurn(ctx context.Context, t agent.Turn, changed bool) error {
 	}
 	r.turnOver(t.N)
 	paused, tries := false, 0
+	var over *agent.Failure
 	err = r.write(ctx, func(tx Tx, d *Delegation) error {
 		tries++
 		paused = tx.Task().PausedAt != nil
 		err := r.putTurn(ctx, tx, d, t, kept, bundle)
 		if tries > 1 && errors.Is(err, ErrExists) {
-			return nil // the try before was committed after all
+			err = nil // the try before was committed after all
+		}
+		// A turn of the model stands whatever it cost, and so do the results of its calls: the
+		// run ends once they are on record (O17, O18).
+		if over = nil; t.Message.Role != agent.FromModel {
+			over = exceeded(d)
 		}
 		return err
 	})
@@ -42,6 +48,9 @@ func (r *run) SaveTurn(ctx context.Context, t agent.Turn, changed bool) error {
 		delete(r.back, id)
 	}
 	r.e.Trace("turn stored")
+	if over != nil {
+		return over
+	}
 	if paused {
 		return agent.ErrPaused
 	}
@@ -72,6 +81,12 @@ func (r *run) putTurn(ctx context.Context, tx Tx, d *Delegation, t agent.Turn, k
 // charge adds what a turn used and writes its events.
 func (r *run) charge(ctx context.Context, tx Tx, d *Delegation, t agent.Turn) error {
 	d.Usage = d.Usage.Add(t.Usage)
+	if t.Message.Role == agent.FromModel {
+		if err := (ledger{tx}).charge(ctx, d, amountOf(t.Usage)); err != nil {
+			return err
+		}
+		account(d).Call = amountOf(t.Usage)
+	}
 	for _, e := range turnEvents(d, t) {
 		if err := tx.Append(ctx, e); err != nil {
 			return err
@@ -134,18 +149,6 @@ func (r *run) Ended(ctx context.Context) ([]agent.Child, error) {
 		ended, err = append(ended, c), takeErr
 	}
 	return ended, err
-}
-
-// Roster lists all agents; see agent.Host.
-func (r *run) Roster(ctx context.Context) ([]agent.Member, error) {
-	if err := r.live(); err != nil {
-		return nil, err
-	}
-	var members []agent.Member
-	for _, s := range r.e.Config().Agents.All() {
-		members = append(members, agent.Member{Name: s.Name, Role: string(s.Role), Capabilities: s.Capabilities, About: Title(s.Prompt)})
-	}
-	return members, nil
 }
 
 // Checks runs the repository's checks on the checkout as it is now.

@@ -52,6 +52,7 @@ type planned struct {
 	snapshot *base // set when the caller has a checkout
 	repo     string
 	asks     Handovers // nil: nobody is asked
+	toCome   int       // hops that the same turn still makes, this one included; 0 is 1
 }
 
 // hopKey makes the key of the n-th hop with this target and text.
@@ -77,16 +78,11 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 		target, known = firstAble(c, p.Capability)
 		p.To = target.Name
 	}
-	caller, _ := c.Agents.Get(d.To)
-	recent, err := recentHops(ctx, tx)
+	q, err := e.question(ctx, tx, d, target, known, p)
 	if err != nil {
 		return agent.Child{}, err
 	}
-	verdicts, refused := guard.Check(guard.Hop{
-		From: caller, To: target, FromName: d.To, ToName: p.To, Known: known, Agents: c.names(), Chain: d.Chain,
-		Text: p.Text, Handoffs: tx.Task().Handoffs, MaxHandoffs: c.Settings.MaxHandoffs, Cycle: c.Settings.Cycle,
-		Capacity: c.Settings.Capacity, FreeSlots: e.slots.available(), Recent: recent,
-	})
+	verdicts, refused := guard.Check(q)
 	if refused != nil {
 		return e.refuse(ctx, tx, d, p, refused)
 	}
@@ -100,6 +96,13 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 	}
 	if rule.Asks != "" {
 		askFirst(child, tx.Now())
+	}
+	child.ContextHash = q.Hash
+	if err := (ledger{tx}).reserve(ctx, d, child, target, p); err != nil {
+		return agent.Child{}, err
+	}
+	if err := probe(ctx, tx, q.Breaker, child, target); err != nil {
+		return agent.Child{}, err
 	}
 	if err := tx.Insert(ctx, child); err != nil {
 		return agent.Child{}, err
@@ -148,6 +151,7 @@ func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *D
 	if s := p.snapshot; s != nil && p.repo == d.Repository {
 		child.Work = Work{Shares: true, Branch: s.branch, BaseCommit: s.commit, BaseTree: s.tree, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID)}
 	}
+	child.Work.Epoch = d.Work.Epoch + d.Work.Runs + p.Round
 	return child
 }
 
@@ -176,19 +180,6 @@ func (e *Engine) announce(ctx context.Context, tx Tx, d, child *Delegation, p pl
 	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: child.ID, Actor: d.To, Data: event.Data(map[string]any{"agent": child.To, "from": d.To})})
 }
 
-// recentHops lists the task's last hand-overs, oldest first.
-func recentHops(ctx context.Context, tx Tx) ([]guard.Entry, error) {
-	if tx.Task().Handoffs == 0 {
-		return nil, nil
-	}
-	last, err := tx.Recent(ctx, 3)
-	var recent []guard.Entry
-	for _, d := range last {
-		recent = append(recent, guard.Entry{From: d.From, To: d.To})
-	}
-	return recent, err
-}
-
 // childOf is a delegation as its caller sees it.
 func childOf(d *Delegation) agent.Child {
 	c := agent.Child{ID: d.ID, Ref: d.HopKey, To: d.To, Text: d.Text, State: string(d.State), Ended: d.State.Ended(),
@@ -202,45 +193,4 @@ func childOf(d *Delegation) agent.Child {
 		c.Error = &agent.Failure{Code: string(d.State), Message: fmt.Sprintf("%s ended as %s.", d.To, d.State)}
 	}
 	return c
-}
-
-// Check runs all guards for a hop that nobody makes. With a task the hop is made by
-// its newest delegation to from, else by from at the root.
-func (e *Engine) Check(ctx context.Context, from, to, taskID string) ([]guard.Verdict, *guard.Verdict, error) {
-	c := e.Config()
-	caller, ok := c.Agents.Get(from)
-	if !ok {
-		return nil, nil, Errorf(CodeNotFound, "There is no agent %q. See the list of agents.", from)
-	}
-	target, known := c.Agents.Get(to)
-	h := guard.Hop{From: caller, To: target, FromName: from, ToName: to, Known: known, Agents: c.names(),
-		MaxHandoffs: c.Settings.MaxHandoffs, Cycle: c.Settings.Cycle, Capacity: c.Settings.Capacity, FreeSlots: e.slots.available()}
-	var task Task
-	if taskID != "" {
-		t, err := e.Store.Task(ctx, taskID)
-		if err != nil {
-			return nil, nil, err
-		}
-		task = t
-		tree, err := e.Store.Tree(ctx, taskID)
-		if err != nil {
-			return nil, nil, err
-		}
-		h.Handoffs = t.Handoffs
-		for _, d := range tree {
-			if d.ParentID != "" {
-				h.Recent = append(h.Recent, guard.Entry{From: d.From, To: d.To})
-			}
-			if agent.Key(d.To) == agent.Key(from) {
-				h.Chain = d.Chain
-			}
-		}
-		h.Recent = h.Recent[max(0, len(h.Recent)-3):]
-	}
-	verdicts, refused := guard.Check(h)
-	if refused != nil {
-		return verdicts, refused, nil
-	}
-	return e.wouldAsk(ctx, verdicts, task, &Delegation{From: caller.Name, To: target.Name, Depth: h.Chain.Depth() + 1,
-		Chain: h.Chain.With(chainStep(caller.Name, target.Name, ""))}, target)
 }

@@ -84,8 +84,13 @@ type Work struct {
 	Previous    string `json:"previous,omitempty"`    // tree of the revision before, when asked again
 	Made        *Made  `json:"made,omitempty"`        // how people made Tree; nil when the agent did
 	// Declined are the files that people left out of what the agent made.
-	Declined   []string        `json:"declined,omitempty"`
-	Budget     *budget.Account `json:"budget,omitempty"`
+	Declined []string        `json:"declined,omitempty"`
+	Budget   *budget.Account `json:"budget,omitempty"`
+	// Breaker is what was in force when a worker last claimed this; nil when breakers are off.
+	Breaker *BreakerSettings `json:"breaker,omitempty"`
+	// Epoch is how often the callers above were made to run again, so that what a new run
+	// hands on is no repetition of what the run before did.
+	Epoch      int             `json:"epoch,omitempty"`
 	Handover   *agent.Handover `json:"handover,omitempty"`   // that came with the hop
 	Asked      bool            `json:"asked,omitempty"`      // people were asked before it was handed on (H18)
 	ForSpawned bool            `json:"forSpawned,omitempty"` // Waiting ends with a spawned child, too

@@ -57,14 +57,23 @@ func (r *run) Usage(ctx context.Context, u agent.Usage) error {
 	if u.InputTokens < 0 || u.OutputTokens < 0 || (u.USD != nil && *u.USD < 0) {
 		return fmt.Errorf("usage cannot be negative: %d in, %d out", u.InputTokens, u.OutputTokens)
 	}
-	return r.write(ctx, func(tx Tx, d *Delegation) error {
+	var over *agent.Failure
+	err := r.write(ctx, func(tx Tx, d *Delegation) error {
 		d.Usage = d.Usage.Add(u)
+		if err := (ledger{tx}).charge(ctx, d, amountOf(u)); err != nil {
+			return err
+		}
+		over = exceeded(d)
 		if err := tx.Move(ctx, d, d.State, d.Attempt); err != nil {
 			return err
 		}
 		return tx.Append(ctx, event.Event{Type: event.UsageRecorded, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
 			"input_tokens": u.InputTokens, "output_tokens": u.OutputTokens, "usd": u.USD})})
 	})
+	if err == nil && over != nil {
+		return over
+	}
+	return err
 }
 
 // Sandbox records what the run is confined by.

@@ -36,7 +36,8 @@ func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 	parked := false
 	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		told := refused
-		for _, plan := range plans {
+		for i, plan := range plans {
+			plan.toCome = len(plans) - i
 			c, err := e.hop(ctx, tx, d, plan)
 			if err != nil {
 				return err
@@ -53,7 +54,7 @@ func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 		if parked, err = waits(ctx, tx, d); err != nil || !parked {
 			return join(err, func() error { return tx.Move(ctx, d, d.State, d.Attempt) })
 		}
-		d.Work.RanFor += r.clock.elapsed()
+		r.worked(d)
 		letGo(d)
 		if err := move(ctx, tx, d, Waiting); err != nil {
 			return err

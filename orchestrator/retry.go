@@ -33,6 +33,7 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		row.Error, row.Losses, row.EndedAt, row.ApprovalID, row.OpenChildren, row.OpenSpawned = nil, 0, nil, "", 0, 0
 		row.Work.Feedback, row.Work.AgentBranch = nil, ""
 		tx.Task().EndedAt, tx.Task().PausedAt, tx.Task().Handoffs = nil, nil, 0
+		row.Work.Budget = e.budgetAnew(tx.Task())
 		if err := RunAgain(ctx, tx, row, nil, actor, "run again"); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/sharedctx"
 )
 
@@ -76,6 +77,8 @@ type Reader interface {
 	// Resolve returns the ids with one of the prefixes that end in ending (at least 6
 	// characters), at most limit.
 	Resolve(ctx context.Context, ending string, limit int, prefixes ...string) ([]string, error)
+	// BreakerStates returns the breakers of agents that ever failed, by name.
+	BreakerStates(ctx context.Context) ([]guard.Breaker, error)
 	// RunByToken finds the live delegation whose run token has this hash.
 	RunByToken(ctx context.Context, hash string) (Delegation, error)
 	// Given returns at most total unexpired entries for a run with these rights: its own
@@ -157,6 +160,12 @@ type Tx interface {
 	Recent(ctx context.Context, limit int) ([]*Delegation, error)
 	// PutTurn stores a turn of a delegation's generation; ErrExists when it is there.
 	PutTurn(ctx context.Context, d *Delegation, t agent.Turn) error
+	// Breaker reads the breaker of an agent; one that never failed is closed.
+	Breaker(ctx context.Context, agent string) (guard.Breaker, error)
+	// LockBreaker reads it and keeps others from it until the transaction ends.
+	LockBreaker(ctx context.Context, agent string) (guard.Breaker, error)
+	// PutBreaker stores one that LockBreaker returned.
+	PutBreaker(ctx context.Context, b guard.Breaker) error
 	// Take marks children of parentID as carried by a turn.
 	Take(ctx context.Context, parentID string, ids []string) error
 	// CopyTurns gives to the first turns of another delegation, without their usage and

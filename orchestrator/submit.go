@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
 )
@@ -33,15 +32,17 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	if err != nil {
 		return Task{}, Delegation{}, false, err
 	}
+	limits, class := c.limits(s, spec)
 	now := e.Now().UTC()
 	t := Task{
 		ID: NewID(TaskPrefix, now), RootID: NewID(DelegationPrefix, now), Agent: spec.Name, Text: s.Text,
-		Repository: repo, Ref: s.Ref, Key: s.Key, Complexity: s.Complexity,
+		Repository: repo, Ref: s.Ref, Key: s.Key, Complexity: class.Tier, Budget: s.Budget, RemoteHops: s.RemoteHops, Why: class.Why,
 		RequesterID: s.RequesterID, Requester: s.Requester, Via: s.Via, CreatedAt: now,
 	}
 	root := Delegation{
-		ID: t.RootID, TaskID: t.ID, To: spec.Name, Text: s.Text, State: Queued, Chain: chain.New(c.Settings.MaxDepth),
+		ID: t.RootID, TaskID: t.ID, To: spec.Name, Text: s.Text, State: Queued, Chain: newChain(c),
 		HopKey: "root", Repository: repo, Requester: s.Requester, CreatedAt: now, ReadyAt: now, Since: now,
+		Work: Work{Budget: opened(limits, spec)},
 	}
 	if s.DryRun {
 		return t, root, false, nil
@@ -52,14 +53,20 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 // create stores a task with its root, and with what also does in the same
 // transaction.
 func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(Tx) error) (Task, Delegation, bool, error) {
+	data := map[string]any{"agent": t.Agent, "title": Title(t.Text), "repository": t.Repository, "via": t.Via}
+	if t.Complexity != "" {
+		data["complexity"] = t.Complexity
+	}
+	if t.Why != "" {
+		data["why"] = t.Why
+	}
 	stored, created, err := e.Store.NewTask(ctx, t, func(tx Tx) error {
 		root.CreatedAt, root.ReadyAt, root.Since = tx.Now(), tx.Now(), tx.Now()
 		if err := tx.Insert(ctx, &root); err != nil {
 			return err
 		}
 		err := errors.Join(
-			tx.Append(ctx, event.Event{Type: event.TaskCreated, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(map[string]any{
-				"agent": t.Agent, "title": Title(t.Text), "repository": t.Repository, "via": t.Via})}),
+			tx.Append(ctx, event.Event{Type: event.TaskCreated, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(data)}),
 			tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(map[string]any{"agent": root.To})}))
 		if err != nil || also == nil {
 			return err

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,7 @@ type Task struct {
 	Ref         string // branch asked for, "" for the repository's
 	Key         string // the requester's idempotency key, "" when none
 	Complexity  string
+	Why         string         // why the classifier chose Complexity; only on a new task, and in its first event
 	RequesterID string         // the person, usr_…; who asked, or owns what did
 	Requester   string         // that person's name
 	Via         string         // web, cli, api, chat, …
@@ -86,8 +88,12 @@ func (s Submission) check() error {
 		return Errorf(CodeBadRequest, "Neither agent nor capability was given. Name the agent that should start.")
 	case len(s.Key) > 200:
 		return Errorf(CodeBadRequest, "The key has %d bytes; 200 is the limit.", len(s.Key))
-	case s.Complexity != "" && s.Complexity != "simple" && s.Complexity != "medium" && s.Complexity != "complex":
-		return Errorf(CodeBadRequest, "There is no complexity %q. Use simple, medium or complex.", s.Complexity)
+	case !slices.Contains([]string{"", budget.Simple, budget.Medium, budget.Complex, budget.Auto}, s.Complexity):
+		return Errorf(CodeBadRequest, "There is no complexity %q. Use simple, medium, complex or auto.", s.Complexity)
+	case s.Budget != nil:
+		if err := s.Budget.Check(); err != nil {
+			return Errorf(CodeBadRequest, "The budget was not taken: %w", err)
+		}
 	}
 	return nil
 }

@@ -124,6 +124,12 @@ func end(ctx context.Context, tx Tx, d *Delegation, to State, actor string) erro
 		if err := endChildren(ctx, tx, d, actor); err != nil {
 			return err
 		}
+		if err := tx.Move(ctx, d, to, d.Attempt); err != nil { // with what they used
+			return err
+		}
+	}
+	if err := tellBreaker(ctx, tx, d); err != nil {
+		return err
 	}
 	if d.ParentID == "" {
 		tx.Task().EndedAt = &now
@@ -174,12 +180,19 @@ func endChildren(ctx context.Context, tx Tx, d *Delegation, actor string) error 
 	}
 	for _, c := range children {
 		c.Error = &agent.Failure{Code: string(Cancelled), Message: fmt.Sprintf("%s ended before this was done.", d.To)}
+		below := c.OpenChildren+c.OpenSpawned > 0
 		if err := cancelOne(ctx, tx, c, actor); err != nil {
 			return err
 		}
 		if err := endChildren(ctx, tx, c, actor); err != nil {
 			return err
 		}
+		if below {
+			if err := tx.Move(ctx, c, c.State, c.Attempt); err != nil { // with what they used
+				return err
+			}
+		}
+		settle(d, c)
 	}
 	return nil
 }
@@ -193,6 +206,9 @@ func cancelOne(ctx context.Context, tx Tx, d *Delegation, actor string) error {
 		return err
 	}
 	if err := tx.CloseRequest(ctx, d.ID, string(Cancelled), ""); err != nil {
+		return err
+	}
+	if err := tellBreaker(ctx, tx, d); err != nil {
 		return err
 	}
 	return tx.Append(ctx, endEvent(d, actor))
@@ -209,6 +225,7 @@ func wakeCaller(ctx context.Context, tx Tx, d *Delegation) error {
 	if p.State.Ended() || p.Work.Runs != d.Generation {
 		return nil
 	}
+	settle(p, d)
 	p.Usage = p.Usage.Add(d.Usage)
 	switch {
 	case d.Spawned:

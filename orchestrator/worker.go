@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
@@ -108,7 +109,10 @@ func (e *Engine) broke(r *run, err error) {
 
 // failed ends r's delegation with a failure.
 func (e *Engine) failed(r *run, f *agent.Failure) {
-	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error { return Fail(ctx, tx, d, f) })
+	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		r.worked(d)
+		return Fail(ctx, tx, d, f)
+	})
 	if err != nil && !errors.Is(err, ErrLost) {
 		e.Log.Error("a failure could not be stored; the lease will run out", "delegation", r.id, "err", err)
 	}
@@ -124,7 +128,7 @@ func (e *Engine) giveBack(r *run, after time.Duration, loss bool) {
 				return Fail(ctx, tx, d, agent.Fail(agent.CodeLost, "%s could not be run %d times in a row. The reason is in the server's log. Mend it, then retry.", d.To, d.Losses))
 			}
 		}
-		d.Work.RanFor += r.clock.elapsed()
+		r.worked(d)
 		letGo(d)
 		d.ReadyAt = tx.Now().Add(after)
 		if d.State != Running {
@@ -200,9 +204,16 @@ func (e *Engine) runAgent(r *run) error {
 		return err
 	}
 	defer r.limit(e.Config().timeLimit(spec, r.d.Spawned))()
+	left, limited := r.d.Work.Budget.TimeLeft()
+	if limited {
+		defer r.limit(left+r.d.Work.RanFor, agent.Fail(agent.CodeBudget, "%s", account(&r.d).Sentence(r.d.To, budget.Time)))()
+	}
 	// An attempt before this one, or a park of this one, may have left children.
 	for again := r.d.Attempt > 1; ; again = true {
 		job, err := e.job(r, spec, again)
+		if err == nil {
+			err = r.overdrawn(job)
+		}
 		if err != nil {
 			return err
 		}

@@ -114,8 +114,8 @@ type Hop struct {
 	Handover   *Handover         // the command object that the child is given
 	Spawn      bool              // fire and forget: the caller goes on, and is told when it ended (P44)
 	Budget     *budget.Limits    // the most that the child may use; nil leaves it to the engine
-	// Round tells a repetition that is meant from a loop: a workflow counts here how often
-	// it came to the step (H26). It is part of what the repeat guard compares.
+	// Round tells a repetition that is meant from a loop: a workflow counts its hops here
+	// (H26, H27). It is part of what the repeat guard compares.
 	Round int
 }
 

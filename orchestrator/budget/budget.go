@@ -30,11 +30,22 @@ type Account struct {
 	Reserved Amount `json:"reserved"`           // granted to children that live
 	Elastic  bool   `json:"elastic,omitempty"`  // nobody asked for this much: siblings may take of the rest
 	Exceeded string `json:"exceeded,omitempty"` // which limit was passed
+	Fixed    Limits `json:"fixed,omitzero"`     // what was asked for: nobody takes of it
+	// Call is what the last call of a model used: the guess for one that was in flight when
+	// the run was lost.
+	Call Amount `json:"call,omitzero"`
+	Hops int    `json:"hops,omitempty"` // hand-overs that the run made
+	// Lent are the live children with elastic grants; Team, at the root, is who takes part.
+	Lent []string `json:"lent,omitempty"`
+	Team []string `json:"team,omitempty"`
 }
 
 // Remaining is what the run that has the account may still use: the limits without
 // what was used and what live children reserve, never below 0.
 func (a *Account) Remaining() Limits {
+	if a == nil {
+		return Limits{}
+	}
 	left := a.Limits
 	taken := Amount{
 		Tokens:   a.Used.Tokens + a.Settled.Tokens + a.Reserved.Tokens,

@@ -1,7 +1,10 @@
 package guard
 
 import (
+	"time"
+
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
 )
 
@@ -13,6 +16,9 @@ const (
 	CodeCycle       = "cycle"
 	CodeMaxDepth    = "max_depth"
 	CodeMaxHandoffs = "max_handoffs"
+	CodeRepeat      = "repeat"
+	CodeBreaker     = "breaker_open"
+	CodeBudget      = "budget_exceeded"
 	CodeNoCapacity  = "no_capacity"
 	// CodeHumanRefused: a person, or a rule about hand-overs, said no (H18).
 	CodeHumanRefused = "human_refused"
@@ -52,13 +58,33 @@ type Hop struct {
 	Cycle       string
 	Capacity    string
 	FreeSlots   int
-	Recent      []Entry // the task's last hand-overs, oldest first, for Bounded
+	Recent      []Entry // the task's last hand-overs, oldest first
+
+	Now       time.Time
+	Hash      string  // of what is handed on (Hash); "" is not compared
+	Breaker   Breaker // the target's
+	Budget    Purse
+	RemoteHop int // hand-overs between systems that led to this task
+	MaxRemote int // 0: no limit
+	AskFirst  bool
+}
+
+// Purse is what the hop could be given.
+type Purse struct {
+	Limits budget.Limits // of the caller
+	Left   budget.Limits // of the caller, with what its live children would give back
+	Hops   int           // hand-overs that the caller made
+	Team   int           // different agents in the task
+	Known  bool          // the target takes part in the task already
+	// Task is what the task as a whole may have: Handoffs and Agents (H19–H23).
+	Task budget.Limits
 }
 
 // Entry is one hand-over that was made.
 type Entry struct {
 	From string `json:"from"`
 	To   string `json:"to"`
+	Hash string `json:"hash,omitempty"`
 }
 
 // Verdict is what one guard said. Code is "" when it allowed the hop; Message then
@@ -68,6 +94,7 @@ type Verdict struct {
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message"`
 	Allowed bool   `json:"allowed"`
+	Skipped bool   `json:"skipped,omitempty"` // not asked: one before it refused
 }
 
 // rule is one guard. It returns a code with the sentence of its refusal, or "" with
@@ -87,8 +114,13 @@ func pipeline() []rule {
 		{"allow_list", checkAllowList},
 		{"cycle", checkCycle},
 		{"depth", checkDepth},
+		{"remote_hops", checkRemote},
 		{"handoffs", checkHandoffs},
+		{"repeat", checkRepeat},
+		{"breaker", checkBreaker},
+		{"budget", checkBudget},
 		{"capacity", checkCapacity},
+		{Human, checkHuman},
 	}
 }
 
@@ -114,6 +146,16 @@ func Check(h Hop) (verdicts []Verdict, refused *Verdict) {
 		}
 	}
 	return verdicts, nil
+}
+
+// Explain is Check for people who want to see all guards: those behind a refusal are
+// listed, too, and say that they were not asked.
+func Explain(h Hop) (verdicts []Verdict, refused *Verdict) {
+	verdicts, refused = Check(h)
+	for _, name := range Names()[len(verdicts):] {
+		verdicts = append(verdicts, Verdict{Guard: name, Message: "not asked", Skipped: true})
+	}
+	return verdicts, refused
 }
 
 // from is the caller's name, "" for a person.

@@ -56,7 +56,7 @@ func TestRandomTeams(t *testing.T) {
 			}
 			next := from.chain.With(chain.Step{From: from.name, To: to})
 			tree = append(tree, member{to, next})
-			log = append(log, Entry{from.name, to})
+			log = append(log, Entry{From: from.name, To: to})
 			holds(t, next, cycle != Bounded)
 		}
 		if len(log) > maxHandoffs {

@@ -31,7 +31,7 @@ func along(maxDepth int, names ...string) chain.Chain {
 func TestPipelineOrder(t *testing.T) {
 	// The design's order; K8, O4 and O8 agree that cycle comes before depth and
 	// depth before the pool.
-	want := []string{"unknown", "self", "role", "allow_list", "cycle", "depth", "handoffs", "capacity"}
+	want := []string{"unknown", "self", "role", "allow_list", "cycle", "depth", "remote_hops", "handoffs", "repeat", "breaker", "budget", "capacity", "human"}
 	if got := Names(); !slices.Equal(got, want) {
 		t.Errorf("Names() = %v, want %v", got, want)
 	}
@@ -137,23 +137,23 @@ func TestAllowed(t *testing.T) {
 		}},
 		{"the same agent beside itself", "H27", func() Hop {
 			h := hop("kik", "coder")
-			h.Recent = []Entry{{"kik", "coder"}, {"kik", "coder"}}
+			h.Recent = []Entry{{From: "kik", To: "coder"}, {From: "kik", To: "coder"}}
 			return h
 		}},
 		{"the same again in a workflow's loop, bounded", "H26", func() Hop {
 			h := hop("kik", "coder")
-			h.Cycle, h.Recent = Bounded, []Entry{{"kik", "coder"}}
+			h.Cycle, h.Recent = Bounded, []Entry{{From: "kik", To: "coder"}}
 			return h
 		}},
 		{"a return, bounded", "H26 X2", func() Hop {
 			h := hop("coder", "kik")
-			h.Chain, h.Cycle, h.Recent = along(3, "kik", "coder"), Bounded, []Entry{{"kik", "coder"}}
+			h.Chain, h.Cycle, h.Recent = along(3, "kik", "coder"), Bounded, []Entry{{From: "kik", To: "coder"}}
 			return h
 		}},
 		{"the same return four hand-overs apart, bounded", "H15 X2", func() Hop {
 			h := hop("a", "b")
 			h.Chain, h.Cycle = along(9, "a", "b", "c", "d", "a"), Bounded
-			h.Recent = []Entry{{"a", "b"}, {"b", "c"}, {"c", "d"}, {"d", "a"}}
+			h.Recent = []Entry{{From: "a", To: "b"}, {From: "b", To: "c"}, {From: "c", To: "d"}, {From: "d", To: "a"}}
 			return h
 		}},
 	}
@@ -171,9 +171,9 @@ func TestBoundedForbidsTheSameReturnAtOnce(t *testing.T) {
 	h := hop("a", "b")
 	h.Cycle = Bounded
 	for name, recent := range map[string][]Entry{
-		"the task's log":                   {{"a", "b"}, {"b", "a"}},
-		"the third entry back":             {{"a", "b"}, {"b", "c"}, {"c", "a"}},
-		"a log that other branches filled": {{"x", "1"}, {"x", "2"}, {"x", "3"}},
+		"the task's log":                   {{From: "a", To: "b"}, {From: "b", To: "a"}},
+		"the third entry back":             {{From: "a", To: "b"}, {From: "b", To: "c"}, {From: "c", To: "a"}},
+		"a log that other branches filled": {{From: "x", To: "1"}, {From: "x", To: "2"}, {From: "x", To: "3"}},
 	} {
 		h.Recent = recent
 		h.Chain = along(9, "a", "b", "a")

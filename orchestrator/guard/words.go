@@ -36,10 +36,13 @@ func (h Hop) route() string {
 
 // safe returns a name fit for a sentence: what is not printable is escaped, what is
 // too long is cut and says so.
-func safe(name string) string {
+func safe(name string) string { return safeUpTo(name, maxShown) }
+
+// safeUpTo is safe with another limit.
+func safeUpTo(name string, most int) string {
 	shown, rest := name, ""
-	if len(name) > maxShown {
-		cut := maxShown
+	if len(name) > most {
+		cut := most
 		for cut > 0 && !utf8.RuneStart(name[cut]) {
 			cut--
 		}

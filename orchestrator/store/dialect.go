@@ -60,6 +60,7 @@ func (d *dialect) statements() []string {
 		selectChildren,
 		selectChild,
 		selectRecent,
+		selectBreaker,
 		d.claimable,
 		d.overdue,
 		selectEvents,

@@ -93,7 +93,9 @@ func (p *play) step(at int) (*agent.Park, *agent.Failure) {
 			if err != nil {
 				return nil, agent.Fail(agent.CodeStep, "Step %s has no task: %v.", b.ID, err)
 			}
-			hops = append(hops, agent.Hop{Ref: r, To: b.Agent, Text: text})
+			// A plan means what it repeats, in a loop (H26) or side by side (H27): no two hops of
+			// it have the same round.
+			hops = append(hops, agent.Hop{Ref: r, To: b.Agent, Text: text, Round: len(p.children) + len(hops) + 1})
 			p.news = append(p.news, fmt.Sprintf("step %s → %s", b.ID, b.Agent))
 		case !child.Ended && child.State != agent.Refused:
 			open = true

@@ -1,0 +1,81 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/guard"
+)
+
+// probeTime is how long a probe is waited for beyond its agent's own time limit. A probe
+// is a delegation and ends some day; this only frees the agent where the row is stuck.
+const probeTime = 5 * time.Minute
+
+// probe makes a child the one probe of an agent that rests; the guards let it pass.
+func probe(ctx context.Context, tx Tx, b guard.Breaker, child *Delegation, target agent.Spec) error {
+	if !b.Resting() {
+		return nil
+	}
+	return tx.PutBreaker(ctx, b.Try(tx.Now(), child.ID, tx.Now().Add(target.Timeout+probeTime)))
+}
+
+// tellBreaker counts an end that says something about the agent (H11–H14): a failure, but
+// not one of the budget, or a success. What people decided or stopped says nothing; a
+// probe that ended so is given to the next. Events belong to the task that caused them.
+func tellBreaker(ctx context.Context, tx Tx, d *Delegation) error {
+	if d.Work.Reverts != "" {
+		return nil // no agent ran
+	}
+	failed := d.State == Failed && d.Work.Breaker != nil && (d.Error == nil || d.Error.Code != agent.CodeBudget)
+	b, err := tx.Breaker(ctx, d.To)
+	if err != nil || !failed && b.Probe != d.ID && (d.State != Completed || !b.Resting() && b.Failures == 0) {
+		return err
+	}
+	if b, err = tx.LockBreaker(ctx, d.To); err != nil {
+		return err
+	}
+	next := b.Drop(tx.Now(), d.ID)
+	switch {
+	case failed:
+		reason := ""
+		if d.Error != nil {
+			reason = d.Error.Message
+		}
+		next = b.Fail(tx.Now(), reason, d.Work.Breaker.Failures, d.Work.Breaker.Cooldown)
+	case d.State == Completed:
+		next = b.Succeed(tx.Now())
+	}
+	if err := tx.PutBreaker(ctx, next); err != nil {
+		return err
+	}
+	return breakerEvent(ctx, tx, d, b, next)
+}
+
+// breakerEvent writes that a breaker opened, again after a probe too, or closed.
+func breakerEvent(ctx context.Context, tx Tx, d *Delegation, was, is guard.Breaker) error {
+	e := event.Event{DelegationID: d.ID, Actor: "gatehouse"}
+	switch {
+	case is.State == guard.Open && was.State != guard.Open:
+		e.Type, e.Data = event.BreakerOpened, event.Data(map[string]any{"agent": d.To, "failures": is.Failures, "until": is.Until, "reason": is.Reason})
+	case is.State == guard.Closed && was.Resting():
+		e.Type, e.Data = event.BreakerClosed, event.Data(map[string]any{"agent": d.To})
+	default:
+		return nil
+	}
+	return tx.Append(ctx, e)
+}
+
+// breakers returns the breakers of all agents that ever failed, by the agent's name.
+func (e *Engine) breakers(ctx context.Context) (map[string]guard.Breaker, error) {
+	all, err := e.Store.BreakerStates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string]guard.Breaker, len(all))
+	for _, b := range all {
+		byName[b.Agent] = b
+	}
+	return byName, nil
+}

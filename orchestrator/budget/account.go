@@ -1,0 +1,154 @@
+package budget
+
+import (
+	"slices"
+	"time"
+)
+
+// Spent is what the delegation and everything below it used so far.
+func (a *Account) Spent() Amount { return a.Used.Plus(a.Settled) }
+
+// Charge adds what the run itself used.
+func (a *Account) Charge(used Amount) { a.Used = a.Used.Plus(used) }
+
+// What Account.Exceeded and Over say.
+const (
+	Tokens   = "tokens"
+	USD      = "usd"
+	Time     = "time"
+	Handoffs = "handoffs"
+	Agents   = "agents"
+)
+
+// Over says which limit was passed, "" for none. A run stops once more was used than the
+// limit (O16: strictly more); what live children reserve counts as used, or all of
+// them together could pass it.
+func (a *Account) Over() string {
+	if a.Exceeded != "" {
+		return a.Exceeded
+	}
+	spent := a.Spent()
+	taken := spent.Plus(a.Reserved)
+	switch {
+	case a.Limits.Tokens != nil && taken.Tokens > *a.Limits.Tokens:
+		return Tokens
+	case a.Limits.MicroUSD != nil && taken.MicroUSD > *a.Limits.MicroUSD:
+		return USD
+	case a.Limits.Time != nil && spent.Time > *a.Limits.Time: // a caller waits while its children run
+		return Time
+	default:
+		return ""
+	}
+}
+
+// Grant reserves for a child and returns its account: at most ask, and at most what of
+// the remainder is its share. What is limited here is limited there, too. Hand-overs and
+// agents are counted by whoever makes them, so they are not divided.
+func (a *Account) Grant(ask Limits, share Amount) *Account {
+	left := a.Remaining()
+	child := &Account{Fixed: ask, Limits: Limits{Handoffs: ask.Handoffs, Tokens: granted(left.Tokens, ask.Tokens, share.Tokens),
+		MicroUSD: granted(left.MicroUSD, ask.MicroUSD, share.MicroUSD), Time: granted(left.Time, ask.Time, share.Time)}}
+	l := child.Limits
+	child.Elastic = ask.Tokens == nil && l.Tokens != nil || ask.MicroUSD == nil && l.MicroUSD != nil || ask.Time == nil && l.Time != nil
+	a.Reserved = a.Reserved.Plus(l.Amount())
+	return child
+}
+
+// granted is one field of a grant. Who asked gets up to all that is left; who did not
+// gets the share.
+func granted[T ~int64](left, ask *T, share T) *T {
+	if left == nil {
+		if ask == nil {
+			return nil
+		}
+		v := max(*ask, 0)
+		return &v
+	}
+	v := min(*left, share)
+	if ask != nil {
+		v = max(min(*left, *ask), 0)
+	}
+	return &v
+}
+
+// Spare is what of the account's own remainder nobody asked for.
+func (a *Account) Spare() Amount { return a.Returnable(a.Remaining().Amount()) }
+
+// Returnable is the part of x in the fields that nobody asked for.
+func (a *Account) Returnable(x Amount) Amount {
+	if a.Fixed.Tokens != nil {
+		x.Tokens = 0
+	}
+	if a.Fixed.MicroUSD != nil {
+		x.MicroUSD = 0
+	}
+	if a.Fixed.Time != nil {
+		x.Time = 0
+	}
+	return x
+}
+
+// GiveBack lowers the limits by at most want, never below what was used and is reserved,
+// and returns by how much.
+func (a *Account) GiveBack(want Amount) Amount {
+	got := a.Spare().Least(want)
+	a.Limits = a.Limits.without(got)
+	return got
+}
+
+// Short is by how much what was used and is reserved passes the limits.
+func (a *Account) Short() Amount {
+	over := a.Used.Plus(a.Settled).Plus(a.Reserved).Minus(a.Limits.Amount())
+	over.Time = 0
+	if a.Limits.Tokens == nil {
+		over.Tokens = 0
+	}
+	if a.Limits.MicroUSD == nil {
+		over.MicroUSD = 0
+	}
+	return over
+}
+
+// Returned takes what a live child gave back out of what is reserved for it.
+func (a *Account) Returned(got Amount) { a.Reserved = a.Reserved.Minus(got) }
+
+func (l Limits) without(got Amount) Limits {
+	l.Tokens, l.MicroUSD, l.Time = less(l.Tokens, got.Tokens), less(l.MicroUSD, got.MicroUSD), less(l.Time, got.Time)
+	return l
+}
+
+// Settle ends a child's reservation: what it used moves up, the rest is free again.
+func (a *Account) Settle(child *Account) {
+	a.Reserved = a.Reserved.Minus(child.Limits.Amount())
+	a.Settled = a.Settled.Plus(child.Spent())
+	child.Reserved = Amount{}
+}
+
+// Lost charges the call that was in flight when a run was lost: as much as its last one.
+func (a *Account) Lost() { a.Charge(a.Call) }
+
+// Join counts an agent among those that take part, by its key (H23).
+func (a *Account) Join(agent string) {
+	if !a.Has(agent) {
+		a.Team = append(a.Team, agent)
+	}
+}
+
+// Has reports whether an agent takes part already.
+func (a *Account) Has(agent string) bool { return slices.Contains(a.Team, agent) }
+
+// Lend notes a live child whose grant may be taken back.
+func (a *Account) Lend(id string) { a.Lent = append(a.Lent, id) }
+
+// Unlend forgets it once it ended.
+func (a *Account) Unlend(id string) {
+	a.Lent = slices.DeleteFunc(a.Lent, func(l string) bool { return l == id })
+}
+
+// TimeLeft is how long the run may still work, and whether that is limited at all.
+func (a *Account) TimeLeft() (time.Duration, bool) {
+	if a == nil || a.Limits.Time == nil {
+		return 0, false
+	}
+	return max(*a.Limits.Time-a.Spent().Time, 1), true // 1 ns ends it at once
+}

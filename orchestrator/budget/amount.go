@@ -1,0 +1,105 @@
+package budget
+
+import (
+	"math"
+	"time"
+)
+
+// Plus returns the sum of a and b.
+func (a Amount) Plus(b Amount) Amount {
+	return Amount{Tokens: a.Tokens + b.Tokens, MicroUSD: a.MicroUSD + b.MicroUSD, Time: a.Time + b.Time}
+}
+
+// Minus returns what is left of a without b, never below 0.
+func (a Amount) Minus(b Amount) Amount {
+	return Amount{Tokens: max(a.Tokens-b.Tokens, 0), MicroUSD: max(a.MicroUSD-b.MicroUSD, 0), Time: max(a.Time-b.Time, 0)}
+}
+
+// Least returns the smaller of a and b in each.
+func (a Amount) Least(b Amount) Amount {
+	return Amount{Tokens: min(a.Tokens, b.Tokens), MicroUSD: min(a.MicroUSD, b.MicroUSD), Time: min(a.Time, b.Time)}
+}
+
+// Share is the n-th part of a, at least 1 of what is not 0.
+func (a Amount) Share(n int) Amount {
+	return Amount{Tokens: part(a.Tokens, n), MicroUSD: part(a.MicroUSD, n), Time: part(a.Time, n)}
+}
+
+func part[T ~int64](a T, n int) T {
+	if a == 0 {
+		return 0
+	}
+	return max(a/T(max(n, 1)), 1)
+}
+
+// Zero reports whether a is nothing at all.
+func (a Amount) Zero() bool { return a == Amount{} }
+
+// Least joins limits: each field is the smallest of those that are given.
+func Least(all ...*Limits) Limits {
+	var l Limits
+	for _, other := range all {
+		if other == nil {
+			continue
+		}
+		l.Tokens = least(l.Tokens, other.Tokens)
+		l.MicroUSD = least(l.MicroUSD, other.MicroUSD)
+		l.Handoffs = least(l.Handoffs, other.Handoffs)
+		l.Agents = least(l.Agents, other.Agents)
+		l.Time = least(l.Time, other.Time)
+	}
+	return l
+}
+
+func least[T int | int64 | time.Duration](a, b *T) *T {
+	switch {
+	case b == nil:
+		return a
+	case a == nil || *b < *a:
+		v := *b // a copy: limits are shared between configuration and rows
+		return &v
+	default:
+		return a
+	}
+}
+
+// Amount is l as an amount; what is not limited is 0.
+func (l Limits) Amount() Amount { return l.Or(Amount{}) }
+
+// Or is l as an amount, with x where nothing is limited.
+func (l Limits) Or(x Amount) Amount {
+	if l.Tokens != nil {
+		x.Tokens = *l.Tokens
+	}
+	if l.MicroUSD != nil {
+		x.MicroUSD = *l.MicroUSD
+	}
+	if l.Time != nil {
+		x.Time = *l.Time
+	}
+	return x
+}
+
+// Plus raises what is limited by x.
+func (l Limits) Plus(x Amount) Limits {
+	l.Tokens, l.MicroUSD, l.Time = more(l.Tokens, x.Tokens), more(l.MicroUSD, x.MicroUSD), more(l.Time, x.Time)
+	return l
+}
+
+func more[T ~int64](limit *T, x T) *T {
+	if limit == nil {
+		return nil
+	}
+	v := *limit + x
+	return &v
+}
+
+// Micro is dollars as millionths of a dollar, rounded up: no call is free that costs
+// something. What is no sum of money is 0.
+func Micro(usd float64) int64 {
+	micro := math.Ceil(usd*1e6 - 1e-6)
+	if math.IsNaN(micro) || micro <= 0 {
+		return 0
+	}
+	return int64(min(micro, 1e15))
+}
