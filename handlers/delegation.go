@@ -53,6 +53,9 @@ func (p *Pages) Delegation(c echo.Context) error {
 	page.Tree = p.treeRows(tree, story)
 	page.Selected = p.pane(d, story)
 	page.EventsN = int(t.LastN)
+	if err := p.taskTabs(f, &page, tree, story); err != nil {
+		return err
+	}
 	if page.Tab == views.TabEvents {
 		if err := p.eventRows(c, f, &page, t, tree); err != nil {
 			return err

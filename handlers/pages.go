@@ -48,8 +48,8 @@ type Pages struct {
 	Outbox Outbox
 	Links  Links
 	Places func() []Place
-	// Insights are the sums of the log.
-	Insights Insights
+	// Sums are those of the log.
+	Sums Insights
 	// Examples are the demo's ready tasks; with any, pages show the demo's strip.
 	Examples []views.Example
 }

@@ -17,6 +17,7 @@ const (
 	SectionDelegations Section = "delegations"
 	SectionChat        Section = "chat"
 	SectionAgents      Section = "agents"
+	SectionInsights    Section = "insights"
 	SectionSettings    Section = "settings"
 )
 
@@ -103,6 +104,7 @@ func (c Chrome) nav() []navItem {
 		{SectionDelegations, "Delegations", "/delegations", 0, "d"},
 		{SectionChat, "Chat", ChatPath, 0, "c"},
 		{SectionAgents, "Agents", "/agents", 0, ""},
+		{SectionInsights, "Insights", InsightsPath, 0, ""},
 		{SectionSettings, "Settings", "/settings", 0, ""},
 	}
 	return slices.DeleteFunc(all, func(n navItem) bool { return n.Section == SectionChat && !c.mayChat() })

@@ -35,6 +35,11 @@ type DelegationPage struct {
 	Events   []EventRow // newest first, at most 100
 	EventsN  int        // how many there are
 	OlderURL string     // older events; empty at the end
+
+	Flow     Flow        // on its tab
+	Figures  TaskFigures // on its tab
+	Waits    []WaitRow   // who waits for whom, while the task lives
+	WaitNote string
 }
 
 // Tab is one view on the tree; it stands in the URL as ?tab=.
@@ -46,12 +51,14 @@ const (
 	TabTimeline Tab = "timeline"
 	TabEvents   Tab = "events"
 	TabResult   Tab = "result"
+	TabFlow     Tab = "flow"
+	TabFigures  Tab = "figures"
 )
 
 var tabs = []struct {
 	Tab  Tab
 	Text string
-}{{TabTree, "Tree"}, {TabTimeline, "Timeline"}, {TabEvents, "Events"}, {TabResult, "Result"}}
+}{{TabTree, "Tree"}, {TabTimeline, "Timeline"}, {TabEvents, "Events"}, {TabResult, "Result"}, {TabFlow, "Flow"}, {TabFigures, "Figures"}}
 
 // ParseTab reads ?tab=; anything unknown is the tree.
 func ParseTab(s string) Tab {

@@ -1,0 +1,119 @@
+package flow
+
+// chart reads the drawing off the cells.
+func (l *layout) chart(names []string) Chart {
+	var c Chart
+	for _, n := range names {
+		b := Box{Name: n, Layer: l.layer[n], Point: Point{l.box[n].x - BoxWidth/2, top(l.layer[n])}}
+		c.Boxes = append(c.Boxes, b)
+		c.Width, c.Height = max(c.Width, b.X+BoxWidth+margin), max(c.Height, b.Y+BoxHeight+margin)
+	}
+	for _, row := range l.rows {
+		for _, at := range row {
+			c.Width = max(c.Width, at.x+at.width/2+margin)
+		}
+	}
+	outs, ins := l.ports()
+	up, ups := 0, 0
+	for _, e := range l.edges {
+		if e.Back {
+			ups++
+		}
+	}
+	right := c.Width
+	var taken []int
+	for i, e := range l.edges {
+		line := Line{Edge: e}
+		if e.Back {
+			up++
+			line.Way = l.upward(i, right+(up-1)*lane, outs, ins)
+			line.Text = Point{right + ups*lane, free(&taken, (line.Way[1].Y+line.Way[2].Y)/2)}
+			c.Width, c.Height = line.Text.X+labelWidth+margin, max(c.Height, line.Text.Y+step)
+		} else {
+			line.Way, line.Text = l.downward(i, outs, ins)
+		}
+		c.Lines = append(c.Lines, line)
+	}
+	return c
+}
+
+// port is which of how many arrows of one side of a box an edge is.
+type port struct{ at, of int }
+
+// ports deals out the lower and upper sides for arrows that lead down, and the right sides
+// for those that lead up.
+func (l *layout) ports() (outs, ins []port) {
+	type side struct {
+		name string
+		back bool
+	}
+	outN, inN := map[side]int{}, map[side]int{}
+	for _, e := range l.edges {
+		out, in := side{e.From, e.Back}, side{e.To, e.Back}
+		if e.Back { // both ends are on the right side
+			in = out
+			in.name = e.To
+			outs, ins = append(outs, port{at: outN[out]}), append(ins, port{})
+			outN[out]++
+			ins[len(ins)-1].at = outN[in]
+			outN[in]++
+			continue
+		}
+		outs, ins = append(outs, port{at: outN[out]}), append(ins, port{at: inN[in]})
+		outN[out]++
+		inN[in]++
+	}
+	for i, e := range l.edges {
+		outs[i].of = outN[side{e.From, e.Back}]
+		if ins[i].of = inN[side{e.To, e.Back}]; e.Back {
+			ins[i].of = outN[side{e.To, true}]
+		}
+	}
+	return outs, ins
+}
+
+// share is where on a side of some length a port lies.
+func (p port) share(length int) int { return length * (p.at + 1) / (p.of + 1) }
+
+// step is how far labels of arrows into the same box are apart.
+const step = 16
+
+func (l *layout) downward(i int, outs, ins []port) ([]Point, Point) {
+	e := l.edges[i]
+	from, to := l.layer[e.From], l.layer[e.To]
+	way := []Point{{l.box[e.From].x - BoxWidth/2 + outs[i].share(BoxWidth), top(from) + BoxHeight}}
+	for k, c := range l.passes[i] {
+		row := top(from + 1 + k)
+		way = append(way, Point{c.x, row}, Point{c.x, row + BoxHeight})
+	}
+	end := Point{l.box[e.To].x - BoxWidth/2 + ins[i].share(BoxWidth), top(to)}
+	way = append(way, end)
+	// Labels stand over the box that they lead to, one below the other.
+	return way, Point{end.X, end.Y - 24 - ins[i].at%4*step}
+}
+
+// upward leaves at the right side, goes to a lane beyond all boxes, and comes in at the
+// right side of the box above.
+func (l *layout) upward(i, x int, outs, ins []port) []Point {
+	e := l.edges[i]
+	out := Point{l.box[e.From].x + BoxWidth/2, top(l.layer[e.From]) + outs[i].share(BoxHeight)}
+	in := Point{l.box[e.To].x + BoxWidth/2, top(l.layer[e.To]) + ins[i].share(BoxHeight)}
+	return []Point{out, {x, out.Y}, {x, in.Y}, in}
+}
+
+// labelWidth is the room for the labels of arrows that lead up, right of all lanes.
+const labelWidth = 190
+
+// free is the next height from y on where no label stands.
+func free(taken *[]int, y int) int {
+	for again := true; again; {
+		again = false
+		for _, t := range *taken {
+			if y-t < step && t-y < step {
+				y, again = t+step, true
+			}
+		}
+	}
+	*taken = append(*taken, y)
+	return y
+}
