@@ -95,7 +95,7 @@ func (p *Pages) InsightsCSV(c echo.Context) error {
 	}
 	first, last, problem := p.days(c)
 	if problem != "" {
-		return Refuse(orchestrator.CodeBadRequest, "%s", problem)
+		return Refuse(orchestrator.CodeBadRequest, problem)
 	}
 	sums, err := p.Sums.Insight(c.Request().Context(), first, last, by)
 	if err != nil {

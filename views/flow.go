@@ -49,8 +49,8 @@ func short(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-// path is the d attribute of a line: straight through layers, curved between them.
-func path(l flow.Line) string {
+// linePath is the d attribute of a line: straight through layers, curved between them.
+func linePath(l flow.Line) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "M%d %d", l.Way[0].X, l.Way[0].Y)
 	for i := 1; i < len(l.Way); i++ {

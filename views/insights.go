@@ -130,8 +130,8 @@ func waited(w insight.Waited) string {
 	return Duration(time.Duration(w.Seconds * float64(time.Second)))
 }
 
-// money is what was reported; reports without a price are said beside it.
-func money(f insight.Figures) string {
+// cost is what was reported; reports without a price are said beside it.
+func cost(f insight.Figures) string {
 	switch {
 	case f.USD == nil && f.Unpriced == 0:
 		return "–"
