@@ -139,13 +139,8 @@ func (c *conversation) call(ctx context.Context, w *work, i int, t *tool) error 
 
 func (c *conversation) attempt(ctx context.Context, w *work, i int, t *tool) (answer, error) {
 	call := w.calls[i]
-	switch raw, bad := broken(call.Input); {
-	case i >= maxCalls:
-		return sorry("At most %d calls are run of one message. Make this one again in your next message.", maxCalls), nil
-	case t == nil:
-		return sorry("There is no tool %q. You have: %s.", call.Name, strings.Join(c.toolNames(), ", ")), nil
-	case bad:
-		return sorry("The input of %s is no JSON object: %s. Call it again with a whole object; if your message was cut, write less at once.", call.Name, cutRunes(raw, 200)), nil
+	if a, bad := c.unfit(call, i); bad {
+		return a, nil
 	}
 	a, err := t.run(ctx, call)
 	failed, ok := errors.AsType[*agent.Failure](err)
@@ -158,18 +153,17 @@ func (c *conversation) attempt(ctx context.Context, w *work, i int, t *tool) (an
 	return a, err
 }
 
-// broken returns the input of a call that was no JSON object.
-func broken(input json.RawMessage) (string, bool) {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(input, &fields) != nil {
-		return string(input), true
+// unfit answers a call that cannot be run at all, the i-th of its message.
+func (c *conversation) unfit(call agent.Block, i int) (answer, bool) {
+	switch {
+	case i >= maxCalls:
+		return sorry("At most %d calls are run of one message. Make this one again in your next message.", maxCalls), true
+	case c.tool(call.Name) == nil:
+		return sorry("There is no tool %q. You have: %s.", call.Name, strings.Join(c.toolNames(), ", ")), true
+	case call.IsError:
+		return sorry("The input of %s is no JSON object: %s. Call it again with a whole object; if your message was cut, write less at once.", call.Name, cutRunes(call.Text, 200)), true
 	}
-	var raw string
-	kept, ok := fields[malformed]
-	if !ok || json.Unmarshal(kept, &raw) != nil {
-		return "", false
-	}
-	return raw, true
+	return answer{}, false
 }
 
 // handOn answers the calls that hand work on from the children that have ended, and
@@ -187,8 +181,7 @@ func (c *conversation) handOn(w *work) *agent.Park {
 		if w.answers[i] != nil || t == nil || t.hops == nil {
 			continue
 		}
-		if raw, bad := broken(call.Input); bad || i >= maxCalls {
-			a := sorry("The input of %s is no JSON object, or this message has more than %d calls: %s", call.Name, maxCalls, cutRunes(raw, 200))
+		if a, bad := c.unfit(call, i); bad {
 			w.answers[i] = &a
 			continue
 		}

@@ -248,11 +248,7 @@ func cutRunes(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-// malformed is the key under which an input that was no JSON object is kept: what is
-// stored and given back to the provider must always be one.
-const malformed = "_malformed"
-
-// maxMalformed is how much of such an input is kept, in characters.
+// maxMalformed is how much of an input that is no JSON object is kept, in characters.
 const maxMalformed = 1000
 
 // clean makes a model's message one that can be stored and sent again by any provider:
@@ -273,7 +269,7 @@ func (c *conversation) clean(m agent.Message, turn int) agent.Message {
 			}
 			c.ids[b.ID] = true
 			b.Name = cutRunes(strings.ToValidUTF8(b.Name, "\uFFFD"), 128)
-			b.Input = object(b.Input)
+			b = wellFormed(b)
 		case agent.OpaqueBlock:
 			if !json.Valid(b.Opaque) {
 				continue
@@ -305,20 +301,24 @@ func plainID(id string) bool {
 	})
 }
 
-// object returns an input as a JSON object. No input is an empty one.
-func object(input json.RawMessage) json.RawMessage {
-	if strings.TrimSpace(string(input)) == "" {
-		return json.RawMessage("{}")
-	}
+// wellFormed gives a call an input that is a JSON object: what is stored and sent again
+// must always be one. Another is kept as the call's text, and the call is in error; no
+// input is an empty object.
+func wellFormed(call agent.Block) agent.Block {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(input, &fields); err == nil && fields != nil {
-		return input
+	switch raw := strings.TrimSpace(string(call.Input)); {
+	case call.IsError: // the provider's adapter found it
+	case raw == "":
+		call.Text, call.Input = "", json.RawMessage("{}")
+		return call
+	case json.Unmarshal(call.Input, &fields) == nil && fields != nil:
+		call.Text = ""
+		return call
+	default:
+		call.Text, call.IsError = strings.ToValidUTF8(raw, "\uFFFD"), true
 	}
-	kept, err := json.Marshal(map[string]string{malformed: cutRunes(strings.ToValidUTF8(string(input), "\uFFFD"), maxMalformed)})
-	if err != nil {
-		return json.RawMessage("{}")
-	}
-	return kept
+	call.Text, call.Input = cutRunes(call.Text, maxMalformed), json.RawMessage("{}")
+	return call
 }
 
 // complete asks the model, and again with a shorter view while it says that the

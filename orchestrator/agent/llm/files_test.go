@@ -253,14 +253,14 @@ func TestASharedContextThatRefuses(t *testing.T) {
 	host := team()
 	host.Err = func(method string) error {
 		if method == "Get" {
-			return errors.New("kik may not read secrets")
+			return agent.Fail("forbidden", "kik may not read secrets.")
 		}
 		return nil
 	}
 	if _, _, err := play(t, host, task("Work."), calls(call("a", "shared_context", `{"action":"get","namespace":"secrets","key":"k"}`)), says("done")); err != nil {
 		t.Fatal(err)
 	}
-	has(t, results(t, host.Turns(), 0)[0].Text, "kik may not read secrets")
+	has(t, results(t, host.Turns(), 0)[0].Text, "forbidden: kik may not read secrets.")
 	over := agenttest.NewHost()
 	over.Err = func(method string) error {
 		if method == "Get" {

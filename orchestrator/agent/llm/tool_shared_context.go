@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -49,14 +48,7 @@ func (c *conversation) sharedContext() tool {
 		if in.Limit <= 0 || in.Limit > mostEntries {
 			in.Limit = defaultLimit
 		}
-		a, err := in.do(ctx, c.host.Shared())
-		if err == nil || ctx.Err() != nil || errors.Is(err, agent.ErrStopped) || errors.Is(err, agent.ErrPaused) {
-			return a, err
-		}
-		if _, ok := errors.AsType[*agent.Failure](err); ok {
-			return a, err
-		}
-		return sorry("%s of %s failed: %v", in.Action, in.name(), err), nil
+		return in.do(ctx, c.host.Shared())
 	})}
 }
 
@@ -157,7 +149,10 @@ func (in sharing) several(found []agent.ContextEntry, none string) answer {
 // line is an entry as one line of JSON: no value can look like another entry, or like
 // the end of the list.
 func line(e agent.ContextEntry, most int) string {
-	e.Value = cutRunes(e.Value, most)
+	if shown := cutRunes(e.Value, most); shown != e.Value {
+		e.Whole = max(e.Whole, len(e.Value))
+		e.Value = shown
+	}
 	b, err := json.Marshal(e)
 	if err != nil {
 		return ""
