@@ -63,6 +63,7 @@ func (r *run) putTurn(ctx context.Context, tx Tx, d *Delegation, t agent.Turn, k
 		return err
 	}
 	d.Work.Kept = d.Work.Kept.without(t.Children)
+	d.Losses = 0 // it came on
 	if t.Message.Role == agent.FromTools {
 		d.Work.Refused = nil // the turn has the answers to all hops of the turn before
 	}
