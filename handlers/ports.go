@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator/insight"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/sharedctx"
 )
 
 // Engine is what the handlers ask of orchestrator.Engine.
@@ -30,8 +31,9 @@ type Engine interface {
 	Hub() *event.Hub
 	// Slots is how many delegations this node works on, and how many it may.
 	Slots() (used, size int)
-	// PutContext writes to the shared context as a running agent, with its event.
-	PutContext(ctx context.Context, run people.Run, w agent.ContextWrite) error
+	// ContextOf is the shared context as a running agent uses it: with its rights, and
+	// with every use on record.
+	ContextOf(run people.Run) (sharedctx.Store, error)
 }
 
 // Gateway is what the handlers ask of approval.Gateway.

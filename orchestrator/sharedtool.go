@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 )
 
@@ -86,15 +85,6 @@ func (r *run) PutContext(ctx context.Context, w agent.ContextWrite) error {
 		_, err = r.context().Set(ctx, e)
 	}
 	return told(err)
-}
-
-// PutContext writes one value of the shared context on behalf of a running command.
-func (e *Engine) PutContext(ctx context.Context, p people.Run, w agent.ContextWrite) error {
-	r := e.running(p)
-	if r == nil {
-		return errRunOver
-	}
-	return r.PutContext(ctx, w)
 }
 
 // told makes a refusal the agent's own failure, with its sentence.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
@@ -219,6 +220,39 @@ func TestContextEntriesLiveAndDie(t *testing.T) {
 		t.Errorf("list: %v", list)
 	}
 	h.expect(http.StatusOK, "", "POST", v1+"/context/perf/a%2Fb/touch", token, "")
+	// K42: structured reads name the entry whose value is no JSON.
+	if data := h.expect(http.StatusOK, "", "GET", v1+"/context/perf/a%2Fb?structured=true", token, "").json(t)["data"]; fmt.Sprint(data) != "1" {
+		t.Errorf("structured %v", data)
+	}
+	h.expect(http.StatusOK, "", "PUT", v1+"/context/perf/text", token, `{"value":"no json","ttl":"performance"}`)
+	if a := h.expect(http.StatusConflict, "", "GET", v1+"/context/perf/text?structured=true", token, ""); !strings.Contains(a.body, "perf/text") {
+		t.Errorf("%s", a.body)
+	}
+	// K39: extension pushes an expiry only forward, K35 K36 K37: presets by name.
+	e = h.expect(http.StatusOK, "", "PUT", v1+"/context/perf/text", token, `{"value":"v","ttl_seconds":5,"extend":true}`).json(t)
+	if at, err := time.Parse(time.RFC3339, fmt.Sprint(e["expires_at"])); err != nil || time.Until(at) < 23*time.Hour {
+		t.Errorf("extended to %v %v", e["expires_at"], err)
+	}
+	if e = h.expect(http.StatusOK, "", "PUT", v1+"/context/perf/text", token, `{"value":"v","ttl":"never","extend":true}`).json(t); e["expires_at"] != nil {
+		t.Errorf("extended for ever: %v", e["expires_at"])
+	}
+	for _, body := range []string{`{"value":"1","ttl":"soon"}`, `{"value":"1","ttl":"-1h"}`, `{"value":"1","ttl":"1h","ttl_seconds":1}`, `{"value":"1","ttl_seconds":9223372036854775807}`, `{"value":"1","ttl_seconds":-1}`, `{"value":"a\u0000"}`, `{"value":"` + strings.Repeat("x", 300<<10) + `"}`} {
+		h.expect(http.StatusBadRequest, "bad_request", "PUT", v1+"/context/perf/x", token, body)
+	}
+	h.expect(http.StatusBadRequest, "bad_request", "POST", v1+"/context/perf/text/touch", token, `{"ttl":"never"}`)
+	h.expect(http.StatusBadRequest, "bad_request", "PUT", v1+"/context/perf/a%E2%80%AEb", token, `{"value":"1"}`)
+	// P21b: who did what, with pages.
+	uses := h.expect(http.StatusOK, "", "GET", v1+"/context/perf/text/uses?limit=2", token, "").json(t)
+	if items, _ := uses["items"].([]any); len(items) != 2 || uses["next"] == nil || !strings.Contains(fmt.Sprint(items[0]), "kind:write") {
+		t.Errorf("uses %v", uses)
+	}
+	h.expect(http.StatusOK, "", "GET", v1+"/context/perf/text/uses?after="+fmt.Sprint(uses["next"]), token, "")
+	h.expect(http.StatusBadRequest, "bad_request", "GET", v1+"/context/perf/text/uses?after=x", token, "")
+	if topics := h.expect(http.StatusOK, "", "GET", v1+"/context", token, "").json(t); !strings.Contains(fmt.Sprint(topics), "namespace:perf") {
+		t.Errorf("topics %v", topics)
+	}
+	h.expect(http.StatusOK, "", "POST", v1+"/context/cleanup", token, "") // K34
+	h.expect(http.StatusOK, "", "GET", v1+"/context/cleanup", token, "")  // a namespace of that name
 	h.expect(http.StatusNoContent, "", "DELETE", v1+"/context/perf/a%2Fb", token, "")
 	h.expect(http.StatusNotFound, "not_found", "GET", v1+"/context/perf/a%2Fb", token, "")
 }

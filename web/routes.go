@@ -101,11 +101,14 @@ func (s *Server) routes() []route {
 		{post, v1 + "/policy/test", a.PolicyTest, see},
 
 		// Shared context, audit, configuration.
+		{get, v1 + "/context", a.Topics, know},
+		{post, v1 + "/context/cleanup", a.CleanUp, write},
 		{get, v1 + "/context/:ns", a.Entries, know},
 		{get, v1 + "/context/:ns/:key", a.Entry, know},
 		{put, v1 + "/context/:ns/:key", a.PutEntry, write},
 		{del, v1 + "/context/:ns/:key", a.DeleteEntry, write},
 		{post, v1 + "/context/:ns/:key/touch", a.TouchEntry, write},
+		{get, v1 + "/context/:ns/:key/uses", a.Uses, know},
 		{get, v1 + "/audit", a.Audit, audit},
 		{get, v1 + "/audit/export", a.Export, audit},
 		{get, v1 + "/audit/verify", a.Verify, audit},

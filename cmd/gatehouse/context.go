@@ -5,20 +5,26 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/web/client"
 )
 
 // ContextCmd reads and writes the shared context.
 type ContextCmd struct {
-	Get    ContextGetCmd    `cmd:"" help:"Print one value."`
-	Set    ContextSetCmd    `cmd:"" help:"Write one value."`
-	List   ContextListCmd   `cmd:"" help:"List a namespace, newest first."`
-	Delete ContextDeleteCmd `cmd:"" help:"Remove one value."`
+	Get        ContextGetCmd        `cmd:"" help:"Print one value."`
+	Set        ContextSetCmd        `cmd:"" help:"Write one value."`
+	List       ContextListCmd       `cmd:"" help:"List a namespace, newest first."`
+	Delete     ContextDeleteCmd     `cmd:"" help:"Remove one value."`
+	Touch      ContextTouchCmd      `cmd:"" help:"Let one value live longer."`
+	History    ContextHistoryCmd    `cmd:"" help:"Who wrote and who read one value."`
+	Namespaces ContextNamespacesCmd `cmd:"" help:"List the namespaces."`
+	Cleanup    ContextCleanupCmd    `cmd:"" help:"Remove what has expired; the server does so each minute."`
 }
 
 // ContextGetCmd prints one value.
 type ContextGetCmd struct {
-	Namespace string `arg:"" name:"ns" help:"The namespace."`
-	Key       string `arg:"" help:"The key."`
+	Namespace  string `arg:"" name:"ns" help:"The namespace."`
+	Key        string `arg:"" help:"The key."`
+	Structured bool   `help:"The value has to be JSON; with --json it comes decoded in data."`
 }
 
 // Run prints the value alone.
@@ -27,7 +33,7 @@ func (c *ContextGetCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	e, err := api.Entry(ctx, c.Namespace, c.Key)
+	e, err := api.Entry(ctx, c.Namespace, c.Key, c.Structured)
 	if err != nil {
 		return err
 	}
@@ -42,17 +48,19 @@ type ContextSetCmd struct {
 	Namespace string `arg:"" name:"ns" help:"The namespace."`
 	Key       string `arg:"" help:"The key."`
 	Value     string `arg:"" help:"The value; - reads it from standard input."`
-	TTL       string `name:"ttl" help:"How long it stays, with a unit; for ever without it." placeholder:"24h"`
+	TTL       string `name:"ttl" help:"How long it stays: 24h, 30d, or performance, learnings, security, memory, never. Without it for ever, or what the configuration has for the namespace." placeholder:"24h"`
+	Extend    bool   `help:"Only push the expiry of an existing value forward; 90 days without --ttl."`
 }
 
 // Run writes it.
 func (c *ContextSetCmd) Run(ctx context.Context, sh *shell) error {
-	var ttl time.Duration
+	life := client.Life{Extend: c.Extend}
 	if c.TTL != "" {
 		var err error
-		if ttl, err = sharedctx.ParseTTL(c.TTL); err != nil {
+		if life.TTL, err = sharedctx.Named(c.TTL); err != nil {
 			return usage("--ttl: %s.", line(err.Error()))
 		}
+		life.Never = life.TTL == 0
 	}
 	value := c.Value
 	if value == "-" {
@@ -65,7 +73,7 @@ func (c *ContextSetCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	e, err := api.PutEntry(ctx, c.Namespace, c.Key, value, ttl)
+	e, err := api.PutEntry(ctx, c.Namespace, c.Key, value, life)
 	if err != nil {
 		return err
 	}

@@ -1,55 +1,59 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
-	"slices"
+	"strconv"
 	"time"
 
+	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/sharedctx"
 
 	"github.com/labstack/echo/v4"
 )
 
+// lifeInput is how long something shall live: seconds, or a name or number with a unit.
+type lifeInput struct {
+	TTLSeconds *int64  `json:"ttl_seconds"`
+	TTL        *string `json:"ttl"` // performance, learnings, security, memory, never, 24h, 30d …
+}
+
 // entryInput is the body of PUT /context/{ns}/{key}.
 type entryInput struct {
 	Value      *string `json:"value"`
 	TTLSeconds *int64  `json:"ttl_seconds"`
+	TTL        *string `json:"ttl"`
+	// Extend pushes the expiry of an existing entry only forward; 90 days without a ttl (K39).
+	Extend bool `json:"extend"`
 }
 
-// touchInput is the body of POST /context/{ns}/{key}/touch; absent it prolongs by
-// the life span of K39.
-type touchInput struct {
-	TTLSeconds *int64 `json:"ttl_seconds"`
-}
-
-// ttl turns the optional ttl_seconds into a life span; absent it is 0.
-func ttl(seconds *int64) (time.Duration, error) {
-	if seconds == nil {
-		return 0, nil
+// span is the life span and whether one was named at all.
+func (l lifeInput) span() (d time.Duration, named bool, err error) {
+	switch {
+	case l.TTLSeconds != nil && l.TTL != nil:
+		return 0, false, bad("There are ttl_seconds and ttl. Send one of them.")
+	case l.TTLSeconds != nil:
+		d, err = sharedctx.Seconds(*l.TTLSeconds)
+	case l.TTL != nil:
+		d, err = sharedctx.Named(*l.TTL)
+	default:
+		return 0, false, nil
 	}
-	d, err := sharedctx.Seconds(*seconds)
 	if err != nil {
-		return 0, bad("%w", err)
+		return 0, false, bad("%w", err)
 	}
-	return d, nil
+	return d, true, nil
 }
 
-// entries is the shared context with the caller's name on what is written.
-func (a *API) entries(c echo.Context) sharedctx.Store { return a.Context(caller(c).Name()) }
-
-// mayRead holds a run to the namespaces that its agent is given.
-func (a *API) mayRead(c echo.Context, namespace string) error {
+// entries is the shared context as the caller uses it. A run is held to what its agent
+// is given, and its uses are recorded.
+func (a *API) entries(c echo.Context) (sharedctx.Store, error) {
 	who := caller(c)
-	if who.Run == nil {
-		return nil
+	if who.Run != nil {
+		return a.Engine.ContextOf(*who.Run)
 	}
-	spec, ok := a.Engine.Config().Agents.Get(who.Run.Agent)
-	if ok && spec.Reads != nil && !slices.Contains(spec.Reads, namespace) {
-		return orchestrator.Errorf(orchestrator.CodeForbidden, "%s is not given the namespace %q. Add it to the agent's reads.", spec.Name, namespace)
-	}
-	return nil
+	return a.Context(who.Name()), nil
 }
 
 // noEntry is the answer for what is not there, or has expired (K33).
@@ -60,22 +64,44 @@ func noEntry(err error, namespace, key string) error {
 	return orchestrator.Errorf(orchestrator.CodeNotFound, "There is no entry %q in the namespace %q, or it has expired.", key, namespace)
 }
 
-// Entry answers GET /context/{ns}/{key}.
+// structured is an entry with its value decoded (K42).
+type structured struct {
+	sharedctx.Entry
+	Data json.RawMessage `json:"data"`
+}
+
+// Entry answers GET /context/{ns}/{key}; with ?structured=true the value is JSON and
+// comes decoded in data.
 func (a *API) Entry(c echo.Context) error {
-	ns, key := c.Param("ns"), c.Param("key")
-	if err := a.mayRead(c, ns); err != nil {
+	ns, key, q := c.Param("ns"), c.Param("key"), c.QueryParams()
+	if err := only(q, "structured"); err != nil {
 		return err
 	}
-	e, err := a.entries(c).Get(c.Request().Context(), ns, key)
-	if err != nil {
-		return noEntry(err, ns, key)
+	decode := q.Get("structured") == "true"
+	if text := q.Get("structured"); text != "" && text != "true" && text != "false" {
+		return bad("structured is %.20q. Use true or false.", text)
 	}
-	return c.JSON(http.StatusOK, e)
+	store, err := a.entries(c)
+	if err != nil {
+		return err
+	}
+	e, err := store.Get(c.Request().Context(), ns, key)
+	switch {
+	case err != nil:
+		return noEntry(err, ns, key)
+	case !decode:
+		return c.JSON(http.StatusOK, e)
+	}
+	answer := structured{Entry: e}
+	if err := e.Decode(&answer.Data); err != nil {
+		return orchestrator.Errorf(orchestrator.CodeConflict, "%w. Read it without structured", err)
+	}
+	return c.JSON(http.StatusOK, answer)
 }
 
 // Entries answers GET /context/{ns}, newest first.
 func (a *API) Entries(c echo.Context) error {
-	ns, q := c.Param("ns"), c.QueryParams()
+	q := c.QueryParams()
 	if err := only(q, "prefix", "limit"); err != nil {
 		return err
 	}
@@ -83,19 +109,40 @@ func (a *API) Entries(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.mayRead(c, ns); err != nil {
+	store, err := a.entries(c)
+	if err != nil {
 		return err
 	}
-	var found []sharedctx.Entry
-	if prefix := q.Get("prefix"); prefix != "" {
-		found, err = a.entries(c).Prefix(c.Request().Context(), ns, prefix, limit)
-	} else {
-		found, err = a.entries(c).Query(c.Request().Context(), ns, limit)
-	}
+	found, err := store.Prefix(c.Request().Context(), c.Param("ns"), q.Get("prefix"), limit)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, listOf(found, ""))
+}
+
+// Topics answers GET /context: the namespaces that have entries, by name.
+func (a *API) Topics(c echo.Context) error {
+	q := c.QueryParams()
+	if err := only(q, "prefix", "after", "limit"); err != nil {
+		return err
+	}
+	limit, err := limitOf(q)
+	if err != nil {
+		return err
+	}
+	store, err := a.entries(c)
+	if err != nil {
+		return err
+	}
+	found, err := store.Topics(c.Request().Context(), q.Get("prefix"), q.Get("after"), limit)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(found) > 0 && len(found) == limit {
+		next = found[limit-1].Namespace
+	}
+	return c.JSON(http.StatusOK, listOf(found, next))
 }
 
 // PutEntry answers PUT /context/{ns}/{key}. A run writes as its agent.
@@ -107,22 +154,23 @@ func (a *API) PutEntry(c echo.Context) error {
 	if in.Value == nil {
 		return bad("There is no value. Send {\"value\": \"…\"}; write JSON as a string.")
 	}
-	life, err := ttl(in.TTLSeconds)
+	life, named, err := lifeInput{in.TTLSeconds, in.TTL}.span()
 	if err != nil {
 		return err
 	}
-	ctx, who, ns, key := c.Request().Context(), caller(c), c.Param("ns"), c.Param("key")
-	e, err := sharedctx.New(a.Now(), ns, key, *in.Value, who.Name(), life)
+	ns, key := c.Param("ns"), c.Param("key")
+	e, err := handlers.NewEntry(a.Now(), a.Engine.Config(), ns, key, *in.Value, caller(c).Name(), handlers.Life{Span: life, Named: named, Extend: in.Extend})
 	if err != nil {
-		return bad("%w", err)
+		return err
 	}
-	if who.Run != nil {
-		err = a.Engine.PutContext(ctx, *who.Run, agent.ContextWrite{Namespace: ns, Key: key, Value: *in.Value, TTLSeconds: int64(life / time.Second)})
-		if err == nil {
-			e, err = a.entries(c).Get(ctx, ns, key)
-		}
+	store, err := a.entries(c)
+	if err != nil {
+		return err
+	}
+	if in.Extend {
+		e, err = store.Extend(c.Request().Context(), e)
 	} else {
-		e, err = a.entries(c).Set(ctx, e)
+		e, err = store.Set(c.Request().Context(), e)
 	}
 	if err != nil {
 		return err
@@ -132,27 +180,83 @@ func (a *API) PutEntry(c echo.Context) error {
 
 // DeleteEntry answers DELETE /context/{ns}/{key}: 204, also when it was gone.
 func (a *API) DeleteEntry(c echo.Context) error {
-	err := a.entries(c).Delete(c.Request().Context(), c.Param("ns"), c.Param("key"))
+	store, err := a.entries(c)
+	if err != nil {
+		return err
+	}
+	err = store.Delete(c.Request().Context(), c.Param("ns"), c.Param("key"))
 	if err != nil && !isNotFound(err) {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
-// TouchEntry answers POST /context/{ns}/{key}/touch (K40).
+// TouchEntry answers POST /context/{ns}/{key}/touch (K40); without a life span it
+// prolongs by 90 days (K39).
 func (a *API) TouchEntry(c echo.Context) error {
-	var in touchInput
+	var in lifeInput
 	if err := readOptional(c, &in); err != nil {
 		return err
 	}
-	life, err := ttl(in.TTLSeconds)
+	life, named, err := in.span()
+	if err != nil {
+		return err
+	}
+	if named && life == 0 {
+		return bad("A touch cannot make an entry stay for ever. Write it again with ttl never.")
+	}
+	store, err := a.entries(c)
 	if err != nil {
 		return err
 	}
 	ns, key := c.Param("ns"), c.Param("key")
-	e, err := a.entries(c).Touch(c.Request().Context(), ns, key, life)
+	e, err := store.Touch(c.Request().Context(), ns, key, life)
 	if err != nil {
 		return noEntry(err, ns, key)
 	}
 	return c.JSON(http.StatusOK, e)
+}
+
+// Uses answers GET /context/{ns}/{key}/uses: who read and who wrote it, newest first,
+// also when it is gone.
+func (a *API) Uses(c echo.Context) error {
+	q := c.QueryParams()
+	if err := only(q, "after", "limit"); err != nil {
+		return err
+	}
+	limit, err := limitOf(q)
+	if err != nil {
+		return err
+	}
+	before, err := afterNumber(q.Get("after"))
+	if err != nil {
+		return err
+	}
+	store, err := a.entries(c)
+	if err != nil {
+		return err
+	}
+	found, err := store.Uses(c.Request().Context(), c.Param("ns"), c.Param("key"), before, limit)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(found) > 0 && len(found) == limit {
+		next = strconv.FormatInt(found[limit-1].N, 10)
+	}
+	return c.JSON(http.StatusOK, listOf(found, next))
+}
+
+// CleanUp answers POST /context/cleanup: it removes what has expired (K34). The server
+// does so each minute by itself.
+func (a *API) CleanUp(c echo.Context) error {
+	store, err := a.entries(c)
+	if err != nil {
+		return err
+	}
+	n, err := store.Cleanup(c.Request().Context(), a.Now())
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, map[string]int{"removed": n})
 }

@@ -29,7 +29,7 @@ const upsertEntry = `insert into agent_shared_context (namespace, key_name, valu
 // The same, but an expiry is only pushed forward; what never expires stays so (K39). An
 // entry that has expired is before now, so it gets the new expiry as well.
 var extendEntry = strings.Replace(upsertEntry, "expires_at = excluded.expires_at",
-	"expires_at = case when agent_shared_context.expires_at < excluded.expires_at then excluded.expires_at else agent_shared_context.expires_at end", 1)
+	"expires_at = case when excluded.expires_at is null then null when agent_shared_context.expires_at < excluded.expires_at then excluded.expires_at else agent_shared_context.expires_at end", 1)
 
 // ContextStore is the shared context as people use it: what they write or delete is
 // an event of the stream "system" and a use. Agents write through the Tx of their task.

@@ -46,7 +46,7 @@ func TestEveryCallSaysWhoAsks(t *testing.T) {
 		}
 		io.WriteString(w, `{"namespace":"a/b","key":"c d","value":"v","later":1}`) //nolint:errcheck
 	})
-	e, err := c.Entry(t.Context(), "a/b", "c d")
+	e, err := c.Entry(t.Context(), "a/b", "c d", false)
 	if err != nil || e.Value != "v" {
 		t.Fatalf("entry is %+v, %v", e, err)
 	}

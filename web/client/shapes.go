@@ -124,6 +124,33 @@ type Entry struct {
 	Raw       Raw        `json:"-"`
 }
 
+// Life is how long a written value stays: TTL in whole seconds, else Never, else what the
+// server has for the namespace. Extend pushes an existing expiry only forward.
+type Life struct {
+	TTL    time.Duration
+	Never  bool
+	Extend bool
+}
+
+// Use is one use of an entry: read, write, touch or delete.
+type Use struct {
+	N            int64     `json:"n"`
+	Namespace    string    `json:"namespace"`
+	Key          string    `json:"key"`
+	Kind         string    `json:"kind"`
+	Agent        string    `json:"agent"`
+	DelegationID string    `json:"delegation_id"`
+	TaskID       string    `json:"task_id"`
+	At           time.Time `json:"at"`
+}
+
+// Topic is one namespace with how many entries it has.
+type Topic struct {
+	Namespace string    `json:"namespace"`
+	Entries   int       `json:"entries"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
 // Event is one fact. N and Cursor are 0 and "" for what is not stored.
 type Event struct {
 	TaskID       string          `json:"task_id"`

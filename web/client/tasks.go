@@ -146,20 +146,57 @@ func (c *Client) CheckHop(ctx context.Context, from, to string) (Check, error) {
 	return a, err
 }
 
-// Entry reads one value of the shared context.
-func (c *Client) Entry(ctx context.Context, ns, key string) (Entry, error) {
-	e, _, err := ask[Entry](ctx, c, http.MethodGet, path("context", ns, key), nil, nil)
+// Entry reads one value of the shared context; a structured one has to be JSON.
+func (c *Client) Entry(ctx context.Context, ns, key string, structured bool) (Entry, error) {
+	q := url.Values{}
+	if structured {
+		q.Set("structured", "true")
+	}
+	e, _, err := ask[Entry](ctx, c, http.MethodGet, path("context", ns, key), q, nil)
 	return e, err
 }
 
-// PutEntry writes one value; a zero ttl means that it stays. ttl counts whole seconds.
-func (c *Client) PutEntry(ctx context.Context, ns, key, value string, ttl time.Duration) (Entry, error) {
+// PutEntry writes one value.
+func (c *Client) PutEntry(ctx context.Context, ns, key, value string, life Life) (Entry, error) {
 	in := struct {
 		Value      string `json:"value"`
 		TTLSeconds int64  `json:"ttl_seconds,omitempty"`
-	}{value, int64(ttl / time.Second)}
+		TTL        string `json:"ttl,omitempty"`
+		Extend     bool   `json:"extend,omitempty"`
+	}{Value: value, TTLSeconds: int64(life.TTL / time.Second), Extend: life.Extend}
+	if life.Never {
+		in.TTL = "never"
+	}
 	e, _, err := ask[Entry](ctx, c, http.MethodPut, path("context", ns, key), nil, in)
 	return e, err
+}
+
+// TouchEntry prolongs one value; without a ttl it is 90 days.
+func (c *Client) TouchEntry(ctx context.Context, ns, key string, ttl time.Duration) (Entry, error) {
+	in := struct {
+		TTLSeconds int64 `json:"ttl_seconds,omitempty"`
+	}{int64(ttl / time.Second)}
+	e, _, err := ask[Entry](ctx, c, http.MethodPost, path("context", ns, key, "touch"), nil, in)
+	return e, err
+}
+
+// Uses lists who used an entry, newest first, at most 200.
+func (c *Client) Uses(ctx context.Context, ns, key string) (List[Use], error) {
+	l, _, err := ask[List[Use]](ctx, c, http.MethodGet, path("context", ns, key, "uses"), url.Values{"limit": {strconv.Itoa(pageSize)}}, nil)
+	return l, err
+}
+
+// Topics lists the namespaces that have entries, all pages.
+func (c *Client) Topics(ctx context.Context) (List[Topic], error) {
+	return pages[Topic](ctx, c, path("context"), url.Values{}, 0)
+}
+
+// CleanUp removes what has expired and returns how many.
+func (c *Client) CleanUp(ctx context.Context) (int, error) {
+	answer, _, err := ask[struct {
+		Removed int `json:"removed"`
+	}](ctx, c, http.MethodPost, path("context", "cleanup"), nil, nil)
+	return answer.Removed, err
 }
 
 // Entries lists a namespace, newest first, at most 200 (one page is all there is).

@@ -40,6 +40,9 @@ func contextExtend(s *Suite) {
 	if e := extend("soon", "v4", time.Hour); !e.ExpiresAt.Equal(s.Clock.Now().Add(time.Hour)) {
 		s.Errorf("one that had expired: %+v", e)
 	}
+	if e := extend("soon", "v5", 0); e.ExpiresAt != nil {
+		s.Errorf("extended for ever: %+v", e)
+	}
 	if _, err := ctx.Extend(s.ctx, sharedctx.Entry{Namespace: "n", Key: "a\x00", Agent: "a"}); orchestrator.CodeOf(err) != orchestrator.CodeBadRequest {
 		s.Errorf("a NUL in a key: %v", err)
 	}

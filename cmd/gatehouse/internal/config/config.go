@@ -113,6 +113,7 @@ func (b *builder) build() *Config {
 	c.Engine.Settings = b.settings()
 	c.Engine.Repositories = b.repositories()
 	c.Engine.Agents = b.agents()
+	c.Engine.Lifespans = b.lifespans()
 	c.Expires = b.duration(at("approval", "expires"), f.Approval.Expires, 72*time.Hour)
 	c.Policy, c.Handovers = b.policy(), b.handovers()
 	for i, code := range f.Approval.Careful {

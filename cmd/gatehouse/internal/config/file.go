@@ -12,6 +12,7 @@ type File struct {
 	Agents       map[string]Agent      `yaml:"agents"`
 	Approval     Approval              `yaml:"approval"`
 	Channels     Channels              `yaml:"channels"`
+	Context      Context               `yaml:"context"`
 	Triggers     []Trigger             `yaml:"triggers"`
 	Groups       map[string][]string   `yaml:"groups"`
 }
@@ -183,6 +184,13 @@ type Telegram struct {
 	APIURL        string   `yaml:"api_url"`
 	Chats         []string `yaml:"chats"` // numbers, -100123 or with a topic -100123:7
 	WebhookSecret string   `yaml:"webhook_secret"`
+}
+
+// Context is the shared context.
+type Context struct {
+	// TTL is how long values stay whose write names no life span, by namespace; a name that
+	// ends in * stands for all that begin so.
+	TTL map[string]string `yaml:"ttl"`
 }
 
 // Trigger makes tasks from webhooks or at times.

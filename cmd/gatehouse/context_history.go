@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"gatehouse/orchestrator/sharedctx"
+)
+
+// ContextTouchCmd prolongs one value.
+type ContextTouchCmd struct {
+	Namespace string `arg:"" name:"ns" help:"The namespace."`
+	Key       string `arg:"" help:"The key."`
+	TTL       string `name:"ttl" help:"How long from now; 90 days without it. A life is never made shorter." placeholder:"24h"`
+}
+
+// Run prolongs it.
+func (c *ContextTouchCmd) Run(ctx context.Context, sh *shell) error {
+	var ttl time.Duration
+	if c.TTL != "" {
+		var err error
+		if ttl, err = sharedctx.Named(c.TTL); err != nil {
+			return usage("--ttl: %s.", line(err.Error()))
+		}
+		if ttl == 0 {
+			return usage("--ttl: a touch cannot make a value stay for ever. Set it again with --ttl never.")
+		}
+	}
+	api, err := sh.client(ctx)
+	if err != nil {
+		return err
+	}
+	e, err := api.TouchEntry(ctx, c.Namespace, c.Key, ttl)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(e)
+	}
+	return sh.say("%s %s touched%s", line(e.Namespace), line(e.Key), until(e.ExpiresAt, sh.now()))
+}
+
+// ContextHistoryCmd lists who used a value.
+type ContextHistoryCmd struct {
+	Namespace string `arg:"" name:"ns" help:"The namespace."`
+	Key       string `arg:"" help:"The key."`
+}
+
+// Run prints the uses, newest first.
+func (c *ContextHistoryCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := api.Uses(ctx, c.Namespace, c.Key)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(all)
+	}
+	if len(all.Items) == 0 {
+		sh.hint("Nobody has written or read %s %s, or it is gone for more than 90 days.", line(c.Namespace), line(c.Key))
+		return nil
+	}
+	rows := make([][]string, len(all.Items))
+	for i, u := range all.Items {
+		rows[i] = []string{line(u.Kind), line(u.Agent), ago(u.At, sh.now()), line(u.DelegationID)}
+	}
+	return table(sh.out, rows)
+}
+
+// ContextNamespacesCmd lists the namespaces.
+type ContextNamespacesCmd struct{}
+
+// Run prints name, size and age.
+func (c *ContextNamespacesCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := api.Topics(ctx)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(all)
+	}
+	if len(all.Items) == 0 {
+		sh.hint("Nothing is in the shared context. Write something: gatehouse context set NS KEY VALUE")
+		return nil
+	}
+	rows := make([][]string, len(all.Items))
+	for i, topic := range all.Items {
+		rows[i] = []string{line(topic.Namespace), counted(topic.Entries, "value"), ago(topic.UpdatedAt, sh.now())}
+	}
+	return table(sh.out, rows)
+}
+
+// ContextCleanupCmd removes what has expired.
+type ContextCleanupCmd struct{}
+
+// Run removes it and says how much it was.
+func (c *ContextCleanupCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := api.CleanUp(ctx)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(map[string]int{"removed": n})
+	}
+	return sh.say("%s removed", counted(n, "expired value"))
+}
