@@ -90,6 +90,9 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 	if todo.remade != nil {
 		g.trace("revised")
 	}
+	if after.IsHandover() && after.State == Approved {
+		g.trace("handed on")
+	}
 	return after, nil
 }
 

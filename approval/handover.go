@@ -21,6 +21,7 @@ var errForeignTx = errors.New("the transaction is not one of the gate's store")
 
 // handovers is the gate's part in hand-overs at one moment (H18, K44).
 type handovers struct {
+	g *Gateway
 	c Config
 	e Electorate
 }
@@ -37,7 +38,7 @@ func (g *Gateway) Handovers(ctx context.Context, first bool) (orchestrator.Hando
 	if err != nil {
 		return nil, err
 	}
-	return handovers{c, e}, nil
+	return handovers{g, c, e}, nil
 }
 
 // ruling is what holds for a hand-over, with the people of whom a yes counts.
@@ -83,6 +84,9 @@ func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestra
 	r.begin(h.c, now)
 	return put(ctx, t, r, cardsFor(*r, h.c.Channels, h.e.voters(*r)))
 }
+
+// Asked makes the outbox look for the cards of what was asked.
+func (h handovers) Asked() { h.g.look() }
 
 // needsTwo is the warning that settings may want where several people must agree.
 func needsTwo(r Rule) patch.Warning {

@@ -53,6 +53,8 @@ type Handovers interface {
 	// Ask stores the question about a child that was just inserted, in its transaction.
 	// child.ApprovalID is the id of the request.
 	Ask(ctx context.Context, tx Tx, child *Delegation, q Question, first bool) error
+	// Asked says that the transaction is committed, so that people are told soon.
+	Asked()
 }
 
 // HandoverRule is what holds for one hand-over.
@@ -105,6 +107,16 @@ func ruled(h Handovers, now time.Time, t *Task, child *Delegation, first bool) H
 		return HandoverRule{}
 	}
 	return h.Rule(now, t, child, first)
+}
+
+// asked says after a commit that people may have been asked about a hop.
+func asked(plans []planned) {
+	for _, p := range plans {
+		if p.asks != nil {
+			p.asks.Asked()
+			return
+		}
+	}
 }
 
 // askFirst makes child one that is born waiting for people.

@@ -154,6 +154,9 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 	if CodeOf(err) == CodeBadRequest {
 		return notHandedOn(h, CodeBadRequest, err.Error()), nil
 	}
+	if err == nil {
+		asked([]planned{plan})
+	}
 	if err == nil && waits {
 		r.clock.pause()
 		r.giveSlot()

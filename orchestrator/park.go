@@ -63,6 +63,7 @@ func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 	})
 	if err == nil {
 		r.filed(kept)
+		asked(plans)
 	}
 	return parked, err
 }

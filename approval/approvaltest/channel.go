@@ -45,6 +45,16 @@ func Request(state approval.State) approval.Request {
 	return r
 }
 
+// Handover is a request about a hand-over in the given state, as a channel gets it.
+func Handover(state approval.State) approval.Request {
+	r := Request(state)
+	r.Kind, r.Question = approval.Handover, &orchestrator.Question{From: "kik", To: "coder", Text: "Deploy to production\nwith the new key",
+		Context: map[string]string{"branch": "main"}}
+	r.Title, r.Repository, r.Landed = r.Question.Title(), "", ""
+	r.Revision = approval.Revision{N: 1, State: state, Digest: r.Revision.Digest, Text: r.Question.Text, At: r.Revision.At}
+	return r
+}
+
 // hostile is text as an agent may make it: control bytes, markup, a direction
 // override, and more than any channel shows.
 var hostile = "\x1b[31m<b>*x*</b> `\u202egpj.exe\u202c` @everyone \x00 {{.}} " + strings.Repeat("long ", 5000)
@@ -92,6 +102,24 @@ func Channel(t *testing.T, fresh func(t *testing.T) approval.Channel) {
 			r.Revision.Files = append(r.Revision.Files, patch.File{Path: hostile, Status: patch.Added})
 			r.Revision.Warnings = append(r.Revision.Warnings, patch.Warning{Code: "bidi", Path: hostile, Text: hostile})
 		}
+		deliver(t, ch, cardOf(t, ch), r)
+	})
+	t.Run("a hand-over is asked about and ends in one message", func(t *testing.T) {
+		ch := fresh(t)
+		card := cardOf(t, ch)
+		for _, s := range []approval.State{approval.Pending, approval.Approved, approval.Rejected, approval.Expired, approval.Failed, approval.Cancelled} {
+			id := deliver(t, ch, card, Handover(s))
+			if card.ExternalID != "" && id != card.ExternalID {
+				t.Fatalf("%s: the message changed from %q to %q", s, card.ExternalID, id)
+			}
+			card.ExternalID = id
+		}
+	})
+	t.Run("a hostile hand-over is shown, not obeyed, and never an error", func(t *testing.T) {
+		ch := fresh(t)
+		r := Handover(approval.Pending)
+		r.Question.Text, r.Question.Context = strings.Repeat(hostile, 8), map[string]string{hostile[:100]: hostile} // 200 kB
+		r.Title, r.Revision.Text = r.Question.Title(), r.Question.Text
 		deliver(t, ch, cardOf(t, ch), r)
 	})
 	t.Run("stops when it is told to", func(t *testing.T) { stops(t, fresh(t)) })
@@ -147,6 +175,9 @@ func View(r approval.Request) approval.CardView {
 	}
 	v.Needs.Missing, v.Turn = []string{"ann", "bob"}, "ann or bob"
 	v.Verdicts = []approval.Verdict{approval.Reject, approval.RequestChanges}
+	if r.IsHandover() {
+		v.Verdicts = v.Verdicts[:1]
+	}
 	if v.Risk.Level == approval.Plain {
 		v.Verdicts = append([]approval.Verdict{approval.Approve}, v.Verdicts...)
 	}

@@ -225,3 +225,20 @@ func TestClipCutsBetweenCharacters(t *testing.T) {
 		}
 	}
 }
+
+// K44, H18: a hand-over that waits for a person is told of like a patch, by its kind.
+func TestAMessageAboutAHandover(t *testing.T) {
+	r := approvaltest.Handover(approval.Pending)
+	if e := read(t, sent(t, Standard, r)); e.Data.Request.Kind != approval.Handover || e.Type != Requested || e.Data.Request.Title != "Approve handoff to coder? Context: Deploy to production" {
+		t.Errorf("told of %+v", e)
+	}
+	for state, head := range map[approval.State]string{approval.Pending: "◆ Approval needed · handoff to coder", approval.Approved: "✓ Approved · handed to coder",
+		approval.Rejected: "⊖ Rejected · not handed to coder", approval.Expired: "⌛ Expired, not approved · not handed to coder",
+		approval.Cancelled: "⊘ Cancelled · not handed to coder", approval.Failed: "✕ Failed · not handed to coder"} {
+		_, all := blocks(t, sent(t, Slack, approvaltest.Handover(state)).body)
+		text := strings.Join(all, "\n")
+		if !strings.Contains(text, head) || !strings.Contains(text, "handoff to coder") || strings.Contains(text, "landed") || strings.Contains(text, "file") {
+			t.Errorf("%s:\n%s", state, text)
+		}
+	}
+}
