@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/sharedctx"
 )
 
@@ -25,9 +26,9 @@ type Question struct {
 	Handover *agent.Handover   `json:"handover,omitempty"`
 }
 
-// Title is the question as one line (H18).
+// Title is the question as one line (H18), in which nothing hides.
 func (q Question) Title() string {
-	return fmt.Sprintf("Approve handoff to %s? Context: %s", q.To, Title(q.Text))
+	return fmt.Sprintf("Approve handoff to %s? Context: %s", q.To, patch.Shown(Title(q.Text)))
 }
 
 // Digest names exactly what is asked, within its task: 64 lower-case hex digits. A
@@ -127,9 +128,9 @@ func askFirst(child *Delegation, now time.Time) {
 
 // handContext writes what goes with a hand-over into the task's context. Of one that
 // people are asked about first it is only checked: their yes writes it.
-func handContext(ctx context.Context, tx Tx, child *Delegation, context map[string]string) error {
+func handContext(ctx context.Context, tx Tx, child *Delegation, from string, context map[string]string) error {
 	for key, value := range context {
-		entry, err := sharedctx.New(tx.Now(), sharedctx.Handoff(child.TaskID), key, value, child.From, 0)
+		entry, err := sharedctx.New(tx.Now(), sharedctx.Handoff(child.TaskID), key, value, from, 0)
 		if err != nil {
 			return Errorf(CodeBadRequest, "The context of the hand-over to %s was not taken: %w", child.To, err)
 		}
@@ -169,7 +170,7 @@ func AllowHandover(ctx context.Context, tx Tx, d *Delegation, q Question, actor 
 	if err := move(ctx, tx, d, Queued); err != nil {
 		return err
 	}
-	if err := handContext(ctx, tx, d, q.Context); err != nil {
+	if err := handContext(ctx, tx, d, q.From, q.Context); err != nil {
 		return err
 	}
 	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor,

@@ -162,7 +162,7 @@ func (e *Engine) announce(ctx context.Context, tx Tx, d, child *Delegation, p pl
 			return err
 		}
 	}
-	if err := handContext(ctx, tx, child, p.Context); err != nil {
+	if err := handContext(ctx, tx, child, d.To, p.Context); err != nil {
 		return err
 	}
 	passed := make([]string, 0, len(verdicts))
