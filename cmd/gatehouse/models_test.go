@@ -1,0 +1,210 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/llm/modeltest"
+	"gatehouse/orchestrator/event"
+	"gatehouse/web/client"
+)
+
+// modelTeam is the example of the sources with models: kik plans, coder changes the
+// files, reviewer reads what is not committed yet (K14, K15). The two providers speak
+// different formats.
+const modelTeam = `
+engine: {workers: 4, lease: 10m}
+repositories:
+  app: {path: "REPO", branch: main, checks: ["test -f hello.txt"]}
+providers:
+  anthropic: {api_keys: [key-one, key-two], base_url: "ANTHROPIC", prices: {small: {input: 1, output: 5}}}
+  local: {base_url: "OPENAI"}
+agents:
+  kik: {kind: llm, role: admin, model: PLANNER/small, prompt: "You plan and delegate.", capabilities: [planning], tools: {allow: [group:delegation, group:context]}}
+  coder: {kind: llm, role: developer, model: CODER/small, prompt: "You write code.", repository: app}
+  reviewer: {kind: llm, model: local/small, prompt: "You review.", repository: app, analysis_only: true, approval: auto, capabilities: [review]}
+`
+
+// newModels makes the place with a fake service of models that follows the script.
+func newModels(t *testing.T, database, planner, coder string, script modeltest.Script) (*place, *modeltest.Server) {
+	t.Helper()
+	s := modeltest.Start(script)
+	t.Cleanup(s.Close)
+	text := strings.NewReplacer("ANTHROPIC", s.Anthropic(), "OPENAI", s.OpenAI(), "PLANNER", planner, "CODER", coder).Replace(modelTeam)
+	return newPlace(t, database, text), s
+}
+
+// teamwork is what each model of the team says, by its turn.
+func teamwork(a modeltest.Ask) modeltest.Answer {
+	use := modeltest.Use
+	plays := map[string][]modeltest.Answer{
+		"kik": {use("list_agents", map[string]any{}), use("delegate_to_agent", map[string]any{"agent": "coder", "task": "Add hello.txt", "context": map[string]string{"word": "hello"}}),
+			modeltest.Say("kik: " + a.Result("delegate_to_agent"))},
+		"coder": {
+			{Text: "I write it", Calls: []modeltest.Call{modeltest.ToolCall("write_file", map[string]any{"path": "hello.txt", "content": "hello\n"}),
+				modeltest.ToolCall("shared_context", map[string]any{"action": "set", "namespace": "codebase", "key": "hello", "value": "is in hello.txt"})}},
+			{Calls: []modeltest.Call{modeltest.ToolCall("run_checks", map[string]any{}), modeltest.ToolCall("delegate_to_agent", map[string]any{"capability": "review", "task": "Look at it"}),
+				modeltest.ToolCall("read_file", map[string]any{"path": "hello.txt"})}},
+			modeltest.Say("coder: " + a.Result("delegate_to_agent") + "; " + a.Result("run_checks")),
+		},
+		"reviewer": {use("read_file", map[string]any{"path": "hello.txt"}), use("shared_context", map[string]any{"action": "get", "namespace": "codebase", "key": "hello"}),
+			modeltest.Say("reviewer read " + a.Result("read_file") + ", " + a.Result("shared_context"))},
+	}
+	for name, turns := range plays {
+		if strings.Contains(a.System, "You are the agent "+name) && a.Turn <= len(turns) {
+			return turns[a.Turn-1]
+		}
+	}
+	return modeltest.Say("I am nobody here.")
+}
+
+// worked checks that the team's task ended as it must, whatever happened on the way.
+func (p *place) worked(n *node, taskID string) {
+	p.Helper()
+	root := n.through(taskID)
+	p.landedOnce(taskID)
+	if root.Result == nil {
+		p.Fatalf("the task is %s: %v", root.State, root.Error)
+	}
+	for _, part := range []string{"kik: coder: reviewer read hello", "is in hello.txt", "1 of 1 checks passed"} {
+		if !strings.Contains(root.Result.Text, part) {
+			p.Errorf("the answer %q lacks %q", root.Result.Text, part)
+		}
+	}
+	if text := git(p.T, p.repo, "show", "main:hello.txt"); text != "hello" {
+		p.Errorf("main has hello.txt with %q", text)
+	}
+	if got := count(p.events(taskID), event.Delegated, ""); got != 2 {
+		p.Errorf("%d hand-overs, want 2", got)
+	}
+	p.nothingLeft(p.data)
+}
+
+// TestATeamOfModels: kik → coder → reviewer end to end, with models of both formats: the
+// reviewer sees what is not committed, one change is approved and lands, and the answers
+// come back up (K14, K15, O1, P6, H8).
+func TestATeamOfModels(t *testing.T) {
+	for _, who := range [][2]string{{"anthropic", "anthropic"}, {"local", "local"}, {"anthropic", "local"}} {
+		t.Run(strings.Join(who[:], " and "), func(t *testing.T) {
+			t.Parallel()
+			p, models := newModels(t, "sqlite:"+t.TempDir()+"/gatehouse.db", who[0], who[1], teamwork)
+			n := p.start(p.config, "")
+			task := n.send("kik", "app", "once")
+			p.worked(n, task)
+			if r := models.Repeats(); r != 0 {
+				t.Errorf("%d calls were paid twice", r)
+			}
+			if asks := len(models.Asks()); asks != 9 {
+				t.Errorf("asked %d times; want 9", asks)
+			}
+			if u := p.root(task).Usage; u.InputTokens == 0 || u.OutputTokens == 0 {
+				t.Errorf("used %+v", u)
+			}
+		})
+	}
+}
+
+// TestAKilledServerAsksNoModelTwice: kill -9 behind every stored turn of the team's run,
+// and in mid-stream: it ends the same, and no stored turn is asked again (Shows 3).
+func TestAKilledServerAsksNoModelTwice(t *testing.T) {
+	const turns = 18 // 3 first messages, 9 answers, 6 messages of results
+	for stored := 1; stored <= turns; stored++ {
+		t.Run(fmt.Sprintf("behind turn %d", stored), func(t *testing.T) {
+			t.Parallel()
+			p, models := newModels(t, "sqlite:"+t.TempDir()+"/gatehouse.db", "anthropic", "local", teamwork)
+			n := p.start(p.config, fmt.Sprintf("turn stored#%d", stored))
+			first, _ := n.submit("kik", "app", "once") //nolint:errcheck // the server may die before it answers
+			if stored > 16 && first.ID != "" {
+				p.until("the request or the end", func() bool {
+					for _, r := range p.requests(first.ID, "pending") {
+						n.decide(r) //nolint:errcheck // the server may die before it answers
+					}
+					select {
+					case <-n.ended:
+						return true
+					default:
+						return false
+					}
+				})
+			}
+			n.died()
+			n = p.start(p.config, "")
+			p.worked(n, n.send("kik", "app", "once"))
+			// The call in flight may have been made again, one at most.
+			if r := models.Repeats(); r > 1 {
+				t.Errorf("%d calls were paid twice", r)
+			}
+		})
+	}
+	t.Run("in mid-stream", func(t *testing.T) {
+		t.Parallel()
+		begun := make(chan struct{}, 8)
+		p, models := newModels(t, "sqlite:"+t.TempDir()+"/gatehouse.db", "anthropic", "local", func(a modeltest.Ask) modeltest.Answer {
+			answer := teamwork(a)
+			if strings.Contains(a.System, "the agent coder") && a.Turn == 2 && a.N == 1 {
+				begun <- struct{}{}
+				answer.Hang = 2
+			}
+			return answer
+		})
+		n := p.start(p.config, "")
+		n.send("kik", "app", "once")
+		<-begun
+		p.must(n.cmd.Process.Kill())
+		<-n.ended
+		n = p.start(p.config, "")
+		p.worked(n, n.send("kik", "app", "once"))
+		if r := models.Repeats(); r != 1 {
+			t.Errorf("%d calls were made again; want the one in flight", r)
+		}
+	})
+}
+
+// TestAModelThatTalksNonsense: duplicate ids, broken JSON, unknown tools, a delegation to
+// itself under another spelling and a loop each end as they must, with their events.
+func TestAModelThatTalksNonsense(t *testing.T) {
+	p, _ := newModels(t, "sqlite:"+t.TempDir()+"/gatehouse.db", "anthropic", "local", func(a modeltest.Ask) modeltest.Answer {
+		switch {
+		case strings.Contains(a.Conversation, "loop"):
+			return modeltest.Use("list_agents", map[string]any{})
+		case a.Turn == 1:
+			return modeltest.Answer{Calls: []modeltest.Call{{ID: "x", Name: "shared_context", Text: `{"action":`}, {ID: "x", Name: "nowhere", Input: []byte(`{}`)},
+				{ID: "x", Name: "delegate_to_agent", Input: []byte(`{"agent":"KIK","task":"do it"}`)}}}
+		}
+		var texts []string
+		for _, b := range a.Last().Blocks {
+			if b.Type == agent.AnswerBlock {
+				texts = append(texts, b.Text)
+			}
+		}
+		return modeltest.Say(strings.Join(texts, " | "))
+	})
+	n := p.start(p.config, "")
+	root := n.through(n.send("kik", "", "nonsense"))
+	if root.Result == nil {
+		t.Fatalf("%s: %v", root.State, root.Error)
+	}
+	for _, part := range []string{"no JSON object", `no tool "nowhere"`, "self: "} {
+		if !strings.Contains(root.Result.Text, part) {
+			t.Errorf("%q lacks %q", root.Result.Text, part)
+		}
+	}
+	task := n.send("kik", "", "loop")
+	if root = n.through(task); root.Error == nil || root.Error.Code != agent.CodeLoop {
+		t.Errorf("the loop ended %s: %v", root.State, root.Error)
+	}
+	if got := count(p.events(task), event.ToolCompleted, "kik"); got != 30 {
+		t.Errorf("%d calls are on record; want 30", got)
+	}
+	var d client.Delegation
+	if status, err := n.call(http.MethodGet, "/api/v1/delegations/"+root.ID, n.asker, nil, &d); err != nil || status != http.StatusOK || d.Error == nil || d.Error.Code != "loop" {
+		t.Errorf("the API shows %d, %v, %+v", status, err, d.Error)
+	}
+	if slices.ContainsFunc(p.events(task), func(e event.Event) bool { return strings.Contains(string(e.Data), "key-one") }) {
+		t.Error("a provider's key is in the history")
+	}
+}
