@@ -39,7 +39,8 @@ type Ask struct {
 	Messages []agent.Message
 	Tools    []model.Tool
 	Stream   bool
-	// Conversation is the first text of the user: it tells the runs apart.
+	// Conversation is the last text of the user before the first answer: it tells the runs
+	// apart. Coding agents put words about their surroundings before the task.
 	Conversation string
 	// Turn is the number of the answer that is asked for in its conversation, from 1.
 	Turn int
@@ -213,8 +214,10 @@ func (s *Server) record(a Ask) Ask {
 		if m.Role == agent.FromModel {
 			a.Turn++
 		}
-		if a.Conversation == "" && m.Role == agent.FromUser {
-			a.Conversation = m.Text()
+		for _, b := range m.Blocks {
+			if a.Turn == 1 && m.Role == agent.FromUser && b.Type == agent.TextBlock {
+				a.Conversation = b.Text
+			}
 		}
 	}
 	text, err := json.Marshal(a.Messages)

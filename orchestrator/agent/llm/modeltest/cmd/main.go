@@ -49,7 +49,7 @@ func run(ctx context.Context, listen, file string) error {
 		for i, t := range a.Tools {
 			names[i] = t.Name
 		}
-		fmt.Printf("%s %s turn %d, %d messages, tools %v\n", a.API, a.Model, a.Turn, len(a.Messages), names)
+		fmt.Printf("%s %s turn %d, %d messages, tools %v: %.200q\n", a.API, a.Model, a.Turn, len(a.Messages), names, a.Conversation)
 		return answers[min(a.Turn, len(answers))-1]
 	})
 	defer fake.Close()
