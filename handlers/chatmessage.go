@@ -38,6 +38,8 @@ type ChatMessage struct {
 	// Part is set where Text is a piece of what an agent is writing: thinking, or
 	// progress. The answer itself comes once, whole, as a message.
 	Part *ChatPart `json:"part,omitempty"`
+	// Turn is set where what an agent wrote is complete and stored, in place of its parts.
+	Turn int `json:"turn,omitempty"`
 }
 
 // ChatPart says which piece of which text this is.
@@ -76,6 +78,9 @@ func ChatLine(e event.Event) (m ChatMessage, ok bool) {
 		m.Type = ChatThinking
 	}
 	m.Text = chatText(e, f)
+	if e.Type == event.MessageCompleted {
+		m.Turn = f.Turn
+	}
 	return m, m.Text != ""
 }
 
@@ -93,6 +98,8 @@ func chatText(e event.Event, f eventFacts) string {
 		return first(f.Agent, e.Actor) + " goes on"
 	case event.Progress:
 		return first(f.Text, f.Message)
+	case event.MessageCompleted, event.ToolCompleted:
+		return modelLine(e, f)
 	case event.Delegated:
 		return "handed to " + f.To + prefixed(": ", f.Title)
 	case event.DelegationRefused:

@@ -120,6 +120,10 @@ func chatTurn(d orchestrator.Delegation, story []event.Event) views.ChatTurn {
 					turn.Steps = append(turn.Steps, views.ChatStep{Text: line, At: e.At})
 				}
 			}
+		case event.MessageCompleted, event.ToolCompleted:
+			if turn.Says == "" || strings.TrimSpace(facts.Text) != turn.Says { // the answer is shown whole
+				turn.Steps = append(turn.Steps, views.ChatStep{Text: modelLine(e, facts), At: e.At})
+			}
 		case event.ChangesRequested:
 			turn.Changes = append(turn.Changes, views.ChatStep{Text: chatText(e, facts), At: e.At})
 		case event.Requested:

@@ -56,10 +56,14 @@ func (p *Pages) Delegation(c echo.Context) error {
 	if err := p.taskTabs(f, &page, tree, story); err != nil {
 		return err
 	}
-	if page.Tab == views.TabEvents {
-		if err := p.eventRows(c, f, &page, t, tree); err != nil {
-			return err
-		}
+	switch page.Tab {
+	case views.TabEvents:
+		err = p.eventRows(c, f, &page, t, tree)
+	case views.TabTalk:
+		err = p.talk(c, f, &page, d, tree)
+	}
+	if err != nil {
+		return err
 	}
 	return render(c, http.StatusOK, views.Delegation(page))
 }

@@ -14,6 +14,17 @@ type eventFacts struct {
 	Agent, From, To, Child, ChildState, Text, Title, Code, Path, Message, Verdict, Comment, State, Why, Commit, Branch, Via, ApprovalID, Channel string
 	Guards, Files, Groups, Missing                                                                                                               []string
 	Count, Children, Added, Removed, Attempt                                                                                                     int
+
+	// Of models, tools and the shared context.
+	Model, Name, Stop, Namespace, Key string
+	OK                                bool
+	Turn                              int
+	InputTokens, OutputTokens         int64
+	USD                               *float64
+	Told                              []string // children whose end was announced
+	Calls                             []struct {
+		Name string `json:"name"`
+	}
 }
 
 func factsOf(e event.Event) eventFacts {
@@ -25,7 +36,9 @@ func factsOf(e event.Event) eventFacts {
 	for key, into := range map[string]any{"agent": &f.Agent, "from": &f.From, "to": &f.To, "child": &f.Child, "child_state": &f.ChildState,
 		"text": &f.Text, "title": &f.Title, "code": &f.Code, "path": &f.Path, "message": &f.Message, "verdict": &f.Verdict,
 		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "via": &f.Via, "approval_id": &f.ApprovalID, "channel": &f.Channel, "missing": &f.Missing,
-		"guards": &f.Guards, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt} {
+		"guards": &f.Guards, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt,
+		"model": &f.Model, "name": &f.Name, "stop": &f.Stop, "namespace": &f.Namespace, "key": &f.Key, "ok": &f.OK, "turn": &f.Turn,
+		"input_tokens": &f.InputTokens, "output_tokens": &f.OutputTokens, "usd": &f.USD, "calls": &f.Calls} {
 		if v, ok := raw[key]; ok {
 			// One field that is of another shape says nothing; the others still do.
 			_ = json.Unmarshal(v, into)
@@ -33,6 +46,9 @@ func factsOf(e event.Event) eventFacts {
 	}
 	if v, ok := raw["to"]; ok && f.To == "" { // an agent, or groups
 		_ = json.Unmarshal(v, &f.Groups)
+	}
+	if v, ok := raw["children"]; ok && f.Children == 0 { // some events list them, some count them
+		_ = json.Unmarshal(v, &f.Told)
 	}
 	if v, ok := raw["files"]; ok && json.Unmarshal(v, &f.Files) != nil { // some events list files, some count them
 		_ = json.Unmarshal(v, &f.Count)
@@ -43,7 +59,7 @@ func factsOf(e event.Event) eventFacts {
 // doer is who stands beside an event: the person or rule that acted, else the agent.
 func doer(e event.Event, agent string) string {
 	switch e.Type {
-	case event.TaskCreated, event.Decided, event.Cancelled, event.ChangesRequested:
+	case event.TaskCreated, event.Decided, event.Cancelled, event.ChangesRequested, event.Paused, event.Unpaused, event.Forked:
 		return e.Actor
 	}
 	return agent
@@ -87,6 +103,22 @@ func eventLine(e event.Event) string {
 		return "nobody has decided, so these are told, too: " + strings.Join(f.Groups, ", ")
 	case event.PatchLanded:
 		return fmt.Sprintf("landed %.7s%s", f.Commit, prefixed(" on ", f.Branch))
+	case event.MessageCompleted, event.ToolCompleted, event.Announced:
+		return modelLine(e, f)
+	case event.UsageRecorded:
+		return usageLine(f)
+	case event.Paused:
+		return "pauses the task: models stop after the turn that they are at" + prefixed(". ", first(f.Why, f.Message))
+	case event.Unpaused:
+		return "lets the task go on" + prefixed(": ", first(f.Why, f.Message))
+	case event.Forked:
+		return "makes another task from here" + turnWords(f.Turn)
+	case event.ContextWritten:
+		return "writes " + f.Namespace + "/" + f.Key
+	case event.ContextRead:
+		return "reads " + f.Namespace + prefixed("/", f.Key)
+	case event.ContextDeleted:
+		return "deletes " + f.Namespace + prefixed("/", f.Key)
 	}
 	return first(f.Message, f.Text, f.Title, f.Why, prefixed("to ", f.To), f.State)
 }
@@ -107,4 +139,55 @@ func first(texts ...string) string {
 		}
 	}
 	return ""
+}
+
+// modelLine is one line of what a model said, of a tool's answer, or of what it was told.
+func modelLine(e event.Event, f eventFacts) string {
+	switch e.Type {
+	case event.MessageCompleted:
+		var names []string
+		for _, c := range f.Calls {
+			names = append(names, c.Name)
+		}
+		calls := prefixed("calls ", strings.Join(names, ", "))
+		if text := oneOf(f.Text); text != "" {
+			return text + prefixed(" · ", calls)
+		}
+		return first(calls, prefixed("stopped: ", f.Stop), "said nothing")
+	case event.ToolCompleted:
+		if f.OK {
+			return f.Name + prefixed(": ", oneOf(f.Text))
+		}
+		return f.Name + " failed" + prefixed(": ", oneOf(f.Text))
+	}
+	if len(f.Told) == 1 {
+		return "is told that a delegation that it spawned has ended"
+	}
+	return fmt.Sprintf("is told that %d delegations that it spawned have ended", max(len(f.Told), f.Children))
+}
+
+// oneOf is the first line of a text that says something.
+func oneOf(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+// usageLine says what was used; an unknown price is said, too.
+func usageLine(f eventFacts) string {
+	price := "price not known"
+	if f.USD != nil {
+		price = fmt.Sprintf("$%.4f", *f.USD)
+	}
+	return fmt.Sprintf("%d tokens in, %d out, %s", f.InputTokens, f.OutputTokens, price) + prefixed(", ", f.Model)
+}
+
+func turnWords(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", after turn %d", n)
 }

@@ -71,6 +71,10 @@ type Reader interface {
 	// KeptAt returns the commit and tree of the checkout when a turn was stored, "" when
 	// nothing had changed in it by then; ErrNotFound when there is no such turn.
 	KeptAt(ctx context.Context, delegationID string, generation, n int) (commit, tree string, err error)
+	// TurnPage returns turns with n > after of one generation, oldest first, at most limit.
+	TurnPage(ctx context.Context, delegationID string, generation, after, limit int) ([]agent.Turn, error)
+	// LastTurn is the number of a generation's newest turn, 0 when it has none.
+	LastTurn(ctx context.Context, delegationID string, generation int) (int, error)
 	// Untaken returns the children of one generation whose outcome no turn has carried:
 	// in the order of their ends, then those that live, oldest first.
 	Untaken(ctx context.Context, parentID string, generation int) ([]Delegation, error)

@@ -237,6 +237,30 @@
     going.forEach(function (i) { ws.send(JSON.stringify({ type: 'chat', task_id: i.dataset.task, after: Number(i.dataset.n) })); });
   }
 
+  // ---- what agents are writing, until the page shows it as stored
+  var writing = {}, ended = {}, drawing = false;
+  function written(m) {
+    var id = m.delegation_id, was = writing[id];
+    if (!was || m.part.turn < was.turn && m.part.offset === 0 && m.part.turn === 1) was = writing[id] = new window.ghParts.Message();
+    if (was.take({ turn: m.part.turn, kind: m.part.kind, tool: m.part.tool, offset: m.part.offset, text: m.text }) && !drawing) {
+      drawing = true;
+      requestAnimationFrame(function () { drawing = false; drawParts(); });
+    }
+  }
+  function drawParts() {
+    Object.keys(writing).forEach(function (id) {
+      var into = document.getElementById('live-' + id);
+      if (into) writing[id].draw(into);
+      else if (writing[id].empty()) delete writing[id];
+    });
+    grown();
+  }
+  document.addEventListener('gh-morphed', function () {
+    Object.keys(ended).forEach(function (id) { if (writing[id]) writing[id].done(ended[id]); });
+    ended = {};
+    drawParts();
+  });
+
   function hear(m) {
     if (m.key && m.task_id) stored(m.key, m.task_id);
     if (m.type === 'error' && m.key && !m.task_id) {
@@ -246,9 +270,11 @@
     }
     var at = m.task_id && item(m.task_id);
     if (!at) return;
+    if (m.part) { written(m); return; }
+    if (m.turn) ended[m.delegation_id] = m.turn; // its text is stored: the page will show it
     if (m.type === 'thinking' || m.type === 'progress') {
       var now = at.querySelector('[data-now]'), line = String(m.text || '').split('\n').filter(Boolean).pop() || '';
-      if (now && line !== 'stored') now.textContent = visible(line).slice(0, 160);
+      if (now && line !== 'stored') now.textContent = window.ghParts.visible(line).slice(0, 160);
       return;
     }
     if (m.type === 'done') announce((m.agent || 'The task') + ': ' + m.state);
@@ -260,13 +286,6 @@
     spoke = Date.now();
     document.getElementById('announce').textContent = words;
   }
-  // Foreign text has no hidden characters here either.
-  function visible(s) {
-    return s.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\u2028\u2029\u115f\u1160\u3164\uffa0\u2800\u034f\ufe00-\ufe0e]/gu, function (c) {
-      return '⟦U+' + c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0') + '⟧';
-    });
-  }
-
   // ---- the composer
   form.addEventListener('submit', function (e) {
     e.preventDefault();

@@ -11,7 +11,8 @@
     'delegation.refused delegation.waiting delegation.resumed delegation.completed delegation.failed delegation.cancelled ' +
     'usage.recorded context.written approval.requested approval.notified approval.decided approval.changes_requested ' +
     'approval.superseded approval.expired approval.stale patch.rejected patch.validated patch.landed patch.reverted ' +
-    'breaker.opened breaker.closed gap message').split(' ');
+    'breaker.opened breaker.closed message.completed tool.completed task.paused task.resumed task.forked ' +
+    'delegation.announced context.deleted gap message').split(' ');
   var COALESCE = 300, HIDDEN = 30000, WAITS = [0, 1, 2, 4, 8, 15];
   var source = null, last = new URL(url, location.href).searchParams.get('after') || '';
   var tries = 0, lostAt = null, retryAt = 0, timer = null, caught = 0, healing = false, leading = false, release = null;

@@ -32,9 +32,10 @@ type DelegationPage struct {
 	Tree     []TreeRow
 	Open     bool // ?pinch=off: gaps are drawn in full
 	Selected DelegationPane
-	Events   []EventRow // newest first, at most 100
-	EventsN  int        // how many there are
-	OlderURL string     // older events; empty at the end
+	Talk     Conversation // of the selected delegation
+	Events   []EventRow   // newest first, at most 100
+	EventsN  int          // how many there are
+	OlderURL string       // older events; empty at the end
 
 	Flow     Flow        // on its tab
 	Figures  TaskFigures // on its tab
@@ -49,6 +50,7 @@ type Tab string
 const (
 	TabTree     Tab = "tree"
 	TabTimeline Tab = "timeline"
+	TabTalk     Tab = "conversation"
 	TabEvents   Tab = "events"
 	TabResult   Tab = "result"
 	TabFlow     Tab = "flow"
@@ -58,7 +60,7 @@ const (
 var tabs = []struct {
 	Tab  Tab
 	Text string
-}{{TabTree, "Tree"}, {TabTimeline, "Timeline"}, {TabEvents, "Events"}, {TabResult, "Result"}, {TabFlow, "Flow"}, {TabFigures, "Figures"}}
+}{{TabTree, "Tree"}, {TabTimeline, "Timeline"}, {TabTalk, "Conversation"}, {TabEvents, "Events"}, {TabResult, "Result"}, {TabFlow, "Flow"}, {TabFigures, "Figures"}}
 
 // ParseTab reads ?tab=; anything unknown is the tree.
 func ParseTab(s string) Tab {

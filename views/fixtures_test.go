@@ -1,6 +1,7 @@
 package views
 
 import (
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -124,6 +125,27 @@ func delegationPage(tab Tab) DelegationPage {
 		p.Events = append(p.Events, EventRow{N: int64(31 - i), Type: kind, Actor: "agent:coder", Who: "coder", At: before(time.Duration(i) * 7 * time.Second), Text: "what happened " + hostile, JSON: "{\n  \"type\": \"" + kind + "\"\n}"})
 	}
 	p.OlderURL = "/delegations/" + taskID + "?tab=events&before=24"
+	return p
+}
+
+// talkPage is a conversation with everything that one may have.
+func talkPage() DelegationPage {
+	p := delegationPage(TabTalk)
+	p.TaskState, p.Selected.State, p.Approval = "running", "running", nil
+	long := LongText{Text: hostile + "\n" + strings.Repeat("func send() error { return nil }\n", 60), Rest: 120_000, Href: "/api/v1/delegations/" + codeID + "/turns?limit=1&after=2"}
+	child := TurnChild{ID: revID, Name: "reviewer"}
+	p.Talk = Conversation{Model: true, Run: 2, Runs: 2, Last: 6, Live: true, OlderURL: "/delegations/" + codeID + "?tab=conversation&before=3", Turns: []Turn{
+		{N: 1, Role: "user", Agent: "coder", From: "kik", At: before(50 * time.Second), Text: LongText{Text: "Fix the retry loop in the uploader.\n" + hostile}},
+		{N: 2, Role: "assistant", Agent: "coder", Model: "anthropic/claude-sonnet-4-5", Stop: "tool_use", At: before(45 * time.Second), Took: 3200 * time.Millisecond,
+			Usage: Usage{Reported: true, Tokens: 4100, USD: money(.02)}, Thinking: []LongText{{Text: "The counter is reset. " + hostile}}, Text: LongText{Text: "I read the file first."},
+			Calls: []ToolCall{
+				{ID: "a", Name: "read_file", About: "upload/retry.go", Input: LongText{Text: "{\n  \"path\": \"upload/retry.go\"\n}"}, Done: true, Result: long},
+				{ID: "b", Name: "read_file", About: hostile, Input: LongText{Text: "{}"}, Done: true, Failed: true, Result: LongText{Text: "There is no file " + hostile}},
+				{ID: "c", Name: "delegate_to_agent", About: "kik", Input: LongText{Text: "{\"to\": \"kik\"}"}, Done: true, Failed: true, Result: LongText{Text: "cycle: coder cannot hand to kik: kik is already in the chain kik → coder."}},
+				{ID: "d", Name: "delegate_to_agent", About: "reviewer", Input: LongText{Text: "{\"to\": \"reviewer\"}"}, Done: true, Result: LongText{Text: "build, vet and tests pass"}, Child: &child}}},
+		{N: 4, Role: "user", Agent: "coder", At: before(20 * time.Second), Told: []TurnChild{child}, Text: LongText{Text: "Delegation result from reviewer: passes."}},
+		{N: 5, Role: "assistant", Agent: "coder", Model: hostile, Stop: "max_tokens", At: before(9 * time.Second), Took: 900 * time.Millisecond, Text: LongText{Text: "The retry counter was reset inside the loop; I moved"},
+			Calls: []ToolCall{{ID: "e", Name: hostile, Input: LongText{Text: "{}"}}}}}}
 	return p
 }
 
@@ -261,6 +283,7 @@ func pages() map[string]templ.Component {
 		"delegation-tree":    Delegation(delegationPage(TabTree)),
 		"delegation-time":    Delegation(delegationPage(TabTimeline)),
 		"delegation-events":  Delegation(delegationPage(TabEvents)),
+		"delegation-talk":    Delegation(talkPage()),
 		"delegation-result":  Delegation(delegationPage(TabResult)),
 		"delegation-failed":  Delegation(failedDelegation()),
 		"approvals":          Approvals(ApprovalsPage{Chrome: chrome(SectionApprovals, "Approvals", "/approvals"), State: "pending", Rows: approvalRows(), Total: 12}),
