@@ -21,6 +21,7 @@ type CLI struct {
 	Status StatusCmd `cmd:"" help:"Show where a task or delegation stands."`
 	List   ListCmd   `cmd:"" help:"List delegations, newest first."`
 	Tree   TreeCmd   `cmd:"" help:"Show who handed what to whom."`
+	Waits  WaitsCmd  `cmd:"" help:"Show who waits for whom, and since when."`
 	Wait   WaitCmd   `cmd:"" help:"Wait for the end and exit by it."`
 	Watch  WatchCmd  `cmd:"" help:"Follow events as they happen."`
 	Cancel CancelCmd `cmd:"" help:"Stop a task and everything below it."`

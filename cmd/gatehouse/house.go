@@ -156,6 +156,7 @@ func (h *house) run(ctx context.Context, serve func(context.Context) error) erro
 	g.Go(func() error { return h.runBot(ctx) })
 	g.Go(func() error { return h.keep(ctx) })
 	g.Go(func() error { return h.count(ctx) })
+	g.Go(func() error { return h.sendTraces(ctx) })
 	g.Go(func() error { return serve(ctx) })
 	return g.Wait()
 }

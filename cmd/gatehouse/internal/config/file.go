@@ -15,6 +15,12 @@ type File struct {
 	Context      Context               `yaml:"context"`
 	Triggers     []Trigger             `yaml:"triggers"`
 	Groups       map[string][]string   `yaml:"groups"`
+	Telemetry    Telemetry             `yaml:"telemetry"`
+}
+
+// Telemetry is what traces carry; the environment says where they go.
+type Telemetry struct {
+	Content bool `yaml:"content"` // texts of messages, too
 }
 
 // Server is where the dashboard and the API listen.
