@@ -82,6 +82,13 @@ func newFakeAPI() *fakeAPI {
 		_, _ = io.WriteString(w, "diff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-old\n+new \u202eevil\x1b[31m\n")
 	})
 	handle("POST /api/v1/approvals/{id}/decision", f.decide)
+	handle("GET /api/v1/waits", func(w http.ResponseWriter, r *http.Request) {
+		rows := []doc{}
+		if r.URL.Query().Get("task") != "" {
+			rows = append(rows, doc{"delegation_id": "dlg_x", "agent": "kik", "state": "waiting", "says": "it waits for \x1b[2Jcoder below", "since": "2026-01-01T00:00:00Z"})
+		}
+		f.json(w, 200, doc{"items": rows, "next": nil, "cycle": false, "note": "Nobody waits in a circle."})
+	})
 	handle("GET /api/v1/agents", func(w http.ResponseWriter, _ *http.Request) {
 		f.json(w, 200, list(doc{"name": "kik", "kind": "workflow", "role": "admin", "state": "idle", "capabilities": []string{"planning"}},
 			doc{"name": "coder", "kind": "command", "role": "", "state": "running", "capabilities": []string{}}))

@@ -16,6 +16,7 @@ var examples = map[string][2]string{
 	"status":           {`gatehouse status 7f3k9q`, `gatehouse status 7f3k9q --json`},
 	"list":             {`gatehouse list --state running`, `gatehouse list --agent coder --query retry --limit 20`},
 	"tree":             {`gatehouse tree 7f3k9q`, `gatehouse tree 7f3k9q --json`},
+	"waits":            {`gatehouse waits`, `gatehouse waits 7f3k9q`},
 	"wait":             {`gatehouse wait 7f3k9q`, `gatehouse wait 7f3k9q --timeout 2h && make deploy`},
 	"watch":            {`gatehouse watch`, `gatehouse watch 7f3k9q --json`},
 	"cancel":           {`gatehouse cancel 7f3k9q`, `gatehouse cancel 7f3k9q --json`},
