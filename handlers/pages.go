@@ -11,6 +11,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
 
 	"github.com/a-h/templ"
@@ -33,6 +34,8 @@ type Pages struct {
 	Reader   Reader
 	Ids      Ids
 	Requests Requests
+	// Context is the shared context for the person of that name.
+	Context  func(actor string) sharedctx.Store
 	Gateway  Gateway
 	Reviewer Reviewer
 	Door     Door
@@ -151,6 +154,8 @@ var said = map[string]string{
 	"landing":         "Landing is tried again.",
 	"tried":           "It is tried again now.",
 	"tested":          "The test card was sent. Look there, and tap its button.",
+	"value_written":   "The value was written. Agents that may read it are given it from their next run on.",
+	"value_deleted":   "The value was deleted. Its history stays for 90 days.",
 	"unlinked":        "The account was unlinked. What is tapped there counts no more.",
 }
 

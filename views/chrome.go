@@ -17,6 +17,7 @@ const (
 	SectionDelegations Section = "delegations"
 	SectionChat        Section = "chat"
 	SectionAgents      Section = "agents"
+	SectionContext     Section = "context"
 	SectionInsights    Section = "insights"
 	SectionSettings    Section = "settings"
 )
@@ -104,6 +105,7 @@ func (c Chrome) nav() []navItem {
 		{SectionDelegations, "Delegations", "/delegations", 0, "d"},
 		{SectionChat, "Chat", ChatPath, 0, "c"},
 		{SectionAgents, "Agents", "/agents", 0, ""},
+		{SectionContext, "Context", ContextPath, 0, ""},
 		{SectionInsights, "Insights", InsightsPath, 0, ""},
 		{SectionSettings, "Settings", "/settings", 0, ""},
 	}

@@ -261,6 +261,11 @@ func pages() map[string]templ.Component {
 	editing.Files[1].Edit = &FileEdit{Text: "package upload\n" + hostile, Hidden: 3}
 	return map[string]templ.Component{
 		"review-remarks":     Review(said),
+		"context":            Context(contextFixture("", "")),
+		"context-none":       Context(ContextPage{Chrome: chrome(SectionContext, "Context", ContextPath)}),
+		"context-namespace":  Context(contextFixture("memory:"+hostile, "")),
+		"context-value":      Context(contextFixture("memory:coder", hostile)),
+		"context-gone":       Context(ContextPage{Chrome: chrome(SectionContext, "Context", ContextPath), Namespace: "notes", Key: "gone", Uses: []ContextUse{{Kind: "delete", By: "bob", At: now}}}),
 		"insights":           Insights(insightsFixture()),
 		"insights-empty":     Insights(InsightsPage{Chrome: chrome(SectionInsights, "Insights", InsightsPath), From: "2026-06-02", To: "2026-07-01", Error: "The days end before they begin."}),
 		"waits":              Waits(waitsFixture()),

@@ -63,6 +63,8 @@ func (s *Server) routes() []route {
 		{post, "/settings/channels/retry", p.RetryDelivery, admin},
 		{get, "/settings/policy", p.Policy, see},
 		{post, "/settings/policy", p.TryPolicy, see},
+		{get, "/context", p.ContextPage, know},
+		{post, "/context", p.WriteContext, write},
 		{get, "/agents", p.Agents, read},
 		{get, "/agents/:name", p.Agent, read},
 		{get, "/login", p.Login, anyone},

@@ -150,7 +150,7 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 	}
 	ids := handlers.Ids{Reader: h.store}
 	d := door.New(door.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(publicURL), Now: time.Now, Log: h.log})
-	pages := &handlers.Pages{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Door: d,
+	pages := &handlers.Pages{Engine: h.engine, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Door: d,
 		Now: time.Now, Log: h.log, FourEyes: func() bool { return h.gateway.Config().FourEyes }, Loopback: web.Loopback(listen), Examples: examples,
 		Outbox: h.gateway, Links: h.store, Places: h.places, Sums: h.store}
 	a := &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Audits: h.store,

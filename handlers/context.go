@@ -1,0 +1,175 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
+)
+
+// How much of the shared context a page shows.
+const (
+	contextRows  = 50
+	contextCut   = 2000 // bytes of a value in a list
+	contextShown = 3    // readers beside a value in a list
+)
+
+// ContextPage answers GET /context: the namespaces, with ?ns= its values, with ?key= one
+// value and its history. Looking is no use: it prolongs nothing.
+func (p *Pages) ContextPage(c echo.Context) error {
+	return p.contextPage(c, http.StatusOK, c.QueryParam("ns"), c.QueryParam("key"), nil)
+}
+
+// contextPage shows the page, with the form as it was sent where that was refused.
+func (p *Pages) contextPage(c echo.Context, status int, ns, key string, refused *views.ContextForm) error {
+	f, err := p.begin(c, views.SectionContext, "Context")
+	if err != nil {
+		return err
+	}
+	store := p.Context(f.who.Name())
+	page := views.ContextPage{Chrome: f.chrome, Namespace: ns, Key: key, Prefix: strings.TrimSpace(c.QueryParam("prefix")), MayWrite: f.who.Has(people.ContextWrite)}
+	switch {
+	case ns == "":
+		page.Key = ""
+		err = contextTopics(f.ctx, store, c.QueryParam("after"), &page)
+	case key == "":
+		err = contextEntries(f.ctx, store, &page)
+	default:
+		err = contextValue(f.ctx, store, &page)
+	}
+	if err != nil {
+		return err
+	}
+	page.Form = views.ContextForm{Namespace: ns, Key: key}
+	if page.Value != nil {
+		page.Form.Value = page.Value.Value
+	}
+	if refused != nil {
+		page.Form = *refused
+	}
+	return render(c, status, views.Context(page))
+}
+
+func contextTopics(ctx context.Context, store sharedctx.Store, after string, page *views.ContextPage) error {
+	topics, err := store.Topics(ctx, page.Prefix, after, contextRows)
+	for _, topic := range topics {
+		page.Topics = append(page.Topics, views.ContextTopic{Name: topic.Namespace, Entries: topic.Entries, UpdatedAt: topic.UpdatedAt})
+	}
+	if len(topics) == contextRows {
+		page.NextHref = withParam(page.Path, "after", topics[contextRows-1].Namespace)
+	}
+	return err
+}
+
+func contextEntries(ctx context.Context, store sharedctx.Store, page *views.ContextPage) error {
+	found, err := store.Prefix(ctx, page.Namespace, page.Prefix, contextRows)
+	if err != nil {
+		return err
+	}
+	for _, e := range found {
+		row := contextRow(e)
+		if len(row.Value) > contextCut {
+			row.Bytes, row.Value = len(e.Value), beginning(e.Value, contextCut)
+		}
+		uses, err := store.Uses(ctx, e.Namespace, e.Key, 0, contextRows)
+		if err != nil {
+			return err
+		}
+		row.Readers = readers(uses, contextShown)
+		page.Entries = append(page.Entries, row)
+	}
+	if len(found) == contextRows {
+		page.Cut = contextRows
+	}
+	return nil
+}
+
+func contextValue(ctx context.Context, store sharedctx.Store, page *views.ContextPage) error {
+	e, err := store.Get(ctx, page.Namespace, page.Key)
+	if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
+		return err
+	}
+	uses, failed := store.Uses(ctx, page.Namespace, page.Key, 0, 200)
+	if failed != nil {
+		return failed
+	}
+	if err == nil {
+		row := contextRow(e)
+		row.Readers = readers(uses, len(uses))
+		page.Value = &row
+	}
+	for _, u := range uses {
+		use := views.ContextUse{Kind: string(u.Kind), By: u.Agent, At: u.At}
+		if u.DelegationID != "" {
+			use.Href = views.DelegationHref(u.DelegationID)
+		}
+		page.Uses = append(page.Uses, use)
+	}
+	return nil
+}
+
+func contextRow(e sharedctx.Entry) views.ContextRow {
+	return views.ContextRow{Key: e.Key, Value: e.Value, Author: e.Agent, UpdatedAt: e.UpdatedAt, ExpiresAt: e.ExpiresAt}
+}
+
+// beginning is the first n bytes of s without half a character.
+func beginning(s string, n int) string {
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// readers are who read last, each once, at most n.
+func readers(uses []sharedctx.Use, n int) (names []string) {
+	for _, u := range uses {
+		if u.Kind == sharedctx.Read && len(names) < n && !slices.Contains(names, u.Agent) {
+			names = append(names, u.Agent)
+		}
+	}
+	return names
+}
+
+// WriteContext answers POST /context: it writes or deletes one value as this person.
+func (p *Pages) WriteContext(c echo.Context) error {
+	who, _ := Who(c)
+	ctx, store := c.Request().Context(), p.Context(who.Name())
+	form := views.ContextForm{Namespace: c.FormValue("ns"), Key: c.FormValue("key"), Value: c.FormValue("value"), TTL: c.FormValue("ttl")}
+	if c.FormValue("do") == "delete" {
+		if err := store.Delete(ctx, form.Namespace, form.Key); err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
+			return err
+		}
+		return c.Redirect(http.StatusSeeOther, withParam(views.ContextHref(form.Namespace, ""), "done", "value_deleted"))
+	}
+	life := Life{}
+	var err error
+	if form.TTL != "" {
+		life.Named = true
+		life.Span, err = sharedctx.Named(form.TTL)
+	}
+	e, refused := NewEntry(p.Now(), p.Engine.Config(), form.Namespace, form.Key, strings.ReplaceAll(form.Value, "\r\n", "\n"), who.Name(), life)
+	if err = errors.Join(err, refused); err != nil {
+		form.Error = sentenceOf(err)
+		return p.contextPage(c, http.StatusBadRequest, form.Namespace, "", &form)
+	}
+	if _, err := store.Set(ctx, e); err != nil {
+		return err
+	}
+	return c.Redirect(http.StatusSeeOther, withParam(views.ContextHref(form.Namespace, form.Key), "done", "value_written"))
+}
+
+// sentenceOf is an error as the form shows it.
+func sentenceOf(err error) string {
+	text := strings.ReplaceAll(err.Error(), "\n", ". ")
+	first, size := utf8.DecodeRuneInString(text)
+	return strings.ToUpper(string(first)) + text[size:] + "."
+}

@@ -1,0 +1,72 @@
+package views
+
+import (
+	"net/url"
+	"time"
+)
+
+// ContextPath is the page of the shared context: GET ns, key, prefix, after; POST ns,
+// key, value, ttl, do (save or delete).
+const ContextPath = "/context"
+
+// ContextHref is the page of a namespace, or of one value in it.
+func ContextHref(namespace, key string) string {
+	q := url.Values{"ns": {namespace}}
+	if key != "" {
+		q.Set("key", key)
+	}
+	return ContextPath + "?" + q.Encode()
+}
+
+// ContextPage is `/context`: the namespaces; one namespace; or one value.
+type ContextPage struct {
+	Chrome
+	Namespace string // "" shows the namespaces
+	Key       string // "" shows the namespace
+	Prefix    string // what names begin with
+	Topics    []ContextTopic
+	Entries   []ContextRow
+	Cut       int         // only so many entries are shown; 0: all of them
+	NextHref  string      // further namespaces
+	Value     *ContextRow // nil: gone or expired
+	Uses      []ContextUse
+	MayWrite  bool
+	Form      ContextForm
+}
+
+// ContextTopic is one namespace.
+type ContextTopic struct {
+	Name      string
+	Entries   int
+	UpdatedAt time.Time
+}
+
+// ContextRow is one value.
+type ContextRow struct {
+	Key       string
+	Value     string
+	Bytes     int // of the whole value where Value is only its beginning
+	Author    string
+	UpdatedAt time.Time
+	ExpiresAt *time.Time
+	Readers   []string // who read it last, newest first
+}
+
+// ContextUse is one line of a value's history.
+type ContextUse struct {
+	Kind, By string
+	Href     string // the delegation; "" for people
+	At       time.Time
+}
+
+// ContextForm is the form that writes a value, as it was sent when that was refused.
+type ContextForm struct {
+	Namespace, Key, Value, TTL, Error string
+}
+
+// contextSpans are the life spans that the form offers.
+var contextSpans = []Choice{{Value: "", Text: "as configured, else for ever"}, {Value: "performance", Text: "24 h", Note: "performance"}, {Value: "security", Text: "7 d", Note: "security"},
+	{Value: "learnings", Text: "30 d", Note: "learnings"}, {Value: "memory", Text: "90 d", Note: "memory"}, {Value: "never", Text: "for ever"}}
+
+// useWords say what somebody did.
+var useWords = map[string]string{"read": "read it", "write": "wrote it", "touch": "let it live longer", "delete": "deleted it"}
