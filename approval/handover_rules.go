@@ -28,7 +28,7 @@ type HandoverFacts struct {
 
 // HandoverPolicy is an ordered list of compiled rules about hand-overs. It is a value
 // that nobody changes; nil has no rules.
-type HandoverPolicy struct{ Policy }
+type HandoverPolicy struct{ list Policy }
 
 // CompileHandovers checks and compiles rules about hand-overs, as CompileRules does.
 func CompileHandovers(configs []RuleConfig, groups map[string][]string) (*HandoverPolicy, []Problem) {
@@ -37,6 +37,14 @@ func CompileHandovers(configs []RuleConfig, groups map[string][]string) (*Handov
 		return nil, problems
 	}
 	return &HandoverPolicy{*p}, nil
+}
+
+// Hints names the rules that some requester could never satisfy, as Policy.Hints does.
+func (p *HandoverPolicy) Hints(groups map[string][]string, fourEyes bool) []Problem {
+	if p == nil {
+		return nil
+	}
+	return p.list.Hints(groups, fourEyes)
 }
 
 // AskFirst is the name of the rule that holds where an agent has ask_first and no rule
@@ -49,8 +57,8 @@ const AskFirst = "ask_first"
 func (p *HandoverPolicy) rule(f HandoverFacts, first bool) (Ruling, bool) {
 	var said Ruling
 	if p != nil {
-		said.Rule.Version = p.version
-		for _, r := range p.rules {
+		said.Rule.Version = p.list.version
+		for _, r := range p.list.rules {
 			match, err := r.matchesHandover(f)
 			if err != nil {
 				said.Notes = append(said.Notes, patch.Note{Code: "rule_error", Text: fmt.Sprintf("Rule %q could not be evaluated (%v), so a person decides.", r.Name, err)})
@@ -64,7 +72,7 @@ func (p *HandoverPolicy) rule(f HandoverFacts, first bool) (Ruling, bool) {
 				said.Notes = append(said.Notes, patch.Note{Code: "rule_not_applied", Text: fmt.Sprintf("Rule %q would pass this, but a person is asked in any case.", r.Name)})
 				break
 			}
-			said.Rule = Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...), Deny: r.Deny, Version: p.version}
+			said.Rule = Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...), Deny: r.Deny, Version: p.list.version}
 			said.Deny, said.Expires = r.Deny, r.Expires
 			return said, !r.Deny && r.need > 0
 		}

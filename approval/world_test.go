@@ -112,6 +112,8 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 		"away":       TestOutOfOffice,
 		"back":       TestAnAbsenceEndsInTheMiddle,
 		"deputy":     TestCardsReachTheDeputyAndFollowTheMode,
+		"hand-over":  TestAHandoverIsARequestLikeAnyOther,
+		"two for it": TestTwoPeopleForAHandover,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they wait for the disk

@@ -53,6 +53,7 @@ type understoodHand struct {
 	Repository   string   `json:"repository"`
 	Approval     string   `json:"approval"`
 	AnalysisOnly bool     `json:"analysis_only"`
+	AskFirst     bool     `json:"ask_first"`    // a person is asked before it is handed work
 	Owner        string   `json:"owner"`        // who is asked first; "" nobody
 	DelegatesTo  []string `json:"delegates_to"` // null: anyone
 }
@@ -88,7 +89,7 @@ func understand(c *config.Config) understood {
 }
 
 func understandAgent(a agent.Spec) understoodHand {
-	h := understoodHand{Name: a.Name, Kind: string(a.Kind), Role: string(a.Role), Repository: a.Repository, Approval: a.Approval, AnalysisOnly: a.AnalysisOnly, Owner: a.Owner}
+	h := understoodHand{Name: a.Name, Kind: string(a.Kind), Role: string(a.Role), Repository: a.Repository, Approval: a.Approval, AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, Owner: a.Owner}
 	if a.Restricted {
 		h.DelegatesTo = append([]string{}, a.DelegatesTo...)
 	}
@@ -140,6 +141,9 @@ func (u understood) print(sh *shell) error {
 		only := ""
 		if a.AnalysisOnly {
 			only = "analysis only"
+		}
+		if a.AskFirst {
+			only = parts(only, "a person is asked first")
 		}
 		owner, mode := "", ""
 		if a.Owner != "" {

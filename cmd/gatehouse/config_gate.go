@@ -23,7 +23,7 @@ type approvalShape struct {
 func understandRules(c *config.Config) []string {
 	repositories := slices.Sorted(maps.Keys(c.Engine.Repositories))
 	words := func(r approval.Rule) string { return handlers.Outcome(r, c.Approvers, repositories) }
-	all := []string{}
+	all := understandHandovers(c)
 	for _, r := range c.File.Approval.Rules {
 		rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}
 		if r.Need != nil {
@@ -36,6 +36,19 @@ func understandRules(c *config.Config) []string {
 		all = append(all, r.Name+trial+": "+words(rule)+" when "+r.When)
 	}
 	return append(all, "default: "+words(approval.Rule{Need: 1})+" when no rule matches")
+}
+
+// understandHandovers has one line for each rule about hand-overs; none where there are none.
+func understandHandovers(c *config.Config) []string {
+	all := []string{}
+	for _, r := range c.File.Approval.Handovers {
+		rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}
+		if r.Need != nil {
+			rule.Need = *r.Need
+		}
+		all = append(all, r.Name+" (hand-overs): "+rule.Outcome()+" when "+r.When)
+	}
+	return all
 }
 
 func understandApproval(c *config.Config) approvalShape {

@@ -130,6 +130,8 @@ func TestMistakesNameThePlaceAndWhatToDo(t *testing.T) {
 		{"look-alike agents", "agents:\n  coder: {kind: command, command: [x]}\n  cоder: {kind: command, command: [x]}\n", "cannot be told apart"},
 		{"rule that does not compile", "approval:\n  rules:\n    - {name: r, when: \"patch.lnes < 3\", need: 1}\n", "3:"},
 		{"rule from nobody", "approval:\n  rules:\n    - {name: r, when: \"true\", need: 1, from: [ghosts]}\n", "ghosts"},
+		{"rule about hand-overs", "approval:\n  handovers:\n    - {name: r, when: \"texts contains 'a'\"}\n", "3:24: rule \"r\": when: unknown name texts. Did you mean text?"},
+		{"trial of a rule about hand-overs", "approval:\n  handovers:\n    - {name: r, when: \"true\", shadow: true}\n", "unknown key `shadow`"},
 		{"repository without path", "repositories: {app: {branch: main}}\n", "has no path"},
 		{"deliver", "repositories: {app: {path: x, deliver: mail}}\n", "Write merge or branch"},
 	}

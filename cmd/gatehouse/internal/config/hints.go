@@ -5,8 +5,8 @@ import "os"
 // Hints are the rules that work but that some requester could never satisfy, each with
 // its place. They need the text of the file once more: a Config keeps no places.
 func (c *Config) Hints() []string {
-	found := c.Policy.Hints(c.Groups, c.FourEyes)
-	if len(found) == 0 || c.Path == "" {
+	found, handed := c.Policy.Hints(c.Groups, c.FourEyes), c.Handovers.Hints(c.Groups, c.FourEyes)
+	if len(found)+len(handed) == 0 || c.Path == "" {
 		return nil
 	}
 	d := &document{name: c.Path}
@@ -16,9 +16,12 @@ func (c *Config) Hints() []string {
 			d = read
 		}
 	}
-	hints := make([]string, len(found))
-	for i, p := range found {
-		hints[i] = d.at(d.find("approval", "rules", p.Rule, p.Field), p.Message).Error()
+	hints := make([]string, 0, len(found)+len(handed))
+	for _, p := range found {
+		hints = append(hints, d.at(d.find("approval", "rules", p.Rule, p.Field), p.Message).Error())
+	}
+	for _, p := range handed {
+		hints = append(hints, d.at(d.find("approval", "handovers", p.Rule, p.Field), p.Message).Error())
 	}
 	return hints
 }

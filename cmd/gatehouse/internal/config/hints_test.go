@@ -20,12 +20,13 @@ approval:
     - name: alone
       when: "true"
       from: [solo]
+  handovers: [{name: all, when: "true", need: 2, from: [core]}]
 `
 	for name, c := range map[string]struct {
 		text string
 		want []string
 	}{
-		"four eyes": {text, []string{`:4:40: Rule "both" needs all 2 people`, `:6:7: Rule "alone" needs all 1 people`}},
+		"four eyes": {text, []string{`:4:40: Rule "both" needs all 2 people`, `:6:7: Rule "alone" needs all 1 people`, `:9:47: Rule "all" needs all 2 people`}},
 		"two eyes":  {strings.Replace(text, "approval:\n", "approval:\n  four_eyes: false\n", 1), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
