@@ -16,13 +16,13 @@ type eventFacts struct {
 	Count, Children, Added, Removed, Attempt                                                                                                     int
 
 	// Of models, tools and the shared context.
-	Model, Name, Stop, Namespace, Key string
-	OK                                bool
-	Turn                              int
-	InputTokens, OutputTokens         int64
-	USD                               *float64
-	Told                              []string // children whose end was announced
-	Calls                             []struct {
+	Model, Name, Stop, Namespace, Key, FromTask string
+	OK                                          bool
+	Turn                                        int
+	InputTokens, OutputTokens                   int64
+	USD                                         *float64
+	Told                                        []string // children whose end was announced
+	Calls                                       []struct {
 		Name string `json:"name"`
 	}
 }
@@ -37,7 +37,7 @@ func factsOf(e event.Event) eventFacts {
 		"text": &f.Text, "title": &f.Title, "code": &f.Code, "path": &f.Path, "message": &f.Message, "verdict": &f.Verdict,
 		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "via": &f.Via, "approval_id": &f.ApprovalID, "channel": &f.Channel, "missing": &f.Missing,
 		"guards": &f.Guards, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt,
-		"model": &f.Model, "name": &f.Name, "stop": &f.Stop, "namespace": &f.Namespace, "key": &f.Key, "ok": &f.OK, "turn": &f.Turn,
+		"model": &f.Model, "from_task": &f.FromTask, "name": &f.Name, "stop": &f.Stop, "namespace": &f.Namespace, "key": &f.Key, "ok": &f.OK, "turn": &f.Turn,
 		"input_tokens": &f.InputTokens, "output_tokens": &f.OutputTokens, "usd": &f.USD, "calls": &f.Calls} {
 		if v, ok := raw[key]; ok {
 			// One field that is of another shape says nothing; the others still do.
@@ -112,6 +112,9 @@ func eventLine(e event.Event) string {
 	case event.Unpaused:
 		return "lets the task go on" + prefixed(": ", first(f.Why, f.Message))
 	case event.Forked:
+		if f.FromTask != "" {
+			return "goes on from another task" + turnWords(f.Turn)
+		}
 		return "makes another task from here" + turnWords(f.Turn)
 	case event.ContextWritten:
 		return "writes " + f.Namespace + "/" + f.Key

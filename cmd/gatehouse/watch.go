@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -46,6 +47,7 @@ type watcher struct {
 	d    client.Delegation
 	n    int64 // of the newest event that was printed
 	lost bool
+	text liveText
 }
 
 // stream says once that a connection is lost, and once that it is back.
@@ -97,7 +99,13 @@ func (w *watcher) print(e client.Event) error {
 		return w.sh.document(e)
 	}
 	if e.Type == "message.delta" {
-		return nil // pieces of what comes as progress
+		if !w.sh.tty {
+			return nil // the whole message comes as an event
+		}
+		return w.text.show(w.sh, e)
+	}
+	if err := w.text.end(w.sh); err != nil {
+		return err
 	}
 	task := ""
 	if w.id == "" {
@@ -105,6 +113,23 @@ func (w *watcher) print(e client.Event) error {
 	}
 	text := strings.TrimRight(e.At.Local().Format(time.TimeOnly)+"  "+task+pad(line(e.Actor), 18)+"  "+pad(line(e.Type), 26)+"  "+summary(e), " ")
 	return w.sh.say("%s", text)
+}
+
+// called lists the tools that a model calls.
+func called(calls any) string {
+	list, _ := calls.([]any)
+	var names []string
+	for _, c := range list {
+		if call, ok := c.(map[string]any); ok {
+			if name, ok := call["name"].(string); ok {
+				names = append(names, brief(name, 40))
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "calls " + strings.Join(names, ", ")
 }
 
 func pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-columns(s))) }
@@ -130,6 +155,19 @@ func summary(e client.Event) string {
 		return parts(text("verdict"), text("comment"))
 	case "task.created":
 		return parts(text("agent"), text("title"))
+	case "message.completed":
+		return parts(text("text"), called(data["calls"]))
+	case "tool.completed":
+		if ok, _ := data["ok"].(bool); !ok {
+			return parts(text("name")+" failed", text("text"))
+		}
+		return parts(text("name"), text("text"))
+	case "context.written", "context.read", "context.deleted":
+		return strings.TrimSuffix(text("namespace")+"/"+text("key"), "/")
+	case "task.forked":
+		if n, ok := data["turn"].(float64); ok {
+			return fmt.Sprintf("after turn %d", int(n))
+		}
 	}
 	for _, key := range []string{"message", "text", "title", "why", "agent"} {
 		if s := text(key); s != "" {

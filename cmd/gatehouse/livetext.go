@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"gatehouse/web/client"
+)
+
+// liveText prints what agents write while they write it, on a terminal. It is foreign:
+// nothing of it controls the terminal. Thinking and calls of tools are not shown; their
+// events are.
+type liveText struct {
+	writer string         // whose line is open: delegation and turn; "" for none
+	seen   map[string]int // characters printed, by writer
+}
+
+// show prints what of a piece was not printed yet.
+func (t *liveText) show(sh *shell, e client.Event) error {
+	var part struct {
+		Turn   int    `json:"turn"`
+		Kind   string `json:"kind"`
+		Text   string `json:"text"`
+		Offset int    `json:"offset"`
+	}
+	if json.Unmarshal(e.Data, &part) != nil {
+		return nil
+	}
+	key := fmt.Sprintf("%s %d", e.DelegationID, part.Turn)
+	if part.Kind == "reset" {
+		delete(t.seen, key)
+		if t.writer != key {
+			return nil
+		}
+		if err := t.end(sh); err != nil {
+			return err
+		}
+		return sh.say("%s", line(e.Actor)+" begins this answer again")
+	}
+	text := part.Text
+	for skip := t.seen[key] - part.Offset; skip > 0 && text != ""; skip-- {
+		_, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+	}
+	if part.Kind != "text" || text == "" {
+		return nil
+	}
+	if part.Offset > t.seen[key] {
+		text = "…" + text
+	}
+	if t.seen == nil || len(t.seen) > 1000 {
+		t.seen = map[string]int{}
+	}
+	t.seen[key] = part.Offset + utf8.RuneCountInString(part.Text)
+	if t.writer != key {
+		if err := t.end(sh); err != nil {
+			return err
+		}
+		t.writer, text = key, line(e.Actor)+": "+strings.TrimLeft(text, "\n")
+	}
+	_, err := fmt.Fprint(sh.out, block(text))
+	return err
+}
+
+// end ends the line that is open.
+func (t *liveText) end(sh *shell) error {
+	if t.writer == "" {
+		return nil
+	}
+	t.writer = ""
+	return sh.say("")
+}
