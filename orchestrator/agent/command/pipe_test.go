@@ -13,7 +13,7 @@ import (
 )
 
 // A program behind a pipe is talked to, sees the checkout but no token, and leaves
-// nothing behind, however it is ended.
+// nothing behind, however it is ended: a run ends its own processes and no others (P49).
 func TestAProgramBehindAPipe(t *testing.T) {
 	const script = `(setsid sleep 600 &); pwd; echo "token=$GATEHOUSE_TOKEN mode=$MODE"; while read line; do echo "got $line"; done; sleep 600`
 	for _, end := range []string{"close", "the end of the context"} {

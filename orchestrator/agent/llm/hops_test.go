@@ -269,10 +269,10 @@ func TestAHandoverDoesNotEndSpawnedAgents(t *testing.T) {
 	has(t, results(t, host.Turns(), 0)[1].Text, "still work")
 }
 
-// A thousand spawns leave the conversation in order and nothing behind (P44, P56).
-func TestAThousandSpawnsAreTold(t *testing.T) {
+// Hundreds of spawns leave the conversation in order and nothing behind (P44, P56).
+func TestHundredsOfSpawnsAreTold(t *testing.T) {
 	host := team()
-	const all = 1000
+	const all = 300
 	n := 0
 	s := &script{steps: []step{func(ctx context.Context, r model.Request) (model.Response, error) {
 		if n++; n > all {

@@ -19,7 +19,8 @@ var (
 	fileTools  = []string{"read_file", "list_files", "search", "write_file", "propose_patch"}
 )
 
-// Which tools a model is shown: what is denied is never among them.
+// Which tools a model is shown, by a pipeline of policies (P25): what is denied is never
+// among them.
 func TestWhichToolsAModelIsShown(t *testing.T) {
 	everything := slices.Concat(delegation, []string{"shared_context"}, fileTools, []string{"run_checks"})
 	zero, two := 0, 2
@@ -40,7 +41,9 @@ func TestWhichToolsAModelIsShown(t *testing.T) {
 		{name: "unknown names, empty groups and repetitions change nothing (P22)", job: policy([]string{"group:nothing", "", "group:mcp", "search", "search", "rm"}, []string{"who"}), want: []string{"search"}},
 		{name: "an empty allow-list allows nothing (P23)", job: policy([]string{}, nil), want: nil},
 		{name: "at the depth limit the tools stay (P59)", host: atDepth, want: everything},
-		{name: "or are hidden from a leaf by the setting (P24)", host: atDepth, hide: true, want: slices.Concat([]string{"accept_handoff", "shared_context"}, fileTools, []string{"run_checks"})},
+		{name: "or are hidden from a leaf by the setting (P24)", host: atDepth, hide: true, want: slices.Concat([]string{"shared_context"}, fileTools, []string{"run_checks"})},
+		{name: "which still reads what was handed over (H7)", host: atDepth, job: func(j *agent.Job) { j.Handover = &agent.Handover{} }, hide: true, want: slices.Concat([]string{"accept_handoff", "shared_context"}, fileTools, []string{"run_checks"})},
+		{name: "who was handed work keeps the tools when the last hand-over was used (P59)", host: func(h *agenttest.Host) { h.Left = budget.Limits{Handoffs: &zero} }, job: func(j *agent.Job) { j.From = "helper" }, want: everything},
 		{name: "in the middle of a chain they stay in any case (P24)", hide: true, want: everything},
 	} {
 		t.Run(c.name, func(t *testing.T) {

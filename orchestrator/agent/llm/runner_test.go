@@ -92,6 +92,9 @@ func TestAConversationIsStoredMessageByMessage(t *testing.T) {
 		t.Errorf("streamed %+v", d)
 	}
 	has(t, results(t, host.Turns(), 0)[0].Text, `"helper"`, `"review"`, `"you": true`) // P10
+	if first := s.requests()[0].Messages; len(first) != 1 || first[0].Text() != "What is there?" {
+		t.Errorf("the conversation begins with %+v; want the task alone (O13)", first)
+	}
 	system := s.requests()[0].System
 	has(t, system, "You plan.", "the agent kik", "A person asks you (by web)", "helper, can: review. Reads what others wrote.") // P14, P15
 }
@@ -231,7 +234,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		{"a refusal fails", []step{answers(model.StopRefusal, "I will not")}, "", agent.CodeModel, 1},
 		{"a cut answer is gone on with", []step{cut, cut, says("end")}, "part part end", "", 3},
 		{"an answer that never ends fails", []step{cut}, "", agent.CodeModel, 4},
-		{"a provider that failed", []step{fails(model.Auth)}, "", agent.CodeModel, 1},
+		{"a provider that failed (P21)", []step{fails(model.Auth)}, "", agent.CodeModel, 1},
 		{"a cut call is told", []step{answers(model.StopMaxTokens, "", call("a", "shared_context", `{"action":"se`)), says("end")}, "end", "", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -166,17 +166,25 @@ func (c *conversation) chooseTools(ctx context.Context) error {
 		}
 	}
 	c.tools = shown(all,
-		func(t tool) bool { return !alone || !delegating(t.Name) },
-		func(t tool) bool { return !c.leaf() || t.Name == acceptHandoffTool || !delegating(t.Name) },
+		func(t tool) bool { return !alone && !c.leaf() || !delegating(t.Name) || c.accepts(t.Name) },
 		func(t tool) bool { return Allowed(c.job.Agent.Tools, t.Name) })
 	return nil
 }
 
+// accepts reports whether a tool is the one that reads the hand-over that came.
+func (c *conversation) accepts(name string) bool {
+	return name == acceptHandoffTool && c.job.Handover != nil
+}
+
 // standsAlone reports whether the run has nobody to hand work to: there is one agent only
-// (P16), or the tier allows no hand-over (O3). Once work was handed on, the tools stay.
+// (P16), or a person's task is of a tier that allows no hand-over (O3). Once work was
+// handed on, the tools stay, and refusals say what the limit is (P59).
 func (c *conversation) standsAlone(ctx context.Context) (bool, error) {
-	if len(c.members) <= 1 {
+	switch {
+	case len(c.members) <= 1:
 		return true, nil
+	case c.job.From != "":
+		return false, nil
 	}
 	for _, t := range c.turns {
 		for _, call := range t.Message.Calls() {

@@ -3,7 +3,6 @@ package llm
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -138,14 +137,4 @@ func (a *allowance) limits() (*budget.Limits, *answer) {
 		l.Time = &d
 	}
 	return &l, nil
-}
-
-// sortedKeys returns the keys of a map in order, where the order must not vary.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
