@@ -27,7 +27,7 @@
       width: Math.max(240, area.clientWidth - 16), height: 200,
       tzDate: (ts) => window.uPlot.tzDate(new Date(ts * 1000), "UTC"),
       scales: { y: { range: (_, min, max) => [0, max > 0 ? max * 1.1 : 1] } },
-      axes: [axis, { ...axis, size: 64 }],
+      axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => v.toLocaleString("en", { notation: "compact" })) }],
       series: [{ value: (_, v) => (v ? new Date(v * 1000).toISOString().slice(0, 10) : "") },
         ...names.map((label, i) => ({ label, stroke: color(inks[i]), width: 2, dash: i ? [6, 2 * i] : [], points: { show: true, size: 5 }, value: (_, v) => show(v) }))],
     }, data, area);

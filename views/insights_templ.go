@@ -246,7 +246,7 @@ func insightFigures(f insight.Figures) templ.Component {
 			templ_7745c5c3_Var9 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<section class=\"panel\" aria-label=\"Totals\"><dl class=\"figures\"><div><dt>hand-overs</dt><dd>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<section class=\"panel totals\" aria-label=\"Totals\"><dl class=\"figures\"><div><dt>hand-overs</dt><dd>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -42,12 +42,12 @@ release 16,152
 researcher 16,288
 analyst 16,424
 coder 16,560
-ann>release down "Release 2.0" via [{104 60} {104 152}]
-release>researcher down "Research it" via [{104 196} {104 288}]
+ann>release down "Release 2.0" via [{104 60} {74 152}]
+release>researcher down "Research it" via [{104 196} {74 288}]
 researcher>analyst down "2× ResearchPack" via [{104 332} {104 424}]
-analyst>researcher up "again" if score < 80 via [{192 446} {208 446} {208 310} {192 310}]
-analyst>coder down "ValidationReport" if score >= 80 via [{104 468} {104 560}]
-coder>release up "cycle" via [{192 582} {234 582} {234 174} {192 174}]
+analyst>researcher up "again" if score < 80 via [{74 468} {74 478} {208 478} {208 278} {133 278} {133 288}]
+analyst>coder down "ValidationReport" if score >= 80 via [{133 468} {104 560}]
+coder>release up "cycle" via [{104 604} {104 614} {234 614} {234 142} {133 142} {133 152}]
 `, "\n")
 	if got != want {
 		t.Errorf("the drawing is\n%s\nwant\n%s", got, want)

@@ -26,7 +26,7 @@ type Box struct {
 }
 
 // Line is an edge with its way: Way begins at the lower side of From and ends at the upper
-// side of To; one that leads up goes out at the right side and comes in there.
+// side of To; one that leads up goes round at the right.
 type Line struct {
 	Edge
 	Way  []Point

@@ -27,8 +27,8 @@ func (l *layout) chart(names []string) Chart {
 		if e.Back {
 			up++
 			line.Way = l.upward(i, right+(up-1)*lane, outs, ins)
-			line.Text = Point{right + ups*lane, free(&taken, (line.Way[1].Y+line.Way[2].Y)/2)}
-			c.Width, c.Height = line.Text.X+labelWidth+margin, max(c.Height, line.Text.Y+step)
+			line.Text = Point{right + ups*lane, free(&taken, (line.Way[2].Y+line.Way[3].Y)/2)}
+			c.Width, c.Height = line.Text.X+labelWidth+margin, max(c.Height, line.Text.Y+step, line.Way[2].Y+margin)
 		} else {
 			line.Way, line.Text = l.downward(i, outs, ins)
 		}
@@ -40,34 +40,17 @@ func (l *layout) chart(names []string) Chart {
 // port is which of how many arrows of one side of a box an edge is.
 type port struct{ at, of int }
 
-// ports deals out the lower and upper sides for arrows that lead down, and the right sides
-// for those that lead up.
+// ports deals out the lower side of each box to the arrows that leave it, and the upper
+// side to those that come in.
 func (l *layout) ports() (outs, ins []port) {
-	type side struct {
-		name string
-		back bool
-	}
-	outN, inN := map[side]int{}, map[side]int{}
+	outN, inN := map[string]int{}, map[string]int{}
 	for _, e := range l.edges {
-		out, in := side{e.From, e.Back}, side{e.To, e.Back}
-		if e.Back { // both ends are on the right side
-			in = out
-			in.name = e.To
-			outs, ins = append(outs, port{at: outN[out]}), append(ins, port{})
-			outN[out]++
-			ins[len(ins)-1].at = outN[in]
-			outN[in]++
-			continue
-		}
-		outs, ins = append(outs, port{at: outN[out]}), append(ins, port{at: inN[in]})
-		outN[out]++
-		inN[in]++
+		outs, ins = append(outs, port{at: outN[e.From]}), append(ins, port{at: inN[e.To]})
+		outN[e.From]++
+		inN[e.To]++
 	}
 	for i, e := range l.edges {
-		outs[i].of = outN[side{e.From, e.Back}]
-		if ins[i].of = inN[side{e.To, e.Back}]; e.Back {
-			ins[i].of = outN[side{e.To, true}]
-		}
+		outs[i].of, ins[i].of = outN[e.From], inN[e.To]
 	}
 	return outs, ins
 }
@@ -92,13 +75,18 @@ func (l *layout) downward(i int, outs, ins []port) ([]Point, Point) {
 	return way, Point{end.X, end.Y - 24 - ins[i].at%4*step}
 }
 
-// upward leaves at the right side, goes to a lane beyond all boxes, and comes in at the
-// right side of the box above.
+// beside is how far from a box an arrow that leads up turns, so that it passes no other box
+// of the row.
+const beside = 10
+
+// upward goes through the gap below its box to a lane beyond all boxes, and comes back
+// through the gap above the box that it leads to.
 func (l *layout) upward(i, x int, outs, ins []port) []Point {
 	e := l.edges[i]
-	out := Point{l.box[e.From].x + BoxWidth/2, top(l.layer[e.From]) + outs[i].share(BoxHeight)}
-	in := Point{l.box[e.To].x + BoxWidth/2, top(l.layer[e.To]) + ins[i].share(BoxHeight)}
-	return []Point{out, {x, out.Y}, {x, in.Y}, in}
+	out := Point{l.box[e.From].x - BoxWidth/2 + outs[i].share(BoxWidth), top(l.layer[e.From]) + BoxHeight}
+	in := Point{l.box[e.To].x - BoxWidth/2 + ins[i].share(BoxWidth), top(l.layer[e.To])}
+	low, high := out.Y+beside, in.Y-beside
+	return []Point{out, {out.X, low}, {x, low}, {x, high}, {in.X, high}, in}
 }
 
 // labelWidth is the room for the labels of arrows that lead up, right of all lanes.
