@@ -61,11 +61,7 @@ func (b *builder) settings() orchestrator.Settings {
 	b.oneOf(at("engine", "cycle"), s.Cycle, "strict", "bounded")
 	b.oneOf(at("engine", "capacity"), s.Capacity, "queue", "refuse")
 	b.duration(at("engine", "ack_timeout"), e.AckTimeout, 120*time.Second)
-	b.duration(at("engine", "budget", "time"), e.Budget.Time, 30*time.Minute)
-	b.duration(at("engine", "breaker", "cooldown"), e.Breaker.Cooldown, time.Minute)
-	for tier := range e.Tiers {
-		b.oneOf(at("engine", "tiers", tier), tier, "simple", "medium", "complex")
-	}
+	b.limits(&s)
 	return s
 }
 

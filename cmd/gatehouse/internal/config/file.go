@@ -32,40 +32,27 @@ type Server struct {
 
 // Engine are the engine's limits.
 type Engine struct {
-	Workers     int             `yaml:"workers"`
-	Lease       string          `yaml:"lease"`
-	AckTimeout  string          `yaml:"ack_timeout"`
-	MaxAttempts int             `yaml:"max_attempts"`
-	MaxDepth    int             `yaml:"max_depth"`
-	MaxHandoffs *int            `yaml:"max_handoffs"`
-	Cycle       string          `yaml:"cycle"`
-	Capacity    string          `yaml:"capacity"`
-	CheckTime   string          `yaml:"check_timeout"`
-	Budget      Budget          `yaml:"budget"`
-	Tiers       map[string]Tier `yaml:"tiers"`
-	Breaker     Breaker         `yaml:"breaker"`
-	Loop        Loop            `yaml:"loop"`
-	AtDepth     string          `yaml:"at_depth"`
-}
-
-// Budget is what one task may use.
-type Budget struct {
-	Tokens int64   `yaml:"tokens"`
-	USD    float64 `yaml:"usd"`
-	Agents int     `yaml:"agents"`
-	Time   string  `yaml:"time"`
-}
-
-// Tier is the budget of one complexity (H19–H21).
-type Tier struct {
-	Handoffs int   `yaml:"handoffs"`
-	Tokens   int64 `yaml:"tokens"`
-	Agents   int   `yaml:"agents"`
+	Workers     int                   `yaml:"workers"`
+	Lease       string                `yaml:"lease"`
+	AckTimeout  string                `yaml:"ack_timeout"`
+	MaxAttempts int                   `yaml:"max_attempts"`
+	MaxDepth    int                   `yaml:"max_depth"`
+	MaxHandoffs *int                  `yaml:"max_handoffs"`
+	Cycle       string                `yaml:"cycle"`
+	Capacity    string                `yaml:"capacity"`
+	CheckTime   string                `yaml:"check_timeout"`
+	Budget      *Allowance            `yaml:"budget"`
+	Tiers       map[string]*Allowance `yaml:"tiers"`      // by complexity (H19–H21)
+	Complexity  string                `yaml:"complexity"` // auto: tasks without one are classified (H24)
+	Breaker     Breaker               `yaml:"breaker"`
+	MaxRemote   *int                  `yaml:"max_remote_hops"`
+	Loop        Loop                  `yaml:"loop"`
+	AtDepth     string                `yaml:"at_depth"`
 }
 
 // Breaker says when an agent rests (H11).
 type Breaker struct {
-	Failures int    `yaml:"failures"`
+	Failures *int   `yaml:"failures"` // 0: never
 	Cooldown string `yaml:"cooldown"`
 }
 

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/budget"
+)
+
+// Defaults of the contract. A task's tokens and money are limited where nothing is
+// written. Its running time and its agents are not: programs may rightly run long, and
+// max_handoffs bounds how many there are.
+const (
+	defaultTokens   = 150_000
+	defaultMicroUSD = 5_000_000
+	defaultFailures = 3
+	defaultRemote   = 3
+)
+
+// limits reads what tasks may use and when agents rest.
+func (b *builder) limits(s *orchestrator.Settings) {
+	e := b.file.Engine
+	tokens, usd := int64(defaultTokens), int64(defaultMicroUSD)
+	s.Budget = budget.Limits{Tokens: &tokens, MicroUSD: &usd}
+	if l := b.allowance(at("engine", "budget"), e.Budget); l != nil {
+		s.Budget = over(*l, s.Budget)
+	}
+	s.Tiers = tiers()
+	for name, tier := range e.Tiers {
+		b.oneOf(at("engine", "tiers", name), name, budget.Simple, budget.Medium, budget.Complex)
+		if l := b.allowance(at("engine", "tiers", name), tier); l != nil {
+			s.Tiers[name] = over(*l, s.Tiers[name])
+		}
+	}
+	b.oneOf(at("engine", "complexity"), or(e.Complexity, "off"), "auto", "off")
+	s.Classify = e.Complexity == "auto"
+	s.Breaker = orchestrator.BreakerSettings{Failures: b.count("breaker.failures", e.Breaker.Failures, defaultFailures, "breaker", "failures"),
+		Cooldown: b.duration(at("engine", "breaker", "cooldown"), e.Breaker.Cooldown, time.Minute)}
+	s.MaxRemote = b.count("max_remote_hops", e.MaxRemote, defaultRemote, "max_remote_hops")
+}
+
+// count reads a figure of the engine of which 0 means something.
+func (b *builder) count(name string, n *int, fallback int, path ...any) int {
+	if n == nil {
+		return fallback
+	}
+	if *n < 0 || *n > 1_000_000 {
+		b.bad(append(at("engine"), path...), "%s: %d is out of range. Write 0 to 1000000.", name, *n)
+	}
+	return *n
+}
+
+// tiers are those of the handoff protocol (H19–H21).
+func tiers() map[string]budget.Limits {
+	tier := func(handoffs int, tokens int64, agents int) budget.Limits {
+		return budget.Limits{Handoffs: &handoffs, Tokens: &tokens, Agents: &agents}
+	}
+	return map[string]budget.Limits{budget.Simple: tier(0, 10_000, 1), budget.Medium: tier(2, 25_000, 3), budget.Complex: tier(5, 150_000, 5)}
+}
+
+// over is l with the fields of fallback where l has none.
+func over(l, fallback budget.Limits) budget.Limits {
+	if l.Tokens == nil {
+		l.Tokens = fallback.Tokens
+	}
+	if l.MicroUSD == nil {
+		l.MicroUSD = fallback.MicroUSD
+	}
+	if l.Handoffs == nil {
+		l.Handoffs = fallback.Handoffs
+	}
+	if l.Agents == nil {
+		l.Agents = fallback.Agents
+	}
+	if l.Time == nil {
+		l.Time = fallback.Time
+	}
+	return l
+}

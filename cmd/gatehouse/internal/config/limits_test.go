@@ -1,0 +1,63 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLimitsOfTheEngine(t *testing.T) {
+	c, err := Parse("", nil, env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Engine.Settings
+	// H11, H19–H21: the figures of the sources are the defaults.
+	if *s.Budget.Tokens != 150_000 || *s.Budget.MicroUSD != 5_000_000 || s.Budget.Agents != nil || s.Budget.Time != nil {
+		t.Errorf("the budget is %+v", s.Budget)
+	}
+	for name, want := range map[string][3]int64{"simple": {0, 10_000, 1}, "medium": {2, 25_000, 3}, "complex": {5, 150_000, 5}} {
+		tier := s.Tiers[name]
+		if int64(*tier.Handoffs) != want[0] || *tier.Tokens != want[1] || int64(*tier.Agents) != want[2] {
+			t.Errorf("%s is %+v, want %v", name, tier, want)
+		}
+	}
+	if s.Breaker.Failures != 3 || s.Breaker.Cooldown != time.Minute || s.MaxRemote != 3 || s.Classify {
+		t.Errorf("breaker %+v, remote %d, classify %v", s.Breaker, s.MaxRemote, s.Classify)
+	}
+	text := "engine:\n  budget: {usd: 0.5, agents: 2, time: 90s}\n  tiers: {simple: {tokens: 7}}\n  complexity: auto\n  breaker: {failures: 0, cooldown: 5s}\n  max_remote_hops: 0\n"
+	if c, err = Parse("", []byte(text), env()); err != nil {
+		t.Fatal(err)
+	}
+	s = c.Engine.Settings
+	if *s.Budget.Tokens != 150_000 || *s.Budget.MicroUSD != 500_000 || *s.Budget.Agents != 2 || *s.Budget.Time != 90*time.Second {
+		t.Errorf("the budget is %+v", s.Budget)
+	}
+	if simple := s.Tiers["simple"]; *simple.Tokens != 7 || *simple.Handoffs != 0 {
+		t.Errorf("simple is %+v", simple)
+	}
+	if s.Breaker.Failures != 0 || s.Breaker.Cooldown != 5*time.Second || s.MaxRemote != 0 || !s.Classify {
+		t.Errorf("breaker %+v, remote %d, classify %v", s.Breaker, s.MaxRemote, s.Classify)
+	}
+}
+
+func TestLimitsThatAreNone(t *testing.T) {
+	for text, says := range map[string]string{
+		"budget: {tokens: -1}":            "budget",
+		"budget: {usd: -0.1}":             "usd",
+		"budget: {agents: 0}":             "budget",
+		"budget: {token: 5}":              "tokens",
+		"tiers: {hard: {tokens: 5}}":      "hard",
+		"tiers: {simple: {handoffs: -1}}": "budget",
+		"complexity: sometimes":           "sometimes",
+		"breaker: {failures: -1}":         "out of range",
+		"breaker: {cooldown: 0s}":         "no length of time",
+		"max_remote_hops: -1":             "out of range",
+		"budget: {time: soon}":            "soon",
+	} {
+		_, err := Parse("", []byte("engine:\n  "+text+"\n"), env())
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
