@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
@@ -26,19 +27,20 @@ func (p *Pages) Agents(c echo.Context) error {
 	}
 	page := views.AgentsPage{Chrome: f.chrome}
 	for _, s := range all {
-		page.Agents = append(page.Agents, agentRow(s))
+		page.Agents = append(page.Agents, agentRow(s, p.Now()))
 	}
-	if page.Check, err = p.checkForm(c); err != nil {
+	if page.Check, err = p.checkForm(f, c); err != nil {
 		return err
 	}
 	return render(c, http.StatusOK, views.Agents(page))
 }
 
-func agentRow(s orchestrator.AgentStatus) views.AgentRow {
+func agentRow(s orchestrator.AgentStatus, now time.Time) views.AgentRow {
 	return views.AgentRow{
 		Name: s.Spec.Name, Kind: string(s.Spec.Kind), Role: string(s.Spec.Role), Description: s.Spec.Prompt,
 		Capabilities: s.Spec.Capabilities, DelegatesTo: handsTo(s), Repository: s.Spec.Repository, AnalysisOnly: s.Spec.AnalysisOnly,
 		Running: s.Running, Waiting: s.Waiting, Queued: s.Queued, LastAt: at(s.LastAt),
+		Resting: s.Breaker.Resting(), Breaker: s.Breaker.Sentence(now), BreakerReason: s.Breaker.Reason,
 	}
 }
 
@@ -51,15 +53,23 @@ func handsTo(s orchestrator.AgentStatus) []string {
 }
 
 // checkForm asks the guards when both names are in the address.
-func (p *Pages) checkForm(c echo.Context) (views.CheckForm, error) {
-	form := views.CheckForm{From: c.QueryParam("from"), To: c.QueryParam("to")}
+func (p *Pages) checkForm(f *frame, c echo.Context) (views.CheckForm, error) {
+	form := views.CheckForm{From: c.QueryParam("from"), To: c.QueryParam("to"), Task: c.QueryParam("task")}
 	for _, s := range p.Engine.Config().Agents.All() {
 		form.Names = append(form.Names, s.Name)
 	}
 	if form.From == "" || form.To == "" {
 		return form, nil
 	}
-	verdicts, refused, err := p.Engine.Check(c.Request().Context(), form.From, form.To, "")
+	taskID := ""
+	if form.Task != "" {
+		t, err := p.Ids.Task(f.ctx, f.who, form.Task)
+		if err != nil {
+			return form, err
+		}
+		taskID = t.ID
+	}
+	verdicts, refused, err := p.Engine.Check(f.ctx, form.From, form.To, taskID)
 	if err != nil {
 		return form, err
 	}
@@ -73,7 +83,7 @@ func (p *Pages) checkForm(c echo.Context) (views.CheckForm, error) {
 func verdictsOf(verdicts []guard.Verdict) []views.GuardVerdict {
 	out := make([]views.GuardVerdict, len(verdicts))
 	for i, v := range verdicts {
-		out[i] = views.GuardVerdict{Guard: v.Guard, Allowed: v.Allowed, Code: v.Code, Message: v.Message}
+		out[i] = views.GuardVerdict{Guard: v.Guard, Allowed: v.Allowed, Skipped: v.Skipped, Code: v.Code, Message: v.Message}
 	}
 	return out
 }
@@ -88,7 +98,7 @@ func (p *Pages) Agent(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := views.AgentPage{Chrome: f.chrome, Agent: agentRow(status), Facts: facts(status), Send: p.sendForm(views.SendForm{Agent: status.Spec.Name})}
+	page := views.AgentPage{Chrome: f.chrome, Agent: agentRow(status, p.Now()), Facts: facts(status), Send: p.sendForm(views.SendForm{Agent: status.Spec.Name})}
 	page.Title = status.Spec.Name
 	recent, err := p.Reader.List(f.ctx, orchestrator.Filter{Agent: status.Spec.Name, Limit: 10})
 	if err != nil {
@@ -102,7 +112,7 @@ func (p *Pages) Agent(c echo.Context) error {
 			return err
 		}
 	}
-	if page.Check, err = p.checkForm(c); err != nil {
+	if page.Check, err = p.checkForm(f, c); err != nil {
 		return err
 	}
 	if page.Check.From == "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
@@ -85,6 +86,14 @@ func (p *Pages) story(f *frame, taskID string) ([]event.Event, error) {
 	return all, nil
 }
 
+// mostHandoffs is how many a task may make: the settings' limit, or its own lower one.
+func mostHandoffs(limit int, b *budget.Account) int {
+	if b != nil && b.Limits.Handoffs != nil {
+		return min(limit, *b.Limits.Handoffs)
+	}
+	return limit
+}
+
 // taskHead is what the page says of the task as a whole.
 func (p *Pages) taskHead(f *frame, t orchestrator.Task, tree []orchestrator.Delegation) (views.DelegationPage, error) {
 	var root orchestrator.Delegation
@@ -97,8 +106,8 @@ func (p *Pages) taskHead(f *frame, t orchestrator.Task, tree []orchestrator.Dele
 	may := f.who.Has(people.DelegationsControl)
 	page := views.DelegationPage{
 		TaskID: t.ID, Text: t.Text, TaskState: string(root.State), Since: root.Since, Requester: t.Requester, Via: t.Via,
-		CreatedAt: t.CreatedAt, EndedAt: at(root.EndedAt), Repository: root.Repository, Usage: usage(root.Usage), HandOffs: t.Handoffs,
-		MaxHandOff: p.Engine.Config().Settings.MaxHandoffs, CanCancel: may && !root.State.Ended(),
+		CreatedAt: t.CreatedAt, EndedAt: at(root.EndedAt), Repository: root.Repository, Usage: usageOf(root), HandOffs: t.Handoffs,
+		MaxHandOff: mostHandoffs(p.Engine.Config().Settings.MaxHandoffs, root.Work.Budget), CanCancel: may && !root.State.Ended(),
 		CanRetry: may && root.State.Ended() && root.State != orchestrator.Completed,
 	}
 	if root.Error != nil {

@@ -135,6 +135,19 @@ func usage(u agent.Usage) views.Usage {
 	return views.Usage{Reported: u.InputTokens+u.OutputTokens > 0 || u.USD != nil, Tokens: int(u.InputTokens + u.OutputTokens), USD: u.USD}
 }
 
+// usageOf is what a delegation and all below it used, with its budget.
+func usageOf(d orchestrator.Delegation) views.Usage {
+	u := usage(d.Usage)
+	if b := d.Work.Budget; b != nil {
+		u.MaxTokens = b.Limits.Tokens
+		if b.Limits.MicroUSD != nil {
+			usd := float64(*b.Limits.MicroUSD) / 1e6
+			u.MaxUSD = &usd
+		}
+	}
+	return u
+}
+
 // at is the time that t points to, or the zero time.
 func at(t *time.Time) time.Time {
 	if t == nil {

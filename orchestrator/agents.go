@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/guard"
 )
 
 // AgentStatus is an agent with what it is doing now.
@@ -15,6 +16,7 @@ type AgentStatus struct {
 	Waiting   int // for children or people
 	LastError string
 	LastAt    *time.Time // when it last ended something, nil if never
+	Breaker   guard.Breaker
 }
 
 // Load counts the live delegations of one agent, and says how its last one ended.
@@ -33,6 +35,10 @@ func (e *Engine) Agents(ctx context.Context) ([]AgentStatus, error) {
 	if err != nil {
 		return nil, err
 	}
+	breakers, err := e.breakers(ctx)
+	if err != nil {
+		return nil, err
+	}
 	byKey := make(map[string]Load, len(loads))
 	for _, l := range loads {
 		byKey[agent.Key(l.Agent)] = l
@@ -40,7 +46,7 @@ func (e *Engine) Agents(ctx context.Context) ([]AgentStatus, error) {
 	var all []AgentStatus
 	for _, s := range e.Config().Agents.All() {
 		l := byKey[agent.Key(s.Name)]
-		all = append(all, AgentStatus{Spec: s, Running: l.Running, Queued: l.Queued, Waiting: l.Waiting, LastError: l.LastError, LastAt: l.LastAt})
+		all = append(all, AgentStatus{Spec: s, Running: l.Running, Queued: l.Queued, Waiting: l.Waiting, LastError: l.LastError, LastAt: l.LastAt, Breaker: breakers[s.Name]})
 	}
 	return all, nil
 }

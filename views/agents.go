@@ -25,12 +25,17 @@ type AgentRow struct {
 	Limit        int       // runs at once; 0: no limit of its own
 	LastAt       time.Time // last task; zero: none
 	LastState    string
+	// Breaker says what its breaker does; Resting: hand-overs are refused.
+	Breaker       string
+	BreakerReason string
+	Resting       bool
 }
 
 // CheckForm is "May A hand to B?" and its answer.
 type CheckForm struct {
 	Names    []string
 	From, To string
+	Task     string // "": of a new task
 	Asked    bool
 	Allowed  bool
 	Code     string

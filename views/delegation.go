@@ -152,6 +152,7 @@ type DelegationPane struct {
 type GuardVerdict struct {
 	Guard   string
 	Allowed bool
+	Skipped bool // not asked: one before it refused
 	Code    string
 	Message string
 }

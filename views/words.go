@@ -114,14 +114,39 @@ type Usage struct {
 	Reported bool
 	Tokens   int      // input and output together
 	USD      *float64 // nil: no price is known
+	// MaxTokens and MaxUSD are the budget; nil: no limit.
+	MaxTokens *int64
+	MaxUSD    *float64
 }
 
 func (u Usage) words() string {
 	if !u.Reported {
-		return "usage not reported"
+		return "usage not reported" + u.budget()
 	}
-	return tokens(u.Tokens) + " · " + usd(u.USD)
+	count, cost := tokens(u.Tokens), usd(u.USD)
+	if u.MaxTokens != nil {
+		count = strings.TrimSuffix(count, " tokens") + " of " + tokens(int(*u.MaxTokens))
+	}
+	if u.MaxUSD != nil && u.USD != nil {
+		cost += " of " + dollars(*u.MaxUSD)
+	}
+	return count + " · " + cost
 }
+
+// budget says what may be used where nothing is known of what was.
+func (u Usage) budget() string {
+	switch {
+	case u.MaxTokens != nil && u.MaxUSD != nil:
+		return " · budget " + tokens(int(*u.MaxTokens)) + ", " + dollars(*u.MaxUSD)
+	case u.MaxTokens != nil:
+		return " · budget " + tokens(int(*u.MaxTokens))
+	default:
+		return ""
+	}
+}
+
+// dollars is a round sum without cents.
+func dollars(v float64) string { return strings.TrimSuffix(fmt.Sprintf("$%.2f", v), ".00") }
 
 func tokens(n int) string {
 	switch {

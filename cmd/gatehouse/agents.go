@@ -42,6 +42,9 @@ func (c *AgentsListCmd) Run(ctx context.Context, sh *shell) error {
 			can[j] = line(c)
 		}
 		rows[i] = []string{line(a.Name), line(a.Kind), role, sh.state(a.State, 0), strings.Join(can, ", ")}
+		if a.Breaker.State == "open" || a.Breaker.State == "half_open" {
+			rows[i][4] = parts(rows[i][4], "breaker "+strings.ReplaceAll(a.Breaker.State, "_", " "))
+		}
 		if a.LastError != "" {
 			rows[i][4] = parts(rows[i][4], "last error: "+brief(a.LastError, 60))
 		}
@@ -53,6 +56,7 @@ func (c *AgentsListCmd) Run(ctx context.Context, sh *shell) error {
 type AgentsCheckCmd struct {
 	From string `arg:"" help:"Who would hand on."`
 	To   string `arg:"" help:"Who would get the work."`
+	Task string `help:"The task in which that would be, as it stands; a new one without it." placeholder:"ID"`
 }
 
 // Run exits 0 when the hop may be made and 1 when a guard refuses it.
@@ -61,7 +65,7 @@ func (c *AgentsCheckCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	got, err := api.CheckHop(ctx, c.From, c.To)
+	got, err := api.CheckHop(ctx, c.From, c.To, c.Task)
 	if err != nil {
 		return err
 	}
@@ -72,6 +76,18 @@ func (c *AgentsCheckCmd) Run(ctx context.Context, sh *shell) error {
 		err = sh.say("✓ %s may hand to %s.", line(c.From), line(c.To))
 	default:
 		err = sh.say("%s %s: %s", sh.icon("refused"), line(got.Code), line(got.Message))
+	}
+	if err == nil && !sh.JSON {
+		for _, v := range got.Verdicts {
+			mark := "✓"
+			switch {
+			case v.Skipped:
+				mark = "·"
+			case !v.Allowed:
+				mark = sh.icon("refused")
+			}
+			sh.hint("  %s %-11s %s", mark, line(v.Guard), line(v.Message))
+		}
 	}
 	if err == nil && !got.Allowed {
 		err = &failure{code: exitFailed}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"gatehouse/orchestrator/budget"
 	"gatehouse/web/client"
 )
 
@@ -15,6 +16,8 @@ type SendCmd struct {
 	Ref        string   `help:"The branch to start from and land on." placeholder:"REF"`
 	Key        string   `help:"A key of your own: the same key again gives the first task." placeholder:"KEY"`
 	Capability string   `help:"The agent must have this capability." placeholder:"CAP"`
+	Complexity string   `help:"simple, medium, complex, or auto, which guesses." placeholder:"TIER"`
+	Budget     string   `help:"What it may use at most: tokens=20000,usd=0.5,handoffs=2,agents=3,time=10m." placeholder:"LIMITS"`
 	Wait       bool     `help:"Wait for the end."`
 
 	Timeout time.Duration `help:"With --wait: how long at most; 10m without it." placeholder:"10m"`
@@ -30,6 +33,14 @@ func (c *SendCmd) Run(ctx context.Context, sh *shell) error {
 	case c.Timeout == 0:
 		c.Timeout = defaultWait
 	}
+	var limits any
+	if c.Budget != "" {
+		l, err := budget.Parse(c.Budget)
+		if err != nil {
+			return usage("--budget: %v.", err)
+		}
+		limits = l.Published()
+	}
 	agent, words := c.Agent, c.Text
 	if c.Capability != "" && len(words) == 0 {
 		agent, words = "", []string{c.Agent} // send --capability CAP TEXT: anyone who can
@@ -44,6 +55,7 @@ func (c *SendCmd) Run(ctx context.Context, sh *shell) error {
 	}
 	sent, err := api.Submit(ctx, client.Submission{
 		Agent: agent, Capability: c.Capability, Text: text, Repository: c.Repo, Ref: c.Ref, Key: c.Key,
+		Complexity: c.Complexity, Budget: limits,
 	})
 	if err != nil {
 		return err

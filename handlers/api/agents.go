@@ -13,20 +13,38 @@ import (
 
 // agentShape is the published shape of an agent: its declaration and its live state.
 type agentShape struct {
-	Name         string     `json:"name"`
-	Kind         agent.Kind `json:"kind"`
-	Role         agent.Role `json:"role"`
-	Capabilities []string   `json:"capabilities"`
-	DelegatesTo  []string   `json:"delegates_to"` // null: anyone
-	Repository   string     `json:"repository"`
-	AnalysisOnly bool       `json:"analysis_only"`
-	Approval     string     `json:"approval"`
-	State        string     `json:"state"` // running, queued, waiting or idle
-	Running      int        `json:"running"`
-	Queued       int        `json:"queued"`
-	Waiting      int        `json:"waiting"`
-	LastError    string     `json:"last_error"`
-	LastAt       *time.Time `json:"last_at"`
+	Name         string       `json:"name"`
+	Kind         agent.Kind   `json:"kind"`
+	Role         agent.Role   `json:"role"`
+	Capabilities []string     `json:"capabilities"`
+	DelegatesTo  []string     `json:"delegates_to"` // null: anyone
+	Repository   string       `json:"repository"`
+	AnalysisOnly bool         `json:"analysis_only"`
+	Approval     string       `json:"approval"`
+	State        string       `json:"state"` // running, queued, waiting or idle
+	Running      int          `json:"running"`
+	Queued       int          `json:"queued"`
+	Waiting      int          `json:"waiting"`
+	LastError    string       `json:"last_error"`
+	LastAt       *time.Time   `json:"last_at"`
+	Breaker      breakerShape `json:"breaker"`
+}
+
+// breakerShape says whether hand-overs to an agent are let through (H11).
+type breakerShape struct {
+	State    guard.BreakerState `json:"state"` // closed, open or half_open
+	Failures int                `json:"failures"`
+	OpenedAt *time.Time         `json:"opened_at,omitempty"`
+	Until    *time.Time         `json:"until,omitempty"` // no probe before
+	Probe    string             `json:"probe,omitempty"` // the delegation that tries
+	Reason   string             `json:"reason,omitempty"`
+}
+
+func breakerOf(b guard.Breaker) breakerShape {
+	if !b.Resting() {
+		return breakerShape{State: guard.Closed, Failures: b.Failures, Reason: b.Reason}
+	}
+	return breakerShape{State: b.State, Failures: b.Failures, OpenedAt: utc(&b.OpenedAt), Until: utc(&b.Until), Probe: b.Probe, Reason: b.Reason}
 }
 
 // Agents answers GET /agents.
@@ -41,6 +59,7 @@ func (a *API) Agents(c echo.Context) error {
 			Name: s.Spec.Name, Kind: s.Spec.Kind, Role: s.Spec.Role, Capabilities: append([]string{}, s.Spec.Capabilities...),
 			Repository: s.Spec.Repository, AnalysisOnly: s.Spec.AnalysisOnly, Approval: s.Spec.Approval, State: busy(s),
 			Running: s.Running, Queued: s.Queued, Waiting: s.Waiting, LastError: s.LastError, LastAt: utc(s.LastAt),
+			Breaker: breakerOf(s.Breaker),
 		}
 		if s.Spec.Restricted {
 			items[i].DelegatesTo = append([]string{}, s.Spec.DelegatesTo...)

@@ -34,6 +34,7 @@ type Delegation struct {
 	Requester  string    `json:"requester"`
 	Attempt    int       `json:"attempt"`
 	Sandbox    string    `json:"sandbox"`
+	Budget     *Budget   `json:"budget"`
 	Problem    string    `json:"problem,omitempty"` // why a landing waits
 	// WaitsFor are the people who could say yes, for those who may read no requests.
 	WaitsFor []string `json:"waits_for,omitempty"`
@@ -54,6 +55,7 @@ func shapeOf(d orchestrator.Delegation) Delegation {
 		Depth: d.Depth, Chain: d.Chain, Error: d.Error, Usage: d.Usage, ApprovalID: orNull(d.ApprovalID),
 		CreatedAt: d.CreatedAt.UTC(), StartedAt: utc(d.StartedAt), EndedAt: utc(d.EndedAt), Since: d.Since.UTC(),
 		Repository: d.Repository, Requester: d.Requester, Attempt: d.Attempt, Sandbox: d.Work.Sandbox, Problem: d.Work.Problem,
+		Budget: budgetOf(d.Work.Budget),
 	}
 	if d.Result != nil {
 		s.Result = &Result{Text: d.Result.Text, Data: d.Result.Data, Artifacts: d.Result.Artifacts, Commit: d.Result.Commit, Declined: d.Result.Declined}

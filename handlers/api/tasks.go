@@ -8,6 +8,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/budget"
 
 	"github.com/labstack/echo/v4"
 )
@@ -32,6 +33,9 @@ type submitted struct {
 	State        orchestrator.State `json:"state"`
 	Agent        string             `json:"agent"`
 	DryRun       bool               `json:"dry_run,omitempty"`
+	Complexity   string             `json:"complexity,omitempty"`
+	Why          string             `json:"why,omitempty"` // the classifier's reason (H24)
+	Budget       *Budget            `json:"budget,omitempty"`
 }
 
 // CreateTask answers POST /tasks: 202 with the new task; 200 with the first one
@@ -41,18 +45,22 @@ func (a *API) CreateTask(c echo.Context) error {
 	if err := read(c, &in); err != nil {
 		return err
 	}
+	var limits *budget.Limits
 	if len(in.Budget) > 0 && string(in.Budget) != "null" {
-		return bad("A task's own budget is not enforced yet, so it is refused rather than ignored. Send the task without budget.")
+		var err error
+		if limits, err = budget.Read(in.Budget); err != nil {
+			return bad("The budget was not taken: " + err.Error() + ".")
+		}
 	}
 	who := caller(c)
 	t, root, created, err := a.Engine.Submit(c.Request().Context(), orchestrator.Submission{
 		Agent: in.Agent, Capability: in.Capability, Text: in.Text, Repository: in.Repository, Ref: in.Ref, Key: in.Key,
-		Complexity: in.Complexity, DryRun: in.DryRun, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name,
+		Complexity: in.Complexity, Budget: limits, DryRun: in.DryRun, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	if err != nil {
 		return err
 	}
-	out := submitted{ID: t.ID, DelegationID: root.ID, State: root.State, Agent: t.Agent, DryRun: in.DryRun}
+	out := submitted{ID: t.ID, DelegationID: root.ID, State: root.State, Agent: t.Agent, DryRun: in.DryRun, Complexity: t.Complexity, Why: t.Why, Budget: budgetOf(root.Work.Budget)}
 	if in.DryRun {
 		out.ID, out.DelegationID = "", ""
 	}
@@ -82,6 +90,7 @@ type taskShape struct {
 	Error        *agent.Failure     `json:"error"`
 	Usage        agent.Usage        `json:"usage"`
 	Totals       totals             `json:"totals"`
+	Budget       *Budget            `json:"budget"` // of the whole task; null for tasks from before there were any
 	CreatedAt    time.Time          `json:"created_at"`
 	EndedAt      *time.Time         `json:"ended_at"`
 }
@@ -119,6 +128,7 @@ func (a *API) Task(c echo.Context) error {
 		if d.ID == t.RootID {
 			root := shapeOf(d)
 			out.State, out.Usage, out.Totals.Usage = d.State, d.Usage, d.Usage
+			out.Budget = root.Budget
 			out.Result, out.Error, out.ApprovalID = root.Result, root.Error, root.ApprovalID
 		}
 	}

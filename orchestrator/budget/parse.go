@@ -37,6 +37,11 @@ func (l Limits) Published() any {
 	return w
 }
 
+// Published is a as the API writes it.
+func (a Amount) Published() any {
+	return Limits{Tokens: &a.Tokens, MicroUSD: &a.MicroUSD, Time: &a.Time}.Published()
+}
+
 // Read reads a budget from the API: {"tokens", "usd", "handoffs", "agents", "time"}.
 func Read(text json.RawMessage) (*Limits, error) {
 	var w wire

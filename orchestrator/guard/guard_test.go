@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
 )
 
@@ -96,6 +98,36 @@ func TestRefusals(t *testing.T) {
 			"handoffs", CodeMaxHandoffs, []string{"Maximum handoffs reached", "5 of 5", "kik → coder"}},
 		{"a simple task", "H19", func(h *Hop) { h.MaxHandoffs = 0 },
 			"handoffs", CodeMaxHandoffs, []string{"0 of 0"}},
+		{"too far through other systems", "K7", func(h *Hop) { h.To.Kind, h.MaxRemote, h.RemoteHop = agent.Remote, 3, 3 },
+			"remote_hops", CodeMaxDepth, []string{"3 of 3", "kik → coder", "Split the task"}},
+		{"the same again", "H15 H16", func(h *Hop) {
+			h.Hash, h.Recent = "x", []Entry{{From: "kik", To: "CODER", Hash: "x"}, {From: "a", To: "b"}, {From: "a", To: "c"}}
+		},
+			"repeat", CodeRepeat, []string{"Circular handoff: kik → coder", "change what you ask for"}},
+		{"the hand-off limit comes before repeat", "X1", func(h *Hop) { h.Handoffs, h.Hash, h.Recent = 5, "x", []Entry{{From: "kik", To: "coder", Hash: "x"}} },
+			"handoffs", CodeMaxHandoffs, nil},
+		{"an agent that rests", "H12", func(h *Hop) { h.Now, h.Breaker = noon, opened() },
+			"breaker", CodeBreaker, []string{"Agent handoffs temporarily disabled", "coder failed 3 times", "1m0s more", "12:00:00 UTC", `"no key"`}},
+		{"a second probe", "H14", func(h *Hop) {
+			h.Now, h.Breaker = noon.Add(time.Hour), opened().Try(noon, "dlg_1", noon.Add(2*time.Hour))
+		},
+			"breaker", CodeBreaker, []string{"probe under way"}},
+		{"no hand-over is left", "H19 H22", func(h *Hop) { h.Budget = purse(0, 0); h.Budget.Task.Handoffs = new(int) },
+			"budget", CodeBudget, []string{"Handoff limit reached", "0 of 0", "kik → coder"}},
+		{"a child may hand on once only", "H22", func(h *Hop) { h.Budget = purse(100, 10); one := 1; h.Budget.Limits.Handoffs, h.Budget.Hops = &one, 1 },
+			"budget", CodeBudget, []string{"Handoff limit reached", "kik has made 1 of 1"}},
+		{"no token is left", "H22 O15 X6", func(h *Hop) { h.Budget = purse(150_000, 0) },
+			"budget", CodeBudget, []string{"Token budget exceeded", "0 tokens are left of 150,000", "budget.tokens"}},
+		{"no money is left", "H22", func(h *Hop) {
+			h.Budget = purse(100, 10)
+			zero, all := int64(0), int64(5_000_000)
+			h.Budget.Limits.MicroUSD, h.Budget.Left.MicroUSD = &all, &zero
+		},
+			"budget", CodeBudget, []string{"$0 is left of $5.00"}},
+		{"one agent too many", "H23", func(h *Hop) { h.Budget = purse(100, 10); one := 1; h.Budget.Task.Agents, h.Budget.Team = &one, 1 },
+			"budget", CodeBudget, []string{"Agent limit reached", "1 of 1", "coder is not one"}},
+		{"the breaker comes before the budget", "X1", func(h *Hop) { h.Now, h.Breaker, h.Budget = noon, opened(), purse(10, 0) },
+			"breaker", CodeBreaker, nil},
 		{"a full pool that refuses", "O10 O11", func(h *Hop) { h.Capacity, h.FreeSlots = Refuse, 0 },
 			"capacity", CodeNoCapacity, []string{"no free concurrency slot", "would block for ever", "engine.workers", "kik → coder"}},
 	}
@@ -122,6 +154,99 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+var noon = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+
+// opened is a breaker that three failures opened at noon, for a minute.
+func opened() Breaker {
+	b := Breaker{Agent: "coder"}
+	for range 3 {
+		b = b.Fail(noon, "no key", 3, time.Minute)
+	}
+	return b
+}
+
+// purse is a budget of tokens of which so many are left.
+func purse(limit, left int64) Purse {
+	return Purse{Limits: budget.Limits{Tokens: &limit}, Left: budget.Limits{Tokens: &left}}
+}
+
+func TestBreaker(t *testing.T) {
+	b := Breaker{Agent: "coder"}.Fail(noon, "one", 3, time.Minute).Fail(noon, "two", 3, time.Minute)
+	if b.Resting() || b.Failures != 2 {
+		t.Fatalf("H11: open after two: %+v", b)
+	}
+	if ok := b.Succeed(noon); ok.Failures != 0 || ok.State != Closed {
+		t.Errorf("H13: a success leaves %+v", ok)
+	}
+	b = b.Fail(noon, "three", 3, time.Minute)
+	if b.State != Open || b.MayProbe(noon.Add(59*time.Second)) || !b.MayProbe(noon.Add(time.Minute)) || b.OpenedAt != noon || b.Reason != "three" {
+		t.Fatalf("H13 H14: %+v", b)
+	}
+	probing := b.Try(noon.Add(time.Minute), "dlg_1", noon.Add(time.Hour))
+	if probing.MayProbe(noon.Add(59 * time.Minute)) {
+		t.Error("H14: two probes at once")
+	}
+	if !probing.MayProbe(noon.Add(time.Hour)) || !probing.Drop(noon, "dlg_1").MayProbe(noon) || probing.Drop(noon, "dlg_2").MayProbe(noon) {
+		t.Error("H14: a probe that is gone holds the agent for ever, or another's end frees it")
+	}
+	if again := probing.Fail(noon.Add(2*time.Minute), "four", 3, time.Minute); again.State != Open || again.MayProbe(noon.Add(2*time.Minute)) || again.Probe != "" || again.OpenedAt != noon {
+		t.Errorf("H14: after a failed probe %+v", again)
+	}
+	if off := (Breaker{}).Fail(noon, "x", 0, time.Minute); off.Failures != 0 {
+		t.Errorf("a breaker that is off counted: %+v", off)
+	}
+	if long := (Breaker{}).Fail(noon, strings.Repeat("ä", 500), 3, time.Minute); len(long.Reason) > 2*maxReason || !utf8.ValidString(long.Reason) {
+		t.Errorf("kept %d bytes", len(long.Reason))
+	}
+}
+
+func TestHashIsCanonical(t *testing.T) {
+	// H17: the order of keys does not matter, everything else does.
+	hash := func(c Content) string {
+		t.Helper()
+		h, err := Hash(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	base := Content{Text: "t", Context: map[string]string{"a": "1", "b": "2"}, Tree: "x"}
+	if hash(base) != hash(Content{Text: "t", Context: map[string]string{"b": "2", "a": "1"}, Tree: "x"}) || hash(Content{}) != hash(Content{Context: map[string]string{}}) {
+		t.Error("the same content has two hashes")
+	}
+	seen := map[string]string{hash(base): "base"}
+	for name, c := range map[string]Content{
+		"text": {Text: "u", Context: base.Context, Tree: "x"}, "context": {Text: "t", Context: map[string]string{"a": "1", "b": "3"}, Tree: "x"},
+		"files": {Text: "t", Context: base.Context, Tree: "y"}, "round": {Text: "t", Context: base.Context, Tree: "x", Round: 1},
+		"epoch": {Text: "t", Context: base.Context, Tree: "x", Epoch: 1}, "command": {Text: "t", Context: base.Context, Tree: "x", Handover: &agent.Handover{Goto: "coder"}},
+	} {
+		h := hash(c)
+		if other, dup := seen[h]; dup {
+			t.Errorf("%s has the hash of %s", name, other)
+		}
+		seen[h] = name
+	}
+	more := agent.Handover{Goto: "coder"}
+	more.Update.Metrics.TokensUsed = 5
+	if hash(Content{Handover: &more}) != hash(Content{Handover: &agent.Handover{Goto: "coder"}}) {
+		t.Error("H6: figures that grow by themselves hide a repetition")
+	}
+}
+
+func TestExplainListsEveryGuard(t *testing.T) {
+	h := hop("coder", "kik")
+	h.Chain = along(3, "kik", "coder")
+	verdicts, refused := Explain(h)
+	if refused == nil || refused.Code != CodeCycle || len(verdicts) != len(Names()) {
+		t.Fatalf("%+v", verdicts)
+	}
+	for i, v := range verdicts {
+		if after := i > slices.Index(Names(), "cycle"); v.Skipped != after || after && (v.Message != "not asked" || v.Allowed) {
+			t.Errorf("verdict %d: %+v", i, v)
+		}
+	}
+}
+
 func TestAllowed(t *testing.T) {
 	tests := []struct {
 		name, ids string
@@ -135,6 +260,30 @@ func TestAllowed(t *testing.T) {
 			h.From.Restricted, h.From.DelegatesTo = true, []string{"CODER"}
 			return h
 		}},
+		{"a sibling with another text", "H15 H27", func() Hop {
+			h := hop("kik", "coder")
+			h.Hash, h.Recent = "x", []Entry{{From: "kik", To: "coder", Hash: "y"}}
+			return h
+		}},
+		{"the same again after three others", "H15", func() Hop {
+			h := hop("kik", "coder")
+			h.Hash, h.Recent = "x", []Entry{{From: "kik", To: "coder", Hash: "x"}, {From: "a", To: "b"}, {From: "a", To: "c"}, {From: "a", To: "d"}}
+			return h
+		}},
+		{"a person asks an agent that rests", "H12", func() Hop { h := hop("", "coder"); h.Now, h.Breaker = noon, opened(); return h }},
+		{"the one probe", "H14", func() Hop { h := hop("kik", "coder"); h.Now, h.Breaker = noon.Add(time.Minute), opened(); return h }},
+		{"an agent of the task, at the limit of agents", "H23", func() Hop {
+			h := hop("kik", "coder")
+			one := 1
+			h.Budget = Purse{Task: budget.Limits{Agents: &one}, Team: 1, Known: true}
+			return h
+		}},
+		{"a remote agent within the limit", "K7", func() Hop {
+			h := hop("kik", "coder")
+			h.To.Kind, h.MaxRemote, h.RemoteHop = agent.Remote, 3, 2
+			return h
+		}},
+		{"a person is asked, which refuses nothing by itself", "H18", func() Hop { h := hop("kik", "coder"); h.AskFirst = true; return h }},
 		{"the same agent beside itself", "H27", func() Hop {
 			h := hop("kik", "coder")
 			h.Recent = []Entry{{From: "kik", To: "coder"}, {From: "kik", To: "coder"}}

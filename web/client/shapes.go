@@ -14,6 +14,8 @@ type Submission struct {
 	Repository string `json:"repository,omitempty"`
 	Ref        string `json:"ref,omitempty"`
 	Key        string `json:"key,omitempty"`
+	Complexity string `json:"complexity,omitempty"`
+	Budget     any    `json:"budget,omitempty"` // {tokens, usd, handoffs, agents, time}
 }
 
 // Submitted is the new task, or the first one with that key.
@@ -102,7 +104,11 @@ type Agent struct {
 	Queued       int      `json:"queued"`
 	Waiting      int      `json:"waiting"`
 	LastError    string   `json:"last_error"`
-	Raw          Raw      `json:"-"`
+	Breaker      struct {
+		State string     `json:"state"`
+		Until *time.Time `json:"until"`
+	} `json:"breaker"`
+	Raw Raw `json:"-"`
 }
 
 // Check is the answer of a dry run of the guards.
@@ -110,7 +116,14 @@ type Check struct {
 	Allowed bool   `json:"allowed"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	Raw     Raw    `json:"-"`
+	// Verdicts are those of all guards, in order.
+	Verdicts []struct {
+		Guard   string `json:"guard"`
+		Allowed bool   `json:"allowed"`
+		Skipped bool   `json:"skipped"`
+		Message string `json:"message"`
+	} `json:"verdicts"`
+	Raw Raw `json:"-"`
 }
 
 // Entry is one value of the shared context.

@@ -140,9 +140,10 @@ func (c *Client) Agents(ctx context.Context) (List[Agent], error) {
 	return l, err
 }
 
-// CheckHop asks whether from may hand to to; nothing is sent to an agent.
-func (c *Client) CheckHop(ctx context.Context, from, to string) (Check, error) {
-	a, _, err := ask[Check](ctx, c, http.MethodPost, path("agents", "check"), nil, map[string]string{"from": from, "to": to})
+// CheckHop asks whether from may hand to to, in a task as it stands or, without its id, in
+// a new one; nothing is sent to an agent.
+func (c *Client) CheckHop(ctx context.Context, from, to, taskID string) (Check, error) {
+	a, _, err := ask[Check](ctx, c, http.MethodPost, path("agents", "check"), nil, map[string]string{"from": from, "to": to, "task_id": taskID})
 	return a, err
 }
 
