@@ -117,7 +117,7 @@ func delegationPage(tab Tab) DelegationPage {
 	p.Selected = DelegationPane{ID: codeID, Name: "coder", From: "kik", Kind: "command", State: "awaiting_approval", Text: "Fix the retry loop in the uploader.\n\nThe counter is reset inside the loop; see the failing test.",
 		Chain: []string{"kik", "coder"}, Attempt: 1, Sandbox: "none: on this host there is no bubblewrap", Limits: "10 min, 1 MB of output", Exit: "exit 0", StartedAt: before(48 * time.Hour), EndedAt: before(47 * time.Hour),
 		Result:  "The retry counter was reset inside the loop; I moved it out and added a test.\n" + hostile,
-		Guards:  []GuardVerdict{{"unknown", true, "", ""}, {"self", true, "", ""}, {"role", true, "", ""}, {"cycle", true, "", ""}, {"depth", true, "", "1 of 3"}, {"hand-offs", true, "", "2 of 5"}},
+		Guards:  []GuardVerdict{{Guard: "unknown", Allowed: true, Code: "", Message: ""}, {Guard: "self", Allowed: true, Code: "", Message: ""}, {Guard: "role", Allowed: true, Code: "", Message: ""}, {Guard: "cycle", Allowed: true, Code: "", Message: ""}, {Guard: "depth", Allowed: true, Code: "", Message: "1 of 3"}, {Guard: "hand-offs", Allowed: true, Code: "", Message: "2 of 5"}},
 		LogTail: []string{"$ go test ./upload/...", "ok  \tapp/upload\t0.412s", "wrote upload/retry.go"}, LogLines: 214,
 		Rejected: []RejectedFile{{Path: "core/auth.go", Code: "path_protected", Text: "core/auth.go is protected in app."}}}
 	types := []string{"approval.requested", "patch.validated", "delegation.resumed", "delegation.refused", "delegation.completed", "delegation.delegated", "delegation.acknowledged", "task.created"}
@@ -235,7 +235,7 @@ func agentRows() []AgentRow {
 
 func checkAsked(allowed bool) CheckForm {
 	f := CheckForm{Names: []string{"kik", "coder", "reviewer"}, From: "coder", To: "kik", Asked: true, Allowed: allowed}
-	f.Verdicts = []GuardVerdict{{"unknown target", true, "", ""}, {"self", true, "", ""}, {"role and allow-list", allowed, "not_allowed", ""}}
+	f.Verdicts = []GuardVerdict{{Guard: "unknown target", Allowed: true, Code: "", Message: ""}, {Guard: "self", Allowed: true, Code: "", Message: ""}, {"role and allow-list", allowed, "not_allowed", ""}}
 	if !allowed {
 		f.Code, f.Message = "not_allowed", "coder may hand to reviewer only."
 	}

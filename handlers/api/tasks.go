@@ -49,7 +49,7 @@ func (a *API) CreateTask(c echo.Context) error {
 	if len(in.Budget) > 0 && string(in.Budget) != "null" {
 		var err error
 		if limits, err = budget.Read(in.Budget); err != nil {
-			return bad("The budget was not taken: " + err.Error() + ".")
+			return bad("The budget was not taken: %v.", err)
 		}
 	}
 	who := caller(c)
