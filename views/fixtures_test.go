@@ -235,7 +235,7 @@ func agentRows() []AgentRow {
 
 func checkAsked(allowed bool) CheckForm {
 	f := CheckForm{Names: []string{"kik", "coder", "reviewer"}, From: "coder", To: "kik", Asked: true, Allowed: allowed}
-	f.Verdicts = []GuardVerdict{{Guard: "unknown target", Allowed: true, Code: "", Message: ""}, {Guard: "self", Allowed: true, Code: "", Message: ""}, {"role and allow-list", allowed, "not_allowed", ""}}
+	f.Verdicts = []GuardVerdict{{Guard: "unknown target", Allowed: true, Code: "", Message: ""}, {Guard: "self", Allowed: true, Code: "", Message: ""}, {Guard: "role and allow-list", Allowed: allowed, Code: "not_allowed"}}
 	if !allowed {
 		f.Code, f.Message = "not_allowed", "coder may hand to reviewer only."
 	}
