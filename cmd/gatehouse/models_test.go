@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -106,62 +105,6 @@ func TestATeamOfModels(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestAKilledServerAsksNoModelTwice: kill -9 behind every stored turn of the team's run,
-// and in mid-stream: it ends the same, and no stored turn is asked again (Shows 3).
-func TestAKilledServerAsksNoModelTwice(t *testing.T) {
-	const turns = 18 // 3 first messages, 9 answers, 6 messages of results
-	for stored := 1; stored <= turns; stored++ {
-		t.Run(fmt.Sprintf("behind turn %d", stored), func(t *testing.T) {
-			t.Parallel()
-			p, models := newModels(t, "sqlite:"+t.TempDir()+"/gatehouse.db", "anthropic", "local", teamwork)
-			n := p.start(p.config, fmt.Sprintf("turn stored#%d", stored))
-			first, _ := n.submit("kik", "app", "once") //nolint:errcheck // the server may die before it answers
-			if stored > 16 && first.ID != "" {
-				p.until("the request or the end", func() bool {
-					for _, r := range p.requests(first.ID, "pending") {
-						n.decide(r) //nolint:errcheck // the server may die before it answers
-					}
-					select {
-					case <-n.ended:
-						return true
-					default:
-						return false
-					}
-				})
-			}
-			n.died()
-			n = p.start(p.config, "")
-			p.worked(n, n.send("kik", "app", "once"))
-			// The call in flight may have been made again, one at most.
-			if r := models.Repeats(); r > 1 {
-				t.Errorf("%d calls were paid twice", r)
-			}
-		})
-	}
-	t.Run("in mid-stream", func(t *testing.T) {
-		t.Parallel()
-		begun := make(chan struct{}, 8)
-		p, models := newModels(t, "sqlite:"+t.TempDir()+"/gatehouse.db", "anthropic", "local", func(a modeltest.Ask) modeltest.Answer {
-			answer := teamwork(a)
-			if strings.Contains(a.System, "the agent coder") && a.Turn == 2 && a.N == 1 {
-				begun <- struct{}{}
-				answer.Hang = 2
-			}
-			return answer
-		})
-		n := p.start(p.config, "")
-		n.send("kik", "app", "once")
-		<-begun
-		p.must(n.cmd.Process.Kill())
-		<-n.ended
-		n = p.start(p.config, "")
-		p.worked(n, n.send("kik", "app", "once"))
-		if r := models.Repeats(); r != 1 {
-			t.Errorf("%d calls were made again; want the one in flight", r)
-		}
-	})
 }
 
 // TestAModelThatTalksNonsense: duplicate ids, broken JSON, unknown tools, a delegation to
