@@ -26,6 +26,10 @@ help: ## this list
 test: ## everything: install what is missing, check, run all tests on both databases and in a browser
 	@$(MAKE) need lint suite; printf 'make test took %d min %d s.\n' $$((SECONDS / 60)) $$((SECONDS % 60))
 
+.PHONY: coverage
+coverage: ## which test shows which mechanism of the systems that Gatehouse unites
+	@$(GO) test -count=1 -v -run TestEveryMechanismIsShown $(HOUSE) | sed -n 's/^ *coverage_test.go:[0-9]*: //p'
+
 .PHONY: need
 need: ## install PostgreSQL, Chromium, git and a C compiler where they are missing
 	@.ci/need

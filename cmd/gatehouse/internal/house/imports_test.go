@@ -103,15 +103,21 @@ func TestOnlyThePatchRoomRunsGit(t *testing.T) {
 	}
 }
 
-func TestTheRootHoldsOnlyWhatWasPlanned(t *testing.T) {
+// moduleRoot is the folder of go.mod.
+func moduleRoot(t *testing.T) string {
+	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		t.Fatalf("go list -m: %v", err)
 	}
+	return strings.TrimSpace(string(out))
+}
+
+func TestTheRootHoldsOnlyWhatWasPlanned(t *testing.T) {
 	// What git ignores, such as a built binary or a demo's data, is nobody's business.
 	list := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard")
-	list.Dir = strings.TrimSpace(string(out))
-	out, err = list.Output()
+	list.Dir = moduleRoot(t)
+	out, err := list.Output()
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)
 	}
