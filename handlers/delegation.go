@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
@@ -54,6 +55,13 @@ func (p *Pages) Delegation(c echo.Context) error {
 	page.Tree = p.treeRows(tree, story)
 	page.Selected = p.pane(d, story)
 	page.EventsN = int(t.LastN)
+	if spec, ok := p.Engine.Config().Agents.Get(d.To); ok && spec.Kind == agent.LLM && f.who.Has(people.DelegationsControl) {
+		turns, err := p.Reader.Turns(f.ctx, d.ID, d.Work.Runs)
+		if err != nil {
+			return err
+		}
+		page.Turns = len(turns)
+	}
 	if err := p.taskTabs(f, &page, tree, story); err != nil {
 		return err
 	}
@@ -109,6 +117,7 @@ func (p *Pages) taskHead(f *frame, t orchestrator.Task, tree []orchestrator.Dele
 		CreatedAt: t.CreatedAt, EndedAt: at(root.EndedAt), Repository: root.Repository, Usage: usageOf(root), HandOffs: t.Handoffs,
 		MaxHandOff: mostHandoffs(p.Engine.Config().Settings.MaxHandoffs, root.Work.Budget), CanCancel: may && !root.State.Ended(),
 		CanRetry: may && root.State.Ended() && root.State != orchestrator.Completed,
+		CanPause: may && !root.State.Ended() && t.PausedAt == nil, CanResume: may && !root.State.Ended() && t.PausedAt != nil,
 	}
 	if root.Error != nil {
 		where := root

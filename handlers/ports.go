@@ -23,6 +23,11 @@ type Engine interface {
 	Await(ctx context.Context, run people.Run, childID string, max time.Duration) (orchestrator.Delegation, bool, error)
 	Cancel(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
 	Retry(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+	// Pause holds a task, Unpause lets it go on; the id may be any delegation's.
+	Pause(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+	Unpause(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+	// Fork makes a task that goes on from a turn of a conversation.
+	Fork(ctx context.Context, f orchestrator.Fork) (orchestrator.Task, orchestrator.Delegation, error)
 	// LandAgain tries a landing again that is held up, and nothing else.
 	LandAgain(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
 	Check(ctx context.Context, from, to, taskID string) ([]guard.Verdict, *guard.Verdict, error)

@@ -148,8 +148,9 @@ func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *D
 		State: Queued, Depth: d.Depth + 1, Chain: d.Chain.With(chainStep(d.To, target.Name, p.Text)), HopKey: p.key,
 		Generation: d.Work.Runs, Repository: p.repo, Requester: d.Requester, Spawned: p.Spawn, CreatedAt: now, ReadyAt: now, Since: now,
 	}
+	child.Work.Record = e.Config().Settings.RecordEnds
 	if s := p.snapshot; s != nil && p.repo == d.Repository {
-		child.Work = Work{Shares: true, Branch: s.branch, BaseCommit: s.commit, BaseTree: s.tree, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID)}
+		child.Work = Work{Record: child.Work.Record, Shares: true, Branch: s.branch, BaseCommit: s.commit, BaseTree: s.tree, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID)}
 	}
 	child.Work.Epoch = d.Work.Epoch + d.Work.Runs + p.Round
 	return child

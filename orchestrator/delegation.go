@@ -94,6 +94,7 @@ type Work struct {
 	Handover   *agent.Handover `json:"handover,omitempty"`   // that came with the hop
 	Asked      bool            `json:"asked,omitempty"`      // people were asked before it was handed on (H18)
 	ForSpawned bool            `json:"forSpawned,omitempty"` // Waiting ends with a spawned child, too
+	Record     bool            `json:"record,omitempty"`     // its end is written to the shared context (O23)
 	// Kept is the checkout as it was when the last turn was stored: a run that begins anew,
 	// or goes on after waiting, starts from there.
 	Kept *Kept `json:"kept,omitempty"`

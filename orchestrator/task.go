@@ -140,6 +140,7 @@ type Settings struct {
 	AckTimeout time.Duration // of a remote agent (A34)
 	MaxRemote  int           // hand-overs between systems
 	KillAfter  time.Duration // how long a run that was told to end may take (P53)
+	RecordEnds bool          // each delegation's end is written to the shared context (O23)
 }
 
 // BreakerSettings say when an agent rests (H11, H14).

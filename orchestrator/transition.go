@@ -227,6 +227,9 @@ func wakeCaller(ctx context.Context, tx Tx, d *Delegation) error {
 	}
 	settle(p, d)
 	p.Usage = p.Usage.Add(d.Usage)
+	if err := record(ctx, tx, d); err != nil {
+		return err
+	}
 	switch {
 	case d.Spawned:
 		p.OpenSpawned = max(p.OpenSpawned-1, 0)

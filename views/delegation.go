@@ -27,6 +27,9 @@ type DelegationPage struct {
 	Held       *Held
 	CanCancel  bool
 	CanRetry   bool
+	CanPause   bool
+	CanResume  bool
+	Turns      int // of the conversation that may be forked; 0 for none
 
 	Tab      Tab
 	Tree     []TreeRow

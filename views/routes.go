@@ -16,6 +16,15 @@ func DelegationHref(id string) string { return "/delegations/" + url.PathEscape(
 // CancelHref takes the POST that stops a task.
 func CancelHref(id string) string { return DelegationHref(id) + "/cancel" }
 
+// PauseHref takes the POST that holds a task.
+func PauseHref(id string) string { return DelegationHref(id) + "/pause" }
+
+// ResumeHref takes the POST that lets it go on.
+func ResumeHref(id string) string { return DelegationHref(id) + "/resume" }
+
+// ForkHref takes the POST that makes a task of a turn.
+func ForkHref(id string) string { return DelegationHref(id) + "/fork" }
+
 // RetryHref takes the POST that runs a failed delegation again.
 func RetryHref(id string) string { return DelegationHref(id) + "/retry" }
 

@@ -26,6 +26,9 @@ type CLI struct {
 	Watch  WatchCmd  `cmd:"" help:"Follow events as they happen."`
 	Cancel CancelCmd `cmd:"" help:"Stop a task and everything below it."`
 	Retry  RetryCmd  `cmd:"" help:"Run a failed one again."`
+	Pause  PauseCmd  `cmd:"" help:"Hold a task: nothing of it is begun any more."`
+	Resume ResumeCmd `cmd:"" help:"Let a paused task go on."`
+	Fork   ForkCmd   `cmd:"" help:"Make a task that goes on from a turn of a model."`
 
 	Delegate DelegateCmd `cmd:"" help:"Inside a run: hand work on and print the answer."`
 

@@ -88,6 +88,24 @@ func (c *Client) Cancel(ctx context.Context, id string) (Delegation, error) {
 	return d, err
 }
 
+// Pause holds the task of a delegation.
+func (c *Client) Pause(ctx context.Context, id string) (Delegation, error) {
+	d, _, err := ask[Delegation](ctx, c, http.MethodPost, path("delegations", id, "pause"), nil, nil)
+	return d, err
+}
+
+// Resume lets a paused task go on.
+func (c *Client) Resume(ctx context.Context, id string) (Delegation, error) {
+	d, _, err := ask[Delegation](ctx, c, http.MethodPost, path("delegations", id, "resume"), nil, nil)
+	return d, err
+}
+
+// Fork makes a task that goes on from a turn of a conversation; 0 is the newest turn.
+func (c *Client) Fork(ctx context.Context, id string, turn int) (Submitted, error) {
+	s, _, err := ask[Submitted](ctx, c, http.MethodPost, path("delegations", id, "fork"), nil, map[string]int{"turn": turn})
+	return s, err
+}
+
 // Retry runs what failed again.
 func (c *Client) Retry(ctx context.Context, id string) (Delegation, error) {
 	d, _, err := ask[Delegation](ctx, c, http.MethodPost, path("delegations", id, "retry"), nil, nil)

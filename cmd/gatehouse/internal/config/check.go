@@ -48,6 +48,9 @@ func (b *builder) settings() orchestrator.Settings {
 		MaxDepth: b.number("max_depth", e.MaxDepth, chain.DefaultMaxDepth, 1, 100), MaxHandoffs: 5,
 		Lease: b.duration(at("engine", "lease"), e.Lease, 30*time.Second), CheckTime: b.duration(at("engine", "check_timeout"), e.CheckTime, 10*time.Minute),
 		Cycle: or(e.Cycle, "strict"), Capacity: or(e.Capacity, "queue"),
+		Spawn: orchestrator.SpawnSettings{Children: b.figure(at("engine", "spawn", "children"), "children", e.Spawn.Children, 5, 1, 1000),
+			Timeout: b.duration(at("engine", "spawn", "timeout"), e.Spawn.Timeout, 5*time.Minute)},
+		KillAfter: b.duration(at("engine", "kill_after"), e.KillAfter, 10*time.Second), RecordEnds: e.RecordEnds == nil || *e.RecordEnds,
 	}
 	if e.MaxHandoffs != nil {
 		s.MaxHandoffs = *e.MaxHandoffs
@@ -67,11 +70,16 @@ func (b *builder) settings() orchestrator.Settings {
 
 // number reads a figure of the engine; 0 is not written.
 func (b *builder) number(key string, n, fallback, least, most int) int {
+	return b.figure(at("engine", key), key, n, fallback, least, most)
+}
+
+// figure reads a figure at any place; 0 is not written.
+func (b *builder) figure(path []any, key string, n, fallback, least, most int) int {
 	if n == 0 {
 		return fallback
 	}
 	if n < least || n > most {
-		b.bad(at("engine", key), "%s: %d is out of range. Write %d to %d.", key, n, least, most)
+		b.bad(path, "%s: %d is out of range. Write %d to %d.", key, n, least, most)
 	}
 	return n
 }

@@ -48,6 +48,16 @@ type Engine struct {
 	MaxRemote   *int                  `yaml:"max_remote_hops"`
 	Loop        Loop                  `yaml:"loop"`
 	AtDepth     string                `yaml:"at_depth"`
+	Spawn       Spawn                 `yaml:"spawn"`
+	KillAfter   string                `yaml:"kill_after"`
+	// RecordEnds writes each delegation's end into the shared context; true when absent.
+	RecordEnds *bool `yaml:"record_delegations"`
+}
+
+// Spawn bounds the children that an agent does not wait for (P45).
+type Spawn struct {
+	Children int    `yaml:"children"` // live ones of one parent
+	Timeout  string `yaml:"timeout"`  // of running, of one child
 }
 
 // Breaker says when an agent rests (H11).

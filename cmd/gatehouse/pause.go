@@ -1,0 +1,75 @@
+package main
+
+import "context"
+
+// PauseCmd holds a task.
+type PauseCmd struct {
+	ID string `arg:"" help:"An id, or its last 6 characters or more."`
+}
+
+// Run holds it and says how it goes on.
+func (c *PauseCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := api.Pause(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(d)
+	}
+	if err := sh.say("%s paused", line(d.TaskID)); err != nil {
+		return err
+	}
+	sh.hint("  go on: gatehouse resume %s", handle(d))
+	return nil
+}
+
+// ResumeCmd lets a paused task go on.
+type ResumeCmd struct {
+	ID string `arg:"" help:"An id, or its last 6 characters or more."`
+}
+
+// Run lets it go on.
+func (c *ResumeCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := api.Resume(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(d)
+	}
+	if err := sh.say("%s goes on", line(d.TaskID)); err != nil {
+		return err
+	}
+	sh.hint("  follow: gatehouse wait %s", handle(d))
+	return nil
+}
+
+// ForkCmd makes a task that goes on from a turn of a model's conversation.
+type ForkCmd struct {
+	ID   string `arg:"" help:"An id, or its last 6 characters or more."`
+	Turn int    `help:"The last turn that is kept; without it the newest."`
+}
+
+// Run makes it and prints what send prints.
+func (c *ForkCmd) Run(ctx context.Context, sh *shell) error {
+	api, err := sh.client(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := api.Fork(ctx, c.ID, c.Turn)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.document(t)
+	}
+	return sh.say("%s sent to %s", line(t.ID), line(t.Agent))
+}
