@@ -61,7 +61,7 @@ func TestTheConversationIsShownTurnByTurn(t *testing.T) {
 	h.turn(root, 4, agent.FromModel, said("It is fixed."))
 
 	b := h.signIn(dora)
-	page := b.page("/delegations/"+root.ID+"?tab=conversation")
+	page := b.page("/delegations/" + root.ID + "?tab=conversation")
 	for _, want := range []string{
 		"kik and its model", "4 turns", "test/sonnet", "1k tokens · $0.02", "1.5 s", "I look at it.", "It is fixed.", "first I look",
 		"loop.go", "cycle: kik cannot hand to kik.", "is-failed", "more: <a href=\"/api/v1/delegations/" + root.ID + "/turns?limit=1&amp;after=2\">the whole turn</a>",
@@ -77,7 +77,7 @@ func TestTheConversationIsShownTurnByTurn(t *testing.T) {
 	if n := strings.Count(page, `class="turn from-`); n != 3 {
 		t.Errorf("%d turns on the page; results stand with their calls", n)
 	}
-	page = b.page("/delegations/"+child.ID+"?tab=conversation")
+	page = b.page("/delegations/" + child.ID + "?tab=conversation")
 	if !strings.Contains(page, "coder is no model: it has no conversation.") {
 		t.Error("a command's page does not say that it has no conversation")
 	}
