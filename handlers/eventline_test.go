@@ -6,14 +6,28 @@ import (
 	"gatehouse/orchestrator/event"
 )
 
-// Every kind of event of models, tools, control and the shared context has a line in
-// plain words, and data of another shape never breaks one.
+// A12: every kind of event has a line in plain words for people, and data of another shape
+// never breaks one.
 func TestEventsHaveTheirLine(t *testing.T) {
 	for _, c := range []struct {
 		kind event.Type
 		data string
 		want string
 	}{
+		{event.TaskCreated, `{"agent":"kik","title":"Fix it","via":"web"}`, "Fix it"},
+		{event.Queued, `{"agent":"coder","from":"kik"}`, "from kik"},
+		{event.Queued, `{"agent":"coder","why":"the node was lost"}`, "the node was lost"},
+		{event.Queued, `{"agent":"kik"}`, "waits for a free worker"},
+		{event.Acknowledged, `{"agent":"kik","attempt":1}`, "starts"},
+		{event.Acknowledged, `{"agent":"kik","attempt":2}`, "is worked on again"},
+		{event.Progress, `{"text":"go test ./..."}`, "go test ./..."},
+		{event.Delegated, `{"to":"coder","title":"Fix it"}`, "to coder: Fix it"},
+		{event.DelegationRefused, `{"to":"kik","code":"cycle","message":"Agent 'kik' already in delegation chain"}`, "to kik: Agent 'kik' already in delegation chain"},
+		{event.Waiting, `{"agent":"kik","children":2}`, "waits for 2 delegations below"},
+		{event.Resumed, `{"agent":"kik","child_state":"completed"}`, "goes on: the one below is completed"},
+		{event.Completed, `{"agent":"kik","state":"completed","text":"All is built"}`, "All is built"},
+		{event.Failed, `{"agent":"kik","state":"failed","code":"exit","message":"It ended with code 1."}`, "It ended with code 1."},
+		{event.Cancelled, `{"agent":"kik","state":"cancelled"}`, "cancelled"},
 		{event.MessageCompleted, `{"turn":2,"text":"\nI look.\nThen more.","calls":[{"name":"read_file"},{"name":"search"}]}`, "I look. · calls read_file, search"},
 		{event.MessageCompleted, `{"turn":2,"text":"","calls":[{"name":"search"}]}`, "calls search"},
 		{event.MessageCompleted, `{"turn":2,"stop":"max_tokens"}`, "stopped: max_tokens"},

@@ -474,7 +474,7 @@ func TestAStopGivesBackWhatWasUnderWay(t *testing.T) {
 	})
 }
 
-// A lost node: its row is claimed again after the lease; the third loss is the end.
+// A39: a lost node: its row is claimed again after the lease; the third loss is the end.
 func TestALostLeaseIsClaimedAgainAndTheThirdLossIsTheEnd(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("a")...)

@@ -69,7 +69,7 @@ func told(hops ...agent.Hop) agenttest.Script {
 	}
 }
 
-// Fifty children at once, each reserving from a caller with room for ten (O15, H22): ten
+// Fifty children at once, each reserving from a caller with room for ten (O15, H22, X6a): ten
 // run, the others are refused before they cost anything, and it is settled exactly.
 func TestFiftyChildrenShareWhatTenMayUse(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {
@@ -159,7 +159,7 @@ func TestARunEndsOnceItUsedMore(t *testing.T) {
 	}
 }
 
-// O17, O18: what passes the budget is stored first: the model's turn, then the results of
+// O17, O18, X6a: what passes the budget is stored first: the model's turn, then the results of
 // its calls, each with its id; only then the run ends.
 func TestResultsAreRecordedBeforeTheBudgetEndsTheRun(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {

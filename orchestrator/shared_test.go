@@ -333,7 +333,7 @@ func TestParallelWritersAreAllOnRecord(t *testing.T) {
 	})
 }
 
-// H8: what comes with a hop is the task's own, and its child is given it.
+// P12, H8: what comes with a hop is the task's own, and is there when its child begins.
 func TestTheContextOfAHopIsTheTasksOwn(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "kik"}, agent.Spec{Name: "coder", Reads: []string{}})

@@ -15,6 +15,7 @@ import (
 
 const v1 = "/api/v1"
 
+// A20, A33: sending returns while nobody works on it; a capability finds its agent.
 func TestATaskIsSentOnceUnderItsKey(t *testing.T) {
 	h := open(t)
 	token := h.token(h.user("dora", people.Operator))
@@ -31,6 +32,8 @@ func TestATaskIsSentOnceUnderItsKey(t *testing.T) {
 	}
 }
 
+// A5, A8, A9, A30: a delegation tells its id, from whom and to whom, the task that it is
+// traced by, its text and its state; the names of the sources lead to the same.
 func TestADelegationHasThePublishedShape(t *testing.T) {
 	h := open(t)
 	dora := h.user("dora", people.Operator)

@@ -29,7 +29,8 @@ func (*house) figures() handlers.Figures {
 }
 
 // TestMetricsTellWhatTheDashboardAsksFor (H31): hand-offs, tokens by agent and model, money,
-// latency, breakers, refusals by code, deadlocks, queues and slots.
+// latency, breakers, refusals by code, deadlocks, queues and slots. A35: how full what
+// passes events on is, and what it had to drop.
 func TestMetricsTellWhatTheDashboardAsksFor(t *testing.T) {
 	h := open(t)
 	body := h.ask("GET", "/metrics", "", "").body

@@ -111,7 +111,7 @@ func (p *place) recovers(taskID string) {
 	n.stop()
 }
 
-// TestAServerKilledAtWorkLeavesNoProcess: an agent that is in the middle of its work,
+// TestAServerKilledAtWorkLeavesNoProcess (A39): an agent that is in the middle of its work,
 // with children of its own, ends with the server, and its work is done again.
 func TestAServerKilledAtWorkLeavesNoProcess(t *testing.T) {
 	places(t, func(t *testing.T, database string) {

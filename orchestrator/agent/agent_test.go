@@ -64,9 +64,9 @@ func names(specs []Spec) []string {
 
 func TestRegistry(t *testing.T) {
 	r, err := NewRegistry([]Spec{
-		{Name: "reviewer", Capabilities: []string{"review", "go"}},
-		{Name: "Coder", Capabilities: []string{"go"}},
-		{Name: "kik", Capabilities: []string{"planning"}},
+		{Name: "reviewer", Capabilities: []string{"review", "go"}, Role: Specialist},
+		{Name: "Coder", Capabilities: []string{"go"}, Role: Developer, Repository: "app"},
+		{Name: "kik", Capabilities: []string{"planning", "developer"}, Role: Admin},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -82,8 +82,10 @@ func TestRegistry(t *testing.T) {
 	if _, ok := r.Get("ghost"); ok {
 		t.Error("an agent that nobody declared was found")
 	}
-	// P11: one match, several, none.
-	for capability, want := range map[string][]string{"planning": {"kik"}, "go": {"Coder", "reviewer"}, "cooking": nil, "": nil} {
+	// P11: one match, several, none. A20: a role and a project lead to their agents, too,
+	// but who says that it can do it comes before who has the role.
+	for capability, want := range map[string][]string{"planning": {"kik"}, "go": {"Coder", "reviewer"}, "cooking": nil, "": nil,
+		"admin": {"kik"}, "specialist": {"reviewer"}, "app": {"Coder"}, "developer": {"kik"}} {
 		if got := names(r.ByCapability(capability)); !slices.Equal(got, want) {
 			t.Errorf("ByCapability(%q) = %v, want %v", capability, got, want)
 		}

@@ -52,13 +52,20 @@ func (r *Registry) All() []Spec {
 	return all
 }
 
-// ByCapability returns the agents that have the capability, by name (P11).
+// ByCapability returns the agents that have the capability, by name (P11). Where none has
+// it, a role's name stands for who has the role, and a repository's for who works in it (A20).
 func (r *Registry) ByCapability(capability string) []Spec {
-	var found []Spec
+	var able, other []Spec
 	for _, s := range r.All() {
-		if s.Can(capability) {
-			found = append(found, s)
+		switch {
+		case s.Can(capability):
+			able = append(able, s)
+		case capability != "" && (string(s.Role) == capability || s.Repository == capability):
+			other = append(other, s)
 		}
 	}
-	return found
+	if len(able) > 0 {
+		return able
+	}
+	return other
 }

@@ -63,3 +63,14 @@ var (
 	InsightQuery = insightQuery
 	OpenQuery    = selectOpen
 )
+
+// IndexText is how an index was made.
+func (s *Store) IndexText(ctx context.Context, name string) (string, error) {
+	query := "select sql from sqlite_master where type = 'index' and name = ?"
+	if s.Dialect() == "PostgreSQL" {
+		query = "select indexdef from pg_indexes where schemaname = current_schema() and indexname = ?"
+	}
+	var text string
+	err := s.r.row(ctx, query, name).Scan(&text)
+	return text, err
+}

@@ -185,7 +185,7 @@ func attrs(s *otlp.Span) map[string]string {
 	return m
 }
 
-// TestATaskIsATrace (O14): a span for each delegation below its caller's, for each call of a
+// TestATaskIsATrace (A5, O14): a span for each delegation below its caller's, for each call of a
 // model with its usage, for each tool and each refusal; the trace's id is the task's.
 func TestATaskIsATrace(t *testing.T) {
 	spans := follow(t, story(), 0, nil)

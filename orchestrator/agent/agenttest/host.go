@@ -1,6 +1,7 @@
 package agenttest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -118,7 +119,7 @@ func (h *Host) Delegate(ctx context.Context, hop agent.Hop) (agent.Child, error)
 	if h.Child != nil {
 		child = h.Child(hop)
 	}
-	child.Ref, child.To, child.Text, child.Spawn = hop.Ref, hop.To, hop.Text, hop.Spawn
+	child.Ref, child.To, child.Text, child.Spawn = hop.Ref, cmp.Or(hop.To, child.To), hop.Text, hop.Spawn
 	if child.State == agent.Refused {
 		child.Ended = true
 		h.refused = append(h.refused, child)

@@ -20,7 +20,7 @@ var (
 )
 
 // Which tools a model is shown, by a pipeline of policies (P25): what is denied is never
-// among them.
+// among them. The README lists the runs that do not carry the tools of delegation (O24b).
 func TestWhichToolsAModelIsShown(t *testing.T) {
 	everything := slices.Concat(delegation, []string{"shared_context"}, fileTools, []string{"run_checks"})
 	zero, two := 0, 2
@@ -40,8 +40,8 @@ func TestWhichToolsAModelIsShown(t *testing.T) {
 		{name: "deny wins over allow (P23)", job: policy([]string{"group:all"}, []string{"group:delegation", "write_file", "propose_patch"}), want: []string{"shared_context", "read_file", "list_files", "search", "run_checks"}},
 		{name: "unknown names, empty groups and repetitions change nothing (P22)", job: policy([]string{"group:nothing", "", "group:mcp", "search", "search", "rm"}, []string{"who"}), want: []string{"search"}},
 		{name: "an empty allow-list allows nothing (P23)", job: policy([]string{}, nil), want: nil},
-		{name: "at the depth limit the tools stay (P59)", host: atDepth, want: everything},
-		{name: "or are hidden from a leaf by the setting (P24)", host: atDepth, hide: true, want: slices.Concat([]string{"shared_context"}, fileTools, []string{"run_checks"})},
+		{name: "at the depth limit the tools stay (P59, X4)", host: atDepth, want: everything},
+		{name: "or are hidden from a leaf by the setting (P24, X4)", host: atDepth, hide: true, want: slices.Concat([]string{"shared_context"}, fileTools, []string{"run_checks"})},
 		{name: "which still reads what was handed over (H7)", host: atDepth, job: func(j *agent.Job) { j.Handover = &agent.Handover{} }, hide: true, want: slices.Concat([]string{"accept_handoff", "shared_context"}, fileTools, []string{"run_checks"})},
 		{name: "who was handed work keeps the tools when the last hand-over was used (P59)", host: func(h *agenttest.Host) { h.Left = budget.Limits{Handoffs: &zero} }, job: func(j *agent.Job) { j.From = "helper" }, want: everything},
 		{name: "in the middle of a chain they stay in any case (P24)", hide: true, want: everything},

@@ -11,19 +11,19 @@ import (
 )
 
 var contextTests = map[string]func(*Suite){
-	"K28 K29 K30 a set replaces value, author and expiry":       contextSet,
-	"K31 K32 K33 reads are newest first and never expired":      contextReads,
-	"K34 cleanup removes what has expired":                      contextCleanup,
-	"K40 touch extends the life":                                contextTouch,
-	"K41 a prefix is literal":                                   contextPrefix,
-	"K18 K19 K20 K21 names have limits, values do not need any": contextLimits,
-	"agents write inside their task's transaction":              contextOfAgents,
-	"K39 X7 a set with extension only pushes an expiry forward": contextExtend,
-	"K43 reading prolongs life and is no update":                contextProlong,
-	"K27 K31 K32 a run is given its own first, newest first":    contextGiven,
-	"P21b who used an entry is recorded with the use":           contextUses,
-	"ten thousand entries":                                      contextMany,
-	"namespaces are listed by name":                             contextTopics,
+	"K23 K24 K25 K28 K29 K30 a set replaces value, author and expiry": contextSet,
+	"K31 K32 K33 reads are newest first and never expired":            contextReads,
+	"K34 cleanup removes what has expired":                            contextCleanup,
+	"K40 touch extends the life":                                      contextTouch,
+	"K41 a prefix is literal":                                         contextPrefix,
+	"K18 K19 K20 K21 names have limits, values do not need any":       contextLimits,
+	"agents write inside their task's transaction":                    contextOfAgents,
+	"K39 X7 a set with extension only pushes an expiry forward":       contextExtend,
+	"K43 reading prolongs life and is no update":                      contextProlong,
+	"K27 K31 K32 a run is given its own first, newest first":          contextGiven,
+	"P21b who used an entry is recorded with the use":                 contextUses,
+	"ten thousand entries":                                            contextMany,
+	"namespaces are listed by name":                                   contextTopics,
 }
 
 // set writes as an agent would and moves the clock.

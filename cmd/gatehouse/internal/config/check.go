@@ -63,7 +63,7 @@ func (b *builder) settings() orchestrator.Settings {
 	}
 	b.oneOf(at("engine", "cycle"), s.Cycle, "strict", "bounded")
 	b.oneOf(at("engine", "capacity"), s.Capacity, "queue", "refuse")
-	b.duration(at("engine", "ack_timeout"), e.AckTimeout, 120*time.Second)
+	s.AckTimeout = b.duration(at("engine", "ack_timeout"), e.AckTimeout, 120*time.Second)
 	b.limits(&s)
 	return s
 }

@@ -63,7 +63,7 @@ func TestATeamIsUnderstood(t *testing.T) {
 	if got := c.Engine.Repositories["app"].Source; got != filepath.Join(folder, "app") {
 		t.Errorf("app is at %q", got)
 	}
-	s := c.Engine.Settings
+	s := c.Engine.Settings // K2, O9, H9: depth 3 and 5 hand-overs where nobody says otherwise
 	if s.Workers != 8 || s.MaxDepth != 3 || s.MaxHandoffs != 5 || s.MaxAttempts != 3 || s.Lease != 30*time.Second || s.Cycle != "strict" {
 		t.Errorf("defaults are %+v, want those of the contract", s)
 	}

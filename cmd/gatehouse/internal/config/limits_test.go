@@ -25,13 +25,20 @@ func TestLimitsOfTheEngine(t *testing.T) {
 	if s.Breaker.Failures != 3 || s.Breaker.Cooldown != time.Minute || s.MaxRemote != 3 || s.Classify {
 		t.Errorf("breaker %+v, remote %d, classify %v", s.Breaker, s.MaxRemote, s.Classify)
 	}
-	text := "engine:\n  budget: {usd: 0.5, agents: 2, time: 90s}\n  tiers: {simple: {tokens: 7}}\n  complexity: auto\n  breaker: {failures: 0, cooldown: 5s}\n  max_remote_hops: 0\n"
+	// P45, X6b: the sources leave these open; X5: their 120 seconds for an acknowledgement.
+	if s.Spawn.Children != 5 || s.Spawn.Timeout != 5*time.Minute || s.KillAfter != 10*time.Second || s.AckTimeout != 2*time.Minute {
+		t.Errorf("spawn %+v, kill after %s, acknowledged within %s", s.Spawn, s.KillAfter, s.AckTimeout)
+	}
+	text := "engine:\n  budget: {usd: 0.5, agents: 2, time: 90s}\n  tiers: {simple: {tokens: 7}}\n  complexity: auto\n  breaker: {failures: 0, cooldown: 5s}\n  max_remote_hops: 0\n  spawn: {children: 2, timeout: 7s}\n  kill_after: 3s\n  ack_timeout: 9s\n"
 	if c, err = Parse("", []byte(text), env()); err != nil {
 		t.Fatal(err)
 	}
 	s = c.Engine.Settings
 	if *s.Budget.Tokens != 150_000 || *s.Budget.MicroUSD != 500_000 || *s.Budget.Agents != 2 || *s.Budget.Time != 90*time.Second {
 		t.Errorf("the budget is %+v", s.Budget)
+	}
+	if s.Spawn.Children != 2 || s.Spawn.Timeout != 7*time.Second || s.KillAfter != 3*time.Second || s.AckTimeout != 9*time.Second {
+		t.Errorf("spawn %+v, kill after %s, acknowledged within %s", s.Spawn, s.KillAfter, s.AckTimeout)
 	}
 	if simple := s.Tiers["simple"]; *simple.Tokens != 7 || *simple.Handoffs != 0 {
 		t.Errorf("simple is %+v", simple)

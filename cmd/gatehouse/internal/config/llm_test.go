@@ -5,10 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm"
 )
 
-// What belongs to a model agent is read, with the defaults of the sources (P23, P35).
+// What belongs to a model agent is read, with the defaults of the sources (P23, P35). Role,
+// prompt and capabilities reach the registry that the engine resolves by (P8).
 func TestAModelAgentIsUnderstood(t *testing.T) {
 	c, err := Parse("", []byte(`providers:
   anthropic: {api_keys: [k]}
@@ -19,6 +21,8 @@ engine:
 agents:
   kik:
     kind: llm
+    role: admin
+    capabilities: [planning, review]
     model: anthropic/claude-sonnet-4-5
     fallbacks: [local/a/b]
     prompt: You plan.
@@ -37,6 +41,9 @@ agents:
 	s, _ := c.Engine.Agents.Get("kik")
 	if len(s.Fallbacks) != 1 || len(s.Tools.Allow) != 2 || s.Tools.Deny[0] != "write_file" || s.MaxTurns != 7 || s.MaxTokens != 900 {
 		t.Errorf("kik is %+v", s)
+	}
+	if able := c.Engine.Agents.ByCapability("review"); len(able) != 1 || able[0].Name != "kik" || s.Role != agent.Admin || s.Prompt != "You plan." {
+		t.Errorf("kik has the role %q, says %q and is found as %v", s.Role, s.Prompt, able)
 	}
 	if len(s.MCP) != 2 || s.MCP[0].Headers["X-Team"] != "a" || s.MCP[1].Command[1] != "--serve" || s.MCP[1].Env["MODE"] != "b" {
 		t.Errorf("its servers are %+v", s.MCP)

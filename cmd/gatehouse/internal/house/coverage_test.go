@@ -42,7 +42,7 @@ func mechanisms(t *testing.T) []mechanism {
 }
 
 // citation finds the ids in a test; a range such as "K4–K6" cites all between.
-var citation = regexp.MustCompile(`\b([KAPHO])(\d{1,2})([ab]?)(?:[–-]([KAPHO])?(\d{1,2}))?\b`)
+var citation = regexp.MustCompile(`\b([KAPHOX])(\d{1,2})([ab]?)(?:[–-]([KAPHOX])?(\d{1,2}))?\b`)
 
 // cited lists for each id the test files that cite it.
 func cited(t *testing.T) map[string][]string {

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent/llm/modeltest"
+	"gatehouse/orchestrator/event"
+	"gatehouse/web/client"
+)
+
+// inquiryTeam is an admin with a model and a developer that reads the project once it may.
+const inquiryTeam = `
+engine: {workers: 2, lease: 10m}
+repositories:
+  app: {path: "REPO", branch: main}
+providers:
+  anthropic: {api_keys: [key], base_url: "ANTHROPIC"}
+agents:
+  ops: {kind: llm, role: admin, model: anthropic/small, prompt: "You look after the servers.", capabilities: [deploy]}
+  shop: {kind: command, role: developer, command: [sh, -c, "until [ -e DIR/signs/read ]; do sleep 0.02; done; cat VERSION"], writable: ["DIR/signs"], repository: app, analysis_only: true, approval: auto, capabilities: [build]}
+`
+
+// inquiring is what ops says: it asks a developer, is done for now, and goes on when the
+// answer comes.
+func inquiring(a modeltest.Ask) modeltest.Answer {
+	switch a.Turn {
+	case 1:
+		return modeltest.Use("spawn_agent", map[string]any{"capability": "developer", "task": "Which version does app run?"})
+	case 2:
+		return modeltest.Say("I have asked.")
+	}
+	_, version, _ := strings.Cut(a.Last().Text(), "Delegation result from shop for ")
+	_, version, _ = strings.Cut(version, ": ")
+	return modeltest.Say("app runs " + version + ".")
+}
+
+// TestAnAdminAsksADeveloperWhichVersionRuns is the worked case of the sources (A39a) step
+// by step (A28): a task comes, the admin's model names the role that it asks (A20) and its
+// turn ends; the developer acknowledges, works and completes; its result re-enters the
+// admin's conversation by id (A25, A26), which goes on with it (A27). What it asks and what
+// became of it can be read all the while (A11, A19, A29, A30).
+func TestAnAdminAsksADeveloperWhichVersionRuns(t *testing.T) {
+	places(t, func(t *testing.T, database string) {
+		models := modeltest.Start(inquiring)
+		t.Cleanup(models.Close)
+		p := newPlace(t, database, strings.ReplaceAll(inquiryTeam, "ANTHROPIC", models.Anthropic()))
+		p.must(os.WriteFile(filepath.Join(p.repo, "VERSION"), []byte("v2.3.1\n"), 0o600))
+		git(t, p.repo, "add", "-A")
+		git(t, p.repo, "commit", "-q", "-m", "version")
+		p.must(os.Mkdir(filepath.Join(p.dir, "signs"), 0o700))
+		n := p.start(p.config, "")
+		for _, key := range []string{"first", "second"} {
+			task := n.send("ops", "", key)
+			p.until("ops to have ended its turn", func() bool { return p.root(task).State == orchestrator.Waiting })
+			p.touch("signs/read")
+			root := n.through(task)
+			p.must(os.Remove(filepath.Join(p.dir, "signs/read")))
+			if root.Result == nil || root.Result.Text != "app runs v2.3.1." {
+				t.Fatalf("ops is %s: %v, %+v", root.State, root.Error, root.Result)
+			}
+			p.asStepByStep(task, root)
+			n.readsOf(task)
+		}
+		// A21: each conversation begins with its own task alone.
+		begun := slices.DeleteFunc(models.Asks(), func(a modeltest.Ask) bool { return a.Turn != 1 })
+		if len(begun) != 2 || len(begun[1].Messages) != 1 || begun[1].Messages[0].Text() != "Do second" {
+			t.Errorf("%d conversations began, the last with %+v", len(begun), begun[len(begun)-1].Messages)
+		}
+		p.nothingLeft(p.data)
+	})
+}
+
+// asStepByStep checks the history of an inquiry and what ops was told.
+func (p *place) asStepByStep(taskID string, root orchestrator.Delegation) {
+	p.Helper()
+	var steps []string
+	for _, e := range p.events(taskID) {
+		name := map[string]string{root.ID: "ops"}[e.DelegationID]
+		if name == "" {
+			name = "shop"
+		}
+		switch e.Type {
+		case event.TaskCreated, event.Queued, event.Acknowledged, event.Delegated, event.Waiting, event.Announced, event.Completed:
+			steps = append(steps, name+" "+string(e.Type))
+		}
+	}
+	// ops waits when its turn is over, which may be before or after shop is picked up.
+	waits := slices.Index(steps, "ops delegation.waiting")
+	if waits < 0 {
+		p.Fatalf("ops did not let go of its turn: %q", steps)
+	}
+	steps = slices.Delete(steps, waits, waits+1)
+	want := []string{"ops task.created", "ops delegation.queued", "ops delegation.acknowledged", "ops delegation.delegated", "shop delegation.queued",
+		"shop delegation.acknowledged", "shop delegation.completed", "ops delegation.acknowledged", "ops delegation.announced", "ops delegation.completed"}
+	if !slices.Equal(steps, want) {
+		p.Errorf("the steps are\n%q\nwant\n%q", steps, want)
+	}
+	tree, err := p.store.Tree(p.Context(), taskID)
+	p.must(err)
+	turns, err := p.store.Turns(p.Context(), root.ID, 0)
+	p.must(err)
+	told := fmt.Sprintf("Delegation result from shop for %s: v2.3.1", tree[1].ID)
+	for _, turn := range turns {
+		if len(turn.Children) > 0 && slices.Equal(turn.Children, []string{tree[1].ID}) && strings.Contains(turn.Message.Text(), told) {
+			return
+		}
+	}
+	p.Errorf("ops was never told %q: %+v", told, turns)
+}
+
+// readsOf checks what whoever asked can read of the agents and of the hand-over.
+func (n *node) readsOf(taskID string) {
+	n.Helper()
+	var agents struct {
+		Items []struct {
+			Name, Role, Repository string
+			Capabilities           []string
+		}
+	}
+	if status, err := n.call(http.MethodGet, "/api/v1/agents", n.asker, nil, &agents); err != nil || status != http.StatusOK || len(agents.Items) != 2 {
+		n.Fatalf("%d, %v: %+v", status, err, agents)
+	}
+	if got := fmt.Sprintf("%+v", agents.Items); got != "[{Name:ops Role:admin Repository: Capabilities:[deploy]} {Name:shop Role:developer Repository:app Capabilities:[build]}]" {
+		n.Errorf("the agents are %s", got)
+	}
+	// What was asked of shop is found by its name: its inbox.
+	var inbox struct{ Items []client.Delegation }
+	if status, err := n.call(http.MethodGet, "/api/v1/delegations?agent=shop", n.asker, nil, &inbox); err != nil || status != http.StatusOK || len(inbox.Items) == 0 {
+		n.Fatalf("%d, %v: nothing was asked of shop", status, err)
+	}
+	last := inbox.Items[0]
+	if last.TaskID != taskID || last.From != "ops" || last.Text != "Which version does app run?" {
+		n.Errorf("the newest of shop's is %+v", last)
+	}
+	var d client.Delegation
+	if status, err := n.call(http.MethodGet, "/delegation-status?id="+last.ID, n.asker, nil, &d); err != nil || status != http.StatusOK || d.State != "completed" || d.Result == nil || d.Result.Text != "v2.3.1" {
+		n.Errorf("%d, %v: its status is %+v", status, err, d)
+	}
+}
