@@ -28,7 +28,6 @@ type origin struct {
 	turns []agent.Turn // kept ones
 	files *Kept        // nil: the checkout was as its base
 	data  []byte       // bundle of files
-	base  patch.Base
 }
 
 // Fork makes a task of the same agent and text whose conversation, files and remaining
