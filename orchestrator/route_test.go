@@ -2,13 +2,16 @@ package orchestrator_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/event"
 )
 
@@ -79,9 +82,9 @@ func TestWorkIsAcknowledgedBeforeItIsDone(t *testing.T) {
 			t.Error("what nobody picked up is acknowledged")
 		}
 		w.start()
-		d := w.until(root.ID, "acknowledged", func(orchestrator.Delegation) bool { return w.count(root.TaskID, event.Acknowledged) == 1 })
-		if d.State != orchestrator.Running || w.count(root.TaskID, event.Completed) != 0 {
-			t.Errorf("it is %s before it may end", d.State)
+		w.until(root.ID, "acknowledged", func(orchestrator.Delegation) bool { return w.count(root.TaskID, event.Acknowledged) == 1 })
+		if d := w.state(root.ID, orchestrator.Running); w.count(root.TaskID, event.Completed) != 0 {
+			t.Errorf("%s completed before it may", d.To)
 		}
 		gate.Open()
 		w.state(root.ID, orchestrator.Completed)
@@ -102,4 +105,137 @@ func (w *world) types(taskID string) string {
 		all = append(all, string(e.Type))
 	}
 	return strings.Join(all, " ")
+}
+
+// P38: a cancel in the middle ends what is there and below; what is above is told and
+// goes on.
+func TestACancelInTheMiddleLeavesWhatIsAboveAlone(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := limited(t, url, func(*orchestrator.Settings) {}, "a", "b", "c")
+		w.script("a", told(agent.Hop{To: "b", Text: "go"}))
+		w.script("b", agenttest.HandOn("c"))
+		leaf := w.script("c", agenttest.NewGate().Then(agenttest.Answer("late")))
+		root := w.ask(orchestrator.Submission{Agent: "a", Text: "go"})
+		<-leaf.Started()
+		tree, err := w.store.Tree(t.Context(), root.TaskID)
+		if err != nil || len(tree) != 3 {
+			t.Fatalf("%v: %d delegations", err, len(tree))
+		}
+		if _, err := w.engine.Cancel(t.Context(), tree[1].ID, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		if d := w.state(root.ID, orchestrator.Completed); !strings.HasPrefix(d.Result.Text, "cancelled: ") {
+			t.Errorf("a was told %q", d.Result.Text)
+		}
+		for _, d := range tree[1:] {
+			w.state(d.ID, orchestrator.Cancelled)
+		}
+	})
+}
+
+// O20, O21: delegations to one agent at the same time run each in a place of its own, at
+// once, and none waits for another's lock.
+func TestParallelDelegationsToOneAgentRunAtOnce(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, specs("kik", "coder")...)
+		const all = 3
+		var mu sync.Mutex
+		places, together := map[string]bool{}, make(chan struct{})
+		w.script("coder", func(ctx context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
+			mu.Lock()
+			if places[job.Dir+" "+job.ScratchDir+" "+job.DelegationID] = true; len(places) == all {
+				close(together)
+			}
+			mu.Unlock()
+			select {
+			case <-together:
+				return agenttest.Done("did " + job.Text), nil
+			case <-ctx.Done():
+				return agent.Outcome{}, ctx.Err()
+			}
+		})
+		w.script("kik", func(_ context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
+			if len(job.Children) == 0 {
+				return agent.Outcome{Park: &agent.Park{Hops: []agent.Hop{{Ref: "1", To: "coder", Text: "one"}, {Ref: "2", To: "coder", Text: "two"}, {Ref: "3", To: "coder", Text: "three"}}}}, nil
+			}
+			var texts []string
+			for _, c := range job.Children {
+				texts = append(texts, c.Result.Text)
+			}
+			return agenttest.Done(strings.Join(texts, ", ")), nil
+		})
+		w.start()
+		if d := w.state(w.send("kik", "split").ID, orchestrator.Completed); d.Result.Text != "did one, did two, did three" {
+			t.Errorf("kik was told %q", d.Result.Text)
+		}
+	})
+}
+
+// P15, P48: a spawn passes the guards like any hop, finds its agent by capability, and
+// its child has what came with it: the context, and the channel of the task.
+func TestASpawnKeepsTheAllowList(t *testing.T) {
+	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", agent.Spec{Name: "boss", Restricted: true, DelegatesTo: []string{"worker"}},
+		agent.Spec{Name: "worker", Capabilities: []string{"testing"}}, agent.Spec{Name: "stranger", Capabilities: []string{"lying"}})
+	w.config.Repositories = nil
+	w.engine.SetConfig(w.config)
+	given := make(chan agent.Job, 1)
+	w.script("worker", func(_ context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
+		given <- job
+		return agenttest.Done("tested"), nil
+	})
+	w.script("boss", func(ctx context.Context, _ agent.Job, host agent.Host) (agent.Outcome, error) {
+		if _, err := host.Delegate(ctx, agent.Hop{Capability: "testing", Text: "test it", Spawn: true, Context: map[string]string{"why": "tomorrow"}}); err != nil {
+			return agent.Outcome{}, err
+		}
+		c, err := host.Delegate(ctx, agent.Hop{Capability: "lying", Text: "lie", Spawn: true})
+		if err != nil || c.State != agent.Refused {
+			return agent.Outcome{}, agent.Fail("exit", "a stranger was spawned: %+v, %v", c, err)
+		}
+		job := <-given
+		return agenttest.Done(fmt.Sprint(c.Error.Code, " ", job.Channel, " ", job.Context[0].Value)), nil
+	})
+	w.start()
+	if d := w.state(w.sendTo("boss", "go").ID, orchestrator.Completed); d.Result.Text != "not_allowed web tomorrow" {
+		t.Errorf("boss answered %q", d.Result.Text)
+	}
+}
+
+// H9, H10: hand-overs that were made count, in their task alone; refusals do not.
+func TestOnlyHandoversThatWereMadeCount(t *testing.T) {
+	w := limited(t, "sqlite:"+t.TempDir()+"/g.db", func(s *orchestrator.Settings) { s.MaxHandoffs = 2 }, "kik", "coder")
+	w.script("coder", agenttest.Answer("done"))
+	w.script("kik", told(agent.Hop{To: "coder", Text: "a"}, agent.Hop{To: "kik", Text: "b"}, agent.Hop{To: "nobody", Text: "c"}, agent.Hop{To: "coder", Text: "d"}, agent.Hop{To: "coder", Text: "e"}))
+	for range 2 {
+		d := w.state(w.ask(orchestrator.Submission{Agent: "kik", Text: "go"}).ID, orchestrator.Completed)
+		got := strings.Split(d.Result.Text, "\n")
+		if got[0] != "done" || !strings.HasPrefix(got[1], "self: ") || !strings.HasPrefix(got[2], "unknown_agent: ") || got[3] != "done" || !strings.HasPrefix(got[4], "max_handoffs: Maximum handoffs reached") {
+			t.Errorf("kik was told %q", got)
+		}
+	}
+}
+
+// O14, O15: what a child used is its caller's, so that handing on does not evade the cap:
+// the next use that passes it ends the caller.
+func TestAChildsUseCountsForItsCaller(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := limited(t, url, func(*orchestrator.Settings) {}, "kik", "coder")
+		w.script("coder", uses(900))
+		own := map[string]int64{"as much": 100, "more": 101}
+		w.script("kik", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+			c, err := host.Delegate(ctx, agent.Hop{To: "coder", Text: "go"})
+			if err == nil {
+				c, err = host.Await(ctx, c.ID)
+			}
+			if err != nil || c.Usage.InputTokens+c.Usage.OutputTokens != 900 {
+				return agent.Outcome{}, agent.Fail("exit", "coder used %+v, %v", c.Usage, err)
+			}
+			return uses(own[job.Text])(ctx, job, host)
+		})
+		for text, want := range map[string]orchestrator.State{"as much": orchestrator.Completed, "more": orchestrator.Failed} {
+			d := w.state(w.ask(orchestrator.Submission{Agent: "kik", Text: text, Budget: &budget.Limits{Tokens: amount[int64](1000)}}).ID, want)
+			if want == orchestrator.Failed && !strings.HasPrefix(d.Error.Message, "Token budget exceeded: kik used 1,001 of 1,000 tokens") {
+				t.Errorf("it failed with %+v", d.Error)
+			}
+		}
+	})
 }

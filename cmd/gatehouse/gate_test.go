@@ -156,7 +156,7 @@ func (g *gate) answer(query string) string {
 	return g.bot.Answers(query)[0].Text
 }
 
-// TestOneRequestInThreePlaces: whoever decides first, and wherever, the other two cards say
+// TestOneRequestInThreePlaces (K44): whoever decides first, and wherever, the other two cards say
 // so within two seconds, and a further press anywhere is told who decided what.
 func TestOneRequestInThreePlaces(t *testing.T) {
 	places(t, func(t *testing.T, database string) {

@@ -68,7 +68,7 @@ func TestAnAdminAsksADeveloperWhichVersionRuns(t *testing.T) {
 			p.asStepByStep(task, root)
 			n.readsOf(task)
 		}
-		// A21: each conversation begins with its own task alone.
+		// A21, O13: each conversation begins with its own task alone.
 		begun := slices.DeleteFunc(models.Asks(), func(a modeltest.Ask) bool { return a.Turn != 1 })
 		if len(begun) != 2 || len(begun[1].Messages) != 1 || begun[1].Messages[0].Text() != "Do second" {
 			t.Errorf("%d conversations began, the last with %+v", len(begun), begun[len(begun)-1].Messages)

@@ -18,6 +18,10 @@ func TestNew(t *testing.T) {
 		says                  string // "" when it is fine
 	}{
 		{"the sources' names", "K38", "memory:coder", "module:<billing>", "v", "coder", 0, ""},
+		{"a project's memory", "K38", "memory:coder", "project:17", "v", "coder", 0, ""},
+		{"a finding", "K38", "performance", "n1_invoices_route", "v", "coder", 0, ""},
+		{"a lesson", "K38", "pm_learnings", "module:coder:billing", "v", "coder", 0, ""},
+		{"an attack", "K38", "security", "sqli_attempt_2001:db8::7", "v", "coder", 0, ""},
 		{"an empty value", "K20", "ns", "k", "", "coder", 0, ""},
 		{"64 characters, not bytes", "K18 K19 K21", strings.Repeat("ä", 64), strings.Repeat("ö", 128), "v", strings.Repeat("ü", 64), 0, ""},
 		{"a value at the limit", "", "ns", "k", strings.Repeat("v", MaxValue), "coder", 0, ""},
@@ -102,6 +106,7 @@ func TestUnits(t *testing.T) {
 		"K36": {LearningsTTL, 30 * 24 * time.Hour},
 		"K37": {SecurityTTL, 7 * 24 * time.Hour},
 		"K39": {ExtensionTTL, 90 * 24 * time.Hour},
+		"X7":  {ExtensionTTL, 129_600 * time.Minute},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("%s: %s, want %s", name, got[0], got[1])

@@ -222,7 +222,10 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 	long := strings.TrimSuffix(strings.Repeat(strings.Repeat("x", 99)+"\n", 200), "\n") // 20,000 characters
 	small := "small result"
 	host := team()
-	host.Child = func(agent.Hop) agent.Child {
+	host.Child = func(hop agent.Hop) agent.Child {
+		if hop.Text == "fail" {
+			return agent.Child{State: "failed", Ended: true, Error: agent.Fail("exit", "%s", long)}
+		}
 		return agent.Child{State: "completed", Ended: true, Result: &agent.Result{Text: "answer of helper " + long}}
 	}
 	for key, value := range map[string]string{"long": long, "small": small} {
@@ -232,9 +235,9 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 	}
 	talk := []step{
 		calls(call("a", "shared_context", `{"action":"get","key":"long"}`), call("b", "shared_context", `{"action":"get","key":"small"}`)),
-		calls(call("c", "delegate_to_agent", `{"agent":"helper","task":"x"}`)),
+		calls(call("c", "delegate_to_agent", `{"agent":"helper","task":"x"}`), call("f", "delegate_to_agent", `{"agent":"helper","task":"fail"}`)),
 		answers(model.StopTools, long, call("d", "list_agents", `{}`)),
-		calls(call("e", "list_agents", `{"again":1}`)),
+		calls(call("e", "shared_context", `{"action":"get","key":"long"}`)),
 	}
 	_, s, err := play(t, host, task("The task."), append(talk, fails(model.Overflow))...)
 	failure(t, err, agent.CodeOverflow)
@@ -263,17 +266,23 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 	if got := one[4].Blocks[0].Text; got != whole[4].Blocks[0].Text {
 		t.Errorf("the answer of another agent was cut to %d (O22)", len(got))
 	}
+	if got := one[4].Blocks[1]; !got.IsError || len(got.Text) > 8100 {
+		t.Errorf("what went wrong with another agent stands there in %d characters (O22)", len(got.Text))
+	}
 	if one[5].Text() != long {
 		t.Error("what is no result of a tool was cut")
 	}
 	// Tier 2: the older half is left out, results are whole, other agents' answers are kept.
-	if len(two) >= len(whole) || len(two) < 3 {
+	if len(whole) != 9 || len(two) != 5 {
 		t.Errorf("tier 2 has %d of %d messages", len(two), len(whole))
 	}
-	has(t, two[0].Text(), "were left out", "answer of helper "+long)
+	has(t, two[0].Text(), "(4 earlier messages of this conversation were left out", "answer of helper "+long)
 	// Tier 3: both.
 	if len(three) != len(two) {
 		t.Errorf("tier 3 has %d messages, tier 2 %d", len(three), len(two))
+	}
+	if late, cut := two[4].Blocks[0].Text, three[4].Blocks[0].Text; !strings.HasSuffix(late, long) || len(cut) > 8100 || !strings.Contains(cut, "x\n[cut: ") {
+		t.Errorf("the last result has %d characters in tier 2 and %d in tier 3", len(late), len(cut))
 	}
 	// What is stored is whole.
 	if b := results(t, host.Turns(), 0)[0]; !strings.HasSuffix(b.Text, long) {
