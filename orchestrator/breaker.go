@@ -13,12 +13,30 @@ import (
 // is a delegation and ends some day; this only frees the agent where the row is stuck.
 const probeTime = 5 * time.Minute
 
-// probe makes a child the one probe of an agent that rests; the guards let it pass.
+// probe makes a child the one probe of an agent that rests; the guards let it pass. One
+// that people are asked about first is none yet: nobody else could try while they think.
 func probe(ctx context.Context, tx Tx, b guard.Breaker, child *Delegation, target agent.Spec) error {
-	if !b.Resting() {
+	if !b.Resting() || child.State == AwaitingApproval {
 		return nil
 	}
 	return tx.PutBreaker(ctx, b.Try(tx.Now(), child.ID, tx.Now().Add(target.Timeout+probeTime)))
+}
+
+// probeAsked makes a hand-over that people said yes to the probe when it is first worked
+// on. It works in any case, for people decided it; another probe that is under way stays.
+func (e *Engine) probeAsked(ctx context.Context, tx Tx, d *Delegation) error {
+	if !d.Work.Asked || d.State != Running || d.Attempt != 1 {
+		return nil
+	}
+	b, err := tx.Breaker(ctx, d.To)
+	if err != nil || !b.Resting() {
+		return err
+	}
+	if b, err = tx.LockBreaker(ctx, d.To); err != nil || !b.MayProbe(tx.Now()) {
+		return err
+	}
+	spec, _ := e.Config().Agents.Get(d.To)
+	return probe(ctx, tx, b, d, spec)
 }
 
 // tellBreaker counts an end that says something about the agent (H11–H14): a failure, but

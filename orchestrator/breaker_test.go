@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
@@ -136,6 +137,45 @@ func TestACancelledProbeIsGivenToTheNext(t *testing.T) {
 	if d.Result.Text != "mended" {
 		t.Errorf("the next hop got %q", d.Result.Text)
 	}
+}
+
+// H14, H18: a hand-over that people are asked about first holds no probe while they think:
+// others try meanwhile, and it is the probe only when its agent begins to work.
+func TestAQuestionHoldsNoProbe(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, agent.Spec{Name: "kik"}, agent.Spec{Name: "coder", AskFirst: true, Timeout: time.Hour})
+		w.config.Settings.Breaker = orchestrator.BreakerSettings{Failures: 3, Cooldown: time.Millisecond}
+		w.engine.SetConfig(w.config)
+		w.start()
+		w.broken()
+		w.script("kik", agenttest.HandOn("coder"))
+		var asked [2]approval.Request
+		for i := range asked { // the second is not refused for the first one's question
+			asked[i] = w.request(w.ask(orchestrator.Submission{Agent: "kik", Text: "go " + strings.Repeat("on ", i)}).TaskID, 1)
+		}
+		if b := w.breaker("coder"); b.State != guard.Open || b.Probe != "" {
+			t.Fatalf("while people think: %+v", b)
+		}
+		gate := agenttest.NewGate()
+		coder := w.script("coder", gate.Then(agenttest.Answer("mended")))
+		w.approve(asked[0])
+		<-coder.Started()
+		if b := w.breaker("coder"); b.State != guard.HalfOpen || b.Probe != asked[0].DelegationID {
+			t.Fatalf("while the first works: %+v", b)
+		}
+		w.approve(asked[1]) // people decided: it works beside the probe and does not replace it
+		<-coder.Started()
+		if b := w.breaker("coder"); b.Probe != asked[0].DelegationID {
+			t.Fatalf("while both work: %+v", b)
+		}
+		gate.Open()
+		for _, r := range asked {
+			w.state(r.DelegationID, orchestrator.Completed)
+		}
+		if b := w.breaker("coder"); b.Resting() {
+			t.Errorf("after the probe: %+v", b)
+		}
+	})
 }
 
 // A dry run shows every guard in order, with budget and breaker, and takes nothing.

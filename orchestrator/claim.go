@@ -104,6 +104,9 @@ func (e *Engine) take(ctx context.Context, tx Tx, r *run, d *Delegation) error {
 	if err := tx.Move(ctx, d, from, attempt); err != nil {
 		return err
 	}
+	if err := e.probeAsked(ctx, tx, d); err != nil {
+		return err
+	}
 	r.task, r.d = *tx.Task(), *d
 	if !starts {
 		return nil

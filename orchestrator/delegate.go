@@ -136,7 +136,7 @@ func firstAble(c *Config, capability string) (agent.Spec, bool) {
 func (e *Engine) refuse(ctx context.Context, tx Tx, d *Delegation, p planned, v *guard.Verdict) (agent.Child, error) {
 	err := tx.Append(ctx, event.Event{Type: event.DelegationRefused, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
 		"to": p.To, "code": v.Code, "message": v.Message, "guard": v.Guard, "chain": d.Chain.String()})})
-	return agent.Child{Ref: p.Ref, To: p.To, Text: p.Text, State: agent.Refused, Ended: true,
+	return agent.Child{Ref: p.Ref, To: p.To, Text: cut(p.Text), State: agent.Refused, Ended: true,
 		Error: &agent.Failure{Code: v.Code, Message: v.Message}}, err
 }
 

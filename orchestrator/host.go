@@ -166,7 +166,7 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 
 // notHandedOn answers a hop that cannot be made, as data for the agent that asked.
 func notHandedOn(h agent.Hop, code, message string) agent.Child {
-	return agent.Child{Ref: h.Ref, To: h.To, Text: h.Text, State: agent.Refused, Ended: true, Error: agent.Fail(code, "%s", message)}
+	return agent.Child{Ref: h.Ref, To: cut(h.To), Text: cut(h.Text), State: agent.Refused, Ended: true, Error: agent.Fail(code, "%s", message)}
 }
 
 // count adds to the number of hops with this target and text in this attempt, and

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -129,9 +130,14 @@ func (e *Engine) plans(r *run, hops []agent.Hop, kept *Kept, bundle []byte) ([]p
 // plan finds the repository and the key of a hop. What is wrong with the hop itself is
 // an *Error.
 func (e *Engine) plan(h agent.Hop, d *Delegation, taskRepo, key string) (planned, error) {
+	// Longer ones name nobody, and events and messages repeat them.
+	h.To, h.Capability = strings.ToValidUTF8(h.To[:min(len(h.To), maxTarget)], ""), strings.ToValidUTF8(h.Capability[:min(len(h.Capability), maxTarget)], "")
 	p := planned{Hop: h, key: key}
 	if strings.TrimSpace(h.Text) == "" || len(h.Text) > MaxText {
 		return p, Errorf(CodeBadRequest, "The hand-over's text has %d bytes. Use 1 to %d that say what should be done.", len(h.Text), MaxText)
+	}
+	if err := bounded(h); err != nil {
+		return p, err
 	}
 	for key, value := range h.Context {
 		if _, err := sharedctx.New(e.Now(), sharedctx.Handoff(d.TaskID), key, value, d.To, 0); err != nil {
@@ -155,4 +161,36 @@ func (e *Engine) plan(h agent.Hop, d *Delegation, taskRepo, key string) (planned
 		err = fmt.Errorf("find the repository of %s: %w", spec.Name, err)
 	}
 	return p, err
+}
+
+// The bounds of what goes with a hop. It comes from agents, and is stored, shown in
+// events and written into prompts.
+const (
+	maxTarget   = 1 << 10  // bytes of a name or a capability that are kept; agents' names have 64
+	maxEntries  = 64       // of the context
+	maxContext  = 1 << 20  // bytes of all its values
+	maxHandover = 64 << 10 // bytes of the command object as JSON, without the task
+)
+
+// bounded refuses a hop that carries more than fits.
+func bounded(h agent.Hop) error {
+	size := 0
+	for key, value := range h.Context {
+		size += len(key) + len(value)
+	}
+	switch {
+	case len(h.Context) > maxEntries || size > maxContext:
+		return Errorf(CodeBadRequest, "The context of the hand-over has %d entries of %d bytes; %d entries and %d bytes are the limit. Put long material into the repository or the shared context.",
+			len(h.Context), size, maxEntries, maxContext)
+	}
+	if h.Handover == nil {
+		return nil
+	}
+	carried := *h.Handover
+	carried.Update.Context.TaskDescription = "" // the hop's text, which has its own limit
+	command, err := json.Marshal(carried)
+	if err != nil || len(command) > maxHandover {
+		return Errorf(CodeBadRequest, "The command object of the hand-over has %d bytes; %d is the limit. Put long material into the repository or the shared context, and name it.", len(command), maxHandover)
+	}
+	return nil
 }

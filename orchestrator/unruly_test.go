@@ -2,6 +2,8 @@ package orchestrator_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/event"
 )
 
 // What an agent says wrong is its own failure, once, in words; it is no fault of the
@@ -44,10 +47,17 @@ func TestAHandOverThatCannotBeMadeIsAnswered(t *testing.T) {
 		w.script("helper", func(context.Context, agent.Job, agent.Host) (agent.Outcome, error) {
 			return agenttest.Done("helped"), nil
 		})
+		many, large := map[string]string{}, strings.Repeat("v", 256<<10)
+		for i := range 1000 {
+			many[fmt.Sprint("key", i)] = "v"
+		}
 		w.script("coder", func(ctx context.Context, _ agent.Job, host agent.Host) (agent.Outcome, error) {
 			for name, hop := range map[string]agent.Hop{
 				"blank": {Text: "  "}, "too long": {Text: strings.Repeat("x", orchestrator.MaxText+1)},
-				"bad context": {Text: "Help", Context: map[string]string{"a\nb": "v"}},
+				"bad context":      {Text: "Help", Context: map[string]string{"a\nb": "v"}},
+				"too many entries": {Text: "Help", Context: many},
+				"a large context":  {Text: "Help", Context: map[string]string{"a": large, "b": large, "c": large, "d": large, "e": large}},
+				"a large command":  {Text: "Help", Handover: &agent.Handover{Update: agent.HandoverUpdate{Artifacts: map[string]*string{"a": &large}}}},
 			} {
 				hop.To = "helper"
 				if c, err := host.Delegate(ctx, hop); err != nil || c.State != agent.Refused || c.Error.Code != orchestrator.CodeBadRequest {
@@ -71,4 +81,50 @@ func TestAHandOverThatCannotBeMadeIsAnswered(t *testing.T) {
 			t.Errorf("it took %d attempts", d.Attempt)
 		}
 	})
+}
+
+// A name of a megabyte is refused as unknown like any other, and neither its event nor
+// what the caller is told repeats it; both run-time hops and parked ones.
+func TestAnEndlessNameIsNotRepeated(t *testing.T) {
+	w := newWorld(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), specs("coder", "helper")...)
+	long := strings.Repeat("ü", 1<<20)
+	hops := []agent.Hop{{Ref: "a", To: long, Text: "Help"}, {Ref: "b", Capability: long, Text: "Help"}, {Ref: "c", To: "helper", Text: long}}
+	said := func(c agent.Child) {
+		if told, err := json.Marshal(c); err != nil || len(told) > 16<<10 || c.Error == nil {
+			t.Errorf("%s is answered with %d bytes, %v", c.Ref, len(told), err)
+		}
+	}
+	w.script("coder", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+		if job.Memo == nil {
+			for _, h := range hops {
+				c, err := host.Delegate(ctx, h)
+				if err != nil {
+					return agent.Outcome{}, err
+				}
+				said(c)
+			}
+			return agent.Outcome{Park: &agent.Park{Hops: hops, Memo: json.RawMessage(`{}`)}}, nil
+		}
+		for _, c := range job.Children {
+			said(c)
+		}
+		return agenttest.Done(fmt.Sprint(len(job.Children))), nil
+	})
+	w.start()
+	d := w.state(w.send("coder", "Hand it on").ID, orchestrator.Completed)
+	if d.Result.Text != "3" {
+		t.Errorf("it was told of %s children", d.Result.Text)
+	}
+	all, err := w.store.Events(t.Context(), d.TaskID, 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		if len(e.Data) > 16<<10 {
+			t.Errorf("the event %s has %d bytes", e.Type, len(e.Data))
+		}
+	}
+	if n := w.count(d.TaskID, event.DelegationRefused); n != 4 {
+		t.Errorf("%d refusals are on record; want 4", n)
+	}
 }

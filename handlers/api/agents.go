@@ -55,6 +55,9 @@ func (a *API) Agents(c echo.Context) error {
 	}
 	items := make([]agentShape, len(all))
 	for i, s := range all {
+		if caller(c).Run != nil { // errors and ids of other tasks are not a run's to read
+			s.LastError, s.Breaker.Reason, s.Breaker.Probe = "", "", ""
+		}
 		items[i] = agentShape{
 			Name: s.Spec.Name, Kind: s.Spec.Kind, Role: s.Spec.Role, Capabilities: append([]string{}, s.Spec.Capabilities...),
 			Repository: s.Spec.Repository, AnalysisOnly: s.Spec.AnalysisOnly, Approval: s.Spec.Approval, State: busy(s),

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gatehouse/orchestrator/agent"
 )
 
 // defaultKeep are the variables of the server that a program also gets. A trailing
@@ -19,17 +21,6 @@ var defaultKeep = []string{
 	"NVM_DIR", "VOLTA_HOME", "PYENV_ROOT", "RUSTUP_HOME", "CARGO_HOME", "JAVA_HOME",
 }
 
-// secretEndings mark variables that never leave the server by an allow-list; an
-// agent that needs one is given it by name, under `env`.
-var secretEndings = []string{"TOKEN", "KEY", "KEYS", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIALS", "DATABASE_URL", "_DSN"}
-
-// looksSecret reports whether a variable of this name is taken for a secret.
-func looksSecret(name string) bool {
-	upper := strings.ToUpper(name)
-	return strings.HasPrefix(upper, "GATEHOUSE_") ||
-		slices.ContainsFunc(secretEndings, func(end string) bool { return strings.HasSuffix(upper, end) })
-}
-
 // environment is a set of variables in the order in which they were first set.
 type environment struct {
 	names  []string
@@ -41,7 +32,7 @@ func keepFrom(server, keep []string) *environment {
 	e := &environment{values: map[string]string{}}
 	for _, pair := range server {
 		name, value, ok := strings.Cut(pair, "=")
-		if !ok || looksSecret(name) {
+		if !ok || agent.LooksSecret(name) {
 			continue
 		}
 		kept := slices.ContainsFunc(keep, func(k string) bool {

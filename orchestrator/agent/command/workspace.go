@@ -111,7 +111,7 @@ func secretsOf(job agent.Job) []string {
 		secrets = append(secrets, job.Token)
 	}
 	for name, value := range job.Agent.Env {
-		if len(value) >= 8 && looksSecret(name) {
+		if len(value) >= 8 && agent.LooksSecret(name) {
 			secrets = append(secrets, value)
 		}
 	}

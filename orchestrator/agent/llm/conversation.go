@@ -16,6 +16,8 @@ import (
 const (
 	// defaultTurns is how often a model is asked in one run when its agent does not say.
 	defaultTurns = 100
+	// defaultText is how long an answer may be, in bytes, when its agent does not say.
+	defaultText = 8 << 20
 	// maxCut is how often an answer that was cut at its limit is gone on with.
 	maxCut = 3
 	// maxCalls is how many calls of one answer are run; the others are told so.
@@ -110,7 +112,7 @@ func (c *conversation) ask(ctx context.Context) error {
 	m := c.clean(r.Message, len(c.turns)+1)
 	t := agent.Turn{Message: m, Model: r.Model, Stop: r.Stop, Usage: r.Usage}
 	if !r.Reported {
-		if t.Usage, err = c.estimate(ctx, m); err != nil {
+		if t.Usage, err = c.estimate(ctx, m, r.Priced); err != nil {
 			return err
 		}
 	}
@@ -130,6 +132,14 @@ func (c *conversation) mostTurns() int {
 	return defaultTurns
 }
 
+// mostText is how long an answer may be, in bytes, as for programs.
+func (c *conversation) mostText() int {
+	if c.job.Agent.OutputLimit > 0 {
+		return int(c.job.Agent.OutputLimit)
+	}
+	return defaultText
+}
+
 // save numbers a turn, stores it, and only then goes on with it.
 func (c *conversation) save(ctx context.Context, t agent.Turn, changed bool) error {
 	t.N, t.At = len(c.turns)+1, c.now().UTC()
@@ -144,8 +154,9 @@ func (c *conversation) save(ctx context.Context, t agent.Turn, changed bool) err
 }
 
 // estimate is the usage of an answer whose provider reported none: all that is left of
-// the reservation, and no less than a token for four bytes.
-func (c *conversation) estimate(ctx context.Context, m agent.Message) (agent.Usage, error) {
+// the reservation, in money, too, where the model has a price, and no less than a token
+// for four bytes.
+func (c *conversation) estimate(ctx context.Context, m agent.Message, priced bool) (agent.Usage, error) {
 	left, err := c.host.Remaining(ctx)
 	if err != nil {
 		return agent.Usage{}, err
@@ -157,6 +168,10 @@ func (c *conversation) estimate(ctx context.Context, m agent.Message) (agent.Usa
 	u := agent.Usage{InputTokens: int64(in/4 + 1), OutputTokens: int64(weight(m)/4 + 1)}
 	if left.Tokens != nil {
 		u.InputTokens = max(u.InputTokens, *left.Tokens-u.OutputTokens)
+	}
+	if priced && left.MicroUSD != nil {
+		usd := float64(max(*left.MicroUSD, 1)) / 1e6 // the next such call goes beyond it
+		u.USD = &usd
 	}
 	return u, nil
 }
@@ -181,6 +196,8 @@ func (c *conversation) conclude(ctx context.Context, last agent.Turn) (agent.Out
 		return agent.Outcome{}, agent.Fail(agent.CodeModel, "The answer of %s was cut at its limit %d times. Raise its `max_tokens`, or ask for a shorter answer.", c.job.Agent.Name, cuts)
 	case last.Stop == model.StopMaxTokens:
 		return agent.Outcome{}, c.say(ctx, goOn)
+	case len(text) > c.mostText():
+		return agent.Outcome{}, agent.Fail(agent.CodeOutput, "The answer of %s has %d bytes and %d are its limit. Ask for a shorter answer, have it written to a file, or raise its `output_limit`.", c.job.Agent.Name, len(text), c.mostText())
 	case strings.TrimSpace(text) == "" && c.toldBefore(saySo):
 		return agent.Outcome{}, agent.Fail(agent.CodeModel, "The model of %s answered with nothing, twice. Try again, or give the task to another agent or model.", c.job.Agent.Name)
 	case strings.TrimSpace(text) == "":
@@ -333,6 +350,7 @@ func (c *conversation) complete(ctx context.Context) (model.Response, error) {
 		tools = append(tools, t.Tool)
 	}
 	n := len(c.turns) + 1
+	var paid agent.Usage // for calls that failed
 	for tier := 0; ; tier++ {
 		v := c.view.tier(tier, messages)
 		r, err := c.client.Complete(ctx, model.Request{System: c.system, Messages: v.of(messages), Tools: tools, MaxTokens: c.job.Agent.MaxTokens},
@@ -341,9 +359,12 @@ func (c *conversation) complete(ctx context.Context) (model.Response, error) {
 				c.host.Delta(d)
 			})
 		failed, ok := errors.AsType[*model.Error](err)
+		if ok {
+			paid = paid.Add(failed.Usage)
+		}
 		switch {
 		case err == nil:
-			c.view = v
+			c.view, r.Usage = v, r.Usage.Add(paid)
 			return r, nil
 		case ctx.Err() != nil:
 			return r, context.Cause(ctx)
@@ -352,9 +373,21 @@ func (c *conversation) complete(ctx context.Context) (model.Response, error) {
 		case failed.Kind == model.Overflow && tier < lastTier:
 			c.log.Info("a conversation is too long for its model and is shown shorter", "delegation", c.job.DelegationID, "tier", tier+1)
 		case failed.Kind == model.Overflow:
-			return r, agent.Fail(agent.CodeOverflow, "The conversation of %s is longer than its model takes, also after it was shortened. Send a smaller task, or give it a model that takes more. The provider said: %s", c.job.Agent.Name, failed.Message)
+			return r, c.failedFor(ctx, paid, agent.CodeOverflow, "The conversation of %s is longer than its model takes, also after it was shortened. Send a smaller task, or give it a model that takes more. The provider said: %s", c.job.Agent.Name, failed.Message)
 		default:
-			return r, agent.Fail(agent.CodeModel, "The model of %s could not answer: %v. Look at the provider's key and state, then retry.", c.job.Agent.Name, failed)
+			return r, c.failedFor(ctx, paid, agent.CodeModel, "The model of %s could not answer: %v. Look at the provider's key and state, then retry.", c.job.Agent.Name, failed)
 		}
 	}
+}
+
+// failedFor is a failure of the model, once what its calls cost is charged: else a caller
+// could have an agent's broken model asked again and again for nothing.
+func (c *conversation) failedFor(ctx context.Context, paid agent.Usage, code, format string, args ...any) error {
+	if paid.InputTokens > 0 || paid.OutputTokens > 0 || paid.USD != nil {
+		err := c.host.Usage(ctx, paid)
+		if _, over := errors.AsType[*agent.Failure](err); err != nil && !over { // the run fails in any case
+			return err
+		}
+	}
+	return agent.Fail(code, format, args...)
 }

@@ -282,12 +282,57 @@ func TestUsageThatNobodyReportedIsEstimated(t *testing.T) {
 	if u := host.Used(); u.InputTokens+u.OutputTokens != left {
 		t.Errorf("used %+v; want %d in all", u, left)
 	}
+	for _, c := range []struct{ left, want float64 }{{0.25, 0.25}, {0, 0.000001}} { // the money of it, too
+		host, micro := team(), int64(c.left*1e6)
+		host.Left.MicroUSD = &micro
+		priced := func(ctx context.Context, r model.Request) (model.Response, error) {
+			res, err := silent(ctx, r)
+			res.Priced = true
+			return res, err
+		}
+		if _, _, err := play(t, host, task("Try."), priced); err != nil {
+			t.Fatal(err)
+		}
+		if u := host.Used(); u.USD == nil || *u.USD != c.want {
+			t.Errorf("used %v of %v dollars; want %v", u.USD, c.left, c.want)
+		}
+	}
 	host = team()
 	if _, _, err := play(t, host, task(strings.Repeat("word ", 400)), silent); err != nil {
 		t.Fatal(err)
 	}
 	if u := host.Used(); u.InputTokens < 500 {
 		t.Errorf("used %+v for a task of 2000 characters", u)
+	}
+}
+
+// What a call cost is charged when it failed, too: else a broken model could be asked again
+// and again for nothing (O15).
+func TestACallThatFailedIsCharged(t *testing.T) {
+	for _, kind := range []model.Kind{model.Malformed, model.Overflow} {
+		host := team()
+		_, s, err := play(t, host, task("Try."), func(context.Context, model.Request) (model.Response, error) {
+			return model.Response{}, &model.Error{Kind: kind, Message: "cut", Usage: agent.Usage{InputTokens: 1000, OutputTokens: 1}}
+		})
+		if err == nil {
+			t.Fatalf("%s is an answer", kind)
+		}
+		if u, n := host.Used(), int64(len(s.requests())); u.InputTokens != 1000*n || u.OutputTokens != n {
+			t.Errorf("%s: %d calls used %+v", kind, n, u)
+		}
+	}
+}
+
+// An answer without end is none: it would be stored, shown and handed to callers whole.
+func TestAnAnswerHasALimit(t *testing.T) {
+	_, _, err := play(t, team(), task("Try."), says(strings.Repeat("w", 8<<20+1)))
+	failure(t, err, agent.CodeOutput)
+	job := task("Try.")
+	job.Agent.OutputLimit = 5
+	_, _, err = play(t, team(), job, says("longer"))
+	failure(t, err, agent.CodeOutput)
+	if res, _, err := play(t, team(), job, says("short")); err != nil || res.Text != "short" {
+		t.Errorf("%q, %v", res.Text, err)
 	}
 }
 

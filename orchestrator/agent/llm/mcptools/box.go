@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -59,6 +60,7 @@ type server struct {
 	closer  io.Closer // the program, nil for a URL
 	listed  []*mcp.Tool
 	err     error // why it cannot be used
+	secrets *strings.Replacer
 }
 
 // Open connects to the servers of a run's agent, all at once. One that cannot be reached
@@ -73,7 +75,7 @@ func Open(ctx context.Context, job agent.Job, host agent.Host, o Options) (*Box,
 	b := &Box{byName: map[string]bound{}}
 	var all sync.WaitGroup
 	for _, declared := range job.Agent.MCP {
-		s := &server{MCPServer: declared}
+		s := &server{MCPServer: declared, secrets: secretsOf(declared)}
 		b.servers = append(b.servers, s)
 		all.Go(func() { s.err = s.connect(ctx, job, host, o) })
 	}
@@ -180,6 +182,7 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 func (b *Box) add(s *server) {
 	for _, t := range s.listed {
 		shown, ok := describe(s.Name, t)
+		shown.Description = s.secrets.Replace(shown.Description)
 		if _, taken := b.byName[shown.Name]; !ok || taken {
 			continue
 		}
@@ -196,7 +199,7 @@ func (b *Box) Away() []string {
 	var all []string
 	for _, s := range b.servers {
 		if s.err != nil {
-			all = append(all, fmt.Sprintf("The tools of %s (mcp_%s_…) cannot be used in this run: %s.", s.Name, toolName(s.Name), brief(s.err)))
+			all = append(all, fmt.Sprintf("The tools of %s (mcp_%s_…) cannot be used in this run: %s.", s.Name, toolName(s.Name), s.brief(s.err)))
 		}
 	}
 	return all
@@ -217,9 +220,9 @@ func (b *Box) Call(ctx context.Context, name string, input json.RawMessage) (str
 	case late.Err() != nil:
 		return fmt.Sprintf("%s did not answer within %s.", t.server.Name, callTime), true, nil
 	case err != nil:
-		return fmt.Sprintf("%s could not answer: %s. It may be away; do without it, or try again later.", t.server.Name, brief(err)), true, nil
+		return fmt.Sprintf("%s could not answer: %s. It may be away; do without it, or try again later.", t.server.Name, t.server.brief(err)), true, nil
 	}
-	return render(res), res.IsError, nil
+	return t.server.secrets.Replace(render(res)), res.IsError, nil
 }
 
 // Close ends all sessions, and then the programs.
@@ -239,8 +242,45 @@ func (b *Box) Close() error {
 	return nil
 }
 
-// brief is the first line of an error, for a model.
-func brief(err error) string {
-	text, _, _ := strings.Cut(err.Error(), "\n")
-	return strings.TrimRight(cut(text, 300), ". ")
+// brief is the first line of an error, for a model: it may be the server's words.
+func (s *server) brief(err error) string {
+	line, _, _ := strings.Cut(text(err.Error()), "\n")
+	return strings.TrimRight(cut(s.secrets.Replace(line), 300), ". ")
+}
+
+// minSecret is how long a value must be to be taken out of texts; shorter ones would blot
+// out words.
+const minSecret = 8
+
+// secretsOf takes a server's configured secrets out of what it says: a model needs none of
+// them, and its conversation is stored. Errors of the network repeat the URL.
+func secretsOf(s agent.MCPServer) *strings.Replacer {
+	var hidden []string
+	for name, v := range s.Env {
+		if agent.LooksSecret(name) {
+			hidden = append(hidden, v)
+		}
+	}
+	for name, v := range s.Headers { // who writes headers mostly writes a credential
+		if !strings.HasPrefix(name, "Accept") && !strings.HasPrefix(name, "Content-") && name != "User-Agent" {
+			hidden = append(hidden, v, strings.TrimPrefix(v, "Bearer "))
+		}
+	}
+	if at, err := url.Parse(s.URL); err == nil && s.URL != "" {
+		if password, ok := at.User.Password(); ok {
+			hidden = append(hidden, password)
+		}
+		hidden = append(hidden, at.RawQuery)
+		for _, values := range at.Query() {
+			hidden = append(hidden, values...)
+		}
+	}
+	slices.SortFunc(hidden, func(a, b string) int { return len(b) - len(a) }) // the longest first
+	var pairs []string
+	for _, v := range hidden {
+		if len(v) >= minSecret {
+			pairs = append(pairs, v, "[secret]")
+		}
+	}
+	return strings.NewReplacer(pairs...)
 }

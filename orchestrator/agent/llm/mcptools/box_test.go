@@ -184,6 +184,39 @@ func TestAServerThatIsAway(t *testing.T) {
 	}
 }
 
+// A server that repeats its credentials, and an error that repeats its URL, tell the model
+// nothing of them: what it reads is stored, and goes to the provider.
+func TestAServerCannotGiveAwayItsCredentials(t *testing.T) {
+	at, _ := site(t)
+	secrets := []string{"header-secret-1", "query-secret-2", "password-secret-3", "variable-secret-4"}
+	b := open(t, t.Context(), mcptools.Options{Start: start(t)},
+		agent.MCPServer{Name: "books", URL: at, Headers: map[string]string{"Authorization": "Bearer " + secrets[0], "Accept-Language": "cs-CZ-plain"}},
+		agent.MCPServer{Name: "shelf", Command: []string{"library"}, Env: map[string]string{"SHELF_TOKEN": secrets[3], "SHELF_LANG": "plain-words"}},
+		agent.MCPServer{Name: "gone", URL: "http://me:" + secrets[2] + "@127.0.0.1:1/mcp?api_key=" + secrets[1]})
+	all := strings.Join(b.Away(), "\n")
+	if !strings.Contains(all, "gone") {
+		t.Fatalf("away: %q", all)
+	}
+	for _, tool := range []string{"mcp_books_find", "mcp_shelf_find"} {
+		text, bad, err := b.Call(t.Context(), tool, []byte(`{"q":"`+strings.Join(secrets, " ")+` cs-CZ-plain plain-words"}`))
+		if err != nil || bad || !strings.Contains(text, "[secret]") || !strings.Contains(text, "cs-CZ-plain plain-words") {
+			t.Errorf("%s: %q, %v, %v", tool, text, bad, err)
+		}
+		own := secrets[0]
+		if tool == "mcp_shelf_find" {
+			own = secrets[3]
+		}
+		if strings.Contains(text, own) {
+			t.Errorf("%s gives away %q: %q", tool, own, text)
+		}
+	}
+	for _, s := range secrets {
+		if strings.Contains(all, s) {
+			t.Errorf("the sentence about a server that is away has %q: %s", s, all)
+		}
+	}
+}
+
 // A server that goes away in the middle is an answer that says so.
 func TestAServerThatGoesAway(t *testing.T) {
 	var running io.Closer

@@ -48,6 +48,7 @@ type Response struct {
 	// reservation.
 	Usage    agent.Usage
 	Reported bool
+	Priced   bool // the model has a price, so a call whose usage is unknown cost money, too
 	// CacheRead and CacheWritten are the parts of Usage.InputTokens that the provider took
 	// from, and put into, its cache of prompts.
 	CacheRead, CacheWritten int64

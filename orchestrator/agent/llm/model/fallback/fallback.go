@@ -42,10 +42,14 @@ func (c client) Complete(ctx context.Context, r model.Request, delta func(agent.
 		}
 		failures = append(failures, err)
 		var failed *model.Error
-		if ctx.Err() != nil || !errors.As(err, &failed) || !failed.Retriable() {
+		if ctx.Err() != nil || !errors.As(err, &failed) {
 			return model.Response{}, err
 		}
 		paid = paid.Add(failed.Usage)
+		if !failed.Retriable() {
+			failed.Usage = paid
+			return model.Response{}, err
+		}
 		if i+1 < len(c.candidates) {
 			c.log.Warn("a model failed; the next one is asked", "model", next.Model, "next", c.candidates[i+1].Model, "error", err)
 		}

@@ -54,6 +54,7 @@ type client struct {
 // Complete makes the call and prices it, the part of a failed one that was reported too.
 func (c client) Complete(ctx context.Context, r model.Request, delta func(agent.Delta)) (model.Response, error) {
 	res, err := c.next.Complete(ctx, r, delta)
+	res.Priced = err == nil
 	var failed *model.Error
 	switch {
 	case err == nil && res.Reported:
