@@ -13,7 +13,7 @@
   };
 
   const draw = (box) => {
-    const table = box.querySelector("table");
+    const table = box.querySelector("[data-chart-table] table"); // the legend of the chart is a table, too
     const area = box.querySelector(".chart-area");
     if (!table || !area || !window.uPlot) return;
     const { names, data } = read(table);
