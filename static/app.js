@@ -270,7 +270,8 @@
   }
   if (review) {
     countViewed();
-    if (matchMedia('(max-width: 1100px)').matches) document.getElementById('file-list').open = false;
+    var files = document.getElementById('file-list'); // a question has none
+    if (files && matchMedia('(max-width: 1100px)').matches) files.open = false;
   }
   document.addEventListener('gh-superseded', function (e) {
     var bar = e.target;

@@ -23,14 +23,16 @@
     const unit = box.dataset.unit || "";
     const axis = { stroke: color("--muted"), grid: { stroke: color("--border"), width: 1 }, ticks: { stroke: color("--border"), width: 1 } };
     const show = (v) => (v === null || v === undefined ? "–" : unit === "$" ? "$" + v : v.toLocaleString() + (unit ? " " + unit : ""));
-    new window.uPlot({
+    const chart = new window.uPlot({
       width: Math.max(240, area.clientWidth - 16), height: 200,
       tzDate: (ts) => window.uPlot.tzDate(new Date(ts * 1000), "UTC"),
       scales: { y: { range: (_, min, max) => [0, max > 0 ? max * 1.1 : 1] } },
-      axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => v.toLocaleString("en", { notation: "compact" })) }],
+      axes: [{ ...axis, incrs: [1, 2, 5, 7, 14, 30, 90, 365].map((d) => d * 86400), values: (_, ticks) => ticks.map((v) => new Date(v * 1000).toISOString().slice(5, 10)) }, { ...axis, size: 64, values: (_, ticks) => ticks.map((v) => v.toLocaleString("en", { notation: "compact" })) }],
       series: [{ value: (_, v) => (v ? new Date(v * 1000).toISOString().slice(0, 10) : "") },
         ...names.map((label, i) => ({ label, stroke: color(inks[i]), width: 2, dash: i ? [6, 2 * i] : [], points: { show: true, size: 5 }, value: (_, v) => show(v) }))],
     }, data, area);
+    // Half a day beside the first and the last: one day alone would be a point in years.
+    chart.setScale("x", { min: data[0][0] - 43200, max: data[0].at(-1) + 43200 });
     const fold = box.querySelector("[data-chart-table]");
     if (fold && !box.dataset.drawn) fold.open = false;
     box.dataset.drawn = "1";

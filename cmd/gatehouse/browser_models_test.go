@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,8 +43,8 @@ func TestThePagesOfModels(t *testing.T) {
 	}
 	task := n.send("KIK", "", "the greeting")
 	n.through(task)
-	for range 3 {
-		n.through(n.send("KIK", "", "the broken thing"))
+	for i := range 3 {
+		n.through(n.send("KIK", "", fmt.Sprint("the broken thing ", i)))
 	}
 	n.send("slow", "", "the waiting")
 	question := n.asked(n.send("plan", "", "the shipping"))
@@ -54,7 +55,7 @@ func TestThePagesOfModels(t *testing.T) {
 	page := n.url + "/delegations/" + root.ID
 	for name, address := range map[string]string{
 		"tree": page, "conversation": page + "?tab=conversation", "flow": page + "?tab=flow", "figures": page + "?tab=figures", "events": page + "?tab=events",
-		"context": n.url + "/context", "context-ns": n.url + "/context?ns=codebase", "insights": n.url + "/insights", "waits": n.url + "/waits",
+		"context": n.url + "/context", "context-ns": n.url + "/context?ns=codebase", "insights": n.url + "/insights", "breaker": n.url + "/agents/broken", "waits": n.url + "/waits",
 		"agents": n.url + "/agents", "check": n.url + "/agents?from=VajbCoder&to=broken",
 	} {
 		gallery(t, ann, "models-"+name, address)
