@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -106,13 +108,13 @@ func (p *place) asStepByStep(taskID string, root orchestrator.Delegation) {
 	p.must(err)
 	turns, err := p.store.Turns(p.Context(), root.ID, 0)
 	p.must(err)
-	told := fmt.Sprintf("Delegation result from shop for %s: v2.3.1", tree[1].ID)
+	told := regexp.MustCompile(`(?m)^Delegation result from shop for dlg_(\w{6,}): v2\.3\.1$`)
 	for _, turn := range turns {
-		if len(turn.Children) > 0 && slices.Equal(turn.Children, []string{tree[1].ID}) && strings.Contains(turn.Message.Text(), told) {
+		if id := told.FindStringSubmatch(turn.Message.Text()); id != nil && slices.Equal(turn.Children, []string{tree[1].ID}) && strings.HasSuffix(tree[1].ID, id[1]) {
 			return
 		}
 	}
-	p.Errorf("ops was never told %q: %+v", told, turns)
+	p.Errorf("ops was never told of %s: %+v", tree[1].ID, turns)
 }
 
 // readsOf checks what whoever asked can read of the agents and of the hand-over.
@@ -138,6 +140,11 @@ func (n *node) readsOf(taskID string) {
 	last := inbox.Items[0]
 	if last.TaskID != taskID || last.From != "ops" || last.Text != "Which version does app run?" {
 		n.Errorf("the newest of shop's is %+v", last)
+	}
+	cli := exec.Command("gatehouse", "wait", taskID, "--timeout", "1m") // A31: prints the result and exits
+	cli.Env = append(os.Environ(), "GATEHOUSE_URL="+n.url, "GATEHOUSE_TOKEN="+n.asker, "LC_ALL=C.UTF-8", "GORACE="+noSleep)
+	if out, err := cli.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "✓ completed") || !strings.Contains(string(out), `"app runs v2.3.1."`) {
+		n.Errorf("wait printed %q, %v", out, err)
 	}
 	var d client.Delegation
 	if status, err := n.call(http.MethodGet, "/delegation-status?id="+last.ID, n.asker, nil, &d); err != nil || status != http.StatusOK || d.State != "completed" || d.Result == nil || d.Result.Text != "v2.3.1" {
