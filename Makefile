@@ -79,11 +79,11 @@ check-modules:
 # compiling all of them twice on a fresh machine.
 .PHONY: check-vet
 check-vet:
-	$(call run,go vet,$(GO) vet -race $(PKGS))
+	$(call run,go vet,$(GO) vet -race -tags codingagents $(PKGS))
 
 .PHONY: check-static
 check-static:
-	$(call run,staticcheck,tool=$$($(GO) tool -n staticcheck); GOFLAGS=-race "$$tool" $(PKGS))
+	$(call run,staticcheck,tool=$$($(GO) tool -n staticcheck); GOFLAGS=-race "$$tool" -tags codingagents $(PKGS))
 
 .PHONY: check-rules
 check-rules:
@@ -92,6 +92,11 @@ check-rules:
 .PHONY: suite
 suite: ## all tests, none skipped (PKGS=… for some); GATEHOUSE_SHOTS=/a/folder keeps the screenshots
 	$(call run,tests,$(GO) run $(HOUSE)/suite -race -count=1 -vet=off -timeout=30m $(PKGS))
+
+.PHONY: coding-agents
+coding-agents: need ## the real Claude Code and Codex as coders, installed with npm, against a fake model (no part of make test)
+	@programs=$$(.ci/coding-agents); GATEHOUSE_CODING_AGENTS="$$programs" \
+		$(GO) test -race -count=1 -vet=off -tags codingagents -timeout=20m -v -run '^TestACodingAgent' ./cmd/gatehouse
 
 .PHONY: fuzz
 fuzz: ## the patch parser against made-up patches, for FUZZTIME=60s

@@ -210,7 +210,7 @@ func (p *place) landedBy(taskID, who string) {
 	events := p.events(taskID)
 	requests := p.requests(taskID)
 	if len(requests) != 1 || requests[0].State != approval.Landed || len(requests[0].Decisions) != 1 {
-		p.Errorf("want one landed request with one decision: %+v", requests)
+		p.Fatalf("want one landed request with one decision: %+v", requests)
 	}
 	for typ, want := range map[event.Type]int{event.Requested: 1, event.PatchLanded: 1} {
 		if got := count(events, typ, ""); got != want {

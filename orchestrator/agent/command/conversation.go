@@ -128,7 +128,7 @@ func (c *conversation) answer() (agent.Result, error) {
 			"%s printed more than %d bytes, which is its limit, and was ended. Let it print less, or raise its output limit.", c.job.Agent.Name, limit)
 	}
 	_, _ = c.outTail.Write(out)
-	return agent.Result{Text: c.safe(strings.TrimRight(string(out), " \t\r\n"))}, nil
+	return agent.Result{Text: c.safe(strings.TrimRight(plain(string(out)), " \t\r\n"))}, nil
 }
 
 func (c *conversation) outputLimit() int64 {
@@ -144,7 +144,7 @@ func (c *conversation) readErrors() {
 	chunk := make([]byte, 64<<10)
 	var line []byte
 	flush := func() {
-		c.progress.add(c.safe(string(line)))
+		c.progress.add(c.safe(plain(string(line))))
 		line = line[:0]
 	}
 	for {

@@ -130,6 +130,32 @@ func TestNULsAndBrokenUTF8AreReplaced(t *testing.T) {
 	}
 }
 
+// Colours and titles are for a terminal; the words between them are the answer, and a
+// secret is no less one for being coloured in half.
+func TestWhatIsForATerminalIsLeftOut(t *testing.T) {
+	host := agenttest.NewHost()
+	res, err := run(t, shell(t, `printf '\033]0;title\007\033[1;31mred\033[0m \033]8;;http://x\033\\link\033]8;;\033\\ %s\033[0m%s\n\033[K' \
+		"$(printf %.9s "$GATEHOUSE_TOKEN")" "${GATEHOUSE_TOKEN#?????????}"; printf '\033[32mstep\033[m one\n' >&2`), host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Text != "red link [secret]" {
+		t.Errorf("the answer is %q", res.Text)
+	}
+	if shown, _ := host.Shown(); shown != "step one" {
+		t.Errorf("progress is %q", shown)
+	}
+	f := mustFail(t, shell(t, `printf '\033[31mNot logged in\033[0m\n'; exit 1`), agent.CodeExit)
+	if want := "sh ended with code 1. The last it said:\nNot logged in"; f.Message != want {
+		t.Errorf("the failure is %q, want %q", f.Message, want)
+	}
+	for _, broken := range []string{"\x1b", "\x1b[", "\x1b]no end", "a\x1b[31\nb", "[31m"} {
+		if got := plain(broken); got != broken {
+			t.Errorf("%q became %q", broken, got)
+		}
+	}
+}
+
 func TestTheTimeoutEndsAll(t *testing.T) {
 	job := shell(t, `trap '' TERM; (setsid sleep 600 &); sleep 600; sleep 600`)
 	job.Agent.Timeout = 300 * time.Millisecond

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -120,7 +121,7 @@ func (t *tail) text(lines int) string {
 	if len(kept) > t.limit {
 		kept, cut = kept[len(kept)-t.limit:], true
 	}
-	text := strings.TrimRight(clean(string(kept)), " \t\r\n")
+	text := strings.TrimRight(plain(clean(string(kept))), " \t\r\n")
 	if all := strings.Split(text, "\n"); lines > 0 && len(all) > lines {
 		text, cut = strings.Join(all[len(all)-lines:], "\n"), true
 	}
@@ -134,6 +135,19 @@ func (t *tail) text(lines int) string {
 // PostgreSQL takes in no text.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// forTerminals finds what is addressed to a terminal: colours, moves of the cursor,
+// titles and links (ECMA-48: CSI, and OSC up to BEL or ST).
+var forTerminals = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b\n]*(?:\x07|\x1b\\\\))")
+
+// plain takes out of a text what only a terminal understands. What is not well-formed
+// stays, and pages show it as what it is.
+func plain(s string) string {
+	if !strings.Contains(s, "\x1b") {
+		return s
+	}
+	return forTerminals.ReplaceAllString(s, "")
 }
 
 // cut shortens a text to about limit bytes.

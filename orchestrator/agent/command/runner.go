@@ -209,7 +209,7 @@ func (r *Runner) confinement(ws *workspace, env *environment, spec agent.Spec) (
 	}
 	writable := append(below(home, []string{".cache", ".npm"}), ws.scratch, build, modules)
 	if len(spec.Command) > 0 {
-		writable = append(writable, below(home, states[filepath.Base(spec.Command[0])])...)
+		writable = append(writable, stateOf(spec.Command[0], home)...)
 	}
 	for _, dir := range spec.Writable {
 		if _, err := os.Stat(dir); err != nil || !filepath.IsAbs(dir) {
@@ -218,7 +218,7 @@ func (r *Runner) confinement(ws *workspace, env *environment, spec agent.Spec) (
 		}
 		writable = append(writable, dir)
 	}
-	seen := append([]string{r.self}, spec.Command...)
+	seen := append([]string{r.self, home}, spec.Command...)
 	for _, value := range spec.Env {
 		seen = append(seen, value)
 	}

@@ -33,16 +33,35 @@ var doors = []string{
 	"/run/docker.sock", "/run/containerd", "/run/podman", "/run/user", "/run/dbus", "/run/systemd/private",
 }
 
-// states are the folders and files, below HOME, in which known agents keep their
-// sign-in and their sessions. Only the agent itself may write its own.
+// states are the folders (with a slash at the end) and files, below HOME, in which
+// known agents keep their sign-in and their sessions. Only the agent itself may write
+// its own.
 var states = map[string][]string{
-	"claude":   {".claude", ".claude.json"},
-	"codex":    {".codex"},
-	"gemini":   {".gemini"},
-	"opencode": {".config/opencode", ".local/share/opencode", ".local/state/opencode"},
-	"crush":    {".config/crush", ".local/share/crush"},
-	"cursor":   {".cursor"},
-	"aider":    {".aider"},
+	"claude":   {".claude/", ".claude.json"},
+	"codex":    {".codex/"},
+	"gemini":   {".gemini/"},
+	"opencode": {".config/opencode/", ".local/share/opencode/", ".local/state/opencode/"},
+	"crush":    {".config/crush/", ".local/share/crush/"},
+	"cursor":   {".cursor/"},
+	"aider":    {".aider/"},
+}
+
+// stateOf returns what a known agent may write below home. The folders are made where
+// they are missing, as the program would on its first run and inside a sandbox cannot: it may
+// not write home itself. A file is not made, because an empty one is read as a broken
+// one; nor is home. Only the names above are made, so a task cannot choose what.
+func stateOf(program, home string) []string {
+	names := states[filepath.Base(program)]
+	if st, err := os.Stat(home); err != nil || !st.IsDir() {
+		return nil
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "/") {
+			// Where it cannot be made, the program says better than we do what it lacks.
+			_ = os.MkdirAll(filepath.Join(home, name), 0o700)
+		}
+	}
+	return below(home, names)
 }
 
 // confinement is what a program may see and write. All paths are absolute, and

@@ -119,6 +119,73 @@ func TestAConfinedProgramMayWriteToTmpAndSeesItsNeighbours(t *testing.T) {
 	}
 }
 
+// On a fresh machine a coding agent finds its state folder made, and writes nothing
+// else at home; another program gets no folder.
+func TestAKnownAgentHasItsStateFolderOnAFreshMachine(t *testing.T) {
+	const script = "#!/bin/sh\necho session > \"$HOME/.codex/log\" && echo kept\necho x > \"$HOME/.profile\" || echo no more\n"
+	for name, choose := range sandboxes(t) {
+		t.Run(name, func(t *testing.T) {
+			for program, want := range map[string]string{"codex": "kept\nno more", "stranger": "no more"} {
+				home, bin := t.TempDir(), t.TempDir()
+				job := shell(t, "")
+				job.Agent.Command = []string{filepath.Join(bin, program)}
+				job.Agent.Env["HOME"] = home
+				write(t, job.Agent.Command[0], script, 0o755)
+				r := testRunner(t)
+				choose(r)
+				out, err := r.Run(t.Context(), job, agenttest.NewHost())
+				if err != nil || out.Result.Text != want {
+					t.Errorf("%s: %+v, %v; want %q", program, out.Result, err, want)
+				}
+				st, err := os.Stat(filepath.Join(home, ".codex"))
+				if made := err == nil; made != (program == "codex") || made && st.Mode().Perm() != 0o700 {
+					t.Errorf("%s: the folder is %v, %v", program, st, err)
+				}
+			}
+		})
+	}
+}
+
+func TestAStateFolderIsNotMadeWhereItCannotBe(t *testing.T) {
+	home := t.TempDir()
+	write(t, filepath.Join(home, ".claude"), "a file", 0o600)
+	if err := os.Symlink("/no/such/folder", filepath.Join(home, ".codex")); err != nil {
+		t.Fatal(err)
+	}
+	stateOf("claude", home)
+	if got := real(stateOf("/usr/bin/codex", home)); len(got) > 0 {
+		t.Errorf("codex may write %v", got)
+	}
+	if got := mustRead(t, filepath.Join(home, ".claude")); got != "a file" {
+		t.Errorf(".claude became %q", got)
+	}
+	missing := filepath.Join(home, "missing")
+	if got := stateOf("gemini", missing); got != nil || exists(missing) {
+		t.Errorf("a home was made, and %v in it may be written", got)
+	}
+	if got := stateOf("gemini", ""); got != nil {
+		t.Errorf("without a home %v may be written", got)
+	}
+}
+
+// A home in /tmp is seen in the program's own /tmp, too.
+func TestAHomeInTmpIsSeen(t *testing.T) {
+	home, err := os.MkdirTemp("/tmp", "gatehouse-home-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	write(t, filepath.Join(home, ".settings"), "mine", 0o600)
+	cache := t.TempDir() // elsewhere, as home is seen when a cache lies in it
+	r := testRunner(t, func(o *Options) {
+		o.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GOCACHE=" + cache, "GOMODCACHE=" + cache}
+	})
+	out, err := r.Run(t.Context(), shell(t, `cat "$HOME/.settings"`), agenttest.NewHost())
+	if err != nil || out.Result.Text != "mine" {
+		t.Errorf("got %+v, %v", out.Result, err)
+	}
+}
+
 func TestAConfinedProgramCannotUndoItsSandbox(t *testing.T) {
 	r := testRunner(t)
 	if kind, err := r.bestSandbox(t.Context()); err != nil || kind != SandboxBubblewrap {

@@ -1,0 +1,287 @@
+//go:build codingagents
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/llm/modeltest"
+	"gatehouse/orchestrator/event"
+	"gatehouse/web/client"
+)
+
+// The real Claude Code and Codex, without any account: they talk to a fake service of
+// models that speaks their wire formats. `make coding-agents` installs the programs and
+// names their folder in GATEHOUSE_CODING_AGENTS.
+
+// codingTeam has a coding agent as coder, and a reviewer that reads the file.
+const codingTeam = `
+engine: {workers: 4}
+repositories:
+  app: {path: "REPO", branch: main}
+agents:
+  coder:
+    kind: command
+    repository: app
+    delegates_to: [reviewer]
+    timeout: 5m
+    <coder>
+  reviewer:
+    kind: command
+    repository: app
+    analysis_only: true
+    approval: auto
+    env: {PLACE: MARK}
+    command: [sh, -c, "printf 'The file says: '; cat hello.txt"]
+`
+
+// codingAgent is one of the programs.
+type codingAgent struct {
+	name    string
+	command string // its part of the configuration, where <service> and <programs> are filled in
+	key     string // the variable with its key, which is its part too
+	state   string // its folder below HOME
+	shell   func(line string) modeltest.Call
+	said    string // of a person who is not signed in
+}
+
+// serverSecret is in the environment of the server alone.
+const serverSecret = "a-secret-of-the-server-alone"
+
+// codingAgents are configured as README.md says, but for the service. No state of theirs
+// is there before their first run: HOME is a fresh folder.
+var codingAgents = []codingAgent{
+	{
+		name: "claude", key: "ANTHROPIC_API_KEY", state: ".claude", said: "Not logged in",
+		command: `command: ["<programs>/claude", "-p", "--permission-mode", "acceptEdits", "--allowedTools", "Write,Edit,Bash"]
+    env: {PLACE: MARK, <key> CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", ANTHROPIC_BASE_URL: "<service>"}`,
+		shell: func(line string) modeltest.Call {
+			return modeltest.ToolCall("Bash", map[string]any{"command": line, "description": "as asked", "timeout": 600_000})
+		},
+	},
+	{
+		name: "codex", key: "OPENAI_API_KEY", state: ".codex", said: "OPENAI_API_KEY",
+		command: `command: ["<programs>/codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "-c", "allow_login_shell=false",
+      "-m", "gpt-5", "-c", "model_provider=fake", "-c", 'model_providers.fake={name="fake", base_url="<service>/v1", wire_api="responses", env_key="OPENAI_API_KEY"}', "-"]
+    env: {PLACE: MARK, <key>}`,
+		shell: func(line string) modeltest.Call {
+			return modeltest.ToolCall("exec_command", map[string]any{"cmd": line, "yield_time_ms": 30_000})
+		},
+	},
+}
+
+// install makes a place where the program is coder, signed in or not, and serves it.
+func (c codingAgent) install(t *testing.T, database string, signedIn bool, script modeltest.Script) (*node, *modeltest.Server) {
+	t.Helper()
+	bin := os.Getenv("GATEHOUSE_CODING_AGENTS")
+	if bin == "" {
+		t.Fatal("GATEHOUSE_CODING_AGENTS names no folder with the programs: run make coding-agents")
+	}
+	fake := modeltest.Start(func(a modeltest.Ask) modeltest.Answer {
+		if len(a.Tools) == 0 { // a call beside the conversation, such as one for a title
+			return modeltest.Say("A title")
+		}
+		return script(a)
+	})
+	t.Cleanup(fake.Close)
+	key := ""
+	if signedIn {
+		key = c.key + ": any-key,"
+	}
+	coder := strings.NewReplacer("<service>", fake.Anthropic(), "<programs>", bin, "<key>", key).Replace(c.command)
+	p := newPlace(t, database, strings.Replace(codingTeam, "<coder>", coder, 1))
+	n, address := p.launchBy([]string{"env", "SERVER_SECRET=" + serverSecret}, p.config, "")
+	select {
+	case n.url = <-address:
+	case <-n.ended:
+		t.Fatalf("the server ended with code %d instead of serving", n.code())
+	}
+	return n, fake
+}
+
+// secretsIn names the secrets of the server that a text holds.
+func (p *place) secretsIn(text string) []string {
+	var found []string
+	for what, secret := range map[string]string{"the secret": serverSecret, "the database": p.database, "ann's token": p.asker, "bob's token": p.approver} {
+		if strings.Contains(text, secret) {
+			found = append(found, what)
+		}
+	}
+	return found
+}
+
+func eachCodingAgent(t *testing.T, story func(t *testing.T, c codingAgent, database string)) {
+	for _, c := range codingAgents {
+		t.Run(c.name, func(t *testing.T) {
+			places(t, func(t *testing.T, database string) { story(t, c, database) })
+		})
+	}
+}
+
+// last is the result of the newest call of a tool, whatever its name.
+func last(a modeltest.Ask) string {
+	var text string
+	for _, b := range a.Last().Blocks {
+		if b.Type == agent.AnswerBlock {
+			text += b.Text
+		}
+	}
+	return text
+}
+
+// TestACodingAgentHandsOnAndLands: on a machine where it never ran the program changes a
+// file, asks the reviewer, and its patch lands after a yes. Neither its environment nor
+// that of the server's process, as far as it can read it, has a secret.
+func TestACodingAgentHandsOnAndLands(t *testing.T) {
+	eachCodingAgent(t, func(t *testing.T, c codingAgent, database string) {
+		n, fake := c.install(t, database, true, func(a modeltest.Ask) modeltest.Answer {
+			return []modeltest.Answer{
+				{Text: "I look around.", Calls: []modeltest.Call{c.shell("env; cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n'; cat \"$HOME/one.yaml\"")}},
+				{Text: "I write.", Calls: []modeltest.Call{c.shell("echo hello > hello.txt")}},
+				{Text: "I ask.", Calls: []modeltest.Call{c.shell(`gatehouse delegate reviewer "Look at hello.txt"`)}},
+				modeltest.Say("The reviewer said: " + last(a)),
+			}[min(a.Turn, 4)-1]
+		})
+		task := n.send("coder", "app", "once")
+		n.through(task)
+		n.landedOnce(task)
+		root := n.root(task)
+		if root.State != orchestrator.Completed || !strings.Contains(root.Result.Text, "The file says: hello") {
+			t.Errorf("%s is %s: %+v %+v", c.name, root.State, root.Result, root.Error)
+		}
+		if text := git(t, n.repo, "show", "main:hello.txt"); text != "hello" {
+			t.Errorf("main has hello.txt with %q", text)
+		}
+		if got := count(n.events(task), event.Delegated, "coder"); got != 1 {
+			t.Errorf("%d hand-overs, want 1", got)
+		}
+		looked := false
+		for _, a := range fake.Asks() {
+			text, err := json.Marshal(a.Messages)
+			n.must(err)
+			looked = looked || bytes.Contains(text, []byte("GATEHOUSE_DELEGATION_ID="))
+			if found := n.secretsIn(string(a.Body)); len(found) > 0 {
+				t.Errorf("%s told the model %v", c.name, found)
+			}
+		}
+		if !looked {
+			t.Errorf("%s's environment was not looked at", c.name)
+		}
+		if st, err := os.Stat(filepath.Join(n.dir, c.state)); err != nil || st.Mode().Perm() != 0o700 {
+			t.Errorf("its state folder is %v, %v", st, err)
+		}
+		n.stop()
+		n.nothingLeft(n.data)
+	})
+}
+
+// TestACodingAgentIsCancelled: what the program started ends with it. The aim is two
+// seconds; a loaded machine may take longer, so the time is told and not judged.
+func TestACodingAgentIsCancelled(t *testing.T) {
+	eachCodingAgent(t, func(t *testing.T, c codingAgent, database string) {
+		n, _ := c.install(t, database, true, func(modeltest.Ask) modeltest.Answer {
+			return modeltest.Answer{Calls: []modeltest.Call{c.shell("(setsid sleep 1000 &) ; gatehouse context set signs here yes; sleep 1000")}}
+		})
+		task := n.send("coder", "app", "once")
+		n.until("the program to be at work", func() bool {
+			_, err := n.store.Context("test").Get(t.Context(), "signs", "here")
+			return err == nil
+		})
+		running := n.environments()
+		if len(running) < 3 {
+			t.Errorf("%d processes are seen, want the program, its shell and what it left behind", len(running))
+		}
+		for _, env := range running {
+			if found := n.secretsIn(env); len(found) > 0 {
+				t.Errorf("a process of %s was given %v", c.name, found)
+			}
+		}
+		asked := time.Now()
+		status, err := n.call(http.MethodPost, "/api/v1/delegations/"+task+"/cancel", n.asker, nil, nil)
+		if err != nil || status != http.StatusOK {
+			t.Fatalf("cancel: %d, %v", status, err)
+		}
+		n.until("the end of its processes", func() bool { return n.marked() == 0 })
+		t.Logf("%s and %d processes were gone %s after the cancel (aim: 2s)", c.name, len(running), time.Since(asked).Round(time.Millisecond))
+		if root := n.root(task); root.State != orchestrator.Cancelled {
+			t.Errorf("the task is %s", root.State)
+		}
+		n.nothingLeft(n.data)
+		n.stop()
+	})
+}
+
+// environments are the environments of the living processes that carry the place's mark.
+func (p *place) environments() []string {
+	p.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/environ")
+	p.must(err)
+	var found []string
+	for _, path := range paths {
+		// A process may go, or belong to somebody else.
+		if env, err := os.ReadFile(path); err == nil && bytes.Contains(env, []byte(p.mark)) {
+			found = append(found, string(env))
+		}
+	}
+	return found
+}
+
+// TestACodingAgentIsGivenALongTask: all of it reaches the model.
+func TestACodingAgentIsGivenALongTask(t *testing.T) {
+	const end = "and this is its end"
+	text := strings.Repeat("A line of a long task.\n", 8<<10) + end // 184 kB
+	for _, c := range codingAgents {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			n, fake := c.install(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), true, func(modeltest.Ask) modeltest.Answer {
+				return modeltest.Say("\x1b[32mRead\x1b[0m all of it.")
+			})
+			var s client.Submitted
+			status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "coder", Text: text, Repository: "app"}, &s)
+			if err != nil || status != http.StatusAccepted {
+				t.Fatalf("the task was answered with %d, %v", status, err)
+			}
+			if root := n.through(s.ID); root.State != orchestrator.Completed || root.Result.Text != "Read all of it." {
+				t.Errorf("the task is %s: %+v %+v", root.State, root.Result, root.Error)
+			}
+			for _, a := range fake.Asks() {
+				if strings.Count(string(a.Body), "A line of a long task.") >= 8<<10 && bytes.Contains(a.Body, []byte(end)) {
+					return
+				}
+			}
+			t.Error("the model was never told the whole task")
+		})
+	}
+}
+
+// TestACodingAgentThatIsNotSignedInSaysSo: its own words are the failure that people read.
+func TestACodingAgentThatIsNotSignedInSaysSo(t *testing.T) {
+	for _, c := range codingAgents {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			n, fake := c.install(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), false, func(modeltest.Ask) modeltest.Answer {
+				return modeltest.Say("never")
+			})
+			root := n.through(n.send("coder", "app", "once"))
+			if root.State != orchestrator.Failed || root.Error.Code != agent.CodeExit || !strings.Contains(root.Error.Message, c.said) {
+				t.Fatalf("the task is %s: %+v", root.State, root.Error)
+			}
+			t.Logf("people read: %s", root.Error.Message)
+			if !strings.Contains(n.page(n.browser("ann"), "/delegations/"+root.ID), c.said) {
+				t.Error("the page does not say it")
+			}
+			if asks := fake.Asks(); len(asks) > 0 {
+				t.Errorf("the model was asked %d times", len(asks))
+			}
+		})
+	}
+}
