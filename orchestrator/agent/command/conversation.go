@@ -47,7 +47,7 @@ func (r *Runner) converse(ctx context.Context, job agent.Job, host agent.Host, r
 		watch: newStopwatch(host, r.now), progress: newProgress(host), redact: redactor(run.secrets),
 		errTail: tail{limit: tailBytes}, outTail: tail{limit: tailBytes},
 	}
-	var work, talk sync.WaitGroup
+	var work, hear, talk sync.WaitGroup
 	said := make(chan struct{})
 	work.Go(func() { c.limit(ctx) })
 	work.Go(func() {
@@ -55,7 +55,7 @@ func (r *Runner) converse(ctx context.Context, job agent.Job, host agent.Host, r
 			cancel(err)
 		}
 	})
-	talk.Go(c.readErrors)
+	hear.Go(c.readErrors)
 
 	var result agent.Result
 	if job.Agent.Protocol == "jsonl" {
@@ -72,6 +72,7 @@ func (r *Runner) converse(ctx context.Context, job agent.Job, host agent.Host, r
 	if c.linger != nil {
 		c.linger.Stop()
 	}
+	hear.Wait() // its last words are often why it ended
 	proc.close()
 	talk.Wait()
 	close(said)

@@ -82,6 +82,16 @@ func TestNonZeroExitIsAFailureWithTheTail(t *testing.T) {
 	mustFail(t, shell(t, `kill -9 $$`, unconfined), agent.CodeExit, "signal 9")
 }
 
+// The last words count, also when the program is gone before they were read.
+func TestTheLastWordsOfAProgramAreHeard(t *testing.T) {
+	for range 10 {
+		job := shell(t, `yes "a long line, again and again" | head -c 60000 >&2; echo "and why" >&2; exit 1`)
+		if f := mustFail(t, job, agent.CodeExit); !strings.HasSuffix(f.Message, "and why") {
+			t.Fatalf("its last words are %q", f.Message[max(0, len(f.Message)-60):])
+		}
+	}
+}
+
 func TestAProgramThatCannotStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		command string
