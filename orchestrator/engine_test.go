@@ -144,6 +144,28 @@ func TestOneWorkerIsEnoughForAnyDepth(t *testing.T) {
 	})
 }
 
+// K2, K7, O9: the configuration says how many hops there may be, also for callers that
+// were read from the database.
+func TestAChainIsAsLongAsConfigured(t *testing.T) {
+	for depth, want := range map[int]string{2: "a → b → c → d would be 3 hops long, and the limit is 2", 4: "bottom"} {
+		t.Run(fmt.Sprint(depth), func(t *testing.T) {
+			databases(t, func(t *testing.T, url string) {
+				w := newWorld(t, url, specs("a", "b", "c", "d", "e")...)
+				w.config.Settings.MaxDepth = depth
+				w.engine.SetConfig(w.config)
+				for from, to := range map[string]string{"a": "b", "b": "c", "c": "d", "d": "e"} {
+					w.script(from, agenttest.HandOn(to))
+				}
+				w.script("e", agenttest.Answer("bottom"))
+				w.start()
+				if d := w.state(w.send("a", "go").ID, orchestrator.Completed); !strings.Contains(d.Result.Text, want) {
+					t.Errorf("a answered %q, want %q", d.Result.Text, want)
+				}
+			})
+		})
+	}
+}
+
 // O19: A hands to B while B hands to A; with one slot each both still end.
 func TestMutualDelegationDoesNotHang(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {

@@ -37,7 +37,7 @@ func (e *Engine) ask(c *Config, caller, target agent.Spec, fromName, toName stri
 		h.Breaker = s.breaker
 	}
 	if s.caller != nil {
-		h.Chain = s.caller.Chain
+		h.Chain = s.caller.Chain.Within(set.MaxDepth)
 	}
 	if s.root != nil && s.root.Work.Budget != nil && s.caller.Work.Budget != nil {
 		root, own := s.root.Work.Budget, s.caller.Work.Budget

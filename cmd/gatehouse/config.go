@@ -30,6 +30,7 @@ type understood struct {
 	MaxDepth     int              `json:"max_depth"`
 	FourEyes     bool             `json:"four_eyes"`
 	Repositories []understoodRepo `json:"repositories"`
+	Providers    []understoodMind `json:"providers"`
 	Agents       []understoodHand `json:"agents"`
 	Rules        []string         `json:"rules"`
 	Approval     approvalShape    `json:"approval"`
@@ -46,9 +47,19 @@ type understoodRepo struct {
 	Checks    []string `json:"checks"`
 }
 
+// understoodMind is a service with models, without its keys.
+type understoodMind struct {
+	Name    string   `json:"name"`
+	Kind    string   `json:"kind"` // the protocol that it speaks
+	BaseURL string   `json:"base_url"`
+	Keys    int      `json:"keys"`
+	Prices  []string `json:"prices"` // models whose cost is known
+}
+
 type understoodHand struct {
 	Name         string   `json:"name"`
 	Kind         string   `json:"kind"`
+	Model        string   `json:"model"` // of kind llm
 	Role         string   `json:"role"`
 	Repository   string   `json:"repository"`
 	Approval     string   `json:"approval"`
@@ -75,11 +86,15 @@ func understand(c *config.Config) understood {
 	u := understood{
 		File: c.Path, Listen: c.Listen, PublicURL: c.PublicURL, Database: withoutPassword(c.Database), Data: c.Data, FourEyes: c.FourEyes,
 		Workers: c.Engine.Settings.Workers, MaxDepth: c.Engine.Settings.MaxDepth,
-		Repositories: []understoodRepo{}, Agents: []understoodHand{}, Warnings: append(append([]string{}, c.Warnings...), c.Hints()...),
+		Repositories: []understoodRepo{}, Providers: []understoodMind{}, Agents: []understoodHand{}, Warnings: append(append([]string{}, c.Warnings...), c.Hints()...),
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Engine.Repositories)) {
 		r := c.Engine.Repositories[name]
 		u.Repositories = append(u.Repositories, understoodRepo{name, append([]string{}, c.Approvers[name]...), withoutPassword(r.Source), r.Branch, r.Deliver, append([]string{}, r.Checks...)})
+	}
+	for _, p := range c.Providers {
+		keys := len(slices.DeleteFunc(slices.Clone(p.Keys), func(k string) bool { return k == "" }))
+		u.Providers = append(u.Providers, understoodMind{p.Name, p.Kind, withoutPassword(p.BaseURL), keys, append([]string{}, slices.Sorted(maps.Keys(p.Prices))...)})
 	}
 	for _, a := range c.Engine.Agents.All() {
 		u.Agents = append(u.Agents, understandAgent(a))
@@ -90,6 +105,9 @@ func understand(c *config.Config) understood {
 
 func understandAgent(a agent.Spec) understoodHand {
 	h := understoodHand{Name: a.Name, Kind: string(a.Kind), Role: string(a.Role), Repository: a.Repository, Approval: a.Approval, AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, Owner: a.Owner}
+	if a.Kind == agent.LLM {
+		h.Model = a.Model
+	}
 	if a.Restricted {
 		h.DelegatesTo = append([]string{}, a.DelegatesTo...)
 	}
@@ -130,6 +148,13 @@ func (u understood) print(sh *shell) error {
 		}
 		rows = append(rows, []string{"repository", parts(line(r.Name), line(r.Source), branch, counted(len(r.Checks), "check"), approvers)})
 	}
+	for _, p := range u.Providers {
+		priced := "no prices"
+		if len(p.Prices) > 0 {
+			priced = "prices of " + line(joined(p.Prices, "and"))
+		}
+		rows = append(rows, []string{"provider", parts(line(p.Name), line(p.Kind), line(p.BaseURL), counted(p.Keys, "key"), priced)})
+	}
 	for _, a := range u.Agents {
 		hands := "hands to anyone"
 		if a.DelegatesTo != nil {
@@ -152,7 +177,7 @@ func (u understood) print(sh *shell) error {
 		if a.Approval != "any" {
 			mode = "approval " + line(a.Approval)
 		}
-		rows = append(rows, []string{"agent", parts(line(a.Name), line(a.Kind), line(a.Role), line(a.Repository), only, hands, owner, mode)})
+		rows = append(rows, []string{"agent", parts(line(a.Name), line(a.Kind), line(a.Model), line(a.Role), line(a.Repository), only, hands, owner, mode)})
 	}
 	for _, r := range u.Rules {
 		rows = append(rows, []string{"rule", line(r)})

@@ -174,6 +174,7 @@ func (f *fakeAPI) delegation(id string) doc {
 	f.mu.Unlock()
 	d := doc{"id": id, "task_id": fakeTask, "parent_id": nil, "from": "", "to": "kik", "text": "Fix the retry \x1b[2Jloop\nin the uploader", "state": "waiting",
 		"depth": 0, "chain": []doc{}, "result": nil, "error": nil, "usage": doc{"input_tokens": 9000, "output_tokens": 400, "usd": 0.06},
+		"budget":      doc{"limits": doc{"tokens": 20000, "usd": 0.5, "agents": 3, "time": "10m0s"}, "reserved": doc{"tokens": 5000}},
 		"approval_id": nil, "created_at": "2026-11-21T10:00:00Z", "started_at": "2026-11-21T10:00:01Z", "ended_at": nil, "since": "2026-11-21T10:00:01Z"}
 	hop := func(from, to string) doc { return doc{"from": from, "to": to, "task": "x"} }
 	switch id {

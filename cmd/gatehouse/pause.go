@@ -71,5 +71,9 @@ func (c *ForkCmd) Run(ctx context.Context, sh *shell) error {
 	if sh.JSON {
 		return sh.document(t)
 	}
-	return sh.say("%s sent to %s", line(t.ID), line(t.Agent))
+	if err := sh.say("%s sent to %s", line(t.ID), line(t.Agent)); err != nil {
+		return err
+	}
+	sh.howToFollow(api, t.ID)
+	return nil
 }

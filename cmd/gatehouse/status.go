@@ -135,11 +135,39 @@ func (v view) print(sh *shell) error {
 	return errors.Join(
 		row("id", line(v.d.ID)+"   "+line(v.d.TaskID)),
 		row("chain", v.chain()+"          usage "+used(v.d.Usage)),
+		row("budget", allowed(v.d.Budget)),
 		row("error", reason(v.d)),
 		row("problem", v.problem()),
 		row("answer", answer),
 		row("next", v.next()),
 	)
+}
+
+// allowed is what a delegation may use, "" where nothing limits it.
+func allowed(b *client.Budget) string {
+	if b == nil {
+		return ""
+	}
+	var limits []string
+	if b.Limits.Tokens != nil {
+		limits = append(limits, tokens(*b.Limits.Tokens)+" tokens")
+	}
+	if b.Limits.USD != nil {
+		limits = append(limits, fmt.Sprintf("$%.2f", *b.Limits.USD))
+	}
+	if b.Limits.Handoffs != nil {
+		limits = append(limits, counted(*b.Limits.Handoffs, "hand-over"))
+	}
+	if b.Limits.Agents != nil {
+		limits = append(limits, counted(*b.Limits.Agents, "agent"))
+	}
+	if b.Limits.Time != "" {
+		limits = append(limits, line(b.Limits.Time)+" of running")
+	}
+	if b.Reserved.Tokens > 0 {
+		limits = append(limits, tokens(b.Reserved.Tokens)+" tokens reserved below it")
+	}
+	return strings.Join(limits, " · ")
 }
 
 // turn says whose turn it is and since when, or how it ended.

@@ -57,6 +57,9 @@ func (c Chain) MaxDepth() int {
 	return c.maxDepth
 }
 
+// Within returns c with another depth: a chain that was stored has lost its own.
+func (c Chain) Within(maxDepth int) Chain { return Chain{steps: c.steps, maxDepth: maxDepth} }
+
 // Contains reports whether the agent took part already, as source or as target:
 // the root only ever is a source and must not return either (K4, K5).
 func (c Chain) Contains(name string) bool {

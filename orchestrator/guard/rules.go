@@ -123,7 +123,7 @@ func checkHandoffs(h Hop) (string, string) {
 func checkCapacity(h Hop) (string, string) {
 	switch {
 	case h.FreeSlots > 0:
-		return "", fmt.Sprintf("%d free slots", h.FreeSlots)
+		return "", fmt.Sprintf("free slots: %d", h.FreeSlots)
 	case h.Capacity != Refuse:
 		return "", "no free slot: it waits in the queue"
 	}

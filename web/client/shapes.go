@@ -40,6 +40,20 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
+// Budget is what a delegation and everything below it may use; nil fields are not limited.
+type Budget struct {
+	Limits struct {
+		Tokens   *int64   `json:"tokens"`
+		USD      *float64 `json:"usd"`
+		Handoffs *int     `json:"handoffs"`
+		Agents   *int     `json:"agents"`
+		Time     string   `json:"time"` // "" is not limited
+	} `json:"limits"`
+	Reserved struct {
+		Tokens int64 `json:"tokens"`
+	} `json:"reserved"` // for live delegations below it
+}
+
 // Usage is what was used; a nil USD was not reported.
 type Usage struct {
 	InputTokens  int64    `json:"input_tokens"`
@@ -70,6 +84,7 @@ type Delegation struct {
 	Result     *Result    `json:"result"`
 	Error      *Failure   `json:"error"`
 	Usage      Usage      `json:"usage"`
+	Budget     *Budget    `json:"budget"` // nil where nothing is counted
 	ApprovalID string     `json:"approval_id"`
 	CreatedAt  time.Time  `json:"created_at"`
 	StartedAt  *time.Time `json:"started_at"`

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"net/url"
 	"slices"
@@ -76,11 +77,29 @@ func (b *builder) modelKeys(where []any, a Agent, s *agent.Spec) {
 		s.MCP = append(s.MCP, agent.MCPServer(m))
 	}
 	s.Budget = b.allowance(append(where, "budget"), a.Budget)
+	b.idleKeys(a, s)
 	if a.MaxTurns < 0 || a.MaxTurns > 10_000 {
 		b.bad(append(where, "max_turns"), "max_turns: %d is out of range. Write 1 to 10000.", a.MaxTurns)
 	}
 	if a.MaxTokens < 0 || a.MaxTokens > 10_000_000 {
 		b.bad(append(where, "max_tokens"), "max_tokens: %d is out of range. Write 1 to 10000000.", a.MaxTokens)
+	}
+}
+
+// idleKeys warns of keys that only another kind reads.
+func (b *builder) idleKeys(a Agent, s *agent.Spec) {
+	for _, k := range []struct {
+		name string
+		kind agent.Kind
+		set  bool
+	}{
+		{"model", agent.LLM, a.Model != ""}, {"fallbacks", agent.LLM, len(a.Fallbacks) > 0}, {"tools", agent.LLM, a.Tools.Allow != nil || len(a.Tools.Deny) > 0},
+		{"mcp", agent.LLM, len(a.MCP) > 0}, {"max_turns", agent.LLM, a.MaxTurns != 0}, {"max_tokens", agent.LLM, a.MaxTokens != 0},
+		{"command", agent.Command, len(a.Command) > 0}, {"protocol", agent.Command, a.Protocol != ""}, {"steps", agent.Workflow, len(a.Steps) > 0},
+	} {
+		if k.set && k.kind != s.Kind {
+			b.warnings = append(b.warnings, fmt.Sprintf("agent %s: %s is for agents of kind %s; %s is of kind %s, where it does nothing. Take it out, or change the kind.", s.Name, k.name, k.kind, s.Name, s.Kind))
+		}
 	}
 }
 
