@@ -64,15 +64,21 @@ func (b Breaker) Succeed(now time.Time) Breaker {
 
 // MayProbe reports whether a hop now would be the one probe (H14).
 func (b Breaker) MayProbe(now time.Time) bool {
+	// Nodes' clocks differ a little. When it changed later than that from now, the clock
+	// was set back, and nobody can say how long it rests: it is tried.
+	back := now.Before(b.ChangedAt.Add(-clockSlack))
 	switch b.State {
 	case Open:
-		return !now.Before(b.Until)
+		return back || !now.Before(b.Until)
 	case HalfOpen:
-		return b.Probe == "" || !now.Before(b.ProbeUntil)
+		return back || b.Probe == "" || !now.Before(b.ProbeUntil)
 	default:
 		return false
 	}
 }
+
+// clockSlack is how far the clocks of nodes may differ.
+const clockSlack = 2 * time.Minute
 
 // Try makes a delegation the probe until then.
 func (b Breaker) Try(now time.Time, delegation string, until time.Time) Breaker {
@@ -92,7 +98,7 @@ func (b Breaker) Drop(now time.Time, delegation string) Breaker {
 // Sentence says for pages what the breaker does.
 func (b Breaker) Sentence(now time.Time) string {
 	switch {
-	case b.State == Open && now.Before(b.Until):
+	case b.State == Open && !b.MayProbe(now):
 		return fmt.Sprintf("rests for %s more after %d failures in a row", budget.Span(b.Until.Sub(now)), b.Failures)
 	case b.State == Open:
 		return fmt.Sprintf("rested after %d failures in a row; the next hand-over is a probe", b.Failures)

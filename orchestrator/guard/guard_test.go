@@ -192,6 +192,9 @@ func TestBreaker(t *testing.T) {
 	if again := probing.Fail(noon.Add(2*time.Minute), "four", 3, time.Minute); again.State != Open || again.MayProbe(noon.Add(2*time.Minute)) || again.Probe != "" || again.OpenedAt != noon {
 		t.Errorf("H14: after a failed probe %+v", again)
 	}
+	if yesterday := noon.AddDate(0, 0, -1); !b.MayProbe(yesterday) || !probing.MayProbe(yesterday) || b.MayProbe(noon.Add(-time.Minute)) {
+		t.Error("H14: a clock that was set back makes an agent rest for as long, or clocks that differ a little do not let it rest")
+	}
 	if off := (Breaker{}).Fail(noon, "x", 0, time.Minute); off.Failures != 0 {
 		t.Errorf("a breaker that is off counted: %+v", off)
 	}

@@ -215,8 +215,8 @@ func (c *conversation) receive(w *work, i int, came []agent.Child) {
 	var texts []string
 	for _, child := range came {
 		text, bad := outcome(child)
-		if len(came) > 1 {
-			text = child.To + ": " + text
+		if len(came) > 1 { // quoted, so that no answer can pass for another agent's
+			text = child.To + ": " + quote(text)
 		}
 		texts = append(texts, text)
 		a.IsError = a.IsError || bad

@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -336,58 +335,4 @@ func wellFormed(call agent.Block) agent.Block {
 	}
 	call.Text, call.Input = cutRunes(call.Text, maxMalformed), json.RawMessage("{}")
 	return call
-}
-
-// complete asks the model, and again with a shorter view while it says that the
-// conversation is too long (P29).
-func (c *conversation) complete(ctx context.Context) (model.Response, error) {
-	messages := make([]agent.Message, 0, len(c.turns))
-	for _, t := range c.turns {
-		messages = append(messages, t.Message)
-	}
-	tools := make([]model.Tool, 0, len(c.tools))
-	for _, t := range c.tools {
-		tools = append(tools, t.Tool)
-	}
-	n := len(c.turns) + 1
-	var paid agent.Usage // for calls that failed
-	for tier := 0; ; tier++ {
-		v := c.view.tier(tier, messages)
-		r, err := c.client.Complete(ctx, model.Request{System: c.system, Messages: v.of(messages), Tools: tools, MaxTokens: c.job.Agent.MaxTokens},
-			func(d agent.Delta) {
-				d.Turn = n
-				c.host.Delta(d)
-			})
-		failed, ok := errors.AsType[*model.Error](err)
-		if ok {
-			paid = paid.Add(failed.Usage)
-		}
-		switch {
-		case err == nil:
-			c.view, r.Usage = v, r.Usage.Add(paid)
-			return r, nil
-		case ctx.Err() != nil:
-			return r, context.Cause(ctx)
-		case !ok:
-			return r, err
-		case failed.Kind == model.Overflow && tier < lastTier:
-			c.log.Info("a conversation is too long for its model and is shown shorter", "delegation", c.job.DelegationID, "tier", tier+1)
-		case failed.Kind == model.Overflow:
-			return r, c.failedFor(ctx, paid, agent.CodeOverflow, "The conversation of %s is longer than its model takes, also after it was shortened. Send a smaller task, or give it a model that takes more. The provider said: %s", c.job.Agent.Name, failed.Message)
-		default:
-			return r, c.failedFor(ctx, paid, agent.CodeModel, "The model of %s could not answer: %v. Look at the provider's key and state, then retry.", c.job.Agent.Name, failed)
-		}
-	}
-}
-
-// failedFor is a failure of the model, once what its calls cost is charged: else a caller
-// could have an agent's broken model asked again and again for nothing.
-func (c *conversation) failedFor(ctx context.Context, paid agent.Usage, code, format string, args ...any) error {
-	if paid.InputTokens > 0 || paid.OutputTokens > 0 || paid.USD != nil {
-		err := c.host.Usage(ctx, paid)
-		if _, over := errors.AsType[*agent.Failure](err); err != nil && !over { // the run fails in any case
-			return err
-		}
-	}
-	return agent.Fail(code, format, args...)
 }

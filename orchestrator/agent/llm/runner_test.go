@@ -323,6 +323,20 @@ func TestACallThatFailedIsCharged(t *testing.T) {
 	}
 }
 
+// While a provider is asked again the page says so.
+func TestAWaitIsShown(t *testing.T) {
+	host := team()
+	_, _, err := play(t, host, task("Try."), func(ctx context.Context, r model.Request) (model.Response, error) {
+		r.Waits(&model.Error{Kind: model.RateLimited, Provider: "fake", Message: "slow down"}, 20*time.Second)
+		return says("done")(ctx, r)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, _ := host.Shown()
+	has(t, shown, "asked again in 20s", "slow down")
+}
+
 // An answer without end is none: it would be stored, shown and handed to callers whole.
 func TestAnAnswerHasALimit(t *testing.T) {
 	_, _, err := play(t, team(), task("Try."), says(strings.Repeat("w", 8<<20+1)))

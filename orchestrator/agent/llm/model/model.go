@@ -28,6 +28,9 @@ type Request struct {
 	Messages  []agent.Message
 	Tools     []Tool
 	MaxTokens int64 // of the answer; 0 is the provider's own choice
+	// Waits is told why a call failed and how long is waited before the next try; it may be
+	// nil. Whoever watches must see why nothing comes.
+	Waits func(failed *Error, wait time.Duration)
 }
 
 // Why a model stopped.

@@ -69,6 +69,9 @@ func (c *Client) Complete(ctx context.Context, r model.Request, delta func(agent
 		}
 		wait := min(max(c.o.Delays[try], failed.RetryAfter), MaxWait)
 		c.o.Log.Warn("a model's call failed and is tried again", "model", r.Model, "error", failed, "try", try+1, "wait", wait)
+		if r.Waits != nil {
+			r.Waits(failed, wait)
+		}
 		if err := c.o.Sleep(ctx, wait); err != nil {
 			return model.Response{}, fmt.Errorf("the call of the model was stopped while it waited to try again: %w", err)
 		}

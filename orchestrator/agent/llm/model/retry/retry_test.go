@@ -117,3 +117,15 @@ func TestFailedTriesAreCounted(t *testing.T) {
 		t.Errorf("the failure's usage is %+v", e)
 	}
 }
+
+// Whoever watches is told why nothing comes, and for how long: the wait is bounded,
+// whatever the service asks for.
+func TestWaitsAreTold(t *testing.T) {
+	var told []string
+	waits := func(failed *model.Error, wait time.Duration) { told = append(told, failed.Message+" "+wait.String()) }
+	errs := fails(2, model.Error{Kind: model.RateLimited, Message: "slow down", RetryAfter: time.Hour})
+	_, err := New(&scripted{errs: errs}, Options{Sleep: (&sleeper{}).sleep, Log: slog.New(slog.DiscardHandler)}).Complete(t.Context(), model.Request{Waits: waits}, nil)
+	if err != nil || !slices.Equal(told, []string{"slow down 1m0s", "slow down 1m0s"}) {
+		t.Errorf("told %q, %v", told, err)
+	}
+}
