@@ -20,8 +20,11 @@
 // the transitions, claim.go and lease.go say who works on what, worker.go runs an
 // attempt, host.go is the engine as a running agent sees it, tree.go takes the
 // result's tree, check.go puts it before people, revise.go takes the trees that people
-// make of it, land.go lands it, cancel.go and
-// retry.go do what they say.
+// make of it, land.go lands it; cancel.go, pause.go, retry.go and fork.go do what they say.
+//
+// What a model said is stored turn by turn (conversation.go, turns.go). question.go is
+// what the guards are asked, ledger.go moves budgets, breaker.go counts failures, park.go
+// and spawn.go know who waits for whom, shared.go is the shared context as a run sees it.
 //
 // The room imports its own leaves and no other room; it sees the database as Store
 // and the people as Gate.
