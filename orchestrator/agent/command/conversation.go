@@ -190,15 +190,17 @@ func (c *conversation) judge() error {
 	return nil
 }
 
-// ended is the failure of a program that ran, with the last that it said. Some,
-// such as go test, say it on standard output.
+// ended is the failure of a program that ran, with the last that it said. Some say
+// why on standard output, such as go test, and warn of something else on standard error.
 func (c *conversation) ended(how string) *agent.Failure {
-	words := c.errTail.text(tailLines)
-	if words == "" {
-		words = c.outTail.text(tailLines)
-	}
-	if words == "" {
+	words, answer := c.errTail.text(tailLines), c.outTail.text(tailLines)
+	switch {
+	case words == "" && answer == "":
 		return agent.Fail(agent.CodeExit, "%s %s and said nothing about why.", c.run.program, how)
+	case words == "":
+		words = answer
+	case answer != "" && answer != words:
+		words += "\nAnd on standard output:\n" + answer
 	}
 	return &agent.Failure{Code: agent.CodeExit, Message: fmt.Sprintf("%s %s. The last it said:\n%s", c.run.program, how, c.redact.Replace(words))}
 }

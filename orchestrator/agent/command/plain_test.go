@@ -82,6 +82,20 @@ func TestNonZeroExitIsAFailureWithTheTail(t *testing.T) {
 	mustFail(t, shell(t, `kill -9 $$`, unconfined), agent.CodeExit, "signal 9")
 }
 
+func TestAFailureSaysWhatWasSaidOnBothOutputs(t *testing.T) {
+	const before = "sh ended with code 3. The last it said:\n"
+	for script, want := range map[string]string{
+		`echo old >&2; echo Not logged in; exit 3`: before + "old\nAnd on standard output:\nNot logged in",
+		`echo same >&2; echo same; exit 3`:         before + "same",
+		`echo only; exit 3`:                        before + "only",
+		`exit 3`:                                   "sh ended with code 3 and said nothing about why.",
+	} {
+		if f := mustFail(t, shell(t, script), agent.CodeExit); f.Message != want {
+			t.Errorf("%s: %q, want %q", script, f.Message, want)
+		}
+	}
+}
+
 // The last words count, also when the program is gone before they were read.
 func TestTheLastWordsOfAProgramAreHeard(t *testing.T) {
 	for range 10 {
