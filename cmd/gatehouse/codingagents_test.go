@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -166,10 +165,14 @@ func TestACodingAgentHandsOnAndLands(t *testing.T) {
 		}
 		looked := false
 		for _, a := range fake.Asks() {
-			text, err := json.Marshal(a.Messages)
-			n.must(err)
-			looked = looked || bytes.Contains(text, []byte("GATEHOUSE_DELEGATION_ID="))
-			if found := n.secretsIn(string(a.Body)); len(found) > 0 {
+			told := a.System
+			for _, m := range a.Messages {
+				for _, b := range m.Blocks {
+					told += "\n" + b.Text + string(b.Input)
+				}
+			}
+			looked = looked || strings.Contains(told, "GATEHOUSE_DELEGATION_ID=")
+			if found := n.secretsIn(told); len(found) > 0 {
 				t.Errorf("%s told the model %v", c.name, found)
 			}
 		}
