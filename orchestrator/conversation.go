@@ -199,6 +199,12 @@ func (r *run) Apply(ctx context.Context, diff string) error {
 	return refusedFiles(r.mirror.MergeBack(ctx, r.dir, s.Tree, tree))
 }
 
+// Over reports whether the delegation has ended, or begun anew; see agent.Host.
+func (r *run) Over(ctx context.Context) (bool, error) {
+	d, err := r.e.Store.Delegation(ctx, r.id)
+	return err == nil && (d.State.Ended() || d.Work.Runs != r.d.Work.Runs), err
+}
+
 // Remaining is what this run may still use.
 func (r *run) Remaining(ctx context.Context) (budget.Limits, error) {
 	d, err := r.e.Store.Delegation(ctx, r.id)

@@ -82,7 +82,7 @@ func within(wg *sync.WaitGroup, wait time.Duration) bool {
 // what it says when that is over. Programs have their supervisor for their own timeout.
 func (c *Config) timeLimit(spec agent.Spec, spawned bool) (time.Duration, *agent.Failure) {
 	limit, whose := spec.Timeout, "its timeout"
-	if spec.Kind != agent.LLM {
+	if spec.Kind != agent.LLM && spec.Kind != agent.Remote {
 		limit = 0
 	}
 	if t := c.Settings.Spawn.timeout(); spawned && (limit == 0 || t < limit) {

@@ -34,10 +34,10 @@ type finding struct {
 
 // The states of a finding, and how long one repository may take to answer.
 const (
-	fine   = "ok"
-	odd    = "look"
-	broke  = "broken"
-	remote = 30 * time.Second
+	fine     = "ok"
+	odd      = "look"
+	broke    = "broken"
+	lookTime = 30 * time.Second
 )
 
 // Run prints one line a finding and exits 1 when something is broken.
@@ -111,8 +111,11 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 		}
 	}
 	for _, a := range cfg.Engine.Agents.All() {
-		if a.Kind == agent.Command {
+		switch a.Kind {
+		case agent.Command:
 			add(checkProgram(ctx, a, checkouts))
+		case agent.Remote:
+			add(checkRemote(ctx, a))
 		}
 	}
 	add(checkSandbox(ctx, scratch))
@@ -158,7 +161,7 @@ func checkDatabase(ctx context.Context, cfg *config.Config) finding {
 			return finding{"database", fine, file + " is not there yet; the first start makes it"}
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, remote)
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	s, err := store.Open(ctx, cfg.Database, store.Options{Node: "doctor", Logger: quiet()})
 	if err != nil {
@@ -213,12 +216,12 @@ type checkout struct {
 
 func checkRepository(ctx context.Context, mirrors *patch.Mirrors, r patch.Repository) (finding, checkout) {
 	name := "repository " + r.Name
-	limited, cancel := context.WithTimeout(ctx, remote)
+	limited, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	m := mirrors.Open(r)
 	if err := m.Fetch(limited); err != nil {
 		if limited.Err() != nil && ctx.Err() == nil {
-			return finding{name, odd, fmt.Sprintf("it answers, and copying it takes longer than %s. The first start will take as long.", remote)}, checkout{}
+			return finding{name, odd, fmt.Sprintf("it answers, and copying it takes longer than %s. The first start will take as long.", lookTime)}, checkout{}
 		}
 		return finding{name, broke, err.Error()}, checkout{}
 	}

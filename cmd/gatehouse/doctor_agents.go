@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/command"
+	"gatehouse/orchestrator/agent/remote"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -74,7 +75,7 @@ func checkSandbox(ctx context.Context, scratch string) finding {
 		return finding{name, broke, err.Error()}
 	}
 	runner := command.New(command.Options{Self: self, Logger: quiet(), Hide: []string{hidden}})
-	res, err := runner.Check(ctx, work, "cat "+secret, remote)
+	res, err := runner.Check(ctx, work, "cat "+secret, lookTime)
 	switch {
 	case err != nil:
 		return finding{name, broke, "A program cannot be started: " + err.Error()}
@@ -82,4 +83,23 @@ func checkSandbox(ctx context.Context, scratch string) finding {
 		return finding{name, odd, "Agents run without a sandbox here. Install bubblewrap and allow user namespaces, or use a kernel with Landlock."}
 	}
 	return finding{name, fine, "agents' programs are confined"}
+}
+
+// checkRemote reads the card of an agent that works elsewhere.
+func checkRemote(ctx context.Context, a agent.Spec) finding {
+	name := "agent " + a.Name
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	card, err := remote.New(remote.Options{}).Look(ctx, a)
+	if f, ok := errors.AsType[*agent.Failure](err); ok {
+		return finding{name, broke, f.Message}
+	}
+	if err != nil {
+		return finding{name, broke, "It is not reached: " + err.Error() + ". See its url, its token, and whether it runs."}
+	}
+	text := "It is " + card.Name + " " + card.Version + " at " + a.URL
+	if !card.Streaming {
+		text += "; it does not stream, so it is asked every few seconds"
+	}
+	return finding{name, fine, text + "."}
 }

@@ -20,7 +20,7 @@ func checkChannels(ctx context.Context, cfg *config.Config) []finding {
 			return nil
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, remote)
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	s, err := store.Open(ctx, cfg.Database, store.Options{Node: "doctor", Logger: quiet()})
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/command"
+	"gatehouse/orchestrator/agent/remote"
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
@@ -92,7 +93,8 @@ func (h *house) open(ctx context.Context) error {
 	h.gateway = approval.New(approval.Options{Store: h.store.Gateway(), Users: h.store, Logger: h.log, Diff: h.diff, Trace: h.trace}, gatewayConfig(h.cfg))
 	h.engine = orchestrator.New(orchestrator.Options{
 		Node: h.node, Store: h.store.Engine(), Hub: hub, Gate: h.gateway, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
-		Kinds:   map[agent.Kind]agent.Runner{agent.Command: runner, agent.Workflow: workflow.New(workflow.Options{}), agent.LLM: h.models.runner(runner)},
+		Kinds: map[agent.Kind]agent.Runner{agent.Command: runner, agent.Workflow: workflow.New(workflow.Options{}), agent.LLM: h.models.runner(runner),
+			agent.Remote: remote.New(remote.Options{Ack: func() time.Duration { return h.engine.Config().Settings.AckTimeout }})},
 		Checker: checker{runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) }, Trace: h.trace,
 	}, h.cfg.Engine)
 	h.gateway.SetReverter(h.engine)

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"gatehouse/handlers"
@@ -52,10 +53,14 @@ func (a *API) CreateTask(c echo.Context) error {
 			return bad("The budget was not taken: %v.", err)
 		}
 	}
+	hops, err := remoteHops(c.Request().Header.Values(agent.HopsHeader))
+	if err != nil {
+		return err
+	}
 	who := caller(c)
 	t, root, created, err := a.Engine.Submit(c.Request().Context(), orchestrator.Submission{
 		Agent: in.Agent, Capability: in.Capability, Text: in.Text, Repository: in.Repository, Ref: in.Ref, Key: in.Key,
-		Complexity: in.Complexity, Budget: limits, DryRun: in.DryRun, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name,
+		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, DryRun: in.DryRun, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	if err != nil {
 		return err
@@ -69,6 +74,18 @@ func (a *API) CreateTask(c echo.Context) error {
 	}
 	c.Response().Header().Set(echo.HeaderLocation, "/api/v1/tasks/"+t.ID)
 	return c.JSON(http.StatusAccepted, out)
+}
+
+// remoteHops reads how many hand-overs between systems led to a request.
+func remoteHops(values []string) (int, error) {
+	if len(values) == 0 {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(values[0])
+	if len(values) > 1 || err != nil || n < 0 || n > 1000 {
+		return 0, bad("The header %s is not understood. Send it once, with a number from 0 to 1000.", agent.HopsHeader)
+	}
+	return n, nil
 }
 
 // taskShape is the published shape of a task, with its totals.

@@ -38,6 +38,8 @@ type Job struct {
 	Turns        []Turn          // the conversation so far (SaveTurn)
 	Handover     *Handover       // the command that came with the hop, nil when none did (H8)
 	Channel      string          // where the task came from: web, cli, chat … (P15)
+	Generation   int             // how often the delegation began anew before: a retry, "request changes"
+	RemoteHops   int             // hand-overs between systems that led to the task
 }
 
 // Feedback is what a person said with "request changes".
@@ -180,6 +182,10 @@ type Host interface {
 	Apply(ctx context.Context, diff string) error
 	// Remaining is what this run may still use, without what its live children reserve.
 	Remaining(ctx context.Context) (budget.Limits, error)
+	// Over reports whether the delegation has ended or belongs to the past, so that what its
+	// run started elsewhere is of no use any more. It also answers when the attempt is over:
+	// a run that was lost with its node's lease goes on elsewhere, and is not over.
+	Over(ctx context.Context) (bool, error)
 }
 
 // Shared is the shared context as one run uses it: every read and write is recorded
@@ -270,12 +276,14 @@ const (
 	CodeNoCheckout  = "no_checkout"  // the checkout could not be made
 	CodeUnavailable = "unavailable"  // the agent is not configured any more
 	CodeBudget      = "budget_exceeded"
-	CodeModel       = "model"     // the provider failed, and trying again did not help
-	CodeOverflow    = "overflow"  // the conversation is too long, also after it was cut
-	CodeLoop        = "loop"      // the model made the same call without end (P35)
-	CodeTurns       = "max_turns" // the model was asked as often as its agent may, and had no answer
-	CodeNoAck       = "no_ack"    // a remote agent did not acknowledge in time (A34)
-	CodeStuck       = "stuck"     // it did not end when it was told to (P53)
+	CodeModel       = "model"          // the provider failed, and trying again did not help
+	CodeOverflow    = "overflow"       // the conversation is too long, also after it was cut
+	CodeLoop        = "loop"           // the model made the same call without end (P35)
+	CodeTurns       = "max_turns"      // the model was asked as often as its agent may, and had no answer
+	CodeNoAck       = "no_ack"         // a remote agent did not acknowledge in time (A34)
+	CodeStuck       = "stuck"          // it did not end when it was told to (P53)
+	CodeRemote      = "remote"         // the agent elsewhere failed, declined, or is out of reach
+	CodeInput       = "input_required" // the agent elsewhere asks back, and nobody is there to answer
 )
 
 // Fail returns a Failure with a formatted sentence.

@@ -18,6 +18,10 @@ const (
 	Remote   Kind = "remote"
 )
 
+// HopsHeader is the header with which a system says how many hand-overs between systems
+// led to a request, this one included, so that systems that call each other come to an end.
+const HopsHeader = "Gatehouse-Hops"
+
 // Role is the rank of an agent (A14–A17). Work may be handed to the same or a
 // lower rank; a cli seat takes no work. An empty role limits nothing.
 type Role string
@@ -68,6 +72,11 @@ type Spec struct {
 	MaxTurns  int            // model calls of one run; 0 is the runner's own limit
 	MaxTokens int64          // of one answer; 0 is the runner's own choice
 	Budget    *budget.Limits // the most that one delegation to it may use
+
+	// Kind remote.
+	URL   string // where the agent is; the token goes to this scheme, host and port alone
+	Card  string // path of its agent card; "" is where the standard has it, below URL
+	Token string // sent as a bearer token; "" sends none
 
 	// AskFirst has a person asked before work is handed to it (H18).
 	AskFirst bool

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatehouse/orchestrator/agent"
@@ -31,6 +32,8 @@ type Host struct {
 	Results   []agent.CheckResult
 	OnSave    func(t agent.Turn) error
 	ApplyDiff func(diff string) error
+	// Gone is what Over answers.
+	Gone atomic.Bool
 
 	mu        sync.Mutex
 	turns     []agent.Turn

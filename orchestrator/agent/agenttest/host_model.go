@@ -192,3 +192,6 @@ func (s hostShared) Delete(ctx context.Context, namespace, key string) error {
 	delete(s.h.entries, [2]string{namespace, key})
 	return nil
 }
+
+// Over answers Gone. It does so after the end of the run, too.
+func (h *Host) Over(ctx context.Context) (bool, error) { return h.Gone.Load(), ctx.Err() }

@@ -65,7 +65,7 @@ func Suite(t *testing.T, newRunner func(t *testing.T) agent.Runner, b Behaviours
 // no turn has carried; the others are given all children.
 func Drive(ctx context.Context, r agent.Runner, job agent.Job, host *Host) (agent.Result, error) {
 	for {
-		if job.Agent.Kind == agent.LLM {
+		if job.Agent.Kind == agent.LLM || job.Agent.Kind == agent.Remote {
 			job.Turns, job.Children = host.Turns(), host.Untaken()
 		}
 		out, err := r.Run(ctx, job, host)

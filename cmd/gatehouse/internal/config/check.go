@@ -122,7 +122,7 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	s := agent.Spec{
 		Name: name, Kind: agent.Kind(a.Kind), Role: agent.Role(a.Role), Capabilities: a.Capabilities, Repository: a.Repository, Writes: a.Writes,
 		AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, Approval: or(a.Approval, "any"), Owner: a.Owner, Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
-		Sandbox: or(a.Sandbox, "auto"), Env: a.Env, OutputLimit: a.OutputLimit, Model: a.Model,
+		Sandbox: or(a.Sandbox, "auto"), Env: a.Env, OutputLimit: a.OutputLimit, Model: a.Model, URL: a.URL, Token: a.Token, Card: a.Card,
 		Timeout: b.duration(append(where, "timeout"), a.Timeout, 15*time.Minute),
 	}
 	if a.DelegatesTo != nil {
@@ -139,6 +139,7 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 		s.Steps = append(s.Steps, stepOf(step))
 	}
 	b.kind(where, a, s)
+	b.elsewhere(where, a, s)
 	if a.Role != "" {
 		b.oneOf(append(where, "role"), a.Role, "admin", "developer", "specialist", "cli")
 	}
@@ -170,7 +171,7 @@ func (b *builder) kind(where []any, a Agent, s agent.Spec) {
 	case agent.LLM:
 		b.model(where, a, s)
 	case agent.Remote:
-		b.warnings = append(b.warnings, fmt.Sprintf("agent %s: kind %s cannot run in this version; tasks for it fail.", s.Name, s.Kind))
+		b.remote(where, a, s)
 	default:
 		b.bad(append(where, "kind"), "agent %s: kind %q is unknown. Write command, workflow, llm or remote.", s.Name, a.Kind)
 	}

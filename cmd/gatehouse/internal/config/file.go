@@ -106,6 +106,9 @@ type Agent struct {
 	MaxTurns     int               `yaml:"max_turns"`
 	MaxTokens    int64             `yaml:"max_tokens"`
 	Budget       *Allowance        `yaml:"budget"`
+	URL          string            `yaml:"url"`
+	Token        string            `yaml:"token"`
+	Card         string            `yaml:"card"`
 }
 
 // Tools is what a model may call.
