@@ -6,7 +6,7 @@
 //
 // A server never outlives the process that started it, not even after kill -9: a small shell stands between the two,
 // reads a pipe whose other end only that process holds, and stops the server and removes its folder when the pipe
-// closes.
+// closes. It keeps its data in memory where there is room, and a durable one always on the disk.
 //
 // Where PostgreSQL is not installed a test is skipped, and fails when GATEHOUSE_TEST_ALL is 1.
 //

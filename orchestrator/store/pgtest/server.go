@@ -153,7 +153,7 @@ func (s *Server) run() error {
 		"-c", "max_connections=" + strconv.Itoa(maxConnections), "-c", "log_min_messages=fatal",
 	}
 	if !s.durable {
-		settings = append(settings, "-c", "fsync=off", "-c", "full_page_writes=off")
+		settings = append(settings, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "min_wal_size=32MB", "-c", "max_wal_size=256MB")
 	}
 	cmd := exec.Command("/bin/sh", append([]string{"-c", keeper, "pgtest", s.dir, s.bin}, settings...)...)
 	cmd.Dir = "/"
@@ -212,6 +212,9 @@ func (s *Server) prepareFolder() error {
 		}
 		s.account = account
 		parent = "/tmp" // TMPDIR may lie in a folder that only root can enter
+	}
+	if !s.durable && roomy(memory) {
+		parent = memory
 	}
 	dir, err := os.MkdirTemp(parent, "gatehouse-pg-")
 	if err != nil {
