@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"strings"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
@@ -108,8 +110,8 @@ func turnEvents(d *Delegation, t agent.Turn) []event.Event {
 	switch t.Message.Role {
 	case agent.FromModel:
 		var calls []map[string]any
-		for _, c := range t.Message.Calls() {
-			calls = append(calls, map[string]any{"id": c.ID, "name": c.Name, "input": cut(string(c.Input))})
+		for room, c := range roomFor(t.Message.Calls()) {
+			calls = append(calls, map[string]any{"id": c.ID, "name": c.Name, "input": cutTo(string(c.Input), room)})
 		}
 		events = append(events,
 			say(event.MessageCompleted, map[string]any{"turn": t.N, "model": t.Model, "stop": t.Stop, "text": cut(t.Message.Text()), "calls": calls, "took_ms": t.Took.Milliseconds()}),
@@ -127,12 +129,30 @@ func turnEvents(d *Delegation, t agent.Turn) []event.Event {
 	return events
 }
 
+// roomFor gives each call the bytes that its input may take in the event: many calls of
+// one message share the room of eight.
+func roomFor(calls []agent.Block) iter.Seq2[int, agent.Block] {
+	room := maxShown
+	if n := len(calls); n > 8 {
+		room = 8 * maxShown / n
+	}
+	return func(yield func(int, agent.Block) bool) {
+		for _, c := range calls {
+			if !yield(room, c) {
+				return
+			}
+		}
+	}
+}
+
 // cut shortens a text for an event.
-func cut(s string) string {
-	if len(s) <= maxShown {
+func cut(s string) string { return cutTo(s, maxShown) }
+
+func cutTo(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	return string([]rune(s[:maxShown])) + fmt.Sprintf("… (%d bytes)", len(s))
+	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", len(s))
 }
 
 // Ended returns the spawned children whose end no turn has carried.

@@ -181,7 +181,7 @@ func TestAModelsBadInput(t *testing.T) {
 		{"delegation without a target (P13)", []agent.Block{call("a", "delegate_to_agent", `{"task":"x"}`)}, []string{"Neither agent nor capability"}, []bool{true}},
 		{"delegation without a task (P13)", []agent.Block{call("a", "delegate_to_agent", `{"agent":"helper"}`)}, []string{"no task"}, []bool{true}},
 		{"delegation with malformed JSON", []agent.Block{call("a", "delegate_to_agent", `{"agent":"helper"`)}, []string{"no JSON object"}, []bool{true}},
-		{"a budget below 0", []agent.Block{call("a", "delegate_to_agent", `{"agent":"helper","task":"x","budget":{"tokens":-1}}`)}, []string{"below 0"}, []bool{true}},
+		{"a budget below 1", []agent.Block{call("a", "delegate_to_agent", `{"agent":"helper","task":"x","budget":{"tokens":-1}}`)}, []string{"below 1"}, []bool{true}},
 		{"a hand-over that is no object", []agent.Block{call("a", "handoff_to_agent", `{"agent_name":["x"]}`)}, []string{"must be of type string"}, []bool{true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -123,8 +123,8 @@ func (a *allowance) limits() (*budget.Limits, *answer) {
 			return nil, &bad
 		}
 	}
-	if a.Tokens != nil && *a.Tokens < 0 {
-		bad := sorry("budget: %d tokens is below 0.", *a.Tokens)
+	if a.Tokens != nil && *a.Tokens < 1 { // it would be asked once all the same
+		bad := sorry("budget: %d tokens is below 1. Give more, or leave it out.", *a.Tokens)
 		return nil, &bad
 	}
 	l := budget.Limits{Tokens: a.Tokens}

@@ -17,6 +17,8 @@ const (
 	mostEntries  = 100
 	// preview is how much of each value is shown where there are several, in characters.
 	preview = 2000
+	// maxNames is more than any namespace, key or prefix may have, in bytes.
+	maxNames = 1 << 10
 )
 
 // sharing is the input of shared_context.
@@ -56,6 +58,9 @@ func (c *conversation) sharedContext() tool {
 func (in sharing) name() string { return strings.TrimSuffix(in.Namespace+"/"+in.Key, "/") }
 
 func (in sharing) do(ctx context.Context, s agent.Shared) (answer, error) {
+	if n := max(len(in.Namespace), len(in.Key), len(in.Prefix)); n > maxNames {
+		return sorry("A name of %d bytes is too long. A namespace has up to 64 characters, a key up to 128.", n), nil // and is not repeated
+	}
 	switch in.Action {
 	case "query", "list":
 		found, err := s.Query(ctx, in.Namespace, in.Limit)

@@ -54,7 +54,7 @@ func New(o Options) *Client {
 
 // Complete makes one call.
 func (c *Client) Complete(ctx context.Context, r model.Request, delta func(agent.Delta)) (model.Response, error) {
-	return wire.Complete(ctx, delta, func(show func(agent.Delta)) (model.Response, error) {
+	return wire.Complete(ctx, c.o.Key, delta, func(show func(agent.Delta)) (model.Response, error) {
 		params, err := c.params(r)
 		if err != nil {
 			return model.Response{}, err

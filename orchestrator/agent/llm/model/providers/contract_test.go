@@ -100,6 +100,26 @@ func failure(t *testing.T, err error) *model.Error {
 	return e
 }
 
+// A service that repeats the key of the call in its answer gets it into nothing that is
+// stored: not the text, not a call, not thinking.
+func TestNoAnswerHoldsTheKey(t *testing.T) {
+	each(t, func(a modeltest.Ask) modeltest.Answer {
+		return modeltest.Answer{Text: "your key is " + a.Key, Think: "I have " + a.Key, Calls: []modeltest.Call{modeltest.ToolCall("delegate_to_agent", map[string]string{"agent": a.Key})}}
+	}, func(t *testing.T, _ string, c model.Client, s *modeltest.Server) {
+		res, err := c.Complete(t.Context(), ask("Hello"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Asks()[0].Key; got != testKey {
+			t.Fatalf("the service got the key %q", got)
+		}
+		whole, err := json.Marshal(res)
+		if err != nil || strings.Contains(string(whole), testKey) || strings.Count(string(whole), "[key]") < 2 || !strings.Contains(res.Message.Text(), "your key is [key]") {
+			t.Errorf("%v: %s", err, whole)
+		}
+	})
+}
+
 // K13: what the model writes is shown while it comes, in order, and is the whole in the end.
 func TestAnAnswerStreams(t *testing.T) {
 	const text = "Grüße aus dem Torhaus, 門番より. A rather long sentence that comes in parts."

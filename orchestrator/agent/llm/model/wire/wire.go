@@ -5,11 +5,14 @@
 package wire
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -129,17 +132,29 @@ func (b *body) Close() error {
 }
 
 // Complete runs one call of an adapter: it says with a reset that the parts of a failed
-// call are void, and makes an error of ctx of every failure after ctx ended.
-func Complete(ctx context.Context, delta func(agent.Delta), call func(show func(agent.Delta)) (model.Response, error)) (model.Response, error) {
+// call are void, and makes an error of ctx of every failure after ctx ended. A service that
+// repeats the key gets it into no answer: those are stored, shown and exported.
+func Complete(ctx context.Context, key string, delta func(agent.Delta), call func(show func(agent.Delta)) (model.Response, error)) (model.Response, error) {
 	shown := false
 	show := func(d agent.Delta) {
 		if delta != nil && (d.Text != "" || d.Tool != "") {
 			shown = true
+			d.Text = hide(d.Text, key)
 			delta(d)
 		}
 	}
 	res, err := call(show)
 	if err == nil {
+		for i, b := range res.Message.Blocks {
+			b.Text, b.Name = hide(b.Text, key), hide(b.Name, key)
+			if bytes.Contains(b.Input, []byte(key)) {
+				b.Input = json.RawMessage(hide(string(b.Input), key))
+			}
+			if bytes.Contains(b.Opaque, []byte(key)) {
+				b.Opaque = json.RawMessage(hide(string(b.Opaque), key))
+			}
+			res.Message.Blocks[i] = b
+		}
 		return res, nil
 	}
 	if shown {
@@ -149,4 +164,14 @@ func Complete(ctx context.Context, delta func(agent.Delta), call func(show func(
 		return model.Response{}, fmt.Errorf("the call of the model was stopped: %w", context.Cause(ctx))
 	}
 	return model.Response{}, err
+}
+
+// minKey is how long a key must be to be taken out of texts: servers at home take any word.
+const minKey = 12
+
+func hide(text, key string) string {
+	if len(key) < minKey {
+		return text
+	}
+	return strings.ReplaceAll(text, key, "[key]")
 }
