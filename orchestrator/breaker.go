@@ -40,13 +40,13 @@ func (e *Engine) probeAsked(ctx context.Context, tx Tx, d *Delegation) error {
 }
 
 // tellBreaker counts an end that says something about the agent (H11–H14): a failure, but
-// not one of the budget, or a success. What people decided or stopped says nothing; a
+// not one of the budget nor of a plan's step, which counts for who did it, or a success. What people decided or stopped says nothing; a
 // probe that ended so is given to the next. Events belong to the task that caused them.
 func tellBreaker(ctx context.Context, tx Tx, d *Delegation) error {
 	if d.Work.Reverts != "" {
 		return nil // no agent ran
 	}
-	failed := d.State == Failed && d.Work.Breaker != nil && (d.Error == nil || d.Error.Code != agent.CodeBudget)
+	failed := d.State == Failed && d.Work.Breaker != nil && (d.Error == nil || d.Error.Code != agent.CodeBudget && d.Error.Code != agent.CodeStep)
 	b, err := tx.Breaker(ctx, d.To)
 	if err != nil || !failed && b.Probe != d.ID && (d.State != Completed || !b.Resting() && b.Failures == 0) {
 		return err

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/model"
@@ -60,7 +61,7 @@ func TestNobodyIsAskedAfterTheEnd(t *testing.T) {
 	var asked []string
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	a := Candidate{"a", fixed{&model.Error{Kind: model.Network}, &asked}}
+	a := Candidate{Model: "a", Client: fixed{&model.Error{Kind: model.Network}, &asked}}
 	if _, err := New(slog.New(slog.DiscardHandler), a, a).Complete(ctx, model.Request{}, nil); err == nil || len(asked) != 1 {
 		t.Errorf("asked were %v, %v", asked, err)
 	}
@@ -68,10 +69,39 @@ func TestNobodyIsAskedAfterTheEnd(t *testing.T) {
 
 func TestUsageOfTheFailedIsCounted(t *testing.T) {
 	var asked []string
-	a := Candidate{"a", fixed{&model.Error{Kind: model.Network, Usage: agent.Usage{InputTokens: 7}}, &asked}}
-	b := Candidate{"b", fixed{nil, &asked}}
+	a := Candidate{Model: "a", Client: fixed{&model.Error{Kind: model.Network, Usage: agent.Usage{InputTokens: 7}}, &asked}}
+	b := Candidate{Model: "b", Client: fixed{nil, &asked}}
 	res, err := New(slog.New(slog.DiscardHandler), a, b).Complete(t.Context(), model.Request{}, nil)
 	if err != nil || res.Usage.InputTokens != 8 || res.Model != "b" {
 		t.Errorf("the answer is %+v, %v", res, err)
 	}
+}
+
+// A model that failed is asked last for a minute, so that not every turn waits through
+// its retries; where all rest, all are asked all the same.
+func TestAModelThatFailedRests(t *testing.T) {
+	var asked []string
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	down := &model.Error{Kind: model.Server}
+	first, second := fixed{down, &asked}, fixed{nil, &asked}
+	candidates := []Candidate{{"a", &first, &Rest{Now: clock}}, {"b", &second, &Rest{Now: clock}}}
+	ask := func(want string) {
+		t.Helper()
+		asked = nil
+		if _, err := New(slog.New(slog.DiscardHandler), candidates...).Complete(t.Context(), model.Request{}, nil); err != nil && first.err == nil {
+			t.Error(err)
+		}
+		if got := strings.Join(asked, " "); got != want {
+			t.Errorf("asked were %s, want %s", got, want)
+		}
+	}
+	ask("a b")
+	ask("b")
+	second.err = down
+	ask("b a") // the first is better than none
+	now = now.Add(restFor)
+	first.err, second.err = nil, nil
+	ask("a")
+	ask("a")
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gatehouse/orchestrator/agent/llm/model"
@@ -53,6 +54,9 @@ type Set struct {
 	o         Options
 	providers map[string]*service
 	names     []string
+
+	mu    sync.Mutex
+	rests map[string]*fallback.Rest // by provider/name
 }
 
 // service is a provider at work.
@@ -72,7 +76,7 @@ func New(all []Provider, o Options) (*Set, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Set{o: o, providers: map[string]*service{}}
+	s := &Set{o: o, providers: map[string]*service{}, rests: map[string]*fallback.Rest{}}
 	for _, p := range all {
 		c, err := s.open(p)
 		if err != nil {
@@ -121,9 +125,19 @@ func (s *Set) Client(name string, fallbacks ...string) (model.Client, error) {
 		if v, ok := p.Prices[own]; ok {
 			known = &v
 		}
-		candidates = append(candidates, fallback.Candidate{Model: own, Client: retry.New(price.Client(p.client, known), retry.Options{Sleep: s.o.Sleep, Log: s.o.Log})})
+		candidates = append(candidates, fallback.Candidate{Model: own, Client: retry.New(price.Client(p.client, known), retry.Options{Sleep: s.o.Sleep, Log: s.o.Log}), Rest: s.rest(n)})
 	}
 	return fallback.New(s.o.Log, candidates...), nil
+}
+
+// rest is what all conversations know of one model.
+func (s *Set) rest(name string) *fallback.Rest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rests[name] == nil {
+		s.rests[name] = &fallback.Rest{Now: s.o.Now}
+	}
+	return s.rests[name]
 }
 
 // find splits "provider/name"; the name may have slashes of its own.
