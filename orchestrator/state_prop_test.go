@@ -69,7 +69,17 @@ func drawPlay(t *rapid.T, depth int) play {
 type players struct {
 	mu   sync.Mutex
 	seen map[string]bool
+	lost map[string]int64 // tokens of calls in flight that may have been charged, by delegation
 	bad  []string
+}
+
+func newPlayers() *players { return &players{seen: map[string]bool{}, lost: map[string]int64{}} }
+
+// lostBy is the most that a delegation was charged for calls of runs that were lost.
+func (p *players) lostBy(id string) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost[id]
 }
 
 func (p *players) wrong(format string, args ...any) {
@@ -146,17 +156,13 @@ type referee struct {
 }
 
 func (r referee) InTask(ctx context.Context, id string, fn func(orchestrator.Tx) error) error {
-	return r.Store.InTask(ctx, id, func(tx orchestrator.Tx) error { return fn(refereedTx{tx, r.p}) })
-}
-
-type refereedTx struct {
-	orchestrator.Tx
-	p *players
-}
-
-func (t refereedTx) Move(ctx context.Context, d *orchestrator.Delegation, from orchestrator.State, attempt int) error {
-	judge(t.p, d, from)
-	return t.Tx.Move(ctx, d, from, attempt)
+	return r.Store.InTask(ctx, id, func(tx orchestrator.Tx) error {
+		both, ok := tx.(approval.Tx) // people are asked in the transactions of hops, too
+		if !ok {
+			return fmt.Errorf("%T is no transaction of the gate", tx)
+		}
+		return fn(refereedTx{both, r.p})
+	})
 }
 
 // gateReferee is the referee of what people decide.
@@ -166,16 +172,21 @@ type gateReferee struct {
 }
 
 func (r gateReferee) InTask(ctx context.Context, id string, fn func(approval.Tx) error) error {
-	return r.Store.InTask(ctx, id, func(tx approval.Tx) error { return fn(gateTx{tx, r.p}) })
+	return r.Store.InTask(ctx, id, func(tx approval.Tx) error { return fn(refereedTx{tx, r.p}) })
 }
 
-type gateTx struct {
+type refereedTx struct {
 	approval.Tx
 	p *players
 }
 
-func (t gateTx) Move(ctx context.Context, d *orchestrator.Delegation, from orchestrator.State, attempt int) error {
+func (t refereedTx) Move(ctx context.Context, d *orchestrator.Delegation, from orchestrator.State, attempt int) error {
 	judge(t.p, d, from)
+	if from == orchestrator.Running && d.State == from && d.Attempt != attempt && d.Work.Budget != nil {
+		t.p.mu.Lock()
+		t.p.lost[d.ID] += d.Work.Budget.Call.Tokens
+		t.p.mu.Unlock()
+	}
 	return t.Tx.Move(ctx, d, from, attempt)
 }
 
@@ -199,13 +210,20 @@ func newMatch(t *testing.T) *match {
 	for _, n := range team {
 		all = append(all, agent.Spec{Name: n, AnalysisOnly: n == "reader"})
 	}
-	m := &match{world: newWorld(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), all...), p: &players{seen: map[string]bool{}}}
-	m.config.Settings.MaxHandoffs = 4
+	w := newWorld(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), all...)
+	w.config.Settings.MaxHandoffs = 4
+	p := newPlayers()
+	return w.match(p, map[agent.Kind]agent.Runner{agent.Command: p})
+}
+
+// match starts two nodes whose every move is watched.
+func (w *world) match(p *players, kinds map[agent.Kind]agent.Runner) *match {
+	t, m := w.t, &match{world: w, p: p}
 	o := m.engine.Options
 	m.gateway = approval.New(approval.Options{Store: gateReferee{m.store.Gateway(), m.p}, Users: m.store, Logger: o.Log,
 		Diff: func(context.Context, approval.Request) (string, error) { return "the diff", nil }},
 		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{inbox.Channel{}}})
-	o.Store, o.Gate, o.Kinds = referee{o.Store, m.p}, m.gateway, map[agent.Kind]agent.Runner{agent.Command: m.p}
+	o.Store, o.Gate, o.Kinds = referee{o.Store, m.p}, m.gateway, kinds
 	m.engine = orchestrator.New(o, m.config)
 	m.gateway.SetReviser(m.engine)
 	m.editor = m.user("eve", people.Approver)
@@ -321,14 +339,18 @@ func (m *match) audit(taskID string) error {
 	}
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	open, byID := map[string]int{}, map[string]orchestrator.Delegation{}
+	open, spawned, byID := map[string]int{}, map[string]int{}, map[string]orchestrator.Delegation{}
 	for _, d := range tree {
 		byID[d.ID] = d
 		p, has := byID[d.ParentID]
 		if !has || d.State.Ended() {
 			continue
 		}
-		open[p.ID]++
+		if d.Spawned {
+			spawned[p.ID]++
+		} else {
+			open[p.ID]++
+		}
 		if p.State.Ended() {
 			bad("%s is %s below %s, which is %s", d.To, d.State, p.To, p.State)
 		}
@@ -337,14 +359,14 @@ func (m *match) audit(taskID string) error {
 		}
 	}
 	for _, d := range tree {
-		if d.OpenChildren != open[d.ID] {
-			bad("%s (%s) counts %d open children of %d", d.To, d.State, d.OpenChildren, open[d.ID])
+		if d.OpenChildren != open[d.ID] || d.OpenSpawned != spawned[d.ID] {
+			bad("%s (%s) counts %d and %d open children of %d and %d", d.To, d.State, d.OpenChildren, d.OpenSpawned, open[d.ID], spawned[d.ID])
 		}
 		parked := d.State == orchestrator.AwaitingApproval || d.State.Ended()
 		if parked && (d.Holder != "" || d.TokenHash != "") || d.State == orchestrator.Running && d.Holder == "" {
 			bad("%s is %s and held by %q", d.To, d.State, d.Holder)
 		}
-		if d.State.Ended() != (d.EndedAt != nil) || d.State == orchestrator.Waiting && open[d.ID] == 0 {
+		if d.State.Ended() != (d.EndedAt != nil) || d.State == orchestrator.Waiting && open[d.ID] == 0 && !(d.Work.ForSpawned && spawned[d.ID] > 0) {
 			bad("%s is %s, ended at %v, with %d open children", d.To, d.State, d.EndedAt, open[d.ID])
 		}
 	}
@@ -428,7 +450,7 @@ func (m *match) settle(taskID string) error {
 		}
 		var busy string
 		for _, d := range tree {
-			parked := d.State == orchestrator.AwaitingApproval || d.State == orchestrator.Waiting && d.OpenChildren > 0
+			parked := d.State == orchestrator.AwaitingApproval || d.State == orchestrator.Waiting && (d.OpenChildren > 0 || d.Work.ForSpawned && d.OpenSpawned > 0)
 			if !d.State.Ended() && !parked {
 				busy += fmt.Sprintf("%s %s, held by %q, %d open, ready %s, %s\n", d.To, d.State, d.Holder, d.OpenChildren, d.ReadyAt, d.Work.Problem)
 			}
