@@ -96,7 +96,7 @@ func (d *dreamer) thought(t *rapid.T, id, depth int, there *[][2]int) thought {
 		th.Work = rapid.IntRange(10, 60).Draw(t, "ms")
 	}
 	if rapid.IntRange(0, 11).Draw(t, "odd") == 11 {
-		th.Ends = rapid.SampledFrom([]string{llmodel.StopRefusal, llmodel.StopMaxTokens, "empty", string(llmodel.Server), string(llmodel.Overflow)}).Draw(t, "ends")
+		th.Ends = rapid.SampledFrom([]string{llmodel.StopRefusal, llmodel.StopMaxTokens, "empty", string(llmodel.Server)}).Draw(t, "ends")
 	}
 	var come [][2]int
 	for range rapid.SampledFrom([]int{1, 2, 3, 1}).Draw(t, "calls") {
@@ -221,7 +221,7 @@ func (v voice) Complete(ctx context.Context, r llmodel.Request, delta func(agent
 	switch llmodel.Kind(th.Ends) {
 	case "empty":
 		return reply(th, said), nil
-	case llmodel.Server, llmodel.Overflow:
+	case llmodel.Server:
 		return llmodel.Response{}, &llmodel.Error{Kind: llmodel.Kind(th.Ends), Provider: "fake", Message: "no"}
 	case llmodel.StopRefusal, llmodel.StopMaxTokens:
 		said.Blocks = append(said.Blocks, agent.Block{Type: agent.TextBlock, Text: "I"})
