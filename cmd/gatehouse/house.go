@@ -151,7 +151,8 @@ func (c checker) Check(ctx context.Context, dir, line string) (orchestrator.Chec
 
 // run works until ctx ends or a part fails, and returns when all parts have ended.
 func (h *house) run(ctx context.Context, serve func(context.Context) error) error {
-	g, ctx := errgroup.WithContext(ctx)
+	told := ctx
+	g, ctx := errgroup.WithContext(told)
 	g.Go(func() error { return h.store.Run(ctx) })
 	g.Go(func() error { return h.engine.Run(ctx) })
 	g.Go(func() error { return h.gateway.Run(ctx) })
@@ -160,7 +161,11 @@ func (h *house) run(ctx context.Context, serve func(context.Context) error) erro
 	g.Go(func() error { return h.count(ctx) })
 	g.Go(func() error { return h.sendTraces(ctx) })
 	g.Go(func() error { return serve(ctx) })
-	return g.Wait()
+	err := g.Wait()
+	if told.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // some part was still starting when it was told to stop
+	}
+	return err
 }
 
 // reload reads the configuration again; a bad file changes nothing.
