@@ -101,7 +101,7 @@ func (s *spawner) Complete(_ context.Context, r llmodel.Request, _ func(agent.De
 	last := r.Messages[len(r.Messages)-1]
 	if last.Role == agent.FromUser {
 		for _, line := range strings.Split(last.Text(), "\n") {
-			if answer, ok := strings.CutPrefix(line, "> did "); ok {
+			if before, answer, ok := strings.Cut(line, ": > did "); ok && strings.HasPrefix(before, "Delegation result from worker for ") {
 				s.order, s.told = append(s.order, answer), s.told+1
 			}
 		}
