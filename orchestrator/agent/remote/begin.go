@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 
@@ -27,6 +29,7 @@ func (s *session) begin(ctx context.Context) error {
 	ack, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	sent := s.job.Attempt > 1 // an attempt before this one may have sent it
+	unclear := 0
 	for {
 		err := s.offer(ctx, ack, &sent)
 		switch {
@@ -41,11 +44,30 @@ func (s *session) begin(ctx context.Context) error {
 			return s.noAck(err)
 		case permanent(err):
 			return s.failed("did not take the task", err)
+		case s.client != nil && !unreached(err):
+			if unclear++; unclear == maxUnclear {
+				return s.failed(fmt.Sprintf("was sent the task %d times and never answered with one", unclear), cmp.Or(err, errBroke))
+			}
 		}
 		if s.pause(ack) != nil {
 			return s.noAck(err)
 		}
 	}
+}
+
+// maxUnclear is how often a message is sent where the one before may have arrived: each
+// may be another task for an agent that does not tell messages apart.
+const maxUnclear = 3
+
+var errBroke = errors.New("its answer ended before it began")
+
+// unreached reports whether a message certainly did not get to work.
+func unreached(err error) bool {
+	if status, ok := errors.AsType[refusedStatus](err); ok {
+		return status == 429 || status == 503
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }
 
 // offer sends the message once, unless the agent has it already, and listens while the

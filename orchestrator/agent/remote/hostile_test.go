@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -63,9 +64,29 @@ func TestAnswersThatAreNotOfTheProtocol(t *testing.T) {
 	}
 }
 
-// What is refused for good is not tried again.
+// Nulls where the older version has parts, artifacts and results end no more than the run.
+func TestNullsOfTheOlderVersion(t *testing.T) {
+	task := func(rest string) string {
+		return `{"kind":"task","id":"t1","contextId":"c","status":{"state":"completed"}` + rest + `}`
+	}
+	for _, result := range []string{`null`, `{}`, `[]`, `{"kind":"task"}`, `{"kind":"dream"}`, task(`,"artifacts":[null]`), task(`,"artifacts":[{"artifactId":"a","parts":[null]}]`),
+		task(`,"history":[null]`), task(`,"history":[{"kind":"message","parts":[{"kind":"file","file":null}]}]`), `{"kind":"message","messageId":"m","role":"agent","parts":[null,{"kind":"data","data":null}]}`} {
+		e := system(t)
+		e.old, e.card.Capabilities.Streaming = true, false
+		e.bend = func(w http.ResponseWriter, call string, _ []byte) bool { return call != "card" && raw(w, result) }
+		_, err := run(t, remote.Options{}, e.job("x"), agenttest.NewHost())
+		if f, failed := errors.AsType[*agent.Failure](err); err != nil && (!failed || f.Code != agent.CodeRemote && f.Code != agent.CodeProtocol) {
+			t.Errorf("%s: %v", result, err)
+		}
+		if n := e.made("message/send"); n < 1 || n > 3 { // what may have arrived is not sent without end
+			t.Errorf("%s: sent %d times", result, n)
+		}
+	}
+}
+
+// What is refused for good is not tried again, and what may have arrived not without end.
 func TestRefusedForGood(t *testing.T) {
-	for _, status := range []int{400, 401, 403, 404} {
+	for status, times := range map[int]int{400: 1, 401: 1, 403: 1, 404: 1, 500: 3, 504: 3} {
 		e := system(t)
 		e.bend = func(w http.ResponseWriter, call string, _ []byte) bool {
 			if call == streamCall {
@@ -75,7 +96,7 @@ func TestRefusedForGood(t *testing.T) {
 		}
 		_, err := run(t, remote.Options{}, e.job("x"), agenttest.NewHost())
 		failure(t, err, agent.CodeRemote, fmt.Sprint(status), "`token`")
-		if n := e.made(streamCall); n != 1 {
+		if n := e.made(streamCall); n != times {
 			t.Errorf("%d: tried %d times", status, n)
 		}
 	}

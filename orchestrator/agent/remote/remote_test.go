@@ -17,7 +17,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// TestContract runs what every kind of agent fulfils, over streams, by asking only, and
+// TestContract runs what every kind of agent fulfils, over streams, by asking only (A31), and
 // with a system of the protocol's older version. A remote agent hands nothing on here.
 func TestContract(t *testing.T) {
 	for name, set := range map[string]func(*elsewhere){
@@ -113,6 +113,13 @@ func TestThereAndBack(t *testing.T) {
 	sent := strings.Join(e.bodies, "")
 	if !strings.Contains(sent, "Look at it.") || !strings.Contains(sent, "kik") || strings.Contains(sent, "a secret plan") {
 		t.Errorf("sent %s", sent)
+	}
+}
+
+// What the sources fix: 120 s for the acknowledgement (A34), 3 s between questions (A31).
+func TestFiguresOfTheSources(t *testing.T) {
+	if remote.DefaultAck != 120*time.Second || remote.DefaultPoll != 3*time.Second {
+		t.Errorf("%s, %s", remote.DefaultAck, remote.DefaultPoll)
 	}
 }
 

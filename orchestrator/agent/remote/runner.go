@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// defaultAck is how long an agent may take to acknowledge a task (A34).
-	defaultAck = 120 * time.Second
-	// defaultPoll is between two questions after a task (A31).
-	defaultPoll = 3 * time.Second
+	// DefaultAck is how long an agent may take to acknowledge a task (A34).
+	DefaultAck = 120 * time.Second
+	// DefaultPoll is between two questions after a task (A31).
+	DefaultPoll = 3 * time.Second
 	// defaultQuiet is how long a stream may be silent before the task is asked for instead:
 	// a connection that is dead looks the same as an agent that thinks.
 	defaultQuiet = 30 * time.Second
@@ -46,10 +46,10 @@ type Runner struct {
 // New makes a Runner.
 func New(o Options) *Runner {
 	if o.Ack == nil {
-		o.Ack = func() time.Duration { return defaultAck }
+		o.Ack = func() time.Duration { return DefaultAck }
 	}
 	if o.Poll <= 0 {
-		o.Poll = defaultPoll
+		o.Poll = DefaultPoll
 	}
 	if o.Quiet <= 0 {
 		o.Quiet = defaultQuiet
@@ -70,7 +70,7 @@ func New(o Options) *Runner {
 func (r *Runner) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 	s := &session{o: r.o, job: job, host: host, patience: r.o.Ack()}
 	if s.patience <= 0 {
-		s.patience = defaultAck
+		s.patience = DefaultAck
 	}
 	result, err := s.guarded(ctx)
 	if err == nil {
