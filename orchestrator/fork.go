@@ -192,21 +192,15 @@ func (e *Engine) leftAt(ctx context.Context, o origin) (*budget.Limits, error) {
 		return o.task.Budget, nil
 	}
 	account := budget.Account{Limits: o.d.Work.Budget.Limits}
-	use := func(u agent.Usage) {
-		account.Used.Tokens += u.InputTokens + u.OutputTokens
-		if u.USD != nil {
-			account.Used.MicroUSD += int64(*u.USD * 1e6)
-		}
-	}
 	for _, t := range o.turns {
-		use(t.Usage)
+		account.Charge(amountOf(t.Usage))
 		account.Used.Time += t.Took
 		for _, id := range t.Children {
 			c, err := e.Store.Delegation(ctx, id)
 			if err != nil {
 				return nil, fmt.Errorf("what %s has used: %w", id, err)
 			}
-			use(c.Usage)
+			account.Charge(amountOf(c.Usage))
 		}
 	}
 	left := account.Remaining()

@@ -5,9 +5,17 @@ import (
 	"time"
 )
 
-// Plus returns the sum of a and b.
+// Plus returns the sum of a and b. Programs claim what they like, again and again: a sum
+// that is too large stays at the largest, for one that wraps would be a budget anew.
 func (a Amount) Plus(b Amount) Amount {
-	return Amount{Tokens: a.Tokens + b.Tokens, MicroUSD: a.MicroUSD + b.MicroUSD, Time: a.Time + b.Time}
+	return Amount{Tokens: sum(a.Tokens, b.Tokens), MicroUSD: sum(a.MicroUSD, b.MicroUSD), Time: sum(a.Time, b.Time)}
+}
+
+func sum[T ~int64](a, b T) T {
+	if b > 0 && a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // Minus returns what is left of a without b, never below 0.
@@ -90,7 +98,7 @@ func more[T ~int64](limit *T, x T) *T {
 	if limit == nil {
 		return nil
 	}
-	v := *limit + x
+	v := sum(*limit, x)
 	return &v
 }
 

@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -198,5 +199,20 @@ func TestParse(t *testing.T) {
 	}
 	if text, err := json.Marshal(l.Published()); err != nil || string(text) != `{"tokens":20000,"usd":1.5,"handoffs":2,"agents":3,"time":"10m0s"}` {
 		t.Errorf("published as %s, %v", text, err)
+	}
+}
+
+// Whatever is claimed, and however often, nothing wraps into a budget anew (O15).
+func TestNoClaimWraps(t *testing.T) {
+	limit := int64(1000)
+	a := budget.Account{Limits: budget.Limits{Tokens: &limit, MicroUSD: &limit}}
+	for range 3 {
+		a.Charge(budget.Amount{Tokens: math.MaxInt64 / 2, MicroUSD: math.MaxInt64 - 1, Time: math.MaxInt64})
+		if s := a.Spent(); s.Tokens < limit || s.MicroUSD < limit || s.Time < 0 || a.Over() != budget.Tokens || !a.Remaining().Amount().Zero() {
+			t.Fatalf("spent %+v, left %+v", s, a.Remaining())
+		}
+	}
+	if up := a.Limits.Plus(budget.Amount{Tokens: math.MaxInt64, MicroUSD: math.MaxInt64}); *up.Tokens != math.MaxInt64 || *up.MicroUSD != math.MaxInt64 {
+		t.Errorf("limits became %d and %d", *up.Tokens, *up.MicroUSD)
 	}
 }

@@ -42,6 +42,7 @@ func (s *session) conclude(ctx context.Context) (*agent.Result, error) {
 	if limit <= 0 {
 		limit = defaultOutput
 	}
+	result = s.hidden(result)
 	failure := s.verdict()
 	if size := sizeOf(result); failure == nil && size > limit {
 		failure = agent.Fail(agent.CodeOutput, "%s answered with %d bytes; its limit is %d. Ask for less, or raise its `output_limit`.", s.job.Agent.Name, size, limit)
@@ -106,7 +107,7 @@ func (s *session) verdict() *agent.Failure {
 	}
 	name, said := s.job.Agent.Name, ""
 	if m := s.final.Status.Message; m != nil {
-		said = strings.TrimSpace(cut(clean(textOf(m.Parts)), maxLine))
+		said = strings.TrimSpace(cut(s.hide(clean(textOf(m.Parts))), maxLine))
 	}
 	quoted := "It gave no reason."
 	if said != "" {

@@ -213,6 +213,36 @@ func TestTheTokenStaysWithItsAddress(t *testing.T) {
 	}
 }
 
+// An agent that repeats the token of the call gets it into no answer, progress or failure.
+func TestNoAnswerHoldsTheToken(t *testing.T) {
+	const token = "token-0123456789"
+	task := func(state, rest string) string {
+		return `{"id":"t1","contextId":"c","status":{"state":"TASK_STATE_` + state + `","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"I have ` + token + `"}]}}` + rest + `}`
+	}
+	artifacts := `,"artifacts":[{"artifactId":"a","name":"` + token + `","parts":[{"text":"yours is ` + token + `"},{"data":{"t":"` + token + `"}}]}]`
+	for state, rest := range map[string]string{"COMPLETED": artifacts, "FAILED": ""} {
+		e := system(t)
+		e.card.Capabilities.Streaming = false
+		e.bend = func(w http.ResponseWriter, call string, _ []byte) bool {
+			switch call {
+			case getCall:
+				return raw(w, task(state, rest))
+			case sendCall:
+				return raw(w, `{"task":`+task("WORKING", "")+`}`)
+			}
+			return false
+		}
+		host, job := agenttest.NewHost(), e.job("x")
+		job.Agent.Token = token
+		res, err := run(t, remote.Options{}, job, host)
+		shown, _ := host.Shown()
+		all := fmt.Sprintf("%+v %s %v %s %+v", res, res.Data, err, shown, host.Turns())
+		if (err == nil) != (state == "COMPLETED") || strings.Contains(all, token) || strings.Count(all, "[token]") < 2 {
+			t.Errorf("%s: %s", state, all)
+		}
+	}
+}
+
 // Look says what an agent is without giving it work.
 func TestLook(t *testing.T) {
 	e := system(t)

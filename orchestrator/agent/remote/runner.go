@@ -80,6 +80,9 @@ func (r *Runner) Run(ctx context.Context, job agent.Job, host agent.Host) (agent
 		err = context.Cause(ctx)
 	}
 	s.callOff(ctx, err)
+	if failed, ok := errors.AsType[*agent.Failure](err); ok && s.hide(failed.Message) != failed.Message {
+		err = &agent.Failure{Code: failed.Code, Message: s.hide(failed.Message)} // the library quotes what came
+	}
 	return agent.Outcome{}, err
 }
 

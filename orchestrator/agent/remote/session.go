@@ -148,7 +148,7 @@ const maxLine = 2000
 
 // progress shows a line that was not shown just before.
 func (s *session) progress(ctx context.Context, text string) error {
-	text = strings.TrimSpace(cut(clean(text), maxLine))
+	text = strings.TrimSpace(cut(s.hide(clean(text)), maxLine))
 	if text == "" || text == s.said {
 		return nil
 	}
@@ -164,7 +164,7 @@ const maxShown = 1 << 20
 
 // show passes on a part of the answer that is being written.
 func (s *session) show(text string) {
-	if text = clean(text); text == "" || s.shown > maxShown {
+	if text = s.hide(clean(text)); text == "" || s.shown > maxShown {
 		return
 	}
 	s.shown += len(text)

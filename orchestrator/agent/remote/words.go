@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 
+	"gatehouse/orchestrator/agent"
+
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
@@ -93,4 +95,29 @@ func reason(err error) string {
 		}
 	}
 	return title(err.Error())
+}
+
+// minToken is how long a token must be to be taken out of texts; a shorter one would blot
+// out words.
+const minToken = 12
+
+// hide takes the agent's token out of what it sent: one that repeats it gets it into no
+// answer, no failure and no page.
+func (s *session) hide(text string) string {
+	if len(s.job.Agent.Token) < minToken {
+		return text
+	}
+	return strings.ReplaceAll(text, s.job.Agent.Token, "[token]")
+}
+
+// hidden is a result without the token.
+func (s *session) hidden(r *agent.Result) *agent.Result {
+	r.Text = s.hide(r.Text)
+	if r.Data != nil {
+		r.Data = json.RawMessage(s.hide(string(r.Data)))
+	}
+	for i, a := range r.Artifacts {
+		r.Artifacts[i] = agent.Artifact{Name: s.hide(a.Name), Path: a.Path, Text: s.hide(a.Text)}
+	}
+	return r
 }
