@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web"
 )
@@ -75,6 +77,28 @@ func TestARunTokenOpensNoPage(t *testing.T) {
 		}
 	}
 	h.expect(http.StatusOK, "", "GET", v1+"/delegations/"+root.ID, "ghr_run", "")
+}
+
+// The list of agents says how each fared last, which is other tasks' business.
+func TestARunReadsNoOtherTasksFailures(t *testing.T) {
+	h := open(t)
+	dora := h.user("dora", people.Operator)
+	_, root := h.task(dora, "Fix")
+	_, other := h.task(h.user("ann", people.Operator), "Other")
+	h.must(h.store.Engine().InTask(h.ctx, other.TaskID, func(tx orchestrator.Tx) error {
+		d, err := tx.Delegation(h.ctx, other.ID)
+		if err != nil {
+			return err
+		}
+		return orchestrator.Fail(h.ctx, tx, d, agent.Fail(agent.CodeExit, "a secret failure"))
+	}))
+	h.running(root, "ghr_run")
+	if a := h.expect(http.StatusOK, "", "GET", v1+"/agents", h.token(dora), ""); !strings.Contains(a.body, "secret failure") {
+		t.Errorf("a person reads %s", a.body)
+	}
+	if a := h.expect(http.StatusOK, "", "GET", v1+"/agents", "ghr_run", ""); strings.Contains(a.body, "secret failure") {
+		t.Errorf("a run reads %s", a.body)
+	}
 }
 
 // answersRuns is the list of addresses that hold a run to its own task.
