@@ -18,6 +18,7 @@ import (
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/pgtest"
+	"gatehouse/orchestrator/store/storetest"
 )
 
 // durably runs a benchmark on databases whose commits wait for the disk. The temporary
@@ -53,10 +54,16 @@ type relay struct {
 	commits atomic.Int64
 }
 
-func newRelay(b *testing.B, url string) *relay {
+func newRelay(b testing.TB, url string) *relay {
+	b.Helper()
+	return newRelayOf(b, url, 32, func(s orchestrator.Store) orchestrator.Store { return s })
+}
+
+// newRelayOf is newRelay with so many workers and a store as wrap makes it.
+func newRelayOf(b testing.TB, url string, workers int, wrap func(orchestrator.Store) orchestrator.Store) *relay {
 	b.Helper()
 	r := &relay{}
-	s, err := store.Open(b.Context(), url, store.Options{Node: "bench", Logger: slog.New(slog.DiscardHandler)})
+	s, err := store.Open(b.Context(), storetest.Ready(b, url), store.Options{Node: "bench", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -65,11 +72,11 @@ func newRelay(b *testing.B, url string) *relay {
 		b.Fatal(err)
 	}
 	r.engine = orchestrator.New(orchestrator.Options{
-		Node: "bench", Store: counted{s.Engine(), &r.commits}, Hub: s.Hub(), Data: b.TempDir(), URL: func() string { return "" }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Node: "bench", Store: counted{wrap(s.Engine()), &r.commits}, Hub: s.Hub(), Data: b.TempDir(), URL: func() string { return "" }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Kinds: map[agent.Kind]agent.Runner{agent.Workflow: byName{
 			"a": agenttest.NewScripted(agenttest.HandOn("b")), "b": agenttest.NewScripted(agenttest.HandOn("c")), "c": agenttest.NewScripted(agenttest.Answer("done"))}},
 	}, orchestrator.Config{Agents: registry,
-		Settings: orchestrator.Settings{Workers: 32, Lease: 30 * time.Second, MaxAttempts: 3, MaxDepth: 3, MaxHandoffs: 5, Cycle: "strict", Capacity: "queue"}})
+		Settings: orchestrator.Settings{Workers: workers, Lease: 30 * time.Second, MaxAttempts: 3, MaxDepth: 3, MaxHandoffs: 5, Cycle: "strict", Capacity: "queue"}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	for _, part := range []func(context.Context) error{s.Run, r.engine.Run} {
@@ -90,7 +97,7 @@ func newRelay(b *testing.B, url string) *relay {
 }
 
 // chain sends one task and waits until it has come back.
-func (r *relay) chain(b *testing.B) {
+func (r *relay) chain(b testing.TB) {
 	ctx := b.Context()
 	_, root, _, err := r.engine.Submit(ctx, orchestrator.Submission{Agent: "a", Text: "Carry this down and up again", Via: "api", Requester: "ann"})
 	if err != nil {

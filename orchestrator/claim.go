@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 )
 
 // HashToken is how run tokens are stored and looked up.
@@ -64,11 +63,20 @@ func (e *Engine) claim(ctx context.Context, r *run) error {
 	if err != nil || r.over {
 		return err
 	}
+	e.claimed(r)
+	return nil
+}
+
+// claimed notes that r has its row; a notice that came just before is looked after now.
+func (e *Engine) claimed(r *run) {
 	e.mu.Lock()
 	r.claimed, r.attempt, r.leaseUntil = true, r.d.Attempt, r.d.LeaseUntil
+	missed := r.missed
 	e.mu.Unlock()
+	if missed {
+		r.look(r.ctx)
+	}
 	e.Trace("claimed")
-	return nil
 }
 
 // intended reports whether d is landing past its intent, which nothing stops.
@@ -86,21 +94,8 @@ func (e *Engine) breakerSettings() *BreakerSettings {
 
 // take writes the claim of d for r.
 func (e *Engine) take(ctx context.Context, tx Tx, r *run, d *Delegation) error {
-	from, attempt, now := d.State, d.Attempt, tx.Now()
-	d.Attempt++
-	d.Holder, d.LeaseUntil = e.Node, now.Add(e.Config().Settings.Lease)
-	d.Work.ProcessWait = false
-	starts := from == Queued || from == Running
-	if starts {
-		r.token = newToken()
-		d.TokenHash, d.State = HashToken(r.token), Running
-		if from != Running {
-			d.Since = now
-		}
-		if d.StartedAt == nil {
-			d.StartedAt = &now
-		}
-	}
+	from, attempt := d.State, d.Attempt
+	starts := e.seize(tx, r, d)
 	if err := tx.Move(ctx, d, from, attempt); err != nil {
 		return err
 	}
@@ -111,8 +106,28 @@ func (e *Engine) take(ctx context.Context, tx Tx, r *run, d *Delegation) error {
 	if !starts {
 		return nil
 	}
-	return tx.Append(ctx, event.Event{Type: event.Acknowledged, DelegationID: d.ID, Actor: d.To,
-		Data: event.Data(map[string]any{"agent": d.To, "node": e.Node, "attempt": d.Attempt})})
+	return tx.Append(ctx, acknowledged(e.Node, d))
+}
+
+// seize changes d to what it is once r has claimed it, and reports whether its agent runs.
+func (e *Engine) seize(tx Tx, r *run, d *Delegation) bool {
+	from, now := d.State, tx.Now()
+	d.Attempt++
+	d.Holder, d.LeaseUntil = e.Node, now.Add(e.Config().Settings.Lease)
+	d.Work.Breaker = e.breakerSettings()
+	d.Work.ProcessWait = false
+	if from != Queued && from != Running {
+		return false
+	}
+	r.token = newToken()
+	d.TokenHash, d.State = HashToken(r.token), Running
+	if from != Running {
+		d.Since = now
+	}
+	if d.StartedAt == nil {
+		d.StartedAt = &now
+	}
+	return true
 }
 
 // own reads r's delegation inside a transaction and makes sure that r still is its

@@ -52,6 +52,8 @@ type planned struct {
 	snapshot *base // set when the caller has a checkout
 	repo     string
 	asks     Handovers // nil: nobody is asked
+	baton    *baton    // of the transaction
+	passes   bool      // d waits for the child, so that its slot is free
 	toCome   int       // hops that the same turn still makes, this one included; 0 is 1
 }
 
@@ -104,11 +106,17 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 	if err := probe(ctx, tx, q.Breaker, child, target); err != nil {
 		return agent.Child{}, err
 	}
+	begun := p.baton.claim(tx, child, p.passes)
 	if err := tx.Insert(ctx, child); err != nil {
 		return agent.Child{}, err
 	}
 	if err := e.announce(ctx, tx, d, child, p, verdicts); err != nil {
 		return agent.Child{}, err
+	}
+	if begun {
+		if err := p.baton.acknowledge(ctx, tx, child); err != nil {
+			return agent.Child{}, err
+		}
 	}
 	if child.Work.Asked {
 		if err := p.asks.Ask(ctx, tx, child, p.question(child), target.AskFirst); err != nil {

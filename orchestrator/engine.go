@@ -57,6 +57,7 @@ type Engine struct {
 	slots  *slots
 	mu     sync.Mutex
 	runs   map[string]*run // by delegation: what this node works on
+	shift  *shift          // nil while Run takes no work
 	wake   chan struct{}
 	turns  turns // of landings
 	// runners are the goroutines that agents run in; see obey.
@@ -109,7 +110,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { e.renewLeases(ctx) })
 	wg.Go(func() { e.watch(ctx, sub, &wg) })
+	e.openShift(ctx, &wg)
 	e.dispatch(ctx, &wg)
+	e.closeShift()
 	wg.Wait()
 	e.lastWait()
 	return nil
@@ -142,7 +145,8 @@ func (e *Engine) dispatchOnce(ctx context.Context, wg *sync.WaitGroup) bool {
 	}
 	// Rows that a worker of this node is just about to claim are listed too; they are
 	// skipped below, so ask for more than there are slots.
-	refs, err := e.Store.Claimable(ctx, e.Node, e.Now(), 2*free+e.underway())
+	limit := 2*free + e.underway()
+	refs, err := e.Store.Claimable(ctx, e.Node, e.Now(), limit)
 	if err != nil {
 		if ctx.Err() == nil {
 			e.Log.Error("looking for work failed; trying again", "err", err)
@@ -162,6 +166,9 @@ func (e *Engine) dispatchOnce(ctx context.Context, wg *sync.WaitGroup) bool {
 		started++
 		e.start(r, wg)
 	}
+	if len(refs) < limit {
+		e.slots.caughtUp()
+	}
 	return started > 0 && len(refs) >= 2*free
 }
 
@@ -170,7 +177,7 @@ func (e *Engine) start(r *run, wg *sync.WaitGroup) {
 	r.slot = true
 	wg.Go(func() {
 		defer e.forget(r)
-		defer r.giveSlot()
+		defer r.leaveSlot()
 		defer r.cancel(nil)
 		e.work(r)
 	})
@@ -218,14 +225,18 @@ func (e *Engine) noticed(ctx context.Context, n event.Notice, wg *sync.WaitGroup
 		return
 	}
 	wakes := false
+	begun := begun(n.Events)
 	for _, ev := range n.Events {
 		switch ev.Type {
 		case event.Queued:
+			if begun[ev.DelegationID] {
+				continue
+			}
 			e.startNow(ctx, Ref{TaskID: n.TaskID, DelegationID: ev.DelegationID}, wg)
 		case event.Decided, event.Stale, event.Unpaused:
 			e.look()
 		case event.Resumed:
-			if e.holding(ev.DelegationID) == nil { // else its process lives and goes on by itself
+			if e.holding(ev.DelegationID) == nil && !begun[ev.DelegationID] { // else its process lives and goes on by itself
 				e.startNow(ctx, Ref{TaskID: n.TaskID, DelegationID: ev.DelegationID}, wg)
 			}
 			wakes = true
@@ -239,6 +250,20 @@ func (e *Engine) noticed(ctx context.Context, n event.Notice, wg *sync.WaitGroup
 	if wakes {
 		e.wakeRuns(n.TaskID)
 	}
+}
+
+// begun are the delegations that were claimed in the transaction of these events.
+func begun(events []event.Event) map[string]bool {
+	var ids map[string]bool
+	for _, ev := range events {
+		if ev.Type == event.Acknowledged {
+			if ids == nil {
+				ids = map[string]bool{}
+			}
+			ids[ev.DelegationID] = true
+		}
+	}
+	return ids
 }
 
 // Hub is where watchers of this node subscribe.

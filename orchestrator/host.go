@@ -35,15 +35,24 @@ func (r *run) write(ctx context.Context, fn func(tx Tx, d *Delegation) error) er
 
 // writeOnce is write without waiting for a database that is away.
 func (r *run) writeOnce(ctx context.Context, fn func(tx Tx, d *Delegation) error) error {
+	return r.writeWith(ctx, &baton{e: r.e}, fn)
+}
+
+// writeWith is writeOnce that may hand the work on.
+func (r *run) writeWith(ctx context.Context, b *baton, fn func(tx Tx, d *Delegation) error) error {
 	if err := r.live(); err != nil {
 		return err
 	}
-	err := r.e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
-		d, err := r.own(ctx, tx)
-		if err != nil {
-			return err
-		}
-		return fn(tx, d)
+	err := b.in(func(try func(func() error) error) error {
+		return r.e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
+			return try(func() error {
+				d, err := r.own(ctx, tx)
+				if err != nil {
+					return err
+				}
+				return fn(tx, d)
+			})
+		})
 	})
 	if errors.Is(err, ErrLost) {
 		r.cancel(agent.ErrStopped)
@@ -135,20 +144,26 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 		return agent.Child{}, err
 	}
 	var child agent.Child
-	waits := false
-	err = r.writeOnce(ctx, func(tx Tx, d *Delegation) error {
+	plan.baton = &baton{e: r.e, from: r}
+	err = r.writeWith(ctx, plan.baton, func(tx Tx, d *Delegation) error {
 		open, spawned := d.OpenChildren, d.OpenSpawned
+		plan.passes = d.State == Running && !h.Spawn
 		var err error
-		if child, err = r.e.hop(ctx, tx, d, plan); err != nil || d.OpenChildren == open && d.OpenSpawned == spawned {
+		child, err = r.e.hop(ctx, tx, d, plan)
+		if err == nil && d.State == Waiting && d.Work.ProcessWait {
+			plan.baton.rest() // the try before may have been stored after all
+		}
+		if err != nil || d.OpenChildren == open && d.OpenSpawned == spawned {
 			return err
 		}
 		if d.State == Waiting || d.OpenChildren == open {
 			return tx.Move(ctx, d, d.State, d.Attempt)
 		}
-		d.Work.ProcessWait, waits = true, true
+		d.Work.ProcessWait = true
 		if err := move(ctx, tx, d, Waiting); err != nil {
 			return err
 		}
+		plan.baton.rest()
 		return tx.Append(ctx, waitingEvent(d))
 	})
 	if CodeOf(err) == CodeBadRequest {
@@ -156,10 +171,6 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 	}
 	if err == nil {
 		asked([]planned{plan})
-	}
-	if err == nil && waits {
-		r.clock.pause()
-		r.giveSlot()
 	}
 	return child, err
 }
@@ -285,10 +296,14 @@ func (r *run) bring(ctx context.Context, blob, commit string) error {
 	return r.mirror.Import(ctx, bundle, commit)
 }
 
-// resume takes a slot and moves the row back to Running once no child is open.
+// resume takes a slot and moves the row back to Running once no child is open. Where the
+// end of the last child has passed its slot on, all of that is done.
 func (r *run) resume(ctx context.Context) error {
+	if r.working() {
+		return nil
+	}
 	d, err := r.e.Store.Delegation(ctx, r.id)
-	if err != nil || d.State != Queued {
+	if err != nil || d.State != Queued && d.State != Running {
 		return err
 	}
 	both, cancel := context.WithCancel(ctx)
@@ -305,7 +320,7 @@ func (r *run) resume(ctx context.Context) error {
 		return move(ctx, tx, d, Running)
 	})
 	r.mu.Lock()
-	took := err == nil && !r.slot && !r.finished
+	took := err == nil && !r.slot && !r.finished && !r.gone
 	r.slot = r.slot || took
 	r.mu.Unlock()
 	if !took {
@@ -316,15 +331,55 @@ func (r *run) resume(ctx context.Context) error {
 	return nil
 }
 
+// working reports whether the run has its slot, and lets its clock run then.
+func (r *run) working() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.slot && !r.finished {
+		r.clock.start()
+		return true
+	}
+	return false
+}
+
 // giveSlot returns the run's slot if it has one.
 func (r *run) giveSlot() {
-	r.mu.Lock()
-	had := r.slot
-	r.slot = false
-	r.mu.Unlock()
-	if had {
+	if r.loseSlot() {
 		r.e.slots.give()
 	}
+}
+
+// leaveSlot is giveSlot of a run that is over.
+func (r *run) leaveSlot() {
+	r.mu.Lock()
+	r.gone = true
+	r.mu.Unlock()
+	r.giveSlot()
+}
+
+// gainSlot notes that the run has a slot now; false where it has one or needs none, so
+// that the slot stays with who asked.
+func (r *run) gainSlot() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	gains := !r.slot && !r.gone
+	r.slot = r.slot || gains
+	return gains
+}
+
+func (r *run) hasSlot() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.slot
+}
+
+// loseSlot notes that the slot belongs to somebody else now, and reports whether there was one.
+func (r *run) loseSlot() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	had := r.slot
+	r.slot = false
+	return had
 }
 
 // Await is the long poll of a command that blocks in `gatehouse delegate`. It

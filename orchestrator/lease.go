@@ -137,6 +137,12 @@ func (e *Engine) wakeRuns(taskID string) {
 func (e *Engine) recheck(ctx context.Context, delegationID string) {
 	if r := e.holding(delegationID); r != nil {
 		r.look(ctx)
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.runs[delegationID]; r != nil {
+		r.missed = !r.claimed // it looks as soon as it knows that it has its row
 	}
 }
 

@@ -35,10 +35,12 @@ func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 		return false, err
 	}
 	parked := false
-	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+	b := &baton{e: e, from: r}
+	err = e.ownWith(r, b, func(ctx context.Context, tx Tx, d *Delegation) error {
 		told := refused
 		for i, plan := range plans {
 			plan.toCome = len(plans) - i
+			plan.baton, plan.passes = b, !plan.Spawn && !p.ForSpawned
 			c, err := e.hop(ctx, tx, d, plan)
 			if err != nil {
 				return err

@@ -30,7 +30,7 @@ func (e *Engine) ask(c *Config, caller, target agent.Spec, fromName, toName stri
 	set := c.Settings
 	h := guard.Hop{
 		From: caller, To: target, FromName: fromName, ToName: toName, Known: known, Agents: c.names(),
-		Handoffs: s.task.Handoffs, MaxHandoffs: set.MaxHandoffs, Cycle: set.Cycle, Capacity: set.Capacity, FreeSlots: e.slots.available(),
+		Handoffs: s.task.Handoffs, MaxHandoffs: set.MaxHandoffs, Cycle: set.Cycle, Capacity: set.Capacity, FreeSlots: e.slots.free(),
 		Recent: s.recent, Now: s.now, RemoteHop: s.task.RemoteHops, MaxRemote: set.MaxRemote, AskFirst: target.AskFirst,
 	}
 	if set.Breaker.Failures > 0 {

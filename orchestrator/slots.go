@@ -12,6 +12,7 @@ type slots struct {
 	freed   chan struct{} // has a value after a slot became free for work that found none
 	mu      sync.Mutex
 	wanted  bool // new work found no slot
+	behind  bool // … and nobody has looked since whether all of it has one
 	size    int
 	used    int
 	resumes []chan struct{}
@@ -25,8 +26,22 @@ func newSlots(n int) *slots {
 func (s *slots) available() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := s.left()
+	if n == 0 {
+		s.wanted, s.behind = true, true
+	}
+	return n
+}
+
+// free is available for somebody who only asks.
+func (s *slots) free() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left()
+}
+
+func (s *slots) left() int {
 	if s.used >= s.size || len(s.resumes) > 0 {
-		s.wanted = true
 		return 0
 	}
 	return s.size - s.used
@@ -37,11 +52,37 @@ func (s *slots) try() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.used >= s.size || len(s.resumes) > 0 {
-		s.wanted = true
+		s.wanted, s.behind = true, true
 		return false
 	}
 	s.used++
 	return true
+}
+
+// spare takes a slot for r, which is about to be queued, unless older work waits for one.
+func (s *slots) spare(r *run) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used >= s.size || len(s.resumes) > 0 || s.behind {
+		return false
+	}
+	s.used++
+	r.gainSlot()
+	return true
+}
+
+// caughtUp says that all work which was due has a slot.
+func (s *slots) caughtUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behind = false
+}
+
+// contended reports whether runs that go on wait for a slot.
+func (s *slots) contended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.resumes) > 0
 }
 
 // resume takes a slot for a run that goes on, waiting for one.

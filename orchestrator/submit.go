@@ -63,18 +63,31 @@ func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(
 	if t.Why != "" {
 		data["why"] = t.Why
 	}
-	stored, created, err := e.Store.NewTask(ctx, t, func(tx Tx) error {
-		root.CreatedAt, root.ReadyAt, root.Since = tx.Now(), tx.Now(), tx.Now()
-		if err := tx.Insert(ctx, &root); err != nil {
-			return err
-		}
-		err := errors.Join(
-			tx.Append(ctx, event.Event{Type: event.TaskCreated, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(data)}),
-			tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(map[string]any{"agent": root.To})}))
-		if err != nil || also == nil {
-			return err
-		}
-		return also(tx)
+	b := &baton{e: e}
+	var stored Task
+	var created bool
+	err := b.in(func(try func(func() error) error) (err error) {
+		stored, created, err = e.Store.NewTask(ctx, t, func(tx Tx) error {
+			return try(func() error {
+				root.CreatedAt, root.ReadyAt, root.Since = tx.Now(), tx.Now(), tx.Now()
+				row := root // what is answered is what was accepted, also where a worker has it already
+				begun := b.claim(tx, &row, false)
+				if err := tx.Insert(ctx, &row); err != nil {
+					return err
+				}
+				err := errors.Join(
+					tx.Append(ctx, event.Event{Type: event.TaskCreated, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(data)}),
+					tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(map[string]any{"agent": root.To})}))
+				if err == nil && begun {
+					err = b.acknowledge(ctx, tx, &row)
+				}
+				if err != nil || also == nil {
+					return err
+				}
+				return also(tx)
+			})
+		})
+		return err
 	})
 	if err != nil {
 		return Task{}, Delegation{}, false, err

@@ -166,9 +166,9 @@ func (r *run) reclaim() error {
 	if err := r.e.slots.resume(r.ctx); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.slot = true
-	r.mu.Unlock()
+	if !r.gainSlot() {
+		r.e.slots.give()
+	}
 	return nil
 }
 

@@ -25,11 +25,13 @@ type run struct {
 	task   Task
 	d      Delegation // as claimed; the worker's own
 	token  string
-	over   bool // the claim ended the delegation
+	over   bool   // the claim ended the delegation
+	shift  *shift // set when a baton claimed it
 
 	// Guarded by Engine.mu.
 	claimed    bool
 	again      bool // the delegation was due again while this run was registered
+	missed     bool // it may have ended before claimed was set
 	attempt    int
 	leaseUntil time.Time
 
@@ -40,6 +42,7 @@ type run struct {
 
 	mu       sync.Mutex
 	slot     bool
+	gone     bool           // the worker is done with the run and takes no slot any more
 	finished bool           // host calls are refused from now on
 	nth      map[string]int // hops made in this attempt by (to, text)
 	back     map[string]agent.Child
@@ -60,14 +63,20 @@ func newRun(ctx context.Context, e *Engine, ref Ref) *run {
 	return r
 }
 
-// work claims r's delegation and takes it as far as it goes without people.
+// work claims r's delegation and works on it.
 func (e *Engine) work(r *run) {
 	if err := e.claim(r.ctx, r); err != nil || r.over {
 		if err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, ErrNotFound) && r.ctx.Err() == nil {
 			e.Log.Error("a delegation could not be claimed; it is tried again", "delegation", r.id, "err", err)
+			e.lookFor(r)
 		}
 		return
 	}
+	e.workOn(r)
+}
+
+// workOn takes what r has claimed as far as it goes without people.
+func (e *Engine) workOn(r *run) {
 	defer r.removeFolder()
 	defer r.closeDeltas()
 	var err error
@@ -150,17 +159,28 @@ const (
 )
 
 // own runs fn in a transaction on r's delegation, which still is r's. It also works
-// while the node stops.
+// while the node stops. When d ends in it, its caller goes on in it where it can.
 func (e *Engine) own(r *run, fn func(ctx context.Context, tx Tx, d *Delegation) error) error {
+	return e.ownWith(r, &baton{e: e, from: r}, fn)
+}
+
+func (e *Engine) ownWith(r *run, b *baton, fn func(ctx context.Context, tx Tx, d *Delegation) error) error {
 	return r.outlast(r.ctx, func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
 		defer cancel()
-		return e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
-			d, err := r.own(ctx, tx)
-			if err != nil {
-				return err
-			}
-			return fn(ctx, tx, d)
+		return b.in(func(try func(func() error) error) error {
+			return e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
+				return try(func() error {
+					d, err := r.own(ctx, tx)
+					if err == nil {
+						err = fn(ctx, tx, d)
+					}
+					if err != nil {
+						return err
+					}
+					return b.onward(ctx, tx, d)
+				})
+			})
 		})
 	})
 }
