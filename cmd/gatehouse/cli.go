@@ -51,6 +51,7 @@ type CLI struct {
 	Backup  BackupCmd  `cmd:"" help:"Copy the database, also while the server runs."`
 	Migrate MigrateCmd `cmd:"" help:"Bring the database to this version."`
 	Doctor  DoctorCmd  `cmd:"" help:"Look for what is missing or broken."`
+	Bench   BenchCmd   `cmd:"" help:"Measure the engine on a database of its own, beside bare commits."`
 	Version VersionCmd `cmd:"" help:"Print the version."`
 
 	Completion CompletionCmd `cmd:"" help:"Print the completion script of a shell."`

@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+)
+
+// Chains is what chains a → b → c took. Pace and Bare are medians of the rounds, so that a
+// disk that changes its pace in one of them changes little.
+type Chains struct {
+	AtOnce  int     `json:"at_once"`
+	Chains  int     `json:"chains"`
+	Commits float64 `json:"commits_per_chain"`
+	Pace    float64 `json:"chains_per_second"`
+	Bare    float64 `json:"bare_commits_per_second"`
+	// TimesBare is how much longer chains took than the same number of bare commits.
+	TimesBare float64 `json:"times_bare_commits"`
+}
+
+// rounds is how often chains and bare commits take turns.
+const rounds = 5
+
+// Chains runs n chains, so many at once, in five rounds; after each round come as many bare
+// commits as its chains made.
+func (n *Node) Chains(ctx context.Context, count, atOnce int) (Chains, error) {
+	c := Chains{AtOnce: atOnce}
+	if err := together(atOnce, atOnce, func() error { return n.chain(ctx) }); err != nil { // warm
+		return c, err
+	}
+	var pace, bare, ratio []float64
+	size := max((count+rounds-1)/rounds, 1)
+	commits := int64(0)
+	for range rounds {
+		before, start := n.commits.Load(), time.Now()
+		if err := together(size, atOnce, func() error { return n.chain(ctx) }); err != nil {
+			return c, err
+		}
+		took, made := time.Since(start).Seconds(), n.commits.Load()-before
+		start = time.Now()
+		if err := together(int(made), atOnce, func() error { return n.bare.Commit(ctx) }); err != nil {
+			return c, err
+		}
+		yardstick := time.Since(start).Seconds()
+		pace, bare, ratio = append(pace, float64(size)/took), append(bare, float64(made)/yardstick), append(ratio, took/yardstick)
+		c.Chains, commits = c.Chains+size, commits+made
+	}
+	c.Commits, c.Pace, c.Bare, c.TimesBare = float64(commits)/float64(c.Chains), median(pace), median(bare), median(ratio)
+	return c, nil
+}
+
+// chain sends one task and waits until it has come back.
+func (n *Node) chain(ctx context.Context) error {
+	root, sub, err := n.send(ctx, "a")
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	if d, err := n.store.Delegation(ctx, root.ID); err != nil || d.State.Ended() {
+		return err
+	}
+	for {
+		select {
+		case notice := <-sub.C:
+			for _, e := range notice.Events {
+				switch {
+				case e.DelegationID == root.ID && e.Type == event.Failed:
+					return fmt.Errorf("a chain failed: %s", e.Data)
+				case e.DelegationID == root.ID && e.Type == event.Completed:
+					return nil
+				}
+			}
+		case <-sub.Lagged():
+			return n.reached(ctx, sub, root.ID, func(d orchestrator.Delegation) bool { return d.State.Ended() })
+		case err := <-n.broken:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// together runs do n times, so many at once, and returns the errors.
+func together(n, atOnce int, do func() error) error {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	errs := make([]error, atOnce)
+	for i := range atOnce {
+		wg.Go(func() {
+			for next.Add(1) <= int64(n) {
+				if errs[i] = do(); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// median of at least one figure.
+func median(of []float64) float64 {
+	slices.Sort(of)
+	return of[len(of)/2]
+}
