@@ -69,6 +69,7 @@ var examples = map[string][2]string{
 	"backup":             {`gatehouse backup gatehouse-copy.db`, `gatehouse backup /var/backups/gatehouse.dump --config /etc/gatehouse.yaml`},
 	"migrate":            {`gatehouse migrate`, `gatehouse migrate --config /etc/gatehouse.yaml`},
 	"doctor":             {`gatehouse doctor`, `gatehouse doctor --json`},
+	"bench":              {`gatehouse bench`, `gatehouse bench --chains 1000 --database sqlite:./gatehouse.db --json`},
 	"version":            {`gatehouse version`, `gatehouse version --json`},
 	"completion":         {`source <(gatehouse completion bash)`, `gatehouse completion fish > ~/.config/fish/completions/gatehouse.fish`},
 }
