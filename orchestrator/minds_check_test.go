@@ -87,7 +87,7 @@ func (l *ledgers) lost(d orchestrator.Delegation) int64 {
 }
 
 // files follows a conversation: numbers without gaps, every call with one result under an
-// id of its own, reads that show what was written before and nothing else. It returns
+// id of its own, every child told of once, reads that show what was written before and nothing else. It returns
 // the files that there are at its end.
 func (c *contest) files(d orchestrator.Delegation) (map[string]string, error) {
 	there := map[string]string{}
@@ -114,6 +114,10 @@ func (c *contest) files(d orchestrator.Delegation) (map[string]string, error) {
 			}
 		}
 		for _, id := range t.Children {
+			if ids[id] {
+				return nil, fmt.Errorf("%s (%s) is told twice of %s", d.To, d.ID, id)
+			}
+			ids[id] = true
 			if err := c.brought(id, d, there); err != nil {
 				return nil, err
 			}
