@@ -30,11 +30,11 @@ func (e *Engine) Pause(ctx context.Context, id, actor string) (Delegation, error
 func (e *Engine) Unpause(ctx context.Context, id, actor string) (Delegation, error) {
 	return e.hold(ctx, id, func(tx Tx, root *Delegation) error {
 		t := tx.Task()
-		if t.PausedAt == nil {
-			return nil
-		}
 		if t.EndedAt != nil {
 			return Errorf(CodeEnded, "This task has ended already, as %s. Retry it, or send a new one.", root.State)
+		}
+		if t.PausedAt == nil {
+			return nil
 		}
 		held := tx.Now().Sub(*t.PausedAt)
 		t.PausedAt = nil

@@ -136,11 +136,20 @@ func (v view) print(sh *shell) error {
 		row("id", line(v.d.ID)+"   "+line(v.d.TaskID)),
 		row("chain", v.chain()+"          usage "+used(v.d.Usage)),
 		row("budget", allowed(v.d.Budget)),
+		row("paused", v.paused(sh)),
 		row("error", reason(v.d)),
 		row("problem", v.problem()),
 		row("answer", answer),
 		row("next", v.next()),
 	)
+}
+
+// paused says since when people hold the task, "" when they do not.
+func (v view) paused(sh *shell) string {
+	if v.d.PausedAt == nil {
+		return ""
+	}
+	return "for " + length(sh.now().Sub(*v.d.PausedAt)) + "; nothing new is begun until gatehouse resume " + handle(v.d)
 }
 
 // allowed is what a delegation may use, "" where nothing limits it.
@@ -285,6 +294,9 @@ func (v view) chain() string {
 
 // next is the command that moves it on, "" where nobody can.
 func (v view) next() string {
+	if v.d.PausedAt != nil && v.focus.State == "queued" {
+		return "gatehouse resume " + handle(v.d)
+	}
 	switch v.focus.State {
 	case "awaiting_approval":
 		return "gatehouse review " + short(v.focus.ApprovalID)

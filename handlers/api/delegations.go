@@ -51,6 +51,13 @@ func (a *API) Delegation(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	t, err := a.Reader.Task(ctx, d.TaskID)
+	if err != nil {
+		return err
+	}
+	if t.EndedAt == nil {
+		shapes[0].PausedAt = utc(t.PausedAt)
+	}
 	return c.JSON(http.StatusOK, shapes[0])
 }
 

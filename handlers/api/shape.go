@@ -38,6 +38,8 @@ type Delegation struct {
 	Problem    string    `json:"problem,omitempty"` // why a landing waits
 	// WaitsFor are the people who could say yes, for those who may read no requests.
 	WaitsFor []string `json:"waits_for,omitempty"`
+	// PausedAt is when people paused the task, in the answer for one delegation.
+	PausedAt *time.Time `json:"paused_at,omitempty"`
 }
 
 // Result is the published shape of an answer.

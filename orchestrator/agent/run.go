@@ -155,7 +155,8 @@ type Host interface {
 	// Await gives the slot back, blocks until the child has ended and this run has
 	// a slot again, and returns the child; its changes are in the checkout then.
 	Await(ctx context.Context, id string) (Child, error)
-	// Sandbox records what the run is confined by ("bubblewrap", "landlock", "none").
+	// Sandbox records what the run is confined by: "bubblewrap", "landlock", "none", or
+	// NoProgram where nothing runs that could be confined.
 	Sandbox(ctx context.Context, name string) error
 
 	// SaveTurn stores the next turn of the conversation with its usage, the files of the
@@ -263,6 +264,9 @@ type Failure struct {
 
 // Error makes a Failure an error.
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
+
+// NoProgram is the sandbox of a run that starts no program.
+const NoProgram = "no program"
 
 // Failures that every kind uses. The codes are shown, searched and counted.
 const (

@@ -94,6 +94,7 @@ type Delegation struct {
 	Sandbox    string     `json:"sandbox"`
 	Problem    string     `json:"problem"`   // why a landing waits
 	WaitsFor   []string   `json:"waits_for"` // who could say yes to its change
+	PausedAt   *time.Time `json:"paused_at"` // nil: its task is not paused
 	Raw        Raw        `json:"-"`
 }
 

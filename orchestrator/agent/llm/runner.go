@@ -70,6 +70,10 @@ func (r *Runner) Run(ctx context.Context, job agent.Job, host agent.Host) (out a
 			err = errors.Join(err, failed)
 		}
 	}()
+	// Its tools work on files; a program that an MCP server is says otherwise.
+	if err := host.Sandbox(ctx, agent.NoProgram); err != nil {
+		return agent.Outcome{}, err
+	}
 	if err := c.open(late, r.o); err != nil {
 		return agent.Outcome{}, ended(ctx, late, err)
 	}
