@@ -269,42 +269,40 @@ func TestManySpawnedChildren(t *testing.T) {
 	measure := func() [2]int64 { return [2]int64{int64(runtime.NumGoroutine()), heap()} }
 	turn, spawned := 0, 0
 	w.script("boss", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
-		for {
-			ended, err := host.Ended(ctx)
+		ended, err := host.Ended(ctx)
+		if err != nil {
+			return agent.Outcome{}, err
+		}
+		for _, c := range ended {
+			order = append(order, c.ID)
+		}
+		got.Store(int64(len(order)))
+		if len(ended) > 0 {
+			turn++
+			if err := host.SaveTurn(ctx, announces(turn, ended), false); err != nil {
+				return agent.Outcome{}, err
+			}
+		}
+		switch {
+		case len(order) >= many/10 && early[0] == 0:
+			early = measure()
+		case len(order) == many:
+			late = measure()
+			return agenttest.Done("all"), nil
+		}
+		full := spawned == many
+		for !full {
+			c, err := host.Delegate(ctx, agent.Hop{To: "worker", Text: fmt.Sprint("n", spawned), Spawn: true})
 			if err != nil {
 				return agent.Outcome{}, err
 			}
-			for _, c := range ended {
-				order = append(order, c.ID)
+			if c.State == agent.Refused {
+				break
 			}
-			got.Store(int64(len(order)))
-			if len(ended) > 0 {
-				turn++
-				if err := host.SaveTurn(ctx, announces(turn, ended), false); err != nil {
-					return agent.Outcome{}, err
-				}
-			}
-			switch {
-			case len(order) >= many/10 && early[0] == 0:
-				early = measure()
-			case len(order) == many:
-				late = measure()
-				return agenttest.Done("all"), nil
-			}
-			full := spawned == many
-			for !full {
-				c, err := host.Delegate(ctx, agent.Hop{To: "worker", Text: fmt.Sprint("n", spawned), Spawn: true})
-				if err != nil {
-					return agent.Outcome{}, err
-				}
-				if c.State == agent.Refused {
-					break
-				}
-				spawned++
-				full = spawned == many
-			}
-			return agent.Outcome{Park: &agent.Park{ForSpawned: true}}, nil
+			spawned++
+			full = spawned == many
 		}
+		return agent.Outcome{Park: &agent.Park{ForSpawned: true}}, nil
 	})
 	w.start()
 	start := time.Now()
