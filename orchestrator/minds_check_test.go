@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
@@ -29,13 +30,14 @@ func (l *ledgers) check(d orchestrator.Delegation) error {
 			return fmt.Errorf("%s has an account below 0: %+v", d.To, a)
 		}
 	}
-	own, last, err := l.used(d)
+	own, last, since, err := l.used(d)
 	if err != nil {
 		return err
 	}
 	var settled, overdrawn int64
 	for _, c := range l.tree {
-		if c.ParentID == d.ID && c.Generation == d.Work.Runs {
+		// A run that began anew on a base that moved, or after remarks, has the same account.
+		if c.ParentID == d.ID && !c.CreatedAt.Before(since) {
 			settled += c.Work.Budget.Spent().Tokens
 			overdrawn += l.over[c.ID]
 		}
@@ -58,9 +60,9 @@ func (l *ledgers) check(d orchestrator.Delegation) error {
 	return nil
 }
 
-// used is what a delegation's own run reported, and the most of one report. The turns
-// that a fork took over cost it nothing.
-func (l *ledgers) used(d orchestrator.Delegation) (all, most int64, err error) {
+// used is what a delegation's own run reported since it has its account, and the most of
+// one report. The turns that a fork took over cost it nothing.
+func (l *ledgers) used(d orchestrator.Delegation) (all, most int64, since time.Time, err error) {
 	for _, e := range l.log(d.TaskID) {
 		var data struct {
 			Why   string `json:"why"`
@@ -68,17 +70,17 @@ func (l *ledgers) used(d orchestrator.Delegation) (all, most int64, err error) {
 			Out   int64  `json:"output_tokens"`
 		}
 		if err := json.Unmarshal(e.Data, &data); err != nil {
-			return 0, 0, err
+			return 0, 0, since, err
 		}
 		switch {
 		case e.Type == event.Queued && data.Why == "run again" && e.DelegationID == d.ID:
-			all, most = 0, 0 // a retry has a new account
+			all, most, since = 0, 0, e.At // a retry has a new account
 		case e.Type == event.UsageRecorded && e.DelegationID == d.ID:
 			all += data.Input + data.Out
 			most = max(most, data.Input+data.Out)
 		}
 	}
-	return all, most, nil
+	return all, most, since, nil
 }
 
 // lost is the most that calls in flight may have cost when nodes were killed.
@@ -192,10 +194,18 @@ func (c *contest) landed(rootID string) error {
 	if err != nil || len(there) == 0 {
 		return err
 	}
-	if d.Result == nil || d.Result.Commit == "" {
+	task, err := c.store.Task(c.t.Context(), d.TaskID)
+	if err != nil || d.Result == nil {
+		return errors.Join(err, fmt.Errorf("%s (%s) has no result", d.To, d.ID))
+	}
+	commit := d.Result.Commit
+	if commit == "" && task.ForkOf != "" {
+		commit = "main" // what a fork repeats may have landed with the task that it was made of
+	}
+	if commit == "" {
 		return fmt.Errorf("%s (%s) has %d files, and nothing of it landed", d.To, d.ID, len(there))
 	}
-	main := "\n" + c.git("ls-tree", "-r", "--name-only", d.Result.Commit) + "\n"
+	main := "\n" + c.git("ls-tree", "-r", "--name-only", commit) + "\n"
 	for path := range there {
 		if !strings.Contains(main, "\n"+path+"\n") {
 			err = errors.Join(err, fmt.Errorf("%s (%s) landed without %s", d.To, d.ID, path))
