@@ -247,11 +247,12 @@ func TestTheSameMessageForTheSameGeneration(t *testing.T) {
 // Nobody there, or somebody who does not say a word: the run fails after the time for the
 // acknowledgement, with no_ack and what was tried (A34, X5).
 func TestNoAcknowledgement(t *testing.T) {
-	short := remote.Options{Ack: func() time.Duration { return 150 * time.Millisecond }}
+	// Long enough for a slow machine to try twice.
+	short := remote.Options{Ack: func() time.Duration { return 2 * time.Second }}
 	gone := system(t)
 	gone.Close()
 	_, err := run(t, short, gone.job("x"), agenttest.NewHost())
-	failure(t, err, agent.CodeNoAck, "did not acknowledge the task within 150ms", "nothing is queued", "refused")
+	failure(t, err, agent.CodeNoAck, "did not acknowledge the task within 2s", "nothing is queued", "refused")
 
 	for name, at := range map[string]string{"its card": "card", "a message": streamCall} {
 		t.Run("silent on "+name, func(t *testing.T) {
