@@ -30,8 +30,12 @@ func (s *session) begin(ctx context.Context) error {
 	defer cancel()
 	sent := s.job.Attempt > 1 // an attempt before this one may have sent it
 	unclear := 0
+	var last error // the newest that says more than that the time was up
 	for {
 		err := s.offer(ctx, ack, &sent)
+		if err != nil && (last == nil || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)) {
+			last = err
+		}
 		switch {
 		case err != nil && (ctx.Err() != nil || ofHost(err)):
 			return err
@@ -41,7 +45,7 @@ func (s *session) begin(ctx context.Context) error {
 			}
 			return nil // a stream that broke after the acknowledgement is taken up again
 		case ack.Err() != nil:
-			return s.noAck(err)
+			return s.noAck(last)
 		case permanent(err):
 			return s.failed("did not take the task", err)
 		case s.client != nil && !unreached(err):
@@ -50,7 +54,7 @@ func (s *session) begin(ctx context.Context) error {
 			}
 		}
 		if s.pause(ack) != nil {
-			return s.noAck(err)
+			return s.noAck(last)
 		}
 	}
 }
