@@ -1,0 +1,231 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/people"
+)
+
+// Await blocks until the child has ended; see agent.Host. When other children are
+// open still, the run goes on without a slot until they have ended, too.
+func (r *run) Await(ctx context.Context, id string) (agent.Child, error) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		if err := r.live(); err != nil {
+			return agent.Child{}, err
+		}
+		poked := r.pokes() // before the read, so that no poke is missed
+		d, err := r.e.Store.Delegation(ctx, id)
+		switch {
+		case err == nil && d.ParentID != r.id:
+			return agent.Child{}, Errorf(CodeForbidden, "%s is no child of this run.", id)
+		case err == nil && d.State.Ended():
+			return r.receive(ctx, &d)
+		case err != nil && !transient(err):
+			return agent.Child{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return agent.Child{}, ctx.Err()
+		case <-r.ctx.Done():
+			return agent.Child{}, agent.ErrStopped
+		case <-poked:
+		case <-tick.C:
+		}
+	}
+}
+
+// transient reports whether a read that failed is worth trying again: the database
+// may be away for a while, the row may not.
+func transient(err error) bool {
+	return !errors.Is(err, ErrNotFound) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// receive resumes the run and brings the child's changes into the checkout.
+func (r *run) receive(ctx context.Context, d *Delegation) (agent.Child, error) {
+	r.resuming.Lock()
+	defer r.resuming.Unlock()
+	if err := r.resume(ctx); err != nil {
+		return agent.Child{}, err
+	}
+	return r.takeIn(ctx, d)
+}
+
+// takeBack brings the child's tree into the checkout. Files that changed here since
+// the child started are left alone; the caller reads which.
+func (r *run) takeBack(ctx context.Context, d *Delegation, c *agent.Child) error {
+	if err := r.bring(ctx, d.Work.TreeBundle, d.Work.TreeCommit); err != nil {
+		return err
+	}
+	err := r.mirror.MergeBack(ctx, r.dir, d.Work.BaseTree, d.Work.Tree)
+	var refusal *patch.Refusal
+	if !errors.As(err, &refusal) {
+		if err == nil {
+			r.merged = append(r.merged, d.ID)
+		}
+		return err
+	}
+	note := fmt.Sprintf("The changes of %s were not taken over: %s", d.To, refusal.Message)
+	res := agent.Result{}
+	if c.Result != nil {
+		res = *c.Result
+	}
+	res.Text = strings.TrimSpace(res.Text + "\n\n" + note)
+	c.Result = &res
+	return r.write(ctx, func(tx Tx, own *Delegation) error {
+		return tx.Append(ctx, event.Event{Type: event.PatchRejected, DelegationID: d.ID, Actor: own.To, Data: event.Data(map[string]any{
+			"code": refusal.Code, "path": refusal.Path, "message": note, "files": refusal.Files})})
+	})
+}
+
+// bring makes sure that the mirror has a commit whose bundle is in the store.
+func (r *run) bring(ctx context.Context, blob, commit string) error {
+	if commit == "" || r.mirror.Has(ctx, commit) {
+		return nil
+	}
+	bundle, err := r.e.Store.Blob(ctx, blob)
+	if err != nil {
+		return err
+	}
+	return r.mirror.Import(ctx, bundle, commit)
+}
+
+// resume takes a slot and moves the row back to Running once no child is open. Where the
+// end of the last child has passed its slot on, all of that is done.
+func (r *run) resume(ctx context.Context) error {
+	if r.working() {
+		return nil
+	}
+	d, err := r.e.Store.Delegation(ctx, r.id)
+	if err != nil || d.State != Queued && d.State != Running {
+		return err
+	}
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.ctx, cancel)()
+	if err := r.e.slots.resume(both); err != nil {
+		return agent.ErrStopped
+	}
+	err = r.write(ctx, func(tx Tx, d *Delegation) error {
+		if d.State != Queued {
+			return nil
+		}
+		d.Work.ProcessWait = false
+		return move(ctx, tx, d, Running)
+	})
+	r.mu.Lock()
+	took := err == nil && !r.slot && !r.finished && !r.gone
+	r.slot = r.slot || took
+	r.mu.Unlock()
+	if !took {
+		r.e.slots.give()
+		return err
+	}
+	r.clock.start()
+	return nil
+}
+
+// working reports whether the run has its slot, and lets its clock run then.
+func (r *run) working() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.slot && !r.finished {
+		r.clock.start()
+		return true
+	}
+	return false
+}
+
+// giveSlot returns the run's slot if it has one.
+func (r *run) giveSlot() {
+	if r.loseSlot() {
+		r.e.slots.give()
+	}
+}
+
+// leaveSlot is giveSlot of a run that is over.
+func (r *run) leaveSlot() {
+	r.mu.Lock()
+	r.gone = true
+	r.mu.Unlock()
+	r.giveSlot()
+}
+
+// gainSlot notes that the run has a slot now; false where it has one or needs none, so
+// that the slot stays with who asked.
+func (r *run) gainSlot() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	gains := !r.slot && !r.gone
+	r.slot = r.slot || gains
+	return gains
+}
+
+func (r *run) hasSlot() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.slot
+}
+
+// loseSlot notes that the slot belongs to somebody else now, and reports whether there was one.
+func (r *run) loseSlot() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	had := r.slot
+	r.slot = false
+	return had
+}
+
+// Await is the long poll of a command that blocks in `gatehouse delegate`. It
+// reports false when the child was still live after max.
+func (e *Engine) Await(ctx context.Context, p people.Run, childID string, max time.Duration) (Delegation, bool, error) {
+	r := e.running(p)
+	if r == nil {
+		return Delegation{}, false, errRunOver
+	}
+	wait, cancel := context.WithTimeout(ctx, max)
+	defer cancel()
+	c, err := r.Await(wait, childID)
+	if err != nil && wait.Err() == nil {
+		if errors.Is(err, agent.ErrStopped) {
+			err = errRunOver
+		}
+		return Delegation{}, false, err
+	}
+	d, readErr := e.Store.Delegation(ctx, childID)
+	if c.Result != nil {
+		d.Result = c.Result
+	}
+	return d, err == nil, readErr
+}
+
+// look reads the run's row and stops the run when it is no longer its attempt.
+func (r *run) look(ctx context.Context) {
+	d, err := r.e.Store.Delegation(ctx, r.id)
+	if err == nil && (d.State.Ended() || d.Attempt != r.attempt) {
+		r.cancel(agent.ErrStopped)
+	}
+}
+
+// wake makes whoever waits in the run look again.
+func (r *run) wake() {
+	r.mu.Lock()
+	close(r.poked)
+	r.poked = make(chan struct{})
+	r.mu.Unlock()
+}
+
+// pokes is closed at the next wake.
+func (r *run) pokes() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.poked
+}
