@@ -52,9 +52,19 @@ type counting struct {
 }
 
 func (c counting) InTask(ctx context.Context, id string, fn func(orchestrator.Tx) error) error {
-	err := c.Store.InTask(ctx, id, fn)
-	if err == nil {
-		c.n.Add(1)
+	// Whoever waits for the events hears of them before InTask returns, so the commit is
+	// counted before it is made, once however often fn runs, and taken back where it failed.
+	counted := false
+	err := c.Store.InTask(ctx, id, func(tx orchestrator.Tx) error {
+		err := fn(tx)
+		if err == nil && !counted {
+			counted = true
+			c.n.Add(1)
+		}
+		return err
+	})
+	if err != nil && counted {
+		c.n.Add(-1)
 	}
 	return err
 }
