@@ -161,6 +161,8 @@ type Seen struct {
 	Files          int      `json:"files"`
 	FilesViewed    int      `json:"files_viewed"`
 	WarningsTicked []string `json:"warnings_ticked"`
+	// OpenedAt is when the server drew the page that the verdict was given on; nil where there was none.
+	OpenedAt *time.Time `json:"opened_at,omitempty"`
 }
 
 // Card is one request as shown in one place of one channel.

@@ -19,6 +19,8 @@ const (
 	SectionAgents      Section = "agents"
 	SectionContext     Section = "context"
 	SectionInsights    Section = "insights"
+	SectionTriggers    Section = "triggers"
+	SectionAudit       Section = "audit"
 	SectionSettings    Section = "settings"
 )
 

@@ -1,0 +1,108 @@
+// Package history is how people ask the past: a line of filters as it is typed into a
+// page, a command or an address, what it means, and what one row of the answer is.
+//
+// The store answers queries; pages and the API show rows. The room imports only the
+// standard library.
+package history
+
+import "time"
+
+// Key is what one filter looks at.
+type Key string
+
+// The keys. Which of them a list takes is in KeysOf.
+const (
+	State      Key = "state"
+	Agent      Key = "agent" // of a request: whose patch; of a delegation: who works
+	Repository Key = "repository"
+	Requester  Key = "requester"
+	Via        Key = "via"      // web, cli, api, chat, webhook, schedule …
+	Approver   Key = "approver" // a person, or rule:NAME, whose verdict is on the request
+	Channel    Key = "channel"  // where such a verdict was given
+	Rule       Key = "rule"     // that decided who decides
+	Code       Key = "code"     // of an error, a refusal or a rejected patch
+	Time       Key = "time"     // 2026-07-01..2026-09-30, either end may be left out; days are of the reader's zone
+	Cost       Key = "cost"     // >0.5, <2, 1..3: US dollars of the whole task
+	Task       Key = "task"
+	Type       Key = "type"      // of an event
+	FourEyes   Key = "four_eyes" // no: somebody with a part in it, or nobody else than the requester, approved
+	Viewed     Key = "viewed"    // no: approved without all files marked as viewed
+	Fast       Key = "fast"      // yes: approved within 10 s of opening the page
+	Warnings   Key = "warnings"  // overruled: approved although there were warnings
+	Checks     Key = "checks"    // overruled: approved although a check had failed
+	Is         Key = "is"        // auto (by rule), reverted, expired, refused …
+)
+
+// List names what is listed.
+type List string
+
+// The lists that can be asked.
+const (
+	Requests    List = "requests"
+	Delegations List = "delegations"
+	Events      List = "events"
+)
+
+// Term is one filter: key:value, key:a,b for alternatives, -key:value for its opposite.
+type Term struct {
+	Key    Key
+	Not    bool
+	Values []string
+}
+
+// Query is a line that was understood. Its words have all to occur in the texts.
+type Query struct {
+	List     List
+	Terms    []Term // but for time
+	Words    []string
+	From, To time.Time // zero: open; From is included, To is not
+}
+
+// Decider is one verdict on a request, or a rule's.
+type Decider struct {
+	Name    string    `json:"name"`
+	Channel string    `json:"channel"`
+	Verdict string    `json:"verdict"`
+	At      time.Time `json:"at"`
+}
+
+// Row is one request as the auditor's list shows it.
+type Row struct {
+	ID         string    `json:"id"`
+	TaskID     string    `json:"task_id"`
+	At         time.Time `json:"at"` // when it was asked
+	Title      string    `json:"title"`
+	State      string    `json:"state"`
+	Requester  string    `json:"requester"`
+	Via        string    `json:"via"`
+	Agent      string    `json:"agent"`
+	Chain      string    `json:"chain"` // kik → coder
+	Repository string    `json:"repository"`
+	Target     string    `json:"target"` // the branch
+	Rule       string    `json:"rule"`
+	Need       int       `json:"need"`
+	Files      int       `json:"files"`
+	Added      int       `json:"added"`
+	Removed    int       `json:"removed"`
+	Warnings   []string  `json:"warnings"` // codes
+	// Flags are the ready questions that this request is an answer to, as filters: four_eyes:no,
+	// viewed:no, fast:yes, warnings:overruled, checks:overruled, is:auto, is:reverted …
+	Flags     []string   `json:"flags"`
+	Deciders  []Decider  `json:"deciders"`
+	DecidedAt *time.Time `json:"decided_at"`
+	Landed    string     `json:"landed"`
+	USD       *float64   `json:"usd"` // of the task; nil: not reported
+}
+
+// Page is one page of rows, newest first; Next is the cursor, "" on the last page.
+type Page struct {
+	Rows []Row
+	Next string
+}
+
+// Count is how many rows there are; Least says that there are at least so many and that
+// counting stopped there.
+type Count struct {
+	N     int64
+	Least bool
+}

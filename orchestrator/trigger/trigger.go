@@ -1,0 +1,91 @@
+// Package trigger is what starts tasks without a person at the keyboard: webhooks and
+// schedules, what they may carry, and when they fire. Everything that a delivery brings is
+// hostile until proven otherwise.
+//
+// It is pure: handlers/hook takes deliveries in, the store keeps them, cmd runs them. The
+// room imports libraries and no other room of the house.
+package trigger
+
+import "time"
+
+// Kind is webhook or schedule.
+type Kind string
+
+// The kinds.
+const (
+	Webhook  Kind = "webhook"
+	Schedule Kind = "schedule"
+)
+
+// Source says how a webhook is signed and named.
+type Source string
+
+// The sources.
+const (
+	GitHub   Source = "github"   // X-Hub-Signature-256, X-GitHub-Delivery, X-GitHub-Event
+	GitLab   Source = "gitlab"   // X-Gitlab-Token or its signing token, X-Gitlab-Event-UUID, X-Gitlab-Event
+	Standard Source = "standard" // webhook-id, webhook-timestamp, webhook-signature
+	HMAC     Source = "hmac"     // a header of the trigger's own with a hex or base64 HMAC-SHA256 of the body
+)
+
+// Delivery is one call of a webhook, or one time of a schedule, as it is kept: stored
+// before anything is made of it, so that a lost answer loses nothing.
+type Delivery struct {
+	ID         string // whk_…
+	Trigger    string
+	Kind       Kind
+	Source     Source
+	ExternalID string            // the sender's id of this delivery; of a schedule its time
+	BodyHash   string            // SHA-256 of the body, hex: a repeat under another id is the same
+	Event      string            // the sender's name of what happened: workflow_run
+	Headers    map[string]string // those that matter, without secrets
+	Body       []byte            // as it came; nil once retention dropped it
+	State      DeliveryState
+	Code       string // of a refusal or failure
+	Message    string // a sentence for people
+	Text       string // the task's text as the template made it
+	TaskID     string
+	Of         string // the delivery that this one was delivered again from, "" for a first one
+	By         string // who delivered it again
+	Attempts   int
+	ReceivedAt time.Time
+	DueAt      time.Time // when it is looked at again; of stored ones
+	DoneAt     *time.Time
+	Repeats    int // how often the sender sent it again
+}
+
+// DeliveryState is where a delivery stands.
+type DeliveryState string
+
+// The states. The runner moves a delivery out of Stored; the others have ended.
+const (
+	Stored   DeliveryState = "stored"   // kept, and nothing made of it yet
+	Started  DeliveryState = "started"  // it made a task
+	Filtered DeliveryState = "filtered" // the condition `when` was not met
+	Refused  DeliveryState = "refused"  // unreadable, or the engine refused the task: Code and Message say why
+	Skipped  DeliveryState = "skipped"  // of a schedule: the one before still ran, or its time had passed
+	Failed   DeliveryState = "failed"   // tried until it was given up
+)
+
+// DeliveryPrefix begins the ids of deliveries.
+const DeliveryPrefix = "whk_"
+
+// Status is how one trigger stands, for lists.
+type Status struct {
+	Name     string
+	Kind     Kind
+	Source   Source
+	Agent    string
+	Owner    string
+	Task     string // the template
+	When     string
+	Cron     string
+	Zone     string // of a schedule: its time zone
+	Overlap  string // skip, queue or allow
+	Missed   string // skip or run
+	URL      string // of a webhook: where deliveries go
+	Problem  string // why it cannot work as configured; "" when it can
+	Next     []time.Time
+	Last     *Delivery
+	Failures int // deliveries of the last day that were refused or failed
+}
