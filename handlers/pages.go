@@ -124,6 +124,9 @@ func personOf(who Caller) *views.Person {
 	for _, r := range who.User.Roles {
 		person.Roles = append(person.Roles, string(r))
 	}
+	for _, s := range who.Scopes {
+		person.Rights = append(person.Rights, string(s))
+	}
 	return person
 }
 

@@ -159,12 +159,12 @@
     r: function () { write('reject'); },
     e: function () { write('request_changes'); }
   };
-  var places = { o: '/', a: '/approvals', d: '/delegations' };
   document.addEventListener('keydown', function (e) {
     if (e.key === 'Escape') { all('details.menu[open], details.send-fold[open]').forEach(function (d) { d.open = false; }); if (typing(document.activeElement)) document.activeElement.blur(); return; }
     if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) { sendOpen(e); return; }
     if (!keysOn || e.ctrlKey || e.metaKey || e.altKey || typing(e.target) || (help && help.open)) return;
-    if (pendingG && Date.now() - pendingG < 1500 && places[e.key]) { pendingG = 0; location.href = places[e.key]; return; }
+    var place = pendingG && Date.now() - pendingG < 1500 && /^[a-z]$/.test(e.key) && document.querySelector('.main-nav a[data-key="' + e.key + '"]');
+    if (place) { pendingG = 0; location.href = place.href; return; }
     pendingG = e.key === 'g' ? Date.now() : 0;
     if (moves[e.key]) { e.preventDefault(); moves[e.key](); }
   });

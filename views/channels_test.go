@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gatehouse/orchestrator/people"
 )
 
 func channelsPage() ChannelsPage {
@@ -60,7 +62,7 @@ func TestALinkCodeStaysOnThePage(t *testing.T) {
 
 func TestTabsThatARoleCannotUseAreAbsent(t *testing.T) {
 	p := channelsPage()
-	p.Person = &Person{Name: "dora", Roles: []string{"operator"}}
+	p.Person = person("dora", people.Operator)
 	if strings.Contains(render(t, Channels(p)), "/settings/policy") {
 		t.Error("an operator is led to the policy")
 	}

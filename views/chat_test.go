@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gatehouse/orchestrator/people"
 )
 
 // chatFixture has every part of the chat, with hostile text wherever others write.
@@ -15,7 +17,7 @@ func chatFixture() ChatPage {
 	done.ID, done.State, done.Commit, done.DecidedBy = "apr_2", "landed", "4be1f02aaaa", "bob"
 	step := ChatStep{Text: hostile, At: now}
 	return ChatPage{
-		Chrome:   Chrome{Title: "Chat", Section: SectionChat, Path: ChatPath, Person: &Person{Name: "ann", Roles: []string{"operator", "approver"}}, CanSend: true, Now: now},
+		Chrome:   Chrome{Title: "Chat", Section: SectionChat, Path: ChatPath, Person: person("ann", people.Operator, people.Approver), CanSend: true, Now: now},
 		PersonID: "usr_1", MayWrite: true, LogPath: ChatPath, OlderHref: ChatPath + "?before=x",
 		Send: SendForm{Agents: []Choice{{Value: "kik", Text: "kik"}, {Value: "coder", Text: "coder"}}, Agent: "coder", Repositories: []Choice{{Value: "app", Text: "app"}}},
 		Tasks: []ChatTask{{ID: "tsk_1", Text: hostile, At: now, Agent: "kik", State: "failed", EndedAt: now, Failure: &Failure{What: hostile, Where: "kik", Code: "exit"}, Hidden: 3,

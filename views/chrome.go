@@ -26,8 +26,9 @@ const (
 
 // Person is who looks at the page.
 type Person struct {
-	Name  string
-	Roles []string
+	Name   string
+	Roles  []string
+	Rights []string // the scopes of contract.md that they have, such as audit:read
 }
 
 // Problem is something wrong with the system itself, shown on top of every page.
@@ -88,28 +89,51 @@ type navItem struct {
 	Section Section
 	Text    string
 	Href    string
-	Count   int
-	Key     string
+	Key     string   // what goes there after g; "" where no key does
+	Rights  []string // any of them; none: whoever is signed in
 }
 
-// mayChat says whether the chat has something for this person: they send, or decide.
-func (c Chrome) mayChat() bool {
-	return c.CanSend || c.Person != nil && slices.Contains(c.Person.Roles, "approver")
+// navItems are all links, in their order.
+var navItems = []navItem{
+	{SectionOverview, "Overview", "/", "o", []string{"delegations:read"}},
+	{SectionApprovals, "Approvals", "/approvals", "a", []string{"approvals:read"}},
+	{SectionDelegations, "Delegations", "/delegations", "d", []string{"delegations:read"}},
+	{SectionChat, "Chat", ChatPath, "c", []string{"tasks:write", "approvals:decide"}},
+	{SectionAgents, "Agents", "/agents", "", []string{"delegations:read"}},
+	{SectionContext, "Context", ContextPath, "", []string{"context:read"}},
+	{SectionInsights, "Insights", InsightsPath, "", []string{"delegations:read"}},
+	{SectionSettings, "Settings", "/settings", "", nil},
 }
 
-func (c Chrome) nav() []navItem {
+// nav lists the links that the person can use: those of the bar, and those under More. An
+// auditor who sends nothing has Audit in the bar, in place of Chat.
+func (c Chrome) nav() (bar, more []navItem) {
 	if c.Person == nil {
-		return nil
+		return nil, nil
 	}
-	all := []navItem{
-		{SectionOverview, "Overview", "/", 0, "o"},
-		{SectionApprovals, "Approvals", "/approvals", c.ToDecide, "a"},
-		{SectionDelegations, "Delegations", "/delegations", 0, "d"},
-		{SectionChat, "Chat", ChatPath, 0, "c"},
-		{SectionAgents, "Agents", "/agents", 0, ""},
-		{SectionContext, "Context", ContextPath, 0, ""},
-		{SectionInsights, "Insights", InsightsPath, 0, ""},
-		{SectionSettings, "Settings", "/settings", 0, ""},
+	inBar := []Section{SectionOverview, SectionApprovals, SectionDelegations, SectionChat}
+	if slices.Contains(c.Person.Roles, "auditor") && !slices.Contains(c.Person.Roles, "operator") {
+		inBar[3] = SectionAudit
 	}
-	return slices.DeleteFunc(all, func(n navItem) bool { return n.Section == SectionChat && !c.mayChat() })
+	for _, n := range navItems {
+		switch {
+		case !c.Person.may(n.Rights):
+		case slices.Contains(inBar, n.Section):
+			bar = append(bar, n)
+		default:
+			more = append(more, n)
+		}
+	}
+	return bar, more
+}
+
+// may says whether the person has any of the rights.
+func (p *Person) may(rights []string) bool {
+	return len(rights) == 0 || slices.ContainsFunc(rights, func(r string) bool { return slices.Contains(p.Rights, r) })
+}
+
+// inMore says whether the page that is shown is one of those under More.
+func (c Chrome) inMore() bool {
+	_, more := c.nav()
+	return slices.ContainsFunc(more, func(n navItem) bool { return n.Section == c.Section })
 }

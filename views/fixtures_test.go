@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/people"
+
 	"github.com/a-h/templ"
 )
 
@@ -29,8 +31,20 @@ func money(v float64) *float64 { return &v }
 func chrome(section Section, title, path string) Chrome {
 	return Chrome{
 		Title: title, Section: section, Path: path, Now: now, ToDecide: 3, CanSend: true, StreamURL: "/events-stream?after=120",
-		Person: &Person{Name: "ann", Roles: []string{"operator", "approver"}},
+		Person: person("ann", people.Operator, people.Approver),
 	}
+}
+
+// person has the rights of the roles.
+func person(name string, roles ...people.Role) *Person {
+	p := &Person{Name: name}
+	for _, s := range people.As(people.User{Roles: roles}, nil).Scopes {
+		p.Rights = append(p.Rights, string(s))
+	}
+	for _, r := range roles {
+		p.Roles = append(p.Roles, string(r))
+	}
+	return p
 }
 
 func approvalRows() []ApprovalRow {

@@ -1,0 +1,56 @@
+package views
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gatehouse/orchestrator/people"
+)
+
+// Each role finds the links that it can use, and no other; an auditor finds Audit at once.
+func TestTheBarHasWhatARoleCanUse(t *testing.T) {
+	names := func(items []navItem) string {
+		var all []string
+		for _, n := range items {
+			all = append(all, n.Text)
+		}
+		return strings.Join(all, " ")
+	}
+	for _, c := range []struct {
+		roles     []people.Role
+		bar, more string
+	}{
+		{[]people.Role{people.Operator, people.Approver}, "Overview Approvals Delegations Chat", "Agents Context Insights Settings"},
+		{[]people.Role{people.Approver}, "Overview Approvals Delegations Chat", "Agents Insights Settings"},
+		{[]people.Role{people.Operator}, "Overview Delegations Chat", "Agents Context Insights Settings"},
+		{[]people.Role{people.Auditor}, "Overview Approvals Delegations", "Agents Context Insights Settings"},
+		{[]people.Role{people.Admin}, "Overview Approvals Delegations Chat", "Agents Context Insights Settings"},
+	} {
+		bar, more := Chrome{Person: person("ann", c.roles...)}.nav()
+		if names(bar) != c.bar || names(more) != c.more {
+			t.Errorf("%v: %q and %q", c.roles, names(bar), names(more))
+		}
+	}
+	if bar, more := (Chrome{}).nav(); bar != nil || more != nil {
+		t.Error("somebody who is signed out has links")
+	}
+}
+
+func TestTheBarSaysWhereOneIs(t *testing.T) {
+	html := render(t, Insights(insightsFixture()))
+	mustContain(t, html, `href="/insights" data-key="" aria-current="page"`, `<summary class="is-current">`)
+	html = render(t, Overview(overviewFull()))
+	mustContain(t, html, `href="/" data-key="o" aria-current="page"`)
+	mustLack(t, html, "is-current")
+	keys := map[string]bool{}
+	for _, n := range navItems {
+		if n.Key != "" && keys[n.Key] {
+			t.Errorf("two places for g %s", n.Key)
+		}
+		keys[n.Key] = true
+	}
+	if !slices.ContainsFunc(keyMap, func(k [2]string) bool { return k[0] == "g u" }) {
+		t.Error("? does not tell of g u")
+	}
+}
