@@ -5,7 +5,10 @@
 // standard library.
 package history
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Key is what one filter looks at.
 type Key string
@@ -50,12 +53,14 @@ type Term struct {
 	Values []string
 }
 
-// Query is a line that was understood. Its words have all to occur in the texts.
+// Query is a line that was understood: all its terms have to hold, and its words have all
+// to occur in the texts.
 type Query struct {
 	List     List
 	Terms    []Term // but for time
 	Words    []string
-	From, To time.Time // zero: open; From is included, To is not
+	From, To time.Time // in the reader's zone; zero: open; From is included, To is not
+	Last     string    // 30d, where From was said so
 }
 
 // Decider is one verdict on a request, or a rule's.
@@ -98,6 +103,28 @@ type Row struct {
 type Page struct {
 	Rows []Row
 	Next string
+}
+
+// Found is one event of the list of events.
+type Found struct {
+	ID           string          `json:"id"`
+	TaskID       string          `json:"task_id"`
+	N            int64           `json:"n"`
+	Type         string          `json:"type"`
+	DelegationID string          `json:"delegation_id"`
+	Actor        string          `json:"actor"`
+	At           time.Time       `json:"at"`
+	Data         json.RawMessage `json:"data"`
+	Hash         string          `json:"hash"`
+}
+
+// EventPage is one page of events, newest first; Next is the cursor, "" on the last page.
+// Words are searched for among so many events a page, so that a page may have few rows,
+// or none, and still a next one; To is how far back it looked.
+type EventPage struct {
+	Rows []Found
+	Next string
+	To   time.Time
 }
 
 // Count is how many rows there are; Least says that there are at least so many and that
