@@ -11,7 +11,6 @@ import (
 // Bounds of a saved view: a name is read in a menu, and a person's views on one screen.
 const (
 	maxViewName = 60   // characters
-	MaxLine     = 2048 // bytes of a line of filters
 	MaxViews    = 50   // of one person
 )
 
