@@ -13,6 +13,7 @@ import (
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/orchestrator/trigger"
 )
 
 // Engine is what the handlers ask of orchestrator.Engine.
@@ -97,6 +98,21 @@ type Insights interface {
 	BreakerTurns(ctx context.Context, from, to time.Time, limit int) ([]insight.Turn, error)
 	// LiveBelow lists the live children of some delegations, by parent.
 	LiveBelow(ctx context.Context, parents []string) (map[string][]orchestrator.Below, error)
+}
+
+// Triggers is what makes tasks by itself; intake.Intake is one.
+type Triggers interface {
+	// Statuses says how each configured trigger stands, in the order of the configuration.
+	Statuses(ctx context.Context) ([]trigger.Status, error)
+	Status(ctx context.Context, name string) (trigger.Status, error)
+	// Deliveries lists what came, newest first and without bodies; Delivery has its body.
+	Deliveries(ctx context.Context, f trigger.Filter) (trigger.Page, error)
+	Delivery(ctx context.Context, id string) (trigger.Delivery, error)
+	// Redeliver makes of a delivery what the trigger makes of it today, as a delivery of
+	// its own; whoever asked for it is who asked for the task.
+	Redeliver(ctx context.Context, id string, by people.User) (trigger.Delivery, error)
+	// Try says what a trigger would make of a sample, and stores nothing.
+	Try(ctx context.Context, name string, s trigger.Sample) (trigger.Trial, error)
 }
 
 // Figures are what /metrics counts.

@@ -2,8 +2,13 @@
 // schedules, what they may carry, and when they fire. Everything that a delivery brings is
 // hostile until proven otherwise.
 //
-// It is pure: handlers/hook takes deliveries in, the store keeps them, cmd runs them. The
-// room imports libraries and no other room of the house.
+// It is pure: orchestrator/intake takes deliveries in and makes tasks of them, the store
+// keeps them. A trigger is compiled once, when the configuration is read: its condition,
+// its templates and its times (compile.go). Then for each delivery: who sent it
+// (verify.go), what it says (strict.go), whether it fires (condition.go) and which text
+// it makes (template.go).
+//
+// The room imports libraries and the leaf budget, and no other room of the house.
 package trigger
 
 import "time"
@@ -47,6 +52,7 @@ type Delivery struct {
 	TaskID     string
 	Of         string // the delivery that this one was delivered again from, "" for a first one
 	By         string // who delivered it again
+	ByID       string // … as usr_…
 	Attempts   int
 	ReceivedAt time.Time
 	DueAt      time.Time // when it is looked at again; of stored ones
@@ -88,4 +94,42 @@ type Status struct {
 	Next     []time.Time
 	Last     *Delivery
 	Failures int // deliveries of the last day that were refused or failed
+}
+
+// Filter chooses deliveries; zero values choose everything.
+type Filter struct {
+	Trigger string
+	States  []DeliveryState
+	Kind    Kind
+	From    time.Time
+	After   string // id of the last one of the page before
+	Limit   int    // 0 means 50; 200 is the most
+}
+
+// Page is one page of deliveries, newest first and without their bodies; Next is "" on
+// the last one.
+type Page struct {
+	Items []Delivery
+	Next  string
+}
+
+// Sample is what a trigger is tried with. Nothing of it is stored.
+type Sample struct {
+	Body  []byte
+	Event string // the sender's name of what happened
+}
+
+// Trial is what a trigger would make of a sample.
+type Trial struct {
+	Fires   bool
+	Agent   string // who would get the task
+	Text    string // the task's text
+	Key     string // the idempotency key, where the trigger has a template for it
+	Code    string // why it does not fire: filtered, or the code of a refusal
+	Message string // the same as a sentence
+}
+
+// States lists all states of a delivery.
+func States() []DeliveryState {
+	return []DeliveryState{Stored, Started, Filtered, Refused, Skipped, Failed}
 }

@@ -20,7 +20,7 @@ type room struct {
 // leaves are the packages below orchestrator that know nothing of the engine. They may use one another.
 var leaves = []string{
 	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
-	"orchestrator/people", "orchestrator/event", "orchestrator/patch",
+	"orchestrator/people", "orchestrator/event", "orchestrator/patch", "orchestrator/trigger",
 }
 
 // testRooms hold what only tests use: no program may contain it, so only tests and one another import them.

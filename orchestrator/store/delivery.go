@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/trigger"
+)
+
+const (
+	deliveryHead = `id, name, kind, source, external_id, body_hash, event, headers, state, code, message, text, task_id,
+	of_id, by_name, by_id, attempts, repeats, received_at, due_at, done_at`
+	insertDelivery = "insert into deliveries (" + deliveryHead + ", body) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	claimKey       = `insert into delivery_keys (name, key, delivery_id, at) values (?, ?, ?, ?)
+	on conflict (name, key) do update set delivery_id = excluded.delivery_id, at = excluded.at where delivery_keys.at < ?`
+	deliveriesDue = "select id from deliveries where state = 'stored' and due_at <= ?"
+)
+
+func scanDelivery(row scanner) (trigger.Delivery, error) { return scanDeliveryInto(row) }
+
+// scanDeliveryInto reads the columns of deliveryHead and those in more.
+func scanDeliveryInto(row scanner, more ...any) (trigger.Delivery, error) {
+	var d trigger.Delivery
+	var headers string
+	var received, due int64
+	var done sql.NullInt64
+	err := row.Scan(append([]any{&d.ID, &d.Trigger, &d.Kind, &d.Source, &d.ExternalID, &d.BodyHash, &d.Event, &headers, &d.State, &d.Code, &d.Message, &d.Text, &d.TaskID,
+		&d.Of, &d.By, &d.ByID, &d.Attempts, &d.Repeats, &received, &due, &done}, more...)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return d, orchestrator.ErrNotFound
+	}
+	if err != nil {
+		return d, err
+	}
+	d.ReceivedAt, d.DueAt, d.DoneAt = fromMicros(received), fromMicros(due), fromNull(done)
+	if err := json.Unmarshal([]byte(headers), &d.Headers); err != nil {
+		return d, fmt.Errorf("read the headers of %s: %w", d.ID, err)
+	}
+	return d, nil
+}
+
+// AddDelivery stores a delivery with the keys that make it the same as another: the
+// sender's id, which is the same for as long as it is remembered, and, where bodyFor is
+// above 0, its body, which is the same for so long. One of which a key is taken is not
+// stored: the first one is returned, false, and its repeats are counted.
+func (s *Store) AddDelivery(ctx context.Context, d trigger.Delivery, bodyFor time.Duration) (trigger.Delivery, bool, error) {
+	var first string
+	err := s.transact(ctx, func(t *Tx) error {
+		first = ""
+		taken, err := t.claimKeys(d, bodyFor)
+		if err != nil || taken != "" {
+			first = taken
+			return errors.Join(err, errNothing) // what was claimed is given back
+		}
+		headers, err := encode(d.Headers)
+		if err != nil {
+			return fmt.Errorf("write the headers: %w", err)
+		}
+		_, err = t.q.exec(t.ctx, insertDelivery, d.ID, d.Trigger, string(d.Kind), string(d.Source), clean(d.ExternalID), d.BodyHash, clean(d.Event), clean(headers),
+			string(d.State), d.Code, clean(d.Message), clean(d.Text), d.TaskID, d.Of, d.By, d.ByID, d.Attempts, d.Repeats,
+			micros(d.ReceivedAt), micros(d.DueAt), nullMicros(d.DoneAt), d.Body)
+		return err
+	})
+	switch {
+	case first != "":
+		if _, err := s.w.exec(ctx, "update deliveries set repeats = repeats + 1 where id = ?", first); err != nil {
+			return trigger.Delivery{}, false, s.explain(err)
+		}
+		d, err = s.Delivery(ctx, first)
+		return d, false, err
+	case err != nil:
+		return trigger.Delivery{}, false, s.explain(err)
+	}
+	return d, true, nil
+}
+
+// claimKeys takes the keys of a delivery, or returns the delivery that has one of them.
+func (t *Tx) claimKeys(d trigger.Delivery, bodyFor time.Duration) (string, error) {
+	type key struct {
+		text  string
+		since time.Time // an older one is free again
+	}
+	var keys []key // always in this order, so that two never wait for each other
+	if d.Of == "" && bodyFor > 0 {
+		keys = append(keys, key{"body:" + d.BodyHash, d.ReceivedAt.Add(-bodyFor)})
+	}
+	if d.Of == "" && d.ExternalID != "" {
+		keys = append(keys, key{"id:" + clean(d.ExternalID), time.Time{}})
+	}
+	for _, k := range keys {
+		n, err := changed(t.q.exec(t.ctx, claimKey, d.Trigger, k.text, d.ID, micros(d.ReceivedAt), micros(k.since)))
+		if err != nil {
+			return "", fmt.Errorf("claim the key of a delivery: %w", err)
+		}
+		if n == 1 {
+			continue
+		}
+		var first string
+		if err := t.q.row(t.ctx, "select delivery_id from delivery_keys where name = ? and key = ?", d.Trigger, k.text).Scan(&first); err != nil {
+			return "", fmt.Errorf("read whose key it is: %w", err)
+		}
+		return first, nil
+	}
+	return "", nil
+}
+
+// Delivery returns a delivery with its body.
+func (s *Store) Delivery(ctx context.Context, id string) (trigger.Delivery, error) {
+	var body []byte
+	d, err := scanDeliveryInto(s.r.row(ctx, "select "+deliveryHead+", body from deliveries where id = ?", id), &body)
+	d.Body = body
+	return d, s.explain(err)
+}
+
+// Deliveries lists deliveries, newest first, without their bodies.
+func (s *Store) Deliveries(ctx context.Context, f trigger.Filter) (trigger.Page, error) {
+	limit := pageSize(f.Limit)
+	c := clauses{}
+	for _, one := range []struct{ clause, value string }{{"name = ?", f.Trigger}, {"kind = ?", string(f.Kind)}, {"id < ?", f.After}} {
+		if one.value != "" {
+			c.add(one.clause, one.value)
+		}
+	}
+	if !f.From.IsZero() {
+		c.add("received_at >= ?", micros(f.From))
+	}
+	if len(f.States) > 0 {
+		var states []any
+		for _, state := range f.States {
+			states = append(states, string(state))
+		}
+		c.add("state in ("+strings.TrimSuffix(strings.Repeat("?, ", len(states)), ", ")+")", states...)
+	}
+	rows, err := s.r.query(ctx, "select "+deliveryHead+" from deliveries"+c.where()+" order by id desc limit ?", append(c.args, limit+1)...)
+	items, err := collect(rows, err, scanDelivery)
+	if err != nil {
+		return trigger.Page{}, s.explain(err)
+	}
+	page := trigger.Page{Items: items}
+	if len(items) > limit {
+		page.Items, page.Next = items[:limit], items[limit-1].ID
+	}
+	return page, nil
+}
+
+// Trouble counts the deliveries of a trigger since then that were refused or failed.
+func (s *Store) Trouble(ctx context.Context, name string, since time.Time) (int, error) {
+	var n int
+	err := s.r.row(ctx, "select count(*) from deliveries where name = ? and state in ('refused', 'failed') and received_at >= ?", name, micros(since)).Scan(&n)
+	return n, s.explain(err)
+}
+
+// LastStarted is the newest delivery of a trigger that made a task, ErrNotFound when
+// there is none.
+func (s *Store) LastStarted(ctx context.Context, name string) (trigger.Delivery, error) {
+	d, err := scanDelivery(s.r.row(ctx, "select "+deliveryHead+" from deliveries where name = ? and state = 'started' order by id desc limit 1", name))
+	return d, s.explain(err)
+}
+
+// DueDeliveries leases stored deliveries that are due, oldest first; nobody else gets
+// them before until.
+func (s *Store) DueDeliveries(ctx context.Context, now, until time.Time, limit int) ([]trigger.Delivery, error) {
+	var n int // most of the time nothing is due: look first, without the writer
+	if err := s.r.row(ctx, "select count(*) from ("+deliveriesDue+" limit 1) due", micros(now)).Scan(&n); err != nil || n == 0 {
+		return nil, s.explain(err)
+	}
+	rows, err := s.w.query(ctx, "update deliveries set due_at = ?, attempts = attempts + 1 where id in ("+deliveriesDue+" order by due_at, id limit ?"+s.dialect.skip+
+		") returning "+deliveryHead+", body", micros(until), micros(now), limit)
+	found, err := collect(rows, err, func(row scanner) (trigger.Delivery, error) {
+		var body []byte
+		d, err := scanDeliveryInto(row, &body)
+		d.Body = body
+		return d, err
+	})
+	return found, s.explain(err)
+}
+
+// EndDelivery records what became of a stored delivery. One that has ended by now stays
+// as it is; false says so.
+func (s *Store) EndDelivery(ctx context.Context, d trigger.Delivery) (bool, error) {
+	n, err := changed(s.w.exec(ctx, "update deliveries set state = ?, code = ?, message = ?, text = ?, task_id = ?, done_at = ? where id = ? and state = 'stored'",
+		string(d.State), d.Code, clean(d.Message), clean(d.Text), d.TaskID, nullMicros(d.DoneAt), d.ID))
+	return n == 1, s.explain(err)
+}
+
+// DelayDelivery makes a stored delivery due again later, with the reason.
+func (s *Store) DelayDelivery(ctx context.Context, d trigger.Delivery) error {
+	_, err := s.w.exec(ctx, "update deliveries set code = ?, message = ?, due_at = ? where id = ? and state = 'stored'", d.Code, clean(d.Message), micros(d.DueAt), d.ID)
+	return s.explain(err)
+}
+
+// ScheduledUntil is up to when the times of a schedule have been looked at. A schedule
+// that is new begins at now.
+func (s *Store) ScheduledUntil(ctx context.Context, name string, now time.Time) (time.Time, error) {
+	var at int64
+	err := s.r.row(ctx, "select at from schedule_times where name = ?", name).Scan(&at)
+	if errors.Is(err, sql.ErrNoRows) {
+		_, err = s.w.exec(ctx, "insert into schedule_times (name, at) values (?, ?) on conflict (name) do nothing", name, micros(now))
+		at = micros(now)
+	}
+	return fromMicros(at), s.explain(err)
+}
+
+// SetScheduled notes that the times of a schedule up to at have been looked at; force
+// also turns it back.
+func (s *Store) SetScheduled(ctx context.Context, name string, at time.Time, force bool) error {
+	back := " and at < ?"
+	args := []any{micros(at), name, micros(at)}
+	if force {
+		back, args = "", args[:2]
+	}
+	_, err := s.w.exec(ctx, "update schedule_times set at = ? where name = ?"+back, args...)
+	return s.explain(err)
+}
+
+// ForgetDeliveries drops what deliveries of before then carried, and those that made no
+// task as a whole. It returns how many bodies and how many deliveries went.
+func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time) (bodies, gone int64, err error) {
+	at := micros(before)
+	if gone, err = changed(s.w.exec(ctx, "delete from deliveries where received_at < ? and state not in ('stored', 'started')", at)); err != nil {
+		return 0, 0, s.explain(err)
+	}
+	if bodies, err = changed(s.w.exec(ctx, "update deliveries set body = null where received_at < ? and body is not null and state <> 'stored'", at)); err != nil {
+		return 0, gone, s.explain(err)
+	}
+	_, err = s.w.exec(ctx, "delete from delivery_keys where at < ?", at)
+	return bodies, gone, s.explain(err)
+}
