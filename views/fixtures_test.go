@@ -274,6 +274,8 @@ func pages() map[string]templ.Component {
 	said.CommentAt, picking.Doing, editing.Doing = "F2R43", Picking, Editing
 	editing.Files[1].Edit = &FileEdit{Text: "package upload\n" + hostile, Hidden: 3}
 	return map[string]templ.Component{
+		"evidence":           Evidence(evidenceFixture()),
+		"evidence-question":  Evidence(evidenceQuestion()),
 		"review-remarks":     Review(said),
 		"context":            Context(contextFixture("", "")),
 		"context-none":       Context(ContextPage{Chrome: chrome(SectionContext, "Context", ContextPath)}),

@@ -48,6 +48,14 @@ func RevertHref(id string) string { return ApprovalHref(id) + "/revert" }
 // LandHref takes the POST that tries a refused landing again.
 func LandHref(id string) string { return ApprovalHref(id) + "/land" }
 
+// EvidenceHref is the printable page of a request.
+func EvidenceHref(id string) string { return ApprovalHref(id) + "/evidence" }
+
+// EvidenceBundleHref is what verifies offline.
+func EvidenceBundleHref(id string) string {
+	return "/api/v1" + EvidenceHref(id) + "?format=bundle"
+}
+
 // AgentHref is the page of an agent.
 func AgentHref(name string) string { return "/agents/" + url.PathEscape(name) }
 

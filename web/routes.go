@@ -40,6 +40,7 @@ func (s *Server) routes() []route {
 		{post, "/approvals/:id/drafts", p.Draft, decide},
 		{post, "/approvals/:id/edit", p.Edit, decide},
 		{post, "/approvals/:id/revert", p.Revert, undo},
+		{get, "/approvals/:id/evidence", p.Evidence, see},
 		{post, "/approvals/:id/land", p.Land, land},
 		{get, "/delegations", p.Delegations, read},
 		{post, "/delegations", p.Send, send},

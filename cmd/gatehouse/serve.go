@@ -22,7 +22,6 @@ import (
 	"gatehouse/handlers/door"
 	"gatehouse/handlers/stream"
 	"gatehouse/orchestrator/sharedctx"
-	"gatehouse/static"
 	"gatehouse/views"
 	"gatehouse/web"
 
@@ -155,7 +154,7 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 		Outbox: h.gateway, Links: h.store, Places: h.places, Sums: h.store}
 	a := &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Audits: h.store,
 		Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Reload: h.reload, Seal: key,
-		Styles: []string{static.URL("tokens.css"), static.URL("app.css")}, Now: time.Now, Outbox: h.gateway, Places: h.places, Figures: h.store}
+		Now: time.Now, Outbox: h.gateway, Places: h.places, Figures: h.store}
 	s := stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: h.log, Now: time.Now,
 		Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, publicURL)})
 	return web.New(web.Options{Listen: listen, PublicURL: publicURL, Pages: pages, API: a, Streams: s, Door: d, Log: h.log, Ready: h.store.Ping, Figures: h.figures, Now: time.Now, Telegram: h.telegramHook()}), nil

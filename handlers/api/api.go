@@ -36,9 +36,7 @@ type API struct {
 	Reload func(ctx context.Context) error
 	// Seal signs audit bundles; without a key bundles are refused.
 	Seal ed25519.PrivateKey
-	// Styles are the addresses of the stylesheets of the printable page.
-	Styles []string
-	Now    func() time.Time
+	Now  func() time.Time
 }
 
 // list is the shape of every list; Next is null on the last page.

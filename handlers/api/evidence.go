@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"gatehouse/approval"
+	"gatehouse/handlers"
 	"gatehouse/orchestrator/event"
 
 	"github.com/labstack/echo/v4"
@@ -22,7 +23,7 @@ func (a *API) Evidence(c echo.Context) error {
 	}
 	switch format := c.QueryParam("format"); format {
 	case "":
-		return a.evidencePage(c, r)
+		return handlers.RenderEvidence(c, a.Reader, a.Requests, r, a.Now())
 	case "bundle":
 		return a.evidenceBundle(c, r)
 	case "json":

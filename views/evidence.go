@@ -1,0 +1,130 @@
+package views
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+)
+
+// EvidencePage is `/approvals/{id}/evidence`: everything about one request on paper.
+type EvidencePage struct {
+	Chrome
+	Request   approval.Request
+	Task      string // the whole text of the task; foreign
+	TaskAt    time.Time
+	Revisions []approval.Revision
+	Files     []EvidenceFiles // of the revisions, in their order
+	Events    []event.Event   // those about this request, oldest first
+	EventsAll int64           // how many the task has
+	Head      string          // hash of the task's newest event
+	Seal      *EvidenceSeal   // nil: nothing of the task is sealed yet
+	Dropped   int             // events whose data retention removed
+}
+
+// EvidenceSeal is the checkpoint that covers the end of the task.
+type EvidenceSeal struct {
+	At  time.Time
+	Pos int64
+	Key string // fingerprint of the key that signed it
+}
+
+// EvidenceFiles are the files of one revision as far as they are printed.
+type EvidenceFiles struct {
+	Shown []patch.File
+	More  int // files that are not printed; the bundle names all
+}
+
+// maxEvidenceOutput is how much of a check's output is printed, in bytes of its end.
+const maxEvidenceOutput = 4000
+
+// stamp is a moment as it stands on paper: of no reader's zone.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// ruleAsks says what a rule asks for.
+func ruleAsks(r approval.Rule) string {
+	switch {
+	case r.Deny:
+		return "refuses"
+	case r.Need == 0:
+		return "asks nobody"
+	}
+	words := plural(r.Need, "approval", "approvals")
+	if len(r.From) > 0 {
+		words += " of " + strings.Join(r.From, ", ")
+	}
+	return words + " needed"
+}
+
+// verdictWords says what somebody did.
+func verdictWords(d approval.Decision) string {
+	words := map[approval.Verdict]string{approval.Approve: "approved", approval.Reject: "rejected", approval.RequestChanges: "asked for changes",
+		approval.Edit: "edited", approval.Withdraw: "withdrew the approval"}[d.Verdict]
+	if words == "" {
+		words = string(d.Verdict)
+	}
+	if d.Verdict == approval.Approve && len(d.Files) > 0 {
+		words += " " + plural(len(d.Files), "file only", "files only")
+	}
+	return words
+}
+
+// seenWords says what a decider had before them; a surface without files says nothing of them.
+func seenWords(d approval.Decision) string {
+	var parts []string
+	if d.Seen.Surface != "" {
+		parts = append(parts, "shown: "+strings.ReplaceAll(d.Seen.Surface, "_", " "))
+	}
+	if d.Seen.Files > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s marked as viewed", thousands(d.Seen.FilesViewed), plural(d.Seen.Files, "file", "files")))
+	}
+	if at := d.Seen.OpenedAt; at != nil {
+		parts = append(parts, "decided "+Duration(d.At.Sub(*at))+" after the page was opened")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// checkOutput is the end of what a check printed, and how many bytes before it are left out.
+func checkOutput(s string) (text string, left int) {
+	s = strings.TrimRight(s, "\n")
+	if len(s) <= maxEvidenceOutput {
+		return s, 0
+	}
+	left = len(s) - maxEvidenceOutput
+	return strings.ToValidUTF8(s[left:], ""), left
+}
+
+// madeWords says how a revision came about.
+func madeWords(v approval.Revision) string {
+	by := ""
+	if v.Editor != nil {
+		by = " by " + v.Editor.User
+	}
+	switch v.Made {
+	case approval.MadeByEdit:
+		return fmt.Sprintf("edited%s, from revision %d", by, v.MadeFrom)
+	case approval.MadeByFiles:
+		return fmt.Sprintf("some files of revision %d, chosen%s", v.MadeFrom, by)
+	}
+	return "by the agent"
+}
+
+// changeWords says what happened to a file.
+func changeWords(f patch.File) string {
+	words := string(f.Status)
+	if f.OldMode != f.NewMode && f.OldMode != "" && f.NewMode != "" {
+		words += ", mode " + f.OldMode + " → " + f.NewMode
+	}
+	if f.Binary {
+		words += ", binary"
+	}
+	return words
+}
