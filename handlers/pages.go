@@ -26,6 +26,14 @@ type Door interface {
 	First(ctx context.Context) (bool, error)
 	Open(c echo.Context, u people.User) error
 	Close(c echo.Context) error
+	// Here is the hash of the session that makes the request.
+	Here(c echo.Context) string
+	// MakeLink makes a one-time sign-in link and returns its code.
+	MakeLink(ctx context.Context, actor string, u people.User) (string, error)
+	// MakeToken returns the secret of a new token.
+	MakeToken(ctx context.Context, actor string, t people.Token) (string, error)
+	// ChangePassword signs the person out everywhere but here.
+	ChangePassword(c echo.Context, u people.User, old, next string) error
 }
 
 // Pages has the HTML handlers.
@@ -51,6 +59,10 @@ type Pages struct {
 	Outbox Outbox
 	Links  Links
 	Places func() []Place
+	// People keeps who may sign in.
+	People People
+	// PublicURL is where people reach the server; sign-in links begin with it.
+	PublicURL string
 	// Sums are those of the log.
 	Sums Insights
 	// Examples are the demo's ready tasks; with any, pages show the demo's strip.
@@ -90,7 +102,7 @@ func (p *Pages) begin(c echo.Context, section views.Section, title string) (*fra
 	f.chrome = views.Chrome{
 		Title: title, Section: section, Path: pathOf(c), CanSend: who.Has(people.TasksWrite), Now: p.Now(),
 		Person: personOf(who), StreamURL: "/api/v1/events?after=" + strconv.FormatInt(pos, 10),
-		Demo: len(p.Examples) > 0, Flash: flashOf(c),
+		Demo: len(p.Examples) > 0, Flash: flashOf(c), Zone: who.User.Zone,
 	}
 	if !who.Has(people.ApprovalsRead) {
 		return f, nil
@@ -162,6 +174,16 @@ var said = map[string]string{
 	"tested":          "The test card was sent. Look there, and tap its button.",
 	"value_written":   "The value was written. Agents that may read it are given it from their next run on.",
 	"value_deleted":   "The value was deleted. Its history stays for 90 days.",
+	"password":        "Your password was changed. You were signed out everywhere else.",
+	"signed_out":      "You were signed out everywhere else.",
+	"zone":            "Times are shown in that zone from now on.",
+	"person_added":    "The person was added. Make a sign-in link, and give it to them.",
+	"roles":           "The roles were changed. They hold from now on.",
+	"disabled":        "Nobody gets in under that name any more: signed out everywhere, and no token works. The history stays.",
+	"enabled":         "The person may sign in again, and their tokens work again.",
+	"away":            "The absence was stored. Their deputy is asked in their place while it lasts.",
+	"back":            "The absence has ended.",
+	"revoked":         "The token was revoked. Programs that use it are refused from now on.",
 	"unlinked":        "The account was unlinked. What is tapped there counts no more.",
 }
 

@@ -115,6 +115,28 @@ type Triggers interface {
 	Try(ctx context.Context, name string, s trigger.Sample) (trigger.Trial, error)
 }
 
+// People keeps those who may sign in, their sessions and their tokens; the store does.
+// Each change is an event of the stream "system"; actor is who made it.
+type People interface {
+	User(ctx context.Context, id string) (people.User, error)
+	UserByName(ctx context.Context, name string) (people.User, error)
+	// Users lists everybody with their accounts.
+	Users(ctx context.Context) ([]people.User, error)
+	CreateUser(ctx context.Context, actor string, u people.User) (people.User, error)
+	// SetRoles and SetDisabled refuse to take the last admin away.
+	SetRoles(ctx context.Context, actor, id string, roles []people.Role) error
+	SetDisabled(ctx context.Context, actor, id string, disabled bool) error
+	SetZone(ctx context.Context, actor, id, zone string) error
+	// SetAway says that a person is out of office; nil: they are back.
+	SetAway(ctx context.Context, actor, id string, away *people.Away) error
+	Sessions(ctx context.Context, userID string) ([]people.Session, error)
+	// EndSessions ends all of a person's but the one with the hash keep.
+	EndSessions(ctx context.Context, actor, userID, keep string) (int, error)
+	// Tokens lists those of a person, or all with userID "", newest first.
+	Tokens(ctx context.Context, userID string) ([]people.Token, error)
+	RevokeToken(ctx context.Context, actor, id string) error
+}
+
 // Figures are what /metrics counts.
 type Figures struct {
 	Live     map[string]int64 // delegations by state, the live ones

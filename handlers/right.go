@@ -17,6 +17,10 @@ const (
 	Anyone   Right = "anyone"    // also without a credential
 	SignedIn Right = "signed in" // any person
 	ByRun    Right = "run"       // a running agent, by its run token
+	// InBrowser is a person who signed in, and not a token of theirs: what changes passwords
+	// and makes keys must not be done with a key that has fewer rights than its person.
+	InBrowser      Right = "signed in, no token"
+	AdminInBrowser Right = "admin, no token"
 
 	TasksWrite         = Right(people.TasksWrite)
 	DelegationsRead    = Right(people.DelegationsRead)
@@ -43,6 +47,10 @@ func (w Caller) has(r Right) bool {
 		return w.Run == nil && w.User.ID != ""
 	case ByRun:
 		return w.Run != nil
+	case InBrowser:
+		return w.Session
+	case AdminInBrowser:
+		return w.Session && w.Has(people.AdminScope)
 	default:
 		return w.Has(people.Scope(r))
 	}
@@ -58,6 +66,10 @@ func (w Caller) Require(rights []Right) error {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "Only a running agent may do this, with the token of its run.")
 	case w.Run != nil:
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "A run token does not allow this. It is for delegating, its own task and the shared context.")
+	case !w.Session && (slices.Contains(rights, InBrowser) || slices.Contains(rights, AdminInBrowser)):
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "No token allows this. Sign in with a browser, or use the command line on the server.")
+	case slices.Contains(rights, AdminInBrowser):
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "This needs the role admin. Ask a person who has it.")
 	case slices.Contains(rights, ApprovalsDecide) && !slices.Contains(w.User.Roles, people.Approver):
 		return orchestrator.Errorf(orchestrator.CodeNotAnApprover, "Deciding needs the role approver. Ask a person who has it.")
 	}

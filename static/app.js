@@ -20,6 +20,8 @@
   }
 
   // ---- times, in the reader's zone, against the server's clock
+  var zone = body.getAttribute('data-zone') || undefined; // the reader chose one in the settings
+  try { new Date().toLocaleString([], { timeZone: zone }); } catch (e) { zone = undefined; /* this browser does not know it */ }
   var skew = Date.now() - Date.parse(body.getAttribute('data-now') || '') || 0;
   function two(big, unit, small, smallUnit) {
     return big + ' ' + unit + (small && big < 10 ? ' ' + small + ' ' + smallUnit : '');
@@ -32,19 +34,19 @@
   }
   function relative(at, kind) {
     var s = (Date.now() - skew - at) / 1000;
-    if (kind === 'clock') return new Date(at).toLocaleTimeString([], { hour12: false });
+    if (kind === 'clock') return new Date(at).toLocaleTimeString([], { hour12: false, timeZone: zone });
     if (s < 0) return 'in ' + duration(-s);
     if (kind === 'since') return duration(s);
     if (s < 86400) return s < 5 ? 'now' : duration(s) + ' ago';
-    var d = new Date(at), date = d.toLocaleDateString([], { day: 'numeric', month: 'short', year: d.getFullYear() === new Date().getFullYear() ? undefined : 'numeric' });
-    return date + ' ' + d.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hour12: false });
+    var d = new Date(at), date = d.toLocaleDateString([], { day: 'numeric', month: 'short', year: d.getFullYear() === new Date().getFullYear() ? undefined : 'numeric', timeZone: zone });
+    return date + ' ' + d.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hour12: false, timeZone: zone });
   }
   function tick() {
     if (document.hidden) return;
     all('time[data-rel]').forEach(function (t) {
       var at = Date.parse(t.dateTime), text = relative(at, t.dataset.rel);
       if (t.textContent !== text) t.textContent = text;
-      if (!t.dataset.exact) { t.title = new Date(at).toLocaleString([], { timeZoneName: 'short', hour12: false }); t.dataset.exact = '1'; }
+      if (!t.dataset.exact) { t.title = new Date(at).toLocaleString([], { timeZoneName: 'short', hour12: false, timeZone: zone }); t.dataset.exact = '1'; }
     });
   }
   setInterval(tick, 1000);

@@ -67,6 +67,7 @@ type Chrome struct {
 	Problems  []Problem
 	Flash     *Flash
 	Search    string // what stands in the search box
+	Zone      string // time zone that the reader chose, "" for that of the browser
 }
 
 // PageTitle is the text of the browser's tab.

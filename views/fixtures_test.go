@@ -273,7 +273,7 @@ func pages() map[string]templ.Component {
 	said, picking, editing := remarked(), remarked(), remarked()
 	said.CommentAt, picking.Doing, editing.Doing = "F2R43", Picking, Editing
 	editing.Files[1].Edit = &FileEdit{Text: "package upload\n" + hostile, Hidden: 3}
-	return map[string]templ.Component{
+	return join(settingsPages(), map[string]templ.Component{
 		"evidence":           Evidence(evidenceFixture()),
 		"evidence-question":  Evidence(evidenceQuestion()),
 		"review-remarks":     Review(said),
@@ -321,5 +321,5 @@ func pages() map[string]templ.Component {
 		"link":               Link(LinkPage{Chrome: signedOut, Code: "abc", AutoPress: true}),
 		"error":              Error(ErrorPage{Chrome: wrong, Status: 404, Heading: "No task ends in 7f3k9q", Text: "It may be in another database.", Nearest: []Crumb{{"Fix the retry loop", DelegationHref(taskID)}}}),
 		"error-server":       Error(ErrorPage{Chrome: wrong, Status: 500, Heading: "That failed on our side", Text: "Nothing was decided.", ErrorID: "5f2a"}),
-	}
+	})
 }

@@ -52,7 +52,7 @@ func TestAMessageThatWasGivenUpIsSeenAndTriedAgain(t *testing.T) {
 	if strings.Contains(overview.body, "not configured any more") {
 		t.Error("the overview tells of a channel that is gone")
 	}
-	page := finn.get("/settings")
+	page := finn.get("/settings/channels")
 	for _, says := range []string{"conflict", "bot was kicked", r.Title, "Retry all", "always on"} {
 		if page.StatusCode != http.StatusOK || !strings.Contains(page.body, says) {
 			t.Errorf("%d: the page does not say %q", page.StatusCode, says)

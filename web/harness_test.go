@@ -129,6 +129,7 @@ func (h *house) server(listen, public string) http.Handler {
 		Listen: listen, PublicURL: public, Door: d, Log: log,
 		Pages: &handlers.Pages{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Door: d,
 			Now: time.Now, Log: log, FourEyes: func() bool { return true }, Loopback: true, Outbox: h.gate, Links: h.store, Places: h.places, Sums: h.store,
+			People: h.store, PublicURL: "http://localhost:8080",
 			Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }},
 		API: &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Now: time.Now, Seal: key, Outbox: h.gate, Places: h.places, Figures: h.store,
 			Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Audits: h.store,
@@ -241,15 +242,21 @@ type browser struct {
 // signIn makes a one-time link for u and uses it like a person would.
 func (h *house) signIn(u people.User) *browser {
 	h.Helper()
-	jar, err := cookiejar.New(nil)
-	h.must(err)
-	b := &browser{h, &http.Client{Jar: jar}}
+	b := h.stranger()
 	code, hash := door.NewLinkCode()
 	h.must(h.store.CreateSigninLink(h.ctx, "test", people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(time.Minute)}))
 	if a := b.post("/login/link", url.Values{"code": {code}}); a.StatusCode != http.StatusOK {
 		h.Fatalf("sign in: %d %s", a.StatusCode, a.body)
 	}
 	return b
+}
+
+// stranger is a browser that nobody has signed in with yet.
+func (h *house) stranger() *browser {
+	h.Helper()
+	jar, err := cookiejar.New(nil)
+	h.must(err)
+	return &browser{h, &http.Client{Jar: jar}}
 }
 
 func (b *browser) get(path string) answer {

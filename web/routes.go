@@ -30,6 +30,7 @@ func (s *Server) routes() []route {
 	send, undo, land := may(handlers.TasksWrite), may(handlers.ApprovalsDecide, handlers.TasksWrite), may(handlers.DelegationsControl, handlers.ApprovalsDecide)
 	know, write, audit, run := may(handlers.ContextRead), may(handlers.ContextWrite), may(handlers.AuditRead), may(handlers.ByRun)
 	person, admin := may(handlers.SignedIn), may(handlers.AdminOnly)
+	browser, keeper := may(handlers.InBrowser), may(handlers.AdminInBrowser)
 	const get, post, put, del, v1 = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, "/api/v1"
 	return []route{
 		// Pages.
@@ -60,6 +61,17 @@ func (s *Server) routes() []route {
 		{post, "/chat", p.Say, send},
 		{post, "/chat/approvals/:id/decision", p.ChatDecide, decide},
 		{get, "/settings", p.Settings, person},
+		{get, "/settings/you", p.You, person},
+		{post, "/settings/you/password", p.SetPassword, browser},
+		{post, "/settings/you/sessions", p.EndSessions, browser},
+		{post, "/settings/you/zone", p.SetZone, browser},
+		{get, "/settings/people", p.PeoplePage, admin},
+		{post, "/settings/people", p.AddPerson, keeper},
+		{get, "/settings/people/:name", p.Person, admin},
+		{post, "/settings/people/:name", p.ChangePerson, keeper},
+		{get, "/settings/tokens", p.TokensPage, person},
+		{post, "/settings/tokens", p.MakeToken, browser},
+		{post, "/settings/tokens/revoke", p.RevokeToken, browser},
 		{get, "/settings/channels", p.ChannelsPage, person},
 		{post, "/settings/channels/link", p.LinkAccount, person},
 		{post, "/settings/channels/unlink", p.UnlinkAccount, person},

@@ -31,10 +31,18 @@ type People interface {
 	TokenByHash(ctx context.Context, hash string) (people.Token, people.User, error)
 	// TouchToken records that a token was used; told often, it writes rarely.
 	TouchToken(ctx context.Context, t people.Token) error
+	CreateSigninLink(ctx context.Context, actor string, l people.SigninLink) error
+	CreateToken(ctx context.Context, actor string, t people.Token) (people.Token, error)
+	// SetPassword replaces a hash, "" for none, and ends the person's sessions.
+	SetPassword(ctx context.Context, actor, userID, hash string) error
 }
 
-// SessionLife is how long a sign-in lasts.
-const SessionLife = 30 * 24 * time.Hour
+// SessionLife is how long a sign-in lasts, maxClient how much of a browser's name for
+// itself is kept, in bytes.
+const (
+	SessionLife = 30 * 24 * time.Hour
+	maxClient   = 300
+)
 
 // Options is what a Door is made of.
 type Options struct {
@@ -236,7 +244,8 @@ func (d *Door) Open(c echo.Context, u people.User) error {
 	}
 	secret, hash := NewSecret(sessionPrefix)
 	now := d.Now()
-	s := people.Session{Hash: hash, UserID: u.ID, CreatedAt: now, ExpiresAt: now.Add(SessionLife)}
+	client := c.Request().UserAgent()
+	s := people.Session{Hash: hash, UserID: u.ID, Client: strings.ToValidUTF8(client[:min(len(client), maxClient)], ""), CreatedAt: now, ExpiresAt: now.Add(SessionLife)}
 	if err := d.People.CreateSession(c.Request().Context(), u.Name, s); err != nil {
 		return err
 	}

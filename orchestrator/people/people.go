@@ -87,6 +87,7 @@ type User struct {
 	Disabled     bool      `json:"disabled,omitempty"`
 	CreatedAt    time.Time `json:"created_at"`
 	Away         *Away     `json:"away,omitempty"`     // nil: here
+	Zone         string    `json:"zone,omitempty"`     // time zone of pages, "" that of the browser
 	Accounts     []Account `json:"accounts,omitempty"` // filled by lists of people only
 }
 
@@ -122,6 +123,7 @@ type Token struct {
 type Session struct {
 	Hash      string
 	UserID    string
+	Client    string // what the browser calls itself, cut
 	CreatedAt time.Time
 	ExpiresAt time.Time
 }

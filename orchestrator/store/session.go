@@ -16,7 +16,7 @@ func (s *Store) CreateSession(ctx context.Context, actor string, v people.Sessio
 		v.CreatedAt = s.now()
 	}
 	return s.system(ctx, actor, SessionCreated, map[string]any{"user_id": v.UserID}, func(t *Tx) error {
-		_, err := t.q.exec(t.ctx, "insert into sessions (hash, user_id, created_at, expires_at) values (?, ?, ?, ?)", v.Hash, v.UserID, micros(v.CreatedAt), micros(v.ExpiresAt))
+		_, err := t.q.exec(t.ctx, "insert into sessions (hash, user_id, client, created_at, expires_at) values (?, ?, ?, ?, ?)", v.Hash, v.UserID, clean(v.Client), micros(v.CreatedAt), micros(v.ExpiresAt))
 		return err
 	})
 }
@@ -38,6 +38,37 @@ func (s *Store) Session(ctx context.Context, hash string) (people.Session, peopl
 	}
 	v.CreatedAt, v.ExpiresAt = fromMicros(created), fromMicros(expires)
 	return v, u, s.explain(err)
+}
+
+// Sessions lists where a person is signed in, newest first.
+func (s *Store) Sessions(ctx context.Context, userID string) ([]people.Session, error) {
+	rows, err := s.r.query(ctx, "select hash, user_id, client, created_at, expires_at from sessions where user_id = ? and expires_at > ? order by created_at desc, hash", userID, micros(s.now()))
+	found, err := collect(rows, err, func(row scanner) (people.Session, error) {
+		var v people.Session
+		var created, expires int64
+		err := row.Scan(&v.Hash, &v.UserID, &v.Client, &created, &expires)
+		v.CreatedAt, v.ExpiresAt = fromMicros(created), fromMicros(expires)
+		return v, err
+	})
+	return found, s.explain(err)
+}
+
+// EndSessions signs a person out everywhere but in the session keep, and says of how many.
+func (s *Store) EndSessions(ctx context.Context, actor, userID, keep string) (int, error) {
+	var n int64
+	data := map[string]any{"user_id": userID}
+	err := s.system(ctx, actor, SessionEnded, data, func(t *Tx) (err error) {
+		n, err = changed(t.q.exec(t.ctx, "delete from sessions where user_id = ? and hash <> ?", userID, keep))
+		if err == nil && n == 0 {
+			return errNothing
+		}
+		data["sessions"] = n
+		return err
+	})
+	if errors.Is(err, errNothing) {
+		err = nil
+	}
+	return int(n), err
 }
 
 // DeleteSession signs out; a session that is not there is no error.

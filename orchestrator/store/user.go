@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gatehouse/orchestrator"
@@ -25,7 +26,7 @@ const (
 	TokenRevoked   event.Type = "token.revoked"
 )
 
-const userColumns = "u.id, u.name, u.roles, u.password_hash, u.disabled, u.created_at, u.away_to, u.away_from, u.away_until"
+const userColumns = "u.id, u.name, u.roles, u.password_hash, u.disabled, u.created_at, u.away_to, u.away_from, u.away_until, u.zone"
 
 const selectUser = "select " + userColumns + " from users u"
 
@@ -38,7 +39,7 @@ type userRow struct {
 }
 
 func (r *userRow) columns() []any {
-	return []any{&r.into.ID, &r.into.Name, &r.roles, &r.into.PasswordHash, &r.disabled, &r.created, &r.awayTo, &r.from, &r.until}
+	return []any{&r.into.ID, &r.into.Name, &r.roles, &r.into.PasswordHash, &r.disabled, &r.created, &r.awayTo, &r.from, &r.until, &r.into.Zone}
 }
 
 func (r *userRow) decode() error {
@@ -167,20 +168,47 @@ func (s *Store) SetDisabled(ctx context.Context, actor, id string, disabled bool
 	return s.changeUser(ctx, actor, id, map[string]any{"disabled": disabled}, "disabled = ?", flag(disabled))
 }
 
+// SetZone keeps the time zone that a person reads times in; "" is that of the browser.
+func (s *Store) SetZone(ctx context.Context, actor, id, zone string) error {
+	return s.changeUser(ctx, actor, id, map[string]any{"zone": zone}, "zone = ?", zone)
+}
+
+// changeUser makes one change of a person. CodeConflict when it would leave nobody who is
+// an admin and gets in, where there is one.
 func (s *Store) changeUser(ctx context.Context, actor, id string, data map[string]any, set string, value any) error {
 	data["user_id"] = id
 	return s.system(ctx, actor, UserChanged, data, func(t *Tx) error {
-		n, err := changed(t.q.exec(t.ctx, "update users set "+set+" where id = ?", value, id))
+		u, err := scanUser(t.q.row(t.ctx, selectUser+" where u.id = ?", id))
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			return orchestrator.ErrNotFound
+		if _, err := t.q.exec(t.ctx, "update users set "+set+" where id = ?", value, id); err != nil {
+			return err
 		}
-		if _, roles := data["roles"]; roles {
+		if err := t.keepsAnAdmin(u); err != nil {
+			return err
+		}
+		if data["disabled"] == nil && data["password"] == nil {
 			return nil
 		}
 		_, err = t.q.exec(t.ctx, "delete from sessions where user_id = ?", id)
 		return err
 	})
+}
+
+// keepsAnAdmin refuses a change of u, as it was before, that took the last admin away. The
+// row of the stream "system" is locked: two admins cannot bar each other at once.
+func (t *Tx) keepsAnAdmin(u people.User) error {
+	if u.Disabled || !slices.Contains(u.Roles, people.Admin) {
+		return nil
+	}
+	rows, err := t.q.query(t.ctx, selectUser+" where u.disabled = 0")
+	left, err := collect(rows, err, scanUser)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(left, func(o people.User) bool { return slices.Contains(o.Roles, people.Admin) }) {
+		return orchestrator.Errorf(orchestrator.CodeConflict, "%s is the only admin, so nothing was changed. Make another one first.", u.Name)
+	}
+	return nil
 }

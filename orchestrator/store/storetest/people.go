@@ -63,11 +63,20 @@ func users(s *Suite) {
 	if count(errs, nil) != 1 || count(errs, orchestrator.ErrExists) != 9 {
 		s.Errorf("ten bobs: %v", errs)
 	}
+	for what, err := range map[string]error{"no role": s.Store.SetRoles(s.ctx, "cli", want.ID, nil), "disabled": s.Store.SetDisabled(s.ctx, "cli", want.ID, true)} {
+		if orchestrator.CodeOf(err) != orchestrator.CodeConflict {
+			s.Errorf("%s: the only admin is gone: %v", what, err)
+		}
+	}
+	bob, err := s.Store.UserByName(s.ctx, "bob")
+	s.must(err)
+	s.must(s.Store.SetRoles(s.ctx, "cli", bob.ID, []people.Role{people.Admin}))
+	s.must(s.Store.SetZone(s.ctx, "ann", want.ID, "Europe/Berlin"))
 	s.must(s.Store.SetRoles(s.ctx, "cli", want.ID, nil))
 	s.must(s.Store.SetPassword(s.ctx, "cli", want.ID, "h2"))
 	s.must(s.Store.SetDisabled(s.ctx, "cli", want.ID, true))
 	all, err := s.Store.Users(s.ctx)
-	if err != nil || len(all) != 2 || all[0].Name != "Ann" || len(all[0].Roles) != 0 || all[0].PasswordHash != "h2" || !all[0].Disabled {
+	if err != nil || len(all) != 2 || all[0].Name != "Ann" || len(all[0].Roles) != 0 || all[0].PasswordHash != "h2" || !all[0].Disabled || all[0].Zone != "Europe/Berlin" {
 		s.Errorf("users %+v %v", all, err)
 	}
 	s.is(s.Store.SetRoles(s.ctx, "cli", "usr_none", nil), orchestrator.ErrNotFound)
@@ -79,7 +88,7 @@ func sessions(s *Suite) {
 	ann := s.user("ann")
 	create := func(hash string) {
 		s.Helper()
-		s.must(s.Store.CreateSession(s.ctx, "ann", people.Session{Hash: hash, UserID: ann.ID, ExpiresAt: s.Clock.Now().Add(time.Hour)}))
+		s.must(s.Store.CreateSession(s.ctx, "ann", people.Session{Hash: hash, UserID: ann.ID, Client: "Firefox", ExpiresAt: s.Clock.Now().Add(time.Hour)}))
 	}
 	create("s1")
 	v, u, err := s.Store.Session(s.ctx, "s1")
@@ -105,6 +114,16 @@ func sessions(s *Suite) {
 		s.Errorf("purged %d, %v", n, err)
 	}
 	create("s4")
+	create("s5")
+	if list, err := s.Store.Sessions(s.ctx, ann.ID); err != nil || len(list) != 2 || list[0].Client != "Firefox" {
+		s.Errorf("sessions %+v %v", list, err)
+	}
+	for _, want := range []int{1, 0} {
+		if n, err := s.Store.EndSessions(s.ctx, "ann", ann.ID, "s4"); err != nil || n != want {
+			s.Errorf("ended %d of %d others, %v", n, want, err)
+		}
+	}
+	gone("s5")
 	s.must(s.Store.SetDisabled(s.ctx, "cli", ann.ID, true))
 	gone("s4")
 	if err := s.Store.CreateSession(s.ctx, "x", people.Session{Hash: "s5", UserID: "usr_none"}); err == nil {

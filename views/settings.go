@@ -1,0 +1,220 @@
+package views
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Where the settings are. Forms are plain POSTs: /you/password, /you/sessions, /you/zone;
+// people below PeoplePath; tokens at TokensPath and TokensPath/revoke.
+const (
+	YouPath    = "/settings/you"
+	PeoplePath = "/settings/people"
+	TokensPath = "/settings/tokens"
+	PolicyPath = "/settings/policy"
+	ConfigPath = "/settings/config"
+)
+
+// PersonHref is the page of a person, where an admin changes them: POST do (roles,
+// disable, enable, link, away or back).
+func PersonHref(name string) string { return PeoplePath + "/" + url.PathEscape(name) }
+
+// settingsTab is one page under Settings.
+type settingsTab struct{ Name, Text, Href string }
+
+// is says whether the reader has one of the roles.
+func (c Chrome) is(roles ...string) bool {
+	return c.Person != nil && slices.ContainsFunc(c.Person.Roles, func(r string) bool { return slices.Contains(roles, r) })
+}
+
+// settingsTabs are the pages that this person may open.
+func (c Chrome) settingsTabs() []settingsTab {
+	all := []settingsTab{{"you", "You", YouPath}}
+	if c.is("admin") {
+		all = append(all, settingsTab{"people", "People", PeoplePath})
+	}
+	all = append(all, settingsTab{"tokens", "Tokens", TokensPath}, settingsTab{"channels", "Channels", ChannelsPath})
+	if c.is("admin", "approver", "auditor") {
+		all = append(all, settingsTab{"policy", "Policy", PolicyPath})
+	}
+	if c.is("admin", "operator", "auditor") {
+		all = append(all, settingsTab{"config", "Configuration", ConfigPath})
+	}
+	return all
+}
+
+// YouPage is `/settings/you`: what a person changes about themselves.
+type YouPage struct {
+	Chrome
+	Roles       []RoleChoice
+	Groups      []string
+	HasPassword bool
+	Sessions    []SessionRow
+	Away        string // how long, and who decides; "" here
+	Zone        string
+	ZoneError   string
+	Password    string // what is wrong with a password that was sent
+}
+
+// SessionRow is one browser where a person is signed in.
+type SessionRow struct {
+	Client    string // what the browser calls itself
+	Here      bool   // this one
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}
+
+// browser makes a name of what a browser calls itself: Firefox on Linux. What is not
+// known is shown as it came.
+func (s SessionRow) browser() string {
+	name, system := "", ""
+	for _, b := range [][2]string{{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"HeadlessChrome/", "Chrome without a window"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}} {
+		if strings.Contains(s.Client, b[0]) {
+			name = b[1]
+			break
+		}
+	}
+	for _, o := range [][2]string{{"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Windows", "Windows"}, {"Mac OS X", "macOS"}, {"Linux", "Linux"}} {
+		if strings.Contains(s.Client, o[0]) {
+			system = o[1]
+			break
+		}
+	}
+	switch {
+	case s.Client == "":
+		return "not known"
+	case name == "":
+		return oneLine(s.Client, 60)
+	case system == "":
+		return name
+	}
+	return name + " on " + system
+}
+
+// RoleChoice is one role with what it gives.
+type RoleChoice struct {
+	Name string
+	Has  bool
+}
+
+// roleWords say what a role gives.
+var roleWords = map[string]string{
+	"admin":    "everything but deciding: people, tokens, channels, configuration, tasks and the audit",
+	"operator": "sends, stops and retries tasks; writes the shared context",
+	"approver": "reads requests and decides them",
+	"auditor":  "reads everything, changes nothing",
+}
+
+// PeoplePage is `/settings/people`.
+type PeoplePage struct {
+	Chrome
+	People []PersonRow
+	Name   string // as it was sent, where that was refused
+	Roles  []RoleChoice
+	Error  string
+}
+
+// PersonRow is one person in the list.
+type PersonRow struct {
+	Name      string
+	Roles     []string
+	Groups    []string
+	Disabled  bool
+	Password  bool   // they have one; else they sign in by link
+	Away      string // until when, and who decides
+	Tokens    int    // that work
+	Accounts  []string
+	CreatedAt time.Time
+	You       bool
+}
+
+// PersonPage is `/settings/people/{name}`.
+type PersonPage struct {
+	Chrome
+	Who      PersonRow
+	Choices  []RoleChoice
+	Deputies []string // approvers who could decide in their place
+	To       string   // as sent, where that was refused
+	Until    string
+	Link     string // a new sign-in link; shown once
+	Tokens   []TokenRow
+}
+
+// TokensPage is `/settings/tokens`.
+type TokensPage struct {
+	Chrome
+	All    bool // everybody's are listed, with their owners
+	Tokens []TokenRow
+	Scopes []ScopeChoice // those that the reader has
+	Name   string        // as sent
+	Life   string
+	Error  string
+	Secret string // a new one; shown once
+}
+
+// TokenRow is one API token; its secret is known to nobody.
+type TokenRow struct {
+	ID        string
+	Owner     string
+	Name      string
+	Scopes    []string
+	CreatedAt time.Time
+	UsedAt    time.Time // zero: never
+	ExpiresAt time.Time // zero: never
+	State     string    // works, expired, revoked, idle: its owner is disabled
+	MayRevoke bool
+}
+
+// ScopeChoice is one right that a new token may have.
+type ScopeChoice struct {
+	Name string
+	Has  bool
+}
+
+// scopeWords say what a scope allows.
+var scopeWords = map[string]string{
+	"tasks:write": "send tasks", "delegations:read": "read tasks and agents", "delegations:control": "stop, pause and retry tasks",
+	"approvals:read": "read requests and patches", "approvals:decide": "approve and reject as you", "context:read": "read the shared context",
+	"context:write": "write the shared context", "audit:read": "read and export the audit", "admin": "settings of the server",
+}
+
+// tokenLives are the life spans that the form offers.
+var tokenLives = []Choice{{Value: "30d", Text: "30 days"}, {Value: "90d", Text: "90 days"}, {Value: "365d", Text: "a year"}, {Value: "never", Text: "for ever", Note: "until it is revoked"}}
+
+// tokenWord is a state's role and icon.
+func tokenWord(state string) (role, icon string) {
+	switch state {
+	case "works":
+		return "ok", "tick"
+	case "expired":
+		return "neutral", "expired"
+	}
+	return "bad", "cross"
+}
+
+// zones are offered while typing; any other name of the tz database is taken, too.
+var zones = []string{"UTC", "Africa/Cairo", "Africa/Johannesburg", "Africa/Lagos", "Africa/Nairobi", "America/Anchorage", "America/Argentina/Buenos_Aires", "America/Bogota",
+	"America/Chicago", "America/Denver", "America/Halifax", "America/Lima", "America/Los_Angeles", "America/Mexico_City", "America/New_York", "America/Phoenix", "America/Santiago",
+	"America/Sao_Paulo", "America/Toronto", "America/Vancouver", "Asia/Bangkok", "Asia/Dhaka", "Asia/Dubai", "Asia/Hong_Kong", "Asia/Jakarta", "Asia/Jerusalem", "Asia/Karachi",
+	"Asia/Kolkata", "Asia/Manila", "Asia/Riyadh", "Asia/Seoul", "Asia/Shanghai", "Asia/Singapore", "Asia/Tashkent", "Asia/Tehran", "Asia/Tokyo", "Australia/Adelaide",
+	"Australia/Brisbane", "Australia/Perth", "Australia/Sydney", "Europe/Amsterdam", "Europe/Athens", "Europe/Berlin", "Europe/Dublin", "Europe/Helsinki", "Europe/Istanbul",
+	"Europe/Kyiv", "Europe/Lisbon", "Europe/London", "Europe/Madrid", "Europe/Moscow", "Europe/Oslo", "Europe/Paris", "Europe/Prague", "Europe/Rome", "Europe/Stockholm",
+	"Europe/Vienna", "Europe/Warsaw", "Europe/Zurich", "Pacific/Auckland", "Pacific/Honolulu"}
+
+// signsIn is how a person gets in.
+func (r PersonRow) signsIn() string {
+	if r.Password {
+		return "password or link"
+	}
+	return "link"
+}
+
+// orNone joins names.
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
