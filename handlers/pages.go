@@ -64,7 +64,9 @@ type Pages struct {
 	// PublicURL is where people reach the server; sign-in links begin with it.
 	PublicURL string
 	// Sums are those of the log.
-	Sums Insights
+	Sums  Insights
+	Proof Proof
+	Holds Holds
 	// Examples are the demo's ready tasks; with any, pages show the demo's strip.
 	Examples []views.Example
 }

@@ -12,6 +12,8 @@ import (
 	"gatehouse/orchestrator/insight"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/retention"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/trigger"
 )
@@ -135,6 +137,31 @@ type People interface {
 	// Tokens lists those of a person, or all with userID "", newest first.
 	Tokens(ctx context.Context, userID string) ([]people.Token, error)
 	RevokeToken(ctx context.Context, actor, id string) error
+}
+
+// Proof says how far history is sealed, and verifies it; the store has these.
+type Proof interface {
+	// SealedUpTo is the newest checkpoint, the zero one where there is none. Its At is the
+	// time that "sealed up to" shows.
+	SealedUpTo(ctx context.Context) (proof.Checkpoint, error)
+	// LastVerified is the newest verification of the whole history; false: there was none.
+	LastVerified(ctx context.Context) (proof.Verification, bool, error)
+	// Verify runs one, tells how far it is (progress may be nil), and records what it found.
+	// When ctx ends it stops and records nothing.
+	Verify(ctx context.Context, who string, progress func(proof.Progress)) (proof.Verification, error)
+	// SealKeys lists the keys that seal, oldest first.
+	SealKeys(ctx context.Context) ([]proof.Key, error)
+}
+
+// Holds keep retention from removing things; the store has these.
+type Holds interface {
+	// Holds lists holds, newest first: the standing ones, or also those that were lifted.
+	Holds(ctx context.Context, lifted bool) ([]retention.Hold, error)
+	// SetHold sets one; ErrExists when the same thing is held already. Reason and By are needed.
+	SetHold(ctx context.Context, h retention.Hold) (retention.Hold, error)
+	LiftHold(ctx context.Context, id, by, reason string) (retention.Hold, error)
+	// HoldsOn lists the standing holds that cover a task.
+	HoldsOn(ctx context.Context, taskID string) ([]retention.Hold, error)
 }
 
 // Figures are what /metrics counts.

@@ -58,6 +58,7 @@ type Task struct {
 	LastHash    string         // its hash
 	CreatedAt   time.Time
 	EndedAt     *time.Time
+	DroppedAt   *time.Time // when retention removed its texts, nil while they are here
 }
 
 // Submission asks for a task.

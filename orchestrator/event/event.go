@@ -75,6 +75,8 @@ type Event struct {
 	// PrevHash and Hash chain the events of a task; lower-case hex SHA-256.
 	PrevHash string `json:"prev_hash,omitempty"`
 	Hash     string `json:"hash,omitempty"`
+	// Dropped stands in for the data that retention removed; Data is {} then.
+	Dropped *Dropped `json:"dropped,omitempty"`
 }
 
 // Data encodes the data of an event; object keys come out sorted, so the text is
@@ -99,6 +101,9 @@ func (e *Event) Verify(prev string) error {
 	if e.PrevHash != prev {
 		return fmt.Errorf("event %s (%s n %d) does not follow the one before it: an event was removed, added or moved", e.ID, e.TaskID, e.N)
 	}
+	if e.Dropped != nil && string(e.Data) != empty {
+		return fmt.Errorf("event %s (%s n %d) has data although it says that its data was dropped", e.ID, e.TaskID, e.N)
+	}
 	if e.Hash != e.digest() {
 		return fmt.Errorf("event %s (%s n %d) was changed after it was written", e.ID, e.TaskID, e.N)
 	}
@@ -109,7 +114,7 @@ func (e *Event) Verify(prev string) error {
 // can be written as the same bytes.
 func (e *Event) digest() string {
 	h := sha256.New()
-	data := sha256.Sum256(e.Data)
+	data := e.dataSum()
 	put := func(b []byte) {
 		var n [8]byte
 		binary.BigEndian.PutUint64(n[:], uint64(len(b)))
@@ -124,6 +129,6 @@ func (e *Event) digest() string {
 	put([]byte(e.DelegationID))
 	put([]byte(e.Actor))
 	put(binary.BigEndian.AppendUint64(nil, uint64(e.At.UnixMicro())))
-	put(data[:])
+	put(data)
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -14,7 +14,7 @@ func (t *Tx) PutBlob(_ context.Context, id, kind string, data []byte) error {
 	if data == nil {
 		data = []byte{}
 	}
-	_, err := t.q.exec(t.ctx, "insert into blobs (id, kind, data, created_at) values (?, ?, ?, ?) on conflict (id) do nothing", id, kind, data, micros(t.now))
+	_, err := t.q.exec(t.ctx, "insert into blobs (id, kind, data, created_at, task_id) values (?, ?, ?, ?, ?) on conflict (id) do nothing", id, kind, data, micros(t.now), t.row.ID)
 	if err != nil {
 		return fmt.Errorf("store blob %s: %w", id, err)
 	}

@@ -35,8 +35,8 @@ func (t *Tx) Append(_ context.Context, e event.Event) error {
 	if len(e.Data) == 0 {
 		e.Data = json.RawMessage("{}")
 	}
-	if !json.Valid(e.Data) {
-		return fmt.Errorf("the data of a %s event is no JSON", e.Type)
+	if !json.Valid(e.Data) || e.Data[0] != '{' {
+		return fmt.Errorf("the data of a %s event is no JSON object", e.Type)
 	}
 	e.TaskID, e.At, e.Actor = t.row.ID, t.now, clean(e.Actor)
 	e.ID = orchestrator.NewID(orchestrator.EventPrefix, t.now)
@@ -75,7 +75,8 @@ func scanEventInto(row scanner, e *event.Event, before ...any) error {
 	var at int64
 	var data string
 	err := row.Scan(append(before, &e.TaskID, &e.N, &e.ID, &e.Type, &e.DelegationID, &e.Actor, &at, &data, &e.PrevHash, &e.Hash)...)
-	e.At, e.Data = fromMicros(at), json.RawMessage(data)
+	e.At = fromMicros(at)
+	e.SetStored(data)
 	return err
 }
 

@@ -1,57 +1,20 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"time"
+
+	"gatehouse/orchestrator/proof"
 )
 
 // sealBatch is how many positions one checkpoint covers at most.
 const sealBatch = 100_000
 
-// Checkpoint seals the order up to Pos. Heads is the hash over the newest event of
-// each task that has one after the checkpoint before; Prev is that one's Digest.
-type Checkpoint struct {
-	Pos       int64
-	Prev      string
-	Heads     string
-	At        time.Time
-	KeyID     string
-	Signature []byte // over Message
-}
-
-// Message is what is signed: every field with its length in front.
-func (c Checkpoint) Message() []byte {
-	var b bytes.Buffer
-	field(&b, []byte("gatehouse checkpoint 1"))
-	field(&b, binary.BigEndian.AppendUint64(nil, uint64(c.Pos)))
-	field(&b, []byte(c.Prev))
-	field(&b, []byte(c.Heads))
-	field(&b, binary.BigEndian.AppendUint64(nil, uint64(c.At.UnixMicro())))
-	return b.Bytes()
-}
-
-// Digest names the checkpoint; the next one is chained to it.
-func (c Checkpoint) Digest() string {
-	sum := sha256.Sum256(c.Message())
-	return hex.EncodeToString(sum[:])
-}
-
-// field writes b with its length in front. The writers here never fail.
-func field(w io.Writer, b []byte) {
-	_, _ = w.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
-	_, _ = w.Write(b)
-}
-
 // Seal makes a checkpoint over the events that were ordered since the last one, and
-// reports false when there were none. sign gets Checkpoint.Message. Where two nodes
+// reports false when there were none. sign gets proof.Checkpoint.Message. Where two nodes
 // seal at once, one reports false.
 func (s *Store) Seal(ctx context.Context, sign func(message []byte) (signature []byte, keyID string)) (bool, error) {
 	last, err := s.lastCheckpoint(ctx)
@@ -62,7 +25,7 @@ func (s *Store) Seal(ctx context.Context, sign func(message []byte) (signature [
 	if err != nil || newest == last.Pos {
 		return false, err
 	}
-	c := Checkpoint{Pos: min(newest, last.Pos+sealBatch), At: s.now()}
+	c := proof.Checkpoint{Pos: min(newest, last.Pos+sealBatch), At: s.now()}
 	if last.Pos > 0 {
 		c.Prev = last.Digest()
 	}
@@ -75,48 +38,59 @@ func (s *Store) Seal(ctx context.Context, sign func(message []byte) (signature [
 	return n == 1, s.explain(err)
 }
 
-// heads hashes the newest event of each task with a position in (from, to].
-func (s *Store) heads(ctx context.Context, from, to int64) (string, error) {
-	rows, err := s.r.query(ctx, `select h.task_id, h.n, e.hash from (select task_id, max(n) as n from event_order where pos > ? and pos <= ? group by task_id) h
-		join events e on e.task_id = h.task_id and e.n = h.n order by h.task_id`, from, to)
+// selectHeads finds the newest event of each task with a position in (from, to].
+const selectHeads = `select h.task_id, h.n, e.hash from (select task_id, max(n) as n from event_order where pos > ? and pos <= ? group by task_id) h
+	join events e on e.task_id = h.task_id and e.n = h.n order by h.task_id`
+
+// eachHead gives the heads of a checkpoint in their order.
+func (s *Store) eachHead(ctx context.Context, from, to int64, each func(proof.Head) error) error {
+	rows, err := s.r.query(ctx, selectHeads, from, to)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer rows.Close()
-	sum := sha256.New()
 	for rows.Next() {
-		var task, hash string
-		var n int64
-		if err := rows.Scan(&task, &n, &hash); err != nil {
-			return "", err
+		var h proof.Head
+		if err := rows.Scan(&h.TaskID, &h.N, &h.Hash); err != nil {
+			return err
 		}
-		field(sum, []byte(task))
-		field(sum, binary.BigEndian.AppendUint64(nil, uint64(n)))
-		field(sum, []byte(hash))
+		if err := each(h); err != nil {
+			return err
+		}
 	}
-	return hex.EncodeToString(sum.Sum(nil)), rows.Err()
+	return rows.Err()
+}
+
+// heads hashes the heads of a checkpoint.
+func (s *Store) heads(ctx context.Context, from, to int64) (string, error) {
+	sum := proof.NewHeads()
+	err := s.eachHead(ctx, from, to, func(h proof.Head) error {
+		sum.Add(h)
+		return nil
+	})
+	return sum.Sum(), err
 }
 
 const selectCheckpoints = "select pos, prev, heads_hash, at, key_id, signature from checkpoints"
 
-func scanCheckpoint(row scanner) (Checkpoint, error) {
-	var c Checkpoint
+func scanCheckpoint(row scanner) (proof.Checkpoint, error) {
+	var c proof.Checkpoint
 	var at int64
 	err := row.Scan(&c.Pos, &c.Prev, &c.Heads, &at, &c.KeyID, &c.Signature)
 	c.At = fromMicros(at)
 	return c, err
 }
 
-func (s *Store) lastCheckpoint(ctx context.Context) (Checkpoint, error) {
+func (s *Store) lastCheckpoint(ctx context.Context) (proof.Checkpoint, error) {
 	c, err := scanCheckpoint(s.r.row(ctx, selectCheckpoints+" order by pos desc limit 1"))
 	if errors.Is(err, sql.ErrNoRows) {
-		return Checkpoint{}, nil
+		return proof.Checkpoint{}, nil
 	}
 	return c, err
 }
 
 // Checkpoints returns checkpoints with a position > after, ascending.
-func (s *Store) Checkpoints(ctx context.Context, after int64, limit int) ([]Checkpoint, error) {
+func (s *Store) Checkpoints(ctx context.Context, after int64, limit int) ([]proof.Checkpoint, error) {
 	rows, err := s.r.query(ctx, selectCheckpoints+" where pos > ? order by pos limit ?", after, limit)
 	found, err := collect(rows, err, scanCheckpoint)
 	return found, s.explain(err)
@@ -126,7 +100,7 @@ func (s *Store) Checkpoints(ctx context.Context, after int64, limit int) ([]Chec
 // that it sealed as they are now, and that check accepts its signature. It returns
 // how many there are.
 func (s *Store) VerifySeals(ctx context.Context, check func(message, signature []byte, keyID string) error) (int, error) {
-	var last Checkpoint
+	var last proof.Checkpoint
 	for n := 0; ; {
 		page, err := s.Checkpoints(ctx, last.Pos, verifyPage)
 		if err != nil {

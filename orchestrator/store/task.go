@@ -11,7 +11,7 @@ import (
 )
 
 const selectTask = `select id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
-	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, paused_at from tasks`
+	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, paused_at, dropped_at, texts_gone + blobs_gone + orphans_gone from tasks`
 
 const insertTask = `insert into tasks (id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
 	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops)
@@ -23,24 +23,25 @@ const updateTask = `update tasks set root_id = ?, handoffs = ?, last_seq = ?, la
 // taskRow is a task with the counter that only the store uses.
 type taskRow struct {
 	orchestrator.Task
-	seq int64 // of the newest delegation
+	seq  int64 // of the newest delegation
+	gone int   // passes of retention that have nothing left to do here
 }
 
 func scanTask(row scanner) (taskRow, error) {
 	var t taskRow
 	var created int64
-	var ended, paused sql.NullInt64
+	var ended, paused, dropped sql.NullInt64
 	var limits string
 	err := row.Scan(&t.ID, &t.RootID, &t.Agent, &t.Text, &t.Repository, &t.Ref, &t.Key, &t.Complexity, &t.RequesterID, &t.Requester, &t.Via,
 		&t.RevertOf, &t.Handoffs, &t.seq, &t.LastN, &t.LastHash, &created, &ended,
-		&limits, &t.ForkOf, &t.RemoteHops, &paused)
+		&limits, &t.ForkOf, &t.RemoteHops, &paused, &dropped, &t.gone)
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, orchestrator.ErrNotFound
 	}
 	if err != nil {
 		return t, err
 	}
-	t.CreatedAt, t.EndedAt, t.PausedAt = fromMicros(created), fromNull(ended), fromNull(paused)
+	t.CreatedAt, t.EndedAt, t.PausedAt, t.DroppedAt = fromMicros(created), fromNull(ended), fromNull(paused), fromNull(dropped)
 	if t.Budget, err = decodeOr[budget.Limits](sql.NullString{String: limits, Valid: limits != ""}); err != nil {
 		return t, fmt.Errorf("read the budget of %s: %w", t.ID, err)
 	}

@@ -139,6 +139,12 @@ func (t *Tx) flush() error {
 	if len(t.events) == 0 && sameTask(&t.row, &t.was) {
 		return nil
 	}
+	if t.row.gone > 0 && len(t.events) > 0 {
+		// Something happened after retention was here: it looks again.
+		if _, err := t.q.exec(t.ctx, "update tasks set texts_gone = 0, blobs_gone = 0, orphans_gone = 0 where id = ?", t.row.ID); err != nil {
+			return err
+		}
+	}
 	return t.s.dialect.flush(t.ctx, t)
 }
 

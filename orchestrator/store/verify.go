@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/proof"
 )
 
 // verifyPage is how many events or tasks verification holds at once.
@@ -49,7 +50,19 @@ func (s *Store) VerifyTask(ctx context.Context, taskID string) error {
 // report with each task that is not intact and returns how many tasks it checked; its
 // error says that it could not go on.
 func (s *Store) VerifyAll(ctx context.Context, report func(taskID string, broken error)) (int, error) {
-	checked, after := 0, ""
+	return s.verifyAll(ctx, report, nil)
+}
+
+// progressEvery is how many tasks are checked between two words about it.
+const progressEvery = 100
+
+func (s *Store) verifyAll(ctx context.Context, report func(string, error), progress func(proof.Progress)) (int, error) {
+	checked, after, of := 0, "", 0
+	if progress != nil {
+		if err := s.r.row(ctx, "select count(*) from tasks").Scan(&of); err != nil {
+			return 0, s.explain(err)
+		}
+	}
 	for {
 		rows, err := s.r.query(ctx, "select id from tasks where id > ? order by id limit ?", after, verifyPage)
 		page, err := collect(rows, err, func(row scanner) (string, error) {
@@ -71,6 +84,9 @@ func (s *Store) VerifyAll(ctx context.Context, report func(taskID string, broken
 				report(id, err)
 			}
 			checked++
+			if progress != nil && checked%progressEvery == 0 {
+				progress(proof.Progress{Tasks: checked, Of: max(of, checked)})
+			}
 		}
 		if len(page) < verifyPage {
 			return checked, s.explain(s.verifyOrphans(ctx, report))

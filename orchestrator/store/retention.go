@@ -1,0 +1,245 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/retention"
+)
+
+// RetentionApplied is the event of a batch of retention, in the stream "system".
+const RetentionApplied event.Type = "retention.applied"
+
+// retentionActor is who the log names for what retention removes.
+const retentionActor = "retention"
+
+// retainTasks is how many tasks one batch looks at, beside its limit of rows.
+const retainTasks = 50
+
+// passes are what retention does to a task that ended: the column that says that nothing
+// is left to do, and the work.
+var passes = map[retention.What]struct {
+	column string
+	run    func(t *Tx, e ended, room int) (retention.Done, error)
+}{
+	retention.Texts:   {"texts_gone", (*Tx).dropTexts},
+	retention.Blobs:   {"blobs_gone", (*Tx).dropBlobs},
+	retention.Orphans: {"orphans_gone", (*Tx).dropOrphans},
+}
+
+// ended is a task whose time has come.
+type ended struct {
+	id     string
+	at     int64
+	before time.Time
+}
+
+// After is where a run of batches goes on; the zero value begins.
+type After struct {
+	at int64
+	id string
+}
+
+// Retain removes one batch of what belongs to tasks that ended by then, at most limit
+// rows, in one transaction with its event; nothing of tasks that live, that people are
+// asked about, or that a hold covers. It locks the row that holds lock, so a hold comes
+// wholly before a batch or wholly after it. A run goes on at the returned place while
+// Done.More is set; one that was cut off begins anew and finds what is left.
+func (s *Store) Retain(ctx context.Context, what retention.What, before time.Time, after After, limit int) (retention.Done, After, error) {
+	pass, ok := passes[what]
+	if !ok {
+		return retention.Done{}, after, fmt.Errorf("retention knows no pass %q", what)
+	}
+	done, next := retention.Done{What: what, UpTo: before}, after
+	err := s.inTask(ctx, event.System, func(t *Tx) error {
+		done, next = retention.Done{What: what, UpTo: before}, after // when the database undid a try
+		all, err := t.retained(pass.column, before, after)
+		if err != nil {
+			return err
+		}
+		done.More = len(all) == retainTasks
+		for _, e := range all {
+			if done.Events+done.Blobs >= limit {
+				done.More = true
+				break
+			}
+			one, err := t.retain(pass.column, pass.run, e, limit-done.Events-done.Blobs)
+			if err != nil {
+				return fmt.Errorf("retention of %s: %w", e.id, err)
+			}
+			done.Tasks, done.Events, done.Blobs = done.Tasks+one.Tasks, done.Events+one.Events, done.Blobs+one.Blobs
+			if one.More { // the task goes on in the next batch
+				done.More = true
+				break
+			}
+			next = After{e.at, e.id}
+		}
+		if done.Nothing() {
+			return nil
+		}
+		return t.Append(ctx, event.Event{Type: RetentionApplied, Actor: retentionActor, Data: event.Data(map[string]any{
+			"what": string(what), "tasks": done.Tasks, "events": done.Events, "blobs": done.Blobs, "up_to": before.UTC().Format(time.RFC3339)})})
+	})
+	return done, next, err
+}
+
+// retained finds the next tasks of a pass.
+func (t *Tx) retained(column string, before time.Time, after After) ([]ended, error) {
+	rows, err := t.q.query(t.ctx, `select t.id, t.ended_at from tasks t where t.ended_at is not null and t.`+column+` = 0
+		and t.ended_at <= ? and (t.ended_at > ? or t.ended_at = ? and t.id > ?) and t.id <> 'system' and not `+heldTask+`
+		and not exists (select 1 from requests r where r.task_id = t.id and r.state = 'pending')
+		and not exists (select 1 from delegations d where d.task_id = t.id and d.ended_at is null)
+		order by t.ended_at, t.id limit ?`, micros(before), after.at, after.at, after.id, retainTasks)
+	return collect(rows, err, func(row scanner) (ended, error) {
+		e := ended{before: before}
+		return e, row.Scan(&e.id, &e.at)
+	})
+}
+
+// retain locks one task and does one pass on it. A task that was taken up again since it
+// was found is left alone.
+func (t *Tx) retain(column string, run func(*Tx, ended, int) (retention.Done, error), e ended, room int) (retention.Done, error) {
+	var at sql.NullInt64
+	err := t.q.row(t.ctx, "select ended_at from tasks where id = ?"+t.s.dialect.lock, e.id).Scan(&at)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && (!at.Valid || at.Int64 > micros(e.before)) {
+		return retention.Done{}, nil
+	}
+	if err != nil {
+		return retention.Done{}, err
+	}
+	done, err := run(t, e, room)
+	if err != nil || done.More {
+		return done, err
+	}
+	var young bool // something came after the end and is not old yet
+	if err := t.q.row(t.ctx, "select exists (select 1 from events where task_id = ? and at > ?)", e.id, micros(e.before)).Scan(&young); err != nil || young {
+		return done, err
+	}
+	_, err = t.q.exec(t.ctx, "update tasks set "+column+" = 1 where id = ?", e.id)
+	return done, err
+}
+
+// dropTexts removes what a task was about: first the rows that people read, then the data
+// of its events. Data of events that are younger than the rest stays until its time.
+func (t *Tx) dropTexts(e ended, room int) (retention.Done, error) {
+	var done retention.Done
+	n, err := t.dropRows(e.id, room)
+	if err != nil {
+		return done, err
+	}
+	done.Tasks = min(n, 1)
+	rows, err := t.q.query(t.ctx, "select n, data from events where task_id = ? and at <= ? and substr(data, 1, 16) <> ? order by n limit ?",
+		e.id, micros(e.before), event.DroppedMark, room+1)
+	type datum struct {
+		n    int64
+		text string
+	}
+	data, err := collect(rows, err, func(row scanner) (datum, error) {
+		var d datum
+		return d, row.Scan(&d.n, &d.text)
+	})
+	if err != nil {
+		return done, err
+	}
+	if done.More = len(data) > room || n > room; len(data) > room {
+		data = data[:room]
+	}
+	for _, d := range data {
+		if _, err := t.q.exec(t.ctx, "update events set data = ? where task_id = ? and n = ?", event.DropData(d.text, t.now), e.id, d.n); err != nil {
+			return done, fmt.Errorf("drop the data of event %d: %w", d.n, err)
+		}
+	}
+	if done.Events = len(data); done.Events > 0 {
+		done.Tasks = 1
+	}
+	return done, nil
+}
+
+// dropBlobs removes all bytes of a task.
+func (t *Tx) dropBlobs(e ended, _ int) (retention.Done, error) {
+	n, err := changed(t.q.exec(t.ctx, "delete from blobs where task_id = ? and created_at <= ?", e.id, micros(e.before)))
+	return retention.Done{Tasks: min(int(n), 1), Blobs: int(n)}, err
+}
+
+// dropOrphans removes the bytes of a task that nothing refers to any more.
+func (t *Tx) dropOrphans(e ended, _ int) (retention.Done, error) {
+	rows, err := t.q.query(t.ctx, "select id from blobs where task_id = ? and created_at <= ?", e.id, micros(e.before))
+	ids, err := collect(rows, err, scanText)
+	if err != nil || len(ids) == 0 {
+		return retention.Done{}, err
+	}
+	used, err := t.usedBlobs(e.id)
+	if err != nil {
+		return retention.Done{}, err
+	}
+	var done retention.Done
+	for _, id := range ids {
+		if used[id] {
+			continue
+		}
+		if err := t.DropBlob(t.ctx, id); err != nil {
+			return done, err
+		}
+		done.Tasks, done.Blobs = 1, done.Blobs+1
+	}
+	return done, nil
+}
+
+// usedBlobs are the ids that the revisions and delegations of a task name.
+func (t *Tx) usedBlobs(taskID string) (map[string]bool, error) {
+	used := map[string]bool{}
+	rows, err := t.q.query(t.ctx, "select v.bundle from revisions v join requests r on r.id = v.request_id where r.task_id = ?", taskID)
+	bundles, err := collect(rows, err, scanText)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range bundles {
+		used[id] = true
+	}
+	all, err := t.several(t.q.query(t.ctx, selectDelegation+" where task_id = ? order by seq", taskID))
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range all {
+		used[d.Work.BaseBundle], used[d.Work.TreeBundle] = true, true
+		if d.Work.Kept != nil {
+			used[d.Work.Kept.Bundle] = true
+		}
+		if d.Work.Land != nil {
+			used[d.Work.Land.Bundle] = true
+		}
+	}
+	return used, nil
+}
+
+func scanText(row scanner) (string, error) {
+	var text string
+	return text, row.Scan(&text)
+}
+
+// BlobsGone reports which delegations are of tasks whose blobs retention has removed: what
+// nodes keep of them in their mirrors may go as well.
+func (s *Store) BlobsGone(ctx context.Context, delegations []string) (map[string]bool, error) {
+	gone := map[string]bool{}
+	for len(delegations) > 0 {
+		some := delegations[:min(len(delegations), 500)]
+		delegations = delegations[len(some):]
+		args := make([]any, len(some))
+		for i, id := range some {
+			args[i] = id
+		}
+		rows, err := s.r.query(ctx, "select d.id from delegations d join tasks t on t.id = d.task_id where t.blobs_gone = 1 and d.id in "+marks(len(some)), args...)
+		ids, err := collect(rows, err, scanText)
+		if err != nil {
+			return nil, s.explain(err)
+		}
+		for _, id := range ids {
+			gone[id] = true
+		}
+	}
+	return gone, nil
+}
