@@ -48,6 +48,9 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 	if refused != nil && !r.overdue(g.now()) && (r.State != Pending || refused.Code != orchestrator.CodeAlreadyDecided) {
 		return r, refused
 	}
+	if err := g.seen(ctx, &b, r.Revision); err != nil {
+		return r, err
+	}
 	todo, err := g.prepare(ctx, r, &b)
 	if err != nil {
 		return r, err

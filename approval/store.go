@@ -62,6 +62,12 @@ type Store interface {
 	DeleteDraft(ctx context.Context, d Draft) error
 	// Drafts returns a person's drafts on a request, by path, side and line.
 	Drafts(ctx context.Context, userID, requestID string) ([]Draft, error)
+	// OpenReading records when a revision was first drawn for a person.
+	OpenReading(ctx context.Context, userID, requestID string, revision int, at time.Time) error
+	// Reading returns how far a person has read a revision, zero values for not at all.
+	Reading(ctx context.Context, userID, requestID string, revision int) (Reading, error)
+	// MarkViewed sets or removes a mark on a file of a revision that was opened.
+	MarkViewed(ctx context.Context, userID, requestID string, revision, file int, viewed bool) error
 	Blob(ctx context.Context, id string) ([]byte, error)
 	Delegation(ctx context.Context, id string) (orchestrator.Delegation, error)
 }

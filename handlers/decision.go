@@ -25,7 +25,7 @@ func (p *Pages) Decide(c echo.Context) error {
 	b := approval.Ballot{
 		RequestID: id, Principal: who.Principal, Channel: Channel(c), Verdict: approval.Verdict(form.Get("verdict")),
 		Digest: form.Get("digest"), Comment: form.Get("comment"),
-		Seen: approval.Seen{Surface: "page", Files: count(form.Get("files")), FilesViewed: count(form.Get("files_viewed")), WarningsTicked: form["tick"]},
+		Seen: approval.Seen{Surface: approval.SurfacePage, WarningsTicked: form["tick"]},
 	}
 	no, done := refused{comment: b.Comment, back: form.Get("back")}, string(b.Verdict)
 	switch {

@@ -18,6 +18,7 @@ const (
 	pageAbove    = 3000 // a larger change is cut into pages
 	pageLines    = 500
 	usualContext = 3
+	wholeFile    = 10_000_000
 	maxContext   = 5000   // lines of context around a hunk; a whole file of usual size
 	closedAbove  = 1500   // a single file of more lines starts closed
 	maxRows      = 20_000 // lines of one page with all their context
@@ -46,17 +47,13 @@ func (p *Pages) diff(ctx context.Context, q url.Values, page *views.ReviewPage, 
 		return err
 	}
 	shown := p.pageOf(page, v, w, only)
-	rows := maxRows
-	err = p.Reviewer.EachHunks(ctx, v, r.Repository, func(i int) bool { _, ok := shown[i]; return ok }, around, func(i int, hunks []patch.Hunk) error {
-		f := &page.Files[i]
-		f.Hunks = hunksOf(f.Path, hunks, shown[i], longOf(q, page.Path, f.N), &rows)
-		f.FullHref = withParam(withParam(page.Path, "file", f.Path), "ctx", strconv.Itoa(maxContext))
-		if rows < 0 {
-			f.Cut = fmt.Sprintf("Cut: a page has at most %d lines. Ask for less context.", maxRows)
+	if n := partOf(q); n > 0 { // one file is drawn again
+		keep, ok := shown[n-1]
+		if clear(shown); ok {
+			shown[n-1] = keep
 		}
-		return nil
-	})
-	if err != nil {
+	}
+	if err := p.lines(ctx, q, page, r, v, shown, around); err != nil {
 		return err
 	}
 	if whole > pageAbove {
@@ -73,12 +70,50 @@ func (p *Pages) diff(ctx context.Context, q url.Values, page *views.ReviewPage, 
 	return nil
 }
 
+// lines draws the lines of the files that are shown. Those of which folded lines were
+// opened are read whole.
+func (p *Pages) lines(ctx context.Context, q url.Values, page *views.ReviewPage, r approval.Request, v approval.Revision, shown map[int]window, around int) error {
+	open, rows := opensOf(q), maxRows
+	totals, err := p.Reviewer.LineCounts(ctx, v, r.Repository, func(i int) bool { _, ok := shown[i]; return ok && v.Files[i].Status != patch.Deleted })
+	if err != nil {
+		return err
+	}
+	draw := func(i int, hunks []patch.Hunk) {
+		f := &page.Files[i]
+		d := drawing{n: f.N, path: f.Path, page: page.Path, w: shown[i], total: -1, open: open[f.N], long: longOf(q, page.Path, f.N)}
+		if n, ok := totals[i]; ok {
+			d.total = n
+		}
+		f.Hunks, f.Tail = hunksOf(d, hunks, &rows)
+		if f.FullHref = withParam(withParam(page.Path, "file", f.Path), "ctx", strconv.Itoa(maxContext)); d.total > 0 && d.total <= maxRows/2 {
+			f.FullHref, f.FullOpen = withOpen(page.Path, f.N, span{1, d.total})+fmt.Sprintf("#F%d", f.N), spec(f.N, span{1, d.total})
+		}
+		if rows < 0 {
+			f.Cut = fmt.Sprintf("Cut: a page has at most %d lines. Ask for less context.", maxRows)
+		}
+	}
+	isOpen := func(i int) bool {
+		return len(open[i+1]) > 0 && v.Files[i].Status != patch.Added && v.Files[i].Status != patch.Deleted
+	}
+	err = p.Reviewer.EachHunks(ctx, v, r.Repository, func(i int) bool { _, ok := shown[i]; return ok && !isOpen(i) }, around, func(i int, hunks []patch.Hunk) error {
+		draw(i, hunks)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return p.Reviewer.EachHunks(ctx, v, r.Repository, func(i int) bool { _, ok := shown[i]; return ok && isOpen(i) }, wholeFile, func(i int, hunks []patch.Hunk) error {
+		draw(i, unfold(hunks, around, open[i+1]))
+		return nil
+	})
+}
+
 // pageOf lists all files and returns which lines of which are on this page. The others
 // lead to where they are.
 func (p *Pages) pageOf(page *views.ReviewPage, v approval.Revision, w window, only string) map[int]window {
 	shown, start := map[int]window{}, 0
 	for i, f := range v.Files {
-		file, lines := fileRow(i+1, f, v), f.Added+f.Removed
+		file, lines := fileRow(page, i+1, f, v), f.Added+f.Removed
 		mine := window{w.from - start, w.to - start} // in this file's own count
 		switch {
 		case only != "" && f.Path != only:
@@ -125,7 +160,7 @@ func windowOf(q url.Values, total int) (window, int, error) {
 }
 
 // fileRow is a file without its lines.
-func fileRow(n int, f patch.File, v approval.Revision) views.DiffFile {
+func fileRow(page *views.ReviewPage, n int, f patch.File, v approval.Revision) views.DiffFile {
 	row := views.DiffFile{N: n, Path: f.Path, OldPath: f.OldPath, Status: string(f.Status), Added: f.Added, Removed: f.Removed,
 		OldMode: f.OldMode, NewMode: f.NewMode, Similarity: f.Similarity}
 	for _, w := range v.Warnings {
@@ -137,14 +172,24 @@ func fileRow(n int, f patch.File, v approval.Revision) views.DiffFile {
 	switch {
 	case f.Binary:
 		row.Binary = &views.BinaryChange{OldSize: sizeOf(f.OldBlob, f.OldSize), NewSize: sizeOf(f.NewBlob, f.NewSize), OldHash: f.OldBlob, NewHash: f.NewBlob}
+		if pictured(f) {
+			row.Binary.OldHref, row.Binary.NewHref = pictureHref(page, n, "L", f.OldBlob), pictureHref(page, n, "R", f.NewBlob)
+		}
 	case f.Generated:
-		row.Closed = fmt.Sprintf("%s, %d lines", f.Reason, lines)
+		row.Closed = fmt.Sprintf("%s, %s", f.Reason, lineWords(lines))
 	case f.Status == patch.Deleted:
-		row.Closed = fmt.Sprintf("deleted, %d lines", lines)
+		row.Closed = "show " + lineWords(lines)
 	case lines > closedAbove:
-		row.Closed = fmt.Sprintf("large, %d lines", lines)
+		row.Closed = "large, " + lineWords(lines)
 	}
 	return row
+}
+
+func lineWords(n int) string {
+	if n == 1 {
+		return "1 line"
+	}
+	return strconv.Itoa(n) + " lines"
 }
 
 // sizeOf is a blob's size, −1 when there is none.
@@ -153,90 +198,4 @@ func sizeOf(blob string, size int64) int64 {
 		return -1
 	}
 	return size
-}
-
-// hunksOf turns hunks into drawn ones, cut to the changed lines of the window.
-func hunksOf(path string, hunks []patch.Hunk, w window, long long, rows *int) []views.DiffHunk {
-	var out []views.DiffHunk
-	changed, next := 0, 1 // changed lines so far; the old line that would follow
-	for _, h := range hunks {
-		skipped := max(0, h.OldStart-next)
-		if h.OldLines == 0 { // git counts the line before an empty side
-			skipped = max(0, h.OldStart+1-next)
-		}
-		first, last := len(h.Lines), 0 // of the lines inside
-		for k, l := range h.Lines {
-			inside := changed >= w.from && changed < w.to
-			if l.Kind != ' ' {
-				changed++
-			}
-			if inside && *rows >= 0 {
-				first, last = min(first, k), k+1
-				*rows--
-			}
-			if l.Old > 0 {
-				next = l.Old + 1
-			}
-		}
-		var raw []views.RawLine
-		if first < last {
-			patch.MarkWords(h.Lines[first:last])
-			for _, l := range h.Lines[first:last] {
-				raw = append(raw, long.raw(l))
-			}
-		}
-		if len(raw) > 0 {
-			h := views.NewHunk(path, skipped, h.Section, raw)
-			long.link(h.Lines)
-			out = append(out, h)
-		}
-	}
-	return out
-}
-
-// Steps in which a long line is shown, in bytes.
-const (
-	longStep = 64 << 10
-	longMost = 4 << 20
-)
-
-// long says how much of which line of a file is shown beyond the usual.
-type long struct {
-	n    int // of the file
-	path string
-	line string // F3R42; "" none
-	show int    // bytes
-}
-
-// longOf reads ?more=&to=.
-func longOf(q url.Values, path string, n int) long {
-	l := long{n: n, path: path}
-	if to, err := strconv.Atoi(q.Get("to")); err == nil && to > 0 {
-		l.line, l.show = q.Get("more"), min(to, longMost)
-	}
-	return l
-}
-
-func (g long) raw(l patch.Line) views.RawLine {
-	raw := views.RawLine{Op: views.Op(l.Kind), Old: l.Old, New: l.New, Text: l.Text, NoEOL: l.NoNewline}
-	for _, s := range l.Spans {
-		raw.Changed = append(raw.Changed, [2]int{s.Start, s.End})
-	}
-	if g.line != "" && g.line == views.Anchor(g.n, views.DiffLine{Op: raw.Op, Old: raw.Old, New: raw.New}) {
-		raw.Show = g.show
-	}
-	return raw
-}
-
-// link leads from a line that is cut to more of it.
-func (g long) link(lines []views.DiffLine) {
-	for i, l := range lines {
-		anchor, show := views.Anchor(g.n, l), longStep
-		if anchor == g.line {
-			show += g.show
-		}
-		if l.Cut > 0 && show <= longMost {
-			lines[i].More = withParam(withParam(g.path, "more", anchor), "to", strconv.Itoa(show)) + "#" + anchor
-		}
-	}
 }

@@ -57,6 +57,11 @@ type Gateway interface {
 	SaveDraft(ctx context.Context, by people.Principal, requestID string, revision int, d approval.Draft) error
 	// Drafts are a person's comments that are not sent, placed on the current revision.
 	Drafts(ctx context.Context, userID, requestID string) ([]approval.Placed, error)
+	// Open says how far a person has read a revision whose page is drawn now, Reading
+	// the same of one that is not; MarkViewed marks one of its files.
+	Open(ctx context.Context, by people.Principal, requestID string, revision int) (approval.Reading, error)
+	Reading(ctx context.Context, by people.Principal, requestID string, revision int) (approval.Reading, error)
+	MarkViewed(ctx context.Context, by people.Principal, requestID string, revision, file int, viewed bool) error
 }
 
 // Reader reads what is committed.
@@ -77,6 +82,12 @@ type Reviewer interface {
 	// EachHunks yields the hunks of the wanted files of the revision, in their order, with
 	// that many lines of context and without marks.
 	EachHunks(ctx context.Context, r approval.Revision, repository string, want func(i int) bool, context int, yield func(i int, hunks []patch.Hunk) error) error
+	// LineCounts counts the lines of the wanted files of the result; below 0: too large
+	// for that.
+	LineCounts(ctx context.Context, r approval.Revision, repository string, want func(i int) bool) (map[int]int, error)
+	// Content returns the content of an object of the revision's files; a longer one than
+	// max bytes is cut there and comes with patch.ErrCut.
+	Content(ctx context.Context, r approval.Revision, repository, id string, max int64) ([]byte, error)
 	// File returns a file of the revision's result and whether there is one; a longer
 	// one than max bytes is cut there and comes with patch.ErrCut.
 	File(ctx context.Context, r approval.Revision, repository, path string, max int64) ([]byte, bool, error)

@@ -31,8 +31,8 @@ type refused struct {
 // Review answers GET /approvals/{id}; ?rev= shows an older revision, ?since= only what
 // changed from an earlier one, ?view=split both sides, ?ctx= more context, ?file= one
 // file, ?page= and ?find= a part of a large change, ?more=&to= more of a long line.
-// ?comment= opens the form of a line, ?pick= the choice of files, ?edit= files in an
-// editor. ?part=head leaves the diff out: the live parts ask for it.
+// ?open= shows folded lines, ?at= leads to the page that has a line. ?comment= opens the form of a line, ?pick= the choice of files, ?edit= files in an
+// editor. ?part=head leaves the diff out: the live parts ask for it; ?part=F3 is one file.
 func (p *Pages) Review(c echo.Context) error { return p.review(c, refused{status: http.StatusOK}) }
 
 // review draws the page; after a form that was refused it is the page of the form.
@@ -59,6 +59,9 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		return err
 	}
 	page := p.reviewHead(f, r, shown, d)
+	if err := p.reading(c, f, &page, q); err != nil {
+		return err
+	}
 	if r.IsHandover() {
 		page.Ask, page.Warnings = askOf(*r.Question), warningsOf(shown, nil)
 		page.Refused, page.Comment, page.Back = no.message, no.comment, placeOf(q.Encode())
@@ -74,12 +77,21 @@ func (p *Pages) review(c echo.Context, no refused) error {
 	if shown, err = p.compared(f.ctx, q, &page, r, shown, all); err != nil {
 		return err
 	}
+	if q.Get("at") != "" {
+		to, err := p.seek(f.ctx, q, f.chrome.Path, r, shown)
+		if err != nil {
+			return err
+		}
+		return c.Redirect(http.StatusSeeOther, to)
+	}
 	doing(q, &page, no)
 	if q.Get("part") != "head" || page.Doing == views.Editing {
 		if err := p.diff(f.ctx, q, &page, r, shown); err != nil {
 			return err
 		}
+		p.tabs(f.ctx, &page, r, shown)
 	}
+	viewedOn(&page)
 	if err := p.remarks(f, &page, r); err != nil {
 		return err
 	}
@@ -89,6 +101,9 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		}
 	}
 	page.Warnings = warningsOf(shown, page.Files)
+	if n := partOf(q); n > 0 && n <= len(page.Files) {
+		return render(c, no.status, views.ReviewFile(page, n))
+	}
 	return render(c, no.status, views.Review(page))
 }
 
@@ -121,7 +136,7 @@ func placeOf(query string) string {
 		return ""
 	}
 	for key := range q {
-		if !slices.Contains([]string{"rev", "since", "view", "ctx", "file", "page", "find", "more", "to", "pick", "edit", "comment"}, key) {
+		if !slices.Contains([]string{"rev", "since", "view", "ctx", "file", "page", "find", "more", "to", "open", "pick", "edit", "comment", "from"}, key) {
 			q.Del(key)
 		}
 	}

@@ -39,6 +39,45 @@ func (t Trees) File(ctx context.Context, r approval.Revision, repository, path s
 	return m.File(ctx, r.Tree, path, max)
 }
 
+// maxCounted is the largest file whose lines are counted, in bytes.
+const maxCounted = 4 << 20
+
+// LineCounts counts the lines of the wanted files of the result.
+func (t Trees) LineCounts(ctx context.Context, r approval.Revision, repository string, want func(i int) bool) (map[int]int, error) {
+	var wanted []int
+	var ids []string
+	for i, f := range r.Files {
+		if want(i) && f.NewBlob != "" && f.OldBlob != "" && !f.Binary && f.NewSize <= maxCounted {
+			wanted, ids = append(wanted, i), append(ids, f.NewBlob)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	m, err := t.open(ctx, r, repository)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := m.LineCounts(ctx, ids, maxCounted)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[int]int, len(ids))
+	for k, i := range wanted {
+		found[i] = counts[k]
+	}
+	return found, nil
+}
+
+// Content returns the content of an object.
+func (t Trees) Content(ctx context.Context, r approval.Revision, repository, id string, max int64) ([]byte, error) {
+	m, err := t.open(ctx, r, repository)
+	if err != nil {
+		return nil, err
+	}
+	return m.Blob(ctx, id, max)
+}
+
 // Diff returns the whole change.
 func (t Trees) Diff(ctx context.Context, r approval.Revision, repository string) ([]byte, error) {
 	m, err := t.open(ctx, r, repository)

@@ -129,38 +129,25 @@
   });
   function typing(el) { return el && (el.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(el.tagName) && el.type !== 'checkbox'); }
   function visible(el) { return el.offsetParent !== null; }
-  var at = { row: -1, hunk: -1, file: -1, warn: -1 };
-  function step(kind, list, by) {
-    list = list.filter(visible);
+  var at = -1, review = document.querySelector('.review');
+  function step(by) {
+    var list = all('[data-row]').filter(visible);
     if (!list.length) return;
-    at[kind] = Math.max(0, Math.min(list.length - 1, at[kind] + by));
-    var el = list[at[kind]];
+    at = Math.max(0, Math.min(list.length - 1, at + by));
     all('.cursor').forEach(function (c) { c.classList.remove('cursor'); });
-    el.classList.add('cursor');
-    var focus = el.matches('a,button,summary') ? el : el.querySelector('[data-open], summary, a');
+    list[at].classList.add('cursor');
+    var focus = list[at].querySelector('[data-open], summary, a');
     if (focus) focus.focus({ preventScroll: true });
-    el.scrollIntoView({ block: kind === 'file' ? 'start' : 'nearest' });
+    list[at].scrollIntoView({ block: 'nearest' });
   }
-  var review = document.querySelector('.review');
   var moves = {
     '/': function () { var s = document.getElementById('search'); if (s) s.focus(); },
     '?': showHelp,
-    j: function () { review ? step('hunk', all('[data-hunk]'), 1) : step('row', all('[data-row]'), 1); },
-    k: function () { review ? step('hunk', all('[data-hunk]'), -1) : step('row', all('[data-row]'), -1); },
-    o: function () { var a = document.querySelector('.cursor [data-open]'); if (a) a.click(); },
-    ']': function () { step('file', all('.file'), 1); },
-    '[': function () { step('file', all('.file'), -1); },
-    n: function () { step('warn', all('[data-warning], [data-remark]'), 1); },
-    p: function () { step('warn', all('[data-warning], [data-remark]'), -1); },
-    x: function () { var f = currentFile(); if (f) { var d = f.querySelector('details'); d.open = !d.open; } },
-    X: function () { var ds = all('.file > details'), shut = ds.some(function (d) { return d.open; }); ds.forEach(function (d) { d.open = !shut; }); },
-    v: function () { var f = currentFile(); if (f) viewNext(f); },
-    u: function () { var a = document.querySelector('[data-layout]:not([aria-current])'); if (a) a.click(); },
-    a: function () { var b = document.querySelector('#verdict .approve'); if (b) b.focus(); },
-    c: function () { document.dispatchEvent(new CustomEvent('gh-comment')); },
-    r: function () { write('reject'); },
-    e: function () { write('request_changes'); }
+    j: function () { step(1); },
+    k: function () { step(-1); },
+    o: function () { var a = document.querySelector('.cursor [data-open]'); if (a) a.click(); }
   };
+  var reviewKeys = 'jko][npxXvuacre'; // reading.js and review.js answer these
   document.addEventListener('keydown', function (e) {
     if (e.key === 'Escape') { all('details.menu[open], details.send-fold[open]').forEach(function (d) { d.open = false; }); if (typing(document.activeElement)) document.activeElement.blur(); return; }
     if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) { sendOpen(e); return; }
@@ -168,126 +155,28 @@
     var place = pendingG && Date.now() - pendingG < 1500 && /^[a-z]$/.test(e.key) && document.querySelector('.main-nav a[data-key="' + e.key + '"]');
     if (place) { pendingG = 0; location.href = place.href; return; }
     pendingG = e.key === 'g' ? Date.now() : 0;
-    if (moves[e.key]) { e.preventDefault(); moves[e.key](); }
+    if (review && reviewKeys.includes(e.key)) {
+      e.preventDefault();
+      document.dispatchEvent(new CustomEvent('gh-key', { detail: e.key }));
+    } else if (moves[e.key]) {
+      e.preventDefault();
+      moves[e.key]();
+    }
   });
 
-  // ---- review: files seen
-  function viewedKey(path) { return 'viewed.' + (review ? review.dataset.digest.slice(0, 16) : '') + '.' + path; }
-  // The list names every file, also those whose lines are on other pages.
-  function countViewed() {
-    var seen = all('.file-item').filter(function (item) {
-      var is = !!store(viewedKey(item.dataset.path));
-      item.classList.toggle('is-viewed', is);
-      return is;
-    });
-    all('[data-viewed-n]').forEach(function (s) { s.textContent = seen.length; });
-    all('[data-viewed-count]').forEach(function (i) { i.value = seen.length; });
-  }
-  function currentFile() {
-    var files = all('.file');
-    return files.filter(function (f) { return f.getBoundingClientRect().bottom > 120; })[0] || files[files.length - 1];
-  }
-  function setViewed(box, seen) {
-    box.checked = seen;
-    store(viewedKey(box.dataset.viewed), seen ? '1' : null);
-    box.closest('.file').querySelector('details').open = !seen;
-    countViewed();
-  }
-  function viewNext(file) {
-    setViewed(file.querySelector('[data-viewed]'), true);
-    var rest = all('.file').filter(function (f) { return !f.querySelector('[data-viewed]').checked; });
-    if (rest.length) rest[0].scrollIntoView();
-    else document.getElementById('review-bar').focus();
-  }
-  on('change', '[data-viewed]', function (b) { setViewed(b, b.checked); });
-  on('click', '[data-view-next]', function (a) { setViewed(a.closest('.file').querySelector('[data-viewed]'), true); });
-  all('[data-viewed]').forEach(function (b) { if (store(viewedKey(b.dataset.viewed))) { b.checked = true; b.closest('.file').querySelector('details').open = false; } });
-  on('input', '[data-file-filter]', function (input) {
-    var want = input.value.toLowerCase();
-    all('.file-item').forEach(function (li) { li.hidden = !li.querySelector('a').title.toLowerCase().includes(want); });
-  });
-  document.addEventListener('gh-files', countViewed);
-  // A deep link into a closed file opens it.
+  // What a link or a form leads to has the focus.
   function openTarget() {
     var t = location.hash && document.getElementById(location.hash.slice(1));
-    var d = t && (t.closest('.file > details') || (t.matches('.file') && t.querySelector('details')));
-    if (d && !d.open) { d.open = true; t.scrollIntoView(); }
-    if (t && t.matches('input')) t.focus();
-    if (t && (t.id === 'outcome' || t.id === 'flash')) t.focus();
+    if (t && (t.matches('input') || t.id === 'outcome' || t.id === 'flash')) t.focus();
   }
   window.addEventListener('hashchange', openTarget);
-
-  // ---- review: the verdict
-  var verdict = function () { return document.getElementById('verdict'); };
-  var chosen = null, openedAt = 0;
-  function write(kind) {
-    var f = verdict();
-    if (!f) return;
-    chosen = kind;
-    f.classList.add('writing');
-    document.getElementById('comment').focus();
-  }
   function sendOpen(e) {
     var f = e.target.closest('form');
     if (!f) return;
     e.preventDefault();
     if (f.id !== 'verdict') f.requestSubmit();
-    else if (chosen) f.requestSubmit(f.querySelector('button[value="' + chosen + '"]'));
+    else document.dispatchEvent(new CustomEvent('gh-key', { detail: 'send' }));
   }
-  function phone() { return matchMedia('(max-width: 640px)').matches; }
-  function missing(f) { return all('input[name="tick"]:not(:checked)', f); }
-  on('click', '#verdict button[name="verdict"]', function (b, e) {
-    var f = verdict(), sheet = document.getElementById('approve-sheet'), text = document.getElementById('comment');
-    if (b.value === 'approve') {
-      if (!sheet.open && (missing(f).length || phone())) {
-        e.preventDefault();
-        sheet.open = true;
-        openedAt = Date.now();
-        (missing(f)[0] || b).focus();
-      } else if (Date.now() - openedAt < 300) {
-        e.preventDefault(); // a double tap is not a second thought
-      }
-    } else if (!text.value.trim() && ((b.value === 'request_changes' && f.dataset.drafts === '0') || (phone() && !f.classList.contains('writing')))) {
-      e.preventDefault();
-      write(b.value);
-      text.placeholder = b.value === 'reject' ? 'Why? Empty is possible.' : 'Say what to change';
-    }
-  });
-  on('submit', '#verdict', function (f, e) {
-    if (f.dataset.sent) { e.preventDefault(); return; }
-    f.dataset.sent = '1';
-    store(draftKey(), null);
-  });
-  document.addEventListener('keydown', function (e) {
-    if (e.key === 'Enter' && e.target.name === 'tick') e.preventDefault();
-  });
-  function draftKey() { return 'draft.' + (review ? review.dataset.digest.slice(0, 16) : ''); }
-  on('input', '#comment', function (t) { store(draftKey(), t.value); });
-  if (verdict()) {
-    var text = document.getElementById('comment');
-    if (!text.value) text.value = store(draftKey()) || '';
-    if (text.value) verdict().classList.add('writing');
-    var sheet = document.getElementById('approve-sheet');
-    if (sheet) sheet.open = false;
-  }
-  if (review) {
-    countViewed();
-    var files = document.getElementById('file-list'); // a question has none
-    if (files && matchMedia('(max-width: 1100px)').matches) files.open = false;
-  }
-  document.addEventListener('gh-superseded', function (e) {
-    var bar = e.target;
-    if (bar.hasAttribute('data-stale')) return;
-    bar.setAttribute('data-stale', '');
-    var p = document.createElement('p'), a = document.createElement('a');
-    p.className = 'bar-line';
-    p.textContent = 'A newer revision replaced this one.';
-    a.className = 'button';
-    a.href = location.pathname;
-    a.textContent = 'Open it';
-    p.appendChild(a);
-    bar.appendChild(p);
-  });
 
   // What a form did is said once: neither a reload nor a copied address says it again.
   var here = new URL(location.href);

@@ -4,7 +4,7 @@
   var root = document.documentElement;
   root.classList.add('js');
   try {
-    ['theme', 'density', 'wrap'].forEach(function (name) {
+    ['theme', 'density', 'wrap', 'space'].forEach(function (name) {
       var value = localStorage.getItem('gatehouse.' + name);
       if (value) root.setAttribute('data-' + name, value);
     });

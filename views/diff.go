@@ -19,10 +19,14 @@ type DiffFile struct {
 	Similarity int // per cent, for renames
 	Warnings   []string
 	Binary     *BinaryChange
+	Viewed     bool   // the reader marked it
 	Closed     string // why it starts closed: "lock file, 1,204 lines"; empty: open
 	Cut        string // what is not shown, with its size
 	FullHref   string // where the whole file is; may be empty
+	FullOpen   string // what the address of FullHref opens: 3:1-80; empty: it is another page
 	Hunks      []DiffHunk
+	Tail       *DiffHunk // the unchanged lines after the last hunk, without lines; nil: none
+	Tab        int       // columns of a tab; 0: the usual
 	Elsewhere  string    // the page that has its lines, where this one has not
 	Remarks    []Remark  // on lines of this file as it is shown
 	Edit       *FileEdit // the file is open in an editor
@@ -33,13 +37,24 @@ type DiffFile struct {
 type BinaryChange struct {
 	OldSize, NewSize int64  // bytes; −1: not there
 	OldHash, NewHash string // blob ids
+	OldHref, NewHref string // the pictures; empty where it is none
 }
 
 // DiffHunk is one stretch of changed lines with its context.
 type DiffHunk struct {
-	Skipped int    // unchanged lines since the hunk before, not shown
-	Header  string // the function's line, without the @@
+	Skipped int     // unchanged lines since the hunk before, not shown
+	Up      *Expand // shows those of them right above this hunk; nil: not needed
+	Down    *Expand // those right below the hunk before
+	All     *Expand // all of them
+	Header  string  // the function's line, without the @@
 	Lines   []DiffLine
+}
+
+// Expand is a link that shows folded lines.
+type Expand struct {
+	Lines int
+	Open  string // how the address names them: 3:21-40
+	Href  string
 }
 
 // DiffLine is one line of a diff.
@@ -48,6 +63,7 @@ type DiffLine struct {
 	Old    int // 0: not on this side
 	New    int
 	Tokens []Token
+	Space  bool   // nothing but whitespace changed
 	NoEOL  bool   // the file ends here without a newline
 	CR     bool   // it ends with a carriage return, as on Windows
 	Cut    int    // bytes of this line that are not shown
@@ -88,7 +104,9 @@ const maxLineBytes = 4000
 // NewHunk highlights the lines of a hunk: the old side and the new side are read
 // apart, so that a string opened on one of them does not colour the other.
 func NewHunk(path string, skipped int, header string, raw []RawLine) DiffHunk {
-	return DiffHunk{Skipped: skipped, Header: header, Lines: highlightLines(path, raw)}
+	lines := highlightLines(path, raw)
+	markSpace(raw, lines)
+	return DiffHunk{Skipped: skipped, Header: header, Lines: lines}
 }
 
 func highlightLines(path string, raw []RawLine) []DiffLine {
@@ -221,6 +239,9 @@ func splitRows(lines []DiffLine) []splitRow {
 // startsOpen keeps what nobody reads closed, unless it is warned of for another reason
 // than what it is.
 func (f DiffFile) startsOpen() bool {
+	if f.Viewed {
+		return false
+	}
 	return f.Closed == "" || slices.ContainsFunc(f.Warnings, func(code string) bool { return code != "lock_file" && code != "large" })
 }
 
@@ -233,6 +254,17 @@ func (f DiffFile) href() string {
 		return f.Elsewhere
 	}
 	return "#" + f.anchor()
+}
+
+// TabWidths are the widths that the stylesheet has a class for.
+func TabWidths() []int { return []int{1, 2, 3, 4, 5, 6, 8} }
+
+// tabClass is the class that sets the width of tabs.
+func (f DiffFile) tabClass() string {
+	if f.Tab == 0 {
+		return "tab-4"
+	}
+	return fmt.Sprintf("tab-%d", f.Tab)
 }
 
 // lineAnchor is the deep link of one line: F3R42.

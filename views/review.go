@@ -47,6 +47,8 @@ type ReviewPage struct {
 	CanDecide     bool
 	MayNot        string // why this person cannot decide; empty when they can
 	NoYes         string // why the yes is not theirs, where other verdicts are
+	CanMark       bool   // may mark files as viewed
+	Viewed        []int  // the numbers of those that they marked
 	CanComment    bool   // may comment on lines of what is shown
 	CanEdit       bool   // may make the next revision by editing this one
 	Doing         Doing
@@ -224,6 +226,16 @@ func (p ReviewPage) with(d Doing, value string) string {
 		return path
 	}
 	return withQuery(path, string(d), value)
+}
+
+// firstShown is the number of the first file whose lines are on the page.
+func (p ReviewPage) firstShown() int {
+	for _, f := range p.Files {
+		if f.Elsewhere == "" || f.Edit != nil {
+			return f.N
+		}
+	}
+	return 0
 }
 
 // open says whether verdicts can still be given on what is shown.

@@ -32,12 +32,16 @@ func RetryHref(id string) string { return DelegationHref(id) + "/retry" }
 func ApprovalHref(id string) string { return "/approvals/" + url.PathEscape(id) }
 
 // DecisionHref takes the POST of a verdict: verdict, digest, comment, tick (one per
-// warning kind), files, files_viewed.
+// warning kind), back.
 func DecisionHref(id string) string { return ApprovalHref(id) + "/decision" }
 
 // DraftsHref takes the POST of a line comment that is not sent yet: revision, path, side,
 // line, text, do (save or delete), back.
 func DraftsHref(id string) string { return ApprovalHref(id) + "/drafts" }
+
+// ViewedHref takes the POST of a mark on a file: revision, file (its number), viewed (empty
+// removes the mark), back.
+func ViewedHref(id string) string { return ApprovalHref(id) + "/viewed" }
 
 // EditHref takes the POST of edited files: digest, comment, text-N for file N, back.
 func EditHref(id string) string { return ApprovalHref(id) + "/edit" }

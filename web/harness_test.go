@@ -45,6 +45,12 @@ type house struct {
 	url    string
 }
 
+// Objects that the harness knows: a picture, and a page that is called one.
+const (
+	pngBlob  = "1111111111111111111111111111111111111111"
+	htmlBlob = "2222222222222222222222222222222222222222"
+)
+
 const digest = "9f2c1a7e00000000000000000000000000000000000000000000000000000000"
 
 // trees answers for the change of every request: one file with one changed line.
@@ -61,6 +67,20 @@ func (trees) EachHunks(_ context.Context, r approval.Revision, _ string, want fu
 		}
 	}
 	return nil
+}
+
+func (trees) LineCounts(context.Context, approval.Revision, string, func(int) bool) (map[int]int, error) {
+	return nil, nil
+}
+
+func (trees) Content(_ context.Context, _ approval.Revision, _, id string, _ int64) ([]byte, error) {
+	switch id {
+	case pngBlob:
+		return []byte("\x89PNG\r\n\x1a\n and so on"), nil
+	case htmlBlob:
+		return []byte("<html><script>alert(1)</script>"), nil
+	}
+	return nil, patch.ErrMissing
 }
 
 func (trees) Between(_ context.Context, _, to approval.Revision, _ string) (*patch.Review, error) {

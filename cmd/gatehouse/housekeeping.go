@@ -57,7 +57,8 @@ func (h *house) sweep(ctx context.Context, now time.Time) error {
 	_, values := h.store.Context(cliActor).Cleanup(ctx, now)
 	_, signins := h.store.PurgeSignins(ctx, now)
 	_, drafts := h.store.PurgeDrafts(ctx, now.Add(-approval.KeepDrafts))
+	_, readings := h.store.PurgeReadings(ctx, now.Add(-approval.KeepReadings))
 	_, codes := h.store.PurgeLinkCodes(ctx, now)
 	_, buttons := h.store.ForgetButtons(ctx, now.Add(-keepButtons))
-	return errors.Join(values, signins, drafts, codes, buttons)
+	return errors.Join(values, signins, drafts, readings, codes, buttons)
 }

@@ -1,0 +1,182 @@
+package handlers
+
+import (
+	"regexp"
+
+	"gatehouse/orchestrator/patch"
+	"gatehouse/views"
+)
+
+// drawing is how the lines of one file come onto the page.
+type drawing struct {
+	n     int    // of the file
+	path  string // the file's name, for its colours
+	page  string // the address of the page
+	w     window // the changed lines of the file that are on it
+	total int    // lines of the new file; below 0: not known
+	open  []span // folded lines that were opened
+	long  long
+}
+
+// hunksOf turns hunks into drawn ones, cut to the changed lines of the window, and the
+// gap that follows the last of them, nil for none. rows is how many lines the page still
+// takes.
+func hunksOf(d drawing, hunks []patch.Hunk, rows *int) (out []views.DiffHunk, tail *views.DiffHunk) {
+	changed, next := 0, 1 // changed lines so far; the new line that would follow
+	ended := false        // the last hunk is on the page to its end
+	for _, h := range hunks {
+		skipped := max(0, h.NewStart-next)
+		if h.NewLines == 0 { // git counts the line before an empty side
+			skipped = max(0, h.NewStart+1-next)
+		}
+		gap := span{next, next + skipped - 1}
+		first, last := len(h.Lines), 0 // of the lines inside
+		for k, l := range h.Lines {
+			inside := changed >= d.w.from && changed < d.w.to
+			if l.Kind != ' ' {
+				changed++
+			}
+			if inside && *rows >= 0 {
+				first, last = min(first, k), k+1
+				*rows--
+			}
+			if l.New > 0 {
+				next = l.New + 1
+			}
+		}
+		next = max(next, gap.to+1)
+		ended = last == len(h.Lines)
+		if first >= last {
+			continue
+		}
+		if first > 0 { // what is before is on another page
+			skipped = 0
+		}
+		patch.MarkWords(h.Lines[first:last])
+		raw := make([]views.RawLine, 0, last-first)
+		for _, l := range h.Lines[first:last] {
+			raw = append(raw, d.long.raw(l))
+		}
+		drawn := views.NewHunk(d.path, skipped, h.Section, raw)
+		if first == 0 {
+			d.links(&drawn, gap, false)
+		}
+		d.long.link(drawn.Lines)
+		out = append(out, drawn)
+	}
+	if rest := d.total - next + 1; rest > 0 && ended && len(out) > 0 {
+		tail = &views.DiffHunk{Skipped: rest}
+		d.links(tail, span{next, d.total}, true)
+	}
+	return out, tail
+}
+
+// expandStep is how many folded lines one press shows.
+const expandStep = 20
+
+// links adds to a gap what shows its lines.
+func (d drawing) links(h *views.DiffHunk, gap span, last bool) {
+	if gap.to < gap.from {
+		return
+	}
+	link := func(s span) *views.Expand {
+		return &views.Expand{Lines: s.lines(), Open: spec(d.n, s), Href: openHref(d.page, d.n, s)}
+	}
+	if gap.lines() <= expandStep {
+		h.All = link(gap)
+		return
+	}
+	if gap.from > 1 {
+		h.Down = link(span{gap.from, gap.from + expandStep - 1})
+	}
+	if !last {
+		h.Up = link(span{gap.to - expandStep + 1, gap.to})
+	}
+	if gap.lines() <= maxRows/2 {
+		h.All = link(gap)
+	}
+}
+
+// unfold cuts the lines of a whole file to what is shown of it: what changed with so many
+// lines around it, and what was opened.
+func unfold(whole []patch.Hunk, around int, open []span) []patch.Hunk {
+	var out []patch.Hunk
+	for _, h := range whole {
+		keep := kept(h.Lines, around, open)
+		for i := 0; i < len(h.Lines); {
+			if !keep[i] {
+				i++
+				continue
+			}
+			k := i
+			for k < len(h.Lines) && keep[k] {
+				k++
+			}
+			out = append(out, cutHunk(h, i, k))
+			i = k
+		}
+	}
+	return out
+}
+
+// kept says which lines stay.
+func kept(lines []patch.Line, around int, open []span) []bool {
+	keep := make([]bool, len(lines))
+	last := -around - 1 // the changed line before
+	for i, l := range lines {
+		if l.Kind != ' ' {
+			for k := max(0, i-around, last+1); k <= i; k++ {
+				keep[k] = true
+			}
+			last = i
+		}
+		if i-last <= around || l.New > 0 && opened(open, l.New) {
+			keep[i] = true
+		}
+	}
+	return keep
+}
+
+// cutHunk is a part of a hunk of a whole file as a hunk of its own.
+func cutHunk(h patch.Hunk, from, to int) patch.Hunk {
+	part := patch.Hunk{Lines: h.Lines[from:to]}
+	for _, l := range part.Lines {
+		if l.Old > 0 {
+			if part.OldLines++; part.OldStart == 0 {
+				part.OldStart = l.Old
+			}
+		}
+		if l.New > 0 {
+			if part.NewLines++; part.NewStart == 0 {
+				part.NewStart = l.New
+			}
+		}
+	}
+	for i := from - 1; i >= 0; i-- { // an empty side is counted from the line before
+		l := h.Lines[i]
+		if part.OldLines == 0 && part.OldStart == 0 && l.Old > 0 {
+			part.OldStart = l.Old
+		}
+		if part.NewLines == 0 && part.NewStart == 0 && l.New > 0 {
+			part.NewStart = l.New
+		}
+	}
+	if from > 0 {
+		part.Section = sectionOf(h.Lines[:from])
+	}
+	return part
+}
+
+// heading is git's own rule for the line that names where a hunk is.
+var heading = regexp.MustCompile(`^[A-Za-z_$]`)
+
+// sectionOf is the nearest heading among the lines before a hunk.
+func sectionOf(before []patch.Line) string {
+	const most = 80 // bytes, as git cuts it
+	for i := len(before) - 1; i >= 0; i-- {
+		if l := before[i]; l.Kind != '+' && heading.MatchString(l.Text) {
+			return l.Text[:min(len(l.Text), most)]
+		}
+	}
+	return ""
+}

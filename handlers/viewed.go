@@ -1,0 +1,68 @@
+package handlers
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gatehouse/orchestrator"
+	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Viewed answers POST /approvals/{id}/viewed: the mark on one file of a revision is set
+// or removed. A script that asks for JSON gets no body; a form leads back to the file.
+func (p *Pages) Viewed(c echo.Context) error {
+	ctx := c.Request().Context()
+	id, err := p.Ids.Request(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	form, err := c.FormParams()
+	if err != nil {
+		return Refuse(orchestrator.CodeBadRequest, "The form could not be read. Load the page again.")
+	}
+	who, _ := Who(c)
+	file := count(form.Get("file"))
+	if err := p.Gateway.MarkViewed(ctx, who.Principal, id, count(form.Get("revision")), file, form.Get("viewed") != ""); err != nil {
+		return err
+	}
+	if strings.Contains(c.Request().Header.Get(echo.HeaderAccept), echo.MIMEApplicationJSON) {
+		return c.NoContent(http.StatusNoContent)
+	}
+	return c.Redirect(http.StatusSeeOther, withQuery(views.ApprovalHref(id), placeOf(form.Get("back")))+"#F"+strconv.Itoa(file))
+}
+
+// reading puts onto the page how far the reader has come with the revision. Only a page
+// that a person opens counts as opened: neither its live parts nor what a browser fetches
+// in advance does.
+func (p *Pages) reading(c echo.Context, f *frame, page *views.ReviewPage, q url.Values) error {
+	read := p.Gateway.Open
+	h := c.Request().Header
+	if c.Request().Method != http.MethodGet || q.Get("part") != "" || h.Get("Sec-Purpose") != "" || h.Get("Purpose") != "" {
+		read = p.Gateway.Reading
+	}
+	got, err := read(f.ctx, f.who.Principal, page.ID, page.Revision)
+	switch {
+	case err != nil && f.ctx.Err() != nil:
+		return err
+	case err != nil: // the change is on the page all the same
+		p.Log.Warn("how far a person has read could not be looked up", "request", page.ID, "err", err)
+	}
+	page.Viewed, page.CanMark = got.Viewed, f.who.User.ID != ""
+	return nil
+}
+
+// viewedOn marks the files of the page that the reader has marked.
+func viewedOn(page *views.ReviewPage) {
+	if page.Against > 0 { // the numbers are those of other files
+		page.CanMark = false
+		return
+	}
+	for i, f := range page.Files {
+		page.Files[i].Viewed = slices.Contains(page.Viewed, f.N)
+	}
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"gatehouse/approval"
+)
+
+// OpenReading records when a revision was first drawn for a person; a later time changes
+// nothing.
+func (s *Store) OpenReading(ctx context.Context, userID, requestID string, revision int, at time.Time) error {
+	_, err := s.w.exec(ctx, "insert into readings (user_id, request_id, revision, opened_at) values (?, ?, ?, ?) on conflict do nothing",
+		userID, requestID, revision, micros(at))
+	return s.explain(err)
+}
+
+// Reading returns how far a person has read a revision; zero values where they never
+// opened it.
+func (s *Store) Reading(ctx context.Context, userID, requestID string, revision int) (approval.Reading, error) {
+	var opened int64
+	err := s.r.row(ctx, "select opened_at from readings where user_id = ? and request_id = ? and revision = ?", userID, requestID, revision).Scan(&opened)
+	if errors.Is(err, sql.ErrNoRows) {
+		return approval.Reading{}, nil
+	}
+	if err != nil {
+		return approval.Reading{}, s.explain(err)
+	}
+	rows, err := s.r.query(ctx, "select file from viewed_files where user_id = ? and request_id = ? and revision = ? order by file", userID, requestID, revision)
+	viewed, err := collect(rows, err, func(row scanner) (int, error) {
+		var n int
+		err := row.Scan(&n)
+		return n, err
+	})
+	return approval.Reading{OpenedAt: fromMicros(opened), Viewed: viewed}, s.explain(err)
+}
+
+// MarkViewed sets or removes a mark on a file of a revision that the person has opened.
+func (s *Store) MarkViewed(ctx context.Context, userID, requestID string, revision, file int, viewed bool) error {
+	query := "delete from viewed_files where user_id = ? and request_id = ? and revision = ? and file = ?"
+	if viewed {
+		query = "insert into viewed_files (user_id, request_id, revision, file) values (?, ?, ?, ?) on conflict do nothing"
+	}
+	_, err := s.w.exec(ctx, query, userID, requestID, revision, file)
+	return s.explain(err)
+}
+
+// PurgeReadings removes what is known of revisions that were first opened before that
+// time, but not of requests that still wait.
+func (s *Store) PurgeReadings(ctx context.Context, before time.Time) (int64, error) {
+	n, err := changed(s.w.exec(ctx, "delete from readings where opened_at < ? and request_id not in (select id from requests where state = 'pending')", micros(before)))
+	return n, s.explain(err)
+}

@@ -1,0 +1,71 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"gatehouse/approval"
+)
+
+var readingTests = map[string]func(*Suite){
+	"a reading is its person's, one for each revision": readingsKept,
+	"old readings go": readingsPurged,
+}
+
+func (s *Suite) reading(userID string, r *approval.Request, revision int) approval.Reading {
+	s.Helper()
+	got, err := s.Store.Reading(s.ctx, userID, r.ID, revision)
+	s.must(err)
+	return got
+}
+
+func readingsKept(s *Suite) {
+	ann, bob, r := s.user("ann"), s.user("bob"), s.request(s.delegation(s.task("t")))
+	first := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	if got := s.reading(ann.ID, r, 1); !got.OpenedAt.IsZero() || len(got.Viewed) > 0 {
+		s.Errorf("before: %+v", got)
+	}
+	for i := range 3 {
+		s.must(s.Store.OpenReading(s.ctx, ann.ID, r.ID, 1, first.Add(time.Duration(i)*time.Hour)))
+	}
+	s.must(s.Store.OpenReading(s.ctx, ann.ID, r.ID, 2, first.Add(time.Minute)))
+	s.must(s.Store.OpenReading(s.ctx, bob.ID, r.ID, 1, first.Add(time.Second)))
+	for _, file := range []int{3, 1, 2, 3} {
+		s.must(s.Store.MarkViewed(s.ctx, ann.ID, r.ID, 1, file, true))
+	}
+	s.must(s.Store.MarkViewed(s.ctx, ann.ID, r.ID, 1, 2, false))
+	s.must(s.Store.MarkViewed(s.ctx, ann.ID, r.ID, 1, 9, false))
+	if got := s.reading(ann.ID, r, 1); !got.OpenedAt.Equal(first) || fmt.Sprint(got.Viewed) != "[1 3]" {
+		s.Errorf("ann: %+v", got)
+	}
+	if got := s.reading(ann.ID, r, 2); len(got.Viewed) != 0 || !got.OpenedAt.Equal(first.Add(time.Minute)) {
+		s.Errorf("the next revision: %+v", got)
+	}
+	if got := s.reading(bob.ID, r, 1); len(got.Viewed) != 0 {
+		s.Errorf("bob has ann's marks: %+v", got)
+	}
+}
+
+func readingsPurged(s *Suite) {
+	ann := s.user("ann")
+	waits, over := s.request(s.delegation(s.task("t"))), s.request(s.delegation(s.task("u")))
+	over.State = approval.Rejected
+	s.must(s.Store.Gateway().InTask(s.ctx, over.TaskID, func(tx approval.Tx) error { return tx.SaveRequest(s.ctx, over) }))
+	old := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	for _, r := range []*approval.Request{waits, over} {
+		s.must(s.Store.OpenReading(s.ctx, ann.ID, r.ID, 1, old))
+		s.must(s.Store.MarkViewed(s.ctx, ann.ID, r.ID, 1, 1, true))
+	}
+	if n, err := s.Store.PurgeReadings(s.ctx, old); err != nil || n != 0 {
+		s.Errorf("removed %d of those that are young: %v", n, err)
+	}
+	if n, err := s.Store.PurgeReadings(s.ctx, old.Add(time.Second)); err != nil || n != 1 {
+		s.Errorf("removed %d: %v", n, err)
+	}
+	if got := s.reading(ann.ID, over, 1); !got.OpenedAt.IsZero() || len(got.Viewed) > 0 {
+		s.Errorf("the old one is still there: %+v", got)
+	}
+	if got := s.reading(ann.ID, waits, 1); len(got.Viewed) != 1 {
+		s.Errorf("of one that waits: %+v", got)
+	}
+}
