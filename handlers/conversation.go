@@ -131,7 +131,32 @@ func turnViews(turns []agent.Turn, d orchestrator.Delegation, tree []orchestrato
 		}
 		out = append(out, v)
 	}
+	for i := range out {
+		timeCalls(&out[i], tree)
+	}
 	return out
+}
+
+// timeCalls says of each call how long it took: one that made a delegation as long as that
+// one, a single one until its answer.
+func timeCalls(v *views.Turn, tree []orchestrator.Delegation) {
+	for i := range v.Calls {
+		c := &v.Calls[i]
+		if len(v.Calls) == 1 && v.Answered.After(v.At) {
+			c.Took = v.Answered.Sub(v.At)
+		}
+		if c.Child == nil {
+			continue
+		}
+		for _, d := range tree {
+			if d.ID == c.Child.ID {
+				c.Usage = usage(d.Usage)
+				if d.EndedAt != nil {
+					c.Took = d.EndedAt.Sub(d.CreatedAt)
+				}
+			}
+		}
+	}
 }
 
 // answer puts the results of a turn beside their calls.

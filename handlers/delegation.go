@@ -1,9 +1,7 @@
 package handlers
 
 import (
-	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"gatehouse/orchestrator"
@@ -20,11 +18,8 @@ import (
 // the events tab pages over all of them.
 const maxStory = 5000
 
-// eventsShown is one page of the events tab.
-const eventsShown = 100
-
-// Delegation answers GET /delegations/{id}: the whole tree of a task with the named
-// delegation selected.
+// Delegation answers GET /delegations/{id}: the tree of a task with the named delegation
+// selected. A failed task that is named by its own id opens where it failed.
 func (p *Pages) Delegation(c echo.Context) error {
 	f, err := p.begin(c, views.SectionDelegations, "")
 	if err != nil {
@@ -38,43 +33,74 @@ func (p *Pages) Delegation(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	tree, err := p.Reader.Tree(f.ctx, t.ID)
+	tree, err := p.Traces.Outline(f.ctx, t.ID)
 	if err != nil {
 		return err
 	}
-	story, err := p.story(f, t.ID)
-	if err != nil {
-		return err
+	tr := newTrace(tree)
+	if root := tr.root(); root.State == orchestrator.Failed && d.ID == root.ID && !strings.HasPrefix(c.Param("id"), orchestrator.DelegationPrefix) {
+		if where := tr.failing(); where.ID != d.ID {
+			if d, err = p.Reader.Delegation(f.ctx, where.ID); err != nil {
+				return err
+			}
+		}
 	}
-	page, err := p.taskHead(f, t, tree)
+	page, err := p.taskHead(f, t, tr)
 	if err != nil {
 		return err
 	}
 	page.ID, page.Tab = d.ID, views.ParseTab(c.QueryParam("tab"))
-	page.Open = c.QueryParam("pinch") == "off"
-	page.Tree = p.treeRows(tree, story)
-	page.Selected = p.pane(d, story)
+	page.Open, page.Plain = c.QueryParam("pinch") == "off", c.QueryParam("plain") == "on"
 	page.EventsN = int(t.LastN)
-	if spec, ok := p.Engine.Config().Agents.Get(d.To); ok && spec.Kind == agent.LLM && f.who.Has(people.DelegationsControl) {
-		turns, err := p.Reader.Turns(f.ctx, d.ID, d.Work.Runs)
-		if err != nil {
-			return err
-		}
-		page.Turns = len(turns)
-	}
-	if err := p.taskTabs(f, &page, tree, story); err != nil {
+	if err := p.outlined(f, &page, tr, c.QueryParams()); err != nil {
 		return err
 	}
-	switch page.Tab {
-	case views.TabEvents:
-		err = p.eventRows(c, f, &page, t, tree)
-	case views.TabTalk:
-		err = p.talk(c, f, &page, d, tree)
+	if page.Selected, err = p.pane(f, d, moreOf(c)); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := p.forkable(f, &page, d); err != nil {
+		return err
+	}
+	if err := p.taskTab(c, f, &page, d, t, tr); err != nil {
 		return err
 	}
 	return render(c, http.StatusOK, views.Delegation(page))
+}
+
+// forkable counts the turns of a model's conversation that this person may fork at.
+func (p *Pages) forkable(f *frame, page *views.DelegationPage, d orchestrator.Delegation) error {
+	spec, ok := p.Engine.Config().Agents.Get(d.To)
+	if !ok || spec.Kind != agent.LLM || !f.who.Has(people.DelegationsControl) {
+		return nil
+	}
+	var err error
+	page.Turns, err = p.Reader.LastTurn(f.ctx, d.ID, d.Work.Runs)
+	return err
+}
+
+// taskTab fills what the tab shows beside the tree.
+func (p *Pages) taskTab(c echo.Context, f *frame, page *views.DelegationPage, d orchestrator.Delegation, t orchestrator.Task, tr *trace) error {
+	switch page.Tab {
+	case views.TabEvents:
+		return p.eventRows(c, f, page, t, tr)
+	case views.TabTalk:
+		return p.talk(c, f, page, d, tr.tree)
+	case views.TabFlow, views.TabFigures:
+		tree, err := p.Reader.Tree(f.ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		story, err := p.story(f, t.ID)
+		if err != nil {
+			return err
+		}
+		p.taskDrawings(page, tree, story)
+	case views.TabContext:
+		return p.contextUsed(f, page)
+	case views.TabTree:
+		return p.taskWaits(f, page, tr)
+	}
+	return nil
 }
 
 // story reads the first events of a task, oldest first.
@@ -103,12 +129,11 @@ func mostHandoffs(limit int, b *budget.Account) int {
 }
 
 // taskHead is what the page says of the task as a whole.
-func (p *Pages) taskHead(f *frame, t orchestrator.Task, tree []orchestrator.Delegation) (views.DelegationPage, error) {
-	var root orchestrator.Delegation
-	for _, d := range tree {
-		if d.ID == t.RootID {
-			root = d
-		}
+func (p *Pages) taskHead(f *frame, t orchestrator.Task, tr *trace) (views.DelegationPage, error) {
+	tree := tr.tree
+	root, err := p.Reader.Delegation(f.ctx, t.RootID)
+	if err != nil {
+		return views.DelegationPage{}, err
 	}
 	f.chrome.Title, f.chrome.State = orchestrator.Title(t.Text), string(root.State)
 	may := f.who.Has(people.DelegationsControl)
@@ -119,25 +144,19 @@ func (p *Pages) taskHead(f *frame, t orchestrator.Task, tree []orchestrator.Dele
 		CanRetry: may && root.State.Ended() && root.State != orchestrator.Completed,
 		CanPause: may && !root.State.Ended() && t.PausedAt == nil, CanResume: may && !root.State.Ended() && t.PausedAt != nil,
 	}
+	page.Meters = metersOf(root, t.Handoffs, page.MaxHandOff)
 	if root.Error != nil {
-		where := root
-		for _, d := range tree { // the deepest one that failed is where it began
-			if d.Error != nil && d.State == orchestrator.Failed && d.Depth > where.Depth {
-				where = d
-			}
+		where := root // the deepest one that failed is where it began
+		if found := tr.failing(); root.State == orchestrator.Failed && found.Error != nil {
+			where = found
 		}
-		page.Failure = &views.Failure{What: where.Error.Message, Where: where.To, Code: where.Error.Code}
+		page.Failure = &views.Failure{What: where.Error.Message, Where: where.To, Code: where.Error.Code, ID: where.ID}
 		if page.CanRetry {
 			page.Failure.Next = "Retry runs it again from the start."
 		}
 	}
-	for _, d := range tree {
-		if d.State == orchestrator.Landing && d.Work.Problem != "" {
-			page.Held = &views.Held{What: d.Work.Problem}
-			if may {
-				page.Held.RetryID = d.ID
-			}
-		}
+	if page.Held, err = p.heldOf(f, tree, may); err != nil {
+		return page, err
 	}
 	if root.Result != nil {
 		page.Commit, page.Share = root.Result.Commit, share(nil, root.Result.Declined)
@@ -147,6 +166,27 @@ func (p *Pages) taskHead(f *frame, t orchestrator.Task, tree []orchestrator.Dele
 	}
 	page.Whose, page.Chrome = f.taskTurn(root, tree), f.chrome
 	return page, nil
+}
+
+// heldOf says why a landing of the tree waits for a person, if one does.
+func (p *Pages) heldOf(f *frame, tree []orchestrator.Delegation, may bool) (*views.Held, error) {
+	var held *views.Held
+	for _, d := range tree {
+		if d.State != orchestrator.Landing {
+			continue
+		}
+		full, err := p.Reader.Delegation(f.ctx, d.ID)
+		if err != nil {
+			return nil, err
+		}
+		if full.State == orchestrator.Landing && full.Work.Problem != "" {
+			held = &views.Held{What: full.Work.Problem}
+			if may {
+				held.RetryID = d.ID
+			}
+		}
+	}
+	return held, nil
 }
 
 // openRequest finds the request of the tree that people should see on top: one that
@@ -190,97 +230,4 @@ func (f *frame) taskTurn(root orchestrator.Delegation, tree []orchestrator.Deleg
 		}
 	}
 	return f.whose(at, tree)
-}
-
-// pane is one delegation in full.
-func (p *Pages) pane(d orchestrator.Delegation, story []event.Event) views.DelegationPane {
-	spec, _ := p.Engine.Config().Agents.Get(d.To)
-	pane := views.DelegationPane{
-		ID: d.ID, Name: d.To, From: d.From, Kind: string(spec.Kind), State: string(d.State), Text: d.Text, Chain: names(d),
-		Attempt: 1, Sandbox: d.Work.Sandbox, StartedAt: at(d.StartedAt), EndedAt: at(d.EndedAt), Usage: usage(d.Usage),
-	}
-	if d.Work.Problem == "" { // a landing that waits counts its tries there, too
-		pane.Attempt += d.Losses
-	}
-	if pane.From == "" {
-		pane.From = d.Requester
-	}
-	if spec.Timeout > 0 {
-		pane.Limits = "stops after " + views.Duration(spec.Timeout)
-	}
-	if d.Error != nil {
-		pane.Exit = d.Error.Message
-	}
-	if d.Result != nil {
-		pane.Result = d.Result.Text
-		for _, a := range d.Result.Artifacts {
-			pane.Artifacts = append(pane.Artifacts, views.Artifact{Name: a.Name, Size: int64(len(a.Text))})
-		}
-	}
-	for _, e := range story {
-		facts := factsOf(e)
-		switch {
-		case e.Type == event.Delegated && facts.Child == d.ID:
-			for _, g := range facts.Guards {
-				pane.Guards = append(pane.Guards, views.GuardVerdict{Guard: g, Allowed: true})
-			}
-		case e.DelegationID != d.ID:
-		case e.Type == event.Progress:
-			for line := range strings.Lines(facts.Text) {
-				pane.LogTail = append(pane.LogTail, strings.TrimRight(line, "\r\n"))
-			}
-		case e.Type == event.PatchRejected:
-			pane.Rejected = append(pane.Rejected, rejected(facts)...)
-		}
-	}
-	pane.LogLines = len(pane.LogTail)
-	pane.LogTail = pane.LogTail[max(0, len(pane.LogTail)-40):]
-	return pane
-}
-
-func rejected(facts eventFacts) []views.RejectedFile {
-	var out []views.RejectedFile
-	for _, path := range facts.Files {
-		out = append(out, views.RejectedFile{Path: path, Code: facts.Code, Text: facts.Message})
-	}
-	if len(out) == 0 {
-		out = append(out, views.RejectedFile{Path: facts.Path, Code: facts.Code, Text: facts.Message})
-	}
-	return out
-}
-
-// eventRows fills the events tab: the newest first, ?before= goes back.
-func (p *Pages) eventRows(c echo.Context, f *frame, page *views.DelegationPage, t orchestrator.Task, tree []orchestrator.Delegation) error {
-	end := t.LastN
-	if s := c.QueryParam("before"); s != "" {
-		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil || n < 1 {
-			return Refuse(orchestrator.CodeBadRequest, "That place in the list is not known. Start at the newest event.")
-		}
-		end = min(end, n-1)
-	}
-	start := max(0, end-eventsShown)
-	found, err := p.Reader.Events(f.ctx, t.ID, start, int(max(1, end-start)))
-	if err != nil {
-		return err
-	}
-	who := map[string]string{}
-	for _, d := range tree {
-		who[d.ID] = d.To
-	}
-	for i := len(found) - 1; i >= 0; i-- {
-		e := found[i]
-		if e.N > end {
-			continue
-		}
-		raw, err := json.MarshalIndent(e, "", "  ")
-		if err != nil {
-			return err
-		}
-		page.Events = append(page.Events, views.EventRow{N: e.N, Type: string(e.Type), Actor: e.Actor, Who: doer(e, who[e.DelegationID]), At: e.At, Text: eventLine(e), JSON: string(raw)})
-	}
-	if start > 0 {
-		page.OlderURL = withParam(f.chrome.Path, "before", strconv.FormatInt(start+1, 10))
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"encoding/csv"
 	"fmt"
 	"net/http"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/insight"
 	"gatehouse/views"
 
@@ -138,15 +136,6 @@ func (p *Pages) waits() WaitsOf {
 	return WaitsOf{Engine: p.Engine, Reader: p.Reader, Requests: p.Requests, Gateway: p.Gateway, Insights: p.Sums, Now: p.Now}
 }
 
-// taskWaits is the section of a live task's page.
-func (p *Pages) taskWaits(ctx context.Context, taskID string) ([]views.WaitRow, error) {
-	rows, err := p.waits().Task(ctx, taskID)
-	return waitRows(rows[:min(len(rows), maxWaits)]), err
-}
-
-// maxWaits is how many live delegations a task's page lists; /api/v1/waits has all.
-const maxWaits = 200
-
 func waitRows(waits []Wait) []views.WaitRow {
 	var rows []views.WaitRow
 	for _, w := range waits {
@@ -160,22 +149,4 @@ func waitRows(waits []Wait) []views.WaitRow {
 		rows = append(rows, r)
 	}
 	return rows
-}
-
-// taskTabs fills what the tabs of a task's page show of its figures, its flow and its waits.
-func (p *Pages) taskTabs(f *frame, page *views.DelegationPage, tree []orchestrator.Delegation, story []event.Event) error {
-	switch page.Tab {
-	case views.TabFlow:
-		page.Flow = p.flowOf(tree, story)
-	case views.TabFigures:
-		sums := sumsOf(tree, story)
-		page.Figures = views.TaskFigures{Total: insight.Of(sums), Cut: len(story) >= maxStory, Lists: []views.FigureList{
-			{By: insight.ByAgent, Title: "By agent", Rows: insight.By(sums, insight.ByAgent)}, {By: insight.ByModel, Title: "By model", Rows: insight.By(sums, insight.ByModel)}}}
-	case views.TabTree:
-		var err error
-		page.WaitNote = NoCycle
-		page.Waits, err = p.taskWaits(f.ctx, page.TaskID)
-		return err
-	}
-	return nil
 }

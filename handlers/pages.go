@@ -63,6 +63,8 @@ type Pages struct {
 	People People
 	// PublicURL is where people reach the server; sign-in links begin with it.
 	PublicURL string
+	// Traces has the trees and logs of tasks in parts.
+	Traces Traces
 	// Sums are those of the log.
 	Sums  Insights
 	Proof Proof

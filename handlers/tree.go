@@ -11,41 +11,45 @@ import (
 	"gatehouse/views"
 )
 
-// treeRows lists a task's delegations depth first, with the refused hand-overs
-// between them in the order of time.
-func (p *Pages) treeRows(tree []orchestrator.Delegation, story []event.Event) []views.TreeRow {
-	spans := spansOf(story)
-	refusals := map[string][]views.TreeRow{}
-	for _, e := range story {
-		if e.Type == event.DelegationRefused {
-			facts := factsOf(e)
-			refusals[e.DelegationID] = append(refusals[e.DelegationID], views.TreeRow{ID: e.ID, Name: facts.To, From: e.Actor,
-				State: agent.Refused, Code: facts.Code, Message: facts.Message, At: e.At, EndedAt: e.At})
-		}
-	}
-	below := map[string][]orchestrator.Delegation{}
-	for _, d := range tree {
-		below[d.ParentID] = append(below[d.ParentID], d)
-	}
+// refusedState is the state of rows that are no delegation but a refused hand-over.
+const refusedState = agent.Refused
+
+// treeRows makes rows of delegations, depth first, with the refused hand-overs between
+// them in the order of time. full has what the outline leaves out.
+func (p *Pages) treeRows(t *trace, shown []int, full map[string]orchestrator.Delegation, story []event.Event) []views.TreeRow {
+	spans, refusals := spansOf(story), refusalsOf(story)
 	var rows []views.TreeRow
-	var walk func(d orchestrator.Delegation)
-	walk = func(d orchestrator.Delegation) {
+	var way []orchestrator.Delegation // from the root to the last row
+	settle := func(id string, before time.Time) {
+		refused := refusals[id]
+		for len(refused) > 0 && (before.IsZero() || refused[0].At.Before(before)) {
+			rows = append(rows, under(refused[0], t.tree[t.at[id]]))
+			refused = refused[1:]
+		}
+		refusals[id] = refused
+	}
+	leave := func(depth int) {
+		for len(way) > 0 && way[len(way)-1].Depth >= depth {
+			settle(way[len(way)-1].ID, time.Time{})
+			way = way[:len(way)-1]
+		}
+	}
+	for _, i := range shown {
+		d := t.tree[i]
+		leave(d.Depth)
+		if d.ParentID != "" {
+			settle(d.ParentID, d.CreatedAt)
+		}
+		if whole, ok := full[d.ID]; ok {
+			d = whole
+		}
+		if len(spans[d.ID]) == 0 {
+			spans[d.ID] = columnSpans(d)
+		}
 		rows = append(rows, p.treeRow(d, spans[d.ID]))
-		refused := refusals[d.ID]
-		for _, child := range below[d.ID] {
-			for len(refused) > 0 && refused[0].At.Before(child.CreatedAt) {
-				rows = append(rows, under(refused[0], d))
-				refused = refused[1:]
-			}
-			walk(child)
-		}
-		for _, r := range refused {
-			rows = append(rows, under(r, d))
-		}
+		way = append(way, d)
 	}
-	for _, root := range below[""] {
-		walk(root)
-	}
+	leave(0)
 	return rows
 }
 

@@ -3,7 +3,7 @@
 // the reader has scrolled or has the focus in the list.
 (function () {
   'use strict';
-  var KEPT = ['cursor', 'current', 'is-viewed', 'copied', 'changed', 'writing', 'htmx-request'];
+  var KEPT = ['cursor', 'current', 'is-viewed', 'copied', 'changed', 'writing', 'is-busy', 'htmx-request'];
   var letThrough = false; // set while the reader asked for the new rows
 
   function sameKind(a, b) {
@@ -128,6 +128,13 @@
     var theirs = next.getAttribute('data-digest');
     return mine && theirs && mine !== theirs;
   }
+
+  // Other scripts merge what they fetched themselves in the same way; new rows do not wait,
+  // for the reader asked for them.
+  window.ghMorph = function (from, to) {
+    letThrough = true;
+    try { morphNode(from, to); } finally { letThrough = false; }
+  };
 
   window.htmx.defineExtension('morph', {
     isInlineSwap: function (style) { return style === 'morph'; },

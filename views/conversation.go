@@ -1,6 +1,9 @@
 package views
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Conversation is the tab with what an agent and its model said.
 type Conversation struct {
@@ -48,7 +51,32 @@ type ToolCall struct {
 	Done   bool
 	Failed bool // an error, or a refusal of a guard
 	Result LongText
-	Child  *TurnChild // the delegation that it made
+	Took   time.Duration // 0 where it is not known by itself
+	Usage  Usage         // of the delegation that it made
+	Child  *TurnChild    // the delegation that it made
+}
+
+// facts are what a call took and used, as far as that is known.
+func (c ToolCall) facts() string {
+	var words []string
+	if c.Took > 0 {
+		words = append(words, Duration(c.Took))
+	}
+	if c.Usage.Reported {
+		words = append(words, c.Usage.words())
+	}
+	if c.Done && len(c.Result.Text) > 0 {
+		words = append(words, bytesSize(int64(len(c.Result.Text)+c.Result.Rest)))
+	}
+	return strings.Join(words, " · ")
+}
+
+// together is how long several calls took that were made at once.
+func (t Turn) together() string {
+	if len(t.Calls) < 2 || !t.Answered.After(t.At) {
+		return ""
+	}
+	return plural(len(t.Calls), "call", "calls") + ", " + Duration(t.Answered.Sub(t.At)) + " together"
 }
 
 // TurnChild is a link to a delegation below.

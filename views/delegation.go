@@ -1,6 +1,9 @@
 package views
 
-import "time"
+import (
+	"net/url"
+	"time"
+)
 
 // DelegationPage is `/delegations/{id}`: one task's whole tree, with one row selected.
 type DelegationPage struct {
@@ -13,12 +16,14 @@ type DelegationPage struct {
 	Since      time.Time // start of that
 	Requester  string
 	Via        string // "web", "cli", "webhook ci-failed"
+	ViaHref    string // the trigger with its deliveries; empty where nothing triggered it
 	CreatedAt  time.Time
 	EndedAt    time.Time
 	Repository string
 	Usage      Usage
 	HandOffs   int
-	MaxHandOff int // 0: no limit is known
+	MaxHandOff int     // 0: no limit is known
+	Meters     []Meter // what was used and is reserved, against the budget
 	Approval   *ApprovalRow
 	Commit     string // landed commit
 	Branch     string // where it landed
@@ -32,13 +37,34 @@ type DelegationPage struct {
 	Turns      int // of the conversation that may be forked; 0 for none
 
 	Tab      Tab
-	Tree     []TreeRow
-	Open     bool // ?pinch=off: gaps are drawn in full
+	Tree     []TreeRow  // what this page has of the tree
+	Busy     []Span     // when those worked that have no row here
+	Keep     url.Values // of the address: what stays when another row is selected
+	TreeN    int        // delegations of the task
+	TreeRows int        // rows that are open, on all pages
+	TreeFrom int        // how many of these come before the first one here
+	TreePrev string     // ?row= of the page before; empty on the first
+	TreeNext string     // ?row= of the next page; empty on the last
+	Find     string     // what the rows are searched for
+	Found    int        // how many have it
+	FindCut  bool       // more have it than are shown
+	Open     bool       // ?pinch=off: gaps are drawn in full
+	Plain    bool       // ?plain=on: answers as they were written, without formatting
 	Selected DelegationPane
 	Talk     Conversation // of the selected delegation
-	Events   []EventRow   // newest first, at most 100
-	EventsN  int          // how many there are
-	OlderURL string       // older events; empty at the end
+
+	Events      []EventRow // newest first, at most 100
+	EventsN     int        // how many the task has
+	EventAt     int64      // the one that was asked for; 0 for none
+	EventType   string     // only these; empty for all
+	EventTypes  []string   // to choose from
+	EventOf     bool       // only those of the selected delegation
+	NewerEvents bool       // there are newer ones than these
+	OlderURL    string     // older events; empty at the end
+
+	Context    []ContextPiece // on its tab
+	ContextCut bool           // more uses are on record than these
+	MayContext bool           // whoever looks may read the shared context
 
 	Flow     Flow        // on its tab
 	Figures  TaskFigures // on its tab
@@ -56,6 +82,7 @@ const (
 	TabTalk     Tab = "conversation"
 	TabEvents   Tab = "events"
 	TabResult   Tab = "result"
+	TabContext  Tab = "context"
 	TabFlow     Tab = "flow"
 	TabFigures  Tab = "figures"
 )
@@ -63,7 +90,7 @@ const (
 var tabs = []struct {
 	Tab  Tab
 	Text string
-}{{TabTree, "Tree"}, {TabTimeline, "Timeline"}, {TabTalk, "Conversation"}, {TabEvents, "Events"}, {TabResult, "Result"}, {TabFlow, "Flow"}, {TabFigures, "Figures"}}
+}{{TabTree, "Tree"}, {TabTimeline, "Timeline"}, {TabTalk, "Conversation"}, {TabEvents, "Events"}, {TabResult, "Result"}, {TabContext, "Context"}, {TabFlow, "Flow"}, {TabFigures, "Figures"}}
 
 // ParseTab reads ?tab=; anything unknown is the tree.
 func ParseTab(s string) Tab {
@@ -81,6 +108,7 @@ type Failure struct {
 	Where string // the agent
 	Code  string
 	Next  string
+	ID    string // the delegation that failed first
 }
 
 // Held says why a landing waits for a person although the yes stands.
@@ -111,6 +139,7 @@ type Span struct {
 // TreeRow is one delegation, or one refused hand-over, in the tree's order (depth first).
 type TreeRow struct {
 	ID      string // of the delegation; for a refusal the event's id
+	N       int64  // of a refusal: the event's number
 	Name    string // the agent
 	From    string // who handed on
 	Kind    string // command, workflow …
@@ -122,6 +151,11 @@ type TreeRow struct {
 	At      time.Time
 	EndedAt time.Time
 	Spans   []Span
+
+	Folds   bool   // rows are below it, which can be shown and hidden
+	Open    bool   // they are shown
+	FoldKey string // its name in the address
+	Below   Below
 }
 
 // Refused says that this row is a hand-over that a guard refused.
@@ -129,26 +163,38 @@ func (r TreeRow) Refused() bool { return r.State == "refused" }
 
 // DelegationPane is the selected delegation in full.
 type DelegationPane struct {
-	ID        string
-	Name      string
-	From      string
-	Kind      string
-	State     string
-	Text      string
-	Chain     []string
-	Attempt   int
-	Sandbox   string // how it ran: "bubblewrap", or why there was none
-	Limits    string
-	Exit      string // "exit 1", "killed after 10 min"
-	StartedAt time.Time
-	EndedAt   time.Time
-	Usage     Usage
-	Guards    []GuardVerdict
-	LogTail   []string // last 40 lines of what it printed
-	LogLines  int      // how many there are in all
-	Result    string
-	Rejected  []RejectedFile // what the server did not take
-	Artifacts []Artifact
+	ID         string
+	Name       string
+	From       string
+	Kind       string
+	State      string
+	Text       LongText
+	Chain      []string
+	Attempt    int
+	Sandbox    string // how it ran: "bubblewrap", or why there was none
+	Limits     string
+	Exit       string // "exit 1", "killed after 10 min"
+	ExitCode   string
+	StartedAt  time.Time
+	EndedAt    time.Time
+	Usage      Usage
+	Guards     []GuardVerdict
+	LogTail    []LogLine // last 40 lines of what it printed
+	LogMore    bool      // there are more before these
+	Result     LongText
+	Data       LongText       // JSON
+	Rejected   []RejectedFile // what the server did not take
+	Artifacts  []Artifact
+	ApprovalID string // its newest request
+	Commit     string // where its change landed
+	More       int    // ?more=: how many further pieces of long texts are here
+}
+
+// LogLine is one line of what an agent printed.
+type LogLine struct {
+	Text string
+	Rest int   // bytes of it that are left out
+	N    int64 // the event that has all of it
 }
 
 // GuardVerdict is the answer of one guard.
@@ -169,18 +215,22 @@ type RejectedFile struct {
 
 // Artifact is something an agent handed over beside its text.
 type Artifact struct {
+	N    int // from 1, in its address
 	Name string
-	Kind string
-	Size int64
+	Path string // where it lies instead, if it has no text
+	Size int64  // bytes
 }
 
 // EventRow is one event of the task.
 type EventRow struct {
-	N     int64
-	Type  string
-	Actor string
-	Who   string // the delegation's agent
-	At    time.Time
-	Text  string // one line of what happened
-	JSON  string // the raw event
+	N            int64
+	ID           string
+	DelegationID string
+	Type         string
+	Actor        string
+	Who          string // the delegation's agent
+	At           time.Time
+	Text         string // one line of what happened
+	JSON         string // the raw event
+	Rest         int    // bytes of it that are left out
 }

@@ -117,7 +117,7 @@ func treeRows() []TreeRow {
 			Spans: []Span{{SpanQueued, at(6), at(9)}, {SpanWorking, at(9), at(19)}, {SpanChild, at(19), at(29)}, {SpanWorking, at(29), at(36)}, {SpanLanding, at(36), at(38)}, {SpanPerson, at(38), time.Time{}}}},
 		{ID: revID, Name: "reviewer", From: "coder", Kind: "command", Depth: 2, State: "completed", At: at(19), EndedAt: at(29), Note: "build, vet and tests pass",
 			Spans: []Span{{SpanQueued, at(19), at(21)}, {SpanWorking, at(21), at(29)}}},
-		{ID: "evt-31", Name: "kik", From: "coder", Depth: 2, State: "refused", Code: "cycle", At: at(30), Message: "coder cannot hand to kik: kik is already in the chain kik → coder. Answer with what you have, or hand to another agent."},
+		{ID: "evt-31", N: 31, Name: "kik", From: "coder", Depth: 2, State: "refused", Code: "cycle", At: at(30), Message: "coder cannot hand to kik: kik is already in the chain kik → coder. Answer with what you have, or hand to another agent."},
 	}
 }
 
@@ -127,14 +127,18 @@ func delegationPage(tab Tab) DelegationPage {
 	row := approvalRows()[0]
 	p := DelegationPage{Chrome: c, TaskID: taskID, ID: codeID, Text: "Fix the retry loop in the uploader", TaskState: "awaiting_approval", Whose: "you or bob", Since: before(4 * time.Minute),
 		Requester: "dora", Via: "webhook ci-failed", CreatedAt: before(48*time.Hour + 41*time.Second), Repository: "app/main", Usage: Usage{Reported: true, Tokens: 9400, USD: money(.06)},
-		HandOffs: 2, MaxHandOff: 5, Approval: &row, CanCancel: true, Tab: tab, Tree: treeRows(), EventsN: 31}
-	p.Selected = DelegationPane{ID: codeID, Name: "coder", From: "kik", Kind: "command", State: "awaiting_approval", Text: "Fix the retry loop in the uploader.\n\nThe counter is reset inside the loop; see the failing test.",
-		Chain: []string{"kik", "coder"}, Attempt: 1, Sandbox: "none: on this host there is no bubblewrap", Limits: "10 min, 1 MB of output", Exit: "exit 0", StartedAt: before(48 * time.Hour), EndedAt: before(47 * time.Hour),
-		Result:  "The retry counter was reset inside the loop; I moved it out and added a test.\n" + hostile,
-		Guards:  []GuardVerdict{{Guard: "unknown", Allowed: true, Code: "", Message: ""}, {Guard: "self", Allowed: true, Code: "", Message: ""}, {Guard: "role", Allowed: true, Code: "", Message: ""}, {Guard: "cycle", Allowed: true, Code: "", Message: ""}, {Guard: "depth", Allowed: true, Code: "", Message: "1 of 3"}, {Guard: "hand-offs", Allowed: true, Code: "", Message: "2 of 5"}},
-		LogTail: []string{"$ go test ./upload/...", "ok  \tapp/upload\t0.412s", "wrote upload/retry.go"}, LogLines: 214,
+		HandOffs: 2, MaxHandOff: 5, Approval: &row, CanCancel: true, CanPause: true, Turns: 4, Tab: tab, Tree: treeRows(), TreeN: 3, TreeRows: 3, EventsN: 31, ViaHref: "/triggers",
+		Meters: []Meter{NewMeter("tokens", "9.4k used · 40k reserved of 150k", 9400, 40000, 150000), NewMeter("money", "not reported of $5", 0, 0, 5), NewMeter("running time", "38 s used of 30 min", 38, 0, 1800), NewMeter("hand-offs", "2 of 5", 2, 0, 5)}}
+	p.Selected = DelegationPane{ID: codeID, Name: "coder", From: "kik", Kind: "command", State: "awaiting_approval", Text: LongText{Text: "Fix the retry loop in the uploader.\n\nThe counter is reset inside the loop; see the failing test."}, ApprovalID: aprID,
+		Chain: []string{"kik", "coder"}, Attempt: 1, Sandbox: "none: on this host there is no bubblewrap", Limits: "10 min, 1 MB of output", StartedAt: before(48 * time.Hour), EndedAt: before(47 * time.Hour),
+		Result:    LongText{Text: "The **retry counter** was reset inside the loop; I moved it out and added a test:\n\n- `send` returns the last error\n- see [the issue](https://example.com/x)\n\n" + hostile},
+		Data:      LongText{Text: "{\n  \"files\": 3\n}"},
+		Artifacts: []Artifact{{N: 1, Name: "report " + hostile + ".md", Size: 18_222}, {N: 2, Name: "cover.html", Path: "out/cover.html"}},
+		Guards:    []GuardVerdict{{Guard: "unknown", Allowed: true, Code: "", Message: ""}, {Guard: "self", Allowed: true, Code: "", Message: ""}, {Guard: "role", Allowed: true, Code: "", Message: ""}, {Guard: "cycle", Allowed: true, Code: "", Message: ""}, {Guard: "depth", Allowed: true, Code: "", Message: "1 of 3"}, {Guard: "hand-offs", Allowed: true, Code: "", Message: "2 of 5"}},
+		LogTail:   []LogLine{{Text: "$ go test ./upload/..."}, {Text: "ok  \tapp/upload\t0.412s", Rest: 9_800_000, N: 12}, {Text: "wrote upload/retry.go"}}, LogMore: true,
 		Rejected: []RejectedFile{{Path: "core/auth.go", Code: "path_protected", Text: "core/auth.go is protected in app."}}}
 	types := []string{"approval.requested", "patch.validated", "delegation.resumed", "delegation.refused", "delegation.completed", "delegation.delegated", "delegation.acknowledged", "task.created"}
+	p.EventTypes = types
 	for i, kind := range types {
 		p.Events = append(p.Events, EventRow{N: int64(31 - i), Type: kind, Actor: "agent:coder", Who: "coder", At: before(time.Duration(i) * 7 * time.Second), Text: "what happened " + hostile, JSON: "{\n  \"type\": \"" + kind + "\"\n}"})
 	}

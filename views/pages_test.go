@@ -30,8 +30,8 @@ func TestPagesObeyTheContentPolicy(t *testing.T) {
 		"script address":  regexp.MustCompile(`(?i)(?:href|action)="javascript:`),
 	}
 	for name, page := range pages() {
-		// A link to the bot is opened by a person, not by the page.
-		html := strings.ReplaceAll(render(t, page), `href="https://t.me/`, `href="/t.me/`)
+		// A link to the bot, or in an agent's answer, is opened by a person, not by the page.
+		html := strings.NewReplacer(`href="https://t.me/`, `href="/t.me/`, `href="https://example.com/x" rel="nofollow noreferrer noopener"`, `href="/x"`).Replace(render(t, page))
 		for what, re := range forbidden {
 			if m := re.FindString(html); m != "" {
 				t.Errorf("%s has an %s: %s", name, what, m)

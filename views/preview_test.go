@@ -28,7 +28,7 @@ func TestWritePages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"tokens.css", "app.css", "pages.css", "review.css", "audit.css", "audit.js", "theme.js", "morph.js", "live.js", "app.js", "review.js", "insight.css", "insight.js", "vendor/uPlot.iife.min.js", "vendor/uPlot.min.css", "vendor/htmx.min.js", "favicon-wait.svg"} {
+	for _, name := range []string{"tokens.css", "app.css", "pages.css", "review.css", "audit.css", "audit.js", "theme.js", "morph.js", "live.js", "app.js", "review.js", "insight.css", "trace.css", "trace.js", "parts.js", "converse.js", "insight.js", "vendor/uPlot.iife.min.js", "vendor/uPlot.min.css", "vendor/htmx.min.js", "favicon-wait.svg"} {
 		body, ok := static.File(name)
 		if !ok {
 			t.Errorf("static file %s is missing", name)

@@ -52,11 +52,12 @@ type segment struct {
 	pinched  bool
 }
 
-// newTimeline lays out the time of all rows; with open, gaps are drawn in full.
-func newTimeline(rows []TreeRow, now time.Time, open bool) timeline {
+// newTimeline lays out the time of all rows, and of what works without having one; with
+// open, gaps are drawn in full.
+func newTimeline(rows []TreeRow, now time.Time, open bool, hidden ...Span) timeline {
 	t := timeline{}
 	var busy []Span
-	for _, r := range rows {
+	for _, r := range append(rows[:len(rows):len(rows)], TreeRow{Spans: hidden}) {
 		for _, s := range r.Spans {
 			if s.To.IsZero() || s.To.After(now) {
 				s.To = now

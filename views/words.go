@@ -148,14 +148,17 @@ func (u Usage) budget() string {
 // dollars is a round sum without cents.
 func dollars(v float64) string { return strings.TrimSuffix(fmt.Sprintf("$%.2f", v), ".00") }
 
-func tokens(n int) string {
+func tokens(n int) string { return Count(int64(n)) + " tokens" }
+
+// Count is a large number in short: 812, 9.4k, 1.2M.
+func Count(n int64) string {
 	switch {
 	case n < 1000:
-		return fmt.Sprintf("%d tokens", n)
+		return fmt.Sprint(n)
 	case n < 1_000_000:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e3), ".0") + "k tokens"
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e3), ".0") + "k"
 	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M tokens"
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
 }
 
 func usd(v *float64) string {

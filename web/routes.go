@@ -54,6 +54,7 @@ func (s *Server) routes() []route {
 		{post, "/delegations/:id/pause", p.Pause, control},
 		{post, "/delegations/:id/resume", p.Resume, control},
 		{post, "/delegations/:id/fork", p.Fork, control},
+		{get, "/delegations/:id/artifacts/:n", p.Artifact, read},
 		{get, "/delegations/:id/flow", p.Flow, read},
 		{get, "/delegations/:id/flow.svg", p.FlowSVG, read},
 		{get, "/insights", p.Insights, read},

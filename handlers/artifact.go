@@ -1,0 +1,51 @@
+package handlers
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+
+	"gatehouse/orchestrator"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Artifact answers GET /delegations/{id}/artifacts/{n}: the n-th thing that an agent
+// handed over beside its text, from 1. It is always a download: what an agent made is
+// never opened as a page of this server.
+func (p *Pages) Artifact(c echo.Context) error {
+	who, _ := Who(c)
+	d, err := p.Ids.Delegation(c.Request().Context(), who, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(c.Param("n"))
+	if err != nil || d.Result == nil || n < 1 || n > len(d.Result.Artifacts) {
+		return orchestrator.Errorf(orchestrator.CodeNotFound, "%s has no artifact %.20q. Its page lists what it has.", d.To, c.Param("n"))
+	}
+	a := d.Result.Artifacts[n-1]
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": fileName(a.Name, n)}))
+	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	return c.Blob(http.StatusOK, echo.MIMEOctetStream, []byte(a.Text))
+}
+
+// fileName is a name that any system can store: of what an agent chose only letters,
+// digits and a few marks stay.
+func fileName(name string, n int) string {
+	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, name)
+	if name = strings.TrimLeft(name, "._-"); name == "" {
+		return fmt.Sprintf("artifact-%d.txt", n)
+	}
+	return name[:min(len(name), 100)]
+}

@@ -1,0 +1,69 @@
+package handlers
+
+import (
+	"errors"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/views"
+)
+
+// usesShown is how many uses of the shared context a task's page reads; piecesShown how
+// many entries it shows, and pieceBytes how much of each value.
+const (
+	usesShown   = 500
+	piecesShown = 50
+	pieceBytes  = 2000
+)
+
+// contextUsed fills the context tab: what the task read and wrote, who did it and when, and
+// what is there now. Looking is no use: it prolongs nothing.
+func (p *Pages) contextUsed(f *frame, page *views.DelegationPage) error {
+	if page.MayContext = f.who.Has(people.ContextRead); !page.MayContext {
+		return nil
+	}
+	uses, err := p.Traces.TaskUses(f.ctx, page.TaskID, usesShown)
+	if err != nil {
+		return err
+	}
+	page.ContextCut = len(uses) == usesShown
+	place := map[[2]string]int{}
+	for _, u := range uses {
+		id := [2]string{u.Namespace, u.Key}
+		i, ok := place[id]
+		if !ok {
+			if len(page.Context) == piecesShown {
+				page.ContextCut = true
+				continue
+			}
+			i = len(page.Context)
+			place[id] = i
+			page.Context = append(page.Context, views.ContextPiece{Namespace: u.Namespace, Key: u.Key})
+		}
+		piece := &page.Context[i]
+		piece.Read = piece.Read || u.Kind == sharedctx.Read
+		piece.Written = piece.Written || u.Kind == sharedctx.Write
+		use := views.ContextUse{Kind: string(u.Kind), By: u.Agent, At: u.At}
+		if u.DelegationID != "" {
+			use.Href = views.DelegationHref(u.DelegationID)
+		}
+		piece.Uses = append(piece.Uses, use)
+	}
+	store := p.Context(f.who.Name())
+	for i := range page.Context {
+		piece := &page.Context[i]
+		e, err := store.Get(f.ctx, piece.Namespace, piece.Key)
+		if errors.Is(err, orchestrator.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		piece.Value, piece.Author, piece.UpdatedAt, piece.ExpiresAt = e.Value, e.Agent, e.UpdatedAt, e.ExpiresAt
+		if len(e.Value) > pieceBytes {
+			piece.Value, piece.Bytes = beginning(e.Value, pieceBytes), len(e.Value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package handlers
+
+import (
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/insight"
+	"gatehouse/views"
+)
+
+// taskWaits is the section of a live task's page: who waits for whom, oldest first.
+func (p *Pages) taskWaits(f *frame, page *views.DelegationPage, tr *trace) error {
+	var ids []string
+	for _, d := range tr.tree {
+		if !d.State.Ended() && len(ids) < maxWaits {
+			ids = append(ids, d.ID)
+		}
+	}
+	found, err := p.Traces.Delegations(f.ctx, ids)
+	if err != nil {
+		return err
+	}
+	var live []orchestrator.Delegation
+	for _, id := range ids {
+		if d, ok := found[id]; ok && !d.State.Ended() {
+			live = append(live, d)
+		}
+	}
+	waits, err := p.waits().of(f.ctx, live)
+	page.WaitNote, page.Waits = NoCycle, waitRows(waits)
+	return err
+}
+
+// maxWaits is how many live delegations a task's page lists; /api/v1/waits has all.
+const maxWaits = 200
+
+// taskDrawings fills what the tabs of a task's page show of its figures and its flow.
+func (p *Pages) taskDrawings(page *views.DelegationPage, tree []orchestrator.Delegation, story []event.Event) {
+	if page.Tab == views.TabFlow {
+		page.Flow = p.flowOf(tree, story)
+		return
+	}
+	sums := sumsOf(tree, story)
+	page.Figures = views.TaskFigures{Total: insight.Of(sums), Cut: len(story) >= maxStory, Lists: []views.FigureList{
+		{By: insight.ByAgent, Title: "By agent", Rows: insight.By(sums, insight.ByAgent)}, {By: insight.ByModel, Title: "By model", Rows: insight.By(sums, insight.ByModel)}}}
+}

@@ -1,0 +1,112 @@
+package handlers
+
+import (
+	"slices"
+	"strings"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/views"
+)
+
+// How much of a delegation the pane shows.
+const (
+	logShown  = 40      // lines
+	lineBytes = 4 << 10 // of one line
+	textStep  = 64 << 10
+)
+
+// pane is one delegation in full. more says how many further pieces of its texts are wanted.
+func (p *Pages) pane(f *frame, d orchestrator.Delegation, more int) (views.DelegationPane, error) {
+	spec, _ := p.Engine.Config().Agents.Get(d.To)
+	pane := views.DelegationPane{
+		ID: d.ID, Name: d.To, From: d.From, Kind: string(spec.Kind), State: string(d.State), Text: longText(d.Text, more), Chain: names(d),
+		Attempt: 1, Sandbox: d.Work.Sandbox, StartedAt: at(d.StartedAt), EndedAt: at(d.EndedAt), Usage: usageOf(d), ApprovalID: d.ApprovalID, More: more,
+	}
+	if d.Work.Problem == "" { // a landing that waits counts its tries there, too
+		pane.Attempt += d.Losses
+	}
+	if pane.From == "" {
+		pane.From = d.Requester
+	}
+	if spec.Timeout > 0 {
+		pane.Limits = "stops after " + views.Duration(spec.Timeout)
+	}
+	if d.Error != nil {
+		pane.Exit, pane.ExitCode = d.Error.Message, d.Error.Code
+	}
+	if d.Result != nil {
+		pane.Result, pane.Commit = longText(d.Result.Text, more), d.Result.Commit
+		if len(d.Result.Data) > 0 {
+			pane.Data = longText(indented(d.Result.Data), more)
+		}
+		for i, a := range d.Result.Artifacts {
+			pane.Artifacts = append(pane.Artifacts, views.Artifact{N: i + 1, Name: a.Name, Path: a.Path, Size: int64(len(a.Text))})
+		}
+	}
+	if d.ParentID != "" {
+		if err := p.guardsOf(f, d, &pane); err != nil {
+			return pane, err
+		}
+	}
+	return pane, p.logOf(f, d, &pane)
+}
+
+// guardsOf finds in the log which guards let the hand-over pass.
+func (p *Pages) guardsOf(f *frame, d orchestrator.Delegation, pane *views.DelegationPane) error {
+	found, err := p.Traces.EventsOf(f.ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.Delegated}, Delegations: []string{d.ParentID}, Has: d.ID, Limit: 1})
+	for _, e := range found {
+		for _, g := range factsOf(e).Guards {
+			pane.Guards = append(pane.Guards, views.GuardVerdict{Guard: g, Allowed: true})
+		}
+	}
+	return err
+}
+
+// logOf fills the last lines that the work printed, and what of it was not taken.
+func (p *Pages) logOf(f *frame, d orchestrator.Delegation, pane *views.DelegationPane) error {
+	found, err := p.Traces.EventsOf(f.ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.Progress}, Delegations: []string{d.ID}, Newest: true, Limit: logShown})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(found)
+	for _, e := range found {
+		for line := range strings.Lines(factsOf(e).Text) {
+			line = strings.TrimRight(line, "\r\n")
+			cut := line
+			if len(line) > lineBytes {
+				cut = beginning(line, lineBytes)
+			}
+			pane.LogTail = append(pane.LogTail, views.LogLine{Text: cut, Rest: len(line) - len(cut), N: e.N})
+		}
+	}
+	pane.LogMore = len(found) == logShown || len(pane.LogTail) > logShown
+	pane.LogTail = pane.LogTail[max(0, len(pane.LogTail)-logShown):]
+	refused, err := p.Traces.EventsOf(f.ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.PatchRejected}, Delegations: []string{d.ID}, Limit: 50})
+	for _, e := range refused {
+		pane.Rejected = append(pane.Rejected, rejected(factsOf(e))...)
+	}
+	return err
+}
+
+// longText cuts a text that would make the page too long; more says how many pieces of it
+// are wanted beside the first.
+func longText(s string, more int) views.LongText {
+	most := textStep * (more + 1)
+	if len(s) <= most {
+		return views.LongText{Text: s}
+	}
+	cut := beginning(s, most)
+	return views.LongText{Text: cut, Rest: len(s) - len(cut)}
+}
+
+func rejected(facts eventFacts) []views.RejectedFile {
+	var out []views.RejectedFile
+	for _, path := range facts.Files {
+		out = append(out, views.RejectedFile{Path: path, Code: facts.Code, Text: facts.Message})
+	}
+	if len(out) == 0 {
+		out = append(out, views.RejectedFile{Path: facts.Path, Code: facts.Code, Text: facts.Message})
+	}
+	return out
+}

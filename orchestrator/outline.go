@@ -1,0 +1,14 @@
+package orchestrator
+
+import "gatehouse/orchestrator/event"
+
+// EventFilter chooses events of one task; zero values choose everything.
+type EventFilter struct {
+	Types       []event.Type
+	Delegations []string // of these only; the task's own events have none
+	Has         string   // what the data must have in it, as it stands
+	After       int64    // n > After
+	Before      int64    // n < Before; 0: up to the newest
+	Limit       int      // at least 1
+	Newest      bool     // newest first, else oldest first
+}

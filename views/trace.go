@@ -1,0 +1,168 @@
+package views
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Below counts what hides under a closed row.
+type Below struct {
+	N, Live, People, Failed, Rejected, Expired, Cancelled int
+}
+
+// Count adds one delegation of this state.
+func (b *Below) Count(state string) {
+	b.N++
+	if live(state) {
+		b.Live++
+	}
+	switch state {
+	case "awaiting_approval":
+		b.People++
+	case "failed":
+		b.Failed++
+	case "rejected":
+		b.Rejected++
+	case "expired":
+		b.Expired++
+	case "cancelled":
+		b.Cancelled++
+	}
+}
+
+// Add adds what another row hides.
+func (b *Below) Add(o Below) {
+	b.N, b.Live, b.People = b.N+o.N, b.Live+o.Live, b.People+o.People
+	b.Failed, b.Rejected, b.Expired, b.Cancelled = b.Failed+o.Failed, b.Rejected+o.Rejected, b.Expired+o.Expired, b.Cancelled+o.Cancelled
+}
+
+// hidden is one kind of what a closed row hides.
+type hidden struct {
+	N     int
+	State string
+}
+
+// worst lists what a closed row must not hide, the worst first, at most two kinds.
+func (b Below) worst() []hidden {
+	all := []hidden{{b.Failed, "failed"}, {b.Rejected, "rejected"}, {b.Expired, "expired"}, {b.People, "awaiting_approval"}, {b.Live - b.People, "running"}}
+	all = slices.DeleteFunc(all, func(h hidden) bool { return h.N <= 0 })
+	return all[:min(len(all), 2)]
+}
+
+// words is the same for readers aloud.
+func (b Below) words() string {
+	words := thousands(b.N) + " below"
+	for _, h := range b.worst() {
+		words += fmt.Sprintf(", %s %s", thousands(h.N), StateWord(h.State))
+	}
+	return words
+}
+
+// Meter is one part of the budget: what was used, and what work under way may still use.
+type Meter struct {
+	Name     string
+	Words    string  // "9.4k used · 20k reserved · of 150k"
+	Used     float64 // per cent of the limit
+	Reserved float64
+	Over     bool // the limit was passed
+}
+
+// NewMeter measures against a limit of more than 0.
+func NewMeter(name, words string, used, reserved, limit float64) Meter {
+	m := Meter{Name: name, Words: words, Over: used > limit}
+	if limit > 0 {
+		m.Used = min(100*used/limit, 100)
+		m.Reserved = min(100*reserved/limit, 100-m.Used)
+	}
+	return m
+}
+
+// ContextPiece is one entry of the shared context that a task read or wrote.
+type ContextPiece struct {
+	Namespace, Key string
+	Read, Written  bool
+	Value          string    // as it is now, cut
+	Bytes          int       // of the whole value where Value is only its beginning
+	Author         string    // who wrote it last
+	UpdatedAt      time.Time // zero: it is gone
+	ExpiresAt      *time.Time
+	Uses           []ContextUse // of this task, newest first
+}
+
+// how says in a word what the task did with it.
+func (c ContextPiece) how() string {
+	switch {
+	case c.Read && c.Written:
+		return "read and written"
+	case c.Written:
+		return "written"
+	}
+	return "read"
+}
+
+// href is the address of a delegation of this task on a tab, with what stays of this one.
+func (p DelegationPage) href(id string, t Tab) string {
+	q := url.Values{}
+	maps.Copy(q, p.Keep)
+	if t != TabTree {
+		q.Set("tab", string(t))
+	}
+	if p.Plain {
+		q.Set("plain", "on")
+	}
+	if len(q) == 0 {
+		return DelegationHref(id)
+	}
+	return DelegationHref(id) + "?" + q.Encode()
+}
+
+func (p DelegationPage) tabHref(t Tab) string { return p.href(p.ID, t) }
+
+// rowHref selects a row and keeps the tab; a refusal is its event.
+func (p DelegationPage) rowHref(r TreeRow) string {
+	if r.Refused() {
+		return p.eventHref(r.N)
+	}
+	return p.href(r.ID, p.Tab)
+}
+
+// eventHref is the permalink of an event: its page, and its place there.
+func (p DelegationPage) eventHref(n int64) string {
+	return fmt.Sprintf("%s?at=%d&tab=%s#e-%d", DelegationHref(p.TaskID), n, TabEvents, n)
+}
+
+// foldHref opens or closes what is below a row.
+func (p DelegationPage) foldHref(r TreeRow) string {
+	keys := strings.FieldsFunc(p.Keep.Get("fold"), func(c rune) bool { return c == '.' })
+	if i := slices.Index(keys, r.FoldKey); i >= 0 {
+		keys = slices.Delete(keys, i, i+1)
+	} else {
+		keys = append(keys, r.FoldKey)
+	}
+	return withQuery(p.Path, "fold", strings.Join(keys, "."))
+}
+
+// moreHref shows one more piece of the long texts of this page.
+func (p DelegationPage) moreHref() string {
+	return withQuery(p.Path, "more", fmt.Sprint(p.Selected.More+1))
+}
+
+// rawHref is the event alone, as JSON.
+func (p DelegationPage) rawHref(n int64) string {
+	return fmt.Sprintf("/api/v1/delegations/%s/events?after=%d&limit=1", url.PathEscape(p.TaskID), n-1)
+}
+
+// big says that the tree needs a search.
+func (p DelegationPage) big() bool { return p.TreeN > 20 || p.Find != "" }
+
+// levelWords say where a row stands, for readers aloud.
+func levelWords(r TreeRow) string { return fmt.Sprintf("level %d ", r.Depth+1) }
+
+// ArtifactHref gets one artifact of a delegation, counted from 1.
+func ArtifactHref(id string, n int) string {
+	return fmt.Sprintf("%s/artifacts/%d", DelegationHref(id), n)
+}
