@@ -33,9 +33,10 @@ type Config struct {
 	// Approvers are the groups whose yes counts in a repository where the rule names
 	// none; absent: every approver.
 	Approvers map[string][]string
-	Careful   []string        // what makes a request careful besides warnings: no_checks, no_sandbox, need_two
-	Remind    []time.Duration // before the deadline
-	Escalate  []Step          // when nobody has decided; in order
+	Careful   []string          // what makes a request careful besides warnings: no_checks, no_sandbox, need_two
+	Remind    []time.Duration   // before the deadline
+	Escalate  []Step            // when nobody has decided; in order
+	Triggers  map[string]string // names of the triggers' owners; what a trigger asked for they asked for
 }
 
 // AgentRule is what the gateway knows of an agent.

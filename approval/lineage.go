@@ -11,27 +11,36 @@ import (
 	"gatehouse/orchestrator/people"
 )
 
+// byTrigger begins the Via of a task that a trigger made; its name follows.
+const byTrigger = "trigger:"
+
 // What a Party has done; owns is followed by the agent's name.
 const (
 	askedForIt = "asked for it"
 	owns       = "owns "
+	ownsHook   = "owns the trigger " // followed by the trigger's name
 	editedIt   = "edited it"
 )
 
 // lineage is everybody with a part in r before people are asked: who asked for the task,
-// which for a token is its owner, and who owns an agent that it went through. An owner
-// is configured by name; one who has no user yet is known by that name alone.
+// which for a token is its owner, and who owns the trigger that made it or an agent that it
+// went through. An owner is configured by name; one who has no user yet is known by that name alone.
 func (c Config) lineage(e Electorate, r *Request) []Party {
 	all := []Party{}
 	if r.RequesterID != "" {
 		all = append(all, Party{UserID: r.RequesterID, User: r.Requester, Why: askedForIt})
 	}
+	parts := []Party{}
+	if name, ok := strings.CutPrefix(r.Via, byTrigger); ok {
+		parts = append(parts, Party{User: c.Triggers[name], Why: ownsHook + name})
+	}
 	for _, agent := range append(strings.Split(r.Chain, " → "), r.Agent) {
-		owner := c.Agents[agent].Owner
-		if owner == "" {
+		parts = append(parts, Party{User: c.Agents[agent].Owner, Why: owns + agent})
+	}
+	for _, p := range parts {
+		if p.User == "" || strings.HasPrefix(p.Why, ownsHook) && p.User == r.Requester {
 			continue
 		}
-		p := Party{User: owner, Why: owns + agent}
 		for _, u := range e.users {
 			if p.is(u) {
 				p.UserID = u.ID
@@ -72,7 +81,12 @@ func (p Party) is(u people.User) bool {
 // did is a Why after the name of somebody else, or after "You".
 func (p Party) did(you bool) string {
 	agent, owner := strings.CutPrefix(p.Why, owns)
+	hook, ofHook := strings.CutPrefix(p.Why, ownsHook)
 	switch {
+	case ofHook && you:
+		return "own the trigger " + hook
+	case ofHook:
+		return p.Why
 	case owner && you:
 		return "own the agent " + agent
 	case owner:

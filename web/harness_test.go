@@ -20,11 +20,13 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/handlers/api"
 	"gatehouse/handlers/door"
+	"gatehouse/handlers/hook"
 	"gatehouse/handlers/stream"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/intake"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
@@ -41,6 +43,7 @@ type house struct {
 	store  *store.Store
 	engine *orchestrator.Engine
 	gate   *approval.Gateway
+	intake *intake.Intake
 	web    *web.Server
 	url    string
 }
@@ -121,6 +124,8 @@ func open(t *testing.T) *house {
 		Diff: func(context.Context, approval.Request) (string, error) { return "diff", nil }}, approval.Config{FourEyes: true, Expires: time.Hour})
 	gate.SetReverter(engine)
 	h := &house{T: t, ctx: ctx, store: st, engine: engine, gate: gate}
+	h.intake = intake.New(intake.Options{Store: st, Engine: engine, Tasks: st.Engine(), People: st, PublicURL: func() string { return "http://localhost:8080" },
+		Now: time.Now, Log: slog.New(slog.DiscardHandler)}, nil)
 	running := make(chan error, 1)
 	go func() { running <- st.Run(ctx) }()
 	server := httptest.NewServer(h.server("127.0.0.1:8080", ""))
@@ -151,9 +156,10 @@ func (h *house) server(listen, public string) http.Handler {
 			Now: time.Now, Log: log, FourEyes: func() bool { return true }, Loopback: true, Outbox: h.gate, Links: h.store, Places: h.places, Sums: h.store, Traces: h.store,
 			People: h.store, PublicURL: "http://localhost:8080",
 			Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }},
-		API: &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Now: time.Now, Seal: key, Outbox: h.gate, Places: h.places, Figures: h.store,
+		API: &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Now: time.Now, Seal: key, Outbox: h.gate, Places: h.places, Figures: h.store, Hooks: h.intake,
 			Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Audits: h.store,
 			Reload: func(context.Context) error { return errors.New("gatehouse.yaml:3:1: unknown key `aproval`.") }},
+		Hooks: hook.Hooks{Intake: h.intake},
 		Streams: stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: log, Now: time.Now,
 			Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, public)}),
 		Figures: func(context.Context) (handlers.Figures, error) {

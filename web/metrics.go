@@ -92,6 +92,9 @@ func (s *Server) readyz(c echo.Context) error {
 // telegramPath is where Telegram posts.
 const telegramPath = "/hooks/telegram"
 
+// hookPath is where other webhooks are called.
+const hookPath = "/hooks/:name"
+
 // telegram hands an update to the bot, which checks the secret before it reads the
 // body, and bounds its size; its time is bounded here.
 func (s *Server) telegram(c echo.Context) error {

@@ -13,6 +13,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/handlers/api"
 	"gatehouse/handlers/door"
+	"gatehouse/handlers/hook"
 	"gatehouse/handlers/stream"
 
 	"github.com/labstack/echo/v4"
@@ -25,6 +26,7 @@ type Options struct {
 	Pages     *handlers.Pages
 	API       *api.API
 	Streams   *stream.Streams
+	Hooks     hook.Hooks
 	Door      *door.Door
 	Log       *slog.Logger
 	// Ready says whether the server can do its work; nil means always.

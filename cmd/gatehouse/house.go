@@ -25,6 +25,7 @@ import (
 	"gatehouse/orchestrator/agent/remote"
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/intake"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
@@ -43,6 +44,7 @@ type house struct {
 	gateway *approval.Gateway
 	bot     *bot // nil without channels.telegram
 	models  *models
+	intake  *intake.Intake
 	trees   handlers.Trees
 	trace   func(string) // see orchestrator.Options.Trace; nil but in tests
 	address atomic.Value // string: this node's address for agents, once it listens
@@ -97,6 +99,7 @@ func (h *house) open(ctx context.Context) error {
 			agent.Remote: remote.New(remote.Options{Ack: func() time.Duration { return h.engine.Config().Settings.AckTimeout }})},
 		Checker: checker{runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) }, Trace: h.trace,
 	}, h.cfg.Engine)
+	h.intake = intake.New(intake.Options{Store: h.store, Engine: h.engine, Tasks: h.store.Engine(), People: h.store, PublicURL: func() string { return h.cfg.PublicURL }, Now: time.Now, Log: h.log, Trace: h.trace}, h.cfg.Triggers)
 	h.gateway.SetReverter(h.engine)
 	h.gateway.SetReviser(h.engine)
 	return nil
@@ -119,7 +122,16 @@ func (h *house) hidden() []string {
 // gatewayConfig is the part of the configuration that the gateway needs.
 func gatewayConfig(c *config.Config) approval.Config {
 	return approval.Config{FourEyes: c.FourEyes, Expires: c.Expires, Location: c.Location, Policy: c.Policy, Handovers: c.Handovers, Groups: c.Groups,
-		Channels: []approval.Channel{inbox.Channel{}}, Agents: agentRules(c), Approvers: c.Approvers, Careful: c.File.Approval.Careful, Remind: c.Remind, Escalate: c.Escalate}
+		Channels: []approval.Channel{inbox.Channel{}}, Agents: agentRules(c), Approvers: c.Approvers, Careful: c.File.Approval.Careful, Remind: c.Remind, Escalate: c.Escalate, Triggers: triggerOwners(c)}
+}
+
+// triggerOwners is who owns each trigger.
+func triggerOwners(c *config.Config) map[string]string {
+	owners := map[string]string{}
+	for _, t := range c.Triggers {
+		owners[t.Name] = t.Owner
+	}
+	return owners
 }
 
 // agentRules is what the gateway knows of each agent.
@@ -157,6 +169,7 @@ func (h *house) run(ctx context.Context, serve func(context.Context) error) erro
 	g.Go(func() error { return h.engine.Run(ctx) })
 	g.Go(func() error { return h.gateway.Run(ctx) })
 	g.Go(func() error { return h.runBot(ctx) })
+	g.Go(func() error { return h.intake.Run(ctx) })
 	g.Go(func() error { return h.keep(ctx) })
 	g.Go(func() error { return h.count(ctx) })
 	g.Go(func() error { return h.sendTraces(ctx) })
@@ -190,6 +203,7 @@ func (h *house) reload(ctx context.Context) error {
 		return err
 	}
 	h.engine.SetConfig(next.Engine)
+	h.intake.SetTriggers(next.Triggers)
 	h.log.Info("the configuration was loaded again", "agents", len(next.Engine.Agents.All()))
 	return nil
 }

@@ -23,7 +23,10 @@ var choices = map[string][]string{
 	"repositories.*.deliver": {"merge", "branch"},
 	"channels.telegram.mode": {"poll", "webhook"},
 	"triggers.[].kind":       {"webhook", "schedule"},
-	"triggers.[].source":     {"github", "gitlab", "standard"},
+	"triggers.[].source":     {"github", "gitlab", "standard", "hmac"},
+	"triggers.[].encoding":   {"hex", "base64"},
+	"triggers.[].overlap":    {"skip", "queue", "allow"},
+	"triggers.[].missed":     {"skip", "run"},
 }
 
 // Run prints it.

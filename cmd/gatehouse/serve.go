@@ -20,6 +20,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/handlers/api"
 	"gatehouse/handlers/door"
+	"gatehouse/handlers/hook"
 	"gatehouse/handlers/stream"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
@@ -154,10 +155,10 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 		Outbox: h.gateway, Links: h.store, Places: h.places, Sums: h.store, Traces: h.store, People: h.store, PublicURL: publicURL, Proof: h.store, Holds: h.store}
 	a := &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Audits: h.store,
 		Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Reload: h.reload, Seal: key,
-		Now: time.Now, Outbox: h.gateway, Places: h.places, Figures: h.store}
+		Now: time.Now, Outbox: h.gateway, Places: h.places, Figures: h.store, Hooks: h.intake}
 	s := stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: h.log, Now: time.Now,
 		Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, publicURL)})
-	return web.New(web.Options{Listen: listen, PublicURL: publicURL, Pages: pages, API: a, Streams: s, Door: d, Log: h.log, Ready: h.store.Ping, Figures: h.figures, Now: time.Now, Telegram: h.telegramHook()}), nil
+	return web.New(web.Options{Listen: listen, PublicURL: publicURL, Pages: pages, API: a, Streams: s, Hooks: hook.Hooks{Intake: h.intake}, Door: d, Log: h.log, Ready: h.store.Ping, Figures: h.figures, Now: time.Now, Telegram: h.telegramHook()}), nil
 }
 
 // sealKey is this node's key for seals, made at the first start.

@@ -31,6 +31,7 @@ type API struct {
 	Audits  Audits
 	Outbox  handlers.Outbox
 	Figures handlers.Insights
+	Hooks   handlers.Triggers
 	Places  func() []handlers.Place // the channels of the configuration in force
 	// Reload loads the configuration again; a bad file changes nothing.
 	Reload func(ctx context.Context) error

@@ -189,9 +189,9 @@ func (s *Store) EndDelivery(ctx context.Context, d trigger.Delivery) (bool, erro
 	return n == 1, s.explain(err)
 }
 
-// DelayDelivery makes a stored delivery due again later, with the reason.
+// DelayDelivery makes a stored delivery due again later, with the reason and its attempts.
 func (s *Store) DelayDelivery(ctx context.Context, d trigger.Delivery) error {
-	_, err := s.w.exec(ctx, "update deliveries set code = ?, message = ?, due_at = ? where id = ? and state = 'stored'", d.Code, clean(d.Message), micros(d.DueAt), d.ID)
+	_, err := s.w.exec(ctx, "update deliveries set code = ?, message = ?, attempts = ?, due_at = ? where id = ? and state = 'stored'", d.Code, clean(d.Message), d.Attempts, micros(d.DueAt), d.ID)
 	return s.explain(err)
 }
 

@@ -78,22 +78,26 @@ const DeliveryPrefix = "whk_"
 
 // Status is how one trigger stands, for lists.
 type Status struct {
-	Name     string
-	Kind     Kind
-	Source   Source
-	Agent    string
-	Owner    string
-	Task     string // the template
-	When     string
-	Cron     string
-	Zone     string // of a schedule: its time zone
-	Overlap  string // skip, queue or allow
-	Missed   string // skip or run
-	URL      string // of a webhook: where deliveries go
-	Problem  string // why it cannot work as configured; "" when it can
-	Next     []time.Time
-	Last     *Delivery
-	Failures int // deliveries of the last day that were refused or failed
+	Name   string
+	Kind   Kind
+	Source Source
+	Agent  string
+	// Capability chooses the agent where Agent is empty.
+	Capability string
+	Repository string
+	Owner      string
+	Window     time.Duration // of a webhook: how old a call may be, or for how long the same body is a repeat
+	Task       string        // the template
+	When       string
+	Cron       string
+	Zone       string // of a schedule: its time zone
+	Overlap    string // skip, queue or allow
+	Missed     string // skip or run
+	URL        string // of a webhook: where deliveries go
+	Problem    string // why it cannot work as configured; "" when it can
+	Next       []time.Time
+	Last       *Delivery
+	Failures   int // deliveries of the last day that were refused or failed
 }
 
 // Filter chooses deliveries; zero values choose everything.

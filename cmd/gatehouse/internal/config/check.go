@@ -265,17 +265,3 @@ func (b *builder) ruleProblems(list string, rules []approval.RuleConfig, problem
 		b.problems = append(b.problems, problem)
 	}
 }
-
-// triggers checks what makes tasks by itself.
-func (b *builder) triggers(registry *agent.Registry) {
-	for i, t := range b.file.Triggers {
-		where := at("triggers", i)
-		b.oneOf(append(where, "kind"), t.Kind, "webhook", "schedule")
-		if _, ok := registry.Get(t.Agent); !ok {
-			b.bad(append(where, "agent"), "trigger %s starts %q, which is no agent.", t.Name, t.Agent)
-		}
-	}
-	if len(b.file.Triggers) > 0 {
-		b.warnings = append(b.warnings, "triggers: webhooks and schedules do not run in this version.")
-	}
-}

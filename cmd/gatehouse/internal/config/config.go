@@ -15,6 +15,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm"
 	"gatehouse/orchestrator/agent/llm/model/providers"
+	"gatehouse/orchestrator/trigger"
 )
 
 // Config is what the program starts with.
@@ -40,6 +41,7 @@ type Config struct {
 	Webhooks      []Webhook
 	Providers     []providers.Provider // those that can be asked, by name
 	LLM           llm.Settings
+	Triggers      []*trigger.Trigger
 	Warnings      []string // what works but deserves a look
 	File          File     // as written, for pages and later sections
 }
@@ -124,7 +126,7 @@ func (b *builder) build() *Config {
 	c.TelegramChats = b.chats(c.Telegram)
 	c.Providers = b.providers()
 	c.LLM = b.llm()
-	b.triggers(c.Engine.Agents)
+	c.Triggers = b.triggers(c.Engine.Agents, c.Location)
 	c.Warnings = b.warnings
 	return c
 }

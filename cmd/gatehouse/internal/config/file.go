@@ -201,13 +201,27 @@ type Context struct {
 
 // Trigger makes tasks from webhooks or at times.
 type Trigger struct {
-	Name   string `yaml:"name"`
-	Kind   string `yaml:"kind"`
-	Source string `yaml:"source"`
-	Secret string `yaml:"secret"`
-	Cron   string `yaml:"cron"`
-	Agent  string `yaml:"agent"`
-	Task   string `yaml:"task"`
-	When   string `yaml:"when"`
-	Owner  string `yaml:"owner"`
+	Name       string     `yaml:"name"`
+	Kind       string     `yaml:"kind"`
+	Agent      string     `yaml:"agent"`
+	Capability string     `yaml:"capability"`
+	Repository string     `yaml:"repository"`
+	Ref        string     `yaml:"ref"`
+	Task       string     `yaml:"task"`
+	When       string     `yaml:"when"`
+	Owner      string     `yaml:"owner"`
+	Key        string     `yaml:"key"`
+	Complexity string     `yaml:"complexity"`
+	Budget     *Allowance `yaml:"budget"`
+	Source     string     `yaml:"source"`
+	Secret     string     `yaml:"secret"`
+	Secrets    []string   `yaml:"secrets"` // all of them are taken, while one takes another's place
+	Header     string     `yaml:"header"`
+	Encoding   string     `yaml:"encoding"`
+	Prefix     string     `yaml:"prefix"`
+	Window     string     `yaml:"window"`
+	Cron       string     `yaml:"cron"`
+	Timezone   string     `yaml:"timezone"`
+	Overlap    string     `yaml:"overlap"`
+	Missed     string     `yaml:"missed"`
 }

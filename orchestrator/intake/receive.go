@@ -1,0 +1,152 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/trigger"
+)
+
+// Receipt is what a call is told.
+type Receipt struct {
+	Delivery trigger.Delivery
+	Fresh    bool                     // it came for the first time
+	Root     *orchestrator.Delegation // the root of its task; nil where there is none, or none yet
+}
+
+// Hook is one configured webhook.
+type Hook struct {
+	in *Intake
+	t  *trigger.Trigger
+}
+
+// Hook returns the webhook of that name, if the headers look like a delivery of its
+// source. What does not is counted, and costs nothing more.
+func (in *Intake) Hook(name string, h http.Header) (Hook, error) {
+	t, ok := in.find(name)
+	if !ok || t.Kind != trigger.Webhook {
+		return Hook{}, trigger.ErrSignature
+	}
+	if !t.Knocks(h) {
+		in.count(name)
+		return Hook{}, trigger.ErrSignature
+	}
+	return Hook{in, t}, nil
+}
+
+// Receive takes a delivery: it finds out who sent it, stores it, and makes its task. The
+// error is trigger.ErrSignature for a stranger; a delivery that was refused is no error.
+func (k Hook) Receive(ctx context.Context, h http.Header, body []byte) (Receipt, error) {
+	in, t, now := k.in, k.t, k.in.Now().UTC()
+	call, err := t.Verify(h, body, now)
+	if err != nil {
+		in.count(t.Name)
+		return Receipt{}, err
+	}
+	body = unwrap(t, h, body)
+	d := trigger.Delivery{ID: orchestrator.NewID(trigger.DeliveryPrefix, now), Trigger: t.Name, Kind: t.Kind, Source: t.Source, ExternalID: call.ExternalID,
+		BodyHash: trigger.Hash(body), Event: call.Event, Headers: call.Headers, Body: body, State: trigger.Stored, ReceivedAt: now, DueAt: now.Add(callLease)}
+	bodyFor := t.Window
+	if call.Signed {
+		bodyFor = 0
+	}
+	// What does not fire is stored as that, in one go.
+	if o := t.Decide(d); !o.Fires {
+		d.State, d.Code, d.Message, d.DoneAt = stateOf(o.Code), o.Code, o.Message, &now
+	}
+	d, fresh, err := in.Store.AddDelivery(ctx, d, bodyFor)
+	if err != nil {
+		return Receipt{}, err
+	}
+	in.Trace("delivery stored")
+	// Whoever hangs up leaves a delivery that is stored: it goes on without them.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	switch {
+	case d.State != trigger.Stored:
+	case fresh:
+		d = in.tryNow(ctx, t, d)
+	default:
+		d = in.await(ctx, d)
+	}
+	return in.receipt(ctx, d, fresh)
+}
+
+// tryNow makes the task at once; where that does not work, Run does it later.
+func (in *Intake) tryNow(ctx context.Context, t *trigger.Trigger, d trigger.Delivery) trigger.Delivery {
+	done, err := in.work(ctx, t, d)
+	if err != nil {
+		in.Log.Warn("a delivery is stored and has no task yet", "delivery", d.ID, "trigger", t.Name, "err", err)
+		return d
+	}
+	return done
+}
+
+// await waits for what another call makes of the same delivery.
+func (in *Intake) await(ctx context.Context, d trigger.Delivery) trigger.Delivery {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for d.State == trigger.Stored {
+		select {
+		case <-ctx.Done():
+			return d
+		case <-tick.C:
+		}
+		if now, err := in.Store.Delivery(ctx, d.ID); err == nil {
+			d = now
+		}
+	}
+	return d
+}
+
+// receipt adds the root of the task as it is now.
+func (in *Intake) receipt(ctx context.Context, d trigger.Delivery, fresh bool) (Receipt, error) {
+	r := Receipt{Delivery: d, Fresh: fresh}
+	if d.TaskID == "" {
+		return r, nil
+	}
+	task, err := in.Tasks.Task(ctx, d.TaskID)
+	if err != nil {
+		return r, nilIfGone(err)
+	}
+	root, err := in.Tasks.Delegation(ctx, task.RootID)
+	if err != nil {
+		return r, nilIfGone(err)
+	}
+	r.Root = &root
+	return r, nil
+}
+
+// nilIfGone: a task that retention has removed is no error.
+func nilIfGone(err error) error {
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// unwrap is the JSON of a delivery: GitHub sends it as a form unless a hook says
+// otherwise. What is signed is the form.
+func unwrap(t *trigger.Trigger, h http.Header, body []byte) []byte {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if t.Source != trigger.GitHub || err != nil || kind != "application/x-www-form-urlencoded" {
+		return body
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil || len(form["payload"]) != 1 {
+		return body // which is no JSON, and is refused as that
+	}
+	return []byte(form.Get("payload"))
+}
+
+// count notes a call with a wrong signature. There are only as many names as triggers.
+func (in *Intake) count(name string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.wrong[name]++
+}
