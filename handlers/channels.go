@@ -78,14 +78,7 @@ func ChannelStates(ctx context.Context, o Outbox, channels []Place) ([]ChannelSt
 
 // channelProblems are the lines on top of the overview about channels: what is wrong
 // with the other side, and what was given up.
-func (p *Pages) channelProblems(ctx context.Context) ([]views.Problem, error) {
-	if p.Outbox == nil {
-		return nil, nil
-	}
-	states, err := ChannelStates(ctx, p.Outbox, p.Places())
-	if err != nil {
-		return nil, err
-	}
+func channelProblems(states []ChannelState) []views.Problem {
 	var all []views.Problem
 	dead := 0
 	for _, s := range states {
@@ -97,7 +90,7 @@ func (p *Pages) channelProblems(ctx context.Context) ([]views.Problem, error) {
 	if dead > 0 {
 		all = append(all, views.Problem{Text: views.GivenUp(dead), Href: views.ChannelsPath + "#given-up", Link: "Look and try again"})
 	}
-	return all, nil
+	return all
 }
 
 // ChannelsPage answers GET /settings/channels.

@@ -1,13 +1,14 @@
 package handlers
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -26,7 +27,7 @@ func (p *Pages) overview(c echo.Context, status int, form views.SendForm) error 
 		return err
 	}
 	page := views.OverviewPage{Chrome: f.chrome, Send: p.sendForm(form), Examples: p.Examples}
-	if page.Problems, err = p.channelProblems(f.ctx); err != nil {
+	if err := p.condition(f, &page); err != nil {
 		return err
 	}
 	p.needsYou(f, &page)
@@ -80,81 +81,132 @@ func wrongStates() []orchestrator.State {
 	return []orchestrator.State{orchestrator.Failed, orchestrator.Rejected, orchestrator.Expired}
 }
 
+// runningNow lists what is worked on, and who works below each task.
 func (p *Pages) runningNow(f *frame, page *views.OverviewPage) error {
-	live, err := p.Reader.List(f.ctx, orchestrator.Filter{States: liveStates(), RootsOnly: true, Limit: 200})
+	tasks, counts, err := p.Sums.LiveTasks(f.ctx, block, activeStates()...)
 	if err != nil {
 		return err
 	}
-	page.RunningAll = len(live.Items)
-	page.AnyTasks = page.RunningAll > 0
-	for _, d := range live.Items[:min(block, len(live.Items))] {
-		tree, err := p.Reader.Tree(f.ctx, d.TaskID)
-		if err != nil {
-			return err
+	for state, n := range counts {
+		page.RunningAll += n
+		page.RunningMore = page.RunningMore || n >= mostCounted
+		if state == orchestrator.AwaitingApproval {
+			page.Parked = n
 		}
-		page.Running = append(page.Running, f.delegationRow(d, tree))
+	}
+	page.AnyTasks = page.RunningAll > 0
+	below, err := p.workBelow(f, tasks)
+	if err != nil {
+		return err
+	}
+	for _, d := range tasks {
+		row := f.delegationRow(d, nil)
+		for _, b := range below[d.ID] {
+			row.Chain, row.Whose, row.Deep = append(row.Chain, b.Agent), turnOf(b, f), string(b.State)
+			if b.State == orchestrator.Queued {
+				row.QueuedSince = b.Since
+			}
+		}
+		page.Running = append(page.Running, row)
 	}
 	return nil
 }
 
-// today counts the tasks since midnight, at most 200 of them, and all that landed or was
-// rejected, whoever in a task made it.
-func (p *Pages) today(f *frame, page *views.OverviewPage) error {
-	now := f.chrome.Now.UTC()
-	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
-	tasks, err := p.Reader.List(f.ctx, orchestrator.Filter{RootsOnly: true, From: midnight, Limit: 200})
-	if err != nil {
-		return err
-	}
-	t := &page.Today
-	t.Tasks = len(tasks.Items)
-	if t.Landed, t.Rejected, err = p.Requests.Outcomes(f.ctx, midnight); err != nil {
-		return err
-	}
-	for _, d := range tasks.Items {
-		if d.Usage.USD != nil {
-			sum := *d.Usage.USD
-			if t.USD != nil {
-				sum += *t.USD
-			}
-			t.USD = &sum
-		}
-		if slices.Contains(wrongStates(), d.State) {
-			page.WrongAll++
-			if len(page.Wrong) < block {
-				page.Wrong = append(page.Wrong, f.delegationRow(d, nil))
-			}
+// mostCounted is from where on the count of a state says "and more".
+const mostCounted = 500
+
+// workBelow follows each task down to where the work is: at every step to the newest live
+// child that is waited for. One question a level serves all tasks.
+func (p *Pages) workBelow(f *frame, tasks []orchestrator.Delegation) (map[string][]orchestrator.Below, error) {
+	path, at := map[string][]orchestrator.Below{}, map[string]string{} // by task; at: whose children come next
+	for _, d := range tasks {
+		if d.OpenChildren > 0 {
+			at[d.ID] = d.ID
 		}
 	}
-	if !page.AnyTasks && t.Tasks == 0 {
-		any, err := p.Reader.List(f.ctx, orchestrator.Filter{RootsOnly: true, Limit: 1})
+	for range maxLevels {
+		if len(at) == 0 {
+			break
+		}
+		children, err := p.Sums.LiveBelow(f.ctx, slices.Sorted(maps.Values(at)))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		page.AnyTasks = len(any.Items) > 0
+		for task, parent := range at {
+			delete(at, task)
+			for _, b := range slices.Backward(children[parent]) {
+				if !b.Spawned {
+					path[task], at[task] = append(path[task], b), b.ID
+					break
+				}
+			}
+		}
 	}
-	page.AnyTasks = page.AnyTasks || t.Tasks > 0
-	if !f.who.Has(people.ApprovalsRead) {
-		return nil
-	}
-	return p.medianYes(f, midnight, t)
+	return path, nil
 }
 
-// medianYes is the median time from request to decision of what landed today.
-func (p *Pages) medianYes(f *frame, midnight time.Time, t *views.TodayFigures) error {
-	landed, err := p.Requests.Requests(f.ctx, approval.Filter{States: []approval.State{approval.Landed, approval.Approved}, Limit: 100})
+// maxLevels is how deep a row of the overview looks.
+const maxLevels = 6
+
+// turnOf says who must act next where the work of a task is.
+func turnOf(b orchestrator.Below, f *frame) string {
+	switch b.State {
+	case orchestrator.Queued:
+		return b.Agent + " is next in line"
+	case orchestrator.AwaitingApproval:
+		for _, r := range f.pending {
+			if r.DelegationID == b.ID {
+				return "waits for " + f.voters.Turn(r, f.who.User.ID)
+			}
+		}
+		return "waits for an approver"
+	case orchestrator.Running:
+		return b.Agent + " works"
+	default:
+		return b.Agent + ": " + views.StateWord(string(b.State))
+	}
+}
+
+// today counts what has happened since midnight, and lists what went wrong.
+func (p *Pages) today(f *frame, page *views.OverviewPage) error {
+	midnight := p.midnight()
+	got, err := p.Sums.Today(f.ctx, midnight)
 	if err != nil {
 		return err
 	}
-	var waits []time.Duration
-	for _, r := range landed.Items {
-		if r.DecidedAt != nil && !r.DecidedAt.Before(midnight) {
-			waits = append(waits, r.DecidedAt.Sub(r.CreatedAt))
-		}
+	page.Today = views.TodayFigures{Tasks: got.Tasks, More: got.More, Landed: got.Landed, Rejected: got.Rejected, USD: got.USD, MedianYes: got.MedianYes, Since: midnight}
+	if most := p.Engine.Config().Settings.DailyUSD; most > 0 {
+		page.Today.MaxUSD = &most
 	}
-	if len(waits) > 0 {
-		slices.Sort(waits)
-		t.MedianYes = waits[len(waits)/2]
+	if err := p.wentWrong(f, midnight, page); err != nil {
+		return err
 	}
+	if page.AnyTasks = page.AnyTasks || got.Tasks > 0; page.AnyTasks {
+		return nil
+	}
+	any, err := p.Reader.List(f.ctx, orchestrator.Filter{RootsOnly: true, Limit: 1})
+	page.AnyTasks = len(any.Items) > 0
+	return err
+}
+
+// wentWrong lists the tasks that ended as nobody wanted and the hand-overs that guards
+// refused, the newest first.
+func (p *Pages) wentWrong(f *frame, midnight time.Time, page *views.OverviewPage) error {
+	tasks, n, err := p.Sums.Wrong(f.ctx, midnight, block)
+	if err != nil {
+		return err
+	}
+	refusals, refused, err := p.Sums.Refusals(f.ctx, midnight, block)
+	if err != nil {
+		return err
+	}
+	for _, d := range tasks {
+		page.Wrong = append(page.Wrong, f.delegationRow(d, nil))
+	}
+	for _, r := range refusals {
+		page.Wrong = append(page.Wrong, views.DelegationRow{ID: r.TaskID, Key: fmt.Sprintf("%s-%d", r.TaskID, r.N), Title: r.Task, State: "refused", Chain: []string{r.From, r.To}, EndedAt: r.At, Code: r.Code, Reason: r.Message})
+	}
+	slices.SortStableFunc(page.Wrong, func(a, b views.DelegationRow) int { return b.EndedAt.Compare(a.EndedAt) })
+	page.Wrong, page.WrongAll, page.RefusedAll = page.Wrong[:min(len(page.Wrong), block)], n, refused
 	return nil
 }

@@ -69,6 +69,8 @@ type Pages struct {
 	Sums  Insights
 	Proof Proof
 	Holds Holds
+	// Condition reads how the house itself does; nil where nothing is known of that.
+	Condition func(context.Context) (Condition, error)
 	// Examples are the demo's ready tasks; with any, pages show the demo's strip.
 	Examples []views.Example
 }

@@ -73,8 +73,6 @@ type Requests interface {
 	Requests(ctx context.Context, f approval.Filter) (approval.Page, error)
 	Revisions(ctx context.Context, id string) ([]approval.Revision, error)
 	PendingOf(ctx context.Context, taskID string) ([]string, error)
-	// Outcomes counts what has landed and what was rejected since then.
-	Outcomes(ctx context.Context, since time.Time) (landed, rejected int, err error)
 }
 
 // Reviewer shows a revision's change, always from base tree against result tree.
@@ -111,6 +109,15 @@ type Insights interface {
 	BreakerTurns(ctx context.Context, from, to time.Time, limit int) ([]insight.Turn, error)
 	// LiveBelow lists the live children of some delegations, by parent.
 	LiveBelow(ctx context.Context, parents []string) (map[string][]orchestrator.Below, error)
+	// LiveTasks lists at most limit tasks in these states, in their order and newest first, and
+	// counts those of each state, up to 500.
+	LiveTasks(ctx context.Context, limit int, states ...orchestrator.State) ([]orchestrator.Delegation, map[orchestrator.State]int, error)
+	// Today sums what happened since then.
+	Today(ctx context.Context, since time.Time) (insight.Today, error)
+	// Wrong lists the tasks that failed, were rejected or expired since then, newest first, and counts all.
+	Wrong(ctx context.Context, since time.Time, limit int) ([]orchestrator.Delegation, int, error)
+	// Refusals lists the hand-overs that guards refused since then, newest first, and counts all.
+	Refusals(ctx context.Context, since time.Time, limit int) ([]insight.Refusal, int, error)
 }
 
 // Triggers is what makes tasks by itself; intake.Intake is one.

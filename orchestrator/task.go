@@ -142,6 +142,7 @@ type Settings struct {
 	MaxRemote  int           // hand-overs between systems
 	KillAfter  time.Duration // how long a run that was told to end may take (P53)
 	RecordEnds bool          // each delegation's end is written to the shared context (O23)
+	DailyUSD   float64       // what a day should cost: the overview says how much is used, and nothing is stopped; 0: not said
 }
 
 // BreakerSettings say when an agent rests (H11, H14).

@@ -63,7 +63,7 @@ func runningRows() []DelegationRow {
 	return []DelegationRow{
 		{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7dddddd", Title: "Nightly review of open changes", State: "running", Whose: "reviewer works", Chain: []string{"kik", "reviewer"}, Requester: "ann", Repository: "app",
 			Since: before(12 * time.Second), CreatedAt: before(40 * time.Second), Usage: Usage{Reported: true, Tokens: 8100, USD: money(.04)}},
-		{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7eeeeee", Title: "Fix flaky test in the scheduler", State: "waiting", Whose: "waits for coder", Chain: []string{"kik"}, Requester: "bob", Repository: "app",
+		{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7eeeeee", Title: "Fix flaky test in the scheduler", State: "waiting", Whose: "coder is next in line", QueuedSince: before(40 * time.Second), Chain: []string{"kik"}, Requester: "bob", Repository: "app",
 			Since: before(3 * time.Minute), CreatedAt: before(4 * time.Minute)},
 		{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7ffffff", Title: "Translate the error messages", State: "queued", Whose: "waits for a free worker", Chain: []string{"kik", "coder"}, Requester: "bob", Repository: "site",
 			Since: before(40 * time.Second), CreatedAt: before(50 * time.Second)},
@@ -73,7 +73,7 @@ func runningRows() []DelegationRow {
 func endedRows() []DelegationRow {
 	return []DelegationRow{
 		{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7gggggg", Title: "Bump dependencies", State: "failed", Chain: []string{"coder"}, Requester: "ci", Repository: "app",
-			CreatedAt: before(2 * time.Hour), EndedAt: before(100 * time.Minute), Reason: "checks failed: go test ./…"},
+			CreatedAt: before(2 * time.Hour), EndedAt: before(100 * time.Minute), Code: "exit", Reason: "checks failed: go test ./…"},
 		{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7hhhhhh", Title: "Refactor core", State: "refused", Code: "max_depth", Chain: []string{"kik", "coder"}, Requester: "bob", Repository: "app",
 			CreatedAt: before(3 * time.Hour), EndedAt: before(3 * time.Hour), Reason: "The chain kik → coder → reviewer → tester is 3 hops long, which is the limit."},
 	}
@@ -93,8 +93,9 @@ func overviewFull() OverviewPage {
 	c := chrome(SectionOverview, "Overview", "/")
 	c.Demo = true
 	return OverviewPage{Chrome: c, NeedsYou: approvalRows(), NeedsYouAll: 23, OldestNeed: before(2 * time.Hour), Running: runningRows(), RunningAll: 3,
-		Wrong: endedRows(), WrongAll: 2, AnyTasks: true, Send: sendForm(),
-		Today: TodayFigures{Tasks: 41, Landed: 17, Rejected: 2, USD: money(3.2), MedianYes: 6 * time.Minute},
+		Wrong: endedRows(), WrongAll: 1, RefusedAll: 1, AnyTasks: true, Send: sendForm(), Parked: 1,
+		Today: TodayFigures{Since: now.Truncate(24 * time.Hour), Tasks: 41, Landed: 17, Rejected: 2, USD: money(3.2), MaxUSD: money(20), MedianYes: 6 * time.Minute},
+		House: House{Channels: []ChannelRow{{Name: "telegram", State: "connected", Links: true}}, Nodes: 2, Sealed: before(8 * time.Second), Breakers: []Resting{{Agent: "coder", State: "open", Until: now.Add(45 * time.Second)}}},
 		Examples: []Example{
 			{Title: "A change that lands", Note: "Three agents, one diff, your yes, one commit.", Agent: "kik", Text: "Modernise this module", Repository: "sample", Key: "e1"},
 			{Title: "A hand-over that is refused", Note: "coder tries to hand back to kik: the guards say no.", Agent: "coder", Text: "Ask kik to do it", Key: "e2"},

@@ -10,8 +10,12 @@ type OverviewPage struct {
 	OldestNeed    time.Time
 	Running       []DelegationRow // at most 8
 	RunningAll    int
+	RunningMore   bool            // there are more than were counted
+	Parked        int             // those of them that wait for people
 	Wrong         []DelegationRow // failed, rejected, refused, expired today; at most 8
-	WrongAll      int
+	WrongAll      int             // tasks
+	RefusedAll    int             // hand-overs
+	House         House
 	Today         TodayFigures
 	Send          SendForm
 	Examples      []Example // the demo's two ready tasks
@@ -21,11 +25,32 @@ type OverviewPage struct {
 
 // TodayFigures are the counts of the last line of the overview.
 type TodayFigures struct {
+	Since     time.Time // midnight in the server's zone
 	Tasks     int
+	More      bool // there were more than were counted
 	Landed    int
 	Rejected  int
 	USD       *float64      // nil: nobody reported a cost
-	MedianYes time.Duration // from request to decision; 0: none today
+	MaxUSD    *float64      // what a day should cost; nil: nobody said
+	MedianYes time.Duration // from request to a person's yes; 0: none today
+}
+
+// over says whether the day costs more than it should.
+func (t TodayFigures) over() bool { return t.USD != nil && t.MaxUSD != nil && *t.USD > *t.MaxUSD }
+
+// House is how the system itself does.
+type House struct {
+	Breakers []Resting    // those that are not closed
+	Channels []ChannelRow // those that tell how they do
+	Nodes    int          // that live; 0: not known
+	Sealed   time.Time    // zero: no seal yet
+}
+
+// Resting is an agent whose breaker is not closed.
+type Resting struct {
+	Agent string
+	State string
+	Until time.Time // no probe before
 }
 
 // Example is a task of the demo that is ready to send.

@@ -60,6 +60,11 @@ func EvidenceBundleHref(id string) string {
 	return "/api/v1" + EvidenceHref(id) + "?format=bundle"
 }
 
+// checkHref is the page that says guard by guard whether one agent may hand to another.
+func checkHref(from, to string) string {
+	return "/agents?" + url.Values{"from": {from}, "to": {to}}.Encode() + "#check"
+}
+
 // AgentHref is the page of an agent.
 func AgentHref(name string) string { return "/agents/" + url.PathEscape(name) }
 

@@ -109,6 +109,14 @@ func bytesSize(n int64) string {
 	return fmt.Sprintf("%.3g MB", float64(n)/1e6)
 }
 
+// Bytes is bytesSize for sizes of disks.
+func Bytes(n uint64) string {
+	if n >= 1_000_000_000 {
+		return fmt.Sprintf("%.3g GB", float64(n)/1e9)
+	}
+	return bytesSize(int64(n))
+}
+
 // Usage is what work used; an unknown cost is nil and reads "not reported", never 0.
 type Usage struct {
 	Reported bool

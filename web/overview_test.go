@@ -1,12 +1,16 @@
 package web_test
 
 import (
+	"context"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/people"
 )
 
@@ -34,5 +38,55 @@ func TestTodayCountsWhatTheStepsOfAWorkflowLanded(t *testing.T) {
 		if m == nil || m[1] != want {
 			t.Errorf("%s today: %q, want %s", name, m, want)
 		}
+	}
+}
+
+// TestOverviewSaysWhatRunsAndWhatWentWrong: a task shows where its work is; a refused
+// hand-over and a failed task show their reason and what to do.
+func TestOverviewSaysWhatRunsAndWhatWentWrong(t *testing.T) {
+	h := open(t)
+	ann := h.user("ann", people.Admin, people.Operator)
+	h.busy(h.token(ann))
+	failed, root := h.task(ann, "Bump <b>deps</b>")
+	h.must(h.store.Engine().InTask(h.ctx, failed.ID, func(tx orchestrator.Tx) error {
+		d, err := tx.Delegation(h.ctx, root.ID)
+		if err != nil {
+			return err
+		}
+		now := tx.Now()
+		d.State, d.EndedAt, d.Error = orchestrator.Failed, &now, &agent.Failure{Code: "exit", Message: "claude: not signed in"}
+		return tx.Move(h.ctx, d, orchestrator.Queued, d.Attempt)
+	}))
+	page := h.signIn(ann).get("/").body
+	for _, want := range []string{"coder is next in line", "claude: not signed in", "then Retry", "Bump &lt;b&gt;deps&lt;/b&gt;", "<code>cycle</code>", "from=kik&amp;to=%3Ckik%3E", "1 refusal", "all closed", "since midnight, UTC"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the overview lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "<kik>") {
+		t.Error("a name is markup")
+	}
+}
+
+// TestOverviewTellsWhatIsWrongWithTheHouse: on top, with the page that helps.
+func TestOverviewTellsWhatIsWrongWithTheHouse(t *testing.T) {
+	h := open(t)
+	now := time.Now()
+	h.web.Pages.Condition = func(context.Context) (handlers.Condition, error) {
+		return handlers.Condition{Nodes: []handlers.NodeSeen{{Name: "one", Seen: now}, {Name: "two", Seen: now.Add(-4 * time.Minute)}},
+			Sealed: now.Add(-3 * time.Hour), Unsealed: now.Add(-2 * time.Hour), Free: 200_000_000}, nil
+	}
+	b := h.signIn(h.user("ann", people.Admin, people.Operator))
+	page := b.get("/").body
+	for _, want := range []string{"Node two has not been heard of for 4 min", "has not been sealed for 2 h", "200 MB left", "Nodes:</span> 1"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the overview lacks %q", want)
+		}
+	}
+	h.web.Pages.Condition = func(context.Context) (handlers.Condition, error) {
+		return handlers.Condition{Nodes: []handlers.NodeSeen{{Name: "one", Seen: now}}, Sealed: now.Add(-3 * time.Hour), Free: 200_000_000_000}, nil
+	}
+	if page := b.get("/").body; strings.Contains(page, `class="problem"`) || !strings.Contains(page, "Last seal:") {
+		t.Error("a house that does well has problems, or says nothing of its seals")
 	}
 }

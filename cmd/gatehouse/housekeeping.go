@@ -29,7 +29,11 @@ func (h *house) keep(ctx context.Context) error {
 	tick := time.NewTicker(sealEvery)
 	defer tick.Stop()
 	var swept time.Time
+	defer h.leave(ctx)
 	for {
+		if err := h.alive(ctx); err != nil && ctx.Err() == nil {
+			h.log.Warn("this node could not say that it lives; trying again", "err", err)
+		}
 		select {
 		case <-ctx.Done():
 			return nil

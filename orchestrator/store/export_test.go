@@ -37,16 +37,22 @@ func (s *Store) Explain(ctx context.Context, text string, args ...any) (string, 
 
 // The texts whose plans are checked.
 const (
-	SelectAgents   = selectAgents
-	SelectLines    = selectLines
-	DeadNotices    = deadNotices
-	DigestsDue     = "select 1" + digestsDue + " = ''"
-	CardsDue       = "select 1" + cardsDue + " and " + wasShown + " and channel in (?)"
-	SelectOutcomes = selectOutcomes
-	AllTimeQuery   = selectAllTime
-	TurnsQuery     = selectTurnsOfBreakers
-	StuckQuery     = selectStuck
-	LiveQuery      = selectLive
+	SelectAgents = selectAgents
+	SelectLines  = selectLines
+	DeadNotices  = deadNotices
+	DigestsDue   = "select 1" + digestsDue + " = ''"
+	CardsDue     = "select 1" + cardsDue + " and " + wasShown + " and channel in (?)"
+	AllTimeQuery = selectAllTime
+	TurnsQuery   = selectTurnsOfBreakers
+	StuckQuery   = selectStuck
+	LiveQuery    = selectLive
+	TodayQuery   = selectToday
+	LandedQuery  = selectLanded
+	DecidedQuery = selectDecided
+	WrongQuery   = selectWrong
+	CountWrong   = countWrong
+	RefusedQuery = selectRefused
+	CountRefused = countRefused
 )
 
 // ClaimableQuery is the query of a poll.
@@ -54,6 +60,9 @@ func (s *Store) ClaimableQuery() string { return s.dialect.claimable }
 
 // ListQuery makes the query of a page.
 var ListQuery = listQuery
+
+// LiveTasksQuery finds the live tasks of a state.
+var LiveTasksQuery = liveQuery
 
 // OverdueQuery is the query of a sweep.
 func (s *Store) OverdueQuery() string { return s.dialect.overdue }

@@ -48,3 +48,9 @@ func (s *Store) Nodes(ctx context.Context, since time.Time) ([]Node, error) {
 	})
 	return found, s.explain(err)
 }
+
+// DropNode forgets a node that ended, or those that have not been seen since then.
+func (s *Store) DropNode(ctx context.Context, name string, before time.Time) error {
+	_, err := s.w.exec(ctx, "delete from nodes where name = ? or seen < ?", name, micros(before))
+	return s.explain(err)
+}

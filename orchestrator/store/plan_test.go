@@ -66,7 +66,10 @@ func TestPlans(t *testing.T) {
 			queries = append(queries, query{"insight by " + string(by), store.InsightQuery(by), []any{110, 140}, ""})
 		}
 		queries = append(queries, query{"live below", store.OpenQuery(2), []any{"dlg_1", "dlg_2", 100}, "delegations_"},
-			query{"all time", store.AllTimeQuery, nil, ""}, query{"turns of breakers", store.TurnsQuery, []any{at, at, 20}, ""}, query{"stuck", store.StuckQuery, []any{at}, "delegations_held"})
+			query{"all time", store.AllTimeQuery, nil, ""}, query{"turns of breakers", store.TurnsQuery, []any{at, at, 20}, ""}, query{"stuck", store.StuckQuery, []any{at}, "delegations_held"},
+			query{"refused today", store.RefusedQuery, []any{at, 8}, "events_refused"}, query{"how much was refused", store.CountRefused, []any{at}, "events_refused"}, query{"tasks of today", store.TodayQuery, []any{"dlg_01", 100}, "delegations_"})
+		text, args := store.LiveTasksQuery([]orchestrator.State{orchestrator.Running, orchestrator.AwaitingApproval})
+		queries = append(queries, query{"live tasks", text, args, "delegations_state"})
 		if s.Dialect() == "SQLite" { // PostgreSQL reads a table without rows, which this one is, at once
 			queries = append(queries,
 				query{"lines of a digest", store.SelectLines, []any{"dig_1"}, "cards_digest"}, query{"given up notices", store.DeadNotices, nil, "notices_dead"},
@@ -75,7 +78,8 @@ func TestPlans(t *testing.T) {
 				query{"due digests", store.DigestsDue, []any{at, "tg"}, "digests_due"}, query{"due edits", store.CardsDue, []any{at, "tg"}, "cards_due"})
 			queries = append(queries, query{"live", store.LiveQuery, nil, "delegations_live"}) // PostgreSQL: every second row of this table is
 			queries = append(queries, query{"overdue", s.OverdueQuery(), []any{at, 100}, "requests_overdue"},
-				query{"outcomes", store.SelectOutcomes, []any{at, at, "apr_01"}, "requests_state"})
+				query{"landed today", store.LandedQuery, []any{at}, "delegations_approved"}, query{"decided today", store.DecidedQuery, []any{at, 10}, "requests_decided"},
+				query{"went wrong today", store.WrongQuery, []any{at, 8}, "delegations_wrong"}, query{"how much went wrong", store.CountWrong, []any{at}, "delegations_wrong"})
 			text, args := store.ListQuery(orchestrator.Filter{Conversation: "usr_7", After: "dlg_01"}, 16)
 			queries = append(queries, query{"list conversation", text, args, "tasks_chat"})
 		}

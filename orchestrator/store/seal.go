@@ -89,6 +89,21 @@ func (s *Store) lastCheckpoint(ctx context.Context) (proof.Checkpoint, error) {
 	return c, err
 }
 
+// Sealed says when the newest checkpoint was made, and since when an event waits for the
+// next one; zero where there is none.
+func (s *Store) Sealed(ctx context.Context) (last, waits time.Time, err error) {
+	c, err := s.lastCheckpoint(ctx)
+	if err != nil {
+		return last, waits, s.explain(err)
+	}
+	var at int64
+	err = s.r.row(ctx, "select e.at from event_order o join events e on e.task_id = o.task_id and e.n = o.n where o.pos > ? order by o.pos limit 1", c.Pos).Scan(&at)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return c.At, fromMicros(at), s.explain(err)
+}
+
 // Checkpoints returns checkpoints with a position > after, ascending.
 func (s *Store) Checkpoints(ctx context.Context, after int64, limit int) ([]proof.Checkpoint, error) {
 	rows, err := s.r.query(ctx, selectCheckpoints+" where pos > ? order by pos limit ?", after, limit)

@@ -2,28 +2,167 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/insight"
 )
 
-// longestQuestion bounds how old a request may be that still counts as landed or
-// rejected now, so that the figures read one stretch of an index and not all history.
-const longestQuestion = 90 * 24 * time.Hour
+// The bounds of the overview: beyond them it says "more than".
+const (
+	mostToday = 5000 // tasks or decisions of a day
+	mostLive  = 500  // live delegations of each state that are looked at
+)
 
-// selectOutcomes counts requests that have landed, also those that were reverted later,
-// and those that were rejected. A request lands when its delegation completes, which
-// may be long after the yes; a no may be followed by a retry, so its own time counts.
-const selectOutcomes = `select
-	count(case when r.state <> 'rejected' and d.ended_at >= ? then 1 end),
-	count(case when r.state = 'rejected' and r.decided_at >= ? then 1 end)
-	from requests r join delegations d on d.id = r.delegation_id
-	where r.state in ('landed', 'reverted', 'rejected') and r.id >= ?`
+// A task's own row has what all below it used.
+const selectToday = `select count(*), sum(usd_micros) from
+	(select d.usd_micros from delegations d where d.parent_id = '' and d.id >= ? order by d.id desc limit ?) t`
 
-// Outcomes counts the requests that have landed and that were rejected since then.
-func (s *Store) Outcomes(ctx context.Context, since time.Time) (landed, rejected int, err error) {
-	from := orchestrator.RequestPrefix + strings.TrimPrefix(idAt(since.Add(-longestQuestion)), orchestrator.DelegationPrefix)
-	err = s.r.row(ctx, selectOutcomes, micros(since), micros(since), from).Scan(&landed, &rejected)
-	return landed, rejected, s.explain(err)
+// A request lands when its delegation completes, which may be long after the yes.
+// Also those count that were reverted later.
+const selectLanded = `select count(*) from delegations d join requests r on r.id = d.approval_id
+	where d.state = 'completed' and d.approval_id <> '' and d.ended_at >= ? and r.state in ('landed', 'reverted')`
+
+// A no may be followed by a retry, so its own time counts. A rule decides in the moment of
+// the request; whoever took longer is a person.
+const selectDecided = `select r.state, r.decided_at - r.created_at from requests r where r.decided_at >= ? order by r.decided_at desc limit ?`
+
+// Today sums what happened since then. It reads short stretches of indexes, whatever the
+// length of the history.
+func (s *Store) Today(ctx context.Context, since time.Time) (insight.Today, error) {
+	var t insight.Today
+	var spent *int64
+	if err := s.r.row(ctx, selectToday, idAt(since), mostToday+1).Scan(&t.Tasks, &spent); err != nil {
+		return t, s.explain(err)
+	}
+	if t.More = t.Tasks > mostToday; t.More {
+		t.Tasks = mostToday
+	}
+	if spent != nil {
+		usd := float64(*spent) / 1e6
+		t.USD = &usd
+	}
+	if err := s.r.row(ctx, selectLanded, micros(since)).Scan(&t.Landed); err != nil {
+		return t, s.explain(err)
+	}
+	rows, err := s.r.query(ctx, selectDecided, micros(since), mostToday)
+	var waits []time.Duration
+	_, err = collect(rows, err, func(row scanner) (string, error) {
+		var state string
+		var took int64
+		err := row.Scan(&state, &took)
+		switch {
+		case state == "rejected":
+			t.Rejected++
+		case took > 0 && slices.Contains([]string{"approved", "landed", "reverted"}, state):
+			waits = append(waits, time.Duration(took)*time.Microsecond)
+		}
+		return state, err
+	})
+	if len(waits) > 0 {
+		slices.Sort(waits)
+		t.MedianYes = waits[len(waits)/2]
+	}
+	return t, s.explain(err)
+}
+
+// wrong are the tasks whose end nobody wanted; the words are those of the index.
+const wrong = ` from delegations d where d.state in ('failed', 'rejected', 'expired') and d.parent_id = '' and d.ended_at >= ?`
+
+const (
+	selectWrong = "select " + delegationColumns + wrong + " order by d.ended_at desc limit ?"
+	countWrong  = "select count(*)" + wrong
+)
+
+// Wrong lists the tasks that failed, were rejected or expired since then, the newest end
+// first, and says how many there were.
+func (s *Store) Wrong(ctx context.Context, since time.Time, limit int) ([]orchestrator.Delegation, int, error) {
+	var n int
+	if err := s.r.row(ctx, countWrong, micros(since)).Scan(&n); err != nil || n == 0 {
+		return nil, 0, s.explain(err)
+	}
+	rows, err := s.r.query(ctx, selectWrong, micros(since), limit)
+	found, err := collect(rows, err, scanDelegation)
+	return found, n, s.explain(err)
+}
+
+const (
+	refused       = " from events e where e.type = 'delegation.refused' and e.at >= ?"
+	selectRefused = `select x.task_id, x.n, x.delegation_id, x.actor, x.at, x.data, t.text from
+	(select e.task_id, e.n, e.delegation_id, e.actor, e.at, e.data` + refused + ` order by e.at desc limit ?) x join tasks t on t.id = x.task_id order by x.at desc`
+	countRefused = "select count(*)" + refused
+)
+
+// Refusals lists the hand-overs that guards have refused since then, newest first, and says
+// how many there were.
+func (s *Store) Refusals(ctx context.Context, since time.Time, limit int) ([]insight.Refusal, int, error) {
+	var n int
+	if err := s.r.row(ctx, countRefused, micros(since)).Scan(&n); err != nil || n == 0 {
+		return nil, 0, s.explain(err)
+	}
+	rows, err := s.r.query(ctx, selectRefused, micros(since), limit)
+	found, err := collect(rows, err, func(row scanner) (insight.Refusal, error) {
+		var r insight.Refusal
+		var at int64
+		var data string
+		err := row.Scan(&r.TaskID, &r.N, &r.DelegationID, &r.From, &at, &data, &r.Task)
+		var more struct{ To, Code, Message string }
+		_ = json.Unmarshal([]byte(data), &more) // what is of another shape says nothing
+		r.To, r.Code, r.Message, r.At = more.To, more.Code, more.Message, fromMicros(at)
+		return r, err
+	})
+	return found, n, s.explain(err)
+}
+
+// liveQuery finds the newest live tasks, a walk along the index for each state; what is
+// parked in great numbers is not read to its end.
+func liveQuery(states []orchestrator.State) (string, []any) {
+	var walks []string
+	var args []any
+	for _, state := range states {
+		walks = append(walks, `select s.id, s.state from (select d.id, d.state, d.parent_id from delegations d where d.state = ? order by d.id desc limit ?) s where s.parent_id = ''`)
+		args = append(args, string(state), mostLive)
+	}
+	return strings.Join(walks, " union all "), args
+}
+
+// LiveTasks returns the newest tasks that are in one of the states, at most limit: by the
+// order of states, then newest first. It counts them by state, up to 500 of each.
+func (s *Store) LiveTasks(ctx context.Context, limit int, states ...orchestrator.State) (found []orchestrator.Delegation, counts map[orchestrator.State]int, err error) {
+	text, args := liveQuery(states)
+	rows, err := s.r.query(ctx, text, args...)
+	byState := map[orchestrator.State][]string{}
+	counts = map[orchestrator.State]int{}
+	_, err = collect(rows, err, func(row scanner) (string, error) {
+		var id string
+		var state orchestrator.State
+		err := row.Scan(&id, &state)
+		byState[state] = append(byState[state], id)
+		counts[state]++
+		return id, err
+	})
+	if err != nil {
+		return nil, nil, s.explain(err)
+	}
+	var ids []any
+	for _, state := range states {
+		of := byState[state]
+		slices.Sort(of)
+		slices.Reverse(of)
+		for _, id := range of[:min(len(of), limit-len(ids))] {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, counts, nil
+	}
+	rows, err = s.r.query(ctx, selectDelegation+" where d.id in "+marks(len(ids)), ids...)
+	found, err = collect(rows, err, scanDelegation)
+	slices.SortFunc(found, func(a, b orchestrator.Delegation) int {
+		return slices.Index(ids, any(a.ID)) - slices.Index(ids, any(b.ID))
+	})
+	return found, counts, s.explain(err)
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"slices"
@@ -51,12 +52,16 @@ func (b *builder) settings() orchestrator.Settings {
 		Spawn: orchestrator.SpawnSettings{Children: b.figure(at("engine", "spawn", "children"), "children", e.Spawn.Children, 5, 1, 1000),
 			Timeout: b.duration(at("engine", "spawn", "timeout"), e.Spawn.Timeout, 5*time.Minute)},
 		KillAfter: b.duration(at("engine", "kill_after"), e.KillAfter, 10*time.Second), RecordEnds: e.RecordEnds == nil || *e.RecordEnds,
+		DailyUSD: e.DailyUSD,
 	}
 	if e.MaxHandoffs != nil {
 		s.MaxHandoffs = *e.MaxHandoffs
 		if s.MaxHandoffs < 0 {
 			b.bad(at("engine", "max_handoffs"), "max_handoffs: %d is below 0.", s.MaxHandoffs)
 		}
+	}
+	if e.DailyUSD < 0 || e.DailyUSD > 1e9 || math.IsNaN(e.DailyUSD) {
+		b.bad(at("engine", "daily_usd"), "daily_usd: %v is no amount of money. Write USD, 0 or more.", e.DailyUSD)
 	}
 	if s.Lease < time.Second {
 		b.bad(at("engine", "lease"), "lease: %s is too short. Write 1s or more.", s.Lease)

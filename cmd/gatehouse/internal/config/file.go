@@ -50,6 +50,7 @@ type Engine struct {
 	AtDepth     string                `yaml:"at_depth"`
 	Spawn       Spawn                 `yaml:"spawn"`
 	KillAfter   string                `yaml:"kill_after"`
+	DailyUSD    float64               `yaml:"daily_usd"` // what a day should cost; shown, not enforced
 	// RecordEnds writes each delegation's end into the shared context; true when absent.
 	RecordEnds *bool `yaml:"record_delegations"`
 }

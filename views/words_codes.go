@@ -1,0 +1,55 @@
+package views
+
+// steps are what a person can do about the code of a failure or refusal. What agents are
+// told stands with the guards; this is for whoever looks at the page.
+var steps = map[string]string{
+	// refusals of guards
+	"unknown_agent":   "Name an agent that is configured.",
+	"self":            "An agent does its own work itself; let it name another.",
+	"not_allowed":     "Let it hand to another agent, or allow it with delegates_to.",
+	"cycle":           "Nothing to do if the answer is good; else send it to another agent.",
+	"repeat":          "The agents go in a circle: look at what they ask each other.",
+	"max_depth":       "Split the task instead of going deeper, or raise engine.max_depth.",
+	"max_handoffs":    "Split the task, or raise engine.max_handoffs.",
+	"max_remote_hops": "Split the task, or raise engine.max_remote_hops.",
+	"breaker_open":    "Mend what made the agent fail; after its rest one try is let through.",
+	"budget_exceeded": "Send a smaller task, or give it a larger budget.",
+	"no_capacity":     "Wait until others end, or raise engine.workers.",
+	"human_refused":   "A person said no to this hand-over; their words are in the task.",
+	// failures of runs
+	"exit":           "Read the last lines that the program wrote, then Retry.",
+	"start":          "Check that the program is installed on the server's PATH.",
+	"timeout":        "Retry with a longer timeout, or send a smaller task.",
+	"lost":           "The run was lost several times: look at the server's log, then Retry.",
+	"model":          "Check the provider's key and limits, then Retry.",
+	"max_turns":      "Send a smaller task, or raise max_turns.",
+	"loop":           "The model repeated itself: say the task in other words.",
+	"output_limit":   "Let the program write less, or raise output_limit.",
+	"no_ack":         "The agent elsewhere does not answer: check that it runs.",
+	"remote":         "Look at the other system, then Retry.",
+	"step_failed":    "Look at the step that failed; an if can catch it.",
+	"input_required": "The agent asked back: send the task again with the answer.",
+	// patches that were not offered
+	"path_protected":   "Ask a maintainer to change protect, or keep the change away from there.",
+	"path_outside":     "The agent may not write there: change writes, or the task.",
+	"too_large":        "Ask for the change in parts.",
+	"secret":           "Take the secret out and put it where no patch goes.",
+	"context_mismatch": "The files changed meanwhile: Retry makes the change on the new ones.",
+	"malformed":        "The patch cannot be read: Retry, or let the agent change files itself.",
+}
+
+// nextStep is what to do about a row that went wrong; empty where nothing is known.
+func nextStep(r DelegationRow) string {
+	if s := steps[r.Code]; s != "" {
+		return s
+	}
+	switch r.State {
+	case "rejected":
+		return "Read why, then send it again in other words, or let it be."
+	case "expired":
+		return "Nobody decided in time: Retry asks again."
+	case "failed":
+		return "Open it; Retry runs it again."
+	}
+	return ""
+}
