@@ -52,10 +52,12 @@ func (p *Pages) Delegation(c echo.Context) error {
 	page.ID, page.Tab = d.ID, views.ParseTab(c.QueryParam("tab"))
 	page.Open, page.Plain = c.QueryParam("pinch") == "off", c.QueryParam("plain") == "on"
 	page.EventsN = int(t.LastN)
-	if err := p.outlined(f, &page, tr, c.QueryParams()); err != nil {
-		return err
+	if page.HasTree() {
+		if err := p.outlined(f, &page, tr, c.QueryParams()); err != nil {
+			return err
+		}
 	}
-	if page.Selected, err = p.pane(f, d, moreOf(c)); err != nil {
+	if page.Selected, err = p.pane(f, d, &page, moreOf(c)); err != nil {
 		return err
 	}
 	if err := p.forkable(f, &page, d); err != nil {

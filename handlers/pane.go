@@ -17,7 +17,7 @@ const (
 )
 
 // pane is one delegation in full. more says how many further pieces of its texts are wanted.
-func (p *Pages) pane(f *frame, d orchestrator.Delegation, more int) (views.DelegationPane, error) {
+func (p *Pages) pane(f *frame, d orchestrator.Delegation, page *views.DelegationPage, more int) (views.DelegationPane, error) {
 	spec, _ := p.Engine.Config().Agents.Get(d.To)
 	pane := views.DelegationPane{
 		ID: d.ID, Name: d.To, From: d.From, Kind: string(spec.Kind), State: string(d.State), Text: longText(d.Text, more), Chain: names(d),
@@ -43,6 +43,9 @@ func (p *Pages) pane(f *frame, d orchestrator.Delegation, more int) (views.Deleg
 		for i, a := range d.Result.Artifacts {
 			pane.Artifacts = append(pane.Artifacts, views.Artifact{N: i + 1, Name: a.Name, Path: a.Path, Size: int64(len(a.Text))})
 		}
+	}
+	if !page.HasPane() {
+		return pane, nil
 	}
 	if d.ParentID != "" {
 		if err := p.guardsOf(f, d, &pane); err != nil {

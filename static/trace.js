@@ -34,12 +34,22 @@
       var pane = document.getElementById('pane') || document.getElementById('talk') || document.getElementById('result');
       if (pane) { pane.scrollIntoView(); return; }
     }
+    if (how !== 'fold') inSight(how === 'rows');
     if (how === 'rows') {
       var tree = document.getElementById('tree');
       if (tree.getBoundingClientRect().top < 0) tree.scrollIntoView();
       return;
     }
     window.scrollTo(0, top);
+  }
+  // In a long tree the rows scroll in a box of their own: the selected one is in its sight.
+  function inSight(atTop) {
+    var box = document.querySelector('#tree [data-rows].is-long'), row = document.querySelector('#tree .is-selected');
+    if (!box || box.scrollHeight <= box.clientHeight) return;
+    if (atTop) { box.scrollTop = 0; return; }
+    if (!row) return;
+    var b = box.getBoundingClientRect(), r = row.getBoundingClientRect();
+    if (r.top < b.top + 36 || r.bottom > b.bottom) box.scrollTop += r.top - b.top - b.height / 3;
   }
   function plain(e) { return e.button === 0 && !e.ctrlKey && !e.metaKey && !e.shiftKey && !e.altKey; }
   document.addEventListener('click', function (e) {
@@ -97,4 +107,5 @@
     }, function () { /* the browser refused: nothing was copied, nothing is said */ });
   });
   toEvent();
+  inSight(false);
 })();

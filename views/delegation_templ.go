@@ -288,7 +288,7 @@ func DelegationLive(p DelegationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = waitsPanel(p.Waits, p.WaitNote, p.Chrome).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = pane(p).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -296,7 +296,7 @@ func DelegationLive(p DelegationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = pane(p).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = waitsPanel(p.Waits, p.WaitNote, p.Chrome).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

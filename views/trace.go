@@ -166,3 +166,17 @@ func levelWords(r TreeRow) string { return fmt.Sprintf("level %d ", r.Depth+1) }
 func ArtifactHref(id string, n int) string {
 	return fmt.Sprintf("%s/artifacts/%d", DelegationHref(id), n)
 }
+
+// HasTree says that the tab shows the tree, if only at its left.
+func (p DelegationPage) HasTree() bool {
+	return p.Tab != TabContext && p.Tab != TabFlow && p.Tab != TabFigures
+}
+
+// HasPane says that the tab shows the selected delegation in full.
+func (p DelegationPage) HasPane() bool {
+	return p.Tab == TabTree || p.Tab == TabTimeline || p.Tab == TabResult
+}
+
+// long says that the rows get a box of their own to scroll in, so that the selected
+// delegation stays in reach below them.
+func (p DelegationPage) long() bool { return len(p.Tree) > 30 }

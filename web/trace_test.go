@@ -1,0 +1,148 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/people"
+)
+
+// fan makes a task with wide times deep delegations below its root: coders, each with
+// reviewers below it. All have ended but those of the last coder; of every hundredth coder
+// the first reviewer failed.
+func (h *house) fan(root orchestrator.Delegation, wide, deep int) (failed []string) {
+	h.Helper()
+	now := time.Now()
+	child := func(parent orchestrator.Delegation, to, text string, state orchestrator.State) orchestrator.Delegation {
+		d := orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, now), TaskID: root.TaskID, ParentID: parent.ID, From: parent.To, To: to, Text: text,
+			State: state, Depth: parent.Depth + 1, Chain: chain.New(3).With(chain.Step{From: parent.To, To: to, Task: text}), CreatedAt: now, Since: now, ReadyAt: now, Requester: "dora"}
+		d.HopKey = d.ID
+		d.StartedAt = &now
+		if state.Ended() {
+			end := now.Add(3 * time.Second)
+			d.EndedAt = &end
+		}
+		if state == orchestrator.Failed {
+			d.Error = &agent.Failure{Code: "exit", Message: "It ended with exit code 3: " + nasty}
+			failed = append(failed, d.ID)
+		}
+		if state == orchestrator.Completed {
+			d.Result = &agent.Result{Text: "done: " + text}
+		}
+		return d
+	}
+	h.must(h.store.Engine().InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error {
+		add := func(d orchestrator.Delegation) error {
+			if err := tx.Insert(h.ctx, &d); err != nil {
+				return err
+			}
+			for _, e := range []struct {
+				kind event.Type
+				id   string
+				data map[string]any
+			}{{event.Delegated, d.ParentID, map[string]any{"to": d.To, "child": d.ID, "guards": []string{"self", "cycle"}}}, {event.Queued, d.ID, map[string]any{"from": d.From}},
+				{event.Acknowledged, d.ID, map[string]any{}}, {event.Progress, d.ID, map[string]any{"text": "a line\nanother of " + d.To}}, {event.Completed, d.ID, map[string]any{}}} {
+				if err := tx.Append(h.ctx, event.Event{Type: e.kind, DelegationID: e.id, Actor: "kik", Data: event.Data(e.data)}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		for i := range wide {
+			state := orchestrator.Completed
+			if i == wide-1 {
+				state = orchestrator.Waiting
+			}
+			c := child(root, "coder", fmt.Sprintf("part %d of the work", i), state)
+			if err := add(c); err != nil {
+				return err
+			}
+			for k := range deep {
+				state := orchestrator.Completed
+				switch {
+				case i == wide-1:
+					state = orchestrator.Running
+				case i%100 == 50 && k == 0:
+					state = orchestrator.Failed
+				}
+				if err := add(child(c, "reviewer", fmt.Sprintf("look at part %d, %d", i, k), state)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+	return failed
+}
+
+// rowsOf counts the rows of the tree on a page.
+func rowsOf(page string) int { return strings.Count(page, `id="row-dlg_`) }
+
+// A task of 10,000 delegations opens quickly: ended branches are closed and say what is the
+// worst that they hide, only a page of rows is there, and the server finds any of them.
+func TestATaskOfTenThousandDelegationsOpens(t *testing.T) {
+	h := open(t)
+	dora := h.user("dora", people.Operator)
+	task, root := h.task(dora, "Fix everything")
+	failed := h.fan(root, 1000, 9)
+	b := h.signIn(dora)
+	timed := func(path string) string {
+		b.page(path)
+		start := time.Now()
+		page := b.page(path)
+		t.Logf("%s: %s, %d kB, %d rows (aim: 300 ms)", strings.ReplaceAll(path, task.ID, "TASK"), time.Since(start).Round(time.Millisecond), len(page)/1000, rowsOf(page))
+		return page
+	}
+	at := "/delegations/" + task.ID
+	page := timed(at)
+	if n := rowsOf(page); n != 200 {
+		t.Errorf("%d rows are on the first page", n)
+	}
+	for _, want := range []string{"9 below", "· 1 failed", `aria-expanded="false"`, "rows 1–200 of 1,010 that are open · 10,001 delegations", "next rows ›", "Search 10,001 delegations"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the first page lacks %q", want)
+		}
+	}
+	for _, tab := range []string{"timeline", "events", "conversation", "result", "context", "flow", "figures"} {
+		timed(at + "?tab=" + tab)
+	}
+	page = timed(at + "?row=1000&tab=timeline")
+	if !strings.Contains(page, "9 below, 9 running") {
+		t.Error("the branch that lives does not say so")
+	}
+	page = timed(at + "?find=" + url.QueryEscape("LOOK at part 777, 3"))
+	if n := rowsOf(page); n != 3 || !strings.Contains(page, "1 delegation has it, of 10,001.") {
+		t.Errorf("the search shows %d rows; wanted are the one and the two above it", n)
+	}
+	if page = timed(at + "?find=100%25_"); !strings.Contains(page, "Nothing here has “") {
+		t.Error("what nobody has is found")
+	}
+	page = timed("/delegations/" + failed[3])
+	if !strings.Contains(page, `id="row-`+failed[3]+`"`) || !strings.Contains(page, "It ended with exit code 3") || !strings.Contains(page, "another of reviewer") {
+		t.Error("the page of one of them does not show its row, its failure and its log")
+	}
+	if !strings.Contains(page, ">self<") && !strings.Contains(page, "self") {
+		t.Error("its guards are not shown")
+	}
+	page = timed(at + "?tab=events&at=31000")
+	if !strings.Contains(page, `id="e-31000" class="is-at"`) {
+		t.Error("the permalink of an event does not show it")
+	}
+	timed(at + "?tab=events&type=delegation.failed")
+	for _, bad := range []string{"?tab=events&before=x", "?tab=events&at=-1", "?tab=events&at=99999999999999999999"} {
+		if a := b.get(at + bad); a.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %d", bad, a.StatusCode)
+		}
+	}
+	for _, odd := range []string{"?fold=....", "?fold=" + strings.Repeat("zzzzzzzz.", 500), "?row=999999", "?row=-4", "?more=zz", "?tab=nothing", "?find=" + url.QueryEscape(nasty)} {
+		b.page(at + odd)
+	}
+}
