@@ -238,6 +238,9 @@ func (r Request) remedy() string {
 // one from each seat.
 func (r Request) yes() []Decision { return r.yesOf(func(Decision) bool { return true }) }
 
+// Yes are the approvals of the current revision that were not taken back.
+func (r Request) Yes() []Decision { return r.yes() }
+
 // yesOf is yes without the decisions that do not count, which take nobody's seat.
 func (r Request) yesOf(counts func(Decision) bool) []Decision {
 	var out []Decision

@@ -71,6 +71,8 @@ type Pages struct {
 	Holds Holds
 	// Condition reads how the house itself does; nil where nothing is known of that.
 	Condition func(context.Context) (Condition, error)
+	// History answers lines of filters.
+	History History
 	// Examples are the demo's ready tasks; with any, pages show the demo's strip.
 	Examples []views.Example
 }

@@ -9,6 +9,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/insight"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
@@ -196,4 +197,15 @@ type Figures struct {
 	Breakers []insight.Breaker
 	Agents   []string // the configured ones; others are counted together
 	Models   []string
+}
+
+// History answers lines of filters; the store has these. Its errors for people are
+// *history.Error from the parser, and CodeBadRequest for a cursor that is none.
+type History interface {
+	// History lists requests, newest first, after the cursor of the page before.
+	History(ctx context.Context, q history.Query, after string, limit int) (history.Page, error)
+	HistoryEvents(ctx context.Context, q history.Query, after string, limit int) (history.EventPage, error)
+	// HistoryCount counts the rows of any list, up to most; of events, those among the
+	// newest 20,000 on the way.
+	HistoryCount(ctx context.Context, q history.Query, most int) (history.Count, error)
 }

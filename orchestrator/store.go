@@ -7,6 +7,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/sharedctx"
 )
 
@@ -105,6 +106,9 @@ type Filter struct {
 	Query      string // words that the text must contain
 	From, To   time.Time
 	RootsOnly  bool
+	// Line says more, and all of it has to hold as well. With RootsOnly its agents, codes and
+	// states are those of roots.
+	Line history.Query
 	// Conversation is a person's id: the roots of what that person sent in the chat.
 	// It goes with After and Limit, and with none of the others.
 	Conversation string

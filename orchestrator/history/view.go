@@ -10,8 +10,8 @@ import (
 
 // Bounds of a saved view: a name is read in a menu, and a person's views on one screen.
 const (
-	maxViewName = 60   // characters
-	MaxViews    = 50   // of one person
+	maxViewName = 60 // characters
+	MaxViews    = 50 // of one person
 )
 
 // View is a list under a name, as its owner wants to see it again.

@@ -55,6 +55,7 @@ func (t *Tx) InsertDecision(_ context.Context, requestID string, d approval.Deci
 	if err != nil {
 		return fmt.Errorf("insert decision %s: %w", d.ID, err)
 	}
+	t.touch(requestID)
 	if r := t.requests[requestID]; r != nil {
 		r.Decisions = append(r.Decisions, d)
 	}

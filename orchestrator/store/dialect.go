@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/history"
 
 	"github.com/pressly/goose/v3"
 )
@@ -35,8 +36,14 @@ type dialect struct {
 	// flush writes the events and the counters of a transaction before its commit.
 	flush func(ctx context.Context, t *Tx) error
 	// search lists delegations whose text has the words of f.Query.
-	search func(ctx context.Context, s *Store, f orchestrator.Filter, limit int) ([]orchestrator.Delegation, error)
-	extra  []string // texts that only this dialect prepares
+	search func(ctx context.Context, s *Store, f orchestrator.Filter, a asked, limit int) ([]orchestrator.Delegation, error)
+	// searchRequests lists the rows of requests with the words of a filter; requestsWith is
+	// the text that lists their ids.
+	searchRequests func(ctx context.Context, s *Store, a asked, after string, limit int) ([]history.Row, error)
+	requestsWith   func(a asked, limit int) (string, []any)
+	// delegationsWith is the text that lists the ids of delegations with such words.
+	delegationsWith func(a asked, limit int) (string, []any)
+	extra           []string // texts that only this dialect prepares
 }
 
 // failure is what the store has to know of a driver's error.

@@ -7,8 +7,6 @@ import (
 	"unicode"
 
 	"gatehouse/orchestrator"
-
-	"github.com/oklog/ulid/v2"
 )
 
 // The sizes of a page.
@@ -29,15 +27,7 @@ func pageSize(limit int) int {
 // and never counts or skips rows.
 func (s *Store) List(ctx context.Context, f orchestrator.Filter) (orchestrator.Page, error) {
 	limit := pageSize(f.Limit)
-	var items []orchestrator.Delegation
-	var err error
-	if len(words(f.Query)) > 0 && f.Conversation == "" {
-		items, err = s.dialect.search(ctx, s, f, limit+1)
-	} else {
-		text, args := listQuery(f, limit+1)
-		rows, failed := s.r.query(ctx, text, args...)
-		items, err = collect(rows, failed, scanDelegation)
-	}
+	items, err := s.list(ctx, f, limit+1)
 	if err != nil {
 		return orchestrator.Page{}, s.explain(err)
 	}
@@ -47,6 +37,39 @@ func (s *Store) List(ctx context.Context, f orchestrator.Filter) (orchestrator.P
 		page.Next = items[limit-1].ID
 	}
 	return page, nil
+}
+
+func (s *Store) list(ctx context.Context, f orchestrator.Filter, limit int) ([]orchestrator.Delegation, error) {
+	var text string
+	var args []any
+	if f.Conversation != "" || len(f.Line.Terms) == 0 && len(words(f.Query))+len(f.Line.Words) == 0 {
+		text, args = listQuery(during(f), limit)
+	} else {
+		a, err := s.askDelegations(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if len(a.words) > 0 {
+			return s.dialect.search(ctx, s, f, a, limit)
+		}
+		if text, args, err = s.walkDelegations(ctx, f, a, limit); err != nil {
+			return nil, err
+		}
+		text = "select " + delegationColumns + " from (" + text + ") h join delegations d on d.id = h.id order by d.id desc"
+	}
+	rows, err := s.r.query(ctx, text, args...)
+	return collect(rows, err, scanDelegation)
+}
+
+// during is f with the period of its line.
+func during(f orchestrator.Filter) orchestrator.Filter {
+	if f.From.Before(f.Line.From) {
+		f.From = f.Line.From
+	}
+	if !f.Line.To.IsZero() && (f.To.IsZero() || f.Line.To.Before(f.To)) {
+		f.To = f.Line.To
+	}
+	return f
 }
 
 // listQuery is the query for a page without words. Several states are one walk along
@@ -128,32 +151,11 @@ func conditions(f orchestrator.Filter) clauses {
 	return c
 }
 
-// idAt is the smallest id of a delegation made in the millisecond of t: ids are in
-// the order of time, so a period is a range of the primary key.
-func idAt(t time.Time) string {
-	ms := max(t.UnixMilli(), 0)
-	var id ulid.ULID
-	if id.SetTime(uint64(ms)) != nil {
-		return orchestrator.DelegationPrefix + "~"
-	}
-	return orchestrator.DelegationPrefix + strings.ToLower(id.String())
-}
+// idAt is the smallest id of a delegation made in the millisecond of t.
+func idAt(t time.Time) string { return idAtTime(orchestrator.DelegationPrefix, t) }
 
 // words are the words that are searched for: letters and digits, as both databases
 // cut the texts.
 func words(query string) []string {
 	return strings.FieldsFunc(clean(query), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
-}
-
-// searchClauses are the conditions of f beside its words and cursor.
-func searchClauses(f orchestrator.Filter) clauses {
-	c := conditions(f)
-	if len(f.States) > 0 {
-		states := make([]any, len(f.States))
-		for i, state := range f.States {
-			states[i] = string(state)
-		}
-		c.add("d.state in "+marks(len(states)), states...)
-	}
-	return c
 }

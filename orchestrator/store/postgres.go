@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"gatehouse/migrations"
-	"gatehouse/orchestrator"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -45,7 +44,12 @@ func postgresDialect() *dialect {
 		classify:   classifyPostgres,
 		flush:      flushPostgres,
 		search:     searchPostgres,
-		extra:      []string{insertEvents(batch)},
+
+		searchRequests:  searchRequestsPostgres,
+		requestsWith:    requestsPostgres,
+		delegationsWith: func(a asked, limit int) (string, []any) { return delegationsPostgres("d.id", a, limit) },
+
+		extra: []string{insertEvents(batch)},
 	}
 	d.claimable, d.overdue = selectClaimable(d), selectOverdue(d)
 	for k := 1; k <= batch; k++ {
@@ -221,48 +225,4 @@ func flushPostgres(ctx context.Context, t *Tx) error {
 	args := append(eventArgs(rest), t.row.ID, t.events[0].N, t.row.LastN)
 	_, err := t.q.exec(ctx, flushEvents(len(rest)), append(args, t.taskArgs()...)...)
 	return err
-}
-
-// windows are how many of the newest delegations a search looks at before it widens;
-// 0 is all. Asked for the newest matches of all, the planner would walk the primary
-// key backwards, which takes half a minute for rare words.
-var windows = []int{5_000, 100_000, 0}
-
-func searchPostgres(ctx context.Context, s *Store, f orchestrator.Filter, limit int) ([]orchestrator.Delegation, error) {
-	var found []orchestrator.Delegation
-	query := strings.Join(words(f.Query), " ")
-	more := searchClauses(f)
-	below := f.After
-	if below == "" {
-		below = orchestrator.DelegationPrefix + "~"
-	}
-	for _, size := range windows {
-		from := ""
-		if size > 0 {
-			rows, err := s.r.query(ctx, "select id from delegations where id < ? order by id desc limit 1 offset ?", below, size-1)
-			start, err := collect(rows, err, func(row scanner) (string, error) {
-				var id string
-				err := row.Scan(&id)
-				return id, err
-			})
-			if err != nil {
-				return nil, err
-			}
-			if len(start) > 0 {
-				from = start[0]
-			}
-		}
-		args := append([]any{below, from, query}, more.args...)
-		rows, err := s.r.query(ctx, "with hit as materialized (select id from delegations where id < ? and id >= ? and words @@ plainto_tsquery('simple', ?)) select "+
-			delegationColumns+" from delegations d join hit on hit.id = d.id"+more.where()+" order by d.id desc limit ?", append(args, limit-len(found))...)
-		part, err := collect(rows, err, scanDelegation)
-		if err != nil {
-			return nil, err
-		}
-		if found = append(found, part...); len(found) >= limit || from == "" {
-			break
-		}
-		below = from
-	}
-	return found, nil
 }

@@ -218,6 +218,7 @@ func (t *Tx) InsertRequest(_ context.Context, r *approval.Request) error {
 		return fmt.Errorf("insert request %s: %w", r.ID, err)
 	}
 	t.keepRequest(r)
+	t.touch(r.ID)
 	return t.saveRevision(r)
 }
 
@@ -239,6 +240,7 @@ func (t *Tx) SaveRequest(_ context.Context, r *approval.Request) error {
 	}
 	r.Version++
 	t.keepRequest(r)
+	t.touch(r.ID)
 	if err := t.saveRevision(r); err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"gatehouse/migrations"
-	"gatehouse/orchestrator"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
@@ -37,6 +36,10 @@ func sqliteDialect() *dialect {
 		classify:   classifySQLite,
 		flush:      flushSQLite,
 		search:     searchSQLite,
+
+		searchRequests:  searchRequestsSQLite,
+		requestsWith:    requestsSQLite,
+		delegationsWith: func(a asked, limit int) (string, []any) { return delegationsSQLite("d.id", a, "", limit) },
 	}
 	d.claimable, d.overdue = selectClaimable(d), selectOverdue(d)
 	for k := 1; k <= batch; k++ {
@@ -160,25 +163,6 @@ func flushSQLite(ctx context.Context, t *Tx) error {
 	}
 	_, err := t.q.exec(ctx, updateTask, t.taskArgs()...)
 	return err
-}
-
-// searchSQLite walks the full-text index from the newest row backwards. Rows are in
-// the order in which they were made, as ids are but within one millisecond.
-func searchSQLite(ctx context.Context, s *Store, f orchestrator.Filter, limit int) ([]orchestrator.Delegation, error) {
-	var match []string
-	for _, w := range words(f.Query) {
-		match = append(match, `"`+w+`"`)
-	}
-	c := clauses{}
-	c.add("t.delegations_fts match ?", strings.Join(match, " "))
-	if f.After != "" {
-		c.add("t.rowid < (select row from delegations where id = ?)", f.After)
-	}
-	more := searchClauses(f)
-	c.add(strings.Join(append([]string{"1 = 1"}, more.texts...), " and "), more.args...)
-	rows, err := s.r.query(ctx, "select "+delegationColumns+" from delegations_fts t cross join delegations d on d.row = t.rowid"+
-		c.where()+" order by t.rowid desc limit ?", append(c.args, limit)...)
-	return collect(rows, err, scanDelegation)
 }
 
 // busySQLite reports whether somebody else holds the file just now. SQLite answers so at

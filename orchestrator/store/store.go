@@ -78,6 +78,9 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if err := s.Sort(ctx); err != nil && ctx.Err() == nil { // everything works but the history of these
+		s.log.Error("Requests of an older version are missing in the history. The next start tries again.", "error", err)
+	}
 	return s, nil
 }
 

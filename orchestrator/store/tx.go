@@ -31,6 +31,7 @@ type Tx struct {
 	numbered    int // of events
 	delegations map[string]*orchestrator.Delegation
 	requests    map[string]*approval.Request
+	touched     []string // ids of requests that lists have to show anew
 }
 
 // How often a transaction is run again that the database undid or could not begin,
@@ -136,6 +137,9 @@ func (t *Tx) Task() *orchestrator.Task { return &t.row.Task }
 // flush numbers the events and writes them with the task's counters.
 func (t *Tx) flush() error {
 	t.number()
+	if err := t.writeHistory(); err != nil {
+		return err
+	}
 	if len(t.events) == 0 && sameTask(&t.row, &t.was) {
 		return nil
 	}

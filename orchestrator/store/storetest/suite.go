@@ -51,7 +51,7 @@ func Run(t *testing.T, url func(testing.TB) string) {
 	}{
 		{"tasks", taskTests}, {"delegations", delegationTests}, {"events", eventTests}, {"claims", claimTests}, {"lists", listTests},
 		{"approvals", approvalTests}, {"outbox", outboxTests}, {"people", peopleTests}, {"accounts", accountTests}, {"context", contextTests}, {"nodes", nodeTests}, {"audit", auditTests},
-		{"telegram", telegramTests}, {"telegram buttons", buttonTests}, {"drafts", draftTests}, {"readings", readingTests}, {"insight", insightTests}, {"views", viewTests},
+		{"telegram", telegramTests}, {"telegram buttons", buttonTests}, {"drafts", draftTests}, {"readings", readingTests}, {"insight", insightTests}, {"views", viewTests}, {"history", historyTests},
 		{"today", todayTests},
 		{"retention", retentionTests},
 	} {

@@ -1,0 +1,411 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/patch"
+)
+
+var historyTests = map[string]func(*Suite){
+	"requests are found by what they are and how they were decided": findsRequests,
+	"a request is found as it is now, and not as it was":            findsTheNew,
+	"requests are found by words of the task, answers and comments": findsWords,
+	"pages of requests have each row once":                          pagesOfRequests,
+	"delegations are found by a line":                               findsDelegations,
+	"events are found along their indexes":                          findsEvents,
+	"a forged cursor is refused":                                    refusesCursors,
+}
+
+// parse reads a line as of the suite's clock.
+func (s *Suite) parse(list history.List, line string) history.Query {
+	s.Helper()
+	q, err := history.Parse(list, line, s.Clock.Now(), time.UTC)
+	s.must(err)
+	return q
+}
+
+// titles lists what a line finds, in pages of size.
+func (s *Suite) titles(line string, size int) []string {
+	s.Helper()
+	var out []string
+	for after := ""; ; {
+		page, err := s.Store.History(s.ctx, s.parse(history.Requests, line), after, size)
+		s.must(err)
+		for _, r := range page.Rows {
+			out = append(out, r.Title)
+		}
+		if after = page.Next; after == "" {
+			return out
+		}
+		if len(page.Rows) != size {
+			s.Fatalf("%q: a page of %d rows with a next one, want %d", line, len(page.Rows), size)
+		}
+	}
+}
+
+func (s *Suite) found(line string, want ...string) {
+	s.Helper()
+	got := s.titles(line, 2)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		s.Errorf("%q: %q, want %q", line, got, want)
+	}
+	n, err := s.Store.HistoryCount(s.ctx, s.parse(history.Requests, line), 100)
+	if err != nil || n.N != int64(len(want)) || n.Least {
+		s.Errorf("%q: counted %+v, %v, want %d", line, n, err, len(want))
+	}
+}
+
+// decided makes a request with that title and decisions, a minute after the one before.
+func (s *Suite) decided(task orchestrator.Task, title string, state approval.State, change func(r *approval.Request), decisions ...approval.Decision) *approval.Request {
+	s.Helper()
+	s.Clock.Add(time.Minute)
+	d := s.delegation(task)
+	r := s.request(d, func(r *approval.Request) {
+		r.Title, r.RequesterID, r.Requester, r.Via, r.Chain = title, "usr_ann", "ann", "web", "kik → coder"
+		r.Revision.Files = []patch.File{{Path: "a"}, {Path: "b"}}
+		if change != nil {
+			change(r)
+		}
+	})
+	s.gate(task.ID, func(tx approval.Tx) error {
+		for i, one := range decisions {
+			one.Revision, one.At = 1, s.Clock.Now()
+			if one.UserID == "" && !strings.HasPrefix(one.User, approval.RuleActor) {
+				one.UserID = "usr_" + one.User
+			}
+			one.ID = fmt.Sprintf("dec_%s_%d", r.ID, i)
+			s.must(tx.InsertDecision(s.ctx, r.ID, one))
+		}
+		r, err := tx.Request(s.ctx, r.ID)
+		s.must(err)
+		at := s.Clock.Now()
+		r.State, r.DecidedAt = state, &at
+		return tx.SaveRequest(s.ctx, r)
+	})
+	return r
+}
+
+func yes(user, channel string, seen approval.Seen) approval.Decision {
+	return approval.Decision{User: user, Channel: channel, Verdict: approval.Approve, Seen: seen}
+}
+
+// requests fills a database with one of each kind.
+func (s *Suite) requests() orchestrator.Task {
+	s.Helper()
+	task := s.task("Fix the retry loop")
+	before := func(d time.Duration) *time.Time {
+		t := s.Clock.Now().Add(time.Minute - d) // decided makes it a minute later
+		return &t
+	}
+	all := approval.Seen{Surface: "page", Files: 2, FilesViewed: 2}
+	s.decided(task, "good", approval.Landed, nil, yes("bob", "web", all))
+	quick := all
+	quick.OpenedAt = before(3 * time.Second)
+	s.decided(task, "fast", approval.Landed, nil, yes("bob", "web", quick))
+	slow := all
+	slow.OpenedAt = before(10 * time.Second)
+	s.decided(task, "slow", approval.Landed, nil, yes("Cleo", "telegram", slow))
+	s.decided(task, "alone", approval.Approved, nil, yes("ann", "web", all), yes("bob", "web", all))
+	s.decided(task, "owner", approval.Landed, func(r *approval.Request) {
+		r.Lineage = []approval.Party{{UserID: "usr_eve", User: "eve", Before: &approval.Party{UserID: "usr_dan", User: "dan"}}}
+	}, yes("dan", "cli", approval.Seen{Surface: "cli"}))
+	s.decided(task, "rule", approval.Landed, func(r *approval.Request) { r.Rule.Name, r.Repository = "docs", "site" }, yes("rule:docs", "", approval.Seen{}))
+	s.decided(task, "warned", approval.Reverted, func(r *approval.Request) {
+		r.Revision.Warnings = []patch.Warning{{Code: "ci_file", Path: "a"}, {Code: "ci_file", Path: "b"}}
+		r.Revision.Checks = []orchestrator.Check{{Command: "go vet", OK: true}, {Command: "go test"}}
+	}, yes("bob", "web", all))
+	s.decided(task, "no", approval.Rejected, func(r *approval.Request) { r.Revision.Warnings = []patch.Warning{{Code: "large"}} },
+		yes("cleo", "web", all), approval.Decision{User: "bob", Channel: "telegram", Verdict: approval.Reject})
+	s.decided(task, "late", approval.Expired, nil)
+	return task
+}
+
+func findsRequests(s *Suite) {
+	day := s.Clock.Now()
+	task := s.requests()
+	other := s.task("Another")
+	s.decided(other, "other", approval.Pending, func(r *approval.Request) {
+		r.Agent, r.Via, r.Requester, r.RequesterID = "Coder", "cli", "bob", "usr_bob"
+	})
+	s.found("", "good", "fast", "slow", "alone", "owner", "rule", "warned", "no", "late", "other")
+	for line, want := range map[string]string{
+		"state:landed":               "good fast slow owner rule",
+		"state:landed,expired":       "good fast slow owner rule late",
+		"-state:landed":              "alone warned no late other",
+		"approver:bob":               "good fast alone warned no",
+		"approver:cleo":              "slow no",
+		"approver:bob approver:cleo": "no",
+		"approver:bob,CLEO":          "good fast slow alone warned no",
+		"approver:bob -channel:web":  "",
+		"channel:telegram":           "slow no",
+		"approver:rule:docs":         "rule",
+		"rule:docs":                  "rule",
+		"repository:site":            "rule",
+		"-repository:site,x":         "good fast slow alone owner warned no late other",
+		"agent:coder":                "other",
+		"via:cli requester:bob":      "other",
+		"four_eyes:no":               "alone owner",
+		"four_eyes:yes":              "good fast slow warned",
+		"viewed:no":                  "owner",
+		"fast:yes":                   "fast",
+		"fast:no":                    "slow",
+		"warnings:overruled":         "warned",
+		"checks:overruled":           "warned",
+		"is:auto":                    "rule",
+		"is:reverted":                "warned",
+		"is:refused,expired":         "no late",
+		"is:landed -rule:docs four_eyes:yes approver:bob": "good fast",
+		"task:" + task.ID:                    "good fast slow alone owner rule warned no late",
+		"-task:" + task.ID:                   "other",
+		"task:" + other.ID[len(other.ID)-6:]: "other",
+		"agent:nobody":                       "",
+		"time:" + day.Add(90*time.Second).Format(time.RFC3339) + ".." + day.Add(200*time.Second).Format(time.RFC3339): "fast slow",
+		"time:2026-07-02..": "",
+		"time:..2026-06-30": "",
+	} {
+		s.found(line, strings.Fields(want)...)
+	}
+	page, err := s.Store.History(s.ctx, s.parse(history.Requests, "is:reverted"), "", 50)
+	s.must(err)
+	r := page.Rows[0]
+	if r.State != "reverted" || r.Requester != "ann" || r.Via != "web" || r.Agent != "kik" || r.Chain != "kik → coder" || r.Repository != "app" || r.Target != "main" || r.Rule != "rest" || r.Need != 1 ||
+		r.Files != 2 || !slices.Equal(r.Warnings, []string{"ci_file"}) || !slices.Equal(r.Flags, []string{"is:reverted", "warnings:overruled", "checks:overruled"}) ||
+		len(r.Deciders) != 1 || r.Deciders[0].Name != "bob" || r.DecidedAt == nil || r.USD != nil || r.TaskID != task.ID || r.At.IsZero() {
+		s.Errorf("row %+v", r)
+	}
+}
+
+func findsTheNew(s *Suite) {
+	task := s.task("Fix")
+	usd := 0.75
+	d := s.delegation(task)
+	s.in(task.ID, func(tx orchestrator.Tx) error { tx.Task().RootID = d.ID; return nil })
+	r := s.request(d)
+	s.found("state:pending", "Fix")
+	s.found("cost:>0.5")
+	s.gate(task.ID, func(tx approval.Tx) error {
+		s.must(tx.InsertDecision(s.ctx, r.ID, approval.Decision{User: "bob", UserID: "usr_bob", Verdict: approval.Reject, Channel: "web", Revision: 1}))
+		r, err := tx.Request(s.ctx, r.ID)
+		s.must(err)
+		r.State = approval.Rejected
+		return tx.SaveRequest(s.ctx, r)
+	})
+	s.found("state:pending")
+	s.found("state:rejected approver:bob", "Fix")
+	s.in(task.ID, func(tx orchestrator.Tx) error {
+		d, err := tx.Delegation(s.ctx, d.ID)
+		s.must(err)
+		d.State, d.Usage.USD, d.Error = orchestrator.Failed, &usd, &agent.Failure{Code: "exit", Message: "It broke."}
+		s.must(tx.Append(s.ctx, event.Event{Type: event.Failed, DelegationID: d.ID, Data: event.Data(map[string]any{"code": "Exit"})}))
+		return tx.Move(s.ctx, d, orchestrator.Queued, 0)
+	})
+	for line, found := range map[string]bool{"code:exit": true, "-code:exit": false, "cost:>0.5": true, "cost:0.75": true, "cost:>0.75": false, "cost:<0.5,0.7..": true, "-cost:>0.5": false, "-cost:<0.5 state:rejected": true} {
+		if got := len(s.titles(line, 2)) == 1; got != found {
+			s.Errorf("%q: found is %t", line, got)
+		}
+	}
+	page, err := s.Store.History(s.ctx, s.parse(history.Requests, ""), "", 1)
+	if err != nil || page.Rows[0].USD == nil || *page.Rows[0].USD != usd {
+		s.Errorf("page %+v, %v", page, err)
+	}
+}
+
+func findsWords(s *Suite) {
+	one, two := s.task("Fix the retry loop in upload/retry.go"), s.task("Bump deps")
+	s.decided(one, "one", approval.Landed, func(r *approval.Request) { r.Revision.Text = "The counter was reset inside." }, yes("bob", "web", approval.Seen{}))
+	s.decided(one, "two", approval.Rejected, nil, approval.Decision{User: "bob", Channel: "web", Verdict: approval.Reject, Comment: "Breaks resume; see line 42.",
+		Comments: []agent.LineComment{{Path: "a", Line: 1, Text: "Übersetzung fehlt"}}})
+	s.decided(two, "three", approval.Landed, nil)
+	for line, want := range map[string]string{
+		"retry": "one two", "RETRY.go": "one two", "loop state:landed": "one", "loop -state:landed": "two", "counter": "one", "resume 42": "two", "übersetzung": "two", "deps": "three",
+		"deps retry": "", `"retry loop"`: "one two", "three": "three", "deps time:2026-07-02..": "", "deps time:2026-07-01": "three", "(": "one two three", "'": "one two three",
+		`"x OR y"`: "", "approver:bob counter": "one",
+	} {
+		s.found(line, strings.Fields(want)...)
+	}
+	// A new answer is found, and an old one still.
+	page, err := s.Store.History(s.ctx, s.parse(history.Requests, "deps"), "", 1)
+	s.must(err)
+	s.gate(two.ID, func(tx approval.Tx) error {
+		r, err := tx.Request(s.ctx, page.Rows[0].ID)
+		s.must(err)
+		r.Revision.N, r.Revision.Text = 2, "Pinned instead"
+		return tx.SaveRequest(s.ctx, r)
+	})
+	s.found("pinned deps", "three")
+}
+
+func pagesOfRequests(s *Suite) {
+	task := s.task("Fix")
+	var want []string
+	for i := range 23 {
+		title := fmt.Sprint("r", i)
+		want = append(want, title)
+		s.decided(task, title, approval.Landed, nil, yes([]string{"bob", "cleo"}[i%2], "web", approval.Seen{}), yes("dan", "web", approval.Seen{}))
+	}
+	slices.Reverse(want)
+	for _, line := range []string{"", "approver:bob,cleo,dan", "state:landed", "fix", "fix approver:dan"} {
+		if got := s.titles(line, 5); !slices.Equal(got, want) {
+			s.Errorf("%q: %q", line, got)
+		}
+	}
+	n, err := s.Store.HistoryCount(s.ctx, s.parse(history.Requests, "approver:dan"), 10)
+	if err != nil || n.N != 10 || !n.Least {
+		s.Errorf("counted %+v, %v", n, err)
+	}
+}
+
+func findsDelegations(s *Suite) {
+	task, other := s.task("Fix the retry loop"), s.task("Another")
+	usd := 0.75
+	make := func(task orchestrator.Task, name string, change func(d *orchestrator.Delegation)) *orchestrator.Delegation {
+		s.Clock.Add(time.Minute)
+		return s.delegation(task, func(d *orchestrator.Delegation) {
+			d.To, d.Text, d.ParentID = "coder", name, "dlg_root"
+			change(d)
+		})
+	}
+	start := s.Clock.Now()
+	root := make(task, "root", func(d *orchestrator.Delegation) {
+		d.To, d.ParentID, d.Usage.USD, d.State = "kik", "", &usd, orchestrator.Waiting
+	})
+	make(task, "done", func(d *orchestrator.Delegation) { d.State, d.Repository = orchestrator.Completed, "app" })
+	failed := make(task, "broken", func(d *orchestrator.Delegation) { d.State, d.HopKey = orchestrator.Failed, "2" })
+	make(other, "else", func(d *orchestrator.Delegation) { d.ParentID, d.Requester, d.State = "", "bob", orchestrator.Expired })
+	s.in(task.ID, func(tx orchestrator.Tx) error {
+		tx.Task().RootID = root.ID
+		for range 2 {
+			s.must(tx.Append(s.ctx, event.Event{Type: event.DelegationRefused, DelegationID: root.ID, Data: event.Data(map[string]any{"code": "cycle", "message": "x"})}))
+		}
+		return tx.Append(s.ctx, event.Event{Type: event.Failed, DelegationID: failed.ID, Data: event.Data(map[string]any{"code": "exit", "message": "\x00"})})
+	})
+	for line, want := range map[string]string{
+		"": "else broken done root", "state:failed": "broken", "state:failed,completed": "broken done", "state:live": "root", "state:wrong": "else broken", "-state:wrong": "done root",
+		"agent:coder": "else broken done", "agent:coder,kik -state:failed": "else done root", "repository:app": "done", "-repository:app": "else broken root", "requester:bob": "else",
+		"via:web": "else broken done root", "via:cli": "", "code:cycle": "root", "code:cycle,exit": "broken root", "-code:cycle agent:kik": "", "is:refused": "root", "-is:refused": "else broken done",
+		"is:root": "else root", "is:root,refused": "else root", "cost:>0.5": "broken done root", "cost:>0.75": "", "-cost:>0.5": "else", "cost:..1 agent:coder": "broken done",
+		"task:" + task.ID: "broken done root", "-task:" + task.ID: "else", "task:" + root.ID: "broken done root",
+		"time:2026-07-02..": "", "time:.." + start.Add(2*time.Minute+time.Second).Format(time.RFC3339): "done root",
+		"broken": "broken", "broken state:failed": "broken", "broken state:completed": "", "else time:2026-07-01": "else", "else time:2026-07-02..": "",
+	} {
+		q := s.parse(history.Delegations, line)
+		var got []string
+		for after := ""; ; {
+			page, err := s.Store.List(s.ctx, orchestrator.Filter{Line: q, After: after, Limit: 2})
+			s.must(err)
+			for _, d := range page.Items {
+				got = append(got, d.Text)
+			}
+			if after = page.Next; after == "" {
+				break
+			}
+		}
+		if strings.Join(got, " ") != want {
+			s.Errorf("%q: %q, want %q", line, got, want)
+		}
+		n, err := s.Store.HistoryCount(s.ctx, q, 100)
+		if err != nil || n.N != int64(len(got)) {
+			s.Errorf("%q: counted %+v, %v", line, n, err)
+		}
+	}
+	for want, f := range map[string]orchestrator.Filter{
+		"else":      {Line: s.parse(history.Delegations, "state:wrong"), RootsOnly: true},
+		"root":      {Line: s.parse(history.Delegations, "via:web -requester:bob"), RootsOnly: true},
+		"done":      {Line: s.parse(history.Delegations, "-state:failed"), Agent: "coder", Repository: "app"},
+		"broken":    {Line: s.parse(history.Delegations, "-state:completed"), States: []orchestrator.State{orchestrator.Failed, orchestrator.Completed}},
+		"else root": {Line: s.parse(history.Delegations, "time:2026-07-01"), RootsOnly: true},
+	} {
+		page, err := s.Store.List(s.ctx, f)
+		s.must(err)
+		var got []string
+		for _, d := range page.Items {
+			got = append(got, d.Text)
+		}
+		if strings.Join(got, " ") != want {
+			s.Errorf("%+v: %q, want %q", f, got, want)
+		}
+	}
+}
+
+func findsEvents(s *Suite) {
+	task, other := s.task("Fix"), s.task("Another")
+	d := s.delegation(task)
+	s.Clock.Add(time.Minute)
+	s.in(task.ID, func(tx orchestrator.Tx) error {
+		for _, e := range []event.Event{
+			{Type: event.Progress, Actor: "kik", Data: event.Data(map[string]any{"text": "Reading Upload/retry.go"})},
+			{Type: event.DelegationRefused, Actor: "kik", Data: event.Data(map[string]any{"code": "cycle"})},
+			{Type: event.Decided, Actor: "bob", Data: event.Data(map[string]any{"verdict": "approve"})},
+			{Type: event.Decided, Actor: "rule:docs"},
+			{Type: event.Failed, Actor: "kik", Data: event.Data(map[string]any{"code": "exit", "message": "it took 50% of \"all\""})},
+		} {
+			e.DelegationID = d.ID
+			s.must(tx.Append(s.ctx, e))
+		}
+		return nil
+	})
+	for line, want := range map[string]string{
+		"":                      "delegation.failed approval.decided approval.decided delegation.refused delegation.progress task.created task.created",
+		"type:approval.decided": "approval.decided approval.decided", "type:delegation.progress": "delegation.progress", "type:delegation.progress,delegation.failed": "delegation.failed delegation.progress",
+		"-type:task.created,approval.decided": "delegation.failed delegation.refused delegation.progress", "approver:bob": "approval.decided", "-approver:bob type:approval.decided": "approval.decided",
+		"approver:bob,rule:docs": "approval.decided approval.decided", "requester:ann": "task.created task.created", "requester:bob": "",
+		"code:cycle": "delegation.refused", "code:cycle,exit": "delegation.failed delegation.refused", "code:cycle type:delegation.failed": "", "-code:cycle type:delegation.refused": "",
+		"task:" + other.ID: "task.created", "-task:" + task.ID: "task.created", "task:" + task.ID + " approver:bob": "approval.decided",
+		"retry": "delegation.progress", "upload RETRY": "delegation.progress", "50%": "delegation.failed", "retry code:exit": "", "time:2026-07-02..": "", "time:2026-07-01 code:exit": "delegation.failed",
+	} {
+		q := s.parse(history.Events, line)
+		var got []string
+		seen := map[string]bool{}
+		for after := ""; ; {
+			page, err := s.Store.HistoryEvents(s.ctx, q, after, 2)
+			s.must(err)
+			for _, e := range page.Rows {
+				got = append(got, e.Type)
+				if seen[e.ID] || e.N == 0 || e.Hash == "" || e.At.IsZero() {
+					s.Errorf("%q: event %+v", line, e)
+				}
+				seen[e.ID] = true
+			}
+			if after = page.Next; after == "" {
+				break
+			}
+		}
+		// Events of one moment have their ids in any order.
+		words := strings.Fields(want)
+		slices.Sort(words)
+		slices.Sort(got)
+		if !slices.Equal(got, words) {
+			s.Errorf("%q: %q, want %q", line, got, words)
+		}
+		n, err := s.Store.HistoryCount(s.ctx, q, 100)
+		if err != nil || n.N != int64(len(got)) {
+			s.Errorf("%q: counted %+v, %v", line, n, err)
+		}
+	}
+}
+
+func refusesCursors(s *Suite) {
+	s.requests()
+	for _, cursor := range []string{"x", "1", "apr_", "apr_01", "dlg_01k9zzzzzzzzzzzzzzzzzzzzzz", "apr_01K9ZZZZZZZZZZZZZZZZZZZZZZ", "apr_01k9zzzzzzzzzzzzzzzzzzzzz'", "evt_zzzzzzzzzzzzzzzzzzzzzzzzzz", strings.Repeat("x", 1<<16)} {
+		_, err := s.Store.History(s.ctx, history.Query{List: history.Requests}, cursor, 10)
+		_, events := s.Store.HistoryEvents(s.ctx, history.Query{List: history.Events}, cursor, 10)
+		if orchestrator.CodeOf(err) != orchestrator.CodeBadRequest || orchestrator.CodeOf(events) != orchestrator.CodeBadRequest {
+			s.Errorf("%.40q: %v, %v", cursor, err, events)
+		}
+	}
+	// A true one that names nothing is a place all the same.
+	page, err := s.Store.History(s.ctx, history.Query{List: history.Requests}, "apr_7zzzzzzzzzzzzzzzzzzzzzzzzz", 1000)
+	if err != nil || len(page.Rows) != 9 {
+		s.Errorf("%d rows, %v", len(page.Rows), err)
+	}
+}
