@@ -34,6 +34,7 @@ CREATE TRIGGER request_words_delete AFTER DELETE ON request_texts BEGIN
   INSERT INTO request_words (request_words, rowid, text) VALUES ('delete', old.row, old.text);
 END;
 -- +goose StatementEnd
+INSERT INTO request_words (request_words, rank) VALUES ('secure-delete', 1); -- what retention removes is gone
 
 -- The codes in the log: of refused hops, rejected patches and failures.
 CREATE TABLE event_codes (

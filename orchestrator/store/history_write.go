@@ -45,6 +45,21 @@ func (t *Tx) writeHistory() error {
 	return nil
 }
 
+// sortTask makes all requests of a task findable as they are now, by the task's text.
+func (t *Tx) sortTask(taskID, text string) error {
+	rows, err := t.q.query(t.ctx, selectRequest+" where r.task_id = ? order by r.id", taskID)
+	all, err := collect(rows, err, scanRequest)
+	for i := range all {
+		if err == nil {
+			err = t.sort(&all[i], text)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("list the requests of %s: %w", taskID, err)
+	}
+	return nil
+}
+
 // sort writes the facets, the row and the text of a request where they have changed.
 func (t *Tx) sort(r *approval.Request, task string) error {
 	rows, err := t.q.query(t.ctx, selectDecisions+" where request_id = ? order by at, id", r.ID)
@@ -154,12 +169,6 @@ func (t *Tx) writeText(r *approval.Request, task string) error {
 	_, err = t.q.exec(t.ctx, `insert into request_texts (request_id, text) values (?, ?)
 		on conflict (request_id) do update set text = excluded.text where request_texts.text <> excluded.text`, r.ID, clean(strings.ToLower(text.String())))
 	return err
-}
-
-func scanText(row scanner) (string, error) {
-	var text string
-	err := row.Scan(&text)
-	return text, err
 }
 
 // coded are the events whose codes are found.

@@ -58,6 +58,13 @@ func (t *Tx) dropRows(taskID string, room int) (int, error) {
 
 // dropAround drops what stands around the delegations of a task.
 func (t *Tx) dropAround(taskID string) error {
+	if err := t.dropTextsAround(taskID); err != nil {
+		return err
+	}
+	return t.sortTask(taskID, retention.GoneText) // what lists show and find of its requests
+}
+
+func (t *Tx) dropTextsAround(taskID string) error {
 	requests := "(select id from requests where task_id = ?)"
 	for _, text := range []string{
 		"delete from turns where delegation_id in (select id from delegations where task_id = ?)",

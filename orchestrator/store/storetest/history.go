@@ -51,7 +51,7 @@ func (s *Suite) titles(line string, size int) []string {
 	}
 }
 
-func (s *Suite) found(line string, want ...string) {
+func (s *Suite) finds(line string, want ...string) {
 	s.Helper()
 	got := s.titles(line, 2)
 	slices.Sort(got)
@@ -137,7 +137,7 @@ func findsRequests(s *Suite) {
 	s.decided(other, "other", approval.Pending, func(r *approval.Request) {
 		r.Agent, r.Via, r.Requester, r.RequesterID = "Coder", "cli", "bob", "usr_bob"
 	})
-	s.found("", "good", "fast", "slow", "alone", "owner", "rule", "warned", "no", "late", "other")
+	s.finds("", "good", "fast", "slow", "alone", "owner", "rule", "warned", "no", "late", "other")
 	for line, want := range map[string]string{
 		"state:landed":               "good fast slow owner rule",
 		"state:landed,expired":       "good fast slow owner rule late",
@@ -173,7 +173,7 @@ func findsRequests(s *Suite) {
 		"time:2026-07-02..": "",
 		"time:..2026-06-30": "",
 	} {
-		s.found(line, strings.Fields(want)...)
+		s.finds(line, strings.Fields(want)...)
 	}
 	page, err := s.Store.History(s.ctx, s.parse(history.Requests, "is:reverted"), "", 50)
 	s.must(err)
@@ -191,8 +191,8 @@ func findsTheNew(s *Suite) {
 	d := s.delegation(task)
 	s.in(task.ID, func(tx orchestrator.Tx) error { tx.Task().RootID = d.ID; return nil })
 	r := s.request(d)
-	s.found("state:pending", "Fix")
-	s.found("cost:>0.5")
+	s.finds("state:pending", "Fix")
+	s.finds("cost:>0.5")
 	s.gate(task.ID, func(tx approval.Tx) error {
 		s.must(tx.InsertDecision(s.ctx, r.ID, approval.Decision{User: "bob", UserID: "usr_bob", Verdict: approval.Reject, Channel: "web", Revision: 1}))
 		r, err := tx.Request(s.ctx, r.ID)
@@ -200,8 +200,8 @@ func findsTheNew(s *Suite) {
 		r.State = approval.Rejected
 		return tx.SaveRequest(s.ctx, r)
 	})
-	s.found("state:pending")
-	s.found("state:rejected approver:bob", "Fix")
+	s.finds("state:pending")
+	s.finds("state:rejected approver:bob", "Fix")
 	s.in(task.ID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(s.ctx, d.ID)
 		s.must(err)
@@ -231,7 +231,7 @@ func findsWords(s *Suite) {
 		"deps retry": "", `"retry loop"`: "one two", "three": "three", "deps time:2026-07-02..": "", "deps time:2026-07-01": "three", "(": "one two three", "'": "one two three",
 		`"x OR y"`: "", "approver:bob counter": "one",
 	} {
-		s.found(line, strings.Fields(want)...)
+		s.finds(line, strings.Fields(want)...)
 	}
 	// A new answer is found, and an old one still.
 	page, err := s.Store.History(s.ctx, s.parse(history.Requests, "deps"), "", 1)
@@ -242,7 +242,7 @@ func findsWords(s *Suite) {
 		r.Revision.N, r.Revision.Text = 2, "Pinned instead"
 		return tx.SaveRequest(s.ctx, r)
 	})
-	s.found("pinned deps", "three")
+	s.finds("pinned deps", "three")
 }
 
 func pagesOfRequests(s *Suite) {

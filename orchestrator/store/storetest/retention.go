@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/retention"
 	"gatehouse/orchestrator/store"
 )
@@ -135,6 +136,10 @@ func textsGo(s *Suite) {
 	}
 	if got := s.found("zebra"); got != 0 {
 		s.Errorf("the search still finds %d", got)
+	}
+	s.finds("zebra")
+	if page, err := s.Store.History(s.ctx, history.Query{}, "", 10); err != nil || len(page.Rows) != 1 || page.Rows[0].Title != retention.GoneText {
+		s.Errorf("the history has %+v, %v", page.Rows, err)
 	}
 	if done := s.retain(retention.Texts, s.Clock.Now().Add(-30*day), 100); !done.Nothing() {
 		s.Errorf("it removed the same again: %+v", done)
