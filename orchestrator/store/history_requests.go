@@ -174,11 +174,3 @@ func (s *Store) tasksOf(ctx context.Context, values []string) ([]string, error) 
 	slices.Sort(ids)
 	return slices.Compact(ids), nil
 }
-
-func anys(values []string) []any {
-	out := make([]any, len(values))
-	for i, v := range values {
-		out[i] = v
-	}
-	return out
-}
