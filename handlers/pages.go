@@ -59,6 +59,8 @@ type Pages struct {
 	Outbox Outbox
 	Links  Links
 	Places func() []Place
+	// Triggers make tasks by themselves.
+	Triggers Triggers
 	// People keeps who may sign in.
 	People People
 	// PublicURL is where people reach the server; sign-in links begin with it.
@@ -182,6 +184,7 @@ var said = map[string]string{
 	"tested":          "The test card was sent. Look there, and tap its button.",
 	"value_written":   "The value was written. Agents that may read it are given it from their next run on.",
 	"value_deleted":   "The value was deleted. Its history stays for 90 days.",
+	"redelivered":     "It is delivered again. This is the new delivery.",
 	"password":        "Your password was changed. You were signed out everywhere else.",
 	"signed_out":      "You were signed out everywhere else.",
 	"zone":            "Times are shown in that zone from now on.",

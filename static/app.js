@@ -35,6 +35,7 @@
   function relative(at, kind) {
     var s = (Date.now() - skew - at) / 1000;
     if (kind === 'clock') return new Date(at).toLocaleTimeString([], { hour12: false, timeZone: zone });
+    if (kind === 'moment') return new Date(at).toLocaleString([], { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hour12: false, timeZone: zone });
     if (s < 0) return 'in ' + duration(-s);
     if (kind === 'since') return duration(s);
     if (s < 86400) return s < 5 ? 'now' : duration(s) + ' ago';

@@ -103,6 +103,7 @@ var navItems = []navItem{
 	{SectionAgents, "Agents", "/agents", "", []string{"delegations:read"}},
 	{SectionContext, "Context", ContextPath, "", []string{"context:read"}},
 	{SectionInsights, "Insights", InsightsPath, "", []string{"delegations:read"}},
+	{SectionTriggers, "Triggers", TriggersPath, "", []string{"delegations:read"}},
 	{SectionSettings, "Settings", "/settings", "", nil},
 }
 

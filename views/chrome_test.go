@@ -21,11 +21,11 @@ func TestTheBarHasWhatARoleCanUse(t *testing.T) {
 		roles     []people.Role
 		bar, more string
 	}{
-		{[]people.Role{people.Operator, people.Approver}, "Overview Approvals Delegations Chat", "Agents Context Insights Settings"},
-		{[]people.Role{people.Approver}, "Overview Approvals Delegations Chat", "Agents Insights Settings"},
-		{[]people.Role{people.Operator}, "Overview Delegations Chat", "Agents Context Insights Settings"},
-		{[]people.Role{people.Auditor}, "Overview Approvals Delegations", "Agents Context Insights Settings"},
-		{[]people.Role{people.Admin}, "Overview Approvals Delegations Chat", "Agents Context Insights Settings"},
+		{[]people.Role{people.Operator, people.Approver}, "Overview Approvals Delegations Chat", "Agents Context Insights Triggers Settings"},
+		{[]people.Role{people.Approver}, "Overview Approvals Delegations Chat", "Agents Insights Triggers Settings"},
+		{[]people.Role{people.Operator}, "Overview Delegations Chat", "Agents Context Insights Triggers Settings"},
+		{[]people.Role{people.Auditor}, "Overview Approvals Delegations", "Agents Context Insights Triggers Settings"},
+		{[]people.Role{people.Admin}, "Overview Approvals Delegations Chat", "Agents Context Insights Triggers Settings"},
 	} {
 		bar, more := Chrome{Person: person("ann", c.roles...)}.nav()
 		if names(bar) != c.bar || names(more) != c.more {

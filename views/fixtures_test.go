@@ -278,7 +278,7 @@ func pages() map[string]templ.Component {
 	said, picking, editing := remarked(), remarked(), remarked()
 	said.CommentAt, picking.Doing, editing.Doing = "F2R43", Picking, Editing
 	editing.Files[1].Edit = &FileEdit{Text: "package upload\n" + hostile, Hidden: 3}
-	return join(settingsPages(), map[string]templ.Component{
+	return join(settingsPages(), triggersPages(), map[string]templ.Component{
 		"evidence":           Evidence(evidenceFixture()),
 		"evidence-question":  Evidence(evidenceQuestion()),
 		"review-remarks":     Review(said),

@@ -29,3 +29,11 @@ func favicon(state string) string {
 	}
 	return "favicon-" + stateOf(state).Role + ".svg"
 }
+
+// soonAttrs make an element ask for itself again when anything happens, and each 15 s: what
+// came and made no task is in no event.
+func soonAttrs(id, address string) templ.Attributes {
+	attrs := liveAttrs(id, "all", address, "")
+	attrs["hx-trigger"] = "gh-refresh, every 15s"
+	return attrs
+}

@@ -4,12 +4,14 @@ import (
 	"maps"
 	"time"
 
+	"gatehouse/orchestrator/people"
+
 	"github.com/a-h/templ"
 )
 
 func settingsChrome(title, path string) Chrome {
 	c := chrome(SectionSettings, title, path)
-	c.Person = &Person{Name: "finn", Roles: []string{"admin", "approver"}}
+	c.Person = person("finn", people.Admin, people.Approver)
 	return c
 }
 

@@ -1,0 +1,251 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/trigger"
+	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
+)
+
+// How much of a payload one page shows, in bytes; deeper JSON than that is shown as it
+// came: indenting it would make megabytes of blanks.
+const (
+	payloadPart  = 32 << 10
+	payloadDepth = 64
+)
+
+// TriggersPage answers GET /triggers.
+func (p *Pages) TriggersPage(c echo.Context) error {
+	f, err := p.begin(c, views.SectionTriggers, "Triggers")
+	if err != nil {
+		return err
+	}
+	all, err := p.Triggers.Statuses(f.ctx)
+	if err != nil {
+		return err
+	}
+	page := views.TriggersPage{Chrome: f.chrome}
+	for _, s := range all {
+		page.Triggers = append(page.Triggers, triggerRow(s))
+	}
+	return render(c, http.StatusOK, views.Triggers(page))
+}
+
+func triggerRow(s trigger.Status) views.TriggerRow {
+	row := views.TriggerRow{Name: s.Name, Kind: string(s.Kind), Source: string(s.Source), Agent: s.Agent, Owner: s.Owner, Cron: s.Cron, Zone: s.Zone,
+		URL: s.URL, Problem: s.Problem, Next: s.Next, Failures: s.Failures}
+	if s.Last != nil {
+		last := deliveryRow(*s.Last)
+		row.Last = &last
+	}
+	return row
+}
+
+func deliveryRow(d trigger.Delivery) views.DeliveryRow {
+	return views.DeliveryRow{ID: d.ID, Trigger: d.Trigger, State: string(d.State), Event: d.Event, Code: d.Code, Message: d.Message, TaskID: d.TaskID,
+		Of: d.Of, By: d.By, Repeats: d.Repeats, Attempts: d.Attempts, At: d.ReceivedAt, DueAt: d.DueAt, DoneAt: at(d.DoneAt)}
+}
+
+// Trigger answers GET /triggers/{name}.
+func (p *Pages) Trigger(c echo.Context) error {
+	return p.trigger(c, http.StatusOK, views.TryForm{})
+}
+
+// trigger draws the page, with a sample that was tried.
+func (p *Pages) trigger(c echo.Context, status int, try views.TryForm) error {
+	f, err := p.begin(c, views.SectionTriggers, c.Param("name"))
+	if err != nil {
+		return err
+	}
+	s, err := p.Triggers.Status(f.ctx, c.Param("name"))
+	if err != nil {
+		return noTrigger(err)
+	}
+	filter := trigger.Filter{Trigger: s.Name, After: c.QueryParam("after")}
+	if state := trigger.DeliveryState(c.QueryParam("state")); slices.Contains(trigger.States(), state) {
+		filter.States = []trigger.DeliveryState{state}
+	} else if state != "" {
+		return Refuse(orchestrator.CodeBadRequest, "No delivery is ever in that state. Choose one of the list.")
+	}
+	found, err := p.Triggers.Deliveries(f.ctx, filter)
+	if err != nil {
+		return err
+	}
+	page := views.TriggerPage{Chrome: f.chrome, Trigger: triggerRow(s), Task: s.Task, When: s.When, Overlap: s.Overlap, Missed: s.Missed, Setup: setupOf(s),
+		State: c.QueryParam("state"), Later: filter.After != "", MayTry: f.who.Has(people.TasksWrite), Try: try}
+	page.Title = s.Name
+	for _, d := range found.Items {
+		page.Deliveries = append(page.Deliveries, deliveryRow(d))
+	}
+	if found.Next != "" {
+		page.Older = withParam(page.Path, "after", found.Next)
+	}
+	return render(c, status, views.Trigger(page))
+}
+
+func noTrigger(err error) error {
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return Refuse(orchestrator.CodeNotFound, "There is no trigger of that name. See the list of triggers.")
+	}
+	return err
+}
+
+// setupOf is what to enter at the sender, in its own words.
+func setupOf(s trigger.Status) []views.Fact {
+	address := func(name string) views.Fact { return views.Fact{Name: name, Value: s.URL, Code: true} }
+	const secret = "the value of secret: in the configuration; no page shows it"
+	switch s.Source {
+	case trigger.GitHub:
+		return []views.Fact{{Name: "where", Value: "the repository's Settings → Webhooks → Add webhook"}, address("Payload URL"),
+			{Name: "Content type", Value: "application/json"}, {Name: "Secret", Value: secret}, {Name: "events", Value: "those that this trigger looks at, not everything"}}
+	case trigger.GitLab:
+		return []views.Fact{{Name: "where", Value: "the project's Settings → Webhooks → Add new webhook"}, address("URL"),
+			{Name: "Secret token", Value: secret}, {Name: "Trigger", Value: "those that this trigger looks at"}}
+	case trigger.Standard:
+		return []views.Fact{address("Endpoint URL"), {Name: "secret", Value: secret}, {Name: "headers", Value: "webhook-id, webhook-timestamp, webhook-signature"}}
+	}
+	return []views.Fact{address("URL"), {Name: "secret", Value: secret}, {Name: "signature", Value: "HMAC-SHA256 of the body, in the header that the configuration names"}}
+}
+
+// TryTrigger answers POST /triggers/{name}: what it would make of a sample.
+func (p *Pages) TryTrigger(c echo.Context) error {
+	try := views.TryForm{Body: c.FormValue("body"), Event: c.FormValue("event"), Asked: true}
+	trial, err := p.Triggers.Try(c.Request().Context(), c.Param("name"), trigger.Sample{Body: []byte(try.Body), Event: try.Event})
+	status := http.StatusOK
+	if err != nil {
+		f := FaultOf(noTrigger(err))
+		if f.ID != "" || f.Status == http.StatusNotFound {
+			return noTrigger(err)
+		}
+		status, trial = f.Status, trigger.Trial{Code: f.Code, Message: f.Message}
+	}
+	try.Fires, try.Agent, try.Text, try.Key, try.Code, try.Message = trial.Fires, trial.Agent, trial.Text, trial.Key, trial.Code, trial.Message
+	return p.trigger(c, status, try)
+}
+
+// Delivery answers GET /triggers/{name}/deliveries/{id}.
+func (p *Pages) Delivery(c echo.Context) error {
+	f, err := p.begin(c, views.SectionTriggers, "Delivery")
+	if err != nil {
+		return err
+	}
+	d, err := p.delivery(c)
+	if err != nil {
+		return err
+	}
+	page := views.DeliveryPage{Chrome: f.chrome, Kind: string(d.Kind), Source: string(d.Source), D: deliveryRow(d), External: d.ExternalID, Text: d.Text, Hash: d.BodyHash,
+		Size: len(d.Body), Dropped: d.Body == nil && d.Kind == trigger.Webhook, May: f.who.Has(people.TasksWrite)}
+	page.Title = d.Trigger + " delivery"
+	switch s, err := p.Triggers.Status(f.ctx, d.Trigger); {
+	case errors.Is(err, orchestrator.ErrNotFound), orchestrator.CodeOf(err) == orchestrator.CodeNotFound:
+		page.Gone = true
+	case err != nil:
+		return err
+	default:
+		page.When, page.Agent = s.When, s.Agent
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
+		page.Headers = append(page.Headers, views.Fact{Name: name, Value: d.Headers[name]})
+	}
+	if page.Body, page.Part, page.Parts, err = payloadOf(readable(d.Body), c.QueryParam("part")); err != nil {
+		return err
+	}
+	return render(c, http.StatusOK, views.Delivery(page))
+}
+
+// delivery finds the delivery that the address names; one of another trigger is not there.
+func (p *Pages) delivery(c echo.Context) (trigger.Delivery, error) {
+	d, err := p.Triggers.Delivery(c.Request().Context(), c.Param("id"))
+	if errors.Is(err, orchestrator.ErrNotFound) || err == nil && d.Trigger != c.Param("name") {
+		return d, Refuse(orchestrator.CodeNotFound, "This trigger has no such delivery. Old ones are forgotten; see the list.")
+	}
+	return d, err
+}
+
+// readable indents JSON that is not too deep; everything else stays as it came.
+func readable(body []byte) string {
+	depth, deepest := 0, 0
+	for _, b := range body { // braces within texts count, too: they only leave it as it came
+		switch b {
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	var out bytes.Buffer
+	if deepest > payloadDepth || json.Indent(&out, body, "", "  ") != nil {
+		return string(body)
+	}
+	return out.String()
+}
+
+// payloadOf is one part of a long text, counted from 1. It ends at the end of a line where
+// one is near, and never within a character.
+func payloadOf(text, asked string) (part string, n, of int, err error) {
+	n = 1
+	if asked != "" {
+		if n, err = strconv.Atoi(asked); err != nil || n < 1 {
+			return "", 0, 0, Refuse(orchestrator.CodeBadRequest, "The part is no number from 1 on. Open the delivery again.")
+		}
+	}
+	for i := 1; ; i++ {
+		end := cutAt(text)
+		if i == n {
+			part = text[:end]
+		}
+		of, text = i, text[end:]
+		if text == "" {
+			break
+		}
+	}
+	if n > of {
+		return "", 0, 0, Refuse(orchestrator.CodeNotFound, "The payload has fewer parts than that. Open the delivery again.")
+	}
+	return part, n, of, nil
+}
+
+// cutAt is where the first part of text ends.
+func cutAt(text string) int {
+	if len(text) <= payloadPart {
+		return len(text)
+	}
+	if line := bytes.LastIndexByte([]byte(text[payloadPart/2:payloadPart]), '\n'); line >= 0 {
+		return payloadPart/2 + line + 1
+	}
+	end := payloadPart
+	for end > payloadPart-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return end
+}
+
+// Redeliver answers POST /triggers/{name}/deliveries/{id}: it delivers again, as the
+// person who asks.
+func (p *Pages) Redeliver(c echo.Context) error {
+	who, _ := Who(c)
+	if who.User.ID == "" {
+		return Refuse(orchestrator.CodeForbidden, "Only a person delivers again.")
+	}
+	d, err := p.delivery(c)
+	if err != nil {
+		return err
+	}
+	again, err := p.Triggers.Redeliver(c.Request().Context(), d.ID, who.User)
+	if err != nil {
+		return noTrigger(err)
+	}
+	return seeOther(c, views.DeliveryHref(again.Trigger, again.ID), "redelivered")
+}

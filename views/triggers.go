@@ -1,0 +1,201 @@
+package views
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// TriggersPath lists what makes tasks by itself.
+const TriggersPath = "/triggers"
+
+// TriggerHref is the page of one trigger; POST event and body tries it.
+func TriggerHref(name string) string { return TriggersPath + "/" + url.PathEscape(name) }
+
+// DeliveryHref is the page of one delivery; a POST there delivers it again.
+func DeliveryHref(name, id string) string {
+	return TriggerHref(name) + "/deliveries/" + url.PathEscape(id)
+}
+
+// TriggersPage is `/triggers`.
+type TriggersPage struct {
+	Chrome
+	Triggers []TriggerRow
+}
+
+// TriggerRow is one trigger as lists show it.
+type TriggerRow struct {
+	Name     string
+	Kind     string // webhook or schedule
+	Source   string // github, gitlab, standard, hmac
+	Agent    string
+	Owner    string
+	Cron     string
+	Zone     string // of the schedule
+	URL      string // where deliveries go
+	Problem  string // why it cannot work; "" when it can
+	Next     []time.Time
+	Last     *DeliveryRow // nil: none yet
+	Failures int          // of the last day
+}
+
+// DeliveryRow is one delivery as lists show it.
+type DeliveryRow struct {
+	ID       string
+	Trigger  string
+	State    string
+	Event    string
+	Code     string
+	Message  string
+	TaskID   string
+	Of       string // delivered again from that one
+	By       string // by that person
+	Repeats  int
+	Attempts int
+	At       time.Time
+	DueAt    time.Time // of stored ones
+	DoneAt   time.Time // zero: not yet
+}
+
+// TriggerPage is `/triggers/{name}`.
+type TriggerPage struct {
+	Chrome
+	Trigger    TriggerRow
+	Task       string // the template
+	When       string
+	Overlap    string
+	Missed     string
+	Setup      []Fact // what to enter at the sender
+	State      string // filter of the deliveries; "" all
+	Deliveries []DeliveryRow
+	Older      string // address of the next page; empty on the last
+	Later      bool   // this is not the first page
+	MayTry     bool
+	Try        TryForm
+}
+
+// TryForm is a sample and what the trigger would make of it.
+type TryForm struct {
+	Body, Event string
+	Asked       bool
+	Fires       bool
+	Agent       string
+	Text        string
+	Key         string
+	Code        string
+	Message     string
+}
+
+// DeliveryPage is `/triggers/{name}/deliveries/{id}`.
+type DeliveryPage struct {
+	Chrome
+	Kind     string
+	Source   string
+	D        DeliveryRow
+	External string // the sender's id
+	When     string // the condition as it is now
+	Text     string // what the template made
+	Agent    string
+	Headers  []Fact
+	Hash     string
+	Size     int    // bytes of the payload
+	Dropped  bool   // retention dropped the payload
+	Body     string // one part of it, indented where it is JSON
+	Part     int    // counted from 1
+	Parts    int
+	May      bool // may deliver again
+	Gone     bool // the trigger is not configured any more
+}
+
+// kindWords says what a trigger is.
+func (t TriggerRow) kindWords() string {
+	if t.Kind == "schedule" {
+		return "schedule"
+	}
+	switch t.Source {
+	case "github":
+		return "webhook from GitHub"
+	case "gitlab":
+		return "webhook from GitLab"
+	case "standard":
+		return "Standard Webhooks"
+	}
+	return "signed webhook"
+}
+
+// OnlyHere says whether an address can be reached from this computer only: loopback, or a
+// host without a dot.
+func OnlyHere(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return true
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return ip.IsLoopback()
+	}
+	return !strings.Contains(strings.TrimSuffix(u.Hostname(), ".localhost"), ".")
+}
+
+// deliveryLook is how the state of a delivery reads; refused and failed look as everywhere.
+func deliveryLook(state string) stateLook {
+	switch state {
+	case "stored":
+		return stateLook{"stored", "○", "queued", "neutral"}
+	case "started":
+		return stateLook{"started", "✓", "tick", "ok"}
+	case "filtered":
+		return stateLook{"filtered", "·", "reject", "neutral"}
+	case "skipped":
+		return stateLook{"skipped", "·", "square", "neutral"}
+	}
+	return stateOf(state)
+}
+
+// deliveryStates are those that the list can be filtered by.
+var deliveryStates = []string{"", "stored", "started", "filtered", "refused", "skipped", "failed"}
+
+// signature says what is known of who sent a delivery. What has no good signature is
+// answered 401 and not kept, so that strangers cannot fill the list.
+func (p DeliveryPage) signature() string {
+	switch {
+	case p.D.Of != "":
+		return "none: " + p.D.By + " delivered it again; the first one is below"
+	case p.Kind == "schedule":
+		return "none is needed: it was the time"
+	case p.Source == "github":
+		return "good: HMAC-SHA256 over the payload as it came, with the trigger's secret"
+	case p.Source == "gitlab":
+		return "good: it carried the trigger's secret"
+	}
+	return "good: HMAC-SHA256 with the trigger's secret"
+}
+
+// whenResult says what became of the condition.
+func (p DeliveryPage) whenResult() string {
+	switch {
+	case p.D.State == "filtered":
+		return "not met"
+	case p.D.State == "started":
+		return "met"
+	}
+	return "not asked"
+}
+
+// overlapWords and missedWords say what the settings of a schedule mean.
+var (
+	overlapWords = map[string]string{"skip": "the time is skipped", "queue": "it waits until that one has ended", "allow": "both run"}
+	missedWords  = map[string]string{"skip": "skipped", "run": "made up for once"}
+)
+
+// again says what Redeliver will do.
+func (p DeliveryPage) again() string {
+	if p.Kind == "schedule" {
+		return fmt.Sprintf("Makes the task of this time again, as it is configured today, and hands it to %s. You are who asks for it.", p.Agent)
+	}
+	return fmt.Sprintf("Asks the condition again and, where it is met, makes the task of this payload as it is configured today and hands it to %s. You are who asks for it.", p.Agent)
+}
+
+// bad says whether something went wrong, and was not merely not wanted.
+func (d DeliveryRow) bad() bool { return d.State == "refused" || d.State == "failed" }
