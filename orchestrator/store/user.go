@@ -72,6 +72,9 @@ func nameKey(name string) string { return strings.ToLower(name) }
 // system runs fn in a transaction that holds the row of the stream "system", and
 // appends the event that says what actor did: the act and its event are one.
 func (s *Store) system(ctx context.Context, actor string, kind event.Type, data map[string]any, fn func(*Tx) error) error {
+	if data == nil {
+		data = map[string]any{} // an event's data is an object
+	}
 	return s.inTask(ctx, event.System, func(t *Tx) error {
 		if err := fn(t); err != nil {
 			return err
