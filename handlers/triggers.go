@@ -3,7 +3,6 @@ package handlers
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -43,13 +42,21 @@ func (p *Pages) TriggersPage(c echo.Context) error {
 }
 
 func triggerRow(s trigger.Status) views.TriggerRow {
-	row := views.TriggerRow{Name: s.Name, Kind: string(s.Kind), Source: string(s.Source), Agent: s.Agent, Owner: s.Owner, Cron: s.Cron, Zone: s.Zone,
+	row := views.TriggerRow{Name: s.Name, Kind: string(s.Kind), Source: string(s.Source), Agent: s.Agent, Who: agentWord(s), Owner: s.Owner, Cron: s.Cron, Zone: s.Zone,
 		URL: s.URL, Problem: s.Problem, Next: s.Next, Failures: s.Failures}
 	if s.Last != nil {
 		last := deliveryRow(*s.Last)
 		row.Last = &last
 	}
 	return row
+}
+
+// agentWord says who gets the work: an agent, or whoever has a capability.
+func agentWord(s trigger.Status) string {
+	if s.Agent == "" {
+		return "an agent for " + s.Capability
+	}
+	return s.Agent
 }
 
 func deliveryRow(d trigger.Delivery) views.DeliveryRow {
@@ -70,7 +77,7 @@ func (p *Pages) trigger(c echo.Context, status int, try views.TryForm) error {
 	}
 	s, err := p.Triggers.Status(f.ctx, c.Param("name"))
 	if err != nil {
-		return noTrigger(err)
+		return err
 	}
 	filter := trigger.Filter{Trigger: s.Name, After: c.QueryParam("after")}
 	if state := trigger.DeliveryState(c.QueryParam("state")); slices.Contains(trigger.States(), state) {
@@ -83,7 +90,7 @@ func (p *Pages) trigger(c echo.Context, status int, try views.TryForm) error {
 		return err
 	}
 	page := views.TriggerPage{Chrome: f.chrome, Trigger: triggerRow(s), Task: s.Task, When: s.When, Overlap: s.Overlap, Missed: s.Missed, Setup: setupOf(s),
-		State: c.QueryParam("state"), Later: filter.After != "", MayTry: f.who.Has(people.TasksWrite), Try: try}
+		State: c.QueryParam("state"), Later: filter.After != "", MayTry: f.who.Has(people.TasksWrite), MayOpen: f.who.Has(people.TasksWrite) || f.who.Has(people.AuditRead), Try: try}
 	page.Title = s.Name
 	for _, d := range found.Items {
 		page.Deliveries = append(page.Deliveries, deliveryRow(d))
@@ -92,13 +99,6 @@ func (p *Pages) trigger(c echo.Context, status int, try views.TryForm) error {
 		page.Older = withParam(page.Path, "after", found.Next)
 	}
 	return render(c, status, views.Trigger(page))
-}
-
-func noTrigger(err error) error {
-	if errors.Is(err, orchestrator.ErrNotFound) {
-		return Refuse(orchestrator.CodeNotFound, "There is no trigger of that name. See the list of triggers.")
-	}
-	return err
 }
 
 // setupOf is what to enter at the sender, in its own words.
@@ -124,9 +124,9 @@ func (p *Pages) TryTrigger(c echo.Context) error {
 	trial, err := p.Triggers.Try(c.Request().Context(), c.Param("name"), trigger.Sample{Body: []byte(try.Body), Event: try.Event})
 	status := http.StatusOK
 	if err != nil {
-		f := FaultOf(noTrigger(err))
+		f := FaultOf(err)
 		if f.ID != "" || f.Status == http.StatusNotFound {
-			return noTrigger(err)
+			return err
 		}
 		status, trial = f.Status, trigger.Trial{Code: f.Code, Message: f.Message}
 	}
@@ -145,15 +145,15 @@ func (p *Pages) Delivery(c echo.Context) error {
 		return err
 	}
 	page := views.DeliveryPage{Chrome: f.chrome, Kind: string(d.Kind), Source: string(d.Source), D: deliveryRow(d), External: d.ExternalID, Text: d.Text, Hash: d.BodyHash,
-		Size: len(d.Body), Dropped: d.Body == nil && d.Kind == trigger.Webhook, May: f.who.Has(people.TasksWrite)}
+		Size: len(d.Body), Dropped: d.Body == nil && d.Kind == trigger.Webhook, May: f.who.Has(people.TasksWrite) && d.State != trigger.Stored}
 	page.Title = d.Trigger + " delivery"
 	switch s, err := p.Triggers.Status(f.ctx, d.Trigger); {
-	case errors.Is(err, orchestrator.ErrNotFound), orchestrator.CodeOf(err) == orchestrator.CodeNotFound:
+	case orchestrator.CodeOf(err) == orchestrator.CodeNotFound:
 		page.Gone = true
 	case err != nil:
 		return err
 	default:
-		page.When, page.Agent = s.When, s.Agent
+		page.When, page.Agent = s.When, agentWord(s)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
 		page.Headers = append(page.Headers, views.Fact{Name: name, Value: d.Headers[name]})
@@ -167,8 +167,8 @@ func (p *Pages) Delivery(c echo.Context) error {
 // delivery finds the delivery that the address names; one of another trigger is not there.
 func (p *Pages) delivery(c echo.Context) (trigger.Delivery, error) {
 	d, err := p.Triggers.Delivery(c.Request().Context(), c.Param("id"))
-	if errors.Is(err, orchestrator.ErrNotFound) || err == nil && d.Trigger != c.Param("name") {
-		return d, Refuse(orchestrator.CodeNotFound, "This trigger has no such delivery. Old ones are forgotten; see the list.")
+	if err == nil && d.Trigger != c.Param("name") {
+		return d, Refuse(orchestrator.CodeNotFound, "This trigger has no such delivery. It may be older than what is kept; see the list.")
 	}
 	return d, err
 }
@@ -245,7 +245,7 @@ func (p *Pages) Redeliver(c echo.Context) error {
 	}
 	again, err := p.Triggers.Redeliver(c.Request().Context(), d.ID, who.User)
 	if err != nil {
-		return noTrigger(err)
+		return err
 	}
 	return seeOther(c, views.DeliveryHref(again.Trigger, again.ID), "redelivered")
 }

@@ -30,7 +30,8 @@ type TriggerRow struct {
 	Name     string
 	Kind     string // webhook or schedule
 	Source   string // github, gitlab, standard, hmac
-	Agent    string
+	Agent    string // "" where a capability is asked for
+	Who      string // the agent, or whoever has the capability
 	Owner    string
 	Cron     string
 	Zone     string // of the schedule
@@ -73,6 +74,7 @@ type TriggerPage struct {
 	Older      string // address of the next page; empty on the last
 	Later      bool   // this is not the first page
 	MayTry     bool
+	MayOpen    bool // may read what came
 	Try        TryForm
 }
 
@@ -199,3 +201,11 @@ func (p DeliveryPage) again() string {
 
 // bad says whether something went wrong, and was not merely not wanted.
 func (d DeliveryRow) bad() bool { return d.State == "refused" || d.State == "failed" }
+
+// title is what a row is called: what the sender says happened.
+func (d DeliveryRow) title() string {
+	if event := oneLine(d.Event, 60); event != "" {
+		return event
+	}
+	return "delivery"
+}

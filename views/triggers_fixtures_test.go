@@ -20,11 +20,11 @@ func deliveryRows() []DeliveryRow {
 func triggersPages() map[string]templ.Component {
 	c := func(title, path string) Chrome { return chrome(SectionTriggers, title, path) }
 	rows := deliveryRows()
-	hook := TriggerRow{Name: "ci-failed", Kind: "webhook", Source: "github", Agent: "kik", Owner: "ann", URL: "http://localhost:8080/hooks/ci-failed", Last: &rows[0], Failures: 3}
-	night := TriggerRow{Name: "nightly", Kind: "schedule", Agent: "reviewer", Owner: "ann", Cron: "0 2 * * *", Zone: "Europe/Berlin", Next: []time.Time{now.Add(10 * time.Hour), now.Add(34 * time.Hour), now.Add(58 * time.Hour), now.Add(82 * time.Hour), now.Add(106 * time.Hour)}}
-	wrong := TriggerRow{Name: "weekly", Kind: "schedule", Agent: "reviewer", Owner: "zoe", Cron: "0 2 * * 1", Zone: "UTC", Problem: "There is no user zoe who could ask for its tasks. Add them, or name another owner."}
+	hook := TriggerRow{Name: "ci-failed", Kind: "webhook", Source: "github", Agent: "kik", Who: "kik", Owner: "ann", URL: "http://localhost:8080/hooks/ci-failed", Last: &rows[0], Failures: 3}
+	night := TriggerRow{Name: "nightly", Kind: "schedule", Agent: "reviewer", Who: "reviewer", Owner: "ann", Cron: "0 2 * * *", Zone: "Europe/Berlin", Next: []time.Time{now.Add(10 * time.Hour), now.Add(34 * time.Hour), now.Add(58 * time.Hour), now.Add(82 * time.Hour), now.Add(106 * time.Hour)}}
+	wrong := TriggerRow{Name: "weekly", Kind: "schedule", Who: "an agent for review", Owner: "zoe", Cron: "0 2 * * 1", Zone: "UTC", Problem: "There is no user zoe who could ask for its tasks. Add them, or name another owner."}
 	page := TriggerPage{Chrome: c("ci-failed", TriggerHref("ci-failed")), Trigger: hook, Task: "Fix {{.workflow_run.name}} on {{.repository.full_name}}", When: "event.action == 'completed' && event.workflow_run.conclusion == 'failure'",
-		Setup: []Fact{{"where", "the repository's Settings → Webhooks → Add webhook", false}, {"Payload URL", hook.URL, true}, {"Content type", "application/json", false}}, Deliveries: rows, Older: "/triggers/ci-failed?after=x", MayTry: true}
+		Setup: []Fact{{"where", "the repository's Settings → Webhooks → Add webhook", false}, {"Payload URL", hook.URL, true}, {"Content type", "application/json", false}}, Deliveries: rows, Older: "/triggers/ci-failed?after=x", MayTry: true, MayOpen: true}
 	tried, quiet, times, no := page, page, page, page
 	tried.Try = TryForm{Body: "{}", Event: hostile, Asked: true, Fires: true, Agent: "kik", Text: hostile, Key: hostile}
 	no.Try = TryForm{Body: hostile, Asked: true, Code: "filtered", Message: "The condition is not met."}

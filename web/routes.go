@@ -89,7 +89,7 @@ func (s *Server) routes() []route {
 		{get, "/triggers", p.TriggersPage, read},
 		{get, "/triggers/:name", p.Trigger, read},
 		{post, "/triggers/:name", p.TryTrigger, send},
-		{get, "/triggers/:name/deliveries/:id", p.Delivery, read},
+		{get, "/triggers/:name/deliveries/:id", p.Delivery, may(handlers.TasksWrite, handlers.AuditRead)},
 		{post, "/triggers/:name/deliveries/:id", p.Redeliver, send},
 		{get, "/login", p.Login, anyone},
 		{post, "/login", p.SignIn, anyone},

@@ -21,7 +21,8 @@ func (h *house) says(a answer, status int, words ...string) {
 	}
 	for _, w := range words {
 		if bare, not := strings.CutPrefix(w, "!"); strings.Contains(a.body, bare) == not {
-			h.Errorf("%s: about %q: %.6000s", a.Request.URL, w, a.body)
+			_, main, _ := strings.Cut(a.body, "<main")
+			h.Errorf("%s: about %q: %.4000s", a.Request.URL, w, main)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,66 +11,23 @@ import (
 	"gatehouse/orchestrator/trigger"
 )
 
-// hooks are two configured triggers over the real store; what they would make of a sample
-// is the intake's business, and here it is said beforehand.
-type hooks struct{ *house }
-
-func (k hooks) Statuses(ctx context.Context) ([]trigger.Status, error) {
-	all := []trigger.Status{
-		{Name: "ci-failed", Kind: trigger.Webhook, Source: trigger.GitHub, Agent: "kik", Owner: "ann", Task: "Fix {{.workflow_run.name}}", When: "event.action == 'completed'", URL: "http://localhost:8080/hooks/ci-failed"},
-		{Name: "nightly", Kind: trigger.Schedule, Agent: "coder", Owner: "ann", Cron: "0 2 * * *", Zone: "Europe/Berlin", Overlap: "skip", Missed: "run",
-			Next: []time.Time{time.Now().Add(time.Hour), time.Now().Add(25 * time.Hour)}, Problem: "There is no user ann who could ask for its tasks."},
-	}
-	for i := range all {
-		page, err := k.store.Deliveries(ctx, trigger.Filter{Trigger: all[i].Name, Limit: 1})
-		if err != nil {
-			return nil, err
+// triggers configures a webhook of dora's, and a schedule whose owner nobody knows.
+func (h *house) triggers() {
+	h.Helper()
+	zone, err := time.LoadLocation("Europe/Berlin")
+	h.must(err)
+	var all []*trigger.Trigger
+	for _, s := range []trigger.Spec{
+		{Name: "ci-failed", Kind: trigger.Webhook, Source: trigger.GitHub, Secrets: []string{"a secret that is long enough"}, Agent: "kik", Task: "Fix {{.workflow_run.name}}", When: "event.action == 'completed'", Owner: "dora"},
+		{Name: "nightly", Kind: trigger.Schedule, Cron: "0 2 * * *", Zone: zone, Overlap: trigger.OverlapSkip, Missed: trigger.MissedRun, Agent: "coder", Task: "Nightly review", Owner: "ann"},
+	} {
+		t, problems := trigger.Compile(s)
+		if len(problems) > 0 {
+			h.Fatalf("%s: %+v", s.Name, problems)
 		}
-		if len(page.Items) > 0 {
-			all[i].Last = &page.Items[0]
-		}
+		all = append(all, t)
 	}
-	return all, nil
-}
-
-func (k hooks) Status(ctx context.Context, name string) (trigger.Status, error) {
-	all, err := k.Statuses(ctx)
-	for _, s := range all {
-		if s.Name == name {
-			return s, err
-		}
-	}
-	return trigger.Status{}, orchestrator.ErrNotFound
-}
-
-func (k hooks) Deliveries(ctx context.Context, f trigger.Filter) (trigger.Page, error) {
-	return k.store.Deliveries(ctx, f)
-}
-
-func (k hooks) Delivery(ctx context.Context, id string) (trigger.Delivery, error) {
-	return k.store.Delivery(ctx, id)
-}
-
-func (k hooks) Redeliver(ctx context.Context, id string, by people.User) (trigger.Delivery, error) {
-	d, err := k.store.Delivery(ctx, id)
-	if err != nil {
-		return d, err
-	}
-	d.Of, d.By, d.ByID, d.ID, d.ReceivedAt = d.ID, by.Name, by.ID, orchestrator.NewID(trigger.DeliveryPrefix, time.Now()), time.Now()
-	d, _, err = k.store.AddDelivery(ctx, d, 0)
-	return d, err
-}
-
-func (k hooks) Try(_ context.Context, name string, s trigger.Sample) (trigger.Trial, error) {
-	switch {
-	case name != "ci-failed":
-		return trigger.Trial{}, orchestrator.ErrNotFound
-	case !strings.HasPrefix(string(s.Body), "{"):
-		return trigger.Trial{}, orchestrator.Errorf(orchestrator.CodeBadRequest, "This is no JSON.")
-	case !strings.Contains(string(s.Body), "completed"):
-		return trigger.Trial{Code: "filtered", Message: "The condition is not met."}, nil
-	}
-	return trigger.Trial{Fires: true, Agent: "kik", Text: "Fix <b>build</b>\u202e"}, nil
+	h.intake.SetTriggers(all)
 }
 
 // delivered stores a delivery of ci-failed.
@@ -93,9 +49,10 @@ func (h *house) delivered(state trigger.DeliveryState, body string, change ...fu
 func TestTriggersShowWhatCameAndWhatBecameOfIt(t *testing.T) {
 	h := open(t)
 	dora := h.user("dora", people.Operator)
+	h.triggers()
 	task, _ := h.task(dora, "Fix build")
 	b := h.signIn(dora)
-	h.says(b.get("/triggers"), http.StatusOK, "ci-failed", "webhook from GitHub", "nothing has come yet", "nightly", "There is no user ann", "0 2 * * *")
+	h.says(b.get("/triggers"), http.StatusOK, "ci-failed", "webhook from GitHub", "nothing has come yet", "nightly", "ann", "0 2 * * *")
 	d := h.delivered(trigger.Started, `{"action":"completed","workflow_run":{"name":"<img src=x onerror=alert(1)>\u202e"}}`, func(d *trigger.Delivery) {
 		d.TaskID, d.Text, d.Repeats = task.ID, "Fix <img src=x>\u202e", 2
 	})
@@ -106,27 +63,31 @@ func TestTriggersShowWhatCameAndWhatBecameOfIt(t *testing.T) {
 	h.says(b.get("/triggers/ci-failed?state=refused"), http.StatusOK, "stands twice", "!came 2 more times")
 	h.says(b.get("/triggers/ci-failed?state=skipped"), http.StatusOK, "No delivery is skipped")
 	h.says(b.get("/triggers/ci-failed?state=gone"), http.StatusBadRequest, "ever in that state")
-	h.says(b.get("/triggers/nothing"), http.StatusNotFound, "There is no trigger of that name")
+	h.says(b.get("/triggers/nothing"), http.StatusNotFound, "in the configuration")
 	h.says(b.get("/triggers/nightly"), http.StatusOK, "Next times", "data-rel=\"moment\"", "made up for once", "the time is skipped", "Its time has not come yet")
 
 	h.says(b.get("/triggers/ci-failed/deliveries/"+d.ID), http.StatusOK, "good: HMAC-SHA256", "&#34;action&#34;: &#34;completed&#34;", "&lt;img src=x", "U+202E", "!<img src=x", "!<script>\u202e",
 		"/delegations/"+task.ID, "Asks the condition again", "X-GitHub-Event", "met")
 	h.says(b.get("/triggers/nightly/deliveries/"+d.ID), http.StatusNotFound, "has no such delivery")
-	h.says(b.get("/triggers/ci-failed/deliveries/whk_none"), http.StatusNotFound, "has no such delivery")
-	h.says(b.post("/triggers/ci-failed/deliveries/"+d.ID, nil), http.StatusOK, "It is delivered again", "dora delivered it again", "/deliveries/"+d.ID)
+	h.says(b.get("/triggers/ci-failed/deliveries/whk_none"), http.StatusNotFound, "There is no delivery")
+	h.says(b.post("/triggers/ci-failed/deliveries/"+d.ID, nil), http.StatusOK, "It is delivered again", "dora delivered it again", "/deliveries/"+d.ID, "started", "onerror=alert(1)")
 
 	auditor := h.signIn(h.user("olga", people.Auditor))
 	h.says(auditor.get("/triggers/ci-failed"), http.StatusOK, "!Would it fire?")
 	h.says(auditor.get("/triggers/ci-failed/deliveries/"+d.ID), http.StatusOK, "!Redeliver")
+	approver := h.signIn(h.user("bob", people.Approver))
+	h.says(approver.get("/triggers/ci-failed"), http.StatusOK, "workflow_run", "!/deliveries/")
+	h.says(approver.get("/triggers/ci-failed/deliveries/"+d.ID), http.StatusForbidden)
 	h.says(auditor.post("/triggers/ci-failed/deliveries/"+d.ID, nil), http.StatusForbidden)
 }
 
 func TestATriggerIsTriedWithASample(t *testing.T) {
 	h := open(t)
 	b := h.signIn(h.user("dora", people.Operator))
-	h.says(b.post("/triggers/ci-failed", form("body", `{"action":"completed"}`, "event", "workflow_run")), http.StatusOK, "It would fire and hand this to kik", "Fix &lt;b&gt;build", "U+202E", `value="workflow_run"`)
-	h.says(b.post("/triggers/ci-failed", form("body", `{"action":"started"}`)), http.StatusOK, "It would not fire", "The condition is not met", "started")
-	h.says(b.post("/triggers/ci-failed", form("body", "<xml>")), http.StatusBadRequest, "This is no JSON", "&lt;xml&gt;")
+	h.triggers()
+	h.says(b.post("/triggers/ci-failed", form("body", `{"action":"completed","workflow_run":{"name":"<b>build\u202e"}}`, "event", "workflow_run")), http.StatusOK, "It would fire and hand this to kik", "&lt;b&gt;build", "!<b>build", `value="workflow_run"`)
+	h.says(b.post("/triggers/ci-failed", form("body", `{"action":"started"}`)), http.StatusOK, "It would not fire", "filtered", "started")
+	h.says(b.post("/triggers/ci-failed", form("body", "<xml>")), http.StatusOK, "It would not fire", "&lt;xml&gt;")
 	h.says(b.post("/triggers/nothing", form("body", "{}")), http.StatusNotFound)
 	if page, err := h.store.Deliveries(h.ctx, trigger.Filter{}); err != nil || len(page.Items) != 0 {
 		t.Errorf("a try stored %d deliveries, %v", len(page.Items), err)
@@ -137,6 +98,7 @@ func TestATriggerIsTriedWithASample(t *testing.T) {
 func TestAHugePayloadIsShownInParts(t *testing.T) {
 	h := open(t)
 	b := h.signIn(h.user("dora", people.Operator))
+	h.triggers()
 	deep := strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000)
 	for name, c := range map[string]struct {
 		body  string
