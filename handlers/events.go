@@ -18,7 +18,7 @@ import (
 const eventsShown = 100
 
 // jsonShown is how much of an event's JSON a page has; the rest is a link away.
-const jsonShown = 64 << 10
+const jsonShown = 16 << 10
 
 // eventRows fills the events tab: the newest first, ?before= goes back, ?at= shows the page
 // that has that event, ?type= and ?of= leave only some.

@@ -170,18 +170,31 @@ func (a *asker) waiting(d orchestrator.Delegation, w *Wait) {
 			w.Children = append(w.Children, c)
 		}
 	}
-	var names []string
-	for _, c := range w.Children {
-		names = append(names, c.Agent)
-	}
-	switch {
+	switch names := counted(w.Children); {
 	case len(names) == 0:
 		w.Says = "what it waited for has ended; it goes on"
 	case len(names) > 5:
-		w.Says = fmt.Sprintf("it waits for %s and %d more below", strings.Join(names[:5], ", "), len(names)-5)
+		w.Says = fmt.Sprintf("it waits for %s and %d other agents below", strings.Join(names[:5], ", "), len(names)-5)
 	default:
 		w.Says = "it waits for " + strings.Join(names, ", ") + " below"
 	}
+}
+
+// counted names each agent once, with how often it is there: coder, 9 × reviewer.
+func counted(children []orchestrator.Below) []string {
+	n := map[string]int{}
+	var order []string
+	for _, c := range children {
+		if n[c.Agent]++; n[c.Agent] == 1 {
+			order = append(order, c.Agent)
+		}
+	}
+	for i, name := range order {
+		if n[name] > 1 {
+			order[i] = fmt.Sprintf("%d × %s", n[name], name)
+		}
+	}
+	return order
 }
 
 func (a *asker) people(d orchestrator.Delegation, w *Wait) error {

@@ -129,7 +129,7 @@ func TestATaskOfTenThousandDelegationsOpens(t *testing.T) {
 	if !strings.Contains(page, `id="row-`+failed[3]+`"`) || !strings.Contains(page, "It ended with exit code 3") || !strings.Contains(page, "another of reviewer") {
 		t.Error("the page of one of them does not show its row, its failure and its log")
 	}
-	if !strings.Contains(page, ">self<") && !strings.Contains(page, "self") {
+	if !strings.Contains(page, `class="guards"`) {
 		t.Error("its guards are not shown")
 	}
 	page = timed(at + "?tab=events&at=31000")
@@ -144,5 +144,50 @@ func TestATaskOfTenThousandDelegationsOpens(t *testing.T) {
 	}
 	for _, odd := range []string{"?fold=....", "?fold=" + strings.Repeat("zzzzzzzz.", 500), "?row=999999", "?row=-4", "?more=zz", "?tab=nothing", "?find=" + url.QueryEscape(nasty)} {
 		b.page(at + odd)
+	}
+}
+
+// What an agent handed over is a download and never a page of ours; names and values of the
+// shared context are text; who may not read it is told so; events are filtered by type and
+// by delegation, and each has its own address.
+func TestResultsContextAndEventsOfADelegation(t *testing.T) {
+	h := open(t)
+	dora := h.user("dora", people.Operator)
+	task, _, child := h.failedTask(dora)
+	b := h.signIn(dora)
+	at := "/delegations/" + child.ID
+	a := b.get(at + "/artifacts/1")
+	if got := a.Header.Get("Content-Disposition"); a.body != "the whole report" || got != "attachment; filename=_report___gnp.exe" && got != "attachment; filename=report___gnp.exe" {
+		t.Errorf("the artifact is %q as %q", a.body, got)
+	}
+	if a = b.get(at + "/artifacts/2"); a.Header.Get("Content-Type") != "application/octet-stream" || a.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("markup of an agent is sent as %s", a.Header.Get("Content-Type"))
+	}
+	for _, n := range []string{"0", "3", "-1", "x", "99999999999999999999"} {
+		if a := b.get(at + "/artifacts/" + n); a.StatusCode != http.StatusNotFound {
+			t.Errorf("artifact %s: %d", n, a.StatusCode)
+		}
+	}
+	page := b.page(at + "?tab=context")
+	for _, want := range []string{"notes/retry", "written", "notes/gone", "it was deleted or has expired", "found in upload/retry.go &lt;script&gt;", "wrote it"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the context tab lacks %q", want)
+		}
+	}
+	page = b.page(at + "?tab=events&type=delegation.refused")
+	if strings.Count(page, `<li id="e-`) != 1 || !strings.Contains(page, "?at=6&amp;tab=events#e-6") || !strings.Contains(page, `<option value="delegation.refused" selected`) {
+		t.Error("the filter by type does not leave the one refusal with its link")
+	}
+	if page = b.page(at + "?tab=events&of=one"); strings.Contains(page, `class="event-type">task.created`) || !strings.Contains(page, "delegation.refused") {
+		t.Error("the filter by delegation leaves events of others")
+	}
+	if page = b.page(at + "?tab=events"); !strings.Contains(page, "Raw JSON") || len(page) > 300_000 {
+		t.Errorf("a page with a line of 300 kB has %d bytes", len(page))
+	}
+	if page = b.page(at); !strings.Contains(page, "296 kB more") {
+		t.Error("the log does not say what it left out of a long line")
+	}
+	if page = b.page("/delegations/" + task.ID + "?tab=timeline"); !strings.Contains(page, `class="why">why<`) {
+		t.Error("a refusal has no way to its reason")
 	}
 }
