@@ -11,9 +11,6 @@ import (
 	"gatehouse/orchestrator/people"
 )
 
-// byTrigger begins the Via of a task that a trigger made; its name follows.
-const byTrigger = "trigger:"
-
 // What a Party has done; owns is followed by the agent's name.
 const (
 	askedForIt = "asked for it"
@@ -31,7 +28,8 @@ func (c Config) lineage(e Electorate, r *Request) []Party {
 		all = append(all, Party{UserID: r.RequesterID, User: r.Requester, Why: askedForIt})
 	}
 	parts := []Party{}
-	if name, ok := strings.CutPrefix(r.Via, byTrigger); ok {
+	// A task that a trigger made says so in its Via: webhook ci-failed, or schedule nightly.
+	if kind, name, ok := strings.Cut(r.Via, " "); ok && (kind == "webhook" || kind == "schedule") {
 		parts = append(parts, Party{User: c.Triggers[name], Why: ownsHook + name})
 	}
 	for _, agent := range append(strings.Split(r.Chain, " → "), r.Agent) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/trigger"
 )
 
 // Ids resolves what people write for an id: the whole id, or an unambiguous ending
@@ -107,6 +108,11 @@ func (i Ids) either(ctx context.Context, s string) (string, error) {
 // Request resolves the id of an approval request.
 func (i Ids) Request(ctx context.Context, s string) (string, error) {
 	return i.find(ctx, "request", s, orchestrator.RequestPrefix)
+}
+
+// Arrival resolves the id of a delivery of a trigger.
+func (i Ids) Arrival(ctx context.Context, s string) (string, error) {
+	return i.find(ctx, "delivery", s, trigger.DeliveryPrefix)
 }
 
 // known turns the store's ErrNotFound into a sentence that names the id.

@@ -147,6 +147,8 @@ func (s *Server) routes() []route {
 		{get, v1 + "/triggers/:name/deliveries", a.Deliveries, read},
 		{get, v1 + "/triggers/:name/deliveries/:id", a.Delivery, may(handlers.TasksWrite, handlers.AuditRead)},
 		{post, v1 + "/triggers/:name/deliveries/:id/redeliver", a.Redeliver, send},
+		{get, v1 + "/deliveries/:id", a.Delivery, may(handlers.TasksWrite, handlers.AuditRead)},
+		{post, v1 + "/deliveries/:id/redeliver", a.Redeliver, send},
 		{post, v1 + "/triggers/:name/test", a.TryTrigger, send},
 		{get, v1 + "/channels", a.Channels, see},
 		{post, v1 + "/channels/retry", a.RetryChannels, admin},

@@ -43,6 +43,8 @@ type CLI struct {
 	Context ContextCmd `cmd:"" help:"Read and write the shared context."`
 	Audit   AuditCmd   `cmd:"" help:"Verify and export the history."`
 
+	Triggers TriggersCmd `cmd:"" help:"Webhooks and schedules, and what they brought."`
+
 	Policy  PolicyCmd  `cmd:"" help:"Try the rules of approval on past requests."`
 	User    UserCmd    `cmd:"" help:"People."`
 	Link    LinkCmd    `cmd:"" help:"Accounts of channels that belong to people."`

@@ -131,6 +131,11 @@ func dynamic(ctx context.Context, sh *shell, node *kong.Node, arg *kong.Value) [
 		for i := 0; err == nil && i < len(all.Items); i++ {
 			found = append(found, all.Items[i].Name)
 		}
+	case arg.Name == "trigger":
+		all, err := api.Triggers(ctx)
+		for i := 0; err == nil && i < len(all.Items); i++ {
+			found = append(found, all.Items[i].Name)
+		}
 	case arg.Name == "id" && (decides(node.Name) || node.Name == "revert"):
 		state := "pending"
 		if node.Name == "revert" {

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/trigger"
 
@@ -151,7 +152,7 @@ func (a *API) Deliveries(c echo.Context) error {
 	return c.JSON(http.StatusOK, listOf(items, page.Next))
 }
 
-// Delivery answers GET /triggers/{name}/deliveries/{id} with what it carried, as it came.
+// Delivery answers GET /triggers/{name}/deliveries/{id} and GET /deliveries/{id} with what it carried, as it came.
 func (a *API) Delivery(c echo.Context) error {
 	d, err := a.delivery(c)
 	if err != nil {
@@ -169,17 +170,21 @@ func (a *API) Delivery(c echo.Context) error {
 	return c.JSON(http.StatusOK, shape)
 }
 
-// delivery reads the delivery of the address, which is one of the trigger there.
+// delivery reads the delivery of the address; where that names a trigger, too, it is one of its.
 func (a *API) delivery(c echo.Context) (trigger.Delivery, error) {
-	id := c.Param("id")
+	id, err := a.Ids.Arrival(c.Request().Context(), c.Param("id"))
+	if err != nil {
+		return trigger.Delivery{}, err
+	}
 	d, err := a.Hooks.Delivery(c.Request().Context(), id)
-	if err == nil && d.Trigger != c.Param("name") {
-		err = orchestrator.Errorf(orchestrator.CodeNotFound, "There is no delivery %.80q of the trigger %.80q. Check both.", id, c.Param("name"))
+	if name := c.Param("name"); err == nil && name != "" && d.Trigger != name {
+		err = handlers.NotFound("delivery", id)
 	}
 	return d, err
 }
 
-// Redeliver answers POST /triggers/{name}/deliveries/{id}/redeliver with the new delivery.
+// Redeliver answers POST /triggers/{name}/deliveries/{id}/redeliver and
+// POST /deliveries/{id}/redeliver with the new delivery.
 func (a *API) Redeliver(c echo.Context) error {
 	d, err := a.delivery(c)
 	if err != nil {

@@ -27,6 +27,7 @@ CREATE TABLE deliveries (
 );
 CREATE INDEX deliveries_trigger ON deliveries (name, id);
 CREATE INDEX deliveries_state ON deliveries (name, state, id);
+CREATE INDEX deliveries_ending ON deliveries (substr(id, -6));
 CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'stored';
 CREATE INDEX deliveries_bodies ON deliveries (received_at) WHERE body IS NOT NULL;
 

@@ -134,7 +134,7 @@ func (in *Intake) Redeliver(ctx context.Context, id string, by people.User) (tri
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	return in.tryNow(ctx, t, d), nil
+	return in.tryNow(ctx, t, d, t.Decide(d)), nil
 }
 
 // Try says what a trigger would make of a sample. Nothing is stored, and no signature is

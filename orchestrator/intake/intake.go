@@ -101,8 +101,8 @@ func (in *Intake) find(name string) (*trigger.Trigger, bool) {
 	return nil, false
 }
 
-// Via is how tasks say that a trigger made them; the name follows.
-const Via = "trigger:"
+// keyOf begins the keys of tasks that triggers make; the name follows.
+const keyOf = "trigger:"
 
 // How long a call waits for the engine, and for how long it has a delivery to itself.
 // Usually both take milliseconds; whoever waits for longer is told that the delivery is
@@ -122,9 +122,8 @@ const (
 )
 
 // work makes the task of a stored delivery, or says why there is none, and records it. An
-// error means that it stays stored.
-func (in *Intake) work(ctx context.Context, t *trigger.Trigger, d trigger.Delivery) (trigger.Delivery, error) {
-	o := t.Decide(d)
+// error means that it stays stored. o is what the trigger decided.
+func (in *Intake) work(ctx context.Context, t *trigger.Trigger, d trigger.Delivery, o trigger.Outcome) (trigger.Delivery, error) {
 	if !o.Fires {
 		return in.end(ctx, d, stateOf(o.Code), o.Code, o.Message)
 	}
@@ -163,12 +162,12 @@ func (in *Intake) work(ctx context.Context, t *trigger.Trigger, d trigger.Delive
 // submission is the task that a delivery asks for. Its key is the delivery's own, unless
 // the trigger has a template for keys.
 func submission(t *trigger.Trigger, d trigger.Delivery, o trigger.Outcome) orchestrator.Submission {
-	key := Via + t.Name + ":" + d.ID
+	key := keyOf + t.Name + ":" + d.ID
 	if o.Key != "" && d.Of == "" {
-		key = Via + t.Name + ":key:" + o.Key
+		key = keyOf + t.Name + ":key:" + o.Key
 	}
 	return orchestrator.Submission{Agent: t.Agent, Capability: t.Capability, Text: o.Text, Repository: t.Repository, Ref: t.Ref, Key: key,
-		Complexity: t.Complexity, Budget: t.Budget, Via: Via + t.Name}
+		Complexity: t.Complexity, Budget: t.Budget, Via: string(t.Kind) + " " + t.Name}
 }
 
 // requester is who counts as having asked: the owner, or who had it delivered again.

@@ -56,7 +56,8 @@ func (k Hook) Receive(ctx context.Context, h http.Header, body []byte) (Receipt,
 		bodyFor = 0
 	}
 	// What does not fire is stored as that, in one go.
-	if o := t.Decide(d); !o.Fires {
+	o := t.Decide(d)
+	if !o.Fires {
 		d.State, d.Code, d.Message, d.DoneAt = stateOf(o.Code), o.Code, o.Message, &now
 	}
 	d, fresh, err := in.Store.AddDelivery(ctx, d, bodyFor)
@@ -70,7 +71,7 @@ func (k Hook) Receive(ctx context.Context, h http.Header, body []byte) (Receipt,
 	switch {
 	case d.State != trigger.Stored:
 	case fresh:
-		d = in.tryNow(ctx, t, d)
+		d = in.tryNow(ctx, t, d, o)
 	default:
 		d = in.await(ctx, d)
 	}
@@ -78,8 +79,8 @@ func (k Hook) Receive(ctx context.Context, h http.Header, body []byte) (Receipt,
 }
 
 // tryNow makes the task at once; where that does not work, Run does it later.
-func (in *Intake) tryNow(ctx context.Context, t *trigger.Trigger, d trigger.Delivery) trigger.Delivery {
-	done, err := in.work(ctx, t, d)
+func (in *Intake) tryNow(ctx context.Context, t *trigger.Trigger, d trigger.Delivery, o trigger.Outcome) trigger.Delivery {
+	done, err := in.work(ctx, t, d, o)
 	if err != nil {
 		in.Log.Warn("a delivery is stored and has no task yet", "delivery", d.ID, "trigger", t.Name, "err", err)
 		return d

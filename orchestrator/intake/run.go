@@ -85,7 +85,7 @@ func (in *Intake) takeUp(ctx context.Context) error {
 			if !ok || t.Kind != d.Kind {
 				_, err = in.end(ctx, d, trigger.Refused, trigger.CodeGone, "The trigger is not configured any more, so nothing was started.")
 			} else {
-				_, err = in.work(ctx, t, d)
+				_, err = in.work(ctx, t, d, t.Decide(d))
 			}
 			in.warn(ctx, "making the task of "+d.ID, err)
 		}

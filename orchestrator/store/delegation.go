@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/trigger"
 )
 
 const delegationColumns = `d.id, d.task_id, d.parent_id, d.from_agent, d.to_agent, d.text, d.state, d.depth, d.chain, d.hop_key, d.generation,
@@ -111,7 +112,7 @@ func (s *Store) Resolve(ctx context.Context, ending string, limit int, prefixes 
 		return nil, nil
 	}
 	tables := map[string]string{orchestrator.TaskPrefix: "tasks", orchestrator.DelegationPrefix: "delegations", orchestrator.RequestPrefix: "requests",
-		orchestrator.UserPrefix: "users", orchestrator.TokenPrefix: "tokens"}
+		orchestrator.UserPrefix: "users", orchestrator.TokenPrefix: "tokens", trigger.DeliveryPrefix: "deliveries"}
 	var ids []string
 	for _, prefix := range prefixes {
 		table, ok := tables[prefix]

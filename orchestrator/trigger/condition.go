@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr"
@@ -17,7 +18,7 @@ const (
 	maxWhen = 8 << 10 // bytes of a condition: a parser goes as deep as it has brackets
 	// maxSteps bounds what an evaluation may cost, in pieces of 256 bytes that are looked
 	// at: an evaluation cannot be stopped once it runs.
-	maxSteps = 2_000_000
+	maxSteps = 5_000_000
 	piece    = 256
 )
 
@@ -34,6 +35,7 @@ type Facts struct {
 type condition struct {
 	program *vm.Program
 	loops   int // how deep predicates are nested
+	bounds  bounds
 }
 
 // functions are those that a condition may use: none makes a long text or list out of
@@ -63,7 +65,7 @@ func compileWhen(when string) (*condition, *Problem) {
 	if err != nil {
 		return nil, whenProblem(err)
 	}
-	return &condition{program: program, loops: loops(program.Node())}, nil
+	return &condition{program: program, loops: loops(program.Node()), bounds: *bounds}, nil
 }
 
 // whenProblem makes a problem of the compiler's error, whose columns count from 0.
@@ -72,6 +74,9 @@ func whenProblem(err error) *Problem {
 	var at *file.Error
 	if errors.As(err, &at) {
 		p.Line, p.Column, p.Message = at.Line, at.Column+1, at.Message
+	}
+	if p.Line == 0 { // about the whole of it
+		p.Line, p.Column = 1, 1
 	}
 	line, _, _ := strings.Cut(p.Message, "\n")
 	if name, ok := strings.CutPrefix(line, "unknown name "); ok {
@@ -98,7 +103,14 @@ func (c *condition) holds(f Facts, size int) (bool, error) {
 		return true, nil
 	}
 	if c.loops > 0 {
-		steps := math.Pow(float64(widest(f.Event)), float64(c.loops)) * float64(size/piece+1)
+		wide, long := extent(f.Event)
+		steps := math.Pow(float64(wide), float64(c.loops))
+		switch {
+		case c.bounds.compares:
+			steps *= float64(size/piece + 1)
+		case c.bounds.reads:
+			steps *= float64(long/piece + 1)
+		}
 		if steps > maxSteps {
 			return false, fmt.Errorf("it would look at too much of a payload of %d bytes. Nest any and all less deeply, or look at less", size)
 		}
@@ -119,26 +131,37 @@ func (c *condition) holds(f Facts, size int) (bool, error) {
 	return yes, nil
 }
 
-// widest is the length of the longest list or object in a payload.
-func widest(value any) int {
-	most := 1
+// extent is the length of the longest list or object in a payload, and that of its
+// longest text.
+func extent(value any) (wide, long int) {
+	wide = 1
+	deeper := func(v any) {
+		w, l := extent(v)
+		wide, long = max(wide, w), max(long, l)
+	}
 	switch value := value.(type) {
+	case string:
+		long = len(value)
 	case map[string]any:
-		most = max(most, len(value))
+		wide = max(wide, len(value))
 		for _, v := range value {
-			most = max(most, widest(v))
+			deeper(v)
 		}
 	case []any:
-		most = max(most, len(value))
+		wide = max(wide, len(value))
 		for _, v := range value {
-			most = max(most, widest(v))
+			deeper(v)
 		}
 	}
-	return most
+	return wide, long
 }
 
-// bounds refuses what could grow without end, or costs more than it looks like.
-type bounds struct{ err *file.Error }
+// bounds refuses what could grow without end, and notes what costs more than it looks like.
+type bounds struct {
+	err      *file.Error
+	reads    bool // whole texts are looked at
+	compares bool // two values of the payload are compared, which may be lists
+}
 
 // Visit looks at one node.
 func (b *bounds) Visit(node *ast.Node) {
@@ -147,6 +170,13 @@ func (b *bounds) Visit(node *ast.Node) {
 		b.binary(n)
 	case *ast.MapNode:
 		b.refuse(n, "a condition makes no maps")
+	case *ast.BuiltinNode: // those with a predicate are there even when all builtins are off
+		b.reads = true
+		if !slices.Contains(functions(), n.Name) {
+			b.refuse(n, "there is no function "+n.Name+" here")
+		}
+	case *ast.CallNode:
+		b.reads = true
 	}
 }
 
@@ -160,7 +190,13 @@ func (b *bounds) binary(n *ast.BinaryNode) {
 		}
 	case "**":
 		b.refuse(n, "a condition raises to no power")
+	case "==", "!=", "in", "<", ">", "<=", ">=":
+		b.reads = true
+		b.compares = b.compares || !literal(n.Left) && !literal(n.Right)
+	case "contains", "startsWith", "endsWith":
+		b.reads = true
 	case "matches":
+		b.reads = true
 		if !written(n.Right) {
 			b.refuse(n, "the pattern behind matches is written out")
 		}
@@ -181,6 +217,19 @@ func written(n ast.Node) bool {
 	}
 	t := n.Type()
 	return t != nil && (t.Kind() == reflect.Int || t.Kind() == reflect.Float64)
+}
+
+// literal reports whether n stands in the condition itself.
+func literal(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NilNode, *ast.ConstantNode:
+		return true
+	case *ast.ArrayNode:
+		return !slices.ContainsFunc(n.Nodes, func(e ast.Node) bool { return !literal(e) })
+	case *ast.UnaryNode:
+		return literal(n.Node)
+	}
+	return false
 }
 
 // loops is how deep predicates are nested in n.

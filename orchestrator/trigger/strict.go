@@ -27,15 +27,6 @@ func refused(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrJSON}, args...)...)
 }
 
-// open is an object or a list whose end has not been read.
-type open struct {
-	object map[string]any
-	list   []any
-	key    string            // of the member that is being read
-	seen   map[string]string // folded keys of the object, with the key as it was written
-	isList bool
-}
-
 // Decode reads one JSON object strictly: UTF-8, each key once in any spelling of its
 // case, not too deep, and nothing behind it. Two programs that read such a body never
 // see two different things. It takes time in line with the body's length, and its stack
@@ -45,98 +36,138 @@ func Decode(body []byte) (map[string]any, error) {
 		return nil, refused("it is not UTF-8")
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
-	var stack []open
-	for {
-		token, err := dec.Token()
-		if err != nil {
-			return nil, malformed(err)
-		}
-		if len(stack) == 0 && token != json.Delim('{') {
-			return nil, refused("it is no JSON object")
-		}
-		var value any
-		switch token := token.(type) {
-		case json.Delim:
-			if token == '{' || token == '[' {
-				if len(stack) == MaxDepth {
-					return nil, refused("it is nested deeper than %d levels", MaxDepth)
-				}
-				stack = append(stack, opened(token == '['))
-				continue
-			}
-			value = stack[len(stack)-1].value()
-			stack = stack[:len(stack)-1]
-		case json.Number:
-			value = number(token)
-		case string:
-			if top := &stack[len(stack)-1]; !top.isList && !top.named() {
-				if err := top.name(token); err != nil {
-					return nil, err
-				}
-				continue
-			}
-			value = token
-		default:
-			value = token
-		}
-		if len(stack) == 0 {
-			return whole(dec, value)
-		}
-		stack[len(stack)-1].add(value)
+	if err := shallow(body); err != nil {
+		return nil, err // before anything reads it that goes as deep as it does
 	}
-}
-
-// whole returns the object if nothing follows it.
-func whole(dec *json.Decoder, value any) (map[string]any, error) {
+	dec.UseNumber()
+	var value any
+	if err := dec.Decode(&value); err != nil {
+		return nil, malformed(err)
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, refused("it is no JSON object")
+	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, refused("there is more behind the JSON object")
 	}
-	object, _ := value.(map[string]any) // the first token was {
+	if err := once(body); err != nil {
+		return nil, err
+	}
+	numbers(object)
 	return object, nil
 }
 
-func opened(list bool) open {
-	if list {
-		return open{isList: true, list: []any{}}
-	}
-	return open{object: map[string]any{}, seen: map[string]string{}}
-}
-
-// named reports whether a key waits for its value; else the next text is a key.
-func (o *open) named() bool { return o.key != "" }
-
-func (o *open) name(key string) error {
-	folded := fold(key)
-	if was, twice := o.seen[folded]; twice {
-		if was == key {
-			return refused("the key %.80q stands twice in one object", key)
+// shallow counts the nesting, of anything that has brackets outside of its texts.
+func shallow(body []byte) error {
+	depth := 0
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '"':
+			i = behind(body, i) - 1
+		case '{', '[':
+			if depth++; depth > MaxDepth {
+				return refused("it is nested deeper than %d levels", MaxDepth)
+			}
+		case '}', ']':
+			depth--
 		}
-		return refused("the keys %.80q and %.80q differ in their case only", was, key)
 	}
-	o.seen[folded] = key
-	o.key = "=" + key // also the empty key is a name
 	return nil
 }
 
-func (o *open) add(value any) {
-	if o.isList {
-		o.list = append(o.list, value)
-		return
+// behind is the place behind the text that begins at i.
+func behind(body []byte, i int) int {
+	for i++; i < len(body); i++ {
+		switch body[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
 	}
-	o.object[o.key[1:]], o.key = value, ""
+	return len(body)
 }
 
-func (o *open) value() any {
-	if o.isList {
-		return o.list
+// level is an object or a list around the place that is being read.
+type level struct {
+	list bool
+	key  bool   // of an object: the next text is a key
+	few  []pair // its keys, while they are few
+	many map[string]string
+}
+
+// pair is a key as it is compared and as it was written.
+type pair struct{ folded, key string }
+
+// once looks for keys that stand twice in an object of valid JSON.
+func once(body []byte) error {
+	stack := make([]level, 0, MaxDepth)
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '{', '[':
+			if len(stack) < cap(stack) { // what was there before keeps its room
+				stack = stack[:len(stack)+1]
+			}
+			top := &stack[len(stack)-1]
+			*top = level{list: body[i] == '[', key: true, few: top.few[:0]}
+		case '}', ']':
+			stack = stack[:len(stack)-1]
+		case ',':
+			stack[len(stack)-1].key = true
+		case '"':
+			end := behind(body, i)
+			if top := &stack[len(stack)-1]; !top.list && top.key {
+				if err := top.add(body[i:end]); err != nil {
+					return err
+				}
+			}
+			i = end - 1
+		}
 	}
-	return o.object
+	return nil
+}
+
+// most is how many keys are compared one by one.
+const most = 16
+
+// add takes in a key, in its quotes.
+func (l *level) add(quoted []byte) error {
+	l.key = false
+	key := string(quoted[1 : len(quoted)-1])
+	if strings.Contains(key, `\`) {
+		if err := json.Unmarshal(quoted, &key); err != nil {
+			return malformed(err)
+		}
+	}
+	folded := fold(key)
+	was, twice := l.many[folded]
+	for _, p := range l.few {
+		if p.folded == folded {
+			was, twice = p.key, true
+		}
+	}
+	switch {
+	case twice && was == key:
+		return refused("the key %.80q stands twice in one object", key)
+	case twice:
+		return refused("the keys %.80q and %.80q differ in their case only", was, key)
+	case l.many != nil:
+		l.many[folded] = key
+	case len(l.few) == most:
+		l.many = map[string]string{folded: key}
+	default:
+		l.few = append(l.few, pair{folded, key})
+	}
+	return nil
 }
 
 // fold is the same for all spellings of a key that a reader which ignores case would
 // take for one another, such as the Kelvin sign and k.
 func fold(key string) string {
+	if !strings.ContainsFunc(key, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return strings.ToUpper(key) // what the rest makes of it, in less time
+	}
 	return strings.Map(func(r rune) rune {
 		least := r
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
@@ -146,15 +177,27 @@ func fold(key string) string {
 	}, key)
 }
 
-// number makes whole numbers integers, so that 1000000 is not written as 1e+06.
-func number(n json.Number) any {
-	if i, err := n.Int64(); err == nil {
-		return int(i)
+// numbers makes whole numbers integers, so that 1000000 is not written as 1e+06.
+func numbers(value any) any {
+	switch value := value.(type) {
+	case json.Number:
+		if i, err := value.Int64(); err == nil {
+			return int(i)
+		}
+		if f, err := value.Float64(); err == nil {
+			return f
+		}
+		return value.String()
+	case map[string]any:
+		for k, v := range value {
+			value[k] = numbers(v)
+		}
+	case []any:
+		for i := range value {
+			value[i] = numbers(value[i])
+		}
 	}
-	if f, err := n.Float64(); err == nil {
-		return f
-	}
-	return n.String()
+	return value
 }
 
 func malformed(err error) error {

@@ -22,9 +22,10 @@ const (
 // text is a compiled template. It is a part of Go's: fields, variables, if, with, range
 // that is not nested, and functions that neither call nor grow anything.
 type text struct {
-	root  *template.Template
-	loops bool
-	marks bool // what comes from the payload is marked as somebody else's
+	root   *template.Template
+	loops  bool
+	writes bool // json writes out objects
+	marks  bool // what comes from the payload is marked as somebody else's
 }
 
 // allowed are the functions of a template. get reads what may be missing, json writes
@@ -81,7 +82,7 @@ func parseText(field, source string, marks bool) (*text, *Problem) {
 		return t, nil // nothing but a definition
 	}
 	c.list(root.Root, false)
-	t.loops = c.loops
+	t.loops, t.writes = c.loops, c.writes
 	return t, c.problem
 }
 
@@ -107,6 +108,7 @@ func templateProblem(field, source string, err error) *Problem {
 type subset struct {
 	field, source string
 	marks, loops  bool
+	writes        bool
 	problem       *Problem
 }
 
@@ -174,6 +176,7 @@ func (c *subset) pipe(p *parse.PipeNode) {
 func (c *subset) argument(n parse.Node) {
 	switch n := n.(type) {
 	case *parse.IdentifierNode:
+		c.writes = c.writes || n.Ident == "json"
 		if !slices.Contains(allowed(), n.Ident) {
 			c.refuse(n.Pos, fmt.Sprintf("there is no function %s. Functions are: %s", n.Ident, strings.Join(allowed(), ", ")))
 		}
@@ -186,7 +189,7 @@ func (c *subset) argument(n parse.Node) {
 
 // render writes the text for a delivery; size is the length of its payload.
 func (t *text) render(f Facts, size int) (string, error) {
-	if t.loops && widest(f.Event)*(size/piece+1) > maxSteps {
+	if wide, long := extent(f.Event); t.loops && (wide*(long/piece+1) > maxSteps || t.writes && wide*(size/piece+1) > maxSteps) {
 		return "", fmt.Errorf("its range would look at too much of a payload of %d bytes", size)
 	}
 	q := &quotes{f: f, plain: !t.marks || f.Source == ""}

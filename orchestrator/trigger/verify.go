@@ -57,14 +57,14 @@ type Call struct {
 func (t *Trigger) Knocks(h http.Header) bool {
 	switch t.Source {
 	case GitHub:
-		v, ok := once(h, githubSignature)
+		v, ok := single(h, githubSignature)
 		return ok && len(v) == len("sha256=")+2*sha256.Size
 	case GitLab:
 		return t.token(h) || t.signs() && t.stamped(h)
 	case Standard:
 		return t.stamped(h)
 	default:
-		_, ok := once(h, t.header())
+		_, ok := single(h, t.header())
 		return ok
 	}
 }
@@ -81,7 +81,7 @@ func (t *Trigger) Verify(h http.Header, body []byte, now time.Time) (Call, error
 func (t *Trigger) genuine(h http.Header, body []byte, now time.Time) bool {
 	switch t.Source {
 	case GitHub:
-		v, _ := once(h, githubSignature)
+		v, _ := single(h, githubSignature)
 		sum, ok := strings.CutPrefix(v, "sha256=")
 		return ok && t.signed(sum, hex.DecodeString, body)
 	case GitLab:
@@ -93,7 +93,7 @@ func (t *Trigger) genuine(h http.Header, body []byte, now time.Time) bool {
 	case Standard:
 		return t.standard(h, body, now)
 	default:
-		v, _ := once(h, t.header())
+		v, _ := single(h, t.header())
 		sum, ok := strings.CutPrefix(v, t.Prefix)
 		if t.Encoding == "base64" {
 			return ok && t.signed(sum, base64.StdEncoding.DecodeString, body)
@@ -117,9 +117,9 @@ func (t *Trigger) signed(text string, decode func(string) ([]byte, error), body 
 
 // standard checks id, time and body under each secret and each signature of the list.
 func (t *Trigger) standard(h http.Header, body []byte, now time.Time) bool {
-	id, _ := once(h, standardID)
-	stamp, _ := once(h, standardTimestamp)
-	list, _ := once(h, standardSignature)
+	id, _ := single(h, standardID)
+	stamp, _ := single(h, standardTimestamp)
+	list, _ := single(h, standardSignature)
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil || seconds < 0 || seconds > 1<<40 {
 		return false
@@ -158,7 +158,7 @@ func (t *Trigger) standard(h http.Header, body []byte, now time.Time) bool {
 // stamped reports whether the three headers of Standard Webhooks are there, once each.
 func (t *Trigger) stamped(h http.Header) bool {
 	for _, name := range []string{standardID, standardTimestamp, standardSignature} {
-		if v, ok := once(h, name); !ok || v == "" {
+		if v, ok := single(h, name); !ok || v == "" {
 			return false
 		}
 	}
@@ -172,7 +172,7 @@ func (t *Trigger) signs() bool {
 
 // token compares GitLab's secret token, in the same time for every guess.
 func (t *Trigger) token(h http.Header) bool {
-	v, ok := once(h, gitlabToken)
+	v, ok := single(h, gitlabToken)
 	if !ok || v == "" {
 		return false
 	}
@@ -225,8 +225,8 @@ func (t *Trigger) call(h http.Header) (Call, error) {
 	return c, nil
 }
 
-// once is the value of a header that came exactly once.
-func once(h http.Header, name string) (string, bool) {
+// single is the value of a header that came exactly once.
+func single(h http.Header, name string) (string, bool) {
 	values := h.Values(name)
 	if len(values) != 1 {
 		return "", false

@@ -52,7 +52,7 @@ func Run(t *testing.T, url func(testing.TB) string) {
 		{"tasks", taskTests}, {"delegations", delegationTests}, {"events", eventTests}, {"claims", claimTests}, {"lists", listTests},
 		{"approvals", approvalTests}, {"outbox", outboxTests}, {"people", peopleTests}, {"accounts", accountTests}, {"context", contextTests}, {"nodes", nodeTests}, {"audit", auditTests},
 		{"telegram", telegramTests}, {"telegram buttons", buttonTests}, {"drafts", draftTests}, {"readings", readingTests}, {"insight", insightTests}, {"views", viewTests}, {"history", historyTests},
-		{"today", todayTests},
+		{"today", todayTests}, {"deliveries", deliveryTests},
 		{"retention", retentionTests},
 	} {
 		t.Run(part.name, func(t *testing.T) {
