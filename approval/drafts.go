@@ -24,6 +24,7 @@ const (
 const (
 	MaxDrafts = 200      // of one person on one request
 	maxCode   = 400      // bytes of a quoted line
+	maxLines  = 40       // lines that one comment may be about
 	maxRead   = 32 << 20 // bytes of a file that are read to find a line
 	maxKept   = 64 << 20 // bytes of files that are held at once while lines are looked for
 	// KeepDrafts is how long a draft is kept after it was written last.
@@ -39,9 +40,12 @@ type Draft struct {
 	Path      string
 	Side      string // LeftSide or RightSide
 	Line      int    // counts from 1; 0 is the whole file; below 0 it was put aside, see Placed.Now
-	Code      string // the line as it was then, at most 400 bytes
-	Text      string
-	At        time.Time
+	// First is where a run of lines begins that ends with Line; 0 is Line alone. It is asked
+	// for when a draft is saved and not kept: Code has as many lines.
+	First int
+	Code  string // the line, or lines, as they were then, at most 400 bytes of each
+	Text  string
+	At    time.Time
 }
 
 // Placed is a draft as it stands on the current revision.
@@ -90,7 +94,7 @@ func (g *Gateway) SaveDraft(ctx context.Context, by people.Principal, requestID 
 		return err
 	}
 	files := g.reader(r, v)
-	code, refused, err := files.code(ctx, d.Path, d.Side, d.Line)
+	code, refused, err := files.run(ctx, d)
 	switch {
 	case err != nil:
 		return err
@@ -186,7 +190,15 @@ func (g *Gateway) placed(ctx context.Context, r Request, userID string) ([]Place
 
 // place finds the draft's line again: where it was, or at the only other place.
 func (p *Placed) place(lines []string, found bool) {
-	at := func(n int) bool { return n >= 1 && n <= len(lines) && quote(lines[n-1]) == p.Code }
+	want := strings.Split(p.Code, "\n")
+	at := func(n int) bool { // the last of them stands at n
+		for i, w := range want {
+			if k := n - len(want) + i; k < 0 || k >= len(lines) || quote(lines[k]) != w {
+				return false
+			}
+		}
+		return true
+	}
 	if !found {
 		p.Gone = true
 	}
@@ -370,6 +382,28 @@ func (f *reader) code(ctx context.Context, path, side string, line int) (string,
 		return "", orchestrator.Errorf(orchestrator.CodeBadRequest, "%q has %d %s in revision %d, so there is no line %d to comment on.", path, len(got.lines), plural(len(got.lines), "line", "lines"), f.v.N, line), nil
 	}
 	return quote(got.lines[line-1]), nil, nil
+}
+
+// run is the code of the lines that a draft is about, from its First to its Line.
+func (f *reader) run(ctx context.Context, d Draft) (string, *orchestrator.Error, error) {
+	if d.First == 0 || d.First == d.Line {
+		return f.code(ctx, d.Path, d.Side, d.Line)
+	}
+	switch n := d.Line - d.First + 1; {
+	case d.First < 1 || n < 1:
+		return "", orchestrator.Errorf(orchestrator.CodeBadRequest, "A comment cannot be about lines %d to %d. Name the first line before the last.", d.First, d.Line), nil
+	case n > maxLines:
+		return "", orchestrator.Errorf(orchestrator.CodeBadRequest, "A comment is about %d lines at most, and these are %d. Choose fewer, or comment on the first of them.", maxLines, n), nil
+	}
+	var code []string
+	for n := d.First; n <= d.Line; n++ {
+		line, refused, err := f.code(ctx, d.Path, d.Side, n)
+		if refused != nil || err != nil {
+			return "", refused, err
+		}
+		code = append(code, line)
+	}
+	return strings.Join(code, "\n"), nil, nil
 }
 
 // quote is a line as it is kept beside a comment: valid text of at most 400 bytes.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
@@ -29,12 +30,15 @@ func (p *Pages) Draft(c echo.Context) error {
 	}
 	revision, line := count(form.Get("revision")), count(form.Get("line"))
 	d := approval.Draft{Path: form.Get("path"), Side: form.Get("side"), Line: line, Text: form.Get("text")}
+	if first := count(form.Get("from")); first < line {
+		d.First = first
+	}
 	switch form.Get("do") {
 	case "delete":
 		d.Text = ""
 	case "save":
 		if d.Text == "" {
-			return p.review(c, refused{status: http.StatusBadRequest, message: "The comment is empty. Write it, or cancel.", at: form.Get("at"), back: form.Get("back")})
+			return p.review(c, refused{status: http.StatusBadRequest, message: "The comment is empty. Write it, or cancel.", at: form.Get("at"), from: d.First, back: form.Get("back")})
 		}
 	default:
 		return Refuse(orchestrator.CodeBadRequest, "A comment can be saved or deleted.")
@@ -45,10 +49,11 @@ func (p *Pages) Draft(c echo.Context) error {
 		if f.ID != "" || f.Status == http.StatusNotFound {
 			return err
 		}
-		return p.review(c, refused{status: f.Status, message: f.Message, at: form.Get("at"), remark: d.Text, back: form.Get("back")})
+		return p.review(c, refused{status: f.Status, message: f.Message, at: form.Get("at"), remark: d.Text, from: d.First, back: form.Get("back")})
 	}
 	q, _ := url.ParseQuery(placeOf(form.Get("back"))) // placeOf made it
 	q.Del("comment")
+	q.Del("from")
 	at := "#files"
 	if a := form.Get("at"); a != "" {
 		at = "#" + url.PathEscape(a)
@@ -87,7 +92,7 @@ func (p *Pages) remarks(f *frame, page *views.ReviewPage, r approval.Request) er
 				continue
 			}
 		}
-		x := views.Remark{Path: d.Path, Side: d.Side, Line: d.Now, Code: d.Code, Text: d.Text, Draft: true, Revision: d.Revision, Was: d.Line, Moved: d.Moved}
+		x := views.Remark{Path: d.Path, Side: d.Side, Line: d.Now, First: firstOf(d.Now, d.Code), Code: d.Code, Text: d.Text, Draft: true, Revision: d.Revision, Was: d.Line, Moved: d.Moved}
 		if d.Gone || page.Revision == r.Revision.N && !slices.ContainsFunc(r.Revision.Files, fileNamed(d.Path)) {
 			page.Gone = append(page.Gone, x)
 			continue
@@ -112,6 +117,9 @@ func place(page *views.ReviewPage, x views.Remark) string {
 	return fmt.Sprintf("#F%d%s%d", f.N, x.Side, x.Line)
 }
 
+// firstOf is where a run of lines begins that ends with a line and reads like this.
+func firstOf(line int, code string) int { return max(0, line-strings.Count(code, "\n")) }
+
 // sentOf are the line comments of a decision.
 func sentOf(d approval.Decision) []views.Remark {
 	var out []views.Remark
@@ -120,7 +128,7 @@ func sentOf(d approval.Decision) []views.Remark {
 		if side == "" {
 			side = approval.RightSide
 		}
-		out = append(out, views.Remark{Path: c.Path, Side: side, Line: c.Line, Code: c.Code, Text: c.Text, Revision: d.Revision, User: inPlace(d), At: d.At})
+		out = append(out, views.Remark{Path: c.Path, Side: side, Line: c.Line, First: firstOf(c.Line, c.Code), Code: c.Code, Text: c.Text, Revision: d.Revision, User: inPlace(d), At: d.At})
 	}
 	return out
 }

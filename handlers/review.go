@@ -24,6 +24,7 @@ type refused struct {
 	picked  []int          // numbers of the ticked files; nil: there was no choice
 	at      string         // the line that was commented on: F3R42
 	remark  string         // with this
+	from    int            // on the lines from this one on; 0: on that line alone
 	edits   map[int]string // texts by number of the file
 	back    string         // query of the page that the form was on
 }
@@ -121,9 +122,9 @@ func doing(q url.Values, page *views.ReviewPage, no refused) {
 		page.Doing = views.Picking
 	}
 	if page.CanComment && page.Doing != views.Editing {
-		page.CommentAt, page.CommentText = q.Get("comment"), no.remark
+		page.CommentAt, page.CommentText, page.CommentFrom = q.Get("comment"), no.remark, count(q.Get("from"))
 		if no.at != "" {
-			page.CommentAt = no.at
+			page.CommentAt, page.CommentFrom = no.at, no.from
 		}
 	}
 }

@@ -174,3 +174,37 @@ func TestDraftsHaveALimitAndNoneIsNothingToSend(t *testing.T) {
 	w.refused(w.draft(w.bob, r, 1, 4, "changed"), orchestrator.CodeConflict, "rejected")
 	w.must(w.draft(w.bob, r, 1, 4, ""))
 }
+
+// A comment may be about a run of lines: it keeps all of them, and goes where they go.
+func TestACommentOnLinesFollowsThem(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w, root, r, cleo := asked(t, url, map[string]string{"core/a.txt": "one\ntwo\n\tthree\nfour\n" + strings.Repeat("more\n", 50)}, nil)
+		about := func(first, line int, text string) error {
+			return w.gateway.SaveDraft(t.Context(), people.As(w.bob, nil), r.ID, 1, approval.Draft{Path: "core/a.txt", First: first, Line: line, Text: text})
+		}
+		w.must(about(2, 3, "both"))
+		w.must(about(3, 4, "parted"))
+		w.must(about(1, 1, "alone"))
+		w.refused(about(5, 2, "x"), orchestrator.CodeBadRequest, "first line before the last")
+		w.refused(about(-1, 2, "x"), orchestrator.CodeBadRequest, "first line before the last")
+		w.refused(about(1, 41, "x"), orchestrator.CodeBadRequest, "40 lines at most")
+		w.refused(about(50, 60, "x"), orchestrator.CodeBadRequest, "no line 55")
+		w.wantDrafts(r, `R 1 "one" alone`, `R 3 "two\n\tthree" both`, `R 4 "\tthree\nfour" parted`)
+
+		w.script("coder", changes(map[string]string{"core/a.txt": "new\none\ntwo\n\tthree\nnew\nfour\n"}))
+		b := w.ballot(cleo, r, approval.RequestChanges)
+		b.Comment = "Again."
+		w.must(errOf(w.gateway.Decide(t.Context(), b)))
+		r = w.request(root.TaskID, 2)
+		w.wantDrafts(r, `R 2 "one" alone moved`, `R 4 "two\n\tthree" both moved`, `R 4 "\tthree\nfour" parted gone`)
+
+		w.script("coder", changes(map[string]string{"core/a.txt": "done\n"}))
+		b = w.ballot(w.bob, r, approval.RequestChanges)
+		b.TakeDrafts = true
+		w.must(errOf(w.gateway.Decide(t.Context(), b)))
+		c := w.request(root.TaskID, 3).Decisions[1].Comments
+		if len(c) != 3 || c[1].Line != 4 || c[1].String() != "core/a.txt:4: both\n> two\n> \tthree" {
+			t.Errorf("bob sent %+v", c)
+		}
+	})
+}

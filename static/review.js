@@ -28,7 +28,7 @@
   // ---- comments on lines
   function lineOf(anchor) {
     var m = /^F(\d+)([LR])(\d+)$/.exec(anchor);
-    return m && { anchor: anchor, file: byId('F' + m[1]), side: m[2], line: m[3] };
+    return m && { anchor: anchor, head: 'F' + m[1] + m[2], file: byId('F' + m[1]), side: m[2], line: Number(m[3]) };
   }
   function rowOf(anchor) {
     var el = byId(anchor);
@@ -66,10 +66,15 @@
     var row = rowOf(anchor), head = row && (byId(anchor).matches('th') ? byId(anchor) : row.querySelector('th'));
     return head ? head.getAttribute('aria-label') : 'this line';
   }
-  function comment(anchor) {
+  // from is the first line of a run that ends with the anchor's.
+  function comment(anchor, from) {
     var at = lineOf(anchor), template = byId('remark-template');
     if (!at || !at.file || !template || !rowOf(anchor)) return false;
-    if (open() && open().elements.at.value === anchor) { open().elements.text.focus(); return true; }
+    if (open() && open().elements.at.value === anchor) {
+      if (from) setFrom(open(), at, from);
+      open().elements.text.focus();
+      return true;
+    }
     close(false);
     var row = notesOf(anchor), form = template.content.firstElementChild.cloneNode(true), draft = row.querySelector('.remark.is-draft');
     form.id = 'remark-form';
@@ -79,18 +84,50 @@
     form.elements.line.value = at.line;
     form.elements.at.value = anchor;
     form.querySelector('label').textContent = 'Comment on ' + name(anchor);
+    form.elements.from.id = form.querySelector('.remark-from label').htmlFor = 'remark-from';
+    setFrom(form, at, from || (draft && Number(draft.dataset.first)) || at.line);
     form.elements.text.value = kept('c.' + anchor) || (draft ? draft.querySelector('.remark-text').textContent.trim() : '');
     if (draft) draft.hidden = true;
     row.firstElementChild.appendChild(form);
     document.body.classList.add('commenting');
-    history.replaceState(history.state, '', '#' + anchor);
     form.elements.text.focus({ preventScroll: true });
     form.scrollIntoView({ block: 'nearest' });
     return true;
   }
-  on('click', '[data-comment]', function (a, e) {
-    if (e.ctrlKey || e.metaKey || e.shiftKey || e.button) return;
-    if (comment(a.dataset.comment)) e.preventDefault();
+  // The address names what the comment is about: #F3R42, or #F3R42-R48.
+  function setFrom(form, at, from) {
+    from = Math.max(1, Math.min(from, at.line));
+    form.elements.from.value = from;
+    form.elements.from.max = at.line;
+    form.querySelector('.remark-from').hidden = at.line < 2;
+    form.querySelector('.remark-from span').textContent = 'to ' + at.line;
+    history.replaceState(history.state, '', '#' + (from < at.line ? at.head + from + '-' + at.side + at.line : at.anchor));
+    document.dispatchEvent(new CustomEvent('gh-range'));
+  }
+  on('input', '#remark-form [name="from"]', function (input) {
+    var at = lineOf(input.form.elements.at.value);
+    if (at && input.value) setFrom(input.form, at, Number(input.value) || at.line);
+  });
+  // Shift and a click go from the line that is marked to this one.
+  function run(a) {
+    var to = /^#?(F\d+[LR])(\d+)$/.exec(a.dataset.comment || a.hash), from = /^#(F\d+[LR])(\d+)/.exec(location.hash);
+    if (!to || !from || to[1] !== from[1]) return null;
+    var lines = [Number(from[2]), Number(to[2])].sort(function (x, y) { return x - y; });
+    return { head: to[1], first: lines[0], last: lines[1] };
+  }
+  on('click', '.diff .no a', function (a, e) {
+    if (e.ctrlKey || e.metaKey || e.button) return;
+    var to = e.shiftKey && run(a), anchor = a.dataset.comment;
+    if (to && to.first < to.last) {
+      e.preventDefault();
+      getSelection().removeAllRanges(); // shift selects text, too
+      if (!anchor || !comment(to.head + to.last, to.first)) {
+        history.replaceState(history.state, '', '#' + to.head + to.first + '-' + to.head.slice(-1) + to.last);
+        document.dispatchEvent(new CustomEvent('gh-range'));
+      }
+    } else if (anchor && comment(anchor)) {
+      e.preventDefault();
+    }
   });
   on('click', '[data-comment-close]', function (a, e) {
     e.preventDefault();
@@ -107,7 +144,18 @@
     if (!link && pointed && pointed.isConnected) link = pointed.querySelector('[data-comment]');
     if (!link && lineOf(hash)) link = document.querySelector('[data-comment="' + hash + '"]');
     if (!link) link = document.querySelector('.diff .add [data-comment], .diff .del [data-comment], .diff [data-comment]');
-    if (link) comment(link.dataset.comment);
+    var many = /^#(F\d+)([LR])(\d+)-[LR](\d+)$/.exec(location.hash);
+    if (many && document.querySelector('[data-comment="' + many[1] + many[2] + many[4] + '"]') && !cursor) comment(many[1] + many[2] + many[4], Number(many[3]));
+    else if (link) comment(link.dataset.comment);
+  });
+  // A file that is drawn again has no form in it: what was typed is kept, and put back.
+  var reopen = null;
+  document.addEventListener('gh-redraw', function (e) {
+    reopen = open() && e.detail.contains(open()) ? { anchor: open().elements.at.value, from: Number(open().elements.from.value) } : null;
+  });
+  document.addEventListener('gh-redrawn', function () {
+    if (reopen) comment(reopen.anchor, reopen.from);
+    reopen = null;
   });
   document.addEventListener('keydown', function (e) {
     if (e.key === 'Escape' && open()) close(true);

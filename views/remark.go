@@ -16,11 +16,12 @@ import (
 // Remark is a comment on a line: this person's draft, or one that was sent with a
 // decision.
 type Remark struct {
-	Path string // raw
-	Side string // L: the file as it was; R: as it would be
-	Line int    // on the shown revision; 0 is the whole file
-	Code string // the line as it was when the remark was made; foreign
-	Text string
+	Path  string // raw
+	Side  string // L: the file as it was; R: as it would be
+	Line  int    // on the shown revision; 0 is the whole file
+	First int    // the first of its lines; 0 or Line: it is about one
+	Code  string // the line, or lines, as they were when the remark was made; foreign
+	Text  string
 
 	Draft    bool // not sent, and nobody else's to see
 	Revision int  // on which it was written
@@ -70,12 +71,37 @@ func (r Remark) on(l DiffLine) bool {
 func (r Remark) place() string {
 	s := visibleText(r.Path)
 	if r.Line > 0 {
-		s += ":" + strconv.Itoa(r.Line)
+		s += ":" + r.lines()
 	}
 	if r.Side == "L" {
 		s += " (old file)"
 	}
 	return s
+}
+
+// ranged reports whether the remark is about more than one line.
+func (r Remark) ranged() bool { return r.First > 0 && r.First < r.Line }
+
+// lines names the line, or the first and the last: 42, 42–48.
+func (r Remark) lines() string {
+	if r.ranged() {
+		return fmt.Sprintf("%d–%d", r.First, r.Line)
+	}
+	return strconv.Itoa(r.Line)
+}
+
+// commentFrom is the first line of the form that is open: what was asked for, else that
+// of the draft which is changed.
+func (p ReviewPage) commentFrom(line int, remarks []Remark) int {
+	if p.CommentFrom > 0 && p.CommentFrom <= line {
+		return p.CommentFrom
+	}
+	for _, r := range remarks {
+		if r.Draft && r.ranged() {
+			return r.First
+		}
+	}
+	return line
 }
 
 // remarksOn are the remarks of one line.

@@ -53,6 +53,7 @@ type ReviewPage struct {
 	CanEdit       bool   // may make the next revision by editing this one
 	Doing         Doing
 	CommentAt     string   // the line whose comment is being written: F3R42
+	CommentFrom   int      // the first of the lines that it is about; 0: that line alone
 	CommentText   string   // what was typed there and not taken
 	Back          string   // the page's query: forms that change nothing else lead back to it
 	Drafts        int      // this person's comments that are not sent, on all lines

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"gatehouse/orchestrator/budget"
@@ -70,7 +71,7 @@ func (c LineComment) String() string {
 	}
 	s := where + ": " + c.Text
 	if c.Code != "" {
-		s += "\n> " + c.Code
+		s += "\n> " + strings.ReplaceAll(c.Code, "\n", "\n> ")
 	}
 	return s
 }
