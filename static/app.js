@@ -56,7 +56,6 @@
     all('[data-needs-js]').forEach(function (el) { el.hidden = false; });
     all('[data-theme-set]').forEach(function (b) { b.setAttribute('aria-pressed', String(b.dataset.themeSet === (store('theme') || ''))); });
     all('[data-density-set]').forEach(function (b) { b.setAttribute('aria-pressed', String(b.dataset.densitySet === (store('density') || ''))); });
-    all('[data-wrap-toggle]').forEach(function (b) { b.setAttribute('aria-pressed', String(store('wrap') === 'on')); });
     tick();
   }
 
@@ -69,7 +68,6 @@
   }
   on('click', '[data-theme-set]', function (b) { setting('theme', b.dataset.themeSet); });
   on('click', '[data-density-set]', function (b) { setting('density', b.dataset.densitySet); });
-  on('click', '[data-wrap-toggle]', function () { setting('wrap', store('wrap') === 'on' ? 'off' : 'on'); });
   on('click', '[data-copy]', function (b) {
     if (!navigator.clipboard) return;
     navigator.clipboard.writeText(b.dataset.copy).then(function () {

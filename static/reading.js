@@ -18,10 +18,13 @@
   function visible(el) { return el.offsetParent !== null; }
 
   // ---- files: which is read, and going to another
+  var led = null;
   function files() { return all('.file'); }
   function current() {
     var list = files(), marked = page.querySelector('.file.is-current');
     if (phone() && marked) return marked;
+    // One near the end cannot be scrolled to the top: until the reader scrolls, it is the one.
+    if (led && led.file.isConnected && Math.abs(window.scrollY - led.y) < 4) return led.file;
     return list.filter(function (f) { return f.getBoundingClientRect().bottom > 120; })[0] || list[list.length - 1];
   }
   function item(file) { return document.querySelector('.file-item[data-file="' + file.id + '"]'); }
@@ -47,6 +50,7 @@
       byId('files').scrollIntoView();
     } else {
       file.scrollIntoView();
+      led = { file: file, y: window.scrollY };
     }
     var head = file.querySelector('summary');
     if (focus && head) head.focus({ preventScroll: true });
@@ -241,24 +245,31 @@
   document.addEventListener('gh-range', light);
   document.addEventListener('gh-redrawn', light);
 
-  // ---- whitespace
-  function drawSpace() {
-    var on = document.documentElement.getAttribute('data-space') === 'dim';
-    all('[data-space-toggle]').forEach(function (b) { b.setAttribute('aria-pressed', String(on)); });
+  // ---- how lines look: remembered. On a phone they wrap unless somebody said otherwise.
+  var root = document.documentElement;
+  function wraps() {
+    var set = root.getAttribute('data-wrap');
+    return set === 'on' || set !== 'off' && phone();
   }
-  on('click', '[data-space-toggle]', function () {
-    var on = document.documentElement.getAttribute('data-space') === 'dim';
-    if (on) document.documentElement.removeAttribute('data-space');
-    else document.documentElement.setAttribute('data-space', 'dim');
+  function dims() { return root.getAttribute('data-space') === 'dim'; }
+  function look(name, value) {
+    if (value) root.setAttribute('data-' + name, value);
+    else root.removeAttribute('data-' + name);
     try {
-      if (on) localStorage.removeItem('gatehouse.space');
-      else localStorage.setItem('gatehouse.space', 'dim');
+      if (value) localStorage.setItem('gatehouse.' + name, value);
+      else localStorage.removeItem('gatehouse.' + name);
     } catch (e) { /* storage may be switched off */ }
-    drawSpace();
-  });
+    drawLooks();
+  }
+  function drawLooks() {
+    all('[data-wrap-lines]').forEach(function (b) { b.setAttribute('aria-pressed', String(wraps())); });
+    all('[data-space-toggle]').forEach(function (b) { b.setAttribute('aria-pressed', String(dims())); });
+  }
+  on('click', '[data-wrap-lines]', function () { look('wrap', wraps() ? 'off' : 'on'); });
+  on('click', '[data-space-toggle]', function () { look('space', dims() ? '' : 'dim'); });
 
   // ---- keys: they move and open
-  var at = { hunk: -1, file: -1, warn: -1 };
+  var at = { hunk: -1, warn: -1 };
   function step(kind, list, by) {
     list = list.filter(visible);
     if (!list.length) return;
@@ -268,14 +279,19 @@
     el.classList.add('cursor');
     var focus = el.matches('a,button,summary,[tabindex]') ? el : el.querySelector('summary, a');
     if (focus) focus.focus({ preventScroll: true });
-    el.scrollIntoView({ block: kind === 'file' ? 'start' : 'nearest' });
+    el.scrollIntoView({ block: 'nearest' });
   }
   function walk(by) {
-    var list = files(), now = list.indexOf(current());
-    if (!phone()) { step('file', list, by); return; }
-    var to = list[Math.max(0, Math.min(list.length - 1, now + by))];
+    var list = files(), now = list.indexOf(current()), started = led || window.scrollY > 0 || phone();
+    var to = list[Math.max(0, Math.min(list.length - 1, started ? now + by : 0))];
     if (to) goTo(to, true);
   }
+  var drawing = false;
+  window.addEventListener('scroll', function () {
+    if (drawing || phone()) return;
+    drawing = true;
+    requestAnimationFrame(function () { drawing = false; show(current()); });
+  }, { passive: true });
   function toggle(file) { if (file) { var d = file.querySelector('details'); d.open = !d.open; } }
   var moves = {
     j: function () { step('hunk', all('[data-hunk]'), 1); },
@@ -298,12 +314,12 @@
   document.addEventListener('gh-key', function (e) { if (moves[e.detail]) moves[e.detail](); });
 
   plant();
-  drawSpace();
+  drawLooks();
   var list = byId('file-list'); // a question has none
   if (list && matchMedia('(max-width: 1100px)').matches) list.open = false;
   if (files().length) {
-    page.classList.add('by-file');
     show(files()[0]);
   }
+  if (phone()) all('[data-shut-on-phone]').forEach(function (d) { d.open = false; });
   openTarget();
 })();
