@@ -72,7 +72,10 @@
     file.classList.toggle('is-viewed', viewed);
     form.querySelector('button').setAttribute('aria-pressed', String(viewed));
     file.querySelector('details').open = !viewed;
-    if (mine) mine.classList.toggle('is-viewed', viewed);
+    if (mine) {
+      mine.classList.toggle('is-viewed', viewed);
+      mine.querySelector('[data-viewed-word]').hidden = !viewed;
+    }
     all('[data-viewed-n]').forEach(function (n) { n.textContent = all('.file-item.is-viewed').length; });
   }
   function mark(file, viewed) {
