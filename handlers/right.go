@@ -30,6 +30,7 @@ const (
 	ContextRead        = Right(people.ContextRead)
 	ContextWrite       = Right(people.ContextWrite)
 	AuditRead          = Right(people.AuditRead)
+	AuditHold          = Right(people.AuditHold)
 	AdminOnly          = Right(people.AdminScope)
 )
 

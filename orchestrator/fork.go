@@ -90,6 +90,9 @@ func (e *Engine) origin(ctx context.Context, f Fork) (origin, error) {
 	if o.task, err = e.Store.Task(ctx, d.TaskID); err != nil {
 		return o, err
 	}
+	if err := stillHere(&o.task); err != nil {
+		return o, err
+	}
 	all, err := e.Store.Turns(ctx, d.ID, d.Work.Runs)
 	if err != nil {
 		return o, err

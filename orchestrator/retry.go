@@ -30,6 +30,9 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		if err := mayRetry(row); err != nil {
 			return err
 		}
+		if err := stillHere(tx.Task()); err != nil {
+			return err
+		}
 		row.Error, row.Losses, row.EndedAt, row.ApprovalID, row.OpenChildren, row.OpenSpawned = nil, 0, nil, "", 0, 0
 		row.Work.Feedback, row.Work.AgentBranch = nil, ""
 		tx.Task().EndedAt, tx.Task().PausedAt, tx.Task().Handoffs = nil, nil, 0
@@ -41,6 +44,14 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		return nil
 	})
 	return after, err
+}
+
+// stillHere refuses what needs texts that retention has removed.
+func stillHere(t *Task) error {
+	if t.DroppedAt != nil {
+		return Errorf(CodeConflict, "Retention removed what this task was about on %s. Send a new task.", t.DroppedAt.Format("2006-01-02"))
+	}
+	return nil
 }
 
 // LandAgain tries a landing again that is held up, and runs nothing: who may decide on a

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/retention"
 	"gatehouse/orchestrator/sharedctx"
 
 	"github.com/oklog/ulid/v2"
@@ -164,6 +165,7 @@ type Config struct {
 	Agents       *agent.Registry
 	Repositories map[string]Repository
 	Lifespans    sharedctx.Lifespans // of the shared context, where a write names none
+	Retention    retention.Rules
 }
 
 // repository returns the repository of that name.

@@ -177,7 +177,7 @@ type ScopeChoice struct {
 var scopeWords = map[string]string{
 	"tasks:write": "send tasks", "delegations:read": "read tasks and agents", "delegations:control": "stop, pause and retry tasks",
 	"approvals:read": "read requests and patches", "approvals:decide": "approve and reject as you", "context:read": "read the shared context",
-	"context:write": "write the shared context", "audit:read": "read and export the audit", "admin": "settings of the server",
+	"context:write": "write the shared context", "audit:read": "read and export the audit", "audit:hold": "set and lift legal holds", "admin": "settings of the server",
 }
 
 // tokenLives are the life spans that the form offers.

@@ -1,98 +1,225 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
-	"hash"
+	"context"
+	"errors"
 	"io"
+	"os"
+	"slices"
+	"strings"
 
-	"gatehouse/handlers/api"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/store"
 )
 
-// maxBundleLine is above the largest event.
-const maxBundleLine = 32 << 20
+// AuditVerifyCmd verifies the database, or a bundle without any.
+type AuditVerifyCmd struct {
+	File string   `help:"A bundle that audit export or an evidence page made; - for standard input." placeholder:"BUNDLE"`
+	Key  []string `help:"Only this key may have sealed, by its fingerprint; repeats. See audit key." sep:"," placeholder:"FINGERPRINT"`
+}
 
-// verifyBundle checks what was exported, without any database: every event by its own
-// hash, neighbours of a task by their chain, and all bytes by the seal at the end. An
-// export with a filter may begin in the middle of a task and leave events out; that
-// none is missing beyond that is what the seal says.
-func verifyBundle(in io.Reader) (audited, error) {
-	b := bundleReader{tasks: map[string]event.Event{}, sum: sha256.New()}
-	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 0, 64<<10), maxBundleLine)
-	var last []byte // the newest line, which may be the seal
-	for lines.Scan() {
-		if last != nil {
-			b.event(last)
+// Run exits 1 and names the entry when something was edited, removed or moved.
+func (c *AuditVerifyCmd) Run(ctx context.Context, sh *shell) error {
+	for _, k := range c.Key {
+		if len(k) < 16 || len(k) > 64 || !isHex(k) {
+			return usage("--key %s: write a fingerprint, 16 to 64 hex digits, as audit key prints it.", line(k))
 		}
-		last = bytes.Clone(lines.Bytes())
 	}
-	if err := lines.Err(); err != nil {
-		return b.found, fmt.Errorf("read the bundle: %w", err)
+	if c.File != "" {
+		found, err := verifyFile(sh, c.File, c.Key)
+		if err != nil {
+			return err
+		}
+		return printBundle(sh, found)
 	}
-	b.seal(last)
-	b.found.Tasks, b.found.Events = len(b.tasks), b.events
-	return b.found, nil
+	return withStore(ctx, sh, func(s *store.Store) error {
+		found, err := verifyStore(ctx, sh, s, c.Key)
+		if err != nil {
+			return err
+		}
+		return found.print(sh)
+	})
 }
 
-type bundleReader struct {
-	found  audited
-	tasks  map[string]event.Event // the newest event of each
-	sum    hash.Hash
-	events int
-}
-
-func (b *bundleReader) problem(id, task, format string, args ...any) {
-	b.found.Problems = append(b.found.Problems, broken{ID: id, TaskID: task, Message: fmt.Sprintf(format, args...)})
-}
-
-// event checks one line that is not the last.
-func (b *bundleReader) event(text []byte) {
-	b.events++
-	_, _ = b.sum.Write(append(text, '\n')) // a hash takes everything
-	var e event.Event
-	if err := json.Unmarshal(text, &e); err != nil || e.ID == "" {
-		b.problem("", "", "line %d is no event", b.events)
-		return
+func isHex(s string) bool {
+	for _, c := range s {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
+			return false
+		}
 	}
-	before, known := b.tasks[e.TaskID]
-	prev := e.PrevHash
-	if known && e.N == before.N+1 {
-		prev = before.Hash
+	return true
+}
+
+// AuditKeyCmd prints what --key of audit verify takes.
+type AuditKeyCmd struct{}
+
+// Run prints a line for each key.
+func (c *AuditKeyCmd) Run(ctx context.Context, sh *shell) error {
+	return withStore(ctx, sh, func(s *store.Store) error {
+		keys, err := s.SealKeys(ctx)
+		if err != nil {
+			return err
+		}
+		if sh.JSON {
+			return sh.document(map[string]any{"items": append([]proof.Key{}, keys...)})
+		}
+		if len(keys) == 0 {
+			sh.hint("No key has sealed anything yet. The server makes its own at its first start.")
+			return nil
+		}
+		rows := make([][]string, len(keys))
+		for i, k := range keys {
+			rows[i] = []string{k.ID, line(k.Node), "since " + k.At.Format("2006-01-02 15:04:05 UTC")}
+		}
+		return table(sh.out, rows)
+	})
+}
+
+// audited is what a verification of the database found.
+type audited struct {
+	OK       bool     `json:"ok"`
+	Tasks    int      `json:"tasks"`
+	Seals    int      `json:"seals"`
+	Problems []broken `json:"problems"`
+}
+
+// broken is one thing that does not fit.
+type broken struct {
+	ID      string `json:"id"`
+	TaskID  string `json:"task_id"`
+	Message string `json:"message"`
+}
+
+func (a audited) print(sh *shell) error {
+	a.OK = len(a.Problems) == 0
+	if sh.JSON {
+		a.Problems = append([]broken{}, a.Problems...)
+		if err := sh.document(a); err != nil {
+			return err
+		}
+	}
+	for _, p := range a.Problems {
+		if sh.JSON {
+			break
+		}
+		if err := sh.say("✕ %s", line(p.Message)); err != nil {
+			return err
+		}
 	}
 	switch {
-	case known && e.N <= before.N:
-		b.problem(e.ID, e.TaskID, "event %s (n %d) comes after n %d of the same task: the order was changed", e.ID, e.N, before.N)
-	case e.Verify(prev) != nil:
-		b.problem(e.ID, e.TaskID, "%v", e.Verify(prev))
+	case !a.OK:
+		return fail(exitFailed, "The history does not verify: %s.", counted(len(a.Problems), "problem"))
+	case sh.JSON:
+		return nil
 	}
-	b.tasks[e.TaskID] = e
+	return sh.say("✓ The history of %s verified, %s.", counted(a.Tasks, "task"), counted(a.Seals, "seal"))
 }
 
-// seal checks the last line against all before it.
-func (b *bundleReader) seal(text []byte) {
-	var s api.Seal
-	if text == nil || json.Unmarshal(text, &s) != nil || s.Type != "seal" {
-		b.problem("", "", "the last line is no seal: the end was cut off, or this is no bundle")
-		return
+// printBundle says what is in a bundle, and what is wrong with it.
+func printBundle(sh *shell, r proof.Report) error {
+	if sh.JSON {
+		r.Problems = append([]proof.Problem{}, r.Problems...)
+		if err := sh.document(struct {
+			OK bool `json:"ok"`
+			proof.Report
+		}{r.OK(), r}); err != nil {
+			return err
+		}
 	}
-	key, err := base64.StdEncoding.DecodeString(s.Key)
-	signature, err2 := base64.StdEncoding.DecodeString(s.Signature)
-	fingerprint := sha256.Sum256(key)
-	b.found.Seals, b.found.Key = 1, hex.EncodeToString(fingerprint[:8])
-	switch {
-	case err != nil || err2 != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, s.SealText(), signature):
-		b.problem("", "", "the signature of the seal is wrong: the seal was changed")
-	case s.Events != b.events:
-		b.problem("", "", "the seal counts %d events and the bundle has %d", s.Events, b.events)
-	case s.SHA256 != hex.EncodeToString(b.sum.Sum(nil)):
-		b.problem("", "", "the bundle is not what was sealed: a line was changed")
+	if !r.OK() {
+		for _, p := range r.Problems {
+			if sh.JSON {
+				break
+			}
+			if err := sh.say("✕ %s", line(p.Message)); err != nil {
+				return err
+			}
+		}
+		return fail(exitFailed, "The history does not verify: %s.", counted(len(r.Problems)+r.More, "problem"))
 	}
+	if sh.JSON {
+		return nil
+	}
+	if err := sh.say("✓ %s of %s verified, sealed by the key %s on %s.", counted(r.Events, "event"), counted(r.Tasks, "task"), r.Key, r.At.UTC().Format("2006-01-02 15:04:05 UTC")); err != nil {
+		return err
+	}
+	if r.Dropped > 0 {
+		sh.hint("The data of %s was dropped by retention; their hashes are here and fit.", counted(r.Dropped, "event"))
+	}
+	if r.Covered > 0 {
+		sh.hint("%s: a checkpoint that the server signed before the export knows the newest event.", counted(r.Covered, "task"))
+	}
+	if r.Scope == proof.Filtered {
+		sh.hint("The export was filtered: events may have been left out on purpose.")
+	}
+	return nil
+}
+
+// verifyStore follows the hashes in the database, and records that it did.
+func verifyStore(ctx context.Context, sh *shell, s *store.Store, keys []string) (audited, error) {
+	var a audited
+	v, err := s.Verify(ctx, cliActor, func(p proof.Progress) {
+		if p.Tasks%10_000 == 0 {
+			sh.hint("%d of %s", p.Tasks, counted(p.Of, "task"))
+		}
+	})
+	if err != nil {
+		return a, err
+	}
+	a.Tasks, a.Seals = v.Tasks, v.Seals
+	for _, p := range v.Problems {
+		a.Problems = append(a.Problems, broken{ID: firstBroken(ctx, s, p.TaskID), TaskID: p.TaskID, Message: p.Message})
+	}
+	if len(keys) == 0 {
+		return a, nil
+	}
+	signers, err := s.CheckpointKeys(ctx)
+	if err != nil {
+		return a, err
+	}
+	for _, id := range signers {
+		if !namesKey(keys, id) {
+			a.Problems = append(a.Problems, broken{Message: "checkpoints were signed by the key " + id + ", which is none of those that were named"})
+		}
+	}
+	return a, nil
+}
+
+// namesKey reports whether one of the fingerprints is that of the key; checkpoints name
+// theirs by its first 16 digits.
+func namesKey(fingerprints []string, id string) bool {
+	return slices.ContainsFunc(fingerprints, func(f string) bool { return strings.EqualFold(f[:16], id) })
+}
+
+// firstBroken is the id of the first event of a task that does not fit, "" where what
+// is wrong is that one is missing.
+func firstBroken(ctx context.Context, s *store.Store, taskID string) string {
+	hash := ""
+	for after := int64(0); taskID != ""; {
+		events, err := s.Events(ctx, taskID, after, 500)
+		if err != nil || len(events) == 0 {
+			return ""
+		}
+		for _, e := range events {
+			if e.N != after+1 || e.Verify(hash) != nil {
+				return e.ID
+			}
+			after, hash = e.N, e.Hash
+		}
+	}
+	return ""
+}
+
+// verifyFile reads a bundle.
+func verifyFile(sh *shell, name string, keys []string) (proof.Report, error) {
+	in := io.Reader(sh.in)
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return proof.Report{}, usage("The bundle %s cannot be read: %s.", line(name), line(errors.Unwrap(err).Error()))
+		}
+		defer f.Close()
+		in = f
+	}
+	return proof.Verify(in, proof.Options{Keys: keys})
 }

@@ -42,6 +42,7 @@ type CLI struct {
 	Agents  AgentsCmd  `cmd:"" help:"The agents and what they do now."`
 	Context ContextCmd `cmd:"" help:"Read and write the shared context."`
 	Audit   AuditCmd   `cmd:"" help:"Verify and export the history."`
+	Hold    HoldCmd    `cmd:"" help:"Keep things from retention, for a reason."`
 
 	Triggers TriggersCmd `cmd:"" help:"Webhooks and schedules, and what they brought."`
 

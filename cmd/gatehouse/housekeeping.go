@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/proof"
 )
 
 // How often what is done besides the work.
@@ -24,11 +23,12 @@ func (h *house) keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(key.Public().(ed25519.PublicKey))
-	sign := func(message []byte) ([]byte, string) { return ed25519.Sign(key, message), hex.EncodeToString(sum[:8]) }
+	public, _ := key.Public().(ed25519.PublicKey) // a private key always has one
+	sign := func(message []byte) ([]byte, string) { return ed25519.Sign(key, message), proof.Fingerprint(public) }
 	tick := time.NewTicker(sealEvery)
 	defer tick.Stop()
-	var swept time.Time
+	var swept, retained, forgot time.Time
+	known := false // the key, to all nodes
 	defer h.leave(ctx)
 	for {
 		if err := h.alive(ctx); err != nil && ctx.Err() == nil {
@@ -40,12 +40,26 @@ func (h *house) keep(ctx context.Context) error {
 		case <-tick.C:
 		}
 		mine, err := h.store.Lease(ctx, "housekeeping", h.node, 3*sealEvery)
-		if err == nil && mine {
+		if err == nil && !known {
+			err = h.store.SaveSealKey(ctx, public)
+			known = err == nil
+		}
+		if err == nil && mine && known {
 			_, err = h.store.Seal(ctx, sign)
 		}
 		if err == nil && mine && time.Since(swept) >= sweepEvery {
 			swept = time.Now()
 			err = h.sweep(ctx, swept)
+		}
+		if err == nil && mine && time.Since(retained) >= retainEvery {
+			var more bool
+			if more, err = h.retain(ctx, time.Now()); !more && err == nil {
+				retained = time.Now()
+			}
+		}
+		if err == nil && time.Since(forgot) >= forgetEvery {
+			forgot = time.Now()
+			err = h.forget(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			h.log.Warn("housekeeping failed; trying again", "err", err)

@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"gatehouse/handlers"
+	"gatehouse/orchestrator/proof"
 	"gatehouse/orchestrator/sharedctx"
 
 	"github.com/labstack/echo/v4"
 )
 
-// Audits verifies the history; the store does.
+// Audits verifies the history and proves parts of it; the store does.
 type Audits interface {
-	// VerifyAll follows every chain of hashes and reports each task that is not intact;
-	// it returns how many it checked.
-	VerifyAll(ctx context.Context, report func(taskID string, broken error)) (int, error)
+	handlers.Proof
+	// Proofs returns the checkpoints that cover tasks, with at most most heads in all.
+	Proofs(ctx context.Context, tasks []string, most int) ([]proof.Proof, error)
 }
 
 // API has the JSON handlers.
@@ -29,6 +30,7 @@ type API struct {
 	// Context is the shared context for the person of that name.
 	Context func(actor string) sharedctx.Store
 	Audits  Audits
+	Holds   handlers.Holds
 	Outbox  handlers.Outbox
 	Figures handlers.Insights
 	Hooks   handlers.Triggers

@@ -6,6 +6,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/proof"
 
 	"github.com/labstack/echo/v4"
 )
@@ -42,13 +43,13 @@ func (a *API) evidenceBundle(c echo.Context, r approval.Request) error {
 		return err
 	}
 	start(c, "application/jsonl; charset=utf-8", "gatehouse-"+r.ID+".jsonl")
-	b := newBundle(c.Response())
+	b := proof.NewWriter(c.Response(), proof.WholeTasks)
 	for _, e := range events {
-		if err := b.add(e); err != nil {
+		if err := b.Add(e); err != nil {
 			return err
 		}
 	}
-	return b.seal(a.Seal, a.Now())
+	return a.sealed(c, b)
 }
 
 // evidence is the trail of one request as JSON.

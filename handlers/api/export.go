@@ -2,13 +2,7 @@ package api
 
 import (
 	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/csv"
-	"encoding/hex"
-	"encoding/json"
-	"hash"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,58 +10,10 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/proof"
 
 	"github.com/labstack/echo/v4"
 )
-
-// Seal is the last line of a bundle: it covers every byte of the lines before it.
-type Seal struct {
-	Type      string    `json:"type"` // always "seal"
-	Events    int       `json:"events"`
-	SHA256    string    `json:"sha256"` // of all lines before, with their line feeds
-	At        time.Time `json:"at"`
-	Key       string    `json:"key"`       // Ed25519 public key, base64
-	Signature string    `json:"signature"` // base64, over the text of SealText
-}
-
-// SealText is what the signature of a seal covers.
-func (s Seal) SealText() []byte {
-	return []byte("gatehouse seal v1\n" + strconv.Itoa(s.Events) + "\n" + s.SHA256 + "\n" + s.At.UTC().Format(time.RFC3339Nano) + "\n")
-}
-
-// bundle writes events as JSON lines and seals them.
-type bundle struct {
-	w      io.Writer
-	hash   hash.Hash
-	events int
-}
-
-func newBundle(w io.Writer) *bundle { return &bundle{w: w, hash: sha256.New()} }
-
-func (b *bundle) add(e event.Event) error {
-	line, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	line = append(line, '\n')
-	b.hash.Write(line)
-	b.events++
-	_, err = b.w.Write(line)
-	return err
-}
-
-func (b *bundle) seal(key ed25519.PrivateKey, at time.Time) error {
-	s := Seal{Type: "seal", Events: b.events, SHA256: hex.EncodeToString(b.hash.Sum(nil)), At: at.UTC()}
-	public, _ := key.Public().(ed25519.PublicKey) // a private key always has one
-	s.Key = base64.StdEncoding.EncodeToString(public)
-	s.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, s.SealText()))
-	line, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	_, err = b.w.Write(append(line, '\n'))
-	return err
-}
 
 // canSeal says that a bundle can be made, before its first byte is sent.
 func (a *API) canSeal() error {
@@ -91,11 +37,11 @@ func (a *API) Export(c echo.Context) error {
 			return err
 		}
 		start(c, "application/jsonl; charset=utf-8", "gatehouse-audit.jsonl")
-		b := newBundle(c.Response())
-		if err := a.scan(c, f, b.add); err != nil {
+		b := proof.NewWriter(c.Response(), proof.Filtered)
+		if err := a.scan(c, f, b.Add); err != nil {
 			return err
 		}
-		return b.seal(a.Seal, a.Now())
+		return a.sealed(c, b)
 	case "csv":
 		start(c, "text/csv; charset=utf-8", "gatehouse-audit.csv")
 		return a.exportCSV(c, f)

@@ -13,6 +13,7 @@ CREATE INDEX tasks_orphans ON tasks (ended_at, id) WHERE ended_at IS NOT NULL AN
 ALTER TABLE blobs ADD COLUMN task_id TEXT COLLATE "C" NOT NULL DEFAULT '';
 UPDATE blobs SET task_id = coalesce((SELECT d.task_id FROM delegations d WHERE d.id = substr(blobs.id, strpos(blobs.id, 'dlg_'), 30)), '') WHERE strpos(blobs.id, 'dlg_') > 0;
 CREATE INDEX blobs_task ON blobs (task_id);
+CREATE INDEX deliveries_task ON deliveries (task_id) WHERE task_id <> '';
 
 -- What nothing may be removed of. kind: task, repository or everything. subject: the task's id or the repository's name.
 CREATE TABLE holds (
@@ -78,6 +79,7 @@ CREATE TRIGGER events_no_change BEFORE UPDATE OR DELETE ON events FOR EACH ROW E
 DROP TABLE verifications;
 DROP TABLE seal_keys;
 DROP TABLE holds;
+DROP INDEX deliveries_task;
 DROP INDEX blobs_task;
 ALTER TABLE blobs DROP COLUMN task_id;
 DROP INDEX tasks_orphans;

@@ -57,6 +57,7 @@ type Options struct {
 	PublicURL func() string // how others reach this server
 	Now       func() time.Time
 	Log       *slog.Logger
+	KeepFor   func() time.Duration // what deliveries carried; 0 is for ever, nil is Keep
 	// Trace, when set, is told of steps right after they are durable. Tests kill the
 	// process there.
 	Trace func(point string)

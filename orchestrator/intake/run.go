@@ -28,7 +28,8 @@ const (
 	lastWords  = 2 * time.Second // at shutdown
 )
 
-// Keep is for how long the bodies of deliveries are kept, and deliveries without a task.
+// Keep is for how long the bodies of deliveries are kept, and deliveries without a task,
+// where Options.KeepFor does not say.
 const Keep = 30 * 24 * time.Hour
 
 // Run takes up what is stored, fires schedules and cleans up, until ctx ends. What fails
@@ -53,8 +54,10 @@ func (in *Intake) Run(ctx context.Context) error {
 		}
 		if now.Sub(cleaned) >= cleanEvery || now.Before(cleaned) {
 			cleaned = now
-			_, _, err := in.Store.ForgetDeliveries(ctx, now.Add(-Keep))
-			in.warn(ctx, "forgetting old deliveries", err)
+			if keep := in.keep(); keep > 0 {
+				_, _, err := in.Store.ForgetDeliveries(ctx, now.Add(-keep))
+				in.warn(ctx, "forgetting old deliveries", err)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -64,6 +67,14 @@ func (in *Intake) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// keep is how long what deliveries carried is kept; 0 is for ever.
+func (in *Intake) keep() time.Duration {
+	if in.KeepFor == nil {
+		return Keep
+	}
+	return in.KeepFor()
 }
 
 func (in *Intake) warn(ctx context.Context, what string, err error) {

@@ -46,12 +46,13 @@ const (
 	ContextRead        Scope = "context:read"
 	ContextWrite       Scope = "context:write"
 	AuditRead          Scope = "audit:read"
+	AuditHold          Scope = "audit:hold" // set and lift legal holds
 	AdminScope         Scope = "admin"
 )
 
 // Scopes lists all scopes.
 func Scopes() []Scope {
-	return []Scope{TasksWrite, DelegationsRead, DelegationsControl, ApprovalsRead, ApprovalsDecide, ContextRead, ContextWrite, AuditRead, AdminScope}
+	return []Scope{TasksWrite, DelegationsRead, DelegationsControl, ApprovalsRead, ApprovalsDecide, ContextRead, ContextWrite, AuditRead, AuditHold, AdminScope}
 }
 
 // ParseScope reads a scope.
@@ -70,7 +71,7 @@ func (r Role) Scopes() []Scope {
 	case Approver:
 		return []Scope{ApprovalsRead, ApprovalsDecide, DelegationsRead}
 	case Auditor:
-		return []Scope{DelegationsRead, ApprovalsRead, ContextRead, AuditRead}
+		return []Scope{DelegationsRead, ApprovalsRead, ContextRead, AuditRead, AuditHold}
 	case Admin:
 		return slices.DeleteFunc(Scopes(), func(s Scope) bool { return s == ApprovalsDecide })
 	default:

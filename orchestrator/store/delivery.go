@@ -223,10 +223,13 @@ func (s *Store) SetScheduled(ctx context.Context, name string, at time.Time, for
 // task as a whole. It returns how many bodies and how many deliveries went.
 func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time) (bodies, gone int64, err error) {
 	at := micros(before)
-	if gone, err = changed(s.w.exec(ctx, "delete from deliveries where received_at < ? and state not in ('stored', 'started')", at)); err != nil {
+	// What a legal hold covers stays: the deliveries of tasks that are held, and all under a
+	// hold on everything.
+	free := " and not exists (select 1 from holds where lifted_at is null and kind = 'everything') and not exists (select 1 from tasks t where t.id = deliveries.task_id and " + heldTask + ")"
+	if gone, err = changed(s.w.exec(ctx, "delete from deliveries where received_at < ? and state not in ('stored', 'started')"+free, at)); err != nil {
 		return 0, 0, s.explain(err)
 	}
-	if bodies, err = changed(s.w.exec(ctx, "update deliveries set body = null where received_at < ? and body is not null and state <> 'stored'", at)); err != nil {
+	if bodies, err = changed(s.w.exec(ctx, "update deliveries set body = null where received_at < ? and body is not null and state <> 'stored'"+free, at)); err != nil {
 		return 0, gone, s.explain(err)
 	}
 	_, err = s.w.exec(ctx, "delete from delivery_keys where at < ?", at)

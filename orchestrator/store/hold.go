@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
@@ -65,12 +64,12 @@ func (s *Store) SetHold(ctx context.Context, h retention.Hold) (retention.Hold, 
 	err := s.inTask(ctx, event.System, func(t *Tx) error {
 		if h.Kind == retention.Task {
 			if _, err := scanTask(t.q.row(t.ctx, selectTask+" where id = ? and id <> 'system'", h.Subject)); err != nil {
-				return fmt.Errorf("the task %.40q: %w", h.Subject, err)
+				return notThere(err, "task", h.Subject)
 			}
 		}
 		first, err := scanHold(t.q.row(t.ctx, selectHolds+" where h.lifted_at is null and h.kind = ? and h.subject = ?", string(h.Kind), h.Subject))
 		if err == nil {
-			return fmt.Errorf("%s holds this since %s (%s): %w", first.By, first.At.Format("2006-01-02"), first.ID, orchestrator.ErrExists)
+			return orchestrator.Errorf(orchestrator.CodeConflict, "%s holds this since %s already (%s). (%w)", first.By, first.At.Format("2006-01-02"), first.ID, orchestrator.ErrExists)
 		}
 		if !errors.Is(err, orchestrator.ErrNotFound) {
 			return err
@@ -86,6 +85,14 @@ func (s *Store) SetHold(ctx context.Context, h retention.Hold) (retention.Hold, 
 	return h, err
 }
 
+// notThere says that there is no such thing; other errors stay as they are.
+func notThere(err error, what, id string) error {
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return orchestrator.Errorf(orchestrator.CodeNotFound, "There is no %s %.60q. (%w)", what, id, err)
+	}
+	return err
+}
+
 // LiftHold ends a hold, with its event; the row stays. One that was lifted already is
 // CodeConflict.
 func (s *Store) LiftHold(ctx context.Context, id, by, reason string) (retention.Hold, error) {
@@ -96,7 +103,7 @@ func (s *Store) LiftHold(ctx context.Context, id, by, reason string) (retention.
 	err := s.inTask(ctx, event.System, func(t *Tx) error {
 		var err error
 		if h, err = scanHold(t.q.row(t.ctx, selectHolds+" where h.id = ?", clean(id))); err != nil {
-			return fmt.Errorf("the hold %.40q: %w", id, err)
+			return notThere(err, "hold", id)
 		}
 		if h.LiftedAt != nil {
 			return orchestrator.Errorf(orchestrator.CodeConflict, "%s lifted this hold on %s already.", h.LiftedBy, h.LiftedAt.Format("2006-01-02"))

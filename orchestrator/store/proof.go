@@ -40,6 +40,13 @@ func (s *Store) SealKeys(ctx context.Context) ([]proof.Key, error) {
 	return keys, s.explain(err)
 }
 
+// CheckpointKeys lists the keys that signed checkpoints, by their fingerprints, sorted.
+func (s *Store) CheckpointKeys(ctx context.Context) ([]string, error) {
+	rows, err := s.r.query(ctx, "select distinct key_id from checkpoints order by key_id")
+	ids, err := collect(rows, err, scanText)
+	return ids, s.explain(err)
+}
+
 // SealedUpTo is the newest checkpoint, the zero one where there is none.
 func (s *Store) SealedUpTo(ctx context.Context) (proof.Checkpoint, error) {
 	c, err := s.lastCheckpoint(ctx)

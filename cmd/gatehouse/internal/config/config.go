@@ -116,6 +116,7 @@ func (b *builder) build() *Config {
 	c.Engine.Repositories = b.repositories()
 	c.Engine.Agents = b.agents()
 	c.Engine.Lifespans = b.lifespans()
+	c.Engine.Retention = b.retention()
 	c.Expires = b.duration(at("approval", "expires"), f.Approval.Expires, 72*time.Hour)
 	c.Policy, c.Handovers = b.policy(), b.handovers()
 	for i, code := range f.Approval.Careful {

@@ -16,6 +16,15 @@ type File struct {
 	Triggers     []Trigger             `yaml:"triggers"`
 	Groups       map[string][]string   `yaml:"groups"`
 	Telemetry    Telemetry             `yaml:"telemetry"`
+	Retention    Retention             `yaml:"retention"`
+}
+
+// Retention says after which age things are removed, with a unit, or never; what is not
+// written is never removed, but for deliveries.
+type Retention struct {
+	Data       string `yaml:"data"`       // texts, conversations and events' data of tasks that ended
+	Blobs      string `yaml:"blobs"`      // bundles of their patches, and their refs in the mirrors
+	Deliveries string `yaml:"deliveries"` // bodies of webhooks; 30d when absent
 }
 
 // Telemetry is what traces carry; the environment says where they go.

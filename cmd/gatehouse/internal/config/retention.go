@@ -1,0 +1,39 @@
+package config
+
+import (
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/sharedctx"
+)
+
+// keepDeliveries is how long bodies of webhooks are kept where nothing is written: they
+// are others' data, and nothing needs them after their task.
+const keepDeliveries = 30 * 24 * time.Hour
+
+// retention reads after which age things are removed. What is not written is kept for
+// ever, but for the bodies of deliveries.
+func (b *builder) retention() retention.Rules {
+	r := b.file.Retention
+	return retention.Rules{Data: b.age("data", r.Data, 0), Blobs: b.age("blobs", r.Blobs, 0), Deliveries: b.age("deliveries", r.Deliveries, keepDeliveries)}
+}
+
+// age reads one; never is 0.
+func (b *builder) age(key, text string, fallback time.Duration) time.Duration {
+	switch strings.TrimSpace(text) {
+	case "":
+		return fallback
+	case sharedctx.Never:
+		return 0
+	}
+	d, err := sharedctx.ParseTTL(text)
+	if err != nil {
+		b.bad(at("retention", key), "%q is no age. Write a number with a unit, such as 400d, or never.", text)
+		return fallback
+	}
+	if err := retention.Check(d); err != nil {
+		b.bad(at("retention", key), "%s: %v.", key, err)
+	}
+	return d
+}
