@@ -3,6 +3,7 @@ package handlers
 import (
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -27,13 +29,20 @@ func (p *Pages) Insights(c echo.Context) error {
 	page := views.InsightsPage{Chrome: f.chrome}
 	first, last, problem := p.days(c)
 	page.From, page.To, page.Error = insight.DayTime(first).Format(time.DateOnly), insight.DayTime(last).Format(time.DateOnly), problem
+	only := insight.Filter{Agent: c.QueryParam("agent"), Repository: c.QueryParam("repository")}
+	page.Agent, page.Repo, page.MayAudit = only.Agent, only.Repository, f.who.Has(people.AuditRead)
+	conf := p.Engine.Config()
+	for _, s := range conf.Agents.All() {
+		page.Agents = append(page.Agents, s.Name)
+	}
+	page.Repos = slices.Sorted(maps.Keys(conf.Repositories))
 	state, err := p.Sums.InsightState(f.ctx)
 	if err != nil {
 		return err
 	}
 	page.AsOf, page.Behind = state.At, state.Behind
 	for _, l := range []views.FigureList{{By: insight.ByAgent, Title: "By agent"}, {By: insight.ByModel, Title: "By model"}, {By: insight.ByRepository, Title: "By repository"}, {By: insight.ByDay, Title: "By day"}} {
-		sums, err := p.Sums.Insight(f.ctx, first, last, l.By)
+		sums, err := p.Sums.Insight(f.ctx, first, last, l.By, only)
 		if err != nil {
 			return err
 		}
@@ -85,29 +94,46 @@ func (p *Pages) days(c echo.Context) (first, last int64, problem string) {
 	return max(0, wanted[0]), wanted[1], ""
 }
 
+// byChannel is the file that lists decisions, which are no dimension of their own.
+const byChannel = "channel"
+
 // InsightsCSV answers GET /insights/{by}.csv.
 func (p *Pages) InsightsCSV(c echo.Context) error {
-	by := insight.Dimension(strings.TrimSuffix(c.Param("by"), ".csv"))
+	name := strings.TrimSuffix(c.Param("by"), ".csv")
+	by := insight.Dimension(name)
+	if name == byChannel {
+		by = insight.ByAgent
+	}
 	if !slices.Contains(insight.Dimensions(), by) {
-		return NotFound("list of figures", string(by))
+		return NotFound("list of figures", name)
 	}
 	first, last, problem := p.days(c)
 	if problem != "" {
 		return Refuse(orchestrator.CodeBadRequest, problem)
 	}
-	sums, err := p.Sums.Insight(c.Request().Context(), first, last, by)
+	sums, err := p.Sums.Insight(c.Request().Context(), first, last, by, insight.Filter{Agent: c.QueryParam("agent"), Repository: c.QueryParam("repository")})
 	if err != nil {
 		return err
 	}
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, "text/csv; charset=utf-8")
-	h.Set(echo.HeaderContentDisposition, fmt.Sprintf("attachment; filename=%q", "insights-"+string(by)+".csv"))
-	w := csv.NewWriter(c.Response())
+	h.Set(echo.HeaderContentDisposition, fmt.Sprintf("attachment; filename=%q", "insights-"+name+".csv"))
+	return csv.NewWriter(c.Response()).WriteAll(csvLines(name, sums, by))
+}
+
+func csvLines(name string, sums insight.Sums, by insight.Dimension) [][]string {
+	if name == byChannel {
+		lines := [][]string{views.ChannelHead}
+		for _, row := range insight.Of(sums).Channels() {
+			lines = append(lines, views.ChannelLine(row))
+		}
+		return lines
+	}
 	lines := [][]string{views.CSVHead}
 	for _, row := range insight.By(sums, by) {
 		lines = append(lines, views.CSVRow(row))
 	}
-	return w.WriteAll(lines)
+	return lines
 }
 
 // Waits answers GET /waits.

@@ -102,7 +102,7 @@ type Reviewer interface {
 // Insights reads what the log says in sums, and who waits below whom; the store has these.
 type Insights interface {
 	// Insight sums the days from first to last, both included, by one dimension.
-	Insight(ctx context.Context, first, last int64, by insight.Dimension) (insight.Sums, error)
+	Insight(ctx context.Context, first, last int64, by insight.Dimension, only insight.Filter) (insight.Sums, error)
 	// InsightState says how far the sums have come.
 	InsightState(ctx context.Context) (insight.State, error)
 	Breakers(ctx context.Context) ([]insight.Breaker, error)

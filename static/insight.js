@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const inks = ["--accent", "--bad-fg", "--wait-fg"];
+  const inks = ["--accent", "--bad-fg", "--wait-fg", "--special-fg"];
 
   const read = (table) => {
     const head = [...table.tHead.rows[0].cells].map((c) => c.textContent.trim());
@@ -44,4 +44,8 @@
   window.addEventListener("resize", soon);
   new MutationObserver(soon).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   all();
+
+  // Figures stand still while they are read; that there are newer ones is said.
+  const newer = document.querySelector(".as-of-newer");
+  if (newer) document.addEventListener("gh-event", () => { newer.hidden = false; }, { once: true });
 })();

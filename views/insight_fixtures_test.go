@@ -39,6 +39,17 @@ func figuresFixture() insight.Sums {
 			k.Bucket = insight.BucketOf(time.Duration(day+1) * 300 * time.Millisecond)
 			add(insight.Accepted, "", 5, 5*(day+1)*300_000)
 			add(insight.Done, "", 5, 5*(day+1)*9_300_000)
+			add(insight.Lasted, "", 5, 5*(day+1)*12_300_000)
+			k.Bucket = 0
+			add(insight.Asked, "", day+2, 0)
+			add(insight.Ended, "completed", 2*day, 0)
+			add(insight.Opened, "", day%4, 0)
+			for n, channel := range []string{"web", "telegram", "rule", "api"} {
+				add(insight.Verdicts, insight.VerdictCode(channel, "approve"), day/2+int64(n), 0)
+				add(insight.Verdicts, insight.VerdictCode(channel, "reject"), day%2, 0)
+				add(insight.Decided, channel, 1, (day+int64(4*n))*60_000_000)
+			}
+			add(insight.Verdicts, insight.VerdictCode("", "expired"), day%3, 0)
 		}
 	}
 	return sums
@@ -46,7 +57,7 @@ func figuresFixture() insight.Sums {
 
 func insightsFixture() InsightsPage {
 	sums := figuresFixture()
-	p := InsightsPage{Chrome: chrome(SectionInsights, "Insights", InsightsPath), From: "2026-06-02", To: "2026-07-01", Any: true, AsOf: now.Add(-8 * time.Second), Behind: 12, Total: insight.Of(sums),
+	p := InsightsPage{Chrome: chrome(SectionInsights, "Insights", InsightsPath), From: "2026-06-02", To: "2026-07-01", Any: true, MayAudit: true, Agents: []string{"kik", "coder", "reviewer"}, Repos: []string{"app"}, AsOf: now.Add(-8 * time.Second), Behind: 12, Total: insight.Of(sums),
 		Breakers: []insight.Breaker{{Agent: "coder", State: "open", Failures: 3, Reason: hostile, ChangedAt: now.Add(-time.Minute)}},
 		Turns:    []insight.Turn{{TaskID: taskID, N: 4, Agent: "coder", Opened: true, Reason: "claude: not signed in", At: now.Add(-time.Minute)}}}
 	for _, by := range []insight.Dimension{insight.ByAgent, insight.ByModel, insight.ByRepository, insight.ByDay} {

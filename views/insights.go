@@ -19,6 +19,11 @@ const InsightsPath = "/insights"
 type InsightsPage struct {
 	Chrome
 	From, To string // days, both included
+	Agent    string // only what this agent did; empty: all
+	Repo     string // only in this repository; empty: all
+	Agents   []string
+	Repos    []string
+	MayAudit bool // numbers lead into the history
 	AsOf     time.Time
 	Behind   int64
 	Error    string // why the range was not taken
@@ -45,7 +50,29 @@ type TaskFigures struct {
 
 // csvHref is the same list as a file.
 func (p InsightsPage) csvHref(by insight.Dimension) string {
-	return InsightsPath + "/" + string(by) + ".csv?" + url.Values{"from": {p.From}, "to": {p.To}}.Encode()
+	address := InsightsPath + "/" + string(by) + ".csv?" + url.Values{"from": {p.From}, "to": {p.To}}.Encode()
+	return withQuery(withQuery(address, "agent", p.Agent), "repository", p.Repo)
+}
+
+// filtered says whether only a part is shown.
+func (p InsightsPage) filtered() bool { return p.Agent != "" || p.Repo != "" }
+
+// history leads from a number to what it counts, for those who may read the history.
+func (p InsightsPage) history(list, term string) string {
+	if !p.MayAudit {
+		return ""
+	}
+	line := term
+	if line != "" {
+		line += " "
+	}
+	line += "time:" + p.From + ".." + p.To
+	for _, part := range [][2]string{{"agent", p.Agent}, {"repository", p.Repo}} {
+		if part[1] != "" {
+			line += " " + part[0] + ":" + strconv.Quote(part[1])
+		}
+	}
+	return "/audit?" + url.Values{"list": {list}, "filter": {line}}.Encode()
 }
 
 // rowHref leads to what a row is about, where there is a page of it.
@@ -81,8 +108,17 @@ type chart struct {
 }
 
 var charts = []chart{
+	{"c-tasks", "Tasks", "", []string{"made", "ended"}, func(f insight.Figures) []string {
+		return []string{num(f.Tasks), num(f.Lasted.N)}
+	}},
 	{"c-handoffs", "Hand-overs", "", []string{"made", "refused", "failed"}, func(f insight.Figures) []string {
 		return []string{num(f.Handoffs), num(sum(f.Refusals)), num(sum(f.Failures))}
+	}},
+	{"c-lasted", "From a task to its end", "s", []string{"half", "95 of 100"}, func(f insight.Figures) []string {
+		return []string{plain(f.Lasted.P50), plain(f.Lasted.P95)}
+	}},
+	{"c-latency", "Hand-over to acknowledgement", "s", []string{"half", "95 of 100"}, func(f insight.Figures) []string {
+		return []string{plain(f.Accepted.P50), plain(f.Accepted.P95)}
 	}},
 	{"c-tokens", "Tokens", "", []string{"in", "out"}, func(f insight.Figures) []string {
 		return []string{num(f.InputTokens), num(f.OutputTokens)}
@@ -93,8 +129,25 @@ var charts = []chart{
 		}
 		return []string{strconv.FormatFloat(*f.USD, 'f', 4, 64)}
 	}},
-	{"c-latency", "Hand-over to acknowledgement", "s", []string{"half", "95 of 100"}, func(f insight.Figures) []string {
-		return []string{plain(f.Accepted.P50), plain(f.Accepted.P95)}
+	{"c-approvals", "Approvals", "", []string{"asked", "by a rule", "rejected"}, func(f insight.Figures) []string {
+		s := f.Shares()
+		return []string{num(f.Asked), num(s.ByRule), num(s.Rejected)}
+	}},
+	{"c-decided", "From a request to its decision", "s", []string{"web", "chat", "telegram", "API and command line"}, func(f insight.Figures) []string {
+		cli, api := f.ByChannel["cli"], f.ByChannel["api"]
+		if cli.N < api.N {
+			cli = api // the one that more people use speaks for both
+		}
+		return []string{plain(f.ByChannel["web"].P50), plain(f.ByChannel["chat"].P50), plain(f.ByChannel["telegram"].P50), plain(cli.P50)}
+	}},
+	{"c-refusals", "Refusals", "", []string{"cycle, repeat, self", "depth, hand-overs", "budget, capacity", "other"}, func(f insight.Figures) []string {
+		circle := f.Deadlocks + f.Refusals["self"]
+		limits := f.Refusals["max_depth"] + f.Refusals["max_handoffs"] + f.Refusals["max_remote_hops"]
+		means := f.Refusals["budget_exceeded"] + f.Refusals["no_capacity"]
+		return []string{num(circle), num(limits), num(means), num(sum(f.Refusals) - circle - limits - means)}
+	}},
+	{"c-breakers", "Breakers", "", []string{"opened", "closed"}, func(f insight.Figures) []string {
+		return []string{num(f.Opened), num(f.Closed)}
 	}},
 }
 
@@ -143,6 +196,31 @@ func cost(f insight.Figures) string {
 	return usd(f.USD)
 }
 
+// share is a part in percent with its numbers; of nothing it is nothing.
+func share(n, all int64) string {
+	if all == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f %%", insight.Part(n, all))
+}
+
+// channelName is where verdicts came from, as a title.
+func channelName(channel string) string {
+	switch channel {
+	case "":
+		return "Nobody: the time ran out"
+	case "rule":
+		return "A rule"
+	case "web":
+		return "Web"
+	case "cli":
+		return "Command line"
+	case "api":
+		return "API"
+	}
+	return channelTitle(channel)
+}
+
 // codeCount is one code with how often it came.
 type codeCount struct {
 	Code string
@@ -162,20 +240,35 @@ func byCount(m map[string]int64) []codeCount {
 // CSVHead and CSVRow are the file of a list; times are seconds, money dollars, and a cell
 // without a value was not measured.
 var CSVHead = []string{"name", "tasks", "handoffs", "runs", "model_calls", "input_tokens", "output_tokens", "usd", "reports_without_price", "failures", "refusals", "deadlocks",
-	"accepted_mean", "accepted_p50", "accepted_p95", "done_mean", "done_p50", "done_p95", "waited_for_slot", "waited_for_children", "waited_for_people", "breaker_opened"}
+	"accepted_mean", "accepted_p50", "accepted_p95", "done_mean", "done_p50", "done_p95", "waited_for_slot", "waited_for_children", "waited_for_people", "breaker_opened",
+	"asked", "decided", "decided_by_rule", "rejected", "decided_p50", "decided_p95", "lasted_p50", "lasted_p95"}
 
 // CSVRow is one line under CSVHead. A name that a spreadsheet would take for a formula gets
 // an apostrophe before it.
 func CSVRow(r insight.Row) []string {
-	name := r.Name
-	if name != "" && (name[0] == '=' || name[0] == '+' || name[0] == '-' || name[0] == '@' || name[0] < ' ') {
-		name = "'" + name
-	}
+	ends := r.Shares()
 	money := ""
 	if r.USD != nil {
 		money = strconv.FormatFloat(*r.USD, 'f', 6, 64)
 	}
-	return []string{name, num(r.Tasks), num(r.Handoffs), num(r.Runs), num(r.ModelCalls), num(r.InputTokens), num(r.OutputTokens), money, num(r.Unpriced), num(sum(r.Failures)), num(sum(r.Refusals)),
+	return []string{cell(r.Name), num(r.Tasks), num(r.Handoffs), num(r.Runs), num(r.ModelCalls), num(r.InputTokens), num(r.OutputTokens), money, num(r.Unpriced), num(sum(r.Failures)), num(sum(r.Refusals)),
 		num(r.Deadlocks), plain(r.Accepted.Mean), plain(r.Accepted.P50), plain(r.Accepted.P95), plain(r.Done.Mean), plain(r.Done.P50), plain(r.Done.P95),
-		fmt.Sprintf("%.3f", r.ForSlot.Seconds), fmt.Sprintf("%.3f", r.ForChildren.Seconds), fmt.Sprintf("%.3f", r.ForPeople.Seconds), num(r.Opened)}
+		fmt.Sprintf("%.3f", r.ForSlot.Seconds), fmt.Sprintf("%.3f", r.ForChildren.Seconds), fmt.Sprintf("%.3f", r.ForPeople.Seconds), num(r.Opened),
+		num(r.Asked), num(ends.Decided), num(ends.ByRule), num(ends.Rejected), plain(r.Decided.P50), plain(r.Decided.P95), plain(r.Lasted.P50), plain(r.Lasted.P95)}
+}
+
+// cell is text that no spreadsheet takes for a formula.
+func cell(text string) string {
+	if text != "" && (text[0] == '=' || text[0] == '+' || text[0] == '-' || text[0] == '@' || text[0] < ' ') {
+		return "'" + text
+	}
+	return text
+}
+
+// ChannelHead and ChannelLine are the file of decisions by channel; times are seconds.
+var ChannelHead = []string{"channel", "approved", "rejected", "changes_requested", "withdrawn", "expired", "decided_p50", "decided_p95"}
+
+// ChannelLine is one line under ChannelHead.
+func ChannelLine(r insight.ChannelRow) []string {
+	return []string{cell(r.Channel), num(r.Approved), num(r.Rejected), num(r.ChangesRequested), num(r.Withdrawn), num(r.Expired), plain(r.Took.P50), plain(r.Took.P95)}
 }

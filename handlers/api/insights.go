@@ -58,10 +58,10 @@ func (a *API) rangeOf(c echo.Context) (first, last int64, err error) {
 	return first, last, nil
 }
 
-// Insights answers GET /insights?from=&to=&by=.
+// Insights answers GET /insights?from=&to=&by=&agent=&repository=.
 func (a *API) Insights(c echo.Context) error {
 	ctx := c.Request().Context()
-	if err := only(c.QueryParams(), "from", "to", "by"); err != nil {
+	if err := only(c.QueryParams(), "from", "to", "by", "agent", "repository"); err != nil {
 		return err
 	}
 	if who := caller(c); who.Run != nil {
@@ -86,7 +86,7 @@ func (a *API) Insights(c echo.Context) error {
 	if out.Behind = state.Behind; !state.At.IsZero() {
 		out.AsOf = &state.At
 	}
-	sums, err := a.Figures.Insight(ctx, first, last, by)
+	sums, err := a.Figures.Insight(ctx, first, last, by, insight.Filter{Agent: c.QueryParam("agent"), Repository: c.QueryParam("repository")})
 	if err != nil {
 		return err
 	}

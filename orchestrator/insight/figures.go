@@ -23,9 +23,15 @@ type Figures struct {
 	Refusals  map[string]int64 `json:"refusals"` // by code
 	Deadlocks int64            `json:"deadlocks"`
 
+	Asked    int64            `json:"asked"`    // requests
+	Verdicts map[string]int64 `json:"verdicts"` // by channel:verdict
+
 	Accepted Latency `json:"accepted"` // of hand-overs, from queued to acknowledged
 	Done     Latency `json:"done"`     // of hand-overs, from queued to the end
 	Decided  Latency `json:"decided"`  // of requests, from asked to decided
+	Lasted   Latency `json:"lasted"`   // of tasks, from made to ended
+	// ByChannel is Decided by where the verdict came from; "" is the end of the time.
+	ByChannel map[string]Latency `json:"decided_by_channel"`
 
 	ForSlot     Waited `json:"waited_for_slot"`
 	ForChildren Waited `json:"waited_for_children"`
@@ -55,12 +61,13 @@ var deadlocks = []string{"repeat", "cycle"}
 
 // Of makes figures of sums.
 func Of(sums Sums) Figures {
-	f := Figures{Ended: map[string]int64{}, Failures: map[string]int64{}, Refusals: map[string]int64{}}
-	counts := map[Measure]*int64{Tasks: &f.Tasks, Handoffs: &f.Handoffs, Runs: &f.Runs, ModelCalls: &f.ModelCalls, Unpriced: &f.Unpriced, Opened: &f.Opened, Closed: &f.Closed}
+	f := Figures{Ended: map[string]int64{}, Failures: map[string]int64{}, Refusals: map[string]int64{}, Verdicts: map[string]int64{}, ByChannel: map[string]Latency{}}
+	counts := map[Measure]*int64{Tasks: &f.Tasks, Handoffs: &f.Handoffs, Runs: &f.Runs, ModelCalls: &f.ModelCalls, Unpriced: &f.Unpriced, Asked: &f.Asked, Opened: &f.Opened, Closed: &f.Closed}
 	totals := map[Measure]*int64{InputTokens: &f.InputTokens, OutputTokens: &f.OutputTokens}
 	waits := map[Measure]*Waited{ForSlot: &f.ForSlot, ForChildren: &f.ForChildren, ForPeople: &f.ForPeople}
-	codes := map[Measure]map[string]int64{Ended: f.Ended, Failures: f.Failures, Refusals: f.Refusals}
-	times := map[Measure]map[int]Sum{Accepted: {}, Done: {}, Decided: {}}
+	codes := map[Measure]map[string]int64{Ended: f.Ended, Failures: f.Failures, Refusals: f.Refusals, Verdicts: f.Verdicts}
+	times := map[Measure]map[int]Sum{Accepted: {}, Done: {}, Decided: {}, Lasted: {}}
+	channels := map[string]map[int]Sum{}
 	priced, micros := int64(0), int64(0)
 	for k, s := range sums {
 		if into := counts[k.Measure]; into != nil {
@@ -79,6 +86,13 @@ func Of(sums Sums) Figures {
 			was := into[k.Bucket]
 			into[k.Bucket] = Sum{was.N + s.N, was.Total + s.Total}
 		}
+		if k.Measure == Decided {
+			if channels[k.Code] == nil {
+				channels[k.Code] = map[int]Sum{}
+			}
+			was := channels[k.Code][k.Bucket]
+			channels[k.Code][k.Bucket] = Sum{was.N + s.N, was.Total + s.Total}
+		}
 		if k.Measure == Money {
 			priced, micros = priced+s.N, micros+s.Total
 		}
@@ -90,7 +104,10 @@ func Of(sums Sums) Figures {
 	for _, code := range deadlocks {
 		f.Deadlocks += f.Refusals[code]
 	}
-	f.Accepted, f.Done, f.Decided = latency(times[Accepted]), latency(times[Done]), latency(times[Decided])
+	f.Accepted, f.Done, f.Decided, f.Lasted = latency(times[Accepted]), latency(times[Done]), latency(times[Decided]), latency(times[Lasted])
+	for channel, buckets := range channels {
+		f.ByChannel[channel] = latency(buckets)
+	}
 	return f
 }
 

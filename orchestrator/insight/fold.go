@@ -40,6 +40,7 @@ func NewFold() *Fold {
 // facts is what is read of an event's data. A field of another shape says nothing.
 type facts struct {
 	To, Code, State, Model string
+	Channel, Verdict       string
 	In, Out, USD, Took     *float64
 }
 
@@ -49,7 +50,7 @@ func factsOf(e event.Event) facts {
 	if json.Unmarshal(e.Data, &raw) != nil {
 		return f
 	}
-	for key, into := range map[string]any{"to": &f.To, "code": &f.Code, "state": &f.State, "model": &f.Model,
+	for key, into := range map[string]any{"to": &f.To, "code": &f.Code, "state": &f.State, "model": &f.Model, "channel": &f.Channel, "verdict": &f.Verdict,
 		"input_tokens": &f.In, "output_tokens": &f.Out, "usd": &f.USD, "took_ms": &f.Took} {
 		if v, ok := raw[key]; ok {
 			_ = json.Unmarshal(v, into) // the other fields still say something
@@ -128,13 +129,10 @@ func (f *Fold) life(k Key, e event.Event, who Subject) {
 	case event.Waiting:
 		f.enter(k, e, ForChildren)
 	case event.Requested:
+		f.count(k, Asked, "")
 		f.enter(k, e, ForPeople)
 	case event.Decided, event.ChangesRequested, event.Stale, event.Expired, event.Superseded:
-		// A yes of which more are needed leaves the request pending.
-		if open := f.Open[id]; open.Kind == ForPeople && e.Type != event.Superseded && factsOf(e).State != "pending" {
-			f.took(k, Decided, e.At.Sub(open.Since))
-			f.enter(k, e, "")
-		}
+		f.decided(k, e)
 	case event.Completed, event.Failed, event.Cancelled:
 		f.enter(k, e, "")
 		delete(f.Open, id)
@@ -147,9 +145,26 @@ func (f *Fold) life(k Key, e event.Event, who Subject) {
 		if data.Code != "" && e.Type == event.Failed {
 			f.count(k, Failures, Label(data.Code))
 		}
-		if !who.CreatedAt.IsZero() && who.Hop {
-			f.took(k, Done, e.At.Sub(who.CreatedAt))
+		if !who.CreatedAt.IsZero() {
+			f.took(k, map[bool]Measure{true: Done, false: Lasted}[who.Hop], e.At.Sub(who.CreatedAt))
 		}
+	}
+}
+
+// decided counts a verdict, and ends the waiting for people once the request is decided.
+func (f *Fold) decided(k Key, e event.Event) {
+	data := factsOf(e)
+	if channel := Label(data.Channel); data.Verdict != "" && channel != "" {
+		f.count(k, Verdicts, VerdictCode(channel, Label(data.Verdict)))
+	} else if e.Type == event.Expired {
+		f.count(k, Verdicts, VerdictCode("", "expired"))
+	}
+	// A yes of which more are needed leaves the request pending.
+	if open := f.Open[e.DelegationID]; open.Kind == ForPeople && e.Type != event.Superseded && data.State != "pending" {
+		k.Code = Label(data.Channel)
+		f.took(k, Decided, e.At.Sub(open.Since))
+		k.Code = ""
+		f.enter(k, e, "")
 	}
 }
 

@@ -35,8 +35,8 @@ func story() *insight.Fold {
 		{6 * time.Second, "coder", event.Acknowledged, nil},
 		{7 * time.Second, "coder", event.UsageRecorded, map[string]any{"input_tokens": 7, "output_tokens": -3, "usd": nil}},
 		{8 * time.Second, "coder", event.Requested, nil},
-		{9 * time.Second, "coder", event.Decided, map[string]any{"state": "pending"}}, // one of two
-		{68 * time.Second, "coder", event.Decided, map[string]any{"state": "approved"}},
+		{9 * time.Second, "coder", event.Decided, map[string]any{"state": "pending", "channel": "web", "verdict": "approve"}}, // one of two
+		{68 * time.Second, "coder", event.Decided, map[string]any{"state": "approved", "channel": "telegram", "verdict": "approve"}},
 		{70 * time.Second, "coder", event.BreakerOpened, nil},
 		{70 * time.Second, "coder", event.Failed, map[string]any{"state": "failed", "code": "exit"}},
 		{70 * time.Second, "kik", event.Resumed, nil},
@@ -71,6 +71,9 @@ func TestTheLogBecomesFigures(t *testing.T) {
 	}
 	if got.ForPeople.N != 1 || got.ForPeople.Seconds != 60 || *got.Decided.Mean != 60 {
 		t.Errorf("people: %+v %+v; the first of two votes ends no waiting", got.ForPeople, got.Decided)
+	}
+	if got.Asked != 1 || got.Verdicts["web:approve"] != 1 || *got.ByChannel["telegram"].P50 != 60 || got.ByChannel["web"].N != 0 || got.Lasted.N != 1 || *got.Lasted.Mean != 72 {
+		t.Errorf("requests: %+v", got)
 	}
 	if got.ForChildren.Seconds != 68 || got.ForSlot.Seconds != 1+4+1 {
 		t.Errorf("children %+v, slots %+v", got.ForChildren, got.ForSlot)
@@ -154,5 +157,26 @@ func TestPercentilesAreRightToATenth(t *testing.T) {
 	h := insight.HistogramOf(sums, insight.Done)
 	if h.N != 1000 || h.Below[0.512] != 512 || h.Below[1.024] != 1000 {
 		t.Errorf("histogram: %d, up to 0.512 s %d, up to 1.024 s %d", h.N, h.Below[0.512], h.Below[1.024])
+	}
+}
+
+// Shares are of requests that were decided; what a rule let pass by itself is told apart, and
+// an analysis, which asks nobody, is none of them.
+func TestSharesOfDecisions(t *testing.T) {
+	f := insight.NewFold()
+	for _, data := range []map[string]any{
+		{"verdict": "approve", "channel": "rule", "state": "approved"}, {"verdict": "approve", "channel": "web", "state": "approved"}, {"verdict": "reject", "channel": "web", "state": "rejected"},
+		{"verdict": "request_changes", "channel": "web", "state": "changes_requested"}, {"verdict": "approve", "rule": "analysis-only"}, {"verdict": "approve", "channel": "chat", "state": "approved"},
+	} {
+		f.Add(event.Event{Type: event.Decided, DelegationID: "d", Actor: "x", At: start, Data: event.Data(data)})
+	}
+	f.Add(event.Event{Type: event.Expired, DelegationID: "d", Actor: "gatehouse", At: start})
+	got := insight.Of(f.Sums)
+	if s := got.Shares(); s != (insight.Shares{Decided: 4, ByRule: 1, Rejected: 1}) || insight.Part(s.ByRule, s.Decided) != 25 || insight.Part(0, 0) != 0 {
+		t.Errorf("shares %+v", got.Shares())
+	}
+	rows := got.Channels()
+	if len(rows) != 4 || rows[0].Expired != 1 || rows[1].Channel != "chat" || rows[3].Approved != 1 || rows[3].Rejected != 1 || rows[3].ChangesRequested != 1 {
+		t.Errorf("by channel: %+v", rows)
 	}
 }

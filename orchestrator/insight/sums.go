@@ -26,7 +26,10 @@ const (
 	ForSlot      Measure = "for_slot"      // N waits for a worker, Total µs
 	ForChildren  Measure = "for_children"  // N waits for delegations below, Total µs
 	ForPeople    Measure = "for_people"    // N waits for people, Total µs
-	Decided      Measure = "decided"       // from request to decision: N, Total µs, Bucket
+	Decided      Measure = "decided"       // from request to decision: N, Total µs, Bucket, Code the channel
+	Asked        Measure = "asked"         // N requests, by the agent whose work it is
+	Verdicts     Measure = "verdicts"      // N verdicts, Code channel:verdict; see VerdictCode
+	Lasted       Measure = "lasted"        // of tasks, from made to ended: N, Total µs, Bucket
 	Opened       Measure = "breaker_opened"
 	Closed       Measure = "breaker_closed"
 )

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+
+	"gatehouse/orchestrator/insight"
 )
 
 // Exec changes the database behind the store's back, as an intruder would.
@@ -69,8 +71,11 @@ func (s *Store) OverdueQuery() string { return s.dialect.overdue }
 
 // InsightQuery sums days; OpenQuery lists live children.
 var (
-	InsightQuery = insightQuery
-	OpenQuery    = selectOpen
+	InsightQuery = func(by insight.Dimension) string {
+		text, _ := insightQuery(by, insight.Filter{})
+		return text
+	}
+	OpenQuery = selectOpen
 )
 
 // IndexText is how an index was made.

@@ -192,14 +192,23 @@ func (s *Store) subjects(ctx context.Context, events []orchestrator.Positioned, 
 }
 
 // insightQuery sums a stretch of days by one dimension; the others are "".
-func insightQuery(by insight.Dimension) string {
+func insightQuery(by insight.Dimension, only insight.Filter) (string, []any) {
 	column := map[insight.Dimension]string{insight.ByAgent: "agent", insight.ByModel: "model", insight.ByRepository: "repository", insight.ByDay: "day"}[by]
-	return "select " + column + ", measure, code, bucket, sum(n), sum(total) from insight where day >= ? and day <= ? group by " + column + ", measure, code, bucket"
+	var c clauses
+	c.add("day >= ? and day <= ?")
+	if only.Agent != "" {
+		c.add("agent = ?", only.Agent)
+	}
+	if only.Repository != "" {
+		c.add("repository = ?", only.Repository)
+	}
+	return "select " + column + ", measure, code, bucket, sum(n), sum(total) from insight" + c.where() + " group by " + column + ", measure, code, bucket", c.args
 }
 
 // Insight sums the days from first to last, both included, by one dimension.
-func (s *Store) Insight(ctx context.Context, first, last int64, by insight.Dimension) (insight.Sums, error) {
-	rows, err := s.r.query(ctx, insightQuery(by), max(first, 0), last)
+func (s *Store) Insight(ctx context.Context, first, last int64, by insight.Dimension, only insight.Filter) (insight.Sums, error) {
+	text, args := insightQuery(by, only)
+	rows, err := s.r.query(ctx, text, append([]any{max(first, 0), last}, args...)...)
 	return s.sums(rows, err, func(k *insight.Key) any {
 		switch by {
 		case insight.ByModel:

@@ -75,7 +75,7 @@ func countedOnce(s *Suite) {
 			s.Fatalf("%d events were counted again", n)
 		}
 	}
-	sums, err := s.Store.Insight(s.ctx, insight.Day(at), insight.Day(at), insight.ByAgent)
+	sums, err := s.Store.Insight(s.ctx, insight.Day(at), insight.Day(at), insight.ByAgent, insight.Filter{})
 	s.must(err)
 	got := insight.Of(sums)
 	if got.Tasks != 1 || got.InputTokens != 5 || got.OutputTokens != 2 || got.USD == nil || *got.USD != 0.25 || got.Deadlocks != 1 || got.Runs != 2 ||
@@ -88,7 +88,7 @@ func countedOnce(s *Suite) {
 		s.Errorf("figures of all time: %+v", total)
 	}
 	for by, want := range map[insight.Dimension]string{insight.ByAgent: "coder", insight.ByModel: "m", insight.ByRepository: "app", insight.ByDay: "2026-07-01"} {
-		sums, err := s.Store.Insight(s.ctx, 0, insight.Day(at)+1, by)
+		sums, err := s.Store.Insight(s.ctx, 0, insight.Day(at)+1, by, insight.Filter{Agent: "coder", Repository: "app"})
 		s.must(err)
 		found := false
 		for _, row := range insight.By(sums, by) {
@@ -98,7 +98,7 @@ func countedOnce(s *Suite) {
 			s.Errorf("by %s there is no %q with its tokens", by, want)
 		}
 	}
-	if later, err := s.Store.Insight(s.ctx, insight.Day(at)+1, insight.Day(at)+9, insight.ByAgent); err != nil || len(later) != 0 {
+	if later, err := s.Store.Insight(s.ctx, insight.Day(at)+1, insight.Day(at)+9, insight.ByAgent, insight.Filter{}); err != nil || len(later) != 0 {
 		s.Errorf("days without events have %d sums, %v", len(later), err)
 	}
 	if state, err := s.Store.InsightState(s.ctx); err != nil || state.Behind != 0 || !state.At.After(at) {
