@@ -95,19 +95,11 @@ func (p *Pages) jump(c echo.Context, q string) (href string, err error) {
 	if len(q) < 6 || strings.ContainsAny(q, " \t") {
 		return "", nil
 	}
-	ctx := c.Request().Context()
-	if strings.HasPrefix(q, orchestrator.RequestPrefix) {
-		id, err := p.Ids.Request(ctx, q)
-		if err != nil {
-			return "", ignoreUnknown(err)
-		}
-		return views.ApprovalHref(id), nil
-	}
-	id, err := p.Ids.either(ctx, q)
+	id, err := p.Ids.Any(c.Request().Context(), q)
 	if err != nil {
 		return "", ignoreUnknown(err)
 	}
-	return views.DelegationHref(id), nil
+	return hrefOf(id), nil
 }
 
 // ignoreUnknown drops the error of a word that names no id.

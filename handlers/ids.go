@@ -105,6 +105,11 @@ func (i Ids) either(ctx context.Context, s string) (string, error) {
 	return i.find(ctx, "task or delegation", s, orchestrator.TaskPrefix, orchestrator.DelegationPrefix)
 }
 
+// Any resolves what has a page of its own: a task, a delegation or a request.
+func (i Ids) Any(ctx context.Context, s string) (string, error) {
+	return i.find(ctx, "task, delegation or request", s, orchestrator.TaskPrefix, orchestrator.DelegationPrefix, orchestrator.RequestPrefix)
+}
+
 // Request resolves the id of an approval request.
 func (i Ids) Request(ctx context.Context, s string) (string, error) {
 	return i.find(ctx, "request", s, orchestrator.RequestPrefix)

@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"context"
+	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -88,5 +90,27 @@ func TestOverviewTellsWhatIsWrongWithTheHouse(t *testing.T) {
 	}
 	if page := b.get("/").body; strings.Contains(page, `class="problem"`) || !strings.Contains(page, "Last seal:") {
 		t.Error("a house that does well has problems, or says nothing of its seals")
+	}
+}
+
+// TestSearchLeadsToWhatAnEndingNames: of tasks, delegations and requests alike, written short
+// or whole; a word that is no ending is searched.
+func TestSearchLeadsToWhatAnEndingNames(t *testing.T) {
+	h := open(t)
+	ann := h.user("ann", people.Admin, people.Operator)
+	r := h.request(ann)
+	b := h.signIn(ann)
+	for q, want := range map[string]string{
+		r.ID:                         "/approvals/" + r.ID,
+		r.ID[len(r.ID)-8:]:           "/approvals/" + r.ID,
+		"apr_…" + r.ID[len(r.ID)-6:]: "/approvals/" + r.ID,
+		r.TaskID[len(r.TaskID)-9:]:   "/delegations/" + r.TaskID,
+		"DLG_" + strings.ToUpper(r.DelegationID[len(r.DelegationID)-8:]): "/delegations/" + r.DelegationID,
+		"uploader": "/delegations",
+		"000000":   "/delegations",
+	} {
+		if a := b.get("/delegations?q=" + url.QueryEscape(q)); a.StatusCode != http.StatusOK || a.Request.URL.Path != want {
+			t.Errorf("%q led to %d %s, want %s", q, a.StatusCode, a.Request.URL.Path, want)
+		}
 	}
 }
