@@ -146,6 +146,7 @@ func (p *Pages) taskHead(f *frame, t orchestrator.Task, tr *trace) (views.Delega
 		CanRetry: may && root.State.Ended() && root.State != orchestrator.Completed,
 		CanPause: may && !root.State.Ended() && t.PausedAt == nil, CanResume: may && !root.State.Ended() && t.PausedAt != nil,
 	}
+	page.ViaHref = cameBy(f.who, t)
 	page.Meters = metersOf(root, t.Handoffs, page.MaxHandOff)
 	if root.Error != nil {
 		where := root // the deepest one that failed is where it began

@@ -10,7 +10,9 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/orchestrator/trigger"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -330,3 +332,20 @@ func withoutParam(path, key string) string {
 	u.RawQuery = q.Encode()
 	return u.String()
 }
+
+// cameBy leads to the trigger that made a task: to the very delivery where its key names
+// one and this person may read it, else to the trigger with all of them.
+func cameBy(who Caller, t orchestrator.Task) string {
+	name, ok := strings.CutPrefix(t.Via, triggerVia)
+	if !ok || name == "" {
+		return ""
+	}
+	id, ok := strings.CutPrefix(t.Key, t.Via+":")
+	if ok && strings.HasPrefix(id, trigger.DeliveryPrefix) && (who.Has(people.TasksWrite) || who.Has(people.AuditRead)) {
+		return views.DeliveryHref(name, id)
+	}
+	return views.TriggerHref(name)
+}
+
+// triggerVia is how tasks say that a trigger made them.
+const triggerVia = "trigger:"

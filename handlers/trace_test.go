@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 
 	"pgregory.net/rapid"
@@ -146,5 +147,25 @@ func TestLongTextsAreCutBetweenCharacters(t *testing.T) {
 	}
 	if got := longText(text, 1); got.Rest != 0 || got.Text != text {
 		t.Error("two pieces are not all of it")
+	}
+}
+
+// A task leads back to what made it: the delivery, where this person may read that.
+func TestATaskLeadsToItsDelivery(t *testing.T) {
+	operator, approver := people.As(people.User{ID: "u", Roles: []people.Role{people.Operator}}, nil), people.As(people.User{ID: "v", Roles: []people.Role{people.Approver}}, nil)
+	for _, c := range []struct {
+		who      people.Principal
+		via, key string
+		want     string
+	}{
+		{operator, "trigger:ci failed", "trigger:ci failed:whk_1", "/triggers/ci%20failed/deliveries/whk_1"},
+		{approver, "trigger:ci failed", "trigger:ci failed:whk_1", "/triggers/ci%20failed"},
+		{operator, "trigger:ci", "trigger:ci:key:whk_1", "/triggers/ci"},
+		{operator, "web", "trigger:ci:whk_1", ""},
+		{operator, "trigger:", "", ""},
+	} {
+		if got := cameBy(Caller{Principal: c.who}, orchestrator.Task{Via: c.via, Key: c.key}); got != c.want {
+			t.Errorf("%s %s leads to %q, want %q", c.via, c.key, got, c.want)
+		}
 	}
 }

@@ -73,8 +73,16 @@
   function flush() {
     flushing = null;
     if (document.hidden) return; // on return everything marked is asked at once
-    dirty.forEach(function (el) { if (el.isConnected) window.htmx.trigger(el, 'gh-refresh'); });
-    dirty.clear();
+    var later = 0;
+    dirty.forEach(function (el) {
+      // A part that is dear to make says how long it wants to be left alone.
+      var left = Number(el.dataset.livePace || 0) - (Date.now() - (el.ghAsked || 0));
+      if (left > 0 && el.isConnected) { later = Math.max(later, left); return; }
+      dirty.delete(el);
+      el.ghAsked = Date.now();
+      if (el.isConnected) window.htmx.trigger(el, 'gh-refresh');
+    });
+    if (later) flushing = setTimeout(flush, later);
   }
   function catchUp() { mark(''); if (flushing) { clearTimeout(flushing); flush(); } }
 

@@ -180,3 +180,12 @@ func (p DelegationPage) HasPane() bool {
 // long says that the rows get a box of their own to scroll in, so that the selected
 // delegation stays in reach below them.
 func (p DelegationPage) long() bool { return len(p.Tree) > 30 }
+
+// pace is how many milliseconds lie between two renewals at least: reading a large tree
+// costs the server more than a small one.
+func (p DelegationPage) pace() string {
+	if p.TreeN > 500 {
+		return "3000"
+	}
+	return "0"
+}

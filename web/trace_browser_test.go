@@ -197,8 +197,31 @@ func TestALargeTreeInTheBrowser(t *testing.T) {
 	if !strings.Contains(p.URL(), "fold=") {
 		t.Errorf("the address does not know of the branch: %s", p.URL())
 	}
+	// What happens meanwhile is shown, and the branch stays open.
+	live := h.liveBelow(task.ID)
+	h.move(live, func(d *orchestrator.Delegation) {
+		now := time.Now()
+		d.State, d.EndedAt, d.Result = orchestrator.Completed, &now, &agent.Result{Text: "it is all as it should be"}
+	})
+	h.tell(task.ID, event.Event{Type: event.Completed, DelegationID: live.ID, Data: event.Data(map[string]any{})})
+	p.WaitText("it is all as it should be")
+	p.WaitText("look at part 30, 3")
 	p.Fill("Search 601 delegations", "part 50, 0")
 	p.Click("button", "Search")
 	p.WaitText("1 delegation has it, of 601.")
 	p.Shot("task-large-found")
+}
+
+// liveBelow is a delegation of a task that runs.
+func (h *house) liveBelow(taskID string) orchestrator.Delegation {
+	h.Helper()
+	tree, err := h.store.Tree(h.ctx, taskID)
+	h.must(err)
+	for _, d := range tree {
+		if d.State == orchestrator.Running {
+			return d
+		}
+	}
+	h.Fatal("nothing runs")
+	return orchestrator.Delegation{}
 }
