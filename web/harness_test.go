@@ -104,9 +104,15 @@ func (trees) Diff(context.Context, approval.Revision, string) ([]byte, error) {
 
 func open(t *testing.T) *house {
 	t.Helper()
+	return openAt(t, storetest.Ready(t, "sqlite:"+filepath.Join(t.TempDir(), "house.db")))
+}
+
+// openAt serves the migrated database at an address.
+func openAt(t *testing.T, address string) *house {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	hub := &event.Hub{}
-	st, err := store.Open(ctx, storetest.Ready(t, "sqlite:"+filepath.Join(t.TempDir(), "house.db")), store.Options{Hub: hub, Logger: slog.New(slog.DiscardHandler)})
+	st, err := store.Open(ctx, address, store.Options{Hub: hub, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

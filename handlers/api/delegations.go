@@ -15,7 +15,7 @@ import (
 
 // Delegations answers GET /delegations, newest first.
 func (a *API) Delegations(c echo.Context) error {
-	f, err := filterOf(c)
+	f, err := filterOf(c, a.Now())
 	if err != nil {
 		return err
 	}

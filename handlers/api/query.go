@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/history"
 
 	"github.com/labstack/echo/v4"
 )
@@ -98,15 +99,18 @@ func statesOf[S ~string](q url.Values, known []S) ([]S, error) {
 	return states, nil
 }
 
-// filterOf reads the filter of a list of delegations.
-func filterOf(c echo.Context) (orchestrator.Filter, error) {
+// filterOf reads the filter of a list of delegations; days of its line are of UTC.
+func filterOf(c echo.Context, now time.Time) (orchestrator.Filter, error) {
 	q := c.QueryParams()
-	err := only(q, "state", "agent", "repository", "requester", "q", "from", "to", "after", "limit", "roots")
+	err := only(q, "state", "agent", "repository", "requester", "q", "from", "to", "after", "limit", "roots", "filter")
 	if err != nil {
 		return orchestrator.Filter{}, err
 	}
 	f := orchestrator.Filter{Agent: q.Get("agent"), Repository: q.Get("repository"), Requester: q.Get("requester"),
 		Query: q.Get("q"), After: q.Get("after"), RootsOnly: q.Get("roots") == "true"}
+	if f.Line, err = history.Parse(history.Delegations, q.Get("filter"), now, time.UTC); err != nil {
+		return f, bad("%s", err)
+	}
 	if f.States, err = statesOf(q, orchestrator.States()); err != nil {
 		return f, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/insight"
 )
 
@@ -87,4 +89,31 @@ func (s *Store) IndexText(ctx context.Context, name string) (string, error) {
 	var text string
 	err := s.r.row(ctx, query, name).Scan(&text)
 	return text, err
+}
+
+// HistoryQuery is the query of a page of a list.
+func (s *Store) HistoryQuery(ctx context.Context, q history.Query, after string) (string, []any, error) {
+	switch q.List {
+	case history.Delegations:
+		a, err := s.askDelegations(ctx, orchestrator.Filter{Line: q})
+		if err != nil {
+			return "", nil, err
+		}
+		if len(a.words) > 0 {
+			text, args := s.dialect.delegationsWith(a, 51)
+			return text, args, nil
+		}
+		return s.walkDelegations(ctx, orchestrator.Filter{After: after}, a, 51)
+	case history.Events:
+		return s.eventIDs(ctx, q, after, 51)
+	}
+	a, err := s.askRequests(ctx, q)
+	if err != nil {
+		return "", nil, err
+	}
+	text, args := s.dialect.requestsWith(a, 51)
+	if len(a.words) == 0 {
+		text, args, err = s.requestIDs(ctx, a, after, 51)
+	}
+	return selectShown(text, "r.id"), args, err
 }
