@@ -11,6 +11,8 @@ PKGS ?= ./...
 # How long each fuzz test runs, and how often each benchmark.
 FUZZTIME ?= 60s
 COUNT ?= 1
+# How many events the figures of history are taken with.
+EVENTS ?= 1000000
 
 ROOMS := $(wildcard cmd web views handlers approval orchestrator migrations static)
 HOUSE := ./cmd/gatehouse/internal/house
@@ -105,3 +107,7 @@ fuzz: ## the patch parser against made-up patches, for FUZZTIME=60s
 .PHONY: bench
 bench: need ## benchmarks, with durable commits (COUNT=5 for figures worth comparing)
 	@$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) $(PKGS)
+
+.PHONY: bench-history
+bench-history: need ## pages of history beside their queries, with EVENTS=1000000 of seeded events
+	@GATEHOUSE_TEST_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 3h -v -run TestHistoryFigures ./web
