@@ -105,7 +105,7 @@ func (s *Store) HistoryQuery(ctx context.Context, q history.Query, after string)
 		}
 		return s.walkDelegations(ctx, orchestrator.Filter{After: after}, a, 51)
 	case history.Events:
-		return s.eventIDs(ctx, q, after, 51)
+		return s.eventIDs(ctx, q, 51)
 	}
 	a, err := s.askRequests(ctx, q)
 	if err != nil {

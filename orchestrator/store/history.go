@@ -113,7 +113,7 @@ func (s *Store) HistoryCount(ctx context.Context, q history.Query, most int) (hi
 	case history.Delegations:
 		text, args, err = s.delegationIDs(ctx, orchestrator.Filter{Line: q}, most+1)
 	case history.Events:
-		text, args, err = s.eventIDs(ctx, q, "", most+1)
+		text, args, err = s.eventIDs(ctx, q, most+1)
 	default:
 		var a asked
 		if a, err = s.askRequests(ctx, q); err == nil && len(a.words) > 0 {

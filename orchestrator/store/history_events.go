@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"slices"
 	"strings"
 	"time"
@@ -9,10 +10,13 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/history"
+
+	"github.com/oklog/ulid/v2"
 )
 
-// lookedAt is how many events one page looks at for what no index finds, such as words.
-const lookedAt = 20_000
+// looks are how many events a page looks at for what no index finds, such as words: first
+// a few, and where these were not enough, more. A page then ends wherever it has come.
+var looks = []int{2_000, 18_000}
 
 // common are the types that every task has many of: events_type leaves them out. The
 // conditions of partial indexes have to stand in a query as they stand in the index.
@@ -96,24 +100,41 @@ func (s *Store) askEvents(ctx context.Context, q history.Query) (eventAsk, error
 	return a, nil
 }
 
-// selectWithin is the text that lists the wanted among the next events on the way.
-func (a eventAsk) selectWithin(columns, after string, limit int) (string, []any) {
-	none := func(string) clauses { return clauses{} }
-	text, args := a.way.ids(a.within.under(after), none, lookedAt)
-	args = append(append(args, a.rest.args...), limit)
-	conds := append([]string{"1 = 1"}, a.rest.texts...)
-	return "select " + columns + " from (" + text + ") h join events e on e.id = h.id where " + strings.Join(conds, " and ") + " order by e.id desc limit ?", args
-}
+// eventColumnsOf are the columns that a page shows.
+const eventColumnsOf = "e.task_id, e.n, e.id, e.type, e.delegation_id, e.actor, e.at, e.data, e.prev_hash, e.hash"
 
-// eventIDs is the text that lists the ids of events, to count them: those among the next
-// that one page looks at.
-func (s *Store) eventIDs(ctx context.Context, q history.Query, after string, limit int) (string, []any, error) {
+// eventIDs is the text that lists the ids of events, to count them: of those that one
+// page looks at.
+func (s *Store) eventIDs(ctx context.Context, q history.Query, limit int) (string, []any, error) {
 	a, err := s.askEvents(ctx, q)
 	if err != nil {
 		return "", nil, err
 	}
-	text, args := a.selectWithin("e.id", after, limit)
+	if len(a.rest.texts) > 0 {
+		if a.within.from, err = s.farthest(ctx, a, looks[0]+looks[1]); err != nil {
+			return "", nil, err
+		}
+	}
+	text, args := a.way.ids(a.within, a.also, limit)
 	return text, args, nil
+}
+
+// also are the conditions beside the way's own; the row of the event is e on each way.
+func (a eventAsk) also(string) clauses { return a.rest }
+
+// farthest is the id of the nth event on the way, or where the span begins when it has
+// fewer.
+func (s *Store) farthest(ctx context.Context, a eventAsk, n int) (string, error) {
+	text, args := a.way.ids(a.within, func(string) clauses { return clauses{} }, n)
+	var least sql.NullString
+	var count int
+	if err := s.r.row(ctx, "select min(id), count(*) from ("+text+") w", args...).Scan(&least, &count); err != nil {
+		return "", err
+	}
+	if count < n {
+		return a.within.from, nil
+	}
+	return least.String, nil
 }
 
 // HistoryEvents lists the events that q asks for, newest first, after the cursor of the
@@ -127,18 +148,23 @@ func (s *Store) HistoryEvents(ctx context.Context, q history.Query, after string
 	if err != nil {
 		return history.EventPage{}, s.explain(err)
 	}
-	text, args := a.selectWithin("e.task_id, e.n, e.id, e.type, e.delegation_id, e.actor, e.at, e.data, e.prev_hash, e.hash", after, limit+1)
-	rows, err := s.r.query(ctx, text, args...)
-	events, err := collect(rows, err, scanEvent)
+	a.within = a.within.under(after)
+	var page history.EventPage
+	var events []event.Event
+	if len(a.rest.texts) == 0 {
+		events, err = s.eventsOn(ctx, a, limit+1)
+	} else {
+		events, page.Next, err = s.lookFor(ctx, a, limit+1)
+	}
 	if err != nil {
 		return history.EventPage{}, s.explain(err)
 	}
-	var page history.EventPage
 	if len(events) > limit {
 		events = events[:limit]
-		page.Next, page.To = events[limit-1].ID, events[limit-1].At
-	} else if page.Next, page.To, err = s.lastLookedAt(ctx, a, after); err != nil {
-		return history.EventPage{}, s.explain(err)
+		page.Next = events[limit-1].ID
+	}
+	if page.Next != "" {
+		page.To = timeOf(page.Next, orchestrator.EventPrefix)
 	}
 	inTask(events)
 	for _, e := range events {
@@ -147,23 +173,42 @@ func (s *Store) HistoryEvents(ctx context.Context, q history.Query, after string
 	return page, nil
 }
 
-// lastLookedAt is where a page ended that found too few, "" where the log ended.
-func (s *Store) lastLookedAt(ctx context.Context, a eventAsk, after string) (string, time.Time, error) {
-	if len(a.rest.texts) == 0 {
-		return "", time.Time{}, nil
+// eventsOn reads the next events on the way that all conditions hold for.
+func (s *Store) eventsOn(ctx context.Context, a eventAsk, limit int) ([]event.Event, error) {
+	text, args := a.way.ids(a.within, a.also, limit)
+	rows, err := s.r.query(ctx, "select "+eventColumnsOf+" from ("+text+") h join events e on e.id = h.id order by e.id desc", args...)
+	return collect(rows, err, scanEvent)
+}
+
+// lookFor looks among the next events on the way, in wider and wider stretches. next is
+// how far it came where it found too few and the way goes on.
+func (s *Store) lookFor(ctx context.Context, a eventAsk, limit int) (found []event.Event, next string, err error) {
+	begin := a.within.from
+	for _, n := range looks {
+		part := a
+		if part.within.from, err = s.farthest(ctx, a, n); err != nil {
+			return nil, "", err
+		}
+		some, err := s.eventsOn(ctx, part, limit-len(found))
+		if err != nil {
+			return nil, "", err
+		}
+		found = append(found, some...)
+		if len(found) >= limit || part.within.from == begin {
+			return found, "", nil
+		}
+		a.within.below = part.within.from
 	}
-	text, args := a.way.ids(a.within.under(after), func(string) clauses { return clauses{} }, lookedAt)
-	rows, err := s.r.query(ctx, "select h.id, e.at from ("+text+") h join events e on e.id = h.id order by h.id desc limit 1 offset ?", append(args, lookedAt-1)...)
-	var at int64
-	last, err := collect(rows, err, func(row scanner) (string, error) {
-		var id string
-		err := row.Scan(&id, &at)
-		return id, err
-	})
-	if err != nil || len(last) == 0 {
-		return "", time.Time{}, err
+	return found, a.within.below, nil
+}
+
+// timeOf is when an id was made.
+func timeOf(id, prefix string) time.Time {
+	parsed, err := ulid.ParseStrict(strings.ToUpper(strings.TrimPrefix(id, prefix)))
+	if err != nil {
+		return time.Time{}
 	}
-	return last[0], fromMicros(at), nil
+	return ulid.Time(parsed.Time()).UTC()
 }
 
 // inTask puts events of one moment into the order of their task: ids of one millisecond
