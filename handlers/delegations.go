@@ -4,47 +4,96 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/history"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
 )
 
-// Delegations answers GET /delegations: tasks, newest first; with an agent in the
-// filter also what that agent did below others.
+// delegationRows is how many rows one page has.
+const delegationRows = 50
+
+// onlyTasks is the filter that the list begins with: what people and triggers asked for,
+// without the work below.
+var onlyTasks = history.Term{Key: history.Is, Values: []string{"root"}}
+
+// Delegations answers GET /delegations: what the line of filters takes, newest first. The
+// line begins with tasks only; with an agent in the address also what it did below others.
 func (p *Pages) Delegations(c echo.Context) error {
 	q := c.QueryParams()
-	filter := views.DelegationFilter{Query: strings.TrimSpace(q.Get("q")), State: q.Get("state"), Agent: q.Get("agent"),
-		Repository: q.Get("repository"), Requester: q.Get("requester")}
-	if href, err := p.jump(c, filter.Query); err != nil || href != "" {
+	line := readLine(views.SendPath, history.Delegations, taskLine(q), p.Now(), p.readerZone(c))
+	if href := line.picked(q); href != "" {
+		return redirectTo(c, href)
+	}
+	if href, err := p.jump(c, line.soleWord()); err != nil || href != "" {
 		if err != nil {
 			return err
 		}
-		return c.Redirect(http.StatusSeeOther, href)
+		return redirectTo(c, href)
 	}
 	f, err := p.begin(c, views.SectionDelegations, "Delegations")
 	if err != nil {
 		return err
 	}
-	f.chrome.Search = filter.Query
-	list := orchestrator.Filter{Agent: filter.Agent, Repository: filter.Repository, Requester: filter.Requester, Query: filter.Query,
-		RootsOnly: filter.Agent == "", After: q.Get("after"), Limit: 50}
-	if filter.State != "" {
-		if list.States = statesOf(filter.State); list.States == nil {
-			return Refuse(orchestrator.CodeBadRequest, "There is no state of that name. Choose one of the list.")
+	f.chrome.Search = strings.Join(line.query.Words, " ")
+	after, status := q.Get("after"), http.StatusOK
+	page := views.DelegationsPage{Chrome: f.chrome, Later: after != "", Send: p.sendForm(views.SendForm{})}
+	if line.problem == nil {
+		err := p.delegationList(f, line, after, &page)
+		if err != nil && FaultOf(err).Status != http.StatusBadRequest {
+			return err
+		}
+		if err != nil { // a cursor that no page gave
+			line.problem = &views.FilterProblem{Text: FaultOf(err).Message}
 		}
 	}
-	if list.After != "" && !IsID(list.After, orchestrator.DelegationPrefix) {
-		return Refuse(orchestrator.CodeBadRequest, "That place in the list is not known. Start at the first page.")
+	if line.problem != nil {
+		status = http.StatusBadRequest
 	}
-	found, err := p.Reader.List(f.ctx, list)
+	page.Filters = line.bar(p.suggestions())
+	page.Filters.Clear = views.SendPath
+	page.Filtered = line.problem != nil || line.line != onlyTasks.String()
+	return render(c, status, views.Delegations(page))
+}
+
+// taskLine is the line that the address asks with: as a line, or by single parameters.
+func taskLine(q url.Values) string {
+	if q.Has("filter") {
+		return q.Get("filter")
+	}
+	query := history.Query{List: history.Delegations, Words: strings.Fields(q.Get("q"))}
+	for _, key := range []history.Key{history.State, history.Agent, history.Repository, history.Requester} {
+		if v := strings.TrimSpace(q.Get(string(key))); v != "" {
+			query = query.With(history.Term{Key: key, Values: []string{v}})
+		}
+	}
+	if q.Get("agent") == "" {
+		query = query.With(onlyTasks)
+	}
+	return query.String()
+}
+
+// soleWord is the one word of the line where it has nothing else, which may be an id.
+func (f filterLine) soleWord() string {
+	rest := f.query.Without(history.Is)
+	if f.problem != nil || len(rest.Terms) > 0 || len(rest.Words) != 1 || says(rest, history.Time) {
+		return ""
+	}
+	return rest.Words[0]
+}
+
+// delegationList fills the rows of the page.
+func (p *Pages) delegationList(f *frame, line filterLine, after string, page *views.DelegationsPage) error {
+	if after != "" && !IsID(after, orchestrator.DelegationPrefix) {
+		return unknownPlace
+	}
+	found, err := p.Reader.List(f.ctx, orchestrator.Filter{Line: line.query, After: after, Limit: delegationRows})
 	if err != nil {
 		return err
 	}
-	page := views.DelegationsPage{Chrome: f.chrome, Filter: filter, Later: list.After != "", Send: p.sendForm(views.SendForm{})}
 	for _, d := range found.Items {
 		var tree []orchestrator.Delegation
 		if d.ParentID == "" {
@@ -54,40 +103,11 @@ func (p *Pages) Delegations(c echo.Context) error {
 		}
 		page.Rows = append(page.Rows, f.delegationRow(d, tree))
 	}
-	if found.Next != "" {
-		page.NextHref = withParam(f.chrome.Path, "after", found.Next)
+	page.NextHref = nextHref(f.chrome.Path, found.Next)
+	if len(page.Rows) == 0 {
+		page.All, err = p.History.HistoryCount(f.ctx, history.Query{List: history.Delegations}.With(onlyTasks), countUpTo)
 	}
-	if len(page.Rows) == 0 && filter.Any() {
-		all, err := p.Reader.List(f.ctx, orchestrator.Filter{RootsOnly: true, Limit: 200})
-		if err != nil {
-			return err
-		}
-		page.Total = len(all.Items)
-	}
-	conf := p.Engine.Config()
-	for _, s := range conf.Agents.All() {
-		page.Agents = append(page.Agents, s.Name)
-	}
-	for name := range conf.Repositories {
-		page.Repos = append(page.Repos, name)
-	}
-	slices.Sort(page.Repos)
-	return render(c, http.StatusOK, views.Delegations(page))
-}
-
-// statesOf reads the filter for states: one of them, or what the overview's blocks
-// hold together; nil is a word that is neither.
-func statesOf(word string) []orchestrator.State {
-	switch word {
-	case views.FilterLive:
-		return liveStates()
-	case views.FilterWrong:
-		return wrongStates()
-	}
-	if state := orchestrator.State(word); slices.Contains(orchestrator.States(), state) {
-		return []orchestrator.State{state}
-	}
-	return nil
+	return err
 }
 
 // jump leads a search for an id straight to its page; a word that is none is searched.

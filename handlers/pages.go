@@ -67,6 +67,8 @@ type Pages struct {
 	PublicURL string
 	// Traces has the trees and logs of tasks in parts.
 	Traces Traces
+	// SavedViews keeps lines of filters under names.
+	SavedViews SavedViews
 	// Sums are those of the log.
 	Sums  Insights
 	Proof Proof
@@ -195,6 +197,8 @@ var said = map[string]string{
 	"away":            "The absence was stored. Their deputy is asked in their place while it lasts.",
 	"back":            "The absence has ended.",
 	"revoked":         "The token was revoked. Programs that use it are refused from now on.",
+	"view_saved":      "The view was saved. It is under Views.",
+	"view_deleted":    "The view was deleted.",
 	"unlinked":        "The account was unlinked. What is tapped there counts no more.",
 }
 

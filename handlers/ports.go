@@ -208,4 +208,14 @@ type History interface {
 	// HistoryCount counts the rows of any list, up to most; of events, those among the
 	// newest 20,000 on the way.
 	HistoryCount(ctx context.Context, q history.Query, most int) (history.Count, error)
+	// HistoryTotal counts all of them, however long that lasts.
+	HistoryTotal(ctx context.Context, q history.Query) (int64, error)
+}
+
+// SavedViews keeps lists under names; the store does.
+type SavedViews interface {
+	// Views are a person's own views and the shared ones, by name.
+	Views(ctx context.Context, userID string) ([]history.View, error)
+	SaveView(ctx context.Context, actor string, v history.View, most int) error
+	DeleteView(ctx context.Context, actor, userID, id string, shared bool) error
 }

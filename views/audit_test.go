@@ -1,6 +1,11 @@
 package views
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"gatehouse/orchestrator/history"
+)
 
 func TestEvidenceHasAllThatAnAuditorAsks(t *testing.T) {
 	html := render(t, Evidence(evidenceFixture()))
@@ -12,4 +17,40 @@ func TestEvidenceHasAllThatAnAuditorAsks(t *testing.T) {
 	html = render(t, Evidence(evidenceQuestion()))
 	mustContain(t, html, "Nobody has decided.", "What would be handed on, by kik", "Please do it.", "not sealed yet")
 	mustLack(t, html, "Base, tree, commit", "landed as")
+}
+
+func TestTheAuditorsListSaysWhatItShows(t *testing.T) {
+	html := render(t, Audit(auditFixture(history.Requests)))
+	mustContain(t, html, `name="filter" value="approver:bob repository:app time:30d"`, "11 requests of 482", "sealed up to", "verified", "(Europe/Berlin)", "2026-09-28 14:02",
+		"bob telegram, cleo web", "rule docs (auto)", "bob web (reject)", "not all files viewed", "within 10 s", `href="/approvals/`+aprID+`/evidence"`, "older ›", `role="switch"`,
+		">4be1f02</code>", "core, 2 needed")
+	mustLack(t, html, `aria-label="Ready questions" hidden`, "data-live=\"all\"")
+	mustContain(t, render(t, Audit(auditEmptyFixture(482, nil))), "No request matches", "482 without the filter.", ">Clear</a>", "nothing is sealed yet")
+	mustContain(t, render(t, Audit(auditEmptyFixture(0, nil))), "There are no requests yet.")
+	html = render(t, Audit(auditEmptyFixture(482, &FilterProblem{Part: "aprover:bob", Text: "Did you mean approver?"})))
+	mustContain(t, html, `aria-invalid="true"`, "Did you mean approver?", "aprover:bob time:30d", "nothing is listed")
+	live := auditFixture(history.Requests)
+	live.Live = true
+	mustContain(t, render(t, Audit(live)), `data-live="all"`, `data-hold="audit"`, `aria-checked="true"`)
+}
+
+func TestColumnsAreChosen(t *testing.T) {
+	keys := func(names ...string) (on []string) {
+		for _, c := range (AuditPage{Columns: AuditColumns(history.Requests, names)}).shown() {
+			on = append(on, c.Key)
+		}
+		return on
+	}
+	usual := keys()
+	for _, c := range []struct{ names, want []string }{
+		{[]string{"cost", "time"}, []string{"time", "title", "cost"}}, // the row's link stays
+		{[]string{"nothing", "<script>"}, usual},
+		{[]string{"rule", "nothing"}, []string{"title", "rule"}},
+	} {
+		if got := keys(c.names...); !slices.Equal(got, c.want) {
+			t.Errorf("%v shows %v, want %v", c.names, got, c.want)
+		}
+	}
+	html := render(t, Audit(allColumns(history.Requests)))
+	mustContain(t, html, "$0.06", "not reported", "CI file changed", "Delete one first.")
 }

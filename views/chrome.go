@@ -104,6 +104,7 @@ var navItems = []navItem{
 	{SectionContext, "Context", ContextPath, "", []string{"context:read"}},
 	{SectionInsights, "Insights", InsightsPath, "", []string{"delegations:read"}},
 	{SectionTriggers, "Triggers", TriggersPath, "", []string{"delegations:read"}},
+	{SectionAudit, "Audit", AuditPath, "u", []string{"audit:read"}},
 	{SectionSettings, "Settings", "/settings", "", nil},
 }
 

@@ -24,8 +24,8 @@ func TestTheBarHasWhatARoleCanUse(t *testing.T) {
 		{[]people.Role{people.Operator, people.Approver}, "Overview Approvals Delegations Chat", "Agents Context Insights Triggers Settings"},
 		{[]people.Role{people.Approver}, "Overview Approvals Delegations Chat", "Agents Insights Triggers Settings"},
 		{[]people.Role{people.Operator}, "Overview Delegations Chat", "Agents Context Insights Triggers Settings"},
-		{[]people.Role{people.Auditor}, "Overview Approvals Delegations", "Agents Context Insights Triggers Settings"},
-		{[]people.Role{people.Admin}, "Overview Approvals Delegations Chat", "Agents Context Insights Triggers Settings"},
+		{[]people.Role{people.Auditor}, "Overview Approvals Delegations Audit", "Agents Context Insights Triggers Settings"},
+		{[]people.Role{people.Admin}, "Overview Approvals Delegations Chat", "Agents Context Insights Triggers Audit Settings"},
 	} {
 		bar, more := Chrome{Person: person("ann", c.roles...)}.nav()
 		if names(bar) != c.bar || names(more) != c.more {

@@ -1,6 +1,10 @@
 package views
 
-import "time"
+import (
+	"time"
+
+	"gatehouse/orchestrator/history"
+)
 
 // DelegationRow is one task or delegation in a list.
 type DelegationRow struct {
@@ -30,45 +34,10 @@ type DelegationRow struct {
 type DelegationsPage struct {
 	Chrome
 	Rows     []DelegationRow
-	Filter   DelegationFilter
-	Agents   []string // for the pickers
-	Repos    []string
-	Total    int    // how many there are without the filter
-	NextHref string // older rows; empty at the end
-	Later    bool   // this is not the first page
+	Filters  FilterBar
+	Filtered bool          // the line says more than the one that the list begins with
+	All      history.Count // tasks without a filter; counted where no row matches
+	NextHref string        // older rows; empty at the end
+	Later    bool          // this is not the first page
 	Send     SendForm
 }
-
-// DelegationFilter is the filter as it stands in the URL.
-type DelegationFilter struct {
-	Query      string
-	State      string
-	Agent      string
-	Repository string
-	Requester  string
-}
-
-// Any says whether something is filtered.
-func (f DelegationFilter) Any() bool {
-	return f != DelegationFilter{}
-}
-
-// words repeats the filter the way it can be typed.
-func (f DelegationFilter) words() string {
-	s := ""
-	for _, part := range [][2]string{{"state", f.State}, {"agent", f.Agent}, {"repository", f.Repository}, {"requester", f.Requester}} {
-		if part[1] != "" {
-			s += part[0] + ":" + part[1] + " "
-		}
-	}
-	return s + f.Query
-}
-
-// Words of the state filter that hold several states.
-const (
-	FilterLive  = "live"  // not ended
-	FilterWrong = "wrong" // failed, rejected or expired
-)
-
-// filterStates are the states that the list's picker offers.
-var filterStates = []string{FilterLive, FilterWrong, "queued", "running", "waiting", "checking", "awaiting_approval", "landing", "completed", "failed", "rejected", "expired", "cancelled"}

@@ -264,9 +264,9 @@ func checkAsked(allowed bool) CheckForm {
 // pages is every page in every state that matters, by file name.
 func pages() map[string]templ.Component {
 	list := DelegationsPage{Chrome: chrome(SectionDelegations, "Delegations", "/delegations"), Rows: append(append(runningRows(), endedRows()...), doneRow()),
-		Agents: []string{"kik", "coder"}, Repos: []string{"app", "sample"}, Total: 482, NextHref: "/delegations?after=x", Send: sendForm()}
+		Filters: FilterBar{Path: "/delegations", Line: "is:root", Chips: []FilterChip{{"is:root", "/delegations?filter="}}}, NextHref: "/delegations?after=x", Send: sendForm()}
 	nothing := list
-	nothing.Rows, nothing.Filter = nil, DelegationFilter{State: "failed", Query: "uploader"}
+	nothing.Rows, nothing.Filters.Line, nothing.Filtered, nothing.All.N = nil, "state:failed uploader", true, 482
 	noApprovals := chrome(SectionApprovals, "Approvals", "/approvals")
 	noApprovals.ToDecide = 0
 	signedOut := Chrome{Title: "Sign in", Now: now, Path: "/login"}
@@ -278,9 +278,7 @@ func pages() map[string]templ.Component {
 	said, picking, editing := remarked(), remarked(), remarked()
 	said.CommentAt, picking.Doing, editing.Doing = "F2R43", Picking, Editing
 	editing.Files[1].Edit = &FileEdit{Text: "package upload\n" + hostile, Hidden: 3}
-	return join(settingsPages(), triggersPages(), map[string]templ.Component{
-		"evidence":           Evidence(evidenceFixture()),
-		"evidence-question":  Evidence(evidenceQuestion()),
+	return join(settingsPages(), triggersPages(), auditPages(), map[string]templ.Component{
 		"review-remarks":     Review(said),
 		"context":            Context(contextFixture("", "")),
 		"context-none":       Context(ContextPage{Chrome: chrome(SectionContext, "Context", ContextPath)}),

@@ -42,7 +42,8 @@ func TestPagesObeyTheContentPolicy(t *testing.T) {
 
 // Whatever an agent writes is text: no markup, and what cannot be seen is a code point.
 func TestHostileTextIsShownAsItIs(t *testing.T) {
-	for _, name := range []string{"review", "review-split", "delegation-tree", "delegation-events", "delegation-result", "evidence", "evidence-question"} {
+	for _, name := range []string{"review", "review-split", "delegation-tree", "delegation-events", "delegation-result", "evidence", "evidence-question",
+		"audit", "audit-delegations", "audit-events", "audit-problem", "audit-broken", "audit-export"} {
 		html := render(t, pages()[name])
 		for _, raw := range []string{"<script>alert", "<img src=x", "\u202e", "\u200b", "\x1b"} {
 			if strings.Contains(html, raw) {

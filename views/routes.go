@@ -68,6 +68,9 @@ func checkHref(from, to string) string {
 // AgentHref is the page of an agent.
 func AgentHref(name string) string { return "/agents/" + url.PathEscape(name) }
 
+// WithQuery sets one parameter of an address and keeps the others; an empty value removes it.
+func WithQuery(address, key, value string) string { return withQuery(address, key, value) }
+
 // withQuery sets one parameter of an address and keeps the others; an empty value removes it.
 func withQuery(address, key, value string) string {
 	u, err := url.Parse(address)

@@ -159,11 +159,11 @@ func (h *house) server(listen, public string) http.Handler {
 	h.web = web.New(web.Options{
 		Listen: listen, PublicURL: public, Door: d, Log: log,
 		Pages: &handlers.Pages{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Door: d,
-			Now: time.Now, Log: log, FourEyes: func() bool { return true }, Loopback: true, Outbox: h.gate, Links: h.store, Places: h.places, Sums: h.store, Proof: h.store, Holds: h.store, History: h.store, Traces: h.store,
+			Now: time.Now, Log: log, FourEyes: func() bool { return true }, Loopback: true, Outbox: h.gate, Links: h.store, Places: h.places, Sums: h.store, SavedViews: h.store, Proof: h.store, Holds: h.store, History: h.store, Traces: h.store,
 			People: h.store, PublicURL: "http://localhost:8080", Triggers: h.intake,
 			Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }},
 		API: &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Now: time.Now, Seal: key, Outbox: h.gate, Places: h.places, Figures: h.store, Hooks: h.intake,
-			Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Audits: h.store, Holds: h.store,
+			Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Audits: h.store, History: h.store, Exports: h.store, Holds: h.store,
 			Reload: func(context.Context) error { return errors.New("gatehouse.yaml:3:1: unknown key `aproval`.") }},
 		Hooks: hook.Hooks{Intake: h.intake},
 		Streams: stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: log, Now: time.Now,

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"io"
+
+	"gatehouse/web/client"
 )
 
 // AuditCmd is about the history.
 type AuditCmd struct {
 	Verify AuditVerifyCmd `cmd:"" help:"Follow every hash of the history and name what does not fit."`
+	List   AuditListCmd   `cmd:"" help:"Search requests, delegations or events."`
 	Export AuditExportCmd `cmd:"" help:"Print the history."`
 	Key    AuditKeyCmd    `cmd:"" help:"Print the fingerprints of the keys that seal the history."`
 }
@@ -16,6 +19,8 @@ type AuditCmd struct {
 type AuditExportCmd struct {
 	From   string `help:"From this time or day (UTC) on." placeholder:"2026-07-01"`
 	To     string `help:"Before this time or day (UTC)." placeholder:"2026-10-01"`
+	Filter string `help:"Only what this line takes, newest first; days are UTC." placeholder:"approver:bob time:30d"`
+	List   string `help:"What the line is for: requests, delegations or events." enum:",requests,delegations,events" default:"" placeholder:"requests"`
 	Format string `help:"jsonl (sealed, can be verified) or csv." enum:"jsonl,csv" default:"jsonl" placeholder:"jsonl"`
 }
 
@@ -27,6 +32,12 @@ func (c *AuditExportCmd) Run(ctx context.Context, sh *shell) error {
 	}
 	if sh.JSON && c.Format == "csv" {
 		return usage("--json and --format csv exclude each other. Leave one out.")
+	}
+	if c.Filter != "" || c.List != "" {
+		if c.From != "" || c.To != "" {
+			return usage("--filter and --list exclude --from and --to. Write the period into the line: time:2026-07-01..2026-09-30")
+		}
+		return api.ExportLine(ctx, client.Line{List: c.List, Filter: c.Filter}, c.Format, rawOut(sh))
 	}
 	return api.Export(ctx, c.Format, c.From, c.To, rawOut(sh))
 }

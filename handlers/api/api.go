@@ -31,6 +31,8 @@ type API struct {
 	Context func(actor string) sharedctx.Store
 	Audits  Audits
 	Holds   handlers.Holds
+	History handlers.History
+	Exports Exports
 	Outbox  handlers.Outbox
 	Figures handlers.Insights
 	Hooks   handlers.Triggers

@@ -63,6 +63,9 @@ const auditScan = 20_000
 // Audit answers GET /audit: events of all tasks in the order of the log, with their
 // hashes. next may come with fewer items than asked for: the filter then goes on there.
 func (a *API) Audit(c echo.Context) error {
+	if asksLine(c) {
+		return a.auditList(c)
+	}
 	f, err := a.auditFilterOf(c, "after", "limit")
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/proof"
 
 	"github.com/labstack/echo/v4"
@@ -26,6 +27,9 @@ func (a *API) canSeal() error {
 // Export answers GET /audit/export?format=jsonl|csv. It streams in the order of the
 // log; jsonl ends with a signed seal, csv with a line that counts.
 func (a *API) Export(c echo.Context) error {
+	if asksLine(c) {
+		return a.exportList(c)
+	}
 	f, err := a.auditFilterOf(c, "format")
 	if err != nil {
 		return err
@@ -36,6 +40,9 @@ func (a *API) Export(c echo.Context) error {
 		if err := a.canSeal(); err != nil {
 			return err
 		}
+		if err := a.recordOrdered(c, "jsonl"); err != nil {
+			return err
+		}
 		start(c, "application/jsonl; charset=utf-8", "gatehouse-audit.jsonl")
 		b := proof.NewWriter(c.Response(), proof.Filtered)
 		if err := a.scan(c, f, b.Add); err != nil {
@@ -43,6 +50,9 @@ func (a *API) Export(c echo.Context) error {
 		}
 		return a.sealed(c, b)
 	case "csv":
+		if err := a.recordOrdered(c, format); err != nil {
+			return err
+		}
 		start(c, "text/csv; charset=utf-8", "gatehouse-audit.csv")
 		return a.exportCSV(c, f)
 	}
@@ -107,8 +117,10 @@ func (a *API) exportCSV(c echo.Context, f auditFilter) error {
 	return w.Error()
 }
 
-// Cell keeps a spreadsheet from taking foreign text for a formula.
+// Cell keeps a spreadsheet from taking foreign text for a formula, and shows what could
+// not be seen in it.
 func Cell(s string) string {
+	s = shown(s)
 	if trimmed := strings.TrimLeft(s, " \t\r\n"); trimmed != "" && strings.ContainsRune("=+-@|%", rune(trimmed[0])) {
 		return "'" + s
 	}
@@ -116,4 +128,13 @@ func Cell(s string) string {
 		return "'" + s
 	}
 	return s
+}
+
+// shown is text with nothing hidden in it; its lines stay.
+func shown(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = patch.Shown(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }

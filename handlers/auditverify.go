@@ -1,0 +1,66 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
+)
+
+// auditProof is how far the log is sealed, and what the last verification found.
+func (p *Pages) auditProof(ctx context.Context) (views.AuditProof, error) {
+	var v views.AuditProof
+	sealed, err := p.Proof.SealedUpTo(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.SealedAt = sealed.At
+	last, ok, err := p.Proof.LastVerified(ctx)
+	if err != nil || !ok {
+		return v, err
+	}
+	v.VerifiedAt, v.VerifiedBy, v.OK, v.Tasks, v.Seals, v.Took = last.At, last.Who, last.OK(), last.Tasks, last.Seals, last.Took
+	for _, b := range last.Problems {
+		v.Problems = append(v.Problems, views.AuditBroken{TaskID: b.TaskID, Text: b.Message})
+	}
+	return v, nil
+}
+
+// AuditVerify answers GET /audit/verify with what the last verification found.
+func (p *Pages) AuditVerify(c echo.Context) error {
+	f, err := p.begin(c, views.SectionAudit, "Verify the history")
+	if err != nil {
+		return err
+	}
+	f.chrome.StreamURL = ""
+	page := views.AuditVerifyPage{Chrome: f.chrome}
+	if page.Proof, err = p.auditProof(f.ctx); err != nil {
+		return err
+	}
+	keys, err := p.Proof.SealKeys(f.ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		page.Keys = append(page.Keys, views.AuditKey{ID: k.ID, Node: k.Node, At: k.At})
+	}
+	return render(c, http.StatusOK, views.AuditVerify(page))
+}
+
+// verifyTime is how long one verification that a page asked for may take.
+const verifyTime = 30 * time.Minute
+
+// RunVerify answers POST /audit/verify: it reads every event again. A reader who goes away
+// stops it.
+func (p *Pages) RunVerify(c echo.Context) error {
+	who, _ := Who(c)
+	// Without support for deadlines there is none to prolong.
+	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(verifyTime))
+	if _, err := p.Proof.Verify(c.Request().Context(), who.Name(), nil); err != nil {
+		return err
+	}
+	return seeOther(c, views.AuditVerifyPath, "")
+}

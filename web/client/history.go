@@ -1,0 +1,34 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/url"
+)
+
+// Line is a list with a line of filters. Its days are UTC.
+type Line struct {
+	List   string // requests, delegations or events; "" is requests
+	Filter string
+}
+
+func (l Line) query() url.Values {
+	q := url.Values{"filter": {l.Filter}}
+	set(q, "list", l.List)
+	return q
+}
+
+// Audit lists what the line takes, newest first; each item is of the list's shape. limit 0
+// is all.
+func (c *Client) Audit(ctx context.Context, l Line, limit int) (List[json.RawMessage], error) {
+	return pages[json.RawMessage](ctx, c, path("audit"), l.query(), limit)
+}
+
+// ExportLine writes everything that the line takes to w, as jsonl or csv.
+func (c *Client) ExportLine(ctx context.Context, l Line, format string, w io.Writer) error {
+	q := l.query()
+	set(q, "format", format)
+	_, err := c.stream(ctx, path("audit", "export"), q, w, "application/jsonl, text/csv, application/problem+json")
+	return err
+}
