@@ -11,10 +11,17 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/store/storetest"
 )
 
 // tricky is text that a page, a spreadsheet or a reader could take for something else.
 const tricky = "=HYPERLINK(\"http://evil\") <script>alert(1)</script> \u202Etxt.exe\x1b[31m"
+
+// both runs a story on both databases.
+func both(t *testing.T, story func(t *testing.T, h *house)) {
+	t.Run("SQLite", func(t *testing.T) { story(t, open(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) { story(t, openAt(t, storetest.Postgres(t))) })
+}
 
 // decided is a request of u that somebody answered.
 func (h *house) decided(u, by people.User, verdict string, change ...func(*approval.Request)) approval.Request {
