@@ -49,6 +49,9 @@ func (p *Pages) Delegation(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.kept(f, t, &page); err != nil {
+		return err
+	}
 	page.ID, page.Tab = d.ID, views.ParseTab(c.QueryParam("tab"))
 	page.Open, page.Plain = c.QueryParam("pinch") == "off", c.QueryParam("plain") == "on"
 	page.EventsN = int(t.LastN)

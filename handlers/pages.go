@@ -183,6 +183,8 @@ var said = map[string]string{
 	"reverted":        "The reverse of the change was asked for. It needs a yes of its own.",
 	"landing":         "Landing is tried again.",
 	"tried":           "It is tried again now.",
+	"held":            "The hold is set. Retention removes nothing that it covers.",
+	"lifted":          "The hold is lifted. What is old of it goes with the next run of retention.",
 	"tested":          "The test card was sent. Look there, and tap its button.",
 	"value_written":   "The value was written. Agents that may read it are given it from their next run on.",
 	"value_deleted":   "The value was deleted. Its history stays for 90 days.",

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -104,6 +105,9 @@ func (t Trees) open(ctx context.Context, r approval.Revision, name string) (*pat
 		}
 	}
 	bundle, err := t.Blob(ctx, r.Bundle)
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return nil, orchestrator.Errorf(orchestrator.CodeUnavailable, "Retention removed the files of this change, so it cannot be shown any more. Its digest, its file names and its decisions are kept.")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the bundle of revision %d: %w", r.N, err)
 	}

@@ -30,6 +30,8 @@ type DelegationPage struct {
 	Share      string // "2 of 4 files; left out: a.txt, b.txt" where people left files out; else empty
 	Failure    *Failure
 	Held       *Held
+	Legal      []HoldRow // legal holds that cover the task
+	Dropped    string    // the day when retention removed its texts; empty while they are here
 	CanCancel  bool
 	CanRetry   bool
 	CanPause   bool
