@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/store"
 )
 
 func now() time.Time { return time.Now() }
@@ -88,5 +92,94 @@ func TestTamperingWithSeals(t *testing.T) {
 	}
 	if _, err := s.VerifySeals(t.Context(), check); err == nil || !strings.Contains(err.Error(), "not those that were sealed") {
 		t.Errorf("history written anew: %v", err)
+	}
+}
+
+// TestOnlyDroppingIsAllowed: of an event nothing but its data may be replaced, by its
+// digest, once, and not while the task lives or is held. The database itself refuses.
+func TestOnlyDroppingIsAllowed(t *testing.T) {
+	both(t, func(t *testing.T, url string) {
+		s := open(t, url)
+		task, _ := newTask(t, s, 3)
+		events, err := s.Events(t.Context(), task.ID, 0, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := event.DropData(string(events[0].Data), now())
+		drop := func(set string, args ...any) error {
+			return s.Exec(t.Context(), "update events set "+set+" where task_id = ? and n = 1", append(args, task.ID)...)
+		}
+		refused := func(what string, err error) {
+			t.Helper()
+			if err == nil || !strings.Contains(err.Error(), "immutable") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		refused("of a task that lives", drop("data = ?", first))
+		if err := s.Exec(t.Context(), "update tasks set ended_at = 1 where id = ?", task.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Exec(t.Context(), "insert into holds (id, kind, subject, request_id, reason, set_by, set_at) values ('hld_1', 'task', ?, '', 'x', 'ann', 1)", task.ID); err != nil {
+			t.Fatal(err)
+		}
+		refused("of a task that is held", drop("data = ?", first))
+		if err := s.Exec(t.Context(), "update holds set lifted_at = 2"); err != nil {
+			t.Fatal(err)
+		}
+		for what, text := range map[string]string{"other data": "{}", "no digest": `"dropped sha256:0 1"`, "capitals": strings.ToUpper(first), "a digest too long": first[:90] + "0" + first[90:], "empty": ""} {
+			refused(what, drop("data = ?", text))
+		}
+		refused("another actor with it", drop("data = ?, actor = 'mallory'", first))
+		refused("another hash with it", drop("data = ?, hash = ''", first))
+		if err := drop("data = ?", first); err != nil {
+			t.Errorf("as it should be: %v", err)
+		}
+		refused("a second time", drop("data = ?", first))
+		if err := s.VerifyTask(t.Context(), task.ID); err != nil {
+			t.Error(err)
+		}
+		// What no digest can be compared with in SQLite's trigger is found by the hash.
+		if s.Dialect() == "SQLite" {
+			wrong := event.DropData("{}", now())
+			if err := s.Exec(t.Context(), "update events set data = ? where task_id = ? and n = 2", wrong, task.ID); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.VerifyTask(t.Context(), task.ID); err == nil || !strings.Contains(err.Error(), "n 2) was changed") {
+				t.Errorf("a wrong digest: %v", err)
+			}
+		}
+	})
+}
+
+// TestABatchThatFailsInItsMiddleLeavesNothing: the disk is full, the server is killed: the
+// batch is one transaction, and the next run does it all.
+func TestABatchThatFailsInItsMiddleLeavesNothing(t *testing.T) {
+	s := open(t, sqliteURL(t))
+	task, _ := newTask(t, s, 6)
+	later := now().Add(time.Hour)
+	for _, text := range []string{"update delegations set ended_at = 1, state = 'completed'", "update tasks set ended_at = 1 where id <> 'system'",
+		"create trigger fault before update on events when new.n = 4 begin select raise(abort, 'disk full'); end"} {
+		if err := s.Exec(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := s.Retain(t.Context(), retention.Texts, later, store.After{}, 100); err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Fatal(err)
+	}
+	if got, err := s.Task(t.Context(), task.ID); err != nil || got.Text != task.Text || got.DroppedAt != nil {
+		t.Errorf("%+v %v", got, err)
+	}
+	events, err := s.Events(t.Context(), task.ID, 0, 10)
+	if err != nil || events[0].Dropped != nil {
+		t.Errorf("%+v %v", events, err)
+	}
+	if err := s.Exec(t.Context(), "drop trigger fault"); err != nil {
+		t.Fatal(err)
+	}
+	if done, _, err := s.Retain(t.Context(), retention.Texts, later, store.After{}, 100); err != nil || done.Events != 6 || done.More {
+		t.Errorf("%+v %v", done, err)
+	}
+	if err := errors.Join(s.VerifyTask(t.Context(), task.ID), s.VerifyTask(t.Context(), event.System)); err != nil {
+		t.Error(err)
 	}
 }
