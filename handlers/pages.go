@@ -59,6 +59,10 @@ type Pages struct {
 	Outbox Outbox
 	Links  Links
 	Places func() []Place
+	// Configuration is what is in force; Reload loads it again, and changes nothing where
+	// the file is bad.
+	Configuration func(ctx context.Context) (Configuration, error)
+	Reload        func(ctx context.Context) error
 	// Triggers make tasks by themselves.
 	Triggers Triggers
 	// People keeps who may sign in.
@@ -188,6 +192,7 @@ var said = map[string]string{
 	"tested":          "The test card was sent. Look there, and tap its button.",
 	"value_written":   "The value was written. Agents that may read it are given it from their next run on.",
 	"value_deleted":   "The value was deleted. Its history stays for 90 days.",
+	"reloaded":        "The configuration was loaded again and is in force.",
 	"redelivered":     "It is delivered again. This is the new delivery.",
 	"password":        "Your password was changed. You were signed out everywhere else.",
 	"signed_out":      "You were signed out everywhere else.",

@@ -218,3 +218,33 @@ func orNone(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// ConfigPage is `/settings/config`: every value in force and where it comes from.
+type ConfigPage struct {
+	Chrome
+	File      string // "" when there is none
+	LoadedAt  time.Time
+	Sections  []ConfigSection
+	Warnings  []string
+	Problems  []string // of the file as it is now, one line each
+	Changed   []string // keys that a reload would change
+	MayReload bool
+}
+
+// ConfigSection is a section of the file.
+type ConfigSection struct {
+	Name string
+	Rows []ConfigRow
+}
+
+// ConfigRow is one value.
+type ConfigRow struct {
+	Key     string // below the section
+	Value   string
+	File    string // name of the file
+	Line    int    // 0: not in the file
+	Flag    string
+	Env     []string
+	Restart bool
+	Pending string // after a restart
+}

@@ -45,6 +45,12 @@ func settingsPages() map[string]templ.Component {
 		"settings-tokens":      Tokens(TokensPage{Chrome: settingsChrome("Tokens", TokensPath), All: true, Tokens: tokenRows(), Scopes: scopes, Life: "90d", Secret: "ght_secret"}),
 		"settings-tokens-none": Tokens(TokensPage{Chrome: settingsChrome("Tokens", TokensPath), Scopes: scopes, Error: "Tick what it may do."}),
 	}
+	conf := ConfigPage{Chrome: settingsChrome("Configuration", ConfigPath), File: "/etc/gatehouse/gatehouse.yaml", LoadedAt: before(time.Hour), MayReload: true, Warnings: []string{"rule core: if ann asks, only bob can satisfy it."}, Changed: []string{"engine.workers", "approval.rules[docs].when"},
+		Sections: []ConfigSection{{"server", []ConfigRow{{Key: "listen", Value: "127.0.0.1:9000", Flag: "--listen", Restart: true, Pending: "0.0.0.0:80"}, {Key: "public_url", Value: "https://gate.example.com", File: "gatehouse.yaml", Line: 1, Restart: true}, {Key: "timezone", Value: "UTC"}}},
+			{"agents", []ConfigRow{{Key: "coder.command", Value: "claude, -p, " + hostile, File: "gatehouse.yaml", Line: 31, Env: []string{"CLAUDE_KEY"}}, {Key: "coder.env.ANTHROPIC_API_KEY", Value: "•••", File: "gatehouse.yaml", Line: 32, Env: []string{"ANTHROPIC_API_KEY"}}}}}}
+	wrong := conf
+	wrong.Problems, wrong.Flash = []string{"gatehouse.yaml:3:1: unknown key `aproval`. Did you mean `approval`?", "gatehouse.yaml:9:1: " + hostile}, &Flash{Bad: true, Text: "The file was not taken, so nothing was changed."}
+	all["settings-config"], all["settings-config-wrong"] = Config(conf), Config(wrong)
 	return all
 }
 

@@ -89,6 +89,8 @@ func (s *Server) routes() []route {
 		{post, "/settings/channels/unlink", p.UnlinkAccount, person},
 		{post, "/settings/channels/test", p.TestChannel, admin},
 		{post, "/settings/channels/retry", p.RetryDelivery, admin},
+		{get, "/settings/config", p.ConfigPage, may(handlers.TasksWrite, handlers.AuditRead)},
+		{post, "/settings/config/reload", p.ReloadConfig, admin},
 		{get, "/settings/policy", p.Policy, see},
 		{post, "/settings/policy", p.TryPolicy, see},
 		{get, "/context", p.ContextPage, know},

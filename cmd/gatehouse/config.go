@@ -13,6 +13,7 @@ import (
 // ConfigCmd looks at the configuration.
 type ConfigCmd struct {
 	Check  ConfigCheckCmd  `cmd:"" help:"Print what the configuration says; nothing is made or started."`
+	Show   ConfigShowCmd   `cmd:"" help:"Print every value and where it comes from; secrets are not shown."`
 	Schema ConfigSchemaCmd `cmd:"" help:"Print the JSON schema of gatehouse.yaml, for editors."`
 }
 

@@ -35,7 +35,8 @@ import (
 
 // house is a whole node: what serve and demo start.
 type house struct {
-	cfg     *config.Config
+	cfg     *config.Config // as at the start
+	loaded  atomic.Pointer[loaded]
 	node    string // its name, made once for the data folder
 	log     *slog.Logger
 	store   *store.Store
@@ -54,6 +55,7 @@ type house struct {
 // openHouse opens everything that does not listen. Nothing runs yet.
 func openHouse(ctx context.Context, cfg *config.Config, log *slog.Logger, trace func(string)) (*house, error) {
 	h := &house{cfg: cfg, log: log, trace: trace}
+	h.loaded.Store(&loaded{cfg, time.Now()})
 	h.address.Store("http://" + cfg.Listen)
 	if err := h.open(ctx); err != nil {
 		return nil, errors.Join(err, h.close())
@@ -204,6 +206,7 @@ func (h *house) reload(ctx context.Context) error {
 	}
 	h.engine.SetConfig(next.Engine)
 	h.intake.SetTriggers(next.Triggers)
+	h.loaded.Store(&loaded{next, time.Now()})
 	h.log.Info("the configuration was loaded again", "agents", len(next.Engine.Agents.All()))
 	return nil
 }

@@ -152,7 +152,8 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 	d := door.New(door.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(publicURL), Now: time.Now, Log: h.log})
 	pages := &handlers.Pages{Engine: h.engine, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Door: d,
 		Now: time.Now, Log: h.log, FourEyes: func() bool { return h.gateway.Config().FourEyes }, Loopback: web.Loopback(listen), Examples: examples,
-		Outbox: h.gateway, Links: h.store, Places: h.places, Sums: h.store, History: h.store, SavedViews: h.store, Traces: h.store, People: h.store, PublicURL: publicURL, Triggers: h.intake, Proof: h.store, Holds: h.store,
+		Outbox: h.gateway, Links: h.store, Places: h.places, Sums: h.store, History: h.store, SavedViews: h.store, Traces: h.store, People: h.store, PublicURL: publicURL, Triggers: h.intake,
+		Configuration: h.configuration, Reload: h.reload, Proof: h.store, Holds: h.store,
 		Condition: h.condition}
 	a := &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Audits: h.store, History: h.store, Exports: h.store, Holds: h.store,
 		Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Reload: h.reload, Seal: key,

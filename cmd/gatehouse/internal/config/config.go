@@ -44,6 +44,7 @@ type Config struct {
 	Triggers      []*trigger.Trigger
 	Warnings      []string // what works but deserves a look
 	File          File     // as written, for pages and later sections
+	doc           *document
 }
 
 // Default is the name of the file in the current folder.
@@ -108,7 +109,7 @@ func at(path ...any) []any { return path }
 
 func (b *builder) build() *Config {
 	f := b.file
-	c := &Config{File: f, Groups: f.Groups, FourEyes: f.Approval.FourEyes == nil || *f.Approval.FourEyes}
+	c := &Config{doc: b.doc, File: f, Groups: f.Groups, FourEyes: f.Approval.FourEyes == nil || *f.Approval.FourEyes}
 	b.server(c)
 	c.Database = b.database()
 	c.Data = b.path(or(f.Data, "./data"))

@@ -43,7 +43,8 @@ func (ps Problems) Error() string {
 type document struct {
 	name  string
 	lines []string
-	root  *yaml.Node // nil when the file is empty
+	root  *yaml.Node            // nil when the file is empty
+	raw   map[*yaml.Node]string // texts as they were before the environment came in, of those that it changed
 }
 
 // parse reads the text, puts the environment in, and decodes it strictly.
@@ -57,7 +58,7 @@ func parse(name string, text []byte, env func(string) (string, bool)) (*document
 
 // read parses the text, which must be one document.
 func read(name string, text []byte) (*document, error) {
-	d := &document{name: name, lines: strings.Split(string(text), "\n")}
+	d := &document{name: name, lines: strings.Split(string(text), "\n"), raw: map[*yaml.Node]string{}}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var first, second yaml.Node
 	if err := decoder.Decode(&first); errors.Is(err, io.EOF) {
@@ -106,7 +107,8 @@ func (d *document) expand(n *yaml.Node, env func(string) (string, bool)) Problem
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
 		return problems
 	}
-	n.Value = variable.ReplaceAllStringFunc(n.Value, func(m string) string {
+	written := n.Value
+	n.Value = variable.ReplaceAllStringFunc(written, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
 			return m[1:]
 		}
@@ -116,6 +118,9 @@ func (d *document) expand(n *yaml.Node, env func(string) (string, bool)) Problem
 		}
 		return value
 	})
+	if n.Value != written || variable.MatchString(written) {
+		d.raw[n] = written
+	}
 	return problems
 }
 
