@@ -126,11 +126,9 @@ func (p *Pages) begin(c echo.Context, section views.Section, title string) (*fra
 	if f.voters, err = p.Gateway.Electorate(ctx); err != nil {
 		return nil, err
 	}
-	page, err := p.Requests.Requests(ctx, approval.Filter{States: []approval.State{approval.Pending}, Limit: 200})
-	if err != nil {
+	if f.pending, err = p.Requests.Pending(ctx, 200); err != nil {
 		return nil, err
 	}
-	f.pending = page.Items
 	for _, r := range f.pending {
 		if f.mayApprove(r) {
 			f.chrome.ToDecide++

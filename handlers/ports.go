@@ -72,6 +72,8 @@ type Reader = orchestrator.Reader
 type Requests interface {
 	Request(ctx context.Context, id string) (approval.Request, error)
 	Requests(ctx context.Context, f approval.Filter) (approval.Page, error)
+	// Pending are the newest that wait for people, without their cards, to be read only.
+	Pending(ctx context.Context, limit int) ([]approval.Request, error)
 	Revisions(ctx context.Context, id string) ([]approval.Revision, error)
 	PendingOf(ctx context.Context, taskID string) ([]string, error)
 }

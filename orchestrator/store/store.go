@@ -39,6 +39,7 @@ type Store struct {
 	relay   *relay   // shows them what is being written; nil on SQLite
 	seq     sequencing
 	guesses guesses // wrong link codes
+	waiting pendings
 }
 
 // EngineStore is a Store as the engine sees it.

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"gatehouse/approval"
@@ -308,5 +310,51 @@ func requestList(s *Suite) {
 	overdue, err := s.Store.Overdue(s.ctx, s.Clock.Now(), 10)
 	if err != nil || len(overdue) != 2 || overdue[0].State != approval.Pending { // 0 and 6; 3 has an hour left
 		s.Errorf("overdue %+v %v", overdue, err)
+	}
+}
+
+func pendingNow(s *Suite) {
+	task := s.task("one")
+	var requests []*approval.Request
+	for range 3 {
+		s.Clock.Add(time.Second)
+		requests = append(requests, s.request(s.delegation(task)))
+	}
+	other := s.open("two")
+	see := func(limit int, want ...string) {
+		s.Helper()
+		for _, st := range []interface {
+			Pending(context.Context, int) ([]approval.Request, error)
+		}{s.Store, other} {
+			for range 2 { // read, and remembered
+				all, err := st.Pending(s.ctx, limit)
+				s.must(err)
+				var got []string
+				for _, r := range all {
+					got = append(got, fmt.Sprint(r.ID == requests[0].ID, r.Title, len(r.Decisions)))
+				}
+				if !slices.Equal(got, want) {
+					s.Errorf("pending %q, want %q", got, want)
+				}
+			}
+		}
+	}
+	see(10, "falseFix0", "falseFix0", "trueFix0")
+	see(2, "falseFix0", "falseFix0")
+	s.gate(task.ID, func(tx approval.Tx) error {
+		r, err := tx.Request(s.ctx, requests[0].ID)
+		s.must(err)
+		s.must(tx.InsertDecision(s.ctx, r.ID, approval.Decision{UserID: "usr_bob", User: "bob", Verdict: approval.Approve, Revision: 1}))
+		r.Title = "Fixed"
+		s.must(tx.SaveRequest(s.ctx, r))
+		r, err = tx.Request(s.ctx, requests[2].ID)
+		s.must(err)
+		r.State = approval.Rejected
+		return tx.SaveRequest(s.ctx, r)
+	})
+	see(10, "falseFix0", "trueFixed1")
+	paths, err := s.Store.Paths(s.ctx, []string{task.ID, "tsk_none"})
+	if err != nil || len(paths) != 1 || len(paths[task.ID]) != 3 || paths[task.ID][0].ID != requests[0].DelegationID || paths[task.ID][0].To != "kik" {
+		s.Errorf("paths %+v, %v", paths, err)
 	}
 }

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"sync"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+)
+
+// pendings keeps the requests that wait for people as they were last read: every page
+// says how many the reader can decide, and a request is read anew only when its version
+// has risen. It holds what the last answer named and nothing else.
+type pendings struct {
+	mu    sync.Mutex
+	known map[string]approval.Request
+}
+
+const selectPending = "select id, version from requests where state = 'pending' order by id desc limit ?"
+
+// Pending returns the newest pending requests, newest first, at most limit, without their
+// cards. Callers share them and must not change them.
+func (s *Store) Pending(ctx context.Context, limit int) ([]approval.Request, error) {
+	rows, err := s.r.query(ctx, selectPending, limit)
+	now, err := collect(rows, err, func(row scanner) (approval.Request, error) {
+		var r approval.Request
+		err := row.Scan(&r.ID, &r.Version)
+		return r, err
+	})
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	known := s.waiting.get()
+	var ids []string
+	for _, r := range now {
+		if had, ok := known[r.ID]; !ok || had.Version < r.Version {
+			ids = append(ids, r.ID)
+		}
+	}
+	fresh, err := s.requestsByID(ctx, ids)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	next := make(map[string]approval.Request, len(now))
+	var found []approval.Request
+	for _, r := range now {
+		one, ok := fresh[r.ID]
+		if !ok {
+			one = known[r.ID]
+		}
+		if one.State == approval.Pending { // else decided since
+			next[r.ID] = one
+			found = append(found, one)
+		}
+	}
+	s.waiting.set(next)
+	return found, nil
+}
+
+func (p *pendings) get() map[string]approval.Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known
+}
+
+// set replaces the map; who has got the one before may go on reading it.
+func (p *pendings) set(known map[string]approval.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known = known
+}
+
+// requestsByID reads requests with their decisions.
+func (s *Store) requestsByID(ctx context.Context, ids []string) (map[string]approval.Request, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := s.r.query(ctx, selectRequest+" where r.id in "+marks(len(ids)), anys(ids)...)
+	all, err := collect(rows, err, scanRequest)
+	if err == nil {
+		err = s.attach(ctx, all)
+	}
+	found := make(map[string]approval.Request, len(all))
+	for _, r := range all {
+		r.Cards = nil
+		found[r.ID] = r
+	}
+	return found, err
+}
+
+// Paths returns, by task, the delegations of some tasks, oldest first, with nothing but
+// what says where the work is: ids, agent, state and depth. A list shows many tasks.
+func (s *Store) Paths(ctx context.Context, tasks []string) (map[string][]orchestrator.Delegation, error) {
+	found := map[string][]orchestrator.Delegation{}
+	if len(tasks) == 0 {
+		return found, nil
+	}
+	rows, err := s.r.query(ctx, "select task_id, id, parent_id, from_agent, to_agent, state, depth from delegations where task_id in "+marks(len(tasks))+" order by task_id, seq", anys(tasks)...)
+	all, err := collect(rows, err, func(row scanner) (orchestrator.Delegation, error) {
+		var d orchestrator.Delegation
+		err := row.Scan(&d.TaskID, &d.ID, &d.ParentID, &d.From, &d.To, &d.State, &d.Depth)
+		return d, err
+	})
+	for _, d := range all {
+		found[d.TaskID] = append(found[d.TaskID], d)
+	}
+	return found, s.explain(err)
+}
