@@ -55,6 +55,7 @@ type Options struct {
 	Tasks     Tasks
 	People    People
 	PublicURL func() string // how others reach this server
+	Every     time.Duration // between two looks of Run at the clock and the store; 0 is a second
 	Now       func() time.Time
 	Log       *slog.Logger
 	KeepFor   func() time.Duration // what deliveries carried; 0 is for ever, nil is Keep
@@ -77,6 +78,9 @@ type Intake struct {
 func New(o Options, triggers []*trigger.Trigger) *Intake {
 	if o.Trace == nil {
 		o.Trace = func(string) {}
+	}
+	if o.Every == 0 {
+		o.Every = time.Second
 	}
 	in := &Intake{Options: o, wrong: map[string]int64{}, changed: make(chan struct{}, 1)}
 	in.triggers.Store(&triggers)

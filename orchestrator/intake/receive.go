@@ -33,7 +33,7 @@ func (in *Intake) Hook(name string, h http.Header) (Hook, error) {
 		return Hook{}, trigger.ErrSignature
 	}
 	if !t.Knocks(h) {
-		in.count(name)
+		in.count(name, 1)
 		return Hook{}, trigger.ErrSignature
 	}
 	return Hook{in, t}, nil
@@ -45,7 +45,7 @@ func (k Hook) Receive(ctx context.Context, h http.Header, body []byte) (Receipt,
 	in, t, now := k.in, k.t, k.in.Now().UTC()
 	call, err := t.Verify(h, body, now)
 	if err != nil {
-		in.count(t.Name)
+		in.count(t.Name, 1)
 		return Receipt{}, err
 	}
 	body = unwrap(t, h, body)
@@ -145,9 +145,9 @@ func unwrap(t *trigger.Trigger, h http.Header, body []byte) []byte {
 	return []byte(form.Get("payload"))
 }
 
-// count notes a call with a wrong signature. There are only as many names as triggers.
-func (in *Intake) count(name string) {
+// count notes calls with wrong signatures. There are only as many names as triggers.
+func (in *Intake) count(name string, n int64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.wrong[name]++
+	in.wrong[name] += n
 }

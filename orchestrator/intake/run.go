@@ -20,7 +20,6 @@ const (
 )
 
 const (
-	lookEvery  = time.Second
 	tellEvery  = time.Minute
 	cleanEvery = time.Hour
 	lease      = 30 * time.Second
@@ -35,7 +34,7 @@ const Keep = 30 * 24 * time.Hour
 // Run takes up what is stored, fires schedules and cleans up, until ctx ends. What fails
 // is tried again at the next look.
 func (in *Intake) Run(ctx context.Context) error {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(in.Every)
 	defer tick.Stop()
 	defer func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
@@ -114,8 +113,12 @@ func (in *Intake) tell(ctx context.Context) {
 	in.wrong = map[string]int64{}
 	in.mu.Unlock()
 	for name, n := range counts {
+		if err := in.record(ctx, WrongSignature, "system", map[string]any{"trigger": name, "calls": n}); err != nil {
+			in.warn(ctx, "writing an event", err)
+			in.count(name, n) // they are told the next time
+			continue
+		}
 		in.Log.Warn("calls of a webhook were refused: their signature is missing or wrong", "trigger", name, "calls", n)
-		in.warn(ctx, "writing an event", in.record(ctx, WrongSignature, "system", map[string]any{"trigger": name, "calls": n}))
 	}
 }
 

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/trigger"
+)
+
+// hookTeam looks at failed runs and changes nothing.
+const hookTeam = `
+agents:
+  kik: {kind: command, command: [cat], analysis_only: true, approval: auto}
+triggers:
+  - {name: ci-failed, kind: webhook, source: github, secret: "It's a Secret to Everybody", agent: kik, task: "Fix {{.workflow_run.name}}", when: "event.action == 'completed'", owner: ann}
+`
+
+// hook posts a delivery as GitHub does. The server may die before it answers.
+func (n *node) hook(id string, body []byte) (status int, answer map[string]string, err error) {
+	n.Helper()
+	m := hmac.New(sha256.New, []byte("It's a Secret to Everybody"))
+	m.Write(body)
+	req, err := http.NewRequestWithContext(n.Context(), http.MethodPost, n.url+"/hooks/ci-failed", strings.NewReader(string(body)))
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(m.Sum(nil)))
+	req.Header.Set("X-GitHub-Delivery", id)
+	req.Header.Set("X-GitHub-Event", "workflow_run")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	return res.StatusCode, answer, json.NewDecoder(res.Body).Decode(&answer)
+}
+
+// TestADeliverySurvivesTheServerThatTookIt: killed after the delivery is stored, or after
+// its task is made, the next start has one task of it, and a repeat gets that task.
+func TestADeliverySurvivesTheServerThatTookIt(t *testing.T) {
+	body, err := os.ReadFile("../../orchestrator/trigger/testdata/github_workflow_run.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, point := range []string{"delivery stored#1", "delivery submitted#1"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			places(t, func(t *testing.T, database string) {
+				p := newPlace(t, database, hookTeam)
+				n := p.start(p.config, point)
+				if status, _, err := n.hook("d1", body); err == nil {
+					t.Errorf("the server answered %d and should be dead", status)
+				}
+				n.died()
+				n = p.start(p.config, "")
+				var d trigger.Delivery
+				p.until("the delivery to have its task", func() bool {
+					page, err := p.store.Deliveries(p.Context(), trigger.Filter{Trigger: "ci-failed"})
+					p.must(err)
+					if len(page.Items) != 1 {
+						t.Fatalf("%d deliveries", len(page.Items))
+					}
+					d = page.Items[0]
+					return d.State != trigger.Stored
+				})
+				if d.State != trigger.Started {
+					t.Fatalf("the delivery is %s: %s", d.State, d.Message)
+				}
+				status, answer, err := n.hook("d1", body)
+				if err != nil || status != http.StatusOK || answer["id"] != d.TaskID || answer["delivery"] != d.ID {
+					t.Errorf("again: %d %v %v", status, answer, err)
+				}
+				page, err := p.store.List(p.Context(), orchestrator.Filter{RootsOnly: true})
+				p.must(err)
+				if len(page.Items) != 1 || page.Items[0].TaskID != d.TaskID {
+					t.Errorf("%d tasks", len(page.Items))
+				}
+				p.until("the task to end", func() bool { return p.root(d.TaskID).State.Ended() })
+				if root := p.root(d.TaskID); root.State != orchestrator.Completed || !strings.Contains(root.Result.Text, ".workflow_run.name: Build") {
+					t.Errorf("the task is %s: %+v", root.State, root.Result)
+				}
+				n.stop()
+			})
+		})
+	}
+}
