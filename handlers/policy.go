@@ -55,7 +55,7 @@ func (p *Pages) Policy(c echo.Context) error {
 // TryPolicy answers POST /settings/policy: it tries other rules and saves nothing.
 func (p *Pages) TryPolicy(c echo.Context) error {
 	text := c.FormValue("rules")
-	rules, err := parseRules(text)
+	rules, err := ParseRules(text)
 	if err != nil {
 		return p.policy(c, text, []string{err.Error()})
 	}
@@ -71,32 +71,6 @@ type writtenRule struct {
 	Deny    bool     `yaml:"deny,omitempty"`
 	Shadow  bool     `yaml:"shadow,omitempty"`
 	Expires string   `yaml:"expires,omitempty"`
-}
-
-// parseRules reads the list under approval.rules as YAML.
-func parseRules(text string) ([]approval.RuleConfig, error) {
-	var written []writtenRule
-	dec := yaml.NewDecoder(strings.NewReader(text))
-	dec.KnownFields(true)
-	if err := dec.Decode(&written); err != nil {
-		return nil, fmt.Errorf("these are no rules: %s. Write the list as it stands under approval.rules", strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if len(written) > approval.MaxRules {
-		return nil, fmt.Errorf("there are %d rules; %d is the limit", len(written), approval.MaxRules)
-	}
-	var rules []approval.RuleConfig
-	for _, w := range written {
-		r := approval.RuleConfig{Name: w.Name, When: w.When, Need: w.Need, From: w.From, Deny: w.Deny, Shadow: w.Shadow}
-		if w.Expires != "" {
-			d, err := sharedctx.ParseTTL(w.Expires)
-			if err != nil {
-				return nil, fmt.Errorf("rule %q: expires: %q is no length of time. Write a number with a unit, such as 72h", w.Name, w.Expires)
-			}
-			r.Expires = d
-		}
-		rules = append(rules, r)
-	}
-	return rules, nil
 }
 
 // writeRules is the list as it may stand in gatehouse.yaml.

@@ -277,7 +277,7 @@ func Policy(p PolicyPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<label for=\"rules\">The list as it stands under <code>approval.rules</code>. Nothing is saved.</label> <textarea id=\"rules\" name=\"rules\" rows=\"12\" class=\"code\" spellcheck=\"false\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<label for=\"rules\">The list under <code>approval.rules</code>, or the whole section <code>approval</code>, of which only the rules are tried. Nothing is saved.</label> <textarea id=\"rules\" name=\"rules\" rows=\"12\" class=\"code\" spellcheck=\"false\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
