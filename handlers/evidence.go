@@ -38,36 +38,69 @@ func (p *Pages) Evidence(c echo.Context) error {
 	}
 	f.chrome.StreamURL = "" // what is printed does not move
 	f.chrome.State = string(r.State)
-	return renderEvidence(c, p.Reader, p.Requests, r, f.chrome)
+	return p.evidence().render(c, r, f.chrome)
 }
 
-// RenderEvidence writes the same page for the API's address.
-func RenderEvidence(c echo.Context, reader Reader, requests Requests, r approval.Request, now time.Time) error {
+// Evidences has what the page of one request is made from.
+type Evidences struct {
+	Reader   Reader
+	Requests Requests
+	Proof    Proof
+	Now      func() time.Time
+}
+
+func (p *Pages) evidence() Evidences {
+	return Evidences{Reader: p.Reader, Requests: p.Requests, Proof: p.Proof, Now: p.Now}
+}
+
+// Render writes the page for the API's address.
+func (e Evidences) Render(c echo.Context, r approval.Request) error {
 	who, _ := Who(c)
-	return renderEvidence(c, reader, requests, r, views.Chrome{Title: "Evidence " + r.ID, Section: views.SectionAudit, State: string(r.State),
-		Path: pathOf(c), Person: personOf(who), Now: now})
+	return e.render(c, r, views.Chrome{Title: "Evidence " + r.ID, Section: views.SectionAudit, State: string(r.State),
+		Path: pathOf(c), Person: personOf(who), Now: e.Now()})
 }
 
-func renderEvidence(c echo.Context, reader Reader, requests Requests, r approval.Request, chrome views.Chrome) error {
+func (e Evidences) render(c echo.Context, r approval.Request, chrome views.Chrome) error {
 	ctx := c.Request().Context()
 	page := views.EvidencePage{Chrome: chrome, Request: r}
 	var err error
-	if page.Revisions, err = requests.Revisions(ctx, r.ID); err != nil {
+	if page.Revisions, err = e.Requests.Revisions(ctx, r.ID); err != nil {
 		return err
 	}
 	for _, v := range page.Revisions {
 		shown := v.Files[:min(len(v.Files), evidenceFiles)]
 		page.Files = append(page.Files, views.EvidenceFiles{Shown: shown, More: len(v.Files) - len(shown)})
 	}
-	task, err := reader.Task(ctx, r.TaskID)
+	task, err := e.Reader.Task(ctx, r.TaskID)
 	if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 		return err
 	}
 	page.Task, page.TaskAt = task.Text, task.CreatedAt
-	if err := evidenceTrail(ctx, reader, r, &page); err != nil {
+	if err := evidenceTrail(ctx, e.Reader, r, &page); err != nil {
+		return err
+	}
+	if page.Seal, err = e.seal(ctx, r.TaskID); err != nil {
 		return err
 	}
 	return render(c, http.StatusOK, views.Evidence(page))
+}
+
+// sealHeads is how many heads of one checkpoint are read to find a task's.
+const sealHeads = 100_000
+
+// seal is the newest checkpoint that covers the task; nil while none does.
+func (e Evidences) seal(ctx context.Context, taskID string) (*views.EvidenceSeal, error) {
+	proofs, err := e.Proof.Proofs(ctx, []string{taskID}, sealHeads)
+	if err != nil || len(proofs) == 0 {
+		return nil, err
+	}
+	s := &views.EvidenceSeal{At: proofs[0].At, Pos: proofs[0].Pos, Key: proofs[0].KeyID}
+	for _, h := range proofs[0].Heads {
+		if h.TaskID == taskID {
+			s.N = h.N
+		}
+	}
+	return s, nil
 }
 
 // evidenceTrail walks the task's events and keeps those about the request.
@@ -79,6 +112,9 @@ func evidenceTrail(ctx context.Context, reader Reader, r approval.Request, page 
 		}
 		for _, e := range batch {
 			after, page.EventsAll, page.Head = e.N, page.EventsAll+1, e.Hash
+			if e.Dropped != nil {
+				page.Dropped++
+			}
 			if about(e, r) && len(page.Events) < evidenceEvents {
 				page.Events = append(page.Events, e)
 			}

@@ -172,6 +172,8 @@ type Proof interface {
 	Verify(ctx context.Context, who string, progress func(proof.Progress)) (proof.Verification, error)
 	// SealKeys lists the keys that seal, oldest first.
 	SealKeys(ctx context.Context) ([]proof.Key, error)
+	// Proofs returns the checkpoints that cover tasks, with at most most heads in all.
+	Proofs(ctx context.Context, tasks []string, most int) ([]proof.Proof, error)
 }
 
 // Holds keep retention from removing things; the store has these.

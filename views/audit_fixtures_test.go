@@ -34,7 +34,7 @@ func evidenceFixture() EvidencePage {
 	r.Revision = v
 	p := EvidencePage{Chrome: chrome(SectionAudit, "Evidence "+aprID, EvidenceHref(aprID)), Request: r, Task: "Fix the retry loop in the uploader.\n" + hostile, TaskAt: before(3 * time.Hour),
 		Revisions: []approval.Revision{first, v}, Files: []EvidenceFiles{{Shown: files[:1]}, {Shown: files, More: 700}}, EventsAll: 1412, Head: digest, Dropped: 3,
-		Seal: &EvidenceSeal{At: now, Pos: 120441, Key: "9f2c1a7e5b1d44c0"}}
+		Seal: &EvidenceSeal{At: now, Pos: 120441, N: 1412, Key: "9f2c1a7e5b1d44c0"}}
 	for i, kind := range []event.Type{event.TaskCreated, event.Requested, event.Decided, event.PatchLanded} {
 		p.Events = append(p.Events, event.Event{TaskID: taskID, N: int64(i + 1), Type: kind, Actor: "user:bob" + hostile, At: before(time.Hour), Hash: digest})
 	}

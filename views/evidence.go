@@ -29,6 +29,7 @@ type EvidencePage struct {
 type EvidenceSeal struct {
 	At  time.Time
 	Pos int64
+	N   int64  // the task's newest event that it covers
 	Key string // fingerprint of the key that signed it
 }
 

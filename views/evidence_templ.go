@@ -1894,9 +1894,9 @@ func evidenceProof(p EvidencePage) templ.Component {
 			ctx = templ.InitializeContext(ctx)
 			if p.Seal != nil {
 				var templ_7745c5c3_Var84 string
-				templ_7745c5c3_Var84, templ_7745c5c3_Err = templ.JoinStringErrs("signed " + stamp(p.Seal.At) + " up to position " + strconv.FormatInt(p.Seal.Pos, 10))
+				templ_7745c5c3_Var84, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("signed %s up to event %d of %d, position %d", stamp(p.Seal.At), p.Seal.N, p.EventsAll, p.Seal.Pos))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/evidence.templ`, Line: 411, Col: 92}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/evidence.templ`, Line: 411, Col: 118}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var84))
 				if templ_7745c5c3_Err != nil {

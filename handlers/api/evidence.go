@@ -24,7 +24,7 @@ func (a *API) Evidence(c echo.Context) error {
 	}
 	switch format := c.QueryParam("format"); format {
 	case "":
-		return handlers.RenderEvidence(c, a.Reader, a.Requests, r, a.Now())
+		return handlers.Evidences{Reader: a.Reader, Requests: a.Requests, Proof: a.Audits, Now: a.Now}.Render(c, r)
 	case "bundle":
 		return a.evidenceBundle(c, r)
 	case "json":
