@@ -36,6 +36,7 @@ type understood struct {
 	Rules        []string         `json:"rules"`
 	Approval     approvalShape    `json:"approval"`
 	Channels     []string         `json:"channels"`
+	Triggers     []string         `json:"triggers"`
 	Warnings     []string         `json:"warnings"`
 }
 
@@ -101,6 +102,7 @@ func understand(c *config.Config) understood {
 		u.Agents = append(u.Agents, understandAgent(a))
 	}
 	u.Rules, u.Approval, u.Channels = understandRules(c), understandApproval(c), understandChannels(c)
+	u.Triggers = understandTriggers(c)
 	return u
 }
 
@@ -186,6 +188,9 @@ func (u understood) print(sh *shell) error {
 	rows = append(rows, u.Approval.rows()...)
 	for _, c := range u.Channels {
 		rows = append(rows, []string{"channel", line(c)})
+	}
+	for _, t := range u.Triggers {
+		rows = append(rows, []string{"trigger", line(t)})
 	}
 	if err := table(sh.out, rows); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/handlers"
+	"gatehouse/orchestrator/trigger"
 )
 
 // approvalShape is what the gate does beside its rules, in words.
@@ -92,6 +93,23 @@ func understandChannels(c *config.Config) []string {
 			format = "standard"
 		}
 		all = append(all, parts("webhook "+w.Name, format, host(w.URL)))
+	}
+	return all
+}
+
+// understandTriggers names what makes tasks by itself, without secrets.
+func understandTriggers(c *config.Config) []string {
+	all := []string{}
+	for _, t := range c.Triggers {
+		what := "by " + string(t.Source) + " at " + c.PublicURL + "/hooks/" + t.Name
+		if t.Kind == trigger.Schedule {
+			what = t.Cron + " in " + t.Zone.String()
+		}
+		to := t.Agent
+		if to == "" {
+			to = "the first agent that can " + t.Capability
+		}
+		all = append(all, parts(t.Name, string(t.Kind), what, "starts "+to, "owner "+t.Owner))
 	}
 	return all
 }

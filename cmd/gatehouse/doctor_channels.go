@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"gatehouse/approval"
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
 	"gatehouse/views"
 )
@@ -27,11 +30,11 @@ func checkChannels(ctx context.Context, cfg *config.Config) []finding {
 		return nil
 	}
 	defer func() { _ = s.Close() }()
+	all := checkTriggers(ctx, cfg, s)
 	health, err := s.Health(ctx)
 	if err != nil {
-		return []finding{{"channels", broke, "What the channels told cannot be read: " + err.Error()}}
+		return append(all, finding{"channels", broke, "What the channels told cannot be read: " + err.Error()})
 	}
-	var all []finding
 	for _, h := range health {
 		if h.Channel == "telegram" && cfg.Telegram == nil {
 			continue // it was taken out of the configuration
@@ -45,6 +48,31 @@ func checkChannels(ctx context.Context, cfg *config.Config) []finding {
 	for _, b := range backlog {
 		if b.Dead > 0 {
 			all = append(all, finding{"channel " + b.Channel, broke, views.GivenUp(b.Dead) + reasonGivenUp(ctx, s, b.Channel) + " Look under Settings, Channels, and press Retry there."})
+		}
+	}
+	return all
+}
+
+// owners finds people by their names.
+type owners interface {
+	UserByName(ctx context.Context, name string) (people.User, error)
+}
+
+// checkTriggers says whose triggers can start nothing.
+func checkTriggers(ctx context.Context, cfg *config.Config, s owners) []finding {
+	var all []finding
+	for _, t := range cfg.Triggers {
+		name := "trigger " + t.Name
+		u, err := s.UserByName(ctx, t.Owner)
+		switch {
+		case errors.Is(err, orchestrator.ErrNotFound):
+			all = append(all, finding{name, broke, "It belongs to " + t.Owner + ", and there is no such person, so it starts nothing. Run gatehouse user add " + t.Owner + " --role operator, or name another owner."})
+		case err != nil:
+			all = append(all, finding{name, broke, "Its owner cannot be looked up: " + err.Error()})
+		case u.Disabled:
+			all = append(all, finding{name, broke, "It belongs to " + t.Owner + ", who is disabled, so it starts nothing. Name another owner."})
+		default:
+			all = append(all, finding{name, fine, parts(string(t.Kind), "owner "+t.Owner)})
 		}
 	}
 	return all
