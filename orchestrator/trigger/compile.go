@@ -201,12 +201,10 @@ func (c *compiler) schedule() {
 			c.bad(one.field, "%s: %q is unknown. Write %s.", one.field, *one.value, strings.Join(one.words, " or "))
 		}
 	}
-	times, err := parseTimes(t.Cron, t.Zone)
-	if err != nil {
-		c.bad("cron", "%v", err)
-		return
+	var wrong string
+	if t.times, wrong = parseTimes(t.Cron, t.Zone); wrong != "" {
+		c.bad("cron", "%s", wrong)
 	}
-	t.times = times
 }
 
 // texts compiles the condition and the templates.

@@ -1,7 +1,6 @@
 package trigger
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,34 +18,35 @@ type times struct {
 // mostTimes bounds how many past times are counted one by one.
 const mostTimes = 2000
 
-// parseTimes reads the five fields of cron, or a word such as @daily.
-func parseTimes(spec string, zone *time.Location) (*times, error) {
+// parseTimes reads the five fields of cron, or a word such as @daily. What is wrong with
+// them is a sentence for people.
+func parseTimes(spec string, zone *time.Location) (t *times, wrong string) {
 	spec = strings.TrimSpace(spec)
 	switch {
 	case spec == "":
-		return nil, errors.New(`The schedule has no times. Write cron: "0 2 * * *" for every night at 2, or @daily.`)
+		return nil, `The schedule has no times. Write cron: "0 2 * * *" for every night at 2, or @daily.`
 	case strings.Contains(spec, "TZ="):
-		return nil, errors.New("The time zone stands in cron. Write it as timezone: Europe/Berlin.")
+		return nil, "The time zone stands in cron. Write it as timezone: Europe/Berlin."
 	case strings.HasPrefix(spec, "@every"):
-		return nil, errors.New(`@every begins anew with each start. Write times of the clock, such as "*/10 * * * *" for every ten minutes.`)
+		return nil, `@every begins anew with each start. Write times of the clock, such as "*/10 * * * *" for every ten minutes.`
 	}
 	// As cron does since ever: with a day of the month and one of the week either is enough.
 	parser, err := cron.TryNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom | cron.Extended)
 	if err != nil {
-		return nil, err
+		return nil, err.Error()
 	}
 	schedule, err := parser.Parse(spec)
 	if err != nil {
-		return nil, fmt.Errorf("cron: %q is not understood (%w). Write minute, hour, day, month and weekday, such as \"0 2 * * *\", or @daily.", spec, err) //nolint:staticcheck // a sentence for people
+		return nil, fmt.Sprintf("cron: %q is not understood (%v). Write minute, hour, day, month and weekday, such as \"0 2 * * *\", or @daily.", spec, err)
 	}
 	if s, ok := schedule.(*cron.SpecSchedule); ok {
 		s.Location = zone
 	}
-	t := &times{schedule: schedule, zone: zone, fixed: fixedHour(spec)}
+	t = &times{schedule: schedule, zone: zone, fixed: fixedHour(spec)}
 	if t.next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() { // a leap year
-		return nil, fmt.Errorf("cron: %q never comes. Write a day that there is.", spec) //nolint:staticcheck // a sentence for people
+		return nil, fmt.Sprintf("cron: %q never comes. Write a day that there is.", spec)
 	}
-	return t, nil
+	return t, ""
 }
 
 // fixedHour reports whether the hour is written out.

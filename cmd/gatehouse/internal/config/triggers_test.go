@@ -9,7 +9,7 @@ import (
 
 // The example of the contract, with a schedule in the zone of the server.
 func TestTheTriggersOfTheContract(t *testing.T) {
-	c, err := Parse("", []byte(`server: {timezone: Europe/Berlin}
+	_, err := Parse("", []byte(`server: {timezone: Europe/Berlin}
 agents: {kik: {kind: command, command: [x]}, reviewer: {kind: command, command: [x]}}
 triggers:
   - {name: ci-failed, kind: webhook, source: github, secret: "${HOOK_SECRET}", agent: kik, task: "Fix {{.workflow_run.name}}", when: "event.action == 'completed'", owner: ann}
@@ -19,7 +19,7 @@ triggers:
 	if err == nil || !strings.Contains(err.Error(), `no agent has the capability "x"`) || strings.Count(err.Error(), "\n") != 0 {
 		t.Fatalf("the one mistake: %v", err)
 	}
-	c, err = Parse("", []byte(`server: {timezone: Europe/Berlin}
+	c, err := Parse("", []byte(`server: {timezone: Europe/Berlin}
 agents: {kik: {kind: command, command: [x], capabilities: [x]}}
 triggers:
   - {name: ci-failed, kind: webhook, source: github, secret: "${HOOK_SECRET}", agent: kik, task: "Fix {{.workflow_run.name}}", owner: ann, budget: {tokens: 1000}}
