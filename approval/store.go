@@ -103,11 +103,13 @@ type Filter struct {
 	DelegationID string
 	Repository   string
 	Agent        string
+	Rule         string // the name of the rule that matched
 	After        string
-	Limit        int // 0 means 50; 200 is the most
+	Oldest       bool // oldest first; After is then the newest of the page before
+	Limit        int  // 0 means 50; 200 is the most
 }
 
-// Page is one page of requests, newest first; Next is "" on the last one.
+// Page is one page of requests, newest first unless asked for otherwise; Next is "" on the last one.
 type Page struct {
 	Items []Request
 	Next  string

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 
@@ -17,14 +18,24 @@ func RequestStates() []approval.State {
 		approval.Superseded, approval.Stale, approval.Landed, approval.Reverted, approval.Failed, approval.Cancelled}
 }
 
-// Approvals answers GET /approvals; without ?state= it shows what is pending.
+// Bounds of the list of requests.
+const (
+	approvalsPage = 50
+	mostInTab     = 1000 // requests of one state; more are "1,000+"
+	mineRead      = 2000 // pending requests that are looked through for those of one person
+)
+
+// Approvals answers GET /approvals: without ?state= what is pending, oldest first; other
+// states newest first. ?repository=, ?agent= and ?rule= narrow it, and ?mine=1 leaves what
+// the reader may approve.
 func (p *Pages) Approvals(c echo.Context) error {
 	f, err := p.begin(c, views.SectionApprovals, "Approvals")
 	if err != nil {
 		return err
 	}
-	page := views.ApprovalsPage{Chrome: f.chrome, State: c.QueryParam("state")}
-	filter := approval.Filter{After: c.QueryParam("after"), Limit: 50}
+	q := c.QueryParams()
+	page := views.ApprovalsPage{Chrome: f.chrome, State: q.Get("state"), Repository: q.Get("repository"), Agent: q.Get("agent"), Rule: q.Get("rule")}
+	filter := approval.Filter{Repository: page.Repository, Agent: page.Agent, Rule: page.Rule, After: q.Get("after"), Limit: approvalsPage}
 	switch page.State {
 	case "":
 		page.State = string(approval.Pending)
@@ -40,7 +51,9 @@ func (p *Pages) Approvals(c echo.Context) error {
 	if filter.After != "" && !IsID(filter.After, orchestrator.RequestPrefix) {
 		return Refuse(orchestrator.CodeBadRequest, "That place in the list is not known. Start at the first page.")
 	}
-	found, err := p.Requests.Requests(f.ctx, filter)
+	filter.Oldest = page.State == string(approval.Pending)
+	page.Oldest, page.Mine = filter.Oldest, filter.Oldest && q.Get("mine") != ""
+	found, err := p.requestsOf(f, filter, page.Mine)
 	if err != nil {
 		return err
 	}
@@ -51,16 +64,79 @@ func (p *Pages) Approvals(c echo.Context) error {
 	if found.Next != "" {
 		page.NextHref = withParam(f.chrome.Path, "after", found.Next)
 	}
+	if err := p.approvalChoices(f, &page, filter); err != nil {
+		return err
+	}
 	if len(page.Rows) == 0 {
 		live, err := p.Reader.List(f.ctx, orchestrator.Filter{States: liveStates(), RootsOnly: true, Limit: 200})
 		if err != nil {
 			return err
 		}
-		all, err := p.Requests.Requests(f.ctx, approval.Filter{Limit: 200})
+		page.Running = len(live.Items)
+	}
+	return render(c, http.StatusOK, views.Approvals(page))
+}
+
+// requestsOf reads a page; of mine only those that the reader may approve.
+func (p *Pages) requestsOf(f *frame, filter approval.Filter, mine bool) (approval.Page, error) {
+	if !mine {
+		return p.Requests.Requests(f.ctx, filter)
+	}
+	var out approval.Page
+	filter.Limit = 200
+	for read := 0; read < mineRead; {
+		found, err := p.Requests.Requests(f.ctx, filter)
+		if err != nil {
+			return out, err
+		}
+		for _, r := range found.Items {
+			if !f.mayApprove(r) {
+				continue
+			}
+			if len(out.Items) == approvalsPage {
+				out.Next = out.Items[approvalsPage-1].ID
+				return out, nil
+			}
+			out.Items = append(out.Items, r)
+		}
+		read += len(found.Items)
+		if filter.After = found.Next; found.Next == "" {
+			return out, nil
+		}
+	}
+	out.Next = filter.After // there may be more further on
+	return out, nil
+}
+
+// approvalChoices fills what the list can be narrowed to, and how many each tab has.
+func (p *Pages) approvalChoices(f *frame, page *views.ApprovalsPage, filter approval.Filter) error {
+	conf := p.Engine.Config()
+	page.Repositories = slices.Sorted(maps.Keys(conf.Repositories))
+	for _, a := range conf.Agents.All() {
+		page.Agents = append(page.Agents, a.Name)
+	}
+	if rules := p.Gateway.Config().Policy; rules != nil {
+		for _, r := range rules.Rules() {
+			page.Rules = append(page.Rules, r.Name)
+		}
+	}
+	page.Counts = map[string]int{}
+	for _, state := range views.ApprovalTabs() {
+		filter.States = nil
+		if state != "" {
+			filter.States = []approval.State{approval.State(state)}
+		}
+		n, err := p.Requests.CountRequests(f.ctx, filter, mostInTab+1)
 		if err != nil {
 			return err
 		}
-		page.Running, page.Total = len(live.Items), len(all.Items)
+		page.Counts[state] = n
 	}
-	return render(c, http.StatusOK, views.Approvals(page))
+	if !page.Filtered() {
+		page.Total = page.Counts[""]
+		return nil
+	}
+	n, err := p.Requests.CountRequests(f.ctx, approval.Filter{}, mostInTab+1)
+	page.Total = n
+	return err
 }

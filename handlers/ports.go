@@ -74,6 +74,8 @@ type Requests interface {
 	Requests(ctx context.Context, f approval.Filter) (approval.Page, error)
 	// Pending are the newest that wait for people, without their cards, to be read only.
 	Pending(ctx context.Context, limit int) ([]approval.Request, error)
+	// CountRequests counts requests, up to most; the place of the filter does not matter.
+	CountRequests(ctx context.Context, f approval.Filter, most int) (int, error)
 	Revisions(ctx context.Context, id string) ([]approval.Revision, error)
 	PendingOf(ctx context.Context, taskID string) ([]string, error)
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
@@ -57,9 +59,8 @@ func (s *Store) Request(ctx context.Context, id string) (approval.Request, error
 	return all[0], s.explain(err)
 }
 
-// Requests returns requests, newest first, as Request does.
-func (s *Store) Requests(ctx context.Context, f approval.Filter) (approval.Page, error) {
-	limit := pageSize(f.Limit)
+// requestClauses are the conditions of a filter without its place.
+func requestClauses(f approval.Filter) (clauses, error) {
 	var c clauses
 	for _, one := range []struct{ column, value string }{
 		{"r.task_id", f.TaskID}, {"r.delegation_id", f.DelegationID}, {"r.repository", f.Repository}, {"r.agent", f.Agent},
@@ -68,8 +69,13 @@ func (s *Store) Requests(ctx context.Context, f approval.Filter) (approval.Page,
 			c.add(one.column+" = ?", one.value)
 		}
 	}
-	if f.After != "" {
-		c.add("r.id < ?", f.After)
+	if f.Rule != "" { // the name is what a stored rule begins with, in both databases
+		head, err := encode(approval.Rule{Name: f.Rule})
+		if err != nil {
+			return c, fmt.Errorf("write the name of a rule: %w", err)
+		}
+		head, _, _ = strings.Cut(head, `,"need":`)
+		c.add("substr(r.rule, 1, ?) = ?", utf8.RuneCountInString(head)+1, head+",")
 	}
 	if len(f.States) > 0 {
 		states := make([]any, len(f.States))
@@ -78,7 +84,24 @@ func (s *Store) Requests(ctx context.Context, f approval.Filter) (approval.Page,
 		}
 		c.add("r.state in "+marks(len(states)), states...)
 	}
-	rows, err := s.r.query(ctx, selectRequest+c.where()+" order by r.id desc limit ?", append(c.args, limit+1)...)
+	return c, nil
+}
+
+// Requests returns requests, newest first unless the oldest are asked for, as Request does.
+func (s *Store) Requests(ctx context.Context, f approval.Filter) (approval.Page, error) {
+	limit := pageSize(f.Limit)
+	c, err := requestClauses(f)
+	if err != nil {
+		return approval.Page{}, err
+	}
+	order, after := " order by r.id desc limit ?", "r.id < ?"
+	if f.Oldest {
+		order, after = " order by r.id limit ?", "r.id > ?"
+	}
+	if f.After != "" {
+		c.add(after, f.After)
+	}
+	rows, err := s.r.query(ctx, selectRequest+c.where()+order, append(c.args, limit+1)...)
 	items, err := collect(rows, err, scanRequest)
 	if err != nil {
 		return approval.Page{}, s.explain(err)
@@ -89,6 +112,17 @@ func (s *Store) Requests(ctx context.Context, f approval.Filter) (approval.Page,
 		page.Next = items[limit-1].ID
 	}
 	return page, s.explain(s.attach(ctx, page.Items))
+}
+
+// CountRequests counts requests, up to most.
+func (s *Store) CountRequests(ctx context.Context, f approval.Filter, most int) (int, error) {
+	c, err := requestClauses(f)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	err = s.r.row(ctx, "select count(*) from (select 1 from requests r"+c.where()+" limit ?) some", append(c.args, most)...).Scan(&n)
+	return n, s.explain(err)
 }
 
 // attach reads the decisions and cards of requests.

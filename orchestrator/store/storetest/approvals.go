@@ -21,6 +21,7 @@ var approvalTests = map[string]func(*Suite){
 	"cards converge to their request":                   cards,
 	"a card is delivered by one node":                   cardLeases,
 	"requests can be listed":                            requestList,
+	"requests are found by their rule and counted":      requestsByRule,
 	"a request from before another change is not saved": staleRequest,
 }
 
@@ -254,6 +255,40 @@ func cardLeases(s *Suite) {
 		if n != 1 {
 			s.Errorf("%s was leased %d times", id, n)
 		}
+	}
+}
+
+func requestsByRule(s *Suite) {
+	d := s.delegation(s.task("one"))
+	var named []string
+	for i := range 6 {
+		s.Clock.Add(time.Millisecond)
+		r := s.request(d, func(r *approval.Request) {
+			r.Rule.Name = []string{`cör"e`, "cör", "other"}[i%3]
+		})
+		if i%3 == 0 {
+			named = append(named, r.ID)
+		}
+	}
+	f := approval.Filter{Rule: `cör"e`, Oldest: true, Limit: 1}
+	for _, want := range named {
+		page, err := s.Store.Requests(s.ctx, f)
+		s.must(err)
+		if len(page.Items) != 1 || page.Items[0].ID != want {
+			s.Fatalf("after %q: %+v, want %s", f.After, page.Items, want)
+		}
+		f.After = page.Next
+	}
+	if f.After != "" {
+		s.Errorf("after the last one: %s", f.After)
+	}
+	for name, want := range map[string]int{`cör"e`: 2, "cör": 2, "c": 0, "%": 0, "": 6} {
+		if n, err := s.Store.CountRequests(s.ctx, approval.Filter{Rule: name}, 100); err != nil || n != want {
+			s.Errorf("%q: %d (%v), want %d", name, n, err, want)
+		}
+	}
+	if n, err := s.Store.CountRequests(s.ctx, approval.Filter{}, 4); err != nil || n != 4 {
+		s.Errorf("counted %d of 4 at most: %v", n, err)
 	}
 }
 
