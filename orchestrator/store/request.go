@@ -121,7 +121,7 @@ func (s *Store) CountRequests(ctx context.Context, f approval.Filter, most int) 
 		return 0, err
 	}
 	n := 0
-	err = s.r.row(ctx, "select count(*) from (select 1 from requests r"+c.where()+" limit ?) some", append(c.args, most)...).Scan(&n)
+	err = s.r.row(ctx, "select count(*) from (select 1 from requests r"+c.where()+" limit ?) as counted", append(c.args, most)...).Scan(&n)
 	return n, s.explain(err)
 }
 
