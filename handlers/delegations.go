@@ -94,12 +94,20 @@ func (p *Pages) delegationList(f *frame, line filterLine, after string, page *vi
 	if err != nil {
 		return err
 	}
+	var tasks []string
+	for _, d := range found.Items {
+		if d.ParentID == "" {
+			tasks = append(tasks, d.TaskID)
+		}
+	}
+	trees, err := p.History.Paths(f.ctx, tasks)
+	if err != nil {
+		return err
+	}
 	for _, d := range found.Items {
 		var tree []orchestrator.Delegation
 		if d.ParentID == "" {
-			if tree, err = p.Reader.Tree(f.ctx, d.TaskID); err != nil {
-				return err
-			}
+			tree = trees[d.TaskID]
 		}
 		page.Rows = append(page.Rows, f.delegationRow(d, tree))
 	}

@@ -214,6 +214,8 @@ type History interface {
 	// HistoryCount counts the rows of any list, up to most; of events, those among the
 	// newest 20,000 on the way.
 	HistoryCount(ctx context.Context, q history.Query, most int) (history.Count, error)
+	// Paths are the delegations of some tasks, by task, with what says where the work is.
+	Paths(ctx context.Context, tasks []string) (map[string][]orchestrator.Delegation, error)
 	// HistoryTotal counts all of them, however long that lasts.
 	HistoryTotal(ctx context.Context, q history.Query) (int64, error)
 }

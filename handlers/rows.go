@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -78,10 +79,29 @@ func (f *frame) delegationRow(d orchestrator.Delegation, tree []orchestrator.Del
 				deepest = x
 			}
 		}
-		row.Chain = names(deepest)
+		row.Chain = wayTo(tree, deepest)
 		row.Below -= len(row.Chain) - 1
 	}
 	return row
+}
+
+// wayTo is the agents from the root of the tree to d.
+func wayTo(tree []orchestrator.Delegation, d orchestrator.Delegation) []string {
+	byID := make(map[string]orchestrator.Delegation, len(tree))
+	for _, x := range tree {
+		byID[x.ID] = x
+	}
+	all := []string{d.To}
+	for range tree {
+		up, ok := byID[d.ParentID]
+		if !ok {
+			break
+		}
+		all = append(all, up.To)
+		d = up
+	}
+	slices.Reverse(all)
+	return all
 }
 
 // names is the agents from the root to d.

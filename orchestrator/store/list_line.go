@@ -19,11 +19,12 @@ func (s *Store) askDelegations(ctx context.Context, f orchestrator.Filter) (aske
 	if !f.To.IsZero() {
 		a.within.below = idAt(f.To.Add(time.Millisecond))
 	}
+	roots := f.RootsOnly || slices.ContainsFunc(f.Line.Terms, onlyRoots)
 	for _, t := range append(termsOf(f), f.Line.Terms...) {
 		if len(t.Values) == 0 {
 			continue
 		}
-		if err := s.askDelegation(ctx, &a, t, f.RootsOnly); err != nil {
+		if err := s.askDelegation(ctx, &a, t, roots); err != nil {
 			return a, err
 		}
 	}
@@ -38,6 +39,11 @@ func (s *Store) askDelegations(ctx context.Context, f orchestrator.Filter) (aske
 		a.add(false, func(string) (string, []any) { return "d.created_at < ?", []any{micros(f.To)} })
 	}
 	return a, nil
+}
+
+// onlyRoots reports whether a term leaves nothing but roots.
+func onlyRoots(t history.Term) bool {
+	return t.Key == history.Is && !t.Not && slices.Equal(t.Values, []string{"root"})
 }
 
 // termsOf are the fields of the filter as terms.
