@@ -76,11 +76,6 @@ func liveStates() []orchestrator.State {
 	return slices.DeleteFunc(orchestrator.States(), orchestrator.State.Ended)
 }
 
-// wrongStates are the ends that nobody wanted.
-func wrongStates() []orchestrator.State {
-	return []orchestrator.State{orchestrator.Failed, orchestrator.Rejected, orchestrator.Expired}
-}
-
 // runningNow lists what is worked on, and who works below each task.
 func (p *Pages) runningNow(f *frame, page *views.OverviewPage) error {
 	tasks, counts, err := p.Sums.LiveTasks(f.ctx, block, activeStates()...)
