@@ -1,11 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -178,6 +180,8 @@ func (s *Store) DueDeliveries(ctx context.Context, now, until time.Time, limit i
 		d.Body = body
 		return d, err
 	})
+	// What an update returns is in no order.
+	slices.SortFunc(found, func(a, b trigger.Delivery) int { return cmp.Compare(a.ID, b.ID) })
 	return found, s.explain(err)
 }
 
