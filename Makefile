@@ -95,6 +95,10 @@ check-rules:
 suite: ## all tests, none skipped (PKGS=… for some); GATEHOUSE_SHOTS=/a/folder keeps the screenshots
 	$(call run,tests,$(GO) run $(HOUSE)/suite -race -count=1 -vet=off -timeout=30m $(PKGS))
 
+.PHONY: shots
+shots: ## the four pictures of the README, taken of a running demo
+	@GATEHOUSE_SHOTS="$(CURDIR)/static/shots" $(GO) test -count=1 -run '^TestThePicturesOfTheReadme$$' ./cmd/gatehouse
+
 .PHONY: coding-agents
 coding-agents: need ## the real Claude Code and Codex as coders, installed with npm, against a fake model (no part of make test)
 	@programs=$$(.ci/coding-agents); GATEHOUSE_CODING_AGENTS="$$programs" \

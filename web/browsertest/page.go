@@ -146,6 +146,16 @@ func (p *Page) shot(name string) (string, error) {
 	return path, os.WriteFile(path, picture, 0o644)
 }
 
+// View is [Page.Shot] of what the window shows, without scrolling.
+func (p *Page) View(name string) string {
+	p.browser.t.Helper()
+	picture, err := chromedp.Run(p.soon(), chromedp.CaptureScreenshot())
+	p.must("take a picture of the window", err)
+	path := shotPath(p.browser.shots, name)
+	p.must("store the picture", os.WriteFile(path, picture, 0o644))
+	return path
+}
+
 // Expect says that a problem whose text contains this part is meant to happen, so that it does not fail the test.
 func (p *Page) Expect(part string) *Page {
 	p.mu.Lock()
