@@ -63,7 +63,7 @@ func (h *house) measure(address string, rounds int) {
 			begin := time.Now()
 			a := b.get(f.path)
 			took := time.Since(begin)
-			if a.StatusCode != http.StatusOK && a.StatusCode != http.StatusNotFound {
+			if a.StatusCode != http.StatusOK {
 				h.Errorf("%s: %d %.200s", f.path, a.StatusCode, a.body)
 				break
 			}

@@ -14,6 +14,7 @@ import (
 )
 
 var approvalTests = map[string]func(*Suite){
+	"what is pending is told as it is now":              pendingNow,
 	"a request comes back as it was made":               requestComesBack,
 	"every revision is kept":                            revisions,
 	"the end of a delegation closes its request":        closes,

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/lib/pq"
 )
 
 // seedBatch is how many tasks are written in one transaction.
@@ -118,7 +116,7 @@ func (b *bulk) flush(tb testing.TB) {
 func (b *bulk) copy(tx *sql.Tx, table string, columns []string) error {
 	text := "insert into " + table + " (" + strings.Join(columns, ", ") + ") values (" + strings.Repeat("?, ", len(columns)-1) + "?)"
 	if b.postgres {
-		text = pq.CopyIn(table, columns...)
+		text = "copy " + table + " (" + strings.Join(columns, ", ") + ") from stdin"
 	}
 	stmt, err := tx.PrepareContext(b.ctx, text)
 	if err != nil {
