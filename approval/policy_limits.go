@@ -3,6 +3,7 @@ package approval
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -55,7 +56,10 @@ func (b *bounds) Visit(node *ast.Node) {
 		}
 	case *ast.MapNode:
 		b.refuse(n, "a condition makes no maps")
-	case *ast.BuiltinNode:
+	case *ast.BuiltinNode: // those with a predicate are there even when all builtins are off
+		if !slices.Contains(functions(), n.Name) {
+			b.refuse(n, "there is no function "+n.Name+" in a condition")
+		}
 		b.splits = b.splits || n.Name == "split" || n.Name == "splitAfter"
 	case *ast.CallNode: // some functions are these until they are optimized
 		if name, ok := n.Callee.(*ast.IdentifierNode); ok {

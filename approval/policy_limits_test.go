@@ -14,6 +14,8 @@ func TestAConditionCannotTakeAllMemoryOrTime(t *testing.T) {
 	doubled := `let a = .path; let b = a + a; let c = b + b; let d = c + c; len(d) > 0`
 	for _, when := range []string{
 		`len(reduce(1..60, #acc + #acc, "aaaaaaaa")) > 0`,
+		`len(groupBy(patch.files, .path)) > 0`,
+		`reduce(patch.files, #acc + 1, 0) > 0`,
 		`let a = repeat("a", 1000); len(a) > 0`,
 		`let a = replace(agent, "", agent); let b = replace(a, "", a); len(b) > 0`,
 		`let a = agent + agent; let b = a + a; len(b) > 0`,
