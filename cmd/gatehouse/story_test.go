@@ -213,7 +213,7 @@ func (n *node) provenElsewhere(token string, row history.Row) {
 	var evidence, task bytes.Buffer
 	for path, into := range map[string]*bytes.Buffer{
 		"/api/v1/approvals/" + row.ID + "/evidence?format=bundle": &evidence,
-		"/api/v1/audit/export?task_id=" + row.TaskID:                 &task,
+		"/api/v1/audit/export?task_id=" + row.TaskID:              &task,
 	} {
 		if code, err := n.text(path, token, into); err != nil || code != http.StatusOK {
 			n.Fatalf("%s: %d, %v: %s", path, code, err, into)

@@ -136,7 +136,7 @@ func liveTasks(s *Suite) {
 // housekeeping: a node is known until it says that it ended; an event waits for its seal.
 func housekeeping(s *Suite) {
 	now := s.Clock.Now()
-	last, waits, err := s.Store.Sealed(s.ctx)
+	last, _, err := s.Store.Sealed(s.ctx)
 	if err != nil || !last.IsZero() {
 		s.Errorf("before the first seal: %v, %v", last, err)
 	}
@@ -147,13 +147,13 @@ func housekeeping(s *Suite) {
 		s.must(err)
 		return pos > 0
 	})
-	if _, waits, err = s.Store.Sealed(s.ctx); err != nil || waits.IsZero() {
+	if _, waits, err := s.Store.Sealed(s.ctx); err != nil || waits.IsZero() {
 		s.Errorf("an event waits since %v, %v", waits, err)
 	}
 	if _, err := s.Store.Seal(s.ctx, func([]byte) ([]byte, string) { return []byte("s"), "k" }); err != nil {
 		s.Fatal(err)
 	}
-	if last, waits, err = s.Store.Sealed(s.ctx); err != nil || last.IsZero() || !waits.IsZero() {
+	if last, waits, err := s.Store.Sealed(s.ctx); err != nil || last.IsZero() || !waits.IsZero() {
 		s.Errorf("after the seal: %v, %v, %v", last, waits, err)
 	}
 	for _, name := range []string{"one", "two"} {
