@@ -17,6 +17,7 @@ type AuditCmd struct {
 
 // AuditExportCmd prints the history.
 type AuditExportCmd struct {
+	ID     string `arg:"" optional:"" help:"One request: the evidence on it, as a bundle."`
 	From   string `help:"From this time or day (UTC) on." placeholder:"2026-07-01"`
 	To     string `help:"Before this time or day (UTC)." placeholder:"2026-10-01"`
 	Filter string `help:"Only what this line takes, newest first; days are UTC." placeholder:"approver:bob time:30d"`
@@ -32,6 +33,12 @@ func (c *AuditExportCmd) Run(ctx context.Context, sh *shell) error {
 	}
 	if sh.JSON && c.Format == "csv" {
 		return usage("--json and --format csv exclude each other. Leave one out.")
+	}
+	if c.ID != "" {
+		if c.Filter+c.List+c.From+c.To != "" || c.Format == "csv" {
+			return usage("The evidence on one request is a bundle of its own. Leave the other flags out.")
+		}
+		return api.ExportRequest(ctx, c.ID, rawOut(sh))
 	}
 	if c.Filter != "" || c.List != "" {
 		if c.From != "" || c.To != "" {

@@ -27,7 +27,7 @@ func (c *AuditListCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	found, err := api.Audit(ctx, client.Line{List: c.List, Filter: strings.Join(c.Filter, " ")}, c.Limit)
+	found, err := api.Audit(ctx, client.Line{List: c.List, Filter: typed(c.Filter)}, c.Limit)
 	if err != nil {
 		return err
 	}
@@ -51,6 +51,20 @@ func (c *AuditListCmd) Run(ctx context.Context, sh *shell) error {
 		sh.hint("There are more: --limit %d", 2*c.Limit)
 	}
 	return nil
+}
+
+// typed is the line that the arguments are: what the shell's quotes kept together, such as
+// via:"webhook ci-failed", stays together.
+func typed(args []string) string {
+	all := make([]string, len(args))
+	for i, arg := range args {
+		key, value, keyed := strings.Cut(arg, ":")
+		if keyed && !strings.ContainsAny(key, " \"") && strings.Contains(value, " ") && !strings.Contains(value, `"`) {
+			arg = key + `:"` + strings.ReplaceAll(value, `\`, `\\`) + `"`
+		}
+		all[i] = arg
+	}
+	return strings.Join(all, " ")
 }
 
 // row is one item as columns. Everything in it is foreign.

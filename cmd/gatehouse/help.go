@@ -50,7 +50,7 @@ var examples = map[string][2]string{
 	"hold list":           {`gatehouse hold list`, `gatehouse hold list --lifted --json`},
 	"hold lift":           {`gatehouse hold lift hld_… --reason "case 12 is closed"`, `gatehouse hold lift hld_… --reason settled --json`},
 	"audit list":          {`gatehouse audit list approver:bob time:30d`, `gatehouse audit list --list events type:patch.landed`},
-	"audit export":        {`gatehouse audit export --from 2026-07-01 --to 2026-10-01`, `gatehouse audit export --filter "four_eyes:no time:90d" --format csv > found.csv`},
+	"audit export":        {`gatehouse audit export apr_…4m2k7z > evidence.jsonl`, `gatehouse audit export --filter "four_eyes:no time:90d" --format csv > found.csv`},
 	"triggers":            {`gatehouse triggers`, `gatehouse triggers show ci-failed`},
 	"triggers show":       {`gatehouse triggers show ci-failed`, `gatehouse triggers show nightly --json`},
 	"triggers deliveries": {`gatehouse triggers deliveries ci-failed`, `gatehouse triggers deliveries ci-failed --state refused --limit 20`},

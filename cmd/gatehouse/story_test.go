@@ -178,7 +178,7 @@ func (p *place) chainOf(taskID string, want ...string) {
 // and on the command line.
 func (n *node) foundByAuditor(token, task string) history.Row {
 	n.Helper()
-	const asked = "repository:app approver:bob channel:telegram time:1d Build"
+	const asked = "repository:app approver:bob channel:telegram via:webhook time:1d Build"
 	carol := n.browser("carol")
 	page := n.page(carol, "/audit?filter="+url.QueryEscape(asked))
 	r := n.requests(task)[0]
@@ -210,14 +210,13 @@ func (n *node) foundByAuditor(token, task string) history.Row {
 // folder, with nothing but the files; then with one byte changed.
 func (n *node) provenElsewhere(token string, row history.Row) {
 	n.Helper()
-	var evidence, task bytes.Buffer
-	for path, into := range map[string]*bytes.Buffer{
-		"/api/v1/approvals/" + row.ID + "/evidence?format=bundle": &evidence,
-		"/api/v1/audit/export?task_id=" + row.TaskID:              &task,
-	} {
-		if code, err := n.text(path, token, into); err != nil || code != http.StatusOK {
-			n.Fatalf("%s: %d, %v: %s", path, code, err, into)
-		}
+	var task bytes.Buffer
+	if code, err := n.text("/api/v1/audit/export?task_id="+row.TaskID, token, &task); err != nil || code != http.StatusOK {
+		n.Fatalf("%d, %v: %s", code, err, &task)
+	}
+	evidence, said, code := n.audit(n.dir, token, "audit", "export", row.ID[len(row.ID)-6:])
+	if code != 0 {
+		n.Fatalf("audit export of one request: exit %d: %s", code, said)
 	}
 	all, said, code := n.audit(n.dir, token, "audit", "export")
 	if code != 0 {
@@ -227,7 +226,7 @@ func (n *node) provenElsewhere(token string, row history.Row) {
 	if code != 0 || !bytes.Contains(rows, []byte("# rows: 1,")) || !bytes.Contains(rows, []byte(row.Landed)) {
 		n.Errorf("the rows for a table: exit %d: %s%s", code, rows, said)
 	}
-	for name, bundle := range map[string][]byte{"evidence": evidence.Bytes(), "task": task.Bytes(), "all": all} {
+	for name, bundle := range map[string][]byte{"evidence": evidence, "task": task.Bytes(), "all": all} {
 		empty := n.TempDir()
 		n.must(os.WriteFile(filepath.Join(empty, "bundle.jsonl"), bundle, 0o600))
 		out, said, code := n.audit(empty, "", "audit", "verify", "--file", "bundle.jsonl")

@@ -45,6 +45,9 @@ func facetsOf(r *approval.Request) facets {
 	f.add(history.Repository, r.Repository)
 	f.add(history.Requester, r.Requester)
 	f.add(history.Via, r.Via)
+	if kind, _, named := strings.Cut(r.Via, " "); named {
+		f.add(history.Via, kind) // "webhook ci-failed" is found by either
+	}
 	f.add(history.Rule, r.Rule.Name)
 	for _, d := range r.Decisions {
 		f.add(history.Approver, d.User)

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/trigger"
 )
 
 // askDelegations turns a filter with a line into conditions and ways. The row of the
@@ -93,7 +94,13 @@ func (s *Store) askDelegation(ctx context.Context, a *asked, t history.Term, roo
 		a.addCode(t.Not, "code", values)
 		walks = eachValue(values, "event_codes c join delegations d on d.id = c.delegation_id", "c.delegation_id", "c.code = ?")
 	case history.Via:
-		a.addColumn(t.Not, "(select t.via from tasks t where t.id = d.task_id)", values)
+		const via = "(select t.via from tasks t where t.id = d.task_id)"
+		named := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v != string(trigger.Webhook) && v != string(trigger.Schedule) })
+		if len(named) > 0 { // their tasks say which, too: webhook ci-failed
+			a.addVia(t.Not, via, values, named)
+			return nil
+		}
+		a.addColumn(t.Not, via, values)
 		if roots {
 			walks = eachValue(values, "tasks t join delegations d on d.id = t.root_id", "t.root_id", "t.via = ?")
 		}
@@ -120,6 +127,17 @@ func (s *Store) askDelegation(ctx context.Context, a *asked, t history.Term, roo
 // addColumn asks whether a column has one of the values.
 func (a *asked) addColumn(not bool, column string, values []string) {
 	a.add(not, func(string) (string, []any) { return column + " in " + marks(len(values)), anys(values) })
+}
+
+// addVia asks whether a task came through one of the values, or through any trigger of
+// the kinds.
+func (a *asked) addVia(not bool, column string, values, kinds []string) {
+	text, args := column+" in "+marks(len(values)), anys(values)
+	for _, kind := range kinds {
+		text += " or " + column + " like ?"
+		args = append(args, kind+" %")
+	}
+	a.add(not, func(string) (string, []any) { return "(" + text + ")", args })
 }
 
 // addCode asks whether an event of the delegation has one of the codes, or types.

@@ -32,3 +32,9 @@ func (c *Client) ExportLine(ctx context.Context, l Line, format string, w io.Wri
 	_, err := c.stream(ctx, path("audit", "export"), q, w, "application/jsonl, text/csv, application/problem+json")
 	return err
 }
+
+// ExportRequest writes everything about the task of a request to w, as a sealed bundle.
+func (c *Client) ExportRequest(ctx context.Context, id string, w io.Writer) error {
+	_, err := c.stream(ctx, path("approvals", id, "evidence"), url.Values{"format": {"bundle"}}, w, "application/jsonl, application/problem+json")
+	return err
+}

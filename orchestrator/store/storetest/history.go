@@ -292,7 +292,7 @@ func findsDelegations(s *Suite) {
 	for line, want := range map[string]string{
 		"": "else broken done root", "state:failed": "broken", "state:failed,completed": "broken done", "state:live": "root", "state:wrong": "else broken", "-state:wrong": "done root",
 		"agent:coder": "else broken done", "agent:coder,kik -state:failed": "else done root", "repository:app": "done", "-repository:app": "else broken root", "requester:bob": "else",
-		"via:web": "else broken done root", "via:cli": "", "code:cycle": "root", "code:cycle,exit": "broken root", "-code:cycle agent:kik": "", "is:refused": "root", "-is:refused": "else broken done",
+		"via:web": "else broken done root", "via:cli": "", "via:webhook": "", "-via:schedule": "else broken done root", "via:web,webhook": "else broken done root", "code:cycle": "root", "code:cycle,exit": "broken root", "-code:cycle agent:kik": "", "is:refused": "root", "-is:refused": "else broken done",
 		"is:root": "else root", "is:root,refused": "else root", "cost:>0.5": "broken done root", "cost:>0.75": "", "-cost:>0.5": "else", "cost:..1 agent:coder": "broken done",
 		"task:" + task.ID: "broken done root", "-task:" + task.ID: "else", "task:" + root.ID: "broken done root",
 		"time:2026-07-02..": "", "time:.." + start.Add(2*time.Minute+time.Second).Format(time.RFC3339): "done root",
