@@ -77,6 +77,7 @@ var examples = map[string][2]string{
 	"policy test":         {`gatehouse policy test --since 30d`, `gatehouse policy test --rules next.yaml --json`},
 	"config":              {`gatehouse config check`, `gatehouse config schema > gatehouse.schema.json`},
 	"config check":        {`gatehouse config check`, `gatehouse config check --config /etc/gatehouse.yaml`},
+	"config show":         {`gatehouse config show`, `gatehouse config show --json`},
 	"config schema":       {`gatehouse config schema`, `gatehouse config schema > gatehouse.schema.json`},
 	"backup":              {`gatehouse backup gatehouse-copy.db`, `gatehouse backup /var/backups/gatehouse.dump --config /etc/gatehouse.yaml`},
 	"migrate":             {`gatehouse migrate`, `gatehouse migrate --config /etc/gatehouse.yaml`},
