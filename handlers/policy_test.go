@@ -46,15 +46,16 @@ func TestRulesAreReadAsTheyArePasted(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                                     "there are no rules here",
-		"docs":                                 "1:1: this is no list",
-		"approval:\n  rules: yes":              "2:10: this is no list",
-		"- docs":                               "1:3: a rule has keys",
-		"- name: a\n  wen: \"true\"":           "2:3: a rule has no key \"wen\"",
-		"- name: a\n  need: many":              "2:1: cannot unmarshal",
-		"- {name: a, expires: soon}":           "1:22: rule \"a\": expires",
-		"- {name: a":                           "1:1: did not find",
-		"approval:\n  rules:\n    - {deny: 7}": "3:1: cannot unmarshal",
+		"":                                      "there are no rules here",
+		"docs":                                  "1:1: this is no list",
+		"approval:\n  rules: yes":               "2:10: this is no list",
+		"- docs":                                "1:3: a rule has keys",
+		"- name: a\n  wen: \"true\"":            "2:3: a rule has no key \"wen\"",
+		"- name: a\n  need: many":               "2:1: cannot unmarshal",
+		"- {name: a, expires: soon}":            "1:22: rule \"a\": expires",
+		"- {name: a":                            "1:1: did not find",
+		"approval:\n  rules:\n    - {deny: 7}":  "3:1: cannot unmarshal",
+		"- {name: &need expires, *need : soon}": "1:25: a rule has no key",
 	} {
 		if _, err := handlers.ParseRules(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s…", text, err, want)

@@ -52,7 +52,8 @@ func ruleAt(n *yaml.Node) (approval.RuleConfig, error) {
 		return approval.RuleConfig{}, fmt.Errorf("%s: a rule has keys, such as {name: docs, when: \"true\", need: 1}", standsAt(n))
 	}
 	for i := 0; i < len(n.Content); i += 2 {
-		if key := n.Content[i]; !slices.Contains(ruleKeys(), key.Value) {
+		// An alias in place of a key is named after its anchor and means another.
+		if key := n.Content[i]; key.Kind != yaml.ScalarNode || !slices.Contains(ruleKeys(), key.Value) {
 			return approval.RuleConfig{}, fmt.Errorf("%s: a rule has no key %.40q. It has %s", standsAt(key), key.Value, strings.Join(ruleKeys(), ", "))
 		}
 	}

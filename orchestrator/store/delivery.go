@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/trigger"
 )
 
@@ -224,18 +225,23 @@ func (s *Store) SetScheduled(ctx context.Context, name string, at time.Time, for
 }
 
 // ForgetDeliveries drops what deliveries of before then carried, and those that made no
-// task as a whole. It returns how many bodies and how many deliveries went.
+// task as a whole. It returns how many bodies and how many deliveries went. The keys of one
+// that made a task stay as long as it does: however soon bodies go, it is not taken twice.
+// It locks the row that holds lock, so a hold comes wholly before it or wholly after it.
 func (s *Store) ForgetDeliveries(ctx context.Context, before time.Time) (bodies, gone int64, err error) {
 	at := micros(before)
 	// What a legal hold covers stays: the deliveries of tasks that are held, and all under a
 	// hold on everything.
 	free := " and not exists (select 1 from holds where lifted_at is null and kind = 'everything') and not exists (select 1 from tasks t where t.id = deliveries.task_id and " + heldTask + ")"
-	if gone, err = changed(s.w.exec(ctx, "delete from deliveries where received_at < ? and state not in ('stored', 'started')"+free, at)); err != nil {
-		return 0, 0, s.explain(err)
-	}
-	if bodies, err = changed(s.w.exec(ctx, "update deliveries set body = null where received_at < ? and body is not null and state <> 'stored'"+free, at)); err != nil {
-		return 0, gone, s.explain(err)
-	}
-	_, err = s.w.exec(ctx, "delete from delivery_keys where at < ?", at)
-	return bodies, gone, s.explain(err)
+	err = s.inTask(ctx, event.System, func(t *Tx) (err error) {
+		if gone, err = changed(t.q.exec(t.ctx, "delete from deliveries where received_at < ? and state not in ('stored', 'started')"+free, at)); err != nil {
+			return err
+		}
+		if bodies, err = changed(t.q.exec(t.ctx, "update deliveries set body = null where received_at < ? and body is not null and state <> 'stored'"+free, at)); err != nil {
+			return err
+		}
+		_, err = t.q.exec(t.ctx, "delete from delivery_keys where at < ? and not exists (select 1 from deliveries d where d.id = delivery_keys.delivery_id)", at)
+		return err
+	})
+	return bodies, gone, err
 }

@@ -293,6 +293,12 @@ func deliveryForgotten(s *Suite) {
 	if _, fresh, err := s.Store.AddDelivery(s.ctx, s.delivery("2", "2"), day); err != nil || !fresh {
 		s.Errorf("a key that is forgotten is taken again: %t %v", fresh, err)
 	}
+	// Bodies that are kept for an hour are no reason to start a task twice within the day.
+	for what, d := range map[string]trigger.Delivery{"its id": s.delivery("3", "another"), "its body under another id": s.delivery("forged", "3")} {
+		if first, fresh, err := s.Store.AddDelivery(s.ctx, d, day); err != nil || fresh || first.ID != started.ID {
+			s.Errorf("%s came again and made %s, fresh %t, %v", what, first.ID, fresh, err)
+		}
+	}
 }
 
 func scheduleTimes(s *Suite) {

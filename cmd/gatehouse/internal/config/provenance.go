@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,16 +166,32 @@ func harmless(key string) bool {
 	return slices.Contains([]string{"listen", "public_url", "timezone", "database", "data", "path", "branch", "model", "base_url", "agent", "owner", "repository"}, last)
 }
 
-// masked hides the password in an address, and what may be a key in its query or path.
+// credentials finds who signs in in an address, wherever it stands in a text. It reads the
+// text and does not parse it: a password that is written oddly, or makes the address
+// unreadable, is a secret all the same.
+var credentials = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*)://([^\s/?#]*)@`)
+
+// masked hides the password in an address, and what may be a key in its query or path. Of
+// an address of the web it hides the name, too, which often is a token.
 func masked(s string) string {
 	u, err := url.Parse(s)
-	if err != nil || u.User == nil && u.RawQuery == "" {
-		return s
+	if start := strings.Index(s, "://"); err != nil && start >= 0 { // where it ends cannot be told
+		if end := strings.LastIndexByte(s, '@'); end > start {
+			s = s[:start+3] + Hidden + s[end:]
+		}
 	}
-	if _, set := u.User.Password(); set {
-		s = strings.Replace(s, u.User.String()+"@", u.User.Username()+":"+Hidden+"@", 1)
-	}
-	if u.Scheme != "" && u.RawQuery != "" {
+	s = credentials.ReplaceAllStringFunc(s, func(part string) string {
+		m := credentials.FindStringSubmatch(part)
+		user, _, both := strings.Cut(m[2], ":")
+		switch {
+		case strings.EqualFold(m[1], "http") || strings.EqualFold(m[1], "https"):
+			return m[1] + "://" + Hidden + "@"
+		case both:
+			return m[1] + "://" + user + ":" + Hidden + "@"
+		}
+		return part
+	})
+	if err == nil && u.Scheme != "" && u.RawQuery != "" {
 		s = strings.Replace(s, "?"+u.RawQuery, "?"+Hidden, 1)
 	}
 	return s

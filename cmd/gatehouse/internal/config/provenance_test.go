@@ -76,6 +76,32 @@ func TestValuesSayWhereTheyComeFromAndHideSecrets(t *testing.T) {
 	}
 }
 
+// However a password is written into an address, or a token in place of a name, it is not
+// shown; and what is no secret is.
+func TestNoWritingOfAnAddressShowsItsSecret(t *testing.T) {
+	for address, want := range map[string]string{
+		"postgres://gate:s3cret@db/x":                  "postgres://gate:•••@db/x",
+		"postgres://gate:s3cret!@db/x?sslmode=disable": "postgres://gate:•••@db/x?•••",
+		"postgres://gate:s3cret@s3cret@db/x":           "postgres://gate:•••@db/x",
+		"postgres://gate:s3cret:s3cret@db/x":           "postgres://gate:•••@db/x",
+		"postgres://gate:s3cr%7Eet@db/x":               "postgres://gate:•••@db/x",
+		"postgres://gate:s3cret#s3cret@db/x":           "postgres://•••@db/x",
+		"postgres://gate:%s3cret@db/x":                 "postgres://•••@db/x",
+		"https://s3cret@git.example.com/a/b":           "https://•••@git.example.com/a/b",
+		"https://s3cret:x-oauth-basic@git.example.com": "https://•••@git.example.com",
+		"HTTPS://ann:s3cret^@git.example.com/a":        "HTTPS://•••@git.example.com/a",
+		"curl --proxy=http://ann:s3cret@proxy ./...":   "curl --proxy=http://•••@proxy ./...",
+		"ssh://git@git.example.com/a/b":                "ssh://git@git.example.com/a/b",
+		"git@git.example.com:a/b":                      "git@git.example.com:a/b",
+		"https://git.example.com/a@v2":                 "https://git.example.com/a@v2",
+		"./gatehouse.db":                               "./gatehouse.db",
+	} {
+		if got := masked(address); got != want {
+			t.Errorf("%s is shown as %s, want %s", address, got, want)
+		}
+	}
+}
+
 func TestNoFileIsAllDefaults(t *testing.T) {
 	c, err := Parse("", nil, env())
 	if err != nil {
