@@ -102,7 +102,7 @@ func (b *builder) channels() (*Telegram, []Webhook) {
 		b.bad(where, "that is no token of a bot. Write token: with the one that @BotFather gave you, such as 123456:ABC…, best as ${TELEGRAM_BOT_TOKEN}.")
 	}
 	if u, err := url.Parse(c.APIURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		b.bad(append(where, "api_url"), "%q is no address of a Bot API. Leave it out for Telegram's own.", t.APIURL)
+		b.bad(append(where, "api_url"), "%q is no address of a Bot API. Leave it out for Telegram's own.", masked(t.APIURL))
 	}
 	if c.Mode == "webhook" {
 		b.telegramWebhook(where, c)

@@ -195,7 +195,7 @@ func (b *builder) mcpServer(where []any, agentName string, m MCPServer, seen map
 		b.bad(where, "agent %s: MCP server %s needs a command or a url, one of them.", agentName, m.Name)
 	case m.URL != "":
 		if u, err := url.Parse(m.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			b.bad(append(where, "url"), "%q is no address of a server. Write https://host/path.", m.URL)
+			b.bad(append(where, "url"), "%q is no address of a server. Write https://host/path.", masked(m.URL))
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (b *builder) providers() []providers.Provider {
 			Idle: b.duration(append(where, "timeout"), p.Timeout, 0), Prices: b.prices(name, p.Prices)}
 		if p.BaseURL != "" {
 			if u, err := url.Parse(p.BaseURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				b.bad(append(where, "base_url"), "%q is no address of a service. Write https://host/path.", p.BaseURL)
+				b.bad(append(where, "base_url"), "%q is no address of a service. Write https://host/path.", masked(p.BaseURL))
 			}
 		}
 		switch {
