@@ -111,14 +111,15 @@ func (p *Pages) begin(c echo.Context, section views.Section, title string) (*fra
 	ctx := c.Request().Context()
 	who, _ := Who(c)
 	f := &frame{ctx: ctx, who: who}
+	c.Response().Header().Set(sessionHeader, who.SessionName)
 	pos, err := p.Reader.LastPosition(ctx)
 	if err != nil {
 		return nil, err
 	}
 	f.chrome = views.Chrome{
 		Title: title, Section: section, Path: pathOf(c), CanSend: who.Has(people.TasksWrite), Now: p.Now(),
-		Person: personOf(who), StreamURL: "/api/v1/events?after=" + strconv.FormatInt(pos, 10),
-		Demo: len(p.Examples) > 0, Flash: flashOf(c), Zone: who.User.Zone,
+		Person: personOf(who), StreamURL: "/api/v1/events?after=" + strconv.FormatInt(pos, 10) + "&session=" + who.SessionName,
+		Demo: len(p.Examples) > 0, Flash: flashOf(c), Zone: who.User.Zone, Session: who.SessionName,
 	}
 	if !who.Has(people.ApprovalsRead) {
 		return f, nil
@@ -136,6 +137,10 @@ func (p *Pages) begin(c echo.Context, section views.Section, title string) (*fra
 	}
 	return f, nil
 }
+
+// sessionHeader says whose page an answer is: a tab that somebody opened before another
+// one signed in does not take the other's answers in, and shares no events with theirs.
+const sessionHeader = "Gatehouse-Session"
 
 // mayApprove reports whether the reader may say yes to r.
 func (f *frame) mayApprove(r approval.Request) bool {

@@ -16,6 +16,8 @@ type Caller struct {
 	people.Principal
 	// Session is set when a browser's cookie was used.
 	Session bool
+	// SessionName tells one session from another and is no secret; "" without a session.
+	SessionName string
 	// Alive looks again whether the credential is still good and has its rights; streams ask
 	// each minute, sockets at each message.
 	Alive func(ctx context.Context) bool

@@ -13,8 +13,10 @@
     'approval.superseded approval.expired approval.stale patch.rejected patch.validated patch.landed patch.reverted ' +
     'breaker.opened breaker.closed message.completed tool.completed task.paused task.resumed task.forked ' +
     'delegation.announced context.deleted gap message').split(' ');
-  var COALESCE = 300, HIDDEN = 30000, WAITS = [0, 1, 2, 4, 8, 15];
+  var COALESCE = 300, HIDDEN = 30000, DEAD = 40000, WAITS = [0, 1, 2, 4, 8, 15];
   var source = null, last = new URL(url, location.href).searchParams.get('after') || '';
+  var session = document.body.getAttribute('data-session') || '', over = false;
+  var heardAt = 0; // the server is heard every 15 s; a line that is cut without a word is not
   var tries = 0, lostAt = null, retryAt = 0, timer = null, caught = 0, healing = false, leading = false, release = null;
   var line = document.getElementById('live-line');
   var dot = document.getElementById('live-dot');
@@ -42,7 +44,7 @@
     }
   }
   function showLost() {
-    if (!lostAt) return;
+    if (!lostAt || over) return;
     var s = Math.max(0, Math.round((retryAt - Date.now()) / 1000));
     setDot('lost', 'Not live since ' + clock(lostAt));
     var text = 'Not live since ' + clock(lostAt) + '. ' + (s > 0 ? 'Trying again in ' + s + ' s. ' : 'Trying again. ');
@@ -50,12 +52,24 @@
     else say(text, false);
   }
   function showLive(n) {
+    if (over) return;
     setDot('on', 'Live');
     if (lostAt) {
       say('Live again.' + (n > 0 ? ' ' + n + (n === 1 ? ' event' : ' events') + ' caught up.' : ''), true);
       setTimeout(function () { if (!lostAt) say(''); }, 3000);
     }
     lostAt = null;
+  }
+  // The session of this page has ended: what stands here stays, and nothing is heard or
+  // asked any more, for whoever signs in next in this browser may see other things.
+  function end() {
+    if (over) return;
+    over = true;
+    tell({ kind: 'over' });
+    leave();
+    clearTimeout(flushing);
+    setDot('lost', 'Not live: signed out');
+    say('You are signed out. What you see is as of ' + clock(new Date()) + '. ', false, 'Sign in', function () { location.reload(); });
   }
   function showGap(from, to) {
     say('Events ' + from + '–' + to + ' could not be replayed. ', false, 'Reload from the log', function () { location.reload(); });
@@ -72,7 +86,7 @@
   }
   function flush() {
     flushing = null;
-    if (document.hidden) return; // on return everything marked is asked at once
+    if (document.hidden || over) return; // on return everything marked is asked at once
     var later = 0;
     dirty.forEach(function (el) {
       // A part that is dear to make says how long it wants to be left alone.
@@ -94,6 +108,7 @@
 
   // ---- the stream
   function receive(e) {
+    heardAt = Date.now();
     if (e.lastEventId) last = e.lastEventId;
     var body = {};
     try { body = JSON.parse(e.data); } catch (err) { /* a keep-alive has no body */ }
@@ -104,22 +119,39 @@
     tell({ kind: 'event', event: m, last: last });
   }
   function open() {
+    if (over) return;
     close();
     var u = new URL(url, location.href);
     if (last) u.searchParams.set('after', last);
+    heardAt = Date.now();
     source = new EventSource(u.toString());
+    source.addEventListener('alive', function () { heardAt = Date.now(); });
     source.onopen = function () {
       caught = 0;
       healing = !!lostAt;
       tries = 0;
       setTimeout(function () { if (source) { showLive(caught); tell({ kind: 'state', state: 'on', n: caught, last: last }); } }, healing ? 1200 : 0);
     };
-    source.onerror = function () { close(); again(); };
+    source.onerror = function () {
+      var answered = source.readyState === 2; // refused; where the line broke it would try again
+      close();
+      if (answered) ask(u);
+      else again();
+    };
     TYPES.forEach(function (t) { source.addEventListener(t, receive); });
   }
   function close() {
     clearTimeout(timer);
     if (source) { source.onerror = null; source.close(); source = null; }
+  }
+  // ask finds out why the server refused, which an EventSource does not tell.
+  function ask(u) {
+    var stop = new AbortController();
+    fetch(u, { headers: { Accept: 'text/event-stream' }, credentials: 'same-origin', cache: 'no-store', signal: stop.signal }).then(function (res) {
+      stop.abort();
+      if (res.status === 401) end();
+      else again();
+    }, again);
   }
   // The first try after a loss is at once and silent; only its failure is said.
   function again() {
@@ -130,7 +162,10 @@
     if (lostAt) { showLost(); tell({ kind: 'state', state: 'lost', since: lostAt.getTime(), retry: retryAt }); }
     timer = setTimeout(open, wait);
   }
-  setInterval(function () { if (lostAt && !document.hidden) showLost(); }, 1000);
+  setInterval(function () {
+    if (source && Date.now() - heardAt > DEAD) { close(); again(); }
+    if (lostAt && !document.hidden) showLost();
+  }, 1000);
 
   // ---- one connection for all tabs
   var shared = !!(navigator.locks && window.BroadcastChannel);
@@ -142,6 +177,7 @@
       return;
     }
     if (leading) return;
+    if (m.kind === 'over') { end(); return; }
     if (m.kind === 'event') { last = m.last || last; heard(m.event); }
     if (m.kind === 'state' && m.state === 'on') {
       showLive(m.n || 0);
@@ -151,7 +187,7 @@
   }
   function join() {
     if (!shared) { open(); return; }
-    var name = 'gatehouse-live ' + new URL(url, location.href).pathname;
+    var name = 'gatehouse-live ' + session; // another person's tabs in this browser hear nothing
     channel = new BroadcastChannel(name);
     channel.onmessage = function (e) { listen(e.data); };
     channel.postMessage({ kind: 'hello' });
@@ -172,6 +208,7 @@
   var hiddenTimer = null;
   document.addEventListener('visibilitychange', function () {
     clearTimeout(hiddenTimer);
+    if (over) return;
     if (document.hidden) {
       if (!shared) hiddenTimer = setTimeout(close, HIDDEN);
       return;
@@ -180,19 +217,21 @@
     catchUp();
   });
   window.addEventListener('pagehide', leave);
-  window.addEventListener('pageshow', function (e) { if (e.persisted) { join(); catchUp(); } });
+  window.addEventListener('pageshow', function (e) { if (e.persisted && !over) { join(); catchUp(); } });
   window.addEventListener('online', function () { if (leading || !shared) { tries = 0; open(); } catchUp(); });
 
   document.body.addEventListener('htmx:responseError', function (e) {
     var status = e.detail.xhr.status;
-    if (status === 401) say('You are signed out. What you see is as of ' + clock(new Date()) + '. ', false, 'Sign in', function () { location.reload(); });
+    if (status === 401) end();
   });
-  // A session that ended answers with the sign-in page: it must not be merged into this one.
+  // A session that ended answers with the sign-in page, and one that another person began
+  // with theirs: neither may be merged into this one.
   document.body.addEventListener('htmx:beforeSwap', function (e) {
-    var to = e.detail.xhr.responseURL ? new URL(e.detail.xhr.responseURL) : null;
-    if (to && to.pathname === '/login') {
+    var xhr = e.detail.xhr, to = xhr.responseURL ? new URL(xhr.responseURL) : null;
+    var whose = xhr.getResponseHeader('Gatehouse-Session');
+    if (to && to.pathname === '/login' || whose !== null && whose !== session) {
       e.detail.shouldSwap = false;
-      say('You are signed out. ', false, 'Sign in', function () { location.reload(); });
+      end();
     }
   });
   join();

@@ -3,6 +3,8 @@
 package static
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -10,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -23,6 +26,7 @@ const Prefix = "/static/"
 // asset is one file with the hash that its address carries.
 type asset struct {
 	body []byte
+	gzip []byte // body compressed, nil where that saves nothing
 	hash string // first 12 hexadecimal digits of the sha256
 	mime string
 }
@@ -54,11 +58,38 @@ var assets = sync.OnceValue(func() map[string]asset {
 		if kind == "" {
 			kind = "text/plain; charset=utf-8"
 		}
-		all[name] = asset{body: body, hash: hex.EncodeToString(sum[:])[:12], mime: kind}
+		all[name] = asset{body: body, gzip: squeeze(body), hash: hex.EncodeToString(sum[:])[:12], mime: kind}
 		return nil
 	})
 	return all
 })
+
+// squeeze compresses once what is sent often; nil where that saves less than a tenth.
+func squeeze(body []byte) []byte {
+	var b bytes.Buffer
+	// Writing to memory at a level that exists cannot fail.
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	_, _ = w.Write(body)
+	_ = w.Close()
+	if b.Len() > len(body)*9/10 {
+		return nil
+	}
+	return b.Bytes()
+}
+
+// AcceptsGzip reports whether a client takes gzip, by its Accept-Encoding.
+func AcceptsGzip(h http.Header) bool {
+	for _, line := range h.Values("Accept-Encoding") {
+		for part := range strings.SplitSeq(line, ",") {
+			name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
+			if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+				weight = strings.ReplaceAll(weight, " ", "")
+				return !strings.HasPrefix(weight, "q=0") || strings.Trim(weight, "q=0.") != ""
+			}
+		}
+	}
+	return false
+}
 
 // URL is the address of a file, with its hash, so that it can be cached for ever.
 // An unknown name gives an address that answers 404.
@@ -93,7 +124,7 @@ func Handler() http.Handler {
 		h := w.Header()
 		h.Set("Content-Type", a.mime)
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("ETag", `"`+a.hash+`"`)
+		h.Set("ETag", `W/"`+a.hash+`"`) // weak: the same file, compressed or not
 		if r.URL.Query().Get("v") == a.hash {
 			h.Set("Cache-Control", "public, max-age=31536000, immutable")
 		} else {
@@ -103,9 +134,18 @@ func Handler() http.Handler {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
+		body := a.body
+		if a.gzip != nil {
+			h.Set("Vary", "Accept-Encoding")
+			if AcceptsGzip(r.Header) {
+				body = a.gzip
+				h.Set("Content-Encoding", "gzip")
+			}
+		}
+		h.Set("Content-Length", strconv.Itoa(len(body)))
 		if r.Method == http.MethodHead {
 			return
 		}
-		_, _ = w.Write(a.body) // the client went away: nothing to do
+		_, _ = w.Write(body) // the client went away: nothing to do
 	})
 }

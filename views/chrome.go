@@ -68,6 +68,7 @@ type Chrome struct {
 	Flash     *Flash
 	Search    string // what stands in the search box
 	Zone      string // time zone that the reader chose, "" for that of the browser
+	Session   string // names the session and is no secret: tabs of one session share a stream
 }
 
 // PageTitle is the text of the browser's tab.

@@ -33,6 +33,9 @@ func newMetrics(s *Server) *metrics {
 	if s.Figures != nil {
 		r.MustRegister(handlers.Metrics(s.Figures))
 	}
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "gatehouse_streams_open", Help: "Event streams and WebSockets that are connected to this process.",
+	}, func() float64 { return float64(s.Streams.Open()) }))
 	r.MustRegister(m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.handler = promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	return m

@@ -2,6 +2,8 @@ package door
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -168,10 +170,17 @@ func (d *Door) session(ctx context.Context, hash string) (handlers.Caller, error
 	if err != nil {
 		return handlers.Caller{}, err
 	}
-	return handlers.Caller{Principal: p, Session: true, Alive: func(ctx context.Context) bool {
+	return handlers.Caller{Principal: p, Session: true, SessionName: sessionName(hash), Alive: func(ctx context.Context) bool {
 		now, err := d.signedIn(ctx, hash)
 		return alive(p, now, err)
 	}}, nil
+}
+
+// sessionName is a name for the session with this hash, from which nobody gets to the hash
+// itself, let alone to the cookie.
+func sessionName(hash string) string {
+	sum := sha256.Sum256([]byte("name of the session " + hash))
+	return hex.EncodeToString(sum[:8])
 }
 
 func (d *Door) signedIn(ctx context.Context, hash string) (people.Principal, error) {

@@ -79,7 +79,7 @@ func (s *Streams) Socket(c echo.Context) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	defer s.readers.Done()
+	defer s.leave()
 	conn, err := up.Upgrade(c.Response(), c.Request(), nil)
 	if err != nil {
 		return nil // the upgrader has answered
@@ -95,7 +95,7 @@ func (s *Streams) Socket(c echo.Context) error {
 
 // keepAlive pings, looks after the session, and closes the connection at the end.
 func (w *socket) keepAlive(ctx context.Context) {
-	ping, check := time.NewTicker(pingEvery), time.NewTicker(recheck)
+	ping, check := time.NewTicker(pingEvery), time.NewTicker(rechecks*heartbeat)
 	defer ping.Stop()
 	defer check.Stop()
 	code, text := websocket.CloseNormalClosure, ""

@@ -47,6 +47,11 @@ func (s *Streams) All(c echo.Context) error {
 	if who.Run != nil {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "A run sees its own task only. Ask for /delegations/%s/events.", who.Run.TaskID)
 	}
+	// A page that somebody opened before another one signed in is told nothing of theirs.
+	session := c.QueryParam("session")
+	if session != "" && session != who.SessionName {
+		return handlers.Refuse(handlers.CodeUnauthorized, "The session that this page belongs to has ended. Load the page again.")
+	}
 	newest, err := s.Reader.LastPosition(c.Request().Context())
 	if err != nil {
 		return err
@@ -55,7 +60,7 @@ func (s *Streams) All(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.serve(c, reader{cursor: cursor, who: who})
+	return s.serve(c, reader{cursor: cursor, who: who, page: session != ""})
 }
 
 // cursorOf reads where to resume. A browser that reconnects sends Last-Event-ID,
@@ -82,13 +87,17 @@ func (s *Streams) serve(c echo.Context, r reader) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	defer s.readers.Done()
+	defer s.leave()
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, "text/event-stream")
 	h.Set(echo.HeaderCacheControl, "no-store")
 	h.Set("X-Accel-Buffering", "no")
 	c.Response().WriteHeader(http.StatusOK)
-	out := &sseSink{w: c.Response(), rc: http.NewResponseController(c.Response())}
+	beat := commentBeat
+	if r.page {
+		beat = eventBeat
+	}
+	out := &sseSink{beat: beat, w: c.Response(), rc: http.NewResponseController(c.Response())}
 	if err := out.write([]byte("retry: 2000\n\n")); err != nil {
 		return nil // the client is gone
 	}
@@ -102,13 +111,21 @@ func (s *Streams) serve(c echo.Context, r reader) error {
 	return nil // the answer has begun, so there is no other one to give
 }
 
+// Heartbeats. Scripts cannot see comments, so pages get an event: only by that do they
+// know a line that was cut without a word from one on which nothing happens.
+const (
+	commentBeat = ": alive\n\n"
+	eventBeat   = "event: alive\ndata: {}\n\n"
+)
+
 // errWrite marks a connection that takes nothing any more.
 var errWrite = errors.New("the client took too long or went away")
 
 // sseSink writes the text/event-stream format.
 type sseSink struct {
-	w  http.ResponseWriter
-	rc *http.ResponseController
+	beat string // heartbeat
+	w    http.ResponseWriter
+	rc   *http.ResponseController
 }
 
 func (o *sseSink) write(b []byte) error {
@@ -133,7 +150,7 @@ func (o *sseSink) gap(e event.Event) error {
 }
 
 func (o *sseSink) ping() error {
-	if err := o.write([]byte(": alive\n\n")); err != nil {
+	if err := o.write([]byte(o.beat)); err != nil {
 		return err
 	}
 	return o.flush()

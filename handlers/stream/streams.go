@@ -1,12 +1,14 @@
 package stream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatehouse/handlers"
@@ -16,8 +18,8 @@ import (
 
 // Intervals and limits of one connection.
 const (
-	heartbeat  = 15 * time.Second // a comment or ping, so that proxies and clients see life
-	recheck    = time.Minute      // is the session or token still good?
+	heartbeat  = 15 * time.Second // so that proxies and clients see life
+	rechecks   = 4                // is the session or token still good? Asked at each fourth heartbeat
 	writeLimit = 10 * time.Second // a reader that takes nothing for so long is dropped
 )
 
@@ -42,6 +44,7 @@ type Streams struct {
 	closing chan struct{}
 	once    sync.Once
 	readers sync.WaitGroup
+	open    atomic.Int64
 
 	mu    sync.Mutex
 	tails map[string]*tail // by task; "" follows all
@@ -71,9 +74,19 @@ func (s *Streams) enter() error {
 		return errClosing
 	default:
 		s.readers.Add(1)
+		s.open.Add(1)
 		return nil
 	}
 }
+
+// leave is the opposite of enter.
+func (s *Streams) leave() {
+	s.open.Add(-1)
+	s.readers.Done()
+}
+
+// Open is how many event streams and WebSockets are connected to this process.
+func (s *Streams) Open() int { return int(s.open.Load()) }
 
 // acquire returns the tail of a task ("" for all), which runs until release.
 func (s *Streams) acquire(ctx context.Context, taskID string) (t *tail, release func(), err error) {
@@ -121,6 +134,9 @@ type sink interface {
 // errDone ends a reader that has seen all it wanted.
 var errDone = errors.New("done")
 
+// errSignedOut ends a reader whose session or token is not good any more.
+var errSignedOut = errors.New("signed out")
+
 // reader is what one subscriber asked for.
 type reader struct {
 	taskID string
@@ -128,12 +144,22 @@ type reader struct {
 	cursor int64
 	heard  int64 // the newest part of a message that it got
 	who    handlers.Caller
+	page   bool // a page of ours reads
 }
 
 // wants reports whether an event is one of those that were asked for.
 func (r *reader) wants(f frame) bool {
 	return (r.only == "" || f.event.DelegationID == r.only) && r.who.SeesStream(f.event.TaskID)
 }
+
+// concerns reports whether an event is about this reader's own access, such as a sign-out:
+// then it is not only looked at with some heartbeat.
+func (r *reader) concerns(e event.Event) bool {
+	return e.TaskID == event.System && r.who.User.ID != "" &&
+		(e.Actor == r.who.User.Name || bytes.Contains(e.Data, []byte(r.who.User.ID)))
+}
+
+func (r *reader) alive(ctx context.Context) bool { return r.who.Alive == nil || r.who.Alive(ctx) }
 
 // pump sends events to out until the client, the session or the server ends. It
 // returns nil when the server or session ended, else what went wrong.
@@ -147,11 +173,13 @@ func (s *Streams) pump(ctx context.Context, r reader, out sink) error {
 	if err := s.fromElsewhere(ctx, t, &r, out); err != nil {
 		return err
 	}
-	beat, check := time.NewTicker(heartbeat), time.NewTicker(recheck)
+	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	defer check.Stop()
-	for {
+	for beats := 1; ; {
 		changed, err := s.advance(ctx, t, &r, out)
+		if errors.Is(err, errSignedOut) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -161,12 +189,11 @@ func (s *Streams) pump(ctx context.Context, r reader, out sink) error {
 		select {
 		case <-changed:
 		case <-beat.C:
+			if beats++; beats%rechecks == 0 && !r.alive(ctx) {
+				return nil
+			}
 			if err := out.ping(); err != nil {
 				return err
-			}
-		case <-check.C:
-			if r.who.Alive != nil && !r.who.Alive(ctx) {
-				return nil
 			}
 		case <-ctx.Done():
 			return ctx.Err()
@@ -232,6 +259,9 @@ func (s *Streams) advance(ctx context.Context, t *tail, r *reader, out sink) (<-
 			}
 		}
 		r.cursor = f.cursor
+		if r.concerns(f.event) && !r.alive(ctx) {
+			return nil, errSignedOut
+		}
 		if !r.wants(f) {
 			continue
 		}

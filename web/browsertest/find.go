@@ -158,6 +158,18 @@ func (p *Page) waitText(text string, want bool) {
 	})
 }
 
+// Until waits until an expression is true on the page. It reads what has no name or text.
+func (p *Page) Until(expression string) {
+	p.browser.t.Helper()
+	p.eventually("until "+expression, func(ctx context.Context) error {
+		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression))
+		if err == nil && !ok {
+			err = errAbsent
+		}
+		return err
+	})
+}
+
 // Text returns what the page shows, as a person would copy it.
 func (p *Page) Text() string {
 	p.browser.t.Helper()

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -100,6 +101,12 @@ func (p *Page) Open(address string) {
 	ctx, cancel := context.WithTimeout(p.ctx, Patience)
 	defer cancel()
 	p.must("open "+address, chromedp.Do(ctx, chromedp.Navigate(address)))
+}
+
+// Forget empties the browser's cache, so that the next page is a first visit. Cookies stay.
+func (p *Page) Forget() {
+	p.browser.t.Helper()
+	p.must("empty the cache", call(p.soon(), network.ClearBrowserCache, cdp.Empty{}))
 }
 
 // Reload loads the page again.

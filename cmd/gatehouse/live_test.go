@@ -1,0 +1,242 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gatehouse/orchestrator/people"
+	"gatehouse/web/browsertest"
+)
+
+// watch opens a page and notes from then on whether it is loaded again, and what its live
+// line said.
+func watch(p *browsertest.Page, address string) {
+	p.Expect("ERR_").Expect("status of 50")
+	p.Open(address)
+	browsertest.Eval[bool](p, `(() => {
+		window.sameDocument = true
+		window.said = []
+		const line = document.getElementById("live-line")
+		new MutationObserver(() => window.said.push(line.textContent)).observe(line, {childList: true})
+		return true
+	})()`)
+	live(p)
+}
+
+// live waits until the page says that it is.
+func live(p *browsertest.Page) { p.Until(`document.getElementById("live-dot").dataset.liveState === "on"`) }
+
+// healed waits until a page is live again without having been loaded again, and returns how
+// many events it says that it caught up.
+func (p *place) healed(page *browsertest.Page) int {
+	p.Helper()
+	live(page)
+	page.Until(`window.said.some(s => s.startsWith("Live again."))`)
+	said := browsertest.Eval[string](page, `window.said.filter(s => s.startsWith("Live again.")).pop()`)
+	if !browsertest.Eval[bool](page, "window.sameDocument === true") {
+		p.Errorf("%s was loaded again", page.URL())
+	}
+	browsertest.Eval[bool](page, "(window.said = []) !== null")
+	n := 0
+	if m := regexp.MustCompile(`(\d+) events? caught up`).FindStringSubmatch(said); m != nil {
+		n, _ = strconv.Atoi(m[1])
+	}
+	return n
+}
+
+// lost waits until a page says that it is not live.
+func lost(page *browsertest.Page) {
+	page.Until(`document.getElementById("live-dot").dataset.liveState === "lost"`)
+	page.WaitText("Not live since")
+}
+
+// onceEach holds the events that a page lists to what is stored: each one once, in order.
+func (p *place) onceEach(page *browsertest.Page, taskID string) {
+	p.Helper()
+	want := len(p.events(taskID))
+	page.Until(fmt.Sprintf(`document.querySelectorAll(".event-n").length >= %d`, want))
+	var stored []string
+	for i := range want {
+		stored = append(stored, strconv.Itoa(want-i))
+	}
+	shown := strings.Fields(browsertest.Eval[string](page, `Array.from(document.querySelectorAll(".event-n"), e => e.textContent).join(" ")`))
+	if got, want := strings.Join(shown, " "), strings.Join(stored, " "); got != want {
+		p.Errorf("the page lists the events %s; stored are %s", got, want)
+	}
+}
+
+// enter makes a person and opens the browser at an address, signed in as them.
+func (p *place) enter(page *browsertest.Page, site, name string, roles ...people.Role) {
+	p.Helper()
+	p.person(name, roles...)
+	p.signIn(page, site, name)
+}
+
+func (p *place) signIn(page *browsertest.Page, site, name string) {
+	p.Helper()
+	u, err := p.store.UserByName(p.Context(), name)
+	p.must(err)
+	code, err := signinCode(p.Context(), p.store, u)
+	p.must(err)
+	page.Open(site + "/login/link?code=" + code)
+	page.WaitText("Needs you")
+}
+
+// TestOpenPagesHealWhenTheLineOrTheServerWasGone: while a task runs, the network between
+// three open pages and the server is cut, and later the server is killed. Each page says so,
+// then heals by itself: nothing is missing and nothing is there twice.
+func TestOpenPagesHealWhenTheLineOrTheServerWasGone(t *testing.T) {
+	p := awayPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), "3s")
+	n := p.start(p.config, "")
+	line := newWire(t, n.url)
+	task := n.send("early", "app", "early")
+	browser := browsertest.New(t)
+	overview := browser.Page()
+	p.enter(overview, line.url(), "eve", people.Operator, people.Approver, people.Auditor)
+	trace, list := overview.Tab(), overview.Tab()
+	pages := []*browsertest.Page{overview, trace, list}
+	p.until("the agent to work", func() bool { return p.exists("early-works") })
+	watch(overview, line.url()+"/")
+	watch(trace, line.url()+"/delegations/"+task+"?tab=events")
+	watch(list, line.url()+"/audit?filter=&live=1")
+
+	line.cut()
+	for _, page := range pages {
+		lost(page)
+	}
+	before := len(p.events(task))
+	missed := n.send("clerk", "", "what nobody saw")
+	n.through(missed)
+	p.touch("early-ends")
+	request := p.asked(task)
+	happened := len(p.events(task)) - before + len(p.events(missed))
+	line.mend()
+	for _, page := range pages {
+		if caught := p.healed(page); caught < happened {
+			t.Errorf("%s says that it caught up %d events; %d happened", page.URL(), caught, happened)
+		}
+	}
+	overview.WaitText("Do early")
+	overview.WaitText("Do what nobody saw")
+	trace.WaitText("awaiting approval")
+	list.WaitText(request.ID[len(request.ID)-6:])
+	p.onceEach(trace, task)
+
+	late := n.send("late", "app", "late")
+	p.until("the agent to work", func() bool { return p.exists("late-works") })
+	watch(trace, line.url()+"/delegations/"+late+"?tab=events")
+	n.kill()
+	for _, page := range pages {
+		lost(page)
+	}
+	n = p.start(p.config, "")
+	line.lead(n.url)
+	p.touch("late-ends")
+	for _, page := range pages {
+		p.healed(page)
+	}
+	request = p.asked(late)
+	trace.WaitText("awaiting approval")
+	overview.WaitText("Do late")
+	list.WaitText(request.ID[len(request.ID)-6:])
+	p.onceEach(trace, late)
+	for _, id := range []string{task, late} {
+		n.through(id)
+		p.landedOnce(id)
+	}
+	overview.WaitGone("Do late")
+}
+
+// streams is how many streams are connected to the server, by its own figures.
+func (n *node) streams() int {
+	n.Helper()
+	var text strings.Builder
+	if status, err := n.text("/metrics", n.asker, &text); err != nil || status != http.StatusOK {
+		n.Fatalf("/metrics: %d, %v", status, err)
+	}
+	m := regexp.MustCompile(`(?m)^gatehouse_streams_open (\d+)$`).FindStringSubmatch(text.String())
+	if m == nil {
+		n.Fatal("/metrics counts no streams")
+	}
+	count, err := strconv.Atoi(m[1])
+	n.must(err)
+	return count
+}
+
+// TestEightTabsShareOneStream: on plain HTTP/1.1 a browser keeps six connections to a host,
+// and eight tabs are live all the same; when the tab goes that holds the stream, another one takes
+// it over; and tabs of a session that has ended hear nothing of the next person's.
+func TestEightTabsShareOneStream(t *testing.T) {
+	p := awayPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), "10m")
+	n := p.start(p.config, "")
+	first := browsertest.New(t).Page()
+	p.enter(first, n.url, "eve", people.Operator, people.Approver)
+	tabs := []*browsertest.Page{first}
+	for len(tabs) < 8 {
+		tabs = append(tabs, first.Tab())
+	}
+	for _, tab := range tabs {
+		tab.Expect("401")
+		watch(tab, n.url+"/")
+	}
+	p.until("one stream for eight tabs", func() bool { return n.streams() == 1 })
+	n.send("clerk", "", "the eighth hears")
+	for _, tab := range tabs {
+		tab.WaitText("Do the eighth hears")
+	}
+
+	hide := func(tab *browsertest.Page, hidden bool) {
+		browsertest.Eval[bool](tab, fmt.Sprintf(`(() => {
+			Object.defineProperty(document, "hidden", {value: %t, configurable: true})
+			return document.dispatchEvent(new Event("visibilitychange"))
+		})()`, hidden))
+	}
+	back := tabs[1]
+	hide(back, true)
+	first.Open("about:blank") // it held the stream
+	tabs = tabs[1:]
+	p.until("another tab to hold the stream", func() bool { return n.streams() == 1 })
+	n.send("clerk", "", "handed over")
+	for _, tab := range tabs[1:] {
+		tab.WaitText("Do handed over")
+		live(tab)
+	}
+	if strings.Contains(back.Text(), "Do handed over") {
+		t.Error("a tab in the background asks for what nobody looks at")
+	}
+	hide(back, false)
+	back.WaitText("Do handed over")
+
+	// Another person signs in in the same browser.
+	for _, tab := range tabs {
+		browsertest.Eval[bool](tab, `(() => { window.heard = []; document.addEventListener("gh-event", e => window.heard.push(e.detail.task)); return true })()`)
+	}
+	other := tabs[0]
+	p.enter(other, n.url, "ivy", people.Operator)
+	tabs = tabs[1:]
+	for _, tab := range tabs {
+		tab.WaitText("You are signed out.")
+	}
+	watch(other, n.url+"/")
+	id := n.send("clerk", "", "only ivy hears")
+	other.WaitText("Do only ivy hears")
+	p.until("one stream, which is ivy's", func() bool { return n.streams() == 1 })
+	for _, tab := range tabs {
+		if heard := browsertest.Eval[string](tab, `window.heard.join(" ")`); strings.Contains(heard, id) || strings.Contains(tab.Text(), "only ivy hears") {
+			t.Errorf("a tab of eve's session hears what ivy's does: %s", heard)
+		}
+	}
+	// Without anybody signed in there is no stream left, and the tab says why.
+	again := other.Tab()
+	again.Open(n.url + "/")
+	again.Click("DisclosureTriangle", "Session of ivy")
+	again.Click("button", "Sign out")
+	again.Wait("button", "Sign in")
+	other.WaitText("You are signed out.")
+	p.until("the end of every stream", func() bool { return n.streams() == 0 })
+}
