@@ -194,7 +194,7 @@
   var posting = false;
   function postAll() {
     var m = pending.find(function (p) { return !p.task && !p.error; });
-    if (!m || posting || up()) return;
+    if (!m || posting || over || up()) return;
     posting = true;
     post('/chat', new URLSearchParams({ text: m.text, agent: m.agent, repository: m.repository, key: m.key })).then(function (answer) {
       posting = false;
@@ -204,8 +204,17 @@
       postAll();
     });
   }
+  // Once its session has ended the page sends nothing: it would be in another person's name.
+  var over = false;
+  document.addEventListener('gh-over', function () {
+    over = true;
+    clearTimeout(timer);
+    if (ws) ws.close();
+    Array.from(form.elements).forEach(function (el) { el.disabled = true; });
+  });
   function connect() {
     clearTimeout(timer);
+    if (over) return;
     if (!window.WebSocket) { postAll(); timer = setTimeout(connect, WAITS[Math.min(tries++, WAITS.length - 1)]); return; }
     var mine = new WebSocket(location.origin.replace(/^http/, 'ws') + '/ws');
     ws = mine;

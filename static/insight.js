@@ -15,6 +15,7 @@
   const draw = (box) => {
     const table = box.querySelector("[data-chart-table] table"); // the legend of the chart is a table, too
     const area = box.querySelector(".chart-area");
+    box.dataset.drawn = box.dataset.drawn || "not"; // then the table shows itself
     if (!table || !area || !window.uPlot) return;
     const { names, data } = read(table);
     if (data[0].length === 0) return;
@@ -34,7 +35,7 @@
     // Half a day beside the first and the last: one day alone would be a point in years.
     chart.setScale("x", { min: data[0][0] - 43200, max: data[0].at(-1) + 43200 });
     const fold = box.querySelector("[data-chart-table]");
-    if (fold && !box.dataset.drawn) fold.open = false;
+    if (fold && box.dataset.drawn === "not") fold.open = false;
     box.dataset.drawn = "1";
   };
 

@@ -54,11 +54,13 @@
   function showLive(n) {
     if (over) return;
     setDot('on', 'Live');
-    if (lostAt) {
-      say('Live again.' + (n > 0 ? ' ' + n + (n === 1 ? ' event' : ' events') + ' caught up.' : ''), true);
-      setTimeout(function () { if (!lostAt) say(''); }, 3000);
-    }
+    var healed = !!lostAt;
     lostAt = null;
+    if (healed) {
+      catchUp(); // what was asked for while the line was cut never came
+      say('Live again.' + (n > 0 ? ' ' + n + (n === 1 ? ' event' : ' events') + ' caught up.' : ''), true);
+      setTimeout(function () { if (!lostAt && !over) say(''); }, 3000);
+    }
   }
   // The session of this page has ended: what stands here stays, and nothing is heard or
   // asked any more, for whoever signs in next in this browser may see other things.
@@ -68,6 +70,7 @@
     tell({ kind: 'over' });
     leave();
     clearTimeout(flushing);
+    document.dispatchEvent(new CustomEvent('gh-over'));
     setDot('lost', 'Not live: signed out');
     say('You are signed out. What you see is as of ' + clock(new Date()) + '. ', false, 'Sign in', function () { location.reload(); });
   }
@@ -86,7 +89,7 @@
   }
   function flush() {
     flushing = null;
-    if (document.hidden || over) return; // on return everything marked is asked at once
+    if (document.hidden || over || lostAt) return; // on return everything marked is asked at once
     var later = 0;
     dirty.forEach(function (el) {
       // A part that is dear to make says how long it wants to be left alone.
@@ -220,6 +223,12 @@
   window.addEventListener('pageshow', function (e) { if (e.persisted && !over) { join(); catchUp(); } });
   window.addEventListener('online', function () { if (leading || !shared) { tries = 0; open(); } catchUp(); });
 
+  // A part whose question was lost on the way asks again.
+  document.body.addEventListener('htmx:sendError', function (e) {
+    if (!e.detail.elt.hasAttribute('data-live')) return;
+    dirty.add(e.detail.elt);
+    if (!flushing) flushing = setTimeout(flush, 3000);
+  });
   document.body.addEventListener('htmx:responseError', function (e) {
     var status = e.detail.xhr.status;
     if (status === 401) end();

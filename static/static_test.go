@@ -3,8 +3,10 @@ package static
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -69,6 +71,38 @@ func TestFilesCanBeKeptForEverUnderTheirHash(t *testing.T) {
 	}
 	if code := get(http.MethodPost, URL("app.css"), "").Code; code != http.StatusMethodNotAllowed {
 		t.Errorf("POST answers %d", code)
+	}
+}
+
+func TestTextIsSentCompressedToThoseWhoTakeIt(t *testing.T) {
+	plain, _ := File("app.css")
+	for accept, compressed := range map[string]bool{"": false, "gzip": true, "br, gzip;q=0.8": true, "GZIP": true, "gzip;q=0": false, "gzip; q=0.0": false, "gzipped": false, "deflate": false} {
+		r := httptest.NewRequest(http.MethodGet, URL("app.css"), nil)
+		r.Header.Set("Accept-Encoding", accept)
+		w := httptest.NewRecorder()
+		Handler().ServeHTTP(w, r)
+		body, encoding := w.Body.Bytes(), w.Header().Get("Content-Encoding")
+		if (encoding == "gzip") != compressed {
+			t.Errorf("Accept-Encoding %q: sent as %q", accept, encoding)
+		}
+		if compressed {
+			if len(body) > len(plain)/2 {
+				t.Errorf("compressed it has %d of %d bytes", len(body), len(plain))
+			}
+			z, err := gzip.NewReader(bytes.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, err = io.ReadAll(z); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(body, plain) {
+			t.Errorf("Accept-Encoding %q: another text came", accept)
+		}
+		if w.Header().Get("Vary") != "Accept-Encoding" {
+			t.Error("a cache may give the compressed file to those who do not take it")
+		}
 	}
 }
 

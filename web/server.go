@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"gatehouse/handlers"
@@ -46,6 +47,7 @@ type Server struct {
 	hosts   hosts
 	metrics *metrics
 	access  map[string][]handlers.Right // by "METHOD path"
+	writers sync.Pool                   // of gzip
 }
 
 // Limits of connections. Streams have deadlines of their own.
@@ -64,13 +66,13 @@ func New(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{Options: o, log: o.Log, hosts: newHosts(o.Listen, o.PublicURL), access: map[string][]handlers.Right{}}
+	s := &Server{Options: o, log: o.Log, hosts: newHosts(o.Listen, o.PublicURL), access: map[string][]handlers.Right{}, writers: sync.Pool{New: newGzip}}
 	s.metrics = newMetrics(s)
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
 	e.IPExtractor = echo.ExtractIPDirect()
 	e.HTTPErrorHandler = s.fail
-	e.Use(s.identify, s.observe, s.recover, s.checkHost, s.headers, s.checkOrigin, s.deadlines)
+	e.Use(s.identify, s.observe, s.recover, s.checkHost, s.headers, s.checkOrigin, s.deadlines, s.compress)
 	s.echo = e
 	s.mount()
 	return s

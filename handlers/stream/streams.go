@@ -152,11 +152,17 @@ func (r *reader) wants(f frame) bool {
 	return (r.only == "" || f.event.DelegationID == r.only) && r.who.SeesStream(f.event.TaskID)
 }
 
+// sessionEnded is what the store writes at a sign-out.
+const sessionEnded event.Type = "session.ended"
+
 // concerns reports whether an event is about this reader's own access, such as a sign-out:
 // then it is not only looked at with some heartbeat.
 func (r *reader) concerns(e event.Event) bool {
-	return e.TaskID == event.System && r.who.User.ID != "" &&
-		(e.Actor == r.who.User.Name || bytes.Contains(e.Data, []byte(r.who.User.ID)))
+	if e.TaskID != event.System || r.who.User.ID == "" {
+		return false
+	}
+	// Who signs in ends the session that the browser had before, which may be another person's.
+	return r.who.Session && e.Type == sessionEnded || e.Actor == r.who.User.Name || bytes.Contains(e.Data, []byte(r.who.User.ID))
 }
 
 func (r *reader) alive(ctx context.Context) bool { return r.who.Alive == nil || r.who.Alive(ctx) }
