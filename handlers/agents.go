@@ -8,7 +8,9 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/insight"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 
@@ -25,9 +27,16 @@ func (p *Pages) Agents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	failed, err := p.failedToday(f, "")
+	if err != nil {
+		return err
+	}
 	page := views.AgentsPage{Chrome: f.chrome}
 	for _, s := range all {
-		page.Agents = append(page.Agents, agentRow(s, p.Now()))
+		page.Agents = append(page.Agents, agentRow(s, failed, p.Now()))
+	}
+	if f.who.Has(people.AdminScope) {
+		page.Add = p.addAgent(c.QueryParam("add"))
 	}
 	if page.Check, err = p.checkForm(f, c); err != nil {
 		return err
@@ -35,11 +44,24 @@ func (p *Pages) Agents(c echo.Context) error {
 	return render(c, http.StatusOK, views.Agents(page))
 }
 
-func agentRow(s orchestrator.AgentStatus, now time.Time) views.AgentRow {
+// failedToday counts what has failed since midnight UTC, by agent; with a name only its.
+func (p *Pages) failedToday(f *frame, name string) (map[string]int, error) {
+	today := insight.Day(p.Now())
+	sums, err := p.Sums.Insight(f.ctx, today, today, insight.ByAgent, insight.Filter{Agent: name})
+	failed := map[string]int{}
+	for k, s := range sums {
+		if k.Measure == insight.Ended && k.Code == string(orchestrator.Failed) {
+			failed[agent.Key(k.Agent)] += int(s.N)
+		}
+	}
+	return failed, err
+}
+
+func agentRow(s orchestrator.AgentStatus, failed map[string]int, now time.Time) views.AgentRow {
 	return views.AgentRow{
 		Name: s.Spec.Name, Kind: string(s.Spec.Kind), Role: string(s.Spec.Role), Description: s.Spec.Prompt,
 		Capabilities: s.Spec.Capabilities, DelegatesTo: handsTo(s), Repository: s.Spec.Repository, AnalysisOnly: s.Spec.AnalysisOnly,
-		Running: s.Running, Waiting: s.Waiting, Queued: s.Queued, LastAt: at(s.LastAt),
+		Running: s.Running, Waiting: s.Waiting, Queued: s.Queued, LastAt: at(s.LastAt), LastError: s.LastError, FailedToday: failed[agent.Key(s.Spec.Name)],
 		Resting: s.Breaker.Resting(), Breaker: s.Breaker.Sentence(now), BreakerReason: s.Breaker.Reason,
 	}
 }
@@ -98,7 +120,11 @@ func (p *Pages) Agent(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := views.AgentPage{Chrome: f.chrome, Agent: agentRow(status, p.Now()), Facts: facts(status), Send: p.sendForm(views.SendForm{Agent: status.Spec.Name})}
+	failed, err := p.failedToday(f, status.Spec.Name)
+	if err != nil {
+		return err
+	}
+	page := views.AgentPage{Chrome: f.chrome, Agent: agentRow(status, failed, p.Now()), Facts: facts(status), Send: p.sendForm(views.SendForm{Agent: status.Spec.Name})}
 	page.Title = status.Spec.Name
 	recent, err := p.Reader.List(f.ctx, orchestrator.Filter{Agent: status.Spec.Name, Limit: 10})
 	if err != nil {
@@ -135,15 +161,18 @@ func (p *Pages) agentStatus(f *frame, name string) (orchestrator.AgentStatus, er
 	return orchestrator.AgentStatus{}, Refuse(orchestrator.CodeNotFound, "There is no agent of that name. See the list of agents.")
 }
 
-func (p *Pages) agentRequests(f *frame, page *views.AgentPage) error {
-	for state, into := range map[approval.State]*int{approval.Landed: &page.Landed, approval.Rejected: &page.Refused} {
-		found, err := p.Requests.Requests(f.ctx, approval.Filter{Agent: page.Agent.Name, States: []approval.State{state}, Limit: 200})
-		if err != nil {
-			return err
+// mostRequests is how far the requests of one agent are counted.
+const mostRequests = 10_000
+
+func (p *Pages) agentRequests(f *frame, page *views.AgentPage) (err error) {
+	count := func(state approval.State) (n int) {
+		if err == nil {
+			n, err = p.Requests.CountRequests(f.ctx, approval.Filter{Agent: page.Agent.Name, States: []approval.State{state}}, mostRequests)
 		}
-		*into = len(found.Items)
+		return n
 	}
-	return nil
+	page.Judged, page.Landed, page.Refused = true, count(approval.Landed), count(approval.Rejected)
+	return err
 }
 
 // facts lists the declaration; values of the environment are never shown.
@@ -168,6 +197,5 @@ func facts(s orchestrator.AgentStatus) []views.Fact {
 	if len(spec.Steps) > 0 {
 		add("steps", strconv.Itoa(len(spec.Steps)), false)
 	}
-	add("last error", s.LastError, false)
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -21,6 +22,7 @@ const (
 	contextRows  = 50
 	contextCut   = 2000 // bytes of a value in a list
 	contextShown = 3    // readers beside a value in a list
+	contextUses  = 200  // lines of a value's history
 )
 
 // ContextPage answers GET /context: the namespaces, with ?ns= its values, with ?key= one
@@ -40,11 +42,12 @@ func (p *Pages) contextPage(c echo.Context, status int, ns, key string, refused 
 	switch {
 	case ns == "":
 		page.Key = ""
+		page.Later = c.QueryParam("after") != ""
 		err = contextTopics(f.ctx, store, c.QueryParam("after"), &page)
 	case key == "":
 		err = contextEntries(f.ctx, store, &page)
 	default:
-		err = contextValue(f.ctx, store, &page)
+		err = contextValue(f.ctx, store, c.QueryParam("before"), &page)
 	}
 	if err != nil {
 		return err
@@ -84,7 +87,7 @@ func contextEntries(ctx context.Context, store sharedctx.Store, page *views.Cont
 		if err != nil {
 			return err
 		}
-		row.Readers = readers(uses, contextShown)
+		row.Readers, row.WriterHref = readers(uses, contextShown), writer(uses)
 		page.Entries = append(page.Entries, row)
 	}
 	if len(found) == contextRows {
@@ -93,19 +96,29 @@ func contextEntries(ctx context.Context, store sharedctx.Store, page *views.Cont
 	return nil
 }
 
-func contextValue(ctx context.Context, store sharedctx.Store, page *views.ContextPage) error {
+// contextValue shows a value and its history, with a cursor the part that is older.
+func contextValue(ctx context.Context, store sharedctx.Store, cursor string, page *views.ContextPage) error {
+	before, err := strconv.ParseInt(cursor, 10, 64)
+	if cursor != "" && (err != nil || before < 1) {
+		return Refuse(orchestrator.CodeBadRequest, "This part of the history does not exist. Begin at its newest line.")
+	}
 	e, err := store.Get(ctx, page.Namespace, page.Key)
 	if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 		return err
 	}
-	uses, failed := store.Uses(ctx, page.Namespace, page.Key, 0, 200)
+	uses, failed := store.Uses(ctx, page.Namespace, page.Key, 0, contextUses)
 	if failed != nil {
 		return failed
 	}
 	if err == nil {
 		row := contextRow(e)
-		row.Readers = readers(uses, len(uses))
+		row.Readers, row.WriterHref = readers(uses, len(uses)), writer(uses)
 		page.Value = &row
+	}
+	if page.Later = before > 0; page.Later {
+		if uses, failed = store.Uses(ctx, page.Namespace, page.Key, before, contextUses); failed != nil {
+			return failed
+		}
 	}
 	for _, u := range uses {
 		use := views.ContextUse{Kind: string(u.Kind), By: u.Agent, At: u.At}
@@ -114,7 +127,19 @@ func contextValue(ctx context.Context, store sharedctx.Store, page *views.Contex
 		}
 		page.Uses = append(page.Uses, use)
 	}
+	if len(uses) == contextUses {
+		page.NextHref = withParam(views.ContextHref(page.Namespace, page.Key), "before", strconv.FormatInt(uses[contextUses-1].N, 10))
+	}
 	return nil
+}
+
+// writer is the page of the delegation that wrote last; "" for a person.
+func writer(uses []sharedctx.Use) string {
+	i := slices.IndexFunc(uses, func(u sharedctx.Use) bool { return u.Kind == sharedctx.Write })
+	if i < 0 || uses[i].DelegationID == "" {
+		return ""
+	}
+	return views.DelegationHref(uses[i].DelegationID)
 }
 
 func contextRow(e sharedctx.Entry) views.ContextRow {

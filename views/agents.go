@@ -7,7 +7,34 @@ type AgentsPage struct {
 	Chrome
 	Agents []AgentRow
 	Check  CheckForm
+	Add    *AddAgent // nil: the reader may not change the configuration
 }
+
+// AddAgent is how to add one of the known programs; nothing is written by the page.
+type AddAgent struct {
+	Presets []PresetRow
+	Chosen  int // of Presets; what follows is about it
+
+	Agent        string // the name that the new agent would have
+	Program      string
+	YAML         string // lines below `agents:`
+	NoRepository bool   // none is set up, so the one in YAML is made up
+	Key          string // the variable with its key
+	KeySet       bool   // the server's environment has it
+	SignIn       string // what to do in place of a key; "" nothing
+	Notes        []string
+	Played       bool // our tests play the real program
+}
+
+// PresetRow is one of the known programs.
+type PresetRow struct {
+	Name, Title string
+	Path        string   // where the server finds it; "" nowhere
+	Used        []string // agents that run it already
+}
+
+// addHref is the page with a preset chosen.
+func addHref(name string) string { return withQuery("/agents", "add", name) + "#add" }
 
 // AgentRow is one agent in the registry.
 type AgentRow struct {
@@ -22,9 +49,9 @@ type AgentRow struct {
 	Running      int
 	Waiting      int
 	Queued       int
-	Limit        int       // runs at once; 0: no limit of its own
 	LastAt       time.Time // last task; zero: none
-	LastState    string
+	LastError    string    // why that failed; "" it did not
+	FailedToday  int       // delegations since midnight UTC
 	// Breaker says what its breaker does; Resting: hand-overs are refused.
 	Breaker       string
 	BreakerReason string
@@ -49,8 +76,9 @@ type AgentPage struct {
 	Agent   AgentRow
 	Facts   []Fact // command, timeout, output limit, sandbox …
 	Recent  []DelegationRow
-	Landed  int // of its requests, ever
-	Refused int // rejected
+	Judged  bool // the two below are known to the reader
+	Landed  int  // of its requests, ever
+	Refused int  // rejected
 	Check   CheckForm
 	Send    SendForm
 }

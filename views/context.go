@@ -27,7 +27,8 @@ type ContextPage struct {
 	Topics    []ContextTopic
 	Entries   []ContextRow
 	Cut       int         // only so many entries are shown; 0: all of them
-	NextHref  string      // further namespaces
+	NextHref  string      // further namespaces, or older lines of the history
+	Later     bool        // pages come before this one
 	Value     *ContextRow // nil: gone or expired
 	Uses      []ContextUse
 	MayWrite  bool
@@ -49,7 +50,9 @@ type ContextRow struct {
 	Author    string
 	UpdatedAt time.Time
 	ExpiresAt *time.Time
-	Readers   []string // who read it last, newest first
+	// WriterHref is the delegation that wrote it; "" a person did, or that is forgotten.
+	WriterHref string
+	Readers    []string // who read it last, newest first
 }
 
 // ContextUse is one line of a value's history.

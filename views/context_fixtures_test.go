@@ -5,13 +5,13 @@ import "time"
 // contextFixture is the page of the shared context with hostile names and values.
 func contextFixture(namespace, key string) ContextPage {
 	soon := now.Add(36 * time.Hour)
-	row := ContextRow{Key: hostile, Value: "upload/retry.go resets its counter\n" + hostile, Bytes: 262_144, Author: hostile, UpdatedAt: now.Add(-time.Hour), ExpiresAt: &soon, Readers: []string{"coder", hostile}}
+	row := ContextRow{Key: hostile, Value: "upload/retry.go resets its counter\n" + hostile, Bytes: 262_144, Author: hostile, UpdatedAt: now.Add(-time.Hour), ExpiresAt: &soon, Readers: []string{"coder", hostile}, WriterHref: DelegationHref(taskID)}
 	p := ContextPage{Chrome: chrome(SectionContext, "Context", ContextPath), Namespace: namespace, Key: key, MayWrite: true,
 		Form: ContextForm{Namespace: namespace, Key: key, Value: row.Value, TTL: "security"}}
 	switch {
 	case namespace == "":
 		p.Topics = []ContextTopic{{Name: "codebase", Entries: 1200, UpdatedAt: now.Add(-time.Minute)}, {Name: hostile, Entries: 1, UpdatedAt: now}}
-		p.NextHref = "/context?after=x"
+		p.NextHref, p.Later = "/context?after=x", true
 	case key == "":
 		p.Entries, p.Cut, p.Prefix = []ContextRow{row, {Key: "module:auth", Value: "fragile", Author: "coder", UpdatedAt: now}}, 50, hostile
 		p.Form.Error = "The key is empty: give it 1 to 128 characters."

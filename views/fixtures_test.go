@@ -247,9 +247,16 @@ func reviewSuperseded() ReviewPage {
 func agentRows() []AgentRow {
 	return []AgentRow{
 		{Name: "kik", Kind: "workflow", Role: "coordinator", Description: "Plans the work and hands it on.", Capabilities: []string{"plan"}, DelegatesTo: []string{"coder", "reviewer"}, Waiting: 1, LastAt: before(4 * time.Minute)},
-		{Name: "coder", Kind: "command", Role: "worker", Description: "Changes code with the toolchain's own modernising tool.", Capabilities: []string{"code", "go"}, DelegatesTo: []string{"reviewer"}, Repository: "sample", Running: 2, Queued: 1, LastAt: before(12 * time.Second)},
+		{Name: "coder", Kind: "command", Role: "worker", Description: "Changes code with the toolchain's own modernising tool.", Capabilities: []string{"code", "go"}, DelegatesTo: []string{"reviewer"}, Repository: "sample", Running: 2, Queued: 1, LastAt: before(12 * time.Second), LastError: "claude: not signed in " + hostile, FailedToday: 1203},
 		{Name: "reviewer", Kind: "command", Role: "worker", Description: "Builds, vets and tests the result.", Capabilities: []string{"review"}, AnalysisOnly: true, LastAt: before(3 * time.Hour)},
 	}
+}
+
+// addAgentFixture is what to do for Gemini CLI on a machine that has Claude Code.
+func addAgentFixture() *AddAgent {
+	return &AddAgent{Presets: []PresetRow{{Name: "claude", Title: "Claude Code", Path: "/usr/local/bin/claude", Used: []string{"coder"}}, {Name: "codex", Title: "Codex"}, {Name: "gemini", Title: "Gemini CLI"}}, Chosen: 2,
+		Agent: "gemini", Program: "gemini", Key: "GEMINI_API_KEY", SignIn: "run gemini, then /auth", Notes: []string{"Each run has a fresh folder, which it would not trust."},
+		YAML: "  gemini:\n    kind: command\n    repository: \"app\"\n    command: [\"gemini\", \"--approval-mode\", \"yolo\"]\n    env: {GEMINI_API_KEY: \"${GEMINI_API_KEY}\"}\n"}
 }
 
 func checkAsked(allowed bool) CheckForm {
@@ -317,8 +324,9 @@ func pages() map[string]templ.Component {
 		"review-plain":       Review(reviewPlain()),
 		"review-landed":      Review(reviewLanded()),
 		"review-superseded":  Review(reviewSuperseded()),
-		"agents":             Agents(AgentsPage{Chrome: chrome(SectionAgents, "Agents", "/agents"), Agents: agentRows(), Check: checkAsked(false)}),
-		"agent":              Agent(AgentPage{Chrome: chrome(SectionAgents, "coder", "/agents/coder"), Agent: agentRows()[1], Facts: []Fact{{"command", "gatehouse-modernise --all", true}, {"time limit", "10 min", false}, {"sandbox", "none: no bubblewrap here", false}}, Recent: append(runningRows(), endedRows()...), Landed: 17, Refused: 2, Check: CheckForm{Names: []string{"kik", "coder", "reviewer"}, From: "coder", To: "reviewer"}, Send: sendForm()}),
+		"agents":             Agents(AgentsPage{Chrome: chrome(SectionAgents, "Agents", "/agents"), Agents: agentRows(), Check: checkAsked(false), Add: addAgentFixture()}),
+		"agents-empty":       Agents(AgentsPage{Chrome: chrome(SectionAgents, "Agents", "/agents")}),
+		"agent":              Agent(AgentPage{Chrome: chrome(SectionAgents, "coder", "/agents/coder"), Agent: agentRows()[1], Facts: []Fact{{"command", "gatehouse-modernise --all", true}, {"time limit", "10 min", false}, {"sandbox", "none: no bubblewrap here", false}}, Recent: append(runningRows(), endedRows()...), Judged: true, Landed: 17, Refused: 2, Check: CheckForm{Names: []string{"kik", "coder", "reviewer"}, From: "coder", To: "reviewer"}, Send: sendForm()}),
 		"login":              Login(LoginPage{Chrome: signedOut}),
 		"login-refused":      Login(LoginPage{Chrome: signedOut, Name: "ann", Error: "That name and password do not fit. Try again, or ask for a sign-in link."}),
 		"link":               Link(LinkPage{Chrome: signedOut, Code: "abc", AutoPress: true}),

@@ -1,0 +1,70 @@
+package command
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Preset is a coding program that is known to work as an agent: what to write into the
+// configuration for it, and what else it needs.
+type Preset struct {
+	Name    string   // of the agent that the configuration makes
+	Title   string   // how its makers call it
+	Command []string // the first is the program
+	Key     string   // the variable with the secret of the usual provider
+	Env     []string // further variables, NAME=VALUE
+	SignIn  string   // what to do in place of a key
+	Notes   []string // what surprises people, one sentence or two each
+	// Played says that our tests play the real program; of the others the command is
+	// the one of their documentation.
+	Played bool
+}
+
+// Presets are the known programs, first those that our tests play. They all read their
+// task from standard input, write into the folder that they start in, and ask nobody.
+func Presets() []Preset {
+	return []Preset{
+		{Name: "claude", Title: "Claude Code", Played: true, Key: "ANTHROPIC_API_KEY", SignIn: "run claude, then /login",
+			Command: []string{"claude", "-p", "--permission-mode", "acceptEdits", "--allowedTools", "Write,Edit,Bash"},
+			Notes:   []string{"It asks nobody here, so --allowedTools names what it may use."}},
+		{Name: "codex", Title: "Codex", Played: true, Key: "CODEX_API_KEY", SignIn: "run codex login",
+			Command: []string{"codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "-c", "allow_login_shell=false", "-"},
+			Notes: []string{"Its own sandbox cannot be set up inside ours; the long flag leaves the confining to Gatehouse. Without bubblewrap and Landlock nothing confines it.",
+				"It does not read OPENAI_API_KEY."}},
+		{Name: "gemini", Title: "Gemini CLI", Key: "GEMINI_API_KEY", SignIn: "run gemini, then /auth",
+			Command: []string{"gemini", "--approval-mode", "yolo"}, Env: []string{"GEMINI_CLI_TRUST_WORKSPACE=true"},
+			Notes: []string{"Each run has a fresh folder, which it would not trust: GEMINI_CLI_TRUST_WORKSPACE says that it may."}},
+		{Name: "opencode", Title: "opencode", Key: "ANTHROPIC_API_KEY", SignIn: "run opencode auth login",
+			Command: []string{"opencode", "run"},
+			Notes:   []string{"Another provider has another key. Add --model PROVIDER/NAME to command to choose one."}},
+		{Name: "crush", Title: "Crush", Key: "ANTHROPIC_API_KEY", SignIn: "run crush and choose a model",
+			Command: []string{"crush", "run", "--quiet"},
+			Notes:   []string{"Another provider has another key. Add --model PROVIDER/NAME to command to choose one."}},
+		{Name: "aider", Title: "Aider", Key: "ANTHROPIC_API_KEY",
+			Command: []string{"aider", "--message-file", "/dev/stdin", "--yes-always", "--no-auto-commits", "--no-gitignore", "--no-check-update"},
+			Notes: []string{"Commit .aider* to the repository's .gitignore; else its notes become part of every change.",
+				"Another provider has another key. Add --model NAME to command to choose one."}},
+	}
+}
+
+// YAML is the preset as lines below `agents:`, for an agent that works on a repository.
+// What is written in quotes is JSON, which YAML reads as the same text.
+func (p Preset) YAML(repository string) string {
+	quoted := func(words []string) []string {
+		out := make([]string, len(words))
+		for i, word := range words {
+			out[i] = strconv.Quote(word)
+		}
+		return out
+	}
+	env := []string{p.Key + `: "${` + p.Key + `}"`}
+	for _, e := range p.Env {
+		name, value, _ := strings.Cut(e, "=")
+		env = append(env, name+": "+strconv.Quote(value))
+	}
+	return "  " + p.Name + ":\n" +
+		"    kind: command\n" +
+		"    repository: " + strconv.Quote(repository) + "\n" +
+		"    command: [" + strings.Join(quoted(p.Command), ", ") + "]\n" +
+		"    env: {" + strings.Join(env, ", ") + "}\n"
+}
