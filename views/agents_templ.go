@@ -1396,7 +1396,7 @@ func addAgent(a AddAgent) templ.Component {
 			templ_7745c5c3_Var54 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 130, "<section class=\"panel\" id=\"add\" aria-labelledby=\"add-h\"><header class=\"panel-head\"><h2 id=\"add-h\">Add an agent</h2></header><p class=\"panel-foot\">An agent is any program that reads its task from standard input and works in its current folder, which is a fresh checkout. For these it is known what to write.</p><nav class=\"tabs add-tabs\" aria-label=\"Programs\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 130, "<section class=\"panel\" id=\"add\" aria-labelledby=\"add-h\"><header class=\"panel-head\"><h2 id=\"add-h\">Add an agent</h2></header><p class=\"add-intro\">An agent is any program that reads its task from standard input and works in its current folder, which is a fresh checkout. For these it is known what to write.</p><nav class=\"tabs add-tabs\" aria-label=\"Programs\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
