@@ -98,21 +98,23 @@ func (d drawing) links(h *views.DiffHunk, gap span, last bool) {
 }
 
 // unfold cuts the lines of a whole file to what is shown of it: what changed with so many
-// lines around it, and what was opened.
+// lines around it, and what was opened. It passes each line once: a file may have ten
+// thousand changes.
 func unfold(whole []patch.Hunk, around int, open []span) []patch.Hunk {
 	var out []patch.Hunk
 	for _, h := range whole {
-		keep := kept(h.Lines, around, open)
+		keep, above := kept(h.Lines, around, open), passed{}
 		for i := 0; i < len(h.Lines); {
-			if !keep[i] {
-				i++
-				continue
-			}
 			k := i
-			for k < len(h.Lines) && keep[k] {
+			for k < len(h.Lines) && keep[k] == keep[i] {
 				k++
 			}
-			out = append(out, cutHunk(h, i, k))
+			if keep[i] {
+				out = append(out, cutHunk(h.Lines[i:k], above))
+			}
+			for _, l := range h.Lines[i:k] {
+				above.pass(l)
+			}
 			i = k
 		}
 	}
@@ -137,10 +139,32 @@ func kept(lines []patch.Line, around int, open []span) []bool {
 	return keep
 }
 
+// passed is what the lines above a part of a file say of it.
+type passed struct {
+	old, new int    // the numbers of the last ones
+	section  string // the nearest heading
+}
+
+// heading is git's own rule for the line that names where a hunk is.
+var heading = regexp.MustCompile(`^[A-Za-z_$]`)
+
+func (p *passed) pass(l patch.Line) {
+	const most = 80 // bytes, as git cuts it
+	if l.Old > 0 {
+		p.old = l.Old
+	}
+	if l.New > 0 {
+		p.new = l.New
+	}
+	if l.Kind != '+' && heading.MatchString(l.Text) {
+		p.section = l.Text[:min(len(l.Text), most)]
+	}
+}
+
 // cutHunk is a part of a hunk of a whole file as a hunk of its own.
-func cutHunk(h patch.Hunk, from, to int) patch.Hunk {
-	part := patch.Hunk{Lines: h.Lines[from:to]}
-	for _, l := range part.Lines {
+func cutHunk(lines []patch.Line, above passed) patch.Hunk {
+	part := patch.Hunk{Lines: lines, Section: above.section}
+	for _, l := range lines {
 		if l.Old > 0 {
 			if part.OldLines++; part.OldStart == 0 {
 				part.OldStart = l.Old
@@ -152,31 +176,11 @@ func cutHunk(h patch.Hunk, from, to int) patch.Hunk {
 			}
 		}
 	}
-	for i := from - 1; i >= 0; i-- { // an empty side is counted from the line before
-		l := h.Lines[i]
-		if part.OldLines == 0 && part.OldStart == 0 && l.Old > 0 {
-			part.OldStart = l.Old
-		}
-		if part.NewLines == 0 && part.NewStart == 0 && l.New > 0 {
-			part.NewStart = l.New
-		}
+	if part.OldLines == 0 { // an empty side is counted from the line before
+		part.OldStart = above.old
 	}
-	if from > 0 {
-		part.Section = sectionOf(h.Lines[:from])
+	if part.NewLines == 0 {
+		part.NewStart = above.new
 	}
 	return part
-}
-
-// heading is git's own rule for the line that names where a hunk is.
-var heading = regexp.MustCompile(`^[A-Za-z_$]`)
-
-// sectionOf is the nearest heading among the lines before a hunk.
-func sectionOf(before []patch.Line) string {
-	const most = 80 // bytes, as git cuts it
-	for i := len(before) - 1; i >= 0; i-- {
-		if l := before[i]; l.Kind != '+' && heading.MatchString(l.Text) {
-			return l.Text[:min(len(l.Text), most)]
-		}
-	}
-	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
@@ -144,6 +145,29 @@ func TestUnfoldingLosesNothing(t *testing.T) {
 			t.Fatalf("%d lines of %d, %d changes of %d", lines, n, seen, want)
 		}
 	})
+}
+
+// An agent may change every tenth line of a long list of figures, in which nothing looks
+// like a heading: opening one fold of it takes time in line with the file's length.
+func TestAFoldOfALongFileOpensAtOnce(t *testing.T) {
+	const lines = 200_000
+	h := patch.Hunk{OldStart: 1, NewStart: 1}
+	for n := 1; n <= lines; n++ {
+		if n%10 == 0 { // a line less
+			h.Lines = append(h.Lines, patch.Line{Kind: '-', Old: n, Text: "7;8;9"})
+			continue
+		}
+		h.Lines = append(h.Lines, patch.Line{Kind: ' ', Old: n, New: n - n/10, Text: "1;2;3"})
+	}
+	began := time.Now()
+	hunks := unfold([]patch.Hunk{h}, 0, []span{{1, 2}})
+	t.Logf("%d lines took %s", lines, time.Since(began))
+	if len(hunks) != 1+lines/10 {
+		t.Fatalf("%d hunks", len(hunks))
+	}
+	if last := hunks[len(hunks)-1]; last.OldStart != lines || last.NewStart != lines-lines/10 || last.NewLines != 0 || last.Section != "" {
+		t.Errorf("the last is %+v", last)
+	}
 }
 
 func TestTheWidthOfTabsComesFromTheRepository(t *testing.T) {

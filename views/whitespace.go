@@ -30,21 +30,23 @@ func markSpace(raw []RawLine, lines []DiffLine) {
 	}
 }
 
-// pairSpace pairs the removed lines from first with the added ones, in their order.
+// pairSpace pairs the removed lines from first with the added ones, in their order. Each
+// line is read once, for all of them may be compared with each other.
 func pairSpace(raw []RawLine, lines []DiffLine, first, added, end int) {
-	from := added
-	for i := first; i < end; i++ {
-		if bare(raw[i].Text) == "" {
-			lines[i].Space = true
+	texts := make([]string, end-first)
+	for i := range texts {
+		if texts[i] = bare(raw[first+i].Text); texts[i] == "" {
+			lines[first+i].Space = true
 		}
 	}
+	from := added
 	for i := first; i < added && i-first < mostPaired; i++ {
-		want := bare(raw[i].Text)
+		want := texts[i-first]
 		if want == "" {
 			continue
 		}
 		for k := from; k < end && k-from < mostPaired; k++ {
-			if bare(raw[k].Text) == want {
+			if texts[k-first] == want {
 				lines[i].Space, lines[k].Space = true, true
 				from = k + 1
 				break
