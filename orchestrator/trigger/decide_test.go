@@ -161,3 +161,33 @@ func TestAnEvaluationCostsLittle(t *testing.T) {
 		t.Errorf("2,000 commits are nothing unusual: %+v", o)
 	}
 }
+
+// A letter followed by selectors that nobody sees may carry a whole sentence for a model.
+func TestNoTextIsHiddenInATitle(t *testing.T) {
+	for name, c := range map[string]struct {
+		title  string
+		inline bool
+	}{
+		"plain":              {"Fix the build", true},
+		"an emoji":           {"⚠️ Fix the build", true},
+		"selectors":          {"Fix\U000e0149\U000e0157\U000e015e the build", false},
+		"the first ones":     {"Fix\ufe00\ufe01 the build", false},
+		"tags":               {"Fix\U000e0069\U000e0067 the build", false},
+		"fillers":            {"Fix\u3164\u3164 the build", false},
+		"an empty braille":   {"Fix\u2800the build", false},
+		"joins of graphemes": {"Fix\u034f the build", false},
+	} {
+		body, err := json.Marshal(map[string]string{"title": c.title})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := delivered(t, trigger.Spec{Task: "Look at {{.title}}"}, "issues", body)
+		first, below, _ := strings.Cut(o.Text, "\n")
+		if (first == "Look at "+c.title) != c.inline {
+			t.Errorf("%s: it stands in the text as %q", name, first)
+		}
+		if !c.inline && strings.Contains(below, c.title) {
+			t.Errorf("%s: it is quoted as it was: %q", name, below)
+		}
+	}
+}

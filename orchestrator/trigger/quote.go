@@ -71,9 +71,11 @@ func oneLine(s string) bool {
 	return utf8.RuneCountInString(s) <= maxInline && !strings.ContainsFunc(s, hidden)
 }
 
-// hidden characters start lines, change how others look, or are not seen.
+// hidden characters start lines, change how others look, or are not seen: a model reads
+// what is written with selectors and fillers, and nobody else does. U+FE0F only colours.
 func hidden(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) || r == utf8.RuneError
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Other_Default_Ignorable_Code_Point) ||
+		unicode.Is(unicode.Variation_Selector, r) && r != 0xfe0f || r == 0x2800 || r == utf8.RuneError
 }
 
 // String is what stands behind the text; "" when nothing was taken.
