@@ -161,12 +161,12 @@ func (s *Store) SetRoles(ctx context.Context, actor, id string, roles []people.R
 }
 
 // SetPassword replaces the hash of a person's password, "" for none, and ends their
-// sessions: whoever knew the old one is out.
+// sessions and sign-in links: whoever knew the old one is out.
 func (s *Store) SetPassword(ctx context.Context, actor, id, hash string) error {
 	return s.changeUser(ctx, actor, id, map[string]any{"password": hash != ""}, "password_hash = ?", hash)
 }
 
-// SetDisabled bars a person, and ends their sessions, or lets them in again.
+// SetDisabled bars a person, and ends their sessions and sign-in links, or lets them in again.
 func (s *Store) SetDisabled(ctx context.Context, actor, id string, disabled bool) error {
 	return s.changeUser(ctx, actor, id, map[string]any{"disabled": disabled}, "disabled = ?", flag(disabled))
 }
@@ -194,7 +194,10 @@ func (s *Store) changeUser(ctx context.Context, actor, id string, data map[strin
 		if data["disabled"] == nil && data["password"] == nil {
 			return nil
 		}
-		_, err = t.q.exec(t.ctx, "delete from sessions where user_id = ?", id)
+		if _, err := t.q.exec(t.ctx, "delete from sessions where user_id = ?", id); err != nil {
+			return err
+		}
+		_, err = t.q.exec(t.ctx, "delete from signin_links where user_id = ?", id) // a way in, too
 		return err
 	})
 }

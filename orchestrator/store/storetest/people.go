@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -155,6 +156,18 @@ func links(s *Suite) {
 	s.Clock.Add(10 * time.Minute)
 	_, err = s.Store.UseSigninLink(s.ctx, "l2")
 	s.is(err, orchestrator.ErrNotFound)
+	// A link that somebody else may have seen is no way back in.
+	for hash, bar := range map[string]func() error{
+		"l3": func() error { return s.Store.SetPassword(s.ctx, "ann", ann.ID, "new") },
+		"l4": func() error {
+			return errors.Join(s.Store.SetDisabled(s.ctx, "cli", ann.ID, true), s.Store.SetDisabled(s.ctx, "cli", ann.ID, false))
+		},
+	} {
+		s.must(s.Store.CreateSigninLink(s.ctx, "cli", people.SigninLink{Hash: hash, UserID: ann.ID, ExpiresAt: s.Clock.Now().Add(10 * time.Minute)}))
+		s.must(bar())
+		_, err = s.Store.UseSigninLink(s.ctx, hash)
+		s.is(err, orchestrator.ErrNotFound)
+	}
 }
 
 func tokens(s *Suite) {
