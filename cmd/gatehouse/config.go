@@ -37,6 +37,7 @@ type understood struct {
 	Approval     approvalShape    `json:"approval"`
 	Channels     []string         `json:"channels"`
 	Triggers     []string         `json:"triggers"`
+	Removed      []string         `json:"removed"` // by retention, and after which age
 	Warnings     []string         `json:"warnings"`
 }
 
@@ -102,7 +103,7 @@ func understand(c *config.Config) understood {
 		u.Agents = append(u.Agents, understandAgent(a))
 	}
 	u.Rules, u.Approval, u.Channels = understandRules(c), understandApproval(c), understandChannels(c)
-	u.Triggers = understandTriggers(c)
+	u.Triggers, u.Removed = understandTriggers(c), understandRetention(c.Engine.Retention)
 	return u
 }
 
@@ -191,6 +192,9 @@ func (u understood) print(sh *shell) error {
 	}
 	for _, t := range u.Triggers {
 		rows = append(rows, []string{"trigger", line(t)})
+	}
+	if len(u.Removed) > 0 {
+		rows = append(rows, []string{"removes", parts(u.Removed...)})
 	}
 	if err := table(sh.out, rows); err != nil {
 		return err

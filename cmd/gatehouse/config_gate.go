@@ -5,10 +5,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"gatehouse/approval"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/handlers"
+	"gatehouse/orchestrator/retention"
 	"gatehouse/orchestrator/trigger"
 )
 
@@ -61,6 +63,20 @@ func understandApproval(c *config.Config) approvalShape {
 		a.Escalate = append(a.Escalate, "after "+length(s.After)+" to "+joined(s.To, "and"))
 	}
 	return a
+}
+
+// understandRetention says what goes at which age; what is kept for ever is not named.
+func understandRetention(r retention.Rules) []string {
+	all := []string{}
+	for _, one := range []struct {
+		what string
+		age  time.Duration
+	}{{"texts and conversations", r.Data}, {"bundles of patches", r.Blobs}, {"what webhooks carried", r.Deliveries}} {
+		if one.age > 0 {
+			all = append(all, one.what+" after "+length(one.age))
+		}
+	}
+	return all
 }
 
 // rows are those of the table; what is not configured has none.
