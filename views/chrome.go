@@ -136,6 +136,12 @@ func (p *Person) may(rights []string) bool {
 	return len(rights) == 0 || slices.ContainsFunc(rights, func(r string) bool { return slices.Contains(p.Rights, r) })
 }
 
+// reads says whether the person may open the pages that ask for the right: a link to one that
+// they may not open is left out.
+func (c Chrome) reads(right string) bool {
+	return c.Person != nil && c.Person.may([]string{right})
+}
+
 // inMore says whether the page that is shown is one of those under More.
 func (c Chrome) inMore() bool {
 	_, more := c.nav()

@@ -172,6 +172,14 @@ func (p DelegationPage) HasTree() bool {
 	return p.Tab != TabContext && p.Tab != TabFlow && p.Tab != TabFigures
 }
 
+// skips leads past the head to the tree, where the tab has one.
+func (p DelegationPage) skips() []skipLink {
+	if !p.HasTree() {
+		return nil
+	}
+	return []skipLink{{"#tree", "Skip to the tree"}}
+}
+
 // HasPane says that the tab shows the selected delegation in full.
 func (p DelegationPage) HasPane() bool {
 	return p.Tab == TabTree || p.Tab == TabTimeline || p.Tab == TabResult

@@ -150,7 +150,7 @@ func printBundle(sh *shell, r proof.Report) error {
 		sh.hint("%s: a checkpoint that the server signed before the export knows the newest event.", counted(r.Covered, "task"))
 	}
 	if r.Scope == proof.Filtered {
-		sh.hint("The export was filtered: events may have been left out on purpose.")
+		sh.hint("An export may be a part of the log: what its filter left out is not missed here. The bundle of an evidence page has all events of its tasks.")
 	}
 	return nil
 }
