@@ -115,3 +115,8 @@ bench: need ## benchmarks, with durable commits (COUNT=5 for figures worth compa
 .PHONY: bench-history
 bench-history: need ## pages of history beside their queries, with EVENTS=1000000 of seeded events
 	@GATEHOUSE_TEST_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 3h -v -run TestHistoryFigures ./web
+
+.PHONY: bench-live
+bench-live: ## 2,000 and 5,000 readers of event streams, beside the bare libraries Centrifuge and Mercure
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; $(GO) test -c -o "$$dir/house" ./web; \
+		(cd web/testdata/rivals && $(GO) build -o "$$dir/rivals" .); "$$dir/rivals" "$$dir/house"
