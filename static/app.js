@@ -56,8 +56,18 @@
     all('[data-needs-js]').forEach(function (el) { el.hidden = false; });
     all('[data-theme-set]').forEach(function (b) { b.setAttribute('aria-pressed', String(b.dataset.themeSet === (store('theme') || ''))); });
     all('[data-density-set]').forEach(function (b) { b.setAttribute('aria-pressed', String(b.dataset.densitySet === (store('density') || ''))); });
+    scrollers();
     tick();
   }
+  // What scrolls on its own is reached by keys in every browser; what does not is no stop on the way.
+  function scrollers() {
+    all('.foreign-text, main pre, .table-box').forEach(function (el) {
+      var over = el.scrollHeight > el.clientHeight + 1 || el.scrollWidth > el.clientWidth + 1;
+      if (over && !el.hasAttribute('tabindex') && !el.querySelector('a, button, input')) { el.tabIndex = 0; el.dataset.scrolls = '1'; }
+      else if (!over && el.dataset.scrolls) { el.removeAttribute('tabindex'); delete el.dataset.scrolls; }
+    });
+  }
+  document.addEventListener('toggle', scrollers, true);
 
   // ---- small things
   function setting(name, value) {

@@ -64,8 +64,12 @@ func (trees) EachHunks(_ context.Context, r approval.Revision, _ string, want fu
 		if !want(i) {
 			continue
 		}
+		text := "<script>alert(1)</script>"
+		if r.Files[i].Path == "huge.txt" {
+			text = hostile + strings.Repeat("x", tenMegabytes)
+		}
 		if err := yield(i, []patch.Hunk{{OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1, Lines: []patch.Line{
-			{Kind: '-', Old: 1, Text: "n = 0"}, {Kind: '+', New: 1, Text: "<script>alert(1)</script>"}}}}); err != nil {
+			{Kind: '-', Old: 1, Text: "n = 0"}, {Kind: '+', New: 1, Text: text}}}}); err != nil {
 			return err
 		}
 	}

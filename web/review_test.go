@@ -46,7 +46,7 @@ func TestACommentIsKeptUntilAVerdictSendsIt(t *testing.T) {
 		return f
 	}
 	saved := ann.post(address+"/drafts", with("save", "Why <b>zero</b>?"))
-	has(t, saved, 200, "Why &lt;b&gt;zero&lt;/b&gt;?", "not sent", `<span id="draft-count"> · 1`)
+	has(t, saved, 200, "Why &lt;b&gt;zero&lt;/b&gt;?", "not sent", `<span id="draft-count" aria-hidden="true"> · 1`)
 	if at := saved.Request.URL; at.Path != address || at.RawQuery != "view=split" || at.Fragment != "F1R1" {
 		t.Errorf("led to %s", at)
 	}

@@ -1,0 +1,132 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gatehouse/orchestrator/people"
+	"gatehouse/web/browsertest"
+)
+
+// largestPage is how many bytes any page may have, whatever others wrote.
+const largestPage = 2 << 20
+
+// forProgram is what a page has for the form that sends it back and for its own script, as it was written: no reader
+// sees the first and the third, and the second is the field in which a person changes the text.
+var forProgram = regexp.MustCompile(`(?s) data-path="[^"]*"|<textarea[^>]*>.*?</textarea>|<input type="hidden"[^>]*>`)
+
+// stop is one page on the way through the house.
+type stop struct {
+	name, path string
+	status     int  // 0: 200
+	sees       bool // hostile text stands on it
+}
+
+// empty are the pages as a new house has them.
+func empty() []stop {
+	return []stop{
+		{name: "overview", path: "/"}, {name: "approvals", path: "/approvals"}, {name: "delegations", path: "/delegations"},
+		{name: "chat", path: "/chat"}, {name: "context", path: "/context"}, {name: "insights", path: "/insights"}, {name: "waits", path: "/waits"},
+		{name: "triggers", path: "/triggers"}, {name: "audit", path: "/audit"}, {name: "holds", path: "/audit/holds"}, {name: "verify", path: "/audit/verify"},
+		{name: "tokens", path: "/settings/tokens"},
+	}
+}
+
+// pages are all of a house in use.
+func (w *world) pages() []stop {
+	task, request := "/delegations/"+w.task.ID, "/approvals/"+w.pending.ID
+	chatted := "/delegations/" + w.chatted.ID
+	return []stop{
+		{name: "overview", path: "/", sees: true},
+		{name: "approvals", path: "/approvals", sees: true}, {name: "approvals-all", path: "/approvals?state=all", sees: true},
+		{name: "review", path: request, sees: true}, {name: "review-split", path: request + "?view=split", sees: true},
+		{name: "review-comment", path: request + "?comment=F1R1", sees: true}, {name: "review-search", path: request + "?find=pwned"},
+		{name: "review-rejected", path: "/approvals/" + w.decided.ID, sees: true}, {name: "review-approved", path: "/approvals/" + w.handled.ID, sees: true},
+		{name: "evidence", path: "/approvals/" + w.decided.ID + "/evidence", sees: true},
+		{name: "delegations", path: "/delegations", sees: true}, {name: "delegations-nothing", path: "/delegations?filter=" + url.QueryEscape(`"`+shownHostile+`nowhere"`)},
+		{name: "task-tree", path: task + "?tab=tree"}, {name: "task-timeline", path: task + "?tab=timeline"}, {name: "task-events", path: task + "?tab=events"},
+		{name: "task-result", path: task + "?tab=result"}, {name: "task-context", path: task + "?tab=context"}, {name: "task-flow", path: task + "?tab=flow"}, {name: "task-figures", path: task + "?tab=figures"},
+		{name: "chatted", path: chatted, sees: true}, {name: "chatted-conversation", path: chatted + "?tab=conversation", sees: true},
+		{name: "chatted-events", path: chatted + "?tab=events", sees: true}, {name: "chatted-result", path: chatted + "?tab=result", sees: true}, {name: "chatted-plain", path: chatted + "?tab=result&plain=1", sees: true},
+		{name: "chat", path: "/chat", sees: true},
+		{name: "agents", path: "/agents"}, {name: "agents-check", path: "/agents?from=kik&to=" + url.QueryEscape(hostile)}, {name: "agent", path: "/agents/coder"},
+		{name: "context", path: "/context"}, {name: "context-notes", path: "/context?ns=notes", sees: true}, {name: "context-value", path: "/context?ns=notes&key=" + url.QueryEscape(`a'b"<i>=1`), sees: true},
+		{name: "insights", path: "/insights"}, {name: "waits", path: "/waits", sees: true},
+		{name: "triggers", path: "/triggers"}, {name: "trigger", path: "/triggers/ci-failed", sees: true}, {name: "schedule", path: "/triggers/nightly"},
+		{name: "delivery", path: "/triggers/ci-failed/deliveries/" + w.delivery.ID, sees: true},
+		{name: "audit", path: "/audit", sees: true}, {name: "audit-delegations", path: "/audit?list=delegations", sees: true}, {name: "audit-events", path: "/audit?list=events", sees: true},
+		{name: "audit-nothing", path: "/audit?filter=approver:bob"}, {name: "audit-export", path: "/audit/export?list=requests&filter=time:30d"},
+		{name: "audit-verify", path: "/audit/verify"}, {name: "holds", path: "/audit/holds", sees: true},
+		{name: "audit-mistake", path: "/audit?filter=" + url.QueryEscape("aprover:"+shownHostile), status: http.StatusBadRequest, sees: true},
+		{name: "settings", path: "/settings"}, {name: "you", path: "/settings/you"}, {name: "people", path: "/settings/people"}, {name: "person", path: "/settings/people/ann"},
+		{name: "tokens", path: "/settings/tokens"}, {name: "channels", path: "/settings/channels"}, {name: "config", path: "/settings/config"}, {name: "policy", path: "/settings/policy"},
+		{name: "not-found", path: "/nowhere", status: http.StatusNotFound}, {name: "task-not-found", path: "/delegations/tsk_00000000000000000000000000", status: http.StatusNotFound},
+	}
+}
+
+// Every page, empty and in use, on a desk in the light and on a phone in the dark, keeps the rules of WCAG 2.2 AA as
+// far as a program can tell, is no wider than its screen, and runs nothing that others wrote.
+func TestEveryPageInTheBrowser(t *testing.T) {
+	h := open(t)
+	ann := h.user("ann", people.Admin, people.Operator, people.Approver, people.Auditor)
+	browser := browsertest.New(t)
+	p := h.seat(browser, ann)
+	h.walk(p, "empty", empty())
+	h.walk(p, "page", h.furnish(ann).pages())
+	h.walk(browser.Page(), "outside", []stop{{name: "login", path: "/login"}, {name: "link", path: "/login/link?code=none", status: http.StatusUnauthorized}})
+}
+
+func (h *house) walk(p *browsertest.Page, tour string, stops []stop) {
+	h.Helper()
+	for _, s := range stops {
+		if s.status != 0 {
+			p.Expect("status of " + http.StatusText(s.status)).Expect(s.path)
+		}
+		for look, dress := range map[string]func(){"wide": func() { p.Desktop().Light() }, "phone-dark": func() { p.Phone().Dark() }} {
+			dress()
+			p.Open(h.url + s.path)
+			for _, v := range p.Violations() {
+				h.Errorf("%s %s %s: %s", tour, s.name, look, v)
+			}
+			if browsertest.Eval[bool](p, `window.__pwned !== undefined`) {
+				h.Errorf("%s %s: a script of others ran", tour, s.name)
+			}
+			if wide := browsertest.Eval[int](p, `document.documentElement.scrollWidth - window.innerWidth`); wide > 0 {
+				h.Errorf("%s %s is %d px wider than the %s screen", tour, s.name, wide, look)
+			}
+			if os.Getenv("GATEHOUSE_SHOTS") != "" { // a picture of a whole page takes longer than the rules
+				p.Shot(tour + "-" + s.name + "-" + look)
+			}
+		}
+	}
+}
+
+// What others wrote is text on every page, of a size that a browser bears; whatever is hidden in it is made visible.
+func TestHostileTextsStayText(t *testing.T) {
+	h := open(t)
+	ann := h.user("ann", people.Admin, people.Operator, people.Approver, people.Auditor)
+	w := h.furnish(ann)
+	b := h.signIn(ann)
+	for _, s := range w.pages() {
+		a := b.get(s.path)
+		if want := max(s.status, http.StatusOK); a.StatusCode != want {
+			t.Errorf("%s: %d, want %d", s.name, a.StatusCode, want)
+		}
+		if len(a.body) > largestPage {
+			t.Errorf("%s has %d bytes", s.name, len(a.body))
+		}
+		text := forProgram.ReplaceAllString(a.body, "")
+		for _, harm := range []string{"<script>window", "<img src=x", "\u202e", "\u2066", "\u200b", "\x1b", "\x07", `="javascript:`, "<b>=1", "<i>=1"} {
+			if at := strings.Index(text, harm); at >= 0 {
+				t.Errorf("%s has %q: …%q", s.name, harm, text[max(0, at-120):min(len(text), at+20)])
+			}
+		}
+		if s.sees && !strings.Contains(a.body, "window.__pwned=1") {
+			t.Errorf("%s hides what others wrote", s.name)
+		}
+	}
+}
