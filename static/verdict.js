@@ -65,7 +65,6 @@
   on('submit', '#verdict', function (f, e) {
     if (f.dataset.sent) { e.preventDefault(); return; }
     f.dataset.sent = '1';
-    keep('');
   });
   on('input', '#comment', function (t) { keep(t.value); });
   document.addEventListener('keydown', function (e) {
@@ -88,6 +87,8 @@
     if (!comment().value) comment().value = kept();
     if (comment().value) form().classList.add('writing');
     if (sheet()) sheet().open = false;
+  } else {
+    keep(''); // it was counted, or nobody asks for it: a form that was sent signed out finds its text again
   }
   // The live bar is another revision's: this page's verdicts are over.
   document.addEventListener('gh-superseded', function (e) {

@@ -56,10 +56,14 @@ func answersRuns(path string) bool {
 }
 
 // returnTo is the page to show after signing in. A form that was sent signed out is
-// not sent again by itself; its page is shown.
+// not sent again by itself; the page that it stood on is shown.
 func returnTo(c echo.Context) string {
-	if c.Request().Method == http.MethodGet {
-		return c.Request().URL.RequestURI()
+	r := c.Request()
+	if r.Method == http.MethodGet {
+		return r.URL.RequestURI()
+	}
+	if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
+		return handlers.LocalPath(from.RequestURI())
 	}
 	return "/"
 }

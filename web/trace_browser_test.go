@@ -22,11 +22,17 @@ import (
 func (h *house) seat(b *browsertest.Browser, u people.User) *browsertest.Page {
 	h.Helper()
 	p := b.Page()
+	h.enter(p, u)
+	return p
+}
+
+// enter signs somebody in on a page.
+func (h *house) enter(p *browsertest.Page, u people.User) {
+	h.Helper()
 	code, hash := door.NewLinkCode()
 	h.must(h.store.CreateSigninLink(h.ctx, "test", people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(time.Minute)}))
 	p.Open(h.url + "/login/link?code=" + code)
 	p.WaitText("Needs you")
-	return p
 }
 
 // tell appends events to a task.
