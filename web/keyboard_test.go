@@ -49,7 +49,7 @@ func TestTheKeyboardAloneReviews(t *testing.T) {
 		t.Errorf("the first stop is %q", at)
 	}
 	p.Press("Enter")
-	tabTo(t, p, "Review")
+	tabTo(t, p, "Fix the retry loop")
 	p.Press("Enter")
 	p.Wait("button", "Approve")
 	p.Press("]")
@@ -76,6 +76,7 @@ func TestTheKeyboardAloneReviews(t *testing.T) {
 	p.Open(h.url + "/approvals/" + careful.ID)
 	p.Wait("button", "Approve")
 	p.Press("a")
+	opened := browsertest.Eval[float64](p, `performance.now()`)
 	for _, tick := range []string{"CI file changed", "Text direction"} {
 		p.WaitText("I have looked at: " + tick)
 		if at := browsertest.Eval[string](p, focused); !strings.Contains(at, tick) {
@@ -84,6 +85,9 @@ func TestTheKeyboardAloneReviews(t *testing.T) {
 		p.Press("Space")
 	}
 	tabTo(t, p, "Approve")
+	const doubleTap = 300 // milliseconds in which the page takes a second press for a double tap; no person is that quick
+	for browsertest.Eval[float64](p, `performance.now()`) < opened+2*doubleTap {
+	}
 	p.Press("Enter")
 	p.WaitText("Your approval was counted.")
 	got, err = h.store.Request(h.ctx, careful.ID)
