@@ -24,6 +24,7 @@ type stop struct {
 	name, path string
 	status     int  // 0: 200
 	sees       bool // hostile text stands on it
+	alike      bool // the same parts as another stop, so a desk is enough
 }
 
 // empty are the pages as a new house has them.
@@ -42,29 +43,29 @@ func (w *world) pages() []stop {
 	chatted := "/delegations/" + w.chatted.ID
 	return []stop{
 		{name: "overview", path: "/", sees: true},
-		{name: "approvals", path: "/approvals", sees: true}, {name: "approvals-all", path: "/approvals?state=all", sees: true},
-		{name: "review", path: request, sees: true}, {name: "review-split", path: request + "?view=split", sees: true},
-		{name: "review-comment", path: request + "?comment=F1R1", sees: true}, {name: "review-search", path: request + "?find=pwned"},
-		{name: "review-rejected", path: "/approvals/" + w.decided.ID, sees: true}, {name: "review-approved", path: "/approvals/" + w.handled.ID, sees: true},
+		{name: "approvals", path: "/approvals", sees: true}, {name: "approvals-all", alike: true, path: "/approvals?state=all", sees: true},
+		{name: "review", path: request, sees: true}, {name: "review-split", alike: true, path: request + "?view=split", sees: true},
+		{name: "review-comment", path: request + "?comment=F1R1", sees: true}, {name: "review-search", alike: true, path: request + "?find=pwned"},
+		{name: "review-rejected", path: "/approvals/" + w.decided.ID, sees: true}, {name: "review-approved", alike: true, path: "/approvals/" + w.handled.ID, sees: true},
 		{name: "evidence", path: "/approvals/" + w.decided.ID + "/evidence", sees: true},
-		{name: "delegations", path: "/delegations", sees: true}, {name: "delegations-nothing", path: "/delegations?filter=" + url.QueryEscape(`"`+shownHostile+`nowhere"`)},
-		{name: "task-tree", path: task + "?tab=tree"}, {name: "task-timeline", path: task + "?tab=timeline"}, {name: "task-events", path: task + "?tab=events"},
-		{name: "task-result", path: task + "?tab=result"}, {name: "task-context", path: task + "?tab=context"}, {name: "task-flow", path: task + "?tab=flow"}, {name: "task-figures", path: task + "?tab=figures"},
+		{name: "delegations", path: "/delegations", sees: true}, {name: "delegations-nothing", alike: true, path: "/delegations?filter=" + url.QueryEscape(`"`+shownHostile+`nowhere"`)},
+		{name: "task-tree", path: task + "?tab=tree"}, {name: "task-timeline", alike: true, path: task + "?tab=timeline"}, {name: "task-events", path: task + "?tab=events"},
+		{name: "task-result", alike: true, path: task + "?tab=result"}, {name: "task-context", path: task + "?tab=context"}, {name: "task-flow", path: task + "?tab=flow"}, {name: "task-figures", path: task + "?tab=figures"},
 		{name: "chatted", path: chatted, sees: true}, {name: "chatted-conversation", path: chatted + "?tab=conversation", sees: true},
-		{name: "chatted-events", path: chatted + "?tab=events", sees: true}, {name: "chatted-result", path: chatted + "?tab=result", sees: true}, {name: "chatted-plain", path: chatted + "?tab=result&plain=1", sees: true},
+		{name: "chatted-events", alike: true, path: chatted + "?tab=events", sees: true}, {name: "chatted-result", alike: true, path: chatted + "?tab=result", sees: true}, {name: "chatted-plain", alike: true, path: chatted + "?tab=result&plain=1", sees: true},
 		{name: "chat", path: "/chat", sees: true},
-		{name: "agents", path: "/agents"}, {name: "agents-check", path: "/agents?from=kik&to=" + url.QueryEscape(hostile)}, {name: "agent", path: "/agents/coder"},
-		{name: "context", path: "/context"}, {name: "context-notes", path: "/context?ns=notes", sees: true}, {name: "context-value", path: "/context?ns=notes&key=" + url.QueryEscape(`a'b"<i>=1`), sees: true},
+		{name: "agents", path: "/agents"}, {name: "agents-check", alike: true, path: "/agents?from=kik&to=" + url.QueryEscape(hostile)}, {name: "agent", path: "/agents/coder"},
+		{name: "context", path: "/context"}, {name: "context-notes", path: "/context?ns=notes", sees: true}, {name: "context-value", alike: true, path: "/context?ns=notes&key=" + url.QueryEscape(`a'b"<i>=1`), sees: true},
 		{name: "insights", path: "/insights"}, {name: "waits", path: "/waits", sees: true},
-		{name: "triggers", path: "/triggers"}, {name: "trigger", path: "/triggers/ci-failed", sees: true}, {name: "schedule", path: "/triggers/nightly"},
+		{name: "triggers", path: "/triggers"}, {name: "trigger", path: "/triggers/ci-failed", sees: true}, {name: "schedule", alike: true, path: "/triggers/nightly"},
 		{name: "delivery", path: "/triggers/ci-failed/deliveries/" + w.delivery.ID, sees: true},
-		{name: "audit", path: "/audit", sees: true}, {name: "audit-delegations", path: "/audit?list=delegations", sees: true}, {name: "audit-events", path: "/audit?list=events", sees: true},
-		{name: "audit-nothing", path: "/audit?filter=approver:bob"}, {name: "audit-export", path: "/audit/export?list=requests&filter=time:30d"},
-		{name: "audit-verify", path: "/audit/verify"}, {name: "holds", path: "/audit/holds", sees: true},
+		{name: "audit", path: "/audit", sees: true}, {name: "audit-delegations", alike: true, path: "/audit?list=delegations", sees: true}, {name: "audit-events", path: "/audit?list=events", sees: true},
+		{name: "audit-nothing", alike: true, path: "/audit?filter=approver:bob"}, {name: "audit-export", path: "/audit/export?list=requests&filter=time:30d"},
+		{name: "audit-verify", alike: true, path: "/audit/verify"}, {name: "holds", path: "/audit/holds", sees: true},
 		{name: "audit-mistake", path: "/audit?filter=" + url.QueryEscape("aprover:"+shownHostile), status: http.StatusBadRequest, sees: true},
-		{name: "settings", path: "/settings"}, {name: "you", path: "/settings/you"}, {name: "people", path: "/settings/people"}, {name: "person", path: "/settings/people/ann"},
+		{name: "you", path: "/settings/you"}, {name: "people", path: "/settings/people"}, {name: "person", path: "/settings/people/ann"},
 		{name: "tokens", path: "/settings/tokens"}, {name: "channels", path: "/settings/channels"}, {name: "config", path: "/settings/config"}, {name: "policy", path: "/settings/policy"},
-		{name: "not-found", path: "/nowhere", status: http.StatusNotFound}, {name: "task-not-found", path: "/delegations/tsk_00000000000000000000000000", status: http.StatusNotFound},
+		{name: "not-found", path: "/nowhere", status: http.StatusNotFound}, {name: "task-not-found", alike: true, path: "/delegations/tsk_00000000000000000000000000", status: http.StatusNotFound},
 	}
 }
 
@@ -75,33 +76,49 @@ func TestEveryPageInTheBrowser(t *testing.T) {
 	ann := h.user("ann", people.Admin, people.Operator, people.Approver, people.Auditor)
 	browser := browsertest.New(t)
 	p := h.seat(browser, ann)
-	h.walk(p, "empty", empty())
+	for _, s := range empty() {
+		h.look(p, s, "empty-"+s.name)
+	}
 	h.walk(p, "page", h.furnish(ann).pages())
 	h.walk(browser.Page(), "outside", []stop{{name: "login", path: "/login"}, {name: "link", path: "/login/link?code=none", status: http.StatusUnauthorized}})
 }
 
+// walk looks at every stop on a desk in the light, and at those that differ on a phone in the dark.
 func (h *house) walk(p *browsertest.Page, tour string, stops []stop) {
 	h.Helper()
-	for _, s := range stops {
-		if s.status != 0 {
-			p.Expect("status of " + http.StatusText(s.status)).Expect(s.path)
+	for _, phone := range []bool{false, true} {
+		look := "wide"
+		p.Desktop().Light()
+		if phone {
+			look = "phone-dark"
+			p.Phone().Dark()
 		}
-		for look, dress := range map[string]func(){"wide": func() { p.Desktop().Light() }, "phone-dark": func() { p.Phone().Dark() }} {
-			dress()
-			p.Open(h.url + s.path)
-			for _, v := range p.Violations() {
-				h.Errorf("%s %s %s: %s", tour, s.name, look, v)
-			}
-			if browsertest.Eval[bool](p, `window.__pwned !== undefined`) {
-				h.Errorf("%s %s: a script of others ran", tour, s.name)
-			}
-			if wide := browsertest.Eval[int](p, `document.documentElement.scrollWidth - window.innerWidth`); wide > 0 {
-				h.Errorf("%s %s is %d px wider than the %s screen", tour, s.name, wide, look)
-			}
-			if os.Getenv("GATEHOUSE_SHOTS") != "" { // a picture of a whole page takes longer than the rules
-				p.Shot(tour + "-" + s.name + "-" + look)
+		for _, s := range stops {
+			if !phone || !s.alike {
+				h.look(p, s, tour+"-"+s.name+"-"+look)
 			}
 		}
+	}
+}
+
+// look opens one page and holds it to the rules.
+func (h *house) look(p *browsertest.Page, s stop, name string) {
+	h.Helper()
+	if s.status != 0 {
+		p.Expect(s.path)
+	}
+	p.Open(h.url + s.path)
+	for _, v := range p.Violations() {
+		h.Errorf("%s: %s", name, v)
+	}
+	if browsertest.Eval[bool](p, `window.__pwned !== undefined`) {
+		h.Errorf("%s: a script of others ran", name)
+	}
+	if wide := browsertest.Eval[int](p, `document.documentElement.scrollWidth - window.innerWidth`); wide > 0 {
+		h.Errorf("%s is %d px wider than the screen", name, wide)
+	}
+	if os.Getenv("GATEHOUSE_SHOTS") != "" { // a picture of a whole page takes longer than the rules
+		p.Shot(name)
 	}
 }
 
