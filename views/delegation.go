@@ -94,15 +94,6 @@ var tabs = []struct {
 	Text string
 }{{TabTree, "Tree"}, {TabTimeline, "Timeline"}, {TabTalk, "Conversation"}, {TabEvents, "Events"}, {TabResult, "Result"}, {TabContext, "Context"}, {TabFlow, "Flow"}, {TabFigures, "Figures"}}
 
-// skips leads past the head to the tree, on the tabs that have one.
-func (p DelegationPage) skips() []skipLink {
-	switch p.Tab {
-	case TabContext, TabFlow, TabFigures:
-		return nil
-	}
-	return []skipLink{{"#tree", "Skip to the tree"}}
-}
-
 // ParseTab reads ?tab=; anything unknown is the tree.
 func ParseTab(s string) Tab {
 	for _, t := range tabs {
