@@ -134,7 +134,7 @@ func Holds(p HoldsPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(p.Holds) == 0 {
-				templ_7745c5c3_Err = Empty("Nothing is held.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = Empty("Nothing is held. A hold keeps what a question may need later: set one below before retention removes it.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

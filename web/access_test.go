@@ -206,6 +206,12 @@ func TestErrorsAreProblemDocumentsForPrograms(t *testing.T) {
 	if page.StatusCode != http.StatusNotFound || !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") {
 		t.Errorf("a browser got %d %s", page.StatusCode, page.Header.Get("Content-Type"))
 	}
+	dora := h.signIn(h.user("dora", people.Operator))
+	for _, path := range []string{"/nothing", "/delegations/000000"} {
+		if a := dora.get(path); a.StatusCode != http.StatusNotFound || !strings.Contains(a.body, "Session of dora") {
+			t.Errorf("%s does not know who asks: %d %.200s", path, a.StatusCode, a.body)
+		}
+	}
 	if m := h.ask("GET", "/metrics", "", ""); !strings.Contains(m.body, `gatehouse_delegations{state="running"} 2`) || !strings.Contains(m.body, "gatehouse_http_request_duration_seconds") {
 		t.Errorf("metrics: %.300s", m.body)
 	}

@@ -44,12 +44,23 @@ func (s *Server) fail(err error, c echo.Context) {
 	}
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
 	if wantsPage(c) {
+		s.knowWho(c, f)
 		err = s.errorPage(c, f)
 	} else {
 		err = writeProblem(c, f)
 	}
 	if err != nil {
 		log.Warn("an error could not be told", "err", err)
+	}
+}
+
+// knowWho finds out who asks for an address that no route has: routes ask that themselves.
+func (s *Server) knowWho(c echo.Context, f handlers.Fault) {
+	if _, known := handlers.Who(c); known || f.Status != http.StatusNotFound && f.Status != http.StatusMethodNotAllowed {
+		return
+	}
+	if who, ok, err := s.Door.Caller(c); err == nil && ok {
+		handlers.SetCaller(c, who)
 	}
 }
 

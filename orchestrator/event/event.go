@@ -82,6 +82,9 @@ type Event struct {
 // Data encodes the data of an event; object keys come out sorted, so the text is
 // canonical. It is for values that always encode: maps, strings and numbers.
 func Data(v map[string]any) json.RawMessage {
+	if v == nil {
+		return json.RawMessage("{}")
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		b, _ = json.Marshal(map[string]string{"unencodable": err.Error()})
