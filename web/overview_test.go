@@ -36,7 +36,7 @@ func TestTodayCountsWhatTheStepsOfAWorkflowLanded(t *testing.T) {
 	}
 	page := h.signIn(dora).get("/").body
 	for name, want := range map[string]string{"tasks": "4", "landed": "2", "rejected": "1"} {
-		m := regexp.MustCompile(`<dt>` + name + `</dt><dd><a[^>]*>([^<]*)</a>`).FindStringSubmatch(page)
+		m := regexp.MustCompile(`<dt>` + name + `</dt><dd>(?:<a[^>]*>)?\s*([0-9]+)`).FindStringSubmatch(page)
 		if m == nil || m[1] != want {
 			t.Errorf("%s today: %q, want %s", name, m, want)
 		}

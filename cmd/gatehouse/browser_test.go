@@ -187,7 +187,7 @@ func (s *show) mainJob(me, bob *browsertest.Page) {
 	me.Click("link", "Side by side")
 	me.Wait("table", "Changes of report/report.go, before and after")
 	me.Shot("review-split")
-	me.Click("checkbox", "viewed")
+	me.Click("button", "viewed: report/report.go")
 	me.WaitText("1 of 2 viewed")
 
 	browsertest.Eval[bool](bob, "window.sameDocument = true")
