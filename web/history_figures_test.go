@@ -27,7 +27,7 @@ import (
 
 // seedEvents is how many events the figures are taken with where nobody says; the aims
 // are for a million and five, which `make bench-history` asks for.
-const seedEvents = 15_000
+const seedEvents = 3_000
 
 // figure is one page, and the query that it shows.
 type figure struct {
@@ -38,7 +38,7 @@ type figure struct {
 // TestHistoryFigures logs how long pages take through HTTP, signed in, beside their
 // query alone, on both databases. It measures and judges nothing but that each answers.
 func TestHistoryFigures(t *testing.T) {
-	events, rounds := seedEvents, 10
+	events, rounds := seedEvents, 2
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_EVENTS")); err == nil && n > 0 {
 		events, rounds = n, 200
 	}
