@@ -15,6 +15,7 @@ type memory struct {
 	mu     sync.Mutex
 	events []event.Event
 	hub    *event.Hub
+	before func() // what happens while a tail asks for the newest event
 }
 
 func (m *memory) read(_ context.Context, after int64, limit int) ([]frame, error) {
@@ -33,11 +34,17 @@ func (m *memory) read(_ context.Context, after int64, limit int) ([]frame, error
 	return frames, nil
 }
 
-func (m *memory) newest(context.Context) (int64, error) { return int64(len(m.events)), nil }
-func (m *memory) watch() *event.Subscription            { return m.hub.Watch("tsk_a", 16) }
-func (m *memory) listen() *event.Listener               { return m.hub.Listen("tsk_a", keepParts) }
-func (m *memory) grown() <-chan struct{}                { return nil }
-func (m *memory) late() bool                            { return false }
+func (m *memory) newest(context.Context) (int64, error) {
+	if m.before != nil {
+		m.before()
+	}
+	return int64(len(m.events)), nil
+}
+
+func (m *memory) watch() *event.Subscription { return m.hub.Watch("tsk_a", 16) }
+func (m *memory) listen() *event.Listener    { return m.hub.Listen("tsk_a", keepParts) }
+func (m *memory) grown() <-chan struct{}     { return nil }
+func (m *memory) late() bool                 { return false }
 
 func (m *memory) append(e event.Event) {
 	m.mu.Lock()
@@ -111,6 +118,26 @@ func TestATailOrdersPartsAmongEvents(t *testing.T) {
 	m.append(event.Event{TaskID: "tsk_a", DelegationID: "dlg_a", Type: event.Queued, Data: event.Data(nil)})
 	m.pass(1, 0, "again")
 	follow(t, tl, 2, 3, "delegation.failed 0", "message.delta 1", "delegation.queued 0", "message.delta 1")
+}
+
+// A turn that ends while the first reader comes is not shown once more behind its end.
+func TestATurnThatEndsWhileATailBegins(t *testing.T) {
+	m := &memory{hub: &event.Hub{}}
+	m.before = func() {
+		m.pass(1, 0, "the first turn")
+		m.hub.Over("tsk_a", "dlg_a")
+		m.append(completed(1))
+		m.pass(2, 0, "the second")
+	}
+	tl, err := startTail(t.Context(), m, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tl.stop()
+	follow(t, tl, 1, heardNothing, "message.delta 2")
+	if frames, changed, _ := tl.after(2, heardNothing); len(frames) > 0 || changed == nil {
+		t.Errorf("who has read more than the tail gets %d parts that may be of a turn it has", len(frames))
+	}
 }
 
 // However many read, a part is encoded once; and it is not kept for long.

@@ -117,7 +117,10 @@ func startTail(ctx context.Context, src source, log *slog.Logger) (*tail, error)
 	var c <-chan event.Part
 	if parts != nil {
 		c = parts.C
-		// Asked after the newest event was read: what is being written now is not stored in it.
+		// What has passed by until now is part of a message that head completes, or comes once more with
+		// what is being written, which is asked for after the newest event was read and so is not stored in it.
+		t.holdAll(c)
+		t.held = t.held[:0]
 		t.passing.show(parts.SoFar(), head, log)
 	}
 	go func() {
@@ -283,7 +286,9 @@ func (t *tail) after(cursor, heard int64) (frames []frame, changed <-chan struct
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case cursor >= t.head:
+	case cursor > t.head: // it read the store: of what is being written this tail knows less than it
+		return nil, t.changed, false
+	case cursor == t.head:
 		if parts := t.passing.after(cursor, heard, t.log); len(parts) > 0 {
 			return parts, nil, false
 		}

@@ -235,9 +235,24 @@ func (p *Page) named(ctx context.Context, role, name string) ([]cdp.BackendNodeI
 		}
 	}
 	if len(nodes) == 0 {
-		return nil, errAbsent
+		return nil, p.absent(ctx, root.Node.BackendDOMNodeID, role)
 	}
 	return nodes, nil
+}
+
+// absent is [errAbsent] with the names that elements of this role do have.
+func (p *Page) absent(ctx context.Context, root cdp.BackendNodeID, role string) error {
+	found, err := chromedp.Call(ctx, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{BackendNodeID: root, Role: role})
+	if err != nil {
+		return errAbsent
+	}
+	var names []string
+	for _, node := range found.Nodes {
+		if !node.Ignored && node.Name != nil {
+			names = append(names, string(node.Name.Value))
+		}
+	}
+	return fmt.Errorf("%w; of this role: %s", errAbsent, strings.Join(names, ", "))
 }
 
 // settled waits until the page looks the same as a moment before.
