@@ -127,7 +127,7 @@ func TestATurnThatEndsWhileATailBegins(t *testing.T) {
 		m.pass(1, 0, "the first turn")
 		m.hub.Over("tsk_a", "dlg_a")
 		m.append(completed(1))
-		m.pass(2, 0, "the second")
+		m.hub.Pass(event.Part{TaskID: "tsk_a", DelegationID: "dlg_b", Turn: 2, Kind: "text", Text: "of another"})
 	}
 	tl, err := startTail(t.Context(), m, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -135,6 +135,8 @@ func TestATurnThatEndsWhileATailBegins(t *testing.T) {
 	}
 	defer tl.stop()
 	follow(t, tl, 1, heardNothing, "message.delta 2")
+	m.hub.Pass(event.Part{TaskID: "tsk_a", DelegationID: "dlg_c", Turn: 3, Kind: "text", Text: "of a third"})
+	follow(t, tl, 1, 1, "message.delta 3")
 	if frames, changed, _ := tl.after(2, heardNothing); len(frames) > 0 || changed == nil {
 		t.Errorf("who has read more than the tail gets %d parts that may be of a turn it has", len(frames))
 	}
