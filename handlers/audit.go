@@ -17,7 +17,7 @@ import (
 // Sizes of the auditor's lists.
 const (
 	auditRows  = 50
-	countUpTo  = 10_000 // more rows are told as "10,000+"
+	countUpTo  = 1000 // more rows are told as "1,000+"; the page before an export counts all
 	columnsFor = 365 * 24 * 60 * 60
 )
 
@@ -188,8 +188,11 @@ func (p *Pages) auditRows(f *frame, line filterLine, after string, page *views.A
 	if err != nil {
 		return err
 	}
-	if page.Count, err = p.History.HistoryCount(f.ctx, line.query, countUpTo); err != nil {
-		return err
+	page.Count.N = int64(len(page.Requests) + len(page.Tasks) + len(page.Events))
+	if after != "" || page.NextHref != "" { // else these are all
+		if page.Count, err = p.History.HistoryCount(f.ctx, line.query, countUpTo); err != nil {
+			return err
+		}
 	}
 	// Words are looked for in events page by page: what was counted is what was looked at.
 	page.Count.Least = page.Count.Least || line.list == history.Events && len(line.query.Words) > 0 && page.NextHref != ""

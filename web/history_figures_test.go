@@ -2,16 +2,11 @@ package web_test
 
 import (
 	"context"
-	"database/sql"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,9 +15,6 @@ import (
 	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store/storetest"
-
-	"github.com/a-h/templ"
-	"github.com/labstack/echo/v4"
 )
 
 // seedEvents is how many events the figures are taken with where nobody says; the aims
@@ -42,20 +34,19 @@ func TestHistoryFigures(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_EVENTS")); err == nil && n > 0 {
 		events, rounds = n, 200
 	}
-	for name, address := range map[string]string{"SQLite": storetest.Ready(t, "sqlite:"+filepath.Join(t.TempDir(), "seed.db")), "PostgreSQL": storetest.Postgres(t)} {
+	for name, seeded := range map[string]func(testing.TB, int) string{"SQLite": storetest.SeededSQLite, "PostgreSQL": storetest.SeededPostgres} {
 		t.Run(name, func(t *testing.T) {
-			made := storetest.Seed(t, address, events, time.Now())
-			t.Logf("%+v", made)
+			address := seeded(t, events)
 			begin := time.Now()
 			h := openAt(t, address)
 			t.Logf("opened, and made findable, in %v", time.Since(begin))
-			h.measure(address, rounds)
+			h.measure(rounds)
 		})
 	}
 }
 
-func (h *house) measure(address string, rounds int) {
-	b := h.signIn(h.user("zoe", people.Admin, people.Approver, people.Auditor))
+func (h *house) measure(rounds int) {
+	b := h.signIn(h.user("zoe-"+strconv.FormatInt(time.Now().UnixNano(), 36), people.Admin, people.Approver, people.Auditor))
 	h.Logf("%-64s %9s %9s | %9s %9s | %s", "page", "p50", "p99", "query p50", "p99", "p99 ratio")
 	for _, f := range h.figures50() {
 		var page, query []time.Duration
@@ -78,7 +69,8 @@ func (h *house) measure(address string, rounds int) {
 		}
 		h.Logf("%-64s %9v %9v | %9v %9v | %.2f", f.path, at(page, 50), at(page, 99), at(query, 50), at(query, 99), float64(at(page, 99))/float64(at(query, 99)))
 	}
-	h.bare(b, address, rounds)
+	h.bare(b, rounds)
+	h.timeVerify()
 }
 
 // at is a percentile.
@@ -145,57 +137,4 @@ func (h *house) audits() []figure {
 		}})
 	}
 	return all
-}
-
-// bare logs what echo, templ and the database cost for a page of 50 rows with nothing
-// else, beside pages of ours.
-func (h *house) bare(b *browser, address string, rounds int) {
-	driver, dsn := "postgres", address
-	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
-		driver, dsn = "sqlite", "file:"+path+"?_pragma=query_only(1)"
-	}
-	db, err := sql.Open(driver, dsn)
-	h.must(err)
-	defer db.Close() //nolint:errcheck // it only reads
-	e := echo.New()
-	e.GET("/", func(c echo.Context) error {
-		rows, err := db.QueryContext(c.Request().Context(), "select id, title, state, requester, chain, created_at from requests order by id desc limit 50")
-		if err != nil {
-			return err
-		}
-		defer rows.Close() //nolint:errcheck // Err says it
-		var page strings.Builder
-		for rows.Next() {
-			var id, title, state, who, chain string
-			var at int64
-			if err := rows.Scan(&id, &title, &state, &who, &chain, &at); err != nil {
-				return err
-			}
-			fmt.Fprintf(&page, "<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%d</td></tr>", templ.EscapeString(id), templ.EscapeString(title), state, who, templ.EscapeString(chain), at)
-		}
-		if err := rows.Err(); err != nil {
-			return err
-		}
-		return templ.Raw("<table>"+page.String()+"</table>").Render(c.Request().Context(), c.Response())
-	})
-	server := httptest.NewServer(e)
-	defer server.Close()
-	var took [4][]time.Duration
-	paths := []string{"/", "/audit", "/delegations"}
-	for range rounds {
-		begin := time.Now()
-		res, err := http.Get(server.URL)
-		h.must(err)
-		h.must(res.Body.Close())
-		took[0] = append(took[0], time.Since(begin))
-		for i, path := range paths {
-			begin := time.Now()
-			b.get(path)
-			took[i+1] = append(took[i+1], time.Since(begin))
-		}
-	}
-	h.Logf("bare echo, templ and database: p50 %v, p99 %v", at(took[0], 50), at(took[0], 99))
-	for i, path := range paths {
-		h.Logf("%-12s p50 %v, p99 %v: %.2f of the bare page's rate", path, at(took[i+1], 50), at(took[i+1], 99), float64(at(took[0], 50))/float64(at(took[i+1], 50)))
-	}
 }

@@ -18,7 +18,10 @@ const (
 	AccountUnlinked event.Type = "account.unlinked"
 )
 
-const selectAccounts = "select channel, id, user_id, name, linked_at from accounts"
+const (
+	selectAccounts   = "select channel, id, user_id, name, linked_at from accounts"
+	selectAccountsOf = selectAccounts + " where user_id = ? or ? = '' order by channel, id"
+)
 
 func scanAccount(row scanner) (people.Account, error) {
 	var a people.Account
@@ -127,7 +130,7 @@ func (s *Store) UserByAccount(ctx context.Context, channel string, id int64) (pe
 
 // Accounts returns the linked accounts of a person, or all with userID "".
 func (s *Store) Accounts(ctx context.Context, userID string) ([]people.Account, error) {
-	rows, err := s.r.query(ctx, selectAccounts+" where user_id = ? or ? = '' order by channel, id", userID, userID)
+	rows, err := s.r.query(ctx, selectAccountsOf, userID, userID)
 	found, err := collect(rows, err, scanAccount)
 	return found, s.explain(err)
 }

@@ -56,7 +56,8 @@ const (
 	away             // the database did not answer, or the connection broke
 )
 
-// statements lists the texts that are prepared: everything on the way of a hop.
+// statements lists the texts that are prepared: everything on the way of a hop, and what
+// every page asks beside its own rows.
 func (d *dialect) statements() []string {
 	return append([]string{
 		selectTask + " where id = ?",
@@ -74,6 +75,7 @@ func (d *dialect) statements() []string {
 		selectOrdered,
 		selectOwnKeys,
 		selectOtherKeys,
+		selectSession, selectUsers, selectAccountsOf, selectPosition, selectPending, selectOwnViews, selectCheckpoint, selectVerification,
 		insertTask,
 		insertDelegation,
 		moveDelegation,

@@ -98,10 +98,12 @@ func (s *Store) Ordered(ctx context.Context, after int64, limit int) ([]orchestr
 	return events, s.explain(err)
 }
 
+const selectPosition = "select pos from event_order order by pos desc limit 1"
+
 // LastPosition is the newest position of the order over all tasks.
 func (s *Store) LastPosition(ctx context.Context) (int64, error) {
 	var pos int64
-	err := s.r.row(ctx, "select pos from event_order order by pos desc limit 1").Scan(&pos)
+	err := s.r.row(ctx, selectPosition).Scan(&pos)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -106,6 +107,9 @@ func (s *Store) requestIDs(ctx context.Context, a asked, after string, limit int
 
 // HistoryCount counts the rows of a list, up to most; Least says that there may be more.
 func (s *Store) HistoryCount(ctx context.Context, q history.Query, most int) (history.Count, error) {
+	if q.Empty() && s.sizes.atLeast(q.List, most) {
+		return history.Count{N: int64(most), Least: true}, nil
+	}
 	var text string
 	var args []any
 	var err error
@@ -129,7 +133,33 @@ func (s *Store) HistoryCount(ctx context.Context, q history.Query, most int) (hi
 	if err := s.r.row(ctx, "select count(*) from ("+text+") c", args...).Scan(&n); err != nil {
 		return history.Count{}, s.explain(err)
 	}
+	if q.Empty() {
+		s.sizes.counted(q.List, n)
+	}
 	return history.Count{N: min(n, int64(most)), Least: n > int64(most)}, nil
+}
+
+// sizes are how many rows each list is known to have at least. No row of history is ever
+// removed, so what was counted once stays true.
+type sizes struct {
+	mu    sync.Mutex
+	least map[history.List]int64
+}
+
+// atLeast reports whether a list is known to have more rows than most.
+func (k *sizes) atLeast(list history.List, most int) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.least[list] > int64(most)
+}
+
+func (k *sizes) counted(list history.List, n int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.least == nil {
+		k.least = map[history.List]int64{}
+	}
+	k.least[list] = max(k.least[list], n)
 }
 
 // spanOf is the stretch of ids of a period.

@@ -53,12 +53,14 @@ func (s *Store) SealedUpTo(ctx context.Context) (proof.Checkpoint, error) {
 	return c, s.explain(err)
 }
 
+const selectVerification = "select id, who, at, took, pos, tasks, seals, problems from verifications order by id desc limit 1"
+
 // LastVerified is the newest verification of the whole history; false: there was none.
 func (s *Store) LastVerified(ctx context.Context) (proof.Verification, bool, error) {
 	var v proof.Verification
 	var at, took int64
 	var problems string
-	err := s.r.row(ctx, "select id, who, at, took, pos, tasks, seals, problems from verifications order by id desc limit 1").
+	err := s.r.row(ctx, selectVerification).
 		Scan(&v.ID, &v.Who, &at, &took, &v.Pos, &v.Tasks, &v.Seals, &problems)
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, false, nil

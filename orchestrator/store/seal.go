@@ -71,7 +71,10 @@ func (s *Store) heads(ctx context.Context, from, to int64) (string, error) {
 	return sum.Sum(), err
 }
 
-const selectCheckpoints = "select pos, prev, heads_hash, at, key_id, signature from checkpoints"
+const (
+	selectCheckpoints = "select pos, prev, heads_hash, at, key_id, signature from checkpoints"
+	selectCheckpoint  = selectCheckpoints + " order by pos desc limit 1"
+)
 
 func scanCheckpoint(row scanner) (proof.Checkpoint, error) {
 	var c proof.Checkpoint
@@ -82,7 +85,7 @@ func scanCheckpoint(row scanner) (proof.Checkpoint, error) {
 }
 
 func (s *Store) lastCheckpoint(ctx context.Context) (proof.Checkpoint, error) {
-	c, err := scanCheckpoint(s.r.row(ctx, selectCheckpoints+" order by pos desc limit 1"))
+	c, err := scanCheckpoint(s.r.row(ctx, selectCheckpoint))
 	if errors.Is(err, sql.ErrNoRows) {
 		return proof.Checkpoint{}, nil
 	}

@@ -21,6 +21,9 @@ func (s *Store) CreateSession(ctx context.Context, actor string, v people.Sessio
 	})
 }
 
+const selectSession = "select s.hash, s.user_id, s.created_at, s.expires_at, " + userColumns + ` from sessions s join users u on u.id = s.user_id
+	where s.hash = ? and s.expires_at > ? and u.disabled = 0`
+
 // Session returns the session with this hash and its person; ErrNotFound when it has
 // expired or the person is disabled.
 func (s *Store) Session(ctx context.Context, hash string) (people.Session, people.User, error) {
@@ -28,8 +31,7 @@ func (s *Store) Session(ctx context.Context, hash string) (people.Session, peopl
 	var u people.User
 	var created, expires int64
 	r := userRow{into: &u}
-	err := s.r.row(ctx, "select s.hash, s.user_id, s.created_at, s.expires_at, "+userColumns+` from sessions s join users u on u.id = s.user_id
-		where s.hash = ? and s.expires_at > ? and u.disabled = 0`, hash, micros(s.now())).Scan(append([]any{&v.Hash, &v.UserID, &created, &expires}, r.columns()...)...)
+	err := s.r.row(ctx, selectSession, hash, micros(s.now())).Scan(append([]any{&v.Hash, &v.UserID, &created, &expires}, r.columns()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, u, orchestrator.ErrNotFound
 	}

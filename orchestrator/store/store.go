@@ -40,6 +40,7 @@ type Store struct {
 	seq     sequencing
 	guesses guesses // wrong link codes
 	waiting pendings
+	sizes   sizes
 }
 
 // EngineStore is a Store as the engine sees it.

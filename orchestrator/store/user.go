@@ -28,7 +28,10 @@ const (
 
 const userColumns = "u.id, u.name, u.roles, u.password_hash, u.disabled, u.created_at, u.away_to, u.away_from, u.away_until, u.zone"
 
-const selectUser = "select " + userColumns + " from users u"
+const (
+	selectUser  = "select " + userColumns + " from users u"
+	selectUsers = selectUser + " order by u.name_key"
+)
 
 // userRow reads the columns of a user.
 type userRow struct {
@@ -132,7 +135,7 @@ func (s *Store) UserByName(ctx context.Context, name string) (people.User, error
 
 // Users returns everybody by name, with their accounts.
 func (s *Store) Users(ctx context.Context) ([]people.User, error) {
-	rows, err := s.r.query(ctx, selectUser+" order by u.name_key")
+	rows, err := s.r.query(ctx, selectUsers)
 	found, err := collect(rows, err, scanUser)
 	if err != nil {
 		return nil, s.explain(err)

@@ -22,8 +22,9 @@ const (
 )
 
 const (
-	selectViews = "select v.id, v.user_id, u.name, v.name, v.list, v.line, v.columns, v.shared, v.at from saved_views v join users u on u.id = v.user_id"
-	upsertView  = `insert into saved_views (id, user_id, name, name_key, list, line, columns, shared, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)
+	selectViews    = "select v.id, v.user_id, u.name, v.name, v.list, v.line, v.columns, v.shared, v.at from saved_views v join users u on u.id = v.user_id"
+	selectOwnViews = selectViews + " where v.user_id = ? or v.shared = 1 order by v.name_key, v.id"
+	upsertView     = `insert into saved_views (id, user_id, name, name_key, list, line, columns, shared, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		on conflict (user_id, list, name_key) do update set name = excluded.name, line = excluded.line, columns = excluded.columns, shared = excluded.shared, at = excluded.at`
 )
 
@@ -72,7 +73,7 @@ func (s *Store) SaveView(ctx context.Context, actor string, v history.View, most
 
 // Views are the saved views that a person sees: their own and the shared ones, by name.
 func (s *Store) Views(ctx context.Context, userID string) ([]history.View, error) {
-	rows, err := s.r.query(ctx, selectViews+" where v.user_id = ? or v.shared = 1 order by v.name_key, v.id", clean(userID))
+	rows, err := s.r.query(ctx, selectOwnViews, clean(userID))
 	found, err := collect(rows, err, scanView)
 	return found, s.explain(err)
 }

@@ -89,7 +89,7 @@ func create(t testing.TB, template string) string {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), statementLimit)
 		defer cancel()
-		if err := execute(ctx, admin, "drop database "+name+" with (force)"); err != nil {
+		if err := execute(ctx, admin, "drop database if exists "+name+" with (force)"); err != nil {
 			t.Errorf("drop this test's database: %v", err)
 		}
 	})
@@ -138,4 +138,33 @@ func withDatabase(dsn, name string) string {
 	}
 	u.Path = "/" + name
 	return u.String()
+}
+
+// Kept is a copy of the template of this name that stays on the server when the test has
+// ended: a later test gets it as it was left. It needs a server that stays, too, which
+// GATEHOUSE_TEST_POSTGRES names. fill is called once, with a copy that nobody finds before
+// it has returned.
+func (tpl *Template) Kept(t testing.TB, name string, fill func(dsn string)) string {
+	t.Helper()
+	admin := serverURL(t)
+	ctx, cancel := context.WithTimeout(context.Background(), statementLimit)
+	defer cancel()
+	db, err := sql.Open("postgres", withDatabase(admin, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.PingContext(ctx)
+	if closing := db.Close(); err == nil && closing == nil {
+		return withDatabase(admin, name)
+	}
+	unfinished := tpl.DSN(t)
+	fill(unfinished) // which may take many minutes
+	u, err := url.Parse(unfinished)
+	if err == nil {
+		err = execute(context.WithoutCancel(ctx), admin, "alter database "+strings.TrimPrefix(u.Path, "/")+" rename to "+name)
+	}
+	if err != nil {
+		t.Fatalf("keep the database: %v", err)
+	}
+	return withDatabase(admin, name)
 }
