@@ -7,15 +7,13 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
 )
 
-// maxStory is how many events of a task a page reads for its bars, refusals and logs;
-// the events tab pages over all of them.
+// maxStory is from how many events on a task's drawings and figures are renewed slowly.
 const maxStory = 5000
 
 // Delegation answers GET /delegations/{id}: the tree of a task with the named delegation
@@ -91,38 +89,13 @@ func (p *Pages) taskTab(c echo.Context, f *frame, page *views.DelegationPage, d 
 	case views.TabTalk:
 		return p.talk(c, f, page, d, tr.tree)
 	case views.TabFlow, views.TabFigures:
-		tree, err := p.Reader.Tree(f.ctx, t.ID)
-		if err != nil {
-			return err
-		}
-		story, err := p.story(f, t.ID)
-		if err != nil {
-			return err
-		}
-		p.taskDrawings(page, tree, story)
+		return p.taskDrawings(f, page, tr.tree)
 	case views.TabContext:
 		return p.contextUsed(f, page)
 	case views.TabTree:
 		return p.taskWaits(f, page, tr)
 	}
 	return nil
-}
-
-// story reads the first events of a task, oldest first.
-func (p *Pages) story(f *frame, taskID string) ([]event.Event, error) {
-	var all []event.Event
-	for after := int64(0); len(all) < maxStory; {
-		batch, err := p.Reader.Events(f.ctx, taskID, after, 500)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, batch...)
-		if len(batch) < 500 {
-			break
-		}
-		after = batch[len(batch)-1].N
-	}
-	return all, nil
 }
 
 // mostHandoffs is how many a task may make: the settings' limit, or its own lower one.

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/insight"
 	"gatehouse/views"
 )
@@ -34,12 +33,15 @@ func (p *Pages) taskWaits(f *frame, page *views.DelegationPage, tr *trace) error
 const maxWaits = 200
 
 // taskDrawings fills what the tabs of a task's page show of its figures and its flow.
-func (p *Pages) taskDrawings(page *views.DelegationPage, tree []orchestrator.Delegation, story []event.Event) {
+func (p *Pages) taskDrawings(f *frame, page *views.DelegationPage, tree []orchestrator.Delegation) error {
+	page.Heavy = page.EventsN > maxStory
+	var err error
 	if page.Tab == views.TabFlow {
-		page.Flow = p.flowOf(tree, story)
-		return
+		page.Flow, err = p.flowOf(f, page.TaskID, tree)
+		return err
 	}
-	sums := sumsOf(tree, story)
-	page.Figures = views.TaskFigures{Total: insight.Of(sums), Cut: len(story) >= maxStory, Lists: []views.FigureList{
+	sums, err := sumsOf(f.ctx, p.Traces, page.TaskID, tree)
+	page.Figures = views.TaskFigures{Total: insight.Of(sums), Lists: []views.FigureList{
 		{By: insight.ByAgent, Title: "By agent", Rows: insight.By(sums, insight.ByAgent)}, {By: insight.ByModel, Title: "By model", Rows: insight.By(sums, insight.ByModel)}}}
+	return err
 }

@@ -2,9 +2,9 @@ package handlers
 
 import (
 	"bytes"
-	"maps"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -50,91 +50,111 @@ func (p *Pages) flow(c echo.Context, f *frame) (orchestrator.Delegation, views.F
 	if err != nil {
 		return d, views.Flow{}, err
 	}
-	tree, err := p.Reader.Tree(f.ctx, d.TaskID)
+	t, err := p.Reader.Task(f.ctx, d.TaskID)
 	if err != nil {
 		return d, views.Flow{}, err
 	}
-	story, err := p.story(f, d.TaskID)
+	if d, err = p.Reader.Delegation(f.ctx, t.RootID); err != nil {
+		return d, views.Flow{}, err
+	}
+	tree, err := p.Traces.Outline(f.ctx, d.TaskID)
 	if err != nil {
 		return d, views.Flow{}, err
 	}
-	for _, x := range tree {
-		if x.ParentID == "" {
-			d = x
-		}
-	}
-	return d, p.flowOf(tree, story), nil
+	drawing, err := p.flowOf(f, d.TaskID, tree)
+	return d, drawing, err
 }
 
-// flowOf draws a task from what a page has read of it.
-func (p *Pages) flowOf(tree []orchestrator.Delegation, story []event.Event) views.Flow {
-	f := views.Flow{States: map[string]string{}, Runs: map[string]int{}, Cut: len(story) >= maxStory}
-	names := map[string]bool{}
+// handsAtOnce is how many hand-overs of a task are held with their texts.
+const handsAtOnce = 500
+
+// flowOf draws a whole task. Of its texts and its refusals only some are held at once.
+func (p *Pages) flowOf(f *frame, taskID string, tree []orchestrator.Delegation) (views.Flow, error) {
+	drawing := views.Flow{States: map[string]string{}, Runs: map[string]int{}}
 	for _, d := range tree {
-		names[d.To] = true
-		f.States[d.To] = string(d.State)
-		f.Runs[d.To]++
+		drawing.States[d.To] = string(d.State)
+		drawing.Runs[d.To]++
 		if d.ParentID == "" {
-			f.Person = d.Requester
+			drawing.Person = d.Requester
 		}
 	}
-	if f.Person == "" || names[f.Person] { // an agent may have a person's name
-		f.Person += " (person)"
+	if drawing.Person == "" || drawing.Runs[drawing.Person] > 0 { // an agent may have a person's name
+		drawing.Person += " (person)"
 	}
-	f.Chart = flow.Lay(flow.Merge(p.arrows(tree, story, f.Person)))
-	return f
+	edges, err := p.arrows(f, taskID, newTrace(tree), drawing.Person)
+	drawing.Chart = flow.Lay(edges)
+	return drawing, err
 }
 
-// timed is an arrow with its time, so that refusals come between hand-overs.
-type timed struct {
-	flow.Arrow
-	at time.Time
-}
-
-func (p *Pages) arrows(tree []orchestrator.Delegation, story []event.Event, person string) []flow.Arrow {
-	byID := map[string]orchestrator.Delegation{}
-	before := map[string][]orchestrator.Delegation{} // siblings, by parent, oldest first
-	var all []timed
-	for _, d := range tree {
-		byID[d.ID] = d
-		a := flow.Arrow{From: person, To: d.To, Label: orchestrator.Title(d.Text)}
-		if parent, ok := byID[d.ParentID]; ok {
-			a = p.arrow(parent, before[parent.ID], d)
-		}
-		before[d.ParentID] = append(before[d.ParentID], d)
-		all = append(all, timed{a, d.CreatedAt})
-	}
-	for _, e := range story {
-		if e.Type == event.DelegationRefused {
-			facts := factsOf(e)
-			from := byID[e.DelegationID].To
-			all = append(all, timed{flow.Arrow{From: from, To: first(facts.To, "nobody"), Code: first(facts.Code, "refused"), Label: facts.Message}, e.At})
+// arrows merges the hand-overs of a task in the order of time, refused ones between the others.
+func (p *Pages) arrows(f *frame, taskID string, t *trace, person string) ([]flow.Edge, error) {
+	var all flow.Merger
+	refused := tale{log: p.Traces, taskID: taskID, filter: orchestrator.EventFilter{Types: []event.Type{event.DelegationRefused}}}
+	refusals := func(before time.Time) error {
+		for {
+			e, ok, err := refused.peek(f.ctx)
+			if err != nil || !ok || !before.IsZero() && !e.At.Before(before) {
+				return err
+			}
+			all.Add(t.refusal(e))
+			if _, _, err = refused.next(f.ctx); err != nil {
+				return err
+			}
 		}
 	}
-	// The root comes first whatever the clocks of two nodes say.
-	slices.SortStableFunc(all[min(1, len(all)):], func(a, b timed) int { return a.at.Compare(b.at) })
-	arrows := make([]flow.Arrow, len(all))
-	for i, a := range all {
-		arrows[i] = a.Arrow
+	for from := 0; from < len(t.tree); from += handsAtOnce {
+		to := min(from+handsAtOnce, len(t.tree))
+		ids := make([]string, 0, to-from)
+		for _, d := range t.tree[from:to] {
+			ids = append(ids, d.ID)
+		}
+		hands, err := p.Traces.Hands(f.ctx, ids)
+		if err != nil {
+			return nil, err
+		}
+		for i := from; i < to; i++ {
+			if i > 0 { // the root comes first whatever the clocks of two nodes say
+				if err := refusals(t.tree[i].CreatedAt); err != nil {
+					return nil, err
+				}
+			}
+			all.Add(p.arrow(t, i, person, hands[t.tree[i].ID]))
+		}
 	}
-	return arrows
+	err := refusals(time.Time{}) // those after the last hand-over
+	return all.Edges(), err
 }
 
-// arrow is the hand-over to d. A workflow's steps hand to one another: its next step gets
-// what the step before it made (H25, H26).
-func (p *Pages) arrow(parent orchestrator.Delegation, siblings []orchestrator.Delegation, d orchestrator.Delegation) flow.Arrow {
-	a := flow.Arrow{From: parent.To, To: d.To, Label: orchestrator.Title(d.Text)}
-	if h := d.Work.Handover; h != nil && len(h.Update.Artifacts) > 0 {
-		a.Label = strings.Join(slices.Sorted(maps.Keys(h.Update.Artifacts)), ", ")
+// refusal is the arrow of a hand-over that a guard refused.
+func (t *trace) refusal(e event.Event) flow.Arrow {
+	facts, from := factsOf(e), ""
+	if i, ok := t.at[e.DelegationID]; ok {
+		from = t.tree[i].To
 	}
-	spec, _ := p.Engine.Config().Agents.Get(parent.To)
+	return flow.Arrow{From: from, To: first(facts.To, "nobody"), Code: first(facts.Code, "refused"), Label: facts.Message}
+}
+
+// arrow is the hand-over to the i-th delegation. A workflow's steps hand to one another: its
+// next step gets what the step before it made (H25, H26).
+func (p *Pages) arrow(t *trace, i int, person string, hand orchestrator.Hand) flow.Arrow {
+	d := &t.tree[i]
+	a := flow.Arrow{From: person, To: d.To, Label: orchestrator.Title(hand.Text)}
+	up, ok := t.at[d.ParentID]
+	if !ok {
+		return a
+	}
+	a.From = t.tree[up].To
+	if len(hand.Artifacts) > 0 {
+		a.Label = strings.Join(hand.Artifacts, ", ")
+	}
+	spec, _ := p.Engine.Config().Agents.Get(a.From)
 	if spec.Kind != agent.Workflow {
 		return a
 	}
-	steps := flatSteps(spec.Steps)
-	again := false
-	for _, s := range siblings {
-		again = again || s.To == d.To
+	steps, siblings := flatSteps(spec.Steps), t.kids[up]
+	before := siblings[:sort.SearchInts(siblings, i)]
+	for _, k := range slices.Backward(before) {
+		s := &t.tree[k]
 		if s.EndedAt == nil || s.EndedAt.After(d.CreatedAt) {
 			continue
 		}
@@ -142,7 +162,9 @@ func (p *Pages) arrow(parent orchestrator.Delegation, siblings []orchestrator.De
 		if made := produces(steps, s.To); made != "" {
 			a.Label = made
 		}
+		break
 	}
+	again := slices.ContainsFunc(before, func(k int) bool { return t.tree[k].To == d.To })
 	a.Condition = condition(steps, d.To, again)
 	return a
 }

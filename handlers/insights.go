@@ -8,45 +8,71 @@ import (
 	"gatehouse/orchestrator/insight"
 )
 
-// maxFolded is how many events of one task its figures read.
-const maxFolded = 100_000
+// eventsAtOnce is how many events of a task are held while all of them are read.
+const eventsAtOnce = 1000
 
-// TaskSums folds the events of a task; false says that it has more than were read.
-func TaskSums(ctx context.Context, r Reader, taskID string) (insight.Sums, bool, error) {
-	tree, err := r.Tree(ctx, taskID)
+// TaskLog reads the tree and the events of one task; the store does.
+type TaskLog interface {
+	// Outline is the whole tree, oldest first, without texts, chains, results and work.
+	Outline(ctx context.Context, taskID string) ([]orchestrator.Delegation, error)
+	EventsOf(ctx context.Context, taskID string, f orchestrator.EventFilter) ([]event.Event, error)
+}
+
+// TaskSums folds all events of a task, however many: only some are held at once.
+func TaskSums(ctx context.Context, log TaskLog, taskID string) (insight.Sums, error) {
+	tree, err := log.Outline(ctx, taskID)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	f := newFold(tree)
-	for after, read := int64(0), 0; read < maxFolded; {
-		batch, err := r.Events(ctx, taskID, after, 1000)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, e := range batch {
-			f.Add(e)
-		}
-		if len(batch) < 1000 {
-			return f.Sums, true, nil
-		}
-		after, read = batch[len(batch)-1].N, read+len(batch)
-	}
-	return f.Sums, false, nil
+	return sumsOf(ctx, log, taskID, tree)
 }
 
-// sumsOf folds events that a page has read already.
-func sumsOf(tree []orchestrator.Delegation, story []event.Event) insight.Sums {
-	f := newFold(tree)
-	for _, e := range story {
-		f.Add(e)
-	}
-	return f.Sums
-}
-
-func newFold(tree []orchestrator.Delegation) *insight.Fold {
+func sumsOf(ctx context.Context, log TaskLog, taskID string, tree []orchestrator.Delegation) (insight.Sums, error) {
 	f := insight.NewFold()
 	for _, d := range tree {
 		f.Subjects[d.ID] = insight.Subject{Agent: d.To, Repository: d.Repository, CreatedAt: d.CreatedAt, Hop: d.ParentID != ""}
 	}
-	return f
+	story := tale{log: log, taskID: taskID, filter: orchestrator.EventFilter{Types: insight.Types()}}
+	for {
+		e, more, err := story.next(ctx)
+		if err != nil || !more {
+			return f.Sums, err
+		}
+		f.Add(e)
+	}
+}
+
+// tale walks the events of a task that a filter names, oldest first. Only some are held at once.
+type tale struct {
+	log    TaskLog
+	taskID string
+	filter orchestrator.EventFilter // without After and Limit
+	page   []event.Event
+	whole  bool // the log has no more than page
+}
+
+// peek is the next event, without going on; false: there is none.
+func (t *tale) peek(ctx context.Context) (event.Event, bool, error) {
+	if len(t.page) == 0 && !t.whole {
+		var err error
+		t.filter.Limit = eventsAtOnce
+		t.page, err = t.log.EventsOf(ctx, t.taskID, t.filter)
+		if err != nil {
+			return event.Event{}, false, err
+		}
+		t.whole = len(t.page) < eventsAtOnce
+	}
+	if len(t.page) == 0 {
+		return event.Event{}, false, nil
+	}
+	return t.page[0], true, nil
+}
+
+// next is the next event, and goes on behind it.
+func (t *tale) next(ctx context.Context) (event.Event, bool, error) {
+	e, ok, err := t.peek(ctx)
+	if ok {
+		t.page, t.filter.After = t.page[1:], e.N
+	}
+	return e, ok, err
 }

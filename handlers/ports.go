@@ -105,6 +105,7 @@ type Reviewer interface {
 
 // Insights reads what the log says in sums, and who waits below whom; the store has these.
 type Insights interface {
+	TaskLog
 	// Insight sums the days from first to last, both included, by one dimension.
 	Insight(ctx context.Context, first, last int64, by insight.Dimension, only insight.Filter) (insight.Sums, error)
 	// InsightState says how far the sums have come.

@@ -21,26 +21,27 @@ import (
 // Traces reads a task's tree and log in parts, so that a task of 10,000 delegations opens
 // as fast as one of three; the store has these.
 type Traces interface {
-	// Outline is the whole tree, oldest first, without texts, chains, results and work.
-	Outline(ctx context.Context, taskID string) ([]orchestrator.Delegation, error)
+	TaskLog
+	// Hands are what went along with the hand-overs to these delegations, by id.
+	Hands(ctx context.Context, ids []string) (map[string]orchestrator.Hand, error)
 	Delegations(ctx context.Context, ids []string) (map[string]orchestrator.Delegation, error)
 	// FindInTask returns the ids of those that have the words, at most limit.
 	FindInTask(ctx context.Context, taskID, words string, limit int) ([]string, error)
-	EventsOf(ctx context.Context, taskID string, f orchestrator.EventFilter) ([]event.Event, error)
 	// TaskUses is who used the shared context in the course of a task, newest first.
 	TaskUses(ctx context.Context, taskID string, limit int) ([]sharedctx.Use, error)
 }
 
 // How much of a tree one page has.
 const (
-	largeTree    = 500 // rows; in a larger tree ended branches start closed
-	treeWindow   = 200 // rows of a larger tree on one page
-	mostRefusals = 20  // below one delegation; the events tab has all
+	largeTree    = 500    // rows; in a larger tree ended branches start closed
+	treeWindow   = 200    // rows of a larger tree on one page
+	mostRefusals = 20     // below one delegation; the events tab has all
+	maxLife      = 20_000 // events that the bars of one page are drawn from
 )
 
 // lifeTypes are the events that bars are drawn from.
 var lifeTypes = []event.Type{event.Queued, event.Resumed, event.ChangesRequested, event.Acknowledged, event.Waiting, event.PatchValidated,
-	event.Requested, event.Decided, event.Completed, event.Failed, event.Cancelled, event.DelegationRefused}
+	event.Requested, event.Decided, event.Completed, event.Failed, event.Cancelled}
 
 // trace is a task's tree with what hides below each delegation.
 type trace struct {
@@ -203,11 +204,11 @@ func (p *Pages) outlined(f *frame, page *views.DelegationPage, t *trace, q url.V
 	if err != nil {
 		return err
 	}
-	story, err := p.life(f, page, t, ids)
+	bars, refused, err := p.life(f, page, t, ids)
 	if err != nil {
 		return err
 	}
-	page.Tree = p.treeRows(t, rows, full, story)
+	page.Tree = p.treeRows(t, rows, full, bars, refused)
 	page.Find, page.Found, page.TreeN, page.TreeRows, page.TreeFrom = v.find, len(found), len(t.tree), len(all), from
 	page.FindCut = len(found) == largeTree
 	page.Keep = keptOf(q)
@@ -243,17 +244,29 @@ func keptOf(q url.Values) url.Values {
 	return kept
 }
 
-// life reads the events behind some rows: refusals, and on the timeline all that bars are
-// drawn from. Of a small task it is one walk along its log, of a large one these rows alone.
-func (p *Pages) life(f *frame, page *views.DelegationPage, t *trace, ids []string) ([]event.Event, error) {
-	filter := orchestrator.EventFilter{Types: []event.Type{event.DelegationRefused}, Limit: 4 * maxStory}
+// life reads what happened to some rows: on the timeline their bars, and the hand-overs that
+// were refused. Of a small task it walks along its log, of a large one these rows alone count.
+func (p *Pages) life(f *frame, page *views.DelegationPage, t *trace, ids []string) (map[string][]views.Span, *refusals, error) {
+	if len(t.tree) <= largeTree {
+		ids = nil
+	}
+	var bars map[string][]views.Span
 	if page.Tab == views.TabTimeline {
-		filter.Types = lifeTypes
+		story, err := p.Traces.EventsOf(f.ctx, page.TaskID, orchestrator.EventFilter{Types: lifeTypes, Delegations: ids, Limit: maxLife})
+		if err != nil {
+			return nil, nil, err
+		}
+		bars, page.BarsCut = spansOf(story), len(story) == maxLife
 	}
-	if len(t.tree) > largeTree {
-		filter.Delegations = ids
+	found := &refusals{rows: map[string][]views.TreeRow{}, more: map[string]int{}}
+	story := tale{log: p.Traces, taskID: page.TaskID, filter: orchestrator.EventFilter{Types: []event.Type{event.DelegationRefused}, Delegations: ids}}
+	for {
+		e, more, err := story.next(f.ctx)
+		if err != nil || !more {
+			return bars, found, err
+		}
+		found.add(e)
 	}
-	return p.Traces.EventsOf(f.ctx, page.TaskID, filter)
 }
 
 // busyOf is when delegations worked that have no row on the page, from their columns:
@@ -290,26 +303,24 @@ func columnSpans(d orchestrator.Delegation) []views.Span {
 	return append(spans, now)
 }
 
-// refusalsOf are the refused hand-overs below each delegation, in the order of time. A
-// hostile agent may try without end: only so many are rows.
-func refusalsOf(story []event.Event) map[string][]views.TreeRow {
-	refusals, more := map[string][]views.TreeRow{}, map[string]int{}
-	for _, e := range story {
-		if e.Type != event.DelegationRefused {
-			continue
-		}
-		facts := factsOf(e)
-		list := refusals[e.DelegationID]
-		if len(list) >= mostRefusals {
-			more[e.DelegationID]++
-			last := &list[len(list)-1]
-			last.Note = fmt.Sprintf("and %d more like these", more[e.DelegationID])
-			continue
-		}
-		refusals[e.DelegationID] = append(list, views.TreeRow{ID: e.ID, N: e.N, Name: facts.To, From: e.Actor, State: refusedState,
-			Code: facts.Code, Message: facts.Message, At: e.At, EndedAt: e.At})
+// refusals are the refused hand-overs below each delegation, in the order of time. A
+// hostile agent may try without end: only so many are rows, and the last says how many more.
+type refusals struct {
+	rows map[string][]views.TreeRow
+	more map[string]int
+}
+
+func (r *refusals) add(e event.Event) {
+	list := r.rows[e.DelegationID]
+	if len(list) >= mostRefusals {
+		r.more[e.DelegationID]++
+		last := &list[len(list)-1]
+		last.Note = fmt.Sprintf("and %d more like these", r.more[e.DelegationID])
+		return
 	}
-	return refusals
+	facts := factsOf(e)
+	r.rows[e.DelegationID] = append(list, views.TreeRow{ID: e.ID, N: e.N, Name: facts.To, From: e.Actor, State: refusedState,
+		Code: facts.Code, Message: facts.Message, At: e.At, EndedAt: e.At})
 }
 
 // moreOf reads ?more=: how many further pieces of long texts are wanted.

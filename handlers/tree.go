@@ -16,17 +16,16 @@ const refusedState = agent.Refused
 
 // treeRows makes rows of delegations, depth first, with the refused hand-overs between
 // them in the order of time. full has what the outline leaves out.
-func (p *Pages) treeRows(t *trace, shown []int, full map[string]orchestrator.Delegation, story []event.Event) []views.TreeRow {
-	spans, refusals := spansOf(story), refusalsOf(story)
+func (p *Pages) treeRows(t *trace, shown []int, full map[string]orchestrator.Delegation, spans map[string][]views.Span, refused *refusals) []views.TreeRow {
 	var rows []views.TreeRow
 	var way []orchestrator.Delegation // from the root to the last row
 	settle := func(id string, before time.Time) {
-		refused := refusals[id]
-		for len(refused) > 0 && (before.IsZero() || refused[0].At.Before(before)) {
-			rows = append(rows, under(refused[0], t.tree[t.at[id]]))
-			refused = refused[1:]
+		left := refused.rows[id]
+		for len(left) > 0 && (before.IsZero() || left[0].At.Before(before)) {
+			rows = append(rows, under(left[0], t.tree[t.at[id]]))
+			left = left[1:]
 		}
-		refusals[id] = refused
+		refused.rows[id] = left
 	}
 	leave := func(depth int) {
 		for len(way) > 0 && way[len(way)-1].Depth >= depth {
@@ -43,10 +42,11 @@ func (p *Pages) treeRows(t *trace, shown []int, full map[string]orchestrator.Del
 		if whole, ok := full[d.ID]; ok {
 			d = whole
 		}
-		if len(spans[d.ID]) == 0 {
-			spans[d.ID] = columnSpans(d)
+		bars := spans[d.ID]
+		if len(bars) == 0 {
+			bars = columnSpans(d)
 		}
-		rows = append(rows, p.treeRow(d, spans[d.ID]))
+		rows = append(rows, p.treeRow(d, bars))
 		way = append(way, d)
 	}
 	leave(0)

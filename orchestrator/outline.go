@@ -2,6 +2,15 @@ package orchestrator
 
 import "gatehouse/orchestrator/event"
 
+// Hand is what went along with a hand-over.
+type Hand struct {
+	Text      string   // its beginning, HandText characters at most
+	Artifacts []string // names of what was handed over beside the text, in order
+}
+
+// HandText is how much of a hand-over's text a Hand has, in characters.
+const HandText = 400
+
 // EventFilter chooses events of one task; zero values choose everything.
 type EventFilter struct {
 	Types       []event.Type

@@ -68,6 +68,8 @@ type DelegationPage struct {
 	ContextCut bool           // more uses are on record than these
 	MayContext bool           // whoever looks may read the shared context
 
+	BarsCut  bool        // only the first events of its rows made its bars
+	Heavy    bool        // its drawings and figures are made of many events
 	Flow     Flow        // on its tab
 	Figures  TaskFigures // on its tab
 	Waits    []WaitRow   // who waits for whom, while the task lives

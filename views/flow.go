@@ -21,7 +21,6 @@ type Flow struct {
 	States map[string]string // of an agent's newest delegation
 	Runs   map[string]int    // how often each agent got work
 	Person string            // the box of who asked, which is no agent
-	Cut    bool              // the task has more events than were read
 }
 
 // FlowHref is the flow view of a task.

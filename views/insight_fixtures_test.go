@@ -83,6 +83,6 @@ func flowTab() DelegationPage {
 func figuresTab() DelegationPage {
 	p := delegationPage(TabFigures)
 	sums := figuresFixture()
-	p.Figures = TaskFigures{Total: insight.Of(sums), Lists: []FigureList{{By: insight.ByAgent, Title: "By agent", Rows: insight.By(sums, insight.ByAgent)}}, Cut: true}
+	p.Figures = TaskFigures{Total: insight.Of(sums), Lists: []FigureList{{By: insight.ByAgent, Title: "By agent", Rows: insight.By(sums, insight.ByAgent)}}}
 	return p
 }

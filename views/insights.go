@@ -45,7 +45,6 @@ type FigureList struct {
 type TaskFigures struct {
 	Total insight.Figures
 	Lists []FigureList
-	Cut   bool // it has more events than were counted
 }
 
 // csvHref is the same list as a file.

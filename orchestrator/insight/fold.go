@@ -59,6 +59,13 @@ func factsOf(e event.Event) facts {
 	return f
 }
 
+// Types are the events that Add counts; all others leave a Fold as it is.
+func Types() []event.Type {
+	return []event.Type{event.TaskCreated, event.Queued, event.Acknowledged, event.Delegated, event.DelegationRefused, event.Waiting, event.Resumed,
+		event.Completed, event.Failed, event.Cancelled, event.MessageCompleted, event.UsageRecorded, event.Requested, event.Decided,
+		event.ChangesRequested, event.Superseded, event.Expired, event.Stale, event.BreakerOpened, event.BreakerClosed}
+}
+
 // Add counts one event.
 func (f *Fold) Add(e event.Event) {
 	who := f.Subjects[e.DelegationID]

@@ -1,6 +1,7 @@
 package insight_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,27 @@ import (
 )
 
 var start = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+
+// TestTypesAreAllThatIsCounted: figures of large tasks read no other events.
+func TestTypesAreAllThatIsCounted(t *testing.T) {
+	for _, kind := range []event.Type{event.Progress, event.ToolCompleted, event.Paused, event.Unpaused, event.Forked, event.Announced, event.ContextRead,
+		event.ContextDeleted, event.ContextWritten, event.Notified, event.Reminded, event.Escalated, event.VerdictRefused, event.PatchRejected,
+		event.PatchValidated, event.PatchLanded, event.PatchReverted, event.MessageDelta, event.Gap} {
+		f := insight.NewFold()
+		f.Add(event.Event{Type: kind, DelegationID: "d", Actor: "kik", At: time.Unix(1, 0), Data: []byte(`{"state":"failed","code":"x","verdict":"approve","channel":"web"}`)})
+		if len(f.Sums)+len(f.Open) > 0 || slices.Contains(insight.Types(), kind) {
+			t.Errorf("%s is counted: %v", kind, f.Sums)
+		}
+	}
+	for _, kind := range insight.Types() {
+		f := insight.NewFold()
+		f.Open["d"] = insight.Open{Kind: insight.ForPeople, Since: time.Unix(0, 0)}
+		f.Add(event.Event{Type: kind, DelegationID: "d", Actor: "kik", At: time.Unix(1, 0), Data: []byte(`{"to":"coder","model":"m","input_tokens":1,"verdict":"approve","channel":"web"}`)})
+		if len(f.Sums) == 0 && len(f.Open) == 1 {
+			t.Errorf("%s is read and counts for nothing", kind)
+		}
+	}
+}
 
 // story folds a task in which kik hands to coder, which waits for a person.
 func story() *insight.Fold {

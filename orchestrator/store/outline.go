@@ -3,6 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -51,6 +54,36 @@ func (s *Store) Delegations(ctx context.Context, ids []string) (map[string]orche
 		}
 		for _, d := range found {
 			all[d.ID] = d
+		}
+	}
+	return all, nil
+}
+
+// Hands returns what went along with the hand-overs to these delegations, by id. Results and
+// the memos of agents, which may be large, are not read.
+func (s *Store) Hands(ctx context.Context, ids []string) (map[string]orchestrator.Hand, error) {
+	all := make(map[string]orchestrator.Hand, len(ids))
+	for some := range slices.Chunk(ids, manyAtOnce) {
+		rows, err := s.r.query(ctx, `select id, substr(text, 1, ?), case when work like '%"handover"%' then work else '{}' end from delegations
+			where id in (`+placeholders(len(some))+")", append([]any{orchestrator.HandText}, anys(some)...)...)
+		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
+			var id, text, work string
+			if err := row.Scan(&id, &text, &work); err != nil {
+				return struct{}{}, err
+			}
+			var came struct{ Handover *agent.Handover }
+			if err := json.Unmarshal([]byte(work), &came); err != nil {
+				return struct{}{}, fmt.Errorf("read the work of %s: %w", id, err)
+			}
+			h := orchestrator.Hand{Text: text}
+			if came.Handover != nil {
+				h.Artifacts = slices.Sorted(maps.Keys(came.Handover.Update.Artifacts))
+			}
+			all[id] = h
+			return struct{}{}, nil
+		})
+		if err != nil {
+			return nil, s.explain(err)
 		}
 	}
 	return all, nil

@@ -23,6 +23,9 @@ func TestATaskIsReadInParts(t *testing.T) {
 		if err != nil || len(full) != 2 || full[root.ID].Text != "Fix the flaky test" {
 			t.Errorf("in full: %+v, %v", full, err)
 		}
+		if hands, err := s.Hands(ctx, []string{root.ID, "dlg_none"}); err != nil || len(hands) != 1 || hands[root.ID].Text != "Fix the flaky test" || len(hands[root.ID].Artifacts) != 0 {
+			t.Errorf("what went along: %+v, %v", hands, err)
+		}
 		for words, n := range map[string]int{"FLAKY": 1, "kik": 1, "queued": 1, "awaiting approval": 0, "100%": 0, "_": 0, `\`: 0, root.ID: 1} {
 			if words == "_" { // an id has one, as it stands
 				n = 1
