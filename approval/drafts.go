@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -186,34 +185,9 @@ func (g *Gateway) placed(ctx context.Context, r Request, userID string) ([]Place
 	return placed, nil
 }
 
-// place finds the draft's line again: where it was, or at the only other place.
+// place finds the draft's line again.
 func (p *Placed) place(lines []string, found bool) {
-	want := strings.Split(p.Code, "\n")
-	at := func(n int) bool { // the last of them stands at n
-		for i, w := range want {
-			if k := n - len(want) + i; k < 0 || k >= len(lines) || quote(lines[k]) != w {
-				return false
-			}
-		}
-		return true
-	}
-	if !found {
-		p.Gone = true
-	}
-	if !found || p.Line == 0 || at(p.Line) {
-		return
-	}
-	var elsewhere []int
-	for i := range lines {
-		if at(i + 1) {
-			elsewhere = append(elsewhere, i+1)
-		}
-	}
-	if len(elsewhere) != 1 {
-		p.Gone = true
-		return
-	}
-	p.Now, p.Moved = elsewhere[0], true
+	p.Now, p.Moved, p.Gone = stands(p.Code, p.Line, lines, found)
 }
 
 // remark is a draft as a comment that is sent. One whose line is gone is about the

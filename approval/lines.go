@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
@@ -125,4 +126,49 @@ func quote(line string) string {
 		line = strings.ToValidUTF8(line[:maxCode], "")
 	}
 	return strings.Clone(strings.TrimRight(line, " \t\r\n")) // not a part of the file, which it would hold
+}
+
+// stands finds code again, whose last line was at line of another text of the file: where
+// it was, or at the only other place. Line 0 is the whole file; found says that there
+// still is one.
+func stands(code string, line int, lines []string, found bool) (now int, moved, gone bool) {
+	want := strings.Split(code, "\n")
+	at := func(n int) bool { // the last of them stands at n
+		for i, w := range want {
+			if k := n - len(want) + i; k < 0 || k >= len(lines) || !quotes(w, lines[k]) {
+				return false
+			}
+		}
+		return true
+	}
+	if !found || line == 0 || at(line) {
+		return line, false, !found
+	}
+	only := 0
+	for i := range lines {
+		switch {
+		case !at(i + 1):
+		case only > 0:
+			return line, false, true
+		default:
+			only = i + 1
+		}
+	}
+	if only == 0 {
+		return line, false, true
+	}
+	return only, true, false
+}
+
+// quotes reports whether code is quote(line); most lines differ early, and are not copied.
+func quotes(code, line string) bool {
+	for i := range min(len(code), len(line)) {
+		if line[i] == 0 || line[i] >= utf8.RuneSelf {
+			break
+		}
+		if line[i] != code[i] {
+			return false
+		}
+	}
+	return quote(line) == code
 }

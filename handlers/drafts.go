@@ -10,7 +10,6 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -61,15 +60,11 @@ func (p *Pages) Draft(c echo.Context) error {
 	return c.Redirect(http.StatusSeeOther, withQuery(views.ApprovalHref(id), q.Encode())+at)
 }
 
-// remarks puts comments under their lines: those that were sent on the shown revision,
-// and the reader's own drafts.
-func (p *Pages) remarks(f *frame, page *views.ReviewPage, r approval.Request) error {
-	for i, d := range page.Decisions {
-		for k, c := range d.Comments {
-			if d.Revision == page.Revision {
-				page.Decisions[i].Comments[k].Href = place(page, c)
-			}
-		}
+// remarks puts comments under their lines: those that were sent, and the reader's own
+// drafts.
+func (p *Pages) remarks(f *frame, page *views.ReviewPage, r approval.Request, shown approval.Revision) error {
+	if err := p.threads(f, page, r, shown); err != nil {
+		return err
 	}
 	goesOn := []approval.State{approval.Pending, approval.Superseded, approval.ChangesRequested, approval.Stale}
 	if f.who.User.ID == "" || !slices.Contains(goesOn, r.State) {
@@ -111,7 +106,7 @@ func place(page *views.ReviewPage, x views.Remark) string {
 	f := &page.Files[i]
 	x.Hidden = page.Against > 0 && x.Side == approval.LeftSide
 	f.Remarks = append(f.Remarks, x)
-	if x.Line == 0 || x.Hidden {
+	if x.Line == 0 || x.Hidden || x.Outdated {
 		return fmt.Sprintf("#F%d", f.N)
 	}
 	return fmt.Sprintf("#F%d%s%d", f.N, x.Side, x.Line)
@@ -119,19 +114,6 @@ func place(page *views.ReviewPage, x views.Remark) string {
 
 // firstOf is where a run of lines begins that ends with a line and reads like this.
 func firstOf(line int, code string) int { return max(0, line-strings.Count(code, "\n")) }
-
-// sentOf are the line comments of a decision.
-func sentOf(d approval.Decision) []views.Remark {
-	var out []views.Remark
-	for _, c := range d.Comments {
-		side := c.Side
-		if side == "" {
-			side = approval.RightSide
-		}
-		out = append(out, views.Remark{Path: c.Path, Side: side, Line: c.Line, First: firstOf(c.Line, c.Code), Code: c.Code, Text: c.Text, Revision: d.Revision, User: inPlace(d), At: d.At})
-	}
-	return out
-}
 
 // pickedOf reads the ticked files of the form, by their numbers on the page.
 func pickedOf(form url.Values) []int {
@@ -154,8 +136,4 @@ func pathsOf(v approval.Revision, picked []int) []string {
 		}
 	}
 	return paths
-}
-
-func fileNamed(path string) func(patch.File) bool {
-	return func(f patch.File) bool { return f.Path == path }
 }

@@ -58,6 +58,8 @@ type Gateway interface {
 	SaveDraft(ctx context.Context, by people.Principal, requestID string, revision int, d approval.Draft) error
 	// Drafts are a person's comments that are not sent, placed on the current revision.
 	Drafts(ctx context.Context, userID, requestID string) ([]approval.Placed, error)
+	// PlaceThreads finds where comments of earlier revisions stand on the current one.
+	PlaceThreads(ctx context.Context, r approval.Request, threads []approval.Thread) error
 	// Open says how far a person has read a revision whose page is drawn now, Reading
 	// the same of one that is not; MarkViewed marks one of its files.
 	Open(ctx context.Context, by people.Principal, requestID string, revision int) (approval.Reading, error)

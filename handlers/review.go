@@ -93,7 +93,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		p.tabs(f.ctx, &page, r, shown)
 	}
 	viewedOn(&page)
-	if err := p.remarks(f, &page, r); err != nil {
+	if err := p.remarks(f, &page, r, shown); err != nil {
 		return err
 	}
 	if page.Doing == views.Editing {

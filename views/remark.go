@@ -29,6 +29,9 @@ type Remark struct {
 	Moved    bool // the line stands elsewhere now
 	Hidden   bool // its line is on a side that the page does not show
 
+	Earlier  bool // it was sent on an earlier revision than the shown one
+	Outdated bool // and its line is not there any more
+
 	User string // who sent it
 	At   time.Time
 	Href string // where it stands on this page, for lists; may be empty
@@ -58,7 +61,7 @@ type Hit struct {
 
 // on reports whether the remark stands at this line of the diff.
 func (r Remark) on(l DiffLine) bool {
-	if r.Line == 0 || r.Hidden {
+	if r.Line == 0 || r.Hidden || r.Outdated {
 		return false
 	}
 	if r.Side == "L" {

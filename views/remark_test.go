@@ -127,3 +127,20 @@ func TestLongLinesOfferMore(t *testing.T) {
 		t.Errorf("cut %v, %+v", cut, h.Lines[2])
 	}
 }
+
+// A comment of an earlier revision stands where its line is now, and says so.
+func TestCommentsOfEarlierRevisions(t *testing.T) {
+	p := remarked()
+	path := p.Files[1].Path
+	p.Files[1].Remarks = []Remark{
+		{Path: path, Side: "R", Line: 42, Text: "It moved. " + hostile, User: "bob", Revision: 1, Earlier: true, Was: 40, Moved: true, At: before(60)},
+		{Path: path, Side: "R", Line: 41, Text: "It is lost.", Code: "gone := 1 // " + hostile, User: "bob", Revision: 1, Earlier: true, Was: 41, Outdated: true, At: before(60)},
+	}
+	p.Elsewhere = []Remark{{Path: "other\n.go", Side: "R", Line: 3, Code: "x", Text: "Another file. " + hostile, User: "bob", Revision: 1, Earlier: true, Was: 3, Outdated: true, At: before(60)}}
+	html := render(t, Review(p))
+	mustContain(t, rowOf(t, html, "F2R42"), "It moved.", "on revision 1", "moved here from line 40")
+	mustContain(t, html, "On line 41 of revision 1; the line is gone", "gone := 1", "outdated", "1 comment on files that this revision does not change", `id="threads-elsewhere"`)
+	mustLack(t, html, "<script>alert", "\u202e", `id="F2R41-n"`)
+	p.Unplaced = true
+	mustContain(t, render(t, Review(p)), "could not be placed")
+}

@@ -58,6 +58,8 @@ type ReviewPage struct {
 	Back          string   // the page's query: forms that change nothing else lead back to it
 	Drafts        int      // this person's comments that are not sent, on all lines
 	Gone          []Remark // those whose line is not there any more
+	Elsewhere     []Remark // sent comments on files that the shown revision does not change
+	Unplaced      bool     // comments of earlier revisions could not be placed
 	Picked        []int    // files whose tick is set, where files are chosen; nil: all
 	Find          *Find    // the search over the whole diff; nil: the diff is short enough for the browser's
 	CanWithdraw   bool

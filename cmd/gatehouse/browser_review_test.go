@@ -115,6 +115,8 @@ func lineComments(t *testing.T, n *node, bob, cleo *browsertest.Page) {
 	}
 	bob.Open(address)
 	bob.WaitText("2 comments on lines")
+	bob.WaitText("moved here from line 4") // what was said of revision 1 stands at its line
+	gallery(t, bob, "review-earlier", address)
 	bob.Open(address + "?rev=1")
 	bob.WaitText("500 tries take an hour.")
 	gallery(t, bob, "review-sent", address+"?rev=1")

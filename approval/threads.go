@@ -1,0 +1,101 @@
+package approval
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"gatehouse/orchestrator/agent"
+)
+
+// maxPlaced is how many files are read to find where comments of earlier revisions stand
+// now; what is on further ones counts as outdated.
+const maxPlaced = 100
+
+// Thread is a line comment that was sent with a decision. Now, Moved and Gone say where
+// it stands on the current revision once PlaceThreads has looked.
+type Thread struct {
+	ID       string // the decision's id, a dot, and the comment's number in it, from 1
+	Revision int    // on which it was written
+	Decision Decision
+	Comment  agent.LineComment // its Side is never ""
+	Now      int               // its line on the current revision; the old one when Gone
+	Moved    bool              // the line is elsewhere in the file
+	Gone     bool              // the line, or the file, is not there any more
+}
+
+// Threads are the comments of all decisions, oldest first, each on its own revision's line.
+func (r Request) Threads() []Thread {
+	var all []Thread
+	for _, d := range r.Decisions {
+		for i, c := range d.Comments {
+			if c.Side == "" {
+				c.Side = RightSide
+			}
+			all = append(all, Thread{ID: d.ID + "." + strconv.Itoa(i+1), Revision: d.Revision, Decision: d, Comment: c, Now: c.Line})
+		}
+	}
+	return all
+}
+
+// PlaceThreads finds where the comments of earlier revisions stand on the current one. It
+// reads a file only where the current revision has another text of it.
+func (g *Gateway) PlaceThreads(ctx context.Context, r Request, threads []Thread) error {
+	if !slices.ContainsFunc(threads, func(t Thread) bool { return t.Revision != r.Revision.N }) {
+		return nil
+	}
+	revisions, err := g.store.Revisions(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	was := map[int]Revision{}
+	for _, v := range revisions {
+		was[v.N] = v
+	}
+	files, read := g.reader(r, r.Revision), map[string]bool{}
+	for i := range threads {
+		t := &threads[i]
+		at := t.Comment.Side + t.Comment.Path
+		if t.Revision == r.Revision.N || sameText(was[t.Revision], r.Revision, t.Comment.Path, t.Comment.Side) {
+			continue
+		}
+		if !changes(r.Revision, t.Comment.Path) || len(read) >= maxPlaced && !read[at] {
+			t.Gone = true
+			continue
+		}
+		read[at] = true
+		lines, found, err := files.lines(ctx, t.Comment.Path, t.Comment.Side)
+		if err != nil {
+			return err
+		}
+		t.Now, t.Moved, t.Gone = stands(t.Comment.Code, t.Comment.Line, lines, found)
+	}
+	return nil
+}
+
+// changes reports whether a revision changes a file.
+func changes(v Revision, path string) bool {
+	for _, f := range v.Files {
+		if f.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// sameText reports whether both revisions change a file and have the same text of it on
+// one side.
+func sameText(a, b Revision, path, side string) bool {
+	blob := func(v Revision) string {
+		for _, f := range v.Files {
+			switch {
+			case f.Path == path && side == LeftSide:
+				return f.OldBlob
+			case f.Path == path:
+				return f.NewBlob
+			}
+		}
+		return ""
+	}
+	return blob(a) != "" && blob(a) == blob(b)
+}
