@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"gatehouse/orchestrator/proof"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -30,13 +31,16 @@ func (p *Pages) auditProof(ctx context.Context) (views.AuditProof, error) {
 }
 
 // AuditVerify answers GET /audit/verify with what the last verification found.
-func (p *Pages) AuditVerify(c echo.Context) error {
+func (p *Pages) AuditVerify(c echo.Context) error { return p.verifyPage(c, http.StatusOK, "") }
+
+// verifyPage says in front, when there is one, why no verification was started.
+func (p *Pages) verifyPage(c echo.Context, status int, problem string) error {
 	f, err := p.begin(c, views.SectionAudit, "Verify the history")
 	if err != nil {
 		return err
 	}
 	f.chrome.StreamURL = ""
-	page := views.AuditVerifyPage{Chrome: f.chrome}
+	page := views.AuditVerifyPage{Chrome: f.chrome, Problem: problem}
 	if page.Proof, err = p.auditProof(f.ctx); err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func (p *Pages) AuditVerify(c echo.Context) error {
 	for _, k := range keys {
 		page.Keys = append(page.Keys, views.AuditKey{ID: k.ID, Node: k.Node, At: k.At})
 	}
-	return render(c, http.StatusOK, views.AuditVerify(page))
+	return render(c, status, views.AuditVerify(page))
 }
 
 // verifyTime is how long one verification that a page asked for may take.
@@ -59,8 +63,12 @@ func (p *Pages) RunVerify(c echo.Context) error {
 	who, _ := Who(c)
 	// Without support for deadlines there is none to prolong.
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(verifyTime))
-	if _, err := p.Proof.Verify(c.Request().Context(), who.Name(), nil); err != nil {
-		return err
+	_, err := p.Proof.Verify(c.Request().Context(), who.Name(), func(proof.Progress) {})
+	if err == nil {
+		return seeOther(c, views.AuditVerifyPath, "")
 	}
-	return seeOther(c, views.AuditVerifyPath, "")
+	if f := FaultOf(err); f.Code == CodeRateLimited {
+		return p.verifyPage(c, f.Status, f.Message)
+	}
+	return err
 }

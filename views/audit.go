@@ -13,6 +13,8 @@ const (
 	AuditPath       = "/audit"
 	AuditExportPath = "/audit/export" // says what an export will have
 	AuditVerifyPath = "/audit/verify" // GET shows the last result, POST runs one
+	// AuditVerifyStream runs one, too, and says line by line how far it is.
+	AuditVerifyStream = "/api/v1/audit/verify"
 	AuditViewsPath  = "/audit/views"  // POST name, list, filter, columns, shared
 )
 
@@ -110,8 +112,9 @@ type AuditKey struct {
 // AuditVerifyPage is `/audit/verify`.
 type AuditVerifyPage struct {
 	Chrome
-	Proof AuditProof
-	Keys  []AuditKey
+	Proof   AuditProof
+	Keys    []AuditKey
+	Problem string // why no verification was started; "" else
 }
 
 // AuditBroken is one task whose history is not intact.

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 	"gatehouse/orchestrator/intake"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/proof"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
@@ -46,6 +48,22 @@ type house struct {
 	intake *intake.Intake
 	web    *web.Server
 	url    string
+	slow   atomic.Pointer[func(context.Context)] // what a verification waits for, where a test says so
+}
+
+// slowProof verifies after what the test has put before it.
+type slowProof struct {
+	*store.Store
+	slow *atomic.Pointer[func(context.Context)]
+}
+
+func (p slowProof) Verify(ctx context.Context, who string, progress func(proof.Progress)) (proof.Verification, error) {
+	if wait := p.slow.Load(); wait != nil {
+		progress(proof.Progress{Tasks: 40, Of: 100, Events: 4_000, OfEvents: 10_000})
+		(*wait)(ctx)
+		progress(proof.Progress{Tasks: 80, Of: 100, Events: 8_000, OfEvents: 10_000})
+	}
+	return p.Store.Verify(ctx, who, progress)
 }
 
 // Objects that the harness knows: a picture, and a page that is called one.
@@ -155,6 +173,7 @@ func openAt(t *testing.T, address string) *house {
 func (h *house) server(listen, public string) http.Handler {
 	log := slog.New(slog.DiscardHandler)
 	ids := handlers.Ids{Reader: h.store}
+	verifier := &handlers.Verifier{Proof: slowProof{h.store, &h.slow}, Now: time.Now}
 	d := door.New(door.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(public), Now: time.Now, Log: log})
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -163,12 +182,12 @@ func (h *house) server(listen, public string) http.Handler {
 	h.web = web.New(web.Options{
 		Listen: listen, PublicURL: public, Door: d, Log: log,
 		Pages: &handlers.Pages{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Door: d,
-			Now: time.Now, Log: log, FourEyes: func() bool { return true }, Loopback: true, Outbox: h.gate, Links: h.store, Places: h.places, Sums: h.store, SavedViews: h.store, Proof: h.store, Holds: h.store, History: h.store, Traces: h.store,
+			Now: time.Now, Log: log, FourEyes: func() bool { return true }, Loopback: true, Outbox: h.gate, Links: h.store, Places: h.places, Sums: h.store, SavedViews: h.store, Proof: verifier, Holds: h.store, History: h.store, Traces: h.store,
 			People: h.store, PublicURL: "http://localhost:8080", Triggers: h.intake,
 			Configuration: h.configuration, Reload: h.reload,
 			Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }},
 		API: &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Now: time.Now, Seal: key, Outbox: h.gate, Places: h.places, Figures: h.store, Hooks: h.intake,
-			Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Audits: h.store, History: h.store, Exports: h.store, Holds: h.store,
+			Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Audits: verifier, History: h.store, Exports: h.store, Holds: h.store,
 			Reload: func(context.Context) error { return errors.New("gatehouse.yaml:3:1: unknown key `aproval`.") }},
 		Hooks: hook.Hooks{Intake: h.intake},
 		Streams: stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: log, Now: time.Now,

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"gatehouse/orchestrator/proof"
 	"gatehouse/orchestrator/store"
@@ -155,12 +156,17 @@ func printBundle(sh *shell, r proof.Report) error {
 	return nil
 }
 
+// verifyHint is how often a command says how far a verification is.
+const verifyHint = 5 * time.Second
+
 // verifyStore follows the hashes in the database, and records that it did.
 func verifyStore(ctx context.Context, sh *shell, s *store.Store, keys []string) (audited, error) {
 	var a audited
+	told := time.Now()
 	v, err := s.Verify(ctx, cliActor, func(p proof.Progress) {
-		if p.Tasks%10_000 == 0 {
-			sh.hint("%d of %s", p.Tasks, counted(p.Of, "task"))
+		if time.Since(told) >= verifyHint {
+			told = time.Now()
+			sh.hint("%d of %s, %d events, %s", p.Tasks, counted(p.Of, "task"), p.Events, counted(p.Seals, "seal"))
 		}
 	})
 	if err != nil {

@@ -47,28 +47,8 @@ func (a *API) Verify(c echo.Context) error {
 	if err := only(c.QueryParams()); err != nil {
 		return err
 	}
-	extend(c)
-	var tell func(proof.Progress)
 	lines := strings.Contains(c.Request().Header.Get(echo.HeaderAccept), "application/jsonl")
-	if lines {
-		h := c.Response().Header()
-		h.Set(echo.HeaderContentType, "application/jsonl; charset=utf-8")
-		h.Set("X-Accel-Buffering", "no")
-		c.Response().WriteHeader(http.StatusOK)
-		tell = func(p proof.Progress) {
-			extend(c)
-			if json.NewEncoder(c.Response()).Encode(p) == nil { // a client that is gone ends the context, too
-				c.Response().Flush()
-			}
-		}
-	} else {
-		tell = func(p proof.Progress) {
-			if p.Tasks%10_000 == 0 {
-				extend(c)
-			}
-		}
-	}
-	v, err := a.Audits.Verify(c.Request().Context(), caller(c).User.Name, tell)
+	v, err := a.Audits.Verify(c.Request().Context(), caller(c).User.Name, a.teller(c, lines))
 	if err != nil {
 		return err
 	}
@@ -76,6 +56,35 @@ func (a *API) Verify(c echo.Context) error {
 		return json.NewEncoder(c.Response()).Encode(verificationOf(v))
 	}
 	return c.JSON(http.StatusOK, verificationOf(v))
+}
+
+// tellEvery is how often a client is told at most how far a verification is.
+const tellEvery = 100 * time.Millisecond
+
+// teller keeps an answer open while a verification runs. The first word begins the answer,
+// so that a refusal before it keeps its status.
+func (a *API) teller(c echo.Context, lines bool) func(proof.Progress) {
+	var told time.Time
+	return func(p proof.Progress) {
+		first := told.IsZero()
+		if !first && a.Now().Sub(told) < tellEvery {
+			return
+		}
+		told = a.Now()
+		extend(c)
+		if !lines {
+			return
+		}
+		if first {
+			h := c.Response().Header()
+			h.Set(echo.HeaderContentType, "application/jsonl; charset=utf-8")
+			h.Set("X-Accel-Buffering", "no")
+			c.Response().WriteHeader(http.StatusOK)
+		}
+		if json.NewEncoder(c.Response()).Encode(p) == nil { // a client that is gone ends the context, too
+			c.Response().Flush()
+		}
+	}
 }
 
 // sealing is the answer of GET /audit/seal.

@@ -110,6 +110,9 @@ const MaxProblems = 100
 
 // Progress is how far a verification has come.
 type Progress struct {
-	Tasks int `json:"tasks"` // checked
-	Of    int `json:"of"`    // about; tasks come while it runs
+	Tasks    int   `json:"tasks"` // checked
+	Of       int   `json:"of"`    // about; tasks come while it runs
+	Events   int64 `json:"events"`
+	OfEvents int64 `json:"of_events"` // about, too
+	Seals    int   `json:"seals"`     // checked; they come after the tasks
 }

@@ -87,14 +87,23 @@ func (s *Store) Verify(ctx context.Context, who string, progress func(proof.Prog
 			v.Problems = append(v.Problems, proof.Broken{TaskID: taskID, Message: why.Error()})
 		}
 	}
-	if v.Tasks, err = s.verifyAll(ctx, broken, progress); err != nil {
+	if progress == nil {
+		progress = func(proof.Progress) {}
+	}
+	m := &meter{tell: progress, Progress: proof.Progress{OfEvents: v.Pos}}
+	if err := s.r.row(ctx, "select count(*) from tasks").Scan(&m.Of); err != nil {
+		return v, s.explain(err)
+	}
+	m.say()
+	if v.Tasks, err = s.verifyAll(ctx, broken, m); err != nil {
 		return v, err
 	}
+	m.say()
 	check, err := s.signatures(ctx)
 	if err != nil {
 		return v, err
 	}
-	if v.Seals, err = s.VerifySeals(ctx, check); err != nil {
+	if v.Seals, err = s.verifySeals(ctx, check, func(n int) { m.Seals = n; m.say() }); err != nil {
 		if ctx.Err() != nil || s.dialect.classify(err) == away {
 			return v, err
 		}

@@ -118,6 +118,13 @@ func (s *Store) Checkpoints(ctx context.Context, after int64, limit int) ([]proo
 // that it sealed as they are now, and that check accepts its signature. It returns
 // how many there are.
 func (s *Store) VerifySeals(ctx context.Context, check func(message, signature []byte, keyID string) error) (int, error) {
+	return s.verifySeals(ctx, check, func(int) {})
+}
+
+// sealsEvery is how many checkpoints are checked between two words about it.
+const sealsEvery = 50
+
+func (s *Store) verifySeals(ctx context.Context, check func(message, signature []byte, keyID string) error, checked func(n int)) (int, error) {
 	var last proof.Checkpoint
 	for n := 0; ; {
 		page, err := s.Checkpoints(ctx, last.Pos, verifyPage)
@@ -143,6 +150,9 @@ func (s *Store) VerifySeals(ctx context.Context, check func(message, signature [
 				return n, fmt.Errorf("the signature of the checkpoint at position %d: %w", c.Pos, err)
 			}
 			last, n = c, n+1
+			if n%sealsEvery == 0 {
+				checked(n)
+			}
 		}
 		if len(page) < verifyPage {
 			return n, nil

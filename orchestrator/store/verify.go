@@ -16,6 +16,11 @@ const verifyPage = 1000
 // VerifyTask walks the hash chain of a task. Its error names the event that was
 // changed, removed, added or moved, and says so when the end is missing.
 func (s *Store) VerifyTask(ctx context.Context, taskID string) error {
+	return s.verifyTask(ctx, taskID, func(int) {})
+}
+
+// verifyTask tells read how many events it has read each time.
+func (s *Store) verifyTask(ctx context.Context, taskID string, read func(events int)) error {
 	row, err := scanTask(s.r.row(ctx, selectTask+" where id = ?", taskID))
 	if err != nil {
 		return s.explain(err)
@@ -42,6 +47,7 @@ func (s *Store) VerifyTask(ctx context.Context, taskID string) error {
 				return fmt.Errorf("task %s: its newest event %s is not the one that the task names: history was written anew", taskID, e.ID)
 			}
 		}
+		read(len(events))
 	}
 	return nil
 }
@@ -50,20 +56,32 @@ func (s *Store) VerifyTask(ctx context.Context, taskID string) error {
 // report with each task that is not intact and returns how many tasks it checked; its
 // error says that it could not go on.
 func (s *Store) VerifyAll(ctx context.Context, report func(taskID string, broken error)) (int, error) {
-	return s.verifyAll(ctx, report, nil)
+	return s.verifyAll(ctx, report, &meter{tell: func(proof.Progress) {}})
 }
 
-// progressEvery is how many tasks are checked between two words about it.
-const progressEvery = 100
+// progressEvery is how many events are read between two words about it.
+const progressEvery = 1000
 
-func (s *Store) verifyAll(ctx context.Context, report func(string, error), progress func(proof.Progress)) (int, error) {
-	checked, after, of := 0, "", 0
-	if progress != nil {
-		if err := s.r.row(ctx, "select count(*) from tasks").Scan(&of); err != nil {
-			return 0, s.explain(err)
-		}
+// meter counts what a verification has read, and tells it now and then.
+type meter struct {
+	proof.Progress
+	tell func(proof.Progress)
+	told int64 // events of the last word
+}
+
+func (m *meter) read(events int) {
+	if m.Events += int64(events); m.Events-m.told >= progressEvery {
+		m.say()
 	}
-	for {
+}
+
+func (m *meter) say() {
+	m.told, m.Of, m.OfEvents = m.Events, max(m.Of, m.Tasks), max(m.OfEvents, m.Events)
+	m.tell(m.Progress)
+}
+
+func (s *Store) verifyAll(ctx context.Context, report func(string, error), m *meter) (checked int, err error) {
+	for after := ""; ; {
 		rows, err := s.r.query(ctx, "select id from tasks where id > ? order by id limit ?", after, verifyPage)
 		page, err := collect(rows, err, func(row scanner) (string, error) {
 			var id string
@@ -74,7 +92,7 @@ func (s *Store) verifyAll(ctx context.Context, report func(string, error), progr
 			return checked, s.explain(err)
 		}
 		for _, id := range page {
-			if err := s.VerifyTask(ctx, id); err != nil {
+			if err := s.verifyTask(ctx, id, m.read); err != nil {
 				if ctx.Err() != nil {
 					return checked, ctx.Err()
 				}
@@ -84,9 +102,7 @@ func (s *Store) verifyAll(ctx context.Context, report func(string, error), progr
 				report(id, err)
 			}
 			checked++
-			if progress != nil && checked%progressEvery == 0 {
-				progress(proof.Progress{Tasks: checked, Of: max(of, checked)})
-			}
+			m.Tasks = checked
 		}
 		if len(page) < verifyPage {
 			return checked, s.explain(s.verifyOrphans(ctx, report))
