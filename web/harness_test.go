@@ -48,7 +48,7 @@ type house struct {
 	intake *intake.Intake
 	web    *web.Server
 	url    string
-	slow   atomic.Pointer[func(context.Context)] // what a verification waits for, where a test says so
+	slow   *atomic.Pointer[func(context.Context)] // what a verification waits for, where a test says so
 }
 
 // slowProof verifies after what the test has put before it.
@@ -151,7 +151,7 @@ func openAt(t *testing.T, address string) *house {
 	gate := approval.New(approval.Options{Store: st.Gateway(), Users: st, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Diff: func(context.Context, approval.Request) (string, error) { return "diff", nil }}, approval.Config{FourEyes: true, Expires: time.Hour})
 	gate.SetReverter(engine)
-	h := &house{T: t, ctx: ctx, store: st, engine: engine, gate: gate}
+	h := &house{T: t, ctx: ctx, store: st, engine: engine, gate: gate, slow: new(atomic.Pointer[func(context.Context)])}
 	h.intake = intake.New(intake.Options{Store: st, Engine: engine, Tasks: st.Engine(), People: st, PublicURL: func() string { return "http://localhost:8080" },
 		Now: time.Now, Log: slog.New(slog.DiscardHandler)}, nil)
 	running := make(chan error, 1)
@@ -173,7 +173,7 @@ func openAt(t *testing.T, address string) *house {
 func (h *house) server(listen, public string) http.Handler {
 	log := slog.New(slog.DiscardHandler)
 	ids := handlers.Ids{Reader: h.store}
-	verifier := &handlers.Verifier{Proof: slowProof{h.store, &h.slow}, Now: time.Now}
+	verifier := &handlers.Verifier{Proof: slowProof{h.store, h.slow}, Now: time.Now}
 	d := door.New(door.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(public), Now: time.Now, Log: log})
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
