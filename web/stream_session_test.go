@@ -2,13 +2,20 @@ package web_test
 
 import (
 	"bufio"
+	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"gatehouse/handlers/door"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+
+	"github.com/gorilla/websocket"
 )
 
 // listen opens the stream that a page of this browser names, with a changed address.
@@ -58,6 +65,80 @@ func TestAStreamEndsWithItsSession(t *testing.T) {
 	if name := stranger.get("/").Header.Get("Gatehouse-Session"); name == "" || strings.Contains(before, name) {
 		t.Errorf("the sessions of two people are called %q alike", name)
 	}
+}
+
+// Whatever a connection reads, it ends at once when its session or token does. The next look
+// at all of them, a minute later, would be behind the limit of these reads.
+func TestEveryConnectionEndsWithItsSessionOrToken(t *testing.T) {
+	h := open(t)
+	eve := h.user("eve", people.Operator)
+	task, _ := h.task(eve, "Fix")
+	b := h.signIn(eve)
+	token, revoked := h.token(eve), h.token(eve)
+	connect := func(token string, header http.Header) *websocket.Conn {
+		c, _, err := h.socket(token, header)
+		h.must(err)
+		t.Cleanup(func() { c.Close() }) //nolint:errcheck // it has ended
+		h.must(c.SetReadDeadline(time.Now().Add(30 * time.Second)))
+		h.must(c.WriteJSON(map[string]any{"type": "subscribe", "task_id": task.ID, "after": 1}))
+		var e event.Event
+		h.must(c.ReadJSON(&e)) // it is under way
+		return c
+	}
+	stream := func(client *http.Client, token string) *http.Response {
+		ctx, cancel := context.WithTimeout(h.ctx, 30*time.Second)
+		t.Cleanup(cancel)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url+"/delegation-stream?id="+task.ID, nil)
+		h.must(err)
+		req.Header.Set("Accept", "text/event-stream")
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		res, err := client.Do(req)
+		h.must(err)
+		t.Cleanup(func() { res.Body.Close() }) //nolint:errcheck // it was read
+		return res
+	}
+	ends := func(what string, c *websocket.Conn, res *http.Response) {
+		if _, _, err := c.ReadMessage(); !websocket.IsCloseError(err, websocket.ClosePolicyViolation) {
+			t.Errorf("the WebSocket of %s: %v", what, err)
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			t.Errorf("the stream of one task of %s: %v", what, err)
+		}
+	}
+	at, err := url.Parse(h.url)
+	h.must(err)
+	header := http.Header{"Origin": {h.url}}
+	for _, cookie := range b.client.Jar.Cookies(at) {
+		header.Add("Cookie", cookie.String())
+	}
+	mine, mineToo := connect("", header), stream(b.client, "")
+	bots, botsToo := connect(revoked, nil), stream(http.DefaultClient, revoked)
+	stays, staysToo := connect(token, nil), stream(http.DefaultClient, token)
+
+	b.post("/logout", url.Values{})
+	ends("the session", mine, mineToo)
+	tokens, err := h.store.Tokens(h.ctx, eve.ID)
+	h.must(err)
+	sum := door.HashSecret(revoked)
+	for _, x := range tokens {
+		if x.Hash == sum {
+			h.must(h.store.RevokeToken(h.ctx, "root", x.ID))
+		}
+	}
+	ends("the revoked token", bots, botsToo)
+
+	h.must(stays.WriteJSON(map[string]any{"type": "dance"}))
+	for kind := ""; kind != "error"; {
+		var m struct{ Type string }
+		h.must(stays.ReadJSON(&m))
+		kind = m.Type
+	}
+	if n := h.web.Streams.Open(); n != 2 {
+		t.Errorf("%d connections are open, want the two of the other token", n)
+	}
+	h.must(staysToo.Body.Close())
 }
 
 // Cursors that nobody gave are refused, or answered with a gap; never with somebody's events.

@@ -61,7 +61,7 @@ func (w *socket) inOrder(ctx context.Context) {
 // followChat goes on with the messages of a task that was sent before.
 func (w *socket) followChat(ctx context.Context, in incoming) error {
 	if !w.who.Has(people.DelegationsRead) {
-		return orchestrator.Errorf(orchestrator.CodeForbidden, "Reading delegations needs the right delegations:read.")
+		return notReadable
 	}
 	t, err := w.streams.Ids.Task(ctx, w.who, in.TaskID)
 	if err != nil {
@@ -72,7 +72,7 @@ func (w *socket) followChat(ctx context.Context, in incoming) error {
 }
 
 func (w *socket) streamChat(ctx context.Context, in incoming, rootID string) error {
-	out := &chatSink{w: w, ctx: ctx, rootID: rootID, key: in.Key}
+	out := &chatSink{w: w, rootID: rootID, key: in.Key}
 	root, err := w.streams.Reader.Delegation(ctx, rootID)
 	if err != nil {
 		return err
@@ -85,20 +85,18 @@ func (w *socket) streamChat(ctx context.Context, in incoming, rootID string) err
 	if last, ended := handlers.ChatEnd(root, t.LastN); ended && in.After >= t.LastN {
 		return out.say(last...)
 	}
-	return w.start(ctx, reader{taskID: in.TaskID, cursor: in.After, who: w.who}, out)
+	return w.subscribe(reader{taskID: in.TaskID, cursor: in.After, who: w.who}, out, maxSubscriptions)
 }
 
 // chatSink turns events into chat messages, until the root has ended.
 type chatSink struct {
 	w      *socket
-	ctx    context.Context // of the connection; pump's
 	rootID string
 	key    string
 }
 
 func (o *chatSink) gap(e event.Event) error { return o.w.json(e) }
-func (o *chatSink) ping() error             { return nil }
-func (o *chatSink) flush() error            { return nil }
+func (o *chatSink) flush() error            { return o.w.write() }
 
 func (o *chatSink) say(messages ...handlers.ChatMessage) error {
 	for _, m := range messages {
@@ -123,7 +121,7 @@ func (o *chatSink) frame(f frame) error {
 // end sends the answer or the error, then done. A task that was tried again since
 // lives on: its old end is one more step.
 func (o *chatSink) end(e event.Event) error {
-	root, err := o.w.streams.Reader.Delegation(o.ctx, o.rootID)
+	root, err := o.w.streams.Reader.Delegation(o.w.ctx, o.rootID)
 	if err != nil {
 		return err
 	}

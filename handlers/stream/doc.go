@@ -8,6 +8,12 @@
 // one costs nobody anything: a write that takes too long ends its connection, and
 // the next one resumes by its cursor.
 //
+// A connection is a line (line.go), whose handler has returned: one goroutine, which waits
+// for the client. What it reads is a subscription (subscription.go). That is parked while
+// there is nothing new; then the tail's shards (shard.go) write to all that are parked, and
+// whichever would make them wait catches up in a goroutine of its own. care.go sends the
+// heartbeats, and ends lines with their sessions.
+//
 // Cursors are the event's number n in a task's stream, and the position in the order
 // over all tasks in the global one.
 //

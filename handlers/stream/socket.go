@@ -3,10 +3,9 @@ package stream
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
-	"errors"
-	"sync"
-	"sync/atomic"
+	"math"
 	"time"
 
 	"gatehouse/handlers"
@@ -49,24 +48,20 @@ type refusal struct {
 	Key  string `json:"key,omitempty"`
 }
 
-// socket is one WebSocket: one goroutine reads, one for each subscription writes.
+// socket is one WebSocket. The library reads; what is written goes through the line, which
+// knows what the kernel has taken.
 type socket struct {
-	streams *Streams
-	conn    *websocket.Conn
-	who     handlers.Caller
-	cancel  context.CancelFunc
-	readers sync.WaitGroup
-	open    atomic.Int32 // subscriptions that have not ended
-	next    time.Time    // no chat message before; only the reading goroutine looks
-
-	mu sync.Mutex // one writer at a time
+	*line
+	reads *websocket.Conn
+	next  time.Time // no chat message before; only whoever takes messages looks
 }
 
 // Socket answers GET /ws. Browsers have to come from a page of ours; programs
 // authenticate with a bearer token, which no other site can send.
 func (s *Streams) Socket(c echo.Context) error {
 	who, _ := handlers.Who(c)
-	up := websocket.Upgrader{CheckOrigin: s.SameOrigin, ReadBufferSize: 4096, WriteBufferSize: 4096, HandshakeTimeout: writeLimit}
+	// Clients send little, and what we write the library does not: both buffers may be small, the second never made.
+	up := websocket.Upgrader{CheckOrigin: s.SameOrigin, ReadBufferSize: 256, WriteBufferPool: &s.handshakes, HandshakeTimeout: writeLimit}
 	if who.Session && c.Request().Header.Get(echo.HeaderOrigin) == "" {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "A browser names its page here and this request does not. Use a token outside browsers.")
 	}
@@ -79,67 +74,84 @@ func (s *Streams) Socket(c echo.Context) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	defer s.leave()
 	conn, err := up.Upgrade(c.Response(), c.Request(), nil)
+	c.Response().Committed = true // the upgrader has answered
 	if err != nil {
-		return nil // the upgrader has answered
+		s.leave()
+		return nil
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(c.Request().Context()))
-	w := &socket{streams: s, conn: conn, who: who, cancel: cancel}
-	w.readers.Go(func() { w.keepAlive(ctx) })
-	w.listen(ctx)
-	cancel()
-	w.readers.Wait()
+	w := &socket{line: s.adopt(conn.NetConn(), webSocket{}, who), reads: conn}
+	go w.run(w.listen)
 	return nil
 }
 
-// keepAlive pings, looks after the session, and closes the connection at the end.
-func (w *socket) keepAlive(ctx context.Context) {
-	ping, check := time.NewTicker(pingEvery), time.NewTicker(rechecks*heartbeat)
-	defer ping.Stop()
-	defer check.Stop()
-	code, text := websocket.CloseNormalClosure, ""
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-w.streams.closing:
-			code, text = websocket.CloseServiceRestart, "the server is shutting down"
-			w.cancel()
-		case <-check.C:
-			if w.who.Alive != nil && !w.who.Alive(ctx) {
-				code, text = websocket.ClosePolicyViolation, "signed out"
-				w.cancel()
-			}
-		case <-ping.C:
-			if w.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeLimit)) != nil {
-				w.cancel()
-			}
-		}
+// webSocket is how a socket says things.
+type webSocket struct{}
+
+// What a client is told at the end of a WebSocket.
+const (
+	closeRestart   = websocket.CloseServiceRestart
+	closeSignedOut = websocket.ClosePolicyViolation
+)
+
+var pingFrame = socketFrame(websocket.PingMessage, nil)
+
+func (webSocket) beat() ([]byte, time.Duration) { return pingFrame, pingEvery }
+func (webSocket) event(f frame) []byte          { return f.socket() }
+
+func (webSocket) gap(e event.Event) ([]byte, error) {
+	body, err := json.Marshal(e)
+	return socketFrame(websocket.TextMessage, body), err
+}
+
+func (webSocket) bye(code int, text string) []byte {
+	return socketFrame(websocket.CloseMessage, websocket.FormatCloseMessage(code, text))
+}
+
+// socketFrame is a message in one frame as a server sends it (RFC 6455, section 5.2).
+func socketFrame(kind int, body []byte) []byte {
+	b := append(make([]byte, 0, 10+len(body)), 0x80|byte(kind))
+	switch n := len(body); {
+	case n <= 125:
+		b = append(b, byte(n))
+	case n <= math.MaxUint16:
+		b = binary.BigEndian.AppendUint16(append(b, 126), uint16(n))
+	default:
+		b = binary.BigEndian.AppendUint64(append(b, 127), uint64(n))
 	}
-	// Whoever is gone does not hear it; closing is what ends the reading goroutine.
-	_ = w.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(time.Second))
-	_ = w.conn.Close()
+	return append(b, body...)
 }
 
 // listen takes the client's messages until the connection ends.
-func (w *socket) listen(ctx context.Context) {
-	w.conn.SetReadLimit(maxMessage)
-	extend := func(string) error { return w.conn.SetReadDeadline(time.Now().Add(silence)) }
-	w.conn.SetPongHandler(extend)
-	for {
-		if extend("") != nil {
+func (w *socket) listen() {
+	w.reads.SetReadLimit(maxMessage)
+	extend := func(string) error { return w.reads.SetReadDeadline(time.Now().Add(silence)) }
+	w.reads.SetPongHandler(extend)
+	w.reads.SetPingHandler(func(data string) error { return w.write(socketFrame(websocket.PongMessage, []byte(data))) })
+	w.reads.SetCloseHandler(func(code int, _ string) error {
+		w.bye(code, "")
+		return nil
+	})
+	for extend("") == nil {
+		kind, body, err := w.reads.ReadMessage()
+		if err != nil || !w.heard(kind, body) {
 			return
-		}
-		kind, body, err := w.conn.ReadMessage()
-		if err != nil {
-			return
-		}
-		if err := w.take(ctx, kind, body); err != nil {
-			if w.refuse(err, "") != nil {
-				return
-			}
 		}
 	}
+}
+
+// heard acts on one message and reports whether the connection goes on. It does so in a
+// goroutine of its own, whose stack, grown by queries, goes with it.
+func (w *socket) heard(kind int, body []byte) bool {
+	done := make(chan struct{})
+	go w.guard(func() {
+		defer close(done)
+		if err := w.take(w.ctx, kind, body); err != nil && w.refuse(err, "") != nil {
+			w.end()
+		}
+	})
+	<-done
+	return w.ctx.Err() == nil
 }
 
 // take acts on one message.
@@ -150,13 +162,14 @@ func (w *socket) take(ctx context.Context, kind int, body []byte) error {
 	if kind != websocket.TextMessage || dec.Decode(&in) != nil {
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, `That is not a message of ours. Send {"type":"subscribe","task_id":"…","after":0} or {"type":"chat","text":"…"}.`)
 	}
-	if w.who.Alive != nil && !w.who.Alive(ctx) { // not only each minute: a message makes a task
-		w.cancel()
-		return handlers.Refuse(handlers.CodeUnauthorized, "You are signed out, or have other rights now. Connect again.")
+	if !w.alive() { // a message makes a task
+		_ = w.refuse(handlers.Refuse(handlers.CodeUnauthorized, "You are signed out, or have other rights now. Connect again."), "")
+		w.bye(closeSignedOut, textSignedOut)
+		return nil
 	}
 	switch in.Type {
 	case "subscribe":
-		return w.subscribe(ctx, in)
+		return w.listenTo(ctx, in)
 	case "chat":
 		if err := w.chat(ctx, in); err != nil {
 			return w.refuseMessage(err, in)
@@ -166,10 +179,10 @@ func (w *socket) take(ctx context.Context, kind int, body []byte) error {
 	return orchestrator.Errorf(orchestrator.CodeBadRequest, "There is no message type %.40q. Use subscribe or chat.", in.Type)
 }
 
-func (w *socket) subscribe(ctx context.Context, in incoming) error {
+func (w *socket) listenTo(ctx context.Context, in incoming) error {
 	r := reader{cursor: max(in.After, 0), who: w.who}
 	if !w.who.Has(people.DelegationsRead) {
-		return orchestrator.Errorf(orchestrator.CodeForbidden, "Reading delegations needs the right delegations:read.")
+		return notReadable
 	}
 	if in.TaskID != "" {
 		var err error
@@ -179,40 +192,22 @@ func (w *socket) subscribe(ctx context.Context, in incoming) error {
 	} else if w.who.Run != nil {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "A run sees its own task only. Name it in task_id.")
 	}
-	return w.start(ctx, r, socketSink{w})
-}
-
-// start runs a reader beside the others of this connection.
-func (w *socket) start(ctx context.Context, r reader, out sink) error {
-	if n := w.open.Load(); n >= maxSubscriptions { // only the reading goroutine adds
-		return orchestrator.Errorf(orchestrator.CodeConflict, "This connection has %d subscriptions, which is the limit. Open another one.", n)
-	}
-	w.open.Add(1)
-	w.readers.Go(func() {
-		defer w.open.Add(-1)
-		err := w.streams.pump(ctx, r, out)
-		switch {
-		case err == nil || errors.Is(err, errDone) || errors.Is(err, context.Canceled):
-		case errors.Is(err, errWrite):
-			w.cancel()
-		default:
-			w.streams.Log.Warn("a subscription ended early", "task", r.taskID, "err", err)
-			if w.refuse(err, r.taskID) != nil {
-				w.cancel()
-			}
-		}
-	})
-	return nil
+	return w.subscribe(r, &plain{line: w.line}, maxSubscriptions)
 }
 
 // refuse tells the client what was wrong; what is not for people stays in the log.
 func (w *socket) refuse(err error, taskID string) error {
+	return webSocket{}.refuse(w.line, err, taskID)
+}
+
+// refuse is what a subscription that failed says, too: the connection goes on.
+func (webSocket) refuse(l *line, err error, taskID string) error {
 	out := refusal{Type: "error", Code: orchestrator.CodeOf(err), Message: err.Error(), TaskID: taskID}
 	if out.Code == "" {
-		w.streams.Log.Error("a WebSocket message failed", "err", err)
+		l.streams.Log.Error("a WebSocket message failed", "err", err)
 		out.Code, out.Message = "internal", "That failed on our side. Subscribe again after the last event you have."
 	}
-	return w.json(out)
+	return l.json(out)
 }
 
 // refuseMessage is refuse for a chat message, whose sender has to know which it was.
@@ -224,31 +219,11 @@ func (w *socket) refuseMessage(err error, in incoming) error {
 	return w.json(refusal{Type: "error", Code: f.Code, Message: f.Message, Text: f.Message, Key: in.Key, TaskID: in.TaskID})
 }
 
-func (w *socket) json(v any) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.conn.SetWriteDeadline(time.Now().Add(writeLimit)) != nil || w.conn.WriteJSON(v) != nil {
-		return errWrite
-	}
-	return nil
-}
-
-// socketSink writes events as they are.
-type socketSink struct{ w *socket }
-
-func (o socketSink) frame(f frame) error {
-	m, err := f.socket()
+// json says what is not the same for all.
+func (l *line) json(v any) error {
+	body, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	o.w.mu.Lock()
-	defer o.w.mu.Unlock()
-	if o.w.conn.SetWriteDeadline(time.Now().Add(writeLimit)) != nil || o.w.conn.WritePreparedMessage(m) != nil {
-		return errWrite
-	}
-	return nil
+	return l.write(socketFrame(websocket.TextMessage, body))
 }
-
-func (o socketSink) gap(e event.Event) error { return o.w.json(e) }
-func (o socketSink) ping() error             { return nil } // the connection pings
-func (o socketSink) flush() error            { return nil }

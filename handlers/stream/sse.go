@@ -1,10 +1,11 @@
 package stream
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ func (s *Streams) Task(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.serve(c, reader{taskID: taskID, only: only, cursor: cursor, who: who})
+	return s.serve(c, reader{taskID: taskID, only: only, cursor: cursor, who: who}, false)
 }
 
 // All streams the events of all tasks. Without a cursor it begins with what happens
@@ -60,7 +61,7 @@ func (s *Streams) All(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.serve(c, reader{cursor: cursor, who: who, page: session != ""})
+	return s.serve(c, reader{cursor: cursor, who: who}, session != "")
 }
 
 // cursorOf reads where to resume. A browser that reconnects sends Last-Event-ID,
@@ -80,85 +81,74 @@ func cursorOf(c echo.Context, absent int64) (int64, error) {
 	return n, nil
 }
 
-func (s *Streams) serve(c echo.Context, r reader) error {
+// serve takes the connection over and lets the handler return: what net/http keeps for an
+// answer under way is several times what a stream needs.
+func (s *Streams) serve(c echo.Context, r reader, page bool) error {
 	if !s.SameOrigin(c.Request()) {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "Another site asked for this stream. Open Gatehouse itself.")
 	}
 	if err := s.enter(); err != nil {
 		return err
 	}
-	defer s.leave()
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, "text/event-stream")
 	h.Set(echo.HeaderCacheControl, "no-store")
 	h.Set("X-Accel-Buffering", "no")
-	c.Response().WriteHeader(http.StatusOK)
-	beat := commentBeat
-	if r.page {
-		beat = eventBeat
+	if c.Request().Method == http.MethodHead {
+		s.leave()
+		return c.NoContent(http.StatusOK)
 	}
-	out := &sseSink{beat: beat, w: c.Response(), rc: http.NewResponseController(c.Response())}
-	if err := out.write([]byte("retry: 2000\n\n")); err != nil {
-		return nil // the client is gone
+	h.Set("Date", s.Now().UTC().Format(http.TimeFormat))
+	h.Set(echo.HeaderConnection, "close") // where the connection ends the stream does, and nothing else
+	var head bytes.Buffer
+	head.WriteString("HTTP/1.1 200 OK\r\n")
+	if err := h.Write(&head); err != nil {
+		s.leave()
+		return err
 	}
-	if err := out.flush(); err != nil {
-		return nil
+	head.WriteString("\r\nretry: 2000\n\n")
+	conn, _, err := c.Response().Hijack()
+	if err != nil {
+		s.leave()
+		return fmt.Errorf("take over a connection for a stream: %w", err)
 	}
-	err := s.pump(c.Request().Context(), r, out)
-	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errWrite) {
-		s.Log.Warn("a stream ended early; its reader resumes by cursor", "err", err)
+	c.Response().Committed = true // the line answers
+	l := s.adopt(conn, sse{page: page}, r.who)
+	if conn.SetReadDeadline(time.Time{}) != nil || l.write(head.Bytes()) != nil {
+		l.end() // and the line's own goroutine finds that out
 	}
-	return nil // the answer has begun, so there is no other one to give
+	go l.run(func() {
+		if l.subscribe(r, &plain{line: l}, 1) == nil {
+			l.discard()
+		}
+	})
+	return nil
 }
+
+// sse is the text/event-stream format.
+type sse struct{ page bool }
 
 // Heartbeats. Scripts cannot see comments, so pages get an event: only by that do they
 // know a line that was cut without a word from one on which nothing happens.
-const (
-	commentBeat = ": alive\n\n"
-	eventBeat   = "event: alive\ndata: {}\n\n"
+var (
+	commentBeat = []byte(": alive\n\n")
+	eventBeat   = []byte("event: alive\ndata: {}\n\n")
 )
 
-// errWrite marks a connection that takes nothing any more.
-var errWrite = errors.New("the client took too long or went away")
-
-// sseSink writes the text/event-stream format.
-type sseSink struct {
-	beat string // heartbeat
-	w    http.ResponseWriter
-	rc   *http.ResponseController
+func (p sse) beat() ([]byte, time.Duration) {
+	if p.page {
+		return eventBeat, heartbeat
+	}
+	return commentBeat, heartbeat
 }
 
-func (o *sseSink) write(b []byte) error {
-	if err := o.rc.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return errWrite
-	}
-	if _, err := o.w.Write(b); err != nil {
-		return errWrite
-	}
-	return nil
-}
-
-func (o *sseSink) frame(f frame) error { return o.write(f.sse) }
+func (sse) event(f frame) []byte { return f.sse }
 
 // gap has no id: a reconnect resumes after the last event that was really sent.
-func (o *sseSink) gap(e event.Event) error {
+func (sse) gap(e event.Event) ([]byte, error) {
 	body, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	return o.write([]byte("event: gap\ndata: " + string(body) + "\n\n"))
+	return slices.Concat([]byte("event: gap\ndata: "), body, []byte("\n\n")), err
 }
 
-func (o *sseSink) ping() error {
-	if err := o.write([]byte(o.beat)); err != nil {
-		return err
-	}
-	return o.flush()
-}
-
-func (o *sseSink) flush() error {
-	if err := o.rc.Flush(); err != nil {
-		return errWrite
-	}
-	return nil
-}
+// bye says nothing: the client connects again and is told there.
+func (sse) bye(int, string) []byte { return nil }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"runtime"
 	"sort"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -21,7 +23,7 @@ type frame struct {
 	part   int64 // a part's place among the parts; 0 for what is stored
 	event  event.Event
 	sse    []byte
-	socket func() (*websocket.PreparedMessage, error) // made when the first reader needs it
+	socket func() []byte // made when the first reader needs it
 }
 
 // published is an event as streams show it: without hashes, which are for the audit.
@@ -48,9 +50,7 @@ func newFrame(cursor, pos int64, e event.Event) (frame, error) {
 	sse = append(sse, "\ndata: "...)
 	sse = append(sse, body...)
 	sse = append(sse, "\n\n"...)
-	return frame{cursor: cursor, event: e, sse: sse, socket: sync.OnceValues(func() (*websocket.PreparedMessage, error) {
-		return websocket.NewPreparedMessage(websocket.TextMessage, body)
-	})}, nil
+	return frame{cursor: cursor, event: e, sse: sse, socket: sync.OnceValue(func() []byte { return socketFrame(websocket.TextMessage, body) })}, nil
 }
 
 // source reads one stream of the log: events after a cursor, ascending.
@@ -89,14 +89,18 @@ type tail struct {
 	log    *slog.Logger
 	cancel context.CancelFunc
 	done   chan struct{}
+	work   sync.WaitGroup // goroutines that deliver
+
+	shards []*shard
+	turn   atomic.Int64 // of the shards, for who comes next
 
 	mu      sync.Mutex
-	frames  []frame       // ascending, the newest ones
-	floor   int64         // the cursor before frames[0]
-	head    int64         // the newest cursor
-	changed chan struct{} // closed and replaced when there is more
-	passing passing       // what is being written
-	readers int           // guarded by tails.mu
+	frames  []frame      // ascending, the newest ones
+	floor   int64        // the cursor before frames[0]
+	head    int64        // the newest cursor
+	version atomic.Int64 // counts up when there is more; changed under mu
+	passing passing      // what is being written
+	readers int          // guarded by Streams.mu
 
 	held []event.Part // of the goroutine that follows
 }
@@ -113,7 +117,10 @@ func startTail(ctx context.Context, src source, log *slog.Logger) (*tail, error)
 		return nil, err
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	t := &tail{src: src, log: log, cancel: cancel, done: make(chan struct{}), floor: head, head: head, changed: make(chan struct{})}
+	t := &tail{src: src, log: log, cancel: cancel, done: make(chan struct{}), floor: head, head: head}
+	for range min(runtime.GOMAXPROCS(0), mostShards) {
+		t.shards = append(t.shards, &shard{tail: t})
+	}
 	var c <-chan event.Part
 	if parts != nil {
 		c = parts.C
@@ -134,10 +141,18 @@ func startTail(ctx context.Context, src source, log *slog.Logger) (*tail, error)
 	return t, nil
 }
 
+// stop ends a tail that nobody reads any more, and waits for its goroutines.
 func (t *tail) stop() {
 	t.cancel()
 	<-t.done
+	t.work.Wait()
 }
+
+// mostShards is how many goroutines deliver at once what came in one tail.
+const mostShards = 8
+
+// shard is where the next subscription belongs.
+func (t *tail) shard() *shard { return t.shards[int(t.turn.Add(1))%len(t.shards)] }
 
 // follow reads what is new after each hint, and once a second without one.
 func (t *tail) follow(ctx context.Context, sub *event.Subscription, parts <-chan event.Part) {
@@ -253,9 +268,16 @@ func (t *tail) holdAll(parts <-chan event.Part) {
 // add shows events and the held parts: those of turns that the events complete before
 // them, the others after.
 func (t *tail) add(frames []frame) {
-	if len(frames)+len(t.held) == 0 {
+	if len(frames)+len(t.held) == 0 || !t.grow(frames) {
 		return
 	}
+	for _, s := range t.shards {
+		s.kick()
+	}
+}
+
+// grow is the part of add under the lock; it reports whether readers have to be told.
+func (t *tail) grow(frames []frame) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, after := divide(t.held, frames)
@@ -274,40 +296,38 @@ func (t *tail) add(frames []frame) {
 	}
 	shown = t.passing.show(after, t.head, t.log) || shown
 	if shown || len(frames) > 0 {
-		close(t.changed)
-		t.changed = make(chan struct{})
+		t.version.Add(1)
+		return true
 	}
+	return false
 }
 
-// after returns what follows a cursor and, of the parts, the one heard last. Without
-// any, changed is closed as soon as there may be some. behind says that the store has
-// to be read instead.
-func (t *tail) after(cursor, heard int64) (frames []frame, changed <-chan struct{}, behind bool) {
+// after returns what follows a cursor and, of the parts, the one heard last: there may be
+// more behind that. Without any, version counts up as soon as there may be some. behind says
+// that the store has to be read instead.
+func (t *tail) after(cursor, heard int64) (frames []frame, behind bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case cursor > t.head: // it read the store: of what is being written this tail knows less than it
-		return nil, t.changed, false
+		return nil, false
 	case cursor == t.head:
-		if parts := t.passing.after(cursor, heard, t.log); len(parts) > 0 {
-			return parts, nil, false
-		}
-		return nil, t.changed, false
+		return t.passing.after(cursor, heard, t.log), false
 	case cursor < t.floor:
-		return nil, nil, true
+		return nil, true
 	}
 	stored := t.frames[firstAfter(t.frames, cursor):]
 	if heard == heardNothing { // it gets what is being written once it is up to date
-		return stored, nil, false
+		return stored, false
 	}
 	parts := t.passing.at(cursor, heard)
 	if len(parts) > 0 {
-		return parts, nil, false
+		return parts, false
 	}
 	if next := t.passing.next(cursor, heard); next > 0 {
 		stored = stored[:firstAfter(stored, next)]
 	}
-	return stored, nil, false
+	return stored, false
 }
 
 // firstAfter is the place of the first frame behind a cursor.
