@@ -236,7 +236,7 @@ func (p *Pages) outlined(f *frame, page *views.DelegationPage, t *trace, q url.V
 // keptOf are the parameters that stay when another row is selected.
 func keptOf(q url.Values) url.Values {
 	kept := url.Values{}
-	for _, name := range []string{"fold", "find", "row", "pinch"} {
+	for _, name := range []string{"fold", "find", "row", "pinch", "gap"} {
 		if s := q.Get(name); s != "" {
 			kept.Set(name, s)
 		}

@@ -50,7 +50,7 @@ type DelegationPage struct {
 	Find     string     // what the rows are searched for
 	Found    int        // how many have it
 	FindCut  bool       // more have it than are shown
-	Open     bool       // ?pinch=off: gaps are drawn in full
+	Open     bool       // ?pinch=off: all gaps of the timeline are drawn in full
 	Plain    bool       // ?plain=on: answers as they were written, without formatting
 	Selected DelegationPane
 	Talk     Conversation // of the selected delegation

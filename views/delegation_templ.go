@@ -214,7 +214,7 @@ func DelegationLive(p DelegationPage) templ.Component {
 		}
 		switch p.Tab {
 		case TabTimeline:
-			templ_7745c5c3_Err = timelineView(p, newTimeline(p.Tree, p.Now, p.Open, p.Busy...)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = timelineView(p, newTimeline(p.Tree, p.Now, p.gapOpen, p.Busy...)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

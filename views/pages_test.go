@@ -206,7 +206,7 @@ func TestTreeShowsRefusalsAsRows(t *testing.T) {
 	html := render(t, Delegation(delegationPage(TabTree)))
 	mustContain(t, html, `class="tree-row depth-2 is-refused"`, "coder cannot hand to kik", `data-state="refused"`, `id="row-`+revID+`"`)
 	html = render(t, Delegation(delegationPage(TabTimeline)))
-	mustContain(t, html, "url(#p-person)", "url(#p-child)", "url(#p-queued)", "url(#p-working)", "┄ 2 d ┄", "pinch=off", "coder cannot hand to kik")
+	mustContain(t, html, "url(#p-person)", "url(#p-child)", "url(#p-queued)", "url(#p-working)", "┄ 2 d ┄", "?gap=", "coder cannot hand to kik")
 }
 
 func TestTabTitleSaysWhatMatters(t *testing.T) {

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -115,7 +116,7 @@ func TestTimelinePinchesLongWaits(t *testing.T) {
 		{SpanPerson, start.Add(30 * time.Second), now.Add(-10 * time.Second)},
 		{SpanLanding, now.Add(-10 * time.Second), time.Time{}},
 	}}}
-	tl := newTimeline(rows, now, false)
+	tl := newTimeline(rows, now, pinchAll)
 	if len(tl.Gaps) != 1 || tl.Gaps[0].Text != "1 d 23 h" && tl.Gaps[0].Text != "2 d" {
 		t.Fatalf("gaps: %+v", tl.Gaps)
 	}
@@ -126,8 +127,52 @@ func TestTimelinePinchesLongWaits(t *testing.T) {
 	if w := bars[1].W; w < gapWidth-.01 || w > gapWidth+.01 {
 		t.Errorf("the gap takes %.1f per cent", w)
 	}
-	if open := newTimeline(rows, now, true); len(open.Gaps) != 0 || open.bars(rows[0], now)[0].W > 1 {
+	all := func(string) bool { return true }
+	if open := newTimeline(rows, now, all); open.pinched() || open.bars(rows[0], now)[0].W > 1 {
 		t.Error("an open timeline must be true to scale")
+	}
+}
+
+func pinchAll(string) bool { return false }
+
+// Each gap opens by itself and keeps its name; the longest ones are pinched where there are
+// too many.
+func TestGapsOpenOneByOne(t *testing.T) {
+	start := now.Add(-100 * time.Hour)
+	var spans []Span
+	for i := range 11 { // ten gaps, of 1 to 10 hours
+		spans = append(spans, Span{SpanWorking, start, start.Add(time.Second)})
+		start = start.Add(time.Second + time.Duration(i+1)*time.Hour)
+	}
+	rows := []TreeRow{{Spans: spans}}
+	shut := newTimeline(rows, now, pinchAll)
+	if len(shut.Gaps) != maxGapsDrawn || shut.Gaps[0].Text != "3 h" || shut.Gaps[7].Text != "10 h" {
+		t.Fatalf("gaps: %+v", shut.Gaps)
+	}
+	p := DelegationPage{Chrome: Chrome{Path: "/delegations/x?tab=timeline"}}
+	third := shut.Gaps[2]
+	href := p.gapHref(third, shut.Gaps)
+	if href != "/delegations/x?gap="+third.Key+"&tab=timeline" {
+		t.Errorf("one gap is opened at %s", href)
+	}
+	p.Path, p.Keep = href, url.Values{"gap": {third.Key}}
+	one := newTimeline(rows, now, p.gapOpen)
+	for i, g := range one.Gaps {
+		if g.Open != (i == 2) || g.Key != shut.Gaps[i].Key {
+			t.Errorf("gap %d is %+v", i, g)
+		}
+	}
+	if one.Gaps[2].W < 20 || one.Gaps[3].W > gapWidth+.01 {
+		t.Errorf("the open gap takes %.1f per cent, the next one %.1f", one.Gaps[2].W, one.Gaps[3].W)
+	}
+	if back := p.gapHref(one.Gaps[2], one.Gaps); back != "/delegations/x?tab=timeline" {
+		t.Errorf("it is pinched again at %s", back)
+	}
+	// From all in full, one alone is pinched.
+	p.Path, p.Keep, p.Open = "/delegations/x?pinch=off&tab=timeline", nil, true
+	full := newTimeline(rows, now, p.gapOpen)
+	if to := p.gapHref(full.Gaps[0], full.Gaps); strings.Contains(to, "pinch") || strings.Contains(to, full.Gaps[0].Key) || !strings.Contains(to, full.Gaps[7].Key) {
+		t.Errorf("from all in full one is pinched at %s", to)
 	}
 }
 
@@ -145,7 +190,7 @@ func TestTimelineStaysInside(t *testing.T) {
 			}
 			rows = append(rows, r)
 		}
-		tl := newTimeline(rows, now, rapid.Bool().Draw(t, "open"))
+		tl := newTimeline(rows, now, func(string) bool { return rapid.Bool().Draw(t, "open") })
 		for _, r := range rows {
 			for _, b := range tl.bars(r, now) {
 				if b.X < 0 || b.W <= 0 || b.X+b.W > 100+minBar+.001 {

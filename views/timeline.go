@@ -1,8 +1,10 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -30,10 +32,12 @@ type tick struct {
 	Text string
 }
 
-// gap is a pinched stretch without work.
+// gap is a stretch without work: pinched, or opened by whoever looks.
 type gap struct {
-	X    float64
+	Key  string // names it in the address
+	X, W float64
 	Text string
+	Open bool
 }
 
 // timeline maps moments to places and holds what is drawn once for all rows.
@@ -52,9 +56,12 @@ type segment struct {
 	pinched  bool
 }
 
-// newTimeline lays out the time of all rows, and of what works without having one; with
-// open, gaps are drawn in full.
-func newTimeline(rows []TreeRow, now time.Time, open bool, hidden ...Span) timeline {
+// gapKey names a gap by its beginning, which stays where it is while its end still moves.
+func gapKey(s segment) string { return strconv.FormatInt(s.from.UnixMilli(), 36) }
+
+// newTimeline lays out the time of all rows, and of what works without having one. Gaps
+// that open says yes to are drawn in full.
+func newTimeline(rows []TreeRow, now time.Time, open func(key string) bool, hidden ...Span) timeline {
 	t := timeline{}
 	var busy []Span
 	for _, r := range append(rows[:len(rows):len(rows)], TreeRow{Spans: hidden}) {
@@ -76,15 +83,13 @@ func newTimeline(rows []TreeRow, now time.Time, open bool, hidden ...Span) timel
 	if !t.end.After(t.start) {
 		t.end = t.start.Add(time.Second)
 	}
-	var gaps []segment
-	if !open {
-		gaps = findGaps(union(busy), t.start, t.end)
-	}
-	t.segments = scale(gaps, t.start, t.end)
-	for _, s := range t.segments {
-		if s.pinched {
-			t.Gaps = append(t.Gaps, gap{X: s.x, Text: Duration(s.to.Sub(s.from))})
-		}
+	gaps := findGaps(union(busy), t.start, t.end)
+	pinched := slices.DeleteFunc(slices.Clone(gaps), func(s segment) bool { return open(gapKey(s)) })
+	t.segments = scale(pinched, t.start, t.end)
+	for _, s := range gaps {
+		g := gap{Key: gapKey(s), X: t.x(s.from), Text: Duration(s.to.Sub(s.from)), Open: open(gapKey(s))}
+		g.W = t.x(s.to) - g.X
+		t.Gaps = append(t.Gaps, g)
 	}
 	t.Ticks = t.ticks()
 	return t
@@ -129,8 +134,10 @@ func findGaps(busy []segment, start, end time.Time) []segment {
 			at = s.to
 		}
 	}
-	if len(gaps) > maxGapsDrawn {
+	if len(gaps) > maxGapsDrawn { // the longest, in the order of time
+		slices.SortStableFunc(gaps, func(a, b segment) int { return cmp.Compare(b.to.Sub(b.from), a.to.Sub(a.from)) })
 		gaps = gaps[:maxGapsDrawn]
+		slices.SortFunc(gaps, func(a, b segment) int { return a.from.Compare(b.from) })
 	}
 	return gaps
 }
@@ -201,6 +208,11 @@ var spanWords = map[SpanKind]string{
 }
 
 var legend = []SpanKind{SpanWorking, SpanLanding, SpanChild, SpanQueued, SpanPerson}
+
+// pinched says that some gap is not drawn in full.
+func (t timeline) pinched() bool {
+	return slices.ContainsFunc(t.Gaps, func(g gap) bool { return !g.Open })
+}
 
 // ticks marks round times since the start, never inside a gap.
 func (t timeline) ticks() []tick {

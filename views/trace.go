@@ -146,6 +146,27 @@ func (p DelegationPage) foldHref(r TreeRow) string {
 	return withQuery(p.Path, "fold", strings.Join(keys, "."))
 }
 
+// gapOpen says whether a gap is drawn in full: all are, or it was opened by itself.
+func (p DelegationPage) gapOpen(key string) bool {
+	return p.Open || slices.Contains(strings.Split(p.Keep.Get("gap"), "."), key)
+}
+
+// gapHref opens or pinches one gap of a timeline and leaves the others as they are.
+func (p DelegationPage) gapHref(g gap, all []gap) string {
+	var keys []string
+	for _, o := range all {
+		if o.Open != (o.Key == g.Key) {
+			keys = append(keys, o.Key)
+		}
+	}
+	return withQuery(withQuery(p.Path, "pinch", ""), "gap", strings.Join(keys, "."))
+}
+
+// pinchHref draws all gaps in full, or pinches all of them.
+func (p DelegationPage) pinchHref(value string) string {
+	return withQuery(withQuery(p.Path, "gap", ""), "pinch", value)
+}
+
 // moreHref shows one more piece of the long texts of this page.
 func (p DelegationPage) moreHref() string {
 	return withQuery(p.Path, "more", fmt.Sprint(p.Selected.More+1))
