@@ -17,7 +17,7 @@ import (
 // Sizes of the auditor's lists.
 const (
 	auditRows  = 50
-	countUpTo  = 1000 // more rows are told as "1,000+"; the page before an export counts all
+	countUpTo  = 500 // more rows are told as "500+"; the page before an export counts all
 	columnsFor = 365 * 24 * 60 * 60
 )
 
@@ -189,13 +189,14 @@ func (p *Pages) auditRows(f *frame, line filterLine, after string, page *views.A
 		return err
 	}
 	page.Count.N = int64(len(page.Requests) + len(page.Tasks) + len(page.Events))
-	if after != "" || page.NextHref != "" { // else these are all
+	switch {
+	case len(line.query.Words) > 0: // to count them is to search once more, and farther
+		page.Count.Least = after != "" || page.NextHref != ""
+	case after != "" || page.NextHref != "": // else these are all
 		if page.Count, err = p.History.HistoryCount(f.ctx, line.query, countUpTo); err != nil {
 			return err
 		}
 	}
-	// Words are looked for in events page by page: what was counted is what was looked at.
-	page.Count.Least = page.Count.Least || line.list == history.Events && len(line.query.Words) > 0 && page.NextHref != ""
 	page.All = page.Count
 	if !line.query.Empty() {
 		page.All, err = p.History.HistoryCount(f.ctx, history.Query{List: line.list}, countUpTo)

@@ -34,6 +34,9 @@ func TestHistoryFigures(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_EVENTS")); err == nil && n > 0 {
 		events, rounds = n, 200
 	}
+	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_ROUNDS")); err == nil && n > 0 {
+		rounds = n
+	}
 	for name, seeded := range map[string]func(testing.TB, int) string{"SQLite": storetest.SeededSQLite, "PostgreSQL": storetest.SeededPostgres} {
 		t.Run(name, func(t *testing.T) {
 			address := seeded(t, events)

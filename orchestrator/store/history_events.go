@@ -66,6 +66,9 @@ func (s *Store) askEvents(ctx context.Context, q history.Query) (eventAsk, error
 		case history.Code:
 			text, r = "(select x.code from event_codes x where x.event_id = e.id) in "+marks(len(values)), 3
 			walks = eachValue(values, "event_codes c join events e on e.id = c.event_id", "c.event_id", "c.code = ?")
+			for i := range walks {
+				walks[i].only = "event_codes c"
+			}
 		case history.Approver, history.Requester:
 			kind := event.Decided
 			if t.Key == history.Requester {

@@ -38,50 +38,33 @@ func searchSQLite(ctx context.Context, s *Store, f orchestrator.Filter, a asked,
 	return collect(rows, err, scanDelegation)
 }
 
-// windows are how many of the newest rows a search looks at before it widens; 0 is all.
-// Asked for the newest matches of all, PostgreSQL's planner would walk the primary key
-// backwards, which takes half a minute for rare words.
-var windows = []int{5_000, 100_000, 0}
-
-// delegationsPostgres is the text that lists delegations with the words of a.
-func delegationsPostgres(what string, a asked, limit int) (string, []any) {
-	var hit, c clauses
-	a.within.on(&hit, "id")
-	hit.add("words @@ plainto_tsquery('simple', ?)", strings.Join(a.words, " "))
-	rest := a.rest(-1)("d.id")
+// delegationsPostgres is the text that counts delegations with the words of a: in no
+// order, so that it ends at the limit.
+func delegationsPostgres(a asked, limit int) (string, []any) {
+	c, rest := a.hits("d", "id"), a.rest(-1)("d.id")
 	c.add(strings.Join(append([]string{"1 = 1"}, rest.texts...), " and "), rest.args...)
-	return "select " + what + " from (with found as materialized (select id from delegations" + hit.where() + ") select id from found) h join delegations d on h.id = d.id" +
-		c.where() + " order by d.id desc limit ?", append(append(hit.args, c.args...), limit)
+	return "select d.id from delegations d" + c.where() + " limit ?", append(c.args, limit)
 }
 
+// newestDelegations looks the words up first, as newestRequests does.
+func newestDelegations(a asked, limit int) (string, []any) {
+	hit, rest := a.hits("m", "id"), a.rest(-1)("d.id")
+	found, args := "with found as materialized (select m.id from delegations m"+hit.where()+") select id from found", hit.args
+	var where string
+	if len(rest.texts) == 0 { // nothing else is asked of the rows, so only those shown are read
+		found, args = found+" order by id desc limit ?", append(args, limit)
+	} else {
+		where, args = rest.where(), append(args, rest.args...)
+	}
+	return "select " + delegationColumns + " from (" + found + ") h join delegations d on h.id = d.id" + where + " order by d.id desc limit ?", append(args, limit)
+}
+
+// searchPostgres looks among the newest first and then wider.
 func searchPostgres(ctx context.Context, s *Store, f orchestrator.Filter, a asked, limit int) ([]orchestrator.Delegation, error) {
-	var found []orchestrator.Delegation
-	within := a.within.under(f.After)
-	if within.below == "" {
-		within.below = orchestrator.DelegationPrefix + "~"
-	}
-	for _, size := range windows {
-		a.within = within
-		last := size == 0
-		if !last {
-			start, err := s.nth(ctx, "delegations", within.below, size)
-			if err != nil {
-				return nil, err
-			}
-			if last = start == "" || start <= within.from; !last {
-				a.within.from = start
-			}
-		}
-		text, args := delegationsPostgres(delegationColumns, a, limit-len(found))
+	a.within = a.within.under(f.After)
+	return widening(ctx, s, "delegations", orchestrator.DelegationPrefix, a, limit, func(a asked, limit int) ([]orchestrator.Delegation, error) {
+		text, args := newestDelegations(a, limit)
 		rows, err := s.r.query(ctx, text, args...)
-		part, err := collect(rows, err, scanDelegation)
-		if err != nil {
-			return nil, err
-		}
-		if found = append(found, part...); len(found) >= limit || last {
-			break
-		}
-		within.below = a.within.from
-	}
-	return found, nil
+		return collect(rows, err, scanDelegation)
+	})
 }

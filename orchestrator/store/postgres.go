@@ -30,6 +30,7 @@ const (
 var settings = map[string]string{
 	"connect_timeout": "5", "application_name": "gatehouse", "sslmode": "prefer",
 	"lock_timeout": "30000", "idle_in_transaction_session_timeout": "60000",
+	"binary_parameters": "yes", // a query that is not prepared is one way to the server and back, and not two
 }
 
 func postgresDialect() *dialect {
@@ -47,7 +48,7 @@ func postgresDialect() *dialect {
 
 		searchRequests:  searchRequestsPostgres,
 		requestsWith:    requestsPostgres,
-		delegationsWith: func(a asked, limit int) (string, []any) { return delegationsPostgres("d.id", a, limit) },
+		delegationsWith: delegationsPostgres,
 
 		extra: []string{insertEvents(batch)},
 	}

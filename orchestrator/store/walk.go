@@ -9,6 +9,7 @@ import (
 type walk struct {
 	from string // tables
 	id   string // the column whose order the index has
+	only string // tables that are enough where nothing else is asked; "": from
 	cond clauses
 	once bool // an id may occur several times
 }
@@ -20,9 +21,12 @@ type way struct {
 	few bool
 }
 
-// manyRows is from where on a term is called common. It bounds how long the choice
-// between the terms of a filter takes, and what is sorted.
-const manyRows = 500
+// manyRows is from where on a term is called common: it bounds how long the choice between
+// the terms of a filter takes. fewRows bounds what is sorted.
+const (
+	manyRows = 1000
+	fewRows  = 500
+)
 
 // span is a stretch of ids: from is included, below is not; "" is open.
 type span struct{ from, below string }
@@ -54,7 +58,11 @@ func (w way) ids(s span, rest func(id string) clauses, limit int) (string, []any
 		s.on(&c, one.id)
 		more := rest(one.id)
 		c.add(strings.Join(append([]string{"1 = 1"}, more.texts...), " and "), more.args...)
-		text := "select " + one.id + " as id from " + one.from + c.where()
+		from := one.from
+		if one.only != "" && len(more.texts) == 0 {
+			from = one.only
+		}
+		text := "select " + one.id + " as id from " + from + c.where()
 		if one.once {
 			text = strings.Replace(text, "select ", "select distinct ", 1)
 		}
@@ -108,7 +116,7 @@ func (s *Store) pick(ctx context.Context, ways []way, within span) (int, error) 
 	}
 	best := -1
 	for i, n := range counts {
-		if (!ways[i].few || n < manyRows) && (best < 0 || n < counts[best]) {
+		if (!ways[i].few || n < fewRows) && (best < 0 || n < counts[best]) {
 			best = i
 		}
 	}
