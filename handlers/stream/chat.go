@@ -96,7 +96,7 @@ type chatSink struct {
 }
 
 func (o *chatSink) gap(e event.Event) error { return o.w.json(e) }
-func (o *chatSink) flush() error            { return o.w.write() }
+func (o *chatSink) flush() error            { return o.w.write(nil) }
 
 func (o *chatSink) say(messages ...handlers.ChatMessage) error {
 	for _, m := range messages {

@@ -177,6 +177,7 @@ func newAttempt() *attempt {
 }
 
 // try writes as much as the kernel takes now, and does not wait for other writers either.
+// Nobody changes b afterwards.
 func (l *line) try(b []byte, a *attempt) outcome {
 	if l.raw == nil || !l.mu.TryLock() {
 		return full
@@ -196,30 +197,34 @@ func (l *line) try(b []byte, a *attempt) outcome {
 	case a.err != nil:
 		return broken
 	case a.n < len(b):
-		l.rest = slices.Clone(b[a.n:])
+		l.rest = b[a.n:]
 		return kept
 	}
 	return sent
 }
 
-// write writes what was kept and then all of bufs. A client that takes too long is dropped:
-// the error is errWrite, and the connection is of no use any more.
-func (l *line) write(bufs ...[]byte) error {
+// piece is how much a client has to take within writeLimit, in bytes.
+const piece = 16 << 10
+
+// write writes what was kept and then b. A client that takes too long is dropped: the error
+// is errWrite, and the connection is of no use any more.
+func (l *line) write(b []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.rest) > 0 {
-		bufs = append([][]byte{l.rest}, bufs...)
-		l.rest = nil
-	}
-	all := net.Buffers(bufs)
-	if len(all) == 0 {
+	rest := l.rest
+	l.rest = nil
+	if len(rest)+len(b) == 0 {
 		return nil
 	}
-	if l.conn.SetWriteDeadline(time.Now().Add(l.streams.patience)) != nil {
-		return errWrite
-	}
-	if _, err := all.WriteTo(l.conn); err != nil {
-		return errWrite
+	for _, b := range [][]byte{rest, b} {
+		for part := range slices.Chunk(b, piece) {
+			if l.conn.SetWriteDeadline(time.Now().Add(l.streams.patience)) != nil {
+				return errWrite
+			}
+			if _, err := l.conn.Write(part); err != nil {
+				return errWrite
+			}
+		}
 	}
 	if l.conn.SetWriteDeadline(time.Time{}) != nil { // or a later try would find it passed
 		return errWrite

@@ -111,6 +111,9 @@ type delivery struct {
 	at   reader // where a reader with this key is afterwards
 }
 
+// flushAt is how many bytes are tried at once, one event more or less.
+const flushAt = 128 << 10
+
 // batchKey says for whom the bytes that were made are the same.
 type batchKey struct {
 	tail          *tail

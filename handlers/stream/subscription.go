@@ -239,15 +239,11 @@ func (l *line) fail(err error, taskID string) {
 	l.end()
 }
 
-// plain writes frames as they are.
+// plain writes frames as they are, many small ones at once.
 type plain struct {
 	line *line
-	bufs [][]byte
-	size int
+	buf  []byte
 }
-
-// flushAt is how many bytes are written at once, one event more or less.
-const flushAt = 128 << 10
 
 func (o *plain) frame(f frame) error { return o.keep(o.line.proto.event(f)) }
 
@@ -260,17 +256,19 @@ func (o *plain) gap(e event.Event) error {
 }
 
 func (o *plain) keep(b []byte) error {
-	o.bufs, o.size = append(o.bufs, b), o.size+len(b)
-	if o.size < flushAt {
+	if o.buf == nil {
+		o.buf = make([]byte, 0, max(piece, len(b)))
+	}
+	if o.buf = append(o.buf, b...); len(o.buf) < piece {
 		return nil
 	}
 	return o.flush()
 }
 
 func (o *plain) flush() error {
-	bufs := o.bufs
-	o.bufs, o.size = nil, 0
-	return o.line.write(bufs...)
+	b := o.buf
+	o.buf = nil // a parked subscription keeps none
+	return o.line.write(b)
 }
 
 // notReadable is what somebody gets who may not read delegations.
