@@ -165,6 +165,13 @@ func TestAnExportHasWhatTheFilterShowsAndIsOnRecord(t *testing.T) {
 			}
 		}
 		lines := strings.Split(strings.TrimSpace(iris.get(v1+"/audit/export?list=requests&filter=approver:bob&format=jsonl").body), "\n")
+		sealed := lines[len(lines)-1]
+		lines = lines[:len(lines)-1]
+		for _, want := range []string{`"type":"seal"`, `"scope":"selection"`, `"filter":"approver:bob"`, `"by":"iris"`, `"rows":1,`} {
+			if !strings.Contains(sealed, want) {
+				t.Errorf("the seal lacks %s: %s", want, sealed)
+			}
+		}
 		var row, last map[string]any
 		if err := json.Unmarshal([]byte(lines[0]), &row); err != nil || row["id"] != odd.ID || row["title"] != tricky || strings.Contains(lines[0], "\u202e") {
 			t.Errorf("%v %s", err, lines[0])

@@ -22,7 +22,7 @@ type AuditExportCmd struct {
 	To     string `help:"Before this time or day (UTC)." placeholder:"2026-10-01"`
 	Filter string `help:"Only what this line takes, newest first; days are UTC." placeholder:"approver:bob time:30d"`
 	List   string `help:"What the line is for: requests, delegations or events." enum:",requests,delegations,events" default:"" placeholder:"requests"`
-	Format string `help:"jsonl (sealed, can be verified) or csv." enum:"jsonl,csv" default:"jsonl" placeholder:"jsonl"`
+	Format string `help:"jsonl (sealed, audit verify checks it) or csv (no seal)." enum:"jsonl,csv" default:"jsonl" placeholder:"jsonl"`
 }
 
 // Run streams the history to stdout.

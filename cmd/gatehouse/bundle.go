@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +16,9 @@ import (
 
 // AuditVerifyCmd verifies the database, or a bundle without any.
 type AuditVerifyCmd struct {
-	File string   `help:"A bundle that audit export or an evidence page made; - for standard input." placeholder:"BUNDLE"`
+	Bundle string `arg:"" optional:"" name:"bundle" help:"A file that audit export or an evidence page made; without one, the database is verified."`
+
+	File string   `help:"The same file; - for standard input." placeholder:"BUNDLE"`
 	Key  []string `help:"Only this key may have sealed, by its fingerprint; repeats. See audit key." sep:"," placeholder:"FINGERPRINT"`
 }
 
@@ -26,7 +29,10 @@ func (c *AuditVerifyCmd) Run(ctx context.Context, sh *shell) error {
 			return usage("--key %s: write a fingerprint, 16 to 64 hex digits, as audit key prints it.", line(k))
 		}
 	}
-	if c.File != "" {
+	if c.File != "" && c.Bundle != "" {
+		return usage("There are two files, %s and %s. Verify one after the other.", line(c.Bundle), line(c.File))
+	}
+	if c.File += c.Bundle; c.File != "" {
 		found, err := verifyFile(sh, c.File, c.Key)
 		if err != nil {
 			return err
@@ -141,6 +147,9 @@ func printBundle(sh *shell, r proof.Report) error {
 	if sh.JSON {
 		return nil
 	}
+	if r.Scope == proof.Selected {
+		return printSelection(sh, r)
+	}
 	if err := sh.say("✓ %s of %s verified, sealed by the key %s on %s.", counted(r.Events, "event"), counted(r.Tasks, "task"), r.Key, r.At.UTC().Format("2006-01-02 15:04:05 UTC")); err != nil {
 		return err
 	}
@@ -153,6 +162,19 @@ func printBundle(sh *shell, r proof.Report) error {
 	if r.Scope == proof.Filtered {
 		sh.hint("An export may be a part of the log: what its filter left out is not missed here. The bundle of an evidence page has all events of its tasks.")
 	}
+	return nil
+}
+
+// printSelection says what a sound export of rows is, and what it cannot be.
+func printSelection(sh *shell, r proof.Report) error {
+	if err := sh.say("✓ This is what the server exported: %s of %s, by %s on %s, sealed by the key %s.", counted(r.Rows, "row"), line(r.List), line(r.By), r.At.UTC().Format("2006-01-02 15:04:05 UTC"), r.Key); err != nil {
+		return err
+	}
+	filter := "no filter"
+	if r.Filter != "" {
+		filter = "the filter " + line(r.Filter) + " (days of " + line(r.Zone) + ")"
+	}
+	sh.hint("It is a selection, by %s: whether it is complete cannot be proven from it. The bundle of an evidence page has all events of its tasks.", filter)
 	return nil
 }
 
@@ -227,5 +249,10 @@ func verifyFile(sh *shell, name string, keys []string) (proof.Report, error) {
 		defer f.Close()
 		in = f
 	}
-	return proof.Verify(in, proof.Options{Keys: keys})
+	found, err := proof.Verify(in, proof.Options{Keys: keys})
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return found, usage("The bundle %s cannot be read: %s.", line(name), line(path.Err.Error()))
+	}
+	return found, err
 }

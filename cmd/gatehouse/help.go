@@ -43,7 +43,7 @@ var examples = map[string][2]string{
 	"context list":        {`gatehouse context list research`, `gatehouse context list research --prefix api/`},
 	"context delete":      {`gatehouse context delete research key`, `gatehouse context delete research key --json`},
 	"audit":               {`gatehouse audit verify`, `gatehouse audit export > history.jsonl`},
-	"audit verify":        {`gatehouse audit verify`, `gatehouse audit verify --file history.jsonl --key 4f1c09be77a2d310`},
+	"audit verify":        {`gatehouse audit verify`, `gatehouse audit verify history.jsonl --key 4f1c09be77a2d310`},
 	"audit key":           {`gatehouse audit key`, `gatehouse audit key --json`},
 	"hold":                {`gatehouse hold set apr_…4m2k7z --reason "case 12"`, `gatehouse hold list`},
 	"hold set":            {`gatehouse hold set tsk_…n7f3k8 --reason "case 12"`, `gatehouse hold set --repository app --reason "audit of 2026"`},

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/proof"
 
 	"github.com/labstack/echo/v4"
 )
@@ -50,6 +50,11 @@ func (a *API) exportList(c echo.Context) error {
 	if format == "" {
 		format = "jsonl"
 	}
+	if format == "jsonl" {
+		if err := a.canSeal(); err != nil {
+			return err
+		}
+	}
 	if err := a.Exports.RecordExport(ctx, caller(c).Name(), map[string]any{"list": string(q.List), "filter": line, "format": format, "rows": rows}); err != nil {
 		return err
 	}
@@ -85,7 +90,7 @@ func (a *API) each(c echo.Context, q history.Query, take func(row any) error) (r
 	}
 }
 
-// countLine is the last line of JSON lines that are no bundle.
+// countLine follows the rows of an export in JSON lines; the seal follows it.
 type countLine struct {
 	Type   string    `json:"type"` // always "count"
 	List   string    `json:"list"`
@@ -95,22 +100,29 @@ type countLine struct {
 }
 
 func (a *API) listJSONL(c echo.Context, q history.Query, line string) error {
-	rows, err := a.each(c, q, func(row any) error { return writeLine(c.Response(), row) })
+	zone := c.QueryParam("zone")
+	if zone == "" {
+		zone = time.UTC.String()
+	}
+	w := proof.NewSelectionWriter(c.Response(), proof.Selection{List: string(q.List), Filter: patch.Shown(line), Zone: zone, By: patch.Shown(caller(c).Name())})
+	rows, err := a.each(c, q, func(row any) error { return writeLine(w.Row, row) })
 	if err != nil {
 		return err
 	}
-	return writeLine(c.Response(), countLine{Type: "count", List: string(q.List), Filter: line, Rows: rows, At: a.Now().UTC()})
+	if err := writeLine(w.Note, countLine{Type: "count", List: string(q.List), Filter: line, Rows: rows, At: a.Now().UTC()}); err != nil {
+		return err
+	}
+	return w.Seal(a.Seal, a.Now())
 }
 
 // writeLine writes one value as a line in which nothing hides: the same JSON, with what a
 // reader could not see as escapes.
-func writeLine(w io.Writer, v any) error {
+func writeLine(write func(line string) error, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, escapeHidden(string(b))+"\n")
-	return err
+	return write(escapeHidden(string(b)))
 }
 
 func escapeHidden(s string) string {

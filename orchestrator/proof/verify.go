@@ -33,14 +33,21 @@ type Problem struct {
 
 // Report is what verifying a bundle found.
 type Report struct {
-	Version  int       `json:"version"` // of the seal
-	Scope    string    `json:"scope,omitempty"`
-	Tasks    int       `json:"tasks"`
-	Events   int       `json:"events"`
-	Dropped  int       `json:"dropped"` // events whose data retention removed
-	Covered  int       `json:"covered"` // tasks whose head a signed checkpoint knows as well
-	At       time.Time `json:"at"`      // of the seal
-	Key      string    `json:"key"`     // Fingerprint of the key that signed the seal
+	Version int       `json:"version"` // of the seal
+	Scope   string    `json:"scope,omitempty"`
+	Tasks   int       `json:"tasks"`
+	Events  int       `json:"events"`
+	Dropped int       `json:"dropped"` // events whose data retention removed
+	Covered int       `json:"covered"` // tasks whose head a signed checkpoint knows as well
+	At      time.Time `json:"at"`      // of the seal
+	Key     string    `json:"key"`     // Fingerprint of the key that signed the seal
+	// Of an export of rows that a filter chose:
+	List   string `json:"list,omitempty"`
+	Filter string `json:"filter,omitempty"`
+	Zone   string `json:"zone,omitempty"`
+	By     string `json:"by,omitempty"`
+	Rows   int    `json:"rows,omitempty"`
+
 	Problems []Problem `json:"problems"`
 	More     int       `json:"more,omitempty"` // problems beyond MaxProblems
 }
@@ -75,13 +82,58 @@ func Verify(in io.Reader, o Options) (Report, error) {
 		if err != nil {
 			return b.end(), fmt.Errorf("read the bundle: %w", err)
 		}
+		if n == 1 {
+			var refused bool
+			if text, refused = b.opening(text); refused {
+				return b.end(), nil
+			}
+		}
 		if last != nil {
 			b.event(n-1, last)
 		}
-		last = text
+		last = b.unCR(text)
+	}
+	if b.crlf > 0 {
+		b.wrongFile("%d lines end with CR LF: a program for text wrote the file anew. Verify the file as it was downloaded", b.crlf)
+	}
+	if last == nil {
+		b.problem(0, "", "", "the file is empty: there is nothing to verify")
+		return b.end(), nil
 	}
 	b.seal(last)
 	return b.end(), nil
+}
+
+// opening looks at how a file begins, for what happens to files on their way. A mark is
+// cut off, so that only it is named; refused: nothing in the file can be read.
+func (b *reader) opening(text []byte) (rest []byte, refused bool) {
+	switch rest, mark := bytes.CutPrefix(text, []byte("\xef\xbb\xbf")); {
+	case mark:
+		b.wrongFile("the file begins with a byte order mark: a program for text wrote it anew. Verify the file as it was downloaded")
+		return rest, false
+	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
+		b.wrongFile("the file is UTF-16, which PowerShell's > writes. Export anew with: cmd /c \"gatehouse audit export > audit.jsonl\"")
+		return nil, true
+	case bytes.HasPrefix(text, []byte("\x1f\x8b")):
+		b.wrongFile("the file is compressed: unpack it with gunzip, then verify what comes out")
+		return nil, true
+	}
+	return text, false
+}
+
+// unCR cuts a CR off the end of a line. It counts it: such a file is not what was sealed.
+func (b *reader) unCR(line []byte) []byte {
+	rest, found := bytes.CutSuffix(line, []byte{'\r'})
+	if found {
+		b.crlf++
+	}
+	return rest
+}
+
+// wrongFile notes a problem that stays whatever the file turns out to be.
+func (b *reader) wrongFile(format string, args ...any) {
+	b.problem(0, "", "", format, args...)
+	b.file = append(b.file, Problem{Message: fmt.Sprintf(format, args...)})
 }
 
 var errLong = errors.New("the line is too long")
@@ -121,7 +173,11 @@ type reader struct {
 	keys   []string
 	tasks  map[string]*task
 	sum    hash.Hash
-	events int
+	sums   lineSums
+	events int       // lines before the seal
+	rows   int       // of them that are objects with an id and no events
+	crlf   int       // lines that end with CR
+	file   []Problem // what is wrong with the file, whatever is in it
 	odd    []Problem // lines that are read but are not written as an export writes them
 	gaps   []Problem // events before which others are missing
 }
@@ -142,7 +198,9 @@ func perhaps(list *[]Problem, line int, e event.Event, format string, args ...an
 }
 
 func (b *reader) end() Report {
-	b.found.Tasks, b.found.Events = len(b.tasks), b.events
+	if b.found.Tasks = len(b.tasks); b.found.Scope != Selected {
+		b.found.Events = b.events
+	}
 	slices.SortStableFunc(b.found.Problems, func(x, y Problem) int { return x.Line - y.Line })
 	return b.found
 }
@@ -152,9 +210,13 @@ func (b *reader) event(line int, text []byte) {
 	b.events++
 	b.sum.Write(text)
 	b.sum.Write([]byte{'\n'})
+	b.sums.add(text)
 	var e event.Event
-	if err := json.Unmarshal(text, &e); err != nil || e.ID == "" || e.TaskID == "" {
-		if isSeal(text) {
+	if err := json.Unmarshal(text, &e); err != nil || e.ID == "" || e.TaskID == "" || e.Hash == "" {
+		if err == nil && e.ID != "" && e.Hash == "" {
+			b.rows++
+		}
+		if _, ok := sealScope(text); ok {
 			b.problem(line, "", "", "line %d is a seal, and more comes after it: something was added", line)
 			return
 		}
@@ -200,11 +262,6 @@ func (b *reader) follow(line int, t *task, e event.Event) {
 	case e.N == 1 && e.PrevHash != "":
 		b.problem(line, e.ID, e.TaskID, "line %d: event %s is the first of its task and claims to follow another", line, e.ID)
 	}
-}
-
-func isSeal(text []byte) bool {
-	var s struct{ Type string }
-	return json.Unmarshal(text, &s) == nil && s.Type == "seal"
 }
 
 // idIn finds the id of an event in a line that cannot be read as one.
