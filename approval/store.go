@@ -62,6 +62,8 @@ type Store interface {
 	DeleteDraft(ctx context.Context, d Draft) error
 	// Drafts returns a person's drafts on a request, by path, side and line.
 	Drafts(ctx context.Context, userID, requestID string) ([]Draft, error)
+	// Answers returns what was said and done under a request's line comments, oldest first.
+	Answers(ctx context.Context, requestID string) ([]Answer, error)
 	// OpenReading records when a revision was first drawn for a person.
 	OpenReading(ctx context.Context, userID, requestID string, revision int, at time.Time) error
 	// Reading returns how far a person has read a revision, zero values for not at all.
@@ -86,6 +88,9 @@ type Tx interface {
 	InsertDecision(ctx context.Context, requestID string, d Decision) error
 	// TakeDrafts removes a person's drafts on a request and returns them, as Drafts does.
 	TakeDrafts(ctx context.Context, userID, requestID string) ([]Draft, error)
+	// Answers is the same as the store's.
+	Answers(ctx context.Context, requestID string) ([]Answer, error)
+	InsertAnswer(ctx context.Context, requestID string, a Answer) error
 	// EnsureCard adds the card unless it exists, due at once.
 	EnsureCard(ctx context.Context, c Card) error
 	// OwnCard makes sure that the card exists and is no line of a digest.

@@ -22,10 +22,30 @@ type Thread struct {
 	Now      int               // its line on the current revision; the old one when Gone
 	Moved    bool              // the line is elsewhere in the file
 	Gone     bool              // the line, or the file, is not there any more
+	Answers  []Answer          // what was said and done under it, oldest first
 }
 
-// Threads are the comments of all decisions, oldest first, each on its own revision's line.
-func (r Request) Threads() []Thread {
+// Resolved reports whether the comment is done.
+func (t Thread) Resolved() bool {
+	for i := len(t.Answers) - 1; i >= 0; i-- {
+		if t.Answers[i].Act != Reply {
+			return t.Answers[i].Act == Resolve
+		}
+	}
+	return false
+}
+
+// Threads are the comments of all decisions on a request, oldest first, each on its own
+// revision's line, with what was said under them.
+func (g *Gateway) Threads(ctx context.Context, r Request) ([]Thread, error) {
+	if all := r.threads(nil); len(all) == 0 {
+		return nil, nil
+	}
+	said, err := g.store.Answers(ctx, r.ID)
+	return r.threads(said), err
+}
+
+func (r Request) threads(said []Answer) []Thread {
 	var all []Thread
 	for _, d := range r.Decisions {
 		for i, c := range d.Comments {
@@ -33,6 +53,11 @@ func (r Request) Threads() []Thread {
 				c.Side = RightSide
 			}
 			all = append(all, Thread{ID: d.ID + "." + strconv.Itoa(i+1), Revision: d.Revision, Decision: d, Comment: c, Now: c.Line})
+		}
+	}
+	for _, a := range said {
+		if i := slices.IndexFunc(all, func(t Thread) bool { return t.ID == a.Thread }); i >= 0 {
+			all[i].Answers = append(all[i].Answers, a)
 		}
 	}
 	return all

@@ -13,7 +13,7 @@ import (
 type eventFacts struct {
 	Agent, From, To, Child, ChildState, Text, Title, Code, Path, Message, Verdict, Comment, State, Why, Commit, Branch, Via, ApprovalID, Channel string
 	Guards, Files, Groups, Missing                                                                                                               []string
-	Count, Children, Added, Removed, Attempt                                                                                                     int
+	Count, Children, Added, Removed, Attempt, Line                                                                                               int
 
 	// Of models, tools and the shared context.
 	Model, Name, Stop, Namespace, Key, FromTask string
@@ -36,7 +36,7 @@ func factsOf(e event.Event) eventFacts {
 	for key, into := range map[string]any{"agent": &f.Agent, "from": &f.From, "to": &f.To, "child": &f.Child, "child_state": &f.ChildState,
 		"text": &f.Text, "title": &f.Title, "code": &f.Code, "path": &f.Path, "message": &f.Message, "verdict": &f.Verdict,
 		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "via": &f.Via, "approval_id": &f.ApprovalID, "channel": &f.Channel, "missing": &f.Missing,
-		"guards": &f.Guards, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt,
+		"guards": &f.Guards, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt, "line": &f.Line,
 		"model": &f.Model, "from_task": &f.FromTask, "name": &f.Name, "stop": &f.Stop, "namespace": &f.Namespace, "key": &f.Key, "ok": &f.OK, "turn": &f.Turn,
 		"input_tokens": &f.InputTokens, "output_tokens": &f.OutputTokens, "usd": &f.USD, "calls": &f.Calls} {
 		if v, ok := raw[key]; ok {
@@ -101,6 +101,12 @@ func eventLine(e event.Event) string {
 		return "people are reminded" + prefixed("; it waits for ", strings.Join(f.Missing, ", "))
 	case event.Escalated:
 		return "nobody has decided, so these are told, too: " + strings.Join(f.Groups, ", ")
+	case event.CommentReplied:
+		return "replies to the comment on " + f.place() + prefixed(": ", f.Text)
+	case event.CommentResolved:
+		return "resolves the comment on " + f.place()
+	case event.CommentReopened:
+		return "opens the comment on " + f.place() + " again"
 	case event.PatchLanded:
 		return fmt.Sprintf("landed %.7s%s", f.Commit, prefixed(" on ", f.Branch))
 	case event.MessageCompleted, event.ToolCompleted, event.Announced:
@@ -124,6 +130,14 @@ func eventLine(e event.Event) string {
 		return "deletes " + f.Namespace + prefixed("/", f.Key)
 	}
 	return first(f.Message, f.Text, f.Title, f.Why, prefixed("to ", f.To), f.State)
+}
+
+// place is what a line comment is about.
+func (f eventFacts) place() string {
+	if f.Line == 0 {
+		return first(f.Path, "a file")
+	}
+	return fmt.Sprintf("%s:%d", f.Path, f.Line)
 }
 
 // prefixed is s after its prefix, or nothing where there is no s.

@@ -58,6 +58,10 @@ type Gateway interface {
 	SaveDraft(ctx context.Context, by people.Principal, requestID string, revision int, d approval.Draft) error
 	// Drafts are a person's comments that are not sent, placed on the current revision.
 	Drafts(ctx context.Context, userID, requestID string) ([]approval.Placed, error)
+	// Threads are the comments that were sent, with what was said under them; Answer says
+	// or does more.
+	Threads(ctx context.Context, r approval.Request) ([]approval.Thread, error)
+	Answer(ctx context.Context, s approval.Said) error
 	// PlaceThreads finds where comments of earlier revisions stand on the current one.
 	PlaceThreads(ctx context.Context, r approval.Request, threads []approval.Thread) error
 	// Open says how far a person has read a revision whose page is drawn now, Reading

@@ -23,6 +23,7 @@ type refused struct {
 	comment string
 	picked  []int          // numbers of the ticked files; nil: there was no choice
 	at      string         // the line that was commented on: F3R42
+	thread  string         // the comment that was answered
 	remark  string         // with this
 	from    int            // on the lines from this one on; 0: on that line alone
 	edits   map[int]string // texts by number of the file
@@ -111,6 +112,9 @@ func (p *Pages) review(c echo.Context, no refused) error {
 // doing opens the page for what the address asks, as far as this person may.
 func doing(q url.Values, page *views.ReviewPage, no refused) {
 	page.Refused, page.Comment, page.Picked = no.message, no.comment, no.picked
+	if no.thread != "" {
+		page.ReplyTo, page.ReplyText, no.remark = no.thread, no.remark, ""
+	}
 	page.Back = placeOf(q.Encode())
 	open := page.State == string(approval.Pending) && page.Newest == page.Revision
 	page.CanComment = page.CanDecide && open

@@ -2,20 +2,28 @@ package handlers
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
 )
 
 // threads puts the comments that were sent under their lines: on the current revision
 // those of all revisions, on an older one its own.
 func (p *Pages) threads(f *frame, page *views.ReviewPage, r approval.Request, shown approval.Revision) error {
-	all, current := r.Threads(), page.Revision == r.Revision.N
+	all, err := p.Gateway.Threads(f.ctx, r)
+	if err != nil {
+		return err
+	}
+	current := page.Revision == r.Revision.N
 	if current && len(page.Files) > 0 { // the live head needs no lines
-		err := p.Gateway.PlaceThreads(f.ctx, r, all)
-		switch {
+		switch err := p.Gateway.PlaceThreads(f.ctx, r, all); {
 		case err != nil && f.ctx.Err() != nil:
 			return err
 		case err != nil: // the change is on the page all the same
@@ -26,7 +34,14 @@ func (p *Pages) threads(f *frame, page *views.ReviewPage, r approval.Request, sh
 	hrefs := map[string]string{}
 	for _, t := range all {
 		if own := t.Revision == page.Revision; own || current && !page.Unplaced {
-			hrefs[t.ID] = placeThread(page, threadOf(t, own), shown)
+			x := threadOf(t, own)
+			x.CanAnswer = f.voters.MayAnswer(f.who.Principal, r, t) == nil
+			hrefs[t.ID] = placeThread(page, x, shown)
+		}
+		if !t.Resolved() {
+			if page.OpenComments++; page.OpenComments == 1 {
+				page.OpenHref = hrefs[t.ID]
+			}
 		}
 	}
 	i := 0
@@ -42,8 +57,36 @@ func (p *Pages) threads(f *frame, page *views.ReviewPage, r approval.Request, sh
 // threadOf is a thread as it stands on the page; own: it was written on the shown revision.
 func threadOf(t approval.Thread, own bool) views.Remark {
 	d, c := t.Decision, t.Comment
-	return views.Remark{Path: c.Path, Side: c.Side, Line: t.Now, First: firstOf(t.Now, c.Code), Code: c.Code, Text: c.Text,
+	x := views.Remark{Thread: t.ID, Resolved: t.Resolved(), Path: c.Path, Side: c.Side, Line: t.Now, First: firstOf(t.Now, c.Code), Code: c.Code, Text: c.Text,
 		Revision: t.Revision, Was: c.Line, Moved: t.Moved, Earlier: !own, Outdated: t.Gone, User: inPlace(d), At: d.At}
+	for _, a := range t.Answers {
+		x.Answers = append(x.Answers, views.AnswerRow{User: a.User, Act: string(a.Act), Text: a.Text, At: a.At})
+	}
+	return x
+}
+
+// Answer answers POST /approvals/{id}/threads: a reply to a line comment that was sent, or
+// that it is resolved or open again. The form leads back to the comment.
+func (p *Pages) Answer(c echo.Context) error {
+	ctx := c.Request().Context()
+	id, err := p.Ids.Request(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	form, err := c.FormParams()
+	if err != nil {
+		return Refuse(orchestrator.CodeBadRequest, "The form could not be read. Load the page again.")
+	}
+	who, _ := Who(c)
+	s := approval.Said{RequestID: id, Thread: form.Get("thread"), Principal: who.Principal, Channel: Channel(c), Act: approval.Act(form.Get("do")), Text: form.Get("text"), Seen: count(form.Get("seen"))}
+	if err := p.Gateway.Answer(ctx, s); err != nil {
+		f := FaultOf(err)
+		if f.ID != "" || f.Status == http.StatusNotFound {
+			return err
+		}
+		return p.review(c, refused{status: f.Status, message: f.Message, thread: s.Thread, remark: s.Text, back: form.Get("back")})
+	}
+	return c.Redirect(http.StatusSeeOther, withQuery(views.ApprovalHref(id), placeOf(form.Get("back")))+"#"+url.PathEscape(views.ThreadAnchor(s.Thread)))
 }
 
 // placeThread puts a thread under its file and returns where it stands; one on a file that

@@ -164,9 +164,14 @@
   // A draft is sent behind the page; what the answer shows of it is put in place.
   function renew(answer, anchor) {
     var fresh = answer.getElementById(anchor + '-n'), row = byId(anchor + '-n');
+    var typing = row && open() && row.contains(open()) && Number(open().elements.from.value);
     if (row && !fresh) row.remove();
     else if (fresh) notesOf(anchor).replaceWith(document.importNode(fresh, true));
-    byId('drafts-gone').replaceWith(document.importNode(answer.getElementById('drafts-gone'), true));
+    if (typing) comment(anchor, typing);
+    ['drafts-gone', 'threads-elsewhere', 'open-comments'].forEach(function (id) {
+      var was = byId(id), now = answer.getElementById(id);
+      if (was && now) was.replaceWith(document.importNode(now, true));
+    });
     var list = document.querySelector('#file-list > ul'), listed = answer.querySelector('#file-list > ul');
     if (!document.querySelector('[data-pick]')) list.replaceWith(document.importNode(listed, true));
     all('.loose').forEach(function (l) { l.remove(); });
@@ -205,13 +210,24 @@
           failed(form, why ? why.textContent : 'That was not saved. Your text is kept here.');
           return;
         }
-        kept('c.' + anchor, '');
+        var thread = form.dataset.thread;
+        kept(thread ? 't.' + thread : 'c.' + anchor, '');
         if (form === open()) close(true);
         renew(answer, anchor);
-        announce(body.get('do') === 'delete' ? 'Comment deleted' : 'Comment saved, not sent');
+        if (thread && byId('t-' + thread)) (byId('t-' + thread).querySelector('summary') || byId('t-' + thread)).focus({ preventScroll: true });
+        announce({ delete: 'Comment deleted', reply: 'Reply sent', resolve: 'Comment resolved', reopen: 'Comment is open again' }[body.get('do')] || 'Comment saved, not sent');
       });
     }).catch(function () { failed(form, 'No answer from the server. Your text is kept here; save it again.'); });
   });
+
+  // A reply that is typed and not sent is put back after a reload, and ready to type in when it is opened.
+  on('input', '.reply textarea', function (t) { kept('t.' + t.form.dataset.thread, t.value); });
+  document.addEventListener('toggle', function (e) {
+    if (!e.target.matches || !e.target.matches('.reply[open]')) return;
+    var t = e.target.querySelector('textarea');
+    if (!t.value) t.value = kept('t.' + t.form.dataset.thread);
+    t.focus({ preventScroll: true });
+  }, true);
 
   // ---- choosing files
   function countPicks() {

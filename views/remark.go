@@ -32,9 +32,51 @@ type Remark struct {
 	Earlier  bool // it was sent on an earlier revision than the shown one
 	Outdated bool // and its line is not there any more
 
+	Thread    string // names it, once it was sent
+	Answers   []AnswerRow
+	Resolved  bool
+	CanAnswer bool // this person may reply, resolve and reopen
+
 	User string // who sent it
 	At   time.Time
 	Href string // where it stands on this page, for lists; may be empty
+}
+
+// AnswerRow is what somebody said or did under a comment.
+type AnswerRow struct {
+	User string
+	Act  string // reply, resolve, reopen
+	Text string // of a reply
+	At   time.Time
+}
+
+// acted says what somebody did without words.
+func (a AnswerRow) acted() string {
+	if a.Act == "resolve" {
+		return "resolved this"
+	}
+	return "opened this again"
+}
+
+// last is the newest of the answers that is no reply: who resolved it, or reopened it.
+func (r Remark) last() AnswerRow {
+	for i := len(r.Answers) - 1; i >= 0; i-- {
+		if r.Answers[i].Act != "reply" {
+			return r.Answers[i]
+		}
+	}
+	return AnswerRow{}
+}
+
+// replies counts the answers that are words.
+func (r Remark) replies() int {
+	n := 0
+	for _, a := range r.Answers {
+		if a.Act == "reply" {
+			n++
+		}
+	}
+	return n
 }
 
 // FileEdit is a file that is open in an editor.

@@ -59,6 +59,10 @@ type ReviewPage struct {
 	Drafts        int      // this person's comments that are not sent, on all lines
 	Gone          []Remark // those whose line is not there any more
 	Elsewhere     []Remark // sent comments on files that the shown revision does not change
+	OpenComments  int      // comments that were sent, of all revisions, and are not resolved
+	OpenHref      string   // where the first of them stands; may be empty
+	ReplyTo       string   // the comment whose answer was not taken
+	ReplyText     string   // with what was typed
 	Unplaced      bool     // comments of earlier revisions could not be placed
 	Picked        []int    // files whose tick is set, where files are chosen; nil: all
 	Find          *Find    // the search over the whole diff; nil: the diff is short enough for the browser's
@@ -211,7 +215,7 @@ func (p ReviewPage) editCount() int {
 
 // opens reports whether a file is open because of what is done in it.
 func (p ReviewPage) opens(f DiffFile) bool {
-	return len(f.Remarks) > 0 || f.Edit != nil || strings.HasPrefix(p.CommentAt, f.anchor()+"L") || strings.HasPrefix(p.CommentAt, f.anchor()+"R")
+	return slices.ContainsFunc(f.Remarks, func(r Remark) bool { return !r.Resolved }) || f.Edit != nil || strings.HasPrefix(p.CommentAt, f.anchor()+"L") || strings.HasPrefix(p.CommentAt, f.anchor()+"R")
 }
 
 // editable reports whether a file may be opened in an editor at all.

@@ -39,6 +39,12 @@ func DecisionHref(id string) string { return ApprovalHref(id) + "/decision" }
 // line, text, do (save or delete), back.
 func DraftsHref(id string) string { return ApprovalHref(id) + "/drafts" }
 
+// ThreadsHref is where answers to line comments are sent.
+func ThreadsHref(id string) string { return ApprovalHref(id) + "/threads" }
+
+// ThreadAnchor names a line comment that was sent, on its page.
+func ThreadAnchor(thread string) string { return "t-" + thread }
+
 // ViewedHref takes the POST of a mark on a file: revision, file (its number), viewed (empty
 // removes the mark), back.
 func ViewedHref(id string) string { return ApprovalHref(id) + "/viewed" }

@@ -58,6 +58,8 @@ type requestShape struct {
 	Requester  string                 `json:"requester"`
 	RevertOf   *string                `json:"revert_of"`
 	RevertedBy *string                `json:"reverted_by"`
+	// Comments are the line comments of all revisions; only where one request is read.
+	Comments []commentShape `json:"comments,omitempty"`
 	// Refused is why the yes of who asks would not be taken; only where one request is read.
 	Refused string `json:"refused,omitempty"`
 	// May are the verdicts that they may give; only there, too.
@@ -253,6 +255,9 @@ func (a *API) answer(c echo.Context, r approval.Request) error {
 		return err
 	}
 	s := shape(e, r)
+	if s.Comments, err = a.comments(c, r); err != nil {
+		return err
+	}
 	if r.State == approval.Pending {
 		for _, v := range []approval.Verdict{approval.Approve, approval.Reject, approval.RequestChanges} {
 			if v == approval.RequestChanges && r.IsHandover() {

@@ -45,6 +45,40 @@ func (a *API) Decide(c echo.Context) error {
 	return a.answer(c, r)
 }
 
+// answerInput is the body of POST /approvals/{id}/comments/{comment}.
+type answerInput struct {
+	Act  approval.Act `json:"act"` // reply, resolve or reopen
+	Text string       `json:"text"`
+	// Seen is how many answers of the comment the caller has read: sent again, the same
+	// reply is then the one that is there. Absent, only the newest answer is compared.
+	Seen *int `json:"seen"`
+}
+
+// Answer answers POST /approvals/{id}/comments/{comment} with the request as it is then:
+// a reply to a line comment that was sent, or that it is resolved or open again.
+func (a *API) Answer(c echo.Context) error {
+	var in answerInput
+	if err := read(c, &in); err != nil {
+		return err
+	}
+	id, err := a.requestID(c)
+	if err != nil {
+		return err
+	}
+	ctx, seen := c.Request().Context(), -1
+	if in.Seen != nil {
+		seen = *in.Seen
+	}
+	if err := a.Gateway.Answer(ctx, approval.Said{RequestID: id, Thread: c.Param("comment"), Principal: caller(c).Principal, Channel: handlers.Channel(c), Act: in.Act, Text: in.Text, Seen: seen}); err != nil {
+		return err
+	}
+	r, err := a.Requests.Request(ctx, id)
+	if err != nil {
+		return err
+	}
+	return a.answer(c, r)
+}
+
 // Revert answers POST /approvals/{id}/revert: a new task whose patch is the reverse
 // of the landed one, with a request of its own.
 func (a *API) Revert(c echo.Context) error {

@@ -48,6 +48,9 @@ const (
 	Stale             Type = "approval.stale"
 	Reminded          Type = "approval.reminded"
 	Escalated         Type = "approval.escalated"
+	CommentReplied    Type = "approval.comment_replied" // under a line comment that was sent
+	CommentResolved   Type = "approval.comment_resolved"
+	CommentReopened   Type = "approval.comment_reopened"
 	VerdictRefused    Type = "approval.refused" // a verdict that did not count, from a channel
 	PatchRejected     Type = "patch.rejected"
 	PatchValidated    Type = "patch.validated"

@@ -69,6 +69,7 @@ func (t *Tx) dropTextsAround(taskID string) error {
 	for _, text := range []string{
 		"delete from turns where delegation_id in (select id from delegations where task_id = ?)",
 		"delete from drafts where request_id in " + requests,
+		"update answers set text = '" + retention.GoneText + "' where text <> '' and request_id in " + requests,
 		"delete from notices where request_id in " + requests,
 		"update deliveries set text = '', body = null where task_id <> '' and task_id = ?",
 		"update decisions set comment = '" + retention.GoneText + "' where comment <> '' and request_id in " + requests,

@@ -1,0 +1,157 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/people"
+)
+
+// Act is what a person does under a line comment that was sent.
+type Act string
+
+// The acts. A comment is open until it is resolved, and again once it is reopened.
+const (
+	Reply   Act = "reply"
+	Resolve Act = "resolve"
+	Reopen  Act = "reopen"
+)
+
+// MaxAnswers is how many acts there may be under all comments of one request.
+const MaxAnswers = 2000
+
+// Answer is one act under a line comment.
+type Answer struct {
+	N       int    // counts from 1 within the request
+	Thread  string // Thread.ID
+	Act     Act
+	UserID  string
+	User    string
+	Channel string
+	Text    string // of a reply, else ""
+	At      time.Time
+}
+
+// Said is an act as it comes in. One that was done already changes nothing: to resolve
+// what is resolved, or a reply that is sent twice.
+type Said struct {
+	RequestID string
+	Thread    string
+	Principal people.Principal
+	Channel   string
+	Act       Act
+	Text      string // needed with reply; with resolve and reopen it is a reply before it
+	// Seen is how many acts of the thread the person had before them: a reply of the same
+	// words among the later ones is this one. Below 0 it is not known, and only the
+	// newest act is compared.
+	Seen int
+}
+
+// done are the events of the acts.
+var done = map[Act]event.Type{Reply: event.CommentReplied, Resolve: event.CommentResolved, Reopen: event.CommentReopened}
+
+// Answer does one act. It and its event are one transaction under the task's row, so that
+// of two people who answer at once both are kept, one after the other.
+func (g *Gateway) Answer(ctx context.Context, s Said) error {
+	s.Text = plain(s.Text)
+	if refused := s.check(); refused != nil {
+		return refused
+	}
+	r, err := g.Request(ctx, s.RequestID)
+	if err != nil {
+		return err
+	}
+	e, err := g.Electorate(ctx)
+	if err != nil {
+		return err
+	}
+	return g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+		cur, err := tx.Request(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		said, err := tx.Answers(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		all := cur.threads(said)
+		i := slices.IndexFunc(all, func(t Thread) bool { return t.ID == s.Thread })
+		if i < 0 {
+			return orchestrator.Errorf(orchestrator.CodeNotFound, "This request has no comment %q. Load the page again.", s.Thread)
+		}
+		if refused := e.MayAnswer(s.Principal, *cur, all[i]); refused != nil {
+			return refused
+		}
+		for _, a := range s.answers(all[i]) {
+			if len(said) >= MaxAnswers {
+				return orchestrator.Errorf(orchestrator.CodeConflict, "There are %d answers under the comments of this request; that is the limit. Say it with a verdict.", MaxAnswers)
+			}
+			a.N, a.At = len(said)+1, tx.Now()
+			said = append(said, a)
+			data := map[string]any{"thread": a.Thread, "path": all[i].Comment.Path, "line": all[i].Comment.Line, "channel": a.Channel}
+			if a.Text != "" {
+				data["text"] = a.Text
+			}
+			if err := errors.Join(tx.InsertAnswer(ctx, r.ID, a), tx.Append(ctx, requestEvent(done[a.Act], cur, a.User, data))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s Said) check() *orchestrator.Error {
+	switch {
+	case done[s.Act] == "":
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "There is no act %q. Use reply, resolve or reopen.", s.Act)
+	case s.Act == Reply && s.Text == "":
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The reply is empty. Write it, or leave it out.")
+	case len(s.Text) > MaxComment:
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The reply has %d bytes; %d is the limit.", len(s.Text), MaxComment)
+	}
+	return nil
+}
+
+// answers are the acts that are new: none where all was done already.
+func (s Said) answers(t Thread) []Answer {
+	a := Answer{Thread: t.ID, UserID: s.Principal.User.ID, User: s.Principal.Name(), Channel: s.Channel}
+	var fresh []Answer
+	if s.Text != "" && !s.repeats(t) {
+		a.Act, a.Text = Reply, s.Text
+		fresh = append(fresh, a)
+	}
+	if s.Act == Resolve && !t.Resolved() || s.Act == Reopen && t.Resolved() {
+		a.Act, a.Text = s.Act, ""
+		fresh = append(fresh, a)
+	}
+	return fresh
+}
+
+// repeats reports whether the person has said the same since they looked.
+func (s Said) repeats(t Thread) bool {
+	since := s.Seen
+	if since < 0 || since > len(t.Answers) {
+		since = max(0, len(t.Answers)-1)
+	}
+	return slices.ContainsFunc(t.Answers[since:], func(a Answer) bool {
+		return a.Act == Reply && a.UserID == s.Principal.User.ID && a.Text == s.Text
+	})
+}
+
+// MayAnswer returns nil when p may reply to a comment, resolve and reopen it: who wrote
+// it, and whoever may ask for changes, as long as a further revision can come.
+func (e Electorate) MayAnswer(p people.Principal, r Request, t Thread) *orchestrator.Error {
+	refused := e.May(p, r, RequestChanges)
+	own := p.Run == nil && p.User.ID != "" && p.User.ID == t.Decision.UserID && approves(e.current(p.User)) && p.Has(people.ApprovalsDecide)
+	switch {
+	case refused != nil && !own:
+		return refused
+	case r.DecidedAt != nil && !r.revisable():
+		return orchestrator.Errorf(orchestrator.CodeConflict, "This request is %s, so its comments stay as they are.", r.State)
+	}
+	return nil
+}

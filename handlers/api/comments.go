@@ -1,0 +1,49 @@
+package api
+
+import (
+	"time"
+
+	"gatehouse/approval"
+
+	"github.com/labstack/echo/v4"
+)
+
+// commentShape is a line comment that was sent, with what was said under it.
+type commentShape struct {
+	ID       string        `json:"id"` // the decision's id, a dot, and the comment's number in it
+	User     string        `json:"user"`
+	Revision int           `json:"revision"` // on which it was written
+	Path     string        `json:"path"`
+	Line     int           `json:"line"` // of that revision
+	Side     string        `json:"side"`
+	Code     string        `json:"code,omitempty"`
+	Text     string        `json:"text"`
+	Resolved bool          `json:"resolved"`
+	Answers  []answerShape `json:"answers"`
+	At       time.Time     `json:"at"`
+}
+
+type answerShape struct {
+	Act  approval.Act `json:"act"`
+	User string       `json:"user"`
+	Text string       `json:"text,omitempty"`
+	At   time.Time    `json:"at"`
+}
+
+// comments are the line comments of all decisions on a request.
+func (a *API) comments(c echo.Context, r approval.Request) ([]commentShape, error) {
+	threads, err := a.Gateway.Threads(c.Request().Context(), r)
+	if err != nil {
+		return nil, err
+	}
+	var all []commentShape
+	for _, t := range threads {
+		one := commentShape{ID: t.ID, User: t.Decision.User, Revision: t.Revision, Path: t.Comment.Path, Line: t.Comment.Line, Side: t.Comment.Side,
+			Code: t.Comment.Code, Text: t.Comment.Text, Resolved: t.Resolved(), Answers: []answerShape{}, At: t.Decision.At.UTC()}
+		for _, x := range t.Answers {
+			one.Answers = append(one.Answers, answerShape{x.Act, x.User, x.Text, x.At.UTC()})
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
