@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -129,7 +130,9 @@ func (g *Gateway) feedback(ctx context.Context, r Request, b Ballot) (*agent.Fee
 		return nil, orchestrator.Errorf(orchestrator.CodeUnavailable, "The diff of this revision could not be read, so the agent would not see what it had done. Nothing was stored. Try again. (%w)", err)
 	}
 	f.Diff = plain(cutDiff(diff)) + "\n"
-	return f, nil
+	open, err := g.stillOpen(ctx, r)
+	f.Comments = append(slices.Clip(f.Comments), open[:max(0, min(len(open), MaxComments-len(f.Comments)))]...)
+	return f, err
 }
 
 // maxDiff is how many bytes of the diff an agent is given again. It stands in the row of

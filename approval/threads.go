@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -11,6 +12,10 @@ import (
 // maxPlaced is how many files are read to find where comments of earlier revisions stand
 // now; what is on further ones counts as outdated.
 const maxPlaced = 100
+
+// maxCarried is how much of the comments that are still open an agent is told again, in
+// bytes: they stand in the row of its delegation.
+const maxCarried = 256 << 10
 
 // Thread is a line comment that was sent with a decision. Now, Moved and Gone say where
 // it stands on the current revision once PlaceThreads has looked.
@@ -123,4 +128,40 @@ func sameText(a, b Revision, path, side string) bool {
 		return ""
 	}
 	return blob(a) != "" && blob(a) == blob(b)
+}
+
+// stillOpen are the comments of decisions before, at the lines where they stand now, that
+// nobody has resolved, with what was said under them: an agent that works again is told
+// them again. Those that do not fit are left out, oldest first.
+func (g *Gateway) stillOpen(ctx context.Context, r Request) ([]agent.LineComment, error) {
+	all, err := g.Threads(ctx, r)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	if err := g.PlaceThreads(ctx, r, all); err != nil {
+		return nil, err
+	}
+	var open []agent.LineComment
+	room := maxCarried
+	for _, t := range slices.Backward(all) {
+		if t.Resolved() {
+			continue
+		}
+		c := t.Comment
+		if c.Line = t.Now; t.Gone {
+			c.Line = 0
+		}
+		c.Text = fmt.Sprintf("(open since revision %d) %s", t.Revision, c.Text)
+		for _, a := range t.Answers {
+			if a.Act == Reply {
+				c.Text += "\n" + a.User + ": " + a.Text
+			}
+		}
+		if room -= len(c.Text) + len(c.Code); room < 0 {
+			break
+		}
+		open = append(open, c)
+	}
+	slices.Reverse(open)
+	return open, nil
 }

@@ -153,7 +153,8 @@ func TestDraftsFollowTheirLines(t *testing.T) {
 		told := <-next
 		if got := fmt.Sprint(told.Comments); got != fmt.Sprint([]agent.LineComment{
 			{Path: "core/a.txt", Line: 2, Code: "new", Text: "direct"}, {Path: "core/a.txt", Side: "R", Code: "goes", Text: "three"}, {Path: "core/a.txt", Side: "R", Text: "about all"},
-			{Path: "core/a.txt", Line: 3, Side: "R", Code: "moves", Text: "two, better"}, {Path: "core/a.txt", Line: 7, Side: "R", Code: "twice", Text: "seven"}}) {
+			{Path: "core/a.txt", Line: 3, Side: "R", Code: "moves", Text: "two, better"}, {Path: "core/a.txt", Line: 7, Side: "R", Code: "twice", Text: "seven"},
+			{Path: "core/a.txt", Line: 1, Side: "R", Code: "stays", Text: "(open since revision 1) cleo's"}}) {
 			t.Errorf("the agent was told %s", got)
 		}
 		w.wantDrafts(r)

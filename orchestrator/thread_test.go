@@ -13,7 +13,8 @@ import (
 // threads are the comments that were sent, as a line each, where they stand now.
 func (w *world) threads(r approval.Request) string {
 	w.t.Helper()
-	all := r.Threads()
+	all, err := w.gateway.Threads(w.t.Context(), r)
+	w.must(err)
 	w.must(w.gateway.PlaceThreads(w.t.Context(), r, all))
 	var lines []string
 	for _, t := range all {
@@ -64,8 +65,8 @@ func TestSentCommentsFollowTheirLines(t *testing.T) {
 			agent.LineComment{Path: "README.md", Text: "never changed"})
 		w.wantThreads(r, "R core/a.txt:0 all of it", "R core/a.txt:1 one", "R core/a.txt:3 two moved", "R core/a.txt:3 three gone", "R core/a.txt:4 four gone",
 			"L core/a.txt:1 before", "R core/b.txt:1 same file", "R core/c.txt:1 no longer changed gone", "R README.md:0 never changed gone")
-		if all := r.Threads(); all[2].ID != r.Decisions[0].ID+".3" || all[2].Revision != 1 {
-			t.Errorf("a thread is %+v", all[2])
+		if c := w.thread(r, 2); c.ID != r.Decisions[0].ID+".3" || c.Revision != 1 {
+			t.Errorf("a thread is %+v", c)
 		}
 		// One more revision: each is looked for from where it was written.
 		r = w.comments(root, r, map[string]string{"core/a.txt": "goes\nmoves\n", "core/c.txt": "c\n"}, agent.LineComment{Path: "core/a.txt", Line: 2, Text: "newer"})

@@ -133,14 +133,51 @@ func TestCommentsOfEarlierRevisions(t *testing.T) {
 	p := remarked()
 	path := p.Files[1].Path
 	p.Files[1].Remarks = []Remark{
-		{Path: path, Side: "R", Line: 42, Text: "It moved. " + hostile, User: "bob", Revision: 1, Earlier: true, Was: 40, Moved: true, At: before(60)},
-		{Path: path, Side: "R", Line: 41, Text: "It is lost.", Code: "gone := 1 // " + hostile, User: "bob", Revision: 1, Earlier: true, Was: 41, Outdated: true, At: before(60)},
+		{Thread: "dec_a.1", Path: path, Side: "R", Line: 42, Text: "It moved. " + hostile, User: "bob", Revision: 1, Earlier: true, Was: 40, Moved: true, At: before(60)},
+		{Thread: "dec_a.1", Path: path, Side: "R", Line: 41, Text: "It is lost.", Code: "gone := 1 // " + hostile, User: "bob", Revision: 1, Earlier: true, Was: 41, Outdated: true, At: before(60)},
 	}
-	p.Elsewhere = []Remark{{Path: "other\n.go", Side: "R", Line: 3, Code: "x", Text: "Another file. " + hostile, User: "bob", Revision: 1, Earlier: true, Was: 3, Outdated: true, At: before(60)}}
+	p.Elsewhere = []Remark{{Thread: "dec_a.1", Path: "other\n.go", Side: "R", Line: 3, Code: "x", Text: "Another file. " + hostile, User: "bob", Revision: 1, Earlier: true, Was: 3, Outdated: true, At: before(60)}}
 	html := render(t, Review(p))
 	mustContain(t, rowOf(t, html, "F2R42"), "It moved.", "on revision 1", "moved here from line 40")
 	mustContain(t, html, "On line 41 of revision 1; the line is gone", "gone := 1", "outdated", "1 comment on files that this revision does not change", `id="threads-elsewhere"`)
 	mustLack(t, html, "<script>alert", "\u202e", `id="F2R41-n"`)
 	p.Unplaced = true
 	mustContain(t, render(t, Review(p)), "could not be placed")
+}
+
+// threads is a page with a comment that was answered, one that is done, and one on a
+// revision that another line took the place of.
+func threads() ReviewPage {
+	p := remarked()
+	path := p.Files[1].Path
+	p.OpenComments, p.OpenHref = 2, "#F2R42"
+	p.Files[1].Remarks = []Remark{
+		{Thread: "dec_a.1", CanAnswer: true, Path: path, Side: "R", Line: 42, Text: "Needs ctx. " + hostile, User: "bob", Revision: 1, Earlier: true, Was: 40, Moved: true, At: before(60),
+			Answers: []AnswerRow{{User: "cleo", Act: "reply", Text: "It has one. " + hostile, At: before(50)}, {User: "cleo", Act: "resolve", At: before(40)}, {User: "bob", Act: "reopen", At: before(30)}}},
+		{Thread: "dec_a.2", CanAnswer: true, Resolved: true, Path: path, Side: "L", Line: 42, Text: "Why was this? " + hostile, User: "bob", Revision: 2, At: before(60),
+			Answers: []AnswerRow{{User: "bob", Act: "reply", Text: "I see.", At: before(50)}, {User: "ann", Act: "resolve", At: before(40)}}},
+		{Thread: "dec_a.3", Path: path, Side: "R", Line: 41, Text: "It is lost.", Code: "gone := 1", User: "bob", Revision: 1, Earlier: true, Was: 41, Outdated: true, At: before(60)},
+	}
+	return p
+}
+
+func TestACommentHasItsAnswers(t *testing.T) {
+	for _, split := range []bool{false, true} {
+		p := threads()
+		p.Split = split
+		html := render(t, Review(p))
+		open, done := rowOf(t, html, "F2R42"), rowOf(t, html, "F2L42")
+		mustContain(t, open, `id="t-dec_a.1"`, "It has one.", "resolved this", "opened this again", `action="/approvals/`+aprID+`/threads"`, `name="thread" value="dec_a.1"`, `name="seen" value="3"`,
+			`value="reply"`, `value="resolve"`, "Resolve the comment on ")
+		mustContain(t, done, "is-resolved", "Resolved by <b>ann</b>", " · 1 reply", `value="reopen"`)
+		mustLack(t, done, `value="resolve"`)
+		mustContain(t, html, `id="open-comments"`, `<a href="#F2R42">2 open comments</a>`, "they do not block a yes")
+		mustLack(t, html, "<script>alert", "\u202e", `value="dec_a.3"`)
+	}
+	p := threads()
+	p.ReplyTo, p.ReplyText, p.Refused = "dec_a.2", "Kept & shown", "The reply is too long."
+	row := rowOf(t, render(t, Review(p)), "F2L42")
+	mustContain(t, row, "Kept &amp; shown</textarea>", `class="reply" open`)
+	p.OpenComments = 0
+	mustContain(t, render(t, Review(p)), `id="open-comments" hidden`)
 }

@@ -146,3 +146,37 @@ func TestALongDiffIsSearchedWhole(t *testing.T) {
 	has(t, a, 200, "41 lines with “SCRIPT&gt;”", "added line 1", "&lt;script&gt;alert(1)", "page=8")
 	has(t, ann.get("/approvals/"+r.ID+"?find=nowhere"), 200, "No line of the diff has “nowhere”")
 }
+
+// What was sent is answered and resolved with plain forms; who may not decide reads it.
+func TestCommentsAreAnsweredWithoutScript(t *testing.T) {
+	h, address, r, ann, bob := asked(t)
+	line := url.Values{"path": {"retry.go"}, "side": {"R"}, "line": {"1"}, "revision": {"1"}, "do": {"save"}, "text": {"Why <b>zero</b>?"}}
+	has(t, ann.post(address+"/drafts", line), 200)
+	has(t, ann.post(address+"/decision", url.Values{"verdict": {"request_changes"}, "digest": {r.Revision.Digest}, "drafts": {"1"}}), 200)
+	got, err := h.store.Request(h.ctx, r.ID)
+	h.must(err)
+	thread := got.Decisions[0].ID + ".1"
+	act := func(do, text, seen string) url.Values {
+		return url.Values{"thread": {thread}, "do": {do}, "text": {text}, "seen": {seen}, "back": {"view=split&next=//evil"}}
+	}
+	said := bob.post(address+"/threads", act("reply", "<i>Zero</i> is none.", "0"))
+	has(t, said, 200, "&lt;i&gt;Zero&lt;/i&gt; is none.", "Resolve the comment on retry.go:1")
+	if at := said.Request.URL; at.Path != address || at.RawQuery != "view=split" || at.Fragment != "t-"+thread {
+		t.Errorf("led to %s", at)
+	}
+	long := ann.post(address+"/threads", act("reply", strings.Repeat("y", approval.MaxComment+1), "1"))
+	has(t, long, http.StatusBadRequest, strings.Repeat("y", approval.MaxComment)+"</textarea>", "is the limit")
+	has(t, ann.post(address+"/threads", act("resolve", "", "1")), 200, "Resolved by <b>ann</b>")
+	has(t, ann.post(address+"/threads", act("resolve", "", "1")), 200, "Resolved by <b>ann</b>")
+	has(t, ann.post(address+"/threads", act("forget", "", "1")), http.StatusBadRequest, "There is no act")
+	eve := h.signIn(h.user("eve", people.Auditor))
+	page := eve.get(address)
+	has(t, page, 200, "&lt;i&gt;Zero&lt;/i&gt; is none.")
+	if strings.Contains(page.body, `class="remark-acts thread-form"`) {
+		t.Error("an auditor is offered a form")
+	}
+	has(t, eve.post(address+"/threads", act("reopen", "", "9")), http.StatusForbidden)
+	other := act("reopen", "", "9")
+	other.Set("thread", "dec_none.1")
+	has(t, ann.post(address+"/threads", other), http.StatusNotFound)
+}

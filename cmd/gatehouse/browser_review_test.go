@@ -116,11 +116,27 @@ func lineComments(t *testing.T, n *node, bob, cleo *browsertest.Page) {
 	bob.Open(address)
 	bob.WaitText("2 comments on lines")
 	bob.WaitText("moved here from line 4") // what was said of revision 1 stands at its line
-	gallery(t, bob, "review-earlier", address)
+	talking(t, bob, cleo, address)
 	bob.Open(address + "?rev=1")
 	bob.WaitText("500 tries take an hour.")
 	gallery(t, bob, "review-sent", address+"?rev=1")
 	moves(t, n, bob, address, id)
+}
+
+// talking: two people talk under the two comments of revision 1, at a desk and on a phone.
+func talking(t *testing.T, bob, cleo *browsertest.Page, address string) {
+	bob.WaitText("2 open comments")
+	cleo.Phone().Open(address)
+	cleo.Click("button", "Resolve the comment on upload/retry.go:4")
+	cleo.WaitText("Resolved by cleo")
+	cleo.WaitText("1 open comment")
+	gallery(t, cleo, "review-threads", address)
+	cleo.Desktop()
+	bob.Script(false)
+	bob.Open(address)
+	bob.Click("button", "Resolve the comment on upload/retry.go:5")
+	bob.WaitText("Resolved by bob")
+	bob.Script(true)
 }
 
 // moves: a draft goes with its line to the next revision, or says that it is gone.
