@@ -14,6 +14,10 @@ import (
 // Visible prints foreign text on one run of characters, with badges for what cannot be seen.
 func Visible(text string) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+		if harmless(text) {
+			_, err := io.WriteString(w, templ.EscapeString(text))
+			return err
+		}
 		var b strings.Builder
 		writeVisible(&b, text)
 		_, err := io.WriteString(w, b.String())
@@ -22,6 +26,10 @@ func Visible(text string) templ.Component {
 }
 
 func writeVisible(b *strings.Builder, text string) {
+	if harmless(text) {
+		b.WriteString(templ.EscapeString(text))
+		return
+	}
 	for _, p := range visible(text) {
 		if p.Risky {
 			b.WriteString(`<span class="risky" title="`)

@@ -44,9 +44,23 @@ func visible(s string) []piece {
 	return out
 }
 
+// harmless reports whether nothing of a text needs a mark: nearly all texts have nothing but
+// the printable characters of ASCII, and a page has hundreds of them.
+func harmless(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 0x7f || c < ' ' && c != '\t' && c != '\n' {
+			return false
+		}
+	}
+	return true
+}
+
 // visibleText is foreign text for an attribute, where no element can mark what a reader
 // could not see: it stands in brackets, as in the terminal.
 func visibleText(s string) string {
+	if harmless(s) {
+		return s
+	}
 	var b strings.Builder
 	for _, p := range visible(s) {
 		if p.Risky {

@@ -34,9 +34,21 @@ func (h *house) bare(b *browser, rounds int) {
 		if err != nil {
 			return err
 		}
+		var tasks []string
+		for _, d := range found.Items {
+			tasks = append(tasks, d.TaskID)
+		}
+		trees, err := h.store.Paths(c.Request().Context(), tasks)
+		if err != nil {
+			return err
+		}
 		page := views.DelegationsPage{Chrome: views.Chrome{Now: time.Now()}}
 		for _, d := range found.Items {
-			page.Rows = append(page.Rows, views.DelegationRow{ID: d.ID, Title: d.Text, State: string(d.State), Chain: []string{d.To}, Requester: d.Requester, Repository: d.Repository, Since: d.Since, CreatedAt: d.CreatedAt})
+			row := views.DelegationRow{ID: d.ID, Title: d.Text, State: string(d.State), Requester: d.Requester, Repository: d.Repository, Since: d.Since, CreatedAt: d.CreatedAt}
+			for _, x := range trees[d.TaskID] {
+				row.Chain = append(row.Chain, x.To)
+			}
+			page.Rows = append(page.Rows, row)
 		}
 		return draw(c, views.DelegationsList(page))
 	})

@@ -42,6 +42,9 @@ func (s *Store) List(ctx context.Context, f orchestrator.Filter) (orchestrator.P
 func (s *Store) list(ctx context.Context, f orchestrator.Filter, limit int) ([]orchestrator.Delegation, error) {
 	var text string
 	var args []any
+	if len(f.Line.Terms) == 1 && onlyRoots(f.Line.Terms[0]) { // as the list of tasks begins
+		f.RootsOnly, f.Line.Terms = true, nil
+	}
 	if f.Conversation != "" || len(f.Line.Terms) == 0 && len(words(f.Query))+len(f.Line.Words) == 0 {
 		text, args = listQuery(during(f), limit)
 	} else {

@@ -38,25 +38,23 @@ func searchSQLite(ctx context.Context, s *Store, f orchestrator.Filter, a asked,
 	return collect(rows, err, scanDelegation)
 }
 
-// delegationsPostgres is the text that counts delegations with the words of a: in no
-// order, so that it ends at the limit.
+// delegationsPostgres is the text that lists delegations with the words of a in no order,
+// so that it ends at the limit; 0 is none.
 func delegationsPostgres(a asked, limit int) (string, []any) {
 	c, rest := a.hits("d", "id"), a.rest(-1)("d.id")
 	c.add(strings.Join(append([]string{"1 = 1"}, rest.texts...), " and "), rest.args...)
-	return "select d.id from delegations d" + c.where() + " limit ?", append(c.args, limit)
+	text := "select d.id from delegations d" + c.where()
+	if limit > 0 {
+		text, c.args = text+" limit ?", append(c.args, limit)
+	}
+	return text, c.args
 }
 
-// newestDelegations looks the words up first, as newestRequests does.
+// newestDelegations lists all that match before it puts them in order: asked for an order,
+// the planner would walk along an index that has it, and look for the words in each row.
 func newestDelegations(a asked, limit int) (string, []any) {
-	hit, rest := a.hits("m", "id"), a.rest(-1)("d.id")
-	found, args := "with found as materialized (select m.id from delegations m"+hit.where()+") select id from found", hit.args
-	var where string
-	if len(rest.texts) == 0 { // nothing else is asked of the rows, so only those shown are read
-		found, args = found+" order by id desc limit ?", append(args, limit)
-	} else {
-		where, args = rest.where(), append(args, rest.args...)
-	}
-	return "select " + delegationColumns + " from (" + found + ") h join delegations d on h.id = d.id" + where + " order by d.id desc limit ?", append(args, limit)
+	found, args := delegationsPostgres(a, 0)
+	return "select " + delegationColumns + " from (with found as materialized (" + found + ") select id from found order by id desc limit ?) h join delegations d on d.id = h.id order by d.id desc", append(args, limit)
 }
 
 // searchPostgres looks among the newest first and then wider.
