@@ -73,7 +73,7 @@ func (c *DemoCmd) listen(ctx context.Context) (net.Listener, error) {
 // serve runs the demo's node, with one task through it or until it is stopped.
 func (c *DemoCmd) serve(ctx context.Context, sh *shell, d *demo, l net.Listener, code string) error {
 	if !c.Once {
-		link := "http://" + l.Addr().String() + "/login/link?code=" + code
+		link := d.house.cfg.PublicURL + "/login/link?code=" + code // the host that pages and messages name, too
 		sh.hint("The data is in %s, the configuration in %s.", d.house.cfg.Data, d.house.cfg.Path)
 		sh.hint("Send the example with the button on the dashboard. Ctrl-C ends the demo.")
 		if !c.NoBrowser {
