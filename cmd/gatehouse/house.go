@@ -80,7 +80,7 @@ func (h *house) open(ctx context.Context) error {
 		return err
 	}
 	hub := &event.Hub{}
-	if h.store, err = store.Open(ctx, h.cfg.Database, store.Options{Node: h.node, Hub: hub, Logger: h.log}); err != nil {
+	if h.store, err = store.Open(ctx, h.cfg.Database, store.Options{Node: h.node, Hub: hub, Logger: h.log, Trace: h.trace}); err != nil {
 		return err
 	}
 	self, err := os.Executable()

@@ -81,6 +81,7 @@ func (s *Store) Retain(ctx context.Context, what retention.What, before time.Tim
 		if done.Nothing() {
 			return nil
 		}
+		defer s.trace("forgetting")
 		return t.Append(ctx, event.Event{Type: RetentionApplied, Actor: retentionActor, Data: event.Data(map[string]any{
 			"what": string(what), "tasks": done.Tasks, "events": done.Events, "blobs": done.Blobs, "up_to": before.UTC().Format(time.RFC3339)})})
 	})

@@ -22,11 +22,15 @@ type Options struct {
 	// Pool is how many connections to PostgreSQL are open at most, and how many
 	// readers of SQLite; below 1 means 20 and 8.
 	Pool int
+	// Trace, when set, is told that a batch of retention is written and not committed yet
+	// ("forgetting"). Tests end a server there.
+	Trace func(point string)
 }
 
 // Store is the database. Its methods may be called from many goroutines.
 type Store struct {
 	node    string
+	trace   func(point string)
 	clock   func() time.Time
 	hub     *event.Hub
 	log     *slog.Logger
@@ -99,6 +103,9 @@ func Migrate(ctx context.Context, url string, o Options) error {
 func connect(ctx context.Context, url string, o Options) (*Store, error) {
 	s := &Store{node: o.Node, clock: o.Now, hub: o.Hub, log: o.Logger, url: url}
 	s.seq.wake = make(chan struct{}, 1)
+	if s.trace = o.Trace; s.trace == nil {
+		s.trace = func(string) {}
+	}
 	if s.node == "" {
 		s.node = "node"
 	}
