@@ -19,7 +19,7 @@ type Caller struct {
 	// SessionName tells one session from another and is no secret; "" without a session.
 	SessionName string
 	// Alive looks again whether the credential is still good and has its rights; streams ask
-	// each minute, sockets at each message.
+	// each minute and when the log says that it may have changed, sockets also at each message.
 	Alive func(ctx context.Context) bool
 }
 

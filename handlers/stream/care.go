@@ -1,7 +1,10 @@
 package stream
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gatehouse/orchestrator/event"
@@ -52,21 +55,36 @@ func (s *Streams) watch(heard *event.Subscription) {
 		case <-heard.Lagged():
 			s.sweep(everyone)
 		case n := <-heard.C:
-			if len(n.Events) == 0 { // of another process, which says only that there is something
+			events, err := s.systemEvents(n)
+			if err != nil { // what it was is not known
+				if !errors.Is(err, errUnknown) {
+					s.Log.Warn("what may end sessions could not be read; looking at every stream", "err", err)
+				}
 				drain(heard)
 				s.sweep(everyone)
 				continue
 			}
 			s.sweep(func(l *line) bool {
-				for _, e := range n.Events {
-					if concerns(l.who, e) {
-						return true
-					}
-				}
-				return false
+				return slices.ContainsFunc(events, func(e event.Event) bool { return concerns(l.who, e) })
 			})
 		}
 	}
+}
+
+// errUnknown says that a notice does not tell what happened.
+var errUnknown = errors.New("something was missed")
+
+// systemEvents are those of a notice, which another process sends without them.
+func (s *Streams) systemEvents(n event.Notice) ([]event.Event, error) {
+	if len(n.Events) > 0 {
+		return n.Events, nil
+	}
+	if n.First <= 0 || n.Last-n.First >= batch {
+		return nil, errUnknown
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+	defer cancel()
+	return s.Reader.Events(ctx, event.System, n.First-1, int(n.Last-n.First+1))
 }
 
 // sweep looks whether the callers of these lines are still whom they were, once for each

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -253,20 +254,47 @@ func TestAnIdleLineIsOneGoroutine(t *testing.T) {
 	}
 }
 
-// A session that ends takes its lines with it, whatever they read; others stay.
+// systemLog is a reader of which only the events about people are asked for.
+type systemLog struct {
+	handlers.Reader
+	events []event.Event
+}
+
+func (r systemLog) Events(_ context.Context, taskID string, after int64, limit int) ([]event.Event, error) {
+	if taskID != event.System {
+		return nil, fmt.Errorf("events of %s were asked for", taskID)
+	}
+	return r.events[after:min(int(after)+limit, len(r.events))], nil
+}
+
+// A session that ends takes its lines with it, whatever they read and on whichever node it
+// ended; others stay.
 func TestLinesEndWithTheirSession(t *testing.T) {
-	w := newWire(t)
-	var mu sync.Mutex
-	asked, over := 0, false
+	ended := event.Event{TaskID: event.System, N: 2, Type: sessionEnded, Actor: "dora"}
+	for name, notice := range map[string]event.Notice{
+		"here":                 {TaskID: event.System, First: 2, Last: 2, Events: []event.Event{ended}},
+		"on another node":      {TaskID: event.System, First: 1, Last: 2},
+		"nobody knows where":   {},
+		"in a flood of others": {TaskID: event.System, First: 2, Last: 2 + batch},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWire(t)
+			w.Reader = systemLog{events: []event.Event{{TaskID: event.System, N: 1, Type: "user.created", Actor: "root"}, ended}}
+			w.endsOneSession(notice)
+		})
+	}
+}
+
+func (w *wire) endsOneSession(notice event.Notice) {
+	w.Helper()
+	var asked, over atomic.Int64
 	who := handlers.Caller{Session: true, SessionName: "one"}
 	who.User.ID, who.User.Name = "usr_dora", "dora"
 	other := who
 	other.SessionName = "two"
 	who.Alive = func(context.Context) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		asked++
-		return !over
+		asked.Add(1)
+		return over.Load() == 0
 	}
 	var clients []net.Conn
 	for range 8 {
@@ -276,23 +304,69 @@ func TestLinesEndWithTheirSession(t *testing.T) {
 	_, page := w.connect(sse{page: true}, who, 0, false)
 	w.connect(sse{page: true}, other, 0, false)
 	w.until("all wait", func() bool { return w.parked() == 10 })
-	mu.Lock()
-	asked, over = 0, true
-	mu.Unlock()
-	w.log.hub.Publish(event.Notice{TaskID: event.System, First: 1, Last: 1, Events: []event.Event{{TaskID: event.System, N: 1, Type: sessionEnded, Actor: "dora"}}})
+	over.Store(1)
+	asked.Store(0)
+	w.log.hub.Publish(notice)
 	for _, c := range clients {
 		kind, body, err := serverFrame(bufio.NewReader(c))
 		if want := websocket.FormatCloseMessage(closeSignedOut, textSignedOut); err != nil || kind != 0x88 || !bytes.Equal(body, want) {
-			t.Errorf("a WebSocket of the ended session got %x %q, %v", kind, body, err)
+			w.Errorf("a WebSocket of the ended session got %x %q, %v", kind, body, err)
 		}
 	}
 	if _, err := io.Copy(io.Discard, page); err != nil {
-		t.Error(err)
+		w.Error(err)
 	}
 	w.until("the other session's page is left", func() bool { return w.Open() == 1 && w.parked() == 1 })
-	mu.Lock()
-	defer mu.Unlock()
-	if asked != 1 {
-		t.Errorf("one session was looked up %d times", asked)
+	if n := asked.Load(); n != 1 {
+		w.Errorf("one session was looked up %d times", n)
+	}
+}
+
+// What does not concern a session ends nothing and asks nothing.
+func TestOthersSigningInEndsNothing(t *testing.T) {
+	w := newWire(t)
+	asked := make(chan struct{}, 10)
+	who := handlers.Caller{Session: true, SessionName: "one", Alive: func(context.Context) bool { asked <- struct{}{}; return true }}
+	who.User.ID, who.User.Name = "usr_dora", "dora"
+	w.connect(sse{page: true}, who, 0, false)
+	w.until("it waits", func() bool { return w.parked() == 1 })
+	<-asked // when it began
+	for _, e := range []event.Event{
+		{Type: "session.created", Actor: "ivy", Data: event.Data(map[string]any{"user_id": "usr_ivy"})},
+		{Type: "token.revoked", Actor: "root", Data: event.Data(map[string]any{"token_id": "tok_1"})},
+		{Type: sessionEnded, Actor: "ivy"}, // it may have been dora's browser
+	} {
+		e.TaskID = event.System
+		w.log.hub.Publish(event.Notice{TaskID: event.System, First: 1, Last: 1, Events: []event.Event{e}})
+	}
+	<-asked // for the last one
+	if len(asked) > 0 || w.Open() != 1 {
+		t.Errorf("%d further looks, %d lines open", len(asked), w.Open())
+	}
+}
+
+// What is stored between a subscription's last look and its place among the parked is
+// delivered at once, and not with the next event.
+func TestWhatComesWhileASubscriptionParksIsDelivered(t *testing.T) {
+	w := newWire(t)
+	quiet, client := w.connect(sse{}, handlers.Caller{}, 0, false)
+	w.until("it waits", func() bool { return w.parked() == 1 })
+	quiet.state.Lock()
+	u := quiet.subs[0]
+	quiet.state.Unlock()
+	u.shard.mu.Lock()
+	u.shard.parked, u.place = nil, working // as if it were about to park
+	u.shard.mu.Unlock()
+	version := u.tail.version.Load()
+	w.log.append(long(0, 10))
+	w.until("the tail has it", func() bool { return u.tail.version.Load() != version })
+	if !u.shard.park(u, version) {
+		t.Fatal("the line has ended")
+	}
+	if err := client.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := numbers(client, sse{}, 0, 1); err != nil {
+		t.Error(err)
 	}
 }
