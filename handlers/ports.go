@@ -100,13 +100,25 @@ type Reviewer interface {
 	// File returns a file of the revision's result and whether there is one; a longer
 	// one than max bytes is cut there and comes with patch.ErrCut.
 	File(ctx context.Context, r approval.Revision, repository, path string, max int64) ([]byte, bool, error)
+	// Files returns those of the paths that are plain files of the revision's result, each
+	// up to max bytes.
+	Files(ctx context.Context, r approval.Revision, repository string, paths []string, max int64) (map[string][]byte, error)
 	// Diff returns the whole change as a unified diff.
 	Diff(ctx context.Context, r approval.Revision, repository string) ([]byte, error)
 	// Between returns what changed from one revision's result to another's.
 	Between(ctx context.Context, from, to approval.Revision, repository string) (*patch.Review, error)
 	// Moved says where the target branch is now, and whether the change still applies
-	// there as it is; head is "" when the branch did not move.
-	Moved(ctx context.Context, r approval.Revision, repository string) (head string, fits patch.Carried, err error)
+	// there as it is; Head is "" when the branch did not move.
+	Moved(ctx context.Context, r approval.Revision, repository string) (Movement, error)
+}
+
+// Movement is how a branch moved since a change was made on it.
+type Movement struct {
+	Head      string // the commit where it is now, "" where it was
+	Commits   int    // new ones; 0: not counted
+	More      bool   // there are more than that
+	Rewritten bool   // commits that the change stands on are not on it any more
+	Fits      patch.Carried
 }
 
 // Insights reads what the log says in sums, and who waits below whom; the store has these.

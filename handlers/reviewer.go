@@ -40,6 +40,15 @@ func (t Trees) File(ctx context.Context, r approval.Revision, repository, path s
 	return m.File(ctx, r.Tree, path, max)
 }
 
+// Files returns files of the result.
+func (t Trees) Files(ctx context.Context, r approval.Revision, repository string, paths []string, max int64) (map[string][]byte, error) {
+	m, err := t.open(ctx, r, repository)
+	if err != nil {
+		return nil, err
+	}
+	return m.Files(ctx, r.Tree, paths, max)
+}
+
 // maxCounted is the largest file whose lines are counted, in bytes.
 const maxCounted = 4 << 20
 
@@ -131,24 +140,31 @@ func (t Trees) Between(ctx context.Context, from, to approval.Revision, reposito
 // the page shows what was known.
 const lookLimit = time.Second
 
+// maxCommits is how many commits of a branch that moved are counted.
+const maxCommits = 1000
+
 // Moved looks at a repository on this machine; of one elsewhere it tells what the last
 // fetch brought, so that no page waits for a network.
-func (t Trees) Moved(ctx context.Context, r approval.Revision, repository string) (string, patch.Carried, error) {
+func (t Trees) Moved(ctx context.Context, r approval.Revision, repository string) (Movement, error) {
 	m, err := t.open(ctx, r, repository)
 	if err != nil {
-		return "", patch.Carried{}, err
+		return Movement{}, err
 	}
+	look, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
 	if filepath.IsAbs(m.Repository().Source) {
-		look, cancel := context.WithTimeout(ctx, lookLimit)
-		defer cancel()
 		if err := m.Fetch(look); err != nil && ctx.Err() != nil {
-			return "", patch.Carried{}, err
+			return Movement{}, err
 		}
 	}
 	head, err := m.Head(ctx, r.Base.Branch)
 	if err != nil || head.Commit == r.Base.Commit {
-		return "", patch.Carried{}, err
+		return Movement{}, err
 	}
-	fits, err := m.CarryOver(ctx, r.Base.Tree, r.Tree, head.Tree)
-	return head.Commit, fits, err
+	moved := Movement{Head: head.Commit}
+	if ahead, lost, err := m.Ahead(look, r.Base.Commit, head.Commit, maxCommits+1); err == nil { // else it is not said
+		moved.Commits, moved.More, moved.Rewritten = min(ahead, maxCommits), ahead+lost > maxCommits, lost > 0
+	}
+	moved.Fits, err = m.CarryOver(ctx, r.Base.Tree, r.Tree, head.Tree)
+	return moved, err
 }

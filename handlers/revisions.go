@@ -40,29 +40,50 @@ func (p *Pages) baseMoved(f *frame, r approval.Request, v approval.Revision) (st
 	if r.State != approval.Pending || v.N != r.Revision.N {
 		return "", nil
 	}
-	head, fits, err := p.Reviewer.Moved(f.ctx, v, r.Repository)
+	moved, err := p.Reviewer.Moved(f.ctx, v, r.Repository)
 	switch {
 	case err != nil && f.ctx.Err() != nil:
 		return "", err
 	case err != nil: // the change is on the page all the same; landing will tell
 		p.Log.Warn("the branch of a request could not be looked at", "request", r.ID, "err", err)
 		return "", nil
-	case head == "":
+	case moved.Head == "":
 		return "", nil
-	case fits.OK:
-		return fmt.Sprintf("%s moved to %.7s since; this change still applies unchanged.", v.Base.Branch, head), nil
 	}
-	return fmt.Sprintf("%s moved to %.7s since and changed %s too; after a yes it is asked again with the difference.",
-		v.Base.Branch, head, someOf(fits.Moved)), nil
+	return movedWords(v.Base.Branch, moved), nil
+}
+
+// movedWords: "main moved by 2 commits since, to 4be1f02. They touch no file …".
+func movedWords(branch string, m Movement) string {
+	s := branch + " moved"
+	switch {
+	case m.Rewritten:
+		s = branch + " was rewritten"
+	case m.More:
+		s += fmt.Sprintf(" by more than %d commits", m.Commits)
+	case m.Commits == 1:
+		s += " by 1 commit"
+	case m.Commits > 1:
+		s += fmt.Sprintf(" by %d commits", m.Commits)
+	}
+	s += fmt.Sprintf(" since, to %.7s. ", m.Head)
+	if m.Fits.OK {
+		return s + "No file of this change was touched there; this change still applies unchanged."
+	}
+	return s + fmt.Sprintf("There %s changed too; after a yes this is asked again with the difference.", someOf(m.Fits.Moved))
 }
 
 // someOf names a few paths and counts the rest.
 func someOf(paths []string) string {
 	const most = 3
-	if len(paths) <= most {
-		return strings.Join(paths, ", ")
+	short := make([]string, 0, most)
+	for _, p := range paths[:min(len(paths), most)] {
+		short = append(short, views.ShortPath(p))
 	}
-	return fmt.Sprintf("%s and %d more files", strings.Join(paths[:most], ", "), len(paths)-most)
+	if len(paths) <= most {
+		return strings.Join(short, ", ")
+	}
+	return fmt.Sprintf("%s and %d more files", strings.Join(short, ", "), len(paths)-most)
 }
 
 // standing is the last verdict of each person on the current revision.

@@ -114,7 +114,7 @@ func (r Remark) on(l DiffLine) bool {
 
 // place names where a remark is, for lists: upload/retry.go:42.
 func (r Remark) place() string {
-	s := visibleText(r.Path)
+	s := visibleText(ShortPath(r.Path))
 	if r.Line > 0 {
 		s += ":" + r.lines()
 	}

@@ -181,3 +181,18 @@ func TestACommentHasItsAnswers(t *testing.T) {
 	p.OpenComments = 0
 	mustContain(t, render(t, Review(p)), `id="open-comments" hidden`)
 }
+
+// A path of 400 folders is cut in the middle; all of it is there on demand.
+func TestALongPathIsShownInShort(t *testing.T) {
+	p := reviewPage(false)
+	long := strings.Repeat("folder/", 400) + "deep.go"
+	p.Warnings[0].Path, p.Files[1].Path, p.Files[1].OldPath = long, long, long+"x"
+	html := render(t, Review(p))
+	look, _, _ := strings.Cut(html[strings.Index(html, "What to look at"):], "</section>")
+	mustContain(t, look, "…", "folder/deep.go", "<summary>whole path</summary>", long)
+	if n := strings.Count(look, long); n != 1 {
+		t.Errorf("the warnings have the whole path %d times", n)
+	}
+	mustContain(t, html, "whole path")
+	mustLack(t, render(t, Review(reviewPage(false))), "whole path")
+}

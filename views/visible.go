@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // piece is a run of plain text, or one character that a reader could not see.
@@ -121,3 +122,12 @@ func middle(s string, most int) string {
 	head := most/2 - 1
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
 }
+
+// pathShown is how much of a path a line of text has room for, in characters.
+const pathShown = 80
+
+// ShortPath is a path for a sentence: a long one is cut in the middle.
+func ShortPath(path string) string { return middle(path, pathShown) }
+
+// longPath reports whether a path is shown cut.
+func longPath(path string) bool { return utf8.RuneCountInString(path) > pathShown }

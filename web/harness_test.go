@@ -116,8 +116,16 @@ func (trees) File(_ context.Context, _ approval.Revision, _, path string, _ int6
 	return []byte("first\r\nof " + path), true, nil
 }
 
-func (trees) Moved(context.Context, approval.Revision, string) (string, patch.Carried, error) {
-	return "", patch.Carried{}, nil
+func (trees) Files(_ context.Context, _ approval.Revision, _ string, paths []string, _ int64) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, path := range paths {
+		files[path] = []byte("first\r\nof " + path)
+	}
+	return files, nil
+}
+
+func (trees) Moved(context.Context, approval.Revision, string) (handlers.Movement, error) {
+	return handlers.Movement{}, nil
 }
 
 func (trees) Diff(context.Context, approval.Revision, string) ([]byte, error) {

@@ -140,7 +140,9 @@ func twoRevisions(t *testing.T, n *node, bob *browsertest.Page) {
 	gallery(t, bob, "review-compare", bob.URL())
 	git(t, n.repo, "commit", "-q", "--allow-empty", "-m", "nothing else")
 	bob.Open(address)
+	bob.WaitText("moved by 1 commit since")
 	bob.WaitText("this change still applies unchanged")
+	bob.Shot("review-base-moved")
 }
 
 // heldLanding approves while the people's folder is dirty; Retry lands it.
