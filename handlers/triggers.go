@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"gatehouse/orchestrator"
@@ -80,17 +81,22 @@ func (p *Pages) trigger(c echo.Context, status int, try views.TryForm) error {
 		return err
 	}
 	filter := trigger.Filter{Trigger: s.Name, After: c.QueryParam("after")}
-	if state := trigger.DeliveryState(c.QueryParam("state")); slices.Contains(trigger.States(), state) {
-		filter.States = []trigger.DeliveryState{state}
-	} else if state != "" {
-		return Refuse(orchestrator.CodeBadRequest, "No delivery is ever in that state. Choose one of the list.")
+	var states []string
+	for state := range strings.SplitSeq(strings.Join(c.QueryParams()["state"], ","), ",") {
+		switch one := trigger.DeliveryState(strings.TrimSpace(state)); {
+		case one == "" || slices.Contains(filter.States, one):
+		case slices.Contains(trigger.States(), one):
+			filter.States, states = append(filter.States, one), append(states, string(one))
+		default:
+			return Refuse(orchestrator.CodeBadRequest, "No delivery is ever in that state. Choose one of the list.")
+		}
 	}
 	found, err := p.Triggers.Deliveries(f.ctx, filter)
 	if err != nil {
 		return err
 	}
 	page := views.TriggerPage{Chrome: f.chrome, Trigger: triggerRow(s), Task: s.Task, When: s.When, Overlap: s.Overlap, Missed: s.Missed, Setup: setupOf(s),
-		State: c.QueryParam("state"), Later: filter.After != "", MayTry: f.who.Has(people.TasksWrite), MayOpen: f.who.Has(people.TasksWrite) || f.who.Has(people.AuditRead), Try: try}
+		State: strings.Join(states, ","), Later: filter.After != "", MayTry: f.who.Has(people.TasksWrite), MayOpen: f.who.Has(people.TasksWrite) || f.who.Has(people.AuditRead), Try: try}
 	page.Title = s.Name
 	for _, d := range found.Items {
 		page.Deliveries = append(page.Deliveries, deliveryRow(d))

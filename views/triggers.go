@@ -155,8 +155,17 @@ func deliveryLook(state string) stateLook {
 	return stateOf(state)
 }
 
-// deliveryStates are those that the list can be filtered by.
-var deliveryStates = []string{"", "stored", "started", "filtered", "refused", "skipped", "failed"}
+// deliveryStates are those that the list can be filtered by; the last one is both that went wrong.
+var deliveryStates = []string{"", "stored", "started", "filtered", "refused", "skipped", "failed", "refused,failed"}
+
+// deliveryWords say a filter's states, one or several.
+func deliveryWords(states string) string {
+	var words []string
+	for state := range strings.SplitSeq(states, ",") {
+		words = append(words, deliveryLook(state).Word)
+	}
+	return strings.Join(words, " or ")
+}
 
 // signature says what is known of who sent a delivery. What has no good signature is
 // answered 401 and not kept, so that strangers cannot fill the list.

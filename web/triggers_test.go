@@ -61,6 +61,10 @@ func TestTriggersShowWhatCameAndWhatBecameOfIt(t *testing.T) {
 	h.says(b.get("/triggers/ci-failed"), http.StatusOK, "Payload URL", "http://localhost:8080/hooks/ci-failed", "server.public_url", "the value of secret:", "workflow_run",
 		"came 2 more times", "/delegations/"+task.ID, "The key", "Would it fire?")
 	h.says(b.get("/triggers/ci-failed?state=refused"), http.StatusOK, "stands twice", "!came 2 more times")
+	h.says(b.get("/triggers/ci-failed?state=refused,failed"), http.StatusOK, "stands twice", "!came 2 more times", `state=refused%2Cfailed" aria-current="page"`)
+	h.says(b.get("/triggers/ci-failed?state=refused&state=started"), http.StatusOK, "stands twice", "came 2 more times")
+	h.says(b.get("/triggers/ci-failed?state=skipped,failed"), http.StatusOK, "No delivery is skipped or failed")
+	h.says(b.get("/triggers/ci-failed?state=refused,gone"), http.StatusBadRequest, "ever in that state")
 	h.says(b.get("/triggers/ci-failed?state=skipped"), http.StatusOK, "No delivery is skipped")
 	h.says(b.get("/triggers/ci-failed?state=gone"), http.StatusBadRequest, "ever in that state")
 	h.says(b.get("/triggers/nothing"), http.StatusNotFound, "in the configuration")

@@ -55,14 +55,15 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code":     wantCode,
-			"cutting":  cutting,
-			"sent":     sent,
-			"secret":   secret,
-			"forging":  forging,
-			"pressing": pressing,
-			"answers":  answers,
-			"id":       idIn,
+			"code":       wantCode,
+			"cutting":    cutting,
+			"sent":       sent,
+			"secret":     secret,
+			"forging":    forging,
+			"delivering": delivering,
+			"pressing":   pressing,
+			"answers":    answers,
+			"id":         idIn,
 		},
 	})
 }
@@ -130,6 +131,18 @@ func forging(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("%s does not have %q", args[0], args[1])
 	}
 	ts.Check(os.WriteFile(name, []byte(strings.Replace(text, args[1], args[2], 1)), 0o600))
+}
+
+// delivering posts a file as GitHub does to the trigger ci-failed: delivering ID FILE.
+func delivering(ts *testscript.TestScript, _ bool, args []string) {
+	body := ts.ReadFile(args[1])
+	req, err := http.NewRequest(http.MethodPost, "http://"+ts.Getenv("ADDR")+"/hooks/ci-failed", strings.NewReader(body))
+	ts.Check(err)
+	signed(req, args[0], []byte(body))
+	res, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	ts.Check(res.Body.Close())
+	ts.Logf("the hook answered %s", res.Status)
 }
 
 // pressing says what the fake's next decision meets: decided, moved or plain.

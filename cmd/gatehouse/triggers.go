@@ -107,7 +107,7 @@ func (c *TriggersShowCmd) Run(ctx context.Context, sh *shell) error {
 // TriggersDeliveriesCmd lists deliveries.
 type TriggersDeliveriesCmd struct {
 	Trigger string `arg:"" help:"Its name."`
-	State   string `help:"Only those: stored, started, filtered, refused, skipped or failed." placeholder:"S"`
+	State   string `help:"Only those: stored, started, filtered, refused, skipped or failed; several with commas." placeholder:"S"`
 	Limit   int    `help:"At most so many; 0 is all." default:"20" placeholder:"N"`
 }
 

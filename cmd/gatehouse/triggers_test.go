@@ -22,19 +22,24 @@ triggers:
   - {name: ci-failed, kind: webhook, source: github, secret: "It's a Secret to Everybody", agent: kik, task: "Fix {{.workflow_run.name}}", when: "event.action == 'completed'", owner: ann}
 `
 
-// hook posts a delivery as GitHub does. The server may die before it answers.
-func (n *node) hook(id string, body []byte) (status int, answer map[string]string, err error) {
-	n.Helper()
+// signed makes a request a delivery of GitHub's.
+func signed(req *http.Request, id string, body []byte) {
 	m := hmac.New(sha256.New, []byte("It's a Secret to Everybody"))
 	m.Write(body)
-	req, err := http.NewRequestWithContext(n.Context(), http.MethodPost, n.url+"/hooks/ci-failed", strings.NewReader(string(body)))
-	if err != nil {
-		return 0, nil, err
-	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(m.Sum(nil)))
 	req.Header.Set("X-GitHub-Delivery", id)
 	req.Header.Set("X-GitHub-Event", "workflow_run")
+}
+
+// hook posts a delivery as GitHub does. The server may die before it answers.
+func (n *node) hook(id string, body []byte) (status int, answer map[string]string, err error) {
+	n.Helper()
+	req, err := http.NewRequestWithContext(n.Context(), http.MethodPost, n.url+"/hooks/ci-failed", strings.NewReader(string(body)))
+	if err != nil {
+		return 0, nil, err
+	}
+	signed(req, id, body)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, nil, err

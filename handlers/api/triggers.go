@@ -145,6 +145,11 @@ func (a *API) Deliveries(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(page.Items) == 0 && q.Get("after") == "" { // nothing came, or nobody has this name
+		if _, err := a.Hooks.Status(c.Request().Context(), c.Param("name")); err != nil {
+			return err
+		}
+	}
 	items := make([]deliveryShape, len(page.Items))
 	for i, d := range page.Items {
 		items[i] = deliveryOf(d)

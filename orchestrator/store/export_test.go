@@ -117,3 +117,6 @@ func (s *Store) HistoryQuery(ctx context.Context, q history.Query, after string)
 	}
 	return selectShown(text, "r.id"), args, err
 }
+
+// DeliveriesQuery is the list of deliveries.
+var DeliveriesQuery = deliveriesQuery

@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/insight"
 	"gatehouse/orchestrator/store"
+	"gatehouse/orchestrator/trigger"
 )
 
 // fill puts n parked delegations under one task, each with what lists filter on.
@@ -82,6 +83,11 @@ func TestPlans(t *testing.T) {
 				query{"went wrong today", store.WrongQuery, []any{at, 8}, "delegations_wrong"}, query{"how much went wrong", store.CountWrong, []any{at}, "delegations_wrong"})
 			text, args := store.ListQuery(orchestrator.Filter{Conversation: "usr_7", After: "dlg_01"}, 16)
 			queries = append(queries, query{"list conversation", text, args, "tasks_chat"})
+		}
+		text, args = store.DeliveriesQuery(trigger.Filter{Trigger: "ci", States: []trigger.DeliveryState{trigger.Refused, trigger.Failed}, After: "whk_1"}, 51)
+		queries = append(queries, query{"deliveries of two states", text, args, ""})
+		if s.Dialect() == "SQLite" {
+			queries = append(queries, query{"deliveries of two states", text, args, "deliveries_state (name=? AND state=? AND id<?)"})
 		}
 		for name, f := range map[string]orchestrator.Filter{
 			"all": {}, "after": {After: "dlg_01"}, "agent": {Agent: "agent7"}, "repository": {Repository: "repo7"}, "requester": {Requester: "user7"},

@@ -249,6 +249,7 @@ func deliveryLists(s *Suite) {
 		want int
 	}{
 		"by state":           {trigger.Filter{Trigger: "ci", States: []trigger.DeliveryState{trigger.Refused}}, 3},
+		"by one state twice": {trigger.Filter{Trigger: "ci", States: []trigger.DeliveryState{trigger.Refused, trigger.Refused}}, 3},
 		"by several states":  {trigger.Filter{Trigger: "ci", States: []trigger.DeliveryState{trigger.Refused, trigger.Stored}}, 7},
 		"by kind":            {trigger.Filter{Kind: trigger.Schedule}, 1},
 		"of all":             {trigger.Filter{}, 8},
