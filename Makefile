@@ -117,7 +117,7 @@ bench: need ## benchmarks, with durable commits (COUNT=5 for figures worth compa
 	@$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) $(PKGS)
 
 .PHONY: bench-history
-bench-history: need ## pages of history beside their queries, with EVENTS=1000000 of seeded events
+bench-history: need ## pages of history beside their queries, with EVENTS=1000000 of seeded events (GATEHOUSE_TEST_SEEDS=FOLDER keeps them)
 	@GATEHOUSE_TEST_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 3h -v -run TestHistoryFigures ./web
 
 .PHONY: bench-live

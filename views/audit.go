@@ -15,7 +15,7 @@ const (
 	AuditVerifyPath = "/audit/verify" // GET shows the last result, POST runs one
 	// AuditVerifyStream runs one, too, and says line by line how far it is.
 	AuditVerifyStream = "/api/v1/audit/verify"
-	AuditViewsPath  = "/audit/views"  // POST name, list, filter, columns, shared
+	AuditViewsPath    = "/audit/views" // POST name, list, filter, columns, shared
 )
 
 // AuditPage is `/audit`.
