@@ -190,7 +190,7 @@ func (p *Pages) openRequest(f *frame, page *views.DelegationPage, tree []orchest
 	row := f.approvalRow(r)
 	page.Approval = &row
 	if r.Landed != "" {
-		page.Commit, page.Branch = r.Landed, r.Revision.Base.Branch
+		page.Commit, page.Branch = r.Landed, views.BranchName(r.Revision.Base.Branch)
 		page.Share = share(r.Revision.Files, r.Revision.Declined)
 	}
 	return nil

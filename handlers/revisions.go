@@ -50,7 +50,7 @@ func (p *Pages) baseMoved(f *frame, r approval.Request, v approval.Revision) (st
 	case moved.Head == "":
 		return "", nil
 	}
-	return movedWords(v.Base.Branch, moved), nil
+	return movedWords(views.BranchName(v.Base.Branch), moved), nil
 }
 
 // movedWords: "main moved by 2 commits since, to 4be1f02. They touch no file …".

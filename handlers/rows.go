@@ -17,7 +17,7 @@ func (f *frame) approvalRow(r approval.Request) views.ApprovalRow {
 	needs := f.voters.Needs(r)
 	row := views.ApprovalRow{
 		ID: r.ID, Title: r.Title, State: string(r.State), Whose: f.voters.Turn(r, f.who.User.ID), CanDecide: f.mayApprove(r),
-		Chain: chainOf(r), Agent: r.Agent, AskedBy: askedBy(r), Repository: r.Repository, Target: v.Base.Branch, Added: v.Added, Removed: v.Removed,
+		Chain: chainOf(r), Agent: r.Agent, AskedBy: askedBy(r), Repository: r.Repository, Target: views.BranchName(v.Base.Branch), Added: v.Added, Removed: v.Removed,
 		Files: len(v.Files), Yes: needs.Have, Need: needs.Count, CreatedAt: v.At, Commit: r.Landed,
 	}
 	if row.CreatedAt.IsZero() {

@@ -56,6 +56,9 @@ func harmless(s string) bool {
 	return true
 }
 
+// BranchName is a branch as people read it: git lets names have characters that nobody sees.
+func BranchName(name string) string { return visibleText(oneLine(name, 200)) }
+
 // visibleText is foreign text for an attribute, where no element can mark what a reader
 // could not see: it stands in brackets, as in the terminal.
 func visibleText(s string) string {

@@ -103,6 +103,8 @@ func harm(r *approval.Request) {
 	binary := patch.File{Path: "logo=1.png", Status: patch.Modified, Binary: true, OldBlob: pngBlob, NewBlob: pngBlob, OldSize: 10, NewSize: 12, OldMode: "100644", NewMode: "100755"}
 	v := &r.Revision
 	v.Text = hostile
+	// Git lets branches have names like these.
+	v.Branch, v.Base.Branch = "gatehouse/=cmd|'\">"+shownHostile+"\u202egpj\u200b", "main\u202e<b>=1"
 	v.Files = []patch.File{file(hostile+".go", 1), file(deepPath, 1), file("huge.txt", 1), renamed, binary}
 	v.Added, v.Removed = 4, 4
 	v.Warnings = []patch.Warning{{Code: "ci_file", Path: hostile + ".go", Text: "It changes what CI runs."}, {Code: "bidi", Path: deepPath, Text: "It has U+202E."}}
