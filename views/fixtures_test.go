@@ -324,6 +324,7 @@ func pages() map[string]templ.Component {
 		"review-plain":       Review(reviewPlain()),
 		"review-landed":      Review(reviewLanded()),
 		"review-superseded":  Review(reviewSuperseded()),
+		"review-threads":     Review(threads()),
 		"agents":             Agents(AgentsPage{Chrome: chrome(SectionAgents, "Agents", "/agents"), Agents: agentRows(), Check: checkAsked(false), Add: addAgentFixture()}),
 		"agents-empty":       Agents(AgentsPage{Chrome: chrome(SectionAgents, "Agents", "/agents")}),
 		"agent":              Agent(AgentPage{Chrome: chrome(SectionAgents, "coder", "/agents/coder"), Agent: agentRows()[1], Facts: []Fact{{"command", "gatehouse-modernise --all", true}, {"time limit", "10 min", false}, {"sandbox", "none: no bubblewrap here", false}}, Recent: append(runningRows(), endedRows()...), Judged: true, Landed: 17, Refused: 2, Check: CheckForm{Names: []string{"kik", "coder", "reviewer"}, From: "coder", To: "reviewer"}, Send: sendForm()}),

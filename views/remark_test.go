@@ -150,7 +150,7 @@ func TestCommentsOfEarlierRevisions(t *testing.T) {
 func threads() ReviewPage {
 	p := remarked()
 	path := p.Files[1].Path
-	p.OpenComments, p.OpenHref = 2, "#F2R42"
+	p.OpenComments, p.OpenHref, p.ReplyTo = 2, "#F2R42", "dec_a.1"
 	p.Files[1].Remarks = []Remark{
 		{Thread: "dec_a.1", CanAnswer: true, Path: path, Side: "R", Line: 42, Text: "Needs ctx. " + hostile, User: "bob", Revision: 1, Earlier: true, Was: 40, Moved: true, At: before(60),
 			Answers: []AnswerRow{{User: "cleo", Act: "reply", Text: "It has one. " + hostile, At: before(50)}, {User: "cleo", Act: "resolve", At: before(40)}, {User: "bob", Act: "reopen", At: before(30)}}},

@@ -714,12 +714,12 @@ func openComments(p ReviewPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.OpenComments == 1 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, "It warns, it does not block a yes.")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, "It warns, it does not block a yes. Request changes sends it again.")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "They warn, they do not block a yes.")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "They warn, they do not block a yes. Request changes sends them again.")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
