@@ -195,6 +195,8 @@ type Proof interface {
 	SealKeys(ctx context.Context) ([]proof.Key, error)
 	// Proofs returns the checkpoints that cover tasks, with at most most heads in all.
 	Proofs(ctx context.Context, tasks []string, most int) ([]proof.Proof, error)
+	// EachProof gives the checkpoints over positions, newest first, with at most most heads in all.
+	EachProof(ctx context.Context, from, to int64, most int, each func(proof.Proof) error) error
 }
 
 // Holds keep retention from removing things; the store has these.

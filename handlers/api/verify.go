@@ -17,6 +17,7 @@ const proofHeads = 20_000
 
 // sealed ends a bundle with what proves it.
 func (a *API) sealed(c echo.Context, b *proof.Writer) error {
+	extend(c)
 	proofs, err := a.Audits.Proofs(c.Request().Context(), b.Tasks(), proofHeads)
 	if err != nil {
 		return err

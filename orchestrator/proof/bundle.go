@@ -22,11 +22,16 @@ const (
 	Filtered   = "filter" // what a filter chose: events may be left out
 )
 
-// MaxListed is how many tasks a seal lists at most. A bundle of more is covered by its sum alone.
+// MaxListed is how many tasks a seal lists at most. A bundle of more is covered by its sum,
+// and has its checkpoints as lines between its events and its seal.
 const MaxListed = 1000
 
-// version is that of the seals that are written; seals without one are of version 1.
-const version = 2
+// Versions of the seals that are written; seals without one are of version 1. Those of
+// bundles with checkpoints as lines are streamed.
+const (
+	version  = 2
+	streamed = 3
+)
 
 // Seal is the last line of a bundle: it covers every byte of the lines before it.
 type Seal struct {
@@ -41,7 +46,17 @@ type Seal struct {
 	Scope   string   `json:"scope,omitempty"`
 	Tasks   []Listed `json:"tasks,omitempty"` // by id; none where there are too many
 	Proofs  []Proof  `json:"proofs,omitempty"`
+	// Checkpoints is how many lines before the seal are checkpoints and not events.
+	Checkpoints int `json:"checkpoints,omitempty"`
 }
+
+// checkpointLine is a checkpoint that stands in a line of its own.
+type checkpointLine struct {
+	Type string `json:"type"` // always "checkpoint"
+	Proof
+}
+
+const checkpointType = "checkpoint"
 
 // Listed is a task of a bundle.
 type Listed struct {
@@ -56,7 +71,7 @@ type Proof struct {
 	Heads []Head `json:"heads"`
 }
 
-// Text is what the signature covers: of version 2 the whole seal without it.
+// Text is what the signature covers: from version 2 on the whole seal without it.
 func (s Seal) Text() []byte {
 	if s.Version == 0 {
 		return []byte("gatehouse seal v1\n" + strconv.Itoa(s.Events) + "\n" + s.SHA256 + "\n" + s.At.UTC().Format(time.RFC3339Nano) + "\n")
@@ -77,6 +92,7 @@ type Writer struct {
 	events int
 	tasks  map[string]Listed
 	many   bool // more tasks than are listed
+	points int  // checkpoints that were written as lines
 }
 
 // NewWriter begins a bundle.
@@ -91,8 +107,6 @@ func (b *Writer) Add(e event.Event) error {
 	if err != nil {
 		return err
 	}
-	line = append(line, '\n')
-	b.sum.Write(line)
 	b.events++
 	if !b.many {
 		b.tasks[e.TaskID] = Listed{Head: Head{e.TaskID, e.N, e.Hash}, Events: b.tasks[e.TaskID].Events + 1}
@@ -100,8 +114,30 @@ func (b *Writer) Add(e event.Event) error {
 			b.many, b.tasks = true, nil
 		}
 	}
-	_, err = b.w.Write(line)
+	return b.line(line)
+}
+
+// line writes one that the sum covers.
+func (b *Writer) line(text []byte) error {
+	text = append(text, '\n')
+	b.sum.Write(text)
+	_, err := b.w.Write(text)
 	return err
+}
+
+// Many reports whether there are more tasks than are listed: checkpoints then have to be
+// written by Checkpoint, after the last event.
+func (b *Writer) Many() bool { return b.many }
+
+// Checkpoint writes one as a line.
+func (b *Writer) Checkpoint(p Proof) error {
+	p.At = p.At.UTC()
+	text, err := json.Marshal(checkpointLine{checkpointType, p})
+	if err != nil {
+		return err
+	}
+	b.points++
+	return b.line(text)
 }
 
 // Events is how many were added.
@@ -112,7 +148,10 @@ func (b *Writer) Tasks() []string { return slices.Sorted(maps.Keys(b.tasks)) }
 
 // Seal ends the bundle.
 func (b *Writer) Seal(key ed25519.PrivateKey, at time.Time, proofs []Proof) error {
-	s := Seal{Type: "seal", Version: version, Scope: b.scope, Events: b.events, SHA256: hex.EncodeToString(b.sum.Sum(nil)), At: at.UTC(), Proofs: proofs}
+	s := Seal{Type: "seal", Version: version, Scope: b.scope, Events: b.events, SHA256: hex.EncodeToString(b.sum.Sum(nil)), At: at.UTC(), Proofs: proofs, Checkpoints: b.points}
+	if b.points > 0 {
+		s.Version = streamed
+	}
 	for _, id := range b.Tasks() {
 		s.Tasks = append(s.Tasks, b.tasks[id])
 	}

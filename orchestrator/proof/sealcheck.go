@@ -29,7 +29,7 @@ func (b *reader) seal(text []byte) {
 		return
 	}
 	b.found.Version, b.found.Scope, b.found.At = max(s.Version, 1), s.Scope, s.At
-	if s.Version != 0 && s.Version != version {
+	if s.Version != 0 && s.Version != version && s.Version != streamed {
 		b.problem(0, "", "", "the seal is of version %d, which a newer gatehouse writes: verify the bundle with that one", s.Version)
 		return
 	}
@@ -39,7 +39,7 @@ func (b *reader) seal(text []byte) {
 		return
 	}
 	sound := len(b.found.Problems) == 0
-	if sum := hex.EncodeToString(b.sum.Sum(nil)); s.Events != b.events || s.SHA256 != sum {
+	if sum := hex.EncodeToString(b.sum.Sum(nil)); s.Events != b.events || s.Checkpoints != b.points || s.SHA256 != sum {
 		if s.Events != b.events {
 			b.problem(0, "", "", "the seal counts %d events and the bundle has %d", s.Events, b.events)
 		} else {
@@ -54,7 +54,9 @@ func (b *reader) seal(text []byte) {
 		b.take(b.gaps)
 	}
 	b.listed(s)
-	b.proofs(s)
+	for _, p := range s.Proofs {
+		b.proof(p, s.Scope == WholeTasks)
+	}
 }
 
 // sealScope reads of a line whether it is a seal, and of what.
@@ -135,38 +137,47 @@ func (b *reader) listed(s Seal) {
 	}
 }
 
-// proofs holds the tasks against the checkpoints.
-func (b *reader) proofs(s Seal) {
-	covered := map[string]bool{}
-	for _, p := range s.Proofs {
-		day := p.At.UTC().Format(time.RFC3339)
-		sum := NewHeads()
-		for _, h := range p.Heads {
-			sum.Add(h)
-		}
-		switch {
-		case len(p.Key) != ed25519.PublicKeySize || Fingerprint(p.Key) != p.KeyID || !ed25519.Verify(p.Key, p.Message(), p.Signature):
-			b.problem(0, "", "", "the signature of the checkpoint at position %d (%s) is wrong", p.Pos, day)
-			continue
-		case !b.allowed(p.Key):
-			b.problem(0, "", "", "the checkpoint at position %d was signed by the key %s, which is none of those that were named", p.Pos, p.KeyID)
-			continue
-		case sum.Sum() != p.Checkpoint.Heads:
-			b.problem(0, "", "", "the heads under the checkpoint at position %d (%s) are not those that it signs", p.Pos, day)
-			continue
-		}
-		for _, h := range p.Heads {
-			if t := b.tasks[h.TaskID]; t != nil && b.covers(s, t, h, day) {
-				covered[h.TaskID] = true
-			}
+// proof holds the tasks against a checkpoint; whole says that no event of theirs may be missing.
+func (b *reader) proof(p Proof, whole bool) {
+	day := p.At.UTC().Format(time.RFC3339)
+	sum := NewHeads()
+	for _, h := range p.Heads {
+		sum.Add(h)
+	}
+	switch {
+	case len(p.Key) != ed25519.PublicKeySize || Fingerprint(p.Key) != p.KeyID || !ed25519.Verify(p.Key, p.Message(), p.Signature):
+		b.problem(0, "", "", "the signature of the checkpoint at position %d (%s) is wrong", p.Pos, day)
+		return
+	case !b.allowed(p.Key):
+		b.problem(0, "", "", "the checkpoint at position %d was signed by the key %s, which is none of those that were named", p.Pos, p.KeyID)
+		return
+	case sum.Sum() != p.Checkpoint.Heads:
+		b.problem(0, "", "", "the heads under the checkpoint at position %d (%s) are not those that it signs", p.Pos, day)
+		return
+	}
+	for _, h := range p.Heads {
+		if t := b.tasks[h.TaskID]; t != nil && b.covers(whole, t, h, day) && !t.covered {
+			t.covered = true
+			b.found.Covered++
 		}
 	}
-	b.found.Covered = len(covered)
+}
+
+// checkpoint reads a line that is one; false: it is none.
+func (b *reader) checkpoint(text []byte) bool {
+	var c checkpointLine
+	if !bytes.HasPrefix(text, []byte(`{"type":"`+checkpointType+`"`)) || json.Unmarshal(text, &c) != nil {
+		return false
+	}
+	b.events--
+	b.points++
+	b.proof(c.Proof, false)
+	return true
 }
 
 // covers checks one task against what a checkpoint knows of it.
-func (b *reader) covers(s Seal, t *task, h Head, day string) bool {
-	if s.Scope == WholeTasks && t.last.N < h.N {
+func (b *reader) covers(whole bool, t *task, h Head, day string) bool {
+	if whole && t.last.N < h.N {
 		b.problem(0, t.last.ID, h.TaskID, "the end of %s was cut off before the export: the last event is %s (n %d), and the checkpoint of %s knows n %d", h.TaskID, t.last.ID, t.last.N, day, h.N)
 		return false
 	}

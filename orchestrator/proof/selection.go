@@ -18,7 +18,7 @@ import (
 const Selected = "selection"
 
 // selectionVersion is that of a Selection.
-const selectionVersion = 3
+const selectionVersion = streamed
 
 // Selection is the last line of an export of rows: it covers every byte of the lines
 // before it, which are the rows and one line that counts them.
@@ -116,7 +116,7 @@ func (b *reader) selection(text []byte) {
 	if !b.signed(s.Key, s.Signature, s.Text(), err == nil && bytes.Equal(again, text)) {
 		return
 	}
-	if s.SHA256 == hex.EncodeToString(b.sum.Sum(nil)) && s.Rows+1 == b.events {
+	if s.SHA256 == hex.EncodeToString(b.sum.Sum(nil)) && s.Rows+1 == b.sums.lines {
 		return
 	}
 	sealed, ok := sumsOf(s.Lines)

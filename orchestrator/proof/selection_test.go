@@ -79,7 +79,7 @@ func TestWhatIsWrongWithAnExportOfRowsIsNamed(t *testing.T) {
 		"the sums of lines":         {at(10, swap(`"lines":"`, `"lines":"00`)), nil, "signature of the seal is wrong"},
 		"the version":               {at(10, swap(`"version":3`, `"version":4`)), nil, "signature of the seal is wrong"},
 		"a scope that is none":      {at(10, swap(`"selection"`, `7`)), nil, "signature of the seal is wrong"},
-		"the seal of whole tasks":   {at(10, swap(`"selection"`, `"tasks"`)), nil, "version 3, which a newer gatehouse writes"},
+		"the seal of whole tasks":   {at(10, swap(`"selection"`, `"tasks"`)), nil, "signature of the seal is wrong"},
 		"somebody else's key":       {func(l []string) []string { return l }, []string{other}, "none of those that were named"},
 		"Windows line ends":         {func(l []string) []string { return strings.Split(strings.Join(l, "\r\n")+"\r", "\n") }, nil, "11 lines end with CR LF"},
 		"one of them":               {at(3, func(s string) string { return s + "\r" }), nil, "1 lines end with CR LF"},

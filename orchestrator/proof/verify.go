@@ -162,10 +162,11 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 
 // task is what was seen of one.
 type task struct {
-	line   int // of its first event
-	events int
-	last   event.Event
-	hashes map[int64]string // by n; nil where there were too many events
+	line    int // of its first event
+	events  int
+	covered bool // by a checkpoint
+	last    event.Event
+	hashes  map[int64]string // by n; nil where there were too many events
 }
 
 type reader struct {
@@ -175,6 +176,7 @@ type reader struct {
 	sum    hash.Hash
 	sums   lineSums
 	events int       // lines before the seal
+	points int       // of them that are checkpoints, which are not counted as events
 	rows   int       // of them that are objects with an id and no events
 	crlf   int       // lines that end with CR
 	file   []Problem // what is wrong with the file, whatever is in it
@@ -215,6 +217,9 @@ func (b *reader) event(line int, text []byte) {
 	if err := json.Unmarshal(text, &e); err != nil || e.ID == "" || e.TaskID == "" || e.Hash == "" {
 		if err == nil && e.ID != "" && e.Hash == "" {
 			b.rows++
+		}
+		if b.checkpoint(text) {
+			return
 		}
 		if _, ok := sealScope(text); ok {
 			b.problem(line, "", "", "line %d is a seal, and more comes after it: something was added", line)

@@ -183,6 +183,76 @@ func (s *Store) Proofs(ctx context.Context, tasks []string, most int) ([]proof.P
 	return proofs, nil
 }
 
+// EachProof gives the checkpoints over the positions from to to, newest first and each with
+// its heads, of which it holds one checkpoint's at a time: at most most heads in all.
+func (s *Store) EachProof(ctx context.Context, from, to int64, most int, each func(proof.Proof) error) error {
+	keys, err := s.SealKeys(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[string]ed25519.PublicKey{}
+	for _, k := range keys {
+		known[k.ID] = k.Public
+	}
+	var first sql.NullInt64 // the oldest checkpoint that covers all of it; where none does, all are asked for
+	if err := s.r.row(ctx, "select min(pos) from checkpoints where pos >= ?", to).Scan(&first); err != nil {
+		return s.explain(err)
+	}
+	below := to
+	if first.Valid {
+		below = first.Int64 + 1
+	}
+	for {
+		// One more than is used: a checkpoint begins where the one before it ends.
+		rows, err := s.r.query(ctx, selectCheckpoints+" where pos < ? order by pos desc limit ?", below, verifyPage+1)
+		page, err := collect(rows, err, scanCheckpoint)
+		if err != nil {
+			return s.explain(err)
+		}
+		for i, c := range page {
+			if c.Pos < from || most <= 0 {
+				return nil
+			}
+			if i == verifyPage {
+				break
+			}
+			before := int64(0)
+			if i+1 < len(page) {
+				before = page[i+1].Pos
+			}
+			below = c.Pos
+			p := proof.Proof{Checkpoint: c, Key: known[c.KeyID]}
+			if p.Key == nil {
+				continue
+			}
+			if p.Heads, err = s.headsWithin(ctx, before, c.Pos, most); errors.Is(err, errTooMany) {
+				return nil
+			}
+			if err != nil {
+				return s.explain(err)
+			}
+			most -= len(p.Heads)
+			if err := each(p); err != nil {
+				return err
+			}
+		}
+		if len(page) <= verifyPage {
+			return nil
+		}
+	}
+}
+
+// headsWithin are the heads of a checkpoint, or errTooMany.
+func (s *Store) headsWithin(ctx context.Context, from, to int64, most int) (heads []proof.Head, err error) {
+	err = s.eachHead(ctx, from, to, func(h proof.Head) error {
+		if heads = append(heads, h); len(heads) > most {
+			return errTooMany
+		}
+		return nil
+	})
+	return heads, err
+}
+
 // errTooMany ends the reading of heads of which nobody wants so many.
 var errTooMany = errors.New("too many heads")
 
@@ -210,12 +280,7 @@ func (s *Store) proofOf(ctx context.Context, taskID string, sealed int64, keys [
 	if err := s.r.row(ctx, "select max(pos) from checkpoints where pos < ?", c.Pos).Scan(&from); err != nil || p.Key == nil {
 		return nil, err
 	}
-	err = s.eachHead(ctx, from.Int64, c.Pos, func(h proof.Head) error {
-		if p.Heads = append(p.Heads, h); len(p.Heads) > most {
-			return errTooMany
-		}
-		return nil
-	})
+	p.Heads, err = s.headsWithin(ctx, from.Int64, c.Pos, most)
 	if errors.Is(err, errTooMany) {
 		return nil, nil
 	}
