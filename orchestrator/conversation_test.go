@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
@@ -58,6 +59,20 @@ func inDir(dir string, names ...string) string {
 	return strings.Join(all, " ")
 }
 
+// folders waits until so many runs have a folder: a child is claimed as soon as its parent is
+// parked, whose folder goes right after that.
+func (w *world) folders(want int) error {
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		runs, err := os.ReadDir(filepath.Join(w.data, "runs"))
+		if err != nil || len(runs) == want {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("there are %d folders of runs, want %d", len(runs), want)
+		}
+	}
+}
+
 // design.md, "Whose patch is it": a model that waits holds no slot, no goroutine and no
 // folder. It goes on with its own files and with those that its children made of them;
 // where two made the same file, the second is told of and left out.
@@ -85,12 +100,11 @@ func TestAConversationParksWithItsFiles(t *testing.T) {
 		})
 		child := func(name string) agenttest.Script {
 			return func(_ context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
-				runs, err := os.ReadDir(filepath.Join(w.data, "runs"))
-				if err != nil || len(runs) != 1 {
-					return agent.Outcome{}, agent.Fail("test", "while it waits there are %d folders: %v", len(runs), err)
+				if err := w.folders(1); err != nil {
+					return agent.Outcome{}, agent.Fail("test", "%v", err)
 				}
 				text := name + " after " + strings.TrimPrefix(inDir(job.Dir, "mine.txt"), "mine.txt=")
-				err = writeFile(job.Dir, "both.txt", text)
+				err := writeFile(job.Dir, "both.txt", text)
 				if name == "two" {
 					err = errors.Join(err, writeFile(job.Dir, "two.txt", text))
 				}
