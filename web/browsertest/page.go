@@ -87,6 +87,13 @@ func (p *Page) scheme(name string) *Page {
 	return p
 }
 
+// Paper shows the page in the style that it is printed in.
+func (p *Page) Paper() *Page {
+	p.browser.t.Helper()
+	p.must("show as printed", call(p.soon(), emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
+	return p
+}
+
 // Script switches JavaScript on or off, from the next page on. It is on by default.
 func (p *Page) Script(on bool) *Page {
 	p.browser.t.Helper()
