@@ -264,7 +264,7 @@ func TestManySpawnedChildren(t *testing.T) {
 		return agenttest.Done(job.Text), nil
 	})
 	var order []string
-	var got atomic.Int64     // how many are told
+	var got atomic.Int64     // how many are told, and how many were spawned
 	var early, late [2]int64 // goroutines and heap
 	measure := func() [2]int64 { return [2]int64{int64(runtime.NumGoroutine()), heap()} }
 	turn, spawned := 0, 0
@@ -276,7 +276,7 @@ func TestManySpawnedChildren(t *testing.T) {
 		for _, c := range ended {
 			order = append(order, c.ID)
 		}
-		got.Store(int64(len(order)))
+		got.Add(int64(len(ended)))
 		if len(ended) > 0 {
 			turn++
 			if err := host.SaveTurn(ctx, announces(turn, ended), false); err != nil {
@@ -300,6 +300,7 @@ func TestManySpawnedChildren(t *testing.T) {
 				break
 			}
 			spawned++
+			got.Add(1)
 			full = spawned == many
 		}
 		return agent.Outcome{Park: &agent.Park{ForSpawned: true}}, nil
@@ -316,7 +317,7 @@ func TestManySpawnedChildren(t *testing.T) {
 			seen, since = n, time.Now()
 		}
 		if time.Since(since) > time.Minute {
-			t.Fatalf("nothing happens any more: it is %s, %d told", d.State, seen)
+			t.Fatalf("nothing happens any more: it is %s, %d spawned and told", d.State, seen)
 		}
 	}
 	t.Logf("%d children in %s; goroutines %d → %d, heap %d → %d kB", many, time.Since(start), early[0], late[0], early[1]>>10, late[1]>>10)
