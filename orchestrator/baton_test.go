@@ -30,13 +30,14 @@ func (r *relay) settled(t *testing.T) {
 func TestAChainTakesSixCommits(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {
 		r := newRelay(t, url)
-		r.chain(t) // the node works from here on
+		r.chain(t)   // the node works from here on
+		r.settled(t) // who watches may hear of a commit before it is counted
 		before := r.commits.Load()
 		r.chain(t)
+		r.settled(t)
 		if made := r.commits.Load() - before; made != 6 {
 			t.Errorf("the chain took %d commits", made)
 		}
-		r.settled(t)
 		page, err := r.engine.Store.List(t.Context(), orchestrator.Filter{RootsOnly: true})
 		if err != nil || len(page.Items) != 2 {
 			t.Fatal(page, err)
