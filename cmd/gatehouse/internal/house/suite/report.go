@@ -76,6 +76,7 @@ func (r *report) read(line []byte) {
 	case "fail":
 		if e.Test != "" {
 			r.failed++
+			fmt.Fprintf(r.out, "failed: %s; what it said comes last\n", key)
 		}
 		r.order = append(r.order, key)
 	}

@@ -45,7 +45,7 @@ func TestWhatFailsARun(t *testing.T) {
 				`{"Action":"output","Package":"gatehouse/a","Output":"FAIL\tgatehouse/a\t0.1s\n"}`,
 				`{"Action":"fail","Package":"gatehouse/a"}`,
 			},
-			[]string{"--- failed: gatehouse/a TestY\ngot 1, want 2", "\nFAIL\tgatehouse/a\t0.1s\n", "1 passed, 1 failed"},
+			[]string{"failed: gatehouse/a TestY; what it said comes last\n", "--- failed: gatehouse/a TestY\ngot 1, want 2", "\nFAIL\tgatehouse/a\t0.1s\n", "1 passed, 1 failed"},
 		},
 		"a skipped test, with its reason": {
 			[]string{
