@@ -120,7 +120,7 @@ func (b *reader) selection(text []byte) {
 		return
 	}
 	sealed, ok := sumsOf(s.Lines)
-	if !ok || s.Each < 1 {
+	if !ok || s.Rows < 0 || !isEach(s.Each) {
 		b.problem(0, "", "", "the export is not what was sealed: a line was changed")
 		return
 	}

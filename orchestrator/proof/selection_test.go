@@ -3,8 +3,11 @@ package proof
 import (
 	"bytes"
 	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,6 +164,30 @@ func FuzzVerifySelection(f *testing.F) {
 			t.Errorf("%q verifies", in)
 		}
 	})
+}
+
+// Anybody can seal with a key of their own: whatever such a seal says, it is read to the end.
+func TestASealThatLiesIsReadToTheEnd(t *testing.T) {
+	for _, lie := range []func(s *Selection){
+		func(s *Selection) { s.Each = math.MaxInt }, func(s *Selection) { s.Each = 1<<62 + 1 }, func(s *Selection) { s.Each = 1 << 62 }, func(s *Selection) { s.Each = 3 },
+		func(s *Selection) { s.Each = -1 }, func(s *Selection) { s.Rows = -1 }, func(s *Selection) { s.Rows = math.MaxInt }, func(s *Selection) { s.Rows = math.MinInt },
+	} {
+		lines := selectionOf(t, otherKey, 5)
+		var s Selection
+		if err := json.Unmarshal([]byte(lines[6]), &s); err != nil {
+			t.Fatal(err)
+		}
+		lie(&s)
+		s.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(otherKey, s.Text()))
+		seal, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines[2], lines[6] = lines[2]+" ", string(seal)
+		if r := verifyLines(t, lines); len(r.Problems) != 1 || strings.Contains(r.Problems[0].Message, "signature") {
+			t.Errorf("each %d, rows %d: %+v", s.Each, s.Rows, r.Problems)
+		}
+	}
 }
 
 func BenchmarkSelection(b *testing.B) {

@@ -240,8 +240,8 @@ func (b *reader) event(line int, text []byte) {
 		b.tasks[e.TaskID] = t
 	}
 	b.follow(line, t, e)
-	t.events, t.last = t.events+1, e
-	t.last.Data = nil // only its place and its hash are needed
+	// Of an export of a million tasks only this of each is held.
+	t.events, t.last = t.events+1, event.Event{ID: e.ID, N: e.N, Hash: e.Hash}
 	if t.hashes != nil && b.events <= maxHashes {
 		t.hashes[e.N] = e.Hash
 	} else {
