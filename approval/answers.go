@@ -21,8 +21,12 @@ const (
 	Reopen  Act = "reopen"
 )
 
-// MaxAnswers is how many acts there may be under all comments of one request.
-const MaxAnswers = 2000
+// The limits of what is said and done under all comments of one request: every page of the
+// request has all of it.
+const (
+	MaxAnswers  = 2000    // acts
+	MaxAnswered = 1 << 20 // bytes of replies
+)
 
 // Answer is one act under a line comment.
 type Answer struct {
@@ -87,8 +91,8 @@ func (g *Gateway) Answer(ctx context.Context, s Said) error {
 			return refused
 		}
 		for _, a := range s.answers(all[i]) {
-			if len(said) >= MaxAnswers {
-				return orchestrator.Errorf(orchestrator.CodeConflict, "There are %d answers under the comments of this request; that is the limit. Say it with a verdict.", MaxAnswers)
+			if refused := room(said, a); refused != nil {
+				return refused
 			}
 			a.N, a.At = len(said)+1, tx.Now()
 			said = append(said, a)
@@ -102,6 +106,21 @@ func (g *Gateway) Answer(ctx context.Context, s Said) error {
 		}
 		return nil
 	})
+}
+
+// room refuses an act where there are too many, or too long ones.
+func room(said []Answer, a Answer) *orchestrator.Error {
+	size := len(a.Text)
+	for _, b := range said {
+		size += len(b.Text)
+	}
+	switch {
+	case len(said) >= MaxAnswers:
+		return orchestrator.Errorf(orchestrator.CodeConflict, "There are %d answers under the comments of this request; that is the limit. Say it with a verdict.", MaxAnswers)
+	case a.Text != "" && size > MaxAnswered: // what is done without words still is
+		return orchestrator.Errorf(orchestrator.CodeConflict, "The replies under the comments of this request would have %d bytes; %d is the limit. Say it with a verdict.", size, MaxAnswered)
+	}
+	return nil
 }
 
 func (s Said) check() *orchestrator.Error {

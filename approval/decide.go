@@ -130,8 +130,11 @@ func (g *Gateway) feedback(ctx context.Context, r Request, b Ballot) (*agent.Fee
 		return nil, orchestrator.Errorf(orchestrator.CodeUnavailable, "The diff of this revision could not be read, so the agent would not see what it had done. Nothing was stored. Try again. (%w)", err)
 	}
 	f.Diff = plain(cutDiff(diff)) + "\n"
-	open, err := g.stillOpen(ctx, r)
-	f.Comments = append(slices.Clip(f.Comments), open[:max(0, min(len(open), MaxComments-len(f.Comments)))]...)
+	open, left, err := g.stillOpen(ctx, r, MaxComments-len(f.Comments))
+	f.Comments = append(slices.Clip(f.Comments), open...)
+	if left > 0 {
+		f.Note = fmt.Sprintf("%d older open %s not told again here: there are too many, or they are too long.", left, plural(left, "comment is", "comments are"))
+	}
 	return f, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gatehouse/orchestrator/agent"
 )
@@ -29,6 +30,9 @@ type Thread struct {
 	Gone     bool              // the line, or the file, is not there any more
 	Answers  []Answer          // what was said and done under it, oldest first
 }
+
+// ThreadID is the id of the i-th line comment of a decision, from 0.
+func ThreadID(d Decision, i int) string { return d.ID + "." + strconv.Itoa(i+1) }
 
 // Resolved reports whether the comment is done.
 func (t Thread) Resolved() bool {
@@ -57,7 +61,7 @@ func (r Request) threads(said []Answer) []Thread {
 			if c.Side == "" {
 				c.Side = RightSide
 			}
-			all = append(all, Thread{ID: d.ID + "." + strconv.Itoa(i+1), Revision: d.Revision, Decision: d, Comment: c, Now: c.Line})
+			all = append(all, Thread{ID: ThreadID(d, i), Revision: d.Revision, Decision: d, Comment: c, Now: c.Line})
 		}
 	}
 	for _, a := range said {
@@ -132,36 +136,48 @@ func sameText(a, b Revision, path, side string) bool {
 
 // stillOpen are the comments of decisions before, at the lines where they stand now, that
 // nobody has resolved, with what was said under them: an agent that works again is told
-// them again. Those that do not fit are left out, oldest first.
-func (g *Gateway) stillOpen(ctx context.Context, r Request) ([]agent.LineComment, error) {
+// them again. Of more than most, and of those that are too long, the newest are; left is how
+// many are not.
+func (g *Gateway) stillOpen(ctx context.Context, r Request, most int) (open []agent.LineComment, left int, err error) {
 	all, err := g.Threads(ctx, r)
 	if err != nil || len(all) == 0 {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := g.PlaceThreads(ctx, r, all); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var open []agent.LineComment
 	room := maxCarried
 	for _, t := range slices.Backward(all) {
 		if t.Resolved() {
 			continue
 		}
-		c := t.Comment
-		if c.Line = t.Now; t.Gone {
-			c.Line = 0
-		}
-		c.Text = fmt.Sprintf("(open since revision %d) %s", t.Revision, c.Text)
-		for _, a := range t.Answers {
-			if a.Act == Reply {
-				c.Text += "\n" + a.User + ": " + a.Text
-			}
-		}
-		if room -= len(c.Text) + len(c.Code); room < 0 {
-			break
+		c := t.carried()
+		if room -= len(c.Text) + len(c.Code); room < 0 || len(open) >= most {
+			room = -1 // what is older is left out, too
+			left++
+			continue
 		}
 		open = append(open, c)
 	}
 	slices.Reverse(open)
-	return open, nil
+	return open, left, nil
+}
+
+// carried is a comment that is still open as an agent is told it again. The lines of a reply
+// stand further in than the name of who wrote it, so that none of them can pass for
+// somebody else's.
+func (t Thread) carried() agent.LineComment {
+	c := t.Comment
+	if c.Line = t.Now; t.Gone {
+		c.Line = 0
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "(open since revision %d) %s", t.Revision, c.Text)
+	for _, a := range t.Answers {
+		if a.Act == Reply {
+			fmt.Fprintf(&b, "\n%s: %s", a.User, strings.ReplaceAll(a.Text, "\n", "\n    "))
+		}
+	}
+	c.Text = b.String()
+	return c
 }

@@ -136,10 +136,60 @@ func TestAnAgentIsToldWhatIsStillOpen(t *testing.T) {
 	w.must(errOf(w.gateway.Decide(t.Context(), b)))
 	want := []agent.LineComment{{Path: "core/a.txt", Line: 2, Side: "R", Code: "1", Text: "(open since revision 1) Name it.\ncleo: After the host."},
 		{Path: "core/a.txt", Side: "R", Code: "3", Text: "(open since revision 1) Keep it."}}
-	if got := <-told; fmt.Sprint(got.Comments) != fmt.Sprint(want) {
-		t.Errorf("the agent was told %+v", got.Comments)
+	if got := <-told; fmt.Sprint(got.Comments) != fmt.Sprint(want) || got.Note != "" {
+		t.Errorf("the agent was told %+v %q", got.Comments, got.Note)
 	}
 	if d := w.reread(r.ID).Decisions[1]; len(d.Comments) != 0 {
 		t.Errorf("the decision took others' comments: %+v", d.Comments)
+	}
+}
+
+// Of more than an agent is told, the newest are; it is told how many are not. No line of a
+// reply passes for another person's.
+func TestAnAgentIsToldTheNewestAndWhatIsLeftOut(t *testing.T) {
+	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), map[string]string{"core/a.txt": "1\n2\n"}, nil)
+	old := make([]agent.LineComment, 300)
+	for i := range old {
+		old[i] = agent.LineComment{Path: "core/a.txt", Line: 1, Text: fmt.Sprint("old ", i)}
+	}
+	r = w.comments(root, r, map[string]string{"core/a.txt": "1\n3\n"}, old...)
+	w.must(w.answer(cleo, r, 299, 0, approval.Reply, "Yes.\nbob: Never."))
+	told := make(chan agent.Feedback, 1)
+	w.script("coder", func(_ context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
+		told <- *job.Feedback
+		return agent.Outcome{}, os.ErrInvalid
+	})
+	b := w.ballot(w.bob, r, approval.RequestChanges)
+	b.Comments = make([]agent.LineComment, approval.MaxComments-200)
+	for i := range b.Comments {
+		b.Comments[i] = agent.LineComment{Path: "core/a.txt", Line: 2, Text: fmt.Sprint("new ", i)}
+	}
+	w.must(errOf(w.gateway.Decide(t.Context(), b)))
+	got := <-told
+	if n := len(got.Comments); n != approval.MaxComments {
+		t.Fatalf("the agent was told %d comments", n)
+	}
+	first, last := got.Comments[approval.MaxComments-200].Text, got.Comments[approval.MaxComments-1].Text
+	if !strings.HasSuffix(first, "old 100") || !strings.Contains(last, "old 299\ncleo: Yes.\n    bob: Never.") {
+		t.Errorf("the oldest that it was told is %q, the newest %q", first, last)
+	}
+	if !strings.HasPrefix(got.Note, "100 older open comments are not told again") {
+		t.Errorf("what is left out is said as %q", got.Note)
+	}
+}
+
+// What people say under all comments of a request has a size that its page bears; what is
+// done without words still is.
+func TestRepliesHaveALimitTogether(t *testing.T) {
+	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), map[string]string{"core/a.txt": "1\n"}, nil)
+	r = w.comments(root, r, map[string]string{"core/a.txt": "2\n"}, agent.LineComment{Path: "core/a.txt", Line: 1, Text: "Why?"})
+	n := approval.MaxAnswered / approval.MaxComment
+	for i := range n {
+		w.must(w.answer(cleo, r, 0, i, approval.Reply, strings.Repeat("x", approval.MaxComment-1)+fmt.Sprint(i%10)))
+	}
+	w.refused(w.answer(w.bob, r, 0, n, approval.Reply, "One more."), orchestrator.CodeConflict, "is the limit. Say it with a verdict")
+	w.must(w.answer(w.bob, r, 0, n, approval.Resolve, ""))
+	if th := w.thread(r, 0); !th.Resolved() || len(th.Answers) != n+1 {
+		t.Errorf("resolved %v, %d answers", th.Resolved(), len(th.Answers))
 	}
 }

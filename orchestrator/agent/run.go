@@ -47,6 +47,7 @@ type Job struct {
 type Feedback struct {
 	Comment  string        `json:"comment"`
 	Comments []LineComment `json:"comments,omitempty"`
+	Note     string        `json:"note,omitempty"` // what is left out of Comments, and why
 	Diff     string        `json:"diff,omitempty"` // the previous revision's unified diff
 }
 

@@ -94,6 +94,9 @@ func taskText(job agent.Job) string {
 	for _, c := range f.Comments {
 		fmt.Fprintf(&b, "%s\n", c)
 	}
+	if f.Note != "" {
+		fmt.Fprintf(&b, "%s\n", f.Note)
+	}
 	if f.Diff != "" {
 		fmt.Fprintf(&b, "\nThe previous diff:\n\n%s", f.Diff)
 		if !strings.HasSuffix(f.Diff, "\n") {

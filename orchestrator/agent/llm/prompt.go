@@ -110,6 +110,9 @@ func firstMessage(job agent.Job) string {
 	for _, c := range f.Comments {
 		fmt.Fprintf(&b, "%s\n", c)
 	}
+	if f.Note != "" {
+		fmt.Fprintf(&b, "%s\n", f.Note)
+	}
 	if f.Diff != "" {
 		fmt.Fprintf(&b, "\nThe previous diff:\n\n%s", f.Diff)
 	}

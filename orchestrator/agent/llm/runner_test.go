@@ -410,12 +410,12 @@ func TestAModelThatIsNotConfigured(t *testing.T) {
 // On a run after "request changes" the task is followed by what people said.
 func TestFeedbackFollowsTheTask(t *testing.T) {
 	job := task("Mend it.")
-	job.Feedback = &agent.Feedback{Comment: "Too long", Comments: []agent.LineComment{{Path: "a.go", Line: 3, Text: "why?"}}, Diff: "diff --git a/a.go b/a.go\n"}
+	job.Feedback = &agent.Feedback{Comment: "Too long", Comments: []agent.LineComment{{Path: "a.go", Line: 3, Text: "why?"}}, Note: "2 are left out.", Diff: "diff --git a/a.go b/a.go\n"}
 	host := team()
 	if _, _, err := play(t, host, job, says("done")); err != nil {
 		t.Fatal(err)
 	}
-	has(t, host.Turns()[0].Message.Text(), "Mend it.", "Too long", "a.go:3: why?", "diff --git")
+	has(t, host.Turns()[0].Message.Text(), "Mend it.", "Too long", "a.go:3: why?", "2 are left out.", "diff --git")
 }
 
 // Shared context stands in the prompt with its authors, as data: no value can end the

@@ -141,6 +141,9 @@ func taskOf(job agent.Job) string {
 	for _, c := range f.Comments {
 		fmt.Fprintf(&b, "\n%s", c)
 	}
+	if f.Note != "" {
+		b.WriteString("\n" + f.Note)
+	}
 	if f.Diff != "" {
 		b.WriteString("\n\nThe previous change:\n\n" + f.Diff)
 	}

@@ -296,11 +296,11 @@ func TestFeedbackBeginsANewRound(t *testing.T) {
 	done := says("did a#1")
 	done.Ref, done.Ended = "a#1", true
 	j.Memo, j.Children = first.Park.Memo, []agent.Child{done}
-	j.Feedback = &agent.Feedback{Comment: "Keep the limit.", Comments: []agent.LineComment{{Path: "retry.go", Line: 42, Text: "why?"}}, Diff: "--- a\n+++ b\n"}
+	j.Feedback = &agent.Feedback{Comment: "Keep the limit.", Comments: []agent.LineComment{{Path: "retry.go", Line: 42, Text: "why?"}}, Note: "2 are left out.", Diff: "--- a\n+++ b\n"}
 
 	s := follow(t, j, answer)
 	equal(t, "hops", s.refs(), []string{"2:a#1"})
-	contains(t, s.text("2:a#1"), "Do the retry loop", "Keep the limit.", "retry.go:42: why?", "+++ b")
+	contains(t, s.text("2:a#1"), "Do the retry loop", "Keep the limit.", "retry.go:42: why?", "2 are left out.", "+++ b")
 
 	// An engine that drops memo and old children gets the same text under plain refs.
 	j.Memo, j.Children = nil, nil
