@@ -97,7 +97,8 @@ func (p *Pages) remarks(f *frame, page *views.ReviewPage, r approval.Request, sh
 	return nil
 }
 
-// place puts a remark under its file and returns where it stands, "" for nowhere.
+// place puts a remark under its file and returns where it stands, "" for nowhere. Where the
+// page has not the file's lines, that is the page that has them.
 func place(page *views.ReviewPage, x views.Remark) string {
 	i := slices.IndexFunc(page.Files, func(f views.DiffFile) bool { return f.Path == x.Path })
 	if i < 0 {
@@ -106,6 +107,9 @@ func place(page *views.ReviewPage, x views.Remark) string {
 	f := &page.Files[i]
 	x.Hidden = page.Against > 0 && x.Side == approval.LeftSide
 	f.Remarks = append(f.Remarks, x)
+	if f.Elsewhere != "" && f.Edit == nil {
+		return f.Elsewhere
+	}
 	if x.Line == 0 || x.Hidden || x.Outdated {
 		return fmt.Sprintf("#F%d", f.N)
 	}

@@ -67,6 +67,9 @@ func (p *Pages) review(c echo.Context, no refused) error {
 	if r.IsHandover() {
 		page.Ask, page.Warnings = askOf(*r.Question), warningsOf(shown, nil)
 		page.Refused, page.Comment, page.Back = no.message, no.comment, placeOf(q.Encode())
+		if page.State != string(approval.Pending) || !page.CanDecide {
+			page.Unsent = no.comment
+		}
 		return render(c, no.status, views.Review(page))
 	}
 	for _, v := range all {
@@ -119,6 +122,9 @@ func doing(q url.Values, page *views.ReviewPage, no refused) {
 	open := page.State == string(approval.Pending) && page.Newest == page.Revision
 	page.CanComment = page.CanDecide && open
 	page.CanEdit = page.CanDecide && open && page.Against == 0
+	if !open || !page.CanDecide { // the forms that these words came from are gone
+		page.Unsent = no.remark + no.comment
+	}
 	switch {
 	case q.Get("edit") != "" && page.CanEdit:
 		page.Doing = views.Editing

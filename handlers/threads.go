@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
@@ -31,18 +32,23 @@ func (p *Pages) threads(f *frame, page *views.ReviewPage, r approval.Request, sh
 			page.Unplaced = true
 		}
 	}
-	hrefs := map[string]string{}
+	hrefs, offered := map[string]string{}, false
 	for _, t := range all {
 		if own := t.Revision == page.Revision; own || current && !page.Unplaced {
 			x := threadOf(t, own)
 			x.CanAnswer = f.voters.MayAnswer(f.who.Principal, r, t) == nil
 			hrefs[t.ID] = placeThread(page, x, shown)
+			offered = offered || x.CanAnswer && t.ID == page.ReplyTo && strings.HasPrefix(hrefs[t.ID], "#")
 		}
 		if !t.Resolved() {
-			if page.OpenComments++; page.OpenComments == 1 {
+			page.OpenComments++
+			if page.OpenHref == "" { // an older revision's page has not all of them
 				page.OpenHref = hrefs[t.ID]
 			}
 		}
+	}
+	if page.ReplyTo != "" && !offered { // nothing on the page takes the reply any more
+		page.ReplyTo, page.Unsent = "", page.ReplyText
 	}
 	i := 0
 	for d := range page.Decisions { // they have the same comments in the same order

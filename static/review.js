@@ -260,7 +260,7 @@
     } catch (e) { /* storage may be switched off */ }
   }
   on('click', '#edit a.button', forget);
-  if (!document.querySelector('#verdict, #edit')) forget();
+  if (!document.querySelector('#verdict, #edit, .thread-form')) forget();
 
   // A form that the server opened is ready to type in.
   if (open()) {

@@ -63,6 +63,7 @@ type ReviewPage struct {
 	OpenHref      string   // where the first of them stands; may be empty
 	ReplyTo       string   // the comment whose answer was not taken
 	ReplyText     string   // with what was typed
+	Unsent        string   // words that were not taken, where the page has no form for them any more
 	Unplaced      bool     // comments of earlier revisions could not be placed
 	Picked        []int    // files whose tick is set, where files are chosen; nil: all
 	Find          *Find    // the search over the whole diff; nil: the diff is short enough for the browser's
