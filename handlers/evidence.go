@@ -71,6 +71,9 @@ func (e Evidences) render(c echo.Context, r approval.Request, chrome views.Chrom
 		shown := v.Files[:min(len(v.Files), evidenceFiles)]
 		page.Files = append(page.Files, views.EvidenceFiles{Shown: shown, More: len(v.Files) - len(shown)})
 	}
+	if page.Answers, err = e.Requests.Answers(ctx, r.ID); err != nil {
+		return err
+	}
 	task, err := e.Reader.Task(ctx, r.TaskID)
 	if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 		return err

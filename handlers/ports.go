@@ -84,6 +84,8 @@ type Requests interface {
 	CountRequests(ctx context.Context, f approval.Filter, most int) (int, error)
 	Revisions(ctx context.Context, id string) ([]approval.Revision, error)
 	PendingOf(ctx context.Context, taskID string) ([]string, error)
+	// Answers returns what was said and done under a request's line comments, oldest first.
+	Answers(ctx context.Context, requestID string) ([]approval.Answer, error)
 }
 
 // Reviewer shows a revision's change, always from base tree against result tree.

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ func evidenceFixture() EvidencePage {
 		Rule:    approval.Rule{Name: "core", When: "any(patch.files, .path startsWith 'core/')", Need: 2, From: []string{"maintainers"}, Version: "9f2c1a7e5b1d", Widened: 1},
 		Lineage: []approval.Party{{User: "dora", Why: "asked for it"}},
 		Decisions: []approval.Decision{
-			{User: "bob", Channel: "web", Verdict: approval.RequestChanges, Digest: digest, Revision: 1, At: before(90 * time.Minute), Comment: "Say why. " + hostile,
+			{User: "bob", Channel: "web", Verdict: approval.RequestChanges, ID: "dec_a", Digest: digest, Revision: 1, At: before(90 * time.Minute), Comment: "Say why. " + hostile,
 				Comments: []agent.LineComment{{Path: "upload/\u202Eretry.go", Line: 42, Text: "needs ctx here?"}}, Seen: approval.Seen{Surface: "page", Files: 3, FilesViewed: 3}},
 			{User: "bob", For: "ann", Channel: "telegram", Verdict: approval.Approve, Digest: digest, Revision: 2, At: before(time.Hour), Files: []string{"upload/retry.go"},
 				Seen: approval.Seen{Surface: "page", Files: 3, FilesViewed: 1, WarningsTicked: []string{"ci_file"}, OpenedAt: &opened}}}}
@@ -35,6 +36,9 @@ func evidenceFixture() EvidencePage {
 	p := EvidencePage{Chrome: chrome(SectionAudit, "Evidence "+aprID, EvidenceHref(aprID)), Request: r, Task: "Fix the retry loop in the uploader.\n" + hostile, TaskAt: before(3 * time.Hour),
 		Revisions: []approval.Revision{first, v}, Files: []EvidenceFiles{{Shown: files[:1]}, {Shown: files, More: 700}}, EventsAll: 1412, Head: digest, Dropped: 3,
 		Seal: &EvidenceSeal{At: now, Pos: 120441, N: 1412, Key: "9f2c1a7e5b1d44c0"}}
+	for i, act := range []approval.Act{approval.Reply, approval.Resolve, approval.Reopen} {
+		p.Answers = append(p.Answers, approval.Answer{N: i + 1, Thread: fmt.Sprintf("dec_a.%d", 1+i/2), Act: act, User: "cleo", Channel: "web", Text: map[approval.Act]string{approval.Reply: "It has one. " + hostile}[act], At: before(80 * time.Minute)})
+	}
 	for i, kind := range []event.Type{event.TaskCreated, event.Requested, event.Decided, event.PatchLanded} {
 		p.Events = append(p.Events, event.Event{TaskID: taskID, N: int64(i + 1), Type: kind, Actor: "user:bob" + hostile, At: before(time.Hour), Hash: digest})
 	}

@@ -2,6 +2,8 @@ package views
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,12 +19,13 @@ type EvidencePage struct {
 	Task      string // the whole text of the task; foreign
 	TaskAt    time.Time
 	Revisions []approval.Revision
-	Files     []EvidenceFiles // of the revisions, in their order
-	Events    []event.Event   // those about this request, oldest first
-	EventsAll int64           // how many the task has
-	Head      string          // hash of the task's newest event
-	Seal      *EvidenceSeal   // nil: nothing of the task is sealed yet
-	Dropped   int             // events whose data retention removed
+	Files     []EvidenceFiles   // of the revisions, in their order
+	Answers   []approval.Answer // under the line comments of its decisions, oldest first
+	Events    []event.Event     // those about this request, oldest first
+	EventsAll int64             // how many the task has
+	Head      string            // hash of the task's newest event
+	Seal      *EvidenceSeal     // nil: nothing of the task is sealed yet
+	Dropped   int               // events whose data retention removed
 }
 
 // EvidenceSeal is the checkpoint that covers the end of the task.
@@ -76,6 +79,45 @@ func verdictWords(d approval.Decision) string {
 		words += " " + plural(len(d.Files), "file only", "files only")
 	}
 	return words
+}
+
+// answersTo are those under the i-th line comment of a decision, from 0.
+func (p EvidencePage) answersTo(d approval.Decision, i int) []approval.Answer {
+	return p.answers(func(thread string) bool { return thread == approval.ThreadID(d, i) })
+}
+
+// answersBeside are those under comments that the decision has not any more: retention
+// removed them, and not who answered.
+func (p EvidencePage) answersBeside(d approval.Decision) []approval.Answer {
+	return p.answers(func(thread string) bool {
+		n, err := strconv.Atoi(strings.TrimPrefix(thread, d.ID+"."))
+		return err == nil && n > len(d.Comments)
+	})
+}
+
+func (p EvidencePage) answers(under func(thread string) bool) []approval.Answer {
+	return slices.DeleteFunc(slices.Clone(p.Answers), func(a approval.Answer) bool { return !under(a.Thread) })
+}
+
+// answerWords says what somebody did under a comment, where, and when.
+func answerWords(a approval.Answer) string {
+	words := map[approval.Act]string{approval.Reply: "replied", approval.Resolve: "resolved it", approval.Reopen: "opened it again"}[a.Act]
+	if words == "" {
+		words = string(a.Act)
+	}
+	return fmt.Sprintf("%s %s %s · %s", visibleText(a.User), words, channelWords(a.Channel), stamp(a.At))
+}
+
+// lineWords names the line that a comment is about; 0 is the whole file.
+func lineWords(path, side string, line int) string {
+	s := visibleText(path)
+	if line > 0 {
+		s += ":" + strconv.Itoa(line)
+	}
+	if side == approval.LeftSide {
+		s += " (old file)"
+	}
+	return s
 }
 
 // seenWords says what a decider had before them; a surface without files says nothing of them.

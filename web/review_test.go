@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -172,6 +173,7 @@ func TestCommentsAreAnsweredWithoutScript(t *testing.T) {
 	eve := h.signIn(h.user("eve", people.Auditor))
 	page := eve.get(address)
 	has(t, page, 200, "&lt;i&gt;Zero&lt;/i&gt; is none.")
+	has(t, eve.get(address+"/evidence"), 200, "ann on retry.go:1", "bob replied", "&lt;i&gt;Zero&lt;/i&gt; is none.", "ann resolved it")
 	if strings.Contains(page.body, `class="remark-acts thread-form"`) {
 		t.Error("an auditor is offered a form")
 	}
@@ -179,4 +181,49 @@ func TestCommentsAreAnsweredWithoutScript(t *testing.T) {
 	other := act("reopen", "", "9")
 	other.Set("thread", "dec_none.1")
 	has(t, ann.post(address+"/threads", other), http.StatusNotFound)
+}
+
+// Words that come too late are given back, also where no form takes them any more.
+func TestWordsThatComeTooLateAreGivenBack(t *testing.T) {
+	h, address, r, ann, bob := asked(t)
+	const gone = "What you wrote was not sent"
+	line := url.Values{"path": {"retry.go"}, "side": {"R"}, "line": {"1"}, "revision": {"1"}, "at": {"F1R1"}, "do": {"save"}, "text": {"Why?"}}
+	has(t, ann.post(address+"/drafts", line), 200)
+	changes := url.Values{"verdict": {"request_changes"}, "digest": {r.Revision.Digest}, "drafts": {"1"}}
+	has(t, ann.post(address+"/decision", changes), 200)
+	has(t, bob.post(address+"/decision", url.Values{"verdict": {"reject"}, "digest": {r.Revision.Digest}, "comment": {"Too <slow>."}}), http.StatusConflict, gone, "Too &lt;slow&gt;.</textarea>")
+	got, err := h.store.Request(h.ctx, r.ID)
+	h.must(err)
+	reply := url.Values{"thread": {got.Decisions[0].ID + ".1"}, "do": {"reply"}, "text": {"Because <so>."}, "seen": {"0"}}
+	h.must(h.store.Gateway().InTask(h.ctx, r.TaskID, func(tx approval.Tx) error {
+		cur, err := tx.Request(h.ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		cur.State = approval.Cancelled
+		return tx.SaveRequest(h.ctx, cur)
+	}))
+	has(t, bob.post(address+"/threads", reply), http.StatusConflict, "stay as they are", gone, "Because &lt;so&gt;.</textarea>")
+	if strings.Contains(bob.get(address).body, gone) {
+		t.Error("a page that nothing was sent to gives words back")
+	}
+}
+
+// A comment on a file whose lines are on another page is found there.
+func TestACommentOfAnotherPageIsFoundThere(t *testing.T) {
+	h := open(t)
+	r := h.request(h.user("dora", people.Operator), func(r *approval.Request) {
+		for i := range 40 {
+			r.Revision.Files = append(r.Revision.Files, patch.File{Path: fmt.Sprintf("x%02d.go", i), Status: patch.Modified, Added: 60, Removed: 40})
+		}
+	})
+	ann, address := h.signIn(h.user("ann", people.Approver)), "/approvals/"+r.ID
+	has(t, ann.post(address+"/drafts", url.Values{"path": {"x39.go"}, "side": {"R"}, "line": {"1"}, "revision": {"1"}, "do": {"save"}, "text": {"Far away."}}), 200)
+	has(t, ann.post(address+"/decision", url.Values{"verdict": {"request_changes"}, "digest": {r.Revision.Digest}, "drafts": {"1"}}), 200)
+	first := ann.get(address)
+	has(t, first, 200, `page=8#F41"><code>x39.go:1`)
+	if strings.Contains(first.body, "Resolve the comment on x39.go") || strings.Contains(first.body, "on files that this revision does not change") {
+		t.Error("it stands on the first page, too")
+	}
+	has(t, ann.get(address+"?page=8"), 200, "Resolve the comment on x39.go:1")
 }

@@ -302,6 +302,8 @@ func (f *fakeAPI) request() doc {
 		"warnings": []doc{{"code": "ci_file", "path": ".github/\u202eci.yml", "text": "CI file changed: it runs elsewhere."}}, "notes": []doc{},
 		"checks": []doc{{"command": "go vet ./...", "ok": true}, {"command": "go test ./...", "ok": false}},
 		"rule":   doc{"name": "core", "need": 2, "from": []string{"maintainers"}}, "decisions": []doc{{"user": "bob", "channel": "telegram", "verdict": "approve", "revision": 1}, {"user": "dora", "channel": "web", "verdict": "approve", "revision": 2}},
+		"comments": []doc{{"user": "bob", "revision": 1, "path": "x.go", "line": 12, "side": "R", "text": "Close \u202eit.\nTwice.", "answers": []doc{{"act": "reply", "user": "dora", "text": "Where?"}}},
+			{"user": "bob", "revision": 2, "path": "y.go", "line": 0, "side": "L", "text": "Why gone?", "resolved": true, "answers": []doc{{"act": "resolve", "user": "dora"}}}},
 		"needs": doc{"count": 2, "have": 1, "from": []string{"maintainers"}, "missing": []string{"ann", "bob"}, "problem": f.problemOf()}, "created_at": "2026-11-21T10:02:00Z", "expires_at": nil}
 }
 

@@ -92,6 +92,7 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 		}
 		fmt.Fprintf(w, "  %s\n", parts(said, ago(d.At, sh.now()), brief(d.Comment, 100)))
 	}
+	sh.comments(w, r)
 	if len(r.Declined) > 0 {
 		fmt.Fprintln(w, share(len(r.Files), r.Declined))
 	}

@@ -67,7 +67,11 @@ func (a *API) evidenceJSON(c echo.Context, r approval.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, evidence{Request: shape(e, r), Events: events})
+	s := shape(e, r)
+	if s.Comments, err = a.comments(c, r); err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, evidence{Request: s, Events: events})
 }
 
 // eventsOf reads all events of a task.

@@ -35,6 +35,7 @@ type Request struct {
 	Checks       []Checked  `json:"checks"`
 	Rule         Rule       `json:"rule"`
 	Decisions    []Decision `json:"decisions"`
+	Comments     []Comment  `json:"comments"` // on lines, of all revisions; only where one request is read
 	Needs        Needs      `json:"needs"`
 	ExpiresAt    *time.Time `json:"expires_at"`
 	CreatedAt    time.Time  `json:"created_at"`
@@ -103,6 +104,27 @@ type Decision struct {
 	Comment  string    `json:"comment"`
 	At       time.Time `json:"at"`
 	Revision int       `json:"revision"`
+}
+
+// Comment is what somebody said about a line, with what was said and done under it.
+type Comment struct {
+	User     string    `json:"user"`
+	Revision int       `json:"revision"` // on which it was written
+	Path     string    `json:"path"`
+	Line     int       `json:"line"` // of that revision; 0 is the whole file
+	Side     string    `json:"side"` // L: the old file
+	Text     string    `json:"text"`
+	Resolved bool      `json:"resolved"`
+	Answers  []Answer  `json:"answers"`
+	At       time.Time `json:"at"`
+}
+
+// Answer is one act under a comment: reply, resolve or reopen.
+type Answer struct {
+	Act  string    `json:"act"`
+	User string    `json:"user"`
+	Text string    `json:"text"`
+	At   time.Time `json:"at"`
 }
 
 // Needs says how many yeses there are and who can still give one.

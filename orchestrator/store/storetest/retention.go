@@ -54,6 +54,8 @@ func (s *Suite) endedTask(n int) (orchestrator.Task, *orchestrator.Delegation, *
 		s.must(err)
 		got.State = approval.Approved
 		return errors.Join(tx.InsertDecision(s.ctx, r.ID, approval.Decision{Revision: 1, User: "bob", Channel: "web", Verdict: approval.Approve, Comment: secret, Digest: "d1"}),
+			tx.InsertAnswer(s.ctx, r.ID, approval.Answer{N: 1, Thread: "dec_1.1", Act: approval.Reply, User: "cleo", Channel: "web", Text: secret, At: tx.Now()}),
+			tx.InsertAnswer(s.ctx, r.ID, approval.Answer{N: 2, Thread: "dec_1.1", Act: approval.Resolve, User: "cleo", Channel: "web", At: tx.Now()}),
 			tx.SaveRequest(s.ctx, got))
 	})
 	s.in(task.ID, func(tx orchestrator.Tx) error {
@@ -119,7 +121,9 @@ func textsGo(s *Suite) {
 	s.must(err)
 	turns, err := s.Store.Turns(s.ctx, d.ID, 0)
 	s.must(err)
-	all, err := json.Marshal([]any{t, tree, req, events, turns})
+	said, err := s.Store.Answers(s.ctx, r.ID)
+	s.must(err)
+	all, err := json.Marshal([]any{t, tree, req, events, turns, said})
 	s.must(err)
 	if strings.Contains(string(all), "zebra") || len(turns) > 0 {
 		s.Errorf("it is still there: %s", all)
@@ -131,7 +135,8 @@ func textsGo(s *Suite) {
 	}
 	// What auditors ask for stays.
 	if tree[0].Result.Commit != "c0ffee" || tree[0].Chain.Steps()[0].To != "coder" || tree[0].State != orchestrator.Completed ||
-		req.Decisions[0].User != "bob" || req.Decisions[0].Digest != "d1" || !req.Revision.Checks[0].OK || req.Revision.Checks[0].Command != "make" {
+		req.Decisions[0].User != "bob" || req.Decisions[0].Digest != "d1" || !req.Revision.Checks[0].OK || req.Revision.Checks[0].Command != "make" ||
+		len(said) != 2 || said[0].User != "cleo" || said[0].Text != retention.GoneText || said[1].Act != approval.Resolve || said[1].Text != "" {
 		s.Errorf("too much went: %s", all)
 	}
 	if got := s.found("zebra"); got != 0 {
