@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +39,7 @@ type world struct {
 	task, chatted             orchestrator.Task
 	child                     orchestrator.Delegation
 	pending, decided, handled approval.Request
+	talked                    approval.Request // two revisions, with open, resolved and outdated comments
 	delivery                  trigger.Delivery
 }
 
@@ -66,6 +69,7 @@ func (h *house) furnish(ann people.User) *world {
 	w.handled = h.request(w.dora, harm)
 	h.says(b.post("/approvals/"+w.handled.ID+"/decision", form("verdict", "approve", "digest", digest, "comment", hostile, "tick", "ci_file")), http.StatusOK)
 	h.says(b.post("/approvals/"+w.pending.ID+"/drafts", form("do", "save", "text", hostile, "path", w.pending.Revision.Files[0].Path, "side", "R", "line", "1", "revision", "1", "at", "F1R1")), http.StatusOK)
+	w.talked = h.talk(b, h.request(w.dora, harm, func(r *approval.Request) { r.Revision.Files[1].OldBlob = strings.Repeat("f", 40) }))
 	for _, e := range [][2]string{{"a'b\"<i>=1", hostile}, {"long", strings.Repeat("z", 60_000)}, {"json", `{"a":` + quoted(hostile) + `}`}} {
 		h.must(h.store.Engine().InTask(h.ctx, w.task.ID, func(tx orchestrator.Tx) error {
 			entry, err := sharedctx.New(time.Now(), "notes", e[0], e[1], "coder", time.Hour)
@@ -89,6 +93,37 @@ func (h *house) furnish(ann people.User) *world {
 	h.says(b.post("/tasks", form("agent", "kik", "text", hostile, "repository", "app", "key", "hostile")), http.StatusOK)
 	h.says(b.post("/audit/verify", nil), http.StatusOK)
 	return w
+}
+
+// talk makes a request of two revisions on which people talk: comments of the first are
+// open, resolved and about what is not there any more.
+func (h *house) talk(b *browser, r approval.Request) approval.Request {
+	h.Helper()
+	address, files := "/approvals/"+r.ID, r.Revision.Files
+	for i, side := range []string{"R", "L"} {
+		for line := range 2 {
+			h.says(b.post(address+"/drafts", form("do", "save", "text", hostile, "path", files[i].Path, "side", side, "line", strconv.Itoa(line), "revision", "1")), http.StatusOK)
+		}
+	}
+	h.says(b.post(address+"/decision", form("verdict", "request_changes", "digest", digest, "drafts", "1")), http.StatusOK)
+	h.must(h.store.Gateway().InTask(h.ctx, r.TaskID, func(tx approval.Tx) error {
+		cur, err := tx.Request(h.ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		cur.State, cur.DecidedAt = approval.Pending, nil
+		cur.Revision.N, cur.Revision.State, cur.Revision.At = 2, approval.Pending, time.Now()
+		cur.Revision.Files = slices.Clone(files)
+		cur.Revision.Files[0].NewBlob = strings.Repeat("e", 40)
+		return tx.SaveRequest(h.ctx, cur)
+	}))
+	got, err := h.store.Request(h.ctx, r.ID)
+	h.must(err)
+	for _, say := range []url.Values{form("thread", got.Decisions[0].ID+".1", "do", "reply", "text", hostile), form("thread", got.Decisions[0].ID+".2", "do", "resolve", "text", hostile),
+		form("thread", got.Decisions[0].ID+".3", "do", "resolve"), form("thread", got.Decisions[0].ID+".3", "do", "reopen", "text", hostile)} {
+		h.says(b.post(address+"/threads", say), http.StatusOK)
+	}
+	return got
 }
 
 // harm makes a request whose names, texts and checks are hostile.
