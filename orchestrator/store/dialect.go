@@ -22,6 +22,8 @@ type dialect struct {
 	skip   string // … or skips it when another transaction has it
 	ending string // the last six characters of id, as indexed
 
+	pattern string // whether the data of an event has what a pattern of letters and [classes] says
+
 	useReady  string // makes the planner read delegations_ready; "" where it does
 	claimable string // selectClaimable of this dialect
 

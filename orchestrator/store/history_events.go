@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
@@ -98,9 +99,33 @@ func (s *Store) askEvents(ctx context.Context, q history.Query) (eventAsk, error
 		}
 	}
 	for _, w := range words(strings.Join(q.Words, " ")) {
-		a.rest.add("lower(e.data) like ?", "%"+strings.ToLower(w)+"%")
+		text, arg := s.dialect.contains(w)
+		a.rest.add(text, arg)
 	}
 	return a, nil
+}
+
+// contains asks for a word in the data of an event, in any case. lower() may know the case of
+// ASCII letters only, so others are asked for in each of theirs. A word is letters, digits and
+// marks, which no pattern takes for something else.
+func (d *dialect) contains(word string) (text, arg string) {
+	if strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
+		return "lower(e.data) like ?", "%" + strings.ToLower(word) + "%"
+	}
+	var b strings.Builder
+	for _, r := range word {
+		if r <= unicode.MaxASCII {
+			b.WriteRune(unicode.ToLower(r))
+			continue
+		}
+		b.WriteRune('[')
+		b.WriteRune(r)
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			b.WriteRune(other)
+		}
+		b.WriteRune(']')
+	}
+	return d.pattern, b.String()
 }
 
 // eventColumnsOf are the columns that a page shows.

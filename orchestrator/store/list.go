@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -157,8 +158,14 @@ func conditions(f orchestrator.Filter) clauses {
 // idAt is the smallest id of a delegation made in the millisecond of t.
 func idAt(t time.Time) string { return idAtTime(orchestrator.DelegationPrefix, t) }
 
-// words are the words that are searched for: letters and digits, as both databases
-// cut the texts.
+// words are the words that are searched for, each once: letters and digits, as both
+// databases cut the texts.
 func words(query string) []string {
-	return strings.FieldsFunc(clean(query), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+	all := strings.FieldsFunc(clean(query), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+	seen := make(map[string]bool, len(all))
+	return slices.DeleteFunc(all, func(w string) bool {
+		known := seen[w]
+		seen[w] = true
+		return known
+	})
 }

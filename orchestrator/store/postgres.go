@@ -42,6 +42,7 @@ func postgresDialect() *dialect {
 		lock:       " for update",
 		skip:       " for update skip locked",
 		ending:     "right(id, 6)",
+		pattern:    "lower(e.data) ~ ?",
 		classify:   classifyPostgres,
 		flush:      flushPostgres,
 		search:     searchPostgres,

@@ -30,6 +30,7 @@ func sqliteDialect() *dialect {
 		goose:      goose.DialectSQLite3,
 		migrations: migrations.SQLite,
 		ending:     "substr(id, -6)",
+		pattern:    "lower(e.data) glob '*' || ? || '*'",
 		useReady:   " indexed by delegations_ready",
 		useOverdue: " indexed by requests_overdue",
 		useNext:    " indexed by requests_next",

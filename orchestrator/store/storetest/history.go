@@ -347,7 +347,7 @@ func findsEvents(s *Suite) {
 			{Type: event.DelegationRefused, Actor: "kik", Data: event.Data(map[string]any{"code": "cycle"})},
 			{Type: event.Decided, Actor: "bob", Data: event.Data(map[string]any{"verdict": "approve"})},
 			{Type: event.Decided, Actor: "rule:docs"},
-			{Type: event.Failed, Actor: "kik", Data: event.Data(map[string]any{"code": "exit", "message": "it took 50% of \"all\""})},
+			{Type: event.Failed, Actor: "kik", Data: event.Data(map[string]any{"code": "exit", "message": "it took 50% of \"all\" ÄRGER Иван 東京タワー ที่"})},
 		} {
 			e.DelegationID = d.ID
 			s.must(tx.Append(s.ctx, e))
@@ -361,7 +361,8 @@ func findsEvents(s *Suite) {
 		"approver:bob,rule:docs": "approval.decided approval.decided", "requester:ann": "task.created task.created", "requester:bob": "",
 		"code:cycle": "delegation.refused", "code:cycle,exit": "delegation.failed delegation.refused", "code:cycle type:delegation.failed": "", "-code:cycle type:delegation.refused": "",
 		"task:" + other.ID: "task.created", "-task:" + task.ID: "task.created", "task:" + task.ID + " approver:bob": "approval.decided",
-		"retry": "delegation.progress", "upload RETRY": "delegation.progress", "50%": "delegation.failed", "retry code:exit": "", "time:2026-07-02..": "", "time:2026-07-01 code:exit": "delegation.failed",
+		"retry": "delegation.progress", "upload RETRY": "delegation.progress", "50%": "delegation.failed", "retry code:exit": "", "ärger ИВАН": "delegation.failed", "rger": "delegation.failed", "argher": "", "東京": "delegation.failed", "ที่": "delegation.failed",
+		"retry " + strings.Repeat("y/", 1010) + "y": "delegation.progress", "time:2026-07-02..": "", "time:2026-07-01 code:exit": "delegation.failed",
 	} {
 		q := s.parse(history.Events, line)
 		var got []string

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -124,6 +125,10 @@ func listConversation(s *Suite) {
 }
 
 func listSearch(s *Suite) {
+	var many strings.Builder // 10,000 words
+	for i := range 10_000 {
+		fmt.Fprintf(&many, "fix%d/", i)
+	}
 	texts := []string{"Fix the flaky test in src/main.go", "Review the billing module", "fix the Übersetzung of 50% of users", "Nothing"}
 	for i := range 12 {
 		s.Clock.Add(time.Millisecond)
@@ -135,6 +140,8 @@ func listSearch(s *Suite) {
 	}{
 		{"fix", 6}, {"FIX the", 6}, {"billing", 3}, {"main.go", 3}, {"src main", 3}, {"Übersetzung", 3}, {"50%", 3}, {"fix billing", 0},
 		{`"fix" OR *`, 0}, {`"fix"`, 6}, {"'; drop table tasks", 0}, {"fix NOT flaky", 0}, {"(", 12}, {"", 12}, {"\x00", 12},
+		{strings.Repeat("fix/", 10_000), 6}, {many.String(), 0}, {"fix:* & the", 6}, {"fi:*", 0}, {"-fix", 6}, {"fix <-> the", 6}, {"🎉", 12}, {"fix 🎉", 6}, {"東京", 0},
+		{"^fix", 6}, {"text:fix", 0}, {"NEAR(fix the)", 0}, {"of", 3}, {strings.Repeat("x", 5000), 0},
 	} {
 		if got := pages(s, orchestrator.Filter{Query: c.query}, 4); len(got) != c.want || !slices.IsSortedFunc(got, func(a, b string) int { return -cmp(a, b) }) {
 			s.Errorf("%q: %d found, want %d, newest first: %v", c.query, len(got), c.want, got)
