@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +16,8 @@ import (
 	"gatehouse/handlers/door"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/store"
+	"gatehouse/orchestrator/store/storetest"
 
 	"github.com/gorilla/websocket"
 )
@@ -70,11 +74,15 @@ func TestAStreamEndsWithItsSession(t *testing.T) {
 // Whatever a connection reads, it ends at once when its session or token does. The next look
 // at all of them, a minute later, would be behind the limit of these reads.
 func TestEveryConnectionEndsWithItsSessionOrToken(t *testing.T) {
-	h := open(t)
+	address := storetest.Ready(t, "sqlite:"+filepath.Join(t.TempDir(), "house.db"))
+	h := openAt(t, address)
+	cli, err := store.Open(h.ctx, address, store.Options{Logger: slog.New(slog.DiscardHandler)}) // as another process does
+	h.must(err)
+	t.Cleanup(func() { h.must(cli.Close()) })
 	eve := h.user("eve", people.Operator)
 	task, _ := h.task(eve, "Fix")
 	b := h.signIn(eve)
-	token, revoked := h.token(eve), h.token(eve)
+	token, revoked, revokedToo := h.token(eve), h.token(eve), h.token(eve)
 	connect := func(token string, header http.Header) *websocket.Conn {
 		c, _, err := h.socket(token, header)
 		h.must(err)
@@ -115,19 +123,25 @@ func TestEveryConnectionEndsWithItsSessionOrToken(t *testing.T) {
 	}
 	mine, mineToo := connect("", header), stream(b.client, "")
 	bots, botsToo := connect(revoked, nil), stream(http.DefaultClient, revoked)
+	others, othersToo := connect(revokedToo, nil), stream(http.DefaultClient, revokedToo)
 	stays, staysToo := connect(token, nil), stream(http.DefaultClient, token)
 
 	b.post("/logout", url.Values{})
 	ends("the session", mine, mineToo)
-	tokens, err := h.store.Tokens(h.ctx, eve.ID)
-	h.must(err)
-	sum := door.HashSecret(revoked)
-	for _, x := range tokens {
-		if x.Hash == sum {
-			h.must(h.store.RevokeToken(h.ctx, "root", x.ID))
+	revoke := func(by *store.Store, secret string) {
+		tokens, err := h.store.Tokens(h.ctx, eve.ID)
+		h.must(err)
+		sum := door.HashSecret(secret)
+		for _, x := range tokens {
+			if x.Hash == sum {
+				h.must(by.RevokeToken(h.ctx, "root", x.ID))
+			}
 		}
 	}
+	revoke(h.store, revoked)
 	ends("the revoked token", bots, botsToo)
+	revoke(cli, revokedToo)
+	ends("the token revoked on the command line", others, othersToo)
 
 	h.must(stays.WriteJSON(map[string]any{"type": "dance"}))
 	for kind := ""; kind != "error"; {

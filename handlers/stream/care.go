@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -40,51 +39,106 @@ func (s *Streams) beat() {
 }
 
 // watch ends the lines of sessions and tokens that are not good any more: at once where an
-// event says so, whatever the line reads, and each minute, when some have simply expired.
+// event says so, whatever the line reads; within lookEvery where another process wrote that
+// event without telling, as the CLI does beside a server on SQLite; and each minute, when
+// some have simply expired.
 func (s *Streams) watch(heard *event.Subscription) {
 	defer heard.Close()
-	tick := time.NewTicker(recheck)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s.caring.Go(func() { // or a database that does not answer would hold Close up
+		<-s.closing
+		cancel()
+	})
+	tick, look := time.NewTicker(recheck), time.NewTicker(lookEvery)
 	defer tick.Stop()
+	defer look.Stop()
 	everyone := func(*line) bool { return true }
+	a := access{streams: s}
+	_ = a.skip(ctx) // where that fails, the first look is from the beginning on
 	for {
 		select {
 		case <-s.closing:
 			return
 		case <-tick.C:
 			s.sweep(everyone)
+			continue
 		case <-heard.Lagged():
-			s.sweep(everyone)
 		case n := <-heard.C:
-			events, err := s.systemEvents(n)
-			if err != nil { // what it was is not known
-				if !errors.Is(err, errUnknown) {
-					s.Log.Warn("what may end sessions could not be read; looking at every stream", "err", err)
-				}
-				drain(heard)
-				s.sweep(everyone)
+			if a.told(n) {
+				s.sweep(about(n.Events))
 				continue
 			}
-			s.sweep(func(l *line) bool {
-				return slices.ContainsFunc(events, func(e event.Event) bool { return concerns(l.who, e) })
-			})
+			drain(heard) // one look answers them all
+		case <-look.C:
+			if s.lone() {
+				continue
+			}
+		}
+		switch events, all, err := a.read(ctx); {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			s.Log.Warn("what may end sessions could not be read; trying again", "err", err)
+		case !all:
+			s.sweep(everyone)
+		case len(events) > 0:
+			s.sweep(about(events))
 		}
 	}
 }
 
-// errUnknown says that a notice does not tell what happened.
-var errUnknown = errors.New("something was missed")
+// about wants the lines that one of these events may end.
+func about(events []event.Event) func(*line) bool {
+	return func(l *line) bool {
+		return slices.ContainsFunc(events, func(e event.Event) bool { return concerns(l.who, e) })
+	}
+}
 
-// systemEvents are those of a notice, which another process sends without them.
-func (s *Streams) systemEvents(n event.Notice) ([]event.Event, error) {
-	if len(n.Events) > 0 {
-		return n.Events, nil
+// lone reports whether nobody is connected.
+func (s *Streams) lone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.lines) == 0
+}
+
+// access reads the log about people: who signed out, which token was revoked. The log is the
+// truth and notices are hints, as everywhere.
+type access struct {
+	streams *Streams
+	seen    int64 // the newest event that was acted upon
+}
+
+// told reports whether a notice brings the very next events itself.
+func (a *access) told(n event.Notice) bool {
+	if len(n.Events) == 0 || n.First != a.seen+1 {
+		return false
 	}
-	if n.First <= 0 || n.Last-n.First >= batch {
-		return nil, errUnknown
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+	a.seen = n.Last
+	return true
+}
+
+// read returns what has been written since; without all of it, when that is very much, every
+// line has to be looked at.
+func (a *access) read(ctx context.Context) (events []event.Event, all bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, a.streams.patience)
 	defer cancel()
-	return s.Reader.Events(ctx, event.System, n.First-1, int(n.Last-n.First+1))
+	events, err = a.streams.Reader.Events(ctx, event.System, a.seen, batch)
+	if err != nil || len(events) == 0 {
+		return nil, true, err
+	}
+	if len(events) == batch {
+		return nil, false, a.skip(ctx)
+	}
+	a.seen = events[len(events)-1].N
+	return events, true, nil
+}
+
+// skip goes to the newest event.
+func (a *access) skip(ctx context.Context) error {
+	t, err := a.streams.Reader.Task(ctx, event.System)
+	a.seen = max(a.seen, t.LastN)
+	return err
 }
 
 // sweep looks whether the callers of these lines are still whom they were, once for each

@@ -38,7 +38,8 @@ type line struct {
 	ctx     context.Context // ends with the line
 	cancel  context.CancelFunc
 	ended   atomic.Bool
-	due     time.Time // of the next heartbeat; guarded by Streams.mu
+	due     time.Time   // of the next heartbeat; guarded by Streams.mu
+	beating atomic.Bool // a heartbeat waits for the client
 
 	subscribed sync.WaitGroup // subscriptions that have not ended
 	state      sync.Mutex
@@ -243,7 +244,11 @@ func (l *line) heartbeat(a *attempt) {
 		b = nil
 		fallthrough
 	case full:
+		if l.beating.Swap(true) && b != nil {
+			return // the one before is on its way, too
+		}
 		l.streams.ending.Go(func() {
+			defer l.beating.Store(false)
 			if l.write(b) != nil {
 				l.end()
 			}

@@ -19,8 +19,6 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator/event"
-
-	"github.com/gorilla/websocket"
 )
 
 // hubOnly is an engine of which streams need nothing but the hub.
@@ -35,13 +33,14 @@ func (e hubOnly) Hub() *event.Hub { return e.hub }
 type wire struct {
 	*testing.T
 	*Streams
-	log *memory
+	log    *memory
+	people *systemLog
 }
 
 func newWire(t *testing.T) *wire {
 	t.Helper()
-	m := &memory{hub: &event.Hub{}}
-	s := New(Options{Engine: hubOnly{hub: m.hub}, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	m, people := &memory{hub: &event.Hub{}}, &systemLog{}
+	s := New(Options{Engine: hubOnly{hub: m.hub}, Reader: people, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	tl, err := startTail(t.Context(), m, s.Log)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +51,7 @@ func newWire(t *testing.T) *wire {
 		s.Close()
 		tl.stop()
 	})
-	return &wire{t, s, m}
+	return &wire{t, s, m, people}
 }
 
 // connect makes a line that reads the task from a cursor on, and returns the client's end of
@@ -254,94 +253,51 @@ func TestAnIdleLineIsOneGoroutine(t *testing.T) {
 	}
 }
 
-// systemLog is a reader of which only the events about people are asked for.
-type systemLog struct {
-	handlers.Reader
-	events []event.Event
-}
-
-func (r systemLog) Events(_ context.Context, taskID string, after int64, limit int) ([]event.Event, error) {
-	if taskID != event.System {
-		return nil, fmt.Errorf("events of %s were asked for", taskID)
+// A database that takes its time for one task holds up nobody who reads another, nor heartbeats
+// or the end of the server. Who waited for it first may leave, and the next one goes on.
+func TestASlowDatabaseHoldsUpOnlyWhoAsksIt(t *testing.T) {
+	w := newWire(t)
+	asked := make(chan context.Context, 2)
+	var answers atomic.Bool
+	w.people.slow = func(ctx context.Context) error {
+		asked <- ctx
+		if answers.Load() {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
 	}
-	return r.events[after:min(int(after)+limit, len(r.events))], nil
-}
-
-// A session that ends takes its lines with it, whatever they read and on whichever node it
-// ended; others stay.
-func TestLinesEndWithTheirSession(t *testing.T) {
-	ended := event.Event{TaskID: event.System, N: 2, Type: sessionEnded, Actor: "dora"}
-	for name, notice := range map[string]event.Notice{
-		"here":                 {TaskID: event.System, First: 2, Last: 2, Events: []event.Event{ended}},
-		"on another node":      {TaskID: event.System, First: 1, Last: 2},
-		"nobody knows where":   {},
-		"in a flood of others": {TaskID: event.System, First: 2, Last: 2 + batch},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWire(t)
-			w.Reader = systemLog{events: []event.Event{{TaskID: event.System, N: 1, Type: "user.created", Actor: "root"}, ended}}
-			w.endsOneSession(notice)
-		})
-	}
-}
-
-func (w *wire) endsOneSession(notice event.Notice) {
-	w.Helper()
-	var asked, over atomic.Int64
-	who := handlers.Caller{Session: true, SessionName: "one"}
-	who.User.ID, who.User.Name = "usr_dora", "dora"
-	other := who
-	other.SessionName = "two"
-	who.Alive = func(context.Context) bool {
-		asked.Add(1)
-		return over.Load() == 0
-	}
-	var clients []net.Conn
-	for range 8 {
-		_, c := w.connect(webSocket{}, who, 0, false)
-		clients = append(clients, c)
-	}
-	_, page := w.connect(sse{page: true}, who, 0, false)
-	w.connect(sse{page: true}, other, 0, false)
-	w.until("all wait", func() bool { return w.parked() == 10 })
-	over.Store(1)
-	asked.Store(0)
-	w.log.hub.Publish(notice)
-	for _, c := range clients {
-		kind, body, err := serverFrame(bufio.NewReader(c))
-		if want := websocket.FormatCloseMessage(closeSignedOut, textSignedOut); err != nil || kind != 0x88 || !bytes.Equal(body, want) {
-			w.Errorf("a WebSocket of the ended session got %x %q, %v", kind, body, err)
+	slow := func(l *line) {
+		if err := l.subscribe(reader{taskID: "tsk_slow"}, &plain{line: l}, 2); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if _, err := io.Copy(io.Discard, page); err != nil {
-		w.Error(err)
+	first, _ := w.connect(webSocket{}, handlers.Caller{}, 0, false)
+	second, _ := w.connect(webSocket{}, handlers.Caller{}, 0, false)
+	w.until("both wait", func() bool { return w.parked() == 2 })
+	slow(first)
+	<-asked
+	slow(second)
+	_, client := w.connect(sse{}, handlers.Caller{}, 0, false)
+	w.log.append(long(0, 10))
+	if err := client.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
 	}
-	w.until("the other session's page is left", func() bool { return w.Open() == 1 && w.parked() == 1 })
-	if n := asked.Load(); n != 1 {
-		w.Errorf("one session was looked up %d times", n)
+	if err := numbers(client, sse{}, 0, 1); err != nil {
+		t.Error("who reads another task:", err)
 	}
-}
-
-// What does not concern a session ends nothing and asks nothing.
-func TestOthersSigningInEndsNothing(t *testing.T) {
-	w := newWire(t)
-	asked := make(chan struct{}, 10)
-	who := handlers.Caller{Session: true, SessionName: "one", Alive: func(context.Context) bool { asked <- struct{}{}; return true }}
-	who.User.ID, who.User.Name = "usr_dora", "dora"
-	w.connect(sse{page: true}, who, 0, false)
-	w.until("it waits", func() bool { return w.parked() == 1 })
-	<-asked // when it began
-	for _, e := range []event.Event{
-		{Type: "session.created", Actor: "ivy", Data: event.Data(map[string]any{"user_id": "usr_ivy"})},
-		{Type: "token.revoked", Actor: "root", Data: event.Data(map[string]any{"token_id": "tok_1"})},
-		{Type: sessionEnded, Actor: "ivy"}, // it may have been dora's browser
-	} {
-		e.TaskID = event.System
-		w.log.hub.Publish(event.Notice{TaskID: event.System, First: 1, Last: 1, Events: []event.Event{e}})
-	}
-	<-asked // for the last one
-	if len(asked) > 0 || w.Open() != 1 {
-		t.Errorf("%d further looks, %d lines open", len(asked), w.Open())
+	answers.Store(true)
+	first.end()
+	<-asked
+	w.until("the second one reads the task", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		t := w.tails["tsk_slow"]
+		return t != nil && t.readers == 1 && len(t.beginning) == 0
+	})
+	w.Close()
+	if len(w.tails) != 1 { // the test's own
+		t.Errorf("%d tails are left", len(w.tails))
 	}
 }
 

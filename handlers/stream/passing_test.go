@@ -48,6 +48,12 @@ func (m *memory) listen() *event.Listener    { return m.hub.Listen("tsk_a", keep
 func (m *memory) grown() <-chan struct{}     { return nil }
 func (m *memory) late() bool                 { return false }
 
+// startTail is a tail that has begun.
+func startTail(ctx context.Context, src source, log *slog.Logger) (*tail, error) {
+	t := newTail(src, log)
+	return t, t.begin(ctx)
+}
+
 func (m *memory) append(e event.Event) {
 	m.mu.Lock()
 	e.N = int64(len(m.events) + 1)

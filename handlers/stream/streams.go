@@ -125,19 +125,21 @@ func (s *Streams) forget(l *line) {
 // Open is how many event streams and WebSockets are connected to this process.
 func (s *Streams) Open() int { return int(s.open.Load()) }
 
-// acquire returns the tail of a task ("" for all), which runs until release.
+// acquire returns the tail of a task ("" for all), which runs until release. It waits for the
+// database where nobody reads the tail yet, and nobody else waits for that.
 func (s *Streams) acquire(ctx context.Context, taskID string) (*tail, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	t := s.tails[taskID]
 	if t == nil {
-		var err error
-		if t, err = startTail(ctx, s.source(taskID), s.Log); err != nil {
-			return nil, err
-		}
+		t = newTail(s.source(taskID), s.Log)
 		s.tails[taskID] = t
 	}
 	t.readers++
+	s.mu.Unlock()
+	if err := t.begin(ctx); err != nil {
+		s.release(taskID, t)
+		return nil, err
+	}
 	return t, nil
 }
 

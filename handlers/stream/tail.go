@@ -70,11 +70,12 @@ const (
 // tail follows one source for all readers of this process. It runs from its first
 // reader to its last; stop waits for its goroutine.
 type tail struct {
-	src    source
-	log    *slog.Logger
-	cancel context.CancelFunc
-	done   chan struct{}
-	work   sync.WaitGroup // goroutines that deliver
+	src       source
+	log       *slog.Logger
+	beginning chan struct{}      // has a value while somebody begins it
+	cancel    context.CancelFunc // nil before it has begun
+	done      chan struct{}
+	work      sync.WaitGroup // goroutines that deliver
 
 	shards []*shard
 	turn   atomic.Int64 // of the shards, for who comes next
@@ -90,22 +91,38 @@ type tail struct {
 	held []event.Part // of the goroutine that follows
 }
 
-// startTail begins at the newest event that is committed now.
-func startTail(ctx context.Context, src source, log *slog.Logger) (*tail, error) {
-	sub, parts := src.watch(), src.listen() // before looking, so that nothing falls between
-	head, err := src.newest(ctx)
+// newTail makes a tail that nobody has begun.
+func newTail(src source, log *slog.Logger) *tail {
+	t := &tail{src: src, log: log, beginning: make(chan struct{}, 1), done: make(chan struct{})}
+	for range min(runtime.GOMAXPROCS(0), mostShards) {
+		t.shards = append(t.shards, &shard{tail: t})
+	}
+	return t
+}
+
+// begin makes a tail run, from the newest event that is committed now. The first reader does
+// it, in its own time; the others wait for that, and where it failed the next one tries.
+func (t *tail) begin(ctx context.Context) error {
+	select {
+	case t.beginning <- struct{}{}:
+		defer func() { <-t.beginning }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if t.cancel != nil {
+		return nil
+	}
+	sub, parts := t.src.watch(), t.src.listen() // before looking, so that nothing falls between
+	head, err := t.src.newest(ctx)
 	if err != nil {
 		sub.Close()
 		if parts != nil {
 			parts.Close()
 		}
-		return nil, err
+		return err
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	t := &tail{src: src, log: log, cancel: cancel, done: make(chan struct{}), floor: head, head: head}
-	for range min(runtime.GOMAXPROCS(0), mostShards) {
-		t.shards = append(t.shards, &shard{tail: t})
-	}
+	t.cancel, t.floor, t.head = cancel, head, head
 	var c <-chan event.Part
 	if parts != nil {
 		c = parts.C
@@ -113,7 +130,7 @@ func startTail(ctx context.Context, src source, log *slog.Logger) (*tail, error)
 		// what is being written, which is asked for after the newest event was read and so is not stored in it.
 		t.holdAll(c)
 		t.held = t.held[:0]
-		t.passing.show(parts.SoFar(), head, log)
+		t.passing.show(parts.SoFar(), head, t.log)
 	}
 	go func() {
 		defer close(t.done)
@@ -123,11 +140,14 @@ func startTail(ctx context.Context, src source, log *slog.Logger) (*tail, error)
 		}
 		t.follow(run, sub, c)
 	}()
-	return t, nil
+	return nil
 }
 
 // stop ends a tail that nobody reads any more, and waits for its goroutines.
 func (t *tail) stop() {
+	if t.cancel == nil { // it never began
+		return
+	}
 	t.cancel()
 	<-t.done
 	t.work.Wait()
