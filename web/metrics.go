@@ -25,7 +25,7 @@ type metrics struct {
 func newMetrics(s *Server) *metrics {
 	m := &metrics{server: s,
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "gatehouse_http_request_duration_seconds", Help: "How long answers of this process took; streams count from connect to end.",
+			Name: "gatehouse_http_request_duration_seconds", Help: "How long answers of this process took; of streams until they begin.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30},
 		}, []string{"method", "route", "status"}),
 	}
