@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/proof"
 )
 
@@ -21,32 +22,61 @@ type Verifier struct {
 	Now func() time.Time
 
 	mu      sync.Mutex
-	running map[string]time.Time // by who asked
+	running map[string]verifying // by who asked
+	closed  bool
+}
+
+type verifying struct {
+	since time.Time
+	end   context.CancelFunc
 }
 
 // Verify refuses with CodeRateLimited, before it calls progress, what would be one too many.
 func (v *Verifier) Verify(ctx context.Context, who string, progress func(proof.Progress)) (proof.Verification, error) {
-	if err := v.begin(who); err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := v.begin(who, cancel); err != nil {
 		return proof.Verification{}, err
 	}
 	defer v.end(who)
-	return v.Proof.Verify(ctx, who, progress)
+	found, err := v.Proof.Verify(ctx, who, progress)
+	if err != nil && v.stopping() {
+		return found, errStopping
+	}
+	return found, err
 }
 
-func (v *Verifier) begin(who string) error {
+// errStopping is the answer to who verifies on a server that is being stopped.
+var errStopping = orchestrator.Errorf(orchestrator.CodeUnavailable, "This server is being stopped, so the verification was ended before its end and nothing was recorded. Verify again once it is back.")
+
+// Close ends the verifications that run and starts no more: a server that stops does not
+// wait until a long history is read.
+func (v *Verifier) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if since, runs := v.running[who]; runs {
+	v.closed = true
+	for _, r := range v.running {
+		r.end()
+	}
+}
+
+func (v *Verifier) begin(who string, end context.CancelFunc) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return errStopping
+	}
+	if r, runs := v.running[who]; runs {
 		return Refuse(CodeRateLimited, fmt.Sprintf("You have been verifying the history since %s, so no second run was started. Wait for its answer, or close the page or command that runs it: that stops it.",
-			since.UTC().Format("15:04:05 UTC")))
+			r.since.UTC().Format("15:04:05 UTC")))
 	}
 	if len(v.running) >= verifications {
 		return Refuse(CodeRateLimited, fmt.Sprintf("%d people are verifying the history on this server, which is as many as it does at once. Nothing was started. Look at the last result, or try again in a minute.", len(v.running)))
 	}
 	if v.running == nil {
-		v.running = map[string]time.Time{}
+		v.running = map[string]verifying{}
 	}
-	v.running[who] = v.Now()
+	v.running[who] = verifying{v.Now(), end}
 	return nil
 }
 
@@ -54,4 +84,10 @@ func (v *Verifier) end(who string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.running, who)
+}
+
+func (v *Verifier) stopping() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.closed
 }

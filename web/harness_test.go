@@ -188,7 +188,7 @@ func (h *house) server(listen, public string) http.Handler {
 		h.Fatal(err)
 	}
 	h.web = web.New(web.Options{
-		Listen: listen, PublicURL: public, Door: d, Log: log,
+		Listen: listen, PublicURL: public, Door: d, Log: log, Verifier: verifier,
 		Pages: &handlers.Pages{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Door: d,
 			Now: time.Now, Log: log, FourEyes: func() bool { return true }, Loopback: true, Outbox: h.gate, Links: h.store, Places: h.places, Sums: h.store, SavedViews: h.store, Proof: verifier, Holds: h.store, History: h.store, Traces: h.store,
 			People: h.store, PublicURL: "http://localhost:8080", Triggers: h.intake,

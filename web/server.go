@@ -27,6 +27,7 @@ type Options struct {
 	Pages     *handlers.Pages
 	API       *api.API
 	Streams   *stream.Streams
+	Verifier  *handlers.Verifier // of Pages and API
 	Hooks     hook.Hooks
 	Door      *door.Door
 	Log       *slog.Logger
@@ -90,7 +91,7 @@ func Secure(publicURL string) bool { return strings.HasPrefix(strings.ToLower(pu
 // Handler is the whole server as a handler.
 func (s *Server) Handler() http.Handler { return s.echo }
 
-// Serve answers on l until ctx ends. Then it ends the streams, lets answers under way
+// Serve answers on l until ctx ends. Then it ends the streams and the verifications, lets answers under way
 // finish for a while, and returns when all of them are gone.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
@@ -106,6 +107,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.Streams.Close()
+	s.Verifier.Close()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
 	err := srv.Shutdown(last)

@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -123,5 +124,34 @@ func TestANodeVerifiesForAFewAtOnce(t *testing.T) {
 		if last := <-ends; !strings.Contains(last, `"ok":true`) {
 			t.Errorf("the last line is %s", last)
 		}
+	}
+}
+
+// A server that stops ends a long verification and does not wait for it; nothing is
+// recorded of it.
+func TestAServerThatStopsEndsAVerification(t *testing.T) {
+	h := open(t)
+	token := h.token(h.user("iris", people.Auditor))
+	defer h.hold()()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	h.must(err)
+	ctx, stop := context.WithCancel(h.ctx)
+	defer stop()
+	stopped := make(chan error, 1)
+	go func() { stopped <- h.web.Serve(ctx, l) }()
+	h.url = "http://" + l.Addr().String()
+	ends := make(chan string, 1)
+	if status, _ := h.verifying(token, ends); status != http.StatusOK {
+		t.Fatalf("it begins with %d", status)
+	}
+	stop()
+	if err := <-stopped; err != nil {
+		t.Errorf("the server stopped with: %v", err)
+	}
+	if last := <-ends; strings.Contains(last, `"ok"`) {
+		t.Errorf("the last line is %s", last)
+	}
+	if v, ok, err := h.store.LastVerified(h.ctx); ok || err != nil {
+		t.Errorf("it was recorded: %+v %v", v, err)
 	}
 }

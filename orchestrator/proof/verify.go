@@ -160,12 +160,18 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
+// place is all that is held of an event: an export may be of a million tasks.
+type place struct {
+	N        int64
+	ID, Hash string
+}
+
 // task is what was seen of one.
 type task struct {
 	line    int // of its first event
 	events  int
 	covered bool // by a checkpoint
-	last    event.Event
+	last    place
 	hashes  map[int64]string // by n; nil where there were too many events
 }
 
@@ -240,8 +246,7 @@ func (b *reader) event(line int, text []byte) {
 		b.tasks[e.TaskID] = t
 	}
 	b.follow(line, t, e)
-	// Of an export of a million tasks only this of each is held.
-	t.events, t.last = t.events+1, event.Event{ID: e.ID, N: e.N, Hash: e.Hash}
+	t.events, t.last = t.events+1, place{e.N, e.ID, e.Hash}
 	if t.hashes != nil && b.events <= maxHashes {
 		t.hashes[e.N] = e.Hash
 	} else {
