@@ -39,9 +39,9 @@ func (s *Streams) beat() {
 }
 
 // watch ends the lines of sessions and tokens that are not good any more: at once where an
-// event says so, whatever the line reads; within lookEvery where another process wrote that
-// event without telling, as the CLI does beside a server on SQLite; and each minute, when
-// some have simply expired.
+// event says so, whatever the line reads; within lookEvery where nobody told of that event,
+// such as another process on the same file, or where it could not be read; and each minute,
+// when some have simply expired.
 func (s *Streams) watch(heard *event.Subscription) {
 	defer heard.Close()
 	ctx, cancel := context.WithCancel(context.Background())
