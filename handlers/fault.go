@@ -44,6 +44,7 @@ var statuses = map[string]int{
 	orchestrator.CodeNotFound:       http.StatusNotFound,
 	orchestrator.CodeAmbiguous:      http.StatusConflict,
 	orchestrator.CodeBadRequest:     http.StatusBadRequest,
+	orchestrator.CodeBadRef:         http.StatusBadRequest,
 	orchestrator.CodeForbidden:      http.StatusForbidden,
 	orchestrator.CodeConflict:       http.StatusConflict,
 	orchestrator.CodeEnded:          http.StatusConflict,

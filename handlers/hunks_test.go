@@ -214,8 +214,8 @@ func TestWordsAboutABranchThatMoved(t *testing.T) {
 		"main moved by 1 commit since, to 4be1f02. No file of this change was touched there; this change still applies unchanged.": {Head: head, Commits: 1, Fits: patch.Carried{OK: true}},
 		"main moved by 2 commits since, to 4be1f02. There a, b changed too; after a yes this is asked again with the difference.":  {Head: head, Commits: 2, Fits: patch.Carried{Moved: []string{"a", "b"}}},
 		"main moved by more than 1000 commits since, to 4be1f02. No file":                                                          {Head: head, Commits: 1000, More: true, Fits: patch.Carried{OK: true}},
-		"main was rewritten since, to 4be1f02. No file":                                                                            {Head: head, Commits: 3, Rewritten: true, Fits: patch.Carried{OK: true}},
-		"main moved since, to 4be1f02. No file":                                                                                    {Head: head, Fits: patch.Carried{OK: true}},
+		"main was rewound or rewritten since, to 4be1f02: it no longer has the commit that this change was made on.":               {Head: head, Commits: 3, Rewritten: true, Fits: patch.Carried{OK: true}},
+		"main moved since, to 4be1f02. No file": {Head: head, Fits: patch.Carried{OK: true}},
 	} {
 		if got := movedWords("main", m); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)

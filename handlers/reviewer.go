@@ -157,7 +157,7 @@ func (t Trees) Moved(ctx context.Context, r approval.Revision, repository string
 			return Movement{}, err
 		}
 	}
-	head, err := m.Head(ctx, r.Base.Branch)
+	head, err := m.Branch(ctx, r.Base.Branch)
 	if err != nil || head.Commit == r.Base.Commit {
 		return Movement{}, err
 	}

@@ -58,7 +58,7 @@ func movedWords(branch string, m Movement) string {
 	s := branch + " moved"
 	switch {
 	case m.Rewritten:
-		s = branch + " was rewritten"
+		return fmt.Sprintf("%s was rewound or rewritten since, to %.7s: it no longer has the commit that this change was made on. After a yes this is asked again with the difference.", branch, m.Head)
 	case m.More:
 		s += fmt.Sprintf(" by more than %d commits", m.Commits)
 	case m.Commits == 1:

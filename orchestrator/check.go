@@ -11,8 +11,11 @@ import (
 
 // check goes on with a tree that was stored by an attempt that is gone.
 func (e *Engine) check(r *run) error {
-	var err error
 	var repo Repository
+	base, err := r.d.Work.target()
+	if err != nil {
+		return err
+	}
 	if r.mirror, repo, err = e.mirror(r.d.Repository); err != nil {
 		return err
 	}
@@ -20,7 +23,7 @@ func (e *Engine) check(r *run) error {
 		return err
 	}
 	w := r.d.Work
-	return e.checkRevision(r, patch.Digest(repo.Name, w.Branch, w.BaseCommit, w.Tree, deliver(repo)))
+	return e.checkRevision(r, patch.Digest(repo.Name, base.Branch, base.Commit, w.Tree, deliver(repo)))
 }
 
 // checkRevision runs the checks on the stored tree and puts it before people. The
@@ -35,6 +38,13 @@ func (e *Engine) checkRevision(r *run, digest string) error {
 		return err
 	}
 	w := d.Work
+	base, err := w.target()
+	if err != nil {
+		return err
+	}
+	if base.At, err = r.mirror.MadeAt(r.ctx, base.Commit); err != nil {
+		return err
+	}
 	checks, err := e.runChecks(r, w.TreeCommit, w.Tree, repo)
 	if err != nil {
 		return err
@@ -44,7 +54,7 @@ func (e *Engine) checkRevision(r *run, digest string) error {
 		return err
 	}
 	p := Proposal{
-		Repository: repo.Name, Deliver: deliver(repo), Base: patch.Base{Branch: w.Branch, Commit: w.BaseCommit, Tree: w.BaseTree},
+		Repository: repo.Name, Deliver: deliver(repo), Base: base,
 		Tree: w.Tree, Branch: w.AgentBranch, Commit: w.TreeCommit, Bundle: w.TreeBundle, Digest: digest, Agent: d.To,
 		Review: review, Checks: checks, Notes: notes(repo, w, checks), Sandbox: w.Sandbox,
 	}

@@ -40,6 +40,7 @@ var errRunOver = &Error{Code: CodeForbidden, Message: "This run is over, or it r
 type base struct {
 	commit string // the commit that the caller's checkout was made from
 	branch string // where it would land
+	tag    string // or what it reads
 	tree   string
 	saved  string // commit that carries tree
 	bundle []byte
@@ -158,7 +159,7 @@ func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *D
 	}
 	child.Work.Record = e.Config().Settings.RecordEnds
 	if s := p.snapshot; s != nil && p.repo == d.Repository {
-		child.Work = Work{Record: child.Work.Record, Shares: true, Branch: s.branch, BaseCommit: s.commit, BaseTree: s.tree, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID)}
+		child.Work = Work{Record: child.Work.Record, Shares: true, Stand: Stand{s.branch, s.tag, s.commit, s.tree}, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID)}
 	}
 	child.Work.Epoch = d.Work.Epoch + d.Work.Runs + p.Round
 	return child

@@ -59,13 +59,11 @@ type Delegation struct {
 
 // Work is the engine's own state of a delegation.
 type Work struct {
-	Runs       int             `json:"runs,omitempty"`       // own generation: raised by Retry and by a new revision
-	Memo       json.RawMessage `json:"memo,omitempty"`       // of the kind of agent
-	Refused    []agent.Child   `json:"refused,omitempty"`    // hops of a parked agent that guards refused
-	Feedback   *agent.Feedback `json:"feedback,omitempty"`   // of "request changes"
-	Branch     string          `json:"branch,omitempty"`     // where a patch would land
-	BaseCommit string          `json:"baseCommit,omitempty"` // what the checkout was made from
-	BaseTree   string          `json:"baseTree,omitempty"`   // the caller's snapshot, or the commit's tree
+	Runs     int             `json:"runs,omitempty"`     // own generation: raised by Retry and by a new revision
+	Memo     json.RawMessage `json:"memo,omitempty"`     // of the kind of agent
+	Refused  []agent.Child   `json:"refused,omitempty"`  // hops of a parked agent that guards refused
+	Feedback *agent.Feedback `json:"feedback,omitempty"` // of "request changes"
+	Stand
 	// Shares is set when the caller works on the same repository: BaseTree is its
 	// snapshot, and the result goes back into its checkout instead of to the gate.
 	Shares      bool   `json:"shares,omitempty"`

@@ -3,6 +3,8 @@ package orchestrator
 import (
 	"errors"
 	"fmt"
+
+	"gatehouse/orchestrator/patch"
 )
 
 // Error is an error for people and programs: a code of the contract, a sentence
@@ -32,6 +34,7 @@ const (
 	CodeFourEyes       = "four_eyes"
 	CodeNotAnApprover  = "not_an_approver"
 	CodeUnavailable    = "unavailable"
+	CodeBadRef         = patch.CodeBadRef
 )
 
 // Error is the sentence.

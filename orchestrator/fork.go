@@ -93,6 +93,9 @@ func (e *Engine) origin(ctx context.Context, f Fork) (origin, error) {
 	if err := stillHere(&o.task); err != nil {
 		return o, err
 	}
+	if err := badRef(o.task.Ref); err != nil {
+		return o, err
+	}
 	all, err := e.Store.Turns(ctx, d.ID, d.Work.Runs)
 	if err != nil {
 		return o, err
@@ -149,7 +152,8 @@ func (e *Engine) forkFiles(ctx context.Context, o *origin, root *Delegation) err
 	if err != nil {
 		return err
 	}
-	root.Work.Branch, root.Work.BaseCommit, root.Work.BaseTree = w.Branch, w.BaseCommit, base
+	root.Work.Stand = w.Stand
+	root.Work.BaseTree = base
 	if files == base && o.files == nil {
 		return nil
 	}

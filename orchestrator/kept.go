@@ -58,7 +58,7 @@ func (r *run) file(ctx context.Context, tx Tx, d *Delegation, k *Kept, bundle []
 		return nil
 	}
 	w := r.d.Work
-	d.Work.Branch, d.Work.BaseCommit, d.Work.BaseTree = w.Branch, w.BaseCommit, w.BaseTree
+	d.Work.Stand = w.Stand
 	if k == nil {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (r *run) snapshotOf(ctx context.Context, k *Kept, bundle []byte) (*base, er
 	if k == nil {
 		k = w.Kept
 	}
-	b := &base{commit: w.BaseCommit, branch: w.Branch, tree: w.BaseTree}
+	b := &base{commit: w.BaseCommit, branch: w.Branch, tag: w.Tag, tree: w.BaseTree}
 	var err error
 	switch {
 	case k == nil:

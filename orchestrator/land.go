@@ -225,7 +225,7 @@ func (e *Engine) heldUp(r *run, err error) error {
 // git can combine both, the combined tree is the new revision; else the agent works
 // again on the new base. Either way people see the difference and decide anew.
 func (e *Engine) stale(r *run, o *Order, why string) error {
-	head, err := r.mirror.Head(r.ctx, o.Base.Branch)
+	head, err := r.mirror.Branch(r.ctx, o.Base.Target())
 	if err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (e *Engine) stale(r *run, o *Order, why string) error {
 	var rev patch.Revision
 	if clean && tree != head.Tree {
 		w := &r.d.Work
-		w.Branch, w.BaseCommit, w.BaseTree = head.Branch, head.Commit, head.Tree
+		w.Stand = standOn(patch.Start{Base: head})
 		_, repo, err := e.mirror(r.d.Repository)
 		if err != nil {
 			return err
@@ -253,7 +253,7 @@ func (e *Engine) stale(r *run, o *Order, why string) error {
 		err := errors.Join(
 			tx.CloseRequest(ctx, d.ID, "stale", ""),
 			tx.Append(ctx, event.Event{Type: event.Stale, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
-				"message": why, "old_base": o.Base.Commit, "new_base": head.Commit, "branch": o.Base.Branch, "revision": o.Revision, "digest": o.Digest})}))
+				"message": why, "old_base": o.Base.Commit, "new_base": head.Commit, "branch": head.Branch, "revision": o.Revision, "digest": o.Digest})}))
 		switch {
 		case err != nil:
 			return err
@@ -262,7 +262,7 @@ func (e *Engine) stale(r *run, o *Order, why string) error {
 			if d.Work.Made != nil {
 				d.Work.Made.Yes = "" // it was for the tree before; who edited still has a hand in this one
 			}
-			d.Work.Branch, d.Work.BaseCommit, d.Work.BaseTree = head.Branch, head.Commit, head.Tree
+			d.Work.Stand = standOn(patch.Start{Base: head})
 			if err := keep(ctx, tx, d, tree, rev, d.To); err != nil {
 				return err
 			}

@@ -33,6 +33,9 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		if err := stillHere(tx.Task()); err != nil {
 			return err
 		}
+		if err := badRef(tx.Task().Ref); err != nil {
+			return err
+		}
 		row.Error, row.Losses, row.EndedAt, row.ApprovalID, row.OpenChildren, row.OpenSpawned = nil, 0, nil, "", 0, 0
 		row.Work.Feedback, row.Work.AgentBranch = nil, ""
 		tx.Task().EndedAt, tx.Task().PausedAt, tx.Task().Handoffs = nil, nil, 0
@@ -121,7 +124,7 @@ func (e *Engine) Revert(ctx context.Context, requestID, delegationID, requesterI
 	if err := m.Fetch(ctx); err != nil {
 		return Task{}, err
 	}
-	head, err := m.Head(ctx, d.Work.Land.Base.Branch)
+	head, err := m.Branch(ctx, d.Work.Land.Base.Target())
 	if err != nil {
 		return Task{}, err
 	}
@@ -149,7 +152,7 @@ func (e *Engine) createRevert(ctx context.Context, m *patch.Mirror, repo Reposit
 	}
 	root := Delegation{ID: t.RootID, TaskID: t.ID, To: d.To, Text: title, State: Checking, HopKey: "root", Repository: d.Repository, Requester: s.Requester,
 		Result: &agent.Result{Text: "Undoes " + d.Result.Commit + "."},
-		Work: Work{Branch: head.Branch, BaseCommit: head.Commit, BaseTree: head.Tree, Tree: tree, TreeCommit: rev.Commit, AgentBranch: rev.Branch,
+		Work: Work{Stand: standOn(patch.Start{Base: head}), Tree: tree, TreeCommit: rev.Commit, AgentBranch: rev.Branch,
 			TreeBundle: bundleID("rev", t.RootID, rev.Commit), Reverts: requestID, Sandbox: "not_run"}}
 	task, _, _, err := e.create(ctx, t, root, func(tx Tx) error {
 		return tx.PutBlob(ctx, root.Work.TreeBundle, "bundle", rev.Bundle)

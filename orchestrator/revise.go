@@ -117,6 +117,9 @@ func refusedEdit(err error) error {
 // revised validates and records a tree that a person made.
 func (e *Engine) revised(ctx context.Context, d Delegation, m *patch.Mirror, o Order, tree string, editors []string) (Revised, error) {
 	v := Revised{From: o.Tree, Tree: tree}
+	if o.Base.Target() == "" {
+		return v, Errorf(CodeConflict, "This change was asked about by an older version, without the name of a branch to land on. Approve it to be asked again with one, or reject it.")
+	}
 	if tree == o.Base.Tree {
 		return v, Errorf(CodeBadRequest, "Nothing of the change would be left to land. Reject it instead.")
 	}

@@ -35,6 +35,9 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	if err != nil {
 		return Task{}, Delegation{}, false, err
 	}
+	if err := e.checkRef(ctx, s, repo); err != nil {
+		return Task{}, Delegation{}, false, err
+	}
 	limits, class := c.limits(s, spec)
 	now := e.Now().UTC()
 	t := Task{

@@ -42,7 +42,7 @@ type Task struct {
 	Agent       string
 	Text        string
 	Repository  string // "" when none
-	Ref         string // branch asked for, "" for the repository's
+	Ref         string // branch or tag asked for, by its short name; "" for the repository's branch
 	Key         string // the requester's idempotency key, "" when none
 	Complexity  string
 	Why         string         // why the classifier chose Complexity; only on a new task, and in its first event

@@ -69,9 +69,9 @@ func (r *run) findBase() error {
 	if err := r.mirror.Fetch(r.ctx); err != nil {
 		return err
 	}
-	b, err := r.mirror.Head(r.ctx, r.task.Ref)
+	s, err := r.mirror.Start(r.ctx, r.task.Ref)
 	if err == nil {
-		w.Branch, w.BaseCommit, w.BaseTree = b.Branch, b.Commit, b.Tree
+		w.Stand = standOn(s)
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func (r *run) fetched(err error) error {
 	if errors.As(err, &source) && !source.Temporary() {
 		return agent.Fail(agent.CodeNoCheckout, "%s", source.Message)
 	}
-	return err
+	return refFailure(err)
 }
 
 // makeFolder makes the attempt's own folder, with scratch in it.
@@ -136,6 +136,9 @@ func (e *Engine) finish(r *run, spec agent.Spec, res *agent.Result) error {
 	}
 	if spec.AnalysisOnly {
 		return e.answer(r, spec, res, r.discarded(tree))
+	}
+	if _, err := r.d.Work.target(); err != nil {
+		return err
 	}
 	_, repo, err := e.mirror(r.d.Repository)
 	if err != nil {
@@ -237,7 +240,7 @@ func (r *run) discarded(tree string) *patch.Refusal {
 // carry copies what the attempt knows into the row.
 func (r *run) carry(d *Delegation, res *agent.Result) {
 	w := r.d.Work
-	d.Work.Branch, d.Work.BaseCommit, d.Work.BaseTree, d.Work.Sandbox = w.Branch, w.BaseCommit, w.BaseTree, w.Sandbox
+	d.Work.Stand, d.Work.Sandbox = w.Stand, w.Sandbox
 	r.worked(d)
 	d.Result = res
 }
@@ -355,8 +358,12 @@ func (e *Engine) record(r *run, tree string) (patch.Revision, string, error) {
 		return patch.Revision{}, "", err
 	}
 	w := r.d.Work
-	digest := patch.Digest(repo.Name, w.Branch, w.BaseCommit, tree, deliver(repo))
-	rev, err := r.mirror.Record(r.ctx, recordSpec(r.task, r.d, w.BaseCommit, tree, digest, w.editorNames()))
+	base, err := w.target()
+	if err != nil {
+		return patch.Revision{}, "", err
+	}
+	digest := patch.Digest(repo.Name, base.Branch, base.Commit, tree, deliver(repo))
+	rev, err := r.mirror.Record(r.ctx, recordSpec(r.task, r.d, base.Commit, tree, digest, w.editorNames()))
 	return rev, digest, err
 }
 

@@ -32,7 +32,8 @@ type ReviewPage struct {
 	Target        string // branch where it lands
 	Branch        string // the agent's
 	Base          string
-	Commit        string // landed merge commit
+	BaseAt        time.Time // when that commit was made; zero where it is not known
+	Commit        string    // landed merge commit
 	Requester     string
 	Via           string
 	Chain         []string

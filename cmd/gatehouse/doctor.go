@@ -225,7 +225,7 @@ func checkRepository(ctx context.Context, mirrors *patch.Mirrors, r patch.Reposi
 		}
 		return finding{name, broke, err.Error()}, checkout{}
 	}
-	head, err := m.Head(limited, "")
+	head, err := m.Branch(limited, "")
 	if err != nil {
 		return finding{name, broke, err.Error()}, checkout{}
 	}

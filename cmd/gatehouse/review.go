@@ -85,6 +85,9 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 	} else {
 		fmt.Fprintln(w, sh.state(r.State, 0))
 	}
+	if r.Base != "" && r.Target != "" {
+		fmt.Fprintf(w, "made on %s at %s%s\n", line(r.Target), commit(r.Base), age(r.BaseAt, sh.now()))
+	}
 	for _, d := range r.Decisions {
 		said := line(d.User) + " " + strings.ReplaceAll(line(d.Verdict), "_", " ") + " on " + line(d.Channel)
 		if d.Revision > 0 && d.Revision != r.Revision {

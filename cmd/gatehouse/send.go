@@ -13,7 +13,7 @@ type SendCmd struct {
 	Agent      string   `arg:"" help:"The agent that gets the task."`
 	Text       []string `arg:"" optional:"" help:"What is to be done; - reads it from standard input."`
 	Repo       string   `help:"The repository to work on." placeholder:"NAME"`
-	Ref        string   `help:"The branch to start from and land on." placeholder:"REF"`
+	Ref        string   `help:"The branch to start from and land on, or a tag to read, by name." placeholder:"REF"`
 	Key        string   `help:"A key of your own: the same key again gives the first task." placeholder:"KEY"`
 	Capability string   `help:"The agent must have this capability." placeholder:"CAP"`
 	Complexity string   `help:"simple, medium, complex, or auto, which guesses." placeholder:"TIER"`

@@ -89,6 +89,17 @@ func ago(t, now time.Time) string {
 	return t.Local().Format("2006-01-02 15:04")
 }
 
+// age says how old a commit is; "" where that is not known.
+func age(at *time.Time, now time.Time) string {
+	switch {
+	case at == nil:
+		return ""
+	case now.Sub(*at) >= time.Second && now.Sub(*at) < 24*time.Hour:
+		return ", committed " + ago(*at, now) + " ago"
+	}
+	return ", committed " + ago(*at, now)
+}
+
 // expiry says when a request expires; "" when it never does.
 func expiry(t *time.Time, now time.Time) string {
 	switch {

@@ -36,6 +36,7 @@ type requestShape struct {
 	Target     string                 `json:"target"`
 	Branch     string                 `json:"branch"`
 	Base       string                 `json:"base"`
+	BaseAt     *time.Time             `json:"base_at"` // when that commit was made; null in old requests and without files
 	Tree       string                 `json:"tree"`
 	Commit     string                 `json:"commit"`
 	Agent      string                 `json:"agent"`
@@ -127,7 +128,7 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 		Rule: ruleShape{Name: r.Rule.Name, Need: r.Rule.Need, From: append([]string{}, r.Rule.From...)},
 		Made: v.Made, MadeFrom: v.MadeFrom, Declined: append([]string{}, v.Declined...), Mode: r.Mode,
 		Decisions: []decisionShape{}, Cards: []cardShape{}, ExpiresAt: utc(r.ExpiresAt), CreatedAt: r.CreatedAt.UTC(),
-		DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: approval.RiskOf(r), Needs: needsShape{e.Needs(r), e.TooFew(r)}, RevertOf: orNull(r.RevertOf), RevertedBy: orNull(r.RevertedBy),
+		BaseAt: known(v.Base.At), DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: approval.RiskOf(r), Needs: needsShape{e.Needs(r), e.TooFew(r)}, RevertOf: orNull(r.RevertOf), RevertedBy: orNull(r.RevertedBy),
 	}
 	if r.Landed != "" {
 		s.Commit = r.Landed

@@ -90,3 +90,11 @@ func utc(t *time.Time) *time.Time {
 	u := t.UTC()
 	return &u
 }
+
+// known is a time that may not be known; null then.
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return utc(&t)
+}

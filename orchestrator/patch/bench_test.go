@@ -28,7 +28,7 @@ func BenchmarkHop(b *testing.B) {
 		}
 	}
 	must(m.Fetch(ctx))
-	base, err := m.Head(ctx, "")
+	base, err := m.Branch(ctx, "")
 	must(err)
 	run := b.TempDir()
 	n := 0

@@ -46,7 +46,7 @@ func (r *Mirror) Checkout(ctx context.Context, commit, tree, dir string) error {
 // clone makes the repository with the history of commit on a branch of the
 // target's name.
 func (r *Mirror) clone(ctx context.Context, commit, dir string) error {
-	branch := r.branch()
+	branch := r.target()
 	if branch == "" {
 		branch = "main"
 	}

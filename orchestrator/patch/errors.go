@@ -107,9 +107,28 @@ type Moved struct {
 	To      string   // where the branch is now; "" when it is gone
 	Commits int      // how many commits lie between
 	Files   []string // changed paths that the branch changed too; empty when only the lease was lost
+	Why     MovedWhy // "": the branch went on
 }
 
+// MovedWhy says why an approval cannot carry over, whatever the files are.
+type MovedWhy string
+
+// Why a yes lands nothing on the branch as it is.
+const (
+	MovedRewound MovedWhy = "rewound" // the approval's base is not in its history any more
+	MovedForeign MovedWhy = "foreign" // the commit has another history than the one that was approved
+	MovedUnnamed MovedWhy = "unnamed" // asked by an older version without the name of a branch
+)
+
 func (e *Moved) Error() string {
+	switch e.Why {
+	case MovedRewound:
+		return e.Branch + " was rewound: it no longer has the commit that this change was made on."
+	case MovedForeign:
+		return "The commit of this change brings more history than what was approved. Nothing was landed."
+	case MovedUnnamed:
+		return "This change was asked about without the name of a branch to land on. It is asked again for " + e.Branch + "."
+	}
 	if len(e.Files) == 0 {
 		return e.Branch + " moved while the change was landing. Nothing was landed."
 	}

@@ -51,7 +51,11 @@ func (m *Mirrors) GitVersion(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(out, "git version "), err
 }
 
-// Fetch brings the mirror up to the source's branches; it makes the mirror when
+// tagPrefix is where the mirror keeps the source's tags: apart from its branches, and
+// where git never looks for a short name.
+const tagPrefix = "refs/source-tags/"
+
+// Fetch brings the mirror up to the source's branches and tags; it makes the mirror when
 // there is none. When nothing moved since the last call it costs one look at
 // the source. Errors about the source are *SourceError.
 func (r *Mirror) Fetch(ctx context.Context) error {
@@ -90,7 +94,7 @@ func (r *Mirror) Fetch(ctx context.Context) error {
 		return err
 	}
 	_, err = r.git(ctx, command{remote: true, args: []string{"fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head",
-		"--end-of-options", r.repo.Source, "+refs/heads/*:refs/remotes/origin/*"}})
+		"--end-of-options", r.repo.Source, "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:" + tagPrefix + "*"}})
 	if err != nil {
 		return r.sourceFailure(err)
 	}
@@ -98,7 +102,7 @@ func (r *Mirror) Fetch(ctx context.Context) error {
 	return nil
 }
 
-// look lists the source's branches and where its HEAD points.
+// look lists the source's branches and tags and where its HEAD points.
 func (r *Mirror) look(ctx context.Context) (string, error) {
 	if r.repo.Source == "" || strings.HasPrefix(r.repo.Source, "-") {
 		return "", r.source(SourceMissing, nil, "%s has no path or URL that git can read: %q.", r.repo.Name, r.repo.Source)
@@ -115,7 +119,7 @@ func (r *Mirror) look(ctx context.Context) (string, error) {
 		}
 	}
 	out, err := r.git(ctx, command{remote: true, gitDir: "-", args: []string{"ls-remote", "--symref", "--quiet",
-		"--end-of-options", r.repo.Source, "HEAD", "refs/heads/*"}})
+		"--end-of-options", r.repo.Source, "HEAD", "refs/heads/*", "refs/tags/*"}})
 	if err != nil {
 		return "", r.sourceFailure(err)
 	}
@@ -228,46 +232,8 @@ func (r *Mirror) sourceFailure(err error) error {
 	return r.source(SourceUnreachable, err, "%s (%s) cannot be read just now: %v.", r.repo.Name, r.repo.Redacted(), err)
 }
 
-// Head returns where a branch is in the mirror; "" is the configured branch. A
-// full commit id is also taken and has no Branch. Head does not fetch, unless
-// there is no mirror yet.
-func (r *Mirror) Head(ctx context.Context, ref string) (Base, error) {
-	if err := r.ensure(ctx); err != nil {
-		return Base{}, err
-	}
-	if ref == "" {
-		if ref = r.branch(); ref == "" { // only the source knows its main branch
-			if err := r.Fetch(ctx); err != nil {
-				return Base{}, err
-			}
-			ref = r.branch()
-		}
-	}
-	if isID(ref) {
-		out, err := r.text(ctx, "rev-parse", ref+"^{commit}", ref+"^{tree}")
-		if ids := strings.Fields(out); err == nil && len(ids) == 2 {
-			return Base{Commit: ids[0], Tree: ids[1]}, nil
-		}
-	}
-	ref = strings.TrimPrefix(ref, "refs/heads/")
-	if ref == "" || strings.ContainsAny(ref, " ~^:?*[\\\x00\n") || strings.Contains(ref, "..") || strings.HasPrefix(ref, "-") {
-		return Base{}, r.noBranch(ref)
-	}
-	full := "refs/remotes/origin/" + ref
-	out, err := r.text(ctx, "for-each-ref", "--format=%(objectname) %(tree) %(refname)", full)
-	if err != nil {
-		return Base{}, err
-	}
-	for line := range strings.Lines(out) {
-		if f := strings.SplitN(strings.TrimSpace(line), " ", 3); len(f) == 3 && f[2] == full {
-			return Base{Branch: ref, Commit: f[0], Tree: f[1]}, nil
-		}
-	}
-	return Base{}, r.noBranch(ref)
-}
-
-// branch is where landings go.
-func (r *Mirror) branch() string {
+// target is where landings go, "" where only the source could tell.
+func (r *Mirror) target() string {
 	if r.repo.Branch != "" {
 		return strings.TrimPrefix(r.repo.Branch, "refs/heads/")
 	}

@@ -57,7 +57,7 @@ func TestFetchTakesBareAndDirtySourcesAndLeavesThemAsTheyAre(t *testing.T) {
 	if err := m.Fetch(s.ctx); err != nil {
 		t.Fatal(err)
 	}
-	head, err := m.Head(s.ctx, "")
+	head, err := m.Branch(s.ctx, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestFetchTakesBareAndDirtySourcesAndLeavesThemAsTheyAre(t *testing.T) {
 	next := git(t, s.source, "commit-tree", s.base.Tree, "-p", s.base.Commit, "-m", "x")
 	git(t, s.source, "update-ref", "refs/heads/side", next)
 	s.fetch()
-	if _, err := s.m.Head(s.ctx, "side"); err != nil {
+	if _, err := s.m.Branch(s.ctx, "side"); err != nil {
 		t.Error("the new branch was not fetched:", err)
 	}
 	equal(t, "status of the source", git(t, s.source, "status", "--porcelain"), before)
@@ -83,7 +83,7 @@ func TestFetchPrunesButKeepsTheServersOwnRefs(t *testing.T) {
 	git(t, s.source, "branch", "-D", "gone")
 	s.fetch()
 	var none *patch.SourceError
-	if _, err := s.m.Head(s.ctx, "gone"); !errors.As(err, &none) || none.Code != patch.SourceNoBranch {
+	if _, err := s.m.Branch(s.ctx, "gone"); !errors.As(err, &none) || none.Code != patch.SourceNoBranch {
 		t.Errorf("a deleted branch is still there: %v", err)
 	}
 	if !s.m.Has(s.ctx, rev.Commit) {
@@ -93,14 +93,10 @@ func TestFetchPrunesButKeepsTheServersOwnRefs(t *testing.T) {
 
 func TestHeadTakesNoRevisionSyntax(t *testing.T) {
 	s := given(t, files{"a.txt": "1\n"})
-	for _, ref := range []string{"main^", "main~0", "main@{0}", ":/change", "-h", "../heads/main", "main:a.txt", "ma*", "nope"} {
-		if got, err := s.m.Head(s.ctx, ref); err == nil {
+	for _, ref := range []string{"main^", "main~0", "main@{0}", ":/change", "-h", "../heads/main", "main:a.txt", "ma*", "nope", s.base.Commit, "HEAD", "refs/heads/main"} {
+		if got, err := s.m.Branch(s.ctx, ref); err == nil {
 			t.Errorf("%q resolved to %v", ref, got)
 		}
-	}
-	got, err := s.m.Head(s.ctx, s.base.Commit)
-	if err != nil || got.Tree != s.base.Tree || got.Branch != "" {
-		t.Errorf("a full id: %v, %v", got, err)
 	}
 }
 

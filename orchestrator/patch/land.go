@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,8 @@ import (
 // PlanLanding fetches, and decides the one push that carries out a yes. Nothing
 // is pushed yet: the caller stores the Intent first. Where the base moved and
 // the approval does not carry over, the error is *Moved; where it does, the
-// intent says Carried and its Tree must pass the checks before Land.
+// intent says Carried and its Tree must pass the checks before Land. An
+// approval whose base is no part of the branch any more never carries over.
 func (r *Mirror) PlanLanding(ctx context.Context, spec LandSpec) (Intent, error) {
 	if err := checkIDs(spec.Commit, spec.Tree, spec.Base.Commit, spec.Base.Tree); err != nil {
 		return Intent{}, err
@@ -21,16 +23,14 @@ func (r *Mirror) PlanLanding(ctx context.Context, spec LandSpec) (Intent, error)
 	}
 	in := Intent{Commit: spec.Commit, Base: spec.Base.Commit, Patched: spec.Tree, Tree: spec.Tree,
 		At: spec.At.UTC().Truncate(time.Second), Name: r.home.opts.Name, Email: r.home.opts.Email}
-	if r.repo.Deliver == DeliverBranch {
-		return r.planBranch(ctx, spec, in)
-	}
-	branch := spec.Base.Branch
-	if branch == "" {
-		branch = r.branch()
-	}
-	head, err := r.Head(ctx, branch)
+	head, err := r.aim(ctx, spec)
 	if err != nil {
 		return Intent{}, err
+	}
+	branch := head.Branch
+	in.Target = branch
+	if r.repo.Deliver == DeliverBranch {
+		return r.planBranch(ctx, spec, in)
 	}
 	if head.Commit != spec.Base.Commit {
 		carried, err := r.CarryOver(ctx, spec.Base.Tree, spec.Tree, head.Tree)
@@ -69,7 +69,7 @@ func (r *Mirror) planBranch(ctx context.Context, spec LandSpec, in Intent) (Inte
 		return Intent{}, err
 	}
 	in.Ref, in.Merge, in.New, in.Onto = "refs/heads/"+spec.Branch, spec.Commit, spec.Commit, spec.Base
-	head, err := r.Head(ctx, spec.Branch)
+	head, err := r.head(ctx, spec.Branch)
 	var none *SourceError
 	switch {
 	case err == nil:
@@ -80,21 +80,47 @@ func (r *Mirror) planBranch(ctx context.Context, spec LandSpec, in Intent) (Inte
 	return in, nil
 }
 
-// PushBranch pushes an agent's branch to the source, without touching the
-// target branch: PlanLanding and Land in one, for `deliver: branch`.
-func (r *Mirror) PushBranch(ctx context.Context, branch, commit string) error {
-	base, err := r.Head(ctx, commit)
+// aim finds where a yes lands, and refuses with *Moved what must not land there.
+func (r *Mirror) aim(ctx context.Context, spec LandSpec) (Base, error) {
+	head, err := r.Branch(ctx, spec.Base.Target())
 	if err != nil {
-		return err
+		return Base{}, err
 	}
-	if err := r.Fetch(ctx); err != nil {
-		return err
+	why := MovedUnnamed
+	if spec.Base.Target() != "" {
+		if why, err = r.brings(ctx, spec.Commit, spec.Base.Commit, head.Commit); err != nil {
+			return Base{}, err
+		}
 	}
-	in, err := r.planBranch(ctx, LandSpec{Branch: branch, Commit: commit, Base: base}, Intent{Commit: commit, Tree: base.Tree})
+	if why != "" {
+		return Base{}, &Moved{Branch: head.Branch, From: spec.Base.Commit, To: head.Commit, Why: why}
+	}
+	return head, nil
+}
+
+// brings says what an approved commit would bring into the history of onto beside
+// itself; "" is nothing. Its only parent must be the base that it was approved on, and
+// that must be in onto's history already. Then everything that the commit reaches and
+// onto does not is the commit alone.
+func (r *Mirror) brings(ctx context.Context, commit, base, onto string) (MovedWhy, error) {
+	if err := checkIDs(commit, base, onto); err != nil {
+		return "", err
+	}
+	out, err := r.text(ctx, "rev-list", "--no-walk", "--parents", "--end-of-options", commit)
 	if err != nil {
-		return err
+		return "", fmt.Errorf("the parents of %s: %w: %w", commit, ErrMissing, err)
 	}
-	return r.Land(ctx, in)
+	if f := strings.Fields(out); len(f) != 2 || f[1] != base {
+		return MovedForeign, nil
+	}
+	if base == onto {
+		return "", nil
+	}
+	_, err = r.git(ctx, command{args: []string{"merge-base", "--is-ancestor", base, onto}})
+	if exitCode(err) == 1 || err != nil && r.Has(ctx, onto) && !r.Has(ctx, base) {
+		return MovedRewound, nil
+	}
+	return "", r.missing(err)
 }
 
 // movedTo describes a moved branch.
@@ -123,6 +149,9 @@ func (r *Mirror) Land(ctx context.Context, in Intent) error {
 		return err
 	}
 	if err := r.rebuild(ctx, in); err != nil {
+		return err
+	}
+	if err := r.stillFits(ctx, in); err != nil {
 		return err
 	}
 	release, err := r.alone(ctx)
@@ -156,6 +185,31 @@ func (in Intent) check() error {
 	return nil
 }
 
+// stillFits asks right before the push what PlanLanding asked: an intent may be days old,
+// planned by another node or by an older version. That the branch is at Old is the
+// lease's part; what Old's history holds never changes.
+func (r *Mirror) stillFits(ctx context.Context, in Intent) error {
+	if in.Base == "" {
+		return nil // of a version that pushed an agent's branch by itself
+	}
+	onto := in.Old
+	if in.New == in.Commit {
+		if in.Target == "" {
+			return nil // the same: where it was to land was not written down
+		}
+		head, err := r.Branch(ctx, in.Target)
+		if err != nil {
+			return err
+		}
+		onto = head.Commit
+	}
+	why, err := r.brings(ctx, in.Commit, in.Base, onto)
+	if err != nil || why == "" {
+		return err
+	}
+	return &Moved{Branch: cmp.Or(in.Target, in.branch()), From: in.Base, To: onto, Why: why}
+}
+
 // rebuild makes the merge commit again on a node that did not plan it. The
 // agent's commit must have been imported.
 func (r *Mirror) rebuild(ctx context.Context, in Intent) error {
@@ -171,11 +225,11 @@ func (r *Mirror) rebuild(ctx context.Context, in Intent) error {
 		}
 	}
 	if in.Carried && !r.Has(ctx, in.Tree) {
-		base, err := r.Head(ctx, in.Base)
+		base, err := r.TreeOf(ctx, in.Base)
 		if err != nil {
 			return err
 		}
-		carried, err := r.CarryOver(ctx, base.Tree, in.Patched, in.Onto.Tree)
+		carried, err := r.CarryOver(ctx, base, in.Patched, in.Onto.Tree)
 		if err != nil {
 			return err
 		}
@@ -259,7 +313,7 @@ func (r *Mirror) where(ctx context.Context, in Intent) (Outcome, string, error) 
 	if err := r.Fetch(ctx); err != nil {
 		return "", "", err
 	}
-	head, err := r.Head(ctx, in.branch())
+	head, err := r.head(ctx, in.branch())
 	var none *SourceError
 	if errors.As(err, &none) && none.Code == SourceNoBranch {
 		if in.Old == "" {

@@ -275,7 +275,7 @@ func TestDeliverBranchLeavesTheTargetAlone(t *testing.T) {
 	if err != nil || o != patch.Landed {
 		t.Errorf("landed: %v, %v", o, err)
 	}
-	if err := s.m.PushBranch(s.ctx, strings.TrimPrefix(in.Ref, "refs/heads/"), in.Commit); err != nil {
+	if err := s.m.Land(s.ctx, in); err != nil {
 		t.Error("pushing the same branch again:", err)
 	}
 }

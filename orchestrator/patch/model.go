@@ -7,6 +7,17 @@ type Base struct {
 	Branch string // short name
 	Commit string // full id
 	Tree   string // full id
+	// At is when the commit was made, as it says itself; zero where that was not looked up.
+	At time.Time `json:",omitzero"`
+}
+
+// Target is the branch on which a change that was made on b lands; "" where an older
+// version took something for a branch that is none, so that nothing may land unasked.
+func (b Base) Target() string {
+	if CheckRef(b.Branch) != nil {
+		return ""
+	}
+	return b.Branch
 }
 
 // Snapshot is what a folder looked like.
@@ -86,8 +97,9 @@ type Intent struct {
 	Name    string    `json:"name"`
 	Email   string    `json:"email"`
 	At      time.Time `json:"at"`
-	Base    string    `json:"base"`    // commit of the approval's base
-	Patched string    `json:"patched"` // the approved tree
+	Base    string    `json:"base"`             // commit of the approval's base
+	Patched string    `json:"patched"`          // the approved tree
+	Target  string    `json:"target,omitempty"` // the branch that the approval was given for, also where Ref is the agent's
 }
 
 // Outcome is what recovery finds.

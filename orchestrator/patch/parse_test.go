@@ -101,7 +101,7 @@ func ground(t testing.TB) (*Mirror, Base) {
 	if err := m.Fetch(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	base, err := m.Head(context.Background(), "")
+	base, err := m.Branch(context.Background(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

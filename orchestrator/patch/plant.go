@@ -47,7 +47,7 @@ func (r *Mirror) Clone(ctx context.Context, dir string) (Base, error) {
 	if err := r.Fetch(ctx); err != nil {
 		return Base{}, err
 	}
-	head, err := r.Head(ctx, "")
+	head, err := r.Branch(ctx, "")
 	if err != nil {
 		return Base{}, err
 	}

@@ -96,7 +96,7 @@ func (s *story) fetch() {
 	if err := s.m.Fetch(s.ctx); err != nil {
 		s.Fatal(err)
 	}
-	base, err := s.m.Head(s.ctx, "")
+	base, err := s.m.Branch(s.ctx, "")
 	if err != nil {
 		s.Fatal(err)
 	}

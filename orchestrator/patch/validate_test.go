@@ -103,7 +103,7 @@ func TestValidateJudgesForgedTrees(t *testing.T) {
 		git(t, s.source, "-c", "core.protectNTFS=false", "update-ref", "refs/heads/forged",
 			git(t, s.source, "commit-tree", mktree(t, s.source, in), "-m", "forged"))
 		s.fetch()
-		b, err := s.m.Head(s.ctx, "forged")
+		b, err := s.m.Branch(s.ctx, "forged")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/patch"
 )
 
 // Spec is a trigger as configured.
@@ -93,6 +94,10 @@ func Compile(s Spec) (*Trigger, []Problem) {
 		c.schedule()
 	default:
 		c.bad("kind", "kind: %q is unknown. Write webhook or schedule.", s.Kind)
+	}
+	t.Ref = strings.TrimPrefix(t.Ref, "refs/heads/") // as in the section repositories
+	if err := patch.CheckRef(t.Ref); err != nil {
+		c.bad("ref", "ref: %v", err)
 	}
 	c.texts()
 	return t, c.problems

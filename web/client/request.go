@@ -23,6 +23,8 @@ type Request struct {
 	Repository   string     `json:"repository"`
 	Target       string     `json:"target"`
 	Branch       string     `json:"branch"`
+	Base         string     `json:"base"`    // the commit that the change was made on
+	BaseAt       *time.Time `json:"base_at"` // when that was made, nil where it is not known
 	Commit       string     `json:"commit"`
 	Agent        string     `json:"agent"`
 	Title        string     `json:"title"`

@@ -15,6 +15,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm"
 	"gatehouse/orchestrator/agent/llm/model/providers"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/trigger"
 )
 
@@ -196,6 +197,9 @@ func (b *builder) repositories() map[string]orchestrator.Repository {
 		}
 		if r.Deliver != "" && r.Deliver != "merge" && r.Deliver != "branch" {
 			b.bad(append(where, "deliver"), "deliver: %q is unknown. Write merge or branch.", r.Deliver)
+		}
+		if err := patch.CheckRef(strings.TrimPrefix(r.Branch, "refs/heads/")); err != nil {
+			b.bad(append(where, "branch"), "branch: %v", err)
 		}
 		all[name] = orchestrator.Repository{Name: name, Source: source, Branch: r.Branch, Deliver: or(r.Deliver, "merge"),
 			Checks: r.Checks, Protect: r.Protect, Credential: r.Credential}
