@@ -117,7 +117,7 @@ func (p *Pages) taskHead(f *frame, t orchestrator.Task, tr *trace) (views.Delega
 	may := f.who.Has(people.DelegationsControl)
 	page := views.DelegationPage{
 		TaskID: t.ID, Text: t.Text, TaskState: string(root.State), Since: root.Since, Requester: t.Requester, Via: t.Via,
-		CreatedAt: t.CreatedAt, EndedAt: at(root.EndedAt), Repository: root.Repository, Usage: usageOf(root), HandOffs: t.Handoffs,
+		CreatedAt: t.CreatedAt, EndedAt: at(root.EndedAt), Repository: root.Repository, On: worksOn(root.Work.Stand, t.Ref), Usage: usageOf(root), HandOffs: t.Handoffs,
 		MaxHandOff: mostHandoffs(p.Engine.Config().Settings.MaxHandoffs, root.Work.Budget), CanCancel: may && !root.State.Ended(),
 		CanRetry: may && root.State.Ended() && root.State != orchestrator.Completed,
 		CanPause: may && !root.State.Ended() && t.PausedAt == nil, CanResume: may && !root.State.Ended() && t.PausedAt != nil,
@@ -166,6 +166,18 @@ func (p *Pages) heldOf(f *frame, tree []orchestrator.Delegation, may bool) (*vie
 		}
 	}
 	return held, nil
+}
+
+// worksOn names the branch or the tag that a task works on; before its first run, as it
+// was asked for.
+func worksOn(s orchestrator.Stand, ref string) string {
+	switch {
+	case s.Tag != "":
+		return "tag " + views.BranchName(s.Tag) + " (read only)"
+	case s.Branch != "":
+		return views.BranchName(s.Branch)
+	}
+	return views.BranchName(ref)
 }
 
 // openRequest finds the request of the tree that people should see on top: one that

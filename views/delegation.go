@@ -20,6 +20,7 @@ type DelegationPage struct {
 	CreatedAt  time.Time
 	EndedAt    time.Time
 	Repository string
+	On         string // branch, or "tag v1 (read only)"; "" without a repository
 	Usage      Usage
 	HandOffs   int
 	MaxHandOff int     // 0: no limit is known

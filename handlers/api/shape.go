@@ -31,6 +31,8 @@ type Delegation struct {
 	// Beyond the contract.
 	Since      time.Time `json:"since"` // when the state was entered
 	Repository string    `json:"repository"`
+	Branch     string    `json:"branch"` // what it works on, and where its change would land
+	Tag        string    `json:"tag"`    // or what it reads: nothing lands on a tag
 	Requester  string    `json:"requester"`
 	Attempt    int       `json:"attempt"`
 	Sandbox    string    `json:"sandbox"`
@@ -56,7 +58,7 @@ func shapeOf(d orchestrator.Delegation) Delegation {
 		ID: d.ID, TaskID: d.TaskID, ParentID: orNull(d.ParentID), From: d.From, To: d.To, Text: d.Text, State: d.State,
 		Depth: d.Depth, Chain: d.Chain, Error: d.Error, Usage: d.Usage, ApprovalID: orNull(d.ApprovalID),
 		CreatedAt: d.CreatedAt.UTC(), StartedAt: utc(d.StartedAt), EndedAt: utc(d.EndedAt), Since: d.Since.UTC(),
-		Repository: d.Repository, Requester: d.Requester, Attempt: d.Attempt, Sandbox: d.Work.Sandbox, Problem: d.Work.Problem,
+		Repository: d.Repository, Branch: d.Work.Branch, Tag: d.Work.Tag, Requester: d.Requester, Attempt: d.Attempt, Sandbox: d.Work.Sandbox, Problem: d.Work.Problem,
 		Budget: budgetOf(d.Work.Budget),
 	}
 	if d.Result != nil {

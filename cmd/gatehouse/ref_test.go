@@ -1,0 +1,136 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/web/client"
+)
+
+// refTeam has an agent that changes a file, one that only reads, and a trigger on a
+// branch that there is not.
+const refTeam = `
+engine: {workers: 2}
+repositories:
+  app: {path: "REPO", branch: main}
+agents:
+  coder: {kind: command, repository: app, env: {PLACE: MARK}, command: [sh, -c, 'cat > "note-$GATEHOUSE_TASK_ID.txt"']}
+  reader: {kind: command, repository: app, analysis_only: true, env: {PLACE: MARK}, command: [sh, -c, 'ls']}
+triggers:
+  - {name: gone, kind: webhook, source: gitlab, secret: "a token for GitLab alone", agent: coder, repository: app, ref: mian, task: "Do {{.x}}", owner: ann}
+`
+
+// Rows 6 and 10 on a running server: no door takes an id for a ref, a tag is for reading,
+// and main does not get back what people dropped from it.
+func TestARefIsABranchOrATagOfTheSource(t *testing.T) {
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), refTeam)
+	git(t, p.repo, "tag", "v1")
+	n := p.start(p.config, "")
+	rejected := n.send("coder", "app", "something bad")
+	r := p.asked(rejected)
+	if r.Revision.Base.Branch != "main" || r.Revision.Base.Commit != git(t, p.repo, "rev-parse", "main") {
+		t.Errorf("the request is for %+v", r.Revision.Base)
+	}
+	if status, _ := n.verdict(n.approver, r.ID, map[string]any{"verdict": "reject", "digest": r.Revision.Digest, "comment": "no"}); status != http.StatusOK {
+		t.Fatalf("rejecting: %d", status)
+	}
+	n.takesNoID(r)
+	n.readsATag()
+	n.keepsWhatWasDropped()
+	n.stop()
+	if n.code() != 0 {
+		t.Errorf("the server ended with %d", n.code())
+	}
+}
+
+// takesNoID asks at every door that takes a ref.
+func (n *node) takesNoID(rejected approval.Request) {
+	n.Helper()
+	main := git(n.T, n.repo, "rev-parse", "main")
+	git(n.T, n.repo, "update-ref", "refs/heads/"+main, main) // a branch that is called like an id
+	for _, ref := range []string{main, rejected.Revision.Commit, rejected.Revision.Branch, "refs/gatehouse/rev/" + rejected.DelegationID, "HEAD", "main~0", "mian"} {
+		var told problem
+		status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "coder", Text: "Go on", Repository: "app", Ref: ref}, &told)
+		if n.must(err); status != http.StatusBadRequest || told.Code != orchestrator.CodeBadRef || told.Detail == "" {
+			n.Errorf("ref %q: %d %+v", ref, status, told)
+		}
+		out, code := n.cli(n, "--token", n.asker, "send", "coder", "Go on", "--repo", "app", "--ref", ref)
+		if code != exitUsage || !strings.Contains(out, "bad_ref") {
+			n.Errorf("send --ref %s: exit %d: %s", ref, code, out)
+		}
+	}
+	git(n.T, n.repo, "update-ref", "-d", "refs/heads/"+main) // git itself warns of it
+	out, _ := n.cli(n, "--token", n.asker, "send", "coder", "Go on", "--repo", "app", "--ref", "mian")
+	if !strings.Contains(out, "app has no branch and no tag mian. There is main") {
+		n.Errorf("a typing error: %s", out)
+	}
+	h := n.knock("gone", []byte(`{"x":1}`), map[string]string{"X-Gitlab-Token": "a token for GitLab alone", "X-Gitlab-Event": "Push Hook"})
+	if h.answer["code"] != orchestrator.CodeBadRef {
+		n.Errorf("the webhook is told %+v", h)
+	}
+}
+
+// readsATag: an agent reads a tag; a change made on one is refused and says so.
+func (n *node) readsATag() {
+	n.Helper()
+	var sent client.Submitted
+	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "reader", Text: "List", Repository: "app", Ref: "v1"}, &sent)
+	if n.must(err); status != http.StatusAccepted {
+		n.Fatalf("a tag is refused: %d", status)
+	}
+	n.until("the answer", func() bool { return n.root(sent.ID).State == orchestrator.Completed })
+	if page := n.page(n.browser("ann"), "/delegations/"+sent.ID); !strings.Contains(page, "tag v1 (read only)") {
+		n.Error("the page does not say that it is about a tag")
+	}
+	status, err = n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "coder", Text: "Write", Repository: "app", Ref: "v1"}, &sent)
+	if n.must(err); status != http.StatusAccepted {
+		n.Fatalf("a tag is refused: %d", status)
+	}
+	n.until("the end", func() bool { return n.root(sent.ID).State.Ended() })
+	if d := n.root(sent.ID); d.State != orchestrator.Failed || d.Error.Code != orchestrator.CodeBadRef || count(n.events(sent.ID), event.PatchRejected, "") != 1 || len(n.requests(sent.ID)) != 0 {
+		n.Errorf("a change on a tag: %s %+v", d.State, d.Error)
+	}
+}
+
+// keepsWhatWasDropped: a yes for a change on a commit that main has no more.
+func (n *node) keepsWhatWasDropped() {
+	n.Helper()
+	kept := git(n.T, n.repo, "rev-parse", "main")
+	n.must(os.WriteFile(filepath.Join(n.repo, "leak.txt"), []byte("secret\n"), 0o600))
+	git(n.T, n.repo, "add", "-A")
+	git(n.T, n.repo, "commit", "-q", "-m", "leak")
+	dropped := git(n.T, n.repo, "rev-parse", "main")
+	task := n.send("coder", "app", "a good thing")
+	r := n.asked(task)
+	git(n.T, n.repo, "reset", "-q", "--hard", kept)
+	if page := n.page(n.browser("bob"), "/approvals/"+r.ID); !strings.Contains(page, "main was rewound or rewritten since") || !strings.Contains(page, "made on main at") || !strings.Contains(page, "committed") {
+		n.Error("the page does not say what the change was made on, and that main has it no more")
+	}
+	if out, code := n.cli(n, "review", r.ID); code != 0 || !strings.Contains(out, "made on main at "+dropped[:7]+", committed ") {
+		n.Errorf("review: exit %d: %s", code, out)
+	}
+	status, err := n.decide(r)
+	if n.must(err); status != http.StatusOK {
+		n.Fatalf("the yes was answered with %d", status)
+	}
+	n.until("the second question", func() bool {
+		again := n.requests(task, approval.Pending)
+		return len(again) == 1 && again[0].Revision.N == 2
+	})
+	if b := n.asked(task).Revision.Base; b.Commit != kept || b.Branch != "main" {
+		n.Errorf("asked again on %+v", b)
+	}
+	n.through(task)
+	if in := git(n.T, n.repo, "branch", "--contains", dropped); in != "" {
+		n.Errorf("%s has the dropped commit again", in)
+	}
+	if names := git(n.T, n.repo, "diff", "--name-only", kept, "main"); names != "note-"+task+".txt" {
+		n.Errorf("landed %q", names)
+	}
+}
