@@ -69,6 +69,11 @@ func (f File) Whole() (added, removed int) {
 	return f.WholeAdded, f.WholeRemoved
 }
 
+// Empty reports whether the file has no bytes: git's names for that are fixed.
+func (f File) Empty() bool {
+	return f.NewBlob == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391" || f.NewBlob == "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813"
+}
+
 // shown lists the changed files as people read them: plain is the list without renames
 // and copies, which are looked for where there can be any.
 func (r *Mirror) shown(ctx context.Context, baseTree, tree string, plain []File) ([]File, error) {
@@ -103,7 +108,7 @@ func (r *Mirror) shown(ctx context.Context, baseTree, tree string, plain []File)
 func (r *Mirror) twins(ctx context.Context, baseTree string, files []File) error {
 	added := map[string][]int{} // blob → where in files
 	for i, f := range files {
-		if f.Status == Added && f.NewSize > 0 && plainMode(f.NewMode) {
+		if f.Status == Added && !f.Empty() && plainMode(f.NewMode) {
 			added[f.NewBlob] = append(added[f.NewBlob], i)
 		}
 	}
