@@ -89,38 +89,37 @@ func warned(r approval.Request) string {
 // renamed to documents are no documents, and a file that leaves the core is the core's
 // (issue 6, row 1). A document that changes still passes by its rule.
 func TestRulesSeeWhereAFileWas(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
-		p, n := moving(t, database)
-		p.passed(n.does(`echo more >> docs/a.md`, `echo '# B' > docs/b.md`), "docs")
+	t.Parallel()
+	p, n := moving(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"))
+	p.passed(n.does(`echo more >> docs/a.md`, `echo '# B' > docs/b.md`), "docs")
 
-		r := p.asked(n.does(`for f in core/f*.go; do mv "$f" "${f%.go}.md"; done`))
-		if r.Rule.Name != "core" || r.Rule.Need != 2 || approval.RiskOf(r).Level != approval.Careful {
-			t.Errorf("120 files of the core as documents: rule %+v, risk %+v", r.Rule, approval.RiskOf(r))
-		}
-		if got := warned(r); !strings.Contains(got, "mass_deletion") || strings.Count(got, "renamed_unseen core/f") != 120 {
-			t.Errorf("warnings: %.300s", got)
-		}
-		r = p.asked(n.does(`mkdir other`, `sed 's/return .*/return true }/' core/auth.go > other/auth.go`, `rm core/auth.go`))
-		if r.Rule.Name != "core" || r.Rule.Need != 2 || warned(r) != "renamed_unseen other/auth.go" {
-			t.Errorf("a file that leaves the core: rule %+v, warnings %s", r.Rule, warned(r))
-		}
-		if status, _ := n.decide(r); status != http.StatusForbidden {
-			t.Errorf("the yes of a stranger to the core was answered with %d", status)
-		}
-		r = p.asked(n.does(`mv docs/a.md docs/c.md`))
-		if r.Rule.Name != "rest" || len(r.Revision.Notes) == 0 || !strings.Contains(fmt.Sprint(r.Revision.Notes), `Rule "docs" passes no change with a warning`) {
-			t.Errorf("a document that is moved: rule %+v, notes %+v", r.Rule, r.Revision.Notes)
-		}
-		r = p.asked(n.does(`rm docs/a.md`))
-		if r.Rule.Name != "rest" || !strings.Contains(fmt.Sprint(r.Revision.Notes), `Rule "docs" passes no change that removes a file`) {
-			t.Errorf("a document that is removed: rule %+v, notes %+v", r.Rule, r.Revision.Notes)
-		}
-		r = p.asked(n.does(`cp core/auth.go docs/auth.md`))
-		if r.Rule.Name != "rest" || warned(r) != "renamed_unseen docs/auth.md, copy docs/auth.md" {
-			t.Errorf("a copy of a file that stays: rule %+v, warnings %s", r.Rule, warned(r))
-		}
-		n.stop()
-	})
+	r := p.asked(n.does(`for f in core/f*.go; do mv "$f" "${f%.go}.md"; done`))
+	if r.Rule.Name != "core" || r.Rule.Need != 2 || approval.RiskOf(r).Level != approval.Careful {
+		t.Errorf("120 files of the core as documents: rule %+v, risk %+v", r.Rule, approval.RiskOf(r))
+	}
+	if got := warned(r); !strings.Contains(got, "mass_deletion") || strings.Count(got, "renamed_unseen core/f") != 120 {
+		t.Errorf("warnings: %.300s", got)
+	}
+	r = p.asked(n.does(`mkdir other`, `sed 's/return .*/return true }/' core/auth.go > other/auth.go`, `rm core/auth.go`))
+	if r.Rule.Name != "core" || r.Rule.Need != 2 || warned(r) != "renamed_unseen other/auth.go" {
+		t.Errorf("a file that leaves the core: rule %+v, warnings %s", r.Rule, warned(r))
+	}
+	if status, _ := n.decide(r); status != http.StatusForbidden {
+		t.Errorf("the yes of a stranger to the core was answered with %d", status)
+	}
+	r = p.asked(n.does(`mv docs/a.md docs/c.md`))
+	if r.Rule.Name != "rest" || len(r.Revision.Notes) == 0 || !strings.Contains(fmt.Sprint(r.Revision.Notes), `Rule "docs" passes no change with a warning`) {
+		t.Errorf("a document that is moved: rule %+v, notes %+v", r.Rule, r.Revision.Notes)
+	}
+	r = p.asked(n.does(`rm docs/a.md`))
+	if r.Rule.Name != "rest" || !strings.Contains(fmt.Sprint(r.Revision.Notes), `Rule "docs" passes no change that removes a file`) {
+		t.Errorf("a document that is removed: rule %+v, notes %+v", r.Rule, r.Revision.Notes)
+	}
+	r = p.asked(n.does(`cp core/auth.go docs/auth.md`))
+	if r.Rule.Name != "rest" || warned(r) != "renamed_unseen docs/auth.md, copy docs/auth.md" {
+		t.Errorf("a copy of a file that stays: rule %+v, warnings %s", r.Rule, warned(r))
+	}
+	n.stop()
 }
 
 // TestWhatARulePassedIsUnseenElsewhere: code that a rule let into a document is asked about
