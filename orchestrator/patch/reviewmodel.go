@@ -53,6 +53,16 @@ type File struct {
 	Similarity int    `json:"similarity"` // percent, for renames and copies
 	Generated  bool   `json:"generated"`  // also vendored and lock files: pages start them closed
 	Reason     string `json:"reason"`     // why Generated: "generated", "vendored", "lock file" or "minified"
+	// CopyOf is a file of the base that has exactly the content of this Added one, else "".
+	CopyOf string `json:"copy_of,omitempty"`
+	// WholeAdded and WholeRemoved count the lines of a renamed or copied file without looking
+	// for where it comes from: see Whole.
+	WholeAdded   int `json:"whole_added,omitempty"`
+	WholeRemoved int `json:"whole_removed,omitempty"`
+	// Of a file that was moved or copied, whole or in part: whether a person has approved this
+	// very content at this path before. Both are false for other files, and for old requests.
+	Unseen   bool `json:"unseen,omitempty"`
+	SeenHere bool `json:"seen_here,omitempty"`
 }
 
 // Hunk is a run of changed lines with its surroundings.

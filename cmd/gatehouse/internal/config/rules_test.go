@@ -21,6 +21,7 @@ func TestRulesAreReadFromAWholeFileAndFromAPart(t *testing.T) {
 		"rules and groups":       {"groups: {core: [ann]}\nrules: [{name: a, when: 'true', from: [core]}]\n", ""},
 		"a bare list":            {"- {name: a, when: 'true', from: [core], expires: 2h}\n", ""},
 		"a typo in a list":       {"- name: a\n  when: any(patch.fils, true)\n", "next.yaml:2:19: rule \"a\": when: there is no patch.fils. Did you mean patch.files?"},
+		"a status of before":     {"rules:\n  - {name: gone, when: \"any(patch.files, .status == 'deleted')\"}\n", "next.yaml:2:53: rule \"gone\": when: no file has the status \"deleted\": write \"removed\""},
 		"a typo under rules":     {"rules:\n  - {name: a, wen: 'true'}\n", "next.yaml:2:15: unknown key `wen`. Did you mean `when`?"},
 		"an unknown group":       {"groups: {cor: [ann]}\nrules: [{name: a, when: 'true', from: [core]}]\n", "next.yaml:2:39: rule \"a\": from: There is no group \"core\""},
 		"both places":            {"approval: {}\nrules: []\n", "next.yaml:2:1: the key `approval` stands here twice"},
