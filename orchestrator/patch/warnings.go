@@ -32,6 +32,7 @@ var warningWords = []struct{ code, text string }{
 	{"case_collision", "Names differ only in case or accents: on some machines they are one file."},
 	{"mass_deletion", "Many files are deleted."},
 	{"binary", "Binary file: the page cannot show what changed."},
+	{"cut", "Cut where it is shown: a line or a file is longer than what is drawn of it at once. Links at the cut lead to the rest."},
 	{"large", "Large change: too much to read in one go."},
 	{"copy", "Copied file: only what differs from its original is shown."},
 	{"lock_file", "Lock file changed: other versions of dependencies are used."},
@@ -51,12 +52,8 @@ func WarningTitle(code string) string {
 	return strings.ReplaceAll(code, "_", " ")
 }
 
-// Where a change counts as large, in lines and in bytes of one file. 3,000
-// lines is where the review page starts to page.
-const (
-	largeLines = 3000
-	largeBytes = 1 << 20
-)
+// largeBytes is from where on one file counts as large; in lines it is MaxLines.
+const largeBytes = 1 << 20
 
 // warn fills in warnings and notes.
 func (r *Mirror) warn(ctx context.Context, review *Review, baseTree, tree string, scan *scanned) error {
@@ -82,7 +79,10 @@ func (r *Mirror) warn(ctx context.Context, review *Review, baseTree, tree string
 			add("autorun", f.Path)
 		}
 	}
-	if scan.cut || review.Added+review.Removed > largeLines {
+	if scan.cut { // the changed lines were too many to be looked through
+		add("cut", "")
+	}
+	if scan.cut || review.Added+review.Removed > MaxLines {
 		add("large", "")
 	}
 	if deleted > 0 {
@@ -142,7 +142,10 @@ func (r *Mirror) warnFile(f *File, scan *scanned, add func(code, path string)) {
 	if f.Status == Copied {
 		add("copy", f.Path)
 	}
-	if f.Added+f.Removed > largeLines || max(f.OldSize, f.NewSize) > largeBytes {
+	if scan.long[f.Path] || f.TooLarge() {
+		add("cut", f.Path)
+	}
+	if f.Added+f.Removed > MaxLines || max(f.OldSize, f.NewSize) > largeBytes {
 		add("large", f.Path)
 	}
 }
@@ -200,7 +203,7 @@ func (r *Mirror) collisions(ctx context.Context, files []File, tree string, add 
 
 func foldName(s string) string { return strings.ToLower(norm.NFC.String(s)) }
 
-// packageScripts reports whether a package.json got other scripts.
+// packageScripts reports whether a package.json got other scripts, or is too long to tell.
 func (r *Mirror) packageScripts(ctx context.Context, f *File) (bool, error) {
 	if path.Base(f.Path) != "package.json" || f.Status == Deleted || f.NewMode == modeLink {
 		return false, nil
@@ -210,7 +213,10 @@ func (r *Mirror) packageScripts(ctx context.Context, f *File) (bool, error) {
 			return nil, nil
 		}
 		content, err := r.Blob(ctx, id, largeBytes)
-		if err != nil && !errors.Is(err, ErrCut) {
+		if errors.Is(err, ErrCut) {
+			return json.RawMessage(id), nil // any change counts
+		}
+		if err != nil {
 			return nil, err
 		}
 		var p struct {
