@@ -15,13 +15,13 @@ import (
 
 // Sizes of a diff on a page, in changed lines.
 const (
-	pageAbove    = 3000 // a larger change is cut into pages
+	pageAbove    = patch.MaxLines // a larger change is cut into pages
 	pageLines    = 500
 	usualContext = 3
 	wholeFile    = 10_000_000
-	maxContext   = 5000   // lines of context around a hunk; a whole file of usual size
-	closedAbove  = 1500   // a single file of more lines starts closed
-	maxRows      = 20_000 // lines of one page with all their context
+	maxContext   = 5000                             // lines of context around a hunk; a whole file of usual size
+	closedAbove  = 1500                             // a single file of more lines starts closed
+	maxRows      = pageAbove * (1 + 2*usualContext) // lines of one page with all their context: no changed line is cut that stands in the usual one
 )
 
 // window is the part of the changed lines that a page shows.
