@@ -63,11 +63,17 @@ type DiffLine struct {
 	Old    int // 0: not on this side
 	New    int
 	Tokens []Token
-	Space  bool   // nothing but whitespace changed
-	NoEOL  bool   // the file ends here without a newline
-	CR     bool   // it ends with a carriage return, as on Windows
-	Cut    int    // bytes of this line that are not shown
-	More   string // where more of them are; may be empty
+	Space  bool // nothing but whitespace changed
+	NoEOL  bool // the file ends here without a newline
+	CR     bool // it ends with a carriage return, as on Windows
+	// Of a line that is cut: the bytes before what is drawn, those drawn, those after, and
+	// where more of them are.
+	Before, Shown, Cut int
+	Less, More         string
+	// Where a cut line changed: the byte, the columns, and whether that is not drawn here.
+	ChangeAt, ColFrom, ColTo int
+	ChangeOff                bool
+	Change                   string // where it is drawn
 }
 
 // Op is what happened to a line.
@@ -89,17 +95,14 @@ type Token struct {
 
 // RawLine is a line of a diff before highlighting.
 type RawLine struct {
-	Op      Op
-	Old     int
-	New     int
-	Text    string
-	Changed [][2]int // byte ranges in Text that differ from the other side
-	NoEOL   bool
-	Show    int // bytes of it that are drawn; 0: the usual
+	Op       Op
+	Old      int
+	New      int
+	Text     string
+	Changed  [][2]int // byte ranges in Text that differ from the other side
+	NoEOL    bool
+	From, To int // the bytes of a long line that are drawn; To 0: the usual
 }
-
-// maxLineBytes is how much of one line is drawn: a minified file must not freeze a phone.
-const maxLineBytes = 4000
 
 // NewHunk highlights the lines of a hunk: the old side and the new side are read
 // apart, so that a string opened on one of them does not colour the other.
@@ -121,9 +124,7 @@ func highlightLines(path string, raw []RawLine) []DiffLine {
 	o, n := 0, 0
 	for i, r := range raw {
 		l := DiffLine{Op: r.Op, Old: r.Old, New: r.New, NoEOL: r.NoEOL, CR: ends[i]}
-		if len(r.Text) > maxLineBytes {
-			l.Cut = len(r.Text) - len(r.cut())
-		}
+		l.cutOf(r)
 		switch r.Op {
 		case OpRemoved:
 			l.Tokens = oldTokens[o]
@@ -136,7 +137,7 @@ func highlightLines(path string, raw []RawLine) []DiffLine {
 			o++
 			n++
 		}
-		l.Tokens = markChanged(l.Tokens, r.Changed)
+		l.Tokens = markChanged(l.Tokens, inPart(r.Changed, l.Before))
 		lines[i] = l
 	}
 	return lines
@@ -151,17 +152,6 @@ func side(raw []RawLine, not Op) []string {
 		}
 	}
 	return lines
-}
-
-// cut is what is drawn of the line.
-func (r RawLine) cut() string { return cutLine(r.Text, max(r.Show, maxLineBytes)) }
-
-// cutLine keeps the first bytes, never half a character.
-func cutLine(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
 }
 
 // Anchor is the deep link of one line of file n: F3R42.
@@ -182,6 +172,18 @@ func markChanged(tokens []Token, changed [][2]int) []Token {
 			rest = rest[n:]
 			at += n
 		}
+	}
+	return out
+}
+
+// inPart counts the changed ranges from where the drawn part of a line begins.
+func inPart(changed [][2]int, from int) [][2]int {
+	if from == 0 {
+		return changed
+	}
+	out := make([][2]int, len(changed))
+	for i, c := range changed {
+		out[i] = [2]int{c[0] - from, c[1] - from}
 	}
 	return out
 }
