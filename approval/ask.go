@@ -65,6 +65,9 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	default:
 		r = newRequest(cur, tx.Task(), p, tx.Now())
 	}
+	if err := markUnseen(ctx, tx, r); err != nil {
+		return err
+	}
 	r.Mode = c.Agents[r.Agent].Mode
 	r.Lineage = c.lineage(e, r)
 	r.Revision.promote(c.Careful)

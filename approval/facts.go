@@ -1,17 +1,23 @@
 package approval
 
 import (
+	"slices"
 	"strings"
 	"time"
+
+	"gatehouse/orchestrator/patch"
 )
 
 // Facts is what a rule's expression may look at. The names are those of the tags:
 //
 //	any(patch.files, .path startsWith "core/") && patch.lines > 20
+//	any(patch.files, .status == "removed") || "vendor/go.mod" in patch.paths
+//	len(unseen) > 0 && any(patch.files, .old_path startsWith "docs/")
 //	"ci_file" in warnings || hour < 7 || weekday in ["saturday", "sunday"]
 //	agent == "coder" && "kik" in chain && all(checks, .ok)
 type Facts struct {
 	Patch      PatchFacts   `expr:"patch"`
+	Unseen     []string     `expr:"unseen"`     // paths with content that was moved or copied there, and that no person approved there before
 	Warnings   []string     `expr:"warnings"`   // codes, one per kind
 	Notes      []string     `expr:"notes"`      // codes, one per kind
 	Agent      string       `expr:"agent"`      // whose patch it is
@@ -25,24 +31,32 @@ type Facts struct {
 	Depth      int          `expr:"depth"`   // 0 at the root
 }
 
-// PatchFacts is the patch; lines is added plus removed.
+// PatchFacts is the patch; lines is added plus removed. Everything in it is as if nothing
+// had been moved or copied: a file that was renamed is two of its files, with all lines.
 type PatchFacts struct {
 	Files   []FileFacts `expr:"files"`
+	Paths   []string    `expr:"paths"` // every path that differs, in any way; sorted
 	Lines   int         `expr:"lines"`
 	Added   int         `expr:"added"`
 	Removed int         `expr:"removed"`
 }
 
-// FileFacts is one changed file.
+// FileFacts is one path that differs.
 type FileFacts struct {
 	Path    string `expr:"path"`
-	OldPath string `expr:"old_path"` // of a rename, else ""
-	Status  string `expr:"status"`   // added, modified, deleted, renamed …
+	OldPath string `expr:"old_path"` // where the content of a renamed or copied one was, else ""
+	Status  string `expr:"status"`   // one of statuses
 	Added   int    `expr:"added"`
 	Removed int    `expr:"removed"`
-	Mode    string `expr:"mode"`     // the new mode, e.g. 100644; "" of a deleted file
+	Mode    string `expr:"mode"`     // the new mode, e.g. 100644; "" of a removed file
 	OldMode string `expr:"old_mode"` // "" of an added one
 	Binary  bool   `expr:"binary"`
+}
+
+// statuses are the words that a rule may compare .status with. A file that was moved is
+// removed where it was and renamed where it is now.
+func statuses() []string {
+	return []string{string(patch.Added), string(patch.Modified), string(patch.Removed), string(patch.Renamed), string(patch.Copied)}
 }
 
 // CheckFacts is the result of one check.
@@ -64,6 +78,28 @@ func (f Facts) Careful() bool {
 	return false
 }
 
+// unread says what keeps a rule with need 0 from passing a patch: what nobody would have
+// read in full, or what is not there to be read any more; "" for nothing.
+func (f Facts) unread() string {
+	if len(f.Unseen) > 0 {
+		return "that brings content to a place where no person has approved it"
+	}
+	for _, x := range f.Patch.Files {
+		switch patch.Status(x.Status) {
+		case patch.Renamed:
+			return "that moves a file"
+		case patch.Copied:
+			return "that copies a file"
+		}
+	}
+	for _, x := range f.Patch.Files {
+		if patch.Status(x.Status) == patch.Removed {
+			return "that removes a file"
+		}
+	}
+	return ""
+}
+
 // factsOf collects the facts of the current revision of r, asked at the given local
 // time. They come from what is stored, so that a rule tried on a past request sees what
 // it would have seen.
@@ -71,14 +107,16 @@ func factsOf(r *Request, at time.Time) Facts {
 	v := r.Revision
 	chain := strings.Split(r.Chain, " → ")
 	f := Facts{
-		Patch:    PatchFacts{Files: []FileFacts{}, Lines: v.Added + v.Removed, Added: v.Added, Removed: v.Removed},
+		Patch:    patchFacts(v),
+		Unseen:   []string{},
 		Warnings: warningCodes(v), Notes: []string{}, Checks: []CheckFacts{},
 		Agent: r.Agent, Chain: chain, Requester: r.Requester, Repository: r.Repository, Branch: v.Base.Branch,
 		Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String()), Depth: len(chain) - 1,
 	}
 	for _, x := range v.Files {
-		f.Patch.Files = append(f.Patch.Files, FileFacts{Path: x.Path, OldPath: x.OldPath, Status: string(x.Status),
-			Added: x.Added, Removed: x.Removed, Mode: x.NewMode, OldMode: x.OldMode, Binary: x.Binary})
+		if x.Unseen {
+			f.Unseen = append(f.Unseen, x.Path)
+		}
 	}
 	for _, n := range v.Notes {
 		f.Notes = appendOnce(f.Notes, n.Code)
@@ -87,6 +125,23 @@ func factsOf(r *Request, at time.Time) Facts {
 		f.Checks = append(f.Checks, CheckFacts{Command: c.Command, OK: c.OK})
 	}
 	return f
+}
+
+// patchFacts are what rules see of a revision's files.
+func patchFacts(v Revision) PatchFacts {
+	p := PatchFacts{Files: []FileFacts{}, Paths: []string{}, Added: v.Added, Removed: v.Removed}
+	for _, x := range v.Files {
+		added, removed := x.Whole()
+		p.Added, p.Removed = p.Added+added-x.Added, p.Removed+removed-x.Removed
+	}
+	p.Lines = p.Added + p.Removed
+	for _, t := range patch.Touches(v.Files) {
+		p.Files = append(p.Files, FileFacts{Path: t.Path, OldPath: t.OldPath, Status: string(t.Status),
+			Added: t.Added, Removed: t.Removed, Mode: t.NewMode, OldMode: t.OldMode, Binary: t.Binary})
+		p.Paths = append(p.Paths, t.Path)
+	}
+	p.Paths = slices.Compact(p.Paths)
+	return p
 }
 
 func appendOnce(list []string, s string) []string {

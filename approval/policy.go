@@ -243,6 +243,9 @@ func groupNames(groups map[string][]string) []string {
 func compile(when string, facts any) (*vm.Program, *bounds, error) {
 	b := &bounds{}
 	program, err := expr.Compile(when, language(facts, b)...)
+	if err == nil {
+		b.words.check(b)
+	}
 	if err == nil && b.err != nil {
 		err = b.err.Bind(file.NewSource(when))
 	}
@@ -263,8 +266,8 @@ func whenProblem(i int, err error, facts any) Problem {
 
 // Rule returns what the rules say. The first one that matches decides, with two
 // exceptions that make it stricter, never weaker: a rule with need 0 lets nothing
-// pass that has a warning or a failed check, and a rule that breaks on a patch
-// passes nothing. Both are noted, and then a further rule, or the default, says
+// pass that has a warning or a failed check, or that moves, copies or removes a file,
+// and a rule that breaks on a patch passes nothing. Both are noted, and then a further rule, or the default, says
 // which people are asked.
 func (p *Policy) Rule(f Facts) Ruling {
 	live := p.rule(f, false)
@@ -300,11 +303,17 @@ func (p *Policy) rule(f Facts, trial bool) Ruling {
 		if !match {
 			continue
 		}
-		if !r.Deny && r.need == 0 && (broken || f.Careful()) {
+		if !r.Deny && r.need == 0 {
+			why := f.unread()
 			if f.Careful() {
-				notes = append(notes, patch.Note{Code: "rule_not_applied", Text: fmt.Sprintf("Rule %q passes no change with a warning or a failed check, so a person decides.", r.Name)})
+				why = "with a warning or a failed check"
 			}
-			continue
+			if why != "" {
+				notes = append(notes, patch.Note{Code: "rule_not_applied", Text: fmt.Sprintf("Rule %q passes no change %s, so a person decides.", r.Name, why)})
+			}
+			if broken || why != "" {
+				continue
+			}
 		}
 		said := Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...), Deny: r.Deny, Version: p.version}
 		return Ruling{Rule: said, Deny: r.Deny, Expires: r.Expires, Notes: notes}
@@ -344,7 +353,7 @@ func (p *Policy) list() []rule {
 
 // matches runs the rule; expr turns what goes wrong inside it into an error.
 func (r rule) matches(f Facts) (bool, error) {
-	widest := max(len(f.Patch.Files), len(f.Checks), len(f.Warnings), r.bounds.widest, 2)
+	widest := max(len(f.Patch.Files), len(f.Unseen), len(f.Checks), len(f.Warnings), r.bounds.widest, 2)
 	if r.bounds.splits {
 		for _, x := range f.Patch.Files {
 			widest = max(widest, len(x.Path), len(x.OldPath))

@@ -39,12 +39,14 @@ func language(facts any, bounds *bounds) []expr.Option {
 // number of steps depends on.
 type bounds struct {
 	err    *file.Error
+	words  statusWords
 	widest int  // of the ranges
 	splits bool // texts are taken apart: their length counts, too
 }
 
 // Visit looks at one node. Types are known by then.
 func (b *bounds) Visit(node *ast.Node) {
+	b.words.visit(*node)
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
 		b.binary(n)

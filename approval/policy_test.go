@@ -13,13 +13,23 @@ func need(n int) *int { return &n }
 // docsChange is a small change of two Markdown files on a Saturday morning.
 func docsChange() approval.Facts {
 	return approval.Facts{
-		Patch: approval.PatchFacts{Lines: 12, Added: 10, Removed: 2, Files: []approval.FileFacts{
+		Patch: approval.PatchFacts{Lines: 12, Added: 10, Removed: 2, Paths: []string{"README.md", "docs/use.md"}, Files: []approval.FileFacts{
 			{Path: "README.md", Status: "modified", Added: 6, Removed: 2, Mode: "100644"},
-			{Path: "docs/use.md", OldPath: "docs/usage.md", Status: "renamed", Added: 4, Mode: "100644"}}},
+			{Path: "docs/use.md", Status: "added", Added: 4, Mode: "100644"}}},
 		Warnings: []string{}, Notes: []string{"no_checks"}, Agent: "coder", Chain: []string{"kik", "coder"}, Requester: "ann",
 		Repository: "app", Branch: "main", Checks: []approval.CheckFacts{{Command: "go vet ./...", OK: true}},
 		Hour: 6, Weekday: "saturday", Depth: 1,
 	}
+}
+
+// movedDocs is docsChange in which the second file came from elsewhere, unseen.
+func movedDocs() approval.Facts {
+	f := docsChange()
+	f.Patch.Files[1].OldPath, f.Patch.Files[1].Status = "docs/usage.md", "renamed"
+	f.Patch.Files = append(f.Patch.Files, approval.FileFacts{Path: "docs/usage.md", Status: "removed", Removed: 3, OldMode: "100644"})
+	f.Patch.Paths, f.Patch.Removed, f.Patch.Lines = append(f.Patch.Paths, "docs/usage.md"), 5, 15
+	f.Unseen = []string{"docs/use.md"}
+	return f
 }
 
 func compile(t *testing.T, rules ...approval.RuleConfig) *approval.Policy {
@@ -37,7 +47,8 @@ func TestRulesSeeTheDocumentedFacts(t *testing.T) {
 		`true`: true,
 		`all(patch.files, .path endsWith '.md') && patch.lines < 50`:                           true,
 		`any(patch.files, .path startsWith 'core/')`:                                           false,
-		`any(patch.files, .old_path == "docs/usage.md" and .status == "renamed")`:              true,
+		`any(patch.files, .old_path != "") || len(unseen) > 0`:                                 false,
+		`patch.paths[0] == "README.md" && "docs/use.md" in patch.paths`:                        true,
 		`patch.added == 10 && patch.removed == 2 && all(patch.files, !.binary)`:                true,
 		`all(patch.files, .mode == "100644" && .added > 0) && sum(patch.files, .removed) == 2`: true,
 		`"ci_file" in warnings`: false,
@@ -53,6 +64,45 @@ func TestRulesSeeTheDocumentedFacts(t *testing.T) {
 		got := p.Rule(docsChange()).Rule.Name == "r"
 		if got != want {
 			t.Errorf("%s: matched %v, want %v", when, got, want)
+		}
+	}
+}
+
+// A file that moved is two paths: the one that it left, and the one where it is now.
+func TestRulesSeeBothSidesOfAMove(t *testing.T) {
+	for when, want := range map[string]bool{
+		`any(patch.files, .old_path == "docs/usage.md" and .status == "renamed")`: true,
+		`any(patch.files, .path == "docs/usage.md" and .status == "removed")`:     true,
+		`"docs/usage.md" in patch.paths && len(patch.paths) == 3`:                 true,
+		`unseen[0] == "docs/use.md" && "docs/use.md" in unseen`:                   true,
+		`all(patch.files, .path != "docs/usage.md")`:                              false,
+		`patch.lines < 13`: false,
+	} {
+		p := compile(t, approval.RuleConfig{Name: "r", When: when, Need: need(3), From: []string{"maintainers"}})
+		if got := p.Rule(movedDocs()).Rule.Name == "r"; got != want {
+			t.Errorf("%s: matched %v, want %v", when, got, want)
+		}
+	}
+}
+
+// What nobody would have read in full, or what is gone, passes no rule with need 0, and
+// the note says why.
+func TestNothingThatMovesPassesByRule(t *testing.T) {
+	p := compile(t, approval.RuleConfig{Name: "docs", When: `all(patch.files, .path endsWith '.md')`, Need: need(0)})
+	for want, change := range map[string]func(*approval.Facts){
+		"moves a file":   func(f *approval.Facts) { f.Patch.Files[1].Status = "renamed" },
+		"copies a file":  func(f *approval.Facts) { f.Patch.Files[1].Status = "copied" },
+		"removes a file": func(f *approval.Facts) { f.Patch.Files[0].Status = "removed" },
+		"brings content": func(f *approval.Facts) { f.Unseen = []string{"docs/use.md"} },
+	} {
+		f := docsChange()
+		if !p.Rule(f).Pass() {
+			t.Fatal("the plain change does not pass")
+		}
+		change(&f)
+		r := p.Rule(f)
+		if r.Pass() || r.Rule.Need < 1 || len(r.Notes) != 1 || r.Notes[0].Code != "rule_not_applied" || !strings.Contains(r.Notes[0].Text, want) {
+			t.Errorf("%s: %+v", want, r)
 		}
 	}
 }

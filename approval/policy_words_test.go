@@ -10,7 +10,7 @@ import (
 func TestAConditionIsCorrectedInItsOwnWords(t *testing.T) {
 	for when, want := range map[string]string{
 		"any(patch.fils, true)":                "there is no patch.fils. Did you mean patch.files?",
-		"patch.zzzzzzz > 1":                    "there is no patch.zzzzzzz. There is patch.files, patch.lines, patch.added and patch.removed.",
+		"patch.zzzzzzz > 1":                    "there is no patch.zzzzzzz. There is patch.files, patch.paths, patch.lines, patch.added and patch.removed.",
 		"any(patch.files, .pth == 'a')":        "a file has no .pth. Did you mean .path?",
 		"any(checks, .okk)":                    "a check has no .okk. Did you mean .ok?",
 		"agnt == 'coder'":                      "unknown name agnt. Did you mean agent?",

@@ -86,6 +86,9 @@ type Tx interface {
 	// Revision.N adds a revision), raises Version, and makes its cards due.
 	SaveRequest(ctx context.Context, r *Request) error
 	InsertDecision(ctx context.Context, requestID string, d Decision) error
+	// Approved returns those of the contents that a person has approved at their path of a
+	// repository. CloseRequest remembers what a request that landed has Vouched for.
+	Approved(ctx context.Context, repository string, contents []Content) (map[Content]bool, error)
 	// TakeDrafts removes a person's drafts on a request and returns them, as Drafts does.
 	TakeDrafts(ctx context.Context, userID, requestID string) ([]Draft, error)
 	// Answers is the same as the store's.

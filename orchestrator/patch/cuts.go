@@ -1,10 +1,6 @@
 package patch
 
 import (
-	"bufio"
-	"context"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 )
@@ -55,37 +51,3 @@ func (f File) TooLarge() bool {
 
 // Moved reports whether the file came with its content from another place.
 func (f File) Moved() bool { return f.Status == Renamed || f.Status == Copied }
-
-// scanMoved looks for long lines in all of a renamed or copied file: all of it is new
-// where it is now, and all of it is shown.
-func (r *Mirror) scanMoved(ctx context.Context, files []File, s *scanned) error {
-	var ids, names []string
-	for _, f := range files {
-		if f.Moved() && !f.Binary && f.NewBlob != "" && f.NewMode != modeGit {
-			ids, names = append(ids, f.NewBlob), append(names, f.Path)
-		}
-	}
-	return r.blobs(ctx, ids, func(i int, _ int64, in io.Reader) error {
-		long, err := hasLongLine(in)
-		if long {
-			s.long[names[i]] = true
-		}
-		return err
-	})
-}
-
-// hasLongLine reads to the first long line, or to the end.
-func hasLongLine(in io.Reader) (bool, error) {
-	b := bufio.NewReaderSize(in, MaxColumns+2) // a line that is cut is longer than that
-	for {
-		line, err := b.ReadSlice('\n')
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull) || LongLine(strings.TrimSuffix(string(line), "\n")):
-			return true, nil
-		case errors.Is(err, io.EOF):
-			return false, nil
-		case err != nil:
-			return false, err
-		}
-	}
-}

@@ -70,7 +70,7 @@ func (r *Mirror) sections(ctx context.Context, baseTree, tree string, files []Fi
 	if err := checkIDs(baseTree, tree); err != nil {
 		return nil, err
 	}
-	out, err := r.git(ctx, command{max: maxScan, args: diffArgs(baseTree, tree, "-p", fmt.Sprintf("--unified=%d", min(max(around, 0), maxAround)))})
+	out, err := r.git(ctx, command{max: maxScan, args: diffArgs(baseTree, tree, withRenames, "-p", fmt.Sprintf("--unified=%d", min(max(around, 0), maxAround)))})
 	if errors.Is(err, errOutput) {
 		return nil, nil
 	}

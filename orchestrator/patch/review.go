@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,28 +14,36 @@ import (
 // rawDiff are the options under which every diff is made: nothing that the
 // patch itself commits (attributes) and nothing on the machine changes them.
 var rawDiff = []string{"diff-tree", "-r", "--full-index", "--no-abbrev", "--no-ext-diff", "--no-textconv",
-	"--find-renames=50%", "--find-copies=50%", "-l2000", "--diff-algorithm=histogram", "--no-color", "--no-relative",
-	"--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"}
+	"--diff-algorithm=histogram", "--no-color", "--no-relative", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"}
 
-func diffArgs(baseTree, tree string, options ...string) []string {
-	return append(append(append([]string{}, rawDiff...), options...), baseTree, tree)
+// How a diff treats a file that moved. Facts and texts are complete in themselves: they
+// show all of it where it is now. Only lists for reading show it as one.
+var (
+	withRenames = []string{"--find-renames=50%", "--find-copies=50%", "-l2000"}
+	noRenames   = []string{"--no-renames"}
+)
+
+func diffArgs(baseTree, tree string, moves []string, options ...string) []string {
+	return slices.Concat(rawDiff, moves, options, []string{baseTree, tree})
 }
 
 // Review computes what people see of a patch, from its two trees alone.
 func (r *Mirror) Review(ctx context.Context, baseTree, tree string) (*Review, error) {
-	files, err := r.stat(ctx, baseTree, tree)
-	if err != nil {
-		return nil, err
+	review := &Review{Files: []File{}, Warnings: []Warning{}, Notes: []Note{}}
+	plain, err := r.stat(ctx, baseTree, tree, noRenames)
+	if err != nil || len(plain) == 0 {
+		return review, err
 	}
-	review := &Review{Files: files, Warnings: []Warning{}, Notes: []Note{}}
-	if files == nil {
-		review.Files = []File{}
-		return review, nil
+	if review.Files, err = r.shown(ctx, baseTree, tree, plain); err != nil {
+		return nil, err
 	}
 	if err := r.measure(ctx, review.Files); err != nil {
 		return nil, err
 	}
-	scan, err := r.scan(ctx, baseTree, tree, review.Files)
+	if err := r.twins(ctx, baseTree, review.Files); err != nil {
+		return nil, err
+	}
+	scan, err := r.scan(ctx, baseTree, tree, plain)
 	if err != nil {
 		return nil, err
 	}
@@ -50,15 +59,15 @@ func (r *Mirror) Review(ctx context.Context, baseTree, tree string) (*Review, er
 	return review, r.warn(ctx, review, baseTree, tree, scan)
 }
 
-// stat lists the changed files with renames, copies and line counts.
-func (r *Mirror) stat(ctx context.Context, baseTree, tree string) ([]File, error) {
+// stat lists the changed files with line counts, withRenames or with noRenames.
+func (r *Mirror) stat(ctx context.Context, baseTree, tree string, moves []string) ([]File, error) {
 	if err := checkIDs(baseTree, tree); err != nil {
 		return nil, err
 	}
 	if baseTree == tree {
 		return nil, nil
 	}
-	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, "-z", "--raw", "--numstat"), max: 256 << 20})
+	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, moves, "-z", "--raw", "--numstat"), max: 256 << 20})
 	if err != nil {
 		return nil, r.missing(err)
 	}
@@ -169,13 +178,18 @@ func (r *Mirror) measure(ctx context.Context, files []File) error {
 	return nil
 }
 
+// maxDiff is the longest text of a patch, in bytes: what validation lets through, with
+// both sides of what was moved, fits.
+const maxDiff = 256 << 20
+
 // Diff is the patch as plain unified diff text, with full ids and binary
-// content, the same for the same two trees. The limit is 128 MiB.
+// content, the same for the same two trees. It is complete in itself: a file that was
+// moved or copied is in it from its first line to its last. The limit is maxDiff.
 func (r *Mirror) Diff(ctx context.Context, baseTree, tree string) ([]byte, error) {
 	if err := checkIDs(baseTree, tree); err != nil {
 		return nil, err
 	}
-	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, "-p", "--binary", "--unified=3"), max: 128 << 20})
+	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, noRenames, "-p", "--binary", "--unified=3"), max: maxDiff})
 	return out, r.missing(err)
 }
 
@@ -191,11 +205,12 @@ type scanned struct {
 	cut   bool                       // there was more than maxScan
 }
 
-// scan looks through the changed lines of all files. git quotes odd names in the
-// text, so the file is known by its place in the list.
+// scan looks through the changed lines of all files, which are all lines of one that was
+// moved or copied. git quotes odd names in the text, so the file is known by its place in
+// the list, which is the one with noRenames.
 func (r *Mirror) scan(ctx context.Context, baseTree, tree string, files []File) (*scanned, error) {
 	s := &scanned{risks: map[string]map[string]bool{}, long: map[string]bool{}, bytes: map[string]int64{}}
-	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, "-p", "--unified=0"), max: maxScan})
+	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, noRenames, "-p", "--unified=0"), max: maxScan})
 	if errors.Is(err, errOutput) {
 		s.cut = true
 		return s, nil
@@ -204,9 +219,6 @@ func (r *Mirror) scan(ctx context.Context, baseTree, tree string, files []File) 
 		return nil, err
 	}
 	s.read(out, files)
-	if err := r.scanMoved(ctx, files, s); err != nil {
-		return nil, err
-	}
 	return s, r.scanLinks(ctx, files, s)
 }
 

@@ -54,6 +54,16 @@ type File struct {
 	Bytes      int64  `json:"bytes"`      // of its added and removed lines, with line feeds; 0 in reviews from before this was measured
 	Generated  bool   `json:"generated"`  // also vendored and lock files: pages start them closed
 	Reason     string `json:"reason"`     // why Generated: what .gitattributes of the base marks it as, "generated", "vendored", "lock file" or "minified"
+	// CopyOf is a file of the base that has exactly the content of this Added one, else "".
+	CopyOf string `json:"copy_of,omitempty"`
+	// WholeAdded and WholeRemoved count the lines of a renamed or copied file without looking
+	// for where it comes from: see Whole.
+	WholeAdded   int `json:"whole_added,omitempty"`
+	WholeRemoved int `json:"whole_removed,omitempty"`
+	// Of a file that was moved or copied, whole or in part: whether a person has approved this
+	// very content at this path before. Both are false for other files, and for old requests.
+	Unseen   bool `json:"unseen,omitempty"`
+	SeenHere bool `json:"seen_here,omitempty"`
 }
 
 // Hunk is a run of changed lines with its surroundings.

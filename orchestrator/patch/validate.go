@@ -191,7 +191,7 @@ func (r *Mirror) checkSizes(ctx context.Context, baseTree, tree string, changes 
 }
 
 func (r *Mirror) checkLines(ctx context.Context, baseTree, tree string, limits Limits) error {
-	files, err := r.stat(ctx, baseTree, tree)
+	files, err := r.stat(ctx, baseTree, tree, noRenames)
 	if err != nil {
 		return err
 	}

@@ -30,11 +30,12 @@ var warningWords = []struct{ code, text string }{
 	{"symlink", "Symbolic link added or changed."},
 	{"mode_change", "File mode changed: a file became a program, or a program a file."},
 	{"case_collision", "Names differ only in case or accents: on some machines they are one file."},
-	{"mass_deletion", "Many files are deleted."},
+	{"mass_deletion", "Many files are deleted or moved away."},
 	{"binary", "Binary file: the page cannot show what changed."},
 	{"cut", "Cut where it is shown: a line or a file is longer than what is drawn of it at once. Links at the cut lead to the rest."},
 	{"large", "Large change: too much to read in one go."},
-	{"copy", "Copied file: only what differs from its original is shown."},
+	{"renamed_unseen", "Moved or copied file: nobody has approved this content at this place."},
+	{"copy", "Copied file: its content comes from another file."},
 	{"lock_file", "Lock file changed: other versions of dependencies are used."},
 }
 
@@ -64,12 +65,17 @@ func (r *Mirror) warn(ctx context.Context, review *Review, baseTree, tree string
 		}
 		found[code][path] = true
 	}
-	deleted := 0
+	deleted, moved, lines := 0, 0, 0
 	for i := range review.Files {
 		f := &review.Files[i]
-		if f.Status == Deleted {
+		switch f.Status {
+		case Deleted:
 			deleted++
+		case Renamed: // it counts as deleted where it was
+			moved++
 		}
+		added, removed := f.Whole()
+		lines += added + removed
 		r.warnFile(f, scan, add)
 		scripts, err := r.packageScripts(ctx, f)
 		if err != nil {
@@ -82,12 +88,12 @@ func (r *Mirror) warn(ctx context.Context, review *Review, baseTree, tree string
 	if scan.cut { // the changed lines were too many to be looked through
 		add("cut", "")
 	}
-	if scan.cut || review.Added+review.Removed > MaxLines {
+	if scan.cut || lines > MaxLines {
 		add("large", "")
 	}
-	if deleted > 0 {
-		review.Notes = append(review.Notes, Note{"deletion", countText(deleted, "file is", "files are") + " deleted."})
-		many, err := r.massDeletion(ctx, baseTree, deleted)
+	if deleted+moved > 0 {
+		review.Notes = append(review.Notes, Note{"deletion", deletionText(deleted, moved)})
+		many, err := r.massDeletion(ctx, baseTree, deleted+moved)
 		if err != nil {
 			return err
 		}
@@ -104,6 +110,42 @@ func (r *Mirror) warn(ctx context.Context, review *Review, baseTree, tree string
 		}
 	}
 	return nil
+}
+
+// deletionText says how many files are not where they were.
+func deletionText(deleted, moved int) string {
+	switch {
+	case moved == 0:
+		return countText(deleted, "file is", "files are") + " deleted."
+	case deleted == 0:
+		return countText(moved, "file is", "files are") + " moved away."
+	default:
+		return countText(deleted, "file is", "files are") + " deleted and " + countText(moved, "is", "are") + " moved away."
+	}
+}
+
+// WithWarning puts one more warning among those of a review, in its place by importance
+// and path.
+func WithWarning(warnings []Warning, code, path string) []Warning {
+	rank := func(code string) int {
+		for i, w := range warningWords {
+			if w.code == code {
+				return i
+			}
+		}
+		return len(warningWords)
+	}
+	w := Warning{Code: code, Path: path}
+	if n := rank(code); n < len(warningWords) {
+		w.Text = warningWords[n].text
+	}
+	at := slices.IndexFunc(warnings, func(o Warning) bool {
+		return cmp.Or(cmp.Compare(rank(o.Code), rank(code)), cmp.Compare(o.Path, path)) > 0
+	})
+	if at < 0 {
+		at = len(warnings)
+	}
+	return slices.Insert(slices.Clone(warnings), at, w)
 }
 
 func (r *Mirror) warnFile(f *File, scan *scanned, add func(code, path string)) {
@@ -139,13 +181,13 @@ func (r *Mirror) warnFile(f *File, scan *scanned, add func(code, path string)) {
 	if f.Binary {
 		add("binary", f.Path)
 	}
-	if f.Status == Copied {
+	if f.Status == Copied || f.CopyOf != "" {
 		add("copy", f.Path)
 	}
 	if scan.long[f.Path] || f.TooLarge() {
 		add("cut", f.Path)
 	}
-	if f.Added+f.Removed > MaxLines || max(f.OldSize, f.NewSize) > largeBytes {
+	if added, removed := f.Whole(); added+removed > MaxLines || max(f.OldSize, f.NewSize) > largeBytes {
 		add("large", f.Path)
 	}
 }

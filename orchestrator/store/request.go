@@ -286,7 +286,7 @@ func (t *Tx) SaveRequest(_ context.Context, r *approval.Request) error {
 var mayClose = map[approval.State]bool{approval.Pending: true, approval.Approved: true, approval.ChangesRequested: true, approval.Superseded: true, approval.Stale: true}
 
 // CloseRequest moves the newest request of a delegation to an ended state and makes
-// its cards due. No request, or one that has ended, is no error.
+// its cards due; of one that landed it remembers which contents people approved where. No request, or one that has ended, is no error.
 func (t *Tx) CloseRequest(ctx context.Context, delegationID, state, commit string) error {
 	r, err := t.newestRequest(ctx, delegationID)
 	if err != nil || r == nil || !mayClose[r.State] {
@@ -301,6 +301,11 @@ func (t *Tx) CloseRequest(ctx context.Context, delegationID, state, commit strin
 	r.State, r.NextAt = approval.State(state), nil
 	if commit != "" {
 		r.Landed = commit
+	}
+	if r.State == approval.Landed {
+		if err := t.keepApproved(r.Repository, r.Vouched()); err != nil {
+			return err
+		}
 	}
 	return t.SaveRequest(ctx, r)
 }

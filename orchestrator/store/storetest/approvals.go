@@ -18,6 +18,7 @@ var approvalTests = map[string]func(*Suite){
 	"a request comes back as it was made":               requestComesBack,
 	"every revision is kept":                            revisions,
 	"the end of a delegation closes its request":        closes,
+	"what people approved where is remembered":          approvedContents,
 	"what holds a landing up is shown on its cards":     showsLanding,
 	"cards converge to their request":                   cards,
 	"a card is delivered by one node":                   cardLeases,

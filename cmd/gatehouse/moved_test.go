@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+	"gatehouse/web/client"
+)
+
+// movingTeam is an agent that does what its task says, under the contract's own rules.
+const movingTeam = `
+engine: {workers: 2, lease: 2s}
+repositories:
+  app: {path: "REPO", branch: main}
+agents:
+  mover:
+    kind: command
+    repository: app
+    env: {PLACE: MARK}
+    command: [sh, -e]
+groups: {maintainers: [cleo, dora]}
+approval:
+  rules:
+    - {name: docs, when: "all(patch.files, .path endsWith '.md') && patch.lines < 50", need: 0}
+    - {name: core, when: "any(patch.files, .path startsWith 'core/')", need: 2, from: [maintainers]}
+    - {name: rest, when: "true", need: 1}
+`
+
+// moving is a place with a core of 120 files and one document.
+func moving(t *testing.T, database string) (*place, *node) {
+	t.Helper()
+	p := newPlace(t, database, movingTeam)
+	p.person("cleo", people.Approver)
+	p.person("dora", people.Approver)
+	files := map[string]string{"docs/a.md": "# A\n\nWhat A is for.\n", "core/auth.go": "package core\n\n" + strings.Repeat("// Every request is checked.\n", 12) + "func allowed(u string) bool { return u == \"admin\" }\n"}
+	for i := range 120 {
+		files[fmt.Sprintf("core/f%03d.go", i)] = fmt.Sprintf("package core\n\n// f%03d is one of many.\nfunc f%03d() int { return %d }\n", i, i, i)
+	}
+	for name, text := range files {
+		path := filepath.Join(p.repo, name)
+		p.must(os.MkdirAll(filepath.Dir(path), 0o700))
+		p.must(os.WriteFile(path, []byte(text), 0o600))
+	}
+	git(t, p.repo, "add", "-A")
+	git(t, p.repo, "commit", "-q", "-m", "the core")
+	return p, p.start(p.config, "")
+}
+
+// does sends the agent what to do.
+func (n *node) does(lines ...string) string {
+	n.Helper()
+	var s client.Submitted
+	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "mover", Text: strings.Join(lines, "\n"), Repository: "app"}, &s)
+	n.must(err)
+	if status != http.StatusAccepted {
+		n.Fatalf("the task: status %d", status)
+	}
+	return s.ID
+}
+
+// passed waits until a task has landed by a rule, asked nobody.
+func (p *place) passed(task, rule string) {
+	p.Helper()
+	p.until("the end of what a rule passes", func() bool { return p.root(task).State.Ended() })
+	all := p.requests(task)
+	if len(all) != 1 || all[0].State != approval.Landed || len(all[0].Decisions) != 1 || all[0].Decisions[0].User != "rule:"+rule {
+		p.Fatalf("it did not pass by the rule %s: %+v", rule, all)
+	}
+}
+
+// warned lists the warnings of a request: code and path.
+func warned(r approval.Request) string {
+	var all []string
+	for _, w := range r.Revision.Warnings {
+		all = append(all, strings.TrimSpace(w.Code+" "+w.Path))
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestRulesSeeWhereAFileWas: with the rules of the contract 120 files of the core that are
+// renamed to documents are no documents, and a file that leaves the core is the core's
+// (issue 6, row 1). A document that changes still passes by its rule.
+func TestRulesSeeWhereAFileWas(t *testing.T) {
+	places(t, func(t *testing.T, database string) {
+		p, n := moving(t, database)
+		p.passed(n.does(`echo more >> docs/a.md`, `echo '# B' > docs/b.md`), "docs")
+
+		r := p.asked(n.does(`for f in core/f*.go; do mv "$f" "${f%.go}.md"; done`))
+		if r.Rule.Name != "core" || r.Rule.Need != 2 || approval.RiskOf(r).Level != approval.Careful {
+			t.Errorf("120 files of the core as documents: rule %+v, risk %+v", r.Rule, approval.RiskOf(r))
+		}
+		if got := warned(r); !strings.Contains(got, "mass_deletion") || strings.Count(got, "renamed_unseen core/f") != 120 {
+			t.Errorf("warnings: %.300s", got)
+		}
+		r = p.asked(n.does(`mkdir other`, `sed 's/return .*/return true }/' core/auth.go > other/auth.go`, `rm core/auth.go`))
+		if r.Rule.Name != "core" || r.Rule.Need != 2 || warned(r) != "renamed_unseen other/auth.go" {
+			t.Errorf("a file that leaves the core: rule %+v, warnings %s", r.Rule, warned(r))
+		}
+		if status, _ := n.decide(r); status != http.StatusForbidden {
+			t.Errorf("the yes of a stranger to the core was answered with %d", status)
+		}
+		r = p.asked(n.does(`mv docs/a.md docs/c.md`))
+		if r.Rule.Name != "rest" || len(r.Revision.Notes) == 0 || !strings.Contains(fmt.Sprint(r.Revision.Notes), `Rule "docs" passes no change with a warning`) {
+			t.Errorf("a document that is moved: rule %+v, notes %+v", r.Rule, r.Revision.Notes)
+		}
+		r = p.asked(n.does(`rm docs/a.md`))
+		if r.Rule.Name != "rest" || !strings.Contains(fmt.Sprint(r.Revision.Notes), `Rule "docs" passes no change that removes a file`) {
+			t.Errorf("a document that is removed: rule %+v, notes %+v", r.Rule, r.Revision.Notes)
+		}
+		r = p.asked(n.does(`cp core/auth.go docs/auth.md`))
+		if r.Rule.Name != "rest" || warned(r) != "renamed_unseen docs/auth.md, copy docs/auth.md" {
+			t.Errorf("a copy of a file that stays: rule %+v, warnings %s", r.Rule, warned(r))
+		}
+		n.stop()
+	})
+}
+
+// TestWhatARulePassedIsUnseenElsewhere: code that a rule let into a document is asked about
+// where it would run, and every text of the request shows all of it (issue 6, row 2). Where
+// a person has approved it once it may come back without a warning.
+func TestWhatARulePassedIsUnseenElsewhere(t *testing.T) {
+	places(t, func(t *testing.T, database string) {
+		p, n := moving(t, database)
+		const code = `func init() { exec.Command("sh", "-c", payload).Run() }`
+		p.passed(n.does(`printf 'package main\n\n`+code+`\n' > docs/x.md`), "docs")
+
+		task := n.does(`mkdir src`, `mv docs/x.md src/init.go`)
+		r := p.asked(task)
+		f := r.Revision.Files[0]
+		if len(r.Revision.Files) != 1 || f.OldPath != "docs/x.md" || f.Similarity != 100 || !f.Unseen || f.SeenHere {
+			t.Errorf("files: %+v", r.Revision.Files)
+		}
+		if warned(r) != "renamed_unseen src/init.go" || approval.RiskOf(r).Level != approval.Careful || r.Rule.Name != "rest" {
+			t.Errorf("rule %s, warnings %s", r.Rule.Name, warned(r))
+		}
+		var diff bytes.Buffer
+		if status, err := n.text("/api/v1/approvals/"+r.ID+"/patch", n.approver, &diff); err != nil || status != http.StatusOK {
+			t.Fatalf("the patch: %d, %v", status, err)
+		}
+		shown, exit := p.cli(n, "review", r.ID)
+		for where, text := range map[string]string{"API": diff.String(), "review": shown} {
+			if !strings.Contains(text, "+"+code) || !strings.Contains(text, "-"+code) || strings.Contains(text, "similarity index") {
+				t.Errorf("%s does not show the content at both places:\n%s", where, text)
+			}
+		}
+		if exit != 0 || !strings.Contains(shown, "nobody has approved this content at this place: src/init.go") {
+			t.Errorf("review does not warn: exit %d\n%s", exit, shown)
+		}
+		lands := func(task string) {
+			t.Helper()
+			if root := n.through(task); root.State != orchestrator.Completed {
+				t.Fatalf("the task is %s: %+v", root.State, root.Error)
+			}
+		}
+		lands(task)
+
+		back := n.does(`mkdir -p docs`, `mv src/init.go docs/x.md`)
+		if got := warned(p.asked(back)); got != "renamed_unseen docs/x.md" {
+			t.Errorf("only a rule has passed it there: %s", got)
+		}
+		lands(back)
+		again := p.asked(n.does(`mkdir src`, `mv docs/x.md src/init.go`))
+		if f := again.Revision.Files[0]; warned(again) != "" || f.Unseen || !f.SeenHere {
+			t.Errorf("bob approved it there: warnings %s, file %+v", warned(again), f)
+		}
+		n.stop()
+	})
+}
