@@ -21,6 +21,16 @@ type long struct {
 	path string
 	line string // F3R42; "" none
 	to   int    // the byte before which the part ends; it begins longStep before that
+	// whole: the lines are those of the whole file at its new place, beside its diff.
+	whole bool
+}
+
+// anchor names a line of the file.
+func (g long) anchor(l views.DiffLine) string {
+	if g.whole {
+		return views.WholeAnchor(g.n, l)
+	}
+	return views.Anchor(g.n, l)
 }
 
 // longOf reads ?more=&to=.
@@ -37,7 +47,7 @@ func (g long) raw(l patch.Line) views.RawLine {
 	for _, s := range l.Spans {
 		raw.Changed = append(raw.Changed, [2]int{s.Start, s.End})
 	}
-	if g.line != "" && g.line == views.Anchor(g.n, views.DiffLine{Op: raw.Op, Old: raw.Old, New: raw.New}) {
+	if g.line != "" && g.line == g.anchor(views.DiffLine{Op: raw.Op, Old: raw.Old, New: raw.New}) {
 		raw.From, raw.To = max(0, g.to-longStep), g.to
 	}
 	return raw
@@ -49,7 +59,7 @@ func (g long) link(lines []views.DiffLine) {
 		if l.Before+l.Cut == 0 {
 			continue
 		}
-		anchor := views.Anchor(g.n, l)
+		anchor := g.anchor(l)
 		if l.Cut > 0 {
 			lines[i].More = longHref(g.path, anchor, l.Before+l.Shown+longStep)
 			if l.Before == 0 && l.Shown < longStep { // the beginning, with what stands here

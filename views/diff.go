@@ -25,12 +25,65 @@ type DiffFile struct {
 	FullHref   string // where the whole file is; may be empty
 	FullOpen   string // what the address of FullHref opens: 3:1-80; empty: it is another page
 	Hunks      []DiffHunk
-	Tail       *DiffHunk // the unchanged lines after the last hunk, without lines; nil: none
-	Tab        int       // columns of a tab; 0: the usual
-	Elsewhere  string    // the page that has its lines, where this one has not
-	Remarks    []Remark  // on lines of this file as it is shown
-	Edit       *FileEdit // the file is open in an editor
-	NoEdit     string    // why it cannot be, where the page is opened for editing
+	Tail       *DiffHunk  // the unchanged lines after the last hunk, without lines; nil: none
+	Tab        int        // columns of a tab; 0: the usual
+	Elsewhere  string     // the page that has its lines, where this one has not
+	Remarks    []Remark   // on lines of this file as it is shown
+	Whole      *WholeFile // of a file that moved: what it is where it is now
+	whole      bool       // these are its lines, beside a diff
+	Edit       *FileEdit  // the file is open in an editor
+	NoEdit     string     // why it cannot be, where the page is opened for editing
+}
+
+// WholeFile is a renamed or copied file as what it is at its new place: all new there.
+type WholeFile struct {
+	Unseen   bool  // nobody has approved this content there
+	Seen     bool  // a person has; neither: nothing is known of that
+	Lines    int   // −1: not counted
+	Size     int64 // bytes
+	Open     bool  // lines of it are here, From to To
+	From, To int
+	Hunks    []DiffHunk
+	Href     string // its first lines
+	Prev     string // the lines before these
+	Next     string // those after
+}
+
+// size is how long the file is.
+func (w WholeFile) size() string {
+	if w.Lines < 0 {
+		return bytesSize(w.Size)
+	}
+	return plural(w.Lines, "line", "lines")
+}
+
+// part says which lines are shown, "" for all.
+func (w WholeFile) part() string {
+	if !w.Open || w.From <= 1 && w.To >= w.Lines {
+		return ""
+	}
+	return "lines " + thousands(w.From) + " to " + thousands(w.To)
+}
+
+// approved says whether a person has approved the content at its new place.
+func (w WholeFile) approved() string {
+	switch {
+	case w.Unseen:
+		return "Nobody has approved this content at this place."
+	case w.Seen:
+		return "A person approved this content at this place before."
+	}
+	return ""
+}
+
+// asWhole is the file with the lines of all of it in place of its diff. Where it has a
+// diff, too, each line of that keeps its name, and comments stand there.
+func (f DiffFile) asWhole() DiffFile {
+	if f.whole = len(f.Hunks) > 0; f.whole {
+		f.Remarks = nil
+	}
+	f.Hunks, f.Tail, f.FullHref, f.FullOpen = f.Whole.Hunks, nil, "", ""
+	return f
 }
 
 // BinaryChange is all that can be said of a file that is not text.
@@ -157,6 +210,9 @@ func side(raw []RawLine, not Op) []string {
 // Anchor is the deep link of one line of file n: F3R42.
 func Anchor(n int, l DiffLine) string { return DiffFile{N: n}.lineAnchor(l) }
 
+// WholeAnchor is that of a line of a whole file that stands beside its diff: W3R42.
+func WholeAnchor(n int, l DiffLine) string { return DiffFile{N: n, whole: true}.lineAnchor(l) }
+
 // markChanged splits tokens at the borders of the changed ranges.
 func markChanged(tokens []Token, changed [][2]int) []Token {
 	if len(changed) == 0 {
@@ -271,6 +327,9 @@ func (f DiffFile) tabClass() string {
 
 // lineAnchor is the deep link of one line: F3R42.
 func (f DiffFile) lineAnchor(l DiffLine) string {
+	if f.whole {
+		return fmt.Sprintf("W%dR%d", f.N, l.New)
+	}
 	if l.Op == OpRemoved {
 		return fmt.Sprintf("F%dL%d", f.N, l.Old)
 	}
