@@ -3,6 +3,7 @@ package approval_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -287,6 +288,57 @@ func TestACarefulRequestIsNotApprovedFromAMessage(t *testing.T) {
 	b.Channel = "telegram"
 	w.decide(b)
 	w.expectStates(r.ID, approval.Rejected, orchestrator.Rejected)
+}
+
+// A card of the chat that cannot show all of a change does not approve it, whoever posts
+// its form: too many files or lines, lines too long, no text, content from another place,
+// or a revision from before its lines were measured.
+func TestWhatDoesNotFitACardIsNotApprovedInTheChat(t *testing.T) {
+	file := patch.File{Path: "a.go", Status: patch.Modified, Added: 2, Removed: 1, Bytes: 60, NewMode: "100644"}
+	with := func(change func(*patch.File)) []patch.File {
+		f := file
+		change(&f)
+		return []patch.File{f}
+	}
+	for name, c := range map[string]struct {
+		files []patch.File
+		fits  bool
+	}{
+		"a small change":     {[]patch.File{file}, true},
+		"a mode and no line": {with(func(f *patch.File) { f.Status, f.Added, f.Removed, f.Bytes = patch.ModeChanged, 0, 0, 0 }), true},
+		"as many as fit":     {slices.Repeat([]patch.File{file}, patch.CardFiles), true},
+		"a file too many":    {slices.Repeat([]patch.File{file}, patch.CardFiles+1), false},
+		"a line too many":    {with(func(f *patch.File) { f.Added = patch.CardLines }), false},
+		"a byte too many":    {with(func(f *patch.File) { f.Bytes = patch.CardBytes + 1 }), false},
+		"never measured":     {with(func(f *patch.File) { f.Bytes = 0 }), false},
+		"no text":            {with(func(f *patch.File) { f.Binary, f.Added, f.Removed = true, 0, 0 }), false},
+		"renamed as it is":   {with(func(f *patch.File) { f.Status, f.OldPath, f.Added, f.Removed, f.Bytes = patch.Renamed, "b.md", 0, 0, 0 }), false},
+		"copied":             {with(func(f *patch.File) { f.Status, f.OldPath = patch.Copied, "b.md" }), false},
+		"nothing":            {[]patch.File{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, approval.Config{})
+			d := w.checked()
+			p := proposal("1")
+			p.Review.Files, p.Review.Added, p.Review.Removed = c.files, 2, 1
+			w.must(w.g.Ask(w.ctx, d, p))
+			r := w.request(w.delegation(d.ID).ApprovalID)
+			b := ballot(r, "bob", approval.Approve)
+			b.Channel = "chat"
+			if r.FitsCard() != c.fits {
+				t.Errorf("fits: %v", r.FitsCard())
+			}
+			if c.fits {
+				w.decide(b)
+				return
+			}
+			w.refused(b, orchestrator.CodeForbidden, "To approve this, open the diff: a card in the chat cannot show all of it. It can be rejected here.")
+			b.Files = []string{"a.go"} // nor a part of it
+			w.refused(b, orchestrator.CodeForbidden, "To approve this, open the diff: a card in the chat cannot show all of it. It can be rejected here.")
+			b.Files, b.Channel = nil, "web"
+			w.decide(b)
+		})
+	}
 }
 
 // A node that has read a question a moment ago acts on what it has become since.

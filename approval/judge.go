@@ -49,7 +49,10 @@ func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location
 // whole patch.
 func needsPage(r Request, channel string) *orchestrator.Error {
 	risk := RiskOf(r)
-	if risk.Level == Plain || channel == "web" || channel == "cli" || channel == "api" {
+	if risk.Level == Plain {
+		return r.tooLongFor(channel)
+	}
+	if channel == "web" || channel == "cli" || channel == "api" {
 		return nil
 	}
 	where := "diff"

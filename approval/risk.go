@@ -20,7 +20,7 @@ const ReasonCut = "diff_cut"
 
 // CutLines is how many changed lines are shown in one piece; a longer diff
 // is cut into pages.
-const CutLines = 3000
+const CutLines = patch.MaxLines
 
 // Risk is the level with what gave it: warning codes, checks_failed, diff_cut.
 type Risk struct {

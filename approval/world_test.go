@@ -162,7 +162,7 @@ func proposal(digit string) orchestrator.Proposal {
 		Repository: "app", Deliver: "merge", Base: patch.Base{Branch: "main", Commit: id40("b"), Tree: id40("a")},
 		Tree: id40(digit), Branch: "gatehouse/coder-fix-9f2c1a", Commit: id40("c"), Bundle: "bundle-" + digit, Digest: id64(digit),
 		Agent: "coder", Text: "The counter was reset.", Checks: []orchestrator.Check{{Command: "go vet ./...", OK: true}},
-		Review: &patch.Review{Added: 31, Removed: 9, Files: []patch.File{{Path: "upload/retry.go", Status: patch.Modified, Added: 31, Removed: 9, NewMode: "100644"}},
+		Review: &patch.Review{Added: 31, Removed: 9, Files: []patch.File{{Path: "upload/retry.go", Status: patch.Modified, Added: 31, Removed: 9, Bytes: 900, NewMode: "100644"}},
 			Notes: []patch.Note{{Code: "deletion", Text: "A file goes."}}},
 	}
 }

@@ -135,7 +135,7 @@ func (p *Pages) chatRequest(c echo.Context, f *frame, page *views.ChatPage) erro
 	if err != nil {
 		return known(err, "request", id)
 	}
-	page.Others, page.Alone = []views.ChatCard{f.chatCard(r)}, true
+	page.Others, page.Alone = []views.ChatCard{p.chatCard(f, r)}, true
 	return nil
 }
 
@@ -168,7 +168,7 @@ func (p *Pages) chatOthers(f *frame) ([]views.ChatCard, error) {
 	slices.SortFunc(found, func(a, b approval.Request) int { return strings.Compare(a.ID, b.ID) })
 	var cards []views.ChatCard
 	for _, r := range found {
-		cards = append(cards, f.chatCard(r))
+		cards = append(cards, p.chatCard(f, r))
 	}
 	return cards, nil
 }

@@ -44,7 +44,7 @@ func (p *Pages) chatTask(f *frame, root orchestrator.Delegation) (views.ChatTask
 		}
 		turn := chatTurn(d, story)
 		if card, ok := cards[d.ApprovalID]; ok {
-			turn.Cards = []views.ChatCard{f.chatCard(card)}
+			turn.Cards = []views.ChatCard{p.chatCard(f, card)}
 			if card.State == approval.Approved {
 				turn.Cards[0].LandProblem = d.Work.Problem
 			}
@@ -153,9 +153,8 @@ func sayOnce(turns []views.ChatTurn) {
 	}
 }
 
-// chatCard is a request as a card of the chat.
+// chatCard is a request as a card of the chat, without its change.
 func (f *frame) chatCard(r approval.Request) views.ChatCard {
-	risk := approval.RiskOf(r)
 	card := views.ChatCard{ApprovalRow: f.approvalRow(r), TaskID: r.TaskID, Digest: r.Revision.Digest, By: r.Requester, Says: r.Revision.Text}
 	if r.IsHandover() {
 		card.Asks, card.Says = asksInCard(r), ""
@@ -170,20 +169,10 @@ func (f *frame) chatCard(r approval.Request) views.ChatCard {
 	card.TooFew = f.voters.TooFew(r)
 	card.CanReject = f.voters.May(f.who.Principal, r, approval.Reject) == nil
 	may := f.voters.May(f.who.Principal, r, approval.Approve)
-	thing := "diff"
-	if r.IsHandover() {
-		thing = "page"
-	}
-	switch {
-	case may != nil:
+	if card.WhyNot = whyNotOnCard(r); may != nil {
 		card.WhyNot = may.Message
-	case risk.Level == approval.Careful:
-		card.WhyNot = "To approve, open the " + thing + ": " + reasonWords(risk.Reasons) + "."
-	case !inChat(r):
-		card.WhyNot = "To approve, open the " + thing + ": approvals of " + r.Agent + " are not given in the chat."
-	default:
-		card.CanApprove = true
 	}
+	card.CanApprove = card.WhyNot == ""
 	return card
 }
 

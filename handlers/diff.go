@@ -15,13 +15,14 @@ import (
 
 // Sizes of a diff on a page, in changed lines.
 const (
-	pageAbove    = 3000 // a larger change is cut into pages
+	pageAbove    = patch.MaxLines // a larger change is cut into pages
 	pageLines    = 500
 	usualContext = 3
 	wholeFile    = 10_000_000
-	maxContext   = 5000   // lines of context around a hunk; a whole file of usual size
-	closedAbove  = 1500   // a single file of more lines starts closed
-	maxRows      = 20_000 // lines of one page with all their context
+	maxContext   = 5000                             // lines of context around a hunk; a whole file of usual size
+	usualLine    = 200                              // bytes
+	closedAbove  = 1500                             // a single file of more lines starts closed
+	maxRows      = pageAbove * (1 + 2*usualContext) // lines of one page with all their context: no changed line is cut that stands in the usual one
 )
 
 // window is the part of the changed lines that a page shows.
@@ -46,7 +47,7 @@ func (p *Pages) diff(ctx context.Context, q url.Values, page *views.ReviewPage, 
 	if err != nil {
 		return err
 	}
-	shown := p.pageOf(page, v, w, only)
+	shown := p.pageOf(page, v, w, only, total)
 	if n := partOf(q); n > 0 { // one file is drawn again
 		keep, ok := shown[n-1]
 		if clear(shown); ok {
@@ -95,6 +96,9 @@ func (p *Pages) lines(ctx context.Context, q url.Values, page *views.ReviewPage,
 	isOpen := func(i int) bool {
 		return len(open[i+1]) > 0 && v.Files[i].Status != patch.Added && v.Files[i].Status != patch.Deleted
 	}
+	if err := p.wholes(ctx, q, page, r, v, shown, totals); err != nil {
+		return err
+	}
 	err = p.Reviewer.EachHunks(ctx, v, r.Repository, func(i int) bool { _, ok := shown[i]; return ok && !isOpen(i) }, around, func(i int, hunks []patch.Hunk) error {
 		draw(i, hunks)
 		return nil
@@ -110,7 +114,7 @@ func (p *Pages) lines(ctx context.Context, q url.Values, page *views.ReviewPage,
 
 // pageOf lists all files and returns which lines of which are on this page. The others
 // lead to where they are.
-func (p *Pages) pageOf(page *views.ReviewPage, v approval.Revision, w window, only string) map[int]window {
+func (p *Pages) pageOf(page *views.ReviewPage, v approval.Revision, w window, only string, total int) map[int]window {
 	shown, start := map[int]window{}, 0
 	for i, f := range v.Files {
 		file, lines := fileRow(page, i+1, f, v), f.Added+f.Removed
@@ -121,7 +125,7 @@ func (p *Pages) pageOf(page *views.ReviewPage, v approval.Revision, w window, on
 			page.Files = append(page.Files, file)
 			continue
 		case lines > 0 && (mine.from >= lines || mine.to <= 0), lines == 0 && (mine.from > 0 || mine.to <= 0):
-			file.Elsewhere = withParam(page.Path, "page", strconv.Itoa(start/pageLines+1)) + fmt.Sprintf("#F%d", file.N)
+			file.Elsewhere = withParam(page.Path, "page", strconv.Itoa(min(start, total-1)/pageLines+1)) + fmt.Sprintf("#F%d", file.N)
 		case !f.Binary:
 			shown[i] = mine
 		}
@@ -156,6 +160,9 @@ func windowOf(q url.Values, total int) (window, int, error) {
 			return window{}, 0, Refuse(orchestrator.CodeNotFound, "This change has no page of that number. Start at the first one.")
 		}
 	}
+	if n*pageLines >= total { // files without lines at the end are on the last page
+		return window{(n - 1) * pageLines, total + 1}, n, nil
+	}
 	return window{(n - 1) * pageLines, n * pageLines}, n, nil
 }
 
@@ -169,6 +176,9 @@ func fileRow(page *views.ReviewPage, n int, f patch.File, v approval.Revision) v
 		}
 	}
 	lines := f.Added + f.Removed
+	if f.TooLarge() {
+		row.Cut = "Cut: a file of more than 64 MB is not shown in lines. Read it in the repository, or with gatehouse review."
+	}
 	switch {
 	case f.Binary:
 		row.Binary = &views.BinaryChange{OldSize: sizeOf(f.OldBlob, f.OldSize), NewSize: sizeOf(f.NewBlob, f.NewSize), OldHash: f.OldBlob, NewHash: f.NewBlob}
@@ -176,13 +186,22 @@ func fileRow(page *views.ReviewPage, n int, f patch.File, v approval.Revision) v
 			row.Binary.OldHref, row.Binary.NewHref = pictureHref(page, n, "L", f.OldBlob), pictureHref(page, n, "R", f.NewBlob)
 		}
 	case f.Generated:
-		row.Closed = fmt.Sprintf("%s, %s", f.Reason, lineWords(lines))
+		row.Closed = fmt.Sprintf("%s, %s", f.Reason, sizeWords(f))
 	case f.Status == patch.Deleted:
 		row.Closed = "show " + lineWords(lines)
 	case lines > closedAbove:
 		row.Closed = "large, " + lineWords(lines)
 	}
 	return row
+}
+
+// sizeWords is how big a file is that starts closed: a line may be a megabyte.
+func sizeWords(f patch.File) string {
+	s := lineWords(f.Added + f.Removed)
+	if f.Bytes > int64(usualLine)*int64(f.Added+f.Removed) {
+		s += ", " + views.Bytes(uint64(f.Bytes))
+	}
+	return s
 }
 
 func lineWords(n int) string {

@@ -73,8 +73,13 @@ func search(out *views.Find, hunks []patch.Hunk, want string, at spot) {
 					return
 				}
 				d := views.DiffLine{Op: views.Op(l.Kind), Old: l.Old, New: l.New}
-				href := withParam(withoutParams(at.path, "file", "ctx"), "page", strconv.Itoa((at.start+changed)/pageLines+1))
-				out.Hits = append(out.Hits, views.Hit{Path: at.name, Name: views.LineName(d), Text: around(l.Text, i, len(want)), Href: href + "#" + views.Anchor(at.n, d)})
+				page := withParam(withoutParams(at.path, "file", "ctx"), "page", strconv.Itoa((at.start+changed)/pageLines+1))
+				anchor := views.Anchor(at.n, d)
+				href := page + "#" + anchor
+				if patch.LongLine(l.Text) { // not all of it is drawn
+					href = placeInLine(page, anchor, i)
+				}
+				out.Hits = append(out.Hits, views.Hit{Path: at.name, Name: views.LineName(d), Text: around(l.Text, i, len(want)), Href: href})
 			}
 			changed++
 		}

@@ -8,25 +8,36 @@ import (
 	"gatehouse/views"
 )
 
-// Steps in which a long line is shown, in bytes.
-const (
-	longStep = 64 << 10
-	longMost = 4 << 20
-)
+// longStep is the part of a long line that one link shows, in bytes. Parts follow each
+// other without a gap, so that every byte of a line can be read however long it is.
+const longStep = 64 << 10
 
-// long says how much of which line of a file is shown beyond the usual.
+// longLead is how much stands before a place in a line to which a link leads, in bytes.
+const longLead = 400
+
+// long says which part of which line of a file is shown in place of the usual.
 type long struct {
 	n    int // of the file
 	path string
 	line string // F3R42; "" none
-	show int    // bytes
+	to   int    // the byte before which the part ends; it begins longStep before that
+	// whole: the lines are those of the whole file at its new place, beside its diff.
+	whole bool
+}
+
+// anchor names a line of the file.
+func (g long) anchor(l views.DiffLine) string {
+	if g.whole {
+		return views.WholeAnchor(g.n, l)
+	}
+	return views.Anchor(g.n, l)
 }
 
 // longOf reads ?more=&to=.
 func longOf(q url.Values, path string, n int) long {
 	l := long{n: n, path: path}
 	if to, err := strconv.Atoi(q.Get("to")); err == nil && to > 0 {
-		l.line, l.show = q.Get("more"), min(to, longMost)
+		l.line, l.to = q.Get("more"), to
 	}
 	return l
 }
@@ -36,21 +47,40 @@ func (g long) raw(l patch.Line) views.RawLine {
 	for _, s := range l.Spans {
 		raw.Changed = append(raw.Changed, [2]int{s.Start, s.End})
 	}
-	if g.line != "" && g.line == views.Anchor(g.n, views.DiffLine{Op: raw.Op, Old: raw.Old, New: raw.New}) {
-		raw.Show = g.show
+	if g.line != "" && g.line == g.anchor(views.DiffLine{Op: raw.Op, Old: raw.Old, New: raw.New}) {
+		raw.From, raw.To = max(0, g.to-longStep), g.to
 	}
 	return raw
 }
 
-// link leads from a line that is cut to more of it.
+// link leads from a line that is cut to its other parts.
 func (g long) link(lines []views.DiffLine) {
 	for i, l := range lines {
-		anchor, show := views.Anchor(g.n, l), longStep
-		if anchor == g.line {
-			show += g.show
+		if l.Before+l.Cut == 0 {
+			continue
 		}
-		if l.Cut > 0 && show <= longMost {
-			lines[i].More = withParam(withParam(g.path, "more", anchor), "to", strconv.Itoa(show)) + "#" + anchor
+		anchor := g.anchor(l)
+		if l.Cut > 0 {
+			lines[i].More = longHref(g.path, anchor, l.Before+l.Shown+longStep)
+			if l.Before == 0 && l.Shown < longStep { // the beginning, with what stands here
+				lines[i].More = longHref(g.path, anchor, longStep)
+			}
+		}
+		if l.Before > 0 {
+			lines[i].Less = longHref(g.path, anchor, l.Before)
+		}
+		if l.ChangeOff {
+			lines[i].Change = placeInLine(g.path, anchor, l.ChangeAt)
 		}
 	}
+}
+
+// longHref is the page with the part of a line that ends before a byte.
+func longHref(path, anchor string, to int) string {
+	return withParam(withParam(path, "more", anchor), "to", strconv.Itoa(to)) + "#" + anchor
+}
+
+// placeInLine is the page with the part of a line that begins a little before a byte.
+func placeInLine(path, anchor string, at int) string {
+	return longHref(path, anchor, max(0, at-longLead)+longStep)
 }

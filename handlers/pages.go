@@ -83,6 +83,8 @@ type Pages struct {
 	History History
 	// Examples are the demo's ready tasks; with any, pages show the demo's strip.
 	Examples []views.Example
+
+	cards cardDiffs // of the chat
 }
 
 // render writes a page. It is drawn as a whole first, so that an error in the middle

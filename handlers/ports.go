@@ -93,6 +93,9 @@ type Reviewer interface {
 	// EachHunks yields the hunks of the wanted files of the revision, in their order, with
 	// that many lines of context and without marks.
 	EachHunks(ctx context.Context, r approval.Revision, repository string, want func(i int) bool, context int, yield func(i int, hunks []patch.Hunk) error) error
+	// EachWhole yields all lines of the wanted files as they are in the result, as of
+	// added ones.
+	EachWhole(ctx context.Context, r approval.Revision, repository string, want func(i int) bool, yield func(i int, hunks []patch.Hunk) error) error
 	// LineCounts counts the lines of the wanted files of the result; below 0: too large
 	// for that.
 	LineCounts(ctx context.Context, r approval.Revision, repository string, want func(i int) bool) (map[int]int, error)

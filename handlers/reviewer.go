@@ -31,6 +31,15 @@ func (t Trees) EachHunks(ctx context.Context, r approval.Revision, repository st
 	return m.EachHunks(ctx, r.Base.Tree, r.Tree, r.Files, want, context, yield)
 }
 
+// EachWhole yields all lines of the wanted files as they are in the result.
+func (t Trees) EachWhole(ctx context.Context, r approval.Revision, repository string, want func(i int) bool, yield func(i int, hunks []patch.Hunk) error) error {
+	m, err := t.open(ctx, r, repository)
+	if err != nil {
+		return err
+	}
+	return m.EachWhole(ctx, r.Files, want, yield)
+}
+
 // File returns a file of the result.
 func (t Trees) File(ctx context.Context, r approval.Revision, repository, path string, max int64) ([]byte, bool, error) {
 	m, err := t.open(ctx, r, repository)

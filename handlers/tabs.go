@@ -24,7 +24,7 @@ const (
 func (p *Pages) tabs(ctx context.Context, page *views.ReviewPage, r approval.Request, v approval.Revision) {
 	var drawn []string
 	for _, f := range page.Files {
-		if len(f.Hunks) > 0 {
+		if len(f.Hunks) > 0 || f.Whole != nil {
 			drawn = append(drawn, f.Path)
 		}
 	}

@@ -129,9 +129,12 @@ type ChatCard struct {
 	ApprovalRow
 	TaskID      string
 	Digest      string
-	By          string // who asked; for the cards of others
-	Says        string // what the agent says; for the cards of others
-	Asks        string // of a hand-over: all that would be handed on, or its beginning; foreign
+	By          string     // who asked; for the cards of others
+	Says        string     // what the agent says; for the cards of others
+	Asks        string     // of a hand-over: all that would be handed on, or its beginning; foreign
+	Changed     []DiffFile // the files of a change; their lines, too, where it is shown whole
+	Whole       bool       // all of the change is on the card
+	Unlisted    int        // files beyond those
 	TooFew      string
 	CanApprove  bool
 	CanReject   bool

@@ -25,12 +25,65 @@ type DiffFile struct {
 	FullHref   string // where the whole file is; may be empty
 	FullOpen   string // what the address of FullHref opens: 3:1-80; empty: it is another page
 	Hunks      []DiffHunk
-	Tail       *DiffHunk // the unchanged lines after the last hunk, without lines; nil: none
-	Tab        int       // columns of a tab; 0: the usual
-	Elsewhere  string    // the page that has its lines, where this one has not
-	Remarks    []Remark  // on lines of this file as it is shown
-	Edit       *FileEdit // the file is open in an editor
-	NoEdit     string    // why it cannot be, where the page is opened for editing
+	Tail       *DiffHunk  // the unchanged lines after the last hunk, without lines; nil: none
+	Tab        int        // columns of a tab; 0: the usual
+	Elsewhere  string     // the page that has its lines, where this one has not
+	Remarks    []Remark   // on lines of this file as it is shown
+	Whole      *WholeFile // of a file that moved: what it is where it is now
+	whole      bool       // these are its lines, beside a diff
+	Edit       *FileEdit  // the file is open in an editor
+	NoEdit     string     // why it cannot be, where the page is opened for editing
+}
+
+// WholeFile is a renamed or copied file as what it is at its new place: all new there.
+type WholeFile struct {
+	Unseen   bool  // nobody has approved this content there
+	Seen     bool  // a person has; neither: nothing is known of that
+	Lines    int   // −1: not counted
+	Size     int64 // bytes
+	Open     bool  // lines of it are here, From to To
+	From, To int
+	Hunks    []DiffHunk
+	Href     string // its first lines
+	Prev     string // the lines before these
+	Next     string // those after
+}
+
+// size is how long the file is.
+func (w WholeFile) size() string {
+	if w.Lines < 0 {
+		return bytesSize(w.Size)
+	}
+	return plural(w.Lines, "line", "lines")
+}
+
+// part says which lines are shown, "" for all.
+func (w WholeFile) part() string {
+	if !w.Open || w.From <= 1 && w.To >= w.Lines {
+		return ""
+	}
+	return "lines " + thousands(w.From) + " to " + thousands(w.To)
+}
+
+// approved says whether a person has approved the content at its new place.
+func (w WholeFile) approved() string {
+	switch {
+	case w.Unseen:
+		return "Nobody has approved this content at this place."
+	case w.Seen:
+		return "A person approved this content at this place before."
+	}
+	return ""
+}
+
+// asWhole is the file with the lines of all of it in place of its diff. Where it has a
+// diff, too, each line of that keeps its name, and comments stand there.
+func (f DiffFile) asWhole() DiffFile {
+	if f.whole = len(f.Hunks) > 0; f.whole {
+		f.Remarks = nil
+	}
+	f.Hunks, f.Tail, f.FullHref, f.FullOpen = f.Whole.Hunks, nil, "", ""
+	return f
 }
 
 // BinaryChange is all that can be said of a file that is not text.
@@ -63,11 +116,17 @@ type DiffLine struct {
 	Old    int // 0: not on this side
 	New    int
 	Tokens []Token
-	Space  bool   // nothing but whitespace changed
-	NoEOL  bool   // the file ends here without a newline
-	CR     bool   // it ends with a carriage return, as on Windows
-	Cut    int    // bytes of this line that are not shown
-	More   string // where more of them are; may be empty
+	Space  bool // nothing but whitespace changed
+	NoEOL  bool // the file ends here without a newline
+	CR     bool // it ends with a carriage return, as on Windows
+	// Of a line that is cut: the bytes before what is drawn, those drawn, those after, and
+	// where more of them are.
+	Before, Shown, Cut int
+	Less, More         string
+	// Where a cut line changed: the byte, the columns, and whether that is not drawn here.
+	ChangeAt, ColFrom, ColTo int
+	ChangeOff                bool
+	Change                   string // where it is drawn
 }
 
 // Op is what happened to a line.
@@ -89,17 +148,14 @@ type Token struct {
 
 // RawLine is a line of a diff before highlighting.
 type RawLine struct {
-	Op      Op
-	Old     int
-	New     int
-	Text    string
-	Changed [][2]int // byte ranges in Text that differ from the other side
-	NoEOL   bool
-	Show    int // bytes of it that are drawn; 0: the usual
+	Op       Op
+	Old      int
+	New      int
+	Text     string
+	Changed  [][2]int // byte ranges in Text that differ from the other side
+	NoEOL    bool
+	From, To int // the bytes of a long line that are drawn; To 0: the usual
 }
-
-// maxLineBytes is how much of one line is drawn: a minified file must not freeze a phone.
-const maxLineBytes = 4000
 
 // NewHunk highlights the lines of a hunk: the old side and the new side are read
 // apart, so that a string opened on one of them does not colour the other.
@@ -121,9 +177,7 @@ func highlightLines(path string, raw []RawLine) []DiffLine {
 	o, n := 0, 0
 	for i, r := range raw {
 		l := DiffLine{Op: r.Op, Old: r.Old, New: r.New, NoEOL: r.NoEOL, CR: ends[i]}
-		if len(r.Text) > maxLineBytes {
-			l.Cut = len(r.Text) - len(r.cut())
-		}
+		l.cutOf(r)
 		switch r.Op {
 		case OpRemoved:
 			l.Tokens = oldTokens[o]
@@ -136,7 +190,7 @@ func highlightLines(path string, raw []RawLine) []DiffLine {
 			o++
 			n++
 		}
-		l.Tokens = markChanged(l.Tokens, r.Changed)
+		l.Tokens = markChanged(l.Tokens, inPart(r.Changed, l.Before))
 		lines[i] = l
 	}
 	return lines
@@ -153,19 +207,11 @@ func side(raw []RawLine, not Op) []string {
 	return lines
 }
 
-// cut is what is drawn of the line.
-func (r RawLine) cut() string { return cutLine(r.Text, max(r.Show, maxLineBytes)) }
-
-// cutLine keeps the first bytes, never half a character.
-func cutLine(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
-}
-
 // Anchor is the deep link of one line of file n: F3R42.
 func Anchor(n int, l DiffLine) string { return DiffFile{N: n}.lineAnchor(l) }
+
+// WholeAnchor is that of a line of a whole file that stands beside its diff: W3R42.
+func WholeAnchor(n int, l DiffLine) string { return DiffFile{N: n, whole: true}.lineAnchor(l) }
 
 // markChanged splits tokens at the borders of the changed ranges.
 func markChanged(tokens []Token, changed [][2]int) []Token {
@@ -182,6 +228,18 @@ func markChanged(tokens []Token, changed [][2]int) []Token {
 			rest = rest[n:]
 			at += n
 		}
+	}
+	return out
+}
+
+// inPart counts the changed ranges from where the drawn part of a line begins.
+func inPart(changed [][2]int, from int) [][2]int {
+	if from == 0 {
+		return changed
+	}
+	out := make([][2]int, len(changed))
+	for i, c := range changed {
+		out[i] = [2]int{c[0] - from, c[1] - from}
 	}
 	return out
 }
@@ -269,6 +327,9 @@ func (f DiffFile) tabClass() string {
 
 // lineAnchor is the deep link of one line: F3R42.
 func (f DiffFile) lineAnchor(l DiffLine) string {
+	if f.whole {
+		return fmt.Sprintf("W%dR%d", f.N, l.New)
+	}
 	if l.Op == OpRemoved {
 		return fmt.Sprintf("F%dL%d", f.N, l.Old)
 	}

@@ -166,7 +166,11 @@ func (f DiffFile) loose() []Remark {
 	var loose []Remark
 	for _, r := range f.Remarks {
 		shown := false
-		for _, h := range f.Hunks {
+		hunks := f.Hunks
+		if len(hunks) == 0 && f.Whole != nil {
+			hunks = f.Whole.Hunks
+		}
+		for _, h := range hunks {
 			for _, l := range h.Lines {
 				shown = shown || r.on(l)
 			}
@@ -187,7 +191,7 @@ func Commentable(path string) bool {
 // commentable reports whether this person may comment on a line here. Beside a
 // comparison the left side is an older revision, which a remark cannot be about.
 func (p ReviewPage) commentable(f DiffFile, l DiffLine) bool {
-	return p.CanComment && !p.editing() && (p.Against == 0 || l.Op != OpRemoved) && Commentable(f.Path)
+	return p.CanComment && !f.whole && !p.editing() && (p.Against == 0 || l.Op != OpRemoved) && Commentable(f.Path)
 }
 
 // commentHref opens the form at a line, also without script.

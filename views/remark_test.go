@@ -121,7 +121,7 @@ func TestDecisionsSayForWhomAndAboutWhat(t *testing.T) {
 }
 
 func TestLongLinesOfferMore(t *testing.T) {
-	raw := []RawLine{{Op: OpAdded, New: 1, Text: strings.Repeat("x", 100_000)}, {Op: OpAdded, New: 2, Text: strings.Repeat("y", 100_000), Show: 70_000}, {Op: OpAdded, New: 3, Text: "z\r"}}
+	raw := []RawLine{{Op: OpAdded, New: 1, Text: strings.Repeat("x", 100_000)}, {Op: OpAdded, New: 2, Text: strings.Repeat("y", 100_000), To: 70_000}, {Op: OpAdded, New: 3, Text: "z\r"}}
 	h := NewHunk("a.min.js", 0, "", raw)
 	if cut := []int{h.Lines[0].Cut, h.Lines[1].Cut, h.Lines[2].Cut}; !slices.Equal(cut, []int{96_000, 30_000, 0}) || !h.Lines[2].CR {
 		t.Errorf("cut %v, %+v", cut, h.Lines[2])

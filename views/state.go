@@ -76,6 +76,8 @@ var warningNames = map[string]string{
 	"secret_like":    "Looks like a secret",
 	"git_attributes": "Git attributes changed",
 	"copy":           "File copied",
+	"cut":            "Cut where it is shown",
+	"renamed_unseen": "Moved content nobody approved here",
 	"case_collision": "Names differ only in case",
 	"autorun":        "Runs by itself when opened",
 	"no_sandbox":     "Ran without a sandbox",

@@ -94,6 +94,18 @@ func (trees) EachHunks(_ context.Context, r approval.Revision, _ string, want fu
 	return nil
 }
 
+func (trees) EachWhole(_ context.Context, r approval.Revision, _ string, want func(int) bool, yield func(int, []patch.Hunk) error) error {
+	for i := range r.Files {
+		if !want(i) {
+			continue
+		}
+		if err := yield(i, []patch.Hunk{{NewStart: 1, NewLines: 1, Lines: []patch.Line{{Kind: '+', New: 1, Text: hostile}}}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (trees) LineCounts(context.Context, approval.Revision, string, func(int) bool) (map[int]int, error) {
 	return nil, nil
 }
@@ -368,7 +380,7 @@ func (h *house) request(u people.User, change ...func(*approval.Request)) approv
 		Rule: approval.Rule{Name: "rest", Need: 1, From: []string{}}, CreatedAt: now,
 		Revision: approval.Revision{N: 1, State: approval.Pending, Digest: digest, Base: patch.Base{Branch: "main", Commit: strings.Repeat("a", 40), Tree: strings.Repeat("b", 40)},
 			Tree: strings.Repeat("c", 40), Commit: strings.Repeat("d", 40), Branch: "gatehouse/x", Text: "I fixed it", Added: 1, Removed: 1, At: now,
-			Files: []patch.File{{Path: "retry.go", Status: patch.Modified, Added: 1, Removed: 1, OldMode: "100644", NewMode: "100644"}}}}
+			Files: []patch.File{{Path: "retry.go", Status: patch.Modified, Added: 1, Removed: 1, Bytes: 32, OldMode: "100644", NewMode: "100644"}}}}
 	for _, c := range change {
 		c(&r)
 	}

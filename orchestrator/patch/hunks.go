@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -130,7 +131,7 @@ func (f File) index() []byte {
 
 // lineless reports whether nothing of the file can be shown in lines.
 func (f File) lineless() bool {
-	return f.Binary || f.OldBlob == f.NewBlob || f.OldMode == modeGit || f.NewMode == modeGit
+	return f.Binary || f.TooLarge() || f.OldBlob == f.NewBlob || f.OldMode == modeGit || f.NewMode == modeGit
 }
 
 // hunks compares the two contents of one file.
@@ -164,8 +165,13 @@ func (r *Mirror) wholeFile(ctx context.Context, f File) ([]Hunk, error) {
 	if err != nil {
 		return nil, err
 	}
+	return wholeHunk(content, kind), nil
+}
+
+// wholeHunk is all lines of a content as one hunk, added or removed; none of an empty one.
+func wholeHunk(content []byte, kind byte) []Hunk {
 	if len(content) == 0 {
-		return nil, nil
+		return nil
 	}
 	h := Hunk{}
 	n := 0
@@ -185,7 +191,7 @@ func (r *Mirror) wholeFile(ctx context.Context, f File) ([]Hunk, error) {
 	} else {
 		h.OldStart, h.OldLines = 1, n
 	}
-	return []Hunk{h}, nil
+	return []Hunk{h}
 }
 
 // readHunks reads what git diff printed about two blobs.
@@ -230,4 +236,23 @@ func readHunks(out []byte) ([]Hunk, error) {
 		}
 	}
 	return hunks, nil
+}
+
+// EachWhole yields all lines of the wanted files as they are in the result, as of added
+// ones: of a file that moved, all is new where it is now. One process reads them all.
+func (r *Mirror) EachWhole(ctx context.Context, files []File, want func(i int) bool, yield func(i int, hunks []Hunk) error) error {
+	var ids []string
+	var at []int
+	for i, f := range files {
+		if want(i) && !f.Binary && f.NewBlob != "" && f.NewMode != modeGit && !f.TooLarge() {
+			ids, at = append(ids, f.NewBlob), append(at, i)
+		}
+	}
+	return r.blobs(ctx, ids, func(k int, _ int64, in io.Reader) error {
+		content, err := io.ReadAll(in)
+		if err != nil {
+			return err
+		}
+		return yield(at[k], wholeHunk(content, '+'))
+	})
 }

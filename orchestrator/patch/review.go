@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +51,10 @@ func (r *Mirror) Review(ctx context.Context, baseTree, tree string) (*Review, er
 		f := &review.Files[i]
 		review.Added += f.Added
 		review.Removed += f.Removed
-		f.Generated, f.Reason = generated(f.Path, scan.marked[f.Path])
+		f.Bytes = scan.bytes[f.Path]
+	}
+	if err := r.fold(ctx, baseTree, review.Files); err != nil {
+		return nil, err
 	}
 	return review, r.warn(ctx, review, baseTree, tree, scan)
 }
@@ -195,18 +197,19 @@ func (r *Mirror) Diff(ctx context.Context, baseTree, tree string) ([]byte, error
 // validation has refused larger patches long before.
 const maxScan = 128 << 20
 
-// scanned is what the added lines hold.
+// scanned is what the changed lines hold.
 type scanned struct {
-	risks  map[string]map[string]bool // path → warning codes
-	marked map[string]bool            // files that say of themselves that they are generated
-	cut    bool                       // there was more than maxScan
+	risks map[string]map[string]bool // path → warning codes of added lines
+	long  map[string]bool            // files with a line that is longer than what is drawn of it at once
+	bytes map[string]int64           // of a file's added and removed lines
+	cut   bool                       // there was more than maxScan
 }
 
-// scan looks through the added lines of all files, which are all lines of one that was
+// scan looks through the changed lines of all files, which are all lines of one that was
 // moved or copied. git quotes odd names in the text, so the file is known by its place in
 // the list, which is the one with noRenames.
 func (r *Mirror) scan(ctx context.Context, baseTree, tree string, files []File) (*scanned, error) {
-	s := &scanned{risks: map[string]map[string]bool{}, marked: map[string]bool{}}
+	s := &scanned{risks: map[string]map[string]bool{}, long: map[string]bool{}, bytes: map[string]int64{}}
 	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, noRenames, "-p", "--unified=0"), max: maxScan})
 	if errors.Is(err, errOutput) {
 		s.cut = true
@@ -229,12 +232,12 @@ func (s *scanned) read(diff []byte, files []File) {
 			diff = nil
 		}
 		switch {
-		case left > 0 && len(line) > 0 && line[0] == '+':
+		case left > 0 && len(line) > 0 && (line[0] == '+' || line[0] == '-'):
 			left--
 			if i >= 0 && i < len(files) {
-				s.line(files[i].Path, string(line[1:]))
+				s.changed(files[i].Path, line[0], string(line[1:]))
 			}
-		case left > 0 && len(line) > 0 && (line[0] == '-' || line[0] == ' '):
+		case left > 0 && len(line) > 0 && line[0] == ' ':
 			left--
 		case bytes.HasPrefix(line, []byte("diff --git ")):
 			left = 0
@@ -261,7 +264,18 @@ func (s *scanned) next(line []byte, files []File, i int) int {
 	return i + 1
 }
 
-// line looks at one added line.
+// changed looks at one added or removed line.
+func (s *scanned) changed(name string, kind byte, text string) {
+	s.bytes[name] += int64(len(text)) + 1 // with its line feed
+	if LongLine(text) {
+		s.long[name] = true
+	}
+	if kind == '+' {
+		s.line(name, text)
+	}
+}
+
+// line looks at one added line, all of it however long it is.
 func (s *scanned) line(name, text string) {
 	text = strings.TrimSuffix(text, "\r")
 	ascii := true
@@ -281,11 +295,8 @@ func (s *scanned) line(name, text string) {
 			s.add(name, RiskLookalike)
 		}
 	}
-	if len(text) > 12 && secretLike.MatchString(cut(text, 4096)) {
+	if len(text) > 12 && looksSecret(text, ascii) {
 		s.add(name, "secret_like")
-	}
-	if strings.Contains(text, "DO NOT EDIT") && strings.Contains(text, "enerated") || strings.Contains(text, "@generated") {
-		s.marked[name] = true
 	}
 }
 
@@ -309,31 +320,4 @@ func (r *Mirror) scanLinks(ctx context.Context, files []File, s *scanned) error 
 		s.line(names[i], string(target))
 		return err
 	})
-}
-
-// generated says whether people mostly skip a file, and why. It only folds the
-// file on the page; its warnings stay.
-func generated(name string, marked bool) (bool, string) {
-	base := path.Base(name)
-	switch {
-	case lockFiles[base]:
-		return true, "lock file"
-	case inFolder(name, "vendor", "node_modules", "third_party"):
-		return true, "vendored"
-	case strings.HasSuffix(base, ".min.js"), strings.HasSuffix(base, ".min.css"), strings.HasSuffix(base, ".map"):
-		return true, "minified"
-	case marked, strings.HasSuffix(base, ".pb.go"), strings.HasSuffix(base, "_templ.go"), strings.HasSuffix(base, "_pb2.py"),
-		strings.HasSuffix(base, ".g.dart"), strings.HasSuffix(base, ".snap"):
-		return true, "generated"
-	}
-	return false, ""
-}
-
-func inFolder(name string, folders ...string) bool {
-	for _, f := range folders {
-		if strings.HasPrefix(name, f+"/") || strings.Contains(name, "/"+f+"/") {
-			return true
-		}
-	}
-	return false
 }

@@ -51,8 +51,9 @@ type File struct {
 	OldBlob    string `json:"old_blob"` // full id; "" when absent
 	NewBlob    string `json:"new_blob"`
 	Similarity int    `json:"similarity"` // percent, for renames and copies
+	Bytes      int64  `json:"bytes"`      // of its added and removed lines, with line feeds; 0 in reviews from before this was measured
 	Generated  bool   `json:"generated"`  // also vendored and lock files: pages start them closed
-	Reason     string `json:"reason"`     // why Generated: "generated", "vendored", "lock file" or "minified"
+	Reason     string `json:"reason"`     // why Generated: what .gitattributes of the base marks it as, "generated", "vendored", "lock file" or "minified"
 	// CopyOf is a file of the base that has exactly the content of this Added one, else "".
 	CopyOf string `json:"copy_of,omitempty"`
 	// WholeAdded and WholeRemoved count the lines of a renamed or copied file without looking

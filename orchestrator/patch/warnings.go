@@ -32,6 +32,7 @@ var warningWords = []struct{ code, text string }{
 	{"case_collision", "Names differ only in case or accents: on some machines they are one file."},
 	{"mass_deletion", "Many files are deleted or moved away."},
 	{"binary", "Binary file: the page cannot show what changed."},
+	{"cut", "Cut where it is shown: a line or a file is longer than what is drawn of it at once. Links at the cut lead to the rest."},
 	{"large", "Large change: too much to read in one go."},
 	{"renamed_unseen", "Moved or copied file: nobody has approved this content at this place."},
 	{"copy", "Copied file: its content comes from another file."},
@@ -52,12 +53,8 @@ func WarningTitle(code string) string {
 	return strings.ReplaceAll(code, "_", " ")
 }
 
-// Where a change counts as large, in lines and in bytes of one file. 3,000
-// lines is where the review page starts to page.
-const (
-	largeLines = 3000
-	largeBytes = 1 << 20
-)
+// largeBytes is from where on one file counts as large; in lines it is MaxLines.
+const largeBytes = 1 << 20
 
 // warn fills in warnings and notes.
 func (r *Mirror) warn(ctx context.Context, review *Review, baseTree, tree string, scan *scanned) error {
@@ -88,7 +85,10 @@ func (r *Mirror) warn(ctx context.Context, review *Review, baseTree, tree string
 			add("autorun", f.Path)
 		}
 	}
-	if scan.cut || lines > largeLines {
+	if scan.cut { // the changed lines were too many to be looked through
+		add("cut", "")
+	}
+	if scan.cut || lines > MaxLines {
 		add("large", "")
 	}
 	if deleted+moved > 0 {
@@ -184,7 +184,10 @@ func (r *Mirror) warnFile(f *File, scan *scanned, add func(code, path string)) {
 	if f.Status == Copied || f.CopyOf != "" {
 		add("copy", f.Path)
 	}
-	if added, removed := f.Whole(); added+removed > largeLines || max(f.OldSize, f.NewSize) > largeBytes {
+	if scan.long[f.Path] || f.TooLarge() {
+		add("cut", f.Path)
+	}
+	if added, removed := f.Whole(); added+removed > MaxLines || max(f.OldSize, f.NewSize) > largeBytes {
 		add("large", f.Path)
 	}
 }
@@ -242,7 +245,7 @@ func (r *Mirror) collisions(ctx context.Context, files []File, tree string, add 
 
 func foldName(s string) string { return strings.ToLower(norm.NFC.String(s)) }
 
-// packageScripts reports whether a package.json got other scripts.
+// packageScripts reports whether a package.json got other scripts, or is too long to tell.
 func (r *Mirror) packageScripts(ctx context.Context, f *File) (bool, error) {
 	if path.Base(f.Path) != "package.json" || f.Status == Deleted || f.NewMode == modeLink {
 		return false, nil
@@ -252,7 +255,10 @@ func (r *Mirror) packageScripts(ctx context.Context, f *File) (bool, error) {
 			return nil, nil
 		}
 		content, err := r.Blob(ctx, id, largeBytes)
-		if err != nil && !errors.Is(err, ErrCut) {
+		if errors.Is(err, ErrCut) {
+			return json.RawMessage(id), nil // any change counts
+		}
+		if err != nil {
 			return nil, err
 		}
 		var p struct {

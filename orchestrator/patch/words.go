@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on marking words: longer runs and lines are shown without marks, which
-// costs nothing but colour.
+// Bounds on marking words: longer runs are shown without marks, which costs nothing but
+// colour. Of longer lines one run is marked, from the first byte that differs to the last.
 const (
-	maxPairs  = 200  // changed lines in a row
-	maxTokens = 400  // words of one line
-	maxWide   = 4000 // bytes of one line
+	maxPairs  = 200        // changed lines in a row
+	maxTokens = 400        // words of one line
+	maxWide   = MaxColumns // bytes of one line
 )
 
 // MarkWords pairs the removed lines of each run with the added ones that follow,
@@ -43,6 +43,7 @@ func MarkWords(lines []Line) {
 // two different lines, and marks would only be noise.
 func markPair(old, new *Line) {
 	if len(old.Text) > maxWide || len(new.Text) > maxWide {
+		markRun(old, new)
 		return
 	}
 	a, b := tokens(old.Text), tokens(new.Text)
@@ -60,6 +61,40 @@ func markPair(old, new *Line) {
 		return
 	}
 	old.Spans, new.Spans = gaps(a, keepA), gaps(b, keepB)
+}
+
+// markRun marks what stands between the common beginning and the common end of two long
+// lines: what changed at column 120,000 must be found there.
+func markRun(old, new *Line) {
+	a, b := old.Text, new.Text
+	head := 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	for head > 0 && (inRune(a, head) || inRune(b, head)) {
+		head--
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	for tail > 0 && (inRune(a, len(a)-tail) || inRune(b, len(b)-tail)) {
+		tail--
+	}
+	if 3*(head+tail) < max(len(a), len(b)) {
+		return
+	}
+	for l, text := range map[*Line]string{old: a, new: b} {
+		l.Spans = nil
+		if end := len(text) - tail; end > head {
+			l.Spans = []Span{{head, end}}
+		}
+	}
+}
+
+// inRune reports whether i is inside of a character, not at its border.
+func inRune(s string, i int) bool {
+	return i > 0 && i < len(s) && !utf8.RuneStart(s[i])
 }
 
 // tokens splits a text into words, runs of blanks and single marks.

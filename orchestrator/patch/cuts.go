@@ -1,0 +1,53 @@
+package patch
+
+import (
+	"slices"
+	"strings"
+)
+
+// How much of a change is shown at once. These bounds have one owner, because two rooms
+// must mean the same by them: a page that cuts, and the warning that says so. What goes
+// beyond one of them makes a request careful.
+const (
+	// MaxColumns is how many bytes of one line are drawn at once: a minified file must
+	// not freeze a phone. The rest is reached by links.
+	MaxColumns = 4000
+	// MaxLines is how many changed lines are shown in one piece; a longer change is cut
+	// into pages.
+	MaxLines = 3000
+	// CardFiles, CardLines and CardBytes are what a card of the chat shows whole: changed
+	// files, changed lines, and bytes of these lines. It is about three screens of a phone.
+	CardFiles = 8
+	CardLines = 60
+	CardBytes = 4000
+)
+
+// LongLine reports whether a line is cut where it is drawn. A carriage return at its end
+// is shown apart.
+func LongLine(text string) bool { return len(strings.TrimSuffix(text, "\r")) > MaxColumns }
+
+// secretHints are the letters without one of which nothing of ASCII matches secretLike, in
+// lower case. Who adds a shape there adds its letters here; a test holds the two together.
+var secretHints = []string{"private key", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "ght_", "github_pat_", "glpat-", "xox", "aiza",
+	"k_live_", "sk-", ":aa", "npm_", "eyj", "passw", "secret", "api_key", "apikey", "access_token", "accesstoken", "auth_token", "authtoken"}
+
+// looksSecret matches secretLike on a line of any length. An expression takes a second for
+// a few megabytes, so a long line is only put to it when it has letters that it needs.
+func looksSecret(text string, ascii bool) bool {
+	if ascii && LongLine(text) {
+		lower := strings.ToLower(text)
+		if !slices.ContainsFunc(secretHints, func(h string) bool { return strings.Contains(lower, h) }) {
+			return false
+		}
+	}
+	return secretLike.MatchString(text)
+}
+
+// TooLarge reports whether a file's lines are not shown at all, because it is larger than
+// what is compared.
+func (f File) TooLarge() bool {
+	return !f.Binary && max(f.OldSize, f.NewSize) > maxShown
+}
+
+// Moved reports whether the file came with its content from another place.
+func (f File) Moved() bool { return f.Status == Renamed || f.Status == Copied }
