@@ -44,7 +44,7 @@ func TestRequestChangesGivesTheNextRevisionOfTheSameRequest(t *testing.T) {
 		t.Errorf("superseded: %+v", e)
 	}
 	old := ballot(r, "bob", approval.Approve)
-	w.refused(old, orchestrator.CodeSuperseded, "Revision 2 replaced the one you read. See what changed, then decide on 2.")
+	w.refused(old, orchestrator.CodeSuperseded, "Revision 2 replaced the one you read, revision 1. Since then: nothing in the files")
 	w.decide(ballot(next, "bob", approval.Approve))
 	w.expectStates(r.ID, approval.Approved, orchestrator.Landing)
 	revisions, err := w.db.Gateway().Revisions(w.ctx, r.ID)

@@ -25,8 +25,10 @@ type Ballot struct {
 	// Digest is the one that the person has read, whole.
 	Digest string
 	// Revision is the one that was shown, 0 when that is not known. An agent may make the
-	// same tree twice: its digest is the same, the rule and the checks may not be.
+	// same tree twice: its digest is the same, the rule and the checks may not be. So
+	// without it the digest must be that of one revision only.
 	Revision int
+	twins    bool // further revisions of the request have the current one's digest
 	Comment  string
 	Comments []agent.LineComment // with request_changes
 	// TakeDrafts adds the person's drafts to Comments and removes them.
@@ -35,7 +37,8 @@ type Ballot struct {
 	// Edits or Patch, a unified diff on top of the revision, come with edit.
 	Edits []patch.FileEdit
 	Patch string
-	Seen  Seen
+	// Seen has the ticks as they came; those that were not asked for are dropped.
+	Seen Seen
 }
 
 // check validates what does not need the request, and drops bytes that are no text.
@@ -54,6 +57,8 @@ func (b *Ballot) check() *orchestrator.Error {
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "No file is chosen. Name the files to approve, or reject the change.")
 	case b.Digest == "":
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The verdict names no digest. Send the digest of the revision that was read: 64 lower-case hex digits.")
+	case b.Revision < 0:
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "There is no revision %d. Send the number of the revision that was read, from 1.", b.Revision)
 	case len(b.Comment) > MaxComment:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The comment has %d bytes; %d is the limit.", len(b.Comment), MaxComment)
 	}

@@ -42,15 +42,15 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 		return Request{}, err
 	}
 	zone := g.Config().Location
+	if err := g.complete(ctx, &b, r); err != nil {
+		return r, err
+	}
 	// What is refused already as committed needs no lock: with many deciders at once
 	// most of them end here. The decisions may be newer than the state that was read
 	// with them, so what they say of an open question is judged under the lock.
 	refused := judge(e, r, b, g.now(), zone)
 	if refused != nil && !r.overdue(g.now()) && (r.State != Pending || refused.Code != orchestrator.CodeAlreadyDecided) {
-		return r, refused
-	}
-	if err := g.seen(ctx, &b, r.Revision); err != nil {
-		return r, err
+		return r, g.changedSince(ctx, r, b, refused)
 	}
 	todo, err := g.prepare(ctx, r, &b)
 	if err != nil {
@@ -69,7 +69,7 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 		}
 		refused = judge(e, *cur, b, tx.Now(), zone)
 		if refused == nil && (cur.Revision.Digest != r.Revision.Digest || cur.Revision.N != r.Revision.N) {
-			refused = superseded(*cur)
+			refused = notShown(*cur)
 		}
 		switch {
 		case cur.overdue(tx.Now()) && (refused == nil || refused.Code == orchestrator.CodeExpired):
@@ -89,7 +89,7 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 	}
 	g.look()
 	if refused != nil {
-		return after, refused
+		return after, g.changedSince(ctx, after, b, refused)
 	}
 	if todo.remade != nil {
 		g.trace("revised")

@@ -161,11 +161,11 @@ func TestTwoPeopleForAHandover(t *testing.T) {
 	if risk := approval.RiskOf(r); risk.Level != approval.Careful {
 		t.Errorf("two people: %+v", risk)
 	}
-	w.decide(ballot(r, "bob", approval.Approve))
+	w.decide(reads(ballot(r, "bob", approval.Approve), 1, approval.CarefulNeedTwo))
 	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
 	w.decide(ballot(r, "bob", approval.Withdraw))
-	w.decide(ballot(r, "cleo", approval.Approve))
-	w.decide(ballot(r, "bob", approval.Approve))
+	w.decide(reads(ballot(r, "cleo", approval.Approve), 1, approval.CarefulNeedTwo))
+	w.decide(reads(ballot(r, "bob", approval.Approve), 1, approval.CarefulNeedTwo))
 	w.expectStates(r.ID, approval.Approved, orchestrator.Queued)
 	other := w.handedOn("go", false)
 	if other.Revision.Digest == r.Revision.Digest {

@@ -9,7 +9,8 @@ import (
 )
 
 // judge says whether the ballot counts on r as it is now, and if not, why. The
-// order is part of the contract: right, deadline, decided already, digest.
+// order is part of the contract: right, deadline, decided already, revision and digest,
+// ticks.
 func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location) *orchestrator.Error {
 	e = e.at(now, zone)
 	if refused := e.May(b.Principal, r, b.Verdict); refused != nil {
@@ -31,7 +32,7 @@ func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location
 	case r.State != Pending:
 		return w.decided(r, b.Verdict)
 	case !r.current(b):
-		return superseded(r)
+		return notShown(r)
 	case b.Verdict == Approve:
 		if refused := w.twice(e, r, b); refused != nil {
 			return refused
@@ -39,7 +40,10 @@ func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location
 		if refused := r.notHere(b.Channel); refused != nil {
 			return refused
 		}
-		return needsPage(r, b.Channel)
+		if refused := needsPage(r, b.Channel); refused != nil {
+			return refused
+		}
+		return notTicked(r, b)
 	}
 	return nil
 }
@@ -84,19 +88,6 @@ func (r Request) notHere(channel string) *orchestrator.Error {
 // overdue reports whether the stored deadline of a question has come.
 func (r Request) overdue(now time.Time) bool {
 	return r.State == Pending && r.ExpiresAt != nil && !r.ExpiresAt.After(now)
-}
-
-// current reports whether the ballot is about the current revision. A beginning of its
-// digest is not enough: an agent can make trees until the first digits agree.
-func (r Request) current(b Ballot) bool {
-	return r.Revision.Digest == b.Digest && (b.Revision == 0 || b.Revision == r.Revision.N)
-}
-
-func superseded(r Request) *orchestrator.Error {
-	if r.Revision.N > 1 {
-		return orchestrator.Errorf(orchestrator.CodeSuperseded, "Revision %d replaced the one you read. See what changed, then decide on %d.", r.Revision.N, r.Revision.N)
-	}
-	return orchestrator.Errorf(orchestrator.CodeSuperseded, "The digest you sent is not that of this change, so you have read something else. Nothing was stored. Read the request again, then decide.")
 }
 
 // words phrases answers that name times.
@@ -161,7 +152,7 @@ func (w words) mayWithdraw(r Request, b Ballot) *orchestrator.Error {
 		return w.decided(r, b.Verdict)
 	}
 	if !r.current(b) {
-		return superseded(r)
+		return notShown(r)
 	}
 	for _, d := range r.yes() {
 		if d.UserID == b.Principal.User.ID {

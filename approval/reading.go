@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -21,6 +22,9 @@ type Reading struct {
 	OpenedAt time.Time
 	// Viewed are the numbers of the files that they marked, from 1, ascending.
 	Viewed []int
+	// Opened are the numbers of the files that were before them to the end: scrolled
+	// through, unfolded, or on a page of their own. Ascending.
+	Opened []int
 }
 
 // Reading returns how far the person has read a revision.
@@ -46,6 +50,21 @@ func (g *Gateway) Open(ctx context.Context, by people.Principal, requestID strin
 // MarkViewed sets or removes the person's mark on a file of a revision, by its number
 // from 1.
 func (g *Gateway) MarkViewed(ctx context.Context, by people.Principal, requestID string, revision, file int, viewed bool) error {
+	return g.mark(ctx, by, requestID, revision, []int{file}, func(v Revision) error {
+		return g.store.MarkViewed(ctx, by.User.ID, requestID, v.N, file, viewed)
+	})
+}
+
+// MarkOpened records that files of a revision were before the person on its page, by their
+// numbers from 1. It says nothing about what they think of them: that is MarkViewed.
+func (g *Gateway) MarkOpened(ctx context.Context, by people.Principal, requestID string, revision int, files []int) error {
+	return g.mark(ctx, by, requestID, revision, files, func(v Revision) error {
+		return g.store.MarkOpened(ctx, by.User.ID, requestID, v.N, files)
+	})
+}
+
+// mark keeps a mark on files of a revision that exist, for a person.
+func (g *Gateway) mark(ctx context.Context, by people.Principal, requestID string, revision int, files []int, keep func(Revision) error) error {
 	if by.User.ID == "" {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "Only a person can mark files as viewed. Sign in.")
 	}
@@ -57,18 +76,34 @@ func (g *Gateway) MarkViewed(ctx context.Context, by people.Principal, requestID
 	if err != nil {
 		return err
 	}
-	if file < 1 || file > len(v.Files) {
-		return orchestrator.Errorf(orchestrator.CodeBadRequest, "Revision %d has %d %s, and none of number %d. Load the page again.", v.N, len(v.Files), plural(len(v.Files), "file", "files"), file)
+	if len(files) == 0 {
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "No file is named. Send the number of a file of revision %d.", v.N)
+	}
+	for _, file := range files {
+		if file < 1 || file > len(v.Files) {
+			return orchestrator.Errorf(orchestrator.CodeBadRequest, "Revision %d has %d %s, and none of number %d. Load the page again.", v.N, len(v.Files), plural(len(v.Files), "file", "files"), file)
+		}
 	}
 	if _, err := g.Open(ctx, by, r.ID, v.N); err != nil {
 		return err
 	}
-	return g.store.MarkViewed(ctx, by.User.ID, r.ID, v.N, file, viewed)
+	return keep(v)
 }
 
-// seen completes what a verdict on the page had before it with what the server knows:
-// nothing of it is taken from the form but the ticks.
+// read counts the files that the person had before them: opened, or marked as viewed.
+func (r Reading) read() int {
+	both := slices.Concat(r.Opened, r.Viewed)
+	slices.Sort(both)
+	return len(slices.Compact(both))
+}
+
+// seen completes what a verdict had before it with what the server knows: nothing of it
+// is taken from the form but the ticks. The other places than the page show the files as
+// a whole or not at all.
 func (g *Gateway) seen(ctx context.Context, b *Ballot, v Revision) error {
+	if b.Seen.Surface != "" {
+		b.Seen.Files = len(v.Files)
+	}
 	if b.Seen.Surface != SurfacePage {
 		return nil
 	}
@@ -76,7 +111,7 @@ func (g *Gateway) seen(ctx context.Context, b *Ballot, v Revision) error {
 	if err != nil {
 		return err
 	}
-	b.Seen.Files, b.Seen.FilesViewed, b.Seen.OpenedAt = len(v.Files), len(got.Viewed), nil
+	b.Seen.FilesViewed, b.Seen.FilesOpened, b.Seen.OpenedAt = len(got.Viewed), got.read(), nil
 	if !got.OpenedAt.IsZero() {
 		b.Seen.OpenedAt = &got.OpenedAt
 	}

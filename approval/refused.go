@@ -20,8 +20,11 @@ func (g *Gateway) Consider(ctx context.Context, b Ballot) (Request, error) {
 	if err != nil {
 		return r, err
 	}
+	if err := g.complete(ctx, &b, r); err != nil {
+		return r, err
+	}
 	if refused := judge(e, r, b, g.now(), g.Config().Location); refused != nil {
-		return r, refused
+		return r, g.changedSince(ctx, r, b, refused)
 	}
 	return r, nil
 }

@@ -160,6 +160,7 @@ type Seen struct {
 	Surface        string   `json:"surface"`
 	Files          int      `json:"files"`
 	FilesViewed    int      `json:"files_viewed"`
+	FilesOpened    int      `json:"files_opened"` // on the page: to their end, or marked as viewed
 	WarningsTicked []string `json:"warnings_ticked"`
 	// OpenedAt is when the server drew the page that the verdict was given on; nil where there was none.
 	OpenedAt *time.Time `json:"opened_at,omitempty"`

@@ -170,10 +170,11 @@ func carried(e Electorate, r *Request, was Revision, m *orchestrator.Made, now t
 	if u < 0 {
 		return again("there is no such person any more.")
 	}
-	b := Ballot{RequestID: r.ID, Principal: people.As(e.users[u], nil), Channel: yes.Channel, Verdict: Approve, Digest: r.Revision.Digest}
+	b := Ballot{RequestID: r.ID, Principal: people.As(e.users[u], nil), Channel: yes.Channel, Verdict: Approve, Digest: r.Revision.Digest, Revision: r.Revision.N, Seen: yes.Seen}
 	if refused := judge(e, *r, b, now, zone); refused != nil {
 		return again("%s", refused.Message)
 	}
+	yes.Seen.WarningsTicked = ticked(*r, b)
 	yes.ID, yes.Revision, yes.Digest, yes.At = orchestrator.NewID(orchestrator.DecisionPrefix, now), r.Revision.N, r.Revision.Digest, r.after(now)
 	yes.ForID, yes.For = e.at(now, zone).inPlaceOf(e.users[u], *r) // the seat may be another one by now
 	yes.Comment, yes.Files = fmt.Sprintf("approved these files of revision %d", m.From), nil

@@ -70,6 +70,8 @@ type Store interface {
 	Reading(ctx context.Context, userID, requestID string, revision int) (Reading, error)
 	// MarkViewed sets or removes a mark on a file of a revision that was opened.
 	MarkViewed(ctx context.Context, userID, requestID string, revision, file int, viewed bool) error
+	// MarkOpened records that files of a revision that was opened were before the person.
+	MarkOpened(ctx context.Context, userID, requestID string, revision int, files []int) error
 	Blob(ctx context.Context, id string) ([]byte, error)
 	Delegation(ctx context.Context, id string) (orchestrator.Delegation, error)
 }

@@ -114,6 +114,9 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 		"deputy":     TestCardsReachTheDeputyAndFollowTheMode,
 		"hand-over":  TestAHandoverIsARequestLikeAnyOther,
 		"two for it": TestTwoPeopleForAHandover,
+		"same tree":  TestAVerdictOnTheSameTreeOfAnEarlierRevisionDoesNotCount,
+		"ticks":      TestAYesToACarefulChangeNeedsEveryTick,
+		"unviewed":   TestAYesOnThePageSaysThatNothingWasOpened,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they wait for the disk

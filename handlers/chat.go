@@ -243,7 +243,7 @@ func (p *Pages) ChatDecide(c echo.Context) error {
 	}
 	who, _ := Who(c)
 	b := approval.Ballot{RequestID: id, Principal: who.Principal, Channel: "chat", Verdict: approval.Verdict(c.FormValue("verdict")),
-		Digest: c.FormValue("digest"), Comment: c.FormValue("comment"), Seen: approval.Seen{Surface: "chat"}}
+		Digest: c.FormValue("digest"), Revision: count(c.FormValue("revision")), Comment: c.FormValue("comment"), Seen: approval.Seen{Surface: "chat"}}
 	r, err := p.Gateway.Decide(ctx, b)
 	switch {
 	case err != nil && byScript(c):

@@ -155,7 +155,7 @@ func sayOnce(turns []views.ChatTurn) {
 
 // chatCard is a request as a card of the chat, without its change.
 func (f *frame) chatCard(r approval.Request) views.ChatCard {
-	card := views.ChatCard{ApprovalRow: f.approvalRow(r), TaskID: r.TaskID, Digest: r.Revision.Digest, By: r.Requester, Says: r.Revision.Text}
+	card := views.ChatCard{ApprovalRow: f.approvalRow(r), TaskID: r.TaskID, Digest: r.Revision.Digest, Revision: r.Revision.N, By: r.Requester, Says: r.Revision.Text}
 	if r.IsHandover() {
 		card.Asks, card.Says = asksInCard(r), ""
 	}

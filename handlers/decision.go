@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"slices"
 	"strconv"
 
 	"gatehouse/approval"
@@ -24,10 +25,10 @@ func (p *Pages) Decide(c echo.Context) error {
 	who, _ := Who(c)
 	b := approval.Ballot{
 		RequestID: id, Principal: who.Principal, Channel: Channel(c), Verdict: approval.Verdict(form.Get("verdict")),
-		Digest: form.Get("digest"), Comment: form.Get("comment"),
-		Seen: approval.Seen{Surface: approval.SurfacePage, WarningsTicked: form["tick"]},
+		Digest: form.Get("digest"), Revision: count(form.Get("revision")), Comment: form.Get("comment"),
+		Seen: approval.Seen{Surface: approval.SurfacePage, WarningsTicked: slices.Concat(form["tick"], form["ticked"])},
 	}
-	no, done := refused{comment: b.Comment, back: form.Get("back")}, string(b.Verdict)
+	no, done := refused{comment: b.Comment, back: form.Get("back"), ticked: b.Seen.WarningsTicked}, string(b.Verdict)
 	switch {
 	case b.Verdict == approval.RequestChanges:
 		b.TakeDrafts = form.Get("drafts") != ""

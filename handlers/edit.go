@@ -41,7 +41,7 @@ func (p *Pages) Edit(c echo.Context) error {
 	}
 	typed := typedOf(form)
 	who, _ := Who(c)
-	b := approval.Ballot{RequestID: r.ID, Principal: who.Principal, Channel: Channel(c), Verdict: approval.Edit, Digest: form.Get("digest"),
+	b := approval.Ballot{RequestID: r.ID, Principal: who.Principal, Channel: Channel(c), Verdict: approval.Edit, Digest: form.Get("digest"), Revision: count(form.Get("revision")),
 		Comment: form.Get("comment"), Seen: approval.Seen{Surface: approval.SurfacePage}}
 	no := refused{comment: b.Comment, edits: typed, back: form.Get("back")}
 	if b.Digest == r.Revision.Digest { // else the numbers are those of other files

@@ -53,6 +53,7 @@ var statuses = map[string]int{
 	orchestrator.CodeKeyReused:      http.StatusConflict,
 	orchestrator.CodeAlreadyDecided: http.StatusConflict,
 	orchestrator.CodeSuperseded:     http.StatusConflict,
+	orchestrator.CodeNotTicked:      http.StatusConflict,
 	orchestrator.CodeStale:          http.StatusConflict,
 	orchestrator.CodeExpired:        http.StatusConflict,
 	orchestrator.CodeFourEyes:       http.StatusForbidden,

@@ -69,6 +69,8 @@ type Gateway interface {
 	Open(ctx context.Context, by people.Principal, requestID string, revision int) (approval.Reading, error)
 	Reading(ctx context.Context, by people.Principal, requestID string, revision int) (approval.Reading, error)
 	MarkViewed(ctx context.Context, by people.Principal, requestID string, revision, file int, viewed bool) error
+	// MarkOpened records that files were before the person, which is no mark of theirs.
+	MarkOpened(ctx context.Context, by people.Principal, requestID string, revision int, files []int) error
 }
 
 // Reader reads what is committed.

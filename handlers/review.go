@@ -21,6 +21,7 @@ type refused struct {
 	status  int
 	message string
 	comment string
+	ticked  []string       // codes of what was looked at
 	picked  []int          // numbers of the ticked files; nil: there was no choice
 	at      string         // the line that was commented on: F3R42
 	thread  string         // the comment that was answered
@@ -62,12 +63,12 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		return err
 	}
 	page := p.reviewHead(f, r, shown, d)
-	if err := p.reading(c, f, &page, q); err != nil {
+	if err := p.reading(c, f, &page, q, r, shown); err != nil {
 		return err
 	}
 	if r.IsHandover() {
 		page.Ask, page.Warnings = askOf(*r.Question), warningsOf(shown, nil)
-		page.Refused, page.Comment, page.Back = no.message, no.comment, placeOf(q.Encode())
+		page.Refused, page.Comment, page.Ticked, page.Back = no.message, no.comment, no.ticked, placeOf(q.Encode())
 		if page.State != string(approval.Pending) || !page.CanDecide {
 			page.Unsent = no.comment
 		}
@@ -115,7 +116,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 
 // doing opens the page for what the address asks, as far as this person may.
 func doing(q url.Values, page *views.ReviewPage, no refused) {
-	page.Refused, page.Comment, page.Picked = no.message, no.comment, no.picked
+	page.Refused, page.Comment, page.Picked, page.Ticked = no.message, no.comment, no.picked, no.ticked
 	if no.thread != "" {
 		page.ReplyTo, page.ReplyText, no.remark = no.thread, no.remark, ""
 	}
@@ -201,7 +202,7 @@ func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d 
 		Chain: chainOf(r), Agent: r.Agent, Says: v.Text, FourEyes: p.FourEyes(), Added: v.Added, Removed: v.Removed,
 		Rule:       views.RuleLine{Name: r.Rule.Name, Need: r.Rule.Need, From: r.Rule.From, Yes: yesOf(r)},
 		WholeFiles: len(v.Files), WholeAdded: v.Added, WholeRemoved: v.Removed, Mode: r.Mode, Made: madeWords(r, v), Shadow: shadowWords(v),
-		Careful:     approval.RiskOf(r).Level == approval.Careful,
+		Careful: approval.RiskOf(r).Level == approval.Careful, Ticks: approval.Ticks(r),
 		LandProblem: d.Work.Problem, Outcome: outcome(r),
 	}
 	if r.Landed != "" && v.N == r.Revision.N {

@@ -1,13 +1,16 @@
 package handlers
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
+	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -36,14 +39,42 @@ func (p *Pages) Viewed(c echo.Context) error {
 	return c.Redirect(http.StatusSeeOther, withQuery(views.ApprovalHref(id), placeOf(form.Get("back")))+"#F"+strconv.Itoa(file))
 }
 
+// Opened answers POST /approvals/{id}/opened: files that were before the person to their
+// end. Only the page's script sends it; sent again, it changes nothing.
+func (p *Pages) Opened(c echo.Context) error {
+	ctx := c.Request().Context()
+	id, err := p.Ids.Request(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	form, err := c.FormParams()
+	if err != nil {
+		return Refuse(orchestrator.CodeBadRequest, "The form could not be read. Load the page again.")
+	}
+	var files []int
+	for _, s := range form["file"] {
+		files = append(files, count(s))
+	}
+	who, _ := Who(c)
+	if err := p.Gateway.MarkOpened(ctx, who.Principal, id, count(form.Get("revision")), files); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
 // reading puts onto the page how far the reader has come with the revision. Only a page
 // that a person opens counts as opened: neither its live parts nor what a browser fetches
 // in advance does.
-func (p *Pages) reading(c echo.Context, f *frame, page *views.ReviewPage, q url.Values) error {
+func (p *Pages) reading(c echo.Context, f *frame, page *views.ReviewPage, q url.Values, r approval.Request, v approval.Revision) error {
 	read := p.Gateway.Open
 	h := c.Request().Header
 	if c.Request().Method != http.MethodGet || q.Get("part") != "" || h.Get("Sec-Purpose") != "" || h.Get("Purpose") != "" {
 		read = p.Gateway.Reading
+	}
+	if named := openedBy(c, q, v); len(named) > 0 && f.who.User.ID != "" {
+		if err := p.Gateway.MarkOpened(f.ctx, f.who.Principal, page.ID, page.Revision, named); err != nil {
+			p.Log.Warn("which file a person opened could not be stored", "request", page.ID, "err", err)
+		}
 	}
 	got, err := read(f.ctx, f.who.Principal, page.ID, page.Revision)
 	switch {
@@ -53,7 +84,25 @@ func (p *Pages) reading(c echo.Context, f *frame, page *views.ReviewPage, q url.
 		p.Log.Warn("how far a person has read could not be looked up", "request", page.ID, "err", err)
 	}
 	page.Viewed, page.CanMark = got.Viewed, f.who.User.ID != ""
+	page.Unviewed = v.N == r.Revision.N && approval.Unviewed(r, got)
 	return nil
+}
+
+// openedBy are the files that the address asks to open, by their numbers: the one that it
+// names, or of which it unfolds lines. Another site cannot open them in a person's name.
+func openedBy(c echo.Context, q url.Values, v approval.Revision) []int {
+	h := c.Request().Header
+	site := h.Get("Sec-Fetch-Site")
+	if c.Request().Method != http.MethodGet || q.Get("since") != "" || h.Get("Sec-Purpose") != "" || h.Get("Purpose") != "" || site == "cross-site" {
+		return nil
+	}
+	var files []int
+	if only := q.Get("file"); only != "" {
+		files = append(files, slices.IndexFunc(v.Files, func(f patch.File) bool { return f.Path == only })+1)
+	}
+	files = append(files, partOf(q))
+	files = slices.AppendSeq(files, maps.Keys(opensOf(q)))
+	return slices.DeleteFunc(files, func(n int) bool { return n < 1 || n > len(v.Files) })
 }
 
 // viewedOn marks the files of the page that the reader has marked.

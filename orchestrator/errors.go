@@ -29,6 +29,7 @@ const (
 	CodeKeyReused      = "key_reused"
 	CodeAlreadyDecided = "already_decided"
 	CodeSuperseded     = "superseded"
+	CodeNotTicked      = "not_ticked"
 	CodeStale          = "stale"
 	CodeExpired        = "expired"
 	CodeFourEyes       = "four_eyes"

@@ -111,7 +111,7 @@ func (c *contest) answer(taskID string, v approval.Verdict) error {
 		v = approval.Reject
 	}
 	_, err = c.gateway.Decide(c.t.Context(), approval.Ballot{RequestID: r.ID, Principal: people.As(c.bob, nil), Channel: "web",
-		Verdict: v, Digest: r.Revision.Digest, Comment: "because"})
+		Verdict: v, Digest: r.Revision.Digest, Revision: r.Revision.N, Comment: "because", Seen: approval.Seen{WarningsTicked: approval.Ticks(r)}})
 	return err
 }
 

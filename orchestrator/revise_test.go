@@ -60,7 +60,8 @@ func asked(t *testing.T, url string, files map[string]string, more func(w *world
 
 // ballot is a person's verdict on what r shows.
 func (w *world) ballot(u people.User, r approval.Request, v approval.Verdict) approval.Ballot {
-	return approval.Ballot{RequestID: r.ID, Principal: people.As(u, nil), Channel: "web", Verdict: v, Digest: r.Revision.Digest}
+	return approval.Ballot{RequestID: r.ID, Principal: people.As(u, nil), Channel: "web", Verdict: v, Digest: r.Revision.Digest,
+		Revision: r.Revision.N, Seen: approval.Seen{WarningsTicked: approval.Ticks(r)}}
 }
 
 func (w *world) some(u people.User, r approval.Request, files ...string) (approval.Request, error) {

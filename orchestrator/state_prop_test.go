@@ -321,7 +321,7 @@ func (m *match) do(a act, root orchestrator.Delegation) error {
 // vote is what somebody says about r: a verdict, "some files" or "edit".
 func (m *match) vote(r approval.Request, what string, which int) approval.Ballot {
 	b := approval.Ballot{RequestID: r.ID, Principal: people.As(m.bob, nil), Channel: "web",
-		Verdict: approval.Verdict(what), Digest: r.Revision.Digest, Comment: "because"}
+		Verdict: approval.Verdict(what), Digest: r.Revision.Digest, Revision: r.Revision.N, Comment: "because", Seen: approval.Seen{WarningsTicked: approval.Ticks(r)}}
 	switch path := r.Revision.Files[which%len(r.Revision.Files)].Path; what {
 	case "some files":
 		b.Verdict, b.Files = approval.Approve, []string{path}

@@ -215,7 +215,8 @@ func (w *world) request(taskID string, revision int) approval.Request {
 
 // decide gives bob's verdict on what r shows.
 func (w *world) decide(r approval.Request, v approval.Verdict, comment string) (approval.Request, error) {
-	return w.gateway.Decide(w.t.Context(), approval.Ballot{RequestID: r.ID, Principal: people.As(w.bob, nil), Channel: "web", Verdict: v, Digest: r.Revision.Digest, Comment: comment})
+	return w.gateway.Decide(w.t.Context(), approval.Ballot{RequestID: r.ID, Principal: people.As(w.bob, nil), Channel: "web", Verdict: v, Digest: r.Revision.Digest,
+		Revision: r.Revision.N, Comment: comment, Seen: approval.Seen{WarningsTicked: approval.Ticks(r)}})
 }
 
 func (w *world) approve(r approval.Request) {

@@ -122,11 +122,13 @@
     }
   }
 
-  // A bar with another digest belongs to another diff than the one being read.
+  // A bar of another revision belongs to another diff than the one being read, or to the
+  // same one with other checks.
   function otherRevision(target, next) {
-    var mine = target.getAttribute('data-digest');
-    var theirs = next.getAttribute('data-digest');
-    return mine && theirs && mine !== theirs;
+    return ['data-digest', 'data-revision'].some(function (name) {
+      var mine = target.getAttribute(name), theirs = next.getAttribute(name);
+      return mine && theirs && mine !== theirs;
+    });
   }
 
   // Other scripts merge what they fetched themselves in the same way; new rows do not wait,

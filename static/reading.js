@@ -91,6 +91,7 @@
       return fetch(form.getAttribute('action'), { method: 'POST', body: body, headers: { Accept: 'application/json' }, credentials: 'same-origin', keepalive: true });
     }).then(function (r) {
       if (!r.ok || new URL(r.url).pathname === '/login') throw new Error('not kept');
+      if (viewed) document.dispatchEvent(new CustomEvent('gh-opened'));
     }).catch(function () {
       draw(file, !viewed);
       announce('The mark was not kept: no answer from the server.');

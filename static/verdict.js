@@ -86,7 +86,7 @@
   if (form()) {
     if (!comment().value) comment().value = kept();
     if (comment().value) form().classList.add('writing');
-    if (sheet()) sheet().open = false;
+    if (sheet() && !document.querySelector('#review-bar > .form-error')) sheet().open = false;
   } else {
     keep(''); // it was counted, or nobody asks for it: a form that was sent signed out finds its text again
   }

@@ -129,6 +129,7 @@ type ChatCard struct {
 	ApprovalRow
 	TaskID      string
 	Digest      string
+	Revision    int
 	By          string     // who asked; for the cards of others
 	Says        string     // what the agent says; for the cards of others
 	Asks        string     // of a hand-over: all that would be handed on, or its beginning; foreign

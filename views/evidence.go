@@ -126,7 +126,13 @@ func seenWords(d approval.Decision) string {
 	if d.Seen.Surface != "" {
 		parts = append(parts, "shown: "+strings.ReplaceAll(d.Seen.Surface, "_", " "))
 	}
-	if d.Seen.Files > 0 {
+	switch {
+	case d.Seen.Files == 0:
+	case d.Seen.Surface != approval.SurfacePage:
+		parts = append(parts, "the revision had "+plural(d.Seen.Files, "file", "files"))
+	case d.Seen.FilesOpened > 0:
+		parts = append(parts, fmt.Sprintf("%s of %s opened, %s marked as viewed", thousands(d.Seen.FilesOpened), plural(d.Seen.Files, "file", "files"), thousands(d.Seen.FilesViewed)))
+	default: // also what was decided before it was known what is opened
 		parts = append(parts, fmt.Sprintf("%s of %s marked as viewed", thousands(d.Seen.FilesViewed), plural(d.Seen.Files, "file", "files")))
 	}
 	if at := d.Seen.OpenedAt; at != nil {

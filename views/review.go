@@ -4,6 +4,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"gatehouse/approval"
+
+	"github.com/a-h/templ"
 )
 
 // ReviewPage is `/approvals/{id}`.
@@ -46,12 +50,15 @@ type ReviewPage struct {
 	Share         string // "2 of 4 files; left out: a.txt, b.txt" once it landed without them; else empty
 	Shadow        string // what the rules on trial would ask; empty without any
 	CanDecide     bool
-	MayNot        string // why this person cannot decide; empty when they can
-	NoYes         string // why the yes is not theirs, where other verdicts are
-	CanMark       bool   // may mark files as viewed
-	Viewed        []int  // the numbers of those that they marked
-	CanComment    bool   // may comment on lines of what is shown
-	CanEdit       bool   // may make the next revision by editing this one
+	MayNot        string   // why this person cannot decide; empty when they can
+	NoYes         string   // why the yes is not theirs, where other verdicts are
+	CanMark       bool     // may mark files as viewed
+	Viewed        []int    // the numbers of those that they marked
+	Unviewed      bool     // they have opened none of this revision
+	Ticks         []string // codes that a yes has to tick, beside those of the warnings
+	Ticked        []string // of the form that was refused
+	CanComment    bool     // may comment on lines of what is shown
+	CanEdit       bool     // may make the next revision by editing this one
 	Doing         Doing
 	CommentAt     string   // the line whose comment is being written: F3R42
 	CommentFrom   int      // the first of the lines that it is about; 0: that line alone
@@ -165,6 +172,43 @@ func (p ReviewPage) warningKinds() []string {
 		}
 	}
 	return kinds
+}
+
+// ticks are the codes that a yes has to tick, those of warnings first.
+func (p ReviewPage) ticks() []string {
+	codes := p.warningKinds()
+	for _, code := range p.Ticks {
+		if !slices.Contains(codes, code) {
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
+// wantsTicks reports whether a yes needs any.
+func (p ReviewPage) wantsTicks() bool { return p.Unviewed || len(p.ticks()) > 0 }
+
+// isTicked reports whether the form that was refused had this one ticked.
+func (p ReviewPage) isTicked(code string) bool { return slices.Contains(p.Ticked, code) }
+
+// openedTo says where script tells which files were opened, where that is kept: for a
+// person, of the files of the revision itself.
+func (p ReviewPage) openedTo() templ.Attributes {
+	if !p.CanMark || p.Ask != nil || p.editing() {
+		return nil
+	}
+	return templ.Attributes{"data-opened-to": OpenedHref(p.ID)}
+}
+
+// tickWords are the words beside a tick.
+func tickWords(code string) string {
+	switch code {
+	case approval.TickUnviewed:
+		return "I approve without having opened any file"
+	case approval.ReasonCut:
+		return "I have looked at all of it, page by page"
+	}
+	return "I have looked at: " + WarningName(code)
 }
 
 // size is what a yes lands: the whole revision, also beside a comparison.

@@ -49,6 +49,9 @@ func ThreadAnchor(thread string) string { return "t-" + thread }
 // removes the mark), back.
 func ViewedHref(id string) string { return ApprovalHref(id) + "/viewed" }
 
+// OpenedHref takes the POST of files that were before the reader: revision, file.
+func OpenedHref(id string) string { return ApprovalHref(id) + "/opened" }
+
 // EditHref takes the POST of edited files: digest, comment, text-N for file N, back.
 func EditHref(id string) string { return ApprovalHref(id) + "/edit" }
 

@@ -82,6 +82,8 @@ var warningNames = map[string]string{
 	"autorun":        "Runs by itself when opened",
 	"no_sandbox":     "Ran without a sandbox",
 	"no_checks":      "No checks are set up",
+	"diff_cut":       "Too long for one page",
+	"unviewed":       "Approved without opening a file",
 	"need_two":       "More than one person decides",
 	"deletion":       "Files deleted",
 }

@@ -80,7 +80,8 @@ func TestALongHandoverIsApprovedOnItsPage(t *testing.T) {
 	if a := ann.post("/chat/approvals/"+r.ID+"/decision", post); a.StatusCode != http.StatusForbidden {
 		t.Errorf("approved in the chat: %d", a.StatusCode)
 	}
-	has(t, ann.get("/approvals/"+r.ID), http.StatusOK, "the end", `value="approve"`)
+	has(t, ann.get("/approvals/"+r.ID), http.StatusOK, "the end", `value="approve"`, `name="tick" value="diff_cut" required`)
+	post.Set("tick", "diff_cut")
 	has(t, ann.post("/approvals/"+r.ID+"/decision", post), http.StatusOK, "the work was handed to coder")
 	d, err := h.store.Delegation(h.ctx, r.DelegationID)
 	h.must(err)

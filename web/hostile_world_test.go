@@ -67,7 +67,7 @@ func (h *house) furnish(ann people.User) *world {
 	w.decided = h.request(w.dora, harm)
 	h.says(b.post("/approvals/"+w.decided.ID+"/decision", form("verdict", "reject", "digest", digest, "comment", hostile)), http.StatusOK)
 	w.handled = h.request(w.dora, harm)
-	h.says(b.post("/approvals/"+w.handled.ID+"/decision", form("verdict", "approve", "digest", digest, "comment", hostile, "tick", "ci_file")), http.StatusOK)
+	h.says(b.post("/approvals/"+w.handled.ID+"/decision", form("verdict", "approve", "digest", digest, "comment", hostile, "tick", "ci_file", "tick", "bidi", "tick", "checks_failed", "tick", "unviewed")), http.StatusOK)
 	h.says(b.post("/approvals/"+w.pending.ID+"/drafts", form("do", "save", "text", hostile, "path", w.pending.Revision.Files[0].Path, "side", "R", "line", "1", "revision", "1", "at", "F1R1")), http.StatusOK)
 	w.talked = h.talk(b, h.request(w.dora, harm, func(r *approval.Request) { r.Revision.Files[1].OldBlob = strings.Repeat("f", 40) }))
 	for _, e := range [][2]string{{"a'b\"<i>=1", hostile}, {"long", strings.Repeat("z", 60_000)}, {"json", `{"a":` + quoted(hostile) + `}`}} {

@@ -40,7 +40,7 @@ func TestALandingThatIsHeldUpIsTriedAgainByAnApprover(t *testing.T) {
 	h := open(t)
 	r := h.request(h.user("dora", people.Operator))
 	bob := h.signIn(h.user("bob", people.Approver))
-	if a := bob.post("/approvals/"+r.ID+"/decision", url.Values{"verdict": {"approve"}, "digest": {digest}}); a.StatusCode != http.StatusOK {
+	if a := bob.post("/approvals/"+r.ID+"/decision", url.Values{"verdict": {"approve"}, "digest": {digest}, "tick": {"unviewed"}}); a.StatusCode != http.StatusOK {
 		t.Fatalf("approving: %d", a.StatusCode)
 	}
 	h.must(h.store.Gateway().InTask(h.ctx, r.TaskID, func(tx approval.Tx) error {

@@ -39,7 +39,11 @@ func TestAPersonWithoutJavaScriptSendsAndDecides(t *testing.T) {
 	if strings.Contains(page.body, "<script>alert") {
 		t.Error("a line of the diff is HTML")
 	}
-	done := v.post("/approvals/"+r.ID+"/decision", url.Values{"verdict": {"approve"}, "digest": {digest}, "comment": {"fine"}})
+	// Without script nobody knows that a file was scrolled through, so the yes says it.
+	yes := url.Values{"verdict": {"approve"}, "digest": {digest}, "revision": {"1"}, "comment": {"fine"}}
+	has(t, v.post("/approvals/"+r.ID+"/decision", yes), http.StatusConflict, "unviewed (you have opened no file of revision 1)", `name="tick" value="unviewed"`, ">fine</textarea>")
+	yes.Set("tick", "unviewed")
+	done := v.post("/approvals/"+r.ID+"/decision", yes)
 	if done.StatusCode != http.StatusOK || !strings.Contains(done.body, "Your approval was counted.") {
 		t.Fatalf("after the yes: %d %s", done.StatusCode, done.Request.URL)
 	}

@@ -42,8 +42,8 @@ func TestADecisionTellsWhatTheServerSawOfTheReading(t *testing.T) {
 	has(t, ann.post(address+"/decision", url.Values{"verdict": {"approve"}, "digest": {r.Revision.Digest}, "files": {"900"}, "files_viewed": {"900"}, "opened_at": {"2000-01-01T00:00:00Z"}, "tick": {"bidi"}}), 200)
 	got, err := h.store.Request(h.ctx, r.ID)
 	h.must(err)
-	seen := got.Decisions[0].Seen
-	if seen.Surface != approval.SurfacePage || seen.Files != 3 || seen.FilesViewed != 1 || len(seen.WarningsTicked) != 1 {
+	seen := got.Decisions[0].Seen // bidi was not asked for
+	if seen.Surface != approval.SurfacePage || seen.Files != 3 || seen.FilesViewed != 1 || seen.FilesOpened != 1 || len(seen.WarningsTicked) != 0 {
 		t.Errorf("seen: %+v", seen)
 	}
 	if seen.OpenedAt == nil || seen.OpenedAt.Before(before) || seen.OpenedAt.After(got.Decisions[0].At) {

@@ -88,7 +88,7 @@ func TestARefusedChoiceAndARefusedEditKeepWhatWasThere(t *testing.T) {
 	has(t, ann.get(address+"?pick=1"), 200, `name="pick" value="3"`, "Approve the ticked files")
 	none := ann.post(address+"/decision", url.Values{"verdict": {"approve"}, "digest": {r.Revision.Digest}, "some": {"1"}, "back": {"pick=1"}})
 	has(t, none, http.StatusBadRequest, "No file is chosen.", "Approve 0 of 3 files")
-	some := ann.post(address+"/decision", url.Values{"verdict": {"approve"}, "digest": {r.Revision.Digest}, "some": {"1"}, "pick": {"1", "3"}, "back": {"pick=1"}})
+	some := ann.post(address+"/decision", url.Values{"verdict": {"approve"}, "digest": {r.Revision.Digest}, "some": {"1"}, "pick": {"1", "3"}, "tick": {"unviewed"}, "back": {"pick=1"}})
 	has(t, some, http.StatusServiceUnavailable, "Approve 2 of 3 files")
 	has(t, ann.get(address+"?edit=all"), 200, ">\nfirst\r\nof retry.go</textarea>", "you cannot approve it")
 	edit := url.Values{"digest": {r.Revision.Digest}, "back": {"edit=F1"}, "text-1": {"first\r\nof retry.go"}}

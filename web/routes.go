@@ -42,6 +42,7 @@ func (s *Server) routes() []route {
 		{post, "/approvals/:id/drafts", p.Draft, decide},
 		{post, "/approvals/:id/threads", p.Answer, decide},
 		{post, "/approvals/:id/viewed", p.Viewed, see},
+		{post, "/approvals/:id/opened", p.Opened, see},
 		{post, "/approvals/:id/edit", p.Edit, decide},
 		{post, "/approvals/:id/revert", p.Revert, undo},
 		{get, "/approvals/:id/evidence", p.Evidence, see},

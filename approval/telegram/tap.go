@@ -27,7 +27,7 @@ const (
 )
 
 // seenIn is what events say was looked at.
-const seenIn = "telegram card"
+const seenIn = "telegram"
 
 // tapped acts on a pressed button. What a button stands for is known by the hash of its
 // text alone, and holds under its own message only.

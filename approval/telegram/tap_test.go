@@ -20,7 +20,7 @@ func TestATapApproves(t *testing.T) {
 
 	w.want("answer", w.press(room, card.ID, "Approve", bob), "Approved. Landing on main.")
 	got := w.wantState(r.ID, approval.Approved, 1)
-	if d := got.Decisions[0]; d.User != "bob" || d.Channel != "telegram" || d.Seen.Surface != "telegram card" || d.Digest != r.Revision.Digest {
+	if d := got.Decisions[0]; d.User != "bob" || d.Channel != "telegram" || d.Seen.Surface != "telegram" || d.Seen.Files != 1 || d.Digest != r.Revision.Digest {
 		t.Errorf("decision %+v", d)
 	}
 	after := w.card(room)
@@ -35,6 +35,25 @@ func TestATapApproves(t *testing.T) {
 	w.want("again", w.pressData(room, card.ID, data(card, "Approve"), bob), "Approved. Landing on main.")
 	w.wantState(r.ID, approval.Approved, 1)
 	w.wantRefused(r.TaskID, "ann already_decided")
+}
+
+// Revisions 1 and 3 are the same tree and have the same digest; the button of 1 is for 1.
+func TestAButtonIsForItsRevisionAlsoWhenTheTreeIsMadeAgain(t *testing.T) {
+	w := newWorld(t, approval.Config{}, group)
+	r := w.asked("dora")
+	card := w.card(room)
+	old := data(card, "Approve")
+	for _, digit := range []string{"2", "1"} {
+		_, err := w.gateway.Decide(w.ctx, approval.Ballot{RequestID: r.ID, Principal: w.as("ann"), Channel: "web", Verdict: approval.RequestChanges, Digest: r.Revision.Digest, Revision: r.Revision.N, Comment: "Again."})
+		w.must(err)
+		r = w.again(r, digit)
+	}
+	if r.Revision.N != 3 || r.Revision.Digest != strings.Repeat("1", 64) {
+		t.Fatalf("revision %d, %s", r.Revision.N, r.Revision.Digest)
+	}
+	w.want("answer", w.pressData(room, card.ID, old, bob), "This is revision 1; 3 is newer.")
+	w.wantState(r.ID, approval.Pending, 2)
+	w.wantRefused(r.TaskID, "bob superseded")
 }
 
 func TestTheSameUpdateTwiceDecidesOnce(t *testing.T) {

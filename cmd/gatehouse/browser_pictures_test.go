@@ -26,6 +26,7 @@ func TestThePicturesOfTheReadme(t *testing.T) {
 	p.WaitText("What to look at")
 	s.picture(p, "review")
 
+	scrollThrough(p)
 	p.Click("button", "Approve")
 	p.WaitText("Your approval was counted.")
 	s.shows(p, "landed on main as", itself(p))

@@ -229,6 +229,7 @@ func editing(t *testing.T, n *node, bob, cleo *browsertest.Page) {
 	}
 	gallery(t, bob, "review-edited", address)
 	cleo.Open(address)
+	scrollThrough(cleo)
 	cleo.Click("button", "Approve")
 	cleo.WaitText("landed")
 	if text := git(t, n.repo, "show", n.requests(id)[0].Landed+":windows.txt"); text != "one\r\n2\r\nthree" {

@@ -152,6 +152,7 @@ func heldLanding(t *testing.T, n *node, ann, bob *browsertest.Page) {
 	readme := filepath.Join(n.repo, "README.md")
 	n.must(os.WriteFile(readme, []byte("Work of a person, in the middle.\n"), 0o600))
 	bob.Open(n.url + "/approvals/" + r.ID)
+	scrollThrough(bob)
 	bob.Click("button", "Approve")
 	bob.WaitText("has changes that are not committed")
 	bob.WaitText("The approval stands.")

@@ -254,6 +254,7 @@ func (s *show) raceOfTwo(me, bob *browsertest.Page) {
 	me.Click("button", "Reject")
 	me.WaitText("You rejected this.")
 	bob.Expect("409")
+	bob.Click("checkbox", unread)
 	bob.Click("button", "Approve")
 	bob.WaitText("Your approval was not counted.")
 	bob.WaitText("rejected this")
@@ -280,6 +281,7 @@ func (s *show) withoutScript(me *browsertest.Page) {
 	me.Click("link", "Unified")
 	me.Wait("table", "Changes of old/old.go")
 	me.Shot("noscript-review")
+	me.Click("checkbox", unread) // nobody knows how far somebody without script has scrolled
 	me.Click("button", "Approve")
 	me.WaitText("approved on the web")
 	s.shows(me, "landed on main as", me.Reload)
@@ -336,4 +338,13 @@ func gallery(t *testing.T, p *browsertest.Page, name, address string) {
 	}
 	p.Shot(name + "-phone")
 	p.Desktop()
+}
+
+// unread is the tick of a yes by somebody who has opened no file.
+const unread = "I approve without having opened any file"
+
+// scrollThrough reads a file of the review page to its end, until the page knows.
+func scrollThrough(p *browsertest.Page) {
+	browsertest.Eval[bool](p, `(() => { document.querySelector(".file > details[open] [data-file-end]").scrollIntoView({block: "center"}); return true; })()`)
+	p.Until(`!document.querySelector("#verdict [data-unviewed]")`)
 }

@@ -13,21 +13,24 @@ import (
 
 // ApproveCmd says yes.
 type ApproveCmd struct {
-	ID     string `arg:"" help:"A request's id, or a task's while one of its requests is pending."`
-	Digest string `help:"The digest that you have read, or its beginning; another one is refused." placeholder:"PREFIX"`
-	Yes    bool   `help:"Do not ask on a terminal."`
+	ID     string   `arg:"" help:"A request's id, or a task's while one of its requests is pending."`
+	Digest string   `help:"The whole digest of what you have read elsewhere, 64 hex digits. Without it, and off a terminal, only what gatehouse review has shown you is approved." placeholder:"DIGEST"`
+	Ticked []string `help:"With --digest: the codes of the warnings that you have looked at, separated by commas." placeholder:"CODE,CODE"`
+	Yes    bool     `help:"Do not ask on a terminal: what gatehouse review has shown, or --digest names, is approved."`
 	// A path may hold a comma, so one flag takes a list and the other one path.
 	Files []string `help:"Approve only these changed files, separated by commas; the rest is declined." placeholder:"A,B"`
 	File  []string `sep:"none" help:"Approve only this changed file; may be repeated." placeholder:"PATH"`
 }
 
-// minPrefix keeps a prefix from fitting by chance: 4 hex digits fit one of 65,536.
-const minPrefix = 4
+// wholeDigest is a digest as the contract writes it. A beginning of one could be made to
+// fit: an agent tries trees until the first digits agree.
+var wholeDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Run sends a yes on the digest that it has just read.
+// Run sends a yes on what this person has read, and on nothing else.
 func (c *ApproveCmd) Run(ctx context.Context, sh *shell) error {
-	if c.Digest != "" && len(c.Digest) < minPrefix {
-		return usage("--digest %s is too short. Give %d characters or more; `gatehouse review` prints 8.", line(c.Digest), minPrefix)
+	digest := strings.ToLower(c.Digest)
+	if digest != "" && !wholeDigest.MatchString(digest) {
+		return usage("--digest %s is not a whole digest: it has 64 hex digits. gatehouse review ID --json prints it.", line(c.Digest))
 	}
 	api, err := sh.client(ctx)
 	if err != nil {
@@ -37,24 +40,37 @@ func (c *ApproveCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	if c.Digest != "" && !strings.HasPrefix(r.Digest, strings.ToLower(c.Digest)) {
-		return fail(exitFailed, "Revision %d with the digest %s replaced the one you read (superseded). Nothing was approved. Read it, then decide: gatehouse review %s",
-			r.Revision, line(r.Digest[:min(8, len(r.Digest))]), short(r.ID))
+	asks := sh.stdin && !c.Yes && !sh.JSON && r.State == "pending"
+	read, known := sh.recall(api, r.ID)
+	switch {
+	case digest != "" && (!known || read.Digest != digest): // which revision that was, the server finds out
+		read = reviewed{Digest: digest}
+	case known && read.is(r), digest != "":
+	case asks && sh.tty:
+		if known {
+			sh.hint("It changed since you read revision %d of it. This is revision %d:\n", read.Revision, r.Revision)
+		}
+		if r, err = sh.show(ctx, api, r); err != nil {
+			return err
+		}
+		read = sh.shown(api, r)
+	case !known && r.State != "pending":
+		return fail(exitFailed, "%s is %s, so there is nothing to approve.", line(r.ID), strings.ReplaceAll(line(r.State), "_", " "))
+	case !known:
+		return fail(exitFailed, "You have not read %s here, so nothing was approved. Run gatehouse review %s, or name what you have read by its full digest: --digest.", line(r.ID), short(r.ID))
 	}
 	files := append(c.Files, c.File...)
-	if r.State == "pending" && sh.stdin && !c.Yes && !sh.JSON {
-		if !ask(sh, r, files) {
-			return fail(exitFailed, "Nothing was approved.")
-		}
+	if asks && read.Digest == r.Digest && !ask(sh, r, files) {
+		return fail(exitFailed, "Nothing was approved.")
 	}
-	return decide(ctx, sh, api, r, client.Verdict{Verdict: "approve", Files: files})
+	return decide(ctx, sh, api, r, client.Verdict{Verdict: "approve", Files: files, Digest: read.Digest, Revision: read.Revision, Ticked: append(read.Codes, c.Ticked...)})
 }
 
 // ask repeats what a yes does and reads the answer.
 func ask(sh *shell, r client.Request, files []string) bool {
 	warnings := ""
-	if n := len(r.Warnings); n > 0 {
-		warnings = "  ⚠ " + counted(n, "warning")
+	if codes := r.Codes(); len(codes) > 0 {
+		warnings = "  ⚠ " + line(strings.Join(codes, ", "))
 	}
 	what := "it"
 	if len(files) > 0 {
@@ -140,9 +156,12 @@ func send(ctx context.Context, sh *shell, id string, v client.Verdict) error {
 	return decide(ctx, sh, api, r, v)
 }
 
-// decide sends a verdict on the digest of r and says what came of it.
+// decide sends a verdict, on the current revision of r unless it names another, and says
+// what came of it.
 func decide(ctx context.Context, sh *shell, api *client.Client, r client.Request, v client.Verdict) error {
-	v.Digest = r.Digest
+	if v.Digest == "" {
+		v.Digest, v.Revision = r.Digest, r.Revision
+	}
 	after, err := api.Decide(ctx, r.ID, v)
 	if err != nil {
 		return err

@@ -250,7 +250,8 @@ func (d *demo) approve(ctx context.Context, taskID string, res *demoResult) erro
 		return err
 	}
 	res.ApprovalID = r.ID
-	_, err = d.house.gateway.Decide(ctx, approval.Ballot{RequestID: r.ID, Principal: people.As(d.you, nil), Channel: "cli", Verdict: approval.Approve, Digest: r.Revision.Digest})
+	_, err = d.house.gateway.Decide(ctx, approval.Ballot{RequestID: r.ID, Principal: people.As(d.you, nil), Channel: "cli", Verdict: approval.Approve,
+		Digest: r.Revision.Digest, Revision: r.Revision.N, Seen: approval.Seen{Surface: "demo"}})
 	if orchestrator.CodeOf(err) == orchestrator.CodeAlreadyDecided {
 		return nil
 	}

@@ -301,6 +301,7 @@ func (f *fakeAPI) request() doc {
 		"files": []doc{{"path": "x.go"}, {"path": "y.go"}, {"path": "z.go"}}, "added": 48, "removed": 12,
 		"warnings": []doc{{"code": "ci_file", "path": ".github/\u202eci.yml", "text": "CI file changed: it runs elsewhere."}}, "notes": []doc{},
 		"checks": []doc{{"command": "go vet ./...", "ok": true}, {"command": "go test ./...", "ok": false}},
+		"risk":   doc{"level": "careful", "reasons": []string{"ci_file", "checks_failed"}},
 		"rule":   doc{"name": "core", "need": 2, "from": []string{"maintainers"}}, "decisions": []doc{{"user": "bob", "channel": "telegram", "verdict": "approve", "revision": 1}, {"user": "dora", "channel": "web", "verdict": "approve", "revision": 2}},
 		"comments": []doc{{"user": "bob", "revision": 1, "path": "x.go", "line": 12, "side": "R", "text": "Close \u202eit.\nTwice.", "answers": []doc{{"act": "reply", "user": "dora", "text": "Where?"}}},
 			{"user": "bob", "revision": 2, "path": "y.go", "line": 0, "side": "L", "text": "Why gone?", "resolved": true, "answers": []doc{{"act": "resolve", "user": "dora"}}}},
@@ -329,6 +330,9 @@ func (f *fakeAPI) decide(w http.ResponseWriter, _ *http.Request) {
 	default:
 		r := f.request()
 		switch body := f.lastBody("POST /api/v1/approvals/{id}/decision"); {
+		case !strings.Contains(body, `"digest":"`+fakeDigest), strings.Contains(body, `"revision":1`):
+			f.problem(w, 409, "superseded", "Revision 2 replaced the one you read, revision 1.")
+			return
 		case strings.Contains(body, `"files"`):
 			r["state"] = "superseded"
 		case strings.Contains(body, `"approve"`):

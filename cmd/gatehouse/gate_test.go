@@ -111,10 +111,11 @@ func (n *node) page(c *http.Client, path string) string {
 	return string(b)
 }
 
-// say posts a verdict by a plain form; at is /approvals/ or /chat/approvals/.
+// say posts a verdict by a plain form, with every tick; at is /approvals/ or /chat/approvals/.
 func (n *node) say(c *http.Client, at string, r approval.Request, verdict, comment string) (int, string) {
 	n.Helper()
-	res, err := c.PostForm(n.url+at+r.ID+"/decision", url.Values{"verdict": {verdict}, "digest": {r.Revision.Digest}, "comment": {comment}})
+	res, err := c.PostForm(n.url+at+r.ID+"/decision", url.Values{"verdict": {verdict}, "digest": {r.Revision.Digest}, "revision": {strconv.Itoa(r.Revision.N)},
+		"comment": {comment}, "tick": append(approval.Ticks(r), approval.TickUnviewed)})
 	n.must(err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)

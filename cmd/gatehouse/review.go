@@ -14,7 +14,8 @@ import (
 	"gatehouse/web/client"
 )
 
-// ReviewCmd shows a request and its diff.
+// ReviewCmd shows a request and its diff, and remembers that: what approve lands off a
+// terminal is what was shown here. With --json there is no diff, so that does not count.
 type ReviewCmd struct {
 	ID string `arg:"" help:"A request's id, or a task's while one of its requests is pending."`
 }
@@ -32,28 +33,43 @@ func (c *ReviewCmd) Run(ctx context.Context, sh *shell) error {
 	if sh.JSON {
 		return sh.document(r)
 	}
+	_, err = sh.show(ctx, api, r)
+	return err
+}
+
+// show prints all of a request and remembers that this person has it before them. It
+// returns the request as it was shown.
+func (sh *shell) show(ctx context.Context, api *client.Client, r client.Request) (client.Request, error) {
 	if r.Handover() {
-		return sh.question(ctx, r)
+		if err := sh.question(ctx, r); err != nil {
+			return r, err
+		}
+		sh.remember(api, r)
+		return r, nil
 	}
 	var diff bytes.Buffer
 	digest, err := api.Patch(ctx, r.ID, &diff)
 	if err != nil {
-		return err
+		return r, err
 	}
 	if digest != "" && digest != r.Digest {
 		// A new revision came between the two; what is shown must be one of them.
 		if r, err = api.Request(ctx, r.ID); err != nil {
-			return err
+			return r, err
 		}
 		if digest != r.Digest {
-			return fail(exitFailed, "The request %s changes while it is read. Run the command again.", line(r.ID))
+			return r, fail(exitFailed, "The request %s changes while it is read. Run the command again.", line(r.ID))
 		}
 	}
 	var text bytes.Buffer
 	sh.header(&text, r)
 	sh.diff(&text, diff.String())
 	yours(&text, r)
-	return sh.page(ctx, text.Bytes())
+	if err := sh.page(ctx, text.Bytes()); err != nil {
+		return r, err
+	}
+	sh.remember(api, r)
+	return r, nil
 }
 
 // yours says which commands decide on r, or why they are not for who asks.

@@ -118,7 +118,7 @@ func TestChoicesAndEditsThroughTheAPI(t *testing.T) {
 	if status, out = n.verdict(n.approver, r.ID, map[string]any{"verdict": "approve", "digest": r.Revision.Digest}); status != http.StatusForbidden || out["code"] != "four_eyes" {
 		t.Errorf("the editor's yes: %d %v", status, out)
 	}
-	if status, out = n.verdict(cleo, r.ID, map[string]any{"verdict": "approve", "digest": r.Revision.Digest, "files": []string{"hello.txt"}}); status != http.StatusOK {
+	if status, out = n.verdict(cleo, r.ID, map[string]any{"verdict": "approve", "digest": r.Revision.Digest, "ticked": []string{"checks_failed"}, "files": []string{"hello.txt"}}); status != http.StatusOK {
 		t.Fatalf("cleo's choice: %d %v", status, out)
 	}
 	p.until("the end", func() bool { return p.root(task).State.Ended() })

@@ -267,9 +267,9 @@ func (n *node) send(agent, repository, key string) string {
 	return s.ID
 }
 
-// decide gives bob's verdict on what a request shows.
+// decide gives bob's yes to what a request shows, with every tick.
 func (n *node) decide(r approval.Request) (int, error) {
-	return n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver, client.Verdict{Verdict: "approve", Digest: r.Revision.Digest}, nil)
+	return n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver, client.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Revision: r.Revision.N, Ticked: approval.Ticks(r)}, nil)
 }
 
 // through approves what a task asks for on this node until the task has ended, and

@@ -15,6 +15,8 @@ import (
 type decisionInput struct {
 	Verdict  approval.Verdict    `json:"verdict"`
 	Digest   string              `json:"digest"`
+	Revision int                 `json:"revision"` // that was read; without it the digest must be that of one revision only
+	Ticked   []string            `json:"ticked"`   // with approve: the codes of what was looked at
 	Comment  string              `json:"comment"`
 	Files    []string            `json:"files"`
 	Comments []agent.LineComment `json:"comments"`
@@ -36,8 +38,8 @@ func (a *API) Decide(c echo.Context) error {
 	}
 	channel := handlers.Channel(c)
 	r, err := a.Gateway.Decide(c.Request().Context(), approval.Ballot{
-		RequestID: id, Principal: caller(c).Principal, Channel: channel, Verdict: in.Verdict, Digest: in.Digest,
-		Comment: in.Comment, Comments: in.Comments, TakeDrafts: in.TakeDrafts, Files: in.Files, Edits: in.Edits, Patch: in.Patch, Seen: approval.Seen{Surface: channel},
+		RequestID: id, Principal: caller(c).Principal, Channel: channel, Verdict: in.Verdict, Digest: in.Digest, Revision: in.Revision,
+		Comment: in.Comment, Comments: in.Comments, TakeDrafts: in.TakeDrafts, Files: in.Files, Edits: in.Edits, Patch: in.Patch, Seen: approval.Seen{Surface: channel, WarningsTicked: in.Ticked},
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"gatehouse/approval"
@@ -28,13 +30,39 @@ func (s *Store) Reading(ctx context.Context, userID, requestID string, revision 
 	if err != nil {
 		return approval.Reading{}, s.explain(err)
 	}
-	rows, err := s.r.query(ctx, "select file from viewed_files where user_id = ? and request_id = ? and revision = ? order by file", userID, requestID, revision)
-	viewed, err := collect(rows, err, func(row scanner) (int, error) {
-		var n int
-		err := row.Scan(&n)
+	rows, err := s.r.query(ctx, `select file, 1 as viewed from viewed_files where user_id = ? and request_id = ? and revision = ?
+		union all select file, 0 from opened_files where user_id = ? and request_id = ? and revision = ? order by 1`,
+		userID, requestID, revision, userID, requestID, revision)
+	got := approval.Reading{OpenedAt: fromMicros(opened)}
+	_, err = collect(rows, err, func(row scanner) (int, error) {
+		var n, viewed int
+		err := row.Scan(&n, &viewed)
+		if viewed > 0 {
+			got.Viewed = append(got.Viewed, n)
+		} else {
+			got.Opened = append(got.Opened, n)
+		}
 		return n, err
 	})
-	return approval.Reading{OpenedAt: fromMicros(opened), Viewed: viewed}, s.explain(err)
+	return got, s.explain(err)
+}
+
+// openedAtOnce is how many files one statement records; each takes four parameters.
+const openedAtOnce = 200
+
+// MarkOpened records that files of a revision that the person has opened were before them.
+func (s *Store) MarkOpened(ctx context.Context, userID, requestID string, revision int, files []int) error {
+	for some := range slices.Chunk(files, openedAtOnce) {
+		var args []any
+		for _, file := range some {
+			args = append(args, userID, requestID, revision, file)
+		}
+		values := strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?), ", len(some)), ", ")
+		if _, err := s.w.exec(ctx, "insert into opened_files (user_id, request_id, revision, file) values "+values+" on conflict do nothing", args...); err != nil {
+			return s.explain(err)
+		}
+	}
+	return nil
 }
 
 // MarkViewed sets or removes a mark on a file of a revision that the person has opened.

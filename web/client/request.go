@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -35,6 +36,7 @@ type Request struct {
 	Warnings     []Warning  `json:"warnings"`
 	Notes        []Note     `json:"notes"`
 	Checks       []Checked  `json:"checks"`
+	Risk         Risk       `json:"risk"`
 	Rule         Rule       `json:"rule"`
 	Decisions    []Decision `json:"decisions"`
 	Comments     []Comment  `json:"comments"` // on lines, of all revisions; only where one request is read
@@ -76,6 +78,23 @@ type Warning struct {
 	Code string `json:"code"`
 	Path string `json:"path"`
 	Text string `json:"text"`
+}
+
+// Risk is how much care a request asks for, with the codes of what gave it.
+type Risk struct {
+	Level   string   `json:"level"` // plain or careful
+	Reasons []string `json:"reasons"`
+}
+
+// Codes are the codes of what a yes has to say that it was looked at.
+func (r Request) Codes() []string {
+	codes := slices.Clone(r.Risk.Reasons)
+	for _, w := range r.Warnings {
+		if !slices.Contains(codes, w.Code) {
+			codes = append(codes, w.Code)
+		}
+	}
+	return codes
 }
 
 // Note is said, but makes nothing careful.
@@ -212,7 +231,11 @@ func (c *Client) Revert(ctx context.Context, id string) (Submitted, error) {
 type Verdict struct {
 	Verdict string `json:"verdict"` // approve, reject, request_changes or withdraw
 	Digest  string `json:"digest"`
-	Comment string `json:"comment,omitempty"`
+	// Revision is the one that was read; 0: the server takes a digest that one revision only had.
+	Revision int    `json:"revision,omitempty"`
+	Comment  string `json:"comment,omitempty"`
+	// Ticked are, with approve, the codes of what was looked at.
+	Ticked []string `json:"ticked,omitempty"`
 	// Files are the only ones that are approved; none: all.
 	Files    []string      `json:"files,omitempty"`
 	Comments []LineComment `json:"comments,omitempty"` // with request_changes
