@@ -238,6 +238,7 @@ func (r *run) discarded(tree string) *patch.Refusal {
 func (r *run) carry(d *Delegation, res *agent.Result) {
 	w := r.d.Work
 	d.Work.Branch, d.Work.BaseCommit, d.Work.BaseTree, d.Work.Sandbox = w.Branch, w.BaseCommit, w.BaseTree, w.Sandbox
+	r.sign(d)
 	r.worked(d)
 	d.Result = res
 }
