@@ -114,15 +114,20 @@ func (g *Gateway) recordRefusal(ctx context.Context, b Ballot, r Request, err er
 	if b.Verdict != Withdraw && slices.ContainsFunc(r.Decisions, stands) {
 		return
 	}
-	if !g.refusals.fresh(refusalKey{r.ID, b.Principal.Name(), refused.Code, b.Verdict}, g.now()) {
+	g.TurnedAway(ctx, Refusal{RequestID: r.ID, Actor: b.Principal.Name(), Channel: b.Channel, Verdict: b.Verdict, Code: refused.Code, Message: refused.Message})
+}
+
+// TurnedAway records a refusal unless the same one was just recorded. The answer to the
+// person does not wait for more than recordTime, and does not depend on it.
+func (g *Gateway) TurnedAway(ctx context.Context, f Refusal) {
+	if !g.refusals.fresh(refusalKey{f.RequestID, f.Actor, f.Code, f.Verdict}, g.now()) {
 		return
 	}
 	// Who hangs up does not stay out of the history.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	err = g.record(ctx, Refusal{RequestID: r.ID, Actor: b.Principal.Name(), Channel: b.Channel, Verdict: b.Verdict, Code: refused.Code, Message: refused.Message})
-	if err != nil {
-		g.log.Warn("a verdict that did not count could not be recorded", "request", r.ID, "code", refused.Code, "err", err)
+	if err := g.record(ctx, f); err != nil {
+		g.log.Warn("a verdict that did not count could not be recorded", "request", f.RequestID, "code", f.Code, "err", err)
 	}
 }
 

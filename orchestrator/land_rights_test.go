@@ -34,8 +34,12 @@ func TestAYesOfSomebodyWhoLostTheRightLandsNothing(t *testing.T) {
 	}{
 		"disabled": {func(w *world) error { return w.store.SetDisabled(w.t.Context(), "root", w.bob.ID, true) },
 			func(w *world) error { return w.store.SetDisabled(w.t.Context(), "root", w.bob.ID, false) }, "bob is disabled"},
-		"no role": {func(w *world) error { return w.store.SetRoles(w.t.Context(), "root", w.bob.ID, []people.Role{people.Operator}) },
-			func(w *world) error { return w.store.SetRoles(w.t.Context(), "root", w.bob.ID, []people.Role{people.Approver}) }, "bob has no role approver any more"},
+		"no role": {func(w *world) error {
+			return w.store.SetRoles(w.t.Context(), "root", w.bob.ID, []people.Role{people.Operator})
+		},
+			func(w *world) error {
+				return w.store.SetRoles(w.t.Context(), "root", w.bob.ID, []people.Role{people.Approver})
+			}, "bob has no role approver any more"},
 		"no group": {func(w *world) error { w.group("cleo"); return nil }, func(w *world) error { w.group("bob", "cleo"); return nil }, "bob is not in maintainers any more"},
 	} {
 		t.Run(what, func(t *testing.T) {
