@@ -68,8 +68,8 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	if err := markUnseen(ctx, tx, r); err != nil {
 		return err
 	}
-	r.Mode = c.Agents[r.Agent].Mode
-	r.Lineage = c.lineage(e, r)
+	r.Mode = c.strictestMode(r.Revision.agents(r.Agent))
+	r.Lineage = c.lineage(e, r, cur.Lineage().With(p.Lineage))
 	r.Revision.promote(c.Careful)
 	ruling := c.rule(r, tx.Now())
 	if ruling.Rule.Need > 1 && slices.Contains(c.Careful, CarefulNeedTwo) {
@@ -150,7 +150,7 @@ func newRequest(d *orchestrator.Delegation, t *orchestrator.Task, p orchestrator
 func revisionOf(p orchestrator.Proposal, n int, previous string, now time.Time) Revision {
 	v := Revision{
 		N: n, Digest: p.Digest, Deliver: p.Deliver, Base: p.Base, Tree: p.Tree, Branch: p.Branch, Commit: p.Commit,
-		Bundle: p.Bundle, Previous: previous, Text: p.Text, Checks: p.Checks, Sandbox: p.Sandbox, At: now,
+		Bundle: p.Bundle, Previous: previous, Text: p.Text, Checks: p.Checks, Sandbox: p.Sandbox, Authors: p.Lineage.Authors, At: now,
 	}
 	if p.Review != nil {
 		v.Files, v.Added, v.Removed, v.Warnings = p.Review.Files, p.Review.Added, p.Review.Removed, p.Review.Warnings

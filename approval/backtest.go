@@ -106,7 +106,7 @@ func (g *Gateway) Backtest(ctx context.Context, p *Policy, since time.Time) (Bac
 
 // try compares the stored rule of r with what p says.
 func (b *Backtest) try(p *Policy, c Config, r Request) {
-	ruling := p.Rule(factsOf(&r, r.Revision.At.In(c.Location)))
+	ruling := p.Strictest(factsOf(&r, r.Revision.At.In(c.Location)))
 	was, would := r.ruled(), ruling.Rule
 	would.From = c.from(would, r.Repository)
 	b.Requests++

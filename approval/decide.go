@@ -17,8 +17,8 @@ import (
 // request, the next state of its delegation, the events and the cards are one
 // transaction under the task's row, and whoever comes later is told who decided
 // what. It returns the request as it stands afterwards, or an *orchestrator.Error
-// and then nothing was stored, except that a deadline that has passed is carried
-// out.
+// and then nothing was stored, except that the refusal is in the history, and that a
+// deadline that has passed is carried out.
 func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
 	if refused := b.check(); refused != nil {
 		return Request{}, refused
@@ -26,6 +26,7 @@ func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
 	for {
 		r, err := g.decide(ctx, b)
 		if !errors.Is(err, errDrafts) { // else they are read again
+			g.recordRefusal(ctx, b, r, err)
 			return r, err
 		}
 	}

@@ -26,9 +26,12 @@ type Facts struct {
 	Repository string       `expr:"repository"` // configured name
 	Branch     string       `expr:"branch"`     // where it would land
 	Checks     []CheckFacts `expr:"checks"`
-	Hour       int          `expr:"hour"`    // 0 to 23, in server.timezone
-	Weekday    string       `expr:"weekday"` // monday to sunday
-	Depth      int          `expr:"depth"`   // 0 at the root
+	Hour       int          `expr:"hour"`      // 0 to 23, in server.timezone
+	Weekday    string       `expr:"weekday"`   // monday to sunday
+	Depth      int          `expr:"depth"`     // 0 at the root
+	Agents     []string     `expr:"agents"`    // all that worked on the tree; see Policy.Strictest
+	Owners     []string     `expr:"owners"`    // names of the people who own one of them
+	Sandboxes  []string     `expr:"sandboxes"` // what confined them; "none" where one had none
 }
 
 // PatchFacts is the patch; lines is added plus removed. Everything in it is as if nothing
@@ -118,6 +121,7 @@ func factsOf(r *Request, at time.Time) Facts {
 			f.Unseen = append(f.Unseen, x.Path)
 		}
 	}
+	f.Agents, f.Owners, f.Sandboxes = v.agents(r.Agent), r.owners(), v.sandboxes()
 	for _, n := range v.Notes {
 		f.Notes = appendOnce(f.Notes, n.Code)
 	}

@@ -81,6 +81,7 @@ type Gateway struct {
 	wake     chan struct{}
 	changed  atomic.Bool // people or the configuration have, so that Reach has work
 	reached  reached
+	refusals refusals
 }
 
 var _ orchestrator.Gate = (*Gateway)(nil)

@@ -75,7 +75,7 @@ func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestra
 		Via: task.Via, Chain: child.Chain.String(), Mode: h.c.Agents[child.To].Mode, CreatedAt: now,
 		Revision: Revision{N: 1, Digest: digest, Text: q.Text, Warnings: questionWarnings(q), At: now},
 	}
-	r.Lineage = h.c.lineage(h.e, r)
+	r.Lineage = h.c.lineage(h.e, r, child.Lineage())
 	ruling, _ := h.ruling(now, task, child, first)
 	if ruling.Rule.Need > 1 && slices.Contains(h.c.Careful, CarefulNeedTwo) {
 		r.Revision.Warnings = append(r.Revision.Warnings, needsTwo(ruling.Rule))

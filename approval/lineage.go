@@ -11,36 +11,55 @@ import (
 	"gatehouse/orchestrator/people"
 )
 
-// What a Party has done; owns is followed by the agent's name.
+// What a Party has done. owns is followed by the agent's name, and by alsoWorked where that
+// agent is neither the one whose patch it is nor one that handed the work to it.
 const (
-	askedForIt = "asked for it"
-	owns       = "owns "
-	ownsHook   = "owns the trigger " // followed by the trigger's name
-	editedIt   = "edited it"
+	askedForIt    = "asked for it"
+	askedBefore   = "asked for the task that it goes on from"
+	askedUndone   = "asked for the change that it undoes"
+	owns          = "owns "
+	alsoWorked    = ", which worked on it"
+	ownsHook      = "owns the trigger " // followed by the trigger's name
+	editedIt      = "edited it"
+	editedEarlier = "edited an earlier revision"
+	editedUndone  = "edited the change that it undoes"
 )
 
+// wished says what somebody did who asked for an earlier task, by orchestrator.Asker.For.
+var wished = map[string]string{orchestrator.ForFork: askedBefore, orchestrator.ForRevert: askedUndone, orchestrator.ForEdit: editedUndone}
+
 // lineage is everybody with a part in r before people are asked: who asked for the task,
-// which for a token is its owner, and who owns the trigger that made it or an agent that it
-// went through. An owner is configured by name; one who has no user yet is known by that name alone.
-func (c Config) lineage(e Electorate, r *Request) []Party {
+// which for a token is its owner, and for those that it goes on from or undoes; who owns a
+// trigger that made one of them; who owns an agent that worked on the tree, that handed
+// the work on, or that r is about; and who edited an earlier revision. l is what the engine
+// knows of them. An owner is configured by name; one who has no user yet is known by that
+// name alone.
+func (c Config) lineage(e Electorate, r *Request, l orchestrator.Lineage) []Party {
+	asked := []Party{{UserID: r.RequesterID, User: r.Requester, Why: askedForIt}}
+	parts := c.hook(r.Via, r.Requester)
+	for _, a := range l.Askers {
+		parts = append(parts, Party{UserID: a.ID, User: a.Name, Why: wished[a.For]})
+		parts = append(parts, c.hook(a.Via, a.Name)...)
+	}
+	through := append(slices.Clone(l.Callers), r.Agent)
+	for _, agent := range through {
+		parts = append(parts, Party{User: c.Agents[agent].Owner, Why: owns + agent, Agent: agent})
+	}
+	for _, agent := range l.Agents() {
+		if !slices.Contains(through, agent) {
+			parts = append(parts, Party{User: c.Agents[agent].Owner, Why: owns + agent + alsoWorked, Agent: agent})
+		}
+	}
+	for _, p := range l.Editors {
+		parts = append(parts, Party{UserID: p.ID, User: p.Name, Why: editedEarlier})
+	}
 	all := []Party{}
-	if r.RequesterID != "" {
-		all = append(all, Party{UserID: r.RequesterID, User: r.Requester, Why: askedForIt})
-	}
-	parts := []Party{}
-	// A task that a trigger made says so in its Via: webhook ci-failed, or schedule nightly.
-	if kind, name, ok := strings.Cut(r.Via, " "); ok && (kind == "webhook" || kind == "schedule") {
-		parts = append(parts, Party{User: c.Triggers[name], Why: ownsHook + name})
-	}
-	for _, agent := range append(strings.Split(r.Chain, " → "), r.Agent) {
-		parts = append(parts, Party{User: c.Agents[agent].Owner, Why: owns + agent})
-	}
-	for _, p := range parts {
-		if p.User == "" || strings.HasPrefix(p.Why, ownsHook) && p.User == r.Requester {
+	for _, p := range append(asked, parts...) {
+		if p.UserID == "" && p.User == "" || p.Why == askedForIt && p.UserID == "" {
 			continue
 		}
 		for _, u := range e.users {
-			if p.is(u) {
+			if p.UserID == "" && p.is(u) {
 				p.UserID = u.ID
 			}
 		}
@@ -51,11 +70,21 @@ func (c Config) lineage(e Electorate, r *Request) []Party {
 	return all
 }
 
+// hook is the owner of the trigger that made a task: its Via says so then, as webhook
+// ci-failed or schedule nightly. Who asked for it by name is no second party.
+func (c Config) hook(via, requester string) []Party {
+	kind, name, ok := strings.Cut(via, " ")
+	if !ok || kind != "webhook" && kind != "schedule" || c.Triggers[name] == requester {
+		return nil
+	}
+	return []Party{{User: c.Triggers[name], Why: ownsHook + name}}
+}
+
 // rule is what the rules say of r now; one that names no groups wants to hear the
 // approvers of the repository.
 func (c Config) rule(r *Request, now time.Time) Ruling {
-	ruling := c.Policy.Rule(factsOf(r, now.In(c.Location)))
-	if r.Revision.Editor != nil && ruling.Pass() {
+	ruling := c.Policy.Strictest(factsOf(r, now.In(c.Location)))
+	if r.edited() && ruling.Pass() {
 		// A rule passes what an agent made; what a person wrote needs a second pair of eyes.
 		note := patch.Note{Code: "rule_not_applied", Text: fmt.Sprintf("Rule %q passes no change that a person edited, so another person decides.", ruling.Rule.Name)}
 		ruling = Ruling{Rule: defaultRule(), Notes: append(ruling.Notes, note)}
@@ -78,8 +107,8 @@ func (p Party) is(u people.User) bool {
 
 // did is a Why after the name of somebody else, or after "You".
 func (p Party) did(you bool) string {
-	agent, owner := strings.CutPrefix(p.Why, owns)
 	hook, ofHook := strings.CutPrefix(p.Why, ownsHook)
+	agent, owner := strings.CutPrefix(p.Why, owns)
 	switch {
 	case ofHook && you:
 		return "own the trigger " + hook
@@ -91,9 +120,19 @@ func (p Party) did(you bool) string {
 		return "owns the agent " + agent
 	case p.Why == editedIt:
 		return "edited this revision"
-	default:
+	case p.Why == askedForIt, p.Why == "":
 		return "asked for this task"
+	default:
+		return p.Why
 	}
+}
+
+// wrote reports whether the party's own text may be in the change.
+func (p Party) wrote() bool { return p.Why == editedIt || p.Why == editedEarlier }
+
+// edited reports whether text of a person may be in the current revision.
+func (r *Request) edited() bool {
+	return r.Revision.Editor != nil || slices.ContainsFunc(r.Lineage, Party.wrote)
 }
 
 // parts is the stored lineage. Requests of before it was kept know who asked.
@@ -108,11 +147,9 @@ func (r Request) parts() []Party {
 // four eyes leave everybody out who had a part in it, and nobody ever approves what
 // they have written themselves.
 func (e Electorate) barred(u people.User, r Request) *Party {
-	if e.fourEyes {
-		for _, p := range r.parts() {
-			if p.is(u) {
-				return &p
-			}
+	for _, p := range r.parts() {
+		if (e.fourEyes || p.wrote()) && p.is(u) {
+			return &p
 		}
 	}
 	for p := r.Revision.Editor; p != nil; p = p.Before {

@@ -68,7 +68,7 @@ func TestFourEyesOverTheLineage(t *testing.T) {
 func TestTheLineageIsStoredWithTheRequest(t *testing.T) {
 	w := newWorld(t, approval.Config{FourEyes: true, Agents: map[string]approval.AgentRule{"coder": {Owner: "Cleo"}, "kik": {Owner: "bob"}}})
 	r := w.asked()
-	want := []approval.Party{{UserID: "usr_ann", User: "ann", Why: "asked for it"}, {UserID: "usr_cleo", User: "Cleo", Why: "owns coder"}}
+	want := []approval.Party{{UserID: "usr_ann", User: "ann", Why: "asked for it"}, {UserID: "usr_cleo", User: "Cleo", Why: "owns coder", Agent: "coder"}}
 	if !reflect.DeepEqual(r.Lineage, want) {
 		t.Fatalf("lineage %+v, want %+v", r.Lineage, want)
 	}

@@ -353,7 +353,7 @@ func (p *Policy) list() []rule {
 
 // matches runs the rule; expr turns what goes wrong inside it into an error.
 func (r rule) matches(f Facts) (bool, error) {
-	widest := max(len(f.Patch.Files), len(f.Unseen), len(f.Checks), len(f.Warnings), r.bounds.widest, 2)
+	widest := max(len(f.Patch.Files), len(f.Unseen), len(f.Checks), len(f.Warnings), len(f.Agents), len(f.Owners), r.bounds.widest, 2)
 	if r.bounds.splits {
 		for _, x := range f.Patch.Files {
 			widest = max(widest, len(x.Path), len(x.OldPath))

@@ -1,6 +1,8 @@
 package approval_test
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,5 +51,51 @@ func TestVerdictsThatDidNotCountAreInTheHistory(t *testing.T) {
 	}
 	if got := w.events(event.System, event.VerdictRefused); len(got) != 2 || got[0].Actor != "telegram:5" || strings.Contains(string(got[0].Data), "verdict") {
 		t.Errorf("events of no task %+v", got)
+	}
+}
+
+// Whatever channel it came through, a verdict that did not count is one line; pressing
+// again within a minute is none, and another reason is another one.
+func TestDecideRecordsWhatItRefuses(t *testing.T) {
+	w := newWorld(t, approval.Config{FourEyes: true, Expires: time.Hour})
+	r := w.asked()
+	refusals := func() []string {
+		var all []string
+		for _, e := range w.events(r.TaskID, event.VerdictRefused) {
+			var data struct{ Channel, Code, Verdict string }
+			w.must(json.Unmarshal(e.Data, &data))
+			all = append(all, strings.Join([]string{e.Actor, data.Channel, data.Code, data.Verdict}, " "))
+		}
+		return all
+	}
+	var want []string
+	for i, channel := range []string{"web", "api", "cli", "chat", "telegram"} {
+		b := ballot(r, "ann", approval.Approve)
+		b.Channel = channel
+		for range 3 {
+			w.refused(b, orchestrator.CodeFourEyes, "You asked for this task")
+		}
+		want = append(want, "ann "+channel+" four_eyes approve")
+		if got := refusals(); !slices.Equal(got, want) {
+			t.Fatalf("step %d: %q, want %q", i, got, want)
+		}
+		w.must(w.g.Refused(w.ctx, approval.Refusal{RequestID: r.ID, Actor: "ann", Channel: channel, Verdict: approval.Approve, Code: orchestrator.CodeFourEyes, Message: "No."}))
+		w.clock.step(time.Minute)
+	}
+	old := ballot(r, "bob", approval.Approve)
+	old.Digest = id64("7")
+	w.refused(old, orchestrator.CodeSuperseded, "")
+	w.refused(ballot(r, "eve", approval.Approve), orchestrator.CodeNotAnApprover, "")
+	w.decide(ballot(r, "bob", approval.Approve))
+	w.refused(ballot(r, "bob", approval.Approve), orchestrator.CodeAlreadyDecided, "") // the same twice is no attempt
+	w.refused(ballot(r, "cleo", approval.Reject), orchestrator.CodeAlreadyDecided, "")
+	want = append(want, "bob web superseded approve", "eve web not_an_approver approve", "cleo web already_decided reject")
+	if got := refusals(); !slices.Equal(got, want) {
+		t.Fatalf("%q, want %q", got, want)
+	}
+	malformed := ballot(r, "bob", "maybe")
+	w.refused(malformed, orchestrator.CodeBadRequest, "")
+	if got := refusals(); len(got) != len(want) {
+		t.Fatalf("what is no verdict is in the history: %q", got)
 	}
 }

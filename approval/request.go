@@ -75,6 +75,8 @@ type Party struct {
 	UserID string `json:"user_id"`
 	User   string `json:"user"`
 	Why    string `json:"why"` // "asked for it", "owns coder", "edited it"
+	// Agent is the agent that the person owns, where that is their part.
+	Agent string `json:"agent,omitempty"`
 	// Before is who had the same part earlier: who edited what this editor edited.
 	Before *Party `json:"before,omitempty"`
 }
@@ -105,6 +107,9 @@ type Revision struct {
 	Notes    []patch.Note
 	Checks   []orchestrator.Check
 	Sandbox  string
+	// Authors are the agents that worked on the tree, the request's own first, with what
+	// each was confined by; nil for revisions of before that was kept. See agents.
+	Authors  []orchestrator.Author
 	Made     string   // "" by the agent, else MadeByFiles or MadeByEdit
 	MadeFrom int      // the revision that it was made from, 0 for the agent's
 	Editor   *Party   // who made it by editing; may not approve it

@@ -1,10 +1,12 @@
 package handlers
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -56,6 +58,18 @@ func (p *Pages) Decide(c echo.Context) error {
 		done = map[approval.Verdict]string{approval.Approve: "handed", approval.Reject: "not_handed"}[b.Verdict]
 	}
 	return seeOther(c, views.ApprovalHref(id), done)
+}
+
+// TurnedAway puts a verdict into the history that the route's rights did not let in: who
+// may not decide has tried to, whatever door it was at.
+func (p *Pages) TurnedAway(c echo.Context, refused error) {
+	known := new(orchestrator.Error)
+	id, err := p.Ids.Request(c.Request().Context(), c.Param("id"))
+	if err != nil || !errors.As(refused, &known) {
+		return // there is no such request
+	}
+	who, _ := Who(c)
+	p.Gateway.TurnedAway(c.Request().Context(), approval.Refusal{RequestID: id, Actor: who.Name(), Channel: Channel(c), Code: known.Code, Message: known.Message})
 }
 
 // count reads a number that the page's script counted; anything else is 0.

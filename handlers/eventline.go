@@ -59,7 +59,7 @@ func factsOf(e event.Event) eventFacts {
 // doer is who stands beside an event: the person or rule that acted, else the agent.
 func doer(e event.Event, agent string) string {
 	switch e.Type {
-	case event.TaskCreated, event.Decided, event.Cancelled, event.ChangesRequested, event.Paused, event.Unpaused, event.Forked:
+	case event.TaskCreated, event.Decided, event.Cancelled, event.ChangesRequested, event.Paused, event.Unpaused, event.Forked, event.VerdictRefused:
 		return e.Actor
 	}
 	return agent
@@ -101,6 +101,8 @@ func eventLine(e event.Event) string {
 		return "people are reminded" + prefixed("; it waits for ", strings.Join(f.Missing, ", "))
 	case event.Escalated:
 		return "nobody has decided, so these are told, too: " + strings.Join(f.Groups, ", ")
+	case event.VerdictRefused:
+		return "gave a verdict that was not counted" + prefixed(": ", f.Message)
 	case event.CommentReplied:
 		return "replies to the comment on " + f.place() + prefixed(": ", f.Text)
 	case event.CommentResolved:

@@ -103,7 +103,7 @@ func eventTypes() []string {
 	all := []event.Type{event.TaskCreated, event.Queued, event.Acknowledged, event.Progress, event.Delegated, event.DelegationRefused, event.Waiting, event.Resumed,
 		event.Completed, event.Failed, event.Cancelled, event.MessageCompleted, event.ToolCompleted, event.Announced, event.UsageRecorded, event.Paused, event.Unpaused, event.Forked,
 		event.ContextRead, event.ContextWritten, event.ContextDeleted, event.Requested, event.Notified, event.Decided, event.ChangesRequested, event.Superseded, event.Expired, event.Stale,
-		event.Reminded, event.Escalated, event.CommentReplied, event.CommentResolved, event.CommentReopened, event.VerdictRefused, event.PatchRejected, event.PatchValidated, event.PatchLanded, event.PatchReverted, event.BreakerOpened, event.BreakerClosed}
+		event.Reminded, event.Escalated, event.CommentReplied, event.CommentResolved, event.CommentReopened, event.VerdictRefused, event.WithdrawnRight, event.PatchRejected, event.PatchValidated, event.PatchLanded, event.PatchReverted, event.BreakerOpened, event.BreakerClosed}
 	names := make([]string, len(all))
 	for i, t := range all {
 		names[i] = string(t)

@@ -205,7 +205,7 @@ var said = map[string]string{
 	"person_added":    "The person was added. Make a sign-in link, and give it to them.",
 	"roles":           "The roles were changed. They hold from now on.",
 	"disabled":        "Nobody gets in under that name any more: signed out everywhere, and no token works. The history stays.",
-	"enabled":         "The person may sign in again, and their tokens work again.",
+	"enabled":         "The person may sign in again. Their old sessions and tokens stay ended; they make a new token.",
 	"away":            "The absence was stored. Their deputy is asked in their place while it lasts.",
 	"back":            "The absence has ended.",
 	"revoked":         "The token was revoked. Programs that use it are refused from now on.",

@@ -48,6 +48,8 @@ type Engine interface {
 // Gateway is what the handlers ask of approval.Gateway.
 type Gateway interface {
 	Decide(ctx context.Context, b approval.Ballot) (approval.Request, error)
+	// TurnedAway records a verdict that did not get as far as Decide, which records its own.
+	TurnedAway(ctx context.Context, f approval.Refusal)
 	Revert(ctx context.Context, requestID string, by people.Principal) (orchestrator.Task, error)
 	// Electorate is who may decide now; one serves a whole page.
 	Electorate(ctx context.Context) (approval.Electorate, error)

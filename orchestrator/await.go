@@ -70,6 +70,7 @@ func (r *run) takeBack(ctx context.Context, d *Delegation, c *agent.Child) error
 	if !errors.As(err, &refusal) {
 		if err == nil {
 			r.merged = append(r.merged, d.ID)
+			r.join(d)
 		}
 		return err
 	}

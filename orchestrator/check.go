@@ -56,7 +56,7 @@ func (e *Engine) checkRevision(r *run, digest string) error {
 	p := Proposal{
 		Repository: repo.Name, Deliver: deliver(repo), Base: base,
 		Tree: w.Tree, Branch: w.AgentBranch, Commit: w.TreeCommit, Bundle: w.TreeBundle, Digest: digest, Agent: d.To,
-		Review: review, Checks: checks, Notes: notes(repo, w, checks), Sandbox: w.Sandbox,
+		Review: review, Checks: checks, Notes: notes(repo, d.Lineage(), checks), Sandbox: w.Sandbox, Lineage: d.Lineage(),
 	}
 	if d.Result != nil {
 		p.Text = d.Result.Text
@@ -74,10 +74,10 @@ func (e *Engine) checkRevision(r *run, digest string) error {
 }
 
 // notes are remarks that do not make a request careful.
-func notes(repo Repository, w Work, checks []Check) []patch.Note {
+func notes(repo Repository, l Lineage, checks []Check) []patch.Note {
 	var notes []patch.Note
-	if w.Sandbox == "none" || w.Sandbox == "" && w.Land == nil {
-		notes = append(notes, patch.Note{Code: "no_sandbox", Text: "The agent ran without a sandbox on this host."})
+	if n := unconfined(l); n != nil {
+		notes = append(notes, *n)
 	}
 	if len(checks) == 0 {
 		notes = append(notes, patch.Note{Code: "no_checks", Text: "No checks are configured for " + repo.Name + "."})

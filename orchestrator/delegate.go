@@ -44,6 +44,8 @@ type base struct {
 	tree   string
 	saved  string // commit that carries tree
 	bundle []byte
+	// lineage is who had worked on tree by then.
+	lineage Lineage
 }
 
 // planned is one hop with what has to be known before the transaction.
@@ -161,6 +163,7 @@ func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *D
 	if s := p.snapshot; s != nil && p.repo == d.Repository {
 		child.Work = Work{Record: child.Work.Record, Shares: true, Stand: Stand{s.branch, s.tag, s.commit, s.tree}, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID)}
 	}
+	child.inherit(d, p.snapshot)
 	child.Work.Epoch = d.Work.Epoch + d.Work.Runs + p.Round
 	return child
 }

@@ -93,6 +93,8 @@ type Work struct {
 	Asked      bool            `json:"asked,omitempty"`      // people were asked before it was handed on (H18)
 	ForSpawned bool            `json:"forSpawned,omitempty"` // Waiting ends with a spawned child, too
 	Record     bool            `json:"record,omitempty"`     // its end is written to the shared context (O23)
+	// Lineage is who has a part in the tree beside this run; see Delegation.Lineage.
+	Lineage Lineage `json:"lineage,omitzero"`
 	// Kept is the checkout as it was when the last turn was stored: a run that begins anew,
 	// or goes on after waiting, starts from there.
 	Kept *Kept `json:"kept,omitempty"`
@@ -131,6 +133,7 @@ type Proposal struct {
 	Checks     []Check
 	Notes      []patch.Note
 	Sandbox    string
+	Lineage    Lineage // everybody with a part in the tree; its own agent is the first
 }
 
 // Check is the result of one of the repository's checks on a tree.

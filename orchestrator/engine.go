@@ -21,6 +21,8 @@ type Gate interface {
 	// Handovers says before which hand-overs people are asked; first is set where some
 	// agent wants that. nil: before none.
 	Handovers(ctx context.Context, first bool) (Handovers, error)
+	// Landings says whose yes counts at this moment.
+	Landings(ctx context.Context) (Landings, error)
 }
 
 // Checker runs one of a repository's checks in dir, confined and without secrets.

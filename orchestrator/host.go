@@ -202,7 +202,7 @@ func (r *run) snapshot(ctx context.Context, p planned) (*base, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &base{commit: r.d.Work.BaseCommit, branch: r.d.Work.Branch, tag: r.d.Work.Tag, tree: s.Tree}
+	b := &base{commit: r.d.Work.BaseCommit, branch: r.d.Work.Branch, tag: r.d.Work.Tag, tree: s.Tree, lineage: r.lineage()}
 	// The key may be the agent's own words; a ref's name may not.
 	name := sha256.Sum256([]byte(p.key))
 	b.saved, b.bundle, err = r.mirror.SaveTree(ctx, r.id+"-"+hex.EncodeToString(name[:12]), b.commit, b.tree, r.d.CreatedAt)

@@ -62,6 +62,7 @@ func (r *run) file(ctx context.Context, tx Tx, d *Delegation, k *Kept, bundle []
 	if k == nil {
 		return nil
 	}
+	r.sign(d)
 	old := d.Work.Kept
 	d.Work.Kept = k
 	if old != nil && old.Bundle == k.Bundle {
@@ -130,7 +131,7 @@ func (r *run) snapshotOf(ctx context.Context, k *Kept, bundle []byte) (*base, er
 	if k == nil {
 		k = w.Kept
 	}
-	b := &base{commit: w.BaseCommit, branch: w.Branch, tag: w.Tag, tree: w.BaseTree}
+	b := &base{commit: w.BaseCommit, branch: w.Branch, tag: w.Tag, tree: w.BaseTree, lineage: r.lineage()}
 	var err error
 	switch {
 	case k == nil:

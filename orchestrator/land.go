@@ -41,10 +41,9 @@ func (e *Engine) land(r *run) error {
 	defer done()
 	for range landTries {
 		if o.Intent == nil {
-			if err := e.intend(r, o); err != nil {
+			if err := e.intend(r, o); err != nil && !errors.Is(err, errOthers) {
 				return e.heldUp(r, err)
-			}
-			if o.Intent == nil {
+			} else if err == nil && o.Intent == nil {
 				return nil // asked again
 			}
 		} else if done, err := e.recoverLanding(r, o); done || err != nil {
@@ -87,7 +86,8 @@ func (e *Engine) recoverLanding(r *run, o *Order) (bool, error) {
 }
 
 // intend plans the landing and commits the intent. When the base moved so that the
-// approval does not carry over, the change is asked again and no intent is set.
+// approval does not carry over, or too few yeses count any more, the change is asked again
+// and no intent is set. After errOthers it is to be planned anew.
 func (e *Engine) intend(r *run, o *Order) error {
 	intent, err := r.mirror.PlanLanding(r.ctx, patch.LandSpec{
 		Base: o.Base, Commit: o.Commit, Branch: r.d.Work.AgentBranch, Tree: o.Tree, Title: Title(r.task.Text), Task: r.task.ID, Delegation: r.id,
@@ -108,11 +108,8 @@ func (e *Engine) intend(r *run, o *Order) error {
 			return e.stale(r, o, why)
 		}
 	}
-	if err := e.setIntent(r, o, &intent); err != nil {
-		return err
-	}
-	e.Trace("intent committed")
-	return nil
+	e.Trace("landing planned")
+	return e.commitIntent(r, o, intent)
 }
 
 // checksPass runs the checks again on the tree that would land on the moved base.
@@ -133,20 +130,25 @@ func (e *Engine) checksPass(r *run, in patch.Intent) (bool, string, error) {
 	return true, "", nil
 }
 
-// setIntent commits the intent, or takes it back, before anything else is done.
+// setIntent writes the intent, or takes it back, before anything else is done.
 func (e *Engine) setIntent(r *run, o *Order, in *patch.Intent) error {
 	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		if d.State != Landing || d.Work.Land == nil {
 			return ErrLost
 		}
 		o.Intent = in
-		held := d.Work.Problem != ""
-		d.Work.Land.Intent, d.Work.Problem = in, ""
-		if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil || !held {
-			return err
-		}
-		return tx.ShowLanding(ctx, d.ID)
+		return putIntent(ctx, tx, d, in)
 	})
+}
+
+// putIntent is setIntent inside its transaction.
+func putIntent(ctx context.Context, tx Tx, d *Delegation, in *patch.Intent) error {
+	held := d.Work.Problem != ""
+	d.Work.Land.Intent, d.Work.Problem = in, ""
+	if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil || !held {
+		return err
+	}
+	return tx.ShowLanding(ctx, d.ID)
 }
 
 // landed records that the ref has moved.

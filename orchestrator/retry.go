@@ -43,6 +43,10 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		if err := RunAgain(ctx, tx, row, nil, actor, "run again"); err != nil {
 			return err
 		}
+		row.Work.Lineage = row.Work.Lineage.afresh()
+		if err := tx.Move(ctx, row, row.State, row.Attempt); err != nil {
+			return err
+		}
 		after = *row
 		return nil
 	})
@@ -140,6 +144,10 @@ func (e *Engine) Revert(ctx context.Context, requestID, delegationID, requesterI
 
 // createRevert stores the task of a revert, born with its tree.
 func (e *Engine) createRevert(ctx context.Context, m *patch.Mirror, repo Repository, d Delegation, head patch.Base, tree, requestID string, s Submission) (Task, error) {
+	undone, err := e.Store.Task(ctx, d.TaskID)
+	if err != nil {
+		return Task{}, err
+	}
 	now := e.Now().UTC()
 	title := "Revert: " + Title(d.Text)
 	t := Task{ID: NewID(TaskPrefix, now), RootID: NewID(DelegationPrefix, now), Agent: d.To, Text: title, Repository: d.Repository, Ref: head.Branch,
@@ -153,7 +161,7 @@ func (e *Engine) createRevert(ctx context.Context, m *patch.Mirror, repo Reposit
 	root := Delegation{ID: t.RootID, TaskID: t.ID, To: d.To, Text: title, State: Checking, HopKey: "root", Repository: d.Repository, Requester: s.Requester,
 		Result: &agent.Result{Text: "Undoes " + d.Result.Commit + "."},
 		Work: Work{Stand: standOn(patch.Start{Base: head}), Tree: tree, TreeCommit: rev.Commit, AgentBranch: rev.Branch,
-			TreeBundle: bundleID("rev", t.RootID, rev.Commit), Reverts: requestID, Sandbox: "not_run"}}
+			TreeBundle: bundleID("rev", t.RootID, rev.Commit), Reverts: requestID, Sandbox: notRun, Lineage: d.goesOn(&undone, ForRevert).undone()}}
 	task, _, _, err := e.create(ctx, t, root, func(tx Tx) error {
 		return tx.PutBlob(ctx, root.Work.TreeBundle, "bundle", rev.Bundle)
 	})

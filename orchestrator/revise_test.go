@@ -487,9 +487,9 @@ func TestATaskIsCancelledWhileARevisionOfPeopleIsChecked(t *testing.T) {
 }
 
 // The agent works again from the branch, so what people left out or edited before is no
-// part of what it makes next.
+// revision of theirs. But the agent was told of it, so who edited still does not approve.
 func TestChangesAskedAfterAnEditStartAnew(t *testing.T) {
-	w, root, r, _ := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), three, nil)
+	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), three, nil)
 	_, err := w.edit(w.bob, r, patch.FileEdit{Path: "new.txt", Text: "edited\n"})
 	w.must(err)
 	_, err = w.decide(w.request(root.TaskID, 2), approval.RequestChanges, "again")
@@ -498,7 +498,9 @@ func TestChangesAskedAfterAnEditStartAnew(t *testing.T) {
 	if v := r.Revision; v.Made != "" || v.Editor != nil || v.MadeFrom != 0 {
 		t.Errorf("revision: %+v", v)
 	}
-	w.approve(r)
+	w.refused(errOf(w.decide(r, approval.Approve, "")), orchestrator.CodeFourEyes, "You edited an earlier revision")
+	_, err = w.gateway.Decide(t.Context(), w.ballot(cleo, r, approval.Approve))
+	w.must(err)
 	w.state(root.ID, orchestrator.Completed)
 }
 

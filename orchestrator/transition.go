@@ -77,7 +77,7 @@ func RunAgain(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback, acto
 	d.Work.Previous = d.Work.Tree
 	d.Work.Feedback, d.Work.Memo, d.Work.Refused, d.Work.Land = f, nil, nil, nil
 	d.Work.Tree, d.Work.TreeCommit, d.Work.TreeBundle, d.Work.Problem = "", "", "", ""
-	d.Work.Made, d.Work.Declined = nil, nil
+	d.Work.Lineage, d.Work.Made, d.Work.Declined = d.again(), nil, nil
 	if !d.Work.Shares {
 		d.Work.BaseCommit, d.Work.BaseTree, d.Work.BaseBundle, d.Work.BaseSaved = "", "", "", ""
 	}

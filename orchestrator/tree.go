@@ -241,6 +241,7 @@ func (r *run) discarded(tree string) *patch.Refusal {
 func (r *run) carry(d *Delegation, res *agent.Result) {
 	w := r.d.Work
 	d.Work.Stand, d.Work.Sandbox = w.Stand, w.Sandbox
+	r.sign(d)
 	r.worked(d)
 	d.Result = res
 }

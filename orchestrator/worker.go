@@ -52,6 +52,7 @@ type run struct {
 	deltas   deltas
 	resuming sync.Mutex
 	filing   sync.Mutex // one at a time changes or keeps the checkout as a whole
+	joined   Lineage    // who worked on what came into the checkout; guarded by mu
 	merged   []string   // children whose changes came into the checkout since it was kept
 	poked    chan struct{}
 }

@@ -10,7 +10,7 @@
   var TYPES = ('task.created delegation.queued delegation.acknowledged delegation.progress delegation.delegated ' +
     'delegation.refused delegation.waiting delegation.resumed delegation.completed delegation.failed delegation.cancelled ' +
     'usage.recorded context.written approval.requested approval.notified approval.decided approval.changes_requested ' +
-    'approval.comment_replied approval.comment_resolved approval.comment_reopened approval.superseded approval.expired approval.stale patch.rejected patch.validated patch.landed patch.reverted ' +
+    'approval.comment_replied approval.comment_resolved approval.comment_reopened approval.superseded approval.expired approval.stale approval.refused approval.withdrawn_right patch.rejected patch.validated patch.landed patch.reverted ' +
     'breaker.opened breaker.closed message.completed tool.completed task.paused task.resumed task.forked ' +
     'delegation.announced context.deleted gap message').split(' ');
   var COALESCE = 300, HIDDEN = 30000, DEAD = 40000, WAITS = [0, 1, 2, 4, 8, 15];

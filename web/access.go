@@ -31,6 +31,9 @@ func (s *Server) require(path string, rights []handlers.Right) echo.MiddlewareFu
 				return handlers.Refuse(handlers.CodeUnauthorized, "Nobody is signed in. Send a token: Authorization: Bearer TOKEN.")
 			}
 			if err := who.Require(rights); err != nil {
+				if strings.HasSuffix(path, "/decision") {
+					s.Pages.TurnedAway(c, err)
+				}
 				return err
 			}
 			if err := who.RequirePerson(); err != nil && !forRuns {

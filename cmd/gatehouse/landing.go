@@ -58,6 +58,11 @@ func staleOf(ctx context.Context, api *client.Client, id string) (why stale, ask
 			asked = true
 		case "approval.changes_requested", "approval.decided":
 			return why, asked, false
+		case "approval.withdrawn_right":
+			if json.Unmarshal(e.Data, &why) != nil || why.Message == "" {
+				why.Message = "The approvals do not suffice any more."
+			}
+			return why, true, true // the event itself asks again
 		case "approval.stale":
 			if json.Unmarshal(e.Data, &why) != nil || why.Message == "" {
 				why.Message = "The branch moved."
@@ -142,6 +147,11 @@ func (sh *shell) landing(ctx context.Context, api *client.Client, yes, r client.
 			why = fmt.Sprintf("%s moved. Asked again as revision %d; gatehouse review %s", line(r.Target), r.Revision, short(r.ID))
 		}
 		sh.hint("%s", why)
+		return true, nil
+	case r.State == "pending" && yes.State == "approved":
+		if why := askedAgain(ctx, api, r.DelegationID, r.ID, &r); why != "" {
+			sh.hint("%s", why)
+		}
 		return true, nil
 	case r.State == "landed":
 		return true, sh.say("%s landed %s on %s", line(r.ID), commit(r.Commit), line(r.Target))

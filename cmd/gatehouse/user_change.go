@@ -32,11 +32,11 @@ type UserDisableCmd struct {
 	Name string `arg:"" help:"Who may not get in any more."`
 }
 
-// Run ends the person's sessions; their tokens are refused from now on.
+// Run ends the person's sessions and revokes their tokens, for good.
 func (c *UserDisableCmd) Run(ctx context.Context, sh *shell) error {
 	return changeUser(ctx, sh, c.Name, change{
 		make: func(s *store.Store, u people.User) error { return s.SetDisabled(ctx, cliActor, u.ID, true) },
-		said: func(people.User) string { return "is disabled: signed out, and no token of theirs works" },
+		said: func(people.User) string { return "is disabled: signed out, and no token of theirs works any more" },
 	})
 }
 
@@ -45,12 +45,14 @@ type UserEnableCmd struct {
 	Name string `arg:"" help:"Who may get in again."`
 }
 
-// Run lets the person in; they sign in anew, and their tokens work again.
+// Run lets the person in; they sign in anew and make new tokens.
 func (c *UserEnableCmd) Run(ctx context.Context, sh *shell) error {
 	return changeUser(ctx, sh, c.Name, change{
 		admits: true,
 		make:   func(s *store.Store, u people.User) error { return s.SetDisabled(ctx, cliActor, u.ID, false) },
-		said:   func(u people.User) string { return "is enabled, as " + roles(u.Roles) },
+		said: func(u people.User) string {
+			return "is enabled, as " + roles(u.Roles) + "; no session or token of before works. Make a new token: gatehouse token create " + line(u.Name)
+		},
 	})
 }
 

@@ -51,7 +51,8 @@ const (
 	CommentReplied    Type = "approval.comment_replied" // under a line comment that was sent
 	CommentResolved   Type = "approval.comment_resolved"
 	CommentReopened   Type = "approval.comment_reopened"
-	VerdictRefused    Type = "approval.refused" // a verdict that did not count, from a channel
+	VerdictRefused    Type = "approval.refused"         // a verdict that did not count, from a channel
+	WithdrawnRight    Type = "approval.withdrawn_right" // a yes no longer counts at landing, so people are asked again
 	PatchRejected     Type = "patch.rejected"
 	PatchValidated    Type = "patch.validated"
 	PatchLanded       Type = "patch.landed"

@@ -63,7 +63,7 @@ func factsOf(e event.Event) facts {
 func Types() []event.Type {
 	return []event.Type{event.TaskCreated, event.Queued, event.Acknowledged, event.Delegated, event.DelegationRefused, event.Waiting, event.Resumed,
 		event.Completed, event.Failed, event.Cancelled, event.MessageCompleted, event.UsageRecorded, event.Requested, event.Decided,
-		event.ChangesRequested, event.Superseded, event.Expired, event.Stale, event.BreakerOpened, event.BreakerClosed}
+		event.ChangesRequested, event.Superseded, event.Expired, event.Stale, event.WithdrawnRight, event.BreakerOpened, event.BreakerClosed}
 }
 
 // Add counts one event.
@@ -137,6 +137,8 @@ func (f *Fold) life(k Key, e event.Event, who Subject) {
 		f.enter(k, e, ForChildren)
 	case event.Requested:
 		f.count(k, Asked, "")
+		f.enter(k, e, ForPeople)
+	case event.WithdrawnRight:
 		f.enter(k, e, ForPeople)
 	case event.Decided, event.ChangesRequested, event.Stale, event.Expired, event.Superseded:
 		f.decided(k, e)

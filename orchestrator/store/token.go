@@ -100,6 +100,17 @@ func (s *Store) RevokeToken(ctx context.Context, actor, id string) error {
 	return err
 }
 
+// revokeTokens ends all tokens of a person and returns their ids, oldest first.
+func (t *Tx) revokeTokens(userID string) ([]string, error) {
+	rows, err := t.q.query(t.ctx, "select id from tokens where user_id = ? and revoked_at is null order by id", userID)
+	ids, err := collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+	if err != nil || len(ids) == 0 {
+		return []string{}, err
+	}
+	_, err = t.q.exec(t.ctx, "update tokens set revoked_at = ? where user_id = ? and revoked_at is null", micros(t.now), userID)
+	return ids, err
+}
+
 // TokenByHash returns a token that is good now, with its person; ErrNotFound when it
 // is unknown, revoked or expired, or the person is disabled.
 func (s *Store) TokenByHash(ctx context.Context, hash string) (people.Token, people.User, error) {

@@ -169,7 +169,10 @@ func (s *Store) SetPassword(ctx context.Context, actor, id, hash string) error {
 	return s.changeUser(ctx, actor, id, map[string]any{"password": hash != ""}, "password_hash = ?", hash)
 }
 
-// SetDisabled bars a person, and ends their sessions and sign-in links, or lets them in again.
+// SetDisabled bars a person, or lets them in again. Either way their sessions, sign-in links
+// and tokens end for good, in the same transaction: who was barred comes back by a new way
+// in, and not by one that somebody else may have by now. In an old database a barred person
+// still has tokens that were not revoked; they end when the person is let in.
 func (s *Store) SetDisabled(ctx context.Context, actor, id string, disabled bool) error {
 	return s.changeUser(ctx, actor, id, map[string]any{"disabled": disabled}, "disabled = ?", flag(disabled))
 }
@@ -200,7 +203,10 @@ func (s *Store) changeUser(ctx context.Context, actor, id string, data map[strin
 		if _, err := t.q.exec(t.ctx, "delete from sessions where user_id = ?", id); err != nil {
 			return err
 		}
-		_, err = t.q.exec(t.ctx, "delete from signin_links where user_id = ?", id) // a way in, too
+		if _, err = t.q.exec(t.ctx, "delete from signin_links where user_id = ?", id); err != nil || data["disabled"] == nil { // a way in, too
+			return err
+		}
+		data["tokens_revoked"], err = t.revokeTokens(id)
 		return err
 	})
 }

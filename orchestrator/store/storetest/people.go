@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -127,6 +128,11 @@ func sessions(s *Suite) {
 	gone("s5")
 	s.must(s.Store.SetDisabled(s.ctx, "cli", ann.ID, true))
 	gone("s4")
+	create("s6") // of a sign-in that had begun before
+	gone("s6")
+	s.must(s.Store.SetDisabled(s.ctx, "cli", ann.ID, false))
+	gone("s4")
+	gone("s6")
 	if err := s.Store.CreateSession(s.ctx, "x", people.Session{Hash: "s5", UserID: "usr_none"}); err == nil {
 		s.Error("a session of nobody was made")
 	}
@@ -206,6 +212,27 @@ func tokens(s *Suite) {
 	gone("t2")
 	s.must(s.Store.SetDisabled(s.ctx, "cli", bob.ID, true))
 	gone("t3")
+	revoked := func(hash string) bool {
+		s.Helper()
+		all, err := s.Store.Tokens(s.ctx, bob.ID)
+		s.must(err)
+		i := slices.IndexFunc(all, func(t people.Token) bool { return t.Hash == hash })
+		return i >= 0 && all[i].RevokedAt != nil
+	}
+	if !revoked("t3") {
+		s.Error("a token of a barred person is only asleep")
+	}
+	// Such as one of a database in which barring revoked nothing.
+	asleep, err := s.Store.CreateToken(s.ctx, "ann", people.Token{UserID: bob.ID, Hash: "t4"})
+	s.must(err)
+	s.must(s.Store.SetDisabled(s.ctx, "cli", bob.ID, false))
+	gone("t3")
+	gone("t4")
+	events, err := s.Store.Events(s.ctx, event.System, 0, 100)
+	s.must(err)
+	if last := events[len(events)-1]; !revoked("t4") || last.Type != "user.changed" || !strings.Contains(string(last.Data), asleep.ID) {
+		s.Errorf("a token of before works again, or its end is not told: %s %s", last.Type, last.Data)
+	}
 	s.is(s.Store.RevokeToken(s.ctx, "ann", "tok_none"), orchestrator.ErrNotFound)
 	if _, err := s.Store.CreateToken(s.ctx, "ann", people.Token{UserID: ann.ID, Hash: "t2"}); err == nil {
 		s.Error("two tokens with one hash")

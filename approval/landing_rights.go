@@ -1,0 +1,158 @@
+package approval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/people"
+)
+
+// landings is the gate's part in landings at one moment: who has which rights.
+type landings struct {
+	g *Gateway
+	c Config
+	e Electorate
+}
+
+var _ orchestrator.Landings = landings{}
+
+// Landings reads who may decide now, for the landing that is about to write its intent.
+func (g *Gateway) Landings(ctx context.Context) (orchestrator.Landings, error) {
+	e, err := g.Electorate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return landings{g, g.Config(), e}, nil
+}
+
+// Stand returns whose yeses to the order count now. Where too few do, nothing may land:
+// the request is a question again, its delegation waits for people, and an event says
+// whose yes no longer counts and why; names is nil then.
+func (l landings) Stand(ctx context.Context, tx orchestrator.Tx, d *orchestrator.Delegation, o orchestrator.Order) (names []string, err error) {
+	t, ok := tx.(Tx)
+	if !ok {
+		return nil, errForeignTx
+	}
+	r, err := t.Request(ctx, o.RequestID)
+	if err != nil {
+		return nil, err
+	}
+	if r.State != Approved || r.Revision.Digest != o.Digest {
+		return nil, fmt.Errorf("request %s is %s at digest %.12s and not approved at %.12s", r.ID, r.State, r.Revision.Digest, o.Digest)
+	}
+	e := l.e.at(tx.Now(), l.c.Location)
+	names = []string{}
+	for _, y := range e.yes(*r) {
+		names = append(names, y.User)
+	}
+	if len(names) >= r.Rule.Need {
+		return names, nil
+	}
+	return nil, l.askAgain(ctx, t, r, d, e)
+}
+
+// askAgain takes an approval back whose yeses have become too few.
+func (l landings) askAgain(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, e Electorate) error {
+	lost := e.lostRights(*r)
+	r.setState(Pending)
+	r.DecidedAt = nil
+	if r.overdue(tx.Now()) { // it was decided in time; there is as long again for the next yes
+		r.ExpiresAt = nil
+		if l.c.Expires > 0 {
+			at := tx.Now().Add(l.c.Expires)
+			r.ExpiresAt = &at
+		}
+	}
+	if err := tx.SaveRequest(ctx, r); err != nil {
+		return err
+	}
+	for _, card := range cardsFor(*r, l.c.Channels, e.voters(*r)) {
+		card.RequestID, card.DueAt = r.ID, tx.Now()
+		if err := tx.EnsureCard(ctx, card); err != nil {
+			return err
+		}
+	}
+	data := map[string]any{"lost": lost, "have": len(e.yes(*r)), "need": r.Rule.Need, "message": lostWords(lost)}
+	if err := tx.Append(ctx, requestEvent(event.WithdrawnRight, r, "gatehouse", data)); err != nil {
+		return err
+	}
+	d.Work.Land, d.Work.Problem = nil, ""
+	return orchestrator.AwaitApproval(ctx, tx, d, r.ID)
+}
+
+// Told makes the outbox look for the cards of what is asked again.
+func (l landings) Told() { l.g.look() }
+
+// LostRight is a yes that no longer counts.
+type LostRight struct {
+	User string `json:"user"` // with whom they stood in for
+	Why  string `json:"why"`  // "is disabled"
+}
+
+// lostRights lists the yeses to the current revision that do not count now.
+func (e Electorate) lostRights(r Request) []LostRight {
+	lost := []LostRight{}
+	counts := e.yes(r)
+	for _, d := range r.yes() {
+		if slices.ContainsFunc(counts, func(o Decision) bool { return o.ID == d.ID }) {
+			continue
+		}
+		lost = append(lost, LostRight{User: d.by(), Why: e.whyLost(d, r)})
+	}
+	return lost
+}
+
+// whyLost says why a yes does not count now, after the name of who gave it.
+func (e Electorate) whyLost(d Decision, r Request) string {
+	u, seat := e.known(d.UserID), e.known(d.seat())
+	bar := e.barred(u, r)
+	if bar == nil {
+		bar = e.barred(seat, r)
+	}
+	switch {
+	case u.ID == "":
+		return "is no user any more"
+	case u.Disabled:
+		return "is disabled"
+	case !approves(u):
+		return "has no role approver any more"
+	case seat.ID == "" || !approves(seat):
+		return "stood in for " + d.For + ", who may not decide any more"
+	case !e.votes(seat, r):
+		return "is not in " + join(r.Rule.From, "or") + " any more"
+	case bar != nil:
+		return bar.did(false) + ", so somebody else must approve it"
+	default:
+		return "has a yes that counts with another one only once"
+	}
+}
+
+// known is the person with this id; without id where there is none.
+func (e Electorate) known(id string) people.User {
+	for _, u := range e.users {
+		if id != "" && u.ID == id {
+			return u
+		}
+	}
+	return people.User{}
+}
+
+// lostWords is the sentence for people.
+func lostWords(lost []LostRight) string {
+	if len(lost) == 0 {
+		return "The approvals no longer suffice, so nothing landed. Another approver must say yes."
+	}
+	var who []string
+	for _, l := range lost {
+		who = append(who, l.User+" "+l.Why)
+	}
+	does := "approval of it does"
+	if len(lost) > 1 {
+		does = "approvals of it do"
+	}
+	return fmt.Sprintf("%s, so that %s not count any more. Nothing landed; another approver must say yes.", strings.Join(who, "; "), does)
+}

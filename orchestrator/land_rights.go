@@ -1,0 +1,70 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"gatehouse/orchestrator/patch"
+)
+
+// Landings says whose yes counts, as that stands at one moment. The gate makes one right
+// before the transaction in which it is used.
+type Landings interface {
+	// Stand returns the names of those whose yes to the order counts, in the transaction
+	// that commits its intent. Where they are too few it is nil, and d waits for people again.
+	Stand(ctx context.Context, tx Tx, d *Delegation, o Order) ([]string, error)
+	// Told says that the transaction is committed, so that people are told soon.
+	Told()
+}
+
+// errOthers: the change may land, but not in the names of all whom the plan credits.
+var errOthers = errors.New("the approvers are others now")
+
+// commitIntent asks whether the yeses still count and commits the intent, in one
+// transaction: nothing is pushed for somebody who has lost the right by then. Every intent
+// comes through here, so that a landing that is planned anew, or taken up after a crash
+// that left none, asks again, too.
+func (e *Engine) commitIntent(r *run, o *Order, in patch.Intent) error {
+	var rights Landings
+	if e.Gate != nil {
+		var err error
+		if rights, err = e.Gate.Landings(r.ctx); err != nil {
+			return err
+		}
+	}
+	again, others := false, false
+	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		again, others = false, false
+		if d.State != Landing || d.Work.Land == nil {
+			return ErrLost
+		}
+		if rights != nil {
+			names, err := rights.Stand(ctx, tx, d, *d.Work.Land)
+			if err != nil {
+				return err
+			}
+			if again = names == nil; again {
+				return nil
+			}
+			// The merge names its approvers, and must name nobody who is none.
+			if others = slices.ContainsFunc(o.Approvers, func(name string) bool { return !slices.Contains(names, name) }); others {
+				d.Work.Land.Approvers, o.Approvers = names, names
+				return tx.Move(ctx, d, Landing, d.Attempt)
+			}
+		}
+		o.Intent = &in
+		return putIntent(ctx, tx, d, &in)
+	})
+	switch {
+	case err != nil:
+		return err
+	case again:
+		rights.Told()
+		return nil
+	case others:
+		return errOthers
+	}
+	e.Trace("intent committed")
+	return nil
+}

@@ -1,0 +1,191 @@
+package orchestrator_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/people"
+)
+
+// held is a world whose landings stop at a point until they are let go.
+func (w *world) held(point string) (reached <-chan struct{}, letGo func()) {
+	at, free := make(chan struct{}, 16), make(chan struct{}, 16)
+	w.trace = func(p string) {
+		if p == point {
+			at <- struct{}{}
+			<-free
+		}
+	}
+	w.t.Cleanup(func() { close(free) })
+	return at, func() { free <- struct{}{} }
+}
+
+// What bob's right may come to between his yes and the intent of the landing, and what
+// the event says of it.
+func TestAYesOfSomebodyWhoLostTheRightLandsNothing(t *testing.T) {
+	for what, lose := range map[string]struct {
+		take func(w *world) error
+		give func(w *world) error
+		why  string
+	}{
+		"disabled": {func(w *world) error { return w.store.SetDisabled(w.t.Context(), "root", w.bob.ID, true) },
+			func(w *world) error { return w.store.SetDisabled(w.t.Context(), "root", w.bob.ID, false) }, "bob is disabled"},
+		"no role": {func(w *world) error {
+			return w.store.SetRoles(w.t.Context(), "root", w.bob.ID, []people.Role{people.Operator})
+		},
+			func(w *world) error {
+				return w.store.SetRoles(w.t.Context(), "root", w.bob.ID, []people.Role{people.Approver})
+			}, "bob has no role approver any more"},
+		"no group": {func(w *world) error { w.group("cleo"); return nil }, func(w *world) error { w.group("bob", "cleo"); return nil }, "bob is not in maintainers any more"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			databases(t, func(t *testing.T, url string) {
+				w := newWorld(t, url, specs("coder")...)
+				w.script("coder", writes("new.txt", "new\n"))
+				w.user("root", people.Admin)
+				cleo := w.user("cleo", people.Approver)
+				w.group("bob", "cleo")
+				reached, letGo := w.held("landing planned")
+				w.start()
+				root := w.send("coder", "write")
+				r := w.request(root.TaskID, 1)
+				main := w.git("rev-parse", "main")
+				w.approve(r)
+				<-reached
+				must(t, lose.take(w))
+				letGo()
+				d := w.state(root.ID, orchestrator.AwaitingApproval)
+				after := w.reread(r.ID)
+				if after.State != approval.Pending || after.Revision.State != approval.Pending || after.DecidedAt != nil || d.Work.Land != nil || w.git("rev-parse", "main") != main {
+					t.Fatalf("request %s, revision %s, order %+v, main %s", after.State, after.Revision.State, d.Work.Land, w.git("rev-parse", "main"))
+				}
+				said := w.last(root.TaskID, event.WithdrawnRight)
+				var data struct {
+					ApprovalID string `json:"approval_id"`
+					Message    string
+					Have, Need int
+					Lost       []approval.LostRight
+				}
+				must(t, json.Unmarshal(said.Data, &data))
+				if len(data.Lost) != 1 || data.Lost[0].User+" "+data.Lost[0].Why != lose.why || data.ApprovalID != r.ID || data.Have != 0 || data.Need != 1 || !strings.Contains(data.Message, lose.why) {
+					t.Fatalf("event %s", said.Data)
+				}
+				// The right comes back and with it the yes, so cleo's is one more than enough and
+				// the merge names both.
+				must(t, lose.give(w))
+				if _, err := w.gateway.Decide(w.t.Context(), approval.Ballot{RequestID: r.ID, Principal: people.As(cleo, nil), Channel: "web", Verdict: approval.Approve, Digest: r.Revision.Digest}); err != nil {
+					t.Fatal(err)
+				}
+				<-reached
+				letGo()
+				w.state(root.ID, orchestrator.Completed)
+				if n := w.count(root.TaskID, event.WithdrawnRight); n != 1 || !strings.Contains(w.git("log", "-1", "--format=%B", "main"), "Approved-by: cleo") {
+					t.Fatalf("%d events; %s", n, w.git("log", "-1", "--format=%B", "main"))
+				}
+			})
+		})
+	}
+}
+
+// Of two yeses one is lost while the landing is planned, and one that was lost is back: it
+// lands, but in the names of those whose yes counts.
+func TestAMergeNamesOnlyThoseWhoseYesCounts(t *testing.T) {
+	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("coder")...)
+	w.script("coder", writes("new.txt", "new\n"))
+	w.user("root", people.Admin)
+	cleo := w.user("cleo", people.Approver)
+	w.group("bob", "cleo")
+	reached, letGo := w.held("landing planned")
+	w.start()
+	root := w.send("coder", "write")
+	r := w.request(root.TaskID, 1)
+	w.approve(r)
+	<-reached
+	must(t, w.store.SetDisabled(t.Context(), "root", w.bob.ID, true))
+	letGo()
+	w.state(root.ID, orchestrator.AwaitingApproval)
+	if _, err := w.gateway.Decide(t.Context(), approval.Ballot{RequestID: r.ID, Principal: people.As(cleo, nil), Channel: "web", Verdict: approval.Approve, Digest: r.Revision.Digest}); err != nil {
+		t.Fatal(err)
+	}
+	<-reached // ordered in cleo's name
+	must(t, w.store.SetDisabled(t.Context(), "root", w.bob.ID, false))
+	must(t, w.store.SetRoles(t.Context(), "root", cleo.ID, []people.Role{people.Operator}))
+	letGo()
+	<-reached // planned again, in bob's
+	letGo()
+	w.state(root.ID, orchestrator.Completed)
+	if message := w.git("log", "-1", "--format=%B", "main"); !strings.Contains(message, "Approved-by: bob") || strings.Contains(message, "Approved-by: cleo") {
+		t.Fatalf("the merge says:\n%s", message)
+	}
+}
+
+// The branch moves on while the landing is planned, so it is planned anew, and the right
+// that was lost in between counts then.
+func TestALandingThatIsPlannedAnewAsksAgain(t *testing.T) {
+	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("coder")...)
+	w.script("coder", writes("new.txt", "new\n"))
+	w.user("root", people.Admin)
+	reached, letGo := w.held("intent committed")
+	w.start()
+	root := w.send("coder", "write")
+	r := w.request(root.TaskID, 1)
+	w.approve(r)
+	<-reached
+	moved := w.commit(map[string]string{"other.txt": "people's\n"}) // the push of the intent fails on it
+	must(t, w.store.SetDisabled(t.Context(), "root", w.bob.ID, true))
+	letGo()
+	w.state(root.ID, orchestrator.AwaitingApproval)
+	if w.git("rev-parse", "main") != moved || w.reread(r.ID).State != approval.Pending || w.count(root.TaskID, event.WithdrawnRight) != 1 {
+		t.Fatalf("main is at %s, the request %s\n%s", w.git("rev-parse", "main"), w.reread(r.ID).State, w.history(root.TaskID))
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// group makes these people the maintainers, of whom every rule wants to hear.
+func (w *world) group(names ...string) {
+	w.t.Helper()
+	one := 1
+	groups := map[string][]string{"maintainers": names}
+	p, problems := approval.CompileRules([]approval.RuleConfig{{Name: "all", When: "true", Need: &one, From: []string{"maintainers"}}}, groups)
+	if len(problems) > 0 {
+		w.t.Fatal(problems)
+	}
+	c := w.gateway.Config()
+	c.Policy, c.Groups = p, groups
+	w.gateway.SetConfig(c)
+}
+
+// owner says whose an agent is.
+func (w *world) owner(agent, name string) {
+	c := w.gateway.Config()
+	all := map[string]approval.AgentRule{agent: {Owner: name}}
+	for k, v := range c.Agents {
+		if k != agent {
+			all[k] = v
+		}
+	}
+	c.Agents = all
+	w.gateway.SetConfig(c)
+}
+
+// last is the newest event of a type.
+func (w *world) last(taskID string, typ event.Type) event.Event {
+	w.t.Helper()
+	var found event.Event
+	for _, e := range w.events(taskID) {
+		if e.Type == typ {
+			found = e
+		}
+	}
+	return found
+}

@@ -1,0 +1,193 @@
+package orchestrator
+
+import (
+	"slices"
+	"strings"
+
+	"gatehouse/orchestrator/patch"
+)
+
+// Lineage is who has a part in a tree, beside the person who asked for its task. It is a
+// union that only grows as facts move: from the caller to the child that starts with its
+// tree, from the child to the caller that takes its tree over, from one revision to the
+// next, from a task to its forks and to what undoes it. A part that may be gone from the
+// text again stays in it: what is too much asks another person, what is missing asks the
+// wrong one. The order is that of arrival, and nothing is twice in it.
+type Lineage struct {
+	Authors []Author `json:"authors,omitempty"` // agents that worked on the tree
+	Callers []string `json:"callers,omitempty"` // agents that handed the work on, of earlier tasks too
+	Askers  []Asker  `json:"askers,omitempty"`  // people who asked for earlier tasks
+	Editors []Editor `json:"editors,omitempty"` // people who edited earlier revisions
+}
+
+// Author is an agent that worked on a tree, and what confined it; "" where it did not say.
+type Author struct {
+	Agent   string `json:"agent"`
+	Sandbox string `json:"sandbox,omitempty"`
+}
+
+// Unconfined is what confines an agent that ran without a sandbox.
+const Unconfined = "none"
+
+// Confined is what confined the author. One that did not say counts as one without.
+func (a Author) Confined() string {
+	if a.Sandbox == "" {
+		return Unconfined
+	}
+	return a.Sandbox
+}
+
+// Asker is a person who asked for an earlier task whose work this goes on from or undoes.
+type Asker struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Via  string `json:"via,omitempty"` // as Task.Via, which names the trigger
+	For  string `json:"for"`           // ForFork, ForRevert or ForEdit
+}
+
+// What became of an earlier task.
+const (
+	ForFork   = "fork"   // this goes on from it
+	ForRevert = "revert" // this undoes it
+	ForEdit   = "edit"   // this undoes what the person wrote into it
+)
+
+// union returns a with those of b that are not in it. Neither is changed.
+func union[T comparable](a []T, b ...T) []T {
+	all := slices.Clip(slices.Clone(a))
+	for _, x := range b {
+		if !slices.Contains(all, x) {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// With returns l with what o has beyond it.
+func (l Lineage) With(o Lineage) Lineage {
+	return Lineage{Authors: union(l.Authors, o.Authors...), Callers: union(l.Callers, o.Callers...),
+		Askers: union(l.Askers, o.Askers...), Editors: union(l.Editors, o.Editors...)}
+}
+
+// Agents are the agents that worked on the tree, each once.
+func (l Lineage) Agents() []string {
+	var names []string
+	for _, h := range l.Authors {
+		names = union(names, h.Agent)
+	}
+	return names
+}
+
+// Sandboxes are what confined them, each once.
+func (l Lineage) Sandboxes() []string {
+	var names []string
+	for _, h := range l.Authors {
+		names = union(names, h.Confined())
+	}
+	return names
+}
+
+// author is d's own agent with the sandbox of its last attempt.
+func (d *Delegation) author() Author { return Author{Agent: d.To, Sandbox: d.Work.Sandbox} }
+
+// Lineage is everybody with a part in d's tree: its own agent first, then who brought
+// what into it, and every agent that handed the work on.
+func (d *Delegation) Lineage() Lineage {
+	l := Lineage{Authors: []Author{d.author()}}.With(d.Work.Lineage)
+	for _, s := range d.Chain.Steps() {
+		l.Callers = union(l.Callers, s.From)
+	}
+	return l
+}
+
+// inherit makes the lineage of a new child of d: the wishes are those of its caller, the
+// authors only where it starts with the caller's tree, as of then.
+func (child *Delegation) inherit(d *Delegation, s *base) {
+	l := d.Lineage()
+	l.Authors, l.Editors = nil, nil
+	if child.Work.Shares {
+		l.Authors, l.Editors = s.lineage.Authors, s.lineage.Editors
+	}
+	child.Work.Lineage = l
+}
+
+// goesOn is the lineage of what is made of d in another task: t asked for it.
+func (d *Delegation) goesOn(t *Task, what string) Lineage {
+	l := d.Lineage()
+	if d.Work.Made != nil {
+		l.Editors = union(l.Editors, d.Work.Made.Editors...)
+	}
+	l.Callers = union(l.Callers, d.To)
+	l.Askers = union(l.Askers, Asker{ID: t.RequesterID, Name: t.Requester, Via: t.Via, For: what})
+	return l
+}
+
+// again is the lineage of a further run of d: the text of the runs before, and of people
+// who edited it, may still be in what it makes.
+func (d *Delegation) again() Lineage {
+	l := d.Work.Lineage.With(Lineage{Authors: []Author{d.author()}})
+	if d.Work.Made != nil {
+		l.Editors = union(l.Editors, d.Work.Made.Editors...)
+	}
+	return l
+}
+
+// afresh is the lineage of a run from a fresh checkout: the wishes are the same, and
+// nobody has worked on its tree.
+func (l Lineage) afresh() Lineage { return Lineage{Callers: l.Callers, Askers: l.Askers} }
+
+// notRun is the sandbox of a tree that git made: no agent ran for it.
+const notRun = "not_run"
+
+// undone is l of a change that a tree undoes: it has the same people and agents behind
+// it, of whom none ran for it.
+func (l Lineage) undone() Lineage {
+	authors := l.Authors
+	l.Authors = nil
+	for _, h := range authors {
+		l.Authors = union(l.Authors, Author{Agent: h.Agent, Sandbox: notRun})
+	}
+	for _, e := range l.Editors { // what they wrote is not in it any more
+		l.Askers = union(l.Askers, Asker{ID: e.ID, Name: e.Name, For: ForEdit})
+	}
+	l.Editors = nil
+	return l
+}
+
+// unconfined is the note on a tree of which some author had no sandbox; nil where none is due.
+func unconfined(l Lineage) *patch.Note {
+	var names []string
+	for _, h := range l.Authors {
+		if h.Confined() == Unconfined {
+			names = union(names, h.Agent)
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return nil
+	case len(l.Agents()) == 1:
+		return &patch.Note{Code: "no_sandbox", Text: "The agent ran without a sandbox on this host."}
+	default:
+		return &patch.Note{Code: "no_sandbox", Text: "Of the agents that worked on this, these ran without a sandbox on this host: " + strings.Join(names, ", ") + "."}
+	}
+}
+
+// lineage is who has worked on the checkout as it is now, this run's agent included.
+func (r *run) lineage() Lineage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	own := Lineage{Authors: []Author{r.d.author()}}
+	return own.With(r.d.Work.Lineage).With(r.joined)
+}
+
+// join notes that the tree of a child came into the checkout, and with it whoever worked
+// on that.
+func (r *run) join(child *Delegation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of := child.Lineage()
+	r.joined = r.joined.With(Lineage{Authors: of.Authors, Editors: of.Editors})
+}
+
+// sign writes into d who has worked on what this run leaves.
+func (r *run) sign(d *Delegation) { d.Work.Lineage = d.Work.Lineage.With(r.lineage()) }
