@@ -71,14 +71,10 @@ func factsOf(r *Request, at time.Time) Facts {
 	v := r.Revision
 	chain := strings.Split(r.Chain, " → ")
 	f := Facts{
-		Patch:    PatchFacts{Files: []FileFacts{}, Lines: v.Added + v.Removed, Added: v.Added, Removed: v.Removed},
+		Patch:    patchFacts(v),
 		Warnings: warningCodes(v), Notes: []string{}, Checks: []CheckFacts{},
 		Agent: r.Agent, Chain: chain, Requester: r.Requester, Repository: r.Repository, Branch: v.Base.Branch,
 		Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String()), Depth: len(chain) - 1,
-	}
-	for _, x := range v.Files {
-		f.Patch.Files = append(f.Patch.Files, FileFacts{Path: x.Path, OldPath: x.OldPath, Status: string(x.Status),
-			Added: x.Added, Removed: x.Removed, Mode: x.NewMode, OldMode: x.OldMode, Binary: x.Binary})
 	}
 	for _, n := range v.Notes {
 		f.Notes = appendOnce(f.Notes, n.Code)
@@ -87,6 +83,17 @@ func factsOf(r *Request, at time.Time) Facts {
 		f.Checks = append(f.Checks, CheckFacts{Command: c.Command, OK: c.OK})
 	}
 	return f
+}
+
+// patchFacts are what rules see of a revision's files: of a patch, or of what travels with
+// a hand-over.
+func patchFacts(v Revision) PatchFacts {
+	p := PatchFacts{Files: []FileFacts{}, Lines: v.Added + v.Removed, Added: v.Added, Removed: v.Removed}
+	for _, x := range v.Files {
+		p.Files = append(p.Files, FileFacts{Path: x.Path, OldPath: x.OldPath, Status: string(x.Status),
+			Added: x.Added, Removed: x.Removed, Mode: x.NewMode, OldMode: x.OldMode, Binary: x.Binary})
+	}
+	return p
 }
 
 func appendOnce(list []string, s string) []string {
