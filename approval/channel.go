@@ -93,7 +93,7 @@ func (e Electorate) view(r Request, channel string) CardView {
 		return v
 	}
 	v.Verdicts = []Verdict{Reject, RequestChanges}
-	if v.Risk.Level == Plain && r.shownIn(channel) {
+	if v.Risk.Level == Plain && r.shownIn(channel) && r.wholeIn(channel) {
 		v.Verdicts = []Verdict{Approve, Reject, RequestChanges}
 	}
 	if r.IsHandover() {

@@ -159,6 +159,12 @@ func (r *Request) asker() string {
 // Travels reports whether files go along with the hand-over that r asks about.
 func (r Request) Travels() bool { return r.IsHandover() && r.Revision.Tree != "" }
 
+// wholeIn reports whether a channel shows all of a hand-over where it shows the question as
+// a whole: the chat has no room for the files that travel.
+func (r Request) wholeIn(channel string) bool {
+	return channel != "chat" || !r.Travels() || len(r.Revision.Files) == 0
+}
+
 // onlyYesOrNo refuses what cannot be said about a hand-over.
 func (r Request) onlyYesOrNo(b Ballot) *orchestrator.Error {
 	if !r.IsHandover() || b.Files == nil && b.Verdict != RequestChanges && b.Verdict != Edit {

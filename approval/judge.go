@@ -49,6 +49,9 @@ func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location
 // whole patch.
 func needsPage(r Request, channel string) *orchestrator.Error {
 	risk := RiskOf(r)
+	if !r.wholeIn(channel) {
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "To approve this, open the page: files go with the work, and they are shown there. It can be rejected here.")
+	}
 	if risk.Level == Plain || channel == "web" || channel == "cli" || channel == "api" {
 		return nil
 	}

@@ -179,6 +179,8 @@ func (f *frame) chatCard(r approval.Request) views.ChatCard {
 		card.WhyNot = may.Message
 	case risk.Level == approval.Careful:
 		card.WhyNot = "To approve, open the " + thing + ": " + reasonWords(risk.Reasons) + "."
+	case r.Travels() && len(r.Revision.Files) > 0:
+		card.WhyNot = "To approve, open the page: it shows the files that go with the work."
 	case !inChat(r):
 		card.WhyNot = "To approve, open the " + thing + ": approvals of " + r.Agent + " are not given in the chat."
 	default:

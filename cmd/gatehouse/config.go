@@ -60,18 +60,18 @@ type understoodMind struct {
 }
 
 type understoodHand struct {
-	Name         string   `json:"name"`
-	Kind         string   `json:"kind"`
-	Model        string   `json:"model"` // of kind llm
-	Role         string   `json:"role"`
-	Repository   string   `json:"repository"`
-	Approval     string   `json:"approval"`
-	AnalysisOnly bool     `json:"analysis_only"`
-	AskFirst     bool     `json:"ask_first"`    // a person is asked before it is handed work
+	Name         string `json:"name"`
+	Kind         string `json:"kind"`
+	Model        string `json:"model"` // of kind llm
+	Role         string `json:"role"`
+	Repository   string `json:"repository"`
+	Approval     string `json:"approval"`
+	AnalysisOnly bool   `json:"analysis_only"`
+	AskFirst     bool   `json:"ask_first"` // a person is asked before it is handed work
 	// TrustCheckout: it runs in its caller's files as they are.
 	TrustCheckout bool     `json:"trust_checkout"`
-	Owner        string   `json:"owner"`        // who is asked first; "" nobody
-	DelegatesTo  []string `json:"delegates_to"` // null: anyone
+	Owner         string   `json:"owner"`        // who is asked first; "" nobody
+	DelegatesTo   []string `json:"delegates_to"` // null: anyone
 }
 
 // Run prints it, with what deserves a look.

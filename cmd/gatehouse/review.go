@@ -33,7 +33,7 @@ func (c *ReviewCmd) Run(ctx context.Context, sh *shell) error {
 		return sh.document(r)
 	}
 	if r.Handover() {
-		return sh.question(ctx, r)
+		return sh.question(ctx, api, r)
 	}
 	var diff bytes.Buffer
 	digest, err := api.Patch(ctx, r.ID, &diff)

@@ -1,6 +1,9 @@
 package config
 
-import "os"
+import (
+	"fmt"
+	"os"
+)
 
 // Hints are the rules that work but that some requester could never satisfy, each with
 // its place. They need the text of the file once more: a Config keeps no places.
