@@ -62,7 +62,7 @@ func programsOf(argv []string) []Program {
 		all = append(all, interpreted(interpreter(name), rest)...)
 	}
 	for _, a := range rest {
-		if strings.HasPrefix(a, "./") {
+		if strings.HasPrefix(a, "./") && !strings.ContainsAny(a, " \n") {
 			all = append(all, Program{Path: a, Started: true})
 		}
 	}
@@ -89,7 +89,7 @@ func interpreted(name string, args []string) []Program {
 			module := strings.ReplaceAll(args[i+1], ".", "/")
 			return append(all, Program{Path: module + ".py"}, Program{Path: module})
 		case shell(name) && strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.Contains(a, "c") && i+1 < len(args):
-			return append(all, inLine(args[i+1])...)
+			return append(all, inLine(args[i+1])...) // what follows are its arguments
 		case valued[flag] && joined && relative(value):
 			all = append(all, Program{Path: value})
 		case valued[a]:
