@@ -42,15 +42,15 @@ func (g *Gateway) Handovers(ctx context.Context, first bool) (orchestrator.Hando
 }
 
 // ruling is what holds for a hand-over, with the people of whom a yes counts.
-func (h handovers) ruling(now time.Time, t *orchestrator.Task, child *orchestrator.Delegation, first bool) (Ruling, bool) {
-	ruling, asks := h.c.Handovers.rule(handoverFacts(t, child, now.In(h.c.Location)), first)
+func (h handovers) ruling(now time.Time, t *orchestrator.Task, child *orchestrator.Delegation, q orchestrator.Handed, first bool) (Ruling, bool) {
+	ruling, asks := h.c.Handovers.rule(handoverFacts(t, child, q, now.In(h.c.Location)), first)
 	ruling.Rule.From = h.c.from(ruling.Rule, child.Repository)
 	return ruling, asks
 }
 
 // Rule says what holds for a hand-over.
-func (h handovers) Rule(now time.Time, t *orchestrator.Task, child *orchestrator.Delegation, first bool) orchestrator.HandoverRule {
-	ruling, asks := h.ruling(now, t, child, first)
+func (h handovers) Rule(now time.Time, t *orchestrator.Task, child *orchestrator.Delegation, q orchestrator.Handed, first bool) orchestrator.HandoverRule {
+	ruling, asks := h.ruling(now, t, child, q, first)
 	r := orchestrator.HandoverRule{Name: ruling.Rule.Name, Deny: ruling.Deny}
 	if asks {
 		r.Asks = ruling.Rule.Outcome()
@@ -58,8 +58,11 @@ func (h handovers) Rule(now time.Time, t *orchestrator.Task, child *orchestrator
 	return r
 }
 
+// Reads says whether rules or people would look at the files that travel.
+func (h handovers) Reads(first bool) bool { return first || h.c.Handovers != nil }
+
 // Ask puts a hand-over before people, in the transaction that made its child.
-func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestrator.Delegation, q orchestrator.Question, first bool) error {
+func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestrator.Delegation, q orchestrator.Handed, first bool) error {
 	t, ok := tx.(Tx)
 	if !ok {
 		return errForeignTx
@@ -70,19 +73,36 @@ func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestra
 	}
 	task, now := tx.Task(), tx.Now()
 	r := &Request{
-		ID: child.ApprovalID, TaskID: child.TaskID, DelegationID: child.ID, Kind: Handover, Question: &q,
+		ID: child.ApprovalID, TaskID: child.TaskID, DelegationID: child.ID, Kind: Handover, Question: &q.Question,
 		Agent: child.To, Title: q.Title(), Repository: child.Repository, RequesterID: task.RequesterID, Requester: task.Requester,
 		Via: task.Via, Chain: child.Chain.String(), Mode: h.c.Agents[child.To].Mode, CreatedAt: now,
-		Revision: Revision{N: 1, Digest: digest, Text: q.Text, Warnings: questionWarnings(q), At: now},
+		Revision: handoverRevision(q, digest, now),
+	}
+	if r.Chain == "" { // a trigger's task: nobody handed it on
+		r.Chain = child.To
 	}
 	r.Lineage = h.c.lineage(h.e, r, child.Lineage())
-	ruling, _ := h.ruling(now, task, child, first)
+	ruling, _ := h.ruling(now, task, child, q, first)
 	if ruling.Rule.Need > 1 && slices.Contains(h.c.Careful, CarefulNeedTwo) {
 		r.Revision.Warnings = append(r.Revision.Warnings, needsTwo(ruling.Rule))
 	}
 	r.open(ruling, h.c.Expires, now)
 	r.begin(h.c, now)
 	return put(ctx, t, r, cardsFor(*r, h.c.Channels, h.e.voters(*r)))
+}
+
+// handoverRevision is what is asked about a hand-over: its words, and the files that travel
+// as those of a patch on the branch.
+func handoverRevision(q orchestrator.Handed, digest string, now time.Time) Revision {
+	v := Revision{N: 1, Digest: digest, Text: q.Text, Warnings: questionWarnings(q.Question), At: now}
+	if q.Tree != "" {
+		v.Base, v.Tree, v.Commit, v.Bundle = q.Base, q.Tree, q.Commit, q.Bundle
+	}
+	if q.Review != nil {
+		v.Files, v.Added, v.Removed = q.Review.Files, q.Review.Added, q.Review.Removed
+		v.Warnings, v.Notes = append(v.Warnings, q.Review.Warnings...), addNotes(v.Notes, q.Review.Notes)
+	}
+	return v
 }
 
 // Asked makes the outbox look for the cards of what was asked.
@@ -100,8 +120,22 @@ func questionWarnings(q orchestrator.Question) []patch.Warning {
 	for _, code := range patch.TextRisks(q.Whole()) {
 		all = append(all, patch.Warning{Code: code, Text: questionRisks[code]})
 	}
+	steering := patch.Warning{Code: SteeringFiles, Text: q.From + " changed this file, which steers programs. " + q.To + " gets it from " + q.Branch + " instead."}
+	if q.Trusted {
+		steering = patch.Warning{Code: TrustCheckout, Text: q.From + " changed this file, which steers programs, and " + q.To + " runs or reads it as it is: trust_checkout is set."}
+	}
+	for _, path := range q.Steering {
+		steering.Path = path
+		all = append(all, steering)
+	}
 	return all
 }
+
+// The warnings about files that steer programs and that the caller of a hand-over changed.
+const (
+	SteeringFiles = "steering_files" // the branch's travel in place of the caller's
+	TrustCheckout = "trust_checkout" // the caller's travel
+)
 
 // questionRisks say what a risk means in the text of a hand-over.
 var questionRisks = map[string]string{
@@ -121,6 +155,9 @@ func (r *Request) asker() string {
 	}
 	return r.Agent
 }
+
+// Travels reports whether files go along with the hand-over that r asks about.
+func (r Request) Travels() bool { return r.IsHandover() && r.Revision.Tree != "" }
 
 // onlyYesOrNo refuses what cannot be said about a hand-over.
 func (r Request) onlyYesOrNo(b Ballot) *orchestrator.Error {
@@ -145,8 +182,12 @@ func (r *Request) handoverData(data map[string]any) {
 	if !r.IsHandover() {
 		return
 	}
-	for _, key := range []string{"branch", "files", "added", "removed"} {
-		delete(data, key)
+	if q := r.Question; q.Tree == "" {
+		for _, key := range []string{"branch", "files", "added", "removed"} {
+			delete(data, key)
+		}
+	} else {
+		data["tree"], data["base"], data["files_sha256"] = q.Tree, q.BaseCommit, q.FilesHash
 	}
 	data["to"], data["title"] = r.Question.To, orchestrator.Title(r.Title)
 }

@@ -13,17 +13,22 @@ import (
 //
 //	to == "deployer" || text contains "production"
 //	"intern" in chain && depth > 1
+//	any(files, .path startsWith "infra/") || context_text contains "password" || "plan" in artifacts
 type HandoverFacts struct {
-	From       string   `expr:"from"`       // the agent that asks
-	To         string   `expr:"to"`         // the agent that would work
-	Text       string   `expr:"text"`       // what it would be asked to do
-	Chain      []string `expr:"chain"`      // agents from the root to the one that would work
-	Requester  string   `expr:"requester"`  // name of the person who asked for the task
-	Depth      int      `expr:"depth"`      // 1 for a hand-over of the root
-	Repository string   `expr:"repository"` // configured name, "" for none
-	Complexity string   `expr:"complexity"` // of the task, "" for none
-	Hour       int      `expr:"hour"`       // 0 to 23, in server.timezone
-	Weekday    string   `expr:"weekday"`    // monday to sunday
+	From        string            `expr:"from"`         // the agent that asks, or "webhook NAME" and "schedule NAME"
+	To          string            `expr:"to"`           // the agent that would work
+	Text        string            `expr:"text"`         // what it would be asked to do
+	Context     map[string]string `expr:"context"`      // what goes with it, by key
+	ContextText string            `expr:"context_text"` // all of it as text, keys sorted, and the command object
+	Files       []FileFacts       `expr:"files"`        // that travel and differ from the branch, as patch.files of rules about patches
+	Artifacts   []string          `expr:"artifacts"`    // names of those that the command object carries
+	Chain       []string          `expr:"chain"`        // agents from the root to the one that would work
+	Requester   string            `expr:"requester"`    // name of the person who asked for the task
+	Depth       int               `expr:"depth"`        // 1 for a hand-over of the root
+	Repository  string            `expr:"repository"`   // configured name, "" for none
+	Complexity  string            `expr:"complexity"`   // of the task, "" for none
+	Hour        int               `expr:"hour"`         // 0 to 23, in server.timezone
+	Weekday     string            `expr:"weekday"`      // monday to sunday
 }
 
 // HandoverPolicy is an ordered list of compiled rules about hand-overs. It is a value
@@ -85,9 +90,12 @@ func (p *HandoverPolicy) rule(f HandoverFacts, first bool) (Ruling, bool) {
 
 // matchesHandover runs the condition of a rule.
 func (r rule) matchesHandover(f HandoverFacts) (bool, error) {
-	widest := max(len(f.Chain), r.bounds.widest, 2)
+	widest := max(len(f.Chain), len(f.Context), len(f.Files), len(f.Artifacts), r.bounds.widest, 2)
 	if r.bounds.splits {
-		widest = max(widest, len(f.Text))
+		widest = max(widest, len(f.Text), len(f.ContextText))
+		for _, x := range f.Files {
+			widest = max(widest, len(x.Path), len(x.OldPath))
+		}
 	}
 	if steps := r.steps(widest); steps > maxSteps {
 		return false, fmt.Errorf("it would take %.0g steps on a text of %d bytes, and %.0g is the limit", steps, len(f.Text), float64(maxSteps))
@@ -96,7 +104,18 @@ func (r rule) matchesHandover(f HandoverFacts) (bool, error) {
 }
 
 // handoverFacts collects the facts of a hand-over at a local time.
-func handoverFacts(t *orchestrator.Task, child *orchestrator.Delegation, at time.Time) HandoverFacts {
-	return HandoverFacts{From: child.From, To: child.To, Text: child.Text, Chain: strings.Split(child.Chain.String(), " → "), Requester: t.Requester,
+func handoverFacts(t *orchestrator.Task, child *orchestrator.Delegation, q orchestrator.Handed, at time.Time) HandoverFacts {
+	f := HandoverFacts{From: q.From, To: child.To, Text: child.Text, Context: q.Context, ContextText: q.Carried(), Files: []FileFacts{}, Artifacts: q.Artifacts(),
+		Chain: strings.Split(child.Chain.String(), " → "), Requester: t.Requester,
 		Depth: child.Depth, Repository: child.Repository, Complexity: t.Complexity, Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String())}
+	if f.Context == nil {
+		f.Context = map[string]string{}
+	}
+	if child.ParentID == "" && child.From == "" {
+		f.Chain = []string{child.To}
+	}
+	if q.Review != nil {
+		f.Files = patchFacts(handoverRevision(q, "", at)).Files
+	}
+	return f
 }

@@ -67,10 +67,21 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		return err
 	}
 	if r.IsHandover() {
-		page.Ask, page.Warnings = askOf(*r.Question), warningsOf(shown, nil)
+		page.Ask = askOf(*r.Question)
+		page.Split = q.Get("view") == "split"
+		if r.Travels() && q.Get("part") != "head" {
+			if err := p.diff(f.ctx, q, &page, r, shown); err != nil {
+				return err
+			}
+			viewedOn(&page)
+		}
+		page.Warnings = warningsOf(shown, page.Files)
 		page.Refused, page.Comment, page.Ticked, page.Back = no.message, no.comment, no.ticked, placeOf(q.Encode())
 		if page.State != string(approval.Pending) || !page.CanDecide {
 			page.Unsent = no.comment
+		}
+		if n := partOf(q); n > 0 && n <= len(page.Files) {
+			return render(c, no.status, views.ReviewFile(page, n))
 		}
 		return render(c, no.status, views.Review(page))
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +26,19 @@ type Question struct {
 	Text     string            `json:"text"`
 	Context  map[string]string `json:"context,omitempty"`
 	Handover *agent.Handover   `json:"handover,omitempty"`
+
+	// The files that travel, where the child starts from its caller's: Tree against BaseTree,
+	// the tree of BaseCommit on Branch. Requests of before they were asked about have none.
+	Repository string `json:"repository,omitempty"`
+	Branch     string `json:"branch,omitempty"`
+	BaseCommit string `json:"base,omitempty"`
+	BaseTree   string `json:"base_tree,omitempty"`
+	Tree       string `json:"tree,omitempty"`
+	FilesHash  string `json:"files_sha256,omitempty"` // over every path that differs, with modes and ids
+	// Steering are the paths that steer programs and that the caller had changed: Tree has
+	// them as the branch does, or as the caller does where Trusted is set.
+	Steering []string `json:"steering,omitempty"`
+	Trusted  bool     `json:"trust_checkout,omitempty"`
 }
 
 // Title is the question as one line (H18), in which nothing hides.
@@ -50,10 +65,12 @@ func (q Question) Digest(taskID string) (string, error) {
 type Handovers interface {
 	// Rule says what holds for the hand-over that would make child; first is set where
 	// its agent wants a person asked in any case. It only computes.
-	Rule(now time.Time, t *Task, child *Delegation, first bool) HandoverRule
+	Rule(now time.Time, t *Task, child *Delegation, h Handed, first bool) HandoverRule
 	// Ask stores the question about a child that was just inserted, in its transaction.
 	// child.ApprovalID is the id of the request.
-	Ask(ctx context.Context, tx Tx, child *Delegation, q Question, first bool) error
+	Ask(ctx context.Context, tx Tx, child *Delegation, h Handed, first bool) error
+	// Reads says whether rules or people would look at the files that travel to such an agent.
+	Reads(first bool) bool
 	// Asked says that the transaction is committed, so that people are told soon.
 	Asked()
 }
@@ -90,24 +107,21 @@ func human(verdicts []guard.Verdict, r HandoverRule, from, to string) ([]guard.V
 	return verdicts, nil
 }
 
-// handovers is who is asked before which hand-over now, read before a transaction.
-func (e *Engine) handovers(ctx context.Context) (Handovers, error) {
+// handovers is who is asked before which hand-over now, read before a transaction; first
+// is set where its agent wants a person asked in any case.
+func (e *Engine) handovers(ctx context.Context, first bool) (Handovers, error) {
 	if e.Gate == nil {
 		return nil, nil
-	}
-	first := false
-	for _, s := range e.Config().Agents.All() {
-		first = first || s.AskFirst
 	}
 	return e.Gate.Handovers(ctx, first)
 }
 
 // ruled is what holds for the hand-over that would make child; h may be nil.
-func ruled(h Handovers, now time.Time, t *Task, child *Delegation, first bool) HandoverRule {
+func ruled(h Handovers, now time.Time, t *Task, child *Delegation, handed Handed, first bool) HandoverRule {
 	if h == nil {
 		return HandoverRule{}
 	}
-	return h.Rule(now, t, child, first)
+	return h.Rule(now, t, child, handed, first)
 }
 
 // asked says after a commit that people may have been asked about a hop.
@@ -146,7 +160,7 @@ func handContext(ctx context.Context, tx Tx, child *Delegation, from string, con
 
 // wouldAsk is the last guard of a dry run, which asks nobody. Without a task t is zero.
 func (e *Engine) wouldAsk(ctx context.Context, verdicts []guard.Verdict, t Task, child *Delegation, target agent.Spec) ([]guard.Verdict, *guard.Verdict, error) {
-	asks, err := e.handovers(ctx)
+	asks, err := e.handovers(ctx, target.AskFirst)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,13 +168,8 @@ func (e *Engine) wouldAsk(ctx context.Context, verdicts []guard.Verdict, t Task,
 	if err == nil {
 		child.Repository = repo
 	}
-	verdicts, refused := human(verdicts, ruled(asks, e.Now(), &t, child, target.AskFirst), child.From, child.To)
+	verdicts, refused := human(verdicts, ruled(asks, e.Now(), &t, child, Handed{Question: Question{From: child.From, To: child.To}}, target.AskFirst), child.From, child.To)
 	return verdicts, refused, nil
-}
-
-// question is what is asked about a planned hop.
-func (p planned) question(child *Delegation) Question {
-	return Question{From: child.From, To: child.To, Text: p.Text, Context: p.Context, Handover: p.Handover}
 }
 
 // AllowHandover gives a child that was born waiting its yes: it is queued like any other.
@@ -193,14 +202,23 @@ func RefuseHandover(ctx context.Context, tx Tx, d *Delegation, actor, reason str
 	if reason != "" {
 		message = fmt.Sprintf("%s said no to handing this to %s: %q.", actor, d.To, reason)
 	}
-	d.Error = &agent.Failure{Code: guard.CodeHumanRefused, Message: message + " Answer with what you have, or hand to another agent."}
+	d.Error = &agent.Failure{Code: guard.CodeHumanRefused, Message: message + refusedAdvice(d)}
 	return end(ctx, tx, d, Rejected, actor)
+}
+
+// refusedAdvice is what whoever wanted to hand on does next: an agent reads it, or whoever
+// looks at the task of a trigger.
+func refusedAdvice(d *Delegation) string {
+	if d.ParentID == "" {
+		return " Nothing ran. Retry the task to ask again."
+	}
+	return " Answer with what you have, or hand to another agent."
 }
 
 // ExpireHandover ends a child on whose hand-over nobody decided in time.
 func ExpireHandover(ctx context.Context, tx Tx, d *Delegation) error {
 	d.Error = &agent.Failure{Code: string(Expired), Message: fmt.Sprintf(
-		"Nobody decided before the deadline, so %s was not asked to work. Answer with what you have, or hand to another agent.", d.To)}
+		"Nobody decided before the deadline, so %s was not asked to work.%s", d.To, refusedAdvice(d))}
 	return end(ctx, tx, d, Expired, "gatehouse")
 }
 
@@ -213,6 +231,19 @@ func (q Question) contextText() string {
 	return string(text)
 }
 
+// Carried is the context and the command object as one text, "" without either. It is what
+// rules search.
+func (q Question) Carried() string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(q.Context)) {
+		parts = append(parts, key+": "+q.Context[key])
+	}
+	if text := q.Command(); text != "" {
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n")
+}
+
 // Whole is all that is asked, as one text in a fixed order: who hands what to whom, the
 // context and the command object that go with it. Nothing is left out or made visible.
 func (q Question) Whole() string {
@@ -223,6 +254,11 @@ func (q Question) Whole() string {
 	}
 	if text := q.Command(); text != "" {
 		fmt.Fprintf(&b, "\nHand-over:\n%s\n", text)
+	}
+	if q.Trusted {
+		writeNamed(&b, "Changed by "+q.From+", and run or read as "+q.From+" left them:", q.Steering)
+	} else {
+		writeNamed(&b, "Changed by "+q.From+", and taken from "+q.Branch+" instead:", q.Steering)
 	}
 	return b.String()
 }

@@ -35,24 +35,13 @@ func (e *Engine) Delegate(ctx context.Context, p people.Run, hop agent.Hop) (Del
 // errRunOver answers a run token whose attempt this node does not work on.
 var errRunOver = &Error{Code: CodeForbidden, Message: "This run is over, or it runs on another node. Its token works only there and only while it runs."}
 
-// base is the caller's snapshot at a hop: what a child on the same repository
-// starts from.
-type base struct {
-	commit string // the commit that the caller's checkout was made from
-	branch string // where it would land
-	tag    string // or what it reads
-	tree   string
-	saved  string // commit that carries tree
-	bundle []byte
-	// lineage is who had worked on tree by then.
-	lineage Lineage
-}
-
 // planned is one hop with what has to be known before the transaction.
 type planned struct {
 	agent.Hop
 	key      string
-	snapshot *base // set when the caller has a checkout
+	target   agent.Spec // whom it would be handed to
+	known    bool       // there is such an agent
+	snapshot *base      // set when the caller has a checkout
 	repo     string
 	asks     Handovers // nil: nobody is asked
 	baton    *baton    // of the transaction
@@ -77,10 +66,8 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 	if !errors.Is(err, ErrNotFound) {
 		return agent.Child{}, err
 	}
-	c := e.Config()
-	target, known := c.Agents.Get(p.To)
+	target, known := p.target, p.known
 	if p.To == "" {
-		target, known = firstAble(c, p.Capability)
 		p.To = target.Name
 	}
 	q, err := e.question(ctx, tx, d, target, known, p)
@@ -94,8 +81,12 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 	if refused := e.spawnLimit(d, p); refused != nil {
 		return e.refuse(ctx, tx, d, p, refused)
 	}
+	if refused := p.unapproved(); refused != nil {
+		return e.refuse(ctx, tx, d, p, refused)
+	}
 	child := e.newChild(tx, d, target, p)
-	rule := ruled(p.asks, tx.Now(), tx.Task(), child, target.AskFirst)
+	handed := p.handed(child)
+	rule := ruled(p.asks, tx.Now(), tx.Task(), child, handed, target.AskFirst)
 	if verdicts, refused = human(verdicts, rule, d.To, target.Name); refused != nil {
 		return e.refuse(ctx, tx, d, p, refused)
 	}
@@ -122,7 +113,7 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 		}
 	}
 	if child.Work.Asked {
-		if err := p.asks.Ask(ctx, tx, child, p.question(child), target.AskFirst); err != nil {
+		if err := p.asks.Ask(ctx, tx, child, handed, target.AskFirst); err != nil {
 			return agent.Child{}, err
 		}
 	}
@@ -162,8 +153,11 @@ func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *D
 	child.Work.Record = e.Config().Settings.RecordEnds
 	if s := p.snapshot; s != nil && p.repo == d.Repository {
 		child.Work = Work{Record: child.Work.Record, Shares: true, Stand: Stand{s.branch, s.tag, s.commit, s.tree}, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID)}
+		child.Work.Steering, child.Work.Trusted = s.steering[:min(len(s.steering), maxSteering)], s.trusted
+		child.Work.Steered = steered(target)
 	}
 	child.inherit(d, p.snapshot)
+	child.Work.Handover = p.Handover
 	child.Work.Epoch = d.Work.Epoch + d.Work.Runs + p.Round
 	return child
 }
@@ -182,8 +176,11 @@ func (e *Engine) announce(ctx context.Context, tx Tx, d, child *Delegation, p pl
 	for _, v := range verdicts {
 		passed = append(passed, v.Guard)
 	}
-	err := tx.Append(ctx, event.Event{Type: event.Delegated, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
-		"to": child.To, "child": child.ID, "title": Title(child.Text), "guards": passed})})
+	data := map[string]any{"to": child.To, "child": child.ID, "title": Title(child.Text), "guards": passed}
+	if len(child.Work.Steering) > 0 {
+		data["steering"], data["trust_checkout"] = child.Work.Steering, child.Work.Trusted
+	}
+	err := tx.Append(ctx, event.Event{Type: event.Delegated, DelegationID: d.ID, Actor: d.To, Data: event.Data(data)})
 	if err != nil {
 		return err
 	}

@@ -88,11 +88,16 @@ type Work struct {
 	Breaker *BreakerSettings `json:"breaker,omitempty"`
 	// Epoch is how often the callers above were made to run again, so that what a new run
 	// hands on is no repetition of what the run before did.
-	Epoch      int             `json:"epoch,omitempty"`
-	Handover   *agent.Handover `json:"handover,omitempty"`   // that came with the hop
-	Asked      bool            `json:"asked,omitempty"`      // people were asked before it was handed on (H18)
-	ForSpawned bool            `json:"forSpawned,omitempty"` // Waiting ends with a spawned child, too
-	Record     bool            `json:"record,omitempty"`     // its end is written to the shared context (O23)
+	Epoch    int             `json:"epoch,omitempty"`
+	Handover *agent.Handover `json:"handover,omitempty"` // that came with the hop
+	// Steering are paths that steer programs and that the caller had changed: they are as on
+	// the branch here, or the caller's where Trusted is set.
+	Steering   []string `json:"steering,omitempty"`
+	Trusted    bool     `json:"trusted,omitempty"`    // the agent has trust_checkout
+	Steered    string   `json:"steered,omitempty"`    // what the files were made fit for: see steered
+	Asked      bool     `json:"asked,omitempty"`      // people were asked before it was handed on (H18)
+	ForSpawned bool     `json:"forSpawned,omitempty"` // Waiting ends with a spawned child, too
+	Record     bool     `json:"record,omitempty"`     // its end is written to the shared context (O23)
 	// Lineage is who has a part in the tree beside this run; see Delegation.Lineage.
 	Lineage Lineage `json:"lineage,omitzero"`
 	// Kept is the checkout as it was when the last turn was stored: a run that begins anew,

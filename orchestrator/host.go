@@ -2,8 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -131,14 +129,18 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 	if err != nil {
 		return agent.Child{}, err
 	}
-	if plan.snapshot, err = r.snapshot(ctx, plan); err != nil {
+	if plan.asks, err = r.e.handovers(ctx, plan.target.AskFirst); err != nil {
+		return agent.Child{}, err
+	}
+	snapshot, err := r.snapshot(ctx, plan)
+	if err == nil {
+		err = r.hand(ctx, &plan, snapshot, nil)
+	}
+	if err != nil {
 		var refusal *patch.Refusal
 		if errors.As(err, &refusal) {
 			return notHandedOn(h, refusal.Code, refusal.Message), nil
 		}
-		return agent.Child{}, err
-	}
-	if plan.asks, err = r.e.handovers(ctx); err != nil {
 		return agent.Child{}, err
 	}
 	var child agent.Child
@@ -192,8 +194,8 @@ func (r *run) count(h agent.Hop, add int) string {
 	return hopKey(to, h.Text, r.nth[base])
 }
 
-// snapshot saves the checkout as it is now when the child works on the same
-// repository: the child starts from there.
+// snapshot is the checkout as it is now when the child works on the same repository: the
+// child starts from there.
 func (r *run) snapshot(ctx context.Context, p planned) (*base, error) {
 	if r.dir == "" || r.mirror == nil || p.repo != r.d.Repository {
 		return nil, nil
@@ -202,9 +204,5 @@ func (r *run) snapshot(ctx context.Context, p planned) (*base, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &base{commit: r.d.Work.BaseCommit, branch: r.d.Work.Branch, tag: r.d.Work.Tag, tree: s.Tree, lineage: r.lineage()}
-	// The key may be the agent's own words; a ref's name may not.
-	name := sha256.Sum256([]byte(p.key))
-	b.saved, b.bundle, err = r.mirror.SaveTree(ctx, r.id+"-"+hex.EncodeToString(name[:12]), b.commit, b.tree, r.d.CreatedAt)
-	return b, err
+	return &base{commit: r.d.Work.BaseCommit, branch: r.d.Work.Branch, tag: r.d.Work.Tag, tree: s.Tree, lineage: r.lineage()}, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/sharedctx"
 )
 
@@ -100,10 +101,7 @@ func (e *Engine) plans(r *run, hops []agent.Hop, kept *Kept, bundle []byte) ([]p
 	var plans []planned
 	var refused []agent.Child
 	var snapshot *base
-	asks, err := e.handovers(r.ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+	seen, asks := map[string]*patch.Review{}, map[bool]Handovers{}
 	for _, h := range hops {
 		key := h.Ref
 		switch {
@@ -120,10 +118,17 @@ func (e *Engine) plans(r *run, hops []agent.Hop, kept *Kept, bundle []byte) ([]p
 		if err == nil && snapshot == nil && plan.repo == r.d.Repository {
 			snapshot, err = r.snapshotOf(r.ctx, kept, bundle)
 		}
+		first := plan.target.AskFirst
+		if _, known := asks[first]; !known && err == nil {
+			asks[first], err = e.handovers(r.ctx, first)
+		}
+		plan.asks = asks[first]
+		if err == nil {
+			err = r.hand(r.ctx, &plan, snapshot, seen)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		plan.snapshot, plan.asks = snapshot, asks
 		plans = append(plans, plan)
 	}
 	return plans, refused, nil
@@ -151,6 +156,7 @@ func (e *Engine) plan(h agent.Hop, d *Delegation, taskRepo, key string) (planned
 	if h.To == "" {
 		spec, ok = firstAble(c, h.Capability)
 	}
+	p.target, p.known = spec, ok
 	if h.Spawn {
 		p.key = spawnKey(spec.Name, h)
 	}

@@ -17,6 +17,10 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 	if err != nil {
 		return Delegation{}, err
 	}
+	spec, asks, rule, err := e.askedAnew(ctx, &d)
+	if err != nil {
+		return Delegation{}, err
+	}
 	var after Delegation
 	err = e.Store.InTask(ctx, d.TaskID, func(tx Tx) error {
 		row, err := tx.Delegation(ctx, d.ID)
@@ -40,16 +44,32 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		row.Work.Feedback, row.Work.AgentBranch = nil, ""
 		tx.Task().EndedAt, tx.Task().PausedAt, tx.Task().Handoffs = nil, nil, 0
 		row.Work.Budget = e.budgetAnew(tx.Task())
-		if err := RunAgain(ctx, tx, row, nil, actor, "run again"); err != nil {
+		row.Work.Asked = rule.Asks != ""
+		why := "run again"
+		if row.Work.Asked {
+			why = "run again, once people say yes"
+		}
+		if err := RunAgain(ctx, tx, row, nil, actor, why); err != nil {
 			return err
 		}
 		row.Work.Lineage = row.Work.Lineage.afresh()
-		if err := tx.Move(ctx, row, row.State, row.Attempt); err != nil {
+		if !row.Work.Asked {
+			after = *row
+			return tx.Move(ctx, row, row.State, row.Attempt)
+		}
+		row.ApprovalID = NewID(RequestPrefix, tx.Now())
+		if err := move(ctx, tx, row, AwaitingApproval); err != nil {
+			return err
+		}
+		if err := e.askRoot(ctx, tx, asks, row, spec); err != nil {
 			return err
 		}
 		after = *row
 		return nil
 	})
+	if err == nil && asks != nil && after.State == AwaitingApproval {
+		asks.Asked()
+	}
 	return after, err
 }
 

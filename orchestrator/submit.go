@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"gatehouse/orchestrator/agent"
@@ -50,10 +49,24 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 		HopKey: "root", Repository: repo, Requester: s.Requester, CreatedAt: now, ReadyAt: now, Since: now,
 		Work: Work{Budget: opened(limits, spec)},
 	}
+	asks, rule, err := e.triggered(ctx, &t, &root, spec)
+	if err != nil {
+		return Task{}, Delegation{}, false, err
+	}
+	if rule.Asks != "" {
+		askFirst(&root, now)
+	}
 	if s.DryRun {
 		return t, root, false, nil
 	}
-	return e.create(ctx, t, root, nil)
+	if rule.Asks == "" {
+		return e.create(ctx, t, root, nil)
+	}
+	task, first, created, err := e.create(ctx, t, root, func(tx Tx) error { return e.askRoot(ctx, tx, asks, &root, spec) })
+	if err == nil && created {
+		asks.Asked()
+	}
+	return task, first, created, err
 }
 
 // create stores a task with its root, and with what also does in the same
@@ -78,9 +91,10 @@ func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(
 				if err := tx.Insert(ctx, &row); err != nil {
 					return err
 				}
-				err := errors.Join(
-					tx.Append(ctx, event.Event{Type: event.TaskCreated, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(data)}),
-					tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(map[string]any{"agent": root.To})}))
+				err := tx.Append(ctx, event.Event{Type: event.TaskCreated, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(data)})
+				if err == nil && !root.Work.Asked { // else it is queued by the yes
+					err = tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(map[string]any{"agent": root.To})})
+				}
 				if err == nil && begun {
 					err = b.acknowledge(ctx, tx, &row)
 				}

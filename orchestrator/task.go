@@ -62,6 +62,13 @@ type Task struct {
 	DroppedAt   *time.Time // when retention removed its texts, nil while they are here
 }
 
+// ByTrigger reports whether a webhook or a schedule made the task, and no person at that
+// moment: its Via says so, as "webhook ci-failed" or "schedule nightly".
+func (t *Task) ByTrigger() bool {
+	kind, name, ok := strings.Cut(t.Via, " ")
+	return ok && name != "" && (kind == "webhook" || kind == "schedule")
+}
+
 // Submission asks for a task.
 type Submission struct {
 	Agent      string

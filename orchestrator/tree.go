@@ -41,6 +41,9 @@ func (e *Engine) prepare(r *run, spec agent.Spec) error {
 	if err := r.fetched(r.findBase()); err != nil {
 		return err
 	}
+	if err := r.steady(spec); err != nil {
+		return err
+	}
 	w := &r.d.Work
 	tree := w.BaseTree
 	if w.Kept != nil {

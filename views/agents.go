@@ -38,20 +38,22 @@ func addHref(name string) string { return withQuery("/agents", "add", name) + "#
 
 // AgentRow is one agent in the registry.
 type AgentRow struct {
-	Name         string
-	Kind         string
-	Role         string
-	Description  string
-	Capabilities []string
-	DelegatesTo  []string // empty: anyone its role allows
-	Repository   string
-	AnalysisOnly bool
-	Running      int
-	Waiting      int
-	Queued       int
-	LastAt       time.Time // last task; zero: none
-	LastError    string    // why that failed; "" it did not
-	FailedToday  int       // delegations since midnight UTC
+	Name          string
+	Kind          string
+	Role          string
+	Description   string
+	Capabilities  []string
+	DelegatesTo   []string // empty: anyone its role allows
+	Repository    string
+	AnalysisOnly  bool
+	AskFirst      bool
+	TrustCheckout bool
+	Running       int
+	Waiting       int
+	Queued        int
+	LastAt        time.Time // last task; zero: none
+	LastError     string    // why that failed; "" it did not
+	FailedToday   int       // delegations since midnight UTC
 	// Breaker says what its breaker does; Resting: hand-overs are refused.
 	Breaker       string
 	BreakerReason string

@@ -9,6 +9,8 @@ type HandoverAsk struct {
 	Text    string // what To would be asked to do; foreign
 	Context []ContextLine
 	Command string // the command object as JSON, empty without one; foreign
+	Travels bool   // files go with it, which the page shows as they differ from Branch
+	Branch  string
 }
 
 // ContextLine is one value that goes with a hand-over; both are foreign.
@@ -39,3 +41,12 @@ func (a *HandoverAsk) handed(o *Outcome, who string) string {
 
 // yesCount is how far a rule is: 1 of 2 yes.
 func yesCount(r RuleLine) string { return fmt.Sprintf("%d of %d yes", len(r.Yes), r.Need) }
+
+// anchor is the id of the question's panel. Where files go with it, they are what a page's
+// link to its files leads to.
+func (a HandoverAsk) anchor() string {
+	if a.Travels {
+		return "question"
+	}
+	return "files"
+}

@@ -234,7 +234,7 @@ func (p ReviewPage) editing() bool { return p.open() && p.Doing == Editing }
 
 // canPick reports whether there is a choice of files to approve.
 func (p ReviewPage) canPick() bool {
-	return p.open() && p.CanDecide && p.NoYes == "" && p.Against == 0 && p.fileCount() > 1
+	return p.open() && p.CanDecide && p.Ask == nil && p.NoYes == "" && p.Against == 0 && p.fileCount() > 1
 }
 
 // picked reports whether a file's tick is set.

@@ -86,6 +86,7 @@ type TryForm struct {
 	Agent       string
 	Text        string
 	Key         string
+	Asks        string // that a person is asked before the agent works
 	Code        string
 	Message     string
 }

@@ -47,12 +47,15 @@ func (d shownDiff) where(inline bool) string {
 // read gets the diff of a request's current revision. An error means that it could not
 // be read now.
 func (c *Channel) read(ctx context.Context, r approval.Request) (shownDiff, error) {
-	if r.IsHandover() {
-		return askedText(r), nil
+	if r.IsHandover() && !r.Travels() {
+		return askedText(r, ""), nil
 	}
 	text, err := c.diff(ctx, r)
 	if err != nil {
 		return shownDiff{why: "it could not be read"}, fmt.Errorf("the diff of revision %d: %w", r.Revision.N, err)
+	}
+	if r.IsHandover() {
+		return askedText(r, text), nil
 	}
 	if len(text) > documentLimit {
 		return shownDiff{why: fmt.Sprintf("it has %d MB", (len(text)+1<<20-1)>>20)}, nil

@@ -7,14 +7,22 @@ import (
 	"gatehouse/orchestrator/patch"
 )
 
-// askedText is all that would be handed on, where it fits into a card: a yes there is one to
-// every word of it. What cannot be seen is shown as code points.
-func askedText(r approval.Request) shownDiff {
+// askedText is all that would be handed on, with the diff of the files that travel, where it
+// fits into a card: a yes there is one to every word of it. What cannot be seen is shown as
+// code points.
+func askedText(r approval.Request, diff string) shownDiff {
 	lines := strings.Split(strings.TrimSpace(r.Question.Whole()), "\n")
 	for i, l := range lines {
 		lines[i] = patch.Shown(strings.TrimRight(l, "\r"))
 	}
 	text := strings.Join(lines, "\n")
+	if diff != "" {
+		files := inline(diff)
+		if files == "" || r.Revision.Added+r.Revision.Removed > inlineLines {
+			return shownDiff{why: "the files that go with it do not fit into a card"}
+		}
+		text += "\n\nFiles that go with it, against " + patch.Shown(r.Question.Branch) + ":\n" + files
+	}
 	if units(text) > inlineLimit {
 		return shownDiff{why: "it is too long for a card"}
 	}

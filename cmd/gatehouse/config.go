@@ -60,16 +60,18 @@ type understoodMind struct {
 }
 
 type understoodHand struct {
-	Name         string   `json:"name"`
-	Kind         string   `json:"kind"`
-	Model        string   `json:"model"` // of kind llm
-	Role         string   `json:"role"`
-	Repository   string   `json:"repository"`
-	Approval     string   `json:"approval"`
-	AnalysisOnly bool     `json:"analysis_only"`
-	AskFirst     bool     `json:"ask_first"`    // a person is asked before it is handed work
-	Owner        string   `json:"owner"`        // who is asked first; "" nobody
-	DelegatesTo  []string `json:"delegates_to"` // null: anyone
+	Name         string `json:"name"`
+	Kind         string `json:"kind"`
+	Model        string `json:"model"` // of kind llm
+	Role         string `json:"role"`
+	Repository   string `json:"repository"`
+	Approval     string `json:"approval"`
+	AnalysisOnly bool   `json:"analysis_only"`
+	AskFirst     bool   `json:"ask_first"` // a person is asked before it is handed work
+	// TrustCheckout: it runs in its caller's files as they are.
+	TrustCheckout bool     `json:"trust_checkout"`
+	Owner         string   `json:"owner"`        // who is asked first; "" nobody
+	DelegatesTo   []string `json:"delegates_to"` // null: anyone
 }
 
 // Run prints it, with what deserves a look.
@@ -108,7 +110,7 @@ func understand(c *config.Config) understood {
 }
 
 func understandAgent(a agent.Spec) understoodHand {
-	h := understoodHand{Name: a.Name, Kind: string(a.Kind), Role: string(a.Role), Repository: a.Repository, Approval: a.Approval, AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, Owner: a.Owner}
+	h := understoodHand{Name: a.Name, Kind: string(a.Kind), Role: string(a.Role), Repository: a.Repository, Approval: a.Approval, AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, TrustCheckout: a.TrustCheckout, Owner: a.Owner}
 	if a.Kind == agent.LLM {
 		h.Model = a.Model
 	}
@@ -173,6 +175,9 @@ func (u understood) print(sh *shell) error {
 		}
 		if a.AskFirst {
 			only = parts(only, "a person is asked first")
+		}
+		if a.TrustCheckout {
+			only = parts(only, "runs its callers' files as they are")
 		}
 		owner, mode := "", ""
 		if a.Owner != "" {

@@ -41,7 +41,7 @@ func (c *ReviewCmd) Run(ctx context.Context, sh *shell) error {
 // returns the request as it was shown.
 func (sh *shell) show(ctx context.Context, api *client.Client, r client.Request) (client.Request, error) {
 	if r.Handover() {
-		if err := sh.question(ctx, r); err != nil {
+		if err := sh.question(ctx, api, r); err != nil {
 			return r, err
 		}
 		sh.remember(api, r)

@@ -12,8 +12,19 @@ import (
 	"gatehouse/web/client"
 )
 
-// question shows a request about a hand-over: what would be handed on, as a whole.
-func (sh *shell) question(ctx context.Context, r client.Request) error {
+// question shows a request about a hand-over: what would be handed on, as a whole, with
+// the files that travel.
+func (sh *shell) question(ctx context.Context, api *client.Client, r client.Request) error {
+	var diff bytes.Buffer
+	if r.Question.Tree != "" {
+		digest, err := api.Patch(ctx, r.ID, &diff)
+		if err != nil {
+			return err
+		}
+		if digest != r.Digest {
+			return fail(exitFailed, "The request %s changes while it is read. Run the command again.", line(r.ID))
+		}
+	}
 	var text bytes.Buffer
 	fmt.Fprintln(&text, sh.paint("strong", line(r.Title)))
 	sh.header(&text, r)
@@ -24,6 +35,13 @@ func (sh *shell) question(ctx context.Context, r client.Request) error {
 	}
 	if len(q.Handover) > 0 && string(q.Handover) != "null" {
 		quoted(&text, "command object:", string(q.Handover))
+	}
+	if r.Question.Tree != "" {
+		fmt.Fprintf(&text, "%s starts from these files, as they differ from %s:\n", line(q.To), line(q.Branch))
+		if diff.Len() == 0 {
+			fmt.Fprintln(&text, "  none")
+		}
+		sh.diff(&text, diff.String())
 	}
 	yours(&text, r)
 	return sh.page(ctx, text.Bytes())

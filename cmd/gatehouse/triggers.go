@@ -229,6 +229,9 @@ func (c *TriggersTestCmd) Run(ctx context.Context, sh *shell) error {
 		err = sh.document(got)
 	case got.Fires:
 		sh.hint("✓ It would start a task for %s with this text:", line(got.Agent))
+		if got.Asks != "" {
+			sh.hint("%s", line(got.Asks))
+		}
 		err = sh.foreign(got.Text)
 	default:
 		err = sh.say("%s %s: %s", sh.icon("refused"), line(got.Code), line(got.Message))

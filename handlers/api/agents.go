@@ -13,21 +13,23 @@ import (
 
 // agentShape is the published shape of an agent: its declaration and its live state.
 type agentShape struct {
-	Name         string       `json:"name"`
-	Kind         agent.Kind   `json:"kind"`
-	Role         agent.Role   `json:"role"`
-	Capabilities []string     `json:"capabilities"`
-	DelegatesTo  []string     `json:"delegates_to"` // null: anyone
-	Repository   string       `json:"repository"`
-	AnalysisOnly bool         `json:"analysis_only"`
-	Approval     string       `json:"approval"`
-	State        string       `json:"state"` // running, queued, waiting or idle
-	Running      int          `json:"running"`
-	Queued       int          `json:"queued"`
-	Waiting      int          `json:"waiting"`
-	LastError    string       `json:"last_error"`
-	LastAt       *time.Time   `json:"last_at"`
-	Breaker      breakerShape `json:"breaker"`
+	Name          string       `json:"name"`
+	Kind          agent.Kind   `json:"kind"`
+	Role          agent.Role   `json:"role"`
+	Capabilities  []string     `json:"capabilities"`
+	DelegatesTo   []string     `json:"delegates_to"` // null: anyone
+	Repository    string       `json:"repository"`
+	AnalysisOnly  bool         `json:"analysis_only"`
+	AskFirst      bool         `json:"ask_first"`      // a person is asked before it is handed work
+	TrustCheckout bool         `json:"trust_checkout"` // it runs in its caller's files as they are
+	Approval      string       `json:"approval"`
+	State         string       `json:"state"` // running, queued, waiting or idle
+	Running       int          `json:"running"`
+	Queued        int          `json:"queued"`
+	Waiting       int          `json:"waiting"`
+	LastError     string       `json:"last_error"`
+	LastAt        *time.Time   `json:"last_at"`
+	Breaker       breakerShape `json:"breaker"`
 }
 
 // breakerShape says whether hand-overs to an agent are let through (H11).
@@ -60,7 +62,7 @@ func (a *API) Agents(c echo.Context) error {
 		}
 		items[i] = agentShape{
 			Name: s.Spec.Name, Kind: s.Spec.Kind, Role: s.Spec.Role, Capabilities: append([]string{}, s.Spec.Capabilities...),
-			Repository: s.Spec.Repository, AnalysisOnly: s.Spec.AnalysisOnly, Approval: s.Spec.Approval, State: busy(s),
+			Repository: s.Spec.Repository, AnalysisOnly: s.Spec.AnalysisOnly, AskFirst: s.Spec.AskFirst, TrustCheckout: s.Spec.TrustCheckout, Approval: s.Spec.Approval, State: busy(s),
 			Running: s.Running, Queued: s.Queued, Waiting: s.Waiting, LastError: s.LastError, LastAt: utc(s.LastAt),
 			Breaker: breakerOf(s.Breaker),
 		}

@@ -23,42 +23,46 @@ type requestShape struct {
 	DelegationID string        `json:"delegation_id"`
 	Kind         approval.Kind `json:"kind"` // patch or handover
 	// Question is what a hand-over would hand on; null for a patch.
-	Question   *orchestrator.Question `json:"question"`
-	State      approval.State         `json:"state"`
-	Revision   int                    `json:"revision"`
-	Digest     string                 `json:"digest"`
-	Made       string                 `json:"made"`      // how people made the revision: files, edit, or "" by the agent
-	MadeFrom   int                    `json:"made_from"` // from which revision, 0 by the agent
-	Editor     *string                `json:"editor"`    // who edited it
-	Declined   []string               `json:"declined"`  // files of made_from that were left out
-	Mode       string                 `json:"mode"`      // where a yes may be given: any, web, chat or telegram
-	Repository string                 `json:"repository"`
-	Target     string                 `json:"target"`
-	Branch     string                 `json:"branch"`
-	Base       string                 `json:"base"`
-	BaseAt     *time.Time             `json:"base_at"` // when that commit was made; null in old requests and without files
-	Tree       string                 `json:"tree"`
-	Commit     string                 `json:"commit"`
-	Agent      string                 `json:"agent"`
-	Title      string                 `json:"title"`
-	Text       string                 `json:"text"`
-	Files      []fileShape            `json:"files"`
-	Added      int                    `json:"added"`
-	Removed    int                    `json:"removed"`
-	Warnings   []patch.Warning        `json:"warnings"`
-	Notes      []patch.Note           `json:"notes"`
-	Checks     []checkShape           `json:"checks"`
-	Rule       ruleShape              `json:"rule"`
-	Decisions  []decisionShape        `json:"decisions"`
-	Risk       approval.Risk          `json:"risk"`
-	Needs      needsShape             `json:"needs"`
-	ExpiresAt  *time.Time             `json:"expires_at"`
-	CreatedAt  time.Time              `json:"created_at"`
-	DecidedAt  *time.Time             `json:"decided_at"`
-	Cards      []cardShape            `json:"cards"`
-	Requester  string                 `json:"requester"`
-	RevertOf   *string                `json:"revert_of"`
-	RevertedBy *string                `json:"reverted_by"`
+	Question *orchestrator.Question `json:"question"`
+	// The same of a hand-over, beside tree and files; null for a patch.
+	Context    map[string]string `json:"context"`
+	Artifacts  []string          `json:"artifacts"` // names
+	Handover   *agent.Handover   `json:"handover"`  // the command object
+	State      approval.State    `json:"state"`
+	Revision   int               `json:"revision"`
+	Digest     string            `json:"digest"`
+	Made       string            `json:"made"`      // how people made the revision: files, edit, or "" by the agent
+	MadeFrom   int               `json:"made_from"` // from which revision, 0 by the agent
+	Editor     *string           `json:"editor"`    // who edited it
+	Declined   []string          `json:"declined"`  // files of made_from that were left out
+	Mode       string            `json:"mode"`      // where a yes may be given: any, web, chat or telegram
+	Repository string            `json:"repository"`
+	Target     string            `json:"target"`
+	Branch     string            `json:"branch"`
+	Base       string            `json:"base"`
+	BaseAt     *time.Time        `json:"base_at"` // when that commit was made; null in old requests and without files
+	Tree       string            `json:"tree"`
+	Commit     string            `json:"commit"`
+	Agent      string            `json:"agent"`
+	Title      string            `json:"title"`
+	Text       string            `json:"text"`
+	Files      []fileShape       `json:"files"`
+	Added      int               `json:"added"`
+	Removed    int               `json:"removed"`
+	Warnings   []patch.Warning   `json:"warnings"`
+	Notes      []patch.Note      `json:"notes"`
+	Checks     []checkShape      `json:"checks"`
+	Rule       ruleShape         `json:"rule"`
+	Decisions  []decisionShape   `json:"decisions"`
+	Risk       approval.Risk     `json:"risk"`
+	Needs      needsShape        `json:"needs"`
+	ExpiresAt  *time.Time        `json:"expires_at"`
+	CreatedAt  time.Time         `json:"created_at"`
+	DecidedAt  *time.Time        `json:"decided_at"`
+	Cards      []cardShape       `json:"cards"`
+	Requester  string            `json:"requester"`
+	RevertOf   *string           `json:"revert_of"`
+	RevertedBy *string           `json:"reverted_by"`
 	// Comments are the line comments of all revisions; only where one request is read.
 	Comments []commentShape `json:"comments,omitempty"`
 	// Refused is why the yes of who asks would not be taken; only where one request is read.
@@ -129,6 +133,10 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 		Made: v.Made, MadeFrom: v.MadeFrom, Declined: append([]string{}, v.Declined...), Mode: r.Mode,
 		Decisions: []decisionShape{}, Cards: []cardShape{}, ExpiresAt: utc(r.ExpiresAt), CreatedAt: r.CreatedAt.UTC(),
 		BaseAt: known(v.Base.At), DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: approval.RiskOf(r), Needs: needsShape{e.Needs(r), e.TooFew(r)}, RevertOf: orNull(r.RevertOf), RevertedBy: orNull(r.RevertedBy),
+	}
+	if r.IsHandover() {
+		s.Commit = "" // that of a snapshot is nothing to look at
+		s.Context, s.Artifacts, s.Handover = r.Question.Context, r.Question.Artifacts(), r.Question.Handover
 	}
 	if r.Landed != "" {
 		s.Commit = r.Landed
@@ -286,8 +294,8 @@ func (a *API) Patch(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.IsHandover() {
-		return orchestrator.Errorf(orchestrator.CodeNotFound, "The request %s asks whether work may be handed on, so it has no patch. What would be handed on is in its question.", r.ID)
+	if r.IsHandover() && !r.Travels() {
+		return orchestrator.Errorf(orchestrator.CodeNotFound, "The request %s asks whether work may be handed on, and no files go with it. What would be handed on is in its question.", r.ID)
 	}
 	shown, err := a.revision(c, r, q.Get("rev"))
 	if err != nil {

@@ -215,6 +215,7 @@ type trialShape struct {
 	Agent   *string `json:"agent"`
 	Text    *string `json:"text"`
 	Key     *string `json:"key"`
+	Asks    *string `json:"asks"` // that a person is asked before the agent works
 	Code    *string `json:"code"`
 	Message *string `json:"message"`
 }
@@ -229,5 +230,5 @@ func (a *API) TryTrigger(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, trialShape{Fires: trial.Fires, Agent: orNull(trial.Agent), Text: orNull(trial.Text), Key: orNull(trial.Key), Code: orNull(trial.Code), Message: orNull(trial.Message)})
+	return c.JSON(http.StatusOK, trialShape{Fires: trial.Fires, Agent: orNull(trial.Agent), Text: orNull(trial.Text), Key: orNull(trial.Key), Asks: orNull(trial.Asks), Code: orNull(trial.Code), Message: orNull(trial.Message)})
 }

@@ -80,6 +80,9 @@ type Spec struct {
 
 	// AskFirst has a person asked before work is handed to it (H18).
 	AskFirst bool
+	// TrustCheckout lets it run in its caller's files as they are. Else what steers programs,
+	// its own program with it, is taken from the branch.
+	TrustCheckout bool
 }
 
 // ToolPolicy names tools or groups such as "group:context". A nil Allow allows all;

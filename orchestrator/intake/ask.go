@@ -158,8 +158,9 @@ func (in *Intake) Try(ctx context.Context, name string, s trigger.Sample) (trigg
 		dry := submission(t, d, o)
 		dry.RequesterID, dry.Requester, dry.DryRun = who.ID, who.Name, true
 		var task orchestrator.Task
-		task, _, _, err = in.Engine.Submit(ctx, dry)
-		trial.Agent = task.Agent
+		var root orchestrator.Delegation
+		task, root, _, err = in.Engine.Submit(ctx, dry)
+		trial.Agent, trial.Asks = task.Agent, asksFirst(root)
 	}
 	if code := orchestrator.CodeOf(err); code != "" && code != orchestrator.CodeUnavailable {
 		trial.Fires, trial.Code, trial.Message = false, code, err.Error()

@@ -152,7 +152,7 @@ func (in *Intake) work(ctx context.Context, t *trigger.Trigger, d trigger.Delive
 			return d, err
 		}
 	}
-	task, _, _, err := in.Engine.Submit(ctx, s)
+	task, root, _, err := in.Engine.Submit(ctx, s)
 	if orchestrator.CodeOf(err) == orchestrator.CodeKeyReused { // the text changed since, or another node was quicker
 		task, err = in.Tasks.TaskByKey(ctx, who.ID, s.Key)
 	}
@@ -161,7 +161,16 @@ func (in *Intake) work(ctx context.Context, t *trigger.Trigger, d trigger.Delive
 	}
 	in.Trace("delivery submitted")
 	d.TaskID = task.ID
-	return in.end(ctx, d, trigger.Started, "", "")
+	return in.end(ctx, d, trigger.Started, "", asksFirst(root))
+}
+
+// asksFirst says that a task of a trigger waits for a person before anybody works on it,
+// "" where it does not.
+func asksFirst(root orchestrator.Delegation) string {
+	if root.State != orchestrator.AwaitingApproval || !root.Work.Asked {
+		return ""
+	}
+	return "It waits for a person: somebody has to say yes before " + root.To + " works on it."
 }
 
 // submission is the task that a delivery asks for. Its key is the delivery's own, unless

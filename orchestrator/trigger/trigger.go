@@ -129,6 +129,7 @@ type Trial struct {
 	Agent   string // who would get the task
 	Text    string // the task's text
 	Key     string // the idempotency key, where the trigger has a template for it
+	Asks    string // why a person is asked before the agent works, "" where nobody is
 	Code    string // why it does not fire: filtered, or the code of a refusal
 	Message string // the same as a sentence
 }

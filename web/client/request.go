@@ -61,6 +61,9 @@ type Question struct {
 	Text     string            `json:"text"`
 	Context  map[string]string `json:"context"`
 	Handover json.RawMessage   `json:"handover"` // the command object, empty without one
+	// The files that travel: Tree against Branch; "" where none do.
+	Branch string `json:"branch"`
+	Tree   string `json:"tree"`
 }
 
 // File is one changed file.

@@ -52,6 +52,7 @@ type Trial struct {
 	Fires   bool   `json:"fires"`
 	Agent   string `json:"agent"`
 	Text    string `json:"text"`
+	Asks    string `json:"asks"` // that a person is asked before the agent works, "" where nobody is
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Raw     Raw    `json:"-"`

@@ -126,7 +126,7 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	where := at("agents", name)
 	s := agent.Spec{
 		Name: name, Kind: agent.Kind(a.Kind), Role: agent.Role(a.Role), Capabilities: a.Capabilities, Repository: a.Repository, Writes: a.Writes,
-		AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, Approval: or(a.Approval, "any"), Owner: a.Owner, Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
+		AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, TrustCheckout: a.TrustCheckout, Approval: or(a.Approval, "any"), Owner: a.Owner, Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
 		Sandbox: or(a.Sandbox, "auto"), Env: a.Env, OutputLimit: a.OutputLimit, Model: a.Model, URL: a.URL, Token: a.Token, Card: a.Card,
 		Timeout: b.duration(append(where, "timeout"), a.Timeout, 15*time.Minute),
 	}

@@ -89,36 +89,37 @@ type Repository struct {
 
 // Agent is one agent of the team.
 type Agent struct {
-	Kind         string            `yaml:"kind"`
-	Role         string            `yaml:"role"`
-	Capabilities []string          `yaml:"capabilities"`
-	DelegatesTo  *[]string         `yaml:"delegates_to"`
-	Repository   string            `yaml:"repository"`
-	Writes       []string          `yaml:"writes"`
-	AnalysisOnly bool              `yaml:"analysis_only"`
-	AskFirst     bool              `yaml:"ask_first"`
-	Approval     string            `yaml:"approval"`
-	Owner        string            `yaml:"owner"`
-	Timeout      string            `yaml:"timeout"`
-	Reads        *[]string         `yaml:"reads"`
-	Prompt       string            `yaml:"prompt"`
-	Command      []string          `yaml:"command"`
-	Protocol     string            `yaml:"protocol"`
-	Sandbox      string            `yaml:"sandbox"`
-	Writable     []string          `yaml:"writable"`
-	Env          map[string]string `yaml:"env"`
-	OutputLimit  int64             `yaml:"output_limit"`
-	Steps        []Step            `yaml:"steps"`
-	Model        string            `yaml:"model"`
-	Fallbacks    []string          `yaml:"fallbacks"`
-	Tools        Tools             `yaml:"tools"`
-	MCP          []MCPServer       `yaml:"mcp"`
-	MaxTurns     int               `yaml:"max_turns"`
-	MaxTokens    int64             `yaml:"max_tokens"`
-	Budget       *Allowance        `yaml:"budget"`
-	URL          string            `yaml:"url"`
-	Token        string            `yaml:"token"`
-	Card         string            `yaml:"card"`
+	Kind          string            `yaml:"kind"`
+	Role          string            `yaml:"role"`
+	Capabilities  []string          `yaml:"capabilities"`
+	DelegatesTo   *[]string         `yaml:"delegates_to"`
+	Repository    string            `yaml:"repository"`
+	Writes        []string          `yaml:"writes"`
+	AnalysisOnly  bool              `yaml:"analysis_only"`
+	AskFirst      bool              `yaml:"ask_first"`
+	TrustCheckout bool              `yaml:"trust_checkout"` // it runs in its caller's files as they are
+	Approval      string            `yaml:"approval"`
+	Owner         string            `yaml:"owner"`
+	Timeout       string            `yaml:"timeout"`
+	Reads         *[]string         `yaml:"reads"`
+	Prompt        string            `yaml:"prompt"`
+	Command       []string          `yaml:"command"`
+	Protocol      string            `yaml:"protocol"`
+	Sandbox       string            `yaml:"sandbox"`
+	Writable      []string          `yaml:"writable"`
+	Env           map[string]string `yaml:"env"`
+	OutputLimit   int64             `yaml:"output_limit"`
+	Steps         []Step            `yaml:"steps"`
+	Model         string            `yaml:"model"`
+	Fallbacks     []string          `yaml:"fallbacks"`
+	Tools         Tools             `yaml:"tools"`
+	MCP           []MCPServer       `yaml:"mcp"`
+	MaxTurns      int               `yaml:"max_turns"`
+	MaxTokens     int64             `yaml:"max_tokens"`
+	Budget        *Allowance        `yaml:"budget"`
+	URL           string            `yaml:"url"`
+	Token         string            `yaml:"token"`
+	Card          string            `yaml:"card"`
 }
 
 // Tools is what a model may call.

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gatehouse/orchestrator"
+)
+
+// deployTeam is coder, who rewrites deploy.sh in its checkout and hands on a release, and
+// deployer, which is started as ./deploy.sh of its checkout, has a secret, and asks first.
+const deployTeam = `
+engine: {workers: 2, lease: 2s}
+repositories:
+  app: {path: "REPO", branch: main}
+agents:
+  coder:
+    kind: command
+    repository: app
+    sandbox: off
+    command: [sh, -c, 'cat > /dev/null; printf "#!/bin/sh\necho stolen \$SECRET >> DIR/ran\n" > deploy.sh; echo more > notes.txt; gatehouse delegate deployer "deploy release 8"']
+  deployer:
+    kind: command
+    repository: app
+    sandbox: off
+    ask_first: true
+    env: {SECRET: "s3cret-of-deployer"}
+    command: [./deploy.sh]
+`
+
+// Row 3 of the attacks: the yes is to "deploy release 8", so what runs is the script that
+// people approved, and the request says that the caller changed it.
+func TestTheYesToAReleaseRunsTheApprovedScript(t *testing.T) {
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), deployTeam)
+	p.must(os.WriteFile(p.repo+"/deploy.sh", []byte("#!/bin/sh\necho released >> "+p.dir+"/ran\necho released\n"), 0o755))
+	git(t, p.repo, "add", "-A")
+	git(t, p.repo, "commit", "-q", "-m", "How to deploy")
+	n := p.start(p.config, "")
+	p.person("cleo", "approver")
+	cleo := n.browser("cleo")
+	task := n.send("coder", "app", "release")
+	r := p.asked(task)
+	if r.Question.Tree == "" || len(r.Revision.Files) != 1 || r.Revision.Files[0].Path != "notes.txt" {
+		t.Fatalf("what travels: %+v", r.Revision.Files)
+	}
+	page := n.page(cleo, "/approvals/"+r.ID)
+	for _, part := range []string{"deploy.sh", "changed this file, which steers programs", "notes.txt", "more", "deployer starts from the files of coder", `name="verdict" value="approve"`} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page lacks %q", part)
+		}
+	}
+	out, code := p.cli(n, "review", r.ID)
+	if code != 0 || !strings.Contains(out, "deploy release 8") || !strings.Contains(out, "+more") || !strings.Contains(out, "deploy.sh") {
+		t.Errorf("review: exit %d\n%s", code, out)
+	}
+	if chat := n.page(cleo, "/chat"); !strings.Contains(chat, "deploy release 8") || strings.Contains(chat, `value="approve"`) {
+		t.Error("the chat offers a yes to files that it does not show")
+	}
+	if code, body := n.say(cleo, "/approvals/", r, "approve", ""); code != http.StatusOK && code != http.StatusSeeOther {
+		t.Fatalf("the yes: %d\n%s", code, body)
+	}
+	p.until("deployer's end", func() bool {
+		d, err := p.store.Delegation(t.Context(), r.DelegationID)
+		return err == nil && d.State == orchestrator.Completed
+	})
+	ran, err := os.ReadFile(p.dir + "/ran")
+	if err != nil || string(ran) != "released\n" {
+		t.Errorf("what ran left %q, %v", ran, err)
+	}
+	n.stop()
+}
