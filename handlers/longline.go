@@ -13,7 +13,7 @@ import (
 const longStep = 64 << 10
 
 // longLead is how much stands before a place in a line to which a link leads, in bytes.
-const longLead = 400
+const longLead = 40
 
 // long says which part of which line of a file is shown in place of the usual.
 type long struct {

@@ -10,8 +10,9 @@ import (
 // maxLineBytes is how much of one line is drawn; the warning "cut" goes by the same bound.
 const maxLineBytes = patch.MaxColumns
 
-// leadBytes is how much of a line stands before a change that is brought into view.
-const leadBytes = 400
+// leadBytes is how much of a line stands before a change that is brought into view: little
+// enough that a window shows the change without being moved.
+const leadBytes = 40
 
 // part is what is drawn of the line: the bytes that are asked for, else the beginning, or
 // where the change begins when that is farther to the right. Never half a character.
