@@ -2,9 +2,12 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"gatehouse/orchestrator/spelling"
 )
 
 // piece is a run of plain text, or one character that a reader could not see.
@@ -15,12 +18,19 @@ type piece struct {
 }
 
 // visible splits foreign text at every character that is invisible, turns the
-// reading direction or controls a terminal. Tab and newline pass.
-func visible(s string) []piece {
+// reading direction, controls a terminal or poses as another one. Tab and newline pass.
+func visible(s string) []piece { return visiblePart(s, 0, spelling.Deceptive(s)) }
+
+// visiblePart is visible for a part of a text that begins at a byte of it; posing are the
+// bytes of the whole text where letters begin that pose as others.
+func visiblePart(s string, from int, posing []int) []piece {
 	var out []piece
 	start := 0
 	for i, r := range s {
 		name, bad := risky(r)
+		if _, poses := slices.BinarySearch(posing, from+i); poses && !bad {
+			name, bad = "looks like a letter or mark of ASCII and is another", true
+		}
 		if r == unicode.ReplacementChar && !strings.HasPrefix(s[i:], "\uFFFD") {
 			// A byte that is no UTF-8: its value is what counts.
 			name, bad = "byte that is not UTF-8", true

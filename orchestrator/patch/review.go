@@ -185,14 +185,15 @@ const maxScan = 128 << 20
 type scanned struct {
 	risks  map[string]map[string]bool // path → warning codes
 	marked map[string]bool            // files that say of themselves that they are generated
+	cr     map[string]bool            // files with a carriage return in or beside a change
 	cut    bool                       // there was more than maxScan
 }
 
 // scan looks through the added lines of all files. git quotes odd names in the
 // text, so the file is known by its place in the list.
 func (r *Mirror) scan(ctx context.Context, baseTree, tree string, files []File) (*scanned, error) {
-	s := &scanned{risks: map[string]map[string]bool{}, marked: map[string]bool{}}
-	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, "-p", "--unified=0"), max: maxScan})
+	s := &scanned{risks: map[string]map[string]bool{}, marked: map[string]bool{}, cr: map[string]bool{}}
+	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, "-p", "--unified=1"), max: maxScan})
 	if errors.Is(err, errOutput) {
 		s.cut = true
 		return s, nil
@@ -201,6 +202,9 @@ func (r *Mirror) scan(ctx context.Context, baseTree, tree string, files []File) 
 		return nil, err
 	}
 	s.read(out, files)
+	if err := r.scanEndings(ctx, files, s); err != nil {
+		return nil, err
+	}
 	return s, r.scanLinks(ctx, files, s)
 }
 
@@ -212,6 +216,9 @@ func (s *scanned) read(diff []byte, files []File) {
 			line, diff = diff[:n], diff[n+1:]
 		} else {
 			diff = nil
+		}
+		if left > 0 && i >= 0 && i < len(files) && bytes.IndexByte(line, '\r') >= 0 {
+			s.cr[files[i].Path] = true
 		}
 		switch {
 		case left > 0 && len(line) > 0 && line[0] == '+':
