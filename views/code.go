@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/spelling"
 
 	"github.com/a-h/templ"
@@ -14,8 +15,10 @@ import (
 // These components are written by hand: in code every space counts, and a page of a
 // large diff has a hundred thousand tokens.
 
-// Visible prints foreign text on one run of characters, with badges for what cannot be seen.
+// Visible prints foreign text on one run of characters, with badges for what cannot be seen
+// and without what looks like a secret. The lines of files are shown by code, as they are.
 func Visible(text string) templ.Component {
+	text = mask.Text(text)
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		if harmless(text) {
 			_, err := io.WriteString(w, templ.EscapeString(text))

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/spelling"
 )
 
@@ -72,6 +73,7 @@ func BranchName(name string) string { return visibleText(oneLine(name, 200)) }
 // visibleText is foreign text for an attribute, where no element can mark what a reader
 // could not see: it stands in brackets, as in the terminal.
 func visibleText(s string) string {
+	s = mask.Text(s)
 	if harmless(s) {
 		return s
 	}
@@ -112,6 +114,7 @@ func risky(r rune) (string, bool) {
 
 // oneLine makes foreign text fit a row: the first line with content, cut at most runes.
 func oneLine(s string, most int) string {
+	s = mask.Text(s) // before the cut
 	for line := range strings.Lines(s) {
 		line = strings.Join(strings.Fields(line), " ")
 		if line == "" {

@@ -4,13 +4,14 @@ import (
 	"strings"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
 )
 
 // askedText is all that would be handed on, where it fits into a card: a yes there is one to
 // every word of it. What cannot be seen is shown as code points.
 func askedText(r approval.Request) shownDiff {
-	lines := strings.Split(strings.TrimSpace(r.Question.Whole()), "\n")
+	lines := strings.Split(mask.Text(strings.TrimSpace(r.Question.Whole())), "\n")
 	for i, l := range lines {
 		lines[i] = patch.Shown(strings.TrimRight(l, "\r"))
 	}

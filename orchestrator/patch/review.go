@@ -273,7 +273,7 @@ func (s *scanned) line(name, text string) {
 			s.add(name, RiskLookalike)
 		}
 	}
-	if len(text) > 12 && secretLike.MatchString(cut(text, 4096)) {
+	if len(text) > 12 && secretLike(text) {
 		s.add(name, "secret_like")
 	}
 	if strings.Contains(text, "DO NOT EDIT") && strings.Contains(text, "enerated") || strings.Contains(text, "@generated") {
