@@ -25,6 +25,7 @@ type deltas struct {
 	mu     sync.Mutex
 	parts  []event.Part // gathered, neighbours joined
 	bytes  int
+	taken  int               // bytes that came since some were passed on, with those kept back
 	turn   int               // that is being written
 	stored int               // turns up to here are over
 	shown  map[[2]string]int // characters of the turn by kind and tool
@@ -51,7 +52,7 @@ func (r *run) Delta(d agent.Delta) {
 	}
 	s.take(p)
 	switch now := time.Now(); {
-	case s.bytes >= deltaBytes || now.Sub(s.passed) >= deltaEvery:
+	case s.taken >= deltaBytes || now.Sub(s.passed) >= deltaEvery:
 		s.pass(r.e.Options.Hub)
 	case s.timer == nil:
 		s.wait.Add(1)
@@ -78,10 +79,11 @@ func (s *deltas) take(p event.Part) {
 	key := [2]string{p.Kind, p.Tool}
 	switch {
 	case p.Kind == event.KindReset:
-		s.masks, s.order = nil, nil
+		s.masks, s.order, s.taken = nil, nil, 0
 	case p.Turn != s.turn || len(s.order) > 0 && s.order[len(s.order)-1] != key:
 		s.flush()
 	}
+	s.taken += len(p.Text)
 	if p.Kind == event.KindReset || p.Text == "" {
 		s.gather(p)
 		return
@@ -136,7 +138,7 @@ func (s *deltas) pass(hub *event.Hub) {
 			hub.Pass(piece)
 		}
 	}
-	s.parts, s.bytes, s.passed = nil, 0, time.Now()
+	s.parts, s.bytes, s.taken, s.passed = nil, 0, 0, time.Now()
 }
 
 // turnOver passes on what is left of the turns up to n, which is about to be stored.

@@ -8,6 +8,13 @@ import (
 // mostHeld bounds what a Stream keeps back, in bytes: the longest key is shorter.
 const mostHeld = 16 << 10
 
+// A word of more than longWord bytes that has begun like no secret is shown but for its
+// end, which may be the beginning of one: no anchor stands further in than longest bytes.
+const (
+	longWord = 512
+	longest  = 40
+)
+
 // Stream masks a text that comes in pieces. What could still become a secret is kept back:
 // the word that is being written, and a private key until its end. The zero value is ready
 // to use; it is not safe for concurrent use.
@@ -17,8 +24,11 @@ type Stream struct{ held string }
 func (s *Stream) Write(piece string) string {
 	all := s.held + piece
 	from := open(all)
-	if len(all)-from > mostHeld {
+	switch held := len(all) - from; {
+	case held > mostHeld:
 		from = len(all)
+	case held > longWord && !near([]byte(all[from:])): // secrets say near their beginning what they are
+		from = len(all) - longest
 	}
 	s.held = all[from:]
 	return Text(all[:from])
