@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -149,6 +150,7 @@ func roomFor(calls []agent.Block) iter.Seq2[int, agent.Block] {
 func cut(s string) string { return cutTo(s, maxShown) }
 
 func cutTo(s string, most int) string {
+	s = mask.Text(s) // before the cut, which could leave half a secret that has no shape any more
 	if len(s) <= most {
 		return s
 	}

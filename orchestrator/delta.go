@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/mask"
 )
 
 // Parts of messages are passed on at this pace: often enough to read along, seldom
@@ -24,12 +25,15 @@ type deltas struct {
 	mu     sync.Mutex
 	parts  []event.Part // gathered, neighbours joined
 	bytes  int
+	taken  int               // bytes that came since some were passed on, with those kept back
 	turn   int               // that is being written
 	stored int               // turns up to here are over
 	shown  map[[2]string]int // characters of the turn by kind and tool
-	passed time.Time         // when some were passed on last
-	timer  *time.Timer       // set while parts wait
-	wait   sync.WaitGroup    // for the timer's function
+	masks  map[[2]string]*held
+	order  [][2]string    // of masks
+	passed time.Time      // when some were passed on last
+	timer  *time.Timer    // set while parts wait
+	wait   sync.WaitGroup // for the timer's function
 	closed bool
 }
 
@@ -46,9 +50,9 @@ func (r *run) Delta(d agent.Delta) {
 	if s.closed || p.Turn <= s.stored || p.Text == "" && p.Kind != event.KindReset && p.Tool == "" {
 		return
 	}
-	s.gather(p)
+	s.take(p)
 	switch now := time.Now(); {
-	case s.bytes >= deltaBytes || now.Sub(s.passed) >= deltaEvery:
+	case s.taken >= deltaBytes || now.Sub(s.passed) >= deltaEvery:
 		s.pass(r.e.Options.Hub)
 	case s.timer == nil:
 		s.wait.Add(1)
@@ -60,6 +64,53 @@ func (r *run) Delta(d agent.Delta) {
 			s.pass(r.e.Options.Hub)
 		})
 	}
+}
+
+// held is a text of the turn of which the end may become a secret, and the part that it
+// would be passed on with.
+type held struct {
+	mask.Stream
+	part event.Part
+}
+
+// take masks a part and adds what can be shown of it by now; what it goes behind of
+// another kind is complete.
+func (s *deltas) take(p event.Part) {
+	key := [2]string{p.Kind, p.Tool}
+	switch {
+	case p.Kind == event.KindReset:
+		s.masks, s.order, s.taken = nil, nil, 0
+	case p.Turn != s.turn || len(s.order) > 0 && s.order[len(s.order)-1] != key:
+		s.flush()
+	}
+	s.taken += len(p.Text)
+	if p.Kind == event.KindReset || p.Text == "" {
+		s.gather(p)
+		return
+	}
+	h := s.masks[key]
+	if h == nil {
+		h = &held{}
+		if s.masks == nil {
+			s.masks = map[[2]string]*held{}
+		}
+		s.masks[key], s.order = h, append(s.order, key)
+	}
+	h.part = p
+	if p.Text = h.Write(p.Text); p.Text != "" {
+		s.gather(p)
+	}
+}
+
+// flush adds what was kept back.
+func (s *deltas) flush() {
+	for _, key := range s.order {
+		h := s.masks[key]
+		if h.part.Text = h.Flush(); h.part.Text != "" {
+			s.gather(h.part)
+		}
+	}
+	s.masks, s.order = nil, nil
 }
 
 // gather adds a part behind the others.
@@ -87,7 +138,7 @@ func (s *deltas) pass(hub *event.Hub) {
 			hub.Pass(piece)
 		}
 	}
-	s.parts, s.bytes, s.passed = nil, 0, time.Now()
+	s.parts, s.bytes, s.taken, s.passed = nil, 0, 0, time.Now()
 }
 
 // turnOver passes on what is left of the turns up to n, which is about to be stored.
@@ -95,6 +146,7 @@ func (r *run) turnOver(n int) {
 	s := &r.deltas
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.flush()
 	s.pass(r.e.Options.Hub)
 	s.stored = max(s.stored, n)
 	r.e.Options.Hub.Over(r.task.ID, r.id)
@@ -104,6 +156,7 @@ func (r *run) turnOver(n int) {
 func (r *run) closeDeltas() {
 	s := &r.deltas
 	s.mu.Lock()
+	s.flush()
 	s.pass(r.e.Options.Hub)
 	s.closed = true
 	if s.timer != nil && s.timer.Stop() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/mask"
 )
 
 // Progress is written as events at this pace: often enough for a person who
@@ -23,6 +24,7 @@ type progress struct {
 	lines   []string
 	bytes   int
 	dropped int
+	mask    mask.Stream
 	wait    sync.WaitGroup
 	stop    chan struct{}
 }
@@ -50,7 +52,7 @@ func (r *run) Progress(ctx context.Context, text string) error {
 			case <-stop:
 			case <-r.ctx.Done():
 			}
-			r.writeProgress(r.ctx)
+			r.writeProgress(r.ctx, false)
 		})
 	}
 	return nil
@@ -65,15 +67,42 @@ func (r *run) flushProgress(ctx context.Context) {
 	}
 	r.lines.mu.Unlock()
 	r.lines.wait.Wait()
+	if r.lines.holds() {
+		r.writeProgress(r.ctx, true)
+	}
+}
+
+// masked is what can be shown of the lines by now: a key that goes over several events is
+// kept back until its end. The caller holds mu.
+func (p *progress) masked(text string, last bool) string {
+	if text != "" {
+		text += "\n"
+	}
+	text = p.mask.Write(text)
+	if last {
+		text += p.mask.Flush()
+	}
+	return strings.TrimSuffix(text, "\n")
+}
+
+// holds reports whether something is kept back.
+func (p *progress) holds() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mask.Holds()
 }
 
 // writeProgress stores the gathered lines as one event.
-func (r *run) writeProgress(ctx context.Context) {
+func (r *run) writeProgress(ctx context.Context, last bool) {
 	p := &r.lines
 	p.mu.Lock()
 	text, dropped := strings.Join(p.lines, "\n"), p.dropped
 	p.lines, p.bytes, p.dropped, p.stop = nil, 0, 0, nil
+	text = p.masked(text, last)
 	p.mu.Unlock()
+	if text == "" && dropped == 0 {
+		return
+	}
 	data := map[string]any{"text": text}
 	if dropped > 0 {
 		data["dropped_lines"] = dropped

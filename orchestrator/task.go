@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/retention"
 	"gatehouse/orchestrator/sharedctx"
 
@@ -110,7 +111,7 @@ func (s Submission) check() error {
 // Title is the first line of a task's text, cut to 80 characters, for lists,
 // branches and merge messages.
 func Title(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line, _, _ := strings.Cut(strings.TrimSpace(mask.Text(text)), "\n")
 	r := []rune(strings.TrimSpace(line))
 	if len(r) > 80 {
 		return string(r[:79]) + "…"

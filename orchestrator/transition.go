@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/mask"
 )
 
 // move writes d in state to, where the row still is as d was read. It is the only
@@ -96,6 +97,11 @@ func Succeed(ctx context.Context, tx Tx, d *Delegation) error {
 // Fail ends a delegation with the reason.
 func Fail(ctx context.Context, tx Tx, d *Delegation, f *agent.Failure) error {
 	d.Error = f
+	if f != nil {
+		told := *f
+		told.Message = mask.Text(f.Message)
+		d.Error = &told
+	}
 	return end(ctx, tx, d, Failed, d.To)
 }
 

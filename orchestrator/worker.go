@@ -251,7 +251,7 @@ func (e *Engine) runAgent(r *run) error {
 		}
 		if out.Park == nil {
 			e.Trace("agent ended")
-			return e.finish(r, spec, out.Result)
+			return e.finish(r, spec, withoutSecrets(out.Result))
 		}
 		parked, err := e.park(r, out.Park)
 		if err != nil || parked {

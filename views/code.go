@@ -3,7 +3,11 @@ package views
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
+
+	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/spelling"
 
 	"github.com/a-h/templ"
 )
@@ -11,8 +15,10 @@ import (
 // These components are written by hand: in code every space counts, and a page of a
 // large diff has a hundred thousand tokens.
 
-// Visible prints foreign text on one run of characters, with badges for what cannot be seen.
+// Visible prints foreign text on one run of characters, with badges for what cannot be seen
+// and without what looks like a secret. The lines of files are shown by code, as they are.
 func Visible(text string) templ.Component {
+	text = mask.Text(text)
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		if harmless(text) {
 			_, err := io.WriteString(w, templ.EscapeString(text))
@@ -30,7 +36,11 @@ func writeVisible(b *strings.Builder, text string) {
 		b.WriteString(templ.EscapeString(text))
 		return
 	}
-	for _, p := range visible(text) {
+	writePieces(b, visible(text))
+}
+
+func writePieces(b *strings.Builder, pieces []piece) {
+	for _, p := range pieces {
 		if p.Risky {
 			b.WriteString(`<span class="risky" title="`)
 			b.WriteString(templ.EscapeString(p.Title))
@@ -47,6 +57,7 @@ func writeVisible(b *strings.Builder, text string) {
 func code(tokens []Token) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder
+		posing, at := posingIn(tokens), 0
 		for _, t := range tokens {
 			class := t.Class
 			if t.Changed {
@@ -57,7 +68,12 @@ func code(tokens []Token) templ.Component {
 				b.WriteString(templ.EscapeString(class))
 				b.WriteString(`">`)
 			}
-			writeVisible(&b, t.Text)
+			if harmless(t.Text) {
+				b.WriteString(templ.EscapeString(t.Text))
+			} else {
+				writePieces(&b, visiblePart(t.Text, at, posing))
+			}
+			at += len(t.Text)
 			if class != "" {
 				b.WriteString(`</span>`)
 			}
@@ -68,4 +84,17 @@ func code(tokens []Token) templ.Component {
 		_, err := io.WriteString(w, b.String())
 		return err
 	})
+}
+
+// posingIn finds the letters that pose as others in a whole line: a word that mixes
+// alphabets may be several tokens.
+func posingIn(tokens []Token) []int {
+	if !slices.ContainsFunc(tokens, func(t Token) bool { return !harmless(t.Text) }) {
+		return nil
+	}
+	var line strings.Builder
+	for _, t := range tokens {
+		line.WriteString(t.Text)
+	}
+	return spelling.Deceptive(line.String())
 }

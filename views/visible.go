@@ -2,9 +2,13 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/spelling"
 )
 
 // piece is a run of plain text, or one character that a reader could not see.
@@ -15,12 +19,19 @@ type piece struct {
 }
 
 // visible splits foreign text at every character that is invisible, turns the
-// reading direction or controls a terminal. Tab and newline pass.
-func visible(s string) []piece {
+// reading direction, controls a terminal or poses as another one. Tab and newline pass.
+func visible(s string) []piece { return visiblePart(s, 0, spelling.Deceptive(s)) }
+
+// visiblePart is visible for a part of a text that begins at a byte of it; posing are the
+// bytes of the whole text where letters begin that pose as others.
+func visiblePart(s string, from int, posing []int) []piece {
 	var out []piece
 	start := 0
 	for i, r := range s {
 		name, bad := risky(r)
+		if _, poses := slices.BinarySearch(posing, from+i); poses && !bad {
+			name, bad = "looks like a letter or mark of ASCII and is another", true
+		}
 		if r == unicode.ReplacementChar && !strings.HasPrefix(s[i:], "\uFFFD") {
 			// A byte that is no UTF-8: its value is what counts.
 			name, bad = "byte that is not UTF-8", true
@@ -62,6 +73,7 @@ func BranchName(name string) string { return visibleText(oneLine(name, 200)) }
 // visibleText is foreign text for an attribute, where no element can mark what a reader
 // could not see: it stands in brackets, as in the terminal.
 func visibleText(s string) string {
+	s = mask.Text(s)
 	if harmless(s) {
 		return s
 	}
@@ -102,6 +114,7 @@ func risky(r rune) (string, bool) {
 
 // oneLine makes foreign text fit a row: the first line with content, cut at most runes.
 func oneLine(s string, most int) string {
+	s = mask.Text(s) // before the cut
 	for line := range strings.Lines(s) {
 		line = strings.Join(strings.Fields(line), " ")
 		if line == "" {

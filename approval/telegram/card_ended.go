@@ -217,6 +217,14 @@ func (f face) retired(was int) *sheet {
 	return s
 }
 
+// double is a card that was sent twice because the answer to the first was lost.
+func (f face) double() *sheet {
+	s := &sheet{}
+	s.as(asBold, "⧉ Sent twice · the buttons are under the other card")
+	f.title(s)
+	return s
+}
+
 // why is what made the current revision.
 func (f face) why() string {
 	v := f.r.Revision

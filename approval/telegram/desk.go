@@ -80,6 +80,7 @@ type Desk struct {
 	DeskOptions
 	sender    Sender
 	strangers strangers
+	presses   presses
 }
 
 // NewDesk makes a desk. It asks nobody.
@@ -153,11 +154,22 @@ type tap struct {
 	Data    string   `json:"data"`
 }
 
-// Handle acts on one update. An error means that it should come again.
+// codeMalformed is an update that can be read in two ways.
+const codeMalformed = "malformed_update"
+
+// Handle acts on one update. An error means that it should come again. One that could be
+// read in two ways does nothing and is recorded; it would not be better the next time.
 func (d *Desk) Handle(ctx context.Context, body []byte) error {
 	var u update
 	if err := json.Unmarshal(body, &u); err != nil {
 		return fmt.Errorf("reading an update of Telegram: %w", err)
+	}
+	if err := strict(body); err != nil {
+		d.Log.Warn("an update from Telegram is not read", "update", u.ID, "err", err)
+		if ok, _ := d.presses.take(crowd, d.Now()); !ok {
+			return nil
+		}
+		return d.audit(ctx, account{}, nil, Bound{}, codeMalformed, err.Error())
 	}
 	switch {
 	case u.Callback != nil:

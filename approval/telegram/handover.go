@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -11,7 +12,7 @@ import (
 // fits into a card: a yes there is one to every word of it. What cannot be seen is shown as
 // code points.
 func askedText(r approval.Request, diff string) shownDiff {
-	lines := strings.Split(strings.TrimSpace(r.Question.Whole()), "\n")
+	lines := strings.Split(mask.Text(strings.TrimSpace(r.Question.Whole())), "\n")
 	for i, l := range lines {
 		lines[i] = patch.Shown(strings.TrimRight(l, "\r"))
 	}

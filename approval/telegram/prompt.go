@@ -72,6 +72,7 @@ func (d *Desk) ask(ctx context.Context, q tap, u people.User, b Bound) error {
 		m.Placeholder = "What should be different"
 	}
 	to := q.Message.place()
+	d.mend(ctx, q, b, r)
 	id, err := d.sender.Send(ctx, to, m)
 	d.Channel.pace.note(to, d.Now())
 	if err != nil {

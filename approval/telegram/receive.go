@@ -46,6 +46,8 @@ type Inbox interface {
 	// BeginUpdate counts an attempt and extends a lease that was given until leased, unless somebody else has it by now.
 	BeginUpdate(ctx context.Context, bot, id int64, leased, until time.Time) (attempts int, mine bool, err error)
 	DoneUpdate(ctx context.Context, bot, id int64, now time.Time) error
+	// DropUpdates records that nothing will be done with updates.
+	DropUpdates(ctx context.Context, bot int64, ids []int64, now time.Time) error
 	FailUpdate(ctx context.Context, bot, id int64, problem string, next time.Time, giveUp bool) error
 	// ReturnUpdate ends a lease that was given until leased, unless somebody else has it: the update is due again.
 	ReturnUpdate(ctx context.Context, bot, id int64, leased, now time.Time) error
@@ -65,7 +67,8 @@ type ReceiverOptions struct {
 	Client *Client
 	Inbox  Inbox
 	Handle Handler
-	Mode   string // Poll or Webhook; "" means Poll
+	Drop   func(ctx context.Context, body []byte) bool // reports, quickly, that nothing would come of an update; may be nil
+	Mode   string                                      // Poll or Webhook; "" means Poll
 
 	// For Webhook: Telegram posts to WebhookPath under PublicURL, which must be https, with Secret in a header.
 	PublicURL string

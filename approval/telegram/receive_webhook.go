@@ -153,8 +153,15 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if err == nil {
 		u, err = parseUpdate(body)
 	}
+	if err == nil {
+		err = strict(body)
+	}
 	if err != nil {
 		http.Error(w, "This is no update of the Bot API.", http.StatusBadRequest)
+		return
+	}
+	if r.drops(req.Context(), body) {
+		w.WriteHeader(http.StatusOK) // else it comes again
 		return
 	}
 	if err := r.accept(req.Context(), RawUpdate{ID: u.ID, Body: body}); err != nil {

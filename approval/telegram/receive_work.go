@@ -78,6 +78,9 @@ func (r *Receiver) take(ctx context.Context, wg *sync.WaitGroup, bot int64) erro
 		if err != nil || len(updates) == 0 {
 			return err
 		}
+		if updates, err = r.dropped(ctx, bot, updates); err != nil {
+			return err
+		}
 		for _, u := range updates {
 			parsed, _ := parseUpdate(u.Body) // what cannot be read has sender 0; its handler will say so
 			lane := parsed.sender()
@@ -86,6 +89,32 @@ func (r *Receiver) take(ctx context.Context, wg *sync.WaitGroup, bot int64) erro
 			}
 		}
 	}
+}
+
+// drops reports whether nothing would come of an update.
+func (r *Receiver) drops(ctx context.Context, body []byte) bool {
+	return r.o.Drop != nil && r.o.Drop(ctx, body)
+}
+
+// dropped is the updates without those of which nothing would come. These are done with in
+// one write, before they take the room of others.
+func (r *Receiver) dropped(ctx context.Context, bot int64, updates []RawUpdate) ([]RawUpdate, error) {
+	var kept []RawUpdate
+	var ids []int64
+	for _, u := range updates {
+		if r.drops(ctx, u.Body) {
+			ids = append(ids, u.ID)
+		} else {
+			kept = append(kept, u)
+		}
+	}
+	if len(ids) == 0 {
+		return kept, nil
+	}
+	if err := r.o.Inbox.DropUpdates(ctx, bot, ids, r.o.Now()); err != nil {
+		return nil, fmt.Errorf("dropping %d updates: %w", len(ids), err) // their leases end
+	}
+	return kept, nil
 }
 
 func (l *lanes) room() int {
@@ -142,6 +171,9 @@ func (r *Receiver) drain(ctx context.Context, lane int64) {
 func (r *Receiver) handle(ctx context.Context, u leased) error {
 	if ctx.Err() != nil {
 		return r.record(ctx, func(ctx context.Context) error { return r.o.Inbox.ReturnUpdate(ctx, u.bot, u.ID, u.until, r.o.Now()) })
+	}
+	if r.drops(ctx, u.Body) {
+		return r.record(ctx, func(ctx context.Context) error { return r.o.Inbox.DoneUpdate(ctx, u.bot, u.ID, r.o.Now()) })
 	}
 	// The lease may be over, behind slow updates of the same sender. The attempt is counted
 	// before it is made: an update that ends the whole program does so a few times only.

@@ -16,6 +16,8 @@ const (
 	answerLimit   = 120
 	notLinked     = "You are not linked. Open Settings → Channels."
 	unknownButton = "This button is not known any more."
+	botsDecide    = "Bots decide nothing here."
+	tooMany       = "Too many presses that cannot count: more by this account are neither answered nor recorded for now."
 	answerTime    = 5 * time.Second
 )
 
@@ -24,6 +26,8 @@ const (
 	codeNotLinked     = "not_linked"
 	codeUnknownButton = "unknown_button"
 	codeNotYours      = "not_yours"
+	codeBot           = "bot"
+	codeTooMany       = "too_many_presses"
 )
 
 // seenIn is what events say was looked at.
@@ -32,6 +36,9 @@ const seenIn = "telegram"
 // tapped acts on a pressed button. What a button stands for is known by the hash of its
 // text alone, and holds under its own message only.
 func (d *Desk) tapped(ctx context.Context, q tap) error {
+	if q.From.Bot {
+		return d.refuse(ctx, q, nil, Bound{}, codeBot, botsDecide)
+	}
 	u, err := d.who(ctx, q.From.ID)
 	if err != nil {
 		return err
@@ -42,7 +49,7 @@ func (d *Desk) tapped(ctx context.Context, q tap) error {
 		return d.refuse(ctx, q, u, Bound{}, codeUnknownButton, unknownButton)
 	case err != nil:
 		return fmt.Errorf("reading what a button stands for: %w", err)
-	case q.Message == nil || q.Message.Chat.ID != b.Chat || b.Message != 0 && b.Message != q.Message.ID:
+	case !b.under(q):
 		return d.refuse(ctx, q, u, b, codeUnknownButton, unknownButton)
 	case u == nil:
 		return d.refuse(ctx, q, u, b, codeNotLinked, notLinked)
@@ -102,8 +109,21 @@ func (d *Desk) refuse(ctx context.Context, q tap, u *people.User, b Bound, code,
 	if u == nil { // who is not linked learns nothing, whatever they press
 		shown = notLinked
 	}
+	last := false
+	if u == nil || code == codeUnknownButton { // what anybody can send as often as they like
+		var ok bool
+		if ok, last = d.presses.take(q.From.ID, d.Now()); ok && u == nil {
+			ok, _ = d.presses.take(crowd, d.Now())
+		}
+		if !ok {
+			return nil
+		}
+	}
 	d.answer(ctx, q, shown, true)
-	return d.audit(ctx, q.From, u, b, code, text)
+	if err := d.audit(ctx, q.From, u, b, code, text); err != nil || !last {
+		return err
+	}
+	return d.audit(ctx, q.From, u, Bound{}, codeTooMany, tooMany) // for all that follow
 }
 
 // audit records a verdict that did not count.
@@ -143,23 +163,41 @@ func (d *Desk) turn(ctx context.Context, r approval.Request) string {
 }
 
 // mend brings a message up to date that no card knows: one that was sent just before a
-// crash, or that a later revision has left behind. The outbox edits the others.
+// crash, or that a later revision has left behind. The outbox edits the others. Of a card
+// that was sent twice, the first goes on as text alone while the request is pending.
 func (d *Desk) mend(ctx context.Context, q tap, b Bound, r approval.Request) {
-	if r.ID == "" || q.Message == nil || r.State == approval.Pending && b.Revision == r.Revision.N {
+	if r.ID == "" || q.Message == nil {
 		return
 	}
+	current := r.State == approval.Pending && b.Revision == r.Revision.N
 	r, err := d.Gateway.Request(ctx, r.ID) // with its cards
 	if err != nil {
 		d.Log.Info("an old card could not be brought up to date", "request", b.RequestID, "err", err)
 		return
 	}
 	to := q.Message.place()
+	twin := 0 // the card of this chat that is known
 	for _, c := range r.Cards {
-		if p, err := ParsePlace(c.Address); c.Channel == Name && err == nil && p.Chat == to.Chat && parseSent(c.ExternalID).message == q.Message.ID {
-			return
+		if p, err := ParsePlace(c.Address); c.Channel == Name && err == nil && p.Chat == to.Chat {
+			s := parseSent(c.ExternalID)
+			if s.message == q.Message.ID {
+				return
+			}
+			if s.revision == r.Revision.N {
+				twin = s.message
+			}
 		}
 	}
 	f := d.Channel.face(ctx, to, r, approval.CardView{})
+	if current && twin == 0 {
+		return // it is being sent: its number is recorded after it can be pressed
+	}
+	if current {
+		if err := d.sender.Edit(ctx, to.Chat, q.Message.ID, f.double().message(d.Channel.openRow(f, "Open")...)); err != nil && !errors.Is(err, ErrMessageGone) {
+			d.Log.Info("a card that was sent twice could not be ended", "request", r.ID, "err", err)
+		}
+		return
+	}
 	m := f.ended().message(d.Channel.openRow(f, "Open")...)
 	if b.Revision < r.Revision.N {
 		m = f.retired(b.Revision).message(d.Channel.openRow(f, fmt.Sprintf("Open revision %d", r.Revision.N))...)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
 
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
@@ -88,8 +89,10 @@ func clip(s string) string {
 }
 
 // oneLine is foreign text as one line that does nothing to the reader: what cannot be
-// seen is shown as code points.
-func oneLine(s string) string { return patch.Shown(strings.Join(strings.Fields(clip(s)), " ")) }
+// seen is shown as code points, and what looks like a secret is masked.
+func oneLine(s string) string {
+	return patch.Shown(strings.Join(strings.Fields(mask.Text(clip(s))), " "))
+}
 
 // pathLine is a path as one line, with every character that it has.
 func pathLine(s string) string {

@@ -73,7 +73,7 @@ func (h *house) newBot(t config.Telegram) (*bot, error) {
 	b.channel = telegram.NewChannel(telegram.ChannelOptions{Sender: client, Buttons: h.store, Accounts: h.store, Diff: h.diff, Log: h.log}, botSettings(h.cfg))
 	desk := telegram.NewDesk(telegram.DeskOptions{Channel: b.channel, Bot: client.Me, Gateway: requestsAndDecisions{h.gateway, h.store}, Engine: h.engine, Reader: h.store,
 		Accounts: h.store, Linker: h.store, Memory: h.store, Log: h.log})
-	b.receiver, err = telegram.NewReceiver(telegram.ReceiverOptions{Client: client, Inbox: h.store, Handle: desk.Handle, Mode: t.Mode,
+	b.receiver, err = telegram.NewReceiver(telegram.ReceiverOptions{Client: client, Inbox: h.store, Handle: desk.Handle, Drop: desk.Drop, Mode: t.Mode,
 		PublicURL: h.cfg.PublicURL, Secret: t.WebhookSecret, Node: h.node, Log: h.log, Health: h.healthOf(telegram.Name)})
 	return b, err
 }

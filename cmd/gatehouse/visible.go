@@ -6,12 +6,16 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"gatehouse/orchestrator/spelling"
 )
 
 // block makes foreign text safe for a terminal: what is invisible, turns the reading
-// direction or controls the terminal becomes a visible code point. Lines stay.
+// direction, controls the terminal or poses as another character becomes a visible code
+// point. Lines stay.
 func block(s string) string {
 	var b strings.Builder
+	posing := spelling.Deceptive(s)
 	for i := 0; i < len(s); {
 		r, width := utf8.DecodeRuneInString(s[i:])
 		switch {
@@ -19,10 +23,13 @@ func block(s string) string {
 			fmt.Fprintf(&b, "⟦0x%02X⟧", s[i])
 		case r == '\r' && strings.HasPrefix(s[i+1:], "\n"):
 			b.WriteString("⟦U+000D⟧")
-		case risky(r):
+		case risky(r), len(posing) > 0 && posing[0] == i:
 			fmt.Fprintf(&b, "⟦U+%04X⟧", r)
 		default:
 			b.WriteString(s[i : i+width])
+		}
+		for len(posing) > 0 && posing[0] <= i {
+			posing = posing[1:]
 		}
 		i += width
 	}

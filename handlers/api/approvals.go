@@ -11,6 +11,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
 
 	"github.com/labstack/echo/v4"
@@ -125,9 +126,9 @@ type cardShape struct {
 func shape(e approval.Electorate, r approval.Request) requestShape {
 	v := r.Revision
 	s := requestShape{
-		ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, Kind: r.Kind, Question: r.Question, State: r.State, Revision: v.N, Digest: v.Digest,
+		ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, Kind: r.Kind, Question: maskedQuestion(r.Question), State: r.State, Revision: v.N, Digest: v.Digest,
 		Repository: r.Repository, Target: v.Base.Branch, Branch: v.Branch, Base: v.Base.Commit, Tree: v.Tree, Commit: v.Commit,
-		Agent: r.Agent, Title: r.Title, Text: v.Text, Files: []fileShape{}, Added: v.Added, Removed: v.Removed,
+		Agent: r.Agent, Title: r.Title, Text: mask.Text(v.Text), Files: []fileShape{}, Added: v.Added, Removed: v.Removed,
 		Warnings: append([]patch.Warning{}, v.Warnings...), Notes: append([]patch.Note{}, v.Notes...), Checks: []checkShape{},
 		Rule: ruleShape{Name: r.Rule.Name, Need: r.Rule.Need, From: append([]string{}, r.Rule.From...)},
 		Made: v.Made, MadeFrom: v.MadeFrom, Declined: append([]string{}, v.Declined...), Mode: r.Mode,
@@ -152,7 +153,7 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 	}
 	for _, d := range r.Decisions {
 		d.Seen.WarningsTicked = append([]string{}, d.Seen.WarningsTicked...)
-		s.Decisions = append(s.Decisions, decisionShape{d.ID, d.User, d.Channel, d.Verdict, d.Comment, d.Digest, d.At.UTC(), d.Revision, d.Seen, d.For, d.Files, d.Comments})
+		s.Decisions = append(s.Decisions, decisionShape{d.ID, d.User, d.Channel, d.Verdict, mask.Text(d.Comment), d.Digest, d.At.UTC(), d.Revision, d.Seen, d.For, d.Files, maskedComments(d.Comments)})
 	}
 	for _, card := range r.Cards {
 		s.Cards = append(s.Cards, cardShape{card.Channel, cardState(r, card)})

@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/mask"
 
 	"github.com/labstack/echo/v4"
 )
@@ -65,7 +66,7 @@ func (a *API) chatTask(ctx context.Context, root orchestrator.Delegation) (chatT
 	if err != nil {
 		return chatTask{}, err
 	}
-	out := chatTask{ID: t.ID, DelegationID: root.ID, Agent: t.Agent, Repository: t.Repository, Text: t.Text, State: root.State,
+	out := chatTask{ID: t.ID, DelegationID: root.ID, Agent: t.Agent, Repository: t.Repository, Text: mask.Text(t.Text), State: root.State,
 		CreatedAt: t.CreatedAt.UTC(), Messages: []handlers.ChatMessage{}}
 	for _, e := range events {
 		if m, ok := handlers.ChatLine(e); ok && !handlers.EndsTask(e, root.ID) {

@@ -1,9 +1,14 @@
 package api
 
 import (
+	"encoding/json"
+	"slices"
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/mask"
 
 	"github.com/labstack/echo/v4"
 )
@@ -39,11 +44,36 @@ func (a *API) comments(c echo.Context, r approval.Request) ([]commentShape, erro
 	var all []commentShape
 	for _, t := range threads {
 		one := commentShape{ID: t.ID, User: t.Decision.User, Revision: t.Revision, Path: t.Comment.Path, Line: t.Comment.Line, Side: t.Comment.Side,
-			Code: t.Comment.Code, Text: t.Comment.Text, Resolved: t.Resolved(), Answers: []answerShape{}, At: t.Decision.At.UTC()}
+			Code: t.Comment.Code, Text: mask.Text(t.Comment.Text), Resolved: t.Resolved(), Answers: []answerShape{}, At: t.Decision.At.UTC()}
 		for _, x := range t.Answers {
-			one.Answers = append(one.Answers, answerShape{x.Act, x.User, x.Text, x.At.UTC()})
+			one.Answers = append(one.Answers, answerShape{x.Act, x.User, mask.Text(x.Text), x.At.UTC()})
 		}
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// maskedComments are line comments whose texts have no secrets.
+func maskedComments(all []agent.LineComment) []agent.LineComment {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Text = mask.Text(all[i].Text)
+	}
+	return all
+}
+
+// maskedQuestion is a question none of whose texts has a secret, whatever fields it has.
+func maskedQuestion(q *orchestrator.Question) *orchestrator.Question {
+	if q == nil {
+		return nil
+	}
+	raw, err := json.Marshal(q)
+	if err != nil {
+		return q // it came from JSON
+	}
+	shown := &orchestrator.Question{}
+	if err := json.Unmarshal(mask.JSON(raw), shown); err != nil {
+		return q
+	}
+	return shown
 }

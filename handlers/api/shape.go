@@ -7,6 +7,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/mask"
 )
 
 // Delegation is the published shape of a delegation.
@@ -55,8 +56,8 @@ type Result struct {
 
 func shapeOf(d orchestrator.Delegation) Delegation {
 	s := Delegation{
-		ID: d.ID, TaskID: d.TaskID, ParentID: orNull(d.ParentID), From: d.From, To: d.To, Text: d.Text, State: d.State,
-		Depth: d.Depth, Chain: d.Chain, Error: d.Error, Usage: d.Usage, ApprovalID: orNull(d.ApprovalID),
+		ID: d.ID, TaskID: d.TaskID, ParentID: orNull(d.ParentID), From: d.From, To: d.To, Text: mask.Text(d.Text), State: d.State,
+		Depth: d.Depth, Chain: maskedChain(d.Chain), Error: d.Error, Usage: d.Usage, ApprovalID: orNull(d.ApprovalID),
 		CreatedAt: d.CreatedAt.UTC(), StartedAt: utc(d.StartedAt), EndedAt: utc(d.EndedAt), Since: d.Since.UTC(),
 		Repository: d.Repository, Branch: d.Work.Branch, Tag: d.Work.Tag, Requester: d.Requester, Attempt: d.Attempt, Sandbox: d.Work.Sandbox, Problem: d.Work.Problem,
 		Budget: budgetOf(d.Work.Budget),
@@ -68,6 +69,16 @@ func shapeOf(d orchestrator.Delegation) Delegation {
 		}
 	}
 	return s
+}
+
+// maskedChain is a chain whose texts have no secrets. What a person or an agent sent is
+// stored as it was sent, since an agent is given that; who looks on reads it masked.
+func maskedChain(c chain.Chain) chain.Chain {
+	steps := c.Steps()
+	for i := range steps {
+		steps[i].Task = mask.Text(steps[i].Task)
+	}
+	return chain.Of(c.MaxDepth(), steps...)
 }
 
 func shapesOf(all []orchestrator.Delegation) []Delegation {

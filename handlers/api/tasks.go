@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/mask"
 
 	"github.com/labstack/echo/v4"
 )
@@ -134,7 +135,7 @@ func (a *API) Task(c echo.Context) error {
 		return err
 	}
 	out := taskShape{
-		ID: t.ID, DelegationID: t.RootID, Agent: t.Agent, Text: t.Text, Repository: t.Repository, Ref: t.Ref, Key: t.Key,
+		ID: t.ID, DelegationID: t.RootID, Agent: t.Agent, Text: mask.Text(t.Text), Repository: t.Repository, Ref: t.Ref, Key: t.Key,
 		Complexity: t.Complexity, Requester: t.Requester, Via: t.Via, RevertOf: orNull(t.RevertOf),
 		Totals:    totals{Delegations: len(tree), States: map[orchestrator.State]int{}, Handoffs: t.Handoffs, Events: t.LastN},
 		CreatedAt: t.CreatedAt.UTC(), EndedAt: utc(t.EndedAt),

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/mask"
 
 	"github.com/labstack/echo/v4"
 )
@@ -81,11 +82,11 @@ func turnShape(t agent.Turn, run int) Turn {
 	for _, b := range t.Message.Blocks {
 		if b.Type == agent.OpaqueBlock { // a provider's own: only what it says is published
 			if text := handlers.Thinking(b); text != "" {
-				shape.Blocks = append(shape.Blocks, Block{Type: "thinking", Text: text})
+				shape.Blocks = append(shape.Blocks, Block{Type: "thinking", Text: mask.Text(text)})
 			}
 			continue
 		}
-		shape.Blocks = append(shape.Blocks, Block{Type: b.Type, Text: b.Text, ID: b.ID, Name: b.Name, Input: b.Input, IsError: b.IsError})
+		shape.Blocks = append(shape.Blocks, Block{Type: b.Type, Text: mask.Text(b.Text), ID: b.ID, Name: b.Name, Input: mask.JSON(b.Input), IsError: b.IsError})
 	}
 	return shape
 }

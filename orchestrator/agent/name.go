@@ -5,35 +5,19 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
+	"gatehouse/orchestrator/spelling"
 )
 
 // MaxName is the longest name of an agent in bytes; the shared context stores it
 // in 64 (K21).
 const MaxName = 64
 
-// confusables maps letters that look like a Latin one to it. It covers the
-// Cyrillic and Greek look-alikes that Unicode's confusables list has for the
-// letters, digits and signs that a name may consist of.
-var confusables = strings.NewReplacer(
-	"а", "a", "в", "b", "с", "c", "ԁ", "d", "е", "e", "ɡ", "g", "һ", "h", "і", "i", "ӏ", "l", "ј", "j", "к", "k",
-	"м", "m", "н", "h", "о", "o", "р", "p", "ԛ", "q", "ѕ", "s", "т", "t", "ս", "u", "ѵ", "v", "ԝ", "w", "х", "x", "у", "y",
-	"α", "a", "β", "b", "ε", "e", "η", "n", "ι", "i", "κ", "k", "ν", "v", "ο", "o", "ρ", "p", "τ", "t", "υ", "u", "χ", "x", "γ", "y",
-	"ı", "i", "ł", "l", "ø", "o", "0", "o", "1", "l", "|", "l",
-)
+// digits maps what names are also told apart by, and readers are not: 0 and o, 1 and l.
+var digits = strings.NewReplacer("0", "o", "1", "l", "|", "l")
 
 // Key is the identity of a name: two names with one key are the same agent.
 func Key(name string) string {
-	// Fold alone would swap the cases of Cherokee instead of joining them.
-	folded := norm.NFKC.String(strings.ToLower(cases.Fold().String(norm.NFKC.String(name))))
-	var b strings.Builder
-	for _, r := range folded {
-		if !unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Mn, r) {
-			b.WriteRune(r)
-		}
-	}
-	return confusables.Replace(strings.TrimSpace(b.String()))
+	return digits.Replace(strings.TrimSpace(spelling.Skeleton(name)))
 }
 
 // CheckName says whether a name can be given to an agent: letters, digits, dash,

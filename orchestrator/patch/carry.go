@@ -10,7 +10,7 @@ import (
 
 // CarryOver asks whether a patch (oldBase → tree) may land on newBase as it was
 // approved: only when no path that it changes, and no folder above or below
-// one, differs between the two bases. Then the result is the new base with
+// one, differs between the two bases, and none that it adds got an alias there. Then the result is the new base with
 // exactly the changed files replaced. Nothing is merged: a line approved in one
 // place never moves to another. All three are trees.
 func (r *Mirror) CarryOver(ctx context.Context, oldBase, tree, newBase string) (Carried, error) {
@@ -43,9 +43,10 @@ func (r *Mirror) CarryOver(ctx context.Context, oldBase, tree, newBase string) (
 			moved = append(moved, c.Path)
 		}
 	}
+	moved = append(moved, newAliases(changes, theirs)...)
 	if len(moved) > 0 {
 		slices.Sort(moved)
-		return Carried{Moved: moved}, nil
+		return Carried{Moved: slices.Compact(moved)}, nil
 	}
 	result, err := r.edit(ctx, newBase, changes)
 	if err != nil {

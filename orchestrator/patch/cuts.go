@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -25,23 +24,6 @@ const (
 // LongLine reports whether a line is cut where it is drawn. A carriage return at its end
 // is shown apart.
 func LongLine(text string) bool { return len(strings.TrimSuffix(text, "\r")) > MaxColumns }
-
-// secretHints are the letters without one of which nothing of ASCII matches secretLike, in
-// lower case. Who adds a shape there adds its letters here; a test holds the two together.
-var secretHints = []string{"private key", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "ght_", "github_pat_", "glpat-", "xox", "aiza",
-	"k_live_", "sk-", ":aa", "npm_", "eyj", "passw", "secret", "api_key", "apikey", "access_token", "accesstoken", "auth_token", "authtoken"}
-
-// looksSecret matches secretLike on a line of any length. An expression takes a second for
-// a few megabytes, so a long line is only put to it when it has letters that it needs.
-func looksSecret(text string, ascii bool) bool {
-	if ascii && LongLine(text) {
-		lower := strings.ToLower(text)
-		if !slices.ContainsFunc(secretHints, func(h string) bool { return strings.Contains(lower, h) }) {
-			return false
-		}
-	}
-	return secretLike.MatchString(text)
-}
 
 // TooLarge reports whether a file's lines are not shown at all, because it is larger than
 // what is compared.

@@ -11,6 +11,7 @@ const (
 	CodeAnalysisOnly    = "analysis_only"
 	CodePathOutside     = "path_outside"
 	CodePathProtected   = "path_protected"
+	CodePathAlias       = "path_alias"
 	CodeBadMode         = "bad_mode"
 	CodeSymlink         = "symlink"
 	CodeGitInternal     = "git_internal"

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"gatehouse/orchestrator/spelling"
 )
 
 // glob is a pattern over paths of a repository, read as a .gitignore line is:
@@ -89,14 +91,15 @@ func (gs globs) match(name string) bool {
 	return false
 }
 
-// folded is the same patterns without regard to case: a protected path stays
-// protected on a file system that does not tell the cases apart.
+// folded is the same patterns without regard to spelling: a protected path stays
+// protected on a file system that does not tell case or accents apart, and from a
+// name that only reads as it.
 func (gs globs) folded() globs {
 	var all globs
 	for _, g := range gs {
 		var f glob
 		for _, part := range g {
-			f = append(f, strings.ToLower(part))
+			f = append(f, spelling.Skeleton(part))
 		}
 		all = append(all, f)
 	}

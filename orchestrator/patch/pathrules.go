@@ -3,10 +3,12 @@ package patch
 import (
 	"path"
 	"strings"
+
+	"gatehouse/orchestrator/spelling"
 )
 
-// Tables of names that mean something to machines. All are compared in lower
-// case, since some file systems do.
+// Tables of names that mean something to machines. All are compared after folding
+// (spelling.Fold), since some file systems do.
 
 var ciFiles = nameRules{
 	names: set("jenkinsfile", ".gitlab-ci.yml", ".gitlab-ci.yaml", "azure-pipelines.yml", "azure-pipelines.yaml", ".travis.yml", ".drone.yml",
@@ -45,7 +47,7 @@ type nameRules struct {
 }
 
 func (n nameRules) match(name string) bool {
-	name = strings.ToLower(name)
+	name = spelling.Fold(name)
 	if n.names[path.Base(name)] || inFolder(name, n.folders...) {
 		return true
 	}
@@ -82,14 +84,27 @@ func pathWarnings(name string) []string {
 	if autorunFiles.match(name) {
 		codes = append(codes, "autorun")
 	}
-	switch strings.ToLower(path.Base(name)) {
-	case ".gitattributes":
+	switch base := path.Base(spelling.Fold(name)); {
+	case base == ".gitattributes":
 		codes = append(codes, "git_attributes")
-	case ".gitmodules":
+	case base == ".gitmodules":
 		codes = append(codes, "submodule")
+	case strings.HasPrefix(base, ".env"):
+		codes = append(codes, envWarnings(base)...)
 	}
 	if lockFiles[path.Base(name)] {
 		codes = append(codes, "lock_file")
+	}
+	return codes
+}
+
+// envWarnings: many programs load .env and its like by themselves and do what stands in
+// it (NODE_OPTIONS, LD_PRELOAD), which is autorun; and it is where passwords are kept, so
+// it is secret_like as well, but for files that by their name are examples.
+func envWarnings(base string) []string {
+	codes := []string{"autorun"}
+	if base == ".env" || strings.HasPrefix(base, ".env.") && !strings.HasSuffix(base, ".example") && !strings.HasSuffix(base, ".sample") && !strings.HasSuffix(base, ".template") {
+		codes = append(codes, "secret_like")
 	}
 	return codes
 }

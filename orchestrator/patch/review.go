@@ -202,6 +202,7 @@ type scanned struct {
 	risks map[string]map[string]bool // path → warning codes of added lines
 	long  map[string]bool            // files with a line that is longer than what is drawn of it at once
 	bytes map[string]int64           // of a file's added and removed lines
+	cr    map[string]bool            // files with a carriage return in or beside a change
 	cut   bool                       // there was more than maxScan
 }
 
@@ -209,8 +210,8 @@ type scanned struct {
 // moved or copied. git quotes odd names in the text, so the file is known by its place in
 // the list, which is the one with noRenames.
 func (r *Mirror) scan(ctx context.Context, baseTree, tree string, files []File) (*scanned, error) {
-	s := &scanned{risks: map[string]map[string]bool{}, long: map[string]bool{}, bytes: map[string]int64{}}
-	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, noRenames, "-p", "--unified=0"), max: maxScan})
+	s := &scanned{risks: map[string]map[string]bool{}, long: map[string]bool{}, bytes: map[string]int64{}, cr: map[string]bool{}}
+	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, noRenames, "-p", "--unified=1"), max: maxScan})
 	if errors.Is(err, errOutput) {
 		s.cut = true
 		return s, nil
@@ -219,6 +220,9 @@ func (r *Mirror) scan(ctx context.Context, baseTree, tree string, files []File) 
 		return nil, err
 	}
 	s.read(out, files)
+	if err := r.scanEndings(ctx, files, s); err != nil {
+		return nil, err
+	}
 	return s, r.scanLinks(ctx, files, s)
 }
 
@@ -230,6 +234,9 @@ func (s *scanned) read(diff []byte, files []File) {
 			line, diff = diff[:n], diff[n+1:]
 		} else {
 			diff = nil
+		}
+		if left > 0 && i >= 0 && i < len(files) && bytes.IndexByte(line, '\r') >= 0 {
+			s.cr[files[i].Path] = true
 		}
 		switch {
 		case left > 0 && len(line) > 0 && (line[0] == '+' || line[0] == '-'):
@@ -295,7 +302,7 @@ func (s *scanned) line(name, text string) {
 			s.add(name, RiskLookalike)
 		}
 	}
-	if len(text) > 12 && looksSecret(text, ascii) {
+	if len(text) > 12 && secretLike(text) {
 		s.add(name, "secret_like")
 	}
 }

@@ -63,7 +63,7 @@ func TestReviewShowsWhatHappenedToEachFile(t *testing.T) {
 }
 
 func TestEachWarning(t *testing.T) {
-	base := files{"a.txt": "1\n", "Makefile": "all:\n", "x/y.txt": "y\n", "orig.go": strings.Repeat("func f() {}\n", 30), "package.json": `{"name":"x","scripts":{"a":"b"}}`}
+	base := files{"a.txt": "1\n", "Makefile": "all:\n", "x/y.txt": "y\n", "dos.bat": "a\r\nb\r\nc\r\n", "mixed": "a\nb\r\n", "orig.go": strings.Repeat("func f() {}\n", 30), "package.json": `{"name":"x","scripts":{"a":"b"}}`}
 	for i := range 30 {
 		base[fmt.Sprintf("many/%d", i)] = fmt.Sprintf("%d\n", i)
 	}
@@ -85,6 +85,17 @@ func TestEachWarning(t *testing.T) {
 		{"ci", files{".github/workflows/ci.yml": "x\n", "sub/.gitlab-ci.yml": "x\n"}, nil, []string{"ci_file .github/workflows/ci.yml", "ci_file sub/.gitlab-ci.yml"}},
 		{"agents", files{"docs/CLAUDE.md": "x\n", ".claude/settings.json": "{}\n"}, nil, []string{"agent_config .claude/settings.json", "agent_config docs/CLAUDE.md"}},
 		{"lock file", files{"go.sum": "x\n"}, nil, []string{"lock_file go.sum"}},
+		{"environment", files{"app/.env": "X=1\n", ".env.production": "X=1\n", ".env.example": "X=\n", ".environment": "x\n"}, nil, []string{"autorun .env.example", "autorun .env.production",
+			"autorun .environment", "autorun app/.env", "secret_like .env.production", "secret_like app/.env"}},
+		{"CR added", files{"a.txt": "1\r\n"}, nil, []string{"line_endings a.txt"}},
+		{"CR added beside", files{"a.txt": "1\n2\r\n"}, nil, []string{"line_endings a.txt"}},
+		{"CR within a line", files{"a.txt": "1\nbad()\rgood()\n"}, nil, []string{"control_chars a.txt", "line_endings a.txt"}},
+		{"CR lost", files{"dos.bat": "a\nb\nc\n"}, nil, []string{"line_endings dos.bat"}},
+		{"LF into CRLF", files{"dos.bat": "a\r\nb\r\nmore\nc\r\n"}, nil, []string{"line_endings dos.bat"}},
+		{"CRLF into CRLF", files{"dos.bat": "a\r\nmore\r\nc\r\n"}, nil, nil},
+		{"a new file of CRLF", files{"new.bat": "a\r\nb\r\n"}, nil, nil},
+		{"a new file of both", files{"new.sh": "a\nb\r\nd\n"}, nil, []string{"line_endings new.sh"}},
+		{"mixed as before", files{"mixed": "a\nb\r\nc\n"}, nil, nil},
 		{"autorun", files{".envrc": "x\n", ".vscode/tasks.json": "{}\n"}, nil, []string{"autorun .envrc", "autorun .vscode/tasks.json"}},
 		{"scripts", files{"package.json": `{"name":"x","scripts":{"a":"b","postinstall":"evil"}}`}, nil, []string{"autorun package.json"}},
 		{"no scripts", files{"package.json": `{"name":"y","scripts":{"a":"b"}}`}, nil, nil},
@@ -92,6 +103,8 @@ func TestEachWarning(t *testing.T) {
 		{"submodules", files{".gitmodules": "x\n"}, nil, []string{"submodule .gitmodules"}},
 		{"bidi", files{"a.txt": "if admin \u202e// }\n"}, nil, []string{"bidi a.txt"}},
 		{"invisible", files{"a.txt": "pass\u200bword\n"}, nil, []string{"invisible a.txt"}},
+		{"whole word", files{"a.txt": "if \u0441\u043e\u0440\u0443() {\n"}, nil, []string{"lookalike a.txt"}},
+		{"disguised names", files{".c\u200dlaude/x": "x\n", ".GITHUB/workflowſ/x.yml": "x\n"}, nil, []string{"agent_config .c\u200dlaude/x", "ci_file .GITHUB/workflowſ/x.yml", "invisible .c\u200dlaude/x"}},
 		{"lookalike", files{"a.txt": "var p\u0430ypal = 1\n", "b.txt": "x\u037e\n"}, nil, []string{"lookalike a.txt", "lookalike b.txt"}},
 		{"control", files{"a.txt": "x\x1b[2Jy\n"}, nil, []string{"control_chars a.txt"}},
 		{"secret", files{"a.txt": "key = AKIA" + "IOSFODNN7EXAMPLE\n"}, nil, []string{"secret_like a.txt"}},

@@ -197,8 +197,11 @@ func TestTenThousandFilesWithOddNames(t *testing.T) {
 	if !strings.Contains(r.Message, "10000 files") {
 		t.Error(r.Message)
 	}
-	if err := s.m.Validate(s.ctx, s.base.Tree, tree, patch.Rules{Limits: patch.Limits{Files: 20_000}}); err != nil {
-		t.Error("with a wider limit:", err)
+	wide := patch.Rules{Limits: patch.Limits{Files: 20_000}}
+	odds := refusal(t, s.m.Validate(s.ctx, s.base.Tree, tree, wide), patch.CodePathAlias)
+	equal(t, "paths with a backslash or a colon", len(odds.Files), 1000) // of 2,000, as many as are listed
+	if err := s.m.Validate(s.ctx, tree, s.base.Tree, wide); err != nil {
+		t.Error("odd names cannot be deleted:", err)
 	}
 	review, err := s.m.Review(s.ctx, s.base.Tree, tree)
 	if err != nil || len(review.Files) != 10_000 || review.Added != 10_000 {

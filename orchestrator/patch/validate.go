@@ -6,11 +6,13 @@ import (
 	"io"
 	"path"
 	"strings"
+
+	"gatehouse/orchestrator/spelling"
 )
 
 // Validate holds what changed between two trees against the rules, in a fixed
-// order: paths, modes, .git in any disguise, submodules, sizes, blocked
-// content. The first kind of problem comes back as a *Refusal that names every
+// order: paths, modes, .git in any disguise, submodules, sizes, names that are
+// another one somewhere, blocked content. The first kind of problem comes back as a *Refusal that names every
 // file with it.
 func (r *Mirror) Validate(ctx context.Context, baseTree, tree string, rules Rules) error {
 	changes, err := r.Changes(ctx, baseTree, tree)
@@ -25,6 +27,9 @@ func (r *Mirror) Validate(ctx context.Context, baseTree, tree string, rules Rule
 		return err
 	}
 	if err := r.checkSizes(ctx, baseTree, tree, changes, limits); err != nil {
+		return err
+	}
+	if err := r.checkAliases(ctx, baseTree, changes); err != nil {
 		return err
 	}
 	return r.checkContent(ctx, changes)
@@ -47,7 +52,7 @@ func (r *Mirror) checkPaths(changes []Change, rules Rules) error {
 			return bad
 		}
 		switch {
-		case protect.match(c.Path), folded.match(strings.ToLower(c.Path)):
+		case protect.match(c.Path), folded.match(spelling.Skeleton(c.Path)):
 			protected = append(protected, c.Path)
 		case rules.Writes != nil && !writes.match(c.Path):
 			outside = append(outside, c.Path)

@@ -3,8 +3,9 @@ package patch
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"gatehouse/orchestrator/spelling"
 )
 
 // What can be risky about a character; the same words as the warnings.
@@ -17,8 +18,8 @@ const (
 
 // Visible splits a line of text into plain pieces and risky ones. A risky piece
 // shows code points in place of what they would do to the reader: ⟦U+202E⟧,
-// and ⟦0xFF⟧ for a byte that is no UTF-8. A tab is plain. Pieces put together
-// are safe to print.
+// and ⟦0xFF⟧ for a byte that is no UTF-8. So does a letter that poses as a Latin one.
+// A tab is plain. Pieces put together are safe to print.
 func Visible(s string) []Piece {
 	var pieces []Piece
 	plain := 0
@@ -27,13 +28,20 @@ func Visible(s string) []Piece {
 			pieces = append(pieces, Piece{Text: s[plain:end]})
 		}
 	}
+	posing := spelling.Deceptive(s)
 	prev := rune(0)
 	for i := 0; i < len(s); {
 		c, n := utf8.DecodeRuneInString(s[i:])
 		risk, shown := "", ""
 		if c == utf8.RuneError && n == 1 {
 			risk, shown = RiskControl, fmt.Sprintf("⟦0x%02X⟧", s[i])
-		} else if risk = riskOf(c, prev); risk != "" {
+		} else {
+			risk = riskOf(c, prev)
+			if len(posing) > 0 && posing[0] == i {
+				risk, posing = RiskLookalike, posing[1:]
+			}
+		}
+		if risk != "" && shown == "" {
 			shown = fmt.Sprintf("⟦U+%04X⟧", c)
 		}
 		if risk != "" {
@@ -72,8 +80,6 @@ func riskOf(c, prev rune) string {
 		return "" // joins or colours an emoji
 	case invisible(c):
 		return RiskInvisible
-	case impostors[c]:
-		return RiskLookalike
 	}
 	return ""
 }
@@ -94,35 +100,5 @@ func invisible(c rune) bool {
 	return false
 }
 
-// impostors are marks that look like ASCII ones in most fonts (from Unicode's
-// confusables.txt): a Greek question mark is no semicolon.
-var impostors = map[rune]bool{0x037e: true, 0x01c3: true, 0x02d0: true, 0x2024: true, 0x2044: true, 0x2215: true, 0x2216: true,
-	0x2223: true, 0x2236: true, 0x29f8: true, 0xa789: true, 0xff1b: true, 0xff0f: true, 0xff08: true, 0xff09: true, 0xff02: true, 0xff07: true}
-
-// lookalike reports whether a text has a word that mixes Latin letters with
-// letters of a script that looks like Latin, or a mark that poses as another.
-func lookalike(s string) bool {
-	latin, other := false, false
-	for _, c := range s {
-		switch {
-		case c < 0x80:
-			if c|0x20 >= 'a' && c|0x20 <= 'z' {
-				latin = true
-			} else if c != '_' && (c < '0' || c > '9') {
-				latin, other = false, false
-			}
-		case impostors[c]:
-			return true
-		case unicode.In(c, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu),
-			c >= 0xff21 && c <= 0xff5a, c >= 0x1d400 && c <= 0x1d7ff:
-			other = other || c != 'µ' && c != 'Ω' && c != 'π' && c != 'Δ' && c != 'μ'
-		case unicode.IsLetter(c) || unicode.IsMark(c):
-		default:
-			latin, other = false, false
-		}
-		if latin && other {
-			return true
-		}
-	}
-	return false
-}
+// lookalike reports whether a text has a letter or a mark that poses as another one.
+func lookalike(s string) bool { return len(spelling.Deceptive(s)) > 0 }

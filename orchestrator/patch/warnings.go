@@ -25,6 +25,7 @@ var warningWords = []struct{ code, text string }{
 	{"invisible", "Invisible characters were added."},
 	{"lookalike", "Look-alike letters were added: a word mixes alphabets or a mark poses as another."},
 	{"control_chars", "Control characters were added: a terminal may act on them."},
+	{WarnLineEndings, "Line endings changed: carriage returns were added or taken away."},
 	{"git_attributes", "Git attributes changed: they decide how git shows and converts files."},
 	{"submodule", "Submodule settings changed."},
 	{"symlink", "Symbolic link added or changed."},

@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/mask"
 )
 
 const eventColumns = "task_id, n, id, type, delegation_id, actor, at, data, prev_hash, hash"
@@ -30,7 +31,8 @@ func insertEvents(k int) string {
 }
 
 // Append adds an event to the task's log. It is numbered, hashed and written with the
-// others of this transaction, in one statement, before the commit.
+// others of this transaction, in one statement, before the commit. Secrets in its data
+// are masked by their shape: the log, and all that is made of it, never has one.
 func (t *Tx) Append(_ context.Context, e event.Event) error {
 	if len(e.Data) == 0 {
 		e.Data = json.RawMessage("{}")
@@ -38,7 +40,7 @@ func (t *Tx) Append(_ context.Context, e event.Event) error {
 	if !json.Valid(e.Data) || e.Data[0] != '{' {
 		return fmt.Errorf("the data of a %s event is no JSON object", e.Type)
 	}
-	e.TaskID, e.At, e.Actor = t.row.ID, t.now, clean(e.Actor)
+	e.TaskID, e.At, e.Actor, e.Data = t.row.ID, t.now, clean(e.Actor), mask.JSON(e.Data)
 	e.ID = orchestrator.NewID(orchestrator.EventPrefix, t.now)
 	t.events = append(t.events, e)
 	return nil

@@ -74,6 +74,19 @@ func (s *Store) DoneUpdate(ctx context.Context, bot, id int64, now time.Time) er
 	return s.explain(err)
 }
 
+// DropUpdates records that nothing is done with updates.
+func (s *Store) DropUpdates(ctx context.Context, bot int64, ids []int64, now time.Time) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	args := []any{micros(now), bot}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	_, err := s.w.exec(ctx, "update telegram_updates set done_at = ?, error = 'dropped' where bot = ? and done_at is null and update_id in "+marks(len(ids)), args...)
+	return s.explain(err)
+}
+
 // FailUpdate records that handling an update failed. It is due again at next, unless it is given up.
 func (s *Store) FailUpdate(ctx context.Context, bot, id int64, problem string, next time.Time, giveUp bool) error {
 	set := "due_at = ?"

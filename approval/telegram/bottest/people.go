@@ -135,6 +135,17 @@ func (s *Server) Deliver(kind string, content map[string]any) {
 	s.push(kind, content)
 }
 
+// DeliverRaw delivers an update as it is written, but for its number, which takes the place
+// of the first %d.
+func (s *Server) DeliverRaw(format string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body := fmt.Appendf(nil, format, s.nextID)
+	s.pending = append(s.pending, update{s.nextID, "callback_query", body})
+	s.nextID++
+	s.poke()
+}
+
 // Forget makes every query of a pressed button too old to be answered.
 func (s *Server) Forget() {
 	s.set(func() {
