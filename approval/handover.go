@@ -120,7 +120,7 @@ func questionWarnings(q orchestrator.Question) []patch.Warning {
 	for _, code := range patch.TextRisks(q.Whole()) {
 		all = append(all, patch.Warning{Code: code, Text: questionRisks[code]})
 	}
-	steering := patch.Warning{Code: SteeringFiles, Text: q.From + " changed this file, which steers programs. " + q.To + " gets it from " + q.Branch + " instead."}
+	steering := patch.Warning{Code: SteeringFiles, Text: q.From + " changed this file, which steers programs. " + q.To + " gets it from " + q.Place() + " instead."}
 	if q.Trusted {
 		steering = patch.Warning{Code: TrustCheckout, Text: q.From + " changed this file, which steers programs, and " + q.To + " runs or reads it as it is: trust_checkout is set."}
 	}
