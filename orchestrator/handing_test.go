@@ -188,7 +188,34 @@ func TestAProgramIsNeverTheCallers(t *testing.T) {
 		if w.count(d.TaskID, event.DelegationRefused) != 1 || w.count(d.TaskID, event.Requested) != 0 {
 			t.Errorf("history:\n%s", w.history(d.TaskID))
 		}
+		w.git("tag", "v1")
+		onTag, err := w.sendOn("kik", "go", "v1", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := w.state(onTag.ID, orchestrator.Completed); !strings.HasPrefix(d.Result.Text, "start: ./new.sh, which coder is started with, is not on the tag v1: nobody") {
+			t.Errorf("on a tag kik was told %q", d.Result.Text)
+		}
 	})
+}
+
+// What travels on a tag is compared with the tag, and the question names it.
+func TestAHandoverOnATagNamesTheTag(t *testing.T) {
+	w := deploying(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), agent.Spec{AskFirst: true, AnalysisOnly: true}, func(dir string) error {
+		return errorsOf(runnable(dir, "deploy.sh", "echo evil"), writeFile(dir, "core/b.txt", "c\n"))
+	})
+	w.git("tag", "v1")
+	root, err := w.sendOn("coder", "release", "v1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := w.request(root.TaskID, 1)
+	if r.Question.Place() != "the tag v1" || r.Question.Branch != "" || len(r.Revision.Warnings) == 0 || !strings.HasSuffix(r.Revision.Warnings[0].Text, "deployer gets it from the tag v1 instead.") ||
+		!strings.Contains(r.Question.Whole(), "taken from the tag v1 instead:") {
+		t.Errorf("asked %+v, warnings %+v", r.Question, r.Revision.Warnings)
+	}
+	w.approve(r)
+	w.until(r.DelegationID, "the end", func(d orchestrator.Delegation) bool { return d.State.Ended() })
 }
 
 // trust_checkout runs the caller's program, and the request says so.
