@@ -3,6 +3,7 @@ package patch
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // How much of a change is shown at once. These bounds have one owner, because two rooms
@@ -41,6 +42,20 @@ func looksSecret(text string, ascii bool) bool {
 		}
 	}
 	return secretLike.MatchString(text)
+}
+
+// SecretLike is the code of what looks like a password, key or token.
+const SecretLike = "secret_like"
+
+// TextSecret reports whether a line of a text looks like a password, key or token.
+func TextSecret(text string) bool {
+	for line := range strings.Lines(text) {
+		ascii := !strings.ContainsFunc(line, func(r rune) bool { return r > unicode.MaxASCII })
+		if looksSecret(strings.TrimRight(line, "\r\n"), ascii) {
+			return true
+		}
+	}
+	return false
 }
 
 // TooLarge reports whether a file's lines are not shown at all, because it is larger than
