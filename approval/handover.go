@@ -113,14 +113,17 @@ func needsTwo(r Rule) patch.Warning {
 	return patch.Warning{Code: CarefulNeedTwo, Text: fmt.Sprintf("Rule %q needs %d people.", r.Name, r.Need)}
 }
 
-// questionWarnings are the risky characters of what is asked: whoever reads it may read
-// something else than the agent would.
+// questionWarnings are the risky characters of what is asked, where whoever reads it may
+// read something else than the agent would; secrets in it; and what steers programs.
 func questionWarnings(q orchestrator.Question) []patch.Warning {
 	var all []patch.Warning
 	for _, code := range patch.TextRisks(q.Whole()) {
 		all = append(all, patch.Warning{Code: code, Text: questionRisks[code]})
 	}
-	steering := patch.Warning{Code: SteeringFiles, Text: q.From + " changed this file, which steers programs. " + q.To + " gets it from " + q.Branch + " instead."}
+	if patch.TextSecret(q.Text) || patch.TextSecret(q.Carried()) {
+		all = append(all, patch.Warning{Code: patch.SecretLike, Text: "Part of what is handed on looks like a secret and is masked here."})
+	}
+	steering := patch.Warning{Code: SteeringFiles, Text: q.From + " changed this file, which steers programs. " + q.To + " gets it from " + q.Place() + " instead."}
 	if q.Trusted {
 		steering = patch.Warning{Code: TrustCheckout, Text: q.From + " changed this file, which steers programs, and " + q.To + " runs or reads it as it is: trust_checkout is set."}
 	}

@@ -13,6 +13,8 @@ import (
 type eventFacts struct {
 	Agent, From, To, Child, ChildState, Text, Title, Code, Path, Message, Verdict, Comment, State, Why, Commit, Branch, Via, ApprovalID, Channel string
 	Guards, Files, Groups, Missing                                                                                                               []string
+	Steering                                                                                                                                     []string
+	Trusted                                                                                                                                      bool
 	Count, Children, Added, Removed, Attempt, Line                                                                                               int
 
 	// Of models, tools and the shared context.
@@ -36,7 +38,7 @@ func factsOf(e event.Event) eventFacts {
 	for key, into := range map[string]any{"agent": &f.Agent, "from": &f.From, "to": &f.To, "child": &f.Child, "child_state": &f.ChildState,
 		"text": &f.Text, "title": &f.Title, "code": &f.Code, "path": &f.Path, "message": &f.Message, "verdict": &f.Verdict,
 		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "via": &f.Via, "approval_id": &f.ApprovalID, "channel": &f.Channel, "missing": &f.Missing,
-		"guards": &f.Guards, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt, "line": &f.Line,
+		"guards": &f.Guards, "steering": &f.Steering, "trust_checkout": &f.Trusted, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt, "line": &f.Line,
 		"model": &f.Model, "from_task": &f.FromTask, "name": &f.Name, "stop": &f.Stop, "namespace": &f.Namespace, "key": &f.Key, "ok": &f.OK, "turn": &f.Turn,
 		"input_tokens": &f.InputTokens, "output_tokens": &f.OutputTokens, "usd": &f.USD, "calls": &f.Calls} {
 		if v, ok := raw[key]; ok {
@@ -86,7 +88,7 @@ func eventLine(e event.Event) string {
 			return "goes on: the one below is " + views.StateWord(f.ChildState)
 		}
 	case event.Delegated:
-		return "to " + f.To + prefixed(": ", f.Title)
+		return "to " + f.To + prefixed(": ", f.Title) + prefixed("; ", f.steered(e.Actor))
 	case event.DelegationRefused:
 		return "to " + f.To + prefixed(": ", f.Message)
 	case event.PatchValidated:
@@ -132,6 +134,22 @@ func eventLine(e event.Event) string {
 		return "deletes " + f.Namespace + prefixed("/", f.Key)
 	}
 	return first(f.Message, f.Text, f.Title, f.Why, prefixed("to ", f.To), f.State)
+}
+
+// maxSteeringNamed is how many files that steer programs a line names.
+const maxSteeringNamed = 3
+
+// steered says what became of the files that steer programs and that the caller had
+// changed, "" where it had changed none.
+func (f eventFacts) steered(from string) string {
+	if len(f.Steering) == 0 {
+		return ""
+	}
+	names := strings.Join(f.Steering[:min(len(f.Steering), maxSteeringNamed)], ", ")
+	if more := len(f.Steering) - maxSteeringNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return views.SteeredWords(from, "the branch", f.Trusted) + ": " + names
 }
 
 // place is what a line comment is about.

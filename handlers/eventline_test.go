@@ -22,6 +22,10 @@ func TestEventsHaveTheirLine(t *testing.T) {
 		{event.Acknowledged, `{"agent":"kik","attempt":2}`, "is worked on again"},
 		{event.Progress, `{"text":"go test ./..."}`, "go test ./..."},
 		{event.Delegated, `{"to":"coder","title":"Fix it"}`, "to coder: Fix it"},
+		{event.Delegated, `{"to":"deployer","title":"Ship it","steering":[".claude/settings.json","deploy.sh"],"trust_checkout":false}`,
+			"to deployer: Ship it; taken from the branch, not as coder left it: .claude/settings.json, deploy.sh"},
+		{event.Delegated, `{"to":"deployer","title":"Ship it","steering":["a","b","c","d","e"],"trust_checkout":true}`,
+			"to deployer: Ship it; as coder left it, because of trust_checkout: a, b, c and 2 more"},
 		{event.DelegationRefused, `{"to":"kik","code":"cycle","message":"Agent 'kik' already in delegation chain"}`, "to kik: Agent 'kik' already in delegation chain"},
 		{event.Waiting, `{"agent":"kik","children":2}`, "waits for 2 delegations below"},
 		{event.Resumed, `{"agent":"kik","child_state":"completed"}`, "goes on: the one below is completed"},
@@ -46,7 +50,7 @@ func TestEventsHaveTheirLine(t *testing.T) {
 		{event.ContextWritten, `{"namespace":"plans","key":"a"}`, "writes plans/a"},
 		{event.ContextDeleted, `{"namespace":"plans"}`, "deletes plans"},
 	} {
-		if got := eventLine(event.Event{Type: c.kind, Data: []byte(c.data)}); got != c.want {
+		if got := eventLine(event.Event{Type: c.kind, Actor: "coder", Data: []byte(c.data)}); got != c.want {
 			t.Errorf("%s %s\ngot  %q\nwant %q", c.kind, c.data, got, c.want)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // askOf is the question about a hand-over as a page shows it.
 func askOf(q orchestrator.Question) *views.HandoverAsk {
-	a := &views.HandoverAsk{From: q.From, To: q.To, Text: q.Text, Command: q.Command(), Branch: q.Branch, Travels: q.Tree != ""}
+	a := &views.HandoverAsk{From: q.From, To: q.To, Text: q.Text, Command: q.Command(), Place: q.Place(), Travels: q.Tree != ""}
 	for _, key := range slices.Sorted(maps.Keys(q.Context)) {
 		a.Context = append(a.Context, views.ContextLine{Key: key, Value: q.Context[key]})
 	}

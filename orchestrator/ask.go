@@ -28,9 +28,10 @@ type Question struct {
 	Handover *agent.Handover   `json:"handover,omitempty"`
 
 	// The files that travel, where the child starts from its caller's: Tree against BaseTree,
-	// the tree of BaseCommit on Branch. Requests of before they were asked about have none.
+	// the tree of BaseCommit on Branch, or of the tag Tag. Requests of before they were asked about have none.
 	Repository string `json:"repository,omitempty"`
 	Branch     string `json:"branch,omitempty"`
+	Tag        string `json:"tag,omitempty"`
 	BaseCommit string `json:"base,omitempty"`
 	BaseTree   string `json:"base_tree,omitempty"`
 	Tree       string `json:"tree,omitempty"`
@@ -40,6 +41,9 @@ type Question struct {
 	Steering []string `json:"steering,omitempty"`
 	Trusted  bool     `json:"trust_checkout,omitempty"`
 }
+
+// Place names what the files that travel are compared with: a branch, or a tag.
+func (q Question) Place() string { return placeName(q.Branch, q.Tag) }
 
 // Title is the question as one line (H18), in which nothing hides.
 func (q Question) Title() string {
@@ -258,7 +262,7 @@ func (q Question) Whole() string {
 	if q.Trusted {
 		writeNamed(&b, "Changed by "+q.From+", and run or read as "+q.From+" left them:", q.Steering)
 	} else {
-		writeNamed(&b, "Changed by "+q.From+", and taken from "+q.Branch+" instead:", q.Steering)
+		writeNamed(&b, "Changed by "+q.From+", and taken from "+q.Place()+" instead:", q.Steering)
 	}
 	return b.String()
 }

@@ -175,7 +175,7 @@ func (p planned) unapproved() *guard.Verdict {
 	s := p.snapshot
 	return &guard.Verdict{Guard: "program", Code: agent.CodeStart, Message: fmt.Sprintf(
 		"%s, which %s is started with, is not on %s: nobody has approved it, so it was not started. Land it first, or set trust_checkout: true for %s in gatehouse.yaml.",
-		patch.Shown(strings.Join(s.missing, ", ")), p.target.Name, s.branch, p.target.Name)}
+		patch.Shown(strings.Join(s.missing, ", ")), p.target.Name, placeName(s.branch, s.tag), p.target.Name)}
 }
 
 // handed is a planned hop as the gate is shown it.
@@ -185,11 +185,19 @@ func (p planned) handed(child *Delegation) Handed {
 	if s == nil || !child.Work.Shares {
 		return h
 	}
-	h.Repository, h.Branch, h.BaseCommit, h.BaseTree, h.Tree = child.Repository, s.branch, s.commit, s.own, s.tree
+	h.Repository, h.Branch, h.Tag, h.BaseCommit, h.BaseTree, h.Tree = child.Repository, s.branch, s.tag, s.commit, s.own, s.tree
 	h.FilesHash, h.Trusted, h.Steering = s.files, s.trusted, s.steering
 	h.Base = patch.Base{Branch: s.branch, Commit: s.commit, Tree: s.own}
 	h.Review, h.Commit, h.Bundle = s.review, s.saved, child.Work.BaseBundle
 	return h
+}
+
+// placeName is a branch or a tag in a sentence.
+func placeName(branch, tag string) string {
+	if tag != "" {
+		return "the tag " + tag
+	}
+	return branch
 }
 
 // Artifacts names what the command object of a hand-over carries.

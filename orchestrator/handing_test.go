@@ -188,7 +188,72 @@ func TestAProgramIsNeverTheCallers(t *testing.T) {
 		if w.count(d.TaskID, event.DelegationRefused) != 1 || w.count(d.TaskID, event.Requested) != 0 {
 			t.Errorf("history:\n%s", w.history(d.TaskID))
 		}
+		w.git("tag", "v1")
+		onTag, err := w.sendOn("kik", "go", "v1", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := w.state(onTag.ID, orchestrator.Completed); !strings.HasPrefix(d.Result.Text, "start: ./new.sh, which coder is started with, is not on the tag v1: nobody") {
+			t.Errorf("on a tag kik was told %q", d.Result.Text)
+		}
 	})
+}
+
+// A secret in any part of a question makes it careful; its digest is over the secret, too.
+func TestASecretInAQuestionIsAWarning(t *testing.T) {
+	token := "ghp_" + strings.Repeat("aB3", 12)
+	for part, hop := range map[string]agent.Hop{
+		"text":    {Text: "deploy with " + token},
+		"context": {Text: "deploy", Context: map[string]string{"note": "use " + token}},
+		"object":  {Text: "deploy", Handover: &agent.Handover{Goto: "ops", Update: agent.HandoverUpdate{Context: agent.HandoverContext{TaskDescription: token}}}},
+		"nothing": {Text: "deploy with the token that you have"},
+	} {
+		t.Run(part, func(t *testing.T) {
+			w := newWorld(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), agent.Spec{Name: "kik"}, agent.Spec{Name: "ops", AskFirst: true})
+			hop.To = "ops"
+			w.script("kik", func(ctx context.Context, _ agent.Job, host agent.Host) (agent.Outcome, error) {
+				c, err := host.Delegate(ctx, hop)
+				if err == nil {
+					_, err = host.Await(ctx, c.ID)
+				}
+				return agenttest.Done("done"), err
+			})
+			w.script("ops", agenttest.Answer("done"))
+			w.start()
+			r := w.request(w.send("kik", "go").TaskID, 1)
+			want, level := []string{"secret_like "}, approval.Careful
+			if part == "nothing" {
+				want, level = nil, approval.Plain
+			}
+			if risk := approval.RiskOf(r); !slices.Equal(codesOf(r), want) || risk.Level != level {
+				t.Errorf("warnings %v, %v", codesOf(r), risk)
+			}
+			if digest, err := r.Question.Digest(r.TaskID); err != nil || digest != r.Revision.Digest || part != "nothing" && !strings.Contains(r.Question.Text+r.Question.Carried(), token) {
+				t.Errorf("the digest is not over what is asked: %v", err)
+			}
+			w.approve(r)
+			w.state(r.DelegationID, orchestrator.Completed)
+		})
+	}
+}
+
+// What travels on a tag is compared with the tag, and the question names it.
+func TestAHandoverOnATagNamesTheTag(t *testing.T) {
+	w := deploying(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), agent.Spec{AskFirst: true, AnalysisOnly: true}, func(dir string) error {
+		return errorsOf(runnable(dir, "deploy.sh", "echo evil"), writeFile(dir, "core/b.txt", "c\n"))
+	})
+	w.git("tag", "v1")
+	root, err := w.sendOn("coder", "release", "v1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := w.request(root.TaskID, 1)
+	if r.Question.Place() != "the tag v1" || r.Question.Branch != "" || len(r.Revision.Warnings) == 0 || !strings.HasSuffix(r.Revision.Warnings[0].Text, "deployer gets it from the tag v1 instead.") ||
+		!strings.Contains(r.Question.Whole(), "taken from the tag v1 instead:") {
+		t.Errorf("asked %+v, warnings %+v", r.Question, r.Revision.Warnings)
+	}
+	w.approve(r)
+	w.until(r.DelegationID, "the end", func(d orchestrator.Delegation) bool { return d.State.Ended() })
 }
 
 // trust_checkout runs the caller's program, and the request says so.

@@ -189,10 +189,21 @@ type DelegationPane struct {
 	Result     LongText
 	Data       LongText       // JSON
 	Rejected   []RejectedFile // what the server did not take
+	Steering   []string       // files that steer programs and that the caller had changed
+	Steered    string         // what became of them
 	Artifacts  []Artifact
 	ApprovalID string // its newest request
 	Commit     string // where its change landed
 	More       int    // ?more=: how many further pieces of long texts are here
+}
+
+// SteeredWords says what an agent was given of the files that steer programs and that its
+// caller had changed: those of a branch or tag, or the caller's.
+func SteeredWords(from, place string, trusted bool) string {
+	if trusted {
+		return "as " + from + " left it, because of trust_checkout"
+	}
+	return "taken from " + place + ", not as " + from + " left it"
 }
 
 // LogLine is one line of what an agent printed.

@@ -45,6 +45,14 @@ type EvidenceFiles struct {
 // maxEvidenceOutput is how much of a check's output is printed, in bytes of its end.
 const maxEvidenceOutput = 4000
 
+// place is the branch of a request, or the tag that a hand-over is made on.
+func (p EvidencePage) place() (kind, name string) {
+	if q := p.Request.Question; q != nil && q.Tag != "" {
+		return "tag", q.Tag
+	}
+	return "branch", p.Request.Revision.Base.Branch
+}
+
 // stamp is a moment as it stands on paper: of no reader's zone.
 func stamp(t time.Time) string {
 	if t.IsZero() {

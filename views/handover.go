@@ -9,8 +9,8 @@ type HandoverAsk struct {
 	Text    string // what To would be asked to do; foreign
 	Context []ContextLine
 	Command string // the command object as JSON, empty without one; foreign
-	Travels bool   // files go with it, which the page shows as they differ from Branch
-	Branch  string
+	Travels bool   // files go with it, which the page shows as they differ from Place
+	Place   string
 }
 
 // ContextLine is one value that goes with a hand-over; both are foreign.

@@ -1,8 +1,12 @@
 package web_test
 
 import (
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +14,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/store/storetest"
 )
 
 // handedOn makes a request of dora's a question about a hand-over of kik's.
@@ -64,6 +69,43 @@ func TestThePageOfAHandover(t *testing.T) {
 	h.must(err)
 	if d.State != orchestrator.Rejected || d.Error.Code != "human_refused" {
 		t.Errorf("%s, %+v", d.State, d.Error)
+	}
+}
+
+// What was asked before files travelled along is shown, and decided on the digest that it
+// had then: its question has none of the newer fields, and its revision no tree.
+func TestAHandoverOfAnOlderVersionIsStillDecided(t *testing.T) {
+	address := "sqlite:" + filepath.Join(t.TempDir(), "house.db")
+	h := openAt(t, storetest.Ready(t, address))
+	ann, bob := h.signIn(h.user("ann", people.Approver)), h.token(h.user("bob", people.Approver), people.ApprovalsRead)
+	r := h.request(h.user("dora", people.Operator), handedOn("Deploy release 7"))
+	// As the older version wrote it, and as it reckoned the digest.
+	const fields = `"from":"kik","to":"coder","text":"Deploy release 7","context":{"branch":"main"}`
+	sum := sha256.Sum256([]byte(`{"task":"` + r.TaskID + `",` + fields + `}`))
+	old := hex.EncodeToString(sum[:])
+	db, err := sql.Open("sqlite", strings.TrimPrefix(address, "sqlite:"))
+	h.must(err)
+	defer db.Close()
+	_, err = db.ExecContext(h.ctx, "update requests set question = ? where id = ?", "{"+fields+"}", r.ID)
+	h.must(err)
+	_, err = db.ExecContext(h.ctx, "update revisions set digest = ? where request_id = ?", old, r.ID)
+	h.must(err)
+	read, err := h.store.Request(h.ctx, r.ID)
+	h.must(err)
+	if now, err := read.Question.Digest(r.TaskID); err != nil || now != old || read.Revision.Digest != old || read.Travels() {
+		t.Fatalf("the digest is %s, was %s: %v", now, old, err)
+	}
+	has(t, ann.get("/approvals/"+r.ID), http.StatusOK, "What coder would be given", "Deploy release 7", old, `value="approve"`)
+	has(t, ann.get("/approvals/"+r.ID+"/evidence"), http.StatusOK, "What would be handed on", "Deploy release 7", old)
+	got := h.expect(http.StatusOK, "", http.MethodGet, "/api/v1/approvals/"+r.ID, bob, "").json(t)
+	if q := got["question"].(map[string]any); got["digest"] != old || q["text"] != "Deploy release 7" || q["tree"] != nil {
+		t.Errorf("the API answers %v", got)
+	}
+	has(t, ann.post("/approvals/"+r.ID+"/decision", url.Values{"verdict": {"approve"}, "digest": {old}, "revision": {"1"}}), http.StatusOK, "the work was handed to coder")
+	d, err := h.store.Delegation(h.ctx, r.DelegationID)
+	h.must(err)
+	if d.State != orchestrator.Queued {
+		t.Errorf("it is %s", d.State)
 	}
 }
 

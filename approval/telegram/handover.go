@@ -22,7 +22,7 @@ func askedText(r approval.Request, diff string) shownDiff {
 		if files == "" || r.Revision.Added+r.Revision.Removed > inlineLines {
 			return shownDiff{why: "the files that go with it do not fit into a card"}
 		}
-		text += "\n\nFiles that go with it, against " + patch.Shown(r.Question.Branch) + ":\n" + files
+		text += "\n\nFiles that go with it, against " + patch.Shown(r.Question.Place()) + ":\n" + files
 	}
 	if units(text) > inlineLimit {
 		return shownDiff{why: "it is too long for a card"}

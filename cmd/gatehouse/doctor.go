@@ -114,6 +114,9 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 		switch a.Kind {
 		case agent.Command:
 			add(checkProgram(ctx, a, checkouts))
+			if a.TrustCheckout {
+				add(trusting(a))
+			}
 		case agent.Remote:
 			add(checkRemote(ctx, a))
 		}

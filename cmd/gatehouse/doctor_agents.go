@@ -31,6 +31,15 @@ func checkProgram(ctx context.Context, a agent.Spec, checkouts map[string]checko
 	return finding{name, fine, found}
 }
 
+// trusting says what trust_checkout means for an agent.
+func trusting(a agent.Spec) finding {
+	name := "agent " + a.Name
+	if a.AskFirst {
+		return finding{name, fine, "trust_checkout: it runs its callers' files as they are, and a person is asked first"}
+	}
+	return finding{name, odd, "It has trust_checkout and nobody is asked before it works, so any agent that hands it work chooses what it runs. Add ask_first: true, or remove trust_checkout."}
+}
+
 // committed looks for a program that the agent's checkout has to bring.
 func committed(ctx context.Context, a agent.Spec, checkouts map[string]checkout) finding {
 	name, program := "agent "+a.Name, a.Command[0]
@@ -50,6 +59,8 @@ func committed(ctx context.Context, a agent.Spec, checkouts map[string]checkout)
 	switch {
 	case err != nil:
 		return finding{name, broke, program + " cannot be looked for: " + err.Error()}
+	case entry == patch.NoEntry && a.TrustCheckout:
+		return finding{name, odd, program + " is not in " + where + ": it runs only where its caller brings it (trust_checkout). A task that is sent to it fails."}
 	case entry == patch.NoEntry:
 		return finding{name, broke, program + " is not in " + where + ". Commit it there, or change the agent's command."}
 	case entry == patch.Plain:

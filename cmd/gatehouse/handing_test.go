@@ -52,6 +52,22 @@ func TestTheYesToAReleaseRunsTheApprovedScript(t *testing.T) {
 			t.Errorf("the page lacks %q", part)
 		}
 	}
+	blob := r.Revision.Files[0]
+	evidence := n.page(cleo, "/approvals/"+r.ID+"/evidence")
+	for _, part := range []string{"Files that travel", r.Question.BaseTree, r.Question.Tree, r.Question.FilesHash, "notes.txt", blob.NewBlob, "/api/v1/approvals/" + r.ID + "/patch", "deploy.sh"} {
+		if !strings.Contains(evidence, part) {
+			t.Errorf("the evidence lacks %q", part)
+		}
+	}
+	child := n.page(cleo, "/delegations/"+r.DelegationID)
+	for _, part := range []string{"1 file that steers programs was changed by coder", "deployer got: taken from main, not as coder left it", "deploy.sh"} {
+		if !strings.Contains(child, part) {
+			t.Errorf("the child's page lacks %q", part)
+		}
+	}
+	if events := n.page(cleo, "/delegations/"+task+"?tab=events"); !strings.Contains(events, "; taken from the branch, not as coder left it: deploy.sh") {
+		t.Error("the line of the hand-over does not say what was taken from the branch")
+	}
 	out, code := p.cli(n, "review", r.ID)
 	if code != 0 || !strings.Contains(out, "deploy release 8") || !strings.Contains(out, "+more") || !strings.Contains(out, "deploy.sh") {
 		t.Errorf("review: exit %d\n%s", code, out)

@@ -37,7 +37,11 @@ func (sh *shell) question(ctx context.Context, api *client.Client, r client.Requ
 		quoted(&text, "command object:", string(q.Handover))
 	}
 	if r.Question.Tree != "" {
-		fmt.Fprintf(&text, "%s starts from these files, as they differ from %s:\n", line(q.To), line(q.Branch))
+		place := line(q.Branch)
+		if q.Tag != "" {
+			place = "the tag " + line(q.Tag)
+		}
+		fmt.Fprintf(&text, "%s starts from these files, as they differ from %s:\n", line(q.To), place)
 		if diff.Len() == 0 {
 			fmt.Fprintln(&text, "  none")
 		}

@@ -137,7 +137,7 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 	}
 	if r.IsHandover() {
 		s.Commit = "" // that of a snapshot is nothing to look at
-		s.Context, s.Artifacts, s.Handover = r.Question.Context, r.Question.Artifacts(), r.Question.Handover
+		s.Context, s.Artifacts, s.Handover = s.Question.Context, r.Question.Artifacts(), s.Question.Handover
 	}
 	if r.Landed != "" {
 		s.Commit = r.Landed

@@ -2,6 +2,8 @@ package patch
 
 import (
 	"strings"
+
+	"gatehouse/orchestrator/mask"
 )
 
 // How much of a change is shown at once. These bounds have one owner, because two rooms
@@ -24,6 +26,20 @@ const (
 // LongLine reports whether a line is cut where it is drawn. A carriage return at its end
 // is shown apart.
 func LongLine(text string) bool { return len(strings.TrimSuffix(text, "\r")) > MaxColumns }
+
+// SecretLike is the code of what looks like a password, key or token.
+const SecretLike = "secret_like"
+
+// TextSecret reports whether a text looks as if it held a password, key or token: in one of
+// its lines, or over several.
+func TextSecret(text string) bool {
+	for line := range strings.Lines(text) {
+		if secretLike(strings.TrimRight(line, "\r\n")) {
+			return true
+		}
+	}
+	return mask.Has(text)
+}
 
 // TooLarge reports whether a file's lines are not shown at all, because it is larger than
 // what is compared.

@@ -61,8 +61,9 @@ type Question struct {
 	Text     string            `json:"text"`
 	Context  map[string]string `json:"context"`
 	Handover json.RawMessage   `json:"handover"` // the command object, empty without one
-	// The files that travel: Tree against Branch; "" where none do.
+	// The files that travel: Tree against Branch, or Tag; "" where none do.
 	Branch string `json:"branch"`
+	Tag    string `json:"tag"`
 	Tree   string `json:"tree"`
 }
 
