@@ -108,6 +108,7 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 		"own card":   TestARequestLeavesItsDigestToBeShown,
 		"converge":   TestEverythingConverges,
 		"lineage":    TestTheLineageIsStoredWithTheRequest,
+		"authors":    TestRulesAndBacktestsSeeWhoWorkedOnATree,
 		"two groups": TestTwoOfTwoGroups,
 		"away":       TestOutOfOffice,
 		"back":       TestAnAbsenceEndsInTheMiddle,

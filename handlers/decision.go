@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
@@ -69,7 +70,11 @@ func (p *Pages) TurnedAway(c echo.Context, refused error) {
 		return // there is no such request
 	}
 	who, _ := Who(c)
-	p.Gateway.TurnedAway(c.Request().Context(), approval.Refusal{RequestID: id, Actor: who.Name(), Channel: Channel(c), Code: known.Code, Message: known.Message})
+	channel := Channel(c)
+	if strings.HasPrefix(c.Path(), views.ChatPath+"/") {
+		channel = "chat" // as ChatDecide says
+	}
+	p.Gateway.TurnedAway(c.Request().Context(), approval.Refusal{RequestID: id, Actor: who.Name(), Channel: channel, Code: known.Code, Message: known.Message})
 }
 
 // count reads a number that the page's script counted; anything else is 0.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
@@ -188,4 +189,52 @@ func (w *world) last(taskID string, typ event.Type) event.Event {
 		}
 	}
 	return found
+}
+
+// Between the yes and the intent it turns out that who gave it may not: four eyes are
+// switched on for a change of one's own, or the deputy's absent one may not decide any more.
+func TestWhatChangedBeforeLandingIsLookedAt(t *testing.T) {
+	for what, c := range map[string]struct {
+		before func(w *world, cleo people.User)
+		lose   func(w *world, cleo people.User) error
+		why    string
+	}{
+		"four eyes": {before: func(w *world, _ people.User) { w.eyes(false); w.owner("coder", "bob") },
+			lose: func(w *world, _ people.User) error { w.eyes(true); return nil }, why: "bob owns the agent coder, so somebody else must approve it"},
+		"the absent one": {before: func(w *world, cleo people.User) {
+			w.group("cleo")
+			w.must(w.store.SetAway(w.t.Context(), "root", cleo.ID, &people.Away{To: w.bob.ID, From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}))
+		}, lose: func(w *world, cleo people.User) error {
+			return w.store.SetRoles(w.t.Context(), "root", cleo.ID, []people.Role{people.Operator})
+		}, why: "stood in for cleo, who may not decide any more"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("coder")...)
+			w.script("coder", writes("new.txt", "new\n"))
+			w.user("root", people.Admin)
+			cleo := w.user("cleo", people.Approver)
+			c.before(w, cleo)
+			reached, letGo := w.held("landing planned")
+			w.start()
+			root := w.send("coder", "write")
+			r := w.request(root.TaskID, 1)
+			main := w.git("rev-parse", "main")
+			w.approve(r)
+			<-reached
+			must(t, c.lose(w, cleo))
+			letGo()
+			w.state(root.ID, orchestrator.AwaitingApproval)
+			said := w.last(root.TaskID, event.WithdrawnRight)
+			if w.reread(r.ID).State != approval.Pending || w.git("rev-parse", "main") != main || !strings.Contains(string(said.Data), c.why) {
+				t.Fatalf("the request is %s, the event %s", w.reread(r.ID).State, said.Data)
+			}
+		})
+	}
+}
+
+// eyes switches four eyes on or off.
+func (w *world) eyes(four bool) {
+	c := w.gateway.Config()
+	c.FourEyes = four
+	w.gateway.SetConfig(c)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,31 +46,43 @@ var lineageTeam = []string{"amy", "tess", "leo", "dan", "hal", "eddy", "edna", "
 // TestNobodyWhomADirectRequestWouldBarGivesAYes: whatever people and agents do with a tree,
 // in whatever order, four eyes know of everybody whose work or wish is in it.
 func TestNobodyWhomADirectRequestWouldBarGivesAYes(t *testing.T) {
-	l := newLine(t)
-	began, cases, steps := time.Now(), 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
-		if time.Since(began) > lineageTime {
-			return
-		}
-		cases++
-		l.begin(ancestry{Dep: rapid.Bool().Draw(rt, "dep"), Clash: rapid.IntRange(0, 2).Draw(rt, "clash") == 0, Help: rapid.Bool().Draw(rt, "help")},
-			rapid.SampledFrom([]string{"web", "webhook ci"}).Draw(rt, "via"))
-		l.check(rt)
-		for _, what := range rapid.SliceOfN(rapid.SampledFrom([]string{"edit", "some", "changes", "retry", "fork", "revert"}), 1, 4).Draw(rt, "steps") {
-			l.step(what)
-			l.check(rt)
-			steps++
-			if what == "revert" {
-				break // nothing goes on from one
-			}
-		}
-		l.must(errOnly(l.w.engine.Cancel(t.Context(), l.task, "nia")))
-	})
-	t.Logf("%d cases with %d steps in %s", cases, steps, time.Since(began).Round(time.Millisecond))
+	var cases, steps atomic.Int64
+	t.Cleanup(func() { t.Logf("%d cases with %d steps", cases.Load(), steps.Load()) })
+	for i := range lineageLines {
+		t.Run(fmt.Sprint("line ", i), func(t *testing.T) {
+			t.Parallel() // most of a case is waiting for git and for workers
+			l, began := newLine(t), time.Now()
+			rapid.Check(t, func(rt *rapid.T) {
+				if time.Since(began) < lineageTime {
+					cases.Add(1)
+					l.live(rt, &steps)
+				}
+			})
+		})
+	}
 }
 
+// live is one case: a task, and what is done with what it makes.
+func (l *line) live(rt *rapid.T, steps *atomic.Int64) {
+	l.begin(ancestry{Dep: rapid.Bool().Draw(rt, "dep"), Clash: rapid.IntRange(0, 2).Draw(rt, "clash") == 0, Help: rapid.Bool().Draw(rt, "help")},
+		rapid.SampledFrom([]string{"web", "webhook ci"}).Draw(rt, "via"))
+	l.check(rt)
+	for _, what := range rapid.SliceOfN(rapid.SampledFrom([]string{"edit", "some", "changes", "retry", "fork", "revert"}), 1, 4).Draw(rt, "steps") {
+		l.step(what)
+		l.check(rt)
+		steps.Add(1)
+		if what == "revert" {
+			break // nothing goes on from one
+		}
+	}
+	l.must(errOnly(l.w.engine.Cancel(l.w.t.Context(), l.task, "nia")))
+}
+
+// lineageLines is how many worlds live at once.
+const lineageLines = 2
+
 // lineageTime bounds the cases, whatever rapid.checks says.
-const lineageTime = 12 * time.Second
+const lineageTime = 11 * time.Second
 
 func errOnly[T any](_ T, err error) error { return err }
 

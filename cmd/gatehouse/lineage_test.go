@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent/llm/modeltest"
+	"gatehouse/orchestrator/people"
+	"gatehouse/web/client"
+)
+
+// askedTeam is a model that writes a file.
+const askedTeam = `
+engine: {workers: 2, lease: 10m}
+repositories:
+  app: {path: "REPO", branch: main}
+providers:
+  local: {base_url: "BASE"}
+agents:
+  coder: {kind: llm, model: local/one, repository: app}
+`
+
+// writesAgain writes the same file each time it is asked for something.
+func writesAgain(a modeltest.Ask) modeltest.Answer {
+	if a.Turn%2 == 1 {
+		return modeltest.Use("write_file", map[string]any{"path": "code.txt", "content": fmt.Sprintf("turn %d\n", a.Turn)})
+	}
+	return modeltest.Say("I wrote it.")
+}
+
+// barred casts a yes that four eyes must refuse, at the API and on the page.
+func (n *node) barred(name, token string, r approval.Request, says string) {
+	n.Helper()
+	yes := map[string]any{"verdict": "approve", "revision": r.Revision.N, "ticked": approval.Ticks(r)}
+	if code, p := n.casts(token, r, yes); code != http.StatusForbidden || p.Code != orchestrator.CodeFourEyes || !strings.Contains(p.Detail, says) {
+		n.Errorf("%s's yes to revision %d: %d %+v; want 403 four_eyes with %q", name, r.Revision.N, code, p, says)
+	}
+	if code, body := n.say(n.browser(name), "/approvals/", r, "approve", ""); code != http.StatusForbidden || !strings.Contains(body, says) {
+		n.Errorf("%s's yes on the page: %d", name, code)
+	}
+}
+
+// TestAForkAndAnEditKeepTheirPeopleOut is row 5, its second and third part: who asked
+// first does not become an approver by somebody else's fork, and who edited revision 2
+// does not approve what the agent makes of it after "request changes".
+func TestAForkAndAnEditKeepTheirPeopleOut(t *testing.T) {
+	t.Parallel()
+	fake := modeltest.Start(writesAgain)
+	t.Cleanup(fake.Close)
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(askedTeam, "BASE", fake.OpenAI()))
+	first := p.person("first", people.Operator, people.Approver)
+	forker := p.person("forker", people.Operator, people.Approver)
+	cleo := p.person("cleo", people.Approver)
+	n := p.start(p.config, "")
+
+	var sent, forked client.Submitted
+	status, err := n.call(http.MethodPost, "/api/v1/tasks", first, client.Submission{Agent: "coder", Text: "Write it", Repository: "app"}, &sent)
+	if n.must(err); status != http.StatusAccepted {
+		t.Fatalf("the task: %d", status)
+	}
+	n.barred("first", first, p.asked(sent.ID), "You asked for this task")
+	status, err = n.call(http.MethodPost, "/api/v1/delegations/"+sent.ID+"/fork", forker, map[string]int{"turn": 1}, &forked)
+	if n.must(err); status != http.StatusAccepted {
+		t.Fatalf("the fork: %d", status)
+	}
+	r := p.asked(forked.ID)
+	if r.Requester != "forker" {
+		t.Errorf("the fork is %s's", r.Requester)
+	}
+	n.barred("forker", forker, r, "You asked for this task")
+	n.barred("first", first, r, "asked for the task that it goes on from")
+
+	if code, p := n.casts(n.approver, r, map[string]any{"verdict": "edit", "revision": 1, "edits": []map[string]any{{"path": "bob.txt", "text": "bob's\n"}}}); code != http.StatusOK {
+		t.Fatalf("bob's edit: %d %+v", code, p)
+	}
+	r = p.revised(forked.ID, 2)
+	n.barred("bob", n.approver, r, "You edited this revision")
+	if code, p := n.casts(cleo, r, map[string]any{"verdict": "request_changes", "revision": 2, "comment": "Once more."}); code != http.StatusOK {
+		t.Fatalf("request changes: %d %+v", code, p)
+	}
+	r = p.revised(forked.ID, 3)
+	n.barred("bob", n.approver, r, "edited an earlier revision")
+	n.barred("first", first, r, "asked for the task that it goes on from")
+	if code, p := n.casts(cleo, r, map[string]any{"verdict": "approve", "revision": 3, "ticked": approval.Ticks(r)}); code != http.StatusOK {
+		t.Fatalf("cleo's yes: %d %+v", code, p)
+	}
+	p.until("the landing", func() bool { return p.root(forked.ID).State == orchestrator.Completed })
+	n.stop()
+}
