@@ -43,7 +43,8 @@ type face struct {
 	me    string // whose private chat it is, "" in a group
 	clock clock
 	diff  shownDiff
-	link  string // of the request's page, "" where it cannot be opened
+	filed document // the message with the diff's file, where the chat has it
+	link  string   // of the request's page, "" where it cannot be opened
 }
 
 // shape is how much of a card is shown; what does not fit is left out by steps.
@@ -69,6 +70,14 @@ func shapes(warnings int) []shape {
 		all = append(all, shape{files: 1, warnings: min(n, warnings)})
 	}
 	return all
+}
+
+// at is where the whole change is when the card is shown in a shape that has it or not.
+func (f face) at(inline bool) document {
+	if inline {
+		return inCard
+	}
+	return f.filed
 }
 
 // fit is the card in the largest shape that fits, and whether the diff is in it.
@@ -272,7 +281,7 @@ func (f face) warnings(s *sheet, sh shape) {
 		s.put(f.diff.whereAsked(sh.inline))
 		return
 	}
-	s.put(f.diff.where(sh.inline))
+	s.put(f.diff.where(f.at(sh.inline)))
 }
 
 // rule says what is needed and whose turn it is.
@@ -328,7 +337,7 @@ func (f face) deadline() string {
 // can be seen in the chat, and not to somebody in private whose yes does not count, or
 // counts already.
 func (f face) offers(inline bool) bool {
-	return slices.Contains(f.view.Verdicts, approval.Approve) && f.diff.complete(inline) && (f.me == "" || f.mine() >= 0)
+	return slices.Contains(f.view.Verdicts, approval.Approve) && f.at(inline).whole() && (f.me == "" || f.mine() >= 0)
 }
 
 // noApprove says why there is no Approve button, and where to approve.
@@ -347,8 +356,8 @@ func (f face) noApprove(inline bool) string {
 		return "To approve, open the chat: " + f.subject() + " approved there."
 	case !slices.Contains(f.view.Verdicts, approval.Approve):
 		return "To approve, open the page: " + f.subject() + " approved there."
-	case !f.diff.complete(inline):
-		return "To approve, open the " + f.thing() + ": " + f.diff.why + "."
+	case !f.at(inline).whole():
+		return "To approve, open the " + f.thing() + ": " + f.diff.missing() + "."
 	case f.turn() == "":
 		return ""
 	default:

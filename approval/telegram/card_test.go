@@ -64,7 +64,13 @@ func (c *Channel) look(t *testing.T, chat int64, r approval.Request, view approv
 			t.Fatal(err)
 		}
 	}
-	m, _, err := c.card(t.Context(), Place{Chat: chat}, 0, f)
+	m, at, lacks, err := c.card(t.Context(), Place{Chat: chat}, sent{}, f)
+	if err == nil && lacks { // as it is once the file was sent
+		if at.whole() || strings.Contains(m.Text, "in the file below") {
+			t.Errorf("before its file is there the card says\n%s", m.Text)
+		}
+		m, _, _, err = c.card(t.Context(), Place{Chat: chat}, sent{document: 7}, f)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,9 +133,6 @@ func (c *Channel) Deliver(ctx context.Context, card approval.Card, r approval.Re
 		}
 	}
 	was := parseSent(card.ExternalID)
-	if was.document == refusedDocument && was.revision == r.Revision.N {
-		f.diff = f.diff.refused()
-	}
 	if was.message == 0 || was.newer(r) { // something new would be shown
 		if may, err := c.mayRead(ctx, to, r); err != nil || !may {
 			return card.ExternalID, err
@@ -172,35 +169,52 @@ func (c *Channel) mayRead(ctx context.Context, to Place, r approval.Request) (bo
 // After that the card goes out without: it can be rejected, and opened.
 const diffAttempts = 3
 
-// show sends or edits the card, and sends the diff's file once. What it returns is
-// what is there, with an error too.
+// show sends or edits the card, and sends the diff's file once. A card whose diff goes into
+// a file offers no Approve before Telegram has taken that: it gets it by an edit. What show
+// returns is what is there, with an error too.
 func (c *Channel) show(ctx context.Context, to Place, was sent, f face) (sent, error) {
-	now := was
-	m, filed, err := c.card(ctx, to, was.message, f)
-	if err != nil {
+	if was.revision != f.r.Revision.N {
+		was.document = noDocument // what is there is another revision's
+	}
+	now, lacks, err := c.place(ctx, to, was, f)
+	if err != nil || !lacks {
 		return now, err
 	}
-	if now.message, err = c.put(ctx, to, was.message, m); err != nil {
-		return was, err
-	}
-	if now.message != was.message {
-		now.document = noDocument
-		c.under(ctx, m, now.message)
-	}
-	now.revision = f.r.Revision.N
-	if !filed || now.document != noDocument {
-		return now, nil
-	}
-	now.document, err = c.file(ctx, to, now.message, f)
-	if now.document != refusedDocument || err != nil {
+	if now.document, err = c.file(ctx, to, now.message, f); err != nil {
 		return now, err
 	}
-	// The file is not there and never will be, so the card must not say that it is.
-	f.diff = f.diff.refused()
-	if m, _, err = c.card(ctx, to, now.message, f); err == nil {
-		_, err = c.put(ctx, to, now.message, m)
+	if now, lacks, err = c.place(ctx, to, now, f); err == nil && lacks {
+		err = errors.New("the card was deleted while its file was sent")
 	}
 	return now, err
+}
+
+// place edits the card, or sends one where there is none or it was deleted, and reports
+// whether its file is still to be sent.
+func (c *Channel) place(ctx context.Context, to Place, was sent, f face) (now sent, lacks bool, err error) {
+	m, at, lacks, err := c.card(ctx, to, was, f)
+	if err != nil {
+		return was, false, err
+	}
+	if was.message != 0 {
+		err = c.sender.Edit(ctx, to.Chat, was.message, m)
+		switch {
+		case err == nil:
+			return sent{was.message, f.r.Revision.N, at}, lacks, nil
+		case !errors.Is(err, ErrMessageGone):
+			return was, false, err
+		}
+		// The file that answered it may be as gone, and is sent again before an Approve.
+		if m, at, lacks, err = c.card(ctx, to, sent{}, f); err != nil {
+			return was, false, err
+		}
+	}
+	id, err := c.put(ctx, to, 0, m)
+	if err != nil {
+		return was, false, err
+	}
+	c.under(ctx, m, id)
+	return sent{id, f.r.Revision.N, at}, lacks, nil
 }
 
 // put edits the message, or sends one where there is none or it was deleted.
@@ -218,14 +232,14 @@ func (c *Channel) put(ctx context.Context, to Place, message int, m Message) (in
 }
 
 // file sends the diff as an answer to its card.
-func (c *Channel) file(ctx context.Context, to Place, card int, f face) (int, error) {
+func (c *Channel) file(ctx context.Context, to Place, card int, f face) (document, error) {
 	if err := c.pace.take(to, c.now()); err != nil {
 		return noDocument, err
 	}
 	id, err := c.sender.Document(ctx, to, f.diff.name, f.diff.file, caption(f.r), card)
 	var refusal *Error
 	if err == nil {
-		return id, nil
+		return document(id), nil
 	}
 	if errors.As(err, &refusal) && refusal.Code >= 400 && refusal.Code < 500 && refusal.RetryAfter == 0 && !approval.IsGone(err) {
 		c.log.Warn("Telegram did not take the file of a diff; the card links to it", "request", f.r.ID, "bytes", len(f.diff.file), "err", err)
@@ -234,12 +248,22 @@ func (c *Channel) file(ctx context.Context, to Place, card int, f face) (int, er
 	return noDocument, err
 }
 
-// card is the message of f, 0 for a new one, and whether its diff goes into a file. The buttons are
-// stored before anybody can press them.
-func (c *Channel) card(ctx context.Context, to Place, message int, f face) (Message, bool, error) {
+// card is the message of f, in place of what was there, with where all of the change is then
+// and whether its file is still to be sent. The buttons are stored before anybody can press
+// them, and Approve only where all of the change is there.
+func (c *Channel) card(ctx context.Context, to Place, was sent, f face) (m Message, at document, lacks bool, err error) {
+	if was.document == refusedDocument {
+		f.diff = f.diff.refused()
+	}
+	if f.filed = was.document; f.filed == inCard {
+		f.filed = noDocument // that was the text of before
+	}
 	s, inline := f.fit()
+	if at = f.at(inline); f.filed.whole() {
+		at = f.filed // also where it is in the card by now: it need not be sent again
+	}
 	if f.r.State != approval.Pending {
-		return s.message(c.openRow(f, "Open")...), false, nil
+		return s.message(c.openRow(f, "Open")...), was.document, false, nil
 	}
 	var verdicts []approval.Verdict
 	for _, v := range f.view.Verdicts {
@@ -247,15 +271,15 @@ func (c *Channel) card(ctx context.Context, to Place, message int, f face) (Mess
 			verdicts = append(verdicts, v)
 		}
 	}
-	row, err := c.bind(ctx, to, message, f.r, verdicts)
+	row, err := c.bind(ctx, to, was.message, f.r, verdicts)
 	if err != nil {
-		return Message{}, false, err
+		return Message{}, noDocument, false, err
 	}
 	rows := c.openRow(f, "Open the "+f.thing())
 	if len(row) > 0 {
 		rows = append([][]Button{row}, rows...)
 	}
-	return s.message(rows...), !inline && f.diff.file != nil, nil
+	return s.message(rows...), at, at == noDocument && f.diff.file != nil, nil
 }
 
 // openRow is the button that opens the request's page, where it can be opened.

@@ -130,7 +130,8 @@ func TestTheFileOfADiff(t *testing.T) {
 	w.tg.Misbehave("sendDocument", bottest.ServerError(), bottest.TooMany(5), bottest.CutConnection())
 	r := w.asked("dora")
 	card := w.card(room)
-	w.want("buttons", buttons(card), "Approve, Reject, Changes, Open the diff")
+	w.want("buttons without the file", buttons(card), "Reject, Changes, Open the diff")
+	w.wantIn("card", card.Text, "To approve, open the diff: its file is not sent yet.")
 	for range 6 {
 		w.clock.step(10 * time.Second)
 		w.deliver()
@@ -148,6 +149,7 @@ func TestTheFileOfADiff(t *testing.T) {
 		t.Fatalf("%d files in %d messages", files, len(all))
 	}
 	w.wantIn("name", telegrams(w.request(r.ID)).ExternalID, "@1/")
+	w.want("buttons with the file", buttons(w.card(room)), "Approve, Reject, Changes, Open the diff")
 	w.press(room, card.ID, "Changes", bob)
 	w.say(room, bob, "Handle the timeout too.", w.tg.Last(room).ID)
 	w.again(w.request(r.ID), "2")

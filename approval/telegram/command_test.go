@@ -213,7 +213,8 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 	for name, story := range map[string]func(*testing.T){
 		"a tap": TestATapApproves, "twice": TestTheSameUpdateTwiceDecidesOnce, "changes": TestChangesMakeANewRevisionWithItsOwnButtons, "forged": TestForgedAndForeignTaps,
 		"reject": TestRejectAsksWhyAndOnlyWhoPressedAnswers, "link": TestLinkingAnAccount, "status": TestStatusShowsACardThatLives,
-		"same tree": TestAButtonIsForItsRevisionAlsoWhenTheTreeIsMadeAgain,
+		"same tree":      TestAButtonIsForItsRevisionAlsoWhenTheTreeIsMadeAgain,
+		"the file first": TestApproveComesAfterTheFile, "a crash before the file": TestACrashBetweenACardAndItsFile,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they wait for the disk

@@ -24,24 +24,29 @@ type shownDiff struct {
 	why    string // why neither is there
 }
 
-// complete reports whether all of the change is in the chat.
-func (d shownDiff) complete(inline bool) bool { return inline || d.file != nil }
-
 // refused is the diff when Telegram does not take its file.
 func (d shownDiff) refused() shownDiff {
 	return shownDiff{inline: d.inline, why: "Telegram did not take its file"}
 }
 
 // where says where the diff is.
-func (d shownDiff) where(inline bool) string {
+func (d shownDiff) where(at document) string {
 	switch {
-	case inline:
+	case at == inCard:
 		return "diff below, complete"
-	case d.file != nil:
+	case at.whole():
 		return "diff in the file below"
 	default:
-		return "diff not here: " + d.why
+		return "diff not here: " + d.missing()
 	}
+}
+
+// missing is why it is not there, or not yet.
+func (d shownDiff) missing() string {
+	if d.file != nil {
+		return "its file is not sent yet"
+	}
+	return d.why
 }
 
 // read gets the diff of a request's current revision. An error means that it could not

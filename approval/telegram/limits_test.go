@@ -111,7 +111,7 @@ func TestCuttingCountsInUTF16(t *testing.T) {
 }
 
 func TestWhatACardHasInItsChat(t *testing.T) {
-	for text, want := range map[string]sent{"123@2": {123, 2, 0}, "123@2/124": {123, 2, 124}, "123@2/-1": {123, 2, refusedDocument}} {
+	for text, want := range map[string]sent{"123@2": {123, 2, 0}, "123@2/124": {123, 2, 124}, "123@2/-1": {123, 2, refusedDocument}, "123@2/-2": {123, 2, inCard}} {
 		if got := parseSent(text); got != want || got.String() != text {
 			t.Errorf("%s is %+v, and that is %s", text, got, got)
 		}

@@ -10,24 +10,32 @@ import (
 	"gatehouse/approval"
 )
 
-// What sent.document is besides the number of a message.
+// document is where the whole change of a revision is: the number of the message with its
+// file, or one of these.
+type document int
+
 const (
-	noDocument      = 0
-	refusedDocument = -1
+	noDocument      document = 0
+	refusedDocument document = -1 // Telegram does not take its file
+	inCard          document = -2 // it needs none
 )
 
+// whole reports whether all of the change is in the chat. It alone decides whether a card
+// offers Approve, and whether a press of that counts.
+func (d document) whole() bool { return d == inCard || d > 0 }
+
 // sent is what a card has in its chat. The outbox keeps it as the card's ExternalID:
-// "123@2" is message 123, which shows revision 2, and "123@2/124" has that revision's
-// diff in message 124.
+// "123@2" is message 123, which shows revision 2, "123@2/124" has that revision's diff in
+// message 124, and "123@2/-2" has it in itself.
 type sent struct {
 	message  int // 0 for none
 	revision int // 0 when it is not known
-	document int
+	document document
 }
 
 // parseSent reads what String writes; anything else is no message.
 func parseSent(s string) sent {
-	rest, document, _ := strings.Cut(s, "/")
+	rest, file, _ := strings.Cut(s, "/")
 	message, revision, _ := strings.Cut(rest, "@")
 	var m sent
 	var err error
@@ -37,8 +45,8 @@ func parseSent(s string) sent {
 	if m.revision, err = strconv.Atoi(revision); err != nil {
 		m.revision = 0
 	}
-	if m.document, err = strconv.Atoi(document); err != nil {
-		m.document = noDocument
+	if n, err := strconv.Atoi(file); err == nil {
+		m.document = document(n)
 	}
 	return m
 }

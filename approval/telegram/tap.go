@@ -18,6 +18,7 @@ const (
 	unknownButton = "This button is not known any more."
 	botsDecide    = "Bots decide nothing here."
 	tooMany       = "Too many presses that cannot count: more by this account are neither answered nor recorded for now."
+	notWhole      = "Not counted: nothing says that all of the change is in this card. To approve, open the page."
 	answerTime    = 5 * time.Second
 )
 
@@ -28,6 +29,7 @@ const (
 	codeNotYours      = "not_yours"
 	codeBot           = "bot"
 	codeTooMany       = "too_many_presses"
+	codeNotWhole      = "not_whole"
 )
 
 // seenIn is what events say was looked at.
@@ -68,14 +70,36 @@ func tenths(t time.Duration) string { return fmt.Sprintf("%.1f s", max(t, 0).Sec
 
 // approve casts the yes.
 func (d *Desk) approve(ctx context.Context, q tap, u people.User, b Bound) error {
-	bl := ballot(u, b, "")
-	r, err := d.Gateway.Decide(ctx, bl)
-	if err != nil {
+	r, err := d.Gateway.Request(ctx, b.RequestID)
+	if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
+		return err
+	}
+	if lacking(r, q, b) {
+		return d.refuse(ctx, q, &u, b, codeNotWhole, notWhole)
+	}
+	if r, err = d.Gateway.Decide(ctx, ballot(u, b, "")); err != nil {
 		return d.lost(ctx, q, u, b, r, err)
 	}
 	d.answer(ctx, q, counted(r, b.Verdict, d.turn(ctx, r)), false)
 	d.mend(ctx, q, b, r)
 	return nil
+}
+
+// lacking reports whether the card of the current question, under which a button was
+// pressed, is stored as one that does not have all of the change. What is no question any
+// more is refused in the gateway's words. A card that was sent just before a crash is stored
+// nowhere; it got its Approve when all was there, as every card does.
+func lacking(r approval.Request, q tap, b Bound) bool {
+	if r.State != approval.Pending || r.Revision.N != b.Revision || q.Message == nil {
+		return false
+	}
+	for _, c := range r.Cards {
+		p, err := ParsePlace(c.Address)
+		if s := parseSent(c.ExternalID); c.Channel == Name && err == nil && p.Chat == b.Chat && s.message == q.Message.ID {
+			return s.revision != b.Revision || !s.document.whole()
+		}
+	}
+	return false
 }
 
 // ballot is a verdict on what a button or a question is bound to.

@@ -145,8 +145,12 @@ func (g *gate) shown(r approval.Request) bottest.Message {
 // press presses a button as somebody and returns the answer that they get.
 func (g *gate) press(m bottest.Message, button, name string) string {
 	g.Helper()
-	query, err := g.bot.Press(team, m.ID, button, g.accounts[name])
-	g.must(err)
+	var query string
+	g.bot.Until(g, "the button "+button, func() (there bool) { // Approve comes behind the file of a long diff
+		q, err := g.bot.Press(team, m.ID, button, g.accounts[name])
+		query = q
+		return err == nil
+	})
 	return g.answer(query)
 }
 

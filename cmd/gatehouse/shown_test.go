@@ -473,7 +473,10 @@ func rebuilt(section, before string) string {
 func (s *shownWorld) onThePhone(rt *rapid.T, r approval.Request, diff string, whole bool) {
 	s.Helper()
 	s.bot.Say(private, s.accounts["bob"], "/status "+r.ID, 0)
-	s.bot.Until(s, "the card of "+r.ID, func() bool { return len(s.card(private, r).Buttons) > 0 })
+	s.bot.Until(s, "the card of "+r.ID+" with its file", func() bool {
+		card := s.card(private, r)
+		return len(card.Buttons) > 0 && !strings.Contains(card.Text, "its file is not sent yet")
+	})
 	card := s.card(private, r)
 	offers := false
 	for _, row := range card.Buttons {
