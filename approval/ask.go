@@ -72,6 +72,7 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	r.Lineage = c.lineage(e, r, cur.Lineage().With(p.Lineage))
 	r.Revision.promote(c.Careful)
 	ruling := c.rule(r, tx.Now())
+	r.Revision.warnOfRules(ruling.Notes)
 	if ruling.Rule.Need > 1 && slices.Contains(c.Careful, CarefulNeedTwo) {
 		r.Revision.Warnings = append(r.Revision.Warnings, needsTwo(ruling.Rule))
 	}

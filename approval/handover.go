@@ -83,6 +83,7 @@ func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestra
 	}
 	r.Lineage = h.c.lineage(h.e, r, child.Lineage())
 	ruling, _ := h.ruling(now, task, child, q, first)
+	r.Revision.warnOfRules(ruling.Notes)
 	if ruling.Rule.Need > 1 && slices.Contains(h.c.Careful, CarefulNeedTwo) {
 		r.Revision.Warnings = append(r.Revision.Warnings, needsTwo(ruling.Rule))
 	}

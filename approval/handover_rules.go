@@ -61,13 +61,14 @@ const AskFirst = "ask_first"
 // rule that cannot be evaluated passes nothing: one approver is asked, and a note says why.
 func (p *HandoverPolicy) rule(f HandoverFacts, first bool) (Ruling, bool) {
 	var said Ruling
+	broken := false
 	if p != nil {
 		said.Rule.Version = p.list.version
 		for _, r := range p.list.rules {
 			match, err := r.matchesHandover(f)
 			if err != nil {
-				said.Notes = append(said.Notes, patch.Note{Code: "rule_error", Text: fmt.Sprintf("Rule %q could not be evaluated (%v), so a person decides.", r.Name, err)})
-				first = true
+				said.Notes = append(said.Notes, ruleError(r, err))
+				first, broken = true, true
 				continue
 			}
 			if !match {
@@ -77,13 +78,18 @@ func (p *HandoverPolicy) rule(f HandoverFacts, first bool) (Ruling, bool) {
 				said.Notes = append(said.Notes, patch.Note{Code: "rule_not_applied", Text: fmt.Sprintf("Rule %q would pass this, but a person is asked in any case.", r.Name)})
 				break
 			}
-			said.Rule = Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...), Deny: r.Deny, Version: p.list.version}
-			said.Deny, said.Expires = r.Deny, r.Expires
-			return said, !r.Deny && r.need > 0
+			said.Rule, said.Deny, said.Expires = r.said(p.list.version), r.Deny, r.Expires
+			if broken {
+				said = p.list.strictestOf(said, true)
+			}
+			return said, !said.Deny && said.Rule.Need > 0
 		}
 	}
 	if first {
 		said.Rule.Name, said.Rule.Need, said.Rule.From = AskFirst, 1, []string{}
+	}
+	if broken {
+		said = p.list.strictestOf(said, true)
 	}
 	return said, first
 }

@@ -296,9 +296,7 @@ func (p *Policy) rule(f Facts, trial bool) Ruling {
 		match, err := r.matches(f)
 		if err != nil {
 			broken = true
-			notes = append(notes, patch.Note{Code: "rule_error", Text: fmt.Sprintf("Rule %q could not be evaluated (%v), so a person decides.", r.Name, err)})
-			// A rule that asks people is obeyed: it may be the strictest one.
-			match = !r.Deny && r.need > 0
+			notes = append(notes, ruleError(r, err))
 		}
 		if !match {
 			continue
@@ -315,12 +313,54 @@ func (p *Policy) rule(f Facts, trial bool) Ruling {
 				continue
 			}
 		}
-		said := Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...), Deny: r.Deny, Version: p.version}
-		return Ruling{Rule: said, Deny: r.Deny, Expires: r.Expires, Notes: notes}
+		said := Ruling{Rule: r.said(p.version), Deny: r.Deny, Expires: r.Expires, Notes: notes}
+		if broken {
+			return p.strictestOf(said, trial)
+		}
+		return said
 	}
-	said := defaultRule()
-	said.Version = p.Version()
-	return Ruling{Rule: said, Notes: notes}
+	said := Ruling{Rule: defaultRule(), Notes: notes}
+	said.Rule.Version = p.Version()
+	if broken {
+		return p.strictestOf(said, trial)
+	}
+	return said
+}
+
+// strictestOf is said, or what the strictest rule that asks people says, whether it matches
+// or not. It holds where some rule could not be evaluated: what an agent makes may be the
+// reason, so that a rule that breaks never leads to fewer or other people.
+func (p *Policy) strictestOf(said Ruling, trial bool) Ruling {
+	for _, r := range p.list() {
+		if r.Shadow && !trial || r.Deny || r.need == 0 {
+			continue
+		}
+		if rule := r.said(p.version); rule.stricter(said.Rule) {
+			said.Rule, said.Deny, said.Expires = rule, false, r.Expires
+		}
+	}
+	return said
+}
+
+// said is the rule as it is stored with what it decides.
+func (r rule) said(version string) Rule {
+	return Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...), Deny: r.Deny, Version: version}
+}
+
+// RuleError is the code of the note, and of the warning, that a rule could not be evaluated.
+const RuleError = "rule_error"
+
+func ruleError(r rule, err error) patch.Note {
+	return patch.Note{Code: RuleError, Text: fmt.Sprintf("Rule %q could not be evaluated (%v), so people decide, as the strictest rule asks for.", r.Name, err)}
+}
+
+// warnOfRules makes a revision careful of whose rules some could not be evaluated.
+func (v *Revision) warnOfRules(notes []patch.Note) {
+	for _, n := range notes {
+		if n.Code == RuleError {
+			v.Warnings = append(v.Warnings, patch.Warning{Code: RuleError, Text: n.Text})
+		}
+	}
 }
 
 // Hints names the rules that can be used but that some requester could never

@@ -82,3 +82,29 @@ func TestWhatConditionsNeedCompiles(t *testing.T) {
 		}
 	}
 }
+
+// A path that is too long for a rule is an agent's choice. It leads to no fewer and no
+// other people than the strictest rule asks for, about patches and about hand-overs.
+func TestARuleThatBreaksAsksTheStrictestPeople(t *testing.T) {
+	groups := map[string][]string{"maintainers": {"bob", "cleo", "emil"}}
+	split := func(of, word string) string { return `any(` + of + `, any(split(.path, '/'), # == '` + word + `'))` }
+	long := []approval.FileFacts{{Path: "core/a.go"}, {Path: strings.Repeat("a/", 2000)}}
+	p, problems := approval.CompileRules([]approval.RuleConfig{
+		{Name: "novendor", When: split("patch.files", "vendor"), Deny: true},
+		{Name: "fixtures", When: split("patch.files", "testdata"), Need: need(1)},
+		{Name: "core", When: `any(patch.files, .path startsWith 'core/')`, Need: need(2), From: []string{"maintainers"}},
+		{Name: "rest", When: "true", Need: need(1)},
+	}, groups)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if r := p.Rule(approval.Facts{Patch: approval.PatchFacts{Files: long}}); r.Rule.Name != "core" || r.Rule.Need != 2 || len(r.Notes) != 2 {
+		t.Errorf("a patch: %+v", r)
+	}
+	if r := p.Rule(approval.Facts{Patch: approval.PatchFacts{Files: long[:1]}}); r.Rule.Name != "core" || len(r.Notes) != 0 {
+		t.Errorf("without the long path: %+v", r)
+	}
+	if r := p.Rule(approval.Facts{Patch: approval.PatchFacts{Files: long[1:]}}); r.Rule.Name != "core" {
+		t.Errorf("where only the rest matches: %+v", r)
+	}
+}

@@ -67,10 +67,13 @@ func (r *run) takeBack(ctx context.Context, d *Delegation, c *agent.Child) error
 	}
 	err := r.mirror.MergeBack(ctx, r.dir, d.Work.BaseTree, d.Work.Tree)
 	var refusal *patch.Refusal
-	if !errors.As(err, &refusal) {
+	refused := errors.As(err, &refusal)
+	if !refused || refusal.Code != patch.CodeContextMismatch {
+		r.join(d) // what failed half way has left some files
+	}
+	if !refused {
 		if err == nil {
 			r.merged = append(r.merged, d.ID)
-			r.join(d)
 		}
 		return err
 	}

@@ -132,9 +132,12 @@ func (d *Delegation) again() Lineage {
 	return l
 }
 
-// afresh is the lineage of a run from a fresh checkout: the wishes are the same, and
-// nobody has worked on its tree.
-func (l Lineage) afresh() Lineage { return Lineage{Callers: l.Callers, Askers: l.Askers} }
+// afresh is the lineage of a run from a fresh checkout: the wishes are the same, and no
+// agent has worked on its tree. Who edited stays: the run before was given their text, and
+// agents have memories.
+func (l Lineage) afresh() Lineage {
+	return Lineage{Callers: l.Callers, Askers: l.Askers, Editors: l.Editors}
+}
 
 // notRun is the sandbox of a tree that git made: no agent ran for it.
 const notRun = "not_run"

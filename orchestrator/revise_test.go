@@ -593,7 +593,7 @@ func TestAnAgentThatIsToldToRepeatAnEditDoesNotFreeItsEditor(t *testing.T) {
 	w.must(err)
 	r = w.request(root.TaskID, 3)
 	_, err = w.gateway.Decide(t.Context(), w.ballot(w.bob, r, approval.Approve))
-	w.refused(err, orchestrator.CodeFourEyes, "You edited this revision")
+	w.refused(err, orchestrator.CodeFourEyes, "You edited an earlier revision")
 	_, err = w.gateway.Decide(t.Context(), w.ballot(cleo, r, approval.Approve))
 	w.must(err)
 	w.state(root.ID, orchestrator.Completed)

@@ -75,6 +75,7 @@ func TestTheKeyboardAloneReviews(t *testing.T) {
 	})
 	p.Open(h.url + "/approvals/" + careful.ID)
 	p.Wait("button", "Approve")
+	p.Until("!document.querySelector('[data-unviewed]')") // a file has been in sight to its end for a while
 	p.Press("a")
 	opened := browsertest.Eval[float64](p, `performance.now()`)
 	for _, tick := range []string{"CI file changed", "Text direction"} {

@@ -195,6 +195,8 @@ func someFiles(t *testing.T, n *node, bob *browsertest.Page) {
 	gallery(t, bob, "review-picking", bob.URL())
 	bob.Open(address + "?pick=1")
 	bob.Click("checkbox", "Include z-task.txt")
+	browsertest.Eval[bool](bob, `(document.querySelector('[data-file-end]').scrollIntoView({block: 'center'}), true)`)
+	bob.Until("!document.querySelector('[data-unviewed]')") // a file has been in sight to its end for a while
 	bob.Click("button", "Approve 2 of 3 files")
 	bob.WaitText("landed as")
 	bob.Open(address)
@@ -256,6 +258,7 @@ func reviewWithoutScript(t *testing.T, n *node, bob *browsertest.Page) {
 	for _, f := range r.Revision.Files {
 		bob.Click("checkbox", "Include "+f.Path)
 	}
+	bob.Click("checkbox", unread)
 	bob.Click("button", "Approve the ticked files")
 	bob.Expect("400")
 	bob.WaitText("No file is chosen.")

@@ -385,8 +385,12 @@ func (s *shownWorld) onThePage(rt *rapid.T, r approval.Request, paths []string) 
 			old = f.OldPath
 		}
 		before, after := s.blob(r.Revision.Base.Tree, old), s.blob(r.Revision.Tree, f.Path)
+		section, all, moved := strings.Cut(section, `<details class="whole-file"`) // what a moved file is at its new place
 		if got := rebuilt(section, before); got != after {
 			rt.Fatalf("the page's lines of %q (%d) make %q of %q, and what lands is %q", f.Path, i, got, before, after)
+		}
+		if got := rebuilt(all, ""); moved && !strings.Contains(all, "Show the lines after") && got != after {
+			rt.Fatalf("the page says that %q (%d) is %q, and what lands is %q", f.Path, i, got, after)
 		}
 	}
 	return whole

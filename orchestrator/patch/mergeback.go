@@ -2,6 +2,7 @@ package patch
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -222,8 +223,7 @@ func (w *writer) put(c Change, size int64, in io.Reader) error {
 	if err := w.noLinks(c.Path); err != nil {
 		return err
 	}
-	temp := path.Join(folder, ".gatehouse-"+c.NewID[:16])
-	_ = w.root.Remove(temp)
+	temp := path.Join(folder, ".gatehouse-"+rand.Text()) // a name that the agent cannot have taken before
 	defer func() { _ = w.root.Remove(temp) }()
 	if c.NewMode == modeLink {
 		target, err := io.ReadAll(io.LimitReader(in, maxTarget))

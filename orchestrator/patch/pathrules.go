@@ -21,9 +21,10 @@ var ciFiles = nameRules{
 var agentFiles = nameRules{
 	names: set("agents.md", "agent.md", "claude.md", "claude.local.md", "gemini.md", "skill.md", "codex.md", "copilot-instructions.md", ".cursorrules", ".windsurfrules",
 		".clinerules", ".roorules", ".mcp.json", "mcp.json", ".aider.conf.yml", ".aiderignore", "opencode.json", "opencode.jsonc", "crush.json",
-		".crush.json", "gatehouse.yaml", "gatehouse.yml", ".goosehints"),
+		".crush.json", "gatehouse.yaml", "gatehouse.yml", ".goosehints",
+		"agents.override.md", "crush.md", "qwen.md", "warp.md", ".rules"),
 	folders: []string{".claude", ".codex", ".cursor", ".gemini", ".opencode", ".crush", ".aider", ".windsurf", ".roo", ".continue", ".kiro",
-		".junie", ".agents", ".cline", ".clinerules", ".amazonq", ".github/instructions", ".github/prompts", ".github/agents", ".github/chatmodes", ".gatehouse"},
+		".junie", ".qwen", ".factory", ".augment", ".trae", ".agents", ".cline", ".clinerules", ".amazonq", ".github/instructions", ".github/prompts", ".github/agents", ".github/chatmodes", ".gatehouse"},
 }
 
 var autorunFiles = nameRules{
