@@ -267,8 +267,8 @@ func whenProblem(i int, err error, facts any) Problem {
 // Rule returns what the rules say. The first one that matches decides, with two
 // exceptions that make it stricter, never weaker: a rule with need 0 lets nothing
 // pass that has a warning or a failed check, or that moves, copies or removes a file,
-// and a rule that breaks on a patch passes nothing. Both are noted, and then a further rule, or the default, says
-// which people are asked.
+// and where a rule breaks on a patch, the strictest one holds; see strictestOf. Both are
+// noted, and then a further rule, or the default, says which people are asked.
 func (p *Policy) Rule(f Facts) Ruling {
 	live := p.rule(f, false)
 	if p == nil || !p.trial {
@@ -325,42 +325,6 @@ func (p *Policy) rule(f Facts, trial bool) Ruling {
 		return p.strictestOf(said, trial)
 	}
 	return said
-}
-
-// strictestOf is said, or what the strictest rule that asks people says, whether it matches
-// or not. It holds where some rule could not be evaluated: what an agent makes may be the
-// reason, so that a rule that breaks never leads to fewer or other people.
-func (p *Policy) strictestOf(said Ruling, trial bool) Ruling {
-	for _, r := range p.list() {
-		if r.Shadow && !trial || r.Deny || r.need == 0 {
-			continue
-		}
-		if rule := r.said(p.version); rule.stricter(said.Rule) {
-			said.Rule, said.Deny, said.Expires = rule, false, r.Expires
-		}
-	}
-	return said
-}
-
-// said is the rule as it is stored with what it decides.
-func (r rule) said(version string) Rule {
-	return Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...), Deny: r.Deny, Version: version}
-}
-
-// RuleError is the code of the note, and of the warning, that a rule could not be evaluated.
-const RuleError = "rule_error"
-
-func ruleError(r rule, err error) patch.Note {
-	return patch.Note{Code: RuleError, Text: fmt.Sprintf("Rule %q could not be evaluated (%v), so people decide, as the strictest rule asks for.", r.Name, err)}
-}
-
-// warnOfRules makes a revision careful of whose rules some could not be evaluated.
-func (v *Revision) warnOfRules(notes []patch.Note) {
-	for _, n := range notes {
-		if n.Code == RuleError {
-			v.Warnings = append(v.Warnings, patch.Warning{Code: RuleError, Text: n.Text})
-		}
-	}
 }
 
 // Hints names the rules that can be used but that some requester could never
