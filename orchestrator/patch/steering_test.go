@@ -166,7 +166,7 @@ func TestNoTreeOfACallerSteersAProgram(t *testing.T) {
 }
 
 // cases is how many pairs of trees are tried; each takes a dozen calls of git.
-const cases = 30
+const cases = 12
 
 // stands is what is at a name: a link's target or a file's content.
 func stands(dir, name string) string {
