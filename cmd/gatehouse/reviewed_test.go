@@ -47,7 +47,7 @@ func TestApproveOnATerminalShowsWhatItAsksAbout(t *testing.T) {
 		t.Errorf("shown: %s\nasked: %s", out, errs)
 	}
 	state, _ := sh.env("XDG_STATE_HOME")
-	again, out, errs, env := atTerminal(t, f, "y")
+	again, out, _, env := atTerminal(t, f, "y")
 	env["XDG_STATE_HOME"] = state
 	if err := approve.Run(t.Context(), again); err != nil || strings.Contains(out.String(), "+new") {
 		t.Errorf("what was read is shown again, or: %v\n%s", err, out)
