@@ -360,7 +360,7 @@ func ApprovalsList(p ApprovalsPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.Filtered() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<p>No request matches  <code>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<p>No request matches <code>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
