@@ -155,8 +155,8 @@ func (s *shownWorld) ask(agent, text string) string {
 // answerWith writes the change that stands in the clone as a patch in an answer.
 func (s *shownWorld) answerWith(rt *rapid.T) {
 	around := rapid.IntRange(1, 5).Draw(rt, "context")
-	diff := git(s.T, s.clone, "diff", "--cached", "--no-renames", "--no-color", fmt.Sprintf("-U%d", around), "HEAD") + "\n"
-	line, err := json.Marshal(map[string]any{"type": "result", "text": "A patch.", "patch": diff})
+	diff := gitBytes(s.T, s.clone, "diff", "--cached", "--no-renames", "--no-color", fmt.Sprintf("-U%d", around), "HEAD")
+	line, err := json.Marshal(map[string]any{"type": "result", "text": "A patch.", "patch": string(diff)})
 	s.must(err)
 	s.must(os.WriteFile(filepath.Join(s.dir, "answer.jsonl"), append(line, '\n'), 0o600))
 }
@@ -352,7 +352,7 @@ var (
 	numberShape = regexp.MustCompile(`(?s)<(?:td|th)[^>]*class="no"[^>]*>(?:<a [^>]*>)?(\d*)`)
 	codeShape   = regexp.MustCompile(`(?s)<td class="code[^"]*"[^>]*>(.*?)</td>`)
 	pathShape   = regexp.MustCompile(`data-path="([^"]*)"`)
-	noteShape   = regexp.MustCompile(`(?s)\s?<span class="(?:line-end|no-eol|cut)"[^>]*>.*?</span>\s?`)
+	noteShape   = regexp.MustCompile(`(?s)<span class="(?:line-end|no-eol|cut)"[^>]*>.*?</span>\s?`)
 )
 
 // onThePage reads the diff off the page: every path is named, and each file's lines,
