@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
 )
 
@@ -110,6 +111,9 @@ func chatText(e event.Event, f eventFacts) string {
 	case event.Decided, event.ChangesRequested:
 		return e.Actor + " " + wasSaid(f.Verdict) + prefixed(": ", f.Comment)
 	case event.PatchLanded:
+		if f.Deliver == patch.DeliverBranch {
+			return fmt.Sprintf("pushed %.7s%s", f.Commit, prefixed(" to ", f.Branch))
+		}
 		return fmt.Sprintf("landed %.7s%s", f.Commit, prefixed(" on ", f.Branch))
 	case event.Completed, event.Failed, event.Cancelled:
 		return first(f.Agent, e.Actor) + " " + views.StateWord(f.State) + prefixed(": ", f.Message)
