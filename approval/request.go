@@ -81,6 +81,11 @@ type Party struct {
 	Before *Party `json:"before,omitempty"`
 }
 
+// Delivery is what a yes does with the revision.
+func (v Revision) Delivery() patch.Delivery {
+	return patch.Delivery{Mode: v.Deliver, Target: v.Base.Branch, Branch: v.Branch}
+}
+
 // How a revision was made that the agent did not make.
 const (
 	MadeByFiles = "files" // a person approved some files only

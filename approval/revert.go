@@ -60,7 +60,7 @@ func (g *Gateway) Revert(ctx context.Context, requestID string, by people.Princi
 // people who ask at once the second finishes what the first asked for, and so does
 // whoever asks after a crash between the claim and the task.
 func (g *Gateway) claimRevert(ctx context.Context, r Request, u people.User) (people.User, error) {
-	if r.State != Landed {
+	if r.State != Landed || r.Revision.Delivery().Pushes() {
 		return u, revertRefused(r)
 	}
 	if strings.HasPrefix(r.RevertedBy, orchestrator.UserPrefix) {
@@ -97,6 +97,8 @@ func (r Request) over() bool {
 
 func revertRefused(r Request) error {
 	switch {
+	case r.Revision.Delivery().Pushes():
+		return orchestrator.Errorf(orchestrator.CodeConflict, "This change was pushed to %s and is not on %s by Gatehouse's hand. Close that branch, or undo its merge where it was merged.", r.Revision.Branch, r.Revision.Base.Branch)
 	case strings.HasPrefix(r.RevertedBy, orchestrator.TaskPrefix):
 		return orchestrator.Errorf(orchestrator.CodeConflict, "A revert of this request was asked for already: see task %s.", r.RevertedBy)
 	case r.RevertedBy != "":

@@ -187,23 +187,10 @@ func (p *Pages) chatForm(page views.ChatPage, typed views.SendForm) views.SendFo
 			typed.Agent, typed.Repository = page.Tasks[n-1].Agent, page.Tasks[n-1].Repository
 		}
 		if s, ok := conf.Agents.Get(typed.Agent); !ok || s.Role == agent.CLI {
-			typed.Agent = ChatAgent(conf.Agents)
-		}
-		if _, ok := conf.Repositories[typed.Repository]; !ok {
-			typed.Repository = ""
-		}
-		if len(page.Tasks) == 0 && len(conf.Repositories) == 1 {
-			for name := range conf.Repositories {
-				typed.Repository = name
-			}
+			typed.Agent = ""
 		}
 	}
-	form := p.sendForm(typed)
-	form.Agents = slices.DeleteFunc(form.Agents, func(a views.Choice) bool {
-		s, ok := conf.Agents.Get(a.Value)
-		return ok && s.Role == agent.CLI
-	})
-	return form
+	return p.sendForm(typed)
 }
 
 // Say answers POST /chat: a message sent by a form, or by the page's script where the
@@ -212,7 +199,7 @@ func (p *Pages) Say(c echo.Context) error {
 	who, _ := Who(c)
 	in := views.SendForm{Agent: c.FormValue("agent"), Text: c.FormValue("text"), Repository: c.FormValue("repository"), Key: c.FormValue("key")}
 	if in.Agent == "" {
-		in.Agent = ChatAgent(p.Engine.Config().Agents)
+		in.Agent = DefaultAgent(p.Engine.Config().Agents)
 	}
 	t, _, _, err := p.Engine.Submit(c.Request().Context(), orchestrator.Submission{
 		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Via: "chat", RequesterID: who.User.ID, Requester: who.User.Name,

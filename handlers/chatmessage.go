@@ -8,8 +8,8 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
 )
 
@@ -111,6 +111,9 @@ func chatText(e event.Event, f eventFacts) string {
 	case event.Decided, event.ChangesRequested:
 		return e.Actor + " " + wasSaid(f.Verdict) + prefixed(": ", f.Comment)
 	case event.PatchLanded:
+		if f.Deliver == patch.DeliverBranch {
+			return fmt.Sprintf("pushed %.7s%s", f.Commit, prefixed(" to ", f.Branch))
+		}
 		return fmt.Sprintf("landed %.7s%s", f.Commit, prefixed(" on ", f.Branch))
 	case event.Completed, event.Failed, event.Cancelled:
 		return first(f.Agent, e.Actor) + " " + views.StateWord(f.State) + prefixed(": ", f.Message)
@@ -159,22 +162,4 @@ func ChatEnd(root orchestrator.Delegation, n int64) (last []ChatMessage, ok bool
 // EndsTask reports whether e is the end of the delegation with this id.
 func EndsTask(e event.Event, rootID string) bool {
 	return e.DelegationID == rootID && slices.Contains([]event.Type{event.Completed, event.Failed, event.Cancelled}, e.Type)
-}
-
-// ChatAgent is who takes a message that names nobody: the first that plans, else the
-// first with the widest role, else the first that takes work; "" where nobody does.
-func ChatAgent(r *agent.Registry) string {
-	if able := r.ByCapability("planning"); len(able) > 0 {
-		return able[0].Name
-	}
-	name := ""
-	for _, s := range r.All() {
-		if s.Role == agent.Admin {
-			return s.Name
-		}
-		if name == "" && s.Role != agent.CLI {
-			name = s.Name
-		}
-	}
-	return name
 }

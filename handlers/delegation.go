@@ -7,6 +7,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 
@@ -139,6 +140,9 @@ func (p *Pages) taskHead(f *frame, t orchestrator.Task, tr *trace) (views.Delega
 	}
 	if root.Result != nil {
 		page.Commit, page.Share = root.Result.Commit, share(nil, root.Result.Declined)
+		if to := root.Result.Pushed; to != "" {
+			page.Delivery = patch.Delivery{Mode: patch.DeliverBranch, Branch: views.BranchName(to)}
+		}
 	}
 	if err := p.openRequest(f, &page, tree); err != nil {
 		return page, err
@@ -202,7 +206,7 @@ func (p *Pages) openRequest(f *frame, page *views.DelegationPage, tree []orchest
 	row := f.approvalRow(r)
 	page.Approval = &row
 	if r.Landed != "" {
-		page.Commit, page.Branch = r.Landed, views.BranchName(r.Revision.Base.Branch)
+		page.Commit, page.Delivery = r.Landed, r.Revision.Delivery().As(views.BranchName)
 		page.Share = share(r.Revision.Files, r.Revision.Declined)
 	}
 	return nil

@@ -6,16 +6,17 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
 )
 
 // eventFacts is what pages read of an event's data. Fields of another shape stay empty.
 type eventFacts struct {
-	Agent, From, To, Child, ChildState, Text, Title, Code, Path, Message, Verdict, Comment, State, Why, Commit, Branch, Via, ApprovalID, Channel string
-	Guards, Files, Groups, Missing                                                                                                               []string
-	Steering                                                                                                                                     []string
-	Trusted                                                                                                                                      bool
-	Count, Children, Added, Removed, Attempt, Line                                                                                               int
+	Agent, From, To, Child, ChildState, Text, Title, Code, Path, Message, Verdict, Comment, State, Why, Commit, Branch, Deliver, Via, ApprovalID, Channel string
+	Guards, Files, Groups, Missing                                                                                                                        []string
+	Steering                                                                                                                                              []string
+	Trusted                                                                                                                                               bool
+	Count, Children, Added, Removed, Attempt, Line                                                                                                        int
 
 	// Of models, tools and the shared context.
 	Model, Name, Stop, Namespace, Key, FromTask string
@@ -37,7 +38,7 @@ func factsOf(e event.Event) eventFacts {
 	var f eventFacts
 	for key, into := range map[string]any{"agent": &f.Agent, "from": &f.From, "to": &f.To, "child": &f.Child, "child_state": &f.ChildState,
 		"text": &f.Text, "title": &f.Title, "code": &f.Code, "path": &f.Path, "message": &f.Message, "verdict": &f.Verdict,
-		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "via": &f.Via, "approval_id": &f.ApprovalID, "channel": &f.Channel, "missing": &f.Missing,
+		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "deliver": &f.Deliver, "via": &f.Via, "approval_id": &f.ApprovalID, "channel": &f.Channel, "missing": &f.Missing,
 		"guards": &f.Guards, "steering": &f.Steering, "trust_checkout": &f.Trusted, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt, "line": &f.Line,
 		"model": &f.Model, "from_task": &f.FromTask, "name": &f.Name, "stop": &f.Stop, "namespace": &f.Namespace, "key": &f.Key, "ok": &f.OK, "turn": &f.Turn,
 		"input_tokens": &f.InputTokens, "output_tokens": &f.OutputTokens, "usd": &f.USD, "calls": &f.Calls} {
@@ -112,6 +113,9 @@ func eventLine(e event.Event) string {
 	case event.CommentReopened:
 		return "opens the comment on " + f.place() + " again"
 	case event.PatchLanded:
+		if f.Deliver == patch.DeliverBranch {
+			return fmt.Sprintf("pushed %.7s%s", f.Commit, prefixed(" to ", f.Branch))
+		}
 		return fmt.Sprintf("landed %.7s%s", f.Commit, prefixed(" on ", f.Branch))
 	case event.MessageCompleted, event.ToolCompleted, event.Announced:
 		return modelLine(e, f)

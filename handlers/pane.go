@@ -37,7 +37,7 @@ func (p *Pages) pane(f *frame, d orchestrator.Delegation, page *views.Delegation
 		pane.Exit, pane.ExitCode = d.Error.Message, d.Error.Code
 	}
 	if d.Result != nil {
-		pane.Result, pane.Commit = longText(d.Result.Text, more), d.Result.Commit
+		pane.Result, pane.Commit, pane.Pushed = longText(d.Result.Text, more), d.Result.Commit, views.BranchName(d.Result.Pushed)
 		if len(d.Result.Data) > 0 {
 			pane.Data = longText(indented(d.Result.Data), more)
 		}

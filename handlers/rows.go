@@ -18,7 +18,7 @@ func (f *frame) approvalRow(r approval.Request) views.ApprovalRow {
 	row := views.ApprovalRow{
 		ID: r.ID, Title: r.Title, State: string(r.State), Whose: f.voters.Turn(r, f.who.User.ID), CanDecide: f.mayApprove(r),
 		Chain: chainOf(r), Agent: r.Agent, AskedBy: askedBy(r), Repository: r.Repository, Target: views.BranchName(v.Base.Branch), Added: v.Added, Removed: v.Removed,
-		Files: len(v.Files), Yes: needs.Have, Need: needs.Count, CreatedAt: v.At, Commit: r.Landed,
+		Files: len(v.Files), Yes: needs.Have, Need: needs.Count, CreatedAt: v.At, Commit: r.Landed, Delivery: v.Delivery().As(views.BranchName),
 	}
 	if row.CreatedAt.IsZero() {
 		row.CreatedAt = r.CreatedAt

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/views"
 	"slices"
 
@@ -12,7 +13,14 @@ import (
 func (p *Pages) sendForm(form views.SendForm) views.SendForm {
 	c := p.Engine.Config()
 	for _, s := range c.Agents.All() {
-		form.Agents = append(form.Agents, views.Choice{Value: s.Name, Text: s.Name, Note: string(s.Kind)})
+		if s.Role == agent.CLI {
+			continue // a seat that takes no work
+		}
+		note := ""
+		if s.Repository != "" && len(c.Repositories) > 1 {
+			note = "works in " + s.Repository
+		}
+		form.Agents = append(form.Agents, views.Choice{Value: s.Name, Text: s.Name, Note: note})
 	}
 	for name := range c.Repositories {
 		form.Repositories = append(form.Repositories, views.Choice{Value: name, Text: name})
@@ -23,8 +31,16 @@ func (p *Pages) sendForm(form views.SendForm) views.SendForm {
 		}
 		return 1
 	})
-	if form.Agent == "" && len(p.Examples) > 0 {
-		form.Agent = p.Examples[0].Agent // the demo's team has one who is asked, and others who are not
+	if form.Agent == "" {
+		form.Agent = DefaultAgent(c.Agents)
+	}
+	if spec, ok := c.Agents.Get(form.Agent); ok && spec.Repository != "" {
+		form.Repository = "" // it has its own
+	} else if _, ok := c.Repositories[form.Repository]; !ok {
+		form.Repository = ""
+		if len(form.Repositories) == 1 {
+			form.Repository = form.Repositories[0].Value
+		}
 	}
 	if form.Key == "" {
 		form.Key = "web-" + ErrorID() + ErrorID() // a double click is one task
@@ -48,4 +64,34 @@ func (p *Pages) Send(c echo.Context) error {
 		return p.overview(c, f.Status, in)
 	}
 	return seeOther(c, views.DelegationHref(t.ID), "sent")
+}
+
+// DefaultAgent is who takes a task that names nobody: the first that plans, else the
+// first that hands work on and is given none by others, else the first that others
+// give none, else the first that takes work; "" where nobody does.
+func DefaultAgent(r *agent.Registry) string {
+	if able := r.ByCapability("planning"); len(able) > 0 {
+		return able[0].Name
+	}
+	all := slices.DeleteFunc(slices.Clone(r.All()), func(s agent.Spec) bool { return s.Role == agent.CLI })
+	given := map[string]bool{}
+	for _, s := range all {
+		for _, name := range s.Targets() {
+			given[name] = true
+		}
+	}
+	name, rank := "", -1
+	for _, s := range all {
+		is := 0
+		if !given[s.Name] {
+			is = 1
+			if len(s.Targets()) > 0 {
+				is = 2
+			}
+		}
+		if is > rank {
+			name, rank = s.Name, is
+		}
+	}
+	return name
 }

@@ -71,6 +71,9 @@ func (p *Pages) treeRow(d orchestrator.Delegation, spans []views.Span) views.Tre
 		row.Note = "approved, and not landed yet"
 	case d.Result != nil && d.Result.Commit != "":
 		row.Note = fmt.Sprintf("landed %.7s", d.Result.Commit)
+		if d.Result.Pushed != "" {
+			row.Note = fmt.Sprintf("pushed %.7s to %s", d.Result.Commit, views.BranchName(d.Result.Pushed))
+		}
 	case d.Result != nil:
 		row.Note = orchestrator.Title(d.Result.Text)
 	}

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,7 +92,7 @@ func (e *Engine) recoverLanding(r *run, o *Order) (bool, error) {
 func (e *Engine) intend(r *run, o *Order) error {
 	intent, err := r.mirror.PlanLanding(r.ctx, patch.LandSpec{
 		Base: o.Base, Commit: o.Commit, Branch: r.d.Work.AgentBranch, Tree: o.Tree, Title: Title(r.task.Text), Task: r.task.ID, Delegation: r.id,
-		Agent: r.d.To, Digest: o.Digest, Editors: r.d.Work.editorNames(), Approvers: o.Approvers, At: e.Now().UTC()})
+		Agent: r.d.To, Digest: o.Digest, Requester: r.task.Requester, Editors: r.d.Work.editorNames(), Approvers: o.Approvers, At: e.Now().UTC()})
 	var moved *patch.Moved
 	if errors.As(err, &moved) {
 		return e.stale(r, o, moved.Error())
@@ -159,8 +160,11 @@ func (e *Engine) landed(r *run, o *Order) error {
 			res = *d.Result
 		}
 		res.Commit, res.Declined = o.Intent.Merge, d.Work.Declined
+		if o.Intent.Deliver == patch.DeliverBranch {
+			res.Pushed = o.Intent.Branch()
+		}
 		d.Result, d.Work.Problem = &res, ""
-		data := map[string]any{"commit": o.Intent.Merge, "repository": d.Repository, "branch": o.Intent.Onto.Branch,
+		data := map[string]any{"commit": o.Intent.Merge, "repository": d.Repository, "branch": o.Intent.Branch(), "deliver": cmp.Or(o.Intent.Deliver, patch.DeliverMerge),
 			"digest": o.Digest, "approved_by": o.Approvers, "carried_over": o.Intent.Carried}
 		if len(d.Work.Declined) > 0 {
 			data["declined"] = d.Work.Declined

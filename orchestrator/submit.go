@@ -27,10 +27,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	if most := c.Settings.MaxRemote; spec.Kind == agent.Remote && most > 0 && s.RemoteHops >= most {
 		return Task{}, Delegation{}, false, Errorf(guard.CodeMaxDepth, "Maximum delegation depth reached between systems: %d of %d such hand-overs led here, and %s works elsewhere again. Send the task to an agent of this system.", s.RemoteHops, most, spec.Name)
 	}
-	if _, err := c.bind(s.Repository); err != nil {
-		return Task{}, Delegation{}, false, err // also where the agent has one of its own: a typo must not go unseen
-	}
-	repo, err := c.bind(spec.Repository, s.Repository)
+	repo, err := c.workplace(spec, s.Repository)
 	if err != nil {
 		return Task{}, Delegation{}, false, err
 	}
@@ -142,6 +139,19 @@ func (c *Config) names() []string {
 		names = append(names, s.Name)
 	}
 	return names
+}
+
+// workplace is the repository of a task: the agent's own, else the one that was asked
+// for. A task for another repository than the agent's is refused: whoever picked one
+// would read of a change somewhere else.
+func (c *Config) workplace(spec agent.Spec, asked string) (string, error) {
+	if _, err := c.bind(asked); err != nil {
+		return "", err
+	}
+	if asked != "" && spec.Repository != "" && asked != spec.Repository {
+		return "", Errorf(CodeBadRequest, "%s works in %s, and this task is for %s. Leave the repository out, or send the task to an agent that works in %s.", spec.Name, spec.Repository, asked, asked)
+	}
+	return c.bind(spec.Repository, asked)
 }
 
 // bind decides on which repository a delegation works: the agent's binds, else the

@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/retention"
 	"gatehouse/orchestrator/sharedctx"
 
@@ -128,6 +129,13 @@ type Repository struct {
 	Checks     []string
 	Protect    []string
 	Credential string
+	Committer  patch.Identity // of its landings; empty: the server's
+}
+
+// Mirrored is r as its mirror needs it.
+func (r Repository) Mirrored() patch.Repository {
+	return patch.Repository{Name: r.Name, Source: r.Source, Branch: r.Branch, Deliver: r.Deliver, Checks: r.Checks, Protect: r.Protect,
+		Credential: r.Credential, Committer: r.Committer}
 }
 
 // Settings are the engine's figures, from the section engine of gatehouse.yaml.

@@ -3,6 +3,8 @@ package views
 import (
 	"strings"
 	"time"
+
+	"gatehouse/orchestrator/patch"
 )
 
 // ApprovalRow is one request in a list or on a card.
@@ -28,6 +30,7 @@ type ApprovalRow struct {
 	ExpiresAt  time.Time // zero: never
 	DecidedBy  string
 	Commit     string
+	Delivery   patch.Delivery
 }
 
 // ApprovalsPage is `/approvals`.

@@ -182,6 +182,8 @@ func (k ChatCard) afterWords() string {
 		return k.Agent + " was not asked to work"
 	case k.Commit != "" && k.State == "reverted":
 		return "landed " + first(k.Commit, 7) + ", reverted since"
+	case k.Commit != "" && k.Delivery.Pushes():
+		return k.Delivery.Done() + " as " + first(k.Commit, 7)
 	case k.Commit != "":
 		return "landed " + first(k.Commit, 7)
 	case k.State == "approved":

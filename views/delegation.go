@@ -3,6 +3,8 @@ package views
 import (
 	"net/url"
 	"time"
+
+	"gatehouse/orchestrator/patch"
 )
 
 // DelegationPage is `/delegations/{id}`: one task's whole tree, with one row selected.
@@ -26,9 +28,9 @@ type DelegationPage struct {
 	MaxHandOff int     // 0: no limit is known
 	Meters     []Meter // what was used and is reserved, against the budget
 	Approval   *ApprovalRow
-	Commit     string // landed commit
-	Branch     string // where it landed
-	Share      string // "2 of 4 files; left out: a.txt, b.txt" where people left files out; else empty
+	Commit     string         // landed commit
+	Delivery   patch.Delivery // where it is
+	Share      string         // "2 of 4 files; left out: a.txt, b.txt" where people left files out; else empty
 	Failure    *Failure
 	Held       *Held
 	Legal      []HoldRow // legal holds that cover the task
@@ -194,6 +196,7 @@ type DelegationPane struct {
 	Artifacts  []Artifact
 	ApprovalID string // its newest request
 	Commit     string // where its change landed
+	Pushed     string // the branch that it was pushed to instead, else ""
 	More       int    // ?more=: how many further pieces of long texts are here
 }
 

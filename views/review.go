@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/patch"
 
 	"github.com/a-h/templ"
 )
@@ -34,6 +35,7 @@ type ReviewPage struct {
 	Digest        string // of the shown revision
 	Repository    string
 	Target        string // branch where it lands
+	Deliver       string // merge, or branch: then the yes pushes Branch, and Target stays
 	Branch        string // the agent's
 	Base          string
 	BaseAt        time.Time // when that commit was made; zero where it is not known
@@ -294,4 +296,8 @@ func (p ReviewPage) firstShown() int {
 // open says whether verdicts can still be given on what is shown.
 func (p ReviewPage) open() bool {
 	return !p.Superseded() && p.State == "pending"
+}
+
+func (p ReviewPage) delivery() patch.Delivery {
+	return patch.Delivery{Mode: p.Deliver, Target: p.Target, Branch: p.Branch}
 }

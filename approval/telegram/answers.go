@@ -8,9 +8,12 @@ import (
 	"gatehouse/orchestrator"
 )
 
+// sentence is words with a capital at their beginning.
+func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
+
 // counted is the answer to a verdict that counts; turn is who is next.
 func counted(r approval.Request, v approval.Verdict, turn string) string {
-	branch := name(r.Revision.Base.Branch)
+	delivery := r.Revision.Delivery().As(name)
 	switch {
 	case v == approval.Reject && r.IsHandover():
 		return "Rejected. " + name(r.Agent) + " is not asked to work."
@@ -19,7 +22,7 @@ func counted(r approval.Request, v approval.Verdict, turn string) string {
 	case v == approval.RequestChanges:
 		return "Sent back to " + name(r.Agent) + ", with your words."
 	case r.State == approval.Landed:
-		return "Approved. Landed on " + branch + " as " + first(r.Landed, 7) + "."
+		return "Approved. " + sentence(delivery.Done()) + " as " + first(r.Landed, 7) + "."
 	case r.State == approval.Pending && turn == "nobody":
 		return fmt.Sprintf("Your yes counts: %d of %d, but nobody else can approve now. The card says why.", len(standing(r)), r.Rule.Need)
 	case r.State == approval.Pending && turn != "":
@@ -28,10 +31,8 @@ func counted(r approval.Request, v approval.Verdict, turn string) string {
 		return fmt.Sprintf("Your yes counts: %d of %d.", len(standing(r)), r.Rule.Need)
 	case r.IsHandover():
 		return "Approved. The work is handed to " + name(r.Agent) + "."
-	case r.Revision.Deliver == "branch":
-		return "Approved. Delivering it as " + name(r.Revision.Branch) + "."
 	default:
-		return "Approved. Landing on " + branch + "."
+		return "Approved. " + sentence(delivery.Doing()) + "."
 	}
 }
 

@@ -26,7 +26,7 @@ func (f face) outcome() string {
 	if words := f.handed(); words != "" {
 		return words
 	}
-	branch := name(f.r.Revision.Base.Branch)
+	delivery := f.r.Revision.Delivery().As(name)
 	switch f.r.State {
 	case approval.Approved:
 		if f.view.Held != "" {
@@ -34,10 +34,7 @@ func (f face) outcome() string {
 		}
 		return "Approved · landing"
 	case approval.Landed:
-		if f.r.Revision.Deliver == "branch" {
-			return "Approved · delivered as " + name(f.r.Revision.Branch)
-		}
-		return "Approved · landed on " + branch
+		return "Approved · " + delivery.Done()
 	case approval.Rejected:
 		return "Rejected · nothing landed"
 	case approval.ChangesRequested:
@@ -47,9 +44,9 @@ func (f face) outcome() string {
 	case approval.Superseded:
 		return "Replaced by a new revision · buttons are off"
 	case approval.Stale:
-		return "Stale · " + branch + " moved, so it is asked again"
+		return "Stale · " + delivery.Target + " moved, so it is asked again"
 	case approval.Reverted:
-		return "Reverted · it had landed on " + branch
+		return "Reverted · it had landed on " + delivery.Target
 	case approval.Failed:
 		return "Failed · nothing landed"
 	case approval.Cancelled:

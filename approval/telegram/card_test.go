@@ -196,7 +196,7 @@ func TestHowRequestsEnd(t *testing.T) {
 		}),
 			"✓ Approved · landed on main\nFix retry loop in the uploader\nrule docs, 12:06 UTC\ncommit 4444444 · took 6 min\n[ Open ]"},
 		"to a branch": {with(approval.Landed, func(r *approval.Request) { r.Revision.Deliver = "branch" }),
-			"✓ Approved · delivered as gatehouse/coder-fix-9f2c1a\nFix retry loop in the uploader\nbob on the web, 12:06 UTC · 1 of 1\ncommit 4444444 · took 6 min\n[ Open ]"},
+			"✓ Approved · pushed to gatehouse/coder-fix-9f2c1a\nFix retry loop in the uploader\nbob on the web, 12:06 UTC · 1 of 1\ncommit 4444444 · took 6 min\n[ Open ]"},
 		"rejected": {with(approval.Rejected, func(r *approval.Request) { r.Decisions[0].Comment = "Breaks resume;\nsee line 42." }),
 			"⊖ Rejected · nothing landed\nFix retry loop in the uploader\nbob on the web, 12:06 UTC\n\"Breaks resume; see line 42.\"\n[ Open ]"},
 		"changes": {with(approval.ChangesRequested, func(r *approval.Request) {

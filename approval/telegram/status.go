@@ -108,6 +108,9 @@ func (d *Desk) requestStatus(ctx context.Context, o order, id string) error {
 	s := &sheet{}
 	headline(s, r)
 	state := strings.ReplaceAll(string(r.State), "_", " ")
+	if r.State == approval.Landed && !r.IsHandover() {
+		state = r.Revision.Delivery().As(name).Done() + " as " + first(r.Landed, 7)
+	}
 	if r.State == approval.Pending {
 		state = "awaiting approval"
 	}
@@ -181,7 +184,7 @@ func came(s *sheet, d orchestrator.Delegation) {
 		code(d.Work.Problem)
 	}
 	if res != nil && res.Commit != "" {
-		s.line("landed as ")
+		s.line(map[bool]string{true: "pushed as ", false: "landed as "}[res.Pushed != ""])
 		s.as(asCode, first(res.Commit, 7))
 		if n := len(res.Declined); n > 0 {
 			s.put(" without ", plural(n, "file", "files"), " that people left out")

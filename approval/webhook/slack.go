@@ -97,7 +97,7 @@ func headline(n news, r approval.Request, view approval.CardView) string {
 	if r.IsHandover() {
 		return handed(n, r, view)
 	}
-	branch := foreign(r.Revision.Base.Branch, slackText)
+	delivery := r.Revision.Delivery().As(func(s string) string { return foreign(s, slackText) })
 	switch n.kind {
 	case Requested:
 		return "◆ Approval needed"
@@ -106,7 +106,7 @@ func headline(n news, r approval.Request, view approval.CardView) string {
 	case Decided:
 		switch r.State {
 		case approval.Approved:
-			return "⇥ Approved · landing"
+			return "⇥ Approved · " + delivery.Doing()
 		case approval.Rejected:
 			return "⊖ Rejected · nothing landed"
 		}
@@ -118,12 +118,9 @@ func headline(n news, r approval.Request, view approval.CardView) string {
 	case Stale:
 		return "◌ Base moved, no longer applies as approved · to be asked again"
 	case Landed:
-		if r.Revision.Deliver == "branch" {
-			return "✓ Approved · on branch " + foreign(r.Revision.Branch, slackText)
-		}
-		return "✓ Approved · landed on " + branch
+		return "✓ Approved · " + delivery.Done()
 	case Reverted:
-		return "↶ Reverted on " + branch
+		return "↶ Reverted on " + delivery.Target
 	case Failed:
 		return "✕ Failed · nothing landed"
 	case Cancelled:

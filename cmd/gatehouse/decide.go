@@ -80,7 +80,11 @@ func ask(sh *shell, r client.Request, files []string) bool {
 		fmt.Fprintf(sh.errs, "%s  %s%s\n%s\nLet %s work on it? [y/N] ", line(r.ID), where(r), warnings, line(r.Title), line(r.Question.To))
 		return yes(sh)
 	}
-	fmt.Fprintf(sh.errs, "%s  rev %d  %s  %s%s\nLand %s on %s as one merge commit? [y/N] ", line(r.ID), r.Revision, where(r), size(r), warnings, what, line(r.Target))
+	does := fmt.Sprintf("Land %s on %s as one merge commit", what, line(r.Target))
+	if r.Pushes() {
+		does = fmt.Sprintf("Push %s to %s, and leave %s as it is", what, line(r.Branch), line(r.Target))
+	}
+	fmt.Fprintf(sh.errs, "%s  rev %d  %s  %s%s\n%s? [y/N] ", line(r.ID), r.Revision, where(r), size(r), warnings, does)
 	return yes(sh)
 }
 
@@ -175,6 +179,14 @@ func decide(ctx context.Context, sh *shell, api *client.Client, r client.Request
 	return followLanding(ctx, sh, api, after)
 }
 
+// arrived says where a commit of a yes is now.
+func arrived(r client.Request) string {
+	if r.Pushes() {
+		return "pushed " + commit(r.Commit) + " to " + line(r.Branch)
+	}
+	return "landed " + commit(r.Commit) + " on " + line(r.Target)
+}
+
 // outcome says what a verdict has done.
 func outcome(r client.Request, verdict string) string {
 	switch r.State {
@@ -184,9 +196,12 @@ func outcome(r client.Request, verdict string) string {
 		if r.Handover() {
 			return "approved; the work is handed to " + line(r.Question.To)
 		}
+		if r.Pushes() {
+			return "approved, being pushed to " + line(r.Branch)
+		}
 		return "approved, landing on " + line(r.Target)
 	case "landed":
-		return "approved, landed " + commit(r.Commit) + " on " + line(r.Target)
+		return "approved, " + arrived(r)
 	case "rejected":
 		if r.Handover() {
 			return "rejected; " + line(r.Question.To) + " is not asked to work"

@@ -154,7 +154,7 @@ func (sh *shell) landing(ctx context.Context, api *client.Client, yes, r client.
 		}
 		return true, nil
 	case r.State == "landed":
-		return true, sh.say("%s landed %s on %s", line(r.ID), commit(r.Commit), line(r.Target))
+		return true, sh.say("%s %s", line(r.ID), arrived(r))
 	}
 	return true, nil
 }

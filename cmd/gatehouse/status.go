@@ -203,6 +203,8 @@ func (v view) turn(sh *shell) string {
 func (v view) landed() string {
 	switch r := v.lander.Result; {
 	case r == nil:
+	case r.Commit != "" && r.Pushed != "":
+		return parts("pushed "+commit(r.Commit)+" to "+line(r.Pushed), v.share())
 	case r.Commit != "" && v.request != nil && v.request.Target != "":
 		return parts("landed "+commit(r.Commit)+" on "+line(v.request.Target), v.share())
 	case r.Commit != "":

@@ -142,6 +142,9 @@ func (p *planter) note(d client.Delegation) string {
 	case d.Error != nil:
 		return word + ": " + reason(d)
 	case change != "" && d.Result != nil && d.Result.Commit != "":
+		if d.Result.Pushed != "" {
+			return change + ", pushed " + commit(d.Result.Commit) + " to " + line(d.Result.Pushed)
+		}
 		return change + ", landed " + commit(d.Result.Commit)
 	case change != "":
 		return change + ", " + word

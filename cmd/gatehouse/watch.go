@@ -150,6 +150,9 @@ func summary(e client.Event) string {
 	case "delegation.refused":
 		return text("to") + ": " + text("message")
 	case "patch.landed":
+		if text("deliver") == "branch" {
+			return parts("pushed "+commit(text("commit")), text("repository")+"/"+text("branch"))
+		}
 		return parts(commit(text("commit")), text("repository")+"/"+text("branch"))
 	case "approval.decided", "approval.changes_requested":
 		return parts(text("verdict"), text("comment"))

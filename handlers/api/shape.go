@@ -51,6 +51,7 @@ type Result struct {
 	Data      json.RawMessage  `json:"data"`
 	Artifacts []agent.Artifact `json:"artifacts"`
 	Commit    string           `json:"commit,omitempty"`
+	Pushed    string           `json:"pushed,omitempty"`   // the branch of Commit, where it was pushed and not landed
 	Declined  []string         `json:"declined,omitempty"` // changed files that people left out of Commit
 }
 
@@ -63,7 +64,7 @@ func shapeOf(d orchestrator.Delegation) Delegation {
 		Budget: budgetOf(d.Work.Budget),
 	}
 	if d.Result != nil {
-		s.Result = &Result{Text: d.Result.Text, Data: d.Result.Data, Artifacts: d.Result.Artifacts, Commit: d.Result.Commit, Declined: d.Result.Declined}
+		s.Result = &Result{Text: d.Result.Text, Data: d.Result.Data, Artifacts: d.Result.Artifacts, Commit: d.Result.Commit, Pushed: d.Result.Pushed, Declined: d.Result.Declined}
 		if s.Result.Artifacts == nil {
 			s.Result.Artifacts = []agent.Artifact{}
 		}

@@ -22,7 +22,7 @@ func (w *socket) chat(ctx context.Context, in incoming) error {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "Sending tasks needs the right tasks:write.")
 	}
 	if in.Agent == "" {
-		in.Agent = handlers.ChatAgent(w.streams.Engine.Config().Agents)
+		in.Agent = handlers.DefaultAgent(w.streams.Engine.Config().Agents)
 	}
 	w.inOrder(ctx)
 	t, root, _, err := w.streams.Engine.Submit(ctx, orchestrator.Submission{

@@ -106,6 +106,14 @@ func TestRegistryRefuses(t *testing.T) {
 		says  string
 	}{
 		{"one name twice", []Spec{{Name: "kik"}, {Name: "kik"}}, "cannot be told apart"},
+		{"an accent", []Spec{{Name: "coder"}, {Name: "cöder"}}, "cannot be told apart"},
+		{"a dot at the end", []Spec{{Name: "coder"}, {Name: "coder."}}, "cannot be told apart"},
+		{"another separator", []Spec{{Name: "go-coder"}, {Name: "go_coder"}}, "cannot be told apart"},
+		{"the Kelvin sign", []Spec{{Name: "kik"}, {Name: "\u212Aik"}}, "cannot be told apart"},
+		{"an i without its dot", []Spec{{Name: "kik"}, {Name: "k\u0131k"}}, "cannot be told apart"},
+		{"a role", []Spec{{Name: "Admin"}}, "reads like admin"},
+		{"a role with an accent", []Spec{{Name: "hümán_"}}, "reads like human"},
+		{"the one who decides", []Spec{{Name: "ru1e"}}, "reads like rule"},
 		{"names that differ in case", []Spec{{Name: "kik"}, {Name: "KIK"}}, `"kik" and "KIK"`},
 		{"names that look alike", []Spec{{Name: "coder"}, {Name: "соder"}}, "rename one"},
 		{"a name that is none", []Spec{{Name: "a b"}}, "use letters"},

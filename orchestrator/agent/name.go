@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"gatehouse/orchestrator/spelling"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // MaxName is the longest name of an agent in bytes; the shared context stores it
@@ -33,4 +35,22 @@ func CheckName(name string) error {
 		}
 	}
 	return nil
+}
+
+// reserved are names that a reader would take for somebody who is no agent.
+var reserved = []string{"system", "user", "human", "admin", "gatehouse", "rule"}
+
+// reads is a name as a hurried reader sees it: its Key without accents, and without the
+// separators around it.
+func reads(name string) string {
+	bare := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Mn, r):
+			return -1
+		case strings.ContainsRune("-_.", r):
+			return '-'
+		}
+		return r
+	}, norm.NFD.String(Key(name)))
+	return strings.Trim(Key(bare), "-")
 }

@@ -13,18 +13,27 @@ type Registry struct {
 }
 
 // NewRegistry makes a registry. It refuses names that a reader could take for one
-// another: identity is the name after NFKC, case folding and confusables.
+// another: see reads. Identity is the name after NFKC, case
+// folding and confusables.
 func NewRegistry(specs []Spec) (*Registry, error) {
 	r := &Registry{byKey: make(map[string]Spec, len(specs))}
+	read, taken := map[string]string{}, map[string]string{}
+	for _, word := range reserved {
+		taken[reads(word)] = word
+	}
 	for _, s := range specs {
 		if err := CheckName(s.Name); err != nil {
 			return nil, err
 		}
-		key := Key(s.Name)
-		if other, ok := r.byKey[key]; ok {
-			return nil, fmt.Errorf("agents %q and %q cannot be told apart: rename one", other.Name, s.Name)
+		seen := reads(s.Name)
+		if word, ok := taken[seen]; ok {
+			return nil, fmt.Errorf("agent %q reads like %s, who is no agent: rename it", s.Name, word)
 		}
-		r.byKey[key] = s
+		if other, ok := read[seen]; ok {
+			return nil, fmt.Errorf("agents %q and %q cannot be told apart: rename one", other, s.Name)
+		}
+		read[seen] = s.Name
+		r.byKey[Key(s.Name)] = s
 		r.names = append(r.names, s.Name)
 	}
 	sort.Strings(r.names)

@@ -225,6 +225,9 @@ type Result struct {
 	Patch     string          `json:"-"` // a unified diff in place of changes in the checkout
 	// Commit is the landing commit, once the patch of this result has landed.
 	Commit string `json:"commit,omitempty"`
+	// Pushed is the branch that Commit was pushed to for people to merge; "" where it is on
+	// the target.
+	Pushed string `json:"pushed,omitempty"`
 	// Declined are the changed files that people left out of that landing.
 	Declined []string `json:"declined,omitempty"`
 }

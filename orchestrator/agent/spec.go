@@ -124,6 +124,23 @@ func (s Spec) MayHandTo(name string) bool {
 	return slices.ContainsFunc(s.DelegatesTo, func(n string) bool { return Key(n) == key })
 }
 
+// Targets are the agents that it is said to give work to: those named in DelegatesTo,
+// and those of its steps.
+func (s Spec) Targets() []string {
+	names := slices.Clone(s.DelegatesTo)
+	var add func([]Step)
+	add = func(steps []Step) {
+		for _, st := range steps {
+			if st.Agent != "" {
+				names = append(names, st.Agent)
+			}
+			add(st.Parallel)
+		}
+	}
+	add(s.Steps)
+	return names
+}
+
 // Can reports whether s has the capability (P11).
 func (s Spec) Can(capability string) bool { return slices.Contains(s.Capabilities, capability) }
 

@@ -179,11 +179,16 @@ type Rejected struct {
 	Repository string
 	Ref        string
 	Reason     string
+	Said       string // what its hooks printed for whoever pushes, in one line; "" for nothing
 }
 
 func (e *Rejected) Error() string {
-	return fmt.Sprintf("%s refused %s: %s. The approval stands. Change the rule there, then Retry.",
-		e.Repository, strings.TrimPrefix(e.Ref, "refs/heads/"), e.Reason)
+	said := ""
+	if e.Said != "" {
+		said = " It says: " + e.Said
+	}
+	return fmt.Sprintf("%s refused %s: %s.%s The approval stands. Change the rule there, or set deliver: branch for it, then Retry.",
+		e.Repository, strings.TrimPrefix(e.Ref, "refs/heads/"), e.Reason, said)
 }
 
 // ErrMissing: an object that was asked for is not in the mirror.

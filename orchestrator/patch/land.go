@@ -22,7 +22,8 @@ func (r *Mirror) PlanLanding(ctx context.Context, spec LandSpec) (Intent, error)
 		return Intent{}, err
 	}
 	in := Intent{Commit: spec.Commit, Base: spec.Base.Commit, Patched: spec.Tree, Tree: spec.Tree,
-		At: spec.At.UTC().Truncate(time.Second), Name: r.home.opts.Name, Email: r.home.opts.Email}
+		At: spec.At.UTC().Truncate(time.Second), Deliver: r.repo.Deliver,
+		Name: cmp.Or(r.repo.Committer.Name, r.home.opts.Name), Email: cmp.Or(r.repo.Committer.Email, r.home.opts.Email)}
 	head, err := r.aim(ctx, spec)
 	if err != nil {
 		return Intent{}, err
@@ -44,7 +45,7 @@ func (r *Mirror) PlanLanding(ctx context.Context, spec LandSpec) (Intent, error)
 	}
 	in.Ref, in.Old, in.Onto = "refs/heads/"+branch, head.Commit, head
 	in.Message = fmt.Sprintf("Merge %s\n\n%s", mergeTitle(spec),
-		trailers(spec.Task, spec.Delegation, spec.Agent, spec.Digest, spec.Editors, spec.Approvers))
+		spec.trailers())
 	in.Merge, err = r.commit(ctx, in.spec())
 	in.New = in.Merge
 	return in, err
@@ -57,18 +58,32 @@ func mergeTitle(spec LandSpec) string {
 	return subject(spec.Title) + " (" + subject(spec.Branch) + ")"
 }
 
-// spec is the merge commit; it can be made again anywhere, with the same id.
-func (in Intent) spec() commitSpec {
-	return commitSpec{tree: in.Tree, parents: []string{in.Old, in.Commit}, message: in.Message,
-		name: in.Name, email: in.Email, at: in.At}
+func (s LandSpec) trailers() string {
+	return trailers(s.Task, s.Delegation, s.Agent, s.Digest, s.Requester, s.Editors, s.Approvers)
 }
 
-// planBranch delivers the agent's branch itself, for people who merge by hand.
+// spec is the commit that is pushed; it can be made again anywhere, with the same id.
+func (in Intent) spec() commitSpec {
+	parents := []string{in.Old, in.Commit}
+	if in.Deliver == DeliverBranch {
+		parents = []string{in.Base}
+	}
+	return commitSpec{tree: in.Tree, parents: parents, message: in.Message, name: in.Name, email: in.Email, at: in.At}
+}
+
+// planBranch delivers the agent's branch, for people who merge by hand: the approved tree
+// on its base, in a commit that says who approved it.
 func (r *Mirror) planBranch(ctx context.Context, spec LandSpec, in Intent) (Intent, error) {
 	if err := checkBranch(spec.Branch); err != nil {
 		return Intent{}, err
 	}
-	in.Ref, in.Merge, in.New, in.Onto = "refs/heads/"+spec.Branch, spec.Commit, spec.Commit, spec.Base
+	in.Ref, in.Onto = "refs/heads/"+spec.Branch, spec.Base
+	in.Message = subject(spec.Title) + "\n\n" + spec.trailers()
+	made, err := r.commit(ctx, in.spec())
+	if err != nil {
+		return Intent{}, err
+	}
+	in.Merge, in.New = made, made
 	head, err := r.head(ctx, spec.Branch)
 	var none *SourceError
 	switch {
@@ -193,7 +208,7 @@ func (r *Mirror) stillFits(ctx context.Context, in Intent) error {
 		return nil // of a version that pushed an agent's branch by itself
 	}
 	onto := in.Old
-	if in.New == in.Commit {
+	if in.Deliver == DeliverBranch || in.New == in.Commit { // older intents pushed the agent's commit itself
 		if in.Target == "" {
 			return nil // the same: where it was to land was not written down
 		}
@@ -207,7 +222,7 @@ func (r *Mirror) stillFits(ctx context.Context, in Intent) error {
 	if err != nil || why == "" {
 		return err
 	}
-	return &Moved{Branch: cmp.Or(in.Target, in.branch()), From: in.Base, To: onto, Why: why}
+	return &Moved{Branch: cmp.Or(in.Target, in.Branch()), From: in.Base, To: onto, Why: why}
 }
 
 // rebuild makes the merge commit again on a node that did not plan it. The
@@ -219,7 +234,7 @@ func (r *Mirror) rebuild(ctx context.Context, in Intent) error {
 	if in.New != in.Merge || in.Message == "" {
 		return fmt.Errorf("land %s: %w", in.New, ErrMissing)
 	}
-	if !r.Has(ctx, in.Old) {
+	if in.Old != "" && !r.Has(ctx, in.Old) {
 		if err := r.Fetch(ctx); err != nil {
 			return err
 		}
@@ -251,7 +266,7 @@ func (r *Mirror) rebuild(ctx context.Context, in Intent) error {
 // answer of a push can be lost after the ref moved.
 func (r *Mirror) pushFailure(ctx context.Context, in Intent, printed string, err error) error {
 	if cause := ctx.Err(); cause != nil {
-		return fmt.Errorf("land on %s: %w", in.branch(), cause)
+		return fmt.Errorf("land on %s: %w", in.Branch(), cause)
 	}
 	outcome, now, lerr := r.where(ctx, in)
 	if lerr != nil {
@@ -261,7 +276,7 @@ func (r *Mirror) pushFailure(ctx context.Context, in Intent, printed string, err
 	case Landed:
 		return nil
 	case BaseMoved:
-		return r.movedTo(ctx, in.branch(), in.Old, now, nil)
+		return r.movedTo(ctx, in.Branch(), in.Old, now, nil)
 	}
 	reason := rejection(printed)
 	said := stderrOf(err) + "\n" + reason
@@ -277,12 +292,13 @@ func (r *Mirror) pushFailure(ctx context.Context, in Intent, printed string, err
 		}
 	}
 	if reason != "" {
-		return &Rejected{Repository: r.repo.Name, Ref: in.Ref, Reason: r.redact(reason)}
+		return &Rejected{Repository: r.repo.Name, Ref: in.Ref, Reason: r.redact(reason), Said: r.redact(remoteWords(stderrOf(err)))}
 	}
 	return r.sourceFailure(err)
 }
 
-func (in Intent) branch() string { return strings.TrimPrefix(in.Ref, "refs/heads/") }
+// Branch is the branch that is pushed.
+func (in Intent) Branch() string { return strings.TrimPrefix(in.Ref, "refs/heads/") }
 
 // rejection reads why a ref was refused from push --porcelain.
 func rejection(printed string) string {
@@ -293,6 +309,21 @@ func rejection(printed string) string {
 		}
 	}
 	return ""
+}
+
+// remoteWords are the lines that the other side's hooks printed, as one line.
+func remoteWords(stderr string) string {
+	var said []string
+	for line := range strings.Lines(stderr) {
+		if words, ok := strings.CutPrefix(strings.TrimSpace(line), "remote:"); ok && strings.TrimSpace(words) != "" {
+			said = append(said, strings.TrimSpace(words))
+		}
+	}
+	text := plainText(strings.Join(said, " "))
+	if len(text) > 1000 {
+		text = strings.ToValidUTF8(text[:1000], "") + " …"
+	}
+	return text
 }
 
 func firstLine(s string) string {
@@ -313,7 +344,7 @@ func (r *Mirror) where(ctx context.Context, in Intent) (Outcome, string, error) 
 	if err := r.Fetch(ctx); err != nil {
 		return "", "", err
 	}
-	head, err := r.head(ctx, in.branch())
+	head, err := r.head(ctx, in.Branch())
 	var none *SourceError
 	if errors.As(err, &none) && none.Code == SourceNoBranch {
 		if in.Old == "" {

@@ -270,7 +270,12 @@ func TestDeliverBranchLeavesTheTargetAlone(t *testing.T) {
 	in := s.mustPlan(s.changed(files{"a.txt": "2\n"}))
 	s.mustLand(in)
 	equal(t, "main", git(t, s.source, "rev-parse", "main"), s.base.Commit)
-	equal(t, "the agent's branch", git(t, s.source, "rev-parse", in.Ref), in.Commit)
+	equal(t, "the agent's branch", git(t, s.source, "rev-parse", in.Ref), in.Merge)
+	equal(t, "its parent", git(t, s.source, "rev-parse", in.Ref+"^@"), s.base.Commit)
+	equal(t, "its tree", git(t, s.source, "rev-parse", in.Ref+"^{tree}"), in.Patched)
+	if said := git(t, s.source, "log", "-1", "--format=%B", in.Ref); !strings.Contains(said, "Approved-by: ") {
+		t.Errorf("the pushed commit says %q", said)
+	}
 	o, err := s.m.Landed(s.ctx, in)
 	if err != nil || o != patch.Landed {
 		t.Errorf("landed: %v, %v", o, err)

@@ -78,6 +78,7 @@ type LandSpec struct {
 	Agent      string
 	Digest     string
 	Editors    []string // as in RecordSpec
+	Requester  string   // one Requested-by line
 	Approvers  []string // one Approved-by line each
 	At         time.Time
 }
@@ -87,8 +88,8 @@ type LandSpec struct {
 type Intent struct {
 	Ref     string    `json:"ref"`   // full name at the source
 	Old     string    `json:"old"`   // the lease; "" means that the ref must not exist
-	New     string    `json:"new"`   // what the ref will be: Merge, or the agent's commit for DeliverBranch
-	Merge   string    `json:"merge"` // the commit that landing is recorded with; equals New
+	New     string    `json:"new"`   // what the ref will be: equals Merge
+	Merge   string    `json:"merge"` // the commit that landing is recorded with: a merge, or for DeliverBranch the approved tree on its base
 	Tree    string    `json:"tree"`
 	Commit  string    `json:"commit"`  // the agent's commit
 	Carried bool      `json:"carried"` // the base moved elsewhere: Tree is not the approved tree, run the checks on it first
@@ -97,8 +98,9 @@ type Intent struct {
 	Name    string    `json:"name"`
 	Email   string    `json:"email"`
 	At      time.Time `json:"at"`
-	Base    string    `json:"base"`             // commit of the approval's base
-	Patched string    `json:"patched"`          // the approved tree
+	Base    string    `json:"base"`    // commit of the approval's base
+	Patched string    `json:"patched"` // the approved tree
+	Deliver string    `json:"deliver,omitempty"`
 	Target  string    `json:"target,omitempty"` // the branch that the approval was given for, also where Ref is the agent's
 }
 

@@ -34,7 +34,7 @@ func (r *Mirror) Record(ctx context.Context, spec RecordSpec) (Revision, error) 
 	if body := strings.TrimSpace(spec.Body); body != "" {
 		message += "\n" + plainText(body) + "\n"
 	}
-	message += "\n" + trailers(spec.Task, spec.Delegation, spec.Agent, spec.Digest, spec.Editors, nil)
+	message += "\n" + trailers(spec.Task, spec.Delegation, spec.Agent, spec.Digest, "", spec.Editors, nil)
 	ref := "refs/gatehouse/rev/" + spec.Key
 	commit, bundle, err := r.keep(ctx, spec.Key, ref, "refs/heads/"+spec.Branch, commitSpec{
 		tree: spec.Tree, parents: []string{spec.Base}, message: message, at: spec.At})
@@ -180,7 +180,7 @@ func plainText(s string) string {
 
 // trailers says where a commit comes from. Values are one line each: whoever
 // names an agent or a person cannot add a trailer of their own.
-func trailers(task, delegation, agent, digest string, editors, approvers []string) string {
+func trailers(task, delegation, agent, digest, requester string, editors, approvers []string) string {
 	var b strings.Builder
 	add := func(key, value string) {
 		if value = strings.Join(strings.Fields(plainText(value)), " "); value != "" {
@@ -191,6 +191,7 @@ func trailers(task, delegation, agent, digest string, editors, approvers []strin
 	add("Gatehouse-Delegation", delegation)
 	add("Gatehouse-Agent", agent)
 	add("Gatehouse-Digest", digest)
+	add("Requested-by", requester)
 	for _, e := range editors {
 		add("Edited-by", e)
 	}

@@ -21,7 +21,11 @@ type Repository struct {
 	Checks     []string
 	Protect    []string // globs that no agent may touch
 	Credential string   // "token" or "user:token" for a URL; reaches git by askpass only
+	Committer  Identity // of its landings; what is empty is the server's, see Options
 }
+
+// Identity is who commits.
+type Identity struct{ Name, Email string }
 
 // How a yes is delivered.
 const (

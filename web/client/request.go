@@ -24,6 +24,7 @@ type Request struct {
 	Repository   string     `json:"repository"`
 	Target       string     `json:"target"`
 	Branch       string     `json:"branch"`
+	Deliver      string     `json:"deliver"` // merge or branch
 	Base         string     `json:"base"`    // the commit that the change was made on
 	BaseAt       *time.Time `json:"base_at"` // when that was made, nil where it is not known
 	Commit       string     `json:"commit"`
@@ -50,6 +51,9 @@ type Request struct {
 	May          []string   `json:"may"`     // the verdicts that they may give
 	Raw          Raw        `json:"-"`
 }
+
+// Pushes reports whether a yes pushes the agent's branch, and the target stays as it is.
+func (r Request) Pushes() bool { return r.Deliver == "branch" }
 
 // Handover reports whether the request asks about a hand-over and not about a patch.
 func (r Request) Handover() bool { return r.Kind == "handover" && r.Question != nil }

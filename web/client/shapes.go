@@ -66,6 +66,7 @@ type Result struct {
 	Text   string          `json:"text"`
 	Data   json.RawMessage `json:"data"`
 	Commit string          `json:"commit"` // of the landing, "" when nothing landed
+	Pushed string          `json:"pushed"` // the branch of Commit, where it was pushed and not landed
 	// Declined are the changed files that people left out of the landing.
 	Declined []string `json:"declined"`
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -202,9 +203,22 @@ func (b *builder) repositories() map[string]orchestrator.Repository {
 			b.bad(append(where, "branch"), "branch: %v", err)
 		}
 		all[name] = orchestrator.Repository{Name: name, Source: source, Branch: r.Branch, Deliver: or(r.Deliver, "merge"),
-			Checks: r.Checks, Protect: r.Protect, Credential: r.Credential}
+			Checks: r.Checks, Protect: r.Protect, Credential: r.Credential, Committer: b.committer(append(where, "commit"), r.Commit)}
 	}
 	return all
+}
+
+// committer is who commits what lands; git takes no angle brackets and no line ends.
+func (b *builder) committer(where []any, c *Commit) patch.Identity {
+	if c == nil {
+		return patch.Identity{}
+	}
+	for key, value := range map[string]string{"name": c.Name, "email": c.Email} {
+		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == '<' || r == '>' || r == 0x7f }) {
+			b.bad(append(slices.Clone(where), key), "commit.%s: %q cannot stand in a commit. Leave out < and > and line ends.", key, value)
+		}
+	}
+	return patch.Identity{Name: strings.TrimSpace(c.Name), Email: strings.TrimSpace(c.Email)}
 }
 
 // scpLike reports whether git would read s as host:path.

@@ -85,6 +85,13 @@ type Repository struct {
 	Protect    []string `yaml:"protect"`
 	Credential string   `yaml:"credential"`
 	Approvers  []string `yaml:"approvers"`
+	Commit     *Commit  `yaml:"commit"`
+}
+
+// Commit is who commits what lands.
+type Commit struct {
+	Name  string `yaml:"name"`
+	Email string `yaml:"email"`
 }
 
 // Agent is one agent of the team.

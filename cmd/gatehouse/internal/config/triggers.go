@@ -106,6 +106,9 @@ func (b *builder) triggerNames(where []any, f Trigger, registry *agent.Registry)
 		}
 		b.bad(append(where, "repository"), "trigger %s works on %q, which is no repository.%s", f.Name, f.Repository, near)
 	}
+	if known && f.Repository != "" && spec.Repository != "" && spec.Repository != f.Repository {
+		b.bad(append(where, "repository"), "trigger %s is for %s, and %s works in %s. Leave repository: out, or start an agent that works in %s.", f.Name, f.Repository, f.Agent, spec.Repository, f.Repository)
+	}
 	if f.Complexity != "" {
 		b.oneOf(append(where, "complexity"), f.Complexity, budget.Simple, budget.Medium, budget.Complex, budget.Auto)
 	}

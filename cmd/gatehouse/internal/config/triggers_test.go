@@ -39,7 +39,7 @@ triggers:
 }
 
 func TestMistakesInTriggersHaveTheirPlace(t *testing.T) {
-	const before = "agents: {kik: {kind: command, command: [x]}, term: {kind: command, command: [x], role: cli}}\ntriggers:\n"
+	const before = "agents: {kik: {kind: command, command: [x]}, term: {kind: command, command: [x], role: cli}, own: {kind: command, command: [x], repository: one}}\ntriggers:\n"
 	hook := func(name, rest string) string {
 		return "  - {name: " + name + ", kind: webhook, source: github, secret: sixteen-letters-s, " + rest + "}\n"
 	}
@@ -50,6 +50,7 @@ func TestMistakesInTriggersHaveTheirPlace(t *testing.T) {
 		"an agent and a capability":  {hook("a", "agent: kik, capability: x, task: t, owner: ann"), "Keep one"},
 		"no owner":                   {hook("a", "agent: kik, task: t"), "3:5: trigger a has no owner"},
 		"an owner who cannot be":     {hook("a", "agent: kik, task: t, owner: 'a b'"), "can be nobody's name"},
+		"a repository of another":    {"  - {name: a, kind: schedule, cron: \"0 2 * * *\", agent: own, task: t, owner: ann, repository: two}\nrepositories: {one: {path: x}, two: {path: y}}\n", "trigger a is for two, and own works in one"},
 		"a repository":               {hook("a", "agent: kik, task: t, owner: ann, repository: web"), `works on "web", which is no repository`},
 		"Telegram's own address":     {hook("Telegram", "agent: kik, task: t, owner: ann"), "3:12: /hooks/telegram is where Telegram calls"},
 		"a name with a slash":        {hook("a/b", "agent: kik, task: t, owner: ann"), "3:12: trigger name"},

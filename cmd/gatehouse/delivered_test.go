@@ -1,0 +1,101 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+)
+
+const pushingTeam = `
+repositories:
+  app: {path: "REPO", branch: main, deliver: DELIVER, commit: {name: Ledger Bot, email: bot@ledger.example}}
+agents:
+  coder: {kind: command, repository: app, env: {PLACE: MARK}, command: [sh, -c, "cat; echo x >> x.txt"]}
+channels:
+  telegram: {token: "TOKEN", api_url: "BOT_API", chats: [-100123]}
+`
+
+// TestABranchThatWasPushedIsNotCalledLanded: with deliver: branch the yes pushes the
+// agent's branch. The page, the chat, Telegram, the command line, the API and the event
+// name that branch, main stays where it was, and the commit says who asked and approved.
+func TestABranchThatWasPushedIsNotCalledLanded(t *testing.T) {
+	s := newGate(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.Replace(pushingTeam, "DELIVER", "branch", 1))
+	n := s.start(s.config, "")
+	bob := n.browser("bob")
+	s.link(n, "bob", private)
+	before := git(t, s.repo, "rev-parse", "main")
+	task := n.send("coder", "", "add x")
+	r := s.asked(task)
+	branch := r.Revision.Branch
+	for _, page := range []string{n.page(bob, "/approvals/"+r.ID)} {
+		if !strings.Contains(page, "<b>"+branch+"</b>; main stays as it is") || strings.Contains(page, "lands on") {
+			t.Error("before the yes the page does not say what is pushed where")
+		}
+	}
+	root := n.through(task)
+	commit := git(t, s.repo, "rev-parse", "refs/heads/"+branch)
+	if git(t, s.repo, "rev-parse", "main") != before || root.Result.Commit != commit || root.Result.Pushed != branch {
+		t.Fatalf("main moved, or the result names something else: %+v, pushed %s", root.Result, commit)
+	}
+	if got := git(t, s.repo, "log", "-1", "--format=%an <%ae> %T%n%B", commit); !strings.HasPrefix(got, "Ledger Bot <bot@ledger.example> "+r.Revision.Tree) ||
+		!strings.Contains(got, "Requested-by: ann") || !strings.Contains(got, "Approved-by: bob") || !strings.Contains(got, "Gatehouse-Digest: "+r.Revision.Digest) {
+		t.Errorf("the commit says\n%s", got)
+	}
+
+	short := commit[:7]
+	faces := map[string]string{"the review page": n.page(bob, "/approvals/"+r.ID), "the task's page": n.page(n.browser("ann"), "/delegations/"+task), "the chat": n.page(bob, "/chat?request="+r.ID)}
+	for _, args := range [][]string{{"status", task}, {"tree", task}, {"wait", task}} {
+		faces[args[0]], _ = s.cli(n, args...)
+	}
+	s.bot.Say(private, s.accounts["bob"], "/status "+r.ID, 0)
+	s.bot.Until(s, "the card", func() bool { return len(s.bot.FromBot(private)) > 1 })
+	faces["Telegram"] = s.bot.Last(private).Text
+	for face, text := range faces {
+		text = tagShape.ReplaceAllString(text, "")
+		if !strings.Contains(text, branch) || strings.Contains(strings.ToLower(text), "landed on main") || strings.Contains(text, "landed "+short) {
+			t.Errorf("%s does not say where the change is:\n%s", face, text)
+		}
+	}
+	var api struct{ Deliver, Branch, Commit string }
+	if status, err := n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, n.approver, nil, &api); err != nil || status != http.StatusOK || api.Deliver != "branch" || api.Branch != branch || api.Commit != commit {
+		t.Errorf("the API: %d %+v %v", status, api, err)
+	}
+	for _, e := range s.events(task) {
+		if e.Type == event.PatchLanded && (!strings.Contains(string(e.Data), `"branch":"`+branch+`"`) || !strings.Contains(string(e.Data), `"deliver":"branch"`)) {
+			t.Errorf("the event: %s", e.Data)
+		}
+	}
+	if out, code := s.cli(n, "--token", n.asker, "revert", task); code == 0 || !strings.Contains(out, "was pushed to "+branch) {
+		t.Errorf("a revert of what is on no target: %d %s", code, out)
+	}
+}
+
+// TestAHostThatRefusesIsQuoted: the words of a protected branch reach whoever approved.
+func TestAHostThatRefusesIsQuoted(t *testing.T) {
+	s := newGate(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.NewReplacer("DELIVER", "merge", "REPO", "DIR/hub.git").Replace(pushingTeam))
+	hub := filepath.Join(s.dir, "hub.git")
+	git(t, "", "clone", "-q", "--bare", s.repo, hub)
+	hook := "#!/bin/sh\necho 'GH006: Protected branch update failed.' >&2\necho 'At least 1 approving review is required.' >&2\nexit 1\n"
+	s.must(os.WriteFile(filepath.Join(hub, "hooks", "pre-receive"), []byte(hook), 0o700)) //nolint:gosec // a hook runs
+	n := s.start(s.config, "")
+	task := n.send("coder", "", "add x")
+	r := s.asked(task)
+	if status, err := n.decide(r); err != nil || status != http.StatusOK {
+		t.Fatal(status, err)
+	}
+	s.until("the landing is held up", func() bool { return s.root(task).Work.Problem != "" })
+	root := s.root(task)
+	says := n.page(n.browser("bob"), "/approvals/"+r.ID)
+	if root.State != orchestrator.Landing || !strings.Contains(says, "GH006: Protected branch update failed. At least 1 approving review is required.") || !strings.Contains(says, "deliver: branch") {
+		t.Errorf("the task is %s, and it waits for %q", root.State, root.Work.Problem)
+	}
+	if got := s.requests(task, approval.Approved); len(got) != 1 {
+		t.Errorf("the approval stands no more")
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const twoPlaces = `
+repositories:
+  handbook: {path: "REPO", branch: main}
+  ledger: {path: "DIR/ledger.git", branch: main}
+agents:
+  anna: {kind: command, repository: ledger, env: {PLACE: MARK}, command: [sh, -c, "cat; echo x >> x.txt"]}
+  lead: {kind: workflow, steps: [{id: a, agent: anna, task: "{{.Task}}"}]}
+  any:  {kind: command, env: {PLACE: MARK}, command: [sh, -c, "cat; echo x >> x.txt"]}
+`
+
+// TestTheRepositoryThatIsPickedIsWhereWorkIs: a task for another repository than the
+// agent's is refused at every door with both names, and forms say where an agent works.
+func TestTheRepositoryThatIsPickedIsWhereWorkIs(t *testing.T) {
+	s := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), twoPlaces)
+	git(t, "", "clone", "-q", "--bare", s.repo, filepath.Join(s.dir, "ledger.git"))
+	n := s.start(s.config, "")
+	says := "anna works in ledger, and this task is for handbook. Leave the repository out, or send the task to an agent that works in handbook."
+
+	var wrong problem
+	if status, err := n.call(http.MethodPost, "/api/v1/tasks", s.asker, map[string]any{"agent": "anna", "text": "x", "repository": "handbook"}, &wrong); err != nil || status != http.StatusBadRequest || wrong.Detail != says {
+		t.Errorf("the API: %d %+v, %v", status, wrong, err)
+	}
+	if out, code := s.cli(n, "--token", s.asker, "send", "anna", "x", "--repo", "handbook"); code == 0 || !strings.Contains(out, says) {
+		t.Errorf("the command line: %d %s", code, out)
+	}
+	ann := n.browser("ann")
+	page := n.page(ann, "/")
+	for _, want := range []string{"anna · works in ledger", `<option value="lead" selected>`, "the agent's own, or none"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the form lacks %q", want)
+		}
+	}
+	for _, path := range []string{"/delegations", "/chat"} {
+		res, err := ann.PostForm(n.url+path, url.Values{"agent": {"anna"}, "text": {"x"}, "repository": {"handbook"}})
+		s.must(err)
+		if _ = res.Body.Close(); res.StatusCode != http.StatusBadRequest {
+			t.Errorf("the form of %s: %d", path, res.StatusCode)
+		}
+	}
+	for _, c := range []struct{ agent, repository, works string }{{"anna", "", "ledger"}, {"anna", "ledger", "ledger"}, {"any", "handbook", "handbook"}} {
+		if got := s.asked(n.send(c.agent, c.repository, c.agent+c.repository)).Repository; got != c.works {
+			t.Errorf("%s for %q works in %s, want %s", c.agent, c.repository, got, c.works)
+		}
+	}
+}
