@@ -209,7 +209,7 @@ func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d 
 		Chrome: f.chrome, ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, Title: r.Title, State: string(r.State),
 		Whose: f.voters.Turn(r, f.who.User.ID), TooFew: f.voters.TooFew(r), Since: v.At, ExpiresAt: at(r.ExpiresAt),
 		Revision: v.N, Newest: r.Revision.N, NewestAt: r.Revision.At, Digest: v.Digest, Repository: r.Repository,
-		Target: views.BranchName(v.Base.Branch), Branch: views.BranchName(v.Branch), Base: v.Base.Commit, BaseAt: v.Base.At, Commit: r.Landed, Requester: r.Requester, Via: r.Via,
+		Target: landsOn(v), Branch: views.BranchName(v.Branch), Base: v.Base.Commit, BaseAt: v.Base.At, Commit: r.Landed, Requester: r.Requester, Via: r.Via,
 		Chain: chainOf(r), Agent: r.Agent, Says: v.Text, FourEyes: p.FourEyes(), Added: v.Added, Removed: v.Removed,
 		Rule:       views.RuleLine{Name: r.Rule.Name, Need: r.Rule.Need, From: r.Rule.From, Yes: yesOf(r)},
 		WholeFiles: len(v.Files), WholeAdded: v.Added, WholeRemoved: v.Removed, Mode: r.Mode, Made: madeWords(r, v), Shadow: shadowWords(v),

@@ -184,6 +184,9 @@ func outcome(r client.Request, verdict string) string {
 		if r.Handover() {
 			return "approved; the work is handed to " + line(r.Question.To)
 		}
+		if r.Target == "" {
+			return "approved; it names no branch to land on, so it is asked again"
+		}
 		return "approved, landing on " + line(r.Target)
 	case "landed":
 		return "approved, landed " + commit(r.Commit) + " on " + line(r.Target)

@@ -306,6 +306,12 @@ func (o *older) editedByBob(n *node) {
 func (o *older) onAnID(n *node) {
 	o.Helper()
 	r := o.by["On an id"]
+	if page := n.page(n.browser("cleo"), "/approvals/"+r.ID); !strings.Contains(page, "no branch yet") {
+		o.Error("the page of a change on an id does not say that it has no branch")
+	}
+	if out, code := o.cli(n, "review", r.ID); code != 0 || !strings.Contains(out, "app (no branch)") {
+		o.Errorf("review of a change on an id: exit %d: %s", code, out)
+	}
 	if code, err := n.decide(o.asked(r.TaskID)); err != nil || code != http.StatusOK {
 		o.Errorf("the yes to a change on an id: %d, %v", code, err)
 	}
