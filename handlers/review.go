@@ -67,23 +67,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		return err
 	}
 	if r.IsHandover() {
-		page.Ask = askOf(*r.Question)
-		page.Split = q.Get("view") == "split"
-		if r.Travels() && q.Get("part") != "head" {
-			if err := p.diff(f.ctx, q, &page, r, shown); err != nil {
-				return err
-			}
-			viewedOn(&page)
-		}
-		page.Warnings = warningsOf(shown, page.Files)
-		page.Refused, page.Comment, page.Ticked, page.Back = no.message, no.comment, no.ticked, placeOf(q.Encode())
-		if page.State != string(approval.Pending) || !page.CanDecide {
-			page.Unsent = no.comment
-		}
-		if n := partOf(q); n > 0 && n <= len(page.Files) {
-			return render(c, no.status, views.ReviewFile(page, n))
-		}
-		return render(c, no.status, views.Review(page))
+		return p.reviewHandover(c, f, q, page, r, shown, no)
 	}
 	for _, v := range all {
 		page.Revisions = append(page.Revisions, v.N)
@@ -119,10 +103,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		}
 	}
 	page.Warnings = warningsOf(shown, page.Files)
-	if n := partOf(q); n > 0 && n <= len(page.Files) {
-		return render(c, no.status, views.ReviewFile(page, n))
-	}
-	return render(c, no.status, views.Review(page))
+	return wholeOrPart(c, q, page, no)
 }
 
 // doing opens the page for what the address asks, as far as this person may.
