@@ -160,6 +160,19 @@ func (r *Request) asker() string {
 	return r.Agent
 }
 
+// Target names what a request is for: the branch on which its patch lands, or what the
+// files of its hand-over are compared with, which may be "the tag v1"; no branch has a blank
+// in its name. "" where no files travel, and where an older version knew no branch.
+func (r Request) Target() string {
+	switch {
+	case !r.IsHandover():
+		return r.Revision.Base.Branch
+	case r.Travels():
+		return r.Question.Place()
+	}
+	return ""
+}
+
 // Travels reports whether files go along with the hand-over that r asks about.
 func (r Request) Travels() bool { return r.IsHandover() && r.Revision.Tree != "" }
 

@@ -2,12 +2,41 @@ package handlers
 
 import (
 	"maps"
+	"net/url"
 	"slices"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
 )
+
+// reviewHandover is the rest of the review page where r asks about a hand-over.
+func (p *Pages) reviewHandover(c echo.Context, f *frame, q url.Values, page views.ReviewPage, r approval.Request, shown approval.Revision, no refused) error {
+	page.Ask = askOf(*r.Question)
+	page.Split = q.Get("view") == "split"
+	if r.Travels() && q.Get("part") != "head" {
+		if err := p.diff(f.ctx, q, &page, r, shown); err != nil {
+			return err
+		}
+		viewedOn(&page)
+	}
+	page.Warnings = warningsOf(shown, page.Files)
+	page.Refused, page.Comment, page.Ticked, page.Back = no.message, no.comment, no.ticked, placeOf(q.Encode())
+	if page.State != string(approval.Pending) || !page.CanDecide {
+		page.Unsent = no.comment
+	}
+	return wholeOrPart(c, q, page, no)
+}
+
+// wholeOrPart answers with the review page, or with the one file of it that q asks for.
+func wholeOrPart(c echo.Context, q url.Values, page views.ReviewPage, no refused) error {
+	if n := partOf(q); n > 0 && n <= len(page.Files) {
+		return render(c, no.status, views.ReviewFile(page, n))
+	}
+	return render(c, no.status, views.Review(page))
+}
 
 // askOf is the question about a hand-over as a page shows it.
 func askOf(q orchestrator.Question) *views.HandoverAsk {

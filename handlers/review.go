@@ -67,23 +67,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		return err
 	}
 	if r.IsHandover() {
-		page.Ask = askOf(*r.Question)
-		page.Split = q.Get("view") == "split"
-		if r.Travels() && q.Get("part") != "head" {
-			if err := p.diff(f.ctx, q, &page, r, shown); err != nil {
-				return err
-			}
-			viewedOn(&page)
-		}
-		page.Warnings = warningsOf(shown, page.Files)
-		page.Refused, page.Comment, page.Ticked, page.Back = no.message, no.comment, no.ticked, placeOf(q.Encode())
-		if page.State != string(approval.Pending) || !page.CanDecide {
-			page.Unsent = no.comment
-		}
-		if n := partOf(q); n > 0 && n <= len(page.Files) {
-			return render(c, no.status, views.ReviewFile(page, n))
-		}
-		return render(c, no.status, views.Review(page))
+		return p.reviewHandover(c, f, q, page, r, shown, no)
 	}
 	for _, v := range all {
 		page.Revisions = append(page.Revisions, v.N)
@@ -119,10 +103,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		}
 	}
 	page.Warnings = warningsOf(shown, page.Files)
-	if n := partOf(q); n > 0 && n <= len(page.Files) {
-		return render(c, no.status, views.ReviewFile(page, n))
-	}
-	return render(c, no.status, views.Review(page))
+	return wholeOrPart(c, q, page, no)
 }
 
 // doing opens the page for what the address asks, as far as this person may.
@@ -209,7 +190,7 @@ func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d 
 		Chrome: f.chrome, ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, Title: r.Title, State: string(r.State),
 		Whose: f.voters.Turn(r, f.who.User.ID), TooFew: f.voters.TooFew(r), Since: v.At, ExpiresAt: at(r.ExpiresAt),
 		Revision: v.N, Newest: r.Revision.N, NewestAt: r.Revision.At, Digest: v.Digest, Repository: r.Repository,
-		Target: views.BranchName(v.Base.Branch), Branch: views.BranchName(v.Branch), Deliver: v.Deliver, Base: v.Base.Commit, BaseAt: v.Base.At, Commit: r.Landed, Requester: r.Requester, Via: r.Via,
+		Target: landsOn(v), Branch: views.BranchName(v.Branch), Deliver: v.Deliver, Base: v.Base.Commit, BaseAt: v.Base.At, Commit: r.Landed, Requester: r.Requester, Via: r.Via,
 		Chain: chainOf(r), Agent: r.Agent, Says: v.Text, FourEyes: p.FourEyes(), Added: v.Added, Removed: v.Removed,
 		Rule:       views.RuleLine{Name: r.Rule.Name, Need: r.Rule.Need, From: r.Rule.From, Yes: yesOf(r)},
 		WholeFiles: len(v.Files), WholeAdded: v.Added, WholeRemoved: v.Removed, Mode: r.Mode, Made: madeWords(r, v), Shadow: shadowWords(v),

@@ -11,13 +11,22 @@ import (
 	"gatehouse/views"
 )
 
+// landsOn is the branch of a revision. An older version took a commit's id for one; such a
+// change is asked again before it lands.
+func landsOn(v approval.Revision) string {
+	if v.Base.Branch == "" {
+		return "no branch yet"
+	}
+	return views.BranchName(v.Base.Branch)
+}
+
 // approvalRow is one request as lists show it.
 func (f *frame) approvalRow(r approval.Request) views.ApprovalRow {
 	v := r.Revision
 	needs := f.voters.Needs(r)
 	row := views.ApprovalRow{
 		ID: r.ID, Title: r.Title, State: string(r.State), Whose: f.voters.Turn(r, f.who.User.ID), CanDecide: f.mayApprove(r),
-		Chain: chainOf(r), Agent: r.Agent, AskedBy: askedBy(r), Repository: r.Repository, Target: views.BranchName(v.Base.Branch), Added: v.Added, Removed: v.Removed,
+		Chain: chainOf(r), Agent: r.Agent, AskedBy: askedBy(r), Repository: r.Repository, Target: landsOn(v), Added: v.Added, Removed: v.Removed,
 		Files: len(v.Files), Yes: needs.Have, Need: needs.Count, CreatedAt: v.At, Commit: r.Landed, Delivery: v.Delivery().As(views.BranchName),
 	}
 	if row.CreatedAt.IsZero() {

@@ -28,7 +28,8 @@ func TestWhatLooksLikeASecretIsMaskedWhereverPeopleLook(t *testing.T) {
 			host.Delta(agent.Delta{Turn: 1, Kind: "text", Text: piece})
 		}
 		w.must(host.SaveTurn(ctx, modelTurn(1, "it is "+token+" and that is all"), false))
-		return agent.Outcome{Result: &agent.Result{Text: "The token is " + token, Data: json.RawMessage(`{"token":"` + token + `","n":1}`)}}, nil
+		return agent.Outcome{Result: &agent.Result{Text: "The token is " + token, Data: json.RawMessage(`{"token":"` + token + `","n":1}`),
+			Artifacts: []agent.Artifact{{Name: "report.md", Text: "# Found\n" + token + "\n"}}}}, nil
 	})
 	w.start()
 	root := w.send("kik", "Use "+token+" to look")
@@ -54,6 +55,9 @@ func TestWhatLooksLikeASecretIsMaskedWhereverPeopleLook(t *testing.T) {
 	w.must(err)
 	if d.Result.Text != "The token is ghp_"+mask.Mark || strings.Contains(string(d.Result.Data), token[8:]) || !json.Valid(d.Result.Data) {
 		t.Errorf("the answer: %q, %s", d.Result.Text, d.Result.Data)
+	}
+	if want := "# Found\nghp_" + mask.Mark + "\n"; len(d.Result.Artifacts) != 1 || d.Result.Artifacts[0].Text != want {
+		t.Errorf("the artifacts: %+v, want the text %q", d.Result.Artifacts, want)
 	}
 	seen := map[event.Type]bool{}
 	for _, e := range w.events(root.TaskID) {

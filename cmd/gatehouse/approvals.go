@@ -90,6 +90,9 @@ func where(r client.Request) string {
 	if r.Handover() {
 		return "handoff to " + line(r.Question.To)
 	}
+	if r.Target == "" {
+		return line(r.Repository) + " (no branch)" // asked by an older version, on a commit's id
+	}
 	return line(r.Repository) + "/" + line(r.Target)
 }
 

@@ -199,6 +199,9 @@ func outcome(r client.Request, verdict string) string {
 		if r.Pushes() {
 			return "approved, being pushed to " + line(r.Branch)
 		}
+		if r.Target == "" {
+			return "approved; it names no branch to land on, so it is asked again"
+		}
 		return "approved, landing on " + line(r.Target)
 	case "landed":
 		return "approved, " + arrived(r)

@@ -86,9 +86,36 @@ func TestAForkAndAnEditKeepTheirPeopleOut(t *testing.T) {
 	r = p.revised(forked.ID, 3)
 	n.barred("bob", n.approver, r, "edited an earlier revision")
 	n.barred("first", first, r, "asked for the task that it goes on from")
+	n.keepsEditorsOutOfARetry(cleo)
 	if code, p := n.casts(cleo, r, map[string]any{"verdict": "approve", "revision": 3, "ticked": approval.Ticks(r)}); code != http.StatusOK {
 		t.Fatalf("cleo's yes: %d %+v", code, p)
 	}
 	p.until("the landing", func() bool { return p.root(forked.ID).State == orchestrator.Completed })
 	n.stop()
+}
+
+// keepsEditorsOutOfARetry: what an agent makes when it is run again may have the text that
+// a person wrote into its first try, so that person does not approve it either.
+func (n *node) keepsEditorsOutOfARetry(cleo string) {
+	n.Helper()
+	task := n.send("coder", "app", "write it and be told no")
+	r := n.asked(task)
+	if code, p := n.casts(n.approver, r, map[string]any{"verdict": "edit", "revision": 1, "edits": []map[string]any{{"path": "code.txt", "text": "bob's turn\n"}}}); code != http.StatusOK {
+		n.Fatalf("bob's edit: %d %+v", code, p)
+	}
+	if code, p := n.casts(cleo, n.revised(task, 2), map[string]any{"verdict": "reject", "revision": 2, "comment": "Neither."}); code != http.StatusOK {
+		n.Fatalf("cleo's no: %d %+v", code, p)
+	}
+	n.until("the end of the first try", func() bool { return n.root(task).State == orchestrator.Rejected })
+	if code, err := n.call(http.MethodPost, "/api/v1/delegations/"+task+"/retry", n.asker, nil, nil); err != nil || code >= 300 {
+		n.Fatalf("the retry: %d, %v", code, err)
+	}
+	again := n.asked(task)
+	if again.ID == r.ID || again.Revision.N != 1 {
+		n.Fatalf("asked again: %s, revision %d", again.ID, again.Revision.N)
+	}
+	n.barred("bob", n.approver, again, "edited an earlier revision")
+	if code, p := n.casts(cleo, again, map[string]any{"verdict": "reject", "revision": 1, "comment": "Nor this."}); code != http.StatusOK {
+		n.Fatalf("cleo's second no: %d %+v", code, p)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/client"
 )
@@ -119,7 +120,36 @@ func TestRulesSeeWhereAFileWas(t *testing.T) {
 	if r.Rule.Name != "rest" || warned(r) != "renamed_unseen docs/auth.md, copy docs/auth.md" {
 		t.Errorf("a copy of a file that stays: rule %+v, warnings %s", r.Rule, warned(r))
 	}
+	n.refusesAliases()
 	n.stop()
+}
+
+// refusesAliases: neither a choice of files nor an edit makes a tree in which one name could
+// become another's on some machine, and a refused one changes nothing.
+func (n *node) refusesAliases() {
+	n.Helper()
+	dora := n.token("dora")
+	r := n.asked(n.does(`git mv core/auth.go core/AUTH.go 2>/dev/null || mv core/auth.go core/AUTH.go`)) // as a whole that is one file
+	if len(r.Revision.Files) == 0 || r.Revision.Files[0].Path != "core/AUTH.go" {
+		n.Fatalf("files %+v", r.Revision.Files)
+	}
+	for what, body := range map[string]map[string]any{
+		"an edit beside a file":    {"verdict": "edit", "edits": []map[string]any{{"path": "core/AUTH.go", "text": "package core\n"}, {"path": "Docs/a.md", "text": "# A\n"}}},
+		"an edit with a backslash": {"verdict": "edit", "edits": []map[string]any{{"path": `core\auth.go`, "text": "package core\n"}}},
+		"a diff beside a file":     {"verdict": "edit", "patch": "--- /dev/null\n+++ b/DOCS/A.md\n@@ -0,0 +1 @@\n+A\n"},
+	} {
+		body["revision"] = r.Revision.N
+		if status, p := n.casts(dora, r, body); status != http.StatusUnprocessableEntity && status != http.StatusConflict && status != http.StatusBadRequest || p.Code != patch.CodePathAlias {
+			n.Errorf("%s: %d %+v", what, status, p)
+		}
+	}
+	r = n.asked(n.does(`rm core/auth.go`, `echo 'package auth // anew' > core/AUTH.go`))
+	if status, p := n.casts(dora, r, map[string]any{"verdict": "approve", "revision": r.Revision.N, "ticked": approval.Ticks(r), "files": []string{"core/AUTH.go"}}); status == http.StatusOK || !strings.Contains(p.Detail, "core/AUTH.go: it reads as core/auth.go") {
+		n.Errorf("a choice that keeps both: %d %+v", status, p)
+	}
+	if now := n.asked(r.TaskID); now.Version != r.Version || len(now.Decisions) != 0 {
+		n.Errorf("a refused verdict changed the request: %+v", now)
+	}
 }
 
 // TestWhatARulePassedIsUnseenElsewhere: code that a rule let into a document is asked about
@@ -169,6 +199,10 @@ func TestWhatARulePassedIsUnseenElsewhere(t *testing.T) {
 		again := p.asked(n.does(`mkdir src`, `mv docs/x.md src/init.go`))
 		if f := again.Revision.Files[0]; warned(again) != "" || f.Unseen || !f.SeenHere {
 			t.Errorf("bob approved it there: warnings %s, file %+v", warned(again), f)
+		}
+		const approved, nobody = "A person approved this content at this place before.", "Nobody has approved this content at this place."
+		if page := n.page(n.browser("cleo"), "/approvals/"+again.ID); !strings.Contains(page, approved) || strings.Contains(page, nobody) {
+			t.Error("the page does not say that a person approved it there")
 		}
 		n.stop()
 	})

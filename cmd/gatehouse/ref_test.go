@@ -22,6 +22,8 @@ repositories:
 agents:
   coder: {kind: command, repository: app, env: {PLACE: MARK}, command: [sh, -c, 'cat > "note-$GATEHOUSE_TASK_ID.txt"']}
   reader: {kind: command, repository: app, analysis_only: true, env: {PLACE: MARK}, command: [sh, -c, 'ls']}
+  lead: {kind: command, repository: app, env: {PLACE: MARK}, command: [sh, -c, 'echo draft > draft.txt; gatehouse delegate helper "Look at the draft"; rm draft.txt']}
+  helper: {kind: command, repository: app, analysis_only: true, ask_first: true, env: {PLACE: MARK}, command: [cat, draft.txt]}
 triggers:
   - {name: gone, kind: webhook, source: gitlab, secret: "a token for GitLab alone", agent: coder, repository: app, ref: mian, task: "Do {{.x}}", owner: ann}
 `
@@ -42,6 +44,7 @@ func TestARefIsABranchOrATagOfTheSource(t *testing.T) {
 	}
 	n.takesNoID(r)
 	n.readsATag()
+	n.handsOnFromATag()
 	n.keepsWhatWasDropped()
 	n.stop()
 	if n.code() != 0 {
@@ -95,6 +98,34 @@ func (n *node) readsATag() {
 	n.until("the end", func() bool { return n.root(sent.ID).State.Ended() })
 	if d := n.root(sent.ID); d.State != orchestrator.Failed || d.Error.Code != orchestrator.CodeBadRef || count(n.events(sent.ID), event.PatchRejected, "") != 1 || len(n.requests(sent.ID)) != 0 {
 		n.Errorf("a change on a tag: %s %+v", d.State, d.Error)
+	}
+}
+
+// handsOnFromATag: what a hand-over on a tag is compared with has a name at every door.
+func (n *node) handsOnFromATag() {
+	n.Helper()
+	var sent client.Submitted
+	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "lead", Text: "Draft", Repository: "app", Ref: "v1"}, &sent)
+	if n.must(err); status != http.StatusAccepted {
+		n.Fatalf("a tag is refused: %d", status)
+	}
+	r := n.asked(sent.ID)
+	var told client.Request
+	if status, err := n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, n.approver, nil, &told); err != nil || status != http.StatusOK || told.Target != "the tag v1" || told.Question.Tag != "v1" {
+		n.Errorf("over the API: %d, %v: target %q of %+v", status, err, told.Target, told.Question)
+	}
+	if out, code := n.cli(n, "review", r.ID); code != 0 || !strings.Contains(out, "as they differ from the tag v1:") || !strings.Contains(out, "+draft") {
+		n.Errorf("review: exit %d: %s", code, out)
+	}
+	if page := n.page(n.browser("bob"), "/approvals/"+r.ID); !strings.Contains(page, "the tag v1") {
+		n.Error("the page does not name the tag")
+	}
+	if status, err := n.decide(r); err != nil || status != http.StatusOK {
+		n.Fatalf("the yes was answered with %d, %v", status, err)
+	}
+	n.until("the end", func() bool { return n.root(sent.ID).State == orchestrator.Completed })
+	if d := n.root(sent.ID); strings.TrimSpace(d.Result.Text) != "draft" {
+		n.Errorf("helper read %q", d.Result.Text)
 	}
 }
 

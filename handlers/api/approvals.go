@@ -129,7 +129,7 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 	v := r.Revision
 	s := requestShape{
 		ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, Kind: r.Kind, Question: maskedQuestion(r.Question), State: r.State, Revision: v.N, Digest: v.Digest,
-		Repository: r.Repository, Target: v.Base.Branch, Branch: v.Branch, Deliver: cmp.Or(v.Deliver, patch.DeliverMerge), Base: v.Base.Commit, Tree: v.Tree, Commit: v.Commit,
+		Repository: r.Repository, Target: r.Target(), Branch: v.Branch, Deliver: cmp.Or(v.Deliver, patch.DeliverMerge), Base: v.Base.Commit, Tree: v.Tree, Commit: v.Commit,
 		Agent: r.Agent, Title: r.Title, Text: mask.Text(v.Text), Files: []fileShape{}, Added: v.Added, Removed: v.Removed,
 		Warnings: append([]patch.Warning{}, v.Warnings...), Notes: append([]patch.Note{}, v.Notes...), Checks: []checkShape{},
 		Rule: ruleShape{Name: r.Rule.Name, Need: r.Rule.Need, From: append([]string{}, r.Rule.From...)},
