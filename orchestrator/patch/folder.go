@@ -44,6 +44,9 @@ func (r *Mirror) prepareFolder(ctx context.Context, in Intent) (folder, error) {
 	if err != nil || f.path == "" || in.Old == "" {
 		return f, err
 	}
+	if err := r.unlockFolder(ctx, f.path, in.Ref); err != nil {
+		return f, err
+	}
 	dirty, err := r.uncommitted(ctx, f.path)
 	if err != nil {
 		return f, err

@@ -142,10 +142,12 @@ func (c *conversation) outputLimit() int64 {
 	return defaultOutput
 }
 
-// readErrors shows standard error as progress and keeps its tail. A carriage
+// readErrors shows standard error as progress and keeps its tail. It has the limit that
+// the answer has: a program that floods it is as broken. A carriage
 // return ends a line too: progress bars use it.
 func (c *conversation) readErrors() {
 	chunk := make([]byte, 64<<10)
+	left := c.outputLimit()
 	var line []byte
 	flush := func() {
 		c.progress.add(c.safe(plain(string(line))))
@@ -154,6 +156,11 @@ func (c *conversation) readErrors() {
 	for {
 		n, err := c.proc.stderr.Read(chunk)
 		_, _ = c.errTail.Write(chunk[:n])
+		if left -= int64(n); left < 0 { // read on all the same, so that the program can end
+			c.cancel(agent.Fail(agent.CodeOutput, "%s printed more than %d bytes on standard error, which is its limit, and was ended. Let it print less, or raise its `output_limit`.",
+				c.job.Agent.Name, c.outputLimit()))
+			n = 0
+		}
 		for _, b := range chunk[:n] {
 			switch {
 			case b == '\n' || b == '\r':
