@@ -199,6 +199,9 @@ func facts(s orchestrator.AgentStatus) []views.Fact {
 		add("network", spec.Network, false)
 	}
 	add("limits", spec.Limits.String(), false)
+	for _, sentence := range spec.Caveats() {
+		add("how they hold", sentence, false)
+	}
 	if len(spec.Steps) > 0 {
 		add("steps", strconv.Itoa(len(spec.Steps)), false)
 	}

@@ -84,3 +84,21 @@ func count(n int, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
+
+// Caveats say how well what confines the agent holds, as sentences; none where nothing does.
+func (s Spec) Caveats() []string {
+	var all []string
+	if s.Limits.Memory > 0 || s.Limits.Processes > 0 {
+		all = append(all, "Memory and processes are looked at ten times a second, and a run over its limit is ended: a burst between two looks passes.")
+	}
+	if s.Limits.Files > 0 {
+		all = append(all, "Files are counted in the run's own folders, about once a second; caches and other writable folders are not counted.")
+	}
+	if s.Limits.CPU > 0 {
+		all = append(all, "A program is kept to its processors unless it undoes that itself.")
+	}
+	if s.Network == NetworkOff {
+		all = append(all, "It makes no socket at all, so gatehouse delegate and the API are out of its reach, too; jsonl hands on over standard output.")
+	}
+	return all
+}

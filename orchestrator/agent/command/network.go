@@ -19,8 +19,8 @@ const (
 	secondSet      = 0x40000000
 )
 
-// canForbidSockets says whether network: off can be had on this machine.
-func canForbidSockets() bool { _, ok := machines[runtime.GOARCH]; return ok }
+// CanCloseNetwork says whether network: off can be had on this machine.
+func CanCloseNetwork() bool { _, ok := machines[runtime.GOARCH]; return ok }
 
 // forbidSockets takes from this thread, and from what it starts, the right to make a
 // socket of any kind, or a ring that could make one. Pairs of connected sockets stay: many

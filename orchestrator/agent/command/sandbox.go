@@ -169,7 +169,7 @@ func (r *Runner) confineFor(ctx context.Context, spec agent.Spec, host agent.Hos
 			"Install bubblewrap and allow user namespaces, or use Linux 6.2 or later with Landlock.", spec.Name)
 	}
 	if spec.Network == agent.NetworkOff {
-		if !canForbidSockets() {
+		if !CanCloseNetwork() {
 			return agent.Fail(agent.CodeNoSandbox, "%s has `network: off`, which cannot be had on this kind of processor, so it was not started.", spec.Name)
 		}
 		o.NoNetwork = true
