@@ -195,6 +195,13 @@ func facts(s orchestrator.AgentStatus) []views.Fact {
 		add("timeout", views.Duration(spec.Timeout), false)
 	}
 	add("sandbox", spec.Sandbox, false)
+	if spec.Network == agent.NetworkOff {
+		add("network", spec.Network, false)
+	}
+	add("limits", spec.Limits.String(), false)
+	for _, sentence := range spec.Caveats() {
+		add("how they hold", sentence, false)
+	}
 	if len(spec.Steps) > 0 {
 		add("steps", strconv.Itoa(len(spec.Steps)), false)
 	}

@@ -30,9 +30,7 @@ func (p *Pages) pane(f *frame, d orchestrator.Delegation, page *views.Delegation
 	if pane.From == "" {
 		pane.From = d.Requester
 	}
-	if spec.Timeout > 0 {
-		pane.Limits = "stops after " + views.Duration(spec.Timeout)
-	}
+	pane.Limits, pane.Used = limitsOf(spec, d.Work.Confined)
 	if d.Error != nil {
 		pane.Exit, pane.ExitCode = d.Error.Message, d.Error.Code
 	}

@@ -75,12 +75,14 @@ type Work struct {
 	AgentBranch string `json:"agentBranch,omitempty"`
 	Returned    bool   `json:"returned,omitempty"` // the result is in the caller's checkout
 	Sandbox     string `json:"sandbox,omitempty"`
-	ProcessWait bool   `json:"processWait,omitempty"` // Waiting, and its process still lives on Holder
-	Land        *Order `json:"land,omitempty"`        // set by the yes
-	Reverts     string `json:"reverts,omitempty"`     // request that this undoes; no agent runs
-	Problem     string `json:"problem,omitempty"`     // why landing waits for a person, e.g. a dirty folder
-	Previous    string `json:"previous,omitempty"`    // tree of the revision before, when asked again
-	Made        *Made  `json:"made,omitempty"`        // how people made Tree; nil when the agent did
+	// Confined is what the last attempt was allowed and used; nil before one ran.
+	Confined    *agent.Confinement `json:"confined,omitempty"`
+	ProcessWait bool               `json:"processWait,omitempty"` // Waiting, and its process still lives on Holder
+	Land        *Order             `json:"land,omitempty"`        // set by the yes
+	Reverts     string             `json:"reverts,omitempty"`     // request that this undoes; no agent runs
+	Problem     string             `json:"problem,omitempty"`     // why landing waits for a person, e.g. a dirty folder
+	Previous    string             `json:"previous,omitempty"`    // tree of the revision before, when asked again
+	Made        *Made              `json:"made,omitempty"`        // how people made Tree; nil when the agent did
 	// Declined are the files that people left out of what the agent made.
 	Declined []string        `json:"declined,omitempty"`
 	Budget   *budget.Account `json:"budget,omitempty"`

@@ -182,6 +182,7 @@ func amountOf(u agent.Usage) budget.Amount {
 
 // worked adds an attempt's running time, when it ended or waits, to what d has used.
 func (r *run) worked(d *Delegation) {
+	r.confine(d)
 	d.Work.RanFor += r.clock.elapsed()
 	account(d).Used.Time += r.clock.elapsed()
 }

@@ -314,8 +314,20 @@ func (e *Engine) running(p people.Run) *run {
 
 // clearRuns removes what attempts left on disk before this process started.
 func (e *Engine) clearRuns() error {
-	if err := os.RemoveAll(filepath.Join(e.Data, "runs")); err != nil {
+	runs := filepath.Join(e.Data, "runs")
+	if err := os.MkdirAll(runs, 0o700); err != nil {
 		return err
 	}
-	return os.MkdirAll(filepath.Join(e.Data, "runs"), 0o700)
+	// The folder itself stays: it may be a mount, which cannot be removed.
+	entries, err := os.ReadDir(runs)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		err := os.RemoveAll(filepath.Join(runs, entry.Name()))
+		if err != nil && entry.Name() != "lost+found" { // that of a file system of its own is root's
+			return err
+		}
+	}
+	return nil
 }

@@ -180,6 +180,7 @@ type DelegationPane struct {
 	Attempt    int
 	Sandbox    string // how it ran: "bubblewrap", or why there was none
 	Limits     string
+	Used       string // the most that it used of what is limited
 	Exit       string // "exit 1", "killed after 10 min"
 	ExitCode   string
 	StartedAt  time.Time

@@ -29,6 +29,11 @@ var steps = map[string]string{
 	"remote":         "Look at the other system, then Retry.",
 	"step_failed":    "Look at the step that failed; an if can catch it.",
 	"input_required": "The agent asked back: send the task again with the answer.",
+	// what confines a run
+	"sandbox_missing":    "Install bubblewrap or use a kernel with Landlock, or give the agent sandbox: auto.",
+	"out_of_memory":      "Send a smaller task, or raise limits: {memory: …} of the agent.",
+	"too_many_processes": "Let it start fewer at once, or raise limits: {processes: …} of the agent.",
+	"disk_full":          "Make room on the disk, or raise limits: {files: …} of the agent; then retry.",
 	// patches that were not offered
 	"path_protected":   "Ask a maintainer to change protect, or keep the change away from there.",
 	"path_outside":     "The agent may not write there: change writes, or the task.",

@@ -103,10 +103,16 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 		add(f)
 	}
 	add(checkData(cfg.Data))
+	for _, f := range checkRoom(cfg) {
+		add(f)
+	}
 	checkouts := map[string]checkout{}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Engine.Repositories)) {
 		f, at := checkRepository(ctx, mirrors, patch.Repository(cfg.Engine.Repositories[name]))
 		if add(f); at.mirror != nil {
+			if f, dirty := checkFolder(ctx, name, at); dirty {
+				add(f)
+			}
 			checkouts[name] = at
 		}
 	}
@@ -114,6 +120,9 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 		switch a.Kind {
 		case agent.Command:
 			add(checkProgram(ctx, a, checkouts))
+			for _, f := range limited(a) {
+				add(f)
+			}
 			if a.TrustCheckout {
 				add(trusting(a))
 			}
@@ -121,7 +130,9 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 			add(checkRemote(ctx, a))
 		}
 	}
-	add(checkSandbox(ctx, scratch))
+	for _, f := range checkSandbox(ctx, scratch, cfg.Engine.Agents.All()) {
+		add(f)
+	}
 }
 
 // gitFixed is the first version without CVE-2025-48384: a cloned repository could run

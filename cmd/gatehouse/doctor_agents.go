@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -73,27 +74,69 @@ func committed(ctx context.Context, a agent.Spec, checkouts map[string]checkout)
 
 // checkSandbox lets a confined program try to read what is hidden from it: that it
 // cannot is the only proof of a sandbox that counts.
-func checkSandbox(ctx context.Context, scratch string) finding {
+func checkSandbox(ctx context.Context, scratch string, agents []agent.Spec) []finding {
 	const name = "sandbox"
 	self, err := os.Executable()
 	if err != nil {
-		return finding{name, broke, err.Error()}
+		return []finding{{name, broke, err.Error()}}
 	}
 	hidden, work := filepath.Join(scratch, "hidden"), filepath.Join(scratch, "work")
 	secret := filepath.Join(hidden, "secret")
 	err = errors.Join(os.MkdirAll(hidden, 0o700), os.MkdirAll(work, 0o700), os.WriteFile(secret, []byte("x"), 0o600))
 	if err != nil {
-		return finding{name, broke, err.Error()}
+		return []finding{{name, broke, err.Error()}}
 	}
 	runner := command.New(command.Options{Self: self, Logger: quiet(), Hide: []string{hidden}})
 	res, err := runner.Check(ctx, work, "cat "+secret, lookTime)
 	switch {
 	case err != nil:
-		return finding{name, broke, "A program cannot be started: " + err.Error()}
+		return []finding{{name, broke, "A program cannot be started: " + err.Error()}}
 	case res.OK:
-		return finding{name, odd, "Agents run without a sandbox here. Install bubblewrap and allow user namespaces, or use a kernel with Landlock."}
+		all := []finding{{name, odd, "Agents run without a sandbox here. Install bubblewrap and allow user namespaces, or use a kernel with Landlock."}}
+		for _, a := range agents {
+			if a.Kind == agent.Command && a.Sandbox == agent.SandboxRequired {
+				all = append(all, finding{"agent " + a.Name, broke, "It has sandbox: required, and nothing confines a program here: its runs fail with sandbox_missing."})
+			}
+		}
+		return all
 	}
-	return finding{name, fine, "agents' programs are confined"}
+	kind, missing, err := runner.Machine(ctx)
+	if err != nil {
+		return []finding{{name, broke, err.Error()}}
+	}
+	all := []finding{{name, fine, "agents' programs are confined by " + kind}}
+	for _, gap := range missing {
+		all = append(all, finding{name, odd, gap})
+	}
+	return all
+}
+
+// limited says how well an agent's limits hold here.
+func limited(a agent.Spec) []finding {
+	var all []finding
+	if text := a.Limits.String(); text != "" {
+		all = append(all, finding{"agent " + a.Name, fine, "each run may use " + text})
+	}
+	for _, sentence := range a.Caveats() {
+		all = append(all, finding{"agent " + a.Name, fine, sentence})
+	}
+	if a.Network == agent.NetworkOff && !command.CanCloseNetwork() {
+		all = append(all, finding{"agent " + a.Name, broke, "network: off cannot be had on this kind of processor: its runs fail with sandbox_missing."})
+	}
+	return all
+}
+
+// checkFolder says when somebody's uncommitted work would make a landing wait.
+func checkFolder(ctx context.Context, name string, at checkout) (finding, bool) {
+	dirty, err := at.mirror.InTheWay(ctx, at.head.Branch)
+	switch {
+	case err != nil:
+		return finding{"repository " + name, odd, err.Error()}, true
+	case dirty == nil:
+		return finding{}, false
+	}
+	return finding{"repository " + name, odd, fmt.Sprintf("%s has changes that nobody committed (%s), so a landing there waits. Commit, stash or move them.",
+		dirty.Folder, brief(strings.Join(dirty.Files, ", "), 120))}, true
 }
 
 // checkRemote reads the card of an agent that works elsewhere.

@@ -87,7 +87,7 @@ func (h *house) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runner := command.New(command.Options{Self: self, Logger: h.log, Hide: h.hidden()})
+	runner := command.New(command.Options{Self: self, Logger: h.log, Hide: h.hidden(), Limits: func() agent.Limits { return h.loaded.Load().cfg.CheckLimits }})
 	h.models = &models{log: h.log}
 	if err := h.models.load(h.cfg); err != nil {
 		return err

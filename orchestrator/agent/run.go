@@ -160,6 +160,8 @@ type Host interface {
 	// Sandbox records what the run is confined by: "bubblewrap", "landlock", "none", or
 	// NoProgram where nothing runs that could be confined.
 	Sandbox(ctx context.Context, name string) error
+	// Confined records the limits of the run, and at its end the most that it used.
+	Confined(ctx context.Context, c Confinement) error
 
 	// SaveTurn stores the next turn of the conversation with its usage, the files of the
 	// checkout as they are now (when changed says that a tool may have changed them) and
@@ -285,14 +287,18 @@ const (
 	CodeNoCheckout  = "no_checkout"  // the checkout could not be made
 	CodeUnavailable = "unavailable"  // the agent is not configured any more
 	CodeBudget      = "budget_exceeded"
-	CodeModel       = "model"          // the provider failed, and trying again did not help
-	CodeOverflow    = "overflow"       // the conversation is too long, also after it was cut
-	CodeLoop        = "loop"           // the model made the same call without end (P35)
-	CodeTurns       = "max_turns"      // the model was asked as often as its agent may, and had no answer
-	CodeNoAck       = "no_ack"         // a remote agent did not acknowledge in time (A34)
-	CodeStuck       = "stuck"          // it did not end when it was told to (P53)
-	CodeRemote      = "remote"         // the agent elsewhere failed, declined, or is out of reach
-	CodeInput       = "input_required" // the agent elsewhere asks back, and nobody is there to answer
+	CodeModel       = "model"              // the provider failed, and trying again did not help
+	CodeOverflow    = "overflow"           // the conversation is too long, also after it was cut
+	CodeLoop        = "loop"               // the model made the same call without end (P35)
+	CodeTurns       = "max_turns"          // the model was asked as often as its agent may, and had no answer
+	CodeNoAck       = "no_ack"             // a remote agent did not acknowledge in time (A34)
+	CodeStuck       = "stuck"              // it did not end when it was told to (P53)
+	CodeRemote      = "remote"             // the agent elsewhere failed, declined, or is out of reach
+	CodeInput       = "input_required"     // the agent elsewhere asks back, and nobody is there to answer
+	CodeNoSandbox   = "sandbox_missing"    // it must run confined, and nothing here confines it
+	CodeMemory      = "out_of_memory"      // it held more memory than its limit
+	CodeProcesses   = "too_many_processes" // it had more processes than its limit
+	CodeDisk        = "disk_full"          // it wrote more than its limit, or the disk had no room left
 )
 
 // Fail returns a Failure with a formatted sentence.

@@ -56,7 +56,9 @@ type Spec struct {
 	// Kind command.
 	Command     []string
 	Protocol    string // "" (plain) or "jsonl"
-	Sandbox     string // auto or off
+	Sandbox     string // SandboxAuto, SandboxRequired or SandboxOff
+	Network     string // NetworkOpen (also when empty) or NetworkOff
+	Limits      Limits
 	Writable    []string
 	Env         map[string]string
 	OutputLimit int64 // bytes of standard output that are kept; more ends the run

@@ -77,16 +77,17 @@ func (r *Mirror) expect(ctx context.Context, ix *index, files []filePatch) (map[
 		if e.mode == modeGit {
 			return nil, refuse(CodeGitlink, f.old, "%s is a submodule, which agents may not change.", Shown(f.old))
 		}
-		ids = append(ids, e.id)
+		if len(f.hunks) > 0 || f.status == Deleted { // else its content stays as it is
+			ids = append(ids, e.id)
+		}
+	}
+	if err := r.checkSwell(ctx, base, files); err != nil {
+		return nil, err
 	}
 	contents := map[string][]byte{}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	limit := r.home.opts.Limits.FileBytes
-	err = r.blobs(ctx, ids, func(i int, size int64, in io.Reader) error {
-		if size > limit {
-			return refuse(CodeTooLarge, "", "A file that the patch changes is %d bytes long; %d is the limit.", size, limit)
-		}
+	err = r.blobs(ctx, ids, func(i int, _ int64, in io.Reader) error {
 		var err error
 		contents[ids[i]], err = io.ReadAll(in)
 		return err
@@ -119,18 +120,17 @@ func (r *Mirror) expectFile(f *filePatch, base map[string]entry, contents map[st
 	if f.oldMode == "" {
 		f.oldMode = old.mode
 	}
-	result, err := applyHunks(f, contents[old.id])
+	now, err := f.result(r.format(), old, contents)
 	if err != nil {
 		return err
 	}
 	if f.status == Deleted {
-		if len(result) > 0 {
+		if now.id != blobID(r.format(), nil) {
 			return refuse(CodeContextMismatch, f.old, "%s is deleted, but lines of it would remain (line %d).", Shown(f.old), f.line)
 		}
 		want[f.old] = [2]entry{old, {}}
 		return nil
 	}
-	now := entry{f.newMode, blobID(r.format(), result)}
 	if f.old == f.new {
 		if now != old {
 			want[f.new] = [2]entry{old, now}
@@ -142,6 +142,15 @@ func (r *Mirror) expectFile(f *filePatch, base map[string]entry, contents map[st
 		want[f.old] = [2]entry{old, {}}
 	}
 	return nil
+}
+
+// result is the entry that the patch makes of a file.
+func (f *filePatch) result(format string, old entry, contents map[string][]byte) (entry, error) {
+	if len(f.hunks) == 0 && f.old != "" && f.status != Deleted {
+		return entry{f.newMode, old.id}, nil
+	}
+	content, err := applyHunks(f, contents[old.id])
+	return entry{f.newMode, blobID(format, content)}, err
 }
 
 // applyHunks puts the hunks into content, each exactly where it says.
@@ -156,6 +165,9 @@ func applyHunks(f *filePatch, content []byte) ([]byte, error) {
 		start := h.oldStart
 		if h.oldLines > 0 {
 			start--
+		}
+		if h.oldStart == 0 && len(lines) > 0 {
+			return nil, refuse(CodeContextMismatch, f.path(), "A hunk of %s begins at line 0, which says that the file is empty; it has %d lines. Make the patch again from the current file.", Shown(f.path()), len(lines))
 		}
 		if start > len(lines) || start < at {
 			return nil, refuse(CodeContextMismatch, f.path(), "A hunk of %s begins at line %d, but the file has %d lines.", Shown(f.path()), h.oldStart, len(lines))

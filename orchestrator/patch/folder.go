@@ -44,6 +44,9 @@ func (r *Mirror) prepareFolder(ctx context.Context, in Intent) (folder, error) {
 	if err != nil || f.path == "" || in.Old == "" {
 		return f, err
 	}
+	if err := r.unlockFolder(ctx, f.path, in.Ref); err != nil {
+		return f, err
+	}
 	dirty, err := r.uncommitted(ctx, f.path)
 	if err != nil {
 		return f, err
@@ -197,4 +200,22 @@ func leftover(root *os.Root, dir string, gone map[string]bool) (string, error) {
 		return "", fmt.Errorf("look at %s: %w", Shown(dir), err)
 	}
 	return found, nil
+}
+
+// InTheWay looks whether the folder of a local source, with the landing branch checked out,
+// holds changes that nobody committed, which a landing would wait for. It returns nil where
+// the way is free.
+func (r *Mirror) InTheWay(ctx context.Context, branch string) (*DirtyFolder, error) {
+	if !r.repo.Local() || r.repo.Deliver == DeliverBranch {
+		return nil, nil
+	}
+	f, err := r.findFolder(ctx, "refs/heads/"+branch)
+	if err != nil || f.path == "" {
+		return nil, err
+	}
+	files, err := r.uncommitted(ctx, f.path)
+	if err != nil || len(files) == 0 {
+		return nil, err
+	}
+	return &DirtyFolder{Repository: r.repo.Name, Folder: f.path, Files: files, Reason: "uncommitted"}, nil
 }

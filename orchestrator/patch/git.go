@@ -99,9 +99,9 @@ func (r *Mirror) environment(c command) []string {
 	return append(env, c.env...)
 }
 
-// git runs one command to its end and returns what it printed. The command is
+// once runs one command to its end and returns what it printed. The command is
 // killed with its whole process group when ctx ends.
-func (r *Mirror) git(ctx context.Context, c command) ([]byte, error) {
+func (r *Mirror) once(ctx context.Context, c command) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.home.opts.Timeout)
 	defer cancel()
 	limit := c.max

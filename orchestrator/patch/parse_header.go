@@ -94,7 +94,7 @@ func (h *header) set(key, value string) bool {
 }
 
 func isHex(s string) bool {
-	return len(s) >= 4 && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
+	return s != "" && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // resolve decides what happens to which file; all that the header says must

@@ -38,6 +38,9 @@ var seeds = map[string]struct {
 	"looks like +++":   {"--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,3 @@\n 1\n+++ b/other\n 2\n", ""},
 	"crlf lines":       {"--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\r\n", ""},
 
+	"short ids":          {"diff --git a/a.txt b/a.txt\nindex 1..2\n--- a/a.txt\n+++ b/a.txt\n@@ -2 +2 @@\n-2\n+two\n", ""},
+	"line 0 of a file":   {"--- a/a.txt\n+++ b/a.txt\n@@ -0,0 +1 @@\n+x\n", CodeContextMismatch},
+	"line 0 of a rename": {"diff --git a/b.txt b/c.txt\nrename from b.txt\nrename to c.txt\n--- a/b.txt\n+++ b/c.txt\n@@ -0,0 +1 @@\n+x\n", CodeContextMismatch},
 	"offset":             {"--- a/a.txt\n+++ b/a.txt\n@@ -3 +3 @@\n-2\n+two\n", CodeContextMismatch},
 	"fuzz":               {"--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-2\n+two\n 3\n", CodeContextMismatch},
 	"beyond the end":     {"--- a/a.txt\n+++ b/a.txt\n@@ -99 +99 @@\n-2\n+two\n", CodeContextMismatch},

@@ -98,6 +98,7 @@ type Mirrors struct {
 
 // state is what all handles of one mirror share.
 type state struct {
+	lock  sync.Mutex // one at a time looks whether a lock was left behind
 	fetch sync.Mutex // one look at the source and fetch at a time; git locks refs by itself
 
 	mu   sync.Mutex // guards seen

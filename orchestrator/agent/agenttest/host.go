@@ -47,6 +47,7 @@ type Host struct {
 	usage     agent.Usage
 	writes    []agent.ContextWrite
 	hops      []agent.Hop
+	confined  []agent.Confinement
 	sandboxes []string
 	children  map[string]agent.Child
 	waiting   map[string]chan agent.Child
@@ -194,6 +195,24 @@ func (h *Host) Sandbox(ctx context.Context, name string) error {
 	defer h.mu.Unlock()
 	h.sandboxes = append(h.sandboxes, name)
 	return nil
+}
+
+// Confined records the limits of the run.
+func (h *Host) Confined(ctx context.Context, c agent.Confinement) error {
+	if err := h.enter(ctx, "Confined"); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.confined = append(h.confined, c)
+	return nil
+}
+
+// Confinements returns what Confined was told.
+func (h *Host) Confinements() []agent.Confinement {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.confined)
 }
 
 // Shown returns all progress as one text, and the time of each message.

@@ -44,9 +44,9 @@ func (r *Runner) Check(ctx context.Context, dir, line string, timeout time.Durat
 		return CheckResult{}, err
 	}
 	o := order{
-		Program: "/bin/sh", Args: []string{"sh", "-c", line}, Dir: ws.dir, Env: env.list(), Grace: grace, Limits: r.limits,
+		Program: "/bin/sh", Args: []string{"sh", "-c", line}, Dir: ws.dir, Env: env.list(), Grace: grace, Limits: r.limits(), Written: ws.written(),
 	}
-	if _, err := r.confine(ctx, &o, c, !r.off); err != nil {
+	if _, err := r.confine(ctx, &o, c, agent.SandboxAuto); err != nil {
 		return CheckResult{}, err
 	}
 	return r.check(ctx, o, "GATEHOUSE_RUN="+mark, timeout)
@@ -84,8 +84,9 @@ func (r *Runner) check(ctx context.Context, o order, mark string, timeout time.D
 	res := CheckResult{Output: out.text(0), Took: r.now().Sub(started)}
 	res.OK = rep.Code == 0 && rep.Signal == 0 && !rep.Stopped && rep.Left == 0
 	switch {
-	case rep.Limit != "":
-		res.Output += "\nIt used " + rep.Limit + ", and was ended."
+	case rep.Over != nil:
+		res.OK = false
+		res.Output += "\nIt used " + rep.Over.Text + ", and was ended."
 	case rep.Stopped:
 		res.Output += fmt.Sprintf("\nIt ran for %s, which is its limit, and was ended.", timeout)
 	}

@@ -80,6 +80,9 @@ func (r *Runner) converse(ctx context.Context, job agent.Job, host agent.Host, r
 	if ctx.Err() != nil {
 		return agent.Result{}, context.Cause(ctx)
 	}
+	if err := c.record(ctx); err != nil {
+		return agent.Result{}, err
+	}
 	if err := c.judge(); err != nil {
 		return agent.Result{}, err
 	}
@@ -139,10 +142,12 @@ func (c *conversation) outputLimit() int64 {
 	return defaultOutput
 }
 
-// readErrors shows standard error as progress and keeps its tail. A carriage
+// readErrors shows standard error as progress and keeps its tail. It has the limit that
+// the answer has: a program that floods it is as broken. A carriage
 // return ends a line too: progress bars use it.
 func (c *conversation) readErrors() {
 	chunk := make([]byte, 64<<10)
+	left := c.outputLimit()
 	var line []byte
 	flush := func() {
 		c.progress.add(c.safe(plain(string(line))))
@@ -151,6 +156,11 @@ func (c *conversation) readErrors() {
 	for {
 		n, err := c.proc.stderr.Read(chunk)
 		_, _ = c.errTail.Write(chunk[:n])
+		if left -= int64(n); left < 0 { // read on all the same, so that the program can end
+			c.cancel(agent.Fail(agent.CodeOutput, "%s printed more than %d bytes on standard error, which is its limit, and was ended. Let it print less, or raise its `output_limit`.",
+				c.job.Agent.Name, c.outputLimit()))
+			n = 0
+		}
 		for _, b := range chunk[:n] {
 			switch {
 			case b == '\n' || b == '\r':
@@ -176,8 +186,17 @@ func (c *conversation) judge() error {
 		return &agent.Failure{Code: agent.CodeStart, Message: notStarted(name, rep.NotStarted)}
 	case rep.Left > 0:
 		return fmt.Errorf("%d processes of %s could not be killed", rep.Left, name)
-	case rep.Limit != "":
-		return agent.Fail(agent.CodeExit, "%s used %s, and was ended. Raise the limit, or send a smaller task.", name, rep.Limit)
+	case c.tooLong():
+		return agent.Fail(agent.CodeDisk, "%s wanted to write a file of more than %s, which is its limit, and was ended. Raise the agent's `limits`, or send a smaller task.",
+			name, agent.Size(c.job.Agent.Limits.Files))
+	case rep.Over != nil:
+		return agent.Fail(rep.Over.Code, "%s used %s, and was ended. Raise the agent's `limits`, or send a smaller task.", name, rep.Over.Text)
+	case rep.Code != 0 || rep.Signal != 0:
+		if f := c.full(); f != nil {
+			return f
+		}
+	}
+	switch {
 	case rep.Stopped:
 		return nil // it had said its result and did not end by itself
 	case rep.Signal != 0:

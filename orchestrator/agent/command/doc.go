@@ -12,14 +12,16 @@
 // does the run count as ended. Nothing of this is in a file that could go stale.
 //
 // A program is confined by bubblewrap where that works, else by Landlock, else by
-// nothing, and the Host is told which. Confined, it reads the file system but for
+// nothing, and the Host is told which. The process that becomes the program (gatehouse
+// supervise enter) puts Landlock, limits and network: off on itself, so that the supervisor
+// stays out of the program's reach. Confined, it reads the file system but for
 // the server's data and the usual places of credentials, and writes its checkout,
 // its scratch folder, /tmp of its own (bubblewrap), the folders declared as
 // writable, ~/.cache, ~/.npm and the caches of Go, because no build works without
 // them. The last is a risk that is taken knowingly: a program can poison a build
 // cache that the person who runs the server also uses. Who minds gives the agent
 // GOCACHE and GOMODCACHE of its own under `env` and runs the server as a user of
-// its own. The network stays open: a model is reached over it.
+// its own. The network stays open, unless the agent has network: off: a model is reached over it.
 //
 // With protocol "jsonl" standard input begins with the task, and every line of
 // standard output is one of the others; lines of standard error are progress.
@@ -32,6 +34,6 @@
 //	{"type":"result","ref":"r1","state":"completed","text":"…","error":null}   read: the answer to a delegate
 //	{"type":"result","text":"…","data":{},"artifacts":[],"patch":"…"}          the answer; patch in place of changes
 //
-// The room is for Linux. It may import package agent and the standard library,
+// The room is for Linux. It may import package agent, the standard library, go-landlock
 // and golang.org/x/sys.
 package command

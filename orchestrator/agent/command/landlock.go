@@ -1,44 +1,48 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/landlock-lsm/go-landlock/landlock"
+	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
 
-// minLandlock is the version that can also forbid truncation (Linux 6.2). An older
-// one would let a program empty files that it may not write.
-const minLandlock = 3
+// The versions of Landlock that make a difference here.
+const (
+	// landlockFiles can also forbid truncation (Linux 6.2). An older one would let a
+	// program empty files that it may not write.
+	landlockFiles = 3
+	// landlockScopes keeps signals and abstract sockets to the run itself (Linux 6.12).
+	landlockScopes = 6
+	// landlockSockets also guards sockets that have a path.
+	landlockSockets = 9
+)
 
 const (
-	landlockRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
-	landlockFile = landlockRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	landlockAll  = landlockFile | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
-		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
-		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
-		unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER |
-		unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	landlockRead = llsys.AccessFSExecute | llsys.AccessFSReadFile
+	landlockFile = landlockRead | llsys.AccessFSWriteFile | llsys.AccessFSTruncate | llsys.AccessFSResolveUnix
+	landlockLook = landlockRead | llsys.AccessFSReadDir | llsys.AccessFSResolveUnix
 )
 
-// fence says what Landlock lets a program do. Names can be listed everywhere.
+// fence says what Landlock lets a program do. Names can be listed everywhere. Without
+// Files only the scopes hold: bubblewrap sees to the files then.
 type fence struct {
-	Read  []string `json:"read"`
-	Write []string `json:"write"`
+	Files bool     `json:"files"`
+	Read  []string `json:"read,omitempty"`
+	Write []string `json:"write,omitempty"`
 }
 
 // landlockVersion returns the version that the kernel has, 0 for none.
 func landlockVersion() int {
-	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
+	v, err := llsys.LandlockGetABIVersion()
+	if err != nil {
 		return 0
 	}
-	return int(v)
+	return v
 }
 
 // newFence lets a program read all but the hidden paths. Landlock has no "except",
@@ -66,64 +70,42 @@ func newFence(hide, write []string) *fence {
 		}
 		return paths
 	}
-	return &fence{Read: open("/"), Write: write}
+	return &fence{Files: true, Read: open("/"), Write: write}
 }
 
-// close confines the calling thread and all that it starts from now on.
+// close confines this process and all that it starts from now on. What the kernel is too
+// old for is left out, and Machine says so; what the run cannot do without is an error.
 func (f *fence) close() error {
-	if v := landlockVersion(); v < minLandlock {
-		return fmt.Errorf("the kernel has version %d, %d is needed", v, minLandlock)
+	scopes := landlock.Config{Scoped: landlock.V6.Scoped}
+	if !f.Files {
+		return scopes.BestEffort().RestrictScoped()
 	}
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: landlockAll}
-	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET,
-		uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr.Handled_access_fs), 0)
-	if errno != 0 {
-		return fmt.Errorf("create a rule set: %w", errno)
+	if v := landlockVersion(); v < landlockFiles {
+		return fmt.Errorf("the kernel has version %d, %d is needed", v, landlockFiles)
 	}
-	defer func() { _ = unix.Close(int(set)) }()
-	if err := allow(int(set), "/", unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
-		return err
-	}
+	// Ioctls on devices stay allowed: a terminal needs them, and only /dev is writable.
+	files := landlock.V9.HandledAccessFS &^ llsys.AccessFSIoctlDev
+	rules := []landlock.Rule{landlock.PathAccess(llsys.AccessFSReadDir, "/")}
 	for _, path := range f.Read {
-		if err := allow(int(set), path, landlockRead|unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
-			return err
-		}
+		rules = append(rules, ruleFor(path, landlockLook)...)
 	}
 	for _, path := range append([]string{"/dev"}, f.Write...) {
-		if err := allow(int(set), path, landlockAll); err != nil {
-			return err
-		}
+		rules = append(rules, ruleFor(path, files)...)
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, set, 0, 0); errno != 0 {
-		return fmt.Errorf("apply: %w", errno)
-	}
-	return nil
+	return landlock.Config{HandledAccessFS: files, Scoped: scopes.Scoped}.BestEffort().Restrict(rules...)
 }
 
-// allow adds one rule. What cannot be opened now cannot be used later either.
-func allow(set int, path string, access uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) {
+// ruleFor allows access below a path. What cannot be looked at now cannot be used later
+// either; what is no folder takes fewer rights.
+func ruleFor(path string, access landlock.AccessFSSet) []landlock.Rule {
+	st, err := os.Stat(path)
+	if err != nil {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
+	if !st.IsDir() {
+		access &= landlockFile
 	}
-	defer func() { _ = unix.Close(fd) }()
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return fmt.Errorf("stat %s: %w", path, err)
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		access &= landlockFile // other rights are refused on what is no folder
-	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH,
-		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
-	if errno != 0 {
-		return fmt.Errorf("allow %s: %w", path, errno)
-	}
-	return nil
+	return []landlock.Rule{landlock.PathAccess(access, path).IgnoreIfMissing()}
 }
 
 // within reports whether path lies below dir. Both are clean and absolute.

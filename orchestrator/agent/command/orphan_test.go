@@ -118,19 +118,20 @@ func TestKillingTheSupervisorIsAnErrorAndLeavesNoProcess(t *testing.T) {
 }
 
 func TestAForkBombIsEnded(t *testing.T) {
-	r := testRunner(t, func(o *Options) { o.Limits = Limits{Processes: 40} })
 	job := shell(t, `f() { for i in 1 2 3 4 5 6 7 8 9 10; do (setsid sh -c "sleep 600 & sleep 600 & sleep 600" &) ; done; }; f; f; f; sleep 600`)
-	_, err := r.Run(t.Context(), job, agenttest.NewHost())
+	job.Agent.Limits = agent.Limits{Processes: 40}
+	_, err := run(t, job, agenttest.NewHost())
 	f, ok := errors.AsType[*agent.Failure](err)
-	if !ok || f.Code != agent.CodeExit || !strings.Contains(f.Message, "40 are allowed") {
+	if !ok || f.Code != agent.CodeProcesses || !strings.Contains(f.Message, "40 are allowed") {
 		t.Fatalf("ended with %v", err)
 	}
 }
 
 func TestTooMuchMemoryEndsTheRun(t *testing.T) {
-	r := testRunner(t, func(o *Options) { o.Limits = Limits{Memory: 50 << 20} })
-	_, err := r.Run(t.Context(), shell(t, `x=$(head -c 100000000 /dev/zero | tr '\0' x); sleep 600`), agenttest.NewHost())
-	if f, ok := errors.AsType[*agent.Failure](err); !ok || !strings.Contains(f.Message, "50 MB are allowed") {
+	job := shell(t, `x=$(head -c 100000000 /dev/zero | tr '\0' x); sleep 600`)
+	job.Agent.Limits = agent.Limits{Memory: 50 << 20}
+	_, err := run(t, job, agenttest.NewHost())
+	if f, ok := errors.AsType[*agent.Failure](err); !ok || f.Code != agent.CodeMemory || !strings.Contains(f.Message, "50 MB are allowed") {
 		t.Fatalf("ended with %v", err)
 	}
 }

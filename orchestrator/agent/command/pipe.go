@@ -50,13 +50,9 @@ func (r *Runner) Pipe(ctx context.Context, job agent.Job, host agent.Host, argv 
 		return nil, err
 	}
 	c.seen = append(c.seen, program)
-	o := order{Program: program, Args: argv, Dir: ws.dir, Env: vars.list(), Grace: grace, Limits: r.limits}
-	kind, err := r.confine(ctx, &o, c, !r.off && job.Agent.Sandbox != "off")
-	if err != nil {
+	o := order{Program: program, Args: argv, Dir: ws.dir, Env: vars.list(), Grace: grace, Limits: job.Agent.Limits, Written: ws.written()}
+	if err := r.confineFor(ctx, job.Agent, host, &o, c); err != nil {
 		return nil, err
-	}
-	if err := host.Sandbox(ctx, kind); err != nil {
-		return nil, fmt.Errorf("record the sandbox: %w", err)
 	}
 	p := &Pipe{scratch: scratch}
 	if p.proc, err = startProcess(r.self, o, "GATEHOUSE_RUN="+mark, false); err != nil {

@@ -148,6 +148,24 @@ func TestHundredMegabytesEndTheRun(t *testing.T) {
 	mustFail(t, job, agent.CodeOutput, "more than 5 bytes")
 }
 
+// What a program says on the side has the same limit, in both protocols, and its last words
+// are no way around it.
+func TestAFloodOnStandardErrorEndsTheRun(t *testing.T) {
+	for name, change := range map[string]func(*agent.Job){"plain": func(*agent.Job) {}, "jsonl": jsonl} {
+		t.Run(name, func(t *testing.T) {
+			job := shell(t, `head -c 9000000 /dev/zero | tr '\0' '\n' >&2; sleep 600`, change)
+			mustFail(t, job, agent.CodeOutput, "8388608 bytes on standard error", "raise its `output_limit`")
+			job = shell(t, `echo 0123456789 >&2; echo '{"type":"result","text":"done"}'`, change)
+			job.Agent.OutputLimit = 40
+			if got := mustAnswer(t, job).Text; !strings.Contains(got, "done") {
+				t.Errorf("below the limit: %q", got)
+			}
+			job.Agent.OutputLimit = 8
+			mustFail(t, job, agent.CodeOutput, "more than 8 bytes")
+		})
+	}
+}
+
 func TestNULsAndBrokenUTF8AreReplaced(t *testing.T) {
 	if got := mustAnswer(t, shell(t, `printf 'a\000b\377c'`)).Text; got != "a\uFFFDb\uFFFDc" {
 		t.Fatalf("got %q", got)

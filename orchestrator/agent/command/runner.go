@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -37,16 +36,10 @@ type Options struct {
 	// Hide are the files and folders that no program may see: the database, the
 	// data folder, the configuration. A checkout inside of them is seen.
 	Hide []string
-	// Limits hold for each run's whole tree of processes.
-	Limits Limits
+	// Limits are those of programs that are no agent's: a repository's checks. nil is none.
+	Limits func() agent.Limits
 	Logger *slog.Logger
 	Now    func() time.Time
-}
-
-// Limits are checked once a second over all processes of a run. Zero is no limit.
-type Limits struct {
-	Processes int   `json:"processes"`
-	Memory    int64 `json:"memory"` // resident bytes
 }
 
 // Runner runs agents of kind command. It is safe for concurrent use, starts
@@ -57,7 +50,7 @@ type Runner struct {
 	keep    []string
 	off     bool
 	hide    []string
-	limits  Limits
+	limits  func() agent.Limits
 	log     *slog.Logger
 	now     func() time.Time
 
@@ -87,6 +80,9 @@ func New(opts Options) *Runner {
 	if r.now == nil {
 		r.now = time.Now
 	}
+	if r.limits == nil {
+		r.limits = func() agent.Limits { return agent.Limits{} }
+	}
 	return r
 }
 
@@ -107,12 +103,8 @@ func (r *Runner) Run(ctx context.Context, job agent.Job, host agent.Host) (agent
 	if err != nil {
 		return agent.Outcome{}, err
 	}
-	kind, err := r.confine(ctx, &p.order, p.confinement, !r.off && job.Agent.Sandbox != "off")
-	if err != nil {
+	if err := r.confineFor(ctx, job.Agent, host, &p.order, p.confinement); err != nil {
 		return agent.Outcome{}, err
-	}
-	if err := host.Sandbox(ctx, kind); err != nil {
-		return agent.Outcome{}, fmt.Errorf("record the sandbox: %w", err)
 	}
 	result, err := r.converse(ctx, job, host, p)
 	if err != nil {
@@ -168,7 +160,7 @@ func (r *Runner) prepare(job agent.Job) (*prepared, error) {
 	c.seen = append(c.seen, program)
 	return &prepared{
 		order: order{
-			Program: program, Args: job.Agent.Command, Dir: ws.dir, Env: env.list(), Grace: grace, Limits: r.limits,
+			Program: program, Args: job.Agent.Command, Dir: ws.dir, Env: env.list(), Grace: grace, Limits: job.Agent.Limits, Written: ws.written(),
 		},
 		confinement: c, program: filepath.Base(job.Agent.Command[0]), mark: "GATEHOUSE_RUN=" + mark,
 		secrets: secretsOf(job),

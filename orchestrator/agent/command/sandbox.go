@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"gatehouse/orchestrator/agent"
 )
 
 // What a run is confined by, as Host.Sandbox is told.
@@ -155,9 +158,34 @@ func (c confinement) tmpEntries() []string {
 	return entries
 }
 
-// confine chooses the sandbox and writes it into the order.
-func (r *Runner) confine(ctx context.Context, o *order, c confinement, wanted bool) (string, error) {
-	if !wanted {
+// confineFor confines an agent's program as its declaration says, and tells the host.
+func (r *Runner) confineFor(ctx context.Context, spec agent.Spec, host agent.Host, o *order, c confinement) error {
+	kind, err := r.confine(ctx, o, c, spec.Sandbox)
+	if err != nil {
+		return err
+	}
+	if spec.Sandbox == agent.SandboxRequired && kind == SandboxNone {
+		return agent.Fail(agent.CodeNoSandbox, "%s has `sandbox: required`, and nothing on this machine confines a program, so it was not started. "+
+			"Install bubblewrap and allow user namespaces, or use Linux 6.2 or later with Landlock.", spec.Name)
+	}
+	if spec.Network == agent.NetworkOff {
+		if !CanCloseNetwork() {
+			return agent.Fail(agent.CodeNoSandbox, "%s has `network: off`, which cannot be had on this kind of processor, so it was not started.", spec.Name)
+		}
+		o.NoNetwork = true
+	}
+	if err := host.Sandbox(ctx, kind); err != nil {
+		return fmt.Errorf("record the sandbox: %w", err)
+	}
+	if err := host.Confined(ctx, agent.Confinement{Limits: spec.Limits, Network: spec.Network}); err != nil {
+		return fmt.Errorf("record the limits: %w", err)
+	}
+	return nil
+}
+
+// confine chooses the sandbox that is wanted and writes it into the order.
+func (r *Runner) confine(ctx context.Context, o *order, c confinement, wanted string) (string, error) {
+	if wanted == agent.SandboxOff || r.off && wanted != agent.SandboxRequired {
 		return SandboxNone, nil
 	}
 	kind, err := r.bestSandbox(ctx)
@@ -168,6 +196,7 @@ func (r *Runner) confine(ctx context.Context, o *order, c confinement, wanted bo
 	case SandboxBubblewrap:
 		o.Args = c.bubblewrap(o.Program, o.Args[1:])
 		o.Program, o.Wrapped, o.Dir = r.bwrap, true, c.dir
+		o.Fence = &fence{} // abstract sockets are no files: mounts do not hide them
 		for i, pair := range o.Env {
 			if strings.HasPrefix(pair, "TMPDIR=") {
 				o.Env[i] = "TMPDIR=/tmp" // the same folder, short enough for the name of a socket
@@ -199,7 +228,7 @@ func (r *Runner) bestSandbox(ctx context.Context) (string, error) {
 	switch {
 	case err == nil:
 		best = SandboxBubblewrap
-	case landlockVersion() >= minLandlock:
+	case landlockVersion() >= landlockFiles:
 		best = SandboxLandlock
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ func sandboxes(t *testing.T) map[string]func(*Runner) {
 	if kind, err := probe.bestSandbox(t.Context()); err == nil && kind == SandboxBubblewrap {
 		found[SandboxBubblewrap] = func(*Runner) {}
 	}
-	if landlockVersion() >= minLandlock {
+	if landlockVersion() >= landlockFiles {
 		found[SandboxLandlock] = func(r *Runner) { r.sandbox = SandboxLandlock }
 	}
 	if len(found) == 0 {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gatehouse/orchestrator/agent"
 )
 
 // SuperviseCommand is the hidden subcommand under which a program of the name
@@ -30,30 +32,33 @@ const (
 
 // order is what the server tells the supervisor, as one line of JSON.
 type order struct {
-	Program string        `json:"program"`
-	Args    []string      `json:"args"` // with the program's name first
-	Dir     string        `json:"dir"`
-	Env     []string      `json:"env"`
-	Grace   time.Duration `json:"grace"`   // between SIGTERM and SIGKILL
-	Wrapped bool          `json:"wrapped"` // Program is bwrap: the SIGTERM is for those inside
-	Fence   *fence        `json:"fence,omitempty"`
-	Limits  Limits        `json:"limits"`
+	Program   string        `json:"program"`
+	Args      []string      `json:"args"` // with the program's name first
+	Dir       string        `json:"dir"`
+	Env       []string      `json:"env"`
+	Grace     time.Duration `json:"grace"`   // between SIGTERM and SIGKILL
+	Wrapped   bool          `json:"wrapped"` // Program is bwrap: the SIGTERM is for those inside
+	Fence     *fence        `json:"fence,omitempty"`
+	Limits    agent.Limits  `json:"limits,omitzero"`
+	Written   []string      `json:"written,omitempty"` // the folders that Limits.Files is about
+	NoNetwork bool          `json:"no_network,omitempty"`
 }
 
 // report is how the program ended. It is written when nothing is left of it.
 type report struct {
-	NotStarted string `json:"not_started,omitempty"`
-	Code       int    `json:"code"`
-	Signal     int    `json:"signal"`
-	Stopped    bool   `json:"stopped"` // on request, before the program ended by itself
-	Limit      string `json:"limit,omitempty"`
-	Left       int    `json:"left,omitempty"` // processes that could not be killed
+	NotStarted string       `json:"not_started,omitempty"`
+	Code       int          `json:"code"`
+	Signal     int          `json:"signal"`
+	Stopped    bool         `json:"stopped"` // on request, before the program ended by itself
+	Over       *overrun     `json:"over,omitempty"`
+	Most       agent.Limits `json:"most,omitzero"`
+	Left       int          `json:"left,omitempty"` // processes that could not be killed
 }
 
 // Supervise is the supervisor's process: it runs one program and leaves nothing of
 // it behind. It returns the exit code of the supervisor, not of the program.
 func Supervise() int {
-	// Landlock, no_new_privs and the parent-death signal belong to a thread; all of
+	// no_new_privs, the parent-death signal and what enter sets belong to a thread; all of
 	// them are set on the one that starts the program and stays until the end.
 	runtime.LockOSThread()
 	var st unix.Stat_t
@@ -65,6 +70,9 @@ func Supervise() int {
 	if err := unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		unix.CloseOnExec(controlFD)
 		unix.CloseOnExec(reportFD)
+	}
+	if len(os.Args) > 2 && os.Args[2] == enterCommand {
+		return enter()
 	}
 	control := bufio.NewReader(os.NewFile(controlFD, "control"))
 	out := os.NewFile(reportFD, "report")
@@ -89,13 +97,11 @@ func supervise(o order, control io.Reader) report {
 	parent := os.Getppid()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGUSR1)
-	if err := harden(o); err != nil {
+	if err := harden(); err != nil {
 		return report{NotStarted: err.Error()}
 	}
-	pid, err := syscall.ForkExec(o.Program, o.Args, &syscall.ProcAttr{
-		Dir: o.Dir, Env: o.Env, Files: []uintptr{0, 1, 2},
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
-	})
+	w := newWatch(o)
+	pid, err := start(o)
 	if err != nil {
 		return report{NotStarted: err.Error()}
 	}
@@ -103,13 +109,28 @@ func supervise(o order, control io.Reader) report {
 
 	s := &supervision{order: o, pid: pid, ended: make(chan syscall.WaitStatus, 1), gone: make(chan struct{})}
 	go s.reap()
+	over, watched, stopWatch := make(chan *overrun, 1), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		w.run(stopWatch, over)
+	}()
+	rep := s.until(over, control, signals, parent)
+	close(stopWatch)
+	<-watched
+	if rep.Over == nil && !rep.Stopped {
+		rep.Over = w.files() // what was written in the last moment counts, too
+	}
+	rep.Most = w.most
+	return rep
+}
+
+// until returns when the program has ended, was told to, or went over a limit.
+func (s *supervision) until(over <-chan *overrun, control io.Reader, signals <-chan os.Signal, parent int) report {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
 		_, _ = io.Copy(io.Discard, control) // ends when the server closes the pipe or dies
 	}()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
 	for {
 		select {
 		case status := <-s.ended:
@@ -122,16 +143,17 @@ func supervise(o order, control io.Reader) report {
 			if sig != unix.SIGUSR1 || os.Getppid() != parent {
 				return s.stop()
 			}
-		case <-tick.C:
-			if s.limit = s.overLimit(); s.limit != "" {
-				return s.stop()
-			}
+		case o := <-over:
+			rep := s.stop()
+			rep.Over = o
+			return rep
 		}
 	}
 }
 
-// harden makes the program inherit what confines it.
-func harden(o order) error {
+// harden makes this process the one that its descendants fall back to, and takes from all
+// of them the ways to more rights.
+func harden() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopt orphans: %w", err)
 	}
@@ -144,23 +166,7 @@ func harden(o order) error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("forbid core dumps: %w", err)
 	}
-	if o.Fence == nil {
-		return nil
-	}
-	if err := o.Fence.close(); err != nil {
-		return fmt.Errorf("landlock: %w", err)
-	}
-	// Root could read the server's memory and environment past Landlock. Without the
-	// right to shed capabilities there are none to shed: EPERM is fine.
-	for capability := uintptr(0); ; capability++ {
-		err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
-		if err == unix.EINVAL || err == unix.EPERM {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("drop capabilities: %w", err)
-		}
-	}
+	return nil
 }
 
 // letGoOfStdio leaves the pipes to the program alone, so that the server sees when
@@ -180,7 +186,6 @@ func letGoOfStdio() {
 type supervision struct {
 	order order
 	pid   int
-	limit string
 	ended chan syscall.WaitStatus // the program itself, once
 	gone  chan struct{}           // closed when no descendant is left
 }
@@ -206,7 +211,7 @@ func (s *supervision) reap() {
 // the checkout nor hold the pipes open.
 func (s *supervision) finish(status syscall.WaitStatus) report {
 	left := s.killAll()
-	return report{Code: status.ExitStatus(), Signal: signalOf(status), Limit: s.limit, Left: left}
+	return report{Code: status.ExitStatus(), Signal: signalOf(status), Left: left}
 }
 
 // stop asks everybody to end, waits for the grace, and kills the rest.
@@ -222,7 +227,7 @@ func (s *supervision) stop() report {
 	case <-time.After(s.order.Grace):
 	}
 	left := s.killAll()
-	rep := report{Stopped: true, Limit: s.limit, Left: left}
+	rep := report{Stopped: true, Left: left}
 	select {
 	case status := <-s.ended:
 		rep.Code, rep.Signal = status.ExitStatus(), signalOf(status)
@@ -246,29 +251,6 @@ func (s *supervision) killAll() int {
 			return len(procs)
 		}
 	}
-}
-
-// overLimit names the limit that the whole tree of processes is over, if any.
-func (s *supervision) overLimit() string {
-	l := s.order.Limits
-	if l.Processes <= 0 && l.Memory <= 0 {
-		return ""
-	}
-	var count int
-	var memory int64
-	for _, p := range descendants(os.Getpid()) {
-		if !p.zombie {
-			count++
-			memory += p.memory
-		}
-	}
-	switch {
-	case l.Processes > 0 && count > l.Processes:
-		return fmt.Sprintf("%d processes at once; %d are allowed", count, l.Processes)
-	case l.Memory > 0 && memory > l.Memory:
-		return fmt.Sprintf("%d MB of memory; %d MB are allowed", memory>>20, l.Memory>>20)
-	}
-	return ""
 }
 
 func signalOf(status syscall.WaitStatus) int {

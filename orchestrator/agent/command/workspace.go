@@ -57,6 +57,14 @@ func newWorkspace(dir, scratch, self string) (*workspace, error) {
 	return ws, nil
 }
 
+// written are the folders of this run alone.
+func (ws *workspace) written() []string {
+	if within(ws.dir, ws.scratch) {
+		return []string{ws.scratch}
+	}
+	return []string{ws.dir, ws.scratch}
+}
+
 // writeTask writes the task and the shared context into files.
 func (ws *workspace) writeTask(job agent.Job) error {
 	entries := job.Context

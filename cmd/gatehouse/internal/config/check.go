@@ -127,7 +127,7 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	s := agent.Spec{
 		Name: name, Kind: agent.Kind(a.Kind), Role: agent.Role(a.Role), Capabilities: a.Capabilities, Repository: a.Repository, Writes: a.Writes,
 		AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, TrustCheckout: a.TrustCheckout, Approval: or(a.Approval, "any"), Owner: a.Owner, Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
-		Sandbox: or(a.Sandbox, "auto"), Env: a.Env, OutputLimit: a.OutputLimit, Model: a.Model, URL: a.URL, Token: a.Token, Card: a.Card,
+		Env: a.Env, OutputLimit: a.OutputLimit, Model: a.Model, URL: a.URL, Token: a.Token, Card: a.Card,
 		Timeout: b.duration(append(where, "timeout"), a.Timeout, 15*time.Minute),
 	}
 	if a.DelegatesTo != nil {
@@ -152,7 +152,7 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	if s.Approval == "auto" && !s.AnalysisOnly {
 		b.bad(append(where, "approval"), "agent %s: approval: auto is only for agents with analysis_only: true. A patch needs a person, or a rule with need: 0.", name)
 	}
-	b.oneOf(append(where, "sandbox"), s.Sandbox, "auto", "off")
+	b.confine(where, a, &s)
 	if a.OutputLimit < 0 {
 		b.bad(append(where, "output_limit"), "output_limit: %d is below 0. Write bytes.", a.OutputLimit)
 	}

@@ -29,15 +29,17 @@ type Config struct {
 	Database  string // sqlite:/abs/path or postgres://…
 	Data      string // absolute
 	Engine    orchestrator.Config
-	FourEyes  bool
-	Expires   time.Duration
-	Policy    *approval.Policy
-	Handovers *approval.HandoverPolicy
-	Groups    map[string][]string
-	Approvers map[string][]string // groups by repository
-	Remind    []time.Duration     // before the deadline, longest first
-	Escalate  []approval.Step
-	Telegram  *Telegram // nil: not served
+	// CheckLimits are those of programs that are no agent's: engine.agent_defaults.
+	CheckLimits agent.Limits
+	FourEyes    bool
+	Expires     time.Duration
+	Policy      *approval.Policy
+	Handovers   *approval.HandoverPolicy
+	Groups      map[string][]string
+	Approvers   map[string][]string // groups by repository
+	Remind      []time.Duration     // before the deadline, longest first
+	Escalate    []approval.Step
+	Telegram    *Telegram // nil: not served
 	// TelegramChats are where cards go; none: the private chats of those who may decide.
 	TelegramChats []telegram.Place
 	Webhooks      []Webhook
@@ -116,6 +118,8 @@ func (b *builder) build() *Config {
 	c.Database = b.database()
 	c.Data = b.path(or(f.Data, "./data"))
 	c.Engine.Settings = b.settings()
+	c.CheckLimits = b.agentDefaults()
+	b.globs()
 	c.Engine.Repositories = b.repositories()
 	c.Engine.Agents = b.agents()
 	c.Engine.Lifespans = b.lifespans()

@@ -62,6 +62,8 @@ type Engine struct {
 	DailyUSD    float64               `yaml:"daily_usd"` // what a day should cost; shown, not enforced
 	// RecordEnds writes each delegation's end into the shared context; true when absent.
 	RecordEnds *bool `yaml:"record_delegations"`
+	// AgentDefaults confine agents that do not say otherwise; their limits hold for checks, too.
+	AgentDefaults AgentDefaults `yaml:"agent_defaults"`
 }
 
 // Spawn bounds the children that an agent does not wait for (P45).
@@ -116,6 +118,8 @@ type Agent struct {
 	Writable      []string          `yaml:"writable"`
 	Env           map[string]string `yaml:"env"`
 	OutputLimit   int64             `yaml:"output_limit"`
+	Network       string            `yaml:"network"`
+	Limits        RunLimits         `yaml:"limits"`
 	Steps         []Step            `yaml:"steps"`
 	Model         string            `yaml:"model"`
 	Fallbacks     []string          `yaml:"fallbacks"`

@@ -83,7 +83,7 @@ func (d *document) decode(env func(string) (string, bool)) (*document, File, err
 	if d.root == nil {
 		return d, f, nil
 	}
-	if problems := append(d.expand(d.root, env), d.judge(d.root, reflect.TypeFor[File]())...); len(problems) > 0 {
+	if problems := append(d.expand(d.root, env), d.judge(d.root, reflect.TypeFor[File](), "")...); len(problems) > 0 {
 		return nil, f, problems
 	}
 	if err := d.root.Decode(&f); err != nil {
@@ -125,8 +125,8 @@ func (d *document) expand(n *yaml.Node, env func(string) (string, bool)) Problem
 }
 
 // judge compares a node with the type that it should be, so that every mistake has
-// its place.
-func (d *document) judge(n *yaml.Node, t reflect.Type) Problems {
+// its place. key is where it stands, as in engine.workers.
+func (d *document) judge(n *yaml.Node, t reflect.Type, key string) Problems {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -143,23 +143,35 @@ func (d *document) judge(n *yaml.Node, t reflect.Type) Problems {
 	case reflect.Slice:
 		want = yaml.SequenceNode
 	}
-	if n.Kind != want || want == yaml.ScalarNode && n.Decode(reflect.New(t).Interface()) != nil {
-		return Problems{d.at(n, fmt.Sprintf("expected %s here, found %s.", kindName(t), foundName(n)))}
+	if n.Kind != want || want == yaml.ScalarNode && !fits(n, t) {
+		where := ""
+		if key != "" {
+			where = "`" + key + "`: "
+		}
+		return Problems{d.at(n, fmt.Sprintf("%sexpected %s here, found %s.", where, kindName(t), foundName(n)))}
 	}
 	var problems Problems
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
-		problems = d.judgeKeys(n, t)
+		problems = d.judgeKeys(n, t, key)
 	case reflect.Slice:
-		for _, c := range n.Content {
-			problems = append(problems, d.judge(c, t.Elem())...)
+		for i, c := range n.Content {
+			problems = append(problems, d.judge(c, t.Elem(), fmt.Sprintf("%s[%d]", key, i))...)
 		}
 	}
 	return problems
 }
 
+// fits reports whether a scalar is of the type. The library would cut 1.5 to a whole number.
+func fits(n *yaml.Node, t reflect.Type) bool {
+	if whole := t.Kind() == reflect.Int || t.Kind() == reflect.Int64; whole && n.ShortTag() == "!!float" {
+		return false
+	}
+	return n.Decode(reflect.New(t).Interface()) == nil
+}
+
 // judgeKeys looks at each key of a mapping, and at its value.
-func (d *document) judgeKeys(n *yaml.Node, t reflect.Type) Problems {
+func (d *document) judgeKeys(n *yaml.Node, t reflect.Type, at string) Problems {
 	var problems Problems
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -170,7 +182,7 @@ func (d *document) judgeKeys(n *yaml.Node, t reflect.Type) Problems {
 		}
 		seen[key.Value] = true
 		if t.Kind() == reflect.Map {
-			problems = append(problems, d.judge(value, t.Elem())...)
+			problems = append(problems, d.judge(value, t.Elem(), strings.TrimPrefix(at+"."+key.Value, "."))...)
 			continue
 		}
 		field, known := fieldOf(t, key.Value)
@@ -182,7 +194,7 @@ func (d *document) judgeKeys(n *yaml.Node, t reflect.Type) Problems {
 			problems = append(problems, d.at(key, message+" Nothing was started."))
 			continue
 		}
-		problems = append(problems, d.judge(value, field)...)
+		problems = append(problems, d.judge(value, field, strings.TrimPrefix(at+"."+key.Value, "."))...)
 	}
 	return problems
 }
@@ -226,7 +238,22 @@ func (d *document) syntax(err error) Problems {
 		}
 		p.Message = strings.Replace(p.Message, m[0], "", 1)
 	}
+	d.tab(p)
 	return Problems{p}
+}
+
+// tab says in plain words that a line is indented by a tab, which the library's sentence
+// hides. It names the line before, too.
+func (d *document) tab(p *Problem) {
+	for n := p.Line; n <= min(p.Line+1, len(d.lines)); n++ {
+		text := d.lines[n-1]
+		blank := text[:len(text)-len(strings.TrimLeft(text, " \t"))]
+		if i := strings.IndexByte(blank, '\t'); i >= 0 {
+			p.Line, p.Column = n, i+1
+			p.Message = "this line is indented with a tab. YAML takes only spaces there: write two for each level."
+			return
+		}
+	}
 }
 
 // foundName is what stands there, for a person.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 
 	"go.yaml.in/yaml/v3"
@@ -219,6 +220,7 @@ func (c *Config) defaults() map[string]string {
 		"engine.record_delegations": strconv.FormatBool(s.RecordEnds), "engine.at_depth": map[bool]string{true: "hide", false: "error"}[s.HideAtMax],
 		"approval.four_eyes": strconv.FormatBool(c.FourEyes), "approval.expires": span(c.Expires), "telemetry.content": strconv.FormatBool(c.File.Telemetry.Content),
 	}
+	confined(all, "engine.agent_defaults.", agent.Spec{Sandbox: agent.SandboxAuto, Network: agent.NetworkOpen})
 	loop := c.LLM.Loop
 	for key, n := range map[string]int{"window": loop.Window, "warn": loop.Warn, "block": loop.Block, "breaker": loop.Breaker} {
 		all["engine.loop."+key] = strconv.Itoa(n)
@@ -227,6 +229,7 @@ func (c *Config) defaults() map[string]string {
 	for _, a := range c.Engine.Agents.All() {
 		key := "agents." + a.Name + "."
 		all[key+"approval"], all[key+"sandbox"], all[key+"timeout"] = a.Approval, a.Sandbox, span(a.Timeout)
+		confined(all, key, a)
 	}
 	for name, r := range c.Engine.Repositories {
 		all["repositories."+name+".deliver"], all["repositories."+name+".branch"] = r.Deliver, or(r.Branch, "what HEAD names there")

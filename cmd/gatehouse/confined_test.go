@@ -1,0 +1,121 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+)
+
+// confinedTeam are agents that go over each of their limits, one that must be confined, and
+// one that fills the disk.
+const confinedTeam = `
+engine: {workers: 4, agent_defaults: {limits: {memory: 1G, processes: 100}}}
+repositories:
+  app: {path: "REPO", branch: main}
+agents:
+  fat: {kind: command, repository: app, limits: {memory: 40M}, command: [sh, -c, "x=$(head -c 90000000 /dev/zero | tr '\\0' x); sleep 600"]}
+  many: {kind: command, repository: app, limits: {processes: 8}, command: [sh, -c, 'for i in 1 2 3 4 5 6 7 8 9 10; do sleep 600 & done; wait']}
+  long: {kind: command, repository: app, limits: {files: 2M}, command: [sh, -c, 'for i in 1 2 3; do head -c 1000000 /dev/zero > f$i; done']}
+  good: {kind: command, repository: app, network: off, sandbox: required, command: [sh, -c, 'echo done > done; echo done']}
+  greedy: {kind: command, repository: app, command: [sh, -c, 'head -c 900000000 /dev/zero > big']}
+  holder: {kind: command, repository: app, command: [sh, -c, 'head -c 45000000 /dev/zero > big; touch DIR/holds; until test -e DIR/enough; do sleep 0.05; done; rm big'], writable: [DIR]}
+approval: {four_eyes: false}
+`
+
+// What a run had and what it hit is on its page, by the code that the program's end has.
+func TestARunOverItsLimitsSaysWhichOne(t *testing.T) {
+	t.Parallel()
+	places(t, func(t *testing.T, database string) {
+		p := newPlace(t, database, confinedTeam)
+		n := p.start(p.config, "")
+		ann := n.browser("ann")
+		for name, want := range map[string][]string{
+			"fat":  {agent.CodeMemory, "40 MB are allowed", "40 MB of memory, 100 processes"},
+			"many": {agent.CodeProcesses, "8 are allowed", "1 GB of memory, 8 processes"},
+			"long": {agent.CodeDisk, "2 MB are allowed", "1 GB of memory, 100 processes, 2 MB of files"},
+		} {
+			task := n.send(name, "app", name)
+			root := n.through(task)
+			if root.State != orchestrator.Failed || root.Error == nil || root.Error.Code != want[0] || !strings.Contains(root.Error.Message, want[1]) {
+				t.Errorf("%s is %s: %v", name, root.State, root.Error)
+			}
+			page := n.page(ann, "/delegations/"+root.ID)
+			for _, words := range []string{want[0], want[2], "used at most", root.Work.Sandbox} {
+				if !strings.Contains(page, words) {
+					t.Errorf("the page of %s lacks %q", name, words)
+				}
+			}
+		}
+		// Where nothing confines a program, who must be confined does not run.
+		root := n.through(n.send("good", "app", "good"))
+		switch {
+		case root.Work.Sandbox == "none" || root.Error != nil:
+			if root.Error == nil || root.Error.Code != agent.CodeNoSandbox {
+				t.Errorf("good is %s in %q: %v", root.State, root.Work.Sandbox, root.Error)
+			}
+		case root.Work.Confined == nil || root.Work.Confined.Network != agent.NetworkOff:
+			t.Errorf("good had %+v", root.Work.Confined)
+		}
+		if page := n.page(ann, "/agents/good"); !strings.Contains(page, "1 GB of memory, 100 processes") || !strings.Contains(page, "a burst between two looks passes") {
+			t.Error("the agent's page does not say its limits and how they hold")
+		}
+	})
+}
+
+// A folder of runs on a small disk of its own is emptied at the start and never removed; a
+// run that fills it fails with its reason, the server says that it is not ready, and all of
+// it heals when the run is gone.
+func TestTheFolderOfRunsMayBeADiskOfItsOwn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), confinedTeam)
+	runs := filepath.Join(p.data, "runs")
+	p.must(os.MkdirAll(filepath.Join(runs, "left-1", "checkout"), 0o700))
+	before, err := os.Stat(runs)
+	p.must(err)
+	mount := []string{"unshare", "-rm", "sh", "-c", `mount -t tmpfs -o size=64m none "$0" && mkdir "$0/left-2" && exec "$@"`, runs}
+	if out, err := exec.Command(mount[0], append(mount[1:], "true")...).CombinedOutput(); err != nil {
+		t.Logf("this machine mounts nothing for a test (%s); the folder is an ordinary one", out)
+		n := p.start(p.config, "")
+		after, err := os.Stat(runs)
+		p.must(err)
+		if entries, err := os.ReadDir(runs); err != nil || len(entries) > 0 || !os.SameFile(before, after) {
+			t.Errorf("%v, %v; the same folder: %v", entries, err, os.SameFile(before, after))
+		}
+		n.through(n.send("good", "app", "good"))
+		return
+	}
+	n, address := p.launchBy(mount, p.config, "")
+	select {
+	case n.url = <-address:
+	case <-n.ended:
+		t.Fatalf("the server ended with code %d instead of serving", n.code())
+	case <-time.After(longEnough):
+		t.Fatal("the server does not serve")
+	}
+	if got := n.status("/readyz"); got != http.StatusOK {
+		t.Errorf("readyz answers %d", got)
+	}
+	holder := n.send("holder", "app", "holder")
+	p.until("the disk to fill", func() bool { return p.exists("holds") })
+	p.until("the server to say that it is not ready", func() bool { return n.status("/readyz") == http.StatusServiceUnavailable })
+	root := n.through(n.send("greedy", "app", "greedy"))
+	if root.Error == nil || root.Error.Code != agent.CodeDisk || !strings.Contains(root.Error.Message, "is full") {
+		t.Errorf("greedy is %s: %v", root.State, root.Error)
+	}
+	p.touch("enough")
+	n.through(holder)
+	p.until("the server to be ready again", func() bool { return n.status("/readyz") == http.StatusOK })
+	if root := n.through(n.send("good", "app", "good")); root.State != orchestrator.Completed {
+		t.Errorf("after the disk healed: %s, %v", root.State, root.Error)
+	}
+	if !strings.Contains(n.log(), "is full") {
+		t.Error("the log does not say why the server was not ready")
+	}
+}
