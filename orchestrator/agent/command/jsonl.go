@@ -32,6 +32,7 @@ type taskLine struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
 	Feedback *agent.Feedback `json:"feedback,omitempty"`
+	Handover *agent.Handover `json:"handover,omitempty"`
 }
 
 // answerLine tells a program how a hop that it asked for ended. Error is null when
@@ -93,7 +94,7 @@ func (c *conversation) lines(ctx context.Context) (agent.Result, error) {
 	d := &dialogue{conversation: c, answers: make(chan any, 16), over: make(chan struct{})}
 	var writing sync.WaitGroup
 	writing.Go(d.write)
-	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback})
+	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Handover: c.job.Handover})
 
 	err := d.read(ctx)
 	cancel() // of the hops that are still open, nobody waits for the answers now
