@@ -290,6 +290,8 @@ const (
 	CodeStuck       = "stuck"          // it did not end when it was told to (P53)
 	CodeRemote      = "remote"         // the agent elsewhere failed, declined, or is out of reach
 	CodeInput       = "input_required" // the agent elsewhere asks back, and nobody is there to answer
+
+	CodeActionRefused = "action_refused" // a rule does not let the agent make a tool's call; the model reads it
 )
 
 // Fail returns a Failure with a formatted sentence.

@@ -62,7 +62,7 @@ func (c *conversation) where() string {
 	case j.Dir == "":
 		b.WriteString(" This task has no repository: there are no files.")
 	case j.Agent.AnalysisOnly:
-		b.WriteString(" Your files are a checkout of a repository. You only analyse: what you change in it is discarded.")
+		b.WriteString(" Your files are a checkout of a repository. You only analyse: what you change in it is discarded, and you have no tools that change anything.")
 	default:
 		b.WriteString(" Your files are a checkout of a repository. What you changed in it when you end is proposed to people, who decide whether it lands.")
 	}
