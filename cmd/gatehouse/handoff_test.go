@@ -218,3 +218,34 @@ func TestAModelHandsOverToAModel(t *testing.T) {
 		t.Errorf("the hand-over left its fence: %s", first)
 	}
 }
+
+const farHands = `
+agents:
+  lead:
+    kind: command
+    sandbox: off
+    command: [sh, -c, 'cat > /dev/null; gatehouse handoff far "look at it" --context note=quietly --artifact Plan=docs/plan.md']
+  far: {kind: remote, url: "FAR"}
+`
+
+// What is handed over to an agent elsewhere is in the message: for its model in the text,
+// for its program in the metadata.
+func TestAHandOverToAnAgentElsewhere(t *testing.T) {
+	t.Parallel()
+	f, url := far(t)
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(farHands, "FAR", url))
+	n := p.start(p.config, "")
+	if s := p.answered(n.send("lead", "", "far")).Result.Text; s != "It runs v2.3.1." {
+		t.Errorf("it ended with %q", s)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	text := f.last.Parts[0].Text()
+	raw, err := json.Marshal(f.last.Metadata["gatehouse_handover"])
+	if err != nil || !strings.Contains(string(raw), `"previous_agent":"lead"`) || !strings.Contains(string(raw), `"Plan":"docs/plan.md"`) || !strings.Contains(string(raw), `"note":"quietly"`) {
+		t.Errorf("the metadata is %s, %v", raw, err)
+	}
+	if !strings.HasPrefix(text, "look at it\n\n# What was handed over to you\n") || !strings.Contains(text, `"Plan": "docs/plan.md"`) {
+		t.Errorf("the text is %s", text)
+	}
+}
