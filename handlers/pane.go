@@ -23,6 +23,7 @@ func (p *Pages) pane(f *frame, d orchestrator.Delegation, page *views.Delegation
 		ID: d.ID, Name: d.To, From: d.From, Kind: string(spec.Kind), State: string(d.State), Text: longText(d.Text, more), Chain: names(d),
 		Attempt: 1, Sandbox: d.Work.Sandbox, StartedAt: at(d.StartedAt), EndedAt: at(d.EndedAt), Usage: usageOf(d), ApprovalID: d.ApprovalID, More: more,
 		Steering: d.Work.Steering, Steered: views.SteeredWords(d.From, worksOn(d.Work.Stand, ""), d.Work.Trusted),
+		Handed: handedLines(d.Work.Handover),
 	}
 	if d.Work.Problem == "" { // a landing that waits counts its tries there, too
 		pane.Attempt += d.Losses

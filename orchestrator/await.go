@@ -31,6 +31,10 @@ func (r *run) Await(ctx context.Context, id string) (agent.Child, error) {
 			return r.receive(ctx, &d)
 		case err != nil && !transient(err):
 			return agent.Child{}, err
+		case err == nil && d.Spawned:
+			if err := r.rest(ctx, id); err != nil && !transient(err) {
+				return agent.Child{}, err
+			}
 		}
 		select {
 		case <-ctx.Done():

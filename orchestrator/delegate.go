@@ -157,7 +157,7 @@ func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *D
 		child.Work.Steered = steered(target)
 	}
 	child.inherit(d, p.snapshot)
-	child.Work.Handover = p.Handover
+	child.Work.Handover = carried(p.Handover, p.Context)
 	child.Work.Epoch = d.Work.Epoch + d.Work.Runs + p.Round
 	return child
 }

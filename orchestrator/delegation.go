@@ -92,6 +92,7 @@ type Work struct {
 	// hands on is no repetition of what the run before did.
 	Epoch    int             `json:"epoch,omitempty"`
 	Handover *agent.Handover `json:"handover,omitempty"` // that came with the hop
+	HandedTo string          `json:"handedTo,omitempty"` // the child with whose answer this ends; its program is gone
 	// Steering are paths that steer programs and that the caller had changed: they are as on
 	// the branch here, or the caller's where Trusted is set.
 	Steering   []string `json:"steering,omitempty"`

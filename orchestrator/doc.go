@@ -24,7 +24,8 @@
 //
 // What a model said is stored turn by turn (conversation.go, turns.go). question.go is
 // what the guards are asked, ledger.go moves budgets, breaker.go counts failures, park.go
-// and spawn.go know who waits for whom, baton.go begins work in the transaction that
+// and spawn.go know who waits for whom, handoff.go lets a program give its work away and
+// carried.go says what goes with it, baton.go begins work in the transaction that
 // makes it due, shared.go is the shared context as a run sees it.
 //
 // The room imports its own leaves and no other room; it sees the database as Store

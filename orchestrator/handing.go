@@ -201,17 +201,7 @@ func placeName(branch, tag string) string {
 }
 
 // Artifacts names what the command object of a hand-over carries.
-func (q Question) Artifacts() []string {
-	names := []string{}
-	if q.Handover != nil {
-		for name := range q.Handover.Update.Artifacts {
-			names = append(names, name)
-		}
-		names = append(names, q.Handover.Update.Context.ArtifactsCreated...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
+func (q Question) Artifacts() []string { return q.Handover.ArtifactNames() }
 
 // writeNamed writes names as lines.
 func writeNamed(w io.Writer, head string, names []string) {

@@ -110,6 +110,14 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 	if err := r.live(); err != nil {
 		return agent.Child{}, err
 	}
+	if h.Final {
+		return r.handOff(ctx, h)
+	}
+	return r.makeHop(ctx, h)
+}
+
+// makeHop is handOn for every hop.
+func (r *run) makeHop(ctx context.Context, h agent.Hop) (_ agent.Child, err error) {
 	key := h.Ref
 	switch {
 	case key == "" && !h.Spawn:
@@ -132,7 +140,10 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 	if plan.asks, err = r.e.handovers(ctx, plan.target.AskFirst); err != nil {
 		return agent.Child{}, err
 	}
-	snapshot, err := r.snapshot(ctx, plan)
+	kept, bundle, snapshot, err := r.keepFinal(ctx, &plan)
+	if err == nil && snapshot == nil {
+		snapshot, err = r.snapshot(ctx, plan)
+	}
 	if err == nil {
 		err = r.hand(ctx, &plan, snapshot, nil)
 	}
@@ -146,6 +157,10 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 	var child agent.Child
 	plan.baton = &baton{e: r.e, from: r}
 	err = r.writeWith(ctx, plan.baton, func(tx Tx, d *Delegation) error {
+		if c, busy := spawnedAtWork(d, h); busy {
+			child = c
+			return nil
+		}
 		open, spawned := d.OpenChildren, d.OpenSpawned
 		plan.passes = d.State == Running && !h.Spawn
 		var err error
@@ -156,10 +171,15 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 		if err != nil || d.OpenChildren == open && d.OpenSpawned == spawned {
 			return err
 		}
+		if plan.Final {
+			if err := r.handOver(ctx, tx, d, child, kept, bundle); err != nil {
+				return err
+			}
+		}
 		if d.State == Waiting || d.OpenChildren == open {
 			return tx.Move(ctx, d, d.State, d.Attempt)
 		}
-		d.Work.ProcessWait = true
+		d.Work.ProcessWait, d.Work.ForSpawned = true, false
 		if err := move(ctx, tx, d, Waiting); err != nil {
 			return err
 		}

@@ -28,6 +28,11 @@ func (r *run) keepFiles(ctx context.Context, changed bool) (*Kept, []byte, error
 	if !r.keeps || !changed && len(r.merged) == 0 || r.dir == "" || r.mirror == nil {
 		return nil, nil, nil
 	}
+	return r.saveFiles(ctx)
+}
+
+// saveFiles is keepFiles for a run that has a checkout, whatever its kind.
+func (r *run) saveFiles(ctx context.Context) (*Kept, []byte, error) {
 	w := &r.d.Work
 	s, err := r.mirror.Snapshot(ctx, r.dir, w.BaseTree)
 	if err != nil {
@@ -57,6 +62,11 @@ func (r *run) file(ctx context.Context, tx Tx, d *Delegation, k *Kept, bundle []
 	if !r.keeps {
 		return nil
 	}
+	return r.storeFiles(ctx, tx, d, k, bundle)
+}
+
+// storeFiles is file, whatever the run's kind.
+func (r *run) storeFiles(ctx context.Context, tx Tx, d *Delegation, k *Kept, bundle []byte) error {
 	w := r.d.Work
 	d.Work.Stand = w.Stand
 	if k == nil {
@@ -124,10 +134,15 @@ func (r *run) brings(d *Delegation) bool {
 
 // snapshotOf is what a child starts from whose caller's checkout is kept as k.
 func (r *run) snapshotOf(ctx context.Context, k *Kept, bundle []byte) (*base, error) {
-	w := r.d.Work
 	if r.dir == "" || r.mirror == nil || !r.keeps {
 		return nil, nil
 	}
+	return r.baseOf(ctx, k, bundle)
+}
+
+// baseOf is snapshotOf for a run that has a checkout, whatever its kind.
+func (r *run) baseOf(ctx context.Context, k *Kept, bundle []byte) (*base, error) {
+	w := r.d.Work
 	if k == nil {
 		k = w.Kept
 	}

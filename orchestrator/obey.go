@@ -29,7 +29,7 @@ type answered struct {
 // obey runs an agent and returns when it has ended. One that ignores the end of its
 // context is given up after Settings.KillAfter (P53): its slot, its row and its worker
 // are free then, its calls are refused, and nobody waits for it but the shutdown.
-func (e *Engine) obey(r *run, agentRun func() (agent.Outcome, error)) (agent.Outcome, error) {
+func (e *Engine) obey(ctx context.Context, r *run, agentRun func() (agent.Outcome, error)) (agent.Outcome, error) {
 	done := make(chan answered, 1)
 	e.runners.Go(func() {
 		out, err := agentRun()
@@ -38,7 +38,7 @@ func (e *Engine) obey(r *run, agentRun func() (agent.Outcome, error)) (agent.Out
 	select {
 	case a := <-done:
 		return a.out, a.err
-	case <-r.ctx.Done():
+	case <-ctx.Done():
 	}
 	patience := time.NewTimer(e.Config().Settings.killAfter())
 	defer patience.Stop()
@@ -50,7 +50,7 @@ func (e *Engine) obey(r *run, agentRun func() (agent.Outcome, error)) (agent.Out
 	e.stuck.Add(1)
 	e.Log.Error("a run did not end when it was told to, and was given up", "code", agent.CodeStuck, "delegation", r.id, "agent", r.d.To,
 		"attempt", r.attempt, "waited", e.Config().Settings.killAfter())
-	return agent.Outcome{}, r.ctx.Err()
+	return agent.Outcome{}, ctx.Err()
 }
 
 // Stuck is how many runs of this process did not end when they were told to.

@@ -154,7 +154,6 @@ type Settings struct {
 	Classify   bool                     // a task without complexity is classified (H24)
 	Breaker    BreakerSettings
 	Spawn      SpawnSettings
-	HideAtMax  bool          // at the depth limit the tools are not shown at all (P24, X4)
 	AckTimeout time.Duration // of a remote agent (A34)
 	MaxRemote  int           // hand-overs between systems
 	KillAfter  time.Duration // how long a run that was told to end may take (P53)

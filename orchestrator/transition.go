@@ -74,7 +74,7 @@ func RunAgain(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback, acto
 		}
 	}
 	d.Work.Runs++
-	d.Work.Kept, d.Work.RanFor = nil, 0
+	d.Work.Kept, d.Work.RanFor, d.Work.HandedTo = nil, 0, ""
 	d.Work.Previous = d.Work.Tree
 	d.Work.Feedback, d.Work.Memo, d.Work.Refused, d.Work.Land = f, nil, nil, nil
 	d.Work.Tree, d.Work.TreeCommit, d.Work.TreeBundle, d.Work.Problem = "", "", "", ""

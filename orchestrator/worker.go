@@ -55,6 +55,14 @@ type run struct {
 	joined   Lineage    // who worked on what came into the checkout; guarded by mu
 	merged   []string   // children whose changes came into the checkout since it was kept
 	poked    chan struct{}
+
+	// Of handing the work over (handoff.go). final is held while such a hop is made; the
+	// others are guarded by mu.
+	final      sync.Mutex
+	handedTo   string // the child, "" while there is none
+	ended      bool   // the agent has ended, and hands nothing over any more
+	turnedDown int    // such hops that were refused
+	endAgent   context.CancelCauseFunc
 }
 
 func newRun(ctx context.Context, e *Engine, ref Ref) *run {
@@ -217,9 +225,12 @@ func (e *Engine) runAgent(r *run) error {
 	if !ok || kind == nil {
 		return agent.Fail(agent.CodeUnavailable, "%s is not configured any more. Send the task to another agent.", r.d.To)
 	}
-	r.keeps = spec.Kind == agent.LLM
+	r.keeps = spec.Kind == agent.LLM || r.d.Work.HandedTo != ""
 	if !r.keeps {
 		r.d.Work.Kept = nil // only a conversation goes on with the files that it left
+	}
+	if r.d.Work.HandedTo != "" {
+		return e.handedBack(r, spec)
 	}
 	if err := e.prepare(r, spec); err != nil {
 		return err
@@ -240,11 +251,16 @@ func (e *Engine) runAgent(r *run) error {
 		}
 		r.clock.start()
 		e.Trace("agent started")
-		out, err := e.obey(r, func() (agent.Outcome, error) { return kind.Run(r.ctx, job, r) })
+		ctx, end := r.staff()
+		out, err := e.obey(ctx, r, func() (agent.Outcome, error) { return kind.Run(ctx, job, r) })
+		end(nil)
 		r.clock.pause()
 		r.flushProgress(r.ctx)
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
+		}
+		if r.leaves() {
+			return e.leave(r)
 		}
 		if err != nil {
 			return err

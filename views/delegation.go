@@ -194,6 +194,7 @@ type DelegationPane struct {
 	Rejected   []RejectedFile // what the server did not take
 	Steering   []string       // files that steer programs and that the caller had changed
 	Steered    string         // what became of them
+	Handed     []ContextLine  // the state that came with a hand-over
 	Artifacts  []Artifact
 	ApprovalID string // its newest request
 	Commit     string // where its change landed

@@ -121,6 +121,7 @@ func (s *Server) routes() []route {
 		{get, v1 + "/delegations", a.Delegations, read},
 		{post, v1 + "/delegations", a.Delegate, run},
 		{get, v1 + "/delegations/:id", a.Delegation, read},
+		{get, v1 + "/delegations/:id/children", a.Children, read},
 		{post, v1 + "/delegations/:id/await", a.Await, run},
 		{post, v1 + "/delegations/:id/cancel", a.Cancel, control},
 		{post, v1 + "/delegations/:id/retry", a.Retry, control},

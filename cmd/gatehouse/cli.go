@@ -31,6 +31,9 @@ type CLI struct {
 	Fork   ForkCmd   `cmd:"" help:"Make a task that goes on from a turn of a model."`
 
 	Delegate DelegateCmd `cmd:"" help:"Inside a run: hand work on and print the answer."`
+	Spawn    SpawnCmd    `cmd:"" help:"Inside a run: hand work on without waiting and print its id."`
+	Children ChildrenCmd `cmd:"" help:"Inside a run: list what it handed on, or wait until all of it has ended."`
+	Handoff  HandoffCmd  `cmd:"" help:"Inside a run: give the rest of the work away; the answer ends this run."`
 
 	Approvals      ApprovalsCmd      `cmd:"" help:"List approval requests."`
 	Review         ReviewCmd         `cmd:"" help:"Show a request and its diff."`

@@ -31,26 +31,39 @@ func (c *DelegateCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	if sh.Token == "" {
-		return usage("delegate works inside a run, which has a token in GATEHOUSE_TOKEN. From outside, use gatehouse send.")
-	}
-	api, err := sh.client(ctx)
+	h, err := sh.hop(ctx, "delegate")
 	if err != nil {
 		return err
 	}
-	h := hop{api: api, patience: patience{now: sh.now}}
 	d, err := h.handOn(ctx, client.Hop{To: c.Agent, Capability: c.Capability, Text: text})
 	if err == nil {
 		d, err = h.await(ctx, d)
 	}
-	var refused *client.Error
-	switch {
-	case errors.As(err, &refused) && refused.Code != "":
-		return &failure{code: exitFailed, message: line(refused.Code) + ": " + line(refused.Error()), cause: err}
-	case err != nil:
-		return err
+	if err != nil {
+		return notHandedOn(err)
 	}
 	return answer(sh, d)
+}
+
+// hop gets ready to hand work on inside a run.
+func (sh *shell) hop(ctx context.Context, command string) (*hop, error) {
+	if sh.Token == "" {
+		return nil, usage("%s works inside a run, which has a token in GATEHOUSE_TOKEN. From outside, use gatehouse send.", command)
+	}
+	api, err := sh.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &hop{api: api, patience: patience{now: sh.now}}, nil
+}
+
+// notHandedOn is a refusal as a program reads it: its code first.
+func notHandedOn(err error) error {
+	var refused *client.Error
+	if errors.As(err, &refused) && refused.Code != "" {
+		return &failure{code: exitFailed, message: line(refused.Code) + ": " + line(refused.Error()), cause: err}
+	}
+	return err
 }
 
 // answer prints what the child said, or why it did not complete.

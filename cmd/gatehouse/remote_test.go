@@ -25,6 +25,7 @@ type farAgent struct {
 
 	mu   sync.Mutex
 	runs int
+	last *a2a.Message
 }
 
 // Execute answers, or waits first.
@@ -32,6 +33,7 @@ func (f *farAgent) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.
 	return func(yield func(a2a.Event, error) bool) {
 		f.mu.Lock()
 		f.runs++
+		f.last = x.Message
 		f.mu.Unlock()
 		yield(a2a.NewSubmittedTask(x, x.Message), nil)
 		if strings.Contains(x.Message.Parts[0].Text(), "wait") {

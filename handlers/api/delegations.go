@@ -8,7 +8,6 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/agent"
 
 	"github.com/labstack/echo/v4"
 )
@@ -89,14 +88,6 @@ func (a *API) told(c echo.Context, all []orchestrator.Delegation) ([]Delegation,
 	return shapes, nil
 }
 
-// hop is the body of POST /delegations.
-type hop struct {
-	To         string            `json:"to"`
-	Capability string            `json:"capability"`
-	Text       string            `json:"text"`
-	Context    map[string]string `json:"context"`
-}
-
 // Delegate answers POST /delegations: a run hands work on.
 func (a *API) Delegate(c echo.Context) error {
 	var in hop
@@ -109,8 +100,11 @@ func (a *API) Delegate(c echo.Context) error {
 	case len(in.Text) > orchestrator.MaxText:
 		return bad("The text has %d bytes; %d is the limit.", len(in.Text), orchestrator.MaxText)
 	}
-	d, err := a.Engine.Delegate(c.Request().Context(), *caller(c).Run,
-		agent.Hop{To: in.To, Capability: in.Capability, Text: in.Text, Context: in.Context})
+	h, err := in.hop()
+	if err != nil {
+		return err
+	}
+	d, err := a.Engine.Delegate(c.Request().Context(), *caller(c).Run, h)
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,8 @@ type Delegation struct {
 	WaitsFor []string `json:"waits_for,omitempty"`
 	// PausedAt is when people paused the task, in the answer for one delegation.
 	PausedAt *time.Time `json:"paused_at,omitempty"`
+	// Handover is the command object that came with the work.
+	Handover *agent.Handover `json:"handover,omitempty"`
 }
 
 // Result is the published shape of an answer.
@@ -61,7 +63,7 @@ func shapeOf(d orchestrator.Delegation) Delegation {
 		Depth: d.Depth, Chain: maskedChain(d.Chain), Error: d.Error, Usage: d.Usage, ApprovalID: orNull(d.ApprovalID),
 		CreatedAt: d.CreatedAt.UTC(), StartedAt: utc(d.StartedAt), EndedAt: utc(d.EndedAt), Since: d.Since.UTC(),
 		Repository: d.Repository, Branch: d.Work.Branch, Tag: d.Work.Tag, Requester: d.Requester, Attempt: d.Attempt, Sandbox: d.Work.Sandbox, Problem: d.Work.Problem,
-		Budget: budgetOf(d.Work.Budget),
+		Budget: budgetOf(d.Work.Budget), Handover: d.Work.Handover,
 	}
 	if d.Result != nil {
 		s.Result = &Result{Text: d.Result.Text, Data: d.Result.Data, Artifacts: d.Result.Artifacts, Commit: d.Result.Commit, Pushed: d.Result.Pushed, Declined: d.Result.Declined}

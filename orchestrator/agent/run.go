@@ -121,6 +121,10 @@ type Hop struct {
 	// Round tells a repetition that is meant from a loop: a workflow counts its hops here
 	// (H26, H27). It is part of what the repeat guard compares.
 	Round int
+	// Final hands the rest of the work over: once the hop is made the context of the run
+	// ends with ErrHandedOver, and the delegation ends with what comes of the child. For
+	// kinds that run a program; a model parks for a hop of its own.
+	Final bool
 }
 
 // Refused is the Child.State of a hop that a guard refused.
@@ -299,6 +303,8 @@ const (
 	CodeMemory      = "out_of_memory"      // it held more memory than its limit
 	CodeProcesses   = "too_many_processes" // it had more processes than its limit
 	CodeDisk        = "disk_full"          // it wrote more than its limit, or the disk had no room left
+
+	CodeActionRefused = "action_refused" // a rule does not let the agent make a tool's call; the model reads it
 )
 
 // Fail returns a Failure with a formatted sentence.
@@ -312,6 +318,14 @@ func (stopped) Error() string { return "the run is over" }
 
 // ErrStopped is returned by a Host after the attempt ended or was lost.
 var ErrStopped error = stopped{}
+
+type handedOver struct{}
+
+func (handedOver) Error() string { return "the work was handed over" }
+
+// ErrHandedOver is the cause with which the context of a run ends that has handed its work
+// over (Hop.Final). The run may return it; what it returns counts for nothing.
+var ErrHandedOver error = handedOver{}
 
 type paused struct{}
 

@@ -102,6 +102,9 @@ type MCPServer struct {
 	Env     map[string]string
 	URL     string
 	Headers map[string]string
+	// Safe names tools, as the server calls them, that change nothing though the server
+	// does not say so: agents that only analyse are given them, too.
+	Safe []string
 }
 
 // Step is one step of a workflow (H25–H27). It has an Agent, or Parallel branches, or

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -75,11 +74,7 @@ func (s *Store) Hands(ctx context.Context, ids []string) (map[string]orchestrato
 			if err := json.Unmarshal([]byte(work), &came); err != nil {
 				return struct{}{}, fmt.Errorf("read the work of %s: %w", id, err)
 			}
-			h := orchestrator.Hand{Text: text}
-			if came.Handover != nil {
-				h.Artifacts = slices.Sorted(maps.Keys(came.Handover.Update.Artifacts))
-			}
-			all[id] = h
+			all[id] = orchestrator.Hand{Text: text, Artifacts: came.Handover.ArtifactNames()}
 			return struct{}{}, nil
 		})
 		if err != nil {

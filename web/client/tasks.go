@@ -117,6 +117,17 @@ type Hop struct {
 	To         string `json:"to,omitempty"`
 	Capability string `json:"capability,omitempty"`
 	Text       string `json:"text"`
+
+	Context   map[string]string  `json:"context,omitempty"`
+	Spawn     bool               `json:"spawn,omitempty"`     // go on without waiting
+	Handoff   bool               `json:"handoff,omitempty"`   // the run ends with the child's answer
+	Artifacts map[string]*string `json:"artifacts,omitempty"` // of a hand-over: where each is; null is not made yet
+}
+
+// Children lists what the present run of a delegation has handed on, oldest first.
+func (c *Client) Children(ctx context.Context, id string) (List[Delegation], error) {
+	l, _, err := ask[List[Delegation]](ctx, c, http.MethodGet, path("delegations", id, "children"), nil, nil)
+	return l, err
 }
 
 // Delegate hands work on; the client's token is the run's. The same hop again gives

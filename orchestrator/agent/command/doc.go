@@ -26,12 +26,19 @@
 // With protocol "jsonl" standard input begins with the task, and every line of
 // standard output is one of the others; lines of standard error are progress.
 //
-//	{"type":"task","text":"…","feedback":{…}}                     read first; feedback after "request changes"
+//	{"type":"task","text":"…","feedback":{…},"handover":{…}}      read first; feedback after "request changes", handover
+//	                                                              where work was handed over
 //	{"type":"progress","text":"…"}                                shown to whoever watches
 //	{"type":"usage","input_tokens":1,"output_tokens":1,"usd":0.1} added up
 //	{"type":"context","namespace":"…","key":"…","value":"…","ttl_seconds":60}
 //	{"type":"delegate","to":"reviewer","text":"…","ref":"r1"}     hands on; several may be open at once
 //	{"type":"result","ref":"r1","state":"completed","text":"…","error":null}   read: the answer to a delegate
+//	{"type":"spawn","to":"helper","text":"…","ref":"s1"}          hands on without waiting
+//	{"type":"spawned","ref":"s1","id":"dlg_…","to":"helper"}      read: at once; a result follows when it has ended
+//	{"type":"wait"}                                               until all that was spawned has ended: no slot is held
+//	{"type":"handoff","to":"coder","text":"…","context":{},"completed":"…","artifacts":{"Plan":"plan.md"},"workflow_state":{}}
+//	                                                              gives the rest away and ends this program: the answer
+//	                                                              is coder's; a refusal is read like that of a delegate
 //	{"type":"result","text":"…","data":{},"artifacts":[],"patch":"…"}          the answer; patch in place of changes
 //
 // The room is for Linux. It may import package agent, the standard library, go-landlock

@@ -32,6 +32,7 @@ type taskLine struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
 	Feedback *agent.Feedback `json:"feedback,omitempty"`
+	Handover *agent.Handover `json:"handover,omitempty"`
 }
 
 // answerLine tells a program how a hop that it asked for ended. Error is null when
@@ -39,6 +40,7 @@ type taskLine struct {
 type answerLine struct {
 	Type   string          `json:"type"`
 	Ref    string          `json:"ref"`
+	ID     string          `json:"id,omitempty"`
 	State  string          `json:"state"`
 	Text   string          `json:"text"`
 	Data   json.RawMessage `json:"data,omitempty"`
@@ -59,14 +61,6 @@ type contextLine struct {
 	TTLSeconds int64  `json:"ttl_seconds"`
 }
 
-type delegateLine struct {
-	Ref        string            `json:"ref"`
-	To         string            `json:"to"`
-	Capability string            `json:"capability"`
-	Text       string            `json:"text"`
-	Context    map[string]string `json:"context"`
-}
-
 type resultLine struct {
 	Text      string           `json:"text"`
 	Data      json.RawMessage  `json:"data"`
@@ -83,6 +77,7 @@ type dialogue struct {
 	over    chan struct{} // closed when the program is told nothing more
 	hungUp  sync.Once
 	result  *agent.Result
+	spawned spawned
 }
 
 // lines holds the dialogue until the program closes its output or breaks the
@@ -93,7 +88,7 @@ func (c *conversation) lines(ctx context.Context) (agent.Result, error) {
 	d := &dialogue{conversation: c, answers: make(chan any, 16), over: make(chan struct{})}
 	var writing sync.WaitGroup
 	writing.Go(d.write)
-	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback})
+	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Handover: c.job.Handover})
 
 	err := d.read(ctx)
 	cancel() // of the hops that are still open, nobody waits for the answers now
@@ -187,6 +182,13 @@ func (d *dialogue) take(ctx context.Context, n int, line []byte) error {
 		return d.context(ctx, n, line)
 	case "delegate":
 		return d.delegate(ctx, n, line)
+	case "spawn":
+		return d.spawn(ctx, n, line)
+	case "handoff":
+		return d.handOver(ctx, n, line)
+	case "wait":
+		d.waitForSpawned(ctx)
+		return nil
 	case "result":
 		return d.end(n, line)
 	case "":
@@ -225,45 +227,8 @@ func (d *dialogue) context(ctx context.Context, n int, line []byte) error {
 	})
 }
 
-// delegate makes one hop. Hops are made in the order of their lines, and waited
-// for side by side.
-func (d *dialogue) delegate(ctx context.Context, n int, line []byte) error {
-	var l delegateLine
-	if what := decode(line, &l); what != "" {
-		return d.broken(n, what)
-	}
-	if l.To == "" && l.Capability == "" || l.Text == "" {
-		return d.broken(n, "hands work on without `to` or without `text`")
-	}
-	hop := agent.Hop{Ref: clean(l.Ref), To: clean(l.To), Capability: clean(l.Capability), Text: d.safe(l.Text)}
-	for key, value := range l.Context {
-		if hop.Context == nil {
-			hop.Context = map[string]string{}
-		}
-		hop.Context[clean(key)] = d.safe(value)
-	}
-	child, err := d.host.Delegate(ctx, hop)
-	if err != nil {
-		return fmt.Errorf("hand on: %w", err)
-	}
-	d.open.Go(func() {
-		if !child.Ended && child.State != agent.Refused {
-			d.watch.pause()
-			child, err = d.host.Await(ctx, child.ID)
-			d.watch.resume()
-		}
-		switch {
-		case err == nil:
-			d.tell(answerTo(l.Ref, child))
-		case ctx.Err() == nil:
-			d.cancel(fmt.Errorf("wait for %s: %w", hop.To, err))
-		}
-	})
-	return nil
-}
-
 func answerTo(ref string, child agent.Child) answerLine {
-	a := answerLine{Type: "result", Ref: ref, State: child.State, Error: child.Error}
+	a := answerLine{Type: "result", Ref: ref, ID: child.ID, State: child.State, Error: child.Error}
 	if child.Result != nil {
 		a.Text, a.Data, a.Commit = child.Result.Text, child.Result.Data, child.Result.Commit
 	}

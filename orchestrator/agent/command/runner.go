@@ -146,6 +146,9 @@ func (r *Runner) prepare(job agent.Job) (*prepared, error) {
 	} {
 		env.set(name, value)
 	}
+	if ws.handoverFile != "" {
+		env.set("GATEHOUSE_HANDOVER", ws.handoverFile)
+	}
 	if text := taskText(job); len(text) < maxTaskVariable {
 		env.set("GATEHOUSE_TASK", text)
 	}

@@ -24,6 +24,8 @@ type workspace struct {
 	tmp, home   string
 	taskFile    string
 	contextFile string
+	// handoverFile is what was handed over with the work, "" where nothing was.
+	handoverFile string
 }
 
 // newWorkspace makes the folders. Paths are resolved, because a sandbox mounts
@@ -75,7 +77,14 @@ func (ws *workspace) writeTask(job agent.Job) error {
 	if err != nil {
 		return fmt.Errorf("shared context: %w", err)
 	}
-	for path, content := range map[string][]byte{ws.taskFile: []byte(taskText(job)), ws.contextFile: context} {
+	files := map[string][]byte{ws.taskFile: []byte(taskText(job)), ws.contextFile: context}
+	if job.Handover != nil {
+		ws.handoverFile = filepath.Join(ws.scratch, "handover.json")
+		if files[ws.handoverFile], err = json.Marshal(job.Handover); err != nil {
+			return fmt.Errorf("hand-over: %w", err)
+		}
+	}
+	for path, content := range files {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			return fmt.Errorf("write the run's files: %w", err)
 		}
@@ -83,15 +92,20 @@ func (ws *workspace) writeTask(job agent.Job) error {
 	return nil
 }
 
-// taskText is the task as a program reads it; after "request changes" the comment,
-// the remarks on lines and the previous diff follow.
+// taskText is the task as a program reads it: what was handed over with it follows, and
+// after "request changes" the comment, the remarks on lines and the previous diff. A
+// program of protocol jsonl gets the hand-over on its first line alone.
 func taskText(job agent.Job) string {
+	text := job.Text
+	if job.Handover != nil && job.Agent.Protocol != "jsonl" {
+		text += "\n\n# " + agent.HandoverHeading + "\n\n" + job.Handover.Told("The whole is in the file that GATEHOUSE_HANDOVER names.") + "\n"
+	}
 	f := job.Feedback
 	if f == nil {
-		return job.Text
+		return text
 	}
 	var b strings.Builder
-	b.WriteString(job.Text)
+	b.WriteString(text)
 	b.WriteString("\n\nA person read the changes made so far and asks for other ones.\n")
 	if f.Comment != "" {
 		fmt.Fprintf(&b, "\n%s\n", f.Comment)

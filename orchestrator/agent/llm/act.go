@@ -158,6 +158,8 @@ func (c *conversation) unfit(call agent.Block, i int) (answer, bool) {
 	switch {
 	case i >= maxCalls:
 		return sorry("At most %d calls are run of one message. Make this one again in your next message.", maxCalls), true
+	case c.denied[call.Name]:
+		return refusedAction(c.job.Agent.Name, call.Name), true
 	case c.tool(call.Name) == nil:
 		return sorry("There is no tool %q. You have: %s.", call.Name, strings.Join(c.toolNames(), ", ")), true
 	case call.IsError:

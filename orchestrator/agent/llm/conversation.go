@@ -47,6 +47,7 @@ type conversation struct {
 	system  string
 	tools   []tool // as shown, in this order
 	boxes   []Toolbox
+	denied  map[string]bool // tools that a rule keeps from the agent
 	hooks   hooks
 	loop    *Detector
 	view    view

@@ -42,6 +42,8 @@ func TestWhichToolsAModelIsShown(t *testing.T) {
 		{name: "an empty allow-list allows nothing (P23)", job: policy([]string{}, nil), want: nil},
 		{name: "at the depth limit the tools stay (P59, X4)", host: atDepth, want: everything},
 		{name: "or are hidden from a leaf by the setting (P24, X4)", host: atDepth, hide: true, want: slices.Concat([]string{"shared_context"}, fileTools, []string{"run_checks"})},
+		{name: "whatever refuses each of the others (P24, X1)", host: refusedByMany, hide: true, want: slices.Concat([]string{"shared_context"}, fileTools, []string{"run_checks"})},
+		{name: "an analysis is given what changes nothing (K45)", job: func(j *agent.Job) { j.Agent.AnalysisOnly = true }, want: slices.Concat(delegation, []string{"shared_context", "read_file", "list_files", "search", "run_checks"})},
 		{name: "which still reads what was handed over (H7)", host: atDepth, job: func(j *agent.Job) { j.Handover = &agent.Handover{} }, hide: true, want: slices.Concat([]string{"accept_handoff", "shared_context"}, fileTools, []string{"run_checks"})},
 		{name: "who was handed work keeps the tools when the last hand-over was used (P59)", host: func(h *agenttest.Host) { h.Left = budget.Limits{Handoffs: &zero} }, job: func(j *agent.Job) { j.From = "helper" }, want: everything},
 		{name: "in the middle of a chain they stay in any case (P24)", hide: true, want: everything},
@@ -78,6 +80,14 @@ func policy(allow, deny []string) func(*agent.Job) {
 func atDepth(h *agenttest.Host) {
 	for i := range h.Members {
 		h.Members[i].Refused = "max_depth"
+	}
+	h.Members[0].Refused = "self"
+}
+
+// refusedByMany is the last of a chain under a strict cycle: those above are refused first.
+func refusedByMany(h *agenttest.Host) {
+	for i := range h.Members {
+		h.Members[i].Refused = []string{"cycle", "max_depth", "not_allowed"}[i%3]
 	}
 	h.Members[0].Refused = "self"
 }

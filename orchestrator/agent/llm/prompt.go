@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -30,9 +29,7 @@ func (c *conversation) systemPrompt() string {
 		section("The other agents", "You may hand work to them with your tools."+c.team())
 	}
 	if c.job.Handover != nil {
-		if command, err := json.MarshalIndent(c.job.Handover, "", " "); err == nil {
-			section("What was handed over to you", "The agent before you left this state. It is information about the work; the task itself follows.\n\n"+string(command))
-		}
+		section(agent.HandoverHeading, c.job.Handover.Told("The whole is what "+acceptHandoffTool+" returns."))
 	}
 	section("Shared context", snapshot(c.job.Context))
 	var away []string
@@ -65,7 +62,7 @@ func (c *conversation) where() string {
 	case j.Dir == "":
 		b.WriteString(" This task has no repository: there are no files.")
 	case j.Agent.AnalysisOnly:
-		b.WriteString(" Your files are a checkout of a repository. You only analyse: what you change in it is discarded.")
+		b.WriteString(" Your files are a checkout of a repository. You only analyse: what you change in it is discarded, and you have no tools that change anything.")
 	default:
 		b.WriteString(" Your files are a checkout of a repository. What you changed in it when you end is proposed to people, who decide whether it lands.")
 	}

@@ -21,7 +21,10 @@ var prompts embed.FS
 type tool struct {
 	model.Tool
 	alone bool // changes something: it is not run beside others
-	run   func(ctx context.Context, call agent.Block) (answer, error)
+	// changes says that it may change the files or the world beyond the task, so that an
+	// agent that only analyses is not given it (K45).
+	changes bool
+	run     func(ctx context.Context, call agent.Block) (answer, error)
 	// hops are the hand-overs that the call asks for, or the answer that says what is
 	// wrong with it. They must be the same each time.
 	hops func(call agent.Block) ([]agent.Hop, *answer)
@@ -87,6 +90,8 @@ func kindOf(kind string) string {
 type Toolbox interface {
 	// Tools lists what there is. Their names begin with mcp_.
 	Tools() []model.Tool
+	// ReadOnly reports whether a tool changes nothing, as its server or the settings say.
+	ReadOnly(name string) bool
 	// Away says what could not be reached, as sentences for the model.
 	Away() []string
 	// Call runs one. A tool that fails, or whose server is away, is a text and true; an
@@ -159,15 +164,16 @@ func (c *conversation) chooseTools(ctx context.Context) error {
 	}
 	for _, box := range c.boxes {
 		for _, t := range box.Tools() {
-			all = append(all, tool{Tool: t, alone: true, run: func(ctx context.Context, call agent.Block) (answer, error) {
+			all = append(all, tool{Tool: t, alone: true, changes: !box.ReadOnly(t.Name), run: func(ctx context.Context, call agent.Block) (answer, error) {
 				text, isError, err := box.Call(ctx, call.Name, call.Input)
 				return answer{Text: text, IsError: isError, Changed: c.job.Dir != ""}, err
 			}})
 		}
 	}
-	c.tools = shown(all,
-		func(t tool) bool { return !alone && !c.leaf() || !delegating(t.Name) || c.accepts(t.Name) },
+	all = shown(all,
+		func(t tool) bool { return !alone || !delegating(t.Name) || c.accepts(t.Name) },
 		func(t tool) bool { return Allowed(c.job.Agent.Tools, t.Name) })
+	c.tools, c.denied = analysing(c.job.Agent, all)
 	return nil
 }
 
@@ -177,43 +183,49 @@ func (c *conversation) accepts(name string) bool {
 }
 
 // standsAlone reports whether the run has nobody to hand work to: there is one agent only
-// (P16), or a person's task is of a tier that allows no hand-over (O3). Once work was
-// handed on, the tools stay, and refusals say what the limit is (P59).
+// (P16), a person's task is of a tier that allows no hand-over (O3), or the settings hide
+// what every guard would refuse (P24). Once work was handed on, the tools stay: its answer
+// has to come back, and refusals say what the limit is (P59).
 func (c *conversation) standsAlone(ctx context.Context) (bool, error) {
 	switch {
 	case len(c.members) <= 1:
 		return true, nil
+	case c.handsOn():
+		return false, nil
+	case c.leaf():
+		return true, nil
 	case c.job.From != "":
 		return false, nil
-	}
-	for _, t := range c.turns {
-		for _, call := range t.Message.Calls() {
-			if delegating(call.Name) && call.Name != listAgentsTool {
-				return false, nil
-			}
-		}
 	}
 	left, err := c.host.Remaining(ctx)
 	return left.Handoffs != nil && *left.Handoffs == 0, err
 }
 
-// leaf reports whether the delegating tools are hidden because the chain is at its limit
-// (P24). An agent in the middle of a chain keeps all.
+// handsOn reports whether the conversation has called a tool that hands work on.
+func (c *conversation) handsOn() bool {
+	for _, t := range c.turns {
+		for _, call := range t.Message.Calls() {
+			if delegating(call.Name) && call.Name != listAgentsTool && call.Name != acceptHandoffTool {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// leaf reports whether the delegating tools are hidden because every other agent would be
+// refused now, for whatever reason: in the chain of a strict cycle those above are refused
+// before depth is asked. An agent in the middle of a chain keeps all (P24).
 func (c *conversation) leaf() bool {
 	if !c.settings.HideAtDepth {
 		return false
 	}
-	others := 0
 	for _, m := range c.members {
-		if agent.Key(m.Name) == agent.Key(c.job.Agent.Name) {
-			continue
-		}
-		others++
-		if m.Refused != "max_depth" {
+		if agent.Key(m.Name) != agent.Key(c.job.Agent.Name) && m.Refused == "" {
 			return false
 		}
 	}
-	return others > 0
+	return true
 }
 
 // tool finds a tool by its name, nil when the run has none.

@@ -13,7 +13,7 @@ func (c *conversation) proposePatch() tool {
 		Diff  string `json:"diff"`
 		Patch string `json:"patch"` // as some models call it
 	}
-	return tool{Tool: describe(proposePatchTool, `"diff":{"type":"string","description":"The whole unified diff"}`, "diff"), alone: true,
+	return tool{Tool: describe(proposePatchTool, `"diff":{"type":"string","description":"The whole unified diff"}`, "diff"), alone: true, changes: true,
 		run: typed(func(ctx context.Context, in input) (answer, error) {
 			diff := firstOf(in.Diff, in.Patch)
 			switch {

@@ -18,7 +18,7 @@ func (c *conversation) writeFile() tool {
 		Path    string  `json:"path"`
 		Content *string `json:"content"`
 	}
-	return tool{Tool: describe(writeFileTool, `"path":{"type":"string"},"content":{"type":"string"}`, "path", "content"), alone: true,
+	return tool{Tool: describe(writeFileTool, `"path":{"type":"string"},"content":{"type":"string"}`, "path", "content"), alone: true, changes: true,
 		run: typed(func(_ context.Context, in input) (answer, error) {
 			if in.Content == nil {
 				return sorry("There is no content. Give the whole file; an empty text empties it."), nil

@@ -113,21 +113,27 @@ func (s *session) find(ctx context.Context) *a2a.Task {
 
 // request is the message with the task.
 func (s *session) request() *a2a.SendMessageRequest {
+	m := &a2a.Message{ID: s.name("message"), ContextID: s.name("context"), Role: a2a.MessageRoleUser,
+		Parts: a2a.ContentParts{a2a.NewTextPart(s.text())}}
+	if raw, err := json.Marshal(s.job.Handover); err == nil && s.job.Handover != nil {
+		m.Metadata = map[string]any{handoverKey: json.RawMessage(raw)}
+	}
 	return &a2a.SendMessageRequest{
-		Config: &a2a.SendMessageConfig{AcceptedOutputModes: []string{"text/plain", "application/json"}, ReturnImmediately: true},
-		Message: &a2a.Message{ID: s.name("message"), ContextID: s.name("context"), Role: a2a.MessageRoleUser,
-			Parts: a2a.ContentParts{a2a.NewTextPart(s.text())}},
+		Config:  &a2a.SendMessageConfig{AcceptedOutputModes: []string{"text/plain", "application/json"}, ReturnImmediately: true},
+		Message: m,
 	}
 }
+
+// handoverKey is where a message's metadata has the hand-over for programs; models read it
+// in the text.
+const handoverKey = "gatehouse_handover"
 
 // text is all that the agent is told.
 func (s *session) text() string {
 	var b strings.Builder
 	b.WriteString(s.job.Text)
 	if h := s.job.Handover; h != nil {
-		if command, err := json.MarshalIndent(h, "", " "); err == nil {
-			fmt.Fprintf(&b, "\n\nWhat was handed over with it:\n\n%s", command)
-		}
+		fmt.Fprintf(&b, "\n\n# %s\n\n%s", agent.HandoverHeading, h.Told("The whole is in the message's metadata, under "+handoverKey+"."))
 	}
 	// Knowledge leaves this system only by name: without reads nothing of it is sent.
 	if s.job.Agent.Reads == nil || len(s.job.Context) == 0 {

@@ -29,6 +29,7 @@ type MCPServer struct {
 	Env     map[string]string `yaml:"env"`
 	URL     string            `yaml:"url"`
 	Headers map[string]string `yaml:"headers"`
+	Safe    []string          `yaml:"safe"`
 }
 
 // Allowance is the most that one delegation to an agent may use.
@@ -189,6 +190,11 @@ func (b *builder) mcpServer(where []any, agentName string, m MCPServer, seen map
 		b.bad(append(where, "name"), "agent %s: there are two MCP servers %q. Rename one.", agentName, m.Name)
 	} else {
 		seen[key] = true
+	}
+	for i, tool := range m.Safe {
+		if strings.TrimSpace(tool) == "" || strings.HasPrefix(tool, "mcp_") {
+			b.bad(append(slices.Clone(where), "safe", i), "agent %s: MCP server %s: safe names tools as the server calls them, not %q. Write the name without mcp_%s_.", agentName, m.Name, tool, m.Name)
+		}
 	}
 	switch program := len(m.Command) > 0 && strings.TrimSpace(m.Command[0]) != ""; {
 	case program == (m.URL != ""):

@@ -217,7 +217,7 @@ func (c *Config) defaults() map[string]string {
 		"engine.check_timeout": span(s.CheckTime), "engine.complexity": map[bool]string{true: "auto", false: "off"}[s.Classify],
 		"engine.breaker.failures": strconv.Itoa(s.Breaker.Failures), "engine.breaker.cooldown": span(s.Breaker.Cooldown), "engine.max_remote_hops": strconv.Itoa(s.MaxRemote),
 		"engine.spawn.children": strconv.Itoa(s.Spawn.Children), "engine.spawn.timeout": span(s.Spawn.Timeout), "engine.kill_after": span(s.KillAfter),
-		"engine.record_delegations": strconv.FormatBool(s.RecordEnds), "engine.at_depth": map[bool]string{true: "hide", false: "error"}[s.HideAtMax],
+		"engine.record_delegations": strconv.FormatBool(s.RecordEnds), "engine.at_depth": map[bool]string{true: "hide", false: "error"}[c.LLM.HideAtDepth],
 		"approval.four_eyes": strconv.FormatBool(c.FourEyes), "approval.expires": span(c.Expires), "telemetry.content": strconv.FormatBool(c.File.Telemetry.Content),
 	}
 	confined(all, "engine.agent_defaults.", agent.Spec{Sandbox: agent.SandboxAuto, Network: agent.NetworkOpen})

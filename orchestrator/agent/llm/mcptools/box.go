@@ -51,6 +51,7 @@ type Box struct {
 type bound struct {
 	server *server
 	name   string // as the server calls it
+	safe   bool   // it changes nothing
 }
 
 // server is one server of one run.
@@ -186,13 +187,22 @@ func (b *Box) add(s *server) {
 		if _, taken := b.byName[shown.Name]; !ok || taken {
 			continue
 		}
-		b.byName[shown.Name] = bound{s, t.Name}
+		b.byName[shown.Name] = bound{s, t.Name, changesNothing(s.MCPServer, t)}
 		b.tools = append(b.tools, shown)
 	}
 }
 
 // Tools lists the tools, in the order of the servers and of their lists.
 func (b *Box) Tools() []model.Tool { return slices.Clone(b.tools) }
+
+// ReadOnly reports whether a tool changes nothing: its server says so, or the settings do.
+func (b *Box) ReadOnly(name string) bool { return b.byName[name].safe }
+
+// changesNothing trusts the one hint that says so. That a tool is not destructive, or says
+// nothing of itself, is not enough.
+func changesNothing(s agent.MCPServer, t *mcp.Tool) bool {
+	return slices.Contains(s.Safe, t.Name) || t.Annotations != nil && t.Annotations.ReadOnlyHint
+}
 
 // Away says which servers cannot be reached.
 func (b *Box) Away() []string {

@@ -1,0 +1,202 @@
+package orchestrator_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/agenttest"
+)
+
+const handedKey = "AKIAIOSFODNN7EXAMPLE"
+
+// handsOver writes a file and hands the work over; what it does after that counts for
+// nothing.
+func handsOver(to string) agenttest.Script {
+	return func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+		if err := writeFile(job.Dir, "first.txt", "coder\n"); err != nil {
+			return agent.Outcome{}, err
+		}
+		if err := host.Usage(ctx, agent.Usage{InputTokens: 5, OutputTokens: 2}); err != nil {
+			return agent.Outcome{}, err
+		}
+		path := "docs/plan.md"
+		c, err := host.Delegate(ctx, agent.Hop{To: to, Text: "go on", Final: true, Context: map[string]string{"note": "key " + handedKey, "completed": "the plan"},
+			Handover: &agent.Handover{Update: agent.HandoverUpdate{Artifacts: map[string]*string{"Plan": &path, "Report": nil},
+				Context:       agent.HandoverContext{ArtifactsCreated: []string{"Notes"}},
+				WorkflowState: agent.HandoverState{Phase: "plan", RemainingSteps: []string{"build"}}}}})
+		switch {
+		case err != nil:
+			return agent.Outcome{}, err
+		case c.State == agent.Refused:
+			return agenttest.Done(c.Error.Code + ": " + c.Error.Message), nil
+		}
+		<-ctx.Done()
+		if context.Cause(ctx) != agent.ErrHandedOver {
+			return agent.Outcome{}, context.Cause(ctx)
+		}
+		return agenttest.Done("too late"), nil
+	}
+}
+
+// A program hands the rest of its work over: it is ended, its row waits alone, and it ends
+// with what the other agent answered and with both changes, also where the node was
+// stopped in between. The other agent has the command object as its sender meant it.
+func TestAProgramHandsItsWorkOver(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		databases(t, func(t *testing.T, url string) {
+			w := newWorld(t, url, specs("coder", "builder")...)
+			coder := w.script("coder", handsOver("builder"))
+			gate := agenttest.NewGate()
+			builder := w.script("builder", gate.Then(func(_ context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
+				return agenttest.Done("built"), writeFile(job.Dir, "second.txt", "builder\n")
+			}))
+			w.start()
+			root := w.send("coder", "build it")
+			<-builder.Started()
+			w.until(root.ID, "waiting alone", func(d orchestrator.Delegation) bool {
+				return d.State == orchestrator.Waiting && d.Holder == "" && !d.Work.ProcessWait
+			})
+			if restarts {
+				w.stop()
+				w.open(url)
+				w.start()
+			}
+			gate.Open()
+			r := w.request(root.TaskID, 1)
+			var files []string
+			for _, f := range r.Revision.Files {
+				files = append(files, f.Path)
+			}
+			if r.DelegationID != root.ID || !slices.Equal(files, []string{"first.txt", "second.txt"}) || coder.Runs() != 1 {
+				t.Errorf("asked about %v of %s, after %d runs of coder\n%s", files, r.DelegationID, coder.Runs(), w.history(root.TaskID))
+			}
+			w.approve(r)
+			d := w.state(root.ID, orchestrator.Completed)
+			if d.Result.Text != "built" || d.Result.Commit == "" || w.git("show", "main:first.txt") != "coder" || w.git("show", "main:second.txt") != "builder" {
+				t.Errorf("it ended with %+v", d.Result)
+			}
+			child := w.tree(root.TaskID)[1]
+			asWasHandedOver(t, builder.Jobs()[0].Handover)
+			asWasHandedOver(t, child.Work.Handover)
+			hands, err := w.store.Hands(t.Context(), []string{child.ID})
+			if err != nil || !slices.Equal(hands[child.ID].Artifacts, []string{"Notes", "Plan", "Report"}) {
+				t.Errorf("the arrow is labelled %v, %v", hands[child.ID].Artifacts, err)
+			}
+		})
+	}
+}
+
+// asWasHandedOver checks the command object of handsOver, field by field.
+func asWasHandedOver(t *testing.T, h *agent.Handover) {
+	t.Helper()
+	if h == nil {
+		t.Fatal("nothing was handed over")
+	}
+	u := h.Update
+	for what, ok := range map[string]bool{
+		"goto": h.Goto == "builder" && h.Graph == "parent", "previous_agent": u.Context.PreviousAgent == "coder", "task_description": u.Context.TaskDescription == "go on",
+		"completed": u.Context.Completed == "the plan", "artifacts_created": slices.Equal(u.Context.ArtifactsCreated, []string{"Notes"}),
+		"artifacts":       len(u.Artifacts) == 2 && u.Artifacts["Report"] == nil && u.Artifacts["Plan"] != nil && *u.Artifacts["Plan"] == "docs/plan.md",
+		"phase":           u.WorkflowState.Phase == "plan",
+		"remaining_steps": slices.Equal(u.WorkflowState.RemainingSteps, []string{"build"}), "tokens_used": u.Metrics.TokensUsed == 7,
+		"its context, without secrets": strings.HasPrefix(u.Context.More["note"], "key AKIA") && !strings.Contains(u.Context.More["note"], handedKey),
+	} {
+		if !ok {
+			t.Errorf("%s did not arrive: %+v", what, *h)
+		}
+	}
+}
+
+// A refusal leaves the program as it is; while what it spawned works it cannot hand over;
+// and the other agent's failure is its own.
+func TestAHandOverThatIsRefusedOrFails(t *testing.T) {
+	url := "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db")
+	w := newWorld(t, url, specs("coder", "builder", "boss")...)
+	w.script("coder", handsOver("nobody"))
+	gate := agenttest.NewGate()
+	w.script("builder", gate.Then(func(context.Context, agent.Job, agent.Host) (agent.Outcome, error) {
+		return agent.Outcome{}, agent.Fail("exit", "builder broke.")
+	}))
+	w.start()
+	r := w.request(w.send("coder", "one").TaskID, 1)
+	if !strings.HasPrefix(r.Revision.Text, "unknown_agent: ") {
+		t.Errorf("coder was told %q", r.Revision.Text)
+	}
+	if _, err := w.decide(r, approval.Reject, "no"); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan string, 1)
+	w.script("boss", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+		if job.Generation > 0 {
+			return agenttest.Done("again"), nil
+		}
+		if c, err := host.Delegate(ctx, agent.Hop{To: "builder", Text: "beside", Spawn: true}); err != nil || c.State == agent.Refused {
+			return agent.Outcome{}, agent.Fail("test", "%+v, %v", c, err)
+		}
+		c, err := host.Delegate(ctx, agent.Hop{To: "builder", Text: "rest", Final: true})
+		if err != nil {
+			return agent.Outcome{}, err
+		}
+		told <- c.Error.Code + ": " + c.Error.Message
+		gate.Open()
+		for {
+			if ended, err := host.Ended(ctx); err != nil || len(ended) > 0 {
+				break
+			}
+		}
+		return handsOver("builder")(ctx, job, host)
+	})
+	root := w.send("boss", "two")
+	if s := <-told; !strings.HasPrefix(s, "conflict: ") || !strings.Contains(s, "gatehouse children --wait") {
+		t.Errorf("boss was told %q", s)
+	}
+	d := w.state(root.ID, orchestrator.Failed)
+	if d.Error.Code != "exit" || d.Error.Message != "builder broke." {
+		t.Errorf("it failed with %+v", d.Error)
+	}
+	if again, err := w.engine.Retry(t.Context(), root.ID, "ann"); err != nil || again.Work.HandedTo != "" || again.Work.Kept != nil {
+		t.Errorf("a retry goes on with %+v, %v", again.Work, err)
+	}
+	if d := w.state(root.ID, orchestrator.Completed); d.Result.Text != "again" {
+		t.Errorf("the second run ended with %+v", d.Result)
+	}
+}
+
+// A program that waits for what it spawned holds no slot, so that one worker is enough.
+func TestWhoWaitsForASpawnedChildHoldsNoSlot(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, specs("coder", "builder")...)
+		w.config.Settings.Workers = 1
+		w.engine.SetConfig(w.config)
+		w.script("builder", agenttest.Answer("done"))
+		w.script("coder", func(ctx context.Context, _ agent.Job, host agent.Host) (agent.Outcome, error) {
+			var all []string
+			for _, text := range []string{"x", "y"} {
+				c, err := host.Delegate(ctx, agent.Hop{To: "builder", Text: text, Spawn: true})
+				if err != nil {
+					return agent.Outcome{}, err
+				}
+				all = append(all, c.ID)
+			}
+			said := ""
+			for _, id := range all {
+				c, err := host.Await(ctx, id)
+				if err != nil {
+					return agent.Outcome{}, err
+				}
+				said += c.Result.Text + " "
+			}
+			return agenttest.Done(said), nil
+		})
+		w.start()
+		if d := w.state(w.send("coder", "go").ID, orchestrator.Completed); d.Result.Text != "done done " {
+			t.Errorf("it said %q", d.Result.Text)
+		}
+	})
+}
