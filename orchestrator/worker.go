@@ -139,6 +139,9 @@ func (e *Engine) giveBack(r *run, after time.Duration, loss bool) {
 			}
 		}
 		r.worked(d)
+		if err := lostCall(ctx, tx, d); err != nil {
+			return err
+		}
 		letGo(d)
 		d.ReadyAt = tx.Now().Add(after)
 		if d.State != Running {

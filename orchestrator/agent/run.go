@@ -183,12 +183,25 @@ type Host interface {
 	// Apply changes the checkout as a unified diff says, or returns a *Failure with the
 	// patch's code and changes nothing.
 	Apply(ctx context.Context, diff string) error
+	// Reserve reserves the next call of a model, and returns how long its answer may be, in
+	// tokens: what was asked for, or what is left. The next turn of the model, or Usage after
+	// a call that failed, takes its place; a call that nobody hears of again counts as it was
+	// reserved. Where nothing is left, here or with whom the run works for, it is a *Failure
+	// with the code budget_exceeded.
+	Reserve(ctx context.Context, c ModelCall) (output int64, err error)
 	// Remaining is what this run may still use, without what its live children reserve.
 	Remaining(ctx context.Context) (budget.Limits, error)
 	// Over reports whether the delegation has ended or belongs to the past, so that what its
 	// run started elsewhere is of no use any more. It also answers when the attempt is over:
 	// a run that was lost with its node's lease goes on elsewhere, and is not over.
 	Over(ctx context.Context) (bool, error)
+}
+
+// ModelCall is what a call of a model may cost, in tokens: what is sent, as far as that can
+// be told before, and the longest answer.
+type ModelCall struct {
+	Input  int64
+	Output int64
 }
 
 // Shared is the shared context as one run uses it: every read and write is recorded
