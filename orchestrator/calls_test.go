@@ -158,3 +158,58 @@ func TestAReservationPaysForACall(t *testing.T) {
 		t.Errorf("an answer could be longer than what is left of %d: %s", *d.Work.Budget.Limits.Tokens, body)
 	}
 }
+
+// A sibling that is still at work has used up what the task may use: the next call of a run
+// that has enough of its own is refused, and it says whose budget it was.
+func TestACallIsCheckedAgainstTheWholeLine(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		model := func(name string) agent.Spec { return agent.Spec{Name: name, Kind: agent.LLM, Model: "fake/m"} }
+		w := newWorld(t, url, model("kik"), model("small"), agent.Spec{Name: "big"})
+		w.config.Settings.Budget.Tokens = amount[int64](100_000)
+		w.engine.SetConfig(w.config)
+		begun, spent, end := make(chan struct{}), make(chan struct{}), agenttest.NewGate()
+		hand := func(to, text string) modeltest.Call {
+			return modeltest.ToolCall("delegate_to_agent", map[string]any{"agent": to, "task": text})
+		}
+		little := &modeltest.Usage{Input: 90, Output: 10}
+		m := meter(t, func(a modeltest.Ask) modeltest.Answer {
+			switch {
+			case a.Conversation == "little" && a.Turn == 1:
+				close(begun)
+				return modeltest.Answer{Calls: []modeltest.Call{modeltest.ToolCall("list_agents", map[string]any{})}, Usage: little, Until: spent}
+			case a.Conversation == "split" && a.Turn == 1:
+				return modeltest.Answer{Calls: []modeltest.Call{hand("big", "much"), hand("small", "little")}, Usage: little}
+			}
+			return modeltest.Answer{Text: "done", Usage: little}
+		})
+		w.models(m)
+		w.script("big", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+			<-begun
+			if err := host.Usage(ctx, agent.Usage{InputTokens: 101_000}); err == nil {
+				t.Error("it may go on")
+			}
+			close(spent)
+			return end.Then(agenttest.Answer("slept"))(ctx, job, host)
+		})
+		w.start()
+		root := w.ask(orchestrator.Submission{Agent: "kik", Text: "split"})
+		var small orchestrator.Delegation
+		w.until(root.ID, "handed on", func(orchestrator.Delegation) bool {
+			tree, err := w.store.Tree(t.Context(), root.TaskID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range tree {
+				if d.To == "small" {
+					small = d
+				}
+			}
+			return small.State.Ended()
+		})
+		if small.State != orchestrator.Failed || small.Error.Code != agent.CodeBudget || !strings.HasPrefix(small.Error.Message, "Token budget exceeded: kik used 101,") || m.Asked("little") != 1 {
+			t.Errorf("it was asked %d times and is %s: %+v", m.Asked("little"), small.State, small.Error)
+		}
+		end.Open()
+		w.until(root.ID, "ended", func(d orchestrator.Delegation) bool { return d.State.Ended() })
+	})
+}
