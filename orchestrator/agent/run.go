@@ -39,6 +39,8 @@ type Job struct {
 	Turns        []Turn          // the conversation so far (SaveTurn)
 	Handover     *Handover       // the command that came with the hop, nil when none did (H8)
 	Channel      string          // where the task came from: web, cli, chat … (P15)
+	Chat         string          // the chat there, "" where the channel has none (P15)
+	Board        string          // the namespace of the task's own board (P6)
 	Generation   int             // how often the delegation began anew before: a retry, "request changes"
 	RemoteHops   int             // hand-overs between systems that led to the task
 }
@@ -82,7 +84,8 @@ type ContextEntry struct {
 	Namespace string `json:"namespace"`
 	Key       string `json:"key"`
 	Value     string `json:"value"`
-	Agent     string `json:"agent"` // who wrote it
+	Agent     string `json:"agent"`           // who wrote it
+	Scope     string `json:"scope,omitempty"` // task: for this task alone; house: for everybody (P2)
 	// UpdatedAt is when it was written or touched last.
 	UpdatedAt time.Time `json:"updated_at,omitzero"`
 	// Whole is the length of the value in bytes where Value is only its beginning.
@@ -218,7 +221,8 @@ type Shared interface {
 	Delete(ctx context.Context, namespace, key string) error
 }
 
-// ContextWrite is a write to the shared context. Without TTLSeconds it never expires
+// ContextWrite is a write to the shared context. Without Namespace it is the task's own
+// board (P6). Without TTLSeconds it never expires
 // (K29), unless the configuration has a life span for the namespace.
 type ContextWrite struct {
 	Namespace  string

@@ -113,8 +113,15 @@ func (s *session) find(ctx context.Context) *a2a.Task {
 
 // request is the message with the task.
 func (s *session) request() *a2a.SendMessageRequest {
+	from := map[string]any{}
+	for key, value := range map[string]string{"channel": s.job.Channel, "chat": s.job.Chat} {
+		if value != "" {
+			from[key] = value
+		}
+	}
 	return &a2a.SendMessageRequest{
-		Config: &a2a.SendMessageConfig{AcceptedOutputModes: []string{"text/plain", "application/json"}, ReturnImmediately: true},
+		Metadata: from,
+		Config:   &a2a.SendMessageConfig{AcceptedOutputModes: []string{"text/plain", "application/json"}, ReturnImmediately: true},
 		Message: &a2a.Message{ID: s.name("message"), ContextID: s.name("context"), Role: a2a.MessageRoleUser,
 			Parts: a2a.ContentParts{a2a.NewTextPart(s.text())}},
 	}
