@@ -202,7 +202,7 @@ func (p *Pages) Say(c echo.Context) error {
 		in.Agent = DefaultAgent(p.Engine.Config().Agents)
 	}
 	t, _, _, err := p.Engine.Submit(c.Request().Context(), orchestrator.Submission{
-		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Via: "chat", RequesterID: who.User.ID, Requester: who.User.Name,
+		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Via: "chat", Chat: who.User.ID, RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	switch {
 	case err != nil && byScript(c):

@@ -37,7 +37,7 @@ func (p *Pages) contextPage(c echo.Context, status int, ns, key string, refused 
 	if err != nil {
 		return err
 	}
-	store := p.Context(f.who.Name())
+	store := p.Context(f.who.Name(), f.who.User.ID)
 	page := views.ContextPage{Chrome: f.chrome, Namespace: ns, Key: key, Prefix: strings.TrimSpace(c.QueryParam("prefix")), MayWrite: f.who.Has(people.ContextWrite)}
 	switch {
 	case ns == "":
@@ -167,7 +167,7 @@ func readers(uses []sharedctx.Use, n int) (names []string) {
 // WriteContext answers POST /context: it writes or deletes one value as this person.
 func (p *Pages) WriteContext(c echo.Context) error {
 	who, _ := Who(c)
-	ctx, store := c.Request().Context(), p.Context(who.Name())
+	ctx, store := c.Request().Context(), p.Context(who.Name(), who.User.ID)
 	form := views.ContextForm{Namespace: c.FormValue("ns"), Key: c.FormValue("key"), Value: c.FormValue("value"), TTL: c.FormValue("ttl")}
 	if c.FormValue("do") == "delete" {
 		if err := store.Delete(ctx, form.Namespace, form.Key); err != nil && !errors.Is(err, orchestrator.ErrNotFound) {

@@ -50,7 +50,7 @@ func (p *Pages) contextUsed(f *frame, page *views.DelegationPage) error {
 		}
 		piece.Uses = append(piece.Uses, use)
 	}
-	store := p.Context(f.who.Name())
+	store := p.Context(f.who.Name(), f.who.User.ID)
 	for i := range page.Context {
 		piece := &page.Context[i]
 		e, err := store.Get(f.ctx, piece.Namespace, piece.Key)

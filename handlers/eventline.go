@@ -24,6 +24,7 @@ type eventFacts struct {
 	Turn                                        int
 	InputTokens, OutputTokens                   int64
 	USD                                         *float64
+	Lost                                        bool
 	Told                                        []string // children whose end was announced
 	Calls                                       []struct {
 		Name string `json:"name"`
@@ -41,7 +42,7 @@ func factsOf(e event.Event) eventFacts {
 		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "deliver": &f.Deliver, "via": &f.Via, "approval_id": &f.ApprovalID, "channel": &f.Channel, "missing": &f.Missing,
 		"guards": &f.Guards, "steering": &f.Steering, "trust_checkout": &f.Trusted, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt, "line": &f.Line,
 		"model": &f.Model, "from_task": &f.FromTask, "name": &f.Name, "stop": &f.Stop, "namespace": &f.Namespace, "key": &f.Key, "ok": &f.OK, "turn": &f.Turn,
-		"input_tokens": &f.InputTokens, "output_tokens": &f.OutputTokens, "usd": &f.USD, "calls": &f.Calls} {
+		"input_tokens": &f.InputTokens, "output_tokens": &f.OutputTokens, "usd": &f.USD, "lost": &f.Lost, "calls": &f.Calls} {
 		if v, ok := raw[key]; ok {
 			// One field that is of another shape says nothing; the others still do.
 			_ = json.Unmarshal(v, into)
@@ -223,7 +224,11 @@ func usageLine(f eventFacts) string {
 	if f.USD != nil {
 		price = fmt.Sprintf("$%.4f", *f.USD)
 	}
-	return fmt.Sprintf("%d tokens in, %d out, %s", f.InputTokens, f.OutputTokens, price) + prefixed(", ", f.Model)
+	used := fmt.Sprintf("%d tokens in, %d out, %s", f.InputTokens, f.OutputTokens, price) + prefixed(", ", f.Model)
+	if f.Lost {
+		used += ": a call whose answer nobody heard counts as it was reserved"
+	}
+	return used
 }
 
 func turnWords(n int) string {

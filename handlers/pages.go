@@ -43,7 +43,7 @@ type Pages struct {
 	Ids      Ids
 	Requests Requests
 	// Context is the shared context for the person of that name.
-	Context  func(actor string) sharedctx.Store
+	Context  func(actor, userID string) sharedctx.Store
 	Gateway  Gateway
 	Reviewer Reviewer
 	Door     Door

@@ -48,8 +48,8 @@ func (e *Engine) claim(ctx context.Context, r *run) error {
 			return ErrLost
 		}
 		d.Work.Breaker = e.breakerSettings()
-		if spec, _ := e.Config().Agents.Get(d.To); d.State == Running && (spec.Kind == agent.LLM || spec.Kind == agent.Remote) {
-			account(d).Lost()
+		if err := lostCall(ctx, tx, d); err != nil {
+			return err
 		}
 		if d.State == Running || d.State == Queued && d.Holder != "" {
 			d.Losses++

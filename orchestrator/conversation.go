@@ -86,7 +86,7 @@ func (r *run) putTurn(ctx context.Context, tx Tx, d *Delegation, t agent.Turn, k
 func (r *run) charge(ctx context.Context, tx Tx, d *Delegation, t agent.Turn) error {
 	d.Usage = d.Usage.Add(t.Usage)
 	if t.Message.Role == agent.FromModel {
-		if err := (ledger{tx}).charge(ctx, d, amountOf(t.Usage)); err != nil {
+		if _, err := (ledger{tx}).charge(ctx, d, amountOf(t.Usage)); err != nil {
 			return err
 		}
 		account(d).Call = amountOf(t.Usage)
@@ -227,11 +227,13 @@ func (r *run) Over(ctx context.Context) (bool, error) {
 	return err == nil && (d.State.Ended() || d.Work.Runs != r.d.Work.Runs), err
 }
 
-// Remaining is what this run may still use.
+// Remaining is what this run may still use: what is left to it and to all whom it works
+// for, with what is reserved for the call that it makes.
 func (r *run) Remaining(ctx context.Context) (budget.Limits, error) {
 	d, err := r.e.Store.Delegation(ctx, r.id)
 	if err != nil || d.Work.Budget == nil {
 		return budget.Limits{}, err
 	}
-	return d.Work.Budget.Remaining(), nil
+	of, err := r.e.line(ctx, &d)
+	return of.left.Plus(d.Work.Budget.Held), err
 }

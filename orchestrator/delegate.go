@@ -46,7 +46,9 @@ type planned struct {
 	asks     Handovers // nil: nobody is asked
 	baton    *baton    // of the transaction
 	passes   bool      // d waits for the child, so that its slot is free
-	toCome   int       // hops that the same turn still makes, this one included; 0 is 1
+	// least and whole are what one call of the target may cost, in tokens; see Engine.need.
+	least, whole int64
+	toCome       int // hops that the same turn still makes, this one included; 0 is 1
 }
 
 // hopKey makes the key of the n-th hop with this target and text.
@@ -81,6 +83,13 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 	if refused := e.spawnLimit(d, p); refused != nil {
 		return e.refuse(ctx, tx, d, p, refused)
 	}
+	grant, refused, err := e.afford(ctx, tx, d, target, &p)
+	if err != nil {
+		return agent.Child{}, err
+	}
+	if refused != nil {
+		return e.refuse(ctx, tx, d, p, refused)
+	}
 	if refused := p.unapproved(); refused != nil {
 		return e.refuse(ctx, tx, d, p, refused)
 	}
@@ -94,7 +103,7 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 		askFirst(child, tx.Now())
 	}
 	child.ContextHash = q.Hash
-	if err := (ledger{tx}).reserve(ctx, d, child, target, p); err != nil {
+	if err := (ledger{tx}).reserve(ctx, d, child, grant); err != nil {
 		return agent.Child{}, err
 	}
 	if err := probe(ctx, tx, q.Breaker, child, target); err != nil {

@@ -65,12 +65,15 @@ func (r *run) Usage(ctx context.Context, u agent.Usage) error {
 	var over *agent.Failure
 	err := r.write(ctx, func(tx Tx, d *Delegation) error {
 		d.Usage = d.Usage.Add(u)
-		if err := (ledger{tx}).charge(ctx, d, amountOf(u)); err != nil {
+		of, err := (ledger{tx}).charge(ctx, d, amountOf(u))
+		if err != nil {
 			return err
 		}
-		over = exceeded(d)
-		if err := tx.Move(ctx, d, d.State, d.Attempt); err != nil {
-			return err
+		if over = exceeded(d); over == nil {
+			over = of.passed(d)
+		}
+		if err := tx.Move(ctx, d, d.State, d.Attempt); err != nil || u == (agent.Usage{}) {
+			return err // a call that failed and cost nothing
 		}
 		return tx.Append(ctx, event.Event{Type: event.UsageRecorded, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
 			"input_tokens": u.InputTokens, "output_tokens": u.OutputTokens, "usd": u.USD})})

@@ -52,27 +52,62 @@ func (l ledger) pool(ctx context.Context, d *Delegation) (budget.Limits, error) 
 	return left, nil
 }
 
-// reserve gives a new child its part of d's budget: the least of what was asked for, what
-// its agent may use and what is left. What nobody asked for is shared equally with the
-// children that live, the hops to come of the same turn and, where d goes on, with d.
-func (l ledger) reserve(ctx context.Context, d, child *Delegation, target agent.Spec, p planned) error {
-	a := account(d)
+// offer is what a new child of d could be given.
+type offer struct {
+	ask   budget.Limits
+	share budget.Amount // of what nobody asked for, and what live children keep
+	live  []*Delegation // whose grants may be taken back
+	need  int64         // tokens that one call of the child may cost at least
+	most  int64         // tokens that it could be given, where they are limited
+}
+
+// offer looks what a new child could have: the least of what was asked for, what its agent
+// may use and what is left. What nobody asked for is shared equally with the children that
+// live, the hops to come of the same turn and, where d goes on, with d; but no share is
+// less than what one call of the child may cost.
+func (l ledger) offer(ctx context.Context, d *Delegation, target agent.Spec, p planned) (offer, error) {
 	pool, err := l.pool(ctx, d)
 	if err != nil {
-		return err
+		return offer{}, err
 	}
-	live, err := l.lent(ctx, d)
-	if err != nil {
-		return err
+	o := offer{ask: budget.Least(p.Budget, target.Budget), need: p.least}
+	if o.live, err = l.lent(ctx, d); err != nil {
+		return o, err
 	}
-	n := len(live) + max(p.toCome, 1)
+	n := len(o.live) + max(p.toCome, 1)
 	if p.Spawn {
 		n++
 	}
-	ask := budget.Least(p.Budget, target.Budget)
-	share := pool.Amount().Share(n)
-	short := ask.Or(share).Minus(a.Remaining().Amount())
-	for _, c := range live {
+	o.share = pool.Amount().Share(n)
+	o.share.Tokens = max(o.share.Tokens, min(p.whole, pool.Amount().Tokens))
+	if o.need == 0 || pool.Tokens == nil && o.ask.Tokens == nil {
+		o.most = max(o.need, 0)
+		return o, nil
+	}
+	o.most = o.ask.Or(o.share).Tokens
+	if pool.Tokens == nil {
+		return o, nil
+	}
+	room := *account(d).Remaining().Tokens
+	for _, c := range o.live {
+		has, err := l.pool(ctx, c)
+		if err != nil {
+			return o, err
+		}
+		room += c.Work.Budget.Returnable(has.Amount()).Minus(o.share).Tokens
+	}
+	if p.Spawn { // d goes on, and needs a part for itself
+		room -= o.share.Tokens
+	}
+	o.most = min(o.most, room)
+	return o, nil
+}
+
+// reserve gives a new child its part of d's budget, as it was offered.
+func (l ledger) reserve(ctx context.Context, d, child *Delegation, o offer) error {
+	a, share := account(d), o.share
+	short := o.ask.Or(share).Minus(a.Remaining().Amount())
+	for _, c := range o.live {
 		if short.Zero() {
 			break
 		}
@@ -87,7 +122,10 @@ func (l ledger) reserve(ctx context.Context, d, child *Delegation, target agent.
 		a.Returned(got)
 		short = short.Minus(got)
 	}
-	child.Work.Budget = a.Grant(ask, share)
+	if o.need > 0 {
+		share.Tokens = min(share.Tokens, max(o.most, o.need))
+	}
+	child.Work.Budget = a.Grant(o.ask, share)
 	if child.Work.Budget.Elastic {
 		a.Lend(child.ID)
 	}
@@ -133,14 +171,16 @@ func (l ledger) takeBack(ctx context.Context, c *Delegation, want budget.Amount)
 	return got, l.tx.Move(ctx, c, c.State, c.Attempt)
 }
 
-// charge adds what d's own run used. Where that goes beyond what is left, children that
-// live give back what nobody asked for; what then still is too much is noted.
-func (l ledger) charge(ctx context.Context, d *Delegation, used budget.Amount) error {
+// charge adds what d's own run used, in place of what was reserved for a call, and tells
+// d's callers. Where that goes beyond what is left, children that live give back what nobody
+// asked for; what then still is too much is noted. It returns the line of callers.
+func (l ledger) charge(ctx context.Context, d *Delegation, used budget.Amount) (line, error) {
 	a := account(d)
+	held, _ := a.Release()
 	a.Charge(used)
 	live, err := l.lent(ctx, d)
 	if err != nil {
-		return err
+		return line{}, err
 	}
 	for _, c := range live {
 		short := a.Short()
@@ -149,12 +189,16 @@ func (l ledger) charge(ctx context.Context, d *Delegation, used budget.Amount) e
 		}
 		got, err := l.takeBack(ctx, c, short)
 		if err != nil {
-			return err
+			return line{}, err
 		}
 		a.Returned(got)
 	}
 	a.Exceeded = a.Over()
-	return nil
+	of, err := l.line(ctx, d)
+	if err != nil || used == held {
+		return of, err
+	}
+	return of, l.raise(ctx, of.callers, used, held)
 }
 
 // settle ends the reservation of a child that has ended: what it used moves up to its
@@ -198,12 +242,22 @@ func exceeded(d *Delegation) *agent.Failure {
 }
 
 // overdrawn ends an attempt before it begins where the one before was lost after it had
-// passed its budget. Where results of a model's calls are due they are recorded first (O17).
+// passed its budget, or where those whom it works for have used up theirs. Where results of a model's calls are due they are recorded first (O17).
 func (r *run) overdrawn(job agent.Job) error {
 	if n := len(job.Turns); n > 0 && job.Turns[n-1].Message.Role == agent.FromModel {
 		return nil
 	}
 	if over := exceeded(&r.d); over != nil {
+		return over
+	}
+	if r.d.ParentID == "" {
+		return nil
+	}
+	of, err := r.e.line(r.ctx, &r.d)
+	if err != nil {
+		return err
+	}
+	if over := of.drained(&r.d); over != nil && of.who.ID != r.d.ID {
 		return over
 	}
 	return nil

@@ -33,6 +33,14 @@ func (r *run) rights() sharedctx.Rights {
 	return sharedctx.Rights{Agent: r.d.To, TaskID: r.task.ID, Reads: spec.Reads}
 }
 
+// board is the namespace that is meant where none is named: the board of the run's task.
+func (c runContext) board(namespace string) string {
+	if namespace == "" {
+		return sharedctx.Board(c.r.task.ID)
+	}
+	return namespace
+}
+
 // mayRead refuses namespaces that the agent is not given.
 func (c runContext) mayRead(namespace string) error {
 	return forbidden(c.r.rights().MayRead(namespace))
@@ -52,6 +60,7 @@ func forbidden(err error) error {
 
 // Get reads one value.
 func (c runContext) Get(ctx context.Context, namespace, key string) (sharedctx.Entry, error) {
+	namespace = c.board(namespace)
 	if err := errors.Join(c.r.live(), c.mayRead(namespace)); err != nil {
 		return sharedctx.Entry{}, err
 	}
@@ -69,6 +78,7 @@ func (c runContext) Query(ctx context.Context, namespace string, limit int) ([]s
 
 // Prefix reads what begins with prefix.
 func (c runContext) Prefix(ctx context.Context, namespace, prefix string, limit int) ([]sharedctx.Entry, error) {
+	namespace = c.board(namespace)
 	if err := errors.Join(c.r.live(), c.mayRead(namespace)); err != nil {
 		return nil, err
 	}
@@ -81,6 +91,7 @@ func (c runContext) Prefix(ctx context.Context, namespace, prefix string, limit 
 
 // Uses are who used an entry that the agent may read.
 func (c runContext) Uses(ctx context.Context, namespace, key string, before int64, limit int) ([]sharedctx.Use, error) {
+	namespace = c.board(namespace)
 	if err := errors.Join(c.r.live(), c.mayRead(namespace)); err != nil {
 		return nil, err
 	}
@@ -131,6 +142,7 @@ func (c runContext) write(ctx context.Context, e sharedctx.Entry, fn func(tx Tx,
 
 // Delete removes a value.
 func (c runContext) Delete(ctx context.Context, namespace, key string) error {
+	namespace = c.board(namespace)
 	if err := c.mayWrite(namespace, key); err != nil {
 		return err
 	}
@@ -147,6 +159,7 @@ func (c runContext) Delete(ctx context.Context, namespace, key string) error {
 
 // Touch prolongs the life of a value that the agent may read.
 func (c runContext) Touch(ctx context.Context, namespace, key string, ttl time.Duration) (sharedctx.Entry, error) {
+	namespace = c.board(namespace)
 	if err := c.mayRead(namespace); err != nil {
 		return sharedctx.Entry{}, err
 	}
@@ -291,5 +304,5 @@ func (r *run) given(spec agent.Spec) ([]agent.ContextEntry, error) {
 }
 
 func entryOf(e sharedctx.Entry) agent.ContextEntry {
-	return agent.ContextEntry{Namespace: e.Namespace, Key: e.Key, Value: e.Value, Agent: e.Agent, UpdatedAt: e.UpdatedAt}
+	return agent.ContextEntry{Namespace: e.Namespace, Key: e.Key, Value: e.Value, Agent: e.Agent, Scope: e.Scope, UpdatedAt: e.UpdatedAt}
 }

@@ -66,6 +66,7 @@ func (s shared) Delete(ctx context.Context, namespace, key string) error {
 
 // PutContext writes one value of the shared context as this agent.
 func (r *run) PutContext(ctx context.Context, w agent.ContextWrite) error {
+	w.Namespace = r.context().board(w.Namespace)
 	life := lifeSpan(w.TTLSeconds)
 	switch {
 	case life != 0:

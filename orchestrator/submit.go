@@ -39,7 +39,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	t := Task{
 		ID: NewID(TaskPrefix, now), RootID: NewID(DelegationPrefix, now), Agent: spec.Name, Text: s.Text,
 		Repository: repo, Ref: s.Ref, Key: s.Key, Complexity: class.Tier, Budget: s.Budget, RemoteHops: s.RemoteHops, Why: class.Why,
-		RequesterID: s.RequesterID, Requester: s.Requester, Via: s.Via, CreatedAt: now,
+		RequesterID: s.RequesterID, Requester: s.Requester, Via: s.Via, Chat: s.Chat, CreatedAt: now,
 	}
 	root := Delegation{
 		ID: t.RootID, TaskID: t.ID, To: spec.Name, Text: s.Text, State: Queued, Chain: newChain(c),

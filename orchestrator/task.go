@@ -51,6 +51,7 @@ type Task struct {
 	RequesterID string         // the person, usr_…; who asked, or owns what did
 	Requester   string         // that person's name
 	Via         string         // web, cli, api, chat, …
+	Chat        string         // the chat that it was sent from, "" where Via has none (P15)
 	RevertOf    string         // the request that this task undoes, "" when none
 	Handoffs    int            // hand-offs made so far (H10)
 	Budget      *budget.Limits // as asked for, nil when nobody did
@@ -81,6 +82,7 @@ type Submission struct {
 	Key        string
 	Complexity string
 	Via        string
+	Chat       string
 	RequesterID,
 	Requester string
 	DryRun     bool

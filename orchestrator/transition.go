@@ -109,6 +109,9 @@ func Fail(ctx context.Context, tx Tx, d *Delegation, f *agent.Failure) error {
 // it, and wakes its caller: all in the caller's transaction.
 func end(ctx context.Context, tx Tx, d *Delegation, to State, actor string) error {
 	letGo(d)
+	if err := lostCall(ctx, tx, d); err != nil {
+		return err
+	}
 	now := tx.Now()
 	d.EndedAt = &now
 	open := d.OpenChildren + d.OpenSpawned
@@ -199,6 +202,7 @@ func endChildren(ctx context.Context, tx Tx, d *Delegation, actor string) error 
 			}
 		}
 		settle(d, c)
+		d.Usage = d.Usage.Add(c.Usage)
 	}
 	return nil
 }
@@ -206,6 +210,9 @@ func endChildren(ctx context.Context, tx Tx, d *Delegation, actor string) error 
 // cancelOne ends one delegation without looking at its caller or children.
 func cancelOne(ctx context.Context, tx Tx, d *Delegation, actor string) error {
 	letGo(d)
+	if err := lostCall(ctx, tx, d); err != nil {
+		return err
+	}
 	now := tx.Now()
 	d.EndedAt, d.OpenChildren, d.OpenSpawned = &now, 0, 0
 	if err := move(ctx, tx, d, Cancelled); err != nil {

@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/sharedctx"
 )
 
 // run is one attempt of one delegation on this node.
@@ -147,6 +148,9 @@ func (e *Engine) giveBack(r *run, after time.Duration, loss bool) {
 			}
 		}
 		r.worked(d)
+		if err := lostCall(ctx, tx, d); err != nil {
+			return err
+		}
 		letGo(d)
 		d.ReadyAt = tx.Now().Add(after)
 		if d.State != Running {
@@ -302,7 +306,7 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 	}
 	job := agent.Job{TaskID: r.task.ID, DelegationID: r.id, Attempt: r.attempt, Agent: spec, From: d.From, Text: d.Text,
 		Feedback: d.Work.Feedback, Dir: r.dir, Token: r.token, URL: e.URL(), Memo: d.Work.Memo, Children: append(children, d.Work.Refused...),
-		Handover: d.Work.Handover, Channel: r.task.Via, Generation: d.Work.Runs, RemoteHops: r.task.RemoteHops}
+		Handover: d.Work.Handover, Channel: r.task.Via, Chat: r.task.Chat, Board: sharedctx.Board(r.task.ID), Generation: d.Work.Runs, RemoteHops: r.task.RemoteHops}
 	if spec.Kind == agent.LLM || spec.Kind == agent.Remote {
 		turns, err := e.Store.Turns(r.ctx, r.id, d.Work.Runs)
 		if err != nil {

@@ -22,18 +22,22 @@ type ContextCmd struct {
 
 // ContextGetCmd prints one value.
 type ContextGetCmd struct {
-	Namespace  string `arg:"" name:"ns" help:"The namespace."`
-	Key        string `arg:"" help:"The key."`
-	Structured bool   `help:"The value has to be JSON; with --json it comes decoded in data."`
+	Words      []string `arg:"" name:"ns key" help:"The namespace, which is the task's own board when it is left out inside a run, and the key."`
+	Structured bool     `help:"The value has to be JSON; with --json it comes decoded in data."`
 }
 
 // Run prints the value alone.
 func (c *ContextGetCmd) Run(ctx context.Context, sh *shell) error {
+	words, err := placed(c.Words, 1)
+	if err != nil {
+		return err
+	}
+	ns, key := words[0], words[1]
 	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
-	e, err := api.Entry(ctx, c.Namespace, c.Key, c.Structured)
+	e, err := api.Entry(ctx, ns, key, c.Structured)
 	if err != nil {
 		return err
 	}
@@ -45,26 +49,26 @@ func (c *ContextGetCmd) Run(ctx context.Context, sh *shell) error {
 
 // ContextSetCmd writes one value.
 type ContextSetCmd struct {
-	Namespace string `arg:"" name:"ns" help:"The namespace."`
-	Key       string `arg:"" help:"The key."`
-	Value     string `arg:"" help:"The value; - reads it from standard input."`
-	TTL       string `name:"ttl" help:"How long it stays: 24h, 30d, or performance, learnings, security, memory, never. Without it for ever, or what the configuration has for the namespace." placeholder:"24h"`
-	Extend    bool   `help:"Only push the expiry of an existing value forward; 90 days without --ttl."`
+	Words  []string `arg:"" name:"ns key value" help:"The namespace, which is the task's own board when it is left out inside a run, the key, and the value; - reads it from standard input."`
+	TTL    string   `name:"ttl" help:"How long it stays: 24h, 30d, or performance, learnings, security, memory, never. Without it for ever, or what the configuration has for the namespace." placeholder:"24h"`
+	Extend bool     `help:"Only push the expiry of an existing value forward; 90 days without --ttl."`
 }
 
 // Run writes it.
 func (c *ContextSetCmd) Run(ctx context.Context, sh *shell) error {
+	words, err := placed(c.Words, 2)
+	if err != nil {
+		return err
+	}
+	ns, key, value := words[0], words[1], words[2]
 	life := client.Life{Extend: c.Extend}
 	if c.TTL != "" {
-		var err error
 		if life.TTL, err = sharedctx.Named(c.TTL); err != nil {
 			return usage("--ttl: %s.", line(err.Error()))
 		}
 		life.Never = life.TTL == 0
 	}
-	value := c.Value
 	if value == "-" {
-		var err error
 		if value, err = sh.words([]string{"-"}); err != nil {
 			return err
 		}
@@ -73,7 +77,7 @@ func (c *ContextSetCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	e, err := api.PutEntry(ctx, c.Namespace, c.Key, value, life)
+	e, err := api.PutEntry(ctx, ns, key, value, life)
 	if err != nil {
 		return err
 	}
@@ -92,17 +96,22 @@ func until(t *time.Time, now time.Time) string {
 
 // ContextListCmd lists a namespace.
 type ContextListCmd struct {
-	Namespace string `arg:"" name:"ns" help:"The namespace."`
-	Prefix    string `help:"Only keys that begin so." placeholder:"P"`
+	Words  []string `arg:"" optional:"" name:"ns" help:"The namespace; inside a run the task's own board when it is left out."`
+	Prefix string   `help:"Only keys that begin so." placeholder:"P"`
 }
 
 // Run prints key, author, age and the beginning of each value.
 func (c *ContextListCmd) Run(ctx context.Context, sh *shell) error {
+	words, err := placed(c.Words, 0)
+	if err != nil {
+		return err
+	}
+	ns := words[0]
 	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
-	all, err := api.Entries(ctx, c.Namespace, c.Prefix)
+	all, err := api.Entries(ctx, ns, c.Prefix)
 	if err != nil {
 		return err
 	}
@@ -110,7 +119,7 @@ func (c *ContextListCmd) Run(ctx context.Context, sh *shell) error {
 		return sh.document(all)
 	}
 	if len(all.Items) == 0 {
-		sh.hint("Nothing is in %s. Write something: gatehouse context set %s KEY VALUE", line(c.Namespace), line(c.Namespace))
+		sh.hint("Nothing is in %s. Write something: gatehouse context set %s KEY VALUE", line(ns), line(ns))
 		return nil
 	}
 	rows := make([][]string, len(all.Items))
@@ -122,21 +131,25 @@ func (c *ContextListCmd) Run(ctx context.Context, sh *shell) error {
 
 // ContextDeleteCmd removes one value.
 type ContextDeleteCmd struct {
-	Namespace string `arg:"" name:"ns" help:"The namespace."`
-	Key       string `arg:"" help:"The key."`
+	Words []string `arg:"" name:"ns key" help:"The namespace, which is the task's own board when it is left out inside a run, and the key."`
 }
 
 // Run removes it; one that is gone is no error.
 func (c *ContextDeleteCmd) Run(ctx context.Context, sh *shell) error {
+	words, err := placed(c.Words, 1)
+	if err != nil {
+		return err
+	}
+	ns, key := words[0], words[1]
 	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
-	if err := api.DeleteEntry(ctx, c.Namespace, c.Key); err != nil {
+	if err := api.DeleteEntry(ctx, ns, key); err != nil {
 		return err
 	}
 	if sh.JSON {
-		return sh.document(map[string]string{"namespace": c.Namespace, "key": c.Key})
+		return sh.document(map[string]string{"namespace": ns, "key": key})
 	}
-	return sh.say("%s %s deleted", line(c.Namespace), line(c.Key))
+	return sh.say("%s %s deleted", line(ns), line(key))
 }

@@ -9,16 +9,19 @@ import (
 
 // ContextTouchCmd prolongs one value.
 type ContextTouchCmd struct {
-	Namespace string `arg:"" name:"ns" help:"The namespace."`
-	Key       string `arg:"" help:"The key."`
-	TTL       string `name:"ttl" help:"How long from now; 90 days without it. A life is never made shorter." placeholder:"24h"`
+	Words []string `arg:"" name:"ns key" help:"The namespace, which is the task's own board when it is left out inside a run, and the key."`
+	TTL   string   `name:"ttl" help:"How long from now; 90 days without it. A life is never made shorter." placeholder:"24h"`
 }
 
 // Run prolongs it.
 func (c *ContextTouchCmd) Run(ctx context.Context, sh *shell) error {
+	words, err := placed(c.Words, 1)
+	if err != nil {
+		return err
+	}
+	ns, key := words[0], words[1]
 	var ttl time.Duration
 	if c.TTL != "" {
-		var err error
 		if ttl, err = sharedctx.Named(c.TTL); err != nil {
 			return usage("--ttl: %s.", line(err.Error()))
 		}
@@ -30,7 +33,7 @@ func (c *ContextTouchCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	e, err := api.TouchEntry(ctx, c.Namespace, c.Key, ttl)
+	e, err := api.TouchEntry(ctx, ns, key, ttl)
 	if err != nil {
 		return err
 	}
@@ -42,17 +45,21 @@ func (c *ContextTouchCmd) Run(ctx context.Context, sh *shell) error {
 
 // ContextHistoryCmd lists who used a value.
 type ContextHistoryCmd struct {
-	Namespace string `arg:"" name:"ns" help:"The namespace."`
-	Key       string `arg:"" help:"The key."`
+	Words []string `arg:"" name:"ns key" help:"The namespace, which is the task's own board when it is left out inside a run, and the key."`
 }
 
 // Run prints the uses, newest first.
 func (c *ContextHistoryCmd) Run(ctx context.Context, sh *shell) error {
+	words, err := placed(c.Words, 1)
+	if err != nil {
+		return err
+	}
+	ns, key := words[0], words[1]
 	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
-	all, err := api.Uses(ctx, c.Namespace, c.Key)
+	all, err := api.Uses(ctx, ns, key)
 	if err != nil {
 		return err
 	}
@@ -60,7 +67,7 @@ func (c *ContextHistoryCmd) Run(ctx context.Context, sh *shell) error {
 		return sh.document(all)
 	}
 	if len(all.Items) == 0 {
-		sh.hint("Nobody has written or read %s %s, or it is gone for more than 90 days.", line(c.Namespace), line(c.Key))
+		sh.hint("Nobody has written or read %s %s, or it is gone for more than 90 days.", line(ns), line(key))
 		return nil
 	}
 	rows := make([][]string, len(all.Items))

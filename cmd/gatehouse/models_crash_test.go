@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -205,7 +206,8 @@ func TestAServerKilledInEveryAnswer(t *testing.T) {
 			case <-n.ended:
 			}
 		})
-		p.ended(task)
+		root := p.ended(task)
+		p.lostCallsCount(root, kikAsks)
 		if starts != kikAsks+1 {
 			p.Errorf("the server was started %d times, want once for each answer and once more", starts)
 		}
@@ -213,4 +215,35 @@ func TestAServerKilledInEveryAnswer(t *testing.T) {
 			p.Errorf("%d calls, %d of them again; want %d, half of them again", asks, fake.Repeats(), 2*kikAsks)
 		}
 	})
+}
+
+// lostCallsCount: what is recorded is what the models answered, and one call for each
+// attempt that was lost, as much as was reserved for it.
+func (p *place) lostCallsCount(root orchestrator.Delegation, lost int) {
+	p.Helper()
+	var heard, cut, times int64
+	for _, e := range p.events(root.TaskID) {
+		var used struct {
+			Input  int64 `json:"input_tokens"`
+			Output int64 `json:"output_tokens"`
+			Lost   bool  `json:"lost"`
+		}
+		if e.Type != event.UsageRecorded {
+			continue
+		}
+		if err := json.Unmarshal(e.Data, &used); err != nil {
+			p.Fatal(err)
+		}
+		if used.Lost {
+			cut, times = cut+used.Input+used.Output, times+1
+		} else {
+			heard += used.Input + used.Output
+		}
+	}
+	if got := root.Usage.InputTokens + root.Usage.OutputTokens; times != int64(lost) || got != heard+cut || cut < times {
+		p.Errorf("%d tokens are recorded; %d were answered, and %d lost calls count as %d", got, heard, times, cut)
+	}
+	if a := root.Work.Budget; a.Held.Tokens != 0 || a.Below.Tokens != 0 || a.Spent().Tokens != root.Usage.InputTokens+root.Usage.OutputTokens {
+		p.Errorf("the account is %+v", a)
+	}
 }

@@ -151,13 +151,13 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 	ids := handlers.Ids{Reader: h.store}
 	verifier := &handlers.Verifier{Proof: h.store, Now: time.Now}
 	d := door.New(door.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(publicURL), Now: time.Now, Log: h.log})
-	pages := &handlers.Pages{Engine: h.engine, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Door: d,
+	pages := &handlers.Pages{Engine: h.engine, Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Door: d,
 		Now: time.Now, Log: h.log, FourEyes: func() bool { return h.gateway.Config().FourEyes }, Loopback: web.Loopback(listen), Examples: examples,
 		Outbox: h.gateway, Links: h.store, Places: h.places, Sums: h.store, History: h.store, SavedViews: h.store, Traces: h.store, People: h.store, PublicURL: publicURL, Triggers: h.intake,
 		Configuration: h.configuration, Reload: h.reload, Proof: verifier, Holds: h.store,
 		Condition: h.condition}
 	a := &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Audits: verifier, History: h.store, Exports: h.store, Holds: h.store,
-		Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Reload: h.reload, Seal: key,
+		Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Reload: h.reload, Seal: key,
 		Now: time.Now, Outbox: h.gateway, Places: h.places, Figures: h.store, Hooks: h.intake}
 	s := stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: h.log, Now: time.Now,
 		Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, publicURL)})

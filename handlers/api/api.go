@@ -28,7 +28,7 @@ type API struct {
 	Gateway  handlers.Gateway
 	Reviewer handlers.Reviewer
 	// Context is the shared context for the person of that name.
-	Context func(actor string) sharedctx.Store
+	Context func(actor, userID string) sharedctx.Store
 	Audits  Audits
 	Holds   handlers.Holds
 	History handlers.History

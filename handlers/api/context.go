@@ -53,7 +53,7 @@ func (a *API) entries(c echo.Context) (sharedctx.Store, error) {
 	if who.Run != nil {
 		return a.Engine.ContextOf(*who.Run)
 	}
-	return a.Context(who.Name()), nil
+	return a.Context(who.Name(), who.User.ID), nil
 }
 
 // noEntry is the answer for what is not there, or has expired (K33).
@@ -62,6 +62,14 @@ func noEntry(err error, namespace, key string) error {
 		return err
 	}
 	return orchestrator.Errorf(orchestrator.CodeNotFound, "There is no entry %q in the namespace %q, or it has expired.", key, namespace)
+}
+
+// noBoard is the answer for the board of a task that somebody else asked for.
+func noBoard(err error, namespace string) error {
+	if !isNotFound(err) {
+		return err
+	}
+	return orchestrator.Errorf(orchestrator.CodeNotFound, "There is no namespace %q for you. A task's board is read by who asked for the task.", namespace)
 }
 
 // structured is an entry with its value decoded (K42).
@@ -115,7 +123,7 @@ func (a *API) Entries(c echo.Context) error {
 	}
 	found, err := store.Prefix(c.Request().Context(), c.Param("ns"), q.Get("prefix"), limit)
 	if err != nil {
-		return err
+		return noBoard(err, c.Param("ns"))
 	}
 	return c.JSON(http.StatusOK, listOf(found, ""))
 }
@@ -173,7 +181,7 @@ func (a *API) PutEntry(c echo.Context) error {
 		e, err = store.Set(c.Request().Context(), e)
 	}
 	if err != nil {
-		return err
+		return noBoard(err, ns)
 	}
 	return c.JSON(http.StatusOK, e)
 }
@@ -238,7 +246,7 @@ func (a *API) Uses(c echo.Context) error {
 	}
 	found, err := store.Uses(c.Request().Context(), c.Param("ns"), c.Param("key"), before, limit)
 	if err != nil {
-		return err
+		return noBoard(err, c.Param("ns"))
 	}
 	next := ""
 	if len(found) > 0 && len(found) == limit {

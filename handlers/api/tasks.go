@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
 	"gatehouse/handlers"
@@ -54,9 +53,9 @@ func (a *API) CreateTask(c echo.Context) error {
 			return bad("The budget was not taken: %v.", err)
 		}
 	}
-	hops, err := remoteHops(c.Request().Header.Values(agent.HopsHeader))
+	hops, err := agent.Hops(c.Request().Header.Values(agent.HopsHeader))
 	if err != nil {
-		return err
+		return bad("%w", err)
 	}
 	who := caller(c)
 	t, root, created, err := a.Engine.Submit(c.Request().Context(), orchestrator.Submission{
@@ -75,18 +74,6 @@ func (a *API) CreateTask(c echo.Context) error {
 	}
 	c.Response().Header().Set(echo.HeaderLocation, "/api/v1/tasks/"+t.ID)
 	return c.JSON(http.StatusAccepted, out)
-}
-
-// remoteHops reads how many hand-overs between systems led to a request.
-func remoteHops(values []string) (int, error) {
-	if len(values) == 0 {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(values[0])
-	if len(values) > 1 || err != nil || n < 0 || n > 1000 {
-		return 0, bad("The header %s is not understood. Send it once, with a number from 0 to 1000.", agent.HopsHeader)
-	}
-	return n, nil
 }
 
 // taskShape is the published shape of a task, with its totals.

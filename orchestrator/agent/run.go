@@ -39,6 +39,8 @@ type Job struct {
 	Turns        []Turn          // the conversation so far (SaveTurn)
 	Handover     *Handover       // the command that came with the hop, nil when none did (H8)
 	Channel      string          // where the task came from: web, cli, chat … (P15)
+	Chat         string          // the chat there, "" where the channel has none (P15)
+	Board        string          // the namespace of the task's own board (P6)
 	Generation   int             // how often the delegation began anew before: a retry, "request changes"
 	RemoteHops   int             // hand-overs between systems that led to the task
 }
@@ -82,7 +84,8 @@ type ContextEntry struct {
 	Namespace string `json:"namespace"`
 	Key       string `json:"key"`
 	Value     string `json:"value"`
-	Agent     string `json:"agent"` // who wrote it
+	Agent     string `json:"agent"`           // who wrote it
+	Scope     string `json:"scope,omitempty"` // task: for this task alone; house: for everybody (P2)
 	// UpdatedAt is when it was written or touched last.
 	UpdatedAt time.Time `json:"updated_at,omitzero"`
 	// Whole is the length of the value in bytes where Value is only its beginning.
@@ -189,12 +192,25 @@ type Host interface {
 	// Apply changes the checkout as a unified diff says, or returns a *Failure with the
 	// patch's code and changes nothing.
 	Apply(ctx context.Context, diff string) error
+	// Reserve reserves the next call of a model, and returns how long its answer may be, in
+	// tokens: what was asked for, or what is left. The next turn of the model, or Usage after
+	// a call that failed, takes its place; a call that nobody hears of again counts as it was
+	// reserved. Where nothing is left, here or with whom the run works for, it is a *Failure
+	// with the code budget_exceeded.
+	Reserve(ctx context.Context, c ModelCall) (output int64, err error)
 	// Remaining is what this run may still use, without what its live children reserve.
 	Remaining(ctx context.Context) (budget.Limits, error)
 	// Over reports whether the delegation has ended or belongs to the past, so that what its
 	// run started elsewhere is of no use any more. It also answers when the attempt is over:
 	// a run that was lost with its node's lease goes on elsewhere, and is not over.
 	Over(ctx context.Context) (bool, error)
+}
+
+// ModelCall is what a call of a model may cost, in tokens: what is sent, as far as that can
+// be told before, and the longest answer.
+type ModelCall struct {
+	Input  int64
+	Output int64
 }
 
 // Shared is the shared context as one run uses it: every read and write is recorded
@@ -211,7 +227,8 @@ type Shared interface {
 	Delete(ctx context.Context, namespace, key string) error
 }
 
-// ContextWrite is a write to the shared context. Without TTLSeconds it never expires
+// ContextWrite is a write to the shared context. Without Namespace it is the task's own
+// board (P6). Without TTLSeconds it never expires
 // (K29), unless the configuration has a life span for the namespace.
 type ContextWrite struct {
 	Namespace  string

@@ -27,8 +27,7 @@ func (a *Account) Over() string {
 	if a.Exceeded != "" {
 		return a.Exceeded
 	}
-	spent := a.Spent()
-	taken := spent.Plus(a.Reserved)
+	spent, taken := a.Spent(), a.taken()
 	switch {
 	case a.Limits.Tokens != nil && taken.Tokens > *a.Limits.Tokens:
 		return Tokens
@@ -98,7 +97,7 @@ func (a *Account) GiveBack(want Amount) Amount {
 
 // Short is by how much what was used and is reserved passes the limits.
 func (a *Account) Short() Amount {
-	over := a.Used.Plus(a.Settled).Plus(a.Reserved).Minus(a.Limits.Amount())
+	over := a.taken().Minus(a.Limits.Amount())
 	over.Time = 0
 	if a.Limits.Tokens == nil {
 		over.Tokens = 0
@@ -120,12 +119,10 @@ func (l Limits) without(got Amount) Limits {
 // Settle ends a child's reservation: what it used moves up, the rest is free again.
 func (a *Account) Settle(child *Account) {
 	a.Reserved = a.Reserved.Minus(child.Limits.Amount())
+	a.Below = a.Below.Minus(child.Whole().timeless())
 	a.Settled = a.Settled.Plus(child.Spent())
-	child.Reserved = Amount{}
+	child.Reserved, child.Below = Amount{}, Amount{}
 }
-
-// Lost charges the call that was in flight when a run was lost: as much as its last one.
-func (a *Account) Lost() { a.Charge(a.Call) }
 
 // Join counts an agent among those that take part, by its key (H23).
 func (a *Account) Join(agent string) {

@@ -28,11 +28,13 @@ type Account struct {
 	Used     Amount `json:"used"`               // by its own run
 	Settled  Amount `json:"settled"`            // by children that ended
 	Reserved Amount `json:"reserved"`           // granted to children that live
+	Held     Amount `json:"held,omitzero"`      // what the call in flight may cost
+	HeldOut  int64  `json:"held_out,omitempty"` // the part of Held that is the answer's
+	Below    Amount `json:"below,omitzero"`     // what live children, and all below them, used and hold
 	Elastic  bool   `json:"elastic,omitempty"`  // nobody asked for this much: siblings may take of the rest
 	Exceeded string `json:"exceeded,omitempty"` // which limit was passed
 	Fixed    Limits `json:"fixed,omitzero"`     // what was asked for: nobody takes of it
-	// Call is what the last call of a model used: the guess for one that was in flight when
-	// the run was lost.
+	// Call is what the last call of a model used: the next one may well cost as much.
 	Call Amount `json:"call,omitzero"`
 	Hops int    `json:"hops,omitempty"` // hand-overs that the run made
 	// Lent are the live children with elastic grants; Team, at the root, is who takes part.
@@ -41,17 +43,13 @@ type Account struct {
 }
 
 // Remaining is what the run that has the account may still use: the limits without
-// what was used and what live children reserve, never below 0.
+// what was used, what the call in flight may cost and what live children reserve or, where
+// they went beyond it, have used; never below 0.
 func (a *Account) Remaining() Limits {
 	if a == nil {
 		return Limits{}
 	}
-	left := a.Limits
-	taken := Amount{
-		Tokens:   a.Used.Tokens + a.Settled.Tokens + a.Reserved.Tokens,
-		MicroUSD: a.Used.MicroUSD + a.Settled.MicroUSD + a.Reserved.MicroUSD,
-		Time:     a.Used.Time + a.Settled.Time + a.Reserved.Time,
-	}
+	left, taken := a.Limits, a.taken()
 	left.Tokens = less(left.Tokens, taken.Tokens)
 	left.MicroUSD = less(left.MicroUSD, taken.MicroUSD)
 	left.Time = less(left.Time, taken.Time)

@@ -8,7 +8,7 @@ import (
 
 // Sentence says that agent used more than it may, and what to do.
 func (a *Account) Sentence(agent, over string) string {
-	spent := a.Spent()
+	spent := a.Whole()
 	advice := " Raise `budget." + over + "`, or send a smaller task."
 	switch {
 	case over == Tokens && a.Limits.Tokens != nil:

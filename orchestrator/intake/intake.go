@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
 )
@@ -180,7 +182,8 @@ func submission(t *trigger.Trigger, d trigger.Delivery, o trigger.Outcome) orche
 	if o.Key != "" && d.Of == "" {
 		key = keyOf + t.Name + ":key:" + o.Key
 	}
-	return orchestrator.Submission{Agent: t.Agent, Capability: t.Capability, Text: o.Text, Repository: t.Repository, Ref: t.Ref, Key: key,
+	hops, _ := strconv.Atoi(d.Headers[agent.HopsHeader]) // it was read when the delivery came; without it 0
+	return orchestrator.Submission{RemoteHops: hops, Agent: t.Agent, Capability: t.Capability, Text: o.Text, Repository: t.Repository, Ref: t.Ref, Key: key,
 		Complexity: t.Complexity, Budget: t.Budget, Via: string(t.Kind) + " " + t.Name}
 }
 

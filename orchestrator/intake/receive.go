@@ -3,12 +3,15 @@ package intake
 import (
 	"context"
 	"errors"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/trigger"
 )
 
@@ -51,6 +54,19 @@ func (k Hook) Receive(ctx context.Context, h http.Header, body []byte) (Receipt,
 	body = unwrap(t, h, body)
 	d := trigger.Delivery{ID: orchestrator.NewID(trigger.DeliveryPrefix, now), Trigger: t.Name, Kind: t.Kind, Source: t.Source, ExternalID: call.ExternalID,
 		BodyHash: trigger.Hash(body), Event: call.Event, Headers: call.Headers, Body: body, State: trigger.Stored, ReceivedAt: now, DueAt: now.Add(callLease)}
+	// An agent elsewhere may call our webhook with what it was called with: the way through
+	// other systems counts here as at every other door.
+	hops, err := agent.Hops(h.Values(agent.HopsHeader))
+	if err != nil {
+		return Receipt{}, orchestrator.Errorf(orchestrator.CodeBadRequest, "%w", err)
+	}
+	if hops > 0 {
+		d.Headers = maps.Clone(d.Headers)
+		if d.Headers == nil {
+			d.Headers = map[string]string{}
+		}
+		d.Headers[agent.HopsHeader] = strconv.Itoa(hops)
+	}
 	bodyFor := t.Window
 	if call.Signed {
 		bodyFor = 0

@@ -26,6 +26,7 @@ type Entry struct {
 	Key       string     `json:"key"`
 	Value     string     `json:"value"`
 	Agent     string     `json:"agent"`      // who wrote it last (K21)
+	Scope     string     `json:"scope"`      // who it is for: task or house (P2), as its namespace says
 	ExpiresAt *time.Time `json:"expires_at"` // nil: never (K22)
 	CreatedAt time.Time  `json:"created_at"`
 	UpdatedAt time.Time  `json:"updated_at"` // refreshed on every write (K24)
@@ -37,7 +38,7 @@ func New(now time.Time, namespace, key, value, agent string, ttl time.Duration) 
 	if ttl < 0 || ttl > MaxTTL {
 		return Entry{}, fmt.Errorf("a life span of %s: use 1 second to 100 years, or none for a value that stays", ttl)
 	}
-	e := Entry{Namespace: namespace, Key: key, Value: value, Agent: agent, CreatedAt: now.UTC(), UpdatedAt: now.UTC()}
+	e := Entry{Namespace: namespace, Key: key, Value: value, Agent: agent, Scope: ScopeOf(namespace), CreatedAt: now.UTC(), UpdatedAt: now.UTC()}
 	if ttl > 0 {
 		at := now.UTC().Add(ttl)
 		e.ExpiresAt = &at

@@ -15,6 +15,9 @@ const (
 	// HandoffPrefix begins what a task's agents hand on with a hop (H8): it is that
 	// task's alone.
 	HandoffPrefix = "handoff:"
+	// BoardPrefix begins the board of a task (P6, P21b): where its agents leave things for one
+	// another when they name no namespace. It is that task's alone.
+	BoardPrefix = "task:"
 	// RecordPrefix begins the keys under which the engine records delegations in the
 	// namespace of their caller (O23). Agents read them and do not write them.
 	RecordPrefix = "delegation:"
@@ -25,6 +28,23 @@ func Memory(agent string) string { return MemoryPrefix + agent }
 
 // Handoff is the namespace of what a task's agents hand on.
 func Handoff(taskID string) string { return HandoffPrefix + taskID }
+
+// Board is the namespace of a task's own board.
+func Board(taskID string) string { return BoardPrefix + taskID }
+
+// Who an entry is for (P2).
+const (
+	ScopeTask  = "task"  // the tree of one task
+	ScopeHouse = "house" // all agents and people
+)
+
+// ScopeOf is who reads a namespace.
+func ScopeOf(namespace string) string {
+	if strings.HasPrefix(namespace, BoardPrefix) || strings.HasPrefix(namespace, HandoffPrefix) {
+		return ScopeTask
+	}
+	return ScopeHouse
+}
 
 // RecordKey is the key of one delegation's record: delegation:{target}:{timestamp}-{rand},
 // the time in milliseconds (O23).
@@ -44,10 +64,10 @@ type Rights struct {
 	Reads  []string // the namespaces that it is given (K27); nil: all
 }
 
-// Own are the namespaces that the agent always reads: its memory, what its task's agents
-// handed on, and the records of its own delegations.
+// Own are the namespaces that the agent always reads: its memory, its task's board, what
+// its task's agents handed on, and the records of its own delegations.
 func (r Rights) Own() []string {
-	return []string{Memory(r.Agent), Handoff(r.TaskID), r.Agent}
+	return []string{Memory(r.Agent), Board(r.TaskID), Handoff(r.TaskID), r.Agent}
 }
 
 // MayRead returns nil, or why the agent does not read the namespace and what to do.
@@ -58,6 +78,8 @@ func (r Rights) MayRead(namespace string) error {
 		return nil
 	case strings.HasPrefix(namespace, HandoffPrefix):
 		return fmt.Errorf("%q belongs to another task. %s reads only what its own task handed on: %q", namespace, r.Agent, Handoff(r.TaskID))
+	case strings.HasPrefix(namespace, BoardPrefix):
+		return fmt.Errorf("%q is the board of another task. %s reads only its own task's: %q", namespace, r.Agent, Board(r.TaskID))
 	case strings.HasPrefix(namespace, MemoryPrefix) && !named:
 		return fmt.Errorf("%q is another agent's memory, which %s is not given. Name it in the reads of %s", namespace, r.Agent, r.Agent)
 	case r.Reads != nil && !named:
@@ -73,6 +95,8 @@ func (r Rights) MayWrite(namespace, key string) error {
 		return fmt.Errorf("%q is another agent's memory; %s cannot write there. Write to %q, or to a namespace that both read", namespace, r.Agent, Memory(r.Agent))
 	case strings.HasPrefix(namespace, HandoffPrefix) && namespace != Handoff(r.TaskID):
 		return fmt.Errorf("%q belongs to another task; %s cannot write there. Write to %q", namespace, r.Agent, Handoff(r.TaskID))
+	case strings.HasPrefix(namespace, BoardPrefix) && namespace != Board(r.TaskID):
+		return fmt.Errorf("%q is the board of another task; %s cannot write there. Write to %q", namespace, r.Agent, Board(r.TaskID))
 	case strings.HasPrefix(key, RecordPrefix):
 		return fmt.Errorf("keys that begin with %q are the record of delegations, which only the server writes. Choose another key", RecordPrefix)
 	}

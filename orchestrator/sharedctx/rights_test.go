@@ -26,6 +26,9 @@ func TestRights(t *testing.T) {
 		{"its memory with a look-alike is another's", "K38", nil, "memory:c\u043eder", false, false},
 		{"its task's hand-over", "H8", []string{}, "handoff:tsk_1", true, true},
 		{"another task's hand-over", "H8", []string{"handoff:tsk_2"}, "handoff:tsk_2", false, false},
+		{"its task's board", "P6", []string{}, "task:tsk_1", true, true},
+		{"another task's board", "P21b", nil, "task:tsk_2", false, false},
+		{"another task's board by name", "P21b", []string{"task:tsk_2"}, "task:tsk_2", false, false},
 		{"the records of its delegations", "O23", []string{}, "coder", true, true},
 	}
 	for _, tt := range tests {

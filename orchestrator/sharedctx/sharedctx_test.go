@@ -179,7 +179,7 @@ func TestJSON(t *testing.T) {
 		t.Errorf("Decode of text: %v", err)
 	}
 	got, err := json.Marshal(e)
-	want := `{"namespace":"ns","key":"k","value":"no JSON","agent":"coder","expires_at":null,"created_at":"2026-07-01T12:00:00Z","updated_at":"2026-07-01T12:00:00Z"}`
+	want := `{"namespace":"ns","key":"k","value":"no JSON","agent":"coder","scope":"house","expires_at":null,"created_at":"2026-07-01T12:00:00Z","updated_at":"2026-07-01T12:00:00Z"}`
 	if err != nil || string(got) != want {
 		t.Errorf("JSON %s, %v", got, err)
 	}

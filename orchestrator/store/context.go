@@ -34,14 +34,43 @@ var extendEntry = strings.Replace(upsertEntry, "expires_at = excluded.expires_at
 // ContextStore is the shared context as people use it: what they write or delete is
 // an event of the stream "system" and a use. Agents write through the Tx of their task.
 type ContextStore struct {
-	s     *Store
-	actor string
+	s      *Store
+	actor  string
+	person *string // the user's id where a person asks; nil: whoever is held to rights elsewhere
 }
 
 var _ sharedctx.Store = ContextStore{}
 
-// Context returns the shared context for the person (or program) of that name.
-func (s *Store) Context(actor string) ContextStore { return ContextStore{s, actor} }
+// Context returns the shared context whole, for the engine and this program, which act by
+// that name.
+func (s *Store) Context(actor string) ContextStore { return ContextStore{s, actor, nil} }
+
+// ContextOf returns the shared context as a person uses it: the boards of tasks that
+// somebody else asked for are not there.
+func (s *Store) ContextOf(actor, userID string) ContextStore {
+	return ContextStore{s, actor, &userID}
+}
+
+// ownBoards is the condition for namespaces that a person sees; its arguments are boardArgs.
+const ownBoards = "(substr(namespace, 1, ?) <> ? or exists (select 1 from tasks bt where bt.id = substr(namespace, ?) and bt.requester_id = ?))"
+
+func boardArgs(userID string) []any {
+	return []any{len(sharedctx.BoardPrefix), sharedctx.BoardPrefix, len(sharedctx.BoardPrefix) + 1, userID}
+}
+
+// sees is ErrNotFound for the board of a task that somebody else asked for.
+func (c ContextStore) sees(ctx context.Context, namespace string) error {
+	id, board := strings.CutPrefix(clean(namespace), sharedctx.BoardPrefix)
+	if c.person == nil || !board {
+		return nil
+	}
+	var mine bool
+	err := c.s.r.row(ctx, "select exists (select 1 from tasks where id = ? and requester_id = ? and requester_id <> '')", id, *c.person).Scan(&mine)
+	if err == nil && !mine {
+		return orchestrator.ErrNotFound
+	}
+	return c.s.explain(err)
+}
 
 func scanEntry(row scanner) (sharedctx.Entry, error) {
 	var e sharedctx.Entry
@@ -51,6 +80,7 @@ func scanEntry(row scanner) (sharedctx.Entry, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, orchestrator.ErrNotFound
 	}
+	e.Scope = sharedctx.ScopeOf(e.Namespace)
 	e.ExpiresAt, e.CreatedAt, e.UpdatedAt = fromNull(expires), fromMicros(created), fromMicros(updated)
 	return e, err
 }
@@ -115,6 +145,9 @@ func (c ContextStore) Extend(ctx context.Context, e sharedctx.Entry) (sharedctx.
 // write upserts one entry with its use and its event.
 func (c ContextStore) write(ctx context.Context, text string, e sharedctx.Entry) (sharedctx.Entry, error) {
 	kept := e
+	if err := c.sees(ctx, e.Namespace); err != nil {
+		return e, err
+	}
 	err := c.s.inTask(ctx, event.System, func(t *Tx) error {
 		var err error
 		if kept, err = t.kept(text, e); err != nil {
@@ -141,6 +174,9 @@ func (c ContextStore) note(t *Tx, kind sharedctx.Kind, namespace, key string) er
 
 // Get implements sharedctx.Store.
 func (c ContextStore) Get(ctx context.Context, namespace, key string) (sharedctx.Entry, error) {
+	if err := c.sees(ctx, namespace); err != nil {
+		return sharedctx.Entry{}, err
+	}
 	e, err := scanEntry(c.s.r.row(ctx, selectEntries+" where namespace = ? and key_name = ? and "+live, clean(namespace), clean(key), micros(c.s.now())))
 	return e, c.s.explain(err)
 }
@@ -153,6 +189,9 @@ func (c ContextStore) Query(ctx context.Context, namespace string, limit int) ([
 // Prefix implements sharedctx.Store. The prefix is compared itself as well, because
 // LIKE ignores the case of ASCII letters on SQLite.
 func (c ContextStore) Prefix(ctx context.Context, namespace, prefix string, limit int) ([]sharedctx.Entry, error) {
+	if err := c.sees(ctx, namespace); err != nil {
+		return nil, err
+	}
 	if limit < 1 {
 		limit = entryLimit
 	}
@@ -170,6 +209,9 @@ func (c ContextStore) Prefix(ctx context.Context, namespace, prefix string, limi
 
 // Delete implements sharedctx.Store; ErrNotFound when there is nothing to read there.
 func (c ContextStore) Delete(ctx context.Context, namespace, key string) error {
+	if err := c.sees(ctx, namespace); err != nil {
+		return err
+	}
 	return c.s.inTask(ctx, event.System, func(t *Tx) error {
 		if err := t.DropEntry(ctx, namespace, key); err != nil {
 			return err
@@ -184,6 +226,9 @@ func (c ContextStore) Delete(ctx context.Context, namespace, key string) error {
 // Touch implements sharedctx.Store. It is no event: the value stays.
 func (c ContextStore) Touch(ctx context.Context, namespace, key string, ttl time.Duration) (sharedctx.Entry, error) {
 	var touched sharedctx.Entry
+	if err := c.sees(ctx, namespace); err != nil {
+		return touched, err
+	}
 	err := c.s.inTask(ctx, event.System, func(t *Tx) error {
 		var err error
 		if touched, err = t.TouchEntry(ctx, namespace, key, ttl); err != nil {
@@ -206,9 +251,12 @@ func (c ContextStore) Cleanup(ctx context.Context, now time.Time) (int, error) {
 // Topics implements sharedctx.Store.
 func (c ContextStore) Topics(ctx context.Context, prefix, after string, limit int) ([]sharedctx.Topic, error) {
 	prefix = clean(prefix)
-	rows, err := c.s.r.query(ctx, `select namespace, count(*), max(updated_at) from agent_shared_context
-		where namespace > ? and substr(namespace, 1, ?) = ? and `+live+` group by namespace order by namespace limit ?`,
-		clean(after), len([]rune(prefix)), prefix, micros(c.s.now()), pageSize(limit))
+	where, args := "namespace > ? and substr(namespace, 1, ?) = ? and "+live, []any{clean(after), len([]rune(prefix)), prefix, micros(c.s.now())}
+	if c.person != nil {
+		where, args = where+" and "+ownBoards, append(args, boardArgs(*c.person)...)
+	}
+	rows, err := c.s.r.query(ctx, "select namespace, count(*), max(updated_at) from agent_shared_context where "+where+" group by namespace order by namespace limit ?",
+		append(args, pageSize(limit))...)
 	found, err := collect(rows, err, func(row scanner) (sharedctx.Topic, error) {
 		var topic sharedctx.Topic
 		var updated int64

@@ -19,8 +19,8 @@ const (
 	newestFirst = " order by updated_at desc, namespace, key_name limit ?"
 
 	selectNamedKeys = selectKeys + " and namespace = ?" + newestFirst
-	selectOwnKeys   = selectKeys + " and namespace in (?, ?, ?)" + newestFirst
-	selectOtherKeys = selectKeys + " and substr(namespace, 1, ?) <> ? and substr(namespace, 1, ?) <> ? and namespace <> ?" + newestFirst
+	selectOwnKeys   = selectKeys + " and namespace in (?, ?, ?, ?)" + newestFirst
+	selectOtherKeys = selectKeys + " and substr(namespace, 1, ?) <> ? and substr(namespace, 1, ?) <> ? and substr(namespace, 1, ?) <> ? and namespace <> ?" + newestFirst
 )
 
 // Given returns at most total unexpired entries for a run with these rights: the newest
@@ -44,7 +44,8 @@ func (s *Store) Given(ctx context.Context, r sharedctx.Rights, total int) ([]sha
 	}
 	if r.Reads == nil {
 		found, err := s.keys(ctx, selectOtherKeys, givenRecent,
-			len(sharedctx.MemoryPrefix), sharedctx.MemoryPrefix, len(sharedctx.HandoffPrefix), sharedctx.HandoffPrefix, r.Agent)
+			len(sharedctx.MemoryPrefix), sharedctx.MemoryPrefix, len(sharedctx.HandoffPrefix), sharedctx.HandoffPrefix,
+			len(sharedctx.BoardPrefix), sharedctx.BoardPrefix, r.Agent)
 		if err != nil {
 			return nil, err
 		}

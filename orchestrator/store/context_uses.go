@@ -81,6 +81,9 @@ func scanUse(row scanner) (sharedctx.Use, error) {
 
 // Uses implements sharedctx.Store.
 func (c ContextStore) Uses(ctx context.Context, namespace, key string, before int64, limit int) ([]sharedctx.Use, error) {
+	if err := c.sees(ctx, namespace); err != nil {
+		return nil, err
+	}
 	text, args := "select "+useColumns+" from context_uses where namespace = ? and key_name = ?", []any{clean(namespace), clean(key)}
 	if before > 0 {
 		text, args = text+" and n < ?", append(args, before)

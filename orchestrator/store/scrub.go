@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/sharedctx"
 )
 
 // goneHash marks a delegation whose texts were dropped: what it hashed is gone, too.
@@ -68,6 +69,7 @@ func (t *Tx) dropTextsAround(taskID string) error {
 	requests := "(select id from requests where task_id = ?)"
 	for _, text := range []string{
 		"delete from turns where delegation_id in (select id from delegations where task_id = ?)",
+		"delete from agent_shared_context where namespace = '" + sharedctx.BoardPrefix + "' || cast(? as text)",
 		"delete from drafts where request_id in " + requests,
 		"update answers set text = '" + retention.GoneText + "' where text <> '' and request_id in " + requests,
 		"delete from notices where request_id in " + requests,

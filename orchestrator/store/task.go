@@ -11,11 +11,11 @@ import (
 )
 
 const selectTask = `select id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
-	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, paused_at, dropped_at, texts_gone + blobs_gone + orphans_gone from tasks`
+	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, paused_at, dropped_at, texts_gone + blobs_gone + orphans_gone, chat from tasks`
 
 const insertTask = `insert into tasks (id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
-	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?, ?, ?, ?)
+	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, chat)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?, ?, ?, ?, ?)
 	on conflict (requester_id, key) where key <> '' do nothing`
 
 const updateTask = `update tasks set root_id = ?, handoffs = ?, last_seq = ?, last_n = ?, last_hash = ?, ended_at = ?, paused_at = ? where id = ?`
@@ -34,7 +34,7 @@ func scanTask(row scanner) (taskRow, error) {
 	var limits string
 	err := row.Scan(&t.ID, &t.RootID, &t.Agent, &t.Text, &t.Repository, &t.Ref, &t.Key, &t.Complexity, &t.RequesterID, &t.Requester, &t.Via,
 		&t.RevertOf, &t.Handoffs, &t.seq, &t.LastN, &t.LastHash, &created, &ended,
-		&limits, &t.ForkOf, &t.RemoteHops, &paused, &dropped, &t.gone)
+		&limits, &t.ForkOf, &t.RemoteHops, &paused, &dropped, &t.gone, &t.Chat)
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, orchestrator.ErrNotFound
 	}
@@ -77,7 +77,7 @@ func (t *Tx) insertTask(task orchestrator.Task) (taskRow, bool, error) {
 	}
 	n, err := changed(t.q.exec(t.ctx, insertTask, task.ID, task.RootID, task.Agent, task.Text, task.Repository, task.Ref, task.Key,
 		task.Complexity, task.RequesterID, task.Requester, task.Via, task.RevertOf, task.Handoffs, micros(task.CreatedAt), nullMicros(task.EndedAt),
-		limits.String, task.ForkOf, task.RemoteHops))
+		limits.String, task.ForkOf, task.RemoteHops, task.Chat))
 	if err != nil {
 		return taskRow{}, false, fmt.Errorf("insert task %s: %w", task.ID, err)
 	}

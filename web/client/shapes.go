@@ -149,6 +149,7 @@ type Entry struct {
 	Key       string     `json:"key"`
 	Value     string     `json:"value"`
 	Agent     string     `json:"agent"`
+	Scope     string     `json:"scope"` // task or house
 	ExpiresAt *time.Time `json:"expires_at"`
 	UpdatedAt time.Time  `json:"updated_at"`
 	Raw       Raw        `json:"-"`

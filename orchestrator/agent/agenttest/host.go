@@ -45,6 +45,7 @@ type Host struct {
 	progress  []string
 	times     []time.Time
 	usage     agent.Usage
+	calls     []agent.ModelCall
 	writes    []agent.ContextWrite
 	hops      []agent.Hop
 	confined  []agent.Confinement

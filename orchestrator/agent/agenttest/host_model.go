@@ -111,6 +111,24 @@ func (h *Host) Apply(ctx context.Context, diff string) error {
 	return h.ApplyDiff(diff)
 }
 
+// Reserve records the call and lets the answer be as long as is asked for.
+func (h *Host) Reserve(ctx context.Context, c agent.ModelCall) (int64, error) {
+	if err := h.enter(ctx, "Reserve"); err != nil {
+		return 0, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls = append(h.calls, c)
+	return c.Output, nil
+}
+
+// Calls returns the calls of models that were reserved.
+func (h *Host) Calls() []agent.ModelCall {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.calls)
+}
+
 // Remaining returns Left.
 func (h *Host) Remaining(ctx context.Context) (budget.Limits, error) {
 	return h.Left, h.enter(ctx, "Remaining")

@@ -33,6 +33,8 @@ type taskLine struct {
 	Text     string          `json:"text"`
 	Feedback *agent.Feedback `json:"feedback,omitempty"`
 	Handover *agent.Handover `json:"handover,omitempty"`
+	Channel  string          `json:"channel,omitempty"` // where the task came from (P15)
+	Chat     string          `json:"chat,omitempty"`
 }
 
 // answerLine tells a program how a hop that it asked for ended. Error is null when
@@ -88,7 +90,7 @@ func (c *conversation) lines(ctx context.Context) (agent.Result, error) {
 	d := &dialogue{conversation: c, answers: make(chan any, 16), over: make(chan struct{})}
 	var writing sync.WaitGroup
 	writing.Go(d.write)
-	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Handover: c.job.Handover})
+	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Handover: c.job.Handover, Channel: c.job.Channel, Chat: c.job.Chat})
 
 	err := d.read(ctx)
 	cancel() // of the hops that are still open, nobody waits for the answers now
@@ -217,8 +219,8 @@ func (d *dialogue) context(ctx context.Context, n int, line []byte) error {
 		return d.broken(n, what)
 	}
 	switch {
-	case w.Namespace == "" || w.Key == "":
-		return d.broken(n, "writes to the shared context without `namespace` or `key`")
+	case w.Key == "":
+		return d.broken(n, "writes to the shared context without `key`")
 	case w.TTLSeconds < 0:
 		return d.broken(n, fmt.Sprintf("has ttl_seconds %d; leave it out for a value that stays", w.TTLSeconds))
 	}

@@ -127,7 +127,7 @@ func TestLinesThatAreNotOfTheProtocol(t *testing.T) {
 		"negative tokens":   {`{"type":"usage","input_tokens":-5}`, []string{"reports -5 and 0 tokens"}},
 		"endless tokens":    {`{"type":"usage","output_tokens":9000000000000000000}`, []string{"tokens"}},
 		"negative price":    {`{"type":"usage","usd":-1}`, []string{"-1 dollars"}},
-		"context, no key":   {`{"type":"context","namespace":"a","value":"v"}`, []string{"`namespace` or `key`"}},
+		"context, no key":   {`{"type":"context","namespace":"a","value":"v"}`, []string{"without `key`"}},
 		"negative life":     {`{"type":"context","namespace":"a","key":"k","value":"v","ttl_seconds":-1}`, []string{"ttl_seconds -1"}},
 		"hop to nobody":     {`{"type":"delegate","text":"x"}`, []string{"`to`"}},
 		"hop with no text":  {`{"type":"delegate","to":"x"}`, []string{"`text`"}},

@@ -21,11 +21,15 @@ func (c *conversation) complete(ctx context.Context) (model.Response, error) {
 	for _, t := range c.tools {
 		tools = append(tools, t.Tool)
 	}
+	longest, err := c.reserve(ctx)
+	if err != nil {
+		return model.Response{}, err
+	}
 	n := len(c.turns) + 1
 	var paid agent.Usage // for calls that failed
 	for tier := 0; ; tier++ {
 		v := c.view.tier(tier, messages)
-		r, err := c.client.Complete(ctx, model.Request{System: c.system, Messages: v.of(messages), Tools: tools, MaxTokens: c.job.Agent.MaxTokens, Waits: c.waits(ctx)},
+		r, err := c.client.Complete(ctx, model.Request{System: c.system, Messages: v.of(messages), Tools: tools, MaxTokens: longest, Waits: c.waits(ctx)},
 			func(d agent.Delta) {
 				d.Turn = n
 				c.host.Delta(d)
@@ -62,14 +66,13 @@ func (c *conversation) waits(ctx context.Context) func(*model.Error, time.Durati
 	}
 }
 
-// failedFor is a failure of the model, once what its calls cost is charged: else a caller
+// failedFor is a failure of the model, once what its calls cost is charged in place of what
+// was reserved: else a caller
 // could have an agent's broken model asked again and again for nothing.
 func (c *conversation) failedFor(ctx context.Context, paid agent.Usage, code, format string, args ...any) error {
-	if paid.InputTokens > 0 || paid.OutputTokens > 0 || paid.USD != nil {
-		err := c.host.Usage(ctx, paid)
-		if _, over := errors.AsType[*agent.Failure](err); err != nil && !over { // the run fails in any case
-			return err
-		}
+	err := c.host.Usage(ctx, paid)
+	if _, over := errors.AsType[*agent.Failure](err); err != nil && !over { // the run fails in any case
+		return err
 	}
 	return agent.Fail(code, format, args...)
 }

@@ -161,11 +161,7 @@ func (c *conversation) estimate(ctx context.Context, m agent.Message, priced boo
 	if err != nil {
 		return agent.Usage{}, err
 	}
-	in := len(c.system)
-	for _, t := range c.turns {
-		in += weight(t.Message)
-	}
-	u := agent.Usage{InputTokens: int64(in/4 + 1), OutputTokens: int64(weight(m)/4 + 1)}
+	u := agent.Usage{InputTokens: c.sent(), OutputTokens: int64(weight(m)/4 + 1)}
 	if left.Tokens != nil {
 		u.InputTokens = max(u.InputTokens, *left.Tokens-u.OutputTokens)
 	}

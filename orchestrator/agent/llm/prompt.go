@@ -48,14 +48,17 @@ func (c *conversation) where() string {
 	if j.Agent.Role != "" {
 		fmt.Fprintf(&b, " (%s)", j.Agent.Role)
 	}
-	if j.From != "" {
-		fmt.Fprintf(&b, ". The agent %s handed this task to you and reads your answer.", j.From)
-	} else {
-		b.WriteString(". A person asks you")
-		if j.Channel != "" {
-			fmt.Fprintf(&b, " (by %s)", j.Channel)
+	by := "" // where the task came from travels to every agent below (P15)
+	if j.Channel != "" {
+		if by = " (by " + j.Channel; j.Chat != "" {
+			by += ", chat " + j.Chat
 		}
-		b.WriteString(" and reads your answer.")
+		by += ")"
+	}
+	if j.From != "" {
+		fmt.Fprintf(&b, ". The agent %s handed this task to you and reads your answer. A person asked for the whole%s.", j.From, by)
+	} else {
+		fmt.Fprintf(&b, ". A person asks you%s and reads your answer.", by)
 	}
 	b.WriteString(" Your last message, the one without tool calls, is the answer.")
 	switch {

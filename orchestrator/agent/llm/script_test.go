@@ -111,7 +111,7 @@ func team() *agenttest.Host {
 
 // task is a job of the agent kik.
 func task(text string) agent.Job {
-	return agent.Job{TaskID: "tsk_1", DelegationID: "dlg_1", Attempt: 1, Text: text, Channel: "web",
+	return agent.Job{TaskID: "tsk_1", DelegationID: "dlg_1", Attempt: 1, Text: text, Channel: "web", Board: "shared",
 		Agent: agent.Spec{Name: "kik", Kind: agent.LLM, Prompt: "You plan."}}
 }
 

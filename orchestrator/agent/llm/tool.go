@@ -158,10 +158,7 @@ func (c *conversation) chooseTools(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all := []tool{c.listAgents(), c.delegate(), c.handoff(), c.acceptHandoff(), c.spawn(), c.sharedContext()}
-	if c.job.Dir != "" {
-		all = append(all, c.readFile(), c.listFiles(), c.search(), c.writeFile(), c.proposePatch(), c.runChecks())
-	}
+	all := c.builtIn()
 	for _, box := range c.boxes {
 		for _, t := range box.Tools() {
 			all = append(all, tool{Tool: t, alone: true, changes: !box.ReadOnly(t.Name), run: func(ctx context.Context, call agent.Block) (answer, error) {
@@ -175,6 +172,15 @@ func (c *conversation) chooseTools(ctx context.Context) error {
 		func(t tool) bool { return Allowed(c.job.Agent.Tools, t.Name) })
 	c.tools, c.denied = analysing(c.job.Agent, all)
 	return nil
+}
+
+// builtIn are the tools that need no server: those for files only where there are some.
+func (c *conversation) builtIn() []tool {
+	all := []tool{c.listAgents(), c.delegate(), c.handoff(), c.acceptHandoff(), c.spawn(), c.sharedContext()}
+	if c.job.Dir != "" {
+		all = append(all, c.readFile(), c.listFiles(), c.search(), c.writeFile(), c.proposePatch(), c.runChecks())
+	}
+	return all
 }
 
 // accepts reports whether a tool is the one that reads the hand-over that came.

@@ -10,8 +10,6 @@ import (
 )
 
 const (
-	// defaultNamespace is where values go that name none (P2).
-	defaultNamespace = "shared"
 	// defaultLimit and mostEntries bound what one call lists.
 	defaultLimit = 20
 	mostEntries  = 100
@@ -34,7 +32,7 @@ type sharing struct {
 }
 
 const sharingSchema = `"action":{"type":"string","enum":["get","set","query","prefix","structured","touch","delete","list"]},
-"namespace":{"type":"string","description":"Up to 64 characters; shared when absent"},
+"namespace":{"type":"string","description":"Up to 64 characters; the board of this task when absent"},
 "key":{"type":"string","description":"Up to 128 characters"},
 "value":{"type":"string"},
 "prefix":{"type":"string","description":"Taken literally"},
@@ -45,7 +43,7 @@ const sharingSchema = `"action":{"type":"string","enum":["get","set","query","pr
 func (c *conversation) sharedContext() tool {
 	return tool{Tool: describe(sharedContextTool, sharingSchema, "action"), alone: true, run: typed(func(ctx context.Context, in sharing) (answer, error) {
 		if in.Namespace == "" {
-			in.Namespace = defaultNamespace
+			in.Namespace = c.job.Board
 		}
 		if in.Limit <= 0 || in.Limit > mostEntries {
 			in.Limit = defaultLimit

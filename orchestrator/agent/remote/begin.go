@@ -118,9 +118,16 @@ func (s *session) request() *a2a.SendMessageRequest {
 	if raw, err := json.Marshal(s.job.Handover); err == nil && s.job.Handover != nil {
 		m.Metadata = map[string]any{handoverKey: json.RawMessage(raw)}
 	}
+	from := map[string]any{}
+	for key, value := range map[string]string{"channel": s.job.Channel, "chat": s.job.Chat} {
+		if value != "" {
+			from[key] = value
+		}
+	}
 	return &a2a.SendMessageRequest{
-		Config:  &a2a.SendMessageConfig{AcceptedOutputModes: []string{"text/plain", "application/json"}, ReturnImmediately: true},
-		Message: m,
+		Metadata: from,
+		Config:   &a2a.SendMessageConfig{AcceptedOutputModes: []string{"text/plain", "application/json"}, ReturnImmediately: true},
+		Message:  m,
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
 )
 
@@ -65,6 +66,10 @@ func (s *Suite) endedTask(n int) (orchestrator.Task, *orchestrator.Delegation, *
 			s.must(tx.Append(s.ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "coder", Data: event.Data(map[string]any{"text": secret, "i": i})}))
 		}
 		now := tx.Now()
+		board, err := sharedctx.New(now, sharedctx.Board(task.ID), "plan", secret, "coder", 0)
+		s.must(err)
+		_, err = tx.PutEntry(s.ctx, board)
+		s.must(err)
 		row.State, row.EndedAt, row.Result = orchestrator.Completed, &now, &agent.Result{Text: secret, Data: json.RawMessage(`{"k":"` + secret + `"}`), Commit: "c0ffee"}
 		tx.Task().EndedAt = &now
 		return errors.Join(tx.PutBlob(s.ctx, "bundle:"+d.ID, "bundle", []byte("x")), tx.PutBlob(s.ctx, "bundle:"+d.ID+"-rev", "bundle", []byte("y")),
@@ -123,7 +128,9 @@ func textsGo(s *Suite) {
 	s.must(err)
 	said, err := s.Store.Answers(s.ctx, r.ID)
 	s.must(err)
-	all, err := json.Marshal([]any{t, tree, req, events, turns, said})
+	board, err := s.Store.Context("test").Query(s.ctx, sharedctx.Board(task.ID), 10)
+	s.must(err)
+	all, err := json.Marshal([]any{t, tree, req, events, turns, said, board})
 	s.must(err)
 	if strings.Contains(string(all), "zebra") || len(turns) > 0 {
 		s.Errorf("it is still there: %s", all)
