@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
 )
@@ -27,6 +28,8 @@ type Store interface {
 	Trouble(ctx context.Context, name string, since time.Time) (int, error)
 	ScheduledUntil(ctx context.Context, name string, now time.Time) (time.Time, error)
 	SetScheduled(ctx context.Context, name string, at time.Time, force bool) error
+	AddRefusals(ctx context.Context, kind event.Type, name string, r trigger.Refusals) error
+	RefusedCalls(ctx context.Context, name string) (trigger.Refusals, error)
 	ForgetDeliveries(ctx context.Context, before time.Time) (bodies, gone int64, err error)
 }
 
@@ -71,7 +74,7 @@ type Intake struct {
 	triggers atomic.Pointer[[]*trigger.Trigger]
 	changed  chan struct{} // the configuration was loaded again
 	mu       sync.Mutex
-	wrong    map[string]int64 // calls with wrong signatures, by trigger, not yet in the log
+	wrong    map[string]trigger.Refusals // by trigger, not yet in the log
 }
 
 // New makes an Intake.
@@ -82,7 +85,7 @@ func New(o Options, triggers []*trigger.Trigger) *Intake {
 	if o.Every == 0 {
 		o.Every = time.Second
 	}
-	in := &Intake{Options: o, wrong: map[string]int64{}, changed: make(chan struct{}, 1)}
+	in := &Intake{Options: o, wrong: map[string]trigger.Refusals{}, changed: make(chan struct{}, 1)}
 	in.triggers.Store(&triggers)
 	return in
 }
