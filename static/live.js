@@ -7,12 +7,8 @@
   var url = document.body.getAttribute('data-stream');
   if (!url || !window.EventSource) return;
 
-  var TYPES = ('task.created delegation.queued delegation.acknowledged delegation.progress delegation.delegated ' +
-    'delegation.refused delegation.waiting delegation.resumed delegation.completed delegation.failed delegation.cancelled ' +
-    'usage.recorded context.written approval.requested approval.notified approval.decided approval.changes_requested ' +
-    'approval.comment_replied approval.comment_resolved approval.comment_reopened approval.superseded approval.expired approval.stale approval.refused approval.withdrawn_right patch.rejected patch.validated patch.landed patch.reverted ' +
-    'breaker.opened breaker.closed message.completed tool.completed task.paused task.resumed task.forked ' +
-    'delegation.announced context.deleted gap message').split(' ');
+  // The types come from the server, which has the only list of them.
+  var TYPES = (document.body.getAttribute('data-events') + ' gap message').split(' ');
   var COALESCE = 300, HIDDEN = 30000, DEAD = 40000, WAITS = [0, 1, 2, 4, 8, 15];
   var source = null, last = new URL(url, location.href).searchParams.get('after') || '';
   var session = document.body.getAttribute('data-session') || '', over = false;

@@ -109,9 +109,6 @@ func (in *Intake) find(name string) (*trigger.Trigger, bool) {
 	return nil, false
 }
 
-// keyOf begins the keys of tasks that triggers make; the name follows.
-const keyOf = "trigger:"
-
 // How long a call waits for the engine, and for how long it has a delivery to itself.
 // Usually both take milliseconds; whoever waits for longer is told that the delivery is
 // stored, and Run goes on with it.
@@ -179,12 +176,12 @@ func asksFirst(root orchestrator.Delegation) string {
 // submission is the task that a delivery asks for. Its key is the delivery's own, unless
 // the trigger has a template for keys.
 func submission(t *trigger.Trigger, d trigger.Delivery, o trigger.Outcome) orchestrator.Submission {
-	key := keyOf + t.Name + ":" + d.ID
+	key := orchestrator.TriggerKey + t.Name + ":" + d.ID
 	if o.Key != "" && d.Of == "" {
-		key = keyOf + t.Name + ":key:" + o.Key
+		key = orchestrator.TriggerKey + t.Name + ":key:" + o.Key
 	}
 	return orchestrator.Submission{Agent: t.Agent, Capability: t.Capability, Text: o.Text, Repository: t.Repository, Ref: t.Ref, Key: key,
-		Complexity: t.Complexity, Budget: t.Budget, Via: string(t.Kind) + " " + t.Name}
+		Complexity: t.Complexity, Budget: t.Budget, Via: orchestrator.ViaTrigger(string(t.Kind), t.Name)}
 }
 
 // requester is who counts as having asked: the owner, or who had it delivered again.
