@@ -18,7 +18,9 @@ import (
 // returns soon after ctx ends.
 //
 // An error made by RetryAfter says when to try again; one made by Gone says that
-// this card can never be delivered; every other one is tried again, ever less often.
+// this card can never be delivered; one made by Refused is a no that may not be the
+// last. After every other one nobody has answered: it is tried again for ever, ever
+// less often, and at once when the channel is told to be connected again.
 type Channel interface {
 	// Name is what card.Channel and configuration call it: inbox, chat, telegram …
 	Name() string
@@ -120,6 +122,20 @@ func (e gone) Unwrap() error { return e.error }
 // Gone makes err an error of Deliver that no further attempt can mend: the chat
 // does not exist, or the bot was thrown out.
 func Gone(err error) error { return gone{err} }
+
+type refused struct{ error }
+
+func (e refused) Unwrap() error { return e.error }
+
+// Refused makes err an error of Deliver that is an answer: the service has read the
+// message and does not take it. After some of these the card is given up.
+func Refused(err error) error { return refused{err} }
+
+// IsRefused reports whether err was made by Refused.
+func IsRefused(err error) bool {
+	var r refused
+	return errors.As(err, &r)
+}
 
 // IsGone reports whether err was made by Gone.
 func IsGone(err error) bool {

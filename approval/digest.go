@@ -98,7 +98,7 @@ func (g *Gateway) deliverDigest(ctx context.Context, to Digester, d Digest) erro
 		}
 		d.Attempts, d.Error, d.Dead, d.DueAt = 0, "", false, g.now().Add(DigestPause)
 	} else {
-		d.Attempts, d.DueAt, d.Dead = g.later(d.Attempts, err)
+		d.Attempts, d.DueAt, d.Dead = g.later(ctx, d.Channel, d.Attempts, err)
 		d.Error = plain(err.Error())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliverTime)

@@ -101,7 +101,7 @@ func (g *Gateway) deliverNotice(ctx context.Context, to Noticer, e Electorate, n
 		at := g.now()
 		n.SentAt, n.Attempts, n.Error, n.Dead = &at, 0, "", false
 	} else {
-		n.Attempts, n.DueAt, n.Dead = g.later(n.Attempts, err)
+		n.Attempts, n.DueAt, n.Dead = g.later(ctx, n.Channel, n.Attempts, err)
 		n.Error = plain(err.Error())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliverTime)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -14,10 +13,12 @@ import (
 
 // The figures of the outbox.
 const (
-	MaxAttempts  = 12 // in a row before a card is given up
+	MaxAttempts  = 24 // in a row, the last of them a refusal, before a card is given up
+	awayAttempts = 12 // the most that are counted while nobody answers: so many refusals are still to come
 	leastRetry   = 100 * time.Millisecond
 	firstRetry   = time.Second      // doubled each time
-	lastRetry    = 10 * time.Minute // at most
+	lastRetry    = 15 * time.Minute // at most
+	nearRetry    = 30 * time.Second // at most while the other side is known to answer
 	longestRetry = 6 * time.Hour    // that a channel may ask for
 	deliverTime  = 20 * time.Second // one delivery
 	cardLease    = time.Minute      // after the death of a node; one that comes back returns its own
@@ -193,7 +194,7 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 	if err != nil && ctx.Err() != nil {
 		return g.release(ctx, []Card{c})
 	}
-	c = g.outcome(c, r, err)
+	c = g.outcome(ctx, c, r, err)
 	// The channel has, or has not, shown it; that is kept even when ctx ends now.
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), deliverTime)
 	defer cancel()
@@ -265,7 +266,7 @@ func (c *Card) sent(id string, now time.Time) {
 }
 
 // outcome is the card after a delivery that ended with err.
-func (g *Gateway) outcome(c Card, r Request, err error) Card {
+func (g *Gateway) outcome(ctx context.Context, c Card, r Request, err error) Card {
 	now := g.now()
 	if err == nil {
 		if c.SentAt == nil {
@@ -274,34 +275,12 @@ func (g *Gateway) outcome(c Card, r Request, err error) Card {
 		c.Shown, c.Attempts, c.Error, c.Dead, c.DueAt = r.Version, 0, "", false, now
 		return c
 	}
-	c.Attempts, c.DueAt, c.Dead = g.later(c.Attempts, err)
+	c.Attempts, c.DueAt, c.Dead = g.later(ctx, c.Channel, c.Attempts, err)
 	c.Error = plain(err.Error())
 	if c.Dead {
 		g.log.Warn("a card was given up", "request", c.RequestID, "channel", c.Channel, "attempts", c.Attempts, "err", err)
 	}
 	return c
-}
-
-// later says how often a delivery that failed with err has failed in a row now, when
-// to try again, and whether to give up.
-func (g *Gateway) later(attempts int, err error) (failed int, due time.Time, dead bool) {
-	var wait retryAfter
-	if errors.As(err, &wait) {
-		// Being asked to wait is no failure.
-		return attempts, g.now().Add(min(max(wait.wait, leastRetry), longestRetry)), false
-	}
-	attempts++
-	return attempts, g.now().Add(backoff(attempts)), IsGone(err) || attempts >= MaxAttempts
-}
-
-// backoff is the wait after the n-th failure in a row: doubled each time, and
-// between half and all of that, so that many cards do not come at once.
-func backoff(n int) time.Duration {
-	wait := lastRetry
-	if n < 20 {
-		wait = min(firstRetry<<(n-1), lastRetry)
-	}
-	return wait/2 + rand.N(wait/2+1)
 }
 
 // RetryCard makes a card due again that was given up.

@@ -141,10 +141,10 @@ func TestACardThatNobodyCanDeliverIsGivenUp(t *testing.T) {
 	w.must(w.g.Deliver(w.ctx, b))
 	w.expectShown(b, r, "north")
 
-	// A channel that stays away is given up too, after a bounded number of attempts.
+	// One that answers no again and again is given up too, after a bounded number of attempts.
 	other := w.asked()
 	for range 2 * approval.MaxAttempts {
-		b.errs = append(b.errs, errors.New("connection refused"))
+		b.errs = append(b.errs, approval.Refused(errors.New("bad request")))
 	}
 	for range approval.MaxAttempts {
 		w.clock.step(time.Hour)
@@ -153,6 +153,41 @@ func TestACardThatNobodyCanDeliverIsGivenUp(t *testing.T) {
 	if c := w.card(other, "north"); !c.Dead || c.Attempts != approval.MaxAttempts || len(b.errs) != 0 {
 		t.Errorf("after %d attempts: %+v", approval.MaxAttempts, c)
 	}
+}
+
+// Nobody answers for days: that is no refusal. Attempts become rare, at most 15 minutes
+// apart, and 30 seconds where the other side is known to be there; a first refusal after
+// all of them is the first one. When the channel is connected again nothing waits.
+func TestACardIsNeverGivenUpBecauseNobodyAnswers(t *testing.T) {
+	b := newBoard()
+	w := newWorld(t, approval.Config{Channels: []approval.Channel{b}})
+	r := w.asked()
+	fail := func(err error, n int, atMost time.Duration) {
+		t.Helper()
+		for range n {
+			b.errs = []error{err, err} // north and south
+			w.clock.step(atMost)
+			w.must(w.g.Deliver(w.ctx, b))
+			if len(b.errs) != 0 {
+				t.Fatalf("%d attempts are left after %s: %+v", len(b.errs), atMost, w.card(r, "north"))
+			}
+			if c := w.card(r, "north"); c.Dead || c.Error == "" || c.DueAt.Sub(w.clock.now()) > atMost {
+				t.Fatalf("card %+v at %s", c, w.clock.now())
+			}
+		}
+	}
+	away, no := errors.New("connection refused"), approval.Refused(errors.New("bad request"))
+	w.must(w.db.SetHealth(w.ctx, "board", approval.Unreachable, "502"))
+	fail(away, 4*approval.MaxAttempts, 15*time.Minute)
+	fail(no, 1, 15*time.Minute)
+	w.must(w.db.SetHealth(w.ctx, "board", approval.Connected, ""))
+	if c := w.card(r, "north"); c.DueAt.After(w.clock.now()) {
+		t.Errorf("the channel is back, and its card waits until %s", c.DueAt)
+	}
+	fail(away, 2*approval.MaxAttempts, 30*time.Second)
+	w.clock.step(30 * time.Second)
+	w.must(w.g.Deliver(w.ctx, b))
+	w.expectShown(b, r, "north", "south")
 }
 
 // The process dies after the message went out and before that was saved: the card

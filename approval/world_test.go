@@ -96,6 +96,7 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 		"revert":     TestRevert,
 		"cards":      TestEveryCardConvergesToItsRequest,
 		"try again":  TestAChannelThatFailsIsTriedAgain,
+		"no answer":  TestACardIsNeverGivenUpBecauseNobodyAnswers,
 		"crash":      TestACrashBetweenSendingAndSavingLosesNothing,
 		"on the way": TestAChangeDuringADeliveryIsNotMissed,
 		"run":        TestRunDeliversAndSweepsUntilItIsStopped,

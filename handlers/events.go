@@ -100,10 +100,7 @@ func eventRow(e event.Event, tr *trace) (views.EventRow, error) {
 
 // eventTypes are those that a task's log may have, for the filter.
 func eventTypes() []string {
-	all := []event.Type{event.TaskCreated, event.Queued, event.Acknowledged, event.Progress, event.Delegated, event.DelegationRefused, event.Waiting, event.Resumed,
-		event.Completed, event.Failed, event.Cancelled, event.MessageCompleted, event.ToolCompleted, event.Announced, event.UsageRecorded, event.Paused, event.Unpaused, event.Forked,
-		event.ContextRead, event.ContextWritten, event.ContextDeleted, event.Requested, event.Notified, event.Decided, event.ChangesRequested, event.Superseded, event.Expired, event.Stale,
-		event.Reminded, event.Escalated, event.CommentReplied, event.CommentResolved, event.CommentReopened, event.VerdictRefused, event.WithdrawnRight, event.PatchRejected, event.PatchValidated, event.PatchLanded, event.PatchReverted, event.BreakerOpened, event.BreakerClosed}
+	all := event.Types()
 	names := make([]string, len(all))
 	for i, t := range all {
 		names[i] = string(t)

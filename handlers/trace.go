@@ -347,16 +347,13 @@ func withoutParam(path, key string) string {
 // cameBy leads to the trigger that made a task: to the very delivery where its key names
 // one and this person may read it, else to the trigger with all of them.
 func cameBy(who Caller, t orchestrator.Task) string {
-	name, ok := strings.CutPrefix(t.Via, triggerVia)
-	if !ok || name == "" {
+	name := t.Trigger()
+	if name == "" {
 		return ""
 	}
-	id, ok := strings.CutPrefix(t.Key, t.Via+":")
+	id, ok := strings.CutPrefix(t.Key, orchestrator.TriggerKey+name+":")
 	if ok && strings.HasPrefix(id, trigger.DeliveryPrefix) && (who.Has(people.TasksWrite) || who.Has(people.AuditRead)) {
 		return views.DeliveryHref(name, id)
 	}
 	return views.TriggerHref(name)
 }
-
-// triggerVia is how tasks say that a trigger made them.
-const triggerVia = "trigger:"

@@ -158,11 +158,11 @@ func TestATaskLeadsToItsDelivery(t *testing.T) {
 		via, key string
 		want     string
 	}{
-		{operator, "trigger:ci failed", "trigger:ci failed:whk_1", "/triggers/ci%20failed/deliveries/whk_1"},
-		{approver, "trigger:ci failed", "trigger:ci failed:whk_1", "/triggers/ci%20failed"},
-		{operator, "trigger:ci", "trigger:ci:key:whk_1", "/triggers/ci"},
+		{operator, orchestrator.ViaTrigger("webhook", "ci failed"), "trigger:ci failed:whk_1", "/triggers/ci%20failed/deliveries/whk_1"},
+		{approver, "schedule ci failed", "trigger:ci failed:whk_1", "/triggers/ci%20failed"},
+		{operator, "webhook ci", "trigger:ci:key:whk_1", "/triggers/ci"},
 		{operator, "web", "trigger:ci:whk_1", ""},
-		{operator, "trigger:", "", ""},
+		{operator, "webhook ", "", ""},
 	} {
 		if got := cameBy(Caller{Principal: c.who}, orchestrator.Task{Via: c.via, Key: c.key}); got != c.want {
 			t.Errorf("%s %s leads to %q, want %q", c.via, c.key, got, c.want)

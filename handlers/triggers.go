@@ -44,7 +44,7 @@ func (p *Pages) TriggersPage(c echo.Context) error {
 
 func triggerRow(s trigger.Status) views.TriggerRow {
 	row := views.TriggerRow{Name: s.Name, Kind: string(s.Kind), Source: string(s.Source), Agent: s.Agent, Who: agentWord(s), Owner: s.Owner, Cron: s.Cron, Zone: s.Zone,
-		URL: s.URL, Problem: s.Problem, Next: s.Next, Failures: s.Failures}
+		URL: s.URL, Problem: s.Problem, Next: s.Next, Failures: s.Failures, Refused: s.Refused}
 	if s.Last != nil {
 		last := deliveryRow(*s.Last)
 		row.Last = &last

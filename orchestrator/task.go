@@ -66,11 +66,25 @@ type Task struct {
 }
 
 // ByTrigger reports whether a webhook or a schedule made the task, and no person at that
-// moment: its Via says so, as "webhook ci-failed" or "schedule nightly".
-func (t *Task) ByTrigger() bool {
-	kind, name, ok := strings.Cut(t.Via, " ")
-	return ok && name != "" && (kind == "webhook" || kind == "schedule")
+// moment.
+func (t *Task) ByTrigger() bool { return t.Trigger() != "" }
+
+// Trigger is the name of the webhook or schedule that made the task, "" for none: its Via
+// says so as [ViaTrigger] writes it, "webhook ci-failed" or "schedule nightly".
+func (t *Task) Trigger() string {
+	kind, name, _ := strings.Cut(t.Via, " ")
+	if kind != "webhook" && kind != "schedule" {
+		return ""
+	}
+	return name
 }
+
+// ViaTrigger is how a task says that a trigger made it.
+func ViaTrigger(kind, name string) string { return kind + " " + name }
+
+// TriggerKey begins the keys of tasks that triggers make; the trigger's name, a colon and
+// the delivery's id, or what its template made, follow.
+const TriggerKey = "trigger:"
 
 // Submission asks for a task.
 type Submission struct {

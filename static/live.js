@@ -7,16 +7,17 @@
   var url = document.body.getAttribute('data-stream');
   if (!url || !window.EventSource) return;
 
-  var TYPES = ('task.created delegation.queued delegation.acknowledged delegation.progress delegation.delegated ' +
-    'delegation.refused delegation.waiting delegation.resumed delegation.completed delegation.failed delegation.cancelled ' +
-    'usage.recorded context.written approval.requested approval.notified approval.decided approval.changes_requested ' +
-    'approval.comment_replied approval.comment_resolved approval.comment_reopened approval.superseded approval.expired approval.stale approval.refused approval.withdrawn_right patch.rejected patch.validated patch.landed patch.reverted ' +
-    'breaker.opened breaker.closed message.completed tool.completed task.paused task.resumed task.forked ' +
-    'delegation.announced context.deleted gap message').split(' ');
-  var COALESCE = 300, HIDDEN = 30000, DEAD = 40000, WAITS = [0, 1, 2, 4, 8, 15];
+  // The types come from the server, which has the only list of them.
+  var TYPES = (document.body.getAttribute('data-events') + ' gap message').split(' ');
+  var COALESCE = 300, HIDDEN = 30000, WAITS = [0, 1, 2, 4, 5], FAR = 15;
+  // How long, in ms: without a beat the line is dead (the server's comes every 15 s), a try may
+  // take to connect, parts are left alone while nothing is live. Tests set window.ghLive.
+  function limit(name) { return (window.ghLive || {})[name] || { dead: 20000, connect: 5000, poll: 5000, answer: 1000 }[name]; }
   var source = null, last = new URL(url, location.href).searchParams.get('after') || '';
   var session = document.body.getAttribute('data-session') || '', over = false;
-  var heardAt = 0; // the server is heard every 15 s; a line that is cut without a word is not
+  // The last sign of life; before the first, the page is as of its loading. What is shown as
+  // the begin of a loss is this, not the moment at which it was noticed.
+  var lastLife = Date.now(), triedAt = 0, opened = false, polledAt = 0, asOf = 0, gone = false;
   var tries = 0, lostAt = null, retryAt = 0, timer = null, caught = 0, healing = false, leading = false, release = null;
   var line = document.getElementById('live-line');
   var dot = document.getElementById('live-dot');
@@ -27,6 +28,8 @@
     if (!dot) return;
     dot.setAttribute('data-live-state', state);
     dot.title = words;
+    if (lostAt) dot.dataset.since = lostAt.getTime();
+    else delete dot.dataset.since;
     dot.firstElementChild.textContent = words;
   }
   function say(text, ok, button, act) {
@@ -47,9 +50,14 @@
     if (!lostAt || over) return;
     var s = Math.max(0, Math.round((retryAt - Date.now()) / 1000));
     setDot('lost', 'Not live since ' + clock(lostAt));
-    var text = 'Not live since ' + clock(lostAt) + '. ' + (s > 0 ? 'Trying again in ' + s + ' s. ' : 'Trying again. ');
-    if (leading || !channel) say(text, false, 'Now', function () { tries = 1; open(); });
-    else say(text, false);
+    var text = 'Not live since ' + clock(lostAt) + '. ' + (asOf > lostAt ? 'This page asked at ' + clock(new Date(asOf)) + '. ' : '') +
+      (s > 0 ? 'Trying again in ' + s + ' s. ' : 'Trying again. ');
+    say(text, false, 'Now', function () {
+      tries = 1;
+      if (leading || !channel) open();
+      else lead(true); // the tab that leads may be asleep
+      poll();
+    });
   }
   function showLive(n) {
     if (over) return;
@@ -89,7 +97,7 @@
   }
   function flush() {
     flushing = null;
-    if (document.hidden || over || lostAt) return; // on return everything marked is asked at once
+    if (document.hidden || over) return; // on return everything marked is asked at once
     var later = 0;
     dirty.forEach(function (el) {
       // A part that is dear to make says how long it wants to be left alone.
@@ -101,6 +109,8 @@
     });
     if (later) flushing = setTimeout(flush, later);
   }
+  // While nothing is live, the parts are asked for from time to time.
+  function poll() { polledAt = Date.now(); catchUp(); }
   function catchUp() { mark(''); if (flushing) { clearTimeout(flushing); flush(); } }
 
   function heard(m) {
@@ -111,7 +121,7 @@
 
   // ---- the stream
   function receive(e) {
-    heardAt = Date.now();
+    lastLife = Date.now();
     if (e.lastEventId) last = e.lastEventId;
     var body = {};
     try { body = JSON.parse(e.data); } catch (err) { /* a keep-alive has no body */ }
@@ -126,10 +136,13 @@
     close();
     var u = new URL(url, location.href);
     if (last) u.searchParams.set('after', last);
-    heardAt = Date.now();
+    triedAt = Date.now();
+    opened = false;
     source = new EventSource(u.toString());
-    source.addEventListener('alive', function () { heardAt = Date.now(); });
+    source.addEventListener('alive', function () { lastLife = Date.now(); });
     source.onopen = function () {
+      opened = true;
+      lastLife = Date.now();
       caught = 0;
       healing = !!lostAt;
       tries = 0;
@@ -138,7 +151,8 @@
     source.onerror = function () {
       var answered = source.readyState === 2; // refused; where the line broke it would try again
       close();
-      if (answered) ask(u);
+      // A browser says so as well just before it leaves the page.
+      if (answered) timer = setTimeout(function () { if (!gone) ask(u); }, 250);
       else again();
     };
     TYPES.forEach(function (t) { source.addEventListener(t, receive); });
@@ -150,6 +164,7 @@
   // ask finds out why the server refused, which an EventSource does not tell.
   function ask(u) {
     var stop = new AbortController();
+    setTimeout(function () { stop.abort(); }, 5000);
     fetch(u, { headers: { Accept: 'text/event-stream' }, credentials: 'same-origin', cache: 'no-store', signal: stop.signal }).then(function (res) {
       stop.abort();
       if (res.status === 401) end();
@@ -158,17 +173,30 @@
   }
   // The first try after a loss is at once and silent; only its failure is said.
   function again() {
-    var wait = WAITS[Math.min(tries, WAITS.length - 1)] * 1000;
-    if (tries > 0 && !lostAt) lostAt = new Date();
+    if (gone || over) return;
+    var wait = (document.hidden && tries >= WAITS.length ? FAR : WAITS[Math.min(tries, WAITS.length - 1)]) * (800 + 400 * Math.random());
+    if (tries > 0 && !lostAt) lostAt = new Date(lastLife);
     tries++;
     retryAt = Date.now() + wait;
     if (lostAt) { showLost(); tell({ kind: 'state', state: 'lost', since: lostAt.getTime(), retry: retryAt }); }
     timer = setTimeout(open, wait);
   }
   setInterval(function () {
-    if (source && Date.now() - heardAt > DEAD) { close(); again(); }
-    if (lostAt && !document.hidden) showLost();
-  }, 1000);
+    var now = Date.now();
+    // Who was silent for so long, or does not even begin to answer, is not there: no silent try.
+    if (source && (opened ? now - lastLife > limit('dead') : now - triedAt > limit('connect'))) {
+      close();
+      tries = Math.max(tries, 1);
+      again();
+    }
+    if (lostAt && !document.hidden && !over) {
+      showLost();
+      if (now - polledAt > limit('poll')) poll();
+    }
+  }, 250);
+  document.body.addEventListener('htmx:afterOnLoad', function (e) {
+    if (e.detail.elt.hasAttribute('data-live')) asOf = Date.now();
+  });
 
   // ---- one connection for all tabs
   var shared = !!(navigator.locks && window.BroadcastChannel);
@@ -180,6 +208,7 @@
       return;
     }
     if (leading) return;
+    answered = true;
     if (m.kind === 'over') { end(); return; }
     if (m.kind === 'event') { last = m.last || last; heard(m.event); }
     if (m.kind === 'state' && m.state === 'on') {
@@ -194,11 +223,24 @@
     channel = new BroadcastChannel(name);
     channel.onmessage = function (e) { listen(e.data); };
     channel.postMessage({ kind: 'hello' });
-    navigator.locks.request(name, function () {
-      if (!channel) return undefined;
+    lead(false);
+  }
+  // lead waits for the lock of the tab that has the stream; steal takes it over from a tab
+  // that may be asleep, which then is a follower.
+  var answered = false;
+  function lead(steal) {
+    var mine = channel;
+    navigator.locks.request('gatehouse-live ' + session, { steal: steal }, function () {
+      if (!channel || channel !== mine) return undefined;
       leading = true;
       open();
       return new Promise(function (done) { release = done; });
+    }).catch(function () {
+      if (!channel || channel !== mine || over) return;
+      close();
+      leading = false;
+      release = null;
+      lead(false);
     });
   }
   function leave() {
@@ -217,15 +259,21 @@
       return;
     }
     if ((leading || !shared) && !source) { tries = 0; open(); }
+    if (channel && !leading) {
+      answered = false;
+      channel.postMessage({ kind: 'hello' });
+      setTimeout(function () { if (channel && !answered && !leading && !document.hidden) lead(true); }, limit('answer'));
+    }
     catchUp();
   });
-  window.addEventListener('pagehide', leave);
-  window.addEventListener('pageshow', function (e) { if (e.persisted && !over) { join(); catchUp(); } });
+  window.addEventListener('pagehide', function () { gone = true; leave(); });
+  window.addEventListener('pageshow', function (e) { gone = false; if (e.persisted && !over) { join(); catchUp(); } });
   window.addEventListener('online', function () { if (leading || !shared) { tries = 0; open(); } catchUp(); });
 
   // A part whose question was lost on the way asks again.
   document.body.addEventListener('htmx:sendError', function (e) {
     if (!e.detail.elt.hasAttribute('data-live')) return;
+    if (lostAt) return; // it is asked for again soon
     dirty.add(e.detail.elt);
     if (!flushing) flushing = setTimeout(flush, 3000);
   });
@@ -243,5 +291,6 @@
       end();
     }
   });
+  setDot('off', 'Connecting');
   join();
 })();

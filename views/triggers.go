@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"gatehouse/orchestrator/trigger"
 )
 
 // TriggersPath lists what makes tasks by itself.
@@ -40,6 +42,7 @@ type TriggerRow struct {
 	Next     []time.Time
 	Last     *DeliveryRow // nil: none yet
 	Failures int          // of the last day
+	Refused  trigger.Refusals
 }
 
 // DeliveryRow is one delivery as lists show it.
@@ -110,6 +113,24 @@ type DeliveryPage struct {
 	Parts    int
 	May      bool // may deliver again
 	Gone     bool // the trigger is not configured any more
+}
+
+// refuses says whether the last that came was turned away at the door.
+func (t TriggerRow) refuses() bool {
+	return t.Refused.Calls > 0 && (t.Last == nil || t.Refused.Last.After(t.Last.At))
+}
+
+// look is the badge of a trigger: a word, its role and its icon.
+func (t TriggerRow) look() stateLook {
+	switch {
+	case t.Problem != "":
+		return stateLook{"problem", "✕", "cross", "bad"}
+	case t.refuses():
+		return stateLook{"refuses calls", "⚠", "warn", "bad"}
+	case t.Last == nil && t.Kind == "webhook":
+		return stateLook{"never called", "○", "queued", "neutral"}
+	}
+	return stateLook{"works", "✓", "tick", "ok"}
 }
 
 // kindWords says what a trigger is.

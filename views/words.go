@@ -211,8 +211,5 @@ func viaWords(via string) string {
 	if name, ok := strings.CutPrefix(via, "schedule "); ok {
 		return "by schedule " + name
 	}
-	if name, ok := strings.CutPrefix(via, "trigger:"); ok {
-		return "by trigger " + name
-	}
 	return channelWords(via)
 }

@@ -68,7 +68,7 @@ func TestADelegationHasThePublishedShape(t *testing.T) {
 	h.expect(http.StatusBadRequest, "bad_request", "GET", v1+"/delegations?state=sleeping", token, "")
 	h.expect(http.StatusBadRequest, "bad_request", "GET", v1+"/delegations?stat=queued", token, "")
 	status := h.expect(http.StatusOK, "", "GET", "/delegation-status?id="+task.ID, token, "").json(t)
-	if status["id"] != root.ID {
+	if status["id"] != root.ID || status["request_id"] != root.ID || status["trace_id"] != task.ID || status["status"] == "" || status["detail"] != status["state"] || status["body"] == "" {
 		t.Errorf("delegation-status: %v", status)
 	}
 }
@@ -97,18 +97,19 @@ func TestHostileJSONIsRefusedWithAReason(t *testing.T) {
 		body, code, words string
 		status            int
 	}{
-		"unknown field":         {`{"agent":"kik","txt":"Fix"}`, "bad_request", "Did you mean text?", 400},
-		"another case":          {`{"agent":"kik","Text":"Fix"}`, "bad_request", "Did you mean text?", 400},
-		"the same field twice":  {`{"agent":"kik","text":"a","text":"b"}`, "bad_request", "twice", 400},
-		"twice by an escape":    {`{"agent":"kik","text":"a","te\u0078t":"b"}`, "bad_request", "twice", 400},
-		"another document":      {`{"agent":"kik","text":"a"}{}`, "bad_request", "more after", 400},
-		"a wrong type":          {`{"agent":"kik","text":7}`, "bad_request", "type string", 400},
-		"half a document":       {`{"agent":"kik"`, "bad_request", "", 400},
-		"not JSON":              {`agent=kik`, "bad_request", "not JSON", 400},
-		"not UTF-8":             {"{\"agent\":\"kik\",\"text\":\"\xff\"}", "bad_request", "UTF-8", 400},
-		"too deep":              {`{"budget":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`, "bad_request", "nested", 400},
-		"too large":             {`{"agent":"kik","text":"` + strings.Repeat("a", 3<<20) + `"}`, "too_large", "", 413},
-		"a text over its limit": {`{"agent":"kik","text":"` + strings.Repeat("a", 300<<10) + `"}`, "bad_request", "limit", 400},
+		"unknown field":          {`{"agent":"kik","txt":"Fix"}`, "bad_request", "Did you mean text?", 400},
+		"another case":           {`{"agent":"kik","Text":"Fix"}`, "bad_request", "Did you mean text?", 400},
+		"the same field twice":   {`{"agent":"kik","text":"a","text":"b"}`, "bad_request", "twice", 400},
+		"twice by an escape":     {`{"agent":"kik","text":"a","te\u0078t":"b"}`, "bad_request", "twice", 400},
+		"free keys in two cases": {`{"agent":"kik","text":"a","budget":{"tokens":1,"Tokens":2}}`, "bad_request", "differ in their case only", 400},
+		"another document":       {`{"agent":"kik","text":"a"}{}`, "bad_request", "more after", 400},
+		"a wrong type":           {`{"agent":"kik","text":7}`, "bad_request", "type string", 400},
+		"half a document":        {`{"agent":"kik"`, "bad_request", "", 400},
+		"not JSON":               {`agent=kik`, "bad_request", "not JSON", 400},
+		"not UTF-8":              {"{\"agent\":\"kik\",\"text\":\"\xff\"}", "bad_request", "UTF-8", 400},
+		"too deep":               {`{"budget":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`, "bad_request", "nested", 400},
+		"too large":              {`{"agent":"kik","text":"` + strings.Repeat("a", 3<<20) + `"}`, "too_large", "", 413},
+		"a text over its limit":  {`{"agent":"kik","text":"` + strings.Repeat("a", 300<<10) + `"}`, "bad_request", "limit", 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := h.expect(c.status, c.code, "POST", v1+"/tasks", token, c.body)

@@ -16,6 +16,7 @@ import (
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
+	"gatehouse/views"
 )
 
 const hookSecret = "It's a Secret to Everybody"
@@ -284,4 +285,28 @@ func TestATriggerIsTriedWithoutATrace(t *testing.T) {
 	if len(page.Items) != 0 || h.tasks() != 0 {
 		t.Errorf("%d deliveries and %d tasks", len(page.Items), h.tasks())
 	}
+}
+
+// The page of a task that a webhook made leads back to the delivery, for whoever may read
+// it, and the delivery leads to the task.
+func TestATaskOfAWebhookLeadsBackToItsDelivery(t *testing.T) {
+	h := open(t)
+	ann := h.user("ann", people.Operator)
+	h.hooks(ciFailed())
+	made := h.github("ci-failed", "d1", workflowRun(t)).json(t)
+	b := h.signIn(ann)
+	delivery := views.DeliveryHref("ci-failed", made["delivery"].(string))
+	h.says(b.get("/delegations/"+made["id"].(string)), http.StatusOK, `href="`+delivery+`"`, "by webhook ci-failed")
+	h.says(b.get(delivery), http.StatusOK, "/delegations/"+made["id"].(string))
+}
+
+// Every page listens for every type of event that there is.
+func TestPagesHearEveryTypeOfEvent(t *testing.T) {
+	h := open(t)
+	b := h.signIn(h.user("ann", people.Operator))
+	var types []string
+	for _, one := range event.Types() {
+		types = append(types, string(one))
+	}
+	h.says(b.get("/"), http.StatusOK, `data-events="`+strings.Join(types, " ")+`"`)
 }

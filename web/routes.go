@@ -177,7 +177,7 @@ func (s *Server) routes() []route {
 		{post, telegramPath, s.telegram, anyone},
 		{post, hookPath, s.Hooks.Call, anyone},
 		{get, "/ws", st.Socket, may(handlers.DelegationsRead, handlers.TasksWrite)},
-		{get, "/delegation-status", a.Delegation, read},
+		{get, "/delegation-status", a.Status, read},
 		{get, "/delegation-stream", st.Task, read},
 		{get, "/healthz", s.healthz, anyone},
 		{get, "/readyz", s.readyz, anyone},

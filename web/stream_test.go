@@ -222,6 +222,13 @@ func TestAWebSocketSubscribesAndChats(t *testing.T) {
 	if refused.Type != "error" || refused.Code != "bad_request" {
 		t.Errorf("an unknown message got %+v", refused)
 	}
+	for _, odd := range []string{`{"type":"chat","text":"a","text":"b"}`, `{"type":"chat","Text":"a"}`, `{"type":"chat","text":"a"}{}`} {
+		h.must(c.WriteMessage(websocket.TextMessage, []byte(odd)))
+		h.must(c.ReadJSON(&refused))
+		if refused.Type != "error" || refused.Code != "bad_request" {
+			t.Errorf("%s, which can be read in two ways, got %+v", odd, refused)
+		}
+	}
 	h.must(c.WriteJSON(map[string]any{"type": "chat", "text": "Fix the loop"}))
 	var said struct {
 		Type   string `json:"type"`

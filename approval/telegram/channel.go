@@ -241,7 +241,7 @@ func (c *Channel) file(ctx context.Context, to Place, card int, f face) (documen
 	if err == nil {
 		return document(id), nil
 	}
-	if errors.As(err, &refusal) && refusal.Code >= 400 && refusal.Code < 500 && refusal.RetryAfter == 0 && !approval.IsGone(err) {
+	if errors.As(err, &refusal) && refusal.Code >= 400 && refusal.Code < 500 && refusal.RetryAfter == 0 && !approval.IsGone(err) && !errors.Is(err, ErrToken) {
 		c.log.Warn("Telegram did not take the file of a diff; the card links to it", "request", f.r.ID, "bytes", len(f.diff.file), "err", err)
 		return refusedDocument, nil
 	}

@@ -97,8 +97,10 @@ func (c *Client) sort(ctx context.Context, method string, l *line, answer *tgbot
 		return fmt.Errorf("%w (%w)", ErrMessageGone, e)
 	case e.Code == http.StatusBadRequest && said(e, unwritable...):
 		return approval.Gone(e)
+	case e.Code >= 400 && e.Code < 500 && e.Code != http.StatusRequestTimeout:
+		return approval.Refused(e)
 	default:
-		return e
+		return e // the Bot API has a fault of its own
 	}
 }
 

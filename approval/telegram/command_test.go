@@ -215,6 +215,7 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 		"reject": TestRejectAsksWhyAndOnlyWhoPressedAnswers, "link": TestLinkingAnAccount, "status": TestStatusShowsACardThatLives,
 		"same tree":      TestAButtonIsForItsRevisionAlsoWhenTheTreeIsMadeAgain,
 		"the file first": TestApproveComesAfterTheFile, "a crash before the file": TestACrashBetweenACardAndItsFile,
+		"an outage": TestCardsAgreeWithinAMinuteOfAnOutage,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they wait for the disk

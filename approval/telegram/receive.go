@@ -32,6 +32,9 @@ const (
 	pollLease = 15 * time.Second // how long nobody polls after a node died
 	fastest   = time.Second      // between empty answers that came without waiting
 	releasing = 5 * time.Second  // for what is recorded after the end
+	// longestAway is the most between two looks whether the Bot API is back: cards agree with
+	// their requests within a minute of that.
+	longestAway = 30 * time.Second
 )
 
 // Inbox is where updates are kept between their coming and their being handled, and
@@ -320,7 +323,7 @@ func (r *Receiver) trouble(ctx context.Context, err error, failures int) time.Du
 		return backoff(failures, 5*time.Second, 5*time.Minute)
 	default:
 		r.report(ctx, Unreachable, err.Error())
-		return backoff(failures, time.Second, time.Minute)
+		return backoff(failures, time.Second, longestAway)
 	}
 }
 

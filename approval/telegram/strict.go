@@ -3,14 +3,14 @@ package telegram
 import (
 	"fmt"
 
-	"gatehouse/orchestrator/trigger"
+	"gatehouse/orchestrator/strictjson"
 )
 
 // strict refuses an update that two readers could read in two ways: a key that stands
 // twice, keys that differ in their case, and keys that are not as the Bot API writes them,
 // in small letters. Go's own reader takes "From" for "from", and the last of two.
 func strict(body []byte) error {
-	value, err := trigger.Decode(body)
+	value, err := strictjson.Object(body)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func plainKeys(value any) error {
 		for key, inner := range v {
 			for _, c := range key {
 				if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
-					return fmt.Errorf("%w: the Bot API writes no key %.80q", trigger.ErrJSON, key)
+					return fmt.Errorf("%w: the Bot API writes no key %.80q", strictjson.Err, key)
 				}
 			}
 			if err := plainKeys(inner); err != nil {

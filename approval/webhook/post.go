@@ -162,7 +162,10 @@ func (v *receiver) verdict(from *url.URL, res *http.Response) error {
 			return approval.RetryAfter(err, wait)
 		}
 	}
-	return err
+	if code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code == http.StatusTooEarly {
+		return err
+	}
+	return approval.Refused(err)
 }
 
 // pause reads Retry-After: seconds or a date.
@@ -197,7 +200,7 @@ func (v *receiver) broken(ctx context.Context, to *url.URL, err error) error {
 	var cert *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &no):
-		return fmt.Errorf("%s was not connected to: %w", v.at(to), no.why)
+		return approval.Refused(fmt.Errorf("%s was not connected to: %w", v.at(to), no.why))
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return fmt.Errorf("%s: there is no host of that name", v.at(to))
 	case errors.As(err, &lookup):

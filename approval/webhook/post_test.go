@@ -66,7 +66,7 @@ func TestWhatAnswersMean(t *testing.T) {
 	for _, tc := range []struct {
 		name, retryAfter string
 		code             int
-		ok, gone         bool
+		ok, gone, no     bool
 		wait             time.Duration
 	}{
 		{name: "fine", code: 200, ok: true},
@@ -83,9 +83,12 @@ func TestWhatAnswersMean(t *testing.T) {
 		{name: "nonsense", code: 503, retryAfter: "soon"},
 		{name: "no hint", code: 429},
 		{name: "a hint that does not count", code: 500, retryAfter: "30"},
-		{name: "unauthorised", code: 401},
-		{name: "see other is no delivery", code: 303},
-		{name: "not modified", code: 304},
+		{name: "unauthorised", code: 401, no: true},
+		{name: "not found", code: 404, no: true},
+		{name: "a proxy without its server", code: 502},
+		{name: "took too long", code: 408},
+		{name: "see other is no delivery", code: 303, no: true},
+		{name: "not modified", code: 304, no: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			in := receive(t, httptest.NewServer, func(w http.ResponseWriter, _ *http.Request) {
@@ -95,7 +98,7 @@ func TestWhatAnswersMean(t *testing.T) {
 				w.WriteHeader(tc.code)
 			})
 			_, err := tell(t, channel(t, home(), toHome(in.URL)), approvaltest.Request(approval.Pending))
-			if (err == nil) != tc.ok || approval.IsGone(err) != tc.gone {
+			if (err == nil) != tc.ok || approval.IsGone(err) != tc.gone || approval.IsRefused(err) != tc.no {
 				t.Fatalf("err = %v", err)
 			}
 			if wait := waitOf(err); wait != tc.wait {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"time"
 
@@ -52,6 +53,7 @@ func (c *TriggersListCmd) Run(ctx context.Context, sh *shell) error {
 		if t.Failures > 0 {
 			said = parts(said, counted(t.Failures, "failure")+" in 24 h")
 		}
+		said = parts(said, refusedCalls(t.Refused, sh.now()))
 		if t.Problem != "" {
 			said = sh.icon("failed") + " " + brief(t.Problem, 80)
 		}
@@ -95,6 +97,9 @@ func (c *TriggersShowCmd) Run(ctx context.Context, sh *shell) error {
 	if t.Last != nil {
 		rows = append(rows, []string{"last", parts(line(t.Last.ID), line(t.Last.State), ago(t.Last.ReceivedAt, sh.now()))})
 	}
+	if t.Refused != nil {
+		rows = append(rows, []string{"refused", refusedCalls(t.Refused, sh.now())})
+	}
 	if err := table(sh.out, rows); err != nil {
 		return err
 	}
@@ -127,6 +132,13 @@ func (c *TriggersDeliveriesCmd) Run(ctx context.Context, sh *shell) error {
 	if sh.JSON {
 		return sh.document(found)
 	}
+	t, err := api.Trigger(ctx, c.Trigger)
+	if err != nil && !isStatus(err, http.StatusNotFound) { // what came of one that is not configured any more stays
+		return err
+	}
+	if t.Refused != nil {
+		sh.hint("%s %s. They were answered 401 and are not in the list.", sh.icon("refused"), refusedCalls(t.Refused, sh.now()))
+	}
 	if len(found.Items) == 0 {
 		sh.hint("Nothing came.")
 		return nil
@@ -136,6 +148,14 @@ func (c *TriggersDeliveriesCmd) Run(ctx context.Context, sh *shell) error {
 		rows[i] = []string{line(d.ID), line(d.State), brief(d.Event, 30), line(d.TaskID), ago(d.ReceivedAt, sh.now()), parts(repeats(d), brief(d.Message, 80))}
 	}
 	return table(sh.out, rows)
+}
+
+// refusedCalls says how many calls were answered 401, and about the last one.
+func refusedCalls(r *client.Refused, now time.Time) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s refused: %s, last %s from %s", counted(int(r.Calls), "call"), line(r.Reason), ago(r.LastAt, now), line(r.Address))
 }
 
 func repeats(d client.Delivery) string {

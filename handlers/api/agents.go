@@ -19,6 +19,8 @@ type agentShape struct {
 	Capabilities  []string     `json:"capabilities"`
 	DelegatesTo   []string     `json:"delegates_to"` // null: anyone
 	Repository    string       `json:"repository"`
+	Projects      []string     `json:"projects"`      // the repositories that it works in
+	InstanceName  string       `json:"instance_name"` // what it is called here, and answers to
 	AnalysisOnly  bool         `json:"analysis_only"`
 	AskFirst      bool         `json:"ask_first"`      // a person is asked before it is handed work
 	TrustCheckout bool         `json:"trust_checkout"` // it runs in its caller's files as they are
@@ -65,6 +67,10 @@ func (a *API) Agents(c echo.Context) error {
 			Repository: s.Spec.Repository, AnalysisOnly: s.Spec.AnalysisOnly, AskFirst: s.Spec.AskFirst, TrustCheckout: s.Spec.TrustCheckout, Approval: s.Spec.Approval, State: busy(s),
 			Running: s.Running, Queued: s.Queued, Waiting: s.Waiting, LastError: s.LastError, LastAt: utc(s.LastAt),
 			Breaker: breakerOf(s.Breaker),
+		}
+		items[i].InstanceName, items[i].Projects = s.Spec.Name, []string{}
+		if s.Spec.Repository != "" {
+			items[i].Projects = []string{s.Spec.Repository}
 		}
 		if s.Spec.Restricted {
 			items[i].DelegatesTo = append([]string{}, s.Spec.DelegatesTo...)

@@ -28,9 +28,18 @@ func (a *API) Delegations(c echo.Context) error {
 	return c.JSON(http.StatusOK, listOf(shapesOf(page.Items), page.Next))
 }
 
-// Delegation answers GET /delegations/{id} and GET /delegation-status?id=. A caller
-// that asks for its ended child gets its slot and the child's changes first.
+// Delegation answers GET /delegations/{id}.
 func (a *API) Delegation(c echo.Context) error {
+	shape, _, err := a.one(c)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, shape)
+}
+
+// one is the delegation that the address names. A caller that asks for its ended child
+// gets its slot and the child's changes first.
+func (a *API) one(c echo.Context) (Delegation, orchestrator.Delegation, error) {
 	ctx := c.Request().Context()
 	id := c.Param("id")
 	if id == "" {
@@ -39,25 +48,25 @@ func (a *API) Delegation(c echo.Context) error {
 	who := caller(c)
 	d, err := a.Ids.Delegation(ctx, who, id)
 	if err != nil {
-		return err
+		return Delegation{}, d, err
 	}
 	if who.Run != nil && d.ParentID == who.Run.DelegationID && d.State.Ended() {
 		if d, _, err = a.Engine.Await(ctx, *who.Run, d.ID, awaitMost); err != nil {
-			return err
+			return Delegation{}, d, err
 		}
 	}
 	shapes, err := a.told(c, []orchestrator.Delegation{d})
 	if err != nil {
-		return err
+		return Delegation{}, d, err
 	}
 	t, err := a.Reader.Task(ctx, d.TaskID)
 	if err != nil {
-		return err
+		return Delegation{}, d, err
 	}
 	if t.EndedAt == nil {
 		shapes[0].PausedAt = utc(t.PausedAt)
 	}
-	return c.JSON(http.StatusOK, shapes[0])
+	return shapes[0], d, nil
 }
 
 // told is what is published of delegations to who asks. An operator may read no requests,

@@ -13,6 +13,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/strictjson"
 
 	"github.com/labstack/echo/v4"
 )
@@ -54,11 +55,17 @@ func decode(body []byte, v any) error {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return bad("There is more after the JSON document. Send one document.")
 	}
+	// Above, fields had their names; here the free parts are looked at, too.
+	if err := strictjson.Check(body, maxNesting+1); err != nil {
+		return bad("%s. Send each key once, in one spelling.", upper(err.Error()))
+	}
 	if err := json.Unmarshal(body, v); err != nil {
 		return sentence(err)
 	}
 	return nil
 }
+
+func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // check walks one JSON value along the type that it will be decoded into. The
 // standard decoder would take the last of two equal keys, and any case of a key.

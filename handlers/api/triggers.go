@@ -35,6 +35,7 @@ type triggerShape struct {
 	Problem    *string        `json:"problem"`
 	Last       *deliveryShape `json:"last"`
 	Failures   int            `json:"failures"` // of the last 24 hours
+	Refused    *refusedShape  `json:"refused"`  // null: none ever
 }
 
 // deliveryShape is the published shape of a delivery. Payload is null in lists, and where
@@ -63,6 +64,14 @@ type deliveryShape struct {
 	Payload *string           `json:"payload,omitempty"`
 }
 
+// refusedShape counts the calls that were answered 401, and tells of the last one.
+type refusedShape struct {
+	Calls   int64     `json:"calls"`
+	LastAt  time.Time `json:"last_at"`
+	Reason  string    `json:"reason"`
+	Address string    `json:"address"`
+}
+
 func deliveryOf(d trigger.Delivery) deliveryShape {
 	return deliveryShape{ID: d.ID, Trigger: d.Trigger, Kind: d.Kind, Source: orNull(string(d.Source)), ExternalID: orNull(d.ExternalID), Event: orNull(d.Event), BodyHash: orNull(d.BodyHash),
 		State: d.State, Code: orNull(d.Code), Message: orNull(d.Message), TaskID: orNull(d.TaskID), Of: orNull(d.Of), By: orNull(d.By), Repeats: d.Repeats, Attempts: d.Attempts,
@@ -77,6 +86,9 @@ func triggerOf(s trigger.Status) triggerShape {
 		t.Window = orNull(s.Window.String())
 	} else {
 		t.Timezone = orNull(s.Zone)
+	}
+	if r := s.Refused; r.Calls > 0 {
+		t.Refused = &refusedShape{Calls: r.Calls, LastAt: r.Last.UTC(), Reason: r.Reason, Address: r.Address}
 	}
 	if s.Last != nil {
 		last := deliveryOf(*s.Last)

@@ -35,7 +35,7 @@ type Answer struct {
 // the same 401. A body is read only where a signature is there.
 func (s Hooks) Call(c echo.Context) error {
 	r := c.Request()
-	hook, err := s.Intake.Hook(c.Param("name"), r.Header)
+	hook, err := s.Intake.Hook(c.Param("name"), c.RealIP(), r.Header)
 	if err != nil {
 		return stranger()
 	}

@@ -1,10 +1,10 @@
 package stream
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"math"
 	"time"
 
@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/strictjson"
 
 	"github.com/gorilla/websocket"
 	"github.com/labstack/echo/v4"
@@ -23,6 +24,8 @@ const (
 	maxSubscriptions = 32
 	silence          = 60 * time.Second // without a pong the connection is dead
 	pingEvery        = 25 * time.Second
+	maxNesting       = 4 // messages are flat
+	notOurs          = `That is not a message of ours. Send {"type":"subscribe","task_id":"…","after":0} or {"type":"chat","text":"…"}.`
 )
 
 // incoming is what a client sends.
@@ -157,10 +160,13 @@ func (w *socket) heard(kind int, body []byte) bool {
 // take acts on one message.
 func (w *socket) take(ctx context.Context, kind int, body []byte) error {
 	var in incoming
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.DisallowUnknownFields()
-	if kind != websocket.TextMessage || dec.Decode(&in) != nil {
-		return orchestrator.Errorf(orchestrator.CodeBadRequest, `That is not a message of ours. Send {"type":"subscribe","task_id":"…","after":0} or {"type":"chat","text":"…"}.`)
+	if kind != websocket.TextMessage {
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, notOurs)
+	}
+	if err := strictjson.IntoKnown(body, &in, maxNesting); errors.Is(err, strictjson.Err) {
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "%s (%w)", notOurs, err)
+	} else if err != nil {
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, notOurs)
 	}
 	if !w.alive() { // a message makes a task
 		_ = w.refuse(handlers.Refuse(handlers.CodeUnauthorized, "You are signed out, or have other rights now. Connect again."), "")

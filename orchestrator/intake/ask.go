@@ -75,6 +75,9 @@ func (in *Intake) status(ctx context.Context, t *trigger.Trigger) (trigger.Statu
 	if s.Failures, err = in.Store.Trouble(ctx, t.Name, now.Add(-24*time.Hour)); err != nil {
 		return s, err
 	}
+	if s.Refused, err = in.refused(ctx, t.Name); err != nil {
+		return s, err
+	}
 	s.Problem, err = in.problem(ctx, t)
 	return s, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
 )
@@ -29,6 +30,8 @@ type Store interface {
 	Trouble(ctx context.Context, name string, since time.Time) (int, error)
 	ScheduledUntil(ctx context.Context, name string, now time.Time) (time.Time, error)
 	SetScheduled(ctx context.Context, name string, at time.Time, force bool) error
+	AddRefusals(ctx context.Context, kind event.Type, name string, r trigger.Refusals) error
+	RefusedCalls(ctx context.Context, name string) (trigger.Refusals, error)
 	ForgetDeliveries(ctx context.Context, before time.Time) (bodies, gone int64, err error)
 }
 
@@ -73,7 +76,7 @@ type Intake struct {
 	triggers atomic.Pointer[[]*trigger.Trigger]
 	changed  chan struct{} // the configuration was loaded again
 	mu       sync.Mutex
-	wrong    map[string]int64 // calls with wrong signatures, by trigger, not yet in the log
+	wrong    map[string]trigger.Refusals // by trigger, not yet in the log
 }
 
 // New makes an Intake.
@@ -84,7 +87,7 @@ func New(o Options, triggers []*trigger.Trigger) *Intake {
 	if o.Every == 0 {
 		o.Every = time.Second
 	}
-	in := &Intake{Options: o, wrong: map[string]int64{}, changed: make(chan struct{}, 1)}
+	in := &Intake{Options: o, wrong: map[string]trigger.Refusals{}, changed: make(chan struct{}, 1)}
 	in.triggers.Store(&triggers)
 	return in
 }
@@ -107,9 +110,6 @@ func (in *Intake) find(name string) (*trigger.Trigger, bool) {
 	}
 	return nil, false
 }
-
-// keyOf begins the keys of tasks that triggers make; the name follows.
-const keyOf = "trigger:"
 
 // How long a call waits for the engine, and for how long it has a delivery to itself.
 // Usually both take milliseconds; whoever waits for longer is told that the delivery is
@@ -178,13 +178,13 @@ func asksFirst(root orchestrator.Delegation) string {
 // submission is the task that a delivery asks for. Its key is the delivery's own, unless
 // the trigger has a template for keys.
 func submission(t *trigger.Trigger, d trigger.Delivery, o trigger.Outcome) orchestrator.Submission {
-	key := keyOf + t.Name + ":" + d.ID
+	key := orchestrator.TriggerKey + t.Name + ":" + d.ID
 	if o.Key != "" && d.Of == "" {
-		key = keyOf + t.Name + ":key:" + o.Key
+		key = orchestrator.TriggerKey + t.Name + ":key:" + o.Key
 	}
 	hops, _ := strconv.Atoi(d.Headers[agent.HopsHeader]) // it was read when the delivery came; without it 0
 	return orchestrator.Submission{RemoteHops: hops, Agent: t.Agent, Capability: t.Capability, Text: o.Text, Repository: t.Repository, Ref: t.Ref, Key: key,
-		Complexity: t.Complexity, Budget: t.Budget, Via: string(t.Kind) + " " + t.Name}
+		Complexity: t.Complexity, Budget: t.Budget, Via: orchestrator.ViaTrigger(string(t.Kind), t.Name)}
 }
 
 // requester is who counts as having asked: the owner, or who had it delivered again.

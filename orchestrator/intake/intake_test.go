@@ -278,7 +278,7 @@ func hook() trigger.Spec {
 func (w *world) call(in *intake.Intake, key, body string) (intake.Receipt, error) {
 	w.Helper()
 	h := map[string][]string{"X-Gitlab-Token": {"a secret of good length"}, "Idempotency-Key": {key}, "X-Gitlab-Event": {"Push Hook"}}
-	k, err := in.Hook("ci", h)
+	k, err := in.Hook("ci", "10.0.0.7", h)
 	w.must(err)
 	return k.Receive(w.Context(), h, []byte(body))
 }
@@ -376,14 +376,19 @@ func TestAFloodOfWrongSignaturesIsOneLine(t *testing.T) {
 		stop := w.run(in)
 		for range 1000 {
 			h := map[string][]string{"X-Gitlab-Token": {"a guess"}}
-			if _, err := in.Hook("ci", h); !errors.Is(err, trigger.ErrSignature) {
+			if _, err := in.Hook("ci", "10.0.0.7", h); !errors.Is(err, trigger.ErrSignature) {
 				w.Fatalf("a guess is heard: %v", err)
 			}
-			if _, err := in.Hook("nothing", h); !errors.Is(err, trigger.ErrSignature) {
+			if _, err := in.Hook("nothing", "10.0.0.7", h); !errors.Is(err, trigger.ErrSignature) {
 				w.Fatalf("a hook that there is not: %v", err)
 			}
 		}
 		stop()
+		refused, err := w.store.RefusedCalls(w.Context(), "ci")
+		w.must(err)
+		if refused.Calls != 1000 || refused.Address != "10.0.0.7" || refused.Reason != trigger.WrongSignature && refused.Reason != trigger.Unsigned || refused.Last.IsZero() {
+			w.Errorf("its page would say %+v", refused)
+		}
 		events, err := w.store.Events(w.Context(), event.System, 0, 200)
 		w.must(err)
 		calls, lines := 0.0, 0

@@ -24,22 +24,24 @@ type Receipt struct {
 
 // Hook is one configured webhook.
 type Hook struct {
-	in *Intake
-	t  *trigger.Trigger
+	in   *Intake
+	t    *trigger.Trigger
+	from string
 }
 
 // Hook returns the webhook of that name, if the headers look like a delivery of its
-// source. What does not is counted, and costs nothing more.
-func (in *Intake) Hook(name string, h http.Header) (Hook, error) {
+// source. What does not is counted, with the address that it came from, and costs nothing
+// more.
+func (in *Intake) Hook(name, from string, h http.Header) (Hook, error) {
 	t, ok := in.find(name)
 	if !ok || t.Kind != trigger.Webhook {
 		return Hook{}, trigger.ErrSignature
 	}
 	if !t.Knocks(h) {
-		in.count(name, 1)
+		in.count(name, trigger.Refusals{Calls: 1, Last: in.Now().UTC(), Reason: trigger.Unsigned, Address: from})
 		return Hook{}, trigger.ErrSignature
 	}
-	return Hook{in, t}, nil
+	return Hook{in, t, from}, nil
 }
 
 // Receive takes a delivery: it finds out who sent it, stores it, and makes its task. The
@@ -48,7 +50,7 @@ func (k Hook) Receive(ctx context.Context, h http.Header, body []byte) (Receipt,
 	in, t, now := k.in, k.t, k.in.Now().UTC()
 	call, err := t.Verify(h, body, now)
 	if err != nil {
-		in.count(t.Name, 1)
+		in.count(t.Name, trigger.Refusals{Calls: 1, Last: now, Reason: trigger.WrongSignature, Address: k.from})
 		return Receipt{}, err
 	}
 	body = unwrap(t, h, body)
@@ -161,9 +163,19 @@ func unwrap(t *trigger.Trigger, h http.Header, body []byte) []byte {
 	return []byte(form.Get("payload"))
 }
 
-// count notes calls with wrong signatures. There are only as many names as triggers.
-func (in *Intake) count(name string, n int64) {
+// count notes calls that were refused. There are only as many names as triggers.
+func (in *Intake) count(name string, r trigger.Refusals) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.wrong[name] += n
+	in.wrong[name] = in.wrong[name].And(r)
+}
+
+// refused is what was refused of a trigger's calls: on all nodes up to a minute ago, on
+// this one up to now.
+func (in *Intake) refused(ctx context.Context, name string) (trigger.Refusals, error) {
+	in.mu.Lock()
+	fresh := in.wrong[name]
+	in.mu.Unlock()
+	stored, err := in.Store.RefusedCalls(ctx, name)
+	return stored.And(fresh), err
 }

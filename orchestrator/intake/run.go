@@ -110,15 +110,15 @@ func (in *Intake) takeUp(ctx context.Context) error {
 func (in *Intake) tell(ctx context.Context) {
 	in.mu.Lock()
 	counts := in.wrong
-	in.wrong = map[string]int64{}
+	in.wrong = map[string]trigger.Refusals{}
 	in.mu.Unlock()
-	for name, n := range counts {
-		if err := in.record(ctx, WrongSignature, "system", map[string]any{"trigger": name, "calls": n}); err != nil {
+	for name, r := range counts {
+		if err := in.Store.AddRefusals(ctx, WrongSignature, name, r); err != nil {
 			in.warn(ctx, "writing an event", err)
-			in.count(name, n) // they are told the next time
+			in.count(name, r) // they are told the next time
 			continue
 		}
-		in.Log.Warn("calls of a webhook were refused: their signature is missing or wrong", "trigger", name, "calls", n)
+		in.Log.Warn("calls of a webhook were refused", "trigger", name, "calls", r.Calls, "last", r.Last, "reason", r.Reason, "address", r.Address)
 	}
 }
 

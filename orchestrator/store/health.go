@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"strings"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator/event"
@@ -14,7 +16,8 @@ import (
 const ChannelHealth event.Type = "channel.health"
 
 // SetHealth records how the other side of a channel is. Its event is written when the
-// state changes; the same state again only replaces the detail.
+// state changes; the same state again only replaces the detail. When a channel is
+// connected again, what failed in it meanwhile is due at once.
 func (s *Store) SetHealth(ctx context.Context, channel, state, detail string) error {
 	known, err := s.healthOf(ctx, channel)
 	if err != nil {
@@ -32,8 +35,24 @@ func (s *Store) SetHealth(ctx context.Context, channel, state, detail string) er
 		_, err := t.q.exec(t.ctx, `insert into channel_health (channel, state, detail, node, at) values (?, ?, ?, ?, ?)
 			on conflict (channel) do update set state = excluded.state, detail = excluded.detail, node = excluded.node, at = excluded.at`,
 			channel, state, clean(detail), s.node, micros(t.now))
-		return err
+		if err != nil || state != approval.Connected {
+			return err
+		}
+		return t.callFailed(channel)
 	})
+}
+
+// callFailed makes what failed in a channel due at once, as if it had not failed: the
+// other side is back. What a node is delivering just now keeps its lease.
+func (t *Tx) callFailed(channel string) error {
+	for _, what := range []string{"cards where open = 1", "digests where open = 1", "notices where sent_at is null"} {
+		table, where, _ := strings.Cut(what, " where ")
+		if _, err := t.q.exec(t.ctx, "update "+table+" set due_at = ?, attempts = 0 where "+where+" and dead = 0 and attempts > 0 and holder = '' and channel = ?",
+			micros(t.now), channel); err != nil {
+			return fmt.Errorf("make the %s of %s due that failed: %w", table, channel, err)
+		}
+	}
+	return nil
 }
 
 const selectHealth = "select channel, state, detail, node, at from channel_health"

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"gatehouse/orchestrator/strictjson"
 )
 
 // Codes of deliveries that made no task, beside those of the engine.
@@ -34,7 +36,7 @@ type Outcome struct {
 func (t *Trigger) Decide(d Delivery) Outcome {
 	f := Facts{Event: map[string]any{}, Name: d.Event, Delivery: d.ExternalID, Trigger: t.Name, Source: string(t.Source)}
 	if t.Kind == Webhook {
-		payload, err := Decode(d.Body)
+		payload, err := strictjson.Object(d.Body)
 		if err != nil {
 			return Outcome{Code: CodeJSON, Message: sentence(err.Error())}
 		}

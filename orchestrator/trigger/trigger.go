@@ -98,6 +98,7 @@ type Status struct {
 	Next       []time.Time
 	Last       *Delivery
 	Failures   int // deliveries of the last day that were refused or failed
+	Refused    Refusals
 }
 
 // Filter chooses deliveries; zero values choose everything.

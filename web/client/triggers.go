@@ -27,7 +27,16 @@ type Trigger struct {
 	Problem  string      `json:"problem"`
 	Last     *Delivery   `json:"last"`
 	Failures int         `json:"failures"`
+	Refused  *Refused    `json:"refused"`
 	Raw      Raw         `json:"-"`
+}
+
+// Refused counts the calls of a webhook that were answered 401, and tells of the last one.
+type Refused struct {
+	Calls   int64     `json:"calls"`
+	LastAt  time.Time `json:"last_at"`
+	Reason  string    `json:"reason"`
+	Address string    `json:"address"`
 }
 
 // Delivery is one call of a webhook, or one time of a schedule.

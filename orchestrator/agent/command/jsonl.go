@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/strictjson"
 )
 
 const (
@@ -267,7 +269,7 @@ func (d *dialogue) end(n int, line []byte) error {
 
 // decode reads one line and says in words what is wrong with it.
 func decode(line []byte, into any) string {
-	err := json.Unmarshal(line, into)
+	err := strictjson.Into(line, into, maxDepth+1)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if wrong.Field == "" {
 			return fmt.Sprintf("is a JSON %s, not an object", wrong.Value)
@@ -275,7 +277,13 @@ func decode(line []byte, into any) string {
 		return fmt.Sprintf("has a %s in `%s`, where %s is expected", wrong.Value, wrong.Field, jsonName(wrong))
 	}
 	if err != nil {
-		return fmt.Sprintf("is not JSON (%v): %s", err, cut(string(line), 80))
+		_, why, _ := strings.Cut(err.Error(), strictjson.Err.Error()+": ")
+		if said, ok := strings.CutPrefix(why, "it "); ok {
+			why = said
+		} else {
+			why = "can be read in two ways, as " + why
+		}
+		return fmt.Sprintf("%s: %s", why, cut(string(line), 80))
 	}
 	return ""
 }

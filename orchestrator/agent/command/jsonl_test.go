@@ -119,6 +119,11 @@ func TestLinesThatAreNotOfTheProtocol(t *testing.T) {
 		words []string
 	}{
 		"no JSON":           {`hello`, []string{"Line 2 of sh is not JSON", "hello"}},
+		"a key twice":       {`{"type":"result","text":"all is well","text":"send money"}`, []string{`the key "text" stands twice`}},
+		"another case":      {`{"type":"result","text":"all is well","Text":"send money"}`, []string{`"text" and "Text" differ in their case only`}},
+		"only another case": {`{"type":"result","Text":"send money"}`, []string{`the key "Text" must be written "text"`}},
+		"twice in the data": {`{"type":"result","data":{"score":90,"score":10}}`, []string{`the key "score" stands twice`}},
+		"something behind":  {`{"type":"progress","text":"a"} {"type":"result"}`, []string{"there is more behind"}},
 		"no object":         {`[1]`, []string{"Line 2", "is a JSON array"}},
 		"no type":           {`{"text":"x"}`, []string{"has no `type`"}},
 		"unknown type":      {`{"type":"shout"}`, []string{"unknown type \"shout\""}},

@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/model"
+	"gatehouse/orchestrator/strictjson"
 )
 
 // prompts are what the models read about the tools, each beside its tool's file.
@@ -60,7 +61,7 @@ func typed[In any](run func(ctx context.Context, in In) (answer, error)) func(co
 // decode reads a call's input. Fields that the tool does not know are ignored, as models
 // like to add some.
 func decode(call agent.Block, in any) *answer {
-	err := json.Unmarshal(call.Input, in)
+	err := strictjson.Into(call.Input, in, strictjson.MaxDepth)
 	if err == nil {
 		return nil
 	}

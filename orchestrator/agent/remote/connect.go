@@ -83,7 +83,7 @@ func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		left = maxStream
 	}
-	resp.Body = &bounded{ReadCloser: resp.Body, left: left}
+	resp.Body = &strict{ReadCloser: &bounded{ReadCloser: resp.Body, left: left}, events: left == maxStream}
 	return resp, nil
 }
 

@@ -34,6 +34,8 @@ func TestAnswersThatAreNotOfTheProtocol(t *testing.T) {
 		"a task without an id":  {sendCall, `{"task":{"id":"","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`, agent.CodeProtocol},
 		"an id without end":     {sendCall, `{"task":{"id":"` + strings.Repeat("i", 300) + `","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`, agent.CodeProtocol},
 		"parts that are null":   {getCall, `{"id":"t1","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[null,{"artifactId":"a","parts":[null]}],"history":[null]}`, ""},
+		"a text twice":          {getCall, `{"id":"t1","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"fine","text":"not fine"}]}]}`, agent.CodeRemote},
+		"a state in two cases":  {getCall, `{"id":"t1","status":{"state":"TASK_STATE_WORKING","State":"TASK_STATE_COMPLETED"}}`, agent.CodeRemote},
 		"an answer too long":    {getCall, `{"id":"t1","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"` + long + `"}]}]}`, agent.CodeOutput},
 		"an answer without end": {getCall, `{"id":"t1","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"` + strings.Repeat(long, 9) + `"}]}]}`, agent.CodeRemote},
 	} {
@@ -99,6 +101,29 @@ func TestRefusedForGood(t *testing.T) {
 		if n := e.made(streamCall); n != times {
 			t.Errorf("%d: tried %d times", status, n)
 		}
+	}
+}
+
+// What comes by stream passes the same reader: an event that can be read in two ways ends
+// the stream, and the task is asked for.
+func TestAnEventThatCanBeReadInTwoWays(t *testing.T) {
+	e := system(t)
+	e.bend = func(w http.ResponseWriter, call string, _ []byte) bool {
+		switch call {
+		case streamCall, followCall:
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = fmt.Fprint(w, `data: {"jsonrpc":"2.0","id":"1","result":{"task":{"id":"t1","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}}`+"\n\n"+
+				`data: {"jsonrpc":"2.0","id":"1","result":{"task":{"id":"t1","contextId":"c","status":{"state":"TASK_STATE_WORKING","state":"TASK_STATE_COMPLETED"},`+
+				`"artifacts":[{"artifactId":"a","parts":[{"text":"forged"}]}]}}}`+"\n\n")
+			return true
+		case getCall:
+			return raw(w, `{"id":"t1","contextId":"c","status":{"state":"TASK_STATE_COMPLETED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"asked for"}]}}}`)
+		}
+		return false
+	}
+	host := agenttest.NewHost()
+	if res, err := run(t, remote.Options{}, e.job("x"), host); err != nil || res.Text != "asked for" {
+		t.Fatalf("%q, %v", res.Text, err)
 	}
 }
 

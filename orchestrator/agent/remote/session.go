@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/strictjson"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
@@ -216,7 +217,7 @@ func permanent(err error) bool {
 	if status, ok := errors.AsType[refusedStatus](err); ok {
 		return status < 500 && status != 408 && status != 425 && status != 429
 	}
-	if errors.Is(err, errElsewhere) || errors.Is(err, errTooMuch) {
+	if errors.Is(err, errElsewhere) || errors.Is(err, errTooMuch) || errors.Is(err, strictjson.Err) {
 		return true
 	}
 	for _, e := range []error{a2a.ErrTaskNotFound, a2a.ErrUnauthenticated, a2a.ErrUnauthorized, a2a.ErrMethodNotFound, a2a.ErrInvalidParams, a2a.ErrInvalidRequest,

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/strictjson"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
@@ -93,6 +94,9 @@ func reason(err error) string {
 		if errors.Is(err, e) {
 			return e.Error()
 		}
+	}
+	if _, what, ok := strings.Cut(err.Error(), strictjson.Err.Error()+": "); ok && errors.Is(err, strictjson.Err) {
+		return "its answer is not taken: " + title(what)
 	}
 	return title(err.Error())
 }

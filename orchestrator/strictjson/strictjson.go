@@ -1,4 +1,11 @@
-package trigger
+// Package strictjson reads JSON that comes from outside in one way only. Two programs
+// that read the same body must never see two different things, and Go's own reader takes
+// the last of two equal keys and any case of a key. Every door uses it: bodies of the API
+// and of webhooks, updates of Telegram, lines and tool calls of agents, answers of agents
+// elsewhere, and messages of WebSockets.
+//
+// It imports the standard library only.
+package strictjson
 
 import (
 	"bytes"
@@ -11,34 +18,53 @@ import (
 	"unicode/utf8"
 )
 
-const (
-	// MaxBody is the largest body that a webhook may send, in bytes. Sources send up to
-	// 25 MB; what a task is made of stands in far less.
-	MaxBody = 1 << 20
-	// MaxDepth is how deep a body may nest. Payloads of the sources have fewer than 20.
-	MaxDepth = 100
-)
+// MaxDepth is how deep a body may nest where its door has no limit of its own. Payloads of
+// webhooks have fewer than 20.
+const MaxDepth = 100
 
-// ErrJSON is the kind of every error of Decode; the sentence says what is wrong and never
-// repeats the body.
-var ErrJSON = errors.New("the body is not taken")
+// Err is the kind of every error of this package but those of types; the sentence says
+// what is wrong and never repeats the body.
+var Err = errors.New("the body is not taken")
 
 func refused(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ErrJSON}, args...)...)
+	return fmt.Errorf("%w: "+format, append([]any{Err}, args...)...)
 }
 
-// Decode reads one JSON object strictly: UTF-8, each key once in any spelling of its
-// case, not too deep, and nothing behind it. Two programs that read such a body never
-// see two different things. It takes time in line with the body's length, and its stack
-// does not grow with the nesting.
-func Decode(body []byte) (map[string]any, error) {
+// Check reports why a body is not taken: it has to be one JSON value in UTF-8, nested at
+// most so deep, with each key once in any spelling of its case and nothing behind it. It
+// takes time in line with the body's length, and its stack does not grow with the nesting.
+func Check(body []byte, depth int) error {
 	if !utf8.Valid(body) {
-		return nil, refused("it is not UTF-8")
+		return refused("it is not UTF-8")
+	}
+	if err := shallow(body, depth); err != nil {
+		return err // before anything reads it that goes as deep as it does
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
-	if err := shallow(body); err != nil {
-		return nil, err // before anything reads it that goes as deep as it does
+	var value json.RawMessage
+	if err := dec.Decode(&value); err != nil {
+		return malformed(err)
 	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return refused("there is more behind the JSON %s", kind(value))
+	}
+	return once(body, depth)
+}
+
+// kind is what a value begins as.
+func kind(value json.RawMessage) string {
+	if len(value) > 0 && value[0] == '{' {
+		return "object"
+	}
+	return "value"
+}
+
+// Object reads one JSON object that passes Check. Whole numbers are integers in it.
+func Object(body []byte) (map[string]any, error) {
+	if err := Check(body, MaxDepth); err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
 	var value any
 	if err := dec.Decode(&value); err != nil {
@@ -48,26 +74,20 @@ func Decode(body []byte) (map[string]any, error) {
 	if !ok {
 		return nil, refused("it is no JSON object")
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, refused("there is more behind the JSON object")
-	}
-	if err := once(body); err != nil {
-		return nil, err
-	}
 	numbers(object)
 	return object, nil
 }
 
 // shallow counts the nesting, of anything that has brackets outside of its texts.
-func shallow(body []byte) error {
+func shallow(body []byte, most int) error {
 	depth := 0
 	for i := 0; i < len(body); i++ {
 		switch body[i] {
 		case '"':
 			i = behind(body, i) - 1
 		case '{', '[':
-			if depth++; depth > MaxDepth {
-				return refused("it is nested deeper than %d levels", MaxDepth)
+			if depth++; depth > most {
+				return refused("it is nested deeper than %d levels", most)
 			}
 		case '}', ']':
 			depth--
@@ -101,8 +121,8 @@ type level struct {
 type pair struct{ folded, key string }
 
 // once looks for keys that stand twice in an object of valid JSON.
-func once(body []byte) error {
-	stack := make([]level, 0, MaxDepth)
+func once(body []byte, depth int) error {
+	stack := make([]level, 0, depth)
 	for i := 0; i < len(body); i++ {
 		switch body[i] {
 		case '{', '[':
@@ -117,8 +137,8 @@ func once(body []byte) error {
 			stack[len(stack)-1].key = true
 		case '"':
 			end := behind(body, i)
-			if top := &stack[len(stack)-1]; !top.list && top.key {
-				if err := top.add(body[i:end]); err != nil {
+			if len(stack) > 0 && !stack[len(stack)-1].list && stack[len(stack)-1].key {
+				if err := stack[len(stack)-1].add(body[i:end]); err != nil {
 					return err
 				}
 			}

@@ -1,4 +1,4 @@
-package trigger_test
+package strictjson_test
 
 import (
 	"bytes"
@@ -10,8 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/orchestrator/trigger"
+	"gatehouse/orchestrator/strictjson"
 )
+
+// maxBody is what the largest door takes.
+const maxBody = 1 << 20
 
 func TestWhatIsReadTwoWaysIsNotReadAtAll(t *testing.T) {
 	deep := func(n int) string { return `{"a":` + strings.Repeat("[", n) + strings.Repeat("]", n) + "}" }
@@ -35,14 +38,14 @@ func TestWhatIsReadTwoWaysIsNotReadAtAll(t *testing.T) {
 		"no colon":                           {`{"a" 1}`, "not JSON"},
 		"a comment":                          {`{/* */}`, "not JSON"},
 		"a control character in a text":      {"{\"a\":\"\n\"}", "not JSON"},
-		"one level too deep":                 {deep(trigger.MaxDepth), "nested deeper"},
+		"one level too deep":                 {deep(strictjson.MaxDepth), "nested deeper"},
 		"100,000 levels":                     {deep(100_000), "nested deeper"},
 		"100,000 levels without an end":      {strings.Repeat(`{"a":`, 100_000), "nested deeper"},
 		"100,000 levels, and no JSON at all": {`{"a":` + strings.Repeat("[", 100_000), "nested deeper"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := trigger.Decode([]byte(c.body))
-			if !errors.Is(err, trigger.ErrJSON) || !strings.Contains(err.Error(), c.why) {
+			got, err := strictjson.Object([]byte(c.body))
+			if !errors.Is(err, strictjson.Err) || !strings.Contains(err.Error(), c.why) {
 				t.Errorf("got %.80v, %v", got, err)
 			}
 		})
@@ -50,13 +53,13 @@ func TestWhatIsReadTwoWaysIsNotReadAtAll(t *testing.T) {
 }
 
 func TestAPayloadIsReadWhole(t *testing.T) {
-	got, err := trigger.Decode([]byte(` {"":{},"n":1000000,"f":0.5,"big":123456789012345678901234567890,"l":[null,true,[],""],"case":{"a":1,"b":{"A":2}},"t":"é\u00e9\n"} `))
+	got, err := strictjson.Object([]byte(` {"":{},"n":1000000,"f":0.5,"big":123456789012345678901234567890,"l":[null,true,[],""],"case":{"a":1,"b":{"A":2}},"t":"é\u00e9\n"} `))
 	want := map[string]any{"": map[string]any{}, "n": 1000000, "f": 0.5, "big": 1.2345678901234568e29, "l": []any{nil, true, []any{}, ""},
 		"case": map[string]any{"a": 1, "b": map[string]any{"A": 2}}, "t": "éé\n"}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %#v, %v", got, err)
 	}
-	if _, err := trigger.Decode([]byte(`{"a":` + strings.Repeat("[", trigger.MaxDepth-1) + strings.Repeat("]", trigger.MaxDepth-1) + "}")); err != nil {
+	if _, err := strictjson.Object([]byte(`{"a":` + strings.Repeat("[", strictjson.MaxDepth-1) + strings.Repeat("]", strictjson.MaxDepth-1) + "}")); err != nil {
 		t.Errorf("as deep as it may be: %v", err)
 	}
 }
@@ -64,17 +67,17 @@ func TestAPayloadIsReadWhole(t *testing.T) {
 // A body of the largest size takes time in line with its length, whatever is in it.
 func TestTheLargestBodiesTakeNoLong(t *testing.T) {
 	many := func(piece string) []byte {
-		return []byte(`{"x":[` + strings.TrimSuffix(strings.Repeat(piece+",", (trigger.MaxBody-20)/(len(piece)+1)), ",") + `]}`)
+		return []byte(`{"x":[` + strings.TrimSuffix(strings.Repeat(piece+",", (maxBody-20)/(len(piece)+1)), ",") + `]}`)
 	}
 	var keys bytes.Buffer
-	for i := 0; keys.Len() < trigger.MaxBody-40; i++ {
+	for i := 0; keys.Len() < maxBody-40; i++ {
 		fmt.Fprintf(&keys, `"key%d":%d,`, i, i)
 	}
 	for name, body := range map[string][]byte{"numbers": many("1"), "objects": many("{}"), "lists": many("[]"), "objects with keys": many(`{"a":1,"b":2}`),
-		"keys": []byte("{" + strings.TrimSuffix(keys.String(), ",") + "}"), "one text": []byte(`{"x":"` + strings.Repeat("x", trigger.MaxBody-20) + `"}`),
-		"escapes": []byte(`{"x":"` + strings.Repeat(`\u0041`, trigger.MaxBody/6-10) + `"}`)} {
+		"keys": []byte("{" + strings.TrimSuffix(keys.String(), ",") + "}"), "one text": []byte(`{"x":"` + strings.Repeat("x", maxBody-20) + `"}`),
+		"escapes": []byte(`{"x":"` + strings.Repeat(`\u0041`, maxBody/6-10) + `"}`)} {
 		began := time.Now()
-		if _, err := trigger.Decode(body); err != nil {
+		if _, err := strictjson.Object(body); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		t.Logf("%s: %d bytes in %s; the aim is an answer in under 100 ms", name, len(body), time.Since(began))
@@ -87,9 +90,9 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := trigger.Decode(body)
+		got, err := strictjson.Object(body)
 		if err != nil {
-			if !errors.Is(err, trigger.ErrJSON) {
+			if !errors.Is(err, strictjson.Err) {
 				t.Errorf("an error of another kind: %v", err)
 			}
 			return
