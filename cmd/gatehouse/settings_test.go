@@ -41,13 +41,13 @@ func (n *node) reload(text string) {
 }
 
 // yes casts a yes with every tick.
-func (n *node) yes(token string, r approval.Request) (int, client409) {
+func (n *node) yes(token string, r approval.Request) (int, notCounted) {
 	code, p := n.casts(token, r, map[string]any{"verdict": "approve", "revision": r.Revision.N, "ticked": approval.Ticks(r)})
-	return code, client409{p.Code, p.Detail}
+	return code, notCounted{p.Code, p.Detail}
 }
 
-// client409 is why a verdict did not count.
-type client409 struct{ code, detail string }
+// notCounted is why a verdict did not count.
+type notCounted struct{ code, detail string }
 
 // TestAYesToABranchDoesNotMoveMain: people said yes to a push of the agent's branch. When
 // the repository is delivered by merge by then, they are asked about that.

@@ -45,8 +45,11 @@ func WarningTitle(code string) string {
 			return strings.TrimSuffix(title, ".")
 		}
 	}
-	if code == "checks_failed" {
+	switch code {
+	case "checks_failed":
 		return "Checks failed"
+	case "agent_program":
+		return "Program of an agent that asks first"
 	}
 	return strings.ReplaceAll(code, "_", " ")
 }
