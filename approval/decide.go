@@ -68,7 +68,15 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 		if err != nil {
 			return err
 		}
-		refused = judge(e, *cur, b, tx.Now(), zone)
+		var denied *orchestrator.Error
+		if b.Verdict == Approve && todo.remade == nil { // else the rules look at the tree that it makes
+			if denied, err = g.Config().renew(ctx, tx, cur, e.at(tx.Now(), zone)); err != nil {
+				return err
+			}
+		}
+		if refused = judge(e, *cur, b, tx.Now(), zone); refused == nil {
+			refused = denied
+		}
 		if refused == nil && (cur.Revision.Digest != r.Revision.Digest || cur.Revision.N != r.Revision.N) {
 			refused = notShown(*cur)
 		}

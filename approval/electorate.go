@@ -264,14 +264,14 @@ func (r Request) yesOf(counts func(Decision) bool) []Decision {
 
 // yes are those that count now: not that of somebody who was disabled, lost the role
 // approver, or has left the groups of the rule, since, nor of whom four eyes would bar now.
-// It counts again when they are back.
+// It counts again when they are back. A rule's yes counts while no person is needed.
 func (e Electorate) yes(r Request) []Decision {
 	is := func(id string, holds func(people.User) bool) bool {
 		return slices.ContainsFunc(e.users, func(u people.User) bool { return u.ID == id && holds(u) })
 	}
 	return r.yesOf(func(d Decision) bool {
 		open := func(u people.User) bool { return e.barred(u, r) == nil }
-		return d.UserID == "" || is(d.UserID, func(u people.User) bool { return approves(u) && open(u) }) &&
+		return d.UserID == "" && r.Rule.Need == 0 || is(d.UserID, func(u people.User) bool { return approves(u) && open(u) }) &&
 			is(d.seat(), func(u people.User) bool { return e.votes(u, r) && open(u) })
 	})
 }

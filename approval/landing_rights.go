@@ -45,6 +45,11 @@ func (l landings) Stand(ctx context.Context, tx orchestrator.Tx, d *orchestrator
 		return nil, fmt.Errorf("request %s is %s at digest %.12s and not approved at %.12s", r.ID, r.State, r.Revision.Digest, o.Digest)
 	}
 	e := l.e.at(tx.Now(), l.c.Location)
+	if refused, err := l.c.renew(ctx, t, r, e); err != nil {
+		return nil, err
+	} else if refused != nil {
+		return nil, refused // it waits, with the approval standing
+	}
 	names = []string{}
 	for _, y := range e.yes(*r) {
 		names = append(names, y.User)
@@ -114,6 +119,8 @@ func (e Electorate) whyLost(d Decision, r Request) string {
 		bar = e.barred(seat, r)
 	}
 	switch {
+	case d.UserID == "":
+		return "passes this no more"
 	case u.ID == "":
 		return "is no user any more"
 	case u.Disabled:

@@ -180,6 +180,7 @@ func (e *Engine) wouldAsk(ctx context.Context, verdicts []guard.Verdict, t Task,
 func AllowHandover(ctx context.Context, tx Tx, d *Delegation, q Question, actor string) error {
 	letGo(d)
 	d.ReadyAt, d.Losses = tx.Now(), 0
+	d.Work.Pinned = &Pinned{q.Context}
 	if err := move(ctx, tx, d, Queued); err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ func (e *Engine) checkRevision(r *run, digest string) error {
 	if err != nil {
 		return err
 	}
+	review.Warnings = append(programWarnings(e.Config().Agents.All(), repo.Name, review.Files), review.Warnings...)
 	p := Proposal{
 		Repository: repo.Name, Deliver: deliver(repo), Base: base,
 		Tree: w.Tree, Branch: w.AgentBranch, Commit: w.TreeCommit, Bundle: w.TreeBundle, Digest: digest, Agent: d.To,

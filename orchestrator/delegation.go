@@ -99,6 +99,7 @@ type Work struct {
 	Trusted    bool     `json:"trusted,omitempty"`    // the agent has trust_checkout
 	Steered    string   `json:"steered,omitempty"`    // what the files were made fit for: see steered
 	Asked      bool     `json:"asked,omitempty"`      // people were asked before it was handed on (H18)
+	Pinned     *Pinned  `json:"pinned,omitempty"`     // what people said yes to, in place of the shared context; nil: nobody was asked
 	ForSpawned bool     `json:"forSpawned,omitempty"` // Waiting ends with a spawned child, too
 	Record     bool     `json:"record,omitempty"`     // its end is written to the shared context (O23)
 	// Lineage is who has a part in the tree beside this run; see Delegation.Lineage.

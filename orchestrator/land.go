@@ -90,6 +90,11 @@ func (e *Engine) recoverLanding(r *run, o *Order) (bool, error) {
 // approval does not carry over, or too few yeses count any more, the change is asked again
 // and no intent is set. After errOthers it is to be planned anew.
 func (e *Engine) intend(r *run, o *Order) error {
+	if why, err := e.outdated(r, o); err != nil {
+		return err
+	} else if why != "" {
+		return e.stale(r, o, why)
+	}
 	intent, err := r.mirror.PlanLanding(r.ctx, patch.LandSpec{
 		Base: o.Base, Commit: o.Commit, Branch: r.d.Work.AgentBranch, Tree: o.Tree, Title: Title(r.task.Text), Task: r.task.ID, Delegation: r.id,
 		Agent: r.d.To, Digest: o.Digest, Requester: r.task.Requester, Editors: r.d.Work.editorNames(), Approvers: o.Approvers, At: e.Now().UTC()})

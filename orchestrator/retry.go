@@ -44,7 +44,7 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		row.Work.Feedback, row.Work.AgentBranch = nil, ""
 		tx.Task().EndedAt, tx.Task().PausedAt, tx.Task().Handoffs = nil, nil, 0
 		row.Work.Budget = e.budgetAnew(tx.Task())
-		row.Work.Asked = rule.Asks != ""
+		row.Work.Asked, row.Work.Pinned = rule.Asks != "", nil
 		why := "run again"
 		if row.Work.Asked {
 			why = "run again, once people say yes"

@@ -30,7 +30,9 @@ func (r *run) context() runContext { return runContext{r, r.e.Context(r.d.To)} }
 // rights are what the configuration in force lets this run's agent do.
 func (r *run) rights() sharedctx.Rights {
 	spec, _ := r.e.Config().Agents.Get(r.d.To)
-	return sharedctx.Rights{Agent: r.d.To, TaskID: r.task.ID, Reads: spec.Reads}
+	rights := sharedctx.Rights{Agent: r.d.To, TaskID: r.task.ID, Reads: spec.Reads}
+	rights.Asked = r.d.Work.Pinned != nil
+	return rights
 }
 
 // board is the namespace that is meant where none is named: the board of the run's task.
@@ -64,6 +66,14 @@ func (c runContext) Get(ctx context.Context, namespace, key string) (sharedctx.E
 	if err := errors.Join(c.r.live(), c.mayRead(namespace)); err != nil {
 		return sharedctx.Entry{}, err
 	}
+	if c.r.pins(namespace) {
+		for _, e := range c.r.asked(key) {
+			if e.Key == key {
+				return e, nil
+			}
+		}
+		return sharedctx.Entry{}, ErrNotFound
+	}
 	e, err := c.in.Get(ctx, namespace, key)
 	if err != nil {
 		return e, err
@@ -81,6 +91,13 @@ func (c runContext) Prefix(ctx context.Context, namespace, prefix string, limit 
 	namespace = c.board(namespace)
 	if err := errors.Join(c.r.live(), c.mayRead(namespace)); err != nil {
 		return nil, err
+	}
+	if c.r.pins(namespace) {
+		found := c.r.asked(prefix)
+		if limit > 0 {
+			found = found[:min(len(found), limit)]
+		}
+		return found, nil
 	}
 	found, err := c.in.Prefix(ctx, namespace, prefix, limit)
 	if err != nil {
@@ -291,6 +308,7 @@ func (r *run) given(spec agent.Spec) ([]agent.ContextEntry, error) {
 		room = givenPrompt
 	}
 	var all []agent.ContextEntry
+	entries = r.askedOnly(entries)
 	fitted := sharedctx.Fit(entries, room)
 	for _, g := range fitted {
 		e := entryOf(g.Entry)

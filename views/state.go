@@ -77,6 +77,7 @@ var warningNames = map[string]string{
 	"git_attributes": "Git attributes changed",
 	"copy":           "File copied",
 	"cut":            "Cut where it is shown",
+	"agent_program":  "Program of an agent that asks first",
 	"renamed_unseen": "Moved content nobody approved here",
 	"case_collision": "Names differ only in case",
 	"autorun":        "Runs by itself when opened",

@@ -88,3 +88,20 @@ func TestTheYesToAReleaseRunsTheApprovedScript(t *testing.T) {
 	}
 	n.stop()
 }
+
+// TestAChangeOfADeployersProgramIsNamed: what people approve at ./deploy.sh is what each
+// later yes to deployer's work runs, so the change of it is a warning of its own.
+func TestAChangeOfADeployersProgramIsNamed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(deployTeam, `; gatehouse delegate deployer "deploy release 8"`, ""))
+	n := p.start(p.config, "")
+	task := n.send("coder", "app", "release")
+	r := p.asked(task)
+	if got := warned(r); !strings.Contains(got, "agent_program deploy.sh") || strings.Contains(got, "agent_program notes.txt") {
+		t.Errorf("warnings %q", got)
+	}
+	if page := n.page(n.browser("bob"), "/approvals/"+r.ID); !strings.Contains(page, "deployer is started with it") {
+		t.Error("the page does not say whose program it is")
+	}
+	n.stop()
+}

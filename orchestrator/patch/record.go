@@ -171,7 +171,7 @@ func plainText(s string) string {
 		if c == '\n' || c == '\t' {
 			return c
 		}
-		if unicode.IsControl(c) || riskOf(c, 0x2190) == RiskBidi || riskOf(c, 0x2190) == RiskInvisible {
+		if unicode.IsControl(c) || riskOf(c, 0x2190, 0x2190) == RiskBidi || riskOf(c, 0x2190, 0x2190) == RiskInvisible {
 			return -1
 		}
 		return c

@@ -35,6 +35,18 @@ func (r *Mirror) Validate(ctx context.Context, baseTree, tree string, rules Rule
 	return r.checkContent(ctx, changes)
 }
 
+// Protected refuses changes of what rules protect, as Validate does.
+func (r *Mirror) Protected(ctx context.Context, baseTree, tree string, rules Rules) error {
+	if len(r.repo.Protect)+len(rules.Protect) == 0 {
+		return nil
+	}
+	changes, err := r.Changes(ctx, baseTree, tree)
+	if err != nil {
+		return err
+	}
+	return r.checkPaths(changes, Rules{Protect: rules.Protect})
+}
+
 // checkPaths: in the repository, not protected, in what the agent may write.
 func (r *Mirror) checkPaths(changes []Change, rules Rules) error {
 	protect, err := parseGlobs(append(append([]string{}, r.repo.Protect...), rules.Protect...))

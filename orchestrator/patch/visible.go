@@ -36,7 +36,8 @@ func Visible(s string) []Piece {
 		if c == utf8.RuneError && n == 1 {
 			risk, shown = RiskControl, fmt.Sprintf("⟦0x%02X⟧", s[i])
 		} else {
-			risk = riskOf(c, prev)
+			next, _ := utf8.DecodeRuneInString(s[i+n:]) // RuneError at the end
+			risk = riskOf(c, prev, next)
 			if len(posing) > 0 && posing[0] == i {
 				risk, posing = RiskLookalike, posing[1:]
 			}
@@ -65,8 +66,8 @@ func Shown(s string) string {
 	return b.String()
 }
 
-// riskOf says what a character may do to the reader; prev is the one before it.
-func riskOf(c, prev rune) string {
+// riskOf says what a character may do to the reader; prev and next are those beside it.
+func riskOf(c, prev, next rune) string {
 	switch {
 	case c == '\t':
 		return ""
@@ -74,10 +75,14 @@ func riskOf(c, prev rune) string {
 		return RiskControl
 	case c < 0xa0:
 		return ""
+	case blank(c) && inCode(c, prev, next):
+		return RiskInvisible
 	case c >= 0x202a && c <= 0x202e, c >= 0x2066 && c <= 0x2069, c == 0x200e, c == 0x200f, c == 0x061c:
 		return RiskBidi
-	case (c == 0x200d || c == 0xfe0f) && isPictograph(prev):
-		return "" // joins or colours an emoji
+	case c == 0xfe0f && isPictograph(prev):
+		return "" // colours an emoji, once
+	case c == 0x200d && (isPictograph(prev) || prev == 0xfe0f) && isPictograph(next):
+		return "" // joins two
 	case invisible(c):
 		return RiskInvisible
 	}
@@ -85,7 +90,23 @@ func riskOf(c, prev rune) string {
 }
 
 func isPictograph(c rune) bool {
-	return c >= 0x2190 && c <= 0x2bff || c >= 0x1f000 && c <= 0x1faff || c == 0x20e3 || c == 0xfe0f || c == 0x00a9 || c == 0x00ae
+	return c >= 0x2190 && c <= 0x2bff || c >= 0x1f000 && c <= 0x1faff || c == 0x20e3 || c == 0x00a9 || c == 0x00ae
+}
+
+// blank: drawn as a blank, and none to a compiler, a shell or a configuration's reader.
+func blank(c rune) bool {
+	return c == 0x00a0 || c == 0x1680 || c >= 0x2000 && c <= 0x200a || c == 0x202f || c == 0x205f || c == 0x3000
+}
+
+// inCode reports whether a blank stands where a plain one would in code: beside ASCII, or
+// at the end of a line. In prose of other scripts, before a French mark and within a number it is
+// what a writer means.
+func inCode(c, prev, next rune) bool {
+	plain := func(c rune) bool { return c < utf8.RuneSelf || c == utf8.RuneError || blank(c) }
+	digit := func(c rune) bool { return c >= '0' && c <= '9' }
+	letter := prev >= 'a' && prev <= 'z' || prev >= 'A' && prev <= 'Z'
+	french := (c == 0x00a0 || c == 0x202f) && ((letter || digit(prev)) && strings.ContainsRune(":;!?%", next) || digit(prev) && digit(next))
+	return plain(prev) && plain(next) && !french
 }
 
 // invisible: drawn as nothing, or as a blank that is none.

@@ -1,11 +1,8 @@
 package patch
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -22,7 +19,7 @@ var warningWords = []struct{ code, text string }{
 	{"agent_config", "Agent configuration changed: it steers what agents do from now on."},
 	{"secret_like", "Looks like a password, key or token."},
 	{"bidi", "Text direction is switched: the line may read differently from what runs."},
-	{"invisible", "Invisible characters were added."},
+	{"invisible", "Invisible characters were added, or blanks that are none to a program."},
 	{"lookalike", "Look-alike letters were added: a word mixes alphabets or a mark poses as another."},
 	{"control_chars", "Control characters were added: a terminal may act on them."},
 	{WarnLineEndings, "Line endings changed: carriage returns were added or taken away."},
@@ -48,8 +45,11 @@ func WarningTitle(code string) string {
 			return strings.TrimSuffix(title, ".")
 		}
 	}
-	if code == "checks_failed" {
+	switch code {
+	case "checks_failed":
 		return "Checks failed"
+	case "agent_program":
+		return "Program of an agent that asks first"
 	}
 	return strings.ReplaceAll(code, "_", " ")
 }
@@ -245,38 +245,6 @@ func (r *Mirror) collisions(ctx context.Context, files []File, tree string, add 
 }
 
 func foldName(s string) string { return strings.ToLower(norm.NFC.String(s)) }
-
-// packageScripts reports whether a package.json got other scripts, or is too long to tell.
-func (r *Mirror) packageScripts(ctx context.Context, f *File) (bool, error) {
-	if path.Base(f.Path) != "package.json" || f.Status == Deleted || f.NewMode == modeLink {
-		return false, nil
-	}
-	scripts := func(id string) (json.RawMessage, error) {
-		if id == "" {
-			return nil, nil
-		}
-		content, err := r.Blob(ctx, id, largeBytes)
-		if errors.Is(err, ErrCut) {
-			return json.RawMessage(id), nil // any change counts
-		}
-		if err != nil {
-			return nil, err
-		}
-		var p struct {
-			Scripts json.RawMessage `json:"scripts"`
-		}
-		if json.Unmarshal(content, &p) != nil {
-			return content, nil // unreadable: any change counts
-		}
-		return p.Scripts, nil
-	}
-	before, err := scripts(f.OldBlob)
-	if err != nil {
-		return false, err
-	}
-	after, err := scripts(f.NewBlob)
-	return !bytes.Equal(before, after), err
-}
 
 func countText(n int, one, many string) string {
 	if n == 1 {

@@ -62,6 +62,9 @@ type Rights struct {
 	Agent  string
 	TaskID string
 	Reads  []string // the namespaces that it is given (K27); nil: all
+	// Asked is set where people were asked before the work was handed to it: then Reads are
+	// all that it is given beside its own memory and what the question had.
+	Asked bool
 }
 
 // Own are the namespaces that the agent always reads: its memory, its task's board, what
@@ -74,6 +77,8 @@ func (r Rights) Own() []string {
 func (r Rights) MayRead(namespace string) error {
 	named := slices.Contains(r.Reads, namespace)
 	switch {
+	case r.Asked && !named && namespace != Memory(r.Agent) && namespace != Handoff(r.TaskID):
+		return fmt.Errorf("people were asked before %s was given this work, and what stands in %q was no part of it. Hand it on as context, or add it to the agent's reads", r.Agent, namespace)
 	case slices.Contains(r.Own(), namespace):
 		return nil
 	case strings.HasPrefix(namespace, HandoffPrefix):

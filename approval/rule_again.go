@@ -1,0 +1,97 @@
+package approval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+)
+
+// renew holds an open question, or an approval that has not landed, against the rules in
+// force: whoever made a rule stricter means what has not landed yet, too. A rule that asks
+// more takes the place of the one under which people were asked, with an event and cards
+// for whom it names; one that asks less changes nothing, since nobody was asked less. What
+// a rule denies now is refused and stays as it was, for the rule may be taken back. The
+// facts are those of when people were asked, so that an hour that passes changes nothing.
+func (c Config) renew(ctx context.Context, tx Tx, r *Request, e Electorate) (refused *orchestrator.Error, err error) {
+	if r.State != Pending && (r.State != Approved || r.IsHandover()) { // a hand-over is made by its yes
+		return nil, nil
+	}
+	now, changed, err := c.ruleNow(ctx, tx, r)
+	switch {
+	case err != nil || !changed:
+		return nil, err
+	case now.Deny:
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "The rules changed since this was asked, and rule %q denies it now. Nothing landed. Reject it, or change the rule.", now.Name), nil
+	}
+	was := r.Rule
+	next := was.tightened(now)
+	if next.same(was) {
+		return nil, nil
+	}
+	r.Rule = next
+	if err := tx.SaveRequest(ctx, r); err != nil {
+		return nil, err
+	}
+	for _, card := range cardsFor(*r, c.Channels, e.voters(*r)) {
+		card.RequestID, card.DueAt = r.ID, tx.Now()
+		if err := tx.EnsureCard(ctx, card); err != nil {
+			return nil, err
+		}
+	}
+	return nil, tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: r.DelegationID, Actor: "gatehouse", Data: event.Data(map[string]any{
+		"code": "rule_changed", "approval_id": r.ID, "revision": r.Revision.N, "rule": next.Name, "need": next.Need, "from": next.From,
+		"text": fmt.Sprintf("The rules changed since people were asked: %s, and before %s.", next.words(), was.words())})})
+}
+
+// ruleNow is what the rules in force say of r; changed is not set where they are those
+// under which people were asked.
+func (c Config) ruleNow(ctx context.Context, tx Tx, r *Request) (rule Rule, changed bool, err error) {
+	if !r.IsHandover() {
+		if r.Rule.Version == c.Policy.Version() {
+			return r.Rule, false, nil
+		}
+		return c.rule(r, r.Revision.At).Rule, true, nil
+	}
+	if c.Handovers == nil || r.Rule.Version == c.Handovers.list.version {
+		return r.Rule, false, nil
+	}
+	child, err := tx.Delegation(ctx, r.DelegationID)
+	if err != nil {
+		return r.Rule, false, err
+	}
+	f := handoverFacts(tx.Task(), child, orchestrator.Handed{Question: *r.Question}, r.Revision.At.In(c.Location))
+	f.Files = patchFacts(r.Revision).Files
+	ruling, _ := c.Handovers.rule(f, true) // it was asked
+	ruling.Rule.From = c.from(ruling.Rule, r.Repository)
+	return ruling.Rule, true, nil
+}
+
+// tightened is r with what now asks beyond it. Groups that an escalation added to r count
+// as r's only while the rule names the same ones.
+func (r Rule) tightened(now Rule) Rule {
+	own := r.From[:max(0, len(r.From)-r.Widened)]
+	narrower := len(now.From) > 0 && (len(own) == 0 || slices.ContainsFunc(own, func(g string) bool { return !slices.Contains(now.From, g) }))
+	if now.Need <= r.Need && !narrower {
+		return r
+	}
+	now.Need = max(now.Need, r.Need)
+	if !narrower {
+		now.From, now.Widened = r.From, r.Widened
+	}
+	return now
+}
+
+// words say in a sentence what a rule asks.
+func (r Rule) words() string {
+	switch {
+	case r.Need == 0:
+		return fmt.Sprintf("rule %q passes it", r.Name)
+	case len(r.From) == 0:
+		return fmt.Sprintf("rule %q needs %d %s", r.Name, r.Need, plural(r.Need, "approver", "approvers"))
+	default:
+		return fmt.Sprintf("rule %q needs %d of %s", r.Name, r.Need, join(r.From, "or"))
+	}
+}
