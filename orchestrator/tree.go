@@ -126,6 +126,13 @@ func (e *Engine) finish(r *run, spec agent.Spec, res *agent.Result) error {
 	if err := r.reclaim(); err != nil {
 		return err
 	}
+	res, err := r.gather(r.ctx, res)
+	if err != nil {
+		return err
+	}
+	if err := spec.Fits(res.Data); err != nil {
+		return agent.Fail(agent.CodeBadOutput, "%s answered what its output schema does not allow: %v. Correct the agent, or its `output` in gatehouse.yaml.", spec.Name, err)
+	}
 	tree, err := r.resultTree(res)
 	if err != nil {
 		var refusal *patch.Refusal
@@ -241,18 +248,21 @@ func (r *run) discarded(tree string) *patch.Refusal {
 }
 
 // carry copies what the attempt knows into the row.
-func (r *run) carry(d *Delegation, res *agent.Result) {
+func (r *run) carry(ctx context.Context, tx Tx, d *Delegation, res *agent.Result) error {
 	w := r.d.Work
 	d.Work.Stand, d.Work.Sandbox = w.Stand, w.Sandbox
 	r.sign(d)
 	r.worked(d)
 	d.Result = res
+	return r.putContents(ctx, tx)
 }
 
 // answer ends a delegation whose answer stands and of which nothing lands.
 func (e *Engine) answer(r *run, spec agent.Spec, res *agent.Result, refusal *patch.Refusal) error {
 	err := e.settled(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		r.carry(d, res)
+		if err := r.carry(ctx, tx, d, res); err != nil {
+			return err
+		}
 		if refusal != nil {
 			if err := tx.Append(ctx, rejectedEvent(d, refusal)); err != nil {
 				return err
@@ -304,7 +314,9 @@ func (e *Engine) handUp(r *run, res *agent.Result, tree string) error {
 		return err
 	}
 	return e.settled(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		r.carry(d, res)
+		if err := r.carry(ctx, tx, d, res); err != nil {
+			return err
+		}
 		d.Work.Tree, d.Work.TreeCommit, d.Work.TreeBundle = tree, saved, bundleID("tree", d.ID, r.attempt)
 		if err := tx.PutBlob(ctx, d.Work.TreeBundle, "bundle", bundle); err != nil {
 			return err
@@ -330,7 +342,9 @@ func (e *Engine) offer(r *run, res *agent.Result, tree string) error {
 		return err
 	}
 	err = e.settled(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		r.carry(d, res)
+		if err := r.carry(ctx, tx, d, res); err != nil {
+			return err
+		}
 		if err := keep(ctx, tx, d, tree, rev, d.To); err != nil {
 			return err
 		}

@@ -53,6 +53,7 @@ type run struct {
 	resuming sync.Mutex
 	filing   sync.Mutex // one at a time changes or keeps the checkout as a whole
 	joined   Lineage    // who worked on what came into the checkout; guarded by mu
+	contents []content  // of the result's artifacts
 	merged   []string   // children whose changes came into the checkout since it was kept
 	poked    chan struct{}
 }
@@ -278,6 +279,11 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 			c := childOf(&made[i])
 			if r.keeps { // a command takes their changes in when it asks for them
 				if c, err = r.takeIn(r.ctx, &made[i]); err != nil {
+					return agent.Job{}, err
+				}
+			}
+			if spec.Kind == agent.Workflow {
+				if err := e.tellTexts(r.ctx, r.task.ID, &c); err != nil {
 					return agent.Job{}, err
 				}
 			}

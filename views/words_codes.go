@@ -28,6 +28,8 @@ var steps = map[string]string{
 	"no_ack":         "The agent elsewhere does not answer: check that it runs.",
 	"remote":         "Look at the other system, then Retry.",
 	"step_failed":    "Look at the step that failed; an if can catch it.",
+	"bad_output":     "Correct the agent, or what output: asks for in gatehouse.yaml.",
+	"bad_artifact":   "Let the agent name a file in its checkout, within the limits.",
 	"input_required": "The agent asked back: send the task again with the answer.",
 	// patches that were not offered
 	"path_protected":   "Ask a maintainer to change protect, or keep the change away from there.",

@@ -37,6 +37,8 @@ type Job struct {
 	Memo         json.RawMessage // what the last Park of this delegation stored
 	Children     []Child         // the hops made so far, oldest first, without those that a Turn has carried
 	Turns        []Turn          // the conversation so far (SaveTurn)
+	Carried      int             // how many of Turns are of the revision before: the run goes on behind them
+	Revision     int             // number of the revision that the run will make: 1, and more after "request changes"
 	Handover     *Handover       // the command that came with the hop, nil when none did (H8)
 	Channel      string          // where the task came from: web, cli, chat … (P15)
 	Generation   int             // how often the delegation began anew before: a retry, "request changes"
@@ -229,13 +231,6 @@ type Result struct {
 	Declined []string `json:"declined,omitempty"`
 }
 
-// Artifact is something a run made that is not a change of the repository (H4).
-type Artifact struct {
-	Name string `json:"name"`
-	Path string `json:"path,omitempty"`
-	Text string `json:"text,omitempty"`
-}
-
 // Usage counts what model work cost. USD is nil when nobody reported a price.
 type Usage struct {
 	InputTokens  int64    `json:"input_tokens"`
@@ -290,6 +285,8 @@ const (
 	CodeStuck       = "stuck"          // it did not end when it was told to (P53)
 	CodeRemote      = "remote"         // the agent elsewhere failed, declined, or is out of reach
 	CodeInput       = "input_required" // the agent elsewhere asks back, and nobody is there to answer
+	CodeBadOutput   = "bad_output"     // the answer does not fit the agent's output schema, or cannot be read
+	CodeArtifact    = "bad_artifact"   // an artifact cannot be kept: its path, its size or its name
 )
 
 // Fail returns a Failure with a formatted sentence.

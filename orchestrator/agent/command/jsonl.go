@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"sync"
 	"time"
@@ -42,6 +41,8 @@ type answerLine struct {
 	State  string          `json:"state"`
 	Text   string          `json:"text"`
 	Data   json.RawMessage `json:"data,omitempty"`
+	// Artifacts have the text where it is short, and the url to get it from.
+	Artifacts []agent.Artifact `json:"artifacts,omitempty"`
 	Commit string          `json:"commit,omitempty"`
 	Error  *agent.Failure  `json:"error"`
 }
@@ -265,7 +266,7 @@ func (d *dialogue) delegate(ctx context.Context, n int, line []byte) error {
 func answerTo(ref string, child agent.Child) answerLine {
 	a := answerLine{Type: "result", Ref: ref, State: child.State, Error: child.Error}
 	if child.Result != nil {
-		a.Text, a.Data, a.Commit = child.Result.Text, child.Result.Data, child.Result.Commit
+		a.Text, a.Data, a.Artifacts, a.Commit = child.Result.Text, child.Result.Data, child.Result.Artifacts, child.Result.Commit
 	}
 	return a
 }
@@ -277,22 +278,11 @@ func (d *dialogue) end(n int, line []byte) error {
 	if what := decode(line, &l); what != "" {
 		return d.broken(n, what)
 	}
-	for i, a := range l.Artifacts {
-		if a.Name == "" || (a.Path != "" && !filepath.IsLocal(a.Path)) {
-			return d.broken(n, fmt.Sprintf("has artifact %d without a name, or with a path that leaves the checkout", i+1))
-		}
-		l.Artifacts[i] = agent.Artifact{Name: clean(a.Name), Path: clean(a.Path), Text: d.safe(a.Text)}
+	data, artifacts, what := d.given(l.Data, l.Artifacts)
+	if what != "" {
+		return d.broken(n, what)
 	}
-	if bytes.Equal(l.Data, []byte("null")) {
-		l.Data = nil
-	}
-	if depth(l.Data) > maxDepth {
-		return d.broken(n, fmt.Sprintf("has data nested more than %d levels deep", maxDepth))
-	}
-	if l.Data != nil {
-		l.Data = json.RawMessage(d.redact.Replace(string(l.Data)))
-	}
-	d.result = &agent.Result{Text: d.safe(l.Text), Data: l.Data, Artifacts: l.Artifacts, Patch: l.Patch}
+	d.result = &agent.Result{Text: d.safe(l.Text), Data: data, Artifacts: artifacts, Patch: l.Patch}
 	d.hangUp()
 	d.linger = time.AfterFunc(lingerTime, func() { d.proc.stop(grace) })
 	return nil

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -128,6 +129,7 @@ type prepared struct {
 	program     string // as the configuration names it
 	mark        string
 	secrets     []string // never shown
+	resultFile  string
 }
 
 // prepare lays out the run's files and says how it is started.
@@ -154,6 +156,10 @@ func (r *Runner) prepare(job agent.Job) (*prepared, error) {
 	} {
 		env.set(name, value)
 	}
+	env.set("GATEHOUSE_REVISION", strconv.Itoa(max(job.Revision, 1)))
+	if job.Agent.Protocol != "jsonl" {
+		env.set("GATEHOUSE_RESULT", ws.resultFile)
+	}
 	if text := taskText(job); len(text) < maxTaskVariable {
 		env.set("GATEHOUSE_TASK", text)
 	}
@@ -171,7 +177,7 @@ func (r *Runner) prepare(job agent.Job) (*prepared, error) {
 			Program: program, Args: job.Agent.Command, Dir: ws.dir, Env: env.list(), Grace: grace, Limits: r.limits,
 		},
 		confinement: c, program: filepath.Base(job.Agent.Command[0]), mark: "GATEHOUSE_RUN=" + mark,
-		secrets: secretsOf(job),
+		secrets: secretsOf(job), resultFile: ws.resultFile,
 	}, nil
 }
 

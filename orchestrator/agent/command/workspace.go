@@ -24,6 +24,7 @@ type workspace struct {
 	tmp, home   string
 	taskFile    string
 	contextFile string
+	resultFile  string // the program may write it
 }
 
 // newWorkspace makes the folders. Paths are resolved, because a sandbox mounts
@@ -35,7 +36,7 @@ func newWorkspace(dir, scratch, self string) (*workspace, error) {
 	}
 	ws := &workspace{
 		scratch: scratch, bin: filepath.Join(scratch, "bin"), tmp: filepath.Join(scratch, "tmp"), home: filepath.Join(scratch, "home"),
-		taskFile: filepath.Join(scratch, "task.txt"), contextFile: filepath.Join(scratch, "context.json"),
+		taskFile: filepath.Join(scratch, "task.txt"), contextFile: filepath.Join(scratch, "context.json"), resultFile: filepath.Join(scratch, "result.json"),
 		dir: filepath.Join(scratch, "work"),
 	}
 	for _, d := range []string{ws.bin, ws.tmp, ws.home, ws.dir} {

@@ -157,6 +157,7 @@ func (c *conversation) chooseTools(ctx context.Context) error {
 	if c.job.Dir != "" {
 		all = append(all, c.readFile(), c.listFiles(), c.search(), c.writeFile(), c.proposePatch(), c.runChecks())
 	}
+	all = append(all, c.finishTool())
 	for _, box := range c.boxes {
 		for _, t := range box.Tools() {
 			all = append(all, tool{Tool: t, alone: true, run: func(ctx context.Context, call agent.Block) (answer, error) {
@@ -167,7 +168,9 @@ func (c *conversation) chooseTools(ctx context.Context) error {
 	}
 	c.tools = shown(all,
 		func(t tool) bool { return !alone && !c.leaf() || !delegating(t.Name) || c.accepts(t.Name) },
-		func(t tool) bool { return Allowed(c.job.Agent.Tools, t.Name) })
+		func(t tool) bool {
+			return Allowed(c.job.Agent.Tools, t.Name) || t.Name == finishTool && mayFinish(c.job.Agent)
+		})
 	return nil
 }
 
