@@ -68,10 +68,11 @@ func (r *run) file(ctx context.Context, tx Tx, d *Delegation, k *Kept, bundle []
 	if old != nil && old.Bundle == k.Bundle {
 		return nil
 	}
-	if err := tx.PutBlob(ctx, k.Bundle, "bundle", bundle); err != nil || old == nil {
+	if err := tx.PutBlob(ctx, k.Bundle, "bundle", bundle); err != nil {
 		return err
 	}
-	return tx.DropBlob(ctx, old.Bundle)
+	before := Work{Kept: old, From: d.Work.From}
+	return before.dropKept(ctx, tx)
 }
 
 // filed notes in the run what the row has now. The caller holds r.filing.

@@ -45,25 +45,23 @@ func (e *Engine) prepare(r *run, spec agent.Spec) error {
 		return err
 	}
 	w := &r.d.Work
-	tree := w.BaseTree
-	if w.Kept != nil {
-		if err := r.fetched(r.bring(r.ctx, w.Kept.Bundle, w.Kept.Commit)); err != nil {
+	if s := w.start(); s != nil {
+		if err := r.fetched(r.bring(r.ctx, s.Bundle, s.Commit)); err != nil {
 			return err
 		}
-		tree = w.Kept.Tree
 	}
 	r.dir = filepath.Join(r.folder, "checkout")
-	return r.fetched(r.mirror.Checkout(r.ctx, w.BaseCommit, tree, r.dir))
+	return r.fetched(r.mirror.Checkout(r.ctx, w.BaseCommit, w.startTree(), r.dir))
 }
 
-// findBase finds what the checkout is made on: the caller's snapshot, what a
-// conversation began on, or the branch as it is now.
+// findBase finds what the checkout is made on: the caller's snapshot, what a conversation
+// or the first revision began on, or the branch as it is now.
 func (r *run) findBase() error {
 	w := &r.d.Work
 	switch {
 	case w.Shares:
 		return r.bring(r.ctx, w.BaseBundle, w.BaseSaved)
-	case r.keeps && w.BaseCommit != "":
+	case (r.keeps || w.From != nil) && w.BaseCommit != "":
 		if r.mirror.Has(r.ctx, w.BaseCommit) {
 			return nil
 		}
@@ -212,7 +210,7 @@ func (r *run) resultTree(res *agent.Result) (string, error) {
 		if r.mirror == nil {
 			return "", &patch.Refusal{Code: patch.CodePathOutside, Message: "The answer carries a patch, but the task has no repository to apply it to. Send the task with a repository."}
 		}
-		return r.mirror.ApplyText(r.ctx, r.d.Work.BaseTree, []byte(res.Patch))
+		return r.mirror.ApplyText(r.ctx, r.d.Work.startTree(), []byte(res.Patch))
 	}
 	if r.dir == "" {
 		return "", nil
@@ -341,10 +339,15 @@ func (e *Engine) offer(r *run, res *agent.Result, tree string) error {
 	if err != nil {
 		return err
 	}
+	declined, err := r.stillDeclined(r.ctx, tree)
+	if err != nil {
+		return err
+	}
 	err = e.settled(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		if err := r.carry(ctx, tx, d, res); err != nil {
 			return err
 		}
+		d.Work.Declined = declined
 		if err := keep(ctx, tx, d, tree, rev, d.To); err != nil {
 			return err
 		}

@@ -45,14 +45,6 @@ type Job struct {
 	RemoteHops   int             // hand-overs between systems that led to the task
 }
 
-// Feedback is what a person said with "request changes".
-type Feedback struct {
-	Comment  string        `json:"comment"`
-	Comments []LineComment `json:"comments,omitempty"`
-	Note     string        `json:"note,omitempty"` // what is left out of Comments, and why
-	Diff     string        `json:"diff,omitempty"` // the previous revision's unified diff
-}
-
 // LineComment is a remark on one line of a patch.
 type LineComment struct {
 	Path string `json:"path"`

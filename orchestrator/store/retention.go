@@ -208,6 +208,9 @@ func (t *Tx) usedBlobs(taskID string) (map[string]bool, error) {
 	}
 	for _, d := range all {
 		used[d.Work.BaseBundle], used[d.Work.TreeBundle] = true, true
+		if d.Work.From != nil {
+			used[d.Work.From.Bundle] = true
+		}
 		if d.Work.Kept != nil {
 			used[d.Work.Kept.Bundle] = true
 		}

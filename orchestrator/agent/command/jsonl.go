@@ -31,20 +31,21 @@ type taskLine struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
 	Feedback *agent.Feedback `json:"feedback,omitempty"`
+	Revision int             `json:"revision"` // that the run will make, from 1
 }
 
 // answerLine tells a program how a hop that it asked for ended. Error is null when
 // the child completed.
 type answerLine struct {
-	Type   string          `json:"type"`
-	Ref    string          `json:"ref"`
-	State  string          `json:"state"`
-	Text   string          `json:"text"`
-	Data   json.RawMessage `json:"data,omitempty"`
+	Type  string          `json:"type"`
+	Ref   string          `json:"ref"`
+	State string          `json:"state"`
+	Text  string          `json:"text"`
+	Data  json.RawMessage `json:"data,omitempty"`
 	// Artifacts have the text where it is short, and the url to get it from.
 	Artifacts []agent.Artifact `json:"artifacts,omitempty"`
-	Commit string          `json:"commit,omitempty"`
-	Error  *agent.Failure  `json:"error"`
+	Commit    string           `json:"commit,omitempty"`
+	Error     *agent.Failure   `json:"error"`
 }
 
 type usageLine struct {
@@ -94,7 +95,7 @@ func (c *conversation) lines(ctx context.Context) (agent.Result, error) {
 	d := &dialogue{conversation: c, answers: make(chan any, 16), over: make(chan struct{})}
 	var writing sync.WaitGroup
 	writing.Go(d.write)
-	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback})
+	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Revision: max(c.job.Revision, 1)})
 
 	err := d.read(ctx)
 	cancel() // of the hops that are still open, nobody waits for the answers now

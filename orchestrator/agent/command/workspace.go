@@ -79,32 +79,10 @@ func (ws *workspace) writeTask(job agent.Job) error {
 // taskText is the task as a program reads it; after "request changes" the comment,
 // the remarks on lines and the previous diff follow.
 func taskText(job agent.Job) string {
-	f := job.Feedback
-	if f == nil {
+	if job.Feedback == nil {
 		return job.Text
 	}
-	var b strings.Builder
-	b.WriteString(job.Text)
-	b.WriteString("\n\nA person read the changes made so far and asks for other ones.\n")
-	if f.Comment != "" {
-		fmt.Fprintf(&b, "\n%s\n", f.Comment)
-	}
-	if len(f.Comments) > 0 {
-		b.WriteString("\nRemarks on lines:\n")
-	}
-	for _, c := range f.Comments {
-		fmt.Fprintf(&b, "%s\n", c)
-	}
-	if f.Note != "" {
-		fmt.Fprintf(&b, "%s\n", f.Note)
-	}
-	if f.Diff != "" {
-		fmt.Fprintf(&b, "\nThe previous diff:\n\n%s", f.Diff)
-		if !strings.HasSuffix(f.Diff, "\n") {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
+	return job.Text + "\n\n" + job.Feedback.Remarks(true)
 }
 
 // secretsOf returns the values that must not show up in any text of the run: its

@@ -59,8 +59,12 @@ type conversation struct {
 
 // run is the loop of doc.go.
 func (c *conversation) run(ctx context.Context) (agent.Outcome, error) {
-	if len(c.turns) == 0 {
-		if err := c.save(ctx, agent.Turn{Message: said(firstMessage(c.job))}, false); err != nil {
+	if len(c.turns) == c.job.Carried {
+		text := firstMessage(c.job)
+		if c.job.Carried > 0 {
+			text = nextMessage(c.job)
+		}
+		if err := c.save(ctx, agent.Turn{Message: said(text)}, false); err != nil {
 			return agent.Outcome{}, err
 		}
 	}

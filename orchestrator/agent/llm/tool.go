@@ -130,7 +130,7 @@ func (c *conversation) open(ctx context.Context, o Options) error {
 	}
 	c.system = c.systemPrompt()
 	c.loop = NewDetector(c.settings.Loop)
-	c.loop.Replay(ctx, c.turns)
+	c.loop.Replay(ctx, c.turns[c.job.Carried:])
 	c.hooks = hooks{c.loop}
 	for _, hook := range o.Hooks {
 		c.hooks = append(c.hooks, hook(c.job))

@@ -35,7 +35,7 @@ type view struct {
 	Runs  int    `expr:"runs"`  // how often it has run
 	// Artifacts are those that the agent returned, by name: their texts.
 	Artifacts map[string]string `expr:"artifacts"`
-	raw   json.RawMessage
+	raw       json.RawMessage
 }
 
 func newData(task string, steps []agent.Step) data {
