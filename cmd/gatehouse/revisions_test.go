@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -156,5 +157,65 @@ func TestAnEditedRevisionGoesOn(t *testing.T) {
 	told := fake.Asks()[2].Last().Text()
 	if !strings.Contains(told, "with changes that are not yours") || !strings.Contains(told, "The previous diff") {
 		t.Errorf("the model was told: %s", told)
+	}
+}
+
+// TestAKillLosesNothingOfWhatGoesOn: kill -9 in the run after "request changes", of a
+// program as it starts and of a model behind its third new turn; the next attempt starts
+// from the same place.
+func TestAKillLosesNothingOfWhatGoesOn(t *testing.T) {
+	for to, point := range map[string]string{"program": "agent started#2", "model": "turn stored#7"} {
+		t.Run(to, func(t *testing.T) {
+			t.Parallel()
+			fake := modeltest.Start(worksOn)
+			t.Cleanup(fake.Close)
+			p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(goingOnTeam, "BASE", fake.OpenAI()))
+			n := p.start(p.config, point)
+			r := p.asked(n.send(to, "app", to))
+			//nolint:errcheck // the server may die before it answers
+			n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver, map[string]any{"verdict": "request_changes", "digest": r.Revision.Digest, "revision": 1, "comment": "Add three."}, nil)
+			n.died()
+			p.start(p.config, "")
+			if r = p.revised(r.TaskID, 2); files(r) != "one.txt three.txt two.txt" {
+				t.Errorf("revision 2 has %s", files(r))
+			}
+			if fake.Repeats() != 0 {
+				t.Errorf("%d calls of the model were paid twice", fake.Repeats())
+			}
+		})
+	}
+}
+
+// TestStartOverIsSaidInThreePlaces: the command line, the page's form and the API; with
+// another verdict it is a mistake.
+func TestStartOverIsSaidInThreePlaces(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(goingOnTeam, "BASE", "http://127.0.0.1:1/v1"))
+	n := p.start(p.config, "")
+	r := p.asked(n.send("program", "app", "it"))
+	if out, code := p.cli(n, "request-changes", r.ID, "--comment", "Anew.", "--start-over"); code != 0 {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	if r = p.revised(r.TaskID, 2); files(r) != "one.txt two.txt" || r.Revision.Text != "revision 2" {
+		t.Errorf("started over by the command line: %s, %q", files(r), r.Revision.Text)
+	}
+	bob := n.browser("bob")
+	if page := n.page(bob, "/approvals/"+r.ID); !strings.Contains(page, `name="start_over"`) {
+		t.Error("the page has no box to start over")
+	}
+	res, err := bob.PostForm(n.url+"/approvals/"+r.ID+"/decision", url.Values{"verdict": {"request_changes"}, "digest": {r.Revision.Digest}, "revision": {"2"}, "comment": {"Anew."}, "start_over": {"1"}})
+	p.must(err)
+	res.Body.Close() //nolint:errcheck // its status says all
+	if r = p.revised(r.TaskID, 3); files(r) != "one.txt two.txt" || r.Revision.Text != "revision 3" {
+		t.Errorf("started over by the form: %s, %q", files(r), r.Revision.Text)
+	}
+	if code, said := n.casts(n.approver, r, map[string]any{"verdict": "approve", "revision": 3, "start_over": true}); code != http.StatusBadRequest || !strings.Contains(said.Detail, "goes with request_changes only") {
+		t.Errorf("with a yes: %d %+v", code, said)
+	}
+	if out, code := p.cli(n, "request-changes", r.ID, "--comment", "On."); code != 0 {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	if r = p.revised(r.TaskID, 4); files(r) != "one.txt three.txt two.txt" {
+		t.Errorf("gone on by the command line: %s", files(r))
 	}
 }
