@@ -21,7 +21,7 @@ func TestRequestChangesGivesTheNextRevisionOfTheSameRequest(t *testing.T) {
 	b.Comments = []agent.LineComment{{Path: "upload/retry.go", Line: 42, Text: "needs ctx\x00 here?"}}
 	w.decide(b)
 	w.expectStates(r.ID, approval.ChangesRequested, orchestrator.Queued)
-	want := &agent.Feedback{Comment: "Handle the timeout too.", Comments: []agent.LineComment{{Path: "upload/retry.go", Line: 42, Text: "needs ctx here?"}}, Diff: "diff of revision 1\n"}
+	want := &agent.Feedback{Comment: "Handle the timeout too.", Comments: []agent.LineComment{{Path: "upload/retry.go", Line: 42, Text: "needs ctx here?"}}, Revision: 1, Diff: "diff of revision 1\n"}
 	if got := w.delegation(r.DelegationID).Work.Feedback; !reflect.DeepEqual(got, want) {
 		t.Errorf("feedback %+v, want %+v", got, want)
 	}

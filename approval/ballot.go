@@ -33,6 +33,7 @@ type Ballot struct {
 	Comments []agent.LineComment // with request_changes
 	// TakeDrafts adds the person's drafts to Comments and removes them.
 	TakeDrafts bool
+	StartOver  bool     // with request_changes: from the base, with an empty conversation
 	Files      []string // with approve: only these, by path; nil: all
 	// Edits or Patch, a unified diff on top of the revision, come with edit.
 	Edits []patch.FileEdit
@@ -55,6 +56,8 @@ func (b *Ballot) check() *orchestrator.Error {
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "A choice of files goes with approve only.")
 	case b.Files != nil && len(b.Files) == 0:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "No file is chosen. Name the files to approve, or reject the change.")
+	case b.StartOver && b.Verdict != RequestChanges:
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "start_over goes with request_changes only: it says where the agent begins when it works again.")
 	case b.Digest == "":
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The verdict names no digest. Send the digest of the revision that was read: 64 lower-case hex digits.")
 	case b.Revision < 0:

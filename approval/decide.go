@@ -133,7 +133,7 @@ func (g *Gateway) prepare(ctx context.Context, r Request, b *Ballot) (prepared, 
 
 // feedback makes what the agent is given after "request changes".
 func (g *Gateway) feedback(ctx context.Context, r Request, b Ballot) (*agent.Feedback, error) {
-	f := &agent.Feedback{Comment: b.Comment, Comments: b.Comments}
+	f := &agent.Feedback{Comment: b.Comment, Comments: b.Comments, Revision: r.Revision.N, StartOver: b.StartOver}
 	diff, err := g.diff(ctx, r)
 	if err != nil {
 		return nil, orchestrator.Errorf(orchestrator.CodeUnavailable, "The diff of this revision could not be read, so the agent would not see what it had done. Nothing was stored. Try again. (%w)", err)
@@ -241,17 +241,22 @@ func reject(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, 
 	return orchestrator.Reject(ctx, tx, d, dec.User, dec.Comment)
 }
 
-// requestChanges ends the revision and lets the agent work again; the request goes
-// on with what it proposes next.
+// requestChanges ends the revision and lets the agent go on from it, or begin anew; the
+// request goes on with what it proposes next.
 func requestChanges(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, dec Decision, f *agent.Feedback) error {
 	r.end(ChangesRequested, tx.Now())
 	if err := tx.SaveRequest(ctx, r); err != nil {
 		return err
 	}
-	if err := record(ctx, tx, r, dec, event.ChangesRequested, nil); err != nil {
+	again := orchestrator.Again{Feedback: f, Revision: r.Revision.N + 1, StartOver: f.StartOver}
+	var more map[string]any
+	if again.StartOver {
+		more = map[string]any{"start_over": true}
+	}
+	if err := record(ctx, tx, r, dec, event.ChangesRequested, more); err != nil {
 		return err
 	}
-	return orchestrator.RunAgain(ctx, tx, d, f, dec.User, "changes requested")
+	return orchestrator.AskAgain(ctx, tx, d, again, dec.User)
 }
 
 // withdraw takes one's own yes back. One that had ordered the landing parks the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -14,11 +15,11 @@ import (
 )
 
 // Artifact answers GET /delegations/{id}/artifacts/{n}: the n-th thing that an agent
-// handed over beside its text, from 1. It is always a download: what an agent made is
-// never opened as a page of this server.
+// handed over beside its text, from 1.
 func (p *Pages) Artifact(c echo.Context) error {
 	who, _ := Who(c)
-	d, err := p.Ids.Delegation(c.Request().Context(), who, c.Param("id"))
+	ctx := c.Request().Context()
+	d, err := p.Ids.Delegation(ctx, who, c.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -27,10 +28,33 @@ func (p *Pages) Artifact(c echo.Context) error {
 		return orchestrator.Errorf(orchestrator.CodeNotFound, "%s has no artifact %.20q. Its page lists what it has.", d.To, c.Param("n"))
 	}
 	a := d.Result.Artifacts[n-1]
+	content, err := p.Engine.Artifact(ctx, d, a)
+	if err != nil {
+		return err
+	}
+	AsDownload(c, a.Name, n)
+	return c.Blob(http.StatusOK, echo.MIMEOctetStream, content)
+}
+
+// AsDownload makes an answer one that is saved: what an agent made is never opened as a
+// page of this server. The n-th one has its number where its name has no letters to keep.
+func AsDownload(c echo.Context, name string, n int) {
 	h := c.Response().Header()
-	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": fileName(a.Name, n)}))
+	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": fileName(name, n)}))
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
-	return c.Blob(http.StatusOK, echo.MIMEOctetStream, []byte(a.Text))
+	h.Set(echo.HeaderContentSecurityPolicy, "default-src 'none'; sandbox")
+}
+
+// PathName is a parameter of the path as the caller wrote it: names may have any letters.
+func PathName(c echo.Context, param string) string {
+	name := c.Param(param)
+	if c.Request().URL.RawPath == "" {
+		return name // it is not escaped any more
+	}
+	if plain, err := url.PathUnescape(name); err == nil {
+		return plain
+	}
+	return name
 }
 
 // fileName is a name that any system can store: of what an agent chose only letters,

@@ -31,10 +31,10 @@ func (p *Pages) Decide(c echo.Context) error {
 		Digest: form.Get("digest"), Revision: count(form.Get("revision")), Comment: form.Get("comment"),
 		Seen: approval.Seen{Surface: approval.SurfacePage, WarningsTicked: slices.Concat(form["tick"], form["ticked"])},
 	}
-	no, done := refused{comment: b.Comment, back: form.Get("back"), ticked: b.Seen.WarningsTicked}, string(b.Verdict)
+	no, done := refused{comment: b.Comment, anew: form.Get("start_over") != "", back: form.Get("back"), ticked: b.Seen.WarningsTicked}, string(b.Verdict)
 	switch {
 	case b.Verdict == approval.RequestChanges:
-		b.TakeDrafts = form.Get("drafts") != ""
+		b.TakeDrafts, b.StartOver = form.Get("drafts") != "", form.Get("start_over") != ""
 	case b.Verdict == approval.Approve && form.Get("some") != "":
 		r, err := p.request(c)
 		if err != nil {

@@ -41,7 +41,7 @@ func (p *Pages) pane(f *frame, d orchestrator.Delegation, page *views.Delegation
 			pane.Data = longText(indented(d.Result.Data), more)
 		}
 		for i, a := range d.Result.Artifacts {
-			pane.Artifacts = append(pane.Artifacts, views.Artifact{N: i + 1, Name: a.Name, Path: a.Path, Size: int64(len(a.Text))})
+			pane.Artifacts = append(pane.Artifacts, views.Artifact{N: i + 1, Name: a.Name, Path: a.Path, Type: a.MediaType, Size: max(a.Size, int64(len(a.Text)))})
 		}
 	}
 	if !page.HasPane() {

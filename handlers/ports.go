@@ -34,6 +34,8 @@ type Engine interface {
 	Fork(ctx context.Context, f orchestrator.Fork) (orchestrator.Task, orchestrator.Delegation, error)
 	// LandAgain tries a landing again that is held up, and nothing else.
 	LandAgain(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+	// Artifact is the content of an artifact of a delegation's result.
+	Artifact(ctx context.Context, d orchestrator.Delegation, a agent.Artifact) ([]byte, error)
 	Check(ctx context.Context, from, to, taskID string) ([]guard.Verdict, *guard.Verdict, error)
 	Agents(ctx context.Context) ([]orchestrator.AgentStatus, error)
 	Config() *orchestrator.Config

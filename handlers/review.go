@@ -21,6 +21,7 @@ type refused struct {
 	status  int
 	message string
 	comment string
+	anew    bool           // start over was ticked
 	ticked  []string       // codes of what was looked at
 	picked  []int          // numbers of the ticked files; nil: there was no choice
 	at      string         // the line that was commented on: F3R42
@@ -108,7 +109,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 
 // doing opens the page for what the address asks, as far as this person may.
 func doing(q url.Values, page *views.ReviewPage, no refused) {
-	page.Refused, page.Comment, page.Picked, page.Ticked = no.message, no.comment, no.picked, no.ticked
+	page.Refused, page.Comment, page.StartOver, page.Picked, page.Ticked = no.message, no.comment, no.anew, no.picked, no.ticked
 	if no.thread != "" {
 		page.ReplyTo, page.ReplyText, no.remark = no.thread, no.remark, ""
 	}

@@ -162,10 +162,10 @@ func TestALostConversationGoesOnBehindItsLastTurn(t *testing.T) {
 		if _, err := w.decide(r, "request_changes", "again, please"); err != nil {
 			t.Fatal(err)
 		}
-		// A new generation: a fresh conversation on a fresh checkout.
+		// A new generation that goes on: the conversation and the files came along.
 		w.request(root.TaskID, 2)
 		job := kik.Jobs()[5]
-		if len(job.Turns) != 0 || job.Feedback == nil || job.Feedback.Comment != "again, please" {
+		if len(job.Turns) != 8 || job.Carried != 8 || job.Revision != 2 || job.Feedback == nil || job.Feedback.Comment != "again, please" {
 			t.Errorf("the new run began with %d turns and %+v", len(job.Turns), job.Feedback)
 		}
 	})

@@ -82,7 +82,12 @@ type Work struct {
 	Reverts     string             `json:"reverts,omitempty"`     // request that this undoes; no agent runs
 	Problem     string             `json:"problem,omitempty"`     // why landing waits for a person, e.g. a dirty folder
 	Previous    string             `json:"previous,omitempty"`    // tree of the revision before, when asked again
-	Made        *Made              `json:"made,omitempty"`        // how people made Tree; nil when the agent did
+	// Revision is the one that the run is to make, 0 for the first. From is the tree of the
+	// one before it, where the run goes on from there; Carried are the turns that came along.
+	Revision int   `json:"revision,omitempty"`
+	From     *Kept `json:"from,omitempty"`
+	Carried  int   `json:"carried,omitempty"`
+	Made     *Made `json:"made,omitempty"` // how people made Tree; nil when the agent did
 	// Declined are the files that people left out of what the agent made.
 	Declined []string        `json:"declined,omitempty"`
 	Budget   *budget.Account `json:"budget,omitempty"`

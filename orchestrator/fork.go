@@ -60,7 +60,7 @@ func (e *Engine) Fork(ctx context.Context, f Fork) (Task, Delegation, error) {
 				return err
 			}
 		}
-		if err := tx.CopyTurns(ctx, &root, o.d.ID, o.d.Work.Runs, upTo, kept); err != nil {
+		if _, err := tx.CopyTurns(ctx, &root, o.d.ID, o.d.Work.Runs, upTo, kept); err != nil {
 			return err
 		}
 		return tx.Append(ctx, event.Event{Type: event.Forked, DelegationID: root.ID, Actor: f.Requester, Data: event.Data(map[string]any{

@@ -78,10 +78,11 @@ func (r *run) storeFiles(ctx context.Context, tx Tx, d *Delegation, k *Kept, bun
 	if old != nil && old.Bundle == k.Bundle {
 		return nil
 	}
-	if err := tx.PutBlob(ctx, k.Bundle, "bundle", bundle); err != nil || old == nil {
+	if err := tx.PutBlob(ctx, k.Bundle, "bundle", bundle); err != nil {
 		return err
 	}
-	return tx.DropBlob(ctx, old.Bundle)
+	before := Work{Kept: old, From: d.Work.From}
+	return before.dropKept(ctx, tx)
 }
 
 // filed notes in the run what the row has now. The caller holds r.filing.

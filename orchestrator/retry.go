@@ -52,7 +52,7 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		if err := RunAgain(ctx, tx, row, nil, actor, why); err != nil {
 			return err
 		}
-		row.Work.Lineage = row.Work.Lineage.afresh()
+		row.Work.Lineage, row.Work.Revision = row.Work.Lineage.afresh(), 0
 		if !row.Work.Asked {
 			after = *row
 			return tx.Move(ctx, row, row.State, row.Attempt)

@@ -177,8 +177,9 @@ type Tx interface {
 	// Take marks children of parentID as carried by a turn.
 	Take(ctx context.Context, parentID string, ids []string) error
 	// CopyTurns gives to the first turns of another delegation, without their usage and
-	// children. Where a turn has no files of its own, kept stands for them.
-	CopyTurns(ctx context.Context, to *Delegation, from string, generation, upTo int, kept string) error
+	// children. Where a turn has no files of its own, kept stands for them. It returns how
+	// many there were; to and from may be one delegation in two generations.
+	CopyTurns(ctx context.Context, to *Delegation, from string, generation, upTo int, kept string) (int, error)
 	// Live returns the children of parentID that have not ended, oldest first.
 	Live(ctx context.Context, parentID string) ([]*Delegation, error)
 	// Untold reports whether a spawned child has ended that no turn has carried.

@@ -43,7 +43,7 @@ func (w *world) comments(root orchestrator.Delegation, r approval.Request, files
 	w.t.Helper()
 	w.script("coder", changes(files))
 	b := w.ballot(w.bob, r, approval.RequestChanges)
-	b.Comments = comments
+	b.Comments, b.StartOver = comments, true // each revision is these files alone
 	w.must(errOf(w.gateway.Decide(w.t.Context(), b)))
 	return w.request(root.TaskID, r.Revision.N+1)
 }

@@ -62,33 +62,6 @@ func Expire(ctx context.Context, tx Tx, d *Delegation) error {
 	return end(ctx, tx, d, Expired, "gatehouse")
 }
 
-// RunAgain queues a delegation whose patch was not accepted as it is, so that its
-// agent works again, with what people said when f is not nil. That is a new generation:
-// a conversation begins anew in a fresh checkout, and what was said before stays on
-// record under the generation that it belongs to.
-func RunAgain(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback, actor, why string) error {
-	letGo(d)
-	if k := d.Work.Kept; k != nil {
-		if err := tx.DropBlob(ctx, k.Bundle); err != nil {
-			return err
-		}
-	}
-	d.Work.Runs++
-	d.Work.Kept, d.Work.RanFor, d.Work.HandedTo = nil, 0, ""
-	d.Work.Previous = d.Work.Tree
-	d.Work.Feedback, d.Work.Memo, d.Work.Refused, d.Work.Land = f, nil, nil, nil
-	d.Work.Tree, d.Work.TreeCommit, d.Work.TreeBundle, d.Work.Problem = "", "", "", ""
-	d.Work.Lineage, d.Work.Made, d.Work.Declined = d.again(), nil, nil
-	if !d.Work.Shares {
-		d.Work.BaseCommit, d.Work.BaseTree, d.Work.BaseBundle, d.Work.BaseSaved = "", "", "", ""
-	}
-	d.Result, d.ReadyAt, d.Losses = nil, tx.Now(), 0
-	if err := move(ctx, tx, d, Queued); err != nil {
-		return err
-	}
-	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor, Data: event.Data(map[string]any{"agent": d.To, "why": why})})
-}
-
 // Succeed ends a delegation with its result, which d holds.
 func Succeed(ctx context.Context, tx Tx, d *Delegation) error {
 	return end(ctx, tx, d, Completed, d.To)

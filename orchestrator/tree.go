@@ -44,25 +44,23 @@ func (e *Engine) prepare(r *run, spec agent.Spec) error {
 		return err
 	}
 	w := &r.d.Work
-	tree := w.BaseTree
-	if w.Kept != nil {
-		if err := r.fetched(r.bring(r.ctx, w.Kept.Bundle, w.Kept.Commit)); err != nil {
+	if s := w.start(); s != nil {
+		if err := r.fetched(r.bring(r.ctx, s.Bundle, s.Commit)); err != nil {
 			return err
 		}
-		tree = w.Kept.Tree
 	}
 	r.dir = filepath.Join(r.folder, "checkout")
-	return r.fetched(r.mirror.Checkout(r.ctx, w.BaseCommit, tree, r.dir))
+	return r.fetched(r.mirror.Checkout(r.ctx, w.BaseCommit, w.startTree(), r.dir))
 }
 
-// findBase finds what the checkout is made on: the caller's snapshot, what a
-// conversation began on, or the branch as it is now.
+// findBase finds what the checkout is made on: the caller's snapshot, what a conversation
+// or the first revision began on, or the branch as it is now.
 func (r *run) findBase() error {
 	w := &r.d.Work
 	switch {
 	case w.Shares:
 		return r.bring(r.ctx, w.BaseBundle, w.BaseSaved)
-	case r.keeps && w.BaseCommit != "":
+	case (r.keeps || w.From != nil) && w.BaseCommit != "":
 		if r.mirror.Has(r.ctx, w.BaseCommit) {
 			return nil
 		}
@@ -124,6 +122,13 @@ func (e *Engine) finish(r *run, spec agent.Spec, res *agent.Result) error {
 	}
 	if err := r.reclaim(); err != nil {
 		return err
+	}
+	res, err := r.gather(r.ctx, res)
+	if err != nil {
+		return err
+	}
+	if err := spec.Fits(res.Data); err != nil {
+		return agent.Fail(agent.CodeBadOutput, "%s answered what its output schema does not allow: %v. Correct the agent, or its `output` in gatehouse.yaml.", spec.Name, err)
 	}
 	tree, err := r.resultTree(res)
 	if err != nil {
@@ -204,7 +209,7 @@ func (r *run) resultTree(res *agent.Result) (string, error) {
 		if r.mirror == nil {
 			return "", &patch.Refusal{Code: patch.CodePathOutside, Message: "The answer carries a patch, but the task has no repository to apply it to. Send the task with a repository."}
 		}
-		return r.mirror.ApplyText(r.ctx, r.d.Work.BaseTree, []byte(res.Patch))
+		return r.mirror.ApplyText(r.ctx, r.d.Work.startTree(), []byte(res.Patch))
 	}
 	if r.dir == "" {
 		return "", nil
@@ -240,18 +245,21 @@ func (r *run) discarded(tree string) *patch.Refusal {
 }
 
 // carry copies what the attempt knows into the row.
-func (r *run) carry(d *Delegation, res *agent.Result) {
+func (r *run) carry(ctx context.Context, tx Tx, d *Delegation, res *agent.Result) error {
 	w := r.d.Work
 	d.Work.Stand, d.Work.Sandbox = w.Stand, w.Sandbox
 	r.sign(d)
 	r.worked(d)
 	d.Result = res
+	return r.putContents(ctx, tx)
 }
 
 // answer ends a delegation whose answer stands and of which nothing lands.
 func (e *Engine) answer(r *run, spec agent.Spec, res *agent.Result, refusal *patch.Refusal) error {
 	err := e.settled(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		r.carry(d, res)
+		if err := r.carry(ctx, tx, d, res); err != nil {
+			return err
+		}
 		if refusal != nil {
 			if err := tx.Append(ctx, rejectedEvent(d, refusal)); err != nil {
 				return err
@@ -303,7 +311,9 @@ func (e *Engine) handUp(r *run, res *agent.Result, tree string) error {
 		return err
 	}
 	return e.settled(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		r.carry(d, res)
+		if err := r.carry(ctx, tx, d, res); err != nil {
+			return err
+		}
 		d.Work.Tree, d.Work.TreeCommit, d.Work.TreeBundle = tree, saved, bundleID("tree", d.ID, r.attempt)
 		if err := tx.PutBlob(ctx, d.Work.TreeBundle, "bundle", bundle); err != nil {
 			return err
@@ -328,8 +338,15 @@ func (e *Engine) offer(r *run, res *agent.Result, tree string) error {
 	if err != nil {
 		return err
 	}
+	declined, err := r.stillDeclined(r.ctx, tree)
+	if err != nil {
+		return err
+	}
 	err = e.settled(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		r.carry(d, res)
+		if err := r.carry(ctx, tx, d, res); err != nil {
+			return err
+		}
+		d.Work.Declined = declined
 		if err := keep(ctx, tx, d, tree, rev, d.To); err != nil {
 			return err
 		}

@@ -54,6 +54,7 @@ type run struct {
 	resuming sync.Mutex
 	filing   sync.Mutex // one at a time changes or keeps the checkout as a whole
 	joined   Lineage    // who worked on what came into the checkout; guarded by mu
+	contents []content  // of the result's artifacts
 	merged   []string   // children whose changes came into the checkout since it was kept
 	poked    chan struct{}
 
@@ -301,18 +302,24 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 					return agent.Job{}, err
 				}
 			}
+			if spec.Kind == agent.Workflow {
+				if err := e.tellTexts(r.ctx, r.task.ID, &c); err != nil {
+					return agent.Job{}, err
+				}
+			}
 			children = append(children, c)
 		}
 	}
 	job := agent.Job{TaskID: r.task.ID, DelegationID: r.id, Attempt: r.attempt, Agent: spec, From: d.From, Text: d.Text,
 		Feedback: d.Work.Feedback, Dir: r.dir, Token: r.token, URL: e.URL(), Memo: d.Work.Memo, Children: append(children, d.Work.Refused...),
-		Handover: d.Work.Handover, Channel: r.task.Via, Chat: r.task.Chat, Board: sharedctx.Board(r.task.ID), Generation: d.Work.Runs, RemoteHops: r.task.RemoteHops}
+		Handover: d.Work.Handover, Channel: r.task.Via, Chat: r.task.Chat, Board: sharedctx.Board(r.task.ID), Generation: d.Work.Runs,
+		Revision: max(d.Work.Revision, 1), RemoteHops: r.task.RemoteHops}
 	if spec.Kind == agent.LLM || spec.Kind == agent.Remote {
 		turns, err := e.Store.Turns(r.ctx, r.id, d.Work.Runs)
 		if err != nil {
 			return agent.Job{}, err
 		}
-		job.Turns = turns
+		job.Turns, job.Carried = turns, min(d.Work.Carried, len(turns))
 	}
 	if r.folder != "" {
 		job.ScratchDir = filepath.Join(r.folder, "scratch")

@@ -238,6 +238,7 @@ type RejectedFile struct {
 type Artifact struct {
 	N    int // from 1, in its address
 	Name string
+	Type string // media type, "" for those of before
 	Path string // where it lies instead, if it has no text
 	Size int64  // bytes
 }

@@ -85,6 +85,7 @@ type ReviewPage struct {
 	Outcome       *Outcome
 	Refused       string // why this person's last verdict was not taken
 	Comment       string // what they wrote, kept
+	StartOver     bool   // what they ticked, kept
 	Decisions     []DecisionRow
 	Warnings      []Warning
 	Notes         []Note

@@ -28,6 +28,8 @@ var steps = map[string]string{
 	"no_ack":         "The agent elsewhere does not answer: check that it runs.",
 	"remote":         "Look at the other system, then Retry.",
 	"step_failed":    "Look at the step that failed; an if can catch it.",
+	"bad_output":     "Correct the agent, or what output: asks for in gatehouse.yaml.",
+	"bad_artifact":   "Let the agent name a file in its checkout, within the limits.",
 	"input_required": "The agent asked back: send the task again with the answer.",
 	// what confines a run
 	"sandbox_missing":    "Install bubblewrap or use a kernel with Landlock, or give the agent sandbox: auto.",

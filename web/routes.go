@@ -130,6 +130,7 @@ func (s *Server) routes() []route {
 		{post, v1 + "/delegations/:id/fork", a.Fork, control},
 		{get, v1 + "/delegations/:id/events", either(st.Task, a.TaskEvents), read},
 		{get, v1 + "/delegations/:id/turns", a.Turns, read},
+		{get, v1 + "/delegations/:id/artifacts/*", a.Artifact, read},
 		{get, v1 + "/events", either(st.All, a.Events), read},
 		{get, v1 + "/agents", a.Agents, read},
 		{post, v1 + "/agents/check", a.CheckHop, read},

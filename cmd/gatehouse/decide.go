@@ -114,14 +114,16 @@ type RequestChangesCmd struct {
 	ID      string   `arg:"" help:"A request's id, or a task's while one of its requests is pending."`
 	Comment string   `help:"What is to be different; the agent reads it." placeholder:"C"`
 	At      []string `sep:"none" help:"A remark on one line of the new file; may be repeated." placeholder:"PATH:LINE:TEXT"`
+	// StartOver throws away what the agent has made.
+	StartOver bool `help:"The agent begins from the base with an empty conversation, instead of going on from this revision."`
 }
 
 // Run sends the comment on the current digest.
 func (c *RequestChangesCmd) Run(ctx context.Context, sh *shell) error {
+	v := client.Verdict{Verdict: "request_changes", Comment: c.Comment, StartOver: c.StartOver}
 	if len(c.At) == 0 {
-		return decideWith(ctx, sh, c.ID, "--comment", client.Verdict{Verdict: "request_changes", Comment: c.Comment})
+		return decideWith(ctx, sh, c.ID, "--comment", v)
 	}
-	v := client.Verdict{Verdict: "request_changes", Comment: c.Comment}
 	for _, at := range c.At {
 		parts := remark.FindStringSubmatch(at)
 		if parts == nil {

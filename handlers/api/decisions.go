@@ -22,6 +22,7 @@ type decisionInput struct {
 	Comments []agent.LineComment `json:"comments"`
 	// TakeDrafts adds the caller's drafts, which they wrote on the page.
 	TakeDrafts bool             `json:"take_drafts"`
+	StartOver  bool             `json:"start_over"` // with request_changes: from the base, with an empty conversation
 	Edits      []patch.FileEdit `json:"edits"`
 	Patch      string           `json:"patch"`
 }
@@ -39,7 +40,7 @@ func (a *API) Decide(c echo.Context) error {
 	channel := handlers.Channel(c)
 	r, err := a.Gateway.Decide(c.Request().Context(), approval.Ballot{
 		RequestID: id, Principal: caller(c).Principal, Channel: channel, Verdict: in.Verdict, Digest: in.Digest, Revision: in.Revision,
-		Comment: in.Comment, Comments: in.Comments, TakeDrafts: in.TakeDrafts, Files: in.Files, Edits: in.Edits, Patch: in.Patch, Seen: approval.Seen{Surface: channel, WarningsTicked: in.Ticked},
+		Comment: in.Comment, Comments: in.Comments, TakeDrafts: in.TakeDrafts, StartOver: in.StartOver, Files: in.Files, Edits: in.Edits, Patch: in.Patch, Seen: approval.Seen{Surface: channel, WarningsTicked: in.Ticked},
 	})
 	if err != nil {
 		return err

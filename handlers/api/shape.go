@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -67,6 +68,12 @@ func shapeOf(d orchestrator.Delegation) Delegation {
 	}
 	if d.Result != nil {
 		s.Result = &Result{Text: d.Result.Text, Data: d.Result.Data, Artifacts: d.Result.Artifacts, Commit: d.Result.Commit, Pushed: d.Result.Pushed, Declined: d.Result.Declined}
+		for i, a := range s.Result.Artifacts {
+			if a.URL == "" { // of before it was stored with the result
+				s.Result.Artifacts = slices.Clone(s.Result.Artifacts)
+				s.Result.Artifacts[i].URL = orchestrator.ArtifactURL(d.ID, a.Name)
+			}
+		}
 		if s.Result.Artifacts == nil {
 			s.Result.Artifacts = []agent.Artifact{}
 		}

@@ -37,20 +37,14 @@ type Job struct {
 	Memo         json.RawMessage // what the last Park of this delegation stored
 	Children     []Child         // the hops made so far, oldest first, without those that a Turn has carried
 	Turns        []Turn          // the conversation so far (SaveTurn)
+	Carried      int             // how many of Turns are of the revision before: the run goes on behind them
+	Revision     int             // number of the revision that the run will make: 1, and more after "request changes"
 	Handover     *Handover       // the command that came with the hop, nil when none did (H8)
 	Channel      string          // where the task came from: web, cli, chat … (P15)
 	Chat         string          // the chat there, "" where the channel has none (P15)
 	Board        string          // the namespace of the task's own board (P6)
 	Generation   int             // how often the delegation began anew before: a retry, "request changes"
 	RemoteHops   int             // hand-overs between systems that led to the task
-}
-
-// Feedback is what a person said with "request changes".
-type Feedback struct {
-	Comment  string        `json:"comment"`
-	Comments []LineComment `json:"comments,omitempty"`
-	Note     string        `json:"note,omitempty"` // what is left out of Comments, and why
-	Diff     string        `json:"diff,omitempty"` // the previous revision's unified diff
 }
 
 // LineComment is a remark on one line of a patch.
@@ -255,13 +249,6 @@ type Result struct {
 	Declined []string `json:"declined,omitempty"`
 }
 
-// Artifact is something a run made that is not a change of the repository (H4).
-type Artifact struct {
-	Name string `json:"name"`
-	Path string `json:"path,omitempty"`
-	Text string `json:"text,omitempty"`
-}
-
 // Usage counts what model work cost. USD is nil when nobody reported a price.
 type Usage struct {
 	InputTokens  int64    `json:"input_tokens"`
@@ -320,6 +307,8 @@ const (
 	CodeMemory      = "out_of_memory"      // it held more memory than its limit
 	CodeProcesses   = "too_many_processes" // it had more processes than its limit
 	CodeDisk        = "disk_full"          // it wrote more than its limit, or the disk had no room left
+	CodeBadOutput   = "bad_output"         // the answer does not fit the agent's output schema, or cannot be read
+	CodeArtifact    = "bad_artifact"       // an artifact cannot be kept: its path, its size or its name
 
 	CodeActionRefused = "action_refused" // a rule does not let the agent make a tool's call; the model reads it
 )

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -52,6 +53,7 @@ type Spec struct {
 	Timeout      time.Duration
 	Reads        []string // namespaces of shared context that it is given; nil: all
 	Prompt       string
+	Output       json.RawMessage // a JSON Schema that the data of its answers must fit; nil: anything
 
 	// Kind command.
 	Command     []string

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/retention"
 )
@@ -207,8 +208,16 @@ func (t *Tx) usedBlobs(taskID string) (map[string]bool, error) {
 	}
 	for _, d := range all {
 		used[d.Work.BaseBundle], used[d.Work.TreeBundle] = true, true
+		if d.Work.From != nil {
+			used[d.Work.From.Bundle] = true
+		}
 		if d.Work.Kept != nil {
 			used[d.Work.Kept.Bundle] = true
+		}
+		if d.Result != nil {
+			for _, a := range d.Result.Artifacts {
+				used[orchestrator.ArtifactBlob(taskID, a.SHA256)] = true
+			}
 		}
 		if d.Work.Land != nil {
 			used[d.Work.Land.Bundle] = true

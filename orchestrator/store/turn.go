@@ -80,14 +80,14 @@ func (s *Store) KeptAt(ctx context.Context, delegationID string, generation, n i
 }
 
 // CopyTurns gives to the first turns of another delegation.
-func (t *Tx) CopyTurns(_ context.Context, to *orchestrator.Delegation, from string, generation, upTo int, kept string) error {
-	_, err := t.q.exec(t.ctx, `insert into turns (delegation_id, generation, n, task_id, agent, message, model, stop, input_tokens, output_tokens, usd_micros, children, at, took, kept)
+func (t *Tx) CopyTurns(_ context.Context, to *orchestrator.Delegation, from string, generation, upTo int, kept string) (int, error) {
+	n, err := changed(t.q.exec(t.ctx, `insert into turns (delegation_id, generation, n, task_id, agent, message, model, stop, input_tokens, output_tokens, usd_micros, children, at, took, kept)
 	select cast(? as text), cast(? as bigint), n, cast(? as text), agent, message, model, stop, 0, 0, null, '', at, took, case when kept = '' then cast(? as text) else kept end
-	from turns where delegation_id = ? and generation = ? and n <= ?`, to.ID, to.Work.Runs, t.row.ID, kept, from, generation, upTo)
+	from turns where delegation_id = ? and generation = ? and n <= ?`, to.ID, to.Work.Runs, t.row.ID, kept, from, generation, upTo))
 	if err != nil {
-		return fmt.Errorf("copy the turns of %s: %w", from, err)
+		return 0, fmt.Errorf("copy the turns of %s: %w", from, err)
 	}
-	return nil
+	return int(n), nil
 }
 
 // Take marks children as carried by a turn.

@@ -247,6 +247,8 @@ type Verdict struct {
 	// Files are the only ones that are approved; none: all.
 	Files    []string      `json:"files,omitempty"`
 	Comments []LineComment `json:"comments,omitempty"` // with request_changes
+	// StartOver has, with request_changes, the agent begin from the base.
+	StartOver bool `json:"start_over,omitempty"`
 }
 
 // LineComment is a remark on a line of the new file; line 0 is the whole file.

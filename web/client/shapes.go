@@ -69,6 +69,18 @@ type Result struct {
 	Pushed string          `json:"pushed"` // the branch of Commit, where it was pushed and not landed
 	// Declined are the changed files that people left out of the landing.
 	Declined []string `json:"declined"`
+	// Artifacts are what the agent handed over beside its text.
+	Artifacts []Artifact `json:"artifacts"`
+}
+
+// Artifact is something an agent made that is not a change of the repository.
+type Artifact struct {
+	Name      string `json:"name"`
+	MediaType string `json:"media_type"`
+	Text      string `json:"text,omitempty"` // the whole of a short text
+	SHA256    string `json:"sha256"`
+	Size      int64  `json:"size"` // bytes
+	URL       string `json:"url"`  // of the content, from the server's address on
 }
 
 // Delegation is one hop.

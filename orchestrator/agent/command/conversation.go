@@ -233,7 +233,10 @@ func (c *conversation) finish(result agent.Result) (agent.Result, error) {
 	if strings.TrimSpace(result.Patch) == "" {
 		result.Patch = ""
 	}
-	return result, nil
+	if c.job.Agent.Protocol == "jsonl" {
+		return result, nil
+	}
+	return c.readResult(result)
 }
 
 // safe makes a program's words fit to store and to show.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
@@ -37,19 +36,22 @@ type taskLine struct {
 	Handover *agent.Handover `json:"handover,omitempty"`
 	Channel  string          `json:"channel,omitempty"` // where the task came from (P15)
 	Chat     string          `json:"chat,omitempty"`
+	Revision int             `json:"revision"` // that the run will make, from 1
 }
 
 // answerLine tells a program how a hop that it asked for ended. Error is null when
 // the child completed.
 type answerLine struct {
-	Type   string          `json:"type"`
-	Ref    string          `json:"ref"`
-	ID     string          `json:"id,omitempty"`
-	State  string          `json:"state"`
-	Text   string          `json:"text"`
-	Data   json.RawMessage `json:"data,omitempty"`
-	Commit string          `json:"commit,omitempty"`
-	Error  *agent.Failure  `json:"error"`
+	Type  string          `json:"type"`
+	Ref   string          `json:"ref"`
+	ID    string          `json:"id,omitempty"`
+	State string          `json:"state"`
+	Text  string          `json:"text"`
+	Data  json.RawMessage `json:"data,omitempty"`
+	// Artifacts have the text where it is short, and the url to get it from.
+	Artifacts []agent.Artifact `json:"artifacts,omitempty"`
+	Commit    string           `json:"commit,omitempty"`
+	Error     *agent.Failure   `json:"error"`
 }
 
 type usageLine struct {
@@ -92,7 +94,8 @@ func (c *conversation) lines(ctx context.Context) (agent.Result, error) {
 	d := &dialogue{conversation: c, answers: make(chan any, 16), over: make(chan struct{})}
 	var writing sync.WaitGroup
 	writing.Go(d.write)
-	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Handover: c.job.Handover, Channel: c.job.Channel, Chat: c.job.Chat})
+	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Revision: max(c.job.Revision, 1), Handover: c.job.Handover,
+		Channel: c.job.Channel, Chat: c.job.Chat})
 
 	err := d.read(ctx)
 	cancel() // of the hops that are still open, nobody waits for the answers now
@@ -234,7 +237,7 @@ func (d *dialogue) context(ctx context.Context, n int, line []byte) error {
 func answerTo(ref string, child agent.Child) answerLine {
 	a := answerLine{Type: "result", Ref: ref, ID: child.ID, State: child.State, Error: child.Error}
 	if child.Result != nil {
-		a.Text, a.Data, a.Commit = child.Result.Text, child.Result.Data, child.Result.Commit
+		a.Text, a.Data, a.Artifacts, a.Commit = child.Result.Text, child.Result.Data, child.Result.Artifacts, child.Result.Commit
 	}
 	return a
 }
@@ -246,22 +249,11 @@ func (d *dialogue) end(n int, line []byte) error {
 	if what := decode(line, &l); what != "" {
 		return d.broken(n, what)
 	}
-	for i, a := range l.Artifacts {
-		if a.Name == "" || (a.Path != "" && !filepath.IsLocal(a.Path)) {
-			return d.broken(n, fmt.Sprintf("has artifact %d without a name, or with a path that leaves the checkout", i+1))
-		}
-		l.Artifacts[i] = agent.Artifact{Name: clean(a.Name), Path: clean(a.Path), Text: d.safe(a.Text)}
+	data, artifacts, what := d.given(l.Data, l.Artifacts)
+	if what != "" {
+		return d.broken(n, what)
 	}
-	if bytes.Equal(l.Data, []byte("null")) {
-		l.Data = nil
-	}
-	if depth(l.Data) > maxDepth {
-		return d.broken(n, fmt.Sprintf("has data nested more than %d levels deep", maxDepth))
-	}
-	if l.Data != nil {
-		l.Data = json.RawMessage(d.redact.Replace(string(l.Data)))
-	}
-	d.result = &agent.Result{Text: d.safe(l.Text), Data: l.Data, Artifacts: l.Artifacts, Patch: l.Patch}
+	d.result = &agent.Result{Text: d.safe(l.Text), Data: data, Artifacts: artifacts, Patch: l.Patch}
 	d.hangUp()
 	d.linger = time.AfterFunc(lingerTime, func() { d.proc.stop(grace) })
 	return nil

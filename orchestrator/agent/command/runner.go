@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -120,6 +121,7 @@ type prepared struct {
 	program     string // as the configuration names it
 	mark        string
 	secrets     []string // never shown
+	resultFile  string
 }
 
 // prepare lays out the run's files and says how it is started.
@@ -150,6 +152,10 @@ func (r *Runner) prepare(job agent.Job) (*prepared, error) {
 	if ws.handoverFile != "" {
 		env.set("GATEHOUSE_HANDOVER", ws.handoverFile)
 	}
+	env.set("GATEHOUSE_REVISION", strconv.Itoa(max(job.Revision, 1)))
+	if job.Agent.Protocol != "jsonl" {
+		env.set("GATEHOUSE_RESULT", ws.resultFile)
+	}
 	if text := taskText(job); len(text) < maxTaskVariable {
 		env.set("GATEHOUSE_TASK", text)
 	}
@@ -167,7 +173,7 @@ func (r *Runner) prepare(job agent.Job) (*prepared, error) {
 			Program: program, Args: job.Agent.Command, Dir: ws.dir, Env: env.list(), Grace: grace, Limits: job.Agent.Limits, Written: ws.written(),
 		},
 		confinement: c, program: filepath.Base(job.Agent.Command[0]), mark: "GATEHOUSE_RUN=" + mark,
-		secrets: secretsOf(job),
+		secrets: secretsOf(job), resultFile: ws.resultFile,
 	}, nil
 }
 

@@ -26,6 +26,7 @@ type workspace struct {
 	contextFile string
 	// handoverFile is what was handed over with the work, "" where nothing was.
 	handoverFile string
+	resultFile   string // the program may write it
 }
 
 // newWorkspace makes the folders. Paths are resolved, because a sandbox mounts
@@ -37,7 +38,7 @@ func newWorkspace(dir, scratch, self string) (*workspace, error) {
 	}
 	ws := &workspace{
 		scratch: scratch, bin: filepath.Join(scratch, "bin"), tmp: filepath.Join(scratch, "tmp"), home: filepath.Join(scratch, "home"),
-		taskFile: filepath.Join(scratch, "task.txt"), contextFile: filepath.Join(scratch, "context.json"),
+		taskFile: filepath.Join(scratch, "task.txt"), contextFile: filepath.Join(scratch, "context.json"), resultFile: filepath.Join(scratch, "result.json"),
 		dir: filepath.Join(scratch, "work"),
 	}
 	for _, d := range []string{ws.bin, ws.tmp, ws.home, ws.dir} {
@@ -100,32 +101,10 @@ func taskText(job agent.Job) string {
 	if job.Handover != nil && job.Agent.Protocol != "jsonl" {
 		text += "\n\n# " + agent.HandoverHeading + "\n\n" + job.Handover.Told("The whole is in the file that GATEHOUSE_HANDOVER names.") + "\n"
 	}
-	f := job.Feedback
-	if f == nil {
+	if job.Feedback == nil {
 		return text
 	}
-	var b strings.Builder
-	b.WriteString(text)
-	b.WriteString("\n\nA person read the changes made so far and asks for other ones.\n")
-	if f.Comment != "" {
-		fmt.Fprintf(&b, "\n%s\n", f.Comment)
-	}
-	if len(f.Comments) > 0 {
-		b.WriteString("\nRemarks on lines:\n")
-	}
-	for _, c := range f.Comments {
-		fmt.Fprintf(&b, "%s\n", c)
-	}
-	if f.Note != "" {
-		fmt.Fprintf(&b, "%s\n", f.Note)
-	}
-	if f.Diff != "" {
-		fmt.Fprintf(&b, "\nThe previous diff:\n\n%s", f.Diff)
-		if !strings.HasSuffix(f.Diff, "\n") {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
+	return text + "\n\n" + job.Feedback.Remarks(true)
 }
 
 // secretsOf returns the values that must not show up in any text of the run: its

@@ -252,6 +252,7 @@ func (w *work) memo() json.RawMessage {
 func (c *conversation) finish(ctx context.Context, w *work) error {
 	t := agent.Turn{Message: agent.Message{Role: agent.FromTools}, Children: w.children}
 	changed := false
+	w.untimely()
 	var stop *agent.Failure
 	for i, call := range w.calls {
 		a := w.answers[i]
@@ -330,7 +331,7 @@ func outcome(c agent.Child) (text string, isError bool) {
 		parts = append(parts, "Data: "+string(r.Data))
 	}
 	for _, a := range r.Artifacts {
-		parts = append(parts, strings.TrimRight("Artifact "+a.Name+" "+a.Path+"\n"+a.Text, "\n "))
+		parts = append(parts, a.Words())
 	}
 	if r.Commit != "" {
 		parts = append(parts, "Its changes landed as commit "+r.Commit+".")

@@ -60,8 +60,12 @@ type conversation struct {
 
 // run is the loop of doc.go.
 func (c *conversation) run(ctx context.Context) (agent.Outcome, error) {
-	if len(c.turns) == 0 {
-		if err := c.save(ctx, agent.Turn{Message: said(firstMessage(c.job))}, false); err != nil {
+	if len(c.turns) == c.job.Carried {
+		text := firstMessage(c.job)
+		if c.job.Carried > 0 {
+			text = nextMessage(c.job)
+		}
+		if err := c.save(ctx, agent.Turn{Message: said(text)}, false); err != nil {
 			return agent.Outcome{}, err
 		}
 	}
@@ -74,7 +78,11 @@ func (c *conversation) run(ctx context.Context) (agent.Outcome, error) {
 			if result := c.handedOver(); result != nil {
 				return agent.Outcome{Result: result}, nil
 			}
-			err = c.ask(ctx)
+			if result := c.finished(); result != nil {
+				out, err = c.end(ctx, result)
+			} else {
+				err = c.ask(ctx)
+			}
 		case len(last.Message.Calls()) > 0:
 			out, err = c.act(ctx, last)
 		default:
@@ -95,8 +103,11 @@ func (c *conversation) ask(ctx context.Context) error {
 	if told {
 		return nil // the announcement is a turn of its own; the loop comes back here
 	}
+	if c.misfits() > 1 {
+		return c.badOutput()
+	}
 	asked := 0
-	for _, t := range c.turns {
+	for _, t := range c.turns[c.job.Carried:] {
 		if t.Message.Role == agent.FromModel {
 			asked++
 		}
@@ -199,13 +210,25 @@ func (c *conversation) conclude(ctx context.Context, last agent.Turn) (agent.Out
 	case strings.TrimSpace(text) == "":
 		return agent.Outcome{}, c.say(ctx, saySo)
 	}
+	result, unfit := c.plainAnswer(text)
+	switch {
+	case unfit != nil && c.misfits() > 0:
+		return agent.Outcome{}, c.badOutput()
+	case unfit != nil:
+		return agent.Outcome{}, c.say(ctx, fmt.Sprintf("%s%v. Call %s with data that fits.", misfit, unfit, finishTool))
+	}
+	return c.end(ctx, result)
+}
+
+// end ends the run with a result, unless spawned agents have news or still work.
+func (c *conversation) end(ctx context.Context, result *agent.Result) (agent.Outcome, error) {
 	if told, err := c.announce(ctx); err != nil || told {
 		return agent.Outcome{}, err
 	}
 	if len(c.spawned) > 0 {
 		return agent.Outcome{Park: &agent.Park{ForSpawned: true}}, nil
 	}
-	return agent.Outcome{Result: &agent.Result{Text: text}}, nil
+	return agent.Outcome{Result: result}, nil
 }
 
 // say stores a message of the runner's own.

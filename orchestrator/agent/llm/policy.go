@@ -21,6 +21,7 @@ const (
 	writeFileTool     = "write_file"
 	proposePatchTool  = "propose_patch"
 	runChecksTool     = "run_checks"
+	finishTool        = "finish"
 )
 
 // mcpPrefix begins the name of a tool of an MCP server: mcp_SERVER_TOOL.
@@ -32,6 +33,7 @@ var groups = map[string][]string{
 	"group:context":    {sharedContextTool},
 	"group:fs":         {readFileTool, listFilesTool, searchTool, writeFileTool, proposePatchTool},
 	"group:checks":     {runChecksTool},
+	"group:answer":     {finishTool},
 	"group:mcp":        nil, // all tools of MCP servers, whose names are known only in a run
 	"group:all":        nil,
 }
@@ -62,6 +64,13 @@ func Allowed(p agent.ToolPolicy, name string) bool {
 		return false
 	}
 	return p.Allow == nil || names(p.Allow, name)
+}
+
+// mayFinish reports whether an agent is offered the tool that ends its work. It gives no
+// power, so that an allow-list need not name it; an empty one leaves it out unless the
+// agent's answers have a schema.
+func mayFinish(s agent.Spec) bool {
+	return !names(s.Tools.Deny, finishTool) && (s.Tools.Allow == nil || len(s.Tools.Allow) > 0 || s.Output != nil)
 }
 
 // names reports whether a list names a tool, by itself or by a group.

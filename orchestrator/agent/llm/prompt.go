@@ -94,27 +94,17 @@ func snapshot(entries []agent.ContextEntry) string {
 
 // firstMessage is the task, and on a run after "request changes" what was asked for.
 func firstMessage(job agent.Job) string {
-	f := job.Feedback
-	if f == nil {
+	if job.Feedback == nil {
 		return job.Text
 	}
-	var b strings.Builder
-	b.WriteString(job.Text)
-	b.WriteString("\n\nA person read the changes made so far and asks for other ones.\n")
-	if f.Comment != "" {
-		fmt.Fprintf(&b, "\n%s\n", f.Comment)
+	return job.Text + "\n\n" + strings.TrimRight(job.Feedback.Remarks(true), "\n")
+}
+
+// nextMessage is what was asked for, in a conversation that goes on. It knows its changes,
+// so the diff is told only where others had a hand in it.
+func nextMessage(job agent.Job) string {
+	if job.Feedback == nil {
+		return "Go on."
 	}
-	if len(f.Comments) > 0 {
-		b.WriteString("\nRemarks on lines:\n")
-	}
-	for _, c := range f.Comments {
-		fmt.Fprintf(&b, "%s\n", c)
-	}
-	if f.Note != "" {
-		fmt.Fprintf(&b, "%s\n", f.Note)
-	}
-	if f.Diff != "" {
-		fmt.Fprintf(&b, "\nThe previous diff:\n\n%s", f.Diff)
-	}
-	return strings.TrimRight(b.String(), "\n")
+	return strings.TrimRight(job.Feedback.Remarks(job.Feedback.Edited), "\n")
 }

@@ -89,7 +89,7 @@ func limited(ctx context.Context, job agent.Job) (context.Context, context.Cance
 		return ctx, func() {}
 	}
 	left := limit
-	for _, t := range job.Turns {
+	for _, t := range job.Turns[job.Carried:] {
 		left -= t.Took
 	}
 	return context.WithTimeoutCause(ctx, max(left, 0), agent.Fail(agent.CodeTimeout,

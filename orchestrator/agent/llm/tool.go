@@ -136,7 +136,7 @@ func (c *conversation) open(ctx context.Context, o Options) error {
 	}
 	c.system = c.systemPrompt()
 	c.loop = NewDetector(c.settings.Loop)
-	c.loop.Replay(ctx, c.turns)
+	c.loop.Replay(ctx, c.turns[c.job.Carried:])
 	c.hooks = hooks{c.loop}
 	for _, hook := range o.Hooks {
 		c.hooks = append(c.hooks, hook(c.job))
@@ -170,7 +170,9 @@ func (c *conversation) chooseTools(ctx context.Context) error {
 	}
 	all = shown(all,
 		func(t tool) bool { return !alone || !delegating(t.Name) || c.accepts(t.Name) },
-		func(t tool) bool { return Allowed(c.job.Agent.Tools, t.Name) })
+		func(t tool) bool {
+			return Allowed(c.job.Agent.Tools, t.Name) || t.Name == finishTool && mayFinish(c.job.Agent)
+		})
 	c.tools, c.denied = analysing(c.job.Agent, all)
 	return nil
 }
@@ -181,7 +183,7 @@ func (c *conversation) builtIn() []tool {
 	if c.job.Dir != "" {
 		all = append(all, c.readFile(), c.listFiles(), c.search(), c.writeFile(), c.proposePatch(), c.runChecks())
 	}
-	return all
+	return append(all, c.finishTool())
 }
 
 // accepts reports whether a tool is the one that reads the hand-over that came.

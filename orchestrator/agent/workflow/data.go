@@ -33,7 +33,9 @@ type view struct {
 	Code  string `expr:"code"`  // why it did not complete
 	Error string `expr:"error"` // the same as a sentence
 	Runs  int    `expr:"runs"`  // how often it has run
-	raw   json.RawMessage
+	// Artifacts are those that the agent returned, by name: their texts.
+	Artifacts map[string]string `expr:"artifacts"`
+	raw       json.RawMessage
 }
 
 func newData(task string, steps []agent.Step) data {
@@ -57,6 +59,12 @@ func viewOf(name string, c agent.Child) (view, error) {
 		return v, nil
 	}
 	v.Text = c.Result.Text
+	for _, a := range c.Result.Artifacts {
+		if v.Artifacts == nil {
+			v.Artifacts = map[string]string{}
+		}
+		v.Artifacts[a.Name] = textOf(a)
+	}
 	if len(c.Result.Data) == 0 {
 		return v, nil
 	}
@@ -140,11 +148,20 @@ type words struct {
 func (d data) texts() map[string]string {
 	texts := map[string]string{}
 	for name, a := range d.artifacts {
-		if texts[name] = a.Text; a.Text == "" {
-			texts[name] = a.Path
-		}
+		texts[name] = textOf(a)
 	}
 	return texts
+}
+
+// textOf is an artifact as a word: its text, or where it is.
+func textOf(a agent.Artifact) string {
+	switch {
+	case a.Text != "":
+		return a.Text
+	case a.URL != "":
+		return a.URL
+	}
+	return a.Path
 }
 
 // render writes the task of a step.

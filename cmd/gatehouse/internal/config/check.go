@@ -140,6 +140,7 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 		s.Writable = append(s.Writable, b.path(dir))
 	}
 	b.modelKeys(where, a, &s)
+	s.Output = b.output(append(where, "output"), s.Name, a.Output)
 	for _, step := range a.Steps {
 		s.Steps = append(s.Steps, stepOf(step))
 	}

@@ -112,6 +112,7 @@ type Agent struct {
 	Timeout       string            `yaml:"timeout"`
 	Reads         *[]string         `yaml:"reads"`
 	Prompt        string            `yaml:"prompt"`
+	Output        map[string]any    `yaml:"output"` // a JSON Schema for the data of its answers
 	Command       []string          `yaml:"command"`
 	Protocol      string            `yaml:"protocol"`
 	Sandbox       string            `yaml:"sandbox"`

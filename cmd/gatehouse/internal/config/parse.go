@@ -136,6 +136,9 @@ func (d *document) judge(n *yaml.Node, t reflect.Type, key string) Problems {
 	if isNull(n) {
 		return nil
 	}
+	if t.Kind() == reflect.Interface { // any value
+		return d.judgeAny(n)
+	}
 	want := yaml.ScalarNode
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
@@ -168,6 +171,17 @@ func fits(n *yaml.Node, t reflect.Type) bool {
 		return false
 	}
 	return n.Decode(reflect.New(t).Interface()) == nil
+}
+
+// judgeAny looks below a value of any shape for what is never read.
+func (d *document) judgeAny(n *yaml.Node) Problems {
+	var problems Problems
+	for i, c := range n.Content {
+		if n.Kind != yaml.MappingNode || i%2 == 1 {
+			problems = append(problems, d.judge(c, reflect.TypeFor[any](), "")...)
+		}
+	}
+	return problems
 }
 
 // judgeKeys looks at each key of a mapping, and at its value.

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent/llm/modeltest"
+	"gatehouse/orchestrator/people"
+)
+
+// goingOnTeam is an agent of each kind that works on files. The first run of each makes two
+// files; a later one makes what it was asked for, and nothing else.
+const goingOnTeam = `
+engine: {workers: 2, lease: 10m}
+repositories:
+  app: {path: "REPO", branch: main}
+providers:
+  local: {base_url: "BASE"}
+agents:
+  model: {kind: llm, model: local/one, repository: app, max_turns: 3}
+  program:
+    kind: command
+    repository: app
+    command: [sh, -c, 'cat > /dev/null; if [ -f one.txt ]; then echo fixed > three.txt; else echo 1 > one.txt; echo 2 > two.txt; fi; echo "revision $GATEHOUSE_REVISION"']
+  liner:
+    kind: command
+    protocol: jsonl
+    repository: app
+    command: [sh, -c, 'read task; if [ -f one.txt ]; then echo fixed > three.txt; else echo 1 > one.txt; echo 2 > two.txt; fi; echo "{\"type\":\"result\",\"text\":\"heard\",\"data\":$task}"']
+  patcher:
+    kind: command
+    protocol: jsonl
+    repository: app
+    command: [sh, -c, 'read task; if [ -f one.txt ]; then p="--- /dev/null\\n+++ b/three.txt\\n@@ -0,0 +1 @@\\n+fixed\\n--- a/one.txt\\n+++ b/one.txt\\n@@ -1 +1 @@\\n-1\\n+one\\n"; else p="--- /dev/null\\n+++ b/one.txt\\n@@ -0,0 +1 @@\\n+1\\n--- /dev/null\\n+++ b/two.txt\\n@@ -0,0 +1 @@\\n+2\\n"; fi; printf "%s\n" "{\"type\":\"result\",\"text\":\"patched\",\"patch\":\"$p\"}"']
+`
+
+// worksOn plays the model: two files first, then one more for each thing that it is asked.
+func worksOn(a modeltest.Ask) modeltest.Answer {
+	use := func(name, text string) modeltest.Call {
+		return modeltest.ToolCall("write_file", map[string]any{"path": name, "content": text})
+	}
+	switch last := a.Last().Text(); {
+	case a.Turn == 1:
+		return modeltest.Answer{Calls: []modeltest.Call{use("one.txt", "1\n"), use("two.txt", "2\n")}}
+	case strings.Contains(last, "Add three"):
+		return modeltest.Answer{Calls: []modeltest.Call{use("three.txt", "fixed\n"), modeltest.ToolCall("read_file", map[string]any{"path": "one.txt"})}}
+	}
+	return modeltest.Say("done")
+}
+
+// files are the paths that a revision changes.
+func files(r approval.Request) string {
+	var all []string
+	for _, f := range r.Revision.Files {
+		all = append(all, f.Path)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// asks has bob request changes, and waits for what comes of it.
+func (n *node) asksFor(r approval.Request, comment string, startOver bool) approval.Request {
+	n.Helper()
+	if code, p := n.casts(n.approver, r, map[string]any{"verdict": "request_changes", "comment": comment, "revision": r.Revision.N, "start_over": startOver}); code != http.StatusOK {
+		n.Fatalf("the verdict on revision %d: %d %+v", r.Revision.N, code, p)
+	}
+	return n.revised(r.TaskID, r.Revision.N+1)
+}
+
+// TestAfterRequestChangesTheWorkGoesOn: revision 2 of a change of two files has both of
+// them and what was asked for, for a program, a model, jsonl and a patch in place of files;
+// start_over begins from the base.
+func TestAfterRequestChangesTheWorkGoesOn(t *testing.T) {
+	places(t, func(t *testing.T, database string) {
+		fake := modeltest.Start(worksOn)
+		t.Cleanup(fake.Close)
+		p := newPlace(t, database, strings.ReplaceAll(goingOnTeam, "BASE", fake.OpenAI()))
+		n := p.start(p.config, "")
+		for _, to := range []string{"program", "liner", "patcher", "model"} {
+			first := p.asked(n.send(to, "app", to))
+			if got := files(first); got != "one.txt two.txt" {
+				t.Fatalf("%s made %s at first", to, got)
+			}
+			// The branch moves meanwhile; the change stays one against its first base.
+			git(t, p.repo, "commit", "-q", "--allow-empty", "-m", "meanwhile")
+			second := n.asksFor(first, "Add three.", false)
+			if got := files(second); got != "one.txt three.txt two.txt" || second.Revision.Base != first.Revision.Base {
+				t.Errorf("revision 2 of %s has %s on %+v, want the first change, too, on %+v", to, got, second.Revision.Base, first.Revision.Base)
+			}
+			if third := n.asksFor(second, "All anew.", true); files(third) != "one.txt two.txt" || third.Revision.Base.Commit == first.Revision.Base.Commit {
+				t.Errorf("started over, %s made %s on %+v", to, files(third), third.Revision.Base)
+			}
+		}
+		p.conversationsOf(fake)
+	})
+}
+
+// conversationsOf checks what the model was told: after the first verdict it was asked in
+// its conversation, after the second in a new one.
+func (p *place) conversationsOf(fake *modeltest.Server) {
+	p.Helper()
+	var said []string
+	for _, a := range fake.Asks() {
+		if a.Last().Role == "user" {
+			said = append(said, a.Last().Text())
+		}
+	}
+	if len(said) != 3 || !strings.HasPrefix(said[1], "A person read the changes") || !strings.Contains(said[1], "Add three.") || strings.Contains(said[1], "The previous diff") ||
+		!strings.Contains(said[1], "The files are those of revision 1: go on from there.") {
+		p.Errorf("the model was told:\n%s", strings.Join(said, "\n---\n"))
+	}
+	if asks := fake.Asks(); len(asks) != 6 || len(asks[2].Messages) != 5 || len(asks[4].Messages) != 1 || !strings.Contains(said[2], "Start over") {
+		p.Errorf("%d calls of the model, told: %s", len(asks), said[len(said)-1])
+	}
+}
+
+// TestAnEditedRevisionGoesOn: what a person edited is in the next revision, the agent is
+// told, and the editor may still not approve it. A kill in the middle loses none of it.
+func TestAnEditedRevisionGoesOn(t *testing.T) {
+	t.Parallel()
+	fake := modeltest.Start(worksOn)
+	t.Cleanup(fake.Close)
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(goingOnTeam, "BASE", fake.OpenAI()))
+	cleo := p.person("cleo", people.Approver)
+	n := p.start(p.config, "")
+	for _, to := range []string{"program", "model"} {
+		r := p.asked(n.send(to, "app", to))
+		edit := map[string]any{"verdict": "edit", "revision": 1, "edits": []map[string]any{{"path": "one.txt", "text": "bob's\n"}}}
+		if code, problem := n.casts(n.approver, r, edit); code != http.StatusOK {
+			t.Fatalf("the edit: %d %+v", code, problem)
+		}
+		r = p.revised(r.TaskID, 2)
+		if code, problem := n.casts(cleo, r, map[string]any{"verdict": "request_changes", "revision": 2, "comment": "Add three."}); code != http.StatusOK {
+			t.Fatalf("cleo's verdict: %d %+v", code, problem)
+		}
+		r = p.revised(r.TaskID, 3)
+		if files(r) != "one.txt three.txt two.txt" {
+			t.Errorf("revision 3 of %s has %s", to, files(r))
+		}
+		n.barred("bob", n.approver, r, "edited")
+		if code, problem := n.casts(cleo, r, map[string]any{"verdict": "approve", "revision": 3, "ticked": approval.Ticks(r)}); code != http.StatusOK {
+			t.Fatalf("cleo's yes: %d %+v", code, problem)
+		}
+		p.until("the landing", func() bool { return p.root(r.TaskID).State == orchestrator.Completed })
+		if p.onMain("one.txt") != "bob's" || p.onMain("three.txt") != "fixed" {
+			t.Errorf("%s landed %q and %q", to, p.onMain("one.txt"), p.onMain("three.txt"))
+		}
+		git(t, p.repo, "rm", "-q", "one.txt", "two.txt", "three.txt")
+		git(t, p.repo, "commit", "-q", "-m", "away")
+	}
+	told := fake.Asks()[2].Last().Text()
+	if !strings.Contains(told, "with changes that are not yours") || !strings.Contains(told, "The previous diff") {
+		t.Errorf("the model was told: %s", told)
+	}
+}
+
+// TestAKillLosesNothingOfWhatGoesOn: kill -9 in the run after "request changes", of a
+// program as it starts and of a model behind its third new turn; the next attempt starts
+// from the same place.
+func TestAKillLosesNothingOfWhatGoesOn(t *testing.T) {
+	for to, point := range map[string]string{"program": "agent started#2", "model": "turn stored#7"} {
+		t.Run(to, func(t *testing.T) {
+			t.Parallel()
+			fake := modeltest.Start(worksOn)
+			t.Cleanup(fake.Close)
+			p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(goingOnTeam, "BASE", fake.OpenAI()))
+			n := p.start(p.config, point)
+			r := p.asked(n.send(to, "app", to))
+			//nolint:errcheck // the server may die before it answers
+			n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver, map[string]any{"verdict": "request_changes", "digest": r.Revision.Digest, "revision": 1, "comment": "Add three."}, nil)
+			n.died()
+			p.start(p.config, "")
+			if r = p.revised(r.TaskID, 2); files(r) != "one.txt three.txt two.txt" {
+				t.Errorf("revision 2 has %s", files(r))
+			}
+			if fake.Repeats() != 0 {
+				t.Errorf("%d calls of the model were paid twice", fake.Repeats())
+			}
+		})
+	}
+}
+
+// TestStartOverIsSaidInThreePlaces: the command line, the page's form and the API; with
+// another verdict it is a mistake.
+func TestStartOverIsSaidInThreePlaces(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(goingOnTeam, "BASE", "http://127.0.0.1:1/v1"))
+	n := p.start(p.config, "")
+	r := p.asked(n.send("program", "app", "it"))
+	if out, code := p.cli(n, "request-changes", r.ID, "--comment", "Anew.", "--start-over"); code != 0 {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	if r = p.revised(r.TaskID, 2); files(r) != "one.txt two.txt" || r.Revision.Text != "revision 2" {
+		t.Errorf("started over by the command line: %s, %q", files(r), r.Revision.Text)
+	}
+	bob := n.browser("bob")
+	if page := n.page(bob, "/approvals/"+r.ID); !strings.Contains(page, `name="start_over"`) {
+		t.Error("the page has no box to start over")
+	}
+	res, err := bob.PostForm(n.url+"/approvals/"+r.ID+"/decision", url.Values{"verdict": {"request_changes"}, "digest": {r.Revision.Digest}, "revision": {"2"}, "comment": {"Anew."}, "start_over": {"1"}})
+	p.must(err)
+	res.Body.Close() //nolint:errcheck // its status says all
+	if r = p.revised(r.TaskID, 3); files(r) != "one.txt two.txt" || r.Revision.Text != "revision 3" {
+		t.Errorf("started over by the form: %s, %q", files(r), r.Revision.Text)
+	}
+	if code, said := n.casts(n.approver, r, map[string]any{"verdict": "approve", "revision": 3, "start_over": true}); code != http.StatusBadRequest || !strings.Contains(said.Detail, "goes with request_changes only") {
+		t.Errorf("with a yes: %d %+v", code, said)
+	}
+	if out, code := p.cli(n, "request-changes", r.ID, "--comment", "On."); code != 0 {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	if r = p.revised(r.TaskID, 4); files(r) != "one.txt three.txt two.txt" {
+		t.Errorf("gone on by the command line: %s", files(r))
+	}
+}

@@ -1,0 +1,125 @@
+package orchestrator
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
+)
+
+// Again says how an agent works once more on a change that people read.
+type Again struct {
+	Feedback  *agent.Feedback
+	Revision  int  // number of the revision that it is to make
+	StartOver bool // from the base, with an empty conversation
+}
+
+// AskAgain queues a delegation whose revision people want to be different. Its agent goes
+// on from the tree of that revision, also where people edited it, and in its conversation;
+// what it makes is still judged against the base that the first revision was made on.
+func AskAgain(ctx context.Context, tx Tx, d *Delegation, a Again, actor string) error {
+	w := &d.Work
+	from := Kept{Tree: w.Tree, Commit: w.TreeCommit, Bundle: w.TreeBundle}
+	stand, declined, runs := w.Stand, w.Declined, w.Runs
+	if a.Feedback != nil {
+		a.Feedback.Edited = !a.StartOver && (w.Made != nil || w.Kept != nil && w.Kept.Tree != w.Tree)
+	}
+	if err := renew(ctx, tx, d, a.Feedback); err != nil {
+		return err
+	}
+	w.Revision = a.Revision
+	if !a.StartOver && from.Tree != "" && stand.BaseCommit != "" {
+		kept := from
+		w.Stand, w.From, w.Kept, w.Declined = stand, &from, &kept, declined
+		n, err := tx.CopyTurns(ctx, d, d.ID, runs, math.MaxInt32, "")
+		if err != nil {
+			return err
+		}
+		w.Carried = n
+	}
+	return requeue(ctx, tx, d, actor, "changes requested")
+}
+
+// RunAgain queues a delegation so that its agent works again from the start, with what
+// people said when f is not nil: a conversation begins anew in a fresh checkout.
+func RunAgain(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback, actor, why string) error {
+	if err := renew(ctx, tx, d, f); err != nil {
+		return err
+	}
+	return requeue(ctx, tx, d, actor, why)
+}
+
+// renew makes d one that never ran, in a new generation. What was said before stays on
+// record under the generation that it belongs to.
+func renew(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback) error {
+	letGo(d)
+	w := &d.Work
+	if err := w.dropKept(ctx, tx); err != nil {
+		return err
+	}
+	w.Runs++
+	w.Kept, w.From, w.Carried, w.RanFor, w.HandedTo = nil, nil, 0, 0, ""
+	w.Previous = w.Tree
+	if w.Land != nil {
+		w.Revision = w.Land.Revision + 1
+	}
+	w.Feedback, w.Memo, w.Refused, w.Land = f, nil, nil, nil
+	w.Tree, w.TreeCommit, w.TreeBundle, w.Problem = "", "", "", ""
+	w.Lineage, w.Made, w.Declined = d.again(), nil, nil
+	if !w.Shares {
+		w.BaseCommit, w.BaseTree, w.BaseBundle, w.BaseSaved = "", "", "", ""
+	}
+	d.Result, d.ReadyAt, d.Losses = nil, tx.Now(), 0
+	return nil
+}
+
+// requeue queues a renewed delegation.
+func requeue(ctx context.Context, tx Tx, d *Delegation, actor, why string) error {
+	if err := move(ctx, tx, d, Queued); err != nil {
+		return err
+	}
+	data := map[string]any{"agent": d.To, "why": why}
+	if d.Work.From != nil {
+		data["from_revision"] = d.Work.Revision - 1
+	}
+	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor, Data: event.Data(data)})
+}
+
+// dropKept removes the kept checkout of the run before. A revision's own bundle stays.
+func (w *Work) dropKept(ctx context.Context, tx Tx) error {
+	if w.Kept == nil || w.From != nil && w.Kept.Bundle == w.From.Bundle {
+		return nil
+	}
+	return tx.DropBlob(ctx, w.Kept.Bundle)
+}
+
+// start is what a checkout is made of beside its base; nil is the base alone.
+func (w *Work) start() *Kept {
+	if w.Kept != nil {
+		return w.Kept
+	}
+	return w.From
+}
+
+// startTree is the tree that a run begins with.
+func (w *Work) startTree() string {
+	if s := w.start(); s != nil {
+		return s.Tree
+	}
+	return w.BaseTree
+}
+
+// stillDeclined are the files that people left out and that the tree leaves out still.
+func (r *run) stillDeclined(ctx context.Context, tree string) ([]string, error) {
+	if len(r.d.Work.Declined) == 0 {
+		return nil, nil
+	}
+	changes, err := r.mirror.Changes(ctx, r.d.Work.BaseTree, tree)
+	left := slices.Clone(r.d.Work.Declined)
+	for _, c := range changes {
+		left = slices.DeleteFunc(left, func(p string) bool { return p == c.Path })
+	}
+	return left, err
+}
