@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -310,12 +309,4 @@ func (e *Engine) running(p people.Run) *run {
 		return r
 	}
 	return nil
-}
-
-// clearRuns removes what attempts left on disk before this process started.
-func (e *Engine) clearRuns() error {
-	if err := os.RemoveAll(filepath.Join(e.Data, "runs")); err != nil {
-		return err
-	}
-	return os.MkdirAll(filepath.Join(e.Data, "runs"), 0o700)
 }
