@@ -11,6 +11,9 @@ PKGS ?= ./...
 # How long each fuzz test runs, and how often each benchmark.
 FUZZTIME ?= 60s
 COUNT ?= 1
+# How many kills a campaign has, and its seed; empty is drawn.
+KILLS ?= 50
+SEED ?=
 # How many events the figures of history are taken with.
 EVENTS ?= 1000000
 
@@ -85,11 +88,11 @@ check-modules:
 # saves compiling all of them twice on a fresh machine.
 .PHONY: check-vet
 check-vet:
-	$(call run,go vet,$(GO) vet $(RACE) -tags codingagents $(PKGS))
+	$(call run,go vet,$(GO) vet $(RACE) -tags codingagents,kills $(PKGS))
 
 .PHONY: check-static
 check-static:
-	$(call run,staticcheck,tool=$$($(GO) tool -n staticcheck); GOFLAGS="$(RACE)" "$$tool" -tags codingagents $(PKGS))
+	$(call run,staticcheck,tool=$$($(GO) tool -n staticcheck); GOFLAGS="$(RACE)" "$$tool" -tags codingagents,kills $(PKGS))
 
 .PHONY: check-rules
 check-rules:
@@ -107,6 +110,11 @@ shots: ## the four pictures of the README, taken of a running demo
 coding-agents: need ## the real Claude Code and Codex as coders, installed with npm, against a fake model (no part of make test)
 	@programs=$$(.ci/coding-agents); GATEHOUSE_CODING_AGENTS="$$programs" \
 		$(GO) test $(RACE) -count=1 -vet=off -tags codingagents -timeout=20m -v -run '^TestACodingAgent' ./cmd/gatehouse
+
+.PHONY: kill
+kill: need ## kill -9 at random of two nodes under load, KILLS=50 times; SEED= repeats one (no part of make test)
+	@GATEHOUSE_KILLS=$(KILLS) GATEHOUSE_KILL_SEED=$(SEED) \
+		$(GO) test -count=1 -vet=off -tags kills -timeout=120m -v -run '^TestACampaignOfKills$$' ./cmd/gatehouse
 
 .PHONY: fuzz
 fuzz: ## the patch parser against made-up patches, for FUZZTIME=60s

@@ -44,7 +44,10 @@ func (g *Gateway) Open(ctx context.Context, by people.Principal, requestID strin
 	if err := g.store.OpenReading(ctx, by.User.ID, requestID, revision, g.now()); err != nil {
 		return got, err
 	}
-	return g.Reading(ctx, by, requestID, revision)
+	if got, err = g.Reading(ctx, by, requestID, revision); err == nil && got.OpenedAt.IsZero() {
+		got.OpenedAt = g.now() // a page that is drawn of a snapshot does not see what was just kept
+	}
+	return got, err
 }
 
 // MarkViewed sets or removes the person's mark on a file of a revision, by its number

@@ -81,6 +81,8 @@ type Pages struct {
 	Condition func(context.Context) (Condition, error)
 	// History answers lines of filters.
 	History History
+	// Snapshots is where what a page reads comes from.
+	Snapshots Snapshots
 	// Examples are the demo's ready tasks; with any, pages show the demo's strip.
 	Examples []views.Example
 

@@ -104,7 +104,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.Store.Release(ctx, e.Node, e.Now()); err != nil {
 		return err
 	}
-	if err := e.clearRuns(); err != nil {
+	if err := e.clearRuns(ctx); err != nil {
 		return err
 	}
 	sub := e.Options.Hub.Watch("", 1024)

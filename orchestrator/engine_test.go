@@ -431,6 +431,32 @@ func TestADirtyFolderHoldsTheLandingUp(t *testing.T) {
 	})
 }
 
+// Once the folder is clean again the landing goes on without anybody's Retry, and what
+// held it up was said once.
+func TestALandingGoesOnWhenTheFolderIsCleanAgain(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, specs("coder")...)
+		w.script("coder", writes("core/a.txt", "agent\n"))
+		w.start()
+		root := w.send("coder", "go")
+		r := w.request(root.TaskID, 1)
+		w.write(w.repo, "core/b.txt", "half done")
+		w.approve(r)
+		w.until(root.ID, "held up again", func(d orchestrator.Delegation) bool { return d.Work.Problem != "" && d.Losses >= 2 })
+		w.git("checkout", "-q", "--", ".")
+		w.state(root.ID, orchestrator.Completed)
+		said := 0
+		for _, e := range w.events(root.TaskID) {
+			if strings.Contains(string(e.Data), "landing_held") {
+				said++
+			}
+		}
+		if said != 1 {
+			t.Errorf("what held it up was said %d times", said)
+		}
+	})
+}
+
 func TestARevertIsARequestOfItsOwn(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder")...)

@@ -17,7 +17,8 @@ import (
 const (
 	// landTries bounds how often one claim plans anew because the branch moves on.
 	landTries = 5
-	// heldBack parks a landing that waits for a person's Retry.
+	// heldBack parks a landing that waits for a person's Retry: somebody has to change the
+	// configuration or the repository's rights.
 	heldBack = 100 * 365 * 24 * time.Hour
 )
 
@@ -149,12 +150,8 @@ func (e *Engine) setIntent(r *run, o *Order, in *patch.Intent) error {
 
 // putIntent is setIntent inside its transaction.
 func putIntent(ctx context.Context, tx Tx, d *Delegation, in *patch.Intent) error {
-	held := d.Work.Problem != ""
-	d.Work.Land.Intent, d.Work.Problem = in, ""
-	if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil || !held {
-		return err
-	}
-	return tx.ShowLanding(ctx, d.ID)
+	d.Work.Land.Intent = in // what held it up stands until it has landed, or something else does
+	return tx.Move(ctx, d, Landing, d.Attempt)
 }
 
 // landed records that the ref has moved.
@@ -191,8 +188,9 @@ func (e *Engine) landed(r *run, o *Order) error {
 	return err
 }
 
-// heldUp deals with a landing that could not be done now. What a person must mend
-// waits for their Retry, with the approval standing; the rest is tried again.
+// heldUp deals with a landing that could not be done now. The approval stands, and it is
+// tried again, also where somebody's work is in the way: they may have moved it. Only a
+// source that cannot be used as it is configured waits for a person's Retry.
 func (e *Engine) heldUp(r *run, err error) error {
 	if err == nil || errors.Is(err, ErrLost) || r.ctx.Err() != nil {
 		return err
@@ -204,10 +202,13 @@ func (e *Engine) heldUp(r *run, err error) error {
 	var dirty *patch.DirtyFolder
 	var source *patch.SourceError
 	wait := time.Second << min(r.d.Losses, 6)
-	if errors.As(err, &dirty) || errors.As(err, &source) && !source.Temporary() {
-		wait = heldBack
+	people := errors.As(err, &dirty)
+	if errors.As(err, &source) && !source.Temporary() {
+		people, wait = true, heldBack
 	}
-	e.Log.Warn("a landing is held up", "delegation", r.id, "err", err)
+	if strings.TrimSpace(err.Error()) != r.d.Work.Problem {
+		e.Log.Warn("a landing is held up", "delegation", r.id, "err", err)
+	}
 	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		if d.State != Landing {
 			return ErrLost
@@ -228,7 +229,7 @@ func (e *Engine) heldUp(r *run, err error) error {
 			return err
 		}
 		return tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
-			"text": "Landing waits: " + problem, "code": "landing_held", "retry": wait == heldBack})})
+			"text": "Landing waits: " + problem, "code": "landing_held", "retry": people})})
 	})
 }
 

@@ -103,8 +103,11 @@ func (e *Engine) LandAgain(ctx context.Context, id, actor string) (Delegation, e
 }
 
 func landAgain(ctx context.Context, tx Tx, d *Delegation, actor string) error {
-	d.ReadyAt, d.Losses = tx.Now(), 0
+	d.ReadyAt, d.Losses, d.Work.Problem = tx.Now(), 0, ""
 	if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil {
+		return err
+	}
+	if err := tx.ShowLanding(ctx, d.ID); err != nil {
 		return err
 	}
 	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor, Data: event.Data(map[string]any{"agent": d.To, "why": "landing is tried again"})})

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -335,26 +334,6 @@ func (e *Engine) running(p people.Run) *run {
 	defer e.mu.Unlock()
 	if r := e.runs[p.DelegationID]; r != nil && r.claimed && r.attempt == p.Attempt {
 		return r
-	}
-	return nil
-}
-
-// clearRuns removes what attempts left on disk before this process started.
-func (e *Engine) clearRuns() error {
-	runs := filepath.Join(e.Data, "runs")
-	if err := os.MkdirAll(runs, 0o700); err != nil {
-		return err
-	}
-	// The folder itself stays: it may be a mount, which cannot be removed.
-	entries, err := os.ReadDir(runs)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		err := os.RemoveAll(filepath.Join(runs, entry.Name()))
-		if err != nil && entry.Name() != "lost+found" { // that of a file system of its own is root's
-			return err
-		}
 	}
 	return nil
 }

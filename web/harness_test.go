@@ -204,7 +204,7 @@ func (h *house) server(listen, public string) http.Handler {
 		Pages: &handlers.Pages{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Door: d,
 			Now: time.Now, Log: log, FourEyes: func() bool { return true }, Loopback: true, Outbox: h.gate, Links: h.store, Places: h.places, Sums: h.store, SavedViews: h.store, Proof: verifier, Holds: h.store, History: h.store, Traces: h.store,
 			People: h.store, PublicURL: "http://localhost:8080", Triggers: h.intake,
-			Configuration: h.configuration, Reload: h.reload,
+			Configuration: h.configuration, Reload: h.reload, Snapshots: h.store,
 			Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }},
 		API: &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Now: time.Now, Seal: key, Outbox: h.gate, Places: h.places, Figures: h.store, Hooks: h.intake,
 			Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Audits: verifier, History: h.store, Exports: h.store, Holds: h.store,

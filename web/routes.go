@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 
 	"gatehouse/handlers"
 	"gatehouse/handlers/stream"
@@ -32,8 +33,7 @@ func (s *Server) routes() []route {
 	person, admin := may(handlers.SignedIn), may(handlers.AdminOnly)
 	browser, keeper := may(handlers.InBrowser), may(handlers.AdminInBrowser)
 	const get, post, put, del, v1 = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, "/api/v1"
-	return []route{
-		// Pages.
+	pages := []route{
 		{get, "/", p.Overview, read},
 		{get, "/approvals", p.Approvals, see},
 		{get, "/approvals/:id", p.Review, see},
@@ -109,7 +109,13 @@ func (s *Server) routes() []route {
 		{get, "/login/link", p.Link, anyone},
 		{post, "/login/link", p.UseLink, anyone},
 		{post, "/logout", p.SignOut, anyone},
-
+	}
+	for i, r := range pages {
+		if r.method == get && !slices.Contains(r.rights, handlers.Anyone) {
+			pages[i].handler = p.OneMoment(r.handler)
+		}
+	}
+	return append(pages, []route{
 		// Tasks and delegations.
 		{post, v1 + "/tasks", a.CreateTask, send},
 		{get, v1 + "/tasks/:id", a.Task, read},
@@ -184,7 +190,7 @@ func (s *Server) routes() []route {
 		{get, "/readyz", s.readyz, anyone},
 		{get, "/metrics", s.metrics.serve, anyone},
 		{get, static.Prefix + "*", echo.WrapHandler(static.Handler()), anyone},
-	}
+	}...)
 }
 
 // mount registers the table; HEAD is answered wherever GET is.

@@ -155,7 +155,7 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 		Now: time.Now, Log: h.log, FourEyes: func() bool { return h.gateway.Config().FourEyes }, Loopback: web.Loopback(listen), Examples: examples,
 		Outbox: h.gateway, Links: h.store, Places: h.places, Sums: h.store, History: h.store, SavedViews: h.store, Traces: h.store, People: h.store, PublicURL: publicURL, Triggers: h.intake,
 		Configuration: h.configuration, Reload: h.reload, Proof: verifier, Holds: h.store,
-		Condition: h.condition}
+		Condition: h.condition, Snapshots: h.store}
 	a := &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Audits: verifier, History: h.store, Exports: h.store, Holds: h.store,
 		Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Reload: h.reload, Seal: key,
 		Now: time.Now, Outbox: h.gateway, Places: h.places, Figures: h.store, Hooks: h.intake}

@@ -75,7 +75,7 @@ func (s *Streams) Socket(c echo.Context) error {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "Another site asked for this stream. Open Gatehouse itself.")
 	}
 	if err := s.enter(); err != nil {
-		return err
+		return turnAway(c, err)
 	}
 	conn, err := up.Upgrade(c.Response(), c.Request(), nil)
 	c.Response().Committed = true // the upgrader has answered

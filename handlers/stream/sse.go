@@ -88,7 +88,7 @@ func (s *Streams) serve(c echo.Context, r reader, page bool) error {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "Another site asked for this stream. Open Gatehouse itself.")
 	}
 	if err := s.enter(); err != nil {
-		return err
+		return turnAway(c, err)
 	}
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, "text/event-stream")

@@ -32,6 +32,9 @@ type Options struct {
 	Grown func() <-chan struct{}
 	// SameOrigin reports whether a browser's request comes from a page of ours.
 	SameOrigin func(r *http.Request) bool
+	// Most is how many streams may be open at once; 0 is half of what the process may open
+	// at all, so that pages, the API and git always find a descriptor.
+	Most int
 }
 
 // Streams answers the streaming routes. Close ends all of them and waits until the
@@ -56,6 +59,9 @@ type Streams struct {
 
 // New makes Streams.
 func New(o Options) *Streams {
+	if o.Most <= 0 {
+		o.Most = share()
+	}
 	return &Streams{Options: o, patience: writeLimit, closing: make(chan struct{}), lines: map[*line]struct{}{}, tails: map[string]*tail{}}
 }
 
@@ -96,6 +102,9 @@ func (s *Streams) enter() error {
 	case <-s.closing:
 		return errClosing
 	default:
+		if s.Open() >= s.Most {
+			return errFull
+		}
 		s.readers.Add(1)
 		s.open.Add(1)
 		if !s.cared {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // folder is what stands at a local source where a push arrives.
@@ -15,6 +16,20 @@ type folder struct {
 	bare    bool
 	path    string // the folder in which the branch is checked out; "" when nowhere
 	updated bool   // an earlier push that was cut short has already moved the files
+}
+
+// pushGrace is how long a push that moves files goes on when its caller is told to stop.
+const pushGrace = 30 * time.Second
+
+// pushTime is the context of the push. One that moves files is short, and cut short it
+// would leave half of them there, like somebody's work, so it comes to its end.
+func (f folder) pushTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if f.path == "" {
+		return context.WithCancel(ctx)
+	}
+	pushing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(pushGrace, cancel) })
+	return pushing, func() { stop(); cancel() }
 }
 
 // receivePack is the program that takes the push. Settings given to git push

@@ -30,6 +30,7 @@ type command struct {
 	stdin  io.Reader // nil is empty
 	max    int64     // bytes of output; 0 is 64 MiB
 	remote bool      // talks to the source: gets the credential and the way out
+	held   *os.File  // stays open in the command and its children; nil is none
 }
 
 // failure is a git command that ended with an error.
@@ -99,8 +100,8 @@ func (r *Mirror) environment(c command) []string {
 	return append(env, c.env...)
 }
 
-// once runs one command to its end and returns what it printed. The command is
-// killed with its whole process group when ctx ends.
+// once runs one command to its end and returns what it printed. When ctx ends its whole
+// process group is told to stop, so that git takes its lock files away, and then killed.
 func (r *Mirror) once(ctx context.Context, c command) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.home.opts.Timeout)
 	defer cancel()
@@ -113,6 +114,9 @@ func (r *Mirror) once(ctx context.Context, c command) ([]byte, error) {
 	cmd := r.prepare(ctx, c)
 	cmd.Stdout, cmd.Stderr = out, stderr
 	err := cmd.Run()
+	if ctx.Err() != nil && cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // who did not listen
+	}
 	switch {
 	case out.over:
 		return nil, fmt.Errorf("git %s: %w", verb(c.args), errOutput)
@@ -134,8 +138,11 @@ func (r *Mirror) prepare(ctx context.Context, c command) *exec.Cmd {
 	cmd.Env = r.environment(c)
 	cmd.Stdin = c.stdin
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
+	if c.held != nil {
+		cmd.ExtraFiles = []*os.File{c.held}
+	}
 	return cmd
 }
 

@@ -169,11 +169,20 @@ func (r *Mirror) Land(ctx context.Context, in Intent) error {
 	if err := r.stillFits(ctx, in); err != nil {
 		return err
 	}
-	release, err := r.alone(ctx)
+	held, release, err := r.alone(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
+	if held != nil {
+		// Whoever had it before may have made this very push: a server that was killed, or
+		// one that lost the delegation.
+		if outcome, now, err := r.where(ctx, in); err != nil || outcome == Landed {
+			return err
+		} else if outcome == BaseMoved {
+			return r.movedTo(ctx, in.Branch(), in.Old, now, nil)
+		}
+	}
 	folder, err := r.prepareFolder(ctx, in)
 	if err != nil {
 		return err
@@ -183,7 +192,9 @@ func (r *Mirror) Land(ctx context.Context, in Intent) error {
 		args = append(args, "--receive-pack="+folder.receivePack())
 	}
 	args = append(args, "--", r.repo.Source, in.New+":"+in.Ref)
-	out, err := r.git(ctx, command{remote: true, args: args})
+	pushing, cancel := folder.pushTime(ctx)
+	defer cancel()
+	out, err := r.git(pushing, command{remote: true, args: args, held: held})
 	if err == nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"io/fs"
 
 	"gatehouse/orchestrator"
@@ -18,9 +19,11 @@ type dialect struct {
 	// alone runs fn while no other program migrates; nil where fn is tried again instead.
 	alone func(ctx context.Context, s *Store, fn func() error) error
 
-	lock   string // ends a select that locks its row
-	skip   string // … or skips it when another transaction has it
-	ending string // the last six characters of id, as indexed
+	lock string // ends a select that locks its row
+	skip string // … or skips it when another transaction has it
+	// snapshot is the isolation in which a transaction reads one moment; the default does on SQLite.
+	snapshot sql.IsolationLevel
+	ending   string // the last six characters of id, as indexed
 
 	pattern string // whether the data of an event has what a pattern of letters and [classes] says
 

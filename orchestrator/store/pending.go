@@ -33,7 +33,7 @@ func (s *Store) Pending(ctx context.Context, limit int) ([]approval.Request, err
 	known := s.waiting.get()
 	var ids []string
 	for _, r := range now {
-		if had, ok := known[r.ID]; !ok || had.Version < r.Version {
+		if had, ok := known[r.ID]; !ok || had.Version != r.Version { // a snapshot may be older than what is known
 			ids = append(ids, r.ID)
 		}
 	}

@@ -41,6 +41,7 @@ func postgresDialect() *dialect {
 		alone:      migrateAlone,
 		lock:       " for update",
 		skip:       " for update skip locked",
+		snapshot:   sql.LevelRepeatableRead,
 		ending:     "right(id, 6)",
 		pattern:    "lower(e.data) ~ ?",
 		classify:   classifyPostgres,
@@ -76,7 +77,7 @@ func openPostgres(ctx context.Context, s *Store, pool int) error {
 	if s.w, err = postgresHandle(s.url, pool); err != nil {
 		return err
 	}
-	s.r = s.w
+	s.r = newReads(s.w, pool)
 	side, err := postgresHandle(withSettings(u, map[string]string{"synchronous_commit": "off"}), 1)
 	if err != nil {
 		return errors.Join(err, s.w.close())

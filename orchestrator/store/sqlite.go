@@ -70,10 +70,11 @@ func openSQLite(ctx context.Context, s *Store, path string, pool int) error {
 	if err := s.w.db.PingContext(ctx); err != nil {
 		return errors.Join(s.explain(err), s.w.close())
 	}
-	s.r, err = sqliteHandle(path, pool, url.Values{}, []string{"query_only(1)"})
+	readers, err := sqliteHandle(path, pool, url.Values{}, []string{"query_only(1)"})
 	if err != nil {
 		return errors.Join(err, s.w.close())
 	}
+	s.r = newReads(readers, pool)
 	return nil
 }
 

@@ -37,7 +37,7 @@ type Store struct {
 	url     string
 	dialect *dialect
 	w       *handle // SQLite's one writer
-	r       *handle // readers; the same as w on PostgreSQL
+	r       *reads  // readers; of w on PostgreSQL
 	ordered Signal
 	told    *notices // for the other nodes; nil on SQLite
 	relay   *relay   // shows them what is being written; nil on SQLite
@@ -78,8 +78,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if err == nil {
 		err = s.w.prepare(ctx, s.dialect.statements())
 	}
-	if err == nil && s.r != s.w {
-		err = s.r.prepare(ctx, s.dialect.statements())
+	if err == nil && s.r.h != s.w {
+		err = s.r.h.prepare(ctx, s.dialect.statements())
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -153,8 +153,8 @@ func (s *Store) Ping(ctx context.Context) error {
 // closed them already.
 func (s *Store) Close() error {
 	err := s.w.close()
-	if s.r != s.w {
-		err = errors.Join(err, s.r.close())
+	if s.r.h != s.w {
+		err = errors.Join(err, s.r.h.close())
 	}
 	if s.told != nil {
 		err = errors.Join(err, s.told.side.close())

@@ -1,0 +1,403 @@
+//go:build kills
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/approval/telegram/bottest"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent/llm/modeltest"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/store/storetest"
+)
+
+// killsTeam is a mixed load on one repository: work without a change, changes that never
+// meet, changes of one line that always meet, work that is handed on, and a model. The
+// checks take a while, so that kills meet them.
+const killsTeam = `
+engine: {workers: 4, lease: 2s, max_attempts: 100}
+repositories:
+  app: {path: "REPO", branch: main, checks: ["sleep 0.2"]}
+providers:
+  local: {base_url: "BASE"}
+approval:
+  rules:
+    - {name: pair, when: "agent == 'pairer'", need: 2}
+    - {name: rest, when: "true", need: 1}
+agents:
+  clerk: {kind: command, sandbox: off, env: {PLACE: MARK}, command: [sh, -c, 'sleep 0.2; echo done']}
+  writer: {kind: command, repository: app, sandbox: off, env: {PLACE: MARK}, command: [sh, -c, 'sleep 0.2; echo hello > "$GATEHOUSE_TASK_ID"']}
+  pairer: {kind: command, repository: app, sandbox: off, env: {PLACE: MARK}, command: [sh, -c, 'sleep 0.2; echo hello > "$GATEHOUSE_TASK_ID"']}
+  clasher: {kind: command, repository: app, sandbox: off, env: {PLACE: MARK}, command: [sh, -c, 'sleep 0.2; echo "$GATEHOUSE_TASK_ID" > shared.txt']}
+  boss:
+    kind: workflow
+    steps: [{id: change, agent: writer, task: "{{.Task}}"}, {id: look, agent: clerk, task: "Look at it"}]
+  thinker: {kind: llm, model: local/one, delegates_to: [clerk]}
+channels:
+  telegram: {token: "TOKEN", api_url: "BOT_API", chats: [-100123]}
+`
+
+// killsLoad is which agents are sent to, each as often as it stands here.
+var killsLoad = []string{"writer", "writer", "writer", "pairer", "clasher", "boss", "boss", "clerk", "thinker"}
+
+// healed is for how long after the last kill nothing may come to its end while something
+// is still to come. Landings in one repository go one after the other, and those that
+// meet work again; so what is bounded is the pace.
+const healed = time.Minute
+
+// campaign kills the processes of two nodes on one database while people send and decide.
+type campaign struct {
+	*gate
+	dice  *rand.Rand // of the killer's goroutine alone
+	seed  uint64
+	fake  *modeltest.Server
+	votes map[string]string // tokens of those who decide
+
+	mu    sync.Mutex
+	nodes [2]*node // nil while it is down
+	sent  []string // ids of tasks
+	yeses map[string]int
+}
+
+// number reads a whole number from the environment.
+func number(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// TestACampaignOfKills: two nodes, kill -9 of either at random moments under a mixed
+// load. When it is over every task has ended, git and the requests name the same merges,
+// nobody decided twice, and no card still asks. GATEHOUSE_KILLS is how many,
+// GATEHOUSE_KILL_SEED which ones.
+func TestACampaignOfKills(t *testing.T) {
+	kills := int(number(t, "GATEHOUSE_KILLS", 50))
+	c := newCampaign(t, number(t, "GATEHOUSE_KILL_SEED", rand.Uint64()>>32))
+	t.Logf("seed %d, %d kills", c.seed, kills)
+	for i := range c.nodes {
+		c.up(i)
+	}
+	load, over := context.WithCancel(t.Context())
+	deciding, decided := context.WithCancel(t.Context())
+	var sending, voting sync.WaitGroup
+	defer func() { over(); decided(); sending.Wait(); voting.Wait() }()
+	sending.Go(func() { c.send(load, rand.New(rand.NewPCG(c.seed, 1))) })
+	turn := uint64(2)
+	for name, token := range c.votes {
+		turn++
+		dice := rand.New(rand.NewPCG(c.seed, turn))
+		voting.Go(func() { c.decide(deciding, name, token, dice) })
+	}
+	for k := range kills {
+		time.Sleep(time.Duration(100+c.dice.IntN(2500)) * time.Millisecond)
+		i := c.dice.IntN(2)
+		c.strike(i)
+		t.Logf("kill %d of %d: node %d", k+1, kills, i+1)
+		time.Sleep(time.Duration(c.dice.IntN(1500)) * time.Millisecond)
+		c.up(i)
+	}
+	over()
+	sending.Wait()
+	c.heals()
+	decided()
+	voting.Wait()
+	c.check()
+}
+
+func newCampaign(t *testing.T, seed uint64) *campaign {
+	t.Helper()
+	c := &campaign{seed: seed, dice: rand.New(rand.NewPCG(seed, 0)), yeses: map[string]int{}}
+	c.fake = modeltest.Start(func(a modeltest.Ask) modeltest.Answer {
+		if a.Turn == 1 {
+			return modeltest.Use("delegate_to_agent", map[string]any{"agent": "clerk", "task": "Look"})
+		}
+		return modeltest.Say("all answered")
+	})
+	t.Cleanup(c.fake.Close)
+	bot := bottest.New(t)
+	c.gate = &gate{bot: bot, accounts: map[string]bottest.Account{}}
+	text := strings.NewReplacer("TOKEN", bot.Token, "BOT_API", bot.URL, "BASE", c.fake.OpenAI()).Replace(killsTeam)
+	c.place = newPlace(t, storetest.Postgres(t), text)
+	c.configure("two", text)
+	bot.AddChat(team, "supergroup", "Approvers")
+	c.votes = map[string]string{"bob": c.approver, "cleo": c.person("cleo", people.Approver)}
+	return c
+}
+
+// up starts a node.
+func (c *campaign) up(i int) {
+	c.Helper()
+	n := c.start(filepath.Join(c.dir, []string{"one", "two"}[i]+".yaml"), "")
+	n.http = &http.Client{Timeout: 10 * time.Second}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes[i] = n
+}
+
+// strike kills a node.
+func (c *campaign) strike(i int) {
+	c.Helper()
+	c.mu.Lock()
+	n := c.nodes[i]
+	c.nodes[i] = nil
+	c.mu.Unlock()
+	if err := n.cmd.Process.Kill(); err != nil {
+		<-n.ended
+		c.Errorf("a node ended by itself, %v: %v", n.cmd.ProcessState, err)
+		return
+	}
+	<-n.ended
+}
+
+// any is a node that should be up.
+func (c *campaign) any(dice *rand.Rand) *node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := dice.IntN(2)
+	if c.nodes[i] == nil {
+		i = 1 - i
+	}
+	return c.nodes[i]
+}
+
+// send sends tasks until ctx ends, each until a node has taken it.
+func (c *campaign) send(ctx context.Context, dice *rand.Rand) {
+	for k := 0; ctx.Err() == nil; k++ {
+		name := killsLoad[dice.IntN(len(killsLoad))]
+		repository := "app"
+		if name == "clerk" || name == "thinker" {
+			repository = ""
+		}
+		for ctx.Err() == nil {
+			n := c.any(dice)
+			if n == nil {
+				time.Sleep(50 * time.Millisecond)
+				continue
+			}
+			s, err := n.submit(name, repository, fmt.Sprintf("%d", k))
+			if err == nil {
+				c.mu.Lock()
+				c.sent = append(c.sent, s.ID)
+				c.mu.Unlock()
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		time.Sleep(time.Duration(200+dice.IntN(900)) * time.Millisecond)
+	}
+}
+
+// decide gives somebody's verdicts to what is asked, as fast as they can and on either
+// node, until ctx ends. What got no answer is said again, as people do.
+func (c *campaign) decide(ctx context.Context, who, token string, dice *rand.Rand) {
+	for ctx.Err() == nil {
+		page, err := c.store.Requests(ctx, approval.Filter{States: []approval.State{approval.Pending}, Oldest: true})
+		if err != nil || len(page.Items) == 0 {
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		r := page.Items[dice.IntN(len(page.Items))]
+		body := map[string]any{"verdict": "approve", "digest": r.Revision.Digest, "revision": r.Revision.N, "ticked": approval.Ticks(r)}
+		switch dice.IntN(12) {
+		case 0:
+			body["verdict"], body["comment"] = "request_changes", "Again, please."
+		case 1:
+			body["verdict"], body["comment"] = "reject", "No."
+		}
+		for range 3 {
+			n := c.any(dice)
+			if n == nil {
+				time.Sleep(50 * time.Millisecond)
+				continue
+			}
+			status, err := n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", token, body, nil)
+			if err == nil && status < http.StatusInternalServerError {
+				if status == http.StatusOK {
+					c.mu.Lock()
+					c.yeses[who]++
+					c.mu.Unlock()
+				}
+				break
+			}
+		}
+		time.Sleep(time.Duration(dice.IntN(150)) * time.Millisecond)
+	}
+}
+
+// heals waits until every task has ended, and tells how far it is.
+func (c *campaign) heals() {
+	c.Helper()
+	start := time.Now()
+	left, moved := 0, start
+	for told := (time.Time{}); ; time.Sleep(250 * time.Millisecond) {
+		states := map[orchestrator.State]int{}
+		var open []string
+		for _, id := range c.sent {
+			if root := c.root(id); !root.State.Ended() {
+				for _, d := range c.tree(id) {
+					if !d.State.Ended() {
+						states[d.State]++
+					}
+				}
+				open = append(open, id)
+			}
+		}
+		if len(open) == 0 {
+			c.Logf("all %d tasks have ended %s after the last kill; verdicts taken: %v", len(c.sent), time.Since(start).Round(time.Second), c.yeses)
+			return
+		}
+		if time.Since(told) > 10*time.Second {
+			told = time.Now()
+			c.Logf("%s after the last kill: %d of %d tasks are open: %v", time.Since(start).Round(time.Second), len(open), len(c.sent), states)
+		}
+		if n := len(open); n != left {
+			left, moved = n, time.Now()
+		}
+		if time.Since(moved) > healed {
+			c.stuck(open)
+			return
+		}
+	}
+}
+
+// stuck says what is known of tasks that did not end.
+func (c *campaign) stuck(open []string) {
+	c.Helper()
+	for _, id := range open {
+		for _, short := range c.tree(id) {
+			d, err := c.store.Delegation(c.Context(), short.ID)
+			c.must(err)
+			if d.State.Ended() {
+				continue
+			}
+			c.Errorf("%s %s of task %s is %s since %s, held by %q until %s, due %s, attempt %d, losses %d: %s", d.To, d.ID, id, d.State,
+				d.Since.Format(time.TimeOnly), d.Holder, d.LeaseUntil.Format(time.TimeOnly), d.ReadyAt.Format(time.TimeOnly), d.Attempt, d.Losses, d.Work.Problem)
+		}
+	}
+}
+
+// check holds what must be true when nothing is under way any more.
+func (c *campaign) check() {
+	c.Helper()
+	landed := map[string]string{} // by commit: the request
+	for _, id := range c.sent {
+		c.events(id)
+		for _, r := range c.requests(id) {
+			c.checkDecisions(r)
+			if open := []approval.State{approval.Pending, approval.Approved, approval.ChangesRequested}; slices.Contains(open, r.State) {
+				c.Errorf("request %s of task %s is %s", r.ID, id, r.State)
+			}
+			if (r.State == approval.Landed) != (r.Landed != "") {
+				c.Errorf("request %s is %s and names the merge %q", r.ID, r.State, r.Landed)
+			}
+			if r.Landed != "" && landed[r.Landed] != "" {
+				c.Errorf("%s and %s name the same merge", r.ID, landed[r.Landed])
+			}
+			if r.Landed != "" {
+				landed[r.Landed] = r.ID
+			}
+		}
+		for _, d := range c.tree(id) {
+			c.checkUsage(d)
+		}
+	}
+	merges := strings.Fields(git(c.T, c.repo, "log", "--first-parent", "--merges", "--format=%H", "main"))
+	for _, commit := range merges {
+		if landed[commit] == "" {
+			c.Errorf("no request names the merge %s:\n%s", commit, git(c.T, c.repo, "show", "--no-patch", commit))
+		}
+		delete(landed, commit)
+	}
+	for commit, id := range landed {
+		c.Errorf("request %s names the merge %s, which main does not have", id, commit)
+	}
+	if dirty := git(c.T, c.repo, "status", "--porcelain"); dirty != "" {
+		c.Errorf("the people's folder is not clean:\n%s", dirty)
+	}
+	c.Logf("%d merges on main, %d cards", len(merges), len(c.bot.FromBot(team)))
+	c.checkCards()
+	for _, n := range c.nodes {
+		n.stop()
+	}
+	c.nothingLeft(c.data, filepath.Join(c.dir, "two"))
+}
+
+// checkDecisions: a person decides once on a revision, and nobody after the close.
+func (c *campaign) checkDecisions(r approval.Request) {
+	c.Helper()
+	seen := map[string]string{}
+	for _, d := range r.Decisions {
+		key := fmt.Sprintf("%s, revision %d", d.UserID, d.Revision)
+		if seen[key] != "" {
+			c.Errorf("request %s has two decisions of %s: %s and %s", r.ID, key, seen[key], d.ID)
+		}
+		seen[key] = d.ID
+		if r.DecidedAt != nil && d.At.After(*r.DecidedAt) {
+			c.Errorf("request %s was closed at %s and has a decision of %s", r.ID, r.DecidedAt.Format(time.RFC3339Nano), d.At.Format(time.RFC3339Nano))
+		}
+	}
+}
+
+// checkUsage: at least what the stored answers of a model cost is counted.
+func (c *campaign) checkUsage(short orchestrator.Delegation) {
+	c.Helper()
+	d, err := c.store.Delegation(c.Context(), short.ID)
+	c.must(err)
+	var in, out int64
+	for generation := range d.Work.Runs + 1 {
+		turns, err := c.store.Turns(c.Context(), d.ID, generation)
+		c.must(err)
+		for _, t := range turns {
+			in, out = in+t.Usage.InputTokens, out+t.Usage.OutputTokens
+		}
+	}
+	if d.Usage.InputTokens < in || d.Usage.OutputTokens < out {
+		c.Errorf("%s %s counts %d+%d tokens; its stored answers have %d+%d", d.To, d.ID, d.Usage.InputTokens, d.Usage.OutputTokens, in, out)
+	}
+}
+
+// checkCards waits until no card asks any more: nothing is pending now.
+func (c *campaign) checkCards() {
+	c.Helper()
+	var asking []string
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(250 * time.Millisecond) {
+		asking = nil
+		for _, m := range c.bot.FromBot(team) {
+			for _, row := range m.Buttons {
+				for _, b := range row {
+					if strings.Contains(b.Text, "Approve") {
+						asking = append(asking, fmt.Sprintf("message %d: %.200s", m.ID, m.Text))
+					}
+				}
+			}
+		}
+		if len(asking) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			break
+		}
+	}
+	c.Error(errors.New("cards of ended requests still offer Approve:\n" + strings.Join(asking, "\n---\n")))
+}
