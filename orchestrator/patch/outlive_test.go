@@ -56,8 +56,8 @@ func slowly(s *story) (begun, sign string) {
 	return begun, sign
 }
 
-// there waits for a file.
-func there(t *testing.T, name string) {
+// appears waits for a file.
+func appears(t *testing.T, name string) {
 	t.Helper()
 	for range 1500 {
 		if _, err := os.Stat(name); err == nil {
@@ -93,7 +93,7 @@ func TestAPushOutlivesItsServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer write(t, filepath.Dir(sign), files{"sign": ""}) // the push ends with the test, whatever happens
-	there(t, begun)
+	appears(t, begun)
 	if err := server.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestAPushIsNotCutShort(t *testing.T) {
 	defer cancel()
 	landed := make(chan error, 1)
 	go func() { landed <- s.m.Land(ctx, in) }()
-	there(t, begun)
+	appears(t, begun)
 	cancel()
 	write(t, filepath.Dir(sign), files{"sign": ""})
 	if err := <-landed; err != nil {
