@@ -22,7 +22,7 @@ func Fold(s string) string {
 		return strings.ToLower(s)
 	}
 	if !utf8.ValidString(s) {
-		return foldPieces(s)
+		return pieces(s, Fold)
 	}
 	for range 8 { // taking a mark out may let its neighbours compose
 		folded := foldOnce(s)
@@ -34,32 +34,42 @@ func Fold(s string) string {
 	return s
 }
 
-// foldPieces folds what is UTF-8 and keeps other bytes: two names that differ in such a
+// pieces changes what is UTF-8 and keeps other bytes: two names that differ in such a
 // byte are two.
-func foldPieces(s string) string {
+func pieces(s string, change func(string) string) string {
 	var b strings.Builder
 	start := 0
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && n == 1 {
-			b.WriteString(Fold(s[start:i]))
+			b.WriteString(change(s[start:i]))
 			b.WriteByte(s[i])
 			start = i + 1
 		}
 		i += n
 	}
-	return b.String() + Fold(s[start:])
+	return b.String() + change(s[start:])
 }
 
 func foldOnce(s string) string {
-	// Fold alone would swap the cases of Cherokee instead of joining them.
-	folded := norm.NFKC.String(strings.ToLower(cases.Fold().String(norm.NFKC.String(s))))
+	return drop(lowered(s), unicode.Mn)
+}
+
+// lowered is s without case and without what is drawn as nothing, which would keep a
+// letter from its accent. Folding alone would swap the cases of Cherokee instead of
+// joining them.
+func lowered(s string) string {
+	return norm.NFKC.String(strings.ToLower(cases.Fold().String(norm.NFKC.String(drop(s, unicode.Cf)))))
+}
+
+// drop takes out what is drawn as nothing, and a kind of characters.
+func drop(s string, kind *unicode.RangeTable) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) || drawnAsNothing(r) {
+		if unicode.Is(kind, r) || drawnAsNothing(r) {
 			return -1
 		}
 		return r
-	}, folded)
+	}, s)
 }
 
 func drawnAsNothing(r rune) bool {
@@ -70,19 +80,25 @@ func drawnAsNothing(r rune) bool {
 // ones that they look like: two texts with one skeleton read as the same. ASCII stays
 // as it is, 0 is no o here.
 func Skeleton(s string) string {
-	if s = Fold(s); ascii(s) {
-		return s
+	switch {
+	case ascii(s):
+		return Fold(s)
+	case !utf8.ValidString(s):
+		return pieces(s, Skeleton)
 	}
-	var b strings.Builder
-	for i, r := range s {
+	// First with the accents taken off their letters: a Cyrillic and a Latin e with the same
+	// accent look the same, and only one of them is composed by folding.
+	return latin(Fold(latin(norm.NFD.String(lowered(s)))))
+}
+
+// latin puts the Latin letters in the place of their twins.
+func latin(s string) string {
+	return strings.Map(func(r rune) rune {
 		if twin, ok := twins[r]; ok {
-			b.WriteRune(twin)
-			continue
+			return twin
 		}
-		_, n := utf8.DecodeRuneInString(s[i:])
-		b.WriteString(s[i : i+n])
-	}
-	return b.String()
+		return r
+	}, s)
 }
 
 func ascii(s string) bool {
