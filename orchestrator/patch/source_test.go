@@ -67,11 +67,12 @@ func commit(t testing.TB, dir string, fs files) string {
 // story is one repository with a mirror of it.
 type story struct {
 	*testing.T
-	ctx    context.Context
-	source string // a developer's folder, branch main checked out
-	m      *patch.Mirror
-	home   *patch.Mirrors
-	base   patch.Base
+	ctx     context.Context
+	source  string // a developer's folder, branch main checked out
+	m       *patch.Mirror
+	home    *patch.Mirrors
+	mirrors string // their folder
+	base    patch.Base
 }
 
 // given makes a repository that holds fs, and its mirror, fetched.
@@ -85,7 +86,8 @@ func given(t *testing.T, fs files, opts ...func(*patch.Repository, *patch.Option
 	for _, f := range opts {
 		f(&repo, &o)
 	}
-	s.home = patch.NewMirrors(filepath.Join(t.TempDir(), "mirrors"), o)
+	s.mirrors = filepath.Join(t.TempDir(), "mirrors")
+	s.home = patch.NewMirrors(s.mirrors, o)
 	s.m = s.home.Open(repo)
 	s.fetch()
 	return s

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func TestWhatSteersProgramsIsTakenFromTheBranch(t *testing.T) {
 		commit(t, r.Source, files{"more.txt": "more"})
 	})
 	always := []patch.Program{{Path: "./tools/deploy.sh", Need: patch.Always}}
-	for name, c := range map[string]struct {
+	callers := map[string]struct {
 		caller   func(dir string)
 		programs []patch.Program
 		changed  []string
@@ -90,26 +91,73 @@ func TestWhatSteersProgramsIsTakenFromTheBranch(t *testing.T) {
 			[]patch.Program{{Path: "./main.go", Need: patch.WhereStarted}}, []string{"main.go"}, nil, map[string]string{"main.go": "old"}},
 		"an argument that is none": {func(dir string) { write(t, dir, files{"main.go": "new"}) },
 			[]patch.Program{{Path: "./main.go", Need: patch.WhereStarted}}, nil, nil, map[string]string{"main.go": "new"}},
-	} {
+	}
+	root, from := t.TempDir(), s.checkout()
+	must(t, os.RemoveAll(filepath.Join(from, ".git")))
+	for name, c := range callers {
+		dir := filepath.Join(root, name)
+		must(t, os.CopyFS(dir, os.DirFS(from)))
+		c.caller(dir)
+	}
+	trees, steered, travels := s.snapshots(root), map[string]patch.Steered{}, map[string]string{}
+	for name, c := range callers {
+		got, err := s.m.Steer(s.ctx, s.base.Tree, trees[name], c.programs)
+		must(t, err)
+		steered[name], travels[name] = got, got.Tree
+	}
+	out := s.checkouts(travels)
+	for name, c := range callers {
 		t.Run(name, func(t *testing.T) {
-			dir := s.checkout()
-			c.caller(dir)
-			tree := s.snapshot(dir)
-			got, err := s.m.Steer(s.ctx, s.base.Tree, tree, c.programs)
-			must(t, err)
+			got := steered[name]
 			list(t, "changed", got.Changed, c.changed...)
 			list(t, "missing", got.Missing, c.missing...)
-			if (got.Tree == tree) != (len(c.changed) == 0) {
+			if (got.Tree == trees[name]) != (len(c.changed) == 0) {
 				t.Error("the tree is another, and nothing in it is")
 			}
-			out := filepath.Join(t.TempDir(), "child")
-			must(t, s.m.Checkout(s.ctx, s.base.Commit, got.Tree, out))
-			for name, want := range c.reads {
-				b, _ := os.ReadFile(filepath.Join(out, name))
-				equal(t, name, strings.TrimSpace(string(b)), want)
+			for file, want := range c.reads {
+				b, _ := os.ReadFile(filepath.Join(out, name, file))
+				equal(t, file, strings.TrimSpace(string(b)), want)
 			}
 		})
 	}
+}
+
+// mirror is the folder of the story's mirror.
+func (s *story) mirror() string {
+	s.Helper()
+	found, err := filepath.Glob(filepath.Join(s.mirrors, "*.git"))
+	if err != nil || len(found) != 1 {
+		s.Fatalf("mirrors: %v, %v", found, err)
+	}
+	return found[0]
+}
+
+// snapshots are the trees of the folders in root, by name: one snapshot holds them all.
+func (s *story) snapshots(root string) map[string]string {
+	s.Helper()
+	trees := map[string]string{}
+	whole := git(s.T, s.mirror(), "ls-tree", "-z", s.snapshot(root))
+	for entry := range strings.SplitSeq(strings.TrimSuffix(whole, "\x00"), "\x00") {
+		meta, name, _ := strings.Cut(entry, "\t")
+		trees[name] = strings.Fields(meta)[2]
+	}
+	return trees
+}
+
+// checkouts writes each tree to a folder of its name, by one checkout of them all.
+func (s *story) checkouts(trees map[string]string) string {
+	s.Helper()
+	var in strings.Builder
+	for name, tree := range trees {
+		fmt.Fprintf(&in, "040000 tree %s\t%s\x00", tree, name)
+	}
+	cmd := exec.CommandContext(s.ctx, "git", "mktree", "-z")
+	cmd.Dir, cmd.Stdin = s.mirror(), strings.NewReader(in.String())
+	whole, err := cmd.Output()
+	must(s.T, err)
+	dir := filepath.Join(s.TempDir(), "run")
+	must(s.T, s.m.Checkout(s.ctx, s.base.Commit, strings.TrimSpace(string(whole)), dir))
+	return dir
 }
 
 // Whatever two trees look like: a path that steers programs is as on the branch, what the
@@ -120,9 +168,10 @@ func TestNoTreeOfACallerSteersAProgram(t *testing.T) {
 	names := []string{"a", "a/b", "a/b/run.sh", "a/run.sh", "c", "c/run.sh", ".claude", ".claude/s.json", "a/.claude/x", "CLAUDE.md", "c/CLAUDE.md", ".github", ".github/agents/x", "plain.txt"}
 	targets := []string{"a", "c", "c/run.sh", "../c", "b", "plain.txt", "a/b", ".", "/etc/hostname", "../../x", "run.sh"}
 	root := t.TempDir()
-	for seed := range uint64(cases) {
-		r := rand.New(rand.NewPCG(seed, 11))
-		grow := func(who string) string {
+	programs, steered, travels := [cases]string{}, [cases]patch.Steered{}, map[string]string{}
+	for seed := range programs {
+		r := rand.New(rand.NewPCG(uint64(seed), 11))
+		grow := func(who string) {
 			dir := filepath.Join(root, fmt.Sprint(seed, who))
 			_ = os.MkdirAll(dir, 0o755)
 			for _, name := range names {
@@ -137,15 +186,21 @@ func TestNoTreeOfACallerSteersAProgram(t *testing.T) {
 					_ = os.WriteFile(at, []byte(who+name), 0o755)
 				}
 			}
-			return dir
 		}
-		ours, theirs := grow("branch"), grow("caller")
-		branch, caller := s.snapshot(ours), s.snapshot(theirs)
-		program := []string{"a/b/run.sh", "a/run.sh", "c/run.sh", "a", "c"}[r.IntN(5)]
-		got, err := s.m.Steer(s.ctx, branch, caller, []patch.Program{{Path: program, Need: patch.Always}})
+		grow("branch")
+		grow("caller")
+		programs[seed] = []string{"a/b/run.sh", "a/run.sh", "c/run.sh", "a", "c"}[r.IntN(5)]
+	}
+	trees := s.snapshots(root)
+	for seed, program := range programs {
+		got, err := s.m.Steer(s.ctx, trees[fmt.Sprint(seed, "branch")], trees[fmt.Sprint(seed, "caller")], []patch.Program{{Path: program, Need: patch.Always}})
 		must(t, err)
-		out := filepath.Join(root, fmt.Sprint(seed, "child"))
-		must(t, s.m.Checkout(s.ctx, s.base.Commit, got.Tree, out))
+		steered[seed], travels[fmt.Sprint(seed, "child")] = got, got.Tree
+	}
+	children := s.checkouts(travels)
+	for seed, program := range programs {
+		ours, theirs, out := filepath.Join(root, fmt.Sprint(seed, "branch")), filepath.Join(root, fmt.Sprint(seed, "caller")), filepath.Join(children, fmt.Sprint(seed, "child"))
+		branch, caller, got := trees[filepath.Base(ours)], trees[filepath.Base(theirs)], steered[seed]
 		for _, path := range s.paths(branch, got.Tree) {
 			if patch.Steers(path[2:]) {
 				t.Errorf("seed %d: %s steers programs and is not the branch's", seed, path)
