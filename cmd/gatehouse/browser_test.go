@@ -97,7 +97,7 @@ func itself(p *browsertest.Page) func() {
 	return func() { <-time.After(100 * time.Millisecond) }
 }
 
-var shortCommit = regexp.MustCompile(`landed\s+(?:as\s+)?([0-9a-f]{7})`)
+var shortCommit = regexp.MustCompile(`landed on main as ([0-9a-f]{7})`)
 
 // landed checks that the commit which the page names is the merge at the tip of main,
 // with its trailers.
