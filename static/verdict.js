@@ -90,6 +90,13 @@
   } else {
     keep(''); // it was counted, or nobody asks for it: a form that was sent signed out finds its text again
   }
+  // The bar lies over the page's foot and grows with what it asks: whatever is scrolled to stops above it.
+  var bar = document.getElementById('review-bar');
+  if (bar && window.ResizeObserver) {
+    new ResizeObserver(function () {
+      document.documentElement.style.setProperty('--verdict-bar', bar.offsetHeight + 'px');
+    }).observe(bar);
+  }
   // The live bar is another revision's: this page's verdicts are over.
   document.addEventListener('gh-superseded', function (e) {
     var bar = e.target;

@@ -158,6 +158,10 @@ func TestStatusShowsWhatCameOfATask(t *testing.T) {
 		d.State, d.Result = orchestrator.Completed, &agent.Result{Commit: digits("4"), Declined: []string{"two.txt"}, Text: strings.Repeat("a", 500) + " the end"}
 	})
 	w.wantIn("landed", done, "✓ completed · coder", "\nlanded as 4444444 without 1 file that people left out\n", "the end")
+	pushed := become(func(d *orchestrator.Delegation) {
+		d.Result = &agent.Result{Commit: digits("4"), Pushed: "gatehouse/coder-loop"}
+	})
+	w.wantIn("pushed", pushed, "\npushed to gatehouse/coder-loop as 4444444\n")
 	w.wantIn("silent", become(func(d *orchestrator.Delegation) { d.Result = nil }), "\ncoder gave no answer in words.")
 }
 

@@ -184,7 +184,13 @@ func came(s *sheet, d orchestrator.Delegation) {
 		code(d.Work.Problem)
 	}
 	if res != nil && res.Commit != "" {
-		s.line(map[bool]string{true: "pushed as ", false: "landed as "}[res.Pushed != ""])
+		if res.Pushed != "" {
+			s.line("pushed to ")
+			s.as(asCode, cut(oneLine(res.Pushed), lineLimit))
+			s.put(" as ")
+		} else {
+			s.line("landed as ")
+		}
 		s.as(asCode, first(res.Commit, 7))
 		if n := len(res.Declined); n > 0 {
 			s.put(" without ", plural(n, "file", "files"), " that people left out")

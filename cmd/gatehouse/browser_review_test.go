@@ -198,7 +198,7 @@ func someFiles(t *testing.T, n *node, bob *browsertest.Page) {
 	browsertest.Eval[bool](bob, `(document.querySelector('[data-file-end]').scrollIntoView({block: 'center'}), true)`)
 	bob.Until("!document.querySelector('[data-unviewed]')") // a file has been in sight to its end for a while
 	bob.Click("button", "Approve 2 of 3 files")
-	bob.WaitText("landed as")
+	bob.WaitText("landed on main as")
 	bob.Open(address)
 	bob.WaitText("left out 1 file of revision 1: z-task.txt")
 	got := n.requests(id)[0]

@@ -97,7 +97,7 @@ func itself(p *browsertest.Page) func() {
 	return func() { <-time.After(100 * time.Millisecond) }
 }
 
-var shortCommit = regexp.MustCompile(`landed\s+(?:as\s+)?([0-9a-f]{7})`)
+var shortCommit = regexp.MustCompile(`landed on main as ([0-9a-f]{7})`)
 
 // landed checks that the commit which the page names is the merge at the tip of main,
 // with its trailers.
@@ -269,7 +269,7 @@ func (s *show) withoutScript(me *browsertest.Page) {
 	me.Open(s.site + "/")
 	me.Shot("noscript-overview")
 	me.Fill("Task", demoTitle)
-	me.Choose("Agent", "kik · workflow")
+	me.Choose("Agent", "kik")
 	me.Click("button", "Send")
 	me.Wait("heading", demoTitle)
 	s.shows(me, "awaiting approval", me.Reload)
@@ -297,7 +297,7 @@ func (s *show) ask(me *browsertest.Page) {
 	me.Open(s.site + "/delegations")
 	me.Click("DisclosureTriangle", "New task")
 	me.Fill("Task", demoTitle)
-	me.Choose("Agent", "kik · workflow")
+	me.Choose("Agent", "kik")
 	me.Click("button", "Send")
 	me.Wait("heading", demoTitle)
 	s.shows(me, "awaiting approval", itself(me))
