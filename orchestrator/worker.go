@@ -126,10 +126,13 @@ func (e *Engine) broke(r *run, err error) {
 	}
 }
 
-// failed ends r's delegation with a failure.
+// failed ends r's delegation with a failure, or with the no that people said further down.
 func (e *Engine) failed(r *run, f *agent.Failure) {
 	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		r.worked(d)
+		if f.Code == agent.CodeRejected {
+			return Decline(ctx, tx, d, f)
+		}
 		return Fail(ctx, tx, d, f)
 	})
 	if err != nil && !errors.Is(err, ErrLost) {

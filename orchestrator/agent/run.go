@@ -310,6 +310,10 @@ const (
 	CodeBadOutput   = "bad_output"         // the answer does not fit the agent's output schema, or cannot be read
 	CodeArtifact    = "bad_artifact"       // an artifact cannot be kept: its path, its size or its name
 
+	// CodeRejected: people said no further down, and nothing was to go on then. A run that
+	// ends with it has not failed: its delegation ends rejected.
+	CodeRejected = "rejected"
+
 	CodeActionRefused = "action_refused" // a rule does not let the agent make a tool's call; the model reads it
 )
 
