@@ -45,6 +45,7 @@ type Job struct {
 	Board        string          // the namespace of the task's own board (P6)
 	Generation   int             // how often the delegation began anew before: a retry, "request changes"
 	RemoteHops   int             // hand-overs between systems that led to the task
+	Source       *Source         // what the task is about elsewhere, nil when nobody said (A8)
 }
 
 // LineComment is a remark on one line of a patch.
