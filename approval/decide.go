@@ -236,7 +236,10 @@ func reject(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, 
 		return err
 	}
 	if r.IsHandover() {
-		return orchestrator.RefuseHandover(ctx, tx, d, dec.User, dec.Comment)
+		if err := orchestrator.RefuseHandover(ctx, tx, d, dec.User, dec.Comment); err != nil || r.Rule.OnNo != EndTask {
+			return err
+		}
+		return orchestrator.EndWith(ctx, tx, d, dec.User)
 	}
 	return orchestrator.Reject(ctx, tx, d, dec.User, dec.Comment)
 }

@@ -27,6 +27,7 @@ type Config struct {
 	// Handovers are the rules about hand-overs; nil: people are asked only where the
 	// agent wants that.
 	Handovers *HandoverPolicy
+	OnNo      string              // what a no to a hand-over does where its rule does not say: EndTask or TellCaller
 	Groups    map[string][]string // names of users by group
 	Channels  []Channel
 	Agents    map[string]AgentRule // by name; absent: any, owned by nobody

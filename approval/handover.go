@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (g *Gateway) Handovers(ctx context.Context, first bool) (orchestrator.Hando
 // ruling is what holds for a hand-over, with the people of whom a yes counts.
 func (h handovers) ruling(now time.Time, t *orchestrator.Task, child *orchestrator.Delegation, q orchestrator.Handed, first bool) (Ruling, bool) {
 	ruling, asks := h.c.Handovers.rule(handoverFacts(t, child, q, now.In(h.c.Location)), first)
-	ruling.Rule.From = h.c.from(ruling.Rule, child.Repository)
+	ruling.Rule.From, ruling.Rule.OnNo = h.c.from(ruling.Rule, child.Repository), cmp.Or(ruling.Rule.OnNo, h.c.OnNo)
 	return ruling, asks
 }
 

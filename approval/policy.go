@@ -31,6 +31,7 @@ type RuleConfig struct {
 	Deny    bool          // a patch that matches is rejected
 	Shadow  bool          // on trial: what it would have said is kept, and it decides nothing
 	Expires time.Duration // 0: approval.expires
+	OnNo    string        // of a hand-over: EndTask or TellCaller; "": approval.on_no
 }
 
 // Problem is a rule that cannot be used. Line and Column count from 1 within the

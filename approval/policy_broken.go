@@ -23,7 +23,7 @@ func (p *Policy) strictestOf(said Ruling, trial bool) Ruling {
 
 // said is the rule as it is stored with what it decides.
 func (r rule) said(version string) Rule {
-	return Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...), Deny: r.Deny, Version: version}
+	return Rule{Name: r.Name, When: r.When, Need: r.need, From: append([]string{}, r.From...), Deny: r.Deny, OnNo: r.OnNo, Version: version}
 }
 
 // RuleError is the code of the note, and of the warning, that a rule could not be evaluated.

@@ -131,6 +131,7 @@ type Rule struct {
 	From    []string `json:"from"`
 	Deny    bool     `json:"deny,omitempty"`
 	Widened int      `json:"widened,omitempty"` // how many groups at the end of From an escalation added
+	OnNo    string   `json:"on_no,omitempty"`   // of a hand-over: EndTask, or "" for its caller to go on
 	Version string   `json:"version,omitempty"` // of the whole list of rules: the first 12 digits of its hash
 }
 

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -65,7 +66,7 @@ func (c Config) ruleNow(ctx context.Context, tx Tx, r *Request) (rule Rule, chan
 	f := handoverFacts(tx.Task(), child, orchestrator.Handed{Question: *r.Question}, r.Revision.At.In(c.Location))
 	f.Files = patchFacts(r.Revision).Files
 	ruling, _ := c.Handovers.rule(f, true) // it was asked
-	ruling.Rule.From = c.from(ruling.Rule, r.Repository)
+	ruling.Rule.From, ruling.Rule.OnNo = c.from(ruling.Rule, r.Repository), cmp.Or(ruling.Rule.OnNo, c.OnNo)
 	return ruling.Rule, true, nil
 }
 

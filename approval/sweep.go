@@ -63,7 +63,10 @@ func expire(ctx context.Context, tx Tx, r *Request) error {
 		return err
 	}
 	if r.IsHandover() {
-		return orchestrator.ExpireHandover(ctx, tx, d)
+		if err := orchestrator.ExpireHandover(ctx, tx, d); err != nil || r.Rule.OnNo != EndTask {
+			return err
+		}
+		return orchestrator.EndWith(ctx, tx, d, "gatehouse")
 	}
 	return orchestrator.Expire(ctx, tx, d)
 }

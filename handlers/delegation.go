@@ -117,7 +117,7 @@ func (p *Pages) taskHead(f *frame, t orchestrator.Task, tr *trace) (views.Delega
 	f.chrome.Title, f.chrome.State = orchestrator.Title(t.Text), string(root.State)
 	may := f.who.Has(people.DelegationsControl)
 	page := views.DelegationPage{
-		TaskID: t.ID, Text: t.Text, TaskState: string(root.State), Since: root.Since, Requester: t.Requester, Via: t.Via,
+		TaskID: t.ID, Text: t.Text, TaskState: string(root.State), Since: root.Since, Requester: t.Requester, Via: t.Via, Source: t.Source,
 		CreatedAt: t.CreatedAt, EndedAt: at(root.EndedAt), Repository: root.Repository, On: worksOn(root.Work.Stand, t.Ref), Usage: usageOf(root), HandOffs: t.Handoffs,
 		MaxHandOff: mostHandoffs(p.Engine.Config().Settings.MaxHandoffs, root.Work.Budget), CanCancel: may && !root.State.Ended(),
 		CanRetry: may && root.State.Ended() && root.State != orchestrator.Completed,

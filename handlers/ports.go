@@ -149,7 +149,7 @@ type Insights interface {
 	LiveTasks(ctx context.Context, limit int, states ...orchestrator.State) ([]orchestrator.Delegation, map[orchestrator.State]int, error)
 	// Today sums what happened since then.
 	Today(ctx context.Context, since time.Time) (insight.Today, error)
-	// Wrong lists the tasks that failed, were rejected or expired since then, newest first, and counts all.
+	// Wrong lists the tasks that failed or expired since then, newest first, and counts all.
 	Wrong(ctx context.Context, since time.Time, limit int) ([]orchestrator.Delegation, int, error)
 	// Refusals lists the hand-overs that guards refused since then, newest first, and counts all.
 	Refusals(ctx context.Context, since time.Time, limit int) ([]insight.Refusal, int, error)

@@ -41,7 +41,7 @@ func (e *Engine) Fork(ctx context.Context, f Fork) (Task, Delegation, error) {
 	}
 	now := e.Now().UTC()
 	t := Task{ID: NewID(TaskPrefix, now), RootID: NewID(DelegationPrefix, now), Agent: o.d.To, Text: o.d.Text, Repository: o.d.Repository,
-		Ref: o.task.Ref, Complexity: o.task.Complexity, RequesterID: f.RequesterID, Requester: f.Requester, Via: f.Via, Chat: o.task.Chat, ForkOf: o.d.ID, CreatedAt: now}
+		Ref: o.task.Ref, Complexity: o.task.Complexity, RequesterID: f.RequesterID, Requester: f.Requester, Via: f.Via, Chat: o.task.Chat, Source: o.task.Source, ForkOf: o.d.ID, CreatedAt: now}
 	if t.Budget, err = e.leftAt(ctx, o); err != nil {
 		return Task{}, Delegation{}, err
 	}

@@ -49,9 +49,9 @@ func (s State) Ended() bool {
 // moves is the diagram of doc.go as data: which state may follow which. Cancelled
 // and Failed may follow every live state and are added by MayMove.
 var moves = map[State][]State{
-	Queued:           {Running, Waiting, AwaitingApproval},
-	Running:          {Queued, Waiting, Checking, Completed},
-	Waiting:          {Queued, Running},
+	Queued:           {Running, Waiting, AwaitingApproval, Rejected, Expired},
+	Running:          {Queued, Waiting, Checking, Completed, Rejected, Expired},
+	Waiting:          {Queued, Running, Rejected, Expired},
 	Checking:         {AwaitingApproval, Landing, Rejected},
 	AwaitingApproval: {Queued, Checking, Landing, Rejected, Expired},
 	Landing:          {Completed, Checking, Queued, AwaitingApproval},

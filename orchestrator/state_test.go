@@ -44,6 +44,12 @@ var undrawn = []struct {
 	{Checking, Rejected, "a rule says no"},
 	{Landing, Queued, "the base moved so that the agent must work again"},
 	{Queued, AwaitingApproval, "the yes to a hand-over is withdrawn before anybody works on it"},
+	{Running, Rejected, "the no was to what it handed on, and nothing was to go on then"},
+	{Running, Expired, "nobody decided on a hand-over below, and its rule ends the task"},
+	{Queued, Rejected, "a no to a hand-over below ends the task"},
+	{Queued, Expired, "nobody decided on a hand-over below, and its rule ends the task"},
+	{Waiting, Rejected, "a no to a hand-over below ends the task"},
+	{Waiting, Expired, "nobody decided on a hand-over below, and its rule ends the task"},
 	{Landing, AwaitingApproval, "the yes is withdrawn before the intent"},
 }
 

@@ -38,7 +38,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	now := e.Now().UTC()
 	t := Task{
 		ID: NewID(TaskPrefix, now), RootID: NewID(DelegationPrefix, now), Agent: spec.Name, Text: s.Text,
-		Repository: repo, Ref: s.Ref, Key: s.Key, Complexity: class.Tier, Budget: s.Budget, RemoteHops: s.RemoteHops, Why: class.Why,
+		Repository: repo, Ref: s.Ref, Key: s.Key, Complexity: class.Tier, Budget: s.Budget, RemoteHops: s.RemoteHops, Source: s.Source, Why: class.Why,
 		RequesterID: s.RequesterID, Requester: s.Requester, Via: s.Via, Chat: s.Chat, CreatedAt: now,
 	}
 	root := Delegation{
@@ -75,6 +75,9 @@ func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(
 	}
 	if t.Why != "" {
 		data["why"] = t.Why
+	}
+	if t.Source != nil {
+		data["source"] = t.Source
 	}
 	b := &baton{e: e}
 	var stored Task

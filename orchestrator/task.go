@@ -57,6 +57,7 @@ type Task struct {
 	Budget      *budget.Limits // as asked for, nil when nobody did
 	ForkOf      string         // the delegation that this was forked from, "" when none
 	RemoteHops  int            // hand-overs between systems that led here
+	Source      *agent.Source  // what it is about elsewhere, nil when nobody said (A8)
 	PausedAt    *time.Time     // nil: not paused
 	LastN       int64          // number of the newest event
 	LastHash    string         // its hash
@@ -102,6 +103,7 @@ type Submission struct {
 	DryRun     bool
 	Budget     *budget.Limits // only lowers what the settings and the tier allow
 	RemoteHops int
+	Source     *agent.Source
 }
 
 // check validates what does not need the registry.
@@ -121,6 +123,9 @@ func (s Submission) check() error {
 		if err := s.Budget.Check(); err != nil {
 			return Errorf(CodeBadRequest, "The budget was not taken: %w", err)
 		}
+	}
+	if err := s.Source.Check(); err != nil {
+		return Errorf(CodeBadRequest, "The source was not taken: %w.", err)
 	}
 	return nil
 }

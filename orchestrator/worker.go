@@ -126,10 +126,13 @@ func (e *Engine) broke(r *run, err error) {
 	}
 }
 
-// failed ends r's delegation with a failure.
+// failed ends r's delegation with a failure, or with the no that people said further down.
 func (e *Engine) failed(r *run, f *agent.Failure) {
 	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		r.worked(d)
+		if f.Code == agent.CodeRejected {
+			return Decline(ctx, tx, d, f)
+		}
 		return Fail(ctx, tx, d, f)
 	})
 	if err != nil && !errors.Is(err, ErrLost) {
@@ -312,7 +315,7 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 	job := agent.Job{TaskID: r.task.ID, DelegationID: r.id, Attempt: r.attempt, Agent: spec, From: d.From, Text: d.Text,
 		Feedback: d.Work.Feedback, Dir: r.dir, Token: r.token, URL: e.URL(), Memo: d.Work.Memo, Children: append(children, d.Work.Refused...),
 		Handover: d.Work.Handover, Channel: r.task.Via, Chat: r.task.Chat, Board: sharedctx.Board(r.task.ID), Generation: d.Work.Runs,
-		Revision: max(d.Work.Revision, 1), RemoteHops: r.task.RemoteHops}
+		Revision: max(d.Work.Revision, 1), RemoteHops: r.task.RemoteHops, Source: r.task.Source}
 	if spec.Kind == agent.LLM || spec.Kind == agent.Remote {
 		turns, err := e.Store.Turns(r.ctx, r.id, d.Work.Runs)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"time"
 
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -18,6 +19,7 @@ type DelegationPage struct {
 	Since      time.Time // start of that
 	Requester  string
 	Via        string // "web", "cli", "webhook ci-failed"
+	Source     *agent.Source
 	ViaHref    string // the trigger with its deliveries; empty where nothing triggered it
 	CreatedAt  time.Time
 	EndedAt    time.Time

@@ -12,7 +12,7 @@ type OverviewPage struct {
 	RunningAll    int
 	RunningMore   bool            // there are more than were counted
 	Parked        int             // those of them that wait for people
-	Wrong         []DelegationRow // failed, rejected, refused, expired today; at most 8
+	Wrong         []DelegationRow // failed, refused, expired today; at most 8
 	WrongAll      int             // tasks
 	RefusedAll    int             // hand-overs
 	House         House

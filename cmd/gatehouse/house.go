@@ -123,7 +123,7 @@ func (h *house) hidden() []string {
 
 // gatewayConfig is the part of the configuration that the gateway needs.
 func gatewayConfig(c *config.Config) approval.Config {
-	return approval.Config{FourEyes: c.FourEyes, Expires: c.Expires, Location: c.Location, Policy: c.Policy, Handovers: c.Handovers, Groups: c.Groups,
+	return approval.Config{FourEyes: c.FourEyes, Expires: c.Expires, Location: c.Location, Policy: c.Policy, Handovers: c.Handovers, OnNo: c.File.Approval.OnNo, Groups: c.Groups,
 		Channels: []approval.Channel{inbox.Channel{}}, Agents: agentRules(c), Approvers: c.Approvers, Careful: c.File.Approval.Careful, Remind: c.Remind, Escalate: c.Escalate, Triggers: triggerOwners(c)}
 }
 

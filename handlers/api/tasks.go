@@ -25,6 +25,7 @@ type submission struct {
 	Complexity string          `json:"complexity"`
 	Budget     json.RawMessage `json:"budget"`
 	DryRun     bool            `json:"dry_run"`
+	Source     *agent.Source   `json:"source"`
 }
 
 // submitted is the answer of POST /tasks.
@@ -60,7 +61,7 @@ func (a *API) CreateTask(c echo.Context) error {
 	who := caller(c)
 	t, root, created, err := a.Engine.Submit(c.Request().Context(), orchestrator.Submission{
 		Agent: in.Agent, Capability: in.Capability, Text: in.Text, Repository: in.Repository, Ref: in.Ref, Key: in.Key,
-		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, DryRun: in.DryRun, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name,
+		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, Source: in.Source, DryRun: in.DryRun, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	if err != nil {
 		return err
@@ -89,6 +90,7 @@ type taskShape struct {
 	Complexity   string             `json:"complexity"`
 	Requester    string             `json:"requester"`
 	Via          string             `json:"via"`
+	Source       *agent.Source      `json:"source"` // null: nobody said
 	RevertOf     *string            `json:"revert_of"`
 	ApprovalID   *string            `json:"approval_id"`
 	Result       *Result            `json:"result"`
@@ -123,7 +125,7 @@ func (a *API) Task(c echo.Context) error {
 	}
 	out := taskShape{
 		ID: t.ID, DelegationID: t.RootID, Agent: t.Agent, Text: mask.Text(t.Text), Repository: t.Repository, Ref: t.Ref, Key: t.Key,
-		Complexity: t.Complexity, Requester: t.Requester, Via: t.Via, RevertOf: orNull(t.RevertOf),
+		Complexity: t.Complexity, Requester: t.Requester, Via: t.Via, Source: t.Source, RevertOf: orNull(t.RevertOf),
 		Totals:    totals{Delegations: len(tree), States: map[orchestrator.State]int{}, Handoffs: t.Handoffs, Events: t.LastN},
 		CreatedAt: t.CreatedAt.UTC(), EndedAt: utc(t.EndedAt),
 	}

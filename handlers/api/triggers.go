@@ -64,7 +64,7 @@ type deliveryShape struct {
 	Payload *string           `json:"payload,omitempty"`
 }
 
-// refusedShape counts the calls that were answered 401, and tells of the last one.
+// refusedShape counts the calls that were answered 401 or 429, and tells of the last one.
 type refusedShape struct {
 	Calls   int64     `json:"calls"`
 	LastAt  time.Time `json:"last_at"`

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"gatehouse/handlers"
@@ -46,6 +47,10 @@ func (s Hooks) Call(c echo.Context) error {
 	receipt, err := hook.Receive(r.Context(), r.Header, body)
 	if errors.Is(err, trigger.ErrSignature) {
 		return stranger()
+	}
+	if over := (*intake.TooMany)(nil); errors.As(err, &over) {
+		c.Response().Header().Set("Retry-After", strconv.Itoa(over.Seconds()))
+		return handlers.Refuse(handlers.CodeRateLimited, over.Error())
 	}
 	if err != nil {
 		return err

@@ -45,6 +45,7 @@ type Job struct {
 	Board        string          // the namespace of the task's own board (P6)
 	Generation   int             // how often the delegation began anew before: a retry, "request changes"
 	RemoteHops   int             // hand-overs between systems that led to the task
+	Source       *Source         // what the task is about elsewhere, nil when nobody said (A8)
 }
 
 // LineComment is a remark on one line of a patch.
@@ -309,6 +310,10 @@ const (
 	CodeDisk        = "disk_full"          // it wrote more than its limit, or the disk had no room left
 	CodeBadOutput   = "bad_output"         // the answer does not fit the agent's output schema, or cannot be read
 	CodeArtifact    = "bad_artifact"       // an artifact cannot be kept: its path, its size or its name
+
+	// CodeRejected: people said no further down, and nothing was to go on then. A run that
+	// ends with it has not failed: its delegation ends rejected.
+	CodeRejected = "rejected"
 
 	CodeActionRefused = "action_refused" // a rule does not let the agent make a tool's call; the model reads it
 )

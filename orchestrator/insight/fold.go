@@ -151,7 +151,7 @@ func (f *Fold) life(k Key, e event.Event, who Subject) {
 			state = strings.TrimPrefix(string(e.Type), "delegation.")
 		}
 		f.count(k, Ended, state)
-		if data.Code != "" && e.Type == event.Failed {
+		if data.Code != "" && e.Type == event.Failed && state != "rejected" { // a no is no failure
 			f.count(k, Failures, Label(data.Code))
 		}
 		if !who.CreatedAt.IsZero() {

@@ -75,6 +75,7 @@ type Intake struct {
 	Options
 	triggers atomic.Pointer[[]*trigger.Trigger]
 	changed  chan struct{} // the configuration was loaded again
+	pace     pace
 	mu       sync.Mutex
 	wrong    map[string]trigger.Refusals // by trigger, not yet in the log
 }

@@ -45,13 +45,17 @@ func (in *Intake) Hook(name, from string, h http.Header) (Hook, error) {
 }
 
 // Receive takes a delivery: it finds out who sent it, stores it, and makes its task. The
-// error is trigger.ErrSignature for a stranger; a delivery that was refused is no error.
+// error is trigger.ErrSignature for a stranger, and a *TooMany for a call over the limit; a delivery that was refused is no error.
 func (k Hook) Receive(ctx context.Context, h http.Header, body []byte) (Receipt, error) {
 	in, t, now := k.in, k.t, k.in.Now().UTC()
 	call, err := t.Verify(h, body, now)
 	if err != nil {
 		in.count(t.Name, trigger.Refusals{Calls: 1, Last: now, Reason: trigger.WrongSignature, Address: k.from})
 		return Receipt{}, err
+	}
+	if over := in.pace.take(t, now); over != nil {
+		in.count(t.Name, trigger.Refusals{Calls: 1, Last: now, Reason: trigger.OverRate, Address: k.from})
+		return Receipt{}, over
 	}
 	body = unwrap(t, h, body)
 	d := trigger.Delivery{ID: orchestrator.NewID(trigger.DeliveryPrefix, now), Trigger: t.Name, Kind: t.Kind, Source: t.Source, ExternalID: call.ExternalID,

@@ -181,7 +181,7 @@ func statesOf(values []string) []string {
 				}
 			}
 		case history.Wrong:
-			all = append(all, string(orchestrator.Failed), string(orchestrator.Rejected), string(orchestrator.Expired))
+			all = append(all, string(orchestrator.Failed), string(orchestrator.Expired))
 		default:
 			all = append(all, v)
 		}

@@ -7,15 +7,16 @@ import (
 	"fmt"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 )
 
 const selectTask = `select id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
-	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, paused_at, dropped_at, texts_gone + blobs_gone + orphans_gone, chat from tasks`
+	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, paused_at, dropped_at, texts_gone + blobs_gone + orphans_gone, chat, source from tasks`
 
 const insertTask = `insert into tasks (id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
-	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, chat)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?, ?, ?, ?, ?)
+	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, chat, source)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?, ?, ?, ?, ?, ?)
 	on conflict (requester_id, key) where key <> '' do nothing`
 
 const updateTask = `update tasks set root_id = ?, handoffs = ?, last_seq = ?, last_n = ?, last_hash = ?, ended_at = ?, paused_at = ? where id = ?`
@@ -31,10 +32,10 @@ func scanTask(row scanner) (taskRow, error) {
 	var t taskRow
 	var created int64
 	var ended, paused, dropped sql.NullInt64
-	var limits string
+	var limits, source string
 	err := row.Scan(&t.ID, &t.RootID, &t.Agent, &t.Text, &t.Repository, &t.Ref, &t.Key, &t.Complexity, &t.RequesterID, &t.Requester, &t.Via,
 		&t.RevertOf, &t.Handoffs, &t.seq, &t.LastN, &t.LastHash, &created, &ended,
-		&limits, &t.ForkOf, &t.RemoteHops, &paused, &dropped, &t.gone, &t.Chat)
+		&limits, &t.ForkOf, &t.RemoteHops, &paused, &dropped, &t.gone, &t.Chat, &source)
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, orchestrator.ErrNotFound
 	}
@@ -44,6 +45,9 @@ func scanTask(row scanner) (taskRow, error) {
 	t.CreatedAt, t.EndedAt, t.PausedAt, t.DroppedAt = fromMicros(created), fromNull(ended), fromNull(paused), fromNull(dropped)
 	if t.Budget, err = decodeOr[budget.Limits](sql.NullString{String: limits, Valid: limits != ""}); err != nil {
 		return t, fmt.Errorf("read the budget of %s: %w", t.ID, err)
+	}
+	if t.Source, err = decodeOr[agent.Source](sql.NullString{String: source, Valid: source != ""}); err != nil {
+		return t, fmt.Errorf("read the source of %s: %w", t.ID, err)
 	}
 	return t, nil
 }
@@ -75,9 +79,13 @@ func (t *Tx) insertTask(task orchestrator.Task) (taskRow, bool, error) {
 	if err != nil {
 		return taskRow{}, false, fmt.Errorf("write the budget of %s: %w", task.ID, err)
 	}
+	source, err := encodeOr(task.Source)
+	if err != nil {
+		return taskRow{}, false, fmt.Errorf("write the source of %s: %w", task.ID, err)
+	}
 	n, err := changed(t.q.exec(t.ctx, insertTask, task.ID, task.RootID, task.Agent, task.Text, task.Repository, task.Ref, task.Key,
 		task.Complexity, task.RequesterID, task.Requester, task.Via, task.RevertOf, task.Handoffs, micros(task.CreatedAt), nullMicros(task.EndedAt),
-		limits.String, task.ForkOf, task.RemoteHops, task.Chat))
+		limits.String, task.ForkOf, task.RemoteHops, task.Chat, source.String))
 	if err != nil {
 		return taskRow{}, false, fmt.Errorf("insert task %s: %w", task.ID, err)
 	}

@@ -69,15 +69,16 @@ func (s *Store) Today(ctx context.Context, since time.Time) (insight.Today, erro
 	return t, s.explain(err)
 }
 
-// wrong are the tasks whose end nobody wanted; the words are those of the index.
-const wrong = ` from delegations d where d.state in ('failed', 'rejected', 'expired') and d.parent_id = '' and d.ended_at >= ?`
+// wrong are the tasks whose end nobody wanted, which a person's no is not. The words up to
+// the last are those of the index.
+const wrong = ` from delegations d where d.state in ('failed', 'rejected', 'expired') and d.parent_id = '' and d.ended_at >= ? and d.state <> 'rejected'`
 
 const (
 	selectWrong = "select " + delegationColumns + wrong + " order by d.ended_at desc limit ?"
 	countWrong  = "select count(*)" + wrong
 )
 
-// Wrong lists the tasks that failed, were rejected or expired since then, the newest end
+// Wrong lists the tasks that failed or expired since then, the newest end
 // first, and says how many there were.
 func (s *Store) Wrong(ctx context.Context, since time.Time, limit int) ([]orchestrator.Delegation, int, error) {
 	var n int

@@ -34,6 +34,7 @@ type Spec struct {
 	// Window is how old a signed time may be, or, where nothing but the body is signed,
 	// for how long the same body is the same delivery.
 	Window time.Duration
+	Rate   int // calls a minute that are taken; 0 is DefaultRate
 
 	// Of a schedule.
 	Cron    string
@@ -58,6 +59,10 @@ const (
 	DefaultWindow = 5 * time.Minute
 	DefaultBodies = 24 * time.Hour
 )
+
+// DefaultRate is how many signed calls a minute a webhook takes where nothing is
+// configured: more than a busy project sends, and a bound for systems that call each other.
+const DefaultRate = 120
 
 // ShortSecret is the length below which a secret deserves a warning, in bytes.
 const ShortSecret = 16
@@ -114,7 +119,7 @@ func (c *compiler) bad(field, format string, args ...any) {
 
 // alien refuses fields that mean nothing here.
 func (c *compiler) alien(why string, fields map[string]bool) {
-	for _, field := range []string{"source", "secret", "header", "encoding", "prefix", "window", "cron", "timezone", "overlap", "missed"} {
+	for _, field := range []string{"source", "secret", "header", "encoding", "prefix", "window", "rate", "cron", "timezone", "overlap", "missed"} {
 		if fields[field] {
 			c.bad(field, "%s has no %s. Take the line out.", why, field)
 		}
@@ -141,6 +146,12 @@ func (c *compiler) webhook() {
 		c.bad("source", "The webhook does not say who sends it. Write source: github, gitlab, standard or hmac.")
 	default:
 		c.bad("source", "source: %q is unknown. Write github, gitlab, standard or hmac.", t.Source)
+	}
+	if t.Rate < 0 {
+		c.bad("rate", "rate: must be 1 or more: how many calls a minute are taken. Take the line out for %d.", DefaultRate)
+	}
+	if t.Rate <= 0 {
+		t.Rate = DefaultRate
 	}
 	if t.Window == 0 {
 		t.Window = DefaultBodies
@@ -190,7 +201,7 @@ func (s Spec) Weak() bool {
 func (c *compiler) schedule() {
 	t := c.t
 	c.alien("A schedule", map[string]bool{"source": t.Source != "", "secret": len(t.Secrets) > 0, "header": t.Header != "", "encoding": t.Encoding != "",
-		"prefix": t.Prefix != "", "window": t.Window != 0})
+		"prefix": t.Prefix != "", "window": t.Window != 0, "rate": t.Rate != 0})
 	if t.Zone == nil {
 		t.Zone = time.UTC
 	}

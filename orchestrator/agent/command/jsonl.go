@@ -34,6 +34,7 @@ type taskLine struct {
 	Text     string          `json:"text"`
 	Feedback *agent.Feedback `json:"feedback,omitempty"`
 	Handover *agent.Handover `json:"handover,omitempty"`
+	Source   *agent.Source   `json:"source,omitempty"`  // what the task is about elsewhere (A8)
 	Channel  string          `json:"channel,omitempty"` // where the task came from (P15)
 	Chat     string          `json:"chat,omitempty"`
 	Revision int             `json:"revision"` // that the run will make, from 1
@@ -95,7 +96,7 @@ func (c *conversation) lines(ctx context.Context) (agent.Result, error) {
 	var writing sync.WaitGroup
 	writing.Go(d.write)
 	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Revision: max(c.job.Revision, 1), Handover: c.job.Handover,
-		Channel: c.job.Channel, Chat: c.job.Chat})
+		Channel: c.job.Channel, Chat: c.job.Chat, Source: c.job.Source})
 
 	err := d.read(ctx)
 	cancel() // of the hops that are still open, nobody waits for the answers now

@@ -144,6 +144,7 @@ func (r *Runner) prepare(job agent.Job) (*prepared, error) {
 	for name, value := range map[string]string{
 		"GATEHOUSE_RUN": mark, "GATEHOUSE_TASK_FILE": ws.taskFile, "GATEHOUSE_CONTEXT": ws.contextFile,
 		"GATEHOUSE_CHANNEL": job.Channel, "GATEHOUSE_CHAT": job.Chat,
+		"GATEHOUSE_SOURCE":  sourceJSON(job.Source),
 		"GATEHOUSE_TASK_ID": job.TaskID, "GATEHOUSE_DELEGATION_ID": job.DelegationID,
 		"GATEHOUSE_URL": job.URL, "GATEHOUSE_TOKEN": job.Token,
 	} {

@@ -60,6 +60,9 @@ func (c *conversation) where() string {
 	} else {
 		fmt.Fprintf(&b, ". A person asks you%s and reads your answer.", by)
 	}
+	if j.Source != nil { // told by whoever sent the task
+		fmt.Fprintf(&b, " The task is about: %s.", j.Source)
+	}
 	b.WriteString(" Your last message, the one without tool calls, is the answer.")
 	switch {
 	case j.Dir == "":

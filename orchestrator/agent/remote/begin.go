@@ -124,6 +124,9 @@ func (s *session) request() *a2a.SendMessageRequest {
 			from[key] = value
 		}
 	}
+	if s.job.Source != nil {
+		from["source"] = s.job.Source
+	}
 	return &a2a.SendMessageRequest{
 		Metadata: from,
 		Config:   &a2a.SendMessageConfig{AcceptedOutputModes: []string{"text/plain", "application/json"}, ReturnImmediately: true},

@@ -117,7 +117,7 @@ func (v view) reason(id string) string {
 	switch v.State {
 	case agent.Refused:
 		ended = "was refused"
-	case "rejected", "cancelled":
+	case rejected, "cancelled":
 		ended = "was " + v.State
 	}
 	return fmt.Sprintf("Step %s (agent %s) %s: %s", id, v.Agent, ended, why)

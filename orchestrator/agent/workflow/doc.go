@@ -17,7 +17,8 @@
 //   - parallel: branches that are handed on together; the next step waits for all
 //
 // A step that does not complete ends the workflow, unless the "if" of a step further
-// down reads its state as steps.ID.state.
+// down reads its state as steps.ID.state. Where people said no to it, the workflow ends
+// rejected and has not failed.
 //
 // The machine keeps nothing. Every Run plays the plan from its first step against
 // the children that exist, and stops at the first that is missing: the same memo and

@@ -8,9 +8,10 @@ import (
 	"gatehouse/orchestrator/agent"
 )
 
-// States of a step that its delegation does not have.
+// States of a step that are told apart here; a delegation does not have the last.
 const (
 	completed = "completed" // a delegation's, the only good one
+	rejected  = "rejected"  // a delegation's: people, or a rule of theirs, said no
 	skipped   = "skipped"   // its "if" was false
 )
 
@@ -137,18 +138,22 @@ func (p *play) join(at int, ran []agent.Step, answers []agent.Child) *agent.Fail
 }
 
 // failed names the steps that ran last and did not complete, but for those whose
-// state something else deals with.
+// state something else deals with. Where people said no to all of them, that is no failure.
 func (p *play) failed(dealtWith map[string]bool) *agent.Failure {
 	var reasons []string
+	code := agent.CodeRejected
 	for _, id := range p.last {
 		if v := p.data.all[id]; v.State != completed && !dealtWith[id] {
 			reasons = append(reasons, v.reason(id))
+			if v.State != rejected {
+				code = agent.CodeStep
+			}
 		}
 	}
 	if len(reasons) == 0 {
 		return nil
 	}
-	return agent.Fail(agent.CodeStep, "%s", strings.Join(reasons, " "))
+	return agent.Fail(code, "%s", strings.Join(reasons, " "))
 }
 
 // next is the step after this one: the goto's while its limit lasts.

@@ -22,8 +22,14 @@ func equal(t *testing.T, what string, got, want []string) {
 // failure returns the *Failure with which a workflow ended.
 func failure(t *testing.T, s story) *agent.Failure {
 	t.Helper()
+	return ended(t, s, agent.CodeStep)
+}
+
+// ended returns how a story ended that has no result.
+func ended(t *testing.T, s story, code string) *agent.Failure {
+	t.Helper()
 	var f *agent.Failure
-	if !errors.As(s.err, &f) || f.Code != agent.CodeStep {
+	if !errors.As(s.err, &f) || f.Code != code {
 		t.Fatalf("ended with %.200v, %v", s.result, s.err)
 	}
 	return f
@@ -196,7 +202,11 @@ func TestStepThatDoesNotComplete(t *testing.T) {
 			if tt.code == tt.state { // said once
 				want = tt.state + ": " + tt.reason
 			}
-			contains(t, failure(t, s).Message, "Step fix (agent coder)", tt.state, want)
+			code := agent.CodeStep
+			if tt.state == "rejected" { // a person's no is no failure
+				code = agent.CodeRejected
+			}
+			contains(t, ended(t, s, code).Message, "Step fix (agent coder)", tt.state, want)
 		})
 	}
 }

@@ -62,7 +62,8 @@ func outcomes(s *Suite) {
 	}
 }
 
-// wentWrong: ends that nobody wanted count by when they came, only those of whole tasks;
+// wentWrong: ends that nobody wanted count by when they came, only those of whole tasks,
+// and a person's no is none;
 // refusals come with what the task asks for.
 func wentWrong(s *Suite) {
 	now := s.Clock.Now()
@@ -82,6 +83,7 @@ func wentWrong(s *Suite) {
 	ended(orchestrator.Failed, midnight.Add(-time.Second), false)
 	ended(orchestrator.Failed, now, true)
 	ended(orchestrator.Completed, now, false)
+	ended(orchestrator.Rejected, now, false)
 	found, n, err := s.Store.Wrong(s.ctx, midnight, 8)
 	if err != nil || n != 2 || len(found) != 2 || found[0].ID != second || found[1].ID != first {
 		s.Errorf("went wrong: %d, %v, %v", n, found, err)

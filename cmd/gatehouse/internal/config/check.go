@@ -248,11 +248,20 @@ func (b *builder) policy() *approval.Policy {
 	return policy
 }
 
+// onNo checks what a no to a hand-over does.
+func (b *builder) onNo(path []any, s string) {
+	if err := approval.CheckOnNo(s); err != nil {
+		b.bad(path, "%v.", err)
+	}
+}
+
 // handovers compiles the rules about hand-overs.
 func (b *builder) handovers() *approval.HandoverPolicy {
+	b.onNo(at("approval", "on_no"), b.file.Approval.OnNo)
 	var rules []approval.RuleConfig
 	for i, r := range b.file.Approval.Handovers {
-		rules = append(rules, approval.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny,
+		b.onNo(at("approval", "handovers", i, "on_no"), r.OnNo)
+		rules = append(rules, approval.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, OnNo: r.OnNo,
 			Expires: b.duration(at("approval", "handovers", i, "expires"), r.Expires, 0)})
 	}
 	policy, problems := approval.CompileHandovers(rules, b.file.Groups)

@@ -162,6 +162,7 @@ type Approval struct {
 	Rules    []Rule       `yaml:"rules"`
 	// Handovers say before which hand-overs people are asked (H18).
 	Handovers []HandoverRule `yaml:"handovers"`
+	OnNo      string         `yaml:"on_no"`
 }
 
 // Escalation lets further groups decide once a request has waited.
@@ -189,6 +190,7 @@ type HandoverRule struct {
 	From    []string `yaml:"from"`
 	Deny    bool     `yaml:"deny"`
 	Expires string   `yaml:"expires"`
+	OnNo    string   `yaml:"on_no"`
 }
 
 // Channels are where requests are shown besides the web.
@@ -243,6 +245,7 @@ type Trigger struct {
 	Encoding   string     `yaml:"encoding"`
 	Prefix     string     `yaml:"prefix"`
 	Window     string     `yaml:"window"`
+	Rate       *int       `yaml:"rate"` // calls a minute
 	Cron       string     `yaml:"cron"`
 	Timezone   string     `yaml:"timezone"`
 	Overlap    string     `yaml:"overlap"`

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/approval"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 
@@ -218,6 +219,7 @@ func (c *Config) defaults() map[string]string {
 		"engine.breaker.failures": strconv.Itoa(s.Breaker.Failures), "engine.breaker.cooldown": span(s.Breaker.Cooldown), "engine.max_remote_hops": strconv.Itoa(s.MaxRemote),
 		"engine.spawn.children": strconv.Itoa(s.Spawn.Children), "engine.spawn.timeout": span(s.Spawn.Timeout), "engine.kill_after": span(s.KillAfter),
 		"engine.record_delegations": strconv.FormatBool(s.RecordEnds), "engine.at_depth": map[bool]string{true: "hide", false: "error"}[c.LLM.HideAtDepth],
+		"approval.on_no":     approval.TellCaller, // what holds where nothing is written
 		"approval.four_eyes": strconv.FormatBool(c.FourEyes), "approval.expires": span(c.Expires), "telemetry.content": strconv.FormatBool(c.File.Telemetry.Content),
 	}
 	confined(all, "engine.agent_defaults.", agent.Spec{Sandbox: agent.SandboxAuto, Network: agent.NetworkOpen})
@@ -241,7 +243,7 @@ func (c *Config) defaults() map[string]string {
 			all[key+"timezone"] = t.Zone.String()
 		}
 		if t.Window > 0 {
-			all[key+"window"] = span(t.Window)
+			all[key+"window"], all[key+"rate"] = span(t.Window), strconv.Itoa(t.Rate)
 		}
 	}
 	return all

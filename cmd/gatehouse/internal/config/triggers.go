@@ -44,6 +44,11 @@ func (b *builder) triggerSpec(where []any, f Trigger, zone *time.Location) trigg
 		Owner: f.Owner, Key: f.Key, Complexity: f.Complexity, Budget: b.allowance(append(where, "budget"), f.Budget), Source: trigger.Source(f.Source), Secrets: f.Secrets,
 		Header: f.Header, Encoding: f.Encoding, Prefix: f.Prefix, Cron: f.Cron, Overlap: f.Overlap, Missed: f.Missed,
 		Window: b.duration(append(where, "window"), f.Window, 0)}
+	if f.Rate != nil {
+		if s.Rate = *f.Rate; s.Rate == 0 {
+			s.Rate = -1 // written, and no rate: 0 would be the default
+		}
+	}
 	if f.Secret != "" {
 		s.Secrets = append([]string{f.Secret}, f.Secrets...)
 	}
