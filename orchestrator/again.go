@@ -61,7 +61,6 @@ func renew(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback) error {
 	}
 	w.Runs++
 	w.Kept, w.From, w.Carried, w.RanFor, w.HandedTo = nil, nil, 0, 0, ""
-	w.Previous = w.Tree
 	if w.Land != nil {
 		w.Revision = w.Land.Revision + 1
 	}

@@ -73,7 +73,6 @@ type Work struct {
 	TreeCommit  string `json:"treeCommit,omitempty"`
 	TreeBundle  string `json:"treeBundle,omitempty"` // blob
 	AgentBranch string `json:"agentBranch,omitempty"`
-	Returned    bool   `json:"returned,omitempty"` // the result is in the caller's checkout
 	Sandbox     string `json:"sandbox,omitempty"`
 	// Confined is what the last attempt was allowed and used; nil before one ran.
 	Confined    *agent.Confinement `json:"confined,omitempty"`
@@ -81,7 +80,6 @@ type Work struct {
 	Land        *Order             `json:"land,omitempty"`        // set by the yes
 	Reverts     string             `json:"reverts,omitempty"`     // request that this undoes; no agent runs
 	Problem     string             `json:"problem,omitempty"`     // why landing waits for a person, e.g. a dirty folder
-	Previous    string             `json:"previous,omitempty"`    // tree of the revision before, when asked again
 	// Revision is the one that the run is to make, 0 for the first. From is the tree of the
 	// one before it, where the run goes on from there; Carried are the turns that came along.
 	Revision int   `json:"revision,omitempty"`

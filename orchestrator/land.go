@@ -270,7 +270,7 @@ func (e *Engine) stale(r *run, o *Order, why string) error {
 		case err != nil:
 			return err
 		case rev.Commit != "":
-			d.Work.Previous, d.Work.Land = d.Work.Tree, nil
+			d.Work.Land = nil
 			if d.Work.Made != nil {
 				d.Work.Made.Yes = "" // it was for the tree before; who edited still has a hand in this one
 			}

@@ -46,7 +46,7 @@ func Revise(ctx context.Context, tx Tx, d *Delegation, v Revised, m Made, actor 
 	w.Declined = slices.DeleteFunc(append(w.Declined, m.Declined...), func(p string) bool { return slices.Contains(v.Paths, p) })
 	slices.Sort(w.Declined)
 	w.Declined = slices.Compact(w.Declined)
-	w.Previous, w.Land, w.Made = w.Tree, nil, &m
+	w.Land, w.Made = nil, &m
 	if err := keep(ctx, tx, d, v.Tree, v.Record, actor); err != nil {
 		return err
 	}

@@ -45,6 +45,8 @@ agents:
     kind: command
     protocol: jsonl
     command: [sh, -c, 'read task; echo "{\"type\":\"delegate\",\"to\":\"writer\",\"text\":\"by a line\",\"ref\":\"1\"}"; read answer; echo "{\"type\":\"result\",\"text\":\"heard\",\"data\":$answer,\"artifacts\":[{\"name\":\"own\",\"text\":\"mine\"}]}"']
+  meter: {kind: command, protocol: jsonl, command: [sh, -c, 'read task; echo "{\"type\":\"usage\",\"input_tokens\":7,\"output_tokens\":2,\"usd\":0.5}"; echo "{\"type\":\"result\",\"text\":\"counted\"}"']}
+  payer: {kind: command, protocol: jsonl, command: [sh, -c, 'read task; echo "{\"type\":\"delegate\",\"to\":\"meter\",\"text\":\"count\",\"ref\":\"1\"}"; read answer; echo "{\"type\":\"result\",\"text\":\"heard\",\"data\":$answer}"']}
   thief: {kind: command, repository: app, command: [sh, -c, 'ln -s /etc/passwd link; echo "{\"artifacts\":[{\"name\":\"x\",\"path\":\"link\"}]}" > "$GATEHOUSE_RESULT"']}
   linker: {kind: command, command: [sh, -c, 'ln -sf /etc/passwd "$GATEHOUSE_RESULT"']}
 `
@@ -128,6 +130,11 @@ func TestWhatAgentsBringReachesEveryCaller(t *testing.T) {
 		}
 		if own := liner.Result.Artifacts; len(own) != 1 || own[0].Text != "mine" || own[0].MediaType != "text/plain; charset=utf-8" || own[0].Size != 4 {
 			t.Errorf("its own artifact: %+v", own)
+		}
+
+		var paid struct{ Usage agent.Usage }
+		if err := json.Unmarshal(n.answered("payer").Result.Data, &paid); err != nil || paid.Usage.InputTokens != 7 || paid.Usage.OutputTokens != 2 || paid.Usage.USD == nil || *paid.Usage.USD != 0.5 {
+			t.Errorf("what the child used, on the line (O14): %v %+v", err, paid.Usage)
 		}
 
 		task := told.Result.Artifacts[1]
