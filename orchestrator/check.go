@@ -100,10 +100,11 @@ func (e *Engine) runChecks(r *run, commit, tree string, repo Repository) ([]Chec
 	if err := r.mirror.Checkout(r.ctx, commit, tree, dir); err != nil {
 		return nil, err
 	}
+	authors := r.lineage().Agents()
 	var done []Check
 	for _, command := range repo.Checks {
 		ctx, cancel := context.WithTimeout(r.ctx, e.Config().Settings.CheckTime)
-		c, err := e.Checker.Check(ctx, dir, command)
+		c, err := e.Checker.Check(ctx, dir, command, authors)
 		cancel()
 		if r.ctx.Err() != nil {
 			return nil, r.ctx.Err()

@@ -25,10 +25,11 @@ type Gate interface {
 	Landings(ctx context.Context) (Landings, error)
 }
 
-// Checker runs one of a repository's checks in dir, confined and without secrets.
+// Checker runs one of a repository's checks in dir, confined and without secrets, with
+// build caches that no agent but the authors of what it checks had a hand in.
 // It reports what it was confined by; an error means that the check could not run.
 type Checker interface {
-	Check(ctx context.Context, dir, command string) (Check, error)
+	Check(ctx context.Context, dir, command string, authors []string) (Check, error)
 }
 
 // Options is what an Engine is made of.

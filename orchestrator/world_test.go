@@ -58,7 +58,7 @@ func (b byName) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.
 // checks pass unless the checkout has a file named broken.
 type checks struct{}
 
-func (checks) Check(_ context.Context, dir, command string) (orchestrator.Check, error) {
+func (checks) Check(_ context.Context, dir, command string, _ []string) (orchestrator.Check, error) {
 	_, err := os.Stat(filepath.Join(dir, "broken"))
 	return orchestrator.Check{Command: command, OK: err != nil}, nil
 }

@@ -87,7 +87,7 @@ func checkSandbox(ctx context.Context, scratch string, agents []agent.Spec) []fi
 		return []finding{{name, broke, err.Error()}}
 	}
 	runner := command.New(command.Options{Self: self, Logger: quiet(), Hide: []string{hidden}})
-	res, err := runner.Check(ctx, work, "cat "+secret, lookTime)
+	res, err := runner.Check(ctx, work, "cat "+secret, nil, lookTime)
 	switch {
 	case err != nil:
 		return []finding{{name, broke, "A program cannot be started: " + err.Error()}}

@@ -87,7 +87,7 @@ func (h *house) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runner := command.New(command.Options{Self: self, Logger: h.log, Hide: h.hidden(), Limits: func() agent.Limits { return h.loaded.Load().cfg.CheckLimits }})
+	runner := command.New(command.Options{Self: self, Logger: h.log, Hide: h.hidden(), Caches: filepath.Join(h.cfg.Data, "caches"), Limits: func() agent.Limits { return h.loaded.Load().cfg.CheckLimits }})
 	h.models = &models{log: h.log}
 	if err := h.models.load(h.cfg); err != nil {
 		return err
@@ -158,8 +158,8 @@ type checker struct {
 }
 
 // Check runs one of them in dir.
-func (c checker) Check(ctx context.Context, dir, line string) (orchestrator.Check, error) {
-	res, err := c.runner.Check(ctx, dir, line, c.limit())
+func (c checker) Check(ctx context.Context, dir, line string, authors []string) (orchestrator.Check, error) {
+	res, err := c.runner.Check(ctx, dir, line, authors, c.limit())
 	return orchestrator.Check{Command: line, OK: res.OK, Output: res.Output, Took: res.Took}, err
 }
 

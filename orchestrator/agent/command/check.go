@@ -24,9 +24,10 @@ type CheckResult struct {
 
 // Check runs one shell line in the folder dir, as an agent's program runs:
 // supervised, sandboxed unless Options.Sandbox is off, and without secrets. It has
-// no task, no token and no input. A check that fails or takes longer than timeout
+// no task, no token and no input, and the caches of what authors wrote; without authors it
+// has new ones. A check that fails or takes longer than timeout
 // (0: no limit) is a result; an error means that it could not be run.
-func (r *Runner) Check(ctx context.Context, dir, line string, timeout time.Duration) (CheckResult, error) {
+func (r *Runner) Check(ctx context.Context, dir, line string, authors []string, timeout time.Duration) (CheckResult, error) {
 	scratch, err := os.MkdirTemp("", "gatehouse-check-")
 	if err != nil {
 		return CheckResult{}, fmt.Errorf("make a folder for a check: %w", err)
@@ -39,7 +40,7 @@ func (r *Runner) Check(ctx context.Context, dir, line string, timeout time.Durat
 	mark := rand.Text()
 	env := r.environment(ws, nil)
 	env.set("GATEHOUSE_RUN", mark)
-	c, err := r.confinement(ws, env, agent.Spec{})
+	c, err := r.confinement(ctx, ws, env, agent.Spec{}, checkCaches(authors))
 	if err != nil {
 		return CheckResult{}, err
 	}

@@ -26,7 +26,7 @@ func TestAChecksOutputAndVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "file"), "here", 0o644)
-			res, err := r.Check(t.Context(), dir, c.line, time.Minute)
+			res, err := r.Check(t.Context(), dir, c.line, nil, time.Minute)
 			if err != nil || res.OK != c.ok || res.Output != c.output || res.Took <= 0 {
 				t.Fatalf("%+v, %v", res, err)
 			}
@@ -35,14 +35,14 @@ func TestAChecksOutputAndVerdict(t *testing.T) {
 }
 
 func TestACheckKeepsTheEndOfItsOutput(t *testing.T) {
-	res, err := testRunner(t).Check(t.Context(), t.TempDir(), `head -c 100000000 /dev/zero | tr '\0' x; echo the end`, time.Minute)
+	res, err := testRunner(t).Check(t.Context(), t.TempDir(), `head -c 100000000 /dev/zero | tr '\0' x; echo the end`, nil, time.Minute)
 	if err != nil || !res.OK || !strings.HasSuffix(res.Output, "the end") || len(res.Output) > checkBytes+10 {
 		t.Fatalf("%v, %v, %d bytes", res.OK, err, len(res.Output))
 	}
 }
 
 func TestACheckThatTakesTooLong(t *testing.T) {
-	res, err := testRunner(t).Check(t.Context(), t.TempDir(), `echo begun; sleep 600`, 200*time.Millisecond)
+	res, err := testRunner(t).Check(t.Context(), t.TempDir(), `echo begun; sleep 600`, nil, 200*time.Millisecond)
 	if err != nil || res.OK || !strings.Contains(res.Output, "begun\nIt ran for 200ms") {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -51,7 +51,7 @@ func TestACheckThatTakesTooLong(t *testing.T) {
 func TestACheckEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := testRunner(t).Check(ctx, t.TempDir(), `sleep 600`, 0); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := testRunner(t).Check(ctx, t.TempDir(), `sleep 600`, nil, 0); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("ended with %v", err)
 	}
 }

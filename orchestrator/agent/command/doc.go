@@ -17,11 +17,10 @@
 // stays out of the program's reach. Confined, it reads the file system but for
 // the server's data and the usual places of credentials, and writes its checkout,
 // its scratch folder, /tmp of its own (bubblewrap), the folders declared as
-// writable, ~/.cache, ~/.npm and the caches of Go, because no build works without
-// them. The last is a risk that is taken knowingly: a program can poison a build
-// cache that the person who runs the server also uses. Who minds gives the agent
-// GOCACHE and GOMODCACHE of its own under `env` and runs the server as a user of
-// its own. The network stays open, unless the agent has network: off: a model is reached over it.
+// writable, and caches that no other agent writes (caches.go): who reads a cache runs what
+// is in it. A check has those of the agents whose change it runs, never a run's. ~/.cache
+// and the caches of the person who runs the server are read only. Agents that run the same
+// tool share its state folder, unless HOME under `env` gives each its own. The network stays open, unless the agent has network: off: a model is reached over it.
 //
 // With protocol "jsonl" standard input begins with the task, and every line of
 // standard output is one of the others; lines of standard error are progress.

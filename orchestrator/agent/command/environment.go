@@ -1,7 +1,6 @@
 package command
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -69,25 +68,4 @@ func (e *environment) list() []string {
 		pairs = append(pairs, n+"="+e.values[n])
 	}
 	return pairs
-}
-
-// goCaches returns where the go command keeps its build and module caches.
-func (e *environment) goCaches() (build, modules string) {
-	home := e.get("HOME")
-	build, modules = e.get("GOCACHE"), e.get("GOMODCACHE")
-	if build == "" {
-		cache := e.get("XDG_CACHE_HOME")
-		if cache == "" {
-			cache = filepath.Join(home, ".cache")
-		}
-		build = filepath.Join(cache, "go-build")
-	}
-	if modules == "" {
-		gopath := filepath.SplitList(e.get("GOPATH"))
-		if len(gopath) == 0 {
-			gopath = []string{filepath.Join(home, "go")}
-		}
-		modules = filepath.Join(gopath[0], "pkg", "mod")
-	}
-	return build, modules
 }

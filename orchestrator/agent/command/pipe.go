@@ -45,7 +45,7 @@ func (r *Runner) Pipe(ctx context.Context, job agent.Job, host agent.Host, argv 
 	if err != nil {
 		return nil, err
 	}
-	c, err := r.confinement(ws, vars, agent.Spec{Name: job.Agent.Name, Command: argv, Env: env, Writable: job.Agent.Writable})
+	c, err := r.confinement(ctx, ws, vars, agent.Spec{Name: job.Agent.Name, Command: argv, Env: env, Writable: job.Agent.Writable}, agentCaches(job.Agent.Name))
 	if err != nil {
 		return nil, err
 	}

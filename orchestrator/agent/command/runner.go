@@ -6,11 +6,9 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -37,6 +35,9 @@ type Options struct {
 	// Hide are the files and folders that no program may see: the database, the
 	// data folder, the configuration. A checkout inside of them is seen.
 	Hide []string
+	// Caches is the folder in which each agent, and the checks of what it wrote, have caches
+	// of their own; "" gives every run new ones. It may lie in a hidden folder.
+	Caches string
 	// Limits are those of programs that are no agent's: a repository's checks. nil is none.
 	Limits func() agent.Limits
 	Logger *slog.Logger
@@ -51,6 +52,7 @@ type Runner struct {
 	keep    []string
 	off     bool
 	hide    []string
+	caches  string // "" or absolute
 	limits  func() agent.Limits
 	log     *slog.Logger
 	now     func() time.Time
@@ -58,6 +60,7 @@ type Runner struct {
 	probing sync.Mutex
 	sandbox string // what works here, "" until probed
 	bwrap   string
+	modules *string // see moduleSource; nil until looked for
 }
 
 // New makes a Runner.
@@ -68,6 +71,9 @@ func New(opts Options) *Runner {
 	}
 	for _, path := range opts.Hide {
 		r.hide = append(r.hide, absolute(path))
+	}
+	if opts.Caches != "" {
+		r.caches = absolute(opts.Caches)
 	}
 	if r.environ == nil {
 		r.environ = os.Environ()
@@ -100,7 +106,7 @@ func absolute(path string) string {
 // failed, broke the protocol or a limit; the cause of ctx when that ended; and any
 // other error when the run could not be made. Nothing of the program is left then.
 func (r *Runner) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
-	p, err := r.prepare(job)
+	p, err := r.prepare(ctx, job)
 	if err != nil {
 		return agent.Outcome{}, err
 	}
@@ -125,7 +131,7 @@ type prepared struct {
 }
 
 // prepare lays out the run's files and says how it is started.
-func (r *Runner) prepare(job agent.Job) (*prepared, error) {
+func (r *Runner) prepare(ctx context.Context, job agent.Job) (*prepared, error) {
 	if len(job.Agent.Command) == 0 {
 		return nil, agent.Fail(agent.CodeStart, "%s has no `command`, so there is nothing to run. Write one in gatehouse.yaml.", job.Agent.Name)
 	}
@@ -164,7 +170,7 @@ func (r *Runner) prepare(job agent.Job) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := r.confinement(ws, env, job.Agent)
+	c, err := r.confinement(ctx, ws, env, job.Agent, agentCaches(job.Agent.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -198,19 +204,15 @@ func (r *Runner) environment(ws *workspace, own map[string]string) *environment 
 	return env
 }
 
-// confinement says what a program may see and write, and makes the caches of Go
-// where they are missing, because a read-only parent would forbid it later.
-func (r *Runner) confinement(ws *workspace, env *environment, spec agent.Spec) (confinement, error) {
+// confinement says what a program may see and write, and gives it the caches that are
+// whose, see giveCaches.
+func (r *Runner) confinement(ctx context.Context, ws *workspace, env *environment, spec agent.Spec, whose string) (confinement, error) {
 	home := env.get("HOME")
-	build, modules := env.goCaches()
-	if _, err := exec.LookPath("go"); err == nil {
-		for name, dir := range map[string]string{"GOCACHE": build, "GOMODCACHE": modules} {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				env.set(name, filepath.Join(ws.scratch, strings.ToLower(name)))
-			}
-		}
+	caches, err := r.giveCaches(ctx, ws, env, spec.Env, whose)
+	if err != nil {
+		return confinement{}, err
 	}
-	writable := append(below(home, []string{".cache", ".npm"}), ws.scratch, build, modules)
+	writable := append(caches, ws.scratch)
 	if len(spec.Command) > 0 {
 		writable = append(writable, stateOf(spec.Command[0], home)...)
 	}
@@ -225,6 +227,6 @@ func (r *Runner) confinement(ws *workspace, env *environment, spec agent.Spec) (
 	for _, value := range spec.Env {
 		seen = append(seen, value)
 	}
-	seen = append(seen, filepath.SplitList(env.get("PATH"))...)
+	seen = append(append(seen, filepath.SplitList(env.get("PATH"))...), env.get("GOPROXY"))
 	return confinement{dir: ws.dir, tmp: ws.tmp, writable: real(writable), hide: r.hidden(home), seen: append(seen, real(seen)...)}, nil
 }

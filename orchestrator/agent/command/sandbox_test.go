@@ -46,7 +46,8 @@ func TestAConfinedProgramWritesOnlyWhereItMay(t *testing.T) {
 				try checkout 'echo yes > a && cat a'
 				try scratch 'echo yes > "$TMPDIR/a" && cat "$TMPDIR/a"'
 				try extra 'echo yes > "$EXTRA/a" && cat "$EXTRA/a"'
-				try cache 'echo yes > "$HOME/.cache/a" && cat "$HOME/.cache/a"'
+				try cache 'echo yes > "$XDG_CACHE_HOME/a" && cat "$XDG_CACHE_HOME/a"'
+				try shared 'echo yes > "$HOME/.cache/a"'
 				try read 'cat "$BESIDE/other"'
 				try beside 'echo yes > "$BESIDE/a"'
 				try truncate ': > "$BESIDE/other"'
@@ -82,7 +83,7 @@ func TestAConfinedProgramWritesOnlyWhereItMay(t *testing.T) {
 			if got := host.Sandboxes(); len(got) != 1 || got[0] != name {
 				t.Errorf("told the host %v", got)
 			}
-			want := "checkout: yes|scratch: yes|extra: yes|cache: yes|read: readable|beside: no|truncate: no|etc: no|home: no|" +
+			want := "checkout: yes|scratch: yes|extra: yes|cache: yes|shared: no|read: readable|beside: no|truncate: no|etc: no|home: no|" +
 				"database: no|config: no|ssh: no|server: no|null: yes|sibling: no"
 			if got := strings.ReplaceAll(out.Result.Text, "\n", "|"); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// cachedTeam are agents of which one leaves something for the checks of the others. The
+// repository's check says what it finds, and leaves something itself: it runs what they wrote.
+const cachedTeam = `
+engine: {workers: 1}
+repositories:
+  app: {path: "REPO", branch: main, checks: ['cat "$GOCACHE/verdict" 2>/dev/null || echo nothing; cp verdict "$GOCACHE/verdict"']}
+agents:
+  evil: {kind: command, repository: app, command: [sh, -c, 'echo evil > verdict; echo evil > "$GOCACHE/verdict"; for f in DIR/one/caches/*/*/go-build/verdict "$HOME/.cache/verdict"; do echo evil > "$f"; done; echo done']}
+  coder: {kind: command, repository: app, command: [sh, -c, 'cat "$GOCACHE/verdict" || echo coder > verdict; echo done'], delegates_to: [evil]}
+  chief: {kind: command, repository: app, command: [sh, -c, 'if test -e "$XDG_CACHE_HOME/been"; then gatehouse delegate evil "Help"; fi; touch "$XDG_CACHE_HOME/been"; echo chief > verdict; echo done']}
+approval: {four_eyes: false}
+`
+
+// Given an agent that writes whatever caches it reaches, then the checks of another's
+// change, and of one that both wrote, find nothing of it; its own later checks do.
+func TestAChecksCachesAreThoseOfWhoWroteTheChange(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), cachedTeam)
+	n := p.start(p.config, "")
+	for i, step := range []struct{ agent, want string }{
+		{"evil", "nothing"}, {"evil", "evil"}, {"coder", "nothing"}, {"coder", "coder"},
+		{"chief", "nothing"}, {"chief", "nothing"}, {"chief", "chief"}, // alone, then with evil
+	} {
+		r := p.asked(n.send(step.agent, "app", step.agent+string(rune('a'+i))))
+		checks := r.Revision.Checks
+		if len(checks) != 1 || !checks[0].OK || strings.TrimSpace(checks[0].Output) != step.want {
+			t.Errorf("step %d: the check of %s's change found %+v; want %s", i, step.agent, checks, step.want)
+		}
+	}
+}
