@@ -3,6 +3,8 @@ package webhook
 import (
 	"net/netip"
 	"testing"
+
+	"gatehouse/orchestrator/outward"
 )
 
 func TestWhereAWebhookMayGo(t *testing.T) {
@@ -41,7 +43,7 @@ func TestWhereAWebhookMayGo(t *testing.T) {
 }
 
 func TestTheGuardRefusesWhatItDoesNotUnderstand(t *testing.T) {
-	g := guard(func(netip.Addr) error { return nil })
+	g := outward.Guard(func(netip.Addr) error { return nil })
 	for _, c := range []struct {
 		network, address string
 		ok               bool

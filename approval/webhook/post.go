@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/outward"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -54,7 +55,7 @@ type wire struct {
 // client makes a client that connects only to what r allows. Each delivery has a
 // connection of its own: messages are rare, and a kept one would outlive the check.
 func (w wire) client(r reach) *http.Client {
-	d := &net.Dialer{Resolver: w.resolver, ControlContext: guard(func(a netip.Addr) error { return w.check(r, a) })}
+	d := &net.Dialer{Resolver: w.resolver, ControlContext: outward.Guard(func(a netip.Addr) error { return w.check(r, a) })}
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, DialContext: d.DialContext, TLSClientConfig: w.tls, ForceAttemptHTTP2: true,
@@ -194,13 +195,13 @@ func (v *receiver) broken(ctx context.Context, to *url.URL, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s did not answer in time: %w", v.at(to), ctx.Err())
 	}
-	var no refused
+	var no outward.Refused
 	var lookup *net.DNSError
 	var network *net.OpError
 	var cert *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &no):
-		return approval.Refused(fmt.Errorf("%s was not connected to: %w", v.at(to), no.why))
+		return approval.Refused(fmt.Errorf("%s was not connected to: %w", v.at(to), no))
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return fmt.Errorf("%s: there is no host of that name", v.at(to))
 	case errors.As(err, &lookup):

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -43,19 +44,20 @@ type conversation struct {
 	log      *slog.Logger
 	now      func() time.Time
 
-	turns   []agent.Turn
-	system  string
-	tools   []tool // as shown, in this order
-	boxes   []Toolbox
-	denied  map[string]bool // tools that a rule keeps from the agent
-	hooks   hooks
-	loop    *Detector
-	view    view
-	ids     map[string]bool // of all calls so far
-	spawned map[string]bool // live spawned children, by id
-	members []agent.Member
-	final   *agent.Result // of a hand-over that has just ended the run
-	lastAct time.Time     // when the act or ask that is going on began
+	turns    []agent.Turn
+	system   string
+	tools    []tool // as shown, in this order
+	boxes    []Toolbox
+	denied   map[string]bool // tools that a rule keeps from the agent
+	hooks    hooks
+	loop     *Detector
+	view     view
+	ids      map[string]bool // of all calls so far
+	spawned  map[string]bool // live spawned children, by id
+	members  []agent.Member
+	final    *agent.Result          // of a hand-over that has just ended the run
+	lastAct  time.Time              // when the act or ask that is going on began
+	mayFetch func(netip.Addr) error // where fetch_url may connect
 }
 
 // run is the loop of doc.go.

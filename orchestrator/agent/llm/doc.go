@@ -23,5 +23,5 @@
 // The delegating tools are not given to a run that stands alone: when there is one agent
 // only, or when the task's tier allows no hand-over (O2, O3, P16).
 //
-// The room may import agent, budget and llm/model; the program gives it llm/mcptools.
+// The room may import agent, budget, outward and llm/model; the program gives it llm/mcptools.
 package llm

@@ -21,6 +21,7 @@ const (
 	writeFileTool     = "write_file"
 	proposePatchTool  = "propose_patch"
 	runChecksTool     = "run_checks"
+	fetchTool         = "fetch_url"
 	finishTool        = "finish"
 )
 
@@ -33,6 +34,7 @@ var groups = map[string][]string{
 	"group:context":    {sharedContextTool},
 	"group:fs":         {readFileTool, listFilesTool, searchTool, writeFileTool, proposePatchTool},
 	"group:checks":     {runChecksTool},
+	"group:web":        {fetchTool},
 	"group:answer":     {finishTool},
 	"group:mcp":        nil, // all tools of MCP servers, whose names are known only in a run
 	"group:all":        nil,
@@ -58,13 +60,20 @@ func KnownTool(name string) bool {
 
 // Allowed reports whether a policy gives a tool to an agent: deny wins, and no allow-list
 // allows all (P23). Names that nobody knows, empty groups and repetitions change nothing
-// (P22).
+// (P22). A tool that leads out of the task is given only where its name or its own group
+// stands in the list: no policy does not give it, nor does group:all.
 func Allowed(p agent.ToolPolicy, name string) bool {
 	if names(p.Deny, name) {
 		return false
 	}
+	if leadsOut(name) {
+		return slices.ContainsFunc(p.Allow, func(entry string) bool { return entry == name || slices.Contains(groups[entry], name) })
+	}
 	return p.Allow == nil || names(p.Allow, name)
 }
+
+// leadsOut reports whether a tool reaches beyond the task and its files.
+func leadsOut(name string) bool { return slices.Contains(groups["group:web"], name) }
 
 // mayFinish reports whether an agent is offered the tool that ends its work. It gives no
 // power, so that an allow-list need not name it; an empty one leaves it out unless the

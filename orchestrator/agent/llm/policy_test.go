@@ -38,6 +38,11 @@ func TestWhichToolsAModelIsShown(t *testing.T) {
 		{name: "the simple tier hands nothing on (O3, H19)", host: func(h *agenttest.Host) { h.Left = budget.Limits{Handoffs: &zero} }, want: slices.Concat([]string{"shared_context"}, fileTools, []string{"run_checks", "finish"})},
 		{name: "a tier with hand-overs does", host: func(h *agenttest.Host) { h.Left = budget.Limits{Handoffs: &two} }, want: everything},
 		{name: "groups expand (P22)", job: policy([]string{"group:context", "group:checks"}, nil), want: []string{"shared_context", "run_checks", "finish"}},
+		{name: "the web is given by its name alone (P22)", job: policy([]string{"group:web", "search"}, nil), want: []string{"search", "fetch_url", "finish"}},
+		{name: "and not where it is denied, or the network is off", job: func(j *agent.Job) {
+			policy([]string{"fetch_url", "search"}, nil)(j)
+			j.Agent.Network = agent.NetworkOff
+		}, want: []string{"search", "finish"}},
 		{name: "deny wins over allow (P23)", job: policy([]string{"group:all"}, []string{"group:delegation", "write_file", "propose_patch"}), want: []string{"shared_context", "read_file", "list_files", "search", "run_checks", "finish"}},
 		{name: "unknown names, empty groups and repetitions change nothing (P22)", job: policy([]string{"group:nothing", "", "group:mcp", "search", "search", "rm"}, []string{"who"}), want: []string{"search", "finish"}},
 		{name: "an empty allow-list allows nothing (P23)", job: policy([]string{}, nil), want: nil},
@@ -138,6 +143,7 @@ func TestToolsStayInMidTalk(t *testing.T) {
 func TestEveryToolHasItsPrompt(t *testing.T) {
 	job, host := task("Work."), team()
 	job.Dir = t.TempDir()
+	job.Agent.Tools.Allow = []string{"group:all", "group:web"}
 	_, s, err := play(t, host, job, says("done"))
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -22,8 +23,10 @@ type Options struct {
 	Hooks []func(job agent.Job) Hook
 	// Toolboxes are further tools, opened for each run and closed with it.
 	Toolboxes []Opener
-	Log       *slog.Logger
-	Now       func() time.Time
+	// MayFetch says to which addresses fetch_url may connect; nil: those of the public internet.
+	MayFetch func(netip.Addr) error
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
 // Settings are the engine's figures that a run needs.

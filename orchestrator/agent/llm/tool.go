@@ -137,6 +137,9 @@ func (c *conversation) open(ctx context.Context, o Options) error {
 	c.system = c.systemPrompt()
 	c.loop = NewDetector(c.settings.Loop)
 	c.loop.Replay(ctx, c.turns[c.job.Carried:])
+	if c.mayFetch = o.MayFetch; c.mayFetch == nil {
+		c.mayFetch = publicOnly
+	}
 	c.hooks = hooks{c.loop}
 	for _, hook := range o.Hooks {
 		c.hooks = append(c.hooks, hook(c.job))
@@ -182,6 +185,9 @@ func (c *conversation) builtIn() []tool {
 	all := []tool{c.listAgents(), c.delegate(), c.handoff(), c.acceptHandoff(), c.spawn(), c.sharedContext()}
 	if c.job.Dir != "" {
 		all = append(all, c.readFile(), c.listFiles(), c.search(), c.writeFile(), c.proposePatch(), c.runChecks())
+	}
+	if fetches(c.job.Agent) {
+		all = append(all, c.fetchURL())
 	}
 	return append(all, c.finishTool())
 }
