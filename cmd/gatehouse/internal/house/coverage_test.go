@@ -2,19 +2,20 @@ package house
 
 import (
 	"bufio"
-	"io/fs"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
 
-// mechanism is one line of testdata/requirements.txt.
+// mechanism is one requirement of testdata/requirements.txt.
 type mechanism struct {
-	id, what, reason string // reason: why it does not apply, "" when it does
+	id, what string
+	tests    []string // a folder and a function in it, or a script: they show what
+	missing  string   // what of it is not built
+	reason   string   // why it does not apply, "" when it does
 }
 
 func mechanisms(t *testing.T) []mechanism {
@@ -25,106 +26,130 @@ func mechanisms(t *testing.T) []mechanism {
 	}
 	defer f.Close() //nolint:errcheck // only read
 	var all []mechanism
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
+	for lines := bufio.NewScanner(f); lines.Scan(); {
 		line := lines.Text()
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		id, rest, _ := strings.Cut(line, " ")
-		what, reason, _ := strings.Cut(rest, " -- ")
-		all = append(all, mechanism{id, what, reason})
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
+		said, indented := strings.CutPrefix(line, "  ")
+		if !indented {
+			id, what, _ := strings.Cut(line, " ")
+			all = append(all, mechanism{id: id, what: what})
+			continue
+		}
+		if len(all) == 0 {
+			t.Fatalf("%q stands below no requirement", line)
+		}
+		m := &all[len(all)-1]
+		if missing, ok := strings.CutPrefix(said, "not built: "); ok {
+			m.missing = missing
+		} else if reason, ok := strings.CutPrefix(said, "does not apply: "); ok {
+			m.reason = reason
+		} else {
+			m.tests = append(m.tests, said)
+		}
 	}
 	return all
 }
 
-// citation finds the ids in a test; a range such as "K4–K6" cites all between.
-var citation = regexp.MustCompile(`\b([KAPHOX])(\d{1,2})([ab]?)(?:[–-]([KAPHOX])?(\d{1,2}))?\b`)
+// named finds the functions of a file, and methods of suites.
+var named = regexp.MustCompile(`(?m)^func (?:\(\w+ \*?\w+\) )?(\w+)\(`)
 
-// cited lists for each id the test files that cite it.
-func cited(t *testing.T) map[string][]string {
-	t.Helper()
-	found := map[string][]string{}
-	note := func(id, file string) {
-		if !slices.Contains(found[id], file) {
-			found[id] = append(found[id], file)
+// shows reports whether what a requirement names is there: a test in a folder, a function
+// of one of the suites, or a script of the real program. What it finds it keeps in known.
+func shows(root, said string, known map[string]bool) error {
+	folder, name, isTest := strings.Cut(said, " ")
+	if !isTest {
+		if !strings.HasSuffix(said, ".txtar") {
+			return fmt.Errorf("%q is neither a folder and a test nor a script", said)
 		}
+		_, err := os.Stat(filepath.Join(root, said))
+		return err
 	}
-	root := moduleRoot(t)
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !shows(path) || strings.HasSuffix(path, "internal/house/coverage_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		file, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		for _, m := range citation.FindAllStringSubmatch(string(text), -1) {
-			note(m[1]+m[2]+m[3], file)
-			if m[5] != "" && (m[4] == "" || m[4] == m[1]) {
-				for _, between := range numbers(m[2], m[5]) {
-					note(m[1]+between, file)
-				}
-			}
-		}
+	pattern := "*_test.go"
+	if withinAny(folder, testRooms) {
+		pattern = "*.go"
+	} else if !strings.HasPrefix(name, "Test") {
+		return fmt.Errorf("%s is no test", name)
+	}
+	if known[said] {
 		return nil
-	})
+	}
+	files, err := filepath.Glob(filepath.Join(root, folder, pattern))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	return found
-}
-
-// numbers lists what is after first up to last, as ids write it.
-func numbers(first, last string) []string {
-	from, err1 := strconv.Atoi(first)
-	to, err2 := strconv.Atoi(last)
-	var between []string
-	for n := from + 1; err1 == nil && err2 == nil && n <= to && to-from < 50; n++ {
-		between = append(between, strconv.Itoa(n))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, m := range named.FindAllSubmatch(text, -1) {
+			known[folder+" "+string(m[1])] = true
+		}
 	}
-	return between
+	if known[said] {
+		return nil
+	}
+	return fmt.Errorf("%s has no %s", folder, name)
 }
 
-// shows reports whether a file is part of the tests: Go tests, the suites that both
-// databases and all kinds run, and the scripts of the real program.
-func shows(path string) bool {
-	return strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".txtar") ||
-		strings.HasSuffix(path, ".go") && (strings.Contains(path, "/storetest/") || strings.Contains(path, "/agenttest/") || strings.Contains(path, "/approvaltest/"))
-}
-
-// TestEveryMechanismIsShown holds the list of mechanisms and the tests together: what
-// applies is cited by a test, and what does not says why. `make coverage` prints it.
+// TestEveryMechanismIsShown holds the requirements and the tests together: each is shown by
+// tests that the list names, or the list says what is not built, or why it does not apply.
+// An id in some text shows nothing. `make coverage` prints the list.
 func TestEveryMechanismIsShown(t *testing.T) {
-	tests := cited(t)
-	known := map[string]bool{}
-	shown, without := 0, 0
+	root := moduleRoot(t)
+	known, found := map[string]bool{}, map[string]bool{}
+	shown, partly, missing, without := 0, 0, 0, 0
 	for _, m := range mechanisms(t) {
 		if known[m.id] {
 			t.Errorf("%s is listed twice", m.id)
 		}
 		known[m.id] = true
-		files := tests[m.id]
+		for _, said := range m.tests {
+			if err := shows(root, said, found); err != nil {
+				t.Errorf("%s: %v", m.id, err)
+			}
+		}
+		tests := strings.Join(m.tests, ", ")
 		switch {
+		case m.reason != "" && len(m.tests)+len(m.missing) > 0:
+			t.Errorf("%s does not apply, and yet names tests or what is missing", m.id)
 		case m.reason != "":
 			without++
-			t.Logf("%-5s %-55s does not apply: %s", m.id, m.what, m.reason)
-		case len(files) == 0:
-			t.Errorf("%-5s %s: no test cites it", m.id, m.what)
+			t.Logf("%-5s does not apply: %s (%s)", m.id, m.reason, m.what)
+		case len(m.tests) == 0 && m.missing == "":
+			t.Errorf("%-5s %s: no test shows it, and nothing says that it is not built", m.id, m.what)
+		case len(m.tests) == 0:
+			missing++
+			t.Logf("%-5s NOT BUILT: %s (%s)", m.id, m.missing, m.what)
+		case m.missing != "":
+			partly++
+			t.Logf("%-5s PARTLY: %s; not built: %s; the rest by %s", m.id, m.what, m.missing, tests)
 		default:
 			shown++
-			t.Logf("%-5s %-55s %s", m.id, m.what, strings.Join(files, " "))
+			t.Logf("%-5s %s: %s", m.id, m.what, tests)
 		}
 	}
-	if shown < 150 {
-		t.Errorf("only %d mechanisms are shown: is the list still whole?", shown)
+	if len(known) < 190 {
+		t.Errorf("only %d requirements are listed: is the list still whole?", len(known))
 	}
-	t.Logf("%d mechanisms are shown by tests, %d do not apply", shown, without)
+	t.Logf("%d are shown by tests, %d in part, %d are not built, %d do not apply", shown, partly, missing, without)
+}
+
+func TestWhatShowsNothingIsSeen(t *testing.T) {
+	root := moduleRoot(t)
+	found := map[string]bool{}
+	for said, want := range map[string]bool{
+		"cmd/gatehouse/internal/house TestWhatShowsNothingIsSeen": true,
+		"cmd/gatehouse/internal/house TestThatWasDeleted":         false,
+		"cmd/gatehouse/internal/house moduleRoot":                 false, // no test
+		"cmd/gatehouse/testdata/script/wait.txtar":                true,
+		"cmd/gatehouse/testdata/script/gone.txtar":                false,
+		"K1": false, // an id is no citation
+	} {
+		if err := shows(root, said, found); (err == nil) != want {
+			t.Errorf("%s: %v", said, err)
+		}
+	}
 }
