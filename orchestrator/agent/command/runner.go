@@ -37,6 +37,9 @@ type Options struct {
 	// Hide are the files and folders that no program may see: the database, the
 	// data folder, the configuration. A checkout inside of them is seen.
 	Hide []string
+	// Secrets are further files that no program may see, asked for before each run: a
+	// reload may name others. nil is none.
+	Secrets func() []string
 	// Limits are those of programs that are no agent's: a repository's checks. nil is none.
 	Limits func() agent.Limits
 	Logger *slog.Logger
@@ -51,6 +54,7 @@ type Runner struct {
 	keep    []string
 	off     bool
 	hide    []string
+	secrets func() []string
 	limits  func() agent.Limits
 	log     *slog.Logger
 	now     func() time.Time
@@ -64,7 +68,7 @@ type Runner struct {
 func New(opts Options) *Runner {
 	r := &Runner{
 		self: absolute(opts.Self), environ: opts.Environ, keep: opts.KeepEnv, off: opts.Sandbox == "off",
-		limits: opts.Limits, log: opts.Logger, now: opts.Now,
+		limits: opts.Limits, secrets: opts.Secrets, log: opts.Logger, now: opts.Now,
 	}
 	for _, path := range opts.Hide {
 		r.hide = append(r.hide, absolute(path))
@@ -80,6 +84,9 @@ func New(opts Options) *Runner {
 	}
 	if r.now == nil {
 		r.now = time.Now
+	}
+	if r.secrets == nil {
+		r.secrets = func() []string { return nil }
 	}
 	if r.limits == nil {
 		r.limits = func() agent.Limits { return agent.Limits{} }
