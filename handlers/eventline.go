@@ -73,6 +73,8 @@ func doer(e event.Event, agent string) string {
 func eventLine(e event.Event) string {
 	f := factsOf(e)
 	switch e.Type {
+	case event.ConfigurationChanged:
+		return configLine(e)
 	case event.Queued:
 		return first(f.Why, prefixed("from ", f.From), "waits for a free worker")
 	case event.Acknowledged:

@@ -60,9 +60,9 @@ type Pages struct {
 	Links  Links
 	Places func() []Place
 	// Configuration is what is in force; Reload loads it again, and changes nothing where
-	// the file is bad.
+	// the file is bad; actor is who asked.
 	Configuration func(ctx context.Context) (Configuration, error)
-	Reload        func(ctx context.Context) error
+	Reload        func(ctx context.Context, actor string) error
 	// Triggers make tasks by themselves.
 	Triggers Triggers
 	// People keeps who may sign in.

@@ -74,7 +74,8 @@ func (p *Pages) configPage(c echo.Context, status int, said *views.Flash) error 
 
 // ReloadConfig answers POST /settings/config/reload. A bad file changes nothing.
 func (p *Pages) ReloadConfig(c echo.Context) error {
-	if err := p.Reload(c.Request().Context()); err != nil {
+	who, _ := Who(c)
+	if err := p.Reload(c.Request().Context(), who.Name()); err != nil {
 		return p.configPage(c, http.StatusUnprocessableEntity, &views.Flash{Bad: true, Text: "The file was not taken, so nothing was changed. What is wrong with it stands below."})
 	}
 	return seeOther(c, views.ConfigPath, "reloaded")

@@ -18,7 +18,7 @@ func (h *house) configuration(context.Context) (handlers.Configuration, error) {
 			{Key: "database", Value: "postgres://gate:•••@db", Line: 2, Env: []string{"DB_PASSWORD"}}, {Key: "triggers[ci].secret", Value: "•••", Line: 40}}}, nil
 }
 
-func (h *house) reload(context.Context) error {
+func (h *house) reload(context.Context, string) error {
 	return errors.New("gatehouse.yaml:3:1: unknown key `aproval`.")
 }
 

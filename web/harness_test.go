@@ -208,7 +208,7 @@ func (h *house) server(listen, public string) http.Handler {
 			Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }},
 		API: &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Now: time.Now, Seal: key, Outbox: h.gate, Places: h.places, Figures: h.store, Hooks: h.intake,
 			Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Audits: verifier, History: h.store, Exports: h.store, Holds: h.store,
-			Reload: func(context.Context) error { return errors.New("gatehouse.yaml:3:1: unknown key `aproval`.") }},
+			Reload: func(context.Context, string) error { return errors.New("gatehouse.yaml:3:1: unknown key `aproval`.") }},
 		Hooks: hook.Hooks{Intake: h.intake},
 		Streams: stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: log, Now: time.Now,
 			Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, public)}),

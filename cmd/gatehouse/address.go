@@ -85,10 +85,7 @@ func (sh *shell) server(ctx context.Context) string {
 		return sh.URL
 	}
 	// A secret that only the server's environment has is no matter of the command line.
-	cfg, err := config.Load(sh.Globals.Config, func(name string) (string, bool) {
-		value, _ := sh.env(name)
-		return value, true
-	})
+	cfg, err := config.LoadFor(sh.Globals.Config, sh.env)
 	if err != nil {
 		sh.URL = defaultURL
 		fmt.Fprintf(sh.errs, "The configuration says nothing of the server, so %s is tried: %s\n", sh.URL, line(err.Error()))

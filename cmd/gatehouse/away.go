@@ -57,7 +57,7 @@ func (c *AwayCmd) away(sh *shell) (*people.Away, *time.Location, error) {
 	case !c.Back && (c.To == "" || c.Until == ""):
 		return nil, nil, usage("Say who decides meanwhile and until when: gatehouse user away %s --to OTHER --until T. To end it: --back", line(c.Name))
 	}
-	cfg, err := sh.config()
+	cfg, err := sh.part("server.timezone")
 	if err != nil || c.Back {
 		return nil, time.UTC, err
 	}

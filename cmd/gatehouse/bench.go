@@ -38,7 +38,7 @@ func (c *BenchCmd) Run(ctx context.Context, sh *shell) error {
 	}
 	url := c.Database
 	if url == "" {
-		cfg, err := sh.config()
+		cfg, err := sh.part("database")
 		if err != nil {
 			return err
 		}

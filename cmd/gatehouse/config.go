@@ -76,7 +76,7 @@ type understoodHand struct {
 
 // Run prints it, with what deserves a look.
 func (c *ConfigCheckCmd) Run(sh *shell) error {
-	cfg, err := sh.config()
+	cfg, err := sh.part()
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func understand(c *config.Config) understood {
 	u := understood{
 		File: c.Path, Listen: c.Listen, PublicURL: c.PublicURL, Database: withoutPassword(c.Database), Data: c.Data, FourEyes: c.FourEyes,
 		Workers: c.Engine.Settings.Workers, MaxDepth: c.Engine.Settings.MaxDepth,
-		Repositories: []understoodRepo{}, Providers: []understoodMind{}, Agents: []understoodHand{}, Warnings: append(append([]string{}, c.Warnings...), c.Hints()...),
+		Repositories: []understoodRepo{}, Providers: []understoodMind{}, Agents: []understoodHand{}, Warnings: slices.Concat([]string{}, unset(c), c.Warnings, c.Hints()),
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Engine.Repositories)) {
 		r := c.Engine.Repositories[name]

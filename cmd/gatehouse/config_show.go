@@ -18,7 +18,7 @@ type ConfigShowCmd struct{}
 
 // Run prints one line a value.
 func (c *ConfigShowCmd) Run(sh *shell) error {
-	cfg, err := sh.config()
+	cfg, err := sh.part()
 	if err != nil {
 		return err
 	}

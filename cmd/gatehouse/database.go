@@ -16,7 +16,7 @@ const cliActor = "cli"
 // withStore opens the database that --config names, migrates it, and closes it again.
 // It works while the server runs: both are clients of the same database.
 func withStore(ctx context.Context, sh *shell, use func(*store.Store) error) error {
-	cfg, err := sh.config()
+	cfg, err := sh.part("database")
 	if err != nil {
 		return err
 	}

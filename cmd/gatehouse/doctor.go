@@ -50,7 +50,7 @@ func (c *DoctorCmd) Run(ctx context.Context, sh *shell) error {
 			printed = sh.finding(f)
 		}
 	}
-	cfg, err := config.Load(sh.Globals.Config, sh.env)
+	cfg, err := config.LoadFor(sh.Globals.Config, sh.env)
 	if err != nil {
 		add(finding{"configuration", broke, line(err.Error())})
 	} else {
@@ -59,6 +59,9 @@ func (c *DoctorCmd) Run(ctx context.Context, sh *shell) error {
 			name = "no file; the defaults apply"
 		}
 		add(finding{"configuration", fine, name})
+		for _, text := range unset(cfg) {
+			add(finding{"configuration", odd, text})
+		}
 		diagnose(ctx, cfg, add)
 		add(checkURL(cfg.PublicURL))
 	}
@@ -98,9 +101,13 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 	defer func() { _ = os.RemoveAll(scratch) }()
 	mirrors := patch.NewMirrors(filepath.Join(scratch, "mirrors"), patch.Options{Logger: quiet()})
 	add(checkGit(ctx, mirrors))
-	add(checkDatabase(ctx, cfg))
-	for _, f := range checkChannels(ctx, cfg) {
-		add(f)
+	if missing := cfg.Lacks("database"); missing != "" {
+		add(notLooked("database", missing))
+	} else {
+		add(checkDatabase(ctx, cfg))
+		for _, f := range checkChannels(ctx, cfg) {
+			add(f)
+		}
 	}
 	add(checkData(cfg.Data))
 	for _, f := range checkRoom(cfg) {
@@ -108,6 +115,10 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 	}
 	checkouts := map[string]checkout{}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Engine.Repositories)) {
+		if missing := cfg.Lacks("repositories." + name); missing != "" {
+			add(notLooked("repository "+name, missing))
+			continue
+		}
 		f, at := checkRepository(ctx, mirrors, patch.Repository(cfg.Engine.Repositories[name]))
 		if add(f); at.mirror != nil {
 			if f, dirty := checkFolder(ctx, name, at); dirty {
@@ -127,6 +138,10 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 				add(trusting(a))
 			}
 		case agent.Remote:
+			if missing := cfg.Lacks("agents." + a.Name); missing != "" {
+				add(notLooked("agent "+a.Name, missing))
+				continue
+			}
 			add(checkRemote(ctx, a))
 		}
 	}

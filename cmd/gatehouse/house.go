@@ -87,7 +87,8 @@ func (h *house) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runner := command.New(command.Options{Self: self, Logger: h.log, Hide: h.hidden(), Caches: filepath.Join(h.cfg.Data, "caches"), Limits: func() agent.Limits { return h.loaded.Load().cfg.CheckLimits }})
+	runner := command.New(command.Options{Self: self, Logger: h.log, Hide: h.hidden(), Caches: filepath.Join(h.cfg.Data, "caches"), Limits: func() agent.Limits { return h.loaded.Load().cfg.CheckLimits },
+		Secrets: func() []string { return h.loaded.Load().cfg.SecretFiles }})
 	h.models = &models{log: h.log}
 	if err := h.models.load(h.cfg); err != nil {
 		return err
@@ -104,7 +105,7 @@ func (h *house) open(ctx context.Context) error {
 	h.intake = intake.New(intake.Options{Store: h.store, Engine: h.engine, Tasks: h.store.Engine(), People: h.store, PublicURL: func() string { return h.cfg.PublicURL }, Now: time.Now, Log: h.log, Trace: h.trace, KeepFor: func() time.Duration { return h.engine.Config().Retention.Deliveries }}, h.cfg.Triggers)
 	h.gateway.SetReverter(h.engine)
 	h.gateway.SetReviser(h.engine)
-	return nil
+	return h.record(ctx, h.cfg, event.Taken{Actor: systemActor, How: "start"})
 }
 
 // hidden is what no agent may see: the data folder, the database, the configuration.
@@ -184,7 +185,7 @@ func (h *house) run(ctx context.Context, serve func(context.Context) error) erro
 }
 
 // reload reads the configuration again; a bad file changes nothing.
-func (h *house) reload(ctx context.Context) error {
+func (h *house) reload(ctx context.Context, by event.Taken) error {
 	next, err := config.Load(h.cfg.Path, os.LookupEnv)
 	if err != nil {
 		return err
@@ -198,11 +199,12 @@ func (h *house) reload(ctx context.Context) error {
 	if was, is := h.cfg.Telegram, next.Telegram; (was == nil) != (is == nil) || was != nil && (was.Token != is.Token || was.Mode != is.Mode || was.APIURL != is.APIURL || was.WebhookSecret != is.WebhookSecret) {
 		h.log.Warn("the bot of channels.telegram is read only at the start; restart to change it")
 	}
-	if err := h.rewire(next); err != nil {
+	// First, so that nothing is in force of which the history does not know.
+	if err := h.record(ctx, next, by); err != nil {
 		return err
 	}
-	if err := h.models.load(next); err != nil {
-		return err
+	if err := errors.Join(h.rewire(next), h.models.load(next)); err != nil {
+		return errors.Join(err, h.record(ctx, h.loaded.Load().cfg, by))
 	}
 	h.engine.SetConfig(next.Engine)
 	h.intake.SetTriggers(next.Triggers)

@@ -82,7 +82,7 @@ func (c *PolicyTestCmd) written(sh *shell) ([]config.Rule, error) {
 		rules, err := config.LoadRules(c.Rules, sh.env)
 		return append([]config.Rule{}, rules...), err
 	}
-	cfg, err := config.Load(sh.Globals.Config, sh.env)
+	cfg, err := config.LoadFor(sh.Globals.Config, sh.env, "approval", "groups")
 	if err != nil || cfg.Path == "" && len(cfg.File.Approval.Rules) == 0 {
 		return nil, err
 	}

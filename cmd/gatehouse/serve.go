@@ -22,6 +22,7 @@ import (
 	"gatehouse/handlers/door"
 	"gatehouse/handlers/hook"
 	"gatehouse/handlers/stream"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
 	"gatehouse/web"
@@ -123,7 +124,7 @@ func (h *house) serve(ctx context.Context, l net.Listener, examples []views.Exam
 			case <-ctx.Done():
 				return
 			case <-hup:
-				if err := h.reload(ctx); err != nil {
+				if err := h.reload(ctx, event.Taken{Actor: systemActor, How: "SIGHUP"}); err != nil {
 					h.log.Error("the configuration was not loaded again; nothing changed", "err", err)
 				}
 			}
@@ -154,10 +155,10 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 	pages := &handlers.Pages{Engine: h.engine, Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Door: d,
 		Now: time.Now, Log: h.log, FourEyes: func() bool { return h.gateway.Config().FourEyes }, Loopback: web.Loopback(listen), Examples: examples,
 		Outbox: h.gateway, Links: h.store, Places: h.places, Sums: h.store, History: h.store, SavedViews: h.store, Traces: h.store, People: h.store, PublicURL: publicURL, Triggers: h.intake,
-		Configuration: h.configuration, Reload: h.reload, Proof: verifier, Holds: h.store,
+		Configuration: h.configuration, Reload: h.reloadFor, Proof: verifier, Holds: h.store,
 		Condition: h.condition, Snapshots: h.store}
 	a := &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Audits: verifier, History: h.store, Exports: h.store, Holds: h.store,
-		Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Reload: h.reload, Seal: key,
+		Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Reload: h.reloadFor, Seal: key,
 		Now: time.Now, Outbox: h.gateway, Places: h.places, Figures: h.store, Hooks: h.intake}
 	s := stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: h.log, Now: time.Now,
 		Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, publicURL)})

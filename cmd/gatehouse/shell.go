@@ -79,9 +79,18 @@ func (sh *shell) speak(address string) (*client.Client, error) {
 	return c, nil
 }
 
-// config reads the file that --config names.
+// config reads the file that --config names, with everything that the server needs.
 func (sh *shell) config() (*config.Config, error) {
-	c, err := config.Load(sh.Globals.Config, sh.env)
+	return taken(config.Load(sh.Globals.Config, sh.env))
+}
+
+// part reads it for a command that uses only what stands at the keys; a secret that is
+// missing elsewhere is the server's matter.
+func (sh *shell) part(keys ...string) (*config.Config, error) {
+	return taken(config.LoadFor(sh.Globals.Config, sh.env, keys...))
+}
+
+func taken(c *config.Config, err error) (*config.Config, error) {
 	if err == nil {
 		return c, nil
 	}

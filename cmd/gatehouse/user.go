@@ -110,7 +110,7 @@ type UserListCmd struct{}
 
 // Run prints name, roles and since when.
 func (c *UserListCmd) Run(ctx context.Context, sh *shell) error {
-	cfg, err := sh.config()
+	cfg, err := sh.part("server.timezone")
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ const (
 
 // Run prints the link alone on stdout.
 func (c *UserSigninCmd) Run(ctx context.Context, sh *shell) error {
-	cfg, err := sh.config()
+	cfg, err := sh.part("server", "data")
 	if err != nil {
 		return err
 	}

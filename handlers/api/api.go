@@ -37,8 +37,8 @@ type API struct {
 	Figures handlers.Insights
 	Hooks   handlers.Triggers
 	Places  func() []handlers.Place // the channels of the configuration in force
-	// Reload loads the configuration again; a bad file changes nothing.
-	Reload func(ctx context.Context) error
+	// Reload loads the configuration again, as actor asked; a bad file changes nothing.
+	Reload func(ctx context.Context, actor string) error
 	// Seal signs audit bundles; without a key bundles are refused.
 	Seal ed25519.PrivateKey
 	Now  func() time.Time

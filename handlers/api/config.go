@@ -18,7 +18,7 @@ func (a *API) ReloadConfig(c echo.Context) error {
 	if a.Reload == nil {
 		return orchestrator.Errorf(orchestrator.CodeUnavailable, "This server runs without a configuration file, so there is nothing to load.")
 	}
-	if err := a.Reload(c.Request().Context()); err != nil {
+	if err := a.Reload(c.Request().Context(), caller(c).Name()); err != nil {
 		return &orchestrator.Error{Code: handlers.CodeConfig, Message: err.Error() + " Nothing was changed.", Err: err}
 	}
 	return c.JSON(http.StatusOK, map[string]bool{"reloaded": true})

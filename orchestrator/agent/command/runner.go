@@ -38,6 +38,9 @@ type Options struct {
 	// Caches is the folder in which each agent, and the checks of what it wrote, have caches
 	// of their own; "" gives every run new ones. It may lie in a hidden folder.
 	Caches string
+	// Secrets are further files that no program may see, asked for before each run: a
+	// reload may name others. nil is none.
+	Secrets func() []string
 	// Limits are those of programs that are no agent's: a repository's checks. nil is none.
 	Limits func() agent.Limits
 	Logger *slog.Logger
@@ -53,6 +56,7 @@ type Runner struct {
 	off     bool
 	hide    []string
 	caches  string // "" or absolute
+	secrets func() []string
 	limits  func() agent.Limits
 	log     *slog.Logger
 	now     func() time.Time
@@ -67,7 +71,7 @@ type Runner struct {
 func New(opts Options) *Runner {
 	r := &Runner{
 		self: absolute(opts.Self), environ: opts.Environ, keep: opts.KeepEnv, off: opts.Sandbox == "off",
-		limits: opts.Limits, log: opts.Logger, now: opts.Now,
+		limits: opts.Limits, secrets: opts.Secrets, log: opts.Logger, now: opts.Now,
 	}
 	for _, path := range opts.Hide {
 		r.hide = append(r.hide, absolute(path))
@@ -86,6 +90,9 @@ func New(opts Options) *Runner {
 	}
 	if r.now == nil {
 		r.now = time.Now
+	}
+	if r.secrets == nil {
+		r.secrets = func() []string { return nil }
 	}
 	if r.limits == nil {
 		r.limits = func() agent.Limits { return agent.Limits{} }

@@ -278,5 +278,5 @@ func (r *Runner) probe(ctx context.Context) error {
 
 // hidden returns what no confined program sees.
 func (r *Runner) hidden(home string) []string {
-	return real(slices.Concat(r.hide, below(home, credentials), doors))
+	return real(slices.Concat(r.hide, r.secrets(), below(home, credentials), doors))
 }

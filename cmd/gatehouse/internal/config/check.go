@@ -277,6 +277,6 @@ func (b *builder) ruleProblems(list string, rules []approval.RuleConfig, problem
 		if n := b.doc.find(path...); p.Column > 0 && n != nil && n.Kind == yaml.ScalarNode {
 			problem.Line, problem.Column = b.doc.inside(n, p.Line, p.Column)
 		}
-		b.problems = append(b.problems, problem)
+		b.note(b.doc.find(path...), problem)
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"gatehouse/orchestrator/agent/llm/model/providers"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/trigger"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Config is what the program starts with.
@@ -47,6 +49,7 @@ type Config struct {
 	LLM           llm.Settings
 	Triggers      []*trigger.Trigger
 	Warnings      []string // what works but deserves a look
+	SecretFiles   []string // absolute, that ${file:…} names; no agent may see them
 	File          File     // as written, for pages and later sections
 	doc           *document
 }
@@ -57,28 +60,37 @@ const Default = "gatehouse.yaml"
 // Load reads the file at path, or Default when path is "" and it exists. Mistakes
 // are Problems; other errors say that the file cannot be read.
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
+	return load(path, sources{env: env, needed: everything})
+}
+
+// load reads the file at path with what its texts take from elsewhere.
+func load(path string, from sources) (*Config, error) {
 	explicit := path != ""
 	if !explicit {
 		path = Default
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && !explicit {
-		return Parse("", nil, env)
+		return parseFrom("", nil, from)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the configuration cannot be read: %w. Name another file with --config", err)
 	}
-	return Parse(path, text, env)
+	return parseFrom(path, text, from)
 }
 
 // Parse reads the text of a file. Name is how it is called in messages; relative
 // paths resolve against its folder.
 func Parse(name string, text []byte, env func(string) (string, bool)) (*Config, error) {
+	return parseFrom(name, text, sources{env: env, needed: everything})
+}
+
+func parseFrom(name string, text []byte, from sources) (*Config, error) {
 	shown := name
 	if shown == "" {
 		shown = Default
 	}
-	doc, f, err := parse(shown, text, env)
+	doc, f, err := parse(shown, text, from)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +118,15 @@ type builder struct {
 
 // bad notes a mistake at a path of the file.
 func (b *builder) bad(path []any, format string, args ...any) {
-	b.problems = append(b.problems, b.doc.at(b.doc.find(path...), fmt.Sprintf(format, args...)))
+	n := b.doc.find(path...)
+	b.note(n, b.doc.at(n, fmt.Sprintf(format, args...)))
+}
+
+// note keeps a mistake, unless it may only seem one because a text there is not known here.
+func (b *builder) note(n *yaml.Node, p *Problem) {
+	if !b.doc.unknown(n) {
+		b.problems = append(b.problems, p)
+	}
 }
 
 func at(path ...any) []any { return path }
@@ -135,7 +155,7 @@ func (b *builder) build() *Config {
 	c.Providers = b.providers()
 	c.LLM = b.llm()
 	c.Triggers = b.triggers(c.Engine.Agents, c.Location)
-	c.Warnings = b.warnings
+	c.Warnings, c.SecretFiles = append(b.warnings, b.doc.loose...), b.doc.files
 	return c
 }
 

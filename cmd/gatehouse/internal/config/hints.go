@@ -16,7 +16,7 @@ func (c *Config) Hints() []string {
 	d := &document{name: c.Path}
 	if text, err := os.ReadFile(c.Path); err == nil {
 		// What the variables hold moves no rule to another place.
-		if read, _, err := parse(c.Path, text, func(string) (string, bool) { return "", true }); err == nil {
+		if read, _, err := parse(c.Path, text, nowhere); err == nil {
 			d = read
 		}
 	}

@@ -45,20 +45,24 @@ type document struct {
 	lines []string
 	root  *yaml.Node            // nil when the file is empty
 	raw   map[*yaml.Node]string // texts as they were before the environment came in, of those that it changed
+	from  sources
+	unset map[*yaml.Node]Unset // what could not be put in, where that is allowed
+	files []string             // that ${file:…} names, absolute
+	loose []string             // what deserves a look about them
 }
 
-// parse reads the text, puts the environment in, and decodes it strictly.
-func parse(name string, text []byte, env func(string) (string, bool)) (*document, File, error) {
+// parse reads the text, puts the environment and files in, and decodes it strictly.
+func parse(name string, text []byte, from sources) (*document, File, error) {
 	d, err := read(name, text)
 	if err != nil {
 		return nil, File{}, err
 	}
-	return d.decode(env)
+	return d.decode(from)
 }
 
 // read parses the text, which must be one document.
 func read(name string, text []byte) (*document, error) {
-	d := &document{name: name, lines: strings.Split(string(text), "\n"), raw: map[*yaml.Node]string{}}
+	d := &document{name: name, lines: strings.Split(string(text), "\n"), raw: map[*yaml.Node]string{}, unset: map[*yaml.Node]Unset{}}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var first, second yaml.Node
 	if err := decoder.Decode(&first); errors.Is(err, io.EOF) {
@@ -77,13 +81,14 @@ func read(name string, text []byte) (*document, error) {
 	return d, nil
 }
 
-// decode puts the environment in and makes a File of the document, strictly.
-func (d *document) decode(env func(string) (string, bool)) (*document, File, error) {
+// decode puts the environment and files in and makes a File of the document, strictly.
+func (d *document) decode(from sources) (*document, File, error) {
 	var f File
+	d.from = from
 	if d.root == nil {
 		return d, f, nil
 	}
-	if problems := append(d.expand(d.root, env), d.judge(d.root, reflect.TypeFor[File](), "")...); len(problems) > 0 {
+	if problems := append(d.expand(d.root, ""), d.judge(d.root, reflect.TypeFor[File](), "")...); len(problems) > 0 {
 		return nil, f, problems
 	}
 	if err := d.root.Decode(&f); err != nil {
@@ -93,36 +98,6 @@ func (d *document) decode(env func(string) (string, bool)) (*document, File, err
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
-
-var variable = regexp.MustCompile(`\$?\$\{([^}]*)\}`)
-
-// expand replaces ${NAME} in every text below n; $${NAME} stays as ${NAME}.
-func (d *document) expand(n *yaml.Node, env func(string) (string, bool)) Problems {
-	var problems Problems
-	for i, c := range n.Content {
-		if n.Kind != yaml.MappingNode || i%2 == 1 {
-			problems = append(problems, d.expand(c, env)...)
-		}
-	}
-	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-		return problems
-	}
-	written := n.Value
-	n.Value = variable.ReplaceAllStringFunc(written, func(m string) string {
-		if strings.HasPrefix(m, "$$") {
-			return m[1:]
-		}
-		value, ok := env(m[2 : len(m)-1])
-		if !ok {
-			problems = append(problems, d.at(n, fmt.Sprintf("the environment variable %s is not set. Set it before the start, or write the value here.", m[2:len(m)-1])))
-		}
-		return value
-	})
-	if n.Value != written || variable.MatchString(written) {
-		d.raw[n] = written
-	}
-	return problems
-}
 
 // judge compares a node with the type that it should be, so that every mistake has
 // its place. key is where it stands, as in engine.workers.

@@ -21,14 +21,14 @@ func LoadRules(path string, env func(string) (string, bool)) ([]Rule, error) {
 		return nil, err
 	}
 	if !d.part() {
-		c, err := Parse(path, text, env)
+		c, err := parseFrom(path, text, sources{env: env, needed: needed("approval", "groups")})
 		if err != nil {
 			return nil, err
 		}
 		return c.File.Approval.Rules, nil
 	}
 	d.root = whole(d.root)
-	_, f, err := d.decode(env)
+	_, f, err := d.decode(sources{env: env, needed: everything})
 	if err != nil {
 		return nil, err
 	}

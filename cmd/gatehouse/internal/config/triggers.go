@@ -143,5 +143,5 @@ func (b *builder) triggerProblem(where []any, f Trigger, p trigger.Problem) {
 	if p.Line > 0 && n != nil && n.Kind == yaml.ScalarNode {
 		problem.Line, problem.Column = b.doc.inside(n, p.Line, max(p.Column, 1))
 	}
-	b.problems = append(b.problems, problem)
+	b.note(n, problem)
 }

@@ -1,0 +1,57 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"gatehouse/orchestrator/event"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// ofTheNode are settings that differ between nodes of one house.
+var ofTheNode = []string{"server.listen", "server.public_url", "database", "data"}
+
+// rulesOf are the settings of repositories and agents that say who may do what, and who
+// must say yes.
+var rulesOf = []string{"role", "protect", "deliver", "approvers", "branch", "ask_first", "trust_checkout", "analysis_only", "approval", "owner", "delegates_to", "writes", "sandbox"}
+
+// Recorded are the settings as changes of them are recorded: without secrets, and without
+// what is each node's own. A rule has the value in force, also where a variable gave it.
+func (c *Config) Recorded() []event.Configured {
+	var all []event.Configured
+	for _, v := range c.Values() {
+		if slices.Contains(ofTheNode, v.Key) {
+			continue
+		}
+		all = append(all, event.Configured{Key: v.Key, Value: v.Value, Rule: isRule(v.Key)})
+	}
+	return append(all, c.order()...)
+}
+
+// isRule says that a key is about who may do what, or who must say yes.
+func isRule(key string) bool {
+	section, _, _ := strings.Cut(key, ".")
+	last := key[strings.LastIndexByte(key, '.')+1:]
+	return section == "approval" || section == "groups" || (section == "agents" || section == "repositories") && slices.Contains(rulesOf, last)
+}
+
+// order is the order of each list of rules: the first that matches decides.
+func (c *Config) order() []event.Configured {
+	var all []event.Configured
+	if c.doc == nil {
+		return nil
+	}
+	for _, list := range []string{"rules", "handovers"} {
+		n := c.doc.find("approval", list)
+		if n == nil || n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+			continue
+		}
+		names := make([]string, len(n.Content))
+		for i, r := range n.Content {
+			names[i] = called(r, i)
+		}
+		all = append(all, event.Configured{Key: "approval." + list, Value: strings.Join(names, ", "), Rule: true})
+	}
+	return all
+}

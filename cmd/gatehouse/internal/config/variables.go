@@ -1,0 +1,166 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// sources is where the texts of a file take what they name as ${NAME} or ${file:PATH}.
+type sources struct {
+	env    func(string) (string, bool)
+	file   func(path string) (text, warning string, err error) // nil: readSecret
+	needed func(key string) bool                               // whether it is a mistake that what stands at a key is missing
+}
+
+// Unset is a text that could not be put in, where the command that asks can do without.
+type Unset struct {
+	Key   string // channels.telegram.token
+	Name  string // a variable, or file:PATH
+	Place string // file:line:column
+	Why   string
+}
+
+// everything is needed: by the server.
+func everything(string) bool { return true }
+
+// needed names the keys that matter, each with all below it.
+func needed(keys ...string) func(string) bool {
+	return func(key string) bool {
+		return slices.ContainsFunc(keys, func(k string) bool { return below(key, k) })
+	}
+}
+
+// below says whether a key is another one or stands below it.
+func below(key, above string) bool {
+	rest, ok := strings.CutPrefix(key, above)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// nowhere has an empty text for everything.
+var nowhere = sources{env: func(string) (string, bool) { return "", true }, file: func(string) (string, string, error) { return "", "", nil }, needed: everything}
+
+// LoadFor is Load for a command that uses only what stands at the keys: a variable or a
+// file of secrets that is missing elsewhere is no mistake, and is among Unset. Its place
+// keeps the text as it is written.
+func LoadFor(path string, env func(string) (string, bool), keys ...string) (*Config, error) {
+	return load(path, sources{env: env, needed: needed(keys...)})
+}
+
+// Unset lists what could not be put in, by its key; none after Load.
+func (c *Config) Unset() []Unset {
+	if c.doc == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Values(c.doc.unset), func(x, y Unset) int { return strings.Compare(x.Key+x.Name, y.Key+y.Name) })
+}
+
+// Lacks names what could not be put in at a key or below it, "" when all of it is known.
+func (c *Config) Lacks(key string) string {
+	for _, u := range c.Unset() {
+		if below(u.Key, key) {
+			return u.Name
+		}
+	}
+	return ""
+}
+
+var variable = regexp.MustCompile(`\$?\$\{([^}]*)\}`)
+
+// expand replaces ${NAME} and ${file:PATH} in every text below n, which stands at key;
+// $${NAME} stays as ${NAME}.
+func (d *document) expand(n *yaml.Node, key string) Problems {
+	var problems Problems
+	for i, c := range n.Content {
+		switch {
+		case n.Kind == yaml.SequenceNode:
+			problems = append(problems, d.expand(c, fmt.Sprintf("%s[%s]", key, called(c, i)))...)
+		case n.Kind != yaml.MappingNode:
+			problems = append(problems, d.expand(c, key)...)
+		case i%2 == 1:
+			problems = append(problems, d.expand(c, under(key, n.Content[i-1].Value))...)
+		}
+	}
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		return problems
+	}
+	written := n.Value
+	n.Value = variable.ReplaceAllStringFunc(written, func(m string) string {
+		if strings.HasPrefix(m, "$$") {
+			return m[1:]
+		}
+		name := m[2 : len(m)-1]
+		value, why := d.fetch(n, name)
+		if why == "" {
+			return value
+		}
+		p := d.at(n, why)
+		if !d.from.needed(key) {
+			d.unset[n] = Unset{Key: key, Name: name, Place: fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column), Why: why}
+			return m
+		}
+		problems = append(problems, p)
+		return value
+	})
+	if n.Value != written || variable.MatchString(written) {
+		d.raw[n] = written
+	}
+	return problems
+}
+
+// fetch is what a name stands for, or why nobody can tell and what to do.
+func (d *document) fetch(n *yaml.Node, name string) (value, why string) {
+	path, file := strings.CutPrefix(name, "file:")
+	if !file {
+		value, ok := d.from.env(name)
+		if !ok {
+			return "", fmt.Sprintf("the environment variable %s is not set. Set it before the start, or write the value here.", name)
+		}
+		return value, ""
+	}
+	if path == "" {
+		return "", "${file:} names no file. Write ${file:/run/secrets/NAME}."
+	}
+	path, err := filepath.Abs(besides(d.name, path))
+	if err != nil {
+		return "", err.Error() + "."
+	}
+	if !slices.Contains(d.files, path) {
+		d.files = append(d.files, path)
+	}
+	read := d.from.file
+	if read == nil {
+		read = readSecret
+	}
+	value, warning, err := read(path)
+	if err != nil {
+		return "", err.Error() + "."
+	}
+	if warning != "" {
+		d.loose = append(d.loose, d.at(n, warning).Error())
+	}
+	return value, ""
+}
+
+// besides resolves a path against the folder of the configuration.
+func besides(name, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(name), path)
+}
+
+// unknown says that a text at n, or right below it, could not be put in, so that nobody
+// can judge here what stands there.
+func (d *document) unknown(n *yaml.Node) bool {
+	if n == nil || len(d.unset) == 0 {
+		return false
+	}
+	missing := func(n *yaml.Node) bool { _, ok := d.unset[n]; return ok }
+	return missing(n) || slices.ContainsFunc(n.Content, missing)
+}

@@ -1,0 +1,29 @@
+package event
+
+// ConfigurationChanged says that a server took a configuration other than the one that was
+// recorded last.
+const ConfigurationChanged Type = "configuration.changed"
+
+// Configured is one setting in force. No secret is in its value.
+type Configured struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	// Rule says that it is about who may do what and who must say yes; events name these first.
+	Rule bool `json:"-"`
+}
+
+// ConfiguredChange is one setting that differs; nothing stands for what is not set.
+type ConfiguredChange struct {
+	Key string `json:"key"`
+	Was string `json:"was,omitempty"`
+	Is  string `json:"is,omitempty"`
+}
+
+// Taken is who or which process took a configuration.
+type Taken struct {
+	Actor string // a person, or system
+	How   string // start, SIGHUP or reload
+	Node  string
+	File  string // "" when there is none
+}
+
