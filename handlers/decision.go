@@ -34,7 +34,7 @@ func (p *Pages) Decide(c echo.Context) error {
 	no, done := refused{comment: b.Comment, anew: form.Get("start_over") != "", back: form.Get("back"), ticked: b.Seen.WarningsTicked}, string(b.Verdict)
 	switch {
 	case b.Verdict == approval.RequestChanges:
-		b.TakeDrafts, b.StartOver = form.Get("drafts") != "", form.Get("start_over") != ""
+		b.StartOver = form.Get("start_over") != ""
 	case b.Verdict == approval.Approve && form.Get("some") != "":
 		r, err := p.request(c)
 		if err != nil {
