@@ -30,11 +30,13 @@ type Ballot struct {
 	Revision int
 	twins    bool // further revisions of the request have the current one's digest
 	Comment  string
-	Comments []agent.LineComment // with request_changes
-	// TakeDrafts adds the person's drafts to Comments and removes them.
-	TakeDrafts bool
-	StartOver  bool     // with request_changes: from the base, with an empty conversation
-	Files      []string // with approve: only these, by path; nil: all
+	Comments []agent.LineComment // with every verdict but a withdrawal
+	// LeaveDrafts keeps the person's drafts as they are. Else they are added to Comments
+	// and removed, wherever the verdict is given: what somebody wrote about a change is
+	// not lost by their yes.
+	LeaveDrafts bool
+	StartOver   bool     // with request_changes: from the base, with an empty conversation
+	Files       []string // with approve: only these, by path; nil: all
 	// Edits or Patch, a unified diff on top of the revision, come with edit.
 	Edits []patch.FileEdit
 	Patch string
@@ -89,10 +91,10 @@ func (b *Ballot) checkComments() *orchestrator.Error {
 	switch {
 	case len(b.Comments) > MaxComments:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "There are %d line comments; %d is the limit.", len(b.Comments), MaxComments)
-	case (len(b.Comments) > 0 || b.TakeDrafts) && b.Verdict != RequestChanges:
-		return orchestrator.Errorf(orchestrator.CodeBadRequest, "Line comments go with request_changes only. Put a remark into the comment, or request changes.")
-	case b.Verdict == RequestChanges && b.Comment == "" && len(b.Comments) == 0 && !b.TakeDrafts:
-		return orchestrator.Errorf(orchestrator.CodeBadRequest, "Nothing says what should change. Write a comment, or comment on a line.")
+	case len(b.Comments) > 0 && b.Verdict == Withdraw:
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "Line comments do not go with a withdrawal. Put a remark into the comment.")
+	case b.LeaveDrafts && b.saysNothing():
+		return nothingSaid()
 	}
 	for _, c := range b.Comments {
 		if refused := checkRemark(c); refused != nil {
@@ -100,6 +102,19 @@ func (b *Ballot) checkComments() *orchestrator.Error {
 		}
 	}
 	return nil
+}
+
+// takesDrafts reports whether the person's drafts go with the verdict. A withdrawal opens
+// the question again, and they stay for the next verdict on it.
+func (b *Ballot) takesDrafts() bool { return !b.LeaveDrafts && b.Verdict != Withdraw }
+
+// saysNothing reports whether changes are requested without a word about which.
+func (b *Ballot) saysNothing() bool {
+	return b.Verdict == RequestChanges && b.Comment == "" && len(b.Comments) == 0
+}
+
+func nothingSaid() *orchestrator.Error {
+	return orchestrator.Errorf(orchestrator.CodeBadRequest, "Nothing says what should change. Write a comment, or comment on a line.")
 }
 
 // checkRemark validates one line comment.

@@ -113,18 +113,20 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 // sees whether the digest is still the one that it was made of.
 type prepared struct {
 	feedback *agent.Feedback // with request_changes
-	drafts   []Draft         // that are among its comments
+	drafts   []Draft         // that are among the verdict's comments
 	remade   *remade         // with edit, or a yes to some files
 }
 
 // prepare makes it.
 func (g *Gateway) prepare(ctx context.Context, r Request, b *Ballot) (prepared, error) {
 	var p prepared
-	var err error
+	comments, drafts, err := g.remarks(ctx, r, *b)
+	if err != nil {
+		return p, err
+	}
+	b.Comments, p.drafts = comments, drafts
 	if b.Verdict == RequestChanges {
-		if b.Comments, p.drafts, err = g.remarks(ctx, r, *b); err == nil {
-			p.feedback, err = g.feedback(ctx, r, *b)
-		}
+		p.feedback, err = g.feedback(ctx, r, *b)
 		return p, err
 	}
 	p.remade, err = g.remake(ctx, r, b)
@@ -175,6 +177,9 @@ func cast(ctx context.Context, tx Tx, r *Request, e Electorate, b Ballot, p prep
 		Comment: b.Comment, Digest: r.Revision.Digest, At: r.after(tx.Now()), Seen: b.Seen, Files: b.Files, Comments: b.Comments,
 	}
 	dec.ForID, dec.For = e.inPlaceOf(b.Principal.User, *r)
+	if err := takeDrafts(ctx, tx, dec.UserID, r.ID, b, p.drafts); err != nil {
+		return err
+	}
 	if p.remade != nil {
 		return revise(ctx, tx, r, d, dec, *p.remade)
 	}
@@ -184,9 +189,6 @@ func cast(ctx context.Context, tx Tx, r *Request, e Electorate, b Ballot, p prep
 	case Reject:
 		return reject(ctx, tx, r, d, dec)
 	case RequestChanges:
-		if err := takeDrafts(ctx, tx, dec.UserID, r.ID, b, p.drafts); err != nil {
-			return err
-		}
 		return requestChanges(ctx, tx, r, d, dec, p.feedback)
 	default:
 		return withdraw(ctx, tx, r, d, dec)

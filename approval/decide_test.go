@@ -245,7 +245,9 @@ func TestVerdictsThatMakeNoSense(t *testing.T) {
 			b.Verdict, b.Comments = approval.RequestChanges, []agent.LineComment{{Path: "a", Line: 1, Side: "left", Text: "x"}}
 		},
 		"Nothing says what should": func(b *approval.Ballot) { b.Verdict, b.Comment = approval.RequestChanges, " \n" },
-		"Line comments go with":    func(b *approval.Ballot) { b.Comments = []agent.LineComment{{Path: "a", Line: 1, Text: "x"}} },
+		"Line comments do not go with": func(b *approval.Ballot) {
+			b.Verdict, b.Comments = approval.Withdraw, []agent.LineComment{{Path: "a", Line: 1, Text: "x"}}
+		},
 		"A line comment needs": func(b *approval.Ballot) {
 			b.Verdict, b.Comments = approval.RequestChanges, []agent.LineComment{{Line: 1, Text: "x"}}
 		},

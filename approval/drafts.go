@@ -104,7 +104,7 @@ func (g *Gateway) SaveDraft(ctx context.Context, by people.Principal, requestID 
 	}
 	err = g.store.SaveDraft(ctx, d, MaxDrafts)
 	if errors.Is(err, orchestrator.ErrExists) {
-		return orchestrator.Errorf(orchestrator.CodeConflict, "You have %d comments on this request that are not sent; that is the limit. Send them with Request changes, or delete some.", MaxDrafts)
+		return orchestrator.Errorf(orchestrator.CodeConflict, "You have %d comments on this request that are not sent; that is the limit. Send them with your verdict, or delete some.", MaxDrafts)
 	}
 	return err
 }
@@ -216,22 +216,23 @@ func (g *Gateway) remarks(ctx context.Context, r Request, b Ballot) ([]agent.Lin
 			comments[i].Code = code
 		}
 	}
-	if !b.TakeDrafts {
+	if !b.takesDrafts() {
 		return comments, nil, nil
 	}
 	placed, err := g.placed(ctx, r, b.Principal.User.ID)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, orchestrator.Errorf(orchestrator.CodeUnavailable, "Your saved comments on lines could not be read, so they could not be sent with your %s. Nothing was stored. Try again. (%w)", noun(b.Verdict), err)
 	}
 	var drafts []Draft
 	for _, p := range placed {
 		comments, drafts = append(comments, p.remark()), append(drafts, p.Draft)
 	}
+	b.Comments = comments
 	switch {
 	case len(comments) > MaxComments:
 		return nil, nil, orchestrator.Errorf(orchestrator.CodeBadRequest, "There are %d line comments; %d is the limit.", len(comments), MaxComments)
-	case len(comments) == 0 && b.Comment == "":
-		return nil, nil, orchestrator.Errorf(orchestrator.CodeBadRequest, "Nothing says what should change. Write a comment, or comment on a line.")
+	case b.saysNothing():
+		return nil, nil, nothingSaid()
 	}
 	return comments, drafts, nil
 }
@@ -239,7 +240,7 @@ func (g *Gateway) remarks(ctx context.Context, r Request, b Ballot) ([]agent.Lin
 // takeDrafts removes the drafts that are sent with a verdict, if they are still those
 // that it was made of.
 func takeDrafts(ctx context.Context, tx Tx, userID, requestID string, b Ballot, want []Draft) error {
-	if !b.TakeDrafts {
+	if !b.takesDrafts() {
 		return nil
 	}
 	had, err := tx.TakeDrafts(ctx, userID, requestID)

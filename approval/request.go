@@ -161,7 +161,7 @@ type Decision struct {
 	ForID    string              `json:"-"`
 	For      string              `json:"for,omitempty"`
 	Files    []string            `json:"files,omitempty"`    // with approve: only these
-	Comments []agent.LineComment `json:"comments,omitempty"` // with request_changes
+	Comments []agent.LineComment `json:"comments,omitempty"` // on lines
 	At       time.Time           `json:"at"`
 	Seen     Seen                `json:"seen"`
 }

@@ -178,6 +178,7 @@ func carried(e Electorate, r *Request, was Revision, m *orchestrator.Made, now t
 	yes.ID, yes.Revision, yes.Digest, yes.At = orchestrator.NewID(orchestrator.DecisionPrefix, now), r.Revision.N, r.Revision.Digest, r.after(now)
 	yes.ForID, yes.For = e.at(now, zone).inPlaceOf(e.users[u], *r) // the seat may be another one by now
 	yes.Comment, yes.Files = fmt.Sprintf("approved these files of revision %d", m.From), nil
+	yes.Comments = nil // they stand with the yes that they came with
 	return &yes
 }
 

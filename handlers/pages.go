@@ -188,6 +188,7 @@ var said = map[string]string{
 	"handed":          "Your approval was counted.",
 	"not_handed":      "You rejected this. The work was not handed on.",
 	"request_changes": "The agent runs again with your comments.",
+	"renew":           "The agent makes this again on the branch as it is today. Nothing landed.",
 	"withdraw":        "Your approval was withdrawn.",
 	"some":            "Your choice was stored. A revision with these files is made and checked; your yes counts on it.",
 	"edit":            "Your edit was stored. It is checked as a revision of its own, and another person has to approve it.",

@@ -74,7 +74,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		page.Revisions = append(page.Revisions, v.N)
 	}
 	page.Split = q.Get("view") == "split"
-	if page.BaseMoved, err = p.baseMoved(f, r, shown); err != nil {
+	if page.BaseMoved, err = p.baseMoved(f, &page, r, shown); err != nil {
 		return err
 	}
 	if shown, err = p.compared(f.ctx, q, &page, r, shown, all); err != nil {

@@ -36,7 +36,7 @@ func (p *Pages) compared(ctx context.Context, q url.Values, page *views.ReviewPa
 }
 
 // baseMoved says what a branch that moved means for a request that still waits.
-func (p *Pages) baseMoved(f *frame, r approval.Request, v approval.Revision) (string, error) {
+func (p *Pages) baseMoved(f *frame, page *views.ReviewPage, r approval.Request, v approval.Revision) (string, error) {
 	if r.State != approval.Pending || v.N != r.Revision.N {
 		return "", nil
 	}
@@ -50,8 +50,20 @@ func (p *Pages) baseMoved(f *frame, r approval.Request, v approval.Revision) (st
 	case moved.Head == "":
 		return "", nil
 	}
-	return movedWords(views.BranchName(v.Base.Branch), moved), nil
+	branch := views.BranchName(v.Base.Branch)
+	if moved.overtakes() && anew(r) && page.NoYes == "" {
+		page.Overtaken, page.NoYes = branch, fmt.Sprintf("A yes to this would land nothing: %s changed meanwhile.", branch)
+	}
+	return movedWords(branch, moved), nil
 }
+
+// overtakes reports whether a yes to the change would not carry over to the branch.
+func (m Movement) overtakes() bool { return m.Rewritten || !m.Fits.OK }
+
+// anew reports whether the agent can make the change again on the branch of today without
+// a loss: an edit of a person's, their choice of files and what a revert puts back are not
+// the agent's to make.
+func anew(r approval.Request) bool { return r.Revision.Made == "" && r.RevertOf == "" }
 
 // movedWords: "main moved by 2 commits since, to 4be1f02. They touch no file …".
 func movedWords(branch string, m Movement) string {

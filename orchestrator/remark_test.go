@@ -124,7 +124,6 @@ func TestDraftsFollowTheirLines(t *testing.T) {
 
 		w.script("coder", changes(map[string]string{"core/a.txt": "stays\nnew\nmoves\ntwice?\ntwice\nx\ntwice\n"}))
 		b := w.ballot(cleo, r, approval.RequestChanges)
-		b.TakeDrafts = true
 		w.must(errOf(w.gateway.Decide(t.Context(), b)))
 		r = w.request(root.TaskID, 2)
 		if c := r.Decisions[0].Comments; len(c) != 1 || c[0].Text != "cleo's" || c[0].Code != "stays" {
@@ -148,7 +147,7 @@ func TestDraftsFollowTheirLines(t *testing.T) {
 			return agent.Outcome{}, os.ErrInvalid
 		})
 		b = w.ballot(w.bob, r, approval.RequestChanges)
-		b.TakeDrafts, b.Comments = true, []agent.LineComment{{Path: "core/a.txt", Line: 2, Text: "direct"}}
+		b.Comments = []agent.LineComment{{Path: "core/a.txt", Line: 2, Text: "direct"}}
 		w.must(errOf(w.gateway.Decide(t.Context(), b)))
 		told := <-next
 		if got := fmt.Sprint(told.Comments); got != fmt.Sprint([]agent.LineComment{
@@ -164,7 +163,6 @@ func TestDraftsFollowTheirLines(t *testing.T) {
 func TestDraftsHaveALimitAndNoneIsNothingToSend(t *testing.T) {
 	w, _, r, _ := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), map[string]string{"core/a.txt": strings.Repeat("x\n", 300)}, nil)
 	b := w.ballot(w.bob, r, approval.RequestChanges)
-	b.TakeDrafts = true
 	w.refused(errOf(w.gateway.Decide(t.Context(), b)), orchestrator.CodeBadRequest, "Nothing says what should change")
 	for i := range approval.MaxDrafts {
 		w.must(w.store.SaveDraft(t.Context(), approval.Draft{UserID: w.bob.ID, RequestID: r.ID, Revision: 1, Path: "core/a.txt", Side: "R", Line: i + 1, Text: "x", At: r.CreatedAt}, approval.MaxDrafts))
@@ -201,7 +199,6 @@ func TestACommentOnLinesFollowsThem(t *testing.T) {
 
 		w.script("coder", changes(map[string]string{"core/a.txt": "done\n"}))
 		b = w.ballot(w.bob, r, approval.RequestChanges)
-		b.TakeDrafts = true
 		w.must(errOf(w.gateway.Decide(t.Context(), b)))
 		c := w.request(root.TaskID, 3).Decisions[1].Comments
 		if len(c) != 3 || c[1].Line != 4 || c[1].String() != "core/a.txt:4: both\n> two\n> \tthree" {

@@ -40,7 +40,7 @@ func TestCommentsStandUnderTheirLine(t *testing.T) {
 		mustLack(t, rowOf(t, html, "F2L42"), "not sent", `value="delete"`)
 		mustContain(t, html, "On line 900, which is not shown here", "Far away",
 			"1 comment whose line is gone", "gone := true", "of revision 1; the line is gone",
-			"Your 2 comments are not sent with a yes.", `id="draft-count"`, `<span class="long-word">Request changes</span>`)
+			"Your 2 comments on lines go with your verdict, whichever it is.", `id="draft-count"`, `<span class="long-word">Request changes</span>`)
 		mustLack(t, html, "<script>alert", "\u202e")
 	}
 }

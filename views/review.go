@@ -54,6 +54,7 @@ type ReviewPage struct {
 	CanDecide     bool
 	MayNot        string   // why this person cannot decide; empty when they can
 	NoYes         string   // why the yes is not theirs, where other verdicts are
+	Overtaken     string   // the branch that changed so that a yes would land nothing
 	CanMark       bool     // may mark files as viewed
 	Viewed        []int    // the numbers of those that they marked
 	Unviewed      bool     // they have opened none of this revision

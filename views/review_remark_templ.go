@@ -706,7 +706,7 @@ func remarkButtons(p ReviewPage, anchor string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "\" data-comment-close>Cancel</a> <span class=\"muted\">Sent with Request changes, not before.</span></p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "\" data-comment-close>Cancel</a> <span class=\"muted\">Sent with your verdict, not before.</span></p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -279,7 +279,7 @@ func reviewKeys(t *testing.T, n *node, bob *browsertest.Page) {
 	bob.Wait("button", "Save comment")
 	bob.Fill("Comment on removed line 2", "Typed, not saved")
 	bob.Press("Escape")
-	bob.WaitGone("Sent with Request changes, not before.")
+	bob.WaitGone("Sent with your verdict, not before.")
 	bob.Press("c")
 	bob.Wait("button", "Save comment")
 	// The driver sends the letter of the key apart from the key, so it lands in the field.

@@ -20,8 +20,9 @@ type decisionInput struct {
 	Comment  string              `json:"comment"`
 	Files    []string            `json:"files"`
 	Comments []agent.LineComment `json:"comments"`
-	// TakeDrafts adds the caller's drafts, which they wrote on the page.
-	TakeDrafts bool             `json:"take_drafts"`
+	// TakeDrafts adds the caller's drafts, which they wrote on the page. Only a false that
+	// is said leaves them there.
+	TakeDrafts *bool            `json:"take_drafts"`
 	StartOver  bool             `json:"start_over"` // with request_changes: from the base, with an empty conversation
 	Edits      []patch.FileEdit `json:"edits"`
 	Patch      string           `json:"patch"`
@@ -40,7 +41,7 @@ func (a *API) Decide(c echo.Context) error {
 	channel := handlers.Channel(c)
 	r, err := a.Gateway.Decide(c.Request().Context(), approval.Ballot{
 		RequestID: id, Principal: caller(c).Principal, Channel: channel, Verdict: in.Verdict, Digest: in.Digest, Revision: in.Revision,
-		Comment: in.Comment, Comments: in.Comments, TakeDrafts: in.TakeDrafts, StartOver: in.StartOver, Files: in.Files, Edits: in.Edits, Patch: in.Patch, Seen: approval.Seen{Surface: channel, WarningsTicked: in.Ticked},
+		Comment: in.Comment, Comments: in.Comments, LeaveDrafts: in.TakeDrafts != nil && !*in.TakeDrafts, StartOver: in.StartOver, Files: in.Files, Edits: in.Edits, Patch: in.Patch, Seen: approval.Seen{Surface: channel, WarningsTicked: in.Ticked},
 	})
 	if err != nil {
 		return err
