@@ -90,9 +90,7 @@ func (s *Store) UseLinkCode(ctx context.Context, channel, code string, account i
 
 // linkAccount uses the code and links the account in one transaction.
 func (s *Store) linkAccount(ctx context.Context, hash string, a people.Account) (people.User, error) {
-	open := func(q interface {
-		row(ctx context.Context, text string, args ...any) *sql.Row
-	}, now time.Time) (people.User, error) {
+	open := func(q querier, now time.Time) (people.User, error) {
 		return scanUser(q.row(ctx, selectUser+` join link_codes c on c.user_id = u.id
 			where c.hash = ? and c.channel = ? and c.used_at is null and c.expires_at > ? and u.disabled = 0`, hash, a.Channel, micros(now)))
 	}

@@ -18,9 +18,8 @@ type handle struct {
 	stmts map[string]*sql.Stmt
 }
 
-// querier runs queries, inside a transaction or outside. Texts have ? and are rebound.
+// querier reads, inside a transaction or outside. Texts have ? and are rebound.
 type querier interface {
-	exec(ctx context.Context, text string, args ...any) (sql.Result, error)
 	query(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 	row(ctx context.Context, text string, args ...any) *sql.Row
 }
