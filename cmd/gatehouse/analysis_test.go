@@ -89,7 +89,7 @@ func TestAnAnalysisHasNoToolThatChangesAnything(t *testing.T) {
 	n := p.start(p.config, "")
 	root := p.answered(n.send("analyst", "app", "analyse"))
 	got, _ := shown.Load("analyst")
-	if want := []string{"list_files", "mcp_ops_count", "mcp_ops_look", "read_file", "run_checks", "search", "shared_context"}; !slices.Equal(got.([]string), want) {
+	if want := []string{"finish", "list_files", "mcp_ops_count", "mcp_ops_look", "read_file", "run_checks", "search", "shared_context"}; !slices.Equal(got.([]string), want) {
 		t.Errorf("the analyst was given %v; want %v", got, want)
 	}
 	lines := strings.Split(root.Result.Text, "\n")
