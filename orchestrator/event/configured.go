@@ -26,4 +26,3 @@ type Taken struct {
 	Node  string
 	File  string // "" when there is none
 }
-
