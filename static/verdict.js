@@ -92,9 +92,11 @@
   }
   // The bar lies over the page's foot and grows with what it asks: whatever is scrolled to stops above it.
   var bar = document.getElementById('review-bar');
-  if (bar && window.ResizeObserver) {
+  if (bar && window.ResizeObserver && document.adoptedStyleSheets) {
+    var room = new CSSStyleSheet();
+    document.adoptedStyleSheets = [room];
     new ResizeObserver(function () {
-      document.documentElement.style.setProperty('--verdict-bar', bar.offsetHeight + 'px');
+      room.replaceSync(':root { --verdict-bar: ' + bar.offsetHeight + 'px; }');
     }).observe(bar);
   }
   // The live bar is another revision's: this page's verdicts are over.

@@ -155,7 +155,7 @@ func moves(t *testing.T, n *node, bob *browsertest.Page, address, id string) {
 	old.Click("link", "Comment on added line 2")
 	old.Fill("Comment on added line 2", "Begun before, kept after")
 	r := n.requests(id)[0]
-	status, err := n.call("POST", "/api/v1/approvals/"+r.ID+"/decision", n.approver, map[string]any{"verdict": "request_changes", "digest": r.Revision.Digest, "comment": "Once more."}, nil)
+	status, err := n.call("POST", "/api/v1/approvals/"+r.ID+"/decision", n.approver, map[string]any{"verdict": "request_changes", "digest": r.Revision.Digest, "comment": "Once more.", "take_drafts": false}, nil)
 	if err != nil || status != 200 {
 		t.Fatal(status, err)
 	}
