@@ -101,8 +101,11 @@ func TestAnAnalysisHasNoToolThatChangesAnything(t *testing.T) {
 			t.Errorf("%s was answered %q", tool, lines[i])
 		}
 	}
-	if !slices.Equal(ops.done, []string{"count", "look"}) {
-		t.Errorf("what happened: %v", ops.done)
+	ops.mu.Lock()
+	done := slices.Clone(ops.done)
+	ops.mu.Unlock()
+	if !slices.Equal(done, []string{"count", "look"}) {
+		t.Errorf("what happened: %v", done)
 	}
 	n.send("operator", "app", "operate")
 	p.until("the operator's calls", func() bool {
@@ -155,11 +158,13 @@ func TestTheLastOfAChainIsShownNoToolsThatHandOn(t *testing.T) {
 		if s := p.answered(n.send("one", "", "deep")).Result.Text; s != "one heard two heard three heard" {
 			t.Errorf("it ended with %q", s)
 		}
+		mu.Lock()
 		for who, hands := range map[string]bool{"one": true, "two": true, "three": hide == "error"} {
 			if got := slices.Contains(shown[who], "delegate_to_agent") && slices.Contains(shown[who], "spawn_agent") && slices.Contains(shown[who], "handoff_to_agent") && slices.Contains(shown[who], "list_agents"); got != hands {
 				t.Errorf("at_depth %s: %s was shown %v", hide, who, shown[who])
 			}
 		}
+		mu.Unlock()
 		n.stop()
 	}
 }

@@ -61,6 +61,9 @@ func TestSavedCommentsGoWithEveryVerdict(t *testing.T) {
 			if code := story.say(r); code != http.StatusOK {
 				t.Fatalf("%s: %d", name, code)
 			}
+			if name != "changes by the API" { // the next one is made on what landed
+				p.until("the end of "+name, func() bool { return p.root(r.TaskID).State.Ended() })
+			}
 			now, err := p.store.Request(t.Context(), r.ID)
 			p.must(err)
 			left, err := p.store.Drafts(t.Context(), now.Decisions[0].UserID, r.ID)
