@@ -32,6 +32,10 @@ func (m *meddler) LastPosition(ctx context.Context) (int64, error) {
 // formKey is drawn anew for each form.
 var formKey = regexp.MustCompile(`name="key" value="[^"]*"`)
 
+// streamFrom is where a page's stream begins. On PostgreSQL it may be behind by what other
+// databases of the server hold open, and catch up between two looks.
+var streamFrom = regexp.MustCompile(`after=\d+`)
+
 // TestAPageIsOfOneMoment: somebody decides while a page is read. The page is as it was
 // before, in all of its parts, and the next one is as it is afterwards.
 func TestAPageIsOfOneMoment(t *testing.T) {
@@ -63,6 +67,9 @@ func TestAPageIsOfOneMoment(t *testing.T) {
 					a := b.get(path)
 					if a.StatusCode != http.StatusOK {
 						t.Fatalf("%s: status %d", path, a.StatusCode)
+					}
+					if name == "postgres" {
+						a.body = streamFrom.ReplaceAllString(a.body, "")
 					}
 					return formKey.ReplaceAllString(a.body, "")
 				}
