@@ -274,6 +274,7 @@ func (e *Engine) runAgent(r *run) error {
 		}
 		if out.Park == nil {
 			e.Trace("agent ended")
+			r.closeDeltas() // before its end is told, behind which readers take no part
 			return e.finish(r, spec, withoutSecrets(out.Result))
 		}
 		parked, err := e.park(r, out.Park)

@@ -67,21 +67,29 @@ func TestPartsComeInTheirPlaceAmongTheEvents(t *testing.T) {
 	for i := range writers {
 		ids = append(ids, h.below(task, root, i))
 	}
-	start := make(chan struct{})
-	var wg sync.WaitGroup
+	var wg, reading, hearing sync.WaitGroup // readers that have the task's first events, and parts
+	const readers = 3
+	reading.Add(readers)
+	hearing.Add(readers)
 	for _, id := range ids {
 		wg.Go(func() {
-			<-start
+			reading.Wait()
 			for turn := 1; turn <= turns; turn++ {
 				for i := range 20 {
 					h.write(task.ID, id, turn, "0123456789", 10*i)
+				}
+				if turn == turns {
+					hearing.Wait() // who was behind until now comes in the middle of the last turn
 				}
 				h.complete(task.ID, id, turn)
 			}
 		})
 	}
-	for i := range 3 {
+	for i := range readers {
 		wg.Go(func() {
+			isReading, isHearing := sync.OnceFunc(reading.Done), sync.OnceFunc(hearing.Done)
+			defer isReading()
+			defer isHearing()
 			last, next, deltas, missed := "", int64(1), 0, 0
 			over, have := map[string]int{}, map[string]int{}
 			for next <= total && !t.Failed() {
@@ -95,8 +103,8 @@ func TestPartsComeInTheirPlaceAmongTheEvents(t *testing.T) {
 						if next++; e.Type == event.MessageCompleted {
 							over[e.DelegationID] = h.delta(e).Turn
 						}
-						if e.N == 2 && i == 0 {
-							close(start)
+						if e.N == 2 {
+							isReading()
 						}
 						return next <= total && budget > 0
 					}
@@ -113,6 +121,7 @@ func TestPartsComeInTheirPlaceAmongTheEvents(t *testing.T) {
 					}
 					have[key] = d.Offset + len(d.Text)
 					deltas++
+					isHearing()
 					return budget > 0
 				})
 			}
