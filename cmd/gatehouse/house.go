@@ -196,9 +196,10 @@ func (h *house) reload(ctx context.Context, by event.Taken) error {
 	if next.Listen != h.cfg.Listen || next.Database != h.cfg.Database || next.Data != h.cfg.Data {
 		h.log.Warn("listen, database and data are read only at the start; restart to change them")
 	}
-	if next.File.Server.PublicURL == "" {
-		next.PublicURL = h.cfg.PublicURL
+	if next.File.Server.PublicURL != h.cfg.File.Server.PublicURL {
+		h.log.Warn("server.public_url is read only at the start; restart to change it")
 	}
+	next.PublicURL = h.cfg.PublicURL // links begin alike everywhere
 	if was, is := h.cfg.Telegram, next.Telegram; (was == nil) != (is == nil) || was != nil && (was.Token != is.Token || was.Mode != is.Mode || was.APIURL != is.APIURL || was.WebhookSecret != is.WebhookSecret) {
 		h.log.Warn("the bot of channels.telegram is read only at the start; restart to change it")
 	}
