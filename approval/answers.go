@@ -165,7 +165,7 @@ func (s Said) repeats(t Thread) bool {
 // it, and whoever may ask for changes, as long as a further revision can come.
 func (e Electorate) MayAnswer(p people.Principal, r Request, t Thread) *orchestrator.Error {
 	refused := e.May(p, r, RequestChanges)
-	own := p.Run == nil && p.User.ID != "" && p.User.ID == t.Decision.UserID && approves(e.current(p.User)) && p.Has(people.ApprovalsDecide)
+	own := p.Run == nil && p.User.ID != "" && p.User.ID == t.Decision.UserID && Approves(e.current(p.User)) && p.Has(people.ApprovalsDecide)
 	switch {
 	case refused != nil && !own:
 		return refused

@@ -98,7 +98,7 @@ func (e Electorate) voters(r Request) []people.User {
 
 // votes reports whether u is an approver of whom r's rule wants to hear.
 func (e Electorate) votes(u people.User, r Request) bool {
-	return approves(u) && e.member(u, r.Rule.From)
+	return Approves(u) && e.member(u, r.Rule.From)
 }
 
 func (e Electorate) member(u people.User, groups []string) bool {
@@ -115,7 +115,7 @@ func (e Electorate) May(p people.Principal, r Request, v Verdict) *orchestrator.
 	switch {
 	case p.Run != nil:
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "An agent cannot decide. People do: %s.", e.who(r))
-	case p.User.ID == "" || !approves(e.current(p.User)):
+	case p.User.ID == "" || !Approves(e.current(p.User)):
 		return orchestrator.Errorf(orchestrator.CodeNotAnApprover, "You can read this request. Deciding needs the role approver: %s.", e.who(r))
 	case !p.Has(people.ApprovalsDecide):
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "This token may not decide: it has no scope approvals:decide. Use another token, or decide on the page.")
@@ -271,7 +271,7 @@ func (e Electorate) yes(r Request) []Decision {
 	}
 	return r.yesOf(func(d Decision) bool {
 		open := func(u people.User) bool { return e.barred(u, r) == nil }
-		return d.UserID == "" && r.Rule.Need == 0 || is(d.UserID, func(u people.User) bool { return approves(u) && open(u) }) &&
+		return d.UserID == "" && r.Rule.Need == 0 || is(d.UserID, func(u people.User) bool { return Approves(u) && open(u) }) &&
 			is(d.seat(), func(u people.User) bool { return e.votes(u, r) && open(u) })
 	})
 }

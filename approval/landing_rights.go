@@ -125,9 +125,9 @@ func (e Electorate) whyLost(d Decision, r Request) string {
 		return "is no user any more"
 	case u.Disabled:
 		return "is disabled"
-	case !approves(u):
+	case !Approves(u):
 		return "has no role approver any more"
-	case seat.ID == "" || !approves(seat):
+	case seat.ID == "" || !Approves(seat):
 		return "stood in for " + d.For + ", who may not decide any more"
 	case !e.votes(seat, r):
 		return "is not in " + join(r.Rule.From, "or") + " any more"

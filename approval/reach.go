@@ -106,7 +106,7 @@ func (g *Gateway) reach(ctx context.Context, c Config, e Electorate, r Request) 
 func (e Electorate) fingerprint() string {
 	var b strings.Builder
 	for _, u := range e.users {
-		fmt.Fprintf(&b, "%s %s %t", u.ID, u.Name, approves(u))
+		fmt.Fprintf(&b, "%s %s %t", u.ID, u.Name, Approves(u))
 		if u.Away.Now(e.now) {
 			fmt.Fprintf(&b, " away %s", u.Away.To)
 		}

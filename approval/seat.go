@@ -53,7 +53,7 @@ func (e Electorate) holder(u people.User, r Request) people.User {
 // deputy is who decides for u, who is away; nobody where that person cannot.
 func (e Electorate) deputy(u people.User) people.User {
 	for _, d := range e.users {
-		if d.ID == u.Away.To && d.ID != u.ID && approves(d) && !d.Away.Now(e.now) {
+		if d.ID == u.Away.To && d.ID != u.ID && Approves(d) && !d.Away.Now(e.now) {
 			return d
 		}
 	}
@@ -131,8 +131,8 @@ func (e Electorate) absent(u people.User) *orchestrator.Error {
 	return orchestrator.Errorf(orchestrator.CodeForbidden, "You are out of office until %s; %s. End it first: gatehouse user away %s --back", w.at(u.Away.Until), who, u.Name)
 }
 
-// approves reports whether u may decide at all.
-func approves(u people.User) bool { return !u.Disabled && slices.Contains(u.Roles, people.Approver) }
+// Approves reports whether the yes of u may count at all.
+func Approves(u people.User) bool { return !u.Disabled && slices.Contains(u.Roles, people.Approver) }
 
 // seat is the id of the person whose voice d is.
 func (d Decision) seat() string { return cmp.Or(d.ForID, d.UserID) }

@@ -163,8 +163,8 @@ func (e *Engine) handedBack(r *run, spec agent.Spec) error {
 		return err
 	case !c.Ended:
 		return e.handedStill(r)
-	case d.State == Rejected: // people said no, which is no failure of whoever handed over
-		return agent.Fail(agent.CodeRejected, "%s", c.Error.Message)
+	case d.State == Rejected || d.State == Expired: // people said no, or nothing in time: no failure of whoever handed over
+		return agent.Fail(string(d.State), "%s", c.Error.Message)
 	case c.Error != nil:
 		return c.Error
 	}

@@ -10,14 +10,19 @@ import (
 
 // What a no does beyond the delegation that it was said to. By itself nothing: the caller is
 // told, and goes on. A plan whose step got a no, and an agent that gave its work away, have
-// nothing to go on with: they end rejected, which is no failure. And a rule about hand-overs
-// may say that a no ends the whole task (H18: anything but yes ends the workflow).
+// nothing to go on with: they end rejected, which is no failure. Where nobody decided in time
+// it is the same, and they end expired. And a rule about hand-overs may say that a no ends the
+// whole task (H18: anything but yes ends the workflow).
 
-// Decline ends a delegation that has nothing to go on with after a no further down; f says
-// whose it was, and why.
+// undecided is how a delegation ends whose run found nothing to go on with, by the code that
+// it ended with.
+var undecided = map[string]State{agent.CodeRejected: Rejected, agent.CodeExpired: Expired}
+
+// Decline ends a delegation that has nothing to go on with after a no further down, or where
+// nobody decided there in time; f says whose it was, and why.
 func Decline(ctx context.Context, tx Tx, d *Delegation, f *agent.Failure) error {
-	d.Error = &agent.Failure{Code: agent.CodeRejected, Message: mask.Text(f.Message)}
-	return end(ctx, tx, d, Rejected, d.To)
+	d.Error = &agent.Failure{Code: f.Code, Message: mask.Text(f.Message)}
+	return end(ctx, tx, d, undecided[f.Code], d.To)
 }
 
 // EndWith ends the whole task of a hand-over that has just ended without a yes, as that

@@ -1,6 +1,7 @@
 package orchestrator_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,42 @@ func TestAPersonsNoIsNoFailureOfThePlan(t *testing.T) {
 			t.Errorf("insights count %+v as ended and %+v as failures", got.Ended, got.Failures)
 		}
 	})
+}
+
+// Where nobody decides about a step's change in time, the plan ends as that: expired, with what
+// nobody decided about; so does an agent that gave the work away. A retry asks again, and a
+// yes then ends it well.
+func TestAPlanOnWhichNobodyDecidesExpires(t *testing.T) {
+	w := planned(t, "sqlite:"+t.TempDir()+"/g.db", agent.Step{ID: "change", Agent: "coder"}, agent.Step{ID: "tell", Agent: "writer"})
+	c := w.gateway.Config()
+	patient := c.Expires
+	c.Expires = time.Millisecond
+	w.gateway.SetConfig(c)
+	root := w.send("kik", "Change it")
+	d := w.until(root.ID, "ended", func(d orchestrator.Delegation) bool { return d.State.Ended() })
+	if d.State != orchestrator.Expired || d.Error == nil || d.Error.Code != "expired" ||
+		!strings.Contains(d.Error.Message, "Step change (agent coder) ended expired: Nobody decided before the deadline.") {
+		t.Fatalf("the root is %s with %+v", d.State, d.Error)
+	}
+	w.script("writer", func(ctx context.Context, _ agent.Job, host agent.Host) (agent.Outcome, error) {
+		_, err := host.Delegate(ctx, agent.Hop{To: "coder", Text: "go on", Final: true})
+		return agent.Outcome{}, err
+	})
+	if d := w.state(w.send("writer", "Give it away").ID, orchestrator.Expired); d.Error.Code != "expired" || !strings.HasPrefix(d.Error.Message, "Nobody decided before the deadline.") {
+		t.Errorf("the agent that handed over ended with %+v", d.Error)
+	}
+	w.script("writer", agenttest.Answer("told them"))
+	c.Expires = patient
+	w.gateway.SetConfig(c)
+	if _, err := w.engine.Retry(t.Context(), root.ID, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.decide(w.request(root.TaskID, 1), approval.Approve, ""); err != nil {
+		t.Fatal(err)
+	}
+	if d := w.state(root.ID, orchestrator.Completed); d.Result.Text != "told them" || d.Error != nil {
+		t.Errorf("after the retry the plan answered %q, %+v", d.Result.Text, d.Error)
+	}
 }
 
 // A plan that says what follows a no goes on with it.

@@ -126,11 +126,12 @@ func (e *Engine) broke(r *run, err error) {
 	}
 }
 
-// failed ends r's delegation with a failure, or with the no that people said further down.
+// failed ends r's delegation with a failure, or with what people said further down, or did
+// not say in time.
 func (e *Engine) failed(r *run, f *agent.Failure) {
 	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		r.worked(d)
-		if f.Code == agent.CodeRejected {
+		if _, open := undecided[f.Code]; open {
 			return Decline(ctx, tx, d, f)
 		}
 		return Fail(ctx, tx, d, f)

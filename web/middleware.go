@@ -104,6 +104,9 @@ func (s *Server) headers(next echo.HandlerFunc) echo.HandlerFunc {
 		if !strings.HasPrefix(c.Request().URL.Path, static.Prefix) {
 			h.Set(echo.HeaderCacheControl, "no-store")
 		}
+		if strings.HasPrefix(c.Request().URL.Path, "/api/") && s.PublicURL != "" {
+			h.Set("Gatehouse-Site", s.PublicURL) // the command line's links begin with it
+		}
 		return next(c)
 	}
 }

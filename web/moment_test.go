@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,31 +15,55 @@ import (
 	"gatehouse/orchestrator/store/storetest"
 )
 
-// meddler lets something happen in the middle of a page: right after the position of the
-// log was read, which every page does.
+// meddler lets something happen in the middle of a page: right before or right after the
+// position of the log is read, which every page does.
 type meddler struct {
 	handlers.Reader
-	meanwhile func()
+	before, after func()
 }
 
 func (m *meddler) LastPosition(ctx context.Context) (int64, error) {
+	once(&m.before)
 	n, err := m.Reader.LastPosition(ctx)
-	if do := m.meanwhile; do != nil {
-		m.meanwhile = nil
-		do()
-	}
+	once(&m.after)
 	return n, err
+}
+
+func once(do *func()) {
+	if now := *do; now != nil {
+		*do = nil
+		now()
+	}
 }
 
 // formKey is drawn anew for each form.
 var formKey = regexp.MustCompile(`name="key" value="[^"]*"`)
 
-// streamFrom is where a page's stream begins. On PostgreSQL it may be behind by what other
-// databases of the server hold open, and catch up between two looks.
-var streamFrom = regexp.MustCompile(`after=\d+`)
+// streamFrom is where a page's stream begins.
+var streamFrom = regexp.MustCompile(`data-stream="[^"]*[?]after=(\d+)`)
+
+// settled waits until the last event of r's task has its place in the order over all tasks,
+// and returns that place: nothing else happens beside these stories.
+func (h *house) settled(r approval.Request) string {
+	h.Helper()
+	events, err := h.store.Events(h.ctx, r.TaskID, 0, 100)
+	h.must(err)
+	last := events[len(events)-1]
+	for next := int64(1); ; {
+		h.awaitOrder(next)
+		ordered, err := h.store.Ordered(h.ctx, next-1, 1000)
+		h.must(err)
+		newest := ordered[len(ordered)-1]
+		if newest.TaskID == last.TaskID && newest.N == last.N {
+			return strconv.FormatInt(newest.Pos, 10)
+		}
+		next = newest.Pos + 1
+	}
+}
 
 // TestAPageIsOfOneMoment: somebody decides while a page is read. The page is as it was
-// before, in all of its parts, and the next one is as it is afterwards.
+// before or as it is afterwards, in all of its parts, and its stream begins with the very
+// next thing that happens: neither is an event lost between the two nor told twice.
 func TestAPageIsOfOneMoment(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *house{
 		"sqlite": open, "postgres": func(t *testing.T) *house { return openAt(t, storetest.Postgres(t)) },
@@ -50,41 +76,44 @@ func TestAPageIsOfOneMoment(t *testing.T) {
 			reader := &meddler{Reader: h.store}
 			noon := time.Now().Add(time.Minute)
 			h.web.Pages.Reader, h.web.Pages.Now = reader, func() time.Time { return noon }
-			pages := []func(approval.Request) string{
-				func(approval.Request) string { return "/" },
-				func(approval.Request) string { return "/approvals" },
-				func(r approval.Request) string { return "/approvals/" + r.ID },
-				func(approval.Request) string { return "/delegations" },
-				func(r approval.Request) string { return "/delegations/" + r.TaskID + "?tab=tree" },
-				func(r approval.Request) string { return "/delegations/" + r.TaskID + "?tab=events" },
-				func(approval.Request) string { return "/audit?list=delegations" },
-				func(approval.Request) string { return "/chat" },
+			show := func(path string) string {
+				a := b.get(path)
+				if a.StatusCode != http.StatusOK {
+					t.Fatalf("%s: status %d", path, a.StatusCode)
+				}
+				return formKey.ReplaceAllString(a.body, "")
 			}
-			for _, page := range pages {
-				r := h.request(ann)
-				path := page(r)
-				show := func() string {
-					a := b.get(path)
-					if a.StatusCode != http.StatusOK {
-						t.Fatalf("%s: status %d", path, a.StatusCode)
+			for _, page := range []string{"/", "/approvals", "/approvals/REQUEST", "/delegations", "/delegations/TASK?tab=tree", "/delegations/TASK?tab=events",
+				"/audit?list=delegations", "/chat"} {
+				for moment, at := range map[string]*func(){"before its position is read": &reader.before, "after its position is read": &reader.after} {
+					r := h.request(ann)
+					path := strings.NewReplacer("REQUEST", r.ID, "TASK", r.TaskID).Replace(page)
+					show(path) // a request that is opened for the first time says so
+					old := h.settled(r)
+					was := show(path)
+					*at = func() {
+						_, err := h.gate.Decide(t.Context(), approval.Ballot{RequestID: r.ID, Principal: people.As(bob, nil), Channel: "test",
+							Verdict: approval.Reject, Digest: r.Revision.Digest, Revision: 1, Comment: "No."})
+						h.must(err)
+						h.settled(r)
 					}
-					if name == "postgres" {
-						a.body = streamFrom.ReplaceAllString(a.body, "")
+					during := show(path)
+					newest := h.settled(r)
+					is := show(path)
+					if is == was {
+						t.Errorf("%s does not show what was decided", path)
 					}
-					return formKey.ReplaceAllString(a.body, "")
-				}
-				show() // a request that is opened for the first time says so
-				before := show()
-				reader.meanwhile = func() {
-					_, err := h.gate.Decide(t.Context(), approval.Ballot{RequestID: r.ID, Principal: people.As(bob, nil), Channel: "test",
-						Verdict: approval.Reject, Digest: r.Revision.Digest, Revision: 1, Comment: "No."})
-					h.must(err)
-				}
-				if during := show(); during != before {
-					t.Errorf("%s shows two moments at once:\n%s", path, firstDifference(before, during))
-				}
-				if after := show(); after == before {
-					t.Errorf("%s does not show what was decided", path)
+					if during != was && during != is {
+						t.Errorf("%s shows two moments at once when it is decided %s:\n%s", path, moment, firstDifference(was, during))
+					}
+					for body, want := range map[string]string{was: old, is: newest} {
+						if strings.Contains(body, `data-stream=""`) { // a list that stands still
+							continue
+						}
+						if got := streamFrom.FindStringSubmatch(body); got == nil || got[1] != want {
+							t.Errorf("%s begins its stream at %q; what it shows is of %s", path, got, want)
+						}
+					}
 				}
 			}
 		})

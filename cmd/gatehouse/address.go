@@ -26,8 +26,9 @@ const addressFile = "address"
 // answerWithin is how long a server of this machine may take to say that it lives.
 const answerWithin = time.Second
 
-// announce writes address into the data folder until withdraw is called.
-func announce(data, address string) (withdraw func() error, err error) {
+// announce writes address, and the site as people open it, into the data folder until
+// withdraw is called.
+func announce(data, address, site string) (withdraw func() error, err error) {
 	path := filepath.Join(data, addressFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -36,7 +37,7 @@ func announce(data, address string) (withdraw func() error, err error) {
 	// A reader holds its lock for a moment only, so this wait is short.
 	err = errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_EX), f.Truncate(0))
 	if err == nil {
-		_, err = f.WriteString(address + "\n")
+		_, err = f.WriteString(address + "\n" + site + "\n")
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("say where the server listens: %w", err), f.Close())
@@ -50,32 +51,32 @@ func announce(data, address string) (withdraw func() error, err error) {
 	}, nil
 }
 
-// announced is the address of the server that uses the data folder now, "" when none
-// does or it does not answer.
-func announced(ctx context.Context, data string) string {
+// announced is the address of the server that uses the data folder now, and its site; ""
+// when none does or it does not answer.
+func announced(ctx context.Context, data string) (address, site string) {
 	f, err := os.Open(filepath.Join(data, addressFile))
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	defer f.Close()
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
-		return "" // nobody holds it: its server is gone
+		return "", "" // nobody holds it: its server is gone
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	address := strings.TrimSpace(string(text))
+	address, site, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")
 	api, err := client.New(address, "", nil)
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	if api.Live(ctx) != nil {
-		return ""
+		return "", ""
 	}
-	return address
+	return address, site
 }
 
 // server is the address of the server that commands speak to: --url, GATEHOUSE_URL,
@@ -91,7 +92,7 @@ func (sh *shell) server(ctx context.Context) string {
 		fmt.Fprintf(sh.errs, "The configuration says nothing of the server, so %s is tried: %s\n", sh.URL, line(err.Error()))
 		return sh.URL
 	}
-	if sh.URL = announced(ctx, cfg.Data); sh.URL == "" {
+	if sh.URL, _ = announced(ctx, cfg.Data); sh.URL == "" {
 		sh.URL = reachable(cfg.Listen)
 	}
 	// The file of the current folder may be anybody's, such as that of a clone, and the
@@ -124,13 +125,11 @@ func reachable(listen string) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// site is the address of the pages, for links: where the server listens now, unless
-// the configuration says how others reach it.
+// site is the address of the pages, for links: what the server that runs now says of
+// itself, else what the configuration says.
 func site(ctx context.Context, cfg *config.Config) string {
-	if cfg.File.Server.PublicURL == "" {
-		if live := announced(ctx, cfg.Data); live != "" {
-			return strings.Replace(live, "127.0.0.1", "localhost", 1)
-		}
+	if _, site := announced(ctx, cfg.Data); site != "" {
+		return site
 	}
 	return cfg.PublicURL
 }

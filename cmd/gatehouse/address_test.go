@@ -21,13 +21,14 @@ func TestAnAddressIsBelievedWhileItsServerLives(t *testing.T) {
 	data := t.TempDir()
 	look := func(when, want string) {
 		t.Helper()
-		if got := announced(t.Context(), data); got != want {
-			t.Errorf("%s: %q, want %q", when, got, want)
+		got, site := announced(t.Context(), data)
+		if got != want || (site != "") != (want != "") {
+			t.Errorf("%s: %q and %q, want %q", when, got, site, want)
 		}
 	}
 	look("before the first start", "")
 
-	withdraw, err := announce(data, srv.URL)
+	withdraw, err := announce(data, srv.URL, "http://gate.example")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestAnAddressIsBelievedWhileItsServerLives(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("after a kill", "")
-	if withdraw, err = announce(data, "http://127.0.0.1:1"); err != nil {
+	if withdraw, err = announce(data, "http://127.0.0.1:1", "http://localhost:1"); err != nil {
 		t.Fatal(err)
 	}
 	look("when nobody answers", "")

@@ -96,18 +96,28 @@ func where(r client.Request) string {
 	return line(r.Repository) + "/" + line(r.Target)
 }
 
+// shortest is how much of an id's end names it, in characters.
+const shortest = 6
+
 // findRequest understands a request's id and, while exactly one of its requests is in
 // the state, that of a task or delegation.
 func findRequest(ctx context.Context, sh *shell, api *client.Client, id, state string) (client.Request, error) {
 	work := strings.HasPrefix(id, "tsk_") || strings.HasPrefix(id, "dlg_")
 	if !work {
 		r, err := api.Request(ctx, id)
-		if err == nil || strings.HasPrefix(id, "apr_") || !isStatus(err, http.StatusNotFound) {
+		switch {
+		case err == nil || !isStatus(err, http.StatusNotFound):
 			return r, err
+		case len(strings.TrimPrefix(id, "apr_")) < shortest:
+			return r, fail(exitNotFound, "%q is too short for an id: write at least its last %d characters. List the requests: gatehouse approvals", line(id), shortest)
+		case strings.HasPrefix(id, "apr_"):
+			return r, fail(exitNotFound, "No request has the id %q. List them: gatehouse approvals", line(id))
 		}
 	}
 	d, err := api.Delegation(ctx, id)
 	switch {
+	case !work && isStatus(err, http.StatusForbidden): // it was no request's, and tasks are not this token's business
+		return client.Request{}, fail(exitNotFound, "No request has the id %q. List them: gatehouse approvals", line(id))
 	case isStatus(err, http.StatusNotFound):
 		return client.Request{}, fail(exitNotFound, "No request, task or delegation has the id %q. List them: gatehouse approvals", line(id))
 	case err != nil:

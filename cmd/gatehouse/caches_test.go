@@ -20,7 +20,8 @@ approval: {four_eyes: false}
 `
 
 // Given an agent that writes whatever caches it reaches, then the checks of another's
-// change, and of one that both wrote, find nothing of it; its own later checks do.
+// change, and of one that both wrote, find nothing of it; its own later checks do. Once it is
+// out of the configuration, so are its caches, and those of checks of what it had a hand in.
 func TestAChecksCachesAreThoseOfWhoWroteTheChange(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), cachedTeam)
@@ -34,5 +35,24 @@ func TestAChecksCachesAreThoseOfWhoWroteTheChange(t *testing.T) {
 		if len(checks) != 1 || !checks[0].OK || strings.TrimSpace(checks[0].Output) != step.want {
 			t.Errorf("step %d: the check of %s's change found %+v; want %s", i, step.agent, checks, step.want)
 		}
+	}
+	var rest []string
+	for line := range strings.Lines(cachedTeam) {
+		if !strings.HasPrefix(line, "  evil:") {
+			rest = append(rest, strings.Replace(line, ", delegates_to: [evil]", "", 1))
+		}
+	}
+	cached := func(of string) int {
+		found, err := filepath.Glob(filepath.Join(n.dir, "one", "caches", "*", of))
+		p.must(err)
+		return len(found)
+	}
+	if of := cached("*evil*"); of < 2 || cached("*") < of+4 {
+		t.Fatalf("%d of %d folders of caches are evil's", of, cached("*"))
+	}
+	n.reload(strings.Join(rest, ""))
+	p.until("evil's caches are gone", func() bool { return cached("*evil*") == 0 })
+	if of := cached("coder-*") + cached("chief-*"); of != 4 {
+		t.Errorf("%d folders of the others' caches are left, want 4", of)
 	}
 }

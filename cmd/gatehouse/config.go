@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/url"
@@ -75,12 +76,13 @@ type understoodHand struct {
 }
 
 // Run prints it, with what deserves a look.
-func (c *ConfigCheckCmd) Run(sh *shell) error {
+func (c *ConfigCheckCmd) Run(ctx context.Context, sh *shell) error {
 	cfg, err := sh.part()
 	if err != nil {
 		return err
 	}
 	u := understand(cfg)
+	u.Warnings = append(u.Warnings, nobody(ctx, cfg)...)
 	if sh.JSON {
 		return sh.document(u)
 	}

@@ -108,6 +108,9 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 		for _, f := range checkChannels(ctx, cfg) {
 			add(f)
 		}
+		for _, text := range nobody(ctx, cfg) {
+			add(finding{"groups", odd, text})
+		}
 	}
 	add(checkData(cfg.Data))
 	for _, f := range checkRoom(cfg) {

@@ -45,6 +45,8 @@ type house struct {
 	gateway *approval.Gateway
 	bot     *bot // nil without channels.telegram
 	models  *models
+	runner  *command.Runner
+	taken   chan struct{} // holds one when the configuration was loaded again, see sweepCaches
 	intake  *intake.Intake
 	trees   handlers.Trees
 	trace   func(string) // see orchestrator.Options.Trace; nil but in tests
@@ -54,7 +56,7 @@ type house struct {
 
 // openHouse opens everything that does not listen. Nothing runs yet.
 func openHouse(ctx context.Context, cfg *config.Config, log *slog.Logger, trace func(string)) (*house, error) {
-	h := &house{cfg: cfg, log: log, trace: trace}
+	h := &house{cfg: cfg, log: log, trace: trace, taken: make(chan struct{}, 1)}
 	h.loaded.Store(&loaded{cfg, time.Now()})
 	h.address.Store("http://" + cfg.Listen)
 	if err := h.open(ctx); err != nil {
@@ -87,7 +89,7 @@ func (h *house) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runner := command.New(command.Options{Self: self, Logger: h.log, Hide: h.hidden(), Caches: filepath.Join(h.cfg.Data, "caches"), Limits: func() agent.Limits { return h.loaded.Load().cfg.CheckLimits },
+	h.runner = command.New(command.Options{Self: self, Logger: h.log, Hide: h.hidden(), Caches: filepath.Join(h.cfg.Data, "caches"), Limits: func() agent.Limits { return h.loaded.Load().cfg.CheckLimits },
 		Secrets: func() []string { return h.loaded.Load().cfg.SecretFiles }})
 	h.models = &models{log: h.log}
 	if err := h.models.load(h.cfg); err != nil {
@@ -98,9 +100,9 @@ func (h *house) open(ctx context.Context) error {
 	h.gateway = approval.New(approval.Options{Store: h.store.Gateway(), Users: h.store, Logger: h.log, Diff: h.diff, Trace: h.trace}, gatewayConfig(h.cfg))
 	h.engine = orchestrator.New(orchestrator.Options{
 		Node: h.node, Store: h.store.Engine(), Hub: hub, Gate: h.gateway, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
-		Kinds: map[agent.Kind]agent.Runner{agent.Command: runner, agent.Workflow: workflow.New(workflow.Options{}), agent.LLM: h.models.runner(runner),
+		Kinds: map[agent.Kind]agent.Runner{agent.Command: h.runner, agent.Workflow: workflow.New(workflow.Options{}), agent.LLM: h.models.runner(h.runner),
 			agent.Remote: remote.New(remote.Options{Ack: func() time.Duration { return h.engine.Config().Settings.AckTimeout }})},
-		Checker: checker{runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) }, Trace: h.trace,
+		Checker: checker{h.runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) }, Trace: h.trace,
 	}, h.cfg.Engine)
 	h.intake = intake.New(intake.Options{Store: h.store, Engine: h.engine, Tasks: h.store.Engine(), People: h.store, PublicURL: func() string { return h.cfg.PublicURL }, Now: time.Now, Log: h.log, Trace: h.trace, KeepFor: func() time.Duration { return h.engine.Config().Retention.Deliveries }}, h.cfg.Triggers)
 	h.gateway.SetReverter(h.engine)
@@ -174,6 +176,7 @@ func (h *house) run(ctx context.Context, serve func(context.Context) error) erro
 	g.Go(func() error { return h.runBot(ctx) })
 	g.Go(func() error { return h.intake.Run(ctx) })
 	g.Go(func() error { return h.keep(ctx) })
+	g.Go(func() error { return h.sweepCaches(ctx) })
 	g.Go(func() error { return h.count(ctx) })
 	g.Go(func() error { return h.sendTraces(ctx) })
 	g.Go(func() error { return serve(ctx) })
@@ -193,9 +196,10 @@ func (h *house) reload(ctx context.Context, by event.Taken) error {
 	if next.Listen != h.cfg.Listen || next.Database != h.cfg.Database || next.Data != h.cfg.Data {
 		h.log.Warn("listen, database and data are read only at the start; restart to change them")
 	}
-	if next.File.Server.PublicURL == "" {
-		next.PublicURL = h.cfg.PublicURL
+	if next.File.Server.PublicURL != h.cfg.File.Server.PublicURL {
+		h.log.Warn("server.public_url is read only at the start; restart to change it")
 	}
+	next.PublicURL = h.cfg.PublicURL // links begin alike everywhere
 	if was, is := h.cfg.Telegram, next.Telegram; (was == nil) != (is == nil) || was != nil && (was.Token != is.Token || was.Mode != is.Mode || was.APIURL != is.APIURL || was.WebhookSecret != is.WebhookSecret) {
 		h.log.Warn("the bot of channels.telegram is read only at the start; restart to change it")
 	}
@@ -209,6 +213,10 @@ func (h *house) reload(ctx context.Context, by event.Taken) error {
 	h.engine.SetConfig(next.Engine)
 	h.intake.SetTriggers(next.Triggers)
 	h.loaded.Store(&loaded{next, time.Now()})
+	select {
+	case h.taken <- struct{}{}:
+	default: // a sweep is due already
+	}
 	h.log.Info("the configuration was loaded again", "agents", len(next.Engine.Agents.All()))
 	return nil
 }

@@ -13,10 +13,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/handlers"
 	"gatehouse/handlers/api"
 	"gatehouse/handlers/door"
@@ -67,9 +67,9 @@ func (c *ServeCmd) Run(ctx context.Context, sh *shell) error {
 		sh.hint("There are no users yet. Make the first one: gatehouse user add NAME --role admin --role operator --role approver")
 	}
 	if cfg.File.Server.PublicURL == "" { // --listen or port 0 chose another address than the file
-		cfg.PublicURL = "http://" + strings.Replace(localAddress(l.Addr()), "127.0.0.1", "localhost", 1)
+		cfg.PublicURL = config.Site(l.Addr().String())
 	}
-	withdraw, err := announce(cfg.Data, "http://"+localAddress(l.Addr()))
+	withdraw, err := announce(cfg.Data, "http://"+localAddress(l.Addr()), cfg.PublicURL)
 	if err != nil {
 		return errors.Join(err, l.Close(), h.close())
 	}

@@ -314,6 +314,8 @@ const (
 	// CodeRejected: people said no further down, and nothing was to go on then. A run that
 	// ends with it has not failed: its delegation ends rejected.
 	CodeRejected = "rejected"
+	// CodeExpired is the same where nobody decided in time.
+	CodeExpired = "expired"
 
 	CodeActionRefused = "action_refused" // a rule does not let the agent make a tool's call; the model reads it
 )

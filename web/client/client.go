@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,6 +29,7 @@ type Client struct {
 	http  *http.Client
 	calls time.Duration
 	agent string
+	site  *atomic.Pointer[string] // where people open the server, as it says itself
 }
 
 // New returns a client of the server at base, such as http://127.0.0.1:8080, with a
@@ -45,7 +47,7 @@ func New(base, token string, doer *http.Client) (*Client, error) {
 	// A redirect could carry the token to another place; no route of the API has one.
 	kept.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	base = strings.TrimSuffix(strings.TrimRight(base, "/"), "/api/v1")
-	return &Client{base: base, token: token, http: &kept, calls: Timeout, agent: "gatehouse-cli/" + version()}, nil
+	return &Client{base: base, token: token, http: &kept, calls: Timeout, agent: "gatehouse-cli/" + version(), site: &atomic.Pointer[string]{}}, nil
 }
 
 // version is the module's version, as the User-Agent shows it.
@@ -59,13 +61,26 @@ func version() string {
 // Base is the server's address, without /api/v1.
 func (c *Client) Base() string { return c.base }
 
-// Page is the address of a page of the server, for people.
+// Page is the address of a page of the server, for people: where the server says that they
+// open it, which may be another host than the one that was asked, as a browser is signed in
+// at one host only. Before its first answer that is not known.
 func (c *Client) Page(path ...string) string {
 	page := c.base
+	if site := c.site.Load(); site != nil {
+		page = *site
+	}
 	for _, p := range path {
 		page += "/" + url.PathEscape(p)
 	}
 	return page
+}
+
+// learn keeps the site that an answer names, where it is the address of one.
+func (c *Client) learn(site string) {
+	u, err := url.Parse(site)
+	if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && site == u.Scheme+"://"+u.Host {
+		c.site.Store(&site)
+	}
 }
 
 // path joins escaped segments under /api/v1.
@@ -130,6 +145,7 @@ func (c *Client) do(ctx context.Context, method, at string, query url.Values, in
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
+	c.learn(res.Header.Get("Gatehouse-Site"))
 	if res.StatusCode/100 != 2 {
 		defer res.Body.Close()
 		return nil, problem(res)

@@ -50,13 +50,21 @@ func cacheName(agents []string) string {
 	slices.Sort(keys)
 	all := strings.Join(slices.Compact(keys), "+")
 	sum := sha256.Sum256([]byte(all))
-	plain := strings.Map(func(r rune) rune {
+	plain := plainName(all)
+	return plain[:min(len(plain), plainBytes)] + "-" + hex.EncodeToString(sum[:8])
+}
+
+// plainBytes is how much of the agents' names is in a folder's name.
+const plainBytes = 64
+
+// plainName is names as every file system takes them.
+func plainName(names string) string {
+	return strings.Map(func(r rune) rune {
 		if r == '+' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' {
 			return r
 		}
 		return '_'
-	}, all)
-	return plain[:min(len(plain), 64)] + "-" + hex.EncodeToString(sum[:8])
+	}, names)
 }
 
 // giveCaches leads a program to caches that only whose writes, "" for such as end with the

@@ -37,6 +37,7 @@ func (r *Runner) Check(ctx context.Context, dir, line string, authors []string, 
 	if err != nil {
 		return CheckResult{}, err
 	}
+	defer r.using(checkCaches(authors))()
 	mark := rand.Text()
 	env := r.environment(ws, nil)
 	env.set("GATEHOUSE_RUN", mark)

@@ -18,6 +18,7 @@ type Pipe struct {
 	proc    *process
 	scratch string
 	halt    func() bool
+	unused  func() // its caches
 	reading sync.WaitGroup
 	once    sync.Once
 }
@@ -29,8 +30,10 @@ func (r *Runner) Pipe(ctx context.Context, job agent.Job, host agent.Host, argv 
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for %s: %w", argv[0], err)
 	}
+	unused := r.using(agentCaches(job.Agent.Name))
 	defer func() {
 		if err != nil {
+			unused()
 			_ = os.RemoveAll(scratch)
 		}
 	}()
@@ -54,7 +57,7 @@ func (r *Runner) Pipe(ctx context.Context, job agent.Job, host agent.Host, argv 
 	if err := r.confineFor(ctx, job.Agent, host, &o, c); err != nil {
 		return nil, err
 	}
-	p := &Pipe{scratch: scratch}
+	p := &Pipe{scratch: scratch, unused: unused}
 	if p.proc, err = startProcess(r.self, o, "GATEHOUSE_RUN="+mark, false); err != nil {
 		return nil, err
 	}
@@ -78,6 +81,7 @@ func (p *Pipe) Close() error {
 		<-p.proc.ended
 		p.proc.close()
 		p.reading.Wait()
+		p.unused()
 		_ = os.RemoveAll(p.scratch)
 	})
 	return nil

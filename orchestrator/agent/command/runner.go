@@ -65,6 +65,9 @@ type Runner struct {
 	sandbox string // what works here, "" until probed
 	bwrap   string
 	modules *string // see moduleSource; nil until looked for
+
+	cachesUsed sync.Mutex
+	used       map[string]int // programs that use the caches of that name, see using
 }
 
 // New makes a Runner.
@@ -113,6 +116,7 @@ func absolute(path string) string {
 // failed, broke the protocol or a limit; the cause of ctx when that ended; and any
 // other error when the run could not be made. Nothing of the program is left then.
 func (r *Runner) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+	defer r.using(agentCaches(job.Agent.Name))()
 	p, err := r.prepare(ctx, job)
 	if err != nil {
 		return agent.Outcome{}, err

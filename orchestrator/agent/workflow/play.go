@@ -12,6 +12,7 @@ import (
 const (
 	completed = "completed" // a delegation's, the only good one
 	rejected  = "rejected"  // a delegation's: people, or a rule of theirs, said no
+	expired   = "expired"   // a delegation's: nobody decided in time
 	skipped   = "skipped"   // its "if" was false
 )
 
@@ -138,22 +139,34 @@ func (p *play) join(at int, ran []agent.Step, answers []agent.Child) *agent.Fail
 }
 
 // failed names the steps that ran last and did not complete, but for those whose
-// state something else deals with. Where people said no to all of them, that is no failure.
+// state something else deals with. Where people said no to all of them, or nothing in time,
+// that is no failure.
 func (p *play) failed(dealtWith map[string]bool) *agent.Failure {
 	var reasons []string
-	code := agent.CodeRejected
+	ended := map[string]bool{}
 	for _, id := range p.last {
 		if v := p.data.all[id]; v.State != completed && !dealtWith[id] {
 			reasons = append(reasons, v.reason(id))
-			if v.State != rejected {
-				code = agent.CodeStep
-			}
+			ended[v.State] = true
 		}
 	}
 	if len(reasons) == 0 {
 		return nil
 	}
-	return agent.Fail(code, "%s", strings.Join(reasons, " "))
+	return agent.Fail(codeOf(ended), "%s", strings.Join(reasons, " "))
+}
+
+// codeOf is how a plan ends whose steps ended in these states. A no weighs more than silence.
+func codeOf(ended map[string]bool) string {
+	for state := range ended {
+		if state != rejected && state != expired {
+			return agent.CodeStep
+		}
+	}
+	if ended[rejected] {
+		return agent.CodeRejected
+	}
+	return agent.CodeExpired
 }
 
 // next is the step after this one: the goto's while its limit lasts.

@@ -203,8 +203,11 @@ func TestStepThatDoesNotComplete(t *testing.T) {
 				want = tt.state + ": " + tt.reason
 			}
 			code := agent.CodeStep
-			if tt.state == "rejected" { // a person's no is no failure
+			switch tt.state { // a person's no, or none in time, is no failure
+			case "rejected":
 				code = agent.CodeRejected
+			case "expired":
+				code = agent.CodeExpired
 			}
 			contains(t, ended(t, s, code).Message, "Step fix (agent coder)", tt.state, want)
 		})

@@ -28,7 +28,7 @@ func (b *builder) server(c *Config) {
 	}
 	c.PublicURL = strings.TrimSuffix(s.PublicURL, "/")
 	if c.PublicURL == "" {
-		c.PublicURL = "http://" + strings.Replace(c.Listen, "127.0.0.1", "localhost", 1)
+		c.PublicURL = Site(c.Listen)
 	}
 	if u, err := url.Parse(c.PublicURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" {
 		b.bad(at("server", "public_url"), "%q is no address of a site. Write http:// or https:// with a host and no path.", s.PublicURL)
