@@ -111,6 +111,37 @@ func TestAProvidersFailureIsToldToTheCaller(t *testing.T) {
 	}
 }
 
+// K13: what a model below writes passes by its task while it comes, so whoever watches the
+// top reads it.
+func TestWhatAModelBelowWritesPassesByItsTask(t *testing.T) {
+	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", agent.Spec{Name: "kik", Kind: agent.LLM, Model: "fake/m"}, agent.Spec{Name: "coder", Kind: agent.LLM, Model: "fake/m"})
+	const text = "I build the whole of it, part by part."
+	watched := make(chan struct{})
+	w.models(meter(t, func(a modeltest.Ask) modeltest.Answer {
+		switch {
+		case a.Conversation == "build it":
+			return modeltest.Answer{Text: text, Split: 4, Until: watched}
+		case a.Turn == 1:
+			return modeltest.Use("delegate_to_agent", map[string]any{"agent": "coder", "task": "build it"})
+		}
+		return modeltest.Say("built")
+	}))
+	w.start()
+	root := w.ask(orchestrator.Submission{Agent: "kik", Text: "go"})
+	stop := w.hears(root.TaskID)
+	close(watched)
+	w.state(root.ID, orchestrator.Completed)
+	var heard strings.Builder
+	for _, p := range stop() {
+		if p.Kind == agent.DeltaText && p.Actor == "coder" && p.DelegationID != root.ID {
+			heard.WriteString(p.Text)
+		}
+	}
+	if heard.String() != text {
+		t.Errorf("heard %q", heard.String())
+	}
+}
+
 // O10, O11: with capacity: refuse a hop is refused while no slot is free, in words that say
 // what to do; with one free it is made.
 func TestAFullPoolRefusesWhereItShould(t *testing.T) {
