@@ -15,11 +15,13 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/people"
 )
 
-// K14, K15: kik plans, coder changes, reviewer looks at the files as coder left them;
-// each answer goes back to its caller, and one request asks for coder's final tree.
+// K14, K15: kik plans, coder changes, reviewer looks at the files as coder left them and
+// may hand work back to neither; each answer goes back to its caller, up to kik, and one
+// request asks for coder's final tree.
 func TestATaskGoesThroughATeamAndLandsAfterAYes(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {
 		w := newWorld(t, url,
@@ -31,8 +33,14 @@ func TestATaskGoesThroughATeamAndLandsAfterAYes(t *testing.T) {
 			}
 			return agenttest.HandOn("reviewer")(ctx, job, host)
 		})
-		w.script("reviewer", func(_ context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
+		w.script("reviewer", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 			b, err := os.ReadFile(filepath.Join(job.Dir, "core/a.txt"))
+			for _, above := range []string{"kik", "coder"} {
+				c, hop := host.Delegate(ctx, agent.Hop{To: above, Text: "again"})
+				if err = errors.Join(err, hop); c.State != agent.Refused || c.Error.Code != guard.CodeCycle {
+					t.Errorf("the reviewer handed work to %s: %+v", above, c)
+				}
+			}
 			return agenttest.Done("I saw " + string(b)), err
 		})
 		w.start()
@@ -47,7 +55,7 @@ func TestATaskGoesThroughATeamAndLandsAfterAYes(t *testing.T) {
 		w.approve(r)
 		done := w.state(root.ID, orchestrator.Completed)
 		head := w.git("rev-parse", "main")
-		if got := w.git("log", "-1", "--format=%P%n%B", "main"); strings.Count(strings.SplitN(got, "\n", 2)[0], " ") != 1 || !strings.Contains(got, "Approved-by: bob") || !strings.Contains(got, "Gatehouse-Digest: "+r.Revision.Digest) {
+		if got := w.git("log", "-1", "--format=%P%n%B", "main"); strings.Count(strings.SplitN(got, "\n", 2)[0], " ") != 1 || !strings.Contains(got, "Requested-by: ann") || !strings.Contains(got, "Approved-by: bob") || !strings.Contains(got, "Gatehouse-Digest: "+r.Revision.Digest) {
 			t.Errorf("the merge is %q", got)
 		}
 		if w.git("show", "main:core/a.txt") != "one\n2\nthree" {
@@ -57,7 +65,7 @@ func TestATaskGoesThroughATeamAndLandsAfterAYes(t *testing.T) {
 		if len(tree) != 3 || tree[1].Result.Commit != head || tree[2].Chain.String() != "kik → coder → reviewer" {
 			t.Errorf("the tree is %d deep; landed %s, head %s", len(tree), tree[1].Result.Commit, head)
 		}
-		if done.Result == nil || w.count(root.TaskID, event.PatchLanded) != 1 || w.count(root.TaskID, event.Requested) != 1 {
+		if done.Result == nil || !strings.HasPrefix(done.Result.Text, "I saw one\n2\nthree\n") || w.count(root.TaskID, event.PatchLanded) != 1 || w.count(root.TaskID, event.Requested) != 1 {
 			t.Errorf("history:\n%s", w.history(root.TaskID))
 		}
 		if w.read("core/a.txt") != "one\n2\nthree\n" {

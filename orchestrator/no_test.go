@@ -137,5 +137,18 @@ func TestANoToAHandoverEndsTheTaskWhereItsRuleSaysSo(t *testing.T) {
 		if child.Error.Code != "human_refused" || coder.Runs() != 0 || kik.Runs() > 1 || w.count(root.TaskID, event.Failed) != 2 {
 			t.Errorf("the child ended with %+v; runs of kik: %d", child.Error, kik.Runs())
 		}
+		// Nor does silence mean yes.
+		c.Expires = time.Millisecond
+		w.gateway.SetConfig(c)
+		root = w.send("kik", "drop them tomorrow")
+		d = w.until(root.ID, "ended", func(d orchestrator.Delegation) bool {
+			if err := w.gateway.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return d.State.Ended()
+		})
+		if d.State != orchestrator.Expired || !strings.Contains(d.Error.Message, "Nobody decided") || coder.Runs() != 0 {
+			t.Errorf("after the deadline the root is %s with %+v", d.State, d.Error)
+		}
 	})
 }

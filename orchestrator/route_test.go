@@ -171,11 +171,11 @@ func TestParallelDelegationsToOneAgentRunAtOnce(t *testing.T) {
 	})
 }
 
-// P15, P48: a spawn passes the guards like any hop, finds its agent by capability, and
+// P13, P15, P48: a spawn passes the guards like any hop, finds the first with a capability, and
 // its child has what came with it: the context, and the channel of the task.
 func TestASpawnKeepsTheAllowList(t *testing.T) {
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", agent.Spec{Name: "boss", Restricted: true, DelegatesTo: []string{"worker"}},
-		agent.Spec{Name: "worker", Capabilities: []string{"testing"}}, agent.Spec{Name: "stranger", Capabilities: []string{"lying"}})
+		agent.Spec{Name: "worker", Capabilities: []string{"testing"}}, agent.Spec{Name: "zoe", Capabilities: []string{"testing"}}, agent.Spec{Name: "stranger", Capabilities: []string{"lying"}})
 	w.config.Repositories = nil
 	w.engine.SetConfig(w.config)
 	given := make(chan agent.Job, 1)

@@ -68,7 +68,7 @@ func TestADelegationHasThePublishedShape(t *testing.T) {
 	h.expect(http.StatusBadRequest, "bad_request", "GET", v1+"/delegations?state=sleeping", token, "")
 	h.expect(http.StatusBadRequest, "bad_request", "GET", v1+"/delegations?stat=queued", token, "")
 	status := h.expect(http.StatusOK, "", "GET", "/delegation-status?id="+task.ID, token, "").json(t)
-	if status["id"] != root.ID || status["request_id"] != root.ID || status["trace_id"] != task.ID || status["status"] == "" || status["detail"] != status["state"] || status["body"] == "" {
+	if status["id"] != root.ID || status["request_id"] != root.ID || status["trace_id"] != task.ID || status["from_agent"] != "" || status["to_agent"] != "kik" || status["status"] != "notice" || status["detail"] != status["state"] || status["body"] == "" {
 		t.Errorf("delegation-status: %v", status)
 	}
 }

@@ -70,6 +70,9 @@ func TestAChatMessageSentAgainIsTheSameTask(t *testing.T) {
 	if m.Key != "k-1" || m.TaskID == "" || m.Type != handlers.ChatProgress {
 		t.Fatalf("the first message back names no task: %+v", m)
 	}
+	if task, err := h.store.Task(h.ctx, m.TaskID); err != nil || task.Via != "chat" || task.Chat != dora.ID { // P15
+		t.Errorf("its task came by %q of %q: %v", task.Via, task.Chat, err)
+	}
 	h.must(first.Close())
 	for range 3 {
 		l := h.line(token)
@@ -256,6 +259,11 @@ func TestTheChatWorksWithFormsAlone(t *testing.T) {
 	a := b.post("/chat", url.Values{"text": {"<script>alert(1)</script>\u202e"}, "agent": {"kik"}, "key": {"once"}})
 	if a.StatusCode != http.StatusOK || a.Request.URL.Path != "/chat" || !strings.Contains(a.body, "&lt;script&gt;") || strings.Contains(a.body, "\u202e") {
 		t.Errorf("after sending: %d %s", a.StatusCode, a.Request.URL)
+	}
+	if page, err := h.store.Engine().List(h.ctx, orchestrator.Filter{RootsOnly: true}); err != nil || len(page.Items) != 1 {
+		t.Fatalf("%+v, %v", page, err)
+	} else if task, err := h.store.Task(h.ctx, page.Items[0].TaskID); err != nil || task.Via != "chat" || task.Chat != dora.ID { // P15
+		t.Errorf("its task came by %q of %q: %v", task.Via, task.Chat, err)
 	}
 	if a := b.post("/chat", url.Values{"text": {"Keep me"}, "agent": {"nobody"}}); a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "Keep me") {
 		t.Errorf("a refused message: %d, or its text is gone", a.StatusCode)

@@ -1,6 +1,7 @@
 package telegram_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -175,7 +176,7 @@ func TestSendMakesATaskOnce(t *testing.T) {
 		t.Fatalf("tasks %+v", w.engine.sent)
 	}
 	for key, s := range w.engine.sent {
-		if !strings.HasPrefix(key, "telegram:4242:") || s.Via != "telegram" || s.Agent != "kik" || s.Text != "Fix the retry loop\nin the uploader" || s.RequesterID != w.users["dora"].ID || s.Requester != "dora" {
+		if !strings.HasPrefix(key, "telegram:4242:") || s.Via != "telegram" || s.Chat != strconv.FormatInt(dora.ID, 10) || s.Agent != "kik" || s.Text != "Fix the retry loop\nin the uploader" || s.RequesterID != w.users["dora"].ID || s.Requester != "dora" {
 			t.Errorf("key %s, submission %+v", key, s)
 		}
 	}

@@ -46,6 +46,9 @@ func TestARunOverItsLimitsSaysWhichOne(t *testing.T) {
 			if root.State != orchestrator.Failed || root.Error == nil || root.Error.Code != want[0] || !strings.Contains(root.Error.Message, want[1]) {
 				t.Errorf("%s is %s: %v", name, root.State, root.Error)
 			}
+			if root.Work.Sandbox == "" {
+				t.Errorf("nobody knows what confined %s", name)
+			}
 			page := n.page(ann, "/delegations/"+root.ID)
 			for _, words := range []string{want[0], want[2], "used at most", root.Work.Sandbox} {
 				if !strings.Contains(page, words) {

@@ -204,8 +204,8 @@ func TestAModelHandsOverToAModel(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n# ")
 	for where, text := range map[string]string{"the first prompt": section, "accept_handoff": root.Result.Text} {
-		for _, part := range []string{`"previous_agent": "planner"`, `"task_description": "build"`, `"ResearchPack"`, `"ImplementationPlan": "docs/plan.md"`, `"ValidationReport": null`,
-			`"phase": "plan"`, `"next_phase": "implement"`, `"research"`, `"validate"`, `"tokens_used": `, `"decision": "use Go"`, `do`} {
+		for _, part := range []string{`"goto": "builder"`, `"graph": "parent"`, `"previous_agent": "planner"`, `"task_description": "build"`, `"completed": "`, `"artifacts_created": [`, `"ResearchPack"`, `"ImplementationPlan": "docs/plan.md"`, `"ValidationReport": null`,
+			`"phase": "plan"`, `"next_phase": "implement"`, `"research"`, `"completed_steps": [`, `"remaining_steps": [`, `"validate"`, `"tokens_used": `, `"time_elapsed": `, `"retry_count": 0`, `"deepwiki_used": false`, `"decision": "use Go"`, `do`} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%s lacks %s: %s", where, part, text)
 			}

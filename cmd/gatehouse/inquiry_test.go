@@ -61,6 +61,7 @@ func TestAnAdminAsksADeveloperWhichVersionRuns(t *testing.T) {
 		for _, key := range []string{"first", "second"} {
 			task := n.send("ops", "", key)
 			p.until("ops to have ended its turn", func() bool { return p.root(task).State == orchestrator.Waiting })
+			n.saysOf(task, map[string]string{"from_agent": "", "to_agent": "ops", "status": "ack", "detail": "waiting"})
 			p.touch("signs/read")
 			root := n.through(task)
 			p.must(os.Remove(filepath.Join(p.dir, "signs/read")))
@@ -123,13 +124,14 @@ func (n *node) readsOf(taskID string) {
 	var agents struct {
 		Items []struct {
 			Name, Role, Repository string
-			Capabilities           []string
+			Capabilities, Projects []string
+			InstanceName           string `json:"instance_name"`
 		}
 	}
 	if status, err := n.call(http.MethodGet, "/api/v1/agents", n.asker, nil, &agents); err != nil || status != http.StatusOK || len(agents.Items) != 2 {
 		n.Fatalf("%d, %v: %+v", status, err, agents)
 	}
-	if got := fmt.Sprintf("%+v", agents.Items); got != "[{Name:ops Role:admin Repository: Capabilities:[deploy]} {Name:shop Role:developer Repository:app Capabilities:[build]}]" {
+	if got := fmt.Sprintf("%+v", agents.Items); got != "[{Name:ops Role:admin Repository: Capabilities:[deploy] Projects:[] InstanceName:ops} {Name:shop Role:developer Repository:app Capabilities:[build] Projects:[app] InstanceName:shop}]" {
 		n.Errorf("the agents are %s", got)
 	}
 	// What was asked of shop is found by its name: its inbox.
@@ -146,8 +148,24 @@ func (n *node) readsOf(taskID string) {
 	if out, err := cli.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "✓ completed") || !strings.Contains(string(out), `"app runs v2.3.1."`) {
 		n.Errorf("wait printed %q, %v", out, err)
 	}
+	n.saysOf(last.ID, map[string]string{"request_id": last.ID, "trace_id": taskID, "from_agent": "ops", "to_agent": "shop", "status": "complete", "detail": "completed", "body": "v2.3.1"})
 	var d client.Delegation
 	if status, err := n.call(http.MethodGet, "/delegation-status?id="+last.ID, n.asker, nil, &d); err != nil || status != http.StatusOK || d.State != "completed" || d.Result == nil || d.Result.Text != "v2.3.1" {
 		n.Errorf("%d, %v: its status is %+v", status, err, d)
+	}
+}
+
+// saysOf checks the status of a delegation in the words of aiagentchat (A8–A10).
+func (n *node) saysOf(id string, want map[string]string) {
+	n.Helper()
+	var got map[string]any
+	status, err := n.call(http.MethodGet, "/delegation-status?id="+id, n.asker, nil, &got)
+	if n.must(err); status != http.StatusOK {
+		n.Fatalf("delegation-status: %d", status)
+	}
+	for key, text := range want {
+		if got[key] != text {
+			n.Errorf("delegation-status says %s %v, want %q", key, got[key], text)
+		}
 	}
 }

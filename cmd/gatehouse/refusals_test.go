@@ -88,8 +88,8 @@ var stops = []struct {
 }{
 	// O8, K9, P18: A→B→A under another spelling costs no call of A's model.
 	{"circle", guard.CodeCycle, []string{"Agent 'ann' already in delegation chain", "ann → ben → ann"}, map[string]int{"Do circle": 2, "circle back": 2, "circle on": 0}},
-	// K10, O7: three hops, and no fourth.
-	{"deep", guard.CodeMaxDepth, []string{"Maximum delegation depth reached", "ann → ben → cyd → dot → eve"}, map[string]int{"Do deep": 2, "one deep": 2, "two deep": 2, "three deep": 2, "four deep": 0}},
+	// K10, K16, O7: three hops, and no fourth; the advice is on the page, too.
+	{"deep", guard.CodeMaxDepth, []string{"Maximum delegation depth reached", "ann → ben → cyd → dot → eve", "Split the task"}, map[string]int{"Do deep": 2, "one deep": 2, "two deep": 2, "three deep": 2, "four deep": 0}},
 	// H9: five hand-overs, and no sixth.
 	{"six", guard.CodeMaxHandoffs, []string{"Maximum handoffs reached"}, map[string]int{"Do six": 7, "part 1": 1, "part 5": 1, "part 6": 0}},
 	// H15: the same to the same.

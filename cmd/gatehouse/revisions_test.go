@@ -32,7 +32,7 @@ agents:
     kind: command
     protocol: jsonl
     repository: app
-    command: [sh, -c, 'read task; if [ -f one.txt ]; then echo fixed > three.txt; else echo 1 > one.txt; echo 2 > two.txt; fi; echo "{\"type\":\"result\",\"text\":\"heard\",\"data\":$task}"']
+    command: [sh, -c, 'read task; if [ -f one.txt ]; then echo fixed > three.txt; else echo 1 > one.txt; echo 2 > two.txt; fi; n=$(echo "$task" | sed "s/.*revision.:\([0-9]*\)}.*/\1/"); echo "{\"type\":\"result\",\"text\":\"revision $n\",\"data\":$task}"']
   patcher:
     kind: command
     protocol: jsonl
@@ -93,7 +93,11 @@ func TestAfterRequestChangesTheWorkGoesOn(t *testing.T) {
 			if got := files(second); got != "one.txt three.txt two.txt" || second.Revision.Base != first.Revision.Base {
 				t.Errorf("revision 2 of %s has %s on %+v, want the first change, too, on %+v", to, got, second.Revision.Base, first.Revision.Base)
 			}
-			if third := n.asksFor(second, "All anew.", true); files(third) != "one.txt two.txt" || third.Revision.Base.Commit == first.Revision.Base.Commit {
+			third := n.asksFor(second, "All anew.", true)
+			if told := first.Revision.Text + ", " + second.Revision.Text + ", " + third.Revision.Text; (to == "program" || to == "liner") && told != "revision 1, revision 2, revision 3" {
+				t.Errorf("%s was told that it makes %s", to, told)
+			}
+			if files(third) != "one.txt two.txt" || third.Revision.Base.Commit == first.Revision.Base.Commit {
 				t.Errorf("started over, %s made %s on %+v", to, files(third), third.Revision.Base)
 			}
 		}

@@ -59,6 +59,7 @@ func TestFromAFailedBuildToAnAuditorsProof(t *testing.T) {
 	places(t, func(t *testing.T, database string) {
 		g := newGate(t, database, storyTeam)
 		carol := g.person("carol", people.Auditor)
+		g.expiring("gone soon")
 		g.must(os.Mkdir(filepath.Join(g.dir, "signs"), 0o700))
 		_, err := g.store.ScheduledUntil(t.Context(), "rounds", time.Now().Add(-10*time.Minute)) // as if it had been off for that long
 		g.must(err)
@@ -81,6 +82,7 @@ func TestFromAFailedBuildToAnAuditorsProof(t *testing.T) {
 		row := n.foundByAuditor(carol, task)
 		n.provenElsewhere(carol, row)
 		n.rounds()
+		g.until("what has expired to be swept away (K34)", func() bool { return g.kept("gone soon") == 0 })
 		n.stop()
 	})
 }

@@ -12,6 +12,8 @@ import (
 type statusShape struct {
 	Delegation
 	RequestID string `json:"request_id"`
+	FromAgent string `json:"from_agent"` // "" is a person
+	ToAgent   string `json:"to_agent"`
 	TraceID   string `json:"trace_id"` // the task: the same for all that came of one request
 	Status    string `json:"status"`   // notice, ack, complete or fail
 	Detail    string `json:"detail"`   // the state; of a failure its code
@@ -24,7 +26,7 @@ func (a *API) Status(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	s := statusShape{Delegation: shape, RequestID: d.ID, TraceID: d.TaskID, Status: statusOf(d), Detail: string(d.State), Body: d.To + ": " + string(d.State)}
+	s := statusShape{Delegation: shape, RequestID: d.ID, FromAgent: d.From, ToAgent: d.To, TraceID: d.TaskID, Status: statusOf(d), Detail: string(d.State), Body: d.To + ": " + string(d.State)}
 	if d.Result != nil {
 		s.Body = d.Result.Text
 	}

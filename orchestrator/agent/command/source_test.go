@@ -23,3 +23,15 @@ func TestAProgramIsToldTheSource(t *testing.T) {
 		t.Errorf("the first line: %s", lines)
 	}
 }
+
+// P15: and so is where the task came from, in its environment and in the first line.
+func TestAProgramIsToldTheChat(t *testing.T) {
+	from := func(job *agent.Job) { job.Channel, job.Chat = "telegram", "-100" }
+	if got := mustAnswer(t, shell(t, `printf %s "$GATEHOUSE_CHANNEL $GATEHOUSE_CHAT"`, from)).Text; got != "telegram -100" {
+		t.Errorf("it is told %q", got)
+	}
+	lines := mustAnswer(t, shell(t, `read -r line; case "$line" in *'"channel":"telegram","chat":"-100"'*) said=told;; *) said=missing;; esac; echo "{\"type\":\"result\",\"text\":\"$said\"}"`, from, jsonl)).Text
+	if !strings.Contains(lines, "told") {
+		t.Errorf("the first line: %s", lines)
+	}
+}

@@ -228,6 +228,8 @@ func TestSharedContextIsReadAndWritten(t *testing.T) {
 		{`{"action":"touch","namespace":"codebase","key":"map","ttl_seconds":9}`, "prolonged", false},
 		{`{"action":"touch","namespace":"codebase","key":"none"}`, "There is no", false},
 		{`{"action":"delete","namespace":"codebase","key":"map"}`, "codebase/map is gone", false},
+		{`{"action":"write","namespace":"codebase","key":"layout","value":"cmd, web"}`, "Stored codebase/layout.", false},
+		{`{"action":"read","namespace":"codebase","key":"layout"}`, "written by self:\ncmd, web", false},
 		{`{"action":"get"}`, "get needs a key", true},
 		{`{"action":"set","key":"k"}`, "needs a value", true},
 		{`{"action":"set","key":"k","value":"v","ttl_seconds":-1}`, "below 0", true},
@@ -245,7 +247,7 @@ func TestSharedContextIsReadAndWritten(t *testing.T) {
 			t.Errorf("%s: error %v: %s", s.input, got[i].IsError, got[i].Text)
 		}
 	}
-	if w := host.Writes(); len(w) != 2 || w[1].Value != `{"a":[1]}` || w[1].TTLSeconds != 60 || !w[1].Extend {
+	if w := host.Writes(); len(w) != 3 || w[1].Value != `{"a":[1]}` || w[1].TTLSeconds != 60 || !w[1].Extend {
 		t.Errorf("written %+v", w)
 	}
 }

@@ -91,7 +91,7 @@ func TestAConversationIsStoredMessageByMessage(t *testing.T) {
 	if d := host.Deltas(); len(d) == 0 || d[0].Turn != 2 || d[0].Text != "let" {
 		t.Errorf("streamed %+v", d)
 	}
-	has(t, results(t, host.Turns(), 0)[0].Text, `"helper"`, `"review"`, `"you": true`) // P10
+	has(t, results(t, host.Turns(), 0)[0].Text, `"name": "helper"`, `"review"`, `"role": "admin"`, `"you": true`) // P10
 	if first := s.requests()[0].Messages; len(first) != 1 || first[0].Text() != "What is there?" {
 		t.Errorf("the conversation begins with %+v; want the task alone (O13)", first)
 	}

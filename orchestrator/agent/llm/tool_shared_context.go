@@ -59,6 +59,12 @@ func (in sharing) do(ctx context.Context, s agent.Shared) (answer, error) {
 	if n := max(len(in.Namespace), len(in.Key), len(in.Prefix)); n > maxNames {
 		return sorry("A name of %d bytes is too long. A namespace has up to 64 characters, a key up to 128.", n), nil // and is not repeated
 	}
+	switch in.Action { // a model that says read or write is understood
+	case "read":
+		in.Action = "get"
+	case "write":
+		in.Action = "set"
+	}
 	switch in.Action {
 	case "query", "list":
 		found, err := s.Query(ctx, in.Namespace, in.Limit)
