@@ -80,7 +80,10 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 	if refused != nil {
 		return e.refuse(ctx, tx, d, p, refused)
 	}
-	if refused := e.spawnLimit(d, p); refused != nil {
+	if refused, err = e.spawnLimit(ctx, tx, d, p); err != nil {
+		return agent.Child{}, err
+	}
+	if refused != nil {
 		return e.refuse(ctx, tx, d, p, refused)
 	}
 	grant, refused, err := e.afford(ctx, tx, d, target, &p)
