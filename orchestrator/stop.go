@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"gatehouse/orchestrator/agent"
@@ -20,6 +21,9 @@ type Stop struct {
 	Agent  string // only the work of this agent; "" is everybody's
 	Reason string // stored with each cancel; "" when none was given
 	Actor  string
+	// Until leaves what was made later, so that the same stop asked for again ends nothing
+	// that nobody has counted; zero is everything.
+	Until time.Time
 }
 
 // Stopped counts what a stop ends. Where only one agent's work is stopped, what stands below
@@ -28,13 +32,16 @@ type Stopped struct {
 	Agent       string // as it is spelled here, "" for everybody
 	Delegations int    // that ran or waited
 	Tasks       int    // that these belong to
-	Landing     int    // of them: left alone, because a change lands at this moment
+	Landing     int    // beside them: left alone, because a change lands at this moment
+	// At is when it was counted; what is younger is not in it.
+	At time.Time
 }
 
 // Underway counts what StopAll would end now. Nothing is changed.
 func (e *Engine) Underway(ctx context.Context, name string) (Stopped, error) {
-	name, byTask, err := e.underWay(ctx, name)
-	n := Stopped{Agent: name, Tasks: len(byTask)}
+	at := e.Now().UTC()
+	name, byTask, err := e.underWay(ctx, name, at)
+	n := Stopped{Agent: name, Tasks: len(byTask), At: at}
 	for _, live := range byTask {
 		n.Delegations += live
 	}
@@ -49,8 +56,11 @@ func (e *Engine) StopAll(ctx context.Context, s Stop) (Stopped, error) {
 	if n := utf8.RuneCountInString(s.Reason); n > MaxReason {
 		return Stopped{}, Errorf(CodeBadRequest, "The reason has %d characters; %d is the limit.", n, MaxReason)
 	}
-	name, byTask, err := e.underWay(ctx, s.Agent)
-	all := Stopped{Agent: name}
+	if s.Until.IsZero() {
+		s.Until = e.Now().UTC()
+	}
+	name, byTask, err := e.underWay(ctx, s.Agent, s.Until)
+	all := Stopped{Agent: name, At: s.Until}
 	if err != nil {
 		return all, err
 	}
@@ -70,9 +80,10 @@ func (e *Engine) StopAll(ctx context.Context, s Stop) (Stopped, error) {
 	return all, nil
 }
 
-// underWay counts the live delegations of an agent, or of all, by task. An agent that the
+// underWay counts the delegations of an agent, or of all, that were made by then and live, by
+// task. An agent that the
 // configuration no longer has may still have work.
-func (e *Engine) underWay(ctx context.Context, name string) (string, map[string]int, error) {
+func (e *Engine) underWay(ctx context.Context, name string, until time.Time) (string, map[string]int, error) {
 	spec, known := e.Config().Agents.Get(name)
 	if known {
 		name = spec.Name
@@ -90,7 +101,9 @@ func (e *Engine) underWay(ctx context.Context, name string) (string, map[string]
 			return name, nil, err
 		}
 		for _, d := range page.Items {
-			byTask[d.TaskID]++
+			if !d.CreatedAt.After(until) {
+				byTask[d.TaskID]++
+			}
 		}
 		if page.Next == "" {
 			break
@@ -113,7 +126,9 @@ func (e *Engine) stopIn(ctx context.Context, task string, s Stop) (Stopped, erro
 		if err != nil {
 			return err
 		}
-		live := slices.DeleteFunc(tree, func(d *Delegation) bool { return d.State.Ended() || s.Agent != "" && d.To != s.Agent })
+		live := slices.DeleteFunc(tree, func(d *Delegation) bool {
+			return d.State.Ended() || s.Agent != "" && d.To != s.Agent || d.CreatedAt.After(s.Until)
+		})
 		for _, d := range live {
 			left, err := stopOne(ctx, tx, d, s)
 			if err != nil {
