@@ -30,11 +30,15 @@ func (s SpawnSettings) timeout() time.Duration {
 }
 
 // spawnKey makes spawning idempotent: the same task for the same agent, spawned again by
-// the same run, is the child that exists, also once it has ended (P50). to is "" where
-// the agent is not known.
+// the same run, is the child that exists, also once it has ended (P50), until that is forgotten;
+// see madeBefore. One that is meant to be made again has a key of its own. to is "" where the
+// agent is not known.
 func spawnKey(to string, h agent.Hop) string {
 	if to == "" {
 		to = h.To
+	}
+	if h.Again {
+		return "spawn-" + hopKey(to, h.Text+"\x00"+h.Ref, 0)
 	}
 	return "spawn-" + hopKey(to, h.Text, 0)
 }

@@ -190,6 +190,11 @@ type Tx interface {
 	// SpawnedBy counts the live children that all delegations of an agent have spawned, in
 	// all tasks, and keeps others from counting hers until the transaction ends.
 	SpawnedBy(ctx context.Context, agent string) (int, error)
+	// Remembered is the child that was noted under a key of what is done once, ErrNotFound
+	// when none is; Remember notes one, ErrExists where there is one; Forget drops it.
+	Remembered(ctx context.Context, key string) (childID string, err error)
+	Remember(ctx context.Context, key, childID string) error
+	Forget(ctx context.Context, key string) error
 	// DropBlob removes bytes that nobody refers to any more.
 	DropBlob(ctx context.Context, id string) error
 }

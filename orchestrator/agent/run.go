@@ -115,6 +115,7 @@ type Hop struct {
 	Context    map[string]string // written to the shared context before the child starts (H8)
 	Handover   *Handover         // the command object that the child is given
 	Spawn      bool              // fire and forget: the caller goes on, and is told when it ended (P44)
+	Again      bool              // of a spawn: made although the same was made before; Ref tells it from others
 	Budget     *budget.Limits    // the most that the child may use; nil leaves it to the engine
 	// Round tells a repetition that is meant from a loop: a workflow counts its hops here
 	// (H26, H27). It is part of what the repeat guard compares.
