@@ -301,7 +301,7 @@ const (
 	CodeOverflow    = "overflow"           // the conversation is too long, also after it was cut
 	CodeLoop        = "loop"               // the model made the same call without end (P35)
 	CodeTurns       = "max_turns"          // the model was asked as often as its agent may, and had no answer
-	CodeNoAck       = "no_ack"             // a remote agent did not acknowledge in time (A34)
+	CodeNoAck       = "no_ack"             // nobody took it up in time: an agent elsewhere, or here by engine.queue_timeout (A34)
 	CodeStuck       = "stuck"              // it did not end when it was told to (P53)
 	CodeRemote      = "remote"             // the agent elsewhere failed, declined, or is out of reach
 	CodeInput       = "input_required"     // the agent elsewhere asks back, and nobody is there to answer

@@ -61,7 +61,7 @@ type Engine struct {
 	KillAfter   string                `yaml:"kill_after"`
 	QueueTime   string                `yaml:"queue_timeout"` // what nobody takes up in time fails; "" off
 	Inbox       int                   `yaml:"inbox"`         // queued work of one agent that counts as full; shown, not enforced
-	DailyUSD    float64               `yaml:"daily_usd"` // what a day should cost; shown, not enforced
+	DailyUSD    float64               `yaml:"daily_usd"`     // what a day should cost; shown, not enforced
 	// RecordEnds writes each delegation's end into the shared context; true when absent.
 	RecordEnds *bool `yaml:"record_delegations"`
 	// AgentDefaults confine agents that do not say otherwise; their limits hold for checks, too.
