@@ -62,7 +62,7 @@ func agentRow(s orchestrator.AgentStatus, failed map[string]int, now time.Time) 
 		Name: s.Spec.Name, Kind: string(s.Spec.Kind), Role: string(s.Spec.Role), Description: s.Spec.Prompt,
 		Capabilities: s.Spec.Capabilities, DelegatesTo: handsTo(s), Repository: s.Spec.Repository, AnalysisOnly: s.Spec.AnalysisOnly,
 		AskFirst: s.Spec.AskFirst, TrustCheckout: s.Spec.TrustCheckout,
-		Running: s.Running, Waiting: s.Waiting, Queued: s.Queued, LastAt: at(s.LastAt), LastError: s.LastError, FailedToday: failed[agent.Key(s.Spec.Name)],
+		Running: s.Running, Waiting: s.Waiting, Queued: s.Queued, InboxSize: s.Inbox.Size, InboxPercent: s.Inbox.Percent(), LastAt: at(s.LastAt), LastError: s.LastError, FailedToday: failed[agent.Key(s.Spec.Name)],
 		Resting: s.Breaker.Resting(), Breaker: s.Breaker.Sentence(now), BreakerReason: s.Breaker.Reason,
 	}
 }

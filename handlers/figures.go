@@ -54,6 +54,8 @@ var (
 	latencyDesc   = desc("handoff_latency_seconds", "From a hand-over to its acknowledgement."+fromStore)
 	lastsDesc     = desc("handoff_duration_seconds", "From a hand-over to its end."+fromStore)
 	decidedDesc   = desc("approval_seconds", "From a request to its decision."+fromStore)
+	inboxDesc     = desc("agent_inbox", "Delegations in the inbox of an agent: queued, and not taken up."+fromNow, "agent")
+	inboxSizeDesc = desc("agent_inbox_size", "What an agent's inbox holds when it is full, by engine.inbox; nothing is refused."+fromNow, "agent")
 	breakerDesc   = desc("breaker_state", "0 closed, 1 half open, 2 open."+fromNow, "agent")
 )
 
@@ -99,6 +101,10 @@ func (c collection) now() {
 	c.gauge(slotsDesc, float64(f.Slots))
 	c.gauge(watchersDesc, float64(f.Watchers))
 	c.out <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(f.Dropped))
+	for agent, in := range f.Inboxes {
+		c.gauge(inboxDesc, float64(in.Waiting), agent)
+		c.gauge(inboxSizeDesc, float64(in.Size), agent)
+	}
 	states := map[string]float64{}
 	for _, agent := range f.Agents {
 		states[agent] = 0

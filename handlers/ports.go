@@ -26,6 +26,9 @@ type Engine interface {
 	// Await waits at most max; true means that the child has ended and the caller runs again.
 	Await(ctx context.Context, run people.Run, childID string, max time.Duration) (orchestrator.Delegation, bool, error)
 	Cancel(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+	// Underway counts what StopAll would end; StopAll cancels all work, or one agent's.
+	Underway(ctx context.Context, agent string) (orchestrator.Stopped, error)
+	StopAll(ctx context.Context, s orchestrator.Stop) (orchestrator.Stopped, error)
 	Retry(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
 	// Pause holds a task, Unpause lets it go on; the id may be any delegation's.
 	Pause(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
@@ -233,7 +236,8 @@ type Figures struct {
 	Dropped  int64 // notices that a full one of them lost
 	Sums     insight.Sums
 	Breakers []insight.Breaker
-	Agents   []string // the configured ones; others are counted together
+	Agents   []string                      // the configured ones; others are counted together
+	Inboxes  map[string]orchestrator.Inbox // of the configured ones
 	Models   []string
 }
 

@@ -60,6 +60,7 @@ func renew(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback) error {
 		return err
 	}
 	w.Runs++
+	w.Anew = true
 	w.Kept, w.From, w.Carried, w.RanFor, w.HandedTo = nil, nil, 0, 0, ""
 	if w.Land != nil {
 		w.Revision = w.Land.Revision + 1

@@ -47,6 +47,10 @@ func (e *Engine) claim(ctx context.Context, r *run) error {
 		if held || !due || d.ReadyAt.After(now) || tx.Task().PausedAt != nil && !d.intended() {
 			return ErrLost
 		}
+		if e.overdue(tx, d) {
+			r.over = true
+			return e.giveUp(ctx, tx, d)
+		}
 		d.Work.Breaker = e.breakerSettings()
 		if err := lostCall(ctx, tx, d); err != nil {
 			return err
@@ -115,7 +119,7 @@ func (e *Engine) seize(tx Tx, r *run, d *Delegation) bool {
 	d.Attempt++
 	d.Holder, d.LeaseUntil = e.Node, now.Add(e.Config().Settings.Lease)
 	d.Work.Breaker = e.breakerSettings()
-	d.Work.ProcessWait = false
+	d.Work.ProcessWait, d.Work.Anew = false, false
 	if from != Queued && from != Running {
 		return false
 	}

@@ -91,7 +91,14 @@ func (r *run) charge(ctx context.Context, tx Tx, d *Delegation, t agent.Turn) er
 		}
 		account(d).Call = amountOf(t.Usage)
 	}
-	for _, e := range turnEvents(d, t) {
+	var keys []string
+	if announces(t) {
+		var err error
+		if keys, err = announceOnce(ctx, tx, d, t.Children); err != nil {
+			return err
+		}
+	}
+	for _, e := range turnEvents(d, t, keys) {
 		if err := tx.Append(ctx, e); err != nil {
 			return err
 		}
@@ -102,8 +109,8 @@ func (r *run) charge(ctx context.Context, tx Tx, d *Delegation, t agent.Turn) er
 // maxShown is how many bytes of a text an event repeats; the turn has the whole.
 const maxShown = 4000
 
-// turnEvents are the events of a stored turn.
-func turnEvents(d *Delegation, t agent.Turn) []event.Event {
+// turnEvents are the events of a stored turn; keys are those of the ends that it announces.
+func turnEvents(d *Delegation, t agent.Turn, keys []string) []event.Event {
 	say := func(kind event.Type, data map[string]any) event.Event {
 		return event.Event{Type: kind, DelegationID: d.ID, Actor: d.To, Data: event.Data(data)}
 	}
@@ -124,8 +131,8 @@ func turnEvents(d *Delegation, t agent.Turn) []event.Event {
 			}
 		}
 	}
-	if len(t.Children) > 0 && t.Message.Role == agent.FromUser {
-		events = append(events, say(event.Announced, map[string]any{"turn": t.N, "children": t.Children}))
+	if announces(t) {
+		events = append(events, say(event.Announced, map[string]any{"turn": t.N, "children": t.Children, "keys": keys}))
 	}
 	return events
 }

@@ -48,7 +48,8 @@ type planned struct {
 	passes   bool      // d waits for the child, so that its slot is free
 	// least and whole are what one call of the target may cost, in tokens; see Engine.need.
 	least, whole int64
-	toCome       int // hops that the same turn still makes, this one included; 0 is 1
+	anew         string // what tells a spawn from the same one before, "" where nothing does
+	toCome       int    // hops that the same turn still makes, this one included; 0 is 1
 }
 
 // hopKey makes the key of the n-th hop with this target and text.
@@ -61,7 +62,7 @@ func hopKey(to, text string, n int) string {
 // a refusal, or a new child. What it costs does not grow with the children that there
 // are, nor with the task.
 func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agent.Child, error) {
-	first, err := tx.Child(ctx, d.ID, d.Work.Runs, p.key)
+	first, err := e.madeBefore(ctx, tx, d, &p)
 	if err == nil {
 		return childOf(first), nil
 	}
@@ -80,7 +81,10 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 	if refused != nil {
 		return e.refuse(ctx, tx, d, p, refused)
 	}
-	if refused := e.spawnLimit(d, p); refused != nil {
+	if refused, err = e.spawnLimit(ctx, tx, d, p); err != nil {
+		return agent.Child{}, err
+	}
+	if refused != nil {
 		return e.refuse(ctx, tx, d, p, refused)
 	}
 	grant, refused, err := e.afford(ctx, tx, d, target, &p)
@@ -107,6 +111,9 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 		return agent.Child{}, err
 	}
 	if err := probe(ctx, tx, q.Breaker, child, target); err != nil {
+		return agent.Child{}, err
+	}
+	if err := rememberSpawn(ctx, tx, d, child); err != nil {
 		return agent.Child{}, err
 	}
 	begun := p.baton.claim(tx, child, p.passes)

@@ -110,6 +110,8 @@ type Work struct {
 	// Kept is the checkout as it was when the last turn was stored: a run that begins anew,
 	// or goes on after waiting, starts from there.
 	Kept *Kept `json:"kept,omitempty"`
+	// Anew: it was made to run again, and nobody has taken it up since.
+	Anew bool `json:"anew,omitempty"`
 	// RanFor counts running time of attempts that ended, so that timeouts count no waiting.
 	RanFor time.Duration `json:"ranFor,omitempty"`
 }

@@ -112,6 +112,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer sub.Close()
 	var wg sync.WaitGroup
 	wg.Go(func() { e.renewLeases(ctx) })
+	wg.Go(func() { e.giveUpOverdue(ctx) })
 	wg.Go(func() { e.watch(ctx, sub, &wg) })
 	e.openShift(ctx, &wg)
 	e.dispatch(ctx, &wg)

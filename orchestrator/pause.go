@@ -38,6 +38,11 @@ func (e *Engine) Unpause(ctx context.Context, id, actor string) (Delegation, err
 		}
 		held := tx.Now().Sub(*t.PausedAt)
 		t.PausedAt = nil
+		if e.Config().Settings.QueueTimeout > 0 {
+			if err := restartQueues(ctx, tx); err != nil {
+				return err
+			}
+		}
 		return tx.Append(ctx, event.Event{Type: event.Unpaused, DelegationID: root.ID, Actor: actor,
 			Data: event.Data(map[string]any{"agent": t.Agent, "paused_ms": held.Milliseconds()})})
 	})

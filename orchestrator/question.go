@@ -78,7 +78,7 @@ func (e *Engine) question(ctx context.Context, tx Tx, d *Delegation, target agen
 	}
 	h := e.ask(c, caller, target, d.To, p.To, known, s)
 	h.Text = p.Text
-	content := guard.Content{Text: p.Text, Context: p.Context, Handover: p.Handover, Round: p.Round, Epoch: d.Work.Epoch + d.Work.Runs}
+	content := guard.Content{Text: p.Text, Context: p.Context, Handover: p.Handover, Round: p.Round, Epoch: d.Work.Epoch + d.Work.Runs, Anew: p.anew}
 	if p.snapshot != nil {
 		content.Tree = p.snapshot.tree
 	}

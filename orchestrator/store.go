@@ -28,6 +28,9 @@ type Store interface {
 	// first: queued, checking and landing ones that are due and whose lease nobody
 	// holds or ran out, and running ones whose lease ran out. Parked rows are never read.
 	Claimable(ctx context.Context, node string, now time.Time, limit int) ([]Ref, error)
+	// Unclaimed lists queued delegations that nobody has taken up since before, longest
+	// ready first; those of paused tasks are left out.
+	Unclaimed(ctx context.Context, before time.Time, limit int) ([]Ref, error)
 	// Renew extends the leases of held in one statement and returns those that are
 	// no longer held by node at that attempt.
 	Renew(ctx context.Context, node string, held []Ref, until time.Time) (lost []Ref, err error)
@@ -184,6 +187,14 @@ type Tx interface {
 	Live(ctx context.Context, parentID string) ([]*Delegation, error)
 	// Untold reports whether a spawned child has ended that no turn has carried.
 	Untold(ctx context.Context, parentID string, generation int) (bool, error)
+	// SpawnedBy counts the live children that all delegations of an agent have spawned, in
+	// all tasks, and keeps others from counting hers until the transaction ends.
+	SpawnedBy(ctx context.Context, agent string) (int, error)
+	// Remembered is the child that was noted under a key of what is done once, ErrNotFound
+	// when none is; Remember notes one, ErrExists where there is one; Forget drops it.
+	Remembered(ctx context.Context, key string) (childID string, err error)
+	Remember(ctx context.Context, key, childID string) error
+	Forget(ctx context.Context, key string) error
 	// DropBlob removes bytes that nobody refers to any more.
 	DropBlob(ctx context.Context, id string) error
 }

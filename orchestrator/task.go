@@ -178,8 +178,11 @@ type Settings struct {
 	AckTimeout time.Duration // of a remote agent (A34)
 	MaxRemote  int           // hand-overs between systems
 	KillAfter  time.Duration // how long a run that was told to end may take (P53)
-	RecordEnds bool          // each delegation's end is written to the shared context (O23)
-	DailyUSD   float64       // what a day should cost: the overview says how much is used, and nothing is stopped; 0: not said
+	// QueueTimeout fails what nobody took up in time, with no_ack (A34); 0: nothing is.
+	QueueTimeout time.Duration
+	Inbox        int     // queued work of one agent that counts as full (A35): shown, nothing is refused
+	RecordEnds   bool    // each delegation's end is written to the shared context (O23)
+	DailyUSD     float64 // what a day should cost: the overview says how much is used, and nothing is stopped; 0: not said
 }
 
 // BreakerSettings say when an agent rests (H11, H14).
@@ -191,7 +194,9 @@ type BreakerSettings struct {
 // SpawnSettings bound children that nobody waits for (P44, P45, X6b).
 type SpawnSettings struct {
 	Children int           // live ones of one parent
+	PerAgent int           // live ones of one agent over all its runs; 0: no limit of its own
 	Timeout  time.Duration // of running, of one child
+	Remember time.Duration // how long after its end a child answers for the same spawn (P50)
 }
 
 // Config is what the engine knows of the outside: it is replaced as a whole when

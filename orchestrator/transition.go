@@ -81,6 +81,11 @@ func Fail(ctx context.Context, tx Tx, d *Delegation, f *agent.Failure) error {
 // end moves d to an ended state, takes its live children and their requests with
 // it, and wakes its caller: all in the caller's transaction.
 func end(ctx context.Context, tx Tx, d *Delegation, to State, actor string) error {
+	return endFor(ctx, tx, d, to, actor, "")
+}
+
+// endFor is end with the reason that somebody gave, which the events of all ends repeat.
+func endFor(ctx context.Context, tx Tx, d *Delegation, to State, actor, reason string) error {
 	letGo(d)
 	if err := lostCall(ctx, tx, d); err != nil {
 		return err
@@ -92,7 +97,7 @@ func end(ctx context.Context, tx Tx, d *Delegation, to State, actor string) erro
 	if err := move(ctx, tx, d, to); err != nil {
 		return err
 	}
-	if err := tx.Append(ctx, endEvent(d, actor)); err != nil {
+	if err := tx.Append(ctx, endEvent(d, actor, reason)); err != nil {
 		return err
 	}
 	// One that landed is closed already; one that was asked to change, or went stale, gets
@@ -103,7 +108,7 @@ func end(ctx context.Context, tx Tx, d *Delegation, to State, actor string) erro
 		}
 	}
 	if open > 0 { // it counts all that are live
-		if err := endChildren(ctx, tx, d, actor); err != nil {
+		if err := endChildren(ctx, tx, d, actor, reason); err != nil {
 			return err
 		}
 		if err := tx.Move(ctx, d, to, d.Attempt); err != nil { // with what they used
@@ -132,7 +137,7 @@ func requestEnd(s State) string {
 
 // endEvent is the event of an end. Rejected and expired delegations have failed for
 // whoever watches them; data.state tells which.
-func endEvent(d *Delegation, actor string) event.Event {
+func endEvent(d *Delegation, actor, reason string) event.Event {
 	data := map[string]any{"agent": d.To, "state": string(d.State)}
 	e := event.Event{Type: event.Failed, DelegationID: d.ID, Actor: actor}
 	switch d.State {
@@ -150,12 +155,15 @@ func endEvent(d *Delegation, actor string) event.Event {
 	if d.Error != nil {
 		data["code"], data["message"] = d.Error.Code, d.Error.Message
 	}
+	if reason != "" {
+		data["reason"] = mask.Text(reason)
+	}
 	e.Data = event.Data(data)
 	return e
 }
 
 // endChildren cancels the live delegations below d.
-func endChildren(ctx context.Context, tx Tx, d *Delegation, actor string) error {
+func endChildren(ctx context.Context, tx Tx, d *Delegation, actor, reason string) error {
 	children, err := tx.Live(ctx, d.ID)
 	if err != nil {
 		return err
@@ -163,10 +171,10 @@ func endChildren(ctx context.Context, tx Tx, d *Delegation, actor string) error 
 	for _, c := range children {
 		c.Error = &agent.Failure{Code: string(Cancelled), Message: fmt.Sprintf("%s ended before this was done.", d.To)}
 		below := c.OpenChildren+c.OpenSpawned > 0
-		if err := cancelOne(ctx, tx, c, actor); err != nil {
+		if err := cancelOne(ctx, tx, c, actor, reason); err != nil {
 			return err
 		}
-		if err := endChildren(ctx, tx, c, actor); err != nil {
+		if err := endChildren(ctx, tx, c, actor, reason); err != nil {
 			return err
 		}
 		if below {
@@ -181,7 +189,7 @@ func endChildren(ctx context.Context, tx Tx, d *Delegation, actor string) error 
 }
 
 // cancelOne ends one delegation without looking at its caller or children.
-func cancelOne(ctx context.Context, tx Tx, d *Delegation, actor string) error {
+func cancelOne(ctx context.Context, tx Tx, d *Delegation, actor, reason string) error {
 	letGo(d)
 	if err := lostCall(ctx, tx, d); err != nil {
 		return err
@@ -197,7 +205,7 @@ func cancelOne(ctx context.Context, tx Tx, d *Delegation, actor string) error {
 	if err := tellBreaker(ctx, tx, d); err != nil {
 		return err
 	}
-	return tx.Append(ctx, endEvent(d, actor))
+	return tx.Append(ctx, endEvent(d, actor, reason))
 }
 
 // wakeCaller tells the caller of d that d has ended. The last child's end queues a

@@ -187,7 +187,7 @@ func (r *run) reclaim() error {
 func (e *Engine) settled(r *run, fn func(ctx context.Context, tx Tx, d *Delegation) error) error {
 	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		if d.State == Waiting || d.State == Queued || d.OpenSpawned > 0 {
-			if err := endChildren(ctx, tx, d, d.To); err != nil {
+			if err := endChildren(ctx, tx, d, d.To, ""); err != nil {
 				return err
 			}
 			d.OpenChildren, d.OpenSpawned = 0, 0

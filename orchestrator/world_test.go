@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ type world struct {
 	gateway *approval.Gateway
 	trace   func(string)
 	stop    func()
+	ahead   *atomic.Int64 // how far the clock of this world is ahead, in nanoseconds
 	ann     people.User
 	bob     people.User
 }
@@ -65,7 +67,7 @@ func (checks) Check(_ context.Context, dir, command string, _ []string) (orchest
 
 func newWorld(t testing.TB, url string, agents ...agent.Spec) *world {
 	t.Helper()
-	w := &world{t: t, repo: filepath.Join(t.TempDir(), "app"), data: t.TempDir(), scripts: map[string]*agenttest.Scripted{}}
+	w := &world{t: t, repo: filepath.Join(t.TempDir(), "app"), data: t.TempDir(), scripts: map[string]*agenttest.Scripted{}, ahead: new(atomic.Int64)}
 	w.git("init", "-q", "-b", "main", w.repo)
 	w.commit(map[string]string{"README.md": "hello\n", "core/a.txt": "one\ntwo\nthree\n", "core/b.txt": "b\n"})
 	for i := range agents {
@@ -95,7 +97,7 @@ func (w *world) open(url string) {
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	s, err := store.Open(w.t.Context(), storetest.Ready(w.t, url), store.Options{Node: filepath.Base(w.data), Hub: hub, Logger: log})
+	s, err := store.Open(w.t.Context(), storetest.Ready(w.t, url), store.Options{Node: filepath.Base(w.data), Hub: hub, Logger: log, Now: w.now})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -107,7 +109,7 @@ func (w *world) open(url string) {
 		Kinds:   map[agent.Kind]agent.Runner{agent.Command: byName(w.scripts), agent.LLM: byName(w.scripts), agent.Workflow: workflow.New(workflow.Options{})},
 		Context: func(actor string) sharedctx.Store { return s.Context(actor) },
 		Checker: checks{}, Mirrors: patch.NewMirrors(filepath.Join(w.data, "mirrors"), patch.Options{Logger: log}), Data: w.data,
-		URL: func() string { return "http://127.0.0.1:1" }, Now: time.Now, Log: log, Trace: func(p string) {
+		URL: func() string { return "http://127.0.0.1:1" }, Now: w.now, Log: log, Trace: func(p string) {
 			if w.trace != nil {
 				w.trace(p)
 			}
@@ -116,6 +118,11 @@ func (w *world) open(url string) {
 	w.gateway.SetReviser(w.engine)
 	w.t.Cleanup(func() { s.Close() }) //nolint:errcheck // the test is over
 }
+
+// now is the time in this world; pass lets some of it go by.
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+
+func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
 
 // script says what an agent does.
 func (w *world) script(name string, s agenttest.Script) *agenttest.Scripted {
@@ -312,4 +319,14 @@ func specs(names ...string) []agent.Spec {
 		all = append(all, agent.Spec{Name: n})
 	}
 	return all
+}
+
+// delegation is a delegation as it stands now.
+func (w *world) delegation(id string) orchestrator.Delegation {
+	w.t.Helper()
+	d, err := w.store.Delegation(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return d
 }

@@ -54,6 +54,8 @@ type AgentRow struct {
 	LastAt        time.Time // last task; zero: none
 	LastError     string    // why that failed; "" it did not
 	FailedToday   int       // delegations since midnight UTC
+	InboxSize     int       // what its inbox holds; Queued of them wait
+	InboxPercent  int
 	// Breaker says what its breaker does; Resting: hand-overs are refused.
 	Breaker       string
 	BreakerReason string
@@ -90,4 +92,13 @@ type Fact struct {
 	Name  string
 	Value string
 	Code  bool // value is a command, path or id
+}
+
+// inboxWords are how full the inbox of an agent is.
+func inboxWords(a AgentRow) string {
+	words := thousands(a.Queued) + " of " + thousands(a.InboxSize) + " (" + thousands(a.InboxPercent) + " %)"
+	if a.InboxPercent >= 100 {
+		words += ", full"
+	}
+	return words
 }

@@ -25,7 +25,7 @@ var steps = map[string]string{
 	"max_turns":      "Send a smaller task, or raise max_turns.",
 	"loop":           "The model repeated itself: say the task in other words.",
 	"output_limit":   "Let the program write less, or raise output_limit.",
-	"no_ack":         "The agent elsewhere does not answer: check that it runs.",
+	"no_ack":         "Nobody took it up in time: check that the agent runs and that workers are free.",
 	"remote":         "Look at the other system, then Retry.",
 	"step_failed":    "Look at the step that failed; an if can catch it.",
 	"bad_output":     "Correct the agent, or what output: asks for in gatehouse.yaml.",

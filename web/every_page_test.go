@@ -50,6 +50,7 @@ func (w *world) pages() []stop {
 		{name: "review-threads", path: "/approvals/" + w.talked.ID, sees: true}, {name: "evidence-threads", alike: true, path: "/approvals/" + w.talked.ID + "/evidence", sees: true},
 		{name: "evidence", path: "/approvals/" + w.decided.ID + "/evidence", sees: true},
 		{name: "delegations", path: "/delegations", sees: true}, {name: "delegations-nothing", alike: true, path: "/delegations?filter=" + url.QueryEscape(`"`+shownHostile+`nowhere"`)},
+		{name: "stop-all", path: "/delegations/stop"},
 		{name: "task-tree", path: task + "?tab=tree"}, {name: "task-timeline", alike: true, path: task + "?tab=timeline"}, {name: "task-gaps", alike: true, path: task + "?tab=timeline&pinch=off"}, {name: "task-events", path: task + "?tab=events"},
 		{name: "task-result", alike: true, path: task + "?tab=result"}, {name: "task-context", path: task + "?tab=context"}, {name: "task-flow", path: task + "?tab=flow"}, {name: "task-figures", path: task + "?tab=figures"},
 		{name: "chatted", path: chatted, sees: true}, {name: "chatted-conversation", path: chatted + "?tab=conversation", sees: true},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 )
 
@@ -44,6 +45,9 @@ func (c *AgentsListCmd) Run(ctx context.Context, sh *shell) error {
 		rows[i] = []string{line(a.Name), line(a.Kind), role, sh.state(a.State, 0), strings.Join(can, ", ")}
 		if a.Breaker.State == "open" || a.Breaker.State == "half_open" {
 			rows[i][4] = parts(rows[i][4], "breaker "+strings.ReplaceAll(a.Breaker.State, "_", " "))
+		}
+		if a.Inbox.Waiting > 0 {
+			rows[i][4] = parts(rows[i][4], fmt.Sprintf("inbox %d of %d", a.Inbox.Waiting, a.Inbox.Size))
 		}
 		if a.LastError != "" {
 			rows[i][4] = parts(rows[i][4], "last error: "+brief(a.LastError, 60))

@@ -7,13 +7,27 @@ import (
 	"gatehouse/web/client"
 )
 
-// CancelCmd stops a tree.
+// CancelCmd stops a tree, or with --all everything.
 type CancelCmd struct {
-	ID string `arg:"" help:"An id, or its last 6 characters or more."`
+	ID     string `arg:"" optional:"" help:"An id, or its last 6 characters or more."`
+	All    bool   `help:"Stop everything that runs or waits; for admins. It is counted first."`
+	Agent  string `help:"With --all: only the work of this agent, and what is below it." placeholder:"NAME"`
+	Reason string `help:"With --all: why; it is stored with every task that is stopped." placeholder:"TEXT"`
+	Yes    bool   `help:"With --all: do not ask. Needed where standard input is no terminal."`
 }
 
 // Run cancels it and says so.
 func (c *CancelCmd) Run(ctx context.Context, sh *shell) error {
+	switch {
+	case c.All && c.ID != "":
+		return usage("--all stops everything, and %s is one task. Leave one of them out.", line(c.ID))
+	case c.All:
+		return c.all(ctx, sh)
+	case c.ID == "":
+		return usage("Say what to cancel: an id, or --all for everything that runs or waits.")
+	case c.Agent != "" || c.Reason != "" || c.Yes:
+		return usage("--agent, --reason and --yes go with --all. Leave them out to cancel %s.", line(c.ID))
+	}
 	api, err := sh.client(ctx)
 	if err != nil {
 		return err

@@ -78,5 +78,6 @@ func (h *house) sweep(ctx context.Context, now time.Time) error {
 	_, readings := h.store.PurgeReadings(ctx, now.Add(-approval.KeepReadings))
 	_, codes := h.store.PurgeLinkCodes(ctx, now)
 	_, buttons := h.store.ForgetButtons(ctx, now.Add(-keepButtons))
-	return errors.Join(values, signins, drafts, readings, codes, buttons)
+	_, done := h.store.PurgeDedup(ctx, now.Add(-h.engine.Config().Settings.Spawn.Remembered()))
+	return errors.Join(done, values, signins, drafts, readings, codes, buttons)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/handlers"
+	"gatehouse/orchestrator"
 )
 
 // How the sums of the log are kept: countBatch events at a time, at most every countEvery
@@ -61,6 +62,16 @@ func (h *house) countAll(ctx context.Context) error {
 // within a second or two.
 const stuckAfter = 30 * time.Second
 
+// inboxes is how full the queue of each agent is.
+func (h *house) inboxes(ctx context.Context) (map[string]orchestrator.Inbox, error) {
+	all, err := h.engine.Agents(ctx)
+	found := make(map[string]orchestrator.Inbox, len(all))
+	for _, a := range all {
+		found[a.Spec.Name] = a.Inbox
+	}
+	return found, err
+}
+
 // figures reads what /metrics tells.
 func (h *house) figures(ctx context.Context) (handlers.Figures, error) {
 	var f handlers.Figures
@@ -76,6 +87,7 @@ func (h *house) figures(ctx context.Context) (handlers.Figures, error) {
 	read(func() (e error) { f.Stuck, e = h.store.Stuck(ctx, time.Now().Add(-stuckAfter)); return })
 	read(func() (e error) { f.Sums, e = h.store.AllTime(ctx); return })
 	read(func() (e error) { f.Breakers, e = h.store.Breakers(ctx); return })
+	read(func() (e error) { f.Inboxes, e = h.inboxes(ctx); return })
 	f.Used, f.Slots = h.engine.Slots()
 	f.Watchers, f.Dropped = h.engine.Hub().Stats()
 	for _, s := range h.engine.Config().Agents.All() {

@@ -41,6 +41,7 @@ type view struct {
 	focus   client.Delegation   // whose state says whose turn it is
 	lander  client.Delegation   // whose change landed last, or focus while it goes on
 	request *client.Request     // of lander; nil where there is none or it may not be read
+	inbox   string              // how full the queue is that focus waits in, "" elsewhere
 }
 
 // inspect reads what a delegation stands for: while it waits for others, the liveliest
@@ -58,6 +59,11 @@ func inspect(ctx context.Context, api *client.Client, d client.Delegation) (view
 		v.lander = v.focus
 	} else if other, ok := lander(d, v.all); ok {
 		v.lander = other
+	}
+	if v.focus.State == "queued" {
+		if v.inbox, err = inboxOf(ctx, api, v.focus.To); err != nil {
+			return v, err
+		}
 	}
 	if v.lander.ApprovalID == "" {
 		return v, nil
@@ -137,6 +143,7 @@ func (v view) print(sh *shell) error {
 		row("chain", v.chain()+"          usage "+used(v.d.Usage)),
 		row("budget", allowed(v.d.Budget)),
 		row("paused", v.paused(sh)),
+		row("inbox", v.inbox),
 		row("error", reason(v.d)),
 		row("problem", v.problem()),
 		row("answer", answer),

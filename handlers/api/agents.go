@@ -29,9 +29,17 @@ type agentShape struct {
 	Running       int          `json:"running"`
 	Queued        int          `json:"queued"`
 	Waiting       int          `json:"waiting"`
+	Inbox         inboxShape   `json:"inbox"`
 	LastError     string       `json:"last_error"`
 	LastAt        *time.Time   `json:"last_at"`
 	Breaker       breakerShape `json:"breaker"`
+}
+
+// inboxShape says how full an agent's queue is (A35); above 100 % more wait than it should hold.
+type inboxShape struct {
+	Waiting int `json:"waiting"`
+	Size    int `json:"size"`
+	Percent int `json:"percent"`
 }
 
 // breakerShape says whether hand-overs to an agent are let through (H11).
@@ -66,7 +74,7 @@ func (a *API) Agents(c echo.Context) error {
 			Name: s.Spec.Name, Kind: s.Spec.Kind, Role: s.Spec.Role, Capabilities: append([]string{}, s.Spec.Capabilities...),
 			Repository: s.Spec.Repository, AnalysisOnly: s.Spec.AnalysisOnly, AskFirst: s.Spec.AskFirst, TrustCheckout: s.Spec.TrustCheckout, Approval: s.Spec.Approval, State: busy(s),
 			Running: s.Running, Queued: s.Queued, Waiting: s.Waiting, LastError: s.LastError, LastAt: utc(s.LastAt),
-			Breaker: breakerOf(s.Breaker),
+			Breaker: breakerOf(s.Breaker), Inbox: inboxShape{s.Inbox.Waiting, s.Inbox.Size, s.Inbox.Percent()},
 		}
 		items[i].InstanceName, items[i].Projects = s.Spec.Name, []string{}
 		if s.Spec.Repository != "" {

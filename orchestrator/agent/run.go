@@ -115,6 +115,7 @@ type Hop struct {
 	Context    map[string]string // written to the shared context before the child starts (H8)
 	Handover   *Handover         // the command object that the child is given
 	Spawn      bool              // fire and forget: the caller goes on, and is told when it ended (P44)
+	Again      bool              // of a spawn: made although the same was made before; Ref tells it from others
 	Budget     *budget.Limits    // the most that the child may use; nil leaves it to the engine
 	// Round tells a repetition that is meant from a loop: a workflow counts its hops here
 	// (H26, H27). It is part of what the repeat guard compares.
@@ -300,7 +301,7 @@ const (
 	CodeOverflow    = "overflow"           // the conversation is too long, also after it was cut
 	CodeLoop        = "loop"               // the model made the same call without end (P35)
 	CodeTurns       = "max_turns"          // the model was asked as often as its agent may, and had no answer
-	CodeNoAck       = "no_ack"             // a remote agent did not acknowledge in time (A34)
+	CodeNoAck       = "no_ack"             // nobody took it up in time: an agent elsewhere, or here by engine.queue_timeout (A34)
 	CodeStuck       = "stuck"              // it did not end when it was told to (P53)
 	CodeRemote      = "remote"             // the agent elsewhere failed, declined, or is out of reach
 	CodeInput       = "input_required"     // the agent elsewhere asks back, and nobody is there to answer

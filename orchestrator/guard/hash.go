@@ -17,6 +17,9 @@ type Content struct {
 	Round    int               `json:"round"` // tells a repetition that a plan means from a loop (H26)
 	Epoch    int               `json:"epoch"` // how often people had the callers run again
 	Tree     string            `json:"tree"`  // the caller's files
+	// Anew tells a spawn that is meant to be made again from a loop: the call that says so, or
+	// the child that was forgotten since.
+	Anew string `json:"anew,omitempty"`
 }
 
 // Hash is the canonical hash of what is handed on (H15, H17): SHA-256 over JSON whose

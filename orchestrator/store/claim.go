@@ -31,12 +31,30 @@ const awake = ` and (task_id not in (select id from tasks where paused_at is not
 func (s *Store) Claimable(ctx context.Context, _ string, now time.Time, limit int) ([]orchestrator.Ref, error) {
 	at := micros(now)
 	rows, err := s.r.query(ctx, s.dialect.claimable, at, limit, at, limit, limit)
-	refs, err := collect(rows, err, func(row scanner) (orchestrator.Ref, error) {
-		var r orchestrator.Ref
-		err := row.Scan(&r.TaskID, &r.DelegationID, &r.Attempt, &r.State)
-		return r, err
-	})
+	refs, err := collect(rows, err, scanRef)
 	return refs, s.explain(err)
+}
+
+// selectUnclaimed reads the same index as selectClaimable. What was made to run again says
+// so in its work.
+func selectUnclaimed(d *dialect) string {
+	return `select task_id, id, attempt, state from delegations` + d.useReady + `
+		where holder = '' and state in ('queued', 'checking', 'landing') and ready_at <= ? and state = 'queued' and since <= ?
+		and (started_at is null or work like '%"anew":true%') and task_id not in (select id from tasks where paused_at is not null)
+		order by ready_at limit ? + 0`
+}
+
+// Unclaimed lists queued delegations that nobody has taken up since before, longest ready first.
+func (s *Store) Unclaimed(ctx context.Context, before time.Time, limit int) ([]orchestrator.Ref, error) {
+	rows, err := s.r.query(ctx, selectUnclaimed(s.dialect), micros(before), micros(before), limit)
+	refs, err := collect(rows, err, scanRef)
+	return refs, s.explain(err)
+}
+
+func scanRef(row scanner) (orchestrator.Ref, error) {
+	var r orchestrator.Ref
+	err := row.Scan(&r.TaskID, &r.DelegationID, &r.Attempt, &r.State)
+	return r, err
 }
 
 // renewTries is how often Renew looks again at rows that a transaction had locked.

@@ -23,6 +23,9 @@ type dialect struct {
 	skip string // … or skips it when another transaction has it
 	// snapshot is the isolation in which a transaction reads one moment; the default does on SQLite.
 	snapshot sql.IsolationLevel
+	// counting keeps other transactions from counting the children of an agent until this one
+	// ends; "" where there is one writer.
+	counting string
 	ending   string // the last six characters of id, as indexed
 
 	pattern string // whether the data of an event has what a pattern of letters and [classes] says

@@ -42,6 +42,7 @@ func postgresDialect() *dialect {
 		lock:       " for update",
 		skip:       " for update skip locked",
 		snapshot:   sql.LevelRepeatableRead,
+		counting:   "select pg_advisory_xact_lock(hashtextextended('spawned by ' || ?, 0))",
 		ending:     "right(id, 6)",
 		pattern:    "lower(e.data) ~ ?",
 		classify:   classifyPostgres,

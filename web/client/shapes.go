@@ -132,8 +132,13 @@ type Agent struct {
 	Running      int      `json:"running"`
 	Queued       int      `json:"queued"`
 	Waiting      int      `json:"waiting"`
-	LastError    string   `json:"last_error"`
-	Breaker      struct {
+	Inbox        struct {
+		Waiting int `json:"waiting"`
+		Size    int `json:"size"`
+		Percent int `json:"percent"`
+	} `json:"inbox"`
+	LastError string `json:"last_error"`
+	Breaker   struct {
 		State string     `json:"state"`
 		Until *time.Time `json:"until"`
 	} `json:"breaker"`

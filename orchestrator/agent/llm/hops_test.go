@@ -260,8 +260,9 @@ func TestTheSameSpawnIsMadeOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(host.Hops()); n != 2 {
-		t.Errorf("%d hops; want 2: %+v", n, host.Hops())
+	hops := host.Hops()
+	if len(hops) != 2 || hops[0].Again || !hops[1].Again || hops[1].Ref == hops[0].Ref {
+		t.Errorf("want 2 hops, the second of which is meant: %+v", hops)
 	}
 }
 

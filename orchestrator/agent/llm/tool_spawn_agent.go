@@ -29,7 +29,7 @@ func (c *conversation) spawn() tool {
 			if a != nil {
 				return *a, nil
 			}
-			hop.Spawn = true
+			hop.Spawn, hop.Again = true, in.Again
 			child, err := c.host.Delegate(ctx, hop)
 			if err != nil {
 				return answer{}, err

@@ -50,7 +50,10 @@ func (b *builder) settings() orchestrator.Settings {
 		Lease: b.duration(at("engine", "lease"), e.Lease, 30*time.Second), CheckTime: b.duration(at("engine", "check_timeout"), e.CheckTime, 10*time.Minute),
 		Cycle: or(e.Cycle, "strict"), Capacity: or(e.Capacity, "queue"),
 		Spawn: orchestrator.SpawnSettings{Children: b.figure(at("engine", "spawn", "children"), "children", e.Spawn.Children, 5, 1, 1000),
-			Timeout: b.duration(at("engine", "spawn", "timeout"), e.Spawn.Timeout, 5*time.Minute)},
+			PerAgent: b.figure(at("engine", "spawn", "per_agent"), "per_agent", e.Spawn.PerAgent, 0, 1, 100_000),
+			Timeout:  b.duration(at("engine", "spawn", "timeout"), e.Spawn.Timeout, 5*time.Minute),
+			Remember: b.duration(at("engine", "spawn", "remember"), e.Spawn.Remember, 24*time.Hour)},
+		QueueTimeout: b.duration(at("engine", "queue_timeout"), e.QueueTime, 0), Inbox: b.number("inbox", e.Inbox, 50, 1, 1_000_000),
 		KillAfter: b.duration(at("engine", "kill_after"), e.KillAfter, 10*time.Second), RecordEnds: e.RecordEnds == nil || *e.RecordEnds,
 		DailyUSD: e.DailyUSD,
 	}

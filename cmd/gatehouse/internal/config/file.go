@@ -59,7 +59,9 @@ type Engine struct {
 	AtDepth     string                `yaml:"at_depth"`
 	Spawn       Spawn                 `yaml:"spawn"`
 	KillAfter   string                `yaml:"kill_after"`
-	DailyUSD    float64               `yaml:"daily_usd"` // what a day should cost; shown, not enforced
+	QueueTime   string                `yaml:"queue_timeout"` // what nobody takes up in time fails; "" off
+	Inbox       int                   `yaml:"inbox"`         // queued work of one agent that counts as full; shown, not enforced
+	DailyUSD    float64               `yaml:"daily_usd"`     // what a day should cost; shown, not enforced
 	// RecordEnds writes each delegation's end into the shared context; true when absent.
 	RecordEnds *bool `yaml:"record_delegations"`
 	// AgentDefaults confine agents that do not say otherwise; their limits hold for checks, too.
@@ -68,8 +70,10 @@ type Engine struct {
 
 // Spawn bounds the children that an agent does not wait for (P45).
 type Spawn struct {
-	Children int    `yaml:"children"` // live ones of one parent
-	Timeout  string `yaml:"timeout"`  // of running, of one child
+	Children int    `yaml:"children"`  // live ones of one parent
+	PerAgent int    `yaml:"per_agent"` // live ones of one agent over all its runs; 0: no limit of its own
+	Timeout  string `yaml:"timeout"`   // of running, of one child
+	Remember string `yaml:"remember"`  // how long after its end a child answers for the same spawn
 }
 
 // Breaker says when an agent rests (H11).

@@ -29,7 +29,11 @@ func TestLimitsOfTheEngine(t *testing.T) {
 	if s.Spawn.Children != 5 || s.Spawn.Timeout != 5*time.Minute || s.KillAfter != 10*time.Second || s.AckTimeout != 2*time.Minute {
 		t.Errorf("spawn %+v, kill after %s, acknowledged within %s", s.Spawn, s.KillAfter, s.AckTimeout)
 	}
-	text := "engine:\n  budget: {usd: 0.5, agents: 2, time: 90s}\n  tiers: {simple: {tokens: 7}}\n  complexity: auto\n  breaker: {failures: 0, cooldown: 5s}\n  max_remote_hops: 0\n  spawn: {children: 2, timeout: 7s}\n  kill_after: 3s\n  ack_timeout: 9s\n"
+	// P45, P50, A34, A35: no limit of one agent's own, a day, off, and the source's 50.
+	if s.Spawn.PerAgent != 0 || s.Spawn.Remember != 24*time.Hour || s.QueueTimeout != 0 || s.Inbox != 50 {
+		t.Errorf("spawn %+v, queued for %s, inbox of %d", s.Spawn, s.QueueTimeout, s.Inbox)
+	}
+	text := "engine:\n  budget: {usd: 0.5, agents: 2, time: 90s}\n  tiers: {simple: {tokens: 7}}\n  complexity: auto\n  breaker: {failures: 0, cooldown: 5s}\n  max_remote_hops: 0\n  spawn: {children: 2, timeout: 7s, per_agent: 4, remember: 8s}\n  queue_timeout: 6s\n  inbox: 9\n  kill_after: 3s\n  ack_timeout: 9s\n"
 	if c, err = Parse("", []byte(text), env()); err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +43,9 @@ func TestLimitsOfTheEngine(t *testing.T) {
 	}
 	if s.Spawn.Children != 2 || s.Spawn.Timeout != 7*time.Second || s.KillAfter != 3*time.Second || s.AckTimeout != 9*time.Second {
 		t.Errorf("spawn %+v, kill after %s, acknowledged within %s", s.Spawn, s.KillAfter, s.AckTimeout)
+	}
+	if s.Spawn.PerAgent != 4 || s.Spawn.Remember != 8*time.Second || s.QueueTimeout != 6*time.Second || s.Inbox != 9 {
+		t.Errorf("spawn %+v, queued for %s, inbox of %d", s.Spawn, s.QueueTimeout, s.Inbox)
 	}
 	if simple := s.Tiers["simple"]; *simple.Tokens != 7 || *simple.Handoffs != 0 {
 		t.Errorf("simple is %+v", simple)
@@ -57,6 +64,9 @@ func TestLimitsThatAreNone(t *testing.T) {
 		"tiers: {hard: {tokens: 5}}":      "hard",
 		"tiers: {simple: {handoffs: -1}}": "budget",
 		"complexity: sometimes":           "sometimes",
+		"spawn: {per_agent: -1}":          "out of range",
+		"queue_timeout: 0s":               "no length of time",
+		"inbox: -1":                       "out of range",
 		"breaker: {failures: -1}":         "out of range",
 		"breaker: {cooldown: 0s}":         "no length of time",
 		"max_remote_hops: -1":             "out of range",

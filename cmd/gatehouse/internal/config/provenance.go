@@ -218,6 +218,7 @@ func (c *Config) defaults() map[string]string {
 		"engine.check_timeout": span(s.CheckTime), "engine.complexity": map[bool]string{true: "auto", false: "off"}[s.Classify],
 		"engine.breaker.failures": strconv.Itoa(s.Breaker.Failures), "engine.breaker.cooldown": span(s.Breaker.Cooldown), "engine.max_remote_hops": strconv.Itoa(s.MaxRemote),
 		"engine.spawn.children": strconv.Itoa(s.Spawn.Children), "engine.spawn.timeout": span(s.Spawn.Timeout), "engine.kill_after": span(s.KillAfter),
+		"engine.spawn.remember": span(s.Spawn.Remember), "engine.inbox": strconv.Itoa(s.Inbox),
 		"engine.record_delegations": strconv.FormatBool(s.RecordEnds), "engine.at_depth": map[bool]string{true: "hide", false: "error"}[c.LLM.HideAtDepth],
 		"approval.on_no":     approval.TellCaller, // what holds where nothing is written
 		"approval.four_eyes": strconv.FormatBool(c.FourEyes), "approval.expires": span(c.Expires), "telemetry.content": strconv.FormatBool(c.File.Telemetry.Content),

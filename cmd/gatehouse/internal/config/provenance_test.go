@@ -142,7 +142,7 @@ func TestEveryKeyThatSoundsSecretIsHidden(t *testing.T) {
 // Whatever the engine, the server or the approval takes without being told has a default
 // that is shown; the others mean nothing where they are not written.
 func TestDefaultsAreKnown(t *testing.T) {
-	unsaid := []string{"engine.budget.handoffs", "engine.budget.agents", "engine.budget.time", "engine.tiers", "engine.daily_usd", "approval.remind", "approval.careful", "approval.escalate",
+	unsaid := []string{"engine.budget.handoffs", "engine.budget.agents", "engine.budget.time", "engine.tiers", "engine.daily_usd", "engine.spawn.per_agent", "engine.queue_timeout", "approval.remind", "approval.careful", "approval.escalate",
 		"approval.rules", "approval.handovers"}
 	c, err := Parse("", nil, env())
 	if err != nil {

@@ -36,7 +36,7 @@ var seamTests = map[string]string{
 	"Job.Revision": goesOn, "Job.Handover": programsHand, "Job.Channel": board, "Job.Chat": board, "Job.Board": board, "Job.Generation": killedThere, "Job.RemoteHops": elsewhere,
 	"Job.Source": "orchestrator TestTheSourceOfATaskTravels",
 
-	"Hop.Ref": killedTurns, "Hop.To": results, "Hop.Capability": routed, "Hop.Text": results, "Hop.Context": oneGoesOn, "Hop.Handover": modelsHand, "Hop.Spawn": spawned,
+	"Hop.Ref": killedTurns, "Hop.To": results, "Hop.Capability": routed, "Hop.Text": results, "Hop.Context": oneGoesOn, "Hop.Handover": modelsHand, "Hop.Spawn": spawned, "Hop.Again": "orchestrator TestASpawnIsRememberedForAWhile",
 	"Hop.Budget": "orchestrator TestFiftyHopsAtTheSameMoment", "Hop.Round": results, "Hop.Final": programsHand,
 
 	"Child.ID": inquiry, "Child.Ref": results, "Child.To": inquiry, "Child.Text": "orchestrator TestAModelSpawnsHundreds", "Child.State": refused, "Child.Ended": results, "Child.Spawn": inquiry,

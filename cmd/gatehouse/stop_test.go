@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+)
+
+// stopTeam is one worker, an agent that does not end by itself, and another one.
+const stopTeam = `
+engine: {workers: 1, lease: 10m, inbox: 2}
+agents:
+  slow: {kind: command, sandbox: off, env: {PLACE: MARK}, command: [sleep, "600"]}
+  other: {kind: command, sandbox: off, env: {PLACE: MARK}, command: [sleep, "600"]}
+`
+
+// countedAt finds in the page when it counted.
+var countedAt = regexp.MustCompile(`name="until" value="([^"]+)"`)
+
+// A35: a full inbox is seen on the agent's page, by the CLI and by Prometheus. P37: an admin
+// stops one agent's work from the shell and everything from the page, each with the count
+// before and the reason after; nobody else may.
+func TestAnAdminStopsEverything(t *testing.T) {
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), stopTeam)
+	n := p.start(p.config, "")
+	operator := p.person("dora", "operator")
+	admin, dora := n.browser("ann"), n.browser("dora")
+	tasks := []string{n.send("slow", "", "1")}
+	p.stands(tasks[0], orchestrator.Running)
+	for i, agent := range []string{"slow", "slow", "other"} {
+		tasks = append(tasks, n.send(agent, "", string(rune('2'+i))))
+	}
+
+	// How full it is.
+	out, _ := p.cli(n, "--token", p.asker, "agents")
+	if !strings.Contains(out, "inbox 2 of 2") || !strings.Contains(out, "inbox 1 of 2") {
+		t.Errorf("agents:\n%s", out)
+	}
+	if out, _ = p.cli(n, "--token", p.asker, "status", tasks[1]); !strings.Contains(out, "inbox   2 of 2 wait for slow (100 %)") {
+		t.Errorf("status:\n%s", out)
+	}
+	if page := n.page(dora, "/agents/slow"); !strings.Contains(page, "2 of 2 (100 %), full") || !strings.Contains(page, `class="meter-used" width="100.00%"`) {
+		t.Errorf("the agent's page: %.3000s", page)
+	}
+	metrics := n.page(http.DefaultClient, "/metrics")
+	for _, want := range []string{`gatehouse_agent_inbox{agent="slow"} 2`, `gatehouse_agent_inbox{agent="other"} 1`, `gatehouse_agent_inbox_size{agent="slow"} 2`} {
+		if !strings.Contains(metrics, want+"\n") {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+
+	// Nobody but an admin.
+	if code, _ := n.call(http.MethodPost, "/api/v1/delegations/cancel", operator, map[string]any{}, nil); code != http.StatusForbidden {
+		t.Errorf("an operator was answered %d", code)
+	}
+	if page := n.page(dora, "/delegations"); strings.Contains(page, "/delegations/stop") {
+		t.Error("an operator is offered the button")
+	}
+	if res, err := dora.Get(n.url + "/delegations/stop"); err != nil || res.StatusCode != http.StatusForbidden {
+		t.Errorf("an operator opens the page: %v, %v", res.Status, err)
+	}
+
+	// One agent's work, from the shell.
+	const count = "3 delegations of slow in 3 tasks run or wait"
+	if out, code := p.cli(n, "--token", p.asker, "cancel", "--all", "--agent", "SLOW"); code != exitUsage || !strings.Contains(out, count+". Nothing was stopped") || !strings.Contains(out, "--yes") {
+		t.Errorf("off a terminal: exit %d\n%s", code, out)
+	}
+	if said, err := p.asks(n, "no\n"); err == nil || !strings.Contains(said, count+". Stop all of it?") {
+		t.Errorf("on a terminal, no: %v\n%s", err, said)
+	}
+	p.stands(tasks[0], orchestrator.Running)
+	if said, err := p.asks(n, "y\n"); err != nil || !strings.Contains(said, "stopped 3 delegations in 3 tasks") {
+		t.Errorf("on a terminal, yes: %v\n%s", err, said)
+	}
+	for _, task := range tasks[:3] {
+		p.stoppedFor(p.stands(task, orchestrator.Cancelled), "wrong branch")
+	}
+	p.stands(tasks[3], orchestrator.Running)
+	if out, code := p.cli(n, "--token", p.asker, "cancel", "--all", "--agent", "slow", "--yes", "--json"); code != 0 || !strings.Contains(out, `"delegations":0`) {
+		t.Errorf("again: exit %d\n%s", code, out)
+	}
+
+	p.stopsByForm(n, admin, tasks[3])
+}
+
+// stopsByForm stops the last task by the page, without script.
+func (p *place) stopsByForm(n *node, admin *http.Client, task string) {
+	p.Helper()
+	if page := n.page(admin, "/delegations"); !strings.Contains(page, `href="/delegations/stop"`) {
+		p.Error("an admin is not offered the button")
+	}
+	page := n.page(admin, "/delegations/stop")
+	at := countedAt.FindStringSubmatch(page)
+	if at == nil || !strings.Contains(page, "1 delegation in 1 task") {
+		p.Fatalf("the page counts nothing: %.3000s", page)
+	}
+	form := url.Values{"until": {html.UnescapeString(at[1])}, "reason": {"fire drill"}}
+	post := func(status int, says string) {
+		p.Helper()
+		res, err := admin.PostForm(n.url+"/delegations/stop", form)
+		p.must(err)
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		p.must(err)
+		if res.StatusCode != status || !strings.Contains(string(body), says) {
+			p.Errorf("%s, without %q: %.3000s", res.Status, says, body)
+		}
+	}
+	post(http.StatusBadRequest, "The box was not ticked. Nothing was stopped.")
+	p.stands(task, orchestrator.Running)
+	form.Set("sure", "yes")
+	post(http.StatusOK, "Stopped: 1 delegation in 1 task.")
+	p.stoppedFor(p.stands(task, orchestrator.Cancelled), "fire drill")
+	post(http.StatusOK, "Nothing was left to stop")
+	form.Del("until")
+	post(http.StatusBadRequest, "Nothing was stopped")
+}
+
+// asks runs cancel --all for slow on a terminal, where somebody answers.
+func (p *place) asks(n *node, answer string) (said string, err error) {
+	p.Helper()
+	path := filepath.Join(p.TempDir(), "answer")
+	p.must(os.WriteFile(path, []byte(answer), 0o600))
+	in, err := os.Open(path)
+	p.must(err)
+	defer in.Close()
+	var out bytes.Buffer
+	sh := &shell{Globals: Globals{URL: n.url, Token: p.asker}, in: in, stdin: true, out: &out, errs: &out, env: os.LookupEnv, now: time.Now}
+	err = (&CancelCmd{All: true, Agent: "slow", Reason: "wrong branch"}).Run(p.Context(), sh)
+	return out.String(), err
+}
+
+// stands waits until the root of a task is in a state.
+func (p *place) stands(task string, s orchestrator.State) (d orchestrator.Delegation) {
+	p.Helper()
+	p.until(task+" to be "+string(s), func() bool { d = p.root(task); return d.State == s })
+	return d
+}
+
+// stoppedFor checks the reason in the cancel event of a delegation.
+func (p *place) stoppedFor(d orchestrator.Delegation, reason string) {
+	p.Helper()
+	for _, e := range p.events(d.TaskID) {
+		if e.Type == event.Cancelled && e.Actor == "ann" && strings.Contains(string(e.Data), `"reason":"`+reason+`"`) {
+			return
+		}
+	}
+	p.Errorf("no cancel of %s has the reason %q", d.TaskID, reason)
+}

@@ -1,0 +1,136 @@
+package orchestrator_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/event"
+)
+
+// P50: the same spawn is the child that there is, for a while after its end, and then a new
+// one, whether or not the sweep was there; one that is asked for again is made at once. An
+// end is announced once, under a key that follows from who is told of whom.
+func TestASpawnIsRememberedForAWhile(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := spawning(t, url, 5)
+		w.config.Settings.Lease, w.config.Settings.Spawn.Remember = 240*time.Hour, time.Hour
+		w.engine.SetConfig(w.config)
+		w.script("worker", agenttest.Answer("did it"))
+		var made []string
+		var twice error
+		w.script("boss", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+			spawn := func(again bool) {
+				c, err := host.Delegate(ctx, agent.Hop{Ref: "call", To: "worker", Text: "x", Spawn: true, Again: again})
+				if err != nil {
+					t.Error(err)
+				}
+				made = append(made, c.ID)
+			}
+			park := agent.Outcome{Park: &agent.Park{ForSpawned: true}}
+			ended, err := host.Ended(ctx)
+			if err != nil {
+				return park, err
+			}
+			switch n := len(job.Turns); n {
+			case 0:
+				spawn(false)
+				spawn(false)
+				return park, host.SaveTurn(ctx, calls(1), false)
+			case 1: // the first has ended, and is told
+				if err := host.SaveTurn(ctx, announces(2, ended), false); err != nil {
+					return park, err
+				}
+				twice = host.SaveTurn(ctx, announces(3, ended), false)
+				w.pass(59 * time.Minute)
+				spawn(false)
+				w.pass(2 * time.Minute)
+				spawn(false)
+				return park, nil
+			case 2:
+				spawn(true)
+				spawn(true)
+				return park, host.SaveTurn(ctx, announces(3, ended), false)
+			}
+			return agenttest.Done("all told"), host.SaveTurn(ctx, announces(len(job.Turns)+1, ended), false)
+		})
+		w.start()
+		root := w.state(w.sendTo("boss", "go").ID, orchestrator.Completed)
+		if len(made) != 6 || made[0] != made[1] || made[2] != made[0] || made[3] == made[0] || made[4] == made[3] || made[5] != made[4] {
+			t.Fatalf("made %q", made)
+		}
+		if orchestrator.CodeOf(twice) != orchestrator.CodeConflict || !strings.Contains(twice.Error(), "announced to boss before") {
+			t.Errorf("announced twice: %v", twice)
+		}
+		var keys []string
+		for _, e := range w.events(root.TaskID) {
+			if e.Type == event.Announced {
+				keys = append(keys, string(e.Data))
+			}
+		}
+		if len(keys) != 3 || !strings.Contains(keys[0], `"keys":["announce/`+root.ID+`/0/`+made[0]+`"]`) {
+			t.Errorf("announced %q", keys)
+		}
+
+		purge := func(ended time.Time) int64 {
+			n, err := w.store.PurgeDedup(t.Context(), ended)
+			if err != nil {
+				t.Error(err)
+			}
+			return n
+		}
+		if n := purge(w.now().Add(-time.Hour)); n != 1 { // the announcement of the first; its spawn was forgotten
+			t.Errorf("%d keys of the first were swept", n)
+		}
+		w.pass(2 * time.Hour)
+		if n := purge(w.now().Add(-time.Hour)); n != 4 || purge(w.now()) != 0 {
+			t.Errorf("%d keys of the others were swept", n)
+		}
+	})
+}
+
+// P45: all runs of one agent together have so many spawned children at work at most, however
+// many a single one may have; others have their own.
+func TestOneAgentsSpawnsAreBounded(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := spawning(t, url, 5)
+		w.config.Settings.Spawn.PerAgent = 2
+		w.engine.SetConfig(w.config)
+		gate := agenttest.NewGate()
+		w.script("worker", gate.Then(agenttest.Answer("did it")))
+		w.script("boss", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+			if len(job.Turns) > 0 {
+				return agenttest.Done("done"), nil
+			}
+			said := ""
+			for _, text := range strings.Fields(job.Text) {
+				c, err := host.Delegate(ctx, agent.Hop{To: "worker", Text: text, Spawn: true})
+				if err != nil {
+					return agent.Outcome{}, err
+				}
+				if c.State == agent.Refused {
+					said = c.Error.Error()
+				}
+			}
+			if said != "" {
+				return agenttest.Done(said), nil
+			}
+			return agent.Outcome{Park: &agent.Park{ForSpawned: true}}, host.SaveTurn(ctx, calls(1), false)
+		})
+		w.start()
+		first := w.sendTo("boss", "a b")
+		w.state(first.ID, orchestrator.Waiting)
+		second := w.state(w.sendTo("boss", "c").ID, orchestrator.Completed)
+		if !strings.HasPrefix(second.Result.Text, "no_capacity: boss has 2 spawned agents at work in all its runs together, and 2 at once is the limit of one agent (engine.spawn.per_agent)") ||
+			w.count(second.TaskID, event.DelegationRefused) != 1 {
+			t.Errorf("the third was told %q", second.Result.Text)
+		}
+		gate.Open()
+		w.state(first.ID, orchestrator.Completed)
+		w.state(w.sendTo("boss", "d").ID, orchestrator.Completed)
+	})
+}
