@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"time"
 
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator/agent"
@@ -70,5 +71,23 @@ func (m *models) runner(programs *command.Runner) *llm.Runner {
 		}
 		return box, nil
 	}
-	return llm.New(llm.Options{Models: m.client, Settings: m.current, Toolboxes: []llm.Opener{open}, Log: m.log})
+	return llm.New(llm.Options{Models: m.client, Settings: m.current, Toolboxes: []llm.Opener{open}, Commands: commands{programs}, Log: m.log})
+}
+
+// commands run what models may run, as agents' programs are run.
+type commands struct{ programs *command.Runner }
+
+// commandKept is how much of a command's output is kept, in bytes: twice what a model is
+// shown of it, so that what is masked is whole.
+const commandKept = 48 << 10
+
+// Command runs one line of a shell in the job's checkout.
+func (c commands) Command(ctx context.Context, job agent.Job, host agent.Host, line string, limit time.Duration) (llm.Ran, error) {
+	ran, err := c.programs.Once(ctx, job, host, command.Errand{Argv: []string{"/bin/sh", "-c", line}, Env: job.Agent.Env, Timeout: limit, Merged: true, Keep: commandKept})
+	return llm.Ran{Code: ran.Code, Output: ran.Output, Cut: ran.Cut, Ended: ran.Ended}, err
+}
+
+// Confines is what confines them.
+func (c commands) Confines(ctx context.Context, spec agent.Spec) (string, error) {
+	return c.programs.Confines(ctx, spec)
 }

@@ -23,6 +23,8 @@ type Options struct {
 	Hooks []func(job agent.Job) Hook
 	// Toolboxes are further tools, opened for each run and closed with it.
 	Toolboxes []Opener
+	// Commands run what run_command is asked to; nil: nobody is given the tool.
+	Commands Commands
 	// MayFetch says to which addresses fetch_url may connect; nil: those of the public internet.
 	MayFetch func(netip.Addr) error
 	Log      *slog.Logger
@@ -73,8 +75,7 @@ func (r *Runner) Run(ctx context.Context, job agent.Job, host agent.Host) (out a
 			err = errors.Join(err, failed)
 		}
 	}()
-	// Its tools work on files; a program that an MCP server is says otherwise.
-	if err := host.Sandbox(ctx, agent.NoProgram); err != nil {
+	if err := c.confined(ctx, r.o.Commands); err != nil {
 		return agent.Outcome{}, err
 	}
 	if err := c.open(late, r.o); err != nil {

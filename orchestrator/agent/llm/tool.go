@@ -186,6 +186,9 @@ func (c *conversation) builtIn() []tool {
 	if c.job.Dir != "" {
 		all = append(all, c.readFile(), c.listFiles(), c.search(), c.writeFile(), c.proposePatch(), c.runChecks())
 	}
+	if c.commands != nil {
+		all = append(all, c.runCommand())
+	}
 	if fetches(c.job.Agent) {
 		all = append(all, c.fetchURL())
 	}
