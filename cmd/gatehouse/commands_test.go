@@ -47,6 +47,9 @@ func builds(dir string, shown *sync.Map) modeltest.Script {
 			for _, b := range a.Last().Blocks {
 				said = append(said, b.Text)
 			}
+			if len(said) > 1 {
+				shown.Store("told", said)
+			}
 			return modeltest.Say(strings.Join(said, "\n--\n"))
 		case strings.Contains(a.Conversation, "Do build"):
 			return modeltest.Answer{Calls: []modeltest.Call{
@@ -79,8 +82,9 @@ func TestAModelRunsCommandsWhereItIsAllowed(t *testing.T) {
 		t.Errorf("the change is %+v", got)
 	}
 	root := n.through(task)
-	said := strings.Split(root.Result.Text, "\n--\n")
-	if len(said) != 6 {
+	told, _ := shown.Load("told")
+	said, ok := told.([]string)
+	if !ok || len(said) != 6 {
 		t.Fatalf("the model was told %q", said)
 	}
 	for i, want := range [][]string{{"Exit code 0.", "checkout"}, {"Exit code 3.", "token=[secret] server=\n", "ghp_…[masked]"}, {"The end of what it printed:", "\n100000"},
