@@ -87,6 +87,15 @@ func (c commands) Command(ctx context.Context, job agent.Job, host agent.Host, l
 	return llm.Ran{Code: ran.Code, Output: ran.Output, Cut: ran.Cut, Ended: ran.Ended}, err
 }
 
+// hookKept is more than a hook may print, so that the llm room sees that it is too much.
+const hookKept = 32 << 10
+
+// Hook runs a hook's program.
+func (c commands) Hook(ctx context.Context, job agent.Job, host agent.Host, hook llm.HookProgram, input string) (llm.Ran, error) {
+	ran, err := c.programs.Once(ctx, job, host, command.Errand{Argv: hook.Command, Env: hook.Env, Input: input, Timeout: hook.Timeout, Keep: hookKept, Apart: true, Writable: hook.Writable})
+	return llm.Ran{Code: ran.Code, Output: ran.Output, Cut: ran.Cut, Errors: ran.Errors, Ended: ran.Ended}, err
+}
+
 // Confines is what confines them.
 func (c commands) Confines(ctx context.Context, spec agent.Spec) (string, error) {
 	return c.programs.Confines(ctx, spec)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -41,7 +42,7 @@ func (r *Runner) beside(ctx context.Context, job agent.Job, dir string, argv []s
 	if err != nil {
 		return nil, err
 	}
-	c, err := r.confinement(ctx, ws, vars, agent.Spec{Name: job.Agent.Name, Command: argv, Env: env, Writable: job.Agent.Writable}, agentCaches(job.Agent.Name))
+	c, err := r.confinement(ctx, ws, vars, agent.Spec{Name: cmp.Or(job.Agent.Name, argv[0]), Command: argv, Env: env, Writable: job.Agent.Writable}, agentCaches(job.Agent.Name))
 	if err != nil {
 		return nil, err
 	}

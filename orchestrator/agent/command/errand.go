@@ -23,8 +23,9 @@ type Errand struct {
 	Merged  bool          // standard error goes where standard output goes
 	Keep    int           // how much of its output is kept, in bytes: the end
 	// Apart runs it in an empty folder: it neither sees nor changes the agent's files, and
-	// writes nowhere else. The agent's own limits and caches are not its.
-	Apart bool
+	// writes nowhere else but in Writable. The agent's own limits and caches are not its.
+	Apart    bool
+	Writable []string // of one apart: folders that it may write
 }
 
 // Ran is how an errand ended.
@@ -42,7 +43,7 @@ type Ran struct {
 func (r *Runner) Once(ctx context.Context, job agent.Job, host agent.Host, e Errand) (Ran, error) {
 	dir := job.Dir
 	if e.Apart {
-		dir, job.Agent = "", agent.Spec{Sandbox: agent.SandboxAuto, Limits: r.limits()}
+		dir, job.Agent = "", agent.Spec{Sandbox: agent.SandboxAuto, Limits: r.limits(), Writable: e.Writable}
 	}
 	b, err := r.beside(ctx, job, dir, e.Argv, e.Env)
 	if err != nil {

@@ -23,7 +23,8 @@ type Options struct {
 	Hooks []func(job agent.Job) Hook
 	// Toolboxes are further tools, opened for each run and closed with it.
 	Toolboxes []Opener
-	// Commands run what run_command is asked to; nil: nobody is given the tool.
+	// Commands run what run_command is asked to, and hooks; nil: nobody is given the tool, and
+	// there are no hooks.
 	Commands Commands
 	// MayFetch says to which addresses fetch_url may connect; nil: those of the public internet.
 	MayFetch func(netip.Addr) error
@@ -37,6 +38,8 @@ type Settings struct {
 	// HideAtDepth takes the delegating tools from an agent that may hand on no deeper
 	// (P24); without it they stay and answer with the refusal (P59).
 	HideAtDepth bool
+	// Hooks are programs around every call; they stand behind the other hooks.
+	Hooks []HookProgram
 }
 
 // Runner runs agents of kind llm. It is safe for concurrent use, keeps nothing between

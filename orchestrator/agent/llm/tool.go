@@ -144,6 +144,7 @@ func (c *conversation) open(ctx context.Context, o Options) error {
 	for _, hook := range o.Hooks {
 		c.hooks = append(c.hooks, hook(c.job))
 	}
+	c.hooks = append(c.hooks, c.programHooks(o.Commands)...)
 	return nil
 }
 

@@ -24,6 +24,9 @@ type Commands interface {
 	// Command runs one line in the job's checkout. A line that fails or is ended is a Ran; a
 	// *agent.Failure says why it could not be run at all.
 	Command(ctx context.Context, job agent.Job, host agent.Host, line string, limit time.Duration) (Ran, error)
+	// Hook runs a hook's program, apart from the agent's files, with input on its standard
+	// input. One that fails or is ended is a Ran.
+	Hook(ctx context.Context, job agent.Job, host agent.Host, hook HookProgram, input string) (Ran, error)
 	// Confines is what confines them, as Host.Sandbox is told.
 	Confines(ctx context.Context, spec agent.Spec) (string, error)
 }
@@ -33,6 +36,7 @@ type Ran struct {
 	Code   int
 	Output string // standard output and error as they came: at least the last 48 kB
 	Cut    bool   // there was more
+	Errors string // of a hook: the end of its standard error
 	Ended  string // why it was ended before it ended by itself, as a sentence
 }
 
