@@ -33,6 +33,13 @@ func handedLines(h *agent.Handover) []views.ContextLine {
 		}
 	}
 	u := h.Update
+	judged := u.Context.Judged
+	switch {
+	case judged.Retry:
+		add("retry", "yes: "+judged.Reason)
+	case judged.Validated != nil:
+		add("validated", map[bool]string{true: "yes: ", false: "no: "}[*judged.Validated]+judged.Reason)
+	}
 	add("completed", u.Context.Completed)
 	add("artifacts", strings.Join(artifactLines(u), "\n"))
 	add("phase", u.WorkflowState.Phase)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"time"
 
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator/agent"
@@ -70,5 +71,32 @@ func (m *models) runner(programs *command.Runner) *llm.Runner {
 		}
 		return box, nil
 	}
-	return llm.New(llm.Options{Models: m.client, Settings: m.current, Toolboxes: []llm.Opener{open}, Log: m.log})
+	return llm.New(llm.Options{Models: m.client, Settings: m.current, Toolboxes: []llm.Opener{open}, Commands: commands{programs}, Log: m.log})
+}
+
+// commands run what models may run, as agents' programs are run.
+type commands struct{ programs *command.Runner }
+
+// commandKept is how much of a command's output is kept, in bytes: twice what a model is
+// shown of it, so that what is masked is whole.
+const commandKept = 48 << 10
+
+// Command runs one line of a shell in the job's checkout.
+func (c commands) Command(ctx context.Context, job agent.Job, host agent.Host, line string, limit time.Duration) (llm.Ran, error) {
+	ran, err := c.programs.Once(ctx, job, host, command.Errand{Argv: []string{"/bin/sh", "-c", line}, Env: job.Agent.Env, Timeout: limit, Merged: true, Keep: commandKept})
+	return llm.Ran{Code: ran.Code, Output: ran.Output, Cut: ran.Cut, Ended: ran.Ended}, err
+}
+
+// hookKept is more than a hook may print, so that the llm room sees that it is too much.
+const hookKept = 32 << 10
+
+// Hook runs a hook's program.
+func (c commands) Hook(ctx context.Context, job agent.Job, host agent.Host, hook llm.HookProgram, input string) (llm.Ran, error) {
+	ran, err := c.programs.Once(ctx, job, host, command.Errand{Argv: hook.Command, Env: hook.Env, Input: input, Timeout: hook.Timeout, Keep: hookKept, Apart: true, Writable: hook.Writable})
+	return llm.Ran{Code: ran.Code, Output: ran.Output, Cut: ran.Cut, Errors: ran.Errors, Ended: ran.Ended}, err
+}
+
+// Confines is what confines them.
+func (c commands) Confines(ctx context.Context, spec agent.Spec) (string, error) {
+	return c.programs.Confines(ctx, spec)
 }

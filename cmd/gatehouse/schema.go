@@ -25,6 +25,7 @@ var choices = map[string][]string{
 	"engine.at_depth":               {"error", "hide"},
 	"repositories.*.deliver":        {"merge", "branch"},
 	"channels.telegram.mode":        {"poll", "webhook"},
+	"hooks.[].at":                   {"before_call", "after_call"},
 	"triggers.[].kind":              {"webhook", "schedule"},
 	"triggers.[].source":            {"github", "gitlab", "standard", "hmac"},
 	"triggers.[].encoding":          {"hex", "base64"},

@@ -25,7 +25,7 @@ type HandoverUpdate struct {
 	Context       HandoverContext    `json:"context"`
 	Artifacts     map[string]*string `json:"artifacts,omitempty"` // name → path; null: not made yet (H4)
 	WorkflowState HandoverState      `json:"workflow_state"`
-	Metrics       HandoverMetrics    `json:"metrics"`
+	Metrics       HandoverMetrics    `json:"metrics,omitzero"`
 }
 
 // HandoverContext says what was done (H3).
@@ -34,9 +34,40 @@ type HandoverContext struct {
 	TaskDescription  string   `json:"task_description"`
 	Completed        string   `json:"completed,omitempty"`
 	ArtifactsCreated []string `json:"artifacts_created,omitempty"`
+	// Judged is what a plan's condition said before the step. In JSON its fields stand
+	// beside those above.
+	Judged Judged `json:"-"`
 	// More is what else the sender put into the context, by name. In JSON its entries stand
 	// beside the fields above, which win.
 	More map[string]string `json:"-"`
+}
+
+// Judged says why a plan comes to a step: back, because the work was not good enough, or
+// onward, because it was (H26). Plans alone say it.
+type Judged struct {
+	Retry     bool   `json:"retry,omitempty"`     // the step is done again
+	Validated *bool  `json:"validated,omitempty"` // false: it goes on although the condition held, as often as it may go back
+	Reason    string `json:"reason,omitempty"`
+}
+
+// said reports whether a plan judged at all.
+func (j Judged) said() bool { return j.Retry || j.Validated != nil }
+
+// judgedOf reads what a plan said out of the fields of a context. An agent's text of such a
+// name is no flag.
+func judgedOf(all map[string]json.RawMessage) (j Judged) {
+	var flag bool
+	if json.Unmarshal(all["retry"], &flag) == nil {
+		j.Retry = flag
+	}
+	var validated *bool
+	if json.Unmarshal(all["validated"], &validated) == nil {
+		j.Validated = validated
+	}
+	if !j.said() || json.Unmarshal(all["reason"], &j.Reason) != nil {
+		j.Reason = ""
+	}
+	return j
 }
 
 // handoverContext is HandoverContext without its methods.
@@ -45,16 +76,37 @@ type handoverContext HandoverContext
 // known are the names of the context that have a field of their own.
 var known = []string{"previous_agent", "task_description", "completed", "artifacts_created"}
 
+// judging are the names of what plans say. Where a plan said nothing they are free.
+var judging = []string{"retry", "validated", "reason"}
+
 // MarshalJSON writes the fields, and behind them the entries of More by name.
 func (c HandoverContext) MarshalJSON() ([]byte, error) {
 	fields, err := json.Marshal(handoverContext(c))
-	more := maps.Clone(c.More)
-	maps.DeleteFunc(more, func(name, _ string) bool { return slices.Contains(known, name) })
-	if err != nil || len(more) == 0 {
-		return fields, err
+	if err != nil {
+		return nil, err
 	}
-	entries, err := json.Marshal(more)
-	return slices.Concat(fields[:len(fields)-1], []byte(","), entries[1:]), err
+	more := maps.Clone(c.More)
+	maps.DeleteFunc(more, func(name, _ string) bool {
+		return slices.Contains(known, name) || c.Judged.said() && slices.Contains(judging, name)
+	})
+	if c.Judged.said() {
+		if fields, err = beside(fields, c.Judged); err != nil {
+			return nil, err
+		}
+	}
+	if len(more) == 0 {
+		return fields, nil
+	}
+	return beside(fields, more)
+}
+
+// beside writes the fields of another object behind those of one; both have some.
+func beside(object []byte, other any) ([]byte, error) {
+	fields, err := json.Marshal(other)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(object[:len(object)-1], []byte(","), fields[1:]), nil
 }
 
 // UnmarshalJSON reads the fields, and the other texts into More.
@@ -67,9 +119,10 @@ func (c *HandoverContext) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return err
 	}
+	fields.Judged = judgedOf(all)
 	for name, value := range all {
 		var text string
-		if slices.Contains(known, name) || json.Unmarshal(value, &text) != nil {
+		if slices.Contains(known, name) || fields.Judged.said() && slices.Contains(judging, name) || json.Unmarshal(value, &text) != nil {
 			continue
 		}
 		if fields.More == nil {

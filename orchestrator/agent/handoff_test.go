@@ -29,6 +29,26 @@ func TestTheContextOfAHandoverIsOneObject(t *testing.T) {
 	}
 }
 
+// What a plan says is typed and stands beside the rest; texts of these names that an agent
+// put into its context stay its texts, also in rows of before there were flags.
+func TestWhatAPlanSaysIsNoTextOfAnAgents(t *testing.T) {
+	no := false
+	for text, want := range map[string]agent.HandoverContext{
+		`{"previous_agent":"rater","task_description":"x","retry":true,"reason":"too short"}`:      {PreviousAgent: "rater", TaskDescription: "x", Judged: agent.Judged{Retry: true, Reason: "too short"}},
+		`{"previous_agent":"rater","task_description":"x","validated":false,"reason":"r","a":"b"}`: {PreviousAgent: "rater", TaskDescription: "x", Judged: agent.Judged{Validated: &no, Reason: "r"}, More: map[string]string{"a": "b"}},
+		`{"previous_agent":"kik","task_description":"x","reason":"mine","retry":"true","validated":"yes"}`: {PreviousAgent: "kik", TaskDescription: "x",
+			More: map[string]string{"reason": "mine", "retry": "true", "validated": "yes"}},
+	} {
+		var got agent.HandoverContext
+		if err := json.Unmarshal([]byte(text), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %+v, %v", text, got, err)
+		}
+		if back, err := json.Marshal(got); err != nil || string(back) != text {
+			t.Errorf("%s, %v; want %s", back, err, text)
+		}
+	}
+}
+
 // However long or hostile a hand-over is, a prompt has a limited part of it in one fence.
 func TestAPromptHasALimitedHandoverInAFence(t *testing.T) {
 	h := agent.Handover{Goto: "x"}

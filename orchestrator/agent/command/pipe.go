@@ -2,10 +2,7 @@ package command
 
 import (
 	"context"
-	"crypto/rand"
-	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"gatehouse/orchestrator/agent"
@@ -16,9 +13,8 @@ import (
 // below it, and so does the end of the context that it was started with.
 type Pipe struct {
 	proc    *process
-	scratch string
 	halt    func() bool
-	unused  func() // its caches
+	done    func() // with its folder and caches
 	reading sync.WaitGroup
 	once    sync.Once
 }
@@ -26,39 +22,20 @@ type Pipe struct {
 // Pipe starts a program for a run, in its checkout, with the allow-listed environment and
 // env. It gets no token and no task.
 func (r *Runner) Pipe(ctx context.Context, job agent.Job, host agent.Host, argv []string, env map[string]string) (_ *Pipe, err error) {
-	scratch, err := os.MkdirTemp(job.ScratchDir, "pipe-")
+	b, err := r.beside(ctx, job, job.Dir, argv, env)
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for %s: %w", argv[0], err)
+		return nil, err
 	}
-	unused := r.using(agentCaches(job.Agent.Name))
 	defer func() {
 		if err != nil {
-			unused()
-			_ = os.RemoveAll(scratch)
+			b.done()
 		}
 	}()
-	ws, err := newWorkspace(job.Dir, scratch, r.self)
-	if err != nil {
+	if err := r.confineFor(ctx, job.Agent, host, &b.order, b.confinement); err != nil {
 		return nil, err
 	}
-	mark := rand.Text()
-	vars := r.environment(ws, env)
-	vars.set("GATEHOUSE_RUN", mark)
-	program, err := resolve(argv[0], ws.dir, vars.get("PATH"))
-	if err != nil {
-		return nil, err
-	}
-	c, err := r.confinement(ctx, ws, vars, agent.Spec{Name: job.Agent.Name, Command: argv, Env: env, Writable: job.Agent.Writable}, agentCaches(job.Agent.Name))
-	if err != nil {
-		return nil, err
-	}
-	c.seen = append(c.seen, program)
-	o := order{Program: program, Args: argv, Dir: ws.dir, Env: vars.list(), Grace: grace, Limits: job.Agent.Limits, Written: ws.written()}
-	if err := r.confineFor(ctx, job.Agent, host, &o, c); err != nil {
-		return nil, err
-	}
-	p := &Pipe{scratch: scratch, unused: unused}
-	if p.proc, err = startProcess(r.self, o, "GATEHOUSE_RUN="+mark, false); err != nil {
+	p := &Pipe{done: b.done}
+	if p.proc, err = startProcess(r.self, b.order, b.mark, false); err != nil {
 		return nil, err
 	}
 	p.halt = context.AfterFunc(ctx, func() { p.proc.stop(grace) })
@@ -81,8 +58,7 @@ func (p *Pipe) Close() error {
 		<-p.proc.ended
 		p.proc.close()
 		p.reading.Wait()
-		p.unused()
-		_ = os.RemoveAll(p.scratch)
+		p.done()
 	})
 	return nil
 }

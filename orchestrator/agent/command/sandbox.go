@@ -185,10 +185,7 @@ func (r *Runner) confineFor(ctx context.Context, spec agent.Spec, host agent.Hos
 
 // confine chooses the sandbox that is wanted and writes it into the order.
 func (r *Runner) confine(ctx context.Context, o *order, c confinement, wanted string) (string, error) {
-	if wanted == agent.SandboxOff || r.off && wanted != agent.SandboxRequired {
-		return SandboxNone, nil
-	}
-	kind, err := r.bestSandbox(ctx)
+	kind, err := r.Confines(ctx, agent.Spec{Sandbox: wanted})
 	if err != nil {
 		return "", err
 	}

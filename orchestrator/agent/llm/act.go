@@ -36,6 +36,9 @@ func sorry(format string, args ...any) answer {
 type memo struct {
 	Turn    int               `json:"turn"`
 	Answers map[string]answer `json:"answers"`
+	// Hooked are the calls that hooks were asked about, each with why it is not run, "" where
+	// it may be. A memo of before that was kept has none.
+	Hooked map[string]string `json:"hooked,omitempty"`
 }
 
 // work is the calls of one turn and what came of them so far.
@@ -43,6 +46,7 @@ type work struct {
 	turn     int
 	calls    []agent.Block
 	hooked   []Call
+	blocks   []string // by call: why hooks do not let it run
 	answers  []*answer
 	hops     [][]agent.Hop // by call; nil where nothing is handed on
 	children []string
@@ -56,8 +60,14 @@ func (c *conversation) act(ctx context.Context, turn agent.Turn) (agent.Outcome,
 	c.lastAct = c.now()
 	w := c.take(turn)
 	for i, call := range w.hooked {
-		if v := c.hooks.before(ctx, call); v.Block != "" && w.answers[i] == nil {
-			a := sorry("%s", v.Block)
+		if v := c.hooks.before(ctx, call); !call.Again {
+			w.blocks[i] = v.Block
+		}
+		if ctx.Err() != nil {
+			return agent.Outcome{}, context.Cause(ctx)
+		}
+		if w.blocks[i] != "" && w.answers[i] == nil {
+			a := sorry("%s", w.blocks[i])
 			w.answers[i] = &a
 			w.hooked[i].Blocked = true
 		}
@@ -75,13 +85,15 @@ func (c *conversation) act(ctx context.Context, turn agent.Turn) (agent.Outcome,
 func (c *conversation) take(turn agent.Turn) *work {
 	w := &work{turn: turn.N, calls: turn.Message.Calls()}
 	w.answers = make([]*answer, len(w.calls))
-	w.hops = make([][]agent.Hop, len(w.calls))
+	w.hops, w.blocks = make([][]agent.Hop, len(w.calls)), make([]string, len(w.calls))
 	var kept memo
 	if err := json.Unmarshal(c.job.Memo, &kept); err != nil || kept.Turn != turn.N {
 		kept = memo{}
 	}
 	for i, call := range w.calls {
-		w.hooked = append(w.hooked, Call{ID: call.ID, Tool: call.Name, Input: call.Input})
+		again := false
+		w.blocks[i], again = kept.Hooked[call.ID]
+		w.hooked = append(w.hooked, Call{ID: call.ID, Tool: call.Name, Input: call.Input, Again: again})
 		if a, ok := kept.Answers[call.ID]; ok {
 			w.answers[i] = &a
 		}
@@ -235,8 +247,9 @@ func (c *conversation) receive(w *work, i int, came []agent.Child) {
 
 // memo keeps the answers so far.
 func (w *work) memo() json.RawMessage {
-	m := memo{Turn: w.turn, Answers: map[string]answer{}}
+	m := memo{Turn: w.turn, Answers: map[string]answer{}, Hooked: map[string]string{}}
 	for i, a := range w.answers {
+		m.Hooked[w.calls[i].ID] = w.blocks[i]
 		if a != nil && w.hops[i] == nil && !w.hooked[i].Blocked {
 			m.Answers[w.calls[i].ID] = *a
 		}
@@ -262,6 +275,9 @@ func (c *conversation) finish(ctx context.Context, w *work) error {
 		}
 		changed = changed || a.Changed
 		t.Message.Blocks = append(t.Message.Blocks, agent.Block{Type: agent.AnswerBlock, ID: call.ID, Name: call.Name, Text: strings.ToValidUTF8(a.Text, "\uFFFD"), IsError: a.IsError})
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // hooks may have been cut short
 	}
 	if err := c.save(ctx, t, changed); err != nil {
 		return err

@@ -58,6 +58,7 @@ type conversation struct {
 	final    *agent.Result          // of a hand-over that has just ended the run
 	lastAct  time.Time              // when the act or ask that is going on began
 	mayFetch func(netip.Addr) error // where fetch_url may connect
+	commands Commands               // nil where run_command is not given
 }
 
 // run is the loop of doc.go.

@@ -23,5 +23,6 @@
 // The delegating tools are not given to a run that stands alone: when there is one agent
 // only, or when the task's tier allows no hand-over (O2, O3, P16).
 //
-// The room may import agent, budget, outward and llm/model; the program gives it llm/mcptools.
+// The room may import agent, budget, mask, outward and llm/model; the program gives it llm/mcptools and what runs
+// commands.
 package llm

@@ -13,6 +13,7 @@ type Call struct {
 	Tool    string // may be unknown
 	Input   json.RawMessage
 	Blocked bool // a hook refused it, so it did not run
+	Again   bool // before: what hooks said is known, from before the run waited for its hops
 }
 
 // Verdict is what a hook says. The zero value lets the call go on.

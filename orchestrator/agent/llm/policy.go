@@ -22,6 +22,7 @@ const (
 	proposePatchTool  = "propose_patch"
 	runChecksTool     = "run_checks"
 	fetchTool         = "fetch_url"
+	commandTool       = "run_command"
 	finishTool        = "finish"
 )
 
@@ -35,6 +36,7 @@ var groups = map[string][]string{
 	"group:fs":         {readFileTool, listFilesTool, searchTool, writeFileTool, proposePatchTool},
 	"group:checks":     {runChecksTool},
 	"group:web":        {fetchTool},
+	"group:exec":       {commandTool},
 	"group:answer":     {finishTool},
 	"group:mcp":        nil, // all tools of MCP servers, whose names are known only in a run
 	"group:all":        nil,
@@ -72,8 +74,16 @@ func Allowed(p agent.ToolPolicy, name string) bool {
 	return p.Allow == nil || names(p.Allow, name)
 }
 
-// leadsOut reports whether a tool reaches beyond the task and its files.
-func leadsOut(name string) bool { return slices.Contains(groups["group:web"], name) }
+// leadsOut reports whether a tool reaches beyond the task and its files: to the web, or to
+// whatever a program may do.
+func leadsOut(name string) bool {
+	return slices.Contains(groups["group:web"], name) || slices.Contains(groups["group:exec"], name)
+}
+
+// RunsCommands reports whether an agent's model may run commands.
+func RunsCommands(s agent.Spec) bool {
+	return s.Kind == agent.LLM && !s.AnalysisOnly && Allowed(s.Tools, commandTool)
+}
 
 // mayFinish reports whether an agent is offered the tool that ends its work. It gives no
 // power, so that an allow-list need not name it; an empty one leaves it out unless the

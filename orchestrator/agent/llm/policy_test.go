@@ -39,7 +39,12 @@ func TestWhichToolsAModelIsShown(t *testing.T) {
 		{name: "a tier with hand-overs does", host: func(h *agenttest.Host) { h.Left = budget.Limits{Handoffs: &two} }, want: everything},
 		{name: "groups expand (P22)", job: policy([]string{"group:context", "group:checks"}, nil), want: []string{"shared_context", "run_checks", "finish"}},
 		{name: "the web is given by its name alone (P22)", job: policy([]string{"group:web", "search"}, nil), want: []string{"search", "fetch_url", "finish"}},
-		{name: "and not where it is denied, or the network is off", job: func(j *agent.Job) {
+		{name: "and so are commands (P22)", job: policy([]string{"group:all", "run_command"}, []string{"group:delegation", "group:fs"}), want: []string{"shared_context", "run_checks", "run_command", "finish"}},
+		{name: "but not to an analysis (K45)", job: func(j *agent.Job) {
+			policy([]string{"search", "group:exec"}, nil)(j)
+			j.Agent.AnalysisOnly = true
+		}, want: []string{"search", "finish"}},
+		{name: "the web is not given where it is denied, or the network is off", job: func(j *agent.Job) {
 			policy([]string{"fetch_url", "search"}, nil)(j)
 			j.Agent.Network = agent.NetworkOff
 		}, want: []string{"search", "finish"}},
@@ -69,7 +74,9 @@ func TestWhichToolsAModelIsShown(t *testing.T) {
 				c.host(host)
 			}
 			s := &script{steps: []step{says("{}")}}
-			r := runnerOf(s, func(o *llm.Options) { o.Settings = func() llm.Settings { return llm.Settings{HideAtDepth: c.hide} } })
+			r := runnerOf(s, func(o *llm.Options) {
+				o.Settings, o.Commands = func() llm.Settings { return llm.Settings{HideAtDepth: c.hide} }, noCommands{}
+			})
 			if _, err := agenttest.Drive(t.Context(), r, job, host); err != nil {
 				t.Fatal(err)
 			}
@@ -83,6 +90,11 @@ func TestWhichToolsAModelIsShown(t *testing.T) {
 		})
 	}
 }
+
+// noCommands gives the tool and runs nothing.
+type noCommands struct{ llm.Commands }
+
+func (noCommands) Confines(context.Context, agent.Spec) (string, error) { return "landlock", nil }
 
 func policy(allow, deny []string) func(*agent.Job) {
 	return func(j *agent.Job) { j.Agent.Tools = agent.ToolPolicy{Allow: allow, Deny: deny} }
@@ -143,9 +155,9 @@ func TestToolsStayInMidTalk(t *testing.T) {
 func TestEveryToolHasItsPrompt(t *testing.T) {
 	job, host := task("Work."), team()
 	job.Dir = t.TempDir()
-	job.Agent.Tools.Allow = []string{"group:all", "group:web"}
-	_, s, err := play(t, host, job, says("done"))
-	if err != nil {
+	job.Agent.Tools.Allow = []string{"group:all", "group:web", "group:exec"}
+	s := &script{steps: []step{says("done")}}
+	if _, err := agenttest.Drive(t.Context(), runnerOf(s, func(o *llm.Options) { o.Commands = noCommands{} }), job, host); err != nil {
 		t.Fatal(err)
 	}
 	tools := s.requests()[0].Tools

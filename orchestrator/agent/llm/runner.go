@@ -23,6 +23,9 @@ type Options struct {
 	Hooks []func(job agent.Job) Hook
 	// Toolboxes are further tools, opened for each run and closed with it.
 	Toolboxes []Opener
+	// Commands run what run_command is asked to, and hooks; nil: nobody is given the tool, and
+	// there are no hooks.
+	Commands Commands
 	// MayFetch says to which addresses fetch_url may connect; nil: those of the public internet.
 	MayFetch func(netip.Addr) error
 	Log      *slog.Logger
@@ -35,6 +38,8 @@ type Settings struct {
 	// HideAtDepth takes the delegating tools from an agent that may hand on no deeper
 	// (P24); without it they stay and answer with the refusal (P59).
 	HideAtDepth bool
+	// Hooks are programs around every call; they stand behind the other hooks.
+	Hooks []HookProgram
 }
 
 // Runner runs agents of kind llm. It is safe for concurrent use, keeps nothing between
@@ -73,8 +78,7 @@ func (r *Runner) Run(ctx context.Context, job agent.Job, host agent.Host) (out a
 			err = errors.Join(err, failed)
 		}
 	}()
-	// Its tools work on files; a program that an MCP server is says otherwise.
-	if err := host.Sandbox(ctx, agent.NoProgram); err != nil {
+	if err := c.confined(ctx, r.o.Commands); err != nil {
 		return agent.Outcome{}, err
 	}
 	if err := c.open(late, r.o); err != nil {

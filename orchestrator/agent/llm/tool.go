@@ -144,6 +144,7 @@ func (c *conversation) open(ctx context.Context, o Options) error {
 	for _, hook := range o.Hooks {
 		c.hooks = append(c.hooks, hook(c.job))
 	}
+	c.hooks = append(c.hooks, c.programHooks(o.Commands)...)
 	return nil
 }
 
@@ -185,6 +186,9 @@ func (c *conversation) builtIn() []tool {
 	all := []tool{c.listAgents(), c.delegate(), c.handoff(), c.acceptHandoff(), c.spawn(), c.sharedContext()}
 	if c.job.Dir != "" {
 		all = append(all, c.readFile(), c.listFiles(), c.search(), c.writeFile(), c.proposePatch(), c.runChecks())
+	}
+	if c.commands != nil {
+		all = append(all, c.runCommand())
 	}
 	if fetches(c.job.Agent) {
 		all = append(all, c.fetchURL())

@@ -12,7 +12,8 @@
 //   - if: an expression (expr-lang) over task, steps.ID.state (text, data, agent, code,
 //     error, runs) and artifacts; false skips the step, whose state is then "skipped"
 //   - goto with limit: after this step, go to that one, at most limit times in all; a
-//     step with goto and no agent is a pure jump
+//     step with goto and no agent is a pure jump. Who is next after a condition with a goto
+//     back is told so in its hand-over (judge.go): retry and the reason, or validated
 //   - produces: the artifact name under which the answer is kept (H4)
 //   - parallel: branches that are handed on together; the next step waits for all
 //

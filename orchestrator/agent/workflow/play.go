@@ -22,10 +22,11 @@ type play struct {
 	memo     memo
 	children map[string]agent.Child // by ref
 	data     data
-	jumps    map[int]int // how often the goto of a step was taken
-	made     []string    // artifact names in the order in which they were first made
-	last     []string    // ids of the step, or of the branches, that ran last
-	news     []string    // what happened since the last answer that was there already
+	jumps    map[int]int  // how often the goto of a step was taken
+	made     []string     // artifact names in the order in which they were first made
+	last     []string     // ids of the step, or of the branches, that ran last
+	judged   agent.Judged // what the conditions since then said about it
+	news     []string     // what happened since the last answer that was there already
 }
 
 func newPlay(job agent.Job, m memo) *play {
@@ -50,6 +51,7 @@ func (p *play) play(maxSteps int) (agent.Outcome, *agent.Failure) {
 		}
 		if !holds {
 			p.data.skip(nameOf(s, at))
+			p.goesOn(at, false)
 			at++
 			continue
 		}
@@ -58,6 +60,7 @@ func (p *play) play(maxSteps int) (agent.Outcome, *agent.Failure) {
 			if park != nil || failure != nil {
 				return agent.Outcome{Park: park}, failure
 			}
+			p.judged = agent.Judged{}
 		}
 		at = p.next(at)
 	}
@@ -97,7 +100,7 @@ func (p *play) step(at int) (*agent.Park, *agent.Failure) {
 			}
 			// A plan means what it repeats, in a loop (H26) or side by side (H27): no two hops of
 			// it have the same round.
-			hops = append(hops, agent.Hop{Ref: r, To: b.Agent, Text: text, Round: len(p.children) + len(hops) + 1})
+			hops = append(hops, agent.Hop{Ref: r, To: b.Agent, Text: text, Round: len(p.children) + len(hops) + 1, Handover: p.handover(b.Agent, text)})
 			p.news = append(p.news, fmt.Sprintf("step %s → %s", b.ID, b.Agent))
 		case !child.Ended && child.State != agent.Refused:
 			open = true
@@ -174,12 +177,14 @@ func (p *play) next(at int) int {
 	s := p.memo.Steps[at]
 	limit := max(1, s.Limit)
 	if s.Goto == "" || p.jumps[at] >= limit {
+		p.goesOn(at, true)
 		return at + 1
 	}
 	for to, target := range p.memo.Steps {
 		if nameOf(target, to) == s.Goto {
 			p.jumps[at]++
 			p.news = append(p.news, fmt.Sprintf("step %s: go to %s (%d of %d)", nameOf(s, at), s.Goto, p.jumps[at], limit))
+			p.goesBack(at, to)
 			return to
 		}
 	}

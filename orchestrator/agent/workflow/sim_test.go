@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -65,6 +66,21 @@ func (s story) refs() []string {
 		refs = append(refs, h.Ref)
 	}
 	return refs
+}
+
+// judged lists the hops that were told what the plan said, and what.
+func (s story) judged() []string {
+	var all []string
+	for _, h := range s.hops {
+		switch {
+		case h.Handover == nil:
+		case h.Handover.Update.Context.Judged.Retry:
+			all = append(all, h.Ref+" retry: "+h.Handover.Update.Context.Judged.Reason)
+		default:
+			all = append(all, fmt.Sprintf("%s validated %t: %s", h.Ref, *h.Handover.Update.Context.Judged.Validated, h.Handover.Update.Context.Judged.Reason))
+		}
+	}
+	return all
 }
 
 // text is the task that the hop was given.

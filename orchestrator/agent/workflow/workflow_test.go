@@ -95,16 +95,23 @@ func scored() agent.Job {
 }
 
 func TestLoop(t *testing.T) {
-	// H26: a quality score below 80 goes back to the researcher.
+	// H26: a quality score below 80 goes back to the researcher, with retry and the reason; else
+	// on to the coder, validated. Where it may go back no more, it is told that it is not.
+	const good = "The condition of step again does not hold: steps.score.data.score < 80."
 	tests := []struct {
 		name   string
 		scores []int
 		refs   []string
 		task   string
+		judged []string
 	}{
-		{"good at once", []int{80}, []string{"research#1", "score#1", "write#1"}, "score 80 after 1"},
-		{"good after one retry", []int{79, 95}, []string{"research#1", "score#1", "research#2", "score#2", "write#1"}, "score 95 after 2"},
-		{"the limit ends it", []int{1, 2, 3}, []string{"research#1", "score#1", "research#2", "score#2", "research#3", "score#3", "write#1"}, "score 3 after 3"},
+		{"good at once", []int{80}, []string{"research#1", "score#1", "write#1"}, "score 80 after 1", []string{"write#1 validated true: " + good}},
+		{"good after one retry", []int{79, 95}, []string{"research#1", "score#1", "research#2", "score#2", "write#1"}, "score 95 after 2",
+			[]string{"research#2 retry: The condition of step again holds: steps.score.data.score < 80 (return 1 of 2). Step score answered: scored {\"score\":79}", "write#1 validated true: " + good}},
+		{"the limit ends it", []int{1, 2, 3}, []string{"research#1", "score#1", "research#2", "score#2", "research#3", "score#3", "write#1"}, "score 3 after 3",
+			[]string{"research#2 retry: The condition of step again holds: steps.score.data.score < 80 (return 1 of 2). Step score answered: scored {\"score\":1}",
+				"research#3 retry: The condition of step again holds: steps.score.data.score < 80 (return 2 of 2). Step score answered: scored {\"score\":2}",
+				"write#1 validated false: The condition of step again still holds: steps.score.data.score < 80. It may go back no more often than 2 times. Step score answered: scored {\"score\":3}"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -117,6 +124,7 @@ func TestLoop(t *testing.T) {
 				return says("scored", fmt.Sprintf(`{"score":%d}`, tt.scores[n-1]))
 			})
 			equal(t, "hops", s.refs(), tt.refs)
+			equal(t, "judged", s.judged(), tt.judged)
 			if s.err != nil || s.text("write#1") != tt.task {
 				t.Errorf("wrote %q, %v", s.text("write#1"), s.err)
 			}

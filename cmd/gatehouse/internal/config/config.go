@@ -154,6 +154,7 @@ func (b *builder) build() *Config {
 	c.TelegramChats = b.chats(c.Telegram)
 	c.Providers = b.providers()
 	c.LLM = b.llm()
+	c.LLM.Hooks = b.hooks(c.Engine.Agents)
 	c.Triggers = b.triggers(c.Engine.Agents, c.Location)
 	c.Warnings, c.SecretFiles = append(b.warnings, b.doc.loose...), b.doc.files
 	return c

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/llm"
 )
 
 // AgentDefaults hold for every agent that does not say otherwise.
@@ -37,9 +38,9 @@ func (b *builder) confine(where []any, a Agent, s *agent.Spec) {
 	s.Sandbox = b.sandbox(append(where, "sandbox"), or(a.Sandbox, or(d.Sandbox, agent.SandboxAuto)))
 	s.Network = or(a.Network, or(d.Network, agent.NetworkOpen))
 	b.oneOf(append(where, "network"), s.Network, agent.NetworkOpen, agent.NetworkOff)
-	if s.Network == agent.NetworkOff && s.Kind != agent.Command {
+	if s.Network == agent.NetworkOff && s.Kind != agent.Command && !llm.RunsCommands(*s) {
 		if a.Network != "" {
-			b.bad(append(where, "network"), "agent %s: network: off is for agents of kind command; %s works over the network. Take it out.", s.Name, s.Kind)
+			b.bad(append(where, "network"), "agent %s: network: off is for agents of kind command, and for models with run_command; %s works over the network. Take it out.", s.Name, s.Kind)
 		}
 		s.Network = agent.NetworkOpen
 	}

@@ -10,6 +10,7 @@ type File struct {
 	Repositories map[string]Repository `yaml:"repositories"`
 	Providers    map[string]Provider   `yaml:"providers"`
 	Agents       map[string]Agent      `yaml:"agents"`
+	Hooks        []Hook                `yaml:"hooks"`
 	Approval     Approval              `yaml:"approval"`
 	Channels     Channels              `yaml:"channels"`
 	Context      Context               `yaml:"context"`

@@ -33,7 +33,7 @@ func (c *Config) Recorded() []event.Configured {
 func isRule(key string) bool {
 	section, _, _ := strings.Cut(key, ".")
 	last := key[strings.LastIndexByte(key, '.')+1:]
-	return section == "approval" || section == "groups" || (section == "agents" || section == "repositories") && slices.Contains(rulesOf, last)
+	return section == "approval" || section == "groups" || strings.HasPrefix(section, "hooks[") || (section == "agents" || section == "repositories") && slices.Contains(rulesOf, last)
 }
 
 // order is the order of each list of rules: the first that matches decides.
