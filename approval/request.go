@@ -120,7 +120,9 @@ type Revision struct {
 	Editor   *Party   // who made it by editing; may not approve it
 	Declined []string // paths of MadeFrom that were left out
 	Shadow   *Rule    // what the rules on trial would have said; nil without any
-	At       time.Time
+	// Overtaken says that the branch changed so that a yes lands nothing; nil: nobody knows of that.
+	Overtaken *patch.Overtaken
+	At        time.Time
 }
 
 // Rule is the rule that matched, as it was then.
