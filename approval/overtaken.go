@@ -158,7 +158,7 @@ func (g *Gateway) MissedBy(ctx context.Context, r Request, userID string) (strin
 		return "", nil
 	}
 	switch n := r.Decisions[i].Revision; {
-	case n == r.Revision.N && r.State != Pending:
+	case n == r.Revision.N:
 		return r.Missed(), nil
 	case n != r.Revision.N-1 || r.State != Pending && r.State != Superseded:
 		return "", nil

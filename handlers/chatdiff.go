@@ -44,6 +44,10 @@ const cardFiles = 6
 // in it; else it leads to the page.
 func (p *Pages) chatCard(f *frame, r approval.Request) views.ChatCard {
 	card := f.chatCard(r)
+	var err error
+	if card.Missed, err = p.Gateway.MissedBy(f.ctx, r, f.who.User.ID); err != nil {
+		p.Log.Warn("what became of a yes could not be read", "request", r.ID, "err", err)
+	}
 	if r.State != approval.Pending || r.IsHandover() || !f.who.Has(people.ApprovalsRead) {
 		return card
 	}

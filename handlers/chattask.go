@@ -172,6 +172,13 @@ func (f *frame) chatCard(r approval.Request) views.ChatCard {
 	if card.WhyNot = whyNotOnCard(r); may != nil {
 		card.WhyNot = may.Message
 	}
+	if o := r.Overtaken(); o != "" {
+		card.WhyNot = first(card.WhyNot, o)
+		card.Renews = views.BranchName(r.Revision.Base.Branch)
+		if may == nil {
+			card.WhyNot = o
+		}
+	}
 	card.CanApprove = card.WhyNot == ""
 	return card
 }

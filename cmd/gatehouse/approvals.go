@@ -125,8 +125,8 @@ func findRequest(ctx context.Context, sh *shell, api *client.Client, id, state s
 			fitting = append(fitting, r)
 		}
 	}
-	if len(fitting) == 1 {
-		return fitting[0], nil
+	if len(fitting) == 1 { // a list does not look at branches, nor says what who asks may do
+		return api.Request(ctx, fitting[0].ID)
 	}
 	return client.Request{}, sh.choose(d.TaskID, state, fitting, all.Items)
 }

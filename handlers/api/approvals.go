@@ -70,8 +70,21 @@ type requestShape struct {
 	Comments []commentShape `json:"comments,omitempty"`
 	// Refused is why the yes of who asks would not be taken; only where one request is read.
 	Refused string `json:"refused,omitempty"`
+	// Overtaken says that the target changed so that a yes lands nothing; null: it may land,
+	// or nobody knows. Its message is what every place shows; the verdict renew makes the next
+	// revision on the target as it is today.
+	Overtaken *overtakenShape `json:"overtaken"`
+	// Missed is what became of their newest yes where it landed nothing; only where one
+	// request is read or decided.
+	Missed string `json:"missed,omitempty"`
 	// May are the verdicts that they may give; only there, too.
 	May []approval.Verdict `json:"may,omitempty"`
+}
+
+// overtakenShape is how the target branch changed.
+type overtakenShape struct {
+	patch.Overtaken
+	Message string `json:"message"`
 }
 
 // needsShape is how far a request is, and why it cannot get there.
@@ -146,6 +159,9 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 	}
 	if v.Editor != nil {
 		s.Editor = &v.Editor.User
+	}
+	if r.Overtaken() != "" {
+		s.Overtaken = &overtakenShape{*v.Overtaken, r.Overtaken()}
 	}
 	for _, f := range v.Files {
 		s.Files = append(s.Files, fileShape{f.Path, f.OldPath, f.Status, f.Added, f.Removed, f.Binary, f.OldMode, f.NewMode})
@@ -258,6 +274,12 @@ func (a *API) Approval(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx := c.Request().Context()
+	if moved, err := a.Gateway.Moved(ctx, r); err == nil && moved.Overtaken != r.Overtaken() { // else what is known will do
+		if r, err = a.Requests.Request(ctx, r.ID); err != nil {
+			return err
+		}
+	}
 	return a.answer(c, r)
 }
 
@@ -270,9 +292,16 @@ func (a *API) answer(c echo.Context, r approval.Request) error {
 	if s.Comments, err = a.comments(c, r); err != nil {
 		return err
 	}
+	if s.Missed, err = a.Gateway.MissedBy(c.Request().Context(), r, caller(c).User.ID); err != nil {
+		return err
+	}
 	if r.State == approval.Pending {
-		for _, v := range []approval.Verdict{approval.Approve, approval.Reject, approval.RequestChanges} {
-			if v == approval.RequestChanges && r.IsHandover() {
+		for _, v := range []approval.Verdict{approval.Approve, approval.Reject, approval.RequestChanges, approval.Renew} {
+			if (v == approval.RequestChanges || v == approval.Renew) && r.IsHandover() || v == approval.Renew && r.Overtaken() == "" {
+				continue
+			}
+			if v == approval.Approve && r.Overtaken() != "" {
+				s.Refused = r.Overtaken()
 				continue
 			}
 			switch refused := e.May(caller(c).Principal, r, v); {
