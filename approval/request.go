@@ -175,6 +175,8 @@ type Seen struct {
 	FilesViewed    int      `json:"files_viewed"`
 	FilesOpened    int      `json:"files_opened"` // on the page: to their end, or marked as viewed
 	WarningsTicked []string `json:"warnings_ticked"`
+	// Read is what was before them in every place; nil in verdicts of before that was kept.
+	Read []Read `json:"read"`
 	// OpenedAt is when the server drew the page that the verdict was given on; nil where there was none.
 	OpenedAt *time.Time `json:"opened_at,omitempty"`
 }

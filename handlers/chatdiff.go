@@ -70,6 +70,15 @@ func (p *Pages) chatCard(f *frame, r approval.Request) views.ChatCard {
 	return card
 }
 
+// wholeOnCard reports whether the card of a request shows all of its change.
+func (p *Pages) wholeOnCard(ctx context.Context, r approval.Request) bool {
+	if r.State != approval.Pending || r.IsHandover() || !r.FitsCard() {
+		return false
+	}
+	files, err := p.cardDiff(ctx, r)
+	return err == nil && drawnWhole(files)
+}
+
 // cardDiff draws all lines of a small change.
 func (p *Pages) cardDiff(ctx context.Context, r approval.Request) ([]views.DiffFile, error) {
 	v := r.Revision

@@ -78,6 +78,8 @@ type Gateway interface {
 	Open(ctx context.Context, by people.Principal, requestID string, revision int) (approval.Reading, error)
 	Reading(ctx context.Context, by people.Principal, requestID string, revision int) (approval.Reading, error)
 	MarkViewed(ctx context.Context, by people.Principal, requestID string, revision, file int, viewed bool) error
+	// ReadWhole records that a person was given the whole diff of a revision on a channel.
+	ReadWhole(ctx context.Context, by people.Principal, r approval.Request, revision int, channel string)
 	// MarkOpened records that files were before the person, which is no mark of theirs.
 	MarkOpened(ctx context.Context, by people.Principal, requestID string, revision int, files []int) error
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gatehouse/approval"
@@ -77,7 +78,9 @@ func (d *Desk) approve(ctx context.Context, q tap, u people.User, b Bound) error
 	if b.Verdict == approval.Approve && lacking(r, q, b) {
 		return d.refuse(ctx, q, &u, b, codeNotWhole, notWhole)
 	}
-	if r, err = d.Gateway.Decide(ctx, ballot(u, b, "")); err != nil {
+	vote := ballot(u, b, "")
+	vote.Whole = b.Verdict == approval.Approve || inChat(r, b) // of the first, lacking has said so
+	if r, err = d.Gateway.Decide(ctx, vote); err != nil {
 		return d.lost(ctx, q, u, b, r, err)
 	}
 	d.answer(ctx, q, counted(r, b.Verdict, d.turn(ctx, r)), r.Missed() != "")
@@ -100,6 +103,15 @@ func lacking(r approval.Request, q tap, b Bound) bool {
 		}
 	}
 	return false
+}
+
+// inChat reports whether the chat of a button has all of the change that it is about.
+func inChat(r approval.Request, b Bound) bool {
+	return slices.ContainsFunc(r.Cards, func(c approval.Card) bool {
+		p, err := ParsePlace(c.Address)
+		s := parseSent(c.ExternalID)
+		return c.Channel == Name && err == nil && p.Chat == b.Chat && s.revision == b.Revision && s.document.whole()
+	})
 }
 
 // ballot is a verdict on what a button or a question is bound to.

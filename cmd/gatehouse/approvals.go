@@ -69,6 +69,7 @@ func (sh *shell) requestRows(all []client.Request) [][]string {
 		if r.State == "pending" {
 			turn = parts("needs "+who(r), turn, expiry(r.ExpiresAt, sh.now()))
 		}
+		turn = parts(turn, line(r.Read.Text))
 		title := brief(r.Title, 40)
 		if title == "" {
 			title = brief(r.Text, 40)

@@ -119,6 +119,9 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 		}
 		fmt.Fprintf(w, "  %s\n", parts(said, ago(d.At, sh.now()), brief(d.Comment, 100)))
 	}
+	if r.Read.Text != "" {
+		fmt.Fprintf(w, "  %s\n", line(r.Read.Text))
+	}
 	sh.comments(w, r)
 	if len(r.Declined) > 0 {
 		fmt.Fprintln(w, share(len(r.Files), r.Declined))

@@ -57,6 +57,7 @@ type requestShape struct {
 	Checks     []checkShape      `json:"checks"`
 	Rule       ruleShape         `json:"rule"`
 	Decisions  []decisionShape   `json:"decisions"`
+	Read       readShape         `json:"read"`
 	Risk       approval.Risk     `json:"risk"`
 	Needs      needsShape        `json:"needs"`
 	ExpiresAt  *time.Time        `json:"expires_at"`
@@ -79,6 +80,12 @@ type requestShape struct {
 	Missed string `json:"missed,omitempty"`
 	// May are the verdicts that they may give; only there, too.
 	May []approval.Verdict `json:"may,omitempty"`
+}
+
+// readShape is how those who decided on the revision had read it, also as a line of a list.
+type readShape struct {
+	Text string            `json:"text"`
+	By   []approval.Reader `json:"by"`
 }
 
 // overtakenShape is how the target branch changed.
@@ -148,7 +155,7 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 		Rule: ruleShape{Name: r.Rule.Name, Need: r.Rule.Need, From: append([]string{}, r.Rule.From...)},
 		Made: v.Made, MadeFrom: v.MadeFrom, Declined: append([]string{}, v.Declined...), Mode: r.Mode,
 		Decisions: []decisionShape{}, Cards: []cardShape{}, ExpiresAt: utc(r.ExpiresAt), CreatedAt: r.CreatedAt.UTC(),
-		BaseAt: known(v.Base.At), DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: approval.RiskOf(r), Needs: needsShape{e.Needs(r), e.TooFew(r)}, RevertOf: orNull(r.RevertOf), RevertedBy: orNull(r.RevertedBy),
+		BaseAt: known(v.Base.At), DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: approval.RiskOf(r), Needs: needsShape{e.Needs(r), e.TooFew(r)}, RevertOf: orNull(r.RevertOf), RevertedBy: orNull(r.RevertedBy), Read: readShape{r.HowRead(), r.ReadBy()},
 	}
 	if r.IsHandover() {
 		s.Commit = "" // that of a snapshot is nothing to look at
@@ -347,6 +354,9 @@ func (a *API) Patch(c echo.Context) error {
 	diff, err := a.Reviewer.Diff(ctx, shown, r.Repository)
 	if err != nil {
 		return err
+	}
+	if q.Get("since") == "" {
+		a.Gateway.ReadWhole(ctx, caller(c).Principal, r, shown.N, handlers.Channel(c))
 	}
 	return c.Blob(http.StatusOK, "text/x-diff; charset=utf-8", diff)
 }
