@@ -25,7 +25,7 @@ func TestHowARequestWasRead(t *testing.T) {
 		"read on the web by ada: 3 of 3 files; in Telegram by ben: whole": {said("ada", 2, []approval.Read{{Surface: "page", Files: 3}}), said("ben", 2, whole("telegram"))},
 		"read on the command line by ada: whole; not read here by cy":     {said("ada", 2, []approval.Read{}), said("cy", 2, []approval.Read{}), said("ada", 2, whole("cli"))},
 		"read on the web by ada: 2 of 3 files":                            {old("page", 2)},
-		"not read here by cy": {said("cy", 2, []approval.Read{})},
+		"not read here by cy":                                             {said("cy", 2, []approval.Read{})},
 	} {
 		r := approval.Request{Revision: approval.Revision{N: 2}, Decisions: all}
 		if got := r.HowRead(); got != want {

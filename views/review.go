@@ -120,6 +120,7 @@ type Outcome struct {
 	At      time.Time
 	Comment string
 	Commit  string
+	Missed  bool // the yes lands nothing: the branch changed meanwhile
 }
 
 // Doing is what a person does on the page beside reading.
