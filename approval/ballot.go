@@ -40,6 +40,9 @@ type Ballot struct {
 	// Edits or Patch, a unified diff on top of the revision, come with edit.
 	Edits []patch.FileEdit
 	Patch string
+	// Whole says that all of the change stands beside the button that was pressed, as a card
+	// of a chat that offers Approve has it.
+	Whole bool
 	// Seen has the ticks as they came; those that were not asked for are dropped.
 	Seen Seen
 }

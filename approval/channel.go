@@ -98,6 +98,7 @@ func (e Electorate) view(r Request, channel string) CardView {
 	if v.Risk.Level == Plain && r.shownIn(channel) && r.tooLongFor(channel) == nil {
 		v.Verdicts = []Verdict{Approve, Reject, RequestChanges}
 	}
+	v.Verdicts = r.offers(v.Verdicts)
 	if r.IsHandover() {
 		v.Verdicts = slices.DeleteFunc(v.Verdicts, func(v Verdict) bool { return v == RequestChanges })
 	}

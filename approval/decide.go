@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
 )
 
 // Decide takes one verdict. The first decision wins: the decision, the state of the
@@ -20,6 +21,7 @@ import (
 // and then nothing was stored, except that the refusal is in the history, and that a
 // deadline that has passed is carried out.
 func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
+	b = b.renewed()
 	if refused := b.check(); refused != nil {
 		return Request{}, refused
 	}
@@ -115,6 +117,9 @@ type prepared struct {
 	feedback *agent.Feedback // with request_changes
 	drafts   []Draft         // that are among the verdict's comments
 	remade   *remade         // with edit, or a yes to some files
+	// With a yes: what the branch does to it, where looked is true.
+	overtaken *patch.Overtaken
+	looked    bool
 }
 
 // prepare makes it.
@@ -129,7 +134,9 @@ func (g *Gateway) prepare(ctx context.Context, r Request, b *Ballot) (prepared, 
 		p.feedback, err = g.feedback(ctx, r, *b)
 		return p, err
 	}
-	p.remade, err = g.remake(ctx, r, b)
+	if p.remade, err = g.remake(ctx, r, b); err == nil {
+		p.overtaken, p.looked = g.overtaken(ctx, r, *b)
+	}
 	return p, err
 }
 
@@ -185,6 +192,11 @@ func cast(ctx context.Context, tx Tx, r *Request, e Electorate, b Ballot, p prep
 	}
 	switch b.Verdict {
 	case Approve:
+		if p.looked && !same(r.Revision.Overtaken, p.overtaken) {
+			if err := overtake(ctx, tx, r, p.overtaken); err != nil {
+				return err
+			}
+		}
 		return approve(ctx, tx, r, d, dec, e)
 	case Reject:
 		return reject(ctx, tx, r, d, dec)

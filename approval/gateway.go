@@ -79,6 +79,8 @@ type Gateway struct {
 	config   atomic.Pointer[Config]
 	reverter atomic.Pointer[Reverter]
 	reviser  atomic.Pointer[Reviser]
+	branches atomic.Pointer[Branches]
+	looked   looks // of the last round of LookAtBranches
 	wake     chan struct{}
 	changed  atomic.Bool // people or the configuration have, so that Reach has work
 	reached  reached

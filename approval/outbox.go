@@ -56,7 +56,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return true
 	}
 	reach := func(ctx context.Context, _ Channel) (int, error) { return 0, g.Reach(ctx) }
-	var reached time.Time
+	branches := func(ctx context.Context, _ Channel) (int, error) { return 0, g.LookAtBranches(ctx) }
+	var reached, looked time.Time
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	g.logError(ctx, "what was on its way before could not be taken back; it is delivered when its lease ends", g.store.Returned(ctx))
@@ -74,6 +75,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 			return nil
 		case <-g.wake:
 		case at := <-tick.C:
+			if at.Sub(looked) >= lookEvery && start("branches", branches, nil) {
+				looked = at
+			}
 			if at.Sub(reached) >= reachEvery {
 				reached = at
 				g.changed.Store(true)

@@ -9,9 +9,6 @@ import (
 	"gatehouse/orchestrator/people"
 )
 
-// SurfacePage is what Seen.Surface says of a verdict that was given on the review page.
-const SurfacePage = "page"
-
 // KeepReadings is how long is known how far people had read a revision; what their
 // decisions took from it is kept with them.
 const KeepReadings = 90 * 24 * time.Hour
@@ -25,6 +22,8 @@ type Reading struct {
 	// Opened are the numbers of the files that were before them to the end: scrolled
 	// through, unfolded, or on a page of their own. Ascending.
 	Opened []int
+	// Whole are the places where they were given the whole diff in one piece.
+	Whole []string
 }
 
 // Reading returns how far the person has read a revision.
@@ -101,18 +100,20 @@ func (r Reading) read() int {
 }
 
 // seen completes what a verdict had before it with what the server knows: nothing of it
-// is taken from the form but the ticks. The other places than the page show the files as
-// a whole or not at all.
+// is taken from the form but the ticks. What was read in another place than that of the
+// verdict counts, too.
 func (g *Gateway) seen(ctx context.Context, b *Ballot, v Revision) error {
-	if b.Seen.Surface != "" {
-		b.Seen.Files = len(v.Files)
-	}
-	if b.Seen.Surface != SurfacePage {
+	if b.Seen.Surface == "" {
 		return nil
 	}
+	b.Seen.Files = len(v.Files)
 	got, err := g.Reading(ctx, b.Principal, b.RequestID, v.N)
 	if err != nil {
 		return err
+	}
+	b.Seen.Read = b.reads(got, len(v.Files))
+	if b.Seen.Surface != SurfacePage {
+		return nil
 	}
 	b.Seen.FilesViewed, b.Seen.FilesOpened, b.Seen.OpenedAt = len(got.Viewed), got.read(), nil
 	if !got.OpenedAt.IsZero() {

@@ -120,7 +120,9 @@ type Revision struct {
 	Editor   *Party   // who made it by editing; may not approve it
 	Declined []string // paths of MadeFrom that were left out
 	Shadow   *Rule    // what the rules on trial would have said; nil without any
-	At       time.Time
+	// Overtaken says that the branch changed so that a yes lands nothing; nil: nobody knows of that.
+	Overtaken *patch.Overtaken
+	At        time.Time
 }
 
 // Rule is the rule that matched, as it was then.
@@ -173,6 +175,8 @@ type Seen struct {
 	FilesViewed    int      `json:"files_viewed"`
 	FilesOpened    int      `json:"files_opened"` // on the page: to their end, or marked as viewed
 	WarningsTicked []string `json:"warnings_ticked"`
+	// Read is what was before them in every place; nil in verdicts of before that was kept.
+	Read []Read `json:"read"`
 	// OpenedAt is when the server drew the page that the verdict was given on; nil where there was none.
 	OpenedAt *time.Time `json:"opened_at,omitempty"`
 }

@@ -72,6 +72,8 @@ type Store interface {
 	MarkViewed(ctx context.Context, userID, requestID string, revision, file int, viewed bool) error
 	// MarkOpened records that files of a revision that was opened were before the person.
 	MarkOpened(ctx context.Context, userID, requestID string, revision int, files []int) error
+	// MarkWhole records that the person was given the whole diff of a revision in a place.
+	MarkWhole(ctx context.Context, userID, requestID string, revision int, surface string, at time.Time) error
 	Blob(ctx context.Context, id string) ([]byte, error)
 	Delegation(ctx context.Context, id string) (orchestrator.Delegation, error)
 }

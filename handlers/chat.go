@@ -230,7 +230,12 @@ func (p *Pages) ChatDecide(c echo.Context) error {
 	}
 	who, _ := Who(c)
 	b := approval.Ballot{RequestID: id, Principal: who.Principal, Channel: "chat", Verdict: approval.Verdict(c.FormValue("verdict")),
-		Digest: c.FormValue("digest"), Revision: count(c.FormValue("revision")), Comment: c.FormValue("comment"), Seen: approval.Seen{Surface: "chat"}}
+		Digest: c.FormValue("digest"), Revision: count(c.FormValue("revision")), Comment: c.FormValue("comment"), Seen: approval.Seen{Surface: approval.SurfaceChat}}
+	shown, err := p.Requests.Request(ctx, id)
+	if err != nil {
+		return known(err, "request", id)
+	}
+	b.Whole = p.wholeOnCard(ctx, shown)
 	r, err := p.Gateway.Decide(ctx, b)
 	switch {
 	case err != nil && byScript(c):

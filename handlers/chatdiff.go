@@ -44,6 +44,10 @@ const cardFiles = 6
 // in it; else it leads to the page.
 func (p *Pages) chatCard(f *frame, r approval.Request) views.ChatCard {
 	card := f.chatCard(r)
+	var err error
+	if card.Missed, err = p.Gateway.MissedBy(f.ctx, r, f.who.User.ID); err != nil {
+		p.Log.Warn("what became of a yes could not be read", "request", r.ID, "err", err)
+	}
 	if r.State != approval.Pending || r.IsHandover() || !f.who.Has(people.ApprovalsRead) {
 		return card
 	}
@@ -64,6 +68,15 @@ func (p *Pages) chatCard(f *frame, r approval.Request) views.ChatCard {
 	}
 	card.Unlisted = len(v.Files) - len(card.Changed)
 	return card
+}
+
+// wholeOnCard reports whether the card of a request shows all of its change.
+func (p *Pages) wholeOnCard(ctx context.Context, r approval.Request) bool {
+	if r.State != approval.Pending || r.IsHandover() || !r.FitsCard() {
+		return false
+	}
+	files, err := p.cardDiff(ctx, r)
+	return err == nil && drawnWhole(files)
 }
 
 // cardDiff draws all lines of a small change.

@@ -104,7 +104,7 @@ func chatText(e event.Event, f eventFacts) string {
 		return "handed to " + f.To + prefixed(": ", f.Title)
 	case event.DelegationRefused:
 		return "could not hand to " + f.To + prefixed(": ", f.Message)
-	case event.PatchRejected, event.Stale, event.WithdrawnRight, event.Expired:
+	case event.PatchRejected, event.Stale, event.WithdrawnRight, event.Overtaken, event.Expired:
 		return first(f.Message, f.Text)
 	case event.Requested:
 		return fmt.Sprintf("asks for a yes: %d files, +%d −%d", f.Count, f.Added, f.Removed)

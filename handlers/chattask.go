@@ -114,7 +114,7 @@ func chatTurn(d orchestrator.Delegation, story []event.Event) views.ChatTurn {
 			turn.Hops = append(turn.Hops, views.ChatHop{To: facts.To, ID: facts.Child})
 		case event.DelegationRefused:
 			turn.Hops = append(turn.Hops, views.ChatHop{To: facts.To, Refused: facts.Message})
-		case event.Progress, event.PatchRejected, event.Stale, event.WithdrawnRight:
+		case event.Progress, event.PatchRejected, event.Stale, event.WithdrawnRight, event.Overtaken:
 			for line := range strings.Lines(chatText(e, facts)) { // one event may carry several
 				if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" {
 					turn.Steps = append(turn.Steps, views.ChatStep{Text: line, At: e.At})
@@ -171,6 +171,13 @@ func (f *frame) chatCard(r approval.Request) views.ChatCard {
 	may := f.voters.May(f.who.Principal, r, approval.Approve)
 	if card.WhyNot = whyNotOnCard(r); may != nil {
 		card.WhyNot = may.Message
+	}
+	if o := r.Overtaken(); o != "" {
+		card.WhyNot = first(card.WhyNot, o)
+		card.Renews = views.BranchName(r.Revision.Base.Branch)
+		if may == nil {
+			card.WhyNot = o
+		}
 	}
 	card.CanApprove = card.WhyNot == ""
 	return card

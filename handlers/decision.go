@@ -33,9 +33,6 @@ func (p *Pages) Decide(c echo.Context) error {
 	}
 	no, done := refused{comment: b.Comment, anew: form.Get("start_over") != "", back: form.Get("back"), ticked: b.Seen.WarningsTicked}, string(b.Verdict)
 	switch {
-	case form.Get("verdict") == views.RenewVerdict:
-		b.Verdict, b.StartOver = approval.RequestChanges, true
-		b.Comment = strings.TrimSpace("The branch changed meanwhile. Make this change again on it as it is today. " + b.Comment)
 	case b.Verdict == approval.RequestChanges:
 		b.StartOver = form.Get("start_over") != ""
 	case b.Verdict == approval.Approve && form.Get("some") != "":

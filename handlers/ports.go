@@ -59,6 +59,11 @@ type Gateway interface {
 	// Electorate is who may decide now; one serves a whole page.
 	Electorate(ctx context.Context) (approval.Electorate, error)
 	Config() approval.Config
+	// Moved says where the branch of a pending request is now, and whether the change still
+	// applies there as it is; Head is "" when it did not move. What that means for a yes is
+	// stored, and MissedBy says what became of a person's.
+	Moved(ctx context.Context, r approval.Request) (Movement, error)
+	MissedBy(ctx context.Context, r approval.Request, userID string) (string, error)
 	// Backtest tries rules on the requests made since then, and writes nothing.
 	Backtest(ctx context.Context, p *approval.Policy, since time.Time) (approval.Backtest, error)
 	// SaveDraft keeps a line comment that is not sent yet; an empty text removes it.
@@ -76,6 +81,8 @@ type Gateway interface {
 	Open(ctx context.Context, by people.Principal, requestID string, revision int) (approval.Reading, error)
 	Reading(ctx context.Context, by people.Principal, requestID string, revision int) (approval.Reading, error)
 	MarkViewed(ctx context.Context, by people.Principal, requestID string, revision, file int, viewed bool) error
+	// ReadWhole records that a person was given the whole diff of a revision on a channel.
+	ReadWhole(ctx context.Context, by people.Principal, r approval.Request, revision int, channel string)
 	// MarkOpened records that files were before the person, which is no mark of theirs.
 	MarkOpened(ctx context.Context, by people.Principal, requestID string, revision int, files []int) error
 }
@@ -121,19 +128,10 @@ type Reviewer interface {
 	Diff(ctx context.Context, r approval.Revision, repository string) ([]byte, error)
 	// Between returns what changed from one revision's result to another's.
 	Between(ctx context.Context, from, to approval.Revision, repository string) (*patch.Review, error)
-	// Moved says where the target branch is now, and whether the change still applies
-	// there as it is; Head is "" when the branch did not move.
-	Moved(ctx context.Context, r approval.Revision, repository string) (Movement, error)
 }
 
 // Movement is how a branch moved since a change was made on it.
-type Movement struct {
-	Head      string // the commit where it is now, "" where it was
-	Commits   int    // new ones; 0: not counted
-	More      bool   // there are more than that
-	Rewritten bool   // commits that the change stands on are not on it any more
-	Fits      patch.Carried
-}
+type Movement = approval.Movement
 
 // Insights reads what the log says in sums, and who waits below whom; the store has these.
 type Insights interface {

@@ -77,6 +77,9 @@ func (p *Pages) review(c echo.Context, no refused) error {
 	if page.BaseMoved, err = p.baseMoved(f, &page, r, shown); err != nil {
 		return err
 	}
+	if err := p.missed(f, &page, r); err != nil {
+		return err
+	}
 	if shown, err = p.compared(f.ctx, q, &page, r, shown, all); err != nil {
 		return err
 	}

@@ -106,14 +106,22 @@ func (t Trees) Diff(ctx context.Context, r approval.Revision, repository string)
 	return m.Diff(ctx, r.Base.Tree, r.Tree)
 }
 
-// open returns the mirror once it has both trees of the revision.
-func (t Trees) open(ctx context.Context, r approval.Revision, name string) (*patch.Mirror, error) {
+// mirror is that of a repository.
+func (t Trees) mirror(name string) (*patch.Mirror, error) {
 	repo, ok := t.Config().Repositories[name]
 	if !ok {
 		return nil, orchestrator.Errorf(orchestrator.CodeUnavailable, "The repository %q is not configured any more, so this change cannot be shown. Add it back to gatehouse.yaml.", name)
 	}
-	m := t.Mirrors.Open(patch.Repository{Name: repo.Name, Source: repo.Source, Branch: repo.Branch, Deliver: repo.Deliver,
-		Checks: repo.Checks, Protect: repo.Protect, Credential: repo.Credential})
+	return t.Mirrors.Open(patch.Repository{Name: repo.Name, Source: repo.Source, Branch: repo.Branch, Deliver: repo.Deliver,
+		Checks: repo.Checks, Protect: repo.Protect, Credential: repo.Credential}), nil
+}
+
+// open returns the mirror once it has both trees of the revision.
+func (t Trees) open(ctx context.Context, r approval.Revision, name string) (*patch.Mirror, error) {
+	m, err := t.mirror(name)
+	if err != nil {
+		return nil, err
+	}
 	if m.Has(ctx, r.Base.Tree) && m.Has(ctx, r.Tree) {
 		return m, nil
 	}
@@ -152,26 +160,45 @@ const lookLimit = time.Second
 // maxCommits is how many commits of a branch that moved are counted.
 const maxCommits = 1000
 
-// Moved looks at a repository on this machine; of one elsewhere it tells what the last
-// fetch brought, so that no page waits for a network.
+var _ approval.Branches = Trees{}
+
+// Head is where the target branch of a revision is. A repository on this machine is looked
+// at; of one elsewhere it is what the last fetch brought, so that no page waits for a network.
+func (t Trees) Head(ctx context.Context, r approval.Revision, repository string) (string, error) {
+	m, err := t.mirror(repository)
+	if err != nil {
+		return "", err
+	}
+	head, err := look(ctx, m, r)
+	return head.Commit, err
+}
+
+// look is Head in a mirror.
+func look(ctx context.Context, m *patch.Mirror, r approval.Revision) (patch.Base, error) {
+	limited, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	if filepath.IsAbs(m.Repository().Source) {
+		if err := m.Fetch(limited); err != nil && ctx.Err() != nil {
+			return patch.Base{}, err
+		}
+	}
+	return m.Branch(ctx, r.Base.Branch)
+}
+
+// Moved compares a change with its branch, which is looked at as Head does.
 func (t Trees) Moved(ctx context.Context, r approval.Revision, repository string) (Movement, error) {
 	m, err := t.open(ctx, r, repository)
 	if err != nil {
 		return Movement{}, err
 	}
-	look, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
-	if filepath.IsAbs(m.Repository().Source) {
-		if err := m.Fetch(look); err != nil && ctx.Err() != nil {
-			return Movement{}, err
-		}
-	}
-	head, err := m.Branch(ctx, r.Base.Branch)
+	head, err := look(ctx, m, r)
 	if err != nil || head.Commit == r.Base.Commit {
 		return Movement{}, err
 	}
 	moved := Movement{Head: head.Commit}
-	if ahead, lost, err := m.Ahead(look, r.Base.Commit, head.Commit, maxCommits+1); err == nil { // else it is not said
+	limited, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	if ahead, lost, err := m.Ahead(limited, r.Base.Commit, head.Commit, maxCommits+1); err == nil { // else it is not said
 		moved.Commits, moved.More, moved.Rewritten = min(ahead, maxCommits), ahead+lost > maxCommits, lost > 0
 	}
 	moved.Fits, err = m.CarryOver(ctx, r.Base.Tree, r.Tree, head.Tree)

@@ -40,37 +40,48 @@ func (p *Pages) baseMoved(f *frame, page *views.ReviewPage, r approval.Request, 
 	if r.State != approval.Pending || v.N != r.Revision.N {
 		return "", nil
 	}
-	moved, err := p.Reviewer.Moved(f.ctx, v, r.Repository)
+	moved, err := p.Gateway.Moved(f.ctx, r)
 	switch {
 	case err != nil && f.ctx.Err() != nil:
 		return "", err
 	case err != nil: // the change is on the page all the same; landing will tell
 		p.Log.Warn("the branch of a request could not be looked at", "request", r.ID, "err", err)
-		return "", nil
-	case moved.Head == "":
+		moved.Overtaken = r.Overtaken()
+	}
+	if moved.Overtaken != "" {
+		page.Overtaken = views.BranchName(v.Base.Branch)
+		page.NoYes = first(page.NoYes, moved.Overtaken)
+	}
+	if moved.Head == "" || err != nil {
 		return "", nil
 	}
-	branch := views.BranchName(v.Base.Branch)
-	if moved.overtakes() && anew(r) && page.NoYes == "" {
-		page.Overtaken, page.NoYes = branch, fmt.Sprintf("A yes to this would land nothing: %s changed meanwhile.", branch)
-	}
-	return movedWords(branch, moved), nil
+	return movedWords(views.BranchName(v.Base.Branch), moved), nil
 }
 
-// overtakes reports whether a yes to the change would not carry over to the branch.
-func (m Movement) overtakes() bool { return m.Rewritten || !m.Fits.OK }
-
-// anew reports whether the agent can make the change again on the branch of today without
-// a loss: an edit of a person's, their choice of files and what a revert puts back are not
-// the agent's to make.
-func anew(r approval.Request) bool { return r.Revision.Made == "" && r.RevertOf == "" }
+// missed says that the reader's yes landed nothing, in place of the word that it was counted.
+func (p *Pages) missed(f *frame, page *views.ReviewPage, r approval.Request) (err error) {
+	if page.Missed, err = p.Gateway.MissedBy(f.ctx, r, f.who.User.ID); page.Missed == "" {
+		return err
+	}
+	if page.Flash != nil && page.Flash.Text == said["approve"] {
+		page.Flash = nil
+	}
+	if r.State == approval.Pending && r.Revision.Overtaken == nil {
+		page.MissedHref = views.SinceHref(r.ID, r.Revision.N, r.Revision.N-1)
+		page.MissedLink = fmt.Sprintf("What changed %d→%d", r.Revision.N-1, r.Revision.N)
+	}
+	return err
+}
 
 // movedWords: "main moved by 2 commits since, to 4be1f02. They touch no file …".
 func movedWords(branch string, m Movement) string {
-	s := branch + " moved"
+	s, then := branch+" moved", "after a yes this is asked again with the difference."
+	if m.Overtaken != "" {
+		then = "a yes to this would land nothing."
+	}
 	switch {
 	case m.Rewritten:
-		return fmt.Sprintf("%s was rewound or rewritten since, to %.7s: it no longer has the commit that this change was made on. After a yes this is asked again with the difference.", branch, m.Head)
+		return fmt.Sprintf("%s was rewound or rewritten since, to %.7s: it no longer has the commit that this change was made on. %s%s", branch, m.Head, strings.ToUpper(then[:1]), then[1:])
 	case m.More:
 		s += fmt.Sprintf(" by more than %d commits", m.Commits)
 	case m.Commits == 1:
@@ -82,7 +93,7 @@ func movedWords(branch string, m Movement) string {
 	if m.Fits.OK {
 		return s + "No file of this change was touched there; this change still applies unchanged."
 	}
-	return s + fmt.Sprintf("There %s changed too; after a yes this is asked again with the difference.", someOf(m.Fits.Moved))
+	return s + fmt.Sprintf("There %s changed too; %s", someOf(m.Fits.Moved), then)
 }
 
 // someOf names a few paths and counts the rest.
@@ -138,7 +149,7 @@ func outcome(r approval.Request) *views.Outcome {
 	if r.State == approval.Pending {
 		return nil
 	}
-	o := &views.Outcome{State: string(r.State), At: at(r.DecidedAt), Commit: r.Landed}
+	o := &views.Outcome{State: string(r.State), At: at(r.DecidedAt), Commit: r.Landed, Missed: r.Missed() != ""}
 	if n := len(r.Decisions); n > 0 {
 		last := r.Decisions[n-1]
 		o.By, o.For, o.Channel, o.Comment, o.At = last.User, last.For, last.Channel, last.Comment, last.At

@@ -25,7 +25,7 @@ func (f *frame) approvalRow(r approval.Request) views.ApprovalRow {
 	v := r.Revision
 	needs := f.voters.Needs(r)
 	row := views.ApprovalRow{
-		ID: r.ID, Title: r.Title, State: string(r.State), Whose: f.voters.Turn(r, f.who.User.ID), CanDecide: f.mayApprove(r),
+		ID: r.ID, Title: r.Title, State: string(r.State), Read: r.HowRead(), Whose: f.voters.Turn(r, f.who.User.ID), CanDecide: f.mayApprove(r),
 		Chain: chainOf(r), Agent: r.Agent, AskedBy: askedBy(r), Repository: r.Repository, Target: landsOn(v), Added: v.Added, Removed: v.Removed,
 		Files: len(v.Files), Yes: needs.Have, Need: needs.Count, CreatedAt: v.At, Commit: r.Landed, Delivery: v.Delivery().As(views.BranchName),
 	}

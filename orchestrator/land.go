@@ -94,14 +94,14 @@ func (e *Engine) intend(r *run, o *Order) error {
 	if why, err := e.outdated(r, o); err != nil {
 		return err
 	} else if why != "" {
-		return e.stale(r, o, why)
+		return e.stale(r, o, why, nil)
 	}
 	intent, err := r.mirror.PlanLanding(r.ctx, patch.LandSpec{
 		Base: o.Base, Commit: o.Commit, Branch: r.d.Work.AgentBranch, Tree: o.Tree, Title: Title(r.task.Text), Task: r.task.ID, Delegation: r.id,
 		Agent: r.d.To, Digest: o.Digest, Requester: r.task.Requester, Editors: r.d.Work.editorNames(), Approvers: o.Approvers, At: e.Now().UTC()})
 	var moved *patch.Moved
 	if errors.As(err, &moved) {
-		return e.stale(r, o, moved.Error())
+		return e.stale(r, o, moved.Error(), moved)
 	}
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (e *Engine) intend(r *run, o *Order) error {
 			return err
 		}
 		if !ok {
-			return e.stale(r, o, why)
+			return e.stale(r, o, why, nil)
 		}
 	}
 	e.Trace("landing planned")
@@ -236,7 +236,7 @@ func (e *Engine) heldUp(r *run, err error) error {
 // stale asks again: what was approved does not fit the branch as it is now. Where
 // git can combine both, the combined tree is the new revision; else the agent works
 // again on the new base. Either way people see the difference and decide anew.
-func (e *Engine) stale(r *run, o *Order, why string) error {
+func (e *Engine) stale(r *run, o *Order, why string, moved *patch.Moved) error {
 	head, err := r.mirror.Branch(r.ctx, o.Base.Target())
 	if err != nil {
 		return err
@@ -244,6 +244,10 @@ func (e *Engine) stale(r *run, o *Order, why string) error {
 	tree, clean, err := r.mirror.Merged(r.ctx, o.Base.Tree, o.Tree, head.Tree)
 	if err != nil {
 		return err
+	}
+	over := patch.Overtaken{Branch: head.Branch, Head: head.Commit, Why: patch.Clause(why)}
+	if moved != nil {
+		over = moved.Overtaken()
 	}
 	var rev patch.Revision
 	if clean && tree != head.Tree {
@@ -263,6 +267,7 @@ func (e *Engine) stale(r *run, o *Order, why string) error {
 	}
 	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		err := errors.Join(
+			tx.Overtaken(ctx, d.ID, over),
 			tx.CloseRequest(ctx, d.ID, "stale", ""),
 			tx.Append(ctx, event.Event{Type: event.Stale, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
 				"message": why, "old_base": o.Base.Commit, "new_base": head.Commit, "branch": head.Branch, "revision": o.Revision, "digest": o.Digest})}))

@@ -8,6 +8,7 @@ import (
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/sharedctx"
 )
 
@@ -147,6 +148,9 @@ type Tx interface {
 	// CloseRequest moves the newest request of a delegation to an ended state and
 	// makes its cards due. No request, or one that has ended, is no error.
 	CloseRequest(ctx context.Context, delegationID, state, commit string) error
+	// Overtaken puts onto the newest request of a delegation why a yes to it lands nothing;
+	// CloseRequest writes it.
+	Overtaken(ctx context.Context, delegationID string, o patch.Overtaken) error
 	// ShowLanding makes the cards of the newest request of a delegation due, where it is
 	// approved: what they say of its landing has changed.
 	ShowLanding(ctx context.Context, delegationID string) error

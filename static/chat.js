@@ -48,7 +48,7 @@
     var b = e.target.closest('.card-form button[name="verdict"]');
     if (!b) return;
     var f = b.form, text = f.elements.comment;
-    if (b.value === 'approve' || text.value.trim() || (b.value === 'reject' && f.classList.contains('writing') && chosen[f.id] === 'reject')) return;
+    if (b.value === 'approve' || b.value === 'renew' || text.value.trim() || (b.value === 'reject' && f.classList.contains('writing') && chosen[f.id] === 'reject')) return;
     e.preventDefault(); // first the text is asked for; a rejection may go without
     f.classList.add('writing');
     chosen[f.id] = b.value;

@@ -139,6 +139,8 @@ type ChatCard struct {
 	TooFew      string
 	CanApprove  bool
 	CanReject   bool
+	Renews      string    // the branch that changed so that a yes would land nothing: the next revision is offered
+	Missed      string    // that the reader's newest yes landed nothing, and why
 	WhyNot      string    // why Approve is absent, for somebody who may decide
 	Refused     string    // why the verdict just given was not counted
 	Comment     string    // as it was typed then
@@ -186,6 +188,8 @@ func (k ChatCard) afterWords() string {
 		return k.Delivery.Done() + " as " + first(k.Commit, 7)
 	case k.Commit != "":
 		return "landed " + first(k.Commit, 7)
+	case k.State == "approved" && k.Missed != "":
+		return "nothing landed"
 	case k.State == "approved":
 		return "landing"
 	case k.State == "rejected":

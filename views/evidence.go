@@ -136,17 +136,33 @@ func seenWords(d approval.Decision) string {
 	}
 	switch {
 	case d.Seen.Files == 0:
-	case d.Seen.Surface != approval.SurfacePage:
+	case d.Seen.Surface != approval.SurfacePage && len(d.Seen.Read) == 0:
 		parts = append(parts, "the revision had "+plural(d.Seen.Files, "file", "files"))
+	case d.Seen.Surface != approval.SurfacePage: // below
 	case d.Seen.FilesOpened > 0:
 		parts = append(parts, fmt.Sprintf("%s of %s opened, %s marked as viewed", thousands(d.Seen.FilesOpened), plural(d.Seen.Files, "file", "files"), thousands(d.Seen.FilesViewed)))
 	default: // also what was decided before it was known what is opened
 		parts = append(parts, fmt.Sprintf("%s of %s marked as viewed", thousands(d.Seen.FilesViewed), plural(d.Seen.Files, "file", "files")))
 	}
+	if elsewhere := readElsewhere(d); elsewhere != "" {
+		parts = append(parts, elsewhere)
+	}
 	if at := d.Seen.OpenedAt; at != nil {
 		parts = append(parts, "decided "+Duration(d.At.Sub(*at))+" after the page was opened")
 	}
 	return strings.Join(parts, " · ")
+}
+
+// readElsewhere is what a decider had before them in other places than the page of their verdict.
+func readElsewhere(d approval.Decision) string {
+	if d.Seen.Surface == approval.SurfacePage {
+		d.Seen.Read = slices.DeleteFunc(slices.Clone(d.Seen.Read), func(r approval.Read) bool { return r.Surface == approval.SurfacePage && !r.Whole })
+	}
+	if len(d.Seen.Read) == 0 {
+		return ""
+	}
+	d.Revision = 1
+	return visibleText(approval.Request{Revision: approval.Revision{N: 1}, Decisions: []approval.Decision{d}}.HowRead())
 }
 
 // checkOutput is the end of what a check printed, and how many bytes before it are left out.

@@ -52,9 +52,12 @@ type ReviewPage struct {
 	Share         string // "2 of 4 files; left out: a.txt, b.txt" once it landed without them; else empty
 	Shadow        string // what the rules on trial would ask; empty without any
 	CanDecide     bool
-	MayNot        string   // why this person cannot decide; empty when they can
-	NoYes         string   // why the yes is not theirs, where other verdicts are
-	Overtaken     string   // the branch that changed so that a yes would land nothing
+	MayNot        string // why this person cannot decide; empty when they can
+	NoYes         string // why the yes is not theirs, where other verdicts are
+	Overtaken     string // the branch that changed so that a yes would land nothing
+	Missed        string // that the reader's newest yes landed nothing, and why; empty when it did or may
+	MissedHref    string // where what changed since is shown
+	MissedLink    string
 	CanMark       bool     // may mark files as viewed
 	Viewed        []int    // the numbers of those that they marked
 	Unviewed      bool     // they have opened none of this revision
@@ -117,6 +120,7 @@ type Outcome struct {
 	At      time.Time
 	Comment string
 	Commit  string
+	Missed  bool // the yes lands nothing: the branch changed meanwhile
 }
 
 // Doing is what a person does on the page beside reading.

@@ -1,6 +1,9 @@
 package views
 
-import "net/url"
+import (
+	"net/url"
+	"strconv"
+)
 
 // Where the forms and links of the pages lead. Handlers register these routes.
 const (
@@ -44,6 +47,11 @@ func ThreadsHref(id string) string { return ApprovalHref(id) + "/threads" }
 
 // ThreadAnchor names a line comment that was sent, on its page.
 func ThreadAnchor(thread string) string { return "t-" + thread }
+
+// SinceHref is what changed from one revision of a request to a newer one.
+func SinceHref(id string, newer, older int) string {
+	return withQuery(withQuery(ApprovalHref(id), "rev", strconv.Itoa(newer)), "since", strconv.Itoa(older))
+}
 
 // ViewedHref takes the POST of a mark on a file: revision, file (its number), viewed (empty
 // removes the mark), back.

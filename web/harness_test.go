@@ -136,10 +136,6 @@ func (trees) Files(_ context.Context, _ approval.Revision, _ string, paths []str
 	return files, nil
 }
 
-func (trees) Moved(context.Context, approval.Revision, string) (handlers.Movement, error) {
-	return handlers.Movement{}, nil
-}
-
 func (trees) Diff(context.Context, approval.Revision, string) ([]byte, error) {
 	return []byte("diff --git a/x b/x\n"), nil
 }

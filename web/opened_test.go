@@ -50,6 +50,7 @@ func TestAFileThatWasOpenedTakesATickAway(t *testing.T) {
 	}
 	has(t, ann.post(address+"/decision", url.Values{"verdict": {"approve"}, "digest": {r.Revision.Digest}, "revision": {"1"}}), 200, "Your approval was counted.")
 	has(t, ann.get(address+"/evidence"), 200, "2 of 3 files opened, 0 marked as viewed")
+	has(t, bob.get("/approvals?state=all"), 200, "read on the web by ann: 2 of 3 files")
 	has(t, bob.get(address+"/evidence"), 200, "shown: page")
 }
 
@@ -96,7 +97,7 @@ func TestScrollingThroughTheDiffIsReading(t *testing.T) {
 	p.WaitText("Your approval was counted.")
 	got, err := h.store.Request(h.ctx, r.ID)
 	h.must(err)
-	if seen := got.Decisions[0].Seen; seen.FilesOpened != 1 || seen.FilesViewed != 0 || len(seen.WarningsTicked) != 0 {
+	if seen := got.Decisions[0].Seen; seen.FilesOpened != 1 || seen.FilesViewed != 0 || len(seen.WarningsTicked) != 0 || got.HowRead() != "read on the web by bob: 1 of 1 file" {
 		t.Errorf("seen: %+v", seen)
 	}
 	// On a phone one file is shown at a time; the others were not opened.

@@ -15,6 +15,10 @@ func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1
 func counted(r approval.Request, v approval.Verdict, turn string) string {
 	delivery := r.Revision.Delivery().As(name)
 	switch {
+	case v == approval.Approve && r.Missed() != "":
+		return r.Missed()
+	case v == approval.Renew:
+		return fmt.Sprintf("Nothing landed. %s makes revision %d on today's %s.", name(r.Agent), r.Revision.N+1, name(r.Revision.Base.Branch))
 	case v == approval.Reject && r.IsHandover():
 		return "Rejected. " + name(r.Agent) + " is not asked to work."
 	case v == approval.Reject:

@@ -39,12 +39,20 @@ const tested approval.Verdict = "test"
 // buttonWords are what buttons say.
 var buttonWords = map[approval.Verdict]string{approval.Approve: approveButton, approval.Reject: rejectButton, approval.RequestChanges: changesButton}
 
+// renewWords say what is offered in place of Approve where a yes would land nothing.
+func renewWords(r approval.Request) string {
+	return fmt.Sprintf("Make revision %d on today's %s", r.Revision.N+1, cut(name(r.Revision.Base.Branch), 20))
+}
+
 // bind makes a row of buttons for the verdicts and stores them.
 func (c *Channel) bind(ctx context.Context, to Place, message int, r approval.Request, verdicts []approval.Verdict) ([]Button, error) {
 	var row []Button
 	var bound []Bound
 	for _, v := range verdicts {
 		words := buttonWords[v]
+		if v == approval.Renew {
+			words = renewWords(r)
+		}
 		if words == "" {
 			continue
 		}

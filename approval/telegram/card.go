@@ -350,6 +350,8 @@ func (f face) noApprove(inline bool) string {
 		reasons = append(reasons, reason(code))
 	}
 	switch {
+	case f.r.Overtaken() != "":
+		return cut(oneLine(f.r.Overtaken()), lineLimit)
 	case len(reasons) > 0:
 		return cut("To approve, open the "+f.thing()+": "+strings.Join(reasons, ", "), lineLimit-1) + "."
 	case !slices.Contains(f.view.Verdicts, approval.Approve) && f.r.Mode == "chat":

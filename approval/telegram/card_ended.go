@@ -32,6 +32,9 @@ func (f face) outcome() string {
 		if f.view.Held != "" {
 			return "Approved · landing waits"
 		}
+		if f.r.Missed() != "" {
+			return "Approved · nothing landed"
+		}
 		return "Approved · landing"
 	case approval.Landed:
 		return "Approved · " + delivery.Done()
@@ -62,6 +65,9 @@ func (f face) because(s *sheet) {
 	case approval.Approved:
 		f.said(s)
 		f.made(s)
+		if missed := f.r.Missed(); missed != "" {
+			s.line(cut(oneLine(missed), lineLimit))
+		}
 		if f.view.Held != "" {
 			s.line()
 			s.as(asCode, cut(oneLine(f.view.Held), textLimit))
@@ -99,7 +105,7 @@ func (f face) because(s *sheet) {
 		if yes := standing(f.r); len(yes) > 0 {
 			s.line(cut(yeses(yes)+" did not land.", lineLimit))
 		}
-		s.line("The next revision shows the difference.")
+		s.line(cut(oneLine(f.r.Missed()), lineLimit))
 	}
 }
 

@@ -210,7 +210,7 @@ func TestHowRequestsEnd(t *testing.T) {
 		}), "⌛ Expired, not approved · nothing landed\nFix retry loop in the uploader\nasked 3 d ago, 2 reminders, no decision\n[ Open ]"},
 		"expired halfway": {with(approval.Expired, func(r *approval.Request) { r.Rule.Need, r.Reminded = 2, 1 }),
 			"⌛ Expired, not approved · nothing landed\nFix retry loop in the uploader\nasked 6 min ago, 1 reminder, 1 of 2 yes\n[ Open ]"},
-		"stale": {with(approval.Stale, nil), "⧉ Stale · main moved, so it is asked again\nFix retry loop in the uploader\nbob's yes did not land.\nThe next revision shows the difference.\n[ Open ]"},
+		"stale": {with(approval.Stale, nil), "⧉ Stale · main moved, so it is asked again\nFix retry loop in the uploader\nbob's yes did not land.\nNothing landed: the branch moved meanwhile. Revision 3 asks again.\n[ Open ]"},
 		"reverted": {with(approval.Reverted, func(r *approval.Request) {
 			r.Landed, r.RevertedBy = strings.Repeat("4", 40), "apr_01k9zzzzzzzzzzzzzzzzabcdef"
 		}),

@@ -119,7 +119,13 @@ func (d *Desk) answered(ctx context.Context, p Prompt, m *message) error {
 // reasoned casts the verdict and says once what became of it.
 func (d *Desk) reasoned(ctx context.Context, u people.User, p Prompt, m *message, why string) error {
 	b := p.bound()
-	r, err := d.Gateway.Decide(ctx, ballot(u, b, why))
+	vote := ballot(u, b, why)
+	r, err := d.Gateway.Request(ctx, b.RequestID)
+	if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
+		return err
+	}
+	vote.Whole = inChat(r, b)
+	r, err = d.Gateway.Decide(ctx, vote)
 	say := ""
 	if err != nil {
 		e, ok := known(err)

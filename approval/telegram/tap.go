@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gatehouse/approval"
@@ -58,7 +59,7 @@ func (d *Desk) tapped(ctx context.Context, q tap) error {
 	case b.Verdict == tested:
 		d.answer(ctx, q, "It works: "+tenths(d.Now().Sub(b.At)), false)
 		return nil
-	case b.Verdict == approval.Approve:
+	case b.Verdict == approval.Approve, b.Verdict == approval.Renew:
 		return d.approve(ctx, q, *u, b)
 	default:
 		return d.ask(ctx, q, *u, b)
@@ -68,19 +69,21 @@ func (d *Desk) tapped(ctx context.Context, q tap) error {
 // tenths is a length of time as "1.2 s".
 func tenths(t time.Duration) string { return fmt.Sprintf("%.1f s", max(t, 0).Seconds()) }
 
-// approve casts the yes.
+// approve casts the yes, or has the change made again where that is offered in its place.
 func (d *Desk) approve(ctx context.Context, q tap, u people.User, b Bound) error {
 	r, err := d.Gateway.Request(ctx, b.RequestID)
 	if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 		return err
 	}
-	if lacking(r, q, b) {
+	if b.Verdict == approval.Approve && lacking(r, q, b) {
 		return d.refuse(ctx, q, &u, b, codeNotWhole, notWhole)
 	}
-	if r, err = d.Gateway.Decide(ctx, ballot(u, b, "")); err != nil {
+	vote := ballot(u, b, "")
+	vote.Whole = b.Verdict == approval.Approve || inChat(r, b) // of the first, lacking has said so
+	if r, err = d.Gateway.Decide(ctx, vote); err != nil {
 		return d.lost(ctx, q, u, b, r, err)
 	}
-	d.answer(ctx, q, counted(r, b.Verdict, d.turn(ctx, r)), false)
+	d.answer(ctx, q, counted(r, b.Verdict, d.turn(ctx, r)), r.Missed() != "")
 	d.mend(ctx, q, b, r)
 	return nil
 }
@@ -100,6 +103,15 @@ func lacking(r approval.Request, q tap, b Bound) bool {
 		}
 	}
 	return false
+}
+
+// inChat reports whether the chat of a button has all of the change that it is about.
+func inChat(r approval.Request, b Bound) bool {
+	return slices.ContainsFunc(r.Cards, func(c approval.Card) bool {
+		p, err := ParsePlace(c.Address)
+		s := parseSent(c.ExternalID)
+		return c.Channel == Name && err == nil && p.Chat == b.Chat && s.revision == b.Revision && s.document.whole()
+	})
 }
 
 // ballot is a verdict on what a button or a question is bound to.
@@ -241,7 +253,11 @@ func own(r approval.Request, u people.User, b Bound) bool {
 			}
 		}
 	}
-	return d != nil && d.UserID == u.ID && d.Verdict == b.Verdict && d.Revision == b.Revision && b.Revision == r.Revision.N
+	verdict := b.Verdict
+	if verdict == approval.Renew {
+		verdict = approval.RequestChanges // as it is stored
+	}
+	return d != nil && d.UserID == u.ID && d.Verdict == verdict && d.Revision == b.Revision && b.Revision == r.Revision.N
 }
 
 // deciding is the verdict that ended the current revision: the newest no, or else the

@@ -69,6 +69,7 @@ func (sh *shell) requestRows(all []client.Request) [][]string {
 		if r.State == "pending" {
 			turn = parts("needs "+who(r), turn, expiry(r.ExpiresAt, sh.now()))
 		}
+		turn = parts(turn, line(r.Read.Text))
 		title := brief(r.Title, 40)
 		if title == "" {
 			title = brief(r.Text, 40)
@@ -135,8 +136,8 @@ func findRequest(ctx context.Context, sh *shell, api *client.Client, id, state s
 			fitting = append(fitting, r)
 		}
 	}
-	if len(fitting) == 1 {
-		return fitting[0], nil
+	if len(fitting) == 1 { // a list does not look at branches, nor says what who asks may do
+		return api.Request(ctx, fitting[0].ID)
 	}
 	return client.Request{}, sh.choose(d.TaskID, state, fitting, all.Items)
 }

@@ -40,6 +40,9 @@ func (c *ApproveCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
+	if r.Overtaken.Message != "" {
+		return fail(exitFailed, "%s Nothing was approved. %s", line(r.Overtaken.Message), renewing(r))
+	}
 	asks := sh.stdin && !c.Yes && !sh.JSON && r.State == "pending"
 	read, known := sh.recall(api, r.ID)
 	switch {
@@ -64,6 +67,11 @@ func (c *ApproveCmd) Run(ctx context.Context, sh *shell) error {
 		return fail(exitFailed, "Nothing was approved.")
 	}
 	return decide(ctx, sh, api, r, client.Verdict{Verdict: "approve", Files: files, Digest: read.Digest, Revision: read.Revision, Ticked: append(read.Codes, c.Ticked...)})
+}
+
+// renewing names the command that stands in place of a yes to what was overtaken.
+func renewing(r client.Request) string {
+	return fmt.Sprintf("Make revision %d on today's %s: gatehouse request-changes %s --renew", r.Revision+1, line(r.Target), short(r.ID))
 }
 
 // ask repeats what a yes does and reads the answer.
@@ -114,6 +122,8 @@ type RequestChangesCmd struct {
 	ID      string   `arg:"" help:"A request's id, or a task's while one of its requests is pending."`
 	Comment string   `help:"What is to be different; the agent reads it." placeholder:"C"`
 	At      []string `sep:"none" help:"A remark on one line of the new file; may be repeated." placeholder:"PATH:LINE:TEXT"`
+	// Renew is for a change whose branch has changed under it.
+	Renew bool `help:"The agent makes this change again on the branch as it is today; needs no comment."`
 	// StartOver throws away what the agent has made.
 	StartOver bool `help:"The agent begins from the base with an empty conversation, instead of going on from this revision."`
 }
@@ -121,6 +131,12 @@ type RequestChangesCmd struct {
 // Run sends the comment on the current digest.
 func (c *RequestChangesCmd) Run(ctx context.Context, sh *shell) error {
 	v := client.Verdict{Verdict: "request_changes", Comment: c.Comment, StartOver: c.StartOver}
+	if c.Renew {
+		v.Verdict, v.StartOver = "renew", false
+	}
+	if len(c.At) == 0 && c.Renew {
+		return send(ctx, sh, c.ID, v)
+	}
 	if len(c.At) == 0 {
 		return decideWith(ctx, sh, c.ID, "--comment", v)
 	}
@@ -174,6 +190,12 @@ func decide(ctx context.Context, sh *shell, api *client.Client, r client.Request
 	}
 	if sh.JSON {
 		return sh.document(after)
+	}
+	if v.Verdict == "approve" && after.Missed != "" {
+		if err := sh.say("%s %s", line(after.ID), line(after.Missed)); err != nil || after.State != "approved" {
+			return err
+		}
+		return followLanding(ctx, sh, api, after)
 	}
 	if err := sh.say("%s %s", line(after.ID), outcome(after, v.Verdict)); err != nil || after.State != "approved" || after.Handover() {
 		return err

@@ -19,6 +19,7 @@ import (
 	"gatehouse/handlers/door"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
+	"gatehouse/web/client"
 )
 
 // gateTeam is one agent that adds a file in every task, with cards in a group.
@@ -170,6 +171,7 @@ func TestOneRequestInThreePlaces(t *testing.T) {
 		g.link(n, "bob", 1002)
 		g.link(n, "cleo", 1003)
 		bob, cleo := n.browser("bob"), n.browser("cleo")
+		read := map[string]string{"web": "not read here by bob", "chat": "read in the chat by bob: whole", "telegram": "read in Telegram by bob: whole"}
 		for _, where := range []string{"web", "chat", "telegram"} {
 			task := n.send("coder", "app", where)
 			r := g.asked(task)
@@ -221,6 +223,7 @@ func TestOneRequestInThreePlaces(t *testing.T) {
 			g.until("the landing", func() bool { return g.root(task).State == orchestrator.Completed })
 			g.landedOnce(task)
 			g.bot.Until(t, "the commit on the card", func() bool { return strings.Contains(g.card(team, r).Text, "landed on main") })
+			g.rowSays(n, r.ID, read[where], where == "web")
 			after := g.requests(task, approval.Landed)
 			if len(after) != 1 || len(after[0].Decisions) != 1 || after[0].Decisions[0].Channel != where || after[0].Decisions[0].User != "bob" {
 				t.Errorf("%s: decisions %+v", where, after)
@@ -228,6 +231,25 @@ func TestOneRequestInThreePlaces(t *testing.T) {
 		}
 		n.stop()
 	})
+}
+
+// rowSays looks at a request's row in every list: how it was read, and whether viewed:no finds it.
+func (g *gate) rowSays(n *node, id, read string, unread bool) {
+	g.Helper()
+	ann := n.browser("ann")
+	var list client.List[client.Request]
+	code, err := n.call(http.MethodGet, "/api/v1/approvals?state=landed", g.approver, nil, &list)
+	if g.must(err); code != http.StatusOK || !slices.ContainsFunc(list.Items, func(r client.Request) bool { return r.ID == id && r.Read.Text == read }) {
+		g.Errorf("the API: %d, none of %d says %q", code, len(list.Items), read)
+	}
+	if out, _ := g.cli(n, "approvals", "--state", "landed"); !strings.Contains(out, read) {
+		g.Errorf("the command line lacks %q:\n%s", read, out)
+	}
+	reads(g.T, n.page(n.browser("bob"), "/approvals?state=landed"), read)
+	reads(g.T, n.page(ann, "/audit?filter="+url.QueryEscape("time:1d")), id, read)
+	if found := strings.Contains(n.page(ann, "/audit?filter="+url.QueryEscape("viewed:no")), id); found != unread {
+		g.Errorf("viewed:no finds it: %v, want %v", found, unread)
+	}
 }
 
 func placeWord(channel string) string {

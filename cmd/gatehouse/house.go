@@ -107,6 +107,7 @@ func (h *house) open(ctx context.Context) error {
 	h.intake = intake.New(intake.Options{Store: h.store, Engine: h.engine, Tasks: h.store.Engine(), People: h.store, PublicURL: func() string { return h.cfg.PublicURL }, Now: time.Now, Log: h.log, Trace: h.trace, KeepFor: func() time.Duration { return h.engine.Config().Retention.Deliveries }}, h.cfg.Triggers)
 	h.gateway.SetReverter(h.engine)
 	h.gateway.SetReviser(h.engine)
+	h.gateway.SetBranches(h.trees)
 	return h.record(ctx, h.cfg, event.Taken{Actor: systemActor, How: "start"})
 }
 

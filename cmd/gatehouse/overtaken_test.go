@@ -4,9 +4,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	"gatehouse/approval"
+	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/web/client"
 )
 
 // TestAnOvertakenChangeIsMadeAgainInPlaceOfAYes: main changed the very file while the
@@ -26,7 +32,7 @@ func TestAnOvertakenChangeIsMadeAgainInPlaceOfAYes(t *testing.T) {
 		git(t, p.repo, "add", "-A")
 		git(t, p.repo, "commit", "-q", "-m", "the same file")
 		head := git(t, p.repo, "rev-parse", "main")
-		reads(t, n.page(bob, "/approvals/"+r.ID), "A yes to this would land nothing: main changed meanwhile.",
+		reads(t, n.page(bob, "/approvals/"+r.ID), "A yes to this would land nothing: main changed core/note.txt meanwhile.",
 			`value="renew"`, "Make revision 2 on today's main", `value="reject"`, `!value="approve"`)
 
 		code, page := n.say(bob, "/approvals/", r, "renew", "Keep their line.")
@@ -45,4 +51,122 @@ func TestAnOvertakenChangeIsMadeAgainInPlaceOfAYes(t *testing.T) {
 		p.until("the landing", func() bool { return p.root(task).State == orchestrator.Completed })
 		n.stop()
 	})
+}
+
+// overtake commits to main the very file that a task's agent adds, and returns the commit
+// with the two sentences that people read from then on.
+func (g *gate) overtake(task string) (head, would, missed string) {
+	g.Helper()
+	file := "note-" + task + ".txt"
+	g.must(os.WriteFile(filepath.Join(g.repo, file), []byte("somebody else's\n"), 0o600))
+	git(g.T, g.repo, "add", "-A")
+	git(g.T, g.repo, "commit", "-q", "-m", "the same file")
+	return git(g.T, g.repo, "rev-parse", "main"), "A yes to this would land nothing: main changed " + file + " meanwhile.",
+		"Nothing landed: main changed " + file + " meanwhile. Revision 2 asks again."
+}
+
+// bound is what stands behind a button of a card.
+func bound(m bottest.Message, words string) string {
+	for _, row := range m.Buttons {
+		for _, b := range row {
+			if b.Text == words {
+				return b.Data
+			}
+		}
+	}
+	return ""
+}
+
+// TestEveryPlaceSaysThatAChangeIsOvertaken: main changed the very file while a request waited.
+// Every place says so in the same words and offers the next revision in place of a yes; who
+// said yes while it happened is told, wherever they are, that nothing landed.
+func TestEveryPlaceSaysThatAChangeIsOvertaken(t *testing.T) {
+	g := newGate(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.Replace(gateTeam, ", chats: [-100123]", "", 1))
+	n := g.start(g.config, "")
+	g.link(n, "bob", private)
+	bob := n.browser("bob")
+	tasks := map[string]string{}
+	for _, where := range []string{"known", "tap", "page", "chat", "api"} {
+		tasks[where] = n.send("coder", "app", where)
+	}
+	t.Run("it is known before anybody decides", func(t *testing.T) { g.overtakenAndKnown(t, n, bob, tasks["known"]) })
+	t.Run("a tap of the old Approve", func(t *testing.T) {
+		r := g.asked(tasks["tap"])
+		var m bottest.Message
+		var approve string
+		g.bot.Until(t, "the Approve", func() bool { m = g.card(private, r); approve = bound(m, "Approve"); return approve != "" })
+		_, _, missed := g.overtake(tasks["tap"])
+		if said := g.answer(g.bot.PressData(private, m.ID, approve, g.accounts["bob"])); said != missed {
+			t.Errorf("the tap is answered %q, want %q", said, missed)
+		}
+		g.bot.Until(t, "the next question", func() bool { return bound(g.card(private, g.revised(tasks["tap"], 2)), "Approve") != "" })
+	})
+	for where, at := range map[string]string{"page": "/approvals/", "chat": "/chat/approvals/"} {
+		t.Run("a yes on the "+where, func(t *testing.T) {
+			r := g.asked(tasks[where])
+			_, _, missed := g.overtake(tasks[where])
+			code, said := n.say(bob, at, r, "approve", "")
+			if code != http.StatusOK {
+				t.Fatalf("the yes: %d", code)
+			}
+			reads(t, said, missed, `role="status"`, "!Your approval was counted.", `!role="alert"`)
+			g.revised(tasks[where], 2)
+			reads(t, n.page(bob, "/approvals/"+r.ID), `callout is-wait missed" role="status"`, missed, "What changed 1→2", `value="approve"`)
+			if where == "chat" {
+				reads(t, n.page(bob, "/chat?request="+r.ID), missed, `value="approve"`)
+			}
+		})
+	}
+	t.Run("a yes by a program", func(t *testing.T) {
+		r := g.asked(tasks["api"])
+		_, _, missed := g.overtake(tasks["api"])
+		var after client.Request
+		code, err := n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", g.approver, client.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Revision: 1}, &after)
+		if err != nil || code != http.StatusOK || after.Missed != missed {
+			t.Errorf("the yes: %d %v, missed %q", code, err, after.Missed)
+		}
+		again := g.revised(tasks["api"], 2)
+		if out, _ := g.cli(n, "review", r.ID); !strings.Contains(out, "⚠ "+missed) || !strings.Contains(out, "gatehouse approve") {
+			t.Errorf("review of revision %d says\n%s", again.Revision.N, out)
+		}
+	})
+	n.stop()
+}
+
+// overtakenAndKnown looks at every place once the server has found out by itself.
+func (g *gate) overtakenAndKnown(t *testing.T, n *node, bob *http.Client, task string) {
+	r := g.asked(task)
+	g.bot.Until(t, "its card", func() bool { return bound(g.card(private, r), "Approve") != "" })
+	head, would, _ := g.overtake(task)
+	var seen client.Request
+	if code, err := n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, g.approver, nil, &seen); err != nil || code != http.StatusOK || seen.Overtaken.Message != would || seen.Refused != would ||
+		!slices.Equal(seen.May, []string{"reject", "request_changes", "renew"}) {
+		t.Errorf("the API: %d %v, overtaken %+v, may %q, refused %q", code, err, seen.Overtaken, seen.May, seen.Refused)
+	}
+	var card bottest.Message
+	g.bot.Until(t, "the card without Approve", func() bool {
+		card = g.card(private, r)
+		return bound(card, "Make revision 2 on today's main") != "" && bound(card, "Approve") == ""
+	})
+	if !strings.Contains(card.Text, would) {
+		t.Errorf("the card says\n%s", card.Text)
+	}
+	reads(t, n.page(bob, "/chat?request="+r.ID), would, `value="renew"`, "Make revision 2 on today's main", `!value="approve"`, `value="reject"`)
+	if out, code := g.cli(n, "review", r.ID); code != 0 || !strings.Contains(out, "⚠ "+would) || !strings.Contains(out, "--renew") || strings.Contains(out, "gatehouse approve") {
+		t.Errorf("review: exit %d\n%s", code, out)
+	}
+	if out, code := g.cli(n, "approve", r.ID, "--digest", r.Revision.Digest); code != 1 || !strings.Contains(out, would) || !strings.Contains(out, "--renew") {
+		t.Errorf("approve: exit %d\n%s", code, out)
+	}
+	if said := g.answer(g.bot.PressData(private, card.ID, bound(card, "Make revision 2 on today's main"), g.accounts["bob"])); said != "Nothing landed. coder makes revision 2 on today's main." {
+		t.Errorf("the press is answered %q", said)
+	}
+	again := g.revised(task, 2)
+	if last := again.Decisions[0]; again.Revision.Base.Commit != head || last.Verdict != approval.RequestChanges || last.Channel != "telegram" || again.Revision.Overtaken != nil {
+		t.Errorf("revision 2 on %s (want %s), decided %+v", again.Revision.Base.Commit, head, last)
+	}
+	if !slices.ContainsFunc(g.events(task), func(e event.Event) bool { return e.Type == event.Overtaken && strings.Contains(string(e.Data), would) }) {
+		t.Error("the history does not say when that was found")
+	}
+	g.bot.Until(t, "the card of revision 2", func() bool { return bound(g.card(private, again), "Approve") != "" })
 }

@@ -76,6 +76,8 @@ func (sh *shell) show(ctx context.Context, api *client.Client, r client.Request)
 func yours(w io.Writer, r client.Request) {
 	switch {
 	case r.State != "pending":
+	case r.Overtaken.Message != "" && slices.Contains(r.May, "renew"):
+		fmt.Fprintf(w, "%s\nreject: gatehouse reject %s --reason \"…\"\n", renewing(r), short(r.ID))
 	case r.Refused != "":
 		fmt.Fprintf(w, "not yours to approve: %s\n", line(r.Refused))
 		if slices.Contains(r.May, "reject") {
@@ -90,6 +92,12 @@ func yours(w io.Writer, r client.Request) {
 func (sh *shell) header(w io.Writer, r client.Request) {
 	if r.Needs.Problem != "" {
 		fmt.Fprintf(w, "%s\n", sh.paint("wait", "⚠ "+line(r.Needs.Problem)))
+	}
+	if r.Missed != "" && r.Missed != r.Overtaken.Message {
+		fmt.Fprintf(w, "%s\n", sh.paint("wait", "⚠ "+line(r.Missed)))
+	}
+	if r.Overtaken.Message != "" {
+		fmt.Fprintf(w, "%s\n", sh.paint("wait", "⚠ "+line(r.Overtaken.Message)))
 	}
 	rule := ""
 	if r.Rule.Name != "" {
@@ -110,6 +118,9 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 			said += fmt.Sprintf(" of revision %d", d.Revision) // it says nothing of this one
 		}
 		fmt.Fprintf(w, "  %s\n", parts(said, ago(d.At, sh.now()), brief(d.Comment, 100)))
+	}
+	if r.Read.Text != "" {
+		fmt.Fprintf(w, "  %s\n", line(r.Read.Text))
 	}
 	sh.comments(w, r)
 	if len(r.Declined) > 0 {

@@ -57,6 +57,7 @@ type requestShape struct {
 	Checks     []checkShape      `json:"checks"`
 	Rule       ruleShape         `json:"rule"`
 	Decisions  []decisionShape   `json:"decisions"`
+	Read       readShape         `json:"read"`
 	Risk       approval.Risk     `json:"risk"`
 	Needs      needsShape        `json:"needs"`
 	ExpiresAt  *time.Time        `json:"expires_at"`
@@ -70,8 +71,27 @@ type requestShape struct {
 	Comments []commentShape `json:"comments,omitempty"`
 	// Refused is why the yes of who asks would not be taken; only where one request is read.
 	Refused string `json:"refused,omitempty"`
+	// Overtaken says that the target changed so that a yes lands nothing; null: it may land,
+	// or nobody knows. Its message is what every place shows; the verdict renew makes the next
+	// revision on the target as it is today.
+	Overtaken *overtakenShape `json:"overtaken"`
+	// Missed is what became of their newest yes where it landed nothing; only where one
+	// request is read or decided.
+	Missed string `json:"missed,omitempty"`
 	// May are the verdicts that they may give; only there, too.
 	May []approval.Verdict `json:"may,omitempty"`
+}
+
+// readShape is how those who decided on the revision had read it, also as a line of a list.
+type readShape struct {
+	Text string            `json:"text"`
+	By   []approval.Reader `json:"by"`
+}
+
+// overtakenShape is how the target branch changed.
+type overtakenShape struct {
+	patch.Overtaken
+	Message string `json:"message"`
 }
 
 // needsShape is how far a request is, and why it cannot get there.
@@ -135,7 +155,7 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 		Rule: ruleShape{Name: r.Rule.Name, Need: r.Rule.Need, From: append([]string{}, r.Rule.From...)},
 		Made: v.Made, MadeFrom: v.MadeFrom, Declined: append([]string{}, v.Declined...), Mode: r.Mode,
 		Decisions: []decisionShape{}, Cards: []cardShape{}, ExpiresAt: utc(r.ExpiresAt), CreatedAt: r.CreatedAt.UTC(),
-		BaseAt: known(v.Base.At), DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: approval.RiskOf(r), Needs: needsShape{e.Needs(r), e.TooFew(r)}, RevertOf: orNull(r.RevertOf), RevertedBy: orNull(r.RevertedBy),
+		BaseAt: known(v.Base.At), DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: approval.RiskOf(r), Needs: needsShape{e.Needs(r), e.TooFew(r)}, RevertOf: orNull(r.RevertOf), RevertedBy: orNull(r.RevertedBy), Read: readShape{r.HowRead(), r.ReadBy()},
 	}
 	if r.IsHandover() {
 		s.Commit = "" // that of a snapshot is nothing to look at
@@ -146,6 +166,9 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 	}
 	if v.Editor != nil {
 		s.Editor = &v.Editor.User
+	}
+	if r.Overtaken() != "" {
+		s.Overtaken = &overtakenShape{*v.Overtaken, r.Overtaken()}
 	}
 	for _, f := range v.Files {
 		s.Files = append(s.Files, fileShape{f.Path, f.OldPath, f.Status, f.Added, f.Removed, f.Binary, f.OldMode, f.NewMode})
@@ -258,6 +281,12 @@ func (a *API) Approval(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx := c.Request().Context()
+	if moved, err := a.Gateway.Moved(ctx, r); err == nil && moved.Overtaken != r.Overtaken() { // else what is known will do
+		if r, err = a.Requests.Request(ctx, r.ID); err != nil {
+			return err
+		}
+	}
 	return a.answer(c, r)
 }
 
@@ -270,9 +299,16 @@ func (a *API) answer(c echo.Context, r approval.Request) error {
 	if s.Comments, err = a.comments(c, r); err != nil {
 		return err
 	}
+	if s.Missed, err = a.Gateway.MissedBy(c.Request().Context(), r, caller(c).User.ID); err != nil {
+		return err
+	}
 	if r.State == approval.Pending {
-		for _, v := range []approval.Verdict{approval.Approve, approval.Reject, approval.RequestChanges} {
-			if v == approval.RequestChanges && r.IsHandover() {
+		for _, v := range []approval.Verdict{approval.Approve, approval.Reject, approval.RequestChanges, approval.Renew} {
+			if (v == approval.RequestChanges || v == approval.Renew) && r.IsHandover() || v == approval.Renew && r.Overtaken() == "" {
+				continue
+			}
+			if v == approval.Approve && r.Overtaken() != "" {
+				s.Refused = r.Overtaken()
 				continue
 			}
 			switch refused := e.May(caller(c).Principal, r, v); {
@@ -318,6 +354,9 @@ func (a *API) Patch(c echo.Context) error {
 	diff, err := a.Reviewer.Diff(ctx, shown, r.Repository)
 	if err != nil {
 		return err
+	}
+	if q.Get("since") == "" {
+		a.Gateway.ReadWhole(ctx, caller(c).Principal, r, shown.N, handlers.Channel(c))
 	}
 	return c.Blob(http.StatusOK, "text/x-diff; charset=utf-8", diff)
 }

@@ -52,6 +52,7 @@ const (
 	CommentResolved   Type = "approval.comment_resolved"
 	CommentReopened   Type = "approval.comment_reopened"
 	VerdictRefused    Type = "approval.refused"         // a verdict that did not count, from a channel
+	Overtaken         Type = "approval.overtaken"       // the branch changed so that a yes would land nothing, or back
 	WithdrawnRight    Type = "approval.withdrawn_right" // a yes no longer counts at landing, so people are asked again
 	PatchRejected     Type = "patch.rejected"
 	PatchValidated    Type = "patch.validated"

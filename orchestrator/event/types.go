@@ -7,6 +7,6 @@ func Types() []Type {
 		TaskCreated, Queued, Acknowledged, Progress, Delegated, DelegationRefused, Waiting, Resumed, Completed, Failed, Cancelled, MessageCompleted,
 		ToolCompleted, Paused, Unpaused, Forked, Announced, UsageRecorded, ContextRead, ContextDeleted, ContextWritten, Requested, Notified, Decided,
 		ChangesRequested, Superseded, Expired, Stale, Reminded, Escalated, CommentReplied, CommentResolved, CommentReopened, VerdictRefused,
-		WithdrawnRight, PatchRejected, PatchValidated, PatchLanded, PatchReverted, BreakerOpened, BreakerClosed,
+		WithdrawnRight, Overtaken, PatchRejected, PatchValidated, PatchLanded, PatchReverted, BreakerOpened, BreakerClosed,
 	}
 }

@@ -29,7 +29,7 @@ const (
 	Task       Key = "task"
 	Type       Key = "type"      // of an event
 	FourEyes   Key = "four_eyes" // no: somebody with a part in it, or nobody else than the requester, approved
-	Viewed     Key = "viewed"    // no: approved without all files marked as viewed
+	Viewed     Key = "viewed"    // no: approved by somebody who had not had all files before them, in any place
 	Fast       Key = "fast"      // yes: approved within 10 s of opening the page
 	Warnings   Key = "warnings"  // overruled: approved although there were warnings
 	Checks     Key = "checks"    // overruled: approved although a check had failed
@@ -94,6 +94,7 @@ type Row struct {
 	// viewed:no, fast:yes, warnings:overruled, checks:overruled, is:auto, is:reverted …
 	Flags     []string   `json:"flags"`
 	Deciders  []Decider  `json:"deciders"`
+	Read      string     `json:"read,omitempty"` // how it was read by them: "read on the web by ada: 3 of 3 files"
 	DecidedAt *time.Time `json:"decided_at"`
 	Landed    string     `json:"landed"`
 	USD       *float64   `json:"usd"` // of the task; nil: not reported

@@ -77,7 +77,7 @@ func (f *facets) approved(r *approval.Request) {
 		}
 		people++
 		alone = alone || hasPart(r, d)
-		unread = unread || d.Seen.FilesViewed < len(r.Revision.Files)
+		unread = unread || !d.Seen.All(len(r.Revision.Files))
 		if d.Seen.OpenedAt != nil {
 			quick := d.At.Sub(*d.Seen.OpenedAt) < hasty
 			fast, slow = fast || quick, slow || !quick
@@ -139,7 +139,7 @@ func (f facets) flags() []string {
 func rowOf(r *approval.Request, f facets) history.Row {
 	row := history.Row{ID: r.ID, TaskID: r.TaskID, At: r.CreatedAt, Title: r.Title, State: string(r.State), Requester: r.Requester, Via: r.Via, Agent: r.Agent,
 		Chain: r.Chain, Repository: r.Repository, Target: r.Revision.Base.Branch, Rule: r.Rule.Name, Need: r.Rule.Need, Files: len(r.Revision.Files),
-		Added: r.Revision.Added, Removed: r.Revision.Removed, Warnings: []string{}, Flags: f.flags(), Deciders: []history.Decider{}, DecidedAt: r.DecidedAt, Landed: r.Landed}
+		Added: r.Revision.Added, Removed: r.Revision.Removed, Warnings: []string{}, Flags: f.flags(), Deciders: []history.Decider{}, DecidedAt: r.DecidedAt, Landed: r.Landed, Read: r.HowRead()}
 	for _, w := range r.Revision.Warnings {
 		if !slices.Contains(row.Warnings, string(w.Code)) {
 			row.Warnings = append(row.Warnings, string(w.Code))

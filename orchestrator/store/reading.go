@@ -22,18 +22,27 @@ func (s *Store) OpenReading(ctx context.Context, userID, requestID string, revis
 // Reading returns how far a person has read a revision; zero values where they never
 // opened it.
 func (s *Store) Reading(ctx context.Context, userID, requestID string, revision int) (approval.Reading, error) {
+	rows, err := s.r.query(ctx, "select surface from read_whole where user_id = ? and request_id = ? and revision = ? order by at, surface", userID, requestID, revision)
+	whole, err := collect(rows, err, func(row scanner) (string, error) {
+		var surface string
+		err := row.Scan(&surface)
+		return surface, err
+	})
+	if err != nil {
+		return approval.Reading{}, s.explain(err)
+	}
 	var opened int64
-	err := s.r.row(ctx, "select opened_at from readings where user_id = ? and request_id = ? and revision = ?", userID, requestID, revision).Scan(&opened)
+	err = s.r.row(ctx, "select opened_at from readings where user_id = ? and request_id = ? and revision = ?", userID, requestID, revision).Scan(&opened)
 	if errors.Is(err, sql.ErrNoRows) {
-		return approval.Reading{}, nil
+		return approval.Reading{Whole: whole}, nil
 	}
 	if err != nil {
 		return approval.Reading{}, s.explain(err)
 	}
-	rows, err := s.r.query(ctx, `select file, 1 as viewed from viewed_files where user_id = ? and request_id = ? and revision = ?
+	rows, err = s.r.query(ctx, `select file, 1 as viewed from viewed_files where user_id = ? and request_id = ? and revision = ?
 		union all select file, 0 from opened_files where user_id = ? and request_id = ? and revision = ? order by 1`,
 		userID, requestID, revision, userID, requestID, revision)
-	got := approval.Reading{OpenedAt: fromMicros(opened)}
+	got := approval.Reading{OpenedAt: fromMicros(opened), Whole: whole}
 	_, err = collect(rows, err, func(row scanner) (int, error) {
 		var n, viewed int
 		err := row.Scan(&n, &viewed)
@@ -75,9 +84,22 @@ func (s *Store) MarkViewed(ctx context.Context, userID, requestID string, revisi
 	return s.explain(err)
 }
 
+// MarkWhole records that a person was given the whole diff of a revision in a place; a later
+// time changes nothing.
+func (s *Store) MarkWhole(ctx context.Context, userID, requestID string, revision int, surface string, at time.Time) error {
+	_, err := s.w.exec(ctx, "insert into read_whole (user_id, request_id, revision, surface, at) values (?, ?, ?, ?, ?) on conflict do nothing",
+		userID, requestID, revision, surface, micros(at))
+	return s.explain(err)
+}
+
 // PurgeReadings removes what is known of revisions that were first opened before that
 // time, but not of requests that still wait.
 func (s *Store) PurgeReadings(ctx context.Context, before time.Time) (int64, error) {
-	n, err := changed(s.w.exec(ctx, "delete from readings where opened_at < ? and request_id not in (select id from requests where state = 'pending')", micros(before)))
-	return n, s.explain(err)
+	const gone = " < ? and request_id not in (select id from requests where state = 'pending')"
+	n, err := changed(s.w.exec(ctx, "delete from readings where opened_at"+gone, micros(before)))
+	if err != nil {
+		return n, s.explain(err)
+	}
+	whole, err := changed(s.w.exec(ctx, "delete from read_whole where at"+gone, micros(before)))
+	return n + whole, s.explain(err)
 }

@@ -12,6 +12,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
 )
 
 const selectRequest = `select r.id, r.task_id, r.delegation_id, r.state, r.version, r.agent, r.title, r.repository, r.requester_id, r.requester,
@@ -308,6 +309,17 @@ func (t *Tx) CloseRequest(ctx context.Context, delegationID, state, commit strin
 		}
 	}
 	return t.SaveRequest(ctx, r)
+}
+
+// Overtaken puts onto the newest request of a delegation why a yes to it lands nothing.
+// CloseRequest, which comes next, writes it.
+func (t *Tx) Overtaken(ctx context.Context, delegationID string, o patch.Overtaken) error {
+	r, err := t.newestRequest(ctx, delegationID)
+	if err != nil || r == nil {
+		return err
+	}
+	r.Revision.Overtaken = &o
+	return nil
 }
 
 // ShowLanding makes the cards of the newest request of a delegation due, where it is

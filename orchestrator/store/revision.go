@@ -11,30 +11,32 @@ import (
 )
 
 const revisionColumns = `v.n, v.state, v.digest, v.deliver, v.base, v.tree, v.branch, v.commit_id, v.bundle, v.previous, v.text, v.files, v.added, v.removed,
-	v.warnings, v.notes, v.checks, v.sandbox, v.at, v.made, v.made_from, v.editor, v.declined, v.shadow, v.authors`
+	v.warnings, v.notes, v.checks, v.sandbox, v.at, v.made, v.made_from, v.editor, v.declined, v.shadow, v.authors, v.overtaken`
 
 // A revision's tree never changes; what became of it does.
 const upsertRevision = `insert into revisions (n, state, digest, deliver, base, tree, branch, commit_id, bundle, previous, text, files, added, removed,
-	warnings, notes, checks, sandbox, at, request_id, made, made_from, editor, declined, shadow, authors)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	warnings, notes, checks, sandbox, at, request_id, made, made_from, editor, declined, shadow, authors, overtaken)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	on conflict (request_id, n) do update set state = excluded.state, digest = excluded.digest, deliver = excluded.deliver, base = excluded.base,
 	tree = excluded.tree, branch = excluded.branch, commit_id = excluded.commit_id, bundle = excluded.bundle, previous = excluded.previous,
 	text = excluded.text, files = excluded.files, added = excluded.added, removed = excluded.removed, warnings = excluded.warnings,
 	notes = excluded.notes, checks = excluded.checks, sandbox = excluded.sandbox, at = excluded.at,
-	made = excluded.made, made_from = excluded.made_from, editor = excluded.editor, declined = excluded.declined, shadow = excluded.shadow, authors = excluded.authors`
+	made = excluded.made, made_from = excluded.made_from, editor = excluded.editor, declined = excluded.declined, shadow = excluded.shadow, authors = excluded.authors,
+	overtaken = excluded.overtaken`
 
 // revisionRow reads the columns of a revision.
 type revisionRow struct {
 	into                                *approval.Revision
 	base, files, warnings, notes, check string
 	editor, declined, shadow, authors   string
+	overtaken                           string
 	at                                  int64
 }
 
 func (v *revisionRow) columns() []any {
 	r := v.into
 	return []any{&r.N, &r.State, &r.Digest, &r.Deliver, &v.base, &r.Tree, &r.Branch, &r.Commit, &r.Bundle, &r.Previous, &r.Text, &v.files, &r.Added, &r.Removed,
-		&v.warnings, &v.notes, &v.check, &r.Sandbox, &v.at, &r.Made, &r.MadeFrom, &v.editor, &v.declined, &v.shadow, &v.authors}
+		&v.warnings, &v.notes, &v.check, &r.Sandbox, &v.at, &r.Made, &r.MadeFrom, &v.editor, &v.declined, &v.shadow, &v.authors, &v.overtaken}
 }
 
 func (v *revisionRow) decode() error {
@@ -44,7 +46,7 @@ func (v *revisionRow) decode() error {
 		into any
 	}{{[]byte(v.base), &v.into.Base}, {[]byte(v.files), &v.into.Files}, {[]byte(v.warnings), &v.into.Warnings}, {[]byte(v.notes), &v.into.Notes},
 		{[]byte(v.check), &v.into.Checks}, {orNull(v.declined), &v.into.Declined}, {orNull(v.editor), &v.into.Editor}, {orNull(v.shadow), &v.into.Shadow},
-		{orNull(v.authors), &v.into.Authors}} {
+		{orNull(v.authors), &v.into.Authors}, {orNull(v.overtaken), &v.into.Overtaken}} {
 		if err := json.Unmarshal(c.text, c.into); err != nil {
 			return fmt.Errorf("read revision %d: %w", v.into.N, err)
 		}
@@ -67,15 +69,15 @@ func (t *Tx) saveRevision(r *approval.Request) error {
 		v.At = t.now
 	}
 	v.Text = clean(v.Text)
-	var columns [9]string
-	for i, part := range []any{v.Base, list[patch.File](v.Files), list[patch.Warning](v.Warnings), list[patch.Note](v.Notes), list[orchestrator.Check](v.Checks), list(v.Declined), v.Editor, v.Shadow, list(v.Authors)} {
+	var columns [10]string
+	for i, part := range []any{v.Base, list[patch.File](v.Files), list[patch.Warning](v.Warnings), list[patch.Note](v.Notes), list[orchestrator.Check](v.Checks), list(v.Declined), v.Editor, v.Shadow, list(v.Authors), v.Overtaken} {
 		var err error
 		if columns[i], err = encode(part); err != nil {
 			return fmt.Errorf("write revision %d of %s: %w", v.N, r.ID, err)
 		}
 	}
 	_, err := t.q.exec(t.ctx, upsertRevision, v.N, string(v.State), v.Digest, v.Deliver, columns[0], v.Tree, v.Branch, v.Commit, v.Bundle, v.Previous, v.Text,
-		columns[1], v.Added, v.Removed, columns[2], columns[3], columns[4], v.Sandbox, micros(v.At), r.ID, v.Made, v.MadeFrom, columns[6], columns[5], columns[7], columns[8])
+		columns[1], v.Added, v.Removed, columns[2], columns[3], columns[4], v.Sandbox, micros(v.At), r.ID, v.Made, v.MadeFrom, columns[6], columns[5], columns[7], columns[8], columns[9])
 	if err != nil {
 		return fmt.Errorf("save revision %d of %s: %w", v.N, r.ID, err)
 	}

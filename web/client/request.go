@@ -47,9 +47,22 @@ type Request struct {
 	Made         string     `json:"made"` // how people made the revision: files, edit; "" by the agent
 	Declined     []string   `json:"declined"`
 	Editor       string     `json:"editor"`
+	Read         HowRead    `json:"read"`
+	Overtaken    Overtaken  `json:"overtaken"`
+	Missed       string     `json:"missed"`  // that the newest yes of who asks landed nothing, and why
 	Refused      string     `json:"refused"` // why the yes of who asks would not be taken
 	May          []string   `json:"may"`     // the verdicts that they may give
 	Raw          Raw        `json:"-"`
+}
+
+// HowRead is how those who decided had read the revision, as a line; "" while nobody has.
+type HowRead struct {
+	Text string `json:"text"`
+}
+
+// Overtaken says that the target changed so that a yes would land nothing; "" where it may land.
+type Overtaken struct {
+	Message string `json:"message"`
 }
 
 // Pushes reports whether a yes pushes the agent's branch, and the target stays as it is.

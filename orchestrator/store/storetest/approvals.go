@@ -57,10 +57,11 @@ func requestComesBack(s *Suite) {
 			Revision: approval.Revision{N: 1, State: approval.Pending, Digest: "d1", Deliver: "merge", Base: patch.Base{Branch: "main"}, Tree: "t", Branch: "gatehouse/x", Commit: "c",
 				Bundle: "b", Text: "I fixed it", Files: []patch.File{{Path: "a\xc3\xa9", Added: 1}}, Added: 1, Removed: 2,
 				Warnings: []patch.Warning{{Code: "bidi", Path: "a", Text: "x"}}, Notes: []patch.Note{{Code: "no_checks", Text: "y"}},
-				Checks: []orchestrator.Check{{Command: "go vet", OK: true, Took: time.Second}}, Sandbox: "none", At: now}}
+				Checks: []orchestrator.Check{{Command: "go vet", OK: true, Took: time.Second}}, Sandbox: "none", At: now,
+				Overtaken: &patch.Overtaken{Branch: "main", Head: "f00", Files: []string{"a\xc3\xa9"}, Why: "main changed aé meanwhile"}}}
 	})
 	decision := approval.Decision{ID: "dec_1", Revision: 1, UserID: "usr_bob", User: "bob", Channel: "web", Verdict: approval.Approve, Comment: "fine", Digest: "d1", At: now,
-		Seen: approval.Seen{Surface: "page", Files: 1, FilesViewed: 1, WarningsTicked: []string{"bidi"}}}
+		Seen: approval.Seen{Surface: "page", Files: 1, FilesViewed: 1, WarningsTicked: []string{"bidi"}, Read: []approval.Read{{Surface: "page", Files: 1}, {Surface: "cli", Files: 1, Whole: true}}}}
 	s.gate(d.TaskID, func(tx approval.Tx) error {
 		got, err := tx.Request(s.ctx, "apr_1")
 		s.must(err)

@@ -112,7 +112,7 @@ func (s *Suite) requests() orchestrator.Task {
 	quick := all
 	quick.OpenedAt = before(3 * time.Second)
 	s.decided(task, "fast", approval.Landed, nil, yes("bob", "web", quick))
-	slow := all
+	slow := approval.Seen{Surface: "telegram", Files: 2, Read: []approval.Read{{Surface: "telegram", Files: 2, Whole: true}}}
 	slow.OpenedAt = before(10 * time.Second)
 	s.decided(task, "slow", approval.Landed, nil, yes("Cleo", "telegram", slow))
 	s.decided(task, "alone", approval.Approved, nil, yes("ann", "web", all), yes("bob", "web", all))

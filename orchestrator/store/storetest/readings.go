@@ -44,6 +44,16 @@ func readingsKept(s *Suite) {
 	if got := s.reading(bob.ID, r, 1); len(got.Viewed) != 0 {
 		s.Errorf("bob has ann's marks: %+v", got)
 	}
+	cleo := s.user("cleo") // who never opened the page
+	for i, where := range []string{"telegram", "cli", "telegram"} {
+		s.must(s.Store.MarkWhole(s.ctx, cleo.ID, r.ID, 1, where, first.Add(time.Duration(i)*time.Second)))
+	}
+	if got := s.reading(cleo.ID, r, 1); fmt.Sprint(got.Whole) != "[telegram cli]" || !got.OpenedAt.IsZero() {
+		s.Errorf("cleo: %+v", got)
+	}
+	if got := s.reading(cleo.ID, r, 2); len(got.Whole) != 0 {
+		s.Errorf("the next revision was read, too: %+v", got)
+	}
 }
 
 func readingsPurged(s *Suite) {
@@ -55,17 +65,18 @@ func readingsPurged(s *Suite) {
 	for _, r := range []*approval.Request{waits, over} {
 		s.must(s.Store.OpenReading(s.ctx, ann.ID, r.ID, 1, old))
 		s.must(s.Store.MarkViewed(s.ctx, ann.ID, r.ID, 1, 1, true))
+		s.must(s.Store.MarkWhole(s.ctx, ann.ID, r.ID, 1, "cli", old))
 	}
 	if n, err := s.Store.PurgeReadings(s.ctx, old); err != nil || n != 0 {
 		s.Errorf("removed %d of those that are young: %v", n, err)
 	}
-	if n, err := s.Store.PurgeReadings(s.ctx, old.Add(time.Second)); err != nil || n != 1 {
+	if n, err := s.Store.PurgeReadings(s.ctx, old.Add(time.Second)); err != nil || n != 2 {
 		s.Errorf("removed %d: %v", n, err)
 	}
-	if got := s.reading(ann.ID, over, 1); !got.OpenedAt.IsZero() || len(got.Viewed) > 0 {
+	if got := s.reading(ann.ID, over, 1); !got.OpenedAt.IsZero() || len(got.Viewed)+len(got.Whole) > 0 {
 		s.Errorf("the old one is still there: %+v", got)
 	}
-	if got := s.reading(ann.ID, waits, 1); len(got.Viewed) != 1 {
+	if got := s.reading(ann.ID, waits, 1); len(got.Viewed) != 1 || len(got.Whole) != 1 {
 		s.Errorf("of one that waits: %+v", got)
 	}
 }

@@ -1,0 +1,267 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/patch"
+)
+
+// Movement is how a branch moved since a change was made on it.
+type Movement struct {
+	Head      string // the commit where it is now, "" where it was
+	Commits   int    // new ones; 0: not counted
+	More      bool   // there are more than that
+	Rewritten bool   // commits that the change stands on are not on it any more
+	Fits      patch.Carried
+	// Overtaken says that a yes would land nothing, as Request.Overtaken does of what is stored.
+	Overtaken string
+}
+
+// Branches looks where branches are now. It runs git, so it is asked outside transactions.
+type Branches interface {
+	// Head is the commit of the revision's target branch.
+	Head(ctx context.Context, v Revision, repository string) (string, error)
+	// Moved says also whether the change still applies there as it is.
+	Moved(ctx context.Context, v Revision, repository string) (Movement, error)
+}
+
+// SetBranches says who looks at branches; without one a change is overtaken only once its
+// landing finds that out.
+func (g *Gateway) SetBranches(b Branches) { g.branches.Store(&b) }
+
+// renewable reports whether the agent can make the current revision again on the branch of
+// today without a loss: an edit of a person's, their choice of files and what a revert puts
+// back are not the agent's to make. A yes to those is asked again with both combined.
+func (r Request) renewable() bool {
+	return !r.IsHandover() && r.Revision.Made == "" && r.RevertOf == ""
+}
+
+// overtakes is what the movement means for a yes to r; nil: it may land, or is asked again
+// with nothing lost.
+func (m Movement) overtakes(r Request) *patch.Overtaken {
+	v := r.Revision
+	rewound := m.Head != "" && m.Rewritten
+	if m.Head == "" || !r.renewable() || !rewound && (m.Fits.OK || v.Delivery().Pushes()) {
+		return nil
+	}
+	moved := &patch.Moved{Branch: v.Base.Branch, From: v.Base.Commit, To: m.Head}
+	if moved.Files = m.Fits.Moved; rewound {
+		moved.Why = patch.MovedRewound
+	}
+	o := moved.Overtaken()
+	return &o
+}
+
+// Moved looks where the branch of a pending patch is. What that means for a yes is stored,
+// so that every place that shows the request says the same.
+func (g *Gateway) Moved(ctx context.Context, r Request) (Movement, error) {
+	b := g.branches.Load()
+	if b == nil || r.State != Pending || r.IsHandover() {
+		return Movement{}, nil
+	}
+	m, err := (*b).Moved(ctx, r.Revision, r.Repository)
+	if err != nil {
+		return m, err
+	}
+	found := m.overtakes(r)
+	now := r
+	now.Revision.Overtaken = found
+	m.Overtaken = now.Overtaken()
+	if same(r.Revision.Overtaken, found) {
+		return m, nil
+	}
+	err = g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+		cur, err := tx.Request(ctx, r.ID)
+		if err != nil || cur.State != Pending || cur.Revision.N != r.Revision.N || same(cur.Revision.Overtaken, found) {
+			return err
+		}
+		if err := overtake(ctx, tx, cur, found); err != nil {
+			return err
+		}
+		return tx.SaveRequest(ctx, cur)
+	})
+	g.look()
+	return m, err
+}
+
+// same reports whether two looks say the same to people: where exactly the branch is does
+// not matter.
+func same(a, b *patch.Overtaken) bool {
+	return (a == nil) == (b == nil) && (a == nil || a.Why == b.Why)
+}
+
+// overtake puts what was found onto the current revision, with its event. Who calls it
+// saves r.
+func overtake(ctx context.Context, tx Tx, r *Request, found *patch.Overtaken) error {
+	was := r.Revision.Overtaken
+	r.Revision.Overtaken = found
+	data := map[string]any{"fits": found == nil}
+	if found == nil {
+		found = was
+	}
+	data["branch"], data["new_base"], data["files"], data["message"] = found.Branch, found.Head, found.Files, r.fate()
+	return tx.Append(ctx, requestEvent(event.Overtaken, r, "gatehouse", data))
+}
+
+// fate is what a yes would come to now, as a sentence of its own.
+func (r Request) fate() string {
+	if o := r.Revision.Overtaken; o != nil {
+		return fmt.Sprintf("A yes to this would land nothing: %s.", o.Why)
+	}
+	return "A yes to this may land again: its branch is where it was."
+}
+
+// Overtaken says of a pending request that a yes would land nothing, and why; "" where it
+// may land. Whoever shows it offers Renew in place of Approve.
+func (r Request) Overtaken() string {
+	if r.State != Pending || r.Revision.Overtaken == nil {
+		return ""
+	}
+	return r.fate()
+}
+
+// missed is what a yes to revision v came to.
+func (v Revision) missed() string {
+	why := "the branch moved meanwhile"
+	if v.Overtaken != nil {
+		why = v.Overtaken.Why
+	}
+	return fmt.Sprintf("Nothing landed: %s. Revision %d asks again.", why, v.N+1)
+}
+
+// Missed says of an approved request that its yes lands nothing because the branch changed
+// meanwhile; "" where it lands. It is the answer to that yes.
+func (r Request) Missed() string {
+	switch v := r.Revision; {
+	case r.State == Stale || r.State == Approved && v.Overtaken != nil:
+		return v.missed()
+	case r.State == Pending && v.Overtaken != nil:
+		return r.fate()
+	}
+	return ""
+}
+
+// MissedBy is Missed for somebody who comes back later: their newest yes was to the current
+// revision, or to the one before, and landed nothing. "" else.
+func (g *Gateway) MissedBy(ctx context.Context, r Request, userID string) (string, error) {
+	i := len(r.Decisions) - 1
+	for i >= 0 && r.Decisions[i].UserID != userID {
+		i--
+	}
+	if i < 0 || userID == "" || r.Decisions[i].Verdict != Approve {
+		return "", nil
+	}
+	switch n := r.Decisions[i].Revision; {
+	case n == r.Revision.N:
+		return r.Missed(), nil
+	case n != r.Revision.N-1 || r.State != Pending && r.State != Superseded:
+		return "", nil
+	}
+	all, err := g.store.Revisions(ctx, r.ID)
+	if err != nil {
+		return "", fmt.Errorf("reading what became of a yes: %w", err)
+	}
+	for _, v := range all {
+		if v.N == r.Decisions[i].Revision && v.State == Stale {
+			return v.missed(), nil
+		}
+	}
+	return "", nil
+}
+
+// Renew is what a place offers in place of Approve where a change was overtaken: the agent
+// makes the next revision anew, on the branch as it is today. It is stored as the request
+// for changes that it is.
+const Renew Verdict = "renew"
+
+// renewed is the ballot that Renew stands for; others are what they are.
+func (b Ballot) renewed() Ballot {
+	if b.Verdict != Renew {
+		return b
+	}
+	b.Verdict, b.StartOver = RequestChanges, true
+	b.Comment = strings.TrimSpace("The branch changed meanwhile. Make this change again on it as it is today. " + b.Comment)
+	return b
+}
+
+// lookEvery is how often the branches of what waits for people are looked at.
+const lookEvery = 5 * time.Second
+
+// most pending requests that one round looks at.
+const lookMost = 200
+
+// looks is what LookAtBranches remembers: where the branch of a revision was, so that git
+// compares again only once it moved.
+type looks map[string]string
+
+// LookAtBranches finds what was overtaken while it waited. It is one look at each branch on
+// which something waits; only where that moved is a change compared with it. One round runs
+// at a time.
+func (g *Gateway) LookAtBranches(ctx context.Context) error {
+	b := g.branches.Load()
+	if b == nil {
+		return nil
+	}
+	page, err := g.store.Requests(ctx, Filter{States: []State{Pending}, Limit: lookMost})
+	if err != nil {
+		return fmt.Errorf("reading what waits on branches: %w", err)
+	}
+	heads, known := map[string]string{}, looks{}
+	var failed error
+	for _, r := range page.Items {
+		if !r.renewable() {
+			continue
+		}
+		v := r.Revision
+		branch, revision := r.Repository+"\n"+v.Base.Branch, fmt.Sprintf("%s %d", r.ID, v.N)
+		head, looked := heads[branch]
+		if !looked {
+			if head, err = (*b).Head(ctx, v, r.Repository); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("looking at %s of %s: %w", v.Base.Branch, r.Repository, err))
+			}
+			heads[branch] = head
+		}
+		if head == "" {
+			continue
+		}
+		if known[revision] = head; g.looked[revision] == head || head == v.Base.Commit && v.Overtaken == nil {
+			continue
+		}
+		if _, err := g.Moved(ctx, r); err != nil {
+			delete(known, revision)
+			failed = errors.Join(failed, fmt.Errorf("comparing %s with %s: %w", r.ID, v.Base.Branch, err))
+		}
+	}
+	g.looked = known
+	return failed
+}
+
+// offers are the verdicts of a card that lets a yes in, where the change may have been
+// overtaken.
+func (r Request) offers(verdicts []Verdict) []Verdict {
+	if r.Overtaken() == "" {
+		return verdicts
+	}
+	return append([]Verdict{Renew}, slices.DeleteFunc(verdicts, func(v Verdict) bool { return v == Approve })...)
+}
+
+// overtaken looks at the branch for a yes that is about to count; an error of git's is no
+// reason to refuse it, for the landing looks again.
+func (g *Gateway) overtaken(ctx context.Context, r Request, b Ballot) (found *patch.Overtaken, looked bool) {
+	look := g.branches.Load()
+	if look == nil || b.Verdict != Approve || b.Files != nil || !r.renewable() {
+		return nil, false
+	}
+	m, err := (*look).Moved(ctx, r.Revision, r.Repository)
+	if err != nil {
+		g.logError(ctx, "the branch of a change could not be looked at before its yes", err)
+		return nil, false
+	}
+	return m.overtakes(r), true
+}

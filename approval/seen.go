@@ -1,0 +1,135 @@
+package approval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gatehouse/orchestrator/people"
+)
+
+// The places where a change can be read. What was read, by whom and where is decided here
+// alone: decisions, lists, the history and the filter viewed: take it from Seen.Read.
+const (
+	SurfacePage     = "page" // the review page
+	SurfaceChat     = "chat"
+	SurfaceTelegram = "telegram"
+	SurfaceCLI      = "cli" // gatehouse review
+	SurfaceAPI      = "api" // the patch, fetched by a program
+)
+
+// surfaces are the places as rows name them.
+var surfaces = map[string]string{SurfacePage: "on the web", SurfaceChat: "in the chat", SurfaceTelegram: "in Telegram",
+	SurfaceCLI: "on the command line", SurfaceAPI: "by the API"}
+
+// Read is how much of a revision somebody had before them in one place.
+type Read struct {
+	Surface string `json:"surface"`
+	Files   int    `json:"files"` // that were before them to their end
+	Whole   bool   `json:"whole"` // the whole diff in one piece
+}
+
+// ReadWhole records that a person was given the whole diff of a revision on a channel. What
+// an agent fetches is no reading of a person's. That it cannot be stored is no reason not to
+// show it.
+func (g *Gateway) ReadWhole(ctx context.Context, by people.Principal, r Request, revision int, channel string) {
+	if by.User.ID == "" || by.Run != nil || surfaces[surfaceOf(channel)] == "" {
+		return
+	}
+	err := g.store.MarkWhole(ctx, by.User.ID, r.ID, revision, surfaceOf(channel), g.now())
+	g.logError(ctx, "that a person was given a whole diff could not be stored", err)
+}
+
+// surfaceOf is the place that a channel reads in.
+func surfaceOf(channel string) string {
+	if channel == "web" {
+		return SurfacePage
+	}
+	return channel
+}
+
+// reads is all that is known of a person's reading when they decide on a channel; whole says
+// that all of the change stands beside the buttons there.
+func (b Ballot) reads(got Reading, files int) []Read {
+	read := []Read{}
+	if n := got.read(); n > 0 {
+		read = append(read, Read{Surface: SurfacePage, Files: n})
+	}
+	whole := got.Whole
+	if here := surfaceOf(b.Channel); b.Whole && !slices.Contains(whole, here) {
+		whole = append(slices.Clone(whole), here)
+	}
+	for _, place := range whole {
+		if place == SurfacePage { // one place is named once
+			read = slices.DeleteFunc(read, func(r Read) bool { return r.Surface == SurfacePage })
+		}
+		read = append(read, Read{Surface: place, Files: files, Whole: true})
+	}
+	return read
+}
+
+// All reports whether every one of so many files was before whoever decided, in some place.
+func (s Seen) All(files int) bool {
+	return max(s.FilesViewed, s.FilesOpened) >= files || slices.ContainsFunc(s.Read, func(r Read) bool { return r.Whole || r.Files >= files })
+}
+
+// Reader is how one of those who decided on the current revision had read it.
+type Reader struct {
+	User  string `json:"user"`
+	Of    int    `json:"of"`   // files that the revision had
+	Reads []Read `json:"read"` // none: nothing of it was before them here
+}
+
+// ReadBy lists the people who decided on the current revision with what each had read, in
+// the order of their first verdict. Of verdicts of before that was kept it says nothing
+// that it does not know.
+func (r Request) ReadBy() []Reader {
+	all := []Reader{}
+	for _, d := range r.Decisions {
+		if d.Revision != r.Revision.N || strings.HasPrefix(d.User, RuleActor) || d.Seen.Files == 0 {
+			continue
+		}
+		read := d.Seen.Read
+		if read == nil {
+			n := max(d.Seen.FilesOpened, d.Seen.FilesViewed)
+			if d.Seen.Surface != SurfacePage || n == 0 {
+				continue
+			}
+			read = []Read{{Surface: SurfacePage, Files: n}}
+		}
+		one := Reader{User: d.User, Of: d.Seen.Files, Reads: read}
+		if i := slices.IndexFunc(all, func(o Reader) bool { return o.User == d.User }); i >= 0 {
+			all[i] = one // the newest verdict knows the most
+			continue
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// HowRead is ReadBy as a row says it: "read on the web by ada: 3 of 3 files; in Telegram by
+// ben: whole"; "" while nobody has decided.
+func (r Request) HowRead() string {
+	var read, not []string
+	for _, by := range r.ReadBy() {
+		for _, one := range by.Reads {
+			much := fmt.Sprintf("%d of %d %s", one.Files, by.Of, plural(by.Of, "file", "files"))
+			if one.Whole {
+				much = "whole"
+			}
+			read = append(read, fmt.Sprintf("%s by %s: %s", surfaces[one.Surface], by.User, much))
+		}
+		if len(by.Reads) == 0 {
+			not = append(not, by.User)
+		}
+	}
+	var parts []string
+	if len(read) > 0 {
+		parts = append(parts, "read "+strings.Join(read, "; "))
+	}
+	if len(not) > 0 {
+		parts = append(parts, "not read here by "+strings.Join(not, ", "))
+	}
+	return strings.Join(parts, "; ")
+}
