@@ -218,7 +218,7 @@ func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d 
 		page.CanDecide = none == nil && v.N == r.Revision.N
 	}
 	page.CanWithdraw = mayWithdraw(r, f.who.User.ID)
-	page.CanRevert = r.State == approval.Landed && r.RevertedBy == "" && (f.who.Has(people.TasksWrite) || f.who.Has(people.ApprovalsDecide))
+	page.CanRevert = r.State == approval.Landed && !r.Revision.Delivery().Pushes() && r.RevertedBy == "" && (f.who.Has(people.TasksWrite) || f.who.Has(people.ApprovalsDecide))
 	page.CanLand = d.Work.Problem != "" && d.State == orchestrator.Landing && (f.who.Has(people.DelegationsControl) || f.who.Has(people.ApprovalsDecide))
 	for _, x := range r.Decisions {
 		page.Decisions = append(page.Decisions, views.DecisionRow{User: x.User, For: x.For, Channel: x.Channel, Verdict: string(x.Verdict),

@@ -1,8 +1,11 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
+	"strings"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
@@ -165,7 +168,8 @@ func (c *Config) bind(choices ...string) (string, error) {
 		return "", nil
 	}
 	if _, err := c.repository(choices[i]); err != nil {
-		return "", Errorf(CodeNotFound, "There is no repository %q. Name one of those in the section repositories.", choices[i])
+		return "", Errorf(CodeNotFound, "There is no repository %.80q. Known repositories: %s.", choices[i],
+			cmp.Or(strings.Join(slices.Sorted(maps.Keys(c.Repositories)), ", "), "none"))
 	}
 	return choices[i], nil
 }

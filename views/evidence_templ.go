@@ -89,7 +89,7 @@ func Evidence(p EvidencePage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Badge(string(p.Request.State)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Badge(arrived(string(p.Request.State), p.Request.Revision.Delivery().Pushes())).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -362,7 +362,7 @@ func ReviewStatus(p ReviewPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = Badge(p.State).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Badge(arrived(p.State, p.delivery().Pushes())).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -22,6 +22,7 @@ var looks = map[string]stateLook{
 	"completed":         {"completed", "✓", "tick", "ok"},
 	"approved":          {"approved", "✓", "tick", "ok"},
 	"landed":            {"landed", "✓", "tick", "ok"},
+	pushed:              {pushed, "✓", "tick", "ok"},
 	"failed":            {"failed", "✕", "cross", "bad"},
 	"rejected":          {"rejected", "⊖", "reject", "bad"},
 	"changes_requested": {"changes requested", "↩", "back", "wait"},
@@ -47,6 +48,18 @@ func stateOf(state string) stateLook {
 
 // StateWord is the word of a state on every face: `awaiting approval`.
 func StateWord(state string) string { return stateOf(state).Word }
+
+// pushed is shown in place of landed where a yes pushes the agent's branch: nothing is on
+// the target then.
+const pushed = "pushed"
+
+// arrived is the state to show of a request; pushes says that its branch is pushed.
+func arrived(state string, pushes bool) string {
+	if pushes && state == "landed" {
+		return pushed
+	}
+	return state
+}
 
 // live says whether something still happens in this state.
 func live(state string) bool {

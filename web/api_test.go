@@ -26,6 +26,9 @@ func TestATaskIsSentOnceUnderItsKey(t *testing.T) {
 	}
 	h.expect(http.StatusConflict, "key_reused", "POST", v1+"/tasks", token, `{"agent":"kik","text":"Other","key":"k1"}`)
 	h.expect(http.StatusConflict, "unknown_agent", "POST", v1+"/tasks", token, `{"agent":"nobody","text":"Fix"}`)
+	if no := h.expect(http.StatusNotFound, "not_found", "POST", v1+"/tasks", token, `{"agent":"kik","text":"Fix","repository":"ap"}`).json(t)["detail"]; no != `There is no repository "ap". Known repositories: app.` {
+		t.Errorf("a repository that is not there: %v", no)
+	}
 	dry := h.expect(http.StatusOK, "", "POST", v1+"/tasks", token, `{"capability":"planning","text":"Fix","dry_run":true}`).json(t)
 	if dry["agent"] != "kik" || dry["id"] != "" {
 		t.Errorf("a dry run stored something or chose nobody: %v", dry)

@@ -270,7 +270,9 @@ func TestATriggerIsTriedWithoutATrace(t *testing.T) {
 	if got := try("nightly", `{}`); got["fires"] != true || !strings.HasPrefix(got["text"].(string), "Review 20") || strings.Contains(got["text"].(string), "webhook") {
 		t.Errorf("a schedule: %v", got)
 	}
-	h.expect(http.StatusNotFound, "not_found", "POST", v1+"/triggers/none/test", token, "{}")
+	if no := h.expect(http.StatusNotFound, "not_found", "POST", v1+"/triggers/none/test", token, "{}").json(t)["detail"]; !strings.Contains(no.(string), `"none" in the configuration. Known triggers: `) {
+		t.Errorf("a trigger that is not there: %v", no)
+	}
 	all := h.expect(http.StatusOK, "", "GET", v1+"/triggers", token, "")
 	items := all.json(t)["items"].([]any)
 	if len(items) != 3 || items[1].(map[string]any)["problem"] == nil || items[0].(map[string]any)["problem"] != nil || items[0].(map[string]any)["url"] != "http://localhost:8080/hooks/ci-failed" ||

@@ -123,7 +123,11 @@ func unknownCommand(n *kong.Node, word string) error {
 			names = append(names, child.Name)
 		}
 	}
-	return usage("There is no command %q. Did you mean `gatehouse %s%s`?", line(word), pathOf(n), nearest(word, names))
+	near := nearest(word, names)
+	if near == "" {
+		return usage("There is no command %q. See gatehouse %s--help.", line(word), pathOf(n))
+	}
+	return usage("There is no command %q. Did you mean `gatehouse %s%s`?", line(word), pathOf(n), near)
 }
 
 // unknownFlag names the nearest flag of the command, or of all where it has none yet.
@@ -136,10 +140,15 @@ func unknownFlag(n *kong.Node, arg, name string) error {
 			}
 		}
 	}
-	return usage("There is no flag %s. Did you mean %s? See gatehouse %s--help.", line(arg), nearest("--"+strings.TrimLeft(name, "-"), names), pathOf(n))
+	hint := ""
+	if near := nearest("--"+strings.TrimLeft(name, "-"), names); near != "" {
+		hint = " Did you mean " + near + "?"
+	}
+	return usage("There is no flag %s.%s See gatehouse %s--help.", line(arg), hint, pathOf(n))
 }
 
 // nearest is the name with the fewest edits from word; a name that begins with it wins.
+// It is "" where all of them are so far that half of the letters would change.
 func nearest(word string, names []string) string {
 	best, distance := "", 1<<30
 	for _, name := range names {
@@ -150,6 +159,9 @@ func nearest(word string, names []string) string {
 		if d < distance {
 			best, distance = name, d
 		}
+	}
+	if distance > max(4, len(word), len(best)) { // two letters that changed places are 4
+		return ""
 	}
 	return best
 }

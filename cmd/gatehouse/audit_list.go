@@ -83,9 +83,13 @@ func (c *AuditListCmd) row(sh *shell, item json.RawMessage) ([]string, error) {
 	err := json.Unmarshal(item, &r)
 	var by []string
 	for _, d := range r.Deciders {
-		by = append(by, strings.TrimSpace(line(d.Name+" "+d.Channel)))
+		who := strings.TrimSpace(line(d.Name + " " + d.Channel))
+		if d.Verdict != "approve" {
+			who += " (" + strings.ReplaceAll(line(d.Verdict), "_", " ") + ")"
+		}
+		by = append(by, who)
 	}
-	outcome := sh.state(r.State, 0)
+	outcome := sh.state(arrivedState(r.State, r.Pushed != ""), 0)
 	if r.Landed != "" {
 		outcome += " " + line(r.Landed[:min(7, len(r.Landed))])
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/patch"
 )
 
 // ConfigCmd looks at the configuration.
@@ -149,6 +150,9 @@ func (u understood) print(sh *shell) error {
 		branch := line(r.Branch)
 		if branch == "" {
 			branch = "the branch of its HEAD"
+		}
+		if r.Deliver == patch.DeliverBranch {
+			branch += ", a yes pushes the agent's branch"
 		}
 		approvers := ""
 		if len(r.Approvers) > 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -209,6 +210,20 @@ func arrived(r client.Request) string {
 		return "pushed " + commit(r.Commit) + " to " + line(r.Branch)
 	}
 	return "landed " + commit(r.Commit) + " on " + line(r.Target)
+}
+
+// arrivedState is the state to show: pushed in place of landed, where nothing is on the target.
+func arrivedState(state string, pushes bool) string {
+	if pushes && state == "landed" {
+		return "pushed"
+	}
+	return state
+}
+
+// said says in words what a verdict was.
+func said(verdict string) string {
+	words := map[string]string{"approve": "approved", "reject": "rejected", "request_changes": "asked for changes"}
+	return cmp.Or(words[verdict], strings.ReplaceAll(line(verdict), "_", " "))
 }
 
 // outcome says what a verdict has done.

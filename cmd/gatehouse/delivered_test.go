@@ -10,6 +10,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/people"
 )
 
 const pushingTeam = `
@@ -26,6 +27,7 @@ channels:
 // name that branch, main stays where it was, and the commit says who asked and approved.
 func TestABranchThatWasPushedIsNotCalledLanded(t *testing.T) {
 	s := newGate(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.Replace(pushingTeam, "DELIVER", "branch", 1))
+	carol := s.person("carol", people.Auditor)
 	n := s.start(s.config, "")
 	bob := n.browser("bob")
 	s.link(n, "bob", private)
@@ -33,10 +35,11 @@ func TestABranchThatWasPushedIsNotCalledLanded(t *testing.T) {
 	task := n.send("coder", "", "add x")
 	r := s.asked(task)
 	branch := r.Revision.Branch
-	for _, page := range []string{n.page(bob, "/approvals/"+r.ID)} {
-		if !strings.Contains(page, "<b>"+branch+"</b>; main stays as it is") || strings.Contains(page, "lands on") {
-			t.Error("before the yes the page does not say what is pushed where")
-		}
+	if page := n.page(bob, "/approvals/"+r.ID); !strings.Contains(page, "<b>"+branch+"</b>; main stays as it is") || !strings.Contains(tagShape.ReplaceAllString(page, ""), "stays as it is in app.") || strings.Contains(page, "lands on") {
+		t.Error("before the yes the page does not say what is pushed where")
+	}
+	if out, _ := s.cli(n, "review", r.ID); !strings.Contains(out, "yes pushes "+branch+"; main stays as it is") {
+		t.Errorf("before the yes review does not say what is pushed where:\n%s", out)
 	}
 	root := n.through(task)
 	commit := git(t, s.repo, "rev-parse", "refs/heads/"+branch)
@@ -50,7 +53,7 @@ func TestABranchThatWasPushedIsNotCalledLanded(t *testing.T) {
 
 	short := commit[:7]
 	faces := map[string]string{"the review page": n.page(bob, "/approvals/"+r.ID), "the task's page": n.page(n.browser("ann"), "/delegations/"+task), "the chat": n.page(bob, "/chat?request="+r.ID)}
-	for _, args := range [][]string{{"status", task}, {"tree", task}, {"wait", task}} {
+	for _, args := range [][]string{{"status", task}, {"tree", task}, {"wait", task}, {"review", r.ID}} {
 		faces[args[0]], _ = s.cli(n, args...)
 	}
 	s.bot.Say(private, s.accounts["bob"], "/status "+r.ID, 0)
@@ -60,6 +63,16 @@ func TestABranchThatWasPushedIsNotCalledLanded(t *testing.T) {
 		text = tagShape.ReplaceAllString(text, "")
 		if !strings.Contains(text, branch) || strings.Contains(strings.ToLower(text), "landed on main") || strings.Contains(text, "landed "+short) {
 			t.Errorf("%s does not say where the change is:\n%s", face, text)
+		}
+	}
+	// A list has no room for the branch; the word is there.
+	listed, _ := s.cli(n, "--token", carol, "audit", "list", "repository:app")
+	if !strings.Contains(listed, "✓ pushed "+short) || strings.Contains(listed, "landed") {
+		t.Errorf("the audit list says\n%s", listed)
+	}
+	for _, page := range []string{n.page(bob, "/approvals?state=landed"), n.page(bob, "/approvals/"+r.ID), n.page(n.browser("carol"), "/audit?filter=repository:app")} {
+		if !strings.Contains(page, `data-state="pushed"`) || strings.Contains(page, `-ok" data-state="landed"`) || strings.Contains(page, ">Revert<") {
+			t.Errorf("a page calls it landed, or offers to revert it:\n%s", tagShape.ReplaceAllString(page, ""))
 		}
 	}
 	var api struct{ Deliver, Branch, Commit string }

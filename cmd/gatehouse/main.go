@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -85,5 +86,10 @@ func usageError(err error) error {
 	if text == "" {
 		return usage("The command is not understood.")
 	}
-	return usage("%s. See gatehouse --help.", capital(line(text)))
+	command := "gatehouse"
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
+		command = parse.Context.Selected().FullPath()
+	}
+	return usage("%s. See %s --help.", capital(line(text)), command)
 }

@@ -107,17 +107,24 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 	if r.State == "pending" {
 		fmt.Fprintf(w, "%s  needs %s\n", sh.state(r.State, 0), parts(who(r), ago(r.CreatedAt, sh.now()), expiry(r.ExpiresAt, sh.now())))
 	} else {
-		fmt.Fprintln(w, sh.state(r.State, 0))
+		where := ""
+		if r.State == "landed" && r.Commit != "" {
+			where = "  " + arrived(r)
+		}
+		fmt.Fprintf(w, "%s%s\n", sh.state(arrivedState(r.State, r.Pushes()), 0), where)
 	}
 	if r.Base != "" && r.Target != "" {
 		fmt.Fprintf(w, "made on %s at %s%s\n", line(r.Target), commit(r.Base), age(r.BaseAt, sh.now()))
 	}
+	if r.State == "pending" && r.Pushes() {
+		fmt.Fprintf(w, "yes pushes %s; %s stays as it is\n", line(r.Branch), line(r.Target))
+	}
 	for _, d := range r.Decisions {
-		said := line(d.User) + " " + strings.ReplaceAll(line(d.Verdict), "_", " ") + " on " + line(d.Channel)
+		text := line(d.User) + " " + said(d.Verdict) + " on " + line(d.Channel)
 		if d.Revision > 0 && d.Revision != r.Revision {
-			said += fmt.Sprintf(" of revision %d", d.Revision) // it says nothing of this one
+			text += fmt.Sprintf(" of revision %d", d.Revision) // it says nothing of this one
 		}
-		fmt.Fprintf(w, "  %s\n", parts(said, ago(d.At, sh.now()), brief(d.Comment, 100)))
+		fmt.Fprintf(w, "  %s\n", parts(text, ago(d.At, sh.now()), brief(d.Comment, 100)))
 	}
 	if r.Read.Text != "" {
 		fmt.Fprintf(w, "  %s\n", line(r.Read.Text))

@@ -152,8 +152,16 @@ func (p *planter) note(d client.Delegation) string {
 		return `"` + brief(d.Result.Text, 60) + `"`
 	case len(p.children[d.ID]) > 0:
 		var names []string
+		times := map[string]int{}
 		for _, child := range p.children[d.ID] {
-			names = append(names, line(child.To))
+			if times[child.To]++; times[child.To] == 1 {
+				names = append(names, child.To)
+			}
+		}
+		for i, name := range names {
+			if names[i] = line(name); times[name] > 1 {
+				names[i] += fmt.Sprintf(" (%d times)", times[name])
+			}
 		}
 		return word + ", handed to " + joined(names, "and")
 	}

@@ -82,7 +82,7 @@ func (c *TriggersShowCmd) Run(ctx context.Context, sh *shell) error {
 	}
 	var rows [][]string
 	for _, row := range [][2]string{{"trigger", parts(line(t.Name), line(t.Kind), line(t.Source))}, {"agent", line(t.Agent)}, {"owner", line(t.Owner)}, {"task", brief(t.Task, 120)},
-		{"when", brief(t.When, 120)}, {"address", line(t.URL)}, {"window", line(t.Window)}, {"cron", parts(line(t.Cron), line(t.Timezone))}, {"overlap", line(t.Overlap)}, {"missed", line(t.Missed)}} {
+		{"when", brief(t.When, 120)}, {"address", line(t.URL)}, {"window", lasting(t.Window)}, {"cron", parts(line(t.Cron), line(t.Timezone))}, {"overlap", line(t.Overlap)}, {"missed", line(t.Missed)}} {
 		if row[1] != "" {
 			rows = append(rows, row[:])
 		}
@@ -286,4 +286,12 @@ func (c *TriggersTestCmd) payload(sh *shell) (json.RawMessage, error) {
 		return nil, usage("The payload is not JSON.")
 	}
 	return text, nil
+}
+
+// lasting is a length of time of the API, 24h0m0s, as people write it.
+func lasting(text string) string {
+	if d, err := time.ParseDuration(text); err == nil {
+		return length(d)
+	}
+	return line(text)
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/web/client"
 )
 
@@ -293,7 +294,7 @@ func (w *waiter) interrupted(ctx, limited context.Context, timeout time.Duration
 	case ctx.Err() != nil:
 		return fail(exitInterrupted, "The task goes on. Follow it: gatehouse wait %s   Stop it: gatehouse cancel %s", id, id)
 	case limited.Err() != nil:
-		return fail(exitTimeout, "%s has not ended after %s; it goes on. Wait longer: gatehouse wait %s --timeout %s", id, timeout, id, 2*timeout)
+		return fail(exitTimeout, "%s has not ended after %s; it goes on. Wait longer: gatehouse wait %s --timeout %s", id, config.Span(timeout), id, config.Span(2*timeout))
 	}
 	return err
 }

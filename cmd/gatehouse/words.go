@@ -17,7 +17,7 @@ type look struct{ icon, role string }
 var looks = map[string]look{
 	"queued": {"○", "neutral"}, "running": {"●", "run"}, "waiting": {"⧗", "neutral"}, "checking": {"●", "run"},
 	"awaiting_approval": {"◆", "wait"}, "pending": {"◆", "wait"}, "landing": {"⇥", "run"},
-	"completed": {"✓", "ok"}, "approved": {"✓", "ok"}, "landed": {"✓", "ok"}, "failed": {"✕", "bad"}, "rejected": {"⊖", "bad"},
+	"completed": {"✓", "ok"}, "approved": {"✓", "ok"}, "landed": {"✓", "ok"}, "pushed": {"✓", "ok"}, "failed": {"✕", "bad"}, "rejected": {"⊖", "bad"},
 	"changes_requested": {"↩", "wait"}, "expired": {"⌛", "neutral"}, "cancelled": {"■", "neutral"},
 	"superseded": {"⧉", "special"}, "stale": {"⧉", "special"}, "reverted": {"⧉", "special"}, "refused": {"⊘", "bad"},
 	"idle": {"○", "neutral"},

@@ -97,7 +97,10 @@ type Row struct {
 	Read      string     `json:"read,omitempty"` // how it was read by them: "read on the web by ada: 3 of 3 files"
 	DecidedAt *time.Time `json:"decided_at"`
 	Landed    string     `json:"landed"`
-	USD       *float64   `json:"usd"` // of the task; nil: not reported
+	// Pushed is the agent's branch on which that commit is, where a yes pushes it and the
+	// target stays as it is; else "".
+	Pushed string   `json:"pushed,omitempty"`
+	USD    *float64 `json:"usd"` // of the task; nil: not reported
 }
 
 // Page is one page of rows, newest first; Next is the cursor, "" on the last page.

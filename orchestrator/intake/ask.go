@@ -1,9 +1,12 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -48,11 +51,21 @@ func (in *Intake) Status(ctx context.Context, name string) (trigger.Status, erro
 	return in.status(ctx, t)
 }
 
+// names lists the triggers for whoever wrote a wrong one.
+func (in *Intake) names() string {
+	var names []string
+	for _, t := range *in.triggers.Load() {
+		names = append(names, t.Name)
+	}
+	slices.Sort(names)
+	return cmp.Or(strings.Join(names, ", "), "none")
+}
+
 func (in *Intake) known(name string) (*trigger.Trigger, error) {
 	if t, ok := in.find(name); ok {
 		return t, nil
 	}
-	return nil, orchestrator.Errorf(orchestrator.CodeNotFound, "There is no trigger %.80q in the configuration. The list has their names.", name)
+	return nil, orchestrator.Errorf(orchestrator.CodeNotFound, "There is no trigger %.80q in the configuration. Known triggers: %s.", name, in.names())
 }
 
 func (in *Intake) status(ctx context.Context, t *trigger.Trigger) (trigger.Status, error) {

@@ -140,6 +140,9 @@ func rowOf(r *approval.Request, f facets) history.Row {
 	row := history.Row{ID: r.ID, TaskID: r.TaskID, At: r.CreatedAt, Title: r.Title, State: string(r.State), Requester: r.Requester, Via: r.Via, Agent: r.Agent,
 		Chain: r.Chain, Repository: r.Repository, Target: r.Revision.Base.Branch, Rule: r.Rule.Name, Need: r.Rule.Need, Files: len(r.Revision.Files),
 		Added: r.Revision.Added, Removed: r.Revision.Removed, Warnings: []string{}, Flags: f.flags(), Deciders: []history.Decider{}, DecidedAt: r.DecidedAt, Landed: r.Landed, Read: r.HowRead()}
+	if d := r.Revision.Delivery(); r.Landed != "" && d.Pushes() {
+		row.Pushed = d.Branch
+	}
 	for _, w := range r.Revision.Warnings {
 		if !slices.Contains(row.Warnings, string(w.Code)) {
 			row.Warnings = append(row.Warnings, string(w.Code))
