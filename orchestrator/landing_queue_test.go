@@ -50,6 +50,11 @@ func TestABusyRepositoryHoldsUpNobodyElse(t *testing.T) {
 	if err != nil || len(queues) != 1 || queues[0].Repository != "app" || queues[0].Waiting != 3 {
 		t.Errorf("queues %+v, %v", queues, err)
 	}
+	goOn <- struct{}{}
+	<-planned
+	if queues, err = w.store.LandingQueues(t.Context()); err != nil || len(queues) != 1 || queues[0].Waiting != 2 || queues[0].Landed != 1 || queues[0].Pace <= 0 || queues[0].Left() != 2*queues[0].Pace {
+		t.Errorf("when the first one has landed: %+v, %v", queues, err)
+	}
 	close(goOn)
 	for _, root := range tasks {
 		w.state(root.ID, orchestrator.Completed)

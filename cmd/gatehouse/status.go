@@ -9,9 +9,9 @@ import (
 	"gatehouse/web/client"
 )
 
-// StatusCmd shows one task or delegation.
+// StatusCmd shows one task or delegation, or how busy the server is.
 type StatusCmd struct {
-	ID string `arg:"" help:"An id, or its last 6 characters or more."`
+	ID string `arg:"" optional:"" help:"An id, or its last 6 characters or more; without it how many workers are busy and how landing stands."`
 }
 
 // Run prints where it stands and what to do next.
@@ -19,6 +19,9 @@ func (c *StatusCmd) Run(ctx context.Context, sh *shell) error {
 	api, err := sh.client(ctx)
 	if err != nil {
 		return err
+	}
+	if c.ID == "" {
+		return siteStatus(ctx, sh, api)
 	}
 	d, err := api.Delegation(ctx, c.ID)
 	if err != nil {
@@ -41,6 +44,7 @@ type view struct {
 	focus   client.Delegation   // whose state says whose turn it is
 	lander  client.Delegation   // whose change landed last, or focus while it goes on
 	request *client.Request     // of lander; nil where there is none or it may not be read
+	queue   string              // how landing stands where focus waits to land
 }
 
 // inspect reads what a delegation stands for: while it waits for others, the liveliest
@@ -58,6 +62,9 @@ func inspect(ctx context.Context, api *client.Client, d client.Delegation) (view
 		v.lander = v.focus
 	} else if other, ok := lander(d, v.all); ok {
 		v.lander = other
+	}
+	if v.queue, err = landingOf(ctx, api, v.focus); err != nil {
+		return v, err
 	}
 	if v.lander.ApprovalID == "" {
 		return v, nil
@@ -139,6 +146,7 @@ func (v view) print(sh *shell) error {
 		row("paused", v.paused(sh)),
 		row("error", reason(v.d)),
 		row("problem", v.problem()),
+		row("landing", v.queue),
 		row("answer", answer),
 		row("next", v.next()),
 	)
