@@ -123,8 +123,8 @@ type waitsShape struct {
 	// Landings is how landing stands in each repository in which approved changes wait.
 	Landings []handlers.Queue `json:"landings"`
 	Cycle    bool             `json:"cycle"` // always false; note says why
-	Note  string          `json:"note"`
-	Slots struct {
+	Note     string           `json:"note"`
+	Slots    struct {
 		Used int `json:"used"`
 		Size int `json:"size"`
 	} `json:"slots"` // of the node that answers
