@@ -29,7 +29,9 @@ func TestABusyRepositoryHoldsUpNobodyElse(t *testing.T) {
 	w.script("coder", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 		return writes(job.TaskID+".txt", "hello\n")(ctx, job, host)
 	})
-	w.script("clerk", func(context.Context, agent.Job, agent.Host) (agent.Outcome, error) { return agenttest.Done("done"), nil })
+	w.script("clerk", func(context.Context, agent.Job, agent.Host) (agent.Outcome, error) {
+		return agenttest.Done("done"), nil
+	})
 	w.start()
 	var tasks []orchestrator.Delegation
 	for i := range 3 {
