@@ -151,6 +151,13 @@ func (p *Pages) Waits(c echo.Context) error {
 		return err
 	}
 	page := views.WaitsPage{Chrome: f.chrome, Waits: waitRows(rows), Note: NoCycle, Later: after != ""}
+	queues, err := p.waits().Queues(f.ctx, nil, true)
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
+		page.Landings = append(page.Landings, q.Says)
+	}
 	page.Used, page.Slots = p.Engine.Slots()
 	if next != "" {
 		page.OlderURL = withParam(f.chrome.Path, "after", next)

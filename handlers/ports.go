@@ -145,6 +145,8 @@ type Insights interface {
 	BreakerTurns(ctx context.Context, from, to time.Time, limit int) ([]insight.Turn, error)
 	// LiveBelow lists the live children of some delegations, by parent.
 	LiveBelow(ctx context.Context, parents []string) (map[string][]orchestrator.Below, error)
+	// LandingQueues lists the repositories in which approved changes wait to land, by name.
+	LandingQueues(ctx context.Context) ([]orchestrator.LandingQueue, error)
 	// LiveTasks lists at most limit tasks in these states, in their order and newest first, and
 	// counts those of each state, up to 500.
 	LiveTasks(ctx context.Context, limit int, states ...orchestrator.State) ([]orchestrator.Delegation, map[orchestrator.State]int, error)

@@ -22,6 +22,7 @@ const (
 	WaitsForTime     = "time"   // it is not tried again before
 	WaitsForResume   = "paused" // a person paused the task
 	WaitsForRemote   = "remote"
+	WaitsForTurn     = "turn"   // another change of its repository lands first
 	WaitsForNobody   = "nobody" // it works
 )
 
@@ -34,6 +35,7 @@ type Wait struct {
 	Text         string               `json:"text"` // first line of what it was asked
 	Requester    string               `json:"requester"`
 	State        orchestrator.State   `json:"state"`
+	Repository   string               `json:"repository,omitempty"`
 	For          string               `json:"waits_for"`
 	People       []string             `json:"people"`   // whose yes is missing
 	Children     []orchestrator.Below `json:"children"` // live ones that it waits for
@@ -74,6 +76,22 @@ func (w WaitsOf) Site(ctx context.Context, after string, limit int) ([]Wait, str
 	return rows, page.Next, err
 }
 
+// Queues tells how landing stands in the repositories of rows that land: of all of them on
+// the site, of its own in a task.
+func (w WaitsOf) Queues(ctx context.Context, only []Wait, site bool) ([]Queue, error) {
+	queues, err := w.Insights.LandingQueues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	told := []Queue{}
+	for _, q := range queues {
+		if site || slices.ContainsFunc(only, func(row Wait) bool { return row.State == orchestrator.Landing && row.Repository == q.Repository }) {
+			told = append(told, QueueOf(q))
+		}
+	}
+	return told, nil
+}
+
 // asker remembers what several rows of one answer need.
 type asker struct {
 	WaitsOf
@@ -112,7 +130,7 @@ func (w WaitsOf) of(ctx context.Context, live []orchestrator.Delegation) ([]Wait
 }
 
 func (a *asker) row(d orchestrator.Delegation) (Wait, error) {
-	w := Wait{TaskID: d.TaskID, DelegationID: d.ID, Agent: d.To, Text: orchestrator.Title(d.Text), Requester: d.Requester, State: d.State, Since: d.Since.UTC(),
+	w := Wait{TaskID: d.TaskID, DelegationID: d.ID, Agent: d.To, Text: orchestrator.Title(d.Text), Requester: d.Requester, State: d.State, Repository: d.Repository, Since: d.Since.UTC(),
 		People: []string{}, Children: []orchestrator.Below{}, For: WaitsForNobody, ApprovalID: d.ApprovalID}
 	var err error
 	switch d.State {
@@ -124,6 +142,9 @@ func (a *asker) row(d orchestrator.Delegation) (Wait, error) {
 		err = a.people(d, &w)
 	case orchestrator.Landing:
 		w.Says = "its change is being landed"
+		if d.Holder == "" {
+			w.For, w.Says = WaitsForTurn, "its change is approved and waits for its turn to land in "+d.Repository
+		}
 		if d.Work.Problem != "" {
 			w.For, w.Says = WaitsForPeople, "landing is held up: "+d.Work.Problem
 		}

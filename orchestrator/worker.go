@@ -89,6 +89,9 @@ func (e *Engine) work(r *run) {
 func (e *Engine) workOn(r *run) {
 	defer r.removeFolder()
 	defer r.closeDeltas()
+	if r.d.State == Landing {
+		defer e.look() // the next one of its repository has its turn now
+	}
 	var err error
 	switch r.d.State {
 	case Running:

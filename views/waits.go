@@ -12,6 +12,7 @@ type WaitsPage struct {
 	Note     string // why there is no circle
 	Used     int    // workers of this node
 	Slots    int
+	Landings []string // how landing stands, a sentence for each repository
 	OlderURL string
 	Later    bool // this is not the first page
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -128,7 +129,7 @@ func (s *Server) checkOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 func (s *Server) deadlines(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		// Without support for deadlines, as in tests that record answers, there are none.
-		_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(answerTime))
+		_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(cmp.Or(s.Patience, answerTime)))
 		return next(c)
 	}
 }

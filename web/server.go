@@ -38,6 +38,9 @@ type Options struct {
 	// Telegram takes what Telegram posts; nil where the bot asks for it itself.
 	Telegram http.Handler
 	Now      func() time.Time // time.Now when nil
+	// Patience is how long one answer may take until the client has it; 0 means answerTime.
+	// Then the connection is cut, whatever is left. Long exports have the API's patience.
+	Patience time.Duration
 }
 
 // Server answers HTTP. Serve runs it until its context ends.

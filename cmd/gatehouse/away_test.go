@@ -26,6 +26,7 @@ agents:
   late:  {kind: command, repository: app, sandbox: off, env: {PLACE: MARK}, command: [sh, "DIR/until", late]}
   boss:  {kind: command, sandbox: off, env: {PLACE: MARK, GORACE: NO_SLEEP}, command: [sh, "DIR/until", boss, clerk]}
   clerk: {kind: command, command: [echo, done]}
+  coder: {kind: command, repository: app, sandbox: off, command: [sh, -c, "echo hello > coder"]}
 `
 
 // untilEnds is what these agents do: they say that they work, wait, change a file and
@@ -150,6 +151,8 @@ func TestPostgresGoesAwayForAWhile(t *testing.T) {
 			n := p.start(p.config, "")
 			early, late := n.send("early", "app", "early"), n.send("late", "app", "late")
 			boss := n.send("boss", "", "boss")
+			bob := n.browser("bob")
+			asked := n.asked(n.send("coder", "app", "coder"))
 			p.until("all agents to work", func() bool { return p.exists("early-works") && p.exists("late-works") && p.exists("boss-works") })
 			server.Stop()
 			p.until("the server to say that it is not ready", func() bool { return n.status("/readyz") == http.StatusServiceUnavailable })
@@ -159,6 +162,10 @@ func TestPostgresGoesAwayForAWhile(t *testing.T) {
 			var refused problem
 			if status, err := n.call(http.MethodGet, "/api/v1/delegations", n.asker, nil, &refused); err != nil || status != http.StatusServiceUnavailable || refused.Code != "unavailable" {
 				t.Errorf("a list while the database is away: %d %+v, %v", status, refused, err)
+			}
+			// Pages say what is the matter, and a yes is not lost without a word.
+			if status, page := n.say(bob, "/approvals/", asked, "approve", ""); status != http.StatusServiceUnavailable || !strings.Contains(page, "does not answer") || !strings.Contains(page, "<h1") {
+				t.Errorf("a yes while the database is away: %d %.2000s", status, page)
 			}
 			p.touch("early-ends")
 			if c.survive {
@@ -172,7 +179,7 @@ func TestPostgresGoesAwayForAWhile(t *testing.T) {
 			p.until("the server to be ready again", func() bool { return n.status("/readyz") == http.StatusOK })
 			p.touch("late-ends")
 			p.touch("boss-ends")
-			for _, task := range []string{early, late} {
+			for _, task := range []string{asked.TaskID, early, late} {
 				n.through(task)
 				p.landedOnce(task)
 			}

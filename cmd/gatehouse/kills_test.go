@@ -4,13 +4,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +17,6 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/approval/telegram/bottest"
-	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store/storetest"
@@ -53,11 +50,6 @@ channels:
 
 // killsLoad is which agents are sent to, each as often as it stands here.
 var killsLoad = []string{"writer", "writer", "writer", "pairer", "clasher", "boss", "boss", "clerk", "thinker"}
-
-// healed is for how long after the last kill nothing may come to its end while something
-// is still to come. Landings in one repository go one after the other, and those that
-// meet work again; so what is bounded is the pace.
-const healed = time.Minute
 
 // campaign kills the processes of two nodes on one database while people send and decide.
 type campaign struct {
@@ -243,161 +235,4 @@ func (c *campaign) decide(ctx context.Context, who, token string, dice *rand.Ran
 		}
 		time.Sleep(time.Duration(dice.IntN(150)) * time.Millisecond)
 	}
-}
-
-// heals waits until every task has ended, and tells how far it is.
-func (c *campaign) heals() {
-	c.Helper()
-	start := time.Now()
-	left, moved := 0, start
-	for told := (time.Time{}); ; time.Sleep(250 * time.Millisecond) {
-		states := map[orchestrator.State]int{}
-		var open []string
-		for _, id := range c.sent {
-			if root := c.root(id); !root.State.Ended() {
-				for _, d := range c.tree(id) {
-					if !d.State.Ended() {
-						states[d.State]++
-					}
-				}
-				open = append(open, id)
-			}
-		}
-		if len(open) == 0 {
-			c.Logf("all %d tasks have ended %s after the last kill; verdicts taken: %v", len(c.sent), time.Since(start).Round(time.Second), c.yeses)
-			return
-		}
-		if time.Since(told) > 10*time.Second {
-			told = time.Now()
-			c.Logf("%s after the last kill: %d of %d tasks are open: %v", time.Since(start).Round(time.Second), len(open), len(c.sent), states)
-		}
-		if n := len(open); n != left {
-			left, moved = n, time.Now()
-		}
-		if time.Since(moved) > healed {
-			c.stuck(open)
-			return
-		}
-	}
-}
-
-// stuck says what is known of tasks that did not end.
-func (c *campaign) stuck(open []string) {
-	c.Helper()
-	for _, id := range open {
-		for _, short := range c.tree(id) {
-			d, err := c.store.Delegation(c.Context(), short.ID)
-			c.must(err)
-			if d.State.Ended() {
-				continue
-			}
-			c.Errorf("%s %s of task %s is %s since %s, held by %q until %s, due %s, attempt %d, losses %d: %s", d.To, d.ID, id, d.State,
-				d.Since.Format(time.TimeOnly), d.Holder, d.LeaseUntil.Format(time.TimeOnly), d.ReadyAt.Format(time.TimeOnly), d.Attempt, d.Losses, d.Work.Problem)
-		}
-	}
-}
-
-// check holds what must be true when nothing is under way any more.
-func (c *campaign) check() {
-	c.Helper()
-	landed := map[string]string{} // by commit: the request
-	for _, id := range c.sent {
-		c.events(id)
-		for _, r := range c.requests(id) {
-			c.checkDecisions(r)
-			if open := []approval.State{approval.Pending, approval.Approved, approval.ChangesRequested}; slices.Contains(open, r.State) {
-				c.Errorf("request %s of task %s is %s", r.ID, id, r.State)
-			}
-			if (r.State == approval.Landed) != (r.Landed != "") {
-				c.Errorf("request %s is %s and names the merge %q", r.ID, r.State, r.Landed)
-			}
-			if r.Landed != "" && landed[r.Landed] != "" {
-				c.Errorf("%s and %s name the same merge", r.ID, landed[r.Landed])
-			}
-			if r.Landed != "" {
-				landed[r.Landed] = r.ID
-			}
-		}
-		for _, d := range c.tree(id) {
-			c.checkUsage(d)
-		}
-	}
-	merges := strings.Fields(git(c.T, c.repo, "log", "--first-parent", "--merges", "--format=%H", "main"))
-	for _, commit := range merges {
-		if landed[commit] == "" {
-			c.Errorf("no request names the merge %s:\n%s", commit, git(c.T, c.repo, "show", "--no-patch", commit))
-		}
-		delete(landed, commit)
-	}
-	for commit, id := range landed {
-		c.Errorf("request %s names the merge %s, which main does not have", id, commit)
-	}
-	if dirty := git(c.T, c.repo, "status", "--porcelain"); dirty != "" {
-		c.Errorf("the people's folder is not clean:\n%s", dirty)
-	}
-	c.Logf("%d merges on main, %d cards", len(merges), len(c.bot.FromBot(team)))
-	c.checkCards()
-	for _, n := range c.nodes {
-		n.stop()
-	}
-	c.nothingLeft(c.data, filepath.Join(c.dir, "two"))
-}
-
-// checkDecisions: a person decides once on a revision, and nobody after the close.
-func (c *campaign) checkDecisions(r approval.Request) {
-	c.Helper()
-	seen := map[string]string{}
-	for _, d := range r.Decisions {
-		key := fmt.Sprintf("%s, revision %d", d.UserID, d.Revision)
-		if seen[key] != "" {
-			c.Errorf("request %s has two decisions of %s: %s and %s", r.ID, key, seen[key], d.ID)
-		}
-		seen[key] = d.ID
-		if r.DecidedAt != nil && d.At.After(*r.DecidedAt) {
-			c.Errorf("request %s was closed at %s and has a decision of %s", r.ID, r.DecidedAt.Format(time.RFC3339Nano), d.At.Format(time.RFC3339Nano))
-		}
-	}
-}
-
-// checkUsage: at least what the stored answers of a model cost is counted.
-func (c *campaign) checkUsage(short orchestrator.Delegation) {
-	c.Helper()
-	d, err := c.store.Delegation(c.Context(), short.ID)
-	c.must(err)
-	var in, out int64
-	for generation := range d.Work.Runs + 1 {
-		turns, err := c.store.Turns(c.Context(), d.ID, generation)
-		c.must(err)
-		for _, t := range turns {
-			in, out = in+t.Usage.InputTokens, out+t.Usage.OutputTokens
-		}
-	}
-	if d.Usage.InputTokens < in || d.Usage.OutputTokens < out {
-		c.Errorf("%s %s counts %d+%d tokens; its stored answers have %d+%d", d.To, d.ID, d.Usage.InputTokens, d.Usage.OutputTokens, in, out)
-	}
-}
-
-// checkCards waits until no card asks any more: nothing is pending now.
-func (c *campaign) checkCards() {
-	c.Helper()
-	var asking []string
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(250 * time.Millisecond) {
-		asking = nil
-		for _, m := range c.bot.FromBot(team) {
-			for _, row := range m.Buttons {
-				for _, b := range row {
-					if strings.Contains(b.Text, "Approve") {
-						asking = append(asking, fmt.Sprintf("message %d: %.200s", m.ID, m.Text))
-					}
-				}
-			}
-		}
-		if len(asking) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			break
-		}
-	}
-	c.Error(errors.New("cards of ended requests still offer Approve:\n" + strings.Join(asking, "\n---\n")))
 }

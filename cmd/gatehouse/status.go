@@ -9,9 +9,9 @@ import (
 	"gatehouse/web/client"
 )
 
-// StatusCmd shows one task or delegation.
+// StatusCmd shows one task or delegation, or how busy the server is.
 type StatusCmd struct {
-	ID string `arg:"" help:"An id, or its last 6 characters or more."`
+	ID string `arg:"" optional:"" help:"An id, or its last 6 characters or more; without it how many workers are busy and how landing stands."`
 }
 
 // Run prints where it stands and what to do next.
@@ -19,6 +19,9 @@ func (c *StatusCmd) Run(ctx context.Context, sh *shell) error {
 	api, err := sh.client(ctx)
 	if err != nil {
 		return err
+	}
+	if c.ID == "" {
+		return siteStatus(ctx, sh, api)
 	}
 	d, err := api.Delegation(ctx, c.ID)
 	if err != nil {
@@ -42,6 +45,7 @@ type view struct {
 	lander  client.Delegation   // whose change landed last, or focus while it goes on
 	request *client.Request     // of lander; nil where there is none or it may not be read
 	inbox   string              // how full the queue is that focus waits in, "" elsewhere
+	queue   string              // how landing stands where focus waits to land
 }
 
 // inspect reads what a delegation stands for: while it waits for others, the liveliest
@@ -64,6 +68,9 @@ func inspect(ctx context.Context, api *client.Client, d client.Delegation) (view
 		if v.inbox, err = inboxOf(ctx, api, v.focus.To); err != nil {
 			return v, err
 		}
+	}
+	if v.queue, err = landingOf(ctx, api, v.focus); err != nil {
+		return v, err
 	}
 	if v.lander.ApprovalID == "" {
 		return v, nil
@@ -146,6 +153,7 @@ func (v view) print(sh *shell) error {
 		row("inbox", v.inbox),
 		row("error", reason(v.d)),
 		row("problem", v.problem()),
+		row("landing", v.queue),
 		row("answer", answer),
 		row("next", v.next()),
 	)

@@ -42,6 +42,9 @@ type API struct {
 	// Seal signs audit bundles; without a key bundles are refused.
 	Seal ed25519.PrivateKey
 	Now  func() time.Time
+	// Patience is how long a reader may take for one part of a long export; 0 means
+	// partTime. Then the connection is cut: nobody has a part of the server for ever.
+	Patience time.Duration
 }
 
 // list is the shape of every list; Next is null on the last page.

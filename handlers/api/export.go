@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"encoding/csv"
 	"net/http"
@@ -55,7 +56,7 @@ func (a *API) Export(c echo.Context) error {
 		if err == nil && b.Many() {
 			// A filter may take few events of very many: what proves them is not to be more.
 			err = a.Audits.EachProof(c.Request().Context(), first, last, max(proofHeads, b.Events()), func(p proof.Proof) error {
-				extend(c)
+				a.extend(c)
 				return b.Checkpoint(p)
 			})
 		}
@@ -100,13 +101,18 @@ func (a *API) scan(c echo.Context, f auditFilter, each func(pos int64, e event.E
 		if len(batch) < 500 {
 			return nil
 		}
-		extend(c) // a long export outlives the usual time for one answer
+		a.extend(c) // a long export outlives the usual time for one answer
 	}
 }
 
-func extend(c echo.Context) {
+// partTime is how long the reader of an export may take for each part of it: the events or
+// rows that are read at once.
+const partTime = 5 * time.Minute
+
+// extend gives the reader of a long answer time for its next part.
+func (a *API) extend(c echo.Context) {
 	// Without support for deadlines there is none to prolong.
-	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(5 * time.Minute))
+	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(cmp.Or(a.Patience, partTime)))
 }
 
 func (a *API) exportCSV(c echo.Context, f auditFilter) error {

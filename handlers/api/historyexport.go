@@ -58,7 +58,7 @@ func (a *API) exportList(c echo.Context) error {
 	if err := a.Exports.RecordExport(ctx, caller(c).Name(), map[string]any{"list": string(q.List), "filter": line, "format": format, "rows": rows}); err != nil {
 		return err
 	}
-	extend(c)
+	a.extend(c)
 	name := "gatehouse-" + string(q.List) + "-" + now.UTC().Format("20060102-150405")
 	if format == "csv" {
 		start(c, "text/csv; charset=utf-8", name+".csv")
@@ -86,7 +86,7 @@ func (a *API) each(c echo.Context, q history.Query, take func(row any) error) (r
 		}
 		after = next
 		c.Response().Flush()
-		extend(c) // a long export outlives the usual time for one answer
+		a.extend(c) // a long export outlives the usual time for one answer
 	}
 }
 

@@ -120,9 +120,11 @@ func (a *API) TaskInsights(c echo.Context) error {
 type waitsShape struct {
 	Items []handlers.Wait `json:"items"`
 	Next  *string         `json:"next"`
-	Cycle bool            `json:"cycle"` // always false; note says why
-	Note  string          `json:"note"`
-	Slots struct {
+	// Landings is how landing stands in each repository in which approved changes wait.
+	Landings []handlers.Queue `json:"landings"`
+	Cycle    bool             `json:"cycle"` // always false; note says why
+	Note     string           `json:"note"`
+	Slots    struct {
 		Used int `json:"used"`
 		Size int `json:"size"`
 	} `json:"slots"` // of the node that answers
@@ -160,6 +162,9 @@ func (a *API) Waits(c echo.Context) error {
 		if out.Items, next, err = waits.Site(ctx, q.Get("after"), limit); err != nil {
 			return err
 		}
+	}
+	if out.Landings, err = waits.Queues(ctx, out.Items, q.Get("task") == ""); err != nil {
+		return err
 	}
 	l := listOf(out.Items, next)
 	out.Items, out.Next = l.Items, l.Next

@@ -17,7 +17,7 @@ const proofHeads = 20_000
 
 // sealed ends a bundle with what proves it.
 func (a *API) sealed(c echo.Context, b *proof.Writer) error {
-	extend(c)
+	a.extend(c)
 	proofs, err := a.Audits.Proofs(c.Request().Context(), b.Tasks(), proofHeads)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (a *API) teller(c echo.Context, lines bool) func(proof.Progress) {
 			return
 		}
 		told = a.Now()
-		extend(c)
+		a.extend(c)
 		if !lines {
 			return
 		}

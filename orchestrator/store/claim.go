@@ -13,11 +13,13 @@ import (
 // rows cost nothing. The second one has the rows of dead nodes, and those whose process
 // waits. With statistics SQLite would read all of a state, so it is told the index.
 // SQLite plans a statement again each time when its limit is a bare parameter. Of a
-// paused task only a landing goes on whose intent is stored.
+// paused task only a landing goes on whose intent is stored. Of the landings of one
+// repository only the one whose turn it is can be claimed (landings.go).
 func selectClaimable(d *dialect) string {
 	return `select task_id, id, attempt, state from (
 	select * from (select task_id, id, attempt, state, ready_at from delegations` + d.useReady + `
-		where holder = '' and state in ('queued', 'checking', 'landing') and ready_at <= ?` + awake + ` order by ready_at limit ? + 0) due
+		where holder = '' and state in ('queued', 'checking', 'landing') and ready_at <= ?` + awake + `
+		and (state <> 'landing' or id in (` + landingTurns + `)) order by ready_at limit ? + 0) due
 	union all
 	select * from (select task_id, id, attempt, state, lease_until as ready_at from delegations
 		where holder <> '' and lease_until <= ?` + awake + ` order by lease_until limit ? + 0) lost
@@ -30,7 +32,7 @@ const awake = ` and (task_id not in (select id from tasks where paused_at is not
 // Claimable lists delegations that any node may claim now, longest ready first.
 func (s *Store) Claimable(ctx context.Context, _ string, now time.Time, limit int) ([]orchestrator.Ref, error) {
 	at := micros(now)
-	rows, err := s.r.query(ctx, s.dialect.claimable, at, limit, at, limit, limit)
+	rows, err := s.r.query(ctx, s.dialect.claimable, at, at, at, limit, at, limit, limit)
 	refs, err := collect(rows, err, scanRef)
 	return refs, s.explain(err)
 }

@@ -59,8 +59,8 @@ func TestPlans(t *testing.T) {
 		}
 		at := now().UnixMicro()
 		queries := []query{
-			{"claimable", s.ClaimableQuery(), []any{at, 8, at, 8, 8}, "delegations_ready"},
-			{"claimable, held", s.ClaimableQuery(), []any{at, 8, at, 8, 8}, "delegations_held"},
+			{"claimable", s.ClaimableQuery(), []any{at, at, at, 8, at, 8, 8}, "delegations_ready"},
+			{"claimable, held", s.ClaimableQuery(), []any{at, at, at, 8, at, 8, 8}, "delegations_held"},
 			{"agents", store.SelectAgents, nil, "delegations_ended"},
 		}
 		for _, by := range insight.Dimensions() {

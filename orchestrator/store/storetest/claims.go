@@ -15,6 +15,7 @@ var claimTests = map[string]func(*Suite){
 	"a node that starts again gives back its own": release,
 	"two nodes claim different work":              disjoint,
 	"a singleton has one holder":                  singleton,
+	"landings of one repository take turns":       landingTurns,
 }
 
 func with(state orchestrator.State, change func(*orchestrator.Delegation)) func(*orchestrator.Delegation) {
@@ -79,6 +80,51 @@ func claimable(s *Suite) {
 	}
 	if got := ids(3); !slices.Equal(got, want[:3]) {
 		s.Errorf("three of them: %v", got)
+	}
+}
+
+// landingTurns: of each repository the change that is approved longest lands, and no other one
+// while it does; its node's death lets it, or the next one, go on.
+func landingTurns(s *Suite) {
+	task := s.task("one")
+	now := s.Clock.Now()
+	landing := func(repository string, ready time.Duration, change func(*orchestrator.Delegation)) string {
+		return s.delegation(task, with(orchestrator.Landing, func(d *orchestrator.Delegation) {
+			d.Repository, d.ReadyAt = repository, now.Add(ready)
+			if change != nil {
+				change(d)
+			}
+		})).ID
+	}
+	held := func(until time.Duration) func(*orchestrator.Delegation) {
+		return func(d *orchestrator.Delegation) { d.Holder, d.LeaseUntil = "other", now.Add(until) }
+	}
+	is := func(what string, at time.Time, want ...string) {
+		s.Helper()
+		refs, err := s.Store.Claimable(s.ctx, "one", at, 100)
+		s.must(err)
+		var got []string
+		for _, r := range refs {
+			got = append(got, r.DelegationID)
+		}
+		if !slices.Equal(got, want) {
+			s.Errorf("%s: claimable\n%v, want\n%v", what, got, want)
+		}
+	}
+	second := landing("app", -time.Second, nil)
+	first := landing("app", -3*time.Second, nil)
+	heldUp := landing("app", 4*time.Second, nil)
+	other := landing("docs", -2*time.Second, nil)
+	is("nothing lands yet", now, first, other)
+	is("one that is held up lets the others by", now.Add(9*time.Second), first, other)
+	lands := landing("app", -5*time.Second, held(2*time.Second))
+	is("one of app lands on another node", now, other)
+	is("that node has died", now.Add(2*time.Second), first, other, lands)
+
+	queues, err := s.Store.LandingQueues(s.ctx)
+	s.must(err)
+	if len(queues) != 2 || queues[0].Repository != "app" || queues[0].Waiting != 4 || queues[1].Waiting != 1 || queues[0].Landed != 0 {
+		s.Errorf("queues %+v (%s, %s)", queues, second, heldUp)
 	}
 }
 

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"gatehouse/web/client"
+)
+
+// siteStatus tells how many workers of the node are busy, and of each repository in which
+// approved changes wait how many they are and at which pace they land.
+func siteStatus(ctx context.Context, sh *shell, api *client.Client) error {
+	found, err := api.Waits(ctx, "", 1)
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		var told struct {
+			Slots    json.RawMessage `json:"slots"`
+			Landings json.RawMessage `json:"landings"`
+		}
+		if err := json.Unmarshal(found.Raw, &told); err != nil {
+			return err
+		}
+		return sh.document(told)
+	}
+	verb := "are"
+	if found.Slots.Used == 1 {
+		verb = "is"
+	}
+	if err := sh.say("%d of %s of this node %s busy", found.Slots.Used, counted(found.Slots.Size, "worker"), verb); err != nil {
+		return err
+	}
+	for _, q := range found.Landings {
+		if err := sh.say("%s", line(q.Says)); err != nil {
+			return err
+		}
+	}
+	if len(found.Landings) == 0 {
+		return sh.say("no approved change waits to land")
+	}
+	return nil
+}
+
+// landingOf says how landing stands in the repository of a change that waits to land.
+func landingOf(ctx context.Context, api *client.Client, d client.Delegation) (string, error) {
+	if d.State != "landing" {
+		return "", nil
+	}
+	found, err := api.Waits(ctx, d.TaskID, 0)
+	if err != nil {
+		return "", err
+	}
+	for _, w := range found.Items {
+		for _, q := range found.Landings {
+			if w.DelegationID == d.ID && w.Repository == q.Repository {
+				return line(q.Says), nil
+			}
+		}
+	}
+	return "", nil
+}
