@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,11 +30,27 @@ func (c *Config) Recorded() []event.Configured {
 	return append(all, c.order()...)
 }
 
+// SameRules returns what tells whether settings that were recorded have the rules of c.
+func (c *Config) SameRules() func(taken []event.Configured) bool {
+	only := func(all []event.Configured) map[string]string {
+		rules := map[string]string{}
+		for _, s := range all {
+			if isRule(s.Key) {
+				rules[s.Key] = s.Value
+			}
+		}
+		return rules
+	}
+	mine := only(c.Recorded())
+	return func(taken []event.Configured) bool { return maps.Equal(mine, only(taken)) }
+}
+
 // isRule says that a key is about who may do what, or who must say yes.
 func isRule(key string) bool {
 	section, _, _ := strings.Cut(key, ".")
 	last := key[strings.LastIndexByte(key, '.')+1:]
-	return section == "approval" || section == "groups" || (section == "agents" || section == "repositories") && slices.Contains(rulesOf, last)
+	return section == "approval" || section == "groups" || (section == "agents" || section == "repositories") && slices.Contains(rulesOf, last) ||
+		section == "triggers" && last == "owner" || key == "server.timezone" // rules see the hour
 }
 
 // order is the order of each list of rules: the first that matches decides.
