@@ -42,6 +42,8 @@ type Config struct {
 	// SameRules reports whether the settings that some node took last have the rules of this
 	// configuration; nil: nobody else takes one.
 	SameRules func(taken []event.Configured) bool
+	// SameHandovers is SameRules of what says before which hand-overs people are asked.
+	SameHandovers func(taken []event.Configured) bool
 }
 
 // AgentRule is what the gateway knows of an agent.

@@ -35,3 +35,16 @@ func (g *Gateway) Behind(ctx context.Context) (*orchestrator.Error, error) {
 	}
 	return g.Config().behind(t, g.now()), nil
 }
+
+// olderHandovers reports whether this node's rules about hand-overs are not those that were
+// taken last.
+func (g *Gateway) olderHandovers(ctx context.Context, c Config) (bool, error) {
+	if c.SameHandovers == nil {
+		return false, nil
+	}
+	t, err := g.store.Configuration(ctx)
+	if err != nil {
+		return false, fmt.Errorf("reading which configuration was taken last: %w", err)
+	}
+	return len(t.Settings) > 0 && !c.SameHandovers(t.Settings), nil
+}

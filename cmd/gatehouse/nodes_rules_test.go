@@ -75,3 +75,28 @@ func TestANodeWithOlderRulesDecidesNothing(t *testing.T) {
 	p.until("the landing", func() bool { return p.root(before).State == orchestrator.Completed })
 	two.stop()
 }
+
+// TestANodeWithOlderRulesAsksBeforeItHandsOn: since today a person is asked before coder
+// works. The node that has not heard of it asks, too, and takes no yes; the other one does.
+func TestANodeWithOlderRulesAsksBeforeItHandsOn(t *testing.T) {
+	t.Parallel()
+	before, _, _ := strings.Cut(strings.Replace(handoverTeam, "    ask_first: true\n", "", 1), "approval:")
+	since, _, _ := strings.Cut(handoverTeam, "approval:")
+	p := newPlace(t, storetest.Postgres(t), since)
+	older, _ := p.configure("two", before)
+	two := p.start(older, "")
+	one := p.start(p.config, idle) // it answers, and is killed with the test
+	task := two.send("kik", "app", "deploy")
+	r := p.asked(task)
+	if code, why := two.yes(p.approver, r); code != http.StatusConflict || p.ran() != 0 {
+		t.Errorf("the yes on the node with the rules of before: %d %+v after %d runs", code, why, p.ran())
+	}
+	if code, why := one.yes(p.approver, r); code != http.StatusOK {
+		t.Fatalf("the yes on the other: %d %+v", code, why)
+	}
+	p.until("the end", func() bool { return p.root(task).State == orchestrator.Completed })
+	if p.ran() != 1 {
+		t.Errorf("coder ran %d times", p.ran())
+	}
+	two.stop()
+}

@@ -31,11 +31,21 @@ func (c *Config) Recorded() []event.Configured {
 }
 
 // SameRules returns what tells whether settings that were recorded have the rules of c.
-func (c *Config) SameRules() func(taken []event.Configured) bool {
+func (c *Config) SameRules() func(taken []event.Configured) bool { return c.same(isRule) }
+
+// SameHandovers is SameRules of the rules about hand-overs.
+func (c *Config) SameHandovers() func(taken []event.Configured) bool {
+	return c.same(func(key string) bool {
+		return strings.HasPrefix(key, "approval.handovers") || strings.HasPrefix(key, "agents.") && strings.HasSuffix(key, ".ask_first")
+	})
+}
+
+// same returns what compares recorded settings with those of c under some keys.
+func (c *Config) same(counts func(key string) bool) func(taken []event.Configured) bool {
 	only := func(all []event.Configured) map[string]string {
 		rules := map[string]string{}
 		for _, s := range all {
-			if isRule(s.Key) {
+			if counts(s.Key) {
 				rules[s.Key] = s.Value
 			}
 		}
