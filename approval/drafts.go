@@ -86,6 +86,9 @@ func (g *Gateway) SaveDraft(ctx context.Context, by people.Principal, requestID 
 	if refused := checkRemark(agent.LineComment{Path: d.Path, Line: d.Line, Side: d.Side, Text: d.Text}); refused != nil {
 		return refused
 	}
+	if len(d.Path) > maxContentPath {
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The name of this file has %d bytes, and comments on lines are kept up to %d. Write it into the comment of your verdict.", len(d.Path), maxContentPath)
+	}
 	v, err := g.revisionN(ctx, r, revision)
 	if err != nil {
 		return err

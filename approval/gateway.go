@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
 )
 
@@ -38,6 +39,11 @@ type Config struct {
 	Remind    []time.Duration   // before the deadline
 	Escalate  []Step            // when nobody has decided; in order
 	Triggers  map[string]string // names of the triggers' owners; what a trigger asked for they asked for
+	// SameRules reports whether the settings that some node took last have the rules of this
+	// configuration; nil: nobody else takes one.
+	SameRules func(taken []event.Configured) bool
+	// SameHandovers is SameRules of what says before which hand-overs people are asked.
+	SameHandovers func(taken []event.Configured) bool
 }
 
 // AgentRule is what the gateway knows of an agent.

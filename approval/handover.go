@@ -25,6 +25,9 @@ type handovers struct {
 	g *Gateway
 	c Config
 	e Electorate
+	// older: another node has other rules about hand-overs, by which this one might be
+	// asked about. So it is, and the yes is given where the rules of today are.
+	older bool
 }
 
 var _ orchestrator.Handovers = handovers{}
@@ -32,19 +35,23 @@ var _ orchestrator.Handovers = handovers{}
 // Handovers says before which hand-overs people are asked; nil where that is before none.
 func (g *Gateway) Handovers(ctx context.Context, first bool) (orchestrator.Handovers, error) {
 	c := g.Config()
-	if !first && c.Handovers == nil {
+	older, err := g.olderHandovers(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if !first && !older && c.Handovers == nil {
 		return nil, nil
 	}
 	e, err := g.Electorate(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return handovers{g, c, e}, nil
+	return handovers{g, c, e, older}, nil
 }
 
 // ruling is what holds for a hand-over, with the people of whom a yes counts.
 func (h handovers) ruling(now time.Time, t *orchestrator.Task, child *orchestrator.Delegation, q orchestrator.Handed, first bool) (Ruling, bool) {
-	ruling, asks := h.c.Handovers.rule(handoverFacts(t, child, q, now.In(h.c.Location)), first)
+	ruling, asks := h.c.Handovers.rule(handoverFacts(t, child, q, now.In(h.c.Location)), first || h.older)
 	ruling.Rule.From, ruling.Rule.OnNo = h.c.from(ruling.Rule, child.Repository), cmp.Or(ruling.Rule.OnNo, h.c.OnNo)
 	return ruling, asks
 }
@@ -60,7 +67,7 @@ func (h handovers) Rule(now time.Time, t *orchestrator.Task, child *orchestrator
 }
 
 // Reads says whether rules or people would look at the files that travel.
-func (h handovers) Reads(first bool) bool { return first || h.c.Handovers != nil }
+func (h handovers) Reads(first bool) bool { return first || h.older || h.c.Handovers != nil }
 
 // Ask puts a hand-over before people, in the transaction that made its child.
 func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestrator.Delegation, q orchestrator.Handed, first bool) error {

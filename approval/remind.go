@@ -50,6 +50,9 @@ func (r *Request) reminders(c Config) []time.Time {
 // Act sends the reminders and takes the steps of escalations that are due. Nodes may
 // act at once: the task's row orders them, and who comes second finds nothing due.
 func (g *Gateway) Act(ctx context.Context) error {
+	if refused, err := g.Behind(ctx); err != nil || refused != nil {
+		return err // those who may decide in place of others are told by a node with the rules in force
+	}
 	for {
 		due, err := g.store.DueActs(ctx, g.now(), sweepBatch)
 		if err != nil {

@@ -16,9 +16,17 @@ import (
 // for whom it names; one that asks less changes nothing, since nobody was asked less. What
 // a rule denies now is refused and stays as it was, for the rule may be taken back. The
 // facts are those of when people were asked, so that an hour that passes changes nothing.
+// A node that is behind with its own rules refuses, too.
 func (c Config) renew(ctx context.Context, tx Tx, r *Request, e Electorate) (refused *orchestrator.Error, err error) {
 	if r.State != Pending && (r.State != Approved || r.IsHandover()) { // a hand-over is made by its yes
 		return nil, nil
+	}
+	taken, err := tx.Configuration(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if refused = c.behind(taken, tx.Now()); refused != nil {
+		return refused, nil
 	}
 	now, changed, err := c.ruleNow(ctx, tx, r)
 	switch {

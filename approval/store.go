@@ -74,6 +74,8 @@ type Store interface {
 	MarkOpened(ctx context.Context, userID, requestID string, revision int, files []int) error
 	// MarkWhole records that the person was given the whole diff of a revision in a place.
 	MarkWhole(ctx context.Context, userID, requestID string, revision int, surface string, at time.Time) error
+	// Configuration is what some node took last.
+	Configuration(ctx context.Context) (Taken, error)
 	Blob(ctx context.Context, id string) ([]byte, error)
 	Delegation(ctx context.Context, id string) (orchestrator.Delegation, error)
 }
@@ -90,6 +92,8 @@ type Tx interface {
 	// Revision.N adds a revision), raises Version, and makes its cards due.
 	SaveRequest(ctx context.Context, r *Request) error
 	InsertDecision(ctx context.Context, requestID string, d Decision) error
+	// Configuration is the same as the store's.
+	Configuration(ctx context.Context) (Taken, error)
 	// Approved returns those of the contents that a person has approved at their path of a
 	// repository. CloseRequest remembers what a request that landed has Vouched for.
 	Approved(ctx context.Context, repository string, contents []Content) (map[Content]bool, error)

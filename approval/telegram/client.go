@@ -172,7 +172,8 @@ func (c *Client) Send(ctx context.Context, to Place, m Message) (int, error) {
 	if err := m.params(params, false); err != nil {
 		return 0, fmt.Errorf("write a message for Telegram: %w", err)
 	}
-	return c.sent(ctx, "sendMessage", params)
+	sent, err := c.sent(ctx, "sendMessage", params)
+	return sent.ID, err
 }
 
 // Edit implements Sender. A message that shows m already is no error.
@@ -189,26 +190,48 @@ func (c *Client) Edit(ctx context.Context, chat int64, id int, m Message) error 
 	return err
 }
 
-// Document implements Sender.
+// Document implements Sender. A card offers Approve because of its answer, so that has to
+// say that the whole file stands in that chat.
 func (c *Client) Document(ctx context.Context, to Place, name string, data []byte, caption string, reply int) (int, error) {
 	params := to.params()
 	params.AddNonEmpty("caption", caption)
 	replyTo(params, reply)
-	return c.sent(ctx, "sendDocument", params, tgbotapi.RequestFile{Name: "document", Data: tgbotapi.FileBytes{Name: name, Bytes: data}})
+	const method = "sendDocument"
+	m, err := c.sent(ctx, method, params, tgbotapi.RequestFile{Name: "document", Data: tgbotapi.FileBytes{Name: name, Bytes: data}})
+	switch {
+	case err != nil:
+		return 0, err
+	case m.Chat.ID != to.Chat:
+		return 0, c.strange(method, "a message of another chat")
+	case m.File == nil:
+		return 0, c.strange(method, "a message without the file")
+	case m.File.Size != 0 && m.File.Size != len(data):
+		return 0, c.strange(method, fmt.Sprintf("a file of %d bytes, and %d were sent", m.File.Size, len(data)))
+	}
+	return m.ID, nil
 }
 
-// sent makes a call that sends a message and returns the message's number.
-func (c *Client) sent(ctx context.Context, method string, params tgbotapi.Params, files ...tgbotapi.RequestFile) (int, error) {
-	var message struct {
-		ID int `json:"message_id"`
+// accepted is what Telegram says of a message that was sent.
+type accepted struct {
+	ID   int `json:"message_id"`
+	Chat struct {
+		ID int64 `json:"id"`
+	} `json:"chat"`
+	File *struct {
+		Size int `json:"file_size"` // 0 where it is not said
+	} `json:"document"`
+}
+
+// sent makes a call that sends a message.
+func (c *Client) sent(ctx context.Context, method string, params tgbotapi.Params, files ...tgbotapi.RequestFile) (accepted, error) {
+	var m accepted
+	if err := c.call(ctx, method, params, &m, files...); err != nil {
+		return accepted{}, err
 	}
-	if err := c.call(ctx, method, params, &message, files...); err != nil {
-		return 0, err
+	if m.ID <= 0 {
+		return accepted{}, c.strange(method, "a message without a number")
 	}
-	if message.ID == 0 {
-		return 0, c.strange(method, "a message without a number")
-	}
-	return message.ID, nil
+	return m, nil
 }
 
 // Answer implements Sender. Telegram forgets who waits after a while; being late is no

@@ -92,6 +92,11 @@ func TestApproveComesAfterTheFile(t *testing.T) {
 func TestAFileThatFailsBringsNoApprove(t *testing.T) {
 	for name, how := range map[string]bottest.Behaviour{
 		"refused": bottest.Refuse(413, "Request Entity Too Large"), "an error": bottest.ServerError(), "cut": bottest.CutConnection(), "too many": bottest.TooMany(5),
+		"an answer without the file":   bottest.Says(`{"ok":true,"result":{"message_id":7,"chat":{"id":-100123}}}`),
+		"an answer with half the file": bottest.Says(`{"ok":true,"result":{"message_id":7,"chat":{"id":-100123},"document":{"file_id":"a","file_size":3}}}`),
+		"an answer about another chat": bottest.Says(`{"ok":true,"result":{"message_id":7,"chat":{"id":5},"document":{"file_id":"a"}}}`),
+		"a number that no message has": bottest.Says(`{"ok":true,"result":{"message_id":-2,"chat":{"id":-100123},"document":{"file_id":"a"}}}`),
+		"an answer that is no message": bottest.Says(`{"ok":true,"result":true}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, approval.Config{}, group)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/approval"
 	"gatehouse/orchestrator/event"
 )
 
@@ -49,6 +50,35 @@ func (s *Store) RecordConfiguration(ctx context.Context, by event.Taken, now []e
 		data := map[string]any{"how": by.How, "node": by.Node, "file": by.File, "was": was, "is": digest, "count": len(changes), "changes": changes[:min(len(changes), maxChanges)]}
 		return t.Append(ctx, event.Event{Type: event.ConfigurationChanged, Actor: by.Actor, Data: event.Data(data)})
 	})
+}
+
+// Configuration is what some node took last.
+func (s *Store) Configuration(ctx context.Context) (approval.Taken, error) {
+	t, err := taken(s.r.row(ctx, selectConfiguration))
+	return t, s.explain(err)
+}
+
+// Configuration is the same within the transaction.
+func (t *Tx) Configuration(context.Context) (approval.Taken, error) {
+	return taken(t.q.row(t.ctx, selectConfiguration))
+}
+
+const selectConfiguration = "select settings, recorded_at from configuration where id = 1"
+
+func taken(row scanner) (t approval.Taken, err error) {
+	var settings string
+	var at int64
+	err = row.Scan(&settings, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return t, nil
+	}
+	if err == nil {
+		t.At, err = fromMicros(at), json.Unmarshal([]byte(settings), &t.Settings)
+	}
+	if err != nil {
+		return t, fmt.Errorf("read the configuration that was taken last: %w", err)
+	}
+	return t, nil
 }
 
 // configuredChanges lists what differs, rules first. The first record has no before and

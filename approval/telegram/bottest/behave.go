@@ -92,6 +92,11 @@ func BrokenJSON() Behaviour {
 	}}
 }
 
+// Says answers with a body.
+func Says(body string) Behaviour {
+	return Behaviour{do: func(_ *Server, w http.ResponseWriter, _ *http.Request) { _, _ = strings.NewReader(body).WriteTo(w) }}
+}
+
 // Hang never answers.
 func Hang() Behaviour {
 	return Behaviour{do: func(s *Server, w http.ResponseWriter, r *http.Request) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,11 +30,37 @@ func (c *Config) Recorded() []event.Configured {
 	return append(all, c.order()...)
 }
 
+// SameRules returns what tells whether settings that were recorded have the rules of c.
+func (c *Config) SameRules() func(taken []event.Configured) bool { return c.same(isRule) }
+
+// SameHandovers is SameRules of the rules about hand-overs.
+func (c *Config) SameHandovers() func(taken []event.Configured) bool {
+	return c.same(func(key string) bool {
+		return strings.HasPrefix(key, "approval.handovers") || strings.HasPrefix(key, "agents.") && strings.HasSuffix(key, ".ask_first")
+	})
+}
+
+// same returns what compares recorded settings with those of c under some keys.
+func (c *Config) same(counts func(key string) bool) func(taken []event.Configured) bool {
+	only := func(all []event.Configured) map[string]string {
+		rules := map[string]string{}
+		for _, s := range all {
+			if counts(s.Key) {
+				rules[s.Key] = s.Value
+			}
+		}
+		return rules
+	}
+	mine := only(c.Recorded())
+	return func(taken []event.Configured) bool { return maps.Equal(mine, only(taken)) }
+}
+
 // isRule says that a key is about who may do what, or who must say yes.
 func isRule(key string) bool {
 	section, _, _ := strings.Cut(key, ".")
 	last := key[strings.LastIndexByte(key, '.')+1:]
-	return section == "approval" || section == "groups" || strings.HasPrefix(section, "hooks[") || (section == "agents" || section == "repositories") && slices.Contains(rulesOf, last)
+	return section == "approval" || section == "groups" || strings.HasPrefix(section, "hooks[") || (section == "agents" || section == "repositories") && slices.Contains(rulesOf, last) ||
+		section == "triggers" && last == "owner" || key == "server.timezone" // rules see the hour
 }
 
 // order is the order of each list of rules: the first that matches decides.
