@@ -117,6 +117,7 @@ type Outcome struct {
 	At      time.Time
 	Comment string
 	Commit  string
+	Anew    string // see DecisionRow
 }
 
 // Doing is what a person does on the page beside reading.
@@ -139,6 +140,7 @@ type DecisionRow struct {
 	Digest   string
 	Revision int
 	Files    []string // with approve: only these
+	Anew     string   // how a wish to start over is said, see approval.Decision
 	Comments []Remark
 	At       time.Time
 }

@@ -189,7 +189,7 @@ func (f face) against(s *sheet) {
 		if d.Revision != f.r.Revision.N || d.Verdict != want {
 			continue
 		}
-		s.line(cut(f.decided(d), lineLimit))
+		s.line(cut(f.decided(d)+d.Anew(), lineLimit))
 		if why := oneLine(d.Comment); why != "" {
 			s.line()
 			s.as(asCode, `"`+cut(why, textLimit)+`"`)
@@ -232,7 +232,7 @@ func (f face) why() string {
 	case made && v.Made == approval.MadeByFiles:
 		return ", some of its files"
 	case wish != nil:
-		return " after " + someone(*wish) + "'s comments"
+		return " after " + someone(*wish) + "'s comments" + wish.Anew()
 	default:
 		return ", because " + name(v.Base.Branch) + " moved"
 	}

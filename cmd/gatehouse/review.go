@@ -105,7 +105,7 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 		fmt.Fprintf(w, "made on %s at %s%s\n", line(r.Target), commit(r.Base), age(r.BaseAt, sh.now()))
 	}
 	for _, d := range r.Decisions {
-		said := line(d.User) + " " + strings.ReplaceAll(line(d.Verdict), "_", " ") + " on " + line(d.Channel)
+		said := line(d.User) + " " + strings.ReplaceAll(line(d.Verdict), "_", " ") + anew(d.StartOver) + " on " + line(d.Channel)
 		if d.Revision > 0 && d.Revision != r.Revision {
 			said += fmt.Sprintf(" of revision %d", d.Revision) // it says nothing of this one
 		}
@@ -193,4 +193,12 @@ func (sh *shell) page(ctx context.Context, text []byte) error {
 	}
 	_, err = sh.out.Write(text)
 	return err
+}
+
+// anew says that the agent starts over; "" where it goes on from what it has made.
+func anew(startOver bool) string {
+	if !startOver {
+		return ""
+	}
+	return ", starting over,"
 }

@@ -59,7 +59,7 @@ func requestComesBack(s *Suite) {
 				Warnings: []patch.Warning{{Code: "bidi", Path: "a", Text: "x"}}, Notes: []patch.Note{{Code: "no_checks", Text: "y"}},
 				Checks: []orchestrator.Check{{Command: "go vet", OK: true, Took: time.Second}}, Sandbox: "none", At: now}}
 	})
-	decision := approval.Decision{ID: "dec_1", Revision: 1, UserID: "usr_bob", User: "bob", Channel: "web", Verdict: approval.Approve, Comment: "fine", Digest: "d1", At: now,
+	decision := approval.Decision{ID: "dec_1", Revision: 1, UserID: "usr_bob", User: "bob", Channel: "web", Verdict: approval.Approve, Comment: "fine", Digest: "d1", At: now, StartOver: true,
 		Seen: approval.Seen{Surface: "page", Files: 1, FilesViewed: 1, WarningsTicked: []string{"bidi"}}}
 	s.gate(d.TaskID, func(tx approval.Tx) error {
 		got, err := tx.Request(s.ctx, "apr_1")
