@@ -264,7 +264,7 @@ func headline(s *sheet, r approval.Request) {
 	}
 	s.as(asCode, title)
 	if r.IsHandover() {
-		s.put(" · handoff")
+		s.put(" · hand-over")
 	} else {
 		s.put(" · ", plural(len(r.Revision.Files), "file", "files"))
 	}
