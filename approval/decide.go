@@ -181,7 +181,7 @@ func cast(ctx context.Context, tx Tx, r *Request, e Electorate, b Ballot, p prep
 	dec := Decision{
 		ID: orchestrator.NewID(orchestrator.DecisionPrefix, tx.Now()), Revision: r.Revision.N,
 		UserID: b.Principal.User.ID, User: b.Principal.Name(), Channel: b.Channel, Verdict: b.Verdict,
-		Comment: b.Comment, Digest: r.Revision.Digest, At: r.after(tx.Now()), Seen: b.Seen, Files: b.Files, Comments: b.Comments,
+		Comment: b.Comment, Digest: r.Revision.Digest, At: r.after(tx.Now()), Seen: b.Seen, Files: b.Files, Comments: b.Comments, StartOver: b.StartOver,
 	}
 	dec.ForID, dec.For = e.inPlaceOf(b.Principal.User, *r)
 	if err := takeDrafts(ctx, tx, dec.UserID, r.ID, b, p.drafts); err != nil {

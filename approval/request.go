@@ -160,12 +160,23 @@ type Decision struct {
 	Comment  string  `json:"comment"`
 	Digest   string  `json:"digest"`
 	// ForID and For are the absent person whose seat was used, "" for one's own.
-	ForID    string              `json:"-"`
-	For      string              `json:"for,omitempty"`
-	Files    []string            `json:"files,omitempty"`    // with approve: only these
-	Comments []agent.LineComment `json:"comments,omitempty"` // on lines
-	At       time.Time           `json:"at"`
-	Seen     Seen                `json:"seen"`
+	ForID string   `json:"-"`
+	For   string   `json:"for,omitempty"`
+	Files []string `json:"files,omitempty"` // with approve: only these
+	// StartOver: with request_changes, the agent begins from the base.
+	StartOver bool                `json:"start_over,omitempty"`
+	Comments  []agent.LineComment `json:"comments,omitempty"` // on lines
+	At        time.Time           `json:"at"`
+	Seen      Seen                `json:"seen"`
+}
+
+// Anew is the end of a sentence that says what somebody asked for: "" where the agent goes
+// on from what it has made.
+func (d Decision) Anew() string {
+	if !d.StartOver {
+		return ""
+	}
+	return ", starting over"
 }
 
 // Seen is what a decider had before them.

@@ -109,7 +109,7 @@ func chatText(e event.Event, f eventFacts) string {
 	case event.Requested:
 		return fmt.Sprintf("asks for a yes: %d files, +%d −%d", f.Count, f.Added, f.Removed)
 	case event.Decided, event.ChangesRequested:
-		return e.Actor + " " + wasSaid(f.Verdict) + prefixed(": ", f.Comment)
+		return e.Actor + " " + wasSaid(f.Verdict) + approval.Decision{StartOver: f.StartOver}.Anew() + prefixed(": ", f.Comment)
 	case event.PatchLanded:
 		if f.Deliver == patch.DeliverBranch {
 			return fmt.Sprintf("pushed %.7s%s", f.Commit, prefixed(" to ", f.Branch))

@@ -209,7 +209,7 @@ func decisive(r approval.Request) (approval.Decision, string) {
 	}
 	for i := len(r.Decisions) - 1; i >= 0; i-- {
 		if d := r.Decisions[i]; d.Verdict == verdict {
-			return d, verb
+			return d, verb + d.Anew()
 		}
 	}
 	return approval.Decision{}, ""

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gatehouse/approval"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
@@ -24,7 +25,7 @@ type eventFacts struct {
 	Turn                                        int
 	InputTokens, OutputTokens                   int64
 	USD                                         *float64
-	Lost                                        bool
+	Lost, StartOver                             bool
 	Told                                        []string // children whose end was announced
 	Calls                                       []struct {
 		Name string `json:"name"`
@@ -42,7 +43,7 @@ func factsOf(e event.Event) eventFacts {
 		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "deliver": &f.Deliver, "via": &f.Via, "approval_id": &f.ApprovalID, "channel": &f.Channel, "missing": &f.Missing,
 		"guards": &f.Guards, "steering": &f.Steering, "trust_checkout": &f.Trusted, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt, "line": &f.Line,
 		"model": &f.Model, "from_task": &f.FromTask, "name": &f.Name, "stop": &f.Stop, "namespace": &f.Namespace, "key": &f.Key, "ok": &f.OK, "turn": &f.Turn,
-		"input_tokens": &f.InputTokens, "output_tokens": &f.OutputTokens, "usd": &f.USD, "lost": &f.Lost, "calls": &f.Calls} {
+		"input_tokens": &f.InputTokens, "output_tokens": &f.OutputTokens, "usd": &f.USD, "lost": &f.Lost, "start_over": &f.StartOver, "calls": &f.Calls} {
 		if v, ok := raw[key]; ok {
 			// One field that is of another shape says nothing; the others still do.
 			_ = json.Unmarshal(v, into)
@@ -99,8 +100,8 @@ func eventLine(e event.Event) string {
 		return "the changed files are allowed"
 	case event.Requested:
 		return fmt.Sprintf("asks for a yes: %d files, +%d −%d%s", f.Count, f.Added, f.Removed, prefixed(", for ", f.Branch))
-	case event.Decided:
-		return first(f.Message, f.Text, views.VerdictWord(f.Verdict)+prefixed(": ", f.Comment))
+	case event.Decided, event.ChangesRequested:
+		return first(f.Message, f.Text, views.VerdictWord(f.Verdict)+approval.Decision{StartOver: f.StartOver}.Anew()+prefixed(": ", f.Comment))
 	case event.Notified:
 		return prefixed("shown in ", f.Channel)
 	case event.Reminded:

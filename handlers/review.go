@@ -222,7 +222,7 @@ func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d 
 	page.CanLand = d.Work.Problem != "" && d.State == orchestrator.Landing && (f.who.Has(people.DelegationsControl) || f.who.Has(people.ApprovalsDecide))
 	for _, x := range r.Decisions {
 		page.Decisions = append(page.Decisions, views.DecisionRow{User: x.User, For: x.For, Channel: x.Channel, Verdict: string(x.Verdict),
-			Comment: x.Comment, Digest: x.Digest, Revision: x.Revision, Files: x.Files, Comments: sentOf(x), At: x.At})
+			Comment: x.Comment, Digest: x.Digest, Revision: x.Revision, Files: x.Files, Anew: x.Anew(), Comments: sentOf(x), At: x.At})
 	}
 	for _, n := range v.Notes {
 		page.Notes = append(page.Notes, views.Note{Code: n.Code, Text: n.Text})

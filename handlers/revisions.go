@@ -152,7 +152,7 @@ func outcome(r approval.Request) *views.Outcome {
 	o := &views.Outcome{State: string(r.State), At: at(r.DecidedAt), Commit: r.Landed, Missed: r.Missed() != ""}
 	if n := len(r.Decisions); n > 0 {
 		last := r.Decisions[n-1]
-		o.By, o.For, o.Channel, o.Comment, o.At = last.User, last.For, last.Channel, last.Comment, last.At
+		o.By, o.For, o.Channel, o.Comment, o.At, o.Anew = last.User, last.For, last.Channel, last.Comment, last.At, last.Anew()
 	}
 	return o
 }

@@ -86,7 +86,7 @@ func verdictWords(d approval.Decision) string {
 	if d.Verdict == approval.Approve && len(d.Files) > 0 {
 		words += " " + plural(len(d.Files), "file only", "files only")
 	}
-	return words
+	return words + d.Anew()
 }
 
 // answersTo are those under the i-th line comment of a decision, from 0.

@@ -120,7 +120,8 @@ type Outcome struct {
 	At      time.Time
 	Comment string
 	Commit  string
-	Missed  bool // the yes lands nothing: the branch changed meanwhile
+	Missed  bool   // the yes lands nothing: the branch changed meanwhile
+	Anew    string // see DecisionRow
 }
 
 // Doing is what a person does on the page beside reading.
@@ -143,6 +144,7 @@ type DecisionRow struct {
 	Digest   string
 	Revision int
 	Files    []string // with approve: only these
+	Anew     string   // how a wish to start over is said, see approval.Decision
 	Comments []Remark
 	At       time.Time
 }

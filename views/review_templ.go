@@ -1141,7 +1141,7 @@ func inPlace(name, absent string) string {
 
 // decisionWords is what somebody did, with the files that it is about.
 func decisionWords(d DecisionRow) string {
-	s := VerdictWord(d.Verdict)
+	s := VerdictWord(d.Verdict) + d.Anew
 	if len(d.Files) > 0 {
 		s += " " + someFiles(d.Files)
 	}

@@ -553,7 +553,7 @@ func outcomeWords(p ReviewPage) string {
 	case "rejected":
 		who += " rejected this"
 	case "changes_requested":
-		who += " asked for changes"
+		who += " asked for changes" + o.Anew
 	case "expired":
 		return "It expired, not approved. Nothing landed."
 	case "superseded":

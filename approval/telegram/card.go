@@ -132,7 +132,7 @@ func (f face) question(sh shape) *sheet {
 func (f face) firstLine(s *sheet) {
 	head := fmt.Sprintf("◆ Approval needed · rev %d", f.r.Revision.N)
 	if f.r.IsHandover() {
-		head = "◆ Approval needed · handoff to " + name(f.r.Agent)
+		head = "◆ Approval needed · hand-over to " + name(f.r.Agent)
 	}
 	if f.view.TooFew != "" {
 		head += " · " + oneLine(f.view.TooFew)

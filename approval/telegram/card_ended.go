@@ -195,7 +195,7 @@ func (f face) against(s *sheet) {
 		if d.Revision != f.r.Revision.N || d.Verdict != want {
 			continue
 		}
-		s.line(cut(f.decided(d), lineLimit))
+		s.line(cut(f.decided(d)+d.Anew(), lineLimit))
 		if why := oneLine(d.Comment); why != "" {
 			s.line()
 			s.as(asCode, `"`+cut(why, textLimit)+`"`)
@@ -238,7 +238,7 @@ func (f face) why() string {
 	case made && v.Made == approval.MadeByFiles:
 		return ", some of its files"
 	case wish != nil:
-		return " after " + someone(*wish) + "'s comments"
+		return " after " + someone(*wish) + "'s comments" + wish.Anew()
 	default:
 		return ", because " + name(v.Base.Branch) + " moved"
 	}
@@ -270,7 +270,7 @@ func headline(s *sheet, r approval.Request) {
 	}
 	s.as(asCode, title)
 	if r.IsHandover() {
-		s.put(" · handoff")
+		s.put(" · hand-over")
 	} else {
 		s.put(" · ", plural(len(r.Revision.Files), "file", "files"))
 	}

@@ -203,6 +203,10 @@ func TestHowRequestsEnd(t *testing.T) {
 			r.Decisions[0].Verdict, r.Decisions[0].Comments = approval.RequestChanges, make([]agent.LineComment, 2)
 		}),
 			"↩ Changes requested · coder works on it again\nFix retry loop in the uploader\nbob on the web, 12:06 UTC\n2 line comments\n[ Open ]"},
+		"changes from the start": {with(approval.ChangesRequested, func(r *approval.Request) {
+			r.Decisions[0].Verdict, r.Decisions[0].StartOver = approval.RequestChanges, true
+		}),
+			"↩ Changes requested · coder works on it again\nFix retry loop in the uploader\nbob on the web, 12:06 UTC, starting over\n[ Open ]"},
 		"expired": {with(approval.Expired, func(r *approval.Request) {
 			r.Decisions, r.Reminded = nil, 2
 			end := noon.Add(73 * time.Hour)
@@ -238,7 +242,12 @@ func TestWhatReplacedARevision(t *testing.T) {
 	changes := approval.Decision{User: "ann", UserID: "usr_ann", Revision: 2, Verdict: approval.RequestChanges}
 	for want, change := range map[string]func(*approval.Request){
 		"rev 2 → rev 3 after ann's comments": func(r *approval.Request) { r.Decisions = []approval.Decision{changes} },
-		"rev 2 → rev 3, because main moved":  func(*approval.Request) {},
+		"rev 2 → rev 3 after ann's comments, starting over": func(r *approval.Request) {
+			anew := changes
+			anew.StartOver = true
+			r.Decisions = []approval.Decision{anew}
+		},
+		"rev 2 → rev 3, because main moved": func(*approval.Request) {},
 		"rev 2 → rev 3, edited by cleo": func(r *approval.Request) {
 			r.Revision.Made, r.Revision.MadeFrom, r.Revision.Editor = approval.MadeByEdit, 2, &approval.Party{User: "cleo"}
 		},

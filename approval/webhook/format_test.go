@@ -232,12 +232,12 @@ func TestAMessageAboutAHandover(t *testing.T) {
 	if e := read(t, sent(t, Standard, r)); e.Data.Request.Kind != approval.Handover || e.Type != Requested || e.Data.Request.Title != "Approve handoff to coder? Context: Deploy to production" {
 		t.Errorf("told of %+v", e)
 	}
-	for state, head := range map[approval.State]string{approval.Pending: "◆ Approval needed · handoff to coder", approval.Approved: "✓ Approved · handed to coder",
+	for state, head := range map[approval.State]string{approval.Pending: "◆ Approval needed · hand-over to coder", approval.Approved: "✓ Approved · handed to coder",
 		approval.Rejected: "⊖ Rejected · not handed to coder", approval.Expired: "⌛ Expired, not approved · not handed to coder",
 		approval.Cancelled: "⊘ Cancelled · not handed to coder", approval.Failed: "✕ Failed · not handed to coder"} {
 		_, all := blocks(t, sent(t, Slack, approvaltest.Handover(state)).body)
 		text := strings.Join(all, "\n")
-		if !strings.Contains(text, head) || !strings.Contains(text, "handoff to coder") || strings.Contains(text, "landed") || strings.Contains(text, "file") {
+		if !strings.Contains(text, head) || !strings.Contains(text, "hand-over to coder") || strings.Contains(text, "landed") || strings.Contains(text, "file") {
 			t.Errorf("%s:\n%s", state, text)
 		}
 	}

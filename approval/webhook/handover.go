@@ -11,7 +11,7 @@ func handed(n news, r approval.Request, view approval.CardView) string {
 	to := foreign(r.Agent, slackText)
 	switch n.kind {
 	case Requested:
-		return "◆ Approval needed · handoff to " + to
+		return "◆ Approval needed · hand-over to " + to
 	case Expired:
 		return "⌛ Expired, not approved · not handed to " + to
 	case Failed:

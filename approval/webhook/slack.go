@@ -147,7 +147,7 @@ func facts(r approval.Request, view approval.CardView) []string {
 		fmt.Sprintf("%s +%d −%d · %s", files, v.Added, v.Removed, digest),
 	}
 	if r.IsHandover() {
-		lines = []string{from, "handoff to " + foreign(r.Agent, slackText) + " · " + digest}
+		lines = []string{from, "hand-over to " + foreign(r.Agent, slackText) + " · " + digest}
 	}
 	for _, w := range v.Warnings[:min(len(v.Warnings), slackLines)] {
 		line := "⚠ " + foreign(w.Text, slackText)

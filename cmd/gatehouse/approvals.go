@@ -89,7 +89,7 @@ func (sh *shell) requestRows(all []client.Request) [][]string {
 // where is the repository and branch that a request lands on, or whom a hand-over goes to.
 func where(r client.Request) string {
 	if r.Handover() {
-		return "handoff to " + line(r.Question.To)
+		return "hand-over to " + line(r.Question.To)
 	}
 	if r.Target == "" {
 		return line(r.Repository) + " (no branch)" // asked by an older version, on a commit's id

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,6 +20,7 @@ repositories:
   app: {path: "REPO", branch: main, deliver: DELIVER, commit: {name: Ledger Bot, email: bot@ledger.example}}
 agents:
   coder: {kind: command, repository: app, env: {PLACE: MARK}, command: [sh, -c, "cat; echo x >> x.txt"]}
+  lead: {kind: command, protocol: jsonl, command: [sh, -c, 'read task; echo ''{"type":"delegate","to":"coder","text":"add x","ref":"r1"}''; read answer; printf ''{"type":"result","text":"%s"}'' "$(printf %s "$answer" | base64 -w0)"; echo']}
 channels:
   telegram: {token: "TOKEN", api_url: "BOT_API", chats: [-100123]}
 `
@@ -86,6 +89,23 @@ func TestABranchThatWasPushedIsNotCalledLanded(t *testing.T) {
 	}
 	if out, code := s.cli(n, "--token", n.asker, "revert", task); code == 0 || !strings.Contains(out, "was pushed to "+branch) {
 		t.Errorf("a revert of what is on no target: %d %s", code, out)
+	}
+	s.toldThePush(n)
+}
+
+// toldThePush: a program whose child's change was pushed is told the branch with the commit.
+func (s *gate) toldThePush(n *node) {
+	s.Helper()
+	root := n.through(n.send("lead", "", "have x added"))
+	if root.Result == nil {
+		s.Fatalf("lead ended with %+v", root.Error)
+	}
+	line, err := base64.StdEncoding.DecodeString(root.Result.Text)
+	s.must(err)
+	var told struct{ State, Commit, Pushed string }
+	s.must(json.Unmarshal(line, &told))
+	if told.State != "completed" || told.Pushed == "" || told.Commit != git(s.T, s.repo, "rev-parse", "refs/heads/"+told.Pushed) {
+		s.Errorf("lead read %s", line)
 	}
 }
 

@@ -120,7 +120,7 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 		fmt.Fprintf(w, "yes pushes %s; %s stays as it is\n", line(r.Branch), line(r.Target))
 	}
 	for _, d := range r.Decisions {
-		text := line(d.User) + " " + said(d.Verdict) + " on " + line(d.Channel)
+		text := line(d.User) + " " + said(d.Verdict) + anew(d.StartOver) + " on " + line(d.Channel)
 		if d.Revision > 0 && d.Revision != r.Revision {
 			text += fmt.Sprintf(" of revision %d", d.Revision) // it says nothing of this one
 		}
@@ -211,4 +211,12 @@ func (sh *shell) page(ctx context.Context, text []byte) error {
 	}
 	_, err = sh.out.Write(text)
 	return err
+}
+
+// anew says that the agent starts over; "" where it goes on from what it has made.
+func anew(startOver bool) string {
+	if !startOver {
+		return ""
+	}
+	return ", starting over,"
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/people"
@@ -191,7 +192,8 @@ func TestAKillLosesNothingOfWhatGoesOn(t *testing.T) {
 }
 
 // TestStartOverIsSaidInThreePlaces: the command line, the page's form and the API; with
-// another verdict it is a mistake.
+// another verdict it is a mistake. Whoever looks later reads it: in the decision's row, in the
+// chat, in the log, on the command line.
 func TestStartOverIsSaidInThreePlaces(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(goingOnTeam, "BASE", "http://127.0.0.1:1/v1"))
@@ -207,6 +209,7 @@ func TestStartOverIsSaidInThreePlaces(t *testing.T) {
 	if page := n.page(bob, "/approvals/"+r.ID); !strings.Contains(page, `name="start_over"`) {
 		t.Error("the page has no box to start over")
 	}
+	p.startedOver(n, bob, r, 1)
 	res, err := bob.PostForm(n.url+"/approvals/"+r.ID+"/decision", url.Values{"verdict": {"request_changes"}, "digest": {r.Revision.Digest}, "revision": {"2"}, "comment": {"Anew."}, "start_over": {"1"}})
 	p.must(err)
 	res.Body.Close() //nolint:errcheck // its status says all
@@ -221,5 +224,27 @@ func TestStartOverIsSaidInThreePlaces(t *testing.T) {
 	}
 	if r = p.revised(r.TaskID, 4); files(r) != "one.txt three.txt two.txt" {
 		t.Errorf("gone on by the command line: %s", files(r))
+	}
+	p.startedOver(n, bob, r, 2) // and not 3
+}
+
+// startedOver checks that so many decisions of r are told as ones that start over.
+func (p *place) startedOver(n *node, bob *http.Client, r approval.Request, want int) {
+	p.Helper()
+	review, _ := p.cli(n, "review", r.ID)
+	document, _ := p.cli(n, "review", r.ID, "--json")
+	var chat []string
+	for _, e := range p.events(r.TaskID) {
+		if said, ok := handlers.ChatLine(e); ok {
+			chat = append(chat, said.Text)
+		}
+	}
+	for where, text := range map[string]string{
+		"asked for changes, starting over": n.page(bob, "/approvals/"+r.ID), "request changes, starting over, on ": review, `"start_over":true`: document,
+		"bob requested changes, starting over: Anew.": strings.Join(chat, "\n"), "asked for changes, starting over: Anew.": n.page(bob, "/delegations/"+r.TaskID+"?tab=events"),
+	} {
+		if got := strings.Count(text, where); got != want {
+			p.Errorf("%q is said %d times, want %d", where, got, want)
+		}
 	}
 }

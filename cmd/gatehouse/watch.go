@@ -155,7 +155,8 @@ func summary(e client.Event) string {
 		}
 		return parts(commit(text("commit")), text("repository")+"/"+text("branch"))
 	case "approval.decided", "approval.changes_requested":
-		return parts(text("verdict"), text("comment"))
+		startOver, _ := data["start_over"].(bool)
+		return parts(text("verdict")+strings.TrimSuffix(anew(startOver), ","), text("comment"))
 	case "task.created":
 		return parts(text("agent"), text("title"))
 	case "message.completed":

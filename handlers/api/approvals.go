@@ -137,6 +137,8 @@ type decisionShape struct {
 	For      string              `json:"for,omitempty"`
 	Files    []string            `json:"files,omitempty"`
 	Comments []agent.LineComment `json:"comments,omitempty"`
+	// StartOver: with request_changes, the agent begins from the base.
+	StartOver bool `json:"start_over,omitempty"`
 }
 
 type cardShape struct {
@@ -178,7 +180,7 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 	}
 	for _, d := range r.Decisions {
 		d.Seen.WarningsTicked = append([]string{}, d.Seen.WarningsTicked...)
-		s.Decisions = append(s.Decisions, decisionShape{d.ID, d.User, d.Channel, d.Verdict, mask.Text(d.Comment), d.Digest, d.At.UTC(), d.Revision, d.Seen, d.For, d.Files, maskedComments(d.Comments)})
+		s.Decisions = append(s.Decisions, decisionShape{d.ID, d.User, d.Channel, d.Verdict, mask.Text(d.Comment), d.Digest, d.At.UTC(), d.Revision, d.Seen, d.For, d.Files, maskedComments(d.Comments), d.StartOver})
 	}
 	for _, card := range r.Cards {
 		s.Cards = append(s.Cards, cardShape{card.Channel, cardState(r, card)})

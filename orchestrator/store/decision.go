@@ -10,7 +10,7 @@ import (
 	"gatehouse/orchestrator"
 )
 
-const selectDecisions = "select request_id, id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen, for_id, for_name, files, comments from decisions"
+const selectDecisions = "select request_id, id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen, for_id, for_name, files, comments, start_over from decisions"
 
 type decisionRow struct {
 	approval.Decision
@@ -19,12 +19,12 @@ type decisionRow struct {
 
 func scanDecision(row scanner) (decisionRow, error) {
 	var d decisionRow
-	var at int64
+	var at, anew int64
 	var seen, files, comments string
-	if err := row.Scan(&d.requestID, &d.ID, &d.Revision, &d.UserID, &d.User, &d.Channel, &d.Verdict, &d.Comment, &d.Digest, &at, &seen, &d.ForID, &d.For, &files, &comments); err != nil {
+	if err := row.Scan(&d.requestID, &d.ID, &d.Revision, &d.UserID, &d.User, &d.Channel, &d.Verdict, &d.Comment, &d.Digest, &at, &seen, &d.ForID, &d.For, &files, &comments, &anew); err != nil {
 		return d, err
 	}
-	d.At = fromMicros(at)
+	d.At, d.StartOver = fromMicros(at), anew != 0
 	err := errors.Join(json.Unmarshal([]byte(seen), &d.Seen), json.Unmarshal(orNull(files), &d.Files), json.Unmarshal(orNull(comments), &d.Comments))
 	if err != nil {
 		return d, fmt.Errorf("read decision %s: %w", d.ID, err)
@@ -49,9 +49,9 @@ func (t *Tx) InsertDecision(_ context.Context, requestID string, d approval.Deci
 			return fmt.Errorf("write decision %s: %w", d.ID, err)
 		}
 	}
-	_, err := t.q.exec(t.ctx, `insert into decisions (id, request_id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen, for_id, for_name, files, comments)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, d.ID, requestID, d.Revision, d.UserID, d.User, d.Channel, string(d.Verdict), d.Comment, d.Digest, micros(d.At),
-		clean(columns[0]), d.ForID, d.For, clean(columns[1]), clean(columns[2]))
+	_, err := t.q.exec(t.ctx, `insert into decisions (id, request_id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen, for_id, for_name, files, comments, start_over)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, d.ID, requestID, d.Revision, d.UserID, d.User, d.Channel, string(d.Verdict), d.Comment, d.Digest, micros(d.At),
+		clean(columns[0]), d.ForID, d.For, clean(columns[1]), clean(columns[2]), flag(d.StartOver))
 	if err != nil {
 		return fmt.Errorf("insert decision %s: %w", d.ID, err)
 	}

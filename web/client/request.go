@@ -146,6 +146,8 @@ type Decision struct {
 	Comment  string    `json:"comment"`
 	At       time.Time `json:"at"`
 	Revision int       `json:"revision"`
+	// StartOver: with request_changes, the agent begins from the base.
+	StartOver bool `json:"start_over,omitempty"`
 }
 
 // Comment is what somebody said about a line, with what was said and done under it.

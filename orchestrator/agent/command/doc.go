@@ -31,7 +31,8 @@
 //	{"type":"usage","input_tokens":1,"output_tokens":1,"usd":0.1} added up
 //	{"type":"context","namespace":"…","key":"…","value":"…","ttl_seconds":60}
 //	{"type":"delegate","to":"reviewer","text":"…","ref":"r1"}     hands on; several may be open at once
-//	{"type":"result","ref":"r1","state":"completed","text":"…","usage":{…},"error":null}   read: the answer to a delegate
+//	{"type":"result","ref":"r1","state":"completed","text":"…","usage":{…},"error":null}   read: the answer to a delegate;
+//	                                                              commit and pushed where its change landed, or on which branch it waits
 //	{"type":"spawn","to":"helper","text":"…","ref":"s1"}          hands on without waiting
 //	{"type":"spawned","ref":"s1","id":"dlg_…","to":"helper"}      read: at once; a result follows when it has ended
 //	{"type":"wait"}                                               until all that was spawned has ended: no slot is held

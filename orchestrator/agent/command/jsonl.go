@@ -52,7 +52,8 @@ type answerLine struct {
 	// Artifacts have the text where it is short, and the url to get it from.
 	Artifacts []agent.Artifact `json:"artifacts,omitempty"`
 	Commit    string           `json:"commit,omitempty"`
-	Usage     usageLine        `json:"usage"` // of the child and everything below it (O14)
+	Pushed    string           `json:"pushed,omitempty"` // the branch that has it, where it is not on the target
+	Usage     usageLine        `json:"usage"`            // of the child and everything below it (O14)
 	Error     *agent.Failure   `json:"error"`
 }
 
@@ -239,7 +240,8 @@ func (d *dialogue) context(ctx context.Context, n int, line []byte) error {
 func answerTo(ref string, child agent.Child) answerLine {
 	a := answerLine{Type: "result", Ref: ref, ID: child.ID, State: child.State, Usage: usageLine(child.Usage), Error: child.Error}
 	if child.Result != nil {
-		a.Text, a.Data, a.Artifacts, a.Commit = child.Result.Text, child.Result.Data, child.Result.Artifacts, child.Result.Commit
+		a.Text, a.Data, a.Artifacts = child.Result.Text, child.Result.Data, child.Result.Artifacts
+		a.Commit, a.Pushed = child.Result.Commit, child.Result.Pushed
 	}
 	return a
 }

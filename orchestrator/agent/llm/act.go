@@ -349,7 +349,10 @@ func outcome(c agent.Child) (text string, isError bool) {
 	for _, a := range r.Artifacts {
 		parts = append(parts, a.Words())
 	}
-	if r.Commit != "" {
+	switch {
+	case r.Pushed != "":
+		parts = append(parts, "Its changes were pushed to "+r.Pushed+" as commit "+r.Commit+", for people to merge.")
+	case r.Commit != "":
 		parts = append(parts, "Its changes landed as commit "+r.Commit+".")
 	}
 	if len(r.Declined) > 0 {

@@ -99,7 +99,15 @@ func TestAnAnswerComesWhole(t *testing.T) {
 	if _, _, err := play(t, host, task("Work."), calls(call("a", "delegate_to_agent", `{"agent_id":"helper","task":"x"}`)), says("done")); err != nil {
 		t.Fatal(err)
 	}
-	has(t, results(t, host.Turns(), 0)[0].Text, strings.TrimSpace(long), `{"score":81}`, "Plan plan.md", "abc123", "x.go")
+	has(t, results(t, host.Turns(), 0)[0].Text, strings.TrimSpace(long), `{"score":81}`, "Plan plan.md", "landed as commit abc123", "x.go")
+	host = team()
+	host.Child = func(agent.Hop) agent.Child {
+		return agent.Child{State: "completed", Ended: true, Result: &agent.Result{Commit: "abc123", Pushed: "gatehouse/x"}}
+	}
+	if _, _, err := play(t, host, task("Work."), calls(call("a", "delegate_to_agent", `{"agent_id":"helper","task":"x"}`)), says("done")); err != nil {
+		t.Fatal(err)
+	}
+	has(t, results(t, host.Turns(), 0)[0].Text, "pushed to gatehouse/x as commit abc123")
 }
 
 // Given a hand-over, the receiver gets the command object and its answer is the

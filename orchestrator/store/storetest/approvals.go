@@ -60,7 +60,7 @@ func requestComesBack(s *Suite) {
 				Checks: []orchestrator.Check{{Command: "go vet", OK: true, Took: time.Second}}, Sandbox: "none", At: now,
 				Overtaken: &patch.Overtaken{Branch: "main", Head: "f00", Files: []string{"a\xc3\xa9"}, Why: "main changed aé meanwhile"}}}
 	})
-	decision := approval.Decision{ID: "dec_1", Revision: 1, UserID: "usr_bob", User: "bob", Channel: "web", Verdict: approval.Approve, Comment: "fine", Digest: "d1", At: now,
+	decision := approval.Decision{ID: "dec_1", Revision: 1, UserID: "usr_bob", User: "bob", Channel: "web", Verdict: approval.Approve, Comment: "fine", Digest: "d1", At: now, StartOver: true,
 		Seen: approval.Seen{Surface: "page", Files: 1, FilesViewed: 1, WarningsTicked: []string{"bidi"}, Read: []approval.Read{{Surface: "page", Files: 1}, {Surface: "cli", Files: 1, Whole: true}}}}
 	s.gate(d.TaskID, func(tx approval.Tx) error {
 		got, err := tx.Request(s.ctx, "apr_1")
