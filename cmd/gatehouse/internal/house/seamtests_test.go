@@ -46,7 +46,7 @@ var seamTests = map[string]string{
 
 	"Handover.Goto": modelsHand, "Handover.Graph": modelsHand, "Handover.Update": programsHand,
 
-	"Host.Progress": inquiry, "Host.Usage": results, "Host.PutContext": board, "Host.Delegate": results, "Host.Await": results, "Host.Sandbox": confined,
+	"Host.Progress": killedThere, "Host.Usage": results, "Host.PutContext": board, "Host.Delegate": results, "Host.Await": results, "Host.Sandbox": confined,
 	"Host.Confined": confined, "Host.SaveTurn": killedTurns, "Host.Delta": typed, "Host.Ended": inquiry, "Host.Roster": team, "Host.Shared": board,
 	"Host.Checks": "orchestrator TestRandomModels", "Host.Apply": "orchestrator TestRandomModels", "Host.Reserve": calls, "Host.Remaining": calls, "Host.Over": killedThere,
 }
