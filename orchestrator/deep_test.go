@@ -120,6 +120,9 @@ func TestWhatAModelBelowWritesPassesByItsTask(t *testing.T) {
 	w.models(meter(t, func(a modeltest.Ask) modeltest.Answer {
 		switch {
 		case a.Conversation == "build it":
+			if !strings.Contains(a.System, "The agent kik handed this task to you") {
+				t.Errorf("coder is not told who asks: %s", a.System)
+			}
 			return modeltest.Answer{Text: text, Split: 4, Until: watched}
 		case a.Turn == 1:
 			return modeltest.Use("delegate_to_agent", map[string]any{"agent": "coder", "task": "build it"})

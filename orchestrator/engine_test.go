@@ -534,13 +534,20 @@ func TestAStopGivesBackWhatWasUnderWay(t *testing.T) {
 func TestALostLeaseIsClaimedAgainAndTheThirdLossIsTheEnd(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("a")...)
+		attempts := make(chan int, 9)
 		w.script("a", func(ctx context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
+			attempts <- job.Attempt
 			return agent.Outcome{}, errors.New("the machine is on fire")
 		})
 		w.start()
 		d := w.state(w.send("a", "go").ID, orchestrator.Failed)
 		if d.Error.Code != agent.CodeLost || d.Losses != 3 {
 			t.Errorf("%+v after %d losses", d.Error, d.Losses)
+		}
+		for want := 1; want <= 3; want++ {
+			if got := <-attempts; got != want {
+				t.Errorf("it was told that it is attempt %d, want %d", got, want)
+			}
 		}
 	})
 }

@@ -30,7 +30,7 @@ const (
 
 // seamTests says for each fact that crosses a border which test notices when it is dropped.
 var seamTests = map[string]string{
-	"Job.TaskID": "orchestrator/telemetry TestATaskIsATrace", "Job.DelegationID": killedThere, "Job.Attempt": killedThere, "Job.Agent": team, "Job.From": team,
+	"Job.TaskID": "orchestrator/telemetry TestATaskIsATrace", "Job.DelegationID": killedThere, "Job.Attempt": "orchestrator TestALostLeaseIsClaimedAgainAndTheThirdLossIsTheEnd", "Job.Agent": team, "Job.From": typed,
 	"Job.Text": programsHand, "Job.Feedback": again, "Job.Dir": results, "Job.ScratchDir": programsHand, "Job.Token": results, "Job.URL": results,
 	"Job.Context": shared, "Job.Memo": "orchestrator TestAConversationParksWithItsFiles", "Job.Children": results, "Job.Turns": killedTurns, "Job.Carried": goesOn,
 	"Job.Revision": goesOn, "Job.Handover": programsHand, "Job.Channel": board, "Job.Chat": board, "Job.Board": board, "Job.Generation": killedThere, "Job.RemoteHops": elsewhere,
@@ -46,7 +46,7 @@ var seamTests = map[string]string{
 
 	"Handover.Goto": modelsHand, "Handover.Graph": modelsHand, "Handover.Update": programsHand,
 
-	"Host.Progress": inquiry, "Host.Usage": results, "Host.PutContext": board, "Host.Delegate": results, "Host.Await": results, "Host.Sandbox": confined,
+	"Host.Progress": killedThere, "Host.Usage": results, "Host.PutContext": board, "Host.Delegate": results, "Host.Await": results, "Host.Sandbox": confined,
 	"Host.Confined": confined, "Host.SaveTurn": killedTurns, "Host.Delta": typed, "Host.Ended": inquiry, "Host.Roster": team, "Host.Shared": board,
 	"Host.Checks": "orchestrator TestRandomModels", "Host.Apply": "orchestrator TestRandomModels", "Host.Reserve": calls, "Host.Remaining": calls, "Host.Over": killedThere,
 }
