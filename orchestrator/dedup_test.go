@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -94,43 +95,54 @@ func TestASpawnIsRememberedForAWhile(t *testing.T) {
 }
 
 // P45: all runs of one agent together have so many spawned children at work at most, however
-// many a single one may have; others have their own.
+// many a single one may have, and also when many ask at the same moment.
 func TestOneAgentsSpawnsAreBounded(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {
 		w := spawning(t, url, 5)
 		w.config.Settings.Spawn.PerAgent = 2
 		w.engine.SetConfig(w.config)
-		gate := agenttest.NewGate()
+		gate, all := agenttest.NewGate(), agenttest.NewGate()
 		w.script("worker", gate.Then(agenttest.Answer("did it")))
-		w.script("boss", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+		boss := w.script("boss", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 			if len(job.Turns) > 0 {
 				return agenttest.Done("done"), nil
 			}
-			said := ""
-			for _, text := range strings.Fields(job.Text) {
-				c, err := host.Delegate(ctx, agent.Hop{To: "worker", Text: text, Spawn: true})
-				if err != nil {
-					return agent.Outcome{}, err
-				}
-				if c.State == agent.Refused {
-					said = c.Error.Error()
-				}
+			if _, err := all.Then(agenttest.Answer("go"))(ctx, job, host); err != nil {
+				return agent.Outcome{}, err
 			}
-			if said != "" {
-				return agenttest.Done(said), nil
+			c, err := host.Delegate(ctx, agent.Hop{To: "worker", Text: "x", Spawn: true})
+			if err == nil && c.State == agent.Refused {
+				return agenttest.Done(c.Error.Error()), nil
 			}
-			return agent.Outcome{Park: &agent.Park{ForSpawned: true}}, host.SaveTurn(ctx, calls(1), false)
+			return agent.Outcome{Park: &agent.Park{ForSpawned: true}}, errors.Join(err, host.SaveTurn(ctx, calls(1), false))
 		})
 		w.start()
-		first := w.sendTo("boss", "a b")
-		w.state(first.ID, orchestrator.Waiting)
-		second := w.state(w.sendTo("boss", "c").ID, orchestrator.Completed)
-		if !strings.HasPrefix(second.Result.Text, "no_capacity: boss has 2 spawned agents at work in all its runs together, and 2 at once is the limit of one agent (engine.spawn.per_agent)") ||
-			w.count(second.TaskID, event.DelegationRefused) != 1 {
-			t.Errorf("the third was told %q", second.Result.Text)
+		var roots []orchestrator.Delegation
+		for range 4 {
+			roots = append(roots, w.sendTo("boss", "go"))
+			<-boss.Started()
+		}
+		all.Open()
+		let := 0
+		for _, root := range roots {
+			d := w.until(root.ID, "spawned or refused", func(d orchestrator.Delegation) bool {
+				return d.State == orchestrator.Waiting || d.State == orchestrator.Completed
+			})
+			switch {
+			case d.State == orchestrator.Waiting:
+				let++
+			case !strings.HasPrefix(d.Result.Text, "no_capacity: boss has 2 spawned agents at work in all its runs together, and 2 at once is the limit of one agent (engine.spawn.per_agent)"),
+				w.count(d.TaskID, event.DelegationRefused) != 1:
+				t.Errorf("one was told %q", d.Result.Text)
+			}
+		}
+		if let != 2 {
+			t.Errorf("%d of 4 spawned, and 2 is the limit", let)
 		}
 		gate.Open()
-		w.state(first.ID, orchestrator.Completed)
-		w.state(w.sendTo("boss", "d").ID, orchestrator.Completed)
+		for _, root := range roots {
+			w.state(root.ID, orchestrator.Completed)
+		}
+		w.state(w.sendTo("boss", "go").ID, orchestrator.Completed)
 	})
 }

@@ -561,7 +561,7 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 		if i == 0 {
 			nodes[i] = newWorld(t, url, specs("a")...)
 		} else {
-			nodes[i] = &world{t: t, data: t.TempDir(), repo: nodes[0].repo, config: nodes[0].config, scripts: map[string]*agenttest.Scripted{}, ann: nodes[0].ann, bob: nodes[0].bob}
+			nodes[i] = &world{t: t, data: t.TempDir(), repo: nodes[0].repo, config: nodes[0].config, scripts: map[string]*agenttest.Scripted{}, ahead: nodes[0].ahead, ann: nodes[0].ann, bob: nodes[0].bob}
 			nodes[i].open(url)
 		}
 		nodes[i].script("a", agenttest.Answer("done"))
@@ -595,7 +595,7 @@ func TestARequestOfOneNodeLandsOnTheOther(t *testing.T) {
 	root := one.send("coder", "go")
 	r := one.request(root.TaskID, 1)
 	one.stop()
-	two := &world{t: t, data: t.TempDir(), repo: one.repo, config: one.config, scripts: map[string]*agenttest.Scripted{}, ann: one.ann, bob: one.bob}
+	two := &world{t: t, data: t.TempDir(), repo: one.repo, config: one.config, scripts: map[string]*agenttest.Scripted{}, ahead: one.ahead, ann: one.ann, bob: one.bob}
 	two.open(url)
 	two.start()
 	two.approve(r)

@@ -6,7 +6,7 @@ CREATE TABLE dedup (
   delegation_id TEXT   NOT NULL, -- the child
   made_at       BIGINT NOT NULL
 );
-CREATE INDEX dedup_child ON dedup (delegation_id);
+CREATE INDEX dedup_made ON dedup (made_at);
 INSERT INTO dedup (dedup_key, delegation_id, made_at)
   SELECT 'spawn/' || parent_id || '/' || generation || '/' || hop_key, id, created_at FROM delegations
   WHERE parent_id <> '' AND spawned AND task_id IN (SELECT id FROM tasks WHERE ended_at IS NULL);

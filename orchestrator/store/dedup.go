@@ -45,11 +45,14 @@ func (t *Tx) Forget(_ context.Context, key string) error {
 // sweepDedup is how many keys one statement of the sweep removes.
 const sweepDedup = 5000
 
+// A key that is young itself waits for a later sweep, so that most rows are not looked at.
+const purgeDedup = `delete from dedup where dedup_key in (select k.dedup_key from dedup k where k.made_at < ?
+	and exists (select 1 from delegations d where d.id = k.delegation_id and d.ended_at < ?) limit ? + 0)`
+
 // PurgeDedup removes the keys of what is done once whose child ended before that time.
 func (s *Store) PurgeDedup(ctx context.Context, ended time.Time) (all int64, err error) {
 	for {
-		n, err := changed(s.w.exec(ctx, `delete from dedup where dedup_key in (select k.dedup_key from dedup k
-			join delegations d on d.id = k.delegation_id where d.ended_at < ? limit ? + 0)`, micros(ended), sweepDedup))
+		n, err := changed(s.w.exec(ctx, purgeDedup, micros(ended), micros(ended), sweepDedup))
 		if all += n; err != nil || n < sweepDedup {
 			return all, s.explain(err)
 		}

@@ -59,6 +59,15 @@ const (
 	CountRefused = countRefused
 )
 
+// UnclaimedQuery is the query of the look for what nobody took up.
+func (s *Store) UnclaimedQuery() string { return selectUnclaimed(s.dialect) }
+
+// What counts an agent's spawned children, and the sweep of what is done once.
+const (
+	SpawnedByQuery = selectSpawnedBy
+	PurgeDedup     = purgeDedup
+)
+
 // ClaimableQuery is the query of a poll.
 func (s *Store) ClaimableQuery() string { return s.dialect.claimable }
 

@@ -61,6 +61,7 @@ func TestPlans(t *testing.T) {
 		queries := []query{
 			{"claimable", s.ClaimableQuery(), []any{at, at, at, 8, at, 8, 8}, "delegations_ready"},
 			{"claimable, held", s.ClaimableQuery(), []any{at, at, at, 8, at, 8, 8}, "delegations_held"},
+			{"unclaimed", s.UnclaimedQuery(), []any{at, at, 200}, "delegations_ready"},
 			{"agents", store.SelectAgents, nil, "delegations_ended"},
 		}
 		for _, by := range insight.Dimensions() {
@@ -77,7 +78,8 @@ func TestPlans(t *testing.T) {
 				query{"turns of breakers", store.TurnsQuery, []any{at, at, 20}, "events_breakers"}, query{"live below", store.OpenQuery(2), []any{"dlg_1", "dlg_2", 100}, "delegations_open"},
 				query{"all time", store.AllTimeQuery, nil, "PRIMARY KEY (day=?)"}, query{"insight", store.InsightQuery(insight.ByAgent), []any{0, 30}, "PRIMARY KEY (day>? AND day<?)"},
 				query{"due digests", store.DigestsDue, []any{at, "tg"}, "digests_due"}, query{"due edits", store.CardsDue, []any{at, "tg"}, "cards_due"})
-			queries = append(queries, query{"live", store.LiveQuery, nil, "delegations_live"}) // PostgreSQL: every second row of this table is
+			queries = append(queries, query{"live", store.LiveQuery, nil, "delegations_live"}, query{"spawned by", store.SpawnedByQuery, []any{"kik"}, "delegations_"},
+				query{"sweep", store.PurgeDedup, []any{at, at, 10}, "dedup_made"}) // PostgreSQL: every second row of this table is
 			queries = append(queries, query{"overdue", s.OverdueQuery(), []any{at, 100}, "requests_overdue"},
 				query{"landed today", store.LandedQuery, []any{at}, "delegations_approved"}, query{"decided today", store.DecidedQuery, []any{at, 10}, "requests_decided"},
 				query{"went wrong today", store.WrongQuery, []any{at, 8}, "delegations_wrong"}, query{"how much went wrong", store.CountWrong, []any{at}, "delegations_wrong"})
