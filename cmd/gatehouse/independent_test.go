@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ agents:
   plan: {kind: workflow, steps: [{id: a, agent: script}]}
   helper: {kind: command, command: [sh, -c, "echo helped"]}
   broken: {kind: command, command: [sh, -c, "echo it broke >&2; exit 3"]}
+triggers:
+  - {name: ci-failed, kind: webhook, source: github, secret: "It's a Secret to Everybody", agent: script, task: "work", owner: ann, handoffs: true}
 `
 
 // H29: both modes are there. Where hand-overs are opt-in, agents work independently unless
@@ -75,5 +78,12 @@ func TestATaskWorksIndependentlyUntilHandoversAreEnabled(t *testing.T) {
 		if got := len(p.tree(root.TaskID)) - 1; got != c.hops {
 			t.Errorf("%v made %d hand-overs; want %d", c.args, got, c.hops)
 		}
+	}
+	status, answer, err := n.hook("d1", []byte(`{"action":"completed"}`))
+	if err != nil || status != http.StatusAccepted {
+		t.Fatalf("the delivery: %d, %v", status, err)
+	}
+	if root := n.through(answer["id"]); root.Result == nil || strings.TrimSpace(root.Result.Text) != "helped" {
+		t.Errorf("the trigger's task is %s: %+v", root.State, root.Result)
 	}
 }
