@@ -238,9 +238,14 @@ func (r *run) Over(ctx context.Context) (bool, error) {
 // for, with what is reserved for the call that it makes.
 func (r *run) Remaining(ctx context.Context) (budget.Limits, error) {
 	d, err := r.e.Store.Delegation(ctx, r.id)
-	if err != nil || d.Work.Budget == nil {
-		return budget.Limits{}, err
+	var left budget.Limits
+	if err == nil && d.Work.Budget != nil {
+		var of line
+		of, err = r.e.line(ctx, &d)
+		left = of.left.Plus(d.Work.Budget.Held)
 	}
-	of, err := r.e.line(ctx, &d)
-	return of.left.Plus(d.Work.Budget.Held), err
+	if d.Work.Independent {
+		left.Handoffs = new(int)
+	}
+	return left, err
 }

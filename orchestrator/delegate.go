@@ -174,6 +174,7 @@ func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *D
 	}
 	child.inherit(d, p.snapshot)
 	child.Work.Handover = carried(p.Handover, p.Context)
+	child.Work.Independent = d.Work.Independent
 	child.Work.Epoch = d.Work.Epoch + d.Work.Runs + p.Round
 	return child
 }

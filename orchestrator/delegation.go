@@ -89,6 +89,8 @@ type Work struct {
 	// Declined are the files that people left out of what the agent made.
 	Declined []string        `json:"declined,omitempty"`
 	Budget   *budget.Account `json:"budget,omitempty"`
+	// Independent: its task was sent without hand-overs where they want to be enabled (H29).
+	Independent bool `json:"independent,omitempty"`
 	// Breaker is what was in force when a worker last claimed this; nil when breakers are off.
 	Breaker *BreakerSettings `json:"breaker,omitempty"`
 	// Epoch is how often the callers above were made to run again, so that what a new run

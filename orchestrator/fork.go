@@ -46,7 +46,7 @@ func (e *Engine) Fork(ctx context.Context, f Fork) (Task, Delegation, error) {
 		return Task{}, Delegation{}, err
 	}
 	root := Delegation{ID: t.RootID, TaskID: t.ID, To: o.d.To, Text: o.d.Text, State: Queued, Chain: chain.New(e.Config().Settings.MaxDepth),
-		HopKey: "root", Repository: o.d.Repository, Requester: f.Requester, Work: Work{Handover: o.d.Work.Handover, Feedback: o.d.Work.Feedback}}
+		HopKey: "root", Repository: o.d.Repository, Requester: f.Requester, Work: Work{Handover: o.d.Work.Handover, Feedback: o.d.Work.Feedback, Independent: o.d.Work.Independent}}
 	root.Work.Budget, root.Work.Lineage = e.budgetAnew(&t), o.d.goesOn(&o.task, ForFork)
 	if err := e.forkFiles(ctx, &o, &root); err != nil {
 		return Task{}, Delegation{}, err

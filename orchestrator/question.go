@@ -37,7 +37,7 @@ func (e *Engine) ask(c *Config, caller, target agent.Spec, fromName, toName stri
 		h.Breaker = s.breaker
 	}
 	if s.caller != nil {
-		h.Chain = s.caller.Chain.Within(set.MaxDepth)
+		h.Chain, h.Independent = s.caller.Chain.Within(set.MaxDepth), s.caller.Work.Independent
 	}
 	if s.root != nil && s.root.Work.Budget != nil && s.caller.Work.Budget != nil {
 		root, own := s.root.Work.Budget, s.caller.Work.Budget
@@ -120,7 +120,7 @@ func (e *Engine) imagine(ctx context.Context, c *Config, from agent.Spec, taskID
 	}
 	if taskID == "" {
 		limits, _ := c.limits(Submission{}, from)
-		s.root = &Delegation{To: from.Name, Chain: newChain(c), Work: Work{Budget: opened(limits, from)}}
+		s.root = &Delegation{To: from.Name, Chain: newChain(c), Work: Work{Budget: opened(limits, from), Independent: c.Settings.OptIn}}
 		s.caller, s.left = s.root, s.root.Work.Budget.Remaining()
 		return s, nil
 	}

@@ -47,7 +47,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	root := Delegation{
 		ID: t.RootID, TaskID: t.ID, To: spec.Name, Text: s.Text, State: Queued, Chain: newChain(c),
 		HopKey: "root", Repository: repo, Requester: s.Requester, CreatedAt: now, ReadyAt: now, Since: now,
-		Work: Work{Budget: opened(limits, spec)},
+		Work: Work{Budget: opened(limits, spec), Independent: c.Settings.OptIn && !s.Handoffs},
 	}
 	asks, rule, err := e.triggered(ctx, &t, &root, spec)
 	if err != nil {
@@ -75,6 +75,9 @@ func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(
 	data := map[string]any{"agent": t.Agent, "title": Title(t.Text), "repository": t.Repository, "via": t.Via}
 	if t.Complexity != "" {
 		data["complexity"] = t.Complexity
+	}
+	if root.Work.Independent {
+		data["independent"] = true
 	}
 	if t.Why != "" {
 		data["why"] = t.Why

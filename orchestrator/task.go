@@ -104,6 +104,7 @@ type Submission struct {
 	Budget     *budget.Limits // only lowers what the settings and the tier allow
 	RemoteHops int
 	Source     *agent.Source
+	Handoffs   bool // enables hand-overs where the settings want that said (H29)
 }
 
 // check validates what does not need the registry.
@@ -166,6 +167,7 @@ type Settings struct {
 	MaxAttempts int
 	MaxDepth    int
 	MaxHandoffs int
+	OptIn       bool   // a task works in independent mode unless it enables hand-overs (H29)
 	Cycle       string // strict or bounded
 	Capacity    string // queue or refuse
 	CheckTime   time.Duration

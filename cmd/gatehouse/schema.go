@@ -21,6 +21,7 @@ var choices = map[string][]string{
 	"engine.agent_defaults.sandbox": {"auto", "required", "off"},
 	"engine.agent_defaults.network": {"open", "off"},
 	"engine.cycle":                  {"strict", "bounded"},
+	"engine.handoffs":               {"on", "opt_in"},
 	"engine.capacity":               {"queue", "refuse"},
 	"engine.at_depth":               {"error", "hide"},
 	"repositories.*.deliver":        {"merge", "branch"},

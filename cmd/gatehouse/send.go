@@ -18,6 +18,7 @@ type SendCmd struct {
 	Capability string   `help:"The agent must have this capability." placeholder:"CAP"`
 	Complexity string   `help:"simple, medium, complex, or auto, which guesses." placeholder:"TIER"`
 	Budget     string   `help:"What it may use at most: tokens=20000,usd=0.5,handoffs=2,agents=3,time=10m." placeholder:"LIMITS"`
+	Handoffs   bool     `name:"enable-handoffs" help:"Let agents hand on, where engine.handoffs is opt_in."`
 	Wait       bool     `help:"Wait for the end."`
 
 	Timeout time.Duration `help:"With --wait: how long at most; 10m without it." placeholder:"10m"`
@@ -55,7 +56,7 @@ func (c *SendCmd) Run(ctx context.Context, sh *shell) error {
 	}
 	sent, err := api.Submit(ctx, client.Submission{
 		Agent: agent, Capability: c.Capability, Text: text, Repository: c.Repo, Ref: c.Ref, Key: c.Key,
-		Complexity: c.Complexity, Budget: limits,
+		Complexity: c.Complexity, Budget: limits, Handoffs: c.Handoffs,
 	})
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ type submission struct {
 	Budget     json.RawMessage `json:"budget"`
 	DryRun     bool            `json:"dry_run"`
 	Source     *agent.Source   `json:"source"`
+	Handoffs   bool            `json:"handoffs"` // enables hand-overs under engine.handoffs: opt_in
 }
 
 // submitted is the answer of POST /tasks.
@@ -61,7 +62,7 @@ func (a *API) CreateTask(c echo.Context) error {
 	who := caller(c)
 	t, root, created, err := a.Engine.Submit(c.Request().Context(), orchestrator.Submission{
 		Agent: in.Agent, Capability: in.Capability, Text: in.Text, Repository: in.Repository, Ref: in.Ref, Key: in.Key,
-		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, Source: in.Source, DryRun: in.DryRun, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name,
+		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, Source: in.Source, Handoffs: in.Handoffs, DryRun: in.DryRun, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	if err != nil {
 		return err

@@ -55,6 +55,8 @@ type Hop struct {
 	Text        string
 	Handoffs    int // hand-overs that the task has made (H10)
 	MaxHandoffs int // 0 allows none (H19)
+	// Independent tasks hand nothing on but along a plan, whose steps are no agent's choice (H29).
+	Independent bool
 	Cycle       string
 	Capacity    string
 	FreeSlots   int

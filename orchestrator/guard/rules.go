@@ -111,6 +111,10 @@ func checkDepth(h Hop) (string, string) {
 
 // checkHandoffs counts the hand-overs of the whole task, not of a process (H9, H10).
 func checkHandoffs(h Hop) (string, string) {
+	if h.Independent && !h.byPerson() && h.From.Kind != agent.Workflow {
+		return CodeMaxHandoffs, fmt.Sprintf("Maximum handoffs reached: the task works in independent mode, where agents hand nothing on; %s was refused. "+
+			"Do the work yourself, or have the task sent with --enable-handoffs.", h.route())
+	}
 	if h.byPerson() || h.Handoffs < h.MaxHandoffs {
 		return "", fmt.Sprintf("%d of %d hand-overs made", h.Handoffs, h.MaxHandoffs)
 	}

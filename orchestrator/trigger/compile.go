@@ -24,6 +24,7 @@ type Spec struct {
 	Key        string // a template of an idempotency key; "" is one task for each delivery
 	Complexity string
 	Budget     *budget.Limits
+	Handoffs   bool // its tasks may hand on where that wants to be said
 
 	// Of a webhook.
 	Source   Source

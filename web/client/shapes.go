@@ -15,7 +15,8 @@ type Submission struct {
 	Ref        string `json:"ref,omitempty"`
 	Key        string `json:"key,omitempty"`
 	Complexity string `json:"complexity,omitempty"`
-	Budget     any    `json:"budget,omitempty"` // {tokens, usd, handoffs, agents, time}
+	Budget     any    `json:"budget,omitempty"`   // {tokens, usd, handoffs, agents, time}
+	Handoffs   bool   `json:"handoffs,omitempty"` // enables hand-overs where they are off unless a task says so
 }
 
 // Submitted is the new task, or the first one with that key.

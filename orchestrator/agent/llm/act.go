@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gatehouse/orchestrator/agent"
@@ -239,6 +240,9 @@ func (c *conversation) receive(w *work, i int, came []agent.Child) {
 		}
 	}
 	a.Text = strings.Join(texts, "\n\n")
+	if w.calls[i].Name == handoffTool && slices.ContainsFunc(came, func(child agent.Child) bool { return child.State == "failed" }) {
+		a.Text += "\n\nThe hand-over failed, so the work is yours again: go on by yourself, and answer with what you can do alone." // H29
+	}
 	w.answers[i] = &a
 	if w.calls[i].Name == handoffTool && !a.IsError && len(came) == 1 {
 		w.result = came[0].Result

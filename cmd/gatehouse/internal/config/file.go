@@ -48,6 +48,7 @@ type Engine struct {
 	MaxAttempts int                   `yaml:"max_attempts"`
 	MaxDepth    int                   `yaml:"max_depth"`
 	MaxHandoffs *int                  `yaml:"max_handoffs"`
+	Handoffs    string                `yaml:"handoffs"` // on, or opt_in: a task must enable them
 	Cycle       string                `yaml:"cycle"`
 	Capacity    string                `yaml:"capacity"`
 	CheckTime   string                `yaml:"check_timeout"`
@@ -242,6 +243,7 @@ type Trigger struct {
 	Owner      string     `yaml:"owner"`
 	Key        string     `yaml:"key"`
 	Complexity string     `yaml:"complexity"`
+	Handoffs   bool       `yaml:"handoffs"` // under engine.handoffs: opt_in
 	Budget     *Allowance `yaml:"budget"`
 	Source     string     `yaml:"source"`
 	Secret     string     `yaml:"secret"`

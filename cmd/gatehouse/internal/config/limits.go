@@ -33,6 +33,8 @@ func (b *builder) limits(s *orchestrator.Settings) {
 		}
 	}
 	b.oneOf(at("engine", "complexity"), or(e.Complexity, "off"), "auto", "off")
+	b.oneOf(at("engine", "handoffs"), or(e.Handoffs, "on"), "on", "opt_in")
+	s.OptIn = e.Handoffs == "opt_in"
 	s.Classify = e.Complexity == "auto"
 	s.Breaker = orchestrator.BreakerSettings{Failures: b.count("breaker.failures", e.Breaker.Failures, defaultFailures, "breaker", "failures"),
 		Cooldown: b.duration(at("engine", "breaker", "cooldown"), e.Breaker.Cooldown, time.Minute)}

@@ -214,7 +214,8 @@ func (c *Config) defaults() map[string]string {
 	all := map[string]string{
 		"server.listen": c.Listen, "server.public_url": c.PublicURL, "server.timezone": c.Location.String(), "database": masked(c.Database), "data": c.Data,
 		"engine.workers": strconv.Itoa(s.Workers), "engine.lease": Span(s.Lease), "engine.ack_timeout": Span(s.AckTimeout), "engine.max_attempts": strconv.Itoa(s.MaxAttempts),
-		"engine.max_depth": strconv.Itoa(s.MaxDepth), "engine.max_handoffs": strconv.Itoa(s.MaxHandoffs), "engine.cycle": s.Cycle, "engine.capacity": s.Capacity,
+		"engine.max_depth": strconv.Itoa(s.MaxDepth), "engine.max_handoffs": strconv.Itoa(s.MaxHandoffs),
+		"engine.handoffs": map[bool]string{true: "opt_in", false: "on"}[s.OptIn], "engine.cycle": s.Cycle, "engine.capacity": s.Capacity,
 		"engine.check_timeout": Span(s.CheckTime), "engine.complexity": map[bool]string{true: "auto", false: "off"}[s.Classify],
 		"engine.breaker.failures": strconv.Itoa(s.Breaker.Failures), "engine.breaker.cooldown": Span(s.Breaker.Cooldown), "engine.max_remote_hops": strconv.Itoa(s.MaxRemote),
 		"engine.spawn.children": strconv.Itoa(s.Spawn.Children), "engine.spawn.timeout": Span(s.Spawn.Timeout), "engine.kill_after": Span(s.KillAfter),

@@ -41,7 +41,7 @@ func (b *builder) triggers(registry *agent.Registry, zone *time.Location) []*tri
 // triggerSpec reads one trigger.
 func (b *builder) triggerSpec(where []any, f Trigger, zone *time.Location) trigger.Spec {
 	s := trigger.Spec{Name: f.Name, Kind: trigger.Kind(f.Kind), Agent: f.Agent, Capability: f.Capability, Repository: f.Repository, Ref: f.Ref, Task: f.Task, When: f.When,
-		Owner: f.Owner, Key: f.Key, Complexity: f.Complexity, Budget: b.allowance(append(where, "budget"), f.Budget), Source: trigger.Source(f.Source), Secrets: f.Secrets,
+		Owner: f.Owner, Key: f.Key, Complexity: f.Complexity, Budget: b.allowance(append(where, "budget"), f.Budget), Handoffs: f.Handoffs, Source: trigger.Source(f.Source), Secrets: f.Secrets,
 		Header: f.Header, Encoding: f.Encoding, Prefix: f.Prefix, Cron: f.Cron, Overlap: f.Overlap, Missed: f.Missed,
 		Window: b.duration(append(where, "window"), f.Window, 0)}
 	if f.Rate != nil {
