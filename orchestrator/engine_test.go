@@ -400,6 +400,11 @@ func TestAYesDoesNotCarryOverIntoAChangedFile(t *testing.T) {
 		if w.git("rev-parse", "main") != moved || w.count(root.TaskID, event.Stale) != 1 {
 			t.Error("something landed that nobody approved")
 		}
+		// Only the landing knew: nobody had looked at the branch before the yes.
+		const missed = "Nothing landed: main changed core/a.txt meanwhile. Revision 2 asks again."
+		if said, err := w.gateway.MissedBy(t.Context(), again, again.Decisions[0].UserID); err != nil || said != missed {
+			t.Errorf("whose yes it was is told %q, %v", said, err)
+		}
 		if _, err := w.decide(r, approval.Approve, ""); err == nil {
 			t.Error("the old digest was taken")
 		}
