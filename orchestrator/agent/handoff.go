@@ -25,7 +25,7 @@ type HandoverUpdate struct {
 	Context       HandoverContext    `json:"context"`
 	Artifacts     map[string]*string `json:"artifacts,omitempty"` // name → path; null: not made yet (H4)
 	WorkflowState HandoverState      `json:"workflow_state"`
-	Metrics       HandoverMetrics    `json:"metrics,omitzero"`
+	Metrics       HandoverMetrics    `json:"metrics"`
 }
 
 // HandoverContext says what was done (H3).
