@@ -24,6 +24,9 @@ const (
 	maxLines  = 40       // lines that one comment may be about
 	maxRead   = 32 << 20 // bytes of a file that are read to find a line
 	maxKept   = 64 << 20 // bytes of files that are held at once while lines are looked for
+	// maxDraftPath is the longest path with drafts, in bytes: their index on PostgreSQL holds
+	// up to 2,704 with the ids beside it.
+	maxDraftPath = 2500
 	// KeepDrafts is how long a draft is kept after it was written last.
 	KeepDrafts = 30 * 24 * time.Hour
 )
@@ -86,8 +89,8 @@ func (g *Gateway) SaveDraft(ctx context.Context, by people.Principal, requestID 
 	if refused := checkRemark(agent.LineComment{Path: d.Path, Line: d.Line, Side: d.Side, Text: d.Text}); refused != nil {
 		return refused
 	}
-	if len(d.Path) > maxContentPath {
-		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The name of this file has %d bytes, and comments on lines are kept up to %d. Write it into the comment of your verdict.", len(d.Path), maxContentPath)
+	if len(d.Path) > maxDraftPath {
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The name of this file has %d bytes, and comments on lines are kept up to %d. Write it into the comment of your verdict.", len(d.Path), maxDraftPath)
 	}
 	v, err := g.revisionN(ctx, r, revision)
 	if err != nil {

@@ -16,7 +16,7 @@ type Content struct {
 }
 
 // maxContentPath is the longest path that is remembered, in bytes: an index holds no
-// longer ones. Content at a longer path is asked about each time, and has no drafts.
+// longer ones. Content at a longer path is asked about each time.
 const maxContentPath = 1000
 
 // contentOf is what f puts at its path. It is not remembered of a removed file, nor under
