@@ -240,7 +240,7 @@ func (p *place) startedOver(n *node, bob *http.Client, r approval.Request, want 
 		}
 	}
 	for where, text := range map[string]string{
-		"asked for changes, starting over": n.page(bob, "/approvals/"+r.ID), "request changes, starting over, on ": review, `"start_over":true`: document,
+		"asked for changes, starting over": n.page(bob, "/approvals/"+r.ID), "asked for changes, starting over, on ": review, `"start_over":true`: document,
 		"bob requested changes, starting over: Anew.": strings.Join(chat, "\n"), "asked for changes, starting over: Anew.": n.page(bob, "/delegations/"+r.TaskID+"?tab=events"),
 	} {
 		if got := strings.Count(text, where); got != want {
