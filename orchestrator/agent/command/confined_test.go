@@ -222,7 +222,8 @@ func TestWhatARunUsedIsTold(t *testing.T) {
 	if len(all) != 2 {
 		t.Fatalf("told the host %+v", all)
 	}
-	if m := all[1].Most; m.Memory < 30_000_000 || m.Processes < 1 || m.Files < 500_000 || m.Memory > 500<<20 {
+	// Half of what it held: it is looked at ten times a second, and a kernel takes pages back.
+	if m := all[1].Most; m.Memory < 15_000_000 || m.Processes < 1 || m.Files < 500_000 || m.Memory > 500<<20 {
 		t.Errorf("used %+v", m)
 	}
 }
