@@ -39,6 +39,9 @@ func TestTheTableOfTheSharedContext(t *testing.T) {
 		if err := insert("'m','k','v','a'"); err != nil {
 			t.Errorf("another namespace cannot have the key: %v", err)
 		}
+		if err := insert("'n','k2','v','a'"); err != nil {
+			t.Errorf("the namespace cannot have another key: %v", err)
+		}
 		e, err := s.Context("").Get(t.Context(), "n", "k")
 		if err != nil || e.ExpiresAt != nil || e.CreatedAt.Before(before) || e.UpdatedAt.Before(before) || e.CreatedAt.After(time.Now().Add(time.Minute)) { // K22–K24
 			t.Errorf("what another program wrote is %+v, %v", e, err)

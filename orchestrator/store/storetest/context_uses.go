@@ -92,6 +92,7 @@ func contextGiven(s *Suite) {
 		{"no more than asked for, own first", nil, 4, "[coder/note handoff:T/brief memory:coder/m a/2]"},
 		{"nothing else", []string{}, 10, "[coder/note handoff:T/brief memory:coder/m]"},
 		{"one namespace", []string{"b"}, 10, "[coder/note handoff:T/brief memory:coder/m b/1]"},
+		{"two namespaces", []string{"b", "a"}, 10, "[coder/note handoff:T/brief memory:coder/m a/2 b/1 a/1]"},
 		{"twice the same", []string{"b", "b"}, 10, "[coder/note handoff:T/brief memory:coder/m b/1]"},
 		{"another's memory by name", []string{"memory:helper"}, 10, "[coder/note handoff:T/brief memory:coder/m memory:helper/secret]"},
 		{"another task's hand-over by name", []string{"handoff:other"}, 10, "[coder/note handoff:T/brief memory:coder/m]"},
