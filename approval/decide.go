@@ -59,6 +59,14 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 	if err != nil {
 		return r, err
 	}
+	if todo.remade != nil { // its rule is looked up anew, which only a node with the rules in force may do
+		switch refused, err := g.Behind(ctx); {
+		case err != nil:
+			return r, err
+		case refused != nil:
+			return r, refused
+		}
+	}
 	if todo.remade != nil || todo.feedback != nil { // git took its time, in which somebody may have lost the right
 		if e, err = g.Electorate(ctx); err != nil {
 			return r, err

@@ -20,8 +20,15 @@ type landings struct {
 
 var _ orchestrator.Landings = landings{}
 
-// Landings reads who may decide now, for the landing that is about to write its intent.
+// Landings reads who may decide now, for the landing that is about to write its intent. On
+// a node whose rules are not those in force it is an error: it lands nothing.
 func (g *Gateway) Landings(ctx context.Context) (orchestrator.Landings, error) {
+	switch refused, err := g.Behind(ctx); {
+	case err != nil:
+		return nil, err
+	case refused != nil:
+		return nil, refused
+	}
 	e, err := g.Electorate(ctx)
 	if err != nil {
 		return nil, err

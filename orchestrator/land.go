@@ -29,6 +29,12 @@ func (e *Engine) land(r *run) error {
 	if o == nil {
 		return fmt.Errorf("delegation %s is landing without an order", r.id)
 	}
+	if o.Intent == nil {
+		// A node with older rules would plan, and ask again, by settings that nobody wants.
+		if _, err := e.landings(r.ctx); err != nil {
+			return e.heldUp(r, err)
+		}
+	}
 	var err error
 	if r.mirror, _, err = e.mirror(r.d.Repository); err != nil {
 		return err

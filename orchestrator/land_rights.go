@@ -21,20 +21,25 @@ type Landings interface {
 // errOthers: the change may land, but not in the names of all whom the plan credits.
 var errOthers = errors.New("the approvers are others now")
 
+// landings are the gate's part in landings, nil without a gate.
+func (e *Engine) landings(ctx context.Context) (Landings, error) {
+	if e.Gate == nil {
+		return nil, nil
+	}
+	return e.Gate.Landings(ctx)
+}
+
 // commitIntent asks whether the yeses still count and commits the intent, in one
 // transaction: nothing is pushed for somebody who has lost the right by then. Every intent
 // comes through here, so that a landing that is planned anew, or taken up after a crash
 // that left none, asks again, too.
 func (e *Engine) commitIntent(r *run, o *Order, in patch.Intent) error {
-	var rights Landings
-	if e.Gate != nil {
-		var err error
-		if rights, err = e.Gate.Landings(r.ctx); err != nil {
-			return err
-		}
+	rights, err := e.landings(r.ctx)
+	if err != nil {
+		return err
 	}
 	again, others := false, false
-	err := e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		again, others = false, false
 		if d.State != Landing || d.Work.Land == nil {
 			return ErrLost
