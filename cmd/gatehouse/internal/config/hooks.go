@@ -52,6 +52,12 @@ func (b *builder) hooks(registry *agent.Registry) []llm.HookProgram {
 		for _, dir := range h.Writable {
 			p.Writable = append(p.Writable, b.path(dir))
 		}
+		if h.Agents != nil && len(h.Agents) == 0 {
+			b.bad(where("agents"), "hook %s: agents is empty, so it would guard nobody. Name agents, or take the key out for all of them.", h.Name)
+		}
+		if h.Tools != nil && len(h.Tools) == 0 {
+			b.bad(where("tools"), "hook %s: tools is empty, so it would guard no call. Name tools, or take the key out for all of them.", h.Name)
+		}
 		b.hookAgents(where, h, registry)
 		for j, name := range h.Tools {
 			if !llm.KnownTool(name) {

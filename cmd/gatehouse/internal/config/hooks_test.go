@@ -41,6 +41,8 @@ func TestHooksAreRead(t *testing.T) {
 		"  - {name: a, at: before_call, command: [x], timeout: 5m}\n":                                 "too long for a hook",
 		"  - {name: a, at: before_call, command: [x], tools: [group:wep]}\n":                          `no tool or group "group:wep". Did you mean "group:web"?`,
 		"  - {name: a, at: before_call, command: [x], agents: [sh]}\n":                                `"sh" is no agent of kind llm`,
+		"  - {name: a, at: before_call, command: [x], agents: []}\n":                                  "6:54: hook a: agents is empty",
+		"  - {name: a, at: before_call, command: [x], tools: []}\n":                                   "hook a: tools is empty",
 		"  - {name: a, at: before_call, comand: [x]}\n":                                               "comand",
 	} {
 		if _, err := Parse("gatehouse.yaml", []byte(head+text), func(string) (string, bool) { return "", false }); err == nil || !strings.Contains(err.Error(), want) {

@@ -119,7 +119,7 @@ func (w *lister) text(key string, n *yaml.Node, secret bool) (string, []string) 
 		return Hidden, env
 	case strings.HasPrefix(key, "channels.webhooks[") && strings.HasSuffix(key, ".url"):
 		return site(n.Value), env
-	case expanded && len(env) > 0 && !harmless(key) && !isRule(key):
+	case expanded && len(env) > 0 && !harmless(key) && (isHook(key) || !isRule(key)):
 		return raw, env
 	}
 	return masked(n.Value), env
