@@ -209,7 +209,8 @@ func (h *house) reload(ctx context.Context, by event.Taken) error {
 		return err
 	}
 	if err := errors.Join(h.rewire(next), h.models.load(next)); err != nil {
-		return errors.Join(err, h.record(ctx, h.loaded.Load().cfg, by))
+		old := h.loaded.Load().cfg // all of it, or the rules in force would not be those on record
+		return errors.Join(err, h.rewire(old), h.models.load(old), h.record(ctx, old, by))
 	}
 	h.engine.SetConfig(next.Engine)
 	h.intake.SetTriggers(next.Triggers)
