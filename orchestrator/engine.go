@@ -62,7 +62,8 @@ type Engine struct {
 	runs   map[string]*run // by delegation: what this node works on
 	shift  *shift          // nil while Run takes no work
 	wake   chan struct{}
-	turns  turns // of landings
+	began  time.Time // Run
+	turns  turns     // of landings
 	// runners are the goroutines that agents run in; see obey.
 	runners sync.WaitGroup
 	stuck   atomic.Int64
@@ -102,6 +103,7 @@ const pollEvery = time.Second
 // Run claims and works until ctx ends, and returns when everything that it started
 // is gone. What was under way then is given back.
 func (e *Engine) Run(ctx context.Context) error {
+	e.began = e.Now()
 	if err := e.Store.Release(ctx, e.Node, e.Now()); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 // Work that nobody takes up may fail instead of waiting without end (A34): with
 // engine.queue_timeout, whoever asked hears no_ack, as of an agent elsewhere that does not
 // answer. It counts from when the work was queued; while people hold the task no time
-// passes. Work that was taken up once and waits for a worker again is not given up.
+// passes, nor before this node began. Work that was taken up once and waits for a worker again is not given up.
 
 // overdueBatch is how many one look gives up at most.
 const overdueBatch = 200
@@ -25,6 +25,9 @@ func (e *Engine) overdue(tx Tx, d *Delegation) bool {
 	since := d.Since
 	if d.ReadyAt.After(since) {
 		since = d.ReadyAt
+	}
+	if e.began.After(since) { // nobody could take it up before
+		since = e.began
 	}
 	return tx.Now().Sub(since) >= limit
 }
@@ -55,9 +58,7 @@ func (e *Engine) giveUpOverdue(ctx context.Context) {
 		}
 		refs, err := e.Store.Unclaimed(ctx, e.Now().Add(-limit), overdueBatch)
 		for _, ref := range refs {
-			if err == nil {
-				err = e.giveUpOne(ctx, ref)
-			}
+			err = errors.Join(err, e.giveUpOne(ctx, ref))
 		}
 		if err != nil && ctx.Err() == nil {
 			e.Log.Warn("work that nobody took up could not be given up; trying again", "err", err)
