@@ -197,7 +197,7 @@ const lookEvery = 5 * time.Second
 const lookMost = 200
 
 // looks is what LookAtBranches remembers: where the branch of a revision was, so that git
-// compares again only once it moved.
+// compares again only once it moved, and why a branch could not be looked at.
 type looks map[string]string
 
 // LookAtBranches finds what was overtaken while it waited. It is one look at each branch on
@@ -223,7 +223,10 @@ func (g *Gateway) LookAtBranches(ctx context.Context) error {
 		head, looked := heads[branch]
 		if !looked {
 			if head, err = (*b).Head(ctx, v, r.Repository); err != nil {
-				failed = errors.Join(failed, fmt.Errorf("looking at %s of %s: %w", v.Base.Branch, r.Repository, err))
+				known["! "+branch] = err.Error()
+				if g.looked["! "+branch] != err.Error() { // said once, not at each look
+					failed = errors.Join(failed, fmt.Errorf("looking at %s of %s: %w", v.Base.Branch, r.Repository, err))
+				}
 			}
 			heads[branch] = head
 		}
