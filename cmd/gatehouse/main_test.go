@@ -65,6 +65,7 @@ func TestScripts(t *testing.T) {
 			"delivering": delivering,
 			"pressing":   pressing,
 			"answers":    answers,
+			"retried":    retried,
 			"id":         idIn,
 		},
 	})
@@ -88,6 +89,14 @@ func answers(ts *testscript.TestScript, _ bool, args []string) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	ts.Fatalf("no answer as wanted from %s", args[0])
+}
+
+// retried lets a task go on that is held up; it may have done so by itself just now: retried TASK.
+func retried(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec("gatehouse", append([]string{"retry"}, args...)...)
+	if said := ts.ReadFile("stderr"); err != nil && !strings.Contains(said, "This is still landing.") && !strings.Contains(said, "This has completed.") {
+		ts.Fatalf("retry: %v", err)
+	}
 }
 
 // wantCode runs a command and compares its exit code: code 2 gatehouse sned.
