@@ -13,11 +13,11 @@ import (
 
 // eventFacts is what pages read of an event's data. Fields of another shape stay empty.
 type eventFacts struct {
-	Agent, From, To, Child, ChildState, Text, Title, Code, Path, Message, Verdict, Comment, State, Why, Commit, Branch, Deliver, Via, ApprovalID, Channel string
-	Guards, Files, Groups, Missing                                                                                                                        []string
-	Steering                                                                                                                                              []string
-	Trusted                                                                                                                                               bool
-	Count, Children, Added, Removed, Attempt, Line                                                                                                        int
+	Agent, From, To, Child, ChildState, Text, Title, Code, Path, Message, Verdict, Comment, State, Why, Commit, Branch, Deliver, Via, ApprovalID, Channel, Reason string
+	Guards, Files, Groups, Missing                                                                                                                                []string
+	Steering                                                                                                                                                      []string
+	Trusted                                                                                                                                                       bool
+	Count, Children, Added, Removed, Attempt, Line                                                                                                                int
 
 	// Of models, tools and the shared context.
 	Model, Name, Stop, Namespace, Key, FromTask string
@@ -40,7 +40,7 @@ func factsOf(e event.Event) eventFacts {
 	var f eventFacts
 	for key, into := range map[string]any{"agent": &f.Agent, "from": &f.From, "to": &f.To, "child": &f.Child, "child_state": &f.ChildState,
 		"text": &f.Text, "title": &f.Title, "code": &f.Code, "path": &f.Path, "message": &f.Message, "verdict": &f.Verdict,
-		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "deliver": &f.Deliver, "via": &f.Via, "approval_id": &f.ApprovalID, "channel": &f.Channel, "missing": &f.Missing,
+		"comment": &f.Comment, "state": &f.State, "why": &f.Why, "commit": &f.Commit, "branch": &f.Branch, "deliver": &f.Deliver, "via": &f.Via, "approval_id": &f.ApprovalID, "channel": &f.Channel, "missing": &f.Missing, "reason": &f.Reason,
 		"guards": &f.Guards, "steering": &f.Steering, "trust_checkout": &f.Trusted, "children": &f.Children, "added": &f.Added, "removed": &f.Removed, "attempt": &f.Attempt, "line": &f.Line,
 		"model": &f.Model, "from_task": &f.FromTask, "name": &f.Name, "stop": &f.Stop, "namespace": &f.Namespace, "key": &f.Key, "ok": &f.OK, "turn": &f.Turn,
 		"input_tokens": &f.InputTokens, "output_tokens": &f.OutputTokens, "usd": &f.USD, "lost": &f.Lost, "start_over": &f.StartOver, "calls": &f.Calls} {
@@ -121,6 +121,8 @@ func eventLine(e event.Event) string {
 			return fmt.Sprintf("pushed %.7s%s", f.Commit, prefixed(" to ", f.Branch))
 		}
 		return fmt.Sprintf("landed %.7s%s", f.Commit, prefixed(" on ", f.Branch))
+	case event.Expired, event.Superseded, event.PatchReverted, event.BreakerOpened, event.BreakerClosed:
+		return turnLine(e, f)
 	case event.MessageCompleted, event.ToolCompleted, event.Announced:
 		return modelLine(e, f)
 	case event.UsageRecorded:
@@ -184,6 +186,21 @@ func first(texts ...string) string {
 		}
 	}
 	return ""
+}
+
+// turnLine is one line of what came about without anybody's words.
+func turnLine(e event.Event, f eventFacts) string {
+	switch e.Type {
+	case event.Expired:
+		return "nobody decided in time"
+	case event.Superseded:
+		return "a newer revision takes its place"
+	case event.PatchReverted:
+		return "its change was undone" + prefixed(" by ", fmt.Sprintf("%.7s", f.Commit))
+	case event.BreakerOpened:
+		return "hand-overs to " + f.Agent + " rest" + prefixed(": ", oneOf(f.Reason))
+	}
+	return "hand-overs to " + f.Agent + " go on"
 }
 
 // modelLine is one line of what a model said, of a tool's answer, or of what it was told.

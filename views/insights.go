@@ -141,7 +141,7 @@ var charts = []chart{
 	}},
 	{"c-refusals", "Refusals", "", []string{"cycle, repeat, self", "depth, hand-overs", "budget, capacity", "other"}, func(f insight.Figures) []string {
 		circle := f.Deadlocks + f.Refusals["self"]
-		limits := f.Refusals["max_depth"] + f.Refusals["max_handoffs"] + f.Refusals["max_remote_hops"]
+		limits := f.Refusals["max_depth"] + f.Refusals["max_handoffs"]
 		means := f.Refusals["budget_exceeded"] + f.Refusals["no_capacity"]
 		return []string{num(circle), num(limits), num(means), num(sum(f.Refusals) - circle - limits - means)}
 	}},

@@ -35,6 +35,7 @@ var looks = map[string]stateLook{
 	"idle":              {"idle", "○", "queued", "neutral"},
 	"closed":            {"closed", "○", "queued", "neutral"},
 	"open":              {"open", "⊘", "refused", "bad"},
+	"half_open":         {"half open", "⧗", "waiting", "wait"},
 	"allowed":           {"allowed", "✓", "tick", "ok"},
 }
 
@@ -100,6 +101,15 @@ var warningNames = map[string]string{
 	"unviewed":       "Approved without opening a file",
 	"need_two":       "More than one person decides",
 	"deletion":       "Files deleted",
+	"line_endings":   "Line endings changed",
+
+	// of hand-overs and rules
+	"steering_files":   "Steers programs, left behind",
+	"trust_checkout":   "Steers programs, taken as it is",
+	"rule_error":       "A rule could not be evaluated",
+	"rule_not_applied": "A rule could not pass this",
+	"rule_of_agent":    "Another agent's rule holds",
+	"asked_again":      "Asked again",
 }
 
 // WarningName is the title of a warning or note code.

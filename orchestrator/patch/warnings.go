@@ -50,6 +50,18 @@ func WarningTitle(code string) string {
 		return "Checks failed"
 	case "agent_program":
 		return "Program of an agent that asks first"
+	case "no_checks":
+		return "No checks are set up"
+	case "no_sandbox":
+		return "Ran without a sandbox"
+	case "need_two":
+		return "More than one person decides"
+	case "rule_error":
+		return "A rule could not be evaluated"
+	case "steering_files":
+		return "Steers programs, left behind"
+	case "trust_checkout":
+		return "Steers programs, taken as it is"
 	}
 	return strings.ReplaceAll(code, "_", " ")
 }

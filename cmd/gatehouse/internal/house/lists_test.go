@@ -1,0 +1,185 @@
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The tests here compare lists that must agree although they stand in different rooms: what
+// the domain declares, and what pages, the command line and the README say about it. They
+// read the source and run nothing.
+
+// has fails for each of want that is not in got. of and in say what the lists are.
+func has(t *testing.T, of string, want []string, in string, got []string) {
+	t.Helper()
+	if len(want) == 0 || len(got) == 0 {
+		t.Fatalf("%s: %d, %s: %d; the lists are not where this test looks for them", of, len(want), in, len(got))
+	}
+	for _, one := range want {
+		if !slices.Contains(got, one) {
+			t.Errorf("%s: %q is missing in %s", of, one, in)
+		}
+	}
+}
+
+// same is has both ways.
+func same(t *testing.T, of string, want []string, in string, got []string) {
+	t.Helper()
+	has(t, of, want, in, got)
+	has(t, in, got, of, want)
+}
+
+func TestListsOfStatesAgree(t *testing.T) {
+	s := newSources(t)
+	works, requests := s.typed("orchestrator", "State"), s.typed("approval", "State")
+	both := slices.Concat(works, requests)
+	same(t, "states of delegations", works, "orchestrator.States", s.table("orchestrator", "States"))
+	same(t, "states of requests", requests, "handlers.RequestStates", s.table("handlers", "RequestStates"))
+	same(t, "states of requests", requests, "the history's filter state:", s.table("orchestrator/history", "fixed", "requests", "state"))
+	several := []string{"live", "wrong"} // stand for several
+	same(t, "states of delegations", slices.Concat(works, several), "the history's filter state:", s.table("orchestrator/history", "fixed", "delegations", "state"))
+	pages, terminal := s.rows("views", "looks"), s.rows("cmd/gatehouse", "looks")
+	breakers := s.typed("orchestrator/guard", "BreakerState")
+	has(t, "states", slices.Concat(both, breakers), "views' looks", keys(pages))
+	has(t, "states", both, "the command line's looks", keys(terminal))
+	for state, on := range terminal { // a state looks the same everywhere
+		if at := pages[state]; len(at) != 4 || at[1] != on[0] || at[3] != on[1] {
+			t.Errorf("%s is %v on pages and %v on the command line", state, at, on)
+		}
+	}
+	ended := s.table("orchestrator", "Ended")
+	alive := slices.DeleteFunc(slices.Clone(works), func(state string) bool { return slices.Contains(ended, state) })
+	same(t, "live states", append(alive, "pending", "approved"), "views' live", s.cases("views", "live"))
+	same(t, "states of deliveries", s.typed("orchestrator/trigger", "DeliveryState"), "trigger.States", s.table("orchestrator/trigger", "States"))
+}
+
+// channelsOf are the channels of approval by their names, those that only tell apart.
+func channelsOf(s *sources) (decide, tell []string) {
+	folders, err := filepath.Glob(filepath.Join(s.root, "approval", "*"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	tell = s.named("approval", "InboxName")
+	for _, folder := range folders {
+		dir, _ := filepath.Rel(s.root, folder)
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() || dir == "approval/approvaltest" {
+			continue
+		}
+		switch name := s.named(dir, "Name"); {
+		case slices.Contains(name, "webhook"):
+			tell = append(tell, name...)
+		default:
+			decide = append(decide, name...)
+		}
+	}
+	return append(decide, s.returned("handlers", "Channel")...), tell
+}
+
+func TestListsOfChannelsAgree(t *testing.T) {
+	s := newSources(t)
+	decide, tell := channelsOf(s)
+	const of = "channels in which people decide"
+	same(t, of, decide, "approval.On", s.cases("approval", "On"))
+	same(t, of, decide, "the Slack message's where", s.cases("approval/webhook", "where"))
+	same(t, of, decide, "the suggestions of channel:", s.table("handlers", "suggestions", "channel"))
+	same(t, of, append(slices.Clone(decide), "", "rule"), "views' channelWords", s.cases("views", "channelWords"))
+	has(t, of, append(decide, "", "rule"), "views' channelName", slices.Concat(s.cases("views", "channelName"), s.cases("views", "channelTitle")))
+	has(t, of, decide, "approval's surfaces", append(keys(s.rows("approval", "surfaces")), "web")) // whose surface is the page
+	cards := slices.DeleteFunc(slices.Concat(decide, tell), func(one string) bool { return slices.Contains(s.returned("handlers", "Channel"), one) })
+	same(t, "channels of Settings", cards, "views' channelTitle", s.cases("views", "channelTitle"))
+	same(t, "channels of Settings", cards, "what views say they are for", s.cases("views", "about"))
+	came := slices.Concat(s.returned("handlers", "Channel"), s.named("approval/chat", "Name"), s.typed("orchestrator/trigger", "Kind"))
+	same(t, "how a task comes in", came, "the suggestions of via:", s.table("handlers", "suggestions", "via"))
+}
+
+func TestListsOfWarningsAgree(t *testing.T) {
+	s := newSources(t)
+	table := s.table("orchestrator/patch", "warningWords")
+	looked := slices.DeleteFunc(s.given("orchestrator/patch", "add", 0), func(one string) bool { return strings.ToLower(one) != one }) // the others are trailers
+	has(t, "warnings that a review looks for", slices.Concat(looked, s.named("orchestrator/patch", "Risk"), s.named("orchestrator/patch", "Warn")), "patch's warningWords", table)
+	var warnings, notes []string
+	for _, dir := range []string{"orchestrator", "orchestrator/patch", "approval"} {
+		warnings = slices.Concat(warnings, s.coded(dir, "Warning"), s.given(dir, "WithWarning", 1))
+		notes = append(notes, s.coded(dir, "Note")...)
+	}
+	careful := s.named("approval", "Careful") // notes that settings make warnings of
+	reasons := slices.Concat(table, warnings, careful, s.given("approval", "appendOnce", 1))
+	all := slices.Concat(reasons, notes, s.named("approval", "TickUnviewed"))
+	same(t, "warnings and notes", all, "views' warningNames", keys(s.rows("views", "warningNames")))
+	titles := slices.Concat(table, s.cases("orchestrator/patch", "WarningTitle"), s.named("approval", "ReasonCut")) // which cards say in their own words
+	has(t, "what makes a request careful", reasons, "patch.WarningTitle", titles)
+}
+
+func TestListsOfCodesAgree(t *testing.T) {
+	s := newSources(t)
+	readme := s.read("README.md")
+	refusals := s.named("orchestrator/guard", "Code")
+	var told []string
+	for _, row := range regexp.MustCompile("(?m)^\\| [a-z_]+ \\|.*\\| `([a-z_]+)` \\|[^|]*\\|$").FindAllStringSubmatch(section(readme, "## What stops a hand-over"), -1) {
+		told = append(told, row[1])
+	}
+	same(t, "codes of guards", refusals, "the README's table", told)
+	same(t, "codes of guards", refusals, "the series of refusals", s.table("handlers", "refusalCodes"))
+	has(t, "codes of guards", refusals, "the suggestions of code:", s.table("handlers", "suggestions", "code"))
+
+	// Only models read it; only the log has it.
+	unseen := []string{"action_refused", "stuck"}
+	failures := slices.DeleteFunc(slices.Concat(s.named("orchestrator/agent", "Code"), s.named("orchestrator/patch", "Code")),
+		func(code string) bool { return slices.Contains(unseen, code) })
+	has(t, "codes of failures", failures, "the series of failures", s.table("handlers", "failureCodes"))
+	known := slices.Concat(refusals, failures, unseen)
+	has(t, "the series of failures", s.table("handlers", "failureCodes"), "the codes of failures", known)
+	has(t, "the suggestions of code:", s.table("handlers", "suggestions", "code"), "the codes", known)
+
+	ends := []string{"rejected", "expired"} // nextStep says what to do by their state
+	steps := slices.Concat(keys(s.rows("views", "steps")), ends)
+	same(t, "codes of refusals and failures", slices.DeleteFunc(known, func(code string) bool { return slices.Contains(unseen, code) }), "views' steps", steps)
+
+	answers := slices.Concat(s.named("orchestrator", "Code"), s.named("handlers", "Code"), s.named("orchestrator/patch", "Source"))
+	has(t, "codes of the API", answers, "the statuses of web", keys(s.rows("handlers", "statuses")))
+}
+
+// carries are the events whose data has a sentence, a title or a state for people.
+var carries = []string{"task.created", "delegation.progress", "delegation.completed", "delegation.failed", "delegation.cancelled", "approval.stale",
+	"approval.overtaken", "approval.withdrawn_right", "patch.rejected"}
+
+func TestListsOfEventsAgree(t *testing.T) {
+	s := newSources(t)
+	dotted := regexp.MustCompile(`^(task|delegation|message|tool|context|usage|approval|patch|breaker|configuration)\.[a-z_]+$`)
+	passing := []string{"message.delta", "gap"} // never stored
+	types := s.typed("orchestrator/event", "Type")
+	stored := slices.DeleteFunc(slices.Clone(types), func(one string) bool { return slices.Contains(passing, one) })
+	same(t, "types of events", stored, "the lines of events on pages, with those that carry one", slices.Concat(s.cases("handlers", "eventLine"), carries))
+	all := slices.Concat(types, s.typed("orchestrator/store", "Type"))
+	has(t, "the suggestions of type:", s.table("handlers", "suggestions", "type"), "the types of events", all)
+	for _, dir := range []string{"cmd/gatehouse", "web/client", "handlers/stream"} {
+		for _, one := range s.cases(dir, "") {
+			if dotted.MatchString(one) && !slices.Contains(all, one) {
+				t.Errorf("%s knows an event %s, which there is not", dir, one)
+			}
+		}
+	}
+	scripts, err := filepath.Glob(filepath.Join(s.root, "static", "*.js"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(len(scripts), err)
+	}
+	for _, script := range scripts {
+		name := strings.TrimPrefix(script, s.root+"/")
+		for _, quoted := range regexp.MustCompile(`'[a-z]+\.[a-z_]+'`).FindAllString(s.read(name), -1) {
+			if one := strings.Trim(quoted, "'"); dotted.MatchString(one) && !slices.Contains(all, one) {
+				t.Errorf("%s knows an event %s, which there is not", name, one)
+			}
+		}
+	}
+}
+
+// section is the part of a text below a heading, up to the next one.
+func section(text, heading string) string {
+	_, rest, _ := strings.Cut(text, heading+"\n")
+	part, _, _ := strings.Cut(rest, "\n## ")
+	return part
+}
