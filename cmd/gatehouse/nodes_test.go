@@ -83,15 +83,23 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 	p.touch("sign")
 	nodes := []*node{p.start(first, ""), p.start(second, "")}
 	var sent []string
+	var plain, written []int
 	for i := range tasks {
-		agent, repository := "clerk", ""
+		agent, repository, of := "clerk", "", &plain
 		if i%(tasks/changes) == 0 && i/(tasks/changes) < changes {
-			agent, repository = "writer", "app"
+			agent, repository, of = "writer", "app", &written
 		}
+		*of = append(*of, i)
 		sent = append(sent, nodes[i%2].send(agent, repository, fmt.Sprint(i)))
 	}
+	for _, i := range written {
+		if code, err := nodes[(i+1)%2].decide(p.asked(sent[i])); err != nil || code != http.StatusOK {
+			t.Fatalf("the yes to task %d: %d, %v", i, code, err)
+		}
+	}
 	landed := 0
-	for i, id := range sent {
+	for _, i := range append(plain, written...) { // a landing waits behind all that was ready before its yes
+		id := sent[i]
 		root := nodes[(i+1)%2].through(id) // the other node than it was sent to
 		if root.State != orchestrator.Completed {
 			t.Errorf("task %d is %s: %v", i, root.State, root.Error)
