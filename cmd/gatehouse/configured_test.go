@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"gatehouse/orchestrator/event"
 )
@@ -55,9 +54,7 @@ func TestChangesOfTheConfigurationAreInTheHistory(t *testing.T) {
 		}
 		p.configure("one", settled("", ""))
 		p.must(n.cmd.Process.Signal(syscall.SIGHUP))
-		for deadline := time.Now().Add(20 * time.Second); len(p.configurations()) < 3 && time.Now().Before(deadline); {
-			time.Sleep(10 * time.Millisecond)
-		}
+		p.until("the third configuration", func() bool { return len(p.configurations()) >= 3 })
 		if all := p.configurations(); len(all) != 3 || !strings.Contains(string(all[2].Data), "SIGHUP") {
 			t.Errorf("SIGHUP left %v", all)
 		}
