@@ -72,6 +72,20 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	r.Lineage = c.lineage(e, r, cur.Lineage().With(p.Lineage))
 	r.Revision.promote(c.Careful)
 	ruling := c.rule(r, tx.Now())
+	taken, err := tx.Configuration(ctx)
+	if err != nil {
+		return err
+	}
+	// A pass by rule is a decision, and so is a yes that is carried here from the revision
+	// before: a node with older rules, or older checks, makes none.
+	older, made := c.behind(taken, tx.Now()) != nil, cur.Work.Made
+	if older {
+		made = nil
+	}
+	if older && ruling.Pass() {
+		ruling = c.byPeople(ruling, fmt.Sprintf("Rule %q of a node that has not the rules in force passes no change, so people decide.", ruling.Rule.Name))
+		ruling.Rule.From = c.from(ruling.Rule, r.Repository)
+	}
 	r.Revision.warnOfRules(ruling.Notes)
 	if ruling.Rule.Need > 1 && slices.Contains(c.Careful, CarefulNeedTwo) {
 		r.Revision.Warnings = append(r.Revision.Warnings, needsTwo(ruling.Rule))
@@ -82,7 +96,7 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	if ruling.Deny || ruling.Pass() {
 		return decideByRule(ctx, tx, r, cur, ruling)
 	}
-	yes := carried(e, r, was, cur.Work.Made, tx.Now(), c.Location)
+	yes := carried(e, r, was, made, tx.Now(), c.Location)
 	if err := put(ctx, tx, r, cardsFor(*r, c.Channels, e.voters(*r))); err != nil {
 		return err
 	}

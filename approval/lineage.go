@@ -86,15 +86,20 @@ func (c Config) rule(r *Request, now time.Time) Ruling {
 	ruling := c.Policy.Strictest(factsOf(r, now.In(c.Location)))
 	if r.edited() && ruling.Pass() {
 		// A rule passes what an agent made; what a person wrote needs a second pair of eyes.
-		note := patch.Note{Code: "rule_not_applied", Text: fmt.Sprintf("Rule %q passes no change that a person edited, so another person decides.", ruling.Rule.Name)}
-		ruling = Ruling{Rule: defaultRule(), Notes: append(ruling.Notes, note)}
-		ruling.Rule.Version = c.Policy.Version()
+		ruling = c.byPeople(ruling, fmt.Sprintf("Rule %q passes no change that a person edited, so another person decides.", ruling.Rule.Name))
 	}
 	ruling.Rule.From = c.from(ruling.Rule, r.Repository)
 	if ruling.Shadow != nil {
 		ruling.Shadow.From = c.from(*ruling.Shadow, r.Repository)
 	}
 	return ruling
+}
+
+// byPeople is what holds in place of a rule that would pass a change, but must not.
+func (c Config) byPeople(passes Ruling, why string) Ruling {
+	asks := Ruling{Rule: defaultRule(), Notes: append(passes.Notes, patch.Note{Code: "rule_not_applied", Text: why})}
+	asks.Rule.Version = c.Policy.Version()
+	return asks
 }
 
 // is reports whether the party is this user.

@@ -25,10 +25,13 @@ type Movement struct {
 
 // Branches looks where branches are now. It runs git, so it is asked outside transactions.
 type Branches interface {
-	// Head is the commit of the revision's target branch.
-	Head(ctx context.Context, v Revision, repository string) (string, error)
-	// Moved says also whether the change still applies there as it is.
+	// Heads are the commits of branches of a repository, by the names of the branches, after
+	// one look at the repository. What could not be read is missing, and the error says why.
+	Heads(ctx context.Context, repository string, branches []string) (map[string]string, error)
+	// Moved compares a change with its target branch, at which it looks.
 	Moved(ctx context.Context, v Revision, repository string) (Movement, error)
+	// Since is Moved by what the last look brought.
+	Since(ctx context.Context, v Revision, repository string) (Movement, error)
 }
 
 // SetBranches says who looks at branches; without one a change is overtaken only once its
@@ -62,10 +65,18 @@ func (m Movement) overtakes(r Request) *patch.Overtaken {
 // so that every place that shows the request says the same.
 func (g *Gateway) Moved(ctx context.Context, r Request) (Movement, error) {
 	b := g.branches.Load()
-	if b == nil || r.State != Pending || r.IsHandover() {
+	if b == nil {
 		return Movement{}, nil
 	}
-	m, err := (*b).Moved(ctx, r.Revision, r.Repository)
+	return g.moved(ctx, r, (*b).Moved)
+}
+
+// moved is Moved by one of the two ways to compare.
+func (g *Gateway) moved(ctx context.Context, r Request, compare func(context.Context, Revision, string) (Movement, error)) (Movement, error) {
+	if r.State != Pending || r.IsHandover() {
+		return Movement{}, nil
+	}
+	m, err := compare(ctx, r.Revision, r.Repository)
 	if err != nil {
 		return m, err
 	}
@@ -193,55 +204,80 @@ func (b Ballot) renewed() Ballot {
 // lookEvery is how often the branches of what waits for people are looked at.
 const lookEvery = 5 * time.Second
 
-// most pending requests that one round looks at.
-const lookMost = 200
+// Standing is what a look at the branches needs of a pending patch that the agent could make
+// again; see renewable.
+type Standing struct {
+	RequestID  string
+	Repository string
+	Revision   int
+	Base       patch.Base
+	Overtaken  bool
+}
 
 // looks is what LookAtBranches remembers: where the branch of a revision was, so that git
 // compares again only once it moved, and why a branch could not be looked at.
 type looks map[string]string
 
-// LookAtBranches finds what was overtaken while it waited. It is one look at each branch on
-// which something waits; only where that moved is a change compared with it. One round runs
-// at a time.
+// LookAtBranches finds what was overtaken while it waited. It reads little of each that waits
+// and looks once at each repository in which something does; only where a branch moved is a
+// change read whole and compared with it. One round runs at a time.
 func (g *Gateway) LookAtBranches(ctx context.Context) error {
 	b := g.branches.Load()
 	if b == nil {
 		return nil
 	}
-	page, err := g.store.Requests(ctx, Filter{States: []State{Pending}, Limit: lookMost})
+	all, err := g.store.Standing(ctx)
 	if err != nil {
 		return fmt.Errorf("reading what waits on branches: %w", err)
 	}
-	heads, known := map[string]string{}, looks{}
+	byRepository := map[string][]Standing{}
+	for _, s := range all {
+		byRepository[s.Repository] = append(byRepository[s.Repository], s)
+	}
+	known := looks{}
 	var failed error
-	for _, r := range page.Items {
-		if !r.renewable() {
-			continue
+	for repository, wait := range byRepository {
+		failed = errors.Join(failed, g.lookAt(ctx, *b, repository, wait, known))
+	}
+	g.looked = known
+	return failed
+}
+
+// lookAt is LookAtBranches for one repository.
+func (g *Gateway) lookAt(ctx context.Context, b Branches, repository string, wait []Standing, known looks) error {
+	var branches []string
+	for _, s := range wait {
+		if !slices.Contains(branches, s.Base.Branch) {
+			branches = append(branches, s.Base.Branch)
 		}
-		v := r.Revision
-		branch, revision := r.Repository+"\n"+v.Base.Branch, fmt.Sprintf("%s %d", r.ID, v.N)
-		head, looked := heads[branch]
-		if !looked {
-			if head, err = (*b).Head(ctx, v, r.Repository); err != nil {
-				known["! "+branch] = err.Error()
-				if g.looked["! "+branch] != err.Error() { // said once, not at each look
-					failed = errors.Join(failed, fmt.Errorf("looking at %s of %s: %w", v.Base.Branch, r.Repository, err))
-				}
-			}
-			heads[branch] = head
+	}
+	heads, failed := b.Heads(ctx, repository, branches)
+	if failed != nil {
+		why := "! " + repository
+		known[why] = failed.Error()
+		if g.looked[why] == failed.Error() { // said once, not at each look
+			failed = nil
+		} else {
+			failed = fmt.Errorf("looking at the branches of %s: %w", repository, failed)
 		}
+	}
+	for _, s := range wait {
+		head, revision := heads[s.Base.Branch], fmt.Sprintf("%s %d", s.RequestID, s.Revision)
 		if head == "" {
 			continue
 		}
-		if known[revision] = head; g.looked[revision] == head || head == v.Base.Commit && v.Overtaken == nil {
+		if known[revision] = head; g.looked[revision] == head || head == s.Base.Commit && !s.Overtaken {
 			continue
 		}
-		if _, err := g.Moved(ctx, r); err != nil {
+		r, err := g.store.Request(ctx, s.RequestID)
+		if err == nil && r.Revision.N == s.Revision { // else it is looked at in the next round
+			_, err = g.moved(ctx, r, b.Since)
+		}
+		if err != nil {
 			delete(known, revision)
-			failed = errors.Join(failed, fmt.Errorf("comparing %s with %s: %w", r.ID, v.Base.Branch, err))
+			failed = errors.Join(failed, fmt.Errorf("comparing %s with %s: %w", s.RequestID, s.Base.Branch, err))
 		}
 	}
-	g.looked = known
 	return failed
 }
 

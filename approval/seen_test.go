@@ -3,6 +3,7 @@ package approval_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"gatehouse/approval"
@@ -40,13 +41,23 @@ type branches struct {
 	conflict []string
 	broken   bool
 	compared int
+	asked    []string // for which branches of which repository, look by look
 }
 
-func (b *branches) Head(context.Context, approval.Revision, string) (string, error) {
+func (b *branches) Heads(_ context.Context, repository string, names []string) (map[string]string, error) {
+	b.asked = append(b.asked, repository+": "+strings.Join(names, " "))
 	if b.broken {
-		return "", errors.New("no such repository")
+		return nil, errors.New("no such repository")
 	}
-	return b.head, nil
+	heads := map[string]string{}
+	for _, name := range names {
+		heads[name] = b.head
+	}
+	return heads, nil
+}
+
+func (b *branches) Since(ctx context.Context, v approval.Revision, repository string) (approval.Movement, error) {
+	return b.Moved(ctx, v, repository)
 }
 
 func (b *branches) Moved(_ context.Context, v approval.Revision, _ string) (approval.Movement, error) {
@@ -55,6 +66,28 @@ func (b *branches) Moved(_ context.Context, v approval.Revision, _ string) (appr
 		return approval.Movement{}, nil
 	}
 	return approval.Movement{Head: b.head, Fits: patch.Carried{OK: len(b.conflict) == 0, Moved: b.conflict}}, nil
+}
+
+// However many wait, each of them is looked at, and their repository once.
+func TestAllThatWaitIsLookedAt(t *testing.T) {
+	w := newWorld(t, approval.Config{})
+	git := &branches{head: "aaa", conflict: []string{"a.go"}}
+	w.g.SetBranches(git)
+	var all []approval.Request
+	for range 201 { // a page of a list has 200
+		all = append(all, w.asked())
+	}
+	for round := range 2 {
+		w.must(w.g.LookAtBranches(w.ctx))
+		if len(git.asked) != round+1 || git.asked[round] != "app: main" || git.compared != len(all) {
+			t.Fatalf("%d waited in round %d: looked at %q, compared %d times", len(all), round, git.asked, git.compared)
+		}
+	}
+	for _, r := range all {
+		if w.request(r.ID).Overtaken() == "" {
+			t.Errorf("%s was left out", r.ID)
+		}
+	}
 }
 
 // A round of looking at branches stores what became of a change that waits, once, and takes

@@ -15,6 +15,8 @@ type Store interface {
 	Requests(ctx context.Context, f Filter) (Page, error)
 	// Revisions returns all revisions of a request, oldest first.
 	Revisions(ctx context.Context, id string) ([]Revision, error)
+	// Standing lists all that wait for people and stand on a branch, oldest first.
+	Standing(ctx context.Context) ([]Standing, error)
 	// PendingOf returns the ids of the pending requests of a task.
 	PendingOf(ctx context.Context, taskID string) ([]string, error)
 	// Overdue returns pending requests whose deadline is not after now.

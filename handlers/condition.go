@@ -16,6 +16,7 @@ type Condition struct {
 	Sealed   time.Time  // when the newest seal was made; zero: none yet
 	Unsealed time.Time  // since when an event waits for its seal; zero: none does
 	Free     uint64     // bytes of the disk with the data folder
+	Behind   string     // why this node counts no yes and lands nothing; "" where it does
 }
 
 // NodeSeen is a process of this house, and when it last said that it lives.
@@ -70,6 +71,9 @@ func (p *Pages) condition(f *frame, page *views.OverviewPage) error {
 		}
 		page.Problems = append(page.Problems, views.Problem{Href: views.WaitsPath, Link: "Who waits for whom",
 			Text: fmt.Sprintf("Node %s has not been heard of for %s. What it worked on is taken up by others. Start it again, or leave it: after a day it is forgotten.", n.Name, views.Duration(now.Sub(n.Seen)))})
+	}
+	if c.Behind != "" {
+		page.Problems = append(page.Problems, views.Problem{Href: views.ConfigPath, Link: "Configuration", Text: c.Behind})
 	}
 	page.House.Sealed = c.Sealed
 	if !c.Unsealed.IsZero() && now.Sub(c.Unsealed) > lateSeal {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"gatehouse/orchestrator/event"
 )
@@ -17,6 +18,7 @@ func configLine(e event.Event) string {
 		How, Node, Was, Is string
 		Count              int
 		Changes            []event.ConfiguredChange
+		AsOf               *time.Time `json:"as_of"`
 	}
 	if json.Unmarshal(e.Data, &d) != nil {
 		return ""
@@ -42,6 +44,9 @@ func configLine(e event.Event) string {
 	what := "another configuration is in force "
 	if d.Was == "" {
 		what = "the configuration is recorded for the first time, "
+	}
+	if d.AsOf != nil {
+		how += ", with the rules of before"
 	}
 	return what + how + prefixed(": ", strings.Join(parts, "; "))
 }

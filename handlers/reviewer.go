@@ -162,36 +162,62 @@ const maxCommits = 1000
 
 var _ approval.Branches = Trees{}
 
-// Head is where the target branch of a revision is. A repository on this machine is looked
-// at; of one elsewhere it is what the last fetch brought, so that no page waits for a network.
-func (t Trees) Head(ctx context.Context, r approval.Revision, repository string) (string, error) {
+// Heads is where branches of a repository are. A repository on this machine is looked at; of
+// one elsewhere it is what the last fetch brought, so that no page waits for a network.
+func (t Trees) Heads(ctx context.Context, repository string, branches []string) (map[string]string, error) {
 	m, err := t.mirror(repository)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	head, err := look(ctx, m, r)
-	return head.Commit, err
+	if err := look(ctx, m); err != nil {
+		return nil, err
+	}
+	heads := map[string]string{}
+	var failed error
+	for _, branch := range branches {
+		head, err := m.Branch(ctx, branch)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		heads[branch] = head.Commit
+	}
+	return heads, failed
 }
 
-// look is Head in a mirror.
-func look(ctx context.Context, m *patch.Mirror, r approval.Revision) (patch.Base, error) {
+// look brings the mirror of a repository on this machine up to it, if that takes no longer
+// than a page may wait.
+func look(ctx context.Context, m *patch.Mirror) error {
+	if !filepath.IsAbs(m.Repository().Source) {
+		return nil
+	}
 	limited, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	if filepath.IsAbs(m.Repository().Source) {
-		if err := m.Fetch(limited); err != nil && ctx.Err() != nil {
-			return patch.Base{}, err
-		}
+	if err := m.Fetch(limited); err != nil && ctx.Err() != nil {
+		return err
 	}
-	return m.Branch(ctx, r.Base.Branch)
+	return nil
 }
 
-// Moved compares a change with its branch, which is looked at as Head does.
+// Moved compares a change with its branch, which is looked at as Heads does.
 func (t Trees) Moved(ctx context.Context, r approval.Revision, repository string) (Movement, error) {
+	m, err := t.mirror(repository)
+	if err != nil {
+		return Movement{}, err
+	}
+	if err := look(ctx, m); err != nil {
+		return Movement{}, err
+	}
+	return t.Since(ctx, r, repository)
+}
+
+// Since is Moved without a look.
+func (t Trees) Since(ctx context.Context, r approval.Revision, repository string) (Movement, error) {
 	m, err := t.open(ctx, r, repository)
 	if err != nil {
 		return Movement{}, err
 	}
-	head, err := look(ctx, m, r)
+	head, err := m.Branch(ctx, r.Base.Branch)
 	if err != nil || head.Commit == r.Base.Commit {
 		return Movement{}, err
 	}

@@ -44,23 +44,32 @@ func (e *Engine) madeBefore(ctx context.Context, tx Tx, d *Delegation, p *planne
 	if p.Again {
 		p.anew = p.Ref
 	}
-	key := spawnedOnce(d, p.key)
-	id, err := tx.Remembered(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	child, err := tx.Delegation(ctx, id)
+	child, err := spawnOf(ctx, tx, d, p.key)
 	if err != nil {
 		return nil, err
 	}
 	if child.EndedAt == nil || tx.Now().Sub(*child.EndedAt) < e.Config().Settings.Spawn.Remembered() {
 		return child, nil
 	}
-	p.anew = id // it is no repetition of the hop that made that one
-	if err := tx.Forget(ctx, key); err != nil {
+	p.anew = child.ID // it is no repetition of the hop that made that one
+	if err := tx.Forget(ctx, spawnedOnce(d, p.key)); err != nil {
 		return nil, err
 	}
 	return nil, ErrNotFound
+}
+
+// spawnOf finds the newest child that a spawn made. A node of before the keys, which works
+// beside this one while the nodes are brought up one by one, notes none: its child is found
+// by the plain hop key, as it finds it itself.
+func spawnOf(ctx context.Context, tx Tx, d *Delegation, key string) (*Delegation, error) {
+	id, err := tx.Remembered(ctx, spawnedOnce(d, key))
+	if errors.Is(err, ErrNotFound) {
+		return tx.Child(ctx, d.ID, d.Work.Runs, key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tx.Delegation(ctx, id)
 }
 
 // rememberSpawn makes child the answer for its spawn. The hop key below its caller has to be

@@ -2,7 +2,10 @@ package orchestrator_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +146,49 @@ func TestOneAgentsSpawnsAreBounded(t *testing.T) {
 		for _, root := range roots {
 			w.state(root.ID, orchestrator.Completed)
 		}
+		w.state(w.sendTo("boss", "go").ID, orchestrator.Completed)
+	})
+}
+
+// While nodes are brought up one by one, one that has not heard of the keys may have made a
+// spawn: its row has the plain hop key, and no key is noted. The same spawn on this node is
+// that child, until it has been forgotten like any other.
+func TestASpawnOfANodeOfBeforeTheKeysIsFound(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := spawning(t, url, 5)
+		w.config.Settings.Spawn.Remember = time.Hour
+		w.engine.SetConfig(w.config)
+		w.script("worker", agenttest.Answer("did it"))
+		before := func(ctx context.Context, job agent.Job, text string, ended *time.Time) string {
+			sum := sha256.Sum256([]byte("worker\x00" + text)) // as every version made it
+			child := &orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, w.now()), ParentID: job.DelegationID, From: "boss", To: "worker", Text: text, State: orchestrator.Queued,
+				HopKey: fmt.Sprintf("spawn-%s#0", hex.EncodeToString(sum[:12])), Spawned: true, Depth: 1, Requester: "ann", ReadyAt: w.now().Add(time.Hour), EndedAt: ended}
+			if ended != nil {
+				child.State = orchestrator.Completed
+			}
+			if err := w.store.Engine().InTask(ctx, job.TaskID, func(tx orchestrator.Tx) error { return tx.Insert(ctx, child) }); err != nil {
+				t.Error(err)
+			}
+			return child.ID
+		}
+		w.script("boss", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+			long := w.now().Add(-61 * time.Minute)
+			for text, old := range map[string]string{"lives": before(ctx, job, "lives", nil), "ended long ago": before(ctx, job, "ended long ago", &long)} {
+				var made [2]string
+				for i := range made {
+					c, err := host.Delegate(ctx, agent.Hop{Ref: "call", To: "worker", Text: text, Spawn: true})
+					if err != nil || c.State == agent.Refused {
+						t.Errorf("%s: %v %v", text, c.Error, err)
+					}
+					made[i] = c.ID
+				}
+				if made[0] != made[1] || (made[0] == old) != (text == "lives") {
+					t.Errorf("what %s is %s, and the same spawn made %q", text, old, made)
+				}
+			}
+			return agenttest.Done("done"), nil
+		})
+		w.start()
 		w.state(w.sendTo("boss", "go").ID, orchestrator.Completed)
 	})
 }

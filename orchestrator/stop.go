@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -21,8 +20,10 @@ type Stop struct {
 	Agent  string // only the work of this agent; "" is everybody's
 	Reason string // stored with each cancel; "" when none was given
 	Actor  string
-	// Until leaves what was made later, so that the same stop asked for again ends nothing
-	// that nobody has counted; zero is everything.
+	// Until, as Stopped.At gave it, leaves what was made later, so that the same stop asked for
+	// again ends nothing that nobody has counted; zero is everything. It is a time of the one
+	// clock that all nodes share: a node whose own is ahead or behind makes nothing older or
+	// younger by that.
 	Until time.Time
 }
 
@@ -33,13 +34,16 @@ type Stopped struct {
 	Delegations int    // that ran or waited
 	Tasks       int    // that these belong to
 	Landing     int    // beside them: left alone, because a change lands at this moment
-	// At is when it was counted; what is younger is not in it.
+	// At is when it was counted, by the clock that all nodes share; what is younger is not in it.
 	At time.Time
 }
 
 // Underway counts what StopAll would end now. Nothing is changed.
 func (e *Engine) Underway(ctx context.Context, name string) (Stopped, error) {
-	at := e.Now().UTC()
+	at, err := e.Store.Clock(ctx) // before the count, so that this has all that is older
+	if err != nil {
+		return Stopped{Agent: name}, err
+	}
 	name, byTask, err := e.underWay(ctx, name, at)
 	n := Stopped{Agent: name, Tasks: len(byTask), At: at}
 	for _, live := range byTask {
@@ -57,7 +61,11 @@ func (e *Engine) StopAll(ctx context.Context, s Stop) (Stopped, error) {
 		return Stopped{}, Errorf(CodeBadRequest, "The reason has %d characters; %d is the limit.", n, MaxReason)
 	}
 	if s.Until.IsZero() {
-		s.Until = e.Now().UTC()
+		at, err := e.Store.Clock(ctx)
+		if err != nil {
+			return Stopped{Agent: s.Agent}, err
+		}
+		s.Until = at
 	}
 	name, byTask, err := e.underWay(ctx, s.Agent, s.Until)
 	all := Stopped{Agent: name, At: s.Until}
@@ -81,34 +89,15 @@ func (e *Engine) StopAll(ctx context.Context, s Stop) (Stopped, error) {
 }
 
 // underWay counts the delegations of an agent, or of all, that were made by then and live, by
-// task. An agent that the
-// configuration no longer has may still have work.
+// task. An agent that the configuration no longer has may still have work.
 func (e *Engine) underWay(ctx context.Context, name string, until time.Time) (string, map[string]int, error) {
 	spec, known := e.Config().Agents.Get(name)
 	if known {
 		name = spec.Name
 	}
-	f := Filter{Agent: name, Limit: 200}
-	for _, s := range States() {
-		if !s.Ended() {
-			f.States = append(f.States, s)
-		}
-	}
-	byTask := map[string]int{}
-	for {
-		page, err := e.Store.List(ctx, f)
-		if err != nil {
-			return name, nil, err
-		}
-		for _, d := range page.Items {
-			if !d.CreatedAt.After(until) {
-				byTask[d.TaskID]++
-			}
-		}
-		if page.Next == "" {
-			break
-		}
-		f.After = page.Next
+	byTask, err := e.Store.UnderWay(ctx, name, until)
+	if err != nil {
+		return name, nil, err
 	}
 	if name != "" && !known && len(byTask) == 0 {
 		_, err := e.Config().find(name, "") // says who was meant
@@ -122,14 +111,14 @@ func (e *Engine) stopIn(ctx context.Context, task string, s Stop) (Stopped, erro
 	var done Stopped
 	err := e.Store.InTask(ctx, task, func(tx Tx) error {
 		done = Stopped{}
-		tree, err := tx.Tree(ctx)
+		live, err := tx.UnderWay(ctx, s.Until)
 		if err != nil {
 			return err
 		}
-		live := slices.DeleteFunc(tree, func(d *Delegation) bool {
-			return d.State.Ended() || s.Agent != "" && d.To != s.Agent || d.CreatedAt.After(s.Until)
-		})
 		for _, d := range live {
+			if s.Agent != "" && d.To != s.Agent {
+				continue
+			}
 			left, err := stopOne(ctx, tx, d, s)
 			if err != nil {
 				return err

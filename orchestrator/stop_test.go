@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/store/storetest"
 )
 
 // P37: all work of one agent is stopped, and its callers hear that; then everything is, also
@@ -102,4 +105,50 @@ func (w *world) cancelled(d orchestrator.Delegation, actor, reason string) {
 		return
 	}
 	w.t.Errorf("%s has no event of its cancel", d.ID)
+}
+
+// beside is one more node on the database of w, with a clock of its own.
+func (w *world) beside(url string, ahead time.Duration) *world {
+	w.t.Helper()
+	two := *w
+	two.data, two.ahead = w.t.TempDir(), new(atomic.Int64)
+	two.pass(ahead)
+	two.open(url)
+	return &two
+}
+
+// The clock of one node is a minute ahead, that of another a minute behind. What was made
+// before the count is counted and stopped, and what was made after it is not, whoever made
+// it and whoever counts.
+func TestAStopGoesByOneClock(t *testing.T) {
+	url := storetest.Postgres(t)
+	w := newWorld(t, url, specs("coder")...)
+	ahead, behind := w.beside(url, time.Minute), w.beside(url, -time.Minute)
+	for name, counts := range map[string]*world{"one that is right": w, "one that is ahead": ahead, "one that is behind": behind} {
+		t.Run(name, func(t *testing.T) {
+			first := []orchestrator.Delegation{ahead.send("coder", "1"), behind.send("coder", "2")}
+			would, err := counts.engine.Underway(t.Context(), "coder")
+			if err != nil || would.Delegations != 2 || would.Tasks != 2 {
+				t.Errorf("counted %+v, %v", would, err)
+			}
+			since := []orchestrator.Delegation{ahead.send("coder", "3"), behind.send("coder", "4")}
+			did, err := counts.engine.StopAll(t.Context(), orchestrator.Stop{Agent: "coder", Actor: "ann", Until: would.At})
+			if err != nil || did.Delegations != 2 || did.Tasks != 2 {
+				t.Errorf("stopped %+v, %v", did, err)
+			}
+			for _, d := range first {
+				if d = w.delegation(d.ID); d.State != orchestrator.Cancelled {
+					t.Errorf("%s was counted and is %s", d.Text, d.State)
+				}
+			}
+			for _, d := range since {
+				if d = w.delegation(d.ID); d.State.Ended() {
+					t.Errorf("%s was not counted and is %s", d.Text, d.State)
+				}
+			}
+			if all, err := counts.engine.StopAll(t.Context(), orchestrator.Stop{Actor: "ann"}); err != nil || all.Delegations != 2 {
+				t.Errorf("all that is left: %+v, %v", all, err)
+			}
+		})
+	}
 }

@@ -58,6 +58,11 @@ type Reader interface {
 	// Tree returns every delegation of a task, oldest first.
 	Tree(ctx context.Context, taskID string) ([]Delegation, error)
 	List(ctx context.Context, f Filter) (Page, error)
+	// Clock is the time by the one clock that all nodes share; theirs may be minutes apart.
+	Clock(ctx context.Context) (time.Time, error)
+	// UnderWay counts by task the delegations of an agent, "" for all, that live and were
+	// made by then, by Clock.
+	UnderWay(ctx context.Context, agent string, until time.Time) (map[string]int, error)
 	// Events returns events of one task with n > after, ascending.
 	Events(ctx context.Context, taskID string, after int64, limit int) ([]event.Event, error)
 	// Ordered returns events of all tasks with a position > after, ascending, and
@@ -189,6 +194,9 @@ type Tx interface {
 	CopyTurns(ctx context.Context, to *Delegation, from string, generation, upTo int, kept string) (int, error)
 	// Live returns the children of parentID that have not ended, oldest first.
 	Live(ctx context.Context, parentID string) ([]*Delegation, error)
+	// UnderWay returns the delegations of the task that live and were made by then, by the
+	// store's Clock, oldest first.
+	UnderWay(ctx context.Context, until time.Time) ([]*Delegation, error)
 	// Untold reports whether a spawned child has ended that no turn has carried.
 	Untold(ctx context.Context, parentID string, generation int) (bool, error)
 	// SpawnedBy counts the live children that all delegations of an agent have spawned, in

@@ -15,8 +15,12 @@ import (
 // moving is git of which the branch moves into the change when a test says so.
 type moving struct{ moved atomic.Bool }
 
-func (m *moving) Head(_ context.Context, v approval.Revision, _ string) (string, error) {
-	return v.Base.Commit, nil
+func (m *moving) Heads(context.Context, string, []string) (map[string]string, error) {
+	return nil, nil // nothing is looked at but by who reads and decides
+}
+
+func (m *moving) Since(ctx context.Context, v approval.Revision, repository string) (approval.Movement, error) {
+	return m.Moved(ctx, v, repository)
 }
 
 func (m *moving) Moved(context.Context, approval.Revision, string) (approval.Movement, error) {

@@ -40,6 +40,9 @@ func (h *house) condition(ctx context.Context) (handlers.Condition, error) {
 	for _, n := range nodes {
 		c.Nodes = append(c.Nodes, handlers.NodeSeen{Name: n.Name, Seen: n.Seen})
 	}
+	if c.Behind, _, err = h.behind(ctx); err != nil {
+		return c, err
+	}
 	if c.Sealed, c.Unsealed, err = h.store.Sealed(ctx); err != nil {
 		return c, err
 	}

@@ -53,9 +53,16 @@ type loaded struct {
 
 // configuration is what is in force, for the settings: as it was loaded last, but for what
 // is read at the start only; and what the file would change now.
-func (h *house) configuration(context.Context) (handlers.Configuration, error) {
+func (h *house) configuration(ctx context.Context) (handlers.Configuration, error) {
 	now := h.loaded.Load()
+	why, _, err := h.behind(ctx)
+	if err != nil {
+		return handlers.Configuration{}, err
+	}
 	c := handlers.Configuration{File: now.cfg.Path, LoadedAt: now.at, Warnings: append(append([]string{}, now.cfg.Warnings...), now.cfg.Hints()...)}
+	if why != "" {
+		c.Warnings = append([]string{why}, c.Warnings...)
+	}
 	start := byKey(h.cfg)
 	for _, v := range now.cfg.Values() {
 		s := handlers.Setting{Key: v.Key, Value: v.Value, Line: v.Line, Env: v.Env, Restart: v.Restart}

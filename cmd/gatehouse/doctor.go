@@ -104,7 +104,9 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 	if missing := cfg.Lacks("database"); missing != "" {
 		add(notLooked("database", missing))
 	} else {
-		add(checkDatabase(ctx, cfg))
+		for _, f := range checkDatabase(ctx, cfg) {
+			add(f)
+		}
 		for _, f := range checkChannels(ctx, cfg) {
 			add(f)
 		}
@@ -184,31 +186,56 @@ func numbers(version string) []int {
 	return all
 }
 
-func checkDatabase(ctx context.Context, cfg *config.Config) finding {
+func checkDatabase(ctx context.Context, cfg *config.Config) []finding {
 	if file, ok := strings.CutPrefix(cfg.Database, "sqlite:"); ok {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			if f := writable("database", filepath.Dir(file)); f.State != fine {
-				return f
+				return []finding{f}
 			}
-			return finding{"database", fine, file + " is not there yet; the first start makes it"}
+			return []finding{{"database", fine, file + " is not there yet; the first start makes it"}}
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	s, err := store.Open(ctx, cfg.Database, store.Options{Node: "doctor", Logger: quiet()})
 	if err != nil {
-		return finding{"database", broke, err.Error()}
+		return []finding{{"database", broke, err.Error()}}
 	}
 	have, _, err := s.Version(ctx)
 	users, err2 := s.Users(ctx)
-	if err := errors.Join(err, err2, s.Close()); err != nil {
-		return finding{"database", broke, err.Error()}
+	rules, err3 := checkRules(ctx, cfg, s)
+	if err := errors.Join(err, err2, err3, s.Close()); err != nil {
+		return []finding{{"database", broke, err.Error()}}
 	}
 	text := fmt.Sprintf("%s, version %d, %s", s.Dialect(), have, counted(len(users), "user"))
 	if len(users) == 0 {
-		return finding{"database", odd, text + ". Make the first one: gatehouse user add NAME --role admin --role approver"}
+		return append([]finding{{"database", odd, text + ". Make the first one: gatehouse user add NAME --role admin --role approver"}}, rules...)
 	}
-	return finding{"database", fine, text}
+	return append([]finding{{"database", fine, text}}, rules...)
+}
+
+// checkRules compares the rules of the file with those in force; nothing where no server has
+// taken any.
+func checkRules(ctx context.Context, cfg *config.Config, s *store.Store) ([]finding, error) {
+	const name = "rules"
+	taken, err := s.Configuration(ctx)
+	if err != nil || len(taken.Settings) == 0 {
+		return nil, err
+	}
+	if missing := cfg.LacksRule(); missing != "" {
+		return []finding{notLooked(name, missing)}, nil
+	}
+	day := func(t time.Time) string { return t.In(cfg.Location).Format("2 Jan 2006 15:04") }
+	if cfg.SameRules()(taken.Settings) {
+		return []finding{{name, fine, "this file has those in force, taken on " + day(taken.At)}}, nil
+	}
+	before, err := s.RulesTaken(ctx, cfg.Recorded())
+	text := "The rules of this file are not those in force, which were taken on " + day(taken.At) + ". A server that has loaded them counts no yes and lands nothing; one that loads this file makes them count."
+	if !before.IsZero() {
+		text = "The rules of this file were in force before, since " + day(before) + ", and others took their place on " + day(taken.At) +
+			". A server that starts with them counts no yes and lands nothing while another works by those in force. To make them count again have it load the file once more (SIGHUP, or Settings → Configuration)."
+	}
+	return []finding{{name, odd, text}}, err
 }
 
 func checkData(dir string) finding { return writable("data folder", dir) }

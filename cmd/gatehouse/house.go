@@ -48,6 +48,7 @@ type house struct {
 	runner  *command.Runner
 	taken   chan struct{} // holds one when the configuration was loaded again, see sweepCaches
 	intake  *intake.Intake
+	older   atomic.Bool // it started with rules of before, which do not count; see take
 	trees   handlers.Trees
 	trace   func(string) // see orchestrator.Options.Trace; nil but in tests
 	address atomic.Value // string: this node's address for agents, once it listens
@@ -108,7 +109,7 @@ func (h *house) open(ctx context.Context) error {
 	h.gateway.SetReverter(h.engine)
 	h.gateway.SetReviser(h.engine)
 	h.gateway.SetBranches(h.trees)
-	return h.record(ctx, h.cfg, event.Taken{Actor: systemActor, How: "start"})
+	return nil
 }
 
 // hidden is what no agent may see: the data folder, the database, the configuration.
@@ -204,13 +205,13 @@ func (h *house) reload(ctx context.Context, by event.Taken) error {
 	if was, is := h.cfg.Telegram, next.Telegram; (was == nil) != (is == nil) || was != nil && (was.Token != is.Token || was.Mode != is.Mode || was.APIURL != is.APIURL || was.WebhookSecret != is.WebhookSecret) {
 		h.log.Warn("the bot of channels.telegram is read only at the start; restart to change it")
 	}
-	// First, so that nothing is in force of which the history does not know.
-	if err := h.record(ctx, next, by); err != nil {
-		return err
+	err = errors.Join(h.rewire(next), h.models.load(next))
+	if err == nil { // until then this node has other rules than those on record, and decides nothing
+		_, err = h.record(ctx, next, by)
 	}
-	if err := errors.Join(h.rewire(next), h.models.load(next)); err != nil {
-		old := h.loaded.Load().cfg // all of it, or the rules in force would not be those on record
-		return errors.Join(err, h.rewire(old), h.models.load(old), h.record(ctx, old, by))
+	if err != nil {
+		old := h.loaded.Load().cfg
+		return errors.Join(err, h.rewire(old), h.models.load(old))
 	}
 	h.engine.SetConfig(next.Engine)
 	h.intake.SetTriggers(next.Triggers)

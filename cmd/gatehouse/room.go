@@ -93,7 +93,14 @@ func roomForWork(cfg *config.Config) error {
 
 // ready is what /readyz asks.
 func (h *house) ready(ctx context.Context) error {
-	return errors.Join(h.store.Ping(ctx), roomForWork(h.cfg))
+	if err := errors.Join(h.store.Ping(ctx), roomForWork(h.cfg)); err != nil {
+		return err
+	}
+	why, older, err := h.behind(ctx)
+	if older { // whoever rolls it out stops here; a node that others overtook is about to load the same
+		err = errors.New(why)
+	}
+	return err
 }
 
 // checkRoom has one finding for each disk.

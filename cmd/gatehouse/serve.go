@@ -73,8 +73,11 @@ func (c *ServeCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return errors.Join(err, l.Close(), h.close())
 	}
-	sh.hint("Gatehouse is at %s", cfg.PublicURL)
-	err = h.serve(ctx, l, nil)
+	srv, err := h.arrive(ctx, l, nil)
+	if err == nil {
+		sh.hint("Gatehouse is at %s", cfg.PublicURL)
+		err = h.work(ctx, srv, l)
+	}
 	return errors.Join(err, withdraw(), h.close())
 }
 
@@ -101,18 +104,36 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 
 // serve runs the whole node with its site on l until ctx ends.
 func (h *house) serve(ctx context.Context, l net.Listener, examples []views.Example) error {
+	srv, err := h.arrive(ctx, l, examples)
+	if err != nil {
+		return err
+	}
+	return h.work(ctx, srv, l)
+}
+
+// arrive does all by which this node may fail to come up; then its rules count. Nothing of
+// it works yet.
+func (h *house) arrive(ctx context.Context, l net.Listener, examples []views.Example) (*web.Server, error) {
 	// Agents of the same user must not read the server's memory or environment.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		h.log.Warn("the server's memory could not be closed to agents", "err", err)
 	}
 	h.address.Store("http://" + localAddress(l.Addr()))
 	if err := h.connect(); err != nil {
-		return startError(ctx, err)
+		return nil, startError(ctx, err)
 	}
 	srv, err := h.site(l.Addr().String(), examples)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if err := h.take(ctx); err != nil {
+		return nil, startError(ctx, err)
+	}
+	return srv, nil
+}
+
+// work runs a node that has arrived until ctx ends.
+func (h *house) work(ctx context.Context, srv *web.Server, l net.Listener) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)

@@ -71,13 +71,13 @@ func serveUntil(ctx context.Context, point string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%s%s\n", greeting, "http://"+l.Addr().String())
-	if point != idle {
-		return h.serve(ctx, l, nil)
-	}
-	site, err := h.site(l.Addr().String(), nil)
+	site, err := h.arrive(ctx, l, nil)
 	if err != nil {
 		return err
+	}
+	fmt.Fprintf(os.Stderr, "%s%s\n", greeting, "http://"+l.Addr().String())
+	if point != idle {
+		return h.work(ctx, site, l)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return h.store.Run(ctx) })

@@ -4,10 +4,16 @@ package event
 // recorded last.
 const ConfigurationChanged Type = "configuration.changed"
 
+// AtStart is how a configuration is taken by a start, which is nobody's word that it shall
+// count; see Taken.
+const AtStart = "start"
+
 // Configured is one setting in force. No secret is in its value.
 type Configured struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
+	// Sealed says that the value is a digest of what is written; events do not tell it.
+	Sealed bool `json:"sealed,omitempty"`
 	// Rule says that it is about who may do what and who must say yes; events name these first.
 	Rule bool `json:"-"`
 }
@@ -22,7 +28,7 @@ type ConfiguredChange struct {
 // Taken is who or which process took a configuration.
 type Taken struct {
 	Actor string // a person, or system
-	How   string // start, SIGHUP or reload
+	How   string // AtStart, SIGHUP or reload
 	Node  string
 	File  string // "" when there is none
 }

@@ -26,7 +26,10 @@ type dialect struct {
 	// counting keeps other transactions from counting the children of an agent until this one
 	// ends; "" where there is one writer.
 	counting string
-	ending   string // the last six characters of id, as indexed
+	// clock reads the one clock that all nodes share, in microseconds; "" where there is one node
+	// with a clock of its own.
+	clock  string
+	ending string // the last six characters of id, as indexed
 
 	pattern string // whether the data of an event has what a pattern of letters and [classes] says
 

@@ -31,8 +31,12 @@ func (s *Store) Unlease(ctx context.Context, name, holder string) error {
 
 // SaveNode records that a node lives; Seen is set to now.
 func (s *Store) SaveNode(ctx context.Context, n Node) error {
-	_, err := s.w.exec(ctx, `insert into nodes (name, url, version, seen) values (?, ?, ?, ?)
-		on conflict (name) do update set url = excluded.url, version = excluded.version, seen = excluded.seen`, n.Name, n.URL, n.Version, micros(s.now()))
+	at, err := s.Clock(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = s.w.exec(ctx, `insert into nodes (name, url, version, seen, alive_at) values (?, ?, ?, ?, ?)
+		on conflict (name) do update set url = excluded.url, version = excluded.version, seen = excluded.seen, alive_at = excluded.alive_at`, n.Name, n.URL, n.Version, micros(s.now()), micros(at))
 	return s.explain(err)
 }
 

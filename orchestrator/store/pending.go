@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 
 	"gatehouse/approval"
@@ -86,6 +87,24 @@ func (s *Store) requestsByID(ctx context.Context, ids []string) (map[string]appr
 		found[r.ID] = r
 	}
 	return found, err
+}
+
+// The condition on the state is that of the index of what is pending.
+const selectStanding = `select r.id, r.repository, v.n, v.base, v.overtaken not in ('', '[]', 'null')
+	from requests r join revisions v on v.request_id = r.id and v.n = r.revision
+	where r.state = 'pending' and r.kind <> 'handover' and r.revert_of = '' and v.made = '' order by r.id`
+
+// Standing lists all pending patches that their agents could make again, oldest first.
+func (s *Store) Standing(ctx context.Context) ([]approval.Standing, error) {
+	rows, err := s.r.query(ctx, selectStanding)
+	found, err := collect(rows, err, func(row scanner) (w approval.Standing, err error) {
+		var base string
+		if err = row.Scan(&w.RequestID, &w.Repository, &w.Revision, &base, &w.Overtaken); err == nil {
+			err = json.Unmarshal([]byte(base), &w.Base)
+		}
+		return w, err
+	})
+	return found, s.explain(err)
 }
 
 // Paths returns, by task, the delegations of some tasks, oldest first, with nothing but

@@ -43,6 +43,7 @@ func postgresDialect() *dialect {
 		skip:       " for update skip locked",
 		snapshot:   sql.LevelRepeatableRead,
 		counting:   "select pg_advisory_xact_lock(hashtextextended('spawned by ' || ?, 0))",
+		clock:      "select (extract(epoch from now()) * 1000000)::bigint",
 		ending:     "right(id, 6)",
 		pattern:    "lower(e.data) ~ ?",
 		classify:   classifyPostgres,

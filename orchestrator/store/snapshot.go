@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Snapshot returns a context in which every read of this store sees the database as it
@@ -25,7 +26,7 @@ func (s *Store) Snapshot(ctx context.Context) (_ context.Context, done func(), e
 		<-s.r.places
 		return nil, nil, s.explain(fmt.Errorf("begin a snapshot: %w", err))
 	}
-	one := &snapshot{of: s.r, q: bound{s.r.h, tx}}
+	one := &snapshot{of: s.r, q: bound{s.r.h, tx}, at: s.now()}
 	return context.WithValue(ctx, snapshotKey{}, one), one.end, nil
 }
 
@@ -35,6 +36,7 @@ type snapshotKey struct{}
 type snapshot struct {
 	of *reads
 	q  bound
+	at time.Time // when it was asked for, which is before its first read
 
 	mu    sync.Mutex
 	ended bool

@@ -29,22 +29,23 @@ type Options struct {
 
 // Store is the database. Its methods may be called from many goroutines.
 type Store struct {
-	node    string
-	trace   func(point string)
-	clock   func() time.Time
-	hub     *event.Hub
-	log     *slog.Logger
-	url     string
-	dialect *dialect
-	w       *handle // SQLite's one writer
-	r       *reads  // readers; of w on PostgreSQL
-	ordered Signal
-	told    *notices // for the other nodes; nil on SQLite
-	relay   *relay   // shows them what is being written; nil on SQLite
-	seq     sequencing
-	guesses guesses // wrong link codes
-	waiting pendings
-	sizes   sizes
+	node     string
+	trace    func(point string)
+	clock    func() time.Time
+	hub      *event.Hub
+	log      *slog.Logger
+	url      string
+	dialect  *dialect
+	w        *handle // SQLite's one writer
+	r        *reads  // readers; of w on PostgreSQL
+	ordered  Signal
+	told     *notices // for the other nodes; nil on SQLite
+	relay    *relay   // shows them what is being written; nil on SQLite
+	seq      sequencing
+	guesses  guesses // wrong link codes
+	waiting  pendings
+	recorded recorded
+	sizes    sizes
 }
 
 // EngineStore is a Store as the engine sees it.

@@ -25,6 +25,7 @@ var approvalTests = map[string]func(*Suite){
 	"requests can be listed":                            requestList,
 	"requests are found by their rule and counted":      requestsByRule,
 	"a request from before another change is not saved": staleRequest,
+	"what waits on branches is all listed":              standing,
 }
 
 func (s *Suite) gate(task string, fn func(tx approval.Tx) error) {

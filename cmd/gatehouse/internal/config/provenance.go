@@ -31,14 +31,16 @@ const Hidden = "•••"
 
 // Values lists every setting in the order of the file's sections: those that are written,
 // and the defaults of those that are not.
-func (c *Config) Values() []Value {
-	w := &lister{doc: c.doc, defaults: c.defaults()}
+func (c *Config) Values() []Value { return c.list().all }
+
+func (c *Config) list() *lister {
+	w := &lister{doc: c.doc, defaults: c.defaults(), written: map[string]string{}}
 	root := (*yaml.Node)(nil)
 	if c.doc != nil {
 		root = c.doc.root
 	}
 	w.walk("", reflect.TypeFor[File](), root, false)
-	return w.all
+	return w
 }
 
 // lister gathers values.
@@ -46,6 +48,7 @@ type lister struct {
 	doc      *document
 	defaults map[string]string
 	all      []Value
+	written  map[string]string // by key: what is in the file, before the environment came in
 }
 
 // walk lists what is at a node that should be of type t; n is nil where nothing stands.
@@ -70,6 +73,7 @@ func (w *lister) walk(key string, t reflect.Type, n *yaml.Node, secret bool) {
 		for _, c := range n.Content {
 			text, names := w.text(key, c, secret)
 			parts, env = append(parts, text), append(env, names...)
+			w.written[key] += w.doc.written(c) + "\x00"
 		}
 		w.add(key, strings.Join(parts, ", "), n, env)
 	case t.Kind() == reflect.Slice:
@@ -79,6 +83,7 @@ func (w *lister) walk(key string, t reflect.Type, n *yaml.Node, secret bool) {
 	default:
 		text, env := w.text(key, n, secret)
 		w.add(key, text, n, env)
+		w.written[key] = w.doc.written(n)
 	}
 }
 
@@ -103,6 +108,14 @@ func (w *lister) add(key, text string, n *yaml.Node, env []string) {
 	w.all = append(w.all, v)
 }
 
+// written is a scalar as it is in the file.
+func (d *document) written(n *yaml.Node) string {
+	if raw, expanded := d.raw[n]; expanded {
+		return raw
+	}
+	return n.Value
+}
+
 // text is a scalar as it may be shown, and the variables in it.
 func (w *lister) text(key string, n *yaml.Node, secret bool) (string, []string) {
 	raw, expanded := w.doc.raw[n]
@@ -119,7 +132,7 @@ func (w *lister) text(key string, n *yaml.Node, secret bool) (string, []string) 
 		return Hidden, env
 	case strings.HasPrefix(key, "channels.webhooks[") && strings.HasSuffix(key, ".url"):
 		return site(n.Value), env
-	case expanded && len(env) > 0 && !harmless(key) && (isHook(key) || !isRule(key)):
+	case expanded && len(env) > 0 && !harmless(key) && (isHook(key) || isContent(key) || !isRule(key)):
 		return raw, env
 	}
 	return masked(n.Value), env

@@ -1,7 +1,8 @@
 package config
 
 import (
-	"maps"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -18,14 +19,21 @@ var ofTheNode = []string{"server.listen", "server.public_url", "database", "data
 var rulesOf = []string{"role", "protect", "deliver", "approvers", "branch", "ask_first", "trust_checkout", "analysis_only", "approval", "owner", "delegates_to", "writes", "sandbox"}
 
 // Recorded are the settings as changes of them are recorded: without secrets, and without
-// what is each node's own. A rule has the value in force, also where a variable gave it.
+// what is each node's own. A rule has the value in force, also where a variable gave it, but
+// for those of which a variable may be a secret: a digest of what is written stands for them.
 func (c *Config) Recorded() []event.Configured {
 	var all []event.Configured
-	for _, v := range c.Values() {
+	listed := c.list()
+	for _, v := range listed.all {
 		if slices.Contains(ofTheNode, v.Key) {
 			continue
 		}
-		all = append(all, event.Configured{Key: v.Key, Value: v.Value, Rule: isRule(v.Key)})
+		s := event.Configured{Key: v.Key, Value: v.Value, Rule: isRule(v.Key)}
+		if isContent(v.Key) && len(v.Env) > 0 {
+			sum := sha256.Sum256([]byte(listed.written[v.Key]))
+			s.Value, s.Sealed = "sha256:"+hex.EncodeToString(sum[:]), true
+		}
+		all = append(all, s)
 	}
 	return append(all, c.order()...)
 }
@@ -42,30 +50,55 @@ func (c *Config) SameHandovers() func(taken []event.Configured) bool {
 
 // same returns what compares recorded settings with those of c under some keys.
 func (c *Config) same(counts func(key string) bool) func(taken []event.Configured) bool {
-	only := func(all []event.Configured) map[string]string {
-		rules := map[string]string{}
-		for _, s := range all {
-			if counts(s.Key) {
-				rules[s.Key] = s.Value
-			}
+	mine := map[string]string{}
+	for _, s := range c.Recorded() {
+		if counts(s.Key) {
+			mine[s.Key] = s.Value
 		}
-		return rules
 	}
-	mine := only(c.Recorded())
-	return func(taken []event.Configured) bool { return maps.Equal(mine, only(taken)) }
+	return func(taken []event.Configured) bool {
+		n := 0
+		for _, s := range taken {
+			if !counts(s.Key) {
+				continue
+			}
+			if value, ok := mine[s.Key]; !ok || value != s.Value {
+				return false
+			}
+			n++
+		}
+		return n == len(mine)
+	}
+}
+
+// LacksRule names what could not be put in at a rule, "" when all of them are known.
+func (c *Config) LacksRule() string {
+	for _, u := range c.Unset() {
+		if isRule(u.Key) && !isHook(u.Key) && !isContent(u.Key) { // those are compared as they are written
+			return u.Name
+		}
+	}
+	return ""
 }
 
 // isRule says that a key is about who may do what, or who must say yes.
 func isRule(key string) bool {
 	section, _, _ := strings.Cut(key, ".")
 	last := key[strings.LastIndexByte(key, '.')+1:]
-	return section == "approval" || section == "groups" || isHook(key) || (section == "agents" || section == "repositories") && slices.Contains(rulesOf, last) ||
+	return section == "approval" || section == "groups" || isHook(key) || isContent(key) || (section == "agents" || section == "repositories") && slices.Contains(rulesOf, last) ||
 		strings.HasPrefix(key, "triggers[") && last == "owner" || key == "server.timezone" // rules see the hour
 }
 
 // isHook says that a key is of a program that stands around calls. Where it is may differ
 // from node to node, and its arguments may have a secret, so it is told as it is written.
 func isHook(key string) bool { return strings.HasPrefix(key, "hooks[") }
+
+// isContent says that a key is of where a repository is, or of what is run on each change of
+// it: both decide what a yes is to. Addresses and commands often have a secret in a variable,
+// and a place may be another on each node, so they are told and compared as they are written.
+func isContent(key string) bool {
+	return strings.HasPrefix(key, "repositories.") && (strings.HasSuffix(key, ".path") || strings.HasSuffix(key, ".checks"))
+}
 
 // order is the order of each list of rules: the first that matches decides.
 func (c *Config) order() []event.Configured {

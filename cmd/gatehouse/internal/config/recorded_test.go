@@ -63,3 +63,63 @@ hooks:
 		}
 	}
 }
+
+// Where a repository is and what is run on each change of it decide what a yes is to. Such a
+// text often has a secret in a variable: it is recorded by a digest of what is written, so
+// that a node which has it from elsewhere has the same rules.
+func TestWhereAndWhatIsCheckedAreRules(t *testing.T) {
+	const text = `repositories:
+  app: {path: "https://git:${TOKEN}@example.com/${PLACE}.git", checks: ["make KEY=${KEY}", "go vet ./..."]}
+  lib: {path: /srv/lib, checks: ["go vet ./..."]}
+`
+	vars := map[string]string{"TOKEN": "hush-hush", "PLACE": "hush-place", "KEY": "hush-key"}
+	parse := func(text string, vars map[string]string) *Config {
+		t.Helper()
+		c, err := Parse("", []byte(text), func(name string) (string, bool) { v, ok := vars[name]; return v, ok })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	recorded := parse(text, vars).Recorded()
+	seen := map[string]string{}
+	for _, s := range recorded {
+		if strings.Contains(s.Value, "hush") {
+			t.Errorf("%s is recorded as %s", s.Key, s.Value)
+		}
+		if s.Rule && strings.HasPrefix(s.Key, "repositories.") {
+			seen[s.Key] = s.Value
+			if sealed := strings.HasPrefix(s.Key, "repositories.app.") && !strings.HasSuffix(s.Key, ".branch") && !strings.HasSuffix(s.Key, ".deliver"); sealed != s.Sealed {
+				t.Errorf("%s: sealed %t as %s", s.Key, s.Sealed, s.Value)
+			}
+		}
+	}
+	if seen["repositories.lib.path"] != "/srv/lib" || seen["repositories.lib.checks"] != "go vet ./..." || !strings.HasPrefix(seen["repositories.app.path"], "sha256:") || !strings.HasPrefix(seen["repositories.app.checks"], "sha256:") {
+		t.Errorf("recorded are %v", seen)
+	}
+	for _, v := range parse(text, vars).Values() {
+		if strings.HasSuffix(v.Key, ".checks") && strings.Contains(v.Value, "hush") {
+			t.Errorf("%s is shown as %s", v.Key, v.Value)
+		}
+	}
+	if !parse(text, map[string]string{"TOKEN": "other", "PLACE": "elsewhere", "KEY": "k"}).SameRules()(recorded) {
+		t.Error("a node whose variables are others has other rules")
+	}
+	for change, same := range map[string]bool{
+		"${PLACE}.git→${PLACE}2.git":          false,
+		"${PLACE}→hush-place":                 false,
+		"make KEY=${KEY}→make all KEY=${KEY}": false,
+		`"make KEY=${KEY}", →`:                false,
+		"path: /srv/lib→path: /srv/other":     false,
+		`["go vet ./..."]}→["true"]}`:         false,
+		`, checks: ["go vet ./..."]}→}`:       false,
+	} {
+		from, to, _ := strings.Cut(change, "→")
+		if !strings.Contains(text, from) {
+			t.Fatalf("the file has no %s", from)
+		}
+		if got := parse(strings.Replace(text, from, to, 1), vars).SameRules()(recorded); got != same {
+			t.Errorf("%s: the same rules %v, want %v", change, got, same)
+		}
+	}
+}
