@@ -537,7 +537,7 @@ func ReviewStatus(p ReviewPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if !p.BaseAt.IsZero() {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, ", committed")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "· committed")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
