@@ -67,6 +67,7 @@ type Request struct {
 	Escalated    int        // steps of escalation taken for this revision
 	Revision     Revision
 	Decisions    []Decision // of all revisions, oldest first
+	Readers      []Reader   // who read Revision and gave no verdict on it; only where WithReaders was asked
 	Cards        []Card
 }
 

@@ -74,17 +74,74 @@ func (s Seen) All(files int) bool {
 	return max(s.FilesViewed, s.FilesOpened) >= files || slices.ContainsFunc(s.Read, func(r Read) bool { return r.Whole || r.Files >= files })
 }
 
-// Reader is how one of those who decided on the current revision had read it.
+// Reader is how somebody has read the current revision; whoever decided, how they had then.
 type Reader struct {
-	User  string `json:"user"`
-	Of    int    `json:"of"`   // files that the revision had
-	Reads []Read `json:"read"` // none: nothing of it was before them here
+	User    string `json:"user"`
+	Of      int    `json:"of"`   // files that the revision had
+	Reads   []Read `json:"read"` // none: nothing of it was before them here
+	Decided bool   `json:"decided"`
+}
+
+// Look is that a person who gave no verdict on a revision had something of it before them.
+type Look struct {
+	RequestID string
+	Revision  int
+	Current   bool // it is the newest revision of the request
+	User      string
+	Files     int      // that were before them on the page
+	Whole     []string // the places where all of it was
+}
+
+// reader is l of a revision that has so many files.
+func (l Look) reader(files int) Reader {
+	got := Reader{User: l.User, Of: files, Reads: []Read{}}
+	if l.Files > 0 && !slices.Contains(l.Whole, SurfacePage) { // one place is named once
+		got.Reads = append(got.Reads, Read{Surface: SurfacePage, Files: l.Files})
+	}
+	for _, place := range l.Whole {
+		got.Reads = append(got.Reads, Read{Surface: place, Files: files, Whole: true})
+	}
+	return got
+}
+
+// KnowsReaders reports whether somebody may know who read a request and gave no verdict:
+// whoever may read the request, or the history of all of them.
+func KnowsReaders(who people.Principal) bool {
+	return who.Has(people.ApprovalsRead) || who.Has(people.AuditRead)
+}
+
+// WithReaders puts onto requests who read the revision that each shows and gave no verdict
+// on it, as far as who asks may know that.
+func (g *Gateway) WithReaders(ctx context.Context, who people.Principal, requests []Request) error {
+	if len(requests) == 0 || !KnowsReaders(who) {
+		return nil
+	}
+	ids := make([]string, len(requests))
+	for i, r := range requests {
+		ids[i] = r.ID
+	}
+	looks, err := g.store.Looks(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i := range requests {
+		r := &requests[i]
+		r.Readers = nil
+		for _, l := range looks {
+			if l.RequestID == r.ID && l.Revision == r.Revision.N {
+				r.Readers = append(r.Readers, l.reader(len(r.Revision.Files)))
+			}
+		}
+	}
+	return nil
 }
 
 // ReadBy lists the people who decided on the current revision with what each had read, in
-// the order of their first verdict. Of verdicts of before that was kept it says nothing
-// that it does not know.
-func (r Request) ReadBy() []Reader {
+// the order of their first verdict, then the Readers. Of verdicts of before that was kept it
+// says nothing that it does not know.
+func (r Request) ReadBy() []Reader { return append(r.decidedBy(), r.Readers...) }
+
+func (r Request) decidedBy() []Reader {
 	all := []Reader{}
 	for _, d := range r.Decisions {
 		if d.Revision != r.Revision.N || strings.HasPrefix(d.User, RuleActor) || d.Seen.Files == 0 {
@@ -98,7 +155,7 @@ func (r Request) ReadBy() []Reader {
 			}
 			read = []Read{{Surface: SurfacePage, Files: n}}
 		}
-		one := Reader{User: d.User, Of: d.Seen.Files, Reads: read}
+		one := Reader{User: d.User, Of: d.Seen.Files, Reads: read, Decided: true}
 		if i := slices.IndexFunc(all, func(o Reader) bool { return o.User == d.User }); i >= 0 {
 			all[i] = one // the newest verdict knows the most
 			continue
@@ -109,17 +166,11 @@ func (r Request) ReadBy() []Reader {
 }
 
 // HowRead is ReadBy as a row says it: "read on the web by ada: 3 of 3 files; in Telegram by
-// ben: whole"; "" while nobody has decided.
+// ben: whole; read without a verdict on the web by cy: 1 of 3 files"; "" while nobody has.
 func (r Request) HowRead() string {
 	var read, not []string
-	for _, by := range r.ReadBy() {
-		for _, one := range by.Reads {
-			much := fmt.Sprintf("%d of %d %s", one.Files, by.Of, plural(by.Of, "file", "files"))
-			if one.Whole {
-				much = "whole"
-			}
-			read = append(read, fmt.Sprintf("%s by %s: %s", surfaces[one.Surface], by.User, much))
-		}
+	for _, by := range r.decidedBy() {
+		read = append(read, by.words()...)
 		if len(by.Reads) == 0 {
 			not = append(not, by.User)
 		}
@@ -131,5 +182,51 @@ func (r Request) HowRead() string {
 	if len(not) > 0 {
 		parts = append(parts, "not read here by "+strings.Join(not, ", "))
 	}
+	return alsoRead(strings.Join(parts, "; "), r.Readers)
+}
+
+// AlsoRead is HowRead of a row that says how those who decided had read a revision of so
+// many files; looks are those of the request.
+func AlsoRead(decided string, files int, looks []Look) string {
+	var others []Reader
+	for _, l := range looks {
+		if l.Current {
+			others = append(others, l.reader(files))
+		}
+	}
+	return alsoRead(decided, others)
+}
+
+// maxReaders is how many people a row names who gave no verdict.
+const maxReaders = 4
+
+func alsoRead(decided string, others []Reader) string {
+	var parts []string
+	if decided != "" {
+		parts = append(parts, decided)
+	}
+	var read []string
+	for _, by := range others[:min(len(others), maxReaders)] {
+		read = append(read, by.words()...)
+	}
+	if n := len(others) - maxReaders; n > 0 {
+		read = append(read, fmt.Sprintf("by %d %s", n, plural(n, "other", "others")))
+	}
+	if len(read) > 0 {
+		parts = append(parts, "read without a verdict "+strings.Join(read, "; "))
+	}
 	return strings.Join(parts, "; ")
+}
+
+// words say where somebody had read, and how much: "on the web by ada: 3 of 3 files".
+func (by Reader) words() []string {
+	var all []string
+	for _, one := range by.Reads {
+		much := fmt.Sprintf("%d of %d %s", one.Files, by.Of, plural(by.Of, "file", "files"))
+		if one.Whole {
+			much = "whole"
+		}
+		all = append(all, fmt.Sprintf("%s by %s: %s", surfaces[one.Surface], by.User, much))
+	}
+	return all
 }

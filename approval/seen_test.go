@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/people"
 )
 
 // A row names who decided, where each had read the change, and how much of it; of verdicts
@@ -31,6 +32,39 @@ func TestHowARequestWasRead(t *testing.T) {
 		r := approval.Request{Revision: approval.Revision{N: 2}, Decisions: all}
 		if got := r.HowRead(); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// Who read it without a verdict stands behind those who decided, and of many only some.
+func TestWhoReadWithoutAVerdictStandsApart(t *testing.T) {
+	decided := approval.Decision{User: "ada", Revision: 1, Seen: approval.Seen{Surface: "cli", Files: 3, Read: []approval.Read{{Surface: "cli", Files: 3, Whole: true}}}}
+	part := func(names ...string) (all []approval.Reader) {
+		for _, name := range names {
+			all = append(all, approval.Reader{User: name, Of: 3, Reads: []approval.Read{{Surface: "page", Files: 1}}})
+		}
+		return all
+	}
+	for want, r := range map[string]approval.Request{
+		"read on the command line by ada: whole; read without a verdict on the web by ben: 1 of 3 files": {Decisions: []approval.Decision{decided}, Readers: part("ben")},
+		"read without a verdict on the web by a: 1 of 3 files; on the web by b: 1 of 3 files; on the web by c: 1 of 3 files; on the web by d: 1 of 3 files; by 2 others": {
+			Readers: part("a", "b", "c", "d", "e", "f")},
+	} {
+		r.Revision.N = 1
+		if got := r.HowRead(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if all := r.ReadBy(); len(all) != len(r.Decisions)+len(r.Readers) || all[0].Decided != (len(r.Decisions) > 0) || all[len(all)-1].Decided {
+			t.Errorf("all of them: %+v", all)
+		}
+	}
+	looks := []approval.Look{{User: "ben", Revision: 1, Current: true, Files: 2, Whole: []string{"page", "api"}}, {User: "cy", Revision: 2, Files: 1}}
+	if got, want := approval.AlsoRead("read in Telegram by ada: whole", 3, looks), "read in Telegram by ada: whole; read without a verdict on the web by ben: whole; by the API by ben: whole"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for who, want := range map[people.Role]bool{people.Admin: true, people.Approver: true, people.Auditor: true, people.Operator: false} {
+		if got := approval.KnowsReaders(people.As(people.User{Roles: []people.Role{who}}, nil)); got != want {
+			t.Errorf("%s may know who reads: %v", who, got)
 		}
 	}
 }

@@ -76,6 +76,9 @@ type Store interface {
 	MarkOpened(ctx context.Context, userID, requestID string, revision int, files []int) error
 	// MarkWhole records that the person was given the whole diff of a revision in a place.
 	MarkWhole(ctx context.Context, userID, requestID string, revision int, surface string, at time.Time) error
+	// Looks returns who had something of the requests' revisions before them and gave no
+	// verdict on that revision, in the order of request and time.
+	Looks(ctx context.Context, requestIDs []string) ([]Look, error)
 	// Configuration is what some node took last.
 	Configuration(ctx context.Context) (Taken, error)
 	Blob(ctx context.Context, id string) ([]byte, error)

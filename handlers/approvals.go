@@ -57,6 +57,9 @@ func (p *Pages) Approvals(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.Gateway.WithReaders(f.ctx, f.who.Principal, found.Items); err != nil {
+		return err
+	}
 	for _, r := range found.Items {
 		page.Rows = append(page.Rows, f.approvalRow(r))
 	}

@@ -107,7 +107,7 @@ func chatText(e event.Event, f eventFacts) string {
 	case event.PatchRejected, event.Stale, event.WithdrawnRight, event.Overtaken, event.Expired:
 		return first(f.Message, f.Text)
 	case event.Requested:
-		return fmt.Sprintf("asks for a yes: %d files, +%d −%d", f.Count, f.Added, f.Removed)
+		return fmt.Sprintf("asks for a yes: %s, +%d −%d", filesOf(f.Count), f.Added, f.Removed)
 	case event.Decided, event.ChangesRequested:
 		return e.Actor + " " + wasSaid(f.Verdict) + approval.Decision{StartOver: f.StartOver}.Anew() + prefixed(": ", f.Comment)
 	case event.PatchLanded:
@@ -119,6 +119,14 @@ func chatText(e event.Event, f eventFacts) string {
 		return first(f.Agent, e.Actor) + " " + views.StateWord(f.State) + prefixed(": ", f.Message)
 	}
 	return ""
+}
+
+// filesOf counts files in words.
+func filesOf(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
 }
 
 // wasSaid is a verdict as something that was done.

@@ -203,6 +203,9 @@ func (p *Pages) openRequest(f *frame, page *views.DelegationPage, tree []orchest
 	if err != nil {
 		return err
 	}
+	if r, err = p.withReaders(f, r); err != nil {
+		return err
+	}
 	row := f.approvalRow(r)
 	page.Approval = &row
 	if r.Landed != "" {

@@ -99,7 +99,7 @@ func eventLine(e event.Event) string {
 	case event.PatchValidated:
 		return "the changed files are allowed"
 	case event.Requested:
-		return fmt.Sprintf("asks for a yes: %d files, +%d −%d%s", f.Count, f.Added, f.Removed, prefixed(", for ", f.Branch))
+		return fmt.Sprintf("asks for a yes: %s, +%d −%d%s", filesOf(f.Count), f.Added, f.Removed, prefixed(", for ", f.Branch))
 	case event.Decided, event.ChangesRequested:
 		return first(f.Message, f.Text, views.VerdictWord(f.Verdict)+approval.Decision{StartOver: f.StartOver}.Anew()+prefixed(": ", f.Comment))
 	case event.Notified:

@@ -30,7 +30,9 @@ func (p *Pages) overview(c echo.Context, status int, form views.SendForm) error 
 	if err := p.condition(f, &page); err != nil {
 		return err
 	}
-	p.needsYou(f, &page)
+	if err := p.needsYou(f, &page); err != nil {
+		return err
+	}
 	if err := p.runningNow(f, &page); err != nil {
 		return err
 	}
@@ -41,7 +43,7 @@ func (p *Pages) overview(c echo.Context, status int, form views.SendForm) error 
 }
 
 // needsYou lists what the reader can decide: by deadline, then by age.
-func (p *Pages) needsYou(f *frame, page *views.OverviewPage) {
+func (p *Pages) needsYou(f *frame, page *views.OverviewPage) error {
 	var mine []approval.Request
 	for _, r := range f.pending {
 		if f.mayApprove(r) {
@@ -61,14 +63,19 @@ func (p *Pages) needsYou(f *frame, page *views.OverviewPage) {
 		return a.CreatedAt.Compare(b.CreatedAt)
 	})
 	page.NeedsYouAll = len(mine)
-	for i, r := range mine {
+	for _, r := range mine {
 		if page.OldestNeed.IsZero() || r.CreatedAt.Before(page.OldestNeed) {
 			page.OldestNeed = r.CreatedAt
 		}
-		if i < block {
-			page.NeedsYou = append(page.NeedsYou, f.approvalRow(r))
-		}
 	}
+	first := mine[:min(len(mine), block)]
+	if err := p.Gateway.WithReaders(f.ctx, f.who.Principal, first); err != nil {
+		return err
+	}
+	for _, r := range first {
+		page.NeedsYou = append(page.NeedsYou, f.approvalRow(r))
+	}
+	return nil
 }
 
 // liveStates are those in which something still happens.

@@ -83,6 +83,8 @@ type Gateway interface {
 	MarkViewed(ctx context.Context, by people.Principal, requestID string, revision, file int, viewed bool) error
 	// ReadWhole records that a person was given the whole diff of a revision on a channel.
 	ReadWhole(ctx context.Context, by people.Principal, r approval.Request, revision int, channel string)
+	// WithReaders puts onto requests who read them without a verdict, as far as who asks may know.
+	WithReaders(ctx context.Context, who people.Principal, requests []approval.Request) error
 	// MarkOpened records that files were before the person, which is no mark of theirs.
 	MarkOpened(ctx context.Context, by people.Principal, requestID string, revision int, files []int) error
 }

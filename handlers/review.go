@@ -67,6 +67,9 @@ func (p *Pages) review(c echo.Context, no refused) error {
 	if err := p.reading(c, f, &page, q, r, shown); err != nil {
 		return err
 	}
+	if page.Read, err = p.howRead(f, r, shown); err != nil {
+		return err
+	}
 	if r.IsHandover() {
 		return p.reviewHandover(c, f, q, page, r, shown, no)
 	}
@@ -157,6 +160,13 @@ func withQuery(path, query string) string {
 		return path
 	}
 	return path + "?" + query
+}
+
+// howRead says who has read the revision that is shown, and where.
+func (p *Pages) howRead(f *frame, r approval.Request, shown approval.Revision) (string, error) {
+	r.Revision = shown
+	r, err := p.withReaders(f, r)
+	return r.HowRead(), err
 }
 
 // request reads the request that the address names.

@@ -53,6 +53,13 @@ func (f *frame) approvalRow(r approval.Request) views.ApprovalRow {
 	return row
 }
 
+// withReaders is r with who read the revision that it shows.
+func (p *Pages) withReaders(f *frame, r approval.Request) (approval.Request, error) {
+	one := []approval.Request{r}
+	err := p.Gateway.WithReaders(f.ctx, f.who.Principal, one)
+	return one[0], err
+}
+
 // chainOf is the names of a request's chain.
 func chainOf(r approval.Request) []string {
 	if r.Chain == "" {

@@ -29,7 +29,7 @@ type ApprovalRow struct {
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero: never
 	DecidedBy  string
-	Read       string // how those who decided had read it; empty while nobody has
+	Read       string // who has read it, where and how much; empty while nobody has
 	Commit     string
 	Delivery   patch.Delivery
 }

@@ -165,6 +165,14 @@ func readElsewhere(d approval.Decision) string {
 	return visibleText(approval.Request{Revision: approval.Revision{N: 1}, Decisions: []approval.Decision{d}}.HowRead())
 }
 
+// readWithoutVerdict says who read the current revision and decided nothing; "" for nobody.
+func readWithoutVerdict(r approval.Request) string {
+	if len(r.Readers) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Revision %d was %s.", r.Revision.N, approval.Request{Readers: r.Readers}.HowRead())
+}
+
 // checkOutput is the end of what a check printed, and how many bytes before it are left out.
 func checkOutput(s string) (text string, left int) {
 	s = strings.TrimRight(s, "\n")

@@ -48,6 +48,7 @@ type ReviewPage struct {
 	Rule          RuleLine
 	FourEyes      bool   // false: the page says that the asker may approve
 	Mode          string // any, web, chat or telegram: where a yes may be given beside this page
+	Read          string // who has read the shown revision, where and how much; empty: nobody
 	Made          string // how people made the shown revision of another: "edited by ann"; empty: the agent did
 	Share         string // "2 of 4 files; left out: a.txt, b.txt" once it landed without them; else empty
 	Shadow        string // what the rules on trial would ask; empty without any

@@ -7,6 +7,14 @@ import (
 	"time"
 )
 
+// capital begins a line of ours, which starts with a plain letter, as a sentence begins.
+func capital(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
 // ago says how long before now t was: relative up to 24 hours, then the date.
 func ago(t, now time.Time) string {
 	d := now.Sub(t)

@@ -21,7 +21,7 @@ var steps = map[string]string{
 	"unavailable":    "Put the agent back into gatehouse.yaml, or send the task to another.",
 	"overflow":       "Send a smaller task, or give the agent a model that takes more.",
 	"exit":           "Read the last lines that the program wrote, then Retry.",
-	"start":          "Check that the program is installed on the server's PATH.",
+	"start":          "Do what the reason says. Mostly the program is not installed on the server's PATH.",
 	"timeout":        "Retry with a longer timeout, or send a smaller task.",
 	"lost":           "The run was lost several times: look at the server's log, then Retry.",
 	"model":          "Check the provider's key and limits, then Retry.",

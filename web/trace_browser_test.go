@@ -143,7 +143,7 @@ func TestAFailedTaskInTheBrowser(t *testing.T) {
 			p.Open(at + "?tab=" + tab)
 			p.Wait("link", "Timeline")
 			p.Shot("task-failed-" + tab + look)
-			if wide := browsertest.Eval[int](p, `document.documentElement.scrollWidth - window.innerWidth`); wide > 0 {
+			if wide := browsertest.Eval[int](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
 				t.Errorf("%s%s is %d px wider than the screen", tab, look, wide)
 			}
 			p.Desktop().Light()

@@ -246,6 +246,7 @@ func chatSaysWhy(t *testing.T, n *node, ann, bob *browsertest.Page) {
 	n.until("a second revision", func() bool {
 		return n.requests(task)[0].Revision.N == 2 && n.requests(task)[0].State == approval.Pending
 	})
+	chatStartsOver(t, n, ann, bob, task)
 	bob.Wait("button", "Reject")
 	bob.Click("button", "Reject")
 	bob.Fill("Reason, or what to change", "Not at all.")
@@ -254,6 +255,25 @@ func chatSaysWhy(t *testing.T, n *node, ann, bob *browsertest.Page) {
 	bob.WaitText("bob rejected in chat · nothing landed")
 	ann.WaitText("Not at all.")
 	ann.WaitText("rejected")
+}
+
+// chatStartsOver: on the page of the request a tick throws away what the agent has made; the
+// chat of who asked says so, and who asked for it.
+func chatStartsOver(t *testing.T, n *node, ann, bob *browsertest.Page, task string) {
+	r, hers := n.requests(task)[0], ann.URL()
+	bob.Open(n.url + "/approvals/" + r.ID)
+	bob.Click("checkbox", "Request changes: start over from main")
+	bob.Fill("Comment", "Begin again, and leave the build as it is.")
+	bob.Shot("start-over-asked")
+	bob.Click("button", "Request changes")
+	ann.WaitText("bob requested changes, starting over: Begin again, and leave the build as it is.")
+	n.revised(task, 3)
+	gallery(t, ann, "chat-started-over", hers)
+	gallery(t, bob, "review-started-over", n.url+"/approvals/"+r.ID)
+	gallery(t, bob, "task-started-over", n.url+"/delegations/"+task+"?tab=events")
+	ann.Open(hers)
+	ann.Wait("button", "Send")
+	bob.Open(n.url + "/chat")
 }
 
 // chatCut sends while the line is cut, mended and blinking, and while the server dies:

@@ -24,8 +24,9 @@ agents:
   many: {kind: command, repository: app, limits: {processes: 8}, command: [sh, -c, 'for i in 1 2 3 4 5 6 7 8 9 10; do sleep 600 & done; wait']}
   long: {kind: command, repository: app, limits: {files: 2M}, command: [sh, -c, 'for i in 1 2 3; do head -c 1000000 /dev/zero > f$i; done']}
   good: {kind: command, repository: app, network: off, sandbox: required, command: [sh, -c, 'echo done > done; echo done']}
+  nosy: {kind: command, repository: app, command: [sh, -c, 'touch DIR/here; cat DIR/one.yaml || echo it sees nothing'], writable: [DIR]}
   greedy: {kind: command, repository: app, command: [sh, -c, 'head -c 900000000 /dev/zero > big']}
-  holder: {kind: command, repository: app, command: [sh, -c, 'head -c 45000000 /dev/zero > big; touch DIR/holds; until test -e DIR/enough; do sleep 0.05; done; rm big'], writable: [DIR]}
+  holder: {kind: command, repository: app, command: [sh, -c, 'head -c 45000000 /dev/zero > big; touch DIR/signs/holds; until test -e DIR/enough; do sleep 0.05; done; rm big'], writable: [DIR/signs]}
 approval: {four_eyes: false}
 `
 
@@ -72,6 +73,38 @@ func TestARunOverItsLimitsSaysWhichOne(t *testing.T) {
 	})
 }
 
+// A folder that may be written has the server's configuration in it: nothing of that is shown.
+// Landlock alone cannot hide it there, so the program is not started, and doctor says so with
+// the place in the configuration.
+func TestAWritableFolderShowsNothingThatIsHidden(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), confinedTeam)
+	n := p.start(p.config, "")
+	root := n.through(n.send("nosy", "app", "nosy"))
+	page := n.page(n.browser("ann"), "/delegations/"+root.ID)
+	out, _ := p.cli(n, "--config", p.config, "doctor")
+	if strings.Contains(page, p.database) {
+		t.Error("the page has what the configuration says")
+	}
+	if root.Error == nil { // bubblewrap puts an empty file in its place
+		if root.Work.Sandbox != "bubblewrap" || root.Result == nil || !strings.Contains(root.Result.Text, "it sees nothing") && root.Result.Text != "" || !p.exists("here") {
+			t.Errorf("in %s it is %s: %+v", root.Work.Sandbox, root.State, root.Result)
+		}
+		if strings.Contains(out, "is hidden") {
+			t.Errorf("doctor says\n%s", out)
+		}
+		return
+	}
+	for _, words := range []string{"nosy may write " + p.dir, "is hidden from programs", "Install bubblewrap"} {
+		if !strings.Contains(root.Error.Message, words) || !strings.Contains(page, words) || !strings.Contains(out, words) {
+			t.Errorf("%q is not on the page, in the error or in what doctor says: %v\n%s", words, root.Error, out)
+		}
+	}
+	if root.Error.Code != agent.CodeStart || p.exists("here") || !strings.Contains(out, "one.yaml:") {
+		t.Errorf("%v, or it ran, or doctor does not say where:\n%s", root.Error, out)
+	}
+}
+
 // A folder of runs on a small disk of its own is emptied at the start and never removed; a
 // run that fills it fails with its reason, the server says that it is not ready, and all of
 // it heals when the run is gone.
@@ -79,6 +112,7 @@ func TestTheFolderOfRunsMayBeADiskOfItsOwn(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), confinedTeam)
 	runs := filepath.Join(p.data, "runs")
+	p.must(os.MkdirAll(filepath.Join(p.dir, "signs"), 0o700))
 	p.must(os.MkdirAll(filepath.Join(runs, "left-1", "checkout"), 0o700))
 	before, err := os.Stat(runs)
 	p.must(err)
@@ -106,7 +140,7 @@ func TestTheFolderOfRunsMayBeADiskOfItsOwn(t *testing.T) {
 		t.Errorf("readyz answers %d", got)
 	}
 	holder := n.send("holder", "app", "holder")
-	p.until("the disk to fill", func() bool { return p.exists("holds") })
+	p.until("the disk to fill", func() bool { return p.exists("signs/holds") })
 	p.until("the server to say that it is not ready", func() bool { return n.status("/readyz") == http.StatusServiceUnavailable })
 	root := n.through(n.send("greedy", "app", "greedy"))
 	if root.Error == nil || root.Error.Code != agent.CodeDisk || !strings.Contains(root.Error.Message, "is full") {

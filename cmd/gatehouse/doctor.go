@@ -150,7 +150,7 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 			add(checkRemote(ctx, a))
 		}
 	}
-	for _, f := range checkSandbox(ctx, scratch, cfg.Engine.Agents.All()) {
+	for _, f := range slices.Concat(checkSandbox(ctx, scratch, cfg.Engine.Agents.All()), checkWritable(ctx, cfg)) {
 		add(f)
 	}
 }

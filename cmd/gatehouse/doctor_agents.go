@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/command"
 	"gatehouse/orchestrator/agent/remote"
@@ -107,6 +108,27 @@ func checkSandbox(ctx context.Context, scratch string, agents []agent.Spec) []fi
 	all := []finding{{name, fine, "agents' programs are confined by " + kind}}
 	for _, gap := range missing {
 		all = append(all, finding{name, odd, gap})
+	}
+	return all
+}
+
+// checkWritable finds the agents whose folders would show what is hidden in them, which are
+// not started here, by their places in the configuration.
+func checkWritable(ctx context.Context, cfg *config.Config) []finding {
+	self, err := os.Executable()
+	if err != nil {
+		return nil // checkSandbox says it
+	}
+	runner := command.New(command.Options{Self: self, Logger: quiet(), Hide: hiddenBy(cfg), Secrets: func() []string { return cfg.SecretFiles }})
+	var all []finding
+	for _, a := range cfg.Engine.Agents.All() {
+		if len(a.Writable) == 0 {
+			continue
+		}
+		why, err := runner.Exposes(ctx, a)
+		if err == nil && why != "" {
+			all = append(all, finding{"agent " + a.Name, broke, cfg.Place(why, "agents", a.Name, "writable")})
+		}
 	}
 	return all
 }

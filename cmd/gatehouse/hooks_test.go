@@ -23,12 +23,12 @@ agents:
   free: {kind: llm, model: local/one, repository: app}
   helper: {kind: command, command: [sh, -c, "echo helped"]}
 hooks:
-  - {name: guard, at: before_call, tools: [write_file, group:delegation], agents: [coder], writable: [DIR], env: {MY_TOKEN: "open sesame"}, command: [sh, -c, 'cat >> DIR/before; echo >> DIR/before; tail -1 DIR/before | grep -q secret.txt && echo "{\"block\":\"secret.txt is not for agents\"}"; exit 0']}
+  - {name: guard, at: before_call, tools: [write_file, group:delegation], agents: [coder], writable: [DIR/signs], env: {MY_TOKEN: "open sesame"}, command: [sh, -c, 'cat >> DIR/signs/before; echo >> DIR/signs/before; tail -1 DIR/signs/before | grep -q secret.txt && echo "{\"block\":\"secret.txt is not for agents\"}"; exit 0']}
   - {name: slow, at: before_call, tools: [search], timeout: 100ms, command: [sleep, "600"]}
   - {name: odd, at: before_call, tools: [list_files], command: [echo, "all fine, go on"]}
   - {name: typo, at: before_call, tools: [propose_patch], command: [echo, '{"blok":"no"}']}
   - {name: gone, at: before_call, tools: [run_checks], command: [./no-such-hook]}
-  - {name: log, at: after_call, agents: [coder], writable: [DIR], command: [sh, -c, 'cat >> DIR/after; echo >> DIR/after; echo "{\"note\":\"it is on record\"}"']}
+  - {name: log, at: after_call, agents: [coder], writable: [DIR/signs], command: [sh, -c, 'cat >> DIR/signs/after; echo >> DIR/signs/after; echo "{\"note\":\"it is on record\"}"']}
   - {name: sick, at: after_call, tools: [write_file], command: [sh, -c, "echo it broke >&2; exit 7"]}
 `
 
@@ -52,7 +52,7 @@ type hookLine struct {
 func (p *place) lines(name string) map[string][]hookLine {
 	p.Helper()
 	all := map[string][]hookLine{}
-	text, err := os.ReadFile(filepath.Join(p.dir, name))
+	text, err := os.ReadFile(filepath.Join(p.dir, "signs", name))
 	p.must(err)
 	for line := range strings.Lines(string(text)) {
 		var l hookLine
@@ -82,6 +82,7 @@ func TestHooksOfAnOperatorStandAroundEachCall(t *testing.T) {
 	})
 	t.Cleanup(fake.Close)
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(hookedTeam, "BASE", fake.OpenAI()))
+	p.must(os.Mkdir(filepath.Join(p.dir, "signs"), 0o700))
 	n := p.start(p.config, "")
 	task := n.send("coder", "app", "hooked")
 	if r := p.asked(task); len(r.Revision.Files) != 1 || r.Revision.Files[0].Path != "ok.txt" {

@@ -90,7 +90,7 @@ func (h *house) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.runner = command.New(command.Options{Self: self, Logger: h.log, Hide: h.hidden(), Caches: filepath.Join(h.cfg.Data, "caches"), Limits: func() agent.Limits { return h.loaded.Load().cfg.CheckLimits },
+	h.runner = command.New(command.Options{Self: self, Logger: h.log, Hide: hiddenBy(h.cfg), Caches: filepath.Join(h.cfg.Data, "caches"), Limits: func() agent.Limits { return h.loaded.Load().cfg.CheckLimits },
 		Secrets: func() []string { return h.loaded.Load().cfg.SecretFiles }})
 	h.models = &models{log: h.log}
 	if err := h.models.load(h.cfg); err != nil {
@@ -112,14 +112,14 @@ func (h *house) open(ctx context.Context) error {
 	return nil
 }
 
-// hidden is what no agent may see: the data folder, the database, the configuration.
-func (h *house) hidden() []string {
-	hide := []string{h.cfg.Data}
-	if file, ok := strings.CutPrefix(h.cfg.Database, "sqlite:"); ok {
+// hiddenBy is what no agent may see: the data folder, the database, the configuration.
+func hiddenBy(cfg *config.Config) []string {
+	hide := []string{cfg.Data}
+	if file, ok := strings.CutPrefix(cfg.Database, "sqlite:"); ok {
 		hide = append(hide, file, file+"-wal", file+"-shm")
 	}
-	if h.cfg.Path != "" {
-		if abs, err := filepath.Abs(h.cfg.Path); err == nil {
+	if cfg.Path != "" {
+		if abs, err := filepath.Abs(cfg.Path); err == nil {
 			hide = append(hide, abs)
 		}
 	}

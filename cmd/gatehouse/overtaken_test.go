@@ -55,13 +55,13 @@ func TestAnOvertakenChangeIsMadeAgainInPlaceOfAYes(t *testing.T) {
 
 // overtake commits to main the very file that a task's agent adds, and returns the commit
 // with the two sentences that people read from then on.
-func (g *gate) overtake(task string) (head, would, missed string) {
-	g.Helper()
+func (p *place) overtake(task string) (head, would, missed string) {
+	p.Helper()
 	file := "note-" + task + ".txt"
-	g.must(os.WriteFile(filepath.Join(g.repo, file), []byte("somebody else's\n"), 0o600))
-	git(g.T, g.repo, "add", "-A")
-	git(g.T, g.repo, "commit", "-q", "-m", "the same file")
-	return git(g.T, g.repo, "rev-parse", "main"), "A yes to this would land nothing: main changed " + file + " meanwhile.",
+	p.must(os.WriteFile(filepath.Join(p.repo, file), []byte("somebody else's\n"), 0o600))
+	git(p.T, p.repo, "add", "-A")
+	git(p.T, p.repo, "commit", "-q", "-m", "the same file")
+	return git(p.T, p.repo, "rev-parse", "main"), "A yes to this would land nothing: main changed " + file + " meanwhile.",
 		"Nothing landed: main changed " + file + " meanwhile. Revision 2 asks again."
 }
 

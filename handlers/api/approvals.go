@@ -82,7 +82,7 @@ type requestShape struct {
 	May []approval.Verdict `json:"may,omitempty"`
 }
 
-// readShape is how those who decided on the revision had read it, also as a line of a list.
+// readShape is how the revision was read: by those who decided on it, and by those who did not.
 type readShape struct {
 	Text string            `json:"text"`
 	By   []approval.Reader `json:"by"`
@@ -270,6 +270,9 @@ func (a *API) Approvals(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.Gateway.WithReaders(ctx, caller(c).Principal, page.Items); err != nil {
+		return err
+	}
 	items := make([]requestShape, len(page.Items))
 	for i, r := range page.Items {
 		items[i] = shape(e, r)
@@ -297,8 +300,8 @@ func (a *API) answer(c echo.Context, r approval.Request) error {
 	if err != nil {
 		return err
 	}
-	s := shape(e, r)
-	if s.Comments, err = a.comments(c, r); err != nil {
+	s, err := a.whole(c, e, r)
+	if err != nil {
 		return err
 	}
 	if s.Missed, err = a.Gateway.MissedBy(c.Request().Context(), r, caller(c).User.ID); err != nil {
@@ -322,6 +325,24 @@ func (a *API) answer(c echo.Context, r approval.Request) error {
 		}
 	}
 	return c.JSON(http.StatusOK, s)
+}
+
+// whole is the shape of one request with its comments, and with all who read it.
+func (a *API) whole(c echo.Context, e approval.Electorate, r approval.Request) (requestShape, error) {
+	r, err := a.withReaders(c, r)
+	if err != nil {
+		return requestShape{}, err
+	}
+	s := shape(e, r)
+	s.Comments, err = a.comments(c, r)
+	return s, err
+}
+
+// withReaders is r with who read its current revision, as far as who asks may know.
+func (a *API) withReaders(c echo.Context, r approval.Request) (approval.Request, error) {
+	one := []approval.Request{r}
+	err := a.Gateway.WithReaders(c.Request().Context(), caller(c).Principal, one)
+	return one[0], err
 }
 
 // Patch answers GET /approvals/{id}/patch with the unified diff of the current

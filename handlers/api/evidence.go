@@ -24,6 +24,9 @@ func (a *API) Evidence(c echo.Context) error {
 	}
 	switch format := c.QueryParam("format"); format {
 	case "":
+		if r, err = a.withReaders(c, r); err != nil {
+			return err
+		}
 		return handlers.Evidences{Reader: a.Reader, Requests: a.Requests, Proof: a.Audits, Now: a.Now}.Render(c, r)
 	case "bundle":
 		return a.evidenceBundle(c, r)
@@ -67,8 +70,8 @@ func (a *API) evidenceJSON(c echo.Context, r approval.Request) error {
 	if err != nil {
 		return err
 	}
-	s := shape(e, r)
-	if s.Comments, err = a.comments(c, r); err != nil {
+	s, err := a.whole(c, e, r)
+	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, evidence{Request: s, Events: events})

@@ -94,7 +94,7 @@ type Row struct {
 	// viewed:no, fast:yes, warnings:overruled, checks:overruled, is:auto, is:reverted …
 	Flags     []string   `json:"flags"`
 	Deciders  []Decider  `json:"deciders"`
-	Read      string     `json:"read,omitempty"` // how it was read by them: "read on the web by ada: 3 of 3 files"
+	Read      string     `json:"read,omitempty"` // how it was read, by them and by others: "read on the web by ada: 3 of 3 files"
 	DecidedAt *time.Time `json:"decided_at"`
 	Landed    string     `json:"landed"`
 	// Pushed is the agent's branch on which that commit is, where a yes pushes it and the

@@ -56,6 +56,55 @@ func (s *Store) Reading(ctx context.Context, userID, requestID string, revision 
 	return got, s.explain(err)
 }
 
+// selectLooks lists what was before people who gave no verdict on the revision: how many
+// files on its page, then each place where all of it was.
+func selectLooks(n int) string {
+	const seen = ` and not exists (select 1 from decisions d where d.request_id = l.request_id and d.revision = l.revision and d.user_id = l.user_id)`
+	return `select l.request_id, l.revision, r.revision, u.name, '', (select count(*) from opened_files o where o.user_id = l.user_id and o.request_id = l.request_id and o.revision = l.revision)
+		+ (select count(*) from viewed_files v where v.user_id = l.user_id and v.request_id = l.request_id and v.revision = l.revision
+			and not exists (select 1 from opened_files o where o.user_id = v.user_id and o.request_id = v.request_id and o.revision = v.revision and o.file = v.file)), l.opened_at
+		from readings l join requests r on r.id = l.request_id join users u on u.id = l.user_id where l.request_id in ` + marks(n) + seen + `
+		union all select l.request_id, l.revision, r.revision, u.name, l.surface, 0, l.at
+		from read_whole l join requests r on r.id = l.request_id join users u on u.id = l.user_id where l.request_id in ` + marks(n) + seen + `
+		order by 1, 2, 7, 4, 5`
+}
+
+// Looks returns who had something of the requests' revisions before them and gave no verdict
+// on that revision, in the order of request, revision and time.
+func (s *Store) Looks(ctx context.Context, requestIDs []string) ([]approval.Look, error) {
+	if len(requestIDs) == 0 {
+		return nil, nil
+	}
+	ids := make([]any, len(requestIDs))
+	for i, id := range requestIDs {
+		ids[i] = id
+	}
+	rows, err := s.r.query(ctx, selectLooks(len(ids)), slices.Concat(ids, ids)...)
+	var looks []approval.Look
+	_, err = collect(rows, err, func(row scanner) (int, error) {
+		var l approval.Look
+		var newest, files int
+		var at int64
+		var surface string
+		if err := row.Scan(&l.RequestID, &l.Revision, &newest, &l.User, &surface, &files, &at); err != nil || surface == "" && files == 0 {
+			return 0, err // the page was drawn, and none of it was before them
+		}
+		i := slices.IndexFunc(looks, func(o approval.Look) bool {
+			return o.RequestID == l.RequestID && o.Revision == l.Revision && o.User == l.User
+		})
+		if i < 0 {
+			l.Current = l.Revision == newest
+			looks, i = append(looks, l), len(looks)
+		}
+		looks[i].Files += files
+		if surface != "" {
+			looks[i].Whole = append(looks[i].Whole, surface)
+		}
+		return files, nil
+	})
+	return looks, s.explain(err)
+}
+
 // openedAtOnce is how many files one statement records; each takes four parameters.
 const openedAtOnce = 200
 

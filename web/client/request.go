@@ -55,7 +55,7 @@ type Request struct {
 	Raw          Raw        `json:"-"`
 }
 
-// HowRead is how those who decided had read the revision, as a line; "" while nobody has.
+// HowRead is who has read the revision, where and how much, as a line; "" while nobody has.
 type HowRead struct {
 	Text string `json:"text"`
 }

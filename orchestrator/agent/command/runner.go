@@ -239,5 +239,5 @@ func (r *Runner) confinement(ctx context.Context, ws *workspace, env *environmen
 		seen = append(seen, value)
 	}
 	seen = append(append(seen, filepath.SplitList(env.get("PATH"))...), env.get("GOPROXY"))
-	return confinement{dir: ws.dir, tmp: ws.tmp, writable: real(writable), hide: r.hidden(home), seen: append(seen, real(seen)...)}, nil
+	return confinement{who: spec.Name, dir: ws.dir, tmp: ws.tmp, writable: real(writable), hide: r.hidden(home), seen: append(seen, real(seen)...)}, nil
 }

@@ -70,6 +70,7 @@ func stateOf(program, home string) []string {
 // confinement is what a program may see and write. All paths are absolute, and
 // exist, and have no link in them.
 type confinement struct {
+	who      string // whose program it is, for sentences
 	dir      string
 	tmp      string   // becomes /tmp under bubblewrap
 	writable []string // beside dir
@@ -200,9 +201,48 @@ func (r *Runner) confine(ctx context.Context, o *order, c confinement, wanted st
 			}
 		}
 	case SandboxLandlock:
+		if folder, hidden := c.exposes(); folder != "" {
+			return "", agent.Fail(agent.CodeStart, "%s %s, so it was not started. %s", cmp.Or(c.who, "A program"), exposed(folder, hidden), mendExposed)
+		}
 		o.Fence = newFence(c.hide, append(slices.Clone(c.writable), c.dir))
 	}
 	return kind, nil
+}
+
+// exposes finds a writable folder with something hidden in it, which Landlock would show: it
+// gives all that is below a folder and takes nothing out. What is itself named as writable is
+// meant to be seen.
+func (c confinement) exposes() (folder, hidden string) {
+	for _, folder := range c.writable {
+		for _, path := range c.hide {
+			if within(path, folder) && !slices.Contains(c.writable, path) {
+				return folder, path
+			}
+		}
+	}
+	return "", ""
+}
+
+// exposed says what is wrong after the name of who may write; mendExposed what to do.
+func exposed(folder, hidden string) string {
+	return fmt.Sprintf("may write %s, in which %s is hidden from programs, and Landlock cannot hide a part of a folder that may be written", folder, hidden)
+}
+
+const mendExposed = "Install bubblewrap and allow user namespaces, or name a folder under `writable` that has nothing hidden in it."
+
+// Exposes says why an agent's program is not started here: that Landlock would show it what
+// is hidden in a folder that it may write. "" where nothing is in the way.
+func (r *Runner) Exposes(ctx context.Context, spec agent.Spec) (string, error) {
+	kind, err := r.Confines(ctx, spec)
+	if err != nil || kind != SandboxLandlock {
+		return "", err
+	}
+	home := cmp.Or(spec.Env["HOME"], keepFrom(r.environ, r.keep).get("HOME"))
+	folder, hidden := confinement{writable: real(spec.Writable), hide: r.hidden(home)}.exposes()
+	if folder == "" {
+		return "", nil
+	}
+	return fmt.Sprintf("%s %s, so it is not started here. %s", spec.Name, exposed(folder, hidden), mendExposed), nil
 }
 
 // bestSandbox finds out, once, what works on this machine: the kernel may forbid

@@ -1,12 +1,14 @@
 package command
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 )
 
@@ -232,6 +234,58 @@ func TestSandboxOffIsSaid(t *testing.T) {
 	}
 	if got := host.Sandboxes(); len(got) != 1 || got[0] != SandboxNone {
 		t.Errorf("told the host %v", got)
+	}
+}
+
+// What is hidden is not shown because it lies in a folder that may be written. Landlock gives
+// all that is below a folder, so where nothing else confines, the program is not started.
+// Who names the hidden thing itself means it to be seen.
+func TestNothingHiddenIsShownInAWritableFolder(t *testing.T) {
+	for name, choose := range sandboxes(t) {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			keys, data := filepath.Join(home, ".ssh"), filepath.Join(home, "data")
+			for _, dir := range []string{keys, data} {
+				if err := os.Mkdir(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				write(t, filepath.Join(dir, "secret"), "secret", 0o600)
+			}
+			r := testRunner(t, func(o *Options) { o.Hide = []string{data} })
+			choose(r)
+			for _, one := range []struct {
+				writable []string
+				sees     string
+				hidden   string
+			}{
+				{[]string{home}, "ssh: no, data: no", data},
+				{[]string{home, data}, "ssh: no, data: secret", keys},
+				{[]string{home, data, keys}, "ssh: secret, data: secret", ""},
+			} {
+				job := shell(t, `touch "$HOME/wrote"; echo "ssh: $(cat "$HOME/.ssh/secret" 2>/dev/null || echo no), data: $(cat "$HOME/data/secret" 2>/dev/null || echo no)"`)
+				job.Agent.Env["HOME"], job.Agent.Writable = home, one.writable
+				why, err := r.Exposes(t.Context(), job.Agent)
+				if err != nil {
+					t.Fatal(err)
+				}
+				host := agenttest.NewHost()
+				out, err := r.Run(t.Context(), job, host)
+				wrote := os.Remove(filepath.Join(home, "wrote")) == nil
+				if name == SandboxBubblewrap || one.hidden == "" {
+					if err != nil || out.Result.Text != one.sees || !wrote || why != "" {
+						t.Errorf("%v: it says %+v, %v; %q", one.writable, out.Result, err, why)
+					}
+					continue
+				}
+				f, ok := errors.AsType[*agent.Failure](err)
+				if !ok || f.Code != agent.CodeStart || !strings.Contains(f.Message, "may write "+home+", in which "+one.hidden+" is hidden") || !strings.Contains(f.Message, "Install bubblewrap") {
+					t.Errorf("%v: ended with %v", one.writable, err)
+				}
+				if wrote || len(host.Sandboxes()) > 0 || !strings.Contains(why, one.hidden+" is hidden") {
+					t.Errorf("%v: it ran (%v), or nobody knew before: %q", one.writable, wrote, why)
+				}
+			}
+		})
 	}
 }
 

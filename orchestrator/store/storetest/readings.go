@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/people"
 )
 
 var readingTests = map[string]func(*Suite){
 	"a reading is its person's, one for each revision": readingsKept,
-	"old readings go": readingsPurged,
+	"old readings go":                         readingsPurged,
+	"who read and said nothing is known, too": looksKept,
 }
 
 func (s *Suite) reading(userID string, r *approval.Request, revision int) approval.Reading {
@@ -53,6 +55,50 @@ func readingsKept(s *Suite) {
 	}
 	if got := s.reading(cleo.ID, r, 2); len(got.Whole) != 0 {
 		s.Errorf("the next revision was read, too: %+v", got)
+	}
+}
+
+// looksKept: of each revision those who read any of it and gave no verdict on it, with how
+// many of its files were before them, by mark or to the end, and where all of it was.
+func looksKept(s *Suite) {
+	ann, bob, cleo, dan := s.user("ann"), s.user("bob"), s.user("cleo"), s.user("dan")
+	r, other := s.request(s.delegation(s.task("t"))), s.request(s.delegation(s.task("u")))
+	first := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	for i, u := range []people.User{ann, bob, cleo, dan} {
+		s.must(s.Store.OpenReading(s.ctx, u.ID, r.ID, 1, first.Add(time.Duration(i)*time.Minute)))
+	}
+	s.must(s.Store.MarkOpened(s.ctx, bob.ID, r.ID, 1, []int{2, 3}))
+	s.must(s.Store.MarkViewed(s.ctx, bob.ID, r.ID, 1, 3, true))
+	s.must(s.Store.MarkViewed(s.ctx, bob.ID, r.ID, 1, 4, true))
+	s.must(s.Store.MarkWhole(s.ctx, bob.ID, r.ID, 1, "cli", first.Add(time.Hour)))
+	s.must(s.Store.MarkWhole(s.ctx, ann.ID, r.ID, 1, "api", first.Add(2*time.Hour)))
+	s.must(s.Store.MarkOpened(s.ctx, dan.ID, r.ID, 1, []int{1}))
+	s.must(s.Store.OpenReading(s.ctx, dan.ID, r.ID, 2, first))
+	s.must(s.Store.MarkOpened(s.ctx, dan.ID, r.ID, 2, []int{1}))
+	s.must(s.Store.MarkWhole(s.ctx, ann.ID, other.ID, 1, "cli", first))
+	say := func() string {
+		got, err := s.Store.Looks(s.ctx, []string{r.ID, "apr_none"})
+		s.must(err)
+		text := ""
+		for _, l := range got {
+			text += fmt.Sprintf("%d %v %s %d %v, ", l.Revision, l.Current, l.User, l.Files, l.Whole)
+			if l.RequestID != r.ID {
+				s.Errorf("of %s: %+v", r.ID, l)
+			}
+		}
+		return text
+	}
+	if got, want := say(), "1 true bob 3 [cli], 1 true dan 1 [], 1 true ann 0 [api], 2 false dan 1 [], "; got != want {
+		s.Errorf("got  %s\nwant %s", got, want)
+	}
+	s.must(s.Store.Gateway().InTask(s.ctx, r.TaskID, func(tx approval.Tx) error {
+		return tx.InsertDecision(s.ctx, r.ID, approval.Decision{Revision: 1, UserID: dan.ID, User: "dan", Channel: "web", Verdict: approval.Approve})
+	}))
+	if got, want := say(), "1 true bob 3 [cli], 1 true ann 0 [api], 2 false dan 1 [], "; got != want {
+		s.Errorf("after dan's verdict\ngot  %s\nwant %s", got, want)
+	}
+	if got, err := s.Store.Looks(s.ctx, nil); err != nil || len(got) != 0 {
+		s.Errorf("of nothing: %+v %v", got, err)
 	}
 }
 

@@ -29,17 +29,17 @@ func (c *Config) Nobody(users []people.User) []string {
 			case approval.Approves(u):
 				able[group] = true
 			case !there:
-				all = append(all, c.place(fmt.Sprintf("group %s names %s, and there is no such person, so nobody can say yes by that name.%s", group, name, whom(name, names)), "groups", group, i))
+				all = append(all, c.Place(fmt.Sprintf("group %s names %s, and there is no such person, so nobody can say yes by that name.%s", group, name, whom(name, names)), "groups", group, i))
 			case u.Disabled:
-				all = append(all, c.place(fmt.Sprintf("group %s names %s, who is disabled and cannot decide. Take %s out, or run gatehouse user enable %s.", group, name, name, name), "groups", group, i))
+				all = append(all, c.Place(fmt.Sprintf("group %s names %s, who is disabled and cannot decide. Take %s out, or run gatehouse user enable %s.", group, name, name, name), "groups", group, i))
 			default:
-				all = append(all, c.place(fmt.Sprintf("group %s names %s, who is no approver, so %s's yes does not count. Run gatehouse user roles %s --role approver with the other roles, or take %s out.", group, name, name, name, name), "groups", group, i))
+				all = append(all, c.Place(fmt.Sprintf("group %s names %s, who is no approver, so %s's yes does not count. Run gatehouse user roles %s --role approver with the other roles, or take %s out.", group, name, name, name, name), "groups", group, i))
 			}
 		}
 	}
 	for _, a := range c.asked() {
 		if len(a.groups) > 0 && !slices.ContainsFunc(a.groups, func(g string) bool { return able[g] }) {
-			all = append(all, c.place(fmt.Sprintf("%s asks %s, in which nobody can approve now, so a request waits until it expires. Put an approver into a group that it asks.",
+			all = append(all, c.Place(fmt.Sprintf("%s asks %s, in which nobody can approve now, so a request waits until it expires. Put an approver into a group that it asks.",
 				a.what, strings.Join(a.groups, " and ")), a.path...))
 		}
 	}
@@ -79,7 +79,7 @@ func (c *Config) asked() []asking {
 	return all
 }
 
-// place puts where path is in the file in front of a message.
-func (c *Config) place(message string, path ...any) string {
+// Place puts where path is in the file in front of a message.
+func (c *Config) Place(message string, path ...any) string {
 	return c.doc.at(c.doc.find(path...), message).Error()
 }

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+)
+
+// againTeam is an agent that makes its first revision at once, and a later one when it is let.
+const againTeam = `
+engine: {workers: 2}
+repositories:
+  app: {path: "REPO", branch: main}
+agents:
+  coder:
+    kind: command
+    repository: app
+    command: [sh, -c, 'test "$GATEHOUSE_REVISION" = 1 || until [ -e DIR/go ]; do sleep 0.05; done; cat > "note-$GATEHOUSE_TASK_ID.txt"']
+`
+
+// running is the command line while it works.
+type running struct {
+	*place
+	cmd  *exec.Cmd
+	mu   sync.Mutex
+	said bytes.Buffer
+	gone chan struct{}
+}
+
+// Write takes what it prints.
+func (c *running) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.said.Write(b)
+}
+
+func (c *running) log() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.said.String()
+}
+
+// begin runs the command line with bob's token and does not wait.
+func (p *place) begin(n *node, args ...string) *running {
+	p.Helper()
+	c := &running{place: p, cmd: exec.Command("gatehouse", args...), gone: make(chan struct{})}
+	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = p.dir, c, c
+	c.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "GATEHOUSE_URL=" + n.url, "GATEHOUSE_TOKEN=" + p.approver, "GORACE=" + noSleep}
+	p.must(c.cmd.Start())
+	go func() {
+		defer close(c.gone)
+		c.cmd.Wait() //nolint:errcheck // end says how it ended
+	}()
+	p.Cleanup(func() {
+		c.cmd.Process.Kill() //nolint:errcheck // it may be gone
+		<-c.gone
+	})
+	return c
+}
+
+// says waits until it has printed something.
+func (c *running) says(words string) {
+	c.Helper()
+	c.until("the command to say "+words, func() bool { return strings.Contains(c.log(), words) })
+}
+
+// end waits for its end and returns all that it has printed with its exit code.
+func (c *running) end() (string, int) {
+	c.Helper()
+	select {
+	case <-c.gone:
+	case <-time.After(longEnough):
+		c.Fatalf("the command does not end:\n%s", c.log())
+	}
+	return c.log(), c.cmd.ProcessState.ExitCode()
+}
+
+// between is a way to the server on which something happens before a verdict gets there, and
+// its answer comes back once the server is so far.
+func (n *node) between(happens func(), soFar func() bool) *node {
+	n.Helper()
+	to, err := url.Parse(n.url)
+	n.must(err)
+	isVerdict := func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/decision") }
+	way := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		ModifyResponse: func(a *http.Response) error {
+			for late := time.Now().Add(longEnough / 3); isVerdict(a.Request) && !soFar(); time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(late) {
+					n.Error("the server does not get so far")
+					break
+				}
+			}
+			return nil
+		},
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isVerdict(r) {
+			happens()
+		}
+		way.ServeHTTP(w, r)
+	}))
+	n.Cleanup(s.Close)
+	return &node{place: n.place, url: s.URL}
+}
+
+// movedUnder is the event's sentence of a yes that became stale because of the task's file.
+func movedUnder(task string) string {
+	return "main moved and this change no longer applies as approved: note-" + task + ".txt."
+}
+
+// TestTheCommandLineSaysThatAYesIsMadeAgain: the branch changes between the look of
+// `gatehouse approve` and its yes. The command says that nothing landed and who works on it
+// again, or, where that is done already, as which revision it is asked again; who waits for
+// the task is told both.
+func TestTheCommandLineSaysThatAYesIsMadeAgain(t *testing.T) {
+	places(t, func(t *testing.T, database string) {
+		p := newPlace(t, database, againTeam)
+		n := p.start(p.config, "")
+		task := n.send("coder", "app", "again")
+		r := p.asked(task)
+		waits := p.begin(n, "wait", task, "--timeout", "2m")
+		waits.says("gatehouse review")
+
+		moved := movedUnder(task)
+		out, code := p.cli(n.between(func() { p.overtake(task) }, func() bool { return p.root(task).State == orchestrator.Running }),
+			"approve", r.ID, "--digest", r.Revision.Digest)
+		worked := moved + " coder works on it again; gatehouse wait " + short(task)
+		if code != 0 || !strings.Contains(out, "Nothing landed: main changed note-"+task+".txt meanwhile.") || !strings.Contains(out, worked) {
+			t.Errorf("approve: exit %d, %q is not in\n%s", code, worked, out)
+		}
+		waits.says(worked)
+		p.touch("go")
+		asked := moved + " Asked again as revision 2; gatehouse review " + short(r.ID)
+		waits.says(asked)
+		again := p.revised(task, 2)
+		if out, code := p.cli(n, "approve", r.ID, "--digest", again.Revision.Digest); code != 0 || strings.Contains(out, "sked again") {
+			t.Errorf("approve of revision 2: exit %d\n%s", code, out)
+		}
+		if out, code := waits.end(); code != 0 || strings.Count(out, worked) != 1 || strings.Count(out, asked) != 1 || !strings.Contains(out, "completed") {
+			t.Errorf("wait: exit %d\n%s", code, out)
+		}
+
+		// Who answers late hears of the question that there is.
+		task = n.send("coder", "app", "late")
+		r = p.asked(task)
+		moved = movedUnder(task)
+		out, code = p.cli(n.between(func() { p.overtake(task) }, func() bool {
+			all := p.requests(task, approval.Pending)
+			return len(all) == 1 && all[0].Revision.N == 2
+		}), "approve", r.ID, "--digest", r.Revision.Digest)
+		if asked := moved + " Asked again as revision 2; gatehouse review " + short(r.ID); code != 0 || !strings.Contains(out, asked) {
+			t.Errorf("approve: exit %d, %q is not in\n%s", code, asked, out)
+		}
+		n.stop()
+	})
+}
