@@ -44,7 +44,7 @@ func metersOf(root orchestrator.Delegation, handoffs, maxHandoffs int) []views.M
 		}
 	}
 	if maxHandoffs > 0 {
-		all = append(all, meter("hand-offs", fmt.Sprintf("%d", handoffs), "", fmt.Sprint(maxHandoffs), float64(handoffs), 0, float64(maxHandoffs)))
+		all = append(all, meter("hand-overs", fmt.Sprintf("%d", handoffs), "", fmt.Sprint(maxHandoffs), float64(handoffs), 0, float64(maxHandoffs)))
 	}
 	return all
 }

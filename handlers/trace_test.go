@@ -115,7 +115,7 @@ func TestMetersTellUsedFromReserved(t *testing.T) {
 	for _, m := range metersOf(d, 2, 5) {
 		words = append(words, m.Name+": "+m.Words)
 	}
-	want := "tokens: 9.4k used · 40k reserved of 150k; money: not reported of $5; running time: 38 s used of 30 min; hand-offs: 2 of 5"
+	want := "tokens: 9.4k used · 40k reserved of 150k; money: not reported of $5; running time: 38 s used of 30 min; hand-overs: 2 of 5"
 	if got := strings.Join(words, "; "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
