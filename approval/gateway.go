@@ -39,10 +39,11 @@ type Config struct {
 	Remind    []time.Duration   // before the deadline
 	Escalate  []Step            // when nobody has decided; in order
 	Triggers  map[string]string // names of the triggers' owners; what a trigger asked for they asked for
-	// SameRules reports whether the settings that some node took last have the rules of this
-	// configuration; nil: nobody else takes one.
-	SameRules func(taken []event.Configured) bool
-	// SameHandovers is SameRules of what says before which hand-overs people are asked.
+	// OtherRules names the keys of the rules in which the settings that some node took last are
+	// not those of this configuration; nil: nobody else takes one.
+	OtherRules func(taken []event.Configured) []string
+	// SameHandovers reports whether what says before which hand-overs people are asked is the
+	// same in both.
 	SameHandovers func(taken []event.Configured) bool
 }
 

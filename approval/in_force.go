@@ -15,16 +15,24 @@ type Taken struct {
 	At       time.Time
 }
 
+// maxKeys is how many keys that differ are named.
+const maxKeys = 10
+
 // behind refuses on a node whose rules are not those that were taken last by any node.
 // Nodes read files of their own. While one of them has an older file it would count the
 // yes of people who have no right any more, under rules that nobody wants any more, so it
-// counts none and lands nothing, until it has taken the same. The others go on.
+// counts none and lands nothing, until it has taken the same. The others go on. It names the
+// keys that differ, and not what they are set to, which who decides need not know.
 func (c Config) behind(t Taken, now time.Time) *orchestrator.Error {
-	if c.SameRules == nil || len(t.Settings) == 0 || c.SameRules(t.Settings) {
+	if c.OtherRules == nil || len(t.Settings) == 0 {
 		return nil
 	}
-	return orchestrator.Errorf(orchestrator.CodeConflict, "Other rules were taken at %s than this node of Gatehouse has, so it counts no yes and lands nothing. "+
-		"Give all nodes the same configuration, have this one load it again (SIGHUP), and try again.", words{zone: c.Location, now: now}.at(t.At))
+	differ := c.OtherRules(t.Settings)
+	if len(differ) == 0 {
+		return nil
+	}
+	return orchestrator.Errorf(orchestrator.CodeConflict, "Other rules were taken at %s than this node of Gatehouse has, so it counts no yes and lands nothing. They differ in %s. "+
+		"Give all nodes the same configuration, have this one load it again (SIGHUP), and try again.", words{zone: c.Location, now: now}.at(t.At), upTo(maxKeys, differ))
 }
 
 // Behind says why this node counts no yes and lands nothing, nil where it does.

@@ -17,7 +17,12 @@ func TestANodeWithOlderRulesPassesNothing(t *testing.T) {
 		t.Fatal(problems)
 	}
 	for same, want := range map[bool]approval.State{false: approval.Pending, true: approval.Approved} {
-		w := newWorld(t, approval.Config{Policy: policy, SameRules: func([]event.Configured) bool { return same }})
+		w := newWorld(t, approval.Config{Policy: policy, OtherRules: func([]event.Configured) []string {
+			if same {
+				return nil
+			}
+			return []string{"repositories.app.checks"}
+		}})
 		_, err := w.db.RecordConfiguration(w.ctx, event.Taken{Actor: "ann", How: "reload", Node: "other"}, []event.Configured{{Key: "repositories.app.checks", Value: "go test", Rule: true}})
 		w.must(err)
 		r := w.asked()

@@ -212,9 +212,10 @@ func past(v Verdict) string {
 		return "requested changes"
 	case Edit:
 		return "edited this"
-	default:
+	case Withdraw:
 		return "withdrew their approval"
 	}
+	return string(v)
 }
 
 func noun(v Verdict) string {
@@ -227,9 +228,10 @@ func noun(v Verdict) string {
 		return "request for changes"
 	case Edit:
 		return "edit"
-	default:
+	case Withdraw:
 		return "withdrawal"
 	}
+	return string(v)
 }
 
 // On says where a decision was made, with a blank before it; a rule decides nowhere.

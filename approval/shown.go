@@ -138,9 +138,12 @@ func changed(was, is Revision) string {
 }
 
 // few names the first of a list.
-func few(list []string) string {
+func few(list []string) string { return upTo(maxNamed, list) }
+
+// upTo names so many of a list.
+func upTo(most int, list []string) string {
 	var first []string
-	for _, s := range list[:min(len(list), maxNamed)] {
+	for _, s := range list[:min(len(list), most)] {
 		first = append(first, named(s))
 	}
 	if more := len(list) - len(first); more > 0 {

@@ -140,8 +140,10 @@ func wasSaid(verdict string) string {
 		return "withdrew the approval"
 	case approval.Edit:
 		return "edited it"
+	case approval.RequestChanges:
+		return "requested changes"
 	}
-	return "requested changes"
+	return verdict
 }
 
 // ChatEnd is what the end of a task's root says: the answer or the error, then done.

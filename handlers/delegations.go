@@ -158,7 +158,7 @@ func (p *Pages) Cancel(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err = p.Engine.Cancel(c.Request().Context(), d.ID, who.Name()); err != nil {
+	if _, err = p.Engine.CancelFor(c.Request().Context(), d.ID, who.Name(), c.FormValue("reason")); err != nil {
 		return err
 	}
 	return seeOther(c, views.DelegationHref(d.ID), "cancelled")

@@ -25,7 +25,7 @@ type Engine interface {
 	Delegate(ctx context.Context, run people.Run, hop agent.Hop) (orchestrator.Delegation, error)
 	// Await waits at most max; true means that the child has ended and the caller runs again.
 	Await(ctx context.Context, run people.Run, childID string, max time.Duration) (orchestrator.Delegation, bool, error)
-	Cancel(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+	CancelFor(ctx context.Context, id, actor, reason string) (orchestrator.Delegation, error)
 	// Underway counts what StopAll would end; StopAll cancels all work, or one agent's.
 	Underway(ctx context.Context, agent string) (orchestrator.Stopped, error)
 	StopAll(ctx context.Context, s orchestrator.Stop) (orchestrator.Stopped, error)

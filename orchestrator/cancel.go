@@ -7,10 +7,19 @@ import (
 	"gatehouse/orchestrator/agent"
 )
 
-// Cancel stops a delegation and everything below it; the id of a task stops its
-// whole tree. Processes are killed by the nodes that run them. A landing whose
-// intent is recorded can no longer be stopped.
+// Cancel is CancelFor without a reason.
 func (e *Engine) Cancel(ctx context.Context, id, actor string) (Delegation, error) {
+	return e.CancelFor(ctx, id, actor, "")
+}
+
+// CancelFor stops a delegation and everything below it, and stores why, "" where nobody
+// said; the id of a task stops its whole tree. Processes are killed by the nodes that run
+// them. A landing whose intent is recorded can no longer be stopped.
+func (e *Engine) CancelFor(ctx context.Context, id, actor, reason string) (Delegation, error) {
+	reason, err := reasonOf(reason)
+	if err != nil {
+		return Delegation{}, err
+	}
 	d, err := e.lookUp(ctx, id)
 	if err != nil {
 		return Delegation{}, err
@@ -27,8 +36,8 @@ func (e *Engine) Cancel(ctx context.Context, id, actor string) (Delegation, erro
 		if err := landingBelow(ctx, tx, row); err != nil {
 			return err
 		}
-		row.Error = &agent.Failure{Code: string(Cancelled), Message: fmt.Sprintf("%s cancelled this.", actor)}
-		if err := end(ctx, tx, row, Cancelled, actor); err != nil {
+		row.Error = &agent.Failure{Code: string(Cancelled), Message: fmt.Sprintf("%s cancelled this.", actor) + because(reason)}
+		if err := endFor(ctx, tx, row, Cancelled, actor, reason); err != nil {
 			return err
 		}
 		after = *row

@@ -215,7 +215,7 @@ func TestALoopIsRefusedAsData(t *testing.T) {
 	})
 }
 
-// P37–P39: cancel stops the tree; no event of it follows.
+// P37–P39: cancel stops the tree, each with who did it and why; no event of it follows.
 func TestCancelStopsTheTree(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("a", "b")...)
@@ -225,7 +225,7 @@ func TestCancelStopsTheTree(t *testing.T) {
 		w.start()
 		root := w.send("a", "go")
 		<-leaf.Started()
-		if _, err := w.engine.Cancel(t.Context(), root.TaskID, "ann"); err != nil {
+		if _, err := w.engine.CancelFor(t.Context(), root.TaskID, "ann", " wrong branch\n"); err != nil {
 			t.Fatal(err)
 		}
 		tree, _ := w.store.Tree(t.Context(), root.TaskID)
@@ -233,6 +233,7 @@ func TestCancelStopsTheTree(t *testing.T) {
 			if d.State != orchestrator.Cancelled {
 				t.Errorf("%s is %s", d.To, d.State)
 			}
+			w.cancelled(d, "ann", "wrong branch")
 		}
 		n := len(w.events(root.TaskID))
 		gate.Open()

@@ -377,7 +377,7 @@ func (m *match) audit(taskID string) error {
 }
 
 // review checks the log of a task: numbers without gaps, an unbroken chain of hashes,
-// attempts that rise, a hand-off counter that is its hops since the last retry, and no
+// attempts that rise, a hand-over counter that is its hops since the last retry, and no
 // landing without a yes on that digest as the last word. It returns what landed.
 func (m *match) review(taskID string) (landed []string, err error) {
 	t, err := m.store.Task(m.t.Context(), taskID)

@@ -12,7 +12,7 @@ import (
 	"gatehouse/orchestrator/mask"
 )
 
-// MaxReason is the longest reason of a stop, in characters.
+// MaxReason is the longest reason of a cancel or a stop, in characters.
 const MaxReason = 500
 
 // Stop says what StopAll ends, by whose word and why.
@@ -56,9 +56,9 @@ func (e *Engine) Underway(ctx context.Context, name string) (Stopped, error) {
 // that is below it (P37). Each task is one transaction; what ended meanwhile is no error,
 // so that it may be asked for again. After an error it tells what was stopped by then.
 func (e *Engine) StopAll(ctx context.Context, s Stop) (Stopped, error) {
-	s.Reason = strings.TrimSpace(s.Reason)
-	if n := utf8.RuneCountInString(s.Reason); n > MaxReason {
-		return Stopped{}, Errorf(CodeBadRequest, "The reason has %d characters; %d is the limit.", n, MaxReason)
+	var err error
+	if s.Reason, err = reasonOf(s.Reason); err != nil {
+		return Stopped{}, err
 	}
 	if s.Until.IsZero() {
 		at, err := e.Store.Clock(ctx)
@@ -86,6 +86,23 @@ func (e *Engine) StopAll(ctx context.Context, s Stop) (Stopped, error) {
 		all.Landing += one.Landing
 	}
 	return all, nil
+}
+
+// reasonOf is a reason as it is stored.
+func reasonOf(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	if n := utf8.RuneCountInString(s); n > MaxReason {
+		return "", Errorf(CodeBadRequest, "The reason has %d characters; %d is the limit.", n, MaxReason)
+	}
+	return s, nil
+}
+
+// because is a reason behind the sentence that it explains.
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return fmt.Sprintf(" The reason: %q", mask.Text(reason))
 }
 
 // underWay counts the delegations of an agent, or of all, that were made by then and live, by
@@ -153,9 +170,6 @@ func stopOne(ctx context.Context, tx Tx, d *Delegation, s Stop) (left bool, err 
 	if s.Agent != "" {
 		message = fmt.Sprintf("%s stopped all work of %s.", s.Actor, s.Agent)
 	}
-	if s.Reason != "" {
-		message += fmt.Sprintf(" The reason: %q", mask.Text(s.Reason))
-	}
-	d.Error = &agent.Failure{Code: string(Cancelled), Message: message}
+	d.Error = &agent.Failure{Code: string(Cancelled), Message: message + because(s.Reason)}
 	return false, endFor(ctx, tx, d, Cancelled, s.Actor, s.Reason)
 }

@@ -53,7 +53,7 @@ type Task struct {
 	Via         string         // web, cli, api, chat, …
 	Chat        string         // the chat that it was sent from, "" where Via has none (P15)
 	RevertOf    string         // the request that this task undoes, "" when none
-	Handoffs    int            // hand-offs made so far (H10)
+	Handoffs    int            // hand-overs made so far (H10)
 	Budget      *budget.Limits // as asked for, nil when nobody did
 	ForkOf      string         // the delegation that this was forked from, "" when none
 	RemoteHops  int            // hand-overs between systems that led here

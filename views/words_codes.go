@@ -71,3 +71,20 @@ func nextStep(r DelegationRow) string {
 	}
 	return ""
 }
+
+// VerdictWord says what somebody did: approved, asked for changes.
+func VerdictWord(v string) string {
+	switch v {
+	case "approve":
+		return "approved"
+	case "reject":
+		return "rejected"
+	case "request_changes":
+		return "asked for changes"
+	case "withdraw":
+		return "withdrew"
+	case "edit":
+		return "edited it"
+	}
+	return v
+}

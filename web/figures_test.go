@@ -28,7 +28,7 @@ func (*house) figures() handlers.Figures {
 		Agents: []string{"kik", "coder"}, Models: []string{"sonnet"}}
 }
 
-// TestMetricsTellWhatTheDashboardAsksFor (H31): hand-offs, tokens by agent and model, money,
+// TestMetricsTellWhatTheDashboardAsksFor (H31): hand-overs, tokens by agent and model, money,
 // latency, breakers, refusals by code, deadlocks, queues and slots. A35: how full what
 // passes events on is, and what it had to drop.
 func TestMetricsTellWhatTheDashboardAsksFor(t *testing.T) {

@@ -227,9 +227,10 @@ func did(d approval.Decision) string {
 		return "requested changes"
 	case approval.Edit:
 		return "edited"
-	default:
+	case approval.Withdraw:
 		return "withdrew their approval"
 	}
+	return string(d.Verdict)
 }
 
 // where says on which channel; a rule decides nowhere.

@@ -12,7 +12,7 @@ type CancelCmd struct {
 	ID     string `arg:"" optional:"" help:"An id, or its last 6 characters or more."`
 	All    bool   `help:"Stop everything that runs or waits; for admins. It is counted first."`
 	Agent  string `help:"With --all: only the work of this agent, and what is below it." placeholder:"NAME"`
-	Reason string `help:"With --all: why; it is stored with every task that is stopped." placeholder:"TEXT"`
+	Reason string `help:"Why; it is stored with who cancelled, for everybody who looks later." placeholder:"TEXT"`
 	Yes    bool   `help:"With --all: do not ask. Needed where standard input is no terminal."`
 }
 
@@ -25,14 +25,14 @@ func (c *CancelCmd) Run(ctx context.Context, sh *shell) error {
 		return c.all(ctx, sh)
 	case c.ID == "":
 		return usage("Say what to cancel: an id, or --all for everything that runs or waits.")
-	case c.Agent != "" || c.Reason != "" || c.Yes:
-		return usage("--agent, --reason and --yes go with --all. Leave them out to cancel %s.", line(c.ID))
+	case c.Agent != "" || c.Yes:
+		return usage("--agent and --yes go with --all. Leave them out to cancel %s.", line(c.ID))
 	}
 	api, err := sh.client(ctx)
 	if err != nil {
 		return err
 	}
-	d, err := api.Cancel(ctx, c.ID)
+	d, err := api.Cancel(ctx, c.ID, c.Reason)
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,12 @@ func TestTheSchemaHasEveryKeyOfTheFile(t *testing.T) {
 		}
 	}
 	for at := range choices {
-		if !strings.Contains(all, `"`+at[strings.LastIndex(at, ".")+1:]+`":{"enum"`) {
+		key, isList := strings.CutSuffix(at, ".[]")
+		enum := `":{"enum"`
+		if isList {
+			enum = `":{"items":{"enum"`
+		}
+		if !strings.Contains(all, `"`+key[strings.LastIndex(key, ".")+1:]+enum) {
 			t.Errorf("the choices of %s are at no key", at)
 		}
 	}

@@ -189,19 +189,24 @@ func decide(ctx context.Context, sh *shell, api *client.Client, r client.Request
 	if err != nil {
 		return err
 	}
+	came, missed := outcome(after, v.Verdict), v.Verdict == "approve" && after.Missed != ""
+	if missed {
+		came = line(after.Missed)
+	}
 	if sh.JSON {
-		return sh.document(after)
+		err = sh.document(after)
+	} else {
+		err = sh.say("%s %s", line(after.ID), came)
 	}
-	if v.Verdict == "approve" && after.Missed != "" {
-		if err := sh.say("%s %s", line(after.ID), line(after.Missed)); err != nil || after.State != "approved" {
-			return err
-		}
-		return followLanding(ctx, sh, api, after)
-	}
-	if err := sh.say("%s %s", line(after.ID), outcome(after, v.Verdict)); err != nil || after.State != "approved" || after.Handover() {
+	switch {
+	case err != nil:
 		return err
+	case (after.State == "approved" || after.State == "stale") && !after.Handover():
+		return followLanding(ctx, sh, api, after)
+	case missed: // it counts, and others are needed; what they say yes to lands no more than this
+		return nothingLanded(renewing(after))
 	}
-	return followLanding(ctx, sh, api, after)
+	return nil
 }
 
 // arrived says where a commit of a yes is now.
@@ -222,7 +227,7 @@ func arrivedState(state string, pushes bool) string {
 
 // said says in words what a verdict was.
 func said(verdict string) string {
-	words := map[string]string{"approve": "approved", "reject": "rejected", "request_changes": "asked for changes"}
+	words := map[string]string{"approve": "approved", "reject": "rejected", "request_changes": "asked for changes", "edit": "edited it", "withdraw": "withdrew the approval"}
 	return cmp.Or(words[verdict], strings.ReplaceAll(line(verdict), "_", " "))
 }
 

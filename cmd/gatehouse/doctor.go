@@ -226,7 +226,7 @@ func checkRules(ctx context.Context, cfg *config.Config, s *store.Store) ([]find
 		return []finding{notLooked(name, missing)}, nil
 	}
 	day := func(t time.Time) string { return t.In(cfg.Location).Format("2 Jan 2006 15:04") }
-	if cfg.SameRules()(taken.Settings) {
+	if len(cfg.OtherRules()(taken.Settings)) == 0 {
 		return []finding{{name, fine, "this file has those in force, taken on " + day(taken.At)}}, nil
 	}
 	before, err := s.RulesTaken(ctx, cfg.Recorded())

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -22,6 +23,7 @@ type fakeAPI struct {
 	awaits  int
 	outcome string // what the next decision meets
 	landed  bool   // the task has ended
+	then    doc    // what the next look at the request finds other than before: a yes does its work
 }
 
 const (
@@ -73,6 +75,8 @@ func newFakeAPI() *fakeAPI {
 		if f.outcome == "own" {
 			q["refused"], q["may"] = "You edited this change.", []string{"reject", "request_changes"}
 		}
+		maps.Copy(q, f.then)
+		f.then = nil
 		f.mu.Unlock()
 		f.json(w, 200, q)
 	})
@@ -337,6 +341,14 @@ func (f *fakeAPI) decide(w http.ResponseWriter, _ *http.Request) {
 			r["state"] = "superseded"
 		case strings.Contains(body, `"approve"`):
 			r["state"] = "approved"
+			then := doc{"state": "landed", "commit": "4be1f02aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}
+			if outcome == "missed" {
+				r["missed"] = "Nothing landed: main changed x.go meanwhile. Revision 3 asks again."
+				then = doc{"revision": 3}
+			}
+			f.mu.Lock()
+			f.then = then
+			f.mu.Unlock()
 		case strings.Contains(body, `"reject"`):
 			r["state"] = "rejected"
 		default:

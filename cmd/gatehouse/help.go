@@ -19,7 +19,7 @@ var examples = map[string][2]string{
 	"waits":               {`gatehouse waits`, `gatehouse waits 7f3k9q`},
 	"wait":                {`gatehouse wait 7f3k9q`, `gatehouse wait 7f3k9q --timeout 2h && make deploy`},
 	"watch":               {`gatehouse watch`, `gatehouse watch 7f3k9q --json`},
-	"cancel":              {`gatehouse cancel 7f3k9q`, `gatehouse cancel --all --agent coder --reason "wrong branch"`},
+	"cancel":              {`gatehouse cancel 7f3k9q --reason "wrong branch"`, `gatehouse cancel --all --agent coder --reason "wrong branch"`},
 	"retry":               {`gatehouse retry 7f3k9q`, `gatehouse retry 7f3k9q && gatehouse wait 7f3k9q`},
 	"pause":               {`gatehouse pause 7f3k9q`, `gatehouse pause 7f3k9q --json`},
 	"resume":              {`gatehouse resume 7f3k9q`, `gatehouse resume 7f3k9q && gatehouse wait 7f3k9q`},

@@ -96,8 +96,9 @@ func workedAgain(ctx context.Context, api *client.Client, d client.Delegation) s
 	return fmt.Sprintf("%s %s works on it again; gatehouse wait %s", sentenceOf(why.Message), line(d.To), handle(d))
 }
 
-// followLanding says what has become of a yes: landed, held up, or asked again.
-// Whatever it meets on the way, the yes is given, so that nothing here is an error.
+// followLanding says what has become of a yes. Where nothing lands of it that is an error,
+// with why and what to do; one that is held up lands later, and one that takes its time goes
+// on without the command.
 func followLanding(ctx context.Context, sh *shell, api *client.Client, yes client.Request) error {
 	limited, cancel := context.WithTimeout(ctx, landWithin)
 	defer cancel()
@@ -114,6 +115,9 @@ func followLanding(ctx context.Context, sh *shell, api *client.Client, yes clien
 		case <-ctx.Done():
 			return nil
 		case <-limited.Done():
+			if yes.Missed != "" {
+				return fail(exitFailed, "The next revision is not there yet. Follow: gatehouse wait %s", short(yes.TaskID))
+			}
 			sh.hint("  follow: gatehouse wait %s", short(yes.TaskID))
 			return nil
 		case <-tick.C:
@@ -121,40 +125,64 @@ func followLanding(ctx context.Context, sh *shell, api *client.Client, yes clien
 	}
 }
 
-// landing says what r, which was approved as yes, has come to; false while that is open.
+// landing says what r, which was approved as yes, has come to; done is false while that is
+// open.
 func (sh *shell) landing(ctx context.Context, api *client.Client, yes, r client.Request) (done bool, err error) {
 	switch {
-	case r.State == "approved":
-		d, err := api.Delegation(ctx, r.DelegationID)
-		if why := heldUp(d); err == nil && why != "" {
-			sh.hint("%s", why)
+	case r.State == "landed" || r.State == "reverted":
+		if sh.JSON { // the document was printed
 			return true, nil
 		}
-		return false, nil
-	case r.State == "stale":
-		d, err := api.Delegation(ctx, r.DelegationID)
-		if err != nil || d.State != "queued" && d.State != "running" {
-			return false, nil
-		}
-		if why := workedAgain(ctx, api, d); why != "" {
-			sh.hint("%s", why)
-			return true, nil
-		}
-		return false, nil
-	case r.State == "pending" && r.Revision > yes.Revision:
-		why := askedAgain(ctx, api, r.DelegationID, r.ID, &r)
-		if why == "" { // events may not be read with this token
-			why = fmt.Sprintf("%s moved. Asked again as revision %d; gatehouse review %s", line(r.Target), r.Revision, short(r.ID))
-		}
-		sh.hint("%s", why)
-		return true, nil
-	case r.State == "pending" && yes.State == "approved":
-		if why := askedAgain(ctx, api, r.DelegationID, r.ID, &r); why != "" {
-			sh.hint("%s", why)
-		}
-		return true, nil
-	case r.State == "landed":
 		return true, sh.say("%s %s", line(r.ID), arrived(r))
+	case r.State == "pending":
+		return true, nothingLanded(againAsked(ctx, api, yes, r))
+	case r.State != "approved" && r.State != "stale" && r.State != "changes_requested":
+		return true, nothingLanded(fmt.Sprintf("%s is %s.", line(r.ID), strings.ReplaceAll(line(r.State), "_", " ")) + because(ctx, api, r))
 	}
-	return true, nil
+	d, err := api.Delegation(ctx, r.DelegationID)
+	if err != nil {
+		return false, nil // it is looked again
+	}
+	if r.State == "approved" {
+		if why := heldUp(d); why != "" {
+			sh.hint("%s", why)
+			return true, nil
+		}
+		return false, nil
+	}
+	if d.Ended() {
+		return true, nothingLanded(because(ctx, api, r))
+	}
+	if d.State != "queued" && d.State != "running" {
+		return false, nil
+	}
+	if why := workedAgain(ctx, api, d); why != "" {
+		return true, nothingLanded(why)
+	}
+	return false, nil
+}
+
+// nothingLanded ends approve where its yes has landed nothing.
+func nothingLanded(why string) error {
+	return fail(exitFailed, "Nothing landed. %s", strings.TrimSpace(why))
+}
+
+// againAsked says why people are asked again after a yes.
+func againAsked(ctx context.Context, api *client.Client, yes, r client.Request) string {
+	if why := askedAgain(ctx, api, r.DelegationID, r.ID, &r); why != "" {
+		return why
+	}
+	if r.Revision > yes.Revision { // events may not be read with this token
+		return fmt.Sprintf("%s moved. Asked again as revision %d; gatehouse review %s", line(r.Target), r.Revision, short(r.ID))
+	}
+	return fmt.Sprintf("It waits for a yes again: somebody took theirs back, or it does not count any more; gatehouse review %s", short(r.ID))
+}
+
+// because is how the delegation of a request ended, as a sentence behind another one.
+func because(ctx context.Context, api *client.Client, r client.Request) string {
+	d, err := api.Delegation(ctx, r.DelegationID)
+	if err != nil || d.Error == nil {
+		return ""
+	}
+	return " " + sentenceOf(d.Error.Message)
 }

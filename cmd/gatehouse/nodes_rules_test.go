@@ -45,7 +45,9 @@ func TestANodeWithOlderRulesDecidesNothing(t *testing.T) {
 	one.reload(strict)
 	one.stop()
 	since, r := hers("since")
-	if code, why := two.yes(mallory, r); code != http.StatusConflict || !strings.Contains(why.detail, "Other rules were taken") {
+	const differ = " They differ in approval.four_eyes, approval.rules, approval.rules[core], groups.maintainers. " // and nobody's name
+	if code, why := two.yes(mallory, r); code != http.StatusConflict || !strings.Contains(why.detail, "Other rules were taken") ||
+		!strings.Contains(why.detail, differ) || strings.Contains(why.detail, "mallory") || strings.Contains(why.detail, "cleo") {
 		t.Errorf("her yes on the node with the rules of before: %d %+v", code, why)
 	}
 	p.must(os.RemoveAll(filepath.Dir(inTheWay)))

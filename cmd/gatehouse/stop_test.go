@@ -94,6 +94,67 @@ func TestAnAdminStopsEverything(t *testing.T) {
 	p.stopsByForm(n, admin, tasks[3])
 }
 
+// TestACancelSaysWhy: whoever cancels one task may say why, in the shell, on its page and
+// over the API, and who looks later reads it with their name, everywhere. Without a reason
+// it is cancelled as before; one that is too long cancels nothing.
+func TestACancelSaysWhy(t *testing.T) {
+	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), stopTeam)
+	n := p.start(p.config, "")
+	ann := n.browser("ann")
+	const why, said = "wrong branch", `ann cancelled this. The reason: "wrong branch"`
+	for where, cancel := range map[string]func(task string){
+		"in the shell": func(task string) {
+			if out, code := p.cli(n, "--token", p.asker, "cancel", task, "--reason", why); code != 0 || !strings.Contains(out, " cancelled") {
+				t.Errorf("exit %d\n%s", code, out)
+			}
+		},
+		"on the page": func(task string) {
+			reads(t, n.page(ann, "/delegations/"+task), `action="/delegations/`+task+`/cancel"`, `name="reason"`, ">Cancel task</button>")
+			res, err := ann.PostForm(n.url+"/delegations/"+task+"/cancel", url.Values{"reason": {why}})
+			p.must(err)
+			if p.must(res.Body.Close()); res.StatusCode != http.StatusOK {
+				t.Errorf("the form was answered with %s", res.Status)
+			}
+		},
+		"over the API": func(task string) {
+			if code, err := n.call(http.MethodPost, "/api/v1/delegations/"+task+"/cancel", p.asker, map[string]any{"reason": why}, nil); err != nil || code != http.StatusOK {
+				t.Errorf("%d, %v", code, err)
+			}
+		},
+	} {
+		t.Run(where, func(t *testing.T) {
+			task := n.send("slow", "", where)
+			cancel(task)
+			p.stoppedFor(p.stands(task, orchestrator.Cancelled), why)
+			for _, look := range []string{"status", "tree"} {
+				if out, code := p.cli(n, "--token", p.asker, look, task); code != 0 || !strings.Contains(out, said) {
+					t.Errorf("%s: exit %d\n%s", look, code, out)
+				}
+			}
+			reads(t, n.page(ann, "/delegations/"+task), html.EscapeString(said))
+			reads(t, n.page(ann, "/delegations/"+task+"?tab=events"), html.EscapeString(said))
+		})
+	}
+
+	task := n.send("slow", "", "on")
+	if out, code := p.cli(n, "--token", p.asker, "cancel", task, "--reason", strings.Repeat("x", orchestrator.MaxReason+1)); code != exitUsage || !strings.Contains(out, "500 is the limit") {
+		t.Errorf("a reason that is too long: exit %d\n%s", code, out)
+	}
+	if out, code := p.cli(n, "--token", p.asker, "cancel", task, "--agent", "slow"); code != exitUsage || !strings.Contains(out, "go with --all") {
+		t.Errorf("--agent without --all: exit %d\n%s", code, out)
+	}
+	if d := p.root(task); d.State.Ended() {
+		t.Errorf("it is %s", d.State)
+	}
+	if out, code := p.cli(n, "--token", p.asker, "cancel", task); code != 0 {
+		t.Errorf("without a reason: exit %d\n%s", code, out)
+	}
+	if d := p.stands(task, orchestrator.Cancelled); d.Error.Message != "ann cancelled this." {
+		t.Errorf("without a reason it says %q", d.Error.Message)
+	}
+	n.stop()
+}
+
 // stopsByForm stops the last task by the page, without script.
 func (p *place) stopsByForm(n *node, admin *http.Client, task string) {
 	p.Helper()

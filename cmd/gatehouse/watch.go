@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -115,68 +113,4 @@ func (w *watcher) print(e client.Event) error {
 	return w.sh.say("%s", text)
 }
 
-// called lists the tools that a model calls.
-func called(calls any) string {
-	list, _ := calls.([]any)
-	var names []string
-	for _, c := range list {
-		if call, ok := c.(map[string]any); ok {
-			if name, ok := call["name"].(string); ok {
-				names = append(names, brief(name, 40))
-			}
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "calls " + strings.Join(names, ", ")
-}
-
 func pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-columns(s))) }
-
-// summary is what an event says, in a few words.
-func summary(e client.Event) string {
-	var data map[string]any
-	if len(e.Data) > 0 && json.Unmarshal(e.Data, &data) != nil {
-		return ""
-	}
-	text := func(key string) string {
-		s, _ := data[key].(string)
-		return brief(s, 80)
-	}
-	switch e.Type {
-	case "delegation.delegated":
-		return parts("to "+text("to"), text("title"))
-	case "delegation.refused":
-		return text("to") + ": " + text("message")
-	case "patch.landed":
-		if text("deliver") == "branch" {
-			return parts("pushed "+commit(text("commit")), text("repository")+"/"+text("branch"))
-		}
-		return parts(commit(text("commit")), text("repository")+"/"+text("branch"))
-	case "approval.decided", "approval.changes_requested":
-		startOver, _ := data["start_over"].(bool)
-		return parts(text("verdict")+strings.TrimSuffix(anew(startOver), ","), text("comment"))
-	case "task.created":
-		return parts(text("agent"), text("title"))
-	case "message.completed":
-		return parts(text("text"), called(data["calls"]))
-	case "tool.completed":
-		if ok, _ := data["ok"].(bool); !ok {
-			return parts(text("name")+" failed", text("text"))
-		}
-		return parts(text("name"), text("text"))
-	case "context.written", "context.read", "context.deleted":
-		return strings.TrimSuffix(text("namespace")+"/"+text("key"), "/")
-	case "task.forked":
-		if n, ok := data["turn"].(float64); ok {
-			return fmt.Sprintf("after turn %d", int(n))
-		}
-	}
-	for _, key := range []string{"message", "text", "title", "why", "agent"} {
-		if s := text(key); s != "" {
-			return s
-		}
-	}
-	return ""
-}

@@ -10,10 +10,10 @@ import (
 )
 
 // Pause answers POST /delegations/{id}/pause: nothing of its task is begun any more.
-func (a *API) Pause(c echo.Context) error { return a.control(c, a.Engine.Pause) }
+func (a *API) Pause(c echo.Context) error { return a.control(c, &struct{}{}, a.Engine.Pause) }
 
 // Resume answers POST /delegations/{id}/resume.
-func (a *API) Resume(c echo.Context) error { return a.control(c, a.Engine.Unpause) }
+func (a *API) Resume(c echo.Context) error { return a.control(c, &struct{}{}, a.Engine.Unpause) }
 
 // Fork answers POST /delegations/{id}/fork {turn}: 202 with the new task. Without a turn,
 // or with 0, it is the newest.

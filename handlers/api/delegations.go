@@ -147,16 +147,23 @@ func (a *API) Await(c echo.Context) error {
 	return c.JSON(http.StatusOK, shapeOf(d))
 }
 
-// Cancel answers POST /delegations/{id}/cancel.
-func (a *API) Cancel(c echo.Context) error { return a.control(c, a.Engine.Cancel) }
+// Cancel answers POST /delegations/{id}/cancel, whose body may say why.
+func (a *API) Cancel(c echo.Context) error {
+	var in struct {
+		Reason string `json:"reason"`
+	}
+	return a.control(c, &in, func(ctx context.Context, id, actor string) (orchestrator.Delegation, error) {
+		return a.Engine.CancelFor(ctx, id, actor, in.Reason)
+	})
+}
 
 // Retry answers POST /delegations/{id}/retry.
-func (a *API) Retry(c echo.Context) error { return a.control(c, a.Engine.Retry) }
+func (a *API) Retry(c echo.Context) error { return a.control(c, &struct{}{}, a.Engine.Retry) }
 
-func (a *API) control(c echo.Context, act func(ctx context.Context, id, actor string) (orchestrator.Delegation, error)) error {
+// control reads the body, which may be absent, and does something to a delegation.
+func (a *API) control(c echo.Context, body any, act func(ctx context.Context, id, actor string) (orchestrator.Delegation, error)) error {
 	ctx := c.Request().Context()
-	var none struct{}
-	if err := readOptional(c, &none); err != nil {
+	if err := readOptional(c, body); err != nil {
 		return err
 	}
 	who := caller(c)

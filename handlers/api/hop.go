@@ -28,9 +28,9 @@ func (in hop) hop() (agent.Hop, error) {
 	h := agent.Hop{To: in.To, Capability: in.Capability, Text: in.Text, Context: in.Context, Spawn: in.Spawn, Final: in.Handoff}
 	switch {
 	case in.Spawn && in.Handoff:
-		return h, bad("spawn and handoff were both given. Spawn goes on beside the child; handoff ends with its answer.")
+		return h, bad("`spawn` and `handoff` were both given. Who spawns goes on beside the child; who hands over ends with its answer.")
 	case !in.Handoff && (in.Completed != "" || len(in.Artifacts)+len(in.ArtifactsCreated) > 0):
-		return h, bad("completed and artifacts belong to a hand-over. Set handoff, or leave them out.")
+		return h, bad("`completed` and `artifacts` belong to a hand-over. Set `handoff`, or leave them out.")
 	case !in.Handoff:
 		return h, nil
 	}

@@ -137,7 +137,7 @@ func Names() []string {
 
 // Check asks the guards in order and stops at the first refusal, which it also
 // returns on its own; refused is nil when the hop may be made. The work of a person
-// (From and FromName empty) is no hand-over: depth and hand-off limit let it pass.
+// (From and FromName empty) is no hand-over: depth and the limit of hand-overs let it pass.
 func Check(h Hop) (verdicts []Verdict, refused *Verdict) {
 	for _, r := range pipeline() {
 		code, message := r.check(h)

@@ -70,7 +70,7 @@ func story() *insight.Fold {
 	return f
 }
 
-// TestTheLogBecomesFigures (H31): hand-offs, tokens and money, latency, refusals by code,
+// TestTheLogBecomesFigures (H31): hand-overs, tokens and money, latency, refusals by code,
 // deadlocks, breakers and each kind of waiting, from the events of one task.
 func TestTheLogBecomesFigures(t *testing.T) {
 	f := story()

@@ -82,9 +82,13 @@ func (c *Client) Delegations(ctx context.Context, f Filter) (List[Delegation], e
 	return pages[Delegation](ctx, c, path("delegations"), q, f.Limit)
 }
 
-// Cancel stops a tree.
-func (c *Client) Cancel(ctx context.Context, id string) (Delegation, error) {
-	d, _, err := ask[Delegation](ctx, c, http.MethodPost, path("delegations", id, "cancel"), nil, nil)
+// Cancel stops a tree; reason may be "".
+func (c *Client) Cancel(ctx context.Context, id, reason string) (Delegation, error) {
+	var body any
+	if reason != "" {
+		body = map[string]string{"reason": reason}
+	}
+	d, _, err := ask[Delegation](ctx, c, http.MethodPost, path("delegations", id, "cancel"), nil, body)
 	return d, err
 }
 

@@ -13,7 +13,7 @@ import (
 const lookEvery = 250 * time.Millisecond
 
 // hopLine is a line of type delegate, spawn or handoff. What stands below Context is of a
-// handoff.
+// hand-over.
 type hopLine struct {
 	Ref        string            `json:"ref"`
 	To         string            `json:"to"`

@@ -52,7 +52,7 @@ func (b *builder) count(name string, n *int, fallback int, path ...any) int {
 	return *n
 }
 
-// tiers are those of the handoff protocol (H19–H21).
+// tiers are those of the hand-over protocol (H19–H21).
 func tiers() map[string]budget.Limits {
 	tier := func(handoffs int, tokens int64, agents int) budget.Limits {
 		return budget.Limits{Handoffs: &handoffs, Tokens: &tokens, Agents: &agents}

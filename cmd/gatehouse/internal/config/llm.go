@@ -111,7 +111,7 @@ func (b *builder) allowance(where []any, a *Allowance) *budget.Limits {
 	}
 	l := &budget.Limits{Tokens: a.Tokens, Handoffs: a.Handoffs, Agents: a.Agents}
 	if a.Tokens != nil && *a.Tokens < 0 || a.Handoffs != nil && *a.Handoffs < 0 || a.Agents != nil && *a.Agents < 1 {
-		b.bad(where, "budget: an amount is below what there can be. Write tokens and handoffs of 0 or more, and agents of 1 or more.")
+		b.bad(where, "budget: an amount is below what there can be. Write `tokens` and `handoffs` of 0 or more, and `agents` of 1 or more.")
 	}
 	if a.USD != nil {
 		if !(*a.USD >= 0) || *a.USD > 1e9 || math.IsInf(*a.USD, 0) {

@@ -38,37 +38,63 @@ func (c *Config) Recorded() []event.Configured {
 	return append(all, c.order()...)
 }
 
-// SameRules returns what tells whether settings that were recorded have the rules of c.
-func (c *Config) SameRules() func(taken []event.Configured) bool { return c.same(isRule) }
+// OtherRules returns what names the keys of the rules in which settings that were recorded
+// are not those of c, in order.
+func (c *Config) OtherRules() func(taken []event.Configured) []string { return c.other(isRule) }
 
-// SameHandovers is SameRules of the rules about hand-overs.
+// SameHandovers returns what tells whether they have the rules of c about hand-overs.
 func (c *Config) SameHandovers() func(taken []event.Configured) bool {
-	return c.same(func(key string) bool {
+	other := c.other(func(key string) bool {
 		return strings.HasPrefix(key, "approval.handovers") || strings.HasPrefix(key, "agents.") && strings.HasSuffix(key, ".ask_first")
 	})
+	return func(taken []event.Configured) bool { return len(other(taken)) == 0 }
 }
 
-// same returns what compares recorded settings with those of c under some keys.
-func (c *Config) same(counts func(key string) bool) func(taken []event.Configured) bool {
-	mine := map[string]string{}
-	for _, s := range c.Recorded() {
-		if counts(s.Key) {
-			mine[s.Key] = s.Value
-		}
-	}
-	return func(taken []event.Configured) bool {
-		n := 0
-		for _, s := range taken {
-			if !counts(s.Key) {
-				continue
+// other returns what compares recorded settings with those of c under some keys.
+func (c *Config) other(counts func(key string) bool) func(taken []event.Configured) []string {
+	only := func(all []event.Configured) map[string]string {
+		rules := map[string]string{}
+		for _, s := range all {
+			if counts(s.Key) {
+				rules[s.Key] = s.Value
 			}
-			if value, ok := mine[s.Key]; !ok || value != s.Value {
-				return false
-			}
-			n++
 		}
-		return n == len(mine)
+		return rules
 	}
+	mine := only(c.Recorded())
+	return func(taken []event.Configured) []string {
+		var differ []string
+		theirs := only(taken)
+		for key, value := range mine {
+			if is, set := theirs[key]; !set || is != value {
+				differ = append(differ, key)
+			}
+		}
+		for key := range theirs {
+			if _, set := mine[key]; !set {
+				differ = append(differ, key)
+			}
+		}
+		slices.Sort(differ)
+		return byItem(differ)
+	}
+}
+
+// byItem names an item of a list once where several of its keys differ. The keys are in order.
+func byItem(keys []string) []string {
+	item := func(key string) string { return key[:strings.IndexByte(key, ']')+1] }
+	times := map[string]int{}
+	for _, key := range keys {
+		times[item(key)]++
+	}
+	named := make([]string, 0, len(keys))
+	for _, key := range keys {
+		if in := item(key); in != "" && times[in] > 1 {
+			key = in
+		}
+		named = append(named, key)
+	}
+	return slices.Compact(named)
 }
 
 // LacksRule names what could not be put in at a rule, "" when all of them are known.

@@ -154,6 +154,12 @@ func TestListsOfEventsAgree(t *testing.T) {
 	types := s.typed("orchestrator/event", "Type")
 	stored := slices.DeleteFunc(slices.Clone(types), func(one string) bool { return slices.Contains(passing, one) })
 	same(t, "types of events", stored, "the lines of events on pages, with those that carry one", slices.Concat(s.cases("handlers", "eventLine"), carries))
+	const watch = "cmd/gatehouse"
+	told := slices.Concat(s.cases(watch, "summary"), carries)
+	same(t, "types of events", stored, "the words of gatehouse watch, with those that carry some", told)
+	for _, part := range []string{"moves", "asks"} { // the last of each stands behind its switch
+		has(t, "the words of gatehouse watch", s.cases(watch, part), "what it is asked to say", told)
+	}
 	all := slices.Concat(types, s.typed("orchestrator/store", "Type"))
 	has(t, "the suggestions of type:", s.table("handlers", "suggestions", "type"), "the types of events", all)
 	for _, dir := range []string{"cmd/gatehouse", "web/client", "handlers/stream"} {
@@ -175,6 +181,71 @@ func TestListsOfEventsAgree(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestListsOfVerdictsAgree: each verdict has its words wherever somebody reads what was decided.
+func TestListsOfVerdictsAgree(t *testing.T) {
+	s := newSources(t)
+	const of = "verdicts"
+	all := s.typed("approval", "Verdict")
+	renew := s.texts("approval", func(name string, _ sourceConst) bool { return name == "Renew" }) // stored as what it stands for
+	has(t, "what stands for another verdict", renew, of, all)
+	stored := slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(renew, one) })
+	for function, dir := range map[string]string{"past": "approval", "noun": "approval", "did": "approval/webhook", "wasSaid": "handlers", "VerdictWord": "views"} {
+		same(t, of, stored, dir+"'s "+function, s.cases(dir, function))
+	}
+	same(t, of, stored, "views' verdictWords", keys(s.rows("views", "verdictWords")))
+	same(t, of, stored, "the command line's words", keys(s.rows("cmd/gatehouse", "said")))
+	same(t, "verdicts and what ends without one", append(slices.Clone(stored), "expired"), "the figures of channels", s.cases("orchestrator/insight", "Channels"))
+	has(t, "verdicts that a page takes", all, "what it answers", keys(s.rows("handlers", "said")))
+}
+
+// TestListsOfChoicesAgree: a key of gatehouse.yaml that takes one of a few words takes those
+// that config schema lists, and config schema lists no others.
+func TestListsOfChoicesAgree(t *testing.T) {
+	s := newSources(t)
+	schema := s.rows("cmd/gatehouse", "choices")
+	checks := s.checks("cmd/gatehouse/internal/config", "oneOf")
+	if len(checks) < 15 || len(schema) < 20 {
+		t.Fatalf("%d checks, %d keys; the lists are not where this test looks for them", len(checks), len(schema))
+	}
+	// What other rooms check, by the lists that they have.
+	encodings := []string{"hex", "base64"}
+	elsewhere := map[string][]string{
+		"agents.*.kind":               s.typed("orchestrator/agent", "Kind"),
+		"repositories.*.deliver":      s.named("orchestrator/patch", "Deliver"),
+		"approval.on_no":              s.texts("approval", func(name string, _ sourceConst) bool { return name == "TellCaller" || name == "EndTask" }),
+		"channels.webhooks.[].format": s.texts("approval/webhook", func(name string, _ sourceConst) bool { return name == "Slack" || name == "Standard" }),
+		"triggers.[].kind":            s.typed("orchestrator/trigger", "Kind"),
+		"triggers.[].source":          s.typed("orchestrator/trigger", "Source"),
+		"triggers.[].encoding":        encodings,
+		"triggers.[].overlap":         s.named("orchestrator/trigger", "Overlap"),
+		"triggers.[].missed":          s.named("orchestrator/trigger", "Missed"),
+	}
+	elsewhere["approval.handovers.[].on_no"] = elsewhere["approval.on_no"]
+	names := []string{"engine.tiers.*"} // words that are keys, and no values
+	for _, c := range checks {
+		if slices.Contains(names, c.at) {
+			continue
+		}
+		if !slices.ContainsFunc(keys(schema), func(key string) bool { return c.is(key) && alike(c.words, schema[key]) }) {
+			t.Errorf("%s takes %q; config schema has no such key with these words", c.at, c.words)
+		}
+	}
+	for key, words := range schema {
+		if list, ok := elsewhere[key]; ok {
+			same(t, "what "+key+" takes", list, "config schema", words)
+			continue
+		}
+		if !slices.ContainsFunc(checks, func(c check) bool { return c.is(key) && alike(c.words, words) }) {
+			t.Errorf("config schema lists %q for %s; no check of the configuration takes these words there", words, key)
+		}
+	}
+}
+
+// alike reports whether two lists have the same words, in any order.
+func alike(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // section is the part of a text below a heading, up to the next one.

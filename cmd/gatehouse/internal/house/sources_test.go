@@ -274,6 +274,66 @@ func (s *sources) given(dir, function string, i int) []string {
 	})
 }
 
+// check is one call of a function that takes only some words at a place of the configuration.
+type check struct {
+	at    string // "*" is any name or place; behind "…" only the end is known
+	words []string
+}
+
+// checks are the calls of a function with a place, a value, and the words that it may be.
+func (s *sources) checks(dir, function string) []check {
+	var all []check
+	s.each(dir, func(file *ast.File, n ast.Node) bool {
+		c, ok := n.(*ast.CallExpr)
+		if !ok || called(c.Fun) != function || len(c.Args) < 3 {
+			return true
+		}
+		one := check{at: s.place(dir, file, c.Args[0])}
+		for _, e := range c.Args[2:] {
+			word, ok := s.text(dir, file, e)
+			if !ok {
+				s.t.Fatalf("%s: %s at %s takes a word that is known only when it runs", dir, function, one.at)
+			}
+			one.words = append(one.words, word)
+		}
+		all = append(all, one)
+		return true
+	})
+	return all
+}
+
+// place is at("engine", "cycle") as engine.cycle, and append(where, "role") as ….role.
+func (s *sources) place(dir string, file *ast.File, e ast.Expr) string {
+	c, ok := e.(*ast.CallExpr)
+	if !ok {
+		return "…"
+	}
+	parts, args := []string{"…"}, c.Args
+	switch called(c.Fun) {
+	case "at":
+		parts = nil
+	case "append":
+		args = c.Args[1:]
+	}
+	for _, arg := range args {
+		part, ok := s.text(dir, file, arg)
+		if !ok {
+			part = "*"
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ".")
+}
+
+// is reports whether the check is one of a key, as config schema writes keys.
+func (c check) is(key string) bool {
+	key = strings.ReplaceAll(key, "[]", "*")
+	if end, open := strings.CutPrefix(c.at, "…"); open {
+		return strings.HasSuffix(key, end)
+	}
+	return key == c.at
+}
+
 // coded are the codes of what is made of a type: Warning{Code: …}, []Note{{Code: …}}, Note{…, …}.
 func (s *sources) coded(dir, kind string) []string {
 	return s.found(dir, "", func(n ast.Node) []ast.Expr {
