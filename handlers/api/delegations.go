@@ -151,24 +151,41 @@ func (a *API) Await(c echo.Context) error {
 func (a *API) Cancel(c echo.Context) error { return a.control(c, a.Engine.Cancel) }
 
 // Retry answers POST /delegations/{id}/retry.
-func (a *API) Retry(c echo.Context) error { return a.control(c, a.Engine.Retry) }
-
-func (a *API) control(c echo.Context, act func(ctx context.Context, id, actor string) (orchestrator.Delegation, error)) error {
-	ctx := c.Request().Context()
-	var none struct{}
-	if err := readOptional(c, &none); err != nil {
-		return err
-	}
-	who := caller(c)
-	d, err := a.Ids.Delegation(ctx, who, c.Param("id"))
+func (a *API) Retry(c echo.Context) error {
+	d, err := a.controlled(c, a.Engine.Retry)
 	if err != nil {
 		return err
 	}
-	d, err = act(ctx, d.ID, who.Name())
+	shape := shapeOf(d)
+	if d.LandsNow() {
+		shape.Message = orchestrator.LandsNow
+	}
+	return c.JSON(http.StatusOK, shape)
+}
+
+func (a *API) control(c echo.Context, act acting) error {
+	d, err := a.controlled(c, act)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, shapeOf(d))
+}
+
+// acting is what the engine does to a delegation in somebody's name.
+type acting func(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+
+func (a *API) controlled(c echo.Context, act acting) (orchestrator.Delegation, error) {
+	ctx := c.Request().Context()
+	var none struct{}
+	if err := readOptional(c, &none); err != nil {
+		return orchestrator.Delegation{}, err
+	}
+	who := caller(c)
+	d, err := a.Ids.Delegation(ctx, who, c.Param("id"))
+	if err != nil {
+		return d, err
+	}
+	return act(ctx, d.ID, who.Name())
 }
 
 // named says which delegation of a task an event list is about: all of them for a
