@@ -74,6 +74,9 @@ type Work struct {
 	TreeBundle  string `json:"treeBundle,omitempty"` // blob
 	AgentBranch string `json:"agentBranch,omitempty"`
 	Sandbox     string `json:"sandbox,omitempty"`
+	// Discarded says that what it changed, and took over from those below it, was thrown away,
+	// because it only analyses.
+	Discarded string `json:"discarded,omitempty"`
 	// Confined is what the last attempt was allowed and used; nil before one ran.
 	Confined    *agent.Confinement `json:"confined,omitempty"`
 	ProcessWait bool               `json:"processWait,omitempty"` // Waiting, and its process still lives on Holder
