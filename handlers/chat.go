@@ -197,12 +197,12 @@ func (p *Pages) chatForm(page views.ChatPage, typed views.SendForm) views.SendFo
 // WebSocket does not work. The same key again is the same message.
 func (p *Pages) Say(c echo.Context) error {
 	who, _ := Who(c)
-	in := views.SendForm{Agent: c.FormValue("agent"), Text: c.FormValue("text"), Repository: c.FormValue("repository"), Key: c.FormValue("key")}
+	in := views.SendForm{Agent: c.FormValue("agent"), Text: c.FormValue("text"), Repository: c.FormValue("repository"), Handoffs: c.FormValue("handoffs") != "", Key: c.FormValue("key")}
 	if in.Agent == "" {
 		in.Agent = DefaultAgent(p.Engine.Config().Agents)
 	}
 	t, _, _, err := p.Engine.Submit(c.Request().Context(), orchestrator.Submission{
-		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Via: "chat", Chat: who.User.ID, RequesterID: who.User.ID, Requester: who.User.Name,
+		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: "chat", Chat: who.User.ID, RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	switch {
 	case err != nil && byScript(c):

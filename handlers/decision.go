@@ -107,8 +107,12 @@ func (p *Pages) Land(c echo.Context) error {
 		return err
 	}
 	who, _ := Who(c)
-	if _, err = p.Engine.LandAgain(c.Request().Context(), r.DelegationID, who.Name()); err != nil {
+	d, err := p.Engine.LandAgain(c.Request().Context(), r.DelegationID, who.Name())
+	if err != nil {
 		return err
+	}
+	if d.LandsNow() {
+		return seeOther(c, views.ApprovalHref(r.ID), "lands_now")
 	}
 	return seeOther(c, views.ApprovalHref(r.ID), "landing")
 }

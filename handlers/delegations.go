@@ -171,8 +171,11 @@ func (p *Pages) Retry(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err = p.Engine.Retry(c.Request().Context(), d.ID, who.Name()); err != nil {
+	if d, err = p.Engine.Retry(c.Request().Context(), d.ID, who.Name()); err != nil {
 		return err
+	}
+	if d.LandsNow() {
+		return seeOther(c, views.DelegationHref(d.ID), "lands_now")
 	}
 	return seeOther(c, views.DelegationHref(d.ID), "retried")
 }

@@ -194,6 +194,7 @@ var said = map[string]string{
 	"edit":            "Your edit was stored. It is checked as a revision of its own, and another person has to approve it.",
 	"reverted":        "The reverse of the change was asked for. It needs a yes of its own.",
 	"landing":         "Landing is tried again.",
+	"lands_now":       orchestrator.LandsNow,
 	"tried":           "It is tried again now.",
 	"held":            "The hold is set. Retention removes nothing that it covers.",
 	"lifted":          "The hold is lifted. What is old of it goes with the next run of retention.",

@@ -12,6 +12,7 @@ import (
 // sendForm fills the choices of the form that makes a task.
 func (p *Pages) sendForm(form views.SendForm) views.SendForm {
 	c := p.Engine.Config()
+	form.OptIn = c.Settings.OptIn
 	for _, s := range c.Agents.All() {
 		if s.Role == agent.CLI {
 			continue // a seat that takes no work
@@ -51,9 +52,9 @@ func (p *Pages) sendForm(form views.SendForm) views.SendForm {
 // Send answers POST /delegations and POST /tasks: the form that makes a task.
 func (p *Pages) Send(c echo.Context) error {
 	who, _ := Who(c)
-	in := views.SendForm{Agent: c.FormValue("agent"), Text: c.FormValue("text"), Repository: c.FormValue("repository"), Key: c.FormValue("key")}
+	in := views.SendForm{Agent: c.FormValue("agent"), Text: c.FormValue("text"), Repository: c.FormValue("repository"), Handoffs: c.FormValue("handoffs") != "", Key: c.FormValue("key")}
 	t, _, _, err := p.Engine.Submit(c.Request().Context(), orchestrator.Submission{
-		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Via: "web", RequesterID: who.User.ID, Requester: who.User.Name,
+		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: "web", RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	if err != nil {
 		f := FaultOf(err)

@@ -66,7 +66,7 @@ func renew(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback) error {
 		w.Revision = w.Land.Revision + 1
 	}
 	w.Feedback, w.Memo, w.Refused, w.Land = f, nil, nil, nil
-	w.Tree, w.TreeCommit, w.TreeBundle, w.Problem = "", "", "", ""
+	w.Tree, w.TreeCommit, w.TreeBundle, w.Problem, w.Discarded, w.Fallback = "", "", "", "", "", nil
 	w.Lineage, w.Made, w.Declined = d.again(), nil, nil
 	if !w.Shares {
 		w.BaseCommit, w.BaseTree, w.BaseBundle, w.BaseSaved = "", "", "", ""

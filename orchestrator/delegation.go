@@ -74,6 +74,9 @@ type Work struct {
 	TreeBundle  string `json:"treeBundle,omitempty"` // blob
 	AgentBranch string `json:"agentBranch,omitempty"`
 	Sandbox     string `json:"sandbox,omitempty"`
+	// Discarded says that what it changed, and took over from those below it, was thrown away,
+	// because it only analyses.
+	Discarded string `json:"discarded,omitempty"`
 	// Confined is what the last attempt was allowed and used; nil before one ran.
 	Confined    *agent.Confinement `json:"confined,omitempty"`
 	ProcessWait bool               `json:"processWait,omitempty"` // Waiting, and its process still lives on Holder
@@ -91,6 +94,8 @@ type Work struct {
 	Budget   *budget.Account `json:"budget,omitempty"`
 	// Independent: its task was sent without hand-overs where they want to be enabled (H29).
 	Independent bool `json:"independent,omitempty"`
+	// Fallback is the hand-over that failed, so that its program works again by itself (H29).
+	Fallback *agent.Fallback `json:"fallback,omitempty"`
 	// Breaker is what was in force when a worker last claimed this; nil when breakers are off.
 	Breaker *BreakerSettings `json:"breaker,omitempty"`
 	// Epoch is how often the callers above were made to run again, so that what a new run

@@ -104,6 +104,34 @@ func TestAnalysisPassesByItself(t *testing.T) {
 	})
 }
 
+// What an agent that only analyses changed, and took over from a writer below it, is thrown
+// away, and its row says so for every face.
+func TestWhatIsDiscardedIsSaid(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, agent.Spec{Name: "reader", AnalysisOnly: true}, agent.Spec{Name: "writer"})
+		w.script("writer", writes("core/new.txt", "new"))
+		w.script("reader", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+			c, err := host.Delegate(ctx, agent.Hop{To: "writer", Text: "write"})
+			if err == nil {
+				_, err = host.Await(ctx, c.ID)
+			}
+			if err != nil {
+				return agent.Outcome{}, err
+			}
+			return agenttest.Done("looked"), nil
+		})
+		w.start()
+		d := w.state(w.send("reader", "look").ID, orchestrator.Completed)
+		const want = "reader only analyses: its changes to 1 files were discarded, its answer stands. What writer changed for it went with them."
+		if d.Work.Discarded != want || !strings.Contains(w.history(d.TaskID), want) || w.git("rev-list", "--count", "main") != "1" {
+			t.Errorf("it says %q\n%s", d.Work.Discarded, w.history(d.TaskID))
+		}
+		if writer := w.tree(d.TaskID)[1]; writer.Work.Discarded != "" || writer.State != orchestrator.Completed {
+			t.Errorf("the writer is %s and says %q", writer.State, writer.Work.Discarded)
+		}
+	})
+}
+
 // design.md, "Whose patch is it": a child's changes come back into the caller's
 // checkout before the caller goes on.
 func TestAChildsChangesComeBackIntoTheCallersCheckout(t *testing.T) {

@@ -6,13 +6,15 @@ import (
 	"fmt"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/event"
 )
 
 // A program hands over by a hop that is Final: its caller ends with what comes of it. The
 // child, the caller's files as they are then, and Work.HandedTo are written in one
 // transaction. The program is ended after that and the row waits alone, without a process,
 // a slot or a folder; the run that its child's end queues starts nothing, and ends with the
-// child's answer and both changes. A model hands over by parking instead.
+// child's answer and both changes. Where the child failed the program may get its work back:
+// see fallBack. A model hands over by parking instead.
 
 // finalKey is the key of the hop that hands a run's work over: there is one at most, and
 // asking again is answered with the child that there is.
@@ -165,10 +167,34 @@ func (e *Engine) handedBack(r *run, spec agent.Spec) error {
 		return e.handedStill(r)
 	case d.State == Rejected || d.State == Expired: // people said no, or nothing in time: no failure of whoever handed over
 		return agent.Fail(string(d.State), "%s", c.Error.Message)
+	case d.State == Failed && e.Config().Settings.OptIn:
+		return e.fallBack(r, &d, c.Error)
 	case c.Error != nil:
 		return c.Error
 	}
 	return e.finish(r, spec, withoutSecrets(c.Result))
+}
+
+// fallBack lets a program whose hand-over failed work once more by itself, told of the failure
+// and from the files that it left: where hand-overs are brought in task by task, one that
+// fails must not cost what worked without it (H29). It hands nothing on then, so this happens
+// once. Where hand-overs are simply on, the program's answer is its target's, and so is the
+// failure.
+func (e *Engine) fallBack(r *run, child *Delegation, f *agent.Failure) error {
+	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		r.worked(d)
+		letGo(d)
+		w := &d.Work
+		w.Fallback = &agent.Fallback{To: child.To, ID: child.ID, Error: f}
+		w.HandedTo, w.Refused = "", nil
+		w.Runs++ // the hop that failed is of the run before, and no answer to this one
+		d.ReadyAt, d.Losses = tx.Now(), 0
+		if err := move(ctx, tx, d, Queued); err != nil {
+			return err
+		}
+		return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
+			"agent": d.To, "why": fmt.Sprintf("the hand-over to %s failed, so %s works by itself now", child.To, d.To)})})
+	})
 }
 
 // handedStill lets a row wait again that was claimed before the child had ended.

@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -199,4 +200,64 @@ func TestWhoWaitsForASpawnedChildHoldsNoSlot(t *testing.T) {
 			t.Errorf("it said %q", d.Result.Text)
 		}
 	})
+}
+
+// Where hand-overs are brought in task by task, a program whose hand-over failed works once
+// more by itself, told of the failure and with its files, also where the node was stopped in
+// between. It hands nothing on then.
+func TestAProgramFallsBackToWorkingByItself(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		databases(t, func(t *testing.T, url string) {
+			w := newWorld(t, url, specs("coder", "builder")...)
+			w.config.Settings.OptIn = true
+			w.engine.SetConfig(w.config)
+			again := make(chan agent.Child, 1)
+			coder := w.script("coder", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+				if job.Fallback == nil {
+					return handsOver("builder")(ctx, job, host)
+				}
+				if _, err := os.Stat(filepath.Join(job.Dir, "first.txt")); err != nil {
+					return agent.Outcome{}, err
+				}
+				c, err := host.Delegate(ctx, agent.Hop{To: "builder", Text: "go on", Final: true})
+				if err != nil {
+					return agent.Outcome{}, err
+				}
+				again <- c
+				return agenttest.Done("alone, because " + job.Fallback.Error.Message), writeFile(job.Dir, "third.txt", "coder\n")
+			})
+			gate := agenttest.NewGate()
+			builder := w.script("builder", gate.Then(func(context.Context, agent.Job, agent.Host) (agent.Outcome, error) {
+				return agent.Outcome{}, agent.Fail("exit", "builder broke.")
+			}))
+			w.start()
+			root := w.ask(orchestrator.Submission{Agent: "coder", Text: "build it", Repository: "app", Handoffs: true})
+			<-builder.Started()
+			w.until(root.ID, "waiting alone", func(d orchestrator.Delegation) bool { return d.State == orchestrator.Waiting && d.Holder == "" })
+			if restarts {
+				w.stop()
+				w.open(url)
+				w.start()
+			}
+			gate.Open()
+			r := w.request(root.TaskID, 1)
+			var files []string
+			for _, f := range r.Revision.Files {
+				files = append(files, f.Path)
+			}
+			if !slices.Equal(files, []string{"first.txt", "third.txt"}) || r.Revision.Text != "alone, because builder broke." || coder.Runs() != 2 {
+				t.Errorf("asked about %v, told %q, after %d runs\n%s", files, r.Revision.Text, coder.Runs(), w.history(root.TaskID))
+			}
+			if c := <-again; c.State != agent.Refused || c.Error.Code != "max_handoffs" || !strings.Contains(c.Error.Message, "the hand-over to builder failed, so coder works by itself now") {
+				t.Errorf("handing over once more it was told %+v", c)
+			}
+			if !strings.Contains(w.history(root.TaskID), "the hand-over to builder failed, so coder works by itself now") {
+				t.Errorf("people are not told:\n%s", w.history(root.TaskID))
+			}
+			w.approve(r)
+			if d := w.state(root.ID, orchestrator.Completed); d.Result.Commit == "" || len(w.tree(root.TaskID)) != 2 {
+				t.Errorf("it ended with %+v and %d delegations", d.Result, len(w.tree(root.TaskID)))
+			}
+		})
+	}
 }

@@ -60,7 +60,7 @@ func (e *Engine) land(r *run) error {
 		if o.Intent == nil {
 			continue // the base moved away from the intent
 		}
-		err := r.mirror.Land(r.ctx, *o.Intent)
+		err := r.mirror.Land(r.ctx, *o.Intent, r.mayPush)
 		var moved *patch.Moved
 		if errors.As(err, &moved) {
 			if err := e.setIntent(r, o, nil); err != nil {
@@ -75,6 +75,21 @@ func (e *Engine) land(r *run) error {
 		return e.landed(r, o)
 	}
 	return e.heldUp(r, fmt.Errorf("%s moved %d times while the change was landing", o.Base.Branch, landTries))
+}
+
+// mayPush is the fence right before a push, which nothing takes back: a node that slept since
+// it claimed the landing, or since it wrote the intent, finds its lease over or the row with
+// another one. It steps back then, and whoever has the row goes on from the intent.
+func (r *run) mayPush(ctx context.Context) error {
+	d, err := r.e.Store.Delegation(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	if d.State != Landing || d.Attempt != r.attempt || d.Holder != r.e.Node || !d.LeaseUntil.After(r.e.Now()) {
+		return fmt.Errorf("delegation %s is %s at attempt %d, leased to %q until %s; nothing was pushed: %w",
+			d.ID, d.State, d.Attempt, d.Holder, d.LeaseUntil.UTC().Format(time.RFC3339), ErrLost)
+	}
+	return nil
 }
 
 // recoverLanding looks how far the push of a recorded intent came.

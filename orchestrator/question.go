@@ -38,6 +38,9 @@ func (e *Engine) ask(c *Config, caller, target agent.Spec, fromName, toName stri
 	}
 	if s.caller != nil {
 		h.Chain, h.Independent = s.caller.Chain.Within(set.MaxDepth), s.caller.Work.Independent
+		if f := s.caller.Work.Fallback; f != nil {
+			h.Fallback = f.To
+		}
 	}
 	if s.root != nil && s.root.Work.Budget != nil && s.caller.Work.Budget != nil {
 		root, own := s.root.Work.Budget, s.caller.Work.Budget

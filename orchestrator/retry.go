@@ -11,7 +11,8 @@ import (
 )
 
 // Retry runs a task again that did not complete, under the same ids and with fresh
-// hops and a fresh conversation (Fork goes on from a turn), or tries a landing again that is held up.
+// hops and a fresh conversation (Fork goes on from a turn), or tries a landing again that is held up;
+// with one that is being tried nothing is done.
 func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error) {
 	d, err := e.lookUp(ctx, id)
 	if err != nil {
@@ -27,7 +28,7 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		if err != nil {
 			return err
 		}
-		if row.State == Landing && row.Holder == "" {
+		if row.State == Landing {
 			after = *row
 			return landAgain(ctx, tx, &after, actor)
 		}
@@ -94,7 +95,7 @@ func (e *Engine) LandAgain(ctx context.Context, id, actor string) (Delegation, e
 			return err
 		}
 		d = *row
-		if row.State != Landing || row.Holder != "" {
+		if row.State != Landing {
 			return Errorf(CodeConflict, "No landing of this change waits to be tried again: it is %s now.", row.State)
 		}
 		return landAgain(ctx, tx, &d, actor)
@@ -102,7 +103,17 @@ func (e *Engine) LandAgain(ctx context.Context, id, actor string) (Delegation, e
 	return d, err
 }
 
+// LandsNow is told to whoever wants a landing tried again that is being tried: what they
+// asked for is happening, so it is no error and nothing changes.
+const LandsNow = "It is being landed now."
+
+// LandsNow reports whether a node is landing d.
+func (d *Delegation) LandsNow() bool { return d.State == Landing && d.Holder != "" }
+
 func landAgain(ctx context.Context, tx Tx, d *Delegation, actor string) error {
+	if d.LandsNow() {
+		return nil
+	}
 	d.ReadyAt, d.Losses, d.Work.Problem = tx.Now(), 0, ""
 	if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil {
 		return err

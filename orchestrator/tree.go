@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
@@ -241,7 +242,25 @@ func (r *run) discarded(tree string) *patch.Refusal {
 	if err != nil {
 		f.Message = fmt.Sprintf("%s only analyses: its changes were discarded, its answer stands.", r.d.To)
 	}
+	if names := r.changedBelow(); len(names) > 0 {
+		f.Message += fmt.Sprintf(" What %s changed for it went with them.", strings.Join(names, ", "))
+	}
 	return f
+}
+
+// changedBelow names the agents whose changes came into the checkout.
+func (r *run) changedBelow() []string {
+	children, err := r.e.Store.Children(r.ctx, r.id, r.d.Work.Runs)
+	if err != nil {
+		return nil // they are named as a courtesy
+	}
+	var names []string
+	for i := range children {
+		if d := &children[i]; d.State == Completed && d.Work.Shares && d.Work.Tree != "" && d.Work.Tree != d.Work.BaseTree {
+			names = union(names, d.To)
+		}
+	}
+	return names
 }
 
 // carry copies what the attempt knows into the row.
@@ -261,6 +280,7 @@ func (e *Engine) answer(r *run, spec agent.Spec, res *agent.Result, refusal *pat
 			return err
 		}
 		if refusal != nil {
+			d.Work.Discarded = refusal.Message
 			if err := tx.Append(ctx, rejectedEvent(d, refusal)); err != nil {
 				return err
 			}

@@ -182,7 +182,7 @@
   function send(m) {
     if (m.task || m.error) return;
     if (!up()) { if (!ws) again(); return; }
-    ws.send(JSON.stringify({ type: 'chat', text: m.text, agent: m.agent, repository: m.repository, key: m.key }));
+    ws.send(JSON.stringify({ type: 'chat', text: m.text, agent: m.agent, repository: m.repository, handoffs: !!m.handoffs, key: m.key }));
     var through = ws;
     setTimeout(function () { // a connection that takes and gives nothing is dead
       if (find(m.key) && !m.task && !m.error && ws === through) { ws.close(); lost(through); }
@@ -196,7 +196,7 @@
     var m = pending.find(function (p) { return !p.task && !p.error; });
     if (!m || posting || over || up()) return;
     posting = true;
-    post('/chat', new URLSearchParams({ text: m.text, agent: m.agent, repository: m.repository, key: m.key })).then(function (answer) {
+    post('/chat', new URLSearchParams({ text: m.text, agent: m.agent, repository: m.repository, handoffs: m.handoffs ? '1' : '', key: m.key })).then(function (answer) {
       posting = false;
       if (answer.gone) return; // the next try to connect tries this again
       if (answer.ok) stored(m.key, answer.task);
@@ -301,7 +301,8 @@
     var words = text.value;
     document.getElementById('chat-error').hidden = true;
     if (!words.trim()) return;
-    var m = { key: newKey(), text: words, agent: form.elements.agent.value, repository: form.elements.repository ? form.elements.repository.value : '' };
+    var m = { key: newKey(), text: words, agent: form.elements.agent.value, repository: form.elements.repository ? form.elements.repository.value : '',
+      handoffs: form.elements.handoffs ? form.elements.handoffs.checked : false };
     pending.push(m);
     save();
     text.value = '';

@@ -7,7 +7,7 @@ import (
 )
 
 // ChatPath is the page of the chat; a POST there sends a message: agent, text,
-// repository, key.
+// repository, handoffs, key.
 const ChatPath = "/chat"
 
 // ChatTaskHref is the chat with one message alone.

@@ -19,7 +19,7 @@ func chatFixture() ChatPage {
 	return ChatPage{
 		Chrome:   Chrome{Title: "Chat", Section: SectionChat, Path: ChatPath, Person: person("ann", people.Operator, people.Approver), CanSend: true, Now: now},
 		PersonID: "usr_1", MayWrite: true, LogPath: ChatPath, OlderHref: ChatPath + "?before=x",
-		Send: SendForm{Agents: []Choice{{Value: "kik", Text: "kik"}, {Value: "coder", Text: "coder"}}, Agent: "coder", Repositories: []Choice{{Value: "app", Text: "app"}}},
+		Send: SendForm{Agents: []Choice{{Value: "kik", Text: "kik"}, {Value: "coder", Text: "coder"}}, Agent: "coder", Repositories: []Choice{{Value: "app", Text: "app"}}, OptIn: true},
 		Tasks: []ChatTask{{ID: "tsk_1", Text: hostile, At: now, Agent: "kik", State: "failed", EndedAt: now, Failure: &Failure{What: hostile, Where: "kik", Code: "exit"}, Hidden: 3,
 			Turns: []ChatTurn{
 				{ID: "dlg_1", Agent: "kik", At: now, Until: now.Add(4 * time.Second), State: "completed", Hops: []ChatHop{{To: "coder", ID: "dlg_2"}, {To: "kik", Refused: hostile}}},

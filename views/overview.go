@@ -70,6 +70,8 @@ type SendForm struct {
 	Agent        string   // what is filled in
 	Text         string
 	Repository   string
+	OptIn        bool   // agents hand nothing on unless the task says so: the form has a box for it
+	Handoffs     bool   // the box is ticked
 	Key          string // makes a double click one task
 	Error        string // why the last try was refused
 }

@@ -7,7 +7,7 @@ import (
 
 // Where the forms and links of the pages lead. Handlers register these routes.
 const (
-	SendPath   = "/delegations" // POST agent, text, repository, key
+	SendPath   = "/delegations" // POST agent, text, repository, handoffs, key
 	LoginPath  = "/login"       // POST name, password, next
 	LinkPath   = "/login/link"  // GET ?code= shows the button; POST code uses it up
 	LogoutPath = "/logout"      // POST

@@ -103,3 +103,33 @@ func TestAnOpenConnectionMakesNoTaskForWhoLostTheRight(t *testing.T) {
 		}
 	}
 }
+
+// A landing that is being tried is what somebody wants who asks for another try: that is
+// said, and is no error, for the API, on the task's page and on the request's.
+func TestALandingThatIsBeingTriedNeedsNoRetry(t *testing.T) {
+	h := open(t)
+	dora := h.user("dora", people.Operator)
+	r := h.request(dora)
+	bob := h.signIn(h.user("bob", people.Approver))
+	if a := bob.post("/approvals/"+r.ID+"/decision", url.Values{"verdict": {"approve"}, "digest": {digest}, "tick": {"unviewed"}}); a.StatusCode != http.StatusOK {
+		t.Fatalf("approving: %d", a.StatusCode)
+	}
+	h.must(h.store.Gateway().InTask(h.ctx, r.TaskID, func(tx approval.Tx) error {
+		d, err := tx.Delegation(h.ctx, r.DelegationID)
+		if err != nil {
+			return err
+		}
+		d.Holder, d.LeaseUntil = "n", time.Now().Add(time.Minute)
+		return tx.Move(h.ctx, d, d.State, d.Attempt)
+	}))
+	const says = "It is being landed now."
+	if got := h.expect(http.StatusOK, "", "POST", v1+"/delegations/"+r.DelegationID+"/retry", h.token(dora), "").json(t); got["message"] != says || got["state"] != "landing" {
+		t.Errorf("the API answers %v", got)
+	}
+	if a := h.signIn(dora).post("/delegations/"+r.DelegationID+"/retry", nil); a.StatusCode != http.StatusOK || !strings.Contains(a.body, says) {
+		t.Errorf("the task's page answers %d", a.StatusCode)
+	}
+	if a := bob.post("/approvals/"+r.ID+"/land", nil); a.StatusCode != http.StatusOK || !strings.Contains(a.body, says) {
+		t.Errorf("the request's page answers %d", a.StatusCode)
+	}
+}

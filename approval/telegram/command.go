@@ -3,6 +3,7 @@ package telegram
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -25,6 +26,7 @@ const (
 	helpText = `/pending – what you can decide
 /status ID – how a request or a task stands; the last 6 characters do
 /send AGENT TEXT – give an agent a task (role operator)
+/send --enable-handoffs AGENT TEXT – the same, and agents may hand on where that is opt-in
 /cancel ID – stop a task (role operator)
 /link CODE – connect this account to yours in Gatehouse
 /help – this list`
@@ -162,14 +164,19 @@ func (d *Desk) link(ctx context.Context, o order) error {
 	return tell(ctx, o.m, text)
 }
 
+// enableHandoffs is the word before the agent that lets a task's agents hand on; the command
+// line has the same one. Phones make one long dash of the two.
+var enableHandoffs = []string{"--enable-handoffs", "—enable-handoffs", "–enable-handoffs"}
+
 // sendTask gives an agent a task. The same update twice is the same task.
 func (d *Desk) sendTask(ctx context.Context, o order) error {
 	if !d.may(o, people.TasksWrite) {
 		return d.tell(ctx, o.m, "Sending tasks needs the role operator. Ask an admin.")
 	}
-	to, text := o.rest, ""
-	if i := strings.IndexFunc(o.rest, unicode.IsSpace); i >= 0 {
-		to, text = o.rest[:i], strings.TrimSpace(o.rest[i:])
+	to, text := firstWord(o.rest)
+	handoffs := slices.Contains(enableHandoffs, to)
+	if handoffs {
+		to, text = firstWord(text)
 	}
 	if to == "" || text == "" {
 		return d.tell(ctx, o.m, "Write the agent and what to do, as in: /send kik Fix the retry loop")
@@ -178,7 +185,7 @@ func (d *Desk) sendTask(ctx context.Context, o order) error {
 	if err != nil {
 		return fmt.Errorf("asking for the bot's number: %w", err)
 	}
-	t, root, _, err := d.Engine.Submit(ctx, orchestrator.Submission{Agent: to, Text: text, Via: Name, Chat: strconv.FormatInt(o.m.Chat.ID, 10), Key: fmt.Sprintf("%s:%d:%d", Name, me.ID, o.update),
+	t, root, _, err := d.Engine.Submit(ctx, orchestrator.Submission{Agent: to, Text: text, Handoffs: handoffs, Via: Name, Chat: strconv.FormatInt(o.m.Chat.ID, 10), Key: fmt.Sprintf("%s:%d:%d", Name, me.ID, o.update),
 		RequesterID: o.user.ID, Requester: o.user.Name})
 	if err != nil {
 		return d.sorry(ctx, o, err)
@@ -187,6 +194,14 @@ func (d *Desk) sendTask(ctx context.Context, o order) error {
 	s.as(asCode, t.ID)
 	s.put(" sent to ", name(root.To), " · /status_", shortID(t.ID))
 	return d.say(ctx, o.m, s)
+}
+
+// firstWord parts the first word from the rest.
+func firstWord(s string) (word, rest string) {
+	if i := strings.IndexFunc(s, unicode.IsSpace); i >= 0 {
+		return s[:i], strings.TrimSpace(s[i:])
+	}
+	return s, ""
 }
 
 // cancel stops a task or a part of it.

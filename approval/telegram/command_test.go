@@ -180,6 +180,21 @@ func TestSendMakesATaskOnce(t *testing.T) {
 			t.Errorf("key %s, submission %+v", key, s)
 		}
 	}
+	for _, flag := range []string{"--enable-handoffs", "—enable-handoffs"} { // phones write a long dash
+		w.wantIn(flag, w.say(dora.ID, dora, "/send "+flag+"  kik Fix "+flag, 0).Text, "sent to kik")
+		n := 0
+		for _, s := range w.engine.sent {
+			if s.Handoffs && s.Agent == "kik" && s.Text == "Fix "+flag {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s made %d such tasks of %+v", flag, n, w.engine.sent)
+		}
+		clear(w.engine.sent)
+	}
+	w.engine.sent["one"] = orchestrator.Submission{}
+	w.wantIn("no agent", w.say(dora.ID, dora, "/send --enable-handoffs", 0).Text, "as in: /send kik Fix the retry loop")
 	w.want("unknown agent", w.say(dora.ID, dora, "/send kikk Fix it", 0).Text, `There is no agent "kikk". Did you mean kik?`)
 	w.wantIn("no text", w.say(dora.ID, dora, "/send kik", 0).Text, "as in: /send kik Fix the retry loop")
 	w.wantIn("no right", w.say(bob.ID, bob, "/send kik Fix it", 0).Text, "Sending tasks needs the role operator.")

@@ -54,7 +54,11 @@ func (c *RetryCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	return changed(sh, d, "  follow: gatehouse wait "+handle(d))
+	hint := "  follow: gatehouse wait " + handle(d)
+	if d.Message != "" {
+		hint = line(d.Message) + hint
+	}
+	return changed(sh, d, hint)
 }
 
 // changed prints what a delegation has become.

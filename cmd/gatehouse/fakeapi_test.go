@@ -55,7 +55,15 @@ func newFakeAPI() *fakeAPI {
 	handle("GET /api/v1/delegations/{id}", f.one)
 	handle("GET /api/v1/delegations/{id}/events", f.events)
 	handle("POST /api/v1/delegations/{id}/cancel", f.act("cancelled"))
-	handle("POST /api/v1/delegations/{id}/retry", f.act("queued"))
+	handle("POST /api/v1/delegations/{id}/retry", func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("id") != "landing" {
+			f.act("queued")(w, r)
+			return
+		}
+		d := f.delegation(fakeRoot)
+		d["state"], d["message"] = "landing", "It is being landed now."
+		f.json(w, 200, d)
+	})
 	handle("POST /api/v1/delegations", f.delegate)
 	handle("POST /api/v1/delegations/{id}/await", f.await)
 	handle("GET /api/v1/approvals", func(w http.ResponseWriter, r *http.Request) {

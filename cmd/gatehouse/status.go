@@ -154,9 +154,21 @@ func (v view) print(sh *shell) error {
 		row("error", reason(v.d)),
 		row("problem", v.problem()),
 		row("landing", v.queue),
+		row("dropped", strings.Join(v.discarded(), " ")),
 		row("answer", answer),
 		row("next", v.next()),
 	)
+}
+
+// discarded says what was thrown away of agents that only analyse, of d and below it.
+func (v view) discarded() (said []string) {
+	below := subtree(v.d, v.all)
+	for _, d := range v.all {
+		if d.Discarded != "" && below[d.ID] {
+			said = append(said, line(d.Discarded))
+		}
+	}
+	return said
 }
 
 // paused says since when people hold the task, "" when they do not.

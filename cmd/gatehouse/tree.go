@@ -131,8 +131,16 @@ func (p *planter) spent(d client.Delegation) string {
 	return length(end.Sub(*d.StartedAt))
 }
 
-// note says what it has come to.
+// note says what it has come to, and what was thrown away of it.
 func (p *planter) note(d client.Delegation) string {
+	if d.Discarded == "" {
+		return p.outcome(d)
+	}
+	return p.outcome(d) + "; " + line(d.Discarded)
+}
+
+// outcome says what it has come to.
+func (p *planter) outcome(d client.Delegation) string {
 	word := strings.ReplaceAll(line(d.State), "_", " ")
 	change := ""
 	if r, ok := p.requests[d.ApprovalID]; ok && d.ApprovalID != "" {

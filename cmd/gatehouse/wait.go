@@ -189,6 +189,11 @@ func (w *waiter) look(ctx context.Context) (ended bool, err error) {
 	}
 	err = w.show(ctx, v)
 	w.sayHeld(v)
+	if v.d.Ended() {
+		for _, said := range v.discarded() {
+			w.sh.hint("⚠ %s", said)
+		}
+	}
 	return v.d.Ended(), err
 }
 

@@ -158,24 +158,42 @@ func (a *API) Cancel(c echo.Context) error {
 }
 
 // Retry answers POST /delegations/{id}/retry.
-func (a *API) Retry(c echo.Context) error { return a.control(c, &struct{}{}, a.Engine.Retry) }
-
-// control reads the body, which may be absent, and does something to a delegation.
-func (a *API) control(c echo.Context, body any, act func(ctx context.Context, id, actor string) (orchestrator.Delegation, error)) error {
-	ctx := c.Request().Context()
-	if err := readOptional(c, body); err != nil {
-		return err
-	}
-	who := caller(c)
-	d, err := a.Ids.Delegation(ctx, who, c.Param("id"))
+func (a *API) Retry(c echo.Context) error {
+	d, err := a.controlled(c, &struct{}{}, a.Engine.Retry)
 	if err != nil {
 		return err
 	}
-	d, err = act(ctx, d.ID, who.Name())
+	shape := shapeOf(d)
+	if d.LandsNow() {
+		shape.Message = orchestrator.LandsNow
+	}
+	return c.JSON(http.StatusOK, shape)
+}
+
+// acting is what the engine does to a delegation in somebody's name.
+type acting func(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+
+// control does something to a delegation and answers what it has become.
+func (a *API) control(c echo.Context, body any, act acting) error {
+	d, err := a.controlled(c, body, act)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, shapeOf(d))
+}
+
+// controlled reads the body, which may be absent, and does something to a delegation.
+func (a *API) controlled(c echo.Context, body any, act acting) (orchestrator.Delegation, error) {
+	ctx := c.Request().Context()
+	if err := readOptional(c, body); err != nil {
+		return orchestrator.Delegation{}, err
+	}
+	who := caller(c)
+	d, err := a.Ids.Delegation(ctx, who, c.Param("id"))
+	if err != nil {
+		return d, err
+	}
+	return act(ctx, d.ID, who.Name())
 }
 
 // named says which delegation of a task an event list is about: all of them for a

@@ -40,6 +40,11 @@ type Delegation struct {
 	Sandbox    string    `json:"sandbox"`
 	Budget     *Budget   `json:"budget"`
 	Problem    string    `json:"problem,omitempty"` // why a landing waits
+	// Discarded says that changes of an agent that only analyses, and of those below it, were
+	// thrown away.
+	Discarded string `json:"discarded,omitempty"`
+	// Message is what is said to whoever asked for something that is happening already.
+	Message string `json:"message,omitempty"`
 	// WaitsFor are the people who could say yes, for those who may read no requests.
 	WaitsFor []string `json:"waits_for,omitempty"`
 	// PausedAt is when people paused the task, in the answer for one delegation.
@@ -64,7 +69,8 @@ func shapeOf(d orchestrator.Delegation) Delegation {
 		Depth: d.Depth, Chain: maskedChain(d.Chain), Error: d.Error, Usage: d.Usage, ApprovalID: orNull(d.ApprovalID),
 		CreatedAt: d.CreatedAt.UTC(), StartedAt: utc(d.StartedAt), EndedAt: utc(d.EndedAt), Since: d.Since.UTC(),
 		Repository: d.Repository, Branch: d.Work.Branch, Tag: d.Work.Tag, Requester: d.Requester, Attempt: d.Attempt, Sandbox: d.Work.Sandbox, Problem: d.Work.Problem,
-		Budget: budgetOf(d.Work.Budget), Handover: d.Work.Handover,
+		Discarded: d.Work.Discarded,
+		Budget:    budgetOf(d.Work.Budget), Handover: d.Work.Handover,
 	}
 	if d.Result != nil {
 		s.Result = &Result{Text: d.Result.Text, Data: d.Result.Data, Artifacts: d.Result.Artifacts, Commit: d.Result.Commit, Pushed: d.Result.Pushed, Declined: d.Result.Declined}

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"gatehouse/handlers"
@@ -99,8 +100,10 @@ type taskShape struct {
 	Usage        agent.Usage        `json:"usage"`
 	Totals       totals             `json:"totals"`
 	Budget       *Budget            `json:"budget"` // of the whole task; null for tasks from before there were any
-	CreatedAt    time.Time          `json:"created_at"`
-	EndedAt      *time.Time         `json:"ended_at"`
+	// Discarded says what was thrown away of agents that only analyse, "" for nothing.
+	Discarded string     `json:"discarded,omitempty"`
+	CreatedAt time.Time  `json:"created_at"`
+	EndedAt   *time.Time `json:"ended_at"`
 }
 
 // totals counts what is in a task's tree.
@@ -133,6 +136,7 @@ func (a *API) Task(c echo.Context) error {
 	for _, d := range tree {
 		out.Totals.States[d.State]++
 		out.Totals.Depth = max(out.Totals.Depth, d.Depth)
+		out.Discarded = strings.TrimSpace(out.Discarded + " " + d.Work.Discarded)
 		if d.ID == t.RootID {
 			root := shapeOf(d)
 			out.State, out.Usage, out.Totals.Usage = d.State, d.Usage, d.Usage

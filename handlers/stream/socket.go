@@ -36,8 +36,10 @@ type incoming struct {
 	Text   string `json:"text"`
 	Agent  string `json:"agent"`
 	Key    string `json:"key"` // of a chat message: sent again it is the same task
-	// Repository is for chat.
+	// Repository and Handoffs are for chat; Handoffs enables hand-overs under
+	// engine.handoffs: opt_in.
 	Repository string `json:"repository"`
+	Handoffs   bool   `json:"handoffs"`
 }
 
 // refusal tells a client why a message was not taken.

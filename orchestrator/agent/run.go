@@ -40,6 +40,7 @@ type Job struct {
 	Carried      int             // how many of Turns are of the revision before: the run goes on behind them
 	Revision     int             // number of the revision that the run will make: 1, and more after "request changes"
 	Handover     *Handover       // the command that came with the hop, nil when none did (H8)
+	Fallback     *Fallback       // the hand-over of this run's work that failed, nil when none did
 	Channel      string          // where the task came from: web, cli, chat … (P15)
 	Chat         string          // the chat there, "" where the channel has none (P15)
 	Board        string          // the namespace of the task's own board (P6)

@@ -57,10 +57,13 @@ type Hop struct {
 	MaxHandoffs int // 0 allows none (H19)
 	// Independent tasks hand nothing on but along a plan, whose steps are no agent's choice (H29).
 	Independent bool
-	Cycle       string
-	Capacity    string
-	FreeSlots   int
-	Recent      []Entry // the task's last hand-overs, oldest first
+	// Fallback is the agent to whom the caller handed its work, which failed: the caller works
+	// by itself now. "" elsewhere.
+	Fallback  string
+	Cycle     string
+	Capacity  string
+	FreeSlots int
+	Recent    []Entry // the task's last hand-overs, oldest first
 
 	Now       time.Time
 	Hash      string  // of what is handed on (Hash); "" is not compared

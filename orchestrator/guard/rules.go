@@ -115,6 +115,10 @@ func checkHandoffs(h Hop) (string, string) {
 		return CodeMaxHandoffs, fmt.Sprintf("Maximum hand-overs reached: the task works in independent mode, where agents hand nothing on; %s was refused. "+
 			"Do the work yourself, or have the task sent with --enable-handoffs.", h.route())
 	}
+	if h.Fallback != "" && !h.byPerson() {
+		return CodeMaxHandoffs, fmt.Sprintf("Maximum handoffs reached: the hand-over to %s failed, so %s works by itself now; %s was refused. Do the work yourself.",
+			safe(h.Fallback), safe(h.from()), h.route())
+	}
 	if h.byPerson() || h.Handoffs < h.MaxHandoffs {
 		return "", fmt.Sprintf("%d of %d hand-overs made", h.Handoffs, h.MaxHandoffs)
 	}

@@ -199,8 +199,21 @@ func (in *Intake) requester(ctx context.Context, t *trigger.Trigger, d trigger.D
 		return u, orchestrator.Errorf(trigger.CodeOwner, "The trigger %s belongs to %s, and there is no such person, so nothing was started. Add them with gatehouse user add %s, or name another owner.", t.Name, t.Owner, t.Owner)
 	case err == nil && u.Disabled:
 		return u, orchestrator.Errorf(trigger.CodeOwner, "The trigger %s belongs to %s, who may not sign in any more, so nothing was started. Name another owner.", t.Name, u.Name)
+	case err == nil && !people.As(u, nil).Has(people.TasksWrite):
+		return u, orchestrator.Errorf(trigger.CodeOwner, "The trigger %s belongs to %s, who may not start tasks: that takes the role operator. Nothing was started. "+
+			"Give it back with gatehouse user roles %s --role operator and the roles to be kept, or name another owner.", t.Name, u.Name, u.Name)
 	}
 	return u, err
+}
+
+// recordOwner puts into the log that a trigger starts nothing in its owner's name. That is
+// told once of all such deliveries in a row.
+func (in *Intake) recordOwner(ctx context.Context, d trigger.Delivery, why error) error {
+	before, err := in.Store.Deliveries(ctx, trigger.Filter{Trigger: d.Trigger, After: d.ID, Limit: 1})
+	if err != nil || len(before.Items) > 0 && before.Items[0].Code == trigger.CodeOwner {
+		return err
+	}
+	return in.record(ctx, NotStarted, "gatehouse", map[string]any{"trigger": d.Trigger, "delivery": d.ID, "code": trigger.CodeOwner, "message": why.Error()})
 }
 
 // stateOf is the state of a delivery that does not fire.
@@ -228,6 +241,11 @@ func (in *Intake) end(ctx context.Context, d trigger.Delivery, state trigger.Del
 // failed records what the engine said. A refusal has a code; everything else may pass.
 func (in *Intake) failed(ctx context.Context, d trigger.Delivery, err error) (trigger.Delivery, error) {
 	code := orchestrator.CodeOf(err)
+	if code == trigger.CodeOwner {
+		if err := in.recordOwner(ctx, d, err); err != nil {
+			return d, err
+		}
+	}
 	if code != "" && code != orchestrator.CodeUnavailable {
 		return in.end(ctx, d, trigger.Refused, code, err.Error())
 	}

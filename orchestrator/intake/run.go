@@ -15,6 +15,8 @@ const (
 	// WrongSignature counts calls whose signature was wrong, at most once a minute for
 	// each trigger: a flood cannot fill the log.
 	WrongSignature event.Type = "trigger.refused"
+	// NotStarted says that a trigger starts nothing, because its owner may not.
+	NotStarted event.Type = "trigger.not_started"
 	// Redelivered says who had a delivery delivered again.
 	Redelivered event.Type = "trigger.redelivered"
 )

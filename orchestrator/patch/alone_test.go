@@ -22,7 +22,7 @@ func TestTwoLandingsAtOnceLeaveTheFolderClean(t *testing.T) {
 		errs := make([]error, len(intents))
 		var landing sync.WaitGroup
 		for i, in := range intents {
-			landing.Go(func() { errs[i] = s.m.Land(s.ctx, in) })
+			landing.Go(func() { errs[i] = s.m.Land(s.ctx, in, nil) })
 		}
 		landing.Wait()
 		landed := 0

@@ -156,7 +156,11 @@ func (r *Mirror) movedTo(ctx context.Context, branch, from, to string, files []s
 // happens. A lost lease is *Moved, a refusal by the other side *Rejected, and
 // what may pass by itself a *SourceError that is Temporary. Landing what has
 // landed is no error.
-func (r *Mirror) Land(ctx context.Context, in Intent) error {
+//
+// All of this may take its time, and a process may sleep in the middle of it. So
+// still is asked right before the push, and its error keeps everything as it is;
+// nil asks nobody.
+func (r *Mirror) Land(ctx context.Context, in Intent, still func(context.Context) error) error {
 	if err := in.check(); err != nil {
 		return err
 	}
@@ -194,6 +198,11 @@ func (r *Mirror) Land(ctx context.Context, in Intent) error {
 	args = append(args, "--", r.repo.Source, in.New+":"+in.Ref)
 	pushing, cancel := folder.pushTime(ctx)
 	defer cancel()
+	if still != nil {
+		if err := still(ctx); err != nil {
+			return err
+		}
+	}
 	out, err := r.git(pushing, command{remote: true, args: args, held: held})
 	if err == nil {
 		return nil

@@ -44,7 +44,7 @@ func TestLandingInABareRepositoryRunsItsHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rejected *patch.Rejected
-	if err := s.m.Land(s.ctx, in); !errors.As(err, &rejected) {
+	if err := s.m.Land(s.ctx, in, nil); !errors.As(err, &rejected) {
 		t.Fatalf("got %v", err)
 	}
 	if err := os.Remove(hook); err != nil {
@@ -88,7 +88,7 @@ func TestADirtyFolderIsRefusedAndNothingIsLost(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			write(t, s.source, c.dirty)
 			var dirty *patch.DirtyFolder
-			if err := s.m.Land(s.ctx, in); !errors.As(err, &dirty) {
+			if err := s.m.Land(s.ctx, in, nil); !errors.As(err, &dirty) {
 				t.Fatalf("got %v", err)
 			}
 			list(t, "files", dirty.Files, c.named)
@@ -110,7 +110,7 @@ func TestAnIgnoredFileIsNotOverwritten(t *testing.T) {
 	write(t, s.source, files{".git/info/exclude": "config.local\n", "config.local": "precious\n"})
 	in := s.mustPlan(s.changed(files{"config.local": "from the agent\n"}))
 	var dirty *patch.DirtyFolder
-	if err := s.m.Land(s.ctx, in); !errors.As(err, &dirty) || dirty.Reason != "in_the_way" {
+	if err := s.m.Land(s.ctx, in, nil); !errors.As(err, &dirty) || dirty.Reason != "in_the_way" {
 		t.Fatalf("got %v", err)
 	}
 	equal(t, "the file", read(t, s.source, "config.local"), "precious\n")
@@ -135,7 +135,7 @@ func TestALostLeaseLandsNothing(t *testing.T) {
 	other := commit(t, s.source, files{"c.txt": "theirs\n"})
 	git(t, s.source, "update-ref", "refs/heads/main", other)
 	var moved *patch.Moved
-	if err := s.m.Land(s.ctx, in); !errors.As(err, &moved) {
+	if err := s.m.Land(s.ctx, in, nil); !errors.As(err, &moved) {
 		t.Fatalf("got %v", err)
 	}
 	equal(t, "where it is now", moved.To, other)
@@ -259,7 +259,7 @@ func TestAnotherNodeLandsFromBundleAndIntent(t *testing.T) {
 	if err := other.Import(s.ctx, rev.Bundle, rev.Commit); err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Land(s.ctx, in); err != nil {
+	if err := other.Land(s.ctx, in, nil); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "branch", git(t, s.source, "rev-parse", "main"), in.Merge)
@@ -280,7 +280,7 @@ func TestDeliverBranchLeavesTheTargetAlone(t *testing.T) {
 	if err != nil || o != patch.Landed {
 		t.Errorf("landed: %v, %v", o, err)
 	}
-	if err := s.m.Land(s.ctx, in); err != nil {
+	if err := s.m.Land(s.ctx, in, nil); err != nil {
 		t.Error("pushing the same branch again:", err)
 	}
 }

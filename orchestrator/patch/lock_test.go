@@ -84,7 +84,7 @@ func TestALockInUseStays(t *testing.T) {
 	lock := leave(t, filepath.Join(s.source, ".git/index.lock"), time.Minute)
 	refused := func(why string) {
 		t.Helper()
-		err := s.m.Land(s.ctx, in)
+		err := s.m.Land(s.ctx, in, nil)
 		if err == nil || !strings.Contains(err.Error(), "is busy") || !there(lock) || read(t, s.source, "a.txt") != "1\n" {
 			t.Errorf("%s: %v", why, err)
 		}

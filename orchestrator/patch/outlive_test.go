@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		err = json.Unmarshal(b, &l)
 	}
 	if err == nil {
-		err = patch.NewMirrors(l.Mirrors, patch.Options{}).Open(l.Repo).Land(context.Background(), l.Intent)
+		err = patch.NewMirrors(l.Mirrors, patch.Options{}).Open(l.Repo).Land(context.Background(), l.Intent, nil)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -101,7 +101,7 @@ func TestAPushOutlivesItsServer(t *testing.T) {
 
 	short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	if err := s.m.Land(short, in); !errors.Is(err, context.DeadlineExceeded) {
+	if err := s.m.Land(short, in, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("the server that took over did not wait: %v", err)
 	}
 	write(t, filepath.Dir(sign), files{"sign": ""})
@@ -129,7 +129,7 @@ func TestAPushIsNotCutShort(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	landed := make(chan error, 1)
-	go func() { landed <- s.m.Land(ctx, in) }()
+	go func() { landed <- s.m.Land(ctx, in, nil) }()
 	appears(t, begun)
 	cancel()
 	write(t, filepath.Dir(sign), files{"sign": ""})

@@ -127,7 +127,7 @@ func TestARewoundBranchIsStale(t *testing.T) {
 			if !errors.As(err, &moved) || moved.Why != patch.MovedRewound || !strings.Contains(err.Error(), "main was rewound: it no longer has the commit that this change was made on.") {
 				t.Fatalf("planned on a branch that was rewound: %v", err)
 			}
-			if err := s.m.Land(s.ctx, planned); err == nil {
+			if err := s.m.Land(s.ctx, planned, nil); err == nil {
 				t.Error("an intent from before the rewind was pushed")
 			}
 			if git(t, s.source, "branch", "--contains", dropped) != "" {
@@ -218,7 +218,7 @@ func TestLandingBringsTheApprovedCommitAlone(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if err := s.m.Land(s.ctx, in); err != nil {
+		if err := s.m.Land(s.ctx, in, nil); err != nil {
 			rt.Fatal(err)
 		}
 		landed++

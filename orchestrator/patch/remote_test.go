@@ -69,7 +69,7 @@ func TestABranchCheckedOutInALinkedFolder(t *testing.T) {
 	in := s.mustPlan(s.changed(files{"a.txt": "2\n"}))
 	write(t, linked, files{"a.txt": "mine\n"})
 	var dirty *patch.DirtyFolder
-	if err := s.m.Land(s.ctx, in); !errors.As(err, &dirty) || dirty.Folder != linked {
+	if err := s.m.Land(s.ctx, in, nil); !errors.As(err, &dirty) || dirty.Folder != linked {
 		t.Fatalf("got %v", err)
 	}
 	git(t, linked, "checkout", "-q", ".")
@@ -93,7 +93,7 @@ func TestACancelledPushLeavesNoProcess(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan error, 1)
-	go func() { done <- s.m.Land(ctx, in) }()
+	go func() { done <- s.m.Land(ctx, in, nil) }()
 	until(t, "the hook runs", func() bool { _, err := os.Stat(pidFile); return err == nil })
 	pid, err := strconv.Atoi(strings.TrimSpace(read(t, filepath.Dir(pidFile), "pid")))
 	if err != nil {

@@ -161,7 +161,7 @@ func (s *story) mustPlan(tree string) patch.Intent {
 
 func (s *story) mustLand(in patch.Intent) {
 	s.Helper()
-	if err := s.m.Land(s.ctx, in); err != nil {
+	if err := s.m.Land(s.ctx, in, nil); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -16,7 +16,7 @@ const (
 	CodePing     = "ping"      // the sender only asked whether somebody is there
 	CodeJSON     = "malformed" // the body is no strict JSON object
 	CodeTemplate = "template"  // the text could not be made
-	CodeOwner    = "owner"     // there is no such person, or they may not sign in
+	CodeOwner    = "owner"     // there is no such person, or they may not sign in or start tasks
 	CodeGone     = "gone"      // the trigger is not configured any more
 	CodeOverlap  = "overlap"   // the task before still lived
 	CodeMissed   = "missed"    // its time had passed

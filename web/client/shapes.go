@@ -109,6 +109,8 @@ type Delegation struct {
 	Problem    string     `json:"problem"`   // why a landing waits
 	WaitsFor   []string   `json:"waits_for"` // who could say yes to its change
 	PausedAt   *time.Time `json:"paused_at"` // nil: its task is not paused
+	Discarded  string     `json:"discarded"` // what was thrown away of an agent that only analyses, "" for nothing
+	Message    string     `json:"message"`   // in the answer to a retry: that it is happening already
 	Raw        Raw        `json:"-"`
 }
 

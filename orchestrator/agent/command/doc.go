@@ -26,7 +26,8 @@
 // standard output is one of the others; lines of standard error are progress.
 //
 //	{"type":"task","text":"…","feedback":{…},"handover":{…}}      read first; feedback after "request changes", handover
-//	                                                              where work was handed over
+//	                                                              where work was handed over, fallback {"to","id","error"}
+//	                                                              where this program's own hand-over failed
 //	{"type":"progress","text":"…"}                                shown to whoever watches
 //	{"type":"usage","input_tokens":1,"output_tokens":1,"usd":0.1} added up
 //	{"type":"context","namespace":"…","key":"…","value":"…","ttl_seconds":60}

@@ -34,8 +34,9 @@ type taskLine struct {
 	Text     string          `json:"text"`
 	Feedback *agent.Feedback `json:"feedback,omitempty"`
 	Handover *agent.Handover `json:"handover,omitempty"`
-	Source   *agent.Source   `json:"source,omitempty"`  // what the task is about elsewhere (A8)
-	Channel  string          `json:"channel,omitempty"` // where the task came from (P15)
+	Fallback *agent.Fallback `json:"fallback,omitempty"` // what became of the hand-over that it made
+	Source   *agent.Source   `json:"source,omitempty"`   // what the task is about elsewhere (A8)
+	Channel  string          `json:"channel,omitempty"`  // where the task came from (P15)
 	Chat     string          `json:"chat,omitempty"`
 	Revision int             `json:"revision"` // that the run will make, from 1
 }
@@ -97,7 +98,7 @@ func (c *conversation) lines(ctx context.Context) (agent.Result, error) {
 	d := &dialogue{conversation: c, answers: make(chan any, 16), over: make(chan struct{})}
 	var writing sync.WaitGroup
 	writing.Go(d.write)
-	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Revision: max(c.job.Revision, 1), Handover: c.job.Handover,
+	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Revision: max(c.job.Revision, 1), Handover: c.job.Handover, Fallback: c.job.Fallback,
 		Channel: c.job.Channel, Chat: c.job.Chat, Source: c.job.Source})
 
 	err := d.read(ctx)

@@ -93,13 +93,16 @@ func (ws *workspace) writeTask(job agent.Job) error {
 	return nil
 }
 
-// taskText is the task as a program reads it: what was handed over with it follows, and
-// after "request changes" the comment, the remarks on lines and the previous diff. A
-// program of protocol jsonl gets the hand-over on its first line alone.
+// taskText is the task as a program reads it: what was handed over with it follows, then the
+// failure of its own hand-over, and after "request changes" the comment, the remarks on lines
+// and the previous diff. A program of protocol jsonl gets both hand-overs on its first line alone.
 func taskText(job agent.Job) string {
 	text := job.Text
 	if job.Handover != nil && job.Agent.Protocol != "jsonl" {
 		text += "\n\n# " + agent.HandoverHeading + "\n\n" + job.Handover.Told("The whole is in the file that GATEHOUSE_HANDOVER names.") + "\n"
+	}
+	if job.Fallback != nil && job.Agent.Protocol != "jsonl" {
+		text += "\n\n# " + agent.FallbackHeading + "\n\n" + job.Fallback.Told() + "\n"
 	}
 	if job.Feedback == nil {
 		return text

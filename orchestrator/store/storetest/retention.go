@@ -42,7 +42,8 @@ func (s *Suite) endedTask(n int) (orchestrator.Task, *orchestrator.Delegation, *
 	d := s.delegation(task, func(d *orchestrator.Delegation) {
 		d.Repository = "app"
 		d.Chain = d.Chain.With(chain.Step{From: "kik", To: "coder", Task: secret})
-		d.Work.Feedback = &agent.Feedback{Comment: secret}
+		d.Work.Feedback, d.Work.Discarded = &agent.Feedback{Comment: secret}, secret
+		d.Work.Fallback = &agent.Fallback{To: "coder", Error: agent.Fail("exit", "%s", secret)}
 		d.Work.TreeBundle = "bundle:" + d.ID
 	})
 	r := s.request(d, func(r *approval.Request) {

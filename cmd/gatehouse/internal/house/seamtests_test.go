@@ -25,6 +25,7 @@ const (
 	again        = "orchestrator TestRequestedChangesRunTheAgentAgain"
 	shared       = "orchestrator TestWhatOneAgentWritesByToolIsInTheNextOnesSnapshot"
 	routed       = "orchestrator TestASpawnKeepsTheAllowList"
+	fellBack     = "cmd/gatehouse TestAProgramWhoseHandoverFailedWorksByItself"
 	oneGoesOn    = "orchestrator TestTheContextOfAHopIsTheTasksOwn"
 )
 
@@ -34,7 +35,7 @@ var seamTests = map[string]string{
 	"Job.Text": programsHand, "Job.Feedback": again, "Job.Dir": results, "Job.ScratchDir": programsHand, "Job.Token": results, "Job.URL": results,
 	"Job.Context": shared, "Job.Memo": "orchestrator TestAConversationParksWithItsFiles", "Job.Children": results, "Job.Turns": killedTurns, "Job.Carried": goesOn,
 	"Job.Revision": goesOn, "Job.Handover": programsHand, "Job.Channel": board, "Job.Chat": board, "Job.Board": board, "Job.Generation": killedThere, "Job.RemoteHops": elsewhere,
-	"Job.Source": "orchestrator TestTheSourceOfATaskTravels",
+	"Job.Source": "orchestrator TestTheSourceOfATaskTravels", "Job.Fallback": fellBack,
 
 	"Hop.Ref": killedTurns, "Hop.To": results, "Hop.Capability": routed, "Hop.Text": results, "Hop.Context": oneGoesOn, "Hop.Handover": modelsHand, "Hop.Spawn": spawned, "Hop.Again": "orchestrator TestASpawnIsRememberedForAWhile",
 	"Hop.Budget": "orchestrator TestFiftyHopsAtTheSameMoment", "Hop.Round": results, "Hop.Final": programsHand,
@@ -45,6 +46,8 @@ var seamTests = map[string]string{
 	"Result.Text": results, "Result.Data": results, "Result.Artifacts": results, "Result.Patch": patchText, "Result.Commit": pushed, "Result.Pushed": pushed, "Result.Declined": someFiles,
 
 	"Handover.Goto": modelsHand, "Handover.Graph": modelsHand, "Handover.Update": programsHand,
+
+	"Work.Anew": "cmd/gatehouse TestWorkThatRunsAgainIsGivenUpInItsQueue", "Work.Fallback": fellBack, "Work.Discarded": "orchestrator TestWhatIsDiscardedIsSaid",
 
 	"Host.Progress": killedThere, "Host.Usage": results, "Host.PutContext": board, "Host.Delegate": results, "Host.Await": results, "Host.Sandbox": confined,
 	"Host.Confined": confined, "Host.SaveTurn": killedTurns, "Host.Delta": typed, "Host.Ended": inquiry, "Host.Roster": team, "Host.Shared": board,
