@@ -47,7 +47,7 @@ func (q Question) Place() string { return placeName(q.Branch, q.Tag) }
 
 // Title is the question as one line (H18), in which nothing hides.
 func (q Question) Title() string {
-	return fmt.Sprintf("Approve hand-over to %s? Context: %s", q.To, patch.Shown(Title(q.Text)))
+	return fmt.Sprintf("Approve handoff to %s? Context: %s", q.To, patch.Shown(Title(q.Text)))
 }
 
 // Digest names exactly what is asked, within its task: 64 lower-case hex digits. A

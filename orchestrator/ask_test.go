@@ -33,7 +33,7 @@ func TestAPersonIsAskedBeforeAHandover(t *testing.T) {
 		w, coder := asking(t, url)
 		root := w.send("kik", "Deploy to production\nwith the new key")
 		r := w.request(root.TaskID, 1)
-		if r.Kind != approval.Handover || r.Title != "Approve hand-over to coder? Context: Deploy to production" {
+		if r.Kind != approval.Handover || r.Title != "Approve handoff to coder? Context: Deploy to production" {
 			t.Fatalf("a request of kind %s asks %q", r.Kind, r.Title)
 		}
 		q := r.Question

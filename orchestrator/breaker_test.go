@@ -57,7 +57,7 @@ func TestAnAgentThatFailsRests(t *testing.T) {
 		w.start()
 		w.script("kik", told(agent.Hop{To: "coder", Text: "go"}))
 		d := w.state(w.ask(orchestrator.Submission{Agent: "kik", Text: "go"}).ID, orchestrator.Completed)
-		for _, says := range []string{"breaker_open: Agent hand-overs temporarily disabled: coder failed 3 times", "more, until", "claude: not signed in"} {
+		for _, says := range []string{"breaker_open: Agent handoffs temporarily disabled: coder failed 3 times", "more, until", "claude: not signed in"} {
 			if !strings.Contains(d.Result.Text, says) {
 				t.Errorf("%q lacks %q", d.Result.Text, says)
 			}

@@ -204,7 +204,7 @@ func TestTiers(t *testing.T) {
 	w.script("tester", agenttest.Answer("tested"))
 	w.script("kik", told(agent.Hop{To: "coder", Text: "a"}, agent.Hop{To: "tester", Text: "b"}, agent.Hop{To: "coder", Text: "c"}, agent.Hop{To: "coder", Text: "d"}))
 	simple := w.state(w.ask(orchestrator.Submission{Agent: "kik", Text: "What is this?"}).ID, orchestrator.Completed)
-	if n := strings.Count(simple.Result.Text, "budget_exceeded: Hand-over limit reached: the task has made 0 of 0"); n != 4 {
+	if n := strings.Count(simple.Result.Text, "budget_exceeded: Handoff limit reached: the task has made 0 of 0"); n != 4 {
 		t.Errorf("a simple task: %s", simple.Result.Text)
 	}
 	if h := w.history(simple.TaskID); !strings.Contains(h, `"complexity":"simple"`) || !strings.Contains(h, `"why":"short`) {
@@ -212,7 +212,7 @@ func TestTiers(t *testing.T) {
 	}
 	medium := w.state(w.ask(orchestrator.Submission{Agent: "kik", Text: "What is this?", Complexity: "medium"}).ID, orchestrator.Completed)
 	got := strings.Split(medium.Result.Text, "\n")
-	if got[0] != "coded" || !strings.HasPrefix(got[1], "budget_exceeded: Agent limit reached: 2 of 2") || got[2] != "coded" || !strings.HasPrefix(got[3], "budget_exceeded: Hand-over limit reached: the task has made 2 of 2") {
+	if got[0] != "coded" || !strings.HasPrefix(got[1], "budget_exceeded: Agent limit reached: 2 of 2") || got[2] != "coded" || !strings.HasPrefix(got[3], "budget_exceeded: Handoff limit reached: the task has made 2 of 2") {
 		t.Errorf("a medium task: %q", got)
 	}
 }
@@ -234,7 +234,7 @@ func TestTheSameHandoverAgainIsRefused(t *testing.T) {
 		root := w.ask(orchestrator.Submission{Agent: "kik", Text: "go"})
 		d := w.state(root.ID, orchestrator.Failed)
 		got := strings.Split(d.Error.Message, "\n")
-		if got[0] != "done" || !strings.HasPrefix(got[1], "repeat: Circular hand-over: kik → coder") || got[2] != "done" {
+		if got[0] != "done" || !strings.HasPrefix(got[1], "repeat: Circular handoff: kik → coder") || got[2] != "done" {
 			t.Errorf("kik was told %q", got)
 		}
 		if w.count(root.TaskID, event.DelegationRefused) != 1 {

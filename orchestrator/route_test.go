@@ -208,7 +208,7 @@ func TestOnlyHandoversThatWereMadeCount(t *testing.T) {
 	for range 2 {
 		d := w.state(w.ask(orchestrator.Submission{Agent: "kik", Text: "go"}).ID, orchestrator.Completed)
 		got := strings.Split(d.Result.Text, "\n")
-		if got[0] != "done" || !strings.HasPrefix(got[1], "self: ") || !strings.HasPrefix(got[2], "unknown_agent: ") || got[3] != "done" || !strings.HasPrefix(got[4], "max_handoffs: Maximum hand-overs reached") {
+		if got[0] != "done" || !strings.HasPrefix(got[1], "self: ") || !strings.HasPrefix(got[2], "unknown_agent: ") || got[3] != "done" || !strings.HasPrefix(got[4], "max_handoffs: Maximum handoffs reached") {
 			t.Errorf("kik was told %q", got)
 		}
 	}

@@ -34,7 +34,7 @@ func TestThePageOfAHandover(t *testing.T) {
 	dora := h.user("dora", people.Operator)
 	r := h.request(dora, handedOn("Deploy <b>now</b> gpj\u202eexe\nwith the key"))
 	page := ann.get("/approvals/" + r.ID)
-	has(t, page, http.StatusOK, "Approve hand-over to coder? Context: Deploy &lt;b&gt;now&lt;/b&gt;", "What coder would be given", "with the key", "U+202E",
+	has(t, page, http.StatusOK, "Approve handoff to coder? Context: Deploy &lt;b&gt;now&lt;/b&gt;", "What coder would be given", "with the key", "U+202E",
 		"Context that goes with it", "branch", "the release", `value="approve"`, `value="reject"`, "Skip to the question", "of 1 yes")
 	for _, not := range []string{"request_changes", "<b>now</b>", "\u202e", "merge commit", ">Edit<", "Files"} {
 		if strings.Contains(page.body, not) {

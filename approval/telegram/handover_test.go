@@ -14,7 +14,7 @@ import (
 func TestACardAsksAboutAHandover(t *testing.T) {
 	r := approvaltest.Handover(approval.Pending)
 	text, m := silent("", public).look(t, group, r, approvaltest.View(r))
-	for _, part := range []string{"◆ Approval needed · hand-over to coder\nApprove hand-over to coder? Context: Deploy to production\ndora → kik → coder\n",
+	for _, part := range []string{"◆ Approval needed · hand-over to coder\nApprove handoff to coder? Context: Deploy to production\ndora → kik → coder\n",
 		"no warnings · all of it below", "Deploy to production\nwith the new key", `"branch": "main"`, "[ Approve ] [ Reject ]\n[ Open the page ]"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
@@ -75,7 +75,7 @@ func TestTheCardOfAHandoverSaysHowItEnded(t *testing.T) {
 	if got := counted(approvaltest.Handover(approval.Rejected), approval.Reject, ""); got != "Rejected. coder is not asked to work." {
 		t.Error(got)
 	}
-	if title := (orchestrator.Question{To: "ops", Text: "  \nrestart\nall"}).Title(); title != "Approve hand-over to ops? Context: restart" {
+	if title := (orchestrator.Question{To: "ops", Text: "  \nrestart\nall"}).Title(); title != "Approve handoff to ops? Context: restart" {
 		t.Error(title)
 	}
 }

@@ -229,7 +229,7 @@ func TestClipCutsBetweenCharacters(t *testing.T) {
 // K44, H18: a hand-over that waits for a person is told of like a patch, by its kind.
 func TestAMessageAboutAHandover(t *testing.T) {
 	r := approvaltest.Handover(approval.Pending)
-	if e := read(t, sent(t, Standard, r)); e.Data.Request.Kind != approval.Handover || e.Type != Requested || e.Data.Request.Title != "Approve hand-over to coder? Context: Deploy to production" {
+	if e := read(t, sent(t, Standard, r)); e.Data.Request.Kind != approval.Handover || e.Type != Requested || e.Data.Request.Title != "Approve handoff to coder? Context: Deploy to production" {
 		t.Errorf("told of %+v", e)
 	}
 	for state, head := range map[approval.State]string{approval.Pending: "◆ Approval needed · hand-over to coder", approval.Approved: "✓ Approved · handed to coder",

@@ -55,11 +55,11 @@ func TestAHandoverIsAskedAboutInThreePlaces(t *testing.T) {
 		task := n.send("kik", "app", "deploy")
 		r := g.asked(task)
 		m := g.shown(r)
-		if !strings.Contains(m.Text, "Approve hand-over to coder? Context: Do deploy") || g.ran() != 0 {
+		if !strings.Contains(m.Text, "Approve handoff to coder? Context: Do deploy") || g.ran() != 0 {
 			t.Fatalf("%d runs; the card says\n%s", g.ran(), m.Text)
 		}
 		page := n.page(cleo, "/approvals/"+r.ID)
-		for _, part := range []string{"Approve hand-over to coder? Context: Do deploy", "What coder would be given", `name="verdict" value="approve"`, `name="verdict" value="reject"`} {
+		for _, part := range []string{"Approve handoff to coder? Context: Do deploy", "What coder would be given", `name="verdict" value="approve"`, `name="verdict" value="reject"`} {
 			if !strings.Contains(page, part) {
 				t.Errorf("the page lacks %q", part)
 			}

@@ -60,7 +60,7 @@ func TestATaskWorksIndependentlyUntilHandoversAreEnabled(t *testing.T) {
 		hops int
 	}{
 		{[]string{"boss", "work"}, []string{"alone from the start"}, 0},
-		{[]string{"script", "work"}, []string{"max_handoffs: Maximum hand-overs reached: the task works in independent mode", "went on alone"}, 0},
+		{[]string{"script", "work"}, []string{"max_handoffs: Maximum handoffs reached: the task works in independent mode", "went on alone"}, 0},
 		{[]string{"plan", "work"}, []string{"independent mode", "went on alone"}, 1},
 		{[]string{"boss", "work", "--enable-handoffs"}, []string{"by myself: ", "exit: ", "it broke", "The hand-over failed, so the work is yours again"}, 1},
 		{[]string{"plan", "work", "--enable-handoffs"}, []string{"helped"}, 2},

@@ -91,9 +91,9 @@ var stops = []struct {
 	// K10, K16, O7: three hops, and no fourth; the advice is on the page, too.
 	{"deep", guard.CodeMaxDepth, []string{"Maximum delegation depth reached", "ann → ben → cyd → dot → eve", "Split the task"}, map[string]int{"Do deep": 2, "one deep": 2, "two deep": 2, "three deep": 2, "four deep": 0}},
 	// H9: five hand-overs, and no sixth.
-	{"six", guard.CodeMaxHandoffs, []string{"Maximum hand-overs reached"}, map[string]int{"Do six": 7, "part 1": 1, "part 5": 1, "part 6": 0}},
+	{"six", guard.CodeMaxHandoffs, []string{"Maximum handoffs reached"}, map[string]int{"Do six": 7, "part 1": 1, "part 5": 1, "part 6": 0}},
 	// H15: the same to the same.
-	{"repeat", guard.CodeRepeat, []string{"Circular hand-over: ann → ben"}, map[string]int{"Do repeat": 3, "the same": 1}},
+	{"repeat", guard.CodeRepeat, []string{"Circular handoff: ann → ben"}, map[string]int{"Do repeat": 3, "the same": 1}},
 }
 
 // TestRefusalsOfModels: each guard stops a hand-over of a model at the first attempt,
@@ -178,7 +178,7 @@ func (p *place) resting(n *node, fake *modeltest.Server) *node {
 			p.Fatalf("after %d failures: %s, %d breakers opened", i+1, root.State, count(p.events(root.TaskID), event.BreakerOpened, ""))
 		}
 	}
-	says := []string{"Agent hand-overs temporarily disabled", "ill failed 3 times", "this model is ill"}
+	says := []string{"Agent handoffs temporarily disabled", "ill failed 3 times", "this model is ill"}
 	n.isRefused(n.through(n.send("ann", "", "rest")), guard.CodeBreaker, says...)
 	n.kill()
 	n = p.start(p.config, "")

@@ -95,7 +95,7 @@ func TestRefusals(t *testing.T) {
 		{"depth comes before the hand-over limit", "X1", func(h *Hop) { *h = hop("b", "c"); h.Chain = along(1, "a", "b"); h.Handoffs = 5 },
 			"depth", CodeMaxDepth, nil},
 		{"a sixth hand-over", "H9 H10", func(h *Hop) { h.Handoffs = 5 },
-			"handoffs", CodeMaxHandoffs, []string{"Maximum hand-overs reached", "5 of 5", "kik → coder"}},
+			"handoffs", CodeMaxHandoffs, []string{"Maximum handoffs reached", "5 of 5", "kik → coder"}},
 		{"a simple task", "H19", func(h *Hop) { h.MaxHandoffs = 0 },
 			"handoffs", CodeMaxHandoffs, []string{"0 of 0"}},
 		{"too far through other systems", "K7", func(h *Hop) { h.To.Kind, h.MaxRemote, h.RemoteHop = agent.Remote, 3, 3 },
@@ -103,19 +103,19 @@ func TestRefusals(t *testing.T) {
 		{"the same again", "H15 H16", func(h *Hop) {
 			h.Hash, h.Recent = "x", []Entry{{From: "kik", To: "CODER", Hash: "x"}, {From: "a", To: "b"}, {From: "a", To: "c"}}
 		},
-			"repeat", CodeRepeat, []string{"Circular hand-over: kik → coder", "change what you ask for"}},
+			"repeat", CodeRepeat, []string{"Circular handoff: kik → coder", "change what you ask for"}},
 		{"the hand-over limit comes before repeat", "X1", func(h *Hop) { h.Handoffs, h.Hash, h.Recent = 5, "x", []Entry{{From: "kik", To: "coder", Hash: "x"}} },
 			"handoffs", CodeMaxHandoffs, nil},
 		{"an agent that rests", "H12", func(h *Hop) { h.Now, h.Breaker = noon, opened() },
-			"breaker", CodeBreaker, []string{"Agent hand-overs temporarily disabled", "coder failed 3 times", "1m0s more", "12:00:00 UTC", `"no key"`}},
+			"breaker", CodeBreaker, []string{"Agent handoffs temporarily disabled", "coder failed 3 times", "1m0s more", "12:00:00 UTC", `"no key"`}},
 		{"a second probe", "H14", func(h *Hop) {
 			h.Now, h.Breaker = noon.Add(time.Hour), opened().Try(noon, "dlg_1", noon.Add(2*time.Hour))
 		},
 			"breaker", CodeBreaker, []string{"probe under way"}},
 		{"no hand-over is left", "H19 H22", func(h *Hop) { h.Budget = purse(0, 0); h.Budget.Task.Handoffs = new(int) },
-			"budget", CodeBudget, []string{"Hand-over limit reached", "0 of 0", "kik → coder"}},
+			"budget", CodeBudget, []string{"Handoff limit reached", "0 of 0", "kik → coder"}},
 		{"a child may hand on once only", "H22", func(h *Hop) { h.Budget = purse(100, 10); one := 1; h.Budget.Limits.Handoffs, h.Budget.Hops = &one, 1 },
-			"budget", CodeBudget, []string{"Hand-over limit reached", "kik has made 1 of 1"}},
+			"budget", CodeBudget, []string{"Handoff limit reached", "kik has made 1 of 1"}},
 		{"no token is left", "H22 O15 X6", func(h *Hop) { h.Budget = purse(150_000, 0) },
 			"budget", CodeBudget, []string{"Token budget exceeded", "0 tokens are left of 150,000", "budget.tokens"}},
 		{"no money is left", "H22", func(h *Hop) {
@@ -333,7 +333,7 @@ func TestBoundedForbidsTheSameReturnAtOnce(t *testing.T) {
 			h.Chain = along(9, "a", "b", "c", "a")
 		}
 		_, refused := Check(h)
-		if refused == nil || refused.Code != CodeCycle || !strings.Contains(refused.Message, "Circular hand-over: a → b") {
+		if refused == nil || refused.Code != CodeCycle || !strings.Contains(refused.Message, "Circular handoff: a → b") {
 			t.Errorf("%s: %+v", name, refused)
 		}
 	}

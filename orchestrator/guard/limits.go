@@ -33,7 +33,7 @@ func checkRepeat(h Hop) (string, string) {
 	from, to := agent.Key(h.from()), agent.Key(h.to())
 	for _, e := range h.Recent[max(0, len(h.Recent)-window):] {
 		if e.Hash == h.Hash && agent.Key(e.From) == from && agent.Key(e.To) == to {
-			return CodeRepeat, fmt.Sprintf("Circular hand-over: %s → %s was made with the same text, context and files within the last %d hand-overs of the task; the chain is %s. "+
+			return CodeRepeat, fmt.Sprintf("Circular handoff: %s → %s was made with the same text, context and files within the last %d hand-overs of the task; the chain is %s. "+
 				"Use the answer that you have, change what you ask for, or hand to another agent.", safe(h.from()), safe(h.to()), window, h.route())
 		}
 	}
@@ -59,7 +59,7 @@ func checkBreaker(h Hop) (string, string) {
 	if b.State == Open {
 		when = fmt.Sprintf("for %s more, until %s", budget.Span(b.Until.Sub(h.Now)), clock(b.Until))
 	}
-	return CodeBreaker, fmt.Sprintf("Agent hand-overs temporarily disabled: %s failed %d times in a row and rests since %s, %s. Last error: %s. "+
+	return CodeBreaker, fmt.Sprintf("Agent handoffs temporarily disabled: %s failed %d times in a row and rests since %s, %s. Last error: %s. "+
 		"Hand it to another agent, or answer with what you have.", safe(h.to()), b.Failures, clock(b.OpenedAt), when, `"`+safeUpTo(b.Reason, 2*maxReason)+`"`)
 }
 
@@ -75,9 +75,9 @@ func checkBudget(h Hop) (string, string) {
 	}
 	switch l := p.Limits; {
 	case p.Task.Handoffs != nil && h.Handoffs >= *p.Task.Handoffs:
-		return refuse("Hand-over limit reached", fmt.Sprintf("the task has made %d of %d hand-overs", h.Handoffs, *p.Task.Handoffs), "budget.handoffs")
+		return refuse("Handoff limit reached", fmt.Sprintf("the task has made %d of %d hand-overs", h.Handoffs, *p.Task.Handoffs), "budget.handoffs")
 	case l.Handoffs != nil && p.Hops >= *l.Handoffs:
-		return refuse("Hand-over limit reached", fmt.Sprintf("%s has made %d of %d hand-overs", safe(h.from()), p.Hops, *l.Handoffs), "budget.handoffs")
+		return refuse("Handoff limit reached", fmt.Sprintf("%s has made %d of %d hand-overs", safe(h.from()), p.Hops, *l.Handoffs), "budget.handoffs")
 	case p.Left.Tokens != nil && *p.Left.Tokens <= 0:
 		return refuse("Token budget exceeded", fmt.Sprintf("0 tokens are left of %s", budget.Number(*l.Tokens)), "budget.tokens")
 	case p.Left.MicroUSD != nil && *p.Left.MicroUSD <= 0:

@@ -69,7 +69,7 @@ func checkCycle(h Hop) (string, string) {
 			safe(h.to()), h.route())
 	}
 	if h.justMade() {
-		return CodeCycle, fmt.Sprintf("Circular hand-over: %s → %s was made within the last %d hand-overs; the chain is %s. "+
+		return CodeCycle, fmt.Sprintf("Circular handoff: %s → %s was made within the last %d hand-overs; the chain is %s. "+
 			"Answer with what you have, or hand to another agent.", safe(h.from()), safe(h.to()), window, h.route())
 	}
 	return "", "a return, which cycle: bounded allows"
@@ -112,7 +112,7 @@ func checkDepth(h Hop) (string, string) {
 // checkHandoffs counts the hand-overs of the whole task, not of a process (H9, H10).
 func checkHandoffs(h Hop) (string, string) {
 	if h.Independent && !h.byPerson() && h.From.Kind != agent.Workflow {
-		return CodeMaxHandoffs, fmt.Sprintf("Maximum hand-overs reached: the task works in independent mode, where agents hand nothing on; %s was refused. "+
+		return CodeMaxHandoffs, fmt.Sprintf("Maximum handoffs reached: the task works in independent mode, where agents hand nothing on; %s was refused. "+
 			"Do the work yourself, or have the task sent with --enable-handoffs.", h.route())
 	}
 	if h.Fallback != "" && !h.byPerson() {
@@ -122,7 +122,7 @@ func checkHandoffs(h Hop) (string, string) {
 	if h.byPerson() || h.Handoffs < h.MaxHandoffs {
 		return "", fmt.Sprintf("%d of %d hand-overs made", h.Handoffs, h.MaxHandoffs)
 	}
-	return CodeMaxHandoffs, fmt.Sprintf("Maximum hand-overs reached: the task has made %d of %d; %s was refused. "+
+	return CodeMaxHandoffs, fmt.Sprintf("Maximum handoffs reached: the task has made %d of %d; %s was refused. "+
 		"Answer with what you have, or raise `engine.max_handoffs`.", h.Handoffs, h.MaxHandoffs, h.route())
 }
 

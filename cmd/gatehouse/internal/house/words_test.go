@@ -13,20 +13,23 @@ import (
 	"testing"
 )
 
-// People read "hand over" and "hand-over", everywhere. The other word for it is only in
-// what programs know by its name, which scripts and configurations rely on.
+// People read "hand over" and "hand-over". The other word for it is only in what programs know
+// by its name, which scripts and configurations rely on, and in five sentences that the systems
+// which Gatehouse unites already say.
 var (
 	otherWord   = regexp.MustCompile(`(?i)hand-?offs?\b`)
 	identifiers = regexp.MustCompile(strings.Join([]string{
 		`handoff_to_agent|accept_handoff`,                                       // tools
 		`max_handoffs|engine\.handoffs|budget\.handoffs|handoffs: (true|\d|%d)`, // keys of gatehouse.yaml, and the code of a refusal
-		`gatehouse handoff\b|--enable-handoffs|handoffs=\d`,                     // of the command line
+		`gatehouse handoff\b|[-—–]enable-handoffs|handoffs=\d`,                  // of the command line, also as phones write it
 		`name:"enable-handoffs"|(json|yaml):"handoffs?(,omitempty)?"`,           // and where these are declared
 		`"handoffs?": true|"type":"handoff"|` + "`handoffs?`",                   // fields and lines of JSON, in sentences between backquotes
 		`, handoffs, last_seq|handoffs = \?`,                                    // a column
 		`^handoff:$`,                                                            // begins a namespace of the shared context
 		`handoffs_total|handoff_(latency|duration)_seconds`,                     // series of /metrics
-		`\| handoffs \|`,               // the guard, in the README's table
+		`\| handoffs \|`, // the guard, in the README's table
+		`Maximum handoffs reached|Agent handoffs temporarily disabled|Circular handoff: |Approve handoff to |Handoff limit reached`, // quoted by requirements H9, H12, H15, H18, H22
+		`\benableHandoffs\b|name="handoffs"|\bhandoffs: (!!m\.handoffs|m\.handoffs|form\.)|(elements|m)\.handoffs\b`,                // of forms and scripts
 		`\.Handoffs\b|\bhandoff\.go\b`, // of the code itself
 	}, "|"))
 	// oneWord are whole texts that are a name: a key of a budget and of JSON, a measure, a
@@ -125,8 +128,10 @@ func inText(t *testing.T, path, at string) {
 
 func TestTheOtherWordIsSeen(t *testing.T) {
 	for text, want := range map[string]string{
-		"Maximum handoffs reached: the task has made %d of %d":        "handoffs",
-		"Approve handoff to %s?":                                      "handoff",
+		"Too many handoffs: the task has made %d of %d":               "handoffs",
+		"Maximum handoffs reached: the task has made %d of %d":        "",
+		"Approve handoff to %s? Context: %s":                          "",
+		"Circular handoff: a → b; no other handoff was made":          "handoff",
 		"Hand-off limit reached":                                      "Hand-off",
 		"Write tokens and handoffs of 0 or more":                      "handoffs",
 		"Maximum hand-overs reached, or raise `engine.max_handoffs`.": "",
