@@ -22,6 +22,7 @@ HOUSE := ./cmd/gatehouse/internal/house
 
 # Tests run with the race detector, but for SQLite itself: C that a program made Go of, which works on memory that is not
 # Go's, where the detector sees nothing and takes three quarters of the time. Its driver and all other code are watched.
+# So are servers on SQLite that tests start; what else they start, hundreds of times, is the same program without it.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false
 
 # Tests that make test leaves alone are checked like the rest.

@@ -113,6 +113,9 @@ func (p *place) launchBy(by []string, config, point string, args ...string) (*no
 	p.Helper()
 	path, err := exec.LookPath("gatehouse")
 	p.must(err)
+	if os.Getenv(lightEnv) != "" && strings.HasPrefix(p.database, "sqlite:") {
+		path = watched(path)
+	}
 	line := slices.Concat(by, []string{path, "serve"}, args)
 	n := &node{place: p, cmd: exec.Command(line[0], line[1:]...), http: http.DefaultClient, ended: make(chan struct{})}
 	n.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "GATEHOUSE_CONFIG=" + config, killAt + "=" + point, "GORACE=" + noSleep}

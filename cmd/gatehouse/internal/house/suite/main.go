@@ -14,6 +14,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -36,6 +39,39 @@ func main() {
 	}
 }
 
+// stories is the package whose tests start the program hundreds of times.
+const stories = "gatehouse/cmd/gatehouse"
+
+// light builds the test binary of the stories without the race detector and returns its path, "" where they are not run
+// or run without it themselves.
+func light(ctx context.Context, args []string) (program string, remove func(), err error) {
+	none := func() {}
+	if !slices.Contains(args, "-race") {
+		return "", none, nil
+	}
+	patterns := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	list, err := exec.CommandContext(ctx, "go", append([]string{"list"}, patterns...)...).Output()
+	if err != nil {
+		return "", none, fmt.Errorf("list the packages %v: %w", patterns, err)
+	}
+	if !slices.Contains(strings.Fields(string(list)), stories) {
+		return "", none, nil
+	}
+	dir, err := os.MkdirTemp("", "gatehouse-suite")
+	if err != nil {
+		return "", none, err
+	}
+	remove = func() { os.RemoveAll(dir) } //nolint:errcheck // the system's folder for what is temporary
+	program = filepath.Join(dir, "gatehouse")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", program, stories)
+	build.Stdout, build.Stderr = os.Stdout, os.Stderr
+	if err := build.Run(); err != nil {
+		remove()
+		return "", none, fmt.Errorf("build %s without the race detector: %w", stories, err)
+	}
+	return program, remove, nil
+}
+
 // run returns whether every test passed; an error says that they could not be run to their end.
 func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	began := time.Now()
@@ -45,8 +81,14 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	}
 	defer server.Close()
 
+	program, remove, err := light(ctx, args)
+	if err != nil {
+		return false, err
+	}
+	defer remove()
+
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
-	cmd.Env = append(os.Environ(), "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES="+server.URL("postgres"))
+	cmd.Env = append(os.Environ(), "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES="+server.URL("postgres"), "GATEHOUSE_TEST_PROGRAM="+program)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopLimit
 	cmd.Stderr = os.Stderr
