@@ -121,9 +121,9 @@ func movedUnder(task string) string {
 }
 
 // TestTheCommandLineSaysThatAYesIsMadeAgain: the branch changes between the look of
-// `gatehouse approve` and its yes. The command says that nothing landed and who works on it
-// again, or, where that is done already, as which revision it is asked again; who waits for
-// the task is told both.
+// `gatehouse approve` and its yes. The command ends with 1 and says that nothing landed and who
+// works on it again, or, where that is done already, as which revision it is asked again; who
+// waits for the task is told both.
 func TestTheCommandLineSaysThatAYesIsMadeAgain(t *testing.T) {
 	places(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, againTeam)
@@ -137,7 +137,7 @@ func TestTheCommandLineSaysThatAYesIsMadeAgain(t *testing.T) {
 		out, code := p.cli(n.between(func() { p.overtake(task) }, func() bool { return p.root(task).State == orchestrator.Running }),
 			"approve", r.ID, "--digest", r.Revision.Digest)
 		worked := moved + " coder works on it again; gatehouse wait " + short(task)
-		if code != 0 || !strings.Contains(out, "Nothing landed: main changed note-"+task+".txt meanwhile.") || !strings.Contains(out, worked) {
+		if code != 1 || !strings.Contains(out, "Nothing landed: main changed note-"+task+".txt meanwhile.") || !strings.Contains(out, worked) {
 			t.Errorf("approve: exit %d, %q is not in\n%s", code, worked, out)
 		}
 		waits.says(worked)
@@ -160,7 +160,7 @@ func TestTheCommandLineSaysThatAYesIsMadeAgain(t *testing.T) {
 			all := p.requests(task, approval.Pending)
 			return len(all) == 1 && all[0].Revision.N == 2
 		}), "approve", r.ID, "--digest", r.Revision.Digest)
-		if asked := moved + " Asked again as revision 2; gatehouse review " + short(r.ID); code != 0 || !strings.Contains(out, asked) {
+		if asked := moved + " Asked again as revision 2; gatehouse review " + short(r.ID); code != 1 || !strings.Contains(out, asked) {
 			t.Errorf("approve: exit %d, %q is not in\n%s", code, asked, out)
 		}
 		n.stop()
