@@ -72,7 +72,7 @@ func TestAHandoverIsAskedAboutInThreePlaces(t *testing.T) {
 				t.Errorf("%s does not show the question", at)
 			}
 		}
-		if out, code := g.cli(n, "review", r.ID); code != 0 || !strings.Contains(out, "kik asks coder:\n  │ Do deploy") || !strings.Contains(out, "hand-over to coder?") {
+		if out, code := g.cli(n, "review", r.ID); code != 0 || !strings.Contains(out, "kik asks coder:\n  │ Do deploy") || !strings.Contains(out, "handoff to coder?") || !strings.Contains(out, "  hand-over to coder  ") {
 			t.Errorf("review: exit %d\n%s", code, out)
 		}
 		if said := g.press(m, "Approve", "bob"); said != "Approved. The work is handed to coder." {

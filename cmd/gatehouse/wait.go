@@ -49,13 +49,14 @@ func badTimeout(d time.Duration) error {
 
 // waiter follows one delegation and shows each change of its state once.
 type waiter struct {
-	sh    *shell
-	api   *client.Client
-	id    string
-	d     client.Delegation
-	shown string            // the last line's state, agent and revision
-	held  map[string]string // by id: why a landing is held up, as it was said last
-	away  bool              // the server did not answer last time
+	sh     *shell
+	api    *client.Client
+	id     string
+	d      client.Delegation
+	shown  string            // the last line's state, agent and revision
+	remark string            // the last remark
+	held   map[string]string // by id: why a landing is held up, as it was said last
+	away   bool              // the server did not answer last time
 
 	live   atomic.Bool   // events arrive
 	change chan struct{} // something happened; holds one
@@ -229,8 +230,9 @@ func (w *waiter) show(ctx context.Context, v view) error {
 	case known && (v.focus.State == "queued" || v.focus.State == "running"):
 		remark = workedAgain(ctx, w.api, v.focus)
 	}
-	if remark != "" {
+	if remark != "" && remark != w.remark { // what is queued again says the same once it runs
 		w.sh.hint("%s", remark)
+		w.remark = remark
 	}
 	var detail string
 	switch v.focus.State {

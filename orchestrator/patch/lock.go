@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -102,6 +103,9 @@ func (r *Mirror) gitAt(dir string) bool {
 			continue
 		}
 		env, err := os.ReadFile(filepath.Join(at, "environ"))
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it has just ended
+		}
 		if err != nil {
 			return true // another person's
 		}
