@@ -238,10 +238,14 @@ func (r *run) discarded(tree string) *patch.Refusal {
 	if len(f.Files) > 0 {
 		f.Path = f.Files[0]
 	}
-	f.Message = fmt.Sprintf("%s only analyses: its changes to %d files were discarded, its answer stands.", r.d.To, len(changes))
-	if err != nil {
-		f.Message = fmt.Sprintf("%s only analyses: its changes were discarded, its answer stands.", r.d.To)
+	where := fmt.Sprintf(" to %d files", len(changes))
+	switch {
+	case err != nil:
+		where = ""
+	case len(changes) == 1:
+		where = " to 1 file"
 	}
+	f.Message = fmt.Sprintf("%s only analyses: its changes%s were discarded, its answer stands.", r.d.To, where)
 	if names := r.changedBelow(); len(names) > 0 {
 		f.Message += fmt.Sprintf(" What %s changed for it went with them.", strings.Join(names, ", "))
 	}

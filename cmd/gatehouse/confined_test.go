@@ -27,6 +27,8 @@ agents:
   nosy: {kind: command, repository: app, command: [sh, -c, 'touch DIR/here; cat DIR/one.yaml || echo it sees nothing'], writable: [DIR]}
   greedy: {kind: command, repository: app, command: [sh, -c, 'head -c 900000000 /dev/zero > big']}
   holder: {kind: command, repository: app, command: [sh, -c, 'head -c 45000000 /dev/zero > big; touch DIR/signs/holds; until test -e DIR/enough; do sleep 0.05; done; rm big'], writable: [DIR/signs]}
+hooks:
+  - {name: prying, at: before_call, command: ["true"], writable: [DIR]}
 approval: {four_eyes: false}
 `
 
@@ -100,8 +102,8 @@ func TestAWritableFolderShowsNothingThatIsHidden(t *testing.T) {
 			t.Errorf("%q is not on the page, in the error or in what doctor says: %v\n%s", words, root.Error, out)
 		}
 	}
-	if root.Error.Code != agent.CodeStart || p.exists("here") || !strings.Contains(out, "one.yaml:") {
-		t.Errorf("%v, or it ran, or doctor does not say where:\n%s", root.Error, out)
+	if root.Error.Code != agent.CodeStart || p.exists("here") || !strings.Contains(out, "one.yaml:") || !strings.Contains(out, "prying may write "+p.dir) {
+		t.Errorf("%v, or it ran, or doctor does not say where, or not of the hook:\n%s", root.Error, out)
 	}
 }
 

@@ -112,8 +112,8 @@ func checkSandbox(ctx context.Context, scratch string, agents []agent.Spec) []fi
 	return all
 }
 
-// checkWritable finds the agents whose folders would show what is hidden in them, which are
-// not started here, by their places in the configuration.
+// checkWritable finds the agents and hooks whose folders would show what is hidden in them,
+// which are not started here, by their places in the configuration.
 func checkWritable(ctx context.Context, cfg *config.Config) []finding {
 	self, err := os.Executable()
 	if err != nil {
@@ -121,14 +121,19 @@ func checkWritable(ctx context.Context, cfg *config.Config) []finding {
 	}
 	runner := command.New(command.Options{Self: self, Logger: quiet(), Hide: hiddenBy(cfg), Secrets: func() []string { return cfg.SecretFiles }})
 	var all []finding
+	look := func(name string, spec agent.Spec, where ...any) {
+		if len(spec.Writable) == 0 {
+			return
+		}
+		if why, err := runner.Exposes(ctx, spec); err == nil && why != "" {
+			all = append(all, finding{name, broke, cfg.Place(why, append(where, "writable")...)})
+		}
+	}
 	for _, a := range cfg.Engine.Agents.All() {
-		if len(a.Writable) == 0 {
-			continue
-		}
-		why, err := runner.Exposes(ctx, a)
-		if err == nil && why != "" {
-			all = append(all, finding{"agent " + a.Name, broke, cfg.Place(why, "agents", a.Name, "writable")})
-		}
+		look("agent "+a.Name, a, "agents", a.Name)
+	}
+	for i, h := range cfg.LLM.Hooks {
+		look("hook "+h.Name, agent.Spec{Name: h.Name, Sandbox: agent.SandboxAuto, Env: h.Env, Writable: h.Writable}, "hooks", i)
 	}
 	return all
 }

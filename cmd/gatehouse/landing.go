@@ -164,7 +164,7 @@ func (sh *shell) landing(ctx context.Context, api *client.Client, yes, r client.
 
 // nothingLanded ends approve where its yes has landed nothing.
 func nothingLanded(why string) error {
-	return fail(exitFailed, "Nothing landed. %s", strings.TrimSpace(why))
+	return fail(exitFailed, "%s", strings.TrimSpace("Nothing landed. "+strings.TrimSpace(why)))
 }
 
 // againAsked says why people are asked again after a yes.

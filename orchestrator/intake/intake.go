@@ -24,7 +24,7 @@ type Store interface {
 	Delivery(ctx context.Context, id string) (trigger.Delivery, error)
 	Deliveries(ctx context.Context, f trigger.Filter) (trigger.Page, error)
 	DueDeliveries(ctx context.Context, now, until time.Time, limit int) ([]trigger.Delivery, error)
-	EndDelivery(ctx context.Context, d trigger.Delivery) (bool, error)
+	EndDelivery(ctx context.Context, d trigger.Delivery, said ...event.Event) (bool, error)
 	DelayDelivery(ctx context.Context, d trigger.Delivery) error
 	LastStarted(ctx context.Context, name string) (trigger.Delivery, error)
 	Trouble(ctx context.Context, name string, since time.Time) (int, error)
@@ -206,14 +206,15 @@ func (in *Intake) requester(ctx context.Context, t *trigger.Trigger, d trigger.D
 	return u, err
 }
 
-// recordOwner puts into the log that a trigger starts nothing in its owner's name. That is
-// told once of all such deliveries in a row.
-func (in *Intake) recordOwner(ctx context.Context, d trigger.Delivery, why error) error {
+// notStarted is what the log says of a trigger that starts nothing in its owner's name. That
+// is told once of all such deliveries in a row.
+func (in *Intake) notStarted(ctx context.Context, d trigger.Delivery, why error) ([]event.Event, error) {
 	before, err := in.Store.Deliveries(ctx, trigger.Filter{Trigger: d.Trigger, After: d.ID, Limit: 1})
 	if err != nil || len(before.Items) > 0 && before.Items[0].Code == trigger.CodeOwner {
-		return err
+		return nil, err
 	}
-	return in.record(ctx, NotStarted, "gatehouse", map[string]any{"trigger": d.Trigger, "delivery": d.ID, "code": trigger.CodeOwner, "message": why.Error()})
+	data := map[string]any{"trigger": d.Trigger, "delivery": d.ID, "code": trigger.CodeOwner, "message": why.Error()}
+	return []event.Event{{Type: NotStarted, Actor: "gatehouse", Data: event.Data(data)}}, nil
 }
 
 // stateOf is the state of a delivery that does not fire.
@@ -224,11 +225,11 @@ func stateOf(code string) trigger.DeliveryState {
 	return trigger.Refused
 }
 
-// end records what became of a delivery.
-func (in *Intake) end(ctx context.Context, d trigger.Delivery, state trigger.DeliveryState, code, message string) (trigger.Delivery, error) {
+// end records what became of a delivery, and what the log says of that.
+func (in *Intake) end(ctx context.Context, d trigger.Delivery, state trigger.DeliveryState, code, message string, said ...event.Event) (trigger.Delivery, error) {
 	now := in.Now().UTC()
 	d.State, d.Code, d.Message, d.DoneAt = state, code, message, &now
-	mine, err := in.Store.EndDelivery(ctx, d)
+	mine, err := in.Store.EndDelivery(ctx, d, said...)
 	if err != nil {
 		return d, err
 	}
@@ -242,9 +243,11 @@ func (in *Intake) end(ctx context.Context, d trigger.Delivery, state trigger.Del
 func (in *Intake) failed(ctx context.Context, d trigger.Delivery, err error) (trigger.Delivery, error) {
 	code := orchestrator.CodeOf(err)
 	if code == trigger.CodeOwner {
-		if err := in.recordOwner(ctx, d, err); err != nil {
-			return d, err
+		said, failed := in.notStarted(ctx, d, err)
+		if failed != nil {
+			return d, failed
 		}
+		return in.end(ctx, d, trigger.Refused, code, err.Error(), said...)
 	}
 	if code != "" && code != orchestrator.CodeUnavailable {
 		return in.end(ctx, d, trigger.Refused, code, err.Error())

@@ -1,7 +1,9 @@
 package intake_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +61,41 @@ func TestATriggerMayNoMoreThanItsOwner(t *testing.T) {
 		}
 		if want := []string{"hourly owner", "ci owner", "hourly owner"}; !slices.Equal(said, want) {
 			w.Errorf("the log has %q, want %q", said, want)
+		}
+	})
+}
+
+// away is a store that does not take the first end of a delivery.
+type away struct {
+	intake.Store
+	was bool
+}
+
+func (a *away) EndDelivery(ctx context.Context, d trigger.Delivery, said ...event.Event) (bool, error) {
+	if !a.was {
+		a.was = true
+		return false, errors.New("the database is away")
+	}
+	return a.Store.EndDelivery(ctx, d, said...)
+}
+
+// A refusal whose end could not be stored is made again, and the log still has it once: the
+// end and what is said of it are one.
+func TestARefusalThatIsMadeAgainIsSaidOnce(t *testing.T) {
+	both(t, func(w *world) {
+		in, _ := w.node(w.store, hook())
+		in.Store = &away{Store: in.Store}
+		w.must(w.store.SetRoles(w.Context(), "root", w.ann.ID, []people.Role{people.Approver}))
+		if got, err := w.call(in, "one", `{"ref":"main"}`); err != nil || got.Delivery.State != trigger.Stored {
+			w.Fatalf("while the database is away: %+v, %v", got, err)
+		}
+		w.clock.Add(time.Hour)
+		w.run(in)
+		w.becomes("ci", "refused owner")
+		events, err := w.store.Events(w.Context(), event.System, 0, 200)
+		w.must(err)
+		if n := len(slices.DeleteFunc(events, func(e event.Event) bool { return e.Type != intake.NotStarted })); n != 1 {
+			w.Errorf("it was said %d times", n)
 		}
 	})
 }

@@ -54,7 +54,8 @@ func (s *Store) RecordConfiguration(ctx context.Context, by event.Taken, now []e
 		if err != nil {
 			return err
 		}
-		again := wasRules != "" && wasRules != rules && !since.IsZero()
+		// The same settings are in force, whatever a node of another version calls a rule in them.
+		again := was != digest && wasRules != "" && wasRules != rules && !since.IsZero()
 		if again && by.How == event.AtStart {
 			if others, err := t.othersWorkBy(by.Node, wasRules); err != nil || others {
 				counts = false

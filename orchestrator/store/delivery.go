@@ -199,12 +199,29 @@ func (s *Store) DueDeliveries(ctx context.Context, now, until time.Time, limit i
 	return found, s.explain(err)
 }
 
-// EndDelivery records what became of a stored delivery. One that has ended by now stays
-// as it is; false says so.
-func (s *Store) EndDelivery(ctx context.Context, d trigger.Delivery) (bool, error) {
-	n, err := changed(s.w.exec(ctx, "update deliveries set state = ?, code = ?, message = ?, text = ?, task_id = ?, done_at = ? where id = ? and state = 'stored'",
-		string(d.State), d.Code, clean(d.Message), clean(d.Text), d.TaskID, nullMicros(d.DoneAt), d.ID))
-	return n == 1, s.explain(err)
+const endDelivery = "update deliveries set state = ?, code = ?, message = ?, text = ?, task_id = ?, done_at = ? where id = ? and state = 'stored'"
+
+// EndDelivery records what became of a stored delivery, and what the log says of that, both
+// or neither. One that has ended by now stays as it is, and nothing is said; false says so.
+func (s *Store) EndDelivery(ctx context.Context, d trigger.Delivery, said ...event.Event) (mine bool, err error) {
+	args := []any{string(d.State), d.Code, clean(d.Message), clean(d.Text), d.TaskID, nullMicros(d.DoneAt), d.ID}
+	if len(said) == 0 {
+		n, err := changed(s.w.exec(ctx, endDelivery, args...))
+		return n == 1, s.explain(err)
+	}
+	err = s.inTask(ctx, event.System, func(t *Tx) error {
+		n, err := changed(t.q.exec(t.ctx, endDelivery, args...))
+		if mine = n == 1; err != nil || !mine {
+			return err
+		}
+		for _, e := range said {
+			if err := t.Append(ctx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return mine, err
 }
 
 // DelayDelivery makes a stored delivery due again later, with the reason and its attempts.

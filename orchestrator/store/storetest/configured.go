@@ -12,6 +12,7 @@ import (
 
 var configuredTests = map[string]func(*Suite){
 	"rules of before come back by a word, not by a start": rulesOfBefore,
+	"the same settings count, whatever is a rule in them": otherVersions,
 	"what is sealed is not told":                          sealedSettings,
 	"what was recorded is read once":                      readOnce,
 }
@@ -77,6 +78,22 @@ func rulesOfBefore(s *Suite) {
 		takes(s.Store, "one", event.AtStart, "2", false)
 		s.Clock.Add(31 * time.Second)
 		takes(s.Store, "one", event.AtStart, "2", true) // the other was killed
+	}
+}
+
+// otherVersions: nodes of two versions work beside each other, and one calls more of the same
+// settings a rule. Each may start again and again, and nothing has changed.
+func otherVersions(s *Suite) {
+	more := configured("1")
+	more[0].Rule = true
+	for i, settings := range [][]event.Configured{configured("1"), more, configured("1"), more} {
+		counts, err := s.Store.RecordConfiguration(s.ctx, event.Taken{Actor: "system", How: event.AtStart, Node: []string{"one", "two"}[i%2]}, settings)
+		if err != nil || !counts {
+			s.Errorf("start %d: counts %t, %v", i+1, counts, err)
+		}
+	}
+	if n := len(s.changes()); n != 1 {
+		s.Errorf("%d events", n)
 	}
 }
 

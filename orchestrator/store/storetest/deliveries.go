@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/trigger"
 )
 
@@ -193,12 +194,18 @@ func deliveryEnds(s *Suite) {
 		s.Errorf("not due at its time: %v", due)
 	}
 	d.State, d.Code, d.Message, d.Text, d.TaskID, d.DoneAt = trigger.Started, "", "", "Fix\x00 it", "tsk_1", &now
-	mine, err := s.Store.EndDelivery(s.ctx, d)
+	said := event.Event{Type: "trigger.not_started", Actor: "gatehouse"}
+	mine, err := s.Store.EndDelivery(s.ctx, d, said)
 	s.must(err)
 	other := d
 	other.TaskID = "tsk_2"
-	late, err := s.Store.EndDelivery(s.ctx, other)
+	late, err := s.Store.EndDelivery(s.ctx, other, said) // nothing is said of what did not happen
 	s.must(err)
+	events, err := s.Store.Events(s.ctx, event.System, 0, 100)
+	s.must(err)
+	if n := len(slices.DeleteFunc(events, func(e event.Event) bool { return e.Type != said.Type })); n != 1 {
+		s.Errorf("it was said %d times", n)
+	}
 	s.must(s.Store.DelayDelivery(s.ctx, d))
 	got, err := s.Store.Delivery(s.ctx, d.ID)
 	s.must(err)
