@@ -59,7 +59,7 @@ func TestTheBoardIsTheTasks(t *testing.T) {
 		ns := sharedctx.Board(first.TaskID)
 		mine, others, house := w.store.ContextOf("ann", w.ann.ID), w.store.ContextOf("bob", w.bob.ID), w.store.Context("gatehouse")
 		e, err := mine.Get(t.Context(), ns, "plan")
-		if err != nil || e.Value != "BOARD-1" || e.Scope != sharedctx.ScopeTask {
+		if err != nil || e.Value != "BOARD-1" || e.Scope != sharedctx.ScopeTask || e.Agent != "kik" {
 			t.Errorf("ann reads %+v, %v", e, err)
 		}
 		if e, err := mine.Get(t.Context(), sharedctx.Board(program.TaskID), "note"); err != nil || e.Value != "PROGRAM-1" {

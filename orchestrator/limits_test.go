@@ -197,7 +197,7 @@ func TestTheBudgetOfTimeEndsARun(t *testing.T) {
 // H19–H24: a tier limits hand-overs and agents; the classifier chooses where nobody did.
 func TestTiers(t *testing.T) {
 	w := limited(t, "sqlite:"+t.TempDir()+"/g.db", func(s *orchestrator.Settings) {
-		s.Tiers = map[string]budget.Limits{"simple": {Handoffs: amount(0), Agents: amount(1)}, "medium": {Handoffs: amount(2), Agents: amount(2)}}
+		s.Tiers = map[string]budget.Limits{"simple": {Handoffs: amount(0), Agents: amount(1), Tokens: amount[int64](10_000)}, "medium": {Handoffs: amount(2), Agents: amount(2)}}
 		s.Classify = true
 	}, "kik", "coder", "tester")
 	w.script("coder", agenttest.Answer("coded"))
@@ -210,6 +210,18 @@ func TestTiers(t *testing.T) {
 	if h := w.history(simple.TaskID); !strings.Contains(h, `"complexity":"simple"`) || !strings.Contains(h, `"why":"short`) {
 		t.Errorf("the first event does not explain the tier:\n%s", h)
 	}
+	// H19: one agent, and 10,000 tokens, which may be used up and not passed.
+	if a := simple.Work.Budget; a == nil || *a.Limits.Agents != 1 || *a.Limits.Handoffs != 0 {
+		t.Errorf("a simple task has the limits %+v", a)
+	}
+	for tokens, want := range map[int64]orchestrator.State{10_000: orchestrator.Completed, 10_001: orchestrator.Failed} {
+		w.script("coder", uses(tokens))
+		d := w.state(w.ask(orchestrator.Submission{Agent: "coder", Text: "What is this?"}).ID, want)
+		if want == orchestrator.Failed && !strings.HasPrefix(d.Error.Message, "Token budget exceeded: coder used 10,001 of 10,000 tokens") {
+			t.Errorf("it failed with %+v", d.Error)
+		}
+	}
+	w.script("coder", agenttest.Answer("coded"))
 	medium := w.state(w.ask(orchestrator.Submission{Agent: "kik", Text: "What is this?", Complexity: "medium"}).ID, orchestrator.Completed)
 	got := strings.Split(medium.Result.Text, "\n")
 	if got[0] != "coded" || !strings.HasPrefix(got[1], "budget_exceeded: Agent limit reached: 2 of 2") || got[2] != "coded" || !strings.HasPrefix(got[3], "budget_exceeded: Handoff limit reached: the task has made 2 of 2") {
@@ -240,12 +252,55 @@ func TestTheSameHandoverAgainIsRefused(t *testing.T) {
 		if w.count(root.TaskID, event.DelegationRefused) != 1 {
 			t.Error(w.history(root.TaskID))
 		}
+		// H16: what was made is on record with its hash and its time; what was refused is not.
+		tree, err := w.store.Tree(t.Context(), root.TaskID)
+		if err != nil || len(tree) != 3 {
+			t.Fatalf("%d delegations are on record, want 3: %v", len(tree), err)
+		}
+		for i, made := range tree[1:] {
+			if made.From != "kik" || made.To != "coder" || made.ContextHash == "" || made.CreatedAt.Before(tree[i].CreatedAt) || made.CreatedAt.After(*d.EndedAt) {
+				t.Errorf("the log has %s → %s, hash %q, at %s", made.From, made.To, made.ContextHash, made.CreatedAt)
+			}
+		}
+		if tree[1].ContextHash == tree[2].ContextHash {
+			t.Errorf("two texts have the hash %s", tree[1].ContextHash)
+		}
 		if _, err := w.engine.Retry(t.Context(), root.ID, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		d = w.state(root.ID, orchestrator.Completed)
 		if !strings.HasPrefix(d.Result.Text, "done\nrepeat: ") || coder.Runs() != 4 {
 			t.Errorf("after the retry: %q, %d runs", d.Result.Text, coder.Runs())
+		}
+	})
+}
+
+// H26, X2: where cycles are bounded an agent may be handed its own work back, as often as the
+// task has hand-overs (H9), but not by a hand-over that is among the last three (H15).
+func TestABoundedCycleMayReturn(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := limited(t, url, func(s *orchestrator.Settings) { s.Cycle, s.MaxDepth = guard.Bounded, 9 }, "kik", "coder", "tester", "writer")
+		for _, c := range []struct {
+			team  []string // each hands to the next, the last to the first
+			says  string
+			times []int // how often each ran
+		}{
+			{[]string{"kik", "coder"}, "cycle: Circular handoff: kik → coder was made within the last 3", []int{2, 1}},
+			{[]string{"kik", "coder", "tester", "writer"}, "max_handoffs: Maximum handoffs reached", []int{2, 2, 1, 1}},
+		} {
+			var all []*agenttest.Scripted
+			for i, name := range c.team {
+				all = append(all, w.script(name, agenttest.HandOn(c.team[(i+1)%len(c.team)])))
+			}
+			d := w.state(w.ask(orchestrator.Submission{Agent: "kik", Text: "go"}).ID, orchestrator.Completed)
+			if !strings.HasPrefix(d.Result.Text, c.says) {
+				t.Errorf("%v: kik was told %q, want %q", c.team, d.Result.Text, c.says)
+			}
+			for i, s := range all {
+				if s.Runs() != c.times[i] {
+					t.Errorf("of %v %s ran %d times, want %d", c.team, c.team[i], s.Runs(), c.times[i])
+				}
+			}
 		}
 	})
 }

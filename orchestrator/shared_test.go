@@ -207,7 +207,7 @@ func TestWritesOfARun(t *testing.T) {
 			set := func(ns, key, value string, ttl int64, extend bool) error {
 				return s.Set(ctx, agent.ContextWrite{Namespace: ns, Key: key, Value: value, TTLSeconds: ttl, Extend: extend})
 			}
-			err := errors.Join(set("notes", "expiring", "stays", 0, false), set("notes", "hour", "v", 3600, false), set("notes", "hour2", "v", 3600, false),
+			err := errors.Join(set("notes", "expiring", "stays", 0, false), set("notes", "day", "v", 86_400, false), set("notes", "hour", "v", 3600, false), set("notes", "hour2", "v", 3600, false),
 				set("notes", "hour2", "extended", 0, true), set("performance", "n1", "slow", 0, false), set("memory:coder", "m", "v", 0, false),
 				set("notes", "gone", "v", 0, false), s.Delete(ctx, "notes", "gone"), s.Delete(ctx, "notes", "never was"))
 			if ok, touch := s.Touch(ctx, "notes", "hour", 0); !ok || touch != nil {
@@ -228,7 +228,7 @@ func TestWritesOfARun(t *testing.T) {
 			namespace, key, value string
 			lives                 time.Duration
 		}{
-			{"notes", "expiring", "stays", 0}, {"notes", "hour", "v", 90 * 24 * time.Hour}, {"notes", "hour2", "extended", 90 * 24 * time.Hour},
+			{"notes", "expiring", "stays", 0}, {"notes", "day", "v", 24 * time.Hour}, {"notes", "hour", "v", 90 * 24 * time.Hour}, {"notes", "hour2", "extended", 90 * 24 * time.Hour},
 			{"performance", "n1", "slow", 24 * time.Hour}, {"memory:coder", "m", "v", 90 * 24 * time.Hour},
 		} {
 			e := w.entry(c.namespace, c.key)
@@ -242,7 +242,7 @@ func TestWritesOfARun(t *testing.T) {
 		if got := w.uses("notes", "hour"); fmt.Sprint(got) != "[write coder touch coder]" {
 			t.Errorf("the history of a touch: %q", got)
 		}
-		if written, deleted := w.count(d.TaskID, event.ContextWritten), w.count(d.TaskID, event.ContextDeleted); written != 7 || deleted != 1 {
+		if written, deleted := w.count(d.TaskID, event.ContextWritten), w.count(d.TaskID, event.ContextDeleted); written != 8 || deleted != 1 {
 			t.Errorf("%d written and %d deleted\n%s", written, deleted, w.history(d.TaskID))
 		}
 	})

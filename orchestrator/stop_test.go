@@ -20,7 +20,7 @@ import (
 // before, and the same stop asked for again ends nothing.
 func TestEverythingIsStopped(t *testing.T) {
 	databases(t, func(t *testing.T, url string) {
-		w := newWorld(t, url, specs("kik", "coder", "writer")...)
+		w := newWorld(t, url, specs("kik", "coder", "writer", "quick")...)
 		w.config.Settings.Workers = 2
 		w.engine.SetConfig(w.config)
 		coder := w.script("coder", agenttest.NewGate().Then(agenttest.Answer("never")))
@@ -38,7 +38,9 @@ func TestEverythingIsStopped(t *testing.T) {
 			return held.Then(agenttest.Answer("never"))(ctx, job, host)
 		})
 		w.script("writer", writes("core/a.txt", "changed\n"))
+		w.script("quick", agenttest.Answer("done"))
 		w.start()
+		over := w.state(w.send("quick", "x").ID, orchestrator.Completed) // what ended by itself is counted nowhere below
 		asking := w.send("writer", "Change it")
 		w.state(asking.ID, orchestrator.AwaitingApproval)
 		calling := w.send("kik", "Have it done")
@@ -82,6 +84,9 @@ func TestEverythingIsStopped(t *testing.T) {
 			w.cancelled(d, "ann", "fire drill")
 		}
 		w.cancelled(w.delegation(second.ID), "ann", "wrong branch")
+		if d := w.delegation(over.ID); d.State != orchestrator.Completed {
+			t.Errorf("what had ended is %s", d.State)
+		}
 		if left, err := w.engine.Underway(t.Context(), ""); err != nil || left.Delegations != 0 {
 			t.Errorf("left: %+v, %v", left, err)
 		}

@@ -23,6 +23,7 @@ type fakeAPI struct {
 	awaits  int
 	outcome string // what the next decision meets
 	landed  bool   // the task has ended
+	deaf    bool   // there are no streams
 	then    doc    // what the next look at the request finds other than before: a yes does its work
 }
 
@@ -140,6 +141,9 @@ func (f *fakeAPI) close() {
 func (f *fakeAPI) cut(n string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.deaf = n == "off"; f.deaf {
+		f.landed = false
+	}
 	f.cuts, _ = strconv.Atoi(n)
 }
 
@@ -251,6 +255,14 @@ func (f *fakeAPI) events(w http.ResponseWriter, r *http.Request) {
 	rest := f.log()[min(after, 4):]
 	if !strings.Contains(r.Header.Get("Accept"), "event-stream") {
 		f.json(w, 200, list(rest...))
+		return
+	}
+	f.mu.Lock()
+	deaf := f.deaf
+	f.landed = f.landed || deaf
+	f.mu.Unlock()
+	if deaf { // as a proxy without SSE; the task ends now, and no event tells of it
+		f.problem(w, http.StatusNotFound, "not_found", "There is no such page.")
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")

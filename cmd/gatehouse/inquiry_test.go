@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/web/client"
 )
 
@@ -30,7 +31,7 @@ agents:
 `
 
 // inquiring is what ops says: it asks a developer, is done for now, and goes on when the
-// answer comes.
+// answer comes: it notes the answer, and tells whoever asked.
 func inquiring(a modeltest.Ask) modeltest.Answer {
 	switch a.Turn {
 	case 1:
@@ -38,8 +39,15 @@ func inquiring(a modeltest.Ask) modeltest.Answer {
 	case 2:
 		return modeltest.Say("I have asked.")
 	}
-	_, version, _ := strings.Cut(a.Last().Text(), "Delegation result from shop for ")
-	_, version, _ = strings.Cut(version, ": ")
+	version := ""
+	for _, m := range a.Messages {
+		if _, told, ok := strings.Cut(m.Text(), "Delegation result from shop for "); ok {
+			_, version, _ = strings.Cut(told, ": ")
+		}
+	}
+	if a.Turn == 3 {
+		return modeltest.Use("shared_context", map[string]any{"action": "set", "key": "version", "value": version})
+	}
 	return modeltest.Say("app runs " + version + ".")
 }
 
@@ -107,6 +115,11 @@ func (p *place) asStepByStep(taskID string, root orchestrator.Delegation) {
 	}
 	tree, err := p.store.Tree(p.Context(), taskID)
 	p.must(err)
+	// A27: it went on with it before it told whoever asked.
+	noted, err := p.store.Context("gatehouse").Get(p.Context(), sharedctx.Board(taskID), "version")
+	if p.must(err); noted.Value != "v2.3.1" || noted.Agent != "ops" {
+		p.Errorf("ops noted %+v", noted)
+	}
 	turns, err := p.store.Turns(p.Context(), root.ID, 0)
 	p.must(err)
 	told := regexp.MustCompile(`(?m)^Delegation result from shop for dlg_(\w{6,}): v2\.3\.1$`)

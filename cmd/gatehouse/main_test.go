@@ -157,7 +157,8 @@ func wantCode(ts *testscript.TestScript, neg bool, args []string) {
 	// What it printed is for stdout and stderr, as after exec.
 }
 
-// cutting makes the server end its next N streams after one event each.
+// cutting makes the server end its next N streams after one event each: cutting N. Off, it
+// refuses them all, and the task has ended when the first was refused: cutting off.
 func cutting(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Value(apiKey{}).(*fakeAPI).cut(args[0])
 }

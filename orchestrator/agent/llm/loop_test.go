@@ -3,6 +3,7 @@ package llm_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -110,15 +111,47 @@ func TestTheThresholdsAreSettings(t *testing.T) {
 	}
 }
 
-// Each run has a detector of its own: what one does is nothing to the other (P36, P56).
+// Each run has a detector of its own, which ends with it: one runner works on task after
+// task, each makes the same call, and none is told of what the others made (P36, P56).
 func TestRunsDoNotShareTheirLoops(t *testing.T) {
-	one, two := llm.NewDetector(llm.LoopLimits{}), llm.NewDetector(llm.LoopLimits{})
-	for n := range 15 {
-		feed(one, n, "search", `{}`, "x")
+	const each, tasks = 6, 3 // the 10th call of one run is told of it
+	s := &script{steps: []step{func(ctx context.Context, r model.Request) (model.Response, error) {
+		if len(r.Messages) > 2*each {
+			return says("done")(ctx, r)
+		}
+		return calls(call("", "list_agents", `{}`))(ctx, r)
+	}}}
+	runner := runnerOf(s)
+	for n := range tasks {
+		host := team()
+		if _, err := agenttest.Drive(t.Context(), runner, task("Work."), host); err != nil {
+			t.Fatal(err)
+		}
+		for i := range each {
+			if text := results(t, host.Turns(), i)[0].Text; strings.Contains(text, "you made list_agents") || strings.Contains(text, "This call was not run") {
+				t.Errorf("call %d of task %d is told %q", i+1, n+1, text)
+			}
+		}
 	}
-	if s := feed(two, 0, "search", `{}`, "x"); s.warned || s.blocked {
-		t.Errorf("the other run was told %q", s.text)
+}
+
+// What a detector holds does not grow with its run, however many calls that makes (P56).
+func TestADetectorHoldsItsWindowAlone(t *testing.T) {
+	d := llm.NewDetector(llm.LoopLimits{})
+	held := func(from, to int) uint64 {
+		for n := from; n < to; n++ {
+			feed(d, n, "search", fmt.Sprintf(`{"n":%d}`, n), "x")
+		}
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
 	}
+	before := held(0, 100)
+	if after := held(100, 30_100); after > before+2<<20 { // kept, they would be some 7 MB
+		t.Errorf("30,000 calls left %d KB behind", (after-before)>>10)
+	}
+	runtime.KeepAlive(d)
 }
 
 // A model that makes the same call without end is warned, then refused, then ended; all
@@ -277,6 +310,10 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 		t.Errorf("tier 2 has %d of %d messages", len(two), len(whole))
 	}
 	has(t, two[0].Text(), "(4 earlier messages of this conversation were left out", "answer of helper "+long)
+	// What went wrong with another agent is left out like anything else (O22).
+	if n := strings.Count(two[0].Text(), long); n != 1 {
+		t.Errorf("%d long results of other agents are kept, want the answer alone", n)
+	}
 	// Tier 3: both.
 	if len(three) != len(two) {
 		t.Errorf("tier 3 has %d messages, tier 2 %d", len(three), len(two))

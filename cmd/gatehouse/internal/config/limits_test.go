@@ -33,7 +33,7 @@ func TestLimitsOfTheEngine(t *testing.T) {
 	if s.Spawn.PerAgent != 0 || s.Spawn.Remember != 24*time.Hour || s.QueueTimeout != 0 || s.Inbox != 50 {
 		t.Errorf("spawn %+v, queued for %s, inbox of %d", s.Spawn, s.QueueTimeout, s.Inbox)
 	}
-	text := "engine:\n  budget: {usd: 0.5, agents: 2, time: 90s}\n  tiers: {simple: {tokens: 7}}\n  complexity: auto\n  handoffs: opt_in\n  breaker: {failures: 0, cooldown: 5s}\n  max_remote_hops: 0\n  spawn: {children: 2, timeout: 7s, per_agent: 4, remember: 8s}\n  queue_timeout: 6s\n  inbox: 9\n  kill_after: 3s\n  ack_timeout: 9s\n"
+	text := "engine:\n  budget: {usd: 0.5, agents: 2, time: 90s}\n  tiers: {simple: {tokens: 7}}\n  complexity: auto\n  cycle: bounded\n  handoffs: opt_in\n  breaker: {failures: 0, cooldown: 5s}\n  max_remote_hops: 0\n  spawn: {children: 2, timeout: 7s, per_agent: 4, remember: 8s}\n  queue_timeout: 6s\n  inbox: 9\n  kill_after: 3s\n  ack_timeout: 9s\n"
 	if c, err = Parse("", []byte(text), env()); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestLimitsOfTheEngine(t *testing.T) {
 	if simple := s.Tiers["simple"]; *simple.Tokens != 7 || *simple.Handoffs != 0 {
 		t.Errorf("simple is %+v", simple)
 	}
-	if s.Breaker.Failures != 0 || s.Breaker.Cooldown != 5*time.Second || s.MaxRemote != 0 || !s.Classify || !s.OptIn {
+	if s.Breaker.Failures != 0 || s.Breaker.Cooldown != 5*time.Second || s.MaxRemote != 0 || !s.Classify || !s.OptIn || s.Cycle != "bounded" {
 		t.Errorf("breaker %+v, remote %d, classify %v", s.Breaker, s.MaxRemote, s.Classify)
 	}
 }
