@@ -113,8 +113,8 @@ func (e *Engine) recoverLanding(r *run, o *Order) (bool, error) {
 // the rules stricter. done is true where it is asked again; an intent that no longer fits is
 // taken back, and planned anew.
 func (e *Engine) meantStill(r *run, o *Order) (done bool, err error) {
-	if why, err := e.outdated(r, o); err != nil {
-		return false, err
+	if why, err := e.outdated(r, o); err != nil { // nothing was pushed, so a cancel is possible, which it names
+		return false, cmp.Or(e.setIntent(r, o, nil), err)
 	} else if why != "" {
 		return true, e.stale(r, o, why, nil)
 	}
