@@ -104,8 +104,27 @@ func (e *Engine) recoverLanding(r *run, o *Order) (bool, error) {
 	case patch.BaseMoved:
 		return false, e.setIntent(r, o, nil)
 	default:
+		return e.meantStill(r, o)
+	}
+}
+
+// meantStill asks of an intent that is not pushed yet what was asked when it was written: one
+// that was refused or could not be sent may be days old, and whoever said yes may be gone, or
+// the rules stricter. done is true where it is asked again; an intent that no longer fits is
+// taken back, and planned anew.
+func (e *Engine) meantStill(r *run, o *Order) (done bool, err error) {
+	if why, err := e.outdated(r, o); err != nil { // nothing was pushed, so a cancel is possible, which it names
+		return false, cmp.Or(e.setIntent(r, o, nil), err)
+	} else if why != "" {
+		return true, e.stale(r, o, why, nil)
+	}
+	in := *o.Intent
+	o.Intent = nil
+	err = e.commitIntent(r, o, in)
+	if errors.Is(err, errOthers) {
 		return false, nil
 	}
+	return err == nil && o.Intent == nil, err
 }
 
 // intend plans the landing and commits the intent. When the base moved so that the
@@ -137,7 +156,11 @@ func (e *Engine) intend(r *run, o *Order) error {
 		}
 	}
 	e.Trace("landing planned")
-	return e.commitIntent(r, o, intent)
+	if err := e.commitIntent(r, o, intent); err != nil || o.Intent == nil {
+		return err
+	}
+	e.Trace("intent committed")
+	return nil
 }
 
 // checksPass runs the checks again on the tree that would land on the moved base.

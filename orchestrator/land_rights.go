@@ -31,8 +31,8 @@ func (e *Engine) landings(ctx context.Context) (Landings, error) {
 
 // commitIntent asks whether the yeses still count and commits the intent, in one
 // transaction: nothing is pushed for somebody who has lost the right by then. Every intent
-// comes through here, so that a landing that is planned anew, or taken up after a crash
-// that left none, asks again, too.
+// comes through here, so that a landing that is planned anew, or taken up after a crash or
+// a refused push, asks again, too.
 func (e *Engine) commitIntent(r *run, o *Order, in patch.Intent) error {
 	rights, err := e.landings(r.ctx)
 	if err != nil {
@@ -55,6 +55,7 @@ func (e *Engine) commitIntent(r *run, o *Order, in patch.Intent) error {
 			// The merge names its approvers, and must name nobody who is none.
 			if others = slices.ContainsFunc(o.Approvers, func(name string) bool { return !slices.Contains(names, name) }); others {
 				d.Work.Land.Approvers, o.Approvers = names, names
+				d.Work.Land.Intent = nil
 				return tx.Move(ctx, d, Landing, d.Attempt)
 			}
 		}
@@ -70,6 +71,5 @@ func (e *Engine) commitIntent(r *run, o *Order, in patch.Intent) error {
 	case others:
 		return errOthers
 	}
-	e.Trace("intent committed")
 	return nil
 }

@@ -2,6 +2,8 @@ package orchestrator_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -237,4 +239,44 @@ func (w *world) eyes(four bool) {
 	c := w.gateway.Config()
 	c.FourEyes = four
 	w.gateway.SetConfig(c)
+}
+
+// A push that is refused keeps its intent, for days where nobody mends what is in its way.
+// Whoever loses the right meanwhile lands nothing by it, and the merge names nobody whose yes
+// does not count.
+func TestALandingThatWasHeldUpAsksAgain(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, specs("coder")...)
+		w.script("coder", writes("new.txt", "new\n"))
+		w.user("root", people.Admin)
+		cleo := w.user("cleo", people.Approver)
+		w.group("bob", "cleo")
+		reached, letGo := w.held("intent committed")
+		w.start()
+		root := w.send("coder", "write")
+		r := w.request(root.TaskID, 1)
+		main, busy := w.git("rev-parse", "main"), filepath.Join(w.git("rev-parse", "--absolute-git-dir"), "refs/heads/main.lock")
+		w.approve(r)
+		<-reached
+		must(t, os.WriteFile(busy, nil, 0o600))
+		letGo()
+		w.until(root.ID, "held up behind its intent", func(d orchestrator.Delegation) bool {
+			return d.Work.Problem != "" && d.Work.Land.Intent != nil
+		})
+		must(t, w.store.SetDisabled(t.Context(), "root", w.bob.ID, true))
+		must(t, os.Remove(busy))
+		w.state(root.ID, orchestrator.AwaitingApproval)
+		if after := w.reread(r.ID); after.State != approval.Pending || w.git("rev-parse", "main") != main || w.count(root.TaskID, event.WithdrawnRight) != 1 {
+			t.Fatalf("request %s, main moved: %v", after.State, w.git("rev-parse", "main") != main)
+		}
+		if _, err := w.gateway.Decide(t.Context(), approval.Ballot{RequestID: r.ID, Principal: people.As(cleo, nil), Channel: "web", Verdict: approval.Approve, Digest: r.Revision.Digest}); err != nil {
+			t.Fatal(err)
+		}
+		<-reached
+		letGo()
+		w.state(root.ID, orchestrator.Completed)
+		if message := w.git("log", "-1", "--format=%B", "main"); strings.Contains(message, "Approved-by: bob") || !strings.Contains(message, "Approved-by: cleo") {
+			t.Errorf("the merge says:\n%s", message)
+		}
+	})
 }

@@ -201,13 +201,17 @@ func decide(ctx context.Context, sh *shell, api *client.Client, r client.Request
 	switch {
 	case err != nil:
 		return err
-	case (after.State == "approved" || after.State == "stale") && !after.Handover():
+	case (after.State == "approved" || after.State == "stale" || inPart(after)) && !after.Handover():
 		return followLanding(ctx, sh, api, after)
 	case missed: // it counts, and others are needed; what they say yes to lands no more than this
 		return nothingLanded(renewing(after))
 	}
 	return nil
 }
+
+// inPart says that r is what a yes to some of the files made of a request: the next revision
+// is made of these, and mostly lands by that yes.
+func inPart(r client.Request) bool { return r.State == "superseded" }
 
 // arrived says where a commit of a yes is now.
 func arrived(r client.Request) string {

@@ -134,9 +134,12 @@ func (sh *shell) landing(ctx context.Context, api *client.Client, yes, r client.
 			return true, nil
 		}
 		return true, sh.say("%s %s", line(r.ID), arrived(r))
+	case r.State == "pending" && inPart(yes) && r.Needs.Have > 0: // it counts there, and others are needed
+		sh.hint("%s", outcome(r, "approve"))
+		return true, nil
 	case r.State == "pending":
 		return true, nothingLanded(againAsked(ctx, api, yes, r))
-	case r.State != "approved" && r.State != "stale" && r.State != "changes_requested":
+	case r.State != "approved" && r.State != "stale" && r.State != "changes_requested" && !(inPart(yes) && inPart(r)):
 		return true, nothingLanded(fmt.Sprintf("%s is %s.", line(r.ID), strings.ReplaceAll(line(r.State), "_", " ")) + because(ctx, api, r))
 	}
 	d, err := api.Delegation(ctx, r.DelegationID)
@@ -171,6 +174,9 @@ func nothingLanded(why string) error {
 func againAsked(ctx context.Context, api *client.Client, yes, r client.Request) string {
 	if why := askedAgain(ctx, api, r.DelegationID, r.ID, &r); why != "" {
 		return why
+	}
+	if inPart(yes) {
+		return fmt.Sprintf("Revision %d, of the files that you approved, has other checks or warnings than you have read, so it is asked; gatehouse review %s", r.Revision, short(r.ID))
 	}
 	if r.Revision > yes.Revision { // events may not be read with this token
 		return fmt.Sprintf("%s moved. Asked again as revision %d; gatehouse review %s", line(r.Target), r.Revision, short(r.ID))

@@ -48,8 +48,9 @@ type Tasks interface {
 	InTask(ctx context.Context, taskID string, fn func(orchestrator.Tx) error) error
 }
 
-// People finds the owners of triggers.
+// People finds the owners of triggers, and whoever had something delivered again.
 type People interface {
+	User(ctx context.Context, id string) (people.User, error)
 	UserByName(ctx context.Context, name string) (people.User, error)
 }
 
@@ -190,8 +191,12 @@ func submission(t *trigger.Trigger, d trigger.Delivery, o trigger.Outcome) orche
 
 // requester is who counts as having asked: the owner, or who had it delivered again.
 func (in *Intake) requester(ctx context.Context, t *trigger.Trigger, d trigger.Delivery) (people.User, error) {
-	if d.ByID != "" {
-		return people.User{ID: d.ByID, Name: d.By}, nil
+	if d.ByID != "" { // it may be tried again for hours, and they may no more than themselves then
+		u, err := in.People.User(ctx, d.ByID)
+		if errors.Is(err, orchestrator.ErrNotFound) || err == nil && (u.Disabled || !people.As(u, nil).Has(people.TasksWrite)) {
+			return u, orchestrator.Errorf(trigger.CodeOwner, "%s, who had this delivered again, may not start tasks any more. Nothing was started. Have somebody else deliver it again.", d.By)
+		}
+		return u, err
 	}
 	u, err := in.People.UserByName(ctx, t.Owner)
 	switch {

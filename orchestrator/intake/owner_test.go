@@ -99,3 +99,28 @@ func TestARefusalThatIsMadeAgainIsSaidOnce(t *testing.T) {
 		}
 	})
 }
+
+// What somebody had delivered again is tried for two hours where the engine is away. They may
+// have lost their right by then, and start nothing any more.
+func TestWhatIsDeliveredAgainStartsNoMoreThanItsPersonMay(t *testing.T) {
+	both(t, func(w *world) {
+		in, engine := w.node(w.store, hook())
+		first, err := w.call(in, "one", `{"ref":"main"}`)
+		w.must(err)
+		bob, err := w.store.CreateUser(w.Context(), "test", people.User{Name: "bob", Roles: []people.Role{people.Operator}})
+		w.must(err)
+		engine.fails(errors.New("the disk is full"))
+		again, err := in.Redeliver(w.Context(), first.Delivery.ID, bob)
+		if w.must(err); again.State != trigger.Stored {
+			w.Fatalf("delivered again it is %s", again.State)
+		}
+		w.must(w.store.SetRoles(w.Context(), "root", bob.ID, []people.Role{people.Approver}))
+		engine.fails(nil)
+		w.run(in)
+		w.clock.Add(time.Hour)
+		w.until("it was tried again", func() bool { return w.last("ci").State != trigger.Stored })
+		if d := w.last("ci"); d.State != trigger.Refused || d.Code != trigger.CodeOwner || d.TaskID != "" || !strings.HasPrefix(d.Message, "bob, who had this delivered again, may not start tasks any more.") {
+			w.Errorf("it is %s %s %q with task %q", d.State, d.Code, d.Message, d.TaskID)
+		}
+	})
+}
