@@ -118,8 +118,13 @@ func TestWhatIsDeliveredAgainStartsNoMoreThanItsPersonMay(t *testing.T) {
 		engine.fails(nil)
 		w.run(in)
 		w.clock.Add(time.Hour)
-		w.until("it was tried again", func() bool { return w.last("ci").State != trigger.Stored })
-		if d := w.last("ci"); d.State != trigger.Refused || d.Code != trigger.CodeOwner || d.TaskID != "" || !strings.HasPrefix(d.Message, "bob, who had this delivered again, may not start tasks any more.") {
+		now := func() trigger.Delivery {
+			d, err := w.store.Delivery(w.Context(), again.ID)
+			w.must(err)
+			return d
+		}
+		w.until("it was tried again", func() bool { return now().State != trigger.Stored })
+		if d := now(); d.State != trigger.Refused || d.Code != trigger.CodeOwner || d.TaskID != "" || !strings.HasPrefix(d.Message, "bob, who had this delivered again, may not start tasks any more.") {
 			w.Errorf("it is %s %s %q with task %q", d.State, d.Code, d.Message, d.TaskID)
 		}
 	})
