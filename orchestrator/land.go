@@ -244,6 +244,7 @@ func (e *Engine) heldUp(r *run, err error) error {
 		return err
 	}
 	var dirty *patch.DirtyFolder
+	var refused *patch.Rejected
 	var source *patch.SourceError
 	wait := time.Second << min(r.d.Losses, 6)
 	people := errors.As(err, &dirty)
@@ -260,7 +261,7 @@ func (e *Engine) heldUp(r *run, err error) error {
 		problem := strings.TrimSpace(err.Error())
 		said := d.Work.Problem == problem
 		d.Work.Problem = problem
-		if dirty != nil && d.Work.Land != nil {
+		if (dirty != nil || errors.As(err, &refused)) && d.Work.Land != nil {
 			d.Work.Land.Intent = nil // nothing was pushed, so a cancel is still possible
 		}
 		d.Losses++

@@ -109,7 +109,8 @@ func (s *gate) toldThePush(n *node) {
 	}
 }
 
-// TestAHostThatRefusesIsQuoted: the words of a protected branch reach whoever approved.
+// TestAHostThatRefusesIsQuoted: the words of a protected branch reach whoever approved, who may
+// wait for somebody to change that, or give up.
 func TestAHostThatRefusesIsQuoted(t *testing.T) {
 	s := newGate(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.NewReplacer("DELIVER", "merge", "REPO", "DIR/hub.git").Replace(pushingTeam))
 	hub := filepath.Join(s.dir, "hub.git")
@@ -130,5 +131,12 @@ func TestAHostThatRefusesIsQuoted(t *testing.T) {
 	}
 	if got := s.requests(task, approval.Approved); len(got) != 1 {
 		t.Errorf("the approval stands no more")
+	}
+	// Nothing was pushed, so it can be cancelled while it waits for somebody to change that.
+	if status, err := n.call(http.MethodPost, "/api/v1/delegations/"+root.ID+"/cancel", s.asker, nil, nil); err != nil || status != http.StatusOK {
+		t.Errorf("the cancel is answered %d, %v", status, err)
+	}
+	if root := s.root(task); root.State != orchestrator.Cancelled {
+		t.Errorf("the task is %s", root.State)
 	}
 }
