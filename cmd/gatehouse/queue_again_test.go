@@ -10,7 +10,7 @@ import (
 
 // queueTeam has one worker, which somebody may keep busy.
 const queueTeam = `
-engine: {workers: 1, queue_timeout: 3s}
+engine: {workers: 1, queue_timeout: 6s}
 agents:
   flaky: {kind: command, command: [sh, -c, "echo no >&2; exit 3"]}
   slow: {kind: command, command: [sh, -c, "until [ -e DIR/go-on ]; do sleep 0.05; done"]}
