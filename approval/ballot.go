@@ -28,6 +28,7 @@ type Ballot struct {
 	// same tree twice: its digest is the same, the rule and the checks may not be. So
 	// without it the digest must be that of one revision only.
 	Revision int
+	anew     bool // it came as Renew
 	twins    bool // further revisions of the request have the current one's digest
 	Comment  string
 	Comments []agent.LineComment // with every verdict but a withdrawal

@@ -55,6 +55,9 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 	if refused != nil && !r.overdue(g.now()) && (r.State != Pending || refused.Code != orchestrator.CodeAlreadyDecided) {
 		return r, g.changedSince(ctx, r, b, refused)
 	}
+	if refused := g.stays(ctx, r, b); refused != nil {
+		return r, refused
+	}
 	todo, err := g.prepare(ctx, r, &b)
 	if err != nil {
 		return r, err
@@ -209,7 +212,7 @@ func cast(ctx context.Context, tx Tx, r *Request, e Electorate, b Ballot, p prep
 	case Reject:
 		return reject(ctx, tx, r, d, dec)
 	case RequestChanges:
-		return requestChanges(ctx, tx, r, d, dec, p.feedback)
+		return requestChanges(ctx, tx, r, d, dec, orchestrator.Again{Feedback: p.feedback, Asked: b.asked(dec.User, r.Revision.N)})
 	default:
 		return withdraw(ctx, tx, r, d, dec)
 	}
@@ -268,12 +271,12 @@ func reject(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, 
 
 // requestChanges ends the revision and lets the agent go on from it, or begin anew; the
 // request goes on with what it proposes next.
-func requestChanges(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, dec Decision, f *agent.Feedback) error {
+func requestChanges(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, dec Decision, again orchestrator.Again) error {
 	r.end(ChangesRequested, tx.Now())
 	if err := tx.SaveRequest(ctx, r); err != nil {
 		return err
 	}
-	again := orchestrator.Again{Feedback: f, Revision: r.Revision.N + 1, StartOver: f.StartOver}
+	again.Revision, again.StartOver = r.Revision.N+1, again.Feedback.StartOver
 	var more map[string]any
 	if again.StartOver {
 		more = map[string]any{"start_over": true}

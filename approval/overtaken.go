@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
 )
@@ -137,6 +139,14 @@ func (r Request) Overtaken() string {
 	return r.fate()
 }
 
+// OvertakenBriefly is Overtaken for a line of a list: what happened, and what to do.
+func (r Request) OvertakenBriefly() string {
+	if r.Overtaken() == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s: a yes lands nothing; ask for revision %d", strings.TrimSuffix(r.Revision.Overtaken.Why, " meanwhile"), r.Revision.N+1)
+}
+
 // missed is what a yes to revision v came to.
 func (v Revision) missed() string {
 	why := "the branch moved meanwhile"
@@ -196,9 +206,44 @@ func (b Ballot) renewed() Ballot {
 	if b.Verdict != Renew {
 		return b
 	}
-	b.Verdict, b.StartOver = RequestChanges, true
-	b.Comment = strings.TrimSpace("The branch changed meanwhile. Make this change again on it as it is today. " + b.Comment)
+	b.Verdict, b.StartOver, b.anew = RequestChanges, true, true
+	b.Comment = strings.TrimSpace(renewWords + " " + b.Comment)
 	return b
+}
+
+// renewWords stand on record before what the person adds, and are not told again.
+const renewWords = "The branch changed meanwhile. Make this change again on it as it is today."
+
+// asked is what the ballot asks the agent for, as it is told in later rounds.
+func (b Ballot) asked(by string, revision int) (asked []agent.Earlier) {
+	comment := b.Comment
+	if b.anew {
+		comment = strings.TrimSpace(strings.TrimPrefix(comment, renewWords))
+	}
+	if comment != "" {
+		asked = append(asked, agent.Earlier{Revision: revision, By: by, Comment: comment})
+	}
+	for _, c := range b.Comments {
+		asked = append(asked, agent.Earlier{Revision: revision, By: by, Remark: &c})
+	}
+	return asked
+}
+
+// stays refuses a Renew while the branch is where it was: its words would be false, under the
+// person's name. A branch that could not be looked at is no reason to refuse it.
+func (g *Gateway) stays(ctx context.Context, r Request, b Ballot) *orchestrator.Error {
+	if !b.anew || g.branches.Load() == nil || r.IsHandover() {
+		return nil
+	}
+	m, err := g.Moved(ctx, r)
+	switch {
+	case err != nil:
+		g.logError(ctx, "the branch of a change could not be looked at before it is made again", err)
+		return nil
+	case m.Head != "":
+		return nil
+	}
+	return orchestrator.Errorf(orchestrator.CodeConflict, "%s has not moved since this revision was made, so there is nothing to make again. Nothing was stored. Request changes with a comment that says what should be different, starting over if the agent is to begin anew.", r.Revision.Base.Branch)
 }
 
 // lookEvery is how often the branches of what waits for people are looked at.

@@ -158,7 +158,7 @@ func turnOf(b orchestrator.Below, f *frame) string {
 	case orchestrator.AwaitingApproval:
 		for _, r := range f.pending {
 			if r.DelegationID == b.ID {
-				return "waits for " + f.voters.Turn(r, f.who.User.ID)
+				return "waits for " + f.turn(r)
 			}
 		}
 		return "waits for an approver"

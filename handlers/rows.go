@@ -25,7 +25,7 @@ func (f *frame) approvalRow(r approval.Request) views.ApprovalRow {
 	v := r.Revision
 	needs := f.voters.Needs(r)
 	row := views.ApprovalRow{
-		ID: r.ID, Title: r.Title, State: string(r.State), Read: r.HowRead(), Whose: f.voters.Turn(r, f.who.User.ID), CanDecide: f.mayApprove(r),
+		ID: r.ID, Title: r.Title, State: string(r.State), Read: r.HowRead(), Whose: f.voters.Turn(r, f.who.User.ID), Overtaken: r.OvertakenBriefly(), CanDecide: f.mayApprove(r),
 		Chain: chainOf(r), Agent: r.Agent, AskedBy: askedBy(r), Repository: r.Repository, Target: landsOn(v), Added: v.Added, Removed: v.Removed,
 		Files: len(v.Files), Yes: needs.Have, Need: needs.Count, CreatedAt: v.At, Commit: r.Landed, Delivery: v.Delivery().As(views.BranchName),
 	}
@@ -133,6 +133,15 @@ func names(d orchestrator.Delegation) []string {
 	return all
 }
 
+// turn is who must decide on a pending request, and that a yes would land nothing.
+func (f *frame) turn(r approval.Request) string {
+	who := f.voters.Turn(r, f.who.User.ID)
+	if o := r.OvertakenBriefly(); o != "" {
+		who += " · " + o
+	}
+	return who
+}
+
 // whose says who must act next.
 func (f *frame) whose(d orchestrator.Delegation, tree []orchestrator.Delegation) string {
 	switch d.State {
@@ -150,7 +159,7 @@ func (f *frame) whose(d orchestrator.Delegation, tree []orchestrator.Delegation)
 	case orchestrator.AwaitingApproval:
 		for _, r := range f.pending {
 			if r.ID == d.ApprovalID {
-				return f.voters.Turn(r, f.who.User.ID)
+				return f.turn(r)
 			}
 		}
 		return "an approver"

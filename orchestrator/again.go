@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
@@ -12,8 +13,9 @@ import (
 // Again says how an agent works once more on a change that people read.
 type Again struct {
 	Feedback  *agent.Feedback
-	Revision  int  // number of the revision that it is to make
-	StartOver bool // from the base, with an empty conversation
+	Asked     []agent.Earlier // what Feedback asks for, as later rounds are told it
+	Revision  int             // number of the revision that it is to make
+	StartOver bool            // from the base, with an empty conversation
 }
 
 // AskAgain queues a delegation whose revision people want to be different. Its agent goes
@@ -26,11 +28,16 @@ func AskAgain(ctx context.Context, tx Tx, d *Delegation, a Again, actor string) 
 	if a.Feedback != nil {
 		a.Feedback.Edited = !a.StartOver && (w.Made != nil || w.Kept != nil && w.Kept.Tree != w.Tree)
 	}
+	goesOn := !a.StartOver && from.Tree != "" && stand.BaseCommit != ""
+	if a.Feedback != nil && !goesOn {
+		a.Feedback.Earlier, a.Feedback.Left = w.notSaid(a.Feedback.Comments), w.EarlierLeft
+	}
+	w.asked(a.Asked)
 	if err := renew(ctx, tx, d, a.Feedback); err != nil {
 		return err
 	}
 	w.Revision = a.Revision
-	if !a.StartOver && from.Tree != "" && stand.BaseCommit != "" {
+	if goesOn {
 		kept := from
 		w.Stand, w.From, w.Kept, w.Declined = stand, &from, &kept, declined
 		n, err := tx.CopyTurns(ctx, d, d.ID, runs, math.MaxInt32, "")
@@ -40,6 +47,43 @@ func AskAgain(ctx context.Context, tx Tx, d *Delegation, a Again, actor string) 
 		w.Carried = n
 	}
 	return requeue(ctx, tx, d, actor, "changes requested")
+}
+
+// The limits of what is kept to be told again. It stands in the row of its delegation.
+const (
+	maxEarlier      = 200
+	maxEarlierBytes = 64 << 10
+)
+
+// asked keeps what people asked for; where that is too much, the oldest goes.
+func (w *Work) asked(more []agent.Earlier) {
+	all := append(slices.Clip(w.Earlier), more...)
+	from, size := len(all), 0
+	for from > 0 && len(all)-from < maxEarlier && size+all[from-1].Size() <= maxEarlierBytes {
+		from--
+		size += all[from].Size()
+	}
+	w.Earlier, w.EarlierLeft = slices.Clone(all[from:]), w.EarlierLeft+from
+}
+
+// notSaid is what people asked for before, without the remarks that are open still and so
+// are among those that the agent is told anyhow.
+func (w *Work) notSaid(told []agent.LineComment) []agent.Earlier {
+	return slices.DeleteFunc(slices.Clone(w.Earlier), func(e agent.Earlier) bool {
+		return e.Remark != nil && slices.ContainsFunc(told, func(c agent.LineComment) bool {
+			return c.Path == e.Remark.Path && strings.Contains(c.Text, e.Remark.Text)
+		})
+	})
+}
+
+// renewal is what an agent is told that makes its change anew since what people approved
+// does not fit the branch any more; nil where nobody had asked for anything but the task.
+func (w *Work) renewal() *agent.Feedback {
+	if len(w.Earlier) == 0 && w.EarlierLeft == 0 {
+		return nil
+	}
+	return &agent.Feedback{Comment: "The branch changed so that the change made so far does not fit it any more. Make it again on the branch as it is today.",
+		StartOver: true, Renewed: true, Earlier: w.Earlier, Left: w.EarlierLeft}
 }
 
 // RunAgain queues a delegation so that its agent works again from the start, with what

@@ -63,6 +63,10 @@ type Work struct {
 	Memo     json.RawMessage `json:"memo,omitempty"`     // of the kind of agent
 	Refused  []agent.Child   `json:"refused,omitempty"`  // hops of a parked agent that guards refused
 	Feedback *agent.Feedback `json:"feedback,omitempty"` // of "request changes"
+	// Earlier is what people asked for in all rounds of the request so far, oldest first: a
+	// run that begins with none of it is told it again. EarlierLeft older ones are not kept.
+	Earlier     []agent.Earlier `json:"earlier,omitempty"`
+	EarlierLeft int             `json:"earlierLeft,omitempty"`
 	Stand
 	// Shares is set when the caller works on the same repository: BaseTree is its
 	// snapshot, and the result goes back into its checkout instead of to the gate.

@@ -334,7 +334,7 @@ func (e *Engine) stale(r *run, o *Order, why string, moved *patch.Moved) error {
 		case d.Work.Reverts != "":
 			return Fail(ctx, tx, d, agent.Fail(CodeStale, "%s moved so that this can no longer be undone by itself. Undo it by a new task.", o.Base.Branch))
 		default:
-			return RunAgain(ctx, tx, d, nil, "gatehouse", why)
+			return RunAgain(ctx, tx, d, d.Work.renewal(), "gatehouse", why)
 		}
 	})
 }

@@ -43,6 +43,7 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		}
 		row.Error, row.Losses, row.EndedAt, row.ApprovalID, row.OpenChildren, row.OpenSpawned = nil, 0, nil, "", 0, 0
 		row.Work.Feedback, row.Work.AgentBranch = nil, ""
+		row.Work.Earlier, row.Work.EarlierLeft = nil, 0
 		tx.Task().EndedAt, tx.Task().PausedAt, tx.Task().Handoffs = nil, nil, 0
 		row.Work.Budget = e.budgetAnew(tx.Task())
 		row.Work.Asked, row.Work.Pinned = rule.Asks != "", nil

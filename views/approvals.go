@@ -13,6 +13,7 @@ type ApprovalRow struct {
 	Title      string // foreign
 	State      string
 	Whose      string // "you or bob"; empty when ended
+	Overtaken  string // that a yes lands nothing, and what to do; empty where it may land
 	CanDecide  bool   // this person may decide it
 	Chain      []string
 	Agent      string

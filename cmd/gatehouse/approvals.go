@@ -67,7 +67,7 @@ func (sh *shell) requestRows(all []client.Request) [][]string {
 	for i, r := range all {
 		turn := ago(r.CreatedAt, sh.now())
 		if r.State == "pending" {
-			turn = parts("needs "+who(r), turn, expiry(r.ExpiresAt, sh.now()))
+			turn = parts(overtaken(&r), "needs "+who(r), turn, expiry(r.ExpiresAt, sh.now()))
 		}
 		turn = parts(turn, line(r.Read.Text))
 		title := brief(r.Title, 40)
@@ -84,6 +84,14 @@ func (sh *shell) requestRows(all []client.Request) [][]string {
 		rows[i] = []string{sh.state(r.State, 0), line(r.ID), title, line(from) + " → " + where(r), size(r), turn}
 	}
 	return rows
+}
+
+// overtaken says that a yes to a request lands nothing; "" where it may land.
+func overtaken(r *client.Request) string {
+	if r == nil || r.Overtaken.Brief == "" {
+		return ""
+	}
+	return "⚠ " + line(r.Overtaken.Brief)
 }
 
 // where is the repository and branch that a request lands on, or whom a hand-over goes to.

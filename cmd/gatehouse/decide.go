@@ -124,7 +124,7 @@ type RequestChangesCmd struct {
 	Comment string   `help:"What is to be different; the agent reads it." placeholder:"C"`
 	At      []string `sep:"none" help:"A remark on one line of the new file; may be repeated." placeholder:"PATH:LINE:TEXT"`
 	// Renew is for a change whose branch has changed under it.
-	Renew bool `help:"The agent makes this change again on the branch as it is today; needs no comment."`
+	Renew bool `help:"Once its branch has moved, the agent makes this change again on the branch as it is today, with what was asked for so far. It needs no comment, and starts over anyway."`
 	// StartOver throws away what the agent has made.
 	StartOver bool `help:"The agent begins from the base with an empty conversation, instead of going on from this revision."`
 }

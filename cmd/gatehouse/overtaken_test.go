@@ -151,6 +151,16 @@ func (g *gate) overtakenAndKnown(t *testing.T, n *node, bob *http.Client, task s
 	if !strings.Contains(card.Text, would) {
 		t.Errorf("the card says\n%s", card.Text)
 	}
+	brief := "main changed note-" + task + ".txt: a yes lands nothing; ask for revision 2"
+	for _, at := range []string{"/", "/approvals", "/delegations/" + r.DelegationID} {
+		t.Run(at, func(t *testing.T) { reads(t, n.page(bob, at), brief) })
+	}
+	reads(t, n.page(bob, "/approvals/"+r.ID), would, "!as one merge commit")
+	for _, args := range [][]string{{"approvals"}, {"status", task}} {
+		if out, code := g.cli(n, args...); code != 0 || !strings.Contains(out, "⚠ "+brief) {
+			t.Errorf("%s: exit %d\n%s", args, code, out)
+		}
+	}
 	reads(t, n.page(bob, "/chat?request="+r.ID), would, `value="renew"`, "Make revision 2 on today's main", `!value="approve"`, `value="reject"`)
 	if out, code := g.cli(n, "review", r.ID); code != 0 || !strings.Contains(out, "⚠ "+would) || !strings.Contains(out, "--renew") || strings.Contains(out, "gatehouse approve") {
 		t.Errorf("review: exit %d\n%s", code, out)

@@ -215,7 +215,7 @@ func (v view) turn(sh *shell) string {
 		if v.request == nil {
 			return parts("needs "+v.turnNames(), since)
 		}
-		return parts("needs "+v.turnNames(), since, expiry(v.request.ExpiresAt, now))
+		return parts(overtaken(v.request), "needs "+v.turnNames(), since, expiry(v.request.ExpiresAt, now))
 	case "completed":
 		return parts(v.landed(), took(d))
 	case "failed", "rejected", "expired", "cancelled":

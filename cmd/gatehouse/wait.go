@@ -237,7 +237,7 @@ func (w *waiter) show(ctx context.Context, v view) error {
 	var detail string
 	switch v.focus.State {
 	case "awaiting_approval":
-		detail = parts(v.turnNames(), "gatehouse review "+short(v.focus.ApprovalID))
+		detail = parts(overtaken(v.request), v.turnNames(), "gatehouse review "+short(v.focus.ApprovalID))
 		if problem := v.problem(); problem != "" {
 			w.sh.hint("⚠ %s", problem)
 		}

@@ -92,6 +92,7 @@ type readShape struct {
 type overtakenShape struct {
 	patch.Overtaken
 	Message string `json:"message"`
+	Brief   string `json:"brief"` // for a line of a list: what happened, and what to do
 }
 
 // needsShape is how far a request is, and why it cannot get there.
@@ -170,7 +171,7 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 		s.Editor = &v.Editor.User
 	}
 	if r.Overtaken() != "" {
-		s.Overtaken = &overtakenShape{*v.Overtaken, r.Overtaken()}
+		s.Overtaken = &overtakenShape{*v.Overtaken, r.Overtaken(), r.OvertakenBriefly()}
 	}
 	for _, f := range v.Files {
 		s.Files = append(s.Files, fileShape{f.Path, f.OldPath, f.Status, f.Added, f.Removed, f.Binary, f.OldMode, f.NewMode})

@@ -63,6 +63,7 @@ type HowRead struct {
 // Overtaken says that the target changed so that a yes would land nothing; "" where it may land.
 type Overtaken struct {
 	Message string `json:"message"`
+	Brief   string `json:"brief"` // in a few words, with what to do
 }
 
 // Pushes reports whether a yes pushes the agent's branch, and the target stays as it is.

@@ -23,7 +23,7 @@ func TestLinesOfJSONTellAStory(t *testing.T) {
 		echo
 		printf '%s\n' '{"type":"result","text":"nul \u0000","data":{"score":81},"artifacts":[{"name":"Report","path":"out/report.md"}],"patch":"--- a/x\n"}'
 		cat > rest.txt`, jsonl)
-	job.Feedback = &agent.Feedback{Comment: "again", Comments: []agent.LineComment{{Path: "a.go", Line: 3, Text: "no"}}}
+	job.Feedback = &agent.Feedback{Comment: "again", Comments: []agent.LineComment{{Path: "a.go", Line: 3, Text: "no"}}, Earlier: []agent.Earlier{{Revision: 1, By: "bob", Comment: "please add c2"}}}
 	host := agenttest.NewHost()
 	res, err := run(t, job, host)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestLinesOfJSONTellAStory(t *testing.T) {
 	if err := json.Unmarshal([]byte(mustRead(t, filepath.Join(job.Dir, "task.json"))), &first); err != nil {
 		t.Fatal(err)
 	}
-	if first.Type != "task" || first.Text != "fix it" || first.Feedback == nil || first.Feedback.Comments[0].Line != 3 {
+	if first.Type != "task" || first.Text != "fix it" || first.Feedback == nil || first.Feedback.Comments[0].Line != 3 || len(first.Feedback.Earlier) != 1 || first.Feedback.Earlier[0] != job.Feedback.Earlier[0] {
 		t.Errorf("first line %+v", first)
 	}
 }

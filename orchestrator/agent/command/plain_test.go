@@ -34,11 +34,11 @@ func TestAfterRequestChangesTheTaskIsFollowedByWhatWasSaid(t *testing.T) {
 	job := shell(t, `cat`)
 	job.Feedback = &agent.Feedback{
 		Comment: "Keep the old name.", Comments: []agent.LineComment{{Path: "core/a.go", Line: 7, Text: "not this", Code: "\treturn nil"},
-			{Path: "core/b.go", Line: 2, Side: "L", Text: "why gone?"}, {Path: "core/c.go", Text: "split it"}}, Note: "2 are left out.", Diff: "--- a/x\n+++ b/x\n",
+			{Path: "core/b.go", Line: 2, Side: "L", Text: "why gone?"}, {Path: "core/c.go", Text: "split it"}}, Note: "2 are left out.", Earlier: []agent.Earlier{{Revision: 1, By: "bob", Comment: "please add c2"}}, Diff: "--- a/x\n+++ b/x\n",
 	}
 	text := mustAnswer(t, job).Text
 	at := 0
-	for _, want := range []string{"fix it", "Keep the old name.", "core/a.go:7: not this\n> \treturn nil\n", "core/b.go:2 (before the change): why gone?", "core/c.go: split it", "2 are left out.", "--- a/x\n+++ b/x"} {
+	for _, want := range []string{"fix it", "Keep the old name.", "bob, of revision 1: please add c2\n", "core/a.go:7: not this\n> \treturn nil\n", "core/b.go:2 (before the change): why gone?", "core/c.go: split it", "2 are left out.", "--- a/x\n+++ b/x"} {
 		i := strings.Index(text[at:], want)
 		if i < 0 {
 			t.Fatalf("%q is missing or out of order in:\n%s", want, text)

@@ -410,12 +410,12 @@ func TestAModelThatIsNotConfigured(t *testing.T) {
 // On a run after "request changes" the task is followed by what people said.
 func TestFeedbackFollowsTheTask(t *testing.T) {
 	job := task("Mend it.")
-	job.Feedback = &agent.Feedback{Comment: "Too long", Comments: []agent.LineComment{{Path: "a.go", Line: 3, Text: "why?"}}, Note: "2 are left out.", Diff: "diff --git a/a.go b/a.go\n"}
+	job.Feedback = &agent.Feedback{Comment: "Too long", Comments: []agent.LineComment{{Path: "a.go", Line: 3, Text: "why?"}}, Note: "2 are left out.", Earlier: []agent.Earlier{{Revision: 1, By: "bob", Comment: "please add c2"}}, Left: 3, Diff: "diff --git a/a.go b/a.go\n"}
 	host := team()
 	if _, _, err := play(t, host, job, says("done")); err != nil {
 		t.Fatal(err)
 	}
-	has(t, host.Turns()[0].Message.Text(), "Mend it.", "Too long", "a.go:3: why?", "2 are left out.", "diff --git")
+	has(t, host.Turns()[0].Message.Text(), "Mend it.", "Too long", "a.go:3: why?", "2 are left out.", "bob, of revision 1: please add c2", "(3 older ones are not told again here", "diff --git")
 }
 
 // Shared context stands in the prompt with its authors, as data: no value can end the

@@ -138,6 +138,9 @@ func taskOf(job agent.Job) string {
 	if f.Comment != "" {
 		b.WriteString("\n" + f.Comment + "\n")
 	}
+	if before := f.Before(); before != "" {
+		b.WriteString("\n" + before)
+	}
 	for _, c := range f.Comments {
 		fmt.Fprintf(&b, "\n%s", c)
 	}

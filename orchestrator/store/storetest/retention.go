@@ -43,6 +43,7 @@ func (s *Suite) endedTask(n int) (orchestrator.Task, *orchestrator.Delegation, *
 		d.Repository = "app"
 		d.Chain = d.Chain.With(chain.Step{From: "kik", To: "coder", Task: secret})
 		d.Work.Feedback, d.Work.Discarded = &agent.Feedback{Comment: secret}, secret
+		d.Work.Earlier = []agent.Earlier{{Revision: 1, By: "bob", Comment: secret}}
 		d.Work.Fallback = &agent.Fallback{To: "coder", Error: agent.Fail("exit", "%s", secret)}
 		d.Work.TreeBundle = "bundle:" + d.ID
 	})
