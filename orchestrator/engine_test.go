@@ -122,7 +122,7 @@ func TestWhatIsDiscardedIsSaid(t *testing.T) {
 		})
 		w.start()
 		d := w.state(w.send("reader", "look").ID, orchestrator.Completed)
-		const want = "reader only analyses: its changes to 1 files were discarded, its answer stands. What writer changed for it went with them."
+		const want = "reader only analyses: its changes to 1 file were discarded, its answer stands. What writer changed for it went with them."
 		if d.Work.Discarded != want || !strings.Contains(w.history(d.TaskID), want) || w.git("rev-list", "--count", "main") != "1" {
 			t.Errorf("it says %q\n%s", d.Work.Discarded, w.history(d.TaskID))
 		}

@@ -238,7 +238,11 @@ func (r *run) discarded(tree string) *patch.Refusal {
 	if len(f.Files) > 0 {
 		f.Path = f.Files[0]
 	}
-	f.Message = fmt.Sprintf("%s only analyses: its changes to %d files were discarded, its answer stands.", r.d.To, len(changes))
+	files := fmt.Sprintf("%d files", len(changes))
+	if len(changes) == 1 {
+		files = "1 file"
+	}
+	f.Message = fmt.Sprintf("%s only analyses: its changes to %s were discarded, its answer stands.", r.d.To, files)
 	if err != nil {
 		f.Message = fmt.Sprintf("%s only analyses: its changes were discarded, its answer stands.", r.d.To)
 	}
