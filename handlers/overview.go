@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"gatehouse/approval"
@@ -158,7 +159,11 @@ func turnOf(b orchestrator.Below, f *frame) string {
 	case orchestrator.AwaitingApproval:
 		for _, r := range f.pending {
 			if r.DelegationID == b.ID {
-				return "waits for " + f.turn(r)
+				who := f.waitsFor(r)
+				if strings.HasPrefix(who, "nobody") {
+					return who
+				}
+				return "waits for " + who
 			}
 		}
 		return "waits for an approver"

@@ -202,7 +202,7 @@ func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d 
 	f.chrome.Title, f.chrome.State = orchestrator.Title(r.Title), string(r.State)
 	page := views.ReviewPage{
 		Chrome: f.chrome, ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, Title: r.Title, State: string(r.State),
-		Whose: f.voters.Turn(r, f.who.User.ID), TooFew: f.voters.TooFew(r), Since: v.At, ExpiresAt: at(r.ExpiresAt),
+		Whose: f.turn(r), TooFew: f.voters.TooFew(r), Since: v.At, ExpiresAt: at(r.ExpiresAt),
 		Revision: v.N, Newest: r.Revision.N, NewestAt: r.Revision.At, Digest: v.Digest, Repository: r.Repository,
 		Target: landsOn(v), Branch: views.BranchName(v.Branch), Deliver: v.Deliver, Base: v.Base.Commit, BaseAt: v.Base.At, Commit: r.Landed, Requester: r.Requester, Via: r.Via,
 		Chain: chainOf(r), Agent: r.Agent, Says: v.Text, FourEyes: p.FourEyes(), Added: v.Added, Removed: v.Removed,

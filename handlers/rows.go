@@ -20,12 +20,24 @@ func landsOn(v approval.Revision) string {
 	return views.BranchName(v.Base.Branch)
 }
 
+// turn says who must act next on a request, or that no yes can come.
+func (f *frame) turn(r approval.Request) string {
+	whose := f.voters.Turn(r, f.who.User.ID)
+	switch {
+	case whose != "nobody":
+		return whose
+	case f.voters.Needs(r).Have > 0:
+		return "nobody else can say yes: add an approver or change the rule"
+	}
+	return "nobody can say yes: add an approver or change the rule"
+}
+
 // approvalRow is one request as lists show it.
 func (f *frame) approvalRow(r approval.Request) views.ApprovalRow {
 	v := r.Revision
 	needs := f.voters.Needs(r)
 	row := views.ApprovalRow{
-		ID: r.ID, Title: r.Title, State: string(r.State), Read: r.HowRead(), Whose: f.voters.Turn(r, f.who.User.ID), Overtaken: r.OvertakenBriefly(), CanDecide: f.mayApprove(r),
+		ID: r.ID, Title: r.Title, State: string(r.State), Read: r.HowRead(), Whose: f.turn(r), Overtaken: r.OvertakenBriefly(), CanDecide: f.mayApprove(r),
 		Chain: chainOf(r), Agent: r.Agent, AskedBy: askedBy(r), Repository: r.Repository, Target: landsOn(v), Added: v.Added, Removed: v.Removed,
 		Files: len(v.Files), Yes: needs.Have, Need: needs.Count, CreatedAt: v.At, Commit: r.Landed, Delivery: v.Delivery().As(views.BranchName),
 	}
@@ -133,9 +145,9 @@ func names(d orchestrator.Delegation) []string {
 	return all
 }
 
-// turn is who must decide on a pending request, and that a yes would land nothing.
-func (f *frame) turn(r approval.Request) string {
-	who := f.voters.Turn(r, f.who.User.ID)
+// waitsFor is turn, and that a yes would land nothing.
+func (f *frame) waitsFor(r approval.Request) string {
+	who := f.turn(r)
 	if o := r.OvertakenBriefly(); o != "" {
 		who += " · " + o
 	}
@@ -159,7 +171,7 @@ func (f *frame) whose(d orchestrator.Delegation, tree []orchestrator.Delegation)
 	case orchestrator.AwaitingApproval:
 		for _, r := range f.pending {
 			if r.ID == d.ApprovalID {
-				return f.turn(r)
+				return f.waitsFor(r)
 			}
 		}
 		return "an approver"

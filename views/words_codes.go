@@ -1,5 +1,7 @@
 package views
 
+import "strings"
+
 // steps are what a person can do about the code of a failure or refusal. What agents are
 // told stands with the guards; this is for whoever looks at the page.
 var steps = map[string]string{
@@ -58,6 +60,14 @@ var steps = map[string]string{
 
 // nextStep is what to do about a row that went wrong; empty where nothing is known.
 func nextStep(r DelegationRow) string {
+	if r.Code == "max_handoffs" { // two of its refusals count nothing, so a higher limit changes nothing
+		switch {
+		case strings.Contains(r.Reason, "works in independent mode"):
+			return "Nothing to do if the answer is good; else send it again with hand-overs enabled."
+		case strings.Contains(r.Reason, "works by itself now"):
+			return "Nothing to do if the answer is good; else see why the hand-over before failed."
+		}
+	}
 	if s := steps[r.Code]; s != "" {
 		return s
 	}

@@ -89,7 +89,7 @@ func (sh *shell) server(ctx context.Context) string {
 	cfg, err := config.LoadFor(sh.Globals.Config, sh.env)
 	if err != nil {
 		sh.URL = defaultURL
-		fmt.Fprintf(sh.errs, "The configuration says nothing of the server, so %s is tried: %s\n", sh.URL, line(err.Error()))
+		fmt.Fprintf(sh.errs, "The configuration cannot be read, so %s is tried: %s\n", sh.URL, line(err.Error()))
 		return sh.URL
 	}
 	if sh.URL, _ = announced(ctx, cfg.Data); sh.URL == "" {

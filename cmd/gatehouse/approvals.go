@@ -67,7 +67,7 @@ func (sh *shell) requestRows(all []client.Request) [][]string {
 	for i, r := range all {
 		turn := ago(r.CreatedAt, sh.now())
 		if r.State == "pending" {
-			turn = parts(overtaken(&r), "needs "+who(r), turn, expiry(r.ExpiresAt, sh.now()))
+			turn = parts(overtaken(&r), needed("needs", r), turn, expiry(r.ExpiresAt, sh.now()))
 		}
 		turn = parts(turn, line(r.Read.Text))
 		title := brief(r.Title, 40)
@@ -107,6 +107,22 @@ func where(r client.Request) string {
 
 // shortest is how much of an id's end names it, in characters.
 const shortest = 6
+
+// findDelegation understands the id of a task or delegation. Of a request's it says so.
+func findDelegation(ctx context.Context, api *client.Client, id string) (client.Delegation, error) {
+	d, err := api.Delegation(ctx, id)
+	if !isStatus(err, http.StatusNotFound) {
+		return d, err
+	}
+	ending := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(id), "tsk_"), "dlg_")
+	if len(ending) < shortest {
+		return d, fail(exitNotFound, "%q is too short for an id: write at least its last %d characters. List the tasks: gatehouse list", line(id), shortest)
+	}
+	if r, err := api.Request(ctx, id); err == nil { // a token that may read no requests learns of none
+		return d, fail(exitNotFound, "%q is a request, and neither a task nor a delegation. See it: gatehouse review %s   Its task: %s", line(id), short(r.ID), short(r.TaskID))
+	}
+	return d, err
+}
 
 // findRequest understands a request's id and, while exactly one of its requests is in
 // the state, that of a task or delegation.

@@ -51,6 +51,11 @@ func arrange(app *kong.Application, args []string) ([]string, error) {
 		}
 		words = append(words, arg)
 	}
+	for _, arg := range options { // a flag of another command is none of this one
+		if name, _, _ := flagIn(arg); node != app.Node && !hasFlag(node, name) {
+			return nil, unknownFlag(node, "--"+name, name)
+		}
+	}
 	arranged := slices.Concat(command, options)
 	if len(words) > 0 {
 		if !node.Passthrough {
@@ -95,6 +100,19 @@ func flagsOf(n *kong.Node) map[string]*kong.Flag {
 	return flags
 }
 
+// hasFlag says whether a node, what stands above it or what is below it takes a flag.
+func hasFlag(n *kong.Node, name string) bool {
+	if _, has := flagsOf(n)[name]; has {
+		return true
+	}
+	for at := n.Parent; at != nil; at = at.Parent {
+		if slices.ContainsFunc(at.Flags, func(f *kong.Flag) bool { return f.Name == name }) {
+			return true
+		}
+	}
+	return false
+}
+
 func childOf(n *kong.Node, name string) *kong.Node {
 	for _, child := range n.Children {
 		if child.Name == name {
@@ -136,13 +154,18 @@ func unknownFlag(n *kong.Node, arg, name string) error {
 	for at := n; at != nil; at = at.Parent {
 		for _, f := range at.Flags {
 			if !f.Hidden {
-				names = append(names, "--"+f.Name)
+				names = append(names, f.Name)
 			}
 		}
 	}
-	hint := ""
-	if near := nearest("--"+strings.TrimLeft(name, "-"), names); near != "" {
-		hint = " Did you mean " + near + "?"
+	hint, word := "", strings.TrimLeft(name, "-")
+	near := nearest(word, names)
+	most := 2 // two letters that changed places
+	if len(word) < 4 {
+		most = 1 // of three letters two others are another word
+	}
+	if near != "" && (strings.HasPrefix(near, word) || strings.HasPrefix(word, near) || edits(word, near) <= most) {
+		hint = " Did you mean --" + near + "?"
 	}
 	return usage("There is no flag %s.%s See gatehouse %s--help.", line(arg), hint, pathOf(n))
 }

@@ -31,6 +31,7 @@ type understood struct {
 	Data         string           `json:"data"`
 	Workers      int              `json:"workers"`
 	MaxDepth     int              `json:"max_depth"`
+	Handoffs     string           `json:"handoffs"` // on, or opt_in: a task has to enable them
 	FourEyes     bool             `json:"four_eyes"`
 	Repositories []understoodRepo `json:"repositories"`
 	Providers    []understoodMind `json:"providers"`
@@ -93,7 +94,7 @@ func (c *ConfigCheckCmd) Run(ctx context.Context, sh *shell) error {
 func understand(c *config.Config) understood {
 	u := understood{
 		File: c.Path, Listen: c.Listen, PublicURL: c.PublicURL, Database: withoutPassword(c.Database), Data: c.Data, FourEyes: c.FourEyes,
-		Workers: c.Engine.Settings.Workers, MaxDepth: c.Engine.Settings.MaxDepth,
+		Workers: c.Engine.Settings.Workers, MaxDepth: c.Engine.Settings.MaxDepth, Handoffs: map[bool]string{true: "opt_in", false: "on"}[c.Engine.Settings.OptIn],
 		Repositories: []understoodRepo{}, Providers: []understoodMind{}, Agents: []understoodHand{}, Warnings: slices.Concat([]string{}, unset(c), c.Warnings, c.Hints()),
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Engine.Repositories)) {
@@ -143,7 +144,7 @@ func (u understood) print(sh *shell) error {
 	rows := [][]string{
 		{"configuration", file}, {"listen", line(u.Listen)}, {"public URL", line(u.PublicURL)},
 		{"database", line(u.Database)}, {"data", line(u.Data)},
-		{"engine", fmt.Sprintf("%s, %s deep", counted(u.Workers, "worker"), counted(u.MaxDepth, "hop"))},
+		{"engine", fmt.Sprintf("%s, %s deep%s", counted(u.Workers, "worker"), counted(u.MaxDepth, "hop"), map[string]string{"opt_in": ", hand-overs opt_in: only in tasks that enable them"}[u.Handoffs])},
 		{"four eyes", map[bool]string{true: "on: nobody approves what they asked for", false: "off: one person may ask and approve"}[u.FourEyes]},
 	}
 	for _, r := range u.Repositories {

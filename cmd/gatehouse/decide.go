@@ -31,7 +31,7 @@ var wholeDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 func (c *ApproveCmd) Run(ctx context.Context, sh *shell) error {
 	digest := strings.ToLower(c.Digest)
 	if digest != "" && !wholeDigest.MatchString(digest) {
-		return usage("--digest %s is not a whole digest: it has 64 hex digits. gatehouse review ID --json prints it.", line(c.Digest))
+		return usage("--digest %s is not a whole digest, which has 64 hex digits. gatehouse review ID --json prints it.", line(c.Digest))
 	}
 	api, err := sh.client(ctx)
 	if err != nil {
@@ -239,7 +239,7 @@ func said(verdict string) string {
 func outcome(r client.Request, verdict string) string {
 	switch r.State {
 	case "pending":
-		return fmt.Sprintf("%s, %d of %d yes; still needs %s", strings.ReplaceAll(verdict, "_", " "), r.Needs.Have, r.Needs.Count, who(r))
+		return fmt.Sprintf("%s, %d of %d yes; %s", strings.ReplaceAll(verdict, "_", " "), r.Needs.Have, r.Needs.Count, needed("still needs", r))
 	case "approved":
 		if r.Handover() {
 			return "approved; the work is handed to " + line(r.Question.To)

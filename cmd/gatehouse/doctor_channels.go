@@ -71,6 +71,9 @@ func checkTriggers(ctx context.Context, cfg *config.Config, s owners) []finding 
 			all = append(all, finding{name, broke, "Its owner cannot be looked up: " + err.Error()})
 		case u.Disabled:
 			all = append(all, finding{name, broke, "It belongs to " + t.Owner + ", who is disabled, so it starts nothing. Name another owner."})
+		case !people.As(u, nil).Has(people.TasksWrite): // as intake asks before it starts anything
+			all = append(all, finding{name, broke, "It belongs to " + t.Owner + ", who may not start tasks: that takes the role operator or admin, so it starts nothing. Run gatehouse user roles " + t.Owner +
+				" --role operator with the roles to be kept, or name another owner."})
 		default:
 			all = append(all, finding{name, fine, parts(string(t.Kind), "owner "+t.Owner)})
 		}

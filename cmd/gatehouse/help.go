@@ -30,7 +30,7 @@ var examples = map[string][2]string{
 	"handoff":             {`gatehouse handoff deployer "Deploy it" --context build=1.18.1`, `gatehouse handoff coder "Build the plan" --artifact ImplementationPlan=docs/plan.md`},
 	"approvals":           {`gatehouse approvals`, `gatehouse approvals --state landed`},
 	"review":              {`gatehouse review c81m2x`, `gatehouse review 7f3k9q --json`},
-	"approve":             {`gatehouse approve c81m2x`, `gatehouse approve c81m2x --digest 9f2c1a7e --yes`},
+	"approve":             {`gatehouse approve c81m2x`, `gatehouse review c81m2x && gatehouse approve c81m2x --yes`},
 	"reject":              {`gatehouse reject c81m2x --reason "Breaks resume"`, `gatehouse reject 7f3k9q --reason "Not now"`},
 	"request-changes":     {`gatehouse request-changes c81m2x --comment "Add a test"`, `gatehouse request-changes 7f3k9q --comment "Name the constant"`},
 	"revert":              {`gatehouse revert c81m2x`, `gatehouse revert 7f3k9q --json`},

@@ -16,11 +16,13 @@ import (
 // nobody says what of groups, and of what asks them, names nobody who can approve. Who there
 // is stands in the database: where it cannot be read, that is what it says.
 func nobody(ctx context.Context, cfg *config.Config) []string {
-	if len(cfg.Groups) == 0 {
+	if len(cfg.Groups) == 0 && !cfg.NeedsSeveral() {
 		return nil
 	}
 	users, err := everybody(ctx, cfg)
 	switch {
+	case len(cfg.Groups) == 0 && (err != nil || len(users) == 0): // no file names anybody; the database has its own line
+		return nil
 	case err != nil:
 		return []string{"Whether groups name people is not looked at: " + err.Error()}
 	case len(users) == 0:

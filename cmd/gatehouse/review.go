@@ -105,7 +105,7 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 	}
 	fmt.Fprintf(w, "%s  rev %d  digest %s  %s%s\n", line(r.ID), r.Revision, line(r.Digest[:min(8, len(r.Digest))]), whereSize(r), rule)
 	if r.State == "pending" {
-		fmt.Fprintf(w, "%s  needs %s\n", sh.state(r.State, 0), parts(who(r), ago(r.CreatedAt, sh.now()), expiry(r.ExpiresAt, sh.now())))
+		fmt.Fprintf(w, "%s  %s\n", sh.state(r.State, 0), parts(needed("needs", r), ago(r.CreatedAt, sh.now()), expiry(r.ExpiresAt, sh.now())))
 	} else {
 		where := ""
 		if r.State == "landed" && r.Commit != "" {

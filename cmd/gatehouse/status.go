@@ -23,7 +23,7 @@ func (c *StatusCmd) Run(ctx context.Context, sh *shell) error {
 	if c.ID == "" {
 		return siteStatus(ctx, sh, api)
 	}
-	d, err := api.Delegation(ctx, c.ID)
+	d, err := findDelegation(ctx, api, c.ID)
 	if err != nil {
 		return err
 	}
@@ -160,12 +160,22 @@ func (v view) print(sh *shell) error {
 	)
 }
 
-// discarded says what was thrown away of agents that only analyse, of d and below it.
+// discarded says what was thrown away of agents that only analyse, of d and below it: each
+// sentence once, with how often it is meant.
 func (v view) discarded() (said []string) {
 	below := subtree(v.d, v.all)
+	times := map[string]int{}
 	for _, d := range v.all {
-		if d.Discarded != "" && below[d.ID] {
-			said = append(said, line(d.Discarded))
+		if d.Discarded == "" || !below[d.ID] {
+			continue
+		}
+		if times[d.Discarded]++; times[d.Discarded] == 1 {
+			said = append(said, d.Discarded)
+		}
+	}
+	for i, text := range said {
+		if said[i] = line(text); times[text] > 1 {
+			said[i] += fmt.Sprintf(" (%d times)", times[text])
 		}
 	}
 	return said
@@ -215,7 +225,7 @@ func (v view) turn(sh *shell) string {
 		if v.request == nil {
 			return parts("needs "+v.turnNames(), since)
 		}
-		return parts(overtaken(v.request), "needs "+v.turnNames(), since, expiry(v.request.ExpiresAt, now))
+		return parts(overtaken(v.request), needed("needs", *v.request), since, expiry(v.request.ExpiresAt, now))
 	case "completed":
 		return parts(v.landed(), took(d))
 	case "failed", "rejected", "expired", "cancelled":
@@ -349,6 +359,19 @@ func reason(d client.Delegation) string {
 	return line(d.Error.Code) + ": " + line(d.Error.Message)
 }
 
+// needed says whom a request needs, behind a verb, or that a yes of theirs is nobody's to give.
+func needed(verb string, r client.Request) string {
+	if stuck(r) {
+		return who(r)
+	}
+	return verb + " " + who(r)
+}
+
+// stuck reports whether nobody who has not done so can say yes to a request.
+func stuck(r client.Request) bool {
+	return r.State == "pending" && len(r.Needs.Missing) == 0 && r.Needs.Problem != ""
+}
+
 // who names the people that a request waits for.
 func who(r client.Request) string {
 	switch {
@@ -358,8 +381,10 @@ func who(r client.Request) string {
 			names[i] = line(n)
 		}
 		return joined(names, "or")
-	case r.State == "pending" && r.Needs.Problem != "":
-		return "nobody"
+	case stuck(r) && r.Needs.Have > 0:
+		return "nobody else can say yes: add an approver or change the rule"
+	case stuck(r):
+		return "nobody can say yes: add an approver or change the rule"
 	case len(r.Needs.From) > 0:
 		return line(joined(r.Needs.From, "or"))
 	}

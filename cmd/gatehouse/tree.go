@@ -21,7 +21,7 @@ func (c *TreeCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	d, err := api.Delegation(ctx, c.ID)
+	d, err := findDelegation(ctx, api, c.ID)
 	if err != nil {
 		return err
 	}
@@ -147,6 +147,8 @@ func (p *planter) outcome(d client.Delegation) string {
 		change = size(r)
 	}
 	switch {
+	case d.Error != nil && d.Error.Code == d.State: // "cancelled: cancelled: …" says one word twice
+		return reason(d)
 	case d.Error != nil:
 		return word + ": " + reason(d)
 	case change != "" && d.Result != nil && d.Result.Commit != "":

@@ -163,7 +163,11 @@ func (w *waiter) stream(lost error) {
 // look reads the state and shows it when it has changed. A server that has answered
 // once may go away for a while.
 func (w *waiter) look(ctx context.Context) (ended bool, err error) {
-	d, err := w.api.Delegation(ctx, w.id)
+	find := w.api.Delegation
+	if w.d.ID == "" { // later the id is whole
+		find = func(ctx context.Context, id string) (client.Delegation, error) { return findDelegation(ctx, w.api, id) }
+	}
+	d, err := find(ctx, w.id)
 	var v view
 	if err == nil {
 		v, err = inspect(ctx, w.api, d)

@@ -21,7 +21,7 @@ func (c *WatchCmd) Run(ctx context.Context, sh *shell) error {
 	}
 	w := &watcher{sh: sh, api: api}
 	if c.ID != "" {
-		if w.d, err = api.Delegation(ctx, c.ID); err != nil {
+		if w.d, err = findDelegation(ctx, api, c.ID); err != nil {
 			return err
 		}
 		w.id = w.d.ID

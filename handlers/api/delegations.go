@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"gatehouse/approval"
@@ -30,11 +32,35 @@ func (a *API) Delegations(c echo.Context) error {
 
 // Delegation answers GET /delegations/{id}.
 func (a *API) Delegation(c echo.Context) error {
-	shape, _, err := a.one(c)
+	shape, d, err := a.one(c)
 	if err != nil {
 		return err
 	}
+	if caller(c).Run == nil && d.State.Ended() { // what a run reads of its child is the child's own
+		if shape.Discarded, err = a.discardedBelow(c.Request().Context(), d); err != nil {
+			return err
+		}
+	}
 	return c.JSON(http.StatusOK, shape)
+}
+
+// discardedBelow says what was thrown away of d and below it, each sentence once.
+func (a *API) discardedBelow(ctx context.Context, d orchestrator.Delegation) (string, error) {
+	tree, err := a.Reader.Tree(ctx, d.TaskID)
+	if err != nil {
+		return "", err
+	}
+	below := map[string]bool{d.ID: true}
+	var said []string
+	for _, other := range tree { // callers stand before those they called
+		if below[other.ParentID] {
+			below[other.ID] = true
+		}
+		if text := other.Work.Discarded; text != "" && below[other.ID] && !slices.Contains(said, text) {
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, " "), nil
 }
 
 // one is the delegation that the address names. A caller that asks for its ended child

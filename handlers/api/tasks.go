@@ -136,7 +136,9 @@ func (a *API) Task(c echo.Context) error {
 	for _, d := range tree {
 		out.Totals.States[d.State]++
 		out.Totals.Depth = max(out.Totals.Depth, d.Depth)
-		out.Discarded = strings.TrimSpace(out.Discarded + " " + d.Work.Discarded)
+		if !strings.Contains(out.Discarded, d.Work.Discarded) { // several agents of one name say the same
+			out.Discarded = strings.TrimSpace(out.Discarded + " " + d.Work.Discarded)
+		}
 		if d.ID == t.RootID {
 			root := shapeOf(d)
 			out.State, out.Usage, out.Totals.Usage = d.State, d.Usage, d.Usage

@@ -205,7 +205,7 @@ func (in *Intake) requester(ctx context.Context, t *trigger.Trigger, d trigger.D
 	case err == nil && u.Disabled:
 		return u, orchestrator.Errorf(trigger.CodeOwner, "The trigger %s belongs to %s, who may not sign in any more, so nothing was started. Name another owner.", t.Name, u.Name)
 	case err == nil && !people.As(u, nil).Has(people.TasksWrite):
-		return u, orchestrator.Errorf(trigger.CodeOwner, "The trigger %s belongs to %s, who may not start tasks: that takes the role operator. Nothing was started. "+
+		return u, orchestrator.Errorf(trigger.CodeOwner, "The trigger %s belongs to %s, who may not start tasks: that takes the role operator or admin. Nothing was started. "+
 			"Give it back with gatehouse user roles %s --role operator and the roles to be kept, or name another owner.", t.Name, u.Name, u.Name)
 	}
 	return u, err

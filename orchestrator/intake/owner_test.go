@@ -33,7 +33,7 @@ func TestATriggerMayNoMoreThanItsOwner(t *testing.T) {
 		if got, err := w.call(in, "one", `{"ref":"main"}`); err != nil || got.Delivery.State != trigger.Refused || got.Delivery.TaskID != "" {
 			w.Errorf("the webhook: %+v, %v", got, err)
 		}
-		const why = "belongs to ann, who may not start tasks: that takes the role operator. Nothing was started. Give it back with gatehouse user roles ann --role operator"
+		const why = "belongs to ann, who may not start tasks: that takes the role operator or admin. Nothing was started. Give it back with gatehouse user roles ann --role operator"
 		d := w.last("hourly")
 		s, err := in.Status(w.Context(), "hourly")
 		w.must(err)

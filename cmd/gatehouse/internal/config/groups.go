@@ -43,6 +43,34 @@ func (c *Config) Nobody(users []people.User) []string {
 				a.what, strings.Join(a.groups, " and ")), a.path...))
 		}
 	}
+	return append(all, c.tooFew(users)...)
+}
+
+// NeedsSeveral reports whether a rule asks for more than one yes.
+func (c *Config) NeedsSeveral() bool {
+	return slices.ContainsFunc(c.asked(), func(a asking) bool { return a.need > 1 })
+}
+
+// tooFew names the rules that ask for more yeses than there are people to give them.
+func (c *Config) tooFew(users []people.User) []string {
+	var all []string
+	for _, a := range c.asked() {
+		n := 0
+		for _, u := range users {
+			if approval.Approves(u) && (len(a.groups) == 0 || slices.ContainsFunc(a.groups, func(g string) bool { return slices.Contains(c.Groups[g], u.Name) })) {
+				n++
+			}
+		}
+		if a.need < 2 || a.need <= n || n == 0 && len(a.groups) > 0 { // of groups without anybody it is said already
+			continue
+		}
+		people := "people"
+		if n == 1 {
+			people = "person"
+		}
+		all = append(all, c.Place(fmt.Sprintf("%s needs %d people to say yes, and %d %s can, so a request waits until it expires. Add an approver, or change the rule.",
+			a.what, a.need, n, people), append(slices.Clone(a.path[:len(a.path)-1]), "need")...))
+	}
 	return all
 }
 
@@ -59,24 +87,32 @@ type asking struct {
 	what   string
 	groups []string
 	path   []any
+	need   int // yeses; 0 where that is not said
 }
 
 // asked are the places that ask groups, in the order of the file's keys.
 func (c *Config) asked() []asking {
 	var all []asking
 	for i, r := range c.File.Approval.Rules {
-		all = append(all, asking{fmt.Sprintf("rule %q", r.Name), r.From, []any{"approval", "rules", i, "from"}})
+		all = append(all, asking{fmt.Sprintf("rule %q", r.Name), r.From, []any{"approval", "rules", i, "from"}, needOf(r.Need)})
 	}
 	for i, r := range c.File.Approval.Handovers {
-		all = append(all, asking{fmt.Sprintf("rule %q", r.Name), r.From, []any{"approval", "handovers", i, "from"}})
+		all = append(all, asking{fmt.Sprintf("rule %q", r.Name), r.From, []any{"approval", "handovers", i, "from"}, needOf(r.Need)})
 	}
 	for i, e := range c.File.Approval.Escalate {
-		all = append(all, asking{"this step of the escalation", e.To, []any{"approval", "escalate", i, "to"}})
+		all = append(all, asking{"this step of the escalation", e.To, []any{"approval", "escalate", i, "to"}, 0})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Approvers)) {
-		all = append(all, asking{"repository " + name, c.Approvers[name], []any{"repositories", name, "approvers"}})
+		all = append(all, asking{"repository " + name, c.Approvers[name], []any{"repositories", name, "approvers"}, 0})
 	}
 	return all
+}
+
+func needOf(n *int) int {
+	if n == nil {
+		return 1
+	}
+	return *n
 }
 
 // Place puts where path is in the file in front of a message.
