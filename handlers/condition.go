@@ -56,6 +56,15 @@ func (p *Pages) condition(f *frame, page *views.OverviewPage) error {
 			}
 		}
 	}
+	queues, err := p.Sums.LandingQueues(f.ctx)
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
+		if q.HeldUp > 0 {
+			page.Problems = append(page.Problems, views.Problem{Href: views.WaitsPath, Link: "Who waits for whom", Text: queueSays(q) + "."})
+		}
+	}
 	if p.Condition == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -181,7 +182,7 @@ func (p *Pages) today(f *frame, page *views.OverviewPage) error {
 	if err != nil {
 		return err
 	}
-	page.Today = views.TodayFigures{Tasks: got.Tasks, More: got.More, Landed: got.Landed, Rejected: got.Rejected, USD: got.USD, MedianYes: got.MedianYes, Since: midnight}
+	page.Today = views.TodayFigures{Tasks: got.Tasks, More: got.More, Landed: got.Landed, Delivered: deliveredWord(p.Engine.Config().Repositories), Rejected: got.Rejected, USD: got.USD, MedianYes: got.MedianYes, Since: midnight}
 	if most := p.Engine.Config().Settings.DailyUSD; most > 0 {
 		page.Today.MaxUSD = &most
 	}
@@ -194,6 +195,24 @@ func (p *Pages) today(f *frame, page *views.OverviewPage) error {
 	any, err := p.Reader.List(f.ctx, orchestrator.Filter{RootsOnly: true, Limit: 1})
 	page.AnyTasks = len(any.Items) > 0
 	return err
+}
+
+// deliveredWord says what has become of changes that were approved: where a yes pushes the
+// agent's branch, nothing is on the target by Gatehouse's hand.
+func deliveredWord(all map[string]orchestrator.Repository) string {
+	pushes := 0
+	for _, r := range all {
+		if (patch.Delivery{Mode: r.Deliver}).Pushes() {
+			pushes++
+		}
+	}
+	switch pushes {
+	case 0:
+		return "landed"
+	case len(all):
+		return "pushed"
+	}
+	return "landed or pushed"
 }
 
 // wentWrong lists the tasks that ended as nobody wanted and the hand-overs that guards

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
@@ -11,7 +12,8 @@ import (
 )
 
 // Retry runs a task again that did not complete, under the same ids and with fresh
-// hops and a fresh conversation (Fork goes on from a turn), or tries a landing again that is held up;
+// hops and a fresh conversation (Fork goes on from a turn). Of one that has not ended it tries the
+// landings again that are held up, its own or those below it, and answers with the first of them;
 // with one that is being tried nothing is done.
 func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error) {
 	d, err := e.lookUp(ctx, id)
@@ -28,9 +30,12 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		if err != nil {
 			return err
 		}
-		if row.State == Landing {
-			after = *row
-			return landAgain(ctx, tx, &after, actor)
+		if !row.State.Ended() {
+			after, err = retryLive(ctx, tx, row, actor)
+			return err
+		}
+		if !d.State.Ended() { // whether people are asked first was not looked up
+			return Errorf(CodeConflict, "This has ended at this moment. Ask again.")
 		}
 		if err := mayRetry(row); err != nil {
 			return err
@@ -125,10 +130,59 @@ func landAgain(ctx context.Context, tx Tx, d *Delegation, actor string) error {
 	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor, Data: event.Data(map[string]any{"agent": d.To, "why": "landing is tried again"})})
 }
 
+// retryLive tries the landing of d again, or those below it that are held up: whoever has
+// only the id of the task means them. Cancelling instead would throw the yes away.
+func retryLive(ctx context.Context, tx Tx, d *Delegation, actor string) (first Delegation, err error) {
+	if d.State == Landing {
+		err = landAgain(ctx, tx, d, actor)
+		return *d, err
+	}
+	tree, err := tx.Tree(ctx)
+	if err != nil {
+		return first, err
+	}
+	under, leaves := map[string]bool{d.ID: true}, map[string]*Delegation{}
+	for _, other := range tree { // oldest first, so a caller stands before whom it called
+		if !under[other.ParentID] {
+			continue
+		}
+		under[other.ID] = true
+		if other.State.Ended() {
+			continue
+		}
+		delete(leaves, other.ParentID)
+		leaves[other.ID] = other
+		if other.State != Landing || other.Work.Problem == "" {
+			continue
+		}
+		if err := landAgain(ctx, tx, other, actor); err != nil {
+			return first, err
+		}
+		if first.ID == "" {
+			first = *other
+		}
+	}
+	if first.ID != "" {
+		return first, nil
+	}
+	var waits []string
+	for _, other := range tree {
+		if leaves[other.ID] != nil {
+			waits = append(waits, other.To+" is "+stateWords(other.State))
+		}
+	}
+	still := stateWords(d.State)
+	if len(waits) > 0 {
+		still += ": " + strings.Join(waits, ", ")
+	}
+	return first, Errorf(CodeNotEnded, "This is still %s. No landing is held up, so there is nothing to try again until it has ended.", still)
+}
+
+// stateWords is a state as people read it: awaiting approval.
+func stateWords(s State) string { return strings.ReplaceAll(string(s), "_", " ") }
+
 func mayRetry(d *Delegation) error {
 	switch {
-	case !d.State.Ended():
-		return Errorf(CodeNotEnded, "This is still %s. Cancel it first, or wait until it has ended.", d.State)
 	case d.State == Completed:
 		return Errorf(CodeEnded, "This has completed. Send a new task to do more.")
 	case d.ParentID != "":

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
 )
 
@@ -50,6 +52,37 @@ func TestARetryOfALanding(t *testing.T) {
 		}
 		if _, err := w.engine.Retry(t.Context(), root.ID, "ann"); orchestrator.CodeOf(err) != orchestrator.CodeEnded {
 			t.Errorf("a retry of what has landed: %v", err)
+		}
+	})
+}
+
+// Whoever has only the id of a task means the landings below it that are held up: they are
+// tried again, and the yes stands. Where none is, it is said what the task waits for.
+func TestARetryOfATaskTriesTheLandingsBelowIt(t *testing.T) {
+	databases(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, agent.Spec{Name: "lead"}, agent.Spec{Name: "coder", Repository: "app"}) // coder's change is its own
+		w.script("lead", agenttest.HandOn("coder"))
+		w.script("coder", writes("new.txt", "new\n"))
+		w.start()
+		root := w.sendTo("lead", "have it written")
+		r := w.request(root.TaskID, 1)
+		_, err := w.engine.Retry(t.Context(), root.TaskID, "ann")
+		if orchestrator.CodeOf(err) != orchestrator.CodeNotEnded || !strings.Contains(err.Error(), "coder is awaiting approval") || strings.Contains(err.Error(), "Cancel") {
+			t.Errorf("the retry of what waits for people: %v", err)
+		}
+		w.git("branch", "-m", "main", "away")
+		w.approve(r)
+		w.until(r.DelegationID, "held up", func(d orchestrator.Delegation) bool {
+			return d.Work.Problem != "" && d.Holder == "" && d.ReadyAt.Sub(w.now()) > 24*time.Hour
+		})
+		w.git("branch", "-m", "away", "main")
+		d, err := w.engine.Retry(t.Context(), root.TaskID, "ann")
+		if err != nil || d.ID != r.DelegationID || d.State != orchestrator.Landing {
+			t.Fatalf("the retry of the task: %s is %s, %v", d.ID, d.State, err)
+		}
+		w.state(root.ID, orchestrator.Completed)
+		if n := w.count(root.TaskID, event.PatchLanded); n != 1 || w.count(root.TaskID, event.Requested) != 1 {
+			t.Errorf("it landed %d times\n%s", n, w.history(root.TaskID))
 		}
 	})
 }

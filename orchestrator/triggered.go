@@ -42,7 +42,7 @@ func (e *Engine) askRoot(ctx context.Context, tx Tx, asks Handovers, root *Deleg
 // again by Retry, is no answer to it. d is a root, or nothing is asked.
 func (e *Engine) askedAnew(ctx context.Context, d *Delegation) (agent.Spec, Handovers, HandoverRule, error) {
 	spec, ok := e.Config().Agents.Get(d.To)
-	if !ok || d.ParentID != "" || d.State == Landing {
+	if !ok || d.ParentID != "" || !d.State.Ended() {
 		return spec, nil, HandoverRule{}, nil
 	}
 	t, err := e.Store.Task(ctx, d.TaskID)

@@ -1,6 +1,9 @@
 package views
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // OverviewPage is `/`: what needs this person, what runs, what went wrong today.
 type OverviewPage struct {
@@ -29,11 +32,15 @@ type TodayFigures struct {
 	Tasks     int
 	More      bool // there were more than were counted
 	Landed    int
+	Delivered string // the word for Landed: what a yes does in the repositories of today's configuration
 	Rejected  int
 	USD       *float64      // nil: nobody reported a cost
 	MaxUSD    *float64      // what a day should cost; nil: nobody said
 	MedianYes time.Duration // from request to a person's yes; 0: none today
 }
+
+// delivered is the word for what people said yes to.
+func (t TodayFigures) delivered() string { return cmp.Or(t.Delivered, "landed") }
 
 // over says whether the day costs more than it should.
 func (t TodayFigures) over() bool { return t.USD != nil && t.MaxUSD != nil && *t.USD > *t.MaxUSD }

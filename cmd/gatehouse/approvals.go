@@ -81,7 +81,7 @@ func (sh *shell) requestRows(all []client.Request) [][]string {
 		if r.Handover() {
 			from = r.Question.From
 		}
-		rows[i] = []string{sh.state(r.State, 0), line(r.ID), title, line(from) + " → " + where(r), size(r), turn}
+		rows[i] = []string{sh.state(arrivedState(r.State, r.Pushes()), 0), line(r.ID), title, line(from) + " → " + where(r), size(r), turn}
 	}
 	return rows
 }
@@ -94,10 +94,13 @@ func overtaken(r *client.Request) string {
 	return "⚠ " + line(r.Overtaken.Brief)
 }
 
-// where is the repository and branch that a request lands on, or whom a hand-over goes to.
+// where is the repository and branch that a request lands on or is pushed to, or whom a hand-over goes to.
 func where(r client.Request) string {
 	if r.Handover() {
 		return "hand-over to " + line(r.Question.To)
+	}
+	if r.Pushes() && r.Branch != "" {
+		return line(r.Repository) + "/" + line(r.Branch)
 	}
 	if r.Target == "" {
 		return line(r.Repository) + " (no branch)" // asked by an older version, on a commit's id

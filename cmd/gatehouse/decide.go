@@ -221,6 +221,14 @@ func arrived(r client.Request) string {
 	return "landed " + commit(r.Commit) + " on " + line(r.Target)
 }
 
+// delivered says which commit landed, or to which branch it was pushed instead.
+func delivered(r client.Result) string {
+	if r.Pushed != "" {
+		return "pushed " + commit(r.Commit) + " to " + line(r.Pushed)
+	}
+	return "landed " + commit(r.Commit)
+}
+
 // arrivedState is the state to show: pushed in place of landed, where nothing is on the target.
 func arrivedState(state string, pushes bool) string {
 	if pushes && state == "landed" {

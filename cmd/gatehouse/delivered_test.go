@@ -68,6 +68,27 @@ func TestABranchThatWasPushedIsNotCalledLanded(t *testing.T) {
 			t.Errorf("%s does not say where the change is:\n%s", face, text)
 		}
 	}
+	if listed, _ := s.cli(n, "approvals", "--state", "all"); !strings.Contains(listed, "✓ pushed") || !strings.Contains(listed, "→ app/"+branch) || strings.Contains(listed, "landed") {
+		t.Errorf("the list of requests says\n%s", listed)
+	}
+	if tree, _ := s.cli(n, "--token", n.asker, "tree", task); !strings.Contains(tree, "pushed "+short+" to "+branch) {
+		t.Errorf("who may read no requests reads\n%s", tree)
+	}
+	evidence := tagShape.ReplaceAllString(n.page(n.browser("carol"), "/approvals/"+r.ID+"/evidence"), "")
+	if !strings.Contains(evidence, "Commit that was pushed") || !strings.Contains(evidence, "pushed · ") || strings.Contains(evidence, "landed · ") {
+		t.Errorf("the evidence says\n%s", evidence)
+	}
+	if today := tagShape.ReplaceAllString(n.page(bob, "/"), ""); !strings.Contains(today, "pushed") || strings.Contains(today, "landed or") {
+		t.Errorf("the overview says\n%s", today)
+	}
+	for _, filter := range []string{"state:pushed", "state:pushed,pending repository:app", "state:pushed state:landed"} {
+		if found, _ := s.cli(n, append([]string{"--token", carol, "audit", "list"}, strings.Fields(filter)...)...); !strings.Contains(found, "✓ pushed "+short) {
+			t.Errorf("%s finds\n%s", filter, found)
+		}
+	}
+	if found, code := s.cli(n, "--token", carol, "audit", "list", "--", "state:landed", "-state:pushed"); code != 0 || strings.Contains(found, short) {
+		t.Errorf("not pushed: %d\n%s", code, found)
+	}
 	// A list has no room for the branch; the word is there.
 	listed, _ := s.cli(n, "--token", carol, "audit", "list", "repository:app")
 	if !strings.Contains(listed, "✓ pushed "+short) || strings.Contains(listed, "landed") {
@@ -128,6 +149,15 @@ func TestAHostThatRefusesIsQuoted(t *testing.T) {
 	says := n.page(n.browser("bob"), "/approvals/"+r.ID)
 	if root.State != orchestrator.Landing || !strings.Contains(says, "GH006: Protected branch update failed. At least 1 approving review is required.") || !strings.Contains(says, "deliver: branch") {
 		t.Errorf("the task is %s, and it waits for %q", root.State, root.Work.Problem)
+	}
+	if tree, _ := s.cli(n, "tree", task); !strings.Contains(tree, "GH006") {
+		t.Errorf("the tree does not say why:\n%s", tree)
+	}
+	if waited, code := s.cli(n, "wait", task, "--timeout", "1s"); code != exitTimeout || !strings.Contains(waited, "has not ended after 1s. Its landing is held up: ") || !strings.Contains(waited, "gatehouse retry") {
+		t.Errorf("out of time, wait says %d\n%s", code, waited)
+	}
+	if home := n.page(n.browser("bob"), "/"); !strings.Contains(home, "1 approved change of app waits to land; something is in its way") {
+		t.Error("the overview does not say that a landing is held up")
 	}
 	if got := s.requests(task, approval.Approved); len(got) != 1 {
 		t.Errorf("the approval stands no more")

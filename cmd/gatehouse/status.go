@@ -240,12 +240,10 @@ func (v view) turn(sh *shell) string {
 func (v view) landed() string {
 	switch r := v.lander.Result; {
 	case r == nil:
-	case r.Commit != "" && r.Pushed != "":
-		return parts("pushed "+commit(r.Commit)+" to "+line(r.Pushed), v.share())
-	case r.Commit != "" && v.request != nil && v.request.Target != "":
-		return parts("landed "+commit(r.Commit)+" on "+line(v.request.Target), v.share())
+	case r.Commit != "" && r.Pushed == "" && v.request != nil && v.request.Target != "":
+		return parts(delivered(*r)+" on "+line(v.request.Target), v.share())
 	case r.Commit != "":
-		return parts("landed "+commit(r.Commit), v.share())
+		return parts(delivered(*r), v.share())
 	}
 	if r := v.d.Result; r != nil && strings.TrimSpace(r.Text) != "" {
 		return `"` + brief(r.Text, 72) + `"`

@@ -152,10 +152,11 @@ func (p *planter) outcome(d client.Delegation) string {
 	case d.Error != nil:
 		return word + ": " + reason(d)
 	case change != "" && d.Result != nil && d.Result.Commit != "":
-		if d.Result.Pushed != "" {
-			return change + ", pushed " + commit(d.Result.Commit) + " to " + line(d.Result.Pushed)
-		}
-		return change + ", landed " + commit(d.Result.Commit)
+		return change + ", " + delivered(*d.Result)
+	case d.Result != nil && d.Result.Commit != "": // this token may read no requests
+		return delivered(*d.Result)
+	case d.State == "landing" && d.Problem != "":
+		return word + ": " + brief(d.Problem, 160)
 	case change != "":
 		return change + ", " + word
 	case d.State == "completed" && d.Result != nil && brief(d.Result.Text, 60) != "":

@@ -56,6 +56,7 @@ type waiter struct {
 	shown  string            // the last line's state, agent and revision
 	remark string            // the last remark
 	held   map[string]string // by id: why a landing is held up, as it was said last
+	stuck  string            // why a landing is held up now, "" where none is
 	away   bool              // the server did not answer last time
 
 	live   atomic.Bool   // events arrive
@@ -188,7 +189,7 @@ func (w *waiter) look(ctx context.Context) (ended bool, err error) {
 	default:
 		return false, err
 	}
-	w.away, w.d = false, v.d
+	w.away, w.d, w.stuck = false, v.d, v.heldUp()
 	if w.sh.JSON {
 		return v.d.Ended(), nil
 	}
@@ -200,6 +201,17 @@ func (w *waiter) look(ctx context.Context) (ended bool, err error) {
 		}
 	}
 	return v.d.Ended(), err
+}
+
+// heldUp is why a landing of d, or of one below it, is held up; "" where none is.
+func (v view) heldUp() string {
+	below := subtree(v.d, v.all)
+	for _, d := range v.all {
+		if why := heldUp(d); why != "" && below[d.ID] {
+			return why
+		}
+	}
+	return ""
 }
 
 // sayHeld says once of each landing why it is held up.
@@ -305,6 +317,9 @@ func (w *waiter) interrupted(ctx, limited context.Context, timeout time.Duration
 	case ctx.Err() != nil:
 		return fail(exitInterrupted, "The task goes on. Follow it: gatehouse wait %s   Stop it: gatehouse cancel %s", id, id)
 	case limited.Err() != nil:
+		if w.stuck != "" {
+			return fail(exitTimeout, "%s has not ended after %s. Its landing is held up: %s", id, config.Span(timeout), w.stuck)
+		}
 		return fail(exitTimeout, "%s has not ended after %s; it goes on. Wait longer: gatehouse wait %s --timeout %s", id, config.Span(timeout), id, config.Span(2*timeout))
 	}
 	return err

@@ -190,8 +190,11 @@ func (a *API) Retry(c echo.Context) error {
 		return err
 	}
 	shape := shapeOf(d)
-	if d.LandsNow() {
+	switch {
+	case d.LandsNow():
 		shape.Message = orchestrator.LandsNow
+	case d.State == orchestrator.Landing: // of a task, it may be one below it
+		shape.Message = "Its landing is tried again."
 	}
 	return c.JSON(http.StatusOK, shape)
 }

@@ -23,12 +23,16 @@ const (
 	Wrong = "wrong"
 )
 
+// Pushed is a state of the list of requests that stands for some of those that landed:
+// a yes has pushed the agent's branch, and the target stayed as it was.
+const Pushed = "pushed"
+
 var yesNo = []string{"yes", "no"}
 
 // fixed are the values of the keys that take only some; other keys take any text.
 var fixed = map[List]map[Key][]string{
 	Requests: {
-		State:    {"pending", "approved", "rejected", "changes_requested", "expired", "superseded", "stale", "landed", "reverted", "failed", "cancelled"},
+		State:    {"pending", "approved", "rejected", "changes_requested", "expired", "superseded", "stale", "landed", Pushed, "reverted", "failed", "cancelled"},
 		FourEyes: yesNo, Viewed: yesNo, Fast: yesNo, Warnings: {"overruled"}, Checks: {"overruled"},
 		Is: {"auto", "landed", "refused", "expired", "reverted", "revert", "edited", "handover"},
 	},

@@ -40,7 +40,7 @@ func TestHistoryPlans(t *testing.T) {
 			line, want string
 		}{
 			{history.Requests, "approver:bob", facets}, {history.Requests, "approver:bob,ann state:landed", facets}, {history.Requests, "four_eyes:no -rule:core", facets},
-			{history.Requests, "time:30d", ""}, {history.Requests, "", ""}, {history.Requests, "-state:landed", facets}, {history.Requests, "needle", texts}, {history.Requests, "word1 state:landed", texts},
+			{history.Requests, "time:30d", ""}, {history.Requests, "", ""}, {history.Requests, "-state:landed", facets}, {history.Requests, "state:pushed", facets}, {history.Requests, "-state:pushed", facets}, {history.Requests, "needle", texts}, {history.Requests, "word1 state:landed", texts},
 			{history.Delegations, "agent:release", "delegations_agent"}, {history.Delegations, "state:failed", "delegations_state"}, {history.Delegations, "code:cycle", "event_codes"},
 			{history.Delegations, "is:refused", "event_codes"}, {history.Delegations, "agent:coder state:failed", "delegations_"}, {history.Delegations, "needle", "delegations_words|SCAN t VIRTUAL"},
 			{history.Events, "", ""}, {history.Events, "type:approval.decided", "events_type"}, {history.Events, "code:cycle", "event_codes"}, {history.Events, "approver:hal", "events_actor"},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/history"
 )
@@ -75,6 +76,12 @@ func (s *Store) askRequests(ctx context.Context, q history.Query) (asked, error)
 				for i := range walks {
 					walks[i].cond.add("f.key = ?", key)
 				}
+				if i := slices.Index(values, history.Pushed); i >= 0 && t.Key == history.State {
+					walks[i] = walk{from: "request_facets f", id: "f.request_id"}
+					walks[i].cond.add("f.value = ?", landed)
+					walks[i].cond.add("f.key = ?", key)
+					walks[i].cond.add(wasPushed("f.request_id"))
+				}
 				a.offer(way{walks: walks})
 			}
 		}
@@ -99,10 +106,24 @@ func hasFacet(key string, values []string, id string) (string, []any) {
 	var texts []string
 	var args []any
 	for _, v := range values {
+		if key == string(history.State) && v == history.Pushed {
+			texts = append(texts, "(select 1 from request_facets x where x.key = ? and x.value = ? and x.request_id = "+id+" and "+wasPushed(id)+") = 1")
+			args = append(args, key, landed)
+			continue
+		}
 		texts = append(texts, "(select 1 from request_facets x where x.key = ? and x.value = ? and x.request_id = "+id+") = 1")
 		args = append(args, key, v)
 	}
 	return "coalesce(" + strings.Join(texts, ", false) or coalesce(") + ", false)", args
+}
+
+// landed is the state of a request whose change is where a yes puts it.
+const landed = string(approval.Landed)
+
+// wasPushed holds for a request whose row in lists names the branch that it was pushed to:
+// what says pushed is found by it. A title cannot say so, because its quotes are escaped.
+func wasPushed(id string) string {
+	return `(select y.shown from requests y where y.id = ` + id + `) like '%"pushed":"%'`
 }
 
 // addCost adds the sums of a term. Their index is in the order of money, so it leads to
