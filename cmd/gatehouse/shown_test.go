@@ -306,7 +306,7 @@ func (s *shownWorld) shownEverywhere(rt *rapid.T, r approval.Request) {
 	if !whole {
 		s.hidden++
 		if api.Risk.Level != string(approval.Careful) {
-			rt.Fatalf("something cannot be shown, and the request is %s", api.Risk.Level)
+			rt.Fatalf("something cannot be shown, and the request is %s with %v; the patch:\n%s", api.Risk.Level, api.Warnings, diff.String())
 		}
 	}
 	s.onThePhone(rt, r, diff.String(), whole)

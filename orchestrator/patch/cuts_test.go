@@ -11,7 +11,7 @@ import (
 )
 
 // What a page does not draw at once makes a change careful: an added line, a removed one,
-// a line that only came along with a renamed file.
+// a line that only came along with a renamed file, one that is drawn beside the change.
 func TestWhatIsCutIsWarnedOf(t *testing.T) {
 	wide := strings.Repeat("word ", 24_000) // 120,000 columns
 	edge := strings.Repeat("x", patch.MaxColumns)
@@ -28,7 +28,9 @@ func TestWhatIsCutIsWarnedOf(t *testing.T) {
 		"the longest that is drawn":   {files{"a.txt": edge + "\n"}, nil, nil},
 		"with a carriage return":      {files{"a.txt": edge + "\r\n"}, nil, nil},
 		"it came with the file":       {nil, rename, []string{"cut there.txt"}},
-		"it stands beside the change": {files{"moved.txt": strings.Repeat("line\n", 49) + "another\n" + wide + "\n"}, nil, nil},
+		"it stands beside the change": {files{"moved.txt": strings.Repeat("line\n", 49) + "another\n" + wide + "\n"}, nil, []string{"cut moved.txt"}},
+		"the last line that is drawn": {files{"moved.txt": strings.Repeat("line\n", 47) + "another\nline\nline\n" + wide + "\n"}, nil, []string{"cut moved.txt"}},
+		"it is folded":                {files{"moved.txt": strings.Repeat("line\n", 46) + "another\n" + strings.Repeat("line\n", 3) + wide + "\n"}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.do == nil {

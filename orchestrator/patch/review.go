@@ -207,11 +207,11 @@ type scanned struct {
 }
 
 // scan looks through the changed lines of all files, which are all lines of one that was
-// moved or copied. git quotes odd names in the text, so the file is known by its place in
+// moved or copied, and those that are drawn beside them. git quotes odd names in the text, so the file is known by its place in
 // the list, which is the one with noRenames.
 func (r *Mirror) scan(ctx context.Context, baseTree, tree string, files []File) (*scanned, error) {
 	s := &scanned{risks: map[string]map[string]bool{}, long: map[string]bool{}, bytes: map[string]int64{}, cr: map[string]bool{}}
-	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, noRenames, "-p", "--unified=1"), max: maxScan})
+	out, err := r.git(ctx, command{args: diffArgs(baseTree, tree, noRenames, "-p", "--unified=3"), max: maxScan})
 	if errors.Is(err, errOutput) {
 		s.cut = true
 		return s, nil
@@ -246,6 +246,9 @@ func (s *scanned) read(diff []byte, files []File) {
 			}
 		case left > 0 && len(line) > 0 && line[0] == ' ':
 			left--
+			if i >= 0 && i < len(files) && LongLine(string(line[1:])) { // drawn, and cut, as well
+				s.long[files[i].Path] = true
+			}
 		case bytes.HasPrefix(line, []byte("diff --git ")):
 			left = 0
 			i = s.next(line, files, i)
