@@ -198,12 +198,18 @@ func TestASlowReaderMissesPartsAndNoEvent(t *testing.T) {
 	h.must(err)
 	defer slow.Close()
 	h.must(slow.WriteJSON(map[string]any{"type": "subscribe", "task_id": task.ID, "after": 2}))
+	h.say(task.ID, root.ID, 1)
+	var first event.Event
+	h.must(slow.SetReadDeadline(time.Now().Add(60 * time.Second)))
+	if h.must(slow.ReadJSON(&first)); first.N != 3 { // it listens from here on
+		t.Fatalf("the socket got %+v", first)
+	}
 	const parts = 4000
 	piece := strings.Repeat("w", 4000)
 	seen := make(chan struct{})
 	go func() {
 		defer close(seen)
-		h.sse("/delegation-stream?id="+task.ID+"&after=2", token, "", func(_, _ string, e event.Event) bool { return e.N != 102 })
+		h.sse("/delegation-stream?id="+task.ID+"&after=2", token, "", func(_, _ string, e event.Event) bool { return e.N != 103 })
 	}()
 	for i := range parts {
 		h.write(task.ID, root.ID, 1, piece, len(piece)*i)
@@ -214,7 +220,7 @@ func TestASlowReaderMissesPartsAndNoEvent(t *testing.T) {
 	<-seen // the quick one has all events while the slow one has read nothing
 	h.must(slow.SetReadDeadline(time.Now().Add(60 * time.Second)))
 	got := 0
-	for n := int64(3); n <= 102; {
+	for n := int64(4); n <= 103; {
 		var e event.Event
 		h.must(slow.ReadJSON(&e))
 		switch {
