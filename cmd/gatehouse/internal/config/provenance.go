@@ -133,9 +133,21 @@ func (w *lister) text(key string, n *yaml.Node, secret bool) (string, []string) 
 	case strings.HasPrefix(key, "channels.webhooks[") && strings.HasSuffix(key, ".url"):
 		return site(n.Value), env
 	case expanded && len(env) > 0 && !harmless(key) && (isHook(key) || isContent(key) || !isRule(key)):
-		return raw, env
+		return maskedAround(raw), env
 	}
 	return masked(n.Value), env
+}
+
+// maskedAround is masked for a text as it is in the file: the names of its variables stay, except where a secret may
+// stand beside them.
+func maskedAround(raw string) string {
+	names := variable.FindAllString(raw, -1)
+	n := 0
+	shown := masked(variable.ReplaceAllStringFunc(raw, func(string) string { n++; return fmt.Sprintf("variable%dx", n) }))
+	for i, name := range names {
+		shown = strings.ReplaceAll(shown, fmt.Sprintf("variable%dx", i+1), name)
+	}
+	return shown
 }
 
 // site is the beginning of an address; the rest of a webhook's may be its secret.

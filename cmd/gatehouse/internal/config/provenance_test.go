@@ -76,6 +76,21 @@ func TestValuesSayWhereTheyComeFromAndHideSecrets(t *testing.T) {
 	}
 }
 
+// A secret that somebody wrote beside a variable is hidden, and what the variable is called is not.
+func TestASecretBesideAVariableIsHidden(t *testing.T) {
+	for raw, want := range map[string]string{
+		"https://ann:s3cret@${HOST}/a.git":    "https://•••@${HOST}/a.git",
+		"https://ann:${TOKEN}@git.example/a":  "https://•••@git.example/a",
+		"ssh://${WHO}@git.example.com/${A}/b": "ssh://${WHO}@git.example.com/${A}/b",
+		"https://${HOST}/a?key=s3cret&n=${N}": "https://${HOST}/a?•••",
+		"--key=${CLAUDE_KEY}":                 "--key=${CLAUDE_KEY}",
+	} {
+		if got := maskedAround(raw); got != want {
+			t.Errorf("%s is shown as %s, want %s", raw, got, want)
+		}
+	}
+}
+
 // However a password is written into an address, or a token in place of a name, it is not
 // shown; and what is no secret is.
 func TestNoWritingOfAnAddressShowsItsSecret(t *testing.T) {
