@@ -106,6 +106,11 @@ check-rules:
 suite: ## all tests, none skipped (PKGS=… for some); GATEHOUSE_SHOTS=/a/folder keeps the screenshots
 	$(call run,tests,$(GO) run $(HOUSE)/suite $(RACE) -count=1 -vet=off -timeout=30m $(PKGS))
 
+# The SDKs take two minutes of processor time to compile, which no other target waits for.
+.PHONY: judge
+judge: ## the services' own SDKs judge our clients of models and the tests' fake services (no part of make test)
+	@cd orchestrator/agent/llm/modeltest/testdata/judge && $(GO) vet ./... && $(GO) test -count=1 ./...
+
 .PHONY: shots
 shots: ## the four pictures of the README, taken of a running demo
 	@GATEHOUSE_SHOTS="$(CURDIR)/static/shots" $(GO) test -count=1 -run '^TestThePicturesOfTheReadme$$' ./cmd/gatehouse
