@@ -109,7 +109,7 @@ func (g *Gateway) deliverDigest(ctx context.Context, to Digester, d Digest) erro
 	}
 	for _, item := range items {
 		if slices.Contains(first, item.Request.ID) {
-			if err := g.notified(ctx, item.Request, d.Channel, d.ID); err != nil {
+			if err := g.notified(ctx, item.Request, d.Channel); err != nil {
 				return err
 			}
 		}

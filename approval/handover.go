@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -202,19 +203,16 @@ func (r *Request) settle(ctx context.Context, tx Tx, d *orchestrator.Delegation,
 	return orchestrator.OrderLanding(ctx, tx, d, r.order(names))
 }
 
-// put's part about a hand-over: what its event says beside what that of a patch does.
-func (r *Request) handoverData(data map[string]any) {
+// handed is put's part about a hand-over: what its event says beside what that of a patch does.
+func (r *Request) handed(said *event.RequestedData) {
 	if !r.IsHandover() {
 		return
 	}
-	if q := r.Question; q.Tree == "" {
-		for _, key := range []string{"branch", "files", "added", "removed"} {
-			delete(data, key)
-		}
-	} else {
-		data["tree"], data["base"], data["files_sha256"] = q.Tree, q.BaseCommit, q.FilesHash
+	q := r.Question
+	if q.Tree != "" {
+		said.Tree, said.Base, said.FilesHash = event.Given(q.Tree), event.Given(q.BaseCommit), event.Given(q.FilesHash)
 	}
-	data["to"], data["title"] = r.Question.To, orchestrator.Title(r.Title)
+	said.To, said.Title = event.Given(q.To), event.Given(orchestrator.Title(r.Title))
 }
 
 // unasked says what a hand-over without a yes means, within a sentence.

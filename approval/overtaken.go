@@ -114,12 +114,12 @@ func same(a, b *patch.Overtaken) bool {
 func overtake(ctx context.Context, tx Tx, r *Request, found *patch.Overtaken) error {
 	was := r.Revision.Overtaken
 	r.Revision.Overtaken = found
-	data := map[string]any{"fits": found == nil}
+	said := event.OvertakenData{About: r.about(), Fits: found == nil, Message: r.fate()}
 	if found == nil {
 		found = was
 	}
-	data["branch"], data["new_base"], data["files"], data["message"] = found.Branch, found.Head, found.Files, r.fate()
-	return tx.Append(ctx, requestEvent(event.Overtaken, r, "gatehouse", data))
+	said.Branch, said.NewBase, said.Files = found.Branch, found.Head, found.Files
+	return tx.Append(ctx, r.event("gatehouse", said))
 }
 
 // fate is what a yes would come to now, as a sentence of its own.

@@ -149,24 +149,18 @@ func (g *Gateway) Refused(ctx context.Context, f Refusal) error {
 
 // record writes the event.
 func (g *Gateway) record(ctx context.Context, f Refusal) error {
-	data := map[string]any{"channel": f.Channel, "code": f.Code, "message": short(plain(f.Message), maxRefusal)}
-	if f.Verdict != "" {
-		data["verdict"] = string(f.Verdict)
-	}
+	said := event.VerdictRefusedData{Channel: f.Channel, Verdict: string(f.Verdict), Code: f.Code, Message: short(plain(f.Message), maxRefusal)}
 	if f.RequestID != "" {
 		r, err := g.store.Request(ctx, f.RequestID)
 		if err == nil {
-			return g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
-				return tx.Append(ctx, requestEvent(event.VerdictRefused, &r, f.Actor, data))
-			})
+			said.About = r.about()
+			return g.store.InTask(ctx, r.TaskID, func(tx Tx) error { return tx.Append(ctx, r.event(f.Actor, said)) })
 		}
 		if !errors.Is(err, orchestrator.ErrNotFound) {
 			return fmt.Errorf("reading the request of a refused verdict: %w", err)
 		}
 	}
-	return g.store.InTask(ctx, event.System, func(tx Tx) error {
-		return tx.Append(ctx, event.Event{Type: event.VerdictRefused, Actor: f.Actor, Data: event.Data(data)})
-	})
+	return g.store.InTask(ctx, event.System, func(tx Tx) error { return tx.Append(ctx, event.Of("", f.Actor, said)) })
 }
 
 // short cuts s to so many runes.

@@ -117,8 +117,8 @@ func act(ctx context.Context, tx Tx, c Config, e Electorate, r *Request) error {
 		return err
 	}
 	n := e.Needs(*r)
-	data := map[string]any{"reminder": r.Reminded, "have": n.Have, "need": n.Count, "missing": n.Missing, "expires_at": r.ExpiresAt.UTC().Format(time.RFC3339)}
-	return tx.Append(ctx, requestEvent(event.Reminded, r, "gatehouse", data))
+	return tx.Append(ctx, r.event("gatehouse", event.RemindedData{About: r.about(), Reminder: r.Reminded, Have: n.Have, Need: n.Count,
+		Missing: n.Missing, ExpiresAt: r.ExpiresAt.UTC().Format(time.RFC3339)}))
 }
 
 // escalate takes the steps whose time has come and returns the groups that they name.
@@ -151,6 +151,6 @@ func escalated(ctx context.Context, tx Tx, c Config, e Electorate, r *Request, t
 			return err
 		}
 	}
-	data := map[string]any{"step": r.Escalated, "to": to, "from": r.Rule.From, "have": len(r.yes()), "need": r.Rule.Need}
-	return tx.Append(ctx, requestEvent(event.Escalated, r, "gatehouse", data))
+	return tx.Append(ctx, r.event("gatehouse", event.EscalatedData{About: r.about(), Step: r.Escalated, To: to, From: r.Rule.From,
+		Have: len(r.yes()), Need: r.Rule.Need}))
 }

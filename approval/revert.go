@@ -140,8 +140,8 @@ func (g *Gateway) markReverted(ctx context.Context, by Request) error {
 		if err := tx.SaveRequest(ctx, cur); err != nil {
 			return err
 		}
-		data := map[string]any{"by": by.ID, "task": by.TaskID, "commit": by.Landed}
-		return tx.Append(ctx, requestEvent(event.PatchReverted, cur, by.Requester, data))
+		said := event.PatchRevertedData{About: cur.about(), By: by.ID, Task: by.TaskID, Commit: by.Landed}
+		return tx.Append(ctx, cur.event(by.Requester, said))
 	})
 	if err != nil {
 		return fmt.Errorf("marking %s as reverted by %s: %w", r.ID, by.ID, err)

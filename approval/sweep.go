@@ -58,8 +58,8 @@ func expire(ctx context.Context, tx Tx, r *Request) error {
 	if err := tx.SaveRequest(ctx, r); err != nil {
 		return err
 	}
-	data := map[string]any{"have": len(r.yes()), "need": r.Rule.Need}
-	if err := tx.Append(ctx, requestEvent(event.Expired, r, "gatehouse", data)); err != nil {
+	said := event.ExpiredData{About: r.about(), Have: len(r.yes()), Need: r.Rule.Need}
+	if err := tx.Append(ctx, r.event("gatehouse", said)); err != nil {
 		return err
 	}
 	if r.IsHandover() {

@@ -124,11 +124,11 @@ func requeue(ctx context.Context, tx Tx, d *Delegation, actor, why string) error
 	if err := move(ctx, tx, d, Queued); err != nil {
 		return err
 	}
-	data := map[string]any{"agent": d.To, "why": why}
+	said := event.QueuedData{Agent: d.To, Why: event.Given(why)}
 	if d.Work.From != nil {
-		data["from_revision"] = d.Work.Revision - 1
+		said.FromRevision = event.Given(d.Work.Revision - 1)
 	}
-	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor, Data: event.Data(data)})
+	return tx.Append(ctx, event.Of(d.ID, actor, said))
 }
 
 // dropKept removes the kept checkout of the run before. A revision's own bundle stays.

@@ -187,8 +187,7 @@ func AllowHandover(ctx context.Context, tx Tx, d *Delegation, q Question, actor 
 	if err := handContext(ctx, tx, d, q.From, q.Context); err != nil {
 		return err
 	}
-	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor,
-		Data: event.Data(map[string]any{"agent": d.To, "from": d.From, "why": "the hand-over was approved"})})
+	return tx.Append(ctx, event.Of(d.ID, actor, event.QueuedData{Agent: d.To, From: event.Given(d.From), Why: event.Given("the hand-over was approved")}))
 }
 
 // RecallHandover takes the yes to a hand-over back while nobody has begun to work on it;

@@ -258,6 +258,5 @@ func (b *baton) register(ref Ref) *run {
 
 // acknowledged is the event of a claim.
 func acknowledged(node string, d *Delegation) event.Event {
-	return event.Event{Type: event.Acknowledged, DelegationID: d.ID, Actor: d.To,
-		Data: event.Data(map[string]any{"agent": d.To, "node": node, "attempt": d.Attempt})}
+	return event.Of(d.ID, d.To, event.AcknowledgedData{Agent: d.To, Node: node, Attempt: d.Attempt})
 }

@@ -143,8 +143,7 @@ func lostCall(ctx context.Context, tx Tx, d *Delegation) error {
 		u.USD = &usd
 	}
 	d.Usage = d.Usage.Add(u)
-	return tx.Append(ctx, event.Event{Type: event.UsageRecorded, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
-		"input_tokens": u.InputTokens, "output_tokens": u.OutputTokens, "usd": u.USD, "lost": true})})
+	return tx.Append(ctx, event.Of(d.ID, d.To, event.UsageRecordedData{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, USD: u.USD, Lost: true}))
 }
 
 // coster is a kind of agent that knows what a call of its agents' models may cost.

@@ -63,15 +63,13 @@ func (e *Engine) Fork(ctx context.Context, f Fork) (Task, Delegation, error) {
 		if _, err := tx.CopyTurns(ctx, &root, o.d.ID, o.d.Work.Runs, upTo, kept); err != nil {
 			return err
 		}
-		return tx.Append(ctx, event.Event{Type: event.Forked, DelegationID: root.ID, Actor: f.Requester, Data: event.Data(map[string]any{
-			"agent": root.To, "from_task": o.task.ID, "from": o.d.ID, "turn": upTo})})
+		return tx.Append(ctx, event.Of(root.ID, f.Requester, event.ForkedData{Agent: root.To, FromTask: o.task.ID, From: o.d.ID, Turn: upTo}))
 	})
 	if err != nil {
 		return Task{}, Delegation{}, err
 	}
 	err = e.Store.InTask(ctx, o.task.ID, func(tx Tx) error {
-		return tx.Append(ctx, event.Event{Type: event.Forked, DelegationID: o.d.ID, Actor: f.Requester, Data: event.Data(map[string]any{
-			"agent": o.d.To, "task": t.ID, "delegation": root.ID, "turn": upTo})})
+		return tx.Append(ctx, event.Of(o.d.ID, f.Requester, event.ForkedData{Agent: o.d.To, Task: t.ID, Delegation: root.ID, Turn: upTo}))
 	})
 	return t, root, err
 }

@@ -192,8 +192,8 @@ func (e *Engine) fallBack(r *run, child *Delegation, f *agent.Failure) error {
 		if err := move(ctx, tx, d, Queued); err != nil {
 			return err
 		}
-		return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
-			"agent": d.To, "why": fmt.Sprintf("the hand-over to %s failed, so %s works by itself now", child.To, d.To)})})
+		return tx.Append(ctx, event.Of(d.ID, "gatehouse", event.QueuedData{Agent: d.To,
+			Why: event.Given(fmt.Sprintf("the hand-over to %s failed, so %s works by itself now", child.To, d.To))}))
 	})
 }
 

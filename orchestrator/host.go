@@ -75,8 +75,7 @@ func (r *run) Usage(ctx context.Context, u agent.Usage) error {
 		if err := tx.Move(ctx, d, d.State, d.Attempt); err != nil || u == (agent.Usage{}) {
 			return err // a call that failed and cost nothing
 		}
-		return tx.Append(ctx, event.Event{Type: event.UsageRecorded, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
-			"input_tokens": u.InputTokens, "output_tokens": u.OutputTokens, "usd": u.USD})})
+		return tx.Append(ctx, event.Of(d.ID, d.To, event.UsageRecordedData{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, USD: u.USD}))
 	})
 	if err == nil && over != nil {
 		return over

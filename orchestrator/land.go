@@ -210,15 +210,10 @@ func (e *Engine) landed(r *run, o *Order) error {
 			res.Pushed = o.Intent.Branch()
 		}
 		d.Result, d.Work.Problem = &res, ""
-		data := map[string]any{"commit": o.Intent.Merge, "repository": d.Repository, "branch": o.Intent.Branch(), "deliver": cmp.Or(o.Intent.Deliver, patch.DeliverMerge),
-			"digest": o.Digest, "approved_by": o.Approvers, "carried_over": o.Intent.Carried}
-		if len(d.Work.Declined) > 0 {
-			data["declined"] = d.Work.Declined
-		}
-		if d.Work.Reverts != "" {
-			data["reverts"] = d.Work.Reverts
-		}
-		if err := tx.Append(ctx, event.Event{Type: event.PatchLanded, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(data)}); err != nil {
+		said := event.PatchLandedData{Commit: o.Intent.Merge, Repository: d.Repository, Branch: o.Intent.Branch(),
+			Deliver: cmp.Or(o.Intent.Deliver, patch.DeliverMerge), Digest: o.Digest, ApprovedBy: o.Approvers,
+			CarriedOver: o.Intent.Carried, Declined: d.Work.Declined, Reverts: d.Work.Reverts}
+		if err := tx.Append(ctx, event.Of(d.ID, "gatehouse", said)); err != nil {
 			return err
 		}
 		if err := tx.CloseRequest(ctx, d.ID, "landed", o.Intent.Merge); err != nil {
@@ -273,8 +268,8 @@ func (e *Engine) heldUp(r *run, err error) error {
 		if err := tx.ShowLanding(ctx, d.ID); err != nil {
 			return err
 		}
-		return tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
-			"text": "Landing waits: " + problem, "code": "landing_held", "retry": people})})
+		return tx.Append(ctx, event.Of(d.ID, "gatehouse", event.ProgressData{
+			Text: "Landing waits: " + problem, Code: event.LandingHeld, Retry: event.Given(people)}))
 	})
 }
 
@@ -314,8 +309,8 @@ func (e *Engine) stale(r *run, o *Order, why string, moved *patch.Moved) error {
 		err := errors.Join(
 			tx.Overtaken(ctx, d.ID, over),
 			tx.CloseRequest(ctx, d.ID, "stale", ""),
-			tx.Append(ctx, event.Event{Type: event.Stale, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
-				"message": why, "old_base": o.Base.Commit, "new_base": head.Commit, "branch": head.Branch, "revision": o.Revision, "digest": o.Digest})}))
+			tx.Append(ctx, event.Of(d.ID, "gatehouse", event.StaleData{Message: why, OldBase: o.Base.Commit, NewBase: head.Commit,
+				Branch: head.Branch, Revision: o.Revision, Digest: o.Digest})))
 		switch {
 		case err != nil:
 			return err

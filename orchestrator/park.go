@@ -93,7 +93,7 @@ func waits(ctx context.Context, tx Tx, d *Delegation) (bool, error) {
 }
 
 func waitingEvent(d *Delegation) event.Event {
-	return event.Event{Type: event.Waiting, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"agent": d.To, "children": d.OpenChildren + d.OpenSpawned})}
+	return event.Of(d.ID, d.To, event.WaitingData{Agent: d.To, Children: d.OpenChildren + d.OpenSpawned})
 }
 
 // plans prepares the hops of a park. What cannot be made is refused as data.

@@ -127,7 +127,7 @@ func landAgain(ctx context.Context, tx Tx, d *Delegation, actor string) error {
 	if err := tx.ShowLanding(ctx, d.ID); err != nil {
 		return err
 	}
-	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor, Data: event.Data(map[string]any{"agent": d.To, "why": "landing is tried again"})})
+	return tx.Append(ctx, event.Of(d.ID, actor, event.QueuedData{Agent: d.To, Why: event.Given("landing is tried again")}))
 }
 
 // retryLive tries the landing of d again, or those below it that are held up: whoever has

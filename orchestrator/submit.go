@@ -72,18 +72,10 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 // create stores a task with its root, and with what also does in the same
 // transaction.
 func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(Tx) error) (Task, Delegation, bool, error) {
-	data := map[string]any{"agent": t.Agent, "title": Title(t.Text), "repository": t.Repository, "via": t.Via}
-	if t.Complexity != "" {
-		data["complexity"] = t.Complexity
-	}
-	if root.Work.Independent {
-		data["independent"] = true
-	}
-	if t.Why != "" {
-		data["why"] = t.Why
-	}
+	said := event.TaskCreatedData{Agent: t.Agent, Title: Title(t.Text), Repository: t.Repository, Via: t.Via,
+		Complexity: t.Complexity, Independent: root.Work.Independent, Why: t.Why}
 	if t.Source != nil {
-		data["source"] = t.Source
+		said.Source = t.Source
 	}
 	b := &baton{e: e}
 	var stored Task
@@ -97,9 +89,9 @@ func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(
 				if err := tx.Insert(ctx, &row); err != nil {
 					return err
 				}
-				err := tx.Append(ctx, event.Event{Type: event.TaskCreated, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(data)})
+				err := tx.Append(ctx, event.Of(root.ID, t.Requester, said))
 				if err == nil && !root.Work.Asked { // else it is queued by the yes
-					err = tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(map[string]any{"agent": root.To})})
+					err = tx.Append(ctx, event.Of(root.ID, t.Requester, event.QueuedData{Agent: root.To}))
 				}
 				if err == nil && begun {
 					err = b.acknowledge(ctx, tx, &row)

@@ -138,28 +138,22 @@ func requestEnd(s State) string {
 // endEvent is the event of an end. Rejected and expired delegations have failed for
 // whoever watches them; data.state tells which.
 func endEvent(d *Delegation, actor, reason string) event.Event {
-	data := map[string]any{"agent": d.To, "state": string(d.State)}
-	e := event.Event{Type: event.Failed, DelegationID: d.ID, Actor: actor}
+	end := event.End{Agent: d.To, State: string(d.State), Reason: mask.Text(reason)}
+	if d.Error != nil {
+		end.Code, end.Message = event.Given(d.Error.Code), event.Given(d.Error.Message)
+	}
 	switch d.State {
 	case Completed:
-		e.Type = event.Completed
+		said := event.CompletedData{End: end}
 		if d.Result != nil {
-			data["text"] = Title(d.Result.Text)
-			if d.Result.Commit != "" {
-				data["commit"] = d.Result.Commit
-			}
+			said.Text, said.Commit = event.Given(Title(d.Result.Text)), d.Result.Commit
 		}
+		return event.Of(d.ID, actor, said)
 	case Cancelled:
-		e.Type = event.Cancelled
+		return event.Of(d.ID, actor, event.CancelledData{End: end})
+	default:
+		return event.Of(d.ID, actor, event.FailedData{End: end})
 	}
-	if d.Error != nil {
-		data["code"], data["message"] = d.Error.Code, d.Error.Message
-	}
-	if reason != "" {
-		data["reason"] = mask.Text(reason)
-	}
-	e.Data = event.Data(data)
-	return e
 }
 
 // endChildren cancels the live delegations below d.
@@ -241,6 +235,5 @@ func wakeCaller(ctx context.Context, tx Tx, d *Delegation) error {
 	if err := move(ctx, tx, p, Queued); err != nil {
 		return err
 	}
-	return tx.Append(ctx, event.Event{Type: event.Resumed, DelegationID: p.ID, Actor: d.To,
-		Data: event.Data(map[string]any{"agent": p.To, "child": d.ID, "child_state": string(d.State)})})
+	return tx.Append(ctx, event.Of(p.ID, d.To, event.ResumedData{Agent: p.To, Child: d.ID, ChildState: string(d.State)}))
 }

@@ -290,8 +290,8 @@ func (e *Engine) answer(r *run, spec agent.Spec, res *agent.Result, refusal *pat
 			}
 		}
 		if spec.AnalysisOnly {
-			err := tx.Append(ctx, event.Event{Type: event.Decided, DelegationID: d.ID, Actor: "rule:analysis-only", Data: event.Data(map[string]any{
-				"verdict": "approve", "rule": "analysis-only", "text": "Nothing changes: an analysis passes by itself."})})
+			err := tx.Append(ctx, event.Of(d.ID, "rule:analysis-only", event.DecidedData{Verdict: event.Verdict{Verdict: "approve"},
+				Rule: "analysis-only", Text: "Nothing changes: an analysis passes by itself."}))
 			if err != nil {
 				return err
 			}
@@ -310,8 +310,7 @@ func rejectedEvent(d *Delegation, f *patch.Refusal) event.Event {
 	if files == nil {
 		files = []string{}
 	}
-	return event.Event{Type: event.PatchRejected, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
-		"code": f.Code, "path": f.Path, "message": f.Message, "files": files})}
+	return event.Of(d.ID, d.To, event.PatchRejectedData{Code: f.Code, Path: f.Path, Message: f.Message, Files: files})
 }
 
 // refused ends a delegation whose patch is not taken.
@@ -353,7 +352,7 @@ func (e *Engine) handUp(r *run, res *agent.Result, tree string) error {
 func bundleID(parts ...any) string { return fmt.Sprint(append([]any{"bundle:"}, parts...)...) }
 
 func validatedEvent(d *Delegation, from, to string) event.Event {
-	return event.Event{Type: event.PatchValidated, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"base_tree": from, "tree": to, "repository": d.Repository})}
+	return event.Of(d.ID, d.To, event.PatchValidatedData{BaseTree: from, Tree: to, Repository: d.Repository})
 }
 
 // offer records a tree that is to be put before people and goes on to its checks.

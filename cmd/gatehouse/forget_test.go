@@ -8,7 +8,6 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/retention"
-	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
 )
 
@@ -114,7 +113,7 @@ func withoutData(events []event.Event) (n int) {
 func (p *place) recordedDrops() (n int) {
 	p.Helper()
 	for _, e := range p.events(event.System) {
-		if e.Type == store.RetentionApplied {
+		if e.Type == event.RetentionApplied {
 			var what struct{ Events int }
 			p.must(json.Unmarshal(e.Data, &what))
 			n += what.Events

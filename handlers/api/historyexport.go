@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/proof"
@@ -19,7 +20,7 @@ import (
 
 // Exports writes down that somebody took rows out of the log; the store does.
 type Exports interface {
-	RecordExport(ctx context.Context, actor string, what map[string]any) error
+	RecordExport(ctx context.Context, actor string, what event.AuditExportedData) error
 }
 
 // exportPage is how many rows an export holds at once.
@@ -55,7 +56,7 @@ func (a *API) exportList(c echo.Context) error {
 			return err
 		}
 	}
-	if err := a.Exports.RecordExport(ctx, caller(c).Name(), map[string]any{"list": string(q.List), "filter": line, "format": format, "rows": rows}); err != nil {
+	if err := a.Exports.RecordExport(ctx, caller(c).Name(), event.AuditExportedData{List: string(q.List), Format: format, Filter: event.Given(line), Rows: event.Given(rows)}); err != nil {
 		return err
 	}
 	a.extend(c)
@@ -237,11 +238,12 @@ func (a *API) recordOrdered(c echo.Context, format string) error {
 	if err != nil {
 		return err
 	}
-	what := map[string]any{"list": "log", "format": format, "up_to": pos}
-	for _, key := range auditKeys {
-		if v := c.QueryParam(key); v != "" {
-			what[key] = strings.Join(c.QueryParams()[key], ",")
+	asked := func(key string) string {
+		if c.QueryParam(key) == "" {
+			return ""
 		}
+		return strings.Join(c.QueryParams()[key], ",")
 	}
-	return a.Exports.RecordExport(c.Request().Context(), caller(c).Name(), what)
+	return a.Exports.RecordExport(c.Request().Context(), caller(c).Name(), event.AuditExportedData{List: "log", Format: format, UpTo: event.Given(pos),
+		Type: asked("type"), Actor: asked("actor"), TaskID: asked("task_id"), From: asked("from"), To: asked("to")})
 }

@@ -30,7 +30,7 @@ type Store interface {
 	Trouble(ctx context.Context, name string, since time.Time) (int, error)
 	ScheduledUntil(ctx context.Context, name string, now time.Time) (time.Time, error)
 	SetScheduled(ctx context.Context, name string, at time.Time, force bool) error
-	AddRefusals(ctx context.Context, kind event.Type, name string, r trigger.Refusals) error
+	AddRefusals(ctx context.Context, name string, r trigger.Refusals) error
 	RefusedCalls(ctx context.Context, name string) (trigger.Refusals, error)
 	ForgetDeliveries(ctx context.Context, before time.Time) (bodies, gone int64, err error)
 }
@@ -218,8 +218,8 @@ func (in *Intake) notStarted(ctx context.Context, d trigger.Delivery, why error)
 	if err != nil || len(before.Items) > 0 && before.Items[0].Code == trigger.CodeOwner {
 		return nil, err
 	}
-	data := map[string]any{"trigger": d.Trigger, "delivery": d.ID, "code": trigger.CodeOwner, "message": why.Error()}
-	return []event.Event{{Type: NotStarted, Actor: "gatehouse", Data: event.Data(data)}}, nil
+	said := event.TriggerNotStartedData{Trigger: d.Trigger, Delivery: d.ID, Code: trigger.CodeOwner, Message: why.Error()}
+	return []event.Event{event.Of("", "gatehouse", said)}, nil
 }
 
 // stateOf is the state of a delivery that does not fire.

@@ -393,7 +393,7 @@ func TestAFloodOfWrongSignaturesIsOneLine(t *testing.T) {
 		w.must(err)
 		calls, lines := 0.0, 0
 		for _, e := range events {
-			if e.Type == intake.WrongSignature {
+			if e.Type == event.TriggerRefused {
 				lines++
 				calls += number(w, e, "calls")
 			}

@@ -8,7 +8,6 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/store"
 )
 
 var outboxTests = map[string]func(*Suite){
@@ -357,7 +356,7 @@ func deadLetters(s *Suite) {
 		s.Errorf("due %+v %v", cards, err)
 	}
 	events, err := s.Store.Events(s.ctx, event.System, 0, 50)
-	if err != nil || len(events) != 2 || events[0].Type != store.ChannelRetried || events[0].Actor != "ann" {
+	if err != nil || len(events) != 2 || events[0].Type != event.ChannelRetried || events[0].Actor != "ann" {
 		s.Errorf("events %+v %v", events, err)
 	}
 }
@@ -379,7 +378,7 @@ func health(s *Suite) {
 		s.Errorf("health %+v %v", all, err)
 	}
 	events, err := s.Store.Events(s.ctx, event.System, 0, 50)
-	if err != nil || len(events) != 2 || events[1].Type != store.ChannelHealth {
+	if err != nil || len(events) != 2 || events[1].Type != event.ChannelHealth {
 		s.Errorf("%d events, %v: one for each change of the state", len(events), err)
 	}
 }
