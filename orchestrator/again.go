@@ -121,7 +121,7 @@ func renew(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback) error {
 
 // requeue queues a renewed delegation.
 func requeue(ctx context.Context, tx Tx, d *Delegation, actor, why string) error {
-	if err := move(ctx, tx, d, Queued); err != nil {
+	if err := queueAnew(ctx, tx, d); err != nil {
 		return err
 	}
 	said := event.QueuedData{Agent: d.To, Why: event.Given(why)}

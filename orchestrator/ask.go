@@ -138,12 +138,6 @@ func asked(plans []planned) {
 	}
 }
 
-// askFirst makes child one that is born waiting for people.
-func askFirst(child *Delegation, now time.Time) {
-	child.State, child.ApprovalID = AwaitingApproval, NewID(RequestPrefix, now)
-	child.Work.Asked = true
-}
-
 // handContext writes what goes with a hand-over into the task's context. Of one that
 // people are asked about first it is only checked: their yes writes it.
 func handContext(ctx context.Context, tx Tx, child *Delegation, from string, context map[string]string) error {
@@ -178,26 +172,13 @@ func (e *Engine) wouldAsk(ctx context.Context, verdicts []guard.Verdict, t Task,
 
 // AllowHandover gives a child that was born waiting its yes: it is queued like any other.
 func AllowHandover(ctx context.Context, tx Tx, d *Delegation, q Question, actor string) error {
-	letGo(d)
-	d.ReadyAt, d.Losses = tx.Now(), 0
-	d.Work.Pinned = &Pinned{q.Context}
-	if err := move(ctx, tx, d, Queued); err != nil {
+	if err := allow(ctx, tx, d, Pinned{q.Context}); err != nil {
 		return err
 	}
 	if err := handContext(ctx, tx, d, q.From, q.Context); err != nil {
 		return err
 	}
 	return tx.Append(ctx, event.Of(d.ID, actor, event.QueuedData{Agent: d.To, From: event.Given(d.From), Why: event.Given("the hand-over was approved")}))
-}
-
-// RecallHandover takes the yes to a hand-over back while nobody has begun to work on it;
-// after that it is refused, and the work can only be cancelled.
-func RecallHandover(ctx context.Context, tx Tx, d *Delegation) error {
-	if d.State != Queued || d.Attempt > 0 {
-		return Errorf(CodeConflict, "%s has begun to work, so your approval cannot be withdrawn any more. Cancel the delegation instead.", d.To)
-	}
-	letGo(d)
-	return move(ctx, tx, d, AwaitingApproval)
 }
 
 // RefuseHandover ends a child whose hand-over got a no. Its caller reads that as data.

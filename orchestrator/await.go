@@ -125,8 +125,7 @@ func (r *run) resume(ctx context.Context) error {
 		if d.State != Queued {
 			return nil
 		}
-		d.Work.ProcessWait = false
-		return move(ctx, tx, d, Running)
+		return goOn(ctx, tx, d)
 	})
 	r.mu.Lock()
 	took := err == nil && !r.slot && !r.finished && !r.gone

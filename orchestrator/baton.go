@@ -109,14 +109,12 @@ func (b *baton) onward(ctx context.Context, tx Tx, d *Delegation) error {
 		if !b.pass(r) {
 			return nil
 		}
-		p.Work.ProcessWait = false
-		return move(ctx, tx, p, Running)
+		return goOn(ctx, tx, p)
 	}
-	attempt := p.Attempt
 	if !b.claim(tx, p, true) {
 		return nil
 	}
-	if err := tx.Move(ctx, p, Queued, attempt); err != nil {
+	if err := writeClaim(ctx, tx, p, Queued); err != nil {
 		return err
 	}
 	return b.acknowledge(ctx, tx, p)

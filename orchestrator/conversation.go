@@ -79,7 +79,7 @@ func (r *run) putTurn(ctx context.Context, tx Tx, d *Delegation, t agent.Turn, k
 	if err := r.charge(ctx, tx, d, t); err != nil {
 		return err
 	}
-	return tx.Move(ctx, d, d.State, d.Attempt)
+	return save(ctx, tx, d)
 }
 
 // charge adds what a turn used and writes its events.

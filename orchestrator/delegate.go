@@ -163,9 +163,10 @@ func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *D
 	now := tx.Now()
 	child := &Delegation{
 		ID: NewID(DelegationPrefix, now), TaskID: d.TaskID, ParentID: d.ID, From: d.To, To: target.Name, Text: p.Text,
-		State: Queued, Depth: d.Depth + 1, Chain: d.Chain.With(chainStep(d.To, target.Name, p.Text)), HopKey: p.key,
-		Generation: d.Work.Runs, Repository: p.repo, Requester: d.Requester, Spawned: p.Spawn, CreatedAt: now, ReadyAt: now, Since: now,
+		Depth: d.Depth + 1, Chain: d.Chain.With(chainStep(d.To, target.Name, p.Text)), HopKey: p.key,
+		Generation: d.Work.Runs, Repository: p.repo, Requester: d.Requester, Spawned: p.Spawn,
 	}
+	bornQueued(child, now)
 	child.Work.Record = e.Config().Settings.RecordEnds
 	if s := p.snapshot; s != nil && p.repo == d.Repository {
 		child.Work = Work{Record: child.Work.Record, Shares: true, Stand: Stand{s.branch, s.tag, s.commit, s.tree}, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID)}

@@ -72,7 +72,7 @@ func (r *run) Usage(ctx context.Context, u agent.Usage) error {
 		if over = exceeded(d); over == nil {
 			over = of.passed(d)
 		}
-		if err := tx.Move(ctx, d, d.State, d.Attempt); err != nil || u == (agent.Usage{}) {
+		if err := save(ctx, tx, d); err != nil || u == (agent.Usage{}) {
 			return err // a call that failed and cost nothing
 		}
 		return tx.Append(ctx, event.Of(d.ID, d.To, event.UsageRecordedData{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, USD: u.USD}))
@@ -179,10 +179,9 @@ func (r *run) makeHop(ctx context.Context, h agent.Hop) (_ agent.Child, err erro
 			}
 		}
 		if d.State == Waiting || d.OpenChildren == open {
-			return tx.Move(ctx, d, d.State, d.Attempt)
+			return save(ctx, tx, d)
 		}
-		d.Work.ProcessWait, d.Work.ForSpawned = true, false
-		if err := move(ctx, tx, d, Waiting); err != nil {
+		if err := waitInProcess(ctx, tx, d, false); err != nil {
 			return err
 		}
 		plan.baton.rest()

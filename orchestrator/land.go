@@ -195,7 +195,7 @@ func (e *Engine) setIntent(r *run, o *Order, in *patch.Intent) error {
 // putIntent is setIntent inside its transaction.
 func putIntent(ctx context.Context, tx Tx, d *Delegation, in *patch.Intent) error {
 	d.Work.Land.Intent = in // what held it up stands until it has landed, or something else does
-	return tx.Move(ctx, d, Landing, d.Attempt)
+	return save(ctx, tx, d)
 }
 
 // landed records that the ref has moved.
@@ -262,7 +262,7 @@ func (e *Engine) heldUp(r *run, err error) error {
 		d.Losses++
 		letGo(d)
 		d.ReadyAt = tx.Now().Add(wait)
-		if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil || said {
+		if err := save(ctx, tx, d); err != nil || said {
 			return err
 		}
 		if err := tx.ShowLanding(ctx, d.ID); err != nil {
@@ -315,17 +315,7 @@ func (e *Engine) stale(r *run, o *Order, why string, moved *patch.Moved) error {
 		case err != nil:
 			return err
 		case rev.Commit != "":
-			d.Work.Land = nil
-			if d.Work.Made != nil {
-				d.Work.Made.Yes = "" // it was for the tree before; who edited still has a hand in this one
-			}
-			d.Work.Stand = standOn(patch.Start{Base: head})
-			if err := keep(ctx, tx, d, tree, rev, d.To); err != nil {
-				return err
-			}
-			letGo(d)
-			d.ReadyAt = tx.Now()
-			return move(ctx, tx, d, Checking)
+			return followBase(ctx, tx, d, head, tree, rev)
 		case d.Work.Reverts != "":
 			return Fail(ctx, tx, d, agent.Fail(CodeStale, "%s moved so that this can no longer be undone by itself. Undo it by a new task.", o.Base.Branch))
 		default:

@@ -56,7 +56,7 @@ func (e *Engine) commitIntent(r *run, o *Order, in patch.Intent) error {
 			if others = slices.ContainsFunc(o.Approvers, func(name string) bool { return !slices.Contains(names, name) }); others {
 				d.Work.Land.Approvers, o.Approvers = names, names
 				d.Work.Land.Intent = nil
-				return tx.Move(ctx, d, Landing, d.Attempt)
+				return save(ctx, tx, d)
 			}
 		}
 		o.Intent = &in

@@ -56,11 +56,10 @@ func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 		d.Work.Memo, d.Work.Refused, d.Work.ForSpawned = p.Memo, append(d.Work.Refused, told...), p.ForSpawned
 		var err error
 		if parked, err = waits(ctx, tx, d); err != nil || !parked {
-			return join(err, func() error { return tx.Move(ctx, d, d.State, d.Attempt) })
+			return join(err, func() error { return save(ctx, tx, d) })
 		}
 		r.worked(d)
-		letGo(d)
-		if err := move(ctx, tx, d, Waiting); err != nil {
+		if err := waitAlone(ctx, tx, d); err != nil {
 			return err
 		}
 		return tx.Append(ctx, waitingEvent(d))

@@ -62,10 +62,9 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		row.Work.Lineage, row.Work.Revision = row.Work.Lineage.afresh(), 0
 		if !row.Work.Asked {
 			after = *row
-			return tx.Move(ctx, row, row.State, row.Attempt)
+			return save(ctx, tx, row)
 		}
-		row.ApprovalID = NewID(RequestPrefix, tx.Now())
-		if err := move(ctx, tx, row, AwaitingApproval); err != nil {
+		if err := askAnew(ctx, tx, row); err != nil {
 			return err
 		}
 		if err := e.askRoot(ctx, tx, asks, row, spec); err != nil {
@@ -121,7 +120,7 @@ func landAgain(ctx context.Context, tx Tx, d *Delegation, actor string) error {
 		return nil
 	}
 	d.ReadyAt, d.Losses, d.Work.Problem = tx.Now(), 0, ""
-	if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil {
+	if err := save(ctx, tx, d); err != nil {
 		return err
 	}
 	if err := tx.ShowLanding(ctx, d.ID); err != nil {
@@ -247,10 +246,11 @@ func (e *Engine) createRevert(ctx context.Context, m *patch.Mirror, repo Reposit
 	if err != nil {
 		return Task{}, err
 	}
-	root := Delegation{ID: t.RootID, TaskID: t.ID, To: d.To, Text: title, State: Checking, HopKey: "root", Repository: d.Repository, Requester: s.Requester,
+	root := Delegation{ID: t.RootID, TaskID: t.ID, To: d.To, Text: title, HopKey: "root", Repository: d.Repository, Requester: s.Requester,
 		Result: &agent.Result{Text: "Undoes " + d.Result.Commit + "."},
 		Work: Work{Stand: standOn(patch.Start{Base: head}), Tree: tree, TreeCommit: rev.Commit, AgentBranch: rev.Branch,
 			TreeBundle: bundleID("rev", t.RootID, rev.Commit), Reverts: requestID, Sandbox: notRun, Lineage: d.goesOn(&undone, ForRevert).undone()}}
+	bornChecking(&root, now)
 	task, _, _, err := e.create(ctx, t, root, func(tx Tx) error {
 		return tx.PutBlob(ctx, root.Work.TreeBundle, "bundle", rev.Bundle)
 	})

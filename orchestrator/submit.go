@@ -45,10 +45,11 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 		RequesterID: s.RequesterID, Requester: s.Requester, Via: s.Via, Chat: s.Chat, CreatedAt: now,
 	}
 	root := Delegation{
-		ID: t.RootID, TaskID: t.ID, To: spec.Name, Text: s.Text, State: Queued, Chain: newChain(c),
-		HopKey: "root", Repository: repo, Requester: s.Requester, CreatedAt: now, ReadyAt: now, Since: now,
+		ID: t.RootID, TaskID: t.ID, To: spec.Name, Text: s.Text, Chain: newChain(c),
+		HopKey: "root", Repository: repo, Requester: s.Requester,
 		Work: Work{Budget: opened(limits, spec), Independent: c.Settings.OptIn && !s.Handoffs},
 	}
+	bornQueued(&root, now)
 	asks, rule, err := e.triggered(ctx, &t, &root, spec)
 	if err != nil {
 		return Task{}, Delegation{}, false, err

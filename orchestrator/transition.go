@@ -11,8 +11,8 @@ import (
 	"gatehouse/orchestrator/mask"
 )
 
-// move writes d in state to, where the row still is as d was read. It is the only
-// place that sets a state.
+// move writes d in state to, where the row still is as d was read. Only the transitions
+// call it, each of which has a name and stands in a file transition*.go; a test looks.
 func move(ctx context.Context, tx Tx, d *Delegation, to State) error {
 	if !MayMove(d.State, to) {
 		return fmt.Errorf("delegation %s cannot go from %s to %s: %w", d.ID, d.State, to, ErrLost)
@@ -22,24 +22,15 @@ func move(ctx context.Context, tx Tx, d *Delegation, to State) error {
 	return tx.Move(ctx, d, from, d.Attempt)
 }
 
+// save writes d where the row still is as d was read, in the state that it is in.
+func save(ctx context.Context, tx Tx, d *Delegation) error {
+	return tx.Move(ctx, d, d.State, d.Attempt)
+}
+
 // letGo drops the lease and the run token: nobody works on d now.
 func letGo(d *Delegation) {
 	d.Holder, d.LeaseUntil, d.TokenHash = "", time.Time{}, ""
 	d.Work.ProcessWait = false
-}
-
-// AwaitApproval parks a checked delegation until people decide on the request.
-func AwaitApproval(ctx context.Context, tx Tx, d *Delegation, requestID string) error {
-	letGo(d)
-	d.ApprovalID, d.Losses = requestID, 0
-	return move(ctx, tx, d, AwaitingApproval)
-}
-
-// OrderLanding gives a delegation its yes: a worker lands the order's commit.
-func OrderLanding(ctx context.Context, tx Tx, d *Delegation, o Order) error {
-	letGo(d)
-	d.ApprovalID, d.Work.Land, d.ReadyAt, d.Losses = o.RequestID, &o, tx.Now(), 0
-	return move(ctx, tx, d, Landing)
 }
 
 // Reject ends a delegation whose patch got a no.
@@ -111,7 +102,7 @@ func endFor(ctx context.Context, tx Tx, d *Delegation, to State, actor, reason s
 		if err := endChildren(ctx, tx, d, actor, reason); err != nil {
 			return err
 		}
-		if err := tx.Move(ctx, d, to, d.Attempt); err != nil { // with what they used
+		if err := save(ctx, tx, d); err != nil { // with what they used
 			return err
 		}
 	}
@@ -172,7 +163,7 @@ func endChildren(ctx context.Context, tx Tx, d *Delegation, actor, reason string
 			return err
 		}
 		if below {
-			if err := tx.Move(ctx, c, c.State, c.Attempt); err != nil { // with what they used
+			if err := save(ctx, tx, c); err != nil { // with what they used
 				return err
 			}
 		}
@@ -229,10 +220,9 @@ func wakeCaller(ctx context.Context, tx Tx, d *Delegation) error {
 		wakes = p.Work.ForSpawned
 	}
 	if p.State != Waiting || !wakes {
-		return tx.Move(ctx, p, p.State, p.Attempt)
+		return save(ctx, tx, p)
 	}
-	p.ReadyAt = tx.Now()
-	if err := move(ctx, tx, p, Queued); err != nil {
+	if err := wake(ctx, tx, p); err != nil {
 		return err
 	}
 	return tx.Append(ctx, event.Of(p.ID, d.To, event.ResumedData{Agent: p.To, Child: d.ID, ChildState: string(d.State)}))

@@ -192,10 +192,9 @@ func (e *Engine) settled(r *run, fn func(ctx context.Context, tx Tx, d *Delegati
 				return err
 			}
 			d.OpenChildren, d.OpenSpawned = 0, 0
-			d.Work.ProcessWait = false
 		}
 		if d.State == Waiting || d.State == Queued {
-			if err := move(ctx, tx, d, Running); err != nil {
+			if err := goOn(ctx, tx, d); err != nil {
 				return err
 			}
 		}
@@ -370,10 +369,7 @@ func (e *Engine) offer(r *run, res *agent.Result, tree string) error {
 			return err
 		}
 		d.Work.Declined = declined
-		if err := keep(ctx, tx, d, tree, rev, d.To); err != nil {
-			return err
-		}
-		return move(ctx, tx, d, Checking)
+		return beginChecking(ctx, tx, d, tree, rev, d.To)
 	})
 	if err != nil {
 		return err

@@ -158,12 +158,7 @@ func (e *Engine) giveBack(r *run, after time.Duration, loss bool) {
 		if err := lostCall(ctx, tx, d); err != nil {
 			return err
 		}
-		letGo(d)
-		d.ReadyAt = tx.Now().Add(after)
-		if d.State != Running {
-			return tx.Move(ctx, d, d.State, d.Attempt)
-		}
-		return move(ctx, tx, d, Queued)
+		return unclaim(ctx, tx, d, tx.Now().Add(after))
 	})
 	if err != nil && !errors.Is(err, ErrLost) {
 		e.Log.Warn("a delegation could not be given back; its lease will run out", "delegation", r.id, "err", err)
