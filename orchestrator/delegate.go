@@ -152,8 +152,11 @@ func firstAble(c *Config, capability string) (agent.Spec, bool) {
 
 // refuse records a refusal; it is data for the caller (K11).
 func (e *Engine) refuse(ctx context.Context, tx Tx, d *Delegation, p planned, v *guard.Verdict) (agent.Child, error) {
-	err := tx.Append(ctx, event.Event{Type: event.DelegationRefused, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
-		"to": p.To, "code": v.Code, "message": v.Message, "guard": v.Guard, "chain": d.Chain.String()})})
+	data := map[string]any{"to": p.To, "code": v.Code, "message": v.Message, "guard": v.Guard, "chain": d.Chain.String()}
+	if v.Reason != "" {
+		data["reason"] = v.Reason
+	}
+	err := tx.Append(ctx, event.Event{Type: event.DelegationRefused, DelegationID: d.ID, Actor: d.To, Data: event.Data(data)})
 	return agent.Child{Ref: p.Ref, To: p.To, Text: cut(p.Text), State: agent.Refused, Ended: true,
 		Error: &agent.Failure{Code: v.Code, Message: v.Message}}, err
 }

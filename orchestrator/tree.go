@@ -290,7 +290,7 @@ func (e *Engine) answer(r *run, spec agent.Spec, res *agent.Result, refusal *pat
 			}
 		}
 		if spec.AnalysisOnly {
-			err := tx.Append(ctx, event.Event{Type: event.Decided, DelegationID: d.ID, Actor: "rule:analysis-only", Data: event.Data(map[string]any{
+			err := tx.Append(ctx, event.Event{Type: event.Decided, DelegationID: d.ID, Actor: RuleActor + "analysis-only", Data: event.Data(map[string]any{
 				"verdict": "approve", "rule": "analysis-only", "text": "Nothing changes: an analysis passes by itself."})})
 			if err != nil {
 				return err
