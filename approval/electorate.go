@@ -148,6 +148,9 @@ func (e Electorate) who(r Request) string {
 	return strings.Join(names, ", ")
 }
 
+// Stuck reports whether r waits for a yes that nobody can give.
+func (e Electorate) Stuck(r Request) bool { return r.State == Pending && len(e.open(r)) == 0 }
+
 // Turn says who must act next on r in words such as "you, ann or bob"; viewerID is
 // the reader's user. It is "" when r waits for nobody, "nobody" when nobody can act.
 func (e Electorate) Turn(r Request, viewerID string) string {

@@ -173,7 +173,7 @@ func (w words) last(r Request) string {
 // did is a decision as a sentence: who, what, when, where, why.
 func (w words) did(d Decision) string {
 	who := d.by()
-	if rule, ok := strings.CutPrefix(who, RuleActor); ok {
+	if rule, ok := d.ByRule(); ok {
 		who = "Rule " + rule
 	}
 	what := past(d.Verdict)

@@ -172,9 +172,15 @@ func (e Electorate) fourEyesError(r Request, p Party, absent string) *orchestrat
 	if absent != "" {
 		who = absent + ", for whom you decide, " + p.did(false)
 	}
+	var why orchestrator.Reason
+	if absent == "" && p.Why == askedForIt {
+		why = orchestrator.ReasonAsked
+	}
 	others := e.missing(r)
 	if len(others) == 0 {
-		return orchestrator.Errorf(orchestrator.CodeFourEyes, "%s, so another person must approve it, and there is nobody else who can. %s", who, r.remedy())
+		return orchestrator.Errorf(orchestrator.CodeFourEyes, "%s, so another person must approve it, and there is nobody else who can. %s",
+			who, r.remedy()).Because(why)
 	}
-	return orchestrator.Errorf(orchestrator.CodeFourEyes, "%s, so another person must approve it. Ask one of: %s.", who, strings.Join(others, ", "))
+	return orchestrator.Errorf(orchestrator.CodeFourEyes, "%s, so another person must approve it. Ask one of: %s.",
+		who, strings.Join(others, ", ")).Because(why)
 }

@@ -59,8 +59,14 @@ func TestFourEyesOverTheLineage(t *testing.T) {
 	if got := e.TooFew(nobody); got != want {
 		t.Errorf("too few: %s", got)
 	}
-	if got := e.Turn(nobody, "usr_bob"); got != "nobody" {
+	if got := e.Turn(nobody, "usr_bob"); got != "nobody" || !e.Stuck(nobody) {
 		t.Errorf("turn: %s", got)
+	}
+	somebody := asks(1, "maintainers")
+	called := staff()
+	called[1].Name = "nobody"
+	if e := approval.NewElectorate(called, map[string][]string{"maintainers": {"nobody"}}, true, noon); e.Stuck(somebody) {
+		t.Errorf("a person named nobody counts as nobody: %q", e.Turn(somebody, "usr_cleo"))
 	}
 }
 

@@ -144,7 +144,7 @@ func (r Request) OvertakenBriefly() string {
 	if r.Overtaken() == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s: a yes lands nothing; ask for revision %d", strings.TrimSuffix(r.Revision.Overtaken.Why, " meanwhile"), r.Revision.N+1)
+	return fmt.Sprintf("%s: a yes lands nothing; ask for revision %d", r.Revision.Overtaken.Briefly(), r.Revision.N+1)
 }
 
 // missed is what a yes to revision v came to.

@@ -171,6 +171,18 @@ type Decision struct {
 	Seen      Seen                `json:"seen"`
 }
 
+// RuleActor is the prefix of the name under which a rule decides; [Decision.ByRule] reads it.
+const RuleActor = orchestrator.RuleActor
+
+// ByRule is the name of the rule that decided; false for a person.
+func (d Decision) ByRule() (rule string, ok bool) { return orchestrator.ByRule(d.User) }
+
+// OfRule reports whether a rule decided, and no person.
+func (d Decision) OfRule() bool {
+	_, ok := d.ByRule()
+	return ok
+}
+
 // Anew is the end of a sentence that says what somebody asked for: "" where the agent goes
 // on from what it has made.
 func (d Decision) Anew() string {

@@ -144,7 +144,7 @@ func (r Request) ReadBy() []Reader { return append(r.decidedBy(), r.Readers...) 
 func (r Request) decidedBy() []Reader {
 	all := []Reader{}
 	for _, d := range r.Decisions {
-		if d.Revision != r.Revision.N || strings.HasPrefix(d.User, RuleActor) || d.Seen.Files == 0 {
+		if d.Revision != r.Revision.N || d.OfRule() || d.Seen.Files == 0 {
 			continue
 		}
 		read := d.Seen.Read

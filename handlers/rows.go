@@ -22,10 +22,9 @@ func landsOn(v approval.Revision) string {
 
 // turn says who must act next on a request, or that no yes can come.
 func (f *frame) turn(r approval.Request) string {
-	whose := f.voters.Turn(r, f.who.User.ID)
 	switch {
-	case whose != "nobody":
-		return whose
+	case !f.voters.Stuck(r):
+		return f.voters.Turn(r, f.who.User.ID)
 	case f.voters.Needs(r).Have > 0:
 		return "nobody else can say yes: add an approver or change the rule"
 	}

@@ -153,7 +153,7 @@ func firstAble(c *Config, capability string) (agent.Spec, bool) {
 // refuse records a refusal; it is data for the caller (K11).
 func (e *Engine) refuse(ctx context.Context, tx Tx, d *Delegation, p planned, v *guard.Verdict) (agent.Child, error) {
 	err := tx.Append(ctx, event.Of(d.ID, d.To, event.DelegationRefusedData{
-		To: p.To, Code: v.Code, Message: v.Message, Guard: v.Guard, Chain: d.Chain.String()}))
+		To: p.To, Code: v.Code, Reason: string(v.Reason), Message: v.Message, Guard: v.Guard, Chain: d.Chain.String()}))
 	return agent.Child{Ref: p.Ref, To: p.To, Text: cut(p.Text), State: agent.Refused, Ended: true,
 		Error: &agent.Failure{Code: v.Code, Message: v.Message}}, err
 }

@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/guard"
 )
 
 const handedKey = "AKIAIOSFODNN7EXAMPLE"
@@ -250,6 +251,10 @@ func TestAProgramFallsBackToWorkingByItself(t *testing.T) {
 			}
 			if c := <-again; c.State != agent.Refused || c.Error.Code != "max_handoffs" || !strings.Contains(c.Error.Message, "the hand-over to builder failed, so coder works by itself now") {
 				t.Errorf("handing over once more it was told %+v", c)
+			}
+			refused, _, err := w.store.Refusals(t.Context(), root.CreatedAt, 2)
+			if err != nil || len(refused) != 1 || refused[0].Reason != guard.ReasonFallback {
+				t.Errorf("the refusal does not say why nothing was counted: %+v, %v", refused, err)
 			}
 			if !strings.Contains(w.history(root.TaskID), "the hand-over to builder failed, so coder works by itself now") {
 				t.Errorf("people are not told:\n%s", w.history(root.TaskID))

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"gatehouse/orchestrator/agent"
@@ -36,7 +35,7 @@ func letGo(d *Delegation) {
 // Reject ends a delegation whose patch got a no.
 func Reject(ctx context.Context, tx Tx, d *Delegation, actor, reason string) error {
 	who := actor
-	if rule, by := strings.CutPrefix(actor, "rule:"); by {
+	if rule, by := ByRule(actor); by {
 		who = fmt.Sprintf("The rule %q", rule)
 	}
 	message := who + " rejected the change; nothing landed."

@@ -289,7 +289,7 @@ func (e *Engine) answer(r *run, spec agent.Spec, res *agent.Result, refusal *pat
 			}
 		}
 		if spec.AnalysisOnly {
-			err := tx.Append(ctx, event.Of(d.ID, "rule:analysis-only", event.DecidedData{Verdict: event.Verdict{Verdict: "approve"},
+			err := tx.Append(ctx, event.Of(d.ID, RuleActor+"analysis-only", event.DecidedData{Verdict: event.Verdict{Verdict: "approve"},
 				Rule: "analysis-only", Text: "Nothing changes: an analysis passes by itself."}))
 			if err != nil {
 				return err

@@ -2,8 +2,9 @@ package views
 
 import (
 	"net/url"
-	"strings"
 	"time"
+
+	"gatehouse/orchestrator"
 )
 
 // ChatPath is the page of the chat; a POST there sends a message: agent, text,
@@ -157,7 +158,7 @@ func (k ChatCard) doneWords() string {
 		return StateWord(k.State)
 	}
 	who := k.DecidedBy
-	if rule, ok := strings.CutPrefix(who, "rule:"); ok {
+	if rule, ok := orchestrator.ByRule(who); ok {
 		who = "Rule " + rule
 	}
 	words := who + " " + k.Verb

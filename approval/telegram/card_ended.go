@@ -172,7 +172,7 @@ func (f face) said(s *sheet) {
 		lines[i] = f.decided(d)
 	}
 	text := cut(strings.Join(lines, "; "), lineLimit)
-	if strings.HasPrefix(yes[len(yes)-1].User, approval.RuleActor) {
+	if yes[len(yes)-1].OfRule() {
 		s.line(text)
 		return
 	}

@@ -199,10 +199,9 @@ func verdicts(r approval.Request) []string {
 }
 
 func verdict(d approval.Decision) string {
-	who, ofRule := strings.CutPrefix(d.User, approval.RuleActor)
-	line := foreign(who, slackText)
-	if ofRule {
-		line = "Rule " + line
+	line := foreign(d.User, slackText)
+	if rule, ok := d.ByRule(); ok {
+		line = "Rule " + foreign(rule, slackText)
 	}
 	if d.For != "" {
 		line += " for " + foreign(d.For, slackText)

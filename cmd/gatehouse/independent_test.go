@@ -79,6 +79,10 @@ func TestATaskWorksIndependentlyUntilHandoversAreEnabled(t *testing.T) {
 			t.Errorf("%v made %d hand-overs; want %d", c.args, got, c.hops)
 		}
 	}
+	if page := n.page(n.browser("ann"), "/"); strings.Count(page, "send it again with hand-overs enabled") != 2 ||
+		strings.Count(page, "see why the hand-over before failed") != 0 {
+		t.Errorf("the overview tells another step after a refusal:\n%s", page)
+	}
 	status, answer, err := n.hook("d1", []byte(`{"action":"completed"}`))
 	if err != nil || status != http.StatusAccepted {
 		t.Fatalf("the delivery: %d, %v", status, err)

@@ -172,6 +172,7 @@ func (d DelegatedData) sentence(e Event, w Words) string {
 type DelegationRefusedData struct {
 	To      string `json:"to"`
 	Code    string `json:"code"`
+	Reason  string `json:"reason,omitempty"` // tells the cases of the code apart
 	Message string `json:"message"`
 	Guard   string `json:"guard"`
 	Chain   string `json:"chain"`

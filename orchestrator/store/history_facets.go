@@ -71,7 +71,7 @@ func (f *facets) approved(r *approval.Request) {
 	byRule, people := false, 0
 	alone, unread, fast, slow := false, false, false, false
 	for _, d := range r.Yes() {
-		if strings.HasPrefix(d.User, approval.RuleActor) {
+		if d.OfRule() {
 			byRule = true
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/insight"
 )
 
@@ -110,9 +111,12 @@ func (s *Store) Refusals(ctx context.Context, since time.Time, limit int) ([]ins
 		var at int64
 		var data string
 		err := row.Scan(&r.TaskID, &r.N, &r.DelegationID, &r.From, &at, &data, &r.Task)
-		var more struct{ To, Code, Message string }
+		var more struct {
+			To, Code, Message string
+			Reason            guard.Reason
+		}
 		_ = json.Unmarshal([]byte(data), &more) // what is of another shape says nothing
-		r.To, r.Code, r.Message, r.At = more.To, more.Code, more.Message, fromMicros(at)
+		r.To, r.Code, r.Reason, r.Message, r.At = more.To, more.Code, more.Reason, more.Message, fromMicros(at)
 		return r, err
 	})
 	return found, n, s.explain(err)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"sync"
 	"time"
 
@@ -273,16 +272,16 @@ func decode(line []byte, into any) string {
 		}
 		return fmt.Sprintf("has a %s in `%s`, where %s is expected", wrong.Value, wrong.Field, jsonName(wrong))
 	}
-	if err != nil {
-		_, why, _ := strings.Cut(err.Error(), strictjson.Err.Error()+": ")
-		if said, ok := strings.CutPrefix(why, "it "); ok {
-			why = said
-		} else {
-			why = "can be read in two ways, as " + why
-		}
-		return fmt.Sprintf("%s: %s", why, cut(string(line), 80))
+	refused, ok := errors.AsType[*strictjson.Refusal](err)
+	switch {
+	case err == nil:
+		return ""
+	case !ok:
+		return "cannot be read: " + cut(string(line), 80)
+	case refused.Whole:
+		return refused.What + ": " + cut(string(line), 80)
 	}
-	return ""
+	return "can be read in two ways, as " + refused.What + ": " + cut(string(line), 80)
 }
 
 // depth is how deep valid JSON is nested.

@@ -95,8 +95,8 @@ func reason(err error) string {
 			return e.Error()
 		}
 	}
-	if _, what, ok := strings.Cut(err.Error(), strictjson.Err.Error()+": "); ok && errors.Is(err, strictjson.Err) {
-		return "its answer is not taken: " + title(what)
+	if refused, ok := errors.AsType[*strictjson.Refusal](err); ok {
+		return "its answer is not taken: " + title(refused.Sentence())
 	}
 	return title(err.Error())
 }
