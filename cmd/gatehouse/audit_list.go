@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/orchestrator/history"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // AuditListCmd searches the history.
@@ -32,7 +33,7 @@ func (c *AuditListCmd) Run(ctx context.Context, sh *shell) error {
 		return err
 	}
 	if sh.JSON {
-		return sh.document(found)
+		return sh.document(found.Raw)
 	}
 	if len(found.Items) == 0 {
 		sh.hint("Nothing matches. Leave a filter out to see more.")
@@ -71,7 +72,7 @@ func typed(args []string) string {
 func (c *AuditListCmd) row(sh *shell, item json.RawMessage) ([]string, error) {
 	switch history.List(c.List) {
 	case history.Delegations:
-		var d client.Delegation
+		var d wire.Delegation
 		err := json.Unmarshal(item, &d)
 		return []string{when(d.CreatedAt), sh.state(d.State, 0), line(d.ID), line(d.To), brief(d.Text, 48)}, err
 	case history.Events:

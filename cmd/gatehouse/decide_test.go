@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/orchestrator/people"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // decideTeam is one agent whose every task changes a file.
@@ -61,7 +61,7 @@ func TestAThousandDecideAtOnce(t *testing.T) {
 				<-start
 				a := &answers[i]
 				a.who = voters[i%len(voters)]
-				verdict := client.Verdict{Verdict: "approve", Digest: r.Revision.Digest}
+				verdict := wire.Verdict{Verdict: "approve", Digest: r.Revision.Digest}
 				var err error
 				if a.status, err = n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", tokens[a.who], verdict, &a.problem); err != nil {
 					t.Error(err)

@@ -8,7 +8,7 @@ import (
 
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator/people"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // doorsTeam repeats what it is told, and puts a token, a look-alike letter and carriage
@@ -35,8 +35,8 @@ func TestNoDoorShowsASecretAndEveryDoorMarksOddCharacters(t *testing.T) {
 	auditor := g.person("carol", people.Auditor)
 	n := g.start(g.config, "")
 	token := "ghp_" + strings.Repeat("aB3", 12)
-	var sent client.Submitted
-	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "coder", Text: "Use " + token + " for it", Repository: "app"}, &sent)
+	var sent wire.Submitted
+	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, wire.Submission{Agent: "coder", Text: "Use " + token + " for it", Repository: "app"}, &sent)
 	if err != nil || status != http.StatusAccepted {
 		t.Fatalf("%d, %v", status, err)
 	}

@@ -20,6 +20,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // gateTeam is one agent that adds a file in every task, with cards in a group.
@@ -237,9 +238,9 @@ func TestOneRequestInThreePlaces(t *testing.T) {
 func (g *gate) rowSays(n *node, id, read string, unread bool) {
 	g.Helper()
 	ann := n.browser("ann")
-	var list client.List[client.Request]
+	var list client.List[wire.Request]
 	code, err := n.call(http.MethodGet, "/api/v1/approvals?state=landed", g.approver, nil, &list)
-	if g.must(err); code != http.StatusOK || !slices.ContainsFunc(list.Items, func(r client.Request) bool { return r.ID == id && r.Read.Text == read }) {
+	if g.must(err); code != http.StatusOK || !slices.ContainsFunc(list.Items, func(r wire.Request) bool { return r.ID == id && r.Read.Text == read }) {
 		g.Errorf("the API: %d, none of %d says %q", code, len(list.Items), read)
 	}
 	if out, _ := g.cli(n, "approvals", "--state", "landed"); !strings.Contains(out, read) {

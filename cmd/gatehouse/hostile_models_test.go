@@ -8,7 +8,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/modeltest"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // hostile is what a model tries in one message, and what it must read of each call.
@@ -70,7 +70,7 @@ func TestAHostileModel(t *testing.T) {
 		})
 		n := p.start(p.config, "")
 		for name, try := range hostile {
-			var sent client.Submitted
+			var sent wire.Submitted
 			if status, err := n.call(http.MethodPost, "/api/v1/tasks", p.asker, asked{"agent": "kik", "text": name}, &sent); err != nil || status != http.StatusAccepted {
 				t.Fatalf("%s: %d, %v", name, status, err)
 			}

@@ -10,7 +10,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // optInTeam hands on by a model, by a program and along a plan whose worker would hand on, too.
@@ -48,7 +48,7 @@ func TestATaskWorksIndependentlyUntilHandoversAreEnabled(t *testing.T) {
 	send := func(args ...string) orchestrator.Delegation {
 		t.Helper()
 		out, code := p.cli(n, append([]string{"--json", "--token", n.asker, "send"}, args...)...)
-		var sent client.Submitted
+		var sent wire.Submitted
 		if err := json.Unmarshal([]byte(out), &sent); err != nil || code != 0 {
 			t.Fatalf("send %v: exit %d, %s", args, code, out)
 		}

@@ -9,7 +9,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/event"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // modelTeam is the example of the sources with models: kik plans, coder changes the
@@ -143,7 +143,7 @@ func TestAModelThatTalksNonsense(t *testing.T) {
 	if got := count(p.events(task), event.ToolCompleted, "kik"); got != 30 {
 		t.Errorf("%d calls are on record; want 30", got)
 	}
-	var d client.Delegation
+	var d wire.Delegation
 	if status, err := n.call(http.MethodGet, "/api/v1/delegations/"+root.ID, n.asker, nil, &d); err != nil || status != http.StatusOK || d.Error == nil || d.Error.Code != "loop" {
 		t.Errorf("the API shows %d, %v, %+v", status, err, d.Error)
 	}

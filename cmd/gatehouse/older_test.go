@@ -20,7 +20,7 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // testdata/before27 is what the program before migration 00027 left behind: rows.jsonl.gz
@@ -144,7 +144,7 @@ func (o *older) isRead(n *node) {
 	cleo := n.browser("cleo")
 	for title, want := range olderRequests {
 		r := o.by[title]
-		var told client.Request
+		var told wire.Request
 		if code, err := n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, o.approver, nil, &told); err != nil || code != http.StatusOK {
 			o.Errorf("%q over the API: %d, %v", title, code, err)
 		}

@@ -12,7 +12,7 @@ import (
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // TestAnOvertakenChangeIsMadeAgainInPlaceOfAYes: main changed the very file while the
@@ -120,8 +120,8 @@ func TestEveryPlaceSaysThatAChangeIsOvertaken(t *testing.T) {
 	t.Run("a yes by a program", func(t *testing.T) {
 		r := g.asked(tasks["api"])
 		_, _, missed := g.overtake(tasks["api"])
-		var after client.Request
-		code, err := n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", g.approver, client.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Revision: 1}, &after)
+		var after wire.Request
+		code, err := n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", g.approver, wire.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Revision: 1}, &after)
 		if err != nil || code != http.StatusOK || after.Missed != missed {
 			t.Errorf("the yes: %d %v, missed %q", code, err, after.Missed)
 		}
@@ -138,7 +138,7 @@ func (g *gate) overtakenAndKnown(t *testing.T, n *node, bob *http.Client, task s
 	r := g.asked(task)
 	g.bot.Until(t, "its card", func() bool { return bound(g.card(private, r), "Approve") != "" })
 	head, would, _ := g.overtake(task)
-	var seen client.Request
+	var seen wire.Request
 	if code, err := n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, g.approver, nil, &seen); err != nil || code != http.StatusOK || seen.Overtaken.Message != would || seen.Refused != would ||
 		!slices.Equal(seen.May, []string{"reject", "request_changes", "renew"}) {
 		t.Errorf("the API: %d %v, overtaken %+v, may %q, refused %q", code, err, seen.Overtaken, seen.May, seen.Refused)

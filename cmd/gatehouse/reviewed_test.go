@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // atTerminal is a shell on a terminal in front of the fake server, with an answer typed.
@@ -81,7 +81,7 @@ func TestWhatWasShownIsRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := client.Request{ID: fakeReq, Revision: 3, Digest: fakeDigest}
+	r := wire.Request{ID: fakeReq, Revision: 3, Digest: fakeDigest}
 	sh.remember(api, r)
 	folder, file, err := sh.memory(api.Base(), r.ID)
 	if err != nil {
@@ -134,7 +134,7 @@ func TestTheOldestOfTooManyAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh.remember(api, client.Request{ID: "apr_mine", Revision: 1, Digest: fakeDigest})
+	sh.remember(api, wire.Request{ID: "apr_mine", Revision: 1, Digest: fakeDigest})
 	folder, _, err := sh.memory(api.Base(), "apr_mine")
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestTheOldestOfTooManyAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sh.remember(api, client.Request{ID: "apr_other", Revision: 1, Digest: fakeDigest})
+	sh.remember(api, wire.Request{ID: "apr_other", Revision: 1, Digest: fakeDigest})
 	entries, err := os.ReadDir(folder)
 	if err != nil || len(entries) != maxReviewed {
 		t.Errorf("%d are kept: %v", len(entries), err)

@@ -11,7 +11,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // reviseTeam makes two files, so that one of them can be approved.
@@ -45,7 +45,7 @@ func TestARevisionOfAPersonSurvivesTheServer(t *testing.T) {
 				r := p.asked(task)
 				// The server may die before it answers.
 				n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver,
-					client.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Files: []string{"hello.txt"}}, nil)
+					wire.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Files: []string{"hello.txt"}}, nil)
 				n.died()
 
 				n = p.start(p.config, "")

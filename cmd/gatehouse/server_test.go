@@ -23,7 +23,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -253,9 +253,9 @@ func (n *node) text(path, token string, into io.Writer) (int, error) {
 }
 
 // submit sends a task as ann, under a key.
-func (n *node) submit(agent, repository, key string) (client.Submitted, error) {
-	var s client.Submitted
-	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: agent, Text: "Do " + key, Repository: repository, Key: key}, &s)
+func (n *node) submit(agent, repository, key string) (wire.Submitted, error) {
+	var s wire.Submitted
+	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, wire.Submission{Agent: agent, Text: "Do " + key, Repository: repository, Key: key}, &s)
 	if err == nil && status != http.StatusAccepted && status != http.StatusOK {
 		err = fmt.Errorf("the task was refused with status %d", status)
 	}
@@ -272,7 +272,7 @@ func (n *node) send(agent, repository, key string) string {
 
 // decide gives bob's yes to what a request shows, with every tick.
 func (n *node) decide(r approval.Request) (int, error) {
-	return n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver, client.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Revision: r.Revision.N, Ticked: approval.Ticks(r)}, nil)
+	return n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver, wire.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Revision: r.Revision.N, Ticked: approval.Ticks(r)}, nil)
 }
 
 // through approves what a task asks for on this node until the task has ended, and

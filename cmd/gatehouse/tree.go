@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // TreeCmd shows who handed what to whom.
@@ -21,20 +22,21 @@ func (c *TreeCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	d, err := findDelegation(ctx, api, c.ID)
+	found, err := findDelegation(ctx, api, c.ID)
 	if err != nil {
 		return err
 	}
+	d := found.Value
 	all, err := api.Tree(ctx, d.TaskID)
 	if err != nil {
 		return err
 	}
 	if sh.JSON {
-		return sh.document(all)
+		return sh.document(all.Raw)
 	}
-	p := planter{sh: sh, children: map[string][]client.Delegation{}, requests: map[string]client.Request{}}
+	p := planter{sh: sh, children: map[string][]wire.Delegation{}, requests: map[string]wire.Request{}}
 	for _, other := range all.Items {
-		p.children[other.ParentID] = append(p.children[other.ParentID], other)
+		p.children[string(other.ParentID)] = append(p.children[string(other.ParentID)], other)
 	}
 	if p.refused, err = refusals(ctx, api, d.TaskID); err != nil {
 		return err
@@ -73,9 +75,9 @@ func refusals(ctx context.Context, api *client.Client, taskID string) (map[strin
 // planter draws a tree row by row.
 type planter struct {
 	sh       *shell
-	children map[string][]client.Delegation
+	children map[string][]wire.Delegation
 	refused  map[string][]refusal
-	requests map[string]client.Request // by id
+	requests map[string]wire.Request // by id
 	rows     [][]string
 }
 
@@ -94,7 +96,7 @@ func (p *planter) readRequests(ctx context.Context, api *client.Client, taskID s
 
 // plant adds d and everything below it; branch is the sign before d, below what
 // stands before its children.
-func (p *planter) plant(d client.Delegation, lead, branch, below string) {
+func (p *planter) plant(d wire.Delegation, lead, branch, below string) {
 	p.rows = append(p.rows, []string{
 		lead + branch + p.sh.icon(d.State) + " " + line(d.To), p.spent(d), p.note(d),
 	})
@@ -120,7 +122,7 @@ func (p *planter) plant(d client.Delegation, lead, branch, below string) {
 }
 
 // spent is how long it took, or takes until now.
-func (p *planter) spent(d client.Delegation) string {
+func (p *planter) spent(d wire.Delegation) string {
 	end := p.sh.now()
 	if d.EndedAt != nil {
 		end = *d.EndedAt
@@ -132,7 +134,7 @@ func (p *planter) spent(d client.Delegation) string {
 }
 
 // note says what it has come to, and what was thrown away of it.
-func (p *planter) note(d client.Delegation) string {
+func (p *planter) note(d wire.Delegation) string {
 	if d.Discarded == "" {
 		return p.outcome(d)
 	}
@@ -140,10 +142,10 @@ func (p *planter) note(d client.Delegation) string {
 }
 
 // outcome says what it has come to.
-func (p *planter) outcome(d client.Delegation) string {
+func (p *planter) outcome(d wire.Delegation) string {
 	word := strings.ReplaceAll(line(d.State), "_", " ")
 	change := ""
-	if r, ok := p.requests[d.ApprovalID]; ok && d.ApprovalID != "" {
+	if r, ok := p.requests[string(d.ApprovalID)]; ok && d.ApprovalID != "" {
 		change = size(r)
 	}
 	switch {
@@ -180,8 +182,8 @@ func (p *planter) outcome(d client.Delegation) string {
 }
 
 // size is how much a request changes: +48 −12, 3 files.
-func size(r client.Request) string {
-	if r.Handover() {
+func size(r wire.Request) string {
+	if r.IsHandover() {
 		return ""
 	}
 	return fmt.Sprintf("+%d −%d, %s", r.Added, r.Removed, counted(len(r.Files), "file"))

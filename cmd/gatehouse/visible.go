@@ -56,11 +56,11 @@ func risky(r rune) bool {
 }
 
 // line is block on one line.
-func line(s string) string { return strings.Join(strings.Fields(block(s)), " ") }
+func line[S ~string](s S) string { return strings.Join(strings.Fields(block(string(s))), " ") }
 
 // brief is the first line of s that says something, at most that many characters.
-func brief(s string, most int) string {
-	for l := range strings.Lines(s) {
+func brief[S ~string](s S, most int) string {
+	for l := range strings.Lines(string(s)) {
 		if l = line(l); l == "" {
 			continue
 		}

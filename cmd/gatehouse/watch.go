@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // WatchCmd follows events.
@@ -21,9 +22,11 @@ func (c *WatchCmd) Run(ctx context.Context, sh *shell) error {
 	}
 	w := &watcher{sh: sh, api: api}
 	if c.ID != "" {
-		if w.d, err = findDelegation(ctx, api, c.ID); err != nil {
+		found, err := findDelegation(ctx, api, c.ID)
+		if err != nil {
 			return err
 		}
+		w.d = found.Value
 		w.id = w.d.ID
 		if w.d.ParentID == "" {
 			w.id = w.d.TaskID // the root stands for the whole task
@@ -42,7 +45,7 @@ type watcher struct {
 	sh   *shell
 	api  *client.Client
 	id   string
-	d    client.Delegation
+	d    wire.Delegation
 	n    int64 // of the newest event that was printed
 	lost bool
 	text liveText
@@ -69,7 +72,7 @@ func (w *watcher) take(ctx context.Context, e client.Event) error {
 	}
 	// A retry makes an end that is not the last one; only the row knows.
 	d, err := w.api.Delegation(ctx, w.d.ID)
-	if err != nil || !d.Ended() || d.EndedAt == nil || e.At.Before(*d.EndedAt) {
+	if err != nil || !d.Value.Ended() || d.Value.EndedAt == nil || e.At.Before(*d.Value.EndedAt) {
 		return nil
 	}
 	rest, err := w.api.Events(ctx, w.id, w.n)
@@ -94,7 +97,7 @@ func isEnd(eventType string) bool {
 
 func (w *watcher) print(e client.Event) error {
 	if w.sh.JSON {
-		return w.sh.document(e)
+		return w.sh.document(e.Raw)
 	}
 	if e.Type == "message.delta" {
 		if !w.sh.tty {

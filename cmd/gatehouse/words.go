@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"gatehouse/web/client"
+	"gatehouse/orchestrator/agent"
 )
 
 // look is how a state is shown; see the table of ui.md.
@@ -112,7 +112,7 @@ func expiry(t *time.Time, now time.Time) string {
 }
 
 // used says what was used; a cost that nobody reported is not 0.
-func used(u client.Usage) string {
+func used(u agent.Usage) string {
 	cost := "cost not reported"
 	if u.USD != nil {
 		cost = fmt.Sprintf("$%.2f", *u.USD)

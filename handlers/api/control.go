@@ -5,6 +5,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -19,9 +20,7 @@ func (a *API) Resume(c echo.Context) error { return a.control(c, &struct{}{}, a.
 // or with 0, it is the newest.
 func (a *API) Fork(c echo.Context) error {
 	ctx := c.Request().Context()
-	var in struct {
-		Turn int `json:"turn"`
-	}
+	var in wire.Fork
 	if err := readOptional(c, &in); err != nil {
 		return err
 	}
@@ -35,5 +34,5 @@ func (a *API) Fork(c echo.Context) error {
 		return err
 	}
 	c.Response().Header().Set(echo.HeaderLocation, "/api/v1/tasks/"+t.ID)
-	return c.JSON(http.StatusAccepted, submitted{ID: t.ID, DelegationID: root.ID, State: root.State, Agent: t.Agent})
+	return c.JSON(http.StatusAccepted, wire.Submitted{ID: t.ID, DelegationID: root.ID, State: string(root.State), Agent: t.Agent})
 }

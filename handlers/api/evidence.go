@@ -7,6 +7,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/proof"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -57,7 +58,7 @@ func (a *API) evidenceBundle(c echo.Context, r approval.Request) error {
 
 // evidence is the trail of one request as JSON.
 type evidence struct {
-	Request requestShape  `json:"request"`
+	Request wire.Request  `json:"request"`
 	Events  []event.Event `json:"events"`
 }
 

@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/proof"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -193,13 +194,13 @@ func cells(row any) []string {
 		out = []string{r.ID, r.TaskID, stamp(&r.At), r.Title, r.State, r.Requester, r.Via, r.Agent, r.Chain, r.Repository, r.Target, r.Rule, strconv.Itoa(r.Need),
 			strconv.Itoa(r.Files), strconv.Itoa(r.Added), strconv.Itoa(r.Removed), strings.Join(r.Warnings, " "), strings.Join(r.Flags, " "), strings.Join(deciders, "; "),
 			stamp(r.DecidedAt), r.Landed, money(r.USD)}
-	case Delegation:
+	case wire.Delegation:
 		code, message := "", ""
 		if r.Error != nil {
 			code, message = r.Error.Code, r.Error.Message
 		}
-		out = []string{r.ID, r.TaskID, orEmpty(r.ParentID), stamp(&r.CreatedAt), stamp(r.StartedAt), stamp(r.EndedAt), string(r.State), r.From, r.To, strconv.Itoa(r.Depth),
-			r.Repository, r.Requester, r.Text, code, message, strconv.FormatInt(r.Usage.InputTokens, 10), strconv.FormatInt(r.Usage.OutputTokens, 10), money(r.Usage.USD), orEmpty(r.ApprovalID)}
+		out = []string{r.ID, r.TaskID, string(r.ParentID), stamp(&r.CreatedAt), stamp(r.StartedAt), stamp(r.EndedAt), r.State, r.From, r.To, strconv.Itoa(r.Depth),
+			r.Repository, r.Requester, r.Text, code, message, strconv.FormatInt(r.Usage.InputTokens, 10), strconv.FormatInt(r.Usage.OutputTokens, 10), money(r.Usage.USD), string(r.ApprovalID)}
 	case history.Found:
 		out = []string{stamp(&r.At), r.TaskID, strconv.FormatInt(r.N, 10), r.ID, r.Type, r.DelegationID, r.Actor, string(r.Data), r.Hash}
 	}
@@ -223,13 +224,6 @@ func money(usd *float64) string {
 		return ""
 	}
 	return strconv.FormatFloat(*usd, 'f', -1, 64)
-}
-
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // recordOrdered writes down an export in the order of the log.
