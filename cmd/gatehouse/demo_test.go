@@ -16,16 +16,7 @@ import (
 // demoOnce runs the real program's `demo --once --json` and returns what it printed.
 func demoOnce(t *testing.T, args ...string) (demoResult, string, int) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The test binary is the program when it is called by its name.
-	program := filepath.Join(t.TempDir(), "gatehouse")
-	if err := os.Symlink(self, program); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), program, append([]string{"demo", "--once", "--json", "--data", t.TempDir()}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "gatehouse", append([]string{"demo", "--once", "--json", "--data", t.TempDir()}, args...)...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	code := 0

@@ -202,8 +202,10 @@ func (p *Page) eventually(what string, try func(context.Context) error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			if _, err := p.shot("failed-" + p.browser.t.Name()); err != nil { // a page that is stuck cannot be drawn
-				p.browser.t.Logf("no picture of it: %v", err)
+			if p.browser.shots != "" {
+				if _, err := p.shot("failed-" + p.browser.t.Name()); err != nil { // a page that is stuck cannot be drawn
+					p.browser.t.Logf("no picture of it: %v", err)
+				}
 			}
 			where, err := chromedp.Run(p.soon(), chromedp.Location())
 			shown, textErr := visibleText(p.soon())
