@@ -78,6 +78,7 @@ func says(p *browsertest.Page, agent, text string) {
 }
 
 func TestChatInTheBrowser(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), chatTeam)
 	n := p.start(p.config, "")
 	w := newWire(t, n.url)
