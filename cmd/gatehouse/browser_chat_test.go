@@ -78,6 +78,7 @@ func says(p *browsertest.Page, agent, text string) {
 }
 
 func TestChatInTheBrowser(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), chatTeam)
 	n := p.start(p.config, "")
 	w := newWire(t, n.url)
@@ -360,7 +361,10 @@ func chatPhone(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
 		t.Errorf("the composer ends %v px above the bottom of the window", bottom)
 	}
 	// Who reads further up is not moved, and learns that there is more.
-	n.until("the top", func() bool { return browsertest.Eval[float64](ann, "scrollTo(0, 0), scrollY") == 0 }) // what is drawn meanwhile may move it
+	// What is drawn meanwhile may move it, until the page has noticed that its reader scrolled.
+	n.until("the top", func() bool {
+		return browsertest.Eval[bool](ann, `scrollTo(0, 0), window.atTop ??= (addEventListener("scroll", () => window.atTop = scrollY === 0), false)`)
+	})
 	browsertest.Eval[bool](ann, `document.getElementById("chat-text").focus(), true`)
 	ann.Press("x")
 	ann.Press("Backspace")

@@ -39,6 +39,7 @@ type problem struct {
 // TestAThousandDecideAtOnce: of 1,000 verdicts one counts and lands once; everybody
 // else learns who decided.
 func TestAThousandDecideAtOnce(t *testing.T) {
+	t.Parallel()
 	const clients, connections = 1000, 200 // a connection of ours is a descriptor on both sides
 	voters := []string{"bert", "cleo", "dora", "emil", "fritz", "gwen", "hugo", "iris"}
 	places(t, func(t *testing.T, database string) {

@@ -31,6 +31,7 @@ channels:
 // events, exports, pages, chat, command line, Telegram. The token in the file stays, and
 // the odd characters of the file are marked where they stand wherever people look.
 func TestNoDoorShowsASecretAndEveryDoorMarksOddCharacters(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, "sqlite:"+t.TempDir()+"/doors.db", doorsTeam)
 	auditor := g.person("carol", people.Auditor)
 	n := g.start(g.config, "")

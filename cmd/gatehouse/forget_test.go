@@ -23,6 +23,7 @@ agents:
 // written and not committed. Nothing is half forgotten, what is held meanwhile stays, and
 // the next start forgets the rest.
 func TestAServerKilledWhileItForgetsGoesOn(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, forgetful)
 		storetest.Seed(t, database, 2_500, time.Now())

@@ -166,6 +166,7 @@ func (g *gate) answer(query string) string {
 // TestOneRequestInThreePlaces (K44): whoever decides first, and wherever, the other two cards say
 // so within two seconds, and a further press anywhere is told who decided what.
 func TestOneRequestInThreePlaces(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		g := newGate(t, database, gateTeam)
 		n := g.start(g.config, "")
@@ -260,6 +261,7 @@ func placeWord(channel string) string {
 // TestCardsAgreeAfterAKill: killed between the decision and the edits, and started again,
 // every card says what was decided.
 func TestCardsAgreeAfterAKill(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		g := newGate(t, database, gateTeam)
 		n := g.start(g.config, "")
@@ -297,6 +299,7 @@ func TestCardsAgreeAfterAKill(t *testing.T) {
 // TestManyRequestsInThreePlaces: mixed verdicts on many requests from three places at
 // once; each request has one decision and each yes one landing, and no answer is a 500.
 func TestManyRequestsInThreePlaces(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		g := newGate(t, database, gateTeam)
 		n := g.start(g.config, "")

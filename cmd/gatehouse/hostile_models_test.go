@@ -60,7 +60,8 @@ func entries(n int) map[string]string {
 // TestAHostileModel: whatever a model asks for, each call has its answer, the task its end,
 // and no event grows with what was sent.
 func TestAHostileModel(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p, _ := newModels(t, database, "local", "local", func(a modeltest.Ask) modeltest.Answer {
 			small := &modeltest.Usage{Input: 1, Output: 1}
 			if try, ok := hostile[a.Conversation]; ok && a.Turn == 1 {

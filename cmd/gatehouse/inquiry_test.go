@@ -57,7 +57,8 @@ func inquiring(a modeltest.Ask) modeltest.Answer {
 // admin's conversation by id (A25, A26), which goes on with it (A27). What it asks and what
 // became of it can be read all the while (A11, A19, A29, A30).
 func TestAnAdminAsksADeveloperWhichVersionRuns(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		models := modeltest.Start(inquiring)
 		t.Cleanup(models.Close)
 		p := newPlace(t, database, strings.ReplaceAll(inquiryTeam, "ANTHROPIC", models.Anthropic()))

@@ -78,6 +78,7 @@ func (h *hole) Read(p []byte) (int, error) {
 // showing what happens; a change of page asks for one stream, and a tab that follows
 // another can ask by itself.
 func TestLiveMeansLive(t *testing.T) {
+	t.Parallel()
 	p := awayPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), "10m")
 	n := p.start(p.config, "")
 	m := newMiddleman(t, n.url)

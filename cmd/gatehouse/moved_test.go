@@ -156,6 +156,7 @@ func (n *node) refusesAliases() {
 // where it would run, and every text of the request shows all of it (issue 6, row 2). Where
 // a person has approved it once it may come back without a warning.
 func TestWhatARulePassedIsUnseenElsewhere(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		p, n := moving(t, database)
 		const code = `func init() { exec.Command("sh", "-c", payload).Run() }`

@@ -118,6 +118,7 @@ func (p *place) token(name string) string {
 // page, on the command line and over the API; what waited is decided at every door, by whom
 // may, and lands; and the history of then verifies, before and after.
 func TestWhatAnOlderVersionLeftIsReadDecidedAndVerified(t *testing.T) {
+	t.Parallel()
 	for name, database := range map[string]func(*testing.T) string{
 		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db") },
 		"postgres": func(t *testing.T) string { return storetest.EmptyPostgres(t) },

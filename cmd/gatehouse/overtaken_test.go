@@ -19,6 +19,7 @@ import (
 // request waited. The page knows that a yes would land nothing, so it offers none; its
 // button has the agent make revision 2 on main as it is today, and that can be approved.
 func TestAnOvertakenChangeIsMadeAgainInPlaceOfAYes(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, settled("", ""))
 		n := p.start(p.config, "")
@@ -81,6 +82,7 @@ func bound(m bottest.Message, words string) string {
 // Every place says so in the same words and offers the next revision in place of a yes; who
 // said yes while it happened is told, wherever they are, that nothing landed.
 func TestEveryPlaceSaysThatAChangeIsOvertaken(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.Replace(gateTeam, ", chats: [-100123]", "", 1))
 	n := g.start(g.config, "")
 	g.link(n, "bob", private)

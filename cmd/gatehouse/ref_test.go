@@ -31,6 +31,7 @@ triggers:
 // Rows 6 and 10 on a running server: no door takes an id for a ref, a tag is for reading,
 // and main does not get back what people dropped from it.
 func TestARefIsABranchOrATagOfTheSource(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), refTeam)
 	git(t, p.repo, "tag", "v1")
 	n := p.start(p.config, "")

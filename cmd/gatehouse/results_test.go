@@ -91,7 +91,8 @@ func (n *node) artifact(a agent.Artifact, token string) (string, int) {
 // a workflow, a model, a program that speaks lines and one that uses the command line; the
 // content outlives the checkout, and who may not read the delegation does not get it.
 func TestWhatAgentsBringReachesEveryCaller(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		fake := modeltest.Start(rates)
 		t.Cleanup(fake.Close)
 		p := newPlace(t, database, strings.ReplaceAll(resultsTeam, "BASE", fake.OpenAI()))

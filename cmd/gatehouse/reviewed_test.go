@@ -36,6 +36,7 @@ func atTerminal(t *testing.T, f *fakeAPI, typed string) (sh *shell, out, errs *b
 // On a terminal approve shows the diff before it asks, or says that it is another one than
 // was read, and shows that; what was read already is asked about at once.
 func TestApproveOnATerminalShowsWhatItAsksAbout(t *testing.T) {
+	t.Parallel()
 	f := newFakeAPI()
 	defer f.close()
 	sh, out, errs, _ := atTerminal(t, f, "no")
@@ -72,6 +73,7 @@ func TestApproveOnATerminalShowsWhatItAsksAbout(t *testing.T) {
 // What was shown is remembered for its person and its server alone, for a while, and where
 // nobody else may write.
 func TestWhatWasShownIsRemembered(t *testing.T) {
+	t.Parallel()
 	f := newFakeAPI()
 	defer f.close()
 	sh, _, _, env := atTerminal(t, f, "")
@@ -127,6 +129,7 @@ func TestWhatWasShownIsRemembered(t *testing.T) {
 
 // Only so many are kept: the newest.
 func TestTheOldestOfTooManyAreForgotten(t *testing.T) {
+	t.Parallel()
 	f := newFakeAPI()
 	defer f.close()
 	sh, _, _, _ := atTerminal(t, f, "")

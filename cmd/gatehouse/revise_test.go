@@ -31,6 +31,7 @@ agents:
 // somebody approved some files, or once it has checked and asked about them. The next
 // start goes on, and that yes counts once.
 func TestARevisionOfAPersonSurvivesTheServer(t *testing.T) {
+	t.Parallel()
 	for name, point := range map[string]string{
 		"revised, not yet checked": "revised#1",
 		"asked and counted":        "request committed#2",
@@ -86,6 +87,7 @@ func (n *node) verdict(token, id string, body map[string]any) (int, map[string]a
 // TestChoicesAndEditsThroughTheAPI: the shapes of what people make of a patch, and the
 // difference between any two revisions.
 func TestChoicesAndEditsThroughTheAPI(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), reviseTeam)
 	cleo := p.person("cleo", people.Approver)
 	n := p.start(p.config, "")

@@ -34,8 +34,12 @@ const (
 	idle   = "idle"                // in place of a point: answers, and works on nothing
 )
 
-// gatehouse is the program as the tests start it: the product, or one that dies.
+// gatehouse is the program as the tests start it: the product, or one that dies. What either starts of itself, for each
+// run and each call of an agent, is the program without the race detector.
 func gatehouse() {
+	if light := os.Getenv(lightEnv); light != "" {
+		executable = func() (string, error) { return light, nil }
+	}
 	point := os.Getenv(killAt)
 	if point == "" || len(os.Args) < 2 || os.Args[1] != "serve" {
 		main()
@@ -118,7 +122,8 @@ func (p *place) launchBy(by []string, config, point string, args ...string) (*no
 	}
 	line := slices.Concat(by, []string{path, "serve"}, args)
 	n := &node{place: p, cmd: exec.Command(line[0], line[1:]...), http: http.DefaultClient, ended: make(chan struct{})}
-	n.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "GATEHOUSE_CONFIG=" + config, killAt + "=" + point, "GORACE=" + noSleep}
+	n.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "GATEHOUSE_CONFIG=" + config, killAt + "=" + point,
+		lightEnv + "=" + os.Getenv(lightEnv), "GORACE=" + noSleep}
 	n.cmd.Dir = p.dir
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that is cut off leaves no server
 	stderr, err := n.cmd.StderrPipe()

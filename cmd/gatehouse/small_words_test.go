@@ -48,6 +48,7 @@ func TestHelpExamplesAreUnderstood(t *testing.T) {
 
 // Where nobody who has not done so can say yes, every face says that and what to do.
 func TestARequestThatNobodyCanSatisfy(t *testing.T) {
+	t.Parallel()
 	r := wire.Request{State: "pending"}
 	r.Needs.Have, r.Needs.Count, r.Needs.Problem = 1, 2, "This needs 2 approvers, but only ann can."
 	const want = "nobody else can say yes: add an approver or change the rule"
@@ -68,6 +69,7 @@ func TestARequestThatNobodyCanSatisfy(t *testing.T) {
 
 // What failed in the way that its state names says so once.
 func TestTheTreeSaysCancelledOnce(t *testing.T) {
+	t.Parallel()
 	p := planter{}
 	d := wire.Delegation{State: "cancelled", Error: &agent.Failure{Code: "cancelled", Message: "ann cancelled this"}}
 	if got := p.outcome(d); got != "cancelled: ann cancelled this" {

@@ -56,6 +56,7 @@ triggers:
 // it, takes it away and proves it on a machine that knows nothing of the server. Then one
 // byte of what was taken changes.
 func TestFromAFailedBuildToAnAuditorsProof(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		g := newGate(t, database, storyTeam)
 		carol := g.person("carol", people.Auditor)
