@@ -241,7 +241,7 @@ func (e *Engine) heldUp(r *run, err error) error {
 	var dirty *patch.DirtyFolder
 	var refused *patch.Rejected
 	var source *patch.SourceError
-	wait := time.Second << min(r.d.Losses, 6)
+	wait := e.Backoff << min(r.d.Losses, 6)
 	people := errors.As(err, &dirty)
 	if errors.As(err, &source) && !source.Temporary() {
 		people, wait = true, heldBack

@@ -15,7 +15,7 @@ import (
 // A8: what a task is about elsewhere is stored with it and stands in its first event; a
 // model and the program that it hands work to are told.
 func TestTheSourceOfATaskTravels(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "kik", Kind: agent.LLM, Model: "fake/m"}, agent.Spec{Name: "coder"})
 		m := meter(t, func(a modeltest.Ask) modeltest.Answer {
 			if a.Turn > 1 {

@@ -125,7 +125,7 @@ func (e *Engine) broke(r *run, err error) {
 		e.failed(r, failure)
 	default:
 		e.Log.Error("an attempt could not go on; it is tried again", "delegation", r.id, "attempt", r.attempt, "err", err)
-		e.giveBack(r, time.Second<<min(r.d.Losses, 6), true)
+		e.giveBack(r, e.Backoff<<min(r.d.Losses, 6), true)
 	}
 }
 

@@ -44,10 +44,16 @@ type world struct {
 	bob     people.User
 }
 
-// databases runs a story on both databases.
+// databases runs a story in which the database decides on both, and beside other stories: most of one is waiting.
 func databases(t *testing.T, story func(t *testing.T, url string)) {
-	t.Run("sqlite", func(t *testing.T) { story(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db")) })
-	t.Run("postgres", func(t *testing.T) { story(t, storetest.Postgres(t)) })
+	t.Parallel()
+	storetest.Both(t, story)
+}
+
+// either runs a story in which the database decides nothing on one of them.
+func either(t *testing.T, story func(t *testing.T, url string)) {
+	t.Parallel()
+	storetest.Either(t, story)
 }
 
 // byName runs every agent of kind command or llm by its script.
@@ -109,7 +115,7 @@ func (w *world) open(url string) {
 		Kinds:   map[agent.Kind]agent.Runner{agent.Command: byName(w.scripts), agent.LLM: byName(w.scripts), agent.Workflow: workflow.New(workflow.Options{})},
 		Context: func(actor string) sharedctx.Store { return s.Context(actor) },
 		Checker: checks{}, Mirrors: patch.NewMirrors(filepath.Join(w.data, "mirrors"), patch.Options{Logger: log}), Data: w.data,
-		URL: func() string { return "http://127.0.0.1:1" }, Now: w.now, Log: log, Trace: func(p string) {
+		URL: func() string { return "http://127.0.0.1:1" }, Now: w.now, Log: log, Backoff: 50 * time.Millisecond, Trace: func(p string) {
 			if w.trace != nil {
 				w.trace(p)
 			}
