@@ -27,10 +27,10 @@ func (e *RefError) Error() string { return e.Message }
 
 // idLike is what git would take for an object before it looks for a name. A branch may
 // be called so; it is refused all the same, for nobody could tell which one is meant.
-var idLike = regexp.MustCompile(`^(?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})$`)
+var idLike = regexp.MustCompile(`^[0-9a-fA-F]*$`)
 
 // shortID is the beginning of an id as people copy it.
-var shortID = regexp.MustCompile(`^[0-9a-f]{7,63}$`)
+var shortID = regexp.MustCompile(`^[0-9a-f]*$`)
 
 // CheckRef refuses a text that cannot be the short name of a branch or a tag of the
 // source: ids, HEAD, ways to reach a commit from another, full names, and the branches
@@ -45,7 +45,7 @@ func CheckRef(ref string) error {
 	switch {
 	case ref == "":
 		return nil
-	case idLike.MatchString(ref):
+	case (len(ref) == 40 || len(ref) == 64) && idLike.MatchString(ref):
 		return bad("%.12s… is the id of a commit. A task works on a branch, or reads a tag: give its name.", ref)
 	case lower == "head" || ref == "@":
 		return bad("%s is whatever is checked out there. Give the name of the branch.", ref)
@@ -271,7 +271,7 @@ func changedLetters(a, b string) int {
 // UnknownRef says that the source has nothing of that name.
 func (r *Mirror) UnknownRef(ref string, near []string) *RefError {
 	m := fmt.Sprintf("%s has no branch and no tag %s.", r.repo.Name, Shown(ref))
-	if shortID.MatchString(ref) {
+	if len(ref) >= 7 && len(ref) < 64 && shortID.MatchString(ref) {
 		m += " It looks like the beginning of a commit's id, which is not taken."
 	}
 	if len(near) == 0 {
