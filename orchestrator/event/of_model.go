@@ -96,14 +96,19 @@ type ContextReadData struct {
 	How     string  `json:"how"` // given or asked
 	Count   int     `json:"count"`
 	Entries []Entry `json:"entries"` // the first of them
+
+	// The entry of an event of before one was for several.
+	Namespace string `json:"namespace,omitempty"`
+	Key       string `json:"key,omitempty"`
 }
 
 func (ContextReadData) kind() Type { return ContextRead }
 func (d ContextReadData) sentence(Event, Words) string {
-	if len(d.Entries) == 0 {
-		return "reads the shared context"
+	what := Entry{Namespace: d.Namespace, Key: d.Key}
+	if len(d.Entries) > 0 {
+		what = d.Entries[0]
 	}
-	said := "reads " + d.Entries[0].Namespace + prefixed("/", d.Entries[0].Key)
+	said := "reads " + first(what.Namespace, "the shared context") + prefixed("/", what.Key)
 	if more := d.Count - 1; more > 0 {
 		said += fmt.Sprintf(" and %d more", more)
 	}
