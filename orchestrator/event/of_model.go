@@ -102,12 +102,17 @@ type ContextReadData struct {
 	Key       string `json:"key,omitempty"`
 }
 
+// First is the first entry that was read.
+func (d ContextReadData) First() Entry {
+	if len(d.Entries) > 0 {
+		return d.Entries[0]
+	}
+	return Entry{Namespace: d.Namespace, Key: d.Key}
+}
+
 func (ContextReadData) kind() Type { return ContextRead }
 func (d ContextReadData) sentence(Event, Words) string {
-	what := Entry{Namespace: d.Namespace, Key: d.Key}
-	if len(d.Entries) > 0 {
-		what = d.Entries[0]
-	}
+	what := d.First()
 	said := "reads " + first(what.Namespace, "the shared context") + prefixed("/", what.Key)
 	if more := d.Count - 1; more > 0 {
 		said += fmt.Sprintf(" and %d more", more)
