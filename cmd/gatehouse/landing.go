@@ -1,13 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/event"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )
@@ -35,14 +36,10 @@ func sentenceOf(s string) string {
 	return s
 }
 
-// stale is why a yes did not count in the end: the branch moved under the change.
-type stale struct {
-	Message string `json:"message"`
-}
-
 // staleOf reads whether the newest question on a delegation is asked because the yes
-// to the one before became stale, or, with asked false, is about to be asked.
-func staleOf(ctx context.Context, api *client.Client, id string) (why stale, asked, found bool) {
+// to the one before became stale, or, with asked false, is about to be asked; why is a
+// sentence.
+func staleOf(ctx context.Context, api *client.Client, id string) (why string, asked, found bool) {
 	events, err := api.Events(ctx, id, 0)
 	if err != nil {
 		return why, false, false // it is a remark; what it is about has been said
@@ -51,24 +48,18 @@ func staleOf(ctx context.Context, api *client.Client, id string) (why stale, ask
 		if e.DelegationID != id {
 			continue
 		}
-		switch e.Type {
-		case "approval.requested":
+		switch d := asLogged(e).Payload().(type) {
+		case event.RequestedData:
 			if asked {
 				return why, true, false // the question before; nothing became stale between
 			}
 			asked = true
-		case "approval.changes_requested", "approval.decided":
+		case event.ChangesRequestedData, event.DecidedData:
 			return why, asked, false
-		case "approval.withdrawn_right":
-			if json.Unmarshal(e.Data, &why) != nil || why.Message == "" {
-				why.Message = "The approvals do not suffice any more."
-			}
-			return why, true, true // the event itself asks again
-		case "approval.stale":
-			if json.Unmarshal(e.Data, &why) != nil || why.Message == "" {
-				why.Message = "The branch moved."
-			}
-			return why, asked, true
+		case event.WithdrawnRightData: // the event itself asks again
+			return cmp.Or(d.Message, "The approvals do not suffice any more."), true, true
+		case event.StaleData:
+			return cmp.Or(d.Message, "The branch moved."), asked, true
 		}
 	}
 	return why, asked, false
@@ -84,7 +75,7 @@ func askedAgain(ctx context.Context, api *client.Client, delegationID, requestID
 	if r != nil {
 		revision = fmt.Sprintf("revision %d", r.Revision)
 	}
-	return fmt.Sprintf("%s Asked again as %s; gatehouse review %s", sentenceOf(why.Message), revision, short(requestID))
+	return fmt.Sprintf("%s Asked again as %s; gatehouse review %s", sentenceOf(why), revision, short(requestID))
 }
 
 // workedAgain is the remark that d, which has no question now, runs again because the
@@ -94,7 +85,7 @@ func workedAgain(ctx context.Context, api *client.Client, d wire.Delegation) str
 	if !found || asked {
 		return ""
 	}
-	return fmt.Sprintf("%s %s works on it again; gatehouse wait %s", sentenceOf(why.Message), line(d.To), handle(d))
+	return fmt.Sprintf("%s %s works on it again; gatehouse wait %s", sentenceOf(why), line(d.To), handle(d))
 }
 
 // followLanding says what has become of a yes. Where nothing lands of it that is an error,

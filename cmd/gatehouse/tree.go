@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
+	"gatehouse/orchestrator/event"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )
@@ -48,24 +48,15 @@ func (c *TreeCmd) Run(ctx context.Context, sh *shell) error {
 	return table(sh.out, p.rows)
 }
 
-// refusal is a hop that a guard did not let through.
-type refusal struct {
-	To      string `json:"to"`
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Chain   string `json:"chain"`
-}
-
 // refusals reads the refused hops of a task, by the delegation that tried.
-func refusals(ctx context.Context, api *client.Client, taskID string) (map[string][]refusal, error) {
+func refusals(ctx context.Context, api *client.Client, taskID string) (map[string][]event.DelegationRefusedData, error) {
 	events, err := api.Events(ctx, taskID, 0)
 	if err != nil {
 		return nil, err
 	}
-	by := map[string][]refusal{}
+	by := map[string][]event.DelegationRefusedData{}
 	for _, e := range events.Items {
-		var r refusal
-		if e.Type == "delegation.refused" && json.Unmarshal(e.Data, &r) == nil {
+		if r, ok := asLogged(e).Payload().(event.DelegationRefusedData); ok {
 			by[e.DelegationID] = append(by[e.DelegationID], r)
 		}
 	}
@@ -76,7 +67,7 @@ func refusals(ctx context.Context, api *client.Client, taskID string) (map[strin
 type planter struct {
 	sh       *shell
 	children map[string][]wire.Delegation
-	refused  map[string][]refusal
+	refused  map[string][]event.DelegationRefusedData
 	requests map[string]wire.Request // by id
 	rows     [][]string
 }

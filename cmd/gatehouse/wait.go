@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/orchestrator/event"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )
@@ -133,17 +133,17 @@ func (w *waiter) follow(ctx context.Context) error {
 
 // take notes what happened; the state itself is read anew.
 func (w *waiter) take(e client.Event) error {
-	var data struct {
-		Text string `json:"text"`
-		Code string `json:"code"`
-	}
-	if e.Type == "delegation.progress" && json.Unmarshal(e.Data, &data) == nil && data.Code != "landing_held" {
+	switch d := asLogged(e).Payload().(type) {
+	case event.ProgressData:
+		if d.Code == event.LandingHeld {
+			w.wake()
+			return nil
+		}
 		w.mu.Lock()
-		w.doing = brief(data.Text, 48)
+		w.doing = brief(d.Text, 48)
 		w.mu.Unlock()
-		return nil
-	}
-	if e.Type != "message.delta" && e.Type != "usage.recorded" {
+	case event.MessageDeltaData, event.UsageRecordedData:
+	default:
 		w.wake()
 	}
 	return nil

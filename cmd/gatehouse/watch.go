@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/event"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )
@@ -67,7 +68,7 @@ func (w *watcher) take(ctx context.Context, e client.Event) error {
 		return err
 	}
 	w.n = max(w.n, e.N)
-	if w.id == "" || e.DelegationID != w.d.ID || !isEnd(e.Type) {
+	if w.id == "" || e.DelegationID != w.d.ID || !event.Type(e.Type).Ends() {
 		return nil
 	}
 	// A retry makes an end that is not the last one; only the row knows.
@@ -85,14 +86,6 @@ func (w *watcher) take(ctx context.Context, e client.Event) error {
 		}
 	}
 	return client.ErrStop
-}
-
-func isEnd(eventType string) bool {
-	switch eventType {
-	case "delegation.completed", "delegation.failed", "delegation.cancelled":
-		return true
-	}
-	return false
 }
 
 func (w *watcher) print(e client.Event) error {

@@ -132,6 +132,64 @@ func Sentence(e Event, w Words) string {
 	return first(d.Message, d.Text, d.Title, d.Why, prefixed("to ", d.To), d.State)
 }
 
+// Agent is the agent that the data names, "" for none.
+func (e Event) Agent() string {
+	var d struct{ Agent string }
+	Decode(e.Data, &d)
+	return d.Agent
+}
+
+// Turn is the turn of a model that e is about, 0 for none.
+func (e Event) Turn() int {
+	var d struct{ Turn int }
+	Decode(e.Data, &d)
+	return d.Turn
+}
+
+// ApprovalID is the request that e is about, "" for none.
+func (e Event) ApprovalID() string {
+	var d About
+	Decode(e.Data, &d)
+	return d.ApprovalID
+}
+
+// Code is why something was refused or has failed; "" where e says nothing of the kind.
+func (e Event) Code() string {
+	switch e.Type {
+	case DelegationRefused:
+		return Read[DelegationRefusedData](e).Code
+	case PatchRejected:
+		return Read[PatchRejectedData](e).Code
+	case Failed, Cancelled:
+		return EndOf(e).Code.V
+	}
+	return ""
+}
+
+// VerdictOf is what was said in a Decided or ChangesRequested.
+func VerdictOf(e Event) (v Verdict, startOver bool) {
+	switch d := e.Payload().(type) {
+	case DecidedData:
+		return d.Verdict, false
+	case ChangesRequestedData:
+		return d.Verdict, d.StartOver
+	}
+	return Verdict{}, false
+}
+
+// EndOf is the end that a Completed, Failed or Cancelled tells.
+func EndOf(e Event) End {
+	switch d := e.Payload().(type) {
+	case CompletedData:
+		return d.End
+	case FailedData:
+		return d.End
+	case CancelledData:
+		return d.End
+	}
+	return End{}
+}
+
 // ByActor reports whether the person or rule that acted stands beside the event.
 func (t Type) ByActor() bool { return byType[t].trait&acted != 0 }
 

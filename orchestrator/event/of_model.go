@@ -96,14 +96,24 @@ type ContextReadData struct {
 	How     string  `json:"how"` // given or asked
 	Count   int     `json:"count"`
 	Entries []Entry `json:"entries"` // the first of them
+
+	// The entry of an event of before one was for several.
+	Namespace string `json:"namespace,omitempty"`
+	Key       string `json:"key,omitempty"`
+}
+
+// First is the first entry that was read.
+func (d ContextReadData) First() Entry {
+	if len(d.Entries) > 0 {
+		return d.Entries[0]
+	}
+	return Entry{Namespace: d.Namespace, Key: d.Key}
 }
 
 func (ContextReadData) kind() Type { return ContextRead }
 func (d ContextReadData) sentence(Event, Words) string {
-	if len(d.Entries) == 0 {
-		return "reads the shared context"
-	}
-	said := "reads " + d.Entries[0].Namespace + prefixed("/", d.Entries[0].Key)
+	what := d.First()
+	said := "reads " + first(what.Namespace, "the shared context") + prefixed("/", what.Key)
 	if more := d.Count - 1; more > 0 {
 		said += fmt.Sprintf(" and %d more", more)
 	}

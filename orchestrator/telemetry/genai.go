@@ -56,20 +56,20 @@ func (m *maker) delegation(e event.Event, d Subject) {
 
 // call is the span of one call of a model. Its usage is in the event behind its own.
 func (m *maker) call(e, next event.Event) {
-	f := factsOf(e)
+	f := event.Read[event.MessageCompletedData](e)
 	model := m.Model(e.Actor)
 	_, bare, named := strings.Cut(model, "/")
 	if !named {
 		bare = f.Model
 	}
-	s := span{e: e, name: "chat " + bare, kind: trace.SpanKindClient, from: e.At.Add(-time.Duration(number(f.TookMS)) * time.Millisecond)}
+	s := span{e: e, name: "chat " + bare, kind: trace.SpanKindClient, from: e.At.Add(-time.Duration(f.TookMS) * time.Millisecond)}
 	s.add(attribute.String("gen_ai.operation.name", "chat"), m.provider(model), attribute.String("gen_ai.request.model", bare), attribute.String("gen_ai.response.model", f.Model),
-		attribute.String("gen_ai.agent.name", e.Actor), attribute.String("gen_ai.conversation.id", e.TaskID), attribute.Int64("gatehouse.turn", number(f.Turn)))
+		attribute.String("gen_ai.agent.name", e.Actor), attribute.String("gen_ai.conversation.id", e.TaskID), attribute.Int64("gatehouse.turn", int64(f.Turn)))
 	if f.Stop != "" {
 		s.add(attribute.StringSlice("gen_ai.response.finish_reasons", []string{f.Stop}))
 	}
-	if used := factsOf(next); next.Type == event.UsageRecorded && next.DelegationID == e.DelegationID {
-		s.add(attribute.Int64("gen_ai.usage.input_tokens", number(used.InputTokens)), attribute.Int64("gen_ai.usage.output_tokens", number(used.OutputTokens)))
+	if used := event.Read[event.UsageRecordedData](next); next.Type == event.UsageRecorded && next.DelegationID == e.DelegationID {
+		s.add(attribute.Int64("gen_ai.usage.input_tokens", used.InputTokens), attribute.Int64("gen_ai.usage.output_tokens", used.OutputTokens))
 	}
 	if m.Content() {
 		m.said(&s, "assistant", f.Text)
@@ -79,14 +79,14 @@ func (m *maker) call(e, next event.Event) {
 
 // tool is the span of one call of a tool, from the answer of the model that asked for it.
 func (m *maker) tool(e event.Event) {
-	f := factsOf(e)
+	f := event.Read[event.ToolCompletedData](e)
 	s := span{e: e, name: "execute_tool " + f.Name, from: e.At}
 	if asked, known := m.asked[e.DelegationID]; known {
 		s.from = asked
 	}
 	s.add(attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.name", f.Name), attribute.String("gen_ai.tool.call.id", f.ID),
 		attribute.String("gen_ai.tool.type", "function"), attribute.String("gen_ai.agent.name", e.Actor))
-	if f.OK != nil && !*f.OK {
+	if f.OK == event.Given(false) {
 		s.failed = "tool_error"
 	}
 	if m.Content() {
