@@ -23,13 +23,9 @@ func (g *Gateway) Ask(ctx context.Context, d orchestrator.Delegation, p orchestr
 	if err != nil {
 		return err
 	}
-	err = g.store.InTask(ctx, d.TaskID, func(tx Tx) error {
+	return g.inTask(ctx, d.TaskID, func(tx Tx) error {
 		return ask(ctx, tx, c, e, d, p)
 	})
-	if err == nil {
-		g.look()
-	}
-	return err
 }
 
 // ask is Ask inside its transaction.

@@ -76,7 +76,7 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 		}
 	}
 	var after Request
-	err = g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	err = g.inTask(ctx, r.TaskID, func(tx Tx) error {
 		cur, err := tx.Request(ctx, r.ID)
 		if err != nil {
 			return err
@@ -109,7 +109,6 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 	case err != nil:
 		return r, err
 	}
-	g.look()
 	if refused != nil {
 		return after, g.changedSince(ctx, after, b, refused)
 	}

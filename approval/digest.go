@@ -141,12 +141,11 @@ func (g *Gateway) Show(ctx context.Context, requestID, channel, address string) 
 	if !r.shownIn(channel) {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "%s's changes are not shown here: its mode is %s. Open the request's page.", r.Agent, r.Mode)
 	}
-	err = g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	err = g.inTask(ctx, r.TaskID, func(tx Tx) error {
 		return tx.OwnCard(ctx, Card{RequestID: r.ID, Channel: channel, Address: address})
 	})
 	if err != nil {
 		return fmt.Errorf("showing %s in %s: %w", r.ID, channel, err)
 	}
-	g.look()
 	return nil
 }

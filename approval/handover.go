@@ -98,6 +98,7 @@ func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestra
 	}
 	r.open(ruling, h.c.Expires, now)
 	r.begin(h.c, now)
+	tx.OnCommit(h.g.look)
 	return put(ctx, t, r, cardsFor(*r, h.c.Channels, h.e.voters(*r)))
 }
 
@@ -114,9 +115,6 @@ func handoverRevision(q orchestrator.Handed, digest string, now time.Time) Revis
 	}
 	return v
 }
-
-// Asked makes the outbox look for the cards of what was asked.
-func (h handovers) Asked() { h.g.look() }
 
 // needsTwo is the warning that settings may want where several people must agree.
 func needsTwo(r Rule) patch.Warning {

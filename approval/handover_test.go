@@ -45,7 +45,6 @@ func (w *world) handedOn(text string, first bool) approval.Request {
 		return h.Ask(w.ctx, tx, &child, orchestrator.Handed{Question: orchestrator.Question{From: "kik", To: "coder", Text: text}}, first)
 	})
 	w.must(err)
-	h.Asked()
 	return w.request(child.ApprovalID)
 }
 

@@ -93,11 +93,9 @@ func (l landings) askAgain(ctx context.Context, tx Tx, r *Request, d *orchestrat
 		return err
 	}
 	d.Work.Land, d.Work.Problem = nil, ""
+	tx.OnCommit(l.g.look)
 	return orchestrator.AwaitApproval(ctx, tx, d, r.ID)
 }
-
-// Told makes the outbox look for the cards of what is asked again.
-func (l landings) Told() { l.g.look() }
 
 // LostRight is a yes that no longer counts.
 type LostRight struct {

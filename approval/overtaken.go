@@ -89,7 +89,7 @@ func (g *Gateway) moved(ctx context.Context, r Request, compare func(context.Con
 	if same(r.Revision.Overtaken, found) {
 		return m, nil
 	}
-	err = g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	err = g.inTask(ctx, r.TaskID, func(tx Tx) error {
 		cur, err := tx.Request(ctx, r.ID)
 		if err != nil || cur.State != Pending || cur.Revision.N != r.Revision.N || same(cur.Revision.Overtaken, found) {
 			return err
@@ -99,7 +99,6 @@ func (g *Gateway) moved(ctx context.Context, r Request, compare func(context.Con
 		}
 		return tx.SaveRequest(ctx, cur)
 	})
-	g.look()
 	return m, err
 }
 

@@ -68,7 +68,7 @@ func (g *Gateway) Act(ctx context.Context) error {
 		c, done := g.Config(), 0
 		var failed error
 		for _, r := range due {
-			err := g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+			err := g.inTask(ctx, r.TaskID, func(tx Tx) error {
 				cur, err := tx.Request(ctx, r.ID)
 				if err != nil {
 					return err
@@ -81,7 +81,6 @@ func (g *Gateway) Act(ctx context.Context) error {
 			}
 			done++
 		}
-		g.look()
 		if failed != nil || len(due) < sweepBatch || done == 0 {
 			return failed
 		}

@@ -37,14 +37,13 @@ func (g *Gateway) Sweep(ctx context.Context) error {
 
 // expireOne expires one request unless somebody was faster.
 func (g *Gateway) expireOne(ctx context.Context, r Request) error {
-	err := g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	err := g.inTask(ctx, r.TaskID, func(tx Tx) error {
 		cur, err := tx.Request(ctx, r.ID)
 		if err != nil || !cur.overdue(tx.Now()) {
 			return err
 		}
 		return expire(ctx, tx, cur)
 	})
-	g.look()
 	return err
 }
 

@@ -71,12 +71,10 @@ type Handovers interface {
 	// its agent wants a person asked in any case. It only computes.
 	Rule(now time.Time, t *Task, child *Delegation, h Handed, first bool) HandoverRule
 	// Ask stores the question about a child that was just inserted, in its transaction.
-	// child.ApprovalID is the id of the request.
+	// child.ApprovalID is the id of the request. People are told soon after the commit.
 	Ask(ctx context.Context, tx Tx, child *Delegation, h Handed, first bool) error
 	// Reads says whether rules or people would look at the files that travel to such an agent.
 	Reads(first bool) bool
-	// Asked says that the transaction is committed, so that people are told soon.
-	Asked()
 }
 
 // HandoverRule is what holds for one hand-over.
@@ -126,16 +124,6 @@ func ruled(h Handovers, now time.Time, t *Task, child *Delegation, handed Handed
 		return HandoverRule{}
 	}
 	return h.Rule(now, t, child, handed, first)
-}
-
-// asked says after a commit that people may have been asked about a hop.
-func asked(plans []planned) {
-	for _, p := range plans {
-		if p.asks != nil {
-			p.asks.Asked()
-			return
-		}
-	}
 }
 
 // handContext writes what goes with a hand-over into the task's context. Of one that

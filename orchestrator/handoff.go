@@ -208,8 +208,7 @@ func (r *run) rest(ctx context.Context, childID string) error {
 	if !r.hasSlot() {
 		return nil
 	}
-	b := &baton{e: r.e, from: r}
-	return r.writeWith(ctx, b, func(tx Tx, d *Delegation) error {
+	return r.writeOnce(ctx, func(tx Tx, d *Delegation) error {
 		child, err := tx.Delegation(ctx, childID)
 		if err != nil || child.State.Ended() || d.State != Running {
 			return err
@@ -217,7 +216,7 @@ func (r *run) rest(ctx context.Context, childID string) error {
 		if err := waitInProcess(ctx, tx, d, true); err != nil {
 			return err
 		}
-		b.rest()
+		r.e.baton(tx, r).rest()
 		return tx.Append(ctx, waitingEvent(d))
 	})
 }

@@ -36,9 +36,8 @@ func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 		return false, err
 	}
 	parked := false
-	b := &baton{e: e, from: r}
-	err = e.ownWith(r, b, func(ctx context.Context, tx Tx, d *Delegation) error {
-		told := refused
+	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		b, told := e.baton(tx, r), refused
 		for i, plan := range plans {
 			plan.toCome = len(plans) - i
 			plan.baton, plan.passes = b, !plan.Spawn && !p.ForSpawned
@@ -66,7 +65,6 @@ func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 	})
 	if err == nil {
 		r.filed(kept)
-		asked(plans)
 	}
 	return parked, err
 }

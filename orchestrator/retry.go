@@ -73,9 +73,6 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		after = *row
 		return nil
 	})
-	if err == nil && asks != nil && after.State == AwaitingApproval {
-		asks.Asked()
-	}
 	return after, err
 }
 

@@ -63,11 +63,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	if rule.Asks == "" {
 		return e.create(ctx, t, root, nil)
 	}
-	task, first, created, err := e.create(ctx, t, root, func(tx Tx) error { return e.askRoot(ctx, tx, asks, &root, spec) })
-	if err == nil && created {
-		asks.Asked()
-	}
-	return task, first, created, err
+	return e.create(ctx, t, root, func(tx Tx) error { return e.askRoot(ctx, tx, asks, &root, spec) })
 }
 
 // create stores a task with its root, and with what also does in the same
@@ -78,32 +74,25 @@ func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(
 	if t.Source != nil {
 		said.Source = t.Source
 	}
-	b := &baton{e: e}
-	var stored Task
-	var created bool
-	err := b.in(func(try func(func() error) error) (err error) {
-		stored, created, err = e.Store.NewTask(ctx, t, func(tx Tx) error {
-			return try(func() error {
-				root.CreatedAt, root.ReadyAt, root.Since = tx.Now(), tx.Now(), tx.Now()
-				row := root // what is answered is what was accepted, also where a worker has it already
-				begun := b.claim(tx, &row, false)
-				if err := tx.Insert(ctx, &row); err != nil {
-					return err
-				}
-				err := tx.Append(ctx, event.Of(root.ID, t.Requester, said))
-				if err == nil && !root.Work.Asked { // else it is queued by the yes
-					err = tx.Append(ctx, event.Of(root.ID, t.Requester, event.QueuedData{Agent: root.To}))
-				}
-				if err == nil && begun {
-					err = b.acknowledge(ctx, tx, &row)
-				}
-				if err != nil || also == nil {
-					return err
-				}
-				return also(tx)
-			})
-		})
-		return err
+	stored, created, err := e.Store.NewTask(ctx, t, func(tx Tx) error {
+		b := e.baton(tx, nil)
+		root.CreatedAt, root.ReadyAt, root.Since = tx.Now(), tx.Now(), tx.Now()
+		row := root // what is answered is what was accepted, also where a worker has it already
+		begun := b.claim(tx, &row, false)
+		if err := tx.Insert(ctx, &row); err != nil {
+			return err
+		}
+		err := tx.Append(ctx, event.Of(root.ID, t.Requester, said))
+		if err == nil && !root.Work.Asked { // else it is queued by the yes
+			err = tx.Append(ctx, event.Of(root.ID, t.Requester, event.QueuedData{Agent: root.To}))
+		}
+		if err == nil && begun {
+			err = b.acknowledge(ctx, tx, &row)
+		}
+		if err != nil || also == nil {
+			return err
+		}
+		return also(tx)
 	})
 	if err != nil {
 		return Task{}, Delegation{}, false, err

@@ -176,26 +176,18 @@ const (
 // own runs fn in a transaction on r's delegation, which still is r's. It also works
 // while the node stops. When d ends in it, its caller goes on in it where it can.
 func (e *Engine) own(r *run, fn func(ctx context.Context, tx Tx, d *Delegation) error) error {
-	return e.ownWith(r, &baton{e: e, from: r}, fn)
-}
-
-func (e *Engine) ownWith(r *run, b *baton, fn func(ctx context.Context, tx Tx, d *Delegation) error) error {
 	return r.outlast(r.ctx, func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
 		defer cancel()
-		return b.in(func(try func(func() error) error) error {
-			return e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
-				return try(func() error {
-					d, err := r.own(ctx, tx)
-					if err == nil {
-						err = fn(ctx, tx, d)
-					}
-					if err != nil {
-						return err
-					}
-					return b.onward(ctx, tx, d)
-				})
-			})
+		return e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
+			d, err := r.own(ctx, tx)
+			if err != nil {
+				return err
+			}
+			if err := fn(ctx, tx, d); err != nil || d.ParentID == "" || !d.State.Ended() {
+				return err
+			}
+			return e.baton(tx, r).onward(ctx, tx, d)
 		})
 	})
 }
