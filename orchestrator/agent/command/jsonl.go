@@ -14,6 +14,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/strictjson"
+	"gatehouse/orchestrator/textcut"
 )
 
 const (
@@ -181,7 +182,7 @@ func (d *dialogue) take(ctx context.Context, n int, line []byte) error {
 		return d.broken(n, what)
 	}
 	if d.result != nil && kind.Type != "progress" && kind.Type != "usage" {
-		return d.broken(n, fmt.Sprintf("comes after the result, and is %q", cut(kind.Type, 40)))
+		return d.broken(n, fmt.Sprintf("comes after the result, and is %q", textcut.Brief(kind.Type, 40)))
 	}
 	switch kind.Type {
 	case "progress":
@@ -205,7 +206,7 @@ func (d *dialogue) take(ctx context.Context, n int, line []byte) error {
 	case "":
 		return d.broken(n, "has no `type`")
 	}
-	return d.broken(n, fmt.Sprintf("has the unknown type %q", cut(kind.Type, 40)))
+	return d.broken(n, fmt.Sprintf("has the unknown type %q", textcut.Brief(kind.Type, 40)))
 }
 
 func (d *dialogue) usage(ctx context.Context, n int, line []byte) error {
@@ -280,7 +281,7 @@ func decode(line []byte, into any) string {
 		} else {
 			why = "can be read in two ways, as " + why
 		}
-		return fmt.Sprintf("%s: %s", why, cut(string(line), 80))
+		return fmt.Sprintf("%s: %s", why, textcut.Brief(string(line), 80))
 	}
 	return ""
 }
