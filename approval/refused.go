@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/textcut"
 )
 
 // Consider says what Decide would answer to the ballot now, and stores nothing, not even a refusal. It is
@@ -149,7 +150,7 @@ func (g *Gateway) Refused(ctx context.Context, f Refusal) error {
 
 // record writes the event.
 func (g *Gateway) record(ctx context.Context, f Refusal) error {
-	said := event.VerdictRefusedData{Channel: f.Channel, Verdict: string(f.Verdict), Code: f.Code, Message: short(plain(f.Message), maxRefusal)}
+	said := event.VerdictRefusedData{Channel: f.Channel, Verdict: string(f.Verdict), Code: f.Code, Message: textcut.Characters(plain(f.Message), maxRefusal)}
 	if f.RequestID != "" {
 		r, err := g.store.Request(ctx, f.RequestID)
 		if err == nil {
@@ -161,12 +162,4 @@ func (g *Gateway) record(ctx context.Context, f Refusal) error {
 		}
 	}
 	return g.store.InTask(ctx, event.System, func(tx Tx) error { return tx.Append(ctx, event.Of("", f.Actor, said)) })
-}
-
-// short cuts s to so many runes.
-func short(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/textcut"
 )
 
 // TickUnviewed is the tick of somebody who approves on the page without having opened any
@@ -79,7 +80,7 @@ func (r Request) tickWords(code string) string {
 		}
 	}
 	for _, w := range r.Revision.Warnings {
-		text := short(strings.TrimRight(w.Text, "."), maxName)
+		text := textcut.Characters(strings.TrimRight(w.Text, "."), maxName)
 		switch {
 		case w.Code != code:
 			continue

@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
 )
 
@@ -76,10 +77,7 @@ func (p *Pages) logOf(f *frame, d orchestrator.Delegation, pane *views.Delegatio
 	for _, e := range found {
 		for line := range strings.Lines(event.Read[event.ProgressData](e).Text) {
 			line = strings.TrimRight(line, "\r\n")
-			cut := line
-			if len(line) > lineBytes {
-				cut = beginning(line, lineBytes)
-			}
+			cut, _ := textcut.Bytes(line, lineBytes)
 			pane.LogTail = append(pane.LogTail, views.LogLine{Text: cut, Rest: len(line) - len(cut), N: e.N})
 		}
 	}
@@ -95,11 +93,7 @@ func (p *Pages) logOf(f *frame, d orchestrator.Delegation, pane *views.Delegatio
 // longText cuts a text that would make the page too long; more says how many pieces of it
 // are wanted beside the first.
 func longText(s string, more int) views.LongText {
-	most := textStep * (more + 1)
-	if len(s) <= most {
-		return views.LongText{Text: s}
-	}
-	cut := beginning(s, most)
+	cut, _ := textcut.Bytes(s, textStep*(more+1))
 	return views.LongText{Text: cut, Rest: len(s) - len(cut)}
 }
 

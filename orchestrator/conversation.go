@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/textcut"
 )
 
 // SaveTurn stores the next turn of a conversation; see agent.Host.
@@ -158,10 +159,11 @@ func cut(s string) string { return cutTo(s, maxShown) }
 
 func cutTo(s string, most int) string {
 	s = mask.Text(s) // before the cut, which could leave half a secret that has no shape any more
-	if len(s) <= most {
+	head, all := textcut.Bytes(s, most)
+	if all {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", len(s))
+	return strings.ToValidUTF8(head, "") + fmt.Sprintf("… (%d bytes)", len(s))
 }
 
 // Ended returns the spawned children whose end no turn has carried.

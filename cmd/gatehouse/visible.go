@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"gatehouse/orchestrator/spelling"
+	"gatehouse/orchestrator/textcut"
 )
 
 // block makes foreign text safe for a terminal: what is invisible, turns the reading
@@ -64,10 +65,7 @@ func brief[S ~string](s S, most int) string {
 		if l = line(l); l == "" {
 			continue
 		}
-		if runes := []rune(l); len(runes) > most {
-			return string(runes[:most-1]) + "…"
-		}
-		return l
+		return textcut.Characters(l, most)
 	}
 	return ""
 }

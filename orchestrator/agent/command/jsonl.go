@@ -13,6 +13,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/strictjson"
+	"gatehouse/orchestrator/textcut"
 )
 
 const (
@@ -180,7 +181,7 @@ func (d *dialogue) take(ctx context.Context, n int, line []byte) error {
 		return d.broken(n, what)
 	}
 	if d.result != nil && kind.Type != "progress" && kind.Type != "usage" {
-		return d.broken(n, fmt.Sprintf("comes after the result, and is %q", cut(kind.Type, 40)))
+		return d.broken(n, fmt.Sprintf("comes after the result, and is %q", textcut.Brief(kind.Type, 40)))
 	}
 	switch kind.Type {
 	case "progress":
@@ -204,7 +205,7 @@ func (d *dialogue) take(ctx context.Context, n int, line []byte) error {
 	case "":
 		return d.broken(n, "has no `type`")
 	}
-	return d.broken(n, fmt.Sprintf("has the unknown type %q", cut(kind.Type, 40)))
+	return d.broken(n, fmt.Sprintf("has the unknown type %q", textcut.Brief(kind.Type, 40)))
 }
 
 func (d *dialogue) usage(ctx context.Context, n int, line []byte) error {
@@ -277,11 +278,11 @@ func decode(line []byte, into any) string {
 	case err == nil:
 		return ""
 	case !ok:
-		return "cannot be read: " + cut(string(line), 80)
+		return "cannot be read: " + textcut.Brief(string(line), 80)
 	case refused.Whole:
-		return refused.What + ": " + cut(string(line), 80)
+		return refused.What + ": " + textcut.Brief(string(line), 80)
 	}
-	return "can be read in two ways, as " + refused.What + ": " + cut(string(line), 80)
+	return "can be read in two ways, as " + refused.What + ": " + textcut.Brief(string(line), 80)
 }
 
 // depth is how deep valid JSON is nested.
