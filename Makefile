@@ -73,8 +73,9 @@ run-demo: ## the demo: a team, a real repository and the dashboard, with nothing
 	@$(GO) run ./cmd/gatehouse demo
 
 .PHONY: generate
-generate: ## Go code from the .templ pages
+generate: ## Go code from the .templ pages, the lexers of the diffs, and the licences of what is linked
 	@$(GO) tool templ generate -log-level warn
+	@$(GO) generate ./views/internal/lexers ./cmd/gatehouse
 
 .PHONY: fmt
 fmt: ## format Go and templ files in place
@@ -93,7 +94,7 @@ check-format:
 		[ -z "$$bad" ] || { printf 'not formatted; run make fmt:\n%s\n' "$$bad"; exit 1; })
 
 # Compares checksums instead of asking git, so that it also holds for files that are not committed yet.
-GENERATED = find $(ROOMS) -name '*_templ.go' -exec cksum {} + | LC_ALL=C sort -k3
+GENERATED = find $(ROOMS) \( -name '*_templ.go' -o -name lexers.zip -o -name NOTICE \) -exec cksum {} + | LC_ALL=C sort -k3
 
 .PHONY: check-generated
 check-generated:
