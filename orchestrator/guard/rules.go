@@ -111,7 +111,7 @@ func checkDepth(h Hop) (string, string) {
 
 // checkHandoffs counts the hand-overs of the whole task, not of a process (H9, H10).
 func checkHandoffs(h Hop) (string, string) {
-	if h.Independent && !h.byPerson() && h.From.Kind != agent.Workflow {
+	if h.Independent && !h.byPerson() && !h.Planned {
 		return CodeMaxHandoffs, fmt.Sprintf("Maximum handoffs reached: the task works in independent mode, where agents hand nothing on; %s was refused. "+
 			"Do the work yourself, or have the task sent with --enable-handoffs.", h.route())
 	}
