@@ -80,8 +80,7 @@ func (p *Pages) talk(c echo.Context, f *frame, page *views.DelegationPage, d orc
 	}
 	talk.Later = end < last
 	talk.Live = run == d.Work.Runs && !d.State.Ended() && !talk.Later
-	spec, _ := p.Engine.Config().Agents.Get(d.To)
-	talk.Model = spec.Kind == agent.LLM || last > 0
+	talk.Model = p.Engine.Traits(d.To).Conversation || last > 0
 	page.Talk = talk
 	return nil
 }

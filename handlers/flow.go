@@ -148,7 +148,7 @@ func (p *Pages) arrow(t *trace, i int, person string, hand orchestrator.Hand) fl
 		a.Label = strings.Join(hand.Artifacts, ", ")
 	}
 	spec, _ := p.Engine.Config().Agents.Get(a.From)
-	if spec.Kind != agent.Workflow {
+	if !p.Engine.Traits(a.From).Planned {
 		return a
 	}
 	steps, siblings := flatSteps(spec.Steps), t.kids[up]

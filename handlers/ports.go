@@ -42,6 +42,8 @@ type Engine interface {
 	Check(ctx context.Context, from, to, taskID string) ([]guard.Verdict, *guard.Verdict, error)
 	Agents(ctx context.Context) ([]orchestrator.AgentStatus, error)
 	Config() *orchestrator.Config
+	// Traits are what is to be known of an agent's kind.
+	Traits(agent string) agent.Traits
 	Hub() *event.Hub
 	// Slots is how many delegations this node works on, and how many it may.
 	Slots() (used, size int)

@@ -10,7 +10,6 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/agent"
 	"gatehouse/views"
 	"gatehouse/web/wire"
 )
@@ -137,7 +136,7 @@ func (a *asker) row(d orchestrator.Delegation) (wire.Wait, error) {
 		w.Says = "its change is being checked"
 	default:
 		w.Says = d.To + " works"
-		if spec, ok := a.Engine.Config().Agents.Get(d.To); ok && spec.Kind == agent.Remote {
+		if a.Engine.Traits(d.To).Elsewhere {
 			w.For, w.Says = WaitsForRemote, d.To+" works elsewhere; its answer is awaited"
 		}
 	}

@@ -83,7 +83,7 @@ func (e *Engine) origin(ctx context.Context, f Fork) (origin, error) {
 	}
 	o := origin{d: d}
 	spec, ok := e.Config().Agents.Get(d.To)
-	if !ok || spec.Kind != agent.LLM {
+	if !ok || !e.traits(spec).Conversation {
 		return o, Errorf(CodeConflict, "%s is no model agent, so there is no conversation to go on from. Send a new task.", d.To)
 	}
 	if o.task, err = e.Store.Task(ctx, d.TaskID); err != nil {

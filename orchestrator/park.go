@@ -14,8 +14,8 @@ import (
 
 // made lists the children of a delegation's generation: those that no turn has carried
 // where the conversation holds the others, else all.
-func (e *Engine) made(ctx context.Context, kind agent.Kind, d *Delegation) ([]Delegation, error) {
-	if kind == agent.LLM {
+func (e *Engine) made(ctx context.Context, of agent.Traits, d *Delegation) ([]Delegation, error) {
+	if of.Conversation {
 		return e.Store.Untaken(ctx, d.ID, d.Work.Runs)
 	}
 	return e.Store.Children(ctx, d.ID, d.Work.Runs)

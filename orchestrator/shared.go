@@ -303,7 +303,7 @@ func (r *run) given(spec agent.Spec) ([]agent.ContextEntry, error) {
 		return nil, err
 	}
 	room := givenFile
-	if spec.Kind == agent.LLM {
+	if r.e.traits(spec).Prompted {
 		room = givenPrompt
 	}
 	var all []agent.ContextEntry

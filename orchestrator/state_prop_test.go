@@ -17,6 +17,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/agent/command"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
@@ -93,6 +94,8 @@ func (p *players) wrongs() []string {
 	defer p.mu.Unlock()
 	return slices.Clone(p.bad)
 }
+
+func (*players) Traits() agent.Traits { return command.Traits }
 
 func (p *players) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 	var how play

@@ -25,7 +25,7 @@ func (e *Engine) mirror(name string) (*patch.Mirror, Repository, error) {
 // prepare makes the folders of an attempt and, for an agent that works on files, a
 // fresh checkout: of the caller's snapshot where it has one, else of the branch.
 func (e *Engine) prepare(r *run, spec agent.Spec) error {
-	if spec.Kind == agent.Workflow || spec.Kind == agent.Remote { // they touch no files
+	if !e.traits(spec).Files {
 		return nil
 	}
 	if err := e.makeFolder(r); err != nil {

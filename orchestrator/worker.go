@@ -223,7 +223,7 @@ func (e *Engine) runAgent(r *run) error {
 	if !ok || kind == nil {
 		return agent.Fail(agent.CodeUnavailable, "%s is not configured any more. Send the task to another agent.", r.d.To)
 	}
-	r.keeps = spec.Kind == agent.LLM || r.d.Work.HandedTo != "" || r.d.Work.Fallback != nil
+	r.keeps = kind.Traits().Conversation || r.d.Work.HandedTo != "" || r.d.Work.Fallback != nil
 	if !r.keeps {
 		r.d.Work.Kept = nil // only a conversation, and a fallback, go on with the files that they left
 	}
@@ -233,7 +233,7 @@ func (e *Engine) runAgent(r *run) error {
 	if err := e.prepare(r, spec); err != nil {
 		return err
 	}
-	defer r.limit(e.Config().timeLimit(spec, r.d.Spawned))()
+	defer r.limit(e.Config().timeLimit(spec, kind.Traits().Timed, r.d.Spawned))()
 	left, limited := r.d.Work.Budget.TimeLeft()
 	if limited {
 		defer r.limit(left+r.d.Work.RanFor, agent.Fail(agent.CodeBudget, "%s", account(&r.d).Sentence(r.d.To, budget.Time)))()
@@ -275,17 +275,31 @@ func (e *Engine) runAgent(r *run) error {
 	}
 }
 
+// traits are those of the kind of an agent, none where the node has no such kind.
+func (e *Engine) traits(spec agent.Spec) agent.Traits {
+	if kind := e.Kinds[spec.Kind]; kind != nil {
+		return kind.Traits()
+	}
+	return agent.Traits{}
+}
+
+// Traits are those of an agent by its name, none where nobody has it.
+func (e *Engine) Traits(name string) agent.Traits {
+	spec, _ := e.Config().Agents.Get(name)
+	return e.traits(spec)
+}
+
 // job is what the agent is given. A delegation that ran before is read again, with the
 // children that it has; one that never ran is as it was claimed.
 func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
-	d := r.d
+	d, traits := r.d, e.traits(spec)
 	var children []agent.Child
 	if again {
 		var err error
 		if d, err = e.Store.Delegation(r.ctx, r.id); err != nil {
 			return agent.Job{}, err
 		}
-		made, err := e.made(r.ctx, spec.Kind, &d)
+		made, err := e.made(r.ctx, traits, &d)
 		if err != nil {
 			return agent.Job{}, err
 		}
@@ -296,7 +310,7 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 					return agent.Job{}, err
 				}
 			}
-			if spec.Kind == agent.Workflow {
+			if traits.Texts {
 				if err := e.tellTexts(r.ctx, r.task.ID, &c); err != nil {
 					return agent.Job{}, err
 				}
@@ -308,7 +322,7 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 		Feedback: d.Work.Feedback, Dir: r.dir, Token: r.token, URL: e.URL(), Memo: d.Work.Memo, Children: append(children, d.Work.Refused...),
 		Handover: d.Work.Handover, Fallback: d.Work.Fallback, Channel: r.task.Via, Chat: r.task.Chat, Board: sharedctx.Board(r.task.ID), Generation: d.Work.Runs,
 		Revision: max(d.Work.Revision, 1), RemoteHops: r.task.RemoteHops, Source: r.task.Source}
-	if spec.Kind == agent.LLM || spec.Kind == agent.Remote {
+	if traits.Turns {
 		turns, err := e.Store.Turns(r.ctx, r.id, d.Work.Runs)
 		if err != nil {
 			return agent.Job{}, err

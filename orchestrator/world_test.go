@@ -17,6 +17,8 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/agent/command"
+	"gatehouse/orchestrator/agent/llm"
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
@@ -56,8 +58,11 @@ func either(t *testing.T, story func(t *testing.T, url string)) {
 	storetest.Either(t, story)
 }
 
-// byName runs every agent of kind command or llm by its script.
+// byName runs every agent of kind command or llm by its script; as it is, with the traits of
+// a command.
 type byName map[string]*agenttest.Scripted
+
+func (byName) Traits() agent.Traits { return command.Traits }
 
 func (b byName) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 	return b[job.Agent.Name].Run(ctx, job, host)
@@ -112,7 +117,7 @@ func (w *world) open(url string) {
 		Diff: func(context.Context, approval.Request) (string, error) { return "the diff", nil }},
 		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{inbox.Channel{}}})
 	w.engine = orchestrator.New(orchestrator.Options{Node: filepath.Base(w.data), Store: s.Engine(), Hub: hub, Gate: w.gateway,
-		Kinds:   map[agent.Kind]agent.Runner{agent.Command: byName(w.scripts), agent.LLM: byName(w.scripts), agent.Workflow: workflow.New(workflow.Options{})},
+		Kinds:   map[agent.Kind]agent.Runner{agent.Command: byName(w.scripts), agent.LLM: agenttest.Like{Runner: byName(w.scripts), Of: llm.Traits}, agent.Workflow: workflow.New(workflow.Options{})},
 		Context: func(actor string) sharedctx.Store { return s.Context(actor) },
 		Checker: checks{}, Mirrors: patch.NewMirrors(filepath.Join(w.data, "mirrors"), patch.Options{Logger: log}), Data: w.data,
 		URL: func() string { return "http://127.0.0.1:1" }, Now: w.now, Log: log, Backoff: 50 * time.Millisecond, Trace: func(p string) {

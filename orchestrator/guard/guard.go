@@ -58,6 +58,8 @@ const ByCapability = "capability:"
 // Hop is one hand-over that somebody asks for, with all that the rules look at.
 type Hop struct {
 	From, To         agent.Spec // To is zero unless Known; From is zero for a person
+	Planned          bool       // people have written down whom From hands to
+	Elsewhere        bool       // To works in another system
 	FromName, ToName string     // as asked; both end up in messages, so they may be hostile
 	Known            bool       // ToName is in the registry
 	Agents           []string   // all known names, for "did you mean"

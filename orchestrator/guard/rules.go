@@ -131,7 +131,7 @@ func (h Hop) uncounted() Reason {
 	switch {
 	case h.byPerson():
 		return ""
-	case h.Independent && h.From.Kind != agent.Workflow:
+	case h.Independent && !h.Planned:
 		return ReasonIndependent
 	case h.Fallback != "":
 		return ReasonFallback

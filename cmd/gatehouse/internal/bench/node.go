@@ -13,6 +13,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
@@ -25,6 +26,8 @@ var next = map[string]string{"a": "b", "b": "c"}
 type relay struct{}
 
 // Run hands the task on and waits, as a program does; asker parks, as a plan does.
+func (relay) Traits() agent.Traits { return workflow.Traits }
+
 func (relay) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 	to := next[job.Agent.Name]
 	switch {
