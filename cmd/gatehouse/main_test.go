@@ -54,7 +54,7 @@ func (l light) Run() int {
 
 // atOnce is how many stories run beside one another for each processor: most of the time they wait, for a lease, a
 // poll or a person.
-const atOnce = 3
+const atOnce = 2
 
 // swap puts the program in the place of the gatehouse on PATH, which goes to where watched finds it.
 func swap(program string) error {

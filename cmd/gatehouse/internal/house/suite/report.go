@@ -35,7 +35,7 @@ type report struct {
 	skips    []string
 	packages []string // the lines of failed packages
 	slow     []slow
-	began    map[string]time.Time // top-level tests that run now, but for those that wait for their turn
+	began    map[string]time.Time // tests that have not ended; zero while one waits for its turn
 	spoke    time.Time            // when it last wrote a line
 	now      func() time.Time
 	start    time.Time
@@ -70,7 +70,9 @@ func (r *report) waits() {
 	}
 	var running []slow
 	for key, at := range r.began {
-		running = append(running, slow{key, r.now().Sub(at).Seconds()})
+		if !at.IsZero() && !r.parent(key) {
+			running = append(running, slow{key, r.now().Sub(at).Seconds()})
+		}
 	}
 	slices.SortFunc(running, func(a, b slow) int { return cmp.Compare(b.seconds, a.seconds) })
 	var words []string
@@ -87,17 +89,26 @@ func (r *report) waits() {
 	fmt.Fprintf(r.out, "%8s  %d tests passed; %s\n", r.now().Sub(r.start).Round(time.Second), r.passed, what)
 }
 
-// runs keeps track of the top-level tests that run.
+// runs keeps track of the tests that run.
 func (r *report) runs(e event, key string) {
-	if e.Test == "" || strings.Contains(e.Test, "/") {
-		return
-	}
 	switch e.Action {
 	case "run", "cont":
 		r.began[key] = r.now()
-	case "pause", "pass", "fail", "skip":
+	case "pause":
+		r.began[key] = time.Time{}
+	case "pass", "fail", "skip":
 		delete(r.began, key)
 	}
+}
+
+// parent tells whether a test waits for others, which it began.
+func (r *report) parent(key string) bool {
+	for other := range r.began {
+		if strings.HasPrefix(other, key+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // follow reads the lines of a run to their end.

@@ -114,10 +114,10 @@ func TestALongSilenceSaysWhatIsWaitedFor(t *testing.T) {
 		`{"Action":"run","Package":"gatehouse/b","Test":"TestY"}`,
 		`{"Action":"pass","Package":"gatehouse/b","Test":"TestY"}`)
 	after(time.Second)
-	after(silence, `{"Action":"cont","Package":"gatehouse/a","Test":"TestLater"}`, `{"Action":"pass","Package":"gatehouse/a","Test":"TestX"}`)
+	after(silence, `{"Action":"cont","Package":"gatehouse/a","Test":"TestLater"}`, `{"Action":"pass","Package":"gatehouse/a","Test":"TestX/deep"}`, `{"Action":"pass","Package":"gatehouse/a","Test":"TestX"}`)
 	want := "     20s  0 tests passed; compiling\n" +
-		"     40s  1 tests passed; waiting for a TestX (20 s)\n" +
-		"    1m0s  2 tests passed; waiting for a TestLater (20 s)\n"
+		"     40s  1 tests passed; waiting for a TestX/deep (20 s)\n" +
+		"    1m0s  3 tests passed; waiting for a TestLater (20 s)\n"
 	if out.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", &out, want)
 	}
