@@ -20,10 +20,10 @@ EVENTS ?= 1000000
 ROOMS := $(wildcard cmd web views handlers approval orchestrator migrations static)
 HOUSE := ./cmd/gatehouse/internal/house
 
-# Tests run with the race detector, but for SQLite itself: C that a program made Go of, which works on memory that is not
-# Go's, where the detector sees nothing and takes three quarters of the time. Its driver and all other code are watched.
-# So are servers on SQLite that tests start; what else they start, hundreds of times, is the same program without it.
-RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false
+# Tests run with the race detector, but for SQLite itself: C that a program made Go of, with its library of C and its memory,
+# which is not Go's; the detector sees nothing there and takes three quarters of the time. Its driver and all other code are
+# watched. So are servers on SQLite that tests start; what else they start, hundreds of times, is the same without it.
+RACE := -race $(foreach c,sqlite/lib libc memory,-gcflags=modernc.org/$(c)=-race=false)
 
 # Tests that make test leaves alone are checked like the rest.
 TAGS := codingagents,kills
