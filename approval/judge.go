@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/badge"
 )
 
 // judge says whether the ballot counts on r as it is now, and if not, why. The
@@ -176,7 +177,7 @@ func (w words) did(d Decision) string {
 	if rule, ok := d.ByRule(); ok {
 		who = "Rule " + rule
 	}
-	what := past(d.Verdict)
+	what := badge.Did(d.Verdict, "this")
 	if n := len(d.Files); d.Verdict == Approve && n > 0 {
 		what = fmt.Sprintf("approved %d %s of this", n, plural(n, "file", "files"))
 	}
@@ -200,22 +201,6 @@ func (r Request) last() *Decision {
 		return &yes[len(yes)-1]
 	}
 	return nil
-}
-
-func past(v Verdict) string {
-	switch v {
-	case Approve:
-		return "approved this"
-	case Reject:
-		return "rejected this"
-	case RequestChanges:
-		return "requested changes"
-	case Edit:
-		return "edited this"
-	case Withdraw:
-		return "withdrew their approval"
-	}
-	return string(v)
 }
 
 func noun(v Verdict) string {

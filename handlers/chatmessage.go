@@ -5,6 +5,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/badge"
 	"gatehouse/orchestrator/event"
 	"gatehouse/views"
 )
@@ -116,19 +117,10 @@ func chatText(e event.Event) string {
 
 // wasSaid is a verdict as something that was done.
 func wasSaid(verdict string) string {
-	switch approval.Verdict(verdict) {
-	case approval.Approve:
-		return "approved it"
-	case approval.Reject:
-		return "rejected it"
-	case approval.Withdraw:
+	if verdict == string(approval.Withdraw) {
 		return "withdrew the approval"
-	case approval.Edit:
-		return "edited it"
-	case approval.RequestChanges:
-		return "requested changes"
 	}
-	return verdict
+	return badge.Did(verdict, "it")
 }
 
 // ChatEnd is what the end of a task's root says: the answer or the error, then done.

@@ -234,11 +234,21 @@ func TestAMessageAboutAHandover(t *testing.T) {
 	}
 	for state, head := range map[approval.State]string{approval.Pending: "◆ Approval needed · hand-over to coder", approval.Approved: "✓ Approved · handed to coder",
 		approval.Rejected: "⊖ Rejected · not handed to coder", approval.Expired: "⌛ Expired, not approved · not handed to coder",
-		approval.Cancelled: "⊘ Cancelled · not handed to coder", approval.Failed: "✕ Failed · not handed to coder"} {
+		approval.Cancelled: "■ Cancelled · not handed to coder", approval.Failed: "✕ Failed · not handed to coder"} {
 		_, all := blocks(t, sent(t, Slack, approvaltest.Handover(state)).body)
 		text := strings.Join(all, "\n")
 		if !strings.Contains(text, head) || !strings.Contains(text, "hand-over to coder") || strings.Contains(text, "landed") || strings.Contains(text, "file") {
 			t.Errorf("%s:\n%s", state, text)
+		}
+	}
+}
+
+// The signs of a headline are those of every other face.
+func TestSlackHasTheSignsOfTheStates(t *testing.T) {
+	r := approval.Request{Kind: approval.Patch}
+	for kind, sign := range map[string]string{Requested: "◆ ", ChangesRequested: "↩ ", Expired: "⌛ ", Stale: "⧉ ", Landed: "✓ ", Reverted: "⧉ ", Failed: "✕ ", Cancelled: "■ ", "superseded": "⧉ "} {
+		if got := headline(news{kind: kind}, r, approval.CardView{}); !strings.HasPrefix(got, sign) {
+			t.Errorf("%s is headed %q, want %q before it", kind, got, sign)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"gatehouse/orchestrator/badge"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )
@@ -82,7 +83,7 @@ func (sh *shell) requestRows(all []wire.Request) [][]string {
 		if r.IsHandover() {
 			from = r.Question.From
 		}
-		rows[i] = []string{sh.state(arrivedState(r.State, r.Pushes()), 0), line(r.ID), title, line(from) + " → " + where(r), size(r), turn}
+		rows[i] = []string{sh.state(badge.Arrived(r.State, r.Pushes()), 0), line(r.ID), title, line(from) + " → " + where(r), size(r), turn}
 	}
 	return rows
 }

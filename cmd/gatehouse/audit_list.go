@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/badge"
 	"gatehouse/orchestrator/history"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
@@ -90,7 +91,7 @@ func (c *AuditListCmd) row(sh *shell, item json.RawMessage) ([]string, error) {
 		}
 		by = append(by, who)
 	}
-	outcome := sh.state(arrivedState(r.State, r.Pushed != ""), 0)
+	outcome := sh.state(badge.Arrived(r.State, r.Pushed != ""), 0)
 	if r.Landed != "" {
 		outcome += " " + line(r.Landed[:min(7, len(r.Landed))])
 	}

@@ -233,14 +233,6 @@ func delivered(r wire.Result) string {
 	return "landed " + commit(r.Commit)
 }
 
-// arrivedState is the state to show: pushed in place of landed, where nothing is on the target.
-func arrivedState(state string, pushes bool) string {
-	if pushes && state == "landed" {
-		return "pushed"
-	}
-	return state
-}
-
 // said says in words what a verdict was.
 func said(verdict string) string {
 	words := map[string]string{"approve": "approved", "reject": "rejected", "request_changes": "asked for changes", "edit": "edited it", "withdraw": "withdrew the approval"}

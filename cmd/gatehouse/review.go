@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/orchestrator/badge"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )
@@ -114,7 +115,7 @@ func (sh *shell) header(w io.Writer, r wire.Request) {
 		if r.State == "landed" && r.Commit != "" {
 			where = "  " + arrived(r)
 		}
-		fmt.Fprintf(w, "%s%s\n", sh.state(arrivedState(r.State, r.Pushes()), 0), where)
+		fmt.Fprintf(w, "%s%s\n", sh.state(badge.Arrived(r.State, r.Pushes()), 0), where)
 	}
 	if r.Base != "" && r.Target != "" {
 		fmt.Fprintf(w, "made on %s at %s%s\n", line(r.Target), commit(r.Base), age(r.BaseAt, sh.now()))

@@ -22,7 +22,7 @@ var leaves = []string{
 	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
 	"orchestrator/people", "orchestrator/event", "orchestrator/patch", "orchestrator/trigger",
 	"orchestrator/spelling", "orchestrator/mask", "orchestrator/strictjson", "orchestrator/outward", "orchestrator/retention",
-	"orchestrator/nearest", "orchestrator/textcut",
+	"orchestrator/nearest", "orchestrator/textcut", "orchestrator/badge",
 }
 
 // values are the leaves whose types are published as they are: the API writes them and the client reads them.
