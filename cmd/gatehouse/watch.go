@@ -92,7 +92,7 @@ func (w *watcher) print(e client.Event) error {
 	if w.sh.JSON {
 		return w.sh.document(e.Raw)
 	}
-	if e.Type == "message.delta" {
+	if event.Type(e.Type) == event.MessageDelta {
 		if !w.sh.tty {
 			return nil // the whole message comes as an event
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/trigger"
 )
@@ -159,7 +160,7 @@ func (a *asked) addIs(t history.Term) error {
 	case wanted(root):
 		a.add(t.Not, func(string) (string, []any) { return "d.parent_id = ''", nil })
 	default:
-		a.addCode(t.Not, "type", []string{"delegation.refused"})
+		a.addCode(t.Not, "type", []string{string(event.DelegationRefused)})
 		if !t.Not {
 			one := walk{from: "event_codes c join delegations d on d.id = c.delegation_id", id: "c.delegation_id", once: true}
 			one.cond.add("c.type = 'delegation.refused'")
