@@ -4,6 +4,9 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 
 	"github.com/a-h/templ"
@@ -213,11 +216,11 @@ func reviewPage(split bool) ReviewPage {
 		ExpiresAt: now.Add(71 * time.Hour), Revision: 2, Newest: 2, Revisions: []int{1, 2}, Digest: digest, Repository: "app", Target: "main", Branch: "gatehouse/coder-fix-retry-9f2c1a", Base: commit,
 		Requester: "dora", Via: "webhook ci-failed", Chain: []string{"kik", "coder"}, Agent: "coder", Says: "The retry counter was reset inside the loop; I moved it out.\n" + hostile,
 		Rule: RuleLine{Name: "core", Need: 2, From: []string{"ann", "bob"}, Yes: []string{"bob"}}, CanDecide: true,
-		Decisions: []DecisionRow{{User: "bob", Channel: "telegram", Verdict: "approve", Comment: "Looks right to me.", Digest: digest, At: before(2 * time.Minute)}},
-		Warnings: []Warning{{Code: "ci_file", Path: ".github/workflows/ci.yml", Text: "A change here runs with the rights of your CI.", Href: "#F1"},
-			{Code: "bidi", Path: "upload/retry.go", Text: "Line 43 turns the direction of text.", Href: "#F2"}},
-		Notes:  []Note{{Code: "no_sandbox", Text: "on this host there is no bubblewrap"}},
-		Checks: []CheckRow{{Command: "go vet ./...", OK: true, Duration: 1200 * time.Millisecond}, {Command: "go test ./...", OK: false, Duration: 14 * time.Second, Output: "--- FAIL: TestRetry (0.01s)\n" + hostile}},
+		Decisions: []approval.Decision{{User: "bob", Channel: "telegram", Verdict: "approve", Comment: "Looks right to me.", Digest: digest, At: before(2 * time.Minute)}},
+		Warnings: []patch.Warning{{Code: "ci_file", Path: ".github/workflows/ci.yml", Text: "A change here runs with the rights of your CI."},
+			{Code: "bidi", Path: "upload/retry.go", Text: "Line 43 turns the direction of text."}},
+		Notes:  []patch.Note{{Code: "no_sandbox", Text: "on this host there is no bubblewrap"}},
+		Checks: []orchestrator.Check{{Command: "go vet ./...", OK: true, Took: 1200 * time.Millisecond}, {Command: "go test ./...", OK: false, Took: 14 * time.Second, Output: "--- FAIL: TestRetry (0.01s)\n" + hostile}},
 		Files:  diffFiles(), Added: 48, Removed: 12, Split: split, FourEyes: false, Careful: true}
 }
 
