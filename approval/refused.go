@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // Consider says what Decide would answer to the ballot now, and stores nothing, not even a refusal. It is
@@ -37,7 +38,7 @@ func (g *Gateway) Consider(ctx context.Context, b Ballot) (Request, error) {
 type Refusal struct {
 	RequestID string // "" when it named none that exists
 	Actor     string // the person, or the channel's name for somebody unknown
-	Channel   string
+	Channel   origin.Channel
 	Verdict   Verdict
 	Code      string
 	Message   string // what the person was told

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 
 	"github.com/a-h/templ"
@@ -41,7 +42,7 @@ type ReviewPage struct {
 	BaseAt        time.Time // when that commit was made; zero where it is not known
 	Commit        string    // landed merge commit
 	Requester     string
-	Via           string
+	Via           origin.Origin
 	Chain         []string
 	Agent         string
 	Says          string // what the agent wrote
@@ -117,7 +118,7 @@ type Outcome struct {
 	State   string
 	By      string
 	For     string // the absent person in whose place
-	Channel string
+	Channel origin.Channel
 	At      time.Time
 	Comment string
 	Commit  string
@@ -139,7 +140,7 @@ const (
 type DecisionRow struct {
 	User     string
 	For      string // the absent person in whose place it was given
-	Channel  string
+	Channel  origin.Channel
 	Verdict  string // approve, reject, request_changes, edit, withdraw
 	Comment  string
 	Digest   string

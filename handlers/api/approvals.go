@@ -181,7 +181,7 @@ func shape(e approval.Electorate, r approval.Request) requestShape {
 	}
 	for _, d := range r.Decisions {
 		d.Seen.WarningsTicked = append([]string{}, d.Seen.WarningsTicked...)
-		s.Decisions = append(s.Decisions, decisionShape{d.ID, d.User, d.Channel, d.Verdict, mask.Text(d.Comment), d.Digest, d.At.UTC(), d.Revision, d.Seen, d.For, d.Files, maskedComments(d.Comments), d.StartOver})
+		s.Decisions = append(s.Decisions, decisionShape{d.ID, d.User, string(d.Channel), d.Verdict, mask.Text(d.Comment), d.Digest, d.At.UTC(), d.Revision, d.Seen, d.For, d.Files, maskedComments(d.Comments), d.StartOver})
 	}
 	for _, card := range r.Cards {
 		s.Cards = append(s.Cards, cardShape{card.Channel, cardState(r, card)})

@@ -21,7 +21,7 @@ type room struct {
 var leaves = []string{
 	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
 	"orchestrator/people", "orchestrator/event", "orchestrator/patch", "orchestrator/trigger",
-	"orchestrator/spelling", "orchestrator/mask", "orchestrator/strictjson", "orchestrator/outward",
+	"orchestrator/origin", "orchestrator/spelling", "orchestrator/mask", "orchestrator/strictjson", "orchestrator/outward",
 }
 
 // testRooms hold what only tests use: no program may contain it, so only tests and one another import them.
