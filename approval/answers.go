@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -35,7 +36,7 @@ type Answer struct {
 	Act     Act
 	UserID  string
 	User    string
-	Channel string
+	Channel origin.Channel
 	Text    string // of a reply, else ""
 	At      time.Time
 }
@@ -46,7 +47,7 @@ type Said struct {
 	RequestID string
 	Thread    string
 	Principal people.Principal
-	Channel   string
+	Channel   origin.Channel
 	Act       Act
 	Text      string // needed with reply; with resolve and reopen it is a reply before it
 	// Seen is how many acts of the thread the person had before them: a reply of the same

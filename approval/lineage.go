@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
@@ -70,11 +71,11 @@ func (c Config) lineage(e Electorate, r *Request, l orchestrator.Lineage) []Part
 	return all
 }
 
-// hook is the owner of the trigger that made a task: its Via says so then, as webhook
-// ci-failed or schedule nightly. Who asked for it by name is no second party.
-func (c Config) hook(via, requester string) []Party {
-	kind, name, ok := strings.Cut(via, " ")
-	if !ok || kind != "webhook" && kind != "schedule" || c.Triggers[name] == requester {
+// hook is the owner of the trigger that made a task. Who asked for it by name is no second
+// party.
+func (c Config) hook(via origin.Origin, requester string) []Party {
+	name := via.Trigger()
+	if name == "" || c.Triggers[name] == requester {
 		return nil
 	}
 	return []Party{{User: c.Triggers[name], Why: ownsHook + name}}

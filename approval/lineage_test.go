@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -141,14 +142,14 @@ func TestTheModeOfAnAgent(t *testing.T) {
 			for channel, says := range c.no {
 				r := w.asked()
 				b := ballot(r, "bob", approval.Approve)
-				b.Channel = channel
+				b.Channel = origin.Channel(channel)
 				w.refused(b, orchestrator.CodeForbidden, "coder's changes are approved "+says)
 				b.Verdict = approval.Reject
 				w.decide(b)
 			}
 			for _, channel := range c.yes {
 				b := ballot(w.asked(), "bob", approval.Approve)
-				b.Channel = channel
+				b.Channel = origin.Channel(channel)
 				w.decide(b)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // The figures of the outbox.
@@ -186,7 +187,7 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 			return err
 		}
 	}
-	view := e.view(r, c.Channel)
+	view := e.view(r, origin.Channel(c.Channel))
 	if err := g.viewLanding(ctx, r, &view); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/textcut"
 )
 
@@ -38,7 +39,7 @@ func (g *Gateway) Consider(ctx context.Context, b Ballot) (Request, error) {
 type Refusal struct {
 	RequestID string // "" when it named none that exists
 	Actor     string // the person, or the channel's name for somebody unknown
-	Channel   string
+	Channel   origin.Channel
 	Verdict   Verdict
 	Code      string
 	Message   string // what the person was told

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -16,7 +17,7 @@ import (
 // makes one task and returns that again. What cannot be undone is an
 // *orchestrator.Error.
 type Reverter interface {
-	Revert(ctx context.Context, requestID, delegationID, requesterID, requester, via string) (orchestrator.Task, error)
+	Revert(ctx context.Context, requestID, delegationID, requesterID, requester string, via origin.Origin) (orchestrator.Task, error)
 }
 
 // SetReverter says who makes reverts; the engine needs the gateway first.
@@ -41,7 +42,7 @@ func (g *Gateway) Revert(ctx context.Context, requestID string, by people.Princi
 	if err != nil {
 		return orchestrator.Task{}, err
 	}
-	t, err := (*v).Revert(ctx, r.ID, r.DelegationID, who.ID, who.Name, "revert")
+	t, err := (*v).Revert(ctx, r.ID, r.DelegationID, who.ID, who.Name, origin.From(origin.Revert))
 	// A refusal has made no task, so the claim is given back. After any other error
 	// the claim stays, and the next Revert finishes what it was for.
 	if refused := new(orchestrator.Error); errors.As(err, &refused) {

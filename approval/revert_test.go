@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // undoing stands for the engine: it makes the task of a revert, with its request.
@@ -18,7 +19,7 @@ type undoing struct {
 	err   error
 }
 
-func (u *undoing) Revert(_ context.Context, requestID, _, requesterID, requester, via string) (orchestrator.Task, error) {
+func (u *undoing) Revert(_ context.Context, requestID, _, requesterID, requester string, via origin.Origin) (orchestrator.Task, error) {
 	u.calls++
 	if u.err != nil {
 		return orchestrator.Task{}, u.err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/textcut"
 )
 
@@ -56,9 +57,9 @@ func notTicked(r Request, b Ballot) *orchestrator.Error {
 	}
 	todo := "Look at " + plural(len(missing), "it, tick it", "each, tick it") + ", then approve again."
 	switch b.Channel {
-	case "cli":
+	case origin.CLI:
 		todo = "Read it with gatehouse review, or say what you have looked at: --ticked " + strings.Join(missing, ",")
-	case "api":
+	case origin.API:
 		todo = `Look at each, then send the codes in "ticked".`
 	}
 	return orchestrator.Errorf(orchestrator.CodeNotTicked, "Your approval was not counted, for %s not ticked: %s. %s",

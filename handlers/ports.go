@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/proof"
@@ -84,7 +85,7 @@ type Gateway interface {
 	Reading(ctx context.Context, by people.Principal, requestID string, revision int) (approval.Reading, error)
 	MarkViewed(ctx context.Context, by people.Principal, requestID string, revision, file int, viewed bool) error
 	// ReadWhole records that a person was given the whole diff of a revision on a channel.
-	ReadWhole(ctx context.Context, by people.Principal, r approval.Request, revision int, channel string)
+	ReadWhole(ctx context.Context, by people.Principal, r approval.Request, revision int, channel origin.Channel)
 	// WithReaders puts onto requests who read them without a verdict, as far as who asks may know.
 	WithReaders(ctx context.Context, who people.Principal, requests []approval.Request) error
 	// MarkOpened records that files were before the person, which is no mark of theirs.

@@ -347,7 +347,7 @@ func withoutParam(path, key string) string {
 // cameBy leads to the trigger that made a task: to the very delivery where its key names
 // one and this person may read it, else to the trigger with all of them.
 func cameBy(who Caller, t orchestrator.Task) string {
-	name := t.Trigger()
+	name := t.Via.Trigger()
 	if name == "" {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 
@@ -158,13 +159,13 @@ func TestATaskLeadsToItsDelivery(t *testing.T) {
 		via, key string
 		want     string
 	}{
-		{operator, orchestrator.ViaTrigger("webhook", "ci failed"), "trigger:ci failed:whk_1", "/triggers/ci%20failed/deliveries/whk_1"},
+		{operator, origin.Trigger(origin.Webhook, "ci failed").String(), "trigger:ci failed:whk_1", "/triggers/ci%20failed/deliveries/whk_1"},
 		{approver, "schedule ci failed", "trigger:ci failed:whk_1", "/triggers/ci%20failed"},
 		{operator, "webhook ci", "trigger:ci:key:whk_1", "/triggers/ci"},
 		{operator, "web", "trigger:ci:whk_1", ""},
 		{operator, "webhook ", "", ""},
 	} {
-		if got := cameBy(Caller{Principal: c.who}, orchestrator.Task{Via: c.via, Key: c.key}); got != c.want {
+		if got := cameBy(Caller{Principal: c.who}, orchestrator.Task{Via: origin.Parse(c.via), Key: c.key}); got != c.want {
 			t.Errorf("%s %s leads to %q, want %q", c.via, c.key, got, c.want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 )
@@ -250,7 +251,7 @@ func TestTheWorkOfAnApprovedHandoverHasItsOwnQuestion(t *testing.T) {
 		})
 		coder := w.script("coder", writes("core/a.txt", "new\n"))
 		w.start()
-		_, root, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "kik", Text: "go", Via: "web", RequesterID: w.ann.ID, Requester: "ann"})
+		_, root, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "kik", Text: "go", Via: origin.From(origin.Web), RequesterID: w.ann.ID, Requester: "ann"})
 		if err != nil {
 			t.Fatal(err)
 		}

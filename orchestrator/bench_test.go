@@ -17,6 +17,7 @@ import (
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/pgtest"
 	"gatehouse/orchestrator/store/storetest"
@@ -100,7 +101,7 @@ func newRelayOf(b testing.TB, url string, workers int, wrap func(orchestrator.St
 // chain sends one task and waits until it has come back.
 func (r *relay) chain(b testing.TB) {
 	ctx := b.Context()
-	_, root, _, err := r.engine.Submit(ctx, orchestrator.Submission{Agent: "a", Text: "Carry this down and up again", Via: "api", Requester: "ann"})
+	_, root, _, err := r.engine.Submit(ctx, orchestrator.Submission{Agent: "a", Text: "Carry this down and up again", Via: origin.From(origin.API), Requester: "ann"})
 	if err != nil {
 		b.Error(err)
 		return

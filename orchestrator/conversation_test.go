@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // calls is a turn of the model that calls a tool once for each id.
@@ -245,7 +246,7 @@ func TestAForkGoesOnFromATurn(t *testing.T) {
 			files     string
 		}{{2, 2, "f=1"}, {3, 2, "f=1"}, {4, 4, "f=3"}, {1, 0, "f=-"}, {0, 6, "f=5"}} {
 			before := len(w.scripts["kik"].Jobs())
-			task, forked, err := w.engine.Fork(t.Context(), orchestrator.Fork{DelegationID: root.ID, Turn: c.turn, RequesterID: w.bob.ID, Requester: "bob", Via: "api"})
+			task, forked, err := w.engine.Fork(t.Context(), orchestrator.Fork{DelegationID: root.ID, Turn: c.turn, RequesterID: w.bob.ID, Requester: "bob", Via: origin.From(origin.API)})
 			if err != nil {
 				t.Fatal(err)
 			}

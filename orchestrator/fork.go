@@ -9,6 +9,7 @@ import (
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -18,11 +19,11 @@ type Fork struct {
 	Turn         int    // the last turn that is kept; 0 is the newest
 	RequesterID  string
 	Requester    string
-	Via          string
+	Via          origin.Origin
 }
 
-// origin is what a fork is made of.
-type origin struct {
+// forkPoint is what a fork is made of.
+type forkPoint struct {
 	task  Task
 	d     Delegation
 	turns []agent.Turn // kept ones
@@ -76,12 +77,12 @@ func (e *Engine) Fork(ctx context.Context, f Fork) (Task, Delegation, error) {
 }
 
 // origin reads and checks what is to be forked.
-func (e *Engine) origin(ctx context.Context, f Fork) (origin, error) {
+func (e *Engine) origin(ctx context.Context, f Fork) (forkPoint, error) {
 	d, err := e.lookUp(ctx, f.DelegationID)
 	if err != nil {
-		return origin{}, err
+		return forkPoint{}, err
 	}
-	o := origin{d: d}
+	o := forkPoint{d: d}
 	spec, ok := e.Config().Agents.Get(d.To)
 	if !ok || !e.traits(spec).Conversation {
 		return o, Errorf(CodeConflict, "%s is no model agent, so there is no conversation to go on from. Send a new task.", d.To)
@@ -128,7 +129,7 @@ func whole(turns []agent.Turn) []agent.Turn {
 // forkFiles gives root the checkout that its conversation knows, on the commit that the
 // first one began on. The change is shown against that commit, also where the first
 // delegation worked on its caller's snapshot.
-func (e *Engine) forkFiles(ctx context.Context, o *origin, root *Delegation) error {
+func (e *Engine) forkFiles(ctx context.Context, o *forkPoint, root *Delegation) error {
 	w := o.d.Work
 	if o.d.Repository == "" || w.BaseCommit == "" || len(o.turns) == 0 {
 		return nil
@@ -193,7 +194,7 @@ func (e *Engine) fetchTree(ctx context.Context, m *patch.Mirror, tree, blob, com
 
 // leftAt is what the budget of the first delegation had left at the turn: its limits
 // without what the kept turns, and the children that they tell of, have used.
-func (e *Engine) leftAt(ctx context.Context, o origin) (*budget.Limits, error) {
+func (e *Engine) leftAt(ctx context.Context, o forkPoint) (*budget.Limits, error) {
 	if o.d.Work.Budget == nil {
 		return o.task.Budget, nil
 	}

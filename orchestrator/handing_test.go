@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // runs is a deployer's script: it starts the program of its own configuration in its
@@ -327,7 +328,7 @@ func TestATriggersTaskIsAskedAbout(t *testing.T) {
 		ops := w.script("ops", agenttest.Answer("done"))
 		w.start()
 		submit := func(via, key string) (orchestrator.Task, orchestrator.Delegation, bool) {
-			task, root, created, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "ops", Text: "deploy", Via: via, Key: key, RequesterID: w.ann.ID, Requester: "ann"})
+			task, root, created, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "ops", Text: "deploy", Via: origin.Parse(via), Key: key, RequesterID: w.ann.ID, Requester: "ann"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -378,7 +379,7 @@ func TestATriggersTaskIsAskedAbout(t *testing.T) {
 		c := w.gateway.Config()
 		c.Handovers = p
 		w.gateway.SetConfig(c)
-		_, _, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "ops", Text: "deploy", Via: "webhook ci", RequesterID: w.ann.ID, Requester: "ann"})
+		_, _, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "ops", Text: "deploy", Via: origin.Trigger(origin.Webhook, "ci"), RequesterID: w.ann.ID, Requester: "ann"})
 		if orchestrator.CodeOf(err) != "human_refused" {
 			t.Errorf("a denied trigger got %v", err)
 		}

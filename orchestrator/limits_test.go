@@ -13,6 +13,7 @@ import (
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/origin"
 )
 
 func amount[T any](v T) *T { return &v }
@@ -29,7 +30,7 @@ func limited(t *testing.T, url string, change func(*orchestrator.Settings), name
 // ask sends a task without a repository.
 func (w *world) ask(s orchestrator.Submission) orchestrator.Delegation {
 	w.t.Helper()
-	s.Via, s.RequesterID, s.Requester = "web", w.ann.ID, "ann"
+	s.Via, s.RequesterID, s.Requester = origin.From(origin.Web), w.ann.ID, "ann"
 	_, root, _, err := w.engine.Submit(w.t.Context(), s)
 	if err != nil {
 		w.t.Fatal(err)

@@ -11,11 +11,12 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // sendOn makes a task on a ref as ann.
 func (w *world) sendOn(to, text, ref, key string) (orchestrator.Delegation, error) {
-	_, root, _, err := w.engine.Submit(w.t.Context(), orchestrator.Submission{Agent: to, Text: text, Repository: "app", Ref: ref, Key: key, Via: "web",
+	_, root, _, err := w.engine.Submit(w.t.Context(), orchestrator.Submission{Agent: to, Text: text, Repository: "app", Ref: ref, Key: key, Via: origin.From(origin.Web),
 		RequesterID: w.ann.ID, Requester: "ann"})
 	return root, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -191,7 +192,7 @@ func mayRetry(d *Delegation) error {
 
 // Revert makes a task whose only work is the tree that undoes a landed merge. It
 // goes through the checks and the gate like any other patch.
-func (e *Engine) Revert(ctx context.Context, requestID, delegationID, requesterID, requester, via string) (Task, error) {
+func (e *Engine) Revert(ctx context.Context, requestID, delegationID, requesterID, requester string, via origin.Origin) (Task, error) {
 	d, err := e.Store.Delegation(ctx, delegationID)
 	if err != nil {
 		return Task{}, err

@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // A8: what a task is about elsewhere is stored with it and stands in its first event; a
@@ -32,7 +33,7 @@ func TestTheSourceOfATaskTravels(t *testing.T) {
 		})
 		w.start()
 		send := func(s *agent.Source) (orchestrator.Delegation, error) {
-			_, root, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "kik", Text: "Mend it", Source: s, Via: "api", RequesterID: w.ann.ID, Requester: "ann"})
+			_, root, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "kik", Text: "Mend it", Source: s, Via: origin.From(origin.API), RequesterID: w.ann.ID, Requester: "ann"})
 			return root, err
 		}
 		root, err := send(&about)

@@ -19,6 +19,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store/storetest"
 )
 
@@ -35,7 +36,7 @@ func spawning(t testing.TB, url string, children int) *world {
 // sendTo makes a task without a repository.
 func (w *world) sendTo(name, text string) orchestrator.Delegation {
 	w.t.Helper()
-	_, root, _, err := w.engine.Submit(w.t.Context(), orchestrator.Submission{Agent: name, Text: text, Via: "web", RequesterID: w.ann.ID, Requester: "ann"})
+	_, root, _, err := w.engine.Submit(w.t.Context(), orchestrator.Submission{Agent: name, Text: text, Via: origin.From(origin.Web), RequesterID: w.ann.ID, Requester: "ann"})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/agent/command"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 
@@ -534,7 +535,7 @@ func TestRandomTeamsAndPeople(t *testing.T) {
 		games++
 		var roots []orchestrator.Delegation
 		for i, p := range plays {
-			s := orchestrator.Submission{Agent: team[i], Text: p.text(), Via: "web", RequesterID: m.ann.ID, Requester: "ann"}
+			s := orchestrator.Submission{Agent: team[i], Text: p.text(), Via: origin.From(origin.Web), RequesterID: m.ann.ID, Requester: "ann"}
 			if withFiles {
 				s.Repository = "app"
 			}

@@ -320,7 +320,7 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 	}
 	job := agent.Job{TaskID: r.task.ID, DelegationID: r.id, Attempt: r.attempt, Agent: spec, From: d.From, Text: d.Text,
 		Feedback: d.Work.Feedback, Dir: r.dir, Token: r.token, URL: e.URL(), Memo: d.Work.Memo, Children: append(children, d.Work.Refused...),
-		Handover: d.Work.Handover, Fallback: d.Work.Fallback, Channel: r.task.Via, Chat: r.task.Chat, Board: sharedctx.Board(r.task.ID), Generation: d.Work.Runs,
+		Handover: d.Work.Handover, Fallback: d.Work.Fallback, Channel: r.task.Via.String(), Chat: r.task.Chat, Board: sharedctx.Board(r.task.ID), Generation: d.Work.Runs,
 		Revision: max(d.Work.Revision, 1), RemoteHops: r.task.RemoteHops, Source: r.task.Source}
 	if traits.Turns {
 		turns, err := e.Store.Turns(r.ctx, r.id, d.Work.Runs)

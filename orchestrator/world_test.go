@@ -21,6 +21,7 @@ import (
 	"gatehouse/orchestrator/agent/llm"
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
@@ -171,7 +172,7 @@ func (w *world) user(name string, roles ...people.Role) people.User {
 // send makes a task as ann and returns its root.
 func (w *world) send(to, text string) orchestrator.Delegation {
 	w.t.Helper()
-	_, root, _, err := w.engine.Submit(w.t.Context(), orchestrator.Submission{Agent: to, Text: text, Repository: "app", Via: "web", RequesterID: w.ann.ID, Requester: "ann"})
+	_, root, _, err := w.engine.Submit(w.t.Context(), orchestrator.Submission{Agent: to, Text: text, Repository: "app", Via: origin.From(origin.Web), RequesterID: w.ann.ID, Requester: "ann"})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -222,7 +222,7 @@ func deciders(r history.Row) string {
 		if rule, ok := orchestrator.ByRule(d.Name); ok {
 			words = "rule " + rule + " (auto)"
 		} else if d.Channel != "" {
-			words += " " + d.Channel
+			words += " " + string(d.Channel)
 		}
 		if d.Verdict != "approve" {
 			words += " (" + strings.ReplaceAll(d.Verdict, "_", " ") + ")"

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 
 	"github.com/a-h/templ"
@@ -44,7 +45,7 @@ type ReviewPage struct {
 	BaseAt        time.Time // when that commit was made; zero where it is not known
 	Commit        string    // landed merge commit
 	Requester     string
-	Via           string
+	Via           origin.Origin
 	Chain         []string
 	Agent         string
 	Says          string // what the agent wrote
@@ -121,7 +122,7 @@ type Outcome struct {
 	State   string
 	By      string
 	For     string // the absent person in whose place
-	Channel string
+	Channel origin.Channel
 	At      time.Time
 	Comment string
 	Commit  string

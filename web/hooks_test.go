@@ -15,6 +15,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
 	"gatehouse/views"
@@ -85,7 +86,7 @@ func TestADeliveryIsOneTask(t *testing.T) {
 	a := first.json(t)
 	task, err := h.store.Task(h.ctx, a["id"].(string))
 	h.must(err)
-	if !strings.HasPrefix(task.Text, "Fix Build\n") || task.RequesterID != ann.ID || task.Via != "webhook ci-failed" || task.Agent != "kik" || a["delegation_id"] != task.RootID || a["state"] != "queued" {
+	if !strings.HasPrefix(task.Text, "Fix Build\n") || task.RequesterID != ann.ID || task.Via != origin.Trigger(origin.Webhook, "ci-failed") || task.Agent != "kik" || a["delegation_id"] != task.RootID || a["state"] != "queued" {
 		t.Errorf("task %+v, answer %s", task, first.body)
 	}
 	// The same id, and the same body under another id: X-GitHub-Delivery is not signed.

@@ -17,6 +17,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/approvaltest"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -195,7 +196,7 @@ func TestHostileTextStaysText(t *testing.T) {
 		for range 300 {
 			r.Revision.Warnings = append(r.Revision.Warnings, patch.Warning{Code: most, Path: most, Text: most})
 			r.Revision.Checks = append(r.Revision.Checks, orchestrator.Check{Command: most})
-			r.Decisions = append(r.Decisions, approval.Decision{Revision: 1, User: most, For: most, Channel: most, Comment: most, Verdict: approval.Reject, At: noon})
+			r.Decisions = append(r.Decisions, approval.Decision{Revision: 1, User: most, For: most, Channel: origin.Channel(most), Comment: most, Verdict: approval.Reject, At: noon})
 		}
 		for _, state := range []approval.State{approval.Pending, approval.Landed, approval.Rejected} {
 			r.State = state

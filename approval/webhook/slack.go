@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/badge"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -226,21 +227,11 @@ func did(d approval.Decision) string {
 }
 
 // where says on which channel; a rule decides nowhere.
-func where(channel string) string {
-	switch channel {
-	case "web":
-		return " on the web"
-	case "chat":
-		return " in chat"
-	case "telegram":
-		return " on Telegram"
-	case "cli":
-		return " on the command line"
-	case "api":
-		return " through the API"
-	default:
+func where(c origin.Channel) string {
+	if c.Shown() == "" {
 		return ""
 	}
+	return " " + c.Shown()
 }
 
 // clock is a time that needs no knowledge of where the reader is.

@@ -85,7 +85,7 @@ func (c *AuditListCmd) row(sh *shell, item json.RawMessage) ([]string, error) {
 	err := json.Unmarshal(item, &r)
 	var by []string
 	for _, d := range r.Deciders {
-		who := strings.TrimSpace(line(d.Name + " " + d.Channel))
+		who := strings.TrimSpace(line(d.Name + " " + string(d.Channel)))
 		if d.Verdict != "approve" {
 			who += " (" + strings.ReplaceAll(line(d.Verdict), "_", " ") + ")"
 		}

@@ -16,6 +16,7 @@ import (
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 
@@ -169,7 +170,7 @@ func (d *demo) enter(ctx context.Context) (string, error) {
 // until it has landed.
 func (d *demo) once(ctx context.Context) (demoResult, error) {
 	e := d.house.engine
-	t, _, _, err := e.Submit(ctx, orchestrator.Submission{Agent: "kik", Text: demoTask, Repository: "demo", Via: "cli", RequesterID: d.you.ID, Requester: d.you.Name})
+	t, _, _, err := e.Submit(ctx, orchestrator.Submission{Agent: "kik", Text: demoTask, Repository: "demo", Via: origin.From(origin.CLI), RequesterID: d.you.ID, Requester: d.you.Name})
 	if err != nil {
 		return demoResult{}, err
 	}

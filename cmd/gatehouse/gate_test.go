@@ -18,6 +18,7 @@ import (
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/handlers/door"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
@@ -227,7 +228,7 @@ func TestOneRequestInThreePlaces(t *testing.T) {
 			g.bot.Until(t, "the commit on the card", func() bool { return strings.Contains(g.card(team, r).Text, "landed on main") })
 			g.rowSays(n, r.ID, read[where], where == "web")
 			after := g.requests(task, approval.Landed)
-			if len(after) != 1 || len(after[0].Decisions) != 1 || after[0].Decisions[0].Channel != where || after[0].Decisions[0].User != "bob" {
+			if len(after) != 1 || len(after[0].Decisions) != 1 || after[0].Decisions[0].Channel != origin.Channel(where) || after[0].Decisions[0].User != "bob" {
 				t.Errorf("%s: decisions %+v", where, after)
 			}
 		}
@@ -356,7 +357,7 @@ func TestManyRequestsInThreePlaces(t *testing.T) {
 				t.Errorf("%s has %d decisions: %+v", r.ID, len(r.Decisions), r.Decisions)
 				continue
 			}
-			by[r.Decisions[0].Channel]++
+			by[string(r.Decisions[0].Channel)]++
 			if r.State == approval.Landed {
 				g.landedBy(r.TaskID, r.Decisions[0].User)
 			}

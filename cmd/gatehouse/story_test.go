@@ -19,6 +19,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
 )
@@ -197,7 +198,7 @@ func (n *node) foundByAuditor(token, task string) history.Row {
 		n.Fatalf("audit list: exit %d, %v\n%s%s", code, err, out, said)
 	}
 	row := found.Items[0]
-	if row.ID != r.ID || row.Landed != r.Landed || row.Requester != "ann" || row.Via != "webhook ci-failed" || row.Repository != "app" || len(row.Deciders) != 1 || row.Deciders[0].Name != "bob" || row.Deciders[0].Channel != "telegram" {
+	if row.ID != r.ID || row.Landed != r.Landed || row.Requester != "ann" || row.Via != origin.Trigger(origin.Webhook, "ci-failed") || row.Repository != "app" || len(row.Deciders) != 1 || row.Deciders[0].Name != "bob" || row.Deciders[0].Channel != "telegram" {
 		n.Errorf("what is found says %+v", row)
 	}
 	evidence := n.page(carol, "/approvals/"+row.ID+"/evidence")

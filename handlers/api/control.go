@@ -5,6 +5,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
@@ -29,7 +30,7 @@ func (a *API) Fork(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	t, root, err := a.Engine.Fork(ctx, orchestrator.Fork{DelegationID: d.ID, Turn: in.Turn, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name})
+	t, root, err := a.Engine.Fork(ctx, orchestrator.Fork{DelegationID: d.ID, Turn: in.Turn, Via: origin.From(handlers.Channel(c)), RequesterID: who.User.ID, Requester: who.User.Name})
 	if err != nil {
 		return err
 	}

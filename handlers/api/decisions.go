@@ -24,7 +24,7 @@ func (a *API) Decide(c echo.Context) error {
 	channel := handlers.Channel(c)
 	r, err := a.Gateway.Decide(c.Request().Context(), approval.Ballot{
 		RequestID: id, Principal: caller(c).Principal, Channel: channel, Verdict: approval.Verdict(in.Verdict), Digest: in.Digest, Revision: in.Revision,
-		Comment: in.Comment, Comments: in.Comments, LeaveDrafts: in.TakeDrafts != nil && !*in.TakeDrafts, StartOver: in.StartOver, Files: in.Files, Edits: editsOf(in.Edits), Patch: in.Patch, Seen: approval.Seen{Surface: channel, WarningsTicked: in.Ticked},
+		Comment: in.Comment, Comments: in.Comments, LeaveDrafts: in.TakeDrafts != nil && !*in.TakeDrafts, StartOver: in.StartOver, Files: in.Files, Edits: editsOf(in.Edits), Patch: in.Patch, Seen: approval.Seen{Surface: string(channel), WarningsTicked: in.Ticked},
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
@@ -36,7 +37,7 @@ func (a *API) CreateTask(c echo.Context) error {
 	who := caller(c)
 	t, root, created, err := a.Engine.Submit(c.Request().Context(), orchestrator.Submission{
 		Agent: in.Agent, Capability: in.Capability, Text: in.Text, Repository: in.Repository, Ref: in.Ref, Key: in.Key,
-		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, Source: in.Source, Handoffs: in.Handoffs, DryRun: in.DryRun, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name,
+		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, Source: in.Source, Handoffs: in.Handoffs, DryRun: in.DryRun, Via: origin.From(handlers.Channel(c)), RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func (a *API) Task(c echo.Context) error {
 	}
 	out := taskShape{
 		ID: t.ID, DelegationID: t.RootID, Agent: t.Agent, Text: mask.Text(t.Text), Repository: t.Repository, Ref: t.Ref, Key: t.Key,
-		Complexity: t.Complexity, Requester: t.Requester, Via: t.Via, Source: t.Source, RevertOf: wire.Maybe(t.RevertOf),
+		Complexity: t.Complexity, Requester: t.Requester, Via: t.Via.String(), Source: t.Source, RevertOf: wire.Maybe(t.RevertOf),
 		Totals:    totals{Delegations: len(tree), States: map[orchestrator.State]int{}, Handoffs: t.Handoffs, Events: t.LastN},
 		CreatedAt: t.CreatedAt.UTC(), EndedAt: utc(t.EndedAt),
 	}

@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
 )
@@ -186,7 +187,7 @@ func submission(t *trigger.Trigger, d trigger.Delivery, o trigger.Outcome) orche
 	}
 	hops, _ := strconv.Atoi(d.Headers[agent.HopsHeader]) // it was read when the delivery came; without it 0
 	return orchestrator.Submission{RemoteHops: hops, Agent: t.Agent, Capability: t.Capability, Text: o.Text, Repository: t.Repository, Ref: t.Ref, Key: key,
-		Complexity: t.Complexity, Budget: t.Budget, Handoffs: t.Handoffs, Via: orchestrator.ViaTrigger(string(t.Kind), t.Name)}
+		Complexity: t.Complexity, Budget: t.Budget, Handoffs: t.Handoffs, Via: origin.Trigger(origin.Channel(t.Kind), t.Name)}
 }
 
 // requester is who counts as having asked: the owner, or who had it delivered again.

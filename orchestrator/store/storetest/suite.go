@@ -12,6 +12,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store"
 )
 
@@ -139,7 +140,7 @@ func (s *Suite) eventually(what string, ok func() bool) {
 func (s *Suite) task(text string) orchestrator.Task {
 	s.Helper()
 	task, fresh, err := s.Store.Engine().NewTask(s.ctx, orchestrator.Task{
-		ID: orchestrator.NewID(orchestrator.TaskPrefix, s.Clock.Now()), Agent: "kik", Text: text, RequesterID: "usr_ann", Requester: "ann", Via: "web",
+		ID: orchestrator.NewID(orchestrator.TaskPrefix, s.Clock.Now()), Agent: "kik", Text: text, RequesterID: "usr_ann", Requester: "ann", Via: origin.From(origin.Web),
 	}, func(tx orchestrator.Tx) error {
 		return tx.Append(s.ctx, event.Event{Type: event.TaskCreated, Actor: "ann"})
 	})

@@ -15,6 +15,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
 )
@@ -158,7 +159,7 @@ func (n *Node) Close() error {
 
 // send makes a task and returns its root and what watches it.
 func (n *Node) send(ctx context.Context, to string) (orchestrator.Delegation, *event.Subscription, error) {
-	_, root, _, err := n.engine.Submit(ctx, orchestrator.Submission{Agent: to, Text: "Carry this down and up again", Via: "cli",
+	_, root, _, err := n.engine.Submit(ctx, orchestrator.Submission{Agent: to, Text: "Carry this down and up again", Via: origin.From(origin.CLI),
 		RequesterID: n.people.ann.ID, Requester: n.people.ann.Name})
 	if err != nil {
 		return root, nil, err

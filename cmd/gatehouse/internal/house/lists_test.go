@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gatehouse/orchestrator/origin"
 )
 
 // The tests here compare lists that must agree although they stand in different rooms: what
@@ -84,15 +86,28 @@ func TestListsOfChannelsAgree(t *testing.T) {
 	s := newSources(t)
 	decide, tell := channelsOf(s)
 	const of = "channels in which people decide"
-	same(t, of, decide, "approval.On", s.cases("approval", "On"))
-	same(t, of, decide, "the Slack message's where", s.cases("approval/webhook", "where"))
-	same(t, of, decide, "the suggestions of channel:", s.table("handlers", "suggestions", "channel"))
-	same(t, of, append(slices.Clone(decide), "", "rule"), "views' channelWords", s.cases("views", "channelWords"))
-	has(t, of, append(decide, "", "rule"), "views' channelName", slices.Concat(s.cases("views", "channelName"), s.cases("views", "channelTitle")))
-	has(t, of, decide, "approval's surfaces", append(keys(s.rows("approval", "surfaces")), "web")) // whose surface is the page
-	cards := slices.DeleteFunc(slices.Concat(decide, tell), func(one string) bool { return slices.Contains(s.returned("handlers", "Channel"), one) })
-	same(t, "channels of Settings", cards, "views' channelTitle", s.cases("views", "channelTitle"))
-	same(t, "channels of Settings", cards, "what views say they are for", s.cases("views", "about"))
+	var deciding, cards, told []string
+	for _, c := range origin.Deciding() {
+		deciding = append(deciding, string(c))
+		if c.Title() == string(c) || c.Said() == "" || c.Shown() == "" || c.Read() == "" || c.HasCards() && c.About() == "" {
+			t.Errorf("the table of channels does not say all of %s", c)
+		}
+	}
+	for _, c := range origin.Cards() {
+		cards = append(cards, string(c))
+	}
+	for _, name := range tell {
+		if c := origin.Channel(name); c.Title() == name || c.About() == "" {
+			told = append(told, name)
+		}
+	}
+	same(t, of, decide, "the table of channels", deciding)
+	same(t, "channels of Settings", slices.DeleteFunc(slices.Clone(decide), func(one string) bool {
+		return slices.Contains(s.returned("handlers", "Channel"), one)
+	}), "those with cards", cards)
+	if len(told) > 0 || len(tell) == 0 || origin.Rule.Said() != "" || origin.Rule.Title() != "A rule" {
+		t.Errorf("the table of channels does not say what these are for: %q", told)
+	}
 	came := slices.Concat(s.returned("handlers", "Channel"), s.named("approval/chat", "Name"), s.typed("orchestrator/trigger", "Kind"))
 	same(t, "how a task comes in", came, "the suggestions of via:", s.table("handlers", "suggestions", "via"))
 }

@@ -21,7 +21,7 @@ type room struct {
 var leaves = []string{
 	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
 	"orchestrator/people", "orchestrator/event", "orchestrator/patch", "orchestrator/trigger",
-	"orchestrator/spelling", "orchestrator/mask", "orchestrator/strictjson", "orchestrator/outward", "orchestrator/retention",
+	"orchestrator/origin", "orchestrator/spelling", "orchestrator/mask", "orchestrator/strictjson", "orchestrator/outward", "orchestrator/retention",
 	"orchestrator/nearest", "orchestrator/textcut", "orchestrator/badge",
 }
 
