@@ -69,7 +69,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 // create stores a task with its root, and with what also does in the same
 // transaction.
 func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(Tx) error) (Task, Delegation, bool, error) {
-	said := event.TaskCreatedData{Agent: t.Agent, Title: Title(t.Text), Repository: t.Repository, Via: t.Via,
+	said := event.TaskCreatedData{Agent: t.Agent, Title: Title(t.Text), Repository: t.Repository, Via: t.Via.String(),
 		Complexity: t.Complexity, Independent: root.Work.Independent, Why: t.Why}
 	if t.Source != nil {
 		said.Source = t.Source
