@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -70,9 +69,13 @@ func parts() ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, err
+	}
 	lines := slices.DeleteFunc(strings.Split(string(list), "\n"), func(l string) bool { return l == "" })
 	slices.Sort(lines)
-	all := []part{{"Go's standard library", []string{filepath.Join(runtime.GOROOT(), "LICENSE")}}}
+	all := []part{{"Go's standard library", []string{filepath.Join(strings.TrimSpace(string(root)), "LICENSE")}}}
 	for _, line := range slices.Compact(lines) {
 		name, dir, _ := strings.Cut(line, "\t")
 		files, err := licences(dir)
