@@ -110,8 +110,8 @@ func TestRowsAreInOrder(t *testing.T) {
 // O15: used and reserved stand beside the limit; what nobody reported is not 0.
 func TestMetersTellUsedFromReserved(t *testing.T) {
 	tokens, micro, span := int64(150_000), int64(5_000_000), 30*time.Minute
-	d := orchestrator.Delegation{State: orchestrator.Waiting, Work: orchestrator.Work{Budget: &budget.Account{Limits: budget.Limits{Tokens: &tokens, MicroUSD: &micro, Time: &span},
-		Used: budget.Amount{Tokens: 9400, Time: 38 * time.Second}, Reserved: budget.Amount{Tokens: 40_000}}}}
+	d := orchestrator.Delegation{State: orchestrator.Waiting, Work: orchestrator.Work{Account: orchestrator.Account{Budget: &budget.Account{Limits: budget.Limits{Tokens: &tokens, MicroUSD: &micro, Time: &span},
+		Used: budget.Amount{Tokens: 9400, Time: 38 * time.Second}, Reserved: budget.Amount{Tokens: 40_000}}}}}
 	var words []string
 	for _, m := range metersOf(d, 2, 5) {
 		words = append(words, m.Name+": "+m.Words)

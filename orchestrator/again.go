@@ -105,16 +105,12 @@ func renew(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback) error {
 	}
 	w.Runs++
 	w.Anew = true
-	w.Kept, w.From, w.Carried, w.RanFor, w.HandedTo = nil, nil, 0, 0, ""
 	if w.Land != nil {
 		w.Revision = w.Land.Revision + 1
 	}
-	w.Feedback, w.Memo, w.Refused, w.Land = f, nil, nil, nil
-	w.Tree, w.TreeCommit, w.TreeBundle, w.Problem, w.Discarded, w.Fallback = "", "", "", "", "", nil
-	w.Lineage, w.Made, w.Declined = d.again(), nil, nil
-	if !w.Shares {
-		w.BaseCommit, w.BaseTree, w.BaseBundle, w.BaseSaved = "", "", "", ""
-	}
+	w.Lineage = d.again() // of the product that goes
+	w.Session, w.Product, w.ToLand = Session{Feedback: f}, Product{}, ToLand{}
+	w.Base.anew()
 	d.Result, d.ReadyAt, d.Losses = nil, tx.Now(), 0
 	return nil
 }
@@ -132,7 +128,7 @@ func requeue(ctx context.Context, tx Tx, d *Delegation, actor, why string) error
 }
 
 // dropKept removes the kept checkout of the run before. A revision's own bundle stays.
-func (w *Work) dropKept(ctx context.Context, tx Tx) error {
+func (w *Session) dropKept(ctx context.Context, tx Tx) error {
 	if w.Kept == nil || w.From != nil && w.Kept.Bundle == w.From.Bundle {
 		return nil
 	}

@@ -169,9 +169,8 @@ func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *D
 	bornQueued(child, now)
 	child.Work.Record = e.Config().Settings.RecordEnds
 	if s := p.snapshot; s != nil && p.repo == d.Repository {
-		child.Work = Work{Record: child.Work.Record, Shares: true, Stand: Stand{s.branch, s.tag, s.commit, s.tree}, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID)}
-		child.Work.Steering, child.Work.Trusted = s.steering[:min(len(s.steering), maxSteering)], s.trusted
-		child.Work.Steered = steered(target)
+		child.Work.Base = Base{Stand: Stand{s.branch, s.tag, s.commit, s.tree}, Shares: true, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID),
+			Steering: s.steering[:min(len(s.steering), maxSteering)], Trusted: s.trusted, Steered: steered(target)}
 	}
 	child.inherit(d, p.snapshot)
 	child.Work.Handover = carried(p.Handover, p.Context)

@@ -47,7 +47,8 @@ func (e *Engine) Fork(ctx context.Context, f Fork) (Task, Delegation, error) {
 		return Task{}, Delegation{}, err
 	}
 	root := Delegation{ID: t.RootID, TaskID: t.ID, To: o.d.To, Text: o.d.Text, Chain: chain.New(e.Config().Settings.MaxDepth),
-		HopKey: "root", Repository: o.d.Repository, Requester: f.Requester, Work: Work{Handover: o.d.Work.Handover, Feedback: o.d.Work.Feedback, Independent: o.d.Work.Independent}}
+		HopKey: "root", Repository: o.d.Repository, Requester: f.Requester, Work: Work{
+			Terms: Terms{Handover: o.d.Work.Handover, Independent: o.d.Work.Independent}, Session: Session{Feedback: o.d.Work.Feedback}}}
 	bornQueued(&root, now)
 	root.Work.Budget, root.Work.Lineage = e.budgetAnew(&t), o.d.goesOn(&o.task, ForFork)
 	if err := e.forkFiles(ctx, &o, &root); err != nil {

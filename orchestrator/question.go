@@ -123,7 +123,7 @@ func (e *Engine) imagine(ctx context.Context, c *Config, from agent.Spec, taskID
 	}
 	if taskID == "" {
 		limits, _ := c.limits(Submission{}, from)
-		s.root = &Delegation{To: from.Name, Chain: newChain(c), Work: Work{Budget: opened(limits, from), Independent: c.Settings.OptIn}}
+		s.root = &Delegation{To: from.Name, Chain: newChain(c), Work: Work{Account: Account{Budget: opened(limits, from)}, Terms: Terms{Independent: c.Settings.OptIn}}}
 		s.caller, s.left = s.root, s.root.Work.Budget.Remaining()
 		return s, nil
 	}

@@ -48,8 +48,7 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 			return err
 		}
 		row.Error, row.Losses, row.EndedAt, row.ApprovalID, row.OpenChildren, row.OpenSpawned = nil, 0, nil, "", 0, 0
-		row.Work.Feedback, row.Work.AgentBranch = nil, ""
-		row.Work.Earlier, row.Work.EarlierLeft = nil, 0
+		row.Work.AgentBranch = ""
 		tx.Task().EndedAt, tx.Task().PausedAt, tx.Task().Handoffs = nil, nil, 0
 		row.Work.Budget = e.budgetAnew(tx.Task())
 		row.Work.Asked, row.Work.Pinned = rule.Asks != "", nil
@@ -60,7 +59,7 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		if err := RunAgain(ctx, tx, row, nil, actor, why); err != nil {
 			return err
 		}
-		row.Work.Lineage, row.Work.Revision = row.Work.Lineage.afresh(), 0
+		row.Work.Lineage, row.Work.Rounds = row.Work.Lineage.afresh(), Rounds{}
 		if !row.Work.Asked {
 			after = *row
 			return save(ctx, tx, row)
@@ -246,8 +245,10 @@ func (e *Engine) createRevert(ctx context.Context, m *patch.Mirror, repo Reposit
 	}
 	root := Delegation{ID: t.RootID, TaskID: t.ID, To: d.To, Text: title, HopKey: "root", Repository: d.Repository, Requester: s.Requester,
 		Result: &agent.Result{Text: "Undoes " + d.Result.Commit + "."},
-		Work: Work{Stand: standOn(patch.Start{Base: head}), Tree: tree, TreeCommit: rev.Commit, AgentBranch: rev.Branch,
-			TreeBundle: bundleID("rev", t.RootID, rev.Commit), Reverts: requestID, Sandbox: notRun, Lineage: d.goesOn(&undone, ForRevert).undone()}}
+		Work: Work{
+			Terms: Terms{Reverts: requestID}, Base: Base{Stand: standOn(patch.Start{Base: head})},
+			Product:    Product{Tree: tree, TreeCommit: rev.Commit, TreeBundle: bundleID("rev", t.RootID, rev.Commit)},
+			Provenance: Provenance{AgentBranch: rev.Branch, Sandbox: notRun, Lineage: d.goesOn(&undone, ForRevert).undone()}}}
 	bornChecking(&root, now)
 	task, _, _, err := e.create(ctx, t, root, func(tx Tx) error {
 		return tx.PutBlob(ctx, root.Work.TreeBundle, "bundle", rev.Bundle)

@@ -47,7 +47,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	root := Delegation{
 		ID: t.RootID, TaskID: t.ID, To: spec.Name, Text: s.Text, Chain: newChain(c),
 		HopKey: "root", Repository: repo, Requester: s.Requester,
-		Work: Work{Budget: opened(limits, spec), Independent: c.Settings.OptIn && !s.Handoffs},
+		Work: Work{Account: Account{Budget: opened(limits, spec)}, Terms: Terms{Independent: c.Settings.OptIn && !s.Handoffs}},
 	}
 	bornQueued(&root, now)
 	asks, rule, err := e.triggered(ctx, &t, &root, spec)

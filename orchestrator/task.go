@@ -131,22 +131,7 @@ func Title(text string) string {
 }
 
 // Repository is a repository as configured.
-type Repository struct {
-	Name       string
-	Source     string // an absolute path or a URL
-	Branch     string
-	Deliver    string // merge or branch
-	Checks     []string
-	Protect    []string
-	Credential string
-	Committer  patch.Identity // of its landings; empty: the server's
-}
-
-// Mirrored is r as its mirror needs it.
-func (r Repository) Mirrored() patch.Repository {
-	return patch.Repository{Name: r.Name, Source: r.Source, Branch: r.Branch, Deliver: r.Deliver, Checks: r.Checks, Protect: r.Protect,
-		Credential: r.Credential, Committer: r.Committer}
-}
+type Repository = patch.Repository
 
 // Settings are the engine's figures, from the section engine of gatehouse.yaml.
 type Settings struct {

@@ -19,7 +19,7 @@ func (e *Engine) mirror(name string) (*patch.Mirror, Repository, error) {
 	if err != nil {
 		return nil, repo, agent.Fail(agent.CodeNoCheckout, "There is no repository %q in the configuration any more.", name)
 	}
-	return e.Mirrors.Open(repo.Mirrored()), repo, nil
+	return e.Mirrors.Open(repo), repo, nil
 }
 
 // prepare makes the folders of an attempt and, for an agent that works on files, a
