@@ -129,11 +129,14 @@ func TestLiveMeansLive(t *testing.T) {
 		}
 		one.WaitText("Do into the hole")
 	}
+	follower.Click("button", "Now") // while nothing heals by itself and takes the button away
 	m.swallows.Store(false)
+	for _, one := range []*browsertest.Page{page, follower} { // long enough for a loaded machine to connect
+		browsertest.Eval[bool](one, `(window.ghLive = {dead: 3000}) !== null`)
+	}
+	live(follower)
 	slow(page)
 	slow(follower)
-	follower.Click("button", "Now")
-	live(follower)
 	live(page)
 	n.send("early", "app", "out of it")
 	for _, one := range []*browsertest.Page{page, follower} {
