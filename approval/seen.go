@@ -115,6 +115,13 @@ func KnowsReaders(who people.Principal) bool {
 	return who.Has(people.ApprovalsRead) || who.Has(people.AuditRead)
 }
 
+// ReadersOf is r with who read the revision that it shows, as far as who asks may know.
+func (g *Gateway) ReadersOf(ctx context.Context, who people.Principal, r Request) (Request, error) {
+	one := []Request{r}
+	err := g.WithReaders(ctx, who, one)
+	return one[0], err
+}
+
 // WithReaders puts onto requests who read the revision that each shows and gave no verdict
 // on it, as far as who asks may know that.
 func (g *Gateway) WithReaders(ctx context.Context, who people.Principal, requests []Request) error {

@@ -201,7 +201,7 @@ func (p *Pages) openRequest(f *frame, page *views.DelegationPage, tree []orchest
 	if err != nil {
 		return err
 	}
-	if r, err = p.withReaders(f, r); err != nil {
+	if r, err = p.Gateway.ReadersOf(f.ctx, f.who.Principal, r); err != nil {
 		return err
 	}
 	row := f.approvalRow(r)

@@ -88,6 +88,8 @@ type Gateway interface {
 	ReadWhole(ctx context.Context, by people.Principal, r approval.Request, revision int, channel origin.Channel)
 	// WithReaders puts onto requests who read them without a verdict, as far as who asks may know.
 	WithReaders(ctx context.Context, who people.Principal, requests []approval.Request) error
+	// ReadersOf is one request with them.
+	ReadersOf(ctx context.Context, who people.Principal, r approval.Request) (approval.Request, error)
 	// MarkOpened records that files were before the person, which is no mark of theirs.
 	MarkOpened(ctx context.Context, by people.Principal, requestID string, revision int, files []int) error
 }

@@ -165,7 +165,7 @@ func withQuery(path, query string) string {
 // howRead says who has read the revision that is shown, and where.
 func (p *Pages) howRead(f *frame, r approval.Request, shown approval.Revision) (string, error) {
 	r.Revision = shown
-	r, err := p.withReaders(f, r)
+	r, err := p.Gateway.ReadersOf(f.ctx, f.who.Principal, r)
 	return r.HowRead(), err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gatehouse/orchestrator/badge"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )
@@ -380,10 +381,8 @@ func who(r wire.Request) string {
 			names[i] = line(n)
 		}
 		return joined(names, "or")
-	case stuck(r) && r.Needs.Have > 0:
-		return "nobody else can say yes: add an approver or change the rule"
 	case stuck(r):
-		return "nobody can say yes: add an approver or change the rule"
+		return badge.Nobody(r.Needs.Have)
 	case len(r.Needs.From) > 0:
 		return line(joined(r.Needs.From, "or"))
 	}

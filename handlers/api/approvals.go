@@ -255,20 +255,13 @@ func (a *API) answer(c echo.Context, r approval.Request) error {
 
 // whole is the shape of one request with its comments, and with all who read it.
 func (a *API) whole(c echo.Context, e approval.Electorate, r approval.Request) (wire.Request, error) {
-	r, err := a.withReaders(c, r)
+	r, err := a.Gateway.ReadersOf(c.Request().Context(), caller(c).Principal, r)
 	if err != nil {
 		return wire.Request{}, err
 	}
 	s := shape(e, r)
 	s.Comments, err = a.comments(c, r)
 	return s, err
-}
-
-// withReaders is r with who read its current revision, as far as who asks may know.
-func (a *API) withReaders(c echo.Context, r approval.Request) (approval.Request, error) {
-	one := []approval.Request{r}
-	err := a.Gateway.WithReaders(c.Request().Context(), caller(c).Principal, one)
-	return one[0], err
 }
 
 // Patch answers GET /approvals/{id}/patch with the unified diff of the current

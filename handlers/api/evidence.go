@@ -25,7 +25,7 @@ func (a *API) Evidence(c echo.Context) error {
 	}
 	switch format := c.QueryParam("format"); format {
 	case "":
-		if r, err = a.withReaders(c, r); err != nil {
+		if r, err = a.Gateway.ReadersOf(c.Request().Context(), caller(c).Principal, r); err != nil {
 			return err
 		}
 		return handlers.Evidences{Reader: a.Reader, Requests: a.Requests, Proof: a.Audits, Now: a.Now}.Render(c, r)

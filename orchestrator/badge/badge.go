@@ -91,3 +91,11 @@ func Did[V ~string](verdict V, object string) string {
 	}
 	return string(verdict)
 }
+
+// Nobody says that no yes can come to a request that has so many, and what to do.
+func Nobody(have int) string {
+	if have > 0 {
+		return "nobody else can say yes: add an approver or change the rule"
+	}
+	return "nobody can say yes: add an approver or change the rule"
+}
