@@ -12,7 +12,7 @@ type ConfigSchemaCmd struct{}
 
 // choices are the keys that take one of a few words.
 var choices = map[string][]string{
-	"agents.*.kind":                 config.Kinds(),
+	"agents.*.kind":                 {"command", "llm", "workflow", "remote"},
 	"agents.*.role":                 {"admin", "developer", "specialist", "cli"},
 	"agents.*.approval":             {"auto", "chat", "telegram", "web", "any"},
 	"agents.*.protocol":             {"plain", "jsonl"},
