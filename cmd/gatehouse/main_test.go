@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -12,7 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -96,18 +98,14 @@ func TestScripts(t *testing.T) {
 			e.Defer(api.close)
 			e.Setenv("GATEHOUSE_URL", api.url())
 			e.Values[apiKey{}] = api
-			// Free again in a moment, for scripts that serve; on an address where no other test asks for a port.
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", 2+scripts.Add(1)%250))
+			addr, err := freeAddress()
 			if err != nil {
 				return err
 			}
-			e.Setenv("ADDR", l.Addr().String())
+			e.Setenv("ADDR", addr)
 			for _, who := range []string{"AUTHOR", "COMMITTER"} {
 				e.Setenv("GIT_"+who+"_NAME", "Ann")
 				e.Setenv("GIT_"+who+"_EMAIL", "ann@example.com")
-			}
-			if err := l.Close(); err != nil {
-				return err
 			}
 			return nil
 		},
@@ -126,8 +124,20 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// scripts counts those that have begun.
-var scripts atomic.Int32
+// freeAddress is one for a script that serves: below the ports that the system gives to whoever asks for any, as other
+// tests do at the same time.
+func freeAddress() (string, error) {
+	for {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(10_000)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		return l.Addr().String(), l.Close()
+	}
+}
 
 type apiKey struct{}
 
