@@ -221,7 +221,7 @@ func (e *Engine) landed(r *run, o *Order) error {
 		if err := tx.Append(ctx, event.Event{Type: event.PatchLanded, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(data)}); err != nil {
 			return err
 		}
-		if err := tx.CloseRequest(ctx, d.ID, "landed", o.Intent.Merge); err != nil {
+		if err := tx.CloseRequest(ctx, d.ID, RequestLanded, o.Intent.Merge); err != nil {
 			return err
 		}
 		return Succeed(ctx, tx, d)
@@ -313,7 +313,7 @@ func (e *Engine) stale(r *run, o *Order, why string, moved *patch.Moved) error {
 	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		err := errors.Join(
 			tx.Overtaken(ctx, d.ID, over),
-			tx.CloseRequest(ctx, d.ID, "stale", ""),
+			tx.CloseRequest(ctx, d.ID, RequestStale, ""),
 			tx.Append(ctx, event.Event{Type: event.Stale, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
 				"message": why, "old_base": o.Base.Commit, "new_base": head.Commit, "branch": head.Branch, "revision": o.Revision, "digest": o.Digest})}))
 		switch {
