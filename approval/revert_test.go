@@ -40,7 +40,7 @@ func (w *world) land(r approval.Request) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(tx.CloseRequest(w.ctx, d.ID, "landed", id40("d")), orchestrator.Succeed(w.ctx, tx, d))
+		return errors.Join(tx.CloseRequest(w.ctx, d.ID, orchestrator.RequestLanded, id40("d")), orchestrator.Succeed(w.ctx, tx, d))
 	}))
 }
 

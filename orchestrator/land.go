@@ -216,7 +216,7 @@ func (e *Engine) landed(r *run, o *Order) error {
 		if err := tx.Append(ctx, event.Of(d.ID, "gatehouse", said)); err != nil {
 			return err
 		}
-		if err := tx.CloseRequest(ctx, d.ID, "landed", o.Intent.Merge); err != nil {
+		if err := tx.CloseRequest(ctx, d.ID, RequestLanded, o.Intent.Merge); err != nil {
 			return err
 		}
 		return Succeed(ctx, tx, d)
@@ -308,7 +308,7 @@ func (e *Engine) stale(r *run, o *Order, why string, moved *patch.Moved) error {
 	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		err := errors.Join(
 			tx.Overtaken(ctx, d.ID, over),
-			tx.CloseRequest(ctx, d.ID, "stale", ""),
+			tx.CloseRequest(ctx, d.ID, RequestStale, ""),
 			tx.Append(ctx, event.Of(d.ID, "gatehouse", event.StaleData{Message: why, OldBase: o.Base.Commit, NewBase: head.Commit,
 				Branch: head.Branch, Revision: o.Revision, Digest: o.Digest})))
 		switch {

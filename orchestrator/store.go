@@ -159,7 +159,7 @@ type Tx interface {
 	PutBlob(ctx context.Context, id, kind string, data []byte) error
 	// CloseRequest moves the newest request of a delegation to an ended state and
 	// makes its cards due. No request, or one that has ended, is no error.
-	CloseRequest(ctx context.Context, delegationID, state, commit string) error
+	CloseRequest(ctx context.Context, delegationID string, end RequestEnd, commit string) error
 	// Overtaken puts onto the newest request of a delegation why a yes to it lands nothing;
 	// CloseRequest writes it.
 	Overtaken(ctx context.Context, delegationID string, o patch.Overtaken) error

@@ -115,16 +115,6 @@ func endFor(ctx context.Context, tx Tx, d *Delegation, to State, actor, reason s
 	return wakeCaller(ctx, tx, d)
 }
 
-// requestEnd is how a request ends whose delegation ended in this state.
-func requestEnd(s State) string {
-	switch s {
-	case Rejected, Expired, Failed:
-		return string(s)
-	default:
-		return string(Cancelled)
-	}
-}
-
 // endEvent is the event of an end. Rejected and expired delegations have failed for
 // whoever watches them; data.state tells which.
 func endEvent(d *Delegation, actor, reason string) event.Event {
@@ -183,7 +173,7 @@ func cancelOne(ctx context.Context, tx Tx, d *Delegation, actor, reason string) 
 	if err := move(ctx, tx, d, Cancelled); err != nil {
 		return err
 	}
-	if err := tx.CloseRequest(ctx, d.ID, string(Cancelled), ""); err != nil {
+	if err := tx.CloseRequest(ctx, d.ID, RequestCancelled, ""); err != nil {
 		return err
 	}
 	if err := tellBreaker(ctx, tx, d); err != nil {

@@ -1,7 +1,5 @@
 package origin
 
-import "slices"
-
 // Channel is a way in or out: where somebody sends tasks, is asked, or decides.
 type Channel string
 
@@ -118,9 +116,4 @@ func or(a, b string) string {
 		return a
 	}
 	return b
-}
-
-// Known reports whether the table has it.
-func (c Channel) Known() bool {
-	return slices.ContainsFunc(table, func(k channel) bool { return k.Channel == c })
 }

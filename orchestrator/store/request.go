@@ -290,7 +290,7 @@ var mayClose = map[approval.State]bool{approval.Pending: true, approval.Approved
 
 // CloseRequest moves the newest request of a delegation to an ended state and makes
 // its cards due; of one that landed it remembers which contents people approved where. No request, or one that has ended, is no error.
-func (t *Tx) CloseRequest(ctx context.Context, delegationID, state, commit string) error {
+func (t *Tx) CloseRequest(ctx context.Context, delegationID string, end orchestrator.RequestEnd, commit string) error {
 	r, err := t.newestRequest(ctx, delegationID)
 	if err != nil || r == nil || !mayClose[r.State] {
 		return err
@@ -299,9 +299,9 @@ func (t *Tx) CloseRequest(ctx context.Context, delegationID, state, commit strin
 		return nil
 	}
 	if r.Revision.State == r.State || r.Revision.State == approval.Pending {
-		r.Revision.State = approval.State(state)
+		r.Revision.State = approval.State(end)
 	}
-	r.State, r.NextAt = approval.State(state), nil
+	r.State, r.NextAt = approval.State(end), nil
 	if commit != "" {
 		r.Landed = commit
 	}

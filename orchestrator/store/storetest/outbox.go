@@ -288,7 +288,9 @@ func acts(s *Suite) {
 	}
 	other := s.delegation(s.task("two"))
 	r := s.request(other, func(r *approval.Request) { r.NextAt = &past })
-	s.in(other.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, other.ID, "cancelled", "") })
+	s.in(other.TaskID, func(tx orchestrator.Tx) error {
+		return tx.CloseRequest(s.ctx, other.ID, orchestrator.RequestCancelled, "")
+	})
 	if r, err := s.Store.Request(s.ctx, r.ID); err != nil || r.NextAt != nil {
 		s.Errorf("something is due on a cancelled request: %v %v", r.NextAt, err)
 	}
