@@ -62,14 +62,14 @@ func (m *maker) call(e, next event.Event) {
 	if !named {
 		bare = f.Model
 	}
-	s := span{e: e, name: "chat " + bare, kind: trace.SpanKindClient, from: e.At.Add(-time.Duration(f.TookMS) * time.Millisecond)}
+	s := span{e: e, name: "chat " + bare, kind: trace.SpanKindClient, from: e.At.Add(-time.Duration(number(f.TookMS)) * time.Millisecond)}
 	s.add(attribute.String("gen_ai.operation.name", "chat"), m.provider(model), attribute.String("gen_ai.request.model", bare), attribute.String("gen_ai.response.model", f.Model),
-		attribute.String("gen_ai.agent.name", e.Actor), attribute.String("gen_ai.conversation.id", e.TaskID), attribute.Int64("gatehouse.turn", int64(f.Turn)))
+		attribute.String("gen_ai.agent.name", e.Actor), attribute.String("gen_ai.conversation.id", e.TaskID), attribute.Int64("gatehouse.turn", number(f.Turn)))
 	if f.Stop != "" {
 		s.add(attribute.StringSlice("gen_ai.response.finish_reasons", []string{f.Stop}))
 	}
 	if used := event.Read[event.UsageRecordedData](next); next.Type == event.UsageRecorded && next.DelegationID == e.DelegationID {
-		s.add(attribute.Int64("gen_ai.usage.input_tokens", used.InputTokens), attribute.Int64("gen_ai.usage.output_tokens", used.OutputTokens))
+		s.add(attribute.Int64("gen_ai.usage.input_tokens", number(used.InputTokens)), attribute.Int64("gen_ai.usage.output_tokens", number(used.OutputTokens)))
 	}
 	if m.Content() {
 		m.said(&s, "assistant", f.Text)
@@ -118,10 +118,10 @@ func (m *maker) said(s *span, role, text string) {
 	}
 }
 
-// number is a number of the log; what is missing or senseless is 0.
-func number(v *float64) int64 {
-	if v == nil || *v < 0 || *v > 1<<50 {
+// number is a number of the log; what is senseless is 0.
+func number[N int | int64](v N) int64 {
+	if v < 0 || int64(v) > 1<<50 {
 		return 0
 	}
-	return int64(*v)
+	return int64(v)
 }

@@ -45,18 +45,11 @@ func TestListsOfStatesAgree(t *testing.T) {
 	same(t, "states of requests", slices.Concat(requests, some), "the history's filter state:", s.table("orchestrator/history", "fixed", "requests", "state"))
 	several := []string{"live", "wrong"} // stand for several
 	same(t, "states of delegations", slices.Concat(works, several), "the history's filter state:", s.table("orchestrator/history", "fixed", "delegations", "state"))
-	pages, terminal := s.rows("views", "looks"), s.rows("cmd/gatehouse", "looks")
 	breakers := s.typed("orchestrator/guard", "BreakerState")
-	has(t, "states", slices.Concat(both, breakers), "views' looks", keys(pages))
-	has(t, "states", both, "the command line's looks", keys(terminal))
-	for state, on := range terminal { // a state looks the same everywhere
-		if at := pages[state]; len(at) != 4 || at[1] != on[0] || at[3] != on[1] {
-			t.Errorf("%s is %v on pages and %v on the command line", state, at, on)
-		}
-	}
+	has(t, "states", slices.Concat(both, breakers), "the badges", keys(s.rows("orchestrator/badge", "looks")))
 	ended := s.table("orchestrator", "Ended")
 	alive := slices.DeleteFunc(slices.Clone(works), func(state string) bool { return slices.Contains(ended, state) })
-	same(t, "live states", append(alive, "pending", "approved"), "views' live", s.cases("views", "live"))
+	same(t, "live states", append(alive, "pending", "approved"), "the badges that live", s.table("orchestrator/badge", "Live"))
 	same(t, "states of deliveries", s.typed("orchestrator/trigger", "DeliveryState"), "trigger.States", s.table("orchestrator/trigger", "States"))
 }
 
@@ -203,7 +196,7 @@ func TestListsOfVerdictsAgree(t *testing.T) {
 	renew := s.texts("approval", func(name string, _ sourceConst) bool { return name == "Renew" }) // stored as what it stands for
 	has(t, "what stands for another verdict", renew, of, all)
 	stored := slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(renew, one) })
-	for function, dir := range map[string]string{"past": "approval", "noun": "approval", "did": "approval/webhook", "wasSaid": "handlers", "VerdictWord": "views"} {
+	for function, dir := range map[string]string{"Did": "orchestrator/badge", "noun": "approval", "VerdictWord": "views"} {
 		same(t, of, stored, dir+"'s "+function, s.cases(dir, function))
 	}
 	same(t, of, stored, "views' verdictWords", keys(s.rows("views", "verdictWords")))
