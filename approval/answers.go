@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -35,7 +36,7 @@ type Answer struct {
 	Act     Act
 	UserID  string
 	User    string
-	Channel string
+	Channel origin.Channel
 	Text    string // of a reply, else ""
 	At      time.Time
 }
@@ -46,7 +47,7 @@ type Said struct {
 	RequestID string
 	Thread    string
 	Principal people.Principal
-	Channel   string
+	Channel   origin.Channel
 	Act       Act
 	Text      string // needed with reply; with resolve and reopen it is a reply before it
 	// Seen is how many acts of the thread the person had before them: a reply of the same
@@ -56,7 +57,11 @@ type Said struct {
 }
 
 // done are the events of the acts.
-var done = map[Act]event.Type{Reply: event.CommentReplied, Resolve: event.CommentResolved, Reopen: event.CommentReopened}
+var done = map[Act]func(event.Answer) event.Payload{
+	Reply:   func(a event.Answer) event.Payload { return event.CommentRepliedData{Answer: a} },
+	Resolve: func(a event.Answer) event.Payload { return event.CommentResolvedData{Answer: a} },
+	Reopen:  func(a event.Answer) event.Payload { return event.CommentReopenedData{Answer: a} },
+}
 
 // Answer does one act. It and its event are one transaction under the task's row, so that
 // of two people who answer at once both are kept, one after the other.
@@ -96,11 +101,9 @@ func (g *Gateway) Answer(ctx context.Context, s Said) error {
 			}
 			a.N, a.At = len(said)+1, tx.Now()
 			said = append(said, a)
-			data := map[string]any{"thread": a.Thread, "path": all[i].Comment.Path, "line": all[i].Comment.Line, "channel": a.Channel}
-			if a.Text != "" {
-				data["text"] = a.Text
-			}
-			if err := errors.Join(tx.InsertAnswer(ctx, r.ID, a), tx.Append(ctx, requestEvent(done[a.Act], cur, a.User, data))); err != nil {
+			said := done[a.Act](event.Answer{About: cur.about(), Thread: a.Thread, Path: all[i].Comment.Path, Line: all[i].Comment.Line,
+				Channel: string(a.Channel), Text: a.Text})
+			if err := errors.Join(tx.InsertAnswer(ctx, r.ID, a), tx.Append(ctx, cur.event(a.User, said))); err != nil {
 				return err
 			}
 		}
@@ -125,7 +128,7 @@ func room(said []Answer, a Answer) *orchestrator.Error {
 
 func (s Said) check() *orchestrator.Error {
 	switch {
-	case done[s.Act] == "":
+	case done[s.Act] == nil:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "There is no act %q. Use reply, resolve or reopen.", s.Act)
 	case s.Act == Reply && s.Text == "":
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The reply is empty. Write it, or leave it out.")

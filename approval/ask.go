@@ -23,13 +23,9 @@ func (g *Gateway) Ask(ctx context.Context, d orchestrator.Delegation, p orchestr
 	if err != nil {
 		return err
 	}
-	err = g.store.InTask(ctx, d.TaskID, func(tx Tx) error {
+	return g.inTask(ctx, d.TaskID, func(tx Tx) error {
 		return ask(ctx, tx, c, e, d, p)
 	})
-	if err == nil {
-		g.look()
-	}
-	return err
 }
 
 // ask is Ask inside its transaction.
@@ -141,7 +137,7 @@ func supersede(ctx context.Context, tx Tx, r *Request) error {
 			return err
 		}
 	}
-	return tx.Append(ctx, requestEvent(event.Superseded, r, r.Agent, map[string]any{"by": r.Revision.N + 1}))
+	return tx.Append(ctx, r.event(r.Agent, event.SupersededData{About: r.about(), By: r.Revision.N + 1}))
 }
 
 // newRequest makes the request for a delegation's first patch.
@@ -226,15 +222,17 @@ func put(ctx context.Context, tx Tx, r *Request, cards []Card) error {
 			return err
 		}
 	}
-	data := map[string]any{
-		"rule": r.Rule.Name, "need": r.Rule.Need, "from": r.Rule.From, "repository": r.Repository, "branch": r.Revision.Base.Branch,
-		"files": len(r.Revision.Files), "added": r.Revision.Added, "removed": r.Revision.Removed, "warnings": warningCodes(r.Revision),
-	}
+	said := event.RequestedData{About: r.about(), Rule: r.Rule.Name, Need: r.Rule.Need, From: r.Rule.From, Repository: r.Repository,
+		Warnings: warningCodes(r.Revision)}
 	if r.ExpiresAt != nil {
-		data["expires_at"] = r.ExpiresAt.UTC().Format(time.RFC3339)
+		said.ExpiresAt = r.ExpiresAt.UTC().Format(time.RFC3339)
 	}
-	r.handoverData(data)
-	return tx.Append(ctx, requestEvent(event.Requested, r, r.asker(), data))
+	if !r.IsHandover() || r.Question.Tree != "" {
+		said.Branch, said.Files = event.Given(r.Revision.Base.Branch), event.Given(len(r.Revision.Files))
+		said.Added, said.Removed = event.Given(r.Revision.Added), event.Given(r.Revision.Removed)
+	}
+	r.handed(&said)
+	return tx.Append(ctx, r.event(r.asker(), said))
 }
 
 // decideByRule stores a request together with the rule's verdict on it. It shows
@@ -251,7 +249,7 @@ func decideByRule(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delega
 	}
 	dec := Decision{ID: orchestrator.NewID(orchestrator.DecisionPrefix, tx.Now()), Revision: r.Revision.N,
 		User: RuleActor + ruling.Rule.Name, Channel: "rule", Verdict: verdict, Digest: r.Revision.Digest, At: tx.Now()}
-	if err := record(ctx, tx, r, dec, event.Decided, nil); err != nil {
+	if err := record(ctx, tx, r, dec, decided); err != nil {
 		return err
 	}
 	if ruling.Deny {
@@ -260,43 +258,37 @@ func decideByRule(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delega
 	return orchestrator.OrderLanding(ctx, tx, d, r.order([]string{dec.User}))
 }
 
+// decided is the event of a verdict of which there is no more to say.
+func decided(v event.Verdict) event.Payload { return event.DecidedData{Verdict: v} }
+
 // record writes a decision and its event.
-func record(ctx context.Context, tx Tx, r *Request, d Decision, t event.Type, more map[string]any) error {
+func record(ctx context.Context, tx Tx, r *Request, d Decision, as func(event.Verdict) event.Payload) error {
 	if err := tx.InsertDecision(ctx, r.ID, d); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(r.Decisions, func(o Decision) bool { return o.ID == d.ID }) {
 		r.Decisions = append(r.Decisions, d)
 	}
-	data := map[string]any{
-		"decision_id": d.ID, "verdict": string(d.Verdict), "channel": d.Channel, "state": string(r.State),
-		"have": len(r.yes()), "need": r.Rule.Need, "seen": d.Seen,
-	}
-	if d.Comment != "" {
-		data["comment"] = d.Comment
-	}
-	if len(d.Files) > 0 {
-		data["files"] = d.Files
-	}
+	said := event.Verdict{About: r.about(), DecisionID: d.ID, Verdict: string(d.Verdict), Channel: string(d.Channel), State: string(r.State),
+		Have: event.Given(len(r.yes())), Need: event.Given(r.Rule.Need), Seen: d.Seen, Comment: d.Comment, Files: d.Files, For: d.For}
 	if len(d.Comments) > 0 {
-		data["comments"] = d.Comments
+		said.Comments = d.Comments
 	}
-	if d.For != "" {
-		data["for"] = d.For
-	}
-	for k, v := range more {
-		data[k] = v
-	}
-	return tx.Append(ctx, requestEvent(t, r, d.User, data))
+	return tx.Append(ctx, r.event(d.User, as(said)))
 }
 
-// requestEvent is an event about the current revision of r.
-func requestEvent(t event.Type, r *Request, actor string, data map[string]any) event.Event {
-	data["approval_id"], data["revision"], data["digest"] = r.ID, r.Revision.N, r.Revision.Digest
+// event is one of the delegation of r.
+func (r *Request) event(actor string, said event.Payload) event.Event {
+	return event.Of(r.DelegationID, actor, said)
+}
+
+// about is the current revision of r in an event.
+func (r *Request) about() event.About {
+	a := event.About{ApprovalID: r.ID, Revision: r.Revision.N, Digest: r.Revision.Digest}
 	if r.IsHandover() {
-		data["kind"] = string(Handover)
+		a.Kind = string(Handover)
 	}
-	return event.Event{Type: t, DelegationID: r.DelegationID, Actor: actor, Data: event.Data(data)}
+	return a
 }
 
 // order is what the yes orders to be landed.

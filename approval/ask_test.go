@@ -82,7 +82,7 @@ func TestAStaleChangeIsAskedAgain(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(tx.CloseRequest(w.ctx, d.ID, "stale", ""), orchestrator.RunAgain(w.ctx, tx, d, nil, "gatehouse", "main moved"))
+		return errors.Join(tx.CloseRequest(w.ctx, d.ID, orchestrator.RequestStale, ""), orchestrator.RunAgain(w.ctx, tx, d, nil, "gatehouse", "main moved"))
 	}))
 	w.refused(ballot(r, "cleo", approval.Approve), orchestrator.CodeStale, "main moved")
 	w.must(w.g.Ask(w.ctx, w.rework(r.DelegationID), proposal("2")))

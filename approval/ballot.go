@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
@@ -20,7 +21,7 @@ const (
 type Ballot struct {
 	RequestID string // the whole id
 	Principal people.Principal
-	Channel   string // web, chat, telegram, cli or api
+	Channel   origin.Channel // web, chat, telegram, cli or api
 	Verdict   Verdict
 	// Digest is the one that the person has read, whole.
 	Digest string

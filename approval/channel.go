@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -89,7 +90,7 @@ type CardView struct {
 
 // view makes the view of r for a channel. A careful request is approved on its page
 // only, and none where its agent's mode does not let a yes in.
-func (e Electorate) view(r Request, channel string) CardView {
+func (e Electorate) view(r Request, channel origin.Channel) CardView {
 	v := CardView{Needs: e.Needs(r), Risk: RiskOf(r), Turn: e.Turn(r, ""), TooFew: e.TooFew(r)}
 	if r.State != Pending {
 		return v
@@ -149,7 +150,7 @@ func IsGone(err error) bool {
 func cardsFor(r Request, channels []Channel, voters []people.User) []Card {
 	cards := []Card{{Channel: InboxName}}
 	for _, ch := range channels {
-		if ch.Name() == InboxName || !r.shownIn(ch.Name()) {
+		if ch.Name() == InboxName || !r.shownIn(origin.Channel(ch.Name())) {
 			continue
 		}
 		addresses := []string{""}
@@ -165,11 +166,6 @@ func cardsFor(r Request, channels []Channel, voters []people.User) []Card {
 
 // shownIn reports whether r has cards in a channel. A mode keeps the other channels
 // in which people decide away; one-way notices go out in any case.
-func (r Request) shownIn(channel string) bool {
-	switch channel {
-	case "chat", "telegram":
-		return r.Mode == "" || r.Mode == "any" || r.Mode == channel || r.Mode == "auto" && r.IsHandover()
-	default:
-		return true
-	}
+func (r Request) shownIn(channel origin.Channel) bool {
+	return !channel.HasCards() || r.Mode == "" || r.Mode == "any" || r.Mode == string(channel) || r.Mode == "auto" && r.IsHandover()
 }

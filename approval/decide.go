@@ -76,7 +76,7 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 		}
 	}
 	var after Request
-	err = g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	err = g.inTask(ctx, r.TaskID, func(tx Tx) error {
 		cur, err := tx.Request(ctx, r.ID)
 		if err != nil {
 			return err
@@ -109,7 +109,6 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 	case err != nil:
 		return r, err
 	}
-	g.look()
 	if refused != nil {
 		return after, g.changedSince(ctx, after, b, refused)
 	}
@@ -238,7 +237,7 @@ func approve(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation,
 	if err := tx.SaveRequest(ctx, r); err != nil {
 		return err
 	}
-	if err := record(ctx, tx, r, dec, event.Decided, nil); err != nil {
+	if err := record(ctx, tx, r, dec, decided); err != nil {
 		return err
 	}
 	if !last {
@@ -257,7 +256,7 @@ func reject(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, 
 	if err := tx.SaveRequest(ctx, r); err != nil {
 		return err
 	}
-	if err := record(ctx, tx, r, dec, event.Decided, nil); err != nil {
+	if err := record(ctx, tx, r, dec, decided); err != nil {
 		return err
 	}
 	if r.IsHandover() {
@@ -277,11 +276,10 @@ func requestChanges(ctx context.Context, tx Tx, r *Request, d *orchestrator.Dele
 		return err
 	}
 	again.Revision, again.StartOver = r.Revision.N+1, again.Feedback.StartOver
-	var more map[string]any
-	if again.StartOver {
-		more = map[string]any{"start_over": true}
-	}
-	if err := record(ctx, tx, r, dec, event.ChangesRequested, more); err != nil {
+	err := record(ctx, tx, r, dec, func(v event.Verdict) event.Payload {
+		return event.ChangesRequestedData{Verdict: v, StartOver: again.StartOver}
+	})
+	if err != nil {
 		return err
 	}
 	return orchestrator.AskAgain(ctx, tx, d, again, dec.User)
@@ -301,7 +299,7 @@ func withdraw(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation
 	if err := tx.SaveRequest(ctx, r); err != nil {
 		return err
 	}
-	if err := record(ctx, tx, r, dec, event.Decided, nil); err != nil {
+	if err := record(ctx, tx, r, dec, decided); err != nil {
 		return err
 	}
 	if !landing {

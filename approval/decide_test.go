@@ -13,6 +13,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -279,7 +280,7 @@ func TestACarefulRequestIsNotApprovedFromAMessage(t *testing.T) {
 	p.Review.Warnings = []patch.Warning{{Code: "ci_file", Path: ".github/workflows/ci.yml"}}
 	w.must(w.g.Ask(w.ctx, d, p))
 	r := w.request(w.delegation(d.ID).ApprovalID)
-	for _, channel := range []string{"telegram", "chat"} {
+	for _, channel := range []origin.Channel{origin.Telegram, origin.Chat} {
 		b := ballot(r, "bob", approval.Approve)
 		b.Channel = channel
 		w.refused(b, orchestrator.CodeForbidden, "To approve this, open the diff: ci_file.")

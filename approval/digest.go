@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 )
 
 // DigestPrefix begins the ids of digests.
@@ -81,7 +82,7 @@ func (g *Gateway) deliverDigest(ctx context.Context, to Digester, d Digest) erro
 		if err != nil {
 			return fmt.Errorf("reading request %s of a digest: %w", c.RequestID, err)
 		}
-		items, shown[r.ID] = append(items, DigestItem{Request: r, View: e.view(r, d.Channel)}), r.Version
+		items, shown[r.ID] = append(items, DigestItem{Request: r, View: e.view(r, origin.Channel(d.Channel))}), r.Version
 	}
 	id := d.ExternalID
 	if len(items) > 0 || id != "" { // all lines may have left before it was sent
@@ -109,7 +110,7 @@ func (g *Gateway) deliverDigest(ctx context.Context, to Digester, d Digest) erro
 	}
 	for _, item := range items {
 		if slices.Contains(first, item.Request.ID) {
-			if err := g.notified(ctx, item.Request, d.Channel, d.ID); err != nil {
+			if err := g.notified(ctx, item.Request, d.Channel); err != nil {
 				return err
 			}
 		}
@@ -138,15 +139,14 @@ func (g *Gateway) Show(ctx context.Context, requestID, channel, address string) 
 	if err != nil {
 		return err
 	}
-	if !r.shownIn(channel) {
+	if !r.shownIn(origin.Channel(channel)) {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "%s's changes are not shown here: its mode is %s. Open the request's page.", r.Agent, r.Mode)
 	}
-	err = g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	err = g.inTask(ctx, r.TaskID, func(tx Tx) error {
 		return tx.OwnCard(ctx, Card{RequestID: r.ID, Channel: channel, Address: address})
 	})
 	if err != nil {
 		return fmt.Errorf("showing %s in %s: %w", r.ID, channel, err)
 	}
-	g.look()
 	return nil
 }

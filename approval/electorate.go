@@ -59,17 +59,6 @@ func (g *Gateway) Needs(ctx context.Context, r Request) (Needs, error) {
 	return e.Needs(r), nil
 }
 
-// MayDecide reports whether p may approve r, with the reason where not. Who asked
-// for the task may still reject it: see Electorate.May.
-func (g *Gateway) MayDecide(ctx context.Context, p people.Principal, r Request) (bool, *orchestrator.Error) {
-	e, err := g.Electorate(ctx)
-	if err != nil {
-		return false, orchestrator.Errorf(orchestrator.CodeUnavailable, "Who may decide could not be read, so nobody may now. Try again. (%w)", err)
-	}
-	refused := e.May(p, r, Approve)
-	return refused == nil, refused
-}
-
 // Needs says how far r is on its way to a yes.
 func (e Electorate) Needs(r Request) Needs {
 	n := Needs{Count: r.Rule.Need, Have: len(e.yes(r)), From: append([]string{}, r.Rule.From...), Missing: []string{}}
@@ -147,6 +136,9 @@ func (e Electorate) who(r Request) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// Stuck reports whether r waits for a yes that nobody can give.
+func (e Electorate) Stuck(r Request) bool { return r.State == Pending && len(e.open(r)) == 0 }
 
 // Turn says who must act next on r in words such as "you, ann or bob"; viewerID is
 // the reader's user. It is "" when r waits for nobody, "nobody" when nobody can act.

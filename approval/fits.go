@@ -2,6 +2,7 @@ package approval
 
 import (
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -29,8 +30,8 @@ func (r Request) FitsCard() bool {
 }
 
 // tooLongFor refuses a yes from a card that cannot show all of the change.
-func (r Request) tooLongFor(channel string) *orchestrator.Error {
-	if channel != "chat" || r.FitsCard() {
+func (r Request) tooLongFor(channel origin.Channel) *orchestrator.Error {
+	if channel != origin.Chat || r.FitsCard() {
 		return nil
 	}
 	return orchestrator.Errorf(orchestrator.CodeForbidden, "To approve this, open the diff: a card in the chat cannot show all of it. It can be rejected here.")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -97,6 +98,7 @@ func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestra
 	}
 	r.open(ruling, h.c.Expires, now)
 	r.begin(h.c, now)
+	tx.OnCommit(h.g.look)
 	return put(ctx, t, r, cardsFor(*r, h.c.Channels, h.e.voters(*r)))
 }
 
@@ -113,9 +115,6 @@ func handoverRevision(q orchestrator.Handed, digest string, now time.Time) Revis
 	}
 	return v
 }
-
-// Asked makes the outbox look for the cards of what was asked.
-func (h handovers) Asked() { h.g.look() }
 
 // needsTwo is the warning that settings may want where several people must agree.
 func needsTwo(r Rule) patch.Warning {
@@ -202,19 +201,16 @@ func (r *Request) settle(ctx context.Context, tx Tx, d *orchestrator.Delegation,
 	return orchestrator.OrderLanding(ctx, tx, d, r.order(names))
 }
 
-// put's part about a hand-over: what its event says beside what that of a patch does.
-func (r *Request) handoverData(data map[string]any) {
+// handed is put's part about a hand-over: what its event says beside what that of a patch does.
+func (r *Request) handed(said *event.RequestedData) {
 	if !r.IsHandover() {
 		return
 	}
-	if q := r.Question; q.Tree == "" {
-		for _, key := range []string{"branch", "files", "added", "removed"} {
-			delete(data, key)
-		}
-	} else {
-		data["tree"], data["base"], data["files_sha256"] = q.Tree, q.BaseCommit, q.FilesHash
+	q := r.Question
+	if q.Tree != "" {
+		said.Tree, said.Base, said.FilesHash = event.Given(q.Tree), event.Given(q.BaseCommit), event.Given(q.FilesHash)
 	}
-	data["to"], data["title"] = r.Question.To, orchestrator.Title(r.Title)
+	said.To, said.Title = event.Given(q.To), event.Given(orchestrator.Title(r.Title))
 }
 
 // unasked says what a hand-over without a yes means, within a sentence.

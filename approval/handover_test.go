@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // handovers compiles rules about hand-overs against the groups of these tests.
@@ -27,7 +28,7 @@ func (w *world) handedOn(text string, first bool) approval.Request {
 	w.Helper()
 	now := w.clock.now()
 	task := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, now), RootID: orchestrator.NewID(orchestrator.DelegationPrefix, now),
-		Agent: "kik", Text: "Plan", Repository: "app", RequesterID: "usr_ann", Requester: "ann", Via: "web", CreatedAt: now}
+		Agent: "kik", Text: "Plan", Repository: "app", RequesterID: "usr_ann", Requester: "ann", Via: origin.From(origin.Web), CreatedAt: now}
 	root := orchestrator.Delegation{ID: task.RootID, TaskID: task.ID, To: "kik", Text: task.Text, State: orchestrator.Waiting, Attempt: 1,
 		HopKey: "root", Repository: "app", Requester: "ann", CreatedAt: now, Since: now, OpenChildren: 1}
 	child := orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, now), TaskID: task.ID, ParentID: root.ID, From: "kik", To: "coder", Text: text,
@@ -45,7 +46,6 @@ func (w *world) handedOn(text string, first bool) approval.Request {
 		return h.Ask(w.ctx, tx, &child, orchestrator.Handed{Question: orchestrator.Question{From: "kik", To: "coder", Text: text}}, first)
 	})
 	w.must(err)
-	h.Asked()
 	return w.request(child.ApprovalID)
 }
 

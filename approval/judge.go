@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/badge"
+	"gatehouse/orchestrator/origin"
 )
 
 // judge says whether the ballot counts on r as it is now, and if not, why. The
@@ -51,12 +53,12 @@ func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location
 // needsPage refuses a yes to a careful request from a place that cannot show all of
 // it, such as the button of an old message. The command line and programs read the
 // whole patch.
-func needsPage(r Request, channel string) *orchestrator.Error {
+func needsPage(r Request, channel origin.Channel) *orchestrator.Error {
 	risk := RiskOf(r)
 	if risk.Level == Plain {
 		return r.tooLongFor(channel)
 	}
-	if channel == "web" || channel == "cli" || channel == "api" {
+	if channel.ShowsWhole() {
 		return nil
 	}
 	where := "diff"
@@ -68,16 +70,13 @@ func needsPage(r Request, channel string) *orchestrator.Error {
 
 // notHere refuses a yes from a channel that the agent's mode leaves out. The page, the
 // command line and programs are always let in.
-func (r Request) notHere(channel string) *orchestrator.Error {
+func (r Request) notHere(channel origin.Channel) *orchestrator.Error {
 	if r.shownIn(channel) {
 		return nil
 	}
 	where := "the web"
-	switch r.Mode {
-	case "chat":
-		where = "the web or in the chat"
-	case "telegram":
-		where = "the web or on Telegram"
+	if mode := origin.Channel(r.Mode); mode.HasCards() {
+		where += " or" + On(mode)
 	}
 	if r.IsHandover() {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "Work for %s is approved on %s. This can be rejected here.", r.Agent, where)
@@ -173,10 +172,10 @@ func (w words) last(r Request) string {
 // did is a decision as a sentence: who, what, when, where, why.
 func (w words) did(d Decision) string {
 	who := d.by()
-	if rule, ok := strings.CutPrefix(who, RuleActor); ok {
+	if rule, ok := d.ByRule(); ok {
 		who = "Rule " + rule
 	}
-	what := past(d.Verdict)
+	what := badge.Did(d.Verdict, "this")
 	if n := len(d.Files); d.Verdict == Approve && n > 0 {
 		what = fmt.Sprintf("approved %d %s of this", n, plural(n, "file", "files"))
 	}
@@ -202,22 +201,6 @@ func (r Request) last() *Decision {
 	return nil
 }
 
-func past(v Verdict) string {
-	switch v {
-	case Approve:
-		return "approved this"
-	case Reject:
-		return "rejected this"
-	case RequestChanges:
-		return "requested changes"
-	case Edit:
-		return "edited this"
-	case Withdraw:
-		return "withdrew their approval"
-	}
-	return string(v)
-}
-
 func noun(v Verdict) string {
 	switch v {
 	case Approve:
@@ -235,19 +218,9 @@ func noun(v Verdict) string {
 }
 
 // On says where a decision was made, with a blank before it; a rule decides nowhere.
-func On(channel string) string {
-	switch channel {
-	case "web":
-		return " on the web"
-	case "chat":
-		return " in the chat"
-	case "telegram":
-		return " on Telegram"
-	case "cli":
-		return " on the command line"
-	case "api":
-		return " by the API"
-	default:
+func On(c origin.Channel) string {
+	if c.Said() == "" {
 		return ""
 	}
+	return " " + c.Said()
 }

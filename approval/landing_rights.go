@@ -88,16 +88,14 @@ func (l landings) askAgain(ctx context.Context, tx Tx, r *Request, d *orchestrat
 			return err
 		}
 	}
-	data := map[string]any{"lost": lost, "have": len(e.yes(*r)), "need": r.Rule.Need, "message": lostWords(lost)}
-	if err := tx.Append(ctx, requestEvent(event.WithdrawnRight, r, "gatehouse", data)); err != nil {
+	said := event.WithdrawnRightData{About: r.about(), Lost: lost, Have: len(e.yes(*r)), Need: r.Rule.Need, Message: lostWords(lost)}
+	if err := tx.Append(ctx, r.event("gatehouse", said)); err != nil {
 		return err
 	}
 	d.Work.Land, d.Work.Problem = nil, ""
+	tx.OnCommit(l.g.look)
 	return orchestrator.AwaitApproval(ctx, tx, d, r.ID)
 }
-
-// Told makes the outbox look for the cards of what is asked again.
-func (l landings) Told() { l.g.look() }
 
 // LostRight is a yes that no longer counts.
 type LostRight struct {

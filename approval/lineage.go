@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
@@ -70,11 +71,11 @@ func (c Config) lineage(e Electorate, r *Request, l orchestrator.Lineage) []Part
 	return all
 }
 
-// hook is the owner of the trigger that made a task: its Via says so then, as webhook
-// ci-failed or schedule nightly. Who asked for it by name is no second party.
-func (c Config) hook(via, requester string) []Party {
-	kind, name, ok := strings.Cut(via, " ")
-	if !ok || kind != "webhook" && kind != "schedule" || c.Triggers[name] == requester {
+// hook is the owner of the trigger that made a task. Who asked for it by name is no second
+// party.
+func (c Config) hook(via origin.Origin, requester string) []Party {
+	name := via.Trigger()
+	if name == "" || c.Triggers[name] == requester {
 		return nil
 	}
 	return []Party{{User: c.Triggers[name], Why: ownsHook + name}}
@@ -172,9 +173,15 @@ func (e Electorate) fourEyesError(r Request, p Party, absent string) *orchestrat
 	if absent != "" {
 		who = absent + ", for whom you decide, " + p.did(false)
 	}
+	var why orchestrator.Reason
+	if absent == "" && p.Why == askedForIt {
+		why = orchestrator.ReasonAsked
+	}
 	others := e.missing(r)
 	if len(others) == 0 {
-		return orchestrator.Errorf(orchestrator.CodeFourEyes, "%s, so another person must approve it, and there is nobody else who can. %s", who, r.remedy())
+		return orchestrator.Errorf(orchestrator.CodeFourEyes, "%s, so another person must approve it, and there is nobody else who can. %s",
+			who, r.remedy()).Because(why)
 	}
-	return orchestrator.Errorf(orchestrator.CodeFourEyes, "%s, so another person must approve it. Ask one of: %s.", who, strings.Join(others, ", "))
+	return orchestrator.Errorf(orchestrator.CodeFourEyes, "%s, so another person must approve it. Ask one of: %s.",
+		who, strings.Join(others, ", ")).Because(why)
 }

@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -59,8 +60,14 @@ func TestFourEyesOverTheLineage(t *testing.T) {
 	if got := e.TooFew(nobody); got != want {
 		t.Errorf("too few: %s", got)
 	}
-	if got := e.Turn(nobody, "usr_bob"); got != "nobody" {
+	if got := e.Turn(nobody, "usr_bob"); got != "nobody" || !e.Stuck(nobody) {
 		t.Errorf("turn: %s", got)
+	}
+	somebody := asks(1, "maintainers")
+	called := staff()
+	called[1].Name = "nobody"
+	if e := approval.NewElectorate(called, map[string][]string{"maintainers": {"nobody"}}, true, noon); e.Stuck(somebody) {
+		t.Errorf("a person named nobody counts as nobody: %q", e.Turn(somebody, "usr_cleo"))
 	}
 }
 
@@ -135,14 +142,14 @@ func TestTheModeOfAnAgent(t *testing.T) {
 			for channel, says := range c.no {
 				r := w.asked()
 				b := ballot(r, "bob", approval.Approve)
-				b.Channel = channel
+				b.Channel = origin.Channel(channel)
 				w.refused(b, orchestrator.CodeForbidden, "coder's changes are approved "+says)
 				b.Verdict = approval.Reject
 				w.decide(b)
 			}
 			for _, channel := range c.yes {
 				b := ballot(w.asked(), "bob", approval.Approve)
-				b.Channel = channel
+				b.Channel = origin.Channel(channel)
 				w.decide(b)
 			}
 		})

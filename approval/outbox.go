@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // The figures of the outbox.
@@ -186,7 +187,7 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 			return err
 		}
 	}
-	view := e.view(r, c.Channel)
+	view := e.view(r, origin.Channel(c.Channel))
 	if err := g.viewLanding(ctx, r, &view); err != nil {
 		return err
 	}
@@ -208,7 +209,7 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 	if !first {
 		return nil
 	}
-	return g.notified(ctx, r, c.Channel, "")
+	return g.notified(ctx, r, c.Channel)
 }
 
 // viewLanding adds what the delegation knows of the landing of r.
@@ -234,13 +235,9 @@ func (g *Gateway) viewLanding(ctx context.Context, r Request, view *CardView) er
 
 // notified records that a card was delivered for the first time, as a message or as a
 // line of a digest.
-func (g *Gateway) notified(ctx context.Context, r Request, channel, digest string) error {
+func (g *Gateway) notified(ctx context.Context, r Request, channel string) error {
 	return g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
-		data := map[string]any{"channel": channel}
-		if digest != "" {
-			data["digest"] = digest
-		}
-		return tx.Append(ctx, requestEvent(event.Notified, &r, "gatehouse", data))
+		return tx.Append(ctx, r.event("gatehouse", event.NotifiedData{About: r.about(), Channel: channel}))
 	})
 }
 

@@ -89,7 +89,7 @@ func (g *Gateway) moved(ctx context.Context, r Request, compare func(context.Con
 	if same(r.Revision.Overtaken, found) {
 		return m, nil
 	}
-	err = g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	err = g.inTask(ctx, r.TaskID, func(tx Tx) error {
 		cur, err := tx.Request(ctx, r.ID)
 		if err != nil || cur.State != Pending || cur.Revision.N != r.Revision.N || same(cur.Revision.Overtaken, found) {
 			return err
@@ -99,7 +99,6 @@ func (g *Gateway) moved(ctx context.Context, r Request, compare func(context.Con
 		}
 		return tx.SaveRequest(ctx, cur)
 	})
-	g.look()
 	return m, err
 }
 
@@ -114,12 +113,12 @@ func same(a, b *patch.Overtaken) bool {
 func overtake(ctx context.Context, tx Tx, r *Request, found *patch.Overtaken) error {
 	was := r.Revision.Overtaken
 	r.Revision.Overtaken = found
-	data := map[string]any{"fits": found == nil}
+	said := event.OvertakenData{About: r.about(), Fits: found == nil, Message: r.fate()}
 	if found == nil {
 		found = was
 	}
-	data["branch"], data["new_base"], data["files"], data["message"] = found.Branch, found.Head, found.Files, r.fate()
-	return tx.Append(ctx, requestEvent(event.Overtaken, r, "gatehouse", data))
+	said.Branch, said.NewBase, said.Files = found.Branch, found.Head, found.Files
+	return tx.Append(ctx, r.event("gatehouse", said))
 }
 
 // fate is what a yes would come to now, as a sentence of its own.
@@ -144,7 +143,7 @@ func (r Request) OvertakenBriefly() string {
 	if r.Overtaken() == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s: a yes lands nothing; ask for revision %d", strings.TrimSuffix(r.Revision.Overtaken.Why, " meanwhile"), r.Revision.N+1)
+	return fmt.Sprintf("%s: a yes lands nothing; ask for revision %d", r.Revision.Overtaken.Briefly(), r.Revision.N+1)
 }
 
 // missed is what a yes to revision v came to.

@@ -19,9 +19,6 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// RuleActor is the prefix of the name under which a rule decides.
-const RuleActor = "rule:"
-
 // RuleConfig is one rule of approval.rules as it was written.
 type RuleConfig struct {
 	Name    string

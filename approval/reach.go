@@ -64,7 +64,6 @@ func (g *Gateway) Reach(ctx context.Context) error {
 			break
 		}
 	}
-	g.look()
 	if failed == nil {
 		g.reached.config, g.reached.people, g.reached.by = c, who, &e
 	}
@@ -81,7 +80,7 @@ func (g *Gateway) reach(ctx context.Context, c Config, e Electorate, r Request) 
 	if !turned && !lacks {
 		return nil
 	}
-	return g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	return g.inTask(ctx, r.TaskID, func(tx Tx) error {
 		cur, err := tx.Request(ctx, r.ID)
 		if err != nil || cur.State != Pending || cur.overdue(tx.Now()) {
 			return err

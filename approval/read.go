@@ -20,14 +20,3 @@ func (g *Gateway) Request(ctx context.Context, id string) (Request, error) {
 func (g *Gateway) Requests(ctx context.Context, f Filter) (Page, error) {
 	return g.store.Requests(ctx, f)
 }
-
-// Revisions reads all revisions of a request, oldest first.
-func (g *Gateway) Revisions(ctx context.Context, requestID string) ([]Revision, error) {
-	return g.store.Revisions(ctx, requestID)
-}
-
-// PendingOf names the requests of a task that wait for people: a verdict that names
-// a task counts while there is exactly one.
-func (g *Gateway) PendingOf(ctx context.Context, taskID string) ([]string, error) {
-	return g.store.PendingOf(ctx, taskID)
-}

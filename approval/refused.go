@@ -11,6 +11,8 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/textcut"
 )
 
 // Consider says what Decide would answer to the ballot now, and stores nothing, not even a refusal. It is
@@ -37,7 +39,7 @@ func (g *Gateway) Consider(ctx context.Context, b Ballot) (Request, error) {
 type Refusal struct {
 	RequestID string // "" when it named none that exists
 	Actor     string // the person, or the channel's name for somebody unknown
-	Channel   string
+	Channel   origin.Channel
 	Verdict   Verdict
 	Code      string
 	Message   string // what the person was told
@@ -149,30 +151,16 @@ func (g *Gateway) Refused(ctx context.Context, f Refusal) error {
 
 // record writes the event.
 func (g *Gateway) record(ctx context.Context, f Refusal) error {
-	data := map[string]any{"channel": f.Channel, "code": f.Code, "message": short(plain(f.Message), maxRefusal)}
-	if f.Verdict != "" {
-		data["verdict"] = string(f.Verdict)
-	}
+	said := event.VerdictRefusedData{Channel: string(f.Channel), Verdict: string(f.Verdict), Code: f.Code, Message: textcut.Characters(plain(f.Message), maxRefusal)}
 	if f.RequestID != "" {
 		r, err := g.store.Request(ctx, f.RequestID)
 		if err == nil {
-			return g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
-				return tx.Append(ctx, requestEvent(event.VerdictRefused, &r, f.Actor, data))
-			})
+			said.About = r.about()
+			return g.store.InTask(ctx, r.TaskID, func(tx Tx) error { return tx.Append(ctx, r.event(f.Actor, said)) })
 		}
 		if !errors.Is(err, orchestrator.ErrNotFound) {
 			return fmt.Errorf("reading the request of a refused verdict: %w", err)
 		}
 	}
-	return g.store.InTask(ctx, event.System, func(tx Tx) error {
-		return tx.Append(ctx, event.Event{Type: event.VerdictRefused, Actor: f.Actor, Data: event.Data(data)})
-	})
-}
-
-// short cuts s to so many runes.
-func short(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
+	return g.store.InTask(ctx, event.System, func(tx Tx) error { return tx.Append(ctx, event.Of("", f.Actor, said)) })
 }

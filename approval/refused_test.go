@@ -10,6 +10,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 func TestConsideringStoresNothing(t *testing.T) {
@@ -69,13 +70,13 @@ func TestDecideRecordsWhatItRefuses(t *testing.T) {
 		return all
 	}
 	var want []string
-	for i, channel := range []string{"web", "api", "cli", "chat", "telegram"} {
+	for i, channel := range []origin.Channel{"web", "api", "cli", "chat", "telegram"} {
 		b := ballot(r, "ann", approval.Approve)
 		b.Channel = channel
 		for range 3 {
 			w.refused(b, orchestrator.CodeFourEyes, "You asked for this task")
 		}
-		want = append(want, "ann "+channel+" four_eyes approve")
+		want = append(want, "ann "+string(channel)+" four_eyes approve")
 		if got := refusals(); !slices.Equal(got, want) {
 			t.Fatalf("step %d: %q, want %q", i, got, want)
 		}

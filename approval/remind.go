@@ -68,7 +68,7 @@ func (g *Gateway) Act(ctx context.Context) error {
 		c, done := g.Config(), 0
 		var failed error
 		for _, r := range due {
-			err := g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+			err := g.inTask(ctx, r.TaskID, func(tx Tx) error {
 				cur, err := tx.Request(ctx, r.ID)
 				if err != nil {
 					return err
@@ -81,7 +81,6 @@ func (g *Gateway) Act(ctx context.Context) error {
 			}
 			done++
 		}
-		g.look()
 		if failed != nil || len(due) < sweepBatch || done == 0 {
 			return failed
 		}
@@ -117,8 +116,8 @@ func act(ctx context.Context, tx Tx, c Config, e Electorate, r *Request) error {
 		return err
 	}
 	n := e.Needs(*r)
-	data := map[string]any{"reminder": r.Reminded, "have": n.Have, "need": n.Count, "missing": n.Missing, "expires_at": r.ExpiresAt.UTC().Format(time.RFC3339)}
-	return tx.Append(ctx, requestEvent(event.Reminded, r, "gatehouse", data))
+	return tx.Append(ctx, r.event("gatehouse", event.RemindedData{About: r.about(), Reminder: r.Reminded, Have: n.Have, Need: n.Count,
+		Missing: n.Missing, ExpiresAt: r.ExpiresAt.UTC().Format(time.RFC3339)}))
 }
 
 // escalate takes the steps whose time has come and returns the groups that they name.
@@ -151,6 +150,6 @@ func escalated(ctx context.Context, tx Tx, c Config, e Electorate, r *Request, t
 			return err
 		}
 	}
-	data := map[string]any{"step": r.Escalated, "to": to, "from": r.Rule.From, "have": len(r.yes()), "need": r.Rule.Need}
-	return tx.Append(ctx, requestEvent(event.Escalated, r, "gatehouse", data))
+	return tx.Append(ctx, r.event("gatehouse", event.EscalatedData{About: r.about(), Step: r.Escalated, To: to, From: r.Rule.From,
+		Have: len(r.yes()), Need: r.Rule.Need}))
 }

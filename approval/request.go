@@ -5,6 +5,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -51,7 +52,7 @@ type Request struct {
 	Repository   string
 	RequesterID  string
 	Requester    string
-	Via          string
+	Via          origin.Origin
 	Chain        string  // "kik → coder"
 	Mode         string  // any, web, chat or telegram: where a yes may be given; the page always may
 	Lineage      []Party // whom four eyes keep from approving: who asked, who owns an agent
@@ -152,14 +153,14 @@ const (
 
 // Decision is one person's, or one rule's, verdict on one revision.
 type Decision struct {
-	ID       string  `json:"id"`
-	Revision int     `json:"revision"`
-	UserID   string  `json:"-"`
-	User     string  `json:"user"`    // name, or "rule:NAME"
-	Channel  string  `json:"channel"` // web, chat, telegram, cli, api
-	Verdict  Verdict `json:"verdict"`
-	Comment  string  `json:"comment"`
-	Digest   string  `json:"digest"`
+	ID       string         `json:"id"`
+	Revision int            `json:"revision"`
+	UserID   string         `json:"-"`
+	User     string         `json:"user"`    // name, or "rule:NAME"
+	Channel  origin.Channel `json:"channel"` // web, chat, telegram, cli, api
+	Verdict  Verdict        `json:"verdict"`
+	Comment  string         `json:"comment"`
+	Digest   string         `json:"digest"`
 	// ForID and For are the absent person whose seat was used, "" for one's own.
 	ForID string   `json:"-"`
 	For   string   `json:"for,omitempty"`
@@ -169,6 +170,18 @@ type Decision struct {
 	Comments  []agent.LineComment `json:"comments,omitempty"` // on lines
 	At        time.Time           `json:"at"`
 	Seen      Seen                `json:"seen"`
+}
+
+// RuleActor is the prefix of the name under which a rule decides; [Decision.ByRule] reads it.
+const RuleActor = orchestrator.RuleActor
+
+// ByRule is the name of the rule that decided; false for a person.
+func (d Decision) ByRule() (rule string, ok bool) { return orchestrator.ByRule(d.User) }
+
+// OfRule reports whether a rule decided, and no person.
+func (d Decision) OfRule() bool {
+	_, ok := d.ByRule()
+	return ok
 }
 
 // Anew is the end of a sentence that says what somebody asked for: "" where the agent goes

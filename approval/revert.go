@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -16,7 +17,7 @@ import (
 // makes one task and returns that again. What cannot be undone is an
 // *orchestrator.Error.
 type Reverter interface {
-	Revert(ctx context.Context, requestID, delegationID, requesterID, requester, via string) (orchestrator.Task, error)
+	Revert(ctx context.Context, requestID, delegationID, requesterID, requester string, via origin.Origin) (orchestrator.Task, error)
 }
 
 // SetReverter says who makes reverts; the engine needs the gateway first.
@@ -41,7 +42,7 @@ func (g *Gateway) Revert(ctx context.Context, requestID string, by people.Princi
 	if err != nil {
 		return orchestrator.Task{}, err
 	}
-	t, err := (*v).Revert(ctx, r.ID, r.DelegationID, who.ID, who.Name, "revert")
+	t, err := (*v).Revert(ctx, r.ID, r.DelegationID, who.ID, who.Name, origin.From(origin.Revert))
 	// A refusal has made no task, so the claim is given back. After any other error
 	// the claim stays, and the next Revert finishes what it was for.
 	if refused := new(orchestrator.Error); errors.As(err, &refused) {
@@ -140,8 +141,8 @@ func (g *Gateway) markReverted(ctx context.Context, by Request) error {
 		if err := tx.SaveRequest(ctx, cur); err != nil {
 			return err
 		}
-		data := map[string]any{"by": by.ID, "task": by.TaskID, "commit": by.Landed}
-		return tx.Append(ctx, requestEvent(event.PatchReverted, cur, by.Requester, data))
+		said := event.PatchRevertedData{About: cur.about(), By: by.ID, Task: by.TaskID, Commit: by.Landed}
+		return tx.Append(ctx, cur.event(by.Requester, said))
 	})
 	if err != nil {
 		return fmt.Errorf("marking %s as reverted by %s: %w", r.ID, by.ID, err)

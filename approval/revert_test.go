@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // undoing stands for the engine: it makes the task of a revert, with its request.
@@ -18,7 +19,7 @@ type undoing struct {
 	err   error
 }
 
-func (u *undoing) Revert(_ context.Context, requestID, _, requesterID, requester, via string) (orchestrator.Task, error) {
+func (u *undoing) Revert(_ context.Context, requestID, _, requesterID, requester string, via origin.Origin) (orchestrator.Task, error) {
 	u.calls++
 	if u.err != nil {
 		return orchestrator.Task{}, u.err
@@ -39,7 +40,7 @@ func (w *world) land(r approval.Request) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(tx.CloseRequest(w.ctx, d.ID, "landed", id40("d")), orchestrator.Succeed(w.ctx, tx, d))
+		return errors.Join(tx.CloseRequest(w.ctx, d.ID, orchestrator.RequestLanded, id40("d")), orchestrator.Succeed(w.ctx, tx, d))
 	}))
 }
 

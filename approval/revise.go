@@ -113,14 +113,14 @@ func revise(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, 
 	if err := tx.SaveRequest(ctx, r); err != nil {
 		return err
 	}
-	more := map[string]any{"made": m.made.How}
-	if len(m.made.Declined) > 0 {
-		more["declined"] = m.made.Declined
-	}
-	if err := record(ctx, tx, r, dec, event.Decided, more); err != nil {
+	err := record(ctx, tx, r, dec, func(v event.Verdict) event.Payload {
+		return event.DecidedData{Verdict: v, Made: m.made.How, Declined: m.made.Declined}
+	})
+	if err != nil {
 		return err
 	}
-	if err := tx.Append(ctx, requestEvent(event.Superseded, r, dec.User, map[string]any{"by": r.Revision.N + 1, "made": m.made.How})); err != nil {
+	next := event.SupersededData{About: r.about(), By: r.Revision.N + 1, Made: m.made.How}
+	if err := tx.Append(ctx, r.event(dec.User, next)); err != nil {
 		return err
 	}
 	made := m.made

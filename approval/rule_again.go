@@ -50,9 +50,9 @@ func (c Config) renew(ctx context.Context, tx Tx, r *Request, e Electorate) (ref
 			return nil, err
 		}
 	}
-	return nil, tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: r.DelegationID, Actor: "gatehouse", Data: event.Data(map[string]any{
-		"code": "rule_changed", "approval_id": r.ID, "revision": r.Revision.N, "rule": next.Name, "need": next.Need, "from": next.From,
-		"text": fmt.Sprintf("The rules changed since people were asked: %s, and before %s.", next.words(), was.words())})})
+	return nil, tx.Append(ctx, r.event("gatehouse", event.ProgressData{
+		Code: event.RuleChanged, ApprovalID: r.ID, Revision: r.Revision.N, Rule: event.Given(next.Name), Need: event.Given(next.Need), From: event.Given(next.From),
+		Text: fmt.Sprintf("The rules changed since people were asked: %s, and before %s.", next.words(), was.words())}))
 }
 
 // ruleNow is what the rules in force say of r; changed is not set where they are those

@@ -117,6 +117,11 @@ func (e Electorate) inPlaceOf(u people.User, r Request) (id, name string) {
 	return s.owner.ID, s.owner.Name
 }
 
+// absence is the cause of a refusal for being out of office: its sentence without the advice.
+type absence string
+
+func (a absence) Error() string { return string(a) }
+
 // absent refuses the verdict of somebody who is out of office: their seat has one voice.
 func (e Electorate) absent(u people.User) *orchestrator.Error {
 	u = e.current(u)
@@ -128,7 +133,8 @@ func (e Electorate) absent(u people.User) *orchestrator.Error {
 		who = d.Name + " decides in your place"
 	}
 	w := words{zone: e.now.Location(), now: e.now}
-	return orchestrator.Errorf(orchestrator.CodeForbidden, "You are out of office until %s; %s. End it first: gatehouse user away %s --back", w.at(u.Away.Until), who, u.Name)
+	away := absence("You are out of office until " + w.at(u.Away.Until) + "; " + who)
+	return orchestrator.Errorf(orchestrator.CodeForbidden, "%w. End it first: gatehouse user away %s --back", away, u.Name).Because(orchestrator.ReasonAway)
 }
 
 // Approves reports whether the yes of u may count at all.

@@ -131,7 +131,9 @@ func TestAnAbsenceEndsInTheMiddle(t *testing.T) {
 	w.staffed(away("ann>cleo"))
 	r := w.asked()
 	early := ballot(r, "cleo", approval.Approve)
-	if ok, _ := w.g.MayDecide(w.ctx, early.Principal, r); !ok {
+	e, err := w.g.Electorate(w.ctx)
+	w.must(err)
+	if refused := e.May(early.Principal, r, approval.Approve); refused != nil {
 		t.Fatal("cleo may not decide for ann")
 	}
 	w.clock.step(time.Hour)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -13,15 +14,19 @@ import (
 // alone: decisions, lists, the history and the filter viewed: take it from Seen.Read.
 const (
 	SurfacePage     = "page" // the review page
-	SurfaceChat     = "chat"
-	SurfaceTelegram = "telegram"
-	SurfaceCLI      = "cli" // gatehouse review
-	SurfaceAPI      = "api" // the patch, fetched by a program
+	SurfaceChat     = string(origin.Chat)
+	SurfaceTelegram = string(origin.Telegram)
+	SurfaceCLI      = string(origin.CLI) // gatehouse review
+	SurfaceAPI      = string(origin.API) // the patch, fetched by a program
 )
 
-// surfaces are the places as rows name them.
-var surfaces = map[string]string{SurfacePage: "on the web", SurfaceChat: "in the chat", SurfaceTelegram: "in Telegram",
-	SurfaceCLI: "on the command line", SurfaceAPI: "by the API"}
+// readIn is a place as rows name it.
+func readIn(surface string) string {
+	if surface == SurfacePage {
+		return origin.Web.Read()
+	}
+	return origin.Channel(surface).Read()
+}
 
 // Read is how much of a revision somebody had before them in one place.
 type Read struct {
@@ -33,8 +38,8 @@ type Read struct {
 // ReadWhole records that a person was given the whole diff of a revision on a channel. What
 // an agent fetches is no reading of a person's. That it cannot be stored is no reason not to
 // show it.
-func (g *Gateway) ReadWhole(ctx context.Context, by people.Principal, r Request, revision int, channel string) {
-	if by.User.ID == "" || by.Run != nil || surfaces[surfaceOf(channel)] == "" {
+func (g *Gateway) ReadWhole(ctx context.Context, by people.Principal, r Request, revision int, channel origin.Channel) {
+	if by.User.ID == "" || by.Run != nil || readIn(surfaceOf(channel)) == "" {
 		return
 	}
 	err := g.store.MarkWhole(ctx, by.User.ID, r.ID, revision, surfaceOf(channel), g.now())
@@ -42,11 +47,11 @@ func (g *Gateway) ReadWhole(ctx context.Context, by people.Principal, r Request,
 }
 
 // surfaceOf is the place that a channel reads in.
-func surfaceOf(channel string) string {
-	if channel == "web" {
+func surfaceOf(channel origin.Channel) string {
+	if channel == origin.Web {
 		return SurfacePage
 	}
-	return channel
+	return string(channel)
 }
 
 // reads is all that is known of a person's reading when they decide on a channel; whole says
@@ -110,6 +115,13 @@ func KnowsReaders(who people.Principal) bool {
 	return who.Has(people.ApprovalsRead) || who.Has(people.AuditRead)
 }
 
+// ReadersOf is r with who read the revision that it shows, as far as who asks may know.
+func (g *Gateway) ReadersOf(ctx context.Context, who people.Principal, r Request) (Request, error) {
+	one := []Request{r}
+	err := g.WithReaders(ctx, who, one)
+	return one[0], err
+}
+
 // WithReaders puts onto requests who read the revision that each shows and gave no verdict
 // on it, as far as who asks may know that.
 func (g *Gateway) WithReaders(ctx context.Context, who people.Principal, requests []Request) error {
@@ -144,7 +156,7 @@ func (r Request) ReadBy() []Reader { return append(r.decidedBy(), r.Readers...) 
 func (r Request) decidedBy() []Reader {
 	all := []Reader{}
 	for _, d := range r.Decisions {
-		if d.Revision != r.Revision.N || strings.HasPrefix(d.User, RuleActor) || d.Seen.Files == 0 {
+		if d.Revision != r.Revision.N || d.OfRule() || d.Seen.Files == 0 {
 			continue
 		}
 		read := d.Seen.Read
@@ -226,7 +238,7 @@ func (by Reader) words() []string {
 		if one.Whole {
 			much = "whole"
 		}
-		all = append(all, fmt.Sprintf("%s by %s: %s", surfaces[one.Surface], by.User, much))
+		all = append(all, fmt.Sprintf("%s by %s: %s", readIn(one.Surface), by.User, much))
 	}
 	return all
 }

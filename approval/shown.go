@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/textcut"
 )
 
 // complete adds to a ballot what the server knows of how it came about: whether its
@@ -155,7 +156,7 @@ func upTo(most int, list []string) string {
 // named is a name of somebody else's within a sentence: cut, and quoted where characters
 // in it cannot be seen.
 func named(s string) string {
-	s = short(s, maxName)
+	s = textcut.Characters(s, maxName)
 	if q := fmt.Sprintf("%q", s); q != `"`+s+`"` {
 		return q
 	}

@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 
 	"pgregory.net/rapid"
@@ -118,7 +119,7 @@ func TestAYesToACarefulChangeNeedsEveryTick(t *testing.T) {
 		w.must(w.g.Ask(w.ctx, d, careful()))
 		r := w.request(w.delegation(d.ID).ApprovalID)
 		b := reads(ballot(r, "bob", approval.Approve), 1)
-		b.Channel, b.Seen.Surface = channel, channel
+		b.Channel, b.Seen.Surface = origin.Channel(channel), channel
 		w.refused(b, orchestrator.CodeNotTicked, "ci_file (.github/ci.yml: It changes what CI runs), bidi (retry.go), checks_failed (this check fails: go test ./...), diff_cut (it is too long for one page)")
 		for i, left := range carefulTicks {
 			b.Seen.WarningsTicked = append([]string{"nonsense", "unviewed"}, slices.Delete(slices.Clone(carefulTicks), i, i+1)...)

@@ -37,14 +37,13 @@ func (g *Gateway) Sweep(ctx context.Context) error {
 
 // expireOne expires one request unless somebody was faster.
 func (g *Gateway) expireOne(ctx context.Context, r Request) error {
-	err := g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	err := g.inTask(ctx, r.TaskID, func(tx Tx) error {
 		cur, err := tx.Request(ctx, r.ID)
 		if err != nil || !cur.overdue(tx.Now()) {
 			return err
 		}
 		return expire(ctx, tx, cur)
 	})
-	g.look()
 	return err
 }
 
@@ -58,8 +57,8 @@ func expire(ctx context.Context, tx Tx, r *Request) error {
 	if err := tx.SaveRequest(ctx, r); err != nil {
 		return err
 	}
-	data := map[string]any{"have": len(r.yes()), "need": r.Rule.Need}
-	if err := tx.Append(ctx, requestEvent(event.Expired, r, "gatehouse", data)); err != nil {
+	said := event.ExpiredData{About: r.about(), Have: len(r.yes()), Need: r.Rule.Need}
+	if err := tx.Append(ctx, r.event("gatehouse", said)); err != nil {
 		return err
 	}
 	if r.IsHandover() {

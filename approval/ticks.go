@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/textcut"
 )
 
 // TickUnviewed is the tick of somebody who approves on the page without having opened any
@@ -55,9 +57,9 @@ func notTicked(r Request, b Ballot) *orchestrator.Error {
 	}
 	todo := "Look at " + plural(len(missing), "it, tick it", "each, tick it") + ", then approve again."
 	switch b.Channel {
-	case "cli":
+	case origin.CLI:
 		todo = "Read it with gatehouse review, or say what you have looked at: --ticked " + strings.Join(missing, ",")
-	case "api":
+	case origin.API:
 		todo = `Look at each, then send the codes in "ticked".`
 	}
 	return orchestrator.Errorf(orchestrator.CodeNotTicked, "Your approval was not counted, for %s not ticked: %s. %s",
@@ -79,7 +81,7 @@ func (r Request) tickWords(code string) string {
 		}
 	}
 	for _, w := range r.Revision.Warnings {
-		text := short(strings.TrimRight(w.Text, "."), maxName)
+		text := textcut.Characters(strings.TrimRight(w.Text, "."), maxName)
 		switch {
 		case w.Code != code:
 			continue

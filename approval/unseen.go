@@ -29,7 +29,7 @@ func contentOf(f patch.File) (Content, bool) {
 // Vouched is what people stand for once r has landed: every content of its revision, if a
 // person approved it. A rule's yes says nothing of any content.
 func (r Request) Vouched() []Content {
-	person := func(d Decision) bool { return d.UserID != "" && !strings.HasPrefix(d.User, RuleActor) }
+	person := func(d Decision) bool { return d.UserID != "" && !d.OfRule() }
 	if r.IsHandover() || !slices.ContainsFunc(r.yes(), person) {
 		return nil
 	}

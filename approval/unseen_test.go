@@ -36,7 +36,7 @@ func (w *world) lands(r approval.Request) {
 	}
 	w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(w.ctx, r.DelegationID)
-		return errors.Join(err, tx.CloseRequest(w.ctx, r.DelegationID, "landed", id40("d")), orchestrator.Succeed(w.ctx, tx, d))
+		return errors.Join(err, tx.CloseRequest(w.ctx, r.DelegationID, orchestrator.RequestLanded, id40("d")), orchestrator.Succeed(w.ctx, tx, d))
 	}))
 }
 

@@ -14,6 +14,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
@@ -149,10 +150,10 @@ func (w *world) checked() orchestrator.Delegation {
 	w.Helper()
 	now := w.clock.now()
 	task := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, now), RootID: orchestrator.NewID(orchestrator.DelegationPrefix, now),
-		Agent: "coder", Text: "Fix the retry loop\nand say why.", Repository: "app", RequesterID: "usr_ann", Requester: "ann", Via: "web", CreatedAt: now}
+		Agent: "coder", Text: "Fix the retry loop\nand say why.", Repository: "app", RequesterID: "usr_ann", Requester: "ann", Via: origin.From(origin.Web), CreatedAt: now}
 	d := orchestrator.Delegation{ID: task.RootID, TaskID: task.ID, To: "coder", Text: task.Text, State: orchestrator.Checking, Attempt: 1,
 		HopKey: "root", Repository: "app", Requester: "ann", CreatedAt: now, Since: now,
-		Work: orchestrator.Work{Tree: id40("1"), Stand: orchestrator.Stand{Branch: "main"}}}
+		Work: orchestrator.Work{Product: orchestrator.Product{Tree: id40("1")}, Base: orchestrator.Base{Stand: orchestrator.Stand{Branch: "main"}}}}
 	_, _, err := w.db.Engine().NewTask(w.ctx, task, func(tx orchestrator.Tx) error { return tx.Insert(w.ctx, &d) })
 	w.must(err)
 	return w.delegation(d.ID)

@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 
@@ -110,7 +111,7 @@ func (p *Pages) chatOne(c echo.Context, f *frame, page *views.ChatPage) error {
 	if err != nil {
 		return err
 	}
-	if t.Via != "chat" || t.RequesterID != f.who.User.ID {
+	if t.Via.Kind != origin.Chat || t.RequesterID != f.who.User.ID {
 		return NotFound("message", c.QueryParam("task"))
 	}
 	root, err := p.Reader.Delegation(f.ctx, t.RootID)
@@ -146,7 +147,7 @@ func (p *Pages) chatOthers(f *frame) ([]views.ChatCard, error) {
 		return nil, nil
 	}
 	mine := func(r approval.Request) bool {
-		own := r.Via == "chat" && r.RequesterID == f.who.User.ID
+		own := r.Via.Kind == origin.Chat && r.RequesterID == f.who.User.ID
 		return !own && inChat(r) && f.voters.May(f.who.Principal, r, approval.Reject) == nil
 	}
 	recent, err := p.Requests.Requests(f.ctx, approval.Filter{Limit: 50, States: []approval.State{approval.Approved, approval.Rejected,
@@ -202,7 +203,7 @@ func (p *Pages) Say(c echo.Context) error {
 		in.Agent = DefaultAgent(p.Engine.Config().Agents)
 	}
 	t, _, _, err := p.Engine.Submit(c.Request().Context(), orchestrator.Submission{
-		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: "chat", Chat: who.User.ID, RequesterID: who.User.ID, Requester: who.User.Name,
+		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: origin.From(origin.Chat), Chat: who.User.ID, RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	switch {
 	case err != nil && byScript(c):

@@ -1,15 +1,12 @@
 package handlers
 
 import (
-	"encoding/json"
-	"fmt"
-	"slices"
 	"time"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/badge"
 	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
 )
 
@@ -51,99 +48,79 @@ type ChatPart struct {
 }
 
 // chatPart is a piece of a message in a chat.
-func chatPart(e event.Event) (m ChatMessage, ok bool) {
-	var data struct {
-		ChatPart
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(e.Data, &data) != nil {
-		return m, false
-	}
-	m = ChatMessage{Type: ChatProgress, TaskID: e.TaskID, DelegationID: e.DelegationID, Agent: e.Actor, Text: data.Text, At: e.At, Part: &data.ChatPart}
-	if data.Kind == "thinking" {
+func chatPart(e event.Event) ChatMessage {
+	p := event.Read[event.MessageDeltaData](e)
+	m := ChatMessage{Type: ChatProgress, TaskID: e.TaskID, DelegationID: e.DelegationID, Agent: e.Actor, Text: p.Text, At: e.At,
+		Part: &ChatPart{Turn: p.Turn, Kind: p.Kind, Tool: p.Tool, Offset: p.Offset}}
+	if p.Kind == "thinking" {
 		m.Type = ChatThinking
 	}
-	return m, true
+	return m
 }
 
 // ChatLine is what an event says in a chat; ok is false where it says nothing. The
 // end of the root is not a line: see ChatEnd.
 func ChatLine(e event.Event) (m ChatMessage, ok bool) {
 	if e.Type == event.MessageDelta {
-		return chatPart(e)
+		return chatPart(e), true
 	}
-	f := factsOf(e)
-	m = ChatMessage{Type: ChatProgress, TaskID: e.TaskID, DelegationID: e.DelegationID, Agent: first(f.Agent, e.Actor), ApprovalID: f.ApprovalID, N: e.N, At: e.At}
-	if e.Type == event.Acknowledged || e.Type == event.Resumed {
+	m = ChatMessage{Type: ChatProgress, TaskID: e.TaskID, DelegationID: e.DelegationID, Agent: first(e.Agent(), e.Actor), N: e.N, At: e.At,
+		ApprovalID: e.ApprovalID(), Text: chatText(e)}
+	switch e.Type {
+	case event.Acknowledged, event.Resumed:
 		m.Type = ChatThinking
-	}
-	m.Text = chatText(e, f)
-	if e.Type == event.MessageCompleted {
-		m.Turn = f.Turn
+	case event.MessageCompleted:
+		m.Turn = e.Turn()
 	}
 	return m, m.Text != ""
 }
 
 // chatText is the text of an event's line, "" for none.
-func chatText(e event.Event, f eventFacts) string {
-	switch e.Type {
-	case event.Queued:
-		return first(f.Agent, "It") + " is next in line" + prefixed(": ", f.Why)
-	case event.Acknowledged:
-		if f.Attempt > 1 {
+func chatText(e event.Event) string {
+	switch p := e.Payload().(type) {
+	case event.QueuedData:
+		return first(p.Agent, "It") + " is next in line" + prefixed(": ", p.Why.V)
+	case event.AcknowledgedData:
+		if p.Attempt > 1 {
 			return e.Actor + " works on it again"
 		}
 		return e.Actor + " works"
-	case event.Resumed:
-		return first(f.Agent, e.Actor) + " goes on"
-	case event.Progress:
-		return first(f.Text, f.Message)
-	case event.MessageCompleted, event.ToolCompleted:
-		return modelLine(e, f)
-	case event.Delegated:
-		return "handed to " + f.To + prefixed(": ", f.Title)
-	case event.DelegationRefused:
-		return "could not hand to " + f.To + prefixed(": ", f.Message)
-	case event.PatchRejected, event.Stale, event.WithdrawnRight, event.Overtaken, event.Expired:
-		return first(f.Message, f.Text)
-	case event.Requested:
-		return fmt.Sprintf("asks for a yes: %s, +%d −%d", filesOf(f.Count), f.Added, f.Removed)
-	case event.Decided, event.ChangesRequested:
-		return e.Actor + " " + wasSaid(f.Verdict) + approval.Decision{StartOver: f.StartOver}.Anew() + prefixed(": ", f.Comment)
-	case event.PatchLanded:
-		if f.Deliver == patch.DeliverBranch {
-			return fmt.Sprintf("pushed %.7s%s", f.Commit, prefixed(" to ", f.Branch))
-		}
-		return fmt.Sprintf("landed %.7s%s", f.Commit, prefixed(" on ", f.Branch))
-	case event.Completed, event.Failed, event.Cancelled:
-		return first(f.Agent, e.Actor) + " " + views.StateWord(f.State) + prefixed(": ", f.Message)
+	case event.ResumedData:
+		return first(p.Agent, e.Actor) + " goes on"
+	case event.ProgressData:
+		return p.Text
+	case event.DelegatedData:
+		return "handed to " + p.To + prefixed(": ", p.Title)
+	case event.DelegationRefusedData:
+		return "could not hand to " + p.To + prefixed(": ", p.Message)
+	case event.PatchRejectedData:
+		return p.Message
+	case event.StaleData:
+		return p.Message
+	case event.WithdrawnRightData:
+		return p.Message
+	case event.OvertakenData:
+		return p.Message
+	case event.RequestedData:
+		return "asks for a yes: " + p.Size()
+	case event.DecidedData, event.ChangesRequestedData:
+		v, startOver := event.VerdictOf(e)
+		return e.Actor + " " + wasSaid(v.Verdict) + approval.Decision{StartOver: startOver}.Anew() + prefixed(": ", v.Comment)
+	case event.MessageCompletedData, event.ToolCompletedData, event.PatchLandedData:
+		return eventLine(e)
+	case event.CompletedData, event.FailedData, event.CancelledData:
+		end := event.EndOf(e)
+		return first(end.Agent, e.Actor) + " " + views.StateWord(end.State) + prefixed(": ", end.Message.V)
 	}
 	return ""
 }
 
-// filesOf counts files in words.
-func filesOf(n int) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", n)
-}
-
 // wasSaid is a verdict as something that was done.
 func wasSaid(verdict string) string {
-	switch approval.Verdict(verdict) {
-	case approval.Approve:
-		return "approved it"
-	case approval.Reject:
-		return "rejected it"
-	case approval.Withdraw:
+	if verdict == string(approval.Withdraw) {
 		return "withdrew the approval"
-	case approval.Edit:
-		return "edited it"
-	case approval.RequestChanges:
-		return "requested changes"
 	}
-	return verdict
+	return badge.Did(verdict, "it")
 }
 
 // ChatEnd is what the end of a task's root says: the answer or the error, then done.
@@ -171,5 +148,5 @@ func ChatEnd(root orchestrator.Delegation, n int64) (last []ChatMessage, ok bool
 
 // EndsTask reports whether e is the end of the delegation with this id.
 func EndsTask(e event.Event, rootID string) bool {
-	return e.DelegationID == rootID && slices.Contains([]event.Type{event.Completed, event.Failed, event.Cancelled}, e.Type)
+	return e.DelegationID == rootID && e.Type.Ends()
 }

@@ -108,30 +108,33 @@ func chatTurn(d orchestrator.Delegation, story []event.Event) views.ChatTurn {
 		if e.DelegationID != d.ID {
 			continue
 		}
-		facts := factsOf(e)
-		switch e.Type {
-		case event.Delegated:
-			turn.Hops = append(turn.Hops, views.ChatHop{To: facts.To, ID: facts.Child})
-		case event.DelegationRefused:
-			turn.Hops = append(turn.Hops, views.ChatHop{To: facts.To, Refused: facts.Message})
-		case event.Progress, event.PatchRejected, event.Stale, event.WithdrawnRight, event.Overtaken:
-			for line := range strings.Lines(chatText(e, facts)) { // one event may carry several
+		switch p := e.Payload().(type) {
+		case event.DelegatedData:
+			turn.Hops = append(turn.Hops, views.ChatHop{To: p.To, ID: p.Child})
+		case event.DelegationRefusedData:
+			turn.Hops = append(turn.Hops, views.ChatHop{To: p.To, Refused: p.Message})
+		case event.ProgressData, event.PatchRejectedData, event.StaleData, event.WithdrawnRightData, event.OvertakenData:
+			for line := range strings.Lines(chatText(e)) { // one event may carry several
 				if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" {
 					turn.Steps = append(turn.Steps, views.ChatStep{Text: line, At: e.At})
 				}
 			}
-		case event.MessageCompleted, event.ToolCompleted:
-			if turn.Says == "" || strings.TrimSpace(facts.Text) != turn.Says { // the answer is shown whole
-				turn.Steps = append(turn.Steps, views.ChatStep{Text: modelLine(e, facts), At: e.At})
+		case event.MessageCompletedData:
+			if turn.Says == "" || strings.TrimSpace(p.Text) != turn.Says { // the answer is shown whole
+				turn.Steps = append(turn.Steps, views.ChatStep{Text: eventLine(e), At: e.At})
 			}
-		case event.ChangesRequested:
-			turn.Changes = append(turn.Changes, views.ChatStep{Text: chatText(e, facts), At: e.At})
-		case event.Requested:
+		case event.ToolCompletedData:
+			if turn.Says == "" || strings.TrimSpace(p.Text) != turn.Says {
+				turn.Steps = append(turn.Steps, views.ChatStep{Text: eventLine(e), At: e.At})
+			}
+		case event.ChangesRequestedData:
+			turn.Changes = append(turn.Changes, views.ChatStep{Text: chatText(e), At: e.At})
+		case event.RequestedData:
 			if turn.Until.IsZero() { // the agent's part is over; people take theirs
 				turn.Until = e.At
 			}
-		case event.Acknowledged:
-			if facts.Attempt > 1 && d.EndedAt == nil {
+		case event.AcknowledgedData:
+			if p.Attempt > 1 && d.EndedAt == nil {
 				turn.Until = at(nil)
 			}
 		}

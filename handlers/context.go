@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -80,8 +81,8 @@ func contextEntries(ctx context.Context, store sharedctx.Store, page *views.Cont
 	}
 	for _, e := range found {
 		row := contextRow(e)
-		if len(row.Value) > contextCut {
-			row.Bytes, row.Value = len(e.Value), beginning(e.Value, contextCut)
+		if head, all := textcut.Bytes(e.Value, contextCut); !all {
+			row.Bytes, row.Value = len(e.Value), head
 		}
 		uses, err := store.Uses(ctx, e.Namespace, e.Key, 0, contextRows)
 		if err != nil {
@@ -144,14 +145,6 @@ func writer(uses []sharedctx.Use) string {
 
 func contextRow(e sharedctx.Entry) views.ContextRow {
 	return views.ContextRow{Key: e.Key, Value: e.Value, Author: e.Agent, UpdatedAt: e.UpdatedAt, ExpiresAt: e.ExpiresAt}
-}
-
-// beginning is the first n bytes of s without half a character.
-func beginning(s string, n int) string {
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // readers are who read last, each once, at most n.

@@ -6,6 +6,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
 )
 
@@ -61,8 +62,8 @@ func (p *Pages) contextUsed(f *frame, page *views.DelegationPage) error {
 			return err
 		}
 		piece.Value, piece.Author, piece.UpdatedAt, piece.ExpiresAt = e.Value, e.Agent, e.UpdatedAt, e.ExpiresAt
-		if len(e.Value) > pieceBytes {
-			piece.Value, piece.Bytes = beginning(e.Value, pieceBytes), len(e.Value)
+		if head, all := textcut.Bytes(e.Value, pieceBytes); !all {
+			piece.Value, piece.Bytes = head, len(e.Value)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -44,7 +45,7 @@ func (p *Pages) Fork(c echo.Context) error {
 			return orchestrator.Errorf(orchestrator.CodeBadRequest, "%q is no number of a turn. Name one of the conversation's turns, or leave it empty for the newest.", fmt.Sprintf("%.20s", text))
 		}
 	}
-	_, root, err := p.Engine.Fork(ctx, orchestrator.Fork{DelegationID: d.ID, Turn: turn, Via: Channel(c), RequesterID: who.User.ID, Requester: who.User.Name})
+	_, root, err := p.Engine.Fork(ctx, orchestrator.Fork{DelegationID: d.ID, Turn: turn, Via: origin.From(Channel(c)), RequesterID: who.User.ID, Requester: who.User.Name})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -79,8 +80,7 @@ func (p *Pages) talk(c echo.Context, f *frame, page *views.DelegationPage, d orc
 	}
 	talk.Later = end < last
 	talk.Live = run == d.Work.Runs && !d.State.Ended() && !talk.Later
-	spec, _ := p.Engine.Config().Agents.Get(d.To)
-	talk.Model = spec.Kind == agent.LLM || last > 0
+	talk.Model = p.Engine.Traits(d.To).Conversation || last > 0
 	page.Talk = talk
 	return nil
 }
@@ -182,15 +182,11 @@ func answer(v *views.Turn, t agent.Turn, id string) {
 
 // cutText is a text as the page shows it, with a way to the whole.
 func cutText(s, id string, n int) views.LongText {
-	t := views.LongText{Text: s}
-	if len(s) > turnBytes {
-		cut := turnBytes
-		for cut > 0 && s[cut]&0xC0 == 0x80 {
-			cut--
-		}
-		t = views.LongText{Text: s[:cut], Rest: len(s) - cut, Href: "/api/v1/delegations/" + id + "/turns?limit=1&after=" + strconv.Itoa(n-1)}
+	head, all := textcut.Bytes(s, turnBytes)
+	if all {
+		return views.LongText{Text: s}
 	}
-	return t
+	return views.LongText{Text: head, Rest: len(s) - len(head), Href: "/api/v1/delegations/" + id + "/turns?limit=1&after=" + strconv.Itoa(n-1)}
 }
 
 // indented makes JSON readable; what is none stays as it is.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
@@ -73,8 +72,7 @@ func (p *Pages) Delegation(c echo.Context) error {
 
 // forkable counts the turns of a model's conversation that this person may fork at.
 func (p *Pages) forkable(f *frame, page *views.DelegationPage, d orchestrator.Delegation) error {
-	spec, ok := p.Engine.Config().Agents.Get(d.To)
-	if !ok || spec.Kind != agent.LLM || !f.who.Has(people.DelegationsControl) {
+	if !p.Engine.Traits(d.To).Conversation || !f.who.Has(people.DelegationsControl) {
 		return nil
 	}
 	var err error
@@ -203,7 +201,7 @@ func (p *Pages) openRequest(f *frame, page *views.DelegationPage, tree []orchest
 	if err != nil {
 		return err
 	}
-	if r, err = p.withReaders(f, r); err != nil {
+	if r, err = p.Gateway.ReadersOf(f.ctx, f.who.Principal, r); err != nil {
 		return err
 	}
 	row := f.approvalRow(r)

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
@@ -87,7 +86,7 @@ func (p *Pages) remarks(f *frame, page *views.ReviewPage, r approval.Request, sh
 				continue
 			}
 		}
-		x := views.Remark{Path: d.Path, Side: d.Side, Line: d.Now, First: firstOf(d.Now, d.Code), Code: d.Code, Text: d.Text, Draft: true, Revision: d.Revision, Was: d.Line, Moved: d.Moved}
+		x := views.Remark{Path: d.Path, Side: d.Side, Line: d.Now, First: views.FirstOf(d.Now, d.Code), Code: d.Code, Text: d.Text, Draft: true, Revision: d.Revision, Was: d.Line, Moved: d.Moved}
 		if d.Gone || page.Revision == r.Revision.N && !slices.ContainsFunc(r.Revision.Files, fileNamed(d.Path)) {
 			page.Gone = append(page.Gone, x)
 			continue
@@ -115,9 +114,6 @@ func place(page *views.ReviewPage, x views.Remark) string {
 	}
 	return fmt.Sprintf("#F%d%s%d", f.N, x.Side, x.Line)
 }
-
-// firstOf is where a run of lines begins that ends with a line and reads like this.
-func firstOf(line int, code string) int { return max(0, line-strings.Count(code, "\n")) }
 
 // pickedOf reads the ticked files of the form, by their numbers on the page.
 func pickedOf(form url.Values) []int {

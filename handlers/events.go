@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -91,10 +92,8 @@ func eventRow(e event.Event, tr *trace) (views.EventRow, error) {
 	}
 	row := views.EventRow{N: e.N, ID: e.ID, Type: string(e.Type), Actor: e.Actor, Who: doer(e, agent), At: e.At, Text: eventLine(e),
 		DelegationID: e.DelegationID, JSON: string(raw)}
-	if len(row.JSON) > jsonShown {
-		row.JSON = beginning(row.JSON, jsonShown)
-		row.Rest = len(raw) - len(row.JSON)
-	}
+	row.JSON, _ = textcut.Bytes(row.JSON, jsonShown)
+	row.Rest = len(raw) - len(row.JSON)
 	return row, nil
 }
 

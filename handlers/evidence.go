@@ -38,7 +38,7 @@ func (p *Pages) Evidence(c echo.Context) error {
 	}
 	f.chrome.StreamURL = "" // what is printed does not move
 	f.chrome.State = string(r.State)
-	if r, err = p.withReaders(f, r); err != nil {
+	if r, err = p.Gateway.ReadersOf(f.ctx, f.who.Principal, r); err != nil {
 		return err
 	}
 	return p.evidence().render(c, r, f.chrome)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -211,7 +212,7 @@ func (p *Pages) suggestions() map[history.Key][]string {
 		history.Approver:   slices.Sorted(maps.Keys(people)),
 		history.Requester:  slices.Sorted(maps.Keys(people)),
 		history.Via:        {"web", "cli", "api", "chat", "webhook", "schedule"},
-		history.Channel:    {"web", "chat", "telegram", "cli", "api"},
+		history.Channel:    channels(),
 		history.Code: {"unknown_agent", "self", "not_allowed", "cycle", "max_depth", "max_handoffs", "repeat", "breaker_open", "budget_exceeded", "no_capacity", "human_refused",
 			"analysis_only", "path_outside", "path_protected", "symlink", "too_large", "secret"},
 		history.Type: {"task.created", "delegation.refused", "approval.requested", "approval.decided", "approval.expired", "patch.landed", "patch.reverted", "patch.rejected", "audit.exported"},
@@ -229,3 +230,12 @@ func (p *Pages) suggestions() map[history.Key][]string {
 
 // redirectTo leads to the address that the picker made.
 func redirectTo(c echo.Context, href string) error { return c.Redirect(http.StatusSeeOther, href) }
+
+// channels are those in which people decide.
+func channels() []string {
+	var names []string
+	for _, c := range origin.Deciding() {
+		names = append(names, string(c))
+	}
+	return names
+}

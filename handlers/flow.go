@@ -127,7 +127,7 @@ func (p *Pages) arrows(f *frame, taskID string, t *trace, person string) ([]flow
 
 // refusal is the arrow of a hand-over that a guard refused.
 func (t *trace) refusal(e event.Event) flow.Arrow {
-	facts, from := factsOf(e), ""
+	facts, from := event.Read[event.DelegationRefusedData](e), ""
 	if i, ok := t.at[e.DelegationID]; ok {
 		from = t.tree[i].To
 	}
@@ -148,7 +148,7 @@ func (p *Pages) arrow(t *trace, i int, person string, hand orchestrator.Hand) fl
 		a.Label = strings.Join(hand.Artifacts, ", ")
 	}
 	spec, _ := p.Engine.Config().Agents.Get(a.From)
-	if spec.Kind != agent.Workflow {
+	if !p.Engine.Traits(a.From).Planned {
 		return a
 	}
 	steps, siblings := flatSteps(spec.Steps), t.kids[up]

@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
 )
 
@@ -26,10 +27,7 @@ func handedLines(h *agent.Handover) []views.ContextLine {
 	var lines []views.ContextLine
 	add := func(name, value string) {
 		if value = mask.Text(strings.TrimSpace(value)); value != "" {
-			if len(value) > maxHandedLine {
-				value = beginning(value, maxHandedLine) + "…"
-			}
-			lines = append(lines, views.ContextLine{Key: name, Value: value})
+			lines = append(lines, views.ContextLine{Key: name, Value: textcut.Brief(value, maxHandedLine)})
 		}
 	}
 	u := h.Update

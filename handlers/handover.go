@@ -22,7 +22,7 @@ func (p *Pages) reviewHandover(c echo.Context, f *frame, q url.Values, page view
 		}
 		viewedOn(&page)
 	}
-	page.Warnings = warningsOf(shown, page.Files)
+	page.Warnings = shown.Warnings
 	page.Refused, page.Comment, page.Ticked, page.Back = no.message, no.comment, no.ticked, placeOf(q.Encode())
 	if page.State != string(approval.Pending) || !page.CanDecide {
 		page.Unsent = no.comment

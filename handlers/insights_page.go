@@ -13,6 +13,7 @@ import (
 	"gatehouse/orchestrator/insight"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -169,15 +170,15 @@ func (p *Pages) waits() WaitsOf {
 	return WaitsOf{Engine: p.Engine, Reader: p.Reader, Requests: p.Requests, Gateway: p.Gateway, Insights: p.Sums, Now: p.Now}
 }
 
-func waitRows(waits []Wait) []views.WaitRow {
+func waitRows(waits []wire.Wait) []views.WaitRow {
 	var rows []views.WaitRow
 	for _, w := range waits {
-		r := views.WaitRow{ID: w.DelegationID, TaskID: w.TaskID, Agent: w.Agent, Text: w.Text, State: string(w.State), Says: w.Says, Since: w.Since}
+		r := views.WaitRow{ID: w.DelegationID, TaskID: w.TaskID, Agent: w.Agent, Text: w.Text, State: w.State, Says: w.Says, Since: w.Since}
 		if w.For == WaitsForPeople && w.ApprovalID != "" {
 			r.Href = views.ApprovalHref(w.ApprovalID)
 		}
 		for _, b := range w.Children[:min(len(w.Children), 5)] {
-			r.Below = append(r.Below, views.Crumb{Text: b.Agent + " " + views.StateWord(string(b.State)), Href: views.DelegationHref(b.ID)})
+			r.Below = append(r.Below, views.Crumb{Text: b.Agent + " " + views.StateWord(b.State), Href: views.DelegationHref(b.ID)})
 		}
 		rows = append(rows, r)
 	}

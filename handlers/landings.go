@@ -2,28 +2,15 @@ package handlers
 
 import (
 	"fmt"
-	"time"
 
 	"gatehouse/orchestrator"
 	"gatehouse/views"
+	"gatehouse/web/wire"
 )
 
-// Queue is how landing stands in one repository, for every face.
-type Queue struct {
-	Repository string    `json:"repository"`
-	Waiting    int       `json:"waiting"` // approved changes that have not landed, the one that lands now included
-	HeldUp     int       `json:"held_up"` // of these, those that something is in the way of
-	Since      time.Time `json:"since"`   // when the first of them was approved
-	// Landed and Pace: the last so many landings took so many seconds each, as their median.
-	Landed int     `json:"landed"`
-	Pace   float64 `json:"pace_seconds"`
-	Left   float64 `json:"left_seconds"` // for all that nothing is in the way of, at this pace; 0: not known
-	Says   string  `json:"says"`
-}
-
 // QueueOf is how a queue is told.
-func QueueOf(q orchestrator.LandingQueue) Queue {
-	return Queue{Repository: q.Repository, Waiting: q.Waiting, HeldUp: q.HeldUp, Since: q.Since.UTC(), Landed: q.Landed,
+func QueueOf(q orchestrator.LandingQueue) wire.Queue {
+	return wire.Queue{Repository: q.Repository, Waiting: q.Waiting, HeldUp: q.HeldUp, Since: q.Since.UTC(), Landed: q.Landed,
 		Pace: q.Pace.Seconds(), Left: q.Left().Seconds(), Says: queueSays(q)}
 }
 

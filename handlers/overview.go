@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"gatehouse/approval"
@@ -161,7 +160,7 @@ func turnOf(b orchestrator.Below, f *frame) string {
 		for _, r := range f.pending {
 			if r.DelegationID == b.ID {
 				who := f.waitsFor(r)
-				if strings.HasPrefix(who, "nobody") {
+				if f.voters.Stuck(r) {
 					return who
 				}
 				return "waits for " + who
@@ -230,7 +229,7 @@ func (p *Pages) wentWrong(f *frame, midnight time.Time, page *views.OverviewPage
 		page.Wrong = append(page.Wrong, f.delegationRow(d, nil))
 	}
 	for _, r := range refusals {
-		page.Wrong = append(page.Wrong, views.DelegationRow{ID: r.TaskID, Key: fmt.Sprintf("%s-%d", r.TaskID, r.N), Title: r.Task, State: "refused", Chain: []string{r.From, r.To}, EndedAt: r.At, Code: r.Code, Reason: r.Message})
+		page.Wrong = append(page.Wrong, views.DelegationRow{ID: r.TaskID, Key: fmt.Sprintf("%s-%d", r.TaskID, r.N), Title: r.Task, State: "refused", Chain: []string{r.From, r.To}, EndedAt: r.At, Code: r.Code, Case: r.Reason, Reason: r.Message})
 	}
 	slices.SortStableFunc(page.Wrong, func(a, b views.DelegationRow) int { return b.EndedAt.Compare(a.EndedAt) })
 	page.Wrong, page.WrongAll, page.RefusedAll = page.Wrong[:min(len(page.Wrong), block)], n, refused

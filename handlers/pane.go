@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
 )
 
@@ -59,7 +60,7 @@ func (p *Pages) pane(f *frame, d orchestrator.Delegation, page *views.Delegation
 func (p *Pages) guardsOf(f *frame, d orchestrator.Delegation, pane *views.DelegationPane) error {
 	found, err := p.Traces.EventsOf(f.ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.Delegated}, Delegations: []string{d.ParentID}, Has: d.ID, Limit: 1})
 	for _, e := range found {
-		for _, g := range factsOf(e).Guards {
+		for _, g := range event.Read[event.DelegatedData](e).Guards {
 			pane.Guards = append(pane.Guards, views.GuardVerdict{Guard: g, Allowed: true})
 		}
 	}
@@ -74,12 +75,9 @@ func (p *Pages) logOf(f *frame, d orchestrator.Delegation, pane *views.Delegatio
 	}
 	slices.Reverse(found)
 	for _, e := range found {
-		for line := range strings.Lines(factsOf(e).Text) {
+		for line := range strings.Lines(event.Read[event.ProgressData](e).Text) {
 			line = strings.TrimRight(line, "\r\n")
-			cut := line
-			if len(line) > lineBytes {
-				cut = beginning(line, lineBytes)
-			}
+			cut, _ := textcut.Bytes(line, lineBytes)
 			pane.LogTail = append(pane.LogTail, views.LogLine{Text: cut, Rest: len(line) - len(cut), N: e.N})
 		}
 	}
@@ -87,7 +85,7 @@ func (p *Pages) logOf(f *frame, d orchestrator.Delegation, pane *views.Delegatio
 	pane.LogTail = pane.LogTail[max(0, len(pane.LogTail)-logShown):]
 	refused, err := p.Traces.EventsOf(f.ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.PatchRejected}, Delegations: []string{d.ID}, Limit: 50})
 	for _, e := range refused {
-		pane.Rejected = append(pane.Rejected, rejected(factsOf(e))...)
+		pane.Rejected = append(pane.Rejected, rejected(event.Read[event.PatchRejectedData](e))...)
 	}
 	return err
 }
@@ -95,15 +93,11 @@ func (p *Pages) logOf(f *frame, d orchestrator.Delegation, pane *views.Delegatio
 // longText cuts a text that would make the page too long; more says how many pieces of it
 // are wanted beside the first.
 func longText(s string, more int) views.LongText {
-	most := textStep * (more + 1)
-	if len(s) <= most {
-		return views.LongText{Text: s}
-	}
-	cut := beginning(s, most)
+	cut, _ := textcut.Bytes(s, textStep*(more+1))
 	return views.LongText{Text: cut, Rest: len(s) - len(cut)}
 }
 
-func rejected(facts eventFacts) []views.RejectedFile {
+func rejected(facts event.PatchRejectedData) []views.RejectedFile {
 	var out []views.RejectedFile
 	for _, path := range facts.Files {
 		out = append(out, views.RejectedFile{Path: path, Code: facts.Code, Text: facts.Message})

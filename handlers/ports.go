@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/proof"
@@ -42,6 +43,8 @@ type Engine interface {
 	Check(ctx context.Context, from, to, taskID string) ([]guard.Verdict, *guard.Verdict, error)
 	Agents(ctx context.Context) ([]orchestrator.AgentStatus, error)
 	Config() *orchestrator.Config
+	// Traits are what is to be known of an agent's kind.
+	Traits(agent string) agent.Traits
 	Hub() *event.Hub
 	// Slots is how many delegations this node works on, and how many it may.
 	Slots() (used, size int)
@@ -82,9 +85,11 @@ type Gateway interface {
 	Reading(ctx context.Context, by people.Principal, requestID string, revision int) (approval.Reading, error)
 	MarkViewed(ctx context.Context, by people.Principal, requestID string, revision, file int, viewed bool) error
 	// ReadWhole records that a person was given the whole diff of a revision on a channel.
-	ReadWhole(ctx context.Context, by people.Principal, r approval.Request, revision int, channel string)
+	ReadWhole(ctx context.Context, by people.Principal, r approval.Request, revision int, channel origin.Channel)
 	// WithReaders puts onto requests who read them without a verdict, as far as who asks may know.
 	WithReaders(ctx context.Context, who people.Principal, requests []approval.Request) error
+	// ReadersOf is one request with them.
+	ReadersOf(ctx context.Context, who people.Principal, r approval.Request) (approval.Request, error)
 	// MarkOpened records that files were before the person, which is no mark of theirs.
 	MarkOpened(ctx context.Context, by people.Principal, requestID string, revision int, files []int) error
 }

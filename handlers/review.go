@@ -109,7 +109,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 			return err
 		}
 	}
-	page.Warnings = warningsOf(shown, page.Files)
+	page.Warnings = shown.Warnings
 	return wholeOrPart(c, q, page, no)
 }
 
@@ -165,7 +165,7 @@ func withQuery(path, query string) string {
 // howRead says who has read the revision that is shown, and where.
 func (p *Pages) howRead(f *frame, r approval.Request, shown approval.Revision) (string, error) {
 	r.Revision = shown
-	r, err := p.withReaders(f, r)
+	r, err := p.Gateway.ReadersOf(f.ctx, f.who.Principal, r)
 	return r.HowRead(), err
 }
 
@@ -230,30 +230,6 @@ func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d 
 	page.CanWithdraw = mayWithdraw(r, f.who.User.ID)
 	page.CanRevert = r.State == approval.Landed && !r.Revision.Delivery().Pushes() && r.RevertedBy == "" && (f.who.Has(people.TasksWrite) || f.who.Has(people.ApprovalsDecide))
 	page.CanLand = d.Work.Problem != "" && d.State == orchestrator.Landing && (f.who.Has(people.DelegationsControl) || f.who.Has(people.ApprovalsDecide))
-	for _, x := range r.Decisions {
-		page.Decisions = append(page.Decisions, views.DecisionRow{User: x.User, For: x.For, Channel: x.Channel, Verdict: string(x.Verdict),
-			Comment: x.Comment, Digest: x.Digest, Revision: x.Revision, Files: x.Files, Anew: x.Anew(), Comments: sentOf(x), At: x.At})
-	}
-	for _, n := range v.Notes {
-		page.Notes = append(page.Notes, views.Note{Code: n.Code, Text: n.Text})
-	}
-	for _, k := range v.Checks {
-		page.Checks = append(page.Checks, views.CheckRow{Command: k.Command, OK: k.OK, Duration: k.Took, Output: k.Output})
-	}
+	page.Decisions, page.Notes, page.Checks = r.Decisions, v.Notes, v.Checks
 	return page
-}
-
-// warningsOf points each warning at its file on the page.
-func warningsOf(v approval.Revision, files []views.DiffFile) []views.Warning {
-	var out []views.Warning
-	for _, w := range v.Warnings {
-		row := views.Warning{Code: w.Code, Path: w.Path, Text: w.Text}
-		for _, f := range files {
-			if w.Path != "" && f.Path == w.Path {
-				row.Href = fmt.Sprintf("#F%d", f.N)
-			}
-		}
-		out = append(out, row)
-	}
-	return out
 }

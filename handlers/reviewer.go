@@ -112,8 +112,7 @@ func (t Trees) mirror(name string) (*patch.Mirror, error) {
 	if !ok {
 		return nil, orchestrator.Errorf(orchestrator.CodeUnavailable, "The repository %q is not configured any more, so this change cannot be shown. Add it back to gatehouse.yaml.", name)
 	}
-	return t.Mirrors.Open(patch.Repository{Name: repo.Name, Source: repo.Source, Branch: repo.Branch, Deliver: repo.Deliver,
-		Checks: repo.Checks, Protect: repo.Protect, Credential: repo.Credential}), nil
+	return t.Mirrors.Open(repo), nil
 }
 
 // open returns the mirror once it has both trees of the revision.

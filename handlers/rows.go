@@ -8,6 +8,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/badge"
 	"gatehouse/views"
 )
 
@@ -22,14 +23,10 @@ func landsOn(v approval.Revision) string {
 
 // turn says who must act next on a request, or that no yes can come.
 func (f *frame) turn(r approval.Request) string {
-	whose := f.voters.Turn(r, f.who.User.ID)
-	switch {
-	case whose != "nobody":
-		return whose
-	case f.voters.Needs(r).Have > 0:
-		return "nobody else can say yes: add an approver or change the rule"
+	if !f.voters.Stuck(r) {
+		return f.voters.Turn(r, f.who.User.ID)
 	}
-	return "nobody can say yes: add an approver or change the rule"
+	return badge.Nobody(f.voters.Needs(r).Have)
 }
 
 // approvalRow is one request as lists show it.
@@ -63,13 +60,6 @@ func (f *frame) approvalRow(r approval.Request) views.ApprovalRow {
 		row.DecidedBy = r.Decisions[n-1].User
 	}
 	return row
-}
-
-// withReaders is r with who read the revision that it shows.
-func (p *Pages) withReaders(f *frame, r approval.Request) (approval.Request, error) {
-	one := []approval.Request{r}
-	err := p.Gateway.WithReaders(f.ctx, f.who.Principal, one)
-	return one[0], err
 }
 
 // chainOf is the names of a request's chain.

@@ -3,6 +3,7 @@ package handlers
 import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/views"
 	"slices"
 
@@ -54,7 +55,7 @@ func (p *Pages) Send(c echo.Context) error {
 	who, _ := Who(c)
 	in := views.SendForm{Agent: c.FormValue("agent"), Text: c.FormValue("text"), Repository: c.FormValue("repository"), Handoffs: c.FormValue("handoffs") != "", Key: c.FormValue("key")}
 	t, _, _, err := p.Engine.Submit(c.Request().Context(), orchestrator.Submission{
-		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: "web", RequesterID: who.User.ID, Requester: who.User.Name,
+		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: origin.From(origin.Web), RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	if err != nil {
 		f := FaultOf(err)

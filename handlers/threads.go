@@ -50,20 +50,14 @@ func (p *Pages) threads(f *frame, page *views.ReviewPage, r approval.Request, sh
 	if page.ReplyTo != "" && !offered { // nothing on the page takes the reply any more
 		page.ReplyTo, page.Unsent = "", page.ReplyText
 	}
-	i := 0
-	for d := range page.Decisions { // they have the same comments in the same order
-		for c := range page.Decisions[d].Comments {
-			page.Decisions[d].Comments[c].Href = hrefs[all[i].ID]
-			i++
-		}
-	}
+	page.Spots = hrefs
 	return nil
 }
 
 // threadOf is a thread as it stands on the page; own: it was written on the shown revision.
 func threadOf(t approval.Thread, own bool) views.Remark {
 	d, c := t.Decision, t.Comment
-	x := views.Remark{Thread: t.ID, Resolved: t.Resolved(), Path: c.Path, Side: c.Side, Line: t.Now, First: firstOf(t.Now, c.Code), Code: c.Code, Text: c.Text,
+	x := views.Remark{Thread: t.ID, Resolved: t.Resolved(), Path: c.Path, Side: c.Side, Line: t.Now, First: views.FirstOf(t.Now, c.Code), Code: c.Code, Text: c.Text,
 		Revision: t.Revision, Was: c.Line, Moved: t.Moved, Earlier: !own, Outdated: t.Gone, User: inPlace(d), At: d.At}
 	for _, a := range t.Answers {
 		x.Answers = append(x.Answers, views.AnswerRow{User: a.User, Act: string(a.Act), Text: a.Text, At: a.At})
@@ -107,19 +101,6 @@ func placeThread(page *views.ReviewPage, x views.Remark, shown approval.Revision
 	}
 	page.Elsewhere = append(page.Elsewhere, x)
 	return "#threads-elsewhere"
-}
-
-// sentOf are the line comments of a decision, for its list.
-func sentOf(d approval.Decision) []views.Remark {
-	var out []views.Remark
-	for _, c := range d.Comments {
-		side := c.Side
-		if side == "" {
-			side = approval.RightSide
-		}
-		out = append(out, views.Remark{Path: c.Path, Side: side, Line: c.Line, First: firstOf(c.Line, c.Code), Code: c.Code, Text: c.Text, Revision: d.Revision, User: inPlace(d), At: d.At})
-	}
-	return out
 }
 
 func fileNamed(path string) func(patch.File) bool {

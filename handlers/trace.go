@@ -318,7 +318,7 @@ func (r *refusals) add(e event.Event) {
 		last.Note = fmt.Sprintf("and %d more like these", r.more[e.DelegationID])
 		return
 	}
-	facts := factsOf(e)
+	facts := event.Read[event.DelegationRefusedData](e)
 	r.rows[e.DelegationID] = append(list, views.TreeRow{ID: e.ID, N: e.N, Name: facts.To, From: e.Actor, State: refusedState,
 		Code: facts.Code, Message: facts.Message, At: e.At, EndedAt: e.At})
 }
@@ -347,7 +347,7 @@ func withoutParam(path, key string) string {
 // cameBy leads to the trigger that made a task: to the very delivery where its key names
 // one and this person may read it, else to the trigger with all of them.
 func cameBy(who Caller, t orchestrator.Task) string {
-	name := t.Trigger()
+	name := t.Via.Trigger()
 	if name == "" {
 		return ""
 	}

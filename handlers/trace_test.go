@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 
@@ -109,8 +110,8 @@ func TestRowsAreInOrder(t *testing.T) {
 // O15: used and reserved stand beside the limit; what nobody reported is not 0.
 func TestMetersTellUsedFromReserved(t *testing.T) {
 	tokens, micro, span := int64(150_000), int64(5_000_000), 30*time.Minute
-	d := orchestrator.Delegation{State: orchestrator.Waiting, Work: orchestrator.Work{Budget: &budget.Account{Limits: budget.Limits{Tokens: &tokens, MicroUSD: &micro, Time: &span},
-		Used: budget.Amount{Tokens: 9400, Time: 38 * time.Second}, Reserved: budget.Amount{Tokens: 40_000}}}}
+	d := orchestrator.Delegation{State: orchestrator.Waiting, Work: orchestrator.Work{Account: orchestrator.Account{Budget: &budget.Account{Limits: budget.Limits{Tokens: &tokens, MicroUSD: &micro, Time: &span},
+		Used: budget.Amount{Tokens: 9400, Time: 38 * time.Second}, Reserved: budget.Amount{Tokens: 40_000}}}}}
 	var words []string
 	for _, m := range metersOf(d, 2, 5) {
 		words = append(words, m.Name+": "+m.Words)
@@ -158,13 +159,13 @@ func TestATaskLeadsToItsDelivery(t *testing.T) {
 		via, key string
 		want     string
 	}{
-		{operator, orchestrator.ViaTrigger("webhook", "ci failed"), "trigger:ci failed:whk_1", "/triggers/ci%20failed/deliveries/whk_1"},
+		{operator, origin.Trigger(origin.Webhook, "ci failed").String(), "trigger:ci failed:whk_1", "/triggers/ci%20failed/deliveries/whk_1"},
 		{approver, "schedule ci failed", "trigger:ci failed:whk_1", "/triggers/ci%20failed"},
 		{operator, "webhook ci", "trigger:ci:key:whk_1", "/triggers/ci"},
 		{operator, "web", "trigger:ci:whk_1", ""},
 		{operator, "webhook ", "", ""},
 	} {
-		if got := cameBy(Caller{Principal: c.who}, orchestrator.Task{Via: c.via, Key: c.key}); got != c.want {
+		if got := cameBy(Caller{Principal: c.who}, orchestrator.Task{Via: origin.Parse(c.via), Key: c.key}); got != c.want {
 			t.Errorf("%s %s leads to %q, want %q", c.via, c.key, got, c.want)
 		}
 	}

@@ -100,7 +100,7 @@ func spansOf(story []event.Event) map[string][]views.Span {
 		case event.Requested:
 			enter(e.DelegationID, views.SpanPerson, e.At)
 		case event.Decided:
-			if n := len(spans[e.DelegationID]); n > 0 && spans[e.DelegationID][n-1].Kind == views.SpanPerson && factsOf(e).State == "approved" {
+			if n := len(spans[e.DelegationID]); n > 0 && spans[e.DelegationID][n-1].Kind == views.SpanPerson && event.Read[event.DecidedData](e).State == "approved" {
 				enter(e.DelegationID, views.SpanLanding, e.At)
 			}
 		case event.Completed, event.Failed, event.Cancelled:

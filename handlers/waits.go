@@ -10,8 +10,8 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/agent"
 	"gatehouse/views"
+	"gatehouse/web/wire"
 )
 
 // What a delegation may wait for.
@@ -25,24 +25,6 @@ const (
 	WaitsForTurn     = "turn"   // another change of its repository lands first
 	WaitsForNobody   = "nobody" // it works
 )
-
-// Wait is one row of the wait-for view: who waits, for what, and since when. It is also
-// the outbound map of A24: each hand-over that is under way, by its id.
-type Wait struct {
-	TaskID       string               `json:"task_id"`
-	DelegationID string               `json:"delegation_id"`
-	Agent        string               `json:"agent"`
-	Text         string               `json:"text"` // first line of what it was asked
-	Requester    string               `json:"requester"`
-	State        orchestrator.State   `json:"state"`
-	Repository   string               `json:"repository,omitempty"`
-	For          string               `json:"waits_for"`
-	People       []string             `json:"people"`   // whose yes is missing
-	Children     []orchestrator.Below `json:"children"` // live ones that it waits for
-	Says         string               `json:"says"`
-	Since        time.Time            `json:"since"`
-	ApprovalID   string               `json:"approval_id,omitempty"`
-}
 
 // NoCycle says why nobody waits in a circle, and what could still hold work up.
 const NoCycle = "Nobody waits in a circle: work goes down a tree only, and who waits for others holds no worker."
@@ -58,7 +40,7 @@ type WaitsOf struct {
 }
 
 // Task lists the live delegations of a task, oldest first.
-func (w WaitsOf) Task(ctx context.Context, taskID string) ([]Wait, error) {
+func (w WaitsOf) Task(ctx context.Context, taskID string) ([]wire.Wait, error) {
 	tree, err := w.Reader.Tree(ctx, taskID)
 	if err != nil {
 		return nil, err
@@ -67,7 +49,7 @@ func (w WaitsOf) Task(ctx context.Context, taskID string) ([]Wait, error) {
 }
 
 // Site lists one page of all live delegations, newest first, and the cursor of the next.
-func (w WaitsOf) Site(ctx context.Context, after string, limit int) ([]Wait, string, error) {
+func (w WaitsOf) Site(ctx context.Context, after string, limit int) ([]wire.Wait, string, error) {
 	page, err := w.Reader.List(ctx, orchestrator.Filter{States: liveStates(), After: after, Limit: limit})
 	if err != nil {
 		return nil, "", err
@@ -78,14 +60,16 @@ func (w WaitsOf) Site(ctx context.Context, after string, limit int) ([]Wait, str
 
 // Queues tells how landing stands in the repositories of rows that land: of all of them on
 // the site, of its own in a task.
-func (w WaitsOf) Queues(ctx context.Context, only []Wait, site bool) ([]Queue, error) {
+func (w WaitsOf) Queues(ctx context.Context, only []wire.Wait, site bool) ([]wire.Queue, error) {
 	queues, err := w.Insights.LandingQueues(ctx)
 	if err != nil {
 		return nil, err
 	}
-	told := []Queue{}
+	told := []wire.Queue{}
 	for _, q := range queues {
-		if site || slices.ContainsFunc(only, func(row Wait) bool { return row.State == orchestrator.Landing && row.Repository == q.Repository }) {
+		if site || slices.ContainsFunc(only, func(row wire.Wait) bool {
+			return row.State == string(orchestrator.Landing) && row.Repository == q.Repository
+		}) {
 			told = append(told, QueueOf(q))
 		}
 	}
@@ -101,7 +85,7 @@ type asker struct {
 	voters *approval.Electorate
 }
 
-func (w WaitsOf) of(ctx context.Context, live []orchestrator.Delegation) ([]Wait, error) {
+func (w WaitsOf) of(ctx context.Context, live []orchestrator.Delegation) ([]wire.Wait, error) {
 	a := asker{WaitsOf: w, ctx: ctx, below: map[string][]orchestrator.Below{}, paused: map[string]*time.Time{}}
 	var parents []string
 	for _, d := range live {
@@ -118,7 +102,7 @@ func (w WaitsOf) of(ctx context.Context, live []orchestrator.Delegation) ([]Wait
 			a.below[id] = children
 		}
 	}
-	rows := make([]Wait, 0, len(live))
+	rows := make([]wire.Wait, 0, len(live))
 	for _, d := range live {
 		row, err := a.row(d)
 		if err != nil {
@@ -129,9 +113,9 @@ func (w WaitsOf) of(ctx context.Context, live []orchestrator.Delegation) ([]Wait
 	return rows, nil
 }
 
-func (a *asker) row(d orchestrator.Delegation) (Wait, error) {
-	w := Wait{TaskID: d.TaskID, DelegationID: d.ID, Agent: d.To, Text: orchestrator.Title(d.Text), Requester: d.Requester, State: d.State, Repository: d.Repository, Since: d.Since.UTC(),
-		People: []string{}, Children: []orchestrator.Below{}, For: WaitsForNobody, ApprovalID: d.ApprovalID}
+func (a *asker) row(d orchestrator.Delegation) (wire.Wait, error) {
+	w := wire.Wait{TaskID: d.TaskID, DelegationID: d.ID, Agent: d.To, Text: orchestrator.Title(d.Text), Requester: d.Requester, State: string(d.State), Repository: d.Repository, Since: d.Since.UTC(),
+		People: []string{}, Children: []wire.Below{}, For: WaitsForNobody, ApprovalID: d.ApprovalID}
 	var err error
 	switch d.State {
 	case orchestrator.Queued:
@@ -152,7 +136,7 @@ func (a *asker) row(d orchestrator.Delegation) (Wait, error) {
 		w.Says = "its change is being checked"
 	default:
 		w.Says = d.To + " works"
-		if spec, ok := a.Engine.Config().Agents.Get(d.To); ok && spec.Kind == agent.Remote {
+		if a.Engine.Traits(d.To).Elsewhere {
 			w.For, w.Says = WaitsForRemote, d.To+" works elsewhere; its answer is awaited"
 		}
 	}
@@ -160,7 +144,7 @@ func (a *asker) row(d orchestrator.Delegation) (Wait, error) {
 }
 
 // queued: paused, not yet due, or no worker is free.
-func (a *asker) queued(d orchestrator.Delegation, w *Wait) error {
+func (a *asker) queued(d orchestrator.Delegation, w *wire.Wait) error {
 	since, known := a.paused[d.TaskID]
 	if !known {
 		t, err := a.Reader.Task(a.ctx, d.TaskID)
@@ -184,11 +168,11 @@ func (a *asker) queued(d orchestrator.Delegation, w *Wait) error {
 	return nil
 }
 
-func (a *asker) waiting(d orchestrator.Delegation, w *Wait) {
+func (a *asker) waiting(d orchestrator.Delegation, w *wire.Wait) {
 	w.For = WaitsForChildren
 	for _, c := range a.below[d.ID] {
 		if !c.Spawned || d.Work.ForSpawned {
-			w.Children = append(w.Children, c)
+			w.Children = append(w.Children, wire.Below{ID: c.ID, Agent: c.Agent, State: string(c.State), Since: c.Since, Spawned: c.Spawned})
 		}
 	}
 	switch names := counted(w.Children); {
@@ -202,7 +186,7 @@ func (a *asker) waiting(d orchestrator.Delegation, w *Wait) {
 }
 
 // counted names each agent once, with how often it is there: coder, 9 × reviewer.
-func counted(children []orchestrator.Below) []string {
+func counted(children []wire.Below) []string {
 	n := map[string]int{}
 	var order []string
 	for _, c := range children {
@@ -218,7 +202,7 @@ func counted(children []orchestrator.Below) []string {
 	return order
 }
 
-func (a *asker) people(d orchestrator.Delegation, w *Wait) error {
+func (a *asker) people(d orchestrator.Delegation, w *wire.Wait) error {
 	w.For, w.Says = WaitsForPeople, "a person has to say yes"
 	if d.ApprovalID == "" {
 		return nil

@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 
 	"github.com/labstack/echo/v4"
@@ -35,15 +36,15 @@ func Who(c echo.Context) (Caller, bool) {
 }
 
 // Channel names how a decision or task came in: web, cli or api.
-func Channel(c echo.Context) string {
+func Channel(c echo.Context) origin.Channel {
 	who, _ := Who(c)
 	switch {
 	case who.Session:
-		return "web"
+		return origin.Web
 	case strings.HasPrefix(c.Request().UserAgent(), "gatehouse-cli/"):
-		return "cli"
+		return origin.CLI
 	default:
-		return "api"
+		return origin.API
 	}
 }
 

@@ -105,34 +105,30 @@ func renew(ctx context.Context, tx Tx, d *Delegation, f *agent.Feedback) error {
 	}
 	w.Runs++
 	w.Anew = true
-	w.Kept, w.From, w.Carried, w.RanFor, w.HandedTo = nil, nil, 0, 0, ""
 	if w.Land != nil {
 		w.Revision = w.Land.Revision + 1
 	}
-	w.Feedback, w.Memo, w.Refused, w.Land = f, nil, nil, nil
-	w.Tree, w.TreeCommit, w.TreeBundle, w.Problem, w.Discarded, w.Fallback = "", "", "", "", "", nil
-	w.Lineage, w.Made, w.Declined = d.again(), nil, nil
-	if !w.Shares {
-		w.BaseCommit, w.BaseTree, w.BaseBundle, w.BaseSaved = "", "", "", ""
-	}
+	w.Lineage = d.again() // of the product that goes
+	w.Session, w.Product, w.ToLand = Session{Feedback: f}, Product{}, ToLand{}
+	w.Base.anew()
 	d.Result, d.ReadyAt, d.Losses = nil, tx.Now(), 0
 	return nil
 }
 
 // requeue queues a renewed delegation.
 func requeue(ctx context.Context, tx Tx, d *Delegation, actor, why string) error {
-	if err := move(ctx, tx, d, Queued); err != nil {
+	if err := queueAnew(ctx, tx, d); err != nil {
 		return err
 	}
-	data := map[string]any{"agent": d.To, "why": why}
+	said := event.QueuedData{Agent: d.To, Why: event.Given(why)}
 	if d.Work.From != nil {
-		data["from_revision"] = d.Work.Revision - 1
+		said.FromRevision = event.Given(d.Work.Revision - 1)
 	}
-	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor, Data: event.Data(data)})
+	return tx.Append(ctx, event.Of(d.ID, actor, said))
 }
 
 // dropKept removes the kept checkout of the run before. A revision's own bundle stays.
-func (w *Work) dropKept(ctx context.Context, tx Tx) error {
+func (w *Session) dropKept(ctx context.Context, tx Tx) error {
 	if w.Kept == nil || w.From != nil && w.Kept.Bundle == w.From.Bundle {
 		return nil
 	}

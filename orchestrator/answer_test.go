@@ -45,7 +45,7 @@ func (w *world) wantAnswers(r approval.Request, n int, resolved bool, want ...st
 // A comment is answered, done, and open again; nothing is done twice, and each act is one
 // event of the task.
 func TestACommentIsAnsweredAndResolved(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w, root, r, cleo := asked(t, url, map[string]string{"core/a.txt": "one\ntwo\n"}, nil)
 		r = w.comments(root, r, map[string]string{"core/a.txt": "one\n2\n"}, agent.LineComment{Path: "core/a.txt", Line: 2, Text: "Digits."}, agent.LineComment{Path: "core/a.txt", Line: 1, Text: "Why?"})
 		w.must(w.answer(cleo, r, 0, 0, approval.Reply, " Done\x00 in 2. "))
@@ -121,6 +121,7 @@ func TestPeopleAnswerAtOnce(t *testing.T) {
 // An agent that works again is told again what is still open, with what was said under it;
 // what is resolved is left out.
 func TestAnAgentIsToldWhatIsStillOpen(t *testing.T) {
+	t.Parallel()
 	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), map[string]string{"core/a.txt": "1\n2\n3\n"}, nil)
 	r = w.comments(root, r, map[string]string{"core/a.txt": "new\n1\n2\n"}, agent.LineComment{Path: "core/a.txt", Line: 1, Text: "Name it."},
 		agent.LineComment{Path: "core/a.txt", Line: 2, Text: "Done already."}, agent.LineComment{Path: "core/a.txt", Line: 3, Text: "Keep it."})
@@ -147,6 +148,7 @@ func TestAnAgentIsToldWhatIsStillOpen(t *testing.T) {
 // Of more than an agent is told, the newest are; it is told how many are not. No line of a
 // reply passes for another person's.
 func TestAnAgentIsToldTheNewestAndWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
 	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), map[string]string{"core/a.txt": "1\n2\n"}, nil)
 	old := make([]agent.LineComment, 300)
 	for i := range old {
@@ -181,6 +183,7 @@ func TestAnAgentIsToldTheNewestAndWhatIsLeftOut(t *testing.T) {
 // What people say under all comments of a request has a size that its page bears; what is
 // done without words still is.
 func TestRepliesHaveALimitTogether(t *testing.T) {
+	t.Parallel()
 	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), map[string]string{"core/a.txt": "1\n"}, nil)
 	r = w.comments(root, r, map[string]string{"core/a.txt": "2\n"}, agent.LineComment{Path: "core/a.txt", Line: 1, Text: "Why?"})
 	n := approval.MaxAnswered / approval.MaxComment

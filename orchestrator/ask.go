@@ -71,12 +71,10 @@ type Handovers interface {
 	// its agent wants a person asked in any case. It only computes.
 	Rule(now time.Time, t *Task, child *Delegation, h Handed, first bool) HandoverRule
 	// Ask stores the question about a child that was just inserted, in its transaction.
-	// child.ApprovalID is the id of the request.
+	// child.ApprovalID is the id of the request. People are told soon after the commit.
 	Ask(ctx context.Context, tx Tx, child *Delegation, h Handed, first bool) error
 	// Reads says whether rules or people would look at the files that travel to such an agent.
 	Reads(first bool) bool
-	// Asked says that the transaction is committed, so that people are told soon.
-	Asked()
 }
 
 // HandoverRule is what holds for one hand-over.
@@ -128,22 +126,6 @@ func ruled(h Handovers, now time.Time, t *Task, child *Delegation, handed Handed
 	return h.Rule(now, t, child, handed, first)
 }
 
-// asked says after a commit that people may have been asked about a hop.
-func asked(plans []planned) {
-	for _, p := range plans {
-		if p.asks != nil {
-			p.asks.Asked()
-			return
-		}
-	}
-}
-
-// askFirst makes child one that is born waiting for people.
-func askFirst(child *Delegation, now time.Time) {
-	child.State, child.ApprovalID = AwaitingApproval, NewID(RequestPrefix, now)
-	child.Work.Asked = true
-}
-
 // handContext writes what goes with a hand-over into the task's context. Of one that
 // people are asked about first it is only checked: their yes writes it.
 func handContext(ctx context.Context, tx Tx, child *Delegation, from string, context map[string]string) error {
@@ -178,27 +160,13 @@ func (e *Engine) wouldAsk(ctx context.Context, verdicts []guard.Verdict, t Task,
 
 // AllowHandover gives a child that was born waiting its yes: it is queued like any other.
 func AllowHandover(ctx context.Context, tx Tx, d *Delegation, q Question, actor string) error {
-	letGo(d)
-	d.ReadyAt, d.Losses = tx.Now(), 0
-	d.Work.Pinned = &Pinned{q.Context}
-	if err := move(ctx, tx, d, Queued); err != nil {
+	if err := allow(ctx, tx, d, Pinned{q.Context}); err != nil {
 		return err
 	}
 	if err := handContext(ctx, tx, d, q.From, q.Context); err != nil {
 		return err
 	}
-	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor,
-		Data: event.Data(map[string]any{"agent": d.To, "from": d.From, "why": "the hand-over was approved"})})
-}
-
-// RecallHandover takes the yes to a hand-over back while nobody has begun to work on it;
-// after that it is refused, and the work can only be cancelled.
-func RecallHandover(ctx context.Context, tx Tx, d *Delegation) error {
-	if d.State != Queued || d.Attempt > 0 {
-		return Errorf(CodeConflict, "%s has begun to work, so your approval cannot be withdrawn any more. Cancel the delegation instead.", d.To)
-	}
-	letGo(d)
-	return move(ctx, tx, d, AwaitingApproval)
+	return tx.Append(ctx, event.Of(d.ID, actor, event.QueuedData{Agent: d.To, From: event.Given(d.From), Why: event.Given("the hand-over was approved")}))
 }
 
 // RefuseHandover ends a child whose hand-over got a no. Its caller reads that as data.

@@ -13,6 +13,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 )
@@ -29,7 +30,7 @@ func asking(t *testing.T, url string) (*world, *agenttest.Scripted) {
 // H18: the hand-over waits for a person with the question in the source's words; nobody
 // works meanwhile, and the yes lets the child run.
 func TestAPersonIsAskedBeforeAHandover(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w, coder := asking(t, url)
 		root := w.send("kik", "Deploy to production\nwith the new key")
 		r := w.request(root.TaskID, 1)
@@ -62,7 +63,7 @@ func TestAPersonIsAskedBeforeAHandover(t *testing.T) {
 
 // H18: anything but yes ends that hand-over, as data for the caller, which goes on.
 func TestANoToAHandoverIsReadByTheCaller(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w, coder := asking(t, url)
 		root := w.send("kik", "drop the tables")
 		r := w.request(root.TaskID, 1)
@@ -113,7 +114,7 @@ func TestTwoChannelsDecideOnAHandoverAtOnce(t *testing.T) {
 
 // H18: the deadline is never a yes; four eyes hold; nothing can be changed in a question.
 func TestWhatIsNoYesToAHandover(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w, coder := asking(t, url)
 		c := w.gateway.Config()
 		root := w.send("kik", "go")
@@ -208,7 +209,7 @@ func TestTheYesToAHandoverSurvivesItsNode(t *testing.T) {
 
 // A yes may be taken back until somebody works on it.
 func TestAYesToAHandoverIsTakenBack(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w, _ := asking(t, url)
 		root := w.send("kik", "go")
 		r := w.request(root.TaskID, 1)
@@ -230,7 +231,7 @@ func TestAYesToAHandoverIsTakenBack(t *testing.T) {
 // H18, K44: what the child changes is a question of its own, after that of the hand-over;
 // the context that goes with a hand-over is written by the yes.
 func TestTheWorkOfAnApprovedHandoverHasItsOwnQuestion(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "kik"}, agent.Spec{Name: "coder", AskFirst: true, Repository: "app"})
 		w.script("kik", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 			hop := agent.Hop{To: "coder", Text: "go", Ref: "one", Context: map[string]string{"branch": "main"}, Handover: &agent.Handover{Goto: "coder"}}
@@ -250,7 +251,7 @@ func TestTheWorkOfAnApprovedHandoverHasItsOwnQuestion(t *testing.T) {
 		})
 		coder := w.script("coder", writes("core/a.txt", "new\n"))
 		w.start()
-		_, root, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "kik", Text: "go", Via: "web", RequesterID: w.ann.ID, Requester: "ann"})
+		_, root, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "kik", Text: "go", Via: origin.From(origin.Web), RequesterID: w.ann.ID, Requester: "ann"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +281,7 @@ func TestTheWorkOfAnApprovedHandoverHasItsOwnQuestion(t *testing.T) {
 // H18: rules say before which hand-overs people are asked, and which are refused; a dry
 // run says so and asks nobody. A person's own task asks nobody.
 func TestRulesAboutHandovers(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "kik"}, agent.Spec{Name: "coder"}, agent.Spec{Name: "ops", AskFirst: true})
 		p, problems := approval.CompileHandovers([]approval.RuleConfig{
 			{Name: "never", When: `text contains "rm -rf"`, Deny: true},

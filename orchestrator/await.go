@@ -89,8 +89,7 @@ func (r *run) takeBack(ctx context.Context, d *Delegation, c *agent.Child) error
 	res.Text = strings.TrimSpace(res.Text + "\n\n" + note)
 	c.Result = &res
 	return r.write(ctx, func(tx Tx, own *Delegation) error {
-		return tx.Append(ctx, event.Event{Type: event.PatchRejected, DelegationID: d.ID, Actor: own.To, Data: event.Data(map[string]any{
-			"code": refusal.Code, "path": refusal.Path, "message": note, "files": refusal.Files})})
+		return tx.Append(ctx, event.Of(d.ID, own.To, event.PatchRejectedData{Code: refusal.Code, Path: refusal.Path, Message: note, Files: refusal.Files}))
 	})
 }
 
@@ -126,8 +125,7 @@ func (r *run) resume(ctx context.Context) error {
 		if d.State != Queued {
 			return nil
 		}
-		d.Work.ProcessWait = false
-		return move(ctx, tx, d, Running)
+		return goOn(ctx, tx, d)
 	})
 	r.mu.Lock()
 	took := err == nil && !r.slot && !r.finished && !r.gone

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"gatehouse/orchestrator/event"
@@ -18,15 +17,22 @@ import (
 // fails. Runs that wait for a slot come first: then nothing is passed and the dispatcher
 // does it all.
 //
-// A baton belongs to one goroutine.
+// A baton belongs to one goroutine and to one try of one transaction.
 type baton struct {
 	e      *Engine
 	from   *run   // whose slot may go on; nil: only free slots are taken
-	taken  []*run // claimed in this try of the transaction
+	taken  []*run // claimed in the transaction
 	passed *run   // who has from's slot
 	rests  bool   // from has given its slot up, for nobody in particular
 	waits  bool   // from's program waits, and its clock stands
-	whole  bool   // the function of the transaction came to its end
+}
+
+// baton makes one for a transaction, in whose end from may be about to give its slot up.
+func (e *Engine) baton(tx Tx, from *run) *baton {
+	b := &baton{e: e, from: from}
+	tx.OnCommit(b.start)
+	tx.OnRollback(b.leave)
+	return b
 }
 
 // shift is the time in which Run takes work.
@@ -47,25 +53,6 @@ func (e *Engine) closeShift() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.shift = nil
-}
-
-// in runs a transaction that may carry work on.
-func (b *baton) in(transact func(fn func(fn func() error) error) error) error {
-	err := transact(func(fn func() error) error {
-		b.drop() // the database may run it again
-		b.whole = false
-		if err := fn(); err != nil {
-			return err
-		}
-		b.whole = true
-		return nil
-	})
-	if err == nil {
-		b.start()
-		return nil
-	}
-	b.leave(err)
-	return err
 }
 
 // claim claims d, which is queued and about to be written, where this node can work on it
@@ -98,9 +85,6 @@ func (b *baton) acknowledge(ctx context.Context, tx Tx, d *Delegation) error {
 // onward lets the caller of d go on, which has just ended: in its process, where that
 // waits here, or in a run of its own.
 func (b *baton) onward(ctx context.Context, tx Tx, d *Delegation) error {
-	if d.ParentID == "" || !d.State.Ended() {
-		return nil
-	}
 	p, err := tx.Delegation(ctx, d.ParentID)
 	if err != nil || p.State != Queued {
 		return err
@@ -109,14 +93,12 @@ func (b *baton) onward(ctx context.Context, tx Tx, d *Delegation) error {
 		if !b.pass(r) {
 			return nil
 		}
-		p.Work.ProcessWait = false
-		return move(ctx, tx, p, Running)
+		return goOn(ctx, tx, p)
 	}
-	attempt := p.Attempt
 	if !b.claim(tx, p, true) {
 		return nil
 	}
-	if err := tx.Move(ctx, p, Queued, attempt); err != nil {
+	if err := writeClaim(ctx, tx, p, Queued); err != nil {
 		return err
 	}
 	return b.acknowledge(ctx, tx, p)
@@ -142,7 +124,7 @@ func (b *baton) rest() {
 	b.from.clock.pause()
 }
 
-// drop undoes what this try of the transaction took.
+// drop undoes what the transaction took.
 func (b *baton) drop() {
 	b.takeBack()
 	for _, r := range b.taken {
@@ -186,18 +168,15 @@ func (b *baton) start() {
 	b.taken, b.passed, b.rests, b.waits = nil, nil, false, false
 }
 
-// leave ends a transaction that failed. Where its outcome is not known, what it claimed is
-// looked for: nobody else would before the lease ends.
-func (b *baton) leave(err error) {
-	taken := b.taken
-	if !b.whole || errors.Is(err, ErrLost) {
-		taken = nil
-	}
-	if taken == nil {
+// leave ends a transaction that failed. Where it may be committed all the same, what it
+// claimed is looked for: nobody else would before the lease ends.
+func (b *baton) leave(maybe bool) {
+	if !maybe {
 		b.drop()
 		return
 	}
 	b.takeBack()
+	taken := b.taken
 	b.taken = nil
 	for _, r := range taken {
 		r.giveSlot()
@@ -258,6 +237,5 @@ func (b *baton) register(ref Ref) *run {
 
 // acknowledged is the event of a claim.
 func acknowledged(node string, d *Delegation) event.Event {
-	return event.Event{Type: event.Acknowledged, DelegationID: d.ID, Actor: d.To,
-		Data: event.Data(map[string]any{"agent": d.To, "node": node, "attempt": d.Attempt})}
+	return event.Of(d.ID, d.To, event.AcknowledgedData{Agent: d.To, Node: node, Attempt: d.Attempt})
 }

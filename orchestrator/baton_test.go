@@ -111,12 +111,32 @@ func (s stumbling) InTask(ctx context.Context, id string, fn func(orchestrator.T
 			return away
 		})
 	case n%5 == 0:
-		if err := s.Store.InTask(ctx, id, fn); err != nil {
+		var u untold
+		if err := s.Store.InTask(ctx, id, func(tx orchestrator.Tx) error {
+			u = untold{Tx: tx, ended: new([]func(bool))}
+			return fn(u)
+		}); err != nil {
 			return err
+		}
+		for _, ended := range *u.ended {
+			ended(true)
 		}
 		return away
 	}
 	return s.Store.InTask(ctx, id, fn)
+}
+
+// untold is a transaction of which nobody learns that it was committed.
+type untold struct {
+	orchestrator.Tx
+	ended *[]func(maybe bool)
+}
+
+func (u untold) OnCommit(func()) {}
+
+func (u untold) OnRollback(fn func(maybe bool)) {
+	*u.ended = append(*u.ended, fn)
+	u.Tx.OnRollback(fn)
 }
 
 // One slot is enough for chains of any depth, many at once, also where the database is away

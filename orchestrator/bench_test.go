@@ -15,7 +15,9 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/pgtest"
 	"gatehouse/orchestrator/store/storetest"
@@ -73,8 +75,8 @@ func newRelayOf(b testing.TB, url string, workers int, wrap func(orchestrator.St
 	}
 	r.engine = orchestrator.New(orchestrator.Options{
 		Node: "bench", Store: counted{wrap(s.Engine()), &r.commits}, Hub: s.Hub(), Data: b.TempDir(), URL: func() string { return "" }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Kinds: map[agent.Kind]agent.Runner{agent.Workflow: byName{
-			"a": agenttest.NewScripted(agenttest.HandOn("b")), "b": agenttest.NewScripted(agenttest.HandOn("c")), "c": agenttest.NewScripted(agenttest.Answer("done"))}},
+		Kinds: map[agent.Kind]agent.Runner{agent.Workflow: agenttest.Like{Of: workflow.Traits, Runner: byName{
+			"a": agenttest.NewScripted(agenttest.HandOn("b")), "b": agenttest.NewScripted(agenttest.HandOn("c")), "c": agenttest.NewScripted(agenttest.Answer("done"))}}},
 	}, orchestrator.Config{Agents: registry,
 		Settings: orchestrator.Settings{Workers: workers, Lease: 30 * time.Second, MaxAttempts: 3, MaxDepth: 3, MaxHandoffs: 5, Cycle: "strict", Capacity: "queue"}})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -99,7 +101,7 @@ func newRelayOf(b testing.TB, url string, workers int, wrap func(orchestrator.St
 // chain sends one task and waits until it has come back.
 func (r *relay) chain(b testing.TB) {
 	ctx := b.Context()
-	_, root, _, err := r.engine.Submit(ctx, orchestrator.Submission{Agent: "a", Text: "Carry this down and up again", Via: "api", Requester: "ann"})
+	_, root, _, err := r.engine.Submit(ctx, orchestrator.Submission{Agent: "a", Text: "Carry this down and up again", Via: origin.From(origin.API), Requester: "ann"})
 	if err != nil {
 		b.Error(err)
 		return

@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/agent/llm/modeltest"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/sharedctx"
 )
 
@@ -40,7 +41,7 @@ func TestTheBoardIsTheTasks(t *testing.T) {
 		})
 		w.start()
 		send := func(to, text string) orchestrator.Delegation {
-			_, root, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: to, Text: text, Via: "telegram", Chat: "-100", RequesterID: w.ann.ID, Requester: "ann"})
+			_, root, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: to, Text: text, Via: origin.From(origin.Telegram), Chat: "-100", RequesterID: w.ann.ID, Requester: "ann"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -73,16 +73,14 @@ func tellBreaker(ctx context.Context, tx Tx, d *Delegation) error {
 
 // breakerEvent writes that a breaker opened, again after a probe too, or closed.
 func breakerEvent(ctx context.Context, tx Tx, d *Delegation, was, is guard.Breaker) error {
-	e := event.Event{DelegationID: d.ID, Actor: "gatehouse"}
 	switch {
 	case is.State == guard.Open && was.State != guard.Open:
-		e.Type, e.Data = event.BreakerOpened, event.Data(map[string]any{"agent": d.To, "failures": is.Failures, "until": is.Until, "reason": is.Reason})
+		said := event.BreakerOpenedData{Agent: d.To, Failures: is.Failures, Until: is.Until, Reason: is.Reason}
+		return tx.Append(ctx, event.Of(d.ID, "gatehouse", said))
 	case is.State == guard.Closed && was.Resting():
-		e.Type, e.Data = event.BreakerClosed, event.Data(map[string]any{"agent": d.To})
-	default:
-		return nil
+		return tx.Append(ctx, event.Of(d.ID, "gatehouse", event.BreakerClosedData{Agent: d.To}))
 	}
-	return tx.Append(ctx, e)
+	return nil
 }
 
 // breakers returns the breakers of all agents that ever failed, by the agent's name.

@@ -115,6 +115,7 @@ func TestOneOfFiftyIsTheProbe(t *testing.T) {
 
 // H14: a probe that people cancel says nothing of the agent: the next hop is the probe.
 func TestACancelledProbeIsGivenToTheNext(t *testing.T) {
+	t.Parallel()
 	w := limited(t, "sqlite:"+t.TempDir()+"/g.db", func(s *orchestrator.Settings) {
 		s.Breaker = orchestrator.BreakerSettings{Failures: 3, Cooldown: time.Millisecond}
 	}, "kik", "coder")
@@ -142,7 +143,7 @@ func TestACancelledProbeIsGivenToTheNext(t *testing.T) {
 // H14, H18: a hand-over that people are asked about first holds no probe while they think:
 // others try meanwhile, and it is the probe only when its agent begins to work.
 func TestAQuestionHoldsNoProbe(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "kik"}, agent.Spec{Name: "coder", AskFirst: true, Timeout: time.Hour})
 		w.config.Settings.Breaker = orchestrator.BreakerSettings{Failures: 3, Cooldown: time.Millisecond}
 		w.engine.SetConfig(w.config)
@@ -180,6 +181,7 @@ func TestAQuestionHoldsNoProbe(t *testing.T) {
 
 // A dry run shows every guard in order, with budget and breaker, and takes nothing.
 func TestADryRunShowsEveryGuard(t *testing.T) {
+	t.Parallel()
 	w := limited(t, "sqlite:"+t.TempDir()+"/g.db", func(s *orchestrator.Settings) {
 		s.Breaker = orchestrator.BreakerSettings{Failures: 3, Cooldown: time.Hour}
 		s.Budget.Tokens = amount[int64](150_000)

@@ -90,7 +90,7 @@ func (l line) passed(d *Delegation) *agent.Failure {
 func (l ledger) raise(ctx context.Context, callers []*Delegation, more, less budget.Amount) error {
 	for _, p := range callers {
 		account(p).Raise(more, less)
-		if err := l.tx.Move(ctx, p, p.State, p.Attempt); err != nil {
+		if err := save(ctx, l.tx, p); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (r *run) Reserve(ctx context.Context, c agent.ModelCall) (int64, error) {
 			return err
 		}
 		if refused = of.drained(d); refused != nil {
-			return tx.Move(ctx, d, d.State, d.Attempt)
+			return save(ctx, tx, d)
 		}
 		if output = c.Output; of.left.Tokens != nil {
 			output = min(output, max(*of.left.Tokens-c.Input, shortest))
@@ -120,7 +120,7 @@ func (r *run) Reserve(ctx context.Context, c agent.ModelCall) (int64, error) {
 		if err := l.raise(ctx, of.callers, a.Held, budget.Amount{}); err != nil {
 			return err
 		}
-		return tx.Move(ctx, d, d.State, d.Attempt)
+		return save(ctx, tx, d)
 	})
 	if err == nil && refused != nil {
 		return 0, refused
@@ -143,8 +143,7 @@ func lostCall(ctx context.Context, tx Tx, d *Delegation) error {
 		u.USD = &usd
 	}
 	d.Usage = d.Usage.Add(u)
-	return tx.Append(ctx, event.Event{Type: event.UsageRecorded, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
-		"input_tokens": u.InputTokens, "output_tokens": u.OutputTokens, "usd": u.USD, "lost": true})})
+	return tx.Append(ctx, event.Of(d.ID, d.To, event.UsageRecordedData{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, USD: u.USD, Lost: true}))
 }
 
 // coster is a kind of agent that knows what a call of its agents' models may cost.

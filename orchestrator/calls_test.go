@@ -133,6 +133,7 @@ func TestFiftyProgramsUseTheLimitAndThoseAtWork(t *testing.T) {
 // No crumb: a reservation that would not pay for one call is a refusal that says so, and an
 // answer is no longer than what is left.
 func TestAReservationPaysForACall(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", agent.Spec{Name: "kik", Kind: agent.LLM, Model: "fake/m"}, agent.Spec{Name: "coder", Kind: agent.LLM, Model: "fake/m"})
 	m := meter(t, func(a modeltest.Ask) modeltest.Answer {
 		switch {
@@ -162,7 +163,7 @@ func TestAReservationPaysForACall(t *testing.T) {
 // A sibling that is still at work has used up what the task may use: the next call of a run
 // that has enough of its own is refused, and it says whose budget it was.
 func TestACallIsCheckedAgainstTheWholeLine(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		model := func(name string) agent.Spec { return agent.Spec{Name: name, Kind: agent.LLM, Model: "fake/m"} }
 		w := newWorld(t, url, model("kik"), model("small"), agent.Spec{Name: "big"})
 		w.config.Settings.Budget.Tokens = amount[int64](100_000)

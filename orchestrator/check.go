@@ -119,8 +119,8 @@ func (e *Engine) runChecks(r *run, commit, tree string, repo Repository) ([]Chec
 			word = "passed"
 		}
 		err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-			return tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
-				"text": fmt.Sprintf("check %s: %s (%.1f s)", word, command, c.Took.Seconds()), "check": command, "ok": c.OK})})
+			return tx.Append(ctx, event.Of(d.ID, "gatehouse", event.ProgressData{
+				Text: fmt.Sprintf("check %s: %s (%.1f s)", word, command, c.Took.Seconds()), Check: command, OK: event.Given(c.OK)}))
 		})
 		if err != nil {
 			return nil, err

@@ -38,9 +38,8 @@ func (e *Engine) claim(ctx context.Context, r *run) error {
 		now := tx.Now()
 		if d.State == Waiting && d.Holder != "" && d.LeaseUntil.Before(now) {
 			// The process that waited is gone with its node; the row goes on waiting alone.
-			letGo(d)
 			r.over = true
-			return tx.Move(ctx, d, Waiting, d.Attempt)
+			return loseProcess(ctx, tx, d)
 		}
 		held := d.Holder != "" && d.LeaseUntil.After(now)
 		due := d.State == Queued || d.State == Running || d.State == Checking || d.State == Landing
@@ -98,9 +97,9 @@ func (e *Engine) breakerSettings() *BreakerSettings {
 
 // take writes the claim of d for r.
 func (e *Engine) take(ctx context.Context, tx Tx, r *run, d *Delegation) error {
-	from, attempt := d.State, d.Attempt
+	from := d.State
 	starts := e.seize(tx, r, d)
-	if err := tx.Move(ctx, d, from, attempt); err != nil {
+	if err := writeClaim(ctx, tx, d, from); err != nil {
 		return err
 	}
 	if err := e.probeAsked(ctx, tx, d); err != nil {
@@ -111,27 +110,6 @@ func (e *Engine) take(ctx context.Context, tx Tx, r *run, d *Delegation) error {
 		return nil
 	}
 	return tx.Append(ctx, acknowledged(e.Node, d))
-}
-
-// seize changes d to what it is once r has claimed it, and reports whether its agent runs.
-func (e *Engine) seize(tx Tx, r *run, d *Delegation) bool {
-	from, now := d.State, tx.Now()
-	d.Attempt++
-	d.Holder, d.LeaseUntil = e.Node, now.Add(e.Config().Settings.Lease)
-	d.Work.Breaker = e.breakerSettings()
-	d.Work.ProcessWait, d.Work.Anew = false, false
-	if from != Queued && from != Running {
-		return false
-	}
-	r.token = newToken()
-	d.TokenHash, d.State = HashToken(r.token), Running
-	if from != Running {
-		d.Since = now
-	}
-	if d.StartedAt == nil {
-		d.StartedAt = &now
-	}
-	return true
 }
 
 // own reads r's delegation inside a transaction and makes sure that r still is its

@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/textcut"
 )
 
 // SaveTurn stores the next turn of a conversation; see agent.Host.
@@ -79,7 +80,7 @@ func (r *run) putTurn(ctx context.Context, tx Tx, d *Delegation, t agent.Turn, k
 	if err := r.charge(ctx, tx, d, t); err != nil {
 		return err
 	}
-	return tx.Move(ctx, d, d.State, d.Attempt)
+	return save(ctx, tx, d)
 }
 
 // charge adds what a turn used and writes its events.
@@ -111,28 +112,28 @@ const maxShown = 4000
 
 // turnEvents are the events of a stored turn; keys are those of the ends that it announces.
 func turnEvents(d *Delegation, t agent.Turn, keys []string) []event.Event {
-	say := func(kind event.Type, data map[string]any) event.Event {
-		return event.Event{Type: kind, DelegationID: d.ID, Actor: d.To, Data: event.Data(data)}
-	}
+	say := func(p event.Payload) event.Event { return event.Of(d.ID, d.To, p) }
 	var events []event.Event
 	switch t.Message.Role {
 	case agent.FromModel:
-		var calls []map[string]any
+		var calls []event.Call
 		for room, c := range roomFor(t.Message.Calls()) {
-			calls = append(calls, map[string]any{"id": c.ID, "name": c.Name, "input": cutTo(string(c.Input), room)})
+			calls = append(calls, event.Call{ID: c.ID, Name: c.Name, Input: cutTo(string(c.Input), room)})
 		}
 		events = append(events,
-			say(event.MessageCompleted, map[string]any{"turn": t.N, "model": t.Model, "stop": t.Stop, "text": cut(t.Message.Text()), "calls": calls, "took_ms": t.Took.Milliseconds()}),
-			say(event.UsageRecorded, map[string]any{"input_tokens": t.Usage.InputTokens, "output_tokens": t.Usage.OutputTokens, "usd": t.Usage.USD, "model": t.Model, "turn": t.N}))
+			say(event.MessageCompletedData{Turn: t.N, Model: t.Model, Stop: t.Stop, Text: cut(t.Message.Text()),
+				Calls: calls, TookMS: t.Took.Milliseconds()}),
+			say(event.UsageRecordedData{InputTokens: t.Usage.InputTokens, OutputTokens: t.Usage.OutputTokens, USD: t.Usage.USD,
+				Model: event.Given(t.Model), Turn: event.Given(t.N)}))
 	case agent.FromTools:
 		for _, b := range t.Message.Blocks {
 			if b.Type == agent.AnswerBlock {
-				events = append(events, say(event.ToolCompleted, map[string]any{"turn": t.N, "id": b.ID, "name": b.Name, "ok": !b.IsError, "text": cut(b.Text)}))
+				events = append(events, say(event.ToolCompletedData{Turn: t.N, ID: b.ID, Name: b.Name, OK: event.Given(!b.IsError), Text: cut(b.Text)}))
 			}
 		}
 	}
 	if announces(t) {
-		events = append(events, say(event.Announced, map[string]any{"turn": t.N, "children": t.Children, "keys": keys}))
+		events = append(events, say(event.AnnouncedData{Turn: t.N, Children: t.Children, Keys: keys}))
 	}
 	return events
 }
@@ -158,10 +159,11 @@ func cut(s string) string { return cutTo(s, maxShown) }
 
 func cutTo(s string, most int) string {
 	s = mask.Text(s) // before the cut, which could leave half a secret that has no shape any more
-	if len(s) <= most {
+	head, all := textcut.Bytes(s, most)
+	if all {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", len(s))
+	return strings.ToValidUTF8(head, "") + fmt.Sprintf("… (%d bytes)", len(s))
 }
 
 // Ended returns the spawned children whose end no turn has carried.

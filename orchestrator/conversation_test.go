@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // calls is a turn of the model that calls a tool once for each id.
@@ -77,7 +78,7 @@ func (w *world) folders(want int) error {
 // folder. It goes on with its own files and with those that its children made of them;
 // where two made the same file, the second is told of and left out.
 func TestAConversationParksWithItsFiles(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, model("kik"), agent.Spec{Name: "one", Repository: "app"}, agent.Spec{Name: "two", Repository: "app"})
 		w.config.Settings.Workers = 1
 		w.engine.SetConfig(w.config)
@@ -174,7 +175,7 @@ func TestALostConversationGoesOnBehindItsLastTurn(t *testing.T) {
 // People pause a task in the middle of a run: the model stops at its next stored turn and
 // loses nothing, nothing of the task is claimed, and resuming goes on from there.
 func TestAPausedTaskStandsStill(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, model("kik"), agent.Spec{Name: "other"})
 		w.script("other", agenttest.Answer("done"))
 		gate := agenttest.NewGate()
@@ -224,7 +225,7 @@ func TestAPausedTaskStandsStill(t *testing.T) {
 // Retry from a turn: the fork has the conversation up to it, cut where every call has its
 // result, and the files of it; the first task stays as it is.
 func TestAForkGoesOnFromATurn(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, model("kik"), agent.Spec{Name: "plain"})
 		w.script("plain", agenttest.Answer("no conversation"))
 		w.script("kik", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
@@ -245,7 +246,7 @@ func TestAForkGoesOnFromATurn(t *testing.T) {
 			files     string
 		}{{2, 2, "f=1"}, {3, 2, "f=1"}, {4, 4, "f=3"}, {1, 0, "f=-"}, {0, 6, "f=5"}} {
 			before := len(w.scripts["kik"].Jobs())
-			task, forked, err := w.engine.Fork(t.Context(), orchestrator.Fork{DelegationID: root.ID, Turn: c.turn, RequesterID: w.bob.ID, Requester: "bob", Via: "api"})
+			task, forked, err := w.engine.Fork(t.Context(), orchestrator.Fork{DelegationID: root.ID, Turn: c.turn, RequesterID: w.bob.ID, Requester: "bob", Via: origin.From(origin.API)})
 			if err != nil {
 				t.Fatal(err)
 			}

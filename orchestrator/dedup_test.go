@@ -100,7 +100,7 @@ func TestASpawnIsRememberedForAWhile(t *testing.T) {
 // P45: all runs of one agent together have so many spawned children at work at most, however
 // many a single one may have, and also when many ask at the same moment.
 func TestOneAgentsSpawnsAreBounded(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := spawning(t, url, 5)
 		w.config.Settings.Spawn.PerAgent = 2
 		w.engine.SetConfig(w.config)

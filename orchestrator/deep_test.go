@@ -17,6 +17,7 @@ import (
 // O14, O15: three deep each is granted from its own caller's account, what the last one uses
 // is told to every caller while it works, and moves up step by step when it has ended.
 func TestEachOfThreeHasItsOwnAccount(t *testing.T) {
+	t.Parallel()
 	w := limited(t, "sqlite:"+t.TempDir()+"/g.db", func(*orchestrator.Settings) {}, "kik", "coder", "tester")
 	accounts := func(taskID string) map[string]budget.Account {
 		tree, err := w.store.Tree(t.Context(), taskID)
@@ -57,6 +58,7 @@ func TestEachOfThreeHasItsOwnAccount(t *testing.T) {
 // P16, O2, O3: a model is shown the tools that hand on only where there is another agent
 // and its task may make a hand-over.
 func TestWhoHasNobodyIsShownNoToolsThatHandOn(t *testing.T) {
+	t.Parallel()
 	model := func(name string) agent.Spec { return agent.Spec{Name: name, Kind: agent.LLM, Model: "fake/m"} }
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", model("kik"))
 	w.config.Settings.Tiers = map[string]budget.Limits{"simple": {Handoffs: amount(0)}}
@@ -94,6 +96,7 @@ func TestWhoHasNobodyIsShownNoToolsThatHandOn(t *testing.T) {
 
 // P21: what the provider of a child's model says is for its caller to read.
 func TestAProvidersFailureIsToldToTheCaller(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", agent.Spec{Name: "kik", Kind: agent.LLM, Model: "fake/m"}, agent.Spec{Name: "coder", Kind: agent.LLM, Model: "fake/m"})
 	w.models(meter(t, func(a modeltest.Ask) modeltest.Answer {
 		switch {
@@ -114,6 +117,7 @@ func TestAProvidersFailureIsToldToTheCaller(t *testing.T) {
 // K13: what a model below writes passes by its task while it comes, so whoever watches the
 // top reads it.
 func TestWhatAModelBelowWritesPassesByItsTask(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", agent.Spec{Name: "kik", Kind: agent.LLM, Model: "fake/m"}, agent.Spec{Name: "coder", Kind: agent.LLM, Model: "fake/m"})
 	const text = "I build the whole of it, part by part."
 	watched := make(chan struct{})
@@ -148,6 +152,7 @@ func TestWhatAModelBelowWritesPassesByItsTask(t *testing.T) {
 // O10, O11: with capacity: refuse a hop is refused while no slot is free, in words that say
 // what to do; with one free it is made.
 func TestAFullPoolRefusesWhereItShould(t *testing.T) {
+	t.Parallel()
 	for workers, want := range map[int]string{1: "no_capacity: ", 2: "did it"} {
 		w := limited(t, "sqlite:"+t.TempDir()+"/g.db", func(s *orchestrator.Settings) { s.Workers, s.Capacity = workers, guard.Refuse }, "kik", "coder")
 		w.script("coder", agenttest.Answer("did it"))

@@ -152,8 +152,8 @@ func firstAble(c *Config, capability string) (agent.Spec, bool) {
 
 // refuse records a refusal; it is data for the caller (K11).
 func (e *Engine) refuse(ctx context.Context, tx Tx, d *Delegation, p planned, v *guard.Verdict) (agent.Child, error) {
-	err := tx.Append(ctx, event.Event{Type: event.DelegationRefused, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
-		"to": p.To, "code": v.Code, "message": v.Message, "guard": v.Guard, "chain": d.Chain.String()})})
+	err := tx.Append(ctx, event.Of(d.ID, d.To, event.DelegationRefusedData{
+		To: p.To, Code: v.Code, Reason: string(v.Reason), Message: v.Message, Guard: v.Guard, Chain: d.Chain.String()}))
 	return agent.Child{Ref: p.Ref, To: p.To, Text: cut(p.Text), State: agent.Refused, Ended: true,
 		Error: &agent.Failure{Code: v.Code, Message: v.Message}}, err
 }
@@ -163,14 +163,14 @@ func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *D
 	now := tx.Now()
 	child := &Delegation{
 		ID: NewID(DelegationPrefix, now), TaskID: d.TaskID, ParentID: d.ID, From: d.To, To: target.Name, Text: p.Text,
-		State: Queued, Depth: d.Depth + 1, Chain: d.Chain.With(chainStep(d.To, target.Name, p.Text)), HopKey: p.key,
-		Generation: d.Work.Runs, Repository: p.repo, Requester: d.Requester, Spawned: p.Spawn, CreatedAt: now, ReadyAt: now, Since: now,
+		Depth: d.Depth + 1, Chain: d.Chain.With(chainStep(d.To, target.Name, p.Text)), HopKey: p.key,
+		Generation: d.Work.Runs, Repository: p.repo, Requester: d.Requester, Spawned: p.Spawn,
 	}
+	bornQueued(child, now)
 	child.Work.Record = e.Config().Settings.RecordEnds
 	if s := p.snapshot; s != nil && p.repo == d.Repository {
-		child.Work = Work{Record: child.Work.Record, Shares: true, Stand: Stand{s.branch, s.tag, s.commit, s.tree}, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID)}
-		child.Work.Steering, child.Work.Trusted = s.steering[:min(len(s.steering), maxSteering)], s.trusted
-		child.Work.Steered = steered(target)
+		child.Work.Base = Base{Stand: Stand{s.branch, s.tag, s.commit, s.tree}, Shares: true, BaseSaved: s.saved, BaseBundle: bundleID("base", child.ID),
+			Steering: s.steering[:min(len(s.steering), maxSteering)], Trusted: s.trusted, Steered: steered(target)}
 	}
 	child.inherit(d, p.snapshot)
 	child.Work.Handover = carried(p.Handover, p.Context)
@@ -193,18 +193,17 @@ func (e *Engine) announce(ctx context.Context, tx Tx, d, child *Delegation, p pl
 	for _, v := range verdicts {
 		passed = append(passed, v.Guard)
 	}
-	data := map[string]any{"to": child.To, "child": child.ID, "title": Title(child.Text), "guards": passed}
+	said := event.DelegatedData{To: child.To, Child: child.ID, Title: Title(child.Text), Guards: passed}
 	if len(child.Work.Steering) > 0 {
-		data["steering"], data["trust_checkout"] = child.Work.Steering, child.Work.Trusted
+		said.Steering, said.TrustCheckout = child.Work.Steering, event.Given(child.Work.Trusted)
 	}
-	err := tx.Append(ctx, event.Event{Type: event.Delegated, DelegationID: d.ID, Actor: d.To, Data: event.Data(data)})
-	if err != nil {
+	if err := tx.Append(ctx, event.Of(d.ID, d.To, said)); err != nil {
 		return err
 	}
 	if child.Work.Asked {
 		return nil // it is queued by the yes
 	}
-	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: child.ID, Actor: d.To, Data: event.Data(map[string]any{"agent": child.To, "from": d.To})})
+	return tx.Append(ctx, event.Of(child.ID, d.To, event.QueuedData{Agent: child.To, From: event.Given(d.To)}))
 }
 
 // childOf is a delegation as its caller sees it.

@@ -54,6 +54,7 @@ func (w *world) hears(taskID string) (stop func() []event.Part) {
 // K13: parts of every run of a task pass by in order, merged, and all of a turn before
 // the turn is stored. Nothing is left of them afterwards.
 func TestPartsPassByInOrderAndBeforeTheirTurn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("kik", "coder", "tester")...)
 	const turns, parts = 5, 400
 	ready := make(chan struct{})
@@ -141,6 +142,7 @@ func ofRuns() int {
 // A call that broke in the middle takes back what was shown of its turn; who comes
 // then gets the second try from its start.
 func TestAResetTakesBackWhatWasShown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("kik")...)
 	said, goOn := make(chan struct{}), make(chan struct{})
 	w.script("kik", func(ctx context.Context, _ agent.Job, host agent.Host) (agent.Outcome, error) {

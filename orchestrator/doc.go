@@ -16,8 +16,8 @@
 // A hand-over that a person is asked about first (H18) is a child born in
 // awaiting_approval: yes makes it queued, anything else ends it (ask.go).
 //
-// Where things are: submit.go makes tasks, delegate.go makes hops, transition.go has
-// the transitions, claim.go and lease.go say who works on what, worker.go runs an
+// Where things are: work.go has the engine's own state of a delegation, submit.go makes tasks, delegate.go makes hops, transition.go has
+// the ends, transition_run.go and transition_gate.go the transitions of runs and around people, claim.go and lease.go say who works on what, worker.go runs an
 // attempt, host.go is the engine as a running agent sees it, await.go how it waits for children, tree.go takes the
 // result's tree, check.go puts it before people, revise.go takes the trees that people
 // make of it, land.go lands it; cancel.go, pause.go, retry.go and fork.go do what they say.

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -47,6 +48,9 @@ type Options struct {
 	URL     func() string // this node's address, without /api/v1
 	Now     func() time.Time
 	Log     *slog.Logger
+	// Backoff is how long an attempt that could not go on waits for the next, doubled with
+	// each loss in a row up to 64 times. 0 is a second.
+	Backoff time.Duration
 	// Trace, when set, is told of steps right after they are durable ("claimed",
 	// "intent committed", …). Tests kill the process there.
 	Trace func(point string)
@@ -74,6 +78,7 @@ func New(o Options, c Config) *Engine {
 	if o.Trace == nil {
 		o.Trace = func(string) {}
 	}
+	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	e := &Engine{Options: o, slots: newSlots(c.Settings.Workers), runs: map[string]*run{}, wake: make(chan struct{}, 1)}
 	e.config.Store(&c)
 	return e

@@ -85,7 +85,7 @@ func (w *world) read(name string) string {
 // K45: who only analyses passes by itself, and the history says so. What it changed
 // all the same is discarded.
 func TestAnalysisPassesByItself(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "reader", AnalysisOnly: true}, agent.Spec{Name: "scribbler", AnalysisOnly: true})
 		w.script("reader", agenttest.Answer("all is well"))
 		w.script("scribbler", writes("core/a.txt", "scribble"))
@@ -107,7 +107,7 @@ func TestAnalysisPassesByItself(t *testing.T) {
 // What an agent that only analyses changed, and took over from a writer below it, is thrown
 // away, and its row says so for every face.
 func TestWhatIsDiscardedIsSaid(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "reader", AnalysisOnly: true}, agent.Spec{Name: "writer"})
 		w.script("writer", writes("core/new.txt", "new"))
 		w.script("reader", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
@@ -135,7 +135,7 @@ func TestWhatIsDiscardedIsSaid(t *testing.T) {
 // design.md, "Whose patch is it": a child's changes come back into the caller's
 // checkout before the caller goes on.
 func TestAChildsChangesComeBackIntoTheCallersCheckout(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder", "helper")...)
 		w.script("coder", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 			if err := writeFile(job.Dir, "mine.txt", "mine"); err != nil {
@@ -185,7 +185,7 @@ func TestOneWorkerIsEnoughForAnyDepth(t *testing.T) {
 func TestAChainIsAsLongAsConfigured(t *testing.T) {
 	for depth, want := range map[int]string{2: "a → b → c → d would be 3 hops long, and the limit is 2", 4: "bottom"} {
 		t.Run(fmt.Sprint(depth), func(t *testing.T) {
-			databases(t, func(t *testing.T, url string) {
+			either(t, func(t *testing.T, url string) {
 				w := newWorld(t, url, specs("a", "b", "c", "d", "e")...)
 				w.config.Settings.MaxDepth = depth
 				w.engine.SetConfig(w.config)
@@ -204,7 +204,7 @@ func TestAChainIsAsLongAsConfigured(t *testing.T) {
 
 // O19: A hands to B while B hands to A; with one slot each both still end.
 func TestMutualDelegationDoesNotHang(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("a", "b")...)
 		w.config.Settings.Workers = 2
 		w.engine.SetConfig(w.config)
@@ -227,7 +227,7 @@ func TestMutualDelegationDoesNotHang(t *testing.T) {
 
 // K9–K11, O8: a loop is refused at the first attempt, as data for the caller.
 func TestALoopIsRefusedAsData(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("a", "b")...)
 		first := w.script("a", agenttest.HandOn("b"))
 		w.script("b", agenttest.HandOn("A"))
@@ -278,7 +278,7 @@ func TestCancelStopsTheTree(t *testing.T) {
 // An agent that hands work on and ends without waiting takes its children with it,
 // also when they hold the only slot.
 func TestAnAgentThatDoesNotWaitTakesItsChildrenWithIt(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("a", "b")...)
 		w.config.Settings.Workers = 1
 		w.engine.SetConfig(w.config)
@@ -350,7 +350,7 @@ func TestTheSameKeyIsTheSameTask(t *testing.T) {
 }
 
 func TestANoEndsIt(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder")...)
 		w.script("coder", writes("core/a.txt", "x"))
 		w.start()
@@ -367,7 +367,7 @@ func TestANoEndsIt(t *testing.T) {
 }
 
 func TestRequestedChangesRunTheAgentAgain(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder")...)
 		w.script("coder", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 			text := "first"
@@ -399,7 +399,7 @@ func TestRequestedChangesRunTheAgentAgain(t *testing.T) {
 
 // The base moved elsewhere: the yes carries over and lands exactly those files.
 func TestAYesCarriesOverWhenTheBaseMovedElsewhere(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder")...)
 		w.script("coder", writes("core/a.txt", "agent\n"))
 		w.start()
@@ -416,7 +416,7 @@ func TestAYesCarriesOverWhenTheBaseMovedElsewhere(t *testing.T) {
 
 // The base moved in a changed file: asked again, even where git could merge it.
 func TestAYesDoesNotCarryOverIntoAChangedFile(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder")...)
 		w.script("coder", writes("core/a.txt", "one\ntwo\nTHREE\n"))
 		w.start()
@@ -447,7 +447,7 @@ func TestAYesDoesNotCarryOverIntoAChangedFile(t *testing.T) {
 
 // A dirty folder holds the landing up; nothing is lost, and Retry lands it.
 func TestADirtyFolderHoldsTheLandingUp(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder")...)
 		w.script("coder", writes("core/a.txt", "agent\n"))
 		w.start()
@@ -476,7 +476,7 @@ func TestADirtyFolderHoldsTheLandingUp(t *testing.T) {
 // Once the folder is clean again the landing goes on without anybody's Retry, and what
 // held it up was said once.
 func TestALandingGoesOnWhenTheFolderIsCleanAgain(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder")...)
 		w.script("coder", writes("core/a.txt", "agent\n"))
 		w.start()
@@ -500,7 +500,7 @@ func TestALandingGoesOnWhenTheFolderIsCleanAgain(t *testing.T) {
 }
 
 func TestARevertIsARequestOfItsOwn(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder")...)
 		coder := w.script("coder", writes("core/a.txt", "agent\n"))
 		w.start()
@@ -522,7 +522,7 @@ func TestARevertIsARequestOfItsOwn(t *testing.T) {
 
 // A patch that arrives as text goes through the strict parser.
 func TestAPatchAsText(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("good", "bad", "blank")...)
 		answer := func(patch string) agenttest.Script {
 			return func(context.Context, agent.Job, agent.Host) (agent.Outcome, error) {
@@ -588,6 +588,7 @@ func TestALostLeaseIsClaimedAgainAndTheThirdLossIsTheEnd(t *testing.T) {
 
 // 200 tasks on two nodes over one PostgreSQL: each ran once, both took part.
 func TestTwoNodesShareTheWork(t *testing.T) {
+	t.Parallel()
 	url := storetest.Postgres(t)
 	var ran [2]int
 	nodes := make([]*world, 2)
@@ -622,6 +623,7 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 
 // A request made on one node is landed by the other, which has no mirror of it yet.
 func TestARequestOfOneNodeLandsOnTheOther(t *testing.T) {
+	t.Parallel()
 	url := storetest.Postgres(t)
 	one := newWorld(t, url, specs("coder")...)
 	one.script("coder", writes("core/a.txt", "agent\n"))

@@ -12,6 +12,7 @@ import (
 // statuses in one place.
 type Error struct {
 	Code    string
+	Reason  Reason
 	Message string
 	Err     error
 }
@@ -38,6 +39,16 @@ const (
 	CodeBadRef         = patch.CodeBadRef
 )
 
+// Reason tells the cases of one code apart, for who says one of them otherwise: nobody reads
+// a sentence for that. It is not published; "" is any case that nobody tells apart.
+type Reason string
+
+// The reasons, each with its code.
+const (
+	ReasonAsked Reason = "asked" // CodeFourEyes: the person asked for the task
+	ReasonAway  Reason = "away"  // CodeForbidden: the person is out of office; the cause is the sentence without advice
+)
+
 // Error is the sentence.
 func (e *Error) Error() string { return e.Message }
 
@@ -48,6 +59,12 @@ func (e *Error) Unwrap() error { return e.Err }
 func Errorf(code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// Because gives e its reason.
+func (e *Error) Because(why Reason) *Error {
+	e.Reason = why
+	return e
 }
 
 // CodeOf returns the code of err, or "" when it has none.

@@ -9,6 +9,7 @@ import (
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -18,11 +19,11 @@ type Fork struct {
 	Turn         int    // the last turn that is kept; 0 is the newest
 	RequesterID  string
 	Requester    string
-	Via          string
+	Via          origin.Origin
 }
 
-// origin is what a fork is made of.
-type origin struct {
+// forkPoint is what a fork is made of.
+type forkPoint struct {
 	task  Task
 	d     Delegation
 	turns []agent.Turn // kept ones
@@ -45,8 +46,10 @@ func (e *Engine) Fork(ctx context.Context, f Fork) (Task, Delegation, error) {
 	if t.Budget, err = e.leftAt(ctx, o); err != nil {
 		return Task{}, Delegation{}, err
 	}
-	root := Delegation{ID: t.RootID, TaskID: t.ID, To: o.d.To, Text: o.d.Text, State: Queued, Chain: chain.New(e.Config().Settings.MaxDepth),
-		HopKey: "root", Repository: o.d.Repository, Requester: f.Requester, Work: Work{Handover: o.d.Work.Handover, Feedback: o.d.Work.Feedback, Independent: o.d.Work.Independent}}
+	root := Delegation{ID: t.RootID, TaskID: t.ID, To: o.d.To, Text: o.d.Text, Chain: chain.New(e.Config().Settings.MaxDepth),
+		HopKey: "root", Repository: o.d.Repository, Requester: f.Requester, Work: Work{
+			Terms: Terms{Handover: o.d.Work.Handover, Independent: o.d.Work.Independent}, Session: Session{Feedback: o.d.Work.Feedback}}}
+	bornQueued(&root, now)
 	root.Work.Budget, root.Work.Lineage = e.budgetAnew(&t), o.d.goesOn(&o.task, ForFork)
 	if err := e.forkFiles(ctx, &o, &root); err != nil {
 		return Task{}, Delegation{}, err
@@ -63,28 +66,26 @@ func (e *Engine) Fork(ctx context.Context, f Fork) (Task, Delegation, error) {
 		if _, err := tx.CopyTurns(ctx, &root, o.d.ID, o.d.Work.Runs, upTo, kept); err != nil {
 			return err
 		}
-		return tx.Append(ctx, event.Event{Type: event.Forked, DelegationID: root.ID, Actor: f.Requester, Data: event.Data(map[string]any{
-			"agent": root.To, "from_task": o.task.ID, "from": o.d.ID, "turn": upTo})})
+		return tx.Append(ctx, event.Of(root.ID, f.Requester, event.ForkedData{Agent: root.To, FromTask: o.task.ID, From: o.d.ID, Turn: upTo}))
 	})
 	if err != nil {
 		return Task{}, Delegation{}, err
 	}
 	err = e.Store.InTask(ctx, o.task.ID, func(tx Tx) error {
-		return tx.Append(ctx, event.Event{Type: event.Forked, DelegationID: o.d.ID, Actor: f.Requester, Data: event.Data(map[string]any{
-			"agent": o.d.To, "task": t.ID, "delegation": root.ID, "turn": upTo})})
+		return tx.Append(ctx, event.Of(o.d.ID, f.Requester, event.ForkedData{Agent: o.d.To, Task: t.ID, Delegation: root.ID, Turn: upTo}))
 	})
 	return t, root, err
 }
 
 // origin reads and checks what is to be forked.
-func (e *Engine) origin(ctx context.Context, f Fork) (origin, error) {
+func (e *Engine) origin(ctx context.Context, f Fork) (forkPoint, error) {
 	d, err := e.lookUp(ctx, f.DelegationID)
 	if err != nil {
-		return origin{}, err
+		return forkPoint{}, err
 	}
-	o := origin{d: d}
+	o := forkPoint{d: d}
 	spec, ok := e.Config().Agents.Get(d.To)
-	if !ok || spec.Kind != agent.LLM {
+	if !ok || !e.traits(spec).Conversation {
 		return o, Errorf(CodeConflict, "%s is no model agent, so there is no conversation to go on from. Send a new task.", d.To)
 	}
 	if o.task, err = e.Store.Task(ctx, d.TaskID); err != nil {
@@ -129,7 +130,7 @@ func whole(turns []agent.Turn) []agent.Turn {
 // forkFiles gives root the checkout that its conversation knows, on the commit that the
 // first one began on. The change is shown against that commit, also where the first
 // delegation worked on its caller's snapshot.
-func (e *Engine) forkFiles(ctx context.Context, o *origin, root *Delegation) error {
+func (e *Engine) forkFiles(ctx context.Context, o *forkPoint, root *Delegation) error {
 	w := o.d.Work
 	if o.d.Repository == "" || w.BaseCommit == "" || len(o.turns) == 0 {
 		return nil
@@ -194,7 +195,7 @@ func (e *Engine) fetchTree(ctx context.Context, m *patch.Mirror, tree, blob, com
 
 // leftAt is what the budget of the first delegation had left at the turn: its limits
 // without what the kept turns, and the children that they tell of, have used.
-func (e *Engine) leftAt(ctx context.Context, o origin) (*budget.Limits, error) {
+func (e *Engine) leftAt(ctx context.Context, o forkPoint) (*budget.Limits, error) {
 	if o.d.Work.Budget == nil {
 		return o.task.Budget, nil
 	}

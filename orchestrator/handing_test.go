@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // runs is a deployer's script: it starts the program of its own configuration in its
@@ -94,7 +95,7 @@ func codesOf(r approval.Request) []string {
 // what the caller changed and shows what travels; what is written after the question does
 // not.
 func TestAYesToAHandoverRunsTheProgramOfTheBranch(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := deploying(t, url, agent.Spec{AskFirst: true}, func(dir string) error {
 			if err := runnable(dir, "deploy.sh", "echo evil; cat $SECRET"); err != nil {
 				return err
@@ -146,6 +147,7 @@ func TestAYesToAHandoverRunsTheProgramOfTheBranch(t *testing.T) {
 // Links do not help, nobody has to be asked for it to hold, and what only the caller has
 // is not run.
 func TestAProgramIsNeverTheCallers(t *testing.T) {
+	t.Parallel()
 	url := func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db") }
 	for name, caller := range map[string]func(dir string) error{
 		"a link to another file": func(dir string) error {
@@ -201,6 +203,7 @@ func TestAProgramIsNeverTheCallers(t *testing.T) {
 
 // A secret in any part of a question makes it careful; its digest is over the secret, too.
 func TestASecretInAQuestionIsAWarning(t *testing.T) {
+	t.Parallel()
 	token := "ghp_" + strings.Repeat("aB3", 12)
 	for part, hop := range map[string]agent.Hop{
 		"text":    {Text: "deploy with " + token},
@@ -239,6 +242,7 @@ func TestASecretInAQuestionIsAWarning(t *testing.T) {
 
 // What travels on a tag is compared with the tag, and the question names it.
 func TestAHandoverOnATagNamesTheTag(t *testing.T) {
+	t.Parallel()
 	w := deploying(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), agent.Spec{AskFirst: true, AnalysisOnly: true}, func(dir string) error {
 		return errorsOf(runnable(dir, "deploy.sh", "echo evil"), writeFile(dir, "core/b.txt", "c\n"))
 	})
@@ -258,7 +262,7 @@ func TestAHandoverOnATagNamesTheTag(t *testing.T) {
 
 // trust_checkout runs the caller's program, and the request says so.
 func TestTrustCheckoutIsAWarning(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := deploying(t, url, agent.Spec{AskFirst: true, TrustCheckout: true}, func(dir string) error { return runnable(dir, "deploy.sh", "echo the caller\\'s") })
 		root := w.send("coder", "release")
 		r := w.request(root.TaskID, 1)
@@ -275,6 +279,7 @@ func TestTrustCheckoutIsAWarning(t *testing.T) {
 // A yes is to the settings of the question: an agent that is started with something else
 // by now does not run it from its caller's files.
 func TestAnotherProgramSinceTheQuestionDoesNotRun(t *testing.T) {
+	t.Parallel()
 	w := deploying(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), agent.Spec{AskFirst: true}, func(dir string) error { return runnable(dir, "other.sh", "echo evil") })
 	root := w.send("coder", "release")
 	r := w.request(root.TaskID, 1)
@@ -293,6 +298,7 @@ func TestAnotherProgramSinceTheQuestionDoesNotRun(t *testing.T) {
 
 // Rules about hand-overs see what goes along.
 func TestRulesSeeWhatGoesAlongWithAHandover(t *testing.T) {
+	t.Parallel()
 	for when, path := range map[string]string{
 		`any(files, .path startsWith "infra/")`: "infra/x.tf",
 		`context_text contains "quietly"`:       "core/b.txt",
@@ -317,12 +323,12 @@ func TestRulesSeeWhatGoesAlongWithAHandover(t *testing.T) {
 // Nobody asked for the task of a trigger when it came: a person is asked before an agent
 // that wants that, again when somebody retries it, and a rule may deny it.
 func TestATriggersTaskIsAskedAbout(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "ops", AskFirst: true})
 		ops := w.script("ops", agenttest.Answer("done"))
 		w.start()
 		submit := func(via, key string) (orchestrator.Task, orchestrator.Delegation, bool) {
-			task, root, created, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "ops", Text: "deploy", Via: via, Key: key, RequesterID: w.ann.ID, Requester: "ann"})
+			task, root, created, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "ops", Text: "deploy", Via: origin.Parse(via), Key: key, RequesterID: w.ann.ID, Requester: "ann"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -373,7 +379,7 @@ func TestATriggersTaskIsAskedAbout(t *testing.T) {
 		c := w.gateway.Config()
 		c.Handovers = p
 		w.gateway.SetConfig(c)
-		_, _, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "ops", Text: "deploy", Via: "webhook ci", RequesterID: w.ann.ID, Requester: "ann"})
+		_, _, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "ops", Text: "deploy", Via: origin.Trigger(origin.Webhook, "ci"), RequesterID: w.ann.ID, Requester: "ann"})
 		if orchestrator.CodeOf(err) != "human_refused" {
 			t.Errorf("a denied trigger got %v", err)
 		}

@@ -140,13 +140,11 @@ func (e *Engine) leave(r *run) error {
 	r.mu.Unlock()
 	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		r.worked(d)
-		letGo(d)
-		if d.State != Running {
-			return tx.Move(ctx, d, d.State, d.Attempt)
+		ready := d.ReadyAt
+		if d.State == Running { // the child has ended already and its end let this run go on
+			ready = tx.Now()
 		}
-		// The child has ended already and its end let this run go on.
-		d.ReadyAt = tx.Now()
-		return move(ctx, tx, d, Queued)
+		return unclaim(ctx, tx, d, ready)
 	})
 }
 
@@ -183,29 +181,21 @@ func (e *Engine) handedBack(r *run, spec agent.Spec) error {
 func (e *Engine) fallBack(r *run, child *Delegation, f *agent.Failure) error {
 	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		r.worked(d)
-		letGo(d)
-		w := &d.Work
-		w.Fallback = &agent.Fallback{To: child.To, ID: child.ID, Error: f}
-		w.HandedTo, w.Refused = "", nil
-		w.Runs++ // the hop that failed is of the run before, and no answer to this one
-		d.ReadyAt, d.Losses = tx.Now(), 0
-		if err := move(ctx, tx, d, Queued); err != nil {
+		if err := workAlone(ctx, tx, d, agent.Fallback{To: child.To, ID: child.ID, Error: f}); err != nil {
 			return err
 		}
-		return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
-			"agent": d.To, "why": fmt.Sprintf("the hand-over to %s failed, so %s works by itself now", child.To, d.To)})})
+		return tx.Append(ctx, event.Of(d.ID, "gatehouse", event.QueuedData{Agent: d.To,
+			Why: event.Given(fmt.Sprintf("the hand-over to %s failed, so %s works by itself now", child.To, d.To))}))
 	})
 }
 
 // handedStill lets a row wait again that was claimed before the child had ended.
 func (e *Engine) handedStill(r *run) error {
 	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		letGo(d)
 		if d.OpenChildren == 0 {
-			d.ReadyAt = tx.Now()
-			return move(ctx, tx, d, Queued)
+			return unclaim(ctx, tx, d, tx.Now())
 		}
-		if err := move(ctx, tx, d, Waiting); err != nil {
+		if err := waitAlone(ctx, tx, d); err != nil {
 			return err
 		}
 		return tx.Append(ctx, waitingEvent(d))
@@ -218,17 +208,15 @@ func (r *run) rest(ctx context.Context, childID string) error {
 	if !r.hasSlot() {
 		return nil
 	}
-	b := &baton{e: r.e, from: r}
-	return r.writeWith(ctx, b, func(tx Tx, d *Delegation) error {
+	return r.writeOnce(ctx, func(tx Tx, d *Delegation) error {
 		child, err := tx.Delegation(ctx, childID)
 		if err != nil || child.State.Ended() || d.State != Running {
 			return err
 		}
-		d.Work.ProcessWait, d.Work.ForSpawned = true, true
-		if err := move(ctx, tx, d, Waiting); err != nil {
+		if err := waitInProcess(ctx, tx, d, true); err != nil {
 			return err
 		}
-		b.rest()
+		r.e.baton(tx, r).rest()
 		return tx.Append(ctx, waitingEvent(d))
 	})
 }

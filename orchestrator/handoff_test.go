@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/guard"
 )
 
 const handedKey = "AKIAIOSFODNN7EXAMPLE"
@@ -49,46 +51,48 @@ func handsOver(to string) agenttest.Script {
 // with what the other agent answered and with both changes, also where the node was
 // stopped in between. The other agent has the command object as its sender meant it.
 func TestAProgramHandsItsWorkOver(t *testing.T) {
-	for _, restarts := range []bool{false, true} {
-		databases(t, func(t *testing.T, url string) {
-			w := newWorld(t, url, specs("coder", "builder")...)
-			coder := w.script("coder", handsOver("builder"))
-			gate := agenttest.NewGate()
-			builder := w.script("builder", gate.Then(func(_ context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
-				return agenttest.Done("built"), writeFile(job.Dir, "second.txt", "builder\n")
-			}))
-			w.start()
-			root := w.send("coder", "build it")
-			<-builder.Started()
-			w.until(root.ID, "waiting alone", func(d orchestrator.Delegation) bool {
-				return d.State == orchestrator.Waiting && d.Holder == "" && !d.Work.ProcessWait
-			})
-			if restarts {
-				w.stop()
-				w.open(url)
+	for restarts, kinds := range map[bool]func(*testing.T, func(*testing.T, string)){false: either, true: databases} {
+		t.Run(fmt.Sprint("restarts ", restarts), func(t *testing.T) {
+			kinds(t, func(t *testing.T, url string) {
+				w := newWorld(t, url, specs("coder", "builder")...)
+				coder := w.script("coder", handsOver("builder"))
+				gate := agenttest.NewGate()
+				builder := w.script("builder", gate.Then(func(_ context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
+					return agenttest.Done("built"), writeFile(job.Dir, "second.txt", "builder\n")
+				}))
 				w.start()
-			}
-			gate.Open()
-			r := w.request(root.TaskID, 1)
-			var files []string
-			for _, f := range r.Revision.Files {
-				files = append(files, f.Path)
-			}
-			if r.DelegationID != root.ID || !slices.Equal(files, []string{"first.txt", "second.txt"}) || coder.Runs() != 1 {
-				t.Errorf("asked about %v of %s, after %d runs of coder\n%s", files, r.DelegationID, coder.Runs(), w.history(root.TaskID))
-			}
-			w.approve(r)
-			d := w.state(root.ID, orchestrator.Completed)
-			if d.Result.Text != "built" || d.Result.Commit == "" || w.git("show", "main:first.txt") != "coder" || w.git("show", "main:second.txt") != "builder" {
-				t.Errorf("it ended with %+v", d.Result)
-			}
-			child := w.tree(root.TaskID)[1]
-			asWasHandedOver(t, builder.Jobs()[0].Handover)
-			asWasHandedOver(t, child.Work.Handover)
-			hands, err := w.store.Hands(t.Context(), []string{child.ID})
-			if err != nil || !slices.Equal(hands[child.ID].Artifacts, []string{"Notes", "Plan", "Report"}) {
-				t.Errorf("the arrow is labelled %v, %v", hands[child.ID].Artifacts, err)
-			}
+				root := w.send("coder", "build it")
+				<-builder.Started()
+				w.until(root.ID, "waiting alone", func(d orchestrator.Delegation) bool {
+					return d.State == orchestrator.Waiting && d.Holder == "" && !d.Work.ProcessWait
+				})
+				if restarts {
+					w.stop()
+					w.open(url)
+					w.start()
+				}
+				gate.Open()
+				r := w.request(root.TaskID, 1)
+				var files []string
+				for _, f := range r.Revision.Files {
+					files = append(files, f.Path)
+				}
+				if r.DelegationID != root.ID || !slices.Equal(files, []string{"first.txt", "second.txt"}) || coder.Runs() != 1 {
+					t.Errorf("asked about %v of %s, after %d runs of coder\n%s", files, r.DelegationID, coder.Runs(), w.history(root.TaskID))
+				}
+				w.approve(r)
+				d := w.state(root.ID, orchestrator.Completed)
+				if d.Result.Text != "built" || d.Result.Commit == "" || w.git("show", "main:first.txt") != "coder" || w.git("show", "main:second.txt") != "builder" {
+					t.Errorf("it ended with %+v", d.Result)
+				}
+				child := w.tree(root.TaskID)[1]
+				asWasHandedOver(t, builder.Jobs()[0].Handover)
+				asWasHandedOver(t, child.Work.Handover)
+				hands, err := w.store.Hands(t.Context(), []string{child.ID})
+				if err != nil || !slices.Equal(hands[child.ID].Artifacts, []string{"Notes", "Plan", "Report"}) {
+					t.Errorf("the arrow is labelled %v, %v", hands[child.ID].Artifacts, err)
+				}
+			})
 		})
 	}
 }
@@ -117,6 +121,7 @@ func asWasHandedOver(t *testing.T, h *agent.Handover) {
 // A refusal leaves the program as it is; while what it spawned works it cannot hand over;
 // and the other agent's failure is its own.
 func TestAHandOverThatIsRefusedOrFails(t *testing.T) {
+	t.Parallel()
 	url := "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db")
 	w := newWorld(t, url, specs("coder", "builder", "boss")...)
 	w.script("coder", handsOver("nobody"))
@@ -171,7 +176,7 @@ func TestAHandOverThatIsRefusedOrFails(t *testing.T) {
 
 // A program that waits for what it spawned holds no slot, so that one worker is enough.
 func TestWhoWaitsForASpawnedChildHoldsNoSlot(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder", "builder")...)
 		w.config.Settings.Workers = 1
 		w.engine.SetConfig(w.config)
@@ -206,58 +211,64 @@ func TestWhoWaitsForASpawnedChildHoldsNoSlot(t *testing.T) {
 // more by itself, told of the failure and with its files, also where the node was stopped in
 // between. It hands nothing on then.
 func TestAProgramFallsBackToWorkingByItself(t *testing.T) {
-	for _, restarts := range []bool{false, true} {
-		databases(t, func(t *testing.T, url string) {
-			w := newWorld(t, url, specs("coder", "builder")...)
-			w.config.Settings.OptIn = true
-			w.engine.SetConfig(w.config)
-			again := make(chan agent.Child, 1)
-			coder := w.script("coder", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
-				if job.Fallback == nil {
-					return handsOver("builder")(ctx, job, host)
-				}
-				if _, err := os.Stat(filepath.Join(job.Dir, "first.txt")); err != nil {
-					return agent.Outcome{}, err
-				}
-				c, err := host.Delegate(ctx, agent.Hop{To: "builder", Text: "go on", Final: true})
-				if err != nil {
-					return agent.Outcome{}, err
-				}
-				again <- c
-				return agenttest.Done("alone, because " + job.Fallback.Error.Message), writeFile(job.Dir, "third.txt", "coder\n")
-			})
-			gate := agenttest.NewGate()
-			builder := w.script("builder", gate.Then(func(context.Context, agent.Job, agent.Host) (agent.Outcome, error) {
-				return agent.Outcome{}, agent.Fail("exit", "builder broke.")
-			}))
-			w.start()
-			root := w.ask(orchestrator.Submission{Agent: "coder", Text: "build it", Repository: "app", Handoffs: true})
-			<-builder.Started()
-			w.until(root.ID, "waiting alone", func(d orchestrator.Delegation) bool { return d.State == orchestrator.Waiting && d.Holder == "" })
-			if restarts {
-				w.stop()
-				w.open(url)
+	for restarts, kinds := range map[bool]func(*testing.T, func(*testing.T, string)){false: either, true: databases} {
+		t.Run(fmt.Sprint("restarts ", restarts), func(t *testing.T) {
+			kinds(t, func(t *testing.T, url string) {
+				w := newWorld(t, url, specs("coder", "builder")...)
+				w.config.Settings.OptIn = true
+				w.engine.SetConfig(w.config)
+				again := make(chan agent.Child, 1)
+				coder := w.script("coder", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+					if job.Fallback == nil {
+						return handsOver("builder")(ctx, job, host)
+					}
+					if _, err := os.Stat(filepath.Join(job.Dir, "first.txt")); err != nil {
+						return agent.Outcome{}, err
+					}
+					c, err := host.Delegate(ctx, agent.Hop{To: "builder", Text: "go on", Final: true})
+					if err != nil {
+						return agent.Outcome{}, err
+					}
+					again <- c
+					return agenttest.Done("alone, because " + job.Fallback.Error.Message), writeFile(job.Dir, "third.txt", "coder\n")
+				})
+				gate := agenttest.NewGate()
+				builder := w.script("builder", gate.Then(func(context.Context, agent.Job, agent.Host) (agent.Outcome, error) {
+					return agent.Outcome{}, agent.Fail("exit", "builder broke.")
+				}))
 				w.start()
-			}
-			gate.Open()
-			r := w.request(root.TaskID, 1)
-			var files []string
-			for _, f := range r.Revision.Files {
-				files = append(files, f.Path)
-			}
-			if !slices.Equal(files, []string{"first.txt", "third.txt"}) || r.Revision.Text != "alone, because builder broke." || coder.Runs() != 2 {
-				t.Errorf("asked about %v, told %q, after %d runs\n%s", files, r.Revision.Text, coder.Runs(), w.history(root.TaskID))
-			}
-			if c := <-again; c.State != agent.Refused || c.Error.Code != "max_handoffs" || !strings.Contains(c.Error.Message, "the hand-over to builder failed, so coder works by itself now") {
-				t.Errorf("handing over once more it was told %+v", c)
-			}
-			if !strings.Contains(w.history(root.TaskID), "the hand-over to builder failed, so coder works by itself now") {
-				t.Errorf("people are not told:\n%s", w.history(root.TaskID))
-			}
-			w.approve(r)
-			if d := w.state(root.ID, orchestrator.Completed); d.Result.Commit == "" || len(w.tree(root.TaskID)) != 2 {
-				t.Errorf("it ended with %+v and %d delegations", d.Result, len(w.tree(root.TaskID)))
-			}
+				root := w.ask(orchestrator.Submission{Agent: "coder", Text: "build it", Repository: "app", Handoffs: true})
+				<-builder.Started()
+				w.until(root.ID, "waiting alone", func(d orchestrator.Delegation) bool { return d.State == orchestrator.Waiting && d.Holder == "" })
+				if restarts {
+					w.stop()
+					w.open(url)
+					w.start()
+				}
+				gate.Open()
+				r := w.request(root.TaskID, 1)
+				var files []string
+				for _, f := range r.Revision.Files {
+					files = append(files, f.Path)
+				}
+				if !slices.Equal(files, []string{"first.txt", "third.txt"}) || r.Revision.Text != "alone, because builder broke." || coder.Runs() != 2 {
+					t.Errorf("asked about %v, told %q, after %d runs\n%s", files, r.Revision.Text, coder.Runs(), w.history(root.TaskID))
+				}
+				if c := <-again; c.State != agent.Refused || c.Error.Code != "max_handoffs" || !strings.Contains(c.Error.Message, "the hand-over to builder failed, so coder works by itself now") {
+					t.Errorf("handing over once more it was told %+v", c)
+				}
+				refused, _, err := w.store.Refusals(t.Context(), root.CreatedAt, 2)
+				if err != nil || len(refused) != 1 || refused[0].Reason != guard.ReasonFallback {
+					t.Errorf("the refusal does not say why nothing was counted: %+v, %v", refused, err)
+				}
+				if !strings.Contains(w.history(root.TaskID), "the hand-over to builder failed, so coder works by itself now") {
+					t.Errorf("people are not told:\n%s", w.history(root.TaskID))
+				}
+				w.approve(r)
+				if d := w.state(root.ID, orchestrator.Completed); d.Result.Commit == "" || len(w.tree(root.TaskID)) != 2 {
+					t.Errorf("it ended with %+v and %d delegations", d.Result, len(w.tree(root.TaskID)))
+				}
+			})
 		})
 	}
 }

@@ -31,24 +31,15 @@ func (r *run) write(ctx context.Context, fn func(tx Tx, d *Delegation) error) er
 
 // writeOnce is write without waiting for a database that is away.
 func (r *run) writeOnce(ctx context.Context, fn func(tx Tx, d *Delegation) error) error {
-	return r.writeWith(ctx, &baton{e: r.e}, fn)
-}
-
-// writeWith is writeOnce that may hand the work on.
-func (r *run) writeWith(ctx context.Context, b *baton, fn func(tx Tx, d *Delegation) error) error {
 	if err := r.live(); err != nil {
 		return err
 	}
-	err := b.in(func(try func(func() error) error) error {
-		return r.e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
-			return try(func() error {
-				d, err := r.own(ctx, tx)
-				if err != nil {
-					return err
-				}
-				return fn(tx, d)
-			})
-		})
+	err := r.e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
+		d, err := r.own(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return fn(tx, d)
 	})
 	if errors.Is(err, ErrLost) {
 		r.cancel(agent.ErrStopped)
@@ -72,11 +63,10 @@ func (r *run) Usage(ctx context.Context, u agent.Usage) error {
 		if over = exceeded(d); over == nil {
 			over = of.passed(d)
 		}
-		if err := tx.Move(ctx, d, d.State, d.Attempt); err != nil || u == (agent.Usage{}) {
+		if err := save(ctx, tx, d); err != nil || u == (agent.Usage{}) {
 			return err // a call that failed and cost nothing
 		}
-		return tx.Append(ctx, event.Event{Type: event.UsageRecorded, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
-			"input_tokens": u.InputTokens, "output_tokens": u.OutputTokens, "usd": u.USD})})
+		return tx.Append(ctx, event.Of(d.ID, d.To, event.UsageRecordedData{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, USD: u.USD}))
 	})
 	if err == nil && over != nil {
 		return over
@@ -158,13 +148,13 @@ func (r *run) makeHop(ctx context.Context, h agent.Hop) (_ agent.Child, err erro
 		return agent.Child{}, err
 	}
 	var child agent.Child
-	plan.baton = &baton{e: r.e, from: r}
-	err = r.writeWith(ctx, plan.baton, func(tx Tx, d *Delegation) error {
+	err = r.writeOnce(ctx, func(tx Tx, d *Delegation) error {
 		if c, busy := spawnedAtWork(d, h); busy {
 			child = c
 			return nil
 		}
 		open, spawned := d.OpenChildren, d.OpenSpawned
+		plan.baton = r.e.baton(tx, r)
 		plan.passes = d.State == Running && !h.Spawn
 		var err error
 		child, err = r.e.hop(ctx, tx, d, plan)
@@ -180,10 +170,9 @@ func (r *run) makeHop(ctx context.Context, h agent.Hop) (_ agent.Child, err erro
 			}
 		}
 		if d.State == Waiting || d.OpenChildren == open {
-			return tx.Move(ctx, d, d.State, d.Attempt)
+			return save(ctx, tx, d)
 		}
-		d.Work.ProcessWait, d.Work.ForSpawned = true, false
-		if err := move(ctx, tx, d, Waiting); err != nil {
+		if err := waitInProcess(ctx, tx, d, false); err != nil {
 			return err
 		}
 		plan.baton.rest()
@@ -191,9 +180,6 @@ func (r *run) makeHop(ctx context.Context, h agent.Hop) (_ agent.Child, err erro
 	})
 	if CodeOf(err) == CodeBadRequest {
 		return notHandedOn(h, CodeBadRequest, err.Error()), nil
-	}
-	if err == nil {
-		asked([]planned{plan})
 	}
 	return child, err
 }

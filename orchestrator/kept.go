@@ -81,7 +81,7 @@ func (r *run) storeFiles(ctx context.Context, tx Tx, d *Delegation, k *Kept, bun
 	if err := tx.PutBlob(ctx, k.Bundle, "bundle", bundle); err != nil {
 		return err
 	}
-	before := Work{Kept: old, From: d.Work.From}
+	before := Session{Kept: old, From: d.Work.From}
 	return before.dropKept(ctx, tx)
 }
 

@@ -195,7 +195,7 @@ func (e *Engine) setIntent(r *run, o *Order, in *patch.Intent) error {
 // putIntent is setIntent inside its transaction.
 func putIntent(ctx context.Context, tx Tx, d *Delegation, in *patch.Intent) error {
 	d.Work.Land.Intent = in // what held it up stands until it has landed, or something else does
-	return tx.Move(ctx, d, Landing, d.Attempt)
+	return save(ctx, tx, d)
 }
 
 // landed records that the ref has moved.
@@ -210,18 +210,13 @@ func (e *Engine) landed(r *run, o *Order) error {
 			res.Pushed = o.Intent.Branch()
 		}
 		d.Result, d.Work.Problem = &res, ""
-		data := map[string]any{"commit": o.Intent.Merge, "repository": d.Repository, "branch": o.Intent.Branch(), "deliver": cmp.Or(o.Intent.Deliver, patch.DeliverMerge),
-			"digest": o.Digest, "approved_by": o.Approvers, "carried_over": o.Intent.Carried}
-		if len(d.Work.Declined) > 0 {
-			data["declined"] = d.Work.Declined
-		}
-		if d.Work.Reverts != "" {
-			data["reverts"] = d.Work.Reverts
-		}
-		if err := tx.Append(ctx, event.Event{Type: event.PatchLanded, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(data)}); err != nil {
+		said := event.PatchLandedData{Commit: o.Intent.Merge, Repository: d.Repository, Branch: o.Intent.Branch(),
+			Deliver: cmp.Or(o.Intent.Deliver, patch.DeliverMerge), Digest: o.Digest, ApprovedBy: o.Approvers,
+			CarriedOver: o.Intent.Carried, Declined: d.Work.Declined, Reverts: d.Work.Reverts}
+		if err := tx.Append(ctx, event.Of(d.ID, "gatehouse", said)); err != nil {
 			return err
 		}
-		if err := tx.CloseRequest(ctx, d.ID, "landed", o.Intent.Merge); err != nil {
+		if err := tx.CloseRequest(ctx, d.ID, RequestLanded, o.Intent.Merge); err != nil {
 			return err
 		}
 		return Succeed(ctx, tx, d)
@@ -246,7 +241,7 @@ func (e *Engine) heldUp(r *run, err error) error {
 	var dirty *patch.DirtyFolder
 	var refused *patch.Rejected
 	var source *patch.SourceError
-	wait := time.Second << min(r.d.Losses, 6)
+	wait := e.Backoff << min(r.d.Losses, 6)
 	people := errors.As(err, &dirty)
 	if errors.As(err, &source) && !source.Temporary() {
 		people, wait = true, heldBack
@@ -267,14 +262,14 @@ func (e *Engine) heldUp(r *run, err error) error {
 		d.Losses++
 		letGo(d)
 		d.ReadyAt = tx.Now().Add(wait)
-		if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil || said {
+		if err := save(ctx, tx, d); err != nil || said {
 			return err
 		}
 		if err := tx.ShowLanding(ctx, d.ID); err != nil {
 			return err
 		}
-		return tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
-			"text": "Landing waits: " + problem, "code": "landing_held", "retry": people})})
+		return tx.Append(ctx, event.Of(d.ID, "gatehouse", event.ProgressData{
+			Text: "Landing waits: " + problem, Code: event.LandingHeld, Retry: event.Given(people)}))
 	})
 }
 
@@ -313,24 +308,14 @@ func (e *Engine) stale(r *run, o *Order, why string, moved *patch.Moved) error {
 	return e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		err := errors.Join(
 			tx.Overtaken(ctx, d.ID, over),
-			tx.CloseRequest(ctx, d.ID, "stale", ""),
-			tx.Append(ctx, event.Event{Type: event.Stale, DelegationID: d.ID, Actor: "gatehouse", Data: event.Data(map[string]any{
-				"message": why, "old_base": o.Base.Commit, "new_base": head.Commit, "branch": head.Branch, "revision": o.Revision, "digest": o.Digest})}))
+			tx.CloseRequest(ctx, d.ID, RequestStale, ""),
+			tx.Append(ctx, event.Of(d.ID, "gatehouse", event.StaleData{Message: why, OldBase: o.Base.Commit, NewBase: head.Commit,
+				Branch: head.Branch, Revision: o.Revision, Digest: o.Digest})))
 		switch {
 		case err != nil:
 			return err
 		case rev.Commit != "":
-			d.Work.Land = nil
-			if d.Work.Made != nil {
-				d.Work.Made.Yes = "" // it was for the tree before; who edited still has a hand in this one
-			}
-			d.Work.Stand = standOn(patch.Start{Base: head})
-			if err := keep(ctx, tx, d, tree, rev, d.To); err != nil {
-				return err
-			}
-			letGo(d)
-			d.ReadyAt = tx.Now()
-			return move(ctx, tx, d, Checking)
+			return followBase(ctx, tx, d, head, tree, rev)
 		case d.Work.Reverts != "":
 			return Fail(ctx, tx, d, agent.Fail(CodeStale, "%s moved so that this can no longer be undone by itself. Undo it by a new task.", o.Base.Branch))
 		default:

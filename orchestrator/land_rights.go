@@ -12,10 +12,9 @@ import (
 // before the transaction in which it is used.
 type Landings interface {
 	// Stand returns the names of those whose yes to the order counts, in the transaction
-	// that commits its intent. Where they are too few it is nil, and d waits for people again.
+	// that commits its intent. Where they are too few it is nil, and d waits for people again,
+	// who are told soon after the commit.
 	Stand(ctx context.Context, tx Tx, d *Delegation, o Order) ([]string, error)
-	// Told says that the transaction is committed, so that people are told soon.
-	Told()
 }
 
 // errOthers: the change may land, but not in the names of all whom the plan credits.
@@ -38,9 +37,9 @@ func (e *Engine) commitIntent(r *run, o *Order, in patch.Intent) error {
 	if err != nil {
 		return err
 	}
-	again, others := false, false
+	others := false
 	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		again, others = false, false
+		others = false
 		if d.State != Landing || d.Work.Land == nil {
 			return ErrLost
 		}
@@ -49,27 +48,21 @@ func (e *Engine) commitIntent(r *run, o *Order, in patch.Intent) error {
 			if err != nil {
 				return err
 			}
-			if again = names == nil; again {
-				return nil
+			if names == nil {
+				return nil // it is asked again
 			}
 			// The merge names its approvers, and must name nobody who is none.
 			if others = slices.ContainsFunc(o.Approvers, func(name string) bool { return !slices.Contains(names, name) }); others {
 				d.Work.Land.Approvers, o.Approvers = names, names
 				d.Work.Land.Intent = nil
-				return tx.Move(ctx, d, Landing, d.Attempt)
+				return save(ctx, tx, d)
 			}
 		}
 		o.Intent = &in
 		return putIntent(ctx, tx, d, &in)
 	})
-	switch {
-	case err != nil:
-		return err
-	case again:
-		rights.Told()
-		return nil
-	case others:
+	if err == nil && others {
 		return errOthers
 	}
-	return nil
+	return err
 }

@@ -46,7 +46,7 @@ func TestAYesOfSomebodyWhoLostTheRightLandsNothing(t *testing.T) {
 		"no group": {func(w *world) error { w.group("cleo"); return nil }, func(w *world) error { w.group("bob", "cleo"); return nil }, "bob is not in maintainers any more"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			databases(t, func(t *testing.T, url string) {
+			either(t, func(t *testing.T, url string) {
 				w := newWorld(t, url, specs("coder")...)
 				w.script("coder", writes("new.txt", "new\n"))
 				w.user("root", people.Admin)
@@ -97,6 +97,7 @@ func TestAYesOfSomebodyWhoLostTheRightLandsNothing(t *testing.T) {
 // Of two yeses one is lost while the landing is planned, and one that was lost is back: it
 // lands, but in the names of those whose yes counts.
 func TestAMergeNamesOnlyThoseWhoseYesCounts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("coder")...)
 	w.script("coder", writes("new.txt", "new\n"))
 	w.user("root", people.Admin)
@@ -129,6 +130,7 @@ func TestAMergeNamesOnlyThoseWhoseYesCounts(t *testing.T) {
 // The branch moves on while the landing is planned, so it is planned anew, and the right
 // that was lost in between counts then.
 func TestALandingThatIsPlannedAnewAsksAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("coder")...)
 	w.script("coder", writes("new.txt", "new\n"))
 	w.user("root", people.Admin)
@@ -196,6 +198,7 @@ func (w *world) last(taskID string, typ event.Type) event.Event {
 // Between the yes and the intent it turns out that who gave it may not: four eyes are
 // switched on for a change of one's own, or the deputy's absent one may not decide any more.
 func TestWhatChangedBeforeLandingIsLookedAt(t *testing.T) {
+	t.Parallel()
 	for what, c := range map[string]struct {
 		before func(w *world, cleo people.User)
 		lose   func(w *world, cleo people.User) error
@@ -245,7 +248,7 @@ func (w *world) eyes(four bool) {
 // Whoever loses the right meanwhile lands nothing by it, and the merge names nobody whose yes
 // does not count.
 func TestALandingThatWasHeldUpAsksAgain(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder")...)
 		w.script("coder", writes("new.txt", "new\n"))
 		w.user("root", people.Admin)

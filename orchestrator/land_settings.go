@@ -24,7 +24,7 @@ func (e *Engine) outdated(r *run, o *Order) (why string, err error) {
 	if r.d.Work.Reverts != "" { // it puts back what was there
 		return "", nil
 	}
-	err = m.Protected(r.ctx, o.Base.Tree, o.Tree, patch.Rules{Protect: repo.Protect})
+	err = m.Protected(r.ctx, o.Base.Tree, o.Tree)
 	if refused := new(patch.Refusal); errors.As(err, &refused) {
 		return "", fmt.Errorf("%s protects %s since people said yes. Nothing landed. Cancel the task, or change `protect`", repo.Name, patch.Shown(refused.Path))
 	}

@@ -16,6 +16,7 @@ import (
 // While one change of a repository lands, the approved ones behind it hold no worker: other
 // work goes on. They land in the order of their yeses.
 func TestABusyRepositoryHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), specs("coder", "clerk")...)
 	w.config.Settings.Workers = 2
 	w.engine.SetConfig(w.config)

@@ -143,7 +143,7 @@ func (l ledger) join(ctx context.Context, d *Delegation, name string) error {
 	if root.ID == d.ID {
 		return nil // whoever makes the hop writes d
 	}
-	return l.tx.Move(ctx, root, root.State, root.Attempt)
+	return save(ctx, l.tx, root)
 }
 
 // takeBack lowers what c was granted by at most want, from its own remainder first, then
@@ -168,7 +168,7 @@ func (l ledger) takeBack(ctx context.Context, c *Delegation, want budget.Amount)
 		short = short.Minus(got)
 	}
 	got := a.GiveBack(want)
-	return got, l.tx.Move(ctx, c, c.State, c.Attempt)
+	return got, save(ctx, l.tx, c)
 }
 
 // charge adds what d's own run used, in place of what was reserved for a call, and tells

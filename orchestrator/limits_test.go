@@ -13,6 +13,7 @@ import (
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/origin"
 )
 
 func amount[T any](v T) *T { return &v }
@@ -29,7 +30,7 @@ func limited(t *testing.T, url string, change func(*orchestrator.Settings), name
 // ask sends a task without a repository.
 func (w *world) ask(s orchestrator.Submission) orchestrator.Delegation {
 	w.t.Helper()
-	s.Via, s.RequesterID, s.Requester = "web", w.ann.ID, "ann"
+	s.Via, s.RequesterID, s.Requester = origin.From(origin.Web), w.ann.ID, "ann"
 	_, root, _, err := w.engine.Submit(w.t.Context(), s)
 	if err != nil {
 		w.t.Fatal(err)
@@ -106,7 +107,7 @@ func TestFiftyChildrenShareWhatTenMayUse(t *testing.T) {
 // What nobody asked for is shared: a second hop while the first child lives gets its
 // part, and the budget is not passed (O15).
 func TestASecondHopTakesItsShare(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := limited(t, url, func(s *orchestrator.Settings) { s.Budget.Tokens = amount[int64](10_000) }, "kik", "coder", "tester", "helper")
 		gate := agenttest.NewGate()
 		w.script("coder", gate.Then(uses(100)))
@@ -149,6 +150,7 @@ func TestASecondHopTakesItsShare(t *testing.T) {
 
 // O16: strictly more than the limit ends the run; the limit itself does not (X6).
 func TestARunEndsOnceItUsedMore(t *testing.T) {
+	t.Parallel()
 	w := limited(t, "sqlite:"+t.TempDir()+"/g.db", func(*orchestrator.Settings) {}, "kik")
 	for tokens, want := range map[int64]orchestrator.State{1000: orchestrator.Completed, 1001: orchestrator.Failed} {
 		w.script("kik", uses(tokens))
@@ -162,7 +164,7 @@ func TestARunEndsOnceItUsedMore(t *testing.T) {
 // O17, O18, X6a: what passes the budget is stored first: the model's turn, then the results of
 // its calls, each with its id; only then the run ends.
 func TestResultsAreRecordedBeforeTheBudgetEndsTheRun(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := limited(t, url, func(*orchestrator.Settings) {}, "kik")
 		w.script("kik", func(ctx context.Context, _ agent.Job, host agent.Host) (agent.Outcome, error) {
 			call := agent.Block{Type: agent.CallBlock, ID: "c1", Name: "search", Input: []byte(`{}`)}
@@ -183,6 +185,7 @@ func TestResultsAreRecordedBeforeTheBudgetEndsTheRun(t *testing.T) {
 
 // The running time of a task is a budget, too; waiting does not count.
 func TestTheBudgetOfTimeEndsARun(t *testing.T) {
+	t.Parallel()
 	w := limited(t, "sqlite:"+t.TempDir()+"/g.db", func(*orchestrator.Settings) {}, "kik")
 	w.script("kik", func(ctx context.Context, _ agent.Job, _ agent.Host) (agent.Outcome, error) {
 		<-ctx.Done()
@@ -196,6 +199,7 @@ func TestTheBudgetOfTimeEndsARun(t *testing.T) {
 
 // H19–H24: a tier limits hand-overs and agents; the classifier chooses where nobody did.
 func TestTiers(t *testing.T) {
+	t.Parallel()
 	w := limited(t, "sqlite:"+t.TempDir()+"/g.db", func(s *orchestrator.Settings) {
 		s.Tiers = map[string]budget.Limits{"simple": {Handoffs: amount(0), Agents: amount(1), Tokens: amount[int64](10_000)}, "medium": {Handoffs: amount(2), Agents: amount(2)}}
 		s.Classify = true
@@ -232,7 +236,7 @@ func TestTiers(t *testing.T) {
 // H15–H17: the same hand-over with the same content is refused; another text passes, and
 // so does the same one when people had the task run again.
 func TestTheSameHandoverAgainIsRefused(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := limited(t, url, func(*orchestrator.Settings) {}, "kik", "coder")
 		coder := w.script("coder", agenttest.Answer("done"))
 		again := agent.Hop{To: "coder", Text: "fix it", Context: map[string]string{"b": "2", "a": "1"}}
@@ -278,7 +282,7 @@ func TestTheSameHandoverAgainIsRefused(t *testing.T) {
 // H26, X2: where cycles are bounded an agent may be handed its own work back, as often as the
 // task has hand-overs (H9), but not by a hand-over that is among the last three (H15).
 func TestABoundedCycleMayReturn(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := limited(t, url, func(s *orchestrator.Settings) { s.Cycle, s.MaxDepth = guard.Bounded, 9 }, "kik", "coder", "tester", "writer")
 		for _, c := range []struct {
 			team  []string // each hands to the next, the last to the first
@@ -307,6 +311,7 @@ func TestABoundedCycleMayReturn(t *testing.T) {
 
 // O8, K9: A→B→A stops at the first attempt: neither runs again for it.
 func TestAReturnCostsNoRun(t *testing.T) {
+	t.Parallel()
 	w := limited(t, "sqlite:"+t.TempDir()+"/g.db", func(*orchestrator.Settings) {}, "kik", "coder")
 	kik := w.script("kik", told(agent.Hop{To: "coder", Text: "go"}))
 	coder := w.script("coder", told(agent.Hop{To: "KIK", Text: "back to you"}))

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -39,10 +40,10 @@ func (a Author) Confined() string {
 
 // Asker is a person who asked for an earlier task whose work this goes on from or undoes.
 type Asker struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	Via  string `json:"via,omitempty"` // as Task.Via, which names the trigger
-	For  string `json:"for"`           // ForFork, ForRevert or ForEdit
+	ID   string        `json:"id"`
+	Name string        `json:"name"`
+	Via  origin.Origin `json:"via,omitzero"` // as Task.Via, which names the trigger
+	For  string        `json:"for"`          // ForFork, ForRevert or ForEdit
 }
 
 // What became of an earlier task.

@@ -15,6 +15,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 
@@ -154,7 +155,7 @@ func (l *line) begin(a ancestry, via string) {
 	a.N = l.n
 	text, err := json.Marshal(a)
 	l.must(err)
-	task, _, _, err := l.w.engine.Submit(l.w.t.Context(), orchestrator.Submission{Agent: "lead", Text: string(text), Repository: "app", Via: via,
+	task, _, _, err := l.w.engine.Submit(l.w.t.Context(), orchestrator.Submission{Agent: "lead", Text: string(text), Repository: "app", Via: origin.Parse(via),
 		RequesterID: l.team["amy"].ID, Requester: "amy"})
 	l.must(err)
 	l.task, l.rev, l.did = task.ID, 1, []string{via + " " + string(text)}
@@ -213,7 +214,7 @@ func (l *line) step(what string) {
 		}
 	case "fork":
 		old := l.task
-		task, _, err := w.engine.Fork(ctx, orchestrator.Fork{DelegationID: r.DelegationID, RequesterID: l.team["fay"].ID, Requester: "fay", Via: "api"})
+		task, _, err := w.engine.Fork(ctx, orchestrator.Fork{DelegationID: r.DelegationID, RequesterID: l.team["fay"].ID, Requester: "fay", Via: origin.From(origin.API)})
 		l.must(err)
 		l.must(errOnly(w.engine.Cancel(ctx, old, "nia")))
 		l.task, l.rev = task.ID, 1

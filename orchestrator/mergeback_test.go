@@ -20,7 +20,7 @@ import (
 // left some of its files in the checkout by then. They are in what the caller offers, so
 // whoever the child belongs to has a part in that.
 func TestWhatAHalfTakenChildBroughtComesWithItsPeople(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder", "deps")...)
 		w.script("deps", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 			if err := writeFile(job.Dir, "z.txt", "this will be lost\n"); err != nil {

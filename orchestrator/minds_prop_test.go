@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 
 	"pgregory.net/rapid"
@@ -84,7 +85,7 @@ func (c *contest) step(a act, root orchestrator.Delegation) (forked *orchestrato
 	case "retry":
 		_, err = c.engine.Retry(ctx, root.TaskID, "ann")
 	case "fork":
-		_, d, forkErr := c.engine.Fork(ctx, orchestrator.Fork{DelegationID: some.ID, Turn: a.any % 4, RequesterID: c.ann.ID, Requester: "ann", Via: "web"})
+		_, d, forkErr := c.engine.Fork(ctx, orchestrator.Fork{DelegationID: some.ID, Turn: a.any % 4, RequesterID: c.ann.ID, Requester: "ann", Via: origin.From(origin.Web)})
 		if err = forkErr; err == nil {
 			forked = &d
 		}
@@ -203,7 +204,7 @@ func TestRandomModels(t *testing.T) {
 			games++
 			var roots []orchestrator.Delegation
 			for i, m := range minds {
-				s := orchestrator.Submission{Agent: models[i%len(models)], Text: m.text(), Via: "web", RequesterID: c.ann.ID, Requester: "ann"}
+				s := orchestrator.Submission{Agent: models[i%len(models)], Text: m.text(), Via: origin.From(origin.Web), RequesterID: c.ann.ID, Requester: "ann"}
 				if withFiles && i < 2 { // git is slow
 					s.Repository = "app"
 				}

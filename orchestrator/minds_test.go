@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/agent/command"
 	"gatehouse/orchestrator/agent/llm"
 	llmodel "gatehouse/orchestrator/agent/llm/model"
 
@@ -161,13 +162,15 @@ type brains struct {
 
 // on is the team as one node runs it.
 func (b *brains) on(node string) map[agent.Kind]agent.Runner {
-	return map[agent.Kind]agent.Runner{agent.LLM: seat{b, node}, agent.Command: seat{b, node}}
+	return map[agent.Kind]agent.Runner{agent.LLM: agenttest.Like{Runner: seat{b, node}, Of: llm.Traits}, agent.Command: seat{b, node}}
 }
 
 type seat struct {
 	*brains
 	node string
 }
+
+func (seat) Traits() agent.Traits { return command.Traits }
 
 func (s seat) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 	me := fmt.Sprintf("attempt %d on %s", job.Attempt, s.node)

@@ -27,7 +27,7 @@ func planned(t *testing.T, url string, steps ...agent.Step) *world {
 // A person's no to the change of a step ends the plan as what it is: rejected, with who and
 // why, in no list of what went wrong, and counted as no failure.
 func TestAPersonsNoIsNoFailureOfThePlan(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		since := time.Now().Add(-time.Minute)
 		w := planned(t, url, agent.Step{ID: "change", Agent: "coder"}, agent.Step{ID: "tell", Agent: "writer"})
 		root := w.send("kik", "Change it")
@@ -66,6 +66,7 @@ func TestAPersonsNoIsNoFailureOfThePlan(t *testing.T) {
 // nobody decided about; so does an agent that gave the work away. A retry asks again, and a
 // yes then ends it well.
 func TestAPlanOnWhichNobodyDecidesExpires(t *testing.T) {
+	t.Parallel()
 	w := planned(t, "sqlite:"+t.TempDir()+"/g.db", agent.Step{ID: "change", Agent: "coder"}, agent.Step{ID: "tell", Agent: "writer"})
 	c := w.gateway.Config()
 	patient := c.Expires
@@ -100,6 +101,7 @@ func TestAPlanOnWhichNobodyDecidesExpires(t *testing.T) {
 
 // A plan that says what follows a no goes on with it.
 func TestAPlanGoesOnAfterANo(t *testing.T) {
+	t.Parallel()
 	w := planned(t, "sqlite:"+t.TempDir()+"/g.db", agent.Step{ID: "change", Agent: "coder"},
 		agent.Step{ID: "tell", Agent: "writer", If: "steps.change.state == 'rejected'", Task: "Tell them: {{.Steps.change.Error}}"})
 	root := w.send("kik", "Change it")
@@ -113,7 +115,7 @@ func TestAPlanGoesOnAfterANo(t *testing.T) {
 
 // H18: with on_no: end anything but yes to a hand-over ends the task, whoever asked for it.
 func TestANoToAHandoverEndsTheTaskWhereItsRuleSaysSo(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "kik"}, agent.Spec{Name: "coder", AskFirst: true})
 		kik := w.script("kik", agenttest.HandOn("coder"))
 		coder := w.script("coder", agenttest.Answer("done as asked"))

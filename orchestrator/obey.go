@@ -79,10 +79,10 @@ func within(wg *sync.WaitGroup, wait time.Duration) bool {
 }
 
 // timeLimit is how long one delegation to an agent may run, waiting not counted, and
-// what it says when that is over. Programs have their supervisor for their own timeout.
-func (c *Config) timeLimit(spec agent.Spec, spawned bool) (time.Duration, *agent.Failure) {
+// what it says when that is over. timed says that its own timeout counts.
+func (c *Config) timeLimit(spec agent.Spec, timed, spawned bool) (time.Duration, *agent.Failure) {
 	limit, whose := spec.Timeout, "its timeout"
-	if spec.Kind != agent.LLM && spec.Kind != agent.Remote {
+	if !timed {
 		limit = 0
 	}
 	if t := c.Settings.Spawn.timeout(); spawned && (limit == 0 || t < limit) {

@@ -92,7 +92,7 @@ func restartQueues(ctx context.Context, tx Tx) error {
 			continue
 		}
 		d.ReadyAt = tx.Now()
-		if err := tx.Move(ctx, d, d.State, d.Attempt); err != nil {
+		if err := save(ctx, tx, d); err != nil {
 			return err
 		}
 	}

@@ -14,8 +14,8 @@ import (
 
 // made lists the children of a delegation's generation: those that no turn has carried
 // where the conversation holds the others, else all.
-func (e *Engine) made(ctx context.Context, kind agent.Kind, d *Delegation) ([]Delegation, error) {
-	if kind == agent.LLM {
+func (e *Engine) made(ctx context.Context, of agent.Traits, d *Delegation) ([]Delegation, error) {
+	if of.Conversation {
 		return e.Store.Untaken(ctx, d.ID, d.Work.Runs)
 	}
 	return e.Store.Children(ctx, d.ID, d.Work.Runs)
@@ -36,9 +36,8 @@ func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 		return false, err
 	}
 	parked := false
-	b := &baton{e: e, from: r}
-	err = e.ownWith(r, b, func(ctx context.Context, tx Tx, d *Delegation) error {
-		told := refused
+	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
+		b, told := e.baton(tx, r), refused
 		for i, plan := range plans {
 			plan.toCome = len(plans) - i
 			plan.baton, plan.passes = b, !plan.Spawn && !p.ForSpawned
@@ -56,18 +55,16 @@ func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 		d.Work.Memo, d.Work.Refused, d.Work.ForSpawned = p.Memo, append(d.Work.Refused, told...), p.ForSpawned
 		var err error
 		if parked, err = waits(ctx, tx, d); err != nil || !parked {
-			return join(err, func() error { return tx.Move(ctx, d, d.State, d.Attempt) })
+			return join(err, func() error { return save(ctx, tx, d) })
 		}
 		r.worked(d)
-		letGo(d)
-		if err := move(ctx, tx, d, Waiting); err != nil {
+		if err := waitAlone(ctx, tx, d); err != nil {
 			return err
 		}
 		return tx.Append(ctx, waitingEvent(d))
 	})
 	if err == nil {
 		r.filed(kept)
-		asked(plans)
 	}
 	return parked, err
 }
@@ -93,7 +90,7 @@ func waits(ctx context.Context, tx Tx, d *Delegation) (bool, error) {
 }
 
 func waitingEvent(d *Delegation) event.Event {
-	return event.Event{Type: event.Waiting, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"agent": d.To, "children": d.OpenChildren + d.OpenSpawned})}
+	return event.Of(d.ID, d.To, event.WaitingData{Agent: d.To, Children: d.OpenChildren + d.OpenSpawned})
 }
 
 // plans prepares the hops of a park. What cannot be made is refused as data.

@@ -21,7 +21,7 @@ func (e *Engine) Pause(ctx context.Context, id, actor string) (Delegation, error
 		}
 		now := tx.Now()
 		t.PausedAt = &now
-		return tx.Append(ctx, event.Event{Type: event.Paused, DelegationID: root.ID, Actor: actor, Data: event.Data(map[string]any{"agent": t.Agent})})
+		return tx.Append(ctx, event.Of(root.ID, actor, event.PausedData{Agent: t.Agent}))
 	})
 }
 
@@ -43,8 +43,7 @@ func (e *Engine) Unpause(ctx context.Context, id, actor string) (Delegation, err
 				return err
 			}
 		}
-		return tx.Append(ctx, event.Event{Type: event.Unpaused, DelegationID: root.ID, Actor: actor,
-			Data: event.Data(map[string]any{"agent": t.Agent, "paused_ms": held.Milliseconds()})})
+		return tx.Append(ctx, event.Of(root.ID, actor, event.UnpausedData{Agent: t.Agent, PausedMS: held.Milliseconds()}))
 	})
 }
 

@@ -103,12 +103,8 @@ func (r *run) writeProgress(ctx context.Context, last bool) {
 	if text == "" && dropped == 0 {
 		return
 	}
-	data := map[string]any{"text": text}
-	if dropped > 0 {
-		data["dropped_lines"] = dropped
-	}
 	err := r.write(ctx, func(tx Tx, d *Delegation) error {
-		return tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: d.To, Data: event.Data(data)})
+		return tx.Append(ctx, event.Of(d.ID, d.To, event.ProgressData{Text: text, DroppedLines: dropped}))
 	})
 	if err != nil && r.ctx.Err() == nil {
 		r.e.Log.Warn("progress could not be stored", "delegation", r.id, "err", err)

@@ -29,7 +29,7 @@ type scene struct {
 func (e *Engine) ask(c *Config, caller, target agent.Spec, fromName, toName string, known bool, s scene) guard.Hop {
 	set := c.Settings
 	h := guard.Hop{
-		From: caller, To: target, FromName: fromName, ToName: toName, Known: known, Agents: c.names(),
+		From: caller, To: target, Planned: e.traits(caller).Planned, Elsewhere: e.traits(target).Elsewhere, FromName: fromName, ToName: toName, Known: known, Agents: c.names(),
 		Handoffs: s.task.Handoffs, MaxHandoffs: set.MaxHandoffs, Cycle: set.Cycle, Capacity: set.Capacity, FreeSlots: e.slots.free(),
 		Recent: s.recent, Now: s.now, RemoteHop: s.task.RemoteHops, MaxRemote: set.MaxRemote, AskFirst: target.AskFirst,
 	}
@@ -123,7 +123,7 @@ func (e *Engine) imagine(ctx context.Context, c *Config, from agent.Spec, taskID
 	}
 	if taskID == "" {
 		limits, _ := c.limits(Submission{}, from)
-		s.root = &Delegation{To: from.Name, Chain: newChain(c), Work: Work{Budget: opened(limits, from), Independent: c.Settings.OptIn}}
+		s.root = &Delegation{To: from.Name, Chain: newChain(c), Work: Work{Account: Account{Budget: opened(limits, from)}, Terms: Terms{Independent: c.Settings.OptIn}}}
 		s.caller, s.left = s.root, s.root.Work.Budget.Remaining()
 		return s, nil
 	}

@@ -11,11 +11,12 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // sendOn makes a task on a ref as ann.
 func (w *world) sendOn(to, text, ref, key string) (orchestrator.Delegation, error) {
-	_, root, _, err := w.engine.Submit(w.t.Context(), orchestrator.Submission{Agent: to, Text: text, Repository: "app", Ref: ref, Key: key, Via: "web",
+	_, root, _, err := w.engine.Submit(w.t.Context(), orchestrator.Submission{Agent: to, Text: text, Repository: "app", Ref: ref, Key: key, Via: origin.From(origin.Web),
 		RequesterID: w.ann.ID, Requester: "ann"})
 	return root, err
 }
@@ -23,6 +24,7 @@ func (w *world) sendOn(to, text, ref, key string) (orchestrator.Delegation, erro
 // Row 6: a commit's id, also that of a revision which people rejected, is no ref. Its
 // files would be the base of a patch, delivered with it and never shown.
 func TestAnIDIsNoRef(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("coder")...)
 	w.script("coder", writes("bad.txt", "nobody wants this\n"))
 	w.start()
@@ -52,6 +54,7 @@ func TestAnIDIsNoRef(t *testing.T) {
 // A task is not refused because the source is away, or because its branch went after it
 // was made; its run says what is missing.
 func TestARefIsLookedUpWhereThatIsPossible(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("coder")...)
 	w.script("coder", writes("x.txt", "x\n"))
 	w.git("branch", "side")
@@ -84,6 +87,7 @@ func TestARefIsLookedUpWhereThatIsPossible(t *testing.T) {
 // A task on a tag may be read and answered; what is changed there has nowhere to land,
 // also by a child.
 func TestATagIsReadOnly(t *testing.T) {
+	t.Parallel()
 	all := specs("coder", "reader", "lead")
 	all[1].AnalysisOnly = true
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", all...)
@@ -139,6 +143,7 @@ func TestATagIsReadOnly(t *testing.T) {
 // commit. The yes does not bring that back: the change is asked again on main as it is,
 // without the commit and without its files.
 func TestARewoundBranchIsAskedAgain(t *testing.T) {
+	t.Parallel()
 	for name, changes := range map[string]string{"apart from the dropped commit": "core/a.txt", "in a file of the dropped commit": "leak.txt"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("coder")...)

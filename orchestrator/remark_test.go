@@ -19,7 +19,7 @@ import (
 // Request changes with comments on lines: the agent runs again and has them, each with
 // its line, and so has the history.
 func TestLineCommentsReachTheNextRun(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		long := strings.Repeat("ä", 300)
 		w, root, r, _ := asked(t, url, map[string]string{"core/a.txt": "one\r\n\t2\r\nthree " + long + "\n", "core/b.txt": "-"}, nil)
 		b := w.ballot(w.bob, r, approval.RequestChanges)
@@ -108,7 +108,7 @@ func (w *world) wantDrafts(r approval.Request, want ...string) {
 
 // Drafts survive until they are sent, and follow their lines into the next revision.
 func TestDraftsFollowTheirLines(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w, root, r, cleo := asked(t, url, map[string]string{"core/a.txt": "stays\nmoves\ngoes\ntwice\n"}, nil)
 		for line, text := range []string{"about all", "one", "two", "three", "four"} {
 			w.must(w.draft(w.bob, r, 1, line, text))
@@ -161,6 +161,7 @@ func TestDraftsFollowTheirLines(t *testing.T) {
 }
 
 func TestDraftsHaveALimitAndNoneIsNothingToSend(t *testing.T) {
+	t.Parallel()
 	w, _, r, _ := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), map[string]string{"core/a.txt": strings.Repeat("x\n", 300)}, nil)
 	b := w.ballot(w.bob, r, approval.RequestChanges)
 	w.refused(errOf(w.gateway.Decide(t.Context(), b)), orchestrator.CodeBadRequest, "Nothing says what should change")
@@ -176,7 +177,7 @@ func TestDraftsHaveALimitAndNoneIsNothingToSend(t *testing.T) {
 
 // A comment may be about a run of lines: it keeps all of them, and goes where they go.
 func TestACommentOnLinesFollowsThem(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w, root, r, cleo := asked(t, url, map[string]string{"core/a.txt": "one\ntwo\n\tthree\nfour\n" + strings.Repeat("more\n", 50)}, nil)
 		about := func(first, line int, text string) error {
 			return w.gateway.SaveDraft(t.Context(), people.As(w.bob, nil), r.ID, 1, approval.Draft{Path: "core/a.txt", First: first, Line: line, Text: text})

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -47,8 +48,7 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 			return err
 		}
 		row.Error, row.Losses, row.EndedAt, row.ApprovalID, row.OpenChildren, row.OpenSpawned = nil, 0, nil, "", 0, 0
-		row.Work.Feedback, row.Work.AgentBranch = nil, ""
-		row.Work.Earlier, row.Work.EarlierLeft = nil, 0
+		row.Work.AgentBranch = ""
 		tx.Task().EndedAt, tx.Task().PausedAt, tx.Task().Handoffs = nil, nil, 0
 		row.Work.Budget = e.budgetAnew(tx.Task())
 		row.Work.Asked, row.Work.Pinned = rule.Asks != "", nil
@@ -59,13 +59,12 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		if err := RunAgain(ctx, tx, row, nil, actor, why); err != nil {
 			return err
 		}
-		row.Work.Lineage, row.Work.Revision = row.Work.Lineage.afresh(), 0
+		row.Work.Lineage, row.Work.Rounds = row.Work.Lineage.afresh(), Rounds{}
 		if !row.Work.Asked {
 			after = *row
-			return tx.Move(ctx, row, row.State, row.Attempt)
+			return save(ctx, tx, row)
 		}
-		row.ApprovalID = NewID(RequestPrefix, tx.Now())
-		if err := move(ctx, tx, row, AwaitingApproval); err != nil {
+		if err := askAnew(ctx, tx, row); err != nil {
 			return err
 		}
 		if err := e.askRoot(ctx, tx, asks, row, spec); err != nil {
@@ -74,9 +73,6 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		after = *row
 		return nil
 	})
-	if err == nil && asks != nil && after.State == AwaitingApproval {
-		asks.Asked()
-	}
 	return after, err
 }
 
@@ -121,13 +117,13 @@ func landAgain(ctx context.Context, tx Tx, d *Delegation, actor string) error {
 		return nil
 	}
 	d.ReadyAt, d.Losses, d.Work.Problem = tx.Now(), 0, ""
-	if err := tx.Move(ctx, d, Landing, d.Attempt); err != nil {
+	if err := save(ctx, tx, d); err != nil {
 		return err
 	}
 	if err := tx.ShowLanding(ctx, d.ID); err != nil {
 		return err
 	}
-	return tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: d.ID, Actor: actor, Data: event.Data(map[string]any{"agent": d.To, "why": "landing is tried again"})})
+	return tx.Append(ctx, event.Of(d.ID, actor, event.QueuedData{Agent: d.To, Why: event.Given("landing is tried again")}))
 }
 
 // retryLive tries the landing of d again, or those below it that are held up: whoever has
@@ -195,7 +191,7 @@ func mayRetry(d *Delegation) error {
 
 // Revert makes a task whose only work is the tree that undoes a landed merge. It
 // goes through the checks and the gate like any other patch.
-func (e *Engine) Revert(ctx context.Context, requestID, delegationID, requesterID, requester, via string) (Task, error) {
+func (e *Engine) Revert(ctx context.Context, requestID, delegationID, requesterID, requester string, via origin.Origin) (Task, error) {
 	d, err := e.Store.Delegation(ctx, delegationID)
 	if err != nil {
 		return Task{}, err
@@ -247,10 +243,13 @@ func (e *Engine) createRevert(ctx context.Context, m *patch.Mirror, repo Reposit
 	if err != nil {
 		return Task{}, err
 	}
-	root := Delegation{ID: t.RootID, TaskID: t.ID, To: d.To, Text: title, State: Checking, HopKey: "root", Repository: d.Repository, Requester: s.Requester,
+	root := Delegation{ID: t.RootID, TaskID: t.ID, To: d.To, Text: title, HopKey: "root", Repository: d.Repository, Requester: s.Requester,
 		Result: &agent.Result{Text: "Undoes " + d.Result.Commit + "."},
-		Work: Work{Stand: standOn(patch.Start{Base: head}), Tree: tree, TreeCommit: rev.Commit, AgentBranch: rev.Branch,
-			TreeBundle: bundleID("rev", t.RootID, rev.Commit), Reverts: requestID, Sandbox: notRun, Lineage: d.goesOn(&undone, ForRevert).undone()}}
+		Work: Work{
+			Terms: Terms{Reverts: requestID}, Base: Base{Stand: standOn(patch.Start{Base: head})},
+			Product:    Product{Tree: tree, TreeCommit: rev.Commit, TreeBundle: bundleID("rev", t.RootID, rev.Commit)},
+			Provenance: Provenance{AgentBranch: rev.Branch, Sandbox: notRun, Lineage: d.goesOn(&undone, ForRevert).undone()}}}
+	bornChecking(&root, now)
 	task, _, _, err := e.create(ctx, t, root, func(tx Tx) error {
 		return tx.PutBlob(ctx, root.Work.TreeBundle, "bundle", rev.Bundle)
 	})

@@ -15,7 +15,7 @@ import (
 // Whoever wants a landing tried again that is being tried has what they want: that is no
 // error, and nothing changes. One that waits for a person is taken up by it.
 func TestARetryOfALanding(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder")...)
 		w.script("coder", writes("new.txt", "new\n"))
 		reached, letGo := w.held("landing planned")
@@ -59,7 +59,7 @@ func TestARetryOfALanding(t *testing.T) {
 // Whoever has only the id of a task means the landings below it that are held up: they are
 // tried again, and the yes stands. Where none is, it is said what the task waits for.
 func TestARetryOfATaskTriesTheLandingsBelowIt(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "lead"}, agent.Spec{Name: "coder", Repository: "app"}) // coder's change is its own
 		w.script("lead", agenttest.HandOn("coder"))
 		w.script("coder", writes("new.txt", "new\n"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"gatehouse/orchestrator/patch"
 )
@@ -33,25 +32,6 @@ type Revised struct {
 	Digest string
 	Record patch.Revision
 	Paths  []string // what it changes on its base
-}
-
-// Revise gives a delegation that waits for people a tree that one of them made: it is
-// checked like any other, and the gate asks again.
-func Revise(ctx context.Context, tx Tx, d *Delegation, v Revised, m Made, actor string) error {
-	if d.State != AwaitingApproval || d.Work.Tree != v.From {
-		return fmt.Errorf("the tree of %s is not the one that was revised: %w", d.ID, ErrLost)
-	}
-	letGo(d)
-	w := &d.Work
-	w.Declined = slices.DeleteFunc(append(w.Declined, m.Declined...), func(p string) bool { return slices.Contains(v.Paths, p) })
-	slices.Sort(w.Declined)
-	w.Declined = slices.Compact(w.Declined)
-	w.Land, w.Made = nil, &m
-	if err := keep(ctx, tx, d, v.Tree, v.Record, actor); err != nil {
-		return err
-	}
-	d.ReadyAt = tx.Now()
-	return move(ctx, tx, d, Checking)
 }
 
 // editorNames are the people whose hand is in a tree, for trailers.

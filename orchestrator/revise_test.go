@@ -112,7 +112,7 @@ func (w *world) votes(need int) {
 }
 
 func TestSomeFilesAreApprovedAndExactlyThoseLand(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w, root, r, _ := asked(t, url, three, nil)
 		after, err := w.some(w.bob, r, "core/a.txt", "new.txt")
 		w.must(err)
@@ -154,6 +154,7 @@ func TestSomeFilesAreApprovedAndExactlyThoseLand(t *testing.T) {
 }
 
 func TestAChoiceOfAllFilesIsAPlainYes(t *testing.T) {
+	t.Parallel()
 	w, root, r, _ := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), three, nil)
 	_, err := w.some(w.bob, r, "new.txt", "core/a.txt", "core/b.txt", "new.txt")
 	w.must(err)
@@ -164,6 +165,7 @@ func TestAChoiceOfAllFilesIsAPlainYes(t *testing.T) {
 }
 
 func TestAChoiceThatCannotBeMadeIsNamedAndStoresNothing(t *testing.T) {
+	t.Parallel()
 	base := map[string]string{"old.txt": strings.Repeat("the same long line\n", 20), "core/a.txt": "x\n"}
 	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"),
 		map[string]string{"old.txt": "-", "moved.txt": base["old.txt"], "core/a.txt": "-", "core/b.txt": "-", "core": "now a file\n", "README.md": "hi\n"},
@@ -204,7 +206,7 @@ func TestAChoiceThatCannotBeMadeIsNamedAndStoresNothing(t *testing.T) {
 }
 
 func TestOthersVoteAgainAfterAChoice(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w, root, r, cleo := asked(t, url, three, func(w *world) { w.votes(2) })
 		dora := w.user("dora", people.Approver)
 		_, err := w.gateway.Decide(t.Context(), w.ballot(dora, r, approval.Approve))
@@ -239,6 +241,7 @@ func TestOthersVoteAgainAfterAChoice(t *testing.T) {
 }
 
 func TestAChoiceThatBreaksACheckIsAskedAgain(t *testing.T) {
+	t.Parallel()
 	w, root, r, _ := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), map[string]string{"broken": "-", "core/a.txt": "2\n"}, func(w *world) {
 		w.commit(map[string]string{"broken": "x\n"})
 	})
@@ -262,7 +265,7 @@ func TestAChoiceThatBreaksACheckIsAskedAgain(t *testing.T) {
 }
 
 func TestAnEditIsARevisionThatItsEditorCannotApprove(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w, root, r, cleo := asked(t, url, three, func(w *world) {
 			c := w.gateway.Config()
 			c.FourEyes = false // the editor is barred in any case
@@ -302,6 +305,7 @@ func TestAnEditIsARevisionThatItsEditorCannotApprove(t *testing.T) {
 }
 
 func TestTwoEditorsAreBothBarred(t *testing.T) {
+	t.Parallel()
 	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), three, nil)
 	dora := w.user("dora", people.Approver)
 	_, err := w.edit(w.bob, r, patch.FileEdit{Path: "new.txt", Text: "bob's\n"})
@@ -325,6 +329,7 @@ func TestTwoEditorsAreBothBarred(t *testing.T) {
 
 // An edit obeys the rules of the agent's own patch, and is text.
 func TestAnEditThatIsNotTakenStoresNothing(t *testing.T) {
+	t.Parallel()
 	w, _, r, _ := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), three, func(w *world) {
 		w.commit(map[string]string{"bin": "a\x00b", "latin1.txt": "caf\xe9\n"})
 		w.must(os.Symlink("README.md", filepath.Join(w.repo, "link")))
@@ -420,7 +425,7 @@ func TestRevisionsOfPeopleOnABranchThatMoves(t *testing.T) {
 			t.Errorf("landed %q and %q", a, b)
 		}
 	})
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w, root, r, cleo := asked(t, url, map[string]string{"core/a.txt": "one\ntwo\n3\n", "core/b.txt": "B\n"}, func(w *world) {
 			w.commit(map[string]string{"core/a.txt": "zero\n\n\n\none\ntwo\nthree\n"})
 			w.script("coder", changes(map[string]string{"core/a.txt": "zero\n\n\n\none\ntwo\n3\n", "core/b.txt": "B\n"}))
@@ -475,6 +480,7 @@ func TestARevisionOfPeopleSurvivesARestart(t *testing.T) {
 func errOf(_ approval.Request, err error) error { return err }
 
 func TestATaskIsCancelledWhileARevisionOfPeopleIsChecked(t *testing.T) {
+	t.Parallel()
 	w, root, r, _ := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), three, nil)
 	w.stop()
 	_, err := w.some(w.bob, r, "new.txt")
@@ -489,6 +495,7 @@ func TestATaskIsCancelledWhileARevisionOfPeopleIsChecked(t *testing.T) {
 // The agent works again from the branch, so what people left out or edited before is no
 // revision of theirs. But the agent was told of it, so who edited still does not approve.
 func TestChangesAskedAfterAnEditStartAnew(t *testing.T) {
+	t.Parallel()
 	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), three, nil)
 	_, err := w.edit(w.bob, r, patch.FileEdit{Path: "new.txt", Text: "edited\n"})
 	w.must(err)
@@ -505,6 +512,7 @@ func TestChangesAskedAfterAnEditStartAnew(t *testing.T) {
 }
 
 func TestAChoiceIsNotCountedForSomebodyWhoLostTheRight(t *testing.T) {
+	t.Parallel()
 	url := "sqlite:" + filepath.Join(t.TempDir(), "db")
 	w, root, r, cleo := asked(t, url, three, nil)
 	w.stop()
@@ -554,6 +562,7 @@ func TestANodeThatNeverSawTheRepositoryMakesTheRevision(t *testing.T) {
 
 // The yes that was carried over is taken back like any other while the landing waits.
 func TestACarriedYesIsWithdrawnBeforeTheLanding(t *testing.T) {
+	t.Parallel()
 	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), three, nil)
 	w.write(w.repo, "core/a.txt", "work in the way\n") // the folder is dirty, so the landing is held
 	_, err := w.some(w.bob, r, "core/a.txt")
@@ -577,6 +586,7 @@ func TestACarriedYesIsWithdrawnBeforeTheLanding(t *testing.T) {
 
 // Whoever edits, and then has the agent make just that, approves what they have written.
 func TestAnAgentThatIsToldToRepeatAnEditDoesNotFreeItsEditor(t *testing.T) {
+	t.Parallel()
 	w, root, r, cleo := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), nil, func(w *world) {
 		w.script("coder", func(ctx context.Context, job agent.Job, h agent.Host) (agent.Outcome, error) {
 			text := "the agent's\n"
@@ -602,6 +612,7 @@ func TestAnAgentThatIsToldToRepeatAnEditDoesNotFreeItsEditor(t *testing.T) {
 // What was lost before people were asked, or while a landing was held up, is over: the
 // next run has all its attempts.
 func TestLossesOfBeforeAreForgottenWhenTheWorkComesOn(t *testing.T) {
+	t.Parallel()
 	tries := 0
 	w, root, r, _ := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), nil, func(w *world) {
 		w.script("coder", func(ctx context.Context, job agent.Job, h agent.Host) (agent.Outcome, error) {

@@ -66,7 +66,7 @@ func TestManyWaysThroughTheSameAgentsAtOnce(t *testing.T) {
 // A10, A22, A23: work is acknowledged when it is picked up, before it is done; what the
 // agent notes in the meantime and how it ended follow, each as an event of its own.
 func TestWorkIsAcknowledgedBeforeItIsDone(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("quick", "broken")...)
 		w.config.Repositories = nil
 		w.engine.SetConfig(w.config)
@@ -110,7 +110,7 @@ func (w *world) types(taskID string) string {
 // P38: a cancel in the middle ends what is there and below; what is above is told and
 // goes on.
 func TestACancelInTheMiddleLeavesWhatIsAboveAlone(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := limited(t, url, func(*orchestrator.Settings) {}, "a", "b", "c")
 		w.script("a", told(agent.Hop{To: "b", Text: "go"}))
 		w.script("b", agenttest.HandOn("c"))
@@ -174,6 +174,7 @@ func TestParallelDelegationsToOneAgentRunAtOnce(t *testing.T) {
 // P13, P15, P48: a spawn passes the guards like any hop, finds the first with a capability, and
 // its child has what came with it: the context, and the channel of the task.
 func TestASpawnKeepsTheAllowList(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", agent.Spec{Name: "boss", Restricted: true, DelegatesTo: []string{"worker"}},
 		agent.Spec{Name: "worker", Capabilities: []string{"testing"}}, agent.Spec{Name: "zoe", Capabilities: []string{"testing"}}, agent.Spec{Name: "stranger", Capabilities: []string{"lying"}})
 	w.config.Repositories = nil
@@ -202,6 +203,7 @@ func TestASpawnKeepsTheAllowList(t *testing.T) {
 
 // H9, H10: hand-overs that were made count, in their task alone; refusals do not.
 func TestOnlyHandoversThatWereMadeCount(t *testing.T) {
+	t.Parallel()
 	w := limited(t, "sqlite:"+t.TempDir()+"/g.db", func(s *orchestrator.Settings) { s.MaxHandoffs = 2 }, "kik", "coder")
 	w.script("coder", agenttest.Answer("done"))
 	w.script("kik", told(agent.Hop{To: "coder", Text: "a"}, agent.Hop{To: "kik", Text: "b"}, agent.Hop{To: "nobody", Text: "c"}, agent.Hop{To: "coder", Text: "d"}, agent.Hop{To: "coder", Text: "e"}))
@@ -217,7 +219,7 @@ func TestOnlyHandoversThatWereMadeCount(t *testing.T) {
 // O14, O15: what a child used is its caller's, so that handing on does not evade the cap:
 // the next use that passes it ends the caller.
 func TestAChildsUseCountsForItsCaller(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := limited(t, url, func(*orchestrator.Settings) {}, "kik", "coder")
 		w.script("coder", uses(900))
 		own := map[string]int64{"as much": 100, "more": 101}

@@ -16,6 +16,7 @@ import (
 // answer, in its data, in what it hands on. The agents are given what was written; nobody
 // who looks on is.
 func TestWhatLooksLikeASecretIsMaskedWhereverPeopleLook(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("kik", "coder")...)
 	token := "ghp_" + strings.Repeat("aB3", 12)
 	read := make(chan string, 2)
@@ -75,6 +76,7 @@ func TestWhatLooksLikeASecretIsMaskedWhereverPeopleLook(t *testing.T) {
 
 // A failure repeats what a program said last.
 func TestAFailureIsMasked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("kik")...)
 	w.script("kik", func(context.Context, agent.Job, agent.Host) (agent.Outcome, error) {
 		return agent.Outcome{}, agent.Fail(agent.CodeExit, "cannot reach %s", "https://bot:hunter2!@ci.example")

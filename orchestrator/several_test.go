@@ -20,7 +20,7 @@ import (
 // repository and without a sandbox. Its tree is taken over, and who offers that as coder's
 // own hides none of it.
 func TestWhatAChildBringsComesWithItsPeople(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder", "deps")...)
 		cleo := w.user("cleo", people.Approver)
 		dan := w.user("dan", people.Approver)
@@ -94,6 +94,7 @@ func TestWhatAChildBringsComesWithItsPeople(t *testing.T) {
 // What people make of a change is held against the rules as they are then, whether it is a
 // choice of its files or an edit.
 func TestAChoiceObeysTheRulesOfNow(t *testing.T) {
+	t.Parallel()
 	w, root, r, _ := asked(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), three, nil)
 	app := w.config.Repositories["app"]
 	app.Protect = []string{"new.*"}

@@ -170,7 +170,7 @@ func (c runContext) Delete(ctx context.Context, namespace, key string) error {
 		if _, err := tx.NoteUses(ctx, []sharedctx.Use{useOf(d, sharedctx.Delete, namespace, key)}); err != nil {
 			return err
 		}
-		return tx.Append(ctx, event.Event{Type: event.ContextDeleted, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"namespace": namespace, "key": key})})
+		return tx.Append(ctx, event.Of(d.ID, d.To, event.ContextDeletedData{Entry: event.Entry{Namespace: namespace, Key: key}}))
 	})
 }
 
@@ -228,8 +228,8 @@ func noteWrite(ctx context.Context, tx Tx, delegationID string, e sharedctx.Entr
 	if e.ExpiresAt != nil {
 		seconds = int64(e.ExpiresAt.Sub(tx.Now()).Round(time.Second) / time.Second)
 	}
-	return tx.Append(ctx, event.Event{Type: event.ContextWritten, DelegationID: delegationID, Actor: e.Agent, Data: event.Data(map[string]any{
-		"namespace": e.Namespace, "key": e.Key, "ttl_seconds": seconds})})
+	return tx.Append(ctx, event.Of(delegationID, e.Agent, event.ContextWrittenData{
+		Entry: event.Entry{Namespace: e.Namespace, Key: e.Key}, TTLSeconds: event.Given(seconds)}))
 }
 
 func useOf(d *Delegation, kind sharedctx.Kind, namespace, key string) sharedctx.Use {
@@ -281,12 +281,11 @@ func (r *run) read(ctx context.Context, how string, entries []sharedctx.Entry) e
 
 // readEvent is one event for all that was read at once.
 func readEvent(d *Delegation, how string, fresh []sharedctx.Use) event.Event {
-	named := make([]map[string]string, 0, maxNamed)
+	named := make([]event.Entry, 0, maxNamed)
 	for _, u := range fresh[:min(len(fresh), maxNamed)] {
-		named = append(named, map[string]string{"namespace": u.Namespace, "key": u.Key})
+		named = append(named, event.Entry{Namespace: u.Namespace, Key: u.Key})
 	}
-	return event.Event{Type: event.ContextRead, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
-		"how": how, "count": len(fresh), "entries": named})}
+	return event.Of(d.ID, d.To, event.ContextReadData{How: how, Count: len(fresh), Entries: named})
 }
 
 // How much of the shared context a run is given at its start. A model reads it as a
@@ -304,7 +303,7 @@ func (r *run) given(spec agent.Spec) ([]agent.ContextEntry, error) {
 		return nil, err
 	}
 	room := givenFile
-	if spec.Kind == agent.LLM {
+	if r.e.traits(spec).Prompted {
 		room = givenPrompt
 	}
 	var all []agent.ContextEntry

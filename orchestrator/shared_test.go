@@ -75,7 +75,7 @@ func refusedWith(err error, words ...string) error {
 
 // P7: the tool and the prompt see the same store. P6, P21b: the snapshot carries authors.
 func TestWhatOneAgentWritesByToolIsInTheNextOnesSnapshot(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder", "reviewer")...)
 		w.script("coder", asks(func(ctx context.Context, s agent.Shared) error {
 			if e, ok, err := s.Get(ctx, "codebase", "module:auth"); ok || err != nil {
@@ -116,7 +116,7 @@ func TestWhatOneAgentWritesByToolIsInTheNextOnesSnapshot(t *testing.T) {
 // K27: an agent reads what its reads name; its own memory always; another's memory and
 // another task's hand-overs never by chance.
 func TestAnAgentReadsAndWritesOnlyWhatItMay(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "coder", Reads: []string{"codebase"}}, agent.Spec{Name: "kik"}, agent.Spec{Name: "lead", Reads: []string{"memory:coder"}})
 		for _, ns := range []string{"codebase", "secrets", "memory:coder", "memory:kik", "handoff:tsk_other"} {
 			w.put(ns, "k", "v", 0)
@@ -197,7 +197,7 @@ func TestReadingKeepsMemoryAlive(t *testing.T) {
 
 // K28, K29, K39, K40: writes, life spans and deletes of a run are stored with their events.
 func TestWritesOfARun(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("coder")...)
 		config := *w.engine.Config()
 		config.Lifespans = sharedctx.Lifespans{"performance": sharedctx.PerformanceTTL, "memory:*": sharedctx.ExtensionTTL}
@@ -335,7 +335,7 @@ func TestParallelWritersAreAllOnRecord(t *testing.T) {
 
 // P12, H8: what comes with a hop is the task's own, and is there when its child begins.
 func TestTheContextOfAHopIsTheTasksOwn(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "kik"}, agent.Spec{Name: "coder", Reads: []string{}})
 		w.script("kik", func(ctx context.Context, _ agent.Job, host agent.Host) (agent.Outcome, error) {
 			c, err := host.Delegate(ctx, agent.Hop{To: "coder", Text: "go", Context: map[string]string{"brief": "be quick"}})
@@ -362,6 +362,7 @@ func TestTheContextOfAHopIsTheTasksOwn(t *testing.T) {
 
 // P4: a run is given a bounded board; the largest values are cut first, with a note.
 func TestALargeBoardIsCutWithANote(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/gatehouse.db", specs("coder")...)
 	for i := range 6 {
 		w.put("big", fmt.Sprint(i), strings.Repeat("x", sharedctx.MaxValue), 0)

@@ -10,12 +10,13 @@ import (
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 // A8: what a task is about elsewhere is stored with it and stands in its first event; a
 // model and the program that it hands work to are told.
 func TestTheSourceOfATaskTravels(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "kik", Kind: agent.LLM, Model: "fake/m"}, agent.Spec{Name: "coder"})
 		m := meter(t, func(a modeltest.Ask) modeltest.Answer {
 			if a.Turn > 1 {
@@ -32,7 +33,7 @@ func TestTheSourceOfATaskTravels(t *testing.T) {
 		})
 		w.start()
 		send := func(s *agent.Source) (orchestrator.Delegation, error) {
-			_, root, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "kik", Text: "Mend it", Source: s, Via: "api", RequesterID: w.ann.ID, Requester: "ann"})
+			_, root, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "kik", Text: "Mend it", Source: s, Via: origin.From(origin.API), RequesterID: w.ann.ID, Requester: "ann"})
 			return root, err
 		}
 		root, err := send(&about)

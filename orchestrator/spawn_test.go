@@ -19,6 +19,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store/storetest"
 )
 
@@ -35,7 +36,7 @@ func spawning(t testing.TB, url string, children int) *world {
 // sendTo makes a task without a repository.
 func (w *world) sendTo(name, text string) orchestrator.Delegation {
 	w.t.Helper()
-	_, root, _, err := w.engine.Submit(w.t.Context(), orchestrator.Submission{Agent: name, Text: text, Via: "web", RequesterID: w.ann.ID, Requester: "ann"})
+	_, root, _, err := w.engine.Submit(w.t.Context(), orchestrator.Submission{Agent: name, Text: text, Via: origin.From(origin.Web), RequesterID: w.ann.ID, Requester: "ann"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestSpawnedChildrenAreToldInTheOrderOfTheirEnds(t *testing.T) {
 // O23: what one agent had of another is on record in its namespace, in the transaction
 // that ended it; the setting switches that off.
 func TestTheEndOfADelegationIsOnRecord(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, specs("kik", "coder")...)
 		w.script("kik", agenttest.HandOn("coder"))
 		w.script("coder", agenttest.Answer("v2.3.1"))
@@ -133,7 +134,7 @@ func TestTheEndOfADelegationIsOnRecord(t *testing.T) {
 
 // P45: a spawned child runs no longer than the limit, and its caller is told.
 func TestASpawnedChildHasATimeout(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := spawning(t, url, 2)
 		w.config.Settings.Spawn.Timeout = 50 * time.Millisecond
 		w.engine.SetConfig(w.config)
@@ -155,7 +156,7 @@ func TestASpawnedChildHasATimeout(t *testing.T) {
 // P53: a run that ignores its end is given up: its slot is free for others, its calls are
 // refused, and the node stops all the same.
 func TestARunThatIgnoresItsEndIsGivenUp(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w := spawning(t, url, 2)
 		w.config.Settings.Workers, w.config.Settings.KillAfter = 1, 20*time.Millisecond
 		w.engine.SetConfig(w.config)
@@ -192,6 +193,7 @@ func TestARunThatIgnoresItsEndIsGivenUp(t *testing.T) {
 
 // P37, P38: a cancel over three levels on two nodes ends every run, wherever it is.
 func TestACancelReachesTheRunsOfOtherNodes(t *testing.T) {
+	t.Parallel()
 	url := storetest.Postgres(t)
 	w := newWorld(t, url, specs("a", "b", "c")...)
 	other := *w

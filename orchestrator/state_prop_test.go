@@ -17,7 +17,9 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/agent/command"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 
@@ -93,6 +95,8 @@ func (p *players) wrongs() []string {
 	defer p.mu.Unlock()
 	return slices.Clone(p.bad)
 }
+
+func (*players) Traits() agent.Traits { return command.Traits }
 
 func (p *players) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 	var how play
@@ -531,7 +535,7 @@ func TestRandomTeamsAndPeople(t *testing.T) {
 		games++
 		var roots []orchestrator.Delegation
 		for i, p := range plays {
-			s := orchestrator.Submission{Agent: team[i], Text: p.text(), Via: "web", RequesterID: m.ann.ID, Requester: "ann"}
+			s := orchestrator.Submission{Agent: team[i], Text: p.text(), Via: origin.From(origin.Web), RequesterID: m.ann.ID, Requester: "ann"}
 			if withFiles {
 				s.Repository = "app"
 			}

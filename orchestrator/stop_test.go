@@ -126,6 +126,7 @@ func (w *world) beside(url string, ahead time.Duration) *world {
 // before the count is counted and stopped, and what was made after it is not, whoever made
 // it and whoever counts.
 func TestAStopGoesByOneClock(t *testing.T) {
+	t.Parallel()
 	url := storetest.Postgres(t)
 	w := newWorld(t, url, specs("coder")...)
 	ahead, behind := w.beside(url, time.Minute), w.beside(url, -time.Minute)

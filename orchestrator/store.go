@@ -20,6 +20,7 @@ type Store interface {
 	// InTask runs fn in a transaction that holds the task's row. When fn returns nil
 	// the transaction is committed durably, and after that the hub of this node and
 	// the other nodes are told of the events. ErrNotFound when there is no such task.
+	// Where the database undid the work, fn is called again with another Tx.
 	InTask(ctx context.Context, taskID string, fn func(Tx) error) error
 	// NewTask inserts the task and runs fn in the same transaction. If the requester
 	// has used t.Key before it runs nothing and returns that first task and false.
@@ -135,6 +136,12 @@ type Page struct {
 type Tx interface {
 	// Now is the time of this transaction, in whole microseconds, UTC.
 	Now() time.Time
+	// OnCommit has fn run right after this transaction is committed and its watchers are
+	// told, before InTask returns. A try that the database undid runs nothing of its own.
+	OnCommit(fn func())
+	// OnRollback has fn run where this try is undone, before it is run again; maybe says that
+	// it may be committed all the same, because nobody answered. Either fn or OnCommit's runs.
+	OnRollback(fn func(maybe bool))
 	// Task is the locked row. Changes to Handoffs, PausedAt and EndedAt are written at commit.
 	Task() *Task
 	Delegation(ctx context.Context, id string) (*Delegation, error)
@@ -152,7 +159,7 @@ type Tx interface {
 	PutBlob(ctx context.Context, id, kind string, data []byte) error
 	// CloseRequest moves the newest request of a delegation to an ended state and
 	// makes its cards due. No request, or one that has ended, is no error.
-	CloseRequest(ctx context.Context, delegationID, state, commit string) error
+	CloseRequest(ctx context.Context, delegationID string, end RequestEnd, commit string) error
 	// Overtaken puts onto the newest request of a delegation why a yes to it lands nothing;
 	// CloseRequest writes it.
 	Overtaken(ctx context.Context, delegationID string, o patch.Overtaken) error

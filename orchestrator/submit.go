@@ -27,7 +27,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	if spec.Role == agent.CLI {
 		return Task{}, Delegation{}, false, Errorf(guard.CodeNotAllowed, "%s has the role cli, which takes no work. Send the task to another agent.", spec.Name)
 	}
-	if most := c.Settings.MaxRemote; spec.Kind == agent.Remote && most > 0 && s.RemoteHops >= most {
+	if most := c.Settings.MaxRemote; e.traits(spec).Elsewhere && most > 0 && s.RemoteHops >= most {
 		return Task{}, Delegation{}, false, Errorf(guard.CodeMaxDepth, "Maximum delegation depth reached between systems: %d of %d such hand-overs led here, and %s works elsewhere again. Send the task to an agent of this system.", s.RemoteHops, most, spec.Name)
 	}
 	repo, err := c.workplace(spec, s.Repository)
@@ -45,10 +45,11 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 		RequesterID: s.RequesterID, Requester: s.Requester, Via: s.Via, Chat: s.Chat, CreatedAt: now,
 	}
 	root := Delegation{
-		ID: t.RootID, TaskID: t.ID, To: spec.Name, Text: s.Text, State: Queued, Chain: newChain(c),
-		HopKey: "root", Repository: repo, Requester: s.Requester, CreatedAt: now, ReadyAt: now, Since: now,
-		Work: Work{Budget: opened(limits, spec), Independent: c.Settings.OptIn && !s.Handoffs},
+		ID: t.RootID, TaskID: t.ID, To: spec.Name, Text: s.Text, Chain: newChain(c),
+		HopKey: "root", Repository: repo, Requester: s.Requester,
+		Work: Work{Account: Account{Budget: opened(limits, spec)}, Terms: Terms{Independent: c.Settings.OptIn && !s.Handoffs}},
 	}
+	bornQueued(&root, now)
 	asks, rule, err := e.triggered(ctx, &t, &root, spec)
 	if err != nil {
 		return Task{}, Delegation{}, false, err
@@ -62,55 +63,36 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	if rule.Asks == "" {
 		return e.create(ctx, t, root, nil)
 	}
-	task, first, created, err := e.create(ctx, t, root, func(tx Tx) error { return e.askRoot(ctx, tx, asks, &root, spec) })
-	if err == nil && created {
-		asks.Asked()
-	}
-	return task, first, created, err
+	return e.create(ctx, t, root, func(tx Tx) error { return e.askRoot(ctx, tx, asks, &root, spec) })
 }
 
 // create stores a task with its root, and with what also does in the same
 // transaction.
 func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(Tx) error) (Task, Delegation, bool, error) {
-	data := map[string]any{"agent": t.Agent, "title": Title(t.Text), "repository": t.Repository, "via": t.Via}
-	if t.Complexity != "" {
-		data["complexity"] = t.Complexity
-	}
-	if root.Work.Independent {
-		data["independent"] = true
-	}
-	if t.Why != "" {
-		data["why"] = t.Why
-	}
+	said := event.TaskCreatedData{Agent: t.Agent, Title: Title(t.Text), Repository: t.Repository, Via: t.Via.String(),
+		Complexity: t.Complexity, Independent: root.Work.Independent, Why: t.Why}
 	if t.Source != nil {
-		data["source"] = t.Source
+		said.Source = t.Source
 	}
-	b := &baton{e: e}
-	var stored Task
-	var created bool
-	err := b.in(func(try func(func() error) error) (err error) {
-		stored, created, err = e.Store.NewTask(ctx, t, func(tx Tx) error {
-			return try(func() error {
-				root.CreatedAt, root.ReadyAt, root.Since = tx.Now(), tx.Now(), tx.Now()
-				row := root // what is answered is what was accepted, also where a worker has it already
-				begun := b.claim(tx, &row, false)
-				if err := tx.Insert(ctx, &row); err != nil {
-					return err
-				}
-				err := tx.Append(ctx, event.Event{Type: event.TaskCreated, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(data)})
-				if err == nil && !root.Work.Asked { // else it is queued by the yes
-					err = tx.Append(ctx, event.Event{Type: event.Queued, DelegationID: root.ID, Actor: t.Requester, Data: event.Data(map[string]any{"agent": root.To})})
-				}
-				if err == nil && begun {
-					err = b.acknowledge(ctx, tx, &row)
-				}
-				if err != nil || also == nil {
-					return err
-				}
-				return also(tx)
-			})
-		})
-		return err
+	stored, created, err := e.Store.NewTask(ctx, t, func(tx Tx) error {
+		b := e.baton(tx, nil)
+		root.CreatedAt, root.ReadyAt, root.Since = tx.Now(), tx.Now(), tx.Now()
+		row := root // what is answered is what was accepted, also where a worker has it already
+		begun := b.claim(tx, &row, false)
+		if err := tx.Insert(ctx, &row); err != nil {
+			return err
+		}
+		err := tx.Append(ctx, event.Of(root.ID, t.Requester, said))
+		if err == nil && !root.Work.Asked { // else it is queued by the yes
+			err = tx.Append(ctx, event.Of(root.ID, t.Requester, event.QueuedData{Agent: root.To}))
+		}
+		if err == nil && begun {
+			err = b.acknowledge(ctx, tx, &row)
+		}
+		if err != nil || also == nil {
+			return err
+		}
+		return also(tx)
 	})
 	if err != nil {
 		return Task{}, Delegation{}, false, err

@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/retention"
 	"gatehouse/orchestrator/sharedctx"
@@ -47,10 +48,10 @@ type Task struct {
 	Ref         string // branch or tag asked for, by its short name; "" for the repository's branch
 	Key         string // the requester's idempotency key, "" when none
 	Complexity  string
-	Why         string         // why the classifier chose Complexity; only on a new task, and in its first event
-	RequesterID string         // the person, usr_…; who asked, or owns what did
-	Requester   string         // that person's name
-	Via         string         // web, cli, api, chat, …
+	Why         string // why the classifier chose Complexity; only on a new task, and in its first event
+	RequesterID string // the person, usr_…; who asked, or owns what did
+	Requester   string // that person's name
+	Via         origin.Origin
 	Chat        string         // the chat that it was sent from, "" where Via has none (P15)
 	RevertOf    string         // the request that this task undoes, "" when none
 	Handoffs    int            // hand-overs made so far (H10)
@@ -68,20 +69,7 @@ type Task struct {
 
 // ByTrigger reports whether a webhook or a schedule made the task, and no person at that
 // moment.
-func (t *Task) ByTrigger() bool { return t.Trigger() != "" }
-
-// Trigger is the name of the webhook or schedule that made the task, "" for none: its Via
-// says so as [ViaTrigger] writes it, "webhook ci-failed" or "schedule nightly".
-func (t *Task) Trigger() string {
-	kind, name, _ := strings.Cut(t.Via, " ")
-	if kind != "webhook" && kind != "schedule" {
-		return ""
-	}
-	return name
-}
-
-// ViaTrigger is how a task says that a trigger made it.
-func ViaTrigger(kind, name string) string { return kind + " " + name }
+func (t *Task) ByTrigger() bool { return t.Via.Trigger() != "" }
 
 // TriggerKey begins the keys of tasks that triggers make; the trigger's name, a colon and
 // the delivery's id, or what its template made, follow.
@@ -96,7 +84,7 @@ type Submission struct {
 	Ref        string
 	Key        string
 	Complexity string
-	Via        string
+	Via        origin.Origin
 	Chat       string
 	RequesterID,
 	Requester string
@@ -143,22 +131,7 @@ func Title(text string) string {
 }
 
 // Repository is a repository as configured.
-type Repository struct {
-	Name       string
-	Source     string // an absolute path or a URL
-	Branch     string
-	Deliver    string // merge or branch
-	Checks     []string
-	Protect    []string
-	Credential string
-	Committer  patch.Identity // of its landings; empty: the server's
-}
-
-// Mirrored is r as its mirror needs it.
-func (r Repository) Mirrored() patch.Repository {
-	return patch.Repository{Name: r.Name, Source: r.Source, Branch: r.Branch, Deliver: r.Deliver, Checks: r.Checks, Protect: r.Protect,
-		Credential: r.Credential, Committer: r.Committer}
-}
+type Repository = patch.Repository
 
 // Settings are the engine's figures, from the section engine of gatehouse.yaml.
 type Settings struct {

@@ -51,7 +51,7 @@ func (w *world) comments(root orchestrator.Delegation, r approval.Request, files
 // What was said of an earlier revision stands at the line that it is about, or says that
 // the line is gone.
 func TestSentCommentsFollowTheirLines(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		w, root, r, _ := asked(t, url, map[string]string{"core/a.txt": "stays\nmoves\ngoes\ntwice\n", "core/b.txt": "one\n", "core/c.txt": "c\n"}, nil)
 		r = w.comments(root, r, map[string]string{"core/a.txt": "stays\nnew\nmoves\ntwice?\ntwice\nx\ntwice\n", "core/b.txt": "one\n"},
 			agent.LineComment{Path: "core/a.txt", Text: "all of it"},

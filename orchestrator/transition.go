@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"gatehouse/orchestrator/agent"
@@ -11,8 +10,8 @@ import (
 	"gatehouse/orchestrator/mask"
 )
 
-// move writes d in state to, where the row still is as d was read. It is the only
-// place that sets a state.
+// move writes d in state to, where the row still is as d was read. Only the transitions
+// call it, each of which has a name and stands in a file transition*.go; a test looks.
 func move(ctx context.Context, tx Tx, d *Delegation, to State) error {
 	if !MayMove(d.State, to) {
 		return fmt.Errorf("delegation %s cannot go from %s to %s: %w", d.ID, d.State, to, ErrLost)
@@ -22,30 +21,21 @@ func move(ctx context.Context, tx Tx, d *Delegation, to State) error {
 	return tx.Move(ctx, d, from, d.Attempt)
 }
 
+// save writes d where the row still is as d was read, in the state that it is in.
+func save(ctx context.Context, tx Tx, d *Delegation) error {
+	return tx.Move(ctx, d, d.State, d.Attempt)
+}
+
 // letGo drops the lease and the run token: nobody works on d now.
 func letGo(d *Delegation) {
 	d.Holder, d.LeaseUntil, d.TokenHash = "", time.Time{}, ""
 	d.Work.ProcessWait = false
 }
 
-// AwaitApproval parks a checked delegation until people decide on the request.
-func AwaitApproval(ctx context.Context, tx Tx, d *Delegation, requestID string) error {
-	letGo(d)
-	d.ApprovalID, d.Losses = requestID, 0
-	return move(ctx, tx, d, AwaitingApproval)
-}
-
-// OrderLanding gives a delegation its yes: a worker lands the order's commit.
-func OrderLanding(ctx context.Context, tx Tx, d *Delegation, o Order) error {
-	letGo(d)
-	d.ApprovalID, d.Work.Land, d.ReadyAt, d.Losses = o.RequestID, &o, tx.Now(), 0
-	return move(ctx, tx, d, Landing)
-}
-
 // Reject ends a delegation whose patch got a no.
 func Reject(ctx context.Context, tx Tx, d *Delegation, actor, reason string) error {
 	who := actor
-	if rule, by := strings.CutPrefix(actor, "rule:"); by {
+	if rule, by := ByRule(actor); by {
 		who = fmt.Sprintf("The rule %q", rule)
 	}
 	message := who + " rejected the change; nothing landed."
@@ -111,7 +101,7 @@ func endFor(ctx context.Context, tx Tx, d *Delegation, to State, actor, reason s
 		if err := endChildren(ctx, tx, d, actor, reason); err != nil {
 			return err
 		}
-		if err := tx.Move(ctx, d, to, d.Attempt); err != nil { // with what they used
+		if err := save(ctx, tx, d); err != nil { // with what they used
 			return err
 		}
 	}
@@ -125,41 +115,25 @@ func endFor(ctx context.Context, tx Tx, d *Delegation, to State, actor, reason s
 	return wakeCaller(ctx, tx, d)
 }
 
-// requestEnd is how a request ends whose delegation ended in this state.
-func requestEnd(s State) string {
-	switch s {
-	case Rejected, Expired, Failed:
-		return string(s)
-	default:
-		return string(Cancelled)
-	}
-}
-
 // endEvent is the event of an end. Rejected and expired delegations have failed for
 // whoever watches them; data.state tells which.
 func endEvent(d *Delegation, actor, reason string) event.Event {
-	data := map[string]any{"agent": d.To, "state": string(d.State)}
-	e := event.Event{Type: event.Failed, DelegationID: d.ID, Actor: actor}
+	end := event.End{Agent: d.To, State: string(d.State), Reason: mask.Text(reason)}
+	if d.Error != nil {
+		end.Code, end.Message = event.Given(d.Error.Code), event.Given(d.Error.Message)
+	}
 	switch d.State {
 	case Completed:
-		e.Type = event.Completed
+		said := event.CompletedData{End: end}
 		if d.Result != nil {
-			data["text"] = Title(d.Result.Text)
-			if d.Result.Commit != "" {
-				data["commit"] = d.Result.Commit
-			}
+			said.Text, said.Commit = event.Given(Title(d.Result.Text)), d.Result.Commit
 		}
+		return event.Of(d.ID, actor, said)
 	case Cancelled:
-		e.Type = event.Cancelled
+		return event.Of(d.ID, actor, event.CancelledData{End: end})
+	default:
+		return event.Of(d.ID, actor, event.FailedData{End: end})
 	}
-	if d.Error != nil {
-		data["code"], data["message"] = d.Error.Code, d.Error.Message
-	}
-	if reason != "" {
-		data["reason"] = mask.Text(reason)
-	}
-	e.Data = event.Data(data)
-	return e
 }
 
 // endChildren cancels the live delegations below d.
@@ -178,7 +152,7 @@ func endChildren(ctx context.Context, tx Tx, d *Delegation, actor, reason string
 			return err
 		}
 		if below {
-			if err := tx.Move(ctx, c, c.State, c.Attempt); err != nil { // with what they used
+			if err := save(ctx, tx, c); err != nil { // with what they used
 				return err
 			}
 		}
@@ -199,7 +173,7 @@ func cancelOne(ctx context.Context, tx Tx, d *Delegation, actor, reason string) 
 	if err := move(ctx, tx, d, Cancelled); err != nil {
 		return err
 	}
-	if err := tx.CloseRequest(ctx, d.ID, string(Cancelled), ""); err != nil {
+	if err := tx.CloseRequest(ctx, d.ID, RequestCancelled, ""); err != nil {
 		return err
 	}
 	if err := tellBreaker(ctx, tx, d); err != nil {
@@ -235,12 +209,10 @@ func wakeCaller(ctx context.Context, tx Tx, d *Delegation) error {
 		wakes = p.Work.ForSpawned
 	}
 	if p.State != Waiting || !wakes {
-		return tx.Move(ctx, p, p.State, p.Attempt)
+		return save(ctx, tx, p)
 	}
-	p.ReadyAt = tx.Now()
-	if err := move(ctx, tx, p, Queued); err != nil {
+	if err := wake(ctx, tx, p); err != nil {
 		return err
 	}
-	return tx.Append(ctx, event.Event{Type: event.Resumed, DelegationID: p.ID, Actor: d.To,
-		Data: event.Data(map[string]any{"agent": p.To, "child": d.ID, "child_state": string(d.State)})})
+	return tx.Append(ctx, event.Of(p.ID, d.To, event.ResumedData{Agent: p.To, Child: d.ID, ChildState: string(d.State)}))
 }

@@ -19,13 +19,13 @@ func (e *Engine) mirror(name string) (*patch.Mirror, Repository, error) {
 	if err != nil {
 		return nil, repo, agent.Fail(agent.CodeNoCheckout, "There is no repository %q in the configuration any more.", name)
 	}
-	return e.Mirrors.Open(repo.Mirrored()), repo, nil
+	return e.Mirrors.Open(repo), repo, nil
 }
 
 // prepare makes the folders of an attempt and, for an agent that works on files, a
 // fresh checkout: of the caller's snapshot where it has one, else of the branch.
 func (e *Engine) prepare(r *run, spec agent.Spec) error {
-	if spec.Kind == agent.Workflow || spec.Kind == agent.Remote { // they touch no files
+	if !e.traits(spec).Files {
 		return nil
 	}
 	if err := e.makeFolder(r); err != nil {
@@ -192,10 +192,9 @@ func (e *Engine) settled(r *run, fn func(ctx context.Context, tx Tx, d *Delegati
 				return err
 			}
 			d.OpenChildren, d.OpenSpawned = 0, 0
-			d.Work.ProcessWait = false
 		}
 		if d.State == Waiting || d.State == Queued {
-			if err := move(ctx, tx, d, Running); err != nil {
+			if err := goOn(ctx, tx, d); err != nil {
 				return err
 			}
 		}
@@ -290,8 +289,8 @@ func (e *Engine) answer(r *run, spec agent.Spec, res *agent.Result, refusal *pat
 			}
 		}
 		if spec.AnalysisOnly {
-			err := tx.Append(ctx, event.Event{Type: event.Decided, DelegationID: d.ID, Actor: "rule:analysis-only", Data: event.Data(map[string]any{
-				"verdict": "approve", "rule": "analysis-only", "text": "Nothing changes: an analysis passes by itself."})})
+			err := tx.Append(ctx, event.Of(d.ID, RuleActor+"analysis-only", event.DecidedData{Verdict: event.Verdict{Verdict: "approve"},
+				Rule: "analysis-only", Text: "Nothing changes: an analysis passes by itself."}))
 			if err != nil {
 				return err
 			}
@@ -310,8 +309,7 @@ func rejectedEvent(d *Delegation, f *patch.Refusal) event.Event {
 	if files == nil {
 		files = []string{}
 	}
-	return event.Event{Type: event.PatchRejected, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{
-		"code": f.Code, "path": f.Path, "message": f.Message, "files": files})}
+	return event.Of(d.ID, d.To, event.PatchRejectedData{Code: f.Code, Path: f.Path, Message: f.Message, Files: files})
 }
 
 // refused ends a delegation whose patch is not taken.
@@ -353,7 +351,7 @@ func (e *Engine) handUp(r *run, res *agent.Result, tree string) error {
 func bundleID(parts ...any) string { return fmt.Sprint(append([]any{"bundle:"}, parts...)...) }
 
 func validatedEvent(d *Delegation, from, to string) event.Event {
-	return event.Event{Type: event.PatchValidated, DelegationID: d.ID, Actor: d.To, Data: event.Data(map[string]any{"base_tree": from, "tree": to, "repository": d.Repository})}
+	return event.Of(d.ID, d.To, event.PatchValidatedData{BaseTree: from, Tree: to, Repository: d.Repository})
 }
 
 // offer records a tree that is to be put before people and goes on to its checks.
@@ -371,10 +369,7 @@ func (e *Engine) offer(r *run, res *agent.Result, tree string) error {
 			return err
 		}
 		d.Work.Declined = declined
-		if err := keep(ctx, tx, d, tree, rev, d.To); err != nil {
-			return err
-		}
-		return move(ctx, tx, d, Checking)
+		return beginChecking(ctx, tx, d, tree, rev, d.To)
 	})
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func (e *Engine) triggered(ctx context.Context, t *Task, root *Delegation, spec 
 // rootHanded is the task of a trigger as a hand-over: it starts on the branch, so no files
 // travel.
 func rootHanded(t *Task, root *Delegation) Handed {
-	return Handed{Question: Question{From: t.Via, To: root.To, Text: root.Text}}
+	return Handed{Question: Question{From: t.Via.String(), To: root.To, Text: root.Text}}
 }
 
 // askRoot puts the task of a trigger before people, in the transaction that makes it, or

@@ -17,6 +17,7 @@ import (
 // What an agent says wrong is its own failure, once, in words; it is no fault of the
 // machinery, which would be tried again.
 func TestWhatAnAgentSaysWrongIsItsOwnFailure(t *testing.T) {
+	t.Parallel()
 	for name, write := range map[string]agent.ContextWrite{
 		"a line break":     {Namespace: "a\nb", Key: "k", Value: "v"},
 		"a long key":       {Namespace: "a", Key: strings.Repeat("k", 1000), Value: "v"},
@@ -41,7 +42,7 @@ func TestWhatAnAgentSaysWrongIsItsOwnFailure(t *testing.T) {
 // A hand-over that cannot be made is data for the agent that asked, and whatever it
 // calls its hops is no name of a ref or an index entry.
 func TestAHandOverThatCannotBeMadeIsAnswered(t *testing.T) {
-	databases(t, func(t *testing.T, url string) {
+	either(t, func(t *testing.T, url string) {
 		coder := agent.Spec{Name: "coder", Repository: "app"}
 		w := newWorld(t, url, append(specs("helper"), coder)...)
 		w.script("helper", func(context.Context, agent.Job, agent.Host) (agent.Outcome, error) {
@@ -86,6 +87,7 @@ func TestAHandOverThatCannotBeMadeIsAnswered(t *testing.T) {
 // A name of a megabyte is refused as unknown like any other, and neither its event nor
 // what the caller is told repeats it; both run-time hops and parked ones.
 func TestAnEndlessNameIsNotRepeated(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), specs("coder", "helper")...)
 	long := strings.Repeat("ü", 1<<20)
 	hops := []agent.Hop{{Ref: "a", To: long, Text: "Help"}, {Ref: "b", Capability: long, Text: "Help"}, {Ref: "c", To: "helper", Text: long}}

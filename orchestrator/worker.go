@@ -125,7 +125,7 @@ func (e *Engine) broke(r *run, err error) {
 		e.failed(r, failure)
 	default:
 		e.Log.Error("an attempt could not go on; it is tried again", "delegation", r.id, "attempt", r.attempt, "err", err)
-		e.giveBack(r, time.Second<<min(r.d.Losses, 6), true)
+		e.giveBack(r, e.Backoff<<min(r.d.Losses, 6), true)
 	}
 }
 
@@ -158,12 +158,7 @@ func (e *Engine) giveBack(r *run, after time.Duration, loss bool) {
 		if err := lostCall(ctx, tx, d); err != nil {
 			return err
 		}
-		letGo(d)
-		d.ReadyAt = tx.Now().Add(after)
-		if d.State != Running {
-			return tx.Move(ctx, d, d.State, d.Attempt)
-		}
-		return move(ctx, tx, d, Queued)
+		return unclaim(ctx, tx, d, tx.Now().Add(after))
 	})
 	if err != nil && !errors.Is(err, ErrLost) {
 		e.Log.Warn("a delegation could not be given back; its lease will run out", "delegation", r.id, "err", err)
@@ -181,26 +176,18 @@ const (
 // own runs fn in a transaction on r's delegation, which still is r's. It also works
 // while the node stops. When d ends in it, its caller goes on in it where it can.
 func (e *Engine) own(r *run, fn func(ctx context.Context, tx Tx, d *Delegation) error) error {
-	return e.ownWith(r, &baton{e: e, from: r}, fn)
-}
-
-func (e *Engine) ownWith(r *run, b *baton, fn func(ctx context.Context, tx Tx, d *Delegation) error) error {
 	return r.outlast(r.ctx, func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTime)
 		defer cancel()
-		return b.in(func(try func(func() error) error) error {
-			return e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
-				return try(func() error {
-					d, err := r.own(ctx, tx)
-					if err == nil {
-						err = fn(ctx, tx, d)
-					}
-					if err != nil {
-						return err
-					}
-					return b.onward(ctx, tx, d)
-				})
-			})
+		return e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
+			d, err := r.own(ctx, tx)
+			if err != nil {
+				return err
+			}
+			if err := fn(ctx, tx, d); err != nil || d.ParentID == "" || !d.State.Ended() {
+				return err
+			}
+			return e.baton(tx, r).onward(ctx, tx, d)
 		})
 	})
 }
@@ -236,7 +223,7 @@ func (e *Engine) runAgent(r *run) error {
 	if !ok || kind == nil {
 		return agent.Fail(agent.CodeUnavailable, "%s is not configured any more. Send the task to another agent.", r.d.To)
 	}
-	r.keeps = spec.Kind == agent.LLM || r.d.Work.HandedTo != "" || r.d.Work.Fallback != nil
+	r.keeps = kind.Traits().Conversation || r.d.Work.HandedTo != "" || r.d.Work.Fallback != nil
 	if !r.keeps {
 		r.d.Work.Kept = nil // only a conversation, and a fallback, go on with the files that they left
 	}
@@ -246,7 +233,7 @@ func (e *Engine) runAgent(r *run) error {
 	if err := e.prepare(r, spec); err != nil {
 		return err
 	}
-	defer r.limit(e.Config().timeLimit(spec, r.d.Spawned))()
+	defer r.limit(e.Config().timeLimit(spec, kind.Traits().Timed, r.d.Spawned))()
 	left, limited := r.d.Work.Budget.TimeLeft()
 	if limited {
 		defer r.limit(left+r.d.Work.RanFor, agent.Fail(agent.CodeBudget, "%s", account(&r.d).Sentence(r.d.To, budget.Time)))()
@@ -288,17 +275,31 @@ func (e *Engine) runAgent(r *run) error {
 	}
 }
 
+// traits are those of the kind of an agent, none where the node has no such kind.
+func (e *Engine) traits(spec agent.Spec) agent.Traits {
+	if kind := e.Kinds[spec.Kind]; kind != nil {
+		return kind.Traits()
+	}
+	return agent.Traits{}
+}
+
+// Traits are those of an agent by its name, none where nobody has it.
+func (e *Engine) Traits(name string) agent.Traits {
+	spec, _ := e.Config().Agents.Get(name)
+	return e.traits(spec)
+}
+
 // job is what the agent is given. A delegation that ran before is read again, with the
 // children that it has; one that never ran is as it was claimed.
 func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
-	d := r.d
+	d, traits := r.d, e.traits(spec)
 	var children []agent.Child
 	if again {
 		var err error
 		if d, err = e.Store.Delegation(r.ctx, r.id); err != nil {
 			return agent.Job{}, err
 		}
-		made, err := e.made(r.ctx, spec.Kind, &d)
+		made, err := e.made(r.ctx, traits, &d)
 		if err != nil {
 			return agent.Job{}, err
 		}
@@ -309,7 +310,7 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 					return agent.Job{}, err
 				}
 			}
-			if spec.Kind == agent.Workflow {
+			if traits.Texts {
 				if err := e.tellTexts(r.ctx, r.task.ID, &c); err != nil {
 					return agent.Job{}, err
 				}
@@ -319,9 +320,9 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 	}
 	job := agent.Job{TaskID: r.task.ID, DelegationID: r.id, Attempt: r.attempt, Agent: spec, From: d.From, Text: d.Text,
 		Feedback: d.Work.Feedback, Dir: r.dir, Token: r.token, URL: e.URL(), Memo: d.Work.Memo, Children: append(children, d.Work.Refused...),
-		Handover: d.Work.Handover, Fallback: d.Work.Fallback, Channel: r.task.Via, Chat: r.task.Chat, Board: sharedctx.Board(r.task.ID), Generation: d.Work.Runs,
+		Handover: d.Work.Handover, Fallback: d.Work.Fallback, Channel: r.task.Via.String(), Chat: r.task.Chat, Board: sharedctx.Board(r.task.ID), Generation: d.Work.Runs,
 		Revision: max(d.Work.Revision, 1), RemoteHops: r.task.RemoteHops, Source: r.task.Source}
-	if spec.Kind == agent.LLM || spec.Kind == agent.Remote {
+	if traits.Turns {
 		turns, err := e.Store.Turns(r.ctx, r.id, d.Work.Runs)
 		if err != nil {
 			return agent.Job{}, err

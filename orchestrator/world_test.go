@@ -17,8 +17,11 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/agent/command"
+	"gatehouse/orchestrator/agent/llm"
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
@@ -44,14 +47,23 @@ type world struct {
 	bob     people.User
 }
 
-// databases runs a story on both databases.
+// databases runs a story in which the database decides on both, and beside other stories: most of one is waiting.
 func databases(t *testing.T, story func(t *testing.T, url string)) {
-	t.Run("sqlite", func(t *testing.T) { story(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db")) })
-	t.Run("postgres", func(t *testing.T) { story(t, storetest.Postgres(t)) })
+	t.Parallel()
+	storetest.Both(t, story)
 }
 
-// byName runs every agent of kind command or llm by its script.
+// either runs a story in which the database decides nothing on one of them.
+func either(t *testing.T, story func(t *testing.T, url string)) {
+	t.Parallel()
+	storetest.Either(t, story)
+}
+
+// byName runs every agent of kind command or llm by its script; as it is, with the traits of
+// a command.
 type byName map[string]*agenttest.Scripted
+
+func (byName) Traits() agent.Traits { return command.Traits }
 
 func (b byName) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 	return b[job.Agent.Name].Run(ctx, job, host)
@@ -106,10 +118,10 @@ func (w *world) open(url string) {
 		Diff: func(context.Context, approval.Request) (string, error) { return "the diff", nil }},
 		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{inbox.Channel{}}})
 	w.engine = orchestrator.New(orchestrator.Options{Node: filepath.Base(w.data), Store: s.Engine(), Hub: hub, Gate: w.gateway,
-		Kinds:   map[agent.Kind]agent.Runner{agent.Command: byName(w.scripts), agent.LLM: byName(w.scripts), agent.Workflow: workflow.New(workflow.Options{})},
+		Kinds:   map[agent.Kind]agent.Runner{agent.Command: byName(w.scripts), agent.LLM: agenttest.Like{Runner: byName(w.scripts), Of: llm.Traits}, agent.Workflow: workflow.New(workflow.Options{})},
 		Context: func(actor string) sharedctx.Store { return s.Context(actor) },
 		Checker: checks{}, Mirrors: patch.NewMirrors(filepath.Join(w.data, "mirrors"), patch.Options{Logger: log}), Data: w.data,
-		URL: func() string { return "http://127.0.0.1:1" }, Now: w.now, Log: log, Trace: func(p string) {
+		URL: func() string { return "http://127.0.0.1:1" }, Now: w.now, Log: log, Backoff: 50 * time.Millisecond, Trace: func(p string) {
 			if w.trace != nil {
 				w.trace(p)
 			}
@@ -160,7 +172,7 @@ func (w *world) user(name string, roles ...people.Role) people.User {
 // send makes a task as ann and returns its root.
 func (w *world) send(to, text string) orchestrator.Delegation {
 	w.t.Helper()
-	_, root, _, err := w.engine.Submit(w.t.Context(), orchestrator.Submission{Agent: to, Text: text, Repository: "app", Via: "web", RequesterID: w.ann.ID, Requester: "ann"})
+	_, root, _, err := w.engine.Submit(w.t.Context(), orchestrator.Submission{Agent: to, Text: text, Repository: "app", Via: origin.From(origin.Web), RequesterID: w.ann.ID, Requester: "ann"})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -7,8 +7,6 @@
   var url = document.body.getAttribute('data-stream');
   if (!url || !window.EventSource) return;
 
-  // The types come from the server, which has the only list of them.
-  var TYPES = (document.body.getAttribute('data-events') + ' gap message').split(' ');
   var COALESCE = 300, HIDDEN = 30000, WAITS = [0, 1, 2, 4, 5], FAR = 15;
   // How long, in ms: without a beat the line is dead (the server's comes every 15 s), a try may
   // take to connect, parts are left alone while nothing is live. Tests set window.ghLive.
@@ -124,9 +122,9 @@
     lastLife = Date.now();
     if (e.lastEventId) last = e.lastEventId;
     var body = {};
-    try { body = JSON.parse(e.data); } catch (err) { /* a keep-alive has no body */ }
+    try { body = JSON.parse(e.data); } catch (err) { /* what cannot be read renews everything */ }
     var data = body.data || {};
-    var m = { type: body.type || e.type, task: body.task_id || '', n: body.n || 0, from: data.from || body.from, to: data.to || body.to };
+    var m = { type: body.type, task: body.task_id || '', n: body.n || 0, from: data.from || body.from, to: data.to || body.to };
     caught++;
     heard(m);
     tell({ kind: 'event', event: m, last: last });
@@ -155,7 +153,7 @@
       if (answered) timer = setTimeout(function () { if (!gone) ask(u); }, 250);
       else again();
     };
-    TYPES.forEach(function (t) { source.addEventListener(t, receive); });
+    source.onmessage = receive; // every type: it stands in the body
   }
   function close() {
     clearTimeout(timer);

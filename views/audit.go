@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/history"
 )
 
@@ -218,10 +219,10 @@ func deciders(r history.Row) string {
 	var parts []string
 	for _, d := range r.Deciders {
 		words := d.Name
-		if rule, ok := strings.CutPrefix(d.Name, "rule:"); ok {
+		if rule, ok := orchestrator.ByRule(d.Name); ok {
 			words = "rule " + rule + " (auto)"
 		} else if d.Channel != "" {
-			words += " " + d.Channel
+			words += " " + string(d.Channel)
 		}
 		if d.Verdict != "approve" {
 			words += " (" + strings.ReplaceAll(d.Verdict, "_", " ") + ")"

@@ -238,7 +238,7 @@ func auditRequestCell(p AuditPage, r history.Row, column string) templ.Component
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Visible(r.Via).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Visible(r.Via.String()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

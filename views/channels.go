@@ -3,6 +3,8 @@ package views
 import (
 	"fmt"
 	"time"
+
+	"gatehouse/orchestrator/origin"
 )
 
 // ChannelsPath is the page of the channels; forms are below it: /retry takes letter,
@@ -88,21 +90,6 @@ func (c ChannelRow) channelWord() (word, role, icon string) {
 	return "always on", "ok", "tick"
 }
 
-// about says what a channel is for.
-func (c ChannelRow) about() string {
-	switch c.Name {
-	case "inbox":
-		return "The page Approvals. Every request is here."
-	case "chat":
-		return "Cards in the chat of these pages."
-	case "telegram":
-		return "Cards with buttons in Telegram."
-	case "webhook":
-		return "Tells other systems. Nobody decides there."
-	}
-	return ""
-}
-
 // ChannelTrouble is what is wrong with the other side of a channel, in a sentence.
 func ChannelTrouble(name, state, detail string) string {
 	if detail == "" {
@@ -115,27 +102,12 @@ func ChannelTrouble(name, state, detail string) string {
 			detail = "The other side does not answer. What waits is sent when it does."
 		}
 	}
-	return channelTitle(name) + ": " + detail
+	return origin.Channel(name).Title() + ": " + detail
 }
 
 // GivenUp says how many deliveries were given up.
 func GivenUp(n int) string {
 	return fmt.Sprintf("%s given up: people may not know what waits for them.", plural(n, "message was", "messages were"))
-}
-
-// channelTitle is a channel's name as a title.
-func channelTitle(name string) string {
-	switch name {
-	case "inbox":
-		return "Inbox"
-	case "chat":
-		return "Chat"
-	case "telegram":
-		return "Telegram"
-	case "webhook":
-		return "Webhooks"
-	}
-	return name
 }
 
 // waits says how much is on its way.

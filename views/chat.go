@@ -2,8 +2,10 @@ package views
 
 import (
 	"net/url"
-	"strings"
 	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 )
 
 // ChatPath is the page of the chat; a POST there sends a message: agent, text,
@@ -139,16 +141,16 @@ type ChatCard struct {
 	TooFew      string
 	CanApprove  bool
 	CanReject   bool
-	Renews      string    // the branch that changed so that a yes would land nothing: the next revision is offered
-	Missed      string    // that the reader's newest yes landed nothing, and why
-	WhyNot      string    // why Approve is absent, for somebody who may decide
-	Refused     string    // why the verdict just given was not counted
-	Comment     string    // as it was typed then
-	Verb        string    // what DecidedBy did: approved, rejected …; empty when nobody did
-	Channel     string    // where
-	Reason      string    // the comment; foreign
-	DecidedAt   time.Time // zero before
-	LandProblem string    // why the landing waits
+	Renews      string         // the branch that changed so that a yes would land nothing: the next revision is offered
+	Missed      string         // that the reader's newest yes landed nothing, and why
+	WhyNot      string         // why Approve is absent, for somebody who may decide
+	Refused     string         // why the verdict just given was not counted
+	Comment     string         // as it was typed then
+	Verb        string         // what DecidedBy did: approved, rejected …; empty when nobody did
+	Channel     origin.Channel // where
+	Reason      string         // the comment; foreign
+	DecidedAt   time.Time      // zero before
+	LandProblem string         // why the landing waits
 }
 
 // doneWords is the one line that a decided card becomes: who did what, and where.
@@ -157,11 +159,11 @@ func (k ChatCard) doneWords() string {
 		return StateWord(k.State)
 	}
 	who := k.DecidedBy
-	if rule, ok := strings.CutPrefix(who, "rule:"); ok {
+	if rule, ok := orchestrator.ByRule(who); ok {
 		who = "Rule " + rule
 	}
 	words := who + " " + k.Verb
-	if where := channelWords(k.Channel); where != "" {
+	if where := k.Channel.Words(); where != "" {
 		words += " " + where
 	}
 	return words

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -18,7 +19,7 @@ type DelegationPage struct {
 	Whose      string    // who must act next: "coder works", "you or bob"
 	Since      time.Time // start of that
 	Requester  string
-	Via        string // "web", "cli", "webhook ci-failed"
+	Via        origin.Origin
 	Source     *agent.Source
 	ViaHref    string // the trigger with its deliveries; empty where nothing triggered it
 	CreatedAt  time.Time

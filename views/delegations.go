@@ -3,6 +3,7 @@ package views
 import (
 	"time"
 
+	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/history"
 )
 
@@ -28,6 +29,8 @@ type DelegationRow struct {
 	Key         string    // names the row where one task has several; empty: ID does
 	Deep        string    // state of the work below, where that is what goes on
 	QueuedSince time.Time // since when the work below waits for a worker; zero: it does not
+
+	Case guard.Reason // which case of Code it is
 }
 
 // DelegationsPage is `/delegations`.

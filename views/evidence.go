@@ -113,7 +113,7 @@ func answerWords(a approval.Answer) string {
 	if words == "" {
 		words = string(a.Act)
 	}
-	return fmt.Sprintf("%s %s %s · %s", visibleText(a.User), words, channelWords(a.Channel), stamp(a.At))
+	return fmt.Sprintf("%s %s %s · %s", visibleText(a.User), words, a.Channel.Words(), stamp(a.At))
 }
 
 // lineWords names the line that a comment is about; 0 is the whole file.

@@ -4,6 +4,10 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 
 	"github.com/a-h/templ"
@@ -127,7 +131,7 @@ func delegationPage(tab Tab) DelegationPage {
 	c.State = "awaiting_approval"
 	row := approvalRows()[0]
 	p := DelegationPage{Chrome: c, TaskID: taskID, ID: codeID, Text: "Fix the retry loop in the uploader", TaskState: "awaiting_approval", Whose: "you or bob", Since: before(4 * time.Minute),
-		Requester: "dora", Via: "webhook ci-failed", CreatedAt: before(48*time.Hour + 41*time.Second), Repository: "app/main", Usage: Usage{Reported: true, Tokens: 9400, USD: money(.06)},
+		Requester: "dora", Via: origin.Trigger(origin.Webhook, "ci-failed"), CreatedAt: before(48*time.Hour + 41*time.Second), Repository: "app/main", Usage: Usage{Reported: true, Tokens: 9400, USD: money(.06)},
 		HandOffs: 2, MaxHandOff: 5, Approval: &row, CanCancel: true, CanPause: true, Turns: 4, Tab: tab, Tree: treeRows(), TreeN: 3, TreeRows: 3, EventsN: 31, ViaHref: "/triggers",
 		Meters: []Meter{NewMeter("tokens", "9.4k used · 40k reserved of 150k", 9400, 40000, 150000), NewMeter("money", "not reported of $5", 0, 0, 5), NewMeter("running time", "38 s used of 30 min", 38, 0, 1800), NewMeter("hand-overs", "2 of 5", 2, 0, 5)}}
 	p.Selected = DelegationPane{ID: codeID, Name: "coder", From: "kik", Kind: "command", State: "awaiting_approval", Text: LongText{Text: "Fix the retry loop in the uploader.\n\nThe counter is reset inside the loop; see the failing test."}, ApprovalID: aprID,
@@ -211,13 +215,13 @@ func reviewPage(split bool) ReviewPage {
 	c.State = "pending"
 	return ReviewPage{Chrome: c, ID: aprID, TaskID: taskID, DelegationID: codeID, Title: "Fix the retry loop in the uploader", State: "pending", Whose: "you or bob", Since: before(4 * time.Minute),
 		ExpiresAt: now.Add(71 * time.Hour), Revision: 2, Newest: 2, Revisions: []int{1, 2}, Digest: digest, Repository: "app", Target: "main", Branch: "gatehouse/coder-fix-retry-9f2c1a", Base: commit,
-		Requester: "dora", Via: "webhook ci-failed", Chain: []string{"kik", "coder"}, Agent: "coder", Says: "The retry counter was reset inside the loop; I moved it out.\n" + hostile,
+		Requester: "dora", Via: origin.Trigger(origin.Webhook, "ci-failed"), Chain: []string{"kik", "coder"}, Agent: "coder", Says: "The retry counter was reset inside the loop; I moved it out.\n" + hostile,
 		Rule: RuleLine{Name: "core", Need: 2, From: []string{"ann", "bob"}, Yes: []string{"bob"}}, CanDecide: true,
-		Decisions: []DecisionRow{{User: "bob", Channel: "telegram", Verdict: "approve", Comment: "Looks right to me.", Digest: digest, At: before(2 * time.Minute)}},
-		Warnings: []Warning{{Code: "ci_file", Path: ".github/workflows/ci.yml", Text: "A change here runs with the rights of your CI.", Href: "#F1"},
-			{Code: "bidi", Path: "upload/retry.go", Text: "Line 43 turns the direction of text.", Href: "#F2"}},
-		Notes:  []Note{{Code: "no_sandbox", Text: "on this host there is no bubblewrap"}},
-		Checks: []CheckRow{{Command: "go vet ./...", OK: true, Duration: 1200 * time.Millisecond}, {Command: "go test ./...", OK: false, Duration: 14 * time.Second, Output: "--- FAIL: TestRetry (0.01s)\n" + hostile}},
+		Decisions: []approval.Decision{{User: "bob", Channel: "telegram", Verdict: "approve", Comment: "Looks right to me.", Digest: digest, At: before(2 * time.Minute)}},
+		Warnings: []patch.Warning{{Code: "ci_file", Path: ".github/workflows/ci.yml", Text: "A change here runs with the rights of your CI."},
+			{Code: "bidi", Path: "upload/retry.go", Text: "Line 43 turns the direction of text."}},
+		Notes:  []patch.Note{{Code: "no_sandbox", Text: "on this host there is no bubblewrap"}},
+		Checks: []orchestrator.Check{{Command: "go vet ./...", OK: true, Took: 1200 * time.Millisecond}, {Command: "go test ./...", OK: false, Took: 14 * time.Second, Output: "--- FAIL: TestRetry (0.01s)\n" + hostile}},
 		Files:  diffFiles(), Added: 48, Removed: 12, Split: split, FourEyes: false, Careful: true}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/flow"
+	"gatehouse/orchestrator/textcut"
 )
 
 // FlowPage is `/delegations/{id}/flow`: who handed what to whom, as a drawing and a table.
@@ -41,11 +42,7 @@ func (f Flow) desc() string {
 
 // short cuts a name or label to n characters; hostile characters are code points.
 func short(s string, n int) string {
-	r := []rune(visibleText(oneLine(s, 4*n)))
-	if len(r) <= n {
-		return string(r)
-	}
-	return string(r[:n-1]) + "…"
+	return textcut.Characters(visibleText(oneLine(s, 4*n)), n)
 }
 
 // linePath is the d attribute of a line: straight through layers, curved between them.

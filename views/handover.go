@@ -1,6 +1,8 @@
 package views
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // HandoverAsk is the question of a request that asks whether work may be handed on.
 type HandoverAsk struct {
@@ -32,7 +34,7 @@ func (a *HandoverAsk) handed(o *Outcome, who string) string {
 		return "The task failed before a decision. " + a.To + " was not asked to work."
 	}
 	if o.Channel != "" {
-		who += " approved " + channelWords(o.Channel)
+		who += " approved " + o.Channel.Words()
 	} else {
 		who += " approved"
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/origin"
 )
 
 // InsightsPath is the page of figures.
@@ -132,12 +133,16 @@ var charts = []chart{
 		s := f.Shares()
 		return []string{num(f.Asked), num(s.ByRule), num(s.Rejected)}
 	}},
-	{"c-decided", "From a request to its decision", "s", []string{"web", "chat", "telegram", "API and command line"}, func(f insight.Figures) []string {
-		cli, api := f.ByChannel["cli"], f.ByChannel["api"]
+	{"c-decided", "From a request to its decision", "s", append(interactive(), "API and command line"), func(f insight.Figures) []string {
+		cli, api := f.ByChannel[string(origin.CLI)], f.ByChannel[string(origin.API)]
 		if cli.N < api.N {
 			cli = api // the one that more people use speaks for both
 		}
-		return []string{plain(f.ByChannel["web"].P50), plain(f.ByChannel["chat"].P50), plain(f.ByChannel["telegram"].P50), plain(cli.P50)}
+		var took []string
+		for _, c := range interactive() {
+			took = append(took, plain(f.ByChannel[c].P50))
+		}
+		return append(took, plain(cli.P50))
 	}},
 	{"c-refusals", "Refusals", "", []string{"cycle, repeat, self", "depth, hand-overs", "budget, capacity", "other"}, func(f insight.Figures) []string {
 		circle := f.Deadlocks + f.Refusals["self"]
@@ -203,21 +208,21 @@ func share(n, all int64) string {
 	return fmt.Sprintf("%.0f %%", insight.Part(n, all))
 }
 
+// interactive are the channels in which people decide with a mouse or a finger.
+func interactive() []string {
+	names := []string{string(origin.Web)}
+	for _, c := range origin.Cards() {
+		names = append(names, string(c))
+	}
+	return names
+}
+
 // channelName is where verdicts came from, as a title.
 func channelName(channel string) string {
-	switch channel {
-	case "":
+	if channel == "" {
 		return "Nobody: the time ran out"
-	case "rule":
-		return "A rule"
-	case "web":
-		return "Web"
-	case "cli":
-		return "Command line"
-	case "api":
-		return "API"
 	}
-	return channelTitle(channel)
+	return origin.Channel(channel).Title()
 }
 
 // codeCount is one code with how often it came.

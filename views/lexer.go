@@ -5,8 +5,9 @@ import (
 	"strings"
 	"sync"
 
+	"gatehouse/views/internal/lexers"
+
 	"github.com/alecthomas/chroma/v2"
-	"github.com/alecthomas/chroma/v2/lexers"
 )
 
 // lexerNames finds lexers by the names of files. The library's own search tries every
@@ -28,7 +29,7 @@ var namedLexers = sync.OnceValue(func() [2]lexerNames {
 	for i := range both {
 		both[i].plain = map[string][]chroma.Lexer{}
 	}
-	for _, l := range lexers.GlobalLexerRegistry.Lexers {
+	for _, l := range lexers.All().Lexers {
 		for i, globs := range [2][]string{l.Config().Filenames, l.Config().AliasFilenames} {
 			for _, g := range globs {
 				both[i].add(g, l)

@@ -1,22 +1,6 @@
 package views
 
-import (
-	"strings"
-	"sync"
-
-	"gatehouse/orchestrator/event"
-
-	"github.com/a-h/templ"
-)
-
-// heardTypes are the events that open pages listen for, separated by blanks.
-var heardTypes = sync.OnceValue(func() string {
-	var names []string
-	for _, t := range event.Types() {
-		names = append(names, string(t))
-	}
-	return strings.Join(names, " ")
-})
+import "github.com/a-h/templ"
 
 // liveAttrs make an element ask for itself again when something in its scope happens:
 // "all", or "task:<id>". The script collects the events and triggers gh-refresh; the answer

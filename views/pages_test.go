@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/orchestrator/patch"
+
 	"github.com/a-h/templ"
 )
 
@@ -139,7 +141,7 @@ func TestReviewDecidesWithAPlainForm(t *testing.T) {
 
 func TestReviewAsksForATickPerKindOfWarning(t *testing.T) {
 	p := reviewPage(false)
-	p.Warnings = append(p.Warnings, Warning{Code: "ci_file", Path: "another.yml"})
+	p.Warnings = append(p.Warnings, patch.Warning{Code: "ci_file", Path: "another.yml"})
 	html := render(t, Review(p))
 	if n := strings.Count(html, `name="tick"`); n != 2 {
 		t.Errorf("%d ticks for 2 kinds of warnings", n)

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/a-h/templ"
+
+	"gatehouse/orchestrator/origin"
 )
 
 // Remark is a comment on a line: this person's draft, or one that was sent with a
@@ -253,13 +255,15 @@ func someFiles(files []string) string {
 
 // modeWords says where a yes counts, beside this page, the command line and the API.
 func modeWords(mode string) string {
-	switch mode {
-	case "web":
-		return "approved on this page, not in the chat or on Telegram"
-	case "chat":
-		return "approved in the chat or here"
-	case "telegram":
-		return "approved on Telegram or here"
+	if c := origin.Channel(mode); c.HasCards() {
+		return "approved " + c.Said() + " or here"
 	}
-	return ""
+	if mode != string(origin.Web) {
+		return ""
+	}
+	var elsewhere []string
+	for _, c := range origin.Cards() {
+		elsewhere = append(elsewhere, c.Said())
+	}
+	return "approved on this page, not " + strings.Join(elsewhere, " or ")
 }

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator/agent"
 )
 
 // remarked is a page with two drafts, one of them without a line, and a comment that was sent.
@@ -110,11 +113,12 @@ func TestWhoAskedMayStillAskForChanges(t *testing.T) {
 func TestDecisionsSayForWhomAndAboutWhat(t *testing.T) {
 	p := remarked()
 	p.Mode, p.Made, p.Shadow = "telegram", "Edited by ann, from revision 1. ann cannot approve it.", `On trial, the rule "core" would say: denied. It decides nothing.`
-	p.Decisions = []DecisionRow{
+	p.Decisions = []approval.Decision{
 		{User: "cleo", For: "ann", Verdict: "approve", Channel: "telegram", Revision: 1, Files: []string{"a.go", "b.go", "c.go", "d.go"}, At: before(60)},
-		{User: "bob", Verdict: "request_changes", Channel: "web", Revision: 1, At: before(60), Comments: []Remark{{Path: "a.go", Side: "R", Line: 3, Code: "x := 1", Text: "Name it", Href: "#F1R3"}}},
+		{ID: "dec_1", User: "bob", Verdict: "request_changes", Channel: "web", Revision: 1, At: before(60), Comments: []agent.LineComment{{Path: "a.go", Side: "R", Line: 3, Code: "x := 1", Text: "Name it"}}},
 		{User: "ann", Verdict: "edit", Channel: "api", Revision: 1, At: before(60)},
 	}
+	p.Spots = map[string]string{"dec_1.1": "#F1R3"}
 	html := render(t, Review(p))
 	mustContain(t, html, "cleo (for ann)", "approved only a.go, b.go, c.go and 1 other file", "1 comment on a line", "a.go:3", "x := 1", "Name it", `href="#F1R3"`,
 		"edited it", "Edited by ann", "approved on Telegram or here", "It decides nothing.")

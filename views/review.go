@@ -1,11 +1,15 @@
 package views
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 
 	"github.com/a-h/templ"
@@ -41,7 +45,7 @@ type ReviewPage struct {
 	BaseAt        time.Time // when that commit was made; zero where it is not known
 	Commit        string    // landed merge commit
 	Requester     string
-	Via           string
+	Via           origin.Origin
 	Chain         []string
 	Agent         string
 	Says          string // what the agent wrote
@@ -91,10 +95,11 @@ type ReviewPage struct {
 	Refused       string // why this person's last verdict was not taken
 	Comment       string // what they wrote, kept
 	StartOver     bool   // what they ticked, kept
-	Decisions     []DecisionRow
-	Warnings      []Warning
-	Notes         []Note
-	Checks        []CheckRow
+	Decisions     []approval.Decision
+	Spots         map[string]string // where line comments stand on the page, by their ids
+	Warnings      []patch.Warning
+	Notes         []patch.Note
+	Checks        []orchestrator.Check
 	Files         []DiffFile
 	Added         int
 	Removed       int
@@ -117,12 +122,12 @@ type Outcome struct {
 	State   string
 	By      string
 	For     string // the absent person in whose place
-	Channel string
+	Channel origin.Channel
 	At      time.Time
 	Comment string
 	Commit  string
 	Missed  bool   // the yes lands nothing: the branch changed meanwhile
-	Anew    string // see DecisionRow
+	Anew    string // see approval.Decision
 }
 
 // Doing is what a person does on the page beside reading.
@@ -135,42 +140,28 @@ const (
 	Editing Doing = "edit" // changing files before they are approved
 )
 
-// DecisionRow is one decision on some revision.
-type DecisionRow struct {
-	User     string
-	For      string // the absent person in whose place it was given
-	Channel  string
-	Verdict  string // approve, reject, request_changes, edit, withdraw
-	Comment  string
-	Digest   string
-	Revision int
-	Files    []string // with approve: only these
-	Anew     string   // how a wish to start over is said, see approval.Decision
-	Comments []Remark
-	At       time.Time
+// fileHref leads to a file on the page; "" where it has none of that name.
+func (p ReviewPage) fileHref(path string) string {
+	for _, f := range p.Files {
+		if path != "" && f.Path == path {
+			return fmt.Sprintf("#F%d", f.N)
+		}
+	}
+	return ""
 }
 
-// Warning is something a person has to look at before saying yes.
-type Warning struct {
-	Code string
-	Path string
-	Text string
-	Href string // anchor of the file: #F3
+// sent are the line comments of a decision, for its list.
+func (p ReviewPage) sent(d approval.Decision) []Remark {
+	out := make([]Remark, len(d.Comments))
+	for i, c := range d.Comments {
+		out[i] = Remark{Path: c.Path, Side: cmp.Or(c.Side, approval.RightSide), Line: c.Line, First: FirstOf(c.Line, c.Code), Code: c.Code, Text: c.Text,
+			Href: p.Spots[approval.ThreadID(d, i)]}
+	}
+	return out
 }
 
-// Note is something good to know that does not make a request careful.
-type Note struct {
-	Code string
-	Text string
-}
-
-// CheckRow is the result of one check on the agent's tree.
-type CheckRow struct {
-	Command  string
-	OK       bool
-	Duration time.Duration // 0: not measured
-	Output   string
-}
+// FirstOf is where a run of lines begins that ends with a line and reads like this.
+func FirstOf(line int, code string) int { return max(0, line-strings.Count(code, "\n")) }
 
 // warningKinds lists each code once, in the order of the warnings.
 func (p ReviewPage) warningKinds() []string {

@@ -570,7 +570,7 @@ func outcomeWords(p ReviewPage) string {
 		who += " approved"
 	}
 	if o.Channel != "" {
-		who += " " + channelWords(o.Channel)
+		who += " " + o.Channel.Words()
 	}
 	switch {
 	case o.Commit != "":

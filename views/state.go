@@ -1,75 +1,22 @@
 package views
 
-import "strings"
+import (
+	"strings"
 
-// stateLook is how one state reads and looks; the word is the same on every face.
-type stateLook struct {
-	Word string // the badge
-	Mark string // one character, for the tab's title
-	Icon string // symbol of the sprite; its shape differs in grey
-	Role string // colour role of the stylesheet
-}
-
-// looks follows the table of states in the design's "Tokens".
-var looks = map[string]stateLook{
-	"queued":            {"queued", "○", "queued", "neutral"},
-	"running":           {"running", "●", "running", "run"},
-	"waiting":           {"waiting", "⧗", "waiting", "neutral"},
-	"checking":          {"checking", "●", "running", "run"},
-	"awaiting_approval": {"awaiting approval", "◆", "diamond", "wait"},
-	"pending":           {"pending", "◆", "diamond", "wait"},
-	"landing":           {"landing", "⇥", "landing", "run"},
-	"completed":         {"completed", "✓", "tick", "ok"},
-	"approved":          {"approved", "✓", "tick", "ok"},
-	"landed":            {"landed", "✓", "tick", "ok"},
-	pushed:              {pushed, "✓", "tick", "ok"},
-	"failed":            {"failed", "✕", "cross", "bad"},
-	"rejected":          {"rejected", "⊖", "reject", "bad"},
-	"changes_requested": {"changes requested", "↩", "back", "wait"},
-	"expired":           {"expired", "⌛", "expired", "neutral"},
-	"cancelled":         {"cancelled", "■", "square", "neutral"},
-	"superseded":        {"superseded", "⧉", "sheets", "special"},
-	"stale":             {"stale", "⧉", "sheets", "special"},
-	"reverted":          {"reverted", "⧉", "curved", "special"},
-	"refused":           {"refused", "⊘", "refused", "bad"},
-	"idle":              {"idle", "○", "queued", "neutral"},
-	"closed":            {"closed", "○", "queued", "neutral"},
-	"open":              {"open", "⊘", "refused", "bad"},
-	"half_open":         {"half open", "⧗", "waiting", "wait"},
-	"allowed":           {"allowed", "✓", "tick", "ok"},
-}
+	"gatehouse/orchestrator/badge"
+)
 
 // stateOf looks a state up; an unknown one is shown as it is, in grey.
-func stateOf(state string) stateLook {
-	if l, ok := looks[state]; ok {
-		return l
-	}
-	return stateLook{Word: strings.ReplaceAll(state, "_", " "), Mark: "·", Icon: "queued", Role: "neutral"}
-}
+func stateOf(state string) badge.Badge { return badge.Of(state) }
 
 // StateWord is the word of a state on every face: `awaiting approval`.
-func StateWord(state string) string { return stateOf(state).Word }
-
-// pushed is shown in place of landed where a yes pushes the agent's branch: nothing is on
-// the target then.
-const pushed = "pushed"
+func StateWord(state string) string { return badge.Of(state).Word }
 
 // arrived is the state to show of a request; pushes says that its branch is pushed.
-func arrived(state string, pushes bool) string {
-	if pushes && state == "landed" {
-		return pushed
-	}
-	return state
-}
+func arrived(state string, pushes bool) string { return badge.Arrived(state, pushes) }
 
 // live says whether something still happens in this state.
-func live(state string) bool {
-	switch state {
-	case "queued", "running", "waiting", "checking", "awaiting_approval", "landing", "pending", "approved":
-		return true
-	}
-	return false
-}
+func live(state string) bool { return badge.Live(state) }
 
 // warningNames gives the warnings and notes of the review their words.
 var warningNames = map[string]string{

@@ -5,6 +5,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/badge"
 )
 
 // Every state that a delegation or a request may have has its word, icon and colour.
@@ -18,7 +19,7 @@ func TestEveryStateHasItsLook(t *testing.T) {
 		all = append(all, string(s))
 	}
 	for _, s := range all {
-		if _, ok := looks[s]; !ok {
+		if !badge.Known(s) {
 			t.Errorf("%s has no look: pages would show it grey and without its icon", s)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/badge"
 	"gatehouse/orchestrator/trigger"
 )
 
@@ -121,16 +122,16 @@ func (t TriggerRow) refuses() bool {
 }
 
 // look is the badge of a trigger: a word, its role and its icon.
-func (t TriggerRow) look() stateLook {
+func (t TriggerRow) look() badge.Badge {
 	switch {
 	case t.Problem != "":
-		return stateLook{"problem", "✕", "cross", "bad"}
+		return badge.Badge{Word: "problem", Mark: "✕", Icon: "cross", Role: "bad"}
 	case t.refuses():
-		return stateLook{"refuses calls", "⚠", "warn", "bad"}
+		return badge.Badge{Word: "refuses calls", Mark: "⚠", Icon: "warn", Role: "bad"}
 	case t.Last == nil && t.Kind == "webhook":
-		return stateLook{"never called", "○", "queued", "neutral"}
+		return badge.Badge{Word: "never called", Mark: "○", Icon: "queued", Role: "neutral"}
 	}
-	return stateLook{"works", "✓", "tick", "ok"}
+	return badge.Badge{Word: "works", Mark: "✓", Icon: "tick", Role: "ok"}
 }
 
 // kindWords says what a trigger is.
@@ -163,16 +164,16 @@ func OnlyHere(address string) bool {
 }
 
 // deliveryLook is how the state of a delivery reads; refused and failed look as everywhere.
-func deliveryLook(state string) stateLook {
+func deliveryLook(state string) badge.Badge {
 	switch state {
 	case "stored":
-		return stateLook{"stored", "○", "queued", "neutral"}
+		return badge.Badge{Word: "stored", Mark: "○", Icon: "queued", Role: "neutral"}
 	case "started":
-		return stateLook{"started", "✓", "tick", "ok"}
+		return badge.Badge{Word: "started", Mark: "✓", Icon: "tick", Role: "ok"}
 	case "filtered":
-		return stateLook{"filtered", "·", "reject", "neutral"}
+		return badge.Badge{Word: "filtered", Mark: "·", Icon: "reject", Role: "neutral"}
 	case "skipped":
-		return stateLook{"skipped", "·", "square", "neutral"}
+		return badge.Badge{Word: "skipped", Mark: "·", Icon: "square", Role: "neutral"}
 	}
 	return stateOf(state)
 }

@@ -191,33 +191,3 @@ func andMore(names []string, most int) string {
 	}
 	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 }
-
-// channelWords says where somebody decided.
-func channelWords(channel string) string {
-	switch channel {
-	case "web":
-		return "on the web"
-	case "cli":
-		return "on the command line"
-	case "api":
-		return "through the API"
-	case "telegram":
-		return "on Telegram"
-	case "chat":
-		return "in chat"
-	case "", "rule":
-		return ""
-	}
-	return "on " + channel
-}
-
-// viaWords says how a task came in: "on the web", "by webhook ci-failed".
-func viaWords(via string) string {
-	if name, ok := strings.CutPrefix(via, "webhook "); ok {
-		return "by webhook " + name
-	}
-	if name, ok := strings.CutPrefix(via, "schedule "); ok {
-		return "by schedule " + name
-	}
-	return channelWords(via)
-}

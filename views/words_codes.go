@@ -1,6 +1,6 @@
 package views
 
-import "strings"
+import "gatehouse/orchestrator/guard"
 
 // steps are what a person can do about the code of a failure or refusal. What agents are
 // told stands with the guards; this is for whoever looks at the page.
@@ -60,13 +60,11 @@ var steps = map[string]string{
 
 // nextStep is what to do about a row that went wrong; empty where nothing is known.
 func nextStep(r DelegationRow) string {
-	if r.Code == "max_handoffs" { // two of its refusals count nothing, so a higher limit changes nothing
-		switch {
-		case strings.Contains(r.Reason, "works in independent mode"):
-			return "Nothing to do if the answer is good; else send it again with hand-overs enabled."
-		case strings.Contains(r.Reason, "works by itself now"):
-			return "Nothing to do if the answer is good; else see why the hand-over before failed."
-		}
+	switch r.Case { // nothing was counted, so a higher limit changes nothing
+	case guard.ReasonIndependent:
+		return "Nothing to do if the answer is good; else send it again with hand-overs enabled."
+	case guard.ReasonFallback:
+		return "Nothing to do if the answer is good; else see why the hand-over before failed."
 	}
 	if s := steps[r.Code]; s != "" {
 		return s

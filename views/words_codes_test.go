@@ -3,17 +3,27 @@ package views
 import (
 	"strings"
 	"testing"
+
+	"gatehouse/orchestrator/guard"
 )
 
 // A higher limit helps where hops are counted, and nowhere else.
 func TestTheStepAfterARefusedHandover(t *testing.T) {
-	for reason, want := range map[string]string{
-		"Maximum handoffs reached: the task has made 5 of 5; kik → coder was refused.":                                                        "raise engine.max_handoffs",
-		"Maximum handoffs reached: the task works in independent mode, where agents hand nothing on; kik → coder was refused.":                "with hand-overs enabled",
-		"Maximum handoffs reached: the hand-over to coder failed, so kik works by itself now; kik → coder was refused. Do the work yourself.": "the hand-over before failed",
+	for want, hop := range map[string]guard.Hop{
+		"raise engine.max_handoffs":    {Handoffs: 5, MaxHandoffs: 5},
+		"with hand-overs enabled":      {Independent: true, MaxHandoffs: 5},
+		"the hand-over before failed":  {Fallback: "coder", MaxHandoffs: 5},
+		"answer is good; else send it": {Independent: true, Fallback: "coder", Handoffs: 5, MaxHandoffs: 5},
 	} {
-		if got := nextStep(DelegationRow{Code: "max_handoffs", State: "refused", Reason: reason}); !strings.Contains(got, want) || want != "raise engine.max_handoffs" && strings.Contains(got, "raise") {
-			t.Errorf("%s\n%s", reason, got)
+		hop.From.Name, hop.To.Name, hop.Known = "kik", "coder", true
+		hop.From.DelegatesTo = []string{"coder"}
+		_, refused := guard.Check(hop)
+		if refused == nil || refused.Code != guard.CodeMaxHandoffs {
+			t.Fatalf("%s: %+v", want, refused)
+		}
+		row := DelegationRow{Code: refused.Code, Case: refused.Reason, State: "refused", Reason: refused.Message}
+		if got := nextStep(row); !strings.Contains(got, want) || want != "raise engine.max_handoffs" && strings.Contains(got, "raise") {
+			t.Errorf("%s\n%s", refused.Message, got)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 
@@ -70,7 +71,7 @@ func TestAChatMessageSentAgainIsTheSameTask(t *testing.T) {
 	if m.Key != "k-1" || m.TaskID == "" || m.Type != handlers.ChatProgress {
 		t.Fatalf("the first message back names no task: %+v", m)
 	}
-	if task, err := h.store.Task(h.ctx, m.TaskID); err != nil || task.Via != "chat" || task.Chat != dora.ID { // P15
+	if task, err := h.store.Task(h.ctx, m.TaskID); err != nil || task.Via != origin.From(origin.Chat) || task.Chat != dora.ID { // P15
 		t.Errorf("its task came by %q of %q: %v", task.Via, task.Chat, err)
 	}
 	h.must(first.Close())
@@ -262,7 +263,7 @@ func TestTheChatWorksWithFormsAlone(t *testing.T) {
 	}
 	if page, err := h.store.Engine().List(h.ctx, orchestrator.Filter{RootsOnly: true}); err != nil || len(page.Items) != 1 {
 		t.Fatalf("%+v, %v", page, err)
-	} else if task, err := h.store.Task(h.ctx, page.Items[0].TaskID); err != nil || task.Via != "chat" || task.Chat != dora.ID { // P15
+	} else if task, err := h.store.Task(h.ctx, page.Items[0].TaskID); err != nil || task.Via != origin.From(origin.Chat) || task.Chat != dora.ID { // P15
 		t.Errorf("its task came by %q of %q: %v", task.Via, task.Chat, err)
 	}
 	if a := b.post("/chat", url.Values{"text": {"Keep me"}, "agent": {"nobody"}}); a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "Keep me") {

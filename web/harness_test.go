@@ -28,6 +28,7 @@ import (
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/intake"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/proof"
@@ -351,7 +352,7 @@ func (b *browser) post(path string, form url.Values) answer {
 // task makes a task of u.
 func (h *house) task(u people.User, text string) (orchestrator.Task, orchestrator.Delegation) {
 	h.Helper()
-	t, d, _, err := h.engine.Submit(h.ctx, orchestrator.Submission{Agent: "kik", Text: text, Repository: "app", Via: "test", RequesterID: u.ID, Requester: u.Name})
+	t, d, _, err := h.engine.Submit(h.ctx, orchestrator.Submission{Agent: "kik", Text: text, Repository: "app", Via: origin.From("test"), RequesterID: u.ID, Requester: u.Name})
 	h.must(err)
 	return t, d
 }
@@ -372,7 +373,7 @@ func (h *house) request(u people.User, change ...func(*approval.Request)) approv
 	t, root := h.task(u, "Fix the retry loop")
 	now := time.Now()
 	r := approval.Request{ID: orchestrator.NewID(orchestrator.RequestPrefix, now), TaskID: t.ID, DelegationID: root.ID, State: approval.Pending, Agent: "coder",
-		Title: "Fix the retry loop", Repository: "app", RequesterID: u.ID, Requester: u.Name, Via: "test", Chain: "kik → coder",
+		Title: "Fix the retry loop", Repository: "app", RequesterID: u.ID, Requester: u.Name, Via: origin.From("test"), Chain: "kik → coder",
 		Rule: approval.Rule{Name: "rest", Need: 1, From: []string{}}, CreatedAt: now,
 		Revision: approval.Revision{N: 1, State: approval.Pending, Digest: digest, Base: patch.Base{Branch: "main", Commit: strings.Repeat("a", 40), Tree: strings.Repeat("b", 40)},
 			Tree: strings.Repeat("c", 40), Commit: strings.Repeat("d", 40), Branch: "gatehouse/x", Text: "I fixed it", Added: 1, Removed: 1, At: now,

@@ -57,7 +57,7 @@ func TestThePaceOfLandingIsTold(t *testing.T) {
 	change(asked[0], func(tx approval.Tx, d *orchestrator.Delegation) error {
 		ended := d.Since.Add(4 * time.Second)
 		d.State, d.EndedAt = orchestrator.Completed, &ended
-		if err := tx.CloseRequest(h.ctx, d.ID, "landed", strings.Repeat("e", 40)); err != nil {
+		if err := tx.CloseRequest(h.ctx, d.ID, orchestrator.RequestLanded, strings.Repeat("e", 40)); err != nil {
 			return err
 		}
 		return tx.Move(h.ctx, d, orchestrator.Landing, d.Attempt)

@@ -11,8 +11,8 @@ import (
 // sentence is words with a capital at their beginning.
 func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
 
-// counted is the answer to a verdict that counts; turn is who is next.
-func counted(r approval.Request, v approval.Verdict, turn string) string {
+// counted is the answer to a verdict that counts; turn is who is next, stuck that nobody can be.
+func counted(r approval.Request, v approval.Verdict, turn string, stuck bool) string {
 	delivery := r.Revision.Delivery().As(name)
 	switch {
 	case v == approval.Approve && r.Missed() != "":
@@ -27,7 +27,7 @@ func counted(r approval.Request, v approval.Verdict, turn string) string {
 		return "Sent back to " + name(r.Agent) + ", with your words."
 	case r.State == approval.Landed:
 		return "Approved. " + sentence(delivery.Done()) + " as " + first(r.Landed, 7) + "."
-	case r.State == approval.Pending && turn == "nobody":
+	case r.State == approval.Pending && stuck:
 		return fmt.Sprintf("Your yes counts: %d of %d, but nobody else can approve now. The card says why.", len(standing(r)), r.Rule.Need)
 	case r.State == approval.Pending && turn != "":
 		return fmt.Sprintf("Your yes counts: %d of %d. Next: %s.", len(standing(r)), r.Rule.Need, oneLine(turn))
@@ -40,20 +40,13 @@ func counted(r approval.Request, v approval.Verdict, turn string) string {
 	}
 }
 
-// The beginnings of sentences of the gateway that are said otherwise here.
-const (
-	asked       = "You asked for this task"
-	outOfOffice = "You are out of office"
-	endIt       = " End it first: " // and a command, which nobody has at hand in a chat
-)
-
-// absence is the gateway's sentence for somebody who is out of office; false for others.
+// absence is the gateway's sentence for somebody who is out of office, without the command
+// that nobody has at hand in a chat; false for others.
 func absence(e *orchestrator.Error) (string, bool) {
-	if e == nil || e.Code != orchestrator.CodeForbidden || !strings.HasPrefix(e.Message, outOfOffice) {
+	if e == nil || e.Reason != orchestrator.ReasonAway {
 		return "", false
 	}
-	text, _, _ := strings.Cut(e.Message, endIt)
-	return oneLine(text) + " An admin can end it.", true
+	return oneLine(e.Err.Error()) + ". An admin can end it.", true
 }
 
 // refusal is why a verdict did not count, short enough for the answer to a tap.
@@ -76,8 +69,8 @@ func (c clock) refusal(r approval.Request, b Bound, e *orchestrator.Error) strin
 	case orchestrator.CodeStale:
 		return name(r.Revision.Base.Branch) + " moved, so this is asked again with the difference."
 	case orchestrator.CodeFourEyes:
-		if strings.HasPrefix(e.Message, asked) {
-			return asked + ", so another person must approve."
+		if e.Reason == orchestrator.ReasonAsked {
+			return "You asked for this task, so another person must approve."
 		}
 	}
 	if text, ok := absence(e); ok {

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/badge"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -31,9 +32,12 @@ const (
 	changesButton = "Changes"
 )
 
-var icons = map[approval.State]string{
-	approval.Pending: "◆", approval.Approved: "⇥", approval.Landed: "✓", approval.Rejected: "⊖", approval.ChangesRequested: "↩", approval.Expired: "⌛",
-	approval.Superseded: "⧉", approval.Stale: "⧉", approval.Reverted: "⧉", approval.Failed: "✕", approval.Cancelled: "■",
+// iconOf is the sign of a request's state; an approved one is on its way.
+func iconOf(s approval.State) string {
+	if s == approval.Approved {
+		return badge.Of(orchestrator.Landing).Mark
+	}
+	return badge.Of(s).Mark
 }
 
 // face is all that a card says: the request, and how it looks from one chat.

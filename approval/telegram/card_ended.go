@@ -12,7 +12,7 @@ import (
 // ended is the card of a request that takes no verdict: how it ended, who said so.
 func (f face) ended() *sheet {
 	s := &sheet{}
-	s.as(asBold, cut(icons[f.r.State]+" "+f.outcome(), firstLimit))
+	s.as(asBold, cut(iconOf(f.r.State)+" "+f.outcome(), firstLimit))
 	f.title(s)
 	f.because(s)
 	if f.r.State == approval.Failed || f.view.Held != "" {
@@ -172,7 +172,7 @@ func (f face) said(s *sheet) {
 		lines[i] = f.decided(d)
 	}
 	text := cut(strings.Join(lines, "; "), lineLimit)
-	if strings.HasPrefix(yes[len(yes)-1].User, approval.RuleActor) {
+	if yes[len(yes)-1].OfRule() {
 		s.line(text)
 		return
 	}
@@ -263,7 +263,7 @@ func (f face) wish() *approval.Decision {
 
 // headline is a request in one line, for lists: state, title, files and warnings.
 func headline(s *sheet, r approval.Request) {
-	s.put(icons[r.State], " ")
+	s.put(iconOf(r.State), " ")
 	title := cut(oneLine(orchestrator.Title(r.Title)), 40)
 	if title == "" {
 		title = "(no title)"

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -185,7 +186,7 @@ func (d *Desk) sendTask(ctx context.Context, o order) error {
 	if err != nil {
 		return fmt.Errorf("asking for the bot's number: %w", err)
 	}
-	t, root, _, err := d.Engine.Submit(ctx, orchestrator.Submission{Agent: to, Text: text, Handoffs: handoffs, Via: Name, Chat: strconv.FormatInt(o.m.Chat.ID, 10), Key: fmt.Sprintf("%s:%d:%d", Name, me.ID, o.update),
+	t, root, _, err := d.Engine.Submit(ctx, orchestrator.Submission{Agent: to, Text: text, Handoffs: handoffs, Via: origin.From(Name), Chat: strconv.FormatInt(o.m.Chat.ID, 10), Key: fmt.Sprintf("%s:%d:%d", Name, me.ID, o.update),
 		RequesterID: o.user.ID, Requester: o.user.Name})
 	if err != nil {
 		return d.sorry(ctx, o, err)

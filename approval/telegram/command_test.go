@@ -11,6 +11,7 @@ import (
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/origin"
 )
 
 func TestLinkingAnAccount(t *testing.T) {
@@ -176,7 +177,7 @@ func TestSendMakesATaskOnce(t *testing.T) {
 		t.Fatalf("tasks %+v", w.engine.sent)
 	}
 	for key, s := range w.engine.sent {
-		if !strings.HasPrefix(key, "telegram:4242:") || s.Via != "telegram" || s.Chat != strconv.FormatInt(dora.ID, 10) || s.Agent != "kik" || s.Text != "Fix the retry loop\nin the uploader" || s.RequesterID != w.users["dora"].ID || s.Requester != "dora" {
+		if !strings.HasPrefix(key, "telegram:4242:") || s.Via != origin.From(origin.Telegram) || s.Chat != strconv.FormatInt(dora.ID, 10) || s.Agent != "kik" || s.Text != "Fix the retry loop\nin the uploader" || s.RequesterID != w.users["dora"].ID || s.Requester != "dora" {
 			t.Errorf("key %s, submission %+v", key, s)
 		}
 	}

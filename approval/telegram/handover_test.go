@@ -69,10 +69,10 @@ func TestTheCardOfAHandoverSaysHowItEnded(t *testing.T) {
 		}
 	}
 	r := approvaltest.Handover(approval.Approved)
-	if got := counted(r, approval.Approve, ""); got != "Approved. The work is handed to coder." {
+	if got := counted(r, approval.Approve, "", false); got != "Approved. The work is handed to coder." {
 		t.Error(got)
 	}
-	if got := counted(approvaltest.Handover(approval.Rejected), approval.Reject, ""); got != "Rejected. coder is not asked to work." {
+	if got := counted(approvaltest.Handover(approval.Rejected), approval.Reject, "", false); got != "Rejected. coder is not asked to work." {
 		t.Error(got)
 	}
 	if title := (orchestrator.Question{To: "ops", Text: "  \nrestart\nall"}).Title(); title != "Approve handoff to ops? Context: restart" {

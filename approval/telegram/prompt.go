@@ -143,7 +143,7 @@ func (d *Desk) reasoned(ctx context.Context, u people.User, p Prompt, m *message
 		}
 	}
 	if say == "" {
-		say = counted(r, b.Verdict, "")
+		say = counted(r, b.Verdict, "", false)
 	}
 	first, err := d.Memory.UsePrompt(ctx, p.Chat, p.Message, d.Now())
 	if err != nil || !first {

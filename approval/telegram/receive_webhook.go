@@ -24,15 +24,17 @@ const (
 	checkWebhook  = time.Minute // between looks at what Telegram says of the webhook
 )
 
-// secretShape is what Telegram allows.
-var secretShape = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+// secretShape is what Telegram allows, up to maxSecret bytes.
+var secretShape = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+const maxSecret = 256
 
 // webhookAddress is the address to register, if Telegram would take it.
 func webhookAddress(publicURL, secret string) (string, error) {
 	if secret == "" {
 		return "", errors.New("channels.telegram.webhook_secret is empty: without it anybody could press buttons in other people's names; set 1 to 256 of A-Z a-z 0-9 _ -")
 	}
-	if !secretShape.MatchString(secret) {
+	if len(secret) > maxSecret || !secretShape.MatchString(secret) {
 		return "", errors.New("channels.telegram.webhook_secret has a character that Telegram does not send: use 1 to 256 of A-Z a-z 0-9 _ -")
 	}
 	if u, err := url.Parse(publicURL); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/badge"
 	"gatehouse/orchestrator/people"
 )
 
@@ -155,7 +156,7 @@ func (d *Desk) taskStatus(ctx context.Context, o order, id string) error {
 		return d.absent(ctx, o, err)
 	}
 	s := &sheet{}
-	s.put(stateIcon(got.State), " ", strings.ReplaceAll(string(got.State), "_", " "), " · ", name(got.To), "\n")
+	s.put(badge.Of(got.State).Mark, " ", badge.Of(got.State).Word, " · ", name(got.To), "\n")
 	s.as(asCode, title(got.Text))
 	if chain := got.Chain.String(); chain != "" {
 		s.line(cut(oneLine(chain), lineLimit))
@@ -201,31 +202,6 @@ func came(s *sheet, d orchestrator.Delegation) {
 		code(res.Text)
 	case d.State == orchestrator.Completed:
 		s.line(name(d.To), " gave no answer in words.")
-	}
-}
-
-func stateIcon(s orchestrator.State) string {
-	switch s {
-	case orchestrator.Queued:
-		return "○"
-	case orchestrator.Running, orchestrator.Checking:
-		return "●"
-	case orchestrator.Waiting:
-		return "⧗"
-	case orchestrator.AwaitingApproval:
-		return "◆"
-	case orchestrator.Landing:
-		return "⇥"
-	case orchestrator.Completed:
-		return "✓"
-	case orchestrator.Rejected:
-		return "⊖"
-	case orchestrator.Expired:
-		return "⌛"
-	case orchestrator.Cancelled:
-		return "■"
-	default:
-		return "✕"
 	}
 }
 

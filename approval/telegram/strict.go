@@ -24,7 +24,7 @@ func plainKeys(value any) error {
 		for key, inner := range v {
 			for _, c := range key {
 				if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
-					return fmt.Errorf("%w: the Bot API writes no key %.80q", strictjson.Err, key)
+					return &strictjson.Refusal{What: fmt.Sprintf("the Bot API writes no key %.80q", key)}
 				}
 			}
 			if err := plainKeys(inner); err != nil {

@@ -83,7 +83,8 @@ func (d *Desk) approve(ctx context.Context, q tap, u people.User, b Bound) error
 	if r, err = d.Gateway.Decide(ctx, vote); err != nil {
 		return d.lost(ctx, q, u, b, r, err)
 	}
-	d.answer(ctx, q, counted(r, b.Verdict, d.turn(ctx, r)), r.Missed() != "")
+	turn, stuck := d.turn(ctx, r)
+	d.answer(ctx, q, counted(r, b.Verdict, turn, stuck), r.Missed() != "")
 	d.mend(ctx, q, b, r)
 	return nil
 }
@@ -128,7 +129,8 @@ func (d *Desk) lost(ctx context.Context, q tap, u people.User, b Bound, r approv
 		return err
 	}
 	if own(r, u, b) {
-		d.answer(ctx, q, counted(r, b.Verdict, d.turn(ctx, r)), false)
+		turn, stuck := d.turn(ctx, r)
+		d.answer(ctx, q, counted(r, b.Verdict, turn, stuck), false)
 		return nil
 	}
 	text := d.Channel.clock(q.Message.place()).refusal(r, b, e)
@@ -185,17 +187,17 @@ func (d *Desk) answer(ctx context.Context, q tap, text string, alert bool) {
 	}
 }
 
-// turn is who must act next, "" when that cannot be read now.
-func (d *Desk) turn(ctx context.Context, r approval.Request) string {
+// turn is who must act next, "" when that cannot be read now, and whether nobody can.
+func (d *Desk) turn(ctx context.Context, r approval.Request) (who string, stuck bool) {
 	if r.State != approval.Pending {
-		return ""
+		return "", false
 	}
 	e, err := d.Gateway.Electorate(ctx)
 	if err != nil {
 		d.Log.Warn("who is next could not be read", "err", err)
-		return ""
+		return "", false
 	}
-	return e.Turn(r, "")
+	return e.Turn(r, ""), e.Stuck(r)
 }
 
 // mend brings a message up to date that no card knows: one that was sent just before a

@@ -79,7 +79,7 @@ func join(names []string, last string) string {
 
 // someone is who made a decision.
 func someone(d approval.Decision) string {
-	if rule, ok := strings.CutPrefix(d.User, approval.RuleActor); ok {
+	if rule, ok := d.ByRule(); ok {
 		return "rule " + rule
 	}
 	if d.For != "" {

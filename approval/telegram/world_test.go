@@ -15,6 +15,7 @@ import (
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
@@ -173,9 +174,9 @@ func (w *world) delegated(by string) orchestrator.Delegation {
 	w.Helper()
 	now := w.clock.now()
 	task := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, now), RootID: orchestrator.NewID(orchestrator.DelegationPrefix, now),
-		Agent: "coder", Text: "Fix the retry loop", Repository: "app", RequesterID: w.users[by].ID, Requester: by, Via: "web", CreatedAt: now}
+		Agent: "coder", Text: "Fix the retry loop", Repository: "app", RequesterID: w.users[by].ID, Requester: by, Via: origin.From(origin.Web), CreatedAt: now}
 	d := orchestrator.Delegation{ID: task.RootID, TaskID: task.ID, To: "coder", Text: task.Text, State: orchestrator.Checking, Attempt: 1,
-		HopKey: "root", Repository: "app", Requester: by, CreatedAt: now, Since: now, Work: orchestrator.Work{Tree: digits("1"), Stand: orchestrator.Stand{Branch: "main"}}}
+		HopKey: "root", Repository: "app", Requester: by, CreatedAt: now, Since: now, Work: orchestrator.Work{Product: orchestrator.Product{Tree: digits("1")}, Base: orchestrator.Base{Stand: orchestrator.Stand{Branch: "main"}}}}
 	_, _, err := w.db.Engine().NewTask(w.ctx, task, func(tx orchestrator.Tx) error { return tx.Insert(w.ctx, &d) })
 	w.must(err)
 	return w.delegation(d.ID)

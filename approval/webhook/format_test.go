@@ -17,6 +17,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/approvaltest"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -195,7 +196,7 @@ func TestHostileTextStaysText(t *testing.T) {
 		for range 300 {
 			r.Revision.Warnings = append(r.Revision.Warnings, patch.Warning{Code: most, Path: most, Text: most})
 			r.Revision.Checks = append(r.Revision.Checks, orchestrator.Check{Command: most})
-			r.Decisions = append(r.Decisions, approval.Decision{Revision: 1, User: most, For: most, Channel: most, Comment: most, Verdict: approval.Reject, At: noon})
+			r.Decisions = append(r.Decisions, approval.Decision{Revision: 1, User: most, For: most, Channel: origin.Channel(most), Comment: most, Verdict: approval.Reject, At: noon})
 		}
 		for _, state := range []approval.State{approval.Pending, approval.Landed, approval.Rejected} {
 			r.State = state
@@ -234,11 +235,21 @@ func TestAMessageAboutAHandover(t *testing.T) {
 	}
 	for state, head := range map[approval.State]string{approval.Pending: "◆ Approval needed · hand-over to coder", approval.Approved: "✓ Approved · handed to coder",
 		approval.Rejected: "⊖ Rejected · not handed to coder", approval.Expired: "⌛ Expired, not approved · not handed to coder",
-		approval.Cancelled: "⊘ Cancelled · not handed to coder", approval.Failed: "✕ Failed · not handed to coder"} {
+		approval.Cancelled: "■ Cancelled · not handed to coder", approval.Failed: "✕ Failed · not handed to coder"} {
 		_, all := blocks(t, sent(t, Slack, approvaltest.Handover(state)).body)
 		text := strings.Join(all, "\n")
 		if !strings.Contains(text, head) || !strings.Contains(text, "hand-over to coder") || strings.Contains(text, "landed") || strings.Contains(text, "file") {
 			t.Errorf("%s:\n%s", state, text)
+		}
+	}
+}
+
+// The signs of a headline are those of every other face.
+func TestSlackHasTheSignsOfTheStates(t *testing.T) {
+	r := approval.Request{Kind: approval.Patch}
+	for kind, sign := range map[string]string{Requested: "◆ ", ChangesRequested: "↩ ", Expired: "⌛ ", Stale: "⧉ ", Landed: "✓ ", Reverted: "⧉ ", Failed: "✕ ", Cancelled: "■ ", "superseded": "⧉ "} {
+		if got := headline(news{kind: kind}, r, approval.CardView{}); !strings.HasPrefix(got, sign) {
+			t.Errorf("%s is headed %q, want %q before it", kind, got, sign)
 		}
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/badge"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -92,7 +95,7 @@ func foreign(s string, most int) string {
 // headline must make sense alone: it is all that a locked phone shows.
 func headline(n news, r approval.Request, view approval.CardView) string {
 	if view.TooFew != "" {
-		return "◆ Approval needed · " + foreign(view.TooFew, 2*slackComment)
+		return as(approval.Pending, "Approval needed · "+foreign(view.TooFew, 2*slackComment))
 	}
 	if r.IsHandover() {
 		return handed(n, r, view)
@@ -100,35 +103,38 @@ func headline(n news, r approval.Request, view approval.CardView) string {
 	delivery := r.Revision.Delivery().As(func(s string) string { return foreign(s, slackText) })
 	switch n.kind {
 	case Requested:
-		return "◆ Approval needed"
+		return as(approval.Pending, "Approval needed")
 	case Revised:
-		return fmt.Sprintf("◆ Approval needed · revision %d", r.Revision.N)
+		return as(approval.Pending, fmt.Sprintf("Approval needed · revision %d", r.Revision.N))
 	case Decided:
 		switch r.State {
 		case approval.Approved:
-			return "⇥ Approved · " + delivery.Doing()
+			return as(orchestrator.Landing, "Approved · "+delivery.Doing())
 		case approval.Rejected:
-			return "⊖ Rejected · nothing landed"
+			return as(approval.Rejected, "Rejected · nothing landed")
 		}
-		return fmt.Sprintf("◆ Approval needed · %d of %d so far", view.Needs.Have, view.Needs.Count)
+		return as(approval.Pending, fmt.Sprintf("Approval needed · %d of %d so far", view.Needs.Have, view.Needs.Count))
 	case ChangesRequested:
-		return "↻ Changes requested · the agent works again"
+		return as(approval.ChangesRequested, "Changes requested · the agent works again")
 	case Expired:
-		return "⌛ Expired, not approved · nothing landed"
+		return as(approval.Expired, "Expired, not approved · nothing landed")
 	case Stale:
-		return "◌ Base moved, no longer applies as approved · to be asked again"
+		return as(approval.Stale, "Base moved, no longer applies as approved · to be asked again")
 	case Landed:
-		return "✓ Approved · " + delivery.Done()
+		return as(approval.Landed, "Approved · "+delivery.Done())
 	case Reverted:
-		return "↶ Reverted on " + delivery.Target
+		return as(approval.Reverted, "Reverted on "+delivery.Target)
 	case Failed:
-		return "✕ Failed · nothing landed"
+		return as(approval.Failed, "Failed · nothing landed")
 	case Cancelled:
-		return "⊘ Cancelled · nothing landed"
+		return as(approval.Cancelled, "Cancelled · nothing landed")
 	default:
-		return "⧉ Replaced by a newer revision"
+		return as(approval.Superseded, "Replaced by a newer revision")
 	}
 }
+
+// as puts the sign of a state before what is said of it.
+func as[S ~string](state S, said string) string { return badge.Of(state).Mark + " " + said }
 
 // facts are what the request is, and what to look at.
 func facts(r approval.Request, view approval.CardView) []string {
@@ -199,10 +205,9 @@ func verdicts(r approval.Request) []string {
 }
 
 func verdict(d approval.Decision) string {
-	who, ofRule := strings.CutPrefix(d.User, approval.RuleActor)
-	line := foreign(who, slackText)
-	if ofRule {
-		line = "Rule " + line
+	line := foreign(d.User, slackText)
+	if rule, ok := d.ByRule(); ok {
+		line = "Rule " + foreign(rule, slackText)
 	}
 	if d.For != "" {
 		line += " for " + foreign(d.For, slackText)
@@ -215,40 +220,18 @@ func verdict(d approval.Decision) string {
 }
 
 func did(d approval.Decision) string {
-	switch d.Verdict {
-	case approval.Approve:
-		if n := len(d.Files); n > 0 {
-			return fmt.Sprintf("approved %d of the files", n)
-		}
-		return "approved"
-	case approval.Reject:
-		return "rejected"
-	case approval.RequestChanges:
-		return "requested changes"
-	case approval.Edit:
-		return "edited"
-	case approval.Withdraw:
-		return "withdrew their approval"
+	if n := len(d.Files); n > 0 && d.Verdict == approval.Approve {
+		return fmt.Sprintf("approved %d of the files", n)
 	}
-	return string(d.Verdict)
+	return badge.Did(d.Verdict, "")
 }
 
 // where says on which channel; a rule decides nowhere.
-func where(channel string) string {
-	switch channel {
-	case "web":
-		return " on the web"
-	case "chat":
-		return " in chat"
-	case "telegram":
-		return " on Telegram"
-	case "cli":
-		return " on the command line"
-	case "api":
-		return " through the API"
-	default:
+func where(c origin.Channel) string {
+	if c.Shown() == "" {
 		return ""
 	}
+	return " " + c.Shown()
 }
 
 // clock is a time that needs no knowledge of where the reader is.

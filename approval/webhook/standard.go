@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"strings"
 	"time"
@@ -98,7 +99,7 @@ type ruleShape struct {
 type decisionShape struct {
 	User     string           `json:"user"`
 	For      string           `json:"for"` // the absent person in whose place
-	Channel  string           `json:"channel"`
+	Channel  origin.Channel   `json:"channel"`
 	Verdict  approval.Verdict `json:"verdict"`
 	Comment  string           `json:"comment"`
 	Files    int              `json:"files"` // with approve: of so many only; 0 means all
@@ -115,7 +116,7 @@ func standard(n news, r approval.Request, view approval.CardView, link string) (
 	s := requestShape{
 		ID: r.ID, URL: link, TaskID: r.TaskID, DelegationID: r.DelegationID, Kind: r.Kind, State: r.State, Version: r.Version,
 		Revision: v.N, Digest: v.Digest, Title: clip(r.Title, maxTitle), Agent: short(r.Agent), Chain: clip(r.Chain, maxComment),
-		Requester: short(r.Requester), Via: short(r.Via), Repository: short(r.Repository), Target: short(r.Target()), Branch: short(v.Branch), Deliver: cmp.Or(v.Deliver, patch.DeliverMerge),
+		Requester: short(r.Requester), Via: short(r.Via.String()), Repository: short(r.Repository), Target: short(r.Target()), Branch: short(v.Branch), Deliver: cmp.Or(v.Deliver, patch.DeliverMerge),
 		Size: sizeShape{len(v.Files), v.Added, v.Removed}, Risk: view.Risk,
 		Warnings: []warningShape{}, WarningCount: len(v.Warnings), Checks: []checkShape{}, CheckCount: len(v.Checks),
 		Rule: ruleShape{short(r.Rule.Name), r.Rule.Need, some(r.Rule.From, maxNames)}, Needs: view.Needs, TooFew: clip(view.TooFew, maxComment),
@@ -131,7 +132,7 @@ func standard(n news, r approval.Request, view approval.CardView, link string) (
 		s.Checks = append(s.Checks, checkShape{short(c.Command), c.OK})
 	}
 	for _, d := range r.Decisions[max(0, len(r.Decisions)-maxDecisions):] {
-		s.Decisions = append(s.Decisions, decisionShape{short(d.User), short(d.For), short(d.Channel), d.Verdict, clip(d.Comment, maxComment),
+		s.Decisions = append(s.Decisions, decisionShape{short(d.User), short(d.For), origin.Channel(short(string(d.Channel))), d.Verdict, clip(d.Comment, maxComment),
 			len(d.Files), d.Revision, d.Digest, d.At.UTC()})
 	}
 	body, err := json.Marshal(envelope{Type: n.kind, Timestamp: n.at.UTC(), Data: payload{s}})

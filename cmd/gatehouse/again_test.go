@@ -125,7 +125,8 @@ func movedUnder(task string) string {
 // works on it again, or, where that is done already, as which revision it is asked again; who
 // waits for the task is told both.
 func TestTheCommandLineSaysThatAYesIsMadeAgain(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, againTeam)
 		n := p.start(p.config, "")
 		task := n.send("coder", "app", "again")

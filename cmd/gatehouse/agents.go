@@ -1,9 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
+
+	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // AgentsCmd is the registry.
@@ -17,43 +21,24 @@ type AgentsListCmd struct{}
 
 // Run prints name, kind, role, state and capabilities.
 func (c *AgentsListCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := api.Agents(ctx)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(all)
-	}
-	if len(all.Items) == 0 {
-		sh.hint("There are no agents. Add one under agents: in the configuration.")
-		return nil
-	}
-	rows := make([][]string, len(all.Items))
-	for i, a := range all.Items {
-		role := line(a.Role)
-		if role == "" {
-			role = "–"
-		}
+	return list(ctx, sh, func(api *client.Client) (client.List[wire.Agent], error) { return api.Agents(ctx) }, func(a wire.Agent) []string {
+		role := cmp.Or(line(a.Role), "–")
 		can := make([]string, len(a.Capabilities))
 		for j, c := range a.Capabilities {
 			can[j] = line(c)
 		}
-		rows[i] = []string{line(a.Name), line(a.Kind), role, sh.state(a.State, 0), strings.Join(can, ", ")}
+		said := strings.Join(can, ", ")
 		if a.Breaker.State == "open" || a.Breaker.State == "half_open" {
-			rows[i][4] = parts(rows[i][4], "breaker "+strings.ReplaceAll(a.Breaker.State, "_", " "))
+			said = parts(said, "breaker "+strings.ReplaceAll(a.Breaker.State, "_", " "))
 		}
 		if a.Inbox.Waiting > 0 {
-			rows[i][4] = parts(rows[i][4], fmt.Sprintf("inbox %d of %d", a.Inbox.Waiting, a.Inbox.Size))
+			said = parts(said, fmt.Sprintf("inbox %d of %d", a.Inbox.Waiting, a.Inbox.Size))
 		}
 		if a.LastError != "" {
-			rows[i][4] = parts(rows[i][4], "last error: "+brief(a.LastError, 60))
+			said = parts(said, "last error: "+brief(a.LastError, 60))
 		}
-	}
-	return table(sh.out, rows)
+		return []string{line(a.Name), line(a.Kind), role, sh.state(a.State, 0), said}
+	}, "There are no agents. Add one under agents: in the configuration.")
 }
 
 // AgentsCheckCmd is a dry run of the guards.
@@ -69,13 +54,14 @@ func (c *AgentsCheckCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	got, err := api.CheckHop(ctx, c.From, c.To, c.Task)
+	answer, err := api.CheckHop(ctx, c.From, c.To, c.Task)
 	if err != nil {
 		return err
 	}
+	got := answer.Value
 	switch {
 	case sh.JSON:
-		err = sh.document(got)
+		err = sh.document(answer.Raw)
 	case got.Allowed:
 		err = sh.say("✓ %s may hand to %s.", line(c.From), line(c.To))
 	default:

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"strings"
 
+	"gatehouse/orchestrator/badge"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // ApprovalsCmd lists approval requests.
@@ -33,7 +35,7 @@ func (c *ApprovalsCmd) Run(ctx context.Context, sh *shell) error {
 		return err
 	}
 	if sh.JSON {
-		return sh.document(found)
+		return sh.document(found.Raw)
 	}
 	if len(found.Items) == 0 {
 		sh.hint("No request is %s.", line(c.State))
@@ -46,7 +48,7 @@ func (c *ApprovalsCmd) Run(ctx context.Context, sh *shell) error {
 }
 
 // tooFew says above a list which of its requests cannot get enough yeses.
-func (sh *shell) tooFew(all []client.Request) error {
+func (sh *shell) tooFew(all []wire.Request) error {
 	for _, r := range all {
 		if r.Needs.Problem == "" {
 			continue
@@ -62,7 +64,7 @@ func (sh *shell) tooFew(all []client.Request) error {
 func plainState(s string) string { return strings.ReplaceAll(strings.ToLower(s), " ", "_") }
 
 // requestRows shows requests: state, id, title, where, size, whose turn.
-func (sh *shell) requestRows(all []client.Request) [][]string {
+func (sh *shell) requestRows(all []wire.Request) [][]string {
 	rows := make([][]string, len(all))
 	for i, r := range all {
 		turn := ago(r.CreatedAt, sh.now())
@@ -78,25 +80,25 @@ func (sh *shell) requestRows(all []client.Request) [][]string {
 			title += " ⚠"
 		}
 		from := r.Agent
-		if r.Handover() {
+		if r.IsHandover() {
 			from = r.Question.From
 		}
-		rows[i] = []string{sh.state(arrivedState(r.State, r.Pushes()), 0), line(r.ID), title, line(from) + " → " + where(r), size(r), turn}
+		rows[i] = []string{sh.state(badge.Arrived(r.State, r.Pushes()), 0), line(r.ID), title, line(from) + " → " + where(r), size(r), turn}
 	}
 	return rows
 }
 
 // overtaken says that a yes to a request lands nothing; "" where it may land.
-func overtaken(r *client.Request) string {
-	if r == nil || r.Overtaken.Brief == "" {
+func overtaken(r *wire.Request) string {
+	if r == nil || r.Overtaken == nil {
 		return ""
 	}
 	return "⚠ " + line(r.Overtaken.Brief)
 }
 
 // where is the repository and branch that a request lands on or is pushed to, or whom a hand-over goes to.
-func where(r client.Request) string {
-	if r.Handover() {
+func where(r wire.Request) string {
+	if r.IsHandover() {
 		return "hand-over to " + line(r.Question.To)
 	}
 	if r.Pushes() && r.Branch != "" {
@@ -112,7 +114,7 @@ func where(r client.Request) string {
 const shortest = 6
 
 // findDelegation understands the id of a task or delegation. Of a request's it says so.
-func findDelegation(ctx context.Context, api *client.Client, id string) (client.Delegation, error) {
+func findDelegation(ctx context.Context, api *client.Client, id string) (client.Answer[wire.Delegation], error) {
 	d, err := api.Delegation(ctx, id)
 	if !isStatus(err, http.StatusNotFound) {
 		return d, err
@@ -122,14 +124,14 @@ func findDelegation(ctx context.Context, api *client.Client, id string) (client.
 		return d, fail(exitNotFound, "%q is too short for an id: write at least its last %d characters. List the tasks: gatehouse list", line(id), shortest)
 	}
 	if r, err := api.Request(ctx, id); err == nil { // a token that may read no requests learns of none
-		return d, fail(exitNotFound, "%q is a request, and neither a task nor a delegation. See it: gatehouse review %s   Its task: %s", line(id), short(r.ID), short(r.TaskID))
+		return d, fail(exitNotFound, "%q is a request, and neither a task nor a delegation. See it: gatehouse review %s   Its task: %s", line(id), short(r.Value.ID), short(r.Value.TaskID))
 	}
 	return d, err
 }
 
 // findRequest understands a request's id and, while exactly one of its requests is in
 // the state, that of a task or delegation.
-func findRequest(ctx context.Context, sh *shell, api *client.Client, id, state string) (client.Request, error) {
+func findRequest(ctx context.Context, sh *shell, api *client.Client, id, state string) (none client.Answer[wire.Request], err error) {
 	work := strings.HasPrefix(id, "tsk_") || strings.HasPrefix(id, "dlg_")
 	if !work {
 		r, err := api.Request(ctx, id)
@@ -142,22 +144,23 @@ func findRequest(ctx context.Context, sh *shell, api *client.Client, id, state s
 			return r, fail(exitNotFound, "No request has the id %q. List them: gatehouse approvals", line(id))
 		}
 	}
-	d, err := api.Delegation(ctx, id)
+	found, err := api.Delegation(ctx, id)
+	d := found.Value
 	switch {
 	case !work && isStatus(err, http.StatusForbidden): // it was no request's, and tasks are not this token's business
-		return client.Request{}, fail(exitNotFound, "No request has the id %q. List them: gatehouse approvals", line(id))
+		return none, fail(exitNotFound, "No request has the id %q. List them: gatehouse approvals", line(id))
 	case isStatus(err, http.StatusNotFound):
-		return client.Request{}, fail(exitNotFound, "No request, task or delegation has the id %q. List them: gatehouse approvals", line(id))
+		return none, fail(exitNotFound, "No request, task or delegation has the id %q. List them: gatehouse approvals", line(id))
 	case err != nil:
-		return client.Request{}, err
+		return none, err
 	case d.ParentID != "" && d.ApprovalID != "":
-		return api.Request(ctx, d.ApprovalID)
+		return api.Request(ctx, string(d.ApprovalID))
 	}
 	all, err := api.Requests(ctx, client.RequestFilter{TaskID: d.TaskID})
 	if err != nil {
-		return client.Request{}, err
+		return none, err
 	}
-	var fitting []client.Request
+	var fitting []wire.Request
 	for _, r := range all.Items {
 		if r.State == state {
 			fitting = append(fitting, r)
@@ -166,11 +169,11 @@ func findRequest(ctx context.Context, sh *shell, api *client.Client, id, state s
 	if len(fitting) == 1 { // a list does not look at branches, nor says what who asks may do
 		return api.Request(ctx, fitting[0].ID)
 	}
-	return client.Request{}, sh.choose(d.TaskID, state, fitting, all.Items)
+	return none, sh.choose(d.TaskID, state, fitting, all.Items)
 }
 
 // choose lists the requests that could have been meant.
-func (sh *shell) choose(taskID, state string, fitting, all []client.Request) error {
+func (sh *shell) choose(taskID, state string, fitting, all []wire.Request) error {
 	if len(all) == 0 {
 		return usage("The task %s has no request.", line(taskID))
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/orchestrator/nearest"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -141,7 +143,7 @@ func unknownCommand(n *kong.Node, word string) error {
 			names = append(names, child.Name)
 		}
 	}
-	near := nearest(word, names)
+	near := meant(word, names)
 	if near == "" {
 		return usage("There is no command %q. See gatehouse %s--help.", line(word), pathOf(n))
 	}
@@ -159,23 +161,23 @@ func unknownFlag(n *kong.Node, arg, name string) error {
 		}
 	}
 	hint, word := "", strings.TrimLeft(name, "-")
-	near := nearest(word, names)
+	near := meant(word, names)
 	most := 2 // two letters that changed places
 	if len(word) < 4 {
 		most = 1 // of three letters two others are another word
 	}
-	if near != "" && (strings.HasPrefix(near, word) || strings.HasPrefix(word, near) || edits(word, near) <= most) {
+	if near != "" && (strings.HasPrefix(near, word) || strings.HasPrefix(word, near) || nearest.Distance(word, near) <= most) {
 		hint = " Did you mean --" + near + "?"
 	}
 	return usage("There is no flag %s.%s See gatehouse %s--help.", line(arg), hint, pathOf(n))
 }
 
-// nearest is the name with the fewest edits from word; a name that begins with it wins.
+// meant is the name with the fewest edits from word; a name that begins with it wins.
 // It is "" where all of them are so far that half of the letters would change.
-func nearest(word string, names []string) string {
+func meant(word string, names []string) string {
 	best, distance := "", 1<<30
 	for _, name := range names {
-		d := 2 * edits(word, name)
+		d := 2 * nearest.Distance(word, name)
 		if strings.HasPrefix(name, word) || strings.HasPrefix(word, name) {
 			d = 1
 		}
@@ -187,26 +189,4 @@ func nearest(word string, names []string) string {
 		return ""
 	}
 	return best
-}
-
-// edits is the Levenshtein distance in bytes.
-func edits(a, b string) int {
-	a = a[:min(len(a), 64)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		left, corner := i+1, i
-		for j := range len(b) {
-			cost := corner
-			if a[i] != b[j] {
-				cost++
-			}
-			corner = row[j+1]
-			row[j], left = left, min(cost, left+1, corner+1)
-		}
-		row[len(b)] = left
-	}
-	return row[len(b)]
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // whisperTeam is a caller that hands "release 8" to a deployer and, once people were asked,
@@ -46,7 +46,7 @@ func TestWhatIsWrittenAfterTheYesIsNotRead(t *testing.T) {
 			secret, err := os.ReadFile(filepath.Join(p.dir, "token"))
 			p.must(err)
 			token := string(secret)
-			var child client.Delegation
+			var child wire.Delegation
 			code, err := n.call(http.MethodPost, "/api/v1/delegations", token, map[string]any{"to": "deployer", "text": "deploy", "context": map[string]string{"release": "eight"}}, &child)
 			if p.must(err); code != http.StatusCreated {
 				t.Fatalf("the hand-over: %d", code)

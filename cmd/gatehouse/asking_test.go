@@ -28,7 +28,8 @@ triggers:
 // Nobody is asked for the task of a trigger when it comes: before an agent that asks first
 // somebody says yes, and not whose trigger it is.
 func TestTriggersThatStartAnAgentThatAsksFirst(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, askingTeam)
 		mia := p.person("mia", people.Operator, people.Approver)
 		_, err := p.store.ScheduledUntil(t.Context(), "yearly", time.Now().AddDate(-2, 0, 0)) // as if it had been off for that long

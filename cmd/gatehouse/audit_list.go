@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/badge"
 	"gatehouse/orchestrator/history"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // AuditListCmd searches the history.
@@ -32,7 +34,7 @@ func (c *AuditListCmd) Run(ctx context.Context, sh *shell) error {
 		return err
 	}
 	if sh.JSON {
-		return sh.document(found)
+		return sh.document(found.Raw)
 	}
 	if len(found.Items) == 0 {
 		sh.hint("Nothing matches. Leave a filter out to see more.")
@@ -71,7 +73,7 @@ func typed(args []string) string {
 func (c *AuditListCmd) row(sh *shell, item json.RawMessage) ([]string, error) {
 	switch history.List(c.List) {
 	case history.Delegations:
-		var d client.Delegation
+		var d wire.Delegation
 		err := json.Unmarshal(item, &d)
 		return []string{when(d.CreatedAt), sh.state(d.State, 0), line(d.ID), line(d.To), brief(d.Text, 48)}, err
 	case history.Events:
@@ -83,13 +85,13 @@ func (c *AuditListCmd) row(sh *shell, item json.RawMessage) ([]string, error) {
 	err := json.Unmarshal(item, &r)
 	var by []string
 	for _, d := range r.Deciders {
-		who := strings.TrimSpace(line(d.Name + " " + d.Channel))
+		who := strings.TrimSpace(line(d.Name + " " + string(d.Channel)))
 		if d.Verdict != "approve" {
 			who += " (" + strings.ReplaceAll(line(d.Verdict), "_", " ") + ")"
 		}
 		by = append(by, who)
 	}
-	outcome := sh.state(arrivedState(r.State, r.Pushed != ""), 0)
+	outcome := sh.state(badge.Arrived(r.State, r.Pushed != ""), 0)
 	if r.Landed != "" {
 		outcome += " " + line(r.Landed[:min(7, len(r.Landed))])
 	}

@@ -137,6 +137,7 @@ func unprivileged(t *testing.T) []string {
 // that it is not ready, and refuses what it cannot store. The agents go on, one of
 // them to its end. When the database is back all of it ends, once.
 func TestPostgresGoesAwayForAWhile(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		lease   string
 		survive bool // the agents outlive the outage, because their leases do

@@ -11,6 +11,7 @@ import (
 
 // A copy that was made while the server works has what was there, and can be served.
 func TestACopyIsMadeWhileTheServerRuns(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, decideTeam)
 		n := p.start(p.config, "")

@@ -78,6 +78,7 @@ func says(p *browsertest.Page, agent, text string) {
 }
 
 func TestChatInTheBrowser(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), chatTeam)
 	n := p.start(p.config, "")
 	w := newWire(t, n.url)
@@ -102,7 +103,7 @@ func TestChatInTheBrowser(t *testing.T) {
 }
 
 // chatAnswers sends one message; steps and answer appear by themselves.
-func chatAnswers(t *testing.T, n *node, ann *browsertest.Page, w *wire) {
+func chatAnswers(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
 	ann.Open(w.url() + "/chat")
 	ann.Wait("heading", "Chat")
 	ann.Wait("button", "Send")
@@ -131,7 +132,7 @@ func chatAnswers(t *testing.T, n *node, ann *browsertest.Page, w *wire) {
 }
 
 // chatApproves: ann asks, bob says yes on the card in his chat; hers changes in place.
-func chatApproves(t *testing.T, n *node, ann, bob *browsertest.Page, w *wire) {
+func chatApproves(t *testing.T, n *node, ann, bob *browsertest.Page, w *cable) {
 	bob.Open(n.url + "/chat")
 	bob.Wait("heading", "Chat")
 	if bob.Has("button", "Send") {
@@ -219,7 +220,7 @@ func chatConverges(t *testing.T, n *node, ann, bob *browsertest.Page) {
 }
 
 // chatCareful: warnings are on the card, the yes is not.
-func chatCareful(t *testing.T, n *node, ann, bob *browsertest.Page, w *wire) {
+func chatCareful(t *testing.T, n *node, ann, bob *browsertest.Page, w *cable) {
 	says(ann, "careful", "Change the build")
 	bob.WaitText("CI file changed")
 	bob.WaitText("To approve, open the diff")
@@ -278,7 +279,7 @@ func chatStartsOver(t *testing.T, n *node, ann, bob *browsertest.Page, task stri
 
 // chatCut sends while the line is cut, mended and blinking, and while the server dies:
 // each message is there once, in the order in which it was sent.
-func chatCut(t *testing.T, n *node, ann *browsertest.Page, w *wire) {
+func chatCut(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
 	ann.Expect("WebSocket").Expect("net::").Expect("Failed to fetch").Expect("htmx:")
 	before := len(n.sentBy("ann"))
 	var want []string
@@ -342,7 +343,7 @@ func chatCut(t *testing.T, n *node, ann *browsertest.Page, w *wire) {
 }
 
 // chatPhone does the same with a thumb, cut in the middle of an answer.
-func chatPhone(t *testing.T, n *node, ann *browsertest.Page, w *wire) {
+func chatPhone(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
 	ann.Phone().Open(w.url() + "/chat")
 	ann.Choose("Agent", "slow")
 	ann.Fill("Message", "Take your time")
@@ -360,7 +361,10 @@ func chatPhone(t *testing.T, n *node, ann *browsertest.Page, w *wire) {
 		t.Errorf("the composer ends %v px above the bottom of the window", bottom)
 	}
 	// Who reads further up is not moved, and learns that there is more.
-	n.until("the top", func() bool { return browsertest.Eval[float64](ann, "scrollTo(0, 0), scrollY") == 0 }) // what is drawn meanwhile may move it
+	// What is drawn meanwhile may move it, until the page has noticed that its reader scrolled.
+	n.until("the top", func() bool {
+		return browsertest.Eval[bool](ann, `scrollTo(0, 0), window.atTop ??= (addEventListener("scroll", () => window.atTop = scrollY === 0), false)`)
+	})
 	browsertest.Eval[bool](ann, `document.getElementById("chat-text").focus(), true`)
 	ann.Press("x")
 	ann.Press("Backspace")
@@ -383,7 +387,7 @@ func chatPhone(t *testing.T, n *node, ann *browsertest.Page, w *wire) {
 }
 
 // chatPosts: a proxy that knows no WebSocket costs nothing but speed.
-func chatPosts(t *testing.T, n *node, ann *browsertest.Page, w *wire) {
+func chatPosts(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
 	ann.Open(w.url() + "/chat")
 	ann.Wait("button", "Send")
 	before := len(n.sentBy("ann"))
@@ -398,7 +402,7 @@ func chatPosts(t *testing.T, n *node, ann *browsertest.Page, w *wire) {
 }
 
 // chatPlain is the chat in a browser that runs no script.
-func chatPlain(t *testing.T, n *node, ann, bob *browsertest.Page, w *wire) {
+func chatPlain(t *testing.T, n *node, ann, bob *browsertest.Page, w *cable) {
 	ann.Script(false)
 	bob.Script(false)
 	defer ann.Script(true)

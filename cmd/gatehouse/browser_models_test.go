@@ -14,6 +14,7 @@ import (
 // TestThePagesOfModels: a team of models works, is refused, asks a person and fails, and
 // every page that shows it is looked at, on a desktop and on a phone.
 func TestThePagesOfModels(t *testing.T) {
+	t.Parallel()
 	fake := modeltest.Start(func(a modeltest.Ask) modeltest.Answer {
 		if strings.Contains(a.Conversation, "broken") && a.Turn == 1 {
 			return modeltest.Use("delegate_to_agent", map[string]any{"agent": "broken", "task": "Break"})

@@ -14,6 +14,7 @@ const mostPicture = 150_000
 // TestThePicturesOfTheReadme walks through a running demo, as a reader of the README would,
 // and takes the four pictures that stand there (make shots keeps them).
 func TestThePicturesOfTheReadme(t *testing.T) {
+	t.Parallel()
 	s := startDemo(t)
 	p := browsertest.New(t).Page().Light()
 	p.Open(s.link)

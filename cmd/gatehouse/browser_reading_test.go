@@ -66,6 +66,7 @@ func readingRepo(t *testing.T, repo string) {
 // Reading a change: folded lines, links to lines, marks that the server keeps, keys, and
 // the same on a phone.
 func TestReadingAChangeInTheBrowser(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), readingTeam)
 	readingRepo(t, p.repo)
 	n := p.start(p.config, "")

@@ -35,6 +35,7 @@ agents:
 
 // People say more than yes and no: on lines, about some files, and in the file itself.
 func TestReviewingInTheBrowser(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), reviewTeam)
 	p.person("cleo", people.Approver)
 	n := p.start(p.config, "")

@@ -46,6 +46,7 @@ agents:
 `
 
 func TestEveryStateOfThePages(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), statesTeam)
 	n := p.start(p.config, "")
 	browser := browsertest.New(t)

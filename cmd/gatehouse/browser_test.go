@@ -28,7 +28,7 @@ type show struct {
 // startDemo runs the program and waits for the link. It ends as with Ctrl-C.
 func startDemo(t *testing.T) *show {
 	t.Helper()
-	s := &show{T: t, data: t.TempDir()}
+	s := &show{T: t, data: demoFolderFor(t)}
 	path, err := exec.LookPath("gatehouse")
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +121,7 @@ func (s *show) landed(p *browsertest.Page) {
 const demoTitle = "Modernise this repository with go fix."
 
 func TestInTheBrowser(t *testing.T) {
+	t.Parallel()
 	s := startDemo(t)
 	browser := browsertest.New(t)
 	t.Run("without a session there is only the sign-in page", func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // CancelCmd stops a tree, or with --all everything.
@@ -28,15 +29,9 @@ func (c *CancelCmd) Run(ctx context.Context, sh *shell) error {
 	case c.Agent != "" || c.Yes:
 		return usage("--agent and --yes go with --all. Leave them out to cancel %s.", line(c.ID))
 	}
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	d, err := api.Cancel(ctx, c.ID, c.Reason)
-	if err != nil {
-		return err
-	}
-	return changed(sh, d, "")
+	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Delegation], error) {
+		return api.Cancel(ctx, c.ID, c.Reason)
+	}, sh.changed)
 }
 
 // RetryCmd runs a failed one again.
@@ -46,31 +41,16 @@ type RetryCmd struct {
 
 // Run queues it again and says how to follow it.
 func (c *RetryCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	d, err := api.Retry(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	hint := "  follow: gatehouse wait " + handle(d)
-	if d.Message != "" {
-		hint = line(d.Message) + hint
-	}
-	return changed(sh, d, hint)
+	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Delegation], error) { return api.Retry(ctx, c.ID) }, func(api *client.Client, d wire.Delegation) error {
+		if err := sh.changed(api, d); err != nil {
+			return err
+		}
+		sh.hint("%s  follow: gatehouse wait %s", line(d.Message), handle(d))
+		return nil
+	})
 }
 
 // changed prints what a delegation has become.
-func changed(sh *shell, d client.Delegation, hint string) error {
-	if sh.JSON {
-		return sh.document(d)
-	}
-	if err := sh.say("%s %s", line(d.ID), strings.ReplaceAll(line(d.State), "_", " ")); err != nil {
-		return err
-	}
-	if hint != "" {
-		sh.hint("%s", hint)
-	}
-	return nil
+func (sh *shell) changed(_ *client.Client, d wire.Delegation) error {
+	return sh.say("%s %s", line(d.ID), strings.ReplaceAll(line(d.State), "_", " "))
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // all counts what runs or waits, asks, and stops what was counted.
@@ -15,10 +15,11 @@ func (c *CancelCmd) all(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	would, err := api.StopAll(ctx, client.Stop{Agent: c.Agent, DryRun: true})
+	first, err := api.StopAll(ctx, wire.Stop{Agent: c.Agent, DryRun: true})
 	if err != nil {
 		return err
 	}
+	would := first.Value
 	if !c.Yes && (would.Delegations > 0 || !sh.stdin) {
 		if !sh.stdin || sh.JSON {
 			return usage("%s. Nothing was stopped: nobody can be asked here, so say --yes.", underway(would))
@@ -27,13 +28,14 @@ func (c *CancelCmd) all(ctx context.Context, sh *shell) error {
 			return fail(exitFailed, "Nothing was stopped.")
 		}
 	}
-	did, err := api.StopAll(ctx, client.Stop{Agent: c.Agent, Reason: c.Reason, Until: &would.Until})
+	answer, err := api.StopAll(ctx, wire.Stop{Agent: c.Agent, Reason: c.Reason, Until: &would.Until})
 	if err != nil {
 		return err
 	}
 	if sh.JSON {
-		return sh.document(did)
+		return sh.document(answer.Raw)
 	}
+	did := answer.Value
 	sh.hint("%s.", underway(would))
 	if did.Landing > 0 {
 		sh.hint("Left alone: %s, because a change lands at this moment. Run this again when it has landed.", counted(did.Landing, "delegation"))
@@ -42,7 +44,7 @@ func (c *CancelCmd) all(ctx context.Context, sh *shell) error {
 }
 
 // underway says how much runs or waits.
-func underway(n client.Stopped) string {
+func underway(n wire.Stopped) string {
 	verb := "run or wait"
 	if n.Delegations == 1 {
 		verb = "runs or waits"
@@ -55,7 +57,7 @@ func underway(n client.Stopped) string {
 }
 
 // sure says what would be stopped and reads the answer; only a yes is one.
-func sure(sh *shell, would client.Stopped) bool {
+func sure(sh *shell, would wire.Stopped) bool {
 	fmt.Fprintf(sh.errs, "%s. Stop all of it? It cannot be taken back. [y/N] ", underway(would))
 	answer, err := bufio.NewReader(sh.in).ReadString('\n')
 	if err != nil && answer == "" {

@@ -71,24 +71,11 @@ func (h *house) newBot(t config.Telegram) (*bot, error) {
 	}
 	b := &bot{client: client}
 	b.channel = telegram.NewChannel(telegram.ChannelOptions{Sender: client, Buttons: h.store, Accounts: h.store, Diff: h.diff, Log: h.log}, botSettings(h.cfg))
-	desk := telegram.NewDesk(telegram.DeskOptions{Channel: b.channel, Bot: client.Me, Gateway: requestsAndDecisions{h.gateway, h.store}, Engine: h.engine, Reader: h.store,
+	desk := telegram.NewDesk(telegram.DeskOptions{Channel: b.channel, Bot: client.Me, Gateway: h.gateway, Engine: h.engine, Reader: h.store,
 		Accounts: h.store, Linker: h.store, Memory: h.store, Log: h.log})
 	b.receiver, err = telegram.NewReceiver(telegram.ReceiverOptions{Client: client, Inbox: h.store, Handle: desk.Handle, Drop: desk.Drop, Mode: t.Mode,
 		PublicURL: h.cfg.PublicURL, Secret: t.WebhookSecret, Node: h.node, Log: h.log, Health: h.healthOf(telegram.Name)})
 	return b, err
-}
-
-// requestsAndDecisions is the gateway with the lists that the store reads.
-type requestsAndDecisions struct {
-	*approval.Gateway
-	store interface {
-		Requests(ctx context.Context, f approval.Filter) (approval.Page, error)
-	}
-}
-
-// Requests lists requests.
-func (r requestsAndDecisions) Requests(ctx context.Context, f approval.Filter) (approval.Page, error) {
-	return r.store.Requests(ctx, f)
 }
 
 // healthOf keeps what a channel tells of its other side, for pages and doctor.

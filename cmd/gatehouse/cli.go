@@ -49,16 +49,17 @@ type CLI struct {
 
 	Triggers TriggersCmd `cmd:"" help:"Webhooks and schedules, and what they brought."`
 
-	Policy  PolicyCmd  `cmd:"" help:"Try the rules of approval on past requests."`
-	User    UserCmd    `cmd:"" help:"People."`
-	Link    LinkCmd    `cmd:"" help:"Accounts of channels that belong to people."`
-	Token   TokenCmd   `cmd:"" name:"token" help:"API tokens."`
-	Conf    ConfigCmd  `cmd:"" name:"config" help:"Look at the configuration."`
-	Backup  BackupCmd  `cmd:"" help:"Copy the database, also while the server runs."`
-	Migrate MigrateCmd `cmd:"" help:"Bring the database to this version."`
-	Doctor  DoctorCmd  `cmd:"" help:"Look for what is missing or broken."`
-	Bench   BenchCmd   `cmd:"" help:"Measure the engine on a database of its own, beside bare commits."`
-	Version VersionCmd `cmd:"" help:"Print the version."`
+	Policy   PolicyCmd   `cmd:"" help:"Try the rules of approval on past requests."`
+	User     UserCmd     `cmd:"" help:"People."`
+	Link     LinkCmd     `cmd:"" help:"Accounts of channels that belong to people."`
+	Token    TokenCmd    `cmd:"" name:"token" help:"API tokens."`
+	Conf     ConfigCmd   `cmd:"" name:"config" help:"Look at the configuration."`
+	Backup   BackupCmd   `cmd:"" help:"Copy the database, also while the server runs."`
+	Migrate  MigrateCmd  `cmd:"" help:"Bring the database to this version."`
+	Doctor   DoctorCmd   `cmd:"" help:"Look for what is missing or broken."`
+	Bench    BenchCmd    `cmd:"" help:"Measure the engine on a database of its own, beside bare commits."`
+	Version  VersionCmd  `cmd:"" help:"Print the version."`
+	Licenses LicensesCmd `cmd:"" help:"Print the licences of all that this program is made of."`
 
 	Completion CompletionCmd `cmd:"" help:"Print the completion script of a shell."`
 	Complete   CompleteCmd   `cmd:"" hidden:"" passthrough:"" help:"What may follow, for completion scripts."`

@@ -15,7 +15,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/event"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // The real Claude Code and Codex, without any account: they talk to a fake service of
@@ -248,8 +248,8 @@ func TestACodingAgentIsGivenALongTask(t *testing.T) {
 			n, fake := c.install(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), true, func(modeltest.Ask) modeltest.Answer {
 				return modeltest.Say("\x1b[32mRead\x1b[0m all of it.")
 			})
-			var s client.Submitted
-			status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "coder", Text: text, Repository: "app"}, &s)
+			var s wire.Submitted
+			status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, wire.Submission{Agent: "coder", Text: text, Repository: "app"}, &s)
 			if err != nil || status != http.StatusAccepted {
 				t.Fatalf("the task was answered with %d, %v", status, err)
 			}

@@ -28,13 +28,13 @@ func (c *ConfigShowCmd) Run(sh *shell) error {
 	}
 	rows := make([][]string, len(values))
 	for i, v := range values {
-		rows[i] = []string{line(v.Key), line(v.Value), line(origin(cfg.Path, v))}
+		rows[i] = []string{line(v.Key), line(v.Value), line(setIn(cfg.Path, v))}
 	}
 	return table(sh.out, rows)
 }
 
-// origin says where a value comes from: gatehouse.yaml:12, ${PORT}, or default.
-func origin(path string, v config.Value) string {
+// setIn says where a value comes from: gatehouse.yaml:12, ${PORT}, or default.
+func setIn(path string, v config.Value) string {
 	if v.Line == 0 {
 		return "default"
 	}

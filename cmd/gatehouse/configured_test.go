@@ -24,7 +24,8 @@ func (p *place) configurations() []event.Event {
 // TestChangesOfTheConfigurationAreInTheHistory: who changed the rules, when and how is the
 // first question of an auditor. A start with the same file says nothing; no secret is told.
 func TestChangesOfTheConfigurationAreInTheHistory(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, settled("", ""))
 		key := filepath.Join(p.dir, "key")
 		p.must(os.WriteFile(key, []byte("a-secret-of-ours\n"), 0o600))

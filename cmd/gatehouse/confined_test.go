@@ -35,7 +35,7 @@ approval: {four_eyes: false}
 // What a run had and what it hit is on its page, by the code that the program's end has.
 func TestARunOverItsLimitsSaysWhichOne(t *testing.T) {
 	t.Parallel()
-	places(t, func(t *testing.T, database string) {
+	anyPlace(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, confinedTeam)
 		n := p.start(p.config, "")
 		ann := n.browser("ann")

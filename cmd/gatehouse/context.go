@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"gatehouse/orchestrator/sharedctx"
@@ -33,18 +34,11 @@ func (c *ContextGetCmd) Run(ctx context.Context, sh *shell) error {
 		return err
 	}
 	ns, key := words[0], words[1]
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	e, err := api.Entry(ctx, ns, key, c.Structured)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(e)
-	}
-	return sh.foreign(e.Value)
+	return act(ctx, sh, func(api *client.Client) (client.Answer[sharedctx.Entry], error) {
+		return api.Entry(ctx, ns, key, c.Structured)
+	}, func(_ *client.Client, e sharedctx.Entry) error {
+		return sh.foreign(e.Value)
+	})
 }
 
 // ContextSetCmd writes one value.
@@ -73,18 +67,11 @@ func (c *ContextSetCmd) Run(ctx context.Context, sh *shell) error {
 			return err
 		}
 	}
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	e, err := api.PutEntry(ctx, ns, key, value, life)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(e)
-	}
-	return sh.say("%s %s written%s", line(e.Namespace), line(e.Key), until(e.ExpiresAt, sh.now()))
+	return act(ctx, sh, func(api *client.Client) (client.Answer[sharedctx.Entry], error) {
+		return api.PutEntry(ctx, ns, key, value, life)
+	}, func(_ *client.Client, e sharedctx.Entry) error {
+		return sh.say("%s %s written%s", line(e.Namespace), line(e.Key), until(e.ExpiresAt, sh.now()))
+	})
 }
 
 func until(t *time.Time, now time.Time) string {
@@ -107,26 +94,9 @@ func (c *ContextListCmd) Run(ctx context.Context, sh *shell) error {
 		return err
 	}
 	ns := words[0]
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := api.Entries(ctx, ns, c.Prefix)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(all)
-	}
-	if len(all.Items) == 0 {
-		sh.hint("Nothing is in %s. Write something: gatehouse context set %s KEY VALUE", line(ns), line(ns))
-		return nil
-	}
-	rows := make([][]string, len(all.Items))
-	for i, e := range all.Items {
-		rows[i] = []string{line(e.Key), line(e.Agent), parts(ago(e.UpdatedAt, sh.now()), expiry(e.ExpiresAt, sh.now())), brief(e.Value, 60)}
-	}
-	return table(sh.out, rows)
+	return list(ctx, sh, func(api *client.Client) (client.List[sharedctx.Entry], error) { return api.Entries(ctx, ns, c.Prefix) }, func(e sharedctx.Entry) []string {
+		return []string{line(e.Key), line(e.Agent), parts(ago(e.UpdatedAt, sh.now()), expiry(e.ExpiresAt, sh.now())), brief(e.Value, 60)}
+	}, fmt.Sprintf("Nothing is in %s. Write something: gatehouse context set %s KEY VALUE", line(ns), line(ns)))
 }
 
 // ContextDeleteCmd removes one value.

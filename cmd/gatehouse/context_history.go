@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/web/client"
 )
 
 // ContextTouchCmd prolongs one value.
@@ -29,18 +31,11 @@ func (c *ContextTouchCmd) Run(ctx context.Context, sh *shell) error {
 			return usage("--ttl: a touch cannot make a value stay for ever. Set it again with --ttl never.")
 		}
 	}
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	e, err := api.TouchEntry(ctx, ns, key, ttl)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(e)
-	}
-	return sh.say("%s %s touched%s", line(e.Namespace), line(e.Key), until(e.ExpiresAt, sh.now()))
+	return act(ctx, sh, func(api *client.Client) (client.Answer[sharedctx.Entry], error) {
+		return api.TouchEntry(ctx, ns, key, ttl)
+	}, func(_ *client.Client, e sharedctx.Entry) error {
+		return sh.say("%s %s touched%s", line(e.Namespace), line(e.Key), until(e.ExpiresAt, sh.now()))
+	})
 }
 
 // ContextHistoryCmd lists who used a value.
@@ -55,26 +50,9 @@ func (c *ContextHistoryCmd) Run(ctx context.Context, sh *shell) error {
 		return err
 	}
 	ns, key := words[0], words[1]
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := api.Uses(ctx, ns, key)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(all)
-	}
-	if len(all.Items) == 0 {
-		sh.hint("Nobody has written or read %s %s, or it is gone for more than 90 days.", line(ns), line(key))
-		return nil
-	}
-	rows := make([][]string, len(all.Items))
-	for i, u := range all.Items {
-		rows[i] = []string{line(u.Kind), line(u.Agent), ago(u.At, sh.now()), line(u.DelegationID)}
-	}
-	return table(sh.out, rows)
+	return list(ctx, sh, func(api *client.Client) (client.List[sharedctx.Use], error) { return api.Uses(ctx, ns, key) }, func(u sharedctx.Use) []string {
+		return []string{line(string(u.Kind)), line(u.Agent), ago(u.At, sh.now()), line(u.DelegationID)}
+	}, fmt.Sprintf("Nobody has written or read %s %s, or it is gone for more than 90 days.", line(ns), line(key)))
 }
 
 // ContextNamespacesCmd lists the namespaces.
@@ -82,26 +60,9 @@ type ContextNamespacesCmd struct{}
 
 // Run prints name, size and age.
 func (c *ContextNamespacesCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := api.Topics(ctx)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(all)
-	}
-	if len(all.Items) == 0 {
-		sh.hint("Nothing is in the shared context. Write something: gatehouse context set NS KEY VALUE")
-		return nil
-	}
-	rows := make([][]string, len(all.Items))
-	for i, topic := range all.Items {
-		rows[i] = []string{line(topic.Namespace), counted(topic.Entries, "value"), ago(topic.UpdatedAt, sh.now())}
-	}
-	return table(sh.out, rows)
+	return list(ctx, sh, func(api *client.Client) (client.List[sharedctx.Topic], error) { return api.Topics(ctx) }, func(topic sharedctx.Topic) []string {
+		return []string{line(topic.Namespace), counted(topic.Entries, "value"), ago(topic.UpdatedAt, sh.now())}
+	}, "Nothing is in the shared context. Write something: gatehouse context set NS KEY VALUE")
 }
 
 // ContextCleanupCmd removes what has expired.

@@ -67,6 +67,7 @@ var crashes = []struct {
 // TestAKilledServerGoesOn: wherever kill -9 strikes, the next start of the server
 // brings the task to its one commit by its one decision (A36, P50).
 func TestAKilledServerGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, c := range crashes {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -114,6 +115,7 @@ func (p *place) recovers(taskID string) {
 // TestAServerKilledAtWorkLeavesNoProcess (A39): an agent that is in the middle of its work,
 // with children of its own, ends with the server, and its work is done again.
 func TestAServerKilledAtWorkLeavesNoProcess(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, crashTeam)
 		p.must(os.Mkdir(filepath.Join(p.dir, "signs"), 0o700))
@@ -132,6 +134,7 @@ func TestAServerKilledAtWorkLeavesNoProcess(t *testing.T) {
 // TestADecisionSurvivesTheServerThatTookIt: the yes is committed by a server that
 // works on nothing and dies; the next one lands it.
 func TestADecisionSurvivesTheServerThatTookIt(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, crashTeam)
 		p.must(os.Mkdir(filepath.Join(p.dir, "signs"), 0o700))

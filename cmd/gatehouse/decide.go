@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"gatehouse/orchestrator/agent"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // ApproveCmd says yes.
@@ -37,11 +39,12 @@ func (c *ApproveCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	r, err := findRequest(ctx, sh, api, c.ID, "pending")
+	found, err := findRequest(ctx, sh, api, c.ID, "pending")
 	if err != nil {
 		return err
 	}
-	if r.Overtaken.Message != "" {
+	r := found.Value
+	if r.Overtaken != nil {
 		return fail(exitFailed, "%s Nothing was approved. %s", line(r.Overtaken.Message), renewing(r))
 	}
 	asks := sh.stdin && !c.Yes && !sh.JSON && r.State == "pending"
@@ -67,16 +70,16 @@ func (c *ApproveCmd) Run(ctx context.Context, sh *shell) error {
 	if asks && read.Digest == r.Digest && !ask(sh, r, files) {
 		return fail(exitFailed, "Nothing was approved.")
 	}
-	return decide(ctx, sh, api, r, client.Verdict{Verdict: "approve", Files: files, Digest: read.Digest, Revision: read.Revision, Ticked: append(read.Codes, c.Ticked...)})
+	return decide(ctx, sh, api, r, wire.Verdict{Verdict: "approve", Files: files, Digest: read.Digest, Revision: read.Revision, Ticked: append(read.Codes, c.Ticked...)})
 }
 
 // renewing names the command that stands in place of a yes to what was overtaken.
-func renewing(r client.Request) string {
+func renewing(r wire.Request) string {
 	return fmt.Sprintf("Make revision %d on today's %s: gatehouse request-changes %s --renew", r.Revision+1, line(r.Target), short(r.ID))
 }
 
 // ask repeats what a yes does and reads the answer.
-func ask(sh *shell, r client.Request, files []string) bool {
+func ask(sh *shell, r wire.Request, files []string) bool {
 	warnings := ""
 	if codes := r.Codes(); len(codes) > 0 {
 		warnings = "  ⚠ " + line(strings.Join(codes, ", "))
@@ -85,7 +88,7 @@ func ask(sh *shell, r client.Request, files []string) bool {
 	if len(files) > 0 {
 		what = fmt.Sprintf("only %s (%d of %s)", line(strings.Join(files, ", ")), len(files), counted(len(r.Files), "file"))
 	}
-	if r.Handover() {
+	if r.IsHandover() {
 		fmt.Fprintf(sh.errs, "%s  %s%s\n%s\nLet %s work on it? [y/N] ", line(r.ID), where(r), warnings, line(r.Title), line(r.Question.To))
 		return yes(sh)
 	}
@@ -115,7 +118,7 @@ type RejectCmd struct {
 
 // Run sends a no on the current digest.
 func (c *RejectCmd) Run(ctx context.Context, sh *shell) error {
-	return decideWith(ctx, sh, c.ID, "--reason", client.Verdict{Verdict: "reject", Comment: c.Reason})
+	return decideWith(ctx, sh, c.ID, "--reason", wire.Verdict{Verdict: "reject", Comment: c.Reason})
 }
 
 // RequestChangesCmd asks the agent to work on it again.
@@ -131,7 +134,7 @@ type RequestChangesCmd struct {
 
 // Run sends the comment on the current digest.
 func (c *RequestChangesCmd) Run(ctx context.Context, sh *shell) error {
-	v := client.Verdict{Verdict: "request_changes", Comment: c.Comment, StartOver: c.StartOver}
+	v := wire.Verdict{Verdict: "request_changes", Comment: c.Comment, StartOver: c.StartOver}
 	if c.Renew {
 		v.Verdict, v.StartOver = "renew", false
 	}
@@ -150,7 +153,7 @@ func (c *RequestChangesCmd) Run(ctx context.Context, sh *shell) error {
 		if err != nil {
 			return usage("--at %s names a line that no file has.", line(at))
 		}
-		v.Comments = append(v.Comments, client.LineComment{Path: parts[1], Line: n, Text: parts[3]})
+		v.Comments = append(v.Comments, agent.LineComment{Path: parts[1], Line: n, Text: parts[3]})
 	}
 	return send(ctx, sh, c.ID, v)
 }
@@ -159,7 +162,7 @@ func (c *RequestChangesCmd) Run(ctx context.Context, sh *shell) error {
 var remark = regexp.MustCompile(`(?s)^(.+?):(\d+):(.*\S.*)$`)
 
 // decideWith sends a verdict whose comment, from that flag, must say something.
-func decideWith(ctx context.Context, sh *shell, id, flag string, v client.Verdict) error {
+func decideWith(ctx context.Context, sh *shell, id, flag string, v wire.Verdict) error {
 	if strings.TrimSpace(v.Comment) == "" {
 		return usage("%s is empty. Say what the agent should know.", flag)
 	}
@@ -167,7 +170,7 @@ func decideWith(ctx context.Context, sh *shell, id, flag string, v client.Verdic
 }
 
 // send sends a verdict on the current digest.
-func send(ctx context.Context, sh *shell, id string, v client.Verdict) error {
+func send(ctx context.Context, sh *shell, id string, v wire.Verdict) error {
 	api, err := sh.client(ctx)
 	if err != nil {
 		return err
@@ -176,32 +179,33 @@ func send(ctx context.Context, sh *shell, id string, v client.Verdict) error {
 	if err != nil {
 		return err
 	}
-	return decide(ctx, sh, api, r, v)
+	return decide(ctx, sh, api, r.Value, v)
 }
 
 // decide sends a verdict, on the current revision of r unless it names another, and says
 // what came of it.
-func decide(ctx context.Context, sh *shell, api *client.Client, r client.Request, v client.Verdict) error {
+func decide(ctx context.Context, sh *shell, api *client.Client, r wire.Request, v wire.Verdict) error {
 	if v.Digest == "" {
 		v.Digest, v.Revision = r.Digest, r.Revision
 	}
-	after, err := api.Decide(ctx, r.ID, v)
+	answer, err := api.Decide(ctx, r.ID, v)
 	if err != nil {
 		return err
 	}
+	after := answer.Value
 	came, missed := outcome(after, v.Verdict), v.Verdict == "approve" && after.Missed != ""
 	if missed {
 		came = line(after.Missed)
 	}
 	if sh.JSON {
-		err = sh.document(after)
+		err = sh.document(answer.Raw)
 	} else {
 		err = sh.say("%s %s", line(after.ID), came)
 	}
 	switch {
 	case err != nil:
 		return err
-	case (after.State == "approved" || after.State == "stale" || inPart(after)) && !after.Handover():
+	case (after.State == "approved" || after.State == "stale" || inPart(after)) && !after.IsHandover():
 		return followLanding(ctx, sh, api, after)
 	case missed: // it counts, and others are needed; what they say yes to lands no more than this
 		return nothingLanded(renewing(after))
@@ -211,10 +215,10 @@ func decide(ctx context.Context, sh *shell, api *client.Client, r client.Request
 
 // inPart says that r is what a yes to some of the files made of a request: the next revision
 // is made of these, and mostly lands by that yes.
-func inPart(r client.Request) bool { return r.State == "superseded" }
+func inPart(r wire.Request) bool { return r.State == "superseded" }
 
 // arrived says where a commit of a yes is now.
-func arrived(r client.Request) string {
+func arrived(r wire.Request) string {
 	if r.Pushes() {
 		return "pushed " + commit(r.Commit) + " to " + line(r.Branch)
 	}
@@ -222,19 +226,11 @@ func arrived(r client.Request) string {
 }
 
 // delivered says which commit landed, or to which branch it was pushed instead.
-func delivered(r client.Result) string {
+func delivered(r wire.Result) string {
 	if r.Pushed != "" {
 		return "pushed " + commit(r.Commit) + " to " + line(r.Pushed)
 	}
 	return "landed " + commit(r.Commit)
-}
-
-// arrivedState is the state to show: pushed in place of landed, where nothing is on the target.
-func arrivedState(state string, pushes bool) string {
-	if pushes && state == "landed" {
-		return "pushed"
-	}
-	return state
 }
 
 // said says in words what a verdict was.
@@ -244,12 +240,12 @@ func said(verdict string) string {
 }
 
 // outcome says what a verdict has done.
-func outcome(r client.Request, verdict string) string {
+func outcome(r wire.Request, verdict string) string {
 	switch r.State {
 	case "pending":
 		return fmt.Sprintf("%s, %d of %d yes; %s", strings.ReplaceAll(verdict, "_", " "), r.Needs.Have, r.Needs.Count, needed("still needs", r))
 	case "approved":
-		if r.Handover() {
+		if r.IsHandover() {
 			return "approved; the work is handed to " + line(r.Question.To)
 		}
 		if r.Pushes() {
@@ -262,7 +258,7 @@ func outcome(r client.Request, verdict string) string {
 	case "landed":
 		return "approved, " + arrived(r)
 	case "rejected":
-		if r.Handover() {
+		if r.IsHandover() {
 			return "rejected; " + line(r.Question.To) + " is not asked to work"
 		}
 		return "rejected; nothing landed"

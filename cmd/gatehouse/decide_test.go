@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/orchestrator/people"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // decideTeam is one agent whose every task changes a file.
@@ -39,6 +39,7 @@ type problem struct {
 // TestAThousandDecideAtOnce: of 1,000 verdicts one counts and lands once; everybody
 // else learns who decided.
 func TestAThousandDecideAtOnce(t *testing.T) {
+	t.Parallel()
 	const clients, connections = 1000, 200 // a connection of ours is a descriptor on both sides
 	voters := []string{"bert", "cleo", "dora", "emil", "fritz", "gwen", "hugo", "iris"}
 	places(t, func(t *testing.T, database string) {
@@ -61,7 +62,7 @@ func TestAThousandDecideAtOnce(t *testing.T) {
 				<-start
 				a := &answers[i]
 				a.who = voters[i%len(voters)]
-				verdict := client.Verdict{Verdict: "approve", Digest: r.Revision.Digest}
+				verdict := wire.Verdict{Verdict: "approve", Digest: r.Revision.Digest}
 				var err error
 				if a.status, err = n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", tokens[a.who], verdict, &a.problem); err != nil {
 					t.Error(err)

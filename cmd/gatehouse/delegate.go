@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // How a run outlives an outage of its server. A run dies with its attempt, so more
@@ -35,7 +36,7 @@ func (c *DelegateCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	d, err := h.handOn(ctx, client.Hop{To: c.Agent, Capability: c.Capability, Text: text})
+	d, err := h.handOn(ctx, wire.Hop{To: c.Agent, Capability: c.Capability, Text: text})
 	if err == nil {
 		d, err = h.await(ctx, d)
 	}
@@ -67,9 +68,10 @@ func notHandedOn(err error) error {
 }
 
 // answer prints what the child said, or why it did not complete.
-func answer(sh *shell, d client.Delegation) error {
+func answer(sh *shell, child client.Answer[wire.Delegation]) error {
+	d := child.Value
 	if sh.JSON {
-		if err := sh.document(d); err != nil {
+		if err := sh.document(child.Raw); err != nil {
 			return err
 		}
 	}
@@ -94,7 +96,7 @@ type hop struct {
 
 // handOn makes the hop. It is repeated only where the request never left, or where the
 // server says that its database is away: else the same hop would be a second child.
-func (h *hop) handOn(ctx context.Context, in client.Hop) (client.Delegation, error) {
+func (h *hop) handOn(ctx context.Context, in wire.Hop) (client.Answer[wire.Delegation], error) {
 	for {
 		d, err := h.api.Delegate(ctx, in)
 		var op *net.OpError
@@ -111,9 +113,9 @@ func (h *hop) handOn(ctx context.Context, in client.Hop) (client.Delegation, err
 }
 
 // await asks until the child has ended and this run may go on.
-func (h *hop) await(ctx context.Context, d client.Delegation) (client.Delegation, error) {
+func (h *hop) await(ctx context.Context, d client.Answer[wire.Delegation]) (client.Answer[wire.Delegation], error) {
 	for {
-		next, done, err := h.api.Await(ctx, d.ID)
+		next, done, err := h.api.Await(ctx, d.Value.ID)
 		var refused *client.Error
 		switch {
 		case err == nil && done:

@@ -29,6 +29,7 @@ channels:
 // agent's branch. The page, the chat, Telegram, the command line, the API and the event
 // name that branch, main stays where it was, and the commit says who asked and approved.
 func TestABranchThatWasPushedIsNotCalledLanded(t *testing.T) {
+	t.Parallel()
 	s := newGate(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.Replace(pushingTeam, "DELIVER", "branch", 1))
 	carol := s.person("carol", people.Auditor)
 	n := s.start(s.config, "")
@@ -133,6 +134,7 @@ func (s *gate) toldThePush(n *node) {
 // TestAHostThatRefusesIsQuoted: the words of a protected branch reach whoever approved, who may
 // wait for somebody to change that, or give up.
 func TestAHostThatRefusesIsQuoted(t *testing.T) {
+	t.Parallel()
 	s := newGate(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.NewReplacer("DELIVER", "merge", "REPO", "DIR/hub.git").Replace(pushingTeam))
 	hub := filepath.Join(s.dir, "hub.git")
 	git(t, "", "clone", "-q", "--bare", s.repo, hub)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 
@@ -170,7 +170,7 @@ func (d *demo) enter(ctx context.Context) (string, error) {
 // until it has landed.
 func (d *demo) once(ctx context.Context) (demoResult, error) {
 	e := d.house.engine
-	t, _, _, err := e.Submit(ctx, orchestrator.Submission{Agent: "kik", Text: demoTask, Repository: "demo", Via: "cli", RequesterID: d.you.ID, Requester: d.you.Name})
+	t, _, _, err := e.Submit(ctx, orchestrator.Submission{Agent: "kik", Text: demoTask, Repository: "demo", Via: origin.From(origin.CLI), RequesterID: d.you.ID, Requester: d.you.Name})
 	if err != nil {
 		return demoResult{}, err
 	}
@@ -217,24 +217,20 @@ func (d *demo) follow(ctx context.Context, taskID string, after int64) (int64, e
 
 // demoLine is an event for a person who watches the demo, "" for the small ones.
 func demoLine(e event.Event) string {
-	data := map[string]any{}
-	if json.Unmarshal(e.Data, &data) != nil {
-		return ""
-	}
-	switch e.Type {
-	case event.Delegated:
-		return fmt.Sprintf("  %s → %s: %s", e.Actor, data["to"], data["title"])
-	case event.Progress:
-		text, _ := data["text"].(string)
-		return "  " + e.Actor + ": " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  "+e.Actor+": ")
-	case event.Requested:
-		return "  ◆ awaiting approval"
-	case event.Decided:
-		return fmt.Sprintf("  ✓ approved by %s", e.Actor)
-	case event.PatchLanded:
-		return fmt.Sprintf("  ✓ landed %s on %s", data["commit"], data["branch"])
-	case event.DelegationRefused:
-		return fmt.Sprintf("  ⊘ refused: %s", data["message"])
+	kind, _ := event.KindOf(e.Type)
+	switch d := e.Payload().(type) {
+	case event.DelegatedData:
+		return fmt.Sprintf("  %s %s %s: %s", e.Actor, kind.Icon, d.To, d.Title)
+	case event.ProgressData:
+		return "  " + e.Actor + ": " + strings.ReplaceAll(strings.TrimSpace(d.Text), "\n", "\n  "+e.Actor+": ")
+	case event.RequestedData:
+		return "  " + kind.Icon + " awaiting approval"
+	case event.DecidedData:
+		return fmt.Sprintf("  %s approved by %s", kind.Icon, e.Actor)
+	case event.PatchLandedData:
+		return fmt.Sprintf("  %s landed %s on %s", kind.Icon, d.Commit, d.Branch)
+	case event.DelegationRefusedData:
+		return fmt.Sprintf("  %s refused: %s", kind.Icon, d.Message)
 	}
 	return ""
 }

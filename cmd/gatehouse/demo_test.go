@@ -2,43 +2,114 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
-// demoOnce runs the real program's `demo --once --json` and returns what it printed.
-func demoOnce(t *testing.T, args ...string) (demoResult, string, int) {
+// firstDemo is the demo as a newcomer meets it, run once for all tests: its team compiles Go's library with empty caches,
+// which takes a minute of processor time. Others begin with the caches that it leaves.
+var firstDemo = sync.OnceValues(func() (demoRun, error) {
+	folder, err := os.MkdirTemp("", "gatehouse-first-demo")
+	if err != nil {
+		return demoRun{}, err
+	}
+	return demoIn(context.Background(), folder)
+})
+
+// demoRun is what a demo printed and where it did its work.
+type demoRun struct {
+	folder    string
+	out, errs string
+	code      int
+}
+
+// demoIn runs the real program's `demo --once --json` with its things in a folder.
+func demoIn(ctx context.Context, folder string, args ...string) (demoRun, error) {
+	cmd := exec.CommandContext(ctx, "gatehouse", append([]string{"demo", "--once", "--json", "--data", folder}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if _, ended := errors.AsType[*exec.ExitError](err); ended {
+		err = nil // the code tells
+	}
+	return demoRun{folder, out.String(), errs.String(), cmd.ProcessState.ExitCode()}, err
+}
+
+// firstDemoBegan tells whether there is a first demo to forget.
+var firstDemoBegan atomic.Bool
+
+// forgetFirstDemo removes the first demo's things once no test needs them.
+func forgetFirstDemo() {
+	if !firstDemoBegan.Load() {
+		return
+	}
+	if first, err := firstDemo(); err == nil {
+		os.RemoveAll(first.folder) //nolint:errcheck // the system's folder for what is temporary
+	}
+}
+
+// first waits for the first demo.
+func first(t *testing.T) demoRun {
 	t.Helper()
-	self, err := os.Executable()
+	firstDemoBegan.Store(true)
+	run, err := firstDemo()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The test binary is the program when it is called by its name.
-	program := filepath.Join(t.TempDir(), "gatehouse")
-	if err := os.Symlink(self, program); err != nil {
+	return run
+}
+
+// demoFolderFor is an empty folder for a demo, but for the caches of the first one's team.
+func demoFolderFor(t *testing.T) string {
+	t.Helper()
+	folder, from := t.TempDir(), filepath.Join(first(t).folder, "data", "caches")
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(folder, "data", "caches", strings.TrimPrefix(path, from))
+		if d.IsDir() {
+			return os.MkdirAll(to, 0o700)
+		}
+		return os.Link(path, to)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, append([]string{"demo", "--once", "--json", "--data", t.TempDir()}, args...)...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	code := 0
-	if err := cmd.Run(); err != nil {
-		code = cmd.ProcessState.ExitCode()
-	}
+	return folder
+}
+
+// result reads what a demo printed.
+func (r demoRun) result(t *testing.T) (demoResult, string, int) {
+	t.Helper()
 	var res demoResult
-	if code == 0 {
-		if err := json.Unmarshal(out.Bytes(), &res); err != nil {
-			t.Fatalf("stdout is not one document: %v\n%s\n%s", err, out.String(), errs.String())
+	if r.code == 0 {
+		if err := json.Unmarshal([]byte(r.out), &res); err != nil {
+			t.Fatalf("stdout is not one document: %v\n%s\n%s", err, r.out, r.errs)
 		}
 	}
-	return res, errs.String(), code
+	return res, r.errs, r.code
+}
+
+// demoOnce runs a demo of this test's own.
+func demoOnce(t *testing.T, args ...string) (demoResult, string, int) {
+	t.Helper()
+	run, err := demoIn(t.Context(), demoFolderFor(t), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run.result(t)
 }
 
 func runGit(t *testing.T, dir string, args ...string) string {
@@ -75,7 +146,8 @@ func landedByDemo(t *testing.T, res demoResult) {
 }
 
 func TestTheDemoDoesTheMainJobByItself(t *testing.T) {
-	res, errs, code := demoOnce(t)
+	t.Parallel()
+	res, errs, code := first(t).result(t)
 	if code != 0 {
 		t.Fatalf("exit %d\n%s", code, errs)
 	}
@@ -87,6 +159,7 @@ func TestTheDemoDoesTheMainJobByItself(t *testing.T) {
 
 // A real module without dependencies, from the module cache, put under git.
 func TestTheDemoWorksOnAGivenRepositoryAndDoesNotWriteIt(t *testing.T) {
+	t.Parallel()
 	given := filepath.Join(t.TempDir(), "human größe")
 	where, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/dustin/go-humanize").Output()
 	if err != nil {
@@ -116,12 +189,14 @@ func TestTheDemoWorksOnAGivenRepositoryAndDoesNotWriteIt(t *testing.T) {
 }
 
 func TestTheDemoSaysWhatItCannotWorkOn(t *testing.T) {
+	t.Parallel()
 	empty, text := t.TempDir(), t.TempDir()
 	runGit(t, text, "init", "-q", "-b", "main")
 	runGit(t, text, "commit", "-q", "--allow-empty", "-m", "nothing")
 	for folder, want := range map[string]string{filepath.Join(empty, "missing"): "no folder", empty: "not a git repository", text: "no go.mod"} {
-		if _, errs, code := demoOnce(t, "--repo", folder); code != 2 || !strings.Contains(errs, want) {
-			t.Errorf("exit %d, want 2 and %q:\n%s", code, want, errs)
+		run, err := demoIn(t.Context(), t.TempDir(), "--repo", folder)
+		if err != nil || run.code != 2 || !strings.Contains(run.errs, want) {
+			t.Errorf("exit %d, want 2 and %q: %v\n%s", run.code, want, err, run.errs)
 		}
 	}
 }

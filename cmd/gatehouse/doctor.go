@@ -124,7 +124,7 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 			add(notLooked("repository "+name, missing))
 			continue
 		}
-		f, at := checkRepository(ctx, mirrors, patch.Repository(cfg.Engine.Repositories[name]))
+		f, at := checkRepository(ctx, mirrors, cfg.Engine.Repositories[name])
 		if add(f); at.mirror != nil {
 			if f, dirty := checkFolder(ctx, name, at); dirty {
 				add(f)

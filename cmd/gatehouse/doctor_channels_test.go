@@ -13,6 +13,7 @@ import (
 )
 
 func TestDoctorTellsOfChannels(t *testing.T) {
+	t.Parallel()
 	cfg := &config.Config{Database: "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db"), Telegram: &config.Telegram{}}
 	if got := checkChannels(t.Context(), cfg); len(got) != 0 {
 		t.Fatalf("a database that is not there: %+v", got)
@@ -57,6 +58,7 @@ func (l letters) DeadLetters(context.Context, approval.DeadFilter) (approval.Dea
 }
 
 func TestDoctorSaysWhyAMessageWasGivenUp(t *testing.T) {
+	t.Parallel()
 	one := approval.DeadLetter{Channel: "telegram", Address: "-100123", Error: "Bad Request:\nchat not found."}
 	for want, l := range map[string]letters{
 		" One to -100123: Bad Request: chat not found.": {all: []approval.DeadLetter{one}},

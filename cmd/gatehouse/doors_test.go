@@ -8,7 +8,7 @@ import (
 
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator/people"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // doorsTeam repeats what it is told, and puts a token, a look-alike letter and carriage
@@ -31,12 +31,13 @@ channels:
 // events, exports, pages, chat, command line, Telegram. The token in the file stays, and
 // the odd characters of the file are marked where they stand wherever people look.
 func TestNoDoorShowsASecretAndEveryDoorMarksOddCharacters(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, "sqlite:"+t.TempDir()+"/doors.db", doorsTeam)
 	auditor := g.person("carol", people.Auditor)
 	n := g.start(g.config, "")
 	token := "ghp_" + strings.Repeat("aB3", 12)
-	var sent client.Submitted
-	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "coder", Text: "Use " + token + " for it", Repository: "app"}, &sent)
+	var sent wire.Submitted
+	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, wire.Submission{Agent: "coder", Text: "Use " + token + " for it", Repository: "app"}, &sent)
 	if err != nil || status != http.StatusAccepted {
 		t.Fatalf("%d, %v", status, err)
 	}

@@ -51,7 +51,7 @@ func newFakeAPI() *fakeAPI {
 	handle("POST /api/v1/tasks", f.submit)
 	handle("GET /api/v1/tasks/{id}/tree", f.tree)
 	handle("GET /api/v1/delegations", func(w http.ResponseWriter, _ *http.Request) {
-		f.json(w, 200, list(f.delegation(fakeRoot), f.delegation(fakeCoder)))
+		f.json(w, 200, listOf(f.delegation(fakeRoot), f.delegation(fakeCoder)))
 	})
 	handle("GET /api/v1/delegations/{id}", f.one)
 	handle("GET /api/v1/delegations/{id}/events", f.events)
@@ -69,10 +69,10 @@ func newFakeAPI() *fakeAPI {
 	handle("POST /api/v1/delegations/{id}/await", f.await)
 	handle("GET /api/v1/approvals", func(w http.ResponseWriter, r *http.Request) {
 		if s := r.URL.Query().Get("state"); s != "" && s != "pending" {
-			f.json(w, 200, list())
+			f.json(w, 200, listOf())
 			return
 		}
-		f.json(w, 200, list(f.request()))
+		f.json(w, 200, listOf(f.request()))
 	})
 	handle("GET /api/v1/approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(fakeReq, r.PathValue("id")) {
@@ -103,7 +103,7 @@ func newFakeAPI() *fakeAPI {
 		f.json(w, 200, doc{"items": rows, "next": nil, "cycle": false, "note": "Nobody waits in a circle."})
 	})
 	handle("GET /api/v1/agents", func(w http.ResponseWriter, _ *http.Request) {
-		f.json(w, 200, list(doc{"name": "kik", "kind": "workflow", "role": "admin", "state": "idle", "capabilities": []string{"planning"}},
+		f.json(w, 200, listOf(doc{"name": "kik", "kind": "workflow", "role": "admin", "state": "idle", "capabilities": []string{"planning"}},
 			doc{"name": "coder", "kind": "command", "role": "", "state": "running", "capabilities": []string{}}))
 	})
 	handle("POST /api/v1/agents/check", func(w http.ResponseWriter, r *http.Request) {
@@ -129,7 +129,7 @@ func newFakeAPI() *fakeAPI {
 
 type doc = map[string]any
 
-func list(items ...doc) doc { return doc{"items": append([]doc{}, items...), "next": nil} }
+func listOf(items ...doc) doc { return doc{"items": append([]doc{}, items...), "next": nil} }
 
 func (f *fakeAPI) url() string { return f.srv.URL }
 
@@ -232,7 +232,7 @@ func (f *fakeAPI) one(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *fakeAPI) tree(w http.ResponseWriter, _ *http.Request) {
-	f.json(w, 200, list(f.delegation(fakeRoot), f.delegation(fakeCoder), f.delegation(fakeReview)))
+	f.json(w, 200, listOf(f.delegation(fakeRoot), f.delegation(fakeCoder), f.delegation(fakeReview)))
 }
 
 func fakeEvent(n int, kind, delegation, actor string, data doc) doc {
@@ -254,7 +254,7 @@ func (f *fakeAPI) events(w http.ResponseWriter, r *http.Request) {
 	after, _ := strconv.Atoi(r.URL.Query().Get("after"))
 	rest := f.log()[min(after, 4):]
 	if !strings.Contains(r.Header.Get("Accept"), "event-stream") {
-		f.json(w, 200, list(rest...))
+		f.json(w, 200, listOf(rest...))
 		return
 	}
 	f.mu.Lock()

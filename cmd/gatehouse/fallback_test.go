@@ -8,7 +8,8 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/web/client"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/web/wire"
 )
 
 // fallbackTeam hands its work to a program that breaks, by the command line and in lines.
@@ -37,7 +38,7 @@ func TestAProgramWhoseHandoverFailedWorksByItself(t *testing.T) {
 	send := func(agent string, more ...string) orchestrator.Delegation {
 		t.Helper()
 		out, code := p.cli(n, append([]string{"--json", "--token", n.asker, "send", agent, "work", "--enable-handoffs"}, more...)...)
-		var sent client.Submitted
+		var sent wire.Submitted
 		if err := json.Unmarshal([]byte(out), &sent); err != nil || code != 0 {
 			t.Fatalf("send %s: exit %d, %s", agent, code, out)
 		}
@@ -68,9 +69,9 @@ func TestAProgramWhoseHandoverFailedWorksByItself(t *testing.T) {
 	var line struct {
 		Text     string `json:"text"`
 		Fallback struct {
-			To    string         `json:"to"`
-			ID    string         `json:"id"`
-			Error client.Failure `json:"error"`
+			To    string        `json:"to"`
+			ID    string        `json:"id"`
+			Error agent.Failure `json:"error"`
 		} `json:"fallback"`
 	}
 	root = send("liner")

@@ -8,7 +8,6 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/retention"
-	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
 )
 
@@ -24,6 +23,7 @@ agents:
 // written and not committed. Nothing is half forgotten, what is held meanwhile stays, and
 // the next start forgets the rest.
 func TestAServerKilledWhileItForgetsGoesOn(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, forgetful)
 		storetest.Seed(t, database, 2_500, time.Now())
@@ -114,7 +114,7 @@ func withoutData(events []event.Event) (n int) {
 func (p *place) recordedDrops() (n int) {
 	p.Helper()
 	for _, e := range p.events(event.System) {
-		if e.Type == store.RetentionApplied {
+		if e.Type == event.RetentionApplied {
 			var what struct{ Events int }
 			p.must(json.Unmarshal(e.Data, &what))
 			n += what.Events

@@ -9,7 +9,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/people"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 const forkedChief = `
@@ -43,8 +43,8 @@ func TestAChildOfAForkKeepsItsPeopleOut(t *testing.T) {
 	git(t, "", "clone", "-q", "--bare", p.repo, filepath.Join(p.dir, "other.git"))
 	first, forker := p.person("first", people.Operator, people.Approver), p.person("forker", people.Operator, people.Approver)
 	n := p.start(p.config, "")
-	var sent, forked client.Submitted
-	if code, err := n.call(http.MethodPost, "/api/v1/tasks", first, client.Submission{Agent: "chief", Text: "Have x written"}, &sent); err != nil || code != http.StatusAccepted {
+	var sent, forked wire.Submitted
+	if code, err := n.call(http.MethodPost, "/api/v1/tasks", first, wire.Submission{Agent: "chief", Text: "Have x written"}, &sent); err != nil || code != http.StatusAccepted {
 		t.Fatal(code, err)
 	}
 	r := p.asked(sent.ID)

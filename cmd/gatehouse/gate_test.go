@@ -18,8 +18,10 @@ import (
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/handlers/door"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // gateTeam is one agent that adds a file in every task, with cards in a group.
@@ -165,6 +167,7 @@ func (g *gate) answer(query string) string {
 // TestOneRequestInThreePlaces (K44): whoever decides first, and wherever, the other two cards say
 // so within two seconds, and a further press anywhere is told who decided what.
 func TestOneRequestInThreePlaces(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		g := newGate(t, database, gateTeam)
 		n := g.start(g.config, "")
@@ -225,7 +228,7 @@ func TestOneRequestInThreePlaces(t *testing.T) {
 			g.bot.Until(t, "the commit on the card", func() bool { return strings.Contains(g.card(team, r).Text, "landed on main") })
 			g.rowSays(n, r.ID, read[where], where == "web")
 			after := g.requests(task, approval.Landed)
-			if len(after) != 1 || len(after[0].Decisions) != 1 || after[0].Decisions[0].Channel != where || after[0].Decisions[0].User != "bob" {
+			if len(after) != 1 || len(after[0].Decisions) != 1 || after[0].Decisions[0].Channel != origin.Channel(where) || after[0].Decisions[0].User != "bob" {
 				t.Errorf("%s: decisions %+v", where, after)
 			}
 		}
@@ -237,9 +240,9 @@ func TestOneRequestInThreePlaces(t *testing.T) {
 func (g *gate) rowSays(n *node, id, read string, unread bool) {
 	g.Helper()
 	ann := n.browser("ann")
-	var list client.List[client.Request]
+	var list client.List[wire.Request]
 	code, err := n.call(http.MethodGet, "/api/v1/approvals?state=landed", g.approver, nil, &list)
-	if g.must(err); code != http.StatusOK || !slices.ContainsFunc(list.Items, func(r client.Request) bool { return r.ID == id && r.Read.Text == read }) {
+	if g.must(err); code != http.StatusOK || !slices.ContainsFunc(list.Items, func(r wire.Request) bool { return r.ID == id && r.Read.Text == read }) {
 		g.Errorf("the API: %d, none of %d says %q", code, len(list.Items), read)
 	}
 	if out, _ := g.cli(n, "approvals", "--state", "landed"); !strings.Contains(out, read) {
@@ -259,6 +262,7 @@ func placeWord(channel string) string {
 // TestCardsAgreeAfterAKill: killed between the decision and the edits, and started again,
 // every card says what was decided.
 func TestCardsAgreeAfterAKill(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		g := newGate(t, database, gateTeam)
 		n := g.start(g.config, "")
@@ -296,6 +300,7 @@ func TestCardsAgreeAfterAKill(t *testing.T) {
 // TestManyRequestsInThreePlaces: mixed verdicts on many requests from three places at
 // once; each request has one decision and each yes one landing, and no answer is a 500.
 func TestManyRequestsInThreePlaces(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		g := newGate(t, database, gateTeam)
 		n := g.start(g.config, "")
@@ -352,7 +357,7 @@ func TestManyRequestsInThreePlaces(t *testing.T) {
 				t.Errorf("%s has %d decisions: %+v", r.ID, len(r.Decisions), r.Decisions)
 				continue
 			}
-			by[r.Decisions[0].Channel]++
+			by[string(r.Decisions[0].Channel)]++
 			if r.State == approval.Landed {
 				g.landedBy(r.TaskID, r.Decisions[0].User)
 			}

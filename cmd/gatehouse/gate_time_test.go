@@ -30,7 +30,8 @@ channels:
 // TestWhatTimeDoesIsSeenInTelegram: bob gets the card and cleo does not; when nobody
 // decides cleo may, too, and gets one; both are reminded; at the end nothing landed.
 func TestWhatTimeDoesIsSeenInTelegram(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		g := newGate(t, database, timeTeam)
 		n := g.start(g.config, "")
 		g.link(n, "bob", 1002)
@@ -67,7 +68,8 @@ func TestWhatTimeDoesIsSeenInTelegram(t *testing.T) {
 // TestAFloodIsADigest: of many requests in a minute a few come as cards and the rest as one
 // message that lists them; it changes in place as they are decided.
 func TestAFloodIsADigest(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		g := newGate(t, database, strings.Replace(gateTeam, ", chats: [-100123]", "", 1))
 		n := g.start(g.config, "")
 		g.link(n, "bob", 1002)

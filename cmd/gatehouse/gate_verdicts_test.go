@@ -62,7 +62,8 @@ func (p *place) onMain(path string) string {
 // TestChangesAskedForReachTheAgent: two comments on lines are in the agent's next input,
 // the buttons of the old revision are dead, and the new one is approved in Telegram.
 func TestChangesAskedForReachTheAgent(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		g := newGate(t, database, verdictTeam)
 		n := g.start(g.config, "")
 		g.link(n, "bob", 1002)
@@ -106,7 +107,8 @@ func TestChangesAskedForReachTheAgent(t *testing.T) {
 
 // TestSomeFilesLand: of three files two are approved, and exactly these land.
 func TestSomeFilesLand(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		g := newGate(t, database, verdictTeam)
 		n := g.start(g.config, "")
 		task := n.send("coder", "app", "files")
@@ -132,7 +134,8 @@ func TestSomeFilesLand(t *testing.T) {
 // TestWhoEditsDoesNotApprove: bob edits a file and cannot approve it; cleo can, and what
 // bob wrote lands.
 func TestWhoEditsDoesNotApprove(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		g := newGate(t, database, verdictTeam)
 		dora := g.person("dora", people.Approver)
 		n := g.start(g.config, "")
@@ -173,7 +176,8 @@ channels:
 // TestTwoPeopleOfTwoGroups: two yeses are two people, wherever they say them; who owns the
 // token or the agent is not one of them, and who is away is spoken for by one other.
 func TestTwoPeopleOfTwoGroups(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		g := newGate(t, database, seatsTeam)
 		dora := g.person("dora", people.Approver)
 		emil := g.person("emil", people.Approver)

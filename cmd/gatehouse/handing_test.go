@@ -34,6 +34,7 @@ agents:
 // Row 3 of the attacks: the yes is to "deploy release 8", so what runs is the script that
 // people approved, and the request says that the caller changed it.
 func TestTheYesToAReleaseRunsTheApprovedScript(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), deployTeam)
 	p.must(os.WriteFile(p.repo+"/deploy.sh", []byte("#!/bin/sh\necho released >> "+p.dir+"/ran\necho released\n"), 0o755))
 	git(t, p.repo, "add", "-A")

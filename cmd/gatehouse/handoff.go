@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
 
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // SpawnCmd hands work on from inside a run that does not wait for it.
@@ -26,14 +28,14 @@ func (c *SpawnCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	d, err := h.handOn(ctx, client.Hop{To: c.Agent, Capability: c.Capability, Text: text, Spawn: true})
+	d, err := h.handOn(ctx, wire.Hop{To: c.Agent, Capability: c.Capability, Text: text, Spawn: true})
 	switch {
 	case err != nil:
 		return notHandedOn(err)
 	case sh.JSON:
-		return sh.document(d)
+		return sh.document(d.Raw)
 	}
-	return sh.say("%s", d.ID)
+	return sh.say("%s", d.Value.ID)
 }
 
 // ChildrenCmd shows what a run has handed on.
@@ -55,13 +57,14 @@ func (c *ChildrenCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	failed := false
-	for i, d := range all.Items {
+	failed, ended := false, wire.ListOf([]json.RawMessage{}, "")
+	for _, d := range all.Items {
 		if c.Wait {
-			if d, err = h.await(ctx, d); err != nil {
+			end, err := h.await(ctx, client.Answer[wire.Delegation]{Value: d})
+			if err != nil {
 				return notHandedOn(err)
 			}
-			all.Items[i] = d
+			d, ended.Items = end.Value, append(ended.Items, end.Raw)
 			failed = failed || d.State != "completed"
 		}
 		if sh.JSON {
@@ -72,7 +75,11 @@ func (c *ChildrenCmd) Run(ctx context.Context, sh *shell) error {
 		}
 	}
 	if sh.JSON {
-		if err := sh.document(all); err != nil {
+		var document any = all.Raw
+		if c.Wait {
+			document = ended
+		}
+		if err := sh.document(document); err != nil {
 			return err
 		}
 	}
@@ -83,7 +90,7 @@ func (c *ChildrenCmd) Run(ctx context.Context, sh *shell) error {
 }
 
 // show prints a line for a child and, where its end is waited for, what came of it.
-func (c *ChildrenCmd) show(sh *shell, d client.Delegation) error {
+func (c *ChildrenCmd) show(sh *shell, d wire.Delegation) error {
 	if err := sh.say("%s %s %s", d.ID, line(d.State), line(d.To)); err != nil || !c.Wait {
 		return err
 	}
@@ -112,7 +119,7 @@ func (c *HandoffCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	hop := client.Hop{To: c.Agent, Capability: c.Capability, Text: text, Handoff: true, Context: map[string]string{}, Artifacts: map[string]*string{}}
+	hop := wire.Hop{To: c.Agent, Capability: c.Capability, Text: text, Handoff: true, Context: map[string]string{}, Artifacts: map[string]*string{}}
 	for _, pair := range c.Context {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
@@ -138,7 +145,7 @@ func (c *HandoffCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return notHandedOn(err)
 	}
-	sh.hint("%s goes on with it (%s). This run ends now.", line(d.To), d.ID)
+	sh.hint("%s goes on with it (%s). This run ends now.", line(d.Value.To), d.Value.ID)
 	return awaitEnd(ctx, outage)
 }
 

@@ -46,7 +46,8 @@ func (p *place) ran() int {
 // H18, K44: kik's hand-over waits for a person; a yes on Telegram lets coder work, a no on
 // the web is read by kik, which goes on, and a rule refuses without asking.
 func TestAHandoverIsAskedAboutInThreePlaces(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		g := newGate(t, database, handoverTeam)
 		n := g.start(g.config, "")
 		g.link(n, "bob", 1002)
@@ -114,6 +115,7 @@ func TestAHandoverIsAskedAboutInThreePlaces(t *testing.T) {
 // A node that is killed right after the yes was stored leaves nothing to mend: the next
 // one runs coder, and kik, which starts again, is given the same child.
 func TestAYesToAHandoverSurvivesAKill(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		g := newGate(t, database, handoverTeam)
 		n := g.start(g.config, "handed on#1")

@@ -87,6 +87,7 @@ var examples = map[string][2]string{
 	"doctor":              {`gatehouse doctor`, `gatehouse doctor --json`},
 	"bench":               {`gatehouse bench`, `gatehouse bench --chains 1000 --database sqlite:./gatehouse.db --json`},
 	"version":             {`gatehouse version`, `gatehouse version --json`},
+	"licenses":            {`gatehouse licenses`, `gatehouse licenses | less`},
 	"completion":          {`source <(gatehouse completion bash)`, `gatehouse completion fish > ~/.config/fish/completions/gatehouse.fish`},
 }
 

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/retention"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // HoldCmd is about legal holds.
@@ -34,29 +36,20 @@ func (c *HoldSetCmd) Run(ctx context.Context, sh *shell) error {
 	if named != 1 {
 		return usage("Say what is held: an ID, --repository NAME or --everything; one of them.")
 	}
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	in := client.NewHold{Repository: c.Repository, Everything: c.Everything, Reason: c.Reason}
+	in := wire.NewHold{Repository: c.Repository, Everything: c.Everything, Reason: c.Reason}
 	if strings.HasPrefix(c.ID, orchestrator.RequestPrefix) {
 		in.Request = c.ID
 	} else {
 		in.Task = c.ID
 	}
-	h, err := api.SetHold(ctx, in)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(h)
-	}
-	sh.hint("Held: %s. Retention removes nothing of it until: gatehouse hold lift %s --reason …", heldThing(h), line(h.ID))
-	return sh.say("%s", line(h.ID))
+	return act(ctx, sh, func(api *client.Client) (client.Answer[retention.Hold], error) { return api.SetHold(ctx, in) }, func(_ *client.Client, h retention.Hold) error {
+		sh.hint("Held: %s. Retention removes nothing of it until: gatehouse hold lift %s --reason …", heldThing(h), line(h.ID))
+		return sh.say("%s", line(h.ID))
+	})
 }
 
 // heldThing is what a hold covers, in words.
-func heldThing(h client.Hold) string {
+func heldThing(h retention.Hold) string {
 	switch h.Kind {
 	case "everything":
 		return "everything"
@@ -76,30 +69,13 @@ type HoldListCmd struct {
 
 // Run prints one line for each.
 func (c *HoldListCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := api.Holds(ctx, c.Lifted)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(all)
-	}
-	if len(all.Items) == 0 {
-		sh.hint("Nothing is held.")
-		return nil
-	}
-	rows := make([][]string, len(all.Items))
-	for i, h := range all.Items {
+	return list(ctx, sh, func(api *client.Client) (client.List[retention.Hold], error) { return api.Holds(ctx, c.Lifted) }, func(h retention.Hold) []string {
 		since := line(h.By) + " on " + h.At.Format("2006-01-02")
 		if h.LiftedAt != nil {
 			since += ", lifted by " + line(h.LiftedBy) + " on " + h.LiftedAt.Format("2006-01-02")
 		}
-		rows[i] = []string{line(h.ID), heldThing(h), since, brief(h.Reason, 60)}
-	}
-	return table(sh.out, rows)
+		return []string{line(h.ID), heldThing(h), since, brief(h.Reason, 60)}
+	}, "Nothing is held.")
 }
 
 // HoldLiftCmd ends a hold.
@@ -110,16 +86,9 @@ type HoldLiftCmd struct {
 
 // Run says what is free again.
 func (c *HoldLiftCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	h, err := api.LiftHold(ctx, c.ID, c.Reason)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(h)
-	}
-	return sh.say("Lifted: %s. What is old of it goes with the next run of retention.", heldThing(h))
+	return act(ctx, sh, func(api *client.Client) (client.Answer[retention.Hold], error) {
+		return api.LiftHold(ctx, c.ID, c.Reason)
+	}, func(_ *client.Client, h retention.Hold) error {
+		return sh.say("Lifted: %s. What is old of it goes with the next run of retention.", heldThing(h))
+	})
 }

@@ -8,7 +8,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/modeltest"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // hostile is what a model tries in one message, and what it must read of each call.
@@ -60,7 +60,8 @@ func entries(n int) map[string]string {
 // TestAHostileModel: whatever a model asks for, each call has its answer, the task its end,
 // and no event grows with what was sent.
 func TestAHostileModel(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p, _ := newModels(t, database, "local", "local", func(a modeltest.Ask) modeltest.Answer {
 			small := &modeltest.Usage{Input: 1, Output: 1}
 			if try, ok := hostile[a.Conversation]; ok && a.Turn == 1 {
@@ -70,7 +71,7 @@ func TestAHostileModel(t *testing.T) {
 		})
 		n := p.start(p.config, "")
 		for name, try := range hostile {
-			var sent client.Submitted
+			var sent wire.Submitted
 			if status, err := n.call(http.MethodPost, "/api/v1/tasks", p.asker, asked{"agent": "kik", "text": name}, &sent); err != nil || status != http.StatusAccepted {
 				t.Fatalf("%s: %d, %v", name, status, err)
 			}

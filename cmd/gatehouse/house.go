@@ -55,6 +55,9 @@ type house struct {
 	unlock  []func()
 }
 
+// executable is the program that supervises agents and that they call: this one, or in tests the same built otherwise.
+var executable = os.Executable
+
 // openHouse opens everything that does not listen. Nothing runs yet.
 func openHouse(ctx context.Context, cfg *config.Config, log *slog.Logger, trace func(string)) (*house, error) {
 	h := &house{cfg: cfg, log: log, trace: trace, taken: make(chan struct{}, 1)}
@@ -86,7 +89,7 @@ func (h *house) open(ctx context.Context) error {
 	if h.store, err = store.Open(ctx, h.cfg.Database, store.Options{Node: h.node, Hub: hub, Logger: h.log, Trace: h.trace}); err != nil {
 		return err
 	}
-	self, err := os.Executable()
+	self, err := executable()
 	if err != nil {
 		return err
 	}

@@ -93,6 +93,7 @@ func TestEveryDoorEnablesHandovers(t *testing.T) {
 
 // The box works with script, too, which sends by the WebSocket.
 func TestTheChatsBoxEnablesHandovers(t *testing.T) {
+	t.Parallel()
 	team, _, _ := strings.Cut(optInDoors, "channels:")
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), team)
 	n := p.start(p.config, "")

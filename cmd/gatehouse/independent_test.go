@@ -10,7 +10,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // optInTeam hands on by a model, by a program and along a plan whose worker would hand on, too.
@@ -48,7 +48,7 @@ func TestATaskWorksIndependentlyUntilHandoversAreEnabled(t *testing.T) {
 	send := func(args ...string) orchestrator.Delegation {
 		t.Helper()
 		out, code := p.cli(n, append([]string{"--json", "--token", n.asker, "send"}, args...)...)
-		var sent client.Submitted
+		var sent wire.Submitted
 		if err := json.Unmarshal([]byte(out), &sent); err != nil || code != 0 {
 			t.Fatalf("send %v: exit %d, %s", args, code, out)
 		}
@@ -78,6 +78,10 @@ func TestATaskWorksIndependentlyUntilHandoversAreEnabled(t *testing.T) {
 		if got := len(p.tree(root.TaskID)) - 1; got != c.hops {
 			t.Errorf("%v made %d hand-overs; want %d", c.args, got, c.hops)
 		}
+	}
+	if page := n.page(n.browser("ann"), "/"); strings.Count(page, "send it again with hand-overs enabled") != 2 ||
+		strings.Count(page, "see why the hand-over before failed") != 0 {
+		t.Errorf("the overview tells another step after a refusal:\n%s", page)
 	}
 	status, answer, err := n.hook("d1", []byte(`{"action":"completed"}`))
 	if err != nil || status != http.StatusAccepted {

@@ -15,7 +15,7 @@ import (
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/sharedctx"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // inquiryTeam is an admin with a model and a developer that reads the project once it may.
@@ -57,7 +57,8 @@ func inquiring(a modeltest.Ask) modeltest.Answer {
 // admin's conversation by id (A25, A26), which goes on with it (A27). What it asks and what
 // became of it can be read all the while (A11, A19, A29, A30).
 func TestAnAdminAsksADeveloperWhichVersionRuns(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		models := modeltest.Start(inquiring)
 		t.Cleanup(models.Close)
 		p := newPlace(t, database, strings.ReplaceAll(inquiryTeam, "ANTHROPIC", models.Anthropic()))
@@ -148,7 +149,7 @@ func (n *node) readsOf(taskID string) {
 		n.Errorf("the agents are %s", got)
 	}
 	// What was asked of shop is found by its name: its inbox.
-	var inbox struct{ Items []client.Delegation }
+	var inbox struct{ Items []wire.Delegation }
 	if status, err := n.call(http.MethodGet, "/api/v1/delegations?agent=shop", n.asker, nil, &inbox); err != nil || status != http.StatusOK || len(inbox.Items) == 0 {
 		n.Fatalf("%d, %v: nothing was asked of shop", status, err)
 	}
@@ -162,7 +163,7 @@ func (n *node) readsOf(taskID string) {
 		n.Errorf("wait printed %q, %v", out, err)
 	}
 	n.saysOf(last.ID, map[string]string{"request_id": last.ID, "trace_id": taskID, "from_agent": "ops", "to_agent": "shop", "status": "complete", "detail": "completed", "body": "v2.3.1"})
-	var d client.Delegation
+	var d wire.Delegation
 	if status, err := n.call(http.MethodGet, "/delegation-status?id="+last.ID, n.asker, nil, &d); err != nil || status != http.StatusOK || d.State != "completed" || d.Result == nil || d.Result.Text != "v2.3.1" {
 		n.Errorf("%d, %v: its status is %+v", status, err, d)
 	}

@@ -1,14 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/event"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // How long approve looks whether the change lands, and how often. Mostly it takes less
@@ -19,7 +21,7 @@ const (
 )
 
 // heldUp says that a landing waits for a person, and why; "" when it does not.
-func heldUp(d client.Delegation) string {
+func heldUp(d wire.Delegation) string {
 	if d.State != "landing" || d.Problem == "" {
 		return ""
 	}
@@ -34,14 +36,10 @@ func sentenceOf(s string) string {
 	return s
 }
 
-// stale is why a yes did not count in the end: the branch moved under the change.
-type stale struct {
-	Message string `json:"message"`
-}
-
 // staleOf reads whether the newest question on a delegation is asked because the yes
-// to the one before became stale, or, with asked false, is about to be asked.
-func staleOf(ctx context.Context, api *client.Client, id string) (why stale, asked, found bool) {
+// to the one before became stale, or, with asked false, is about to be asked; why is a
+// sentence.
+func staleOf(ctx context.Context, api *client.Client, id string) (why string, asked, found bool) {
 	events, err := api.Events(ctx, id, 0)
 	if err != nil {
 		return why, false, false // it is a remark; what it is about has been said
@@ -50,31 +48,25 @@ func staleOf(ctx context.Context, api *client.Client, id string) (why stale, ask
 		if e.DelegationID != id {
 			continue
 		}
-		switch e.Type {
-		case "approval.requested":
+		switch d := asLogged(e).Payload().(type) {
+		case event.RequestedData:
 			if asked {
 				return why, true, false // the question before; nothing became stale between
 			}
 			asked = true
-		case "approval.changes_requested", "approval.decided":
+		case event.ChangesRequestedData, event.DecidedData:
 			return why, asked, false
-		case "approval.withdrawn_right":
-			if json.Unmarshal(e.Data, &why) != nil || why.Message == "" {
-				why.Message = "The approvals do not suffice any more."
-			}
-			return why, true, true // the event itself asks again
-		case "approval.stale":
-			if json.Unmarshal(e.Data, &why) != nil || why.Message == "" {
-				why.Message = "The branch moved."
-			}
-			return why, asked, true
+		case event.WithdrawnRightData: // the event itself asks again
+			return cmp.Or(d.Message, "The approvals do not suffice any more."), true, true
+		case event.StaleData:
+			return cmp.Or(d.Message, "The branch moved."), asked, true
 		}
 	}
 	return why, asked, false
 }
 
 // askedAgain is the remark that a question is a new one; "" when it is not.
-func askedAgain(ctx context.Context, api *client.Client, delegationID, requestID string, r *client.Request) string {
+func askedAgain(ctx context.Context, api *client.Client, delegationID, requestID string, r *wire.Request) string {
 	why, asked, found := staleOf(ctx, api, delegationID)
 	if !found || !asked {
 		return ""
@@ -83,23 +75,23 @@ func askedAgain(ctx context.Context, api *client.Client, delegationID, requestID
 	if r != nil {
 		revision = fmt.Sprintf("revision %d", r.Revision)
 	}
-	return fmt.Sprintf("%s Asked again as %s; gatehouse review %s", sentenceOf(why.Message), revision, short(requestID))
+	return fmt.Sprintf("%s Asked again as %s; gatehouse review %s", sentenceOf(why), revision, short(requestID))
 }
 
 // workedAgain is the remark that d, which has no question now, runs again because the
 // yes became stale; "" when it runs for another reason.
-func workedAgain(ctx context.Context, api *client.Client, d client.Delegation) string {
+func workedAgain(ctx context.Context, api *client.Client, d wire.Delegation) string {
 	why, asked, found := staleOf(ctx, api, d.ID)
 	if !found || asked {
 		return ""
 	}
-	return fmt.Sprintf("%s %s works on it again; gatehouse wait %s", sentenceOf(why.Message), line(d.To), handle(d))
+	return fmt.Sprintf("%s %s works on it again; gatehouse wait %s", sentenceOf(why), line(d.To), handle(d))
 }
 
 // followLanding says what has become of a yes. Where nothing lands of it that is an error,
 // with why and what to do; one that is held up lands later, and one that takes its time goes
 // on without the command.
-func followLanding(ctx context.Context, sh *shell, api *client.Client, yes client.Request) error {
+func followLanding(ctx context.Context, sh *shell, api *client.Client, yes wire.Request) error {
 	limited, cancel := context.WithTimeout(ctx, landWithin)
 	defer cancel()
 	tick := time.NewTicker(landLook)
@@ -107,7 +99,7 @@ func followLanding(ctx context.Context, sh *shell, api *client.Client, yes clien
 	for {
 		r, err := api.Request(limited, yes.ID)
 		if err == nil {
-			if done, err := sh.landing(limited, api, yes, r); done || err != nil {
+			if done, err := sh.landing(limited, api, yes, r.Value); done || err != nil {
 				return err
 			}
 		}
@@ -127,7 +119,7 @@ func followLanding(ctx context.Context, sh *shell, api *client.Client, yes clien
 
 // landing says what r, which was approved as yes, has come to; done is false while that is
 // open.
-func (sh *shell) landing(ctx context.Context, api *client.Client, yes, r client.Request) (done bool, err error) {
+func (sh *shell) landing(ctx context.Context, api *client.Client, yes, r wire.Request) (done bool, err error) {
 	switch {
 	case r.State == "landed" || r.State == "reverted":
 		if sh.JSON { // the document was printed
@@ -142,10 +134,11 @@ func (sh *shell) landing(ctx context.Context, api *client.Client, yes, r client.
 	case r.State != "approved" && r.State != "stale" && r.State != "changes_requested" && !(inPart(yes) && inPart(r)):
 		return true, nothingLanded(fmt.Sprintf("%s is %s.", line(r.ID), strings.ReplaceAll(line(r.State), "_", " ")) + because(ctx, api, r))
 	}
-	d, err := api.Delegation(ctx, r.DelegationID)
+	found, err := api.Delegation(ctx, r.DelegationID)
 	if err != nil {
 		return false, nil // it is looked again
 	}
+	d := found.Value
 	if r.State == "approved" {
 		if why := heldUp(d); why != "" {
 			sh.hint("%s", why)
@@ -171,7 +164,7 @@ func nothingLanded(why string) error {
 }
 
 // againAsked says why people are asked again after a yes.
-func againAsked(ctx context.Context, api *client.Client, yes, r client.Request) string {
+func againAsked(ctx context.Context, api *client.Client, yes, r wire.Request) string {
 	if why := askedAgain(ctx, api, r.DelegationID, r.ID, &r); why != "" {
 		return why
 	}
@@ -185,10 +178,10 @@ func againAsked(ctx context.Context, api *client.Client, yes, r client.Request) 
 }
 
 // because is how the delegation of a request ended, as a sentence behind another one.
-func because(ctx context.Context, api *client.Client, r client.Request) string {
+func because(ctx context.Context, api *client.Client, r wire.Request) string {
 	d, err := api.Delegation(ctx, r.DelegationID)
-	if err != nil || d.Error == nil {
+	if err != nil || d.Value.Error == nil {
 		return ""
 	}
-	return " " + sentenceOf(d.Error.Message)
+	return " " + sentenceOf(d.Value.Error.Message)
 }

@@ -11,7 +11,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/people"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // askedTeam is a model that writes a file.
@@ -58,8 +58,8 @@ func TestAForkAndAnEditKeepTheirPeopleOut(t *testing.T) {
 	cleo := p.person("cleo", people.Approver)
 	n := p.start(p.config, "")
 
-	var sent, forked client.Submitted
-	status, err := n.call(http.MethodPost, "/api/v1/tasks", first, client.Submission{Agent: "coder", Text: "Write it", Repository: "app"}, &sent)
+	var sent, forked wire.Submitted
+	status, err := n.call(http.MethodPost, "/api/v1/tasks", first, wire.Submission{Agent: "coder", Text: "Write it", Repository: "app"}, &sent)
 	if n.must(err); status != http.StatusAccepted {
 		t.Fatalf("the task: %d", status)
 	}

@@ -28,7 +28,7 @@ func (c *ListCmd) Run(ctx context.Context, sh *shell) error {
 		return err
 	}
 	if sh.JSON {
-		return sh.document(found)
+		return sh.document(found.Raw)
 	}
 	if len(found.Items) == 0 {
 		if *c == (ListCmd{Limit: c.Limit}) {

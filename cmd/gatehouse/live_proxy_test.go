@@ -78,6 +78,7 @@ func (h *hole) Read(p []byte) (int, error) {
 // showing what happens; a change of page asks for one stream, and a tab that follows
 // another can ask by itself.
 func TestLiveMeansLive(t *testing.T) {
+	t.Parallel()
 	p := awayPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), "10m")
 	n := p.start(p.config, "")
 	m := newMiddleman(t, n.url)
@@ -128,11 +129,14 @@ func TestLiveMeansLive(t *testing.T) {
 		}
 		one.WaitText("Do into the hole")
 	}
+	follower.Click("button", "Now") // while nothing heals by itself and takes the button away
 	m.swallows.Store(false)
+	for _, one := range []*browsertest.Page{page, follower} { // long enough for a loaded machine to connect
+		browsertest.Eval[bool](one, `(window.ghLive = {dead: 3000}) !== null`)
+	}
+	live(follower)
 	slow(page)
 	slow(follower)
-	follower.Click("button", "Now")
-	live(follower)
 	live(page)
 	n.send("early", "app", "out of it")
 	for _, one := range []*browsertest.Page{page, follower} {

@@ -93,6 +93,7 @@ func (p *place) signIn(page *browsertest.Page, site, name string) {
 // three open pages and the server is cut, and later the server is killed. Each page says so,
 // then heals by itself: nothing is missing and nothing is there twice.
 func TestOpenPagesHealWhenTheLineOrTheServerWasGone(t *testing.T) {
+	t.Parallel()
 	p := awayPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), "3s")
 	n := p.start(p.config, "")
 	line := newWire(t, n.url)
@@ -173,6 +174,7 @@ func (n *node) streams() int {
 // and eight tabs are live all the same; when the tab goes that holds the stream, another one takes
 // it over; and tabs of a session that has ended hear nothing of the next person's.
 func TestEightTabsShareOneStream(t *testing.T) {
+	t.Parallel()
 	p := awayPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), "10m")
 	n := p.start(p.config, "")
 	first := browsertest.New(t).Page()

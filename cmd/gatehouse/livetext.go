@@ -1,11 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
+	"gatehouse/orchestrator/event"
 	"gatehouse/web/client"
 )
 
@@ -19,17 +19,9 @@ type liveText struct {
 
 // show prints what of a piece was not printed yet.
 func (t *liveText) show(sh *shell, e client.Event) error {
-	var part struct {
-		Turn   int    `json:"turn"`
-		Kind   string `json:"kind"`
-		Text   string `json:"text"`
-		Offset int    `json:"offset"`
-	}
-	if json.Unmarshal(e.Data, &part) != nil {
-		return nil
-	}
+	part := event.Read[event.MessageDeltaData](asLogged(e))
 	key := fmt.Sprintf("%s %d", e.DelegationID, part.Turn)
-	if part.Kind == "reset" {
+	if part.Kind == event.KindReset {
 		delete(t.seen, key)
 		if t.writer != key {
 			return nil

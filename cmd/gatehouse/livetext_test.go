@@ -17,6 +17,7 @@ func piece(delegation string, turn int, kind, text string, offset int) client.Ev
 // A32: on a terminal the text of a model shows while it comes; pieces that come twice
 // print once, a missing one is marked, and nothing of it controls the terminal.
 func TestWatchShowsWhatIsBeingWritten(t *testing.T) {
+	t.Parallel()
 	done := client.Event{Type: "message.completed", Actor: "kik", Data: []byte(`{"turn":1,"text":"whole","calls":[{"name":"read_file"},{"name":"search"}]}`)}
 	for _, c := range []struct {
 		name   string

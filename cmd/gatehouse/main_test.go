@@ -1,14 +1,20 @@
 package main
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,16 +40,23 @@ const lightEnv = "GATEHOUSE_TEST_PROGRAM"
 type light struct{ *testing.M }
 
 func (l light) Run() int {
-	program := os.Getenv(lightEnv)
-	if program == "" {
-		return l.M.Run()
+	if program := os.Getenv(lightEnv); program != "" {
+		if err := swap(program); err != nil {
+			fmt.Fprintf(os.Stderr, "start the program from $%s: %v\n", lightEnv, err)
+			return 1
+		}
 	}
-	if err := swap(program); err != nil {
-		fmt.Fprintf(os.Stderr, "start the program from $%s: %v\n", lightEnv, err)
+	if err := flag.Set("test.parallel", strconv.Itoa(atOnce*runtime.GOMAXPROCS(0))); err != nil { // what go test is told comes later
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	defer forgetFirstDemo()
 	return l.M.Run()
 }
+
+// atOnce is how many stories run beside one another for each processor: most of the time they wait, for a lease, a
+// poll or a person.
+const atOnce = 2
 
 // swap puts the program in the place of the gatehouse on PATH, which goes to where watched finds it.
 func swap(program string) error {
@@ -69,6 +82,7 @@ func watched(path string) string {
 // TestScripts runs the real program. The scripts that speak to a server get one that
 // answers as the contract says, at $GATEHOUSE_URL.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -84,17 +98,14 @@ func TestScripts(t *testing.T) {
 			e.Defer(api.close)
 			e.Setenv("GATEHOUSE_URL", api.url())
 			e.Values[apiKey{}] = api
-			l, err := net.Listen("tcp", "127.0.0.1:0")
+			addr, err := freeAddress()
 			if err != nil {
 				return err
 			}
-			e.Setenv("ADDR", l.Addr().String()) // free again in a moment, for scripts that serve
+			e.Setenv("ADDR", addr)
 			for _, who := range []string{"AUTHOR", "COMMITTER"} {
 				e.Setenv("GIT_"+who+"_NAME", "Ann")
 				e.Setenv("GIT_"+who+"_EMAIL", "ann@example.com")
-			}
-			if err := l.Close(); err != nil {
-				return err
 			}
 			return nil
 		},
@@ -111,6 +122,21 @@ func TestScripts(t *testing.T) {
 			"id":         idIn,
 		},
 	})
+}
+
+// freeAddress is one for a script that serves: below the ports that the system gives to whoever asks for any, as other
+// tests do at the same time.
+func freeAddress() (string, error) {
+	for {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(10_000)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		return l.Addr().String(), l.Close()
+	}
 }
 
 type apiKey struct{}

@@ -171,6 +171,7 @@ func (p *place) comesThrough(point string, strike func(n *node)) (task string, s
 // one after another, through the whole work. No stored turn is asked for again, and
 // the work ends the same (O18).
 func TestAServerKilledAtEveryTurn(t *testing.T) {
+	t.Parallel()
 	services(t, kikWork, func(p *place, fake *modeltest.Server) {
 		task, starts := p.comesThrough("turn stored#1", nil)
 		p.ended(task)
@@ -186,6 +187,7 @@ func TestAServerKilledAtEveryTurn(t *testing.T) {
 // TestAServerKilledInEveryAnswer: the server dies in the middle of each answer. Only
 // that one call is made again.
 func TestAServerKilledInEveryAnswer(t *testing.T) {
+	t.Parallel()
 	begun := map[string]chan struct{}{modeltest.Messages: make(chan struct{}, kikAsks), modeltest.Chat: make(chan struct{}, kikAsks)}
 	services(t, func(a modeltest.Ask) modeltest.Answer {
 		answer := kikWork(a)

@@ -9,7 +9,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/event"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // modelTeam is the example of the sources with models: kik plans, coder changes the
@@ -87,6 +87,7 @@ func (p *place) worked(n *node, taskID string) {
 // reviewer sees what is not committed, one change is approved and lands, and the answers
 // come back up (K14, K15, O1, P6, H8).
 func TestATeamOfModels(t *testing.T) {
+	t.Parallel()
 	for _, who := range [][2]string{{"anthropic", "anthropic"}, {"local", "local"}, {"anthropic", "local"}} {
 		t.Run(strings.Join(who[:], " and "), func(t *testing.T) {
 			t.Parallel()
@@ -110,6 +111,7 @@ func TestATeamOfModels(t *testing.T) {
 // TestAModelThatTalksNonsense: duplicate ids, broken JSON, unknown tools, a delegation to
 // itself under another spelling and a loop each end as they must, with their events.
 func TestAModelThatTalksNonsense(t *testing.T) {
+	t.Parallel()
 	p, _ := newModels(t, "sqlite:"+t.TempDir()+"/gatehouse.db", "anthropic", "local", func(a modeltest.Ask) modeltest.Answer {
 		switch {
 		case strings.Contains(a.Conversation, "loop"):
@@ -143,7 +145,7 @@ func TestAModelThatTalksNonsense(t *testing.T) {
 	if got := count(p.events(task), event.ToolCompleted, "kik"); got != 30 {
 		t.Errorf("%d calls are on record; want 30", got)
 	}
-	var d client.Delegation
+	var d wire.Delegation
 	if status, err := n.call(http.MethodGet, "/api/v1/delegations/"+root.ID, n.asker, nil, &d); err != nil || status != http.StatusOK || d.Error == nil || d.Error.Code != "loop" {
 		t.Errorf("the API shows %d, %v, %+v", status, err, d.Error)
 	}

@@ -13,7 +13,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // movingTeam is an agent that does what its task says, under the contract's own rules.
@@ -58,8 +58,8 @@ func moving(t *testing.T, database string) (*place, *node) {
 // does sends the agent what to do.
 func (n *node) does(lines ...string) string {
 	n.Helper()
-	var s client.Submitted
-	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "mover", Text: strings.Join(lines, "\n"), Repository: "app"}, &s)
+	var s wire.Submitted
+	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, wire.Submission{Agent: "mover", Text: strings.Join(lines, "\n"), Repository: "app"}, &s)
 	n.must(err)
 	if status != http.StatusAccepted {
 		n.Fatalf("the task: status %d", status)
@@ -156,6 +156,7 @@ func (n *node) refusesAliases() {
 // where it would run, and every text of the request shows all of it (issue 6, row 2). Where
 // a person has approved it once it may come back without a warning.
 func TestWhatARulePassedIsUnseenElsewhere(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		p, n := moving(t, database)
 		const code = `func init() { exec.Command("sh", "-c", payload).Run() }`

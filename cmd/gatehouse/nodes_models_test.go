@@ -12,7 +12,7 @@ import (
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/store/storetest"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // deepTeam is three levels: a model that hands on to two models at once, each of which
@@ -176,7 +176,7 @@ func TestAPausedTaskGoesOnOnAnotherNode(t *testing.T) {
 	if fake.Repeats() != 0 || len(fake.Asks()) != 5 {
 		t.Errorf("asked %d times, %d of them again; want 5, none again", len(fake.Asks()), fake.Repeats())
 	}
-	var forked client.Submitted
+	var forked wire.Submitted
 	control(two, "fork", map[string]int{"turn": 5}, &forked, http.StatusAccepted)
 	r := p.asked(forked.ID)
 	if len(r.Revision.Files) != 1 || r.Revision.Files[0].Path != "note.txt" {

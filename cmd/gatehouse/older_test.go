@@ -20,7 +20,7 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // testdata/before27 is what the program before migration 00027 left behind: rows.jsonl.gz
@@ -118,6 +118,7 @@ func (p *place) token(name string) string {
 // page, on the command line and over the API; what waited is decided at every door, by whom
 // may, and lands; and the history of then verifies, before and after.
 func TestWhatAnOlderVersionLeftIsReadDecidedAndVerified(t *testing.T) {
+	t.Parallel()
 	for name, database := range map[string]func(*testing.T) string{
 		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db") },
 		"postgres": func(t *testing.T) string { return storetest.EmptyPostgres(t) },
@@ -144,7 +145,7 @@ func (o *older) isRead(n *node) {
 	cleo := n.browser("cleo")
 	for title, want := range olderRequests {
 		r := o.by[title]
-		var told client.Request
+		var told wire.Request
 		if code, err := n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, o.approver, nil, &told); err != nil || code != http.StatusOK {
 			o.Errorf("%q over the API: %d, %v", title, code, err)
 		}

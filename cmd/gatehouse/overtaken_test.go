@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,13 +13,14 @@ import (
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // TestAnOvertakenChangeIsMadeAgainInPlaceOfAYes: main changed the very file while the
 // request waited. The page knows that a yes would land nothing, so it offers none; its
 // button has the agent make revision 2 on main as it is today, and that can be approved.
 func TestAnOvertakenChangeIsMadeAgainInPlaceOfAYes(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, settled("", ""))
 		n := p.start(p.config, "")
@@ -65,6 +67,26 @@ func (p *place) overtake(task string) (head, would, missed string) {
 		"Nothing landed: main changed " + file + " meanwhile. Revision 2 asks again."
 }
 
+// unnoticed has somebody say yes to a change that was overtaken a moment ago, and returns its request with what people
+// are told. The server looks at branches by itself every 5 s: where it was first, nothing was decided, and the story
+// is told again with another task.
+func (g *gate) unnoticed(n *node, ready, yes func(approval.Request)) (r approval.Request, missed string) {
+	g.Helper()
+	for range 5 {
+		r = g.asked(n.send("coder", "app", "what is overtaken "+rand.Text()))
+		if ready != nil {
+			ready(r)
+		}
+		_, _, missed = g.overtake(r.TaskID)
+		yes(r)
+		if now := g.requests(r.TaskID, approval.Pending); len(now) == 0 || now[0].Revision.N > 1 {
+			return r, missed
+		}
+	}
+	g.Fatal("the server was always first")
+	return r, missed
+}
+
 // bound is what stands behind a button of a card.
 func bound(m bottest.Message, words string) string {
 	for _, row := range m.Buttons {
@@ -81,36 +103,33 @@ func bound(m bottest.Message, words string) string {
 // Every place says so in the same words and offers the next revision in place of a yes; who
 // said yes while it happened is told, wherever they are, that nothing landed.
 func TestEveryPlaceSaysThatAChangeIsOvertaken(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.Replace(gateTeam, ", chats: [-100123]", "", 1))
 	n := g.start(g.config, "")
 	g.link(n, "bob", private)
 	bob := n.browser("bob")
-	tasks := map[string]string{}
-	for _, where := range []string{"known", "tap", "page", "chat", "api"} {
-		tasks[where] = n.send("coder", "app", where)
-	}
-	t.Run("it is known before anybody decides", func(t *testing.T) { g.overtakenAndKnown(t, n, bob, tasks["known"]) })
+	t.Run("it is known before anybody decides", func(t *testing.T) { g.overtakenAndKnown(t, n, bob, n.send("coder", "app", "known")) })
 	t.Run("a tap of the old Approve", func(t *testing.T) {
-		r := g.asked(tasks["tap"])
 		var m bottest.Message
-		var approve string
-		g.bot.Until(t, "the Approve", func() bool { m = g.card(private, r); approve = bound(m, "Approve"); return approve != "" })
-		_, _, missed := g.overtake(tasks["tap"])
-		if said := g.answer(g.bot.PressData(private, m.ID, approve, g.accounts["bob"])); said != missed {
+		var approve, said string
+		r, missed := g.unnoticed(n, func(r approval.Request) {
+			g.bot.Until(t, "the Approve", func() bool { m = g.card(private, r); approve = bound(m, "Approve"); return approve != "" })
+		}, func(approval.Request) { said = g.answer(g.bot.PressData(private, m.ID, approve, g.accounts["bob"])) })
+		if said != missed {
 			t.Errorf("the tap is answered %q, want %q", said, missed)
 		}
-		g.bot.Until(t, "the next question", func() bool { return bound(g.card(private, g.revised(tasks["tap"], 2)), "Approve") != "" })
+		g.bot.Until(t, "the next question", func() bool { return bound(g.card(private, g.revised(r.TaskID, 2)), "Approve") != "" })
 	})
 	for where, at := range map[string]string{"page": "/approvals/", "chat": "/chat/approvals/"} {
 		t.Run("a yes on the "+where, func(t *testing.T) {
-			r := g.asked(tasks[where])
-			_, _, missed := g.overtake(tasks[where])
-			code, said := n.say(bob, at, r, "approve", "")
+			var code int
+			var said string
+			r, missed := g.unnoticed(n, nil, func(r approval.Request) { code, said = n.say(bob, at, r, "approve", "") })
 			if code != http.StatusOK {
 				t.Fatalf("the yes: %d", code)
 			}
 			reads(t, said, missed, `role="status"`, "!Your approval was counted.", `!role="alert"`)
-			g.revised(tasks[where], 2)
+			g.revised(r.TaskID, 2)
 			reads(t, n.page(bob, "/approvals/"+r.ID), `callout is-wait missed" role="status"`, missed, "What changed 1→2", `value="approve"`)
 			if where == "chat" {
 				reads(t, n.page(bob, "/chat?request="+r.ID), missed, `value="approve"`)
@@ -118,14 +137,16 @@ func TestEveryPlaceSaysThatAChangeIsOvertaken(t *testing.T) {
 		})
 	}
 	t.Run("a yes by a program", func(t *testing.T) {
-		r := g.asked(tasks["api"])
-		_, _, missed := g.overtake(tasks["api"])
-		var after client.Request
-		code, err := n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", g.approver, client.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Revision: 1}, &after)
+		var after wire.Request
+		var code int
+		var err error
+		r, missed := g.unnoticed(n, nil, func(r approval.Request) {
+			code, err = n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", g.approver, wire.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Revision: 1}, &after)
+		})
 		if err != nil || code != http.StatusOK || after.Missed != missed {
 			t.Errorf("the yes: %d %v, missed %q", code, err, after.Missed)
 		}
-		again := g.revised(tasks["api"], 2)
+		again := g.revised(r.TaskID, 2)
 		if out, _ := g.cli(n, "review", r.ID); !strings.Contains(out, "⚠ "+missed) || !strings.Contains(out, "gatehouse approve") {
 			t.Errorf("review of revision %d says\n%s", again.Revision.N, out)
 		}
@@ -138,7 +159,7 @@ func (g *gate) overtakenAndKnown(t *testing.T, n *node, bob *http.Client, task s
 	r := g.asked(task)
 	g.bot.Until(t, "its card", func() bool { return bound(g.card(private, r), "Approve") != "" })
 	head, would, _ := g.overtake(task)
-	var seen client.Request
+	var seen wire.Request
 	if code, err := n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, g.approver, nil, &seen); err != nil || code != http.StatusOK || seen.Overtaken.Message != would || seen.Refused != would ||
 		!slices.Equal(seen.May, []string{"reject", "request_changes", "renew"}) {
 		t.Errorf("the API: %d %v, overtaken %+v, may %q, refused %q", code, err, seen.Overtaken, seen.May, seen.Refused)

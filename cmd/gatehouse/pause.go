@@ -1,6 +1,11 @@
 package main
 
-import "context"
+import (
+	"context"
+
+	"gatehouse/web/client"
+	"gatehouse/web/wire"
+)
 
 // PauseCmd holds a task.
 type PauseCmd struct {
@@ -9,22 +14,13 @@ type PauseCmd struct {
 
 // Run holds it and says how it goes on.
 func (c *PauseCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	d, err := api.Pause(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(d)
-	}
-	if err := sh.say("%s paused", line(d.TaskID)); err != nil {
-		return err
-	}
-	sh.hint("  go on: gatehouse resume %s", handle(d))
-	return nil
+	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Delegation], error) { return api.Pause(ctx, c.ID) }, func(_ *client.Client, d wire.Delegation) error {
+		if err := sh.say("%s paused", line(d.TaskID)); err != nil {
+			return err
+		}
+		sh.hint("  go on: gatehouse resume %s", handle(d))
+		return nil
+	})
 }
 
 // ResumeCmd lets a paused task go on.
@@ -34,22 +30,13 @@ type ResumeCmd struct {
 
 // Run lets it go on.
 func (c *ResumeCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	d, err := api.Resume(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(d)
-	}
-	if err := sh.say("%s goes on", line(d.TaskID)); err != nil {
-		return err
-	}
-	sh.hint("  follow: gatehouse wait %s", handle(d))
-	return nil
+	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Delegation], error) { return api.Resume(ctx, c.ID) }, func(_ *client.Client, d wire.Delegation) error {
+		if err := sh.say("%s goes on", line(d.TaskID)); err != nil {
+			return err
+		}
+		sh.hint("  follow: gatehouse wait %s", handle(d))
+		return nil
+	})
 }
 
 // ForkCmd makes a task that goes on from a turn of a model's conversation.
@@ -60,20 +47,11 @@ type ForkCmd struct {
 
 // Run makes it and prints what send prints.
 func (c *ForkCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	t, err := api.Fork(ctx, c.ID, c.Turn)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(t)
-	}
-	if err := sh.say("%s sent to %s", line(t.ID), line(t.Agent)); err != nil {
-		return err
-	}
-	sh.howToFollow(api, t.ID)
-	return nil
+	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Submitted], error) { return api.Fork(ctx, c.ID, c.Turn) }, func(api *client.Client, t wire.Submitted) error {
+		if err := sh.say("%s sent to %s", line(t.ID), line(t.Agent)); err != nil {
+			return err
+		}
+		sh.howToFollow(api, t.ID)
+		return nil
+	})
 }

@@ -21,6 +21,7 @@ agents:
 // TestTheRepositoryThatIsPickedIsWhereWorkIs: a task for another repository than the
 // agent's is refused at every door with both names, and forms say where an agent works.
 func TestTheRepositoryThatIsPickedIsWhereWorkIs(t *testing.T) {
+	t.Parallel()
 	s := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), twoPlaces)
 	git(t, "", "clone", "-q", "--bare", s.repo, filepath.Join(s.dir, "ledger.git"))
 	n := s.start(s.config, "")

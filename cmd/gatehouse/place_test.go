@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -37,17 +38,37 @@ type place struct {
 	approver string // token of bob, who approves
 }
 
-// places runs a story on both databases.
+// databases are where an installation may keep what it knows.
+var databases = map[string]func(*testing.T) string{
+	"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db") },
+	"postgres": func(t *testing.T) string { return storetest.Postgres(t) },
+}
+
+// places runs a story on both databases: one in which the database decides, of kills, several nodes, leases, landings
+// and people at once.
 func places(t *testing.T, story func(t *testing.T, database string)) {
-	for name, database := range map[string]func(*testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db") },
-		"postgres": func(t *testing.T) string { return storetest.Postgres(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			story(t, database(t))
-		})
+	for name := range databases {
+		placeOn(t, name, story)
 	}
+}
+
+// anyPlace runs a story on one of the databases, which its name chooses, as what it tells is the same on both: packages
+// store and approval prove that. make test-full runs it on both.
+func anyPlace(t *testing.T, story func(t *testing.T, database string)) {
+	if os.Getenv("GATEHOUSE_TEST_SQUARE") != "" {
+		places(t, story)
+		return
+	}
+	h := fnv.New32a()
+	h.Write([]byte(t.Name()))
+	placeOn(t, []string{"sqlite", "postgres"}[h.Sum32()%2], story)
+}
+
+func placeOn(t *testing.T, name string, story func(t *testing.T, database string)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		story(t, databases[name](t))
+	})
 }
 
 // newPlace makes an installation with a repository of one commit. The text is the

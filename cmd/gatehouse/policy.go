@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // PolicyCmd is about the rules of approval.
@@ -30,17 +30,14 @@ func (c *PolicyTestCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	trial, err := api.PolicyTest(ctx, c.Since, rules)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(json.RawMessage(trial.Raw))
-	}
+	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.PolicyTrial], error) {
+		return api.PolicyTest(ctx, c.Since, rules)
+	}, func(_ *client.Client, trial wire.PolicyTrial) error {
+		return c.tell(sh, trial)
+	})
+}
+
+func (c *PolicyTestCmd) tell(sh *shell, trial wire.PolicyTrial) error {
 	rows := [][]string{{"request", "agent", "was", "would be", "change", "title"}}
 	for _, ch := range trial.Changes {
 		rows = append(rows, []string{line(ch.ID), line(ch.Agent) + " → " + line(ch.Repository), ruled(ch.Was), ruled(ch.Would), effectWords(ch.Effect), brief(ch.Title, 40)})
@@ -61,7 +58,7 @@ func (c *PolicyTestCmd) Run(ctx context.Context, sh *shell) error {
 
 // rules are those of a file; nil when there is none, so that the server tries its own. A
 // mistake in them names file:line:column.
-func (c *PolicyTestCmd) rules(sh *shell) ([]client.PolicyRule, error) {
+func (c *PolicyTestCmd) rules(sh *shell) ([]wire.PolicyRule, error) {
 	written, err := c.written(sh)
 	if err != nil {
 		return nil, &failure{code: exitUsage, message: block(err.Error()), cause: err}
@@ -69,9 +66,9 @@ func (c *PolicyTestCmd) rules(sh *shell) ([]client.PolicyRule, error) {
 	if written == nil {
 		return nil, nil
 	}
-	rules := []client.PolicyRule{}
+	rules := []wire.PolicyRule{}
 	for _, r := range written {
-		rules = append(rules, client.PolicyRule{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow, Expires: r.Expires})
+		rules = append(rules, wire.PolicyRule{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow, Expires: r.Expires})
 	}
 	return rules, nil
 }
@@ -90,7 +87,7 @@ func (c *PolicyTestCmd) written(sh *shell) ([]config.Rule, error) {
 }
 
 // ruled says what a rule asks for.
-func ruled(r client.Ruled) string {
+func ruled(r wire.Ruled) string {
 	switch {
 	case r.Deny:
 		return line(r.Name) + ": denied"

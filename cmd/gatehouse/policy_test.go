@@ -66,7 +66,8 @@ func (p *place) record(n int) {
 // Other rules are tried on 500 recorded requests: the table has each that would have gone
 // otherwise, and a rule with a typing error is named by its place in the file.
 func TestOtherRulesAreTriedOnPastRequests(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, rulesOfBefore)
 		p.record(500)
 		n := p.start(p.config, idle)

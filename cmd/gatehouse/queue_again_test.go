@@ -19,7 +19,8 @@ agents:
 // Work that is run again is new work for its queue: where nobody takes it up in time it fails
 // with no_ack, although it was taken up once, the time before (A34).
 func TestWorkThatRunsAgainIsGivenUpInItsQueue(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, queueTeam)
 		n := p.start(p.config, "")
 		ended := func(task, code string) {

@@ -55,6 +55,7 @@ func reads(t *testing.T, page string, words ...string) {
 }
 
 func TestNothingIsApprovedThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	n, bob := readPlace(t)
 	review := func(r approval.Request, query string) string { return n.page(bob, "/approvals/"+r.ID+query) }
 	card := func(r approval.Request) string { return n.page(bob, "/chat?request="+r.ID) }

@@ -37,7 +37,8 @@ type readings struct {
 // apart from those who decided. Who only opens the page has read nothing, a reader of the
 // revision before has not read this one, and who may not read requests is told nothing.
 func TestWhoReadARequestWithoutAVerdictIsNamed(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, readersTeam)
 		for _, name := range []string{"cleo", "dan"} {
 			p.person(name, people.Approver)

@@ -10,7 +10,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // refTeam has an agent that changes a file, one that only reads, and a trigger on a
@@ -31,6 +31,7 @@ triggers:
 // Rows 6 and 10 on a running server: no door takes an id for a ref, a tag is for reading,
 // and main does not get back what people dropped from it.
 func TestARefIsABranchOrATagOfTheSource(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), refTeam)
 	git(t, p.repo, "tag", "v1")
 	n := p.start(p.config, "")
@@ -59,7 +60,7 @@ func (n *node) takesNoID(rejected approval.Request) {
 	git(n.T, n.repo, "update-ref", "refs/heads/"+main, main) // a branch that is called like an id
 	for _, ref := range []string{main, rejected.Revision.Commit, rejected.Revision.Branch, "refs/gatehouse/rev/" + rejected.DelegationID, "HEAD", "main~0", "mian"} {
 		var told problem
-		status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "coder", Text: "Go on", Repository: "app", Ref: ref}, &told)
+		status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, wire.Submission{Agent: "coder", Text: "Go on", Repository: "app", Ref: ref}, &told)
 		if n.must(err); status != http.StatusBadRequest || told.Code != orchestrator.CodeBadRef || told.Detail == "" {
 			n.Errorf("ref %q: %d %+v", ref, status, told)
 		}
@@ -82,8 +83,8 @@ func (n *node) takesNoID(rejected approval.Request) {
 // readsATag: an agent reads a tag; a change made on one is refused and says so.
 func (n *node) readsATag() {
 	n.Helper()
-	var sent client.Submitted
-	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "reader", Text: "List", Repository: "app", Ref: "v1"}, &sent)
+	var sent wire.Submitted
+	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, wire.Submission{Agent: "reader", Text: "List", Repository: "app", Ref: "v1"}, &sent)
 	if n.must(err); status != http.StatusAccepted {
 		n.Fatalf("a tag is refused: %d", status)
 	}
@@ -91,7 +92,7 @@ func (n *node) readsATag() {
 	if page := n.page(n.browser("ann"), "/delegations/"+sent.ID); !strings.Contains(page, "tag v1 (read only)") {
 		n.Error("the page does not say that it is about a tag")
 	}
-	status, err = n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "coder", Text: "Write", Repository: "app", Ref: "v1"}, &sent)
+	status, err = n.call(http.MethodPost, "/api/v1/tasks", n.asker, wire.Submission{Agent: "coder", Text: "Write", Repository: "app", Ref: "v1"}, &sent)
 	if n.must(err); status != http.StatusAccepted {
 		n.Fatalf("a tag is refused: %d", status)
 	}
@@ -104,13 +105,13 @@ func (n *node) readsATag() {
 // handsOnFromATag: what a hand-over on a tag is compared with has a name at every door.
 func (n *node) handsOnFromATag() {
 	n.Helper()
-	var sent client.Submitted
-	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: "lead", Text: "Draft", Repository: "app", Ref: "v1"}, &sent)
+	var sent wire.Submitted
+	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, wire.Submission{Agent: "lead", Text: "Draft", Repository: "app", Ref: "v1"}, &sent)
 	if n.must(err); status != http.StatusAccepted {
 		n.Fatalf("a tag is refused: %d", status)
 	}
 	r := n.asked(sent.ID)
-	var told client.Request
+	var told wire.Request
 	if status, err := n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, n.approver, nil, &told); err != nil || status != http.StatusOK || told.Target != "the tag v1" || told.Question.Tag != "v1" {
 		n.Errorf("over the API: %d, %v: target %q of %+v", status, err, told.Target, told.Question)
 	}

@@ -102,7 +102,8 @@ var stops = []struct {
 // after the server was killed; when the rest is over, one of fifty hops at once is the
 // probe (K9–K11, K16, O7–O9, H9, H11–H15).
 func TestRefusalsOfModels(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		c := &clinic{all: make(chan struct{})}
 		c.sick.Store(true)
 		fake := modeltest.Start(c.answer)

@@ -15,6 +15,7 @@ import (
 // A comment on a line of such a file is refused with what to do, on both databases alike,
 // and the change can be approved and lands.
 func TestAFileWithAVeryLongNameIsStillDecided(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		team := strings.ReplaceAll(settled("", ""), "mkdir -p core; cat > core/note.txt",
 			"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do d=$(head -c 4000 /dev/urandom | tr -dc A-Za-z0-9 | head -c 200); mkdir $d; cd $d; done; cat > note.txt")

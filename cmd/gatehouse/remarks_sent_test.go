@@ -27,7 +27,8 @@ func (n *node) remarks(c *http.Client, r approval.Request, text string) {
 // and in its evidence. Only
 // an API that says so leaves it where it was.
 func TestSavedCommentsGoWithEveryVerdict(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, settled("", ""))
 		n := p.start(p.config, "")
 		bob := n.browser("bob")

@@ -100,6 +100,7 @@ func (p *place) shown(taskID, text string) bool {
 // one goes on with the same task: the answer comes back to who asked, the work was done
 // once, and what was not reported counts as the budget (A22, A25, A28, A36, A39a, O14).
 func TestAnAgentElsewhereSurvivesAKilledServer(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		f, url := far(t)
 		p := newPlace(t, database, strings.ReplaceAll(farTeam, "FAR", url))
@@ -131,6 +132,7 @@ func TestAnAgentElsewhereSurvivesAKilledServer(t *testing.T) {
 // Cancelling here cancels there, and where nobody is, the task fails within the time for
 // the acknowledgement (A34, X5).
 func TestAnAgentElsewhereIsCancelledOrNotThere(t *testing.T) {
+	t.Parallel()
 	f, url := far(t)
 	p := newPlace(t, "sqlite:"+t.TempDir()+"/g.db", strings.ReplaceAll(farTeam, "FAR", url))
 	n := p.start(p.config, "")
@@ -150,6 +152,7 @@ func TestAnAgentElsewhereIsCancelledOrNotThere(t *testing.T) {
 // Systems that call each other come to an end: the count that a request brings is
 // counted on, and at the limit no agent elsewhere is asked (X1).
 func TestHopsBetweenSystems(t *testing.T) {
+	t.Parallel()
 	f, url := far(t)
 	p := newPlace(t, "sqlite:"+t.TempDir()+"/g.db", strings.ReplaceAll(farTeam, "FAR", url))
 	n := p.start(p.config, "")

@@ -14,7 +14,8 @@ import (
 // because a yes met a branch that had moved, and because a person starts over. Each time the
 // agent is told what people asked for in the rounds before.
 func TestWhatWasAskedForOutlivesANewBeginning(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, strings.Replace(settled("", ""), "cat > core", "tee core", 1)) // it says what it was told
 		n := p.start(p.config, "")
 		moves := func(text string) {

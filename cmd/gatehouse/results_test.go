@@ -13,7 +13,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/people"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // resultsTeam has the contract's own example, a score that decides, and a caller of every
@@ -68,10 +68,10 @@ func rates(a modeltest.Ask) modeltest.Answer {
 }
 
 // answered sends to an agent and returns its root as the API tells it.
-func (n *node) answered(to string) client.Delegation {
+func (n *node) answered(to string) wire.Delegation {
 	n.Helper()
 	root := n.through(n.send(to, "app", to))
-	var d client.Delegation
+	var d wire.Delegation
 	if status, err := n.call(http.MethodGet, "/api/v1/delegations/"+root.ID, n.asker, nil, &d); err != nil || status != http.StatusOK {
 		n.Fatalf("%s: %d, %v", to, status, err)
 	}
@@ -79,7 +79,7 @@ func (n *node) answered(to string) client.Delegation {
 }
 
 // artifact gets the content of an artifact.
-func (n *node) artifact(a client.Artifact, token string) (string, int) {
+func (n *node) artifact(a agent.Artifact, token string) (string, int) {
 	n.Helper()
 	var b bytes.Buffer
 	status, err := n.text(a.URL, token, &b)
@@ -91,7 +91,8 @@ func (n *node) artifact(a client.Artifact, token string) (string, int) {
 // a workflow, a model, a program that speaks lines and one that uses the command line; the
 // content outlives the checkout, and who may not read the delegation does not get it.
 func TestWhatAgentsBringReachesEveryCaller(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		fake := modeltest.Start(rates)
 		t.Cleanup(fake.Close)
 		p := newPlace(t, database, strings.ReplaceAll(resultsTeam, "BASE", fake.OpenAI()))
@@ -116,14 +117,14 @@ func TestWhatAgentsBringReachesEveryCaller(t *testing.T) {
 		if boss := n.answered("boss"); boss.State != "completed" || !strings.Contains(boss.Result.Text, `Data: {"pages":2}`) || !strings.Contains(boss.Result.Text, "sha256 "+sha+")\n# Plan") {
 			t.Errorf("the model heard %+v", boss.Result)
 		}
-		var told client.Delegation
+		var told wire.Delegation
 		if err := json.Unmarshal([]byte(n.answered("script").Result.Text), &told); err != nil || told.Result == nil || string(compact(t, told.Result.Data)) != `{"pages":2}` || len(told.Result.Artifacts) != 2 || told.Result.Artifacts[0].SHA256 != sha {
 			t.Errorf("delegate --json: %v %+v", err, told.Result)
 		}
 		liner := n.answered("liner")
 		var heard struct {
 			Data      map[string]int
-			Artifacts []client.Artifact
+			Artifacts []agent.Artifact
 		}
 		if err := json.Unmarshal(liner.Result.Data, &heard); err != nil || heard.Data["pages"] != 2 || len(heard.Artifacts) != 2 || heard.Artifacts[0].SHA256 != sha {
 			t.Errorf("the line: %v %s", err, liner.Result.Data)

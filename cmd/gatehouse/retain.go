@@ -61,7 +61,7 @@ func (h *house) retain(ctx context.Context, now time.Time) (more bool, err error
 func (h *house) forget(ctx context.Context) error {
 	var all error
 	for _, repo := range h.engine.Config().Repositories {
-		m := h.mirrors.Open(repo.Mirrored())
+		m := h.mirrors.Open(repo)
 		n, err := m.Forget(ctx, func(ids []string) (map[string]bool, error) { return h.store.BlobsGone(ctx, ids) })
 		if n > 0 {
 			h.log.Info("retention removed refs of old tasks from the mirror", "repository", repo.Name, "refs", n)

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+
+	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // RevertCmd undoes what has landed.
@@ -11,24 +14,17 @@ type RevertCmd struct {
 
 // Run asks for the revert, which is a task whose change people decide on.
 func (c *RevertCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	r, err := findRequest(ctx, sh, api, c.ID, "landed")
-	if err != nil {
-		return err
-	}
-	sent, err := api.Revert(ctx, r.ID)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(sent)
-	}
-	if err := sh.say("%s undoes %s on %s, once it is approved", line(sent.ID), commit(r.Commit), line(r.Target)); err != nil {
-		return err
-	}
-	sh.howToFollow(api, sent.ID)
-	return nil
+	var r client.Answer[wire.Request]
+	return act(ctx, sh, func(api *client.Client) (sent client.Answer[wire.Submitted], err error) {
+		if r, err = findRequest(ctx, sh, api, c.ID, "landed"); err != nil {
+			return sent, err
+		}
+		return api.Revert(ctx, r.Value.ID)
+	}, func(api *client.Client, sent wire.Submitted) error {
+		if err := sh.say("%s undoes %s on %s, once it is approved", line(sent.ID), commit(r.Value.Commit), line(r.Value.Target)); err != nil {
+			return err
+		}
+		sh.howToFollow(api, sent.ID)
+		return nil
+	})
 }

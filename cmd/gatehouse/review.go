@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/orchestrator/badge"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // ReviewCmd shows a request and its diff, and remembers that: what approve lands off a
@@ -26,21 +28,21 @@ func (c *ReviewCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	r, err := findRequest(ctx, sh, api, c.ID, "pending")
+	found, err := findRequest(ctx, sh, api, c.ID, "pending")
 	if err != nil {
 		return err
 	}
 	if sh.JSON {
-		return sh.document(r)
+		return sh.document(found.Raw)
 	}
-	_, err = sh.show(ctx, api, r)
+	_, err = sh.show(ctx, api, found.Value)
 	return err
 }
 
 // show prints all of a request and remembers that this person has it before them. It
 // returns the request as it was shown.
-func (sh *shell) show(ctx context.Context, api *client.Client, r client.Request) (client.Request, error) {
-	if r.Handover() {
+func (sh *shell) show(ctx context.Context, api *client.Client, r wire.Request) (wire.Request, error) {
+	if r.IsHandover() {
 		if err := sh.question(ctx, api, r); err != nil {
 			return r, err
 		}
@@ -54,9 +56,11 @@ func (sh *shell) show(ctx context.Context, api *client.Client, r client.Request)
 	}
 	if digest != "" && digest != r.Digest {
 		// A new revision came between the two; what is shown must be one of them.
-		if r, err = api.Request(ctx, r.ID); err != nil {
+		again, err := api.Request(ctx, r.ID)
+		if err != nil {
 			return r, err
 		}
+		r = again.Value
 		if digest != r.Digest {
 			return r, fail(exitFailed, "The request %s changes while it is read. Run the command again.", line(r.ID))
 		}
@@ -73,10 +77,10 @@ func (sh *shell) show(ctx context.Context, api *client.Client, r client.Request)
 }
 
 // yours says which commands decide on r, or why they are not for who asks.
-func yours(w io.Writer, r client.Request) {
+func yours(w io.Writer, r wire.Request) {
 	switch {
 	case r.State != "pending":
-	case r.Overtaken.Message != "" && slices.Contains(r.May, "renew"):
+	case r.Overtaken != nil && slices.Contains(r.May, "renew"):
 		fmt.Fprintf(w, "%s\nreject: gatehouse reject %s --reason \"…\"\n", renewing(r), short(r.ID))
 	case r.Refused != "":
 		fmt.Fprintf(w, "not yours to approve: %s\n", line(r.Refused))
@@ -89,14 +93,14 @@ func yours(w io.Writer, r client.Request) {
 }
 
 // header says what the request is and what to look at, first what keeps it from a yes.
-func (sh *shell) header(w io.Writer, r client.Request) {
+func (sh *shell) header(w io.Writer, r wire.Request) {
 	if r.Needs.Problem != "" {
 		fmt.Fprintf(w, "%s\n", sh.paint("wait", "⚠ "+line(r.Needs.Problem)))
 	}
-	if r.Missed != "" && r.Missed != r.Overtaken.Message {
+	if r.Missed != "" && (r.Overtaken == nil || r.Missed != r.Overtaken.Message) {
 		fmt.Fprintf(w, "%s\n", sh.paint("wait", "⚠ "+line(r.Missed)))
 	}
-	if r.Overtaken.Message != "" {
+	if r.Overtaken != nil {
 		fmt.Fprintf(w, "%s\n", sh.paint("wait", "⚠ "+line(r.Overtaken.Message)))
 	}
 	rule := ""
@@ -111,7 +115,7 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 		if r.State == "landed" && r.Commit != "" {
 			where = "  " + arrived(r)
 		}
-		fmt.Fprintf(w, "%s%s\n", sh.state(arrivedState(r.State, r.Pushes()), 0), where)
+		fmt.Fprintf(w, "%s%s\n", sh.state(badge.Arrived(r.State, r.Pushes()), 0), where)
 	}
 	if r.Base != "" && r.Target != "" {
 		fmt.Fprintf(w, "made on %s at %s%s\n", line(r.Target), commit(r.Base), age(r.BaseAt, sh.now()))
@@ -157,7 +161,7 @@ func (sh *shell) header(w io.Writer, r client.Request) {
 	if len(checks) > 0 {
 		fmt.Fprintln(w, strings.Join(checks, "   "))
 	}
-	if said := strings.TrimSpace(r.Text); said != "" && !r.Handover() {
+	if said := strings.TrimSpace(r.Text); said != "" && !r.IsHandover() {
 		fmt.Fprintf(w, "%s says:\n", line(r.Agent))
 		for l := range strings.Lines(block(said)) {
 			fmt.Fprintf(w, "  │ %s\n", strings.TrimRight(l, "\n"))

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // comments says what people said about lines and which of that is open. They warn; they
 // do not keep a request from its yes.
-func (sh *shell) comments(w io.Writer, r client.Request) {
+func (sh *shell) comments(w io.Writer, r wire.Request) {
 	open := 0
 	for _, c := range r.Comments {
 		if !c.Resolved {

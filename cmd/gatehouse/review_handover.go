@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // question shows a request about a hand-over: what would be handed on, as a whole, with
 // the files that travel.
-func (sh *shell) question(ctx context.Context, api *client.Client, r client.Request) error {
+func (sh *shell) question(ctx context.Context, api *client.Client, r wire.Request) error {
 	var diff bytes.Buffer
 	if r.Question.Tree != "" {
 		digest, err := api.Patch(ctx, r.ID, &diff)
@@ -61,8 +62,8 @@ func quoted(w io.Writer, head, said string) {
 
 // whereSize is what a yes to r does, for its first line: where a patch lands and how
 // large it is, or to whom work is handed.
-func whereSize(r client.Request) string {
-	if r.Handover() {
+func whereSize(r wire.Request) string {
+	if r.IsHandover() {
 		return where(r)
 	}
 	return fmt.Sprintf("%s  +%d −%d  %s", where(r), r.Added, r.Removed, counted(len(r.Files), "file"))

@@ -30,6 +30,7 @@ agents:
 `
 
 func TestAHugeChangeIsReadInPages(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), largeTeam)
 	var old strings.Builder
 	for i := range 50_000 {

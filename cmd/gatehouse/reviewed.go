@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // How much is remembered of what was shown, and how long.
@@ -37,12 +38,12 @@ type reviewed struct {
 }
 
 // shown is what was shown of r.
-func (sh *shell) shown(api *client.Client, r client.Request) reviewed {
+func (sh *shell) shown(api *client.Client, r wire.Request) reviewed {
 	return reviewed{Server: api.Base(), Request: r.ID, Revision: r.Revision, Digest: r.Digest, Codes: r.Codes(), At: sh.now().UTC()}
 }
 
 // is reports whether r is still what was shown.
-func (v reviewed) is(r client.Request) bool { return v.Digest == r.Digest && v.Revision == r.Revision }
+func (v reviewed) is(r wire.Request) bool { return v.Digest == r.Digest && v.Revision == r.Revision }
 
 // memory is the folder of what was shown, and the file in it that is about one request:
 // each server and each person, by the hash of the token, has its own.
@@ -62,7 +63,7 @@ func (sh *shell) memory(server, request string) (folder, file string, err error)
 }
 
 // remember keeps what was shown of r. That it cannot is no reason not to read.
-func (sh *shell) remember(api *client.Client, r client.Request) {
+func (sh *shell) remember(api *client.Client, r wire.Request) {
 	if err := sh.keep(sh.shown(api, r)); err != nil {
 		sh.hint("What was shown could not be remembered (%s). To approve it off a terminal, name it: gatehouse approve %s --digest %s", line(err.Error()), short(r.ID), line(r.Digest))
 	}

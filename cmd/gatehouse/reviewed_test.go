@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // atTerminal is a shell on a terminal in front of the fake server, with an answer typed.
@@ -36,6 +36,7 @@ func atTerminal(t *testing.T, f *fakeAPI, typed string) (sh *shell, out, errs *b
 // On a terminal approve shows the diff before it asks, or says that it is another one than
 // was read, and shows that; what was read already is asked about at once.
 func TestApproveOnATerminalShowsWhatItAsksAbout(t *testing.T) {
+	t.Parallel()
 	f := newFakeAPI()
 	defer f.close()
 	sh, out, errs, _ := atTerminal(t, f, "no")
@@ -72,6 +73,7 @@ func TestApproveOnATerminalShowsWhatItAsksAbout(t *testing.T) {
 // What was shown is remembered for its person and its server alone, for a while, and where
 // nobody else may write.
 func TestWhatWasShownIsRemembered(t *testing.T) {
+	t.Parallel()
 	f := newFakeAPI()
 	defer f.close()
 	sh, _, _, env := atTerminal(t, f, "")
@@ -81,7 +83,7 @@ func TestWhatWasShownIsRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := client.Request{ID: fakeReq, Revision: 3, Digest: fakeDigest}
+	r := wire.Request{ID: fakeReq, Revision: 3, Digest: fakeDigest}
 	sh.remember(api, r)
 	folder, file, err := sh.memory(api.Base(), r.ID)
 	if err != nil {
@@ -127,6 +129,7 @@ func TestWhatWasShownIsRemembered(t *testing.T) {
 
 // Only so many are kept: the newest.
 func TestTheOldestOfTooManyAreForgotten(t *testing.T) {
+	t.Parallel()
 	f := newFakeAPI()
 	defer f.close()
 	sh, _, _, _ := atTerminal(t, f, "")
@@ -134,7 +137,7 @@ func TestTheOldestOfTooManyAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh.remember(api, client.Request{ID: "apr_mine", Revision: 1, Digest: fakeDigest})
+	sh.remember(api, wire.Request{ID: "apr_mine", Revision: 1, Digest: fakeDigest})
 	folder, _, err := sh.memory(api.Base(), "apr_mine")
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +155,7 @@ func TestTheOldestOfTooManyAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sh.remember(api, client.Request{ID: "apr_other", Revision: 1, Digest: fakeDigest})
+	sh.remember(api, wire.Request{ID: "apr_other", Revision: 1, Digest: fakeDigest})
 	entries, err := os.ReadDir(folder)
 	if err != nil || len(entries) != maxReviewed {
 		t.Errorf("%d are kept: %v", len(entries), err)

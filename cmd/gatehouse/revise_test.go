@@ -11,7 +11,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // reviseTeam makes two files, so that one of them can be approved.
@@ -31,6 +31,7 @@ agents:
 // somebody approved some files, or once it has checked and asked about them. The next
 // start goes on, and that yes counts once.
 func TestARevisionOfAPersonSurvivesTheServer(t *testing.T) {
+	t.Parallel()
 	for name, point := range map[string]string{
 		"revised, not yet checked": "revised#1",
 		"asked and counted":        "request committed#2",
@@ -45,7 +46,7 @@ func TestARevisionOfAPersonSurvivesTheServer(t *testing.T) {
 				r := p.asked(task)
 				// The server may die before it answers.
 				n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver,
-					client.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Files: []string{"hello.txt"}}, nil)
+					wire.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Files: []string{"hello.txt"}}, nil)
 				n.died()
 
 				n = p.start(p.config, "")
@@ -86,6 +87,7 @@ func (n *node) verdict(token, id string, body map[string]any) (int, map[string]a
 // TestChoicesAndEditsThroughTheAPI: the shapes of what people make of a patch, and the
 // difference between any two revisions.
 func TestChoicesAndEditsThroughTheAPI(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), reviseTeam)
 	cleo := p.person("cleo", people.Approver)
 	n := p.start(p.config, "")

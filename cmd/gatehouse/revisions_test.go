@@ -78,7 +78,8 @@ func (n *node) asksFor(r approval.Request, comment string, startOver bool) appro
 // them and what was asked for, for a program, a model, jsonl and a patch in place of files;
 // start_over begins from the base.
 func TestAfterRequestChangesTheWorkGoesOn(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		fake := modeltest.Start(worksOn)
 		t.Cleanup(fake.Close)
 		p := newPlace(t, database, strings.ReplaceAll(goingOnTeam, "BASE", fake.OpenAI()))
@@ -169,6 +170,7 @@ func TestAnEditedRevisionGoesOn(t *testing.T) {
 // program as it starts and of a model behind its third new turn; the next attempt starts
 // from the same place.
 func TestAKillLosesNothingOfWhatGoesOn(t *testing.T) {
+	t.Parallel()
 	for to, point := range map[string]string{"program": "agent started#2", "model": "turn stored#7"} {
 		t.Run(to, func(t *testing.T) {
 			t.Parallel()

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"gatehouse/orchestrator/budget"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // SendCmd makes a task.
@@ -34,13 +37,15 @@ func (c *SendCmd) Run(ctx context.Context, sh *shell) error {
 	case c.Timeout == 0:
 		c.Timeout = defaultWait
 	}
-	var limits any
+	var limits json.RawMessage
 	if c.Budget != "" {
 		l, err := budget.Parse(c.Budget)
 		if err != nil {
 			return usage("--budget: %v.", err)
 		}
-		limits = l.Published()
+		if limits, err = json.Marshal(l.Published()); err != nil {
+			return fmt.Errorf("encode the budget: %w", err)
+		}
 	}
 	agent, words := c.Agent, c.Text
 	if c.Capability != "" && len(words) == 0 {
@@ -54,13 +59,14 @@ func (c *SendCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	sent, err := api.Submit(ctx, client.Submission{
+	answer, err := api.Submit(ctx, wire.Submission{
 		Agent: agent, Capability: c.Capability, Text: text, Repository: c.Repo, Ref: c.Ref, Key: c.Key,
 		Complexity: c.Complexity, Budget: limits, Handoffs: c.Handoffs,
 	})
 	if err != nil {
 		return err
 	}
+	sent := answer.Value
 	if !sh.JSON {
 		if sent.Agent != "" {
 			agent = sent.Agent
@@ -73,7 +79,7 @@ func (c *SendCmd) Run(ctx context.Context, sh *shell) error {
 		return wait(ctx, sh, api, sent.ID, c.Timeout)
 	}
 	if sh.JSON {
-		return sh.document(sent)
+		return sh.document(answer.Raw)
 	}
 	sh.howToFollow(api, sent.ID)
 	return nil

@@ -23,7 +23,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator"
-	"gatehouse/web/client"
+	"gatehouse/web/wire"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -34,8 +34,12 @@ const (
 	idle   = "idle"                // in place of a point: answers, and works on nothing
 )
 
-// gatehouse is the program as the tests start it: the product, or one that dies.
+// gatehouse is the program as the tests start it: the product, or one that dies. What either starts of itself, for each
+// run and each call of an agent, is the program without the race detector.
 func gatehouse() {
+	if light := os.Getenv(lightEnv); light != "" {
+		executable = func() (string, error) { return light, nil }
+	}
 	point := os.Getenv(killAt)
 	if point == "" || len(os.Args) < 2 || os.Args[1] != "serve" {
 		main()
@@ -118,7 +122,8 @@ func (p *place) launchBy(by []string, config, point string, args ...string) (*no
 	}
 	line := slices.Concat(by, []string{path, "serve"}, args)
 	n := &node{place: p, cmd: exec.Command(line[0], line[1:]...), http: http.DefaultClient, ended: make(chan struct{})}
-	n.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "GATEHOUSE_CONFIG=" + config, killAt + "=" + point, "GORACE=" + noSleep}
+	n.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "GATEHOUSE_CONFIG=" + config, killAt + "=" + point,
+		lightEnv + "=" + os.Getenv(lightEnv), "GORACE=" + noSleep}
 	n.cmd.Dir = p.dir
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that is cut off leaves no server
 	stderr, err := n.cmd.StderrPipe()
@@ -253,9 +258,9 @@ func (n *node) text(path, token string, into io.Writer) (int, error) {
 }
 
 // submit sends a task as ann, under a key.
-func (n *node) submit(agent, repository, key string) (client.Submitted, error) {
-	var s client.Submitted
-	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, client.Submission{Agent: agent, Text: "Do " + key, Repository: repository, Key: key}, &s)
+func (n *node) submit(agent, repository, key string) (wire.Submitted, error) {
+	var s wire.Submitted
+	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, wire.Submission{Agent: agent, Text: "Do " + key, Repository: repository, Key: key}, &s)
 	if err == nil && status != http.StatusAccepted && status != http.StatusOK {
 		err = fmt.Errorf("the task was refused with status %d", status)
 	}
@@ -272,7 +277,7 @@ func (n *node) send(agent, repository, key string) string {
 
 // decide gives bob's yes to what a request shows, with every tick.
 func (n *node) decide(r approval.Request) (int, error) {
-	return n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver, client.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Revision: r.Revision.N, Ticked: approval.Ticks(r)}, nil)
+	return n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver, wire.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Revision: r.Revision.N, Ticked: approval.Ticks(r)}, nil)
 }
 
 // through approves what a task asks for on this node until the task has ended, and

@@ -52,7 +52,8 @@ type notCounted struct{ code, detail string }
 // TestAYesToABranchDoesNotMoveMain: people said yes to a push of the agent's branch. When
 // the repository is delivered by merge by then, they are asked about that.
 func TestAYesToABranchDoesNotMoveMain(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, settled(", deliver: branch", ""))
 		n := p.start(p.config, "")
 		before := git(t, p.repo, "rev-parse", "main")
@@ -83,7 +84,8 @@ func TestAYesToABranchDoesNotMoveMain(t *testing.T) {
 // TestRulesThatBecameStricterHoldForWhatIsAsked: a question of before is decided by the
 // rules of now, where these ask more, and the history says so.
 func TestRulesThatBecameStricterHoldForWhatIsAsked(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, settled("", ""))
 		cleo, dora := p.person("cleo", people.Approver), p.person("dora", people.Approver)
 		n := p.start(p.config, "")

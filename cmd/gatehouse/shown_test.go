@@ -54,6 +54,7 @@ func shownFor(t *testing.T) (time.Duration, int) {
 // hands and as a patch in its answer. What the page, the chat, Telegram, the command line
 // and the API show of each is the same change, is all of it, and is what lands.
 func TestWhatIsShownIsWhatIsDecidedAndLands(t *testing.T) {
+	t.Parallel()
 	limit, most := shownFor(t)
 	s := newShownWorld(t)
 	until := time.Now().Add(limit)

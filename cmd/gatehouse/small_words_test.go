@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"gatehouse/web/client"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/web/wire"
 
 	"github.com/alecthomas/kong"
 )
@@ -47,7 +48,8 @@ func TestHelpExamplesAreUnderstood(t *testing.T) {
 
 // Where nobody who has not done so can say yes, every face says that and what to do.
 func TestARequestThatNobodyCanSatisfy(t *testing.T) {
-	r := client.Request{State: "pending"}
+	t.Parallel()
+	r := wire.Request{State: "pending"}
 	r.Needs.Have, r.Needs.Count, r.Needs.Problem = 1, 2, "This needs 2 approvers, but only ann can."
 	const want = "nobody else can say yes: add an approver or change the rule"
 	if got := outcome(r, "approved"); got != "approved, 1 of 2 yes; "+want {
@@ -67,8 +69,9 @@ func TestARequestThatNobodyCanSatisfy(t *testing.T) {
 
 // What failed in the way that its state names says so once.
 func TestTheTreeSaysCancelledOnce(t *testing.T) {
+	t.Parallel()
 	p := planter{}
-	d := client.Delegation{State: "cancelled", Error: &client.Failure{Code: "cancelled", Message: "ann cancelled this"}}
+	d := wire.Delegation{State: "cancelled", Error: &agent.Failure{Code: "cancelled", Message: "ann cancelled this"}}
 	if got := p.outcome(d); got != "cancelled: ann cancelled this" {
 		t.Errorf("it says %q", got)
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"gatehouse/orchestrator/badge"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // StatusCmd shows one task or delegation, or how busy the server is.
@@ -23,14 +25,14 @@ func (c *StatusCmd) Run(ctx context.Context, sh *shell) error {
 	if c.ID == "" {
 		return siteStatus(ctx, sh, api)
 	}
-	d, err := findDelegation(ctx, api, c.ID)
+	found, err := findDelegation(ctx, api, c.ID)
 	if err != nil {
 		return err
 	}
 	if sh.JSON {
-		return sh.document(d)
+		return sh.document(found.Raw)
 	}
-	v, err := inspect(ctx, api, d)
+	v, err := inspect(ctx, api, found.Value)
 	if err != nil {
 		return err
 	}
@@ -39,18 +41,18 @@ func (c *StatusCmd) Run(ctx context.Context, sh *shell) error {
 
 // view is what is known of one delegation and everything below it.
 type view struct {
-	d       client.Delegation
-	all     []client.Delegation // of the whole task
-	focus   client.Delegation   // whose state says whose turn it is
-	lander  client.Delegation   // whose change landed last, or focus while it goes on
-	request *client.Request     // of lander; nil where there is none or it may not be read
-	inbox   string              // how full the queue is that focus waits in, "" elsewhere
-	queue   string              // how landing stands where focus waits to land
+	d       wire.Delegation
+	all     []wire.Delegation // of the whole task
+	focus   wire.Delegation   // whose state says whose turn it is
+	lander  wire.Delegation   // whose change landed last, or focus while it goes on
+	request *wire.Request     // of lander; nil where there is none or it may not be read
+	inbox   string            // how full the queue is that focus waits in, "" elsewhere
+	queue   string            // how landing stands where focus waits to land
 }
 
 // inspect reads what a delegation stands for: while it waits for others, the liveliest
 // one below it says whose turn it is.
-func inspect(ctx context.Context, api *client.Client, d client.Delegation) (view, error) {
+func inspect(ctx context.Context, api *client.Client, d wire.Delegation) (view, error) {
 	v := view{d: d, focus: d}
 	tree, err := api.Tree(ctx, d.TaskID)
 	if err != nil {
@@ -75,23 +77,23 @@ func inspect(ctx context.Context, api *client.Client, d client.Delegation) (view
 	if v.lander.ApprovalID == "" {
 		return v, nil
 	}
-	r, err := api.Request(ctx, v.lander.ApprovalID)
+	r, err := api.Request(ctx, string(v.lander.ApprovalID))
 	var refused *client.Error
 	switch {
 	case errors.As(err, &refused): // a token may read tasks and no requests
 	case err != nil:
 		return v, err
 	default:
-		v.request = &r
+		v.request = &r.Value
 	}
 	return v, nil
 }
 
 // subtree has the ids of d and of everything below it.
-func subtree(d client.Delegation, all []client.Delegation) map[string]bool {
+func subtree(d wire.Delegation, all []wire.Delegation) map[string]bool {
 	below := map[string]bool{d.ID: true}
 	for _, other := range all { // oldest first: callers stand before those they called
-		if below[other.ParentID] {
+		if below[string(other.ParentID)] {
 			below[other.ID] = true
 		}
 	}
@@ -99,7 +101,7 @@ func subtree(d client.Delegation, all []client.Delegation) map[string]bool {
 }
 
 // lander is d when it landed something, else the last one below that did.
-func lander(d client.Delegation, all []client.Delegation) (last client.Delegation, found bool) {
+func lander(d wire.Delegation, all []wire.Delegation) (last wire.Delegation, found bool) {
 	below := subtree(d, all)
 	for _, other := range all {
 		if below[other.ID] && other.Result != nil && other.Result.Commit != "" {
@@ -115,7 +117,7 @@ func lander(d client.Delegation, all []client.Delegation) (last client.Delegatio
 var urgency = []string{"awaiting_approval", "landing", "checking", "running", "queued"}
 
 // liveliest is d, or the delegation below it whose state says more than "waiting".
-func liveliest(d client.Delegation, all []client.Delegation) client.Delegation {
+func liveliest(d wire.Delegation, all []wire.Delegation) wire.Delegation {
 	if d.State != "waiting" {
 		return d
 	}
@@ -190,7 +192,7 @@ func (v view) paused(sh *shell) string {
 }
 
 // allowed is what a delegation may use, "" where nothing limits it.
-func allowed(b *client.Budget) string {
+func allowed(b *wire.Budget) string {
 	if b == nil {
 		return ""
 	}
@@ -207,11 +209,11 @@ func allowed(b *client.Budget) string {
 	if b.Limits.Agents != nil {
 		limits = append(limits, counted(*b.Limits.Agents, "agent"))
 	}
-	if b.Limits.Time != "" {
-		limits = append(limits, line(b.Limits.Time)+" of running")
+	if b.Limits.Time != nil {
+		limits = append(limits, line(*b.Limits.Time)+" of running")
 	}
-	if b.Reserved.Tokens > 0 {
-		limits = append(limits, tokens(b.Reserved.Tokens)+" tokens reserved below it")
+	if b.Reserved.Tokens != nil && *b.Reserved.Tokens > 0 {
+		limits = append(limits, tokens(*b.Reserved.Tokens)+" tokens reserved below it")
 	}
 	return strings.Join(limits, " · ")
 }
@@ -291,7 +293,7 @@ func (v view) problem() string {
 }
 
 // handle is the id to call d by: its task's at the root, as send has printed it.
-func handle(d client.Delegation) string {
+func handle(d wire.Delegation) string {
 	if d.ParentID == "" && d.TaskID != "" {
 		return short(d.TaskID)
 	}
@@ -301,7 +303,7 @@ func handle(d client.Delegation) string {
 // commit is the abbreviated id that git would print.
 func commit(id string) string { return line(id[:min(len(id), 7)]) }
 
-func took(d client.Delegation) string {
+func took(d wire.Delegation) string {
 	if d.EndedAt == nil {
 		return ""
 	}
@@ -336,7 +338,7 @@ func (v view) next() string {
 	}
 	switch v.focus.State {
 	case "awaiting_approval":
-		return "gatehouse review " + short(v.focus.ApprovalID)
+		return "gatehouse review " + short(string(v.focus.ApprovalID))
 	case "landing":
 		if heldUp(v.focus) != "" {
 			return "gatehouse retry " + handle(v.focus)
@@ -350,7 +352,7 @@ func (v view) next() string {
 }
 
 // reason is why a delegation did not complete: CODE: sentence.
-func reason(d client.Delegation) string {
+func reason(d wire.Delegation) string {
 	if d.Error == nil {
 		return ""
 	}
@@ -358,7 +360,7 @@ func reason(d client.Delegation) string {
 }
 
 // needed says whom a request needs, behind a verb, or that a yes of theirs is nobody's to give.
-func needed(verb string, r client.Request) string {
+func needed(verb string, r wire.Request) string {
 	if stuck(r) {
 		return who(r)
 	}
@@ -366,12 +368,12 @@ func needed(verb string, r client.Request) string {
 }
 
 // stuck reports whether nobody who has not done so can say yes to a request.
-func stuck(r client.Request) bool {
+func stuck(r wire.Request) bool {
 	return r.State == "pending" && len(r.Needs.Missing) == 0 && r.Needs.Problem != ""
 }
 
 // who names the people that a request waits for.
-func who(r client.Request) string {
+func who(r wire.Request) string {
 	switch {
 	case len(r.Needs.Missing) > 0:
 		names := make([]string, len(r.Needs.Missing))
@@ -379,10 +381,8 @@ func who(r client.Request) string {
 			names[i] = line(n)
 		}
 		return joined(names, "or")
-	case stuck(r) && r.Needs.Have > 0:
-		return "nobody else can say yes: add an approver or change the rule"
 	case stuck(r):
-		return "nobody can say yes: add an approver or change the rule"
+		return badge.Nobody(r.Needs.Have)
 	case len(r.Needs.From) > 0:
 		return line(joined(r.Needs.From, "or"))
 	}

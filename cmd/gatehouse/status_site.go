@@ -5,21 +5,23 @@ import (
 	"encoding/json"
 
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // siteStatus tells how many workers of the node are busy, and of each repository in which
 // approved changes wait how many they are and at which pace they land.
 func siteStatus(ctx context.Context, sh *shell, api *client.Client) error {
-	found, err := api.Waits(ctx, "", 1)
+	answer, err := api.Waits(ctx, "", 1)
 	if err != nil {
 		return err
 	}
+	found := answer.Value
 	if sh.JSON {
 		var told struct {
 			Slots    json.RawMessage `json:"slots"`
 			Landings json.RawMessage `json:"landings"`
 		}
-		if err := json.Unmarshal(found.Raw, &told); err != nil {
+		if err := json.Unmarshal(answer.Raw, &told); err != nil {
 			return err
 		}
 		return sh.document(told)
@@ -43,7 +45,7 @@ func siteStatus(ctx context.Context, sh *shell, api *client.Client) error {
 }
 
 // landingOf says how landing stands in the repository of a change that waits to land.
-func landingOf(ctx context.Context, api *client.Client, d client.Delegation) (string, error) {
+func landingOf(ctx context.Context, api *client.Client, d wire.Delegation) (string, error) {
 	if d.State != "landing" {
 		return "", nil
 	}
@@ -51,8 +53,8 @@ func landingOf(ctx context.Context, api *client.Client, d client.Delegation) (st
 	if err != nil {
 		return "", err
 	}
-	for _, w := range found.Items {
-		for _, q := range found.Landings {
+	for _, w := range found.Value.Items {
+		for _, q := range found.Value.Landings {
 			if w.DelegationID == d.ID && w.Repository == q.Repository {
 				return line(q.Says), nil
 			}

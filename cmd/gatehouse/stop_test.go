@@ -32,6 +32,7 @@ var countedAt = regexp.MustCompile(`name="until" value="([^"]+)"`)
 // stops one agent's work from the shell and everything from the page, each with the count
 // before and the reason after; nobody else may.
 func TestAnAdminStopsEverything(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), stopTeam)
 	n := p.start(p.config, "")
 	operator := p.person("dora", "operator")
@@ -98,6 +99,7 @@ func TestAnAdminStopsEverything(t *testing.T) {
 // over the API, and who looks later reads it with their name, everywhere. Without a reason
 // it is cancelled as before; one that is too long cancels nothing.
 func TestACancelSaysWhy(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), stopTeam)
 	n := p.start(p.config, "")
 	ann := n.browser("ann")

@@ -19,6 +19,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
 )
@@ -56,6 +57,7 @@ triggers:
 // it, takes it away and proves it on a machine that knows nothing of the server. Then one
 // byte of what was taken changes.
 func TestFromAFailedBuildToAnAuditorsProof(t *testing.T) {
+	t.Parallel()
 	places(t, func(t *testing.T, database string) {
 		g := newGate(t, database, storyTeam)
 		carol := g.person("carol", people.Auditor)
@@ -196,7 +198,7 @@ func (n *node) foundByAuditor(token, task string) history.Row {
 		n.Fatalf("audit list: exit %d, %v\n%s%s", code, err, out, said)
 	}
 	row := found.Items[0]
-	if row.ID != r.ID || row.Landed != r.Landed || row.Requester != "ann" || row.Via != "webhook ci-failed" || row.Repository != "app" || len(row.Deciders) != 1 || row.Deciders[0].Name != "bob" || row.Deciders[0].Channel != "telegram" {
+	if row.ID != r.ID || row.Landed != r.Landed || row.Requester != "ann" || row.Via != origin.Trigger(origin.Webhook, "ci-failed") || row.Repository != "app" || len(row.Deciders) != 1 || row.Deciders[0].Name != "bob" || row.Deciders[0].Channel != "telegram" {
 		n.Errorf("what is found says %+v", row)
 	}
 	evidence := n.page(carol, "/approvals/"+row.ID+"/evidence")

@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
+	"gatehouse/orchestrator/event"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // TreeCmd shows who handed what to whom.
@@ -21,20 +22,21 @@ func (c *TreeCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	d, err := findDelegation(ctx, api, c.ID)
+	found, err := findDelegation(ctx, api, c.ID)
 	if err != nil {
 		return err
 	}
+	d := found.Value
 	all, err := api.Tree(ctx, d.TaskID)
 	if err != nil {
 		return err
 	}
 	if sh.JSON {
-		return sh.document(all)
+		return sh.document(all.Raw)
 	}
-	p := planter{sh: sh, children: map[string][]client.Delegation{}, requests: map[string]client.Request{}}
+	p := planter{sh: sh, children: map[string][]wire.Delegation{}, requests: map[string]wire.Request{}}
 	for _, other := range all.Items {
-		p.children[other.ParentID] = append(p.children[other.ParentID], other)
+		p.children[string(other.ParentID)] = append(p.children[string(other.ParentID)], other)
 	}
 	if p.refused, err = refusals(ctx, api, d.TaskID); err != nil {
 		return err
@@ -46,24 +48,15 @@ func (c *TreeCmd) Run(ctx context.Context, sh *shell) error {
 	return table(sh.out, p.rows)
 }
 
-// refusal is a hop that a guard did not let through.
-type refusal struct {
-	To      string `json:"to"`
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Chain   string `json:"chain"`
-}
-
 // refusals reads the refused hops of a task, by the delegation that tried.
-func refusals(ctx context.Context, api *client.Client, taskID string) (map[string][]refusal, error) {
+func refusals(ctx context.Context, api *client.Client, taskID string) (map[string][]event.DelegationRefusedData, error) {
 	events, err := api.Events(ctx, taskID, 0)
 	if err != nil {
 		return nil, err
 	}
-	by := map[string][]refusal{}
+	by := map[string][]event.DelegationRefusedData{}
 	for _, e := range events.Items {
-		var r refusal
-		if e.Type == "delegation.refused" && json.Unmarshal(e.Data, &r) == nil {
+		if r, ok := asLogged(e).Payload().(event.DelegationRefusedData); ok {
 			by[e.DelegationID] = append(by[e.DelegationID], r)
 		}
 	}
@@ -73,9 +66,9 @@ func refusals(ctx context.Context, api *client.Client, taskID string) (map[strin
 // planter draws a tree row by row.
 type planter struct {
 	sh       *shell
-	children map[string][]client.Delegation
-	refused  map[string][]refusal
-	requests map[string]client.Request // by id
+	children map[string][]wire.Delegation
+	refused  map[string][]event.DelegationRefusedData
+	requests map[string]wire.Request // by id
 	rows     [][]string
 }
 
@@ -94,7 +87,7 @@ func (p *planter) readRequests(ctx context.Context, api *client.Client, taskID s
 
 // plant adds d and everything below it; branch is the sign before d, below what
 // stands before its children.
-func (p *planter) plant(d client.Delegation, lead, branch, below string) {
+func (p *planter) plant(d wire.Delegation, lead, branch, below string) {
 	p.rows = append(p.rows, []string{
 		lead + branch + p.sh.icon(d.State) + " " + line(d.To), p.spent(d), p.note(d),
 	})
@@ -120,7 +113,7 @@ func (p *planter) plant(d client.Delegation, lead, branch, below string) {
 }
 
 // spent is how long it took, or takes until now.
-func (p *planter) spent(d client.Delegation) string {
+func (p *planter) spent(d wire.Delegation) string {
 	end := p.sh.now()
 	if d.EndedAt != nil {
 		end = *d.EndedAt
@@ -132,7 +125,7 @@ func (p *planter) spent(d client.Delegation) string {
 }
 
 // note says what it has come to, and what was thrown away of it.
-func (p *planter) note(d client.Delegation) string {
+func (p *planter) note(d wire.Delegation) string {
 	if d.Discarded == "" {
 		return p.outcome(d)
 	}
@@ -140,10 +133,10 @@ func (p *planter) note(d client.Delegation) string {
 }
 
 // outcome says what it has come to.
-func (p *planter) outcome(d client.Delegation) string {
+func (p *planter) outcome(d wire.Delegation) string {
 	word := strings.ReplaceAll(line(d.State), "_", " ")
 	change := ""
-	if r, ok := p.requests[d.ApprovalID]; ok && d.ApprovalID != "" {
+	if r, ok := p.requests[string(d.ApprovalID)]; ok && d.ApprovalID != "" {
 		change = size(r)
 	}
 	switch {
@@ -180,8 +173,8 @@ func (p *planter) outcome(d client.Delegation) string {
 }
 
 // size is how much a request changes: +48 −12, 3 files.
-func size(r client.Request) string {
-	if r.Handover() {
+func size(r wire.Request) string {
+	if r.IsHandover() {
 		return ""
 	}
 	return fmt.Sprintf("+%d −%d, %s", r.Added, r.Removed, counted(len(r.Files), "file"))

@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/orchestrator/trigger"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // TriggersCmd looks at what makes tasks by itself.
@@ -28,24 +29,7 @@ type TriggersListCmd struct{}
 
 // Run prints one line a trigger.
 func (c *TriggersListCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := api.Triggers(ctx)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(all)
-	}
-	if len(all.Items) == 0 {
-		sh.hint("There are no triggers. Add one under triggers: in the configuration.")
-		return nil
-	}
-	rows := make([][]string, len(all.Items))
-	for i, t := range all.Items {
-		what := parts(line(t.Source), line(t.Cron))
+	return list(ctx, sh, func(api *client.Client) (client.List[wire.Trigger], error) { return api.Triggers(ctx) }, func(t wire.Trigger) []string {
 		said := "nothing came yet"
 		if t.Last != nil {
 			said = line(t.Last.State) + " " + ago(t.Last.ReceivedAt, sh.now())
@@ -57,9 +41,8 @@ func (c *TriggersListCmd) Run(ctx context.Context, sh *shell) error {
 		if t.Problem != "" {
 			said = sh.icon("failed") + " " + brief(t.Problem, 80)
 		}
-		rows[i] = []string{line(t.Name), line(t.Kind), what, line(t.Agent), said}
-	}
-	return table(sh.out, rows)
+		return []string{line(t.Name), line(t.Kind), parts(line(t.Source), line(t.Cron)), line(t.Agent), said}
+	}, "There are no triggers. Add one under triggers: in the configuration.")
 }
 
 // TriggersShowCmd shows one trigger.
@@ -69,20 +52,15 @@ type TriggersShowCmd struct {
 
 // Run prints what it is made of, and exits 1 where it cannot work.
 func (c *TriggersShowCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	t, err := api.Trigger(ctx, c.Trigger)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(t)
-	}
+	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Trigger], error) { return api.Trigger(ctx, c.Trigger) }, func(_ *client.Client, t wire.Trigger) error {
+		return c.tell(sh, t)
+	})
+}
+
+func (c *TriggersShowCmd) tell(sh *shell, t wire.Trigger) error {
 	var rows [][]string
 	for _, row := range [][2]string{{"trigger", parts(line(t.Name), line(t.Kind), line(t.Source))}, {"agent", line(t.Agent)}, {"owner", line(t.Owner)}, {"task", brief(t.Task, 120)},
-		{"when", brief(t.When, 120)}, {"address", line(t.URL)}, {"window", lasting(t.Window)}, {"cron", parts(line(t.Cron), line(t.Timezone))}, {"overlap", line(t.Overlap)}, {"missed", line(t.Missed)}} {
+		{"when", brief(t.When, 120)}, {"address", line(t.URL)}, {"window", lasting(string(t.Window))}, {"cron", parts(line(t.Cron), line(t.Timezone))}, {"overlap", line(t.Overlap)}, {"missed", line(t.Missed)}} {
 		if row[1] != "" {
 			rows = append(rows, row[:])
 		}
@@ -130,13 +108,13 @@ func (c *TriggersDeliveriesCmd) Run(ctx context.Context, sh *shell) error {
 		return err
 	}
 	if sh.JSON {
-		return sh.document(found)
+		return sh.document(found.Raw)
 	}
-	t, err := api.Trigger(ctx, c.Trigger)
+	now, err := api.Trigger(ctx, c.Trigger)
 	if err != nil && !isStatus(err, http.StatusNotFound) { // what came of one that is not configured any more stays
 		return err
 	}
-	if t.Refused != nil {
+	if t := now.Value; t.Refused != nil {
 		sh.hint("%s %s. They were answered 401 and are not in the list.", sh.icon("refused"), refusedCalls(t.Refused, sh.now()))
 	}
 	if len(found.Items) == 0 {
@@ -151,14 +129,14 @@ func (c *TriggersDeliveriesCmd) Run(ctx context.Context, sh *shell) error {
 }
 
 // refusedCalls says how many calls were answered 401, and about the last one.
-func refusedCalls(r *client.Refused, now time.Time) string {
+func refusedCalls(r *wire.Refused, now time.Time) string {
 	if r == nil {
 		return ""
 	}
 	return fmt.Sprintf("%s refused: %s, last %s from %s", counted(int(r.Calls), "call"), line(r.Reason), ago(r.LastAt, now), line(r.Address))
 }
 
-func repeats(d client.Delivery) string {
+func repeats(d wire.Delivery) string {
 	if d.Repeats == 0 {
 		return ""
 	}
@@ -172,25 +150,20 @@ type TriggersDeliveryCmd struct {
 
 // Run prints what it carried, after what became of it.
 func (c *TriggersDeliveryCmd) Run(ctx context.Context, sh *shell) error {
-	api, err := sh.client(ctx)
-	if err != nil {
-		return err
-	}
-	d, err := api.Delivery(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.document(d)
-	}
-	rows := [][]string{{"delivery", parts(line(d.ID), line(d.Trigger), line(d.Event))}, {"state", parts(line(d.State), brief(d.Message, 200))}, {"received", d.ReceivedAt.UTC().Format(time.RFC3339)}}
-	if d.TaskID != "" {
-		rows = append(rows, []string{"task", line(d.TaskID)})
-	}
-	if err := table(sh.out, rows); err != nil {
-		return err
-	}
-	return sh.foreign(d.Payload)
+	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Delivery], error) { return api.Delivery(ctx, c.ID) }, func(_ *client.Client, d wire.Delivery) error {
+		rows := [][]string{{"delivery", parts(line(d.ID), line(d.Trigger), line(d.Event))}, {"state", parts(line(d.State), brief(d.Message, 200))}, {"received", d.ReceivedAt.UTC().Format(time.RFC3339)}}
+		if d.TaskID != "" {
+			rows = append(rows, []string{"task", line(d.TaskID)})
+		}
+		if err := table(sh.out, rows); err != nil {
+			return err
+		}
+		payload := ""
+		if d.Payload != nil {
+			payload = *d.Payload
+		}
+		return sh.foreign(payload)
+	})
 }
 
 // TriggersRedeliverCmd has a delivery delivered again.
@@ -204,14 +177,15 @@ func (c *TriggersRedeliverCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	d, err := api.Redeliver(ctx, c.ID)
+	answer, err := api.Redeliver(ctx, c.ID)
 	if err != nil {
 		return err
 	}
+	d := answer.Value
 	made := d.State == string(trigger.Started) || d.State == string(trigger.Stored)
 	switch {
 	case sh.JSON:
-		err = sh.document(d)
+		err = sh.document(answer.Raw)
 	case made:
 		err = sh.say("%s %s", line(d.ID), parts(line(d.State), line(d.TaskID)))
 	default:
@@ -240,19 +214,20 @@ func (c *TriggersTestCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	got, err := api.TryTrigger(ctx, c.Trigger, c.Event, payload)
+	answer, err := api.TryTrigger(ctx, c.Trigger, c.Event, payload)
 	if err != nil {
 		return err
 	}
+	got := answer.Value
 	switch {
 	case sh.JSON:
-		err = sh.document(got)
+		err = sh.document(answer.Raw)
 	case got.Fires:
 		sh.hint("✓ It would start a task for %s with this text:", line(got.Agent))
 		if got.Asks != "" {
 			sh.hint("%s", line(got.Asks))
 		}
-		err = sh.foreign(got.Text)
+		err = sh.foreign(string(got.Text))
 	default:
 		err = sh.say("%s %s: %s", sh.icon("refused"), line(got.Code), line(got.Message))
 	}

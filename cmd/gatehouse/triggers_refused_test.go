@@ -12,7 +12,8 @@ import (
 // when last, what was wrong and from where, also after a restart; the calls themselves are
 // not kept, and the sender is told nothing.
 func TestRefusedCallsShowOnTheirTrigger(t *testing.T) {
-	places(t, func(t *testing.T, database string) {
+	t.Parallel()
+	anyPlace(t, func(t *testing.T, database string) {
 		p := newPlace(t, database, hookTeam)
 		n := p.start(p.config, "")
 		page := func() string { return n.page(n.browser("dora"), "/triggers/ci-failed") }

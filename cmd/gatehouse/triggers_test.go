@@ -51,6 +51,7 @@ func (n *node) hook(id string, body []byte) (status int, answer map[string]strin
 // TestADeliverySurvivesTheServerThatTookIt: killed after the delivery is stored, or after
 // its task is made, the next start has one task of it, and a repeat gets that task.
 func TestADeliverySurvivesTheServerThatTookIt(t *testing.T) {
+	t.Parallel()
 	body, err := os.ReadFile("../../orchestrator/trigger/testdata/github_workflow_run.json")
 	if err != nil {
 		t.Fatal(err)

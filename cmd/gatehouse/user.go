@@ -215,7 +215,7 @@ func userNamed(ctx context.Context, s *store.Store, name string) (people.User, e
 	for i, other := range all {
 		names[i] = other.Name
 	}
-	if near := nearest(name, names); near != "" {
+	if near := meant(name, names); near != "" {
 		return u, fail(exitNotFound, "There is no user %q. Did you mean %s?", line(name), line(near))
 	}
 	return u, fail(exitNotFound, "There is no user %q. List them: gatehouse user list", line(name))

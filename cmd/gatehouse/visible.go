@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"gatehouse/orchestrator/spelling"
+	"gatehouse/orchestrator/textcut"
 )
 
 // block makes foreign text safe for a terminal: what is invisible, turns the reading
@@ -56,18 +57,15 @@ func risky(r rune) bool {
 }
 
 // line is block on one line.
-func line(s string) string { return strings.Join(strings.Fields(block(s)), " ") }
+func line[S ~string](s S) string { return strings.Join(strings.Fields(block(string(s))), " ") }
 
 // brief is the first line of s that says something, at most that many characters.
-func brief(s string, most int) string {
-	for l := range strings.Lines(s) {
+func brief[S ~string](s S, most int) string {
+	for l := range strings.Lines(string(s)) {
 		if l = line(l); l == "" {
 			continue
 		}
-		if runes := []rune(l); len(runes) > most {
-			return string(runes[:most-1]) + "…"
-		}
-		return l
+		return textcut.Characters(l, most)
 	}
 	return ""
 }

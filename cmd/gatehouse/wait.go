@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/orchestrator/event"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // How waiting goes. The contract says 10 minutes and polls of 3 seconds.
@@ -52,7 +54,8 @@ type waiter struct {
 	sh     *shell
 	api    *client.Client
 	id     string
-	d      client.Delegation
+	d      wire.Delegation
+	raw    json.RawMessage   // of d, as the server wrote it
 	shown  string            // the last line's state, agent and revision
 	remark string            // the last remark
 	held   map[string]string // by id: why a landing is held up, as it was said last
@@ -131,17 +134,17 @@ func (w *waiter) follow(ctx context.Context) error {
 
 // take notes what happened; the state itself is read anew.
 func (w *waiter) take(e client.Event) error {
-	var data struct {
-		Text string `json:"text"`
-		Code string `json:"code"`
-	}
-	if e.Type == "delegation.progress" && json.Unmarshal(e.Data, &data) == nil && data.Code != "landing_held" {
+	switch d := asLogged(e).Payload().(type) {
+	case event.ProgressData:
+		if d.Code == event.LandingHeld {
+			w.wake()
+			return nil
+		}
 		w.mu.Lock()
-		w.doing = brief(data.Text, 48)
+		w.doing = brief(d.Text, 48)
 		w.mu.Unlock()
-		return nil
-	}
-	if e.Type != "message.delta" && e.Type != "usage.recorded" {
+	case event.MessageDeltaData, event.UsageRecordedData:
+	default:
 		w.wake()
 	}
 	return nil
@@ -166,12 +169,14 @@ func (w *waiter) stream(lost error) {
 func (w *waiter) look(ctx context.Context) (ended bool, err error) {
 	find := w.api.Delegation
 	if w.d.ID == "" { // later the id is whole
-		find = func(ctx context.Context, id string) (client.Delegation, error) { return findDelegation(ctx, w.api, id) }
+		find = func(ctx context.Context, id string) (client.Answer[wire.Delegation], error) {
+			return findDelegation(ctx, w.api, id)
+		}
 	}
 	d, err := find(ctx, w.id)
 	var v view
 	if err == nil {
-		v, err = inspect(ctx, w.api, d)
+		v, err = inspect(ctx, w.api, d.Value)
 	}
 	var away *client.Unreachable
 	var refused *client.Error
@@ -189,7 +194,7 @@ func (w *waiter) look(ctx context.Context) (ended bool, err error) {
 	default:
 		return false, err
 	}
-	w.away, w.d, w.stuck = false, v.d, v.heldUp()
+	w.away, w.d, w.raw, w.stuck = false, v.d, d.Raw, v.heldUp()
 	if w.sh.JSON {
 		return v.d.Ended(), nil
 	}
@@ -242,7 +247,7 @@ func (w *waiter) show(ctx context.Context, v view) error {
 	remark := ""
 	switch {
 	case v.focus.State == "awaiting_approval":
-		remark = askedAgain(ctx, w.api, v.focus.ID, v.focus.ApprovalID, v.request)
+		remark = askedAgain(ctx, w.api, v.focus.ID, string(v.focus.ApprovalID), v.request)
 	case known && (v.focus.State == "queued" || v.focus.State == "running"):
 		remark = workedAgain(ctx, w.api, v.focus)
 	}
@@ -253,7 +258,7 @@ func (w *waiter) show(ctx context.Context, v view) error {
 	var detail string
 	switch v.focus.State {
 	case "awaiting_approval":
-		detail = parts(overtaken(v.request), v.turnNames(), "gatehouse review "+short(v.focus.ApprovalID))
+		detail = parts(overtaken(v.request), v.turnNames(), "gatehouse review "+short(string(v.focus.ApprovalID)))
 		if problem := v.problem(); problem != "" {
 			w.sh.hint("⚠ %s", problem)
 		}
@@ -297,7 +302,7 @@ func (w *waiter) erase() {
 // finish says how it ended by the exit code.
 func (w *waiter) finish() error {
 	if w.sh.JSON {
-		if err := w.sh.document(w.d); err != nil {
+		if err := w.sh.document(w.raw); err != nil {
 			return err
 		}
 	}

@@ -17,13 +17,14 @@ func (c *WaitsCmd) Run(ctx context.Context, sh *shell) error {
 	if err != nil {
 		return err
 	}
-	found, err := api.Waits(ctx, c.ID, c.Limit)
+	answer, err := api.Waits(ctx, c.ID, c.Limit)
 	if err != nil {
 		return err
 	}
 	if sh.JSON {
-		return sh.document(found)
+		return sh.document(answer.Raw)
 	}
+	found := answer.Value
 	if len(found.Items) == 0 {
 		sh.hint("Nothing waits: no task is under way.")
 		return nil

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/event"
 	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // WatchCmd follows events.
@@ -21,9 +23,11 @@ func (c *WatchCmd) Run(ctx context.Context, sh *shell) error {
 	}
 	w := &watcher{sh: sh, api: api}
 	if c.ID != "" {
-		if w.d, err = findDelegation(ctx, api, c.ID); err != nil {
+		found, err := findDelegation(ctx, api, c.ID)
+		if err != nil {
 			return err
 		}
+		w.d = found.Value
 		w.id = w.d.ID
 		if w.d.ParentID == "" {
 			w.id = w.d.TaskID // the root stands for the whole task
@@ -42,7 +46,7 @@ type watcher struct {
 	sh   *shell
 	api  *client.Client
 	id   string
-	d    client.Delegation
+	d    wire.Delegation
 	n    int64 // of the newest event that was printed
 	lost bool
 	text liveText
@@ -64,12 +68,12 @@ func (w *watcher) take(ctx context.Context, e client.Event) error {
 		return err
 	}
 	w.n = max(w.n, e.N)
-	if w.id == "" || e.DelegationID != w.d.ID || !isEnd(e.Type) {
+	if w.id == "" || e.DelegationID != w.d.ID || !event.Type(e.Type).Ends() {
 		return nil
 	}
 	// A retry makes an end that is not the last one; only the row knows.
 	d, err := w.api.Delegation(ctx, w.d.ID)
-	if err != nil || !d.Ended() || d.EndedAt == nil || e.At.Before(*d.EndedAt) {
+	if err != nil || !d.Value.Ended() || d.Value.EndedAt == nil || e.At.Before(*d.Value.EndedAt) {
 		return nil
 	}
 	rest, err := w.api.Events(ctx, w.id, w.n)
@@ -84,19 +88,11 @@ func (w *watcher) take(ctx context.Context, e client.Event) error {
 	return client.ErrStop
 }
 
-func isEnd(eventType string) bool {
-	switch eventType {
-	case "delegation.completed", "delegation.failed", "delegation.cancelled":
-		return true
-	}
-	return false
-}
-
 func (w *watcher) print(e client.Event) error {
 	if w.sh.JSON {
-		return w.sh.document(e)
+		return w.sh.document(e.Raw)
 	}
-	if e.Type == "message.delta" {
+	if event.Type(e.Type) == event.MessageDelta {
 		if !w.sh.tty {
 			return nil // the whole message comes as an event
 		}

@@ -6,168 +6,166 @@ import (
 	"fmt"
 	"strings"
 
+	"gatehouse/orchestrator/event"
 	"gatehouse/web/client"
 )
 
-// eventFacts is the data of an event. What is of another shape than it should be says nothing.
-type eventFacts map[string]any
-
-func (t eventFacts) text(key string) string {
-	s, _ := t[key].(string)
-	return brief(s, 80)
+// asLogged is e as the log has it, to be read by the struct of its type.
+func asLogged(e client.Event) event.Event {
+	return event.Event{Type: event.Type(e.Type), DelegationID: e.DelegationID, Actor: e.Actor, Data: e.Data}
 }
 
-func (t eventFacts) number(key string) int {
-	n, _ := t[key].(float64)
-	return int(n)
-}
+// tale is a text of an event on one line; it is foreign.
+func tale(s string) string { return brief(s, 80) }
 
-func (t eventFacts) flag(key string) bool {
-	yes, _ := t[key].(bool)
-	return yes
-}
-
-// names are the texts of a list, or of one field of each of its items.
-func (t eventFacts) names(key, field string) string {
-	list, _ := t[key].([]any)
-	var all []string
-	for _, one := range list {
-		if item, ok := one.(map[string]any); ok {
-			one = item[field]
-		}
-		if name, ok := one.(string); ok {
-			all = append(all, brief(name, 40))
-		}
+// listed are texts of an event on one line.
+func listed[T any](all []T, name func(T) string) string {
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = brief(name(one), 40)
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(names, ", ")
 }
 
-// summary is what an event says, in a few words. Types that are not here carry a sentence.
+func same(s string) string { return s }
+
+// summary is what an event says, in a few eventWords, where what is in its columns need not be
+// said again. Types that are not here carry a sentence.
 func summary(e client.Event) string {
-	var data eventFacts
-	if len(e.Data) > 0 && json.Unmarshal(e.Data, &data) != nil {
+	if len(e.Data) > 0 && (!json.Valid(e.Data) || e.Data[0] != '{') {
 		return ""
 	}
-	switch e.Type {
-	case "task.created":
-		return parts(data.text("agent"), data.text("title"))
-	case "delegation.delegated":
-		return parts("to "+data.text("to"), data.text("title"))
-	case "delegation.refused":
-		return data.text("to") + ": " + data.text("message")
-	case "delegation.queued", "delegation.acknowledged", "delegation.waiting", "delegation.resumed", "delegation.announced", "task.paused", "task.resumed", "task.forked":
-		return data.moves(e.Type)
-	case "message.completed":
-		return parts(data.text("text"), prefixed("calls ", data.names("calls", "name")), prefixed("stopped: ", data.text("stop")))
-	case "tool.completed":
-		if !data.flag("ok") {
-			return parts(data.text("name")+" failed", data.text("text"))
-		}
-		return parts(data.text("name"), data.text("text"))
-	case "usage.recorded":
-		return data.used()
-	case "context.written", "context.read", "context.deleted":
-		return strings.TrimSuffix(data.text("namespace")+"/"+data.text("key"), "/")
-	case "approval.requested", "approval.notified", "approval.decided", "approval.changes_requested", "approval.superseded", "approval.expired", "approval.reminded", "approval.escalated", "approval.refused",
-		"approval.comment_replied", "approval.comment_resolved", "approval.comment_reopened":
-		return data.asks(e.Type)
-	case "patch.validated":
-		return "the changed files are allowed"
-	case "patch.landed":
-		where := data.text("repository") + "/" + data.text("branch")
-		if data.text("deliver") == "branch" {
-			return parts("pushed "+commit(data.text("commit")), where)
-		}
-		return parts(commit(data.text("commit")), where)
-	case "patch.reverted":
-		return "its change was undone" + prefixed(" by ", commit(data.text("commit")))
-	case "breaker.opened":
-		return parts("hand-overs to "+data.text("agent")+" rest", data.text("reason"))
-	case "breaker.closed":
-		return "hand-overs to " + data.text("agent") + " go on"
-	case "configuration.changed":
-		return "another configuration is in force" + prefixed(": ", data.names("changes", "key"))
+	if said, ok := aboutRequest(asLogged(e)); ok {
+		return said
 	}
-	for _, key := range []string{"message", "text", "title", "why", "agent"} {
-		if s := data.text(key); s != "" {
+	if said, ok := atWork(asLogged(e)); ok {
+		return said
+	}
+	switch d := asLogged(e).Payload().(type) {
+	case event.TaskCreatedData:
+		return parts(tale(d.Agent), tale(d.Title))
+	case event.DelegatedData:
+		return parts("to "+tale(d.To), tale(d.Title))
+	case event.DelegationRefusedData:
+		return tale(d.To) + ": " + tale(d.Message)
+	case event.QueuedData:
+		return parts(tale(d.Agent), cmp.Or(tale(d.Why.V), "waits for a free worker"))
+	case event.AcknowledgedData:
+		return parts(tale(d.Agent), tale(event.Sentence(asLogged(e), eventWords)))
+	case event.WaitingData:
+		return parts(tale(d.Agent), "waits for "+counted(d.Children, "delegation")+" below")
+	case event.ResumedData:
+		return parts(tale(d.Agent), tale(event.Sentence(asLogged(e), eventWords)))
+	case event.AnnouncedData:
+		return parts(tale(asLogged(e).Agent()), "is told that what it spawned has ended")
+	case event.PausedData:
+		return parts(tale(d.Agent), "nothing new of it is begun")
+	case event.UnpausedData:
+		return parts(tale(d.Agent), "goes on")
+	case event.ForkedData:
+		if d.Turn > 0 {
+			return fmt.Sprintf("after turn %d", d.Turn)
+		}
+		return "goes on as another task"
+	case event.PatchLandedData:
+		landed := commit(d.Commit)
+		if d.Pushed() {
+			landed = "pushed " + landed
+		}
+		return parts(landed, tale(d.Repository)+"/"+tale(d.Branch))
+	case event.PatchRevertedData:
+		return "its change was undone" + prefixed(" by ", commit(d.Commit))
+	case event.BreakerOpenedData:
+		return parts("hand-overs to "+tale(d.Agent)+" rest", tale(d.Reason))
+	case event.BreakerClosedData:
+		return "hand-overs to " + tale(d.Agent) + " go on"
+	case event.ConfigurationChangedData:
+		keys := listed(d.Changes, func(c event.ConfiguredChange) string { return c.Key })
+		return "another configuration is in force" + prefixed(": ", keys)
+	}
+	return carriedBy(e)
+}
+
+// carriedBy is the sentence that an event carries, else what its type says.
+func carriedBy(e client.Event) string {
+	var d struct{ Message, Text, Title, Why, Agent string }
+	event.Decode(e.Data, &d)
+	for _, s := range []string{d.Message, d.Text, d.Title, d.Why, d.Agent} {
+		if s = tale(s); s != "" {
 			return s
 		}
 	}
-	return ""
+	return tale(event.Sentence(asLogged(e), eventWords))
 }
 
-// moves is what a task or a delegation does next.
-func (t eventFacts) moves(kind string) string {
-	agent := t.text("agent")
-	switch kind {
-	case "delegation.queued":
-		if why := t.text("why"); why != "" {
-			return parts(agent, why)
-		}
-		return parts(agent, "waits for a free worker")
-	case "delegation.acknowledged":
-		if t.number("attempt") > 1 {
-			return parts(agent, "is worked on again")
-		}
-		return parts(agent, "starts")
-	case "delegation.waiting":
-		return parts(agent, "waits for "+counted(t.number("children"), "delegation")+" below")
-	case "delegation.resumed":
-		return parts(agent, "goes on"+prefixed(": the one below is ", strings.ReplaceAll(t.text("child_state"), "_", " ")))
-	case "delegation.announced":
-		return parts(agent, "is told that what it spawned has ended")
-	case "task.paused":
-		return parts(agent, "nothing new of it is begun")
-	case "task.resumed":
-		return parts(agent, "goes on")
-	}
-	if n := t.number("turn"); n > 0 {
-		return fmt.Sprintf("after turn %d", n)
-	}
-	return "goes on as another task"
+// eventWords are how a terminal says what events tell.
+var eventWords = event.Words{
+	State: func(state string) string { return strings.ReplaceAll(state, "_", " ") },
+	Verdict: func(verdict string, startOver bool) string {
+		return said(verdict) + strings.TrimSuffix(anew(startOver), ",")
+	},
+	Steered: func(by string, _ bool) string { return "with files that steer programs, which " + by + " had changed" },
 }
 
-// asks is what becomes of a question to people.
-func (t eventFacts) asks(kind string) string {
-	place := t.text("path")
-	if n := t.number("line"); n > 0 {
-		place += fmt.Sprintf(":%d", n)
-	}
-	switch kind {
-	case "approval.requested":
-		if title := t.text("title"); title != "" {
-			return title
+// aboutRequest is what becomes of a question to people; ok is false for another event.
+func aboutRequest(e event.Event) (said string, ok bool) {
+	switch d := e.Payload().(type) {
+	case event.RequestedData:
+		if title := tale(d.Title.V); title != "" {
+			return title, true
 		}
-		return fmt.Sprintf("asks for a yes: +%d −%d, %s", t.number("added"), t.number("removed"), counted(t.number("files"), "file"))
-	case "approval.notified":
-		return "shown" + prefixed(" in ", t.text("channel"))
-	case "approval.decided", "approval.changes_requested":
-		return parts(cmp.Or(said(t.text("verdict")), "was decided")+strings.TrimSuffix(anew(t.flag("start_over")), ","), t.text("comment"))
-	case "approval.superseded":
-		return "a newer revision takes its place"
-	case "approval.expired":
-		return "nobody decided in time"
-	case "approval.reminded":
-		return "people are reminded" + prefixed("; it waits for ", t.names("missing", ""))
-	case "approval.escalated":
-		return "nobody has decided, so others are told, too" + prefixed(": ", t.names("to", ""))
-	case "approval.refused":
-		return "a verdict was not counted" + prefixed(": ", t.text("message"))
-	case "approval.comment_replied":
-		return parts("replies to the comment on "+place, t.text("text"))
-	case "approval.comment_resolved":
-		return "resolves the comment on " + place
+		return fmt.Sprintf("asks for a yes: +%d −%d, %s", d.Added.V, d.Removed.V, counted(d.Files.V, "file")), true
+	case event.DecidedData, event.ChangesRequestedData:
+		v, startOver := event.VerdictOf(e)
+		return parts(tale(cmp.Or(eventWords.Verdict(v.Verdict, startOver), "was decided")), tale(v.Comment)), true
+	case event.RemindedData:
+		return "people are reminded" + prefixed("; it waits for ", listed(d.Missing, same)), true
+	case event.EscalatedData:
+		return "nobody has decided, so others are told, too" + prefixed(": ", listed(d.To, same)), true
+	case event.VerdictRefusedData:
+		return "a verdict was not counted" + prefixed(": ", tale(d.Message)), true
+	case event.CommentRepliedData:
+		return parts("replies to the comment on "+tale(d.Place()), tale(d.Text)), true
+	case event.NotifiedData, event.SupersededData, event.ExpiredData, event.CommentResolvedData, event.CommentReopenedData, event.PatchValidatedData:
+		return tale(event.Sentence(e, eventWords)), true
 	}
-	return "opens the comment on " + place + " again"
+	return "", false
 }
 
-// used is what a call of a model has cost, as far as that is known.
-func (t eventFacts) used() string {
+// atWork is what a model or an agent does at its work; ok is false for another event.
+func atWork(e event.Event) (said string, ok bool) {
+	switch d := e.Payload().(type) {
+	case event.MessageCompletedData:
+		calls := listed(d.Calls, func(c event.Call) string { return c.Name })
+		return parts(tale(d.Text), prefixed("calls ", calls), prefixed("stopped: ", tale(d.Stop))), true
+	case event.ToolCompletedData:
+		if !d.OK.V {
+			return parts(tale(d.Name)+" failed", tale(d.Text)), true
+		}
+		return parts(tale(d.Name), tale(d.Text)), true
+	case event.UsageRecordedData:
+		return callCost(d), true
+	case event.ContextWrittenData:
+		return entry(d.Entry), true
+	case event.ContextReadData:
+		return entry(d.First()), true
+	case event.ContextDeletedData:
+		return entry(d.Entry), true
+	}
+	return "", false
+}
+
+func entry(e event.Entry) string {
+	return strings.TrimSuffix(tale(e.Namespace)+"/"+tale(e.Key), "/")
+}
+
+// callCost is what a call of a model has cost, as far as that is known.
+func callCost(d event.UsageRecordedData) string {
 	price := "cost not reported"
-	if usd, ok := t["usd"].(float64); ok {
-		price = fmt.Sprintf("$%.4f", usd)
+	if d.USD != nil {
+		price = fmt.Sprintf("$%.4f", *d.USD)
 	}
-	return parts(t.text("model"), tokens(int64(t.number("input_tokens")))+" tokens in", tokens(int64(t.number("output_tokens")))+" out", price)
+	return parts(tale(d.Model.V), tokens(d.InputTokens)+" tokens in", tokens(d.OutputTokens)+" out", price)
 }
 
 // prefixed is s after its prefix, "" where there is no s.

@@ -44,6 +44,7 @@ const noteShift = `(() => {
 // TestPagesAreLight: each page at a first visit stays under 200 kB on the wire, and nothing on
 // it jumps while it loads.
 func TestPagesAreLight(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), statesTeam)
 	n := p.start(p.config, "")
 	request := n.asked(n.send("kik", "", "the build over again"))

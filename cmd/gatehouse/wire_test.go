@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// wire is a line between browser and server that can be cut.
-type wire struct {
+// cable is a line between browser and server that can be cut.
+type cable struct {
 	net.Listener
 	done sync.WaitGroup
 
@@ -21,13 +21,13 @@ type wire struct {
 }
 
 // newWire listens and passes on to an address "http://host:port".
-func newWire(t *testing.T, to string) *wire {
+func newWire(t *testing.T, to string) *cable {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{Listener: l, open: map[net.Conn]bool{}}
+	w := &cable{Listener: l, open: map[net.Conn]bool{}}
 	w.lead(to)
 	w.done.Go(w.run)
 	t.Cleanup(func() {
@@ -40,17 +40,17 @@ func newWire(t *testing.T, to string) *wire {
 	return w
 }
 
-func (w *wire) url() string { return "http://" + w.Addr().String() }
+func (w *cable) url() string { return "http://" + w.Addr().String() }
 
 // lead changes where new connections go.
-func (w *wire) lead(to string) {
+func (w *cable) lead(to string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.to = strings.TrimPrefix(to, "http://")
 }
 
 // cut drops every connection, and new ones too until mend.
-func (w *wire) cut() {
+func (w *cable) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.off = true
@@ -58,7 +58,7 @@ func (w *wire) cut() {
 }
 
 // drop closes what is open now. The caller holds the lock.
-func (w *wire) drop() {
+func (w *cable) drop() {
 	for c := range w.open {
 		c.Close() //nolint:errcheck // it is meant to break
 	}
@@ -66,19 +66,19 @@ func (w *wire) drop() {
 }
 
 // blink drops every connection once.
-func (w *wire) blink() {
+func (w *cable) blink() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.drop()
 }
 
-func (w *wire) mend() {
+func (w *cable) mend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.off = false
 }
 
-func (w *wire) run() {
+func (w *cable) run() {
 	for {
 		c, err := w.Accept()
 		if errors.Is(err, net.ErrClosed) {

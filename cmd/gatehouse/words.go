@@ -8,40 +8,27 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"gatehouse/web/client"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/badge"
 )
-
-// look is how a state is shown; see the table of ui.md.
-type look struct{ icon, role string }
-
-var looks = map[string]look{
-	"queued": {"○", "neutral"}, "running": {"●", "run"}, "waiting": {"⧗", "neutral"}, "checking": {"●", "run"},
-	"awaiting_approval": {"◆", "wait"}, "pending": {"◆", "wait"}, "landing": {"⇥", "run"},
-	"completed": {"✓", "ok"}, "approved": {"✓", "ok"}, "landed": {"✓", "ok"}, "pushed": {"✓", "ok"}, "failed": {"✕", "bad"}, "rejected": {"⊖", "bad"},
-	"changes_requested": {"↩", "wait"}, "expired": {"⌛", "neutral"}, "cancelled": {"■", "neutral"},
-	"superseded": {"⧉", "special"}, "stale": {"⧉", "special"}, "reverted": {"⧉", "special"}, "refused": {"⊘", "bad"},
-	"idle": {"○", "neutral"},
-}
 
 // stateWidth is that of the longest state, changes requested, with its icon.
 const stateWidth = 19
 
 // state shows a state as icon and word, padded to width columns.
 func (sh *shell) state(s string, width int) string {
-	l, known := looks[s]
-	if !known {
-		l = look{"·", "neutral"}
-	}
-	text := l.icon + " " + strings.ReplaceAll(line(s), "_", " ")
-	return sh.paint(l.role, text) + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
+	l := badge.Of(s)
+	text := l.Mark + " " + strings.ReplaceAll(line(s), "_", " ")
+	return sh.paint(l.Role, text) + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }
 
 // icon shows a state as its icon alone.
 func (sh *shell) icon(s string) string {
-	if l, known := looks[s]; known {
-		return sh.paint(l.role, l.icon)
+	if !badge.Known(s) {
+		return "·"
 	}
-	return "·"
+	l := badge.Of(s)
+	return sh.paint(l.Role, l.Mark)
 }
 
 // short is the ending of an id that people type.
@@ -112,7 +99,7 @@ func expiry(t *time.Time, now time.Time) string {
 }
 
 // used says what was used; a cost that nobody reported is not 0.
-func used(u client.Usage) string {
+func used(u agent.Usage) string {
 	cost := "cost not reported"
 	if u.USD != nil {
 		cost = fmt.Sprintf("$%.2f", *u.USD)

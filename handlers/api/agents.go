@@ -2,61 +2,20 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
 
-// agentShape is the published shape of an agent: its declaration and its live state.
-type agentShape struct {
-	Name          string       `json:"name"`
-	Kind          agent.Kind   `json:"kind"`
-	Role          agent.Role   `json:"role"`
-	Capabilities  []string     `json:"capabilities"`
-	DelegatesTo   []string     `json:"delegates_to"` // null: anyone
-	Repository    string       `json:"repository"`
-	Projects      []string     `json:"projects"`      // the repositories that it works in
-	InstanceName  string       `json:"instance_name"` // what it is called here, and answers to
-	AnalysisOnly  bool         `json:"analysis_only"`
-	AskFirst      bool         `json:"ask_first"`      // a person is asked before it is handed work
-	TrustCheckout bool         `json:"trust_checkout"` // it runs in its caller's files as they are
-	Approval      string       `json:"approval"`
-	State         string       `json:"state"` // running, queued, waiting or idle
-	Running       int          `json:"running"`
-	Queued        int          `json:"queued"`
-	Waiting       int          `json:"waiting"`
-	Inbox         inboxShape   `json:"inbox"`
-	LastError     string       `json:"last_error"`
-	LastAt        *time.Time   `json:"last_at"`
-	Breaker       breakerShape `json:"breaker"`
-}
-
-// inboxShape says how full an agent's queue is (A35); above 100 % more wait than it should hold.
-type inboxShape struct {
-	Waiting int `json:"waiting"`
-	Size    int `json:"size"`
-	Percent int `json:"percent"`
-}
-
-// breakerShape says whether hand-overs to an agent are let through (H11).
-type breakerShape struct {
-	State    guard.BreakerState `json:"state"` // closed, open or half_open
-	Failures int                `json:"failures"`
-	OpenedAt *time.Time         `json:"opened_at,omitempty"`
-	Until    *time.Time         `json:"until,omitempty"` // no probe before
-	Probe    string             `json:"probe,omitempty"` // the delegation that tries
-	Reason   string             `json:"reason,omitempty"`
-}
-
-func breakerOf(b guard.Breaker) breakerShape {
+// breakerOf is what is published of a breaker.
+func breakerOf(b guard.Breaker) wire.Breaker {
 	if !b.Resting() {
-		return breakerShape{State: guard.Closed, Failures: b.Failures, Reason: b.Reason}
+		return wire.Breaker{State: string(guard.Closed), Failures: b.Failures, Reason: b.Reason}
 	}
-	return breakerShape{State: b.State, Failures: b.Failures, OpenedAt: utc(&b.OpenedAt), Until: utc(&b.Until), Probe: b.Probe, Reason: b.Reason}
+	return wire.Breaker{State: string(b.State), Failures: b.Failures, OpenedAt: utc(&b.OpenedAt), Until: utc(&b.Until), Probe: b.Probe, Reason: b.Reason}
 }
 
 // Agents answers GET /agents.
@@ -65,16 +24,16 @@ func (a *API) Agents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	items := make([]agentShape, len(all))
+	items := make([]wire.Agent, len(all))
 	for i, s := range all {
 		if caller(c).Run != nil { // errors and ids of other tasks are not a run's to read
 			s.LastError, s.Breaker.Reason, s.Breaker.Probe = "", "", ""
 		}
-		items[i] = agentShape{
-			Name: s.Spec.Name, Kind: s.Spec.Kind, Role: s.Spec.Role, Capabilities: append([]string{}, s.Spec.Capabilities...),
+		items[i] = wire.Agent{
+			Name: s.Spec.Name, Kind: string(s.Spec.Kind), Role: string(s.Spec.Role), Capabilities: append([]string{}, s.Spec.Capabilities...),
 			Repository: s.Spec.Repository, AnalysisOnly: s.Spec.AnalysisOnly, AskFirst: s.Spec.AskFirst, TrustCheckout: s.Spec.TrustCheckout, Approval: s.Spec.Approval, State: busy(s),
 			Running: s.Running, Queued: s.Queued, Waiting: s.Waiting, LastError: s.LastError, LastAt: utc(s.LastAt),
-			Breaker: breakerOf(s.Breaker), Inbox: inboxShape{s.Inbox.Waiting, s.Inbox.Size, s.Inbox.Percent()},
+			Breaker: breakerOf(s.Breaker), Inbox: wire.Inbox{Waiting: s.Inbox.Waiting, Size: s.Inbox.Size, Percent: s.Inbox.Percent()},
 		}
 		items[i].InstanceName, items[i].Projects = s.Spec.Name, []string{}
 		if s.Spec.Repository != "" {
@@ -84,7 +43,7 @@ func (a *API) Agents(c echo.Context) error {
 			items[i].DelegatesTo = append([]string{}, s.Spec.DelegatesTo...)
 		}
 	}
-	return c.JSON(http.StatusOK, listOf(items, ""))
+	return c.JSON(http.StatusOK, wire.ListOf(items, ""))
 }
 
 // busy is the liveliest thing that an agent does.
@@ -101,25 +60,10 @@ func busy(s orchestrator.AgentStatus) string {
 	}
 }
 
-// hopQuestion is the body of POST /agents/check.
-type hopQuestion struct {
-	From   string `json:"from"`
-	To     string `json:"to"`
-	TaskID string `json:"task_id"`
-}
-
-// hopAnswer says whether the hop may be made; code and message are the refusal's.
-type hopAnswer struct {
-	Allowed  bool            `json:"allowed"`
-	Code     string          `json:"code,omitempty"`
-	Message  string          `json:"message"`
-	Verdicts []guard.Verdict `json:"verdicts"`
-}
-
 // CheckHop answers POST /agents/check: a dry run of the guards. A refusal is an
 // answer and therefore 200.
 func (a *API) CheckHop(c echo.Context) error {
-	var in hopQuestion
+	var in wire.HopQuestion
 	if err := read(c, &in); err != nil {
 		return err
 	}
@@ -138,7 +82,7 @@ func (a *API) CheckHop(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	out := hopAnswer{Allowed: refused == nil, Message: "Yes. Nothing was sent.", Verdicts: append([]guard.Verdict{}, verdicts...)}
+	out := wire.HopAnswer{Allowed: refused == nil, Message: "Yes. Nothing was sent.", Verdicts: append([]guard.Verdict{}, verdicts...)}
 	if refused != nil {
 		out.Code, out.Message = refused.Code, refused.Message
 	}

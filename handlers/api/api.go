@@ -47,24 +47,6 @@ type API struct {
 	Patience time.Duration
 }
 
-// list is the shape of every list; Next is null on the last page.
-type list[T any] struct {
-	Items []T     `json:"items"`
-	Next  *string `json:"next"`
-}
-
-// listOf makes a list whose items are never null.
-func listOf[T any](items []T, next string) list[T] {
-	l := list[T]{Items: items}
-	if l.Items == nil {
-		l.Items = []T{}
-	}
-	if next != "" {
-		l.Next = &next
-	}
-	return l
-}
-
 // caller is who asks; web lets nobody through who is unknown.
 func caller(c echo.Context) handlers.Caller {
 	who, _ := handlers.Who(c)

@@ -6,187 +6,112 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
 
-// requestShape is the published shape of an approval request.
-type requestShape struct {
-	ID           string        `json:"id"`
-	TaskID       string        `json:"task_id"`
-	DelegationID string        `json:"delegation_id"`
-	Kind         approval.Kind `json:"kind"` // patch or handover
-	// Question is what a hand-over would hand on; null for a patch.
-	Question *orchestrator.Question `json:"question"`
-	// The same of a hand-over, beside tree and files; null for a patch.
-	Context    map[string]string `json:"context"`
-	Artifacts  []string          `json:"artifacts"` // names
-	Handover   *agent.Handover   `json:"handover"`  // the command object
-	State      approval.State    `json:"state"`
-	Revision   int               `json:"revision"`
-	Digest     string            `json:"digest"`
-	Made       string            `json:"made"`      // how people made the revision: files, edit, or "" by the agent
-	MadeFrom   int               `json:"made_from"` // from which revision, 0 by the agent
-	Editor     *string           `json:"editor"`    // who edited it
-	Declined   []string          `json:"declined"`  // files of made_from that were left out
-	Mode       string            `json:"mode"`      // where a yes may be given: any, web, chat or telegram
-	Repository string            `json:"repository"`
-	Target     string            `json:"target"`
-	Branch     string            `json:"branch"`
-	Deliver    string            `json:"deliver"` // merge: a yes lands it on target; branch: a yes pushes branch
-	Base       string            `json:"base"`
-	BaseAt     *time.Time        `json:"base_at"` // when that commit was made; null in old requests and without files
-	Tree       string            `json:"tree"`
-	Commit     string            `json:"commit"`
-	Agent      string            `json:"agent"`
-	Title      string            `json:"title"`
-	Text       string            `json:"text"`
-	Files      []fileShape       `json:"files"`
-	Added      int               `json:"added"`
-	Removed    int               `json:"removed"`
-	Warnings   []patch.Warning   `json:"warnings"`
-	Notes      []patch.Note      `json:"notes"`
-	Checks     []checkShape      `json:"checks"`
-	Rule       ruleShape         `json:"rule"`
-	Decisions  []decisionShape   `json:"decisions"`
-	Read       readShape         `json:"read"`
-	Risk       approval.Risk     `json:"risk"`
-	Needs      needsShape        `json:"needs"`
-	ExpiresAt  *time.Time        `json:"expires_at"`
-	CreatedAt  time.Time         `json:"created_at"`
-	DecidedAt  *time.Time        `json:"decided_at"`
-	Cards      []cardShape       `json:"cards"`
-	Requester  string            `json:"requester"`
-	RevertOf   *string           `json:"revert_of"`
-	RevertedBy *string           `json:"reverted_by"`
-	// Comments are the line comments of all revisions; only where one request is read.
-	Comments []commentShape `json:"comments,omitempty"`
-	// Refused is why the yes of who asks would not be taken; only where one request is read.
-	Refused string `json:"refused,omitempty"`
-	// Overtaken says that the target changed so that a yes lands nothing; null: it may land,
-	// or nobody knows. Its message is what every place shows; the verdict renew makes the next
-	// revision on the target as it is today.
-	Overtaken *overtakenShape `json:"overtaken"`
-	// Missed is what became of their newest yes where it landed nothing; only where one
-	// request is read or decided.
-	Missed string `json:"missed,omitempty"`
-	// May are the verdicts that they may give; only there, too.
-	May []approval.Verdict `json:"may,omitempty"`
-}
-
-// readShape is how the revision was read: by those who decided on it, and by those who did not.
-type readShape struct {
-	Text string            `json:"text"`
-	By   []approval.Reader `json:"by"`
-}
-
-// overtakenShape is how the target branch changed.
-type overtakenShape struct {
-	patch.Overtaken
-	Message string `json:"message"`
-	Brief   string `json:"brief"` // for a line of a list: what happened, and what to do
-}
-
-// needsShape is how far a request is, and why it cannot get there.
-type needsShape struct {
-	approval.Needs
-	Problem string `json:"problem,omitempty"` // there are too few people for a yes, and what to do
-}
-
-type fileShape struct {
-	Path    string       `json:"path"`
-	OldPath string       `json:"old_path"`
-	Status  patch.Status `json:"status"`
-	Added   int          `json:"added"`
-	Removed int          `json:"removed"`
-	Binary  bool         `json:"binary"`
-	OldMode string       `json:"old_mode"`
-	NewMode string       `json:"new_mode"`
-}
-
-type checkShape struct {
-	Command string `json:"command"`
-	OK      bool   `json:"ok"`
-	Output  string `json:"output"`
-}
-
-type ruleShape struct {
-	Name string   `json:"name"`
-	Need int      `json:"need"`
-	From []string `json:"from"`
-}
-
-type decisionShape struct {
-	ID       string           `json:"id"`
-	User     string           `json:"user"`
-	Channel  string           `json:"channel"`
-	Verdict  approval.Verdict `json:"verdict"`
-	Comment  string           `json:"comment"`
-	Digest   string           `json:"digest"`
-	At       time.Time        `json:"at"`
-	Revision int              `json:"revision"`
-	Seen     approval.Seen    `json:"seen"`
-	// For is the absent person in whose place it was made.
-	For      string              `json:"for,omitempty"`
-	Files    []string            `json:"files,omitempty"`
-	Comments []agent.LineComment `json:"comments,omitempty"`
-	// StartOver: with request_changes, the agent begins from the base.
-	StartOver bool `json:"start_over,omitempty"`
-}
-
-type cardShape struct {
-	Channel string `json:"channel"`
-	State   string `json:"state"` // due, sent, failed or dead
-}
-
 // shape fills the published shape of a request.
-func shape(e approval.Electorate, r approval.Request) requestShape {
+func shape(e approval.Electorate, r approval.Request) wire.Request {
 	v := r.Revision
-	s := requestShape{
-		ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, Kind: r.Kind, Question: maskedQuestion(r.Question), State: r.State, Revision: v.N, Digest: v.Digest,
+	s := wire.Request{
+		ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, Kind: string(r.Kind), State: string(r.State), Revision: v.N, Digest: v.Digest,
 		Repository: r.Repository, Target: r.Target(), Branch: v.Branch, Deliver: cmp.Or(v.Deliver, patch.DeliverMerge), Base: v.Base.Commit, Tree: v.Tree, Commit: v.Commit,
-		Agent: r.Agent, Title: r.Title, Text: mask.Text(v.Text), Files: []fileShape{}, Added: v.Added, Removed: v.Removed,
-		Warnings: append([]patch.Warning{}, v.Warnings...), Notes: append([]patch.Note{}, v.Notes...), Checks: []checkShape{},
-		Rule: ruleShape{Name: r.Rule.Name, Need: r.Rule.Need, From: append([]string{}, r.Rule.From...)},
+		Agent: r.Agent, Title: r.Title, Text: mask.Text(v.Text), Files: []wire.File{}, Added: v.Added, Removed: v.Removed,
+		Warnings: []wire.Warning{}, Notes: []wire.Note{}, Checks: []wire.Check{},
+		Rule: wire.Rule{Name: r.Rule.Name, Need: r.Rule.Need, From: append([]string{}, r.Rule.From...)},
 		Made: v.Made, MadeFrom: v.MadeFrom, Declined: append([]string{}, v.Declined...), Mode: r.Mode,
-		Decisions: []decisionShape{}, Cards: []cardShape{}, ExpiresAt: utc(r.ExpiresAt), CreatedAt: r.CreatedAt.UTC(),
-		BaseAt: known(v.Base.At), DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: approval.RiskOf(r), Needs: needsShape{e.Needs(r), e.TooFew(r)}, RevertOf: orNull(r.RevertOf), RevertedBy: orNull(r.RevertedBy), Read: readShape{r.HowRead(), r.ReadBy()},
+		Decisions: []wire.Decision{}, Cards: []wire.Card{}, ExpiresAt: utc(r.ExpiresAt), CreatedAt: r.CreatedAt.UTC(),
+		BaseAt: known(v.Base.At), DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: riskOf(r), Needs: needsOf(e, r), RevertOf: wire.Maybe(r.RevertOf), RevertedBy: wire.Maybe(r.RevertedBy), Read: howRead(r),
 	}
+	s.Question = questionOf(r.Question)
 	if r.IsHandover() {
 		s.Commit = "" // that of a snapshot is nothing to look at
-		s.Context, s.Artifacts, s.Handover = s.Question.Context, r.Question.Artifacts(), s.Question.Handover
+		masked := maskedQuestion(r.Question)
+		s.Context, s.Artifacts, s.Handover = masked.Context, r.Question.Artifacts(), masked.Handover
 	}
 	if r.Landed != "" {
 		s.Commit = r.Landed
 	}
 	if v.Editor != nil {
-		s.Editor = &v.Editor.User
+		s.Editor = wire.Maybe(v.Editor.User)
 	}
 	if r.Overtaken() != "" {
-		s.Overtaken = &overtakenShape{*v.Overtaken, r.Overtaken(), r.OvertakenBriefly()}
+		o := v.Overtaken
+		s.Overtaken = &wire.Overtaken{Branch: o.Branch, Head: o.Head, Files: o.Files, Why: o.Why, Message: r.Overtaken(), Brief: r.OvertakenBriefly()}
 	}
 	for _, f := range v.Files {
-		s.Files = append(s.Files, fileShape{f.Path, f.OldPath, f.Status, f.Added, f.Removed, f.Binary, f.OldMode, f.NewMode})
+		s.Files = append(s.Files, wire.File{
+			Path: f.Path, OldPath: f.OldPath, Status: string(f.Status), Added: f.Added, Removed: f.Removed, Binary: f.Binary,
+			OldMode: f.OldMode, NewMode: f.NewMode,
+		})
+	}
+	for _, w := range v.Warnings {
+		s.Warnings = append(s.Warnings, wire.Warning(w))
+	}
+	for _, n := range v.Notes {
+		s.Notes = append(s.Notes, wire.Note(n))
 	}
 	for _, c := range v.Checks {
-		s.Checks = append(s.Checks, checkShape{c.Command, c.OK, c.Output})
+		s.Checks = append(s.Checks, wire.Check{Command: c.Command, OK: c.OK, Output: c.Output})
 	}
 	for _, d := range r.Decisions {
-		d.Seen.WarningsTicked = append([]string{}, d.Seen.WarningsTicked...)
-		s.Decisions = append(s.Decisions, decisionShape{d.ID, d.User, d.Channel, d.Verdict, mask.Text(d.Comment), d.Digest, d.At.UTC(), d.Revision, d.Seen, d.For, d.Files, maskedComments(d.Comments), d.StartOver})
+		s.Decisions = append(s.Decisions, decisionOf(d))
 	}
 	for _, card := range r.Cards {
-		s.Cards = append(s.Cards, cardShape{card.Channel, cardState(r, card)})
+		s.Cards = append(s.Cards, wire.Card{Channel: card.Channel, State: cardState(r, card)})
 	}
 	return s
+}
+
+func decisionOf(d approval.Decision) wire.Decision {
+	seen := wire.Seen{
+		Surface: d.Seen.Surface, Files: d.Seen.Files, FilesViewed: d.Seen.FilesViewed, FilesOpened: d.Seen.FilesOpened,
+		WarningsTicked: append([]string{}, d.Seen.WarningsTicked...), Read: readsOf(d.Seen.Read), OpenedAt: d.Seen.OpenedAt,
+	}
+	return wire.Decision{
+		ID: d.ID, User: d.User, Channel: string(d.Channel), Verdict: string(d.Verdict), Comment: mask.Text(d.Comment), Digest: d.Digest, At: d.At.UTC(),
+		Revision: d.Revision, Seen: seen, For: d.For, Files: d.Files, Comments: maskedComments(d.Comments), StartOver: d.StartOver,
+	}
+}
+
+// readsOf is what was before a person; nil, as where that was not kept yet, stays nil.
+func readsOf(all []approval.Read) []wire.Read {
+	if all == nil {
+		return nil
+	}
+	reads := make([]wire.Read, len(all))
+	for i, read := range all {
+		reads[i] = wire.Read(read)
+	}
+	return reads
+}
+
+func howRead(r approval.Request) wire.HowRead {
+	read := wire.HowRead{Text: r.HowRead()}
+	if all := r.ReadBy(); all != nil {
+		read.By = []wire.Reader{}
+	}
+	for _, one := range r.ReadBy() {
+		read.By = append(read.By, wire.Reader{User: one.User, Of: one.Of, Reads: readsOf(one.Reads), Decided: one.Decided})
+	}
+	return read
+}
+
+func riskOf(r approval.Request) wire.Risk {
+	risk := approval.RiskOf(r)
+	return wire.Risk{Level: string(risk.Level), Reasons: risk.Reasons}
+}
+
+func needsOf(e approval.Electorate, r approval.Request) wire.Needs {
+	n := e.Needs(r)
+	return wire.Needs{Count: n.Count, Have: n.Have, From: n.From, Missing: n.Missing, Problem: e.TooFew(r)}
 }
 
 // cardState says how far a channel is behind the request.
@@ -274,11 +199,11 @@ func (a *API) Approvals(c echo.Context) error {
 	if err := a.Gateway.WithReaders(ctx, caller(c).Principal, page.Items); err != nil {
 		return err
 	}
-	items := make([]requestShape, len(page.Items))
+	items := make([]wire.Request, len(page.Items))
 	for i, r := range page.Items {
 		items[i] = shape(e, r)
 	}
-	return c.JSON(http.StatusOK, listOf(items, page.Next))
+	return c.JSON(http.StatusOK, wire.ListOf(items, page.Next))
 }
 
 // Approval answers GET /approvals/{id}.
@@ -319,7 +244,7 @@ func (a *API) answer(c echo.Context, r approval.Request) error {
 			}
 			switch refused := e.May(caller(c).Principal, r, v); {
 			case refused == nil:
-				s.May = append(s.May, v)
+				s.May = append(s.May, string(v))
 			case v == approval.Approve:
 				s.Refused = refused.Message
 			}
@@ -329,21 +254,14 @@ func (a *API) answer(c echo.Context, r approval.Request) error {
 }
 
 // whole is the shape of one request with its comments, and with all who read it.
-func (a *API) whole(c echo.Context, e approval.Electorate, r approval.Request) (requestShape, error) {
-	r, err := a.withReaders(c, r)
+func (a *API) whole(c echo.Context, e approval.Electorate, r approval.Request) (wire.Request, error) {
+	r, err := a.Gateway.ReadersOf(c.Request().Context(), caller(c).Principal, r)
 	if err != nil {
-		return requestShape{}, err
+		return wire.Request{}, err
 	}
 	s := shape(e, r)
 	s.Comments, err = a.comments(c, r)
 	return s, err
-}
-
-// withReaders is r with who read its current revision, as far as who asks may know.
-func (a *API) withReaders(c echo.Context, r approval.Request) (approval.Request, error) {
-	one := []approval.Request{r}
-	err := a.Gateway.WithReaders(c.Request().Context(), caller(c).Principal, one)
-	return one[0], err
 }
 
 // Patch answers GET /approvals/{id}/patch with the unified diff of the current

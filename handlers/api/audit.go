@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/event"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -91,13 +92,13 @@ func (a *API) Audit(c echo.Context) error {
 				items = append(items, positioned(p))
 			}
 			if len(items) == limit {
-				return c.JSON(http.StatusOK, listOf(items, strconv.FormatInt(after, 10)))
+				return c.JSON(http.StatusOK, wire.ListOf(items, strconv.FormatInt(after, 10)))
 			}
 		}
 		scanned += len(batch)
 		if len(batch) < maxLimit {
-			return c.JSON(http.StatusOK, listOf(items, ""))
+			return c.JSON(http.StatusOK, wire.ListOf(items, ""))
 		}
 	}
-	return c.JSON(http.StatusOK, listOf(items, strconv.FormatInt(after, 10)))
+	return c.JSON(http.StatusOK, wire.ListOf(items, strconv.FormatInt(after, 10)))
 }

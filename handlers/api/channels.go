@@ -7,6 +7,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -24,14 +25,14 @@ type channelShape struct {
 
 // letterShape is a delivery that was given up.
 type letterShape struct {
-	Letter    string  `json:"letter"`
-	Kind      string  `json:"kind"` // card, notice or digest
-	Channel   string  `json:"channel"`
-	Address   string  `json:"address"`
-	RequestID *string `json:"request_id"`
-	Title     string  `json:"title"`
-	Error     string  `json:"error"`
-	Attempts  int     `json:"attempts"`
+	Letter    string     `json:"letter"`
+	Kind      string     `json:"kind"` // card, notice or digest
+	Channel   string     `json:"channel"`
+	Address   string     `json:"address"`
+	RequestID wire.Maybe `json:"request_id"`
+	Title     string     `json:"title"`
+	Error     string     `json:"error"`
+	Attempts  int        `json:"attempts"`
 }
 
 // Channels answers GET /channels: how each channel does, and what was given up, of
@@ -61,9 +62,9 @@ func (a *API) Channels(c echo.Context) error {
 		}
 	}
 	for i, l := range dead.Items {
-		letters[i] = letterShape{Letter: l.Key, Kind: l.Kind, Channel: l.Channel, Address: l.Address, RequestID: orNull(l.RequestID), Title: l.Title, Error: l.Error, Attempts: l.Attempts}
+		letters[i] = letterShape{Letter: l.Key, Kind: l.Kind, Channel: l.Channel, Address: l.Address, RequestID: wire.Maybe(l.RequestID), Title: l.Title, Error: l.Error, Attempts: l.Attempts}
 	}
-	return c.JSON(http.StatusOK, map[string]any{"items": items, "dead_letters": letters, "next": orNull(dead.Next)})
+	return c.JSON(http.StatusOK, map[string]any{"items": items, "dead_letters": letters, "next": wire.Maybe(dead.Next)})
 }
 
 // retryBody names what to try again: one letter, all of a channel, or all.

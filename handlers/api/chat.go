@@ -8,6 +8,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -53,7 +54,7 @@ func (a *API) Chat(c echo.Context) error {
 			return err
 		}
 	}
-	return c.JSON(http.StatusOK, listOf(out, page.Next))
+	return c.JSON(http.StatusOK, wire.ListOf(out, page.Next))
 }
 
 // chatTask reads what a message has led to so far.

@@ -3,50 +3,28 @@ package api
 import (
 	"encoding/json"
 	"slices"
-	"time"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
 
-// commentShape is a line comment that was sent, with what was said under it.
-type commentShape struct {
-	ID       string        `json:"id"` // the decision's id, a dot, and the comment's number in it
-	User     string        `json:"user"`
-	Revision int           `json:"revision"` // on which it was written
-	Path     string        `json:"path"`
-	Line     int           `json:"line"` // of that revision
-	Side     string        `json:"side"`
-	Code     string        `json:"code,omitempty"`
-	Text     string        `json:"text"`
-	Resolved bool          `json:"resolved"`
-	Answers  []answerShape `json:"answers"`
-	At       time.Time     `json:"at"`
-}
-
-type answerShape struct {
-	Act  approval.Act `json:"act"`
-	User string       `json:"user"`
-	Text string       `json:"text,omitempty"`
-	At   time.Time    `json:"at"`
-}
-
 // comments are the line comments of all decisions on a request.
-func (a *API) comments(c echo.Context, r approval.Request) ([]commentShape, error) {
+func (a *API) comments(c echo.Context, r approval.Request) ([]wire.Comment, error) {
 	threads, err := a.Gateway.Threads(c.Request().Context(), r)
 	if err != nil {
 		return nil, err
 	}
-	var all []commentShape
+	var all []wire.Comment
 	for _, t := range threads {
-		one := commentShape{ID: t.ID, User: t.Decision.User, Revision: t.Revision, Path: t.Comment.Path, Line: t.Comment.Line, Side: t.Comment.Side,
-			Code: t.Comment.Code, Text: mask.Text(t.Comment.Text), Resolved: t.Resolved(), Answers: []answerShape{}, At: t.Decision.At.UTC()}
+		one := wire.Comment{ID: t.ID, User: t.Decision.User, Revision: t.Revision, Path: t.Comment.Path, Line: t.Comment.Line, Side: t.Comment.Side,
+			Code: t.Comment.Code, Text: mask.Text(t.Comment.Text), Resolved: t.Resolved(), Answers: []wire.Reply{}, At: t.Decision.At.UTC()}
 		for _, x := range t.Answers {
-			one.Answers = append(one.Answers, answerShape{x.Act, x.User, mask.Text(x.Text), x.At.UTC()})
+			one.Answers = append(one.Answers, wire.Reply{Act: string(x.Act), User: x.User, Text: mask.Text(x.Text), At: x.At.UTC()})
 		}
 		all = append(all, one)
 	}
@@ -76,4 +54,20 @@ func maskedQuestion(q *orchestrator.Question) *orchestrator.Question {
 		return q
 	}
 	return shown
+}
+
+// questionOf is what is published of a question.
+func questionOf(q *orchestrator.Question) *wire.Question {
+	if q == nil {
+		return nil
+	}
+	q = maskedQuestion(q)
+	shape := &wire.Question{
+		From: q.From, To: q.To, Text: q.Text, Context: q.Context, Repository: q.Repository, Branch: q.Branch, Tag: q.Tag, Base: q.BaseCommit,
+		BaseTree: q.BaseTree, Tree: q.Tree, FilesHash: q.FilesHash, Steering: q.Steering, Trusted: q.Trusted,
+	}
+	if q.Handover != nil {
+		shape.Handover, _ = json.Marshal(q.Handover) // it came from JSON
+	}
+	return shape
 }

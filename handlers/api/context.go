@@ -9,27 +9,13 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
 
-// lifeInput is how long something shall live: seconds, or a name or number with a unit.
-type lifeInput struct {
-	TTLSeconds *int64  `json:"ttl_seconds"`
-	TTL        *string `json:"ttl"` // performance, learnings, security, memory, never, 24h, 30d …
-}
-
-// entryInput is the body of PUT /context/{ns}/{key}.
-type entryInput struct {
-	Value      *string `json:"value"`
-	TTLSeconds *int64  `json:"ttl_seconds"`
-	TTL        *string `json:"ttl"`
-	// Extend pushes the expiry of an existing entry only forward; 90 days without a ttl (K39).
-	Extend bool `json:"extend"`
-}
-
 // span is the life span and whether one was named at all.
-func (l lifeInput) span() (d time.Duration, named bool, err error) {
+func span(l wire.Life) (d time.Duration, named bool, err error) {
 	switch {
 	case l.TTLSeconds != nil && l.TTL != nil:
 		return 0, false, bad("There are ttl_seconds and ttl. Send one of them.")
@@ -125,7 +111,7 @@ func (a *API) Entries(c echo.Context) error {
 	if err != nil {
 		return noBoard(err, c.Param("ns"))
 	}
-	return c.JSON(http.StatusOK, listOf(found, ""))
+	return c.JSON(http.StatusOK, wire.ListOf(found, ""))
 }
 
 // Topics answers GET /context: the namespaces that have entries, by name.
@@ -150,19 +136,19 @@ func (a *API) Topics(c echo.Context) error {
 	if len(found) > 0 && len(found) == limit {
 		next = found[limit-1].Namespace
 	}
-	return c.JSON(http.StatusOK, listOf(found, next))
+	return c.JSON(http.StatusOK, wire.ListOf(found, next))
 }
 
 // PutEntry answers PUT /context/{ns}/{key}. A run writes as its agent.
 func (a *API) PutEntry(c echo.Context) error {
-	var in entryInput
+	var in wire.NewEntry
 	if err := read(c, &in); err != nil {
 		return err
 	}
 	if in.Value == nil {
 		return bad("There is no value. Send {\"value\": \"…\"}; write JSON as a string.")
 	}
-	life, named, err := lifeInput{in.TTLSeconds, in.TTL}.span()
+	life, named, err := span(wire.Life{TTLSeconds: in.TTLSeconds, TTL: in.TTL})
 	if err != nil {
 		return err
 	}
@@ -202,11 +188,11 @@ func (a *API) DeleteEntry(c echo.Context) error {
 // TouchEntry answers POST /context/{ns}/{key}/touch (K40); without a life span it
 // prolongs by 90 days (K39).
 func (a *API) TouchEntry(c echo.Context) error {
-	var in lifeInput
+	var in wire.Life
 	if err := readOptional(c, &in); err != nil {
 		return err
 	}
-	life, named, err := in.span()
+	life, named, err := span(in)
 	if err != nil {
 		return err
 	}
@@ -252,7 +238,7 @@ func (a *API) Uses(c echo.Context) error {
 	if len(found) > 0 && len(found) == limit {
 		next = strconv.FormatInt(found[limit-1].N, 10)
 	}
-	return c.JSON(http.StatusOK, listOf(found, next))
+	return c.JSON(http.StatusOK, wire.ListOf(found, next))
 }
 
 // CleanUp answers POST /context/cleanup: it removes what has expired (K34). The server

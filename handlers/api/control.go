@@ -5,6 +5,8 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -19,9 +21,7 @@ func (a *API) Resume(c echo.Context) error { return a.control(c, &struct{}{}, a.
 // or with 0, it is the newest.
 func (a *API) Fork(c echo.Context) error {
 	ctx := c.Request().Context()
-	var in struct {
-		Turn int `json:"turn"`
-	}
+	var in wire.Fork
 	if err := readOptional(c, &in); err != nil {
 		return err
 	}
@@ -30,10 +30,10 @@ func (a *API) Fork(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	t, root, err := a.Engine.Fork(ctx, orchestrator.Fork{DelegationID: d.ID, Turn: in.Turn, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name})
+	t, root, err := a.Engine.Fork(ctx, orchestrator.Fork{DelegationID: d.ID, Turn: in.Turn, Via: origin.From(handlers.Channel(c)), RequesterID: who.User.ID, Requester: who.User.Name})
 	if err != nil {
 		return err
 	}
 	c.Response().Header().Set(echo.HeaderLocation, "/api/v1/tasks/"+t.ID)
-	return c.JSON(http.StatusAccepted, submitted{ID: t.ID, DelegationID: root.ID, State: root.State, Agent: t.Agent})
+	return c.JSON(http.StatusAccepted, wire.Submitted{ID: t.ID, DelegationID: root.ID, State: string(root.State), Agent: t.Agent})
 }

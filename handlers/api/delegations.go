@@ -10,6 +10,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -27,7 +28,7 @@ func (a *API) Delegations(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, listOf(shapesOf(page.Items), page.Next))
+	return c.JSON(http.StatusOK, wire.ListOf(shapesOf(page.Items), page.Next))
 }
 
 // Delegation answers GET /delegations/{id}.
@@ -65,7 +66,7 @@ func (a *API) discardedBelow(ctx context.Context, d orchestrator.Delegation) (st
 
 // one is the delegation that the address names. A caller that asks for its ended child
 // gets its slot and the child's changes first.
-func (a *API) one(c echo.Context) (Delegation, orchestrator.Delegation, error) {
+func (a *API) one(c echo.Context) (wire.Delegation, orchestrator.Delegation, error) {
 	ctx := c.Request().Context()
 	id := c.Param("id")
 	if id == "" {
@@ -74,20 +75,20 @@ func (a *API) one(c echo.Context) (Delegation, orchestrator.Delegation, error) {
 	who := caller(c)
 	d, err := a.Ids.Delegation(ctx, who, id)
 	if err != nil {
-		return Delegation{}, d, err
+		return wire.Delegation{}, d, err
 	}
 	if who.Run != nil && d.ParentID == who.Run.DelegationID && d.State.Ended() {
 		if d, _, err = a.Engine.Await(ctx, *who.Run, d.ID, awaitMost); err != nil {
-			return Delegation{}, d, err
+			return wire.Delegation{}, d, err
 		}
 	}
 	shapes, err := a.told(c, []orchestrator.Delegation{d})
 	if err != nil {
-		return Delegation{}, d, err
+		return wire.Delegation{}, d, err
 	}
 	t, err := a.Reader.Task(ctx, d.TaskID)
 	if err != nil {
-		return Delegation{}, d, err
+		return wire.Delegation{}, d, err
 	}
 	if t.EndedAt == nil {
 		shapes[0].PausedAt = utc(t.PausedAt)
@@ -97,7 +98,7 @@ func (a *API) one(c echo.Context) (Delegation, orchestrator.Delegation, error) {
 
 // told is what is published of delegations to who asks. An operator may read no requests,
 // and is told all the same for whom the work waits, as the pages tell; a run is not.
-func (a *API) told(c echo.Context, all []orchestrator.Delegation) ([]Delegation, error) {
+func (a *API) told(c echo.Context, all []orchestrator.Delegation) ([]wire.Delegation, error) {
 	ctx, shapes := c.Request().Context(), shapesOf(all)
 	var voters *approval.Electorate
 	for i, d := range all {
@@ -125,7 +126,7 @@ func (a *API) told(c echo.Context, all []orchestrator.Delegation) ([]Delegation,
 
 // Delegate answers POST /delegations: a run hands work on.
 func (a *API) Delegate(c echo.Context) error {
-	var in hop
+	var in wire.Hop
 	if err := read(c, &in); err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (a *API) Delegate(c echo.Context) error {
 	case len(in.Text) > orchestrator.MaxText:
 		return bad("The text has %d bytes; %d is the limit.", len(in.Text), orchestrator.MaxText)
 	}
-	h, err := in.hop()
+	h, err := hopOf(in)
 	if err != nil {
 		return err
 	}
@@ -175,9 +176,7 @@ func (a *API) Await(c echo.Context) error {
 
 // Cancel answers POST /delegations/{id}/cancel, whose body may say why.
 func (a *API) Cancel(c echo.Context) error {
-	var in struct {
-		Reason string `json:"reason"`
-	}
+	var in wire.Reason
 	return a.control(c, &in, func(ctx context.Context, id, actor string) (orchestrator.Delegation, error) {
 		return a.Engine.CancelFor(ctx, id, actor, in.Reason)
 	})

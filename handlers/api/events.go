@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -52,11 +53,11 @@ func (a *API) TaskEvents(c echo.Context) error {
 				items = append(items, bare(e))
 			}
 			if len(items) == limit {
-				return c.JSON(http.StatusOK, listOf(items, strconv.FormatInt(after, 10)))
+				return c.JSON(http.StatusOK, wire.ListOf(items, strconv.FormatInt(after, 10)))
 			}
 		}
 		if len(batch) < limit {
-			return c.JSON(http.StatusOK, listOf(items, ""))
+			return c.JSON(http.StatusOK, wire.ListOf(items, ""))
 		}
 	}
 }
@@ -92,5 +93,5 @@ func (a *API) Events(c echo.Context) error {
 			next = strconv.FormatInt(p.Pos, 10)
 		}
 	}
-	return c.JSON(http.StatusOK, listOf(items, next))
+	return c.JSON(http.StatusOK, wire.ListOf(items, next))
 }

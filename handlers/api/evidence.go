@@ -7,6 +7,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/proof"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -24,7 +25,7 @@ func (a *API) Evidence(c echo.Context) error {
 	}
 	switch format := c.QueryParam("format"); format {
 	case "":
-		if r, err = a.withReaders(c, r); err != nil {
+		if r, err = a.Gateway.ReadersOf(c.Request().Context(), caller(c).Principal, r); err != nil {
 			return err
 		}
 		return handlers.Evidences{Reader: a.Reader, Requests: a.Requests, Proof: a.Audits, Now: a.Now}.Render(c, r)
@@ -57,7 +58,7 @@ func (a *API) evidenceBundle(c echo.Context, r approval.Request) error {
 
 // evidence is the trail of one request as JSON.
 type evidence struct {
-	Request requestShape  `json:"request"`
+	Request wire.Request  `json:"request"`
 	Events  []event.Event `json:"events"`
 }
 

@@ -10,16 +10,18 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/proof"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
 
 // Exports writes down that somebody took rows out of the log; the store does.
 type Exports interface {
-	RecordExport(ctx context.Context, actor string, what map[string]any) error
+	RecordExport(ctx context.Context, actor string, what event.AuditExportedData) error
 }
 
 // exportPage is how many rows an export holds at once.
@@ -55,7 +57,7 @@ func (a *API) exportList(c echo.Context) error {
 			return err
 		}
 	}
-	if err := a.Exports.RecordExport(ctx, caller(c).Name(), map[string]any{"list": string(q.List), "filter": line, "format": format, "rows": rows}); err != nil {
+	if err := a.Exports.RecordExport(ctx, caller(c).Name(), event.AuditExportedData{List: string(q.List), Format: format, Filter: event.Given(line), Rows: event.Given(rows)}); err != nil {
 		return err
 	}
 	a.extend(c)
@@ -187,18 +189,18 @@ func cells(row any) []string {
 	case history.Row:
 		var deciders []string
 		for _, d := range r.Deciders {
-			deciders = append(deciders, strings.TrimSpace(d.Name+" "+d.Channel+" "+d.Verdict+" "+stamp(&d.At)))
+			deciders = append(deciders, strings.TrimSpace(d.Name+" "+string(d.Channel)+" "+d.Verdict+" "+stamp(&d.At)))
 		}
-		out = []string{r.ID, r.TaskID, stamp(&r.At), r.Title, r.State, r.Requester, r.Via, r.Agent, r.Chain, r.Repository, r.Target, r.Rule, strconv.Itoa(r.Need),
+		out = []string{r.ID, r.TaskID, stamp(&r.At), r.Title, r.State, r.Requester, r.Via.String(), r.Agent, r.Chain, r.Repository, r.Target, r.Rule, strconv.Itoa(r.Need),
 			strconv.Itoa(r.Files), strconv.Itoa(r.Added), strconv.Itoa(r.Removed), strings.Join(r.Warnings, " "), strings.Join(r.Flags, " "), strings.Join(deciders, "; "),
 			stamp(r.DecidedAt), r.Landed, money(r.USD)}
-	case Delegation:
+	case wire.Delegation:
 		code, message := "", ""
 		if r.Error != nil {
 			code, message = r.Error.Code, r.Error.Message
 		}
-		out = []string{r.ID, r.TaskID, orEmpty(r.ParentID), stamp(&r.CreatedAt), stamp(r.StartedAt), stamp(r.EndedAt), string(r.State), r.From, r.To, strconv.Itoa(r.Depth),
-			r.Repository, r.Requester, r.Text, code, message, strconv.FormatInt(r.Usage.InputTokens, 10), strconv.FormatInt(r.Usage.OutputTokens, 10), money(r.Usage.USD), orEmpty(r.ApprovalID)}
+		out = []string{r.ID, r.TaskID, string(r.ParentID), stamp(&r.CreatedAt), stamp(r.StartedAt), stamp(r.EndedAt), r.State, r.From, r.To, strconv.Itoa(r.Depth),
+			r.Repository, r.Requester, r.Text, code, message, strconv.FormatInt(r.Usage.InputTokens, 10), strconv.FormatInt(r.Usage.OutputTokens, 10), money(r.Usage.USD), string(r.ApprovalID)}
 	case history.Found:
 		out = []string{stamp(&r.At), r.TaskID, strconv.FormatInt(r.N, 10), r.ID, r.Type, r.DelegationID, r.Actor, string(r.Data), r.Hash}
 	}
@@ -224,24 +226,18 @@ func money(usd *float64) string {
 	return strconv.FormatFloat(*usd, 'f', -1, 64)
 }
 
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
 // recordOrdered writes down an export in the order of the log.
 func (a *API) recordOrdered(c echo.Context, format string) error {
 	pos, err := a.Reader.LastPosition(c.Request().Context())
 	if err != nil {
 		return err
 	}
-	what := map[string]any{"list": "log", "format": format, "up_to": pos}
-	for _, key := range auditKeys {
-		if v := c.QueryParam(key); v != "" {
-			what[key] = strings.Join(c.QueryParams()[key], ",")
+	asked := func(key string) string {
+		if c.QueryParam(key) == "" {
+			return ""
 		}
+		return strings.Join(c.QueryParams()[key], ",")
 	}
-	return a.Exports.RecordExport(c.Request().Context(), caller(c).Name(), what)
+	return a.Exports.RecordExport(c.Request().Context(), caller(c).Name(), event.AuditExportedData{List: "log", Format: format, UpTo: event.Given(pos),
+		Type: asked("type"), Actor: asked("actor"), TaskID: asked("task_id"), From: asked("from"), To: asked("to")})
 }

@@ -10,6 +10,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/history"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -116,5 +117,5 @@ func (a *API) auditList(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, listOf(items, next))
+	return c.JSON(http.StatusOK, wire.ListOf(items, next))
 }

@@ -5,6 +5,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/retention"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -24,21 +25,12 @@ func (a *API) GetHolds(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, listOf(all, ""))
-}
-
-// holdInput is the body of POST /holds. One of the first four says what is held.
-type holdInput struct {
-	Task       string `json:"task"`
-	Request    string `json:"request"`
-	Repository string `json:"repository"`
-	Everything bool   `json:"everything"`
-	Reason     string `json:"reason"`
+	return c.JSON(http.StatusOK, wire.ListOf(all, ""))
 }
 
 // SetHold answers POST /holds: 201 with the hold.
 func (a *API) SetHold(c echo.Context) error {
-	var in holdInput
+	var in wire.NewHold
 	if err := read(c, &in); err != nil {
 		return err
 	}
@@ -53,7 +45,7 @@ func (a *API) SetHold(c echo.Context) error {
 	return c.JSON(http.StatusCreated, h)
 }
 
-func (a *API) holdOf(c echo.Context, in holdInput) (retention.Hold, error) {
+func (a *API) holdOf(c echo.Context, in wire.NewHold) (retention.Hold, error) {
 	ctx := c.Request().Context()
 	named := 0
 	for _, is := range []bool{in.Task != "", in.Request != "", in.Repository != "", in.Everything} {
@@ -86,9 +78,7 @@ func (a *API) holdOf(c echo.Context, in holdInput) (retention.Hold, error) {
 
 // LiftHold answers DELETE /holds/{id} with {"reason"}: 200 with the hold as it ended.
 func (a *API) LiftHold(c echo.Context) error {
-	var in struct {
-		Reason string `json:"reason"`
-	}
+	var in wire.Reason
 	if err := read(c, &in); err != nil {
 		return err
 	}

@@ -4,27 +4,13 @@ import (
 	"net/http"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
 
-// hop is the body of POST /delegations. What stands below Handoff belongs to a hand-over.
-type hop struct {
-	To         string            `json:"to"`
-	Capability string            `json:"capability"`
-	Text       string            `json:"text"`
-	Context    map[string]string `json:"context"`
-	Spawn      bool              `json:"spawn"` // the run goes on without waiting
-
-	Handoff          bool                `json:"handoff"` // the run ends with the child's answer
-	Completed        string              `json:"completed"`
-	Artifacts        map[string]*string  `json:"artifacts"`
-	ArtifactsCreated []string            `json:"artifacts_created"`
-	WorkflowState    agent.HandoverState `json:"workflow_state"`
-}
-
-// hop is what the engine is asked for.
-func (in hop) hop() (agent.Hop, error) {
+// hopOf is what the engine is asked for.
+func hopOf(in wire.Hop) (agent.Hop, error) {
 	h := agent.Hop{To: in.To, Capability: in.Capability, Text: in.Text, Context: in.Context, Spawn: in.Spawn, Final: in.Handoff}
 	switch {
 	case in.Spawn && in.Handoff:
@@ -54,5 +40,5 @@ func (a *API) Children(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, listOf(shapes, ""))
+	return c.JSON(http.StatusOK, wire.ListOf(shapes, ""))
 }

@@ -13,6 +13,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/nearest"
 	"gatehouse/orchestrator/strictjson"
 
 	"github.com/labstack/echo/v4"
@@ -119,7 +120,7 @@ func checkObject(dec *json.Decoder, t reflect.Type, path string, depth int) erro
 		if fields != nil {
 			f, ok := fields[key]
 			if !ok {
-				return bad("There is no field %.80q here.%s", at, nearest(key, fields))
+				return bad("There is no field %.80q here.%s", at, meant(key, fields))
 			}
 			value = f
 		}
@@ -144,42 +145,12 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// nearest proposes the known field that is at most two edits away, else lists all.
-func nearest(key string, fields map[string]reflect.Type) string {
-	best, distance := "", 3
-	for _, name := range sortedKeys(fields) {
-		if d := edits(strings.ToLower(key), name); d < distance {
-			best, distance = name, d
-		}
-	}
-	if best != "" {
+// meant proposes the known field that is at most two edits away, else lists all.
+func meant(key string, fields map[string]reflect.Type) string {
+	if best := nearest.Within(strings.ToLower(key), sortedKeys(fields), 2); best != "" {
 		return " Did you mean " + best + "?"
 	}
 	return " Known fields: " + strings.Join(sortedKeys(fields), ", ") + "."
-}
-
-// edits is the Levenshtein distance; long keys are never near.
-func edits(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		left, corner := i+1, i
-		for j := range len(b) {
-			cost := corner
-			if a[i] != b[j] {
-				cost++
-			}
-			corner = row[j+1]
-			row[j], left = left, min(cost, left+1, corner+1)
-		}
-		row[len(b)] = left
-	}
-	return row[len(b)]
 }
 
 // sentence makes what encoding/json says readable and never repeats the input.

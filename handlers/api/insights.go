@@ -8,6 +8,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/insight"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -97,7 +98,7 @@ func (a *API) Insights(c echo.Context) error {
 	if out.Turns, err = a.Figures.BreakerTurns(ctx, insight.DayTime(first), insight.DayTime(last+1), 50); err != nil {
 		return err
 	}
-	out.Breakers, out.Turns = listOf(out.Breakers, "").Items, listOf(out.Turns, "").Items
+	out.Breakers, out.Turns = wire.ListOf(out.Breakers, "").Items, wire.ListOf(out.Turns, "").Items
 	return c.JSON(http.StatusOK, out)
 }
 
@@ -117,19 +118,6 @@ func (a *API) TaskInsights(c echo.Context) error {
 }
 
 // waitsShape is what GET /waits answers: who waits for whom.
-type waitsShape struct {
-	Items []handlers.Wait `json:"items"`
-	Next  *string         `json:"next"`
-	// Landings is how landing stands in each repository in which approved changes wait.
-	Landings []handlers.Queue `json:"landings"`
-	Cycle    bool             `json:"cycle"` // always false; note says why
-	Note     string           `json:"note"`
-	Slots    struct {
-		Used int `json:"used"`
-		Size int `json:"size"`
-	} `json:"slots"` // of the node that answers
-}
-
 // Waits answers GET /waits?task=&after=&limit=.
 func (a *API) Waits(c echo.Context) error {
 	ctx, q, who := c.Request().Context(), c.QueryParams(), caller(c)
@@ -143,7 +131,7 @@ func (a *API) Waits(c echo.Context) error {
 	if err := cursorIs(q.Get("after"), orchestrator.DelegationPrefix); err != nil {
 		return err
 	}
-	out := waitsShape{Note: handlers.NoCycle}
+	out := wire.Waits{Note: handlers.NoCycle}
 	out.Slots.Used, out.Slots.Size = a.Engine.Slots()
 	waits := handlers.WaitsOf{Engine: a.Engine, Reader: a.Reader, Requests: a.Requests, Gateway: a.Gateway, Insights: a.Figures, Now: a.Now}
 	next := ""
@@ -166,7 +154,7 @@ func (a *API) Waits(c echo.Context) error {
 	if out.Landings, err = waits.Queues(ctx, out.Items, q.Get("task") == ""); err != nil {
 		return err
 	}
-	l := listOf(out.Items, next)
+	l := wire.ListOf(out.Items, next)
 	out.Items, out.Next = l.Items, l.Next
 	return c.JSON(http.StatusOK, out)
 }

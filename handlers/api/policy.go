@@ -8,6 +8,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -15,27 +16,10 @@ import (
 // maxRules bounds what a request may ask to be tried.
 const maxRules = approval.MaxRules
 
-// triedRule is a rule as it is sent; it has the keys of gatehouse.yaml.
-type triedRule struct {
-	Name    string   `json:"name"`
-	When    string   `json:"when"`
-	Need    *int     `json:"need"`
-	From    []string `json:"from"`
-	Deny    bool     `json:"deny"`
-	Shadow  bool     `json:"shadow"`
-	Expires string   `json:"expires"`
-}
-
-// trial is the body of POST /policy/test. Without rules those in force are tried.
-type trial struct {
-	Since string       `json:"since"` // how far back, e.g. 30d
-	Rules *[]triedRule `json:"rules"`
-}
-
 // PolicyTest answers GET and POST /policy/test: which past requests the rules in force,
 // or those in the body, would decide otherwise. It writes nothing.
 func (a *API) PolicyTest(c echo.Context) error {
-	t := trial{Since: c.QueryParam("since")}
+	t := wire.PolicyTest{Since: c.QueryParam("since")}
 	if c.Request().Method == http.MethodPost {
 		if err := read(c, &t); err != nil {
 			return err
@@ -58,12 +42,12 @@ func (a *API) PolicyTest(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, b)
+	return c.JSON(http.StatusOK, trialOf(b))
 }
 
 // compiled makes a policy of rules that were sent; what is wrong with them names the rule
 // and the place within its condition.
-func compiled(rules []triedRule, groups map[string][]string) (*approval.Policy, error) {
+func compiled(rules []wire.PolicyRule, groups map[string][]string) (*approval.Policy, error) {
 	if len(rules) > maxRules {
 		return nil, bad("There are %d rules; %d is the limit.", len(rules), maxRules)
 	}
@@ -83,4 +67,19 @@ func compiled(rules []triedRule, groups map[string][]string) (*approval.Policy, 
 		return nil, orchestrator.Errorf(orchestrator.CodeBadRequest, "%s", handlers.RuleProblems(configs, problems))
 	}
 	return p, nil
+}
+
+// trialOf is what is published of a backtest.
+func trialOf(b approval.Backtest) wire.PolicyTrial {
+	t := wire.PolicyTrial{Since: b.Since, Version: b.Version, Requests: b.Requests, Same: b.Same, Effects: map[string]int{}, Rules: b.Rules, Changes: []wire.PolicyChange{}}
+	for effect, n := range b.Effects {
+		t.Effects[string(effect)] = n
+	}
+	for _, c := range b.Changes {
+		t.Changes = append(t.Changes, wire.PolicyChange{
+			ID: c.RequestID, At: c.At, Title: c.Title, Agent: c.Agent, Repository: c.Repository, State: string(c.State),
+			Was: wire.Ruled(c.Was), Would: wire.Ruled(c.Would), Effect: string(c.Effect), Notes: c.Notes,
+		})
+	}
+	return t
 }

@@ -4,13 +4,14 @@ import (
 	"net/http"
 
 	"gatehouse/orchestrator"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
 
 // statusShape is a delegation with the names of aiagentchat beside ours (A9, A10).
 type statusShape struct {
-	Delegation
+	wire.Delegation
 	RequestID string `json:"request_id"`
 	FromAgent string `json:"from_agent"` // "" is a person
 	ToAgent   string `json:"to_agent"`

@@ -2,37 +2,17 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
 
-// stopInput is the body of POST /delegations/cancel. With dry_run nothing is stopped and the
-// answer counts what would be. Until, as such an answer gave it, leaves what is younger: the
-// same call again stops nothing more.
-type stopInput struct {
-	Agent  string     `json:"agent"`
-	Reason string     `json:"reason"`
-	Until  *time.Time `json:"until"`
-	DryRun bool       `json:"dry_run"`
-}
-
-// stopShape says how much was stopped, or would be.
-type stopShape struct {
-	Agent       string    `json:"agent"` // "" for everybody's work
-	Delegations int       `json:"delegations"`
-	Tasks       int       `json:"tasks"`
-	Landing     int       `json:"landing"` // left alone: a change lands at this moment
-	Until       time.Time `json:"until"`
-	DryRun      bool      `json:"dry_run"`
-}
-
 // StopAll answers POST /delegations/cancel: everything that runs or waits is cancelled, or
 // one agent's work.
 func (a *API) StopAll(c echo.Context) error {
-	var in stopInput
+	var in wire.Stop
 	if err := read(c, &in); err != nil {
 		return err
 	}
@@ -51,5 +31,7 @@ func (a *API) StopAll(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, stopShape{n.Agent, n.Delegations, n.Tasks, n.Landing, n.At, in.DryRun})
+	return c.JSON(http.StatusOK, wire.Stopped{
+		Agent: n.Agent, Delegations: n.Delegations, Tasks: n.Tasks, Landing: n.Landing, Until: n.At, DryRun: in.DryRun,
+	})
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -11,41 +10,16 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/origin"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
 
-// submission is the body of POST /tasks.
-type submission struct {
-	Agent      string          `json:"agent"`
-	Capability string          `json:"capability"`
-	Text       string          `json:"text"`
-	Repository string          `json:"repository"`
-	Ref        string          `json:"ref"`
-	Key        string          `json:"key"`
-	Complexity string          `json:"complexity"`
-	Budget     json.RawMessage `json:"budget"`
-	DryRun     bool            `json:"dry_run"`
-	Source     *agent.Source   `json:"source"`
-	Handoffs   bool            `json:"handoffs"` // enables hand-overs under engine.handoffs: opt_in
-}
-
-// submitted is the answer of POST /tasks.
-type submitted struct {
-	ID           string             `json:"id"`
-	DelegationID string             `json:"delegation_id"`
-	State        orchestrator.State `json:"state"`
-	Agent        string             `json:"agent"`
-	DryRun       bool               `json:"dry_run,omitempty"`
-	Complexity   string             `json:"complexity,omitempty"`
-	Why          string             `json:"why,omitempty"` // the classifier's reason (H24)
-	Budget       *Budget            `json:"budget,omitempty"`
-}
-
 // CreateTask answers POST /tasks: 202 with the new task; 200 with the first one
 // when the key was used before, and for a dry run, which stores nothing.
 func (a *API) CreateTask(c echo.Context) error {
-	var in submission
+	var in wire.Submission
 	if err := read(c, &in); err != nil {
 		return err
 	}
@@ -63,12 +37,12 @@ func (a *API) CreateTask(c echo.Context) error {
 	who := caller(c)
 	t, root, created, err := a.Engine.Submit(c.Request().Context(), orchestrator.Submission{
 		Agent: in.Agent, Capability: in.Capability, Text: in.Text, Repository: in.Repository, Ref: in.Ref, Key: in.Key,
-		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, Source: in.Source, Handoffs: in.Handoffs, DryRun: in.DryRun, Via: handlers.Channel(c), RequesterID: who.User.ID, Requester: who.User.Name,
+		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, Source: in.Source, Handoffs: in.Handoffs, DryRun: in.DryRun, Via: origin.From(handlers.Channel(c)), RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	if err != nil {
 		return err
 	}
-	out := submitted{ID: t.ID, DelegationID: root.ID, State: root.State, Agent: t.Agent, DryRun: in.DryRun, Complexity: t.Complexity, Why: t.Why, Budget: budgetOf(root.Work.Budget)}
+	out := wire.Submitted{ID: t.ID, DelegationID: root.ID, State: string(root.State), Agent: t.Agent, DryRun: in.DryRun, Complexity: t.Complexity, Why: t.Why, Budget: budgetOf(root.Work.Budget)}
 	if in.DryRun {
 		out.ID, out.DelegationID = "", ""
 	}
@@ -93,13 +67,13 @@ type taskShape struct {
 	Requester    string             `json:"requester"`
 	Via          string             `json:"via"`
 	Source       *agent.Source      `json:"source"` // null: nobody said
-	RevertOf     *string            `json:"revert_of"`
-	ApprovalID   *string            `json:"approval_id"`
-	Result       *Result            `json:"result"`
+	RevertOf     wire.Maybe         `json:"revert_of"`
+	ApprovalID   wire.Maybe         `json:"approval_id"`
+	Result       *wire.Result       `json:"result"`
 	Error        *agent.Failure     `json:"error"`
 	Usage        agent.Usage        `json:"usage"`
 	Totals       totals             `json:"totals"`
-	Budget       *Budget            `json:"budget"` // of the whole task; null for tasks from before there were any
+	Budget       *wire.Budget       `json:"budget"` // of the whole task; null for tasks from before there were any
 	// Discarded says what was thrown away of agents that only analyse, "" for nothing.
 	Discarded string     `json:"discarded,omitempty"`
 	CreatedAt time.Time  `json:"created_at"`
@@ -129,7 +103,7 @@ func (a *API) Task(c echo.Context) error {
 	}
 	out := taskShape{
 		ID: t.ID, DelegationID: t.RootID, Agent: t.Agent, Text: mask.Text(t.Text), Repository: t.Repository, Ref: t.Ref, Key: t.Key,
-		Complexity: t.Complexity, Requester: t.Requester, Via: t.Via, Source: t.Source, RevertOf: orNull(t.RevertOf),
+		Complexity: t.Complexity, Requester: t.Requester, Via: t.Via.String(), Source: t.Source, RevertOf: wire.Maybe(t.RevertOf),
 		Totals:    totals{Delegations: len(tree), States: map[orchestrator.State]int{}, Handoffs: t.Handoffs, Events: t.LastN},
 		CreatedAt: t.CreatedAt.UTC(), EndedAt: utc(t.EndedAt),
 	}
@@ -164,5 +138,5 @@ func (a *API) Tree(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, listOf(shapes, ""))
+	return c.JSON(http.StatusOK, wire.ListOf(shapes, ""))
 }

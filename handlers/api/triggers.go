@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -10,85 +9,28 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/trigger"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
 
-// triggerShape is the published shape of a trigger.
-type triggerShape struct {
-	Name       string         `json:"name"`
-	Kind       trigger.Kind   `json:"kind"`
-	Source     *string        `json:"source"`
-	Agent      *string        `json:"agent"`
-	Capability *string        `json:"capability"`
-	Repository *string        `json:"repository"`
-	Owner      string         `json:"owner"`
-	Task       string         `json:"task"`
-	When       *string        `json:"when"`
-	URL        *string        `json:"url"`
-	Window     *string        `json:"window"`
-	Cron       *string        `json:"cron"`
-	Timezone   *string        `json:"timezone"`
-	Overlap    *string        `json:"overlap"`
-	Missed     *string        `json:"missed"`
-	Next       []time.Time    `json:"next"`
-	Problem    *string        `json:"problem"`
-	Last       *deliveryShape `json:"last"`
-	Failures   int            `json:"failures"` // of the last 24 hours
-	Refused    *refusedShape  `json:"refused"`  // null: none ever
-}
-
-// deliveryShape is the published shape of a delivery. Payload is null in lists, and where
-// it is not kept any more.
-type deliveryShape struct {
-	ID         string                `json:"id"`
-	Trigger    string                `json:"trigger"`
-	Kind       trigger.Kind          `json:"kind"`
-	Source     *string               `json:"source"`
-	ExternalID *string               `json:"external_id"`
-	Event      *string               `json:"event"`
-	BodyHash   *string               `json:"body_sha256"`
-	State      trigger.DeliveryState `json:"state"`
-	Code       *string               `json:"code"`
-	Message    *string               `json:"message"`
-	TaskID     *string               `json:"task_id"`
-	Of         *string               `json:"redelivery_of"`
-	By         *string               `json:"redelivered_by"`
-	Repeats    int                   `json:"repeats"`
-	Attempts   int                   `json:"attempts"`
-	ReceivedAt time.Time             `json:"received_at"`
-	DoneAt     *time.Time            `json:"done_at"`
-
-	Text    *string           `json:"text,omitempty"`
-	Headers map[string]string `json:"headers,omitempty"`
-	Payload *string           `json:"payload,omitempty"`
-}
-
-// refusedShape counts the calls that were answered 401 or 429, and tells of the last one.
-type refusedShape struct {
-	Calls   int64     `json:"calls"`
-	LastAt  time.Time `json:"last_at"`
-	Reason  string    `json:"reason"`
-	Address string    `json:"address"`
-}
-
-func deliveryOf(d trigger.Delivery) deliveryShape {
-	return deliveryShape{ID: d.ID, Trigger: d.Trigger, Kind: d.Kind, Source: orNull(string(d.Source)), ExternalID: orNull(d.ExternalID), Event: orNull(d.Event), BodyHash: orNull(d.BodyHash),
-		State: d.State, Code: orNull(d.Code), Message: orNull(d.Message), TaskID: orNull(d.TaskID), Of: orNull(d.Of), By: orNull(d.By), Repeats: d.Repeats, Attempts: d.Attempts,
+func deliveryOf(d trigger.Delivery) wire.Delivery {
+	return wire.Delivery{ID: d.ID, Trigger: d.Trigger, Kind: string(d.Kind), Source: wire.Maybe(d.Source), ExternalID: wire.Maybe(d.ExternalID), Event: wire.Maybe(d.Event), BodyHash: wire.Maybe(d.BodyHash),
+		State: string(d.State), Code: wire.Maybe(d.Code), Message: wire.Maybe(d.Message), TaskID: wire.Maybe(d.TaskID), Of: wire.Maybe(d.Of), By: wire.Maybe(d.By), Repeats: d.Repeats, Attempts: d.Attempts,
 		ReceivedAt: d.ReceivedAt.UTC(), DoneAt: utc(d.DoneAt)}
 }
 
-func triggerOf(s trigger.Status) triggerShape {
-	t := triggerShape{Name: s.Name, Kind: s.Kind, Source: orNull(string(s.Source)), Agent: orNull(s.Agent), Capability: orNull(s.Capability), Repository: orNull(s.Repository),
-		Owner: s.Owner, Task: s.Task, When: orNull(s.When), URL: orNull(s.URL), Cron: orNull(s.Cron), Overlap: orNull(s.Overlap), Missed: orNull(s.Missed),
-		Next: append([]time.Time{}, s.Next...), Problem: orNull(s.Problem), Failures: s.Failures}
+func triggerOf(s trigger.Status) wire.Trigger {
+	t := wire.Trigger{Name: s.Name, Kind: string(s.Kind), Source: wire.Maybe(s.Source), Agent: wire.Maybe(s.Agent), Capability: wire.Maybe(s.Capability), Repository: wire.Maybe(s.Repository),
+		Owner: s.Owner, Task: s.Task, When: wire.Maybe(s.When), URL: wire.Maybe(s.URL), Cron: wire.Maybe(s.Cron), Overlap: wire.Maybe(s.Overlap), Missed: wire.Maybe(s.Missed),
+		Next: append([]time.Time{}, s.Next...), Problem: wire.Maybe(s.Problem), Failures: s.Failures}
 	if s.Kind == trigger.Webhook {
-		t.Window = orNull(s.Window.String())
+		t.Window = wire.Maybe(s.Window.String())
 	} else {
-		t.Timezone = orNull(s.Zone)
+		t.Timezone = wire.Maybe(s.Zone)
 	}
 	if r := s.Refused; r.Calls > 0 {
-		t.Refused = &refusedShape{Calls: r.Calls, LastAt: r.Last.UTC(), Reason: r.Reason, Address: r.Address}
+		t.Refused = &wire.Refused{Calls: r.Calls, LastAt: r.Last.UTC(), Reason: r.Reason, Address: r.Address}
 	}
 	if s.Last != nil {
 		last := deliveryOf(*s.Last)
@@ -114,11 +56,11 @@ func (a *API) Triggers(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	items := make([]triggerShape, len(all))
+	items := make([]wire.Trigger, len(all))
 	for i, s := range all {
 		items[i] = triggerOf(s)
 	}
-	return c.JSON(http.StatusOK, listOf(items, ""))
+	return c.JSON(http.StatusOK, wire.ListOf(items, ""))
 }
 
 // Trigger answers GET /triggers/{name}.
@@ -162,11 +104,11 @@ func (a *API) Deliveries(c echo.Context) error {
 			return err
 		}
 	}
-	items := make([]deliveryShape, len(page.Items))
+	items := make([]wire.Delivery, len(page.Items))
 	for i, d := range page.Items {
 		items[i] = deliveryOf(d)
 	}
-	return c.JSON(http.StatusOK, listOf(items, page.Next))
+	return c.JSON(http.StatusOK, wire.ListOf(items, page.Next))
 }
 
 // Delivery answers GET /triggers/{name}/deliveries/{id} and GET /deliveries/{id} with what it carried, as it came.
@@ -176,7 +118,7 @@ func (a *API) Delivery(c echo.Context) error {
 		return err
 	}
 	shape := deliveryOf(d)
-	shape.Headers, shape.Text = d.Headers, orNull(d.Text)
+	shape.Headers, shape.Text = d.Headers, wire.Maybe(d.Text)
 	if d.Body != nil {
 		text := string(d.Body)
 		if !utf8.ValidString(text) {
@@ -214,27 +156,9 @@ func (a *API) Redeliver(c echo.Context) error {
 	return c.JSON(http.StatusAccepted, deliveryOf(again))
 }
 
-// trialBody is the body of POST /triggers/{name}/test: a payload, and what the sender
-// would call it.
-type trialBody struct {
-	Payload json.RawMessage `json:"payload"`
-	Event   string          `json:"event"`
-}
-
-// trialShape says what a trigger would do.
-type trialShape struct {
-	Fires   bool    `json:"fires"`
-	Agent   *string `json:"agent"`
-	Text    *string `json:"text"`
-	Key     *string `json:"key"`
-	Asks    *string `json:"asks"` // that a person is asked before the agent works
-	Code    *string `json:"code"`
-	Message *string `json:"message"`
-}
-
 // TryTrigger answers POST /triggers/{name}/test. Nothing is stored.
 func (a *API) TryTrigger(c echo.Context) error {
-	var in trialBody
+	var in wire.Sample
 	if err := read(c, &in); err != nil {
 		return err
 	}
@@ -242,5 +166,5 @@ func (a *API) TryTrigger(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, trialShape{Fires: trial.Fires, Agent: orNull(trial.Agent), Text: orNull(trial.Text), Key: orNull(trial.Key), Asks: orNull(trial.Asks), Code: orNull(trial.Code), Message: orNull(trial.Message)})
+	return c.JSON(http.StatusOK, wire.Trial{Fires: trial.Fires, Agent: wire.Maybe(trial.Agent), Text: wire.Maybe(trial.Text), Key: wire.Maybe(trial.Key), Asks: wire.Maybe(trial.Asks), Code: wire.Maybe(trial.Code), Message: wire.Maybe(trial.Message)})
 }

@@ -9,6 +9,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 )
@@ -73,7 +74,7 @@ func (a *API) Turns(c echo.Context) error {
 	for _, t := range found {
 		items = append(items, turnShape(t, run))
 	}
-	return c.JSON(http.StatusOK, listOf(items, next))
+	return c.JSON(http.StatusOK, wire.ListOf(items, next))
 }
 
 func turnShape(t agent.Turn, run int) Turn {

@@ -56,7 +56,7 @@ func (r *systemLog) Task(ctx context.Context, id string) (orchestrator.Task, err
 // A session that ends takes its lines with it, whatever they read and whoever ended it; others
 // stay.
 func TestLinesEndWithTheirSession(t *testing.T) {
-	ended := event.Event{TaskID: event.System, N: 2, Type: sessionEnded, Actor: "dora"}
+	ended := event.Event{TaskID: event.System, N: 2, Type: event.SessionEnded, Actor: "dora"}
 	for name, notice := range map[string]*event.Notice{
 		"here":                        {TaskID: event.System, First: 2, Last: 2, Events: []event.Event{ended}},
 		"on another node":             {TaskID: event.System, First: 1, Last: 2},
@@ -131,7 +131,7 @@ func TestOthersSigningInEndsNothing(t *testing.T) {
 	for i, e := range []event.Event{
 		{Type: "session.created", Actor: "ivy", Data: event.Data(map[string]any{"user_id": "usr_ivy"})},
 		{Type: "token.revoked", Actor: "root", Data: event.Data(map[string]any{"token_id": "tok_1"})},
-		{Type: sessionEnded, Actor: "ivy"}, // it may have been dora's browser
+		{Type: event.SessionEnded, Actor: "ivy"}, // it may have been dora's browser
 	} {
 		e.TaskID, e.N = event.System, int64(i+1)
 		w.people.append(e)

@@ -7,6 +7,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -26,7 +27,7 @@ func (w *socket) chat(ctx context.Context, in incoming) error {
 	}
 	w.inOrder(ctx)
 	t, root, _, err := w.streams.Engine.Submit(ctx, orchestrator.Submission{
-		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: "chat", Chat: w.who.User.ID,
+		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: origin.From(origin.Chat), Chat: w.who.User.ID,
 		RequesterID: w.who.User.ID, Requester: w.who.User.Name,
 	})
 	if err != nil {

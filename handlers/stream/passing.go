@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"encoding/json"
 	"log/slog"
 	"math"
 	"slices"
@@ -62,8 +61,8 @@ func (p *passing) stored(e event.Event) {
 	}
 	switch e.Type {
 	case event.MessageCompleted:
-		p.over[e.DelegationID] = turnOf(e)
-		p.draft.Drop(e.DelegationID, turnOf(e))
+		p.over[e.DelegationID] = e.Turn()
+		p.draft.Drop(e.DelegationID, e.Turn())
 	case event.Queued, event.Acknowledged: // turns may count from 1 again
 		delete(p.over, e.DelegationID)
 		p.draft.Over(e.DelegationID)
@@ -76,21 +75,12 @@ func (p *passing) stored(e event.Event) {
 	p.draftedAt = -1
 }
 
-// turnOf reads the turn of an event about one.
-func turnOf(e event.Event) int {
-	var data struct {
-		Turn int `json:"turn"`
-	}
-	_ = json.Unmarshal(e.Data, &data) // without one no part is late
-	return data.Turn
-}
-
 // divide tells the parts of turns that the events complete from the others.
 func divide(parts []event.Part, frames []frame) (before, after []event.Part) {
 	complete := map[string]int{}
 	for _, f := range frames {
 		if f.event.Type == event.MessageCompleted {
-			complete[f.event.DelegationID] = turnOf(f.event)
+			complete[f.event.DelegationID] = f.event.Turn()
 		}
 	}
 	for _, p := range parts {

@@ -81,7 +81,7 @@ func follow(t *testing.T, tl *tail, cursor, heard int64, want ...string) {
 			t.Fatal("behind")
 		}
 		for _, f := range frames {
-			word := fmt.Sprintf("%s %d", f.event.Type, turnOf(f.event))
+			word := fmt.Sprintf("%s %d", f.event.Type, f.event.Turn())
 			if f.part > 0 {
 				heard = f.part
 			} else {

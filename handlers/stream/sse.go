@@ -125,7 +125,9 @@ func (s *Streams) serve(c echo.Context, r reader, page bool) error {
 	return nil
 }
 
-// sse is the text/event-stream format.
+// sse is the text/event-stream format. Programs get the types as names of events. A page gets
+// all under no name, so that it hears types that it does not know, and those it has no use
+// for not at all; the type is in the body.
 type sse struct{ page bool }
 
 // Heartbeats. Scripts cannot see comments, so pages get an event: only by that do they
@@ -142,12 +144,24 @@ func (p sse) beat() ([]byte, time.Duration) {
 	return commentBeat, heartbeat
 }
 
-func (sse) event(f frame) []byte { return f.sse }
+func (p sse) event(f frame) []byte {
+	switch {
+	case !p.page:
+		return f.sse
+	case f.event.Type.Heard():
+		return f.page()
+	}
+	return nil
+}
 
 // gap has no id: a reconnect resumes after the last event that was really sent.
-func (sse) gap(e event.Event) ([]byte, error) {
+func (p sse) gap(e event.Event) ([]byte, error) {
 	body, err := json.Marshal(e)
-	return slices.Concat([]byte("event: gap\ndata: "), body, []byte("\n\n")), err
+	name := "event: gap\n"
+	if p.page {
+		name = ""
+	}
+	return slices.Concat([]byte(name+"data: "), body, []byte("\n\n")), err
 }
 
 // bye says nothing: the client connects again and is told there.

@@ -25,9 +25,6 @@ func (r *reader) wants(f frame) bool {
 	return (r.only == "" || f.event.DelegationID == r.only) && r.who.SeesStream(f.event.TaskID)
 }
 
-// sessionEnded is what the store writes at a sign-out.
-const sessionEnded event.Type = "session.ended"
-
 // concerns reports whether an event is about a caller's own access, such as a sign-out:
 // then that is not only looked at once a minute.
 func concerns(who handlers.Caller, e event.Event) bool {
@@ -35,7 +32,7 @@ func concerns(who handlers.Caller, e event.Event) bool {
 		return false
 	}
 	// Who signs in ends the session that the browser had before, which may be another person's.
-	return who.Session && e.Type == sessionEnded || e.Actor == who.User.Name || bytes.Contains(e.Data, []byte(who.User.ID)) ||
+	return who.Session && e.Type == event.SessionEnded || e.Actor == who.User.Name || bytes.Contains(e.Data, []byte(who.User.ID)) ||
 		who.TokenID != "" && bytes.Contains(e.Data, []byte(who.TokenID))
 }
 
@@ -178,9 +175,10 @@ func (u *subscription) fromElsewhere() error {
 
 // gapEvent says which events a reader does not get.
 func (u *subscription) gapEvent(after, to int64) event.Event {
-	return event.Event{TaskID: u.taskID, Type: event.Gap, Actor: "gatehouse", At: u.line.streams.Now().UTC(),
-		Data: event.Data(map[string]any{"from": after + 1, "to": to,
-			"message": "Events " + strconv.FormatInt(after+1, 10) + "–" + strconv.FormatInt(to, 10) + " could not be replayed. Load the page or list again."})}
+	e := event.Of("", "gatehouse", event.GapData{From: after + 1, To: to,
+		Message: "Events " + strconv.FormatInt(after+1, 10) + "–" + strconv.FormatInt(to, 10) + " could not be replayed. Load the page or list again."})
+	e.TaskID, e.At = u.taskID, u.line.streams.Now().UTC()
+	return e
 }
 
 // catchUp sends what there is, however far behind, and parks the subscription when there is

@@ -22,7 +22,8 @@ type frame struct {
 	part   int64 // a part's place among the parts; 0 for what is stored
 	event  event.Event
 	sse    []byte
-	socket func() []byte // made when the first reader needs it
+	page   func() []byte // made when the first reader needs it, as is socket
+	socket func() []byte
 }
 
 // published is an event as streams show it: without hashes, which are for the audit.
@@ -37,19 +38,29 @@ func newFrame(cursor, pos int64, e event.Event) (frame, error) {
 	if err != nil {
 		return frame{}, err
 	}
+	f := frame{cursor: cursor, event: e, sse: sseFrame(cursor, e.Type, true, body)}
+	f.page = sync.OnceValue(func() []byte { return sseFrame(cursor, e.Type, false, body) })
+	f.socket = sync.OnceValue(func() []byte { return socketFrame(websocket.TextMessage, body) })
+	return f, nil
+}
+
+// sseFrame is an event as text/event-stream, under the name of its type or under none.
+func sseFrame(cursor int64, kind event.Type, named bool, body []byte) []byte {
 	// JSON has no raw line feeds, so one data line is enough; the type is one of ours.
-	sse := make([]byte, 0, len(body)+64)
-	if e.Type != event.MessageDelta { // a part is not replayed, so nobody resumes after it
-		sse = append(sse, "id: "...)
-		sse = strconv.AppendInt(sse, cursor, 10)
-		sse = append(sse, '\n')
+	b := make([]byte, 0, len(body)+64)
+	if kind != event.MessageDelta { // a part is not replayed, so nobody resumes after it
+		b = append(b, "id: "...)
+		b = strconv.AppendInt(b, cursor, 10)
+		b = append(b, '\n')
 	}
-	sse = append(sse, "event: "...)
-	sse = append(sse, e.Type...)
-	sse = append(sse, "\ndata: "...)
-	sse = append(sse, body...)
-	sse = append(sse, "\n\n"...)
-	return frame{cursor: cursor, event: e, sse: sse, socket: sync.OnceValue(func() []byte { return socketFrame(websocket.TextMessage, body) })}, nil
+	if named {
+		b = append(b, "event: "...)
+		b = append(b, kind...)
+		b = append(b, '\n')
+	}
+	b = append(b, "data: "...)
+	b = append(b, body...)
+	return append(b, "\n\n"...)
 }
 
 // keep is how many frames a tail holds for its readers; who is further behind reads

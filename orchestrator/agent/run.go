@@ -17,7 +17,31 @@ import (
 // (it is then tried again up to engine.max_attempts). Run must return soon after
 // ctx ends, with all that it started gone.
 type Runner interface {
+	// Traits says what of the kind others have to know; it never changes.
+	Traits() Traits
 	Run(ctx context.Context, job Job, host Host) (Outcome, error)
+}
+
+// Traits are what the engine, the guards and the pages have to know of a kind of agent. The
+// zero value is one that only answers.
+type Traits struct {
+	// Files: it works on files, in a folder of its own with a checkout of the repository.
+	Files bool
+	// Conversation: its turns are stored with its files, so that a run goes on from the one
+	// before, and a task may be forked there.
+	Conversation bool
+	// Turns: it stores turns and is given them again.
+	Turns bool
+	// Prompted: what it is given goes into a prompt, which is short, and not into a file.
+	Prompted bool
+	// Timed: the engine ends it at its timeout. Programs have their supervisor for that.
+	Timed bool
+	// Planned: people have written down whom it hands work to, so that is no agent's choice.
+	Planned bool
+	// Texts: it is given what is in its children's artifacts, and not their names alone.
+	Texts bool
+	// Elsewhere: it works in another system, which hands on in its own way.
+	Elsewhere bool
 }
 
 // Job is what one attempt is given.

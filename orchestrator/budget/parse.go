@@ -14,8 +14,8 @@ import (
 // Keys of a budget as people write it, in the order in which they are shown.
 var keys = []string{Tokens, USD, Handoffs, Agents, Time}
 
-// wire is a budget as people and programs write it: dollars, and a duration as text.
-type wire struct {
+// Published is a budget as people and programs write it: dollars, and a duration as text.
+type Published struct {
 	Tokens   *int64   `json:"tokens,omitempty"`
 	USD      *float64 `json:"usd,omitempty"`
 	Handoffs *int     `json:"handoffs,omitempty"`
@@ -24,8 +24,8 @@ type wire struct {
 }
 
 // Published is l as the API writes it.
-func (l Limits) Published() any {
-	w := wire{Tokens: l.Tokens, Handoffs: l.Handoffs, Agents: l.Agents}
+func (l Limits) Published() Published {
+	w := Published{Tokens: l.Tokens, Handoffs: l.Handoffs, Agents: l.Agents}
 	if l.MicroUSD != nil {
 		usd := float64(*l.MicroUSD) / 1e6
 		w.USD = &usd
@@ -38,13 +38,13 @@ func (l Limits) Published() any {
 }
 
 // Published is a as the API writes it.
-func (a Amount) Published() any {
+func (a Amount) Published() Published {
 	return Limits{Tokens: &a.Tokens, MicroUSD: &a.MicroUSD, Time: &a.Time}.Published()
 }
 
 // Read reads a budget from the API: {"tokens", "usd", "handoffs", "agents", "time"}.
 func Read(text json.RawMessage) (*Limits, error) {
-	var w wire
+	var w Published
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&w); err != nil {

@@ -1,9 +1,5 @@
 package event
 
-// ConfigurationChanged says that a server took a configuration other than the one that was
-// recorded last.
-const ConfigurationChanged Type = "configuration.changed"
-
 // AtStart is how a configuration is taken by a start, which is nobody's word that it shall
 // count; see Taken.
 const AtStart = "start"

@@ -16,54 +16,6 @@ import (
 // Type says what happened.
 type Type string
 
-// The types that are stored, and MessageDelta and Gap, which never are.
-const (
-	TaskCreated       Type = "task.created"
-	Queued            Type = "delegation.queued"
-	Acknowledged      Type = "delegation.acknowledged"
-	Progress          Type = "delegation.progress"
-	Delegated         Type = "delegation.delegated"
-	DelegationRefused Type = "delegation.refused"
-	Waiting           Type = "delegation.waiting"
-	Resumed           Type = "delegation.resumed"
-	Completed         Type = "delegation.completed"
-	Failed            Type = "delegation.failed"
-	Cancelled         Type = "delegation.cancelled"
-	MessageCompleted  Type = "message.completed" // a model's turn: text, calls, model, usage
-	ToolCompleted     Type = "tool.completed"    // a call has its result
-	Paused            Type = "task.paused"
-	Unpaused          Type = "task.resumed"
-	Forked            Type = "task.forked"
-	Announced         Type = "delegation.announced" // a spawned child's end reached its caller
-	UsageRecorded     Type = "usage.recorded"
-	ContextRead       Type = "context.read"
-	ContextDeleted    Type = "context.deleted"
-	ContextWritten    Type = "context.written"
-	Requested         Type = "approval.requested"
-	Notified          Type = "approval.notified"
-	Decided           Type = "approval.decided"
-	ChangesRequested  Type = "approval.changes_requested"
-	Superseded        Type = "approval.superseded"
-	Expired           Type = "approval.expired"
-	Stale             Type = "approval.stale"
-	Reminded          Type = "approval.reminded"
-	Escalated         Type = "approval.escalated"
-	CommentReplied    Type = "approval.comment_replied" // under a line comment that was sent
-	CommentResolved   Type = "approval.comment_resolved"
-	CommentReopened   Type = "approval.comment_reopened"
-	VerdictRefused    Type = "approval.refused"         // a verdict that did not count, from a channel
-	Overtaken         Type = "approval.overtaken"       // the branch changed so that a yes would land nothing, or back
-	WithdrawnRight    Type = "approval.withdrawn_right" // a yes no longer counts at landing, so people are asked again
-	PatchRejected     Type = "patch.rejected"
-	PatchValidated    Type = "patch.validated"
-	PatchLanded       Type = "patch.landed"
-	PatchReverted     Type = "patch.reverted"
-	BreakerOpened     Type = "breaker.opened"
-	BreakerClosed     Type = "breaker.closed"
-	MessageDelta      Type = "message.delta"
-	Gap               Type = "gap"
-)
-
 // System is the stream of acts that belong to no task, such as signing in.
 const System = "system"
 

@@ -27,8 +27,9 @@ type Part struct {
 
 // Event is p as streams show it.
 func (p Part) Event() Event {
-	return Event{TaskID: p.TaskID, Type: MessageDelta, DelegationID: p.DelegationID, Actor: p.Actor, At: p.At,
-		Data: Data(map[string]any{"turn": p.Turn, "kind": p.Kind, "text": p.Text, "tool": p.Tool, "offset": p.Offset})}
+	e := Of(p.DelegationID, p.Actor, MessageDeltaData{Turn: p.Turn, Kind: p.Kind, Text: p.Text, Tool: p.Tool, Offset: p.Offset})
+	e.TaskID, e.At = p.TaskID, p.At
+	return e
 }
 
 // same reports whether p and q belong to one run of text.

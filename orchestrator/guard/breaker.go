@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/textcut"
 )
 
 // BreakerState is where a circuit breaker stands (H11).
@@ -44,7 +45,7 @@ func (b Breaker) Fail(now time.Time, reason string, limit int, cooldown time.Dur
 	if limit <= 0 {
 		return b
 	}
-	b.Failures, b.Reason, b.ChangedAt = b.Failures+1, cut(reason), now
+	b.Failures, b.Reason, b.ChangedAt = b.Failures+1, textcut.Brief(reason, maxReason), now
 	if b.State == "" {
 		b.State = Closed
 	}
@@ -111,16 +112,4 @@ func (b Breaker) Sentence(now time.Time) string {
 	default:
 		return "closed"
 	}
-}
-
-// cut keeps the first bytes of an error, on a rune's border.
-func cut(s string) string {
-	if len(s) <= maxReason {
-		return s
-	}
-	n := maxReason
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
 }

@@ -24,6 +24,18 @@ const (
 	CodeHumanRefused = "human_refused"
 )
 
+// Reason tells the cases of one code apart, for whoever says something else of each; "" is
+// the usual one. Nobody has to read a sentence for it.
+type Reason string
+
+// Reasons of CodeMaxHandoffs beside the limit itself: nothing is counted then.
+const (
+	// ReasonIndependent: the task works in independent mode (H29).
+	ReasonIndependent Reason = "independent"
+	// ReasonFallback: the caller's hand-over failed, so it works by itself.
+	ReasonFallback Reason = "fallback"
+)
+
 // Human is the name of the last guard, which asks a person first (H18).
 const Human = "human"
 
@@ -46,6 +58,8 @@ const ByCapability = "capability:"
 // Hop is one hand-over that somebody asks for, with all that the rules look at.
 type Hop struct {
 	From, To         agent.Spec // To is zero unless Known; From is zero for a person
+	Planned          bool       // people have written down whom From hands to
+	Elsewhere        bool       // To works in another system
 	FromName, ToName string     // as asked; both end up in messages, so they may be hostile
 	Known            bool       // ToName is in the registry
 	Agents           []string   // all known names, for "did you mean"
@@ -97,6 +111,7 @@ type Entry struct {
 type Verdict struct {
 	Guard   string `json:"guard"`
 	Code    string `json:"code,omitempty"`
+	Reason  Reason `json:"-"` // of the code
 	Message string `json:"message"`
 	Allowed bool   `json:"allowed"`
 	Skipped bool   `json:"skipped,omitempty"` // not asked: one before it refused
@@ -147,6 +162,7 @@ func Check(h Hop) (verdicts []Verdict, refused *Verdict) {
 		v := Verdict{Guard: r.name, Code: code, Message: message, Allowed: code == ""}
 		verdicts = append(verdicts, v)
 		if !v.Allowed {
+			v.Reason = h.reason(code)
 			return verdicts, &v
 		}
 	}

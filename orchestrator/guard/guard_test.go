@@ -98,7 +98,7 @@ func TestRefusals(t *testing.T) {
 			"handoffs", CodeMaxHandoffs, []string{"Maximum handoffs reached", "5 of 5", "kik → coder"}},
 		{"a simple task", "H19", func(h *Hop) { h.MaxHandoffs = 0 },
 			"handoffs", CodeMaxHandoffs, []string{"0 of 0"}},
-		{"too far through other systems", "K7", func(h *Hop) { h.To.Kind, h.MaxRemote, h.RemoteHop = agent.Remote, 3, 3 },
+		{"too far through other systems", "K7", func(h *Hop) { h.Elsewhere, h.MaxRemote, h.RemoteHop = true, 3, 3 },
 			"remote_hops", CodeMaxDepth, []string{"3 of 3", "kik → coder", "Split the task"}},
 		{"the same again", "H15 H16", func(h *Hop) {
 			h.Hash, h.Recent = "x", []Entry{{From: "kik", To: "CODER", Hash: "x"}, {From: "a", To: "b"}, {From: "a", To: "c"}}
@@ -283,7 +283,7 @@ func TestAllowed(t *testing.T) {
 		}},
 		{"a remote agent within the limit", "K7", func() Hop {
 			h := hop("kik", "coder")
-			h.To.Kind, h.MaxRemote, h.RemoteHop = agent.Remote, 3, 2
+			h.Elsewhere, h.MaxRemote, h.RemoteHop = true, 3, 2
 			return h
 		}},
 		{"a person is asked, which refuses nothing by itself", "H18", func() Hop { h := hop("kik", "coder"); h.AskFirst = true; return h }},

@@ -13,7 +13,7 @@ import (
 // there, so each system counts the hand-overs between systems that led to it.
 func checkRemote(h Hop) (string, string) {
 	switch {
-	case h.To.Kind != agent.Remote:
+	case !h.Elsewhere:
 		return "", "on this system"
 	case h.MaxRemote <= 0:
 		return "", "hand-overs between systems are not limited"

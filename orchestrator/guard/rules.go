@@ -111,11 +111,11 @@ func checkDepth(h Hop) (string, string) {
 
 // checkHandoffs counts the hand-overs of the whole task, not of a process (H9, H10).
 func checkHandoffs(h Hop) (string, string) {
-	if h.Independent && !h.byPerson() && h.From.Kind != agent.Workflow {
+	switch h.uncounted() {
+	case ReasonIndependent:
 		return CodeMaxHandoffs, fmt.Sprintf("Maximum handoffs reached: the task works in independent mode, where agents hand nothing on; %s was refused. "+
 			"Do the work yourself, or have the task sent with --enable-handoffs.", h.route())
-	}
-	if h.Fallback != "" && !h.byPerson() {
+	case ReasonFallback:
 		return CodeMaxHandoffs, fmt.Sprintf("Maximum handoffs reached: the hand-over to %s failed, so %s works by itself now; %s was refused. Do the work yourself.",
 			safe(h.Fallback), safe(h.from()), h.route())
 	}
@@ -124,6 +124,27 @@ func checkHandoffs(h Hop) (string, string) {
 	}
 	return CodeMaxHandoffs, fmt.Sprintf("Maximum handoffs reached: the task has made %d of %d; %s was refused. "+
 		"Answer with what you have, or raise `engine.max_handoffs`.", h.Handoffs, h.MaxHandoffs, h.route())
+}
+
+// uncounted is why the caller may hand nothing on, whatever was counted; "" where it may.
+func (h Hop) uncounted() Reason {
+	switch {
+	case h.byPerson():
+		return ""
+	case h.Independent && !h.Planned:
+		return ReasonIndependent
+	case h.Fallback != "":
+		return ReasonFallback
+	}
+	return ""
+}
+
+// reason is which case of this code refused h.
+func (h Hop) reason(code string) Reason {
+	if code == CodeMaxHandoffs {
+		return h.uncounted()
+	}
+	return ""
 }
 
 // checkCapacity refuses only where the settings ask for it (O10, O11): a parked

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/nearest"
+	"gatehouse/orchestrator/textcut"
 )
 
 // maxShown is how many bytes of a name a message repeats. Names come from agents,
@@ -40,13 +42,10 @@ func safe(name string) string { return safeUpTo(name, maxShown) }
 
 // safeUpTo is safe with another limit.
 func safeUpTo(name string, most int) string {
-	shown, rest := name, ""
-	if len(name) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(name[cut]) {
-			cut--
-		}
-		shown, rest = name[:cut], fmt.Sprintf("… (%d bytes)", len(name))
+	shown, all := textcut.Bytes(name, most)
+	rest := ""
+	if !all {
+		rest = fmt.Sprintf("… (%d bytes)", len(name))
 	}
 	if strings.ContainsFunc(shown, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) {
 		q := strconv.Quote(shown)
@@ -99,7 +98,7 @@ func Nearest(asked string, known []string) []string {
 	var found []near
 	for _, name := range known {
 		k := agent.Key(name)
-		far := distance([]rune(key), []rune(k))
+		far := nearest.Distance(key, k)
 		begins := len(key) >= 3 && (strings.HasPrefix(k, key) || strings.HasPrefix(key, k))
 		if limit := max(1, utf8.RuneCountInString(k)/3); far <= limit || begins {
 			found = append(found, near{safe(name), far})
@@ -113,24 +112,4 @@ func Nearest(asked string, known []string) []string {
 		names = append(names, n.name)
 	}
 	return names
-}
-
-// distance is Levenshtein's: how many letters must be added, removed or replaced.
-func distance(a, b []rune) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range b {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

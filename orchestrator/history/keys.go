@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gatehouse/orchestrator/nearest"
 )
 
 // lists are the keys that each list takes, in the order in which pages offer them.
@@ -45,38 +47,14 @@ var fixed = map[List]map[Key][]string{
 // ValuesOf are the values that a key of a list may have; nil means any text.
 func ValuesOf(list List, key Key) []string { return slices.Clone(fixed[list][key]) }
 
-// nearest is the candidate with the fewest changed letters, "" when none is near.
-func nearest(word string, of []string) string {
-	best, least := "", len(word)/2+1
+// meant is what a word was probably meant to be, "" when nothing is near.
+func meant(word string, of []string) string {
 	for _, one := range of {
 		if strings.HasPrefix(one, word) && len(word) > 2 {
 			return one
 		}
-		if d := distance(word, one); d < least {
-			best, least = one, d
-		}
 	}
-	return best
-}
-
-// distance is how many letters have to be added, removed or replaced.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			before, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, before+cost)
-		}
-	}
-	return row[len(b)]
+	return nearest.Within(word, of, len(word)/2)
 }
 
 // maxMicros is more money than any task costs, so that sums of it cannot overflow.

@@ -142,14 +142,14 @@ func unknownKey(list List, key Key, part string) error {
 		slices.Sort(near)
 		return wrong(part, "The list of %s has no %q; that is a filter of %s. It knows %s.", list, key, strings.Join(near, " and "), strings.Join(names, ", "))
 	}
-	if n := nearest(string(key), names); n != "" {
+	if n := meant(string(key), names); n != "" {
 		return wrong(part, "There is no filter %q. Did you mean %s? To search for the text itself, put it in quotes.", key, n)
 	}
 	return wrong(part, "There is no filter %q. There are %s. To search for the text itself, put it in quotes.", key, strings.Join(names, ", "))
 }
 
 func unknownValue(key Key, value string, allowed []string, part string) error {
-	if n := nearest(strings.ToLower(value), allowed); n != "" {
+	if n := meant(strings.ToLower(value), allowed); n != "" {
 		return wrong(part, "%s is never %q. Did you mean %s?", key, value, n)
 	}
 	return wrong(part, "%s is never %q. It is %s.", key, value, strings.Join(allowed, ", "))

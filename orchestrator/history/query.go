@@ -8,6 +8,8 @@ package history
 import (
 	"encoding/json"
 	"time"
+
+	"gatehouse/orchestrator/origin"
 )
 
 // Key is what one filter looks at.
@@ -65,31 +67,31 @@ type Query struct {
 
 // Decider is one verdict on a request, or a rule's.
 type Decider struct {
-	Name    string    `json:"name"`
-	Channel string    `json:"channel"`
-	Verdict string    `json:"verdict"`
-	At      time.Time `json:"at"`
+	Name    string         `json:"name"`
+	Channel origin.Channel `json:"channel"`
+	Verdict string         `json:"verdict"`
+	At      time.Time      `json:"at"`
 }
 
 // Row is one request as the auditor's list shows it.
 type Row struct {
-	ID         string    `json:"id"`
-	TaskID     string    `json:"task_id"`
-	At         time.Time `json:"at"` // when it was asked
-	Title      string    `json:"title"`
-	State      string    `json:"state"`
-	Requester  string    `json:"requester"`
-	Via        string    `json:"via"`
-	Agent      string    `json:"agent"`
-	Chain      string    `json:"chain"` // kik → coder
-	Repository string    `json:"repository"`
-	Target     string    `json:"target"` // the branch
-	Rule       string    `json:"rule"`
-	Need       int       `json:"need"`
-	Files      int       `json:"files"`
-	Added      int       `json:"added"`
-	Removed    int       `json:"removed"`
-	Warnings   []string  `json:"warnings"` // codes
+	ID         string        `json:"id"`
+	TaskID     string        `json:"task_id"`
+	At         time.Time     `json:"at"` // when it was asked
+	Title      string        `json:"title"`
+	State      string        `json:"state"`
+	Requester  string        `json:"requester"`
+	Via        origin.Origin `json:"via"`
+	Agent      string        `json:"agent"`
+	Chain      string        `json:"chain"` // kik → coder
+	Repository string        `json:"repository"`
+	Target     string        `json:"target"` // the branch
+	Rule       string        `json:"rule"`
+	Need       int           `json:"need"`
+	Files      int           `json:"files"`
+	Added      int           `json:"added"`
+	Removed    int           `json:"removed"`
+	Warnings   []string      `json:"warnings"` // codes
 	// Flags are the ready questions that this request is an answer to, as filters: four_eyes:no,
 	// viewed:no, fast:yes, warnings:overruled, checks:overruled, is:auto, is:reverted …
 	Flags     []string   `json:"flags"`

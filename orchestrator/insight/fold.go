@@ -1,7 +1,6 @@
 package insight
 
 import (
-	"encoding/json"
 	"math"
 	"strings"
 	"time"
@@ -37,33 +36,11 @@ func NewFold() *Fold {
 	return &Fold{Sums: Sums{}, Open: map[string]Open{}, Subjects: map[string]Subject{}}
 }
 
-// facts is what is read of an event's data. A field of another shape says nothing.
-type facts struct {
-	To, Code, State, Model string
-	Channel, Verdict       string
-	In, Out, USD, Took     *float64
-}
-
-func factsOf(e event.Event) facts {
-	var raw map[string]json.RawMessage
-	var f facts
-	if json.Unmarshal(e.Data, &raw) != nil {
-		return f
-	}
-	for key, into := range map[string]any{"to": &f.To, "code": &f.Code, "state": &f.State, "model": &f.Model, "channel": &f.Channel, "verdict": &f.Verdict,
-		"input_tokens": &f.In, "output_tokens": &f.Out, "usd": &f.USD, "took_ms": &f.Took} {
-		if v, ok := raw[key]; ok {
-			_ = json.Unmarshal(v, into) // the other fields still say something
-		}
-	}
-	return f
-}
-
 // Types are the events that Add counts; all others leave a Fold as it is.
 func Types() []event.Type {
 	return []event.Type{event.TaskCreated, event.Queued, event.Acknowledged, event.Delegated, event.DelegationRefused, event.Waiting, event.Resumed,
 		event.Completed, event.Failed, event.Cancelled, event.MessageCompleted, event.UsageRecorded, event.Requested, event.Decided,
-		event.ChangesRequested, event.Superseded, event.Expired, event.Stale, event.WithdrawnRight, event.BreakerOpened, event.BreakerClosed}
+		event.ChangesRequested, event.Expired, event.Stale, event.WithdrawnRight, event.BreakerOpened, event.BreakerClosed}
 }
 
 // Add counts one event.
@@ -78,16 +55,16 @@ func (f *Fold) Add(e event.Event) {
 		f.count(k, Tasks, "")
 	case event.Delegated:
 		// The hop belongs to whom it went; a name of the log, not of the model.
-		k.Agent = Label(factsOf(e).To)
+		k.Agent = Label(event.Read[event.DelegatedData](e).To)
 		f.count(k, Handoffs, "")
 	case event.DelegationRefused:
-		f.count(k, Refusals, Label(factsOf(e).Code))
+		f.count(k, Refusals, Label(event.Read[event.DelegationRefusedData](e).Code))
 	case event.MessageCompleted:
-		k.Model = Label(factsOf(e).Model)
-		k.Measure = ModelCalls
-		f.Sums.Add(k, 1, whole(factsOf(e).Took)*1000)
+		call := event.Read[event.MessageCompletedData](e)
+		k.Model, k.Measure = Label(call.Model), ModelCalls
+		f.Sums.Add(k, 1, whole(float64(call.TookMS))*1000)
 	case event.UsageRecorded:
-		f.usage(k, factsOf(e))
+		f.usage(k, event.Read[event.UsageRecordedData](e))
 	case event.BreakerOpened:
 		f.count(k, Opened, "")
 	case event.BreakerClosed:
@@ -102,20 +79,19 @@ func (f *Fold) count(k Key, m Measure, code string) {
 	f.Sums.Add(k, 1, 0)
 }
 
-func (f *Fold) usage(k Key, data facts) {
-	k.Model = Label(data.Model)
+func (f *Fold) usage(k Key, data event.UsageRecordedData) {
+	k.Model = Label(data.Model.V)
 	add := func(m Measure, n, total int64) {
 		k.Measure = m
 		f.Sums.Add(k, n, total)
 	}
-	add(InputTokens, 0, whole(data.In))
-	add(OutputTokens, 0, whole(data.Out))
+	add(InputTokens, 0, whole(float64(data.InputTokens)))
+	add(OutputTokens, 0, whole(float64(data.OutputTokens)))
 	if data.USD == nil || *data.USD < 0 {
 		add(Unpriced, 1, 0)
 		return
 	}
-	micros := *data.USD * 1e6
-	add(Money, 1, whole(&micros))
+	add(Money, 1, whole(*data.USD*1e6))
 }
 
 // life follows a delegation from state to state.
@@ -140,19 +116,19 @@ func (f *Fold) life(k Key, e event.Event, who Subject) {
 		f.enter(k, e, ForPeople)
 	case event.WithdrawnRight:
 		f.enter(k, e, ForPeople)
-	case event.Decided, event.ChangesRequested, event.Stale, event.Expired, event.Superseded:
+	case event.Decided, event.ChangesRequested, event.Stale, event.Expired:
 		f.decided(k, e)
 	case event.Completed, event.Failed, event.Cancelled:
 		f.enter(k, e, "")
 		delete(f.Open, id)
-		data := factsOf(e)
+		data := event.EndOf(e)
 		state := Label(data.State)
 		if data.State == "" {
 			state = strings.TrimPrefix(string(e.Type), "delegation.")
 		}
 		f.count(k, Ended, state)
-		if data.Code != "" && e.Type == event.Failed && state != "rejected" { // a no is no failure
-			f.count(k, Failures, Label(data.Code))
+		if data.Code.V != "" && e.Type == event.Failed && state != "rejected" { // a no is no failure
+			f.count(k, Failures, Label(data.Code.V))
 		}
 		if !who.CreatedAt.IsZero() {
 			f.took(k, map[bool]Measure{true: Done, false: Lasted}[who.Hop], e.At.Sub(who.CreatedAt))
@@ -162,14 +138,14 @@ func (f *Fold) life(k Key, e event.Event, who Subject) {
 
 // decided counts a verdict, and ends the waiting for people once the request is decided.
 func (f *Fold) decided(k Key, e event.Event) {
-	data := factsOf(e)
+	data, _ := event.VerdictOf(e)
 	if channel := Label(data.Channel); data.Verdict != "" && channel != "" {
 		f.count(k, Verdicts, VerdictCode(channel, Label(data.Verdict)))
 	} else if e.Type == event.Expired {
 		f.count(k, Verdicts, VerdictCode("", "expired"))
 	}
 	// A yes of which more are needed leaves the request pending.
-	if open := f.Open[e.DelegationID]; open.Kind == ForPeople && e.Type != event.Superseded && data.State != "pending" {
+	if open := f.Open[e.DelegationID]; open.Kind == ForPeople && data.State != "pending" {
 		k.Code = Label(data.Channel)
 		f.took(k, Decided, e.At.Sub(open.Since))
 		k.Code = ""
@@ -195,11 +171,11 @@ func (f *Fold) took(k Key, m Measure, d time.Duration) {
 }
 
 // whole is a number of the log as an integer; what is none, or negative, is 0.
-func whole(v *float64) int64 {
-	if v == nil || math.IsNaN(*v) || *v < 0 || *v > 1<<53 {
+func whole(v float64) int64 {
+	if math.IsNaN(v) || v < 0 || v > 1<<53 {
 		return 0
 	}
-	return int64(math.Round(*v))
+	return int64(math.Round(v))
 }
 
 // maxLabel is how long a code or a model's name may be that is counted under its own name.

@@ -13,12 +13,13 @@ var start = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
 // TestTypesAreAllThatIsCounted: figures of large tasks read no other events.
 func TestTypesAreAllThatIsCounted(t *testing.T) {
-	for _, kind := range []event.Type{event.Progress, event.ToolCompleted, event.Paused, event.Unpaused, event.Forked, event.Announced, event.ContextRead,
-		event.ContextDeleted, event.ContextWritten, event.Notified, event.Reminded, event.Escalated, event.VerdictRefused, event.PatchRejected,
-		event.PatchValidated, event.PatchLanded, event.PatchReverted, event.MessageDelta, event.Gap} {
+	for _, kind := range append(event.Types(), event.MessageDelta, event.Gap) {
+		if slices.Contains(insight.Types(), kind) {
+			continue
+		}
 		f := insight.NewFold()
 		f.Add(event.Event{Type: kind, DelegationID: "d", Actor: "kik", At: time.Unix(1, 0), Data: []byte(`{"state":"failed","code":"x","verdict":"approve","channel":"web"}`)})
-		if len(f.Sums)+len(f.Open) > 0 || slices.Contains(insight.Types(), kind) {
+		if len(f.Sums)+len(f.Open) > 0 {
 			t.Errorf("%s is counted: %v", kind, f.Sums)
 		}
 	}

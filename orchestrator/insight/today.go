@@ -1,6 +1,10 @@
 package insight
 
-import "time"
+import (
+	"time"
+
+	"gatehouse/orchestrator/guard"
+)
 
 // Today is what happened since a moment, as the overview counts it.
 type Today struct {
@@ -20,6 +24,7 @@ type Refusal struct {
 	Task         string // what the task asks for
 	From, To     string
 	Code         string
+	Reason       guard.Reason // which case of the code
 	Message      string
 	At           time.Time
 }

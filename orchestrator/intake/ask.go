@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
 )
@@ -145,7 +146,7 @@ func (in *Intake) Redeliver(ctx context.Context, id string, by people.User) (tri
 	if d, _, err = in.Store.AddDelivery(ctx, d, 0); err != nil {
 		return d, err
 	}
-	if err := in.record(ctx, Redelivered, by.Name, map[string]any{"trigger": t.Name, "delivery": was.ID, "as": d.ID}); err != nil {
+	if err := in.record(ctx, by.Name, event.TriggerRedeliveredData{Trigger: t.Name, Delivery: was.ID, As: d.ID}); err != nil {
 		return d, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)

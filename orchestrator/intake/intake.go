@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
 )
@@ -30,7 +31,7 @@ type Store interface {
 	Trouble(ctx context.Context, name string, since time.Time) (int, error)
 	ScheduledUntil(ctx context.Context, name string, now time.Time) (time.Time, error)
 	SetScheduled(ctx context.Context, name string, at time.Time, force bool) error
-	AddRefusals(ctx context.Context, kind event.Type, name string, r trigger.Refusals) error
+	AddRefusals(ctx context.Context, name string, r trigger.Refusals) error
 	RefusedCalls(ctx context.Context, name string) (trigger.Refusals, error)
 	ForgetDeliveries(ctx context.Context, before time.Time) (bodies, gone int64, err error)
 }
@@ -186,7 +187,7 @@ func submission(t *trigger.Trigger, d trigger.Delivery, o trigger.Outcome) orche
 	}
 	hops, _ := strconv.Atoi(d.Headers[agent.HopsHeader]) // it was read when the delivery came; without it 0
 	return orchestrator.Submission{RemoteHops: hops, Agent: t.Agent, Capability: t.Capability, Text: o.Text, Repository: t.Repository, Ref: t.Ref, Key: key,
-		Complexity: t.Complexity, Budget: t.Budget, Handoffs: t.Handoffs, Via: orchestrator.ViaTrigger(string(t.Kind), t.Name)}
+		Complexity: t.Complexity, Budget: t.Budget, Handoffs: t.Handoffs, Via: origin.Trigger(origin.Channel(t.Kind), t.Name)}
 }
 
 // requester is who counts as having asked: the owner, or who had it delivered again.
@@ -218,8 +219,8 @@ func (in *Intake) notStarted(ctx context.Context, d trigger.Delivery, why error)
 	if err != nil || len(before.Items) > 0 && before.Items[0].Code == trigger.CodeOwner {
 		return nil, err
 	}
-	data := map[string]any{"trigger": d.Trigger, "delivery": d.ID, "code": trigger.CodeOwner, "message": why.Error()}
-	return []event.Event{{Type: NotStarted, Actor: "gatehouse", Data: event.Data(data)}}, nil
+	said := event.TriggerNotStartedData{Trigger: d.Trigger, Delivery: d.ID, Code: trigger.CodeOwner, Message: why.Error()}
+	return []event.Event{event.Of("", "gatehouse", said)}, nil
 }
 
 // stateOf is the state of a delivery that does not fire.

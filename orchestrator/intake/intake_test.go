@@ -15,6 +15,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/intake"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
@@ -217,7 +218,7 @@ func TestATimeIsOneTaskOnAllNodes(t *testing.T) {
 		d := w.last("hourly")
 		task, err := w.store.Task(w.Context(), d.TaskID)
 		w.must(err)
-		if task.Text != "Review at 2026-07-01T15:00:00Z" || task.RequesterID != w.ann.ID || task.Via != "schedule hourly" {
+		if task.Text != "Review at 2026-07-01T15:00:00Z" || task.RequesterID != w.ann.ID || task.Via != origin.Trigger(origin.Schedule, "hourly") {
 			w.Errorf("task %+v", task)
 		}
 		w.clock.Add(-2 * time.Hour) // a clock that is set back runs nothing twice
@@ -393,7 +394,7 @@ func TestAFloodOfWrongSignaturesIsOneLine(t *testing.T) {
 		w.must(err)
 		calls, lines := 0.0, 0
 		for _, e := range events {
-			if e.Type == intake.WrongSignature {
+			if e.Type == event.TriggerRefused {
 				lines++
 				calls += number(w, e, "calls")
 			}

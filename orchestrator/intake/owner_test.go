@@ -54,7 +54,7 @@ func TestATriggerMayNoMoreThanItsOwner(t *testing.T) {
 		var said []string
 		for _, e := range events {
 			var data struct{ Trigger, Code, Message string }
-			if e.Type == intake.NotStarted {
+			if e.Type == event.TriggerNotStarted {
 				w.must(json.Unmarshal(e.Data, &data))
 				said = append(said, data.Trigger+" "+data.Code)
 			}
@@ -94,7 +94,7 @@ func TestARefusalThatIsMadeAgainIsSaidOnce(t *testing.T) {
 		w.becomes("ci", "refused owner")
 		events, err := w.store.Events(w.Context(), event.System, 0, 200)
 		w.must(err)
-		if n := len(slices.DeleteFunc(events, func(e event.Event) bool { return e.Type != intake.NotStarted })); n != 1 {
+		if n := len(slices.DeleteFunc(events, func(e event.Event) bool { return e.Type != event.TriggerNotStarted })); n != 1 {
 			w.Errorf("it was said %d times", n)
 		}
 	})

@@ -10,17 +10,6 @@ import (
 	"gatehouse/orchestrator/trigger"
 )
 
-// Events of the stream "system".
-const (
-	// WrongSignature counts calls whose signature was wrong, at most once a minute for
-	// each trigger: a flood cannot fill the log.
-	WrongSignature event.Type = "trigger.refused"
-	// NotStarted says that a trigger starts nothing, because its owner may not.
-	NotStarted event.Type = "trigger.not_started"
-	// Redelivered says who had a delivery delivered again.
-	Redelivered event.Type = "trigger.redelivered"
-)
-
 const (
 	tellEvery  = time.Minute
 	cleanEvery = time.Hour
@@ -115,7 +104,7 @@ func (in *Intake) tell(ctx context.Context) {
 	in.wrong = map[string]trigger.Refusals{}
 	in.mu.Unlock()
 	for name, r := range counts {
-		if err := in.Store.AddRefusals(ctx, WrongSignature, name, r); err != nil {
+		if err := in.Store.AddRefusals(ctx, name, r); err != nil {
 			in.warn(ctx, "writing an event", err)
 			in.count(name, r) // they are told the next time
 			continue
@@ -124,9 +113,9 @@ func (in *Intake) tell(ctx context.Context) {
 	}
 }
 
-func (in *Intake) record(ctx context.Context, kind event.Type, actor string, data map[string]any) error {
+func (in *Intake) record(ctx context.Context, actor string, said event.Payload) error {
 	return in.Tasks.InTask(ctx, event.System, func(tx orchestrator.Tx) error {
-		return tx.Append(ctx, event.Event{Type: kind, Actor: actor, Data: event.Data(data)})
+		return tx.Append(ctx, event.Of("", actor, said))
 	})
 }
 

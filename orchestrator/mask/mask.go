@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Mark stands where a secret was.
@@ -29,7 +30,7 @@ const Mark = "…[masked]"
 // beginning stays.
 type shape struct {
 	anchors []string
-	expr    *regexp.Regexp
+	expr    func() *regexp.Regexp
 	keep    int
 	real    func(string) bool // nil: always
 }
@@ -38,35 +39,40 @@ type shape struct {
 // tokens. Lengths are the least that was ever given out.
 var shapes = []shape{
 	{[]string{"PRIVATE KEY"}, keyBlock, 0, nil},
-	{[]string{"AKIA", "ASIA"}, regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`), 4, nil},
-	{[]string{"ecret", "ECRET"}, regexp.MustCompile(`(?i)secret_?-?access_?-?key[\\"'\s]*[:=][\\"'\s]*([a-z0-9/+=]{40})`), 0, nil},
-	{[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{36,251}`), 4, nil},
-	{[]string{"ghr_", "ght_"}, regexp.MustCompile(`\bgh[rt]_[A-Za-z0-9_-]{43}`), 4, nil}, // ours: runs and people's tokens
-	{[]string{"github_pat_"}, regexp.MustCompile(`\bgithub_pat_[A-Za-z0-9_]{36,251}`), 11, nil},
-	{[]string{"glpat-", "gldt-", "glrt-", "glptt-"}, regexp.MustCompile(`\bgl(?:pat|dt|rt|ptt)-[A-Za-z0-9_.-]{20,200}`), 6, nil},
-	{[]string{"xox"}, regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{10,250}`), 5, nil},
-	{[]string{"xapp-"}, regexp.MustCompile(`\bxapp-[0-9]-[A-Za-z0-9-]{20,250}`), 5, nil},
-	{[]string{"AIza"}, regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}`), 4, nil},
-	{[]string{"GOCSPX-"}, regexp.MustCompile(`\bGOCSPX-[A-Za-z0-9_-]{28}`), 7, nil},
-	{[]string{"k_live_", "k_test_"}, regexp.MustCompile(`\b[srp]k_(?:live|test)_[A-Za-z0-9]{20,250}`), 8, nil},
-	{[]string{"whsec_"}, regexp.MustCompile(`\bwhsec_[A-Za-z0-9+/=]{24,200}`), 6, nil},
-	{[]string{"sk-ant-"}, regexp.MustCompile(`\bsk-ant-[A-Za-z0-9_-]{20,250}`), 7, nil},
-	{[]string{"sk-"}, regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{32,250}`), 3, mixed},
-	{[]string{":AA"}, regexp.MustCompile(`[0-9]{8,10}:AA[A-Za-z0-9_-]{33,40}`), 4, nil}, // Telegram; addresses write bot in front
-	{[]string{"npm_"}, regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}`), 4, nil},
-	{[]string{"pypi-"}, regexp.MustCompile(`\bpypi-[A-Za-z0-9_-]{50,250}`), 5, nil},
-	{[]string{"hf_"}, regexp.MustCompile(`\bhf_[A-Za-z0-9]{30,60}\b`), 3, mixed},
-	{[]string{"eyJ"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`), 3, nil},
-	{[]string{"AccountKey="}, regexp.MustCompile(`AccountKey=([A-Za-z0-9+/]{86}==)`), 0, nil},
-	{[]string{"://"}, regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>\\` + "`" + `]{0,200}:([^\s/@"'<>\\` + "`" + `]{1,500})@`), 0, password},
+	{[]string{"AKIA", "ASIA"}, compiled(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`), 4, nil},
+	{[]string{"ecret", "ECRET"}, compiled(`(?i)secret_?-?access_?-?key[\\"'\s]*[:=][\\"'\s]*([a-z0-9/+=]{40})`), 0, nil},
+	{[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, compiled(`\bgh[pousr]_[A-Za-z0-9]{36,251}`), 4, nil},
+	{[]string{"ghr_", "ght_"}, compiled(`\bgh[rt]_[A-Za-z0-9_-]{43}`), 4, nil}, // ours: runs and people's tokens
+	{[]string{"github_pat_"}, compiled(`\bgithub_pat_[A-Za-z0-9_]{36,251}`), 11, nil},
+	{[]string{"glpat-", "gldt-", "glrt-", "glptt-"}, compiled(`\bgl(?:pat|dt|rt|ptt)-[A-Za-z0-9_.-]{20,200}`), 6, nil},
+	{[]string{"xox"}, compiled(`\bxox[abeoprs]-[A-Za-z0-9-]{10,250}`), 5, nil},
+	{[]string{"xapp-"}, compiled(`\bxapp-[0-9]-[A-Za-z0-9-]{20,250}`), 5, nil},
+	{[]string{"AIza"}, compiled(`\bAIza[A-Za-z0-9_-]{35}`), 4, nil},
+	{[]string{"GOCSPX-"}, compiled(`\bGOCSPX-[A-Za-z0-9_-]{28}`), 7, nil},
+	{[]string{"k_live_", "k_test_"}, compiled(`\b[srp]k_(?:live|test)_[A-Za-z0-9]{20,250}`), 8, nil},
+	{[]string{"whsec_"}, compiled(`\bwhsec_[A-Za-z0-9+/=]{24,200}`), 6, nil},
+	{[]string{"sk-ant-"}, compiled(`\bsk-ant-[A-Za-z0-9_-]{20,250}`), 7, nil},
+	{[]string{"sk-"}, compiled(`\bsk-[A-Za-z0-9_-]{32,250}`), 3, mixed},
+	{[]string{":AA"}, compiled(`[0-9]{8,10}:AA[A-Za-z0-9_-]{33,40}`), 4, nil}, // Telegram; addresses write bot in front
+	{[]string{"npm_"}, compiled(`\bnpm_[A-Za-z0-9]{36}`), 4, nil},
+	{[]string{"pypi-"}, compiled(`\bpypi-[A-Za-z0-9_-]{50,250}`), 5, nil},
+	{[]string{"hf_"}, compiled(`\bhf_[A-Za-z0-9]{30,60}\b`), 3, mixed},
+	{[]string{"eyJ"}, compiled(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`), 3, nil},
+	{[]string{"AccountKey="}, compiled(`AccountKey=([A-Za-z0-9+/]{86}==)`), 0, nil},
+	{[]string{"://"}, compiled(`\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>\\` + "`" + `]{0,200}:([^\s/@"'<>\\` + "`" + `]{1,500})@`), 0, password},
 }
 
 // keyBlock is a PEM or PGP private key with its body, also where its line ends are escaped.
-var keyBlock = regexp.MustCompile(`-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----((?:` + between + `*[A-Za-z0-9+/=]{16,})+(?:` + between + `*[A-Za-z0-9+/=]{0,76}?` + between +
+var keyBlock = compiled(`-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----((?:` + between + `*[A-Za-z0-9+/=]{16,})+(?:` + between + `*[A-Za-z0-9+/=]{0,76}?` + between +
 	`*-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----)?)`)
 
 // between may stand between the lines of a key.
 const between = `(?:\s|\\+[nrt]|\\*["'+,>|#*]|[A-Za-z-]+: [^\n\\]{0,200}(?:\n|\\+n))`
+
+// compiled is expr, made when it is first needed: most processes of this program mask nothing.
+func compiled(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // mixed: letters in both cases and a digit, as random texts of that length have and words
 // with dashes have not.
@@ -172,7 +178,7 @@ func (s *shape) near(text string) bool {
 // find lists where the secrets of the shape begin and end.
 func (s *shape) find(text string) [][2]int {
 	var found [][2]int
-	for _, m := range s.expr.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range s.expr().FindAllStringSubmatchIndex(text, -1) {
 		from, to := m[0], m[1]
 		if len(m) > 2 && m[2] >= 0 {
 			from, to = m[2], m[3]

@@ -11,6 +11,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"gatehouse/orchestrator/textcut"
 )
 
 // ApplyText computes the tree of a patch that came as text. Every hunk must
@@ -40,7 +42,7 @@ func (r *Mirror) ApplyText(ctx context.Context, baseTree string, diff []byte) (s
 	_, err = ix.git(ctx, command{stdin: bytes.NewReader(render(files)),
 		args: []string{"apply", "--cached", "--unidiff-zero", "--whitespace=nowarn", "-p1", "-"}})
 	if exitCode(err) > 0 {
-		return "", refuse(CodeContextMismatch, files[0].path(), "The patch does not fit the repository: %s.", Shown(cut(lastLine(stderrOf(err)), 200)))
+		return "", refuse(CodeContextMismatch, files[0].path(), "The patch does not fit the repository: %s.", Shown(textcut.Brief(lastLine(stderrOf(err)), 200)))
 	}
 	if err != nil {
 		return "", err

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"gatehouse/orchestrator/textcut"
 )
 
 // CarryOver asks whether a patch (oldBase → tree) may land on newBase as it was
@@ -115,7 +117,7 @@ func (r *Mirror) merge(ctx context.Context, base, ours, theirs string) (tree str
 	}
 	fields := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
 	if !isID(fields[0]) {
-		return "", nil, fmt.Errorf("git merge-tree printed %q", cut(string(out), 80))
+		return "", nil, fmt.Errorf("git merge-tree printed %q", textcut.Brief(string(out), 80))
 	}
 	if exitCode(err) != 1 {
 		return fields[0], nil, nil

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"gatehouse/orchestrator/textcut"
 )
 
 // maxShown is the largest file whose lines are shown, in bytes.
@@ -226,7 +228,7 @@ func readHunks(out []byte) ([]Hunk, error) {
 		case strings.HasPrefix(s, "@@ "):
 			head, ok := parseHunkHead(s)
 			if !ok {
-				return nil, fmt.Errorf("git diff printed %q", cut(s, 60))
+				return nil, fmt.Errorf("git diff printed %q", textcut.Brief(s, 60))
 			}
 			_, section, _ := strings.Cut(s[3:], " @@")
 			hunks = append(hunks, Hunk{OldStart: head.oldStart, OldLines: head.oldLines, NewStart: head.newStart,

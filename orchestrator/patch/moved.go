@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"gatehouse/orchestrator/textcut"
 )
 
 // Ahead counts the commits that to has and from has not, and those that from has and to
@@ -20,7 +22,7 @@ func (r *Mirror) Ahead(ctx context.Context, from, to string, most int) (ahead, l
 		return 0, 0, fmt.Errorf("count the commits from %s to %s: %w", from, to, err)
 	}
 	if _, err := fmt.Sscan(out, &lost, &ahead); err != nil {
-		return 0, 0, fmt.Errorf("git rev-list printed %q", cut(out, 80))
+		return 0, 0, fmt.Errorf("git rev-list printed %q", textcut.Brief(out, 80))
 	}
 	return ahead, lost, nil
 }

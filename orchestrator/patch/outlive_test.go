@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/store/pgtest"
 )
 
 // landing names a file that says what a process of this test binary lands, in place of
@@ -28,7 +29,7 @@ type toLand struct {
 func TestMain(m *testing.M) {
 	name := os.Getenv(landing)
 	if name == "" {
-		os.Exit(m.Run())
+		os.Exit(pgtest.InMemory(m).Run())
 	}
 	var l toLand
 	b, err := os.ReadFile(name)

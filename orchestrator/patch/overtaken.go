@@ -22,16 +22,22 @@ func (m *Moved) Overtaken() Overtaken {
 	branch := cmp.Or(m.Branch, "its branch")
 	switch {
 	case m.Why == MovedRewound:
-		o.Why = branch + " was rewound or rewritten meanwhile"
+		o.Why = branch + " was rewound or rewritten" + meanwhile
 	case m.Why != "":
 		o.Why = Clause(m.Error())
 	case len(m.Files) > 0:
-		o.Why = fmt.Sprintf("%s changed %s meanwhile", branch, someFiles(m.Files))
+		o.Why = branch + " changed " + someFiles(m.Files) + meanwhile
 	default:
-		o.Why = branch + " moved meanwhile"
+		o.Why = branch + " moved" + meanwhile
 	}
 	return o
 }
+
+// meanwhile ends each Why but those that quote an error.
+const meanwhile = " meanwhile"
+
+// Briefly is Why where there is little room.
+func (o Overtaken) Briefly() string { return strings.TrimSuffix(o.Why, meanwhile) }
 
 // Clause is the first sentence of text, to stand within another.
 func Clause(text string) string {

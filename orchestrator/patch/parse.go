@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+
+	"gatehouse/orchestrator/textcut"
 )
 
 // The strict parser reads a unified diff and takes nothing on trust: every
@@ -158,7 +160,7 @@ func (p *parser) file() (*filePatch, error) {
 			return nil, err
 		}
 	} else if !strings.HasPrefix(line, "--- ") {
-		return nil, p.bad("expected \"diff --git a/… b/…\" or \"--- a/…\", found %q. Send the bare diff without other text.", cut(line, 60))
+		return nil, p.bad("expected \"diff --git a/… b/…\" or \"--- a/…\", found %q. Send the bare diff without other text.", textcut.Brief(line, 60))
 	}
 	if err := p.fromTo(h); err != nil {
 		return nil, err
@@ -263,7 +265,7 @@ func (p *parser) hunks(f *filePatch) error {
 func (p *parser) hunk(head string) (*textHunk, error) {
 	h, ok := parseHunkHead(head)
 	if !ok {
-		return nil, p.bad("%q is no hunk header. It looks like @@ -1,3 +1,4 @@.", cut(head, 60))
+		return nil, p.bad("%q is no hunk header. It looks like @@ -1,3 +1,4 @@.", textcut.Brief(head, 60))
 	}
 	start := p.at
 	p.at++
@@ -367,11 +369,4 @@ func parseCount(s string) (int, bool) {
 	}
 	n, err := strconv.Atoi(s)
 	return n, err == nil
-}
-
-func cut(s string, n int) string {
-	if len(s) > n {
-		return strings.ToValidUTF8(s[:n], "") + "…"
-	}
-	return s
 }

@@ -3,6 +3,8 @@ package patch
 import (
 	"strconv"
 	"strings"
+
+	"gatehouse/orchestrator/textcut"
 )
 
 // header is what stands before the hunks of one file.
@@ -48,7 +50,7 @@ func (p *parser) extended(h *header) error {
 		}
 		h.seen[key] = true
 		if !h.set(key, line[len(key):]) {
-			return p.bad("%q cannot be read.", cut(line, 80))
+			return p.bad("%q cannot be read.", textcut.Brief(line, 80))
 		}
 		p.at++
 	}

@@ -12,8 +12,11 @@ import (
 	"unicode"
 )
 
-// keyShape is what a revision may be called; it becomes the last part of a ref.
-var keyShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,120}$`)
+// keyShape is what a revision may be called, up to maxKey bytes; it becomes the last part of a
+// ref. A length in an expression would be compiled into as many steps.
+var keyShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+const maxKey = 121
 
 // branchPrefix is the namespace of agents' branches, in the mirror and, for
 // DeliverBranch, at the source.
@@ -70,7 +73,7 @@ func (r *Mirror) TreeOf(ctx context.Context, commit string) (string, error) {
 
 // keep commits, sets the refs and bundles what is new.
 func (r *Mirror) keep(ctx context.Context, key, ref, branch string, spec commitSpec) (string, []byte, error) {
-	if !keyShape.MatchString(key) || strings.Contains(key, "..") || strings.HasSuffix(key, ".lock") || strings.HasSuffix(key, ".") {
+	if len(key) > maxKey || !keyShape.MatchString(key) || strings.Contains(key, "..") || strings.HasSuffix(key, ".lock") || strings.HasSuffix(key, ".") {
 		return "", nil, fmt.Errorf("%q cannot name a revision", key)
 	}
 	if err := r.ensure(ctx); err != nil {
@@ -131,10 +134,12 @@ func BranchName(agent, title, delegation string) string {
 	return branchPrefix + slug(agent, 30) + "-" + slug(title, 30) + "-" + hex.EncodeToString(sum[:3])
 }
 
-var branchShape = regexp.MustCompile(`^gatehouse/[a-z0-9][a-z0-9-]{0,100}$`)
+var branchShape = regexp.MustCompile(`^gatehouse/[a-z0-9][a-z0-9-]*$`)
+
+const maxBranch = len("gatehouse/") + 101
 
 func checkBranch(name string) error {
-	if !branchShape.MatchString(name) {
+	if len(name) > maxBranch || !branchShape.MatchString(name) {
 		return fmt.Errorf("%q is not a branch of an agent", name)
 	}
 	return nil

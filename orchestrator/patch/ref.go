@@ -11,6 +11,9 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"gatehouse/orchestrator/nearest"
+	"gatehouse/orchestrator/textcut"
 )
 
 // CodeBadRef: a task names something else than a branch or a tag of the source, or a
@@ -27,10 +30,10 @@ func (e *RefError) Error() string { return e.Message }
 
 // idLike is what git would take for an object before it looks for a name. A branch may
 // be called so; it is refused all the same, for nobody could tell which one is meant.
-var idLike = regexp.MustCompile(`^(?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64})$`)
+var idLike = regexp.MustCompile(`^[0-9a-fA-F]*$`)
 
 // shortID is the beginning of an id as people copy it.
-var shortID = regexp.MustCompile(`^[0-9a-f]{7,63}$`)
+var shortID = regexp.MustCompile(`^[0-9a-f]*$`)
 
 // CheckRef refuses a text that cannot be the short name of a branch or a tag of the
 // source: ids, HEAD, ways to reach a commit from another, full names, and the branches
@@ -45,7 +48,7 @@ func CheckRef(ref string) error {
 	switch {
 	case ref == "":
 		return nil
-	case idLike.MatchString(ref):
+	case (len(ref) == 40 || len(ref) == 64) && idLike.MatchString(ref):
 		return bad("%.12s… is the id of a commit. A task works on a branch, or reads a tag: give its name.", ref)
 	case lower == "head" || ref == "@":
 		return bad("%s is whatever is checked out there. Give the name of the branch.", ref)
@@ -56,7 +59,7 @@ func CheckRef(ref string) error {
 	case strings.HasPrefix(lower, "refs/"):
 		return bad("%s is no branch or tag of the repository. Give the short name of one, such as main.", Shown(ref))
 	case !nameOfRef(ref):
-		return bad("%s is no name of a branch or a tag. Give one, such as main or v1.2; ways to get from one commit to another are not taken.", Shown(cut(ref, 80)))
+		return bad("%s is no name of a branch or a tag. Give one, such as main or v1.2; ways to get from one commit to another are not taken.", Shown(textcut.Brief(ref, 80)))
 	}
 	return nil
 }
@@ -178,7 +181,7 @@ func (r *Mirror) point(ctx context.Context, id string) (Base, error) {
 	}
 	f := strings.Fields(out) // "commit ID TREE TIME"
 	if len(f) != 4 || !isID(f[1]) || !isID(f[2]) {
-		return Base{}, fmt.Errorf("git rev-list printed %q", cut(out, 80))
+		return Base{}, fmt.Errorf("git rev-list printed %q", textcut.Brief(out, 80))
 	}
 	return Base{Commit: f[1], Tree: f[2], At: unixTime(f[3])}, nil
 }
@@ -231,47 +234,25 @@ func (r *Mirror) Knows(ctx context.Context, ref string) (found bool, near []stri
 		return true, nil, nil
 	}
 	names = slices.DeleteFunc(names, func(n string) bool { return CheckRef(n) != nil })
-	return false, nearest(ref, names, 3), nil
+	return false, likest(ref, names, 3), nil
 }
 
-// nearest are the names with the fewest letters changed, at most that many.
-func nearest(word string, names []string, most int) []string {
+// likest are the names with the fewest letters changed, at most that many.
+func likest(word string, names []string, most int) []string {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	far := make(map[string]int, len(names))
 	for _, n := range names {
-		far[n] = changedLetters(strings.ToLower(word), strings.ToLower(n))
+		far[n] = nearest.Distance(strings.ToLower(word), strings.ToLower(n))
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return far[a] - far[b] })
 	return names[:min(most, len(names))]
 }
 
-// changedLetters counts what has to be put in, taken out or replaced.
-func changedLetters(a, b string) int {
-	a, b = a[:min(len(a), 250)], b[:min(len(b), 250)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // UnknownRef says that the source has nothing of that name.
 func (r *Mirror) UnknownRef(ref string, near []string) *RefError {
 	m := fmt.Sprintf("%s has no branch and no tag %s.", r.repo.Name, Shown(ref))
-	if shortID.MatchString(ref) {
+	if len(ref) >= 7 && len(ref) < 64 && shortID.MatchString(ref) {
 		m += " It looks like the beginning of a commit's id, which is not taken."
 	}
 	if len(near) == 0 {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"gatehouse/orchestrator/mask"
@@ -13,8 +14,10 @@ import (
 // privateKey is a PEM or PGP private key with its body, also when it stands
 // escaped in a string. A header alone, as programs that look for keys have it,
 // is only worth a warning.
-var privateKey = regexp.MustCompile(`-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----` +
-	`(?:\s|\\n|\\r|["'+,]|[A-Za-z-]+: [^\n]*\n)+[A-Za-z0-9+/=]{16}(?:[A-Za-z0-9+/=]|\s|\\n|\\r|["'+,]){40}`)
+var privateKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----` +
+		`(?:\s|\\n|\\r|["'+,]|[A-Za-z-]+: [^\n]*\n)+[A-Za-z0-9+/=]{16}(?:[A-Za-z0-9+/=]|\s|\\n|\\r|["'+,]){40}`)
+})
 
 // assigned is something that is called a password, key or token and gets a value; and the
 // header of a private key. The shapes of tokens are package mask's.
@@ -38,5 +41,5 @@ func countPrivateKeys(content []byte) int {
 	if !bytes.Contains(content, []byte("PRIVATE KEY")) {
 		return 0
 	}
-	return len(privateKey.FindAllIndex(content, -1))
+	return len(privateKey().FindAllIndex(content, -1))
 }

@@ -35,16 +35,16 @@ func (r *Mirror) Validate(ctx context.Context, baseTree, tree string, rules Rule
 	return r.checkContent(ctx, changes)
 }
 
-// Protected refuses changes of what rules protect, as Validate does.
-func (r *Mirror) Protected(ctx context.Context, baseTree, tree string, rules Rules) error {
-	if len(r.repo.Protect)+len(rules.Protect) == 0 {
+// Protected refuses changes of what the repository protects, as Validate does.
+func (r *Mirror) Protected(ctx context.Context, baseTree, tree string) error {
+	if len(r.repo.Protect) == 0 {
 		return nil
 	}
 	changes, err := r.Changes(ctx, baseTree, tree)
 	if err != nil {
 		return err
 	}
-	return r.checkPaths(changes, Rules{Protect: rules.Protect})
+	return r.checkPaths(changes, Rules{})
 }
 
 // checkPaths: in the repository, not protected, in what the agent may write.

@@ -2,7 +2,8 @@ package sharedctx
 
 import (
 	"slices"
-	"unicode/utf8"
+
+	"gatehouse/orchestrator/textcut"
 )
 
 // Given is an entry as an agent is given it at the start of a run.
@@ -24,7 +25,8 @@ func Fit(entries []Entry, bytes int) []Given {
 	for i, e := range entries {
 		given[i].Entry = e
 		if len(e.Value) > most {
-			given[i].Whole, given[i].Value = len(e.Value), head(e.Value, most)
+			given[i].Whole = len(e.Value)
+			given[i].Value, _ = textcut.Bytes(e.Value, most)
 		}
 	}
 	return given
@@ -46,12 +48,4 @@ func shortest(entries []Entry, bytes int) int {
 		bytes -= n
 	}
 	return MaxValue
-}
-
-// head is the beginning of s in at most n bytes, without half a character.
-func head(s string, n int) string {
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

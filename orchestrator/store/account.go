@@ -11,13 +11,6 @@ import (
 	"gatehouse/orchestrator/people"
 )
 
-// The events of the stream "system" about accounts. None has a code in it.
-const (
-	LinkCodeCreated event.Type = "link_code.created"
-	AccountLinked   event.Type = "account.linked"
-	AccountUnlinked event.Type = "account.unlinked"
-)
-
 const (
 	selectAccounts   = "select channel, id, user_id, name, linked_at from accounts"
 	selectAccountsOf = selectAccounts + " where user_id = ? or ? = '' order by channel, id"
@@ -39,8 +32,7 @@ func scanAccount(row scanner) (people.Account, error) {
 // people.MaxLinkCodes open ones gets no further.
 func (s *Store) CreateLinkCode(ctx context.Context, actor, channel, userID string) (string, error) {
 	code, hash := people.NewLinkCode()
-	data := map[string]any{"channel": channel, "user_id": userID}
-	err := s.system(ctx, actor, LinkCodeCreated, data, func(t *Tx) error {
+	err := s.system(ctx, actor, event.LinkCodeCreatedData{Channel: channel, UserID: userID}, func(t *Tx) error {
 		u, err := scanUser(t.q.row(t.ctx, selectUser+" where u.id = ?", userID))
 		if err != nil {
 			return err
@@ -98,8 +90,8 @@ func (s *Store) linkAccount(ctx context.Context, hash string, a people.Account) 
 	if err != nil {
 		return u, s.explain(err)
 	}
-	data := map[string]any{"channel": a.Channel, "account": a.ID, "name": a.Name, "user_id": u.ID}
-	err = s.system(ctx, u.Name, AccountLinked, data, func(t *Tx) error {
+	said := event.AccountLinkedData{Channel: a.Channel, Account: a.ID, Name: a.Name, UserID: u.ID}
+	err = s.system(ctx, u.Name, said, func(t *Tx) error {
 		if _, err := open(t.q, t.now); err != nil {
 			return err
 		}
@@ -137,13 +129,13 @@ func (s *Store) Accounts(ctx context.Context, userID string) ([]people.Account, 
 
 // Unlink takes an account away from its person. ErrNotFound when it is linked to nobody.
 func (s *Store) Unlink(ctx context.Context, actor, channel string, id int64) error {
-	data := map[string]any{"channel": channel, "account": id}
-	return s.system(ctx, actor, AccountUnlinked, data, func(t *Tx) error {
+	said := event.AccountUnlinkedData{Channel: channel, Account: id}
+	return s.system(ctx, actor, &said, func(t *Tx) error {
 		was, err := scanAccount(t.q.row(t.ctx, selectAccounts+" where channel = ? and id = ?", channel, id))
 		if err != nil {
 			return err
 		}
-		data["user_id"] = was.UserID
+		said.UserID = was.UserID
 		_, err = t.q.exec(t.ctx, "delete from accounts where channel = ? and id = ?", channel, id)
 		return err
 	})
@@ -152,8 +144,8 @@ func (s *Store) Unlink(ctx context.Context, actor, channel string, id int64) err
 // SetAway says that a person is out of office, or with nil that they are back. A missing
 // beginning is now.
 func (s *Store) SetAway(ctx context.Context, actor, userID string, away *people.Away) error {
-	data := map[string]any{"user_id": userID, "away": nil}
-	return s.system(ctx, actor, UserChanged, data, func(t *Tx) error {
+	said := event.UserChangedData{UserID: userID, Away: event.Given[*event.Away](nil)}
+	return s.system(ctx, actor, &said, func(t *Tx) error {
 		var a people.Away
 		if away != nil {
 			a = *away
@@ -163,7 +155,7 @@ func (s *Store) SetAway(ctx context.Context, actor, userID string, away *people.
 			if err := checkAway(t, userID, a); err != nil {
 				return err
 			}
-			data["away"] = map[string]any{"to": a.To, "from": a.From.UTC(), "until": a.Until.UTC()}
+			said.Away.V = &event.Away{To: a.To, From: a.From.UTC(), Until: a.Until.UTC()}
 		}
 		n, err := changed(t.q.exec(t.ctx, "update users set away_to = ?, away_from = ?, away_until = ? where id = ?", a.To, micros(a.From), micros(a.Until), userID))
 		if err == nil && n == 0 {

@@ -8,12 +8,9 @@ import (
 	"gatehouse/orchestrator/history"
 )
 
-// AuditExported is the event of an export: who took which rows out of the log.
-const AuditExported event.Type = "audit.exported"
-
 // RecordExport writes the event of an export into the stream "system".
-func (s *Store) RecordExport(ctx context.Context, actor string, what map[string]any) error {
-	return s.system(ctx, actor, AuditExported, what, func(*Tx) error { return nil })
+func (s *Store) RecordExport(ctx context.Context, actor string, what event.AuditExportedData) error {
+	return s.system(ctx, actor, what, func(*Tx) error { return nil })
 }
 
 // HistoryTotal counts everything that q takes, however long that lasts: it is for exports,

@@ -72,11 +72,12 @@ func (s *Store) RecordConfiguration(ctx context.Context, by event.Taken, now []e
 			}
 		}
 		changes := configuredChanges(before, now)
-		data := map[string]any{"how": by.How, "node": by.Node, "file": by.File, "was": was, "is": digest, "count": len(changes), "changes": changes[:min(len(changes), maxChanges)]}
+		said := event.ConfigurationChangedData{How: by.How, Node: by.Node, File: by.File, Was: was, Is: digest,
+			Count: len(changes), Changes: changes[:min(len(changes), maxChanges)]}
 		if again { // the rules of then are in force again
-			data["as_of"] = since
+			said.AsOf = event.Given(since)
 		}
-		return t.Append(ctx, event.Event{Type: event.ConfigurationChanged, Actor: by.Actor, Data: event.Data(data)})
+		return t.Append(ctx, event.Of("", by.Actor, said))
 	})
 	return counts, err
 }

@@ -156,14 +156,10 @@ func (c ContextStore) write(ctx context.Context, text string, e sharedctx.Entry)
 		if err := c.note(t, sharedctx.Write, e.Namespace, e.Key); err != nil {
 			return err
 		}
-		return t.Append(ctx, c.event(event.ContextWritten, e.Namespace, e.Key))
+		// The value may be secret or long and is left out.
+		return t.Append(ctx, event.Of("", c.actor, event.ContextWrittenData{Entry: event.Entry{Namespace: e.Namespace, Key: e.Key}}))
 	})
 	return kept, err
-}
-
-// event is an event about one entry. The value may be secret or long and is left out.
-func (c ContextStore) event(kind event.Type, namespace, key string) event.Event {
-	return event.Event{Type: kind, Actor: c.actor, Data: event.Data(map[string]any{"namespace": namespace, "key": key})}
 }
 
 // note records what a person did with an entry.
@@ -219,7 +215,7 @@ func (c ContextStore) Delete(ctx context.Context, namespace, key string) error {
 		if err := c.note(t, sharedctx.Delete, namespace, key); err != nil {
 			return err
 		}
-		return t.Append(ctx, c.event(event.ContextDeleted, namespace, key))
+		return t.Append(ctx, event.Of("", c.actor, event.ContextDeletedData{Entry: event.Entry{Namespace: namespace, Key: key}}))
 	})
 }
 

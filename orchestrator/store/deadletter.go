@@ -7,10 +7,6 @@ import (
 	"gatehouse/orchestrator/event"
 )
 
-// ChannelRetried is the event of the stream "system" that somebody had dead letters
-// tried again.
-const ChannelRetried event.Type = "channel.retried"
-
 // deadNotices are the notices that were given up and whose question is still open: of
 // one that was answered meanwhile nobody wants to hear. The cross join makes SQLite
 // begin with these few and not with all requests that wait.
@@ -85,7 +81,7 @@ func (s *Store) Revive(ctx context.Context, actor string, f approval.DeadFilter)
 		if total == 0 {
 			return nil
 		}
-		return t.Append(ctx, event.Event{Type: ChannelRetried, Actor: actor, Data: event.Data(map[string]any{"channel": f.Channel, "letter": f.Key, "count": total})})
+		return t.Append(ctx, event.Of("", actor, event.ChannelRetriedData{Channel: f.Channel, Letter: f.Key, Count: total}))
 	})
 	return int(total), s.explain(err)
 }

@@ -11,10 +11,6 @@ import (
 	"gatehouse/orchestrator/event"
 )
 
-// ChannelHealth is the event of the stream "system" that the other side of a channel
-// changed its state.
-const ChannelHealth event.Type = "channel.health"
-
 // SetHealth records how the other side of a channel is. Its event is written when the
 // state changes; the same state again only replaces the detail. When a channel is
 // connected again, what failed in it meanwhile is due at once.
@@ -30,8 +26,8 @@ func (s *Store) SetHealth(ctx context.Context, channel, state, detail string) er
 		_, err := s.w.exec(ctx, "update channel_health set detail = ?, node = ? where channel = ? and state = ?", clean(detail), s.node, channel, state)
 		return s.explain(err)
 	}
-	data := map[string]any{"channel": channel, "state": state, "detail": clean(detail), "was": known.State, "node": s.node}
-	return s.system(ctx, "gatehouse", ChannelHealth, data, func(t *Tx) error {
+	said := event.ChannelHealthData{Channel: channel, State: state, Detail: clean(detail), Was: known.State, Node: s.node}
+	return s.system(ctx, "gatehouse", said, func(t *Tx) error {
 		_, err := t.q.exec(t.ctx, `insert into channel_health (channel, state, detail, node, at) values (?, ?, ?, ?, ?)
 			on conflict (channel) do update set state = excluded.state, detail = excluded.detail, node = excluded.node, at = excluded.at`,
 			channel, state, clean(detail), s.node, micros(t.now))

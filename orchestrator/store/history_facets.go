@@ -44,14 +44,14 @@ func facetsOf(r *approval.Request) facets {
 	f.add(history.Agent, r.Agent)
 	f.add(history.Repository, r.Repository)
 	f.add(history.Requester, r.Requester)
-	f.add(history.Via, r.Via)
-	if kind, _, named := strings.Cut(r.Via, " "); named {
-		f.add(history.Via, kind) // "webhook ci-failed" is found by either
+	f.add(history.Via, r.Via.String())
+	if r.Via.Trigger() != "" {
+		f.add(history.Via, string(r.Via.Kind)) // "webhook ci-failed" is found by either
 	}
 	f.add(history.Rule, r.Rule.Name)
 	for _, d := range r.Decisions {
 		f.add(history.Approver, d.User)
-		f.add(history.Channel, d.Channel)
+		f.add(history.Channel, string(d.Channel))
 	}
 	f.when(r.State == approval.Landed, history.Is, "landed")
 	f.when(r.State == approval.Rejected, history.Is, "refused")
@@ -71,7 +71,7 @@ func (f *facets) approved(r *approval.Request) {
 	byRule, people := false, 0
 	alone, unread, fast, slow := false, false, false, false
 	for _, d := range r.Yes() {
-		if strings.HasPrefix(d.User, approval.RuleActor) {
+		if d.OfRule() {
 			byRule = true
 			continue
 		}

@@ -171,24 +171,16 @@ func (t *Tx) writeText(r *approval.Request, task string) error {
 	return err
 }
 
-// coded are the events whose codes are found.
-var coded = []event.Type{event.DelegationRefused, event.Failed, event.Cancelled, event.PatchRejected}
-
 // writeCode makes the code of an event findable, also at the request of its delegation.
 func (t *Tx) writeCode(e *event.Event) error {
-	if !slices.Contains(coded, e.Type) {
-		return nil
-	}
-	var data struct {
-		Code string `json:"code"`
-	}
-	if json.Unmarshal(e.Data, &data) != nil || data.Code == "" {
+	code := e.Code()
+	if code == "" {
 		return nil // the event is what counts; what has no code is not found by one
 	}
-	_, err := t.q.exec(t.ctx, "insert into event_codes (event_id, type, code, delegation_id) values (?, ?, ?, ?)", e.ID, string(e.Type), clean(data.Code), e.DelegationID)
+	_, err := t.q.exec(t.ctx, "insert into event_codes (event_id, type, code, delegation_id) values (?, ?, ?, ?)", e.ID, string(e.Type), clean(code), e.DelegationID)
 	if err == nil {
 		_, err = t.q.exec(t.ctx, `insert into request_facets (key, value, request_id)
-			select 'code', cast(? as text), id from requests where delegation_id = ? order by id desc limit 1 on conflict do nothing`, facetValue(data.Code), e.DelegationID)
+			select 'code', cast(? as text), id from requests where delegation_id = ? order by id desc limit 1 on conflict do nothing`, facetValue(code), e.DelegationID)
 	}
 	return err
 }

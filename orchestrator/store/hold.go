@@ -10,12 +10,6 @@ import (
 	"gatehouse/orchestrator/retention"
 )
 
-// The events of holds, in the stream "system".
-const (
-	HoldSet    event.Type = "hold.set"
-	HoldLifted event.Type = "hold.lifted"
-)
-
 const selectHolds = "select h.id, h.kind, h.subject, h.request_id, h.reason, h.set_by, h.set_at, h.lifted_by, h.lifted_at, h.lift_reason from holds h"
 
 // heldTask is true of a task t that a standing hold covers.
@@ -79,8 +73,8 @@ func (s *Store) SetHold(ctx context.Context, h retention.Hold) (retention.Hold, 
 			h.ID, string(h.Kind), h.Subject, h.RequestID, h.Reason, h.By, micros(h.At)); err != nil {
 			return err
 		}
-		return t.Append(ctx, event.Event{Type: HoldSet, Actor: h.By, Data: event.Data(map[string]any{
-			"hold": h.ID, "kind": string(h.Kind), "subject": h.Subject, "request": h.RequestID, "reason": h.Reason})})
+		return t.Append(ctx, event.Of("", h.By, event.HoldSetData{
+			Hold: h.ID, Kind: string(h.Kind), Subject: h.Subject, Request: h.RequestID, Reason: h.Reason}))
 	})
 	return h, err
 }
@@ -113,8 +107,8 @@ func (s *Store) LiftHold(ctx context.Context, id, by, reason string) (retention.
 		if _, err := t.q.exec(t.ctx, "update holds set lifted_by = ?, lifted_at = ?, lift_reason = ? where id = ?", h.LiftedBy, micros(now), h.LiftReason, h.ID); err != nil {
 			return err
 		}
-		return t.Append(ctx, event.Event{Type: HoldLifted, Actor: h.LiftedBy, Data: event.Data(map[string]any{
-			"hold": h.ID, "kind": string(h.Kind), "subject": h.Subject, "reason": h.LiftReason})})
+		return t.Append(ctx, event.Of("", h.LiftedBy, event.HoldLiftedData{
+			Hold: h.ID, Kind: string(h.Kind), Subject: h.Subject, Reason: h.LiftReason}))
 	})
 	return h, err
 }

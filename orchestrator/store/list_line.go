@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/history"
-	"gatehouse/orchestrator/trigger"
+	"gatehouse/orchestrator/origin"
 )
 
 // askDelegations turns a filter with a line into conditions and ways. The row of the
@@ -95,7 +96,7 @@ func (s *Store) askDelegation(ctx context.Context, a *asked, t history.Term, roo
 		walks = eachValue(values, "event_codes c join delegations d on d.id = c.delegation_id", "c.delegation_id", "c.code = ?")
 	case history.Via:
 		const via = "(select t.via from tasks t where t.id = d.task_id)"
-		named := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v != string(trigger.Webhook) && v != string(trigger.Schedule) })
+		named := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !origin.Channel(v).Triggers() })
 		if len(named) > 0 { // their tasks say which, too: webhook ci-failed
 			a.addVia(t.Not, via, values, named)
 			return nil
@@ -135,7 +136,7 @@ func (a *asked) addVia(not bool, column string, values, kinds []string) {
 	text, args := column+" in "+marks(len(values)), anys(values)
 	for _, kind := range kinds {
 		text += " or " + column + " like ?"
-		args = append(args, kind+" %")
+		args = append(args, origin.Trigger(origin.Channel(kind), "%").String())
 	}
 	a.add(not, func(string) (string, []any) { return "(" + text + ")", args })
 }
@@ -159,7 +160,7 @@ func (a *asked) addIs(t history.Term) error {
 	case wanted(root):
 		a.add(t.Not, func(string) (string, []any) { return "d.parent_id = ''", nil })
 	default:
-		a.addCode(t.Not, "type", []string{"delegation.refused"})
+		a.addCode(t.Not, "type", []string{string(event.DelegationRefused)})
 		if !t.Not {
 			one := walk{from: "event_codes c join delegations d on d.id = c.delegation_id", id: "c.delegation_id", once: true}
 			one.cond.add("c.type = 'delegation.refused'")

@@ -14,9 +14,6 @@ import (
 	"gatehouse/orchestrator/proof"
 )
 
-// HistoryVerified is the event of a verification of the whole history.
-const HistoryVerified event.Type = "audit.verified"
-
 // verificationPrefix begins the ids of verifications.
 const verificationPrefix = "vrf_"
 
@@ -118,8 +115,8 @@ func (s *Store) saveVerification(ctx context.Context, v proof.Verification) erro
 	if err != nil {
 		return err
 	}
-	data := map[string]any{"tasks": v.Tasks, "seals": v.Seals, "position": v.Pos, "problems": len(v.Problems)}
-	return s.system(ctx, v.Who, HistoryVerified, data, func(t *Tx) error {
+	said := event.HistoryVerifiedData{Tasks: v.Tasks, Seals: v.Seals, Position: v.Pos, Problems: len(v.Problems)}
+	return s.system(ctx, v.Who, said, func(t *Tx) error {
 		_, err := t.q.exec(t.ctx, "insert into verifications (id, who, at, took, pos, tasks, seals, problems) values (?, ?, ?, ?, ?, ?, ?, ?)",
 			v.ID, clean(v.Who), micros(v.At), v.Took.Microseconds(), v.Pos, v.Tasks, v.Seals, clean(problems))
 		return err

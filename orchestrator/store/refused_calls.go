@@ -9,10 +9,10 @@ import (
 	"gatehouse/orchestrator/trigger"
 )
 
-// AddRefusals adds to the refused calls of a trigger, with an event of that kind.
-func (s *Store) AddRefusals(ctx context.Context, kind event.Type, name string, r trigger.Refusals) error {
-	data := map[string]any{"trigger": name, "calls": r.Calls, "last": r.Last.UTC(), "reason": r.Reason, "address": clean(r.Address)}
-	return s.system(ctx, "system", kind, data, func(t *Tx) error {
+// AddRefusals adds to the refused calls of a trigger, with their event.
+func (s *Store) AddRefusals(ctx context.Context, name string, r trigger.Refusals) error {
+	said := event.TriggerRefusedData{Trigger: name, Calls: r.Calls, Last: r.Last.UTC(), Reason: r.Reason, Address: clean(r.Address)}
+	return s.system(ctx, "system", said, func(t *Tx) error {
 		// The stream's row is locked, so nobody else adds meanwhile.
 		known, err := refusals(t.q.row(t.ctx, selectRefusals, name))
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -30,18 +31,19 @@ const updateRequest = `update requests set state = ?, version = ?, title = ?, ru
 
 func scanRequest(row scanner) (approval.Request, error) {
 	var r approval.Request
-	var rule, lineage, question string
+	var via, rule, lineage, question string
 	var expires, decided, next sql.NullInt64
 	var created int64
 	v := revisionRow{into: &r.Revision}
 	err := row.Scan(append([]any{&r.ID, &r.TaskID, &r.DelegationID, &r.State, &r.Version, &r.Agent, &r.Title, &r.Repository, &r.RequesterID, &r.Requester,
-		&r.Via, &r.Chain, &rule, &r.Landed, &r.RevertOf, &r.RevertedBy, &expires, &created, &decided, &r.Mode, &lineage, &next, &r.Reminded, &r.Escalated, &r.Kind, &question}, v.columns()...)...)
+		&via, &r.Chain, &rule, &r.Landed, &r.RevertOf, &r.RevertedBy, &expires, &created, &decided, &r.Mode, &lineage, &next, &r.Reminded, &r.Escalated, &r.Kind, &question}, v.columns()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, orchestrator.ErrNotFound
 	}
 	if err != nil {
 		return r, err
 	}
+	r.Via = origin.Parse(via)
 	r.ExpiresAt, r.CreatedAt, r.DecidedAt, r.NextAt = fromNull(expires), fromMicros(created), fromNull(decided), fromNull(next)
 	if err := errors.Join(json.Unmarshal([]byte(rule), &r.Rule), json.Unmarshal(orNull(lineage), &r.Lineage), json.Unmarshal(orNull(question), &r.Question)); err != nil {
 		return r, fmt.Errorf("read the rule, lineage and question of %s: %w", r.ID, err)
@@ -247,7 +249,7 @@ func (t *Tx) InsertRequest(_ context.Context, r *approval.Request) error {
 		}
 	}
 	_, err = t.q.exec(t.ctx, insertRequest, r.ID, r.TaskID, r.DelegationID, string(r.State), r.Version, r.Agent, r.Title, r.Repository, r.RequesterID, r.Requester,
-		r.Via, r.Chain, rule, r.Landed, r.RevertOf, r.RevertedBy, nullMicros(r.ExpiresAt), micros(r.CreatedAt), nullMicros(r.DecidedAt), r.Revision.N,
+		r.Via.String(), r.Chain, rule, r.Landed, r.RevertOf, r.RevertedBy, nullMicros(r.ExpiresAt), micros(r.CreatedAt), nullMicros(r.DecidedAt), r.Revision.N,
 		r.Mode, lineage, nullMicros(r.NextAt), r.Reminded, r.Escalated, string(r.Kind), question)
 	if err != nil {
 		return fmt.Errorf("insert request %s: %w", r.ID, err)
@@ -288,7 +290,7 @@ var mayClose = map[approval.State]bool{approval.Pending: true, approval.Approved
 
 // CloseRequest moves the newest request of a delegation to an ended state and makes
 // its cards due; of one that landed it remembers which contents people approved where. No request, or one that has ended, is no error.
-func (t *Tx) CloseRequest(ctx context.Context, delegationID, state, commit string) error {
+func (t *Tx) CloseRequest(ctx context.Context, delegationID string, end orchestrator.RequestEnd, commit string) error {
 	r, err := t.newestRequest(ctx, delegationID)
 	if err != nil || r == nil || !mayClose[r.State] {
 		return err
@@ -297,9 +299,9 @@ func (t *Tx) CloseRequest(ctx context.Context, delegationID, state, commit strin
 		return nil
 	}
 	if r.Revision.State == r.State || r.Revision.State == approval.Pending {
-		r.Revision.State = approval.State(state)
+		r.Revision.State = approval.State(end)
 	}
-	r.State, r.NextAt = approval.State(state), nil
+	r.State, r.NextAt = approval.State(end), nil
 	if commit != "" {
 		r.Landed = commit
 	}

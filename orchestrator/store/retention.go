@@ -12,9 +12,6 @@ import (
 	"gatehouse/orchestrator/retention"
 )
 
-// RetentionApplied is the event of a batch of retention, in the stream "system".
-const RetentionApplied event.Type = "retention.applied"
-
 // retentionActor is who the log names for what retention removes.
 const retentionActor = "retention"
 
@@ -83,8 +80,8 @@ func (s *Store) Retain(ctx context.Context, what retention.What, before time.Tim
 			return nil
 		}
 		defer s.trace("forgetting")
-		return t.Append(ctx, event.Event{Type: RetentionApplied, Actor: retentionActor, Data: event.Data(map[string]any{
-			"what": string(what), "tasks": done.Tasks, "events": done.Events, "blobs": done.Blobs, "up_to": before.UTC().Format(time.RFC3339)})})
+		return t.Append(ctx, event.Of("", retentionActor, event.RetentionAppliedData{
+			What: string(what), Tasks: done.Tasks, Events: done.Events, Blobs: done.Blobs, UpTo: before.UTC().Format(time.RFC3339)}))
 	})
 	return done, next, err
 }

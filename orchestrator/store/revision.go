@@ -92,6 +92,15 @@ func list[T any](items []T) []T {
 	return items
 }
 
+// spelt is such a list as events tell it.
+func spelt[T ~string](items []T) []string {
+	out := make([]string, len(items))
+	for i, v := range items {
+		out[i] = string(v)
+	}
+	return out
+}
+
 // Revisions returns all revisions of a request, oldest first.
 func (s *Store) Revisions(ctx context.Context, id string) ([]approval.Revision, error) {
 	rows, err := s.r.query(ctx, "select "+revisionColumns+" from revisions v where v.request_id = ? order by v.n", id)

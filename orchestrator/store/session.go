@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
 )
 
@@ -15,7 +16,7 @@ func (s *Store) CreateSession(ctx context.Context, actor string, v people.Sessio
 	if v.CreatedAt.IsZero() {
 		v.CreatedAt = s.now()
 	}
-	return s.system(ctx, actor, SessionCreated, map[string]any{"user_id": v.UserID}, func(t *Tx) error {
+	return s.system(ctx, actor, event.SessionCreatedData{UserID: v.UserID}, func(t *Tx) error {
 		_, err := t.q.exec(t.ctx, "insert into sessions (hash, user_id, client, created_at, expires_at) values (?, ?, ?, ?, ?)", v.Hash, v.UserID, clean(v.Client), micros(v.CreatedAt), micros(v.ExpiresAt))
 		return err
 	})
@@ -58,13 +59,13 @@ func (s *Store) Sessions(ctx context.Context, userID string) ([]people.Session, 
 // EndSessions signs a person out everywhere but in the session keep, and says of how many.
 func (s *Store) EndSessions(ctx context.Context, actor, userID, keep string) (int, error) {
 	var n int64
-	data := map[string]any{"user_id": userID}
-	err := s.system(ctx, actor, SessionEnded, data, func(t *Tx) (err error) {
+	said := event.SessionEndedData{UserID: userID}
+	err := s.system(ctx, actor, &said, func(t *Tx) (err error) {
 		n, err = changed(t.q.exec(t.ctx, "delete from sessions where user_id = ? and hash <> ?", userID, keep))
 		if err == nil && n == 0 {
 			return errNothing
 		}
-		data["sessions"] = n
+		said.Sessions = n
 		return err
 	})
 	if errors.Is(err, errNothing) {
@@ -75,7 +76,7 @@ func (s *Store) EndSessions(ctx context.Context, actor, userID, keep string) (in
 
 // DeleteSession signs out; a session that is not there is no error.
 func (s *Store) DeleteSession(ctx context.Context, actor, hash string) error {
-	err := s.system(ctx, actor, SessionEnded, nil, func(t *Tx) error {
+	err := s.system(ctx, actor, event.SessionEndedData{}, func(t *Tx) error {
 		n, err := changed(t.q.exec(t.ctx, "delete from sessions where hash = ?", hash))
 		if err == nil && n == 0 {
 			return errNothing
@@ -90,7 +91,7 @@ func (s *Store) DeleteSession(ctx context.Context, actor, hash string) error {
 
 // CreateSigninLink adds a one-time link.
 func (s *Store) CreateSigninLink(ctx context.Context, actor string, l people.SigninLink) error {
-	return s.system(ctx, actor, LinkCreated, map[string]any{"user_id": l.UserID}, func(t *Tx) error {
+	return s.system(ctx, actor, event.LinkCreatedData{UserID: l.UserID}, func(t *Tx) error {
 		_, err := t.q.exec(t.ctx, "insert into signin_links (hash, user_id, expires_at) values (?, ?, ?)", l.Hash, l.UserID, micros(l.ExpiresAt))
 		return err
 	})
@@ -122,7 +123,7 @@ func (s *Store) UseSigninLink(ctx context.Context, hash string) (people.User, er
 	if err != nil {
 		return people.User{}, err
 	}
-	err = s.system(ctx, u.Name, LinkUsed, map[string]any{"user_id": u.ID}, func(t *Tx) error {
+	err = s.system(ctx, u.Name, event.LinkUsedData{UserID: u.ID}, func(t *Tx) error {
 		n, err := changed(t.q.exec(t.ctx, "update signin_links set used_at = ? where hash = ? and used_at is null and expires_at > ?", micros(t.now), hash, micros(t.now)))
 		if err == nil && n == 0 {
 			return orchestrator.ErrNotFound

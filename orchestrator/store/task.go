@@ -9,6 +9,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/origin"
 )
 
 const selectTask = `select id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
@@ -32,8 +33,8 @@ func scanTask(row scanner) (taskRow, error) {
 	var t taskRow
 	var created int64
 	var ended, paused, dropped sql.NullInt64
-	var limits, source string
-	err := row.Scan(&t.ID, &t.RootID, &t.Agent, &t.Text, &t.Repository, &t.Ref, &t.Key, &t.Complexity, &t.RequesterID, &t.Requester, &t.Via,
+	var via, limits, source string
+	err := row.Scan(&t.ID, &t.RootID, &t.Agent, &t.Text, &t.Repository, &t.Ref, &t.Key, &t.Complexity, &t.RequesterID, &t.Requester, &via,
 		&t.RevertOf, &t.Handoffs, &t.seq, &t.LastN, &t.LastHash, &created, &ended,
 		&limits, &t.ForkOf, &t.RemoteHops, &paused, &dropped, &t.gone, &t.Chat, &source)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -42,6 +43,7 @@ func scanTask(row scanner) (taskRow, error) {
 	if err != nil {
 		return t, err
 	}
+	t.Via = origin.Parse(via)
 	t.CreatedAt, t.EndedAt, t.PausedAt, t.DroppedAt = fromMicros(created), fromNull(ended), fromNull(paused), fromNull(dropped)
 	if t.Budget, err = decodeOr[budget.Limits](sql.NullString{String: limits, Valid: limits != ""}); err != nil {
 		return t, fmt.Errorf("read the budget of %s: %w", t.ID, err)
@@ -84,7 +86,7 @@ func (t *Tx) insertTask(task orchestrator.Task) (taskRow, bool, error) {
 		return taskRow{}, false, fmt.Errorf("write the source of %s: %w", task.ID, err)
 	}
 	n, err := changed(t.q.exec(t.ctx, insertTask, task.ID, task.RootID, task.Agent, task.Text, task.Repository, task.Ref, task.Key,
-		task.Complexity, task.RequesterID, task.Requester, task.Via, task.RevertOf, task.Handoffs, micros(task.CreatedAt), nullMicros(task.EndedAt),
+		task.Complexity, task.RequesterID, task.Requester, task.Via.String(), task.RevertOf, task.Handoffs, micros(task.CreatedAt), nullMicros(task.EndedAt),
 		limits.String, task.ForkOf, task.RemoteHops, task.Chat, source.String))
 	if err != nil {
 		return taskRow{}, false, fmt.Errorf("insert task %s: %w", task.ID, err)

@@ -2,12 +2,13 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/insight"
 )
 
@@ -110,9 +111,9 @@ func (s *Store) Refusals(ctx context.Context, since time.Time, limit int) ([]ins
 		var at int64
 		var data string
 		err := row.Scan(&r.TaskID, &r.N, &r.DelegationID, &r.From, &at, &data, &r.Task)
-		var more struct{ To, Code, Message string }
-		_ = json.Unmarshal([]byte(data), &more) // what is of another shape says nothing
-		r.To, r.Code, r.Message, r.At = more.To, more.Code, more.Message, fromMicros(at)
+		var more event.DelegationRefusedData
+		event.Decode([]byte(data), &more)
+		r.To, r.Code, r.Reason, r.Message, r.At = more.To, more.Code, guard.Reason(more.Reason), more.Message, fromMicros(at)
 		return r, err
 	})
 	return found, n, s.explain(err)

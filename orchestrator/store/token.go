@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
 )
 
@@ -62,8 +63,8 @@ func (s *Store) CreateToken(ctx context.Context, actor string, v people.Token) (
 	if err != nil {
 		return v, fmt.Errorf("write the scopes of %s: %w", v.ID, err)
 	}
-	data := map[string]any{"token_id": v.ID, "user_id": v.UserID, "name": v.Name, "scopes": list(v.Scopes)}
-	err = s.system(ctx, actor, TokenCreated, data, func(t *Tx) error {
+	said := event.TokenCreatedData{TokenID: v.ID, UserID: v.UserID, Name: v.Name, Scopes: spelt(v.Scopes)}
+	err = s.system(ctx, actor, said, func(t *Tx) error {
 		_, err := t.q.exec(t.ctx, "insert into tokens (id, user_id, name, scopes, hash, created_at, expires_at) values (?, ?, ?, ?, ?, ?, ?)",
 			v.ID, v.UserID, v.Name, scopes, v.Hash, micros(v.CreatedAt), nullMicros(v.ExpiresAt))
 		return err
@@ -84,7 +85,7 @@ func (s *Store) Tokens(ctx context.Context, userID string) ([]people.Token, erro
 // RevokeToken ends a token. ErrNotFound when there is none; one that was revoked
 // before is no error.
 func (s *Store) RevokeToken(ctx context.Context, actor, id string) error {
-	err := s.system(ctx, actor, TokenRevoked, map[string]any{"token_id": id}, func(t *Tx) error {
+	err := s.system(ctx, actor, event.TokenRevokedData{TokenID: id}, func(t *Tx) error {
 		n, err := changed(t.q.exec(t.ctx, "update tokens set revoked_at = ? where id = ? and revoked_at is null", micros(t.now), id))
 		if err != nil || n == 1 {
 			return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"gatehouse/approval"
@@ -31,7 +32,9 @@ type Tx struct {
 	numbered    int // of events
 	delegations map[string]*orchestrator.Delegation
 	requests    map[string]*approval.Request
-	touched     []string // ids of requests that lists have to show anew
+	touched     []string           // ids of requests that lists have to show anew
+	after       []func()           // the commit
+	undone      []func(maybe bool) // where there was none, or nobody knows
 }
 
 // How often a transaction is run again that the database undid or could not begin,
@@ -64,6 +67,9 @@ func (s *Store) transact(ctx context.Context, fn func(*Tx) error) error {
 		t, err := s.once(ctx, fn)
 		if err == nil {
 			s.publish(t)
+			for _, fn := range t.after {
+				fn()
+			}
 			return nil
 		}
 		kind := s.dialect.classify(err)
@@ -85,13 +91,14 @@ func (s *Store) once(ctx context.Context, fn func(*Tx) error) (_ *Tx, err error)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
+	t := &Tx{s: s, ctx: context.WithoutCancel(ctx), q: bound{s.w, sqlTx}, now: s.now()}
 	done := false
 	defer func() {
 		if !done { // also when fn panics
 			_ = sqlTx.Rollback()
+			t.undo(false)
 		}
 	}()
-	t := &Tx{s: s, ctx: context.WithoutCancel(ctx), q: bound{s.w, sqlTx}, now: s.now()}
 	if err := fn(t); err != nil {
 		return nil, s.ended(ctx, err)
 	}
@@ -100,9 +107,24 @@ func (s *Store) once(ctx context.Context, fn func(*Tx) error) (_ *Tx, err error)
 	}
 	done = true
 	if err := sqlTx.Commit(); err != nil {
+		t.undo(true)
 		return nil, commitError{s.ended(ctx, fmt.Errorf("commit: %w", err))}
 	}
 	return t, nil
+}
+
+// OnCommit implements orchestrator.Tx.
+func (t *Tx) OnCommit(fn func()) { t.after = append(t.after, fn) }
+
+// OnRollback implements orchestrator.Tx.
+func (t *Tx) OnRollback(fn func(maybe bool)) { t.undone = append(t.undone, fn) }
+
+// undo tells that this try came to nothing, or that nobody knows what it came to. What was
+// last registered is told first.
+func (t *Tx) undo(maybe bool) {
+	for _, fn := range slices.Backward(t.undone) {
+		fn(maybe)
+	}
 }
 
 // ended is the end of ctx where that is why the transaction failed: drivers then

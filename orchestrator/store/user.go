@@ -14,18 +14,6 @@ import (
 	"gatehouse/orchestrator/people"
 )
 
-// The events of the stream "system" about people. Their data never has a secret.
-const (
-	UserCreated    event.Type = "user.created"
-	UserChanged    event.Type = "user.changed"
-	SessionCreated event.Type = "session.created"
-	SessionEnded   event.Type = "session.ended"
-	LinkCreated    event.Type = "signin_link.created"
-	LinkUsed       event.Type = "signin_link.used"
-	TokenCreated   event.Type = "token.created"
-	TokenRevoked   event.Type = "token.revoked"
-)
-
 const userColumns = "u.id, u.name, u.roles, u.password_hash, u.disabled, u.created_at, u.away_to, u.away_from, u.away_until, u.zone"
 
 const (
@@ -73,16 +61,14 @@ func scanUser(row scanner) (people.User, error) {
 func nameKey(name string) string { return strings.ToLower(name) }
 
 // system runs fn in a transaction that holds the row of the stream "system", and
-// appends the event that says what actor did: the act and its event are one.
-func (s *Store) system(ctx context.Context, actor string, kind event.Type, data map[string]any, fn func(*Tx) error) error {
-	if data == nil {
-		data = map[string]any{} // an event's data is an object
-	}
+// appends the event that says what actor did: the act and its event are one. Where said
+// points to its data, fn may complete it.
+func (s *Store) system(ctx context.Context, actor string, said event.Payload, fn func(*Tx) error) error {
 	return s.inTask(ctx, event.System, func(t *Tx) error {
 		if err := fn(t); err != nil {
 			return err
 		}
-		return t.Append(ctx, event.Event{Type: kind, Actor: actor, Data: event.Data(data)})
+		return t.Append(ctx, event.Of("", actor, said))
 	})
 }
 
@@ -102,7 +88,7 @@ func (s *Store) CreateUser(ctx context.Context, actor string, u people.User) (pe
 	if err != nil {
 		return u, fmt.Errorf("write the roles of %s: %w", u.Name, err)
 	}
-	err = s.system(ctx, actor, UserCreated, map[string]any{"user": u.Name, "user_id": u.ID, "roles": list(u.Roles)}, func(t *Tx) error {
+	err = s.system(ctx, actor, event.UserCreatedData{User: u.Name, UserID: u.ID, Roles: spelt(u.Roles)}, func(t *Tx) error {
 		n, err := changed(t.q.exec(t.ctx, `insert into users (id, name, name_key, roles, password_hash, disabled, created_at) values (?, ?, ?, ?, ?, ?, ?)
 			on conflict (name_key) do nothing`, u.ID, u.Name, nameKey(u.Name), roles, u.PasswordHash, flag(u.Disabled), micros(u.CreatedAt)))
 		if err == nil && n == 0 {
@@ -160,13 +146,13 @@ func (s *Store) SetRoles(ctx context.Context, actor, id string, roles []people.R
 	if err != nil {
 		return fmt.Errorf("write roles: %w", err)
 	}
-	return s.changeUser(ctx, actor, id, map[string]any{"roles": list(roles)}, "roles = ?", text)
+	return s.changeUser(ctx, actor, id, event.UserChangedData{Roles: event.Given(spelt(roles))}, "roles = ?", text)
 }
 
 // SetPassword replaces the hash of a person's password, "" for none, and ends their
 // sessions and sign-in links: whoever knew the old one is out.
 func (s *Store) SetPassword(ctx context.Context, actor, id, hash string) error {
-	return s.changeUser(ctx, actor, id, map[string]any{"password": hash != ""}, "password_hash = ?", hash)
+	return s.changeUser(ctx, actor, id, event.UserChangedData{Password: event.Given(hash != "")}, "password_hash = ?", hash)
 }
 
 // SetDisabled bars a person, or lets them in again. Either way their sessions, sign-in links
@@ -174,19 +160,19 @@ func (s *Store) SetPassword(ctx context.Context, actor, id, hash string) error {
 // in, and not by one that somebody else may have by now. In an old database a barred person
 // still has tokens that were not revoked; they end when the person is let in.
 func (s *Store) SetDisabled(ctx context.Context, actor, id string, disabled bool) error {
-	return s.changeUser(ctx, actor, id, map[string]any{"disabled": disabled}, "disabled = ?", flag(disabled))
+	return s.changeUser(ctx, actor, id, event.UserChangedData{Disabled: event.Given(disabled)}, "disabled = ?", flag(disabled))
 }
 
 // SetZone keeps the time zone that a person reads times in; "" is that of the browser.
 func (s *Store) SetZone(ctx context.Context, actor, id, zone string) error {
-	return s.changeUser(ctx, actor, id, map[string]any{"zone": zone}, "zone = ?", zone)
+	return s.changeUser(ctx, actor, id, event.UserChangedData{Zone: event.Given(zone)}, "zone = ?", zone)
 }
 
 // changeUser makes one change of a person. CodeConflict when it would leave nobody who is
 // an admin and gets in, where there is one.
-func (s *Store) changeUser(ctx context.Context, actor, id string, data map[string]any, set string, value any) error {
-	data["user_id"] = id
-	return s.system(ctx, actor, UserChanged, data, func(t *Tx) error {
+func (s *Store) changeUser(ctx context.Context, actor, id string, said event.UserChangedData, set string, value any) error {
+	said.UserID = id
+	return s.system(ctx, actor, &said, func(t *Tx) error {
 		u, err := scanUser(t.q.row(t.ctx, selectUser+" where u.id = ?", id))
 		if err != nil {
 			return err
@@ -197,16 +183,17 @@ func (s *Store) changeUser(ctx context.Context, actor, id string, data map[strin
 		if err := t.keepsAnAdmin(u); err != nil {
 			return err
 		}
-		if data["disabled"] == nil && data["password"] == nil {
+		if !said.Disabled.Set && !said.Password.Set {
 			return nil
 		}
 		if _, err := t.q.exec(t.ctx, "delete from sessions where user_id = ?", id); err != nil {
 			return err
 		}
-		if _, err = t.q.exec(t.ctx, "delete from signin_links where user_id = ?", id); err != nil || data["disabled"] == nil { // a way in, too
+		if _, err = t.q.exec(t.ctx, "delete from signin_links where user_id = ?", id); err != nil || !said.Disabled.Set { // a way in, too
 			return err
 		}
-		data["tokens_revoked"], err = t.revokeTokens(id)
+		revoked, err := t.revokeTokens(id)
+		said.TokensRevoked = event.Given(revoked)
 		return err
 	})
 }

@@ -15,12 +15,6 @@ import (
 // ViewPrefix begins the ids of saved views.
 const ViewPrefix = "viw_"
 
-// What happens to views that everybody sees is in the stream "system".
-const (
-	ViewShared   event.Type = "view.shared"
-	ViewUnshared event.Type = "view.unshared"
-)
-
 const (
 	selectViews    = "select v.id, v.user_id, u.name, v.name, v.list, v.line, v.columns, v.shared, v.at from saved_views v join users u on u.id = v.user_id"
 	selectOwnViews = selectViews + " where v.user_id = ? or v.shared = 1 order by v.name_key, v.id"
@@ -66,7 +60,7 @@ func (s *Store) SaveView(ctx context.Context, actor string, v history.View, most
 		return err
 	}
 	if v.Shared {
-		return s.system(ctx, actor, ViewShared, map[string]any{"name": clean(v.Name), "list": string(v.List), "filter": clean(v.Line)}, save)
+		return s.system(ctx, actor, event.ViewSharedData{Name: clean(v.Name), List: string(v.List), Filter: clean(v.Line)}, save)
 	}
 	return s.transact(ctx, save)
 }
@@ -96,7 +90,7 @@ func (s *Store) DeleteView(ctx context.Context, actor, userID, id string, shared
 		return err
 	}
 	if v.Shared {
-		return s.system(ctx, actor, ViewUnshared, map[string]any{"name": v.Name, "list": string(v.List)}, remove)
+		return s.system(ctx, actor, event.ViewUnsharedData{Name: v.Name, List: string(v.List)}, remove)
 	}
 	return s.transact(ctx, remove)
 }

@@ -1,12 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/insight"
 )
 
@@ -32,17 +33,13 @@ func (s *Store) BreakerTurns(ctx context.Context, from, to time.Time, limit int)
 	rows, err := s.r.query(ctx, selectTurnsOfBreakers, micros(from), micros(to), limit)
 	all, err := collect(rows, err, func(row scanner) (insight.Turn, error) {
 		var t insight.Turn
-		var kind, actor, data string
+		var kind event.Type
+		var actor, data string
 		var at int64
 		err := row.Scan(&t.TaskID, &t.N, &kind, &actor, &at, &data)
-		var more struct{ Agent, Reason, Message string }
-		if json.Unmarshal([]byte(data), &more) != nil || more.Agent == "" {
-			more.Agent = actor
-		}
-		if more.Reason == "" {
-			more.Reason = more.Message
-		}
-		t.Agent, t.Reason, t.Opened, t.At = more.Agent, more.Reason, kind == "breaker.opened", fromMicros(at)
+		var more event.BreakerOpenedData // one that closed has the agent alone
+		event.Decode([]byte(data), &more)
+		t.Agent, t.Reason, t.Opened, t.At = cmp.Or(more.Agent, actor), more.Reason, kind == event.BreakerOpened, fromMicros(at)
 		return t, err
 	})
 	return all, s.explain(err)

@@ -26,8 +26,32 @@ const MaxDepth = 100
 // what is wrong and never repeats the body.
 var Err = errors.New("the body is not taken")
 
-func refused(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{Err}, args...)...)
+// Refusal is what is wrong with a body.
+type Refusal struct {
+	What string // "ends too early", or "the key "a" stands twice in one object"
+	// Whole says it of the body, which What then does not name; else two readers could
+	// understand the body in two ways.
+	Whole bool
+}
+
+// Sentence is what is wrong, with a subject and without a full stop.
+func (r *Refusal) Sentence() string {
+	if r.Whole {
+		return "it " + r.What
+	}
+	return r.What
+}
+
+func (r *Refusal) Error() string { return Err.Error() + ": " + r.Sentence() }
+
+// Is makes each Refusal an Err.
+func (r *Refusal) Is(target error) bool { return target == Err }
+
+func refused(format string, args ...any) error { return &Refusal{What: fmt.Sprintf(format, args...)} }
+
+// broken refuses the body as a whole.
+func broken(format string, args ...any) error {
+	return &Refusal{What: fmt.Sprintf(format, args...), Whole: true}
 }
 
 // Check reports why a body is not taken: it has to be one JSON value in UTF-8, nested at
@@ -35,7 +59,7 @@ func refused(format string, args ...any) error {
 // takes time in line with the body's length, and its stack does not grow with the nesting.
 func Check(body []byte, depth int) error {
 	if !utf8.Valid(body) {
-		return refused("it is not UTF-8")
+		return broken("is not UTF-8")
 	}
 	if err := shallow(body, depth); err != nil {
 		return err // before anything reads it that goes as deep as it does
@@ -72,7 +96,7 @@ func Object(body []byte) (map[string]any, error) {
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		return nil, refused("it is no JSON object")
+		return nil, broken("is no JSON object")
 	}
 	numbers(object)
 	return object, nil
@@ -87,7 +111,7 @@ func shallow(body []byte, most int) error {
 			i = behind(body, i) - 1
 		case '{', '[':
 			if depth++; depth > most {
-				return refused("it is nested deeper than %d levels", most)
+				return broken("is nested deeper than %d levels", most)
 			}
 		case '}', ']':
 			depth--
@@ -224,10 +248,10 @@ func malformed(err error) error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		return refused("it is not JSON (at byte %d)", syntax.Offset)
+		return broken("is not JSON (at byte %d)", syntax.Offset)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return refused("it ends too early")
+		return broken("ends too early")
 	default:
-		return refused("it cannot be read")
+		return broken("cannot be read")
 	}
 }

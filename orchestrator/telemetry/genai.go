@@ -56,7 +56,7 @@ func (m *maker) delegation(e event.Event, d Subject) {
 
 // call is the span of one call of a model. Its usage is in the event behind its own.
 func (m *maker) call(e, next event.Event) {
-	f := factsOf(e)
+	f := event.Read[event.MessageCompletedData](e)
 	model := m.Model(e.Actor)
 	_, bare, named := strings.Cut(model, "/")
 	if !named {
@@ -68,7 +68,7 @@ func (m *maker) call(e, next event.Event) {
 	if f.Stop != "" {
 		s.add(attribute.StringSlice("gen_ai.response.finish_reasons", []string{f.Stop}))
 	}
-	if used := factsOf(next); next.Type == event.UsageRecorded && next.DelegationID == e.DelegationID {
+	if used := event.Read[event.UsageRecordedData](next); next.Type == event.UsageRecorded && next.DelegationID == e.DelegationID {
 		s.add(attribute.Int64("gen_ai.usage.input_tokens", number(used.InputTokens)), attribute.Int64("gen_ai.usage.output_tokens", number(used.OutputTokens)))
 	}
 	if m.Content() {
@@ -79,14 +79,14 @@ func (m *maker) call(e, next event.Event) {
 
 // tool is the span of one call of a tool, from the answer of the model that asked for it.
 func (m *maker) tool(e event.Event) {
-	f := factsOf(e)
+	f := event.Read[event.ToolCompletedData](e)
 	s := span{e: e, name: "execute_tool " + f.Name, from: e.At}
 	if asked, known := m.asked[e.DelegationID]; known {
 		s.from = asked
 	}
 	s.add(attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.name", f.Name), attribute.String("gen_ai.tool.call.id", f.ID),
 		attribute.String("gen_ai.tool.type", "function"), attribute.String("gen_ai.agent.name", e.Actor))
-	if f.OK != nil && !*f.OK {
+	if f.OK == event.Given(false) {
 		s.failed = "tool_error"
 	}
 	if m.Content() {
@@ -118,10 +118,10 @@ func (m *maker) said(s *span, role, text string) {
 	}
 }
 
-// number is a number of the log; what is missing or senseless is 0.
-func number(v *float64) int64 {
-	if v == nil || *v < 0 || *v > 1<<50 {
+// number is a number of the log; what is senseless is 0.
+func number[N int | int64](v N) int64 {
+	if v < 0 || int64(v) > 1<<50 {
 		return 0
 	}
-	return int64(*v)
+	return int64(v)
 }

@@ -3,7 +3,6 @@ package telemetry
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"strings"
 	"sync"
 	"time"
@@ -98,29 +97,6 @@ func (m *maker) taken() []sdk.ReadOnlySpan {
 	return spans
 }
 
-// facts is what is read of an event's data.
-type facts struct {
-	Turn, TookMS, InputTokens, OutputTokens    *float64
-	Model, Stop, Text, Name, ID, Code, To, Why string
-	Message                                    string
-	OK                                         *bool
-}
-
-func factsOf(e event.Event) facts {
-	var raw map[string]json.RawMessage
-	var f facts
-	if json.Unmarshal(e.Data, &raw) != nil {
-		return f
-	}
-	for key, into := range map[string]any{"turn": &f.Turn, "took_ms": &f.TookMS, "input_tokens": &f.InputTokens, "output_tokens": &f.OutputTokens, "model": &f.Model,
-		"stop": &f.Stop, "text": &f.Text, "name": &f.Name, "id": &f.ID, "code": &f.Code, "to": &f.To, "message": &f.Message, "ok": &f.OK} {
-		if v, ok := raw[key]; ok {
-			_ = json.Unmarshal(v, into) // the other fields still say something
-		}
-	}
-	return f
-}
-
 // add makes the span that e ends, if it ends one. next is the event behind it.
 func (m *maker) add(ctx context.Context, e, next event.Event) error {
 	switch e.Type {
@@ -137,7 +113,7 @@ func (m *maker) add(ctx context.Context, e, next event.Event) error {
 	case event.ToolCompleted:
 		m.tool(e)
 	case event.DelegationRefused:
-		f := factsOf(e)
+		f := event.Read[event.DelegationRefusedData](e)
 		s := span{e: e, name: "refused " + f.To, from: e.At, failed: f.Code}
 		s.add(attribute.String("gatehouse.refused.to", f.To), attribute.String("gatehouse.refused.code", f.Code))
 		m.write(s, SpanID(e.ID), SpanID(e.DelegationID))

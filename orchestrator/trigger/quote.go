@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"gatehouse/orchestrator/textcut"
 )
 
 const (
@@ -101,13 +103,9 @@ func (q *quotes) String() string {
 // lines yields the lines of a text without what is not seen, cut at maxQuote.
 func lines(s string) func(yield func(string) bool) {
 	left := ""
-	if len(s) > maxQuote {
-		cut := maxQuote
-		for !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		left = fmt.Sprintf("(cut here; %d bytes more)", len(s)-cut)
-		s = s[:cut]
+	if head, all := textcut.Bytes(s, maxQuote); !all {
+		left = fmt.Sprintf("(cut here; %d bytes more)", len(s)-len(head))
+		s = head
 	}
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s)
 	s = strings.Map(func(r rune) rune {

@@ -19,7 +19,6 @@ const (
 	shotsEnv = "GATEHOUSE_SHOTS"
 
 	startLimit = 60 * time.Second // a cold Chromium on a busy machine
-	closeLimit = 10 * time.Second
 )
 
 // Patience is how long a page may take to show what a test waits for. It is generous because tests run with the race
@@ -29,11 +28,11 @@ const Patience = 20 * time.Second
 // ErrNotInstalled says that this machine has no Chromium.
 var ErrNotInstalled = errors.New("no Chromium or Chrome is installed here; install Debian's package chromium")
 
-// Browser is one running Chromium. Its pages are used from the test's own goroutine.
+// Browser is what a test has of the Chromium of its test binary. Its pages are used from the test's own goroutine.
 type Browser struct {
 	t     testing.TB
 	ctx   context.Context
-	shots string
+	shots string // "" where nobody keeps pictures
 }
 
 // Installed returns the path of Chromium or Chrome, or [ErrNotInstalled].
@@ -46,8 +45,10 @@ func Installed() (string, error) {
 	return "", ErrNotInstalled
 }
 
-// New starts Chromium without a window; it ends with the test. Start the server under test first: what is started
-// first is closed last, and a server that still streams to a browser waits for it when it closes.
+// New gives a test the Chromium that all tests of its binary share, without a window; the first one starts it, which
+// takes a second or two of processor time, and what a test opened in it is closed with the test. Start the server under
+// test first: what is started first is closed last, and a server that still streams to a browser waits for it when it
+// closes.
 func New(t testing.TB) *Browser {
 	t.Helper()
 	path, err := Installed()
@@ -57,30 +58,7 @@ func New(t testing.TB) *Browser {
 		}
 		t.Fatal(err)
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path),
-		chromedp.Flag("disable-gpu", true),
-		chromedp.Flag("disable-quic", true),
-		chromedp.Flag("disable-component-update", true), // it would call home, which hangs on a closed network
-	)
-	if os.Getuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // Chromium refuses to run as root otherwise
-	}
-	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(func() {
-		limited, done := context.WithTimeout(ctx, closeLimit)
-		defer done()
-		if err := chromedp.Cancel(limited); err != nil {
-			t.Logf("close Chromium: %v", err)
-		}
-		cancel()
-		stopAllocator()
-	})
-	// The first call binds the browser's life to its context, so the limit must not be on that context.
-	timer := time.AfterFunc(startLimit, cancel)
-	err = chromedp.Do(ctx)
-	timer.Stop()
+	ctx, err := running.get(path)
 	if err != nil {
 		t.Fatalf("start %s: %v", path, err)
 	}
@@ -98,7 +76,7 @@ func shotFolder(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv(shotsEnv)
 	if dir == "" {
-		return t.TempDir()
+		return ""
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatalf("make the folder for screenshots: %v", err)

@@ -13,8 +13,9 @@
 // never comes. A test fails too when its pages reported errors or blocked something by their content security policy,
 // unless it said beforehand, with [Page.Expect], that it provokes one.
 //
-// Full-page screenshots go to the folder that GATEHOUSE_SHOTS names, else to one that is removed with the test. Where
-// Chromium is not installed a test is skipped, and fails when GATEHOUSE_TEST_ALL is 1.
+// All tests of a package share one Chromium; each page has cookies and a cache of its own. Full-page screenshots are
+// taken where GATEHOUSE_SHOTS names a folder for them. Where Chromium is not installed a test is skipped, and fails
+// when GATEHOUSE_TEST_ALL is 1.
 //
 // May import: the standard library, chromedp and cdproto. Only tests import it.
 package browsertest

@@ -202,12 +202,14 @@ func (p *Page) eventually(what string, try func(context.Context) error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			if _, err := p.shot("failed-" + p.browser.t.Name()); err != nil { // a page that is stuck cannot be drawn
-				p.browser.t.Logf("no picture of it: %v", err)
+			if p.browser.shots != "" {
+				if _, err := p.shot("failed-" + p.browser.t.Name()); err != nil { // a page that is stuck cannot be drawn
+					p.browser.t.Logf("no picture of it: %v", err)
+				}
 			}
 			where, err := chromedp.Run(p.soon(), chromedp.Location())
 			shown, textErr := visibleText(p.soon())
-			p.browser.t.Fatalf("%s: not within %s on %s: %v\nThe page shows:\n%s", what, Patience, where, errors.Join(last, err, textErr), shown)
+			p.browser.t.Fatalf("%s: not within %s on %s: %v\nThe page shows:\n%s", what, Patience, where, errors.Join(p.instead(last), err, textErr), shown)
 		}
 	}
 }
@@ -235,16 +237,29 @@ func (p *Page) named(ctx context.Context, role, name string) ([]cdp.BackendNodeI
 		}
 	}
 	if len(nodes) == 0 {
-		return nil, p.absent(ctx, root.Node.BackendDOMNodeID, role)
+		return nil, absent{root.Node.BackendDOMNodeID, role}
 	}
 	return nodes, nil
 }
 
-// absent is [errAbsent] with the names that elements of this role do have.
-func (p *Page) absent(ctx context.Context, root cdp.BackendNodeID, role string) error {
-	found, err := chromedp.Call(ctx, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{BackendNodeID: root, Role: role})
-	if err != nil {
-		return errAbsent
+// absent is [errAbsent] of a role. Which names elements of it do have is only asked for a test that fails.
+type absent struct {
+	root cdp.BackendNodeID
+	role string
+}
+
+func (absent) Error() string { return errAbsent.Error() }
+func (absent) Unwrap() error { return errAbsent }
+
+// instead is an error with the names that elements of the role have.
+func (p *Page) instead(err error) error {
+	var a absent
+	if !errors.As(err, &a) {
+		return err
+	}
+	found, askErr := chromedp.Call(p.soon(), accessibility.QueryAXTree, accessibility.QueryAXTreeParams{BackendNodeID: a.root, Role: a.role})
+	if askErr != nil {
+		return err
 	}
 	var names []string
 	for _, node := range found.Nodes {
@@ -252,7 +267,7 @@ func (p *Page) absent(ctx context.Context, root cdp.BackendNodeID, role string) 
 			names = append(names, string(node.Name.Value))
 		}
 	}
-	return fmt.Errorf("%w; of this role: %s", errAbsent, strings.Join(names, ", "))
+	return fmt.Errorf("%w; of this role: %s", err, strings.Join(names, ", "))
 }
 
 // settled waits until the page looks the same as a moment before.

@@ -140,9 +140,13 @@ func Eval[T any](p *Page, expression string) T {
 	return value
 }
 
-// Shot stores a picture of the whole page, all that scrolling would show, as NAME.png and returns its path.
+// Shot stores a picture of the whole page, all that scrolling would show, as NAME.png where somebody wants to look at
+// it, and returns its path. Drawing one takes longer than most of what tests do, so that nobody's is not drawn.
 func (p *Page) Shot(name string) string {
 	p.browser.t.Helper()
+	if p.browser.shots == "" {
+		return ""
+	}
 	path, err := p.shot(name)
 	p.must("take a screenshot", err)
 	return path
@@ -165,7 +169,11 @@ func (p *Page) View(name string) string {
 	p.browser.t.Helper()
 	picture, err := chromedp.Run(p.soon(), chromedp.CaptureScreenshot())
 	p.must("take a picture of the window", err)
-	path := shotPath(p.browser.shots, name)
+	folder := p.browser.shots
+	if folder == "" {
+		folder = p.browser.t.TempDir()
+	}
+	path := shotPath(folder, name)
 	p.must("store the picture", os.WriteFile(path, picture, 0o644))
 	return path
 }

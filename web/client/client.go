@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"gatehouse/web/wire"
 )
 
 // Timeout is how long a call waits for its answer when New is given no client.
@@ -93,8 +95,20 @@ func path(segments ...string) string {
 }
 
 // ask makes one call and decodes its answer. in is sent as JSON unless it is nil.
-func ask[T any](ctx context.Context, c *Client, method, at string, query url.Values, in any) (T, int, error) {
-	var out T
+func ask[T any](ctx context.Context, c *Client, method, at string, query url.Values, in any) (Answer[T], error) {
+	out, _, err := askStatus[T](ctx, c, method, at, query, in)
+	return out, err
+}
+
+// list asks for a list that has one page.
+func list[T any](ctx context.Context, c *Client, at string, query url.Values) (List[T], error) {
+	page, err := ask[wire.List[T]](ctx, c, http.MethodGet, at, query, nil)
+	return List[T]{List: page.Value, Raw: page.Raw}, err
+}
+
+// askStatus is ask with the status of the answer.
+func askStatus[T any](ctx context.Context, c *Client, method, at string, query url.Values, in any) (Answer[T], int, error) {
+	var out Answer[T]
 	ctx, cancel := context.WithTimeoutCause(ctx, c.calls, errNoAnswer)
 	defer cancel()
 	res, err := c.do(ctx, method, at, query, in, "application/json")
@@ -109,7 +123,8 @@ func ask[T any](ctx context.Context, c *Client, method, at string, query url.Val
 	case res.StatusCode == http.StatusNoContent:
 		return out, res.StatusCode, nil
 	}
-	if err := json.Unmarshal(body, &out); err != nil {
+	out.Raw = body
+	if err := json.Unmarshal(body, &out.Value); err != nil {
 		return out, res.StatusCode, &Unreachable{Base: c.base, Err: fmt.Errorf("its answer is not Gatehouse's: %w", err)}
 	}
 	return out, res.StatusCode, nil

@@ -129,8 +129,8 @@ func (f *Follower) take(fr frame) error {
 	if fr.id != "" && !newer(fr.id, f.After) {
 		return nil
 	}
-	var e Event
-	if err := json.Unmarshal(fr.data, &e); err != nil {
+	e, err := eventOf(fr.data)
+	if err != nil {
 		return nil // not an event: a later version's frame
 	}
 	if e.Type == "" {
@@ -144,6 +144,12 @@ func (f *Follower) take(fr frame) error {
 		f.After = fr.id
 	}
 	return nil
+}
+
+// eventOf reads an event and keeps its document.
+func eventOf(raw []byte) (Event, error) {
+	e := Event{Raw: bytes.Clone(raw)}
+	return e, json.Unmarshal(raw, &e)
 }
 
 // newer compares two cursors, which are numbers.

@@ -23,6 +23,18 @@ type Scripted struct {
 
 var _ agent.Runner = (*Scripted)(nil)
 
+// Traits are those of a program.
+func (s *Scripted) Traits() agent.Traits { return agent.Traits{Files: true} }
+
+// Like is a runner that has the traits of another kind.
+type Like struct {
+	agent.Runner
+	Of agent.Traits
+}
+
+// Traits implements agent.Runner.
+func (l Like) Traits() agent.Traits { return l.Of }
+
 // NewScripted makes an agent that follows the script.
 func NewScripted(script Script) *Scripted {
 	return &Scripted{script: script, started: make(chan agent.Job, 1024)}

@@ -61,11 +61,11 @@ func Suite(t *testing.T, newRunner func(t *testing.T) agent.Runner, b Behaviours
 // Drive runs a job until its result, making hops and waiting for children where
 // the agent parks.
 //
-// An agent of kind llm is given the turns that the host has stored and the children that
-// no turn has carried; the others are given all children.
+// An agent that stores turns is given those that the host has and the children that no turn
+// has carried; the others are given all children.
 func Drive(ctx context.Context, r agent.Runner, job agent.Job, host *Host) (agent.Result, error) {
 	for {
-		if job.Agent.Kind == agent.LLM || job.Agent.Kind == agent.Remote {
+		if r.Traits().Turns {
 			job.Turns, job.Children = host.Turns(), host.Untaken()
 		}
 		out, err := r.Run(ctx, job, host)

@@ -80,8 +80,8 @@ func (r *Runner) check(ctx context.Context, o order, mark string, timeout time.D
 		return CheckResult{}, p.err
 	}
 	rep := p.report
-	if rep.NotStarted != "" {
-		return CheckResult{}, fmt.Errorf("run a check: %s", rep.NotStarted)
+	if rep.NotStarted != nil {
+		return CheckResult{}, fmt.Errorf("run a check: %w", rep.NotStarted)
 	}
 	res := CheckResult{Output: out.text(0), Took: r.now().Sub(started)}
 	res.OK = rep.Code == 0 && rep.Signal == 0 && !rep.Stopped && rep.Left == 0

@@ -182,7 +182,7 @@ func (c *conversation) judge() error {
 	switch {
 	case c.proc.err != nil:
 		return c.proc.err
-	case rep.NotStarted != "":
+	case rep.NotStarted != nil:
 		return &agent.Failure{Code: agent.CodeStart, Message: notStarted(name, rep.NotStarted)}
 	case rep.Left > 0:
 		return fmt.Errorf("%d processes of %s could not be killed", rep.Left, name)

@@ -21,6 +21,23 @@ const enterCommand = "enter"
 // before the server.
 const likelyVictim = "500"
 
+// unstarted is why a program did not start, in words and as the kernel says it.
+type unstarted struct {
+	Why   string        `json:"why"`
+	Errno syscall.Errno `json:"errno,omitempty"`
+}
+
+func (u *unstarted) Error() string { return u.Why }
+
+// asUnstarted is err so that it can go through a pipe.
+func asUnstarted(err error) *unstarted {
+	if u, ok := errors.AsType[*unstarted](err); ok {
+		return u
+	}
+	errno, _ := errors.AsType[syscall.Errno](err)
+	return &unstarted{Why: err.Error(), Errno: errno}
+}
+
 // start runs the program of the order below this process and returns once the program
 // itself runs, or could not be run.
 func start(o order) (pid int, err error) {
@@ -42,11 +59,11 @@ func start(o order) (pid int, err error) {
 		return 0, err
 	}
 	writeErr := errors.Join(json.NewEncoder(in).Encode(o), in.Close())
-	said, err := io.ReadAll(out) // ends when the program runs, because the pipe closes then
-	switch {
-	case len(said) > 0:
-		err = errors.New(string(said))
-	case err == nil:
+	why := new(unstarted)
+	switch err = json.NewDecoder(out).Decode(why); err { // ends when the program runs: the pipe closes then
+	case nil:
+		err = why
+	case io.EOF:
 		err = writeErr
 	}
 	if err == nil {
@@ -68,7 +85,7 @@ func enter() int {
 	if err = confineSelf(o); err == nil {
 		err = syscall.Exec(o.Program, o.Args, o.Env)
 	}
-	_, _ = refusal.WriteString(err.Error())
+	_ = json.NewEncoder(refusal).Encode(asUnstarted(err))
 	return 1
 }
 

@@ -105,7 +105,7 @@ func (p *process) once(ctx context.Context, e Errand) (Ran, error) {
 		return Ran{}, context.Cause(ctx)
 	case p.err != nil:
 		return Ran{}, p.err
-	case rep.NotStarted != "":
+	case rep.NotStarted != nil:
 		return Ran{}, agent.Fail(agent.CodeStart, "%s", notStarted(e.Argv[0], rep.NotStarted))
 	}
 	ran := Ran{Code: rep.Code, Output: out.text(0), Cut: out.cut || len(out.kept) > out.limit, Errors: said.text(tailLines)}

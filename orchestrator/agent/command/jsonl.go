@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"sync"
 	"time"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/strictjson"
+	"gatehouse/orchestrator/textcut"
 )
 
 const (
@@ -181,7 +181,7 @@ func (d *dialogue) take(ctx context.Context, n int, line []byte) error {
 		return d.broken(n, what)
 	}
 	if d.result != nil && kind.Type != "progress" && kind.Type != "usage" {
-		return d.broken(n, fmt.Sprintf("comes after the result, and is %q", cut(kind.Type, 40)))
+		return d.broken(n, fmt.Sprintf("comes after the result, and is %q", textcut.Brief(kind.Type, 40)))
 	}
 	switch kind.Type {
 	case "progress":
@@ -205,7 +205,7 @@ func (d *dialogue) take(ctx context.Context, n int, line []byte) error {
 	case "":
 		return d.broken(n, "has no `type`")
 	}
-	return d.broken(n, fmt.Sprintf("has the unknown type %q", cut(kind.Type, 40)))
+	return d.broken(n, fmt.Sprintf("has the unknown type %q", textcut.Brief(kind.Type, 40)))
 }
 
 func (d *dialogue) usage(ctx context.Context, n int, line []byte) error {
@@ -273,16 +273,16 @@ func decode(line []byte, into any) string {
 		}
 		return fmt.Sprintf("has a %s in `%s`, where %s is expected", wrong.Value, wrong.Field, jsonName(wrong))
 	}
-	if err != nil {
-		_, why, _ := strings.Cut(err.Error(), strictjson.Err.Error()+": ")
-		if said, ok := strings.CutPrefix(why, "it "); ok {
-			why = said
-		} else {
-			why = "can be read in two ways, as " + why
-		}
-		return fmt.Sprintf("%s: %s", why, cut(string(line), 80))
+	refused, ok := errors.AsType[*strictjson.Refusal](err)
+	switch {
+	case err == nil:
+		return ""
+	case !ok:
+		return "cannot be read: " + textcut.Brief(string(line), 80)
+	case refused.Whole:
+		return refused.What + ": " + textcut.Brief(string(line), 80)
 	}
-	return ""
+	return "can be read in two ways, as " + refused.What + ": " + textcut.Brief(string(line), 80)
 }
 
 // depth is how deep valid JSON is nested.

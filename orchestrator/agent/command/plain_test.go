@@ -115,7 +115,8 @@ func TestAProgramThatCannotStart(t *testing.T) {
 		"not installed":      {"no-such-program", nil, "was not found"},
 		"not in checkout":    {"./review.sh", nil, "not in the checkout"},
 		"not executable":     {"./review.sh", func(dir string) { write(t, filepath.Join(dir, "review.sh"), "#!/bin/sh\n", 0o644) }, "chmod +x"},
-		"interpreter absent": {"./review.sh", func(dir string) { write(t, filepath.Join(dir, "review.sh"), "#!/no/such\n", 0o755) }, "first line"},
+		"interpreter absent": {"./review.sh", func(dir string) { write(t, filepath.Join(dir, "review.sh"), "#!/no/such\n", 0o755) }, "first line may name a program"},
+		"no program":         {"./review.sh", func(dir string) { write(t, filepath.Join(dir, "review.sh"), "echo ok\n", 0o755) }, "no program for this machine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := shell(t, "", unconfined)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -157,15 +156,15 @@ func (p *process) close() {
 }
 
 // notStarted turns the reason that the kernel gave into a sentence with advice.
-func notStarted(program, reason string) string {
+func notStarted(program string, u *unstarted) string {
 	advice := "Check the agent's `command`."
-	switch {
-	case strings.Contains(reason, "no such file"):
+	switch u.Errno {
+	case syscall.ENOENT:
 		advice = "Install it, or write its path in the agent's `command`. If it is a script, its first line may name a program that is missing."
-	case strings.Contains(reason, "permission denied"):
+	case syscall.EACCES:
 		advice = "Make it executable (chmod +x)."
-	case strings.Contains(reason, "exec format"):
+	case syscall.ENOEXEC:
 		advice = "It is no program for this machine; a script needs a first line such as #!/bin/sh."
 	}
-	return fmt.Sprintf("%s could not be started: %s. %s", program, reason, advice)
+	return fmt.Sprintf("%s could not be started: %s. %s", program, u, advice)
 }

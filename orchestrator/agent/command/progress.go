@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/textcut"
 )
 
 const (
@@ -47,7 +48,7 @@ func (p *progress) add(line string) {
 	if line == "" {
 		return
 	}
-	line = cut(line, lineBytes)
+	line = textcut.Brief(line, lineBytes)
 	p.mu.Lock()
 	p.lines = append(p.lines, line)
 	p.size += len(line) + 1
@@ -148,12 +149,4 @@ func plain(s string) string {
 		return s
 	}
 	return forTerminals.ReplaceAllString(s, "")
-}
-
-// cut shortens a text to about limit bytes.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
 }

@@ -47,6 +47,9 @@ type Options struct {
 	Now    func() time.Time
 }
 
+// Traits are those of this kind.
+var Traits = agent.Traits{Files: true}
+
 // Runner runs agents of kind command. It is safe for concurrent use, starts
 // nothing of its own, and needs no closing.
 type Runner struct {
@@ -111,6 +114,9 @@ func absolute(path string) string {
 	}
 	return path
 }
+
+// Traits implements agent.Runner.
+func (*Runner) Traits() agent.Traits { return Traits }
 
 // Run runs the agent's program once. It returns a *agent.Failure when the program
 // failed, broke the protocol or a limit; the cause of ctx when that ended; and any

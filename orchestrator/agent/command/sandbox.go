@@ -307,8 +307,11 @@ func (r *Runner) probe(ctx context.Context) error {
 	if p.err != nil {
 		return p.err
 	}
-	if p.report.NotStarted != "" || p.report.Stopped || p.report.Code != 0 || p.report.Signal != 0 {
-		return errors.New(cmp.Or(words, p.report.NotStarted, "true did not run in it"))
+	switch r := p.report; {
+	case r.NotStarted != nil:
+		return errors.New(cmp.Or(words, r.NotStarted.Why))
+	case r.Stopped || r.Code != 0 || r.Signal != 0:
+		return errors.New(cmp.Or(words, "true did not run in it"))
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ type order struct {
 
 // report is how the program ended. It is written when nothing is left of it.
 type report struct {
-	NotStarted string       `json:"not_started,omitempty"`
+	NotStarted *unstarted   `json:"not_started,omitempty"`
 	Code       int          `json:"code"`
 	Signal     int          `json:"signal"`
 	Stopped    bool         `json:"stopped"` // on request, before the program ended by itself
@@ -98,12 +98,12 @@ func supervise(o order, control io.Reader) report {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGUSR1)
 	if err := harden(); err != nil {
-		return report{NotStarted: err.Error()}
+		return report{NotStarted: asUnstarted(err)}
 	}
 	w := newWatch(o)
 	pid, err := start(o)
 	if err != nil {
-		return report{NotStarted: err.Error()}
+		return report{NotStarted: asUnstarted(err)}
 	}
 	letGoOfStdio()
 

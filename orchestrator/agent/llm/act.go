@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/textcut"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -176,7 +177,7 @@ func (c *conversation) unfit(call agent.Block, i int) (answer, bool) {
 	case c.tool(call.Name) == nil:
 		return sorry("There is no tool %q. You have: %s.", call.Name, strings.Join(c.toolNames(), ", ")), true
 	case call.IsError:
-		return sorry("The input of %s is no JSON object: %s. Call it again with a whole object; if your message was cut, write less at once.", call.Name, cutRunes(call.Text, 200)), true
+		return sorry("The input of %s is no JSON object: %s. Call it again with a whole object; if your message was cut, write less at once.", call.Name, textcut.Characters(call.Text, 200)), true
 	}
 	return answer{}, false
 }

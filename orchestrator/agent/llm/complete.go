@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/model"
+	"gatehouse/orchestrator/textcut"
 )
 
 // complete asks the model, and again with a shorter view while it says that the
@@ -60,7 +61,7 @@ func (c *conversation) complete(ctx context.Context) (model.Response, error) {
 func (c *conversation) waits(ctx context.Context) func(*model.Error, time.Duration) {
 	return func(failed *model.Error, wait time.Duration) {
 		line := fmt.Sprintf("The model could not answer and is asked again in %s: %v", wait.Round(time.Second), failed)
-		if err := c.host.Progress(ctx, cutRunes(line, interim)); err != nil {
+		if err := c.host.Progress(ctx, textcut.Characters(line, interim)); err != nil {
 			c.log.Debug("a wait could not be shown", "delegation", c.job.DelegationID, "err", err) // the next write of the run says so
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/model"
+	"gatehouse/orchestrator/textcut"
 )
 
 const (
@@ -134,7 +135,7 @@ func (c *conversation) ask(ctx context.Context) error {
 		return err
 	}
 	if text := strings.TrimSpace(m.Text()); text != "" && len(m.Calls()) > 0 {
-		return c.host.Progress(ctx, cutRunes(text, interim))
+		return c.host.Progress(ctx, textcut.Characters(text, interim))
 	}
 	return nil
 }
@@ -201,7 +202,7 @@ func (c *conversation) conclude(ctx context.Context, last agent.Turn) (agent.Out
 	text, cuts := c.answer()
 	switch {
 	case last.Stop == model.StopRefusal:
-		return agent.Outcome{}, agent.Fail(agent.CodeModel, "The model of %s declined to answer%s. Word the task differently, or give it to another agent.", c.job.Agent.Name, colon(cutRunes(text, interim)))
+		return agent.Outcome{}, agent.Fail(agent.CodeModel, "The model of %s declined to answer%s. Word the task differently, or give it to another agent.", c.job.Agent.Name, colon(textcut.Characters(text, interim)))
 	case last.Stop == model.StopMaxTokens && cuts > maxCut:
 		return agent.Outcome{}, agent.Fail(agent.CodeModel, "The answer of %s was cut at its limit %d times. Raise its `max_tokens`, or ask for a shorter answer.", c.job.Agent.Name, cuts)
 	case last.Stop == model.StopMaxTokens:
@@ -275,18 +276,6 @@ func colon(text string) string {
 	return ": " + strings.TrimSpace(text)
 }
 
-// cutRunes shortens a text to n characters.
-func cutRunes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:n-1]) + "…"
-}
-
 // maxMalformed is how much of an input that is no JSON object is kept, in characters.
 const maxMalformed = 1000
 
@@ -307,7 +296,7 @@ func (c *conversation) clean(m agent.Message, turn int) agent.Message {
 				b.ID = c.newID(turn, i)
 			}
 			c.ids[b.ID] = true
-			b.Name = cutRunes(strings.ToValidUTF8(b.Name, "\uFFFD"), 128)
+			b.Name = textcut.Characters(strings.ToValidUTF8(b.Name, "\uFFFD"), 128)
 			b = wellFormed(b)
 		case agent.OpaqueBlock:
 			if !json.Valid(b.Opaque) {
@@ -356,6 +345,6 @@ func wellFormed(call agent.Block) agent.Block {
 	default:
 		call.Text, call.IsError = strings.ToValidUTF8(raw, "\uFFFD"), true
 	}
-	call.Text, call.Input = cutRunes(call.Text, maxMalformed), json.RawMessage("{}")
+	call.Text, call.Input = textcut.Characters(call.Text, maxMalformed), json.RawMessage("{}")
 	return call
 }

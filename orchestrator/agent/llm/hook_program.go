@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/textcut"
 )
 
 // The moments at which a hook's program is run.
@@ -109,7 +110,7 @@ func (h *hookRun) Before(ctx context.Context, call Call) Verdict {
 		h.tell(ctx, "before", call, failed)
 		return Verdict{Block: fmt.Sprintf("This call was not run: the hook %s, which is asked first, failed. People have to mend it; go on without the call, or say what you would have done.", h.Name)}
 	case said.Block != "":
-		return Verdict{Block: fmt.Sprintf("This call was not run. The hook %s says: %s", h.Name, cutRunes(said.Block, hookSays))}
+		return Verdict{Block: fmt.Sprintf("This call was not run. The hook %s says: %s", h.Name, textcut.Characters(said.Block, hookSays))}
 	}
 	return Verdict{}
 }
@@ -125,7 +126,7 @@ func (h *hookRun) After(ctx context.Context, call Call, text string, isError boo
 		h.tell(ctx, "after", call, failed)
 		return Verdict{}
 	}
-	return Verdict{Note: cutRunes(said.Note, hookSays)}
+	return Verdict{Note: textcut.Characters(said.Note, hookSays)}
 }
 
 func (h *hookRun) concerns(call Call) bool { return h.Tools == nil || names(h.Tools, call.Tool) }
@@ -181,7 +182,7 @@ func (h *hookRun) tell(ctx context.Context, when string, call Call, failed error
 		return // the run ended, which is not the hook's fault
 	}
 	h.log.Warn("a hook failed", "hook", h.Name, "tool", call.Tool, "delegation", h.job.DelegationID, "err", failed)
-	words := fmt.Sprintf("the hook %s failed %s %s: %s", h.Name, when, cutRunes(call.Tool, 100), cutRunes(failed.Error(), interim))
+	words := fmt.Sprintf("the hook %s failed %s %s: %s", h.Name, when, textcut.Characters(call.Tool, 100), textcut.Characters(failed.Error(), interim))
 	if err := h.host.Progress(ctx, words); err != nil {
 		h.log.Debug("a hook's failure was not shown", "err", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/textcut"
 )
 
 const (
@@ -85,7 +86,7 @@ func withNote(task agent.Message, left []agent.Message) agent.Message {
 			case block.Type == agent.CallBlock:
 				asked[block.ID] = block
 			case exempt(block):
-				fmt.Fprintf(&b, "\n\n%s was called with %s and brought:\n%s", block.Name, cutRunes(string(asked[block.ID].Input), 2000), block.Text)
+				fmt.Fprintf(&b, "\n\n%s was called with %s and brought:\n%s", block.Name, textcut.Characters(string(asked[block.ID].Input), 2000), block.Text)
 			}
 		}
 	}

@@ -42,6 +42,9 @@ type Settings struct {
 	Hooks []HookProgram
 }
 
+// Traits are those of this kind.
+var Traits = agent.Traits{Files: true, Conversation: true, Turns: true, Prompted: true, Timed: true}
+
 // Runner runs agents of kind llm. It is safe for concurrent use, keeps nothing between
 // runs, and needs no closing.
 type Runner struct {
@@ -61,6 +64,9 @@ func New(o Options) *Runner {
 	}
 	return &Runner{o: o}
 }
+
+// Traits implements agent.Runner.
+func (*Runner) Traits() agent.Traits { return Traits }
 
 // Run takes the conversation as far as it goes. It returns a *agent.Failure when the
 // model or the run failed; agent.ErrPaused and agent.ErrStopped as the host gave them;

@@ -55,6 +55,8 @@ func (*delegating) Complete(ctx context.Context, r model.Request, _ func(agent.D
 // teamed runs a model with a team around it, whatever the host says.
 type teamed struct{ client model.Client }
 
+func (teamed) Traits() agent.Traits { return llm.Traits }
+
 func (r teamed) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 	if h, ok := host.(*agenttest.Host); ok {
 		h.Members = team().Members

@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/model"
 	"gatehouse/orchestrator/strictjson"
+	"gatehouse/orchestrator/textcut"
 )
 
 // prompts are what the models read about the tools, each beside its tool's file.
@@ -287,7 +288,7 @@ func (c *conversation) team() string {
 			fmt.Fprintf(&b, ", can: %s", strings.Join(m.Capabilities, ", "))
 		}
 		if m.About != "" {
-			fmt.Fprintf(&b, ". %s", cutRunes(m.About, 120))
+			fmt.Fprintf(&b, ". %s", textcut.Characters(m.About, 120))
 		}
 	}
 	return b.String()

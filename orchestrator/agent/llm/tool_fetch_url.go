@@ -15,6 +15,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/outward"
+	"gatehouse/orchestrator/textcut"
 )
 
 // The limits of one address that is read.
@@ -78,7 +79,7 @@ func fetch(ctx context.Context, address string, may func(netip.Addr) error) answ
 	}
 	defer func() { _ = res.Body.Close() }()
 	if kind := res.Header.Get("Content-Type"); !isText(kind) {
-		return sorry("%s answered %d with %q, which is no text. Only text is read.", to.Host, res.StatusCode, cutRunes(kind, 100))
+		return sorry("%s answered %d with %q, which is no text. Only text is read.", to.Host, res.StatusCode, textcut.Characters(kind, 100))
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, fetchBytes+1))
 	if err != nil {
@@ -131,7 +132,7 @@ func fetchCause(ctx context.Context, err error) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	return cutRunes(quote(err.Error()), 200) // it may hold what the site has sent
+	return textcut.Characters(quote(err.Error()), 200) // it may hold what the site has sent
 }
 
 // fetches reports whether an agent has a network to read from.

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/textcut"
 )
 
 // The limits of one command.
@@ -61,7 +62,7 @@ func (c *conversation) runCommand() tool {
 		case in.Timeout > 0:
 			limit = time.Duration(in.Timeout) * time.Second
 		}
-		if err := c.host.Progress(ctx, "runs "+cutRunes(in.Command, interim)); err != nil {
+		if err := c.host.Progress(ctx, "runs "+textcut.Characters(in.Command, interim)); err != nil {
 			return answer{}, err
 		}
 		ran, err := c.commands.Command(ctx, c.job, c.host, in.Command, limit)

@@ -9,6 +9,8 @@ import (
 	"regexp/syntax"
 	"strings"
 	"time"
+
+	"gatehouse/orchestrator/textcut"
 )
 
 const (
@@ -129,7 +131,7 @@ func (s *scan) file(late context.Context, c *conversation, name string, d fs.Dir
 		}
 		if n++; s.re.MatchString(l[:min(len(l), maxTried)]) {
 			s.matches++
-			fmt.Fprintf(&s.out, "%s:%d: %s\n", name, n, cutRunes(strings.TrimRight(l, "\r"), maxMatchLine))
+			fmt.Fprintf(&s.out, "%s:%d: %s\n", name, n, textcut.Characters(strings.TrimRight(l, "\r"), maxMatchLine))
 		}
 	}
 	return nil

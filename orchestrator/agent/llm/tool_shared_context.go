@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/textcut"
 )
 
 const (
@@ -158,7 +159,7 @@ func (in sharing) several(found []agent.ContextEntry, none string) answer {
 // line is an entry as one line of JSON: no value can look like another entry, or like
 // the end of the list.
 func line(e agent.ContextEntry, most int) string {
-	if shown := cutRunes(e.Value, most); shown != e.Value {
+	if shown := textcut.Characters(e.Value, most); shown != e.Value {
 		e.Whole = max(e.Whole, len(e.Value))
 		e.Value = shown
 	}

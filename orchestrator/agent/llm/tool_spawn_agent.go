@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/textcut"
 )
 
 // maxTold is how much of a spawned agent's result is told, in characters; the page of
@@ -77,7 +78,7 @@ func (c *conversation) announce(ctx context.Context) (bool, error) {
 	var ids []string
 	for _, child := range ended {
 		text, _ := outcome(child)
-		fmt.Fprintf(&b, "\n\nThe task %q is %s.\nDelegation result from %s for %s: %s", cutRunes(child.Text, 200), child.State, child.To, child.ID, quote(cutRunes(text, maxTold)))
+		fmt.Fprintf(&b, "\n\nThe task %q is %s.\nDelegation result from %s for %s: %s", textcut.Characters(child.Text, 200), child.State, child.To, child.ID, quote(textcut.Characters(text, maxTold)))
 		ids = append(ids, child.ID)
 	}
 	if err := c.save(ctx, agent.Turn{Message: said(b.String()), Children: ids}, false); err != nil {

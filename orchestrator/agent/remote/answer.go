@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/textcut"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
@@ -107,7 +108,7 @@ func (s *session) verdict() *agent.Failure {
 	}
 	name, said := s.job.Agent.Name, ""
 	if m := s.final.Status.Message; m != nil {
-		said = strings.TrimSpace(cut(s.hide(clean(textOf(m.Parts))), maxLine))
+		said = strings.TrimSpace(textcut.Characters(s.hide(clean(textOf(m.Parts))), maxLine))
 	}
 	quoted := "It gave no reason."
 	if said != "" {

@@ -38,6 +38,9 @@ type Options struct {
 	Now       func() time.Time
 }
 
+// Traits are those of this kind.
+var Traits = agent.Traits{Turns: true, Timed: true, Elsewhere: true}
+
 // Runner runs agents of kind remote. It is safe for concurrent use and needs no closing.
 type Runner struct {
 	o Options
@@ -62,6 +65,9 @@ func New(o Options) *Runner {
 	}
 	return &Runner{o: o}
 }
+
+// Traits implements agent.Runner.
+func (*Runner) Traits() agent.Traits { return Traits }
 
 // Run takes the task to its end elsewhere. It returns a *agent.Failure when the agent
 // failed, did not acknowledge (no_ack) or got out of reach; agent.ErrPaused and

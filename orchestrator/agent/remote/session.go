@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/strictjson"
+	"gatehouse/orchestrator/textcut"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
@@ -149,7 +150,7 @@ const maxLine = 2000
 
 // progress shows a line that was not shown just before.
 func (s *session) progress(ctx context.Context, text string) error {
-	text = strings.TrimSpace(cut(s.hide(clean(text)), maxLine))
+	text = strings.TrimSpace(textcut.Characters(s.hide(clean(text)), maxLine))
 	if text == "" || text == s.said {
 		return nil
 	}

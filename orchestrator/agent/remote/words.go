@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/strictjson"
+	"gatehouse/orchestrator/textcut"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
@@ -57,18 +58,6 @@ func clean(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\u2400"), "\ufffd")
 }
 
-// cut shortens a text to n characters.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:n-1]) + "…"
-}
-
 // title is a name or a reason on one line, of at most 200 characters.
 func title(s string) string {
 	s = strings.Map(func(r rune) rune {
@@ -76,8 +65,8 @@ func title(s string) string {
 			return ' '
 		}
 		return r
-	}, clean(cut(s, 2000)))
-	return cut(strings.Join(strings.Fields(s), " "), 200)
+	}, clean(textcut.Characters(s, 2000)))
+	return textcut.Characters(strings.Join(strings.Fields(s), " "), 200)
 }
 
 // word is a state as people say it.
@@ -95,8 +84,8 @@ func reason(err error) string {
 			return e.Error()
 		}
 	}
-	if _, what, ok := strings.Cut(err.Error(), strictjson.Err.Error()+": "); ok && errors.Is(err, strictjson.Err) {
-		return "its answer is not taken: " + title(what)
+	if refused, ok := errors.AsType[*strictjson.Refusal](err); ok {
+		return "its answer is not taken: " + title(refused.Sentence())
 	}
 	return title(err.Error())
 }

@@ -21,6 +21,9 @@ type Options struct {
 	MaxSteps int // 0 means MaxSteps
 }
 
+// Traits are those of this kind.
+var Traits = agent.Traits{Planned: true, Texts: true}
+
 // Runner runs agents of kind workflow. It has no state and no goroutines.
 type Runner struct{ maxSteps int }
 
@@ -31,6 +34,9 @@ func New(opts Options) *Runner {
 	}
 	return &Runner{maxSteps: opts.MaxSteps}
 }
+
+// Traits implements agent.Runner.
+func (*Runner) Traits() agent.Traits { return Traits }
 
 // Run takes the plan as far as the children that exist allow. It parks with the next
 // hops or ends with the last step's answer; it never waits.

@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -53,7 +54,7 @@ func requestComesBack(s *Suite) {
 	now, later := s.Clock.Now(), s.Clock.Now().Add(time.Hour)
 	want := s.request(d, func(r *approval.Request) {
 		*r = approval.Request{ID: "apr_1", TaskID: d.TaskID, DelegationID: d.ID, State: approval.Pending, Version: 1, Agent: "coder", Title: "Fix", Repository: "app",
-			RequesterID: "usr_ann", Requester: "ann", Via: "web", Chain: "kik → coder", Rule: approval.Rule{Name: "core", When: "true", Need: 2, From: []string{"maintainers"}},
+			RequesterID: "usr_ann", Requester: "ann", Via: origin.From(origin.Web), Chain: "kik → coder", Rule: approval.Rule{Name: "core", When: "true", Need: 2, From: []string{"maintainers"}},
 			RevertOf: "apr_0", ExpiresAt: &later, CreatedAt: now,
 			Revision: approval.Revision{N: 1, State: approval.Pending, Digest: "d1", Deliver: "merge", Base: patch.Base{Branch: "main"}, Tree: "t", Branch: "gatehouse/x", Commit: "c",
 				Bundle: "b", Text: "I fixed it", Files: []patch.File{{Path: "a\xc3\xa9", Added: 1}}, Added: 1, Removed: 2,
@@ -113,11 +114,14 @@ func revisions(s *Suite) {
 func closes(s *Suite) {
 	for _, c := range []struct {
 		before approval.State
-		end    string
+		end    orchestrator.RequestEnd
 		want   approval.State
 	}{
 		{approval.Pending, "cancelled", approval.Cancelled}, {approval.Approved, "landed", approval.Landed},
 		{approval.ChangesRequested, "cancelled", approval.Cancelled}, {approval.Stale, "failed", approval.Failed},
+		{approval.Approved, orchestrator.RequestStale, approval.Stale}, {approval.Approved, orchestrator.RequestRejected, approval.Rejected},
+		{approval.Approved, orchestrator.RequestExpired, approval.Expired}, {approval.Approved, orchestrator.RequestFailed, approval.Failed},
+		{approval.Approved, orchestrator.RequestLanded, approval.Landed}, {approval.Approved, orchestrator.RequestCancelled, approval.Cancelled},
 		{approval.Rejected, "cancelled", approval.Rejected}, {approval.Landed, "failed", approval.Landed}, {approval.Reverted, "landed", approval.Reverted},
 	} {
 		d := s.delegation(s.task("one"))
@@ -151,7 +155,7 @@ func showsLanding(s *Suite) {
 func staleRequest(s *Suite) {
 	d := s.delegation(s.task("one"))
 	old := *s.request(d)
-	s.in(d.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, d.ID, "cancelled", "") })
+	s.in(d.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, d.ID, orchestrator.RequestCancelled, "") })
 	err := s.Store.Gateway().InTask(s.ctx, d.TaskID, func(tx approval.Tx) error {
 		old.State = approval.Approved
 		return tx.SaveRequest(s.ctx, &old)
@@ -192,7 +196,7 @@ func cards(s *Suite) {
 		s.Errorf("card %+v", c)
 	}
 	// The request changes while the first version is on its way.
-	s.in(d.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, d.ID, "cancelled", "") })
+	s.in(d.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, d.ID, orchestrator.RequestCancelled, "") })
 	c.Error, c.Shown, c.ExternalID, c.Attempts = "", 1, "m1", 0
 	s.must(s.Store.SaveCard(s.ctx, c))
 	c = due("[inbox1]")[0]

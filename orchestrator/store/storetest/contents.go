@@ -31,7 +31,9 @@ func approvedContents(s *Suite) {
 			return tx.InsertDecision(s.ctx, r.ID, approval.Decision{ID: orchestrator.NewID(orchestrator.DecisionPrefix, s.Clock.Now()), Revision: r.Revision.N,
 				UserID: userID, User: user, Channel: "web", Verdict: approval.Approve, Digest: r.Revision.Digest, At: s.Clock.Now()})
 		})
-		s.in(d.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, d.ID, end, "c0ffee") })
+		s.in(d.TaskID, func(tx orchestrator.Tx) error {
+			return tx.CloseRequest(s.ctx, d.ID, orchestrator.RequestEnd(end), "c0ffee")
+		})
 	}
 	files := func(all ...patch.File) func(*approval.Request) {
 		return func(r *approval.Request) { r.Revision.Files = all }

@@ -34,9 +34,9 @@ func delegationComesBack(s *Suite) {
 		Error:  &agent.Failure{Code: "exit", Message: "It ended with 1."},
 		Usage:  agent.Usage{InputTokens: 3, OutputTokens: 4, USD: &usd}, ApprovalID: "apr_1", Attempt: 2, Losses: 1, Holder: "one", LeaseUntil: ended,
 		ReadyAt: started, OpenChildren: 3, TokenHash: "h", CreatedAt: now, StartedAt: &started, EndedAt: &ended, Since: started,
-		Work: orchestrator.Work{Runs: 1, Memo: json.RawMessage(`{"step":2}`), Stand: orchestrator.Stand{BaseTree: "t"}, Shares: true,
-			Land:   &orchestrator.Order{RequestID: "apr_1", Approvers: []string{"bob"}, Intent: &patch.Intent{Ref: "refs/heads/main", Old: "a", New: "b", At: now}},
-			RanFor: time.Minute},
+		Work: orchestrator.Work{Runs: 1, Session: orchestrator.Session{Memo: json.RawMessage(`{"step":2}`), RanFor: time.Minute},
+			Base:   orchestrator.Base{Stand: orchestrator.Stand{BaseTree: "t"}, Shares: true},
+			ToLand: orchestrator.ToLand{Land: &orchestrator.Order{RequestID: "apr_1", Approvers: []string{"bob"}, Intent: &patch.Intent{Ref: "refs/heads/main", Old: "a", New: "b", At: now}}}},
 	}
 	s.in(task.ID, func(tx orchestrator.Tx) error { return tx.Insert(s.ctx, want) })
 	got, err := s.Store.Delegation(s.ctx, "dlg_1")

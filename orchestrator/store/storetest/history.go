@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -71,7 +72,7 @@ func (s *Suite) decided(task orchestrator.Task, title string, state approval.Sta
 	s.Clock.Add(time.Minute)
 	d := s.delegation(task)
 	r := s.request(d, func(r *approval.Request) {
-		r.Title, r.RequesterID, r.Requester, r.Via, r.Chain = title, "usr_ann", "ann", "web", "kik → coder"
+		r.Title, r.RequesterID, r.Requester, r.Via, r.Chain = title, "usr_ann", "ann", origin.From(origin.Web), "kik → coder"
 		r.Revision.Files = []patch.File{{Path: "a"}, {Path: "b"}}
 		if change != nil {
 			change(r)
@@ -96,7 +97,7 @@ func (s *Suite) decided(task orchestrator.Task, title string, state approval.Sta
 }
 
 func yes(user, channel string, seen approval.Seen) approval.Decision {
-	return approval.Decision{User: user, Channel: channel, Verdict: approval.Approve, Seen: seen}
+	return approval.Decision{User: user, Channel: origin.Channel(channel), Verdict: approval.Approve, Seen: seen}
 }
 
 // requests fills a database with one of each kind.
@@ -135,7 +136,7 @@ func findsRequests(s *Suite) {
 	task := s.requests()
 	other := s.task("Another")
 	s.decided(other, "other", approval.Pending, func(r *approval.Request) {
-		r.Agent, r.Via, r.Requester, r.RequesterID = "Coder", "cli", "bob", "usr_bob"
+		r.Agent, r.Via, r.Requester, r.RequesterID = "Coder", origin.From(origin.CLI), "bob", "usr_bob"
 	})
 	s.finds("", "good", "fast", "slow", "alone", "owner", "rule", "warned", "no", "late", "other")
 	for line, want := range map[string]string{
@@ -178,7 +179,7 @@ func findsRequests(s *Suite) {
 	page, err := s.Store.History(s.ctx, s.parse(history.Requests, "is:reverted"), "", 50)
 	s.must(err)
 	r := page.Rows[0]
-	if r.State != "reverted" || r.Requester != "ann" || r.Via != "web" || r.Agent != "kik" || r.Chain != "kik → coder" || r.Repository != "app" || r.Target != "main" || r.Rule != "rest" || r.Need != 1 ||
+	if r.State != "reverted" || r.Requester != "ann" || r.Via != origin.From(origin.Web) || r.Agent != "kik" || r.Chain != "kik → coder" || r.Repository != "app" || r.Target != "main" || r.Rule != "rest" || r.Need != 1 ||
 		r.Files != 2 || !slices.Equal(r.Warnings, []string{"ci_file"}) || !slices.Equal(r.Flags, []string{"is:reverted", "warnings:overruled", "checks:overruled"}) ||
 		len(r.Deciders) != 1 || r.Deciders[0].Name != "bob" || r.DecidedAt == nil || r.USD != nil || r.TaskID != task.ID || r.At.IsZero() {
 		s.Errorf("row %+v", r)

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/origin"
 )
 
 var listTests = map[string]func(*Suite){
@@ -104,7 +105,7 @@ func listConversation(s *Suite) {
 	for i, c := range []struct{ via, user string }{{"chat", "usr_ann"}, {"web", "usr_ann"}, {"chat", "usr_bob"}, {"chat", "usr_ann"}, {"chat", "usr_ann"}} {
 		s.Clock.Add(time.Millisecond)
 		task := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, s.Clock.Now()), RootID: orchestrator.NewID(orchestrator.DelegationPrefix, s.Clock.Now()),
-			Agent: "kik", Text: fmt.Sprint("message ", i), RequesterID: c.user, Requester: "ann", Via: c.via}
+			Agent: "kik", Text: fmt.Sprint("message ", i), RequesterID: c.user, Requester: "ann", Via: origin.Parse(c.via)}
 		_, _, err := s.Store.Engine().NewTask(s.ctx, task, func(tx orchestrator.Tx) error {
 			return tx.Insert(s.ctx, &orchestrator.Delegation{ID: task.RootID, To: "kik", Text: task.Text, State: orchestrator.Queued, Requester: "ann"})
 		})

@@ -8,7 +8,6 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/store"
 )
 
 var outboxTests = map[string]func(*Suite){
@@ -289,7 +288,9 @@ func acts(s *Suite) {
 	}
 	other := s.delegation(s.task("two"))
 	r := s.request(other, func(r *approval.Request) { r.NextAt = &past })
-	s.in(other.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, other.ID, "cancelled", "") })
+	s.in(other.TaskID, func(tx orchestrator.Tx) error {
+		return tx.CloseRequest(s.ctx, other.ID, orchestrator.RequestCancelled, "")
+	})
 	if r, err := s.Store.Request(s.ctx, r.ID); err != nil || r.NextAt != nil {
 		s.Errorf("something is due on a cancelled request: %v %v", r.NextAt, err)
 	}
@@ -357,7 +358,7 @@ func deadLetters(s *Suite) {
 		s.Errorf("due %+v %v", cards, err)
 	}
 	events, err := s.Store.Events(s.ctx, event.System, 0, 50)
-	if err != nil || len(events) != 2 || events[0].Type != store.ChannelRetried || events[0].Actor != "ann" {
+	if err != nil || len(events) != 2 || events[0].Type != event.ChannelRetried || events[0].Actor != "ann" {
 		s.Errorf("events %+v %v", events, err)
 	}
 }
@@ -379,7 +380,7 @@ func health(s *Suite) {
 		s.Errorf("health %+v %v", all, err)
 	}
 	events, err := s.Store.Events(s.ctx, event.System, 0, 50)
-	if err != nil || len(events) != 2 || events[1].Type != store.ChannelHealth {
+	if err != nil || len(events) != 2 || events[1].Type != event.ChannelHealth {
 		s.Errorf("%d events, %v: one for each change of the state", len(events), err)
 	}
 }

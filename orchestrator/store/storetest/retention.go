@@ -158,7 +158,7 @@ func textsGo(s *Suite) {
 	if done := s.retain(retention.Texts, s.Clock.Now().Add(-30*day), 100); !done.Nothing() {
 		s.Errorf("it removed the same again: %+v", done)
 	}
-	applied := s.lastOf(store.RetentionApplied)
+	applied := s.lastOf(event.RetentionApplied)
 	for _, want := range []string{`"what":"data"`, `"tasks":1`, `"events":4`, `"up_to":"2026-07-11T12:00:00Z"`} {
 		if !strings.Contains(string(applied.Data), want) {
 			s.Errorf("the event says %s, not %s", applied.Data, want)
@@ -279,7 +279,7 @@ func holdRows(s *Suite) {
 	s.must(err)
 	_, err = s.Store.SetHold(s.ctx, retention.Hold{Kind: retention.Task, Subject: task.ID, By: "bob", Reason: "also"})
 	s.is(err, orchestrator.ErrExists)
-	if e := s.lastOf(store.HoldSet); e.Actor != "ann" || !strings.Contains(string(e.Data), task.ID) {
+	if e := s.lastOf(event.HoldSet); e.Actor != "ann" || !strings.Contains(string(e.Data), task.ID) {
 		s.Errorf("%+v", e)
 	}
 	_, err = s.Store.LiftHold(s.ctx, h.ID, "bob", "")
@@ -296,7 +296,7 @@ func holdRows(s *Suite) {
 	if _, err = s.Store.LiftHold(s.ctx, h.ID, "cleo", "again"); orchestrator.CodeOf(err) != orchestrator.CodeConflict {
 		s.Errorf("lifted twice: %v", err)
 	}
-	if e := s.lastOf(store.HoldLifted); e.Actor != "bob" {
+	if e := s.lastOf(event.HoldLifted); e.Actor != "bob" {
 		s.Errorf("%+v", e)
 	}
 	if standing, err := s.Store.Holds(s.ctx, false); err != nil || len(standing) != 0 {

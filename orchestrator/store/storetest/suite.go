@@ -12,6 +12,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store"
 )
 
@@ -49,7 +50,7 @@ func Run(t *testing.T, url func(testing.TB) string) {
 		name  string
 		tests map[string]func(*Suite)
 	}{
-		{"tasks", taskTests}, {"delegations", delegationTests}, {"events", eventTests}, {"claims", claimTests}, {"lists", listTests},
+		{"tasks", taskTests}, {"hooks", hookTests}, {"delegations", delegationTests}, {"events", eventTests}, {"claims", claimTests}, {"lists", listTests},
 		{"approvals", approvalTests}, {"outbox", outboxTests}, {"people", peopleTests}, {"accounts", accountTests}, {"context", contextTests}, {"nodes", nodeTests}, {"configured", configuredTests}, {"audit", auditTests},
 		{"telegram", telegramTests}, {"telegram buttons", buttonTests}, {"drafts", draftTests}, {"readings", readingTests}, {"insight", insightTests}, {"views", viewTests}, {"history", historyTests},
 		{"today", todayTests}, {"deliveries", deliveryTests},
@@ -139,7 +140,7 @@ func (s *Suite) eventually(what string, ok func() bool) {
 func (s *Suite) task(text string) orchestrator.Task {
 	s.Helper()
 	task, fresh, err := s.Store.Engine().NewTask(s.ctx, orchestrator.Task{
-		ID: orchestrator.NewID(orchestrator.TaskPrefix, s.Clock.Now()), Agent: "kik", Text: text, RequesterID: "usr_ann", Requester: "ann", Via: "web",
+		ID: orchestrator.NewID(orchestrator.TaskPrefix, s.Clock.Now()), Agent: "kik", Text: text, RequesterID: "usr_ann", Requester: "ann", Via: origin.From(origin.Web),
 	}, func(tx orchestrator.Tx) error {
 		return tx.Append(s.ctx, event.Event{Type: event.TaskCreated, Actor: "ann"})
 	})

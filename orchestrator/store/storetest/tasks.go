@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 )
 
 var taskTests = map[string]func(*Suite){
@@ -22,7 +23,7 @@ var taskTests = map[string]func(*Suite){
 
 func taskComesBack(s *Suite) {
 	want := orchestrator.Task{ID: "tsk_1", RootID: "dlg_1", Agent: "kik", Text: "Fix\nit", Repository: "app", Ref: "main", Key: "k1", Complexity: "simple",
-		RequesterID: "usr_1", Requester: "ann", Via: "cli", RevertOf: "apr_1", Handoffs: 2, CreatedAt: s.Clock.Now()}
+		RequesterID: "usr_1", Requester: "ann", Via: origin.From(origin.CLI), RevertOf: "apr_1", Handoffs: 2, CreatedAt: s.Clock.Now()}
 	made, fresh, err := s.Store.Engine().NewTask(s.ctx, want, func(orchestrator.Tx) error { return nil })
 	if err != nil || !fresh || !reflect.DeepEqual(made, want) {
 		s.Fatalf("made %+v %t %v", made, fresh, err)

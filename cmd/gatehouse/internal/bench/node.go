@@ -13,7 +13,9 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
 )
@@ -25,6 +27,8 @@ var next = map[string]string{"a": "b", "b": "c"}
 type relay struct{}
 
 // Run hands the task on and waits, as a program does; asker parks, as a plan does.
+func (relay) Traits() agent.Traits { return workflow.Traits }
+
 func (relay) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 	to := next[job.Agent.Name]
 	switch {
@@ -155,7 +159,7 @@ func (n *Node) Close() error {
 
 // send makes a task and returns its root and what watches it.
 func (n *Node) send(ctx context.Context, to string) (orchestrator.Delegation, *event.Subscription, error) {
-	_, root, _, err := n.engine.Submit(ctx, orchestrator.Submission{Agent: to, Text: "Carry this down and up again", Via: "cli",
+	_, root, _, err := n.engine.Submit(ctx, orchestrator.Submission{Agent: to, Text: "Carry this down and up again", Via: origin.From(origin.CLI),
 		RequesterID: n.people.ann.ID, Requester: n.people.ann.Name})
 	if err != nil {
 		return root, nil, err

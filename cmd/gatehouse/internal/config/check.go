@@ -163,29 +163,6 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	return s
 }
 
-// kind checks what belongs to each kind.
-func (b *builder) kind(where []any, a Agent, s agent.Spec) {
-	switch s.Kind {
-	case agent.Command:
-		if len(a.Command) == 0 || strings.TrimSpace(a.Command[0]) == "" {
-			b.bad(where, "agent %s has no command. Write command: [program, argument].", s.Name)
-		}
-		if a.Protocol != "" {
-			b.oneOf(append(where, "protocol"), a.Protocol, "plain", "jsonl")
-		}
-	case agent.Workflow:
-		if len(a.Steps) == 0 {
-			b.bad(where, "agent %s is a workflow without steps. Write steps: with at least one.", s.Name)
-		}
-	case agent.LLM:
-		b.model(where, a, s)
-	case agent.Remote:
-		b.remote(where, a, s)
-	default:
-		b.bad(append(where, "kind"), "agent %s: kind %q is unknown. Write command, workflow, llm or remote.", s.Name, a.Kind)
-	}
-}
-
 func stepOf(s Step) agent.Step {
 	step := agent.Step{ID: s.ID, Agent: s.Agent, Task: s.Task, If: s.If, Goto: s.Goto, Limit: s.Limit, Produces: s.Produces}
 	for _, p := range s.Parallel {

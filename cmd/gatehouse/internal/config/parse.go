@@ -7,8 +7,11 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"gatehouse/orchestrator/nearest"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -283,33 +286,15 @@ func kindName(t reflect.Type) string {
 
 // Nearest returns the candidate that word most probably meant, or "".
 func Nearest(word string, candidates []string) string {
-	best, most := "", max(1, len(word)/3)+1
-	for _, c := range candidates {
-		if n := distance(strings.ToLower(word), strings.ToLower(c)); n < most {
-			best, most = c, n
-		}
+	lower := make([]string, len(candidates))
+	for i, c := range candidates {
+		lower[i] = strings.ToLower(c)
 	}
-	return best
-}
-
-// distance is how many letters have to be changed, added or left out.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	best := nearest.Within(strings.ToLower(word), lower, max(1, len(word)/3))
+	if best == "" {
+		return ""
 	}
-	for i := range len(a) {
-		prev := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := prev
-			if a[i] != b[j] {
-				cost = 1 + min(prev, row[j], row[j+1])
-			}
-			prev, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
+	return candidates[slices.Index(lower, best)]
 }
 
 // find returns the node at a path of keys (string) and indexes (int), or the

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gatehouse/orchestrator/origin"
 )
 
 // The tests here compare lists that must agree although they stand in different rooms: what
@@ -43,18 +45,11 @@ func TestListsOfStatesAgree(t *testing.T) {
 	same(t, "states of requests", slices.Concat(requests, some), "the history's filter state:", s.table("orchestrator/history", "fixed", "requests", "state"))
 	several := []string{"live", "wrong"} // stand for several
 	same(t, "states of delegations", slices.Concat(works, several), "the history's filter state:", s.table("orchestrator/history", "fixed", "delegations", "state"))
-	pages, terminal := s.rows("views", "looks"), s.rows("cmd/gatehouse", "looks")
 	breakers := s.typed("orchestrator/guard", "BreakerState")
-	has(t, "states", slices.Concat(both, breakers), "views' looks", keys(pages))
-	has(t, "states", both, "the command line's looks", keys(terminal))
-	for state, on := range terminal { // a state looks the same everywhere
-		if at := pages[state]; len(at) != 4 || at[1] != on[0] || at[3] != on[1] {
-			t.Errorf("%s is %v on pages and %v on the command line", state, at, on)
-		}
-	}
+	has(t, "states", slices.Concat(both, breakers), "the badges", keys(s.rows("orchestrator/badge", "looks")))
 	ended := s.table("orchestrator", "Ended")
 	alive := slices.DeleteFunc(slices.Clone(works), func(state string) bool { return slices.Contains(ended, state) })
-	same(t, "live states", append(alive, "pending", "approved"), "views' live", s.cases("views", "live"))
+	same(t, "live states", append(alive, "pending", "approved"), "the badges that live", s.table("orchestrator/badge", "Live"))
 	same(t, "states of deliveries", s.typed("orchestrator/trigger", "DeliveryState"), "trigger.States", s.table("orchestrator/trigger", "States"))
 }
 
@@ -84,15 +79,28 @@ func TestListsOfChannelsAgree(t *testing.T) {
 	s := newSources(t)
 	decide, tell := channelsOf(s)
 	const of = "channels in which people decide"
-	same(t, of, decide, "approval.On", s.cases("approval", "On"))
-	same(t, of, decide, "the Slack message's where", s.cases("approval/webhook", "where"))
-	same(t, of, decide, "the suggestions of channel:", s.table("handlers", "suggestions", "channel"))
-	same(t, of, append(slices.Clone(decide), "", "rule"), "views' channelWords", s.cases("views", "channelWords"))
-	has(t, of, append(decide, "", "rule"), "views' channelName", slices.Concat(s.cases("views", "channelName"), s.cases("views", "channelTitle")))
-	has(t, of, decide, "approval's surfaces", append(keys(s.rows("approval", "surfaces")), "web")) // whose surface is the page
-	cards := slices.DeleteFunc(slices.Concat(decide, tell), func(one string) bool { return slices.Contains(s.returned("handlers", "Channel"), one) })
-	same(t, "channels of Settings", cards, "views' channelTitle", s.cases("views", "channelTitle"))
-	same(t, "channels of Settings", cards, "what views say they are for", s.cases("views", "about"))
+	var deciding, cards, told []string
+	for _, c := range origin.Deciding() {
+		deciding = append(deciding, string(c))
+		if c.Title() == string(c) || c.Said() == "" || c.Shown() == "" || c.Read() == "" || c.HasCards() && c.About() == "" {
+			t.Errorf("the table of channels does not say all of %s", c)
+		}
+	}
+	for _, c := range origin.Cards() {
+		cards = append(cards, string(c))
+	}
+	for _, name := range tell {
+		if c := origin.Channel(name); c.Title() == name || c.About() == "" {
+			told = append(told, name)
+		}
+	}
+	same(t, of, decide, "the table of channels", deciding)
+	same(t, "channels of Settings", slices.DeleteFunc(slices.Clone(decide), func(one string) bool {
+		return slices.Contains(s.returned("handlers", "Channel"), one)
+	}), "those with cards", cards)
+	if len(told) > 0 || len(tell) == 0 || origin.Rule.Said() != "" || origin.Rule.Title() != "A rule" {
+		t.Errorf("the table of channels does not say what these are for: %q", told)
+	}
 	came := slices.Concat(s.returned("handlers", "Channel"), s.named("approval/chat", "Name"), s.typed("orchestrator/trigger", "Kind"))
 	same(t, "how a task comes in", came, "the suggestions of via:", s.table("handlers", "suggestions", "via"))
 }
@@ -144,24 +152,20 @@ func TestListsOfCodesAgree(t *testing.T) {
 	has(t, "codes of the API", answers, "the statuses of web", keys(s.rows("handlers", "statuses")))
 }
 
-// carries are the events whose data has a sentence, a title or a state for people.
-var carries = []string{"task.created", "delegation.progress", "delegation.completed", "delegation.failed", "delegation.cancelled", "approval.stale",
-	"approval.overtaken", "approval.withdrawn_right", "patch.rejected"}
-
+// TestListsOfEventsAgree: whoever names a type names one that the table has. That each of the
+// table has its sentence is shown beside it.
 func TestListsOfEventsAgree(t *testing.T) {
 	s := newSources(t)
 	dotted := regexp.MustCompile(`^(task|delegation|message|tool|context|usage|approval|patch|breaker|configuration)\.[a-z_]+$`)
-	passing := []string{"message.delta", "gap"} // never stored
-	types := s.typed("orchestrator/event", "Type")
-	stored := slices.DeleteFunc(slices.Clone(types), func(one string) bool { return slices.Contains(passing, one) })
-	same(t, "types of events", stored, "the lines of events on pages, with those that carry one", slices.Concat(s.cases("handlers", "eventLine"), carries))
-	const watch = "cmd/gatehouse"
-	told := slices.Concat(s.cases(watch, "summary"), carries)
-	same(t, "types of events", stored, "the words of gatehouse watch, with those that carry some", told)
-	for _, part := range []string{"moves", "asks"} { // the last of each stands behind its switch
-		has(t, "the words of gatehouse watch", s.cases(watch, part), "what it is asked to say", told)
+	all := s.typed("orchestrator/event", "Type")
+	if len(all) < 60 {
+		t.Fatalf("%d types of events; the constants are not where this test looks for them", len(all))
 	}
-	all := slices.Concat(types, s.typed("orchestrator/store", "Type"))
+	for _, dir := range []string{"orchestrator", "orchestrator/store", "orchestrator/intake", "approval", "handlers", "handlers/stream", "cmd/gatehouse"} {
+		if elsewhere := s.typed(dir, "Type"); len(elsewhere) > 0 {
+			t.Errorf("%s has types of events of its own: %q", dir, elsewhere)
+		}
+	}
 	has(t, "the suggestions of type:", s.table("handlers", "suggestions", "type"), "the types of events", all)
 	for _, dir := range []string{"cmd/gatehouse", "web/client", "handlers/stream"} {
 		for _, one := range s.cases(dir, "") {
@@ -192,7 +196,7 @@ func TestListsOfVerdictsAgree(t *testing.T) {
 	renew := s.texts("approval", func(name string, _ sourceConst) bool { return name == "Renew" }) // stored as what it stands for
 	has(t, "what stands for another verdict", renew, of, all)
 	stored := slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(renew, one) })
-	for function, dir := range map[string]string{"past": "approval", "noun": "approval", "did": "approval/webhook", "wasSaid": "handlers", "VerdictWord": "views"} {
+	for function, dir := range map[string]string{"Did": "orchestrator/badge", "noun": "approval", "VerdictWord": "views"} {
 		same(t, of, stored, dir+"'s "+function, s.cases(dir, function))
 	}
 	same(t, of, stored, "views' verdictWords", keys(s.rows("views", "verdictWords")))

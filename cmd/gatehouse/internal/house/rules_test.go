@@ -21,7 +21,14 @@ type room struct {
 var leaves = []string{
 	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
 	"orchestrator/people", "orchestrator/event", "orchestrator/patch", "orchestrator/trigger",
-	"orchestrator/spelling", "orchestrator/mask", "orchestrator/strictjson", "orchestrator/outward",
+	"orchestrator/origin", "orchestrator/spelling", "orchestrator/mask", "orchestrator/strictjson", "orchestrator/outward", "orchestrator/retention",
+	"orchestrator/nearest", "orchestrator/textcut", "orchestrator/badge",
+}
+
+// values are the leaves whose types are published as they are: the API writes them and the client reads them.
+var values = []string{
+	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
+	"orchestrator/retention",
 }
 
 // testRooms hold what only tests use: no program may contain it, so only tests and one another import them.
@@ -38,10 +45,11 @@ func rooms() []room {
 	domain := append([]string{"orchestrator"}, leaves...)
 	table := []room{
 		{path: "cmd", may: []string{
-			"web", "web/client", "handlers", "views", "approval", "orchestrator/store", "migrations", "static"}},
+			"web", "web/client", "web/wire", "handlers", "views", "approval", "orchestrator/store", "migrations", "static"}},
 		{path: "web", may: []string{"handlers", "views", "static"}},
-		{path: "web/client"},
-		{path: "handlers", may: append([]string{"approval", "views"}, domain...)},
+		{path: "web/client", may: append([]string{"web/wire"}, values...)},
+		{path: "web/wire", may: values},
+		{path: "handlers", may: append([]string{"approval", "views", "web/wire"}, domain...)},
 		{path: "views", may: append([]string{"approval", "static"}, domain...)},
 		{path: "approval", may: domain},
 		{path: "orchestrator", may: leaves},

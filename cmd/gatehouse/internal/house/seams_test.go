@@ -45,6 +45,15 @@ var facings = []facing{
 	{agentPath, "Handover", kinds, anyone},
 	{agentPath, "Host", engine, kinds},
 	{enginePath, "Work", engine, anyone},
+	{enginePath, "Terms", engine, anyone},
+	{enginePath, "Base", engine, anyone},
+	{enginePath, "Session", engine, anyone},
+	{enginePath, "Product", engine, anyone},
+	{enginePath, "Provenance", engine, anyone},
+	{enginePath, "ToLand", engine, anyone},
+	{enginePath, "Rounds", engine, anyone},
+	{enginePath, "Waits", engine, anyone},
+	{enginePath, "Account", engine, anyone},
 }
 
 // inJSON are fields whose other side is a JSON text, and where that is read or written.

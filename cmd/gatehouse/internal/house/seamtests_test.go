@@ -47,7 +47,7 @@ var seamTests = map[string]string{
 
 	"Handover.Goto": modelsHand, "Handover.Graph": modelsHand, "Handover.Update": programsHand,
 
-	"Work.Anew": "cmd/gatehouse TestWorkThatRunsAgainIsGivenUpInItsQueue", "Work.Fallback": fellBack, "Work.Discarded": "orchestrator TestWhatIsDiscardedIsSaid",
+	"Work.Anew": "cmd/gatehouse TestWorkThatRunsAgainIsGivenUpInItsQueue", "Session.Fallback": fellBack, "Product.Discarded": "orchestrator TestWhatIsDiscardedIsSaid",
 
 	"Host.Progress": killedThere, "Host.Usage": results, "Host.PutContext": board, "Host.Delegate": results, "Host.Await": results, "Host.Sandbox": confined,
 	"Host.Confined": confined, "Host.SaveTurn": killedTurns, "Host.Delta": typed, "Host.Ended": inquiry, "Host.Roster": team, "Host.Shared": board,

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"gatehouse/orchestrator/agent/llm/model"
+	"gatehouse/orchestrator/textcut"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -37,7 +38,7 @@ func describe(server string, t *mcp.Tool) (model.Tool, bool) {
 		}
 	}
 	about := strings.TrimSpace(text(t.Description))
-	return model.Tool{Name: name, Description: cut(fmt.Sprintf("A tool of the server %s. %s", server, about), maxDescription), Schema: schema}, true
+	return model.Tool{Name: name, Description: textcut.Characters(fmt.Sprintf("A tool of the server %s. %s", server, about), maxDescription), Schema: schema}, true
 }
 
 // toolName is a name in the letters that every provider takes.
@@ -97,13 +98,4 @@ func text(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-// cut shortens a text to n characters.
-func cut(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:n-1]) + "…"
 }

@@ -16,6 +16,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/model"
+	"gatehouse/orchestrator/textcut"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -255,7 +256,7 @@ func (b *Box) Close() error {
 // brief is the first line of an error, for a model: it may be the server's words.
 func (s *server) brief(err error) string {
 	line, _, _ := strings.Cut(text(err.Error()), "\n")
-	return strings.TrimRight(cut(s.secrets.Replace(line), 300), ". ")
+	return strings.TrimRight(textcut.Characters(s.secrets.Replace(line), 300), ". ")
 }
 
 // minSecret is how long a value must be to be taken out of texts; shorter ones would blot

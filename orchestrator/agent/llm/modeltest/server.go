@@ -1,7 +1,8 @@
 // Package modeltest is a server of models for tests: it speaks the wire formats of
 // Anthropic's Messages, OpenAI's Chat Completions and OpenAI's Responses, streamed and
 // not, and answers as a script says. It refuses what the real services refuse, and can
-// be as broken as they are on a bad day.
+// be as broken as they are on a bad day. `make judge` has the services' SDKs talk to it and to
+// our clients, in testdata/judge.
 //
 // The room may import agent and model. Only tests and its own command import it.
 package modeltest

@@ -1,12 +1,12 @@
 // Suite runs the module's tests for `make test`: all of them, on SQLite, on one throw-away PostgreSQL that it starts
 // for all packages, and in a real browser. Its arguments are those of `go test`.
 //
-// It prints a line per package as go test does, every failure in full, and last how many tests passed, failed and were
+// It prints a line per package as go test does, what it waits for where that takes long, every failure in full, and last how many tests passed, failed and were
 // skipped, and the time. A skipped test fails the run: a skip that nobody sees is a hole.
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -42,19 +43,45 @@ func main() {
 // stories is the package whose tests start the program hundreds of times.
 const stories = "gatehouse/cmd/gatehouse"
 
+// longest are the packages whose tests take longest. They begin first, so that none of them is alone at the end.
+var longest = []string{stories, "gatehouse/orchestrator", "gatehouse/web", "gatehouse/orchestrator/store"}
+
+// packages lists what the arguments of go test name, the longest first, and its flags.
+func packages(ctx context.Context, args []string) (names, flags []string, err error) {
+	var patterns []string
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-") {
+			flags = append(flags, arg)
+		} else {
+			patterns = append(patterns, arg)
+		}
+	}
+	list := exec.CommandContext(ctx, "go", append([]string{"list"}, patterns...)...)
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the packages %v: %w", patterns, err)
+	}
+	return ordered(strings.Fields(string(out))), flags, nil
+}
+
+// ordered puts the longest in front of the others.
+func ordered(names []string) []string {
+	place := func(name string) int {
+		if at := slices.Index(longest, name); at >= 0 {
+			return at
+		}
+		return len(longest)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+	return names
+}
+
 // light builds the test binary of the stories without the race detector and returns its path, "" where they are not run
 // or run without it themselves.
-func light(ctx context.Context, args []string) (program string, remove func(), err error) {
+func light(ctx context.Context, names, flags []string) (program string, remove func(), err error) {
 	none := func() {}
-	if !slices.Contains(args, "-race") {
-		return "", none, nil
-	}
-	patterns := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
-	list, err := exec.CommandContext(ctx, "go", append([]string{"list"}, patterns...)...).Output()
-	if err != nil {
-		return "", none, fmt.Errorf("list the packages %v: %w", patterns, err)
-	}
-	if !slices.Contains(strings.Fields(string(list)), stories) {
+	if !slices.Contains(flags, "-race") || !slices.Contains(names, stories) {
 		return "", none, nil
 	}
 	dir, err := os.MkdirTemp("", "gatehouse-suite")
@@ -63,6 +90,7 @@ func light(ctx context.Context, args []string) (program string, remove func(), e
 	}
 	remove = func() { os.RemoveAll(dir) } //nolint:errcheck // the system's folder for what is temporary
 	program = filepath.Join(dir, "gatehouse")
+	fmt.Println("Compiling the program that stories start; with an empty cache this takes some minutes.")
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", program, stories)
 	build.Stdout, build.Stderr = os.Stdout, os.Stderr
 	if err := build.Run(); err != nil {
@@ -81,13 +109,19 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	}
 	defer server.Close()
 
-	program, remove, err := light(ctx, args)
+	names, flags, err := packages(ctx, args)
+	if err != nil {
+		return false, err
+	}
+	program, remove, err := light(ctx, names, flags)
 	if err != nil {
 		return false, err
 	}
 	defer remove()
 
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	// One package more than there are processors: tests wait a lot. A -p among the arguments wins.
+	all := slices.Concat([]string{"test", "-json", fmt.Sprintf("-p=%d", runtime.NumCPU()+1)}, flags, names)
+	cmd := exec.CommandContext(ctx, "go", all...)
 	cmd.Env = append(os.Environ(), "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES="+server.URL("postgres"), "GATEHOUSE_TEST_PROGRAM="+program)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopLimit
@@ -100,16 +134,7 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 		return false, fmt.Errorf("start go test: %w", err)
 	}
 	report := newReport(out)
-	lines := bufio.NewReader(events)
-	for {
-		line, readErr := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			report.read(line)
-		}
-		if readErr != nil {
-			break // go test has ended, which Wait explains
-		}
-	}
+	report.follow(events) // to their end: go test has ended then, which Wait explains
 	waitErr := cmd.Wait()
 	report.close(time.Since(began))
 	var exit *exec.ExitError

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -34,12 +35,110 @@ type report struct {
 	skips    []string
 	packages []string // the lines of failed packages
 	slow     []slow
+	began    map[string]time.Time // tests that have not ended; zero while one waits for its turn
+	spoke    time.Time            // when it last wrote a line
+	now      func() time.Time
+	start    time.Time
 
 	passed, failed, skipped int
 }
 
+// silence is how long a run may say nothing before it says what it waits for.
+const silence = 20 * time.Second
+
 func newReport(out io.Writer) *report {
-	return &report{out: out, output: map[string]*strings.Builder{}}
+	r := &report{output: map[string]*strings.Builder{}, began: map[string]time.Time{}, now: time.Now, start: time.Now()}
+	r.out, r.spoke = spoken{r, out}, r.start
+	return r
+}
+
+// spoken notes when something was written.
+type spoken struct {
+	*report
+	to io.Writer
+}
+
+func (s spoken) Write(b []byte) (int, error) {
+	s.spoke = s.now()
+	return s.to.Write(b)
+}
+
+// waits says what the run waits for, once it has said nothing for a while.
+func (r *report) waits() {
+	if r.now().Sub(r.spoke) < silence {
+		return
+	}
+	var running []slow
+	for key, at := range r.began {
+		if !at.IsZero() && !r.parent(key) {
+			running = append(running, slow{key, r.now().Sub(at).Seconds()})
+		}
+	}
+	slices.SortFunc(running, func(a, b slow) int { return cmp.Compare(b.seconds, a.seconds) })
+	var words []string
+	for _, s := range running[:min(3, len(running))] {
+		words = append(words, fmt.Sprintf("%s (%.0f s)", strings.TrimPrefix(s.test, "gatehouse/"), s.seconds))
+	}
+	what := "waiting for " + strings.Join(words, ", ")
+	switch {
+	case len(words) == 0:
+		what = "compiling"
+	case len(running) > len(words):
+		what += fmt.Sprintf(" and %d more", len(running)-len(words))
+	}
+	fmt.Fprintf(r.out, "%8s  %d tests passed; %s\n", r.now().Sub(r.start).Round(time.Second), r.passed, what)
+}
+
+// runs keeps track of the tests that run.
+func (r *report) runs(e event, key string) {
+	switch e.Action {
+	case "run", "cont":
+		r.began[key] = r.now()
+	case "pause":
+		r.began[key] = time.Time{}
+	case "pass", "fail", "skip":
+		delete(r.began, key)
+	}
+}
+
+// parent tells whether a test waits for others, which it began.
+func (r *report) parent(key string) bool {
+	for other := range r.began {
+		if strings.HasPrefix(other, key+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// follow reads the lines of a run to their end.
+func (r *report) follow(events io.Reader) {
+	lines := make(chan []byte)
+	go func() {
+		defer close(lines)
+		for from := bufio.NewReader(events); ; {
+			line, err := from.ReadBytes('\n')
+			if len(line) > 0 {
+				lines <- line
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case line, more := <-lines:
+			if !more {
+				return
+			}
+			r.read(line)
+		case <-tick.C:
+			r.waits()
+		}
+	}
 }
 
 // read takes one line. What is not an event, such as a message of the go command itself, is passed on as it is.
@@ -50,6 +149,7 @@ func (r *report) read(line []byte) {
 		return
 	}
 	key := e.Package + " " + e.Test
+	r.runs(e, key)
 	switch e.Action {
 	case "build-output":
 		r.keep(e.ImportPath, e.Output)

@@ -91,3 +91,41 @@ func TestWordsOfTheGoCommandArePassedOn(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestALongSilenceSaysWhatIsWaitedFor(t *testing.T) {
+	var out strings.Builder
+	r := newReport(&out)
+	at := r.start
+	r.now = func() time.Time { return at }
+	after := func(d time.Duration, lines ...string) {
+		for _, line := range lines {
+			r.read([]byte(line + "\n"))
+		}
+		at = at.Add(d)
+		r.waits()
+	}
+	after(silence - time.Second)
+	after(time.Second)
+	after(silence-time.Second,
+		`{"Action":"run","Package":"gatehouse/a","Test":"TestX"}`,
+		`{"Action":"run","Package":"gatehouse/a","Test":"TestX/deep"}`,
+		`{"Action":"run","Package":"gatehouse/a","Test":"TestLater"}`,
+		`{"Action":"pause","Package":"gatehouse/a","Test":"TestLater"}`,
+		`{"Action":"run","Package":"gatehouse/b","Test":"TestY"}`,
+		`{"Action":"pass","Package":"gatehouse/b","Test":"TestY"}`)
+	after(time.Second)
+	after(silence, `{"Action":"cont","Package":"gatehouse/a","Test":"TestLater"}`, `{"Action":"pass","Package":"gatehouse/a","Test":"TestX/deep"}`, `{"Action":"pass","Package":"gatehouse/a","Test":"TestX"}`)
+	want := "     20s  0 tests passed; compiling\n" +
+		"     40s  1 tests passed; waiting for a TestX/deep (20 s)\n" +
+		"    1m0s  3 tests passed; waiting for a TestLater (20 s)\n"
+	if out.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", &out, want)
+	}
+}
+
+func TestTheLongestPackagesBeginFirst(t *testing.T) {
+	got := strings.Join(ordered([]string{"gatehouse/approval", "gatehouse/cmd/gatehouse", "gatehouse/orchestrator", "gatehouse/views", "gatehouse/web"}), " ")
+	if want := "gatehouse/cmd/gatehouse gatehouse/orchestrator gatehouse/web gatehouse/approval gatehouse/views"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -10,17 +10,52 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/model"
 	"gatehouse/orchestrator/agent/llm/model/wire"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
 )
 
 // The API's own types of blocks.
 const (
-	typeText     = "text"
-	typeToolUse  = "tool_use"
-	typeThinking = "thinking"
-	typeRedacted = "redacted_thinking"
+	typeText       = "text"
+	typeToolUse    = "tool_use"
+	typeToolResult = "tool_result"
+	typeThinking   = "thinking"
+	typeRedacted   = "redacted_thinking"
 )
+
+// event is one event of the stream: the fields of all types, as far as we use them.
+type event struct {
+	Type    wire.Text   `json:"type"`
+	Index   wire.Number `json:"index"`
+	Message struct {
+		Usage usage `json:"usage"`
+	} `json:"message"`
+	ContentBlock struct {
+		Type      wire.Text       `json:"type"`
+		ID        wire.Text       `json:"id"`
+		Name      wire.Text       `json:"name"`
+		Text      wire.Text       `json:"text"`
+		Thinking  wire.Text       `json:"thinking"`
+		Signature wire.Text       `json:"signature"`
+		Data      wire.Text       `json:"data"`
+		Input     json.RawMessage `json:"input"`
+	} `json:"content_block"`
+	Delta struct {
+		Type        wire.Text `json:"type"`
+		Text        wire.Text `json:"text"`
+		Thinking    wire.Text `json:"thinking"`
+		Signature   wire.Text `json:"signature"`
+		PartialJSON wire.Text `json:"partial_json"`
+		StopReason  wire.Text `json:"stop_reason"`
+	} `json:"delta"`
+	Usage usage `json:"usage"`
+}
+
+// usage are the figures of a call; its input does not hold what was or came to the cache.
+type usage struct {
+	Input        wire.Number `json:"input_tokens"`
+	Output       wire.Number `json:"output_tokens"`
+	CacheRead    wire.Number `json:"cache_read_input_tokens"`
+	CacheWritten wire.Number `json:"cache_creation_input_tokens"`
+}
 
 // answer gathers the events of one stream.
 type answer struct {
@@ -44,12 +79,12 @@ type block struct {
 }
 
 // event takes one event; an error means that the stream is none of the API's.
-func (a *answer) event(e sdk.MessageStreamEventUnion) error {
+func (a *answer) event(e event) error {
 	switch e.Type {
 	case "message_start":
 		u := e.Message.Usage
 		a.started = true
-		a.tokens = wire.Tokens{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadInputTokens, CacheWritten: u.CacheCreationInputTokens}
+		a.tokens = wire.Tokens{Input: u.Input.N, Output: u.Output.N, CacheRead: u.CacheRead.N, CacheWritten: u.CacheWritten.N}
 	case "content_block_start":
 		return a.begin(e)
 	case "content_block_delta":
@@ -67,64 +102,66 @@ func (a *answer) event(e sdk.MessageStreamEventUnion) error {
 }
 
 // usage takes the figures of message_delta, which are totals; the input's may be missing.
-func (a *answer) usage(u sdk.MessageDeltaUsage) {
-	if u.JSON.OutputTokens.Valid() {
-		a.reported, a.tokens.Output = true, u.OutputTokens
+func (a *answer) usage(u usage) {
+	if u.Output.Given {
+		a.reported, a.tokens.Output = true, u.Output.N
 	}
 	for _, f := range []struct {
 		n  int64
 		to *int64
-	}{{u.InputTokens, &a.tokens.Input}, {u.CacheReadInputTokens, &a.tokens.CacheRead}, {u.CacheCreationInputTokens, &a.tokens.CacheWritten}} {
+	}{{u.Input.N, &a.tokens.Input}, {u.CacheRead.N, &a.tokens.CacheRead}, {u.CacheWritten.N, &a.tokens.CacheWritten}} {
 		if f.n != 0 {
 			*f.to = f.n
 		}
 	}
 }
 
-func (a *answer) begin(e sdk.MessageStreamEventUnion) error {
-	if len(a.blocks) >= wire.MaxBlocks || a.find(e.Index) != nil {
-		return fmt.Errorf("block %d of the answer begins twice, or there are too many", e.Index)
+func (a *answer) begin(e event) error {
+	if len(a.blocks) >= wire.MaxBlocks || a.find(e.Index.N) != nil {
+		return fmt.Errorf("block %d of the answer begins twice, or there are too many", e.Index.N)
 	}
 	c := e.ContentBlock
-	b := &block{index: e.Index, kind: c.Type, id: c.ID, name: c.Name, signature: c.Signature}
+	b := &block{index: e.Index.N, kind: string(c.Type), signature: string(c.Signature)}
 	a.blocks = append(a.blocks, b)
-	switch c.Type {
+	switch b.kind {
 	case typeText:
-		b.text.WriteString(c.Text)
-		a.show(agent.Delta{Kind: agent.DeltaText, Text: c.Text})
+		a.write(b, agent.DeltaText, c.Text)
 	case typeThinking:
-		b.text.WriteString(c.Thinking)
-		a.show(agent.Delta{Kind: agent.DeltaThinking, Text: c.Thinking})
+		a.write(b, agent.DeltaThinking, c.Thinking)
 	case typeRedacted:
-		b.text.WriteString(c.Data)
+		b.text.WriteString(string(c.Data))
 	case typeToolUse:
-		if raw := c.JSON.Input.Raw(); raw != "null" {
-			b.whole = raw
+		b.id, b.name = string(c.ID), string(c.Name)
+		if string(c.Input) != "null" {
+			b.whole = string(c.Input)
 		}
-		a.show(agent.Delta{Kind: agent.DeltaTool, Tool: c.Name})
+		a.show(agent.Delta{Kind: agent.DeltaTool, Tool: b.name})
 	}
 	return nil
 }
 
-func (a *answer) part(e sdk.MessageStreamEventUnion) error {
-	b := a.find(e.Index)
+func (a *answer) part(e event) error {
+	b := a.find(e.Index.N)
 	if b == nil {
-		return fmt.Errorf("a part of block %d came before its beginning", e.Index)
+		return fmt.Errorf("a part of block %d came before its beginning", e.Index.N)
 	}
 	switch d := e.Delta; {
 	case d.Type == "text_delta" && b.kind == typeText:
-		b.text.WriteString(d.Text)
-		a.show(agent.Delta{Kind: agent.DeltaText, Text: d.Text})
+		a.write(b, agent.DeltaText, d.Text)
 	case d.Type == "thinking_delta" && b.kind == typeThinking:
-		b.text.WriteString(d.Thinking)
-		a.show(agent.Delta{Kind: agent.DeltaThinking, Text: d.Thinking})
+		a.write(b, agent.DeltaThinking, d.Thinking)
 	case d.Type == "signature_delta" && b.kind == typeThinking:
-		b.signature += d.Signature
+		b.signature += string(d.Signature)
 	case d.Type == "input_json_delta" && b.kind == typeToolUse && d.PartialJSON != "":
-		b.text.WriteString(d.PartialJSON)
-		a.show(agent.Delta{Kind: agent.DeltaTool, Tool: b.name, Text: d.PartialJSON})
+		a.write(b, agent.DeltaTool, d.PartialJSON)
 	}
 	return nil
+}
+
+// write adds to a block and shows it.
+func (a *answer) write(b *block, kind string, text wire.Text) {
+	b.text.WriteString(string(text))
+	a.show(agent.Delta{Kind: kind, Tool: b.name, Text: string(text)})
 }
 
 func (a *answer) find(index int64) *block {

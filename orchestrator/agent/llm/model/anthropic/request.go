@@ -8,57 +8,81 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/model"
 	"gatehouse/orchestrator/agent/llm/model/wire"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
 )
 
-// params makes the SDK's request of r.
-func (c *Client) params(r model.Request) (sdk.MessageNewParams, error) {
-	p := sdk.MessageNewParams{Model: sdk.Model(r.Model), MaxTokens: r.MaxTokens, Messages: c.messages(r.Messages)}
-	if p.MaxTokens <= 0 {
-		p.MaxTokens = defaultMaxTokens
+// request is the body of a call, as far as we use it.
+type request struct {
+	Model     string    `json:"model"`
+	MaxTokens int64     `json:"max_tokens"`
+	System    []content `json:"system,omitempty"`
+	Messages  []message `json:"messages"`
+	Tools     []tool    `json:"tools,omitempty"`
+	Stream    bool      `json:"stream"`
+}
+
+type message struct {
+	Role    string    `json:"role"`
+	Content []content `json:"content"`
+}
+
+// content is one block of a message: the fields of all types that we send.
+type content struct {
+	Type         string          `json:"type"`
+	Text         string          `json:"text,omitempty"`
+	ID           string          `json:"id,omitempty"`
+	Name         string          `json:"name,omitempty"`
+	Input        json.RawMessage `json:"input,omitempty"`
+	ToolUseID    string          `json:"tool_use_id,omitempty"`
+	Content      []content       `json:"content,omitempty"`
+	IsError      bool            `json:"is_error,omitempty"`
+	Thinking     *string         `json:"thinking,omitempty"` // thinking has one even when it is empty
+	Signature    string          `json:"signature,omitempty"`
+	Data         string          `json:"data,omitempty"`
+	CacheControl *cacheControl   `json:"cache_control,omitempty"`
+}
+
+// cacheControl has the service keep all up to its block.
+type cacheControl struct {
+	Type string `json:"type"`
+}
+
+type tool struct {
+	Name        string                     `json:"name"`
+	Description string                     `json:"description,omitempty"`
+	InputSchema map[string]json.RawMessage `json:"input_schema"`
+}
+
+func keep() *cacheControl { return &cacheControl{Type: "ephemeral"} }
+
+// request makes the body of r.
+func (c *Client) request(r model.Request) (request, error) {
+	q := request{Model: r.Model, MaxTokens: r.MaxTokens, Messages: c.messages(r.Messages), Stream: true}
+	if q.MaxTokens <= 0 {
+		q.MaxTokens = defaultMaxTokens
 	}
 	if r.System != "" {
 		// The mark has the service keep tools and instructions of a long conversation.
-		p.System = []sdk.TextBlockParam{{Text: r.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
+		q.System = []content{{Type: typeText, Text: r.System, CacheControl: keep()}}
 	}
 	for _, t := range r.Tools {
-		tool, err := toolOf(t)
-		if err != nil {
-			return p, &model.Error{Kind: model.Invalid, Provider: c.o.Provider, Message: err.Error()}
+		var schema map[string]json.RawMessage
+		if err := json.Unmarshal(wire.Object(t.Schema), &schema); err != nil {
+			return q, &model.Error{Kind: model.Invalid, Provider: c.o.Provider, Message: fmt.Sprintf("the schema of tool %s cannot be read: %v", t.Name, err)}
 		}
-		p.Tools = append(p.Tools, tool)
+		schema["type"] = json.RawMessage(`"object"`) // the API takes no other, and not none
+		q.Tools = append(q.Tools, tool{Name: t.Name, Description: t.Description, InputSchema: schema})
 	}
-	return p, nil
+	return q, nil
 }
 
-// toolOf makes the SDK's tool of t.
-func toolOf(t model.Tool) (sdk.ToolUnionParam, error) {
-	var fields map[string]any
-	if err := json.Unmarshal(wire.Object(t.Schema), &fields); err != nil {
-		return sdk.ToolUnionParam{}, fmt.Errorf("the schema of tool %s cannot be read: %w", t.Name, err)
-	}
-	schema := sdk.ToolInputSchemaParam{Properties: fields["properties"], ExtraFields: map[string]any{}}
-	for name, v := range fields {
-		if name != "type" && name != "properties" {
-			schema.ExtraFields[name] = v
-		}
-	}
-	tool := sdk.ToolParam{Name: t.Name, InputSchema: schema}
-	if t.Description != "" {
-		tool.Description = sdk.String(t.Description)
-	}
-	return sdk.ToolUnionParam{OfTool: &tool}, nil
-}
-
-// messages makes the SDK's messages. The API wants the two sides to take turns and the
-// results of calls first, so neighbours of one side become one message.
-func (c *Client) messages(all []agent.Message) []sdk.MessageParam {
-	var out []sdk.MessageParam
+// messages makes the API's messages. It wants the two sides to take turns and the results
+// of calls first, so neighbours of one side become one message.
+func (c *Client) messages(all []agent.Message) []message {
+	var out []message
 	for _, m := range all {
-		role := sdk.MessageParamRoleUser
+		role := "user"
 		if m.Role == agent.FromModel {
-			role = sdk.MessageParamRoleAssistant
+			role = "assistant"
 		}
 		blocks := c.blocks(m)
 		if len(blocks) == 0 {
@@ -68,51 +92,48 @@ func (c *Client) messages(all []agent.Message) []sdk.MessageParam {
 			out[n-1].Content = append(out[n-1].Content, blocks...)
 			continue
 		}
-		out = append(out, sdk.MessageParam{Role: role, Content: blocks})
+		out = append(out, message{Role: role, Content: blocks})
 	}
 	for i := range out {
-		slices.SortStableFunc(out[i].Content, func(a, b sdk.ContentBlockParamUnion) int { return rank(a) - rank(b) })
+		slices.SortStableFunc(out[i].Content, func(a, b content) int { return rank(a) - rank(b) })
 	}
 	if n := len(out); n > 0 {
 		last := &out[n-1].Content[len(out[n-1].Content)-1]
-		switch {
-		case last.OfText != nil:
-			last.OfText.CacheControl = sdk.NewCacheControlEphemeralParam()
-		case last.OfToolResult != nil:
-			last.OfToolResult.CacheControl = sdk.NewCacheControlEphemeralParam()
+		if last.Type == typeText || last.Type == typeToolResult {
+			last.CacheControl = keep()
 		}
 	}
 	return out
 }
 
 // rank puts results before all else; only user messages have any.
-func rank(b sdk.ContentBlockParamUnion) int {
-	if b.OfToolResult != nil {
+func rank(b content) int {
+	if b.Type == typeToolResult {
 		return 0
 	}
 	return 1
 }
 
-// blocks makes the SDK's blocks of one message.
-func (c *Client) blocks(m agent.Message) []sdk.ContentBlockParamUnion {
-	var out []sdk.ContentBlockParamUnion
+// blocks makes the API's blocks of one message.
+func (c *Client) blocks(m agent.Message) []content {
+	var out []content
 	for _, b := range m.Blocks {
 		switch b.Type {
 		case agent.TextBlock:
 			if b.Text != "" {
-				out = append(out, sdk.NewTextBlock(b.Text))
+				out = append(out, content{Type: typeText, Text: b.Text})
 			}
 		case agent.CallBlock:
-			out = append(out, sdk.NewToolUseBlock(wire.CallID(b.ID), wire.Object(b.Input), b.Name))
+			out = append(out, content{Type: typeToolUse, ID: wire.CallID(b.ID), Name: b.Name, Input: wire.Object(b.Input)})
 		case agent.AnswerBlock:
-			result := sdk.ToolResultBlockParam{ToolUseID: wire.CallID(b.ID), IsError: sdk.Bool(b.IsError)}
+			result := content{Type: typeToolResult, ToolUseID: wire.CallID(b.ID), IsError: b.IsError}
 			if b.Text != "" {
-				result.Content = []sdk.ToolResultBlockParamContentUnion{{OfText: &sdk.TextBlockParam{Text: b.Text}}}
+				result.Content = []content{{Type: typeText, Text: b.Text}}
 			}
-			out = append(out, sdk.ContentBlockParamUnion{OfToolResult: &result})
+			out = append(out, result)
 		case agent.OpaqueBlock:
 			if t, ok := readThought(b); ok && b.Provider == c.o.Provider {
-				out = append(out, t.param())
+				out = append(out, t.content())
 			}
 		}
 	}
@@ -133,9 +154,9 @@ func readThought(b agent.Block) (t thought, ok bool) {
 	return t, err == nil && (t.Type == typeThinking && t.Signature != "" || t.Type == typeRedacted && t.Data != "")
 }
 
-func (t thought) param() sdk.ContentBlockParamUnion {
+func (t thought) content() content {
 	if t.Type == typeRedacted {
-		return sdk.NewRedactedThinkingBlock(t.Data)
+		return content{Type: typeRedacted, Data: t.Data}
 	}
-	return sdk.NewThinkingBlock(t.Signature, t.Thinking)
+	return content{Type: typeThinking, Thinking: &t.Thinking, Signature: t.Signature}
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,9 +9,38 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/model"
 	"gatehouse/orchestrator/agent/llm/model/wire"
-
-	sdk "github.com/openai/openai-go/v3"
 )
+
+// chunk is one event of the stream, as far as we use it.
+type chunk struct {
+	Error   json.RawMessage `json:"error"` // the answer failed, whatever it holds
+	Choices []struct {
+		Index wire.Number `json:"index"`
+		Delta struct {
+			Content   wire.Text `json:"content"`
+			Refusal   wire.Text `json:"refusal"`
+			ToolCalls []part    `json:"tool_calls"`
+		} `json:"delta"`
+		FinishReason wire.Text `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *struct {
+		PromptTokens        wire.Number `json:"prompt_tokens"`
+		CompletionTokens    wire.Number `json:"completion_tokens"`
+		PromptTokensDetails struct {
+			CachedTokens wire.Number `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	} `json:"usage"`
+}
+
+// part is a part of a call.
+type part struct {
+	Index    wire.Number `json:"index"`
+	ID       wire.Text   `json:"id"`
+	Function struct {
+		Name      wire.Text `json:"name"`
+		Arguments wire.Text `json:"arguments"`
+	} `json:"function"`
+}
 
 // answer gathers the chunks of one stream.
 type answer struct {
@@ -34,33 +64,32 @@ type call struct {
 }
 
 // chunk takes one chunk; an error means that the stream is none of the API's.
-func (a *answer) chunk(c sdk.ChatCompletionChunk) error {
-	if c.JSON.Usage.Valid() {
-		u := c.Usage
-		cached := u.PromptTokensDetails.CachedTokens
-		a.tokens = wire.Tokens{Input: u.PromptTokens - cached, CacheRead: cached, Output: u.CompletionTokens}
-		a.reported = u.JSON.PromptTokens.Valid() && u.JSON.CompletionTokens.Valid()
+func (a *answer) chunk(c chunk) error {
+	if u := c.Usage; u != nil {
+		cached := u.PromptTokensDetails.CachedTokens.N
+		a.tokens = wire.Tokens{Input: u.PromptTokens.N - cached, CacheRead: cached, Output: u.CompletionTokens.N}
+		a.reported = u.PromptTokens.Given && u.CompletionTokens.Given
 	}
 	for _, choice := range c.Choices {
-		if choice.Index != 0 {
+		if choice.Index.N != 0 {
 			continue // one was asked for
 		}
 		a.started = true
-		if choice.Delta.Content != "" {
-			a.text.WriteString(choice.Delta.Content)
-			a.show(agent.Delta{Kind: agent.DeltaText, Text: choice.Delta.Content})
+		if said := string(choice.Delta.Content); said != "" {
+			a.text.WriteString(said)
+			a.show(agent.Delta{Kind: agent.DeltaText, Text: said})
 		}
-		if choice.Delta.Refusal != "" {
-			a.refusal.WriteString(choice.Delta.Refusal)
-			a.show(agent.Delta{Kind: agent.DeltaText, Text: choice.Delta.Refusal})
+		if said := string(choice.Delta.Refusal); said != "" {
+			a.refusal.WriteString(said)
+			a.show(agent.Delta{Kind: agent.DeltaText, Text: said})
 		}
-		for _, part := range choice.Delta.ToolCalls {
-			if err := a.part(part); err != nil {
+		for _, p := range choice.Delta.ToolCalls {
+			if err := a.part(p); err != nil {
 				return err
 			}
 		}
 		if choice.FinishReason != "" {
-			a.finish = choice.FinishReason
+			a.finish = string(choice.FinishReason)
 		}
 	}
 	return nil
@@ -68,10 +97,11 @@ func (a *answer) chunk(c sdk.ChatCompletionChunk) error {
 
 // part takes a part of a call. Servers give the id and the name with the first part
 // only, or with each; some give no index, and then a new id begins a new call.
-func (a *answer) part(p sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
+func (a *answer) part(p part) error {
+	index, id, name, arguments := p.Index.N, string(p.ID), string(p.Function.Name), string(p.Function.Arguments)
 	var at *call
 	for _, c := range a.calls {
-		if c.index == p.Index && (p.ID == "" || c.id == "" || c.id == p.ID) {
+		if c.index == index && (id == "" || c.id == "" || c.id == id) {
 			at = c
 		}
 	}
@@ -79,20 +109,20 @@ func (a *answer) part(p sdk.ChatCompletionChunkChoiceDeltaToolCall) error {
 		if len(a.calls) >= wire.MaxBlocks {
 			return errors.New("the answer has too many calls")
 		}
-		if p.Function.Name == "" && p.ID == "" {
-			return fmt.Errorf("a part of call %d came before its beginning", p.Index)
+		if name == "" && id == "" {
+			return fmt.Errorf("a part of call %d came before its beginning", index)
 		}
-		at = &call{index: p.Index}
+		at = &call{index: index}
 		a.calls = append(a.calls, at)
 	}
 	if at.id == "" {
-		at.id = p.ID
+		at.id = id
 	}
 	if at.name == "" {
-		at.name = p.Function.Name
+		at.name = name
 	}
-	at.arguments.WriteString(p.Function.Arguments)
-	a.show(agent.Delta{Kind: agent.DeltaTool, Tool: at.name, Text: p.Function.Arguments})
+	at.arguments.WriteString(arguments)
+	a.show(agent.Delta{Kind: agent.DeltaTool, Tool: at.name, Text: arguments})
 	return nil
 }
 

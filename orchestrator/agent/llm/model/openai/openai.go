@@ -1,30 +1,28 @@
-// Package openai speaks Chat Completions, OpenAI's and every compatible server's,
-// through the official SDK.
+// Package openai speaks Chat Completions, OpenAI's and every compatible server's.
 //
-// The room may import model, wire, agent and the SDK.
+// The room may import model, wire and agent.
 package openai
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/model"
 	"gatehouse/orchestrator/agent/llm/model/wire"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 )
+
+// service is OpenAI's own address.
+const service = "https://api.openai.com/v1"
 
 // Options of a Client.
 type Options struct {
 	Provider     string // its name in the configuration
-	Key          string
+	Key          string // "" sends none
 	BaseURL      string // with /v1; "" is OpenAI's own
 	Organization string
 	Transport    http.RoundTripper // nil is the default
@@ -32,63 +30,76 @@ type Options struct {
 	Now          func() time.Time
 }
 
-// Client is one key at one service. It is safe for concurrent use.
-type Client struct {
-	o Options
-	// service has no defaults of the environment: the configuration alone says which key
-	// goes where.
-	service sdk.ChatCompletionService
-}
+// Client is one key at one service. It is safe for concurrent use. The environment says
+// nothing: the configuration alone says which key goes where.
+type Client struct{ o Options }
 
 // New makes a Client.
-func New(o Options) *Client {
-	opts := []option.RequestOption{option.WithEnvironmentProduction(), option.WithMaxRetries(0), option.WithAPIKey(o.Key)}
-	if o.BaseURL != "" {
-		opts = append(opts, option.WithBaseURL(strings.TrimSuffix(o.BaseURL, "/")+"/"))
-	}
-	if o.Organization != "" {
-		opts = append(opts, option.WithOrganization(o.Organization))
-	}
-	return &Client{o: o, service: sdk.NewChatCompletionService(opts...)}
-}
+func New(o Options) *Client { return &Client{o: o} }
 
 // Complete makes one call.
 func (c *Client) Complete(ctx context.Context, r model.Request, delta func(agent.Delta)) (model.Response, error) {
 	return wire.Complete(ctx, c.o.Key, delta, func(show func(agent.Delta)) (model.Response, error) {
-		params, err := c.params(r)
-		if err != nil {
-			return model.Response{}, err
-		}
 		x := wire.NewExchange(c.o.Transport, c.o.Idle)
-		stream := c.service.NewStreaming(ctx, params, option.WithHTTPClient(x.Client()))
-		defer stream.Close() //nolint:errcheck // nothing is written
 		a := answer{show: show, provider: c.o.Provider}
-		for stream.Next() {
-			if err := a.chunk(stream.Current()); err != nil {
-				return model.Response{}, c.failed(x, err, a)
-			}
-		}
-		if err := stream.Err(); err != nil || a.finish == "" {
+		if err := c.stream(ctx, x, c.request(r), &a); err != nil || a.finish == "" {
 			return model.Response{}, c.failed(x, err, a)
 		}
 		return a.response(r.Model), nil
 	})
 }
 
+// stream sends q and gathers what comes in a.
+func (c *Client) stream(ctx context.Context, x *wire.Exchange, q request, a *answer) error {
+	header := http.Header{}
+	if c.o.Key != "" {
+		header.Set("Authorization", "Bearer "+c.o.Key)
+	}
+	if c.o.Organization != "" {
+		header.Set("OpenAI-Organization", c.o.Organization)
+	}
+	base := c.o.BaseURL
+	if base == "" {
+		base = service
+	}
+	events, err := x.Post(ctx, base, "chat/completions", header, q)
+	if err != nil {
+		return err
+	}
+	defer events.Close() //nolint:errcheck // nothing is written
+	for events.Next() {
+		if bytes.HasPrefix(events.Data(), []byte("[DONE]")) {
+			return nil
+		}
+		if len(events.Data()) == 0 {
+			continue
+		}
+		var next chunk
+		if err := wire.Decode(events.Data(), &next); err != nil {
+			return err
+		}
+		if next.Error != nil {
+			return events.Refused()
+		}
+		if err := a.chunk(next); err != nil {
+			return err
+		}
+	}
+	return events.Err()
+}
+
 // failed makes the error of a call that did not come to its end.
 func (c *Client) failed(x *wire.Exchange, err error, a answer) error {
 	var out *model.Error
-	var api *sdk.Error
-	var inside *ssestream.StreamError
+	var said *wire.Refused
 	switch {
-	case errors.As(err, &api) && x.Err() == nil:
-		out = c.refused(api.StatusCode, api.Response, api.RawJSON())
-	case errors.As(err, &inside) && x.Err() == nil:
-		out = c.refused(0, nil, string(inside.Event.Data))
+	case errors.As(err, &said) && x.Err() == nil:
+		out = c.refused(said)
 	case err == nil && x.Err() == nil && a.started:
 		out = &model.Error{Kind: model.Network, Provider: c.o.Provider, Message: "the answer was cut before its end"}
 	case err == nil && x.Err() == nil:
-		out = &model.Error{Kind: model.Malformed, Provider: c.o.Provider, Message: "the answer is not of Chat Completions. Check base_url of the provider"}
+		out = &model.Error{Kind: model.Malformed, Provider: c.o.Provider,
+			Message: "the answer is not of Chat Completions. Check base_url of the provider"}
 	default:
 		out = x.Broken(c.o.Provider, c.o.Key, err)
 	}
@@ -96,34 +107,35 @@ func (c *Client) failed(x *wire.Exchange, err error, a answer) error {
 	return out
 }
 
-// refused reads what the service said. The SDK gives the error's own object, or the
-// whole of what came inside a stream.
-func (c *Client) refused(status int, res *http.Response, raw string) *model.Error {
-	f := wire.Failure{Provider: c.o.Provider, Key: c.o.Key, Status: status, Text: raw, Now: c.o.Now()}
-	if f.Status < 300 {
-		f.Status = 0
-	}
-	if res != nil {
-		f.Header = res.Header
-	}
+// refused reads what the service said: an object under error, or only a sentence there. The
+// page of a proxy in between says nothing; the status does.
+func (c *Client) refused(r *wire.Refused) *model.Error {
 	type words struct {
-		Type    string `json:"type"`
-		Code    any    `json:"code"` // compatible servers write numbers, too
-		Message string `json:"message"`
+		Type    wire.Text `json:"type"`
+		Code    wire.Text `json:"code"`
+		Message wire.Text `json:"message"`
 	}
 	var said struct {
 		words
-		Error words `json:"error"`
+		Error json.RawMessage `json:"error"`
 	}
-	if err := json.Unmarshal([]byte(raw), &said); err == nil {
-		w := said.Error
-		if w.Message == "" {
-			w = said.words
-		}
-		if w.Message != "" {
-			f.Type, f.Text = w.Type, w.Message
-			f.Code, _ = w.Code.(string)
-		}
+	wire.Decode(r.Body, &said) //nolint:errcheck // what is no JSON has no words
+	f := wire.Failure{Provider: c.o.Provider, Key: c.o.Key, Status: r.Status, Header: r.Header, Text: string(said.Error), Now: c.o.Now()}
+	if r.Status == 0 {
+		f.Text = string(r.Body)
+	}
+	var inside words
+	var sentence string
+	if json.Unmarshal(said.Error, &sentence) == nil && sentence != "" {
+		inside.Message = wire.Text(sentence)
+	} else if said.Error != nil {
+		wire.Decode(said.Error, &inside) //nolint:errcheck // it is a part of what was read
+	}
+	if inside.Message == "" {
+		inside = said.words
+	}
+	if inside.Message != "" {
+		f.Type, f.Code, f.Text = string(inside.Type), string(inside.Code), string(inside.Message)
 	}
 	return f.Error()
 }

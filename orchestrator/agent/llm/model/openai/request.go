@@ -2,55 +2,93 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/model"
 	"gatehouse/orchestrator/agent/llm/model/wire"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/shared"
 )
 
-// params makes the SDK's request of r.
-func (c *Client) params(r model.Request) (sdk.ChatCompletionNewParams, error) {
-	p := sdk.ChatCompletionNewParams{Model: r.Model, StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: sdk.Bool(true)}}
+// request is the body of a call, as far as we use it.
+type request struct {
+	Model               string        `json:"model"`
+	Messages            []message     `json:"messages"`
+	Tools               []tool        `json:"tools,omitempty"`
+	MaxTokens           int64         `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int64         `json:"max_completion_tokens,omitempty"`
+	Stream              bool          `json:"stream"`
+	StreamOptions       streamOptions `json:"stream_options"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+// message is one message. A result has a content even when it is empty; a turn that only
+// calls has none.
+type message struct {
+	Role       string     `json:"role"`
+	Content    *string    `json:"content,omitempty"`
+	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+}
+
+type toolCall struct {
+	ID       string         `json:"id"`
+	Type     string         `json:"type"`
+	Function calledFunction `json:"function"`
+}
+
+type calledFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type tool struct {
+	Type     string   `json:"type"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// typeFunction is the API's type of all our tools and their calls.
+const typeFunction = "function"
+
+// request makes the body of r.
+func (c *Client) request(r model.Request) request {
+	q := request{Model: r.Model, Stream: true, StreamOptions: streamOptions{IncludeUsage: true}}
 	if r.MaxTokens > 0 {
 		// OpenAI's newer models refuse max_tokens, most compatible servers know nothing else.
 		if c.o.BaseURL == "" {
-			p.MaxCompletionTokens = sdk.Int(r.MaxTokens)
+			q.MaxCompletionTokens = r.MaxTokens
 		} else {
-			p.MaxTokens = sdk.Int(r.MaxTokens)
+			q.MaxTokens = r.MaxTokens
 		}
 	}
 	if r.System != "" {
-		p.Messages = append(p.Messages, sdk.SystemMessage(r.System))
+		q.Messages = append(q.Messages, message{Role: "system", Content: &r.System})
 	}
 	for _, m := range r.Messages {
-		p.Messages = append(p.Messages, messagesOf(m)...)
+		q.Messages = append(q.Messages, messagesOf(m)...)
 	}
 	for _, t := range r.Tools {
-		var schema map[string]any
-		if err := json.Unmarshal(wire.Object(t.Schema), &schema); err != nil {
-			return p, &model.Error{Kind: model.Invalid, Provider: c.o.Provider, Message: fmt.Sprintf("the schema of tool %s cannot be read: %v", t.Name, err)}
-		}
-		f := shared.FunctionDefinitionParam{Name: t.Name, Parameters: schema}
-		if t.Description != "" {
-			f.Description = sdk.String(t.Description)
-		}
-		p.Tools = append(p.Tools, sdk.ChatCompletionFunctionTool(f))
+		f := function{Name: t.Name, Description: t.Description, Parameters: wire.Object(t.Schema)}
+		q.Tools = append(q.Tools, tool{Type: typeFunction, Function: f})
 	}
-	return p, nil
+	return q
 }
 
-// messagesOf makes the SDK's messages of one of ours: each result is one of its own, and
+// messagesOf makes the API's messages of one of ours: each result is one of its own, and
 // they come before other words, as the API wants the results right behind their calls.
-func messagesOf(m agent.Message) []sdk.ChatCompletionMessageParamUnion {
+func messagesOf(m agent.Message) []message {
 	if m.Role == agent.FromModel {
 		return assistant(m)
 	}
-	var out []sdk.ChatCompletionMessageParamUnion
+	var out []message
 	var text []string
 	for _, b := range m.Blocks {
 		switch b.Type {
@@ -59,7 +97,7 @@ func messagesOf(m agent.Message) []sdk.ChatCompletionMessageParamUnion {
 			if b.IsError {
 				answer = "Error: " + answer // the API has no mark of its own
 			}
-			out = append(out, sdk.ToolMessage(answer, wire.CallID(b.ID)))
+			out = append(out, message{Role: "tool", Content: &answer, ToolCallID: wire.CallID(b.ID)})
 		case agent.TextBlock:
 			if b.Text != "" {
 				text = append(text, b.Text)
@@ -67,25 +105,24 @@ func messagesOf(m agent.Message) []sdk.ChatCompletionMessageParamUnion {
 		}
 	}
 	if len(text) > 0 {
-		out = append(out, sdk.UserMessage(strings.Join(text, "\n\n")))
+		joined := strings.Join(text, "\n\n")
+		out = append(out, message{Role: "user", Content: &joined})
 	}
 	return out
 }
 
 // assistant makes the message of a model's turn; one without words or calls is left out.
-func assistant(m agent.Message) []sdk.ChatCompletionMessageParamUnion {
-	var a sdk.ChatCompletionAssistantMessageParam
+func assistant(m agent.Message) []message {
+	a := message{Role: "assistant"}
 	if text := m.Text(); text != "" {
-		a.Content.OfString = sdk.String(text)
+		a.Content = &text
 	}
 	for _, b := range m.Calls() {
-		a.ToolCalls = append(a.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
-			ID:       wire.CallID(b.ID),
-			Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: b.Name, Arguments: string(wire.Object(b.Input))},
-		}})
+		f := calledFunction{Name: b.Name, Arguments: string(wire.Object(b.Input))}
+		a.ToolCalls = append(a.ToolCalls, toolCall{ID: wire.CallID(b.ID), Type: typeFunction, Function: f})
 	}
-	if !a.Content.OfString.Valid() && len(a.ToolCalls) == 0 {
+	if a.Content == nil && len(a.ToolCalls) == 0 {
 		return nil
 	}
-	return []sdk.ChatCompletionMessageParamUnion{{OfAssistant: &a}}
+	return []message{a}
 }

@@ -34,7 +34,7 @@ type Provider struct {
 	Name         string
 	Kind         string                 // Anthropic or OpenAI
 	Keys         []string               // at least one; "" for a server that wants none
-	BaseURL      string                 // as the SDK takes it; "" is the service's own
+	BaseURL      string                 // OpenAI: with /v1, Anthropic: without; "" is the service's own
 	Organization string                 // OpenAI only
 	Idle         time.Duration          // the longest silence of one call; 0 is wire.Idle
 	Prices       map[string]price.Price // by the provider's own names of models

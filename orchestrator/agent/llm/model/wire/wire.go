@@ -1,5 +1,5 @@
-// Package wire is what every provider's adapter needs of HTTP: one bounded exchange,
-// the kinds of failures, how long to wait, and words without secrets in them.
+// Package wire is what every provider's adapter needs of HTTP: one bounded exchange that is
+// answered by events, the kinds of failures, how long to wait, and words without secrets in them.
 //
 // The room may import model and agent.
 package wire
@@ -57,9 +57,6 @@ func NewExchange(base http.RoundTripper, idle time.Duration) *Exchange {
 	}
 	return &Exchange{base: base, idle: idle}
 }
-
-// Client is the exchange as an SDK takes it.
-func (x *Exchange) Client() *http.Client { return &http.Client{Transport: x} }
 
 // RoundTrip makes an Exchange an http.RoundTripper.
 func (x *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -1,0 +1,19 @@
+package main
+
+import _ "embed" // the licences
+
+//go:generate go run ./internal/notice NOTICE
+
+//go:embed NOTICE
+var notice string
+
+// LicensesCmd prints the licences of all that the program is made of.
+type LicensesCmd struct{}
+
+// Run prints them.
+func (c *LicensesCmd) Run(sh *shell) error {
+	if sh.JSON {
+		return sh.document(map[string]string{"notice": notice})
+	}
+	return sh.say("%s", notice)
+}

@@ -1,0 +1,210 @@
+package event
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// What happens to the house itself, in the stream "system".
+const (
+	ConfigurationChanged Type = "configuration.changed" // a server took another one than was recorded last
+	ChannelHealth        Type = "channel.health"        // the other side of a channel changed its state
+	ChannelRetried       Type = "channel.retried"       // what was given up is due again
+	TriggerRefused       Type = "trigger.refused"       // calls of a webhook with a wrong signature
+	TriggerNotStarted    Type = "trigger.not_started"   // a trigger starts nothing in its owner's name
+	TriggerRedelivered   Type = "trigger.redelivered"   // a person had a delivery made again
+	AuditExported        Type = "audit.exported"        // who took which rows out of the log
+	HistoryVerified      Type = "audit.verified"
+	HoldSet              Type = "hold.set"
+	HoldLifted           Type = "hold.lifted"
+	RetentionApplied     Type = "retention.applied"
+)
+
+// ConfigurationChangedData is the data of ConfigurationChanged.
+type ConfigurationChangedData struct {
+	How     string             `json:"how"` // AtStart, SIGHUP or reload
+	Node    string             `json:"node"`
+	File    string             `json:"file"`
+	Was     string             `json:"was"` // digests
+	Is      string             `json:"is"`
+	Count   int                `json:"count"`
+	Changes []ConfiguredChange `json:"changes"`        // the first of Count
+	AsOf    Maybe[time.Time]   `json:"as_of,omitzero"` // the rules of then are in force again
+}
+
+// changesShown is how many changed settings a sentence names.
+const changesShown = 5
+
+func (ConfigurationChangedData) kind() Type { return ConfigurationChanged }
+func (d ConfigurationChangedData) sentence(Event, Words) string {
+	parts := make([]string, 0, changesShown)
+	for _, c := range d.Changes[:min(len(d.Changes), changesShown)] {
+		switch {
+		case c.Was == "":
+			parts = append(parts, c.Key+" is "+c.Is)
+		case c.Is == "":
+			parts = append(parts, c.Key+" is gone, was "+c.Was)
+		default:
+			parts = append(parts, c.Key+" is "+c.Is+", was "+c.Was)
+		}
+	}
+	if more := d.Count - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	how := map[string]string{AtStart: "at the start of " + d.Node, "SIGHUP": "by SIGHUP to " + d.Node}[d.How]
+	if how == "" {
+		how = "by a reload of " + d.Node
+	}
+	what := "another configuration is in force "
+	if d.Was == "" {
+		what = "the configuration is recorded for the first time, "
+	}
+	if d.AsOf.Set {
+		how += ", with the rules of before"
+	}
+	return what + how + prefixed(": ", strings.Join(parts, "; "))
+}
+
+// ChannelHealthData is the data of ChannelHealth.
+type ChannelHealthData struct {
+	Channel string `json:"channel"`
+	State   string `json:"state"`
+	Detail  string `json:"detail"`
+	Was     string `json:"was"`
+	Node    string `json:"node"`
+}
+
+func (ChannelHealthData) kind() Type { return ChannelHealth }
+func (d ChannelHealthData) sentence(Event, Words) string {
+	return first(d.Channel, "a channel") + " is " + first(d.State, "in another state") + prefixed(": ", d.Detail)
+}
+
+// ChannelRetriedData is the data of ChannelRetried; without a channel or letter all of them.
+type ChannelRetriedData struct {
+	Channel string `json:"channel"`
+	Letter  string `json:"letter"`
+	Count   int64  `json:"count"`
+}
+
+func (ChannelRetriedData) kind() Type { return ChannelRetried }
+func (d ChannelRetriedData) sentence(Event, Words) string {
+	return fmt.Sprintf("has %d messages that were given up delivered again", d.Count) + prefixed(" in ", d.Channel)
+}
+
+// TriggerRefusedData is the data of TriggerRefused.
+type TriggerRefusedData struct {
+	Trigger string    `json:"trigger"`
+	Calls   int64     `json:"calls"`
+	Last    time.Time `json:"last"`
+	Reason  string    `json:"reason"`
+	Address string    `json:"address"`
+}
+
+func (TriggerRefusedData) kind() Type { return TriggerRefused }
+func (d TriggerRefusedData) sentence(Event, Words) string {
+	return fmt.Sprintf("%d calls of %s were refused", d.Calls, first(d.Trigger, "a webhook")) + prefixed(": ", d.Reason)
+}
+
+// TriggerNotStartedData is the data of TriggerNotStarted.
+type TriggerNotStartedData struct {
+	Trigger  string `json:"trigger"`
+	Delivery string `json:"delivery"`
+	Code     string `json:"code"`
+	Message  string `json:"message"`
+}
+
+func (TriggerNotStartedData) kind() Type { return TriggerNotStarted }
+func (d TriggerNotStartedData) sentence(Event, Words) string {
+	return first(d.Message, "a trigger started nothing")
+}
+
+// TriggerRedeliveredData is the data of TriggerRedelivered.
+type TriggerRedeliveredData struct {
+	Trigger  string `json:"trigger"`
+	Delivery string `json:"delivery"`
+	As       string `json:"as"` // the new delivery
+}
+
+func (TriggerRedeliveredData) kind() Type { return TriggerRedelivered }
+func (d TriggerRedeliveredData) sentence(Event, Words) string {
+	return "has a delivery made again" + prefixed(" of ", d.Trigger)
+}
+
+// AuditExportedData is the data of AuditExported. The list "log" is the log in its own order,
+// taken by the filters that are given.
+type AuditExportedData struct {
+	List   string        `json:"list"`
+	Format string        `json:"format"`
+	Filter Maybe[string] `json:"filter,omitzero"`
+	Rows   Maybe[int64]  `json:"rows,omitzero"`
+	UpTo   Maybe[int64]  `json:"up_to,omitzero"` // the position in the log
+	Type   string        `json:"type,omitempty"`
+	Actor  string        `json:"actor,omitempty"`
+	TaskID string        `json:"task_id,omitempty"`
+	From   string        `json:"from,omitempty"`
+	To     string        `json:"to,omitempty"`
+}
+
+func (AuditExportedData) kind() Type { return AuditExported }
+func (d AuditExportedData) sentence(Event, Words) string {
+	said := "exports the list " + d.List
+	if d.Rows.Set {
+		said += fmt.Sprintf(", %d rows", d.Rows.V)
+	}
+	return said + prefixed(" as ", d.Format) + prefixed(": ", d.Filter.V)
+}
+
+// HistoryVerifiedData is the data of HistoryVerified.
+type HistoryVerifiedData struct {
+	Tasks    int   `json:"tasks"`
+	Seals    int   `json:"seals"`
+	Position int64 `json:"position"`
+	Problems int   `json:"problems"`
+}
+
+func (HistoryVerifiedData) kind() Type { return HistoryVerified }
+func (d HistoryVerifiedData) sentence(Event, Words) string {
+	return fmt.Sprintf("verified the history: %d tasks, %d problems", d.Tasks, d.Problems)
+}
+
+// HoldSetData is the data of HoldSet.
+type HoldSetData struct {
+	Hold    string `json:"hold"`
+	Kind    string `json:"kind"`
+	Subject string `json:"subject"`
+	Request string `json:"request"`
+	Reason  string `json:"reason"`
+}
+
+func (HoldSetData) kind() Type { return HoldSet }
+func (d HoldSetData) sentence(Event, Words) string {
+	return "keeps " + first(d.Subject, "something") + " from being removed" + prefixed(": ", d.Reason)
+}
+
+// HoldLiftedData is the data of HoldLifted.
+type HoldLiftedData struct {
+	Hold    string `json:"hold"`
+	Kind    string `json:"kind"`
+	Subject string `json:"subject"`
+	Reason  string `json:"reason"`
+}
+
+func (HoldLiftedData) kind() Type { return HoldLifted }
+func (d HoldLiftedData) sentence(Event, Words) string {
+	return "lifts the hold on " + first(d.Subject, "something") + prefixed(": ", d.Reason)
+}
+
+// RetentionAppliedData is the data of RetentionApplied.
+type RetentionAppliedData struct {
+	What   string `json:"what"`
+	Tasks  int    `json:"tasks"`
+	Events int    `json:"events"`
+	Blobs  int    `json:"blobs"`
+	UpTo   string `json:"up_to"`
+}
+
+func (RetentionAppliedData) kind() Type { return RetentionApplied }
+func (d RetentionAppliedData) sentence(Event, Words) string {
+	return fmt.Sprintf("removes %s of %d tasks that ended up to %s", first(d.What, "data"), d.Tasks, d.UpTo)
+}

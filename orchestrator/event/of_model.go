@@ -1,0 +1,140 @@
+package event
+
+import (
+	"fmt"
+	"strings"
+)
+
+// What models say and use, and what agents do with the shared context.
+const (
+	MessageCompleted Type = "message.completed" // a model's turn: text, calls, model, usage
+	ToolCompleted    Type = "tool.completed"    // a call has its result
+	UsageRecorded    Type = "usage.recorded"
+	ContextRead      Type = "context.read"
+	ContextDeleted   Type = "context.deleted"
+	ContextWritten   Type = "context.written"
+)
+
+// MessageCompletedData is the data of MessageCompleted.
+type MessageCompletedData struct {
+	Turn   int    `json:"turn"`
+	Model  string `json:"model"`
+	Stop   string `json:"stop"`
+	Text   string `json:"text"`
+	Calls  []Call `json:"calls"`
+	TookMS int64  `json:"took_ms"`
+}
+
+// Call is a call of a tool, with the beginning of its input.
+type Call struct {
+	ID    string `json:"id"`
+	Input string `json:"input"`
+	Name  string `json:"name"`
+}
+
+func (MessageCompletedData) kind() Type { return MessageCompleted }
+func (d MessageCompletedData) sentence(Event, Words) string {
+	var names []string
+	for _, c := range d.Calls {
+		names = append(names, c.Name)
+	}
+	calls := prefixed("calls ", strings.Join(names, ", "))
+	if text := oneOf(d.Text); text != "" {
+		return text + prefixed(" · ", calls)
+	}
+	return first(calls, prefixed("stopped: ", d.Stop), "said nothing")
+}
+
+// ToolCompletedData is the data of ToolCompleted.
+type ToolCompletedData struct {
+	Turn int         `json:"turn"`
+	ID   string      `json:"id"`
+	Name string      `json:"name"`
+	OK   Maybe[bool] `json:"ok,omitzero"` // always given
+	Text string      `json:"text"`
+}
+
+func (ToolCompletedData) kind() Type { return ToolCompleted }
+func (d ToolCompletedData) sentence(Event, Words) string {
+	if d.OK.V {
+		return d.Name + prefixed(": ", oneOf(d.Text))
+	}
+	return d.Name + " failed" + prefixed(": ", oneOf(d.Text))
+}
+
+// UsageRecordedData is the data of UsageRecorded.
+type UsageRecordedData struct {
+	InputTokens  int64         `json:"input_tokens"`
+	OutputTokens int64         `json:"output_tokens"`
+	USD          *float64      `json:"usd"` // nil where the price is not known
+	Model        Maybe[string] `json:"model,omitzero"`
+	Turn         Maybe[int]    `json:"turn,omitzero"`
+	Lost         bool          `json:"lost,omitempty"` // nobody heard the answer: it counts as reserved
+}
+
+func (UsageRecordedData) kind() Type { return UsageRecorded }
+func (d UsageRecordedData) sentence(Event, Words) string {
+	price := "price not known"
+	if d.USD != nil {
+		price = fmt.Sprintf("$%.4f", *d.USD)
+	}
+	used := fmt.Sprintf("%d tokens in, %d out, %s", d.InputTokens, d.OutputTokens, price) + prefixed(", ", d.Model.V)
+	if d.Lost {
+		used += ": a call whose answer nobody heard counts as it was reserved"
+	}
+	return used
+}
+
+// Entry names an entry of the shared context.
+type Entry struct {
+	Key       string `json:"key"`
+	Namespace string `json:"namespace"`
+}
+
+// ContextReadData is the data of ContextRead: one event for all that was read at once.
+type ContextReadData struct {
+	How     string  `json:"how"` // given or asked
+	Count   int     `json:"count"`
+	Entries []Entry `json:"entries"` // the first of them
+
+	// The entry of an event of before one was for several.
+	Namespace string `json:"namespace,omitempty"`
+	Key       string `json:"key,omitempty"`
+}
+
+// First is the first entry that was read.
+func (d ContextReadData) First() Entry {
+	if len(d.Entries) > 0 {
+		return d.Entries[0]
+	}
+	return Entry{Namespace: d.Namespace, Key: d.Key}
+}
+
+func (ContextReadData) kind() Type { return ContextRead }
+func (d ContextReadData) sentence(Event, Words) string {
+	what := d.First()
+	said := "reads " + first(what.Namespace, "the shared context") + prefixed("/", what.Key)
+	if more := d.Count - 1; more > 0 {
+		said += fmt.Sprintf(" and %d more", more)
+	}
+	return said
+}
+
+// ContextDeletedData is the data of ContextDeleted.
+type ContextDeletedData struct{ Entry }
+
+func (ContextDeletedData) kind() Type { return ContextDeleted }
+func (d ContextDeletedData) sentence(Event, Words) string {
+	return "deletes " + d.Namespace + prefixed("/", d.Key)
+}
+
+// ContextWrittenData is the data of ContextWritten.
+type ContextWrittenData struct {
+	Entry
+	TTLSeconds Maybe[int64] `json:"ttl_seconds,omitzero"` // 0 for ever; a person's has none
+}
+
+func (ContextWrittenData) kind() Type { return ContextWritten }
+func (d ContextWrittenData) sentence(Event, Words) string {
+	return "writes " + d.Namespace + "/" + d.Key
+}
