@@ -45,6 +45,7 @@ func heard(s *Suite) {
 			select {
 			case <-sub.C:
 				return
+			case <-time.After(time.Second): // it may have begun to watch after that
 			case <-deadline:
 				s.Fatal("the other process noticed nothing")
 			}
