@@ -122,7 +122,8 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	// One package more than there are processors: tests wait a lot. A -p among the arguments wins.
 	all := slices.Concat([]string{"test", "-json", fmt.Sprintf("-p=%d", runtime.NumCPU()+1)}, flags, names)
 	cmd := exec.CommandContext(ctx, "go", all...)
-	cmd.Env = append(os.Environ(), "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES="+server.URL("postgres"), "GATEHOUSE_TEST_PROGRAM="+program)
+	// A process with the race detector sleeps for a second before it exits: each of these packages would.
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES="+server.URL("postgres"), "GATEHOUSE_TEST_PROGRAM="+program)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopLimit
 	cmd.Stderr = os.Stderr
