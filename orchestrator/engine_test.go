@@ -68,6 +68,10 @@ func TestATaskGoesThroughATeamAndLandsAfterAYes(t *testing.T) {
 		if done.Result == nil || !strings.HasPrefix(done.Result.Text, "I saw one\n2\nthree\n") || w.count(root.TaskID, event.PatchLanded) != 1 || w.count(root.TaskID, event.Requested) != 1 {
 			t.Errorf("history:\n%s", w.history(root.TaskID))
 		}
+		landed := `{"approved_by":["bob"],"branch":"main","carried_over":false,"commit":"` + head + `","deliver":"merge","digest":"` + r.Revision.Digest + `","repository":"app"}`
+		if !strings.Contains(w.history(root.TaskID), landed) {
+			t.Errorf("the landing is not told as %s:\n%s", landed, w.history(root.TaskID))
+		}
 		if w.read("core/a.txt") != "one\n2\nthree\n" {
 			t.Error("the checked-out folder was not updated")
 		}
