@@ -65,6 +65,7 @@ const (
 	conflict         // a unique key is taken
 	undone           // a deadlock or the like: the transaction may be run again
 	away             // the database did not answer, or the connection broke
+	stopped          // the statement was cancelled
 )
 
 // statements lists the texts that are prepared: everything on the way of a hop, and what

@@ -163,6 +163,8 @@ func classifyPostgres(err error) failure {
 			return undone
 		case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"), code == "53300", code == "25P03":
 			return away
+		case code == "57014":
+			return stopped
 		}
 		return other
 	}

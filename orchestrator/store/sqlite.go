@@ -128,6 +128,8 @@ func classifySQLite(err error) failure {
 	switch e.Code() {
 	case lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY:
 		return conflict
+	case lib.SQLITE_INTERRUPT:
+		return stopped
 	}
 	return other // a busy database has been waited for already
 }

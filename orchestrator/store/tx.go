@@ -128,9 +128,10 @@ func (t *Tx) undo(maybe bool) {
 }
 
 // ended is the end of ctx where that is why the transaction failed: drivers then
-// report a transaction or a connection that is gone.
+// report a stopped statement, or a transaction or a connection that is gone.
 func (s *Store) ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil && (errors.Is(err, sql.ErrTxDone) || s.dialect.classify(err) == away) {
+	kind := s.dialect.classify(err)
+	if ctx.Err() != nil && (errors.Is(err, sql.ErrTxDone) || kind == away || kind == stopped) {
 		return fmt.Errorf("%w (%w)", ctx.Err(), err)
 	}
 	return err

@@ -3,7 +3,9 @@ package browsertest
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/chromedp"
@@ -25,12 +27,24 @@ func (s Spoken) String() string {
 // silent are roles that are not spoken by themselves: boxes, and text whose element says it already.
 var silent = map[string]bool{"": true, "none": true, "generic": true, "InlineTextBox": true, "StaticText": true, "RootWebArea": true, "ListMarker": true, "LineBreak": true}
 
-// Aloud is the page's accessibility tree in the order in which it is read.
+// Aloud is the page's accessibility tree in the order in which it is read. Chromium builds the
+// tree behind the page, a part at a time, so that it counts when two looks see the same.
 func (p *Page) Aloud() []Spoken {
 	p.browser.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, Patience)
 	defer cancel()
-	p.must("wait for the page", p.settled(ctx))
+	for before := []Spoken(nil); ; time.Sleep(pollEvery) {
+		p.must("wait for the page", p.settled(ctx))
+		now := p.spoken(ctx)
+		if len(now) > 0 && slices.Equal(now, before) {
+			return now
+		}
+		before = now
+	}
+}
+
+func (p *Page) spoken(ctx context.Context) []Spoken {
+	p.browser.t.Helper()
 	tree, err := chromedp.Call(ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
 	p.must("read the accessibility tree", err)
 	nodes := map[accessibility.NodeID]*accessibility.Node{}
