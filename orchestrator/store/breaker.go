@@ -37,7 +37,7 @@ func (s *Store) BreakerStates(ctx context.Context) ([]guard.Breaker, error) {
 
 // Breaker reads the breaker of an agent without locking it.
 func (t *Tx) Breaker(_ context.Context, agent string) (guard.Breaker, error) {
-	return t.breaker(agent, "")
+	return readBreaker(t.read().row(t.ctx, selectBreaker, agent), agent)
 }
 
 // LockBreaker reads it and, on PostgreSQL, locks its row, which is made where there is
@@ -46,11 +46,11 @@ func (t *Tx) LockBreaker(_ context.Context, agent string) (guard.Breaker, error)
 	if _, err := t.q.exec(t.ctx, insertBreaker, agent, micros(t.now)); err != nil {
 		return guard.Breaker{}, fmt.Errorf("make the breaker of %s: %w", agent, err)
 	}
-	return t.breaker(agent, t.s.dialect.lock)
+	return readBreaker(t.q.row(t.ctx, selectBreaker+t.s.dialect.lock, agent), agent)
 }
 
-func (t *Tx) breaker(agent, lock string) (guard.Breaker, error) {
-	b, err := scanBreaker(t.q.row(t.ctx, selectBreaker+lock, agent))
+func readBreaker(row scanner, agent string) (guard.Breaker, error) {
+	b, err := scanBreaker(row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return guard.Breaker{Agent: agent, State: guard.Closed}, nil
 	}

@@ -74,6 +74,9 @@ func (s *Store) Renew(ctx context.Context, node string, held []orchestrator.Ref,
 		}
 		left = without(left, renewed)
 	}
+	for _, r := range held { // whoever reads them next sees the new lease
+		s.tasks.drop(r.TaskID)
+	}
 	if len(left) == 0 {
 		return nil, nil
 	}
@@ -99,6 +102,7 @@ func (s *Store) Release(ctx context.Context, node string, now time.Time) error {
 		return fmt.Errorf("release: the node has no name")
 	}
 	_, err := s.w.exec(ctx, "update delegations set lease_until = ? where holder = ? and holder <> '' and lease_until > ?", micros(now), node, micros(now))
+	s.tasks.clear()
 	return s.explain(err)
 }
 

@@ -44,6 +44,9 @@ type dialect struct {
 	classify func(error) failure
 	// advice is what to do about an error that nobody else handles; "" for none.
 	advice func(error) string
+	// apply commits what a transaction has to write that began none in the database; errStale
+	// where its task is not as it was read.
+	apply func(ctx context.Context, t *Tx) error
 	// flush writes the events and the counters of a transaction before its commit.
 	flush func(ctx context.Context, t *Tx) error
 	// search lists delegations whose text has the words of f.Query.
@@ -74,6 +77,7 @@ func (d *dialect) statements() []string {
 	return append([]string{
 		selectTask + " where id = ?",
 		selectTask + " where id = ?" + d.lock,
+		selectHead, selectHead + d.lock,
 		selectDelegation + " where id = ?",
 		selectDelegation + " where id = ? and task_id = ?",
 		selectDelegation + " where task_id = ? order by seq",

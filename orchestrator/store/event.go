@@ -56,12 +56,15 @@ func (t *Tx) number() {
 	}
 }
 
-// eventArgs are the arguments of insertEvents.
-func eventArgs(events []event.Event) []any {
-	args := make([]any, 0, 10*len(events)+10)
+// eventArgs are the arguments of insertEvents for one.
+func eventArgs(e *event.Event) []any {
+	return []any{e.TaskID, e.N, e.ID, string(e.Type), e.DelegationID, e.Actor, e.At.UnixMicro(), string(e.Data), e.PrevHash, e.Hash}
+}
+
+func manyArgs(events []event.Event) []any {
+	args := make([]any, 0, 10*len(events)+11)
 	for i := range events {
-		e := &events[i]
-		args = append(args, e.TaskID, e.N, e.ID, string(e.Type), e.DelegationID, e.Actor, e.At.UnixMicro(), string(e.Data), e.PrevHash, e.Hash)
+		args = append(args, eventArgs(&events[i])...)
 	}
 	return args
 }

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
 )
@@ -16,12 +18,17 @@ type handle struct {
 	db    *sqlx.DB
 	bind  int // sqlx's bind type: ? or $1
 	stmts map[string]*sql.Stmt
+
+	sent, rows atomic.Int64 // statements, and rows that they wrote
+
+	mu     sync.Mutex
+	shapes map[shape]*sql.Stmt // of whole transactions
 }
 
 // querier reads, inside a transaction or outside. Texts have ? and are rebound.
 type querier interface {
 	query(ctx context.Context, text string, args ...any) (*sql.Rows, error)
-	row(ctx context.Context, text string, args ...any) *sql.Row
+	row(ctx context.Context, text string, args ...any) scanner
 }
 
 func (h *handle) rebind(text string) string { return sqlx.Rebind(h.bind, text) }
@@ -45,24 +52,31 @@ func (h *handle) close() error {
 	for _, stmt := range h.stmts {
 		err = errors.Join(err, stmt.Close())
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, stmt := range h.shapes {
+		err = errors.Join(err, stmt.Close())
+	}
 	return errors.Join(err, h.db.Close())
 }
 
 func (h *handle) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	if stmt := h.stmts[text]; stmt != nil {
-		return stmt.ExecContext(ctx, args...)
+		return h.count(stmt.ExecContext(ctx, args...))
 	}
-	return h.db.ExecContext(ctx, h.rebind(text), args...)
+	return h.count(h.db.ExecContext(ctx, h.rebind(text), args...))
 }
 
 func (h *handle) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	h.sent.Add(1)
 	if stmt := h.stmts[text]; stmt != nil {
 		return stmt.QueryContext(ctx, args...)
 	}
 	return h.db.QueryContext(ctx, h.rebind(text), args...)
 }
 
-func (h *handle) row(ctx context.Context, text string, args ...any) *sql.Row {
+func (h *handle) row(ctx context.Context, text string, args ...any) scanner {
+	h.sent.Add(1)
 	if stmt := h.stmts[text]; stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)
 	}
@@ -77,23 +91,42 @@ type bound struct {
 
 func (b bound) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	if stmt := b.h.stmts[text]; stmt != nil {
-		return b.tx.StmtContext(ctx, stmt).ExecContext(ctx, args...)
+		return b.h.count(b.tx.StmtContext(ctx, stmt).ExecContext(ctx, args...))
 	}
-	return b.tx.ExecContext(ctx, b.h.rebind(text), args...)
+	return b.h.count(b.tx.ExecContext(ctx, b.h.rebind(text), args...))
 }
 
 func (b bound) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	b.h.sent.Add(1)
 	if stmt := b.h.stmts[text]; stmt != nil {
 		return b.tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
 	}
 	return b.tx.QueryContext(ctx, b.h.rebind(text), args...)
 }
 
-func (b bound) row(ctx context.Context, text string, args ...any) *sql.Row {
+func (b bound) row(ctx context.Context, text string, args ...any) scanner {
+	b.h.sent.Add(1)
 	if stmt := b.h.stmts[text]; stmt != nil {
 		return b.tx.StmtContext(ctx, stmt).QueryRowContext(ctx, args...)
 	}
 	return b.tx.QueryRowContext(ctx, b.h.rebind(text), args...)
+}
+
+// count counts a statement and the rows that it wrote.
+func (h *handle) count(res sql.Result, err error) (sql.Result, error) {
+	h.sent.Add(1)
+	if err == nil {
+		if n, err := res.RowsAffected(); err == nil {
+			h.rows.Add(n)
+		}
+	}
+	return res, err
+}
+
+// begin begins a transaction, which is one statement, as its end will be.
+func (h *handle) begin(ctx context.Context) (*sql.Tx, error) {
+	h.sent.Add(2)
+	return h.db.BeginTx(ctx, nil)
 }
 
 // collect reads all rows with scan.

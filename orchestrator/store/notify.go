@@ -162,6 +162,7 @@ func (s *Store) hear(ctx context.Context) {
 
 // lookAgain tells every watcher that it may have missed something.
 func (s *Store) lookAgain() {
+	s.tasks.clear()
 	s.hub.Publish(event.Notice{})
 	s.ordered.poke()
 	wake(s.seq.wake)
@@ -187,6 +188,7 @@ func (s *Store) heard(payload string) {
 			s.log.Warn("a notice of another node cannot be read", "err", err)
 			continue
 		}
+		s.tasks.drop(n.TaskID)
 		s.hub.Publish(n)
 		wake(s.seq.wake)
 	}

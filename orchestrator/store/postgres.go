@@ -48,15 +48,15 @@ func postgresDialect() *dialect {
 		pattern:    "lower(e.data) ~ ?",
 		classify:   classifyPostgres,
 		flush:      flushPostgres,
+		apply:      applyPostgres,
 		search:     searchPostgres,
 
 		searchRequests:  searchRequestsPostgres,
 		requestsWith:    requestsPostgres,
 		delegationsWith: delegationsPostgres,
-
-		extra: []string{insertEvents(batch)},
 	}
 	d.claimable, d.overdue = selectClaimable(d), selectOverdue(d)
+	d.extra = append(d.extra, insertEvents(batch))
 	for k := 1; k <= batch; k++ {
 		d.extra = append(d.extra, flushEvents(k))
 	}
@@ -210,26 +210,4 @@ func redact(raw string) string {
 	}
 	scheme, _, _ := strings.Cut(raw, ":")
 	return scheme + ":…"
-}
-
-// flushEvents is one statement for k events, the row that tells the sequencer of
-// them, and the task's counters: one way to the server and back.
-func flushEvents(k int) string {
-	return "with e as (" + insertEvents(k) + "), q as (insert into event_queue (task_id, first_n, last_n) values (?, ?, ?)) " + updateTask
-}
-
-func flushPostgres(ctx context.Context, t *Tx) error {
-	if len(t.events) == 0 {
-		_, err := t.q.exec(ctx, updateTask, t.taskArgs()...)
-		return err
-	}
-	rest := t.events
-	for ; len(rest) > batch; rest = rest[batch:] {
-		if _, err := t.q.exec(ctx, insertEvents(batch), eventArgs(rest[:batch])...); err != nil {
-			return err
-		}
-	}
-	args := append(eventArgs(rest), t.row.ID, t.events[0].N, t.row.LastN)
-	_, err := t.q.exec(ctx, flushEvents(len(rest)), append(args, t.taskArgs()...)...)
-	return err
 }

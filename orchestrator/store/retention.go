@@ -110,6 +110,10 @@ func (t *Tx) retain(column string, run func(*Tx, ended, int) (retention.Done, er
 	if err != nil {
 		return retention.Done{}, err
 	}
+	// Whoever has read the task without its lock reads again.
+	if _, err := t.q.exec(t.ctx, "update tasks set version = version + 1 where id = ?", e.id); err != nil {
+		return retention.Done{}, err
+	}
 	done, err := run(t, e, room)
 	if err != nil || done.More {
 		return done, err

@@ -133,11 +133,13 @@ func (s *Store) order(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			return nil
+		if n > 0 {
+			s.ordered.poke()
+			s.told.put(positions, 0, 0)
 		}
-		s.ordered.poke()
-		s.told.put(positions, 0, 0)
+		if n < orderBatch {
+			return nil // what came meanwhile has woken this node again, and gathers
+		}
 	}
 }
 
@@ -147,7 +149,7 @@ var errNotHolder = errors.New("another node orders events")
 // orderSome is one transaction. It locks the lease's row, so that a node that lost the
 // lease without knowing cannot write beside its successor.
 func (s *Store) orderSome(ctx context.Context) (int64, error) {
-	tx, err := s.w.db.BeginTx(ctx, nil)
+	tx, err := s.w.begin(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("begin: %w", err)
 	}

@@ -78,7 +78,7 @@ func (r *reads) query(ctx context.Context, text string, args ...any) (*sql.Rows,
 	return r.h.query(ctx, text, args...)
 }
 
-func (r *reads) row(ctx context.Context, text string, args ...any) *sql.Row {
+func (r *reads) row(ctx context.Context, text string, args ...any) scanner {
 	if one := r.held(ctx); one != nil {
 		return one.q.row(ctx, text, args...)
 	}

@@ -36,6 +36,7 @@ func sqliteDialect() *dialect {
 		useNext:    " indexed by requests_next",
 		classify:   classifySQLite,
 		flush:      flushSQLite,
+		apply:      func(ctx context.Context, t *Tx) error { return t.s.group.apply(ctx, t) },
 		search:     searchSQLite,
 
 		searchRequests:  searchRequestsSQLite,
@@ -46,6 +47,7 @@ func sqliteDialect() *dialect {
 	for k := 1; k <= batch; k++ {
 		d.extra = append(d.extra, insertEvents(k))
 	}
+	d.extra = append(d.extra, savepoint, releaseStep, undoStep)
 	return d
 }
 
@@ -158,15 +160,22 @@ func adviseSQLite(path string, err error) string {
 
 // flushSQLite writes the events, in the order that is the position, and the counters.
 func flushSQLite(ctx context.Context, t *Tx) error {
+	if err := insertAll(ctx, t.bound(), t); err != nil {
+		return err
+	}
+	return t.count(ctx, t.bound())
+}
+
+// insertAll writes the events of t.
+func insertAll(ctx context.Context, b bound, t *Tx) error {
 	for rest := t.events; len(rest) > 0; {
 		k := min(len(rest), batch)
-		if _, err := t.q.exec(ctx, insertEvents(k), eventArgs(rest[:k])...); err != nil {
+		if _, err := b.exec(ctx, insertEvents(k), manyArgs(rest[:k])...); err != nil {
 			return err
 		}
 		rest = rest[k:]
 	}
-	_, err := t.q.exec(ctx, updateTask, t.taskArgs()...)
-	return err
+	return nil
 }
 
 // busySQLite reports whether somebody else holds the file just now. SQLite answers so at

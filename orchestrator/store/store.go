@@ -46,6 +46,8 @@ type Store struct {
 	waiting  pendings
 	recorded recorded
 	sizes    sizes
+	tasks    tasks
+	group    group // of steps that share a commit on SQLite
 }
 
 // EngineStore is a Store as the engine sees it.
@@ -110,6 +112,7 @@ func connect(ctx context.Context, url string, o Options) (*Store, error) {
 	if s.node == "" {
 		s.node = "node"
 	}
+	s.tasks.node = s.node
 	if s.clock == nil {
 		s.clock = time.Now
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
@@ -13,20 +14,26 @@ import (
 )
 
 const selectTask = `select id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
-	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, paused_at, dropped_at, texts_gone + blobs_gone + orphans_gone, chat, source from tasks`
+	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, paused_at, dropped_at, texts_gone + blobs_gone + orphans_gone, chat, source, version from tasks`
 
 const insertTask = `insert into tasks (id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
-	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, chat, source)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?, ?, ?, ?, ?, ?)
-	on conflict (requester_id, key) where key <> '' do nothing`
+	revert_of, created_at, budget, fork_of, remote_hops, chat, source, handoffs, last_seq, last_n, last_hash, ended_at, paused_at)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-const updateTask = `update tasks set root_id = ?, handoffs = ?, last_seq = ?, last_n = ?, last_hash = ?, ended_at = ?, paused_at = ? where id = ?`
+// updateTask holds only where nobody has written since the row was read. The number of the
+// last event tells it too where a node of an older program writes, which counts no versions.
+const updateTask = `update tasks set root_id = ?, handoffs = ?, last_seq = ?, last_n = ?, last_hash = ?, ended_at = ?, paused_at = ?,
+	version = version + 1 where id = ? and version = ? and last_n = ?`
+
+// selectHead is what tells whether a task was written.
+const selectHead = "select version, last_n from tasks where id = ?"
 
 // taskRow is a task with the counter that only the store uses.
 type taskRow struct {
 	orchestrator.Task
-	seq  int64 // of the newest delegation
-	gone int   // passes of retention that have nothing left to do here
+	seq     int64 // of the newest delegation
+	version int64 // how often it was written
+	gone    int   // passes of retention that have nothing left to do here
 }
 
 func scanTask(row scanner) (taskRow, error) {
@@ -36,7 +43,7 @@ func scanTask(row scanner) (taskRow, error) {
 	var via, limits, source string
 	err := row.Scan(&t.ID, &t.RootID, &t.Agent, &t.Text, &t.Repository, &t.Ref, &t.Key, &t.Complexity, &t.RequesterID, &t.Requester, &via,
 		&t.RevertOf, &t.Handoffs, &t.seq, &t.LastN, &t.LastHash, &created, &ended,
-		&limits, &t.ForkOf, &t.RemoteHops, &paused, &dropped, &t.gone, &t.Chat, &source)
+		&limits, &t.ForkOf, &t.RemoteHops, &paused, &dropped, &t.gone, &t.Chat, &source, &t.version)
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, orchestrator.ErrNotFound
 	}
@@ -72,22 +79,11 @@ func (s *Store) TaskByKey(ctx context.Context, requesterID, key string) (orchest
 // insertTask inserts the task, or returns the one that the requester made before with
 // the same key. The unique index decides between two that come at once.
 func (t *Tx) insertTask(task orchestrator.Task) (taskRow, bool, error) {
-	if task.CreatedAt.IsZero() {
-		task.CreatedAt = t.now
-	}
-	task.Text, task.Key, task.Ref = clean(task.Text), clean(task.Key), clean(task.Ref)
-	task.LastN, task.LastHash = 0, ""
-	limits, err := encodeOr(task.Budget)
+	args, err := (&taskRow{Task: task}).args()
 	if err != nil {
-		return taskRow{}, false, fmt.Errorf("write the budget of %s: %w", task.ID, err)
+		return taskRow{}, false, err
 	}
-	source, err := encodeOr(task.Source)
-	if err != nil {
-		return taskRow{}, false, fmt.Errorf("write the source of %s: %w", task.ID, err)
-	}
-	n, err := changed(t.q.exec(t.ctx, insertTask, task.ID, task.RootID, task.Agent, task.Text, task.Repository, task.Ref, task.Key,
-		task.Complexity, task.RequesterID, task.Requester, task.Via.String(), task.RevertOf, task.Handoffs, micros(task.CreatedAt), nullMicros(task.EndedAt),
-		limits.String, task.ForkOf, task.RemoteHops, task.Chat, source.String))
+	n, err := changed(t.q.exec(t.ctx, insertTask+" on conflict (requester_id, key) where key <> '' do nothing", args...))
 	if err != nil {
 		return taskRow{}, false, fmt.Errorf("insert task %s: %w", task.ID, err)
 	}
@@ -101,19 +97,37 @@ func (t *Tx) insertTask(task orchestrator.Task) (taskRow, bool, error) {
 	return first, false, nil
 }
 
+// settle makes a new task storable.
+func (t *Tx) settle(task orchestrator.Task) orchestrator.Task {
+	if task.CreatedAt.IsZero() {
+		task.CreatedAt = t.now
+	}
+	task.Text, task.Key, task.Ref = clean(task.Text), clean(task.Key), clean(task.Ref)
+	task.LastN, task.LastHash = 0, ""
+	return task
+}
+
+// args are the arguments of insertTask.
+func (task *taskRow) args() ([]any, error) {
+	limits, err := encodeOr(task.Budget)
+	if err != nil {
+		return nil, fmt.Errorf("write the budget of %s: %w", task.ID, err)
+	}
+	source, err := encodeOr(task.Source)
+	if err != nil {
+		return nil, fmt.Errorf("write the source of %s: %w", task.ID, err)
+	}
+	return []any{task.ID, task.RootID, task.Agent, task.Text, task.Repository, task.Ref, task.Key,
+		task.Complexity, task.RequesterID, task.Requester, task.Via.String(), task.RevertOf, micros(task.CreatedAt),
+		limits.String, task.ForkOf, task.RemoteHops, task.Chat, source.String,
+		task.Handoffs, task.seq, task.LastN, task.LastHash, nullMicros(task.EndedAt), nullMicros(task.PausedAt)}, nil
+}
+
 // newTask implements EngineStore.NewTask.
 func (s *Store) newTask(ctx context.Context, task orchestrator.Task, fn func(*Tx) error) (orchestrator.Task, bool, error) {
 	var made orchestrator.Task
 	var fresh bool
-	err := s.transact(ctx, func(t *Tx) error {
-		var err error
-		if t.row, fresh, err = t.insertTask(task); err != nil {
-			return err
-		}
-		made = t.row.Task
-		if !fresh {
-			return errNothing
-		}
+	run := func(t *Tx) error {
 		t.was = t.row
 		if err := fn(t); err != nil {
 			return err
@@ -122,6 +136,28 @@ func (s *Store) newTask(ctx context.Context, task orchestrator.Task, fn func(*Tx
 		t.number()
 		made = t.row.Task
 		return nil
+	}
+	insert := func(t *Tx) error {
+		var err error
+		if t.row, fresh, err = t.insertTask(t.settle(task)); err != nil {
+			return err
+		}
+		made, t.complete = t.row.Task, fresh
+		if !fresh {
+			return errNothing
+		}
+		return run(t)
+	}
+	err := s.attempt(ctx, "", func(t *Tx, first bool) error {
+		if !first || task.Key != "" {
+			return s.once(ctx, t, insert)
+		}
+		fresh = true // nothing decides but its id, which is new
+		return s.optimistic(ctx, t, func() error {
+			t.row = taskRow{Task: t.settle(task)}
+			t.made, t.complete = true, true
+			return nil
+		}, run)
 	})
 	if errors.Is(err, errNothing) {
 		err = nil
@@ -134,3 +170,18 @@ func (s *Store) newTask(ctx context.Context, task orchestrator.Task, fn func(*Tx
 
 // errNothing ends a transaction that has nothing to write.
 var errNothing = errors.New("nothing to write")
+
+// sameTask reports whether the columns that updateTask writes are the same.
+func sameTask(a, b *taskRow) bool {
+	return sameTime(a.EndedAt, b.EndedAt) && sameTime(a.PausedAt, b.PausedAt) && a.RootID == b.RootID && a.Handoffs == b.Handoffs && a.seq == b.seq && a.LastN == b.LastN
+}
+
+func sameTime(a, b *time.Time) bool {
+	return a == b || a != nil && b != nil && a.Equal(*b)
+}
+
+// taskArgs are the arguments of updateTask.
+func (t *Tx) taskArgs() []any {
+	return []any{t.row.RootID, t.row.Handoffs, t.row.seq, t.row.LastN, t.row.LastHash, nullMicros(t.row.EndedAt), nullMicros(t.row.PausedAt),
+		t.row.ID, t.was.version, t.was.LastN}
+}

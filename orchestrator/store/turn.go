@@ -25,24 +25,6 @@ const (
 	order by case when ended_at is null then 1 else 0 end, ended_at, seq`
 )
 
-// Child finds the child that was made under a key.
-func (t *Tx) Child(_ context.Context, parentID string, generation int, hopKey string) (*orchestrator.Delegation, error) {
-	d, err := scanDelegation(t.q.row(t.ctx, selectChild, parentID, generation, clean(hopKey), t.row.ID))
-	if err != nil {
-		return nil, err
-	}
-	return t.keep(d), nil
-}
-
-// Recent returns the task's last hand-overs, oldest first.
-func (t *Tx) Recent(_ context.Context, limit int) ([]*orchestrator.Delegation, error) {
-	found, err := t.several(t.q.query(t.ctx, selectRecent, t.row.ID, limit))
-	for i, j := 0, len(found)-1; i < j; i, j = i+1, j-1 {
-		found[i], found[j] = found[j], found[i]
-	}
-	return found, err
-}
-
 // PutTurn stores a turn of d's generation.
 func (t *Tx) PutTurn(_ context.Context, d *orchestrator.Delegation, turn agent.Turn) error {
 	message, err := encode(turn.Message)
@@ -96,8 +78,12 @@ func (t *Tx) Take(_ context.Context, parentID string, ids []string) error {
 		if _, err := t.q.exec(t.ctx, "update delegations set taken = ? where id = ? and parent_id = ? and task_id = ?", true, id, parentID, t.row.ID); err != nil {
 			return fmt.Errorf("mark %s as taken: %w", id, err)
 		}
-		if known := t.delegations[id]; known != nil {
-			known.Taken = true
+		t.wrote = true
+		if l := t.lines[id]; l != nil {
+			l.row.plain.Taken = true
+			if l.d != nil {
+				l.d.Taken = true
+			}
 		}
 	}
 	return nil
@@ -124,14 +110,6 @@ func scanTurn(row scanner) (agent.Turn, error) {
 		return t, fmt.Errorf("read turn %d: %w", t.N, err)
 	}
 	return t, nil
-}
-
-// Untold reports whether a spawned child has ended that no turn has carried.
-func (t *Tx) Untold(_ context.Context, parentID string, generation int) (bool, error) {
-	var n int
-	err := t.q.row(t.ctx, `select count(*) from (select 1 from delegations
-	where parent_id = cast(? as text) and parent_id <> '' and generation = ? and not taken and spawned and ended_at is not null limit 1) one`, parentID, generation).Scan(&n)
-	return n > 0, err
 }
 
 // Untaken returns the children whose outcome no turn has carried.

@@ -14,9 +14,14 @@ import (
 	"gatehouse/orchestrator/event"
 )
 
-// Tx is one transaction that holds a task's row. It belongs to one goroutine and ends
-// with the function that it was given to. Rows are read once: asked for again, the
-// same pointer is returned.
+// Tx is one transaction on a task. It belongs to one goroutine and ends with the function
+// that it was given to. Rows are read once: asked for again, the same pointer is returned.
+//
+// Most of them need no transaction of the database. They read without locks, or from
+// memory (memory.go), and write everything in one statement that holds only where the
+// task's version is still the one that was read. A statement of their own (q) begins a
+// transaction that locks the task's row and compares its version. Where the version is
+// another one, all of it runs again under the lock.
 //
 // Its methods ignore the cancelling of their context: a transaction is short, it ends
 // as a whole when the context of InTask does, and watching each statement costs more
@@ -24,17 +29,30 @@ import (
 type Tx struct {
 	s   *Store
 	ctx context.Context
-	q   bound
+	q   opened // sends a statement in the transaction of the database, which it begins
+	tx  *sql.Tx
 	now time.Time
 
-	row, was    taskRow // was is the row as read, to see whether it must be written
-	events      []event.Event
-	numbered    int // of events
-	delegations map[string]*orchestrator.Delegation
-	requests    map[string]*approval.Request
-	touched     []string           // ids of requests that lists have to show anew
-	after       []func()           // the commit
-	undone      []func(maybe bool) // where there was none, or nobody knows
+	row, was taskRow // was is the row as read, to see whether it must be written
+	made     bool    // the row is new and is written with the rest
+	locked   bool    // the row is locked since it was read
+	late     bool    // the transaction of the database began after it was read
+	leased   bool    // rows that somebody held were read from memory, where a lease may be old
+	stale    bool    // somebody has written since it was read
+	wrote    bool    // rows of the tree, by statements of their own
+	prepared bool    // the events are numbered, and lists know of them
+	complete bool    // lines has the whole tree, in its order
+
+	events   []event.Event
+	numbered int // of events
+	lines    map[string]*line
+	order    []*line
+	absent   map[hop]bool
+	requests map[string]*approval.Request
+	touched  []string           // ids of requests that lists have to show anew
+	after    []func()           // the commit
+	undone   []func(maybe bool) // where there was none, or nobody knows
+	fate     fate
 }
 
 // How often a transaction is run again that the database undid or could not begin,
@@ -44,34 +62,59 @@ const (
 	firstPause = 10 * time.Millisecond
 )
 
+// errStale says that what was read without a lock is not, or need not be, true any more.
+var errStale = errors.New("the task was written by somebody else")
+
 // commitError is a failure whose outcome is not known: it is never run again.
 type commitError struct{ error }
 
 func (e commitError) Unwrap() error { return e.error }
 
-// inTask runs fn in a transaction that has locked the task's row.
+// fate is what a try came to; a Tx that says nothing is undone.
+type fate int
+
+const (
+	undoneAll fate = iota
+	unknown        // nobody answered the commit
+	committed
+)
+
+// inTask runs fn in a transaction on a task. The transactions of this process on one task
+// come one after the other.
 func (s *Store) inTask(ctx context.Context, taskID string, fn func(*Tx) error) error {
-	return s.transact(ctx, func(t *Tx) error {
+	locked := func(t *Tx) error {
 		if err := t.lock(taskID); err != nil {
 			return err
 		}
 		return fn(t)
+	}
+	if taskID == event.System {
+		return s.transact(ctx, locked)
+	}
+	return s.attempt(ctx, taskID, func(t *Tx, first bool) error {
+		if first {
+			return s.optimistic(ctx, t, func() error { return t.load(taskID) }, fn)
+		}
+		s.tasks.drop(taskID)
+		return s.once(ctx, t, locked)
 	})
 }
 
-// transact runs fn in a transaction, again if the database undid it, and tells the
-// watchers after the commit.
+// transact runs fn in a transaction of the database.
 func (s *Store) transact(ctx context.Context, fn func(*Tx) error) error {
+	return s.attempt(ctx, "", func(t *Tx, _ bool) error { return s.once(ctx, t, fn) })
+}
+
+// attempt runs a transaction, again if the database undid it, and tells the watchers after
+// the commit. Only the first try need not lock the task's row.
+func (s *Store) attempt(ctx context.Context, taskID string, run func(t *Tx, first bool) error) error {
+	t, err := s.try(ctx, taskID, func(t *Tx) error { return run(t, true) })
+	again := func(t *Tx) error { return run(t, false) }
+	if errors.Is(err, errStale) {
+		t, err = s.try(ctx, taskID, again)
+	}
 	pause := firstPause
-	for try := 1; ; try++ {
-		t, err := s.once(ctx, fn)
-		if err == nil {
-			s.publish(t)
-			for _, fn := range t.after {
-				fn()
-			}
-			return nil
-		}
+	for try := 1; err != nil; try++ {
 		kind := s.dialect.classify(err)
 		if errors.As(err, new(commitError)) || (kind != undone && kind != away) || try == maxTries || ctx.Err() != nil {
 			return s.explain(err)
@@ -82,35 +125,167 @@ func (s *Store) transact(ctx context.Context, fn func(*Tx) error) error {
 		case <-time.After(pause + rand.N(pause)):
 			pause *= 2
 		}
+		t, err = s.try(ctx, taskID, again)
+	}
+	s.publish(t)
+	for _, fn := range t.after {
+		fn()
+	}
+	return nil
+}
+
+// try runs a transaction once, when those before it on the task have ended, and tells in
+// the end where it came to nothing, also when it panics.
+func (s *Store) try(ctx context.Context, taskID string, run func(*Tx) error) (*Tx, error) {
+	t := &Tx{s: s, ctx: context.WithoutCancel(ctx), now: s.now()}
+	t.q = opened{t}
+	defer func() {
+		if t.fate != committed {
+			t.undo(t.fate == unknown)
+		}
+	}()
+	if taskID != "" {
+		leave, err := s.tasks.enter(ctx, taskID)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
+	t.now = s.now()
+	return t, run(t)
+}
+
+// once runs fn in one transaction of the database.
+func (s *Store) once(ctx context.Context, t *Tx, fn func(*Tx) error) (err error) {
+	if t.tx, err = s.w.begin(ctx); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	t.locked = true
+	defer t.rollback()
+	if err := fn(t); err != nil {
+		return s.ended(ctx, err)
+	}
+	return t.commit(ctx)
+}
+
+// commit writes what is left and ends the transaction of the database.
+func (t *Tx) commit(ctx context.Context) error {
+	if err := t.flush(); err != nil {
+		return t.s.ended(ctx, fmt.Errorf("write the events: %w", err))
+	}
+	if err := t.tx.Commit(); err != nil {
+		t.fate = unknown
+		return commitError{t.s.ended(ctx, fmt.Errorf("commit: %w", err))}
+	}
+	t.fate = committed
+	t.s.tasks.learn(t)
+	return nil
+}
+
+// rollback ends a transaction of the database that was not committed.
+func (t *Tx) rollback() {
+	if t.tx != nil && t.fate == undoneAll {
+		_ = t.tx.Rollback()
 	}
 }
 
-// once runs fn in one transaction.
-func (s *Store) once(ctx context.Context, fn func(*Tx) error) (_ *Tx, err error) {
-	sqlTx, err := s.w.db.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
+// opened is the transaction of the database, which its first statement begins.
+type opened struct{ t *Tx }
+
+func (o opened) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	if err := o.t.settled(); err != nil {
+		return nil, err
 	}
-	t := &Tx{s: s, ctx: context.WithoutCancel(ctx), q: bound{s.w, sqlTx}, now: s.now()}
-	done := false
-	defer func() {
-		if !done { // also when fn panics
-			_ = sqlTx.Rollback()
-			t.undo(false)
+	return o.t.bound().exec(ctx, text, args...)
+}
+
+func (o opened) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	if err := o.t.settled(); err != nil {
+		return nil, err
+	}
+	return o.t.bound().query(ctx, text, args...)
+}
+
+func (o opened) row(ctx context.Context, text string, args ...any) scanner {
+	if err := o.t.settled(); err != nil {
+		return failed{err}
+	}
+	return o.t.bound().row(ctx, text, args...)
+}
+
+// failed is a row that could not be asked for.
+type failed struct{ error }
+
+func (f failed) Scan(...any) error { return f.error }
+
+func (t *Tx) bound() bound { return bound{t.s.w, t.tx} }
+
+// read is where rows of the tree are read that nothing pending can change.
+func (t *Tx) read() querier {
+	if t.tx != nil {
+		return t.bound()
+	}
+	return t.s.r.h
+}
+
+// find reads rows of the tree as this transaction has them.
+func (t *Tx) find(text string, args ...any) (*sql.Rows, error) {
+	if t.pending() {
+		return t.q.query(t.ctx, text, args...)
+	}
+	return t.read().query(t.ctx, text, args...)
+}
+
+func (t *Tx) pending() bool {
+	return slices.ContainsFunc(t.order, func(l *line) bool { return l.fresh || l.dirty })
+}
+
+// settled begins the transaction of the database and writes the rows of the tree that are
+// pending, so that the next statement sees them.
+func (t *Tx) settled() error {
+	if t.tx == nil {
+		if err := t.begin(); err != nil {
+			return err
 		}
-	}()
-	if err := fn(t); err != nil {
-		return nil, s.ended(ctx, err)
 	}
-	if err := t.flush(); err != nil {
-		return nil, s.ended(ctx, fmt.Errorf("write the events: %w", err))
+	for _, l := range t.order {
+		if !l.fresh && !l.dirty {
+			continue
+		}
+		if err := l.write(t.ctx, t.bound(), t.row.ID); err != nil {
+			t.stale = t.stale || t.late && errors.Is(err, orchestrator.ErrLost)
+			return err
+		}
+		l.fresh, l.dirty, l.was, t.wrote = false, false, fenceOf(&l.row), true
 	}
-	done = true
-	if err := sqlTx.Commit(); err != nil {
-		t.undo(true)
-		return nil, commitError{s.ended(ctx, fmt.Errorf("commit: %w", err))}
+	return nil
+}
+
+// begin begins the transaction of the database and locks the row that was read before.
+func (t *Tx) begin() (err error) {
+	if t.stale {
+		return errStale
 	}
-	return t, nil
+	if t.tx, err = t.s.w.begin(t.ctx); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	t.locked, t.late = true, true
+	if t.made {
+		t.made = false
+		row := t.was
+		args, err := row.args()
+		if err == nil {
+			_, err = t.bound().exec(t.ctx, insertTask, args...)
+		}
+		return err
+	}
+	var version, last int64
+	head := selectHead + t.s.dialect.lock
+	err = t.bound().row(t.ctx, head, t.row.ID).Scan(&version, &last)
+	if err == nil && (version != t.was.version || last != t.was.LastN) {
+		t.stale, err = true, errStale
+	}
+	return err
 }
 
 // OnCommit implements orchestrator.Tx.
@@ -140,7 +315,7 @@ func (s *Store) ended(ctx context.Context, err error) error {
 // lock reads and locks the task's row. The time is taken after that, so that the
 // events of a task are in the order of their times as far as one clock goes.
 func (t *Tx) lock(taskID string) error {
-	row, err := scanTask(t.q.row(t.ctx, selectTask+" where id = ?"+t.s.dialect.lock, taskID))
+	row, err := scanTask(t.bound().row(t.ctx, selectTask+" where id = ?"+t.s.dialect.lock, taskID))
 	if err != nil {
 		if errors.Is(err, orchestrator.ErrNotFound) {
 			return err
@@ -157,36 +332,42 @@ func (t *Tx) Now() time.Time { return t.now }
 // Task is the locked row.
 func (t *Tx) Task() *orchestrator.Task { return &t.row.Task }
 
-// flush numbers the events and writes them with the task's counters.
-func (t *Tx) flush() error {
-	t.number()
-	if err := t.writeHistory(); err != nil {
-		return err
-	}
-	if len(t.events) == 0 && sameTask(&t.row, &t.was) {
+// prepare makes what this transaction changed ready to be written.
+func (t *Tx) prepare() error {
+	if t.prepared {
 		return nil
 	}
-	if t.row.gone > 0 && len(t.events) > 0 {
-		// Something happened after retention was here: it looks again.
-		if _, err := t.q.exec(t.ctx, "update tasks set texts_gone = 0, blobs_gone = 0, orphans_gone = 0 where id = ?", t.row.ID); err != nil {
+	t.number()
+	t.prepared = true
+	return t.writeHistory()
+}
+
+// changed reports whether there is anything to write.
+func (t *Tx) changed() bool {
+	return t.made || t.wrote || len(t.events) > 0 || !sameTask(&t.row, &t.was) || t.pending()
+}
+
+// resumed says that something happened after retention was here: it has to look again.
+func (t *Tx) resumed() bool { return t.row.gone > 0 && len(t.events) > 0 }
+
+// flush writes the events with the task's counters in the transaction of the database.
+func (t *Tx) flush() error {
+	if err := t.prepare(); err != nil {
+		return err
+	}
+	if !t.changed() {
+		return nil
+	}
+	if t.resumed() {
+		const again = "update tasks set texts_gone = 0, blobs_gone = 0, orphans_gone = 0 where id = ?"
+		if _, err := t.q.exec(t.ctx, again, t.row.ID); err != nil {
 			return err
 		}
 	}
+	if err := t.settled(); err != nil {
+		return err
+	}
 	return t.s.dialect.flush(t.ctx, t)
-}
-
-// sameTask reports whether the columns that updateTask writes are the same.
-func sameTask(a, b *taskRow) bool {
-	return sameTime(a.EndedAt, b.EndedAt) && sameTime(a.PausedAt, b.PausedAt) && a.RootID == b.RootID && a.Handoffs == b.Handoffs && a.seq == b.seq && a.LastN == b.LastN
-}
-
-func sameTime(a, b *time.Time) bool {
-	return a == b || a != nil && b != nil && a.Equal(*b)
-}
-
-// taskArgs are the arguments of updateTask.
-func (t *Tx) taskArgs() []any {
-	return []any{t.row.RootID, t.row.Handoffs, t.row.seq, t.row.LastN, t.row.LastHash, nullMicros(t.row.EndedAt), nullMicros(t.row.PausedAt), t.row.ID}
 }
 
 // publish tells this process, and in time the other nodes, what t has committed.

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"time"
-
-	"gatehouse/orchestrator"
 )
 
 // underWay is what lives and was made by then, by the clock of Clock. Where one process
@@ -34,9 +32,4 @@ func (s *Store) UnderWay(ctx context.Context, agent string, until time.Time) (ma
 		found[l.task] = l.n
 	}
 	return found, s.explain(err)
-}
-
-// UnderWay returns those of the task that live and were made by then, oldest first.
-func (t *Tx) UnderWay(_ context.Context, until time.Time) ([]*orchestrator.Delegation, error) {
-	return t.several(t.q.query(t.ctx, selectUnderWayIn, t.row.ID, micros(until)))
 }

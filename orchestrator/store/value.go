@@ -16,6 +16,9 @@ func micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
+// whole is t as it comes back from the database.
+func whole(t time.Time) time.Time { return fromMicros(micros(t)) }
+
 // nullMicros is a time that may be missing.
 func nullMicros(t *time.Time) sql.NullInt64 {
 	if t == nil {
