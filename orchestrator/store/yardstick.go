@@ -102,3 +102,25 @@ func (s *Store) Size(ctx context.Context) (int64, error) {
 	err := s.r.row(ctx, text).Scan(&n)
 	return n, s.explain(err)
 }
+
+// Work is what this process asked of the database so far. Rows that triggers and indexes
+// write are not counted.
+type Work struct {
+	Statements int64 // each is one way to PostgreSQL and back
+	Rows       int64 // inserted, changed and deleted
+	Bytes      int64 // of its log, those of everybody who uses the server; 0 on SQLite
+}
+
+// Work reads the counts.
+func (s *Store) Work(ctx context.Context) (Work, error) {
+	w := Work{Statements: s.w.sent.Load(), Rows: s.w.rows.Load()}
+	if s.r.h != s.w {
+		w.Statements += s.r.h.sent.Load()
+	}
+	if s.told == nil {
+		return w, nil
+	}
+	w.Statements += s.told.side.sent.Load()
+	err := s.r.row(ctx, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint").Scan(&w.Bytes)
+	return w, s.explain(err)
+}
