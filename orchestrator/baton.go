@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // A baton carries work on within one transaction of this node: the transaction that makes

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/record/event"
 )
 
 // probeTime is how long a probe is waited for beyond its agent's own time limit. A probe

@@ -6,8 +6,8 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/record/event"
 )
 
 // What holds of every budget: a task uses its limit and, beyond it, at most the calls of

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 )
 
 // check goes on with a tree that was stored by an attempt that is gone.

@@ -9,9 +9,9 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/textcut"
 )
 

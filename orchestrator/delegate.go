@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Delegate makes a hop on behalf of a running command that shows its run token. A

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Parts of messages are passed on at this pace: often enough to read along, seldom

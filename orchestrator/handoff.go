@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // A program hands over by a hop that is Final: its caller ends with what comes of it. The

@@ -8,8 +8,8 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/chain"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 )
 
 func chainStep(from, to, task string) chain.Step { return chain.Step{From: from, To: to, Task: task} }

@@ -1,6 +1,6 @@
 package orchestrator
 
-import "gatehouse/orchestrator/event"
+import "gatehouse/orchestrator/record/event"
 
 // Hand is what went along with a hand-over.
 type Hand struct {

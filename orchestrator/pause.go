@@ -3,7 +3,7 @@ package orchestrator
 import (
 	"context"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Pause holds a task: none of its delegations is claimed any more, models stop once

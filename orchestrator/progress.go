@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Progress is written as events at this pace: often enough for a person who

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Submit makes a task with its root delegation, or returns the first task that

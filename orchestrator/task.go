@@ -12,7 +12,7 @@ import (
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/sharedctx"
 
 	"github.com/oklog/ulid/v2"

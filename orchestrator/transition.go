@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/record/event"
 )
 
 // move writes d in state to, where the row still is as d was read. Only the transitions

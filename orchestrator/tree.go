@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 )
 
 // mirror is the node's mirror of a configured repository.

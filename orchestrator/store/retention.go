@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/retention"
 )
 
 // retentionActor is who the log names for what retention removes.

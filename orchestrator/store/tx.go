@@ -11,7 +11,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Tx is one transaction that holds a task's row. It belongs to one goroutine and ends

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Chains is what chains a → b → c took. Pace and Bare are medians of the rounds, so that a

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 var (

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/intake"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/trigger"
+	"gatehouse/orchestrator/trigger/intake"
 )
 
 // A trigger starts work in its owner's name, so it starts none when they may not: neither a

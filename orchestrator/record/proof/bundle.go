@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Scopes of a bundle.

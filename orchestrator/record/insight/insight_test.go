@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/insight"
 )
 
 var start = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)

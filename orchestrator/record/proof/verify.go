@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Limits of what is read, and of what is remembered while reading.

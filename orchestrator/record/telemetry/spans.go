@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 
 	"github.com/oklog/ulid/v2"
 	"go.opentelemetry.io/otel/attribute"

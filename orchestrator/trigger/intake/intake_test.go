@@ -13,13 +13,13 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/intake"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
 	"gatehouse/orchestrator/trigger"
+	"gatehouse/orchestrator/trigger/intake"
 )
 
 // world is a database with nodes whose engines take tasks and do not work on them.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/telemetry"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/telemetry"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"

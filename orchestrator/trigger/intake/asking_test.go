@@ -9,10 +9,10 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/intake"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/trigger"
+	"gatehouse/orchestrator/trigger/intake"
 )
 
 // asking is a node whose agent asks first, with its gate.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Subject is what the log does not say of a delegation.

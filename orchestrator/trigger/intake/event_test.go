@@ -3,7 +3,7 @@ package intake_test
 import (
 	"encoding/json"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // number reads a figure of an event's data.
