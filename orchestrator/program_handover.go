@@ -69,7 +69,7 @@ func (r *run) handOff(ctx context.Context, h agent.Hop) (agent.Child, error) {
 }
 
 // keepFinal saves the checkout of a run that hands over. The caller holds r.filing.
-func (r *run) keepFinal(ctx context.Context, p *planned) (*Kept, []byte, *base, error) {
+func (r *run) keepFinal(ctx context.Context, p *planned) (*Checkpoint, []byte, *base, error) {
 	if !p.Final || r.dir == "" || r.mirror == nil {
 		return nil, nil, nil, nil
 	}
@@ -82,7 +82,7 @@ func (r *run) keepFinal(ctx context.Context, p *planned) (*Kept, []byte, *base, 
 }
 
 // handOver notes in d that its run ends with what comes of the child.
-func (r *run) handOver(ctx context.Context, tx Tx, d *Delegation, child agent.Child, kept *Kept, bundle []byte) error {
+func (r *run) handOver(ctx context.Context, tx Tx, d *Delegation, child agent.Child, kept *Checkpoint, bundle []byte) error {
 	d.Work.HandedTo, d.Work.Sandbox = child.ID, r.d.Work.Sandbox
 	return r.storeFiles(ctx, tx, d, kept, bundle)
 }
@@ -216,7 +216,7 @@ func (r *run) rest(ctx context.Context, childID string) error {
 		if err := waitInProcess(ctx, tx, d, true); err != nil {
 			return err
 		}
-		r.e.baton(tx, r).rest()
+		r.e.continuation(tx, r).rest()
 		return tx.Append(ctx, waitingEvent(d))
 	})
 }

@@ -26,7 +26,7 @@ type run struct {
 	d      Delegation // as claimed; the worker's own
 	token  string
 	over   bool   // the claim ended the delegation
-	shift  *shift // set when a baton claimed it
+	shift  *shift // set when a continuation claimed it
 
 	// Guarded by Engine.mu.
 	claimed    bool
@@ -187,7 +187,7 @@ func (e *Engine) own(r *run, fn func(ctx context.Context, tx Tx, d *Delegation) 
 			if err := fn(ctx, tx, d); err != nil || d.ParentID == "" || !d.State.Ended() {
 				return err
 			}
-			return e.baton(tx, r).onward(ctx, tx, d)
+			return e.continuation(tx, r).onward(ctx, tx, d)
 		})
 	})
 }
@@ -225,7 +225,7 @@ func (e *Engine) runAgent(r *run) error {
 	}
 	r.keeps = kind.Traits().Conversation || r.d.Work.HandedTo != "" || r.d.Work.Fallback != nil
 	if !r.keeps {
-		r.d.Work.Kept = nil // only a conversation, and a fallback, go on with the files that they left
+		r.d.Work.Checkpoint = nil // only a conversation, and a fallback, go on with the files that they left
 	}
 	if r.d.Work.HandedTo != "" {
 		return e.handedBack(r, spec)
@@ -250,7 +250,7 @@ func (e *Engine) runAgent(r *run) error {
 		r.clock.start()
 		e.Trace("agent started")
 		ctx, end := r.staff()
-		out, err := e.obey(ctx, r, func() (agent.Outcome, error) { return kind.Run(ctx, job, r) })
+		out, err := e.supervise(ctx, r, func() (agent.Outcome, error) { return kind.Run(ctx, job, r) })
 		end(nil)
 		r.clock.pause()
 		r.flushProgress(r.ctx)
@@ -345,4 +345,23 @@ func (e *Engine) running(p people.Run) *run {
 		return r
 	}
 	return nil
+}
+
+// Confined records the limits of the run, and at its end the most that it used. The row has
+// it when the attempt ends, however it ends.
+func (r *run) Confined(_ context.Context, c agent.Confinement) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if was := r.d.Work.Confined; was != nil && c.Most == (agent.Limits{}) {
+		c.Most = was.Most // of another program of the same run, such as a tool server
+	}
+	r.d.Work.Confined = &c
+	return nil
+}
+
+// confine copies what confined the attempt into the row.
+func (r *run) confine(d *Delegation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d.Work.Sandbox, d.Work.Confined = r.d.Work.Sandbox, r.d.Work.Confined
 }

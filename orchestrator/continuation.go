@@ -7,7 +7,7 @@ import (
 	"gatehouse/orchestrator/record/event"
 )
 
-// A baton carries work on within one transaction of this node: the transaction that makes
+// A continuation carries work on within one transaction of this node: the transaction that makes
 // a delegation due also claims it here, and the end of a child also lets its caller go on.
 // What it moves is what a worker would move a moment later, in two more commits: the states
 // pass in the same order, with the same events and fences.
@@ -17,8 +17,8 @@ import (
 // fails. Runs that wait for a slot come first: then nothing is passed and the dispatcher
 // does it all.
 //
-// A baton belongs to one goroutine and to one try of one transaction.
-type baton struct {
+// A continuation belongs to one goroutine and to one try of one transaction.
+type continuation struct {
 	e      *Engine
 	from   *run   // whose slot may go on; nil: only free slots are taken
 	taken  []*run // claimed in the transaction
@@ -27,12 +27,12 @@ type baton struct {
 	waits  bool   // from's program waits, and its clock stands
 }
 
-// baton makes one for a transaction, in whose end from may be about to give its slot up.
-func (e *Engine) baton(tx Tx, from *run) *baton {
-	b := &baton{e: e, from: from}
-	tx.OnCommit(b.start)
-	tx.OnRollback(b.leave)
-	return b
+// continuation makes one for a transaction, in whose end from may be about to give its slot up.
+func (e *Engine) continuation(tx Tx, from *run) *continuation {
+	c := &continuation{e: e, from: from}
+	tx.OnCommit(c.start)
+	tx.OnRollback(c.leave)
+	return c
 }
 
 // shift is the time in which Run takes work.
@@ -41,7 +41,7 @@ type shift struct {
 	wg  *sync.WaitGroup
 }
 
-// openShift lets batons claim work from now on, closeShift ends that: after it nothing is
+// openShift lets continuations claim work from now on, closeShift ends that: after it nothing is
 // added to the wait group.
 func (e *Engine) openShift(ctx context.Context, wg *sync.WaitGroup) {
 	e.mu.Lock()
@@ -57,130 +57,130 @@ func (e *Engine) closeShift() {
 
 // claim claims d, which is queued and about to be written, where this node can work on it
 // now. pass says that from stops working with this transaction, so that its slot is free.
-func (b *baton) claim(tx Tx, d *Delegation, pass bool) bool {
-	spec, known := b.e.Config().Agents.Get(d.To)
-	if d.State != Queued || d.Holder != "" || d.ReadyAt.After(tx.Now()) || tx.Task().PausedAt != nil || !known || b.e.Kinds[spec.Kind] == nil {
+func (c *continuation) claim(tx Tx, d *Delegation, pass bool) bool {
+	spec, known := c.e.Config().Agents.Get(d.To)
+	if d.State != Queued || d.Holder != "" || d.ReadyAt.After(tx.Now()) || tx.Task().PausedAt != nil || !known || c.e.Kinds[spec.Kind] == nil {
 		return false
 	}
-	r := b.register(Ref{TaskID: d.TaskID, DelegationID: d.ID})
+	r := c.register(Ref{TaskID: d.TaskID, DelegationID: d.ID})
 	if r == nil {
 		return false
 	}
-	if !(pass && b.pass(r)) && !b.e.slots.spare(r) {
-		b.strike(r)
+	if !(pass && c.pass(r)) && !c.e.slots.spare(r) {
+		c.strike(r)
 		return false
 	}
-	b.taken = append(b.taken, r)
-	b.e.seize(tx, r, d)
+	c.taken = append(c.taken, r)
+	c.e.seize(tx, r, d)
 	return true
 }
 
 // acknowledge writes the event of a claim, once the row is written.
-func (b *baton) acknowledge(ctx context.Context, tx Tx, d *Delegation) error {
-	r := b.taken[len(b.taken)-1]
+func (c *continuation) acknowledge(ctx context.Context, tx Tx, d *Delegation) error {
+	r := c.taken[len(c.taken)-1]
 	r.task, r.d = *tx.Task(), *d
-	return tx.Append(ctx, acknowledged(b.e.Node, d))
+	return tx.Append(ctx, acknowledged(c.e.Node, d))
 }
 
 // onward lets the caller of d go on, which has just ended: in its process, where that
 // waits here, or in a run of its own.
-func (b *baton) onward(ctx context.Context, tx Tx, d *Delegation) error {
+func (c *continuation) onward(ctx context.Context, tx Tx, d *Delegation) error {
 	p, err := tx.Delegation(ctx, d.ParentID)
 	if err != nil || p.State != Queued {
 		return err
 	}
-	if r := b.e.holding(p.ID); r != nil && p.Holder == b.e.Node && p.Attempt == r.attempt && p.Work.ProcessWait {
-		if !b.pass(r) {
+	if r := c.e.holding(p.ID); r != nil && p.Holder == c.e.Node && p.Attempt == r.attempt && p.Work.ProcessWait {
+		if !c.pass(r) {
 			return nil
 		}
 		return goOn(ctx, tx, p)
 	}
-	if !b.claim(tx, p, true) {
+	if !c.claim(tx, p, true) {
 		return nil
 	}
 	if err := writeClaim(ctx, tx, p, Queued); err != nil {
 		return err
 	}
-	return b.acknowledge(ctx, tx, p)
+	return c.acknowledge(ctx, tx, p)
 }
 
 // pass gives from's slot to another run.
-func (b *baton) pass(to *run) bool {
-	if b.from == nil || b.passed != nil || b.e.slots.contended() || !b.from.loseSlot() {
+func (c *continuation) pass(to *run) bool {
+	if c.from == nil || c.passed != nil || c.e.slots.contended() || !c.from.loseSlot() {
 		return false
 	}
 	if !to.gainSlot() {
-		b.from.gainSlot()
+		c.from.gainSlot()
 		return false
 	}
-	b.passed = to
+	c.passed = to
 	return true
 }
 
 // rest says that from's program waits: its slot goes to somebody else and its clock stops.
-func (b *baton) rest() {
-	b.rests = b.from.loseSlot()
-	b.waits = true
-	b.from.clock.pause()
+func (c *continuation) rest() {
+	c.rests = c.from.loseSlot()
+	c.waits = true
+	c.from.clock.pause()
 }
 
 // drop undoes what the transaction took.
-func (b *baton) drop() {
-	b.takeBack()
-	for _, r := range b.taken {
-		b.strike(r)
+func (c *continuation) drop() {
+	c.takeBack()
+	for _, r := range c.taken {
+		c.strike(r)
 	}
-	b.taken = nil
+	c.taken = nil
 }
 
 // takeBack returns to from what it has passed on.
-func (b *baton) takeBack() {
-	had := b.rests
-	if b.passed != nil {
-		had = b.passed.loseSlot()
+func (c *continuation) takeBack() {
+	had := c.rests
+	if c.passed != nil {
+		had = c.passed.loseSlot()
 	}
-	if had && !b.from.gainSlot() {
-		b.e.slots.give()
+	if had && !c.from.gainSlot() {
+		c.e.slots.give()
 	}
-	if b.waits {
-		b.from.clock.start()
+	if c.waits {
+		c.from.clock.start()
 	}
-	b.passed, b.rests, b.waits = nil, false, false
+	c.passed, c.rests, c.waits = nil, false, false
 }
 
 // strike ends the registration of a run that did not come to be.
-func (b *baton) strike(r *run) {
+func (c *continuation) strike(r *run) {
 	r.giveSlot()
 	r.cancel(nil)
-	b.e.forget(r)
+	c.e.forget(r)
 	r.shift.wg.Done()
 }
 
 // start lets work what was claimed: the transaction is committed.
-func (b *baton) start() {
-	for _, r := range b.taken {
-		b.e.claimed(r)
-		b.e.goOn(r, func() { b.e.workOn(r) })
+func (c *continuation) start() {
+	for _, r := range c.taken {
+		c.e.claimed(r)
+		c.e.goOn(r, func() { c.e.workOn(r) })
 	}
-	if b.rests {
-		b.e.slots.give()
+	if c.rests {
+		c.e.slots.give()
 	}
-	b.taken, b.passed, b.rests, b.waits = nil, nil, false, false
+	c.taken, c.passed, c.rests, c.waits = nil, nil, false, false
 }
 
 // leave ends a transaction that failed. Where it may be committed all the same, what it
 // claimed is looked for: nobody else would before the lease ends.
-func (b *baton) leave(maybe bool) {
+func (c *continuation) leave(maybe bool) {
 	if !maybe {
-		b.drop()
+		c.drop()
 		return
 	}
-	b.takeBack()
-	taken := b.taken
-	b.taken = nil
+	c.takeBack()
+	taken := c.taken
+	c.taken = nil
 	for _, r := range taken {
 		r.giveSlot()
-		b.e.goOn(r, func() { b.e.lookFor(r) })
+		c.e.goOn(r, func() { c.e.lookFor(r) })
 	}
 }
 
@@ -221,8 +221,8 @@ func (e *Engine) lookFor(r *run) {
 
 // register makes a run for a delegation that is about to be claimed, nil where this node
 // takes no work or has one already.
-func (b *baton) register(ref Ref) *run {
-	e := b.e
+func (c *continuation) register(ref Ref) *run {
+	e := c.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.shift == nil || e.shift.ctx.Err() != nil || e.runs[ref.DelegationID] != nil {

@@ -13,6 +13,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/sharedctx"
@@ -246,4 +247,88 @@ func (q Question) Command() string {
 		return fmt.Sprint(*q.Handover)
 	}
 	return string(text)
+}
+
+// triggered says what holds for a task that a webhook or a schedule makes: nobody asked for
+// it at that moment, so ask_first and the rules about hand-overs hold as they do between
+// agents. A person's own task asks nobody. A rule that denies is an *Error.
+func (e *Engine) triggered(ctx context.Context, t *Task, root *Delegation, spec agent.Spec) (Handovers, HandoverRule, error) {
+	if !t.ByTrigger() {
+		return nil, HandoverRule{}, nil
+	}
+	asks, err := e.handovers(ctx, spec.AskFirst)
+	if err != nil {
+		return nil, HandoverRule{}, err
+	}
+	rule := ruled(asks, e.Now(), t, root, rootHanded(t, root), spec.AskFirst)
+	if rule.Deny {
+		return nil, rule, Errorf(guard.CodeHumanRefused, "The rule %q does not let %s hand work to %s. Name another agent in the trigger, or change the rule.", rule.Name, t.Via, spec.Name)
+	}
+	return asks, rule, nil
+}
+
+// rootHanded is the task of a trigger as a hand-over: it starts on the branch, so no files
+// travel.
+func rootHanded(t *Task, root *Delegation) Handed {
+	return Handed{Question: Question{From: t.Via.String(), To: root.To, Text: root.Text}}
+}
+
+// askRoot puts the task of a trigger before people, in the transaction that makes it, or
+// that runs it again.
+func (e *Engine) askRoot(ctx context.Context, tx Tx, asks Handovers, root *Delegation, spec agent.Spec) error {
+	return asks.Ask(ctx, tx, root, rootHanded(tx.Task(), root), spec.AskFirst)
+}
+
+// askedAnew says what holds for running a root again. What a trigger started is asked
+// about each time: its owner's wish is what the question is about, so that wish, told
+// again by Retry, is no answer to it. d is a root, or nothing is asked.
+func (e *Engine) askedAnew(ctx context.Context, d *Delegation) (agent.Spec, Handovers, HandoverRule, error) {
+	spec, ok := e.Config().Agents.Get(d.To)
+	if !ok || d.ParentID != "" || !d.State.Ended() {
+		return spec, nil, HandoverRule{}, nil
+	}
+	t, err := e.Store.Task(ctx, d.TaskID)
+	if err != nil {
+		return spec, nil, HandoverRule{}, err
+	}
+	asks, rule, err := e.triggered(ctx, &t, d, spec)
+	return spec, asks, rule, err
+}
+
+// What a no does beyond the delegation that it was said to. By itself nothing: the caller is
+// told, and goes on. A plan whose step got a no, and an agent that gave its work away, have
+// nothing to go on with: they end rejected, which is no failure. Where nobody decided in time
+// it is the same, and they end expired. And a rule about hand-overs may say that a no ends the
+// whole task (H18: anything but yes ends the workflow).
+
+// undecided is how a delegation ends whose run found nothing to go on with, by the code that
+// it ended with.
+var undecided = map[string]State{agent.CodeRejected: Rejected, agent.CodeExpired: Expired}
+
+// Decline ends a delegation that has nothing to go on with after a no further down, or where
+// nobody decided there in time; f says whose it was, and why.
+func Decline(ctx context.Context, tx Tx, d *Delegation, f *agent.Failure) error {
+	d.Error = &agent.Failure{Code: f.Code, Message: mask.Text(f.Message)}
+	return end(ctx, tx, d, undecided[f.Code], d.To)
+}
+
+// EndWith ends the whole task of a hand-over that has just ended without a yes, as that
+// ended. A task that is past going on, because it lands, is left alone.
+func EndWith(ctx context.Context, tx Tx, d *Delegation, actor string) error {
+	if d.ParentID == "" {
+		return nil
+	}
+	root, err := tx.Delegation(ctx, tx.Task().RootID)
+	if err != nil {
+		return err
+	}
+	if root.State.Ended() || !MayMove(root.State, d.State) {
+		return nil
+	}
+	why := fmt.Sprintf("%s ended without a yes.", d.To)
+	if d.Error != nil {
+		why = d.Error.Message
+	}
+	root.Error = &agent.Failure{Code: string(d.State), Message: why + " The rule ends the task with it (on_no: end)."}
+	return end(ctx, tx, root, d.State, actor)
 }

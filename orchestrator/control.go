@@ -10,7 +10,134 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/record/event"
 )
+
+// Cancel is CancelFor without a reason.
+func (e *Engine) Cancel(ctx context.Context, id, actor string) (Delegation, error) {
+	return e.CancelFor(ctx, id, actor, "")
+}
+
+// CancelFor stops a delegation and everything below it, and stores why, "" where nobody
+// said; the id of a task stops its whole tree. Processes are killed by the nodes that run
+// them. A landing whose intent is recorded can no longer be stopped.
+func (e *Engine) CancelFor(ctx context.Context, id, actor, reason string) (Delegation, error) {
+	reason, err := reasonOf(reason)
+	if err != nil {
+		return Delegation{}, err
+	}
+	d, err := e.lookUp(ctx, id)
+	if err != nil {
+		return Delegation{}, err
+	}
+	var after Delegation
+	err = e.Store.InTask(ctx, d.TaskID, func(tx Tx) error {
+		row, err := tx.Delegation(ctx, d.ID)
+		if err != nil {
+			return err
+		}
+		if row.State.Ended() {
+			return Errorf(CodeEnded, "This has ended already, as %s. Nothing was changed.", row.State)
+		}
+		if err := landingBelow(ctx, tx, row); err != nil {
+			return err
+		}
+		row.Error = &agent.Failure{Code: string(Cancelled), Message: fmt.Sprintf("%s cancelled this.", actor) + because(reason)}
+		if err := endFor(ctx, tx, row, Cancelled, actor, reason); err != nil {
+			return err
+		}
+		after = *row
+		return nil
+	})
+	return after, err
+}
+
+// landingBelow refuses when the delegation, or one below it, is past its intent.
+func landingBelow(ctx context.Context, tx Tx, d *Delegation) error {
+	if d.intended() {
+		return Errorf(CodeLanding, "The change of %s is landing on %s right now and can no longer be cancelled. Revert it after it landed.", d.To, d.Work.Land.Base.Branch)
+	}
+	children, err := tx.Live(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	for _, c := range children {
+		if err := landingBelow(ctx, tx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookUp finds a delegation by its id, or the root by its task's.
+func (e *Engine) lookUp(ctx context.Context, id string) (Delegation, error) {
+	if len(id) > len(TaskPrefix) && id[:len(TaskPrefix)] == TaskPrefix {
+		t, err := e.Store.Task(ctx, id)
+		if err != nil {
+			return Delegation{}, err
+		}
+		id = t.RootID
+	}
+	return e.Store.Delegation(ctx, id)
+}
+
+// Pause holds a task: none of its delegations is claimed any more, models stop once
+// their next turn is stored, programs run on to their end, and a landing past its intent
+// is carried out. The id is the task's or that of any of its delegations. Pausing a
+// paused task changes nothing.
+func (e *Engine) Pause(ctx context.Context, id, actor string) (Delegation, error) {
+	return e.hold(ctx, id, func(tx Tx, root *Delegation) error {
+		t := tx.Task()
+		if t.EndedAt != nil {
+			return Errorf(CodeEnded, "This task has ended already, as %s. There is nothing to pause.", root.State)
+		}
+		if t.PausedAt != nil {
+			return nil
+		}
+		now := tx.Now()
+		t.PausedAt = &now
+		return tx.Append(ctx, event.Of(root.ID, actor, event.PausedData{Agent: t.Agent}))
+	})
+}
+
+// Unpause lets a paused task go on from where it was held. A task that is not paused
+// stays as it is.
+func (e *Engine) Unpause(ctx context.Context, id, actor string) (Delegation, error) {
+	return e.hold(ctx, id, func(tx Tx, root *Delegation) error {
+		t := tx.Task()
+		if t.EndedAt != nil {
+			return Errorf(CodeEnded, "This task has ended already, as %s. Retry it, or send a new one.", root.State)
+		}
+		if t.PausedAt == nil {
+			return nil
+		}
+		held := tx.Now().Sub(*t.PausedAt)
+		t.PausedAt = nil
+		if e.Config().Settings.QueueTimeout > 0 {
+			if err := restartQueues(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return tx.Append(ctx, event.Of(root.ID, actor, event.UnpausedData{Agent: t.Agent, PausedMS: held.Milliseconds()}))
+	})
+}
+
+// hold runs fn on the task of a delegation with its root, and returns the delegation
+// that was named.
+func (e *Engine) hold(ctx context.Context, id string, fn func(tx Tx, root *Delegation) error) (Delegation, error) {
+	d, err := e.lookUp(ctx, id)
+	if err != nil {
+		return Delegation{}, err
+	}
+	err = e.Store.InTask(ctx, d.TaskID, func(tx Tx) error {
+		root, err := tx.Delegation(ctx, tx.Task().RootID)
+		if err != nil {
+			return err
+		}
+		return fn(tx, root)
+	})
+	return d, err
+}
 
 // MaxReason is the longest reason of a cancel or a stop, in characters.
 const MaxReason = 500

@@ -2,119 +2,18 @@ package orchestrator
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 )
-
-// mirror is the node's mirror of a configured repository.
-func (e *Engine) mirror(name string) (*patch.Mirror, Repository, error) {
-	repo, err := e.Config().repository(name)
-	if err != nil {
-		return nil, repo, agent.Fail(agent.CodeNoCheckout, "There is no repository %q in the configuration any more.", name)
-	}
-	return e.Mirrors.Open(repo), repo, nil
-}
-
-// prepare makes the folders of an attempt and, for an agent that works on files, a
-// fresh checkout: of the caller's snapshot where it has one, else of the branch.
-func (e *Engine) prepare(r *run, spec agent.Spec) error {
-	if !e.traits(spec).Files {
-		return nil
-	}
-	if err := e.makeFolder(r); err != nil {
-		return err
-	}
-	if r.d.Repository == "" {
-		return nil
-	}
-	var err error
-	if r.mirror, _, err = e.mirror(r.d.Repository); err != nil {
-		return err
-	}
-	if err := r.fetched(r.findBase()); err != nil {
-		return err
-	}
-	if err := r.steady(spec); err != nil {
-		return err
-	}
-	w := &r.d.Work
-	if s := w.start(); s != nil {
-		if err := r.fetched(r.bring(r.ctx, s.Bundle, s.Commit)); err != nil {
-			return err
-		}
-	}
-	r.dir = filepath.Join(r.folder, "checkout")
-	return r.fetched(r.mirror.Checkout(r.ctx, w.BaseCommit, w.startTree(), r.dir))
-}
-
-// findBase finds what the checkout is made on: the caller's snapshot, what a conversation
-// or the first revision began on, or the branch as it is now.
-func (r *run) findBase() error {
-	w := &r.d.Work
-	switch {
-	case w.Shares:
-		return r.bring(r.ctx, w.BaseBundle, w.BaseSaved)
-	case (r.keeps || w.From != nil) && w.BaseCommit != "":
-		if r.mirror.Has(r.ctx, w.BaseCommit) {
-			return nil
-		}
-		return r.mirror.Fetch(r.ctx)
-	}
-	if err := r.mirror.Fetch(r.ctx); err != nil {
-		return err
-	}
-	s, err := r.mirror.Start(r.ctx, r.task.Ref)
-	if err == nil {
-		w.Stand = standOn(s)
-	}
-	return err
-}
-
-// fetched turns a problem of the source, which a person must mend, into the
-// delegation's failure; what may heal stays an error and is tried again.
-func (r *run) fetched(err error) error {
-	var source *patch.SourceError
-	if errors.As(err, &source) && !source.Temporary() {
-		return agent.Fail(agent.CodeNoCheckout, "%s", source.Message)
-	}
-	return refFailure(err)
-}
-
-// makeFolder makes the attempt's own folder, with scratch in it.
-func (e *Engine) makeFolder(r *run) error {
-	r.folder = filepath.Join(e.Data, "runs", fmt.Sprintf("%s-%d", r.id, r.attempt))
-	if err := os.RemoveAll(r.folder); err != nil {
-		return err
-	}
-	return os.MkdirAll(filepath.Join(r.folder, "scratch"), 0o700)
-}
-
-// removeFolder removes what the attempt left on disk. Folders that an agent made
-// unwritable are opened first.
-func (r *run) removeFolder() {
-	if r.folder == "" {
-		return
-	}
-	if os.RemoveAll(r.folder) == nil {
-		return
-	}
-	filepath.WalkDir(r.folder, func(path string, entry os.DirEntry, err error) error { //nolint:errcheck // what cannot be opened fails below
-		if entry != nil && entry.IsDir() {
-			os.Chmod(path, 0o700) //nolint:errcheck // the same
-		}
-		return nil
-	})
-	if err := os.RemoveAll(r.folder); err != nil {
-		r.e.Log.Warn("a run's folder could not be removed", "folder", r.folder, "err", err)
-	}
-}
 
 // finish takes the answer of an agent and what it changed.
 func (e *Engine) finish(r *run, spec agent.Spec, res *agent.Result) error {
@@ -354,61 +253,133 @@ func validatedEvent(d *Delegation, from, to string) event.Event {
 	return event.Of(d.ID, d.To, event.PatchValidatedData{BaseTree: from, Tree: to, Repository: d.Repository})
 }
 
-// offer records a tree that is to be put before people and goes on to its checks.
-func (e *Engine) offer(r *run, res *agent.Result, tree string) error {
-	rev, digest, err := e.record(r, tree)
-	if err != nil {
-		return err
+// Artifacts are stored by content, once for each task: retention removes them with it.
+const (
+	// maxShownArtifact is how long a text may be that stands in the row as well, in bytes.
+	maxShownArtifact = 4000
+	// maxToldArtifact is how long a text may be that a workflow's templates can use.
+	maxToldArtifact = MaxText
+)
+
+// content is what of an artifact is written into the store.
+type content struct {
+	id   string
+	data []byte
+}
+
+// ArtifactBlob names the content of an artifact in the store.
+func ArtifactBlob(taskID, sha string) string { return "artifact:" + taskID + ":" + sha }
+
+// ArtifactURL is where callers get the content of an artifact, from the server's address on.
+func ArtifactURL(delegationID, name string) string {
+	return "/api/v1/delegations/" + delegationID + "/artifacts/" + url.PathEscape(name)
+}
+
+// gather reads the artifacts of a result while the checkout is there. The result that it
+// returns names them by content; the contents are stored with it.
+func (r *run) gather(ctx context.Context, res *agent.Result) (*agent.Result, error) {
+	r.contents = nil
+	if len(res.Artifacts) == 0 {
+		return res, nil
 	}
-	declined, err := r.stillDeclined(r.ctx, tree)
-	if err != nil {
-		return err
+	if n := len(res.Artifacts); n > agent.MaxArtifacts {
+		return nil, agent.Fail(agent.CodeArtifact, "There are %d artifacts; %d is the limit.", n, agent.MaxArtifacts)
 	}
-	err = e.settled(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		if err := r.carry(ctx, tx, d, res); err != nil {
+	told, sum := *res, 0
+	told.Artifacts = nil
+	names := map[string]bool{}
+	for _, a := range res.Artifacts {
+		data, err := r.contentOf(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		if sum += len(data); sum > agent.MaxArtifactSum {
+			return nil, agent.Fail(agent.CodeArtifact, "The artifacts have more than %d bytes together, which is the limit. Make them smaller.", agent.MaxArtifactSum)
+		}
+		name := a.Name
+		for n := 2; names[name]; n++ {
+			name = fmt.Sprintf("%s (%d)", a.Name, n)
+		}
+		names[name] = true
+		digest := sha256.Sum256(data)
+		stored := agent.Artifact{Name: name, MediaType: a.TypeOf(data), SHA256: hex.EncodeToString(digest[:]), Size: int64(len(data)), URL: ArtifactURL(r.id, name)}
+		if len(data) <= maxShownArtifact && isText(data) {
+			stored.Text = string(data)
+		}
+		told.Artifacts = append(told.Artifacts, stored)
+		r.contents = append(r.contents, content{ArtifactBlob(r.task.ID, stored.SHA256), data})
+	}
+	return &told, nil
+}
+
+// contentOf is the content of one artifact. What an agent passes on of one that worked for it
+// has no text and no path: the task has its content.
+func (r *run) contentOf(ctx context.Context, a agent.Artifact) ([]byte, error) {
+	if a.SHA256 == "" || a.Text != "" {
+		return a.Read(r.dir)
+	}
+	data, err := r.e.Store.Blob(ctx, ArtifactBlob(r.task.ID, a.SHA256))
+	if errors.Is(err, ErrNotFound) {
+		return nil, agent.Fail(agent.CodeArtifact, "The content of the artifact %q is not stored any more.", a.Name)
+	}
+	return data, err
+}
+
+// putContents stores the contents that the run has gathered.
+func (r *run) putContents(ctx context.Context, tx Tx) error {
+	for _, c := range r.contents {
+		if err := tx.PutBlob(ctx, c.id, "artifact", c.data); err != nil {
 			return err
 		}
-		d.Work.Declined = declined
-		return beginChecking(ctx, tx, d, tree, rev, d.To)
-	})
-	if err != nil {
-		return err
 	}
-	e.Trace("tree stored")
-	return e.checkRevision(r, digest)
+	return nil
 }
 
-// keep stores a recorded revision in the row.
-func keep(ctx context.Context, tx Tx, d *Delegation, tree string, rev patch.Revision, actor string) error {
-	d.Work.Tree, d.Work.TreeCommit, d.Work.AgentBranch = tree, rev.Commit, rev.Branch
-	d.Work.TreeBundle, d.Losses = bundleID("rev", d.ID, rev.Commit), 0
-	if err := tx.PutBlob(ctx, d.Work.TreeBundle, "bundle", rev.Bundle); err != nil {
-		return err
+func isText(data []byte) bool { return utf8.Valid(data) && !strings.ContainsRune(string(data), 0) }
+
+// tellTexts gives a child's text artifacts to a workflow, whose templates use them.
+func (e *Engine) tellTexts(ctx context.Context, taskID string, c *agent.Child) error {
+	if c.Result == nil || len(c.Result.Artifacts) == 0 {
+		return nil
 	}
-	e := validatedEvent(d, d.Work.BaseTree, tree)
-	e.Actor = actor
-	return tx.Append(ctx, e)
+	told := *c.Result
+	told.Artifacts = append([]agent.Artifact(nil), told.Artifacts...)
+	for i, a := range told.Artifacts {
+		if a.SHA256 == "" || a.Text != "" || a.Size > maxToldArtifact {
+			continue
+		}
+		data, err := e.Store.Blob(ctx, ArtifactBlob(taskID, a.SHA256))
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if isText(data) {
+			told.Artifacts[i].Text = string(data)
+		}
+	}
+	c.Result = &told
+	return nil
 }
 
-// record commits a tree on the agent's branch.
-func (e *Engine) record(r *run, tree string) (patch.Revision, string, error) {
-	_, repo, err := e.mirror(r.d.Repository)
-	if err != nil {
-		return patch.Revision{}, "", err
+// Artifact is the content of an artifact of d. Those of older versions are their text.
+func (e *Engine) Artifact(ctx context.Context, d Delegation, a agent.Artifact) ([]byte, error) {
+	if a.SHA256 == "" {
+		return []byte(a.Text), nil
 	}
-	w := r.d.Work
-	base, err := w.target()
-	if err != nil {
-		return patch.Revision{}, "", err
+	data, err := e.Store.Blob(ctx, ArtifactBlob(d.TaskID, a.SHA256))
+	if errors.Is(err, ErrNotFound) {
+		return nil, Errorf(CodeNotFound, "The content of %q is gone: retention removed it.", a.Name)
 	}
-	digest := patch.Digest(repo.Name, base.Branch, base.Commit, tree, deliver(repo))
-	rev, err := r.mirror.Record(r.ctx, recordSpec(r.task, r.d, base.Commit, tree, digest, w.editorNames()))
-	return rev, digest, err
+	return data, err
 }
 
-func deliver(repo Repository) string {
-	if repo.Deliver == "" {
-		return patch.DeliverMerge
+// NamedArtifact finds an artifact of d by its name.
+func (d *Delegation) NamedArtifact(name string) (agent.Artifact, error) {
+	if d.Result != nil {
+		for _, a := range d.Result.Artifacts {
+			if a.Name == name {
+				return a, nil
+			}
+		}
 	}
-	return repo.Deliver
+	return agent.Artifact{}, Errorf(CodeNotFound, "%s has no artifact %.60q. Its page lists what it has.", d.To, name)
 }

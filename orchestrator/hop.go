@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/guard"
@@ -38,14 +39,14 @@ var errRunOver = &Error{Code: CodeForbidden, Message: "This run is over, or it r
 // planned is one hop with what has to be known before the transaction.
 type planned struct {
 	agent.Hop
-	key      string
-	target   agent.Spec // whom it would be handed to
-	known    bool       // there is such an agent
-	snapshot *base      // set when the caller has a checkout
-	repo     string
-	asks     Handovers // nil: nobody is asked
-	baton    *baton    // of the transaction
-	passes   bool      // d waits for the child, so that its slot is free
+	key          string
+	target       agent.Spec // whom it would be handed to
+	known        bool       // there is such an agent
+	snapshot     *base      // set when the caller has a checkout
+	repo         string
+	asks         Handovers     // nil: nobody is asked
+	continuation *continuation // of the transaction
+	passes       bool          // d waits for the child, so that its slot is free
 	// least and whole are what one call of the target may cost, in tokens; see Engine.need.
 	least, whole int64
 	anew         string // what tells a spawn from the same one before, "" where nothing does
@@ -116,7 +117,7 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 	if err := rememberSpawn(ctx, tx, d, child); err != nil {
 		return agent.Child{}, err
 	}
-	begun := p.baton.claim(tx, child, p.passes)
+	begun := p.continuation.claim(tx, child, p.passes)
 	if err := tx.Insert(ctx, child); err != nil {
 		return agent.Child{}, err
 	}
@@ -124,7 +125,7 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 		return agent.Child{}, err
 	}
 	if begun {
-		if err := p.baton.acknowledge(ctx, tx, child); err != nil {
+		if err := p.continuation.acknowledge(ctx, tx, child); err != nil {
 			return agent.Child{}, err
 		}
 	}
@@ -220,3 +221,163 @@ func childOf(d *Delegation) agent.Child {
 	}
 	return c
 }
+
+// What holds where the configuration says nothing (X6b: the figures of picoclaw today).
+const (
+	defaultSpawned      = 5
+	defaultSpawnTimeout = 5 * time.Minute
+)
+
+func (s SpawnSettings) children() int {
+	if s.Children <= 0 {
+		return defaultSpawned
+	}
+	return s.Children
+}
+
+func (s SpawnSettings) timeout() time.Duration {
+	if s.Timeout <= 0 {
+		return defaultSpawnTimeout
+	}
+	return s.Timeout
+}
+
+// spawnKey makes spawning idempotent: the same task for the same agent, spawned again by
+// the same run, is the child that exists, also once it has ended (P50), until that is forgotten;
+// see madeBefore. One that is meant to be made again has a key of its own. to is "" where the
+// agent is not known.
+func spawnKey(to string, h agent.Hop) string {
+	if to == "" {
+		to = h.To
+	}
+	if h.Again {
+		return "spawn-" + hopKey(to, h.Text+"\x00"+h.Ref, 0)
+	}
+	return "spawn-" + hopKey(to, h.Text, 0)
+}
+
+// spawnLimit refuses a child too many of those that d does not wait for (P44). The count
+// is of the locked row, so it is exact (P54).
+func (e *Engine) spawnLimit(ctx context.Context, tx Tx, d *Delegation, p planned) (*guard.Verdict, error) {
+	set := e.Config().Settings.Spawn
+	if !p.Spawn {
+		return nil, nil
+	}
+	limit := set.children()
+	if d.OpenSpawned < limit {
+		return agentLimit(ctx, tx, d, set.PerAgent)
+	}
+	return &guard.Verdict{Guard: "capacity", Code: guard.CodeNoCapacity,
+		Message: fmt.Sprintf("%s has %d spawned agents at work, and %d at once is the limit. Wait until one of them has ended, or do this without one.", d.To, d.OpenSpawned, limit)}, nil
+}
+
+// agentLimit refuses a child too many of those that all runs of d's agent have spawned
+// together (P45). The store keeps other runs of it from counting until the transaction ends,
+// so that this count is exact too.
+func agentLimit(ctx context.Context, tx Tx, d *Delegation, limit int) (*guard.Verdict, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	n, err := tx.SpawnedBy(ctx, d.To)
+	if err != nil || n < limit {
+		return nil, err
+	}
+	return &guard.Verdict{Guard: "capacity", Code: guard.CodeNoCapacity,
+		Message: fmt.Sprintf("%s has %d spawned agents at work in all its runs together, and %d at once is the limit of one agent (engine.spawn.per_agent). Wait until one of them has ended, or do this without one.", d.To, n, limit)}, nil
+}
+
+// What a run asks for twice by mistake is done once (P50): a spawn of the same task for the
+// same agent, and the announcement of a child's end. Each has a deterministic key, which the
+// store keeps with the child while that lives and for Settings.Spawn.Remember after its end;
+// then a sweep forgets it.
+
+// defaultRemember is how long that is where the configuration says nothing.
+const defaultRemember = 24 * time.Hour
+
+// Remembered is how long after a child's end its keys are known.
+func (s SpawnSettings) Remembered() time.Duration {
+	if s.Remember <= 0 {
+		return defaultRemember
+	}
+	return s.Remember
+}
+
+// spawnedOnce is the key of a spawn: who spawns, in which generation, and what for whom.
+func spawnedOnce(d *Delegation, key string) string {
+	return fmt.Sprintf("spawn/%s/%d/%s", d.ID, d.Work.Runs, key)
+}
+
+// announcedOnce is the key of the announcement of a child's end to its caller.
+func announcedOnce(d *Delegation, child string) string {
+	return fmt.Sprintf("announce/%s/%d/%s", d.ID, d.Work.Runs, child)
+}
+
+// madeBefore finds the child that answers for a hop, ErrNotFound where there is none. The
+// child of a spawn answers until it has been forgotten, also before the sweep comes by.
+func (e *Engine) madeBefore(ctx context.Context, tx Tx, d *Delegation, p *planned) (*Delegation, error) {
+	if !p.Spawn {
+		return tx.Child(ctx, d.ID, d.Work.Runs, p.key)
+	}
+	if p.Again {
+		p.anew = p.Ref
+	}
+	child, err := spawnOf(ctx, tx, d, p.key)
+	if err != nil {
+		return nil, err
+	}
+	if child.EndedAt == nil || tx.Now().Sub(*child.EndedAt) < e.Config().Settings.Spawn.Remembered() {
+		return child, nil
+	}
+	p.anew = child.ID // it is no repetition of the hop that made that one
+	if err := tx.Forget(ctx, spawnedOnce(d, p.key)); err != nil {
+		return nil, err
+	}
+	return nil, ErrNotFound
+}
+
+// spawnOf finds the newest child that a spawn made. A node of before the keys, which works
+// beside this one while the nodes are brought up one by one, notes none: its child is found
+// by the plain hop key, as it finds it itself.
+func spawnOf(ctx context.Context, tx Tx, d *Delegation, key string) (*Delegation, error) {
+	id, err := tx.Remembered(ctx, spawnedOnce(d, key))
+	if errors.Is(err, ErrNotFound) {
+		return tx.Child(ctx, d.ID, d.Work.Runs, key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tx.Delegation(ctx, id)
+}
+
+// rememberSpawn makes child the answer for its spawn. The hop key below its caller has to be
+// its own: the same spawn may be made again once this one is forgotten.
+func rememberSpawn(ctx context.Context, tx Tx, d, child *Delegation) error {
+	if !child.Spawned {
+		return nil
+	}
+	key := child.HopKey
+	child.HopKey += "@" + child.ID
+	return tx.Remember(ctx, spawnedOnce(d, key), child.ID)
+}
+
+// announceOnce notes that a turn tells d of the ends of children, and returns the keys of
+// the announcements. One that is on record is refused with the whole turn.
+func announceOnce(ctx context.Context, tx Tx, d *Delegation, children []string) ([]string, error) {
+	keys := make([]string, 0, len(children))
+	for _, id := range children {
+		key := announcedOnce(d, id)
+		err := tx.Remember(ctx, key, id)
+		if errors.Is(err, ErrExists) {
+			return nil, Errorf(CodeConflict, "The end of %s was announced to %s before. Each is announced once.", id, d.To)
+		}
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// announces reports whether a turn tells the ends of spawned children, which is a message of
+// its own; the outcomes of other hops come as the results of their calls.
+func announces(t agent.Turn) bool { return len(t.Children) > 0 && t.Message.Role == agent.FromUser }
