@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Ask puts a checked tree before people, or lets a rule decide, in one transaction

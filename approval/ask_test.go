@@ -10,8 +10,8 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 )
 
 func TestRequestChangesGivesTheNextRevisionOfTheSameRequest(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // lobby is a hall with one address.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 )
 
 // A rule that passes a change decides it. On a node whose rules are not those that were

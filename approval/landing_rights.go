@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // landings is the gate's part in landings at one moment: who has which rights.

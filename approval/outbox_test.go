@@ -9,8 +9,8 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/approval/inbox"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 var inboxChannel approval.Channel = inbox.Channel{}

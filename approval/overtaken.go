@@ -10,8 +10,8 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Movement is how a branch moved since a change was made on it.

@@ -9,8 +9,8 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/event"
 )
 
 func TestConsideringStoresNothing(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // schedule sets when the next reminder or step of the escalation of r is due. A

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Reverter makes the task that undoes a landed request: its root is born checking

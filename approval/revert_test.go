@@ -8,8 +8,8 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/event"
 )
 
 // undoing stands for the engine: it makes the task of a revert, with its request.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // renew holds an open question, or an approval that has not landed, against the rules in

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // A row names who decided, where each had read the change, and how much of it; of verdicts

@@ -8,9 +8,9 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 
 	"pgregory.net/rapid"
 )

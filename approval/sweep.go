@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // sweepBatch is how many requests on which something is due are read at once.

@@ -13,10 +13,10 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
 )

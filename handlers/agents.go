@@ -10,8 +10,8 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/guard"
-	"gatehouse/orchestrator/insight"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/insight"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"

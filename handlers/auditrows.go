@@ -2,7 +2,7 @@ package handlers
 
 import (
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/views"
 )
 

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/proof"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/history"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"

@@ -5,8 +5,8 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/views"
 )
 

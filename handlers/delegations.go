@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"

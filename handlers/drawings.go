@@ -2,7 +2,7 @@ package handlers
 
 import (
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/insight"
 	"gatehouse/views"
 )
 

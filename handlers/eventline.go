@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/views"
 )
 

@@ -3,7 +3,7 @@ package handlers
 import (
 	"testing"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // A12: every kind of event has a line in plain words for people, and data of another shape

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/insight"
 
 	"github.com/prometheus/client_golang/prometheus"
 )

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/history"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"

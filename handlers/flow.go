@@ -10,8 +10,8 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/flow"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"

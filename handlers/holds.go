@@ -9,7 +9,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/insight"
 )
 
 // eventsAtOnce is how many events of a task are held while all of them are read.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/insight"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/insight"
 	"gatehouse/views"
 	"gatehouse/web/wire"
 

@@ -7,7 +7,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/views"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/proof"
 )
 
 // verifications is how many a node runs at once. Each keeps one connection to the

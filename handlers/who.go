@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 
 	"github.com/labstack/echo/v4"
 )

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Await blocks until the child has ended; see agent.Host. When other children are

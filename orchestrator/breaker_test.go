@@ -11,8 +11,8 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/record/event"
 )
 
 // broken makes coder fail three times in a row by a person's own tasks.

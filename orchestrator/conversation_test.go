@@ -13,8 +13,8 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/event"
 )
 
 // calls is a turn of the model that calls a tool once for each id.
@@ -122,8 +122,8 @@ func TestAConversationParksWithItsFiles(t *testing.T) {
 		}
 		w.approve(r)
 		d := w.state(root.ID, orchestrator.Completed)
-		if d.Usage.InputTokens != 100 || d.Work.Kept == nil || len(d.Work.Kept.Merged) != 0 {
-			t.Errorf("used %+v, kept %+v", d.Usage, d.Work.Kept)
+		if d.Usage.InputTokens != 100 || d.Work.Checkpoint == nil || len(d.Work.Checkpoint.Merged) != 0 {
+			t.Errorf("used %+v, kept %+v", d.Usage, d.Work.Checkpoint)
 		}
 	})
 }

@@ -14,9 +14,9 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // K14, K15: kik plans, coder changes, reviewer looks at the files as coder left them and

@@ -11,9 +11,9 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/budget"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/event"
 )
 
 func amount[T any](v T) *T { return &v }

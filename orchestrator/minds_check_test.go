@@ -9,7 +9,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // ledgers checks the budgets of one task, children before their callers.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Retry runs a task again that did not complete, under the same ids and with fresh

@@ -12,7 +12,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/budget"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // along hands a task on to the agent that stands behind the running one in the task's

@@ -8,8 +8,8 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/record/event"
 )
 
 // An agent reads a token somewhere and says it: in its progress, while it writes, in its

@@ -9,8 +9,8 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/agent/llm/modeltest"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/event"
 )
 
 // A8: what a task is about elsewhere is stored with it and stands in its first event; a

@@ -18,8 +18,8 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store/storetest"
 )
 

@@ -18,10 +18,10 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/agent/command"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 
 	"pgregory.net/rapid"
 )

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
-	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/history"
 	"gatehouse/orchestrator/sharedctx"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/history"
 
 	"github.com/a-h/templ"
 )

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 )
 
 // auditMoment is a time in the reader's zone, to the second on hover.

@@ -11,7 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 import (
 	"strings"
 
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 )
 
 // Audit is `/audit`.

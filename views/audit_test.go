@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/history"
 )
 
 func TestEvidenceHasAllThatAnAuditorAsks(t *testing.T) {

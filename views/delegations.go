@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/guard"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 )
 
 // DelegationRow is one task or delegation in a list.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 )
 
 // EvidencePage is `/approvals/{id}/evidence`: everything about one request on paper.

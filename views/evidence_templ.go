@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Evidence is one request as an auditor prints it on A4: complete, plain, times in UTC.

@@ -3,7 +3,7 @@ package views
 import (
 	"net/url"
 
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 )
 
 // FilterBar is the line of filters of a list. It can be typed or picked; both write the

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/flow"
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/insight"
 )
 
 // storyFlow is a team with a loop, a branch, a refusal and hostile names.

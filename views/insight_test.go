@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/insight"
 )
 
 // TestTheFlowDrawing (H30): a box for each agent, the artifact beside its arrow, the branch's

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"gatehouse/orchestrator/insight"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/insight"
 )
 
 // InsightsPath is the page of figures.

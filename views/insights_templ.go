@@ -9,7 +9,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/insight"
 	"slices"
 	"strings"
 )

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Exports and streams of a hostile house are read by programs: each line parses, no cell is a formula, nothing hidden

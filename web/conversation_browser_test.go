@@ -8,8 +8,8 @@ import (
 	"gatehouse/handlers/door"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/web/browsertest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/people"
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/proof"
 	"gatehouse/orchestrator/store/storetest"
 )
 

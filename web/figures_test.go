@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gatehouse/handlers"
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/insight"
 )
 
 // figures is a busy site: every kind of figure, and names that nobody configured.

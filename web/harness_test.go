@@ -26,15 +26,15 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/chain"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/intake"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/proof"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
+	"gatehouse/orchestrator/trigger/intake"
 	"gatehouse/web"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 	"gatehouse/views"
 
 	"github.com/a-h/templ"

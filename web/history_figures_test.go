@@ -12,8 +12,8 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/history"
 	"gatehouse/orchestrator/store/storetest"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // busy makes a task in which kik has handed to coder and waits, and kik was refused once.

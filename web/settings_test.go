@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // says holds a page to a status and to words that it has or, after "!", lacks.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // streamsEnv makes TestStreamFigures a server for testdata/rivals, which `make bench-live` runs.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"gatehouse/handlers/door"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
 

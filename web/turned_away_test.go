@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // A verdict of somebody without the role does not get as far as the gate, and is in the

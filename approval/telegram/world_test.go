@@ -14,10 +14,10 @@ import (
 	"gatehouse/approval/telegram"
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
 )

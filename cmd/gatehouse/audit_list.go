@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/badge"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/proof"
 	"gatehouse/orchestrator/store"
 )
 

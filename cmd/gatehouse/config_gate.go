@@ -10,7 +10,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/handlers"
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/trigger"
 )
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"gatehouse/cmd/gatehouse/internal/config"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // systemActor is who the audit names for what a server does by itself.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // configurations are the events of the history about the configuration.

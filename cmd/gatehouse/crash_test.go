@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // crashTeam hands on three deep. The first run of coder may be told to stay for ever,

@@ -15,10 +15,10 @@ import (
 	"gatehouse/approval"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 
 	"golang.org/x/tools/txtar"
 )

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/store/storetest"
 )
 

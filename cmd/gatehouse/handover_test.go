@@ -8,7 +8,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // handoverTeam is kik, who hands everything to coder and answers with what came of it,

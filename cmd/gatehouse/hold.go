@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )

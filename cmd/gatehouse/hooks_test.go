@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/orchestrator/agent/llm/modeltest"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // hookedTeam has hooks that refuse, record, hang, talk rubbish, fail and are missing.

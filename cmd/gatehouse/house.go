@@ -24,11 +24,11 @@ import (
 	"gatehouse/orchestrator/agent/command"
 	"gatehouse/orchestrator/agent/remote"
 	"gatehouse/orchestrator/agent/workflow"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/intake"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
+	"gatehouse/orchestrator/trigger/intake"
 
 	"golang.org/x/sync/errgroup"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/proof"
 )
 
 // How often what is done besides the work.

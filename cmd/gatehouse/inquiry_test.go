@@ -13,7 +13,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/web/wire"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/web/client"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store/storetest"
 	"gatehouse/web/wire"
 )

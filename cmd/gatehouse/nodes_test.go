@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // nodesTeam has an agent that only answers and one whose every task adds a file of its

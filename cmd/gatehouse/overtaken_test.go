@@ -12,7 +12,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/web/wire"
 )
 

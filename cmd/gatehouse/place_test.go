@@ -17,8 +17,8 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers/door"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
 )

@@ -12,8 +12,8 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/record/event"
 )
 
 // refusedTeam are models that hand on to one another; ill cannot be asked at first.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/store"
 )
 

@@ -22,7 +22,7 @@ import (
 	"gatehouse/handlers/door"
 	"gatehouse/handlers/hook"
 	"gatehouse/handlers/stream"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
 	"gatehouse/web"

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // stopTeam is one worker, an agent that does not end by itself, and another one.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/record/telemetry"
 	"gatehouse/orchestrator/store"
-	"gatehouse/orchestrator/telemetry"
 )
 
 // traceName is the lease and the cursor of the node that sends traces.

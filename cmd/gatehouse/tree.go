@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )

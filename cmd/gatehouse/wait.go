@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gatehouse/cmd/gatehouse/internal/config"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )

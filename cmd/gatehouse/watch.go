@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/web/client"
 )
 

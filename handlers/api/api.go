@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gatehouse/handlers"
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/proof"
 	"gatehouse/orchestrator/sharedctx"
 
 	"github.com/labstack/echo/v4"

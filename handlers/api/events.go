@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"

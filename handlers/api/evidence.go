@@ -5,8 +5,8 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/handlers"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/proof"
 	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"

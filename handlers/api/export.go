@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/patch"
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/proof"
 
 	"github.com/labstack/echo/v4"
 )

@@ -10,10 +10,10 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/patch"
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/history"
+	"gatehouse/orchestrator/record/proof"
 	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"

@@ -9,7 +9,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"

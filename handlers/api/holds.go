@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"

@@ -7,7 +7,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/insight"
 	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"

@@ -11,7 +11,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 
 	"github.com/labstack/echo/v4"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/proof"
 
 	"github.com/labstack/echo/v4"
 )

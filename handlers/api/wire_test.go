@@ -16,7 +16,7 @@ import (
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/guard"
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/trigger"
 	"gatehouse/web/client"

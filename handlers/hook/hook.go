@@ -9,8 +9,8 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/intake"
 	"gatehouse/orchestrator/trigger"
+	"gatehouse/orchestrator/trigger/intake"
 
 	"github.com/labstack/echo/v4"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // beatEvery is how exactly heartbeats come.

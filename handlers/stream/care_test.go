@@ -13,7 +13,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 
 	"github.com/gorilla/websocket"
 )

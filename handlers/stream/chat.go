@@ -6,9 +6,9 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // chat makes a task of a message and streams what happens to it as chat messages. The

@@ -13,7 +13,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // protocol is how one kind of connection says things. A nil answer says nothing.

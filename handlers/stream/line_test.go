@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"gatehouse/handlers"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // hubOnly is an engine of which streams need nothing but the hub.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // keepParts is how many parts of messages a tail holds for its readers; who is further

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // memory is a log in memory, so that a test says what is committed when.

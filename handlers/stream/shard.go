@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // shard is a share of the parked subscriptions of a tail. When there is something new one

@@ -10,8 +10,8 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/strictjson"
 
 	"github.com/gorilla/websocket"

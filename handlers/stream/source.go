@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // source reads one stream of the log: events after a cursor, ascending.

@@ -12,7 +12,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 
 	"github.com/labstack/echo/v4"
 )

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 
 	"github.com/gorilla/websocket"
 )

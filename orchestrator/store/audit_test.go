@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/store"
 )
 

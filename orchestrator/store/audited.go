@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/history"
 )
 
 // RecordExport writes the event of an export into the stream "system".

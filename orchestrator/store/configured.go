@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 const (

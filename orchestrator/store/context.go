@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/sharedctx"
 )
 

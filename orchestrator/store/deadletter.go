@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // deadNotices are the notices that were given up and whose question is still open: of

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 
 	"github.com/pressly/goose/v3"
 )

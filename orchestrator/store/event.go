@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/record/event"
 )
 
 const eventColumns = "task_id, n, id, type, delegation_id, actor, at, data, prev_hash, hash"

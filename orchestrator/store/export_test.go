@@ -5,8 +5,8 @@ import (
 	"database/sql"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/history"
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/history"
+	"gatehouse/orchestrator/record/insight"
 )
 
 // Exec changes the database behind the store's back, as an intruder would.

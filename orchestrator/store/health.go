@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // SetHealth records how the other side of a channel is. Its event is written when the

@@ -11,7 +11,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 
 	"github.com/oklog/ulid/v2"
 )

@@ -9,8 +9,8 @@ import (
 	"unicode"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/history"
 
 	"github.com/oklog/ulid/v2"
 )

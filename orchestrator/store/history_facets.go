@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 )
 
 // hasty is the time from opening a page to a yes below which nobody has read it.

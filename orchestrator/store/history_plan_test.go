@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 	"gatehouse/orchestrator/store/storetest"
 )
 

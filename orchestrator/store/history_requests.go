@@ -7,7 +7,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 )
 
 // asked is a query as the database is asked it.

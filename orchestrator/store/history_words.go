@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/history"
 )
 
 // slack is how many rows the order of rows may differ from that of ids: requests are

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/history"
 )
 
 // maxSearched bounds the text of a request that is searched, in bytes: PostgreSQL takes

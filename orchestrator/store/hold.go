@@ -6,8 +6,8 @@ import (
 	"errors"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/retention"
 )
 
 const selectHolds = "select h.id, h.kind, h.subject, h.request_id, h.reason, h.set_by, h.set_at, h.lifted_by, h.lifted_at, h.lift_reason from holds h"

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/history"
 )
 
 // askDelegations turns a filter with a line into conditions and ways. The row of the

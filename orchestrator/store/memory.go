@@ -5,7 +5,7 @@ import (
 	"context"
 	"sync"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // What is remembered at most: tasks, delegations of one task, and bytes of their texts.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/pgtest"
 	"gatehouse/orchestrator/store/storetest"

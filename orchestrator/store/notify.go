@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 
 	"github.com/lib/pq"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/pgtest"
 )

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // A page reads of a task what it shows: the tree without its texts, some delegations in

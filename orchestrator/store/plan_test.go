@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/insight"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/trigger"
 )

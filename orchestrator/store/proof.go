@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/proof"
 )
 
 // verificationPrefix begins the ids of verifications.

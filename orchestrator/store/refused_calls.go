@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/trigger"
 )
 

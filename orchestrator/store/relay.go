@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 const (

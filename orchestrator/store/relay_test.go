@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 func testRelay(node string) (*relay, *event.Hub) {

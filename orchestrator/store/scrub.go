@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/sharedctx"
 )
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/proof"
 )
 
 // sealBatch is how many positions one checkpoint covers at most.

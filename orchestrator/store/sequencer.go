@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 const (

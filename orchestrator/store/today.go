@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/guard"
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/insight"
 )
 
 // The bounds of the overview: beyond them it says "more than".

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // touchEvery is how exact the time of a token's last use is: a busy program must not

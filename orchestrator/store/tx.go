@@ -11,7 +11,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Tx is one transaction on a task. It belongs to one goroutine and ends with the function

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/proof"
 )
 
 // verifyPage is how many events or tasks verification holds at once.

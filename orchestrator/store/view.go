@@ -8,8 +8,8 @@ import (
 	"fmt"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/history"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/history"
 )
 
 // ViewPrefix begins the ids of saved views.

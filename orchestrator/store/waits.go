@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/insight"
 )
 
 // Breakers lists the breakers of all agents that ever failed, by name.

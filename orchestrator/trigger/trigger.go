@@ -2,7 +2,7 @@
 // schedules, what they may carry, and when they fire. Everything that a delivery brings is
 // hostile until proven otherwise.
 //
-// It is pure: orchestrator/intake takes deliveries in and makes tasks of them, the store
+// It is pure: orchestrator/trigger/intake takes deliveries in and makes tasks of them, the store
 // keeps them. A trigger is compiled once, when the configuration is read: its condition,
 // its templates and its times (compile.go). Then for each delivery: who sent it
 // (verify.go), what it says (strict.go), whether it fires (condition.go) and which text

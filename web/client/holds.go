@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/web/wire"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/proof"
+	"gatehouse/orchestrator/record/proof"
 )
 
 var auditTests = map[string]func(*Suite){

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 )
 
 var eventTests = map[string]func(*Suite){

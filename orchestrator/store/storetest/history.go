@@ -9,10 +9,10 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/history"
 )
 
 var historyTests = map[string]func(*Suite){

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/insight"
 )
 
 var insightTests = map[string]func(*Suite){

@@ -11,9 +11,9 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/chain"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/history"
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/history"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
 )

@@ -8,8 +8,8 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/event"
-	"gatehouse/orchestrator/insight"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/insight"
 	"gatehouse/orchestrator/store"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/history"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/history"
 )
 
 var viewTests = map[string]func(*Suite){

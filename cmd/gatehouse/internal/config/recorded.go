@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"gatehouse/orchestrator/event"
+	"gatehouse/orchestrator/record/event"
 
 	"go.yaml.in/yaml/v3"
 )

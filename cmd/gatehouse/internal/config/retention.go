@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/sharedctx"
 )
 

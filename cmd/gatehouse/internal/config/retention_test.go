@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/orchestrator/retention"
+	"gatehouse/orchestrator/record/retention"
 )
 
 func TestAgesOfRetention(t *testing.T) {

@@ -42,9 +42,9 @@ func TestListsOfStatesAgree(t *testing.T) {
 	same(t, "states of delegations", works, "orchestrator.States", s.table("orchestrator", "States"))
 	same(t, "states of requests", requests, "handlers.RequestStates", s.table("handlers", "RequestStates"))
 	some := []string{"pushed"} // stands for some of those that landed
-	same(t, "states of requests", slices.Concat(requests, some), "the history's filter state:", s.table("orchestrator/history", "fixed", "requests", "state"))
+	same(t, "states of requests", slices.Concat(requests, some), "the history's filter state:", s.table("orchestrator/record/history", "fixed", "requests", "state"))
 	several := []string{"live", "wrong"} // stand for several
-	same(t, "states of delegations", slices.Concat(works, several), "the history's filter state:", s.table("orchestrator/history", "fixed", "delegations", "state"))
+	same(t, "states of delegations", slices.Concat(works, several), "the history's filter state:", s.table("orchestrator/record/history", "fixed", "delegations", "state"))
 	breakers := s.typed("orchestrator/guard", "BreakerState")
 	has(t, "states", slices.Concat(both, breakers), "the badges", keys(s.rows("orchestrator/badge", "looks")))
 	ended := s.table("orchestrator", "Ended")
@@ -157,11 +157,11 @@ func TestListsOfCodesAgree(t *testing.T) {
 func TestListsOfEventsAgree(t *testing.T) {
 	s := newSources(t)
 	dotted := regexp.MustCompile(`^(task|delegation|message|tool|context|usage|approval|patch|breaker|configuration)\.[a-z_]+$`)
-	all := s.typed("orchestrator/event", "Type")
+	all := s.typed("orchestrator/record/event", "Type")
 	if len(all) < 60 {
 		t.Fatalf("%d types of events; the constants are not where this test looks for them", len(all))
 	}
-	for _, dir := range []string{"orchestrator", "orchestrator/store", "orchestrator/intake", "approval", "handlers", "handlers/stream", "cmd/gatehouse"} {
+	for _, dir := range []string{"orchestrator", "orchestrator/store", "orchestrator/trigger/intake", "approval", "handlers", "handlers/stream", "cmd/gatehouse"} {
 		if elsewhere := s.typed(dir, "Type"); len(elsewhere) > 0 {
 			t.Errorf("%s has types of events of its own: %q", dir, elsewhere)
 		}
@@ -201,7 +201,7 @@ func TestListsOfVerdictsAgree(t *testing.T) {
 	}
 	same(t, of, stored, "views' verdictWords", keys(s.rows("views", "verdictWords")))
 	same(t, of, stored, "the command line's words", keys(s.rows("cmd/gatehouse", "said")))
-	same(t, "verdicts and what ends without one", append(slices.Clone(stored), "expired"), "the figures of channels", s.cases("orchestrator/insight", "Channels"))
+	same(t, "verdicts and what ends without one", append(slices.Clone(stored), "expired"), "the figures of channels", s.cases("orchestrator/record/insight", "Channels"))
 	has(t, "verdicts that a page takes", all, "what it answers", keys(s.rows("handlers", "said")))
 }
 

@@ -17,18 +17,46 @@ type room struct {
 	may  []string // rooms whose packages it may import, beside its own
 }
 
-// leaves are the packages below orchestrator that know nothing of the engine. They may use one another.
-var leaves = []string{
-	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
-	"orchestrator/people", "orchestrator/event", "orchestrator/patch", "orchestrator/trigger",
-	"orchestrator/origin", "orchestrator/spelling", "orchestrator/mask", "orchestrator/strictjson", "orchestrator/outward", "orchestrator/retention",
-	"orchestrator/nearest", "orchestrator/textcut", "orchestrator/badge",
+// leaves are the packages below orchestrator that know nothing of the engine, and what each of them may use.
+var leaves = []room{
+	{"orchestrator/agent", below("budget", "mask", "outward", "spelling", "strictjson", "textcut")},
+	{"orchestrator/badge", nil},
+	{"orchestrator/budget", nil},
+	{"orchestrator/chain", below("agent")},
+	{"orchestrator/flow", nil},
+	{"orchestrator/guard", below("agent", "budget", "chain", "nearest", "textcut")},
+	{"orchestrator/mask", nil},
+	{"orchestrator/nearest", nil},
+	{"orchestrator/origin", nil},
+	{"orchestrator/outward", nil},
+	{"orchestrator/patch", below("mask", "nearest", "spelling", "textcut")},
+	{"orchestrator/people", nil},
+	{"orchestrator/record/event", nil},
+	{"orchestrator/record/history", below("nearest", "origin")},
+	{"orchestrator/record/insight", below("guard", "record/event")},
+	{"orchestrator/record/proof", below("record/event")},
+	{"orchestrator/record/retention", nil},
+	{"orchestrator/record/telemetry", below("record/event")},
+	{"orchestrator/sharedctx", below("textcut")},
+	{"orchestrator/spelling", nil},
+	{"orchestrator/strictjson", nil},
+	{"orchestrator/textcut", nil},
+	{"orchestrator/trigger", below("budget", "patch", "strictjson", "textcut")},
+}
+
+// below names rooms below orchestrator.
+func below(names ...string) []string {
+	var paths []string
+	for _, name := range names {
+		paths = append(paths, "orchestrator/"+name)
+	}
+	return paths
 }
 
 // values are the leaves whose types are published as they are: the API writes them and the client reads them.
 var values = []string{
 	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
-	"orchestrator/retention",
+	"orchestrator/record/retention",
 }
 
 // testRooms hold what only tests use: no program may contain it, so only tests and one another import them.
@@ -42,32 +70,33 @@ var testPrograms = []string{"cmd/gatehouse/internal/house/suite"}
 
 // rooms is the table of who may import whom. A test may also import what its own room may not: see [mayInTests].
 func rooms() []room {
-	domain := append([]string{"orchestrator"}, leaves...)
-	table := []room{
-		{path: "cmd", may: []string{
-			"web", "web/client", "web/wire", "handlers", "views", "approval", "orchestrator/store", "migrations", "static"}},
-		{path: "web", may: []string{"handlers", "views", "static"}},
-		{path: "web/client", may: append([]string{"web/wire"}, values...)},
-		{path: "web/wire", may: values},
-		{path: "handlers", may: append([]string{"approval", "views", "web/wire"}, domain...)},
-		{path: "views", may: append([]string{"approval", "static"}, domain...)},
-		{path: "approval", may: domain},
-		{path: "orchestrator", may: leaves},
-		{path: "orchestrator/store", may: append([]string{"approval", "migrations"}, domain...)},
-		{path: "migrations"},
-		{path: "static"},
-		{path: "orchestrator/agent/agenttest", may: domain},
-		{path: "orchestrator/store/storetest", may: append([]string{"approval", "migrations", "orchestrator/store", "orchestrator/store/pgtest"}, domain...)},
-		{path: "orchestrator/store/pgtest"},
-		{path: "approval/telegram/bottest"},
-		{path: "approval/approvaltest", may: append([]string{"approval"}, domain...)},
-		{path: "web/browsertest"},
-	}
-	table[0].may = append(table[0].may, domain...)
+	var domain []string
 	for _, leaf := range leaves {
-		table = append(table, room{path: leaf, may: leaves})
+		domain = append(domain, leaf.path)
 	}
-	return table
+	engine := slices.Clone(domain)
+	domain = append(domain, "orchestrator")
+	return append([]room{
+		{"cmd", append([]string{
+			"web", "web/client", "web/wire", "handlers", "views", "approval", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
+		{"web", []string{"handlers", "views", "static"}},
+		{"web/client", append([]string{"web/wire"}, values...)},
+		{"web/wire", values},
+		{"handlers", append([]string{"approval", "orchestrator/trigger/intake", "views", "web/wire"}, domain...)},
+		{"views", append([]string{"approval", "static"}, domain...)},
+		{"approval", domain},
+		{"orchestrator", engine},
+		{"orchestrator/trigger/intake", domain},
+		{"orchestrator/store", append([]string{"approval", "migrations"}, domain...)},
+		{"migrations", nil},
+		{"static", nil},
+		{"orchestrator/agent/agenttest", domain},
+		{"orchestrator/store/storetest", append([]string{"approval", "migrations", "orchestrator/store", "orchestrator/store/pgtest"}, domain...)},
+		{"orchestrator/store/pgtest", nil},
+		{"approval/telegram/bottest", nil},
+		{"approval/approvaltest", append([]string{"approval"}, domain...)},
+		{"web/browsertest", nil},
+	}, leaves...)
 }
 
 // databases are the libraries that speak SQL; queries live in one place because nobody else can reach them.

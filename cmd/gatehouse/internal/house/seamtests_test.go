@@ -31,7 +31,7 @@ const (
 
 // seamTests says for each fact that crosses a border which test notices when it is dropped.
 var seamTests = map[string]string{
-	"Job.TaskID": "orchestrator/telemetry TestATaskIsATrace", "Job.DelegationID": killedThere, "Job.Attempt": "orchestrator TestALostLeaseIsClaimedAgainAndTheThirdLossIsTheEnd", "Job.Agent": team, "Job.From": typed,
+	"Job.TaskID": "orchestrator/record/telemetry TestATaskIsATrace", "Job.DelegationID": killedThere, "Job.Attempt": "orchestrator TestALostLeaseIsClaimedAgainAndTheThirdLossIsTheEnd", "Job.Agent": team, "Job.From": typed,
 	"Job.Text": programsHand, "Job.Feedback": again, "Job.Dir": results, "Job.ScratchDir": programsHand, "Job.Token": results, "Job.URL": results,
 	"Job.Context": shared, "Job.Memo": "orchestrator TestAConversationParksWithItsFiles", "Job.Children": results, "Job.Turns": killedTurns, "Job.Carried": goesOn,
 	"Job.Revision": goesOn, "Job.Handover": programsHand, "Job.Channel": board, "Job.Chat": board, "Job.Board": board, "Job.Generation": killedThere, "Job.RemoteHops": elsewhere,
