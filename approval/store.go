@@ -9,7 +9,8 @@ import (
 
 // Store is what the gateway needs of the database.
 type Store interface {
-	// InTask runs fn in one transaction that holds the task's row.
+	// InTask runs fn in one transaction on the task, and again with another Tx where
+	// somebody else has written it.
 	InTask(ctx context.Context, taskID string, fn func(Tx) error) error
 	Request(ctx context.Context, id string) (Request, error)
 	Requests(ctx context.Context, f Filter) (Page, error)
