@@ -78,7 +78,7 @@ func (g *Gateway) Answer(ctx context.Context, s Said) error {
 	if err != nil {
 		return err
 	}
-	return g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	return g.store.InGate(ctx, r.TaskID, func(tx Tx) error {
 		cur, err := tx.Request(ctx, r.ID)
 		if err != nil {
 			return err

@@ -207,7 +207,7 @@ func TestWithdraw(t *testing.T) {
 	}
 	// Everybody may say yes again, bob included.
 	w.decide(ballot(r, "bob", approval.Approve))
-	w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.db.InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(w.ctx, r.DelegationID)
 		if err != nil {
 			return err

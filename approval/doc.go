@@ -13,7 +13,8 @@
 // health.go tells how the channels do and what was given up. backtest.go tries other
 // rules on the past, revert.go undoes what landed, refused.go records what did not count.
 //
-// A channel is a package below this one that implements Channel; approvaltest is the
+// What of this is in the database stands in approval/sqlstore. close.go is what the end of a
+// delegation does to its request. A channel is a package below this one that implements Channel; approvaltest is the
 // contract that each passes.
 //
 // It may import orchestrator and its leaves. It owns the transactions in which a

@@ -128,7 +128,7 @@ func (g *Gateway) SetConfig(c Config) {
 // inTask runs fn in a transaction that holds the task's row. Cards that it makes due are
 // looked for once it is committed.
 func (g *Gateway) inTask(ctx context.Context, taskID string, fn func(Tx) error) error {
-	return g.store.InTask(ctx, taskID, func(tx Tx) error {
+	return g.store.InGate(ctx, taskID, func(tx Tx) error {
 		tx.OnCommit(g.look)
 		return fn(tx)
 	})

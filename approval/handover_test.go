@@ -36,7 +36,7 @@ func (w *world) handedOn(text string, first bool) approval.Request {
 		Repository: "app", Requester: "ann", CreatedAt: now, Since: now, ApprovalID: orchestrator.NewID(orchestrator.RequestPrefix, now)}
 	h, err := w.g.Handovers(w.ctx, first)
 	w.must(err)
-	_, _, err = w.db.Engine().NewTask(w.ctx, task, func(tx orchestrator.Tx) error {
+	_, _, err = w.db.NewTask(w.ctx, task, func(tx orchestrator.Tx) error {
 		if err := tx.Insert(w.ctx, &root); err != nil {
 			return err
 		}

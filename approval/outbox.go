@@ -236,7 +236,7 @@ func (g *Gateway) viewLanding(ctx context.Context, r Request, view *CardView) er
 // notified records that a card was delivered for the first time, as a message or as a
 // line of a digest.
 func (g *Gateway) notified(ctx context.Context, r Request, channel string) error {
-	return g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	return g.store.InGate(ctx, r.TaskID, func(tx Tx) error {
 		return tx.Append(ctx, r.event("gatehouse", event.NotifiedData{About: r.about(), Channel: channel}))
 	})
 }

@@ -197,7 +197,7 @@ func TestACrashBetweenSendingAndSavingLosesNothing(t *testing.T) {
 	w := newWorld(t, approval.Config{Channels: []approval.Channel{b}})
 	r := w.asked()
 	crash := errors.New("killed")
-	st := &failingStore{Store: w.db.Gateway(), err: crash}
+	st := &failingStore{Store: w.db, err: crash}
 	dying := approval.New(approval.Options{Store: st, Users: team(staff()), Now: w.clock.now}, w.g.Config())
 	if err := dying.Deliver(w.ctx, b); !errors.Is(err, crash) {
 		t.Fatal(err)

@@ -156,11 +156,11 @@ func (g *Gateway) record(ctx context.Context, f Refusal) error {
 		r, err := g.store.Request(ctx, f.RequestID)
 		if err == nil {
 			said.About = r.about()
-			return g.store.InTask(ctx, r.TaskID, func(tx Tx) error { return tx.Append(ctx, r.event(f.Actor, said)) })
+			return g.store.InGate(ctx, r.TaskID, func(tx Tx) error { return tx.Append(ctx, r.event(f.Actor, said)) })
 		}
 		if !errors.Is(err, orchestrator.ErrNotFound) {
 			return fmt.Errorf("reading the request of a refused verdict: %w", err)
 		}
 	}
-	return g.store.InTask(ctx, event.System, func(tx Tx) error { return tx.Append(ctx, event.Of("", f.Actor, said)) })
+	return g.store.InGate(ctx, event.System, func(tx Tx) error { return tx.Append(ctx, event.Of("", f.Actor, said)) })
 }

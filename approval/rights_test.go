@@ -105,7 +105,7 @@ func (c changing) Users(context.Context) ([]people.User, error) { return *c.now,
 func TestTheRightIsLookedUpAgainAfterGit(t *testing.T) {
 	w := newWorld(t, approval.Config{})
 	everybody := staff()
-	w.g = approval.New(approval.Options{Store: w.db.Gateway(), Users: changing{&everybody}, Now: w.clock.now}, w.g.Config())
+	w.g = approval.New(approval.Options{Store: w.db, Users: changing{&everybody}, Now: w.clock.now}, w.g.Config())
 	w.g.SetReviser(slow{meanwhile: func() { everybody = without("bob", func(u *people.User) { u.Disabled = true }) }})
 	r := w.asked()
 	b := ballot(r, "bob", approval.Edit)

@@ -96,7 +96,7 @@ func TestWhoSpeaksForTheAbsent(t *testing.T) {
 
 // staffed gives the world other people.
 func (w *world) staffed(users []people.User) {
-	w.g = approval.New(approval.Options{Store: w.db.Gateway(), Users: team(users), Now: w.clock.now, Logger: slog.New(slog.DiscardHandler),
+	w.g = approval.New(approval.Options{Store: w.db, Users: team(users), Now: w.clock.now, Logger: slog.New(slog.DiscardHandler),
 		Diff: func(context.Context, approval.Request) (string, error) { return "diff\n", nil }}, w.g.Config())
 }
 

@@ -9,8 +9,9 @@ import (
 
 // Store is what the gateway needs of the database.
 type Store interface {
-	// InTask runs fn in one transaction that holds the task's row.
-	InTask(ctx context.Context, taskID string, fn func(Tx) error) error
+	// InGate runs fn in one transaction that holds the task's row, as the engine's InTask
+	// does, with the gate's rows.
+	InGate(ctx context.Context, taskID string, fn func(Tx) error) error
 	Request(ctx context.Context, id string) (Request, error)
 	Requests(ctx context.Context, f Filter) (Page, error)
 	// Revisions returns all revisions of a request, oldest first.
@@ -91,6 +92,8 @@ type Tx interface {
 	orchestrator.Tx
 	// Request reads the request with its current revision and decisions.
 	Request(ctx context.Context, id string) (*Request, error)
+	// NewestRequest reads the newest request of a delegation, nil when it has none.
+	NewestRequest(ctx context.Context, delegationID string) (*Request, error)
 	// InsertRequest adds a request with its first revision.
 	InsertRequest(ctx context.Context, r *Request) error
 	// SaveRequest writes the request's own fields and its current revision's (a new
@@ -100,8 +103,10 @@ type Tx interface {
 	// Configuration is the same as the store's.
 	Configuration(ctx context.Context) (Taken, error)
 	// Approved returns those of the contents that a person has approved at their path of a
-	// repository. CloseRequest remembers what a request that landed has Vouched for.
+	// repository.
 	Approved(ctx context.Context, repository string, contents []Content) (map[Content]bool, error)
+	// KeepApproved remembers contents that people approved in a repository.
+	KeepApproved(ctx context.Context, repository string, contents []Content) error
 	// TakeDrafts removes a person's drafts on a request and returns them, as Drafts does.
 	TakeDrafts(ctx context.Context, userID, requestID string) ([]Draft, error)
 	// Answers is the same as the store's.

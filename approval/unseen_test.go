@@ -34,7 +34,7 @@ func (w *world) lands(r approval.Request) {
 		_, err := w.g.Decide(w.ctx, ballot(r, "bob", approval.Approve))
 		w.must(err)
 	}
-	w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.db.InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(w.ctx, r.DelegationID)
 		return errors.Join(err, tx.CloseRequest(w.ctx, r.DelegationID, orchestrator.RequestLanded, id40("d")), orchestrator.Succeed(w.ctx, tx, d))
 	}))
@@ -102,7 +102,7 @@ func TestOnlyWhatLandedWasApproved(t *testing.T) {
 	r := w.proposes(p)
 	_, err := w.g.Decide(w.ctx, ballot(r, "bob", approval.RequestChanges))
 	w.must(err)
-	w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.db.InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(w.ctx, r.DelegationID)
 		w.must(err)
 		d.State = orchestrator.Checking

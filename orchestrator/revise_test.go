@@ -78,7 +78,7 @@ func (w *world) edit(u people.User, r approval.Request, edits ...patch.FileEdit)
 
 func (w *world) reread(id string) approval.Request {
 	w.t.Helper()
-	r, err := w.store.Gateway().Request(w.t.Context(), id)
+	r, err := w.store.Request(w.t.Context(), id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -622,7 +622,7 @@ func TestLossesOfBeforeAreForgottenWhenTheWorkComesOn(t *testing.T) {
 			return changes(three)(ctx, job, h)
 		})
 	})
-	w.must(w.store.Engine().InTask(t.Context(), root.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.store.InTask(t.Context(), root.TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(t.Context(), root.ID)
 		if err != nil {
 			return err

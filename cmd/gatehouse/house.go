@@ -17,6 +17,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/approval/inbox"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
@@ -39,7 +40,7 @@ type house struct {
 	loaded  atomic.Pointer[loaded]
 	node    string // its name, made once for the data folder
 	log     *slog.Logger
-	store   *store.Store
+	store   *sqlstore.Store
 	mirrors *patch.Mirrors
 	engine  *orchestrator.Engine
 	gateway *approval.Gateway
@@ -86,7 +87,7 @@ func (h *house) open(ctx context.Context) error {
 		return err
 	}
 	hub := &event.Hub{}
-	if h.store, err = store.Open(ctx, h.cfg.Database, store.Options{Node: h.node, Hub: hub, Logger: h.log, Trace: h.trace}); err != nil {
+	if h.store, err = sqlstore.Open(ctx, h.cfg.Database, store.Options{Node: h.node, Hub: hub, Logger: h.log, Trace: h.trace}); err != nil {
 		return err
 	}
 	self, err := executable()
@@ -101,14 +102,14 @@ func (h *house) open(ctx context.Context) error {
 	}
 	h.mirrors = patch.NewMirrors(filepath.Join(h.cfg.Data, "mirrors"), patch.Options{Logger: h.log})
 	h.trees = handlers.Trees{Mirrors: h.mirrors, Config: func() *orchestrator.Config { return h.engine.Config() }, Blob: h.store.Blob}
-	h.gateway = approval.New(approval.Options{Store: h.store.Gateway(), Users: h.store, Logger: h.log, Diff: h.diff, Trace: h.trace}, gatewayConfig(h.cfg))
+	h.gateway = approval.New(approval.Options{Store: h.store, Users: h.store, Logger: h.log, Diff: h.diff, Trace: h.trace}, gatewayConfig(h.cfg))
 	h.engine = orchestrator.New(orchestrator.Options{
-		Node: h.node, Store: h.store.Engine(), Hub: hub, Gate: h.gateway, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
+		Node: h.node, Store: h.store, Hub: hub, Gate: h.gateway, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
 		Kinds: map[agent.Kind]agent.Runner{agent.Command: h.runner, agent.Workflow: workflow.New(workflow.Options{}), agent.LLM: h.models.runner(h.runner),
 			agent.Remote: remote.New(remote.Options{Ack: func() time.Duration { return h.engine.Config().Settings.AckTimeout }})},
 		Checker: checker{h.runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) }, Trace: h.trace,
 	}, h.cfg.Engine)
-	h.intake = intake.New(intake.Options{Store: h.store, Engine: h.engine, Tasks: h.store.Engine(), People: h.store, PublicURL: func() string { return h.cfg.PublicURL }, Now: time.Now, Log: h.log, Trace: h.trace, KeepFor: func() time.Duration { return h.engine.Config().Retention.Deliveries }}, h.cfg.Triggers)
+	h.intake = intake.New(intake.Options{Store: h.store, Engine: h.engine, Tasks: h.store, People: h.store, PublicURL: func() string { return h.cfg.PublicURL }, Now: time.Now, Log: h.log, Trace: h.trace, KeepFor: func() time.Duration { return h.engine.Config().Retention.Deliveries }}, h.cfg.Triggers)
 	h.gateway.SetReverter(h.engine)
 	h.gateway.SetReviser(h.engine)
 	h.gateway.SetBranches(h.trees)

@@ -31,7 +31,7 @@ var approvalTests = map[string]func(*Suite){
 
 func (s *Suite) gate(task string, fn func(tx approval.Tx) error) {
 	s.Helper()
-	s.must(s.Store.Gateway().InTask(s.ctx, task, fn))
+	s.must(s.Store.InGate(s.ctx, task, fn))
 }
 
 // request makes a pending request of d.
@@ -75,7 +75,7 @@ func requestComesBack(s *Suite) {
 	})
 	want.Decisions = []approval.Decision{decision}
 	want.Cards = []approval.Card{{RequestID: "apr_1", Channel: "inbox", DueAt: now}}
-	got, err := s.Store.Gateway().Request(s.ctx, "apr_1")
+	got, err := s.Store.Request(s.ctx, "apr_1")
 	s.must(err)
 	if !reflect.DeepEqual(&got, want) {
 		s.Errorf("got  %+v\nwant %+v", got, *want)
@@ -156,7 +156,7 @@ func staleRequest(s *Suite) {
 	d := s.delegation(s.task("one"))
 	old := *s.request(d)
 	s.in(d.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, d.ID, orchestrator.RequestCancelled, "") })
-	err := s.Store.Gateway().InTask(s.ctx, d.TaskID, func(tx approval.Tx) error {
+	err := s.Store.InGate(s.ctx, d.TaskID, func(tx approval.Tx) error {
 		old.State = approval.Approved
 		return tx.SaveRequest(s.ctx, &old)
 	})
@@ -228,7 +228,7 @@ func cardLeases(s *Suite) {
 	for range 10 {
 		s.request(d)
 	}
-	stores := []approval.Store{s.Store.Gateway(), s.open("two").Gateway()}
+	stores := []approval.Store{s.Store, s.open("two")}
 	got := make(chan string, 1000)
 	errs := together(8, func(i int) error {
 		for {

@@ -1,4 +1,4 @@
-package store
+package sqlstore
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/telegram"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/store"
 )
 
 var _ telegram.Memory = (*Store)(nil)
@@ -21,8 +22,8 @@ func (s *Store) AddButtons(ctx context.Context, buttons []telegram.Bound) error 
 	}
 	return s.transact(ctx, func(t *Tx) error {
 		for _, b := range buttons {
-			_, err := t.q.exec(t.ctx, "insert into telegram_buttons (hash, request_id, revision, digest, chat, message, verdict, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)",
-				b.Hash, b.RequestID, b.Revision, b.Digest, b.Chat, b.Message, string(b.Verdict), micros(b.At))
+			_, err := t.Exec("insert into telegram_buttons (hash, request_id, revision, digest, chat, message, verdict, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)",
+				b.Hash, b.RequestID, b.Revision, b.Digest, b.Chat, b.Message, string(b.Verdict), store.Micros(b.At))
 			if err != nil {
 				return fmt.Errorf("store a button: %w", err)
 			}
@@ -40,8 +41,8 @@ func (s *Store) PutButtons(ctx context.Context, hashes []string, message int) er
 	for _, h := range hashes {
 		args = append(args, h)
 	}
-	_, err := s.w.exec(ctx, "update telegram_buttons set message = ? where hash in "+marks(len(hashes)), args...)
-	return s.explain(err)
+	_, err := s.Exec(ctx, "update telegram_buttons set message = ? where hash in "+store.Marks(len(hashes)), args...)
+	return s.Advise(err)
 }
 
 // Button returns what the button with this hash stands for; ErrNotFound when nothing.
@@ -49,25 +50,25 @@ func (s *Store) Button(ctx context.Context, hash string) (telegram.Bound, error)
 	b := telegram.Bound{Hash: hash}
 	var verdict string
 	var at int64
-	err := s.r.row(ctx, "select request_id, revision, digest, chat, message, verdict, created_at from telegram_buttons where hash = ?", hash).
+	err := s.Row(ctx, "select request_id, revision, digest, chat, message, verdict, created_at from telegram_buttons where hash = ?", hash).
 		Scan(&b.RequestID, &b.Revision, &b.Digest, &b.Chat, &b.Message, &verdict, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return b, orchestrator.ErrNotFound
 	}
-	b.Verdict, b.At = approval.Verdict(verdict), fromMicros(at)
-	return b, s.explain(err)
+	b.Verdict, b.At = approval.Verdict(verdict), store.FromMicros(at)
+	return b, s.Advise(err)
 }
 
 // AddPrompt stores a question.
 func (s *Store) AddPrompt(ctx context.Context, p telegram.Prompt) error {
-	_, err := s.w.exec(ctx, `insert into telegram_prompts (chat, message, account, request_id, revision, digest, verdict, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)
-		on conflict (chat, message) do nothing`, p.Chat, p.Message, p.Account, p.RequestID, p.Revision, p.Digest, string(p.Verdict), micros(p.At))
-	return s.explain(err)
+	_, err := s.Exec(ctx, `insert into telegram_prompts (chat, message, account, request_id, revision, digest, verdict, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)
+		on conflict (chat, message) do nothing`, p.Chat, p.Message, p.Account, p.RequestID, p.Revision, p.Digest, string(p.Verdict), store.Micros(p.At))
+	return s.Advise(err)
 }
 
 const selectPrompt = "select chat, message, account, request_id, revision, digest, verdict, created_at, used_at from telegram_prompts"
 
-func scanPrompt(row scanner) (telegram.Prompt, error) {
+func scanPrompt(row store.Scanner) (telegram.Prompt, error) {
 	var p telegram.Prompt
 	var verdict string
 	var at int64
@@ -76,29 +77,29 @@ func scanPrompt(row scanner) (telegram.Prompt, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, orchestrator.ErrNotFound
 	}
-	p.Verdict, p.At, p.Used = approval.Verdict(verdict), fromMicros(at), fromNull(used)
+	p.Verdict, p.At, p.Used = approval.Verdict(verdict), store.FromMicros(at), store.FromNull(used)
 	return p, err
 }
 
 // Prompt returns the question that a message asked; ErrNotFound when it asked none.
 func (s *Store) Prompt(ctx context.Context, chat int64, message int) (telegram.Prompt, error) {
-	p, err := scanPrompt(s.r.row(ctx, selectPrompt+" where chat = ? and message = ?", chat, message))
-	return p, s.explain(err)
+	p, err := scanPrompt(s.Row(ctx, selectPrompt+" where chat = ? and message = ?", chat, message))
+	return p, s.Advise(err)
 }
 
 // OpenPrompt returns the newest question to an account in a chat that was asked since
 // then and has no answer; ErrNotFound when there is none.
 func (s *Store) OpenPrompt(ctx context.Context, chat, account int64, since time.Time) (telegram.Prompt, error) {
-	p, err := scanPrompt(s.r.row(ctx, selectPrompt+" where chat = ? and account = ? and used_at is null and created_at >= ? order by created_at desc, message desc limit 1",
-		chat, account, micros(since)))
-	return p, s.explain(err)
+	p, err := scanPrompt(s.Row(ctx, selectPrompt+" where chat = ? and account = ? and used_at is null and created_at >= ? order by created_at desc, message desc limit 1",
+		chat, account, store.Micros(since)))
+	return p, s.Advise(err)
 }
 
 // UsePrompt records that a question was answered, and reports whether this was the
 // first answer.
 func (s *Store) UsePrompt(ctx context.Context, chat int64, message int, at time.Time) (bool, error) {
-	n, err := changed(s.w.exec(ctx, "update telegram_prompts set used_at = ? where chat = ? and message = ? and used_at is null", micros(at), chat, message))
-	return n == 1, s.explain(err)
+	n, err := store.Changed(s.Exec(ctx, "update telegram_prompts set used_at = ? where chat = ? and message = ? and used_at is null", store.Micros(at), chat, message))
+	return n == 1, s.Advise(err)
 }
 
 // ForgetButtons removes buttons and questions from before then, and returns how many.
@@ -107,9 +108,9 @@ func (s *Store) UsePrompt(ctx context.Context, chat int64, message int, at time.
 func (s *Store) ForgetButtons(ctx context.Context, before time.Time) (int, error) {
 	var all int64
 	for _, table := range []string{"telegram_buttons", "telegram_prompts"} {
-		n, err := changed(s.w.exec(ctx, "delete from "+table+" where created_at < ? and not exists (select 1 from requests r where r.id = "+table+".request_id and r.state = 'pending')", micros(before)))
+		n, err := store.Changed(s.Exec(ctx, "delete from "+table+" where created_at < ? and not exists (select 1 from requests r where r.id = "+table+".request_id and r.state = 'pending')", store.Micros(before)))
 		if err != nil {
-			return int(all), s.explain(err)
+			return int(all), s.Advise(err)
 		}
 		all += n
 	}

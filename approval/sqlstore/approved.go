@@ -1,4 +1,4 @@
-package store
+package sqlstore
 
 import (
 	"context"
@@ -6,19 +6,20 @@ import (
 	"slices"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/store"
 )
 
 // contentsAtOnce is how many contents one statement takes; SQLite counts its arguments.
 const contentsAtOnce = 100
 
-// keepApproved remembers contents that people approved in a repository.
-func (t *Tx) keepApproved(repository string, contents []approval.Content) error {
+// KeepApproved remembers contents that people approved in a repository.
+func (t *Tx) KeepApproved(_ context.Context, repository string, contents []approval.Content) error {
 	for some := range slices.Chunk(contents, contentsAtOnce) {
 		var args []any
 		for _, c := range some {
 			args = append(args, repository, c.Path, c.Blob)
 		}
-		_, err := t.q.exec(t.ctx, "insert into approved_contents (repository, path, blob) values "+tuples(3, len(some))+" on conflict do nothing", args...)
+		_, err := t.Exec("insert into approved_contents (repository, path, blob) values "+store.Tuples(3, len(some))+" on conflict do nothing", args...)
 		if err != nil {
 			return fmt.Errorf("remember what was approved in %s: %w", repository, err)
 		}
@@ -35,8 +36,8 @@ func (t *Tx) Approved(_ context.Context, repository string, contents []approval.
 		for _, c := range some {
 			args = append(args, c.Path, c.Blob)
 		}
-		rows, err := t.q.query(t.ctx, "select path, blob from approved_contents where repository = ? and (path, blob) in (values "+tuples(2, len(some))+")", args...)
-		known, err := collect(rows, err, func(row scanner) (approval.Content, error) {
+		rows, err := t.Query("select path, blob from approved_contents where repository = ? and (path, blob) in (values "+store.Tuples(2, len(some))+")", args...)
+		known, err := store.Collect(rows, err, func(row store.Scanner) (approval.Content, error) {
 			var c approval.Content
 			err := row.Scan(&c.Path, &c.Blob)
 			return c, err

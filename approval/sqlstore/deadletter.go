@@ -1,10 +1,11 @@
-package store
+package sqlstore
 
 import (
 	"context"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/store"
 )
 
 // deadNotices are the notices that were given up and whose question is still open: of
@@ -30,23 +31,23 @@ const selectDead = `select letter, kind, channel, address, request_id, title, st
 
 // DeadLetters returns what was given up, in the order of the keys.
 func (s *Store) DeadLetters(ctx context.Context, f approval.DeadFilter) (approval.DeadPage, error) {
-	limit := pageSize(f.Limit)
-	var c clauses
+	limit := store.PageSize(f.Limit)
+	var c store.Clauses
 	for _, one := range []struct{ clause, value string }{{"channel = ?", f.Channel}, {"letter = ?", f.Key}, {"letter > ?", f.After}} {
 		if one.value != "" {
-			c.add(one.clause, one.value)
+			c.Add(one.clause, one.value)
 		}
 	}
-	rows, err := s.r.query(ctx, selectDead+c.where()+" order by letter limit ?", append(c.args, limit+1)...)
-	items, err := collect(rows, err, func(row scanner) (approval.DeadLetter, error) {
+	rows, err := s.Query(ctx, selectDead+c.Where()+" order by letter limit ?", c.Args(limit+1)...)
+	items, err := store.Collect(rows, err, func(row store.Scanner) (approval.DeadLetter, error) {
 		var l approval.DeadLetter
 		var due int64
 		err := row.Scan(&l.Key, &l.Kind, &l.Channel, &l.Address, &l.RequestID, &l.Title, &l.State, &l.Error, &l.Attempts, &due)
-		l.At = fromMicros(due)
+		l.At = store.FromMicros(due)
 		return l, err
 	})
 	if err != nil {
-		return approval.DeadPage{}, s.explain(err)
+		return approval.DeadPage{}, s.Advise(err)
 	}
 	page := approval.DeadPage{Items: items}
 	if len(items) > limit {
@@ -59,12 +60,12 @@ func (s *Store) DeadLetters(ctx context.Context, f approval.DeadFilter) (approva
 // error and no event.
 func (s *Store) Revive(ctx context.Context, actor string, f approval.DeadFilter) (int, error) {
 	total := int64(0)
-	err := s.inTask(ctx, event.System, func(t *Tx) error {
+	err := s.Store.InTask(ctx, event.System, func(t *store.Tx) error {
 		total = 0
 		for _, kind := range []struct{ table, alias, key string }{
 			{"cards", "c", deadCardKey}, {"notices", "n", deadNoticeKey}, {"digests", "d", deadDigestKey},
 		} {
-			args := []any{micros(t.now)}
+			args := []any{store.Micros(t.Now())}
 			where := " where dead = 1"
 			if f.Channel != "" {
 				where, args = where+" and channel = ?", append(args, f.Channel)
@@ -72,7 +73,7 @@ func (s *Store) Revive(ctx context.Context, actor string, f approval.DeadFilter)
 			if f.Key != "" {
 				where, args = where+" and "+kind.key+" = ?", append(args, f.Key)
 			}
-			n, err := changed(t.q.exec(t.ctx, "update "+kind.table+" as "+kind.alias+" set dead = 0, attempts = 0, error = '', due_at = ?"+where, args...))
+			n, err := store.Changed(t.Exec("update "+kind.table+" as "+kind.alias+" set dead = 0, attempts = 0, error = '', due_at = ?"+where, args...))
 			if err != nil {
 				return err
 			}
@@ -83,5 +84,5 @@ func (s *Store) Revive(ctx context.Context, actor string, f approval.DeadFilter)
 		}
 		return t.Append(ctx, event.Of("", actor, event.ChannelRetriedData{Channel: f.Channel, Letter: f.Key, Count: total}))
 	})
-	return int(total), s.explain(err)
+	return int(total), s.Advise(err)
 }

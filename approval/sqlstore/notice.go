@@ -1,4 +1,4 @@
-package store
+package sqlstore
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/store"
 )
 
 const noticeColumns = "id, request_id, revision, channel, address, kind, data, due_at, attempts, error, dead, sent_at"
@@ -18,7 +19,7 @@ type noticeData struct {
 	To []string `json:"to,omitempty"`
 }
 
-func scanNotice(row scanner) (approval.Notice, error) {
+func scanNotice(row store.Scanner) (approval.Notice, error) {
 	var n approval.Notice
 	var data string
 	var due, dead int64
@@ -27,7 +28,7 @@ func scanNotice(row scanner) (approval.Notice, error) {
 	if err != nil {
 		return n, err
 	}
-	n.DueAt, n.Dead, n.SentAt = fromMicros(due), dead == 1, fromNull(sent)
+	n.DueAt, n.Dead, n.SentAt = store.FromMicros(due), dead == 1, store.FromNull(sent)
 	var d noticeData
 	if err := json.Unmarshal([]byte(data), &d); err != nil {
 		return n, fmt.Errorf("read the notice %s: %w", n.ID, err)
@@ -38,10 +39,10 @@ func scanNotice(row scanner) (approval.Notice, error) {
 
 // InsertNotice adds a notice, due at once.
 func (t *Tx) InsertNotice(_ context.Context, n approval.Notice) error {
-	data, err := encode(noticeData{To: n.To})
+	data, err := store.Encode(noticeData{To: n.To})
 	if err == nil {
-		_, err = t.q.exec(t.ctx, "insert into notices (id, request_id, revision, channel, address, kind, data, due_at) values (?, ?, ?, ?, ?, ?, ?, ?)",
-			n.ID, n.RequestID, n.Revision, n.Channel, n.Address, n.Kind, data, micros(t.now))
+		_, err = t.Exec("insert into notices (id, request_id, revision, channel, address, kind, data, due_at) values (?, ?, ?, ?, ?, ?, ?, ?)",
+			n.ID, n.RequestID, n.Revision, n.Channel, n.Address, n.Kind, data, store.Micros(t.Now()))
 	}
 	if err != nil {
 		return fmt.Errorf("add a notice of %s: %w", n.RequestID, err)
@@ -54,32 +55,32 @@ func (t *Tx) InsertNotice(_ context.Context, n approval.Notice) error {
 func (s *Store) DueNotices(ctx context.Context, channel string, now, until time.Time, limit int) ([]approval.Notice, error) {
 	const due = " from notices where sent_at is null and dead = 0 and due_at <= ? and channel = ?"
 	var n int
-	if err := s.r.row(ctx, "select count(*) from (select 1"+due+" limit 1) due", micros(now), channel).Scan(&n); err != nil || n == 0 {
-		return nil, s.explain(err)
+	if err := s.Row(ctx, "select count(*) from (select 1"+due+" limit 1) due", store.Micros(now), channel).Scan(&n); err != nil || n == 0 {
+		return nil, s.Advise(err)
 	}
-	rows, err := s.w.query(ctx, "update notices set due_at = ?, holder = ? where id in (select id"+due+" order by due_at, id limit ?"+s.dialect.skip+") returning "+noticeColumns,
-		micros(until), s.node, micros(now), channel, limit)
-	found, err := collect(rows, err, scanNotice)
-	return found, s.explain(err)
+	rows, err := s.Change(ctx, "update notices set due_at = ?, holder = ? where id in (select id"+due+" order by due_at, id limit ?"+s.SkipLocked()+") returning "+noticeColumns,
+		store.Micros(until), s.Node(), store.Micros(now), channel, limit)
+	found, err := store.Collect(rows, err, scanNotice)
+	return found, s.Advise(err)
 }
 
 // SaveNotice records that a notice was sent, or when to try again.
 func (s *Store) SaveNotice(ctx context.Context, n approval.Notice) error {
-	count, err := changed(s.w.exec(ctx, "update notices set holder = '', due_at = ?, attempts = ?, error = ?, dead = ?, sent_at = ? where id = ?",
-		micros(n.DueAt), n.Attempts, clean(n.Error), flag(n.Dead), nullMicros(n.SentAt), n.ID))
+	count, err := store.Changed(s.Exec(ctx, "update notices set holder = '', due_at = ?, attempts = ?, error = ?, dead = ?, sent_at = ? where id = ?",
+		store.Micros(n.DueAt), n.Attempts, store.Clean(n.Error), store.Flag(n.Dead), store.NullMicros(n.SentAt), n.ID))
 	if err == nil && count == 0 {
 		return fmt.Errorf("notice %s: %w", n.ID, orchestrator.ErrNotFound)
 	}
-	return s.explain(err)
+	return s.Advise(err)
 }
 
 // DueActs returns pending requests whose NextAt is not after now, longest due first.
 func (s *Store) DueActs(ctx context.Context, now time.Time, limit int) ([]approval.Request, error) {
-	rows, err := s.r.query(ctx, selectRequest+` where r.id in (select id from requests`+s.dialect.useNext+`
-		where state = 'pending' and next_at is not null and next_at <= ? order by next_at limit ? + 0) order by r.next_at`, micros(now), limit)
-	found, err := collect(rows, err, scanRequest)
+	rows, err := s.Query(ctx, selectRequest+` where r.id in (select id from requests`+s.IndexedBy("requests_next")+`
+		where state = 'pending' and next_at is not null and next_at <= ? order by next_at limit ? + 0) order by r.next_at`, store.Micros(now), limit)
+	found, err := store.Collect(rows, err, scanRequest)
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, s.Advise(err)
 	}
-	return found, s.explain(s.attach(ctx, found))
+	return found, s.Advise(s.attach(ctx, found))
 }

@@ -1,4 +1,4 @@
-package store
+package sqlstore
 
 import (
 	"context"
@@ -9,41 +9,42 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/store"
 )
 
 // OpenReading records when a revision was first drawn for a person; a later time changes
 // nothing.
 func (s *Store) OpenReading(ctx context.Context, userID, requestID string, revision int, at time.Time) error {
-	_, err := s.w.exec(ctx, "insert into readings (user_id, request_id, revision, opened_at) values (?, ?, ?, ?) on conflict do nothing",
-		userID, requestID, revision, micros(at))
-	return s.explain(err)
+	_, err := s.Exec(ctx, "insert into readings (user_id, request_id, revision, opened_at) values (?, ?, ?, ?) on conflict do nothing",
+		userID, requestID, revision, store.Micros(at))
+	return s.Advise(err)
 }
 
 // Reading returns how far a person has read a revision; zero values where they never
 // opened it.
 func (s *Store) Reading(ctx context.Context, userID, requestID string, revision int) (approval.Reading, error) {
-	rows, err := s.r.query(ctx, "select surface from read_whole where user_id = ? and request_id = ? and revision = ? order by at, surface", userID, requestID, revision)
-	whole, err := collect(rows, err, func(row scanner) (string, error) {
+	rows, err := s.Query(ctx, "select surface from read_whole where user_id = ? and request_id = ? and revision = ? order by at, surface", userID, requestID, revision)
+	whole, err := store.Collect(rows, err, func(row store.Scanner) (string, error) {
 		var surface string
 		err := row.Scan(&surface)
 		return surface, err
 	})
 	if err != nil {
-		return approval.Reading{}, s.explain(err)
+		return approval.Reading{}, s.Advise(err)
 	}
 	var opened int64
-	err = s.r.row(ctx, "select opened_at from readings where user_id = ? and request_id = ? and revision = ?", userID, requestID, revision).Scan(&opened)
+	err = s.Row(ctx, "select opened_at from readings where user_id = ? and request_id = ? and revision = ?", userID, requestID, revision).Scan(&opened)
 	if errors.Is(err, sql.ErrNoRows) {
 		return approval.Reading{Whole: whole}, nil
 	}
 	if err != nil {
-		return approval.Reading{}, s.explain(err)
+		return approval.Reading{}, s.Advise(err)
 	}
-	rows, err = s.r.query(ctx, `select file, 1 as viewed from viewed_files where user_id = ? and request_id = ? and revision = ?
+	rows, err = s.Query(ctx, `select file, 1 as viewed from viewed_files where user_id = ? and request_id = ? and revision = ?
 		union all select file, 0 from opened_files where user_id = ? and request_id = ? and revision = ? order by 1`,
 		userID, requestID, revision, userID, requestID, revision)
-	got := approval.Reading{OpenedAt: fromMicros(opened), Whole: whole}
-	_, err = collect(rows, err, func(row scanner) (int, error) {
+	got := approval.Reading{OpenedAt: store.FromMicros(opened), Whole: whole}
+	_, err = store.Collect(rows, err, func(row store.Scanner) (int, error) {
 		var n, viewed int
 		err := row.Scan(&n, &viewed)
 		if viewed > 0 {
@@ -53,7 +54,7 @@ func (s *Store) Reading(ctx context.Context, userID, requestID string, revision 
 		}
 		return n, err
 	})
-	return got, s.explain(err)
+	return got, s.Advise(err)
 }
 
 // selectLooks lists what was before people who gave no verdict on the revision: how many
@@ -63,9 +64,9 @@ func selectLooks(n int) string {
 	return `select l.request_id, l.revision, r.revision, u.name, '', (select count(*) from opened_files o where o.user_id = l.user_id and o.request_id = l.request_id and o.revision = l.revision)
 		+ (select count(*) from viewed_files v where v.user_id = l.user_id and v.request_id = l.request_id and v.revision = l.revision
 			and not exists (select 1 from opened_files o where o.user_id = v.user_id and o.request_id = v.request_id and o.revision = v.revision and o.file = v.file)), l.opened_at
-		from readings l join requests r on r.id = l.request_id join users u on u.id = l.user_id where l.request_id in ` + marks(n) + seen + `
+		from readings l join requests r on r.id = l.request_id join users u on u.id = l.user_id where l.request_id in ` + store.Marks(n) + seen + `
 		union all select l.request_id, l.revision, r.revision, u.name, l.surface, 0, l.at
-		from read_whole l join requests r on r.id = l.request_id join users u on u.id = l.user_id where l.request_id in ` + marks(n) + seen + `
+		from read_whole l join requests r on r.id = l.request_id join users u on u.id = l.user_id where l.request_id in ` + store.Marks(n) + seen + `
 		order by 1, 2, 7, 4, 5`
 }
 
@@ -79,9 +80,9 @@ func (s *Store) Looks(ctx context.Context, requestIDs []string) ([]approval.Look
 	for i, id := range requestIDs {
 		ids[i] = id
 	}
-	rows, err := s.r.query(ctx, selectLooks(len(ids)), slices.Concat(ids, ids)...)
+	rows, err := s.Query(ctx, selectLooks(len(ids)), slices.Concat(ids, ids)...)
 	var looks []approval.Look
-	_, err = collect(rows, err, func(row scanner) (int, error) {
+	_, err = store.Collect(rows, err, func(row store.Scanner) (int, error) {
 		var l approval.Look
 		var newest, files int
 		var at int64
@@ -102,7 +103,7 @@ func (s *Store) Looks(ctx context.Context, requestIDs []string) ([]approval.Look
 		}
 		return files, nil
 	})
-	return looks, s.explain(err)
+	return looks, s.Advise(err)
 }
 
 // openedAtOnce is how many files one statement records; each takes four parameters.
@@ -116,8 +117,8 @@ func (s *Store) MarkOpened(ctx context.Context, userID, requestID string, revisi
 			args = append(args, userID, requestID, revision, file)
 		}
 		values := strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?), ", len(some)), ", ")
-		if _, err := s.w.exec(ctx, "insert into opened_files (user_id, request_id, revision, file) values "+values+" on conflict do nothing", args...); err != nil {
-			return s.explain(err)
+		if _, err := s.Exec(ctx, "insert into opened_files (user_id, request_id, revision, file) values "+values+" on conflict do nothing", args...); err != nil {
+			return s.Advise(err)
 		}
 	}
 	return nil
@@ -129,26 +130,26 @@ func (s *Store) MarkViewed(ctx context.Context, userID, requestID string, revisi
 	if viewed {
 		query = "insert into viewed_files (user_id, request_id, revision, file) values (?, ?, ?, ?) on conflict do nothing"
 	}
-	_, err := s.w.exec(ctx, query, userID, requestID, revision, file)
-	return s.explain(err)
+	_, err := s.Exec(ctx, query, userID, requestID, revision, file)
+	return s.Advise(err)
 }
 
 // MarkWhole records that a person was given the whole diff of a revision in a place; a later
 // time changes nothing.
 func (s *Store) MarkWhole(ctx context.Context, userID, requestID string, revision int, surface string, at time.Time) error {
-	_, err := s.w.exec(ctx, "insert into read_whole (user_id, request_id, revision, surface, at) values (?, ?, ?, ?, ?) on conflict do nothing",
-		userID, requestID, revision, surface, micros(at))
-	return s.explain(err)
+	_, err := s.Exec(ctx, "insert into read_whole (user_id, request_id, revision, surface, at) values (?, ?, ?, ?, ?) on conflict do nothing",
+		userID, requestID, revision, surface, store.Micros(at))
+	return s.Advise(err)
 }
 
 // PurgeReadings removes what is known of revisions that were first opened before that
 // time, but not of requests that still wait.
 func (s *Store) PurgeReadings(ctx context.Context, before time.Time) (int64, error) {
 	const gone = " < ? and request_id not in (select id from requests where state = 'pending')"
-	n, err := changed(s.w.exec(ctx, "delete from readings where opened_at"+gone, micros(before)))
+	n, err := store.Changed(s.Exec(ctx, "delete from readings where opened_at"+gone, store.Micros(before)))
 	if err != nil {
-		return n, s.explain(err)
+		return n, s.Advise(err)
 	}
-	whole, err := changed(s.w.exec(ctx, "delete from read_whole where at"+gone, micros(before)))
-	return n + whole, s.explain(err)
+	whole, err := store.Changed(s.Exec(ctx, "delete from read_whole where at"+gone, store.Micros(before)))
+	return n + whole, s.Advise(err)
 }

@@ -1,4 +1,4 @@
-package store
+package sqlstore
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/store"
 )
 
 // pendings keeps the requests that wait for people as they were last read: every page
@@ -22,14 +22,14 @@ const selectPending = "select id, version from requests where state = 'pending' 
 // Pending returns the newest pending requests, newest first, at most limit, without their
 // cards. Callers share them and must not change them.
 func (s *Store) Pending(ctx context.Context, limit int) ([]approval.Request, error) {
-	rows, err := s.r.query(ctx, selectPending, limit)
-	now, err := collect(rows, err, func(row scanner) (approval.Request, error) {
+	rows, err := s.Query(ctx, selectPending, limit)
+	now, err := store.Collect(rows, err, func(row store.Scanner) (approval.Request, error) {
 		var r approval.Request
 		err := row.Scan(&r.ID, &r.Version)
 		return r, err
 	})
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, s.Advise(err)
 	}
 	known := s.waiting.get()
 	var ids []string
@@ -40,7 +40,7 @@ func (s *Store) Pending(ctx context.Context, limit int) ([]approval.Request, err
 	}
 	fresh, err := s.requestsByID(ctx, ids)
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, s.Advise(err)
 	}
 	next := make(map[string]approval.Request, len(now))
 	var found []approval.Request
@@ -76,8 +76,8 @@ func (s *Store) requestsByID(ctx context.Context, ids []string) (map[string]appr
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := s.r.query(ctx, selectRequest+" where r.id in "+marks(len(ids)), anys(ids)...)
-	all, err := collect(rows, err, scanRequest)
+	rows, err := s.Query(ctx, selectRequest+" where r.id in "+store.Marks(len(ids)), store.Args(ids)...)
+	all, err := store.Collect(rows, err, scanRequest)
 	if err == nil {
 		err = s.attach(ctx, all)
 	}
@@ -96,32 +96,20 @@ const selectStanding = `select r.id, r.repository, v.n, v.base, v.overtaken not 
 
 // Standing lists all pending patches that their agents could make again, oldest first.
 func (s *Store) Standing(ctx context.Context) ([]approval.Standing, error) {
-	rows, err := s.r.query(ctx, selectStanding)
-	found, err := collect(rows, err, func(row scanner) (w approval.Standing, err error) {
+	rows, err := s.Query(ctx, selectStanding)
+	found, err := store.Collect(rows, err, func(row store.Scanner) (w approval.Standing, err error) {
 		var base string
 		if err = row.Scan(&w.RequestID, &w.Repository, &w.Revision, &base, &w.Overtaken); err == nil {
 			err = json.Unmarshal([]byte(base), &w.Base)
 		}
 		return w, err
 	})
-	return found, s.explain(err)
+	return found, s.Advise(err)
 }
 
-// Paths returns, by task, the delegations of some tasks, oldest first, with nothing but
-// what says where the work is: ids, agent, state and depth. A list shows many tasks.
-func (s *Store) Paths(ctx context.Context, tasks []string) (map[string][]orchestrator.Delegation, error) {
-	found := map[string][]orchestrator.Delegation{}
-	if len(tasks) == 0 {
-		return found, nil
-	}
-	rows, err := s.r.query(ctx, "select task_id, id, parent_id, from_agent, to_agent, state, depth from delegations where task_id in "+marks(len(tasks))+" order by task_id, seq", anys(tasks)...)
-	all, err := collect(rows, err, func(row scanner) (orchestrator.Delegation, error) {
-		var d orchestrator.Delegation
-		err := row.Scan(&d.TaskID, &d.ID, &d.ParentID, &d.From, &d.To, &d.State, &d.Depth)
-		return d, err
-	})
-	for _, d := range all {
-		found[d.TaskID] = append(found[d.TaskID], d)
-	}
-	return found, s.explain(err)
+// PendingCount counts the requests that wait for people.
+func (s *Store) PendingCount(ctx context.Context) (int64, error) {
+	var n int64
+	err := s.Row(ctx, "select count(*) from requests where state = 'pending'").Scan(&n)
+	return n, s.Advise(err)
 }

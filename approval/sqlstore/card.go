@@ -1,4 +1,4 @@
-package store
+package sqlstore
 
 import (
 	"cmp"
@@ -11,18 +11,19 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/store"
 )
 
 const cardColumns = "request_id, channel, address, external_id, shown, due_at, attempts, error, dead, sent_at, digest"
 
 const selectCards = "select " + cardColumns + " from cards"
 
-func scanCard(row scanner) (approval.Card, error) {
+func scanCard(row store.Scanner) (approval.Card, error) {
 	var c approval.Card
 	var due, dead int64
 	var sent sql.NullInt64
 	err := row.Scan(&c.RequestID, &c.Channel, &c.Address, &c.ExternalID, &c.Shown, &due, &c.Attempts, &c.Error, &dead, &sent, &c.Digest)
-	c.DueAt, c.Dead, c.SentAt = fromMicros(due), dead == 1, fromNull(sent)
+	c.DueAt, c.Dead, c.SentAt = store.FromMicros(due), dead == 1, store.FromNull(sent)
 	return c, err
 }
 
@@ -31,7 +32,7 @@ func scanCard(row scanner) (approval.Card, error) {
 // gone. One that is due already keeps its time: it may be leased by a node, or the
 // channel asked to be left alone.
 func (t *Tx) callCards(requestID string) error {
-	_, err := t.q.exec(t.ctx, "update cards set due_at = case when open = 1 and dead = 0 then due_at else ? end, open = 1, dead = 0, attempts = 0 where request_id = ?", micros(t.now), requestID)
+	_, err := t.Exec("update cards set due_at = case when open = 1 and dead = 0 then due_at else ? end, open = 1, dead = 0, attempts = 0 where request_id = ?", store.Micros(t.Now()), requestID)
 	if err == nil {
 		err = t.callDigests("select digest from cards where request_id = ? and digest <> ''", requestID)
 	}
@@ -43,8 +44,8 @@ func (t *Tx) callCards(requestID string) error {
 
 // EnsureCard adds the card unless it exists, due at once.
 func (t *Tx) EnsureCard(_ context.Context, c approval.Card) error {
-	_, err := t.q.exec(t.ctx, `insert into cards (request_id, channel, address, external_id, due_at) values (?, ?, ?, ?, ?)
-		on conflict (request_id, channel, address) do nothing`, c.RequestID, c.Channel, c.Address, c.ExternalID, micros(t.now))
+	_, err := t.Exec(`insert into cards (request_id, channel, address, external_id, due_at) values (?, ?, ?, ?, ?)
+		on conflict (request_id, channel, address) do nothing`, c.RequestID, c.Channel, c.Address, c.ExternalID, store.Micros(t.Now()))
 	if err != nil {
 		return fmt.Errorf("add a card of %s: %w", c.RequestID, err)
 	}
@@ -60,8 +61,8 @@ func (t *Tx) OwnCard(ctx context.Context, c approval.Card) error {
 	key := []any{c.RequestID, c.Channel, c.Address}
 	err := t.callDigests("select digest from cards where request_id = ? and channel = ? and address = ? and digest <> ''", key...)
 	if err == nil {
-		now := micros(t.now)
-		_, err = t.q.exec(t.ctx, `update cards set due_at = case when digest <> '' or dead = 1 then ? else due_at end,
+		now := store.Micros(t.Now())
+		_, err = t.Exec(`update cards set due_at = case when digest <> '' or dead = 1 then ? else due_at end,
 			open = case when digest <> '' then 1 else open end, shown = case when digest <> '' then 0 else shown end, attempts = case when dead = 1 then 0 else attempts end,
 			digest = '', dead = 0, sent_at = coalesce(sent_at, ?) where request_id = ? and channel = ? and address = ?`,
 			append([]any{now, now}, key...)...)
@@ -74,8 +75,8 @@ func (t *Tx) OwnCard(ctx context.Context, c approval.Card) error {
 
 // Cards returns the cards of a request of this task.
 func (t *Tx) Cards(_ context.Context, requestID string) ([]approval.Card, error) {
-	rows, err := t.q.query(t.ctx, selectCards+" where request_id = ? order by channel, address", requestID)
-	return collect(rows, err, scanCard)
+	rows, err := t.Query(selectCards+" where request_id = ? order by channel, address", requestID)
+	return store.Collect(rows, err, scanCard)
 }
 
 // The parts of the queries of the outbox. A card that was never delivered waits
@@ -104,24 +105,24 @@ func (s *Store) leaseCards(ctx context.Context, due string, channels []string, n
 	if len(channels) == 0 || limit < 1 {
 		return nil, nil
 	}
-	args := []any{micros(now)}
+	args := []any{store.Micros(now)}
 	for _, c := range channels {
 		args = append(args, c)
 	}
-	due += " and channel in " + marks(len(channels))
+	due += " and channel in " + store.Marks(len(channels))
 	// Most of the time nothing is due: look first, without the writer.
 	var n int
-	if err := s.r.row(ctx, "select count(*) from (select 1"+due+" limit 1) due", args...).Scan(&n); err != nil || n == 0 {
-		return nil, s.explain(err)
+	if err := s.Row(ctx, "select count(*) from (select 1"+due+" limit 1) due", args...).Scan(&n); err != nil || n == 0 {
+		return nil, s.Advise(err)
 	}
-	rows, err := s.w.query(ctx, "update cards set due_at = ?, holder = ? where ("+cardKeys+") in (select "+cardKeys+due+
-		shownFirst+" limit ?"+s.dialect.skip+") returning "+cardColumns, append(append([]any{micros(until), s.node}, args...), limit)...)
-	cards, err := collect(rows, err, scanCard)
+	rows, err := s.Change(ctx, "update cards set due_at = ?, holder = ? where ("+cardKeys+") in (select "+cardKeys+due+
+		shownFirst+" limit ?"+s.SkipLocked()+") returning "+cardColumns, append(append([]any{store.Micros(until), s.Node()}, args...), limit)...)
+	cards, err := store.Collect(rows, err, scanCard)
 	// What an update returns is in no order; ids are in that of time.
 	slices.SortFunc(cards, func(a, b approval.Card) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.RequestID, b.RequestID), cmp.Compare(a.Address, b.Address))
 	})
-	return cards, s.explain(err)
+	return cards, s.Advise(err)
 }
 
 // rank is 0 for a card that was delivered before.
@@ -138,36 +139,36 @@ func rank(c approval.Card) int {
 func (s *Store) SaveCard(ctx context.Context, c approval.Card) error {
 	due := c.DueAt
 	if c.Error == "" {
-		due = s.now()
+		due = s.Now()
 	}
 	err := s.transact(ctx, func(t *Tx) error {
 		key := []any{c.RequestID, c.Channel, c.Address}
 		var one int
-		err := t.q.row(t.ctx, "select 1 from cards"+whereOfCard+s.dialect.lock, key...).Scan(&one)
+		err := t.Row("select 1 from cards"+whereOfCard+s.ForUpdate(), key...).Scan(&one)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("card of %s in %s: %w", c.RequestID, c.Channel, orchestrator.ErrNotFound)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = t.q.exec(t.ctx, `update cards set holder = '', external_id = ?, shown = ?, due_at = ?, attempts = ?, error = ?, dead = ?, sent_at = coalesce(?, sent_at),
+		_, err = t.Exec(`update cards set holder = '', external_id = ?, shown = ?, due_at = ?, attempts = ?, error = ?, dead = ?, sent_at = coalesce(?, sent_at),
 			digest = case when ? <> '' then '' else digest end,
 			open = case when ? < (select version from requests where id = cards.request_id) then 1 else 0 end`+whereOfCard,
-			append([]any{c.ExternalID, c.Shown, micros(due), c.Attempts, clean(c.Error), flag(c.Dead), nullMicros(c.SentAt), c.ExternalID, c.Shown}, key...)...)
+			append([]any{c.ExternalID, c.Shown, store.Micros(due), c.Attempts, store.Clean(c.Error), store.Flag(c.Dead), store.NullMicros(c.SentAt), c.ExternalID, c.Shown}, key...)...)
 		return err
 	})
-	return s.explain(err)
+	return s.Advise(err)
 }
 
 // Returned ends the leases that this node had on cards, notices and digests before it
 // was killed: it has just started and delivers nothing yet. They are due at once.
 func (s *Store) Returned(ctx context.Context) error {
-	if s.node == "" {
+	if s.Node() == "" {
 		return nil
 	}
 	for _, table := range []string{"cards", "notices", "digests"} {
-		if _, err := s.w.exec(ctx, "update "+table+" set due_at = ?, holder = '' where holder = ?", micros(s.now()), s.node); err != nil {
-			return s.explain(err)
+		if _, err := s.Exec(ctx, "update "+table+" set due_at = ?, holder = '' where holder = ?", store.Micros(s.Now()), s.Node()); err != nil {
+			return s.Advise(err)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package store
+package sqlstore
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/store"
 )
 
 const revisionColumns = `v.n, v.state, v.digest, v.deliver, v.base, v.tree, v.branch, v.commit_id, v.bundle, v.previous, v.text, v.files, v.added, v.removed,
@@ -40,7 +41,7 @@ func (v *revisionRow) columns() []any {
 }
 
 func (v *revisionRow) decode() error {
-	v.into.At = fromMicros(v.at)
+	v.into.At = store.FromMicros(v.at)
 	for _, c := range []struct {
 		text []byte
 		into any
@@ -66,45 +67,28 @@ func orNull(s string) []byte {
 func (t *Tx) saveRevision(r *approval.Request) error {
 	v := &r.Revision
 	if v.At.IsZero() {
-		v.At = t.now
+		v.At = t.Now()
 	}
-	v.Text = clean(v.Text)
+	v.Text = store.Clean(v.Text)
 	var columns [10]string
-	for i, part := range []any{v.Base, list[patch.File](v.Files), list[patch.Warning](v.Warnings), list[patch.Note](v.Notes), list[orchestrator.Check](v.Checks), list(v.Declined), v.Editor, v.Shadow, list(v.Authors), v.Overtaken} {
+	for i, part := range []any{v.Base, store.List[patch.File](v.Files), store.List[patch.Warning](v.Warnings), store.List[patch.Note](v.Notes), store.List[orchestrator.Check](v.Checks), store.List(v.Declined), v.Editor, v.Shadow, store.List(v.Authors), v.Overtaken} {
 		var err error
-		if columns[i], err = encode(part); err != nil {
+		if columns[i], err = store.Encode(part); err != nil {
 			return fmt.Errorf("write revision %d of %s: %w", v.N, r.ID, err)
 		}
 	}
-	_, err := t.q.exec(t.ctx, upsertRevision, v.N, string(v.State), v.Digest, v.Deliver, columns[0], v.Tree, v.Branch, v.Commit, v.Bundle, v.Previous, v.Text,
-		columns[1], v.Added, v.Removed, columns[2], columns[3], columns[4], v.Sandbox, micros(v.At), r.ID, v.Made, v.MadeFrom, columns[6], columns[5], columns[7], columns[8], columns[9])
+	_, err := t.Exec(upsertRevision, v.N, string(v.State), v.Digest, v.Deliver, columns[0], v.Tree, v.Branch, v.Commit, v.Bundle, v.Previous, v.Text,
+		columns[1], v.Added, v.Removed, columns[2], columns[3], columns[4], v.Sandbox, store.Micros(v.At), r.ID, v.Made, v.MadeFrom, columns[6], columns[5], columns[7], columns[8], columns[9])
 	if err != nil {
 		return fmt.Errorf("save revision %d of %s: %w", v.N, r.ID, err)
 	}
 	return nil
 }
 
-// list makes a missing list an empty one: the column reads [] and not null.
-func list[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
-}
-
-// spelt is such a list as events tell it.
-func spelt[T ~string](items []T) []string {
-	out := make([]string, len(items))
-	for i, v := range items {
-		out[i] = string(v)
-	}
-	return out
-}
-
 // Revisions returns all revisions of a request, oldest first.
 func (s *Store) Revisions(ctx context.Context, id string) ([]approval.Revision, error) {
-	rows, err := s.r.query(ctx, "select "+revisionColumns+" from revisions v where v.request_id = ? order by v.n", id)
-	found, err := collect(rows, err, func(row scanner) (approval.Revision, error) {
+	rows, err := s.Query(ctx, "select "+revisionColumns+" from revisions v where v.request_id = ? order by v.n", id)
+	found, err := store.Collect(rows, err, func(row store.Scanner) (approval.Revision, error) {
 		var r approval.Revision
 		v := revisionRow{into: &r}
 		if err := row.Scan(v.columns()...); err != nil {
@@ -113,5 +97,5 @@ func (s *Store) Revisions(ctx context.Context, id string) ([]approval.Revision, 
 		err := v.decode()
 		return r, err
 	})
-	return found, s.explain(err)
+	return found, s.Advise(err)
 }

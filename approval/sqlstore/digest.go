@@ -1,4 +1,4 @@
-package store
+package sqlstore
 
 import (
 	"context"
@@ -11,23 +11,24 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/store"
 )
 
 const digestColumns = "id, channel, address, external_id, due_at, attempts, error, dead, created_at"
 
-func scanDigest(row scanner) (approval.Digest, error) {
+func scanDigest(row store.Scanner) (approval.Digest, error) {
 	var d approval.Digest
 	var due, dead, created int64
 	err := row.Scan(&d.ID, &d.Channel, &d.Address, &d.ExternalID, &due, &d.Attempts, &d.Error, &dead, &created)
-	d.DueAt, d.Dead, d.CreatedAt = fromMicros(due), dead == 1, fromMicros(created)
+	d.DueAt, d.Dead, d.CreatedAt = store.FromMicros(due), dead == 1, store.FromMicros(created)
 	return d, err
 }
 
 // callDigests makes the digests that which selects due: a line has changed, came or
 // went. Not before their due time, which is how long the channel is left alone.
 func (t *Tx) callDigests(which string, args ...any) error {
-	now := micros(t.now)
-	_, err := t.q.exec(t.ctx, `update digests set due_at = case when dead = 1 or due_at < ? then ? else due_at end,
+	now := store.Micros(t.Now())
+	_, err := t.Exec(`update digests set due_at = case when dead = 1 or due_at < ? then ? else due_at end,
 		attempts = case when dead = 1 then 0 else attempts end, open = 1, dead = 0 where id in (`+which+")", append([]any{now, now}, args...)...)
 	return err
 }
@@ -39,10 +40,10 @@ func (s *Store) IntoDigest(ctx context.Context, c approval.Card, f approval.Floo
 	err = s.transact(ctx, func(t *Tx) error {
 		in = false
 		var sent int
-		now := micros(t.now)
+		now := store.Micros(t.Now())
 		// Times to come are those of a clock that was set back since.
-		err := t.q.row(t.ctx, "select count(*) from cards where channel = ? and address = ? and digest = '' and sent_at > ? and sent_at <= ?",
-			c.Channel, c.Address, micros(t.now.Add(-f.Within)), now).Scan(&sent)
+		err := t.Row("select count(*) from cards where channel = ? and address = ? and digest = '' and sent_at > ? and sent_at <= ?",
+			c.Channel, c.Address, store.Micros(t.Now().Add(-f.Within)), now).Scan(&sent)
 		if err != nil || sent < f.Cards {
 			return err
 		}
@@ -53,26 +54,26 @@ func (s *Store) IntoDigest(ctx context.Context, c approval.Card, f approval.Floo
 		if err := t.callDigests("?", id); err != nil {
 			return err
 		}
-		n, err := changed(t.q.exec(t.ctx, "update cards set digest = ?, due_at = ?"+whereOfCard+" and digest = '' and sent_at is null and open = 1",
+		n, err := store.Changed(t.Exec("update cards set digest = ?, due_at = ?"+whereOfCard+" and digest = '' and sent_at is null and open = 1",
 			id, now, c.RequestID, c.Channel, c.Address))
 		in = n == 1
 		return err
 	})
-	return in, s.explain(err)
+	return in, s.Advise(err)
 }
 
 // digestOf is the digest that takes in cards of an address now; a new one where the
 // others are full or too old.
 func (t *Tx) digestOf(c approval.Card, f approval.Flood) (string, error) {
 	var id string
-	err := t.q.row(t.ctx, `select id from digests d where channel = ? and address = ? and created_at > ? and created_at <= ? and dead = 0
+	err := t.Row(`select id from digests d where channel = ? and address = ? and created_at > ? and created_at <= ? and dead = 0
 		and (select count(*) from cards where digest = d.id and digest <> '') < ? order by created_at desc limit 1`,
-		c.Channel, c.Address, micros(t.now.Add(-f.Age)), micros(t.now), f.Lines).Scan(&id)
+		c.Channel, c.Address, store.Micros(t.Now().Add(-f.Age)), store.Micros(t.Now()), f.Lines).Scan(&id)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
 	}
-	id = orchestrator.NewID(approval.DigestPrefix, t.now)
-	_, err = t.q.exec(t.ctx, "insert into digests (id, channel, address, due_at, created_at) values (?, ?, ?, ?, ?)", id, c.Channel, c.Address, micros(t.now), micros(t.now))
+	id = orchestrator.NewID(approval.DigestPrefix, t.Now())
+	_, err = t.Exec("insert into digests (id, channel, address, due_at, created_at) values (?, ?, ?, ?, ?)", id, c.Channel, c.Address, store.Micros(t.Now()), store.Micros(t.Now()))
 	return id, err
 }
 
@@ -86,13 +87,13 @@ func (s *Store) DueDigests(ctx context.Context, channel string, sent bool, now, 
 		due = digestsDue + " <> ''"
 	}
 	var n int
-	if err := s.r.row(ctx, "select count(*) from (select 1"+due+" limit 1) due", micros(now), channel).Scan(&n); err != nil || n == 0 {
-		return nil, s.explain(err)
+	if err := s.Row(ctx, "select count(*) from (select 1"+due+" limit 1) due", store.Micros(now), channel).Scan(&n); err != nil || n == 0 {
+		return nil, s.Advise(err)
 	}
-	rows, err := s.w.query(ctx, "update digests set due_at = ?, holder = ? where id in (select id"+due+" order by due_at limit ?"+s.dialect.skip+") returning "+digestColumns,
-		micros(until), s.node, micros(now), channel, limit)
-	found, err := collect(rows, err, scanDigest)
-	return found, s.explain(err)
+	rows, err := s.Change(ctx, "update digests set due_at = ?, holder = ? where id in (select id"+due+" order by due_at limit ?"+s.SkipLocked()+") returning "+digestColumns,
+		store.Micros(until), s.Node(), store.Micros(now), channel, limit)
+	found, err := store.Collect(rows, err, scanDigest)
+	return found, s.Advise(err)
 }
 
 // selectLines says that there is a digest, as the index of lines does.
@@ -100,9 +101,9 @@ const selectLines = selectCards + " where digest = ? and digest <> '' order by r
 
 // DigestLines returns the cards that are lines of a digest, oldest request first.
 func (s *Store) DigestLines(ctx context.Context, id string) ([]approval.Card, error) {
-	rows, err := s.r.query(ctx, selectLines, id)
-	found, err := collect(rows, err, scanCard)
-	return found, s.explain(err)
+	rows, err := s.Query(ctx, selectLines, id)
+	found, err := store.Collect(rows, err, scanCard)
+	return found, s.Advise(err)
 }
 
 // SaveDigest records a delivery: which version of which request the digest shows now,
@@ -124,19 +125,19 @@ func (s *Store) SaveDigest(ctx context.Context, d approval.Digest, shown map[str
 			}
 		}
 		var one int
-		err := t.q.row(t.ctx, "select 1 from digests where id = ?"+s.dialect.lock, d.ID).Scan(&one)
+		err := t.Row("select 1 from digests where id = ?"+s.ForUpdate(), d.ID).Scan(&one)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("digest %s: %w", d.ID, orchestrator.ErrNotFound)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = t.q.exec(t.ctx, `update digests set holder = '', external_id = ?, due_at = ?, attempts = ?, error = ?, dead = ?,
+		_, err = t.Exec(`update digests set holder = '', external_id = ?, due_at = ?, attempts = ?, error = ?, dead = ?,
 			open = case when ? <> '' or exists (select 1 from cards where digest = digests.id and digest <> '' and open = 1) then 1 else 0 end where id = ?`,
-			d.ExternalID, micros(d.DueAt), d.Attempts, clean(d.Error), flag(d.Dead), d.Error, d.ID)
+			d.ExternalID, store.Micros(d.DueAt), d.Attempts, store.Clean(d.Error), store.Flag(d.Dead), d.Error, d.ID)
 		return err
 	})
-	return first, s.explain(err)
+	return first, s.Advise(err)
 }
 
 // saveLine records what a digest shows of one request, and reports whether that was
@@ -145,15 +146,15 @@ func (t *Tx) saveLine(d approval.Digest, requestID string, version int64) (bool,
 	key := []any{requestID, d.Channel, d.Address, d.ID}
 	const line = whereOfCard + " and digest = ?"
 	var sent sql.NullInt64
-	err := t.q.row(t.ctx, "select sent_at from cards"+line+t.s.dialect.lock, key...).Scan(&sent)
+	err := t.Row("select sent_at from cards"+line+t.s.ForUpdate(), key...).Scan(&sent)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	_, err = t.q.exec(t.ctx, `update cards set shown = ?, sent_at = coalesce(sent_at, ?), attempts = 0, error = '', dead = 0,
+	_, err = t.Exec(`update cards set shown = ?, sent_at = coalesce(sent_at, ?), attempts = 0, error = '', dead = 0,
 		open = case when ? < (select version from requests where id = cards.request_id) then 1 else 0 end`+line,
-		append([]any{version, micros(t.now), version}, key...)...)
+		append([]any{version, store.Micros(t.Now()), version}, key...)...)
 	return !sent.Valid, err
 }
