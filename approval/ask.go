@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 )
 
@@ -165,27 +165,17 @@ func revisionOf(p orchestrator.Proposal, n int, previous string, now time.Time) 
 	}
 	if p.Review != nil {
 		v.Files, v.Added, v.Removed, v.Warnings = p.Review.Files, p.Review.Added, p.Review.Removed, p.Review.Warnings
-		v.Notes = addNotes(v.Notes, p.Review.Notes)
+		v.Notes = policy.AddNotes(v.Notes, p.Review.Notes)
 	}
-	v.Notes = addNotes(v.Notes, p.Notes)
+	v.Notes = policy.AddNotes(v.Notes, p.Notes)
 	return v
 }
 
-// addNotes returns notes with more, each once.
-func addNotes(notes, more []patch.Note) []patch.Note {
-	for _, n := range more {
-		if !slices.Contains(notes, n) {
-			notes = append(notes, n)
-		}
-	}
-	return notes
-}
-
 // open makes r a question under the ruling.
-func (r *Request) open(ruling Ruling, expires time.Duration, now time.Time) {
+func (r *Request) open(ruling policy.Ruling, expires time.Duration, now time.Time) {
 	r.setState(Pending)
 	r.Rule, r.DecidedAt, r.ExpiresAt, r.Landed = ruling.Rule, nil, nil, ""
-	r.Revision.Notes, r.Revision.Shadow = addNotes(r.Revision.Notes, ruling.Notes), ruling.Shadow
+	r.Revision.Notes, r.Revision.Shadow = policy.AddNotes(r.Revision.Notes, ruling.Notes), ruling.Shadow
 	if ruling.Expires > 0 {
 		expires = ruling.Expires
 	}
@@ -237,7 +227,7 @@ func put(ctx context.Context, tx Tx, r *Request, cards []Card) error {
 
 // decideByRule stores a request together with the rule's verdict on it. It shows
 // in the inbox only: nobody has to act.
-func decideByRule(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, ruling Ruling) error {
+func decideByRule(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, ruling policy.Ruling) error {
 	verdict, state := Approve, Approved
 	if ruling.Deny {
 		verdict, state = Reject, Rejected

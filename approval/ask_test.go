@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
@@ -105,7 +106,7 @@ func TestACancelledTaskTakesItsRequestAlong(t *testing.T) {
 }
 
 func TestARuleWithNeedZeroPassesOnlyWhatIsPlain(t *testing.T) {
-	rules := policy(t, approval.RuleConfig{Name: "auto", When: "true", Need: need(0)})
+	rules := compiled(t, policy.RuleConfig{Name: "auto", When: "true", Need: need(0)})
 	w := newWorld(t, approval.Config{Policy: rules, Expires: time.Hour})
 	r := w.asked()
 	w.expectStates(r.ID, approval.Approved, orchestrator.Landing)
@@ -132,7 +133,7 @@ func TestARuleWithNeedZeroPassesOnlyWhatIsPlain(t *testing.T) {
 }
 
 func TestADenyRuleRejects(t *testing.T) {
-	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "frozen", When: `branch == "main"`, Deny: true})})
+	w := newWorld(t, approval.Config{Policy: compiled(t, policy.RuleConfig{Name: "frozen", When: `branch == "main"`, Deny: true})})
 	r := w.asked()
 	w.expectStates(r.ID, approval.Rejected, orchestrator.Rejected)
 	if r.Decisions[0].User != "rule:frozen" || r.Decisions[0].Verdict != approval.Reject {
@@ -167,7 +168,7 @@ func TestAnAnswerWithoutAChangeClosesWhatWasAsked(t *testing.T) {
 
 // What a person wrote is seen by another one, whatever rule would let an agent's pass.
 func TestNoRulePassesWhatAPersonEdited(t *testing.T) {
-	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "big", When: "patch.lines > 35", Need: need(1)}, approval.RuleConfig{Name: "small", When: "true", Need: need(0)})})
+	w := newWorld(t, approval.Config{Policy: compiled(t, policy.RuleConfig{Name: "big", When: "patch.lines > 35", Need: need(1)}, policy.RuleConfig{Name: "small", When: "true", Need: need(0)})})
 	r := w.asked()
 	w.must(w.db.InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 		row, err := tx.Delegation(w.ctx, r.DelegationID)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
@@ -260,7 +261,7 @@ func reject(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, 
 		return err
 	}
 	if r.IsHandover() {
-		if err := orchestrator.RefuseHandover(ctx, tx, d, dec.User, dec.Comment); err != nil || r.Rule.OnNo != EndTask {
+		if err := orchestrator.RefuseHandover(ctx, tx, d, dec.User, dec.Comment); err != nil || r.Rule.OnNo != policy.EndTask {
 			return err
 		}
 		return orchestrator.EndWith(ctx, tx, d, dec.User)

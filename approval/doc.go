@@ -4,7 +4,7 @@
 // step with its request.
 //
 // Where things are, along the way of one request: ask.go puts a tree before people,
-// policy.go with facts.go and risk.go says which rule decides and how much care it
+// package policy says which rule decides by facts.go, risk.go how much care it
 // takes, lineage.go, seat.go and electorate.go say who may, ballot.go is what they say,
 // judge.go whether it counts, decide.go what follows; revise.go is for a person's own
 // revision of the patch, and drafts.go for comments that were not sent yet. sweep.go and

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
@@ -24,10 +25,10 @@ type Config struct {
 	FourEyes bool           // nobody approves what they asked for
 	Expires  time.Duration  // how long a request waits; 0 is for ever
 	Location *time.Location // of hour and weekday in rules, and of times in answers; nil is UTC
-	Policy   *Policy        // nil asks one approver for everything
+	Policy   *policy.Policy // nil asks one approver for everything
 	// Handovers are the rules about hand-overs; nil: people are asked only where the
 	// agent wants that.
-	Handovers *HandoverPolicy
+	Handovers *policy.HandoverPolicy
 	OnNo      string              // what a no to a hand-over does where its rule does not say: EndTask or TellCaller
 	Groups    map[string][]string // names of users by group
 	Channels  []Channel

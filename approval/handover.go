@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
@@ -51,8 +52,8 @@ func (g *Gateway) Handovers(ctx context.Context, first bool) (orchestrator.Hando
 }
 
 // ruling is what holds for a hand-over, with the people of whom a yes counts.
-func (h handovers) ruling(now time.Time, t *orchestrator.Task, child *orchestrator.Delegation, q orchestrator.Handed, first bool) (Ruling, bool) {
-	ruling, asks := h.c.Handovers.rule(handoverFacts(t, child, q, now.In(h.c.Location)), first || h.older)
+func (h handovers) ruling(now time.Time, t *orchestrator.Task, child *orchestrator.Delegation, q orchestrator.Handed, first bool) (policy.Ruling, bool) {
+	ruling, asks := h.c.Handovers.Rule(handoverFacts(t, child, q, now.In(h.c.Location)), first || h.older)
 	ruling.Rule.From, ruling.Rule.OnNo = h.c.from(ruling.Rule, child.Repository), cmp.Or(ruling.Rule.OnNo, h.c.OnNo)
 	return ruling, asks
 }
@@ -111,13 +112,13 @@ func handoverRevision(q orchestrator.Handed, digest string, now time.Time) Revis
 	}
 	if q.Review != nil {
 		v.Files, v.Added, v.Removed = q.Review.Files, q.Review.Added, q.Review.Removed
-		v.Warnings, v.Notes = append(v.Warnings, q.Review.Warnings...), addNotes(v.Notes, q.Review.Notes)
+		v.Warnings, v.Notes = append(v.Warnings, q.Review.Warnings...), policy.AddNotes(v.Notes, q.Review.Notes)
 	}
 	return v
 }
 
 // needsTwo is the warning that settings may want where several people must agree.
-func needsTwo(r Rule) patch.Warning {
+func needsTwo(r policy.Rule) patch.Warning {
 	return patch.Warning{Code: CarefulNeedTwo, Text: fmt.Sprintf("Rule %q needs %d people.", r.Name, r.Need)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 )
@@ -12,7 +13,7 @@ import (
 // A rule that passes a change decides it. On a node whose rules are not those that were
 // taken last, people decide in its place; on one that has them the rule does.
 func TestANodeWithOlderRulesPassesNothing(t *testing.T) {
-	policy, problems := approval.CompileRules([]approval.RuleConfig{{Name: "docs", When: "true", Need: new(int)}}, groups)
+	policy, problems := policy.CompileRules([]policy.RuleConfig{{Name: "docs", When: "true", Need: new(int)}}, groups)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

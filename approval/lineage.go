@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
@@ -83,7 +84,7 @@ func (c Config) hook(via origin.Origin, requester string) []Party {
 
 // rule is what the rules say of r now; one that names no groups wants to hear the
 // approvers of the repository.
-func (c Config) rule(r *Request, now time.Time) Ruling {
+func (c Config) rule(r *Request, now time.Time) policy.Ruling {
 	ruling := c.Policy.Strictest(factsOf(r, now.In(c.Location)))
 	if r.edited() && ruling.Pass() {
 		// A rule passes what an agent made; what a person wrote needs a second pair of eyes.
@@ -97,8 +98,8 @@ func (c Config) rule(r *Request, now time.Time) Ruling {
 }
 
 // byPeople is what holds in place of a rule that would pass a change, but must not.
-func (c Config) byPeople(passes Ruling, why string) Ruling {
-	asks := Ruling{Rule: defaultRule(), Notes: append(passes.Notes, patch.Note{Code: "rule_not_applied", Text: why})}
+func (c Config) byPeople(passes policy.Ruling, why string) policy.Ruling {
+	asks := policy.Ruling{Rule: policy.Default(), Notes: append(passes.Notes, patch.Note{Code: "rule_not_applied", Text: why})}
 	asks.Rule.Version = c.Policy.Version()
 	return asks
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
@@ -101,17 +102,17 @@ func TestTheOwnerOfATokenDoesNotApproveWhatItAskedFor(t *testing.T) {
 // A rule that names no groups asks the approvers of the repository, where it has some.
 func TestTheApproversOfARepository(t *testing.T) {
 	for name, c := range map[string]struct {
-		rule      []approval.RuleConfig
+		rule      []policy.RuleConfig
 		approvers map[string][]string
 		from      []string
 		cleo      bool
 	}{
 		"of this one":         {approvers: map[string][]string{"app": {"maintainers"}}, from: []string{"maintainers"}},
 		"of another one":      {approvers: map[string][]string{"site": {"maintainers"}}, from: []string{}, cleo: true},
-		"the rule goes first": {rule: []approval.RuleConfig{{Name: "r", When: "true", From: []string{"maintainers"}}}, approvers: map[string][]string{"app": {"gone"}}, from: []string{"maintainers"}},
+		"the rule goes first": {rule: []policy.RuleConfig{{Name: "r", When: "true", From: []string{"maintainers"}}}, approvers: map[string][]string{"app": {"gone"}}, from: []string{"maintainers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, approval.Config{Policy: policy(t, c.rule...), Approvers: c.approvers})
+			w := newWorld(t, approval.Config{Policy: compiled(t, c.rule...), Approvers: c.approvers})
 			r := w.asked()
 			if !reflect.DeepEqual(r.Rule.From, c.from) {
 				t.Errorf("from %v, want %v", r.Rule.From, c.from)
@@ -161,7 +162,7 @@ func TestTheModeOfAnAgent(t *testing.T) {
 func TestTwoOfTwoGroups(t *testing.T) {
 	both := map[string][]string{"maintainers": {"ann", "bob"}, "owners": {"bob", "cleo"}}
 	need := 2
-	rules, problems := approval.CompileRules([]approval.RuleConfig{{Name: "core", When: "true", Need: &need, From: []string{"maintainers", "owners"}}}, both)
+	rules, problems := policy.CompileRules([]policy.RuleConfig{{Name: "core", When: "true", Need: &need, From: []string{"maintainers", "owners"}}}, both)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
@@ -223,7 +224,7 @@ func TestAWithdrawnYesIsRemindedOf(t *testing.T) {
 
 func TestNobodyDecidedSoOthersMay(t *testing.T) {
 	w, h := hallWorld(t, func(c *approval.Config) {
-		c.Policy = policy(t, approval.RuleConfig{Name: "core", When: "true", Need: need(2), From: []string{"maintainers"}})
+		c.Policy = compiled(t, policy.RuleConfig{Name: "core", When: "true", Need: need(2), From: []string{"maintainers"}})
 		c.Groups = map[string][]string{"maintainers": {"ann", "bob"}, "leads": {"cleo"}, "board": {"dora"}}
 		c.Escalate = []approval.Step{{After: 4 * time.Hour, To: []string{"leads"}}, {After: 6 * time.Hour, To: []string{"maintainers", "board"}}}
 	})
@@ -280,7 +281,7 @@ func TestThoseWhoMayDecideNowGetACard(t *testing.T) {
 	h := private{newHall(nil)}
 	w := newWorld(t, approval.Config{Expires: 24 * time.Hour, Remind: []time.Duration{time.Hour}, Channels: []approval.Channel{h},
 		Groups:   map[string][]string{"maintainers": {"ann", "bob"}, "leads": {"cleo"}},
-		Policy:   policy(t, approval.RuleConfig{Name: "core", When: "true", Need: need(2), From: []string{"maintainers"}}),
+		Policy:   compiled(t, policy.RuleConfig{Name: "core", When: "true", Need: need(2), From: []string{"maintainers"}}),
 		Escalate: []approval.Step{{After: time.Hour, To: []string{"leads"}}}})
 	r := w.asked()
 	deliver := func(d time.Duration) {

@@ -3,6 +3,7 @@ package approval
 import (
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/origin"
@@ -56,7 +57,7 @@ type Request struct {
 	Chain        string  // "kik → coder"
 	Mode         string  // any, web, chat or telegram: where a yes may be given; the page always may
 	Lineage      []Party // whom four eyes keep from approving: who asked, who owns an agent
-	Rule         Rule
+	Rule         policy.Rule
 	Landed       string // commit of the landing, "" before
 	RevertOf     string
 	RevertedBy   string
@@ -117,26 +118,14 @@ type Revision struct {
 	// Authors are the agents that worked on the tree, the request's own first, with what
 	// each was confined by; nil for revisions of before that was kept. See agents.
 	Authors  []orchestrator.Author
-	Made     string   // "" by the agent, else MadeByFiles or MadeByEdit
-	MadeFrom int      // the revision that it was made from, 0 for the agent's
-	Editor   *Party   // who made it by editing; may not approve it
-	Declined []string // paths of MadeFrom that were left out
-	Shadow   *Rule    // what the rules on trial would have said; nil without any
+	Made     string       // "" by the agent, else MadeByFiles or MadeByEdit
+	MadeFrom int          // the revision that it was made from, 0 for the agent's
+	Editor   *Party       // who made it by editing; may not approve it
+	Declined []string     // paths of MadeFrom that were left out
+	Shadow   *policy.Rule // what the rules on trial would have said; nil without any
 	// Overtaken says that the branch changed so that a yes lands nothing; nil: nobody knows of that.
 	Overtaken *patch.Overtaken
 	At        time.Time
-}
-
-// Rule is the rule that matched, as it was then.
-type Rule struct {
-	Name    string   `json:"name"`
-	When    string   `json:"when,omitempty"`
-	Need    int      `json:"need"`
-	From    []string `json:"from"`
-	Deny    bool     `json:"deny,omitempty"`
-	Widened int      `json:"widened,omitempty"` // how many groups at the end of From an escalation added
-	OnNo    string   `json:"on_no,omitempty"`   // of a hand-over: EndTask, or "" for its caller to go on
-	Version string   `json:"version,omitempty"` // of the whole list of rules: the first 12 digits of its hash
 }
 
 // Verdict is what a person says.

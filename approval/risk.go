@@ -3,6 +3,7 @@ package approval
 import (
 	"slices"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -72,4 +73,13 @@ func (v *Revision) promote(codes []string) {
 		v.Warnings = append(v.Warnings, patch.Warning{Code: n.Code, Text: n.Text})
 		return true
 	})
+}
+
+// warnOfRules makes a revision careful of whose rules some could not be evaluated.
+func (v *Revision) warnOfRules(notes []patch.Note) {
+	for _, n := range notes {
+		if n.Code == policy.RuleError {
+			v.Warnings = append(v.Warnings, patch.Warning{Code: policy.RuleError, Text: n.Text})
+		}
+	}
 }

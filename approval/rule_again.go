@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 )
@@ -36,8 +36,8 @@ func (c Config) renew(ctx context.Context, tx Tx, r *Request, e Electorate) (ref
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "The rules changed since this was asked, and rule %q denies it now. Nothing landed. Reject it, or change the rule.", now.Name), nil
 	}
 	was := r.Rule
-	next := was.tightened(now)
-	if next.same(was) {
+	next := was.Tightened(now)
+	if next.Same(was) {
 		return nil, nil
 	}
 	r.Rule = next
@@ -52,19 +52,19 @@ func (c Config) renew(ctx context.Context, tx Tx, r *Request, e Electorate) (ref
 	}
 	return nil, tx.Append(ctx, r.event("gatehouse", event.ProgressData{
 		Code: event.RuleChanged, ApprovalID: r.ID, Revision: r.Revision.N, Rule: event.Given(next.Name), Need: event.Given(next.Need), From: event.Given(next.From),
-		Text: fmt.Sprintf("The rules changed since people were asked: %s, and before %s.", next.words(), was.words())}))
+		Text: fmt.Sprintf("The rules changed since people were asked: %s, and before %s.", next.Words(), was.Words())}))
 }
 
 // ruleNow is what the rules in force say of r; changed is not set where they are those
 // under which people were asked.
-func (c Config) ruleNow(ctx context.Context, tx Tx, r *Request) (rule Rule, changed bool, err error) {
+func (c Config) ruleNow(ctx context.Context, tx Tx, r *Request) (rule policy.Rule, changed bool, err error) {
 	if !r.IsHandover() {
 		if r.Rule.Version == c.Policy.Version() {
 			return r.Rule, false, nil
 		}
 		return c.rule(r, r.Revision.At).Rule, true, nil
 	}
-	if c.Handovers == nil || r.Rule.Version == c.Handovers.list.version {
+	if c.Handovers == nil || r.Rule.Version == c.Handovers.Version() {
 		return r.Rule, false, nil
 	}
 	child, err := tx.Delegation(ctx, r.DelegationID)
@@ -72,35 +72,8 @@ func (c Config) ruleNow(ctx context.Context, tx Tx, r *Request) (rule Rule, chan
 		return r.Rule, false, err
 	}
 	f := handoverFacts(tx.Task(), child, orchestrator.Handed{Question: *r.Question}, r.Revision.At.In(c.Location))
-	f.Files = patchFacts(r.Revision).Files
-	ruling, _ := c.Handovers.rule(f, true) // it was asked
+	f.Files = policy.PatchFactsOf(r.Revision.Files, r.Revision.Added, r.Revision.Removed).Files
+	ruling, _ := c.Handovers.Rule(f, true) // it was asked
 	ruling.Rule.From, ruling.Rule.OnNo = c.from(ruling.Rule, r.Repository), cmp.Or(ruling.Rule.OnNo, c.OnNo)
 	return ruling.Rule, true, nil
-}
-
-// tightened is r with what now asks beyond it. Groups that an escalation added to r count
-// as r's only while the rule names the same ones.
-func (r Rule) tightened(now Rule) Rule {
-	own := r.From[:max(0, len(r.From)-r.Widened)]
-	narrower := len(now.From) > 0 && (len(own) == 0 || slices.ContainsFunc(own, func(g string) bool { return !slices.Contains(now.From, g) }))
-	if now.Need <= r.Need && !narrower {
-		return r
-	}
-	now.Need = max(now.Need, r.Need)
-	if !narrower {
-		now.From, now.Widened = r.From, r.Widened
-	}
-	return now
-}
-
-// words say in a sentence what a rule asks.
-func (r Rule) words() string {
-	switch {
-	case r.Need == 0:
-		return fmt.Sprintf("rule %q passes it", r.Name)
-	case len(r.From) == 0:
-		return fmt.Sprintf("rule %q needs %d %s", r.Name, r.Need, plural(r.Need, "approver", "approvers"))
-	default:
-		return fmt.Sprintf("rule %q needs %d of %s", r.Name, r.Need, join(r.From, "or"))
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 )
@@ -103,7 +104,7 @@ func (w *world) staffed(users []people.User) {
 // Ann is out of office, comes back in the middle, and her seat still has one voice.
 func TestOutOfOffice(t *testing.T) {
 	need := 2
-	rules := policy(t, approval.RuleConfig{Name: "core", When: "true", Need: &need, From: []string{"maintainers"}})
+	rules := compiled(t, policy.RuleConfig{Name: "core", When: "true", Need: &need, From: []string{"maintainers"}})
 	w := newWorld(t, approval.Config{Policy: rules})
 	w.staffed(away("ann>cleo"))
 	r := w.asked()
@@ -127,7 +128,7 @@ func TestOutOfOffice(t *testing.T) {
 // An absence ends between the reading of a request and the verdict on it: what counts is
 // the moment of the verdict.
 func TestAnAbsenceEndsInTheMiddle(t *testing.T) {
-	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "core", When: "true", From: []string{"maintainers"}})})
+	w := newWorld(t, approval.Config{Policy: compiled(t, policy.RuleConfig{Name: "core", When: "true", From: []string{"maintainers"}})})
 	w.staffed(away("ann>cleo"))
 	r := w.asked()
 	early := ballot(r, "cleo", approval.Approve)
@@ -168,7 +169,7 @@ func (c *watched) Deliver(_ context.Context, _ approval.Card, r approval.Request
 // loses its yes with the next revision.
 func TestCardsReachTheDeputyAndFollowTheMode(t *testing.T) {
 	ch := &watched{}
-	c := approval.Config{Channels: []approval.Channel{ch}, Groups: groups, Policy: policy(t, approval.RuleConfig{Name: "core", When: "true", From: []string{"maintainers"}})}
+	c := approval.Config{Channels: []approval.Channel{ch}, Groups: groups, Policy: compiled(t, policy.RuleConfig{Name: "core", When: "true", From: []string{"maintainers"}})}
 	w := newWorld(t, c)
 	w.staffed(away("ann>cleo"))
 	r := w.asked()

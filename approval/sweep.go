@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 )
@@ -62,7 +63,7 @@ func expire(ctx context.Context, tx Tx, r *Request) error {
 		return err
 	}
 	if r.IsHandover() {
-		if err := orchestrator.ExpireHandover(ctx, tx, d); err != nil || r.Rule.OnNo != EndTask {
+		if err := orchestrator.ExpireHandover(ctx, tx, d); err != nil || r.Rule.OnNo != policy.EndTask {
 			return err
 		}
 		return orchestrator.EndWith(ctx, tx, d, "gatehouse")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 )
@@ -44,10 +45,10 @@ func (w *world) lands(r approval.Request) {
 // back there. What a rule passed, what was rejected, what is at another path, or is another
 // content, is.
 func TestContentIsUnseenUntilAPersonApprovesItAtItsPlace(t *testing.T) {
-	w := newWorld(t, approval.Config{Policy: policy(t,
-		approval.RuleConfig{Name: "unseen", When: `"src/init.go" in unseen`, Need: need(2)},
-		approval.RuleConfig{Name: "docs", When: `all(patch.files, .path endsWith ".md")`, Need: need(0)},
-		approval.RuleConfig{Name: "rest", When: `true`, Need: need(1)})})
+	w := newWorld(t, approval.Config{Policy: compiled(t,
+		policy.RuleConfig{Name: "unseen", When: `"src/init.go" in unseen`, Need: need(2)},
+		policy.RuleConfig{Name: "docs", When: `all(patch.files, .path endsWith ".md")`, Need: need(0)},
+		policy.RuleConfig{Name: "rest", When: `true`, Need: need(1)})})
 	plain := proposal("1")
 	plain.Review.Files = []patch.File{{Path: "docs/x.md", Status: patch.Added, NewMode: "100644", NewBlob: id40("e")}}
 	byRule := w.proposes(plain)

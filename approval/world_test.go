@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
@@ -129,10 +130,12 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 	}
 }
 
-// policy compiles rules against the groups of these tests.
-func policy(t *testing.T, rules ...approval.RuleConfig) *approval.Policy {
+func need(n int) *int { return &n }
+
+// compiled are rules for the groups of these tests.
+func compiled(t *testing.T, rules ...policy.RuleConfig) *policy.Policy {
 	t.Helper()
-	p, problems := approval.CompileRules(rules, map[string][]string{"maintainers": {"ann", "bob"}})
+	p, problems := policy.CompileRules(rules, map[string][]string{"maintainers": {"ann", "bob"}, "leads": {"dora"}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

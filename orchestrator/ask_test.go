@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
@@ -283,7 +284,7 @@ func TestTheWorkOfAnApprovedHandoverHasItsOwnQuestion(t *testing.T) {
 func TestRulesAboutHandovers(t *testing.T) {
 	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "kik"}, agent.Spec{Name: "coder"}, agent.Spec{Name: "ops", AskFirst: true})
-		p, problems := approval.CompileHandovers([]approval.RuleConfig{
+		p, problems := policy.CompileHandovers([]policy.RuleConfig{
 			{Name: "never", When: `text contains "rm -rf"`, Deny: true},
 			{Name: "prod", When: `to == "coder" && text contains "production"`},
 		}, nil)

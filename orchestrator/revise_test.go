@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
@@ -103,7 +104,7 @@ func (w *world) refused(err error, code, says string) {
 // votes sets how many yeses everything needs.
 func (w *world) votes(need int) {
 	c := w.gateway.Config()
-	p, problems := approval.CompileRules([]approval.RuleConfig{{Name: "all", When: "true", Need: &need}}, nil)
+	p, problems := policy.CompileRules([]policy.RuleConfig{{Name: "all", When: "true", Need: &need}}, nil)
 	if len(problems) > 0 {
 		w.t.Fatal(problems)
 	}
@@ -521,7 +522,7 @@ func TestAChoiceIsNotCountedForSomebodyWhoLostTheRight(t *testing.T) {
 	w.open(url)
 	c, need := w.gateway.Config(), 1
 	c.Groups = map[string][]string{"core": {"cleo"}}
-	policy, problems := approval.CompileRules([]approval.RuleConfig{{Name: "core", When: "true", Need: &need, From: []string{"core"}}}, c.Groups)
+	policy, problems := policy.CompileRules([]policy.RuleConfig{{Name: "core", When: "true", Need: &need, From: []string{"core"}}}, c.Groups)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

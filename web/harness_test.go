@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/approval/sqlstore"
 	"gatehouse/handlers"
 	"gatehouse/handlers/api"
@@ -375,7 +376,7 @@ func (h *house) request(u people.User, change ...func(*approval.Request)) approv
 	now := time.Now()
 	r := approval.Request{ID: orchestrator.NewID(orchestrator.RequestPrefix, now), TaskID: t.ID, DelegationID: root.ID, State: approval.Pending, Agent: "coder",
 		Title: "Fix the retry loop", Repository: "app", RequesterID: u.ID, Requester: u.Name, Via: origin.From("test"), Chain: "kik → coder",
-		Rule: approval.Rule{Name: "rest", Need: 1, From: []string{}}, CreatedAt: now,
+		Rule: policy.Rule{Name: "rest", Need: 1, From: []string{}}, CreatedAt: now,
 		Revision: approval.Revision{N: 1, State: approval.Pending, Digest: digest, Base: patch.Base{Branch: "main", Commit: strings.Repeat("a", 40), Tree: strings.Repeat("b", 40)},
 			Tree: strings.Repeat("c", 40), Commit: strings.Repeat("d", 40), Branch: "gatehouse/x", Text: "I fixed it", Added: 1, Removed: 1, At: now,
 			Files: []patch.File{{Path: "retry.go", Status: patch.Modified, Added: 1, Removed: 1, Bytes: 32, OldMode: "100644", NewMode: "100644"}}}}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store"
@@ -73,7 +74,7 @@ func requestClauses(f approval.Filter) (store.Clauses, error) {
 		}
 	}
 	if f.Rule != "" { // the name is what a stored rule begins with, in both databases
-		head, err := store.Encode(approval.Rule{Name: f.Rule})
+		head, err := store.Encode(policy.Rule{Name: f.Rule})
 		if err != nil {
 			return c, fmt.Errorf("write the name of a rule: %w", err)
 		}

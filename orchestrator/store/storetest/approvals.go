@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
@@ -38,7 +39,7 @@ func (s *Suite) gate(task string, fn func(tx approval.Tx) error) {
 func (s *Suite) request(d *orchestrator.Delegation, change ...func(*approval.Request)) *approval.Request {
 	s.Helper()
 	r := &approval.Request{ID: orchestrator.NewID(orchestrator.RequestPrefix, s.Clock.Now()), DelegationID: d.ID, State: approval.Pending, Agent: d.To,
-		Title: "Fix", Repository: "app", Rule: approval.Rule{Name: "rest", Need: 1, From: []string{}},
+		Title: "Fix", Repository: "app", Rule: policy.Rule{Name: "rest", Need: 1, From: []string{}},
 		Revision: approval.Revision{N: 1, State: approval.Pending, Digest: "d1", Base: patch.Base{Branch: "main"}}}
 	for _, c := range change {
 		c(r)
@@ -54,7 +55,7 @@ func requestComesBack(s *Suite) {
 	now, later := s.Clock.Now(), s.Clock.Now().Add(time.Hour)
 	want := s.request(d, func(r *approval.Request) {
 		*r = approval.Request{ID: "apr_1", TaskID: d.TaskID, DelegationID: d.ID, State: approval.Pending, Version: 1, Agent: "coder", Title: "Fix", Repository: "app",
-			RequesterID: "usr_ann", Requester: "ann", Via: origin.From(origin.Web), Chain: "kik → coder", Rule: approval.Rule{Name: "core", When: "true", Need: 2, From: []string{"maintainers"}},
+			RequesterID: "usr_ann", Requester: "ann", Via: origin.From(origin.Web), Chain: "kik → coder", Rule: policy.Rule{Name: "core", When: "true", Need: 2, From: []string{"maintainers"}},
 			RevertOf: "apr_0", ExpiresAt: &later, CreatedAt: now,
 			Revision: approval.Revision{N: 1, State: approval.Pending, Digest: "d1", Deliver: "merge", Base: patch.Base{Branch: "main"}, Tree: "t", Branch: "gatehouse/x", Commit: "c",
 				Bundle: "b", Text: "I fixed it", Files: []patch.File{{Path: "a\xc3\xa9", Added: 1}}, Added: 1, Removed: 2,

@@ -111,7 +111,7 @@ func TestListsOfWarningsAgree(t *testing.T) {
 	looked := slices.DeleteFunc(s.given("orchestrator/patch", "add", 0), func(one string) bool { return strings.ToLower(one) != one }) // the others are trailers
 	has(t, "warnings that a review looks for", slices.Concat(looked, s.named("orchestrator/patch", "Risk"), s.named("orchestrator/patch", "Warn")), "patch's warningWords", table)
 	var warnings, notes []string
-	for _, dir := range []string{"orchestrator", "orchestrator/patch", "approval"} {
+	for _, dir := range []string{"orchestrator", "orchestrator/patch", "approval", "approval/policy"} {
 		warnings = slices.Concat(warnings, s.coded(dir, "Warning"), s.given(dir, "WithWarning", 1))
 		notes = append(notes, s.coded(dir, "Note")...)
 	}
@@ -161,7 +161,7 @@ func TestListsOfEventsAgree(t *testing.T) {
 	if len(all) < 60 {
 		t.Fatalf("%d types of events; the constants are not where this test looks for them", len(all))
 	}
-	for _, dir := range []string{"orchestrator", "orchestrator/store", "orchestrator/trigger/intake", "approval", "handlers", "handlers/stream", "cmd/gatehouse"} {
+	for _, dir := range []string{"orchestrator", "orchestrator/store", "orchestrator/trigger/intake", "approval", "approval/policy", "handlers", "handlers/stream", "cmd/gatehouse"} {
 		if elsewhere := s.typed(dir, "Type"); len(elsewhere) > 0 {
 			t.Errorf("%s has types of events of its own: %q", dir, elsewhere)
 		}
@@ -219,7 +219,7 @@ func TestListsOfChoicesAgree(t *testing.T) {
 	elsewhere := map[string][]string{
 		"agents.*.kind":               s.typed("orchestrator/agent", "Kind"),
 		"repositories.*.deliver":      s.named("orchestrator/patch", "Deliver"),
-		"approval.on_no":              s.texts("approval", func(name string, _ sourceConst) bool { return name == "TellCaller" || name == "EndTask" }),
+		"approval.on_no":              s.texts("approval/policy", func(name string, _ sourceConst) bool { return name == "TellCaller" || name == "EndTask" }),
 		"channels.webhooks.[].format": s.texts("approval/webhook", func(name string, _ sourceConst) bool { return name == "Slack" || name == "Standard" }),
 		"triggers.[].kind":            s.typed("orchestrator/trigger", "Kind"),
 		"triggers.[].source":          s.typed("orchestrator/trigger", "Source"),

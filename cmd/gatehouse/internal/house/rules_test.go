@@ -78,24 +78,25 @@ func rooms() []room {
 	domain = append(domain, "orchestrator")
 	return append([]room{
 		{"cmd", append([]string{
-			"web", "web/client", "web/wire", "handlers", "views", "approval", "approval/sqlstore", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
+			"web", "web/client", "web/wire", "handlers", "views", "approval", "approval/policy", "approval/sqlstore", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
 		{"web", []string{"handlers", "views", "static"}},
 		{"web/client", append([]string{"web/wire"}, values...)},
 		{"web/wire", values},
-		{"handlers", append([]string{"approval", "orchestrator/trigger/intake", "views", "web/wire"}, domain...)},
-		{"views", append([]string{"approval", "static"}, domain...)},
-		{"approval", domain},
-		{"approval/sqlstore", append([]string{"approval", "orchestrator/store"}, domain...)},
+		{"handlers", append([]string{"approval", "approval/policy", "orchestrator/trigger/intake", "views", "web/wire"}, domain...)},
+		{"views", append([]string{"approval", "approval/policy", "static"}, domain...)},
+		{"approval", append([]string{"approval/policy"}, domain...)},
+		{"approval/policy", below("guard", "patch")},
+		{"approval/sqlstore", append([]string{"approval", "approval/policy", "orchestrator/store"}, domain...)},
 		{"orchestrator", engine},
 		{"orchestrator/trigger/intake", domain},
 		{"orchestrator/store", append([]string{"migrations"}, domain...)},
 		{"migrations", nil},
 		{"static", nil},
 		{"orchestrator/agent/agenttest", domain},
-		{"orchestrator/store/storetest", append([]string{"approval", "approval/sqlstore", "migrations", "orchestrator/store", "orchestrator/store/pgtest"}, domain...)},
+		{"orchestrator/store/storetest", append([]string{"approval", "approval/policy", "approval/sqlstore", "migrations", "orchestrator/store", "orchestrator/store/pgtest"}, domain...)},
 		{"orchestrator/store/pgtest", nil},
 		{"approval/telegram/bottest", nil},
-		{"approval/approvaltest", append([]string{"approval"}, domain...)},
+		{"approval/approvaltest", append([]string{"approval", "approval/policy"}, domain...)},
 		{"web/browsertest", nil},
 	}, leaves...)
 }

@@ -1,4 +1,4 @@
-package approval
+package policy
 
 import (
 	"fmt"
@@ -81,7 +81,7 @@ func noStatus(word string) string {
 	if strings.Contains(strings.ToLower(word), string(patch.Deleted)) {
 		return `no file has the status "deleted": write "removed", which is also what a file is where it was moved away from`
 	}
-	return fmt.Sprintf("no file has the status %q: a status is %s", word, join(statuses(), "or"))
+	return fmt.Sprintf("no file has the status %q: a status is %s", word, Join(statuses(), "or"))
 }
 
 // matchesStatus reports whether some status fits a word in the way of the operator.

@@ -1,4 +1,4 @@
-package approval
+package policy
 
 import (
 	"fmt"
@@ -26,11 +26,11 @@ func whenWords(message string, facts reflect.Type) string {
 	}
 	if m := noField.FindStringSubmatch(message); m != nil {
 		switch m[1] {
-		case "approval.PatchFacts":
+		case "policy.PatchFacts":
 			return fmt.Sprintf("there is no patch.%s.%s", m[2], meant("patch.", m[2], tags(reflect.TypeFor[PatchFacts]())))
-		case "approval.FileFacts":
+		case "policy.FileFacts":
 			return fmt.Sprintf("a file has no .%s.%s", m[2], meant(".", m[2], tags(reflect.TypeFor[FileFacts]())))
-		case "approval.CheckFacts":
+		case "policy.CheckFacts":
 			return fmt.Sprintf("a check has no .%s.%s", m[2], meant(".", m[2], tags(reflect.TypeFor[CheckFacts]())))
 		}
 		return fmt.Sprintf("a %s has no .%s.", kindWords.Replace(m[1]), m[2])
@@ -39,8 +39,8 @@ func whenWords(message string, facts reflect.Type) string {
 }
 
 // kindWords has the longer names first: the first that fits is taken.
-var kindWords = strings.NewReplacer("[]approval.FileFacts", "list of files", "[]approval.CheckFacts", "list of checks", "[]string", "list of texts",
-	"approval.PatchFacts", "patch", "approval.FileFacts", "file", "approval.CheckFacts", "check", "bool,", "true or false,", "array", "list", "string", "text", " int", " number")
+var kindWords = strings.NewReplacer("[]policy.FileFacts", "list of files", "[]policy.CheckFacts", "list of checks", "[]string", "list of texts",
+	"policy.PatchFacts", "patch", "policy.FileFacts", "file", "policy.CheckFacts", "check", "bool,", "true or false,", "array", "list", "string", "text", " int", " number")
 
 // tags are the names that a condition has for the fields of t.
 func tags(t reflect.Type) []string {
@@ -64,5 +64,5 @@ func meant(before, word string, known []string) string {
 	for i, k := range known {
 		all[i] = before + k
 	}
-	return " There is " + join(all, "and") + "."
+	return " There is " + Join(all, "and") + "."
 }

@@ -1,4 +1,4 @@
-package approval
+package policy
 
 import (
 	"crypto/sha256"
@@ -75,9 +75,6 @@ type Ruling struct {
 
 // Pass reports whether the patch goes through without a person.
 func (r Ruling) Pass() bool { return !r.Deny && r.Rule.Need == 0 }
-
-// defaultRule asks any one approver; it decides where no other rule matches.
-func defaultRule() Rule { return Rule{Name: "default", Need: 1, From: []string{}} }
 
 // CompileRules checks and compiles rules. groups are the names of people by group.
 // The policy is nil when there is a problem.
@@ -272,15 +269,10 @@ func (p *Policy) Rule(f Facts) Ruling {
 	if p == nil || !p.trial {
 		return live
 	}
-	if would := p.rule(f, true); !would.Rule.same(live.Rule) {
+	if would := p.rule(f, true); !would.Rule.Same(live.Rule) {
 		live.Shadow = &would.Rule
 	}
 	return live
-}
-
-// same reports whether two rules ask the same of people.
-func (r Rule) same(o Rule) bool {
-	return r.Name == o.Name && r.Deny == o.Deny && r.Need == o.Need && slices.Equal(r.From, o.From)
 }
 
 // rule is Rule with, or without, the rules on trial.
@@ -317,7 +309,7 @@ func (p *Policy) rule(f Facts, trial bool) Ruling {
 		}
 		return said
 	}
-	said := Ruling{Rule: defaultRule(), Notes: notes}
+	said := Ruling{Rule: Default(), Notes: notes}
 	said.Rule.Version = p.Version()
 	if broken {
 		return p.strictestOf(said, trial)

@@ -1,11 +1,10 @@
-package approval
+package policy
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -45,12 +44,12 @@ func (p *Policy) Strictest(f Facts) Ruling {
 		}
 	}
 	best.Shadow = nil
-	if !would.same(best.Rule) {
+	if !would.Same(best.Rule) {
 		best.Shadow = &would
 	}
 	if of != f.Agent {
 		text := fmt.Sprintf("%s worked on this, too, and for its changes rule %q holds, which is stricter than that for %s.", of, best.Rule.Name, f.Agent)
-		best.Notes = addNotes(best.Notes, []patch.Note{{Code: NoteOtherAgent, Text: text}})
+		best.Notes = AddNotes(best.Notes, []patch.Note{{Code: NoteOtherAgent, Text: text}})
 	}
 	return best
 }
@@ -68,54 +67,12 @@ func (r Ruling) onTrial() Rule {
 	return r.Rule
 }
 
-// stricter reports whether r asks more than o; see Policy.Strictest.
-func (r Rule) stricter(o Rule) bool {
-	if a, b := r.strictness(), o.strictness(); a != b {
-		return a > b
-	}
-	return !r.Deny && r.Need > 0 && len(r.From) > 0 && len(o.From) == 0
-}
-
-// strictestMode is where a yes may be given to a change of these agents: only where each
-// of them lets it in. The page, the command line and programs always are let in.
-func (c Config) strictestMode(agents []string) string {
-	mode := ""
-	for i, name := range agents {
-		switch m := c.Agents[name].Mode; {
-		case i == 0:
-			mode = m
-		case m == "" || m == "any" || m == mode:
-		case mode == "" || mode == "any":
-			mode = m
-		default:
-			mode = "web" // the one lets in what the other keeps out
+// AddNotes returns notes with more, each once.
+func AddNotes(notes, more []patch.Note) []patch.Note {
+	for _, n := range more {
+		if !slices.Contains(notes, n) {
+			notes = append(notes, n)
 		}
 	}
-	return mode
-}
-
-// agents are the names of those that worked on the revision, own first; of revisions of
-// before that was kept it is known of own alone.
-func (v Revision) agents(own string) []string {
-	return orchestrator.Lineage{Authors: append([]orchestrator.Author{{Agent: own}}, v.Authors...)}.Agents()
-}
-
-// sandboxes are what confined them.
-func (v Revision) sandboxes() []string {
-	authors := v.Authors
-	if len(authors) == 0 {
-		authors = []orchestrator.Author{{Sandbox: v.Sandbox}}
-	}
-	return orchestrator.Lineage{Authors: authors}.Sandboxes()
-}
-
-// owners are the people who own an agent that worked on the current revision.
-func (r *Request) owners() []string {
-	names, agents := []string{}, r.Revision.agents(r.Agent)
-	for _, p := range r.Lineage {
-		if p.Agent != "" && slices.Contains(agents, p.Agent) {
-			names = appendOnce(names, p.User)
-		}
-	}
-	return names
+	return notes
 }

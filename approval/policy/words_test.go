@@ -1,9 +1,9 @@
-package approval_test
+package policy_test
 
 import (
 	"testing"
 
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 )
 
 // A typing error in a condition is told in the words of conditions, with what was meant.
@@ -25,7 +25,7 @@ func TestAConditionIsCorrectedInItsOwnWords(t *testing.T) {
 		"any(agent, true)":                     "builtin any takes only list (got text)",
 		"len(filter(patch.files, .binary)) > ": "unexpected token EOF",
 	} {
-		_, problems := approval.CompileRules([]approval.RuleConfig{{Name: "a", When: when}}, nil)
+		_, problems := policy.CompileRules([]policy.RuleConfig{{Name: "a", When: when}}, nil)
 		if len(problems) != 1 || problems[0].Message != want {
 			t.Errorf("%s: want %q, got %v", when, want, problems)
 		}

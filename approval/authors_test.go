@@ -7,66 +7,9 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/patch"
 )
-
-// Of several agents the one whose patch it is goes first, and the strictest rule counts.
-func TestOfSeveralAgentsTheStrictestRuleCounts(t *testing.T) {
-	of := func(agent string) string { return `agent == "` + agent + `"` }
-	pass := approval.RuleConfig{Name: "pass", When: of("coder"), Need: need(0)}
-	one := approval.RuleConfig{Name: "one", When: of("one")}
-	named := approval.RuleConfig{Name: "named", When: of("named"), From: []string{"leads"}}
-	two := approval.RuleConfig{Name: "two", When: of("two"), Need: need(2)}
-	never := approval.RuleConfig{Name: "never", When: of("never"), Deny: true}
-	p := compile(t, pass, one, named, two, never)
-	for agents, want := range map[string]string{
-		"coder":                     "pass: passes",
-		"coder one":                 "one: 1 of all approvers",
-		"coder stranger":            "default: 1 of all approvers", // no rule knows it
-		"coder one named":           "named: 1 of leads",
-		"coder named one":           "named: 1 of leads",
-		"coder named two":           "two: 2 of all approvers",
-		"coder two named one":       "two: 2 of all approvers",
-		"coder never two":           "never: denied",
-		"coder one never":           "never: denied",
-		"one stranger coder":        "one: 1 of all approvers", // alike: its own
-		"stranger one":              "default: 1 of all approvers",
-		"two coder one named":       "two: 2 of all approvers",
-		"never two named one coder": "never: denied",
-	} {
-		f := docsChange()
-		f.Agents = strings.Fields(agents)
-		f.Agent = f.Agents[0]
-		r := p.Strictest(f)
-		if got := r.Rule.Name + ": " + r.Rule.Outcome(); got != want || r.Deny != (r.Rule.Name == "never") {
-			t.Errorf("%s: %s (denied: %v), want %s", agents, got, r.Deny, want)
-		}
-		noted := slices.ContainsFunc(r.Notes, func(n patch.Note) bool {
-			return n.Code == approval.NoteOtherAgent && strings.Contains(n.Text, "stricter than that for "+f.Agent)
-		})
-		if own := p.Rule(f).Rule.Name == r.Rule.Name; noted == own {
-			t.Errorf("%s: a note that another agent's rule holds: %v", agents, noted)
-		}
-	}
-}
-
-// A rule on trial that would be stricter for another agent is told, and decides nothing.
-func TestARuleOnTrialForAnotherAgentIsTold(t *testing.T) {
-	p := compile(t,
-		approval.RuleConfig{Name: "trial", When: `agent == "deps"`, Need: need(2), Shadow: true},
-		approval.RuleConfig{Name: "pass", When: `agent in ["coder", "deps"]`, Need: need(0)})
-	f := docsChange()
-	f.Agents = []string{"coder", "deps"}
-	r := p.Strictest(f)
-	if !r.Pass() || r.Shadow == nil || r.Shadow.Name != "trial" || r.Shadow.Need != 2 {
-		t.Errorf("%+v, on trial %+v", r, r.Shadow)
-	}
-	f.Agents = f.Agents[:1]
-	if r := p.Strictest(f); r.Shadow != nil {
-		t.Errorf("coder alone: %+v", r.Shadow)
-	}
-}
 
 // shared is the plain change with the work of these agents in it.
 func shared(digit string, authors ...orchestrator.Author) orchestrator.Proposal {
@@ -101,11 +44,11 @@ func TestTheStrictestModeCounts(t *testing.T) {
 // Who worked on a tree, who owns them and what confined them are facts: stored with the
 // revision, seen by rules when it is asked, and by others that are tried on it later.
 func TestRulesAndBacktestsSeeWhoWorkedOnATree(t *testing.T) {
-	facts := func(need *int) approval.RuleConfig {
-		return approval.RuleConfig{Name: "seen", Need: need,
+	facts := func(need *int) policy.RuleConfig {
+		return policy.RuleConfig{Name: "seen", Need: need,
 			When: `len(agents) == 2 && agents[0] == "coder" && agents[1] == "deps" && len(owners) == 2 && "cleo" in owners && "bob" in owners && len(sandboxes) == 2 && sandboxes[0] == "bwrap" && "none" in sandboxes`}
 	}
-	w := newWorld(t, approval.Config{FourEyes: true, Policy: compile(t, facts(need(1)), approval.RuleConfig{Name: "rest", When: "true", Need: need(3)}),
+	w := newWorld(t, approval.Config{FourEyes: true, Policy: compiled(t, facts(need(1)), policy.RuleConfig{Name: "rest", When: "true", Need: need(3)}),
 		Agents: map[string]approval.AgentRule{"coder": {Owner: "cleo"}, "deps": {Owner: "bob"}, "docs": {Owner: "dora"}}})
 	put := func(p orchestrator.Proposal) approval.Request {
 		d := w.checked()
@@ -126,7 +69,7 @@ func TestRulesAndBacktestsSeeWhoWorkedOnATree(t *testing.T) {
 	c := w.g.Config()
 	c.Agents = map[string]approval.AgentRule{"deps": {Owner: "eve"}}
 	w.g.SetConfig(c)
-	b, err := w.g.Backtest(w.ctx, compile(t, facts(need(2)), approval.RuleConfig{Name: "two", When: `agent == "deps"`, Need: need(2)}), time.Time{})
+	b, err := w.g.Backtest(w.ctx, compiled(t, facts(need(2)), policy.RuleConfig{Name: "two", When: `agent == "deps"`, Need: need(2)}), time.Time{})
 	w.must(err)
 	would := map[string]string{}
 	for _, c := range b.Changes {
@@ -136,7 +79,7 @@ func TestRulesAndBacktestsSeeWhoWorkedOnATree(t *testing.T) {
 		t.Errorf("tried on them: %v", would)
 	}
 	// A rule on an agent alone is asked for each of them there, too.
-	b, err = w.g.Backtest(w.ctx, compile(t, approval.RuleConfig{Name: "deps", When: `agent == "deps"`, Deny: true}), time.Time{})
+	b, err = w.g.Backtest(w.ctx, compiled(t, policy.RuleConfig{Name: "deps", When: `agent == "deps"`, Deny: true}), time.Time{})
 	w.must(err)
 	if b.Requests != 2 || b.Rules["deps"] != 1 || b.Rules["default"] != 1 {
 		t.Errorf("by rule: %v", b.Rules)

@@ -1,11 +1,11 @@
-package approval_test
+package policy_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -35,21 +35,21 @@ func TestAConditionCannotTakeAllMemoryOrTime(t *testing.T) {
 		`any(0..9223372036854775807, # > 5)`,
 		`any(-9223372036854775807..9223372036854775807, # > 5)`,
 	} {
-		if _, problems := approval.CompileRules([]approval.RuleConfig{{Name: "x", When: when}}, nil); len(problems) != 1 || problems[0].Line != 1 || problems[0].Column < 1 {
+		if _, problems := policy.CompileRules([]policy.RuleConfig{{Name: "x", When: when}}, nil); len(problems) != 1 || problems[0].Line != 1 || problems[0].Column < 1 {
 			t.Errorf("%s: %v", when, problems)
 		}
 	}
 	for _, when := range []string{strings.Repeat("(", 1<<20), strings.Repeat("!", 1<<20) + "true", strings.Repeat("[", 8<<10) + " "} {
-		if _, problems := approval.CompileRules([]approval.RuleConfig{{Name: "deep", When: when}}, nil); len(problems) != 1 {
+		if _, problems := policy.CompileRules([]policy.RuleConfig{{Name: "deep", When: when}}, nil); len(problems) != 1 {
 			t.Errorf("%.10s: %v", when, problems)
 		}
 	}
-	long := approval.Facts{Patch: approval.PatchFacts{Files: []approval.FileFacts{{Path: strings.Repeat("a/", 2000)}}}}
+	long := policy.Facts{Patch: policy.PatchFacts{Files: []policy.FileFacts{{Path: strings.Repeat("a/", 2000)}}}}
 	for _, when := range []string{
 		`all(1..1000, all(1..1000, all(1..1000, # > 0)))`,
 		`any(patch.files, let parts = split(.path, ""); all(parts, all(parts, all(parts, # != "b"))))`,
 	} {
-		p := compile(t, approval.RuleConfig{Name: "slow", When: when, Need: need(0)})
+		p := compile(t, policy.RuleConfig{Name: "slow", When: when, Need: need(0)})
 		began := time.Now()
 		if r := p.Rule(long); r.Rule.Name != "default" || len(r.Notes) != 1 {
 			t.Errorf("%s: %+v after %v", when, r, time.Since(began))
@@ -58,9 +58,9 @@ func TestAConditionCannotTakeAllMemoryOrTime(t *testing.T) {
 }
 
 func TestWhatConditionsNeedCompiles(t *testing.T) {
-	f := approval.Facts{Agent: "coder", Chain: []string{"kik", "coder"}, Requester: "ann", Hour: 10, Weekday: "monday", Repository: "app", Branch: "main",
-		Warnings: []string{"ci_file"}, Checks: []approval.CheckFacts{{Command: "go test", OK: true}},
-		Patch: approval.PatchFacts{Lines: 3, Added: 2, Removed: 1, Files: []approval.FileFacts{{Path: "core/a.go", OldPath: "core/b.go", Status: string(patch.Renamed), Added: 2, Removed: 1, Mode: "100644"}}}}
+	f := policy.Facts{Agent: "coder", Chain: []string{"kik", "coder"}, Requester: "ann", Hour: 10, Weekday: "monday", Repository: "app", Branch: "main",
+		Warnings: []string{"ci_file"}, Checks: []policy.CheckFacts{{Command: "go test", OK: true}},
+		Patch: policy.PatchFacts{Lines: 3, Added: 2, Removed: 1, Files: []policy.FileFacts{{Path: "core/a.go", OldPath: "core/b.go", Status: string(patch.Renamed), Added: 2, Removed: 1, Mode: "100644"}}}}
 	for _, when := range []string{
 		`all(patch.files, .path endsWith ".go") && patch.lines < 50`,
 		`any(patch.files, .path startsWith 'core/')`,
@@ -77,7 +77,7 @@ func TestWhatConditionsNeedCompiles(t *testing.T) {
 		`any(patch.files, .mode == "100644") ? true : false`,
 		`requester not in ["bob"] && "core/" + "a.go" in map(patch.files, .path)`,
 	} {
-		if r := compile(t, approval.RuleConfig{Name: "x", When: when, Need: need(2)}).Rule(f); r.Rule.Name != "x" || len(r.Notes) > 0 {
+		if r := compile(t, policy.RuleConfig{Name: "x", When: when, Need: need(2)}).Rule(f); r.Rule.Name != "x" || len(r.Notes) > 0 {
 			t.Errorf("%s: %+v", when, r)
 		}
 	}
@@ -88,8 +88,8 @@ func TestWhatConditionsNeedCompiles(t *testing.T) {
 func TestARuleThatBreaksAsksTheStrictestPeople(t *testing.T) {
 	groups := map[string][]string{"maintainers": {"bob", "cleo", "emil"}}
 	split := func(of, word string) string { return `any(` + of + `, any(split(.path, '/'), # == '` + word + `'))` }
-	long := []approval.FileFacts{{Path: "core/a.go"}, {Path: strings.Repeat("a/", 2000)}}
-	p, problems := approval.CompileRules([]approval.RuleConfig{
+	long := []policy.FileFacts{{Path: "core/a.go"}, {Path: strings.Repeat("a/", 2000)}}
+	p, problems := policy.CompileRules([]policy.RuleConfig{
 		{Name: "novendor", When: split("patch.files", "vendor"), Deny: true},
 		{Name: "fixtures", When: split("patch.files", "testdata"), Need: need(1)},
 		{Name: "core", When: `any(patch.files, .path startsWith 'core/')`, Need: need(2), From: []string{"maintainers"}},
@@ -98,13 +98,13 @@ func TestARuleThatBreaksAsksTheStrictestPeople(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	if r := p.Rule(approval.Facts{Patch: approval.PatchFacts{Files: long}}); r.Rule.Name != "core" || r.Rule.Need != 2 || len(r.Notes) != 2 {
+	if r := p.Rule(policy.Facts{Patch: policy.PatchFacts{Files: long}}); r.Rule.Name != "core" || r.Rule.Need != 2 || len(r.Notes) != 2 {
 		t.Errorf("a patch: %+v", r)
 	}
-	if r := p.Rule(approval.Facts{Patch: approval.PatchFacts{Files: long[:1]}}); r.Rule.Name != "core" || len(r.Notes) != 0 {
+	if r := p.Rule(policy.Facts{Patch: policy.PatchFacts{Files: long[:1]}}); r.Rule.Name != "core" || len(r.Notes) != 0 {
 		t.Errorf("without the long path: %+v", r)
 	}
-	if r := p.Rule(approval.Facts{Patch: approval.PatchFacts{Files: long[1:]}}); r.Rule.Name != "core" {
+	if r := p.Rule(policy.Facts{Patch: policy.PatchFacts{Files: long[1:]}}); r.Rule.Name != "core" {
 		t.Errorf("where only the rest matches: %+v", r)
 	}
 }

@@ -1,4 +1,4 @@
-package approval
+package policy
 
 import (
 	"fmt"
@@ -31,13 +31,4 @@ const RuleError = "rule_error"
 
 func ruleError(r rule, err error) patch.Note {
 	return patch.Note{Code: RuleError, Text: fmt.Sprintf("Rule %q could not be evaluated (%v), so people decide, as the strictest rule asks for.", r.Name, err)}
-}
-
-// warnOfRules makes a revision careful of whose rules some could not be evaluated.
-func (v *Revision) warnOfRules(notes []patch.Note) {
-	for _, n := range notes {
-		if n.Code == RuleError {
-			v.Warnings = append(v.Warnings, patch.Warning{Code: RuleError, Text: n.Text})
-		}
-	}
 }

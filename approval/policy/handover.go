@@ -1,11 +1,8 @@
-package approval
+package policy
 
 import (
 	"fmt"
-	"strings"
-	"time"
 
-	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -52,14 +49,22 @@ func (p *HandoverPolicy) Hints(groups map[string][]string, fourEyes bool) []Prob
 	return p.list.Hints(groups, fourEyes)
 }
 
+// Version names the list of rules; "" for none.
+func (p *HandoverPolicy) Version() string {
+	if p == nil {
+		return ""
+	}
+	return p.list.version
+}
+
 // AskFirst is the name of the rule that holds where an agent has ask_first and no rule
 // about hand-overs says whom to ask.
 const AskFirst = "ask_first"
 
-// rule returns the first rule that matches, and whether people are asked. first is set
+// Rule returns the first rule that matches, and whether people are asked. first is set
 // where the agent wants that in any case: a rule then says whom, and cannot pass it. A
 // rule that cannot be evaluated passes nothing: one approver is asked, and a note says why.
-func (p *HandoverPolicy) rule(f HandoverFacts, first bool) (Ruling, bool) {
+func (p *HandoverPolicy) Rule(f HandoverFacts, first bool) (Ruling, bool) {
 	var said Ruling
 	broken := false
 	if p != nil {
@@ -107,21 +112,4 @@ func (r rule) matchesHandover(f HandoverFacts) (bool, error) {
 		return false, fmt.Errorf("it would take %.0g steps on a text of %d bytes, and %.0g is the limit", steps, len(f.Text), float64(maxSteps))
 	}
 	return r.run(f)
-}
-
-// handoverFacts collects the facts of a hand-over at a local time.
-func handoverFacts(t *orchestrator.Task, child *orchestrator.Delegation, q orchestrator.Handed, at time.Time) HandoverFacts {
-	f := HandoverFacts{From: q.From, To: child.To, Text: child.Text, Context: q.Context, ContextText: q.Carried(), Files: []FileFacts{}, Artifacts: q.Artifacts(),
-		Chain: strings.Split(child.Chain.String(), " → "), Requester: t.Requester,
-		Depth: child.Depth, Repository: child.Repository, Complexity: t.Complexity, Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String())}
-	if f.Context == nil {
-		f.Context = map[string]string{}
-	}
-	if child.ParentID == "" && child.From == "" {
-		f.Chain = []string{child.To}
-	}
-	if q.Review != nil {
-		f.Files = patchFacts(handoverRevision(q, "", at)).Files
-	}
-	return f
 }

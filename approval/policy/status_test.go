@@ -1,10 +1,10 @@
-package approval_test
+package policy_test
 
 import (
 	"strings"
 	"testing"
 
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 )
 
 // A rule that asks for a status which no file ever has would silently match nothing: it is
@@ -29,7 +29,7 @@ func TestAStatusThatNoFileHasIsAnErrorOfTheRule(t *testing.T) {
 		`any(filter(patch.files, .binary), .status == "remved")`:                  {`no file has the status "remved"`, 46},
 		`none(patch.files, .path == "deleted" && .status in ["gone", "renamed"])`: {`no file has the status "gone"`, 53},
 	} {
-		_, problems := approval.CompileRules([]approval.RuleConfig{{Name: "a", When: when}}, nil)
+		_, problems := policy.CompileRules([]policy.RuleConfig{{Name: "a", When: when}}, nil)
 		if len(problems) != 1 {
 			t.Errorf("%s: %v", when, problems)
 			continue
@@ -44,7 +44,7 @@ func TestAStatusThatNoFileHasIsAnErrorOfTheRule(t *testing.T) {
 		`any(patch.files, .path == "deleted" && .status != "added")`,
 		`agent == "deleted" || branch in ["deleted", "gone"] || any(patch.paths, # contains "deleted")`,
 	} {
-		if _, problems := approval.CompileRules([]approval.RuleConfig{{Name: "a", When: when}}, nil); len(problems) > 0 {
+		if _, problems := policy.CompileRules([]policy.RuleConfig{{Name: "a", When: when}}, nil); len(problems) > 0 {
 			t.Errorf("%s: %v", when, problems)
 		}
 	}
