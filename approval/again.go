@@ -6,13 +6,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"gatehouse/orchestrator/origin"
 )
 
 // later says how often a delivery that failed with err has failed in a row now, when
 // to try again, and whether to give up. Only an answer ends a delivery: Gone at once, and
 // Refused once it was heard often enough. A service that does not answer has refused
 // nothing, so that is tried again for as long as it takes.
-func (g *Gateway) later(ctx context.Context, channel string, attempts int, err error) (failed int, due time.Time, dead bool) {
+func (g *Gateway) later(ctx context.Context, channel origin.Channel, attempts int, err error) (failed int, due time.Time, dead bool) {
 	var wait retryAfter
 	if errors.As(err, &wait) {
 		// Being asked to wait is no failure.
@@ -33,10 +35,10 @@ func (g *Gateway) later(ctx context.Context, channel string, attempts int, err e
 // longest is the ceiling of the pauses between attempts. Where the other side is known
 // to answer it is a short one: a delivery that was on its way when health returned fails
 // after that, and must not wait as if nobody were there.
-func (g *Gateway) longest(ctx context.Context, channel string) time.Duration {
+func (g *Gateway) longest(ctx context.Context, channel origin.Channel) time.Duration {
 	known, err := g.store.Health(ctx)
 	g.logError(ctx, "how a channel is could not be read; its next attempt comes later", err)
-	if slices.ContainsFunc(known, func(h Health) bool { return h.Channel == channel && h.State == Connected }) {
+	if slices.ContainsFunc(known, func(h Health) bool { return h.Channel == string(channel) && h.State == Connected }) {
 		return nearRetry
 	}
 	return lastRetry

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/event"
 )
 
@@ -234,7 +235,7 @@ func decideByRule(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delega
 	}
 	r.end(state, tx.Now())
 	r.ExpiresAt = nil
-	if err := put(ctx, tx, r, []Card{{Channel: InboxName}}); err != nil {
+	if err := put(ctx, tx, r, []Card{{Channel: origin.Inbox}}); err != nil {
 		return err
 	}
 	dec := Decision{ID: orchestrator.NewID(orchestrator.DecisionPrefix, tx.Now()), Revision: r.Revision.N,

@@ -14,7 +14,7 @@
 // rules on the past, revert.go undoes what landed, refused.go records what did not count.
 //
 // What of this is in the database stands in approval/sqlstore. close.go is what the end of a
-// delegation does to its request. A channel is a package below this one that implements Channel; approvaltest is the
+// delegation does to its request. A channel is a package below this one that implements Channel, and passive the two with nothing to send; approvaltest is the
 // contract that each passes.
 //
 // It may import orchestrator and its leaves. It owns the transactions in which a

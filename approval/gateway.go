@@ -12,8 +12,6 @@ import (
 	"gatehouse/orchestrator/record/event"
 )
 
-// InboxName is the channel that every request has a card in.
-const InboxName = "inbox"
 
 // Users lists the people there are, for groups, four eyes and the names in answers.
 type Users interface {

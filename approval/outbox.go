@@ -64,8 +64,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.logError(ctx, "what was on its way before could not be taken back; it is delivered when its lease ends", g.store.Returned(ctx))
 	for {
 		for _, ch := range g.Config().Channels {
-			start(ch.Name()+" edits", g.deliverEdits, ch)
-			start(ch.Name()+" new", g.deliverNew, ch)
+			start(string(ch.Name())+" edits", g.deliverEdits, ch)
+			start(string(ch.Name())+" new", g.deliverNew, ch)
 		}
 		// One that is on its way may have read the people before they changed.
 		if g.changed.Swap(false) && !start("reach", reach, nil) {
@@ -146,9 +146,9 @@ func (g *Gateway) deliverNew(ctx context.Context, ch Channel) (int, error) {
 }
 
 // deliverCards makes one round of deliveries.
-func (g *Gateway) deliverCards(ctx context.Context, ch Channel, due func(context.Context, []string, time.Time, time.Time, int) ([]Card, error), limit int) (int, error) {
+func (g *Gateway) deliverCards(ctx context.Context, ch Channel, due func(context.Context, []origin.Channel, time.Time, time.Time, int) ([]Card, error), limit int) (int, error) {
 	now := g.now()
-	cards, err := due(ctx, []string{ch.Name()}, now, now.Add(cardLease), limit)
+	cards, err := due(ctx, []origin.Channel{ch.Name()}, now, now.Add(cardLease), limit)
 	if err != nil {
 		return 0, fmt.Errorf("reading due cards of %s: %w", ch.Name(), err)
 	}
@@ -182,7 +182,7 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 	if err != nil {
 		return fmt.Errorf("reading request %s of a card: %w", c.RequestID, err)
 	}
-	if c.Channel == InboxName && r.State == Landed && r.RevertOf != "" {
+	if c.Channel == origin.Inbox && r.State == Landed && r.RevertOf != "" {
 		if err := g.markReverted(ctx, r); err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 			return err
 		}
@@ -235,9 +235,9 @@ func (g *Gateway) viewLanding(ctx context.Context, r Request, view *CardView) er
 
 // notified records that a card was delivered for the first time, as a message or as a
 // line of a digest.
-func (g *Gateway) notified(ctx context.Context, r Request, channel string) error {
+func (g *Gateway) notified(ctx context.Context, r Request, channel origin.Channel) error {
 	return g.store.InGate(ctx, r.TaskID, func(tx Tx) error {
-		return tx.Append(ctx, r.event("gatehouse", event.NotifiedData{About: r.about(), Channel: channel}))
+		return tx.Append(ctx, r.event("gatehouse", event.NotifiedData{About: r.about(), Channel: string(channel)}))
 	})
 }
 
@@ -282,23 +282,4 @@ func (g *Gateway) outcome(ctx context.Context, c Card, r Request, err error) Car
 		g.log.Warn("a card was given up", "request", c.RequestID, "channel", c.Channel, "attempts", c.Attempts, "err", err)
 	}
 	return c
-}
-
-// RetryCard makes a card due again that was given up.
-func (g *Gateway) RetryCard(ctx context.Context, requestID, channel, address string) error {
-	r, err := g.Request(ctx, requestID)
-	if err != nil {
-		return err
-	}
-	for _, c := range r.Cards {
-		if c.Channel == channel && c.Address == address {
-			c.Dead, c.Attempts, c.Error, c.DueAt = false, 0, "", g.now()
-			if err := g.store.SaveCard(ctx, c); err != nil {
-				return err
-			}
-			g.look()
-			return nil
-		}
-	}
-	return orchestrator.Errorf(orchestrator.CodeNotFound, "This request has no card in %s.", channel)
 }

@@ -81,7 +81,7 @@ func (h *hall) told() string {
 	defer h.mu.Unlock()
 	var all []string
 	for _, n := range h.said {
-		all = append(all, strings.TrimSpace(n.Kind+" "+n.Address+" "+strings.Join(n.To, ",")))
+		all = append(all, strings.TrimSpace(string(n.Kind)+" "+n.Address+" "+strings.Join(n.To, ",")))
 	}
 	slices.Sort(all)
 	return strings.Join(all, "; ")

@@ -198,7 +198,7 @@ type Seen struct {
 // Card is one request as shown in one place of one channel.
 type Card struct {
 	RequestID  string
-	Channel    string // inbox, chat, telegram …
+	Channel    origin.Channel // inbox, chat, telegram …
 	Address    string // where in the channel: a chat id, or ""
 	ExternalID string // the channel's name for the message, once sent
 	Shown      int64  // the request's Version that the card shows, 0 before

@@ -11,6 +11,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -150,7 +151,7 @@ type watched struct {
 	view     approval.CardView
 }
 
-func (*watched) Name() string { return "telegram" }
+func (*watched) Name() origin.Channel { return "telegram" }
 
 func (c *watched) Addresses(_ approval.Request, voters []people.User) []string {
 	c.voters = nil

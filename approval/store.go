@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 )
 
 // Store is what the gateway needs of the database.
@@ -24,10 +25,10 @@ type Store interface {
 	Overdue(ctx context.Context, now time.Time, limit int) ([]Request, error)
 	// DueCards leases cards that are due and show an older version than their
 	// request's; nobody else gets them before until.
-	DueCards(ctx context.Context, channels []string, now, until time.Time, limit int) ([]Card, error)
+	DueCards(ctx context.Context, channels []origin.Channel, now, until time.Time, limit int) ([]Card, error)
 	// DueEdits is DueCards for those that were delivered before: what people look at
 	// and may act on is brought up to date first.
-	DueEdits(ctx context.Context, channels []string, now, until time.Time, limit int) ([]Card, error)
+	DueEdits(ctx context.Context, channels []origin.Channel, now, until time.Time, limit int) ([]Card, error)
 	// Returned ends the leases that this node had before it was killed.
 	Returned(ctx context.Context) error
 	// SaveCard records a delivery: what the card shows now, or when to try again.
@@ -37,7 +38,7 @@ type Store interface {
 	IntoDigest(ctx context.Context, c Card, f Flood) (bool, error)
 	// DueDigests leases digests of a channel of which a line is behind its request:
 	// those that were sent before, or those that were not.
-	DueDigests(ctx context.Context, channel string, sent bool, now, until time.Time, limit int) ([]Digest, error)
+	DueDigests(ctx context.Context, channel origin.Channel, sent bool, now, until time.Time, limit int) ([]Digest, error)
 	// DigestLines returns the cards that are lines of a digest, oldest request first.
 	DigestLines(ctx context.Context, id string) ([]Card, error)
 	// SaveDigest records a delivery: which Version of which request the digest shows
@@ -45,7 +46,7 @@ type Store interface {
 	// first time.
 	SaveDigest(ctx context.Context, d Digest, shown map[string]int64) ([]string, error)
 	// DueNotices leases notices of a channel that were not sent.
-	DueNotices(ctx context.Context, channel string, now, until time.Time, limit int) ([]Notice, error)
+	DueNotices(ctx context.Context, channel origin.Channel, now, until time.Time, limit int) ([]Notice, error)
 	// SaveNotice records that a notice was sent, or when to try again.
 	SaveNotice(ctx context.Context, n Notice) error
 	// DueActs returns pending requests whose NextAt is not after now.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/approval/inbox"
+	"gatehouse/approval/passive"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
@@ -226,7 +226,7 @@ func (w *world) match(p *players, kinds map[agent.Kind]agent.Runner) *match {
 	o := m.engine.Options
 	m.gateway = approval.New(approval.Options{Store: gateReferee{m.store, m.p}, Users: m.store, Logger: o.Log,
 		Diff: func(context.Context, approval.Request) (string, error) { return "the diff", nil }},
-		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{inbox.Channel{}}})
+		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{passive.Inbox}})
 	o.Store, o.Gate, o.Kinds = referee{o.Store, m.p}, m.gateway, kinds
 	m.engine = orchestrator.New(o, m.config)
 	m.gateway.SetReviser(m.engine)

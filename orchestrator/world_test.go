@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/approval/inbox"
+	"gatehouse/approval/passive"
 	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
@@ -117,7 +117,7 @@ func (w *world) open(url string) {
 	w.store = s
 	w.gateway = approval.New(approval.Options{Store: s, Users: s, Logger: log,
 		Diff: func(context.Context, approval.Request) (string, error) { return "the diff", nil }},
-		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{inbox.Channel{}}})
+		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{passive.Inbox}})
 	w.engine = orchestrator.New(orchestrator.Options{Node: filepath.Base(w.data), Store: s, Hub: hub, Gate: w.gateway,
 		Kinds:   map[agent.Kind]agent.Runner{agent.Command: byName(w.scripts), agent.LLM: agenttest.Like{Runner: byName(w.scripts), Of: llm.Traits}, agent.Workflow: workflow.New(workflow.Options{})},
 		Context: func(actor string) sharedctx.Store { return s.Context(actor) },

@@ -71,7 +71,7 @@ func Channel(t *testing.T, fresh func(t *testing.T) approval.Channel) {
 	t.Run("has a name that configuration can use", func(t *testing.T) {
 		ch := fresh(t)
 		name := ch.Name()
-		if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" || ch.Name() != name {
+		if name == "" || strings.Trim(string(name), "abcdefghijklmnopqrstuvwxyz") != "" || ch.Name() != name {
 			t.Errorf("name %q, then %q", name, ch.Name())
 		}
 	})
@@ -191,7 +191,7 @@ func cardOf(t *testing.T, ch approval.Channel) approval.Card {
 	t.Helper()
 	card := approval.Card{RequestID: Request(approval.Pending).ID, Channel: ch.Name()}
 	if a, ok := ch.(approval.Addresser); ok {
-		addresses := a.Addresses(Request(approval.Pending), Voters(ch.Name()))
+		addresses := a.Addresses(Request(approval.Pending), Voters(string(ch.Name())))
 		if len(addresses) == 0 {
 			t.Fatal("no address, though somebody can decide")
 		}

@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store"
 )
 
@@ -92,16 +93,16 @@ const (
 // DueCards leases cards of the channels that are due and show an older version than
 // their request's, those that were delivered before first, then longest due first;
 // nobody else gets them before until.
-func (s *Store) DueCards(ctx context.Context, channels []string, now, until time.Time, limit int) ([]approval.Card, error) {
+func (s *Store) DueCards(ctx context.Context, channels []origin.Channel, now, until time.Time, limit int) ([]approval.Card, error) {
 	return s.leaseCards(ctx, cardsDue, channels, now, until, limit)
 }
 
 // DueEdits is DueCards for those that were delivered before.
-func (s *Store) DueEdits(ctx context.Context, channels []string, now, until time.Time, limit int) ([]approval.Card, error) {
+func (s *Store) DueEdits(ctx context.Context, channels []origin.Channel, now, until time.Time, limit int) ([]approval.Card, error) {
 	return s.leaseCards(ctx, cardsDue+" and "+wasShown, channels, now, until, limit)
 }
 
-func (s *Store) leaseCards(ctx context.Context, due string, channels []string, now, until time.Time, limit int) ([]approval.Card, error) {
+func (s *Store) leaseCards(ctx context.Context, due string, channels []origin.Channel, now, until time.Time, limit int) ([]approval.Card, error) {
 	if len(channels) == 0 || limit < 1 {
 		return nil, nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store"
 )
 
@@ -81,7 +82,7 @@ const digestsDue = " from digests where open = 1 and dead = 0 and due_at <= ? an
 
 // DueDigests leases digests of a channel of which a line is behind its request: those
 // that were sent before, or those that were not. Nobody else gets them before until.
-func (s *Store) DueDigests(ctx context.Context, channel string, sent bool, now, until time.Time, limit int) ([]approval.Digest, error) {
+func (s *Store) DueDigests(ctx context.Context, channel origin.Channel, sent bool, now, until time.Time, limit int) ([]approval.Digest, error) {
 	due := digestsDue + " = ''"
 	if sent {
 		due = digestsDue + " <> ''"

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store"
 )
 
@@ -52,7 +53,7 @@ func (t *Tx) InsertNotice(_ context.Context, n approval.Notice) error {
 
 // DueNotices leases notices of a channel that were not sent, longest due first;
 // nobody else gets them before until.
-func (s *Store) DueNotices(ctx context.Context, channel string, now, until time.Time, limit int) ([]approval.Notice, error) {
+func (s *Store) DueNotices(ctx context.Context, channel origin.Channel, now, until time.Time, limit int) ([]approval.Notice, error) {
 	const due = " from notices where sent_at is null and dead = 0 and due_at <= ? and channel = ?"
 	var n int
 	if err := s.Row(ctx, "select count(*) from (select 1"+due+" limit 1) due", store.Micros(now), channel).Scan(&n); err != nil || n == 0 {

@@ -51,7 +51,7 @@ func TestEveryCardKeepsItsLimits(t *testing.T) {
 		lawful(t, m, cardLimit)
 		f := c.face(t.Context(), Place{Chat: group}, r, view)
 		lawful(t, f.retired(1).message(), cardLimit)
-		lawful(t, f.notice(approval.Notice{Kind: []string{approval.Reminder, approval.Escalation}[i%2], To: []string{word(100)}}).message(), cardLimit)
+		lawful(t, f.notice(approval.Notice{Kind: []approval.NoticeKind{approval.Reminder, approval.Escalation}[i%2], To: []string{word(100)}}).message(), cardLimit)
 		if n := units(caption(r)); n > captionLimit {
 			t.Errorf("a caption has %d units", n)
 		}

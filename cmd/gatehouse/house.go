@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/approval/inbox"
+	"gatehouse/approval/passive"
 	"gatehouse/approval/sqlstore"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/handlers"
@@ -133,7 +133,7 @@ func hiddenBy(cfg *config.Config) []string {
 // gatewayConfig is the part of the configuration that the gateway needs.
 func gatewayConfig(c *config.Config) approval.Config {
 	return approval.Config{FourEyes: c.FourEyes, Expires: c.Expires, Location: c.Location, Policy: c.Policy, Handovers: c.Handovers, OnNo: c.File.Approval.OnNo, Groups: c.Groups,
-		Channels: []approval.Channel{inbox.Channel{}}, Agents: agentRules(c), Approvers: c.Approvers, Careful: c.File.Approval.Careful, Remind: c.Remind, Escalate: c.Escalate, Triggers: triggerOwners(c), OtherRules: c.OtherRules(), SameHandovers: c.SameHandovers()}
+		Channels: []approval.Channel{passive.Inbox}, Agents: agentRules(c), Approvers: c.Approvers, Careful: c.File.Approval.Careful, Remind: c.Remind, Escalate: c.Escalate, Triggers: triggerOwners(c), OtherRules: c.OtherRules(), SameHandovers: c.SameHandovers()}
 }
 
 // triggerOwners is who owns each trigger.

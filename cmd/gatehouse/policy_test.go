@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/approval/inbox"
+	"gatehouse/approval/passive"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
@@ -46,7 +46,7 @@ func (p *place) record(n int) {
 	p.must(err)
 	gate := approval.New(approval.Options{Store: p.store, Users: p.store, Logger: slog.New(slog.DiscardHandler),
 		Diff: func(_ context.Context, _ approval.Request) (string, error) { return "", nil }},
-		approval.Config{Policy: cfg.Policy, Groups: cfg.Groups, Channels: []approval.Channel{inbox.Channel{}}})
+		approval.Config{Policy: cfg.Policy, Groups: cfg.Groups, Channels: []approval.Channel{passive.Inbox}})
 	paths := []string{"docs/use.md", "core/queue.go", "upload/retry_test.go", "upload/retry.go"}
 	for i := range n {
 		now := time.Now().UTC()

@@ -169,7 +169,7 @@ func cards(s *Suite) {
 	id := s.request(d).ID
 	due := func(want string) []approval.Card {
 		s.Helper()
-		cards, err := s.Store.DueCards(s.ctx, []string{"inbox", "chat"}, s.Clock.Now(), s.Clock.Now().Add(time.Minute), 10)
+		cards, err := s.Store.DueCards(s.ctx, []origin.Channel{"inbox", "chat"}, s.Clock.Now(), s.Clock.Now().Add(time.Minute), 10)
 		s.must(err)
 		var got []string
 		for _, c := range cards {
@@ -233,7 +233,7 @@ func cardLeases(s *Suite) {
 	got := make(chan string, 1000)
 	errs := together(8, func(i int) error {
 		for {
-			cards, err := stores[i%2].DueCards(s.ctx, []string{"inbox"}, s.Clock.Now(), s.Clock.Now().Add(time.Minute), 2)
+			cards, err := stores[i%2].DueCards(s.ctx, []origin.Channel{"inbox"}, s.Clock.Now(), s.Clock.Now().Add(time.Minute), 2)
 			if err != nil || len(cards) == 0 {
 				return err
 			}
@@ -246,7 +246,7 @@ func cardLeases(s *Suite) {
 		s.Fatalf("errors %v", errs)
 	}
 	// Rows that another node was just leasing are skipped: ask once more.
-	for cards, err := stores[0].DueCards(s.ctx, []string{"inbox"}, s.Clock.Now(), s.Clock.Now().Add(time.Minute), 20); len(cards) > 0 || err != nil; cards = nil {
+	for cards, err := stores[0].DueCards(s.ctx, []origin.Channel{"inbox"}, s.Clock.Now(), s.Clock.Now().Add(time.Minute), 20); len(cards) > 0 || err != nil; cards = nil {
 		s.must(err)
 		for _, c := range cards {
 			got <- c.RequestID

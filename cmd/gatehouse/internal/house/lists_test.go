@@ -53,13 +53,18 @@ func TestListsOfStatesAgree(t *testing.T) {
 	same(t, "states of deliveries", s.typed("orchestrator/trigger", "DeliveryState"), "trigger.States", s.table("orchestrator/trigger", "States"))
 }
 
+// passive is the name of a channel with nothing to send.
+func passive(s *sources, which string) []string {
+	return s.texts("approval/passive", func(name string, _ sourceConst) bool { return name == which })
+}
+
 // channelsOf are the channels of approval by their names, those that only tell apart.
 func channelsOf(s *sources) (decide, tell []string) {
 	folders, err := filepath.Glob(filepath.Join(s.root, "approval", "*"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	tell = s.named("approval", "InboxName")
+	tell, decide = passive(s, "Inbox"), passive(s, "Chat")
 	for _, folder := range folders {
 		dir, _ := filepath.Rel(s.root, folder)
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() || dir == "approval/approvaltest" {
@@ -101,7 +106,7 @@ func TestListsOfChannelsAgree(t *testing.T) {
 	if len(told) > 0 || len(tell) == 0 || origin.Rule.Said() != "" || origin.Rule.Title() != "A rule" {
 		t.Errorf("the table of channels does not say what these are for: %q", told)
 	}
-	came := slices.Concat(s.returned("handlers", "Channel"), s.named("approval/chat", "Name"), s.typed("orchestrator/trigger", "Kind"))
+	came := slices.Concat(s.returned("handlers", "Channel"), passive(s, "Chat"), s.typed("orchestrator/trigger", "Kind"))
 	same(t, "how a task comes in", came, "the suggestions of via:", s.table("handlers", "suggestions", "via"))
 }
 
