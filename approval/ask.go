@@ -45,22 +45,12 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 		}
 		return fmt.Errorf("asking for %s: %w", d.ID, orchestrator.ErrLost)
 	}
-	var was Revision
-	switch {
-	case r != nil && r.State == Pending && r.Revision.Digest == p.Digest:
+	if r != nil && r.State == Pending && r.Revision.Digest == p.Digest {
 		return orchestrator.AwaitApproval(ctx, tx, cur, r.ID)
-	case r != nil && r.revisable():
-		if err := supersede(ctx, tx, r); err != nil {
-			return err
-		}
-		was = r.Revision
-		r.Revision = revisionOf(p, was.N+1, was.Tree, tx.Now())
-		r.Revision.madeBy(cur.Work.Made)
-		if was.Tree == p.Tree && r.Revision.Editor == nil {
-			r.Revision.Editor = was.Editor // an agent that was told to make what they wrote
-		}
-	default:
-		r = newRequest(cur, tx.Task(), p, tx.Now())
+	}
+	r, was, err := nextRevision(ctx, tx, r, cur, p)
+	if err != nil {
+		return err
 	}
 	if err := markUnseen(ctx, tx, r); err != nil {
 		return err
@@ -68,7 +58,6 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	r.Mode = c.strictestMode(r.Revision.agents(r.Agent))
 	r.Lineage = c.lineage(e, r, cur.Lineage().With(p.Lineage))
 	r.Revision.promote(c.Careful)
-	ruling := c.rule(r, tx.Now())
 	taken, err := tx.Configuration(ctx)
 	if err != nil {
 		return err
@@ -79,14 +68,7 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	if older {
 		made = nil
 	}
-	if older && ruling.Pass() {
-		ruling = c.byPeople(ruling, fmt.Sprintf("Rule %q of a node that has not the rules in force passes no change, so people decide.", ruling.Rule.Name))
-		ruling.Rule.From = c.from(ruling.Rule, r.Repository)
-	}
-	r.Revision.warnOfRules(ruling.Notes)
-	if ruling.Rule.Need > 1 && slices.Contains(c.Careful, CarefulNeedTwo) {
-		r.Revision.Warnings = append(r.Revision.Warnings, needsTwo(ruling.Rule))
-	}
+	ruling := c.ruleOf(r, tx.Now(), older)
 	r.open(ruling, c.Expires, tx.Now())
 	r.begin(c, tx.Now())
 	cur.ApprovalID = r.ID
@@ -101,6 +83,39 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 		return count(ctx, tx, r, cur, *yes, e.at(tx.Now(), c.Location))
 	}
 	return orchestrator.AwaitApproval(ctx, tx, cur, r.ID)
+}
+
+// nextRevision makes p the next revision of r, or a request of its own where r takes no more;
+// was is the revision before.
+func nextRevision(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, p orchestrator.Proposal) (next *Request, was Revision, err error) {
+	if r == nil || !r.revisable() {
+		return newRequest(d, tx.Task(), p, tx.Now()), was, nil
+	}
+	if err := supersede(ctx, tx, r); err != nil {
+		return nil, was, err
+	}
+	was = r.Revision
+	r.Revision = revisionOf(p, was.N+1, was.Tree, tx.Now())
+	r.Revision.madeBy(d.Work.Made)
+	if was.Tree == p.Tree && r.Revision.Editor == nil {
+		r.Revision.Editor = was.Editor // an agent that was told to make what they wrote
+	}
+	return r, was, nil
+}
+
+// ruleOf is what holds for r, with the warnings that come of it; a node with older rules
+// lets nothing pass.
+func (c Config) ruleOf(r *Request, now time.Time, older bool) policy.Ruling {
+	ruling := c.rule(r, now)
+	if older && ruling.Pass() {
+		ruling = c.byPeople(ruling, fmt.Sprintf("Rule %q of a node that has not the rules in force passes no change, so people decide.", ruling.Rule.Name))
+		ruling.Rule.From = c.from(ruling.Rule, r.Repository)
+	}
+	r.Revision.warnOfRules(ruling.Notes)
+	if ruling.Rule.Need > 1 && slices.Contains(c.Careful, CarefulNeedTwo) {
+		r.Revision.Warnings = append(r.Revision.Warnings, needsTwo(ruling.Rule))
+	}
+	return ruling
 }
 
 // requestOf reads the newest request of a delegation, nil when it has none.

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 )
-
 
 // Users lists the people there are, for groups, four eyes and the names in answers.
 type Users interface {
@@ -139,4 +139,18 @@ func (g *Gateway) look() {
 	case g.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Request reads a request by its whole id.
+func (g *Gateway) Request(ctx context.Context, id string) (Request, error) {
+	r, err := g.store.Request(ctx, id)
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return Request{}, orchestrator.Errorf(orchestrator.CodeNotFound, "There is no approval request %q. It may be in another database. (%w)", id, err)
+	}
+	return r, err
+}
+
+// Requests reads a page of requests, newest first.
+func (g *Gateway) Requests(ctx context.Context, f Filter) (Page, error) {
+	return g.store.Requests(ctx, f)
 }

@@ -199,9 +199,9 @@ type Seen struct {
 type Card struct {
 	RequestID  string
 	Channel    origin.Channel // inbox, chat, telegram …
-	Address    string // where in the channel: a chat id, or ""
-	ExternalID string // the channel's name for the message, once sent
-	Shown      int64  // the request's Version that the card shows, 0 before
+	Address    string         // where in the channel: a chat id, or ""
+	ExternalID string         // the channel's name for the message, once sent
+	Shown      int64          // the request's Version that the card shows, 0 before
 	DueAt      time.Time
 	Attempts   int
 	Error      string     // of the last attempt, "" when fine

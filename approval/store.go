@@ -19,8 +19,6 @@ type Store interface {
 	Revisions(ctx context.Context, id string) ([]Revision, error)
 	// Standing lists all that wait for people and stand on a branch, oldest first.
 	Standing(ctx context.Context) ([]Standing, error)
-	// PendingOf returns the ids of the pending requests of a task.
-	PendingOf(ctx context.Context, taskID string) ([]string, error)
 	// Overdue returns pending requests whose deadline is not after now.
 	Overdue(ctx context.Context, now time.Time, limit int) ([]Request, error)
 	// DueCards leases cards that are due and show an older version than their
@@ -83,7 +81,6 @@ type Store interface {
 	Looks(ctx context.Context, requestIDs []string) ([]Look, error)
 	// Configuration is what some node took last.
 	Configuration(ctx context.Context) (Taken, error)
-	Blob(ctx context.Context, id string) ([]byte, error)
 	Delegation(ctx context.Context, id string) (orchestrator.Delegation, error)
 }
 

@@ -75,17 +75,7 @@ func Channel(t *testing.T, fresh func(t *testing.T) approval.Channel) {
 			t.Errorf("name %q, then %q", name, ch.Name())
 		}
 	})
-	t.Run("a card keeps its message through all states", func(t *testing.T) {
-		ch := fresh(t)
-		card := cardOf(t, ch)
-		for _, s := range states {
-			id := deliver(t, ch, card, Request(s))
-			if card.ExternalID != "" && id != card.ExternalID {
-				t.Fatalf("%s: the message changed from %q to %q", s, card.ExternalID, id)
-			}
-			card.ExternalID = id
-		}
-	})
+	t.Run("a card keeps its message through all states", func(t *testing.T) { keepsMessage(t, fresh(t), Request, states) })
 	t.Run("the same version again is no error", func(t *testing.T) {
 		ch := fresh(t)
 		card := cardOf(t, ch)
@@ -107,15 +97,7 @@ func Channel(t *testing.T, fresh func(t *testing.T) approval.Channel) {
 		deliver(t, ch, cardOf(t, ch), r)
 	})
 	t.Run("a hand-over is asked about and ends in one message", func(t *testing.T) {
-		ch := fresh(t)
-		card := cardOf(t, ch)
-		for _, s := range []approval.State{approval.Pending, approval.Approved, approval.Rejected, approval.Expired, approval.Failed, approval.Cancelled} {
-			id := deliver(t, ch, card, Handover(s))
-			if card.ExternalID != "" && id != card.ExternalID {
-				t.Fatalf("%s: the message changed from %q to %q", s, card.ExternalID, id)
-			}
-			card.ExternalID = id
-		}
+		keepsMessage(t, fresh(t), Handover, []approval.State{approval.Pending, approval.Approved, approval.Rejected, approval.Expired, approval.Failed, approval.Cancelled})
 	})
 	t.Run("a hostile hand-over is shown, not obeyed, and never an error", func(t *testing.T) {
 		ch := fresh(t)
@@ -138,6 +120,19 @@ func Channel(t *testing.T, fresh func(t *testing.T) approval.Channel) {
 		}
 		wg.Wait()
 	})
+}
+
+// keepsMessage checks that a card has one message in all these states.
+func keepsMessage(t *testing.T, ch approval.Channel, of func(approval.State) approval.Request, in []approval.State) {
+	t.Helper()
+	card := cardOf(t, ch)
+	for _, s := range in {
+		id := deliver(t, ch, card, of(s))
+		if card.ExternalID != "" && id != card.ExternalID {
+			t.Fatalf("%s: the message changed from %q to %q", s, card.ExternalID, id)
+		}
+		card.ExternalID = id
+	}
 }
 
 // stops checks that a delivery whose context has ended fails soon and as such.
