@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/event"
 )
@@ -161,11 +162,11 @@ func newRequest(d *orchestrator.Delegation, t *orchestrator.Task, p orchestrator
 	r := &Request{
 		ID: orchestrator.NewID(orchestrator.RequestPrefix, now), TaskID: d.TaskID, DelegationID: d.ID,
 		Kind: Patch, Agent: p.Agent, Title: orchestrator.Title(t.Text), Repository: p.Repository,
-		RequesterID: t.RequesterID, Requester: t.Requester, Via: t.Via, Chain: d.Chain.String(),
+		RequesterID: t.RequesterID, Requester: t.Requester, Via: t.Via, Chain: d.Chain.Names(),
 		CreatedAt: now, Revision: revisionOf(p, 1, "", now),
 	}
-	if r.Chain == "" {
-		r.Chain = d.To
+	if len(r.Chain) == 0 {
+		r.Chain = chain.Names{d.To}
 	}
 	if d.ParentID == "" {
 		r.RevertOf = t.RevertOf

@@ -22,7 +22,7 @@ func TestAYesOnWhatWasShownOrdersTheLanding(t *testing.T) {
 	w := newWorld(t, approval.Config{FourEyes: true, Expires: 72 * time.Hour})
 	r := w.asked()
 	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
-	if r.Title != "Fix the retry loop" || r.Chain != "coder" || r.Requester != "ann" || r.Rule.Name != "default" || r.Revision.N != 1 || r.ExpiresAt == nil {
+	if r.Title != "Fix the retry loop" || r.Chain.String() != "coder" || r.Requester != "ann" || r.Rule.Name != "default" || r.Revision.N != 1 || r.ExpiresAt == nil {
 		t.Fatalf("request: %+v", r)
 	}
 	if e := w.events(r.TaskID, event.Requested); len(e) != 1 || e[0].Actor != "coder" || e[0].DelegationID != r.DelegationID {

@@ -14,13 +14,12 @@ import (
 // it would have seen.
 func factsOf(r *Request, at time.Time) policy.Facts {
 	v := r.Revision
-	chain := strings.Split(r.Chain, " → ")
 	f := policy.Facts{
 		Patch:    policy.PatchFactsOf(v.Files, v.Added, v.Removed),
 		Unseen:   []string{},
 		Warnings: warningCodes(v), Notes: []string{}, Checks: []policy.CheckFacts{},
-		Agent: r.Agent, Chain: chain, Requester: r.Requester, Repository: r.Repository, Branch: v.Base.Branch,
-		Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String()), Depth: len(chain) - 1,
+		Agent: r.Agent, Chain: r.Chain, Requester: r.Requester, Repository: r.Repository, Branch: v.Base.Branch,
+		Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String()), Depth: max(len(r.Chain)-1, 0),
 	}
 	for _, x := range v.Files {
 		if x.Unseen {
@@ -40,7 +39,7 @@ func factsOf(r *Request, at time.Time) policy.Facts {
 // handoverFacts collects the facts of a hand-over at a local time.
 func handoverFacts(t *orchestrator.Task, child *orchestrator.Delegation, q orchestrator.Handed, at time.Time) policy.HandoverFacts {
 	f := policy.HandoverFacts{From: q.From, To: child.To, Text: child.Text, Context: q.Context, ContextText: q.Carried(), Files: []policy.FileFacts{}, Artifacts: q.Artifacts(),
-		Chain: strings.Split(child.Chain.String(), " → "), Requester: t.Requester,
+		Chain: child.Chain.Names(), Requester: t.Requester,
 		Depth: child.Depth, Repository: child.Repository, Complexity: t.Complexity, Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String())}
 	if f.Context == nil {
 		f.Context = map[string]string{}

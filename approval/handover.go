@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 )
@@ -85,11 +86,11 @@ func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestra
 	r := &Request{
 		ID: child.ApprovalID, TaskID: child.TaskID, DelegationID: child.ID, Kind: Handover, Question: &q.Question,
 		Agent: child.To, Title: q.Title(), Repository: child.Repository, RequesterID: task.RequesterID, Requester: task.Requester,
-		Via: task.Via, Chain: child.Chain.String(), Mode: h.c.Agents[child.To].Mode, CreatedAt: now,
+		Via: task.Via, Chain: child.Chain.Names(), Mode: h.c.Agents[child.To].Mode, CreatedAt: now,
 		Revision: handoverRevision(q, digest, now),
 	}
-	if r.Chain == "" { // a trigger's task: nobody handed it on
-		r.Chain = child.To
+	if len(r.Chain) == 0 { // a trigger's task: nobody handed it on
+		r.Chain = chain.Names{child.To}
 	}
 	r.Lineage = h.c.lineage(h.e, r, child.Lineage())
 	ruling, _ := h.ruling(now, task, child, q, first)

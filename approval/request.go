@@ -6,6 +6,7 @@ import (
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
@@ -54,9 +55,9 @@ type Request struct {
 	RequesterID  string
 	Requester    string
 	Via          origin.Origin
-	Chain        string  // "kik → coder"
-	Mode         string  // any, web, chat or telegram: where a yes may be given; the page always may
-	Lineage      []Party // whom four eyes keep from approving: who asked, who owns an agent
+	Chain        chain.Names // from the root to Agent
+	Mode         string      // any, web, chat or telegram: where a yes may be given; the page always may
+	Lineage      []Party     // whom four eyes keep from approving: who asked, who owns an agent
 	Rule         policy.Rule
 	Landed       string // commit of the landing, "" before
 	RevertOf     string

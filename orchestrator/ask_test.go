@@ -39,7 +39,7 @@ func TestAPersonIsAskedBeforeAHandover(t *testing.T) {
 			t.Fatalf("a request of kind %s asks %q", r.Kind, r.Title)
 		}
 		q := r.Question
-		if q == nil || q.From != "kik" || q.To != "coder" || q.Text != root.Text || len(r.Revision.Digest) != 64 || r.Chain != "kik → coder" {
+		if q == nil || q.From != "kik" || q.To != "coder" || q.Text != root.Text || len(r.Revision.Digest) != 64 || r.Chain.String() != "kik → coder" {
 			t.Fatalf("the question is %+v of chain %q and digest %q", q, r.Chain, r.Revision.Digest)
 		}
 		child := w.state(r.DelegationID, orchestrator.AwaitingApproval)

@@ -340,7 +340,7 @@ func TestATriggersTaskIsAskedAbout(t *testing.T) {
 			t.Error("the same delivery made another task")
 		}
 		r := w.request(task.ID, 1)
-		if r.Question.From != "webhook ci" || r.Question.To != "ops" || r.DelegationID != root.ID || len(r.Lineage) == 0 || r.Chain != "ops" || ops.Runs() != 0 {
+		if r.Question.From != "webhook ci" || r.Question.To != "ops" || r.DelegationID != root.ID || len(r.Lineage) == 0 || r.Chain.String() != "ops" || ops.Runs() != 0 {
 			t.Fatalf("asked %+v of %v", r.Question, r.Lineage)
 		}
 		if live, err := w.store.Task(t.Context(), task.ID); err != nil || live.EndedAt != nil {

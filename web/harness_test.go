@@ -375,7 +375,7 @@ func (h *house) request(u people.User, change ...func(*approval.Request)) approv
 	t, root := h.task(u, "Fix the retry loop")
 	now := time.Now()
 	r := approval.Request{ID: orchestrator.NewID(orchestrator.RequestPrefix, now), TaskID: t.ID, DelegationID: root.ID, State: approval.Pending, Agent: "coder",
-		Title: "Fix the retry loop", Repository: "app", RequesterID: u.ID, Requester: u.Name, Via: origin.From("test"), Chain: "kik → coder",
+		Title: "Fix the retry loop", Repository: "app", RequesterID: u.ID, Requester: u.Name, Via: origin.From("test"), Chain: chain.ParseNames("kik → coder"),
 		Rule: policy.Rule{Name: "rest", Need: 1, From: []string{}}, CreatedAt: now,
 		Revision: approval.Revision{N: 1, State: approval.Pending, Digest: digest, Base: patch.Base{Branch: "main", Commit: strings.Repeat("a", 40), Tree: strings.Repeat("b", 40)},
 			Tree: strings.Repeat("c", 40), Commit: strings.Repeat("d", 40), Branch: "gatehouse/x", Text: "I fixed it", Added: 1, Removed: 1, At: now,

@@ -12,6 +12,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
@@ -128,7 +129,7 @@ func (h *house) talk(b *browser, r approval.Request) approval.Request {
 
 // harm makes a request whose names, texts and checks are hostile.
 func harm(r *approval.Request) {
-	r.Title, r.Chain = hostile, "kik → "+hostile
+	r.Title, r.Chain = hostile, chain.Names{"kik", hostile}
 	r.Rule.When = "all(patch.files, .path endsWith '<b>')"
 	file := func(path string, added int) patch.File {
 		return patch.File{Path: path, Status: patch.Modified, Added: added, Removed: 1, OldMode: "100644", NewMode: "100644"}

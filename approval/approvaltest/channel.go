@@ -13,6 +13,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
@@ -25,7 +26,7 @@ func Request(state approval.State) approval.Request {
 	r := approval.Request{
 		ID: "apr_01k9zzzzzzzzzzzzzzzzc81m2x", TaskID: "tsk_01k9zzzzzzzzzzzzzzzz7f3k9q", DelegationID: "dlg_01k9zzzzzzzzzzzzzzzzab3c4d",
 		State: state, Version: 1, Agent: "coder", Title: "Fix the retry loop", Repository: "app", RequesterID: "usr_dora", Requester: "dora",
-		Via: origin.From(origin.Web), Chain: "kik → coder", Rule: policy.Rule{Name: "rest", When: "true", Need: 1, From: []string{}}, ExpiresAt: &end, CreatedAt: at,
+		Via: origin.From(origin.Web), Chain: chain.Names{"kik", "coder"}, Rule: policy.Rule{Name: "rest", When: "true", Need: 1, From: []string{}}, ExpiresAt: &end, CreatedAt: at,
 		Revision: approval.Revision{N: 1, State: state, Digest: strings.Repeat("9f2c1a7e", 8), Deliver: "merge",
 			Base: patch.Base{Branch: "main", Commit: strings.Repeat("b", 40), Tree: strings.Repeat("a", 40)}, Tree: strings.Repeat("1", 40),
 			Branch: "gatehouse/coder-fix-9f2c1a", Commit: strings.Repeat("c", 40), Text: "The counter was reset inside the loop.",

@@ -13,6 +13,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store"
 )
@@ -32,19 +33,19 @@ const updateRequest = `update requests set state = ?, version = ?, title = ?, ru
 
 func scanRequest(row store.Scanner) (approval.Request, error) {
 	var r approval.Request
-	var via, rule, lineage, question string
+	var via, names, rule, lineage, question string
 	var expires, decided, next sql.NullInt64
 	var created int64
 	v := revisionRow{into: &r.Revision}
 	err := row.Scan(append([]any{&r.ID, &r.TaskID, &r.DelegationID, &r.State, &r.Version, &r.Agent, &r.Title, &r.Repository, &r.RequesterID, &r.Requester,
-		&via, &r.Chain, &rule, &r.Landed, &r.RevertOf, &r.RevertedBy, &expires, &created, &decided, &r.Mode, &lineage, &next, &r.Reminded, &r.Escalated, &r.Kind, &question}, v.columns()...)...)
+		&via, &names, &rule, &r.Landed, &r.RevertOf, &r.RevertedBy, &expires, &created, &decided, &r.Mode, &lineage, &next, &r.Reminded, &r.Escalated, &r.Kind, &question}, v.columns()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, orchestrator.ErrNotFound
 	}
 	if err != nil {
 		return r, err
 	}
-	r.Via = origin.Parse(via)
+	r.Via, r.Chain = origin.Parse(via), chain.ParseNames(names)
 	r.ExpiresAt, r.CreatedAt, r.DecidedAt, r.NextAt = store.FromNull(expires), store.FromMicros(created), store.FromNull(decided), store.FromNull(next)
 	if err := errors.Join(json.Unmarshal([]byte(rule), &r.Rule), json.Unmarshal(orNull(lineage), &r.Lineage), json.Unmarshal(orNull(question), &r.Question)); err != nil {
 		return r, fmt.Errorf("read the rule, lineage and question of %s: %w", r.ID, err)
@@ -245,7 +246,7 @@ func (t *Tx) InsertRequest(_ context.Context, r *approval.Request) error {
 		}
 	}
 	_, err = t.Exec(insertRequest, r.ID, r.TaskID, r.DelegationID, string(r.State), r.Version, r.Agent, r.Title, r.Repository, r.RequesterID, r.Requester,
-		r.Via.String(), r.Chain, rule, r.Landed, r.RevertOf, r.RevertedBy, store.NullMicros(r.ExpiresAt), store.Micros(r.CreatedAt), store.NullMicros(r.DecidedAt), r.Revision.N,
+		r.Via.String(), r.Chain.String(), rule, r.Landed, r.RevertOf, r.RevertedBy, store.NullMicros(r.ExpiresAt), store.Micros(r.CreatedAt), store.NullMicros(r.DecidedAt), r.Revision.N,
 		r.Mode, lineage, store.NullMicros(r.NextAt), r.Reminded, r.Escalated, string(r.Kind), question)
 	if err != nil {
 		return fmt.Errorf("insert request %s: %w", r.ID, err)

@@ -11,6 +11,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/approvaltest"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -30,7 +31,7 @@ func TestEveryCardKeepsItsLimits(t *testing.T) {
 		approval.Landed, approval.Reverted, approval.Failed, approval.Cancelled, approval.Superseded}
 	for i := range 600 {
 		r := request(states[i%len(states)])
-		r.Title, r.Chain, r.Requester, r.Agent, r.Repository = word(200), word(60), word(40), word(30), word(30)
+		r.Title, r.Chain, r.Requester, r.Agent, r.Repository = word(200), chain.Names{word(60)}, word(40), word(30), word(30)
 		r.Rule.Name, r.Revision.Base.Branch, r.Revision.Branch, r.Revision.Text = word(40), word(80), word(80), word(900)
 		r.Revision.N, r.Landed = 1+random.IntN(3), strings.Repeat("4", 40)
 		for range random.IntN(30) {

@@ -11,6 +11,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
@@ -55,7 +56,7 @@ func requestComesBack(s *Suite) {
 	now, later := s.Clock.Now(), s.Clock.Now().Add(time.Hour)
 	want := s.request(d, func(r *approval.Request) {
 		*r = approval.Request{ID: "apr_1", TaskID: d.TaskID, DelegationID: d.ID, State: approval.Pending, Version: 1, Agent: "coder", Title: "Fix", Repository: "app",
-			RequesterID: "usr_ann", Requester: "ann", Via: origin.From(origin.Web), Chain: "kik → coder", Rule: policy.Rule{Name: "core", When: "true", Need: 2, From: []string{"maintainers"}},
+			RequesterID: "usr_ann", Requester: "ann", Via: origin.From(origin.Web), Chain: chain.Names{"kik", "coder"}, Rule: policy.Rule{Name: "core", When: "true", Need: 2, From: []string{"maintainers"}},
 			RevertOf: "apr_0", ExpiresAt: &later, CreatedAt: now,
 			Revision: approval.Revision{N: 1, State: approval.Pending, Digest: "d1", Deliver: "merge", Base: patch.Base{Branch: "main"}, Tree: "t", Branch: "gatehouse/x", Commit: "c",
 				Bundle: "b", Text: "I fixed it", Files: []patch.File{{Path: "a\xc3\xa9", Added: 1}}, Added: 1, Removed: 2,

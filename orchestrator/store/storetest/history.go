@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
@@ -72,7 +73,7 @@ func (s *Suite) decided(task orchestrator.Task, title string, state approval.Sta
 	s.Clock.Add(time.Minute)
 	d := s.delegation(task)
 	r := s.request(d, func(r *approval.Request) {
-		r.Title, r.RequesterID, r.Requester, r.Via, r.Chain = title, "usr_ann", "ann", origin.From(origin.Web), "kik → coder"
+		r.Title, r.RequesterID, r.Requester, r.Via, r.Chain = title, "usr_ann", "ann", origin.From(origin.Web), chain.Names{"kik", "coder"}
 		r.Revision.Files = []patch.File{{Path: "a"}, {Path: "b"}}
 		if change != nil {
 			change(r)
@@ -179,7 +180,7 @@ func findsRequests(s *Suite) {
 	page, err := s.Store.History(s.ctx, s.parse(history.Requests, "is:reverted"), "", 50)
 	s.must(err)
 	r := page.Rows[0]
-	if r.State != "reverted" || r.Requester != "ann" || r.Via != origin.From(origin.Web) || r.Agent != "kik" || r.Chain != "kik → coder" || r.Repository != "app" || r.Target != "main" || r.Rule != "rest" || r.Need != 1 ||
+	if r.State != "reverted" || r.Requester != "ann" || r.Via != origin.From(origin.Web) || r.Agent != "kik" || r.Chain.String() != "kik → coder" || r.Repository != "app" || r.Target != "main" || r.Rule != "rest" || r.Need != 1 ||
 		r.Files != 2 || !slices.Equal(r.Warnings, []string{"ci_file"}) || !slices.Equal(r.Flags, []string{"is:reverted", "warnings:overruled", "checks:overruled"}) ||
 		len(r.Deciders) != 1 || r.Deciders[0].Name != "bob" || r.DecidedAt == nil || r.USD != nil || r.TaskID != task.ID || r.At.IsZero() {
 		s.Errorf("row %+v", r)

@@ -32,7 +32,7 @@ var leaves = []room{
 	{"orchestrator/patch", below("mask", "nearest", "spelling", "textcut")},
 	{"orchestrator/people", nil},
 	{"orchestrator/record/event", nil},
-	{"orchestrator/record/history", below("nearest", "origin")},
+	{"orchestrator/record/history", below("chain", "nearest", "origin")},
 	{"orchestrator/record/insight", below("guard", "record/event")},
 	{"orchestrator/record/proof", below("record/event")},
 	{"orchestrator/record/retention", nil},
