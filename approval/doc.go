@@ -2,11 +2,19 @@
 // It has requests with their revisions and decisions, the channels that show requests as
 // cards, and the outbox that keeps every card in step with its request.
 //
-// Where things are, along the way of one request:
+// The rooms, and the way of one request through them:
 //
-//	ask.go, facts.go      a tree is put before people; package policy says which rule decides
-//	risk.go               how much care it takes, and what has to be ticked
-//	lineage.go, substitute.go, electorate.go   who may say yes
+//	orchestrator ──Ask──▶ approval ──facts──▶ policy: which rule decides, how many people it asks
+//	                         │  ▲
+//	                         │  └──Decide──┐
+//	                         ├──cards──▶ outbox ──Deliver──▶ passive, telegram, webhook: the channels
+//	                         └──rows───▶ sqlstore: what of this is in the database
+//
+// What the gate itself has, in the same order:
+//
+//	ask.go, handover.go, facts.go   a tree, or a hand-over, is put before people
+//	risk.go, content.go   how much care it takes, and what has to be ticked
+//	electorate.go, lineage.go, substitute.go   the voters: who may say yes
 //	ballot.go, validation.go, shown_revision.go   what they say, and whether it counts
 //	decide.go, revise.go  what follows; revise.go for a person's own revision of the patch
 //	close.go, revert.go   what the end of its delegation does to it, and undoing what landed
@@ -16,9 +24,12 @@
 //	outbox.go, notice.go, digest.go, health.go   cards, what is said once, one message for many
 //	backtest.go, refusal.go   other rules on the past, and what did not count
 //
-// What of this is in the database stands in approval/sqlstore. A channel is a package below
-// this one that implements Channel: passive has the two with nothing to send. approvaltest is
-// the contract that each passes.
+// A new channel takes three steps:
+//
+//  1. A row in orchestrator/origin/channel.go: its name, its words, whether people decide there.
+//  2. A package below this one that implements [Channel], and where it needs them [Addresser],
+//     [Noticer] and [Digester]. Its test runs approvaltest.Channel, the contract of them all.
+//  3. Its settings and its wiring in cmd/gatehouse: what the program is started with.
 //
 // It may import orchestrator and its leaves. It owns the transactions in which a decision is
 // taken and calls the named transitions of orchestrator inside them.
