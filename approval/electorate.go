@@ -206,13 +206,13 @@ func (e Electorate) lacking(r Request) []string {
 		spoken := slices.ContainsFunc(yes, func(d Decision) bool { return d.seat() == s.owner.ID })
 		switch {
 		case bar != nil:
-			why = append(why, s.owner.Name+" "+bar.Why)
+			why = append(why, s.owner.Name+" "+bar.Why())
 		case spoken:
 		case s.holder.ID == "":
 			why = append(why, s.owner.Name+" is out of office")
 		default:
 			if bar = e.barred(s.holder, r); bar != nil {
-				why = append(why, s.String()+" "+bar.Why)
+				why = append(why, s.String()+" "+bar.Why())
 			}
 		}
 	}

@@ -74,17 +74,6 @@ type Request struct {
 	Cards        []Card
 }
 
-// Party is a person with a part in a change that keeps them from approving it.
-type Party struct {
-	UserID string `json:"user_id"`
-	User   string `json:"user"`
-	Why    string `json:"why"` // "asked for it", "owns coder", "edited it"
-	// Agent is the agent that the person owns, where that is their part.
-	Agent string `json:"agent,omitempty"`
-	// Before is who had the same part earlier: who edited what this editor edited.
-	Before *Party `json:"before,omitempty"`
-}
-
 // Delivery is what a yes does with the revision.
 func (v Revision) Delivery() patch.Delivery {
 	return patch.Delivery{Mode: v.Deliver, Target: v.Base.Branch, Branch: v.Branch}

@@ -143,7 +143,7 @@ func (v *Revision) madeBy(m *orchestrator.Made) {
 	}
 	v.Made, v.MadeFrom, v.Declined = m.How, m.From, m.Declined
 	for _, e := range m.Editors {
-		v.Editor = &Party{UserID: e.ID, User: e.Name, Why: editedIt, Before: v.Editor}
+		v.Editor = &Party{UserID: e.ID, User: e.Name, Part: EditedIt, Before: v.Editor}
 	}
 }
 

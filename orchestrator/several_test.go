@@ -73,7 +73,7 @@ func TestWhatAChildBringsComesWithItsPeople(t *testing.T) {
 		if !strings.Contains(said["no_sandbox"], "ran without a sandbox on this host: deps.") || !strings.Contains(said[policy.NoteOtherAgent], `deps worked on this, too, and for its changes rule "deps" holds`) {
 			t.Errorf("notes %v", said)
 		}
-		if want := (approval.Party{UserID: w.bob.ID, User: "bob", Why: "owns deps, which worked on it", Agent: "deps"}); !slices.Contains(r.Lineage, want) {
+		if want := (approval.Party{UserID: w.bob.ID, User: "bob", Part: approval.OwnsWorker, Agent: "deps"}); !slices.Contains(r.Lineage, want) || want.Why() != "owns deps, which worked on it" {
 			t.Errorf("lineage %+v", r.Lineage)
 		}
 
