@@ -95,7 +95,7 @@ func (c *AuditListCmd) row(sh *shell, item json.RawMessage) ([]string, error) {
 	if r.Landed != "" {
 		outcome += " " + line(r.Landed[:min(7, len(r.Landed))])
 	}
-	return []string{when(r.At), outcome, line(r.ID), line(r.Requester), line(r.Chain), line(r.Repository), line(r.Rule), strings.Join(by, ", "), brief(r.Title, 40)}, err
+	return []string{when(r.At), outcome, line(r.ID), line(r.Requester), line(r.Chain.String()), line(r.Repository), line(r.Rule), strings.Join(by, ", "), brief(r.Title, 40)}, err
 }
 
 // when is a moment in a list: UTC, to the minute.

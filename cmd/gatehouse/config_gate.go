@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator/record/retention"
@@ -25,10 +25,10 @@ type approvalShape struct {
 // understandRules has one line for each rule, and one for what no rule matches.
 func understandRules(c *config.Config) []string {
 	repositories := slices.Sorted(maps.Keys(c.Engine.Repositories))
-	words := func(r approval.Rule) string { return handlers.Outcome(r, c.Approvers, repositories) }
+	words := func(r policy.Rule) string { return handlers.Outcome(r, c.Approvers, repositories) }
 	all := understandHandovers(c)
 	for _, r := range c.File.Approval.Rules {
-		rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}
+		rule := policy.Rule{Need: 1, From: r.From, Deny: r.Deny}
 		if r.Need != nil {
 			rule.Need = *r.Need
 		}
@@ -38,14 +38,14 @@ func understandRules(c *config.Config) []string {
 		}
 		all = append(all, r.Name+trial+": "+words(rule)+" when "+r.When)
 	}
-	return append(all, "default: "+words(approval.Rule{Need: 1})+" when no rule matches")
+	return append(all, "default: "+words(policy.Rule{Need: 1})+" when no rule matches")
 }
 
 // understandHandovers has one line for each rule about hand-overs; none where there are none.
 func understandHandovers(c *config.Config) []string {
 	all := []string{}
 	for _, r := range c.File.Approval.Handovers {
-		rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}
+		rule := policy.Rule{Need: 1, From: r.From, Deny: r.Deny}
 		if r.Need != nil {
 			rule.Need = *r.Need
 		}

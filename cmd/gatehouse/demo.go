@@ -237,11 +237,11 @@ func demoLine(e event.Event) string {
 
 // approve says yes, as the demo's person, to the digest that the request shows.
 func (d *demo) approve(ctx context.Context, taskID string, res *demoResult) error {
-	ids, err := d.house.store.Gateway().PendingOf(ctx, taskID)
+	ids, err := d.house.store.PendingOf(ctx, taskID)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	r, err := d.house.store.Gateway().Request(ctx, ids[0])
+	r, err := d.house.store.Request(ctx, ids[0])
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gatehouse/approval"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
@@ -25,7 +26,7 @@ func checkChannels(ctx context.Context, cfg *config.Config) []finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	s, err := store.Open(ctx, cfg.Database, store.Options{Node: "doctor", Logger: quiet()})
+	s, err := sqlstore.Open(ctx, cfg.Database, store.Options{Node: "doctor", Logger: quiet()})
 	if err != nil {
 		return nil
 	}

@@ -395,7 +395,7 @@ func (p *place) all(state approval.State) []approval.Request {
 	var all []approval.Request
 	f := approval.Filter{States: []approval.State{state}, Limit: 200}
 	for {
-		page, err := p.store.Gateway().Requests(p.Context(), f)
+		page, err := p.store.Requests(p.Context(), f)
 		p.must(err)
 		all = append(all, page.Items...)
 		if f.After = page.Next; f.After == "" {

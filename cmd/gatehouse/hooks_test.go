@@ -113,7 +113,7 @@ func TestHooksOfAnOperatorStandAroundEachCall(t *testing.T) {
 	if w := after["write_file"]; len(w) != 2 || w[1].Answer.Blocked || w[1].Answer.IsError {
 		t.Errorf("after the writes: %+v", w)
 	}
-	turns, err := p.store.Engine().Turns(p.Context(), root.ID, 0)
+	turns, err := p.store.Turns(p.Context(), root.ID, 0)
 	p.must(err)
 	for _, b := range turns[2].Message.Blocks {
 		if !strings.HasSuffix(b.Text, "Note: it is on record") {

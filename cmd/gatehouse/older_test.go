@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/handlers/door"
 	"gatehouse/orchestrator"
@@ -87,7 +88,7 @@ func newOlder(t *testing.T, database string) *older {
 	git(t, "", "clone", "-q", "-b", "main", filepath.Join(olderData, "app.bundle"), p.repo)
 	p.config, p.data = p.configure("one", strings.NewReplacer("TOKEN", bot.Token, "BOT_API", bot.URL).Replace(olderTeam))
 	var err error
-	p.store, err = store.Open(t.Context(), database, store.Options{Node: "test", Logger: slog.New(slog.DiscardHandler), Pool: 4})
+	p.store, err = sqlstore.Open(t.Context(), database, store.Options{Node: "test", Logger: slog.New(slog.DiscardHandler), Pool: 4})
 	p.must(err)
 	t.Cleanup(func() { p.store.Close() }) //nolint:errcheck // the test is over
 	o := &older{gate: &gate{place: p, bot: bot, accounts: map[string]bottest.Account{"bob": {ID: 1002, Username: "bob", Name: "bob"}}}, tokens: map[string]string{}, by: map[string]approval.Request{}}

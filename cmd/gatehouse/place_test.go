@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/handlers/door"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
@@ -33,7 +34,7 @@ type place struct {
 	config   string // path of gatehouse.yaml
 	data     string
 	mark     string // in the environment of every agent of this place, nowhere else
-	store    *store.Store
+	store    *sqlstore.Store
 	asker    string // token of ann, who asks
 	approver string // token of bob, who approves
 }
@@ -80,7 +81,7 @@ func newPlace(t *testing.T, database, text string) *place {
 	newRepo(t, p.repo)
 	p.config, p.data = p.configure("one", text)
 	var err error
-	if p.store, err = store.Open(t.Context(), storetest.Ready(t, database), store.Options{Node: "test", Logger: slog.New(slog.DiscardHandler), Pool: 4}); err != nil {
+	if p.store, err = sqlstore.Open(t.Context(), storetest.Ready(t, database), store.Options{Node: "test", Logger: slog.New(slog.DiscardHandler), Pool: 4}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.store.Close() }) //nolint:errcheck // the test is over

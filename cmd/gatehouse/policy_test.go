@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/approval/inbox"
+	"gatehouse/approval/passive"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
@@ -44,9 +44,9 @@ func (p *place) record(n int) {
 	p.Helper()
 	cfg, err := config.Load(p.config, os.LookupEnv)
 	p.must(err)
-	gate := approval.New(approval.Options{Store: p.store.Gateway(), Users: p.store, Logger: slog.New(slog.DiscardHandler),
+	gate := approval.New(approval.Options{Store: p.store, Users: p.store, Logger: slog.New(slog.DiscardHandler),
 		Diff: func(_ context.Context, _ approval.Request) (string, error) { return "", nil }},
-		approval.Config{Policy: cfg.Policy, Groups: cfg.Groups, Channels: []approval.Channel{inbox.Channel{}}})
+		approval.Config{Policy: cfg.Policy, Groups: cfg.Groups, Channels: []approval.Channel{passive.Inbox}})
 	paths := []string{"docs/use.md", "core/queue.go", "upload/retry_test.go", "upload/retry.go"}
 	for i := range n {
 		now := time.Now().UTC()
@@ -54,7 +54,7 @@ func (p *place) record(n int) {
 			Attempt: 1, HopKey: "root", Repository: "app", CreatedAt: now, Since: now}
 		t := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, now), RootID: d.ID, Agent: "coder", Text: d.Text, Repository: "app", Requester: "ci", CreatedAt: now}
 		d.TaskID = t.ID
-		_, _, err := p.store.Engine().NewTask(p.Context(), t, func(tx orchestrator.Tx) error { return tx.Insert(p.Context(), &d) })
+		_, _, err := p.store.NewTask(p.Context(), t, func(tx orchestrator.Tx) error { return tx.Insert(p.Context(), &d) })
 		p.must(err)
 		stored, err := p.store.Delegation(p.Context(), d.ID)
 		p.must(err)

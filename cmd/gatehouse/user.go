@@ -191,8 +191,13 @@ func (c *UserSigninCmd) Run(ctx context.Context, sh *shell) error {
 	})
 }
 
+// linkKeeper keeps one-time links; the store does.
+type linkKeeper interface {
+	CreateSigninLink(ctx context.Context, actor string, l people.SigninLink) error
+}
+
 // signinCode makes the code of a one-time link; the store gets only its hash.
-func signinCode(ctx context.Context, s *store.Store, u people.User) (string, error) {
+func signinCode(ctx context.Context, s linkKeeper, u people.User) (string, error) {
 	code, hash := door.NewLinkCode()
 	l := people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(linkLife)}
 	return code, s.CreateSigninLink(ctx, cliActor, l)

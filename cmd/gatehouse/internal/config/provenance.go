@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 
@@ -246,7 +246,7 @@ func (c *Config) defaults() map[string]string {
 		"engine.spawn.children": strconv.Itoa(s.Spawn.Children), "engine.spawn.timeout": Span(s.Spawn.Timeout), "engine.kill_after": Span(s.KillAfter),
 		"engine.spawn.remember": Span(s.Spawn.Remember), "engine.inbox": strconv.Itoa(s.Inbox),
 		"engine.record_delegations": strconv.FormatBool(s.RecordEnds), "engine.at_depth": map[bool]string{true: "hide", false: "error"}[c.LLM.HideAtDepth],
-		"approval.on_no":     approval.TellCaller, // what holds where nothing is written
+		"approval.on_no":     policy.TellCaller, // what holds where nothing is written
 		"approval.four_eyes": strconv.FormatBool(c.FourEyes), "approval.expires": Span(c.Expires), "telemetry.content": strconv.FormatBool(c.File.Telemetry.Content),
 	}
 	confined(all, "engine.agent_defaults.", agent.Spec{Sandbox: agent.SandboxAuto, Network: agent.NetworkOpen})
