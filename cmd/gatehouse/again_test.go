@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/console"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 )
 
@@ -56,7 +58,7 @@ func (p *place) begin(n *node, args ...string) *running {
 	p.Helper()
 	c := &running{place: p, cmd: exec.Command("gatehouse", args...), gone: make(chan struct{})}
 	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = p.dir, c, c
-	c.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "GATEHOUSE_URL=" + n.url, "GATEHOUSE_TOKEN=" + p.approver, "GORACE=" + noSleep}
+	c.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "GATEHOUSE_URL=" + n.url, "GATEHOUSE_TOKEN=" + p.approver, "GORACE=" + placetest.NoSleep}
 	p.must(c.cmd.Start())
 	go func() {
 		defer close(c.gone)
@@ -137,13 +139,13 @@ func TestTheCommandLineSaysThatAYesIsMadeAgain(t *testing.T) {
 		moved := movedUnder(task)
 		out, code := p.cli(n.between(func() { p.overtake(task) }, func() bool { return p.root(task).State == orchestrator.Running }),
 			"approve", r.ID, "--digest", r.Revision.Digest)
-		worked := moved + " coder works on it again; gatehouse wait " + short(task)
+		worked := moved + " coder works on it again; gatehouse wait " + console.Short(task)
 		if code != 1 || !strings.Contains(out, "Nothing landed: main changed note-"+task+".txt meanwhile.") || !strings.Contains(out, worked) {
 			t.Errorf("approve: exit %d, %q is not in\n%s", code, worked, out)
 		}
 		waits.says(worked)
 		p.touch("go")
-		asked := moved + " Asked again as revision 2; gatehouse review " + short(r.ID)
+		asked := moved + " Asked again as revision 2; gatehouse review " + console.Short(r.ID)
 		waits.says(asked)
 		again := p.revised(task, 2)
 		if out, code := p.cli(n, "approve", r.ID, "--digest", again.Revision.Digest); code != 0 || strings.Contains(out, "sked again") {
@@ -161,7 +163,7 @@ func TestTheCommandLineSaysThatAYesIsMadeAgain(t *testing.T) {
 			all := p.requests(task, approval.Pending)
 			return len(all) == 1 && all[0].Revision.N == 2
 		}), "approve", r.ID, "--digest", r.Revision.Digest)
-		if asked := moved + " Asked again as revision 2; gatehouse review " + short(r.ID); code != 1 || !strings.Contains(out, asked) {
+		if asked := moved + " Asked again as revision 2; gatehouse review " + console.Short(r.ID); code != 1 || !strings.Contains(out, asked) {
 			t.Errorf("approve: exit %d, %q is not in\n%s", code, asked, out)
 		}
 		n.stop()

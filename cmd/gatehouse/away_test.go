@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store/pgtest"
@@ -56,8 +57,8 @@ func sqlitePlace(t *testing.T, team string) *place {
 // and says what the words are.
 func (n *node) refusesToStart(words ...string) {
 	n.Helper()
-	if code := n.code(); code != exitUsage {
-		n.Errorf("exit code %d, want %d", code, exitUsage)
+	if code := n.code(); code != console.ExitUsage {
+		n.Errorf("exit code %d, want %d", code, console.ExitUsage)
 	}
 	said := n.log()
 	for _, w := range words {

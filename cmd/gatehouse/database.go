@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/store"
 )
@@ -15,8 +16,8 @@ const cliActor = "cli"
 
 // withStore opens the database that --config names, migrates it, and closes it again.
 // It works while the server runs: both are clients of the same database.
-func withStore(ctx context.Context, sh *shell, use func(*store.Store) error) error {
-	cfg, err := sh.part("database")
+func withStore(ctx context.Context, sh *console.Shell, use func(*store.Store) error) error {
+	cfg, err := partOf(sh, "database")
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func databaseError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return &failure{code: exitUsage, message: capital(line(err.Error())), cause: err}
+	return &console.Failure{Code: console.ExitUsage, Message: console.Capital(console.Line(err.Error())), Cause: err}
 }
 
 // quiet keeps log lines from standing between a command's own.
@@ -44,9 +45,9 @@ func coded(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, orchestrator.ErrNotFound):
-		return &failure{code: exitNotFound, message: capital(line(err.Error())), cause: err}
+		return &console.Failure{Code: console.ExitNotFound, Message: console.Capital(console.Line(err.Error())), Cause: err}
 	case orchestrator.CodeOf(err) == orchestrator.CodeBadRequest:
-		return &failure{code: exitUsage, message: capital(line(err.Error())), cause: err}
+		return &console.Failure{Code: console.ExitUsage, Message: console.Capital(console.Line(err.Error())), Cause: err}
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
@@ -155,7 +156,7 @@ func TestAHostThatRefusesIsQuoted(t *testing.T) {
 	if tree, _ := s.cli(n, "tree", task); !strings.Contains(tree, "GH006") {
 		t.Errorf("the tree does not say why:\n%s", tree)
 	}
-	if waited, code := s.cli(n, "wait", task, "--timeout", "1s"); code != exitTimeout || !strings.Contains(waited, "has not ended after 1s. Its landing is held up: ") || !strings.Contains(waited, "gatehouse retry") {
+	if waited, code := s.cli(n, "wait", task, "--timeout", "1s"); code != console.ExitTimeout || !strings.Contains(waited, "has not ended after 1s. Its landing is held up: ") || !strings.Contains(waited, "gatehouse retry") {
 		t.Errorf("out of time, wait says %d\n%s", code, waited)
 	}
 	if home := n.page(n.browser("bob"), "/"); !strings.Contains(home, "1 approved change of app waits to land; something is in its way") {

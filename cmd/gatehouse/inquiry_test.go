@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/record/event"
@@ -158,7 +159,7 @@ func (n *node) readsOf(taskID string) {
 		n.Errorf("the newest of shop's is %+v", last)
 	}
 	cli := exec.Command("gatehouse", "wait", taskID, "--timeout", "1m") // A31: prints the result and exits
-	cli.Env = append(os.Environ(), "GATEHOUSE_URL="+n.url, "GATEHOUSE_TOKEN="+n.asker, "LC_ALL=C.UTF-8", "GORACE="+noSleep)
+	cli.Env = append(os.Environ(), "GATEHOUSE_URL="+n.url, "GATEHOUSE_TOKEN="+n.asker, "LC_ALL=C.UTF-8", "GORACE="+placetest.NoSleep)
 	if out, err := cli.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "✓ completed") || !strings.Contains(string(out), `"app runs v2.3.1."`) {
 		n.Errorf("wait printed %q, %v", out, err)
 	}

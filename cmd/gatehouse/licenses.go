@@ -1,5 +1,6 @@
 package main
 
+import "gatehouse/cmd/gatehouse/internal/console"
 import _ "embed" // the licences
 
 //go:generate go run ./internal/notice NOTICE
@@ -11,9 +12,9 @@ var notice string
 type LicensesCmd struct{}
 
 // Run prints them.
-func (c *LicensesCmd) Run(sh *shell) error {
+func (c *LicensesCmd) Run(sh *console.Shell) error {
 	if sh.JSON {
-		return sh.document(map[string]string{"notice": notice})
+		return sh.Document(map[string]string{"notice": notice})
 	}
-	return sh.say("%s", notice)
+	return sh.Say("%s", notice)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store/storetest"
@@ -115,7 +116,7 @@ func TestANodeThatDoesNotComeUpTakesNoRules(t *testing.T) {
 	taken := "server: {listen: \"" + strings.TrimPrefix(one.url, "http://") + "\"}\n"
 	loose, _ := p.configure("two", taken+settled("", "approval: {four_eyes: false}"))
 	two, _ := p.launch(loose, "")
-	if code := two.code(); code != exitUsage || !strings.Contains(two.log(), "is in use") {
+	if code := two.code(); code != console.ExitUsage || !strings.Contains(two.log(), "is in use") {
 		t.Fatalf("the other ended with %d: %s", code, two.log())
 	}
 	if all := p.configurations(); len(all) != 1 {

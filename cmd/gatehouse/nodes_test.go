@@ -2,12 +2,13 @@ package main
 
 import (
 	"fmt"
-	"gatehouse/orchestrator/store/storetest"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gatehouse/orchestrator/store/storetest"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/handlers/door"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
@@ -94,7 +95,7 @@ func (p *place) configure(name, text string) (path, data string) {
 	p.Helper()
 	data = filepath.Join(p.dir, name)
 	path = filepath.Join(p.dir, name+".yaml")
-	text = strings.NewReplacer("MARK", p.mark, "DIR", p.dir, "REPO", p.repo, "NO_SLEEP", noSleep).Replace(text)
+	text = strings.NewReplacer("MARK", p.mark, "DIR", p.dir, "REPO", p.repo, "NO_SLEEP", placetest.NoSleep).Replace(text)
 	if !strings.Contains(text, "server:") {
 		text = "server: {listen: \"127.0.0.1:0\"}\n" + text
 	}

@@ -14,6 +14,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/inbox"
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 )
@@ -105,7 +106,7 @@ func (p *place) cli(n *node, args ...string) (string, int) {
 	p.Helper()
 	cmd := exec.CommandContext(p.Context(), "gatehouse", args...)
 	cmd.Dir = p.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "GATEHOUSE_URL=" + n.url, "GATEHOUSE_TOKEN=" + p.approver, "GORACE=" + noSleep}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "GATEHOUSE_URL=" + n.url, "GATEHOUSE_TOKEN=" + p.approver, "GORACE=" + placetest.NoSleep}
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		p.Fatal(err)

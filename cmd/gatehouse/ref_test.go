@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/web/wire"
@@ -65,7 +66,7 @@ func (n *node) takesNoID(rejected approval.Request) {
 			n.Errorf("ref %q: %d %+v", ref, status, told)
 		}
 		out, code := n.cli(n, "--token", n.asker, "send", "coder", "Go on", "--repo", "app", "--ref", ref)
-		if code != exitUsage || !strings.Contains(out, "bad_ref") {
+		if code != console.ExitUsage || !strings.Contains(out, "bad_ref") {
 			n.Errorf("send --ref %s: exit %d: %s", ref, code, out)
 		}
 	}

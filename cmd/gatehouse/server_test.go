@@ -22,6 +22,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/web/wire"
 
@@ -37,7 +38,7 @@ const (
 // gatehouse is the program as the tests start it: the product, or one that dies. What either starts of itself, for each
 // run and each call of an agent, is the program without the race detector.
 func gatehouse() {
-	if light := os.Getenv(lightEnv); light != "" {
+	if light := os.Getenv(placetest.LightEnv); light != "" {
 		executable = func() (string, error) { return light, nil }
 	}
 	point := os.Getenv(killAt)
@@ -89,9 +90,6 @@ func serveUntil(ctx context.Context, point string) error {
 	return g.Wait()
 }
 
-// noSleep spares every process of a race build its second of sleep before it exits.
-const noSleep = "atexit_sleep_ms=0"
-
 // greeting is what a server says on standard error before its address.
 const greeting = "Gatehouse is at "
 
@@ -117,13 +115,13 @@ func (p *place) launchBy(by []string, config, point string, args ...string) (*no
 	p.Helper()
 	path, err := exec.LookPath("gatehouse")
 	p.must(err)
-	if os.Getenv(lightEnv) != "" && strings.HasPrefix(p.database, "sqlite:") {
-		path = watched(path)
+	if os.Getenv(placetest.LightEnv) != "" && strings.HasPrefix(p.database, "sqlite:") {
+		path = placetest.Watched(path)
 	}
 	line := slices.Concat(by, []string{path, "serve"}, args)
 	n := &node{place: p, cmd: exec.Command(line[0], line[1:]...), http: http.DefaultClient, ended: make(chan struct{})}
 	n.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + os.TempDir(), "GATEHOUSE_CONFIG=" + config, killAt + "=" + point,
-		lightEnv + "=" + os.Getenv(lightEnv), "GORACE=" + noSleep}
+		placetest.LightEnv + "=" + os.Getenv(placetest.LightEnv), "GORACE=" + placetest.NoSleep}
 	n.cmd.Dir = p.dir
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that is cut off leaves no server
 	stderr, err := n.cmd.StderrPipe()

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/cmd/gatehouse/cli"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 )
@@ -74,7 +76,7 @@ func TestAnAdminStopsEverything(t *testing.T) {
 
 	// One agent's work, from the shell.
 	const count = "3 delegations of slow in 3 tasks run or wait"
-	if out, code := p.cli(n, "--token", p.asker, "cancel", "--all", "--agent", "SLOW"); code != exitUsage || !strings.Contains(out, count+". Nothing was stopped") || !strings.Contains(out, "--yes") {
+	if out, code := p.cli(n, "--token", p.asker, "cancel", "--all", "--agent", "SLOW"); code != console.ExitUsage || !strings.Contains(out, count+". Nothing was stopped") || !strings.Contains(out, "--yes") {
 		t.Errorf("off a terminal: exit %d\n%s", code, out)
 	}
 	if said, err := p.asks(n, "no\n"); err == nil || !strings.Contains(said, count+". Stop all of it?") {
@@ -139,10 +141,10 @@ func TestACancelSaysWhy(t *testing.T) {
 	}
 
 	task := n.send("slow", "", "on")
-	if out, code := p.cli(n, "--token", p.asker, "cancel", task, "--reason", strings.Repeat("x", orchestrator.MaxReason+1)); code != exitUsage || !strings.Contains(out, "500 is the limit") {
+	if out, code := p.cli(n, "--token", p.asker, "cancel", task, "--reason", strings.Repeat("x", orchestrator.MaxReason+1)); code != console.ExitUsage || !strings.Contains(out, "500 is the limit") {
 		t.Errorf("a reason that is too long: exit %d\n%s", code, out)
 	}
-	if out, code := p.cli(n, "--token", p.asker, "cancel", task, "--agent", "slow"); code != exitUsage || !strings.Contains(out, "go with --all") {
+	if out, code := p.cli(n, "--token", p.asker, "cancel", task, "--agent", "slow"); code != console.ExitUsage || !strings.Contains(out, "go with --all") {
 		t.Errorf("--agent without --all: exit %d\n%s", code, out)
 	}
 	if d := p.root(task); d.State.Ended() {
@@ -199,8 +201,8 @@ func (p *place) asks(n *node, answer string) (said string, err error) {
 	p.must(err)
 	defer in.Close()
 	var out bytes.Buffer
-	sh := &shell{Globals: Globals{URL: n.url, Token: p.asker}, in: in, stdin: true, out: &out, errs: &out, env: os.LookupEnv, now: time.Now}
-	err = (&CancelCmd{All: true, Agent: "slow", Reason: "wrong branch"}).Run(p.Context(), sh)
+	sh := &console.Shell{Globals: console.Globals{URL: n.url, Token: p.asker}, In: in, Stdin: true, Out: &out, Errs: &out, Env: os.LookupEnv, Now: time.Now}
+	err = (&cli.CancelCmd{All: true, Agent: "slow", Reason: "wrong branch"}).Run(p.Context(), sh)
 	return out.String(), err
 }
 

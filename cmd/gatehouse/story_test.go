@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
@@ -288,7 +289,7 @@ func (n *node) audit(dir, token string, args ...string) (out []byte, said string
 	n.Helper()
 	cmd := exec.CommandContext(n.Context(), "gatehouse", args...)
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C.UTF-8", "GORACE=" + noSleep}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C.UTF-8", "GORACE=" + placetest.NoSleep}
 	if token != "" {
 		cmd.Env = append(cmd.Env, "GATEHOUSE_URL="+n.url, "GATEHOUSE_TOKEN="+token)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/people"
 )
 
@@ -24,7 +25,7 @@ func TestRefusedCallsShowOnTheirTrigger(t *testing.T) {
 		for i, signature := range []string{"", "sha256=" + strings.Repeat("0", 64), "sha256=" + strings.Repeat("0", 64)} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.url+"/hooks/ci-failed", strings.NewReader(`{"action":"completed"}`))
 			p.must(err)
-			if signed(req, "d1", nil); i == 0 {
+			if placetest.Signed(req, "d1", nil); i == 0 {
 				req.Header.Del("X-Hub-Signature-256")
 			} else {
 				req.Header.Set("X-Hub-Signature-256", signature)

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/trigger"
 )
@@ -22,16 +20,6 @@ triggers:
   - {name: ci-failed, kind: webhook, source: github, secret: "It's a Secret to Everybody", agent: kik, task: "Fix {{.workflow_run.name}}", when: "event.action == 'completed'", owner: ann}
 `
 
-// signed makes a request a delivery of GitHub's.
-func signed(req *http.Request, id string, body []byte) {
-	m := hmac.New(sha256.New, []byte("It's a Secret to Everybody"))
-	m.Write(body)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(m.Sum(nil)))
-	req.Header.Set("X-GitHub-Delivery", id)
-	req.Header.Set("X-GitHub-Event", "workflow_run")
-}
-
 // hook posts a delivery as GitHub does. The server may die before it answers.
 func (n *node) hook(id string, body []byte) (status int, answer map[string]string, err error) {
 	n.Helper()
@@ -39,7 +27,7 @@ func (n *node) hook(id string, body []byte) (status int, answer map[string]strin
 	if err != nil {
 		return 0, nil, err
 	}
-	signed(req, id, body)
+	placetest.Signed(req, id, body)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, nil, err

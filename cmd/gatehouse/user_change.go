@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
 )
@@ -15,7 +16,7 @@ type UserRolesCmd struct {
 }
 
 // Run prints the roles that the person has then.
-func (c *UserRolesCmd) Run(ctx context.Context, sh *shell) error {
+func (c *UserRolesCmd) Run(ctx context.Context, sh *console.Shell) error {
 	given, err := parseRoles(c.Role)
 	if err != nil {
 		return err
@@ -33,7 +34,7 @@ type UserDisableCmd struct {
 }
 
 // Run ends the person's sessions and revokes their tokens, for good.
-func (c *UserDisableCmd) Run(ctx context.Context, sh *shell) error {
+func (c *UserDisableCmd) Run(ctx context.Context, sh *console.Shell) error {
 	return changeUser(ctx, sh, c.Name, change{
 		make: func(s *store.Store, u people.User) error { return s.SetDisabled(ctx, cliActor, u.ID, true) },
 		said: func(people.User) string { return "is disabled: signed out, and no token of theirs works any more" },
@@ -46,12 +47,12 @@ type UserEnableCmd struct {
 }
 
 // Run lets the person in; they sign in anew and make new tokens.
-func (c *UserEnableCmd) Run(ctx context.Context, sh *shell) error {
+func (c *UserEnableCmd) Run(ctx context.Context, sh *console.Shell) error {
 	return changeUser(ctx, sh, c.Name, change{
 		admits: true,
 		make:   func(s *store.Store, u people.User) error { return s.SetDisabled(ctx, cliActor, u.ID, false) },
 		said: func(u people.User) string {
-			return "is enabled, as " + roles(u.Roles) + "; no session or token of before works. Make a new token: gatehouse token create " + line(u.Name)
+			return "is enabled, as " + roles(u.Roles) + "; no session or token of before works. Make a new token: gatehouse token create " + console.Line(u.Name)
 		},
 	})
 }
@@ -64,7 +65,7 @@ type change struct {
 }
 
 // changeUser makes the change unless it would leave nobody who may do everything.
-func changeUser(ctx context.Context, sh *shell, name string, c change) error {
+func changeUser(ctx context.Context, sh *console.Shell, name string, c change) error {
 	return withStore(ctx, sh, func(s *store.Store) error {
 		u, err := userNamed(ctx, s, name)
 		if err != nil {
@@ -76,7 +77,7 @@ func changeUser(ctx context.Context, sh *shell, name string, c change) error {
 				return err
 			}
 			if lastAdmin(u, all) {
-				return fail(exitNotAllowed, "%s is the only admin, so nothing was changed. Make another one first: gatehouse user roles NAME --role admin", line(u.Name))
+				return console.Fail(console.ExitNotAllowed, "%s is the only admin, so nothing was changed. Make another one first: gatehouse user roles NAME --role admin", console.Line(u.Name))
 			}
 		}
 		if err := coded(c.make(s, u)); err != nil {
@@ -87,9 +88,9 @@ func changeUser(ctx context.Context, sh *shell, name string, c change) error {
 		case err != nil:
 			return err
 		case sh.JSON:
-			return sh.document(after)
+			return sh.Document(after)
 		}
-		return sh.say("%s %s", line(after.Name), c.said(after))
+		return sh.Say("%s %s", console.Line(after.Name), c.said(after))
 	})
 }
 

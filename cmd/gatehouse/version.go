@@ -3,6 +3,8 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
+
+	"gatehouse/cmd/gatehouse/internal/console"
 )
 
 // VersionCmd prints the version.
@@ -37,10 +39,10 @@ func thisBuild() build {
 }
 
 // Run prints one line.
-func (c *VersionCmd) Run(sh *shell) error {
+func (c *VersionCmd) Run(sh *console.Shell) error {
 	b := thisBuild()
 	if sh.JSON {
-		return sh.document(b)
+		return sh.Document(b)
 	}
 	from := ""
 	if b.Commit != "" {
@@ -50,5 +52,5 @@ func (c *VersionCmd) Run(sh *shell) error {
 		}
 		from += ")"
 	}
-	return sh.say("gatehouse %s%s, %s", b.Version, from, b.Go)
+	return sh.Say("gatehouse %s%s, %s", b.Version, from, b.Go)
 }

@@ -63,6 +63,7 @@ var values = []string{
 var testRooms = []string{
 	"orchestrator/agent/agenttest", "orchestrator/store/storetest", "orchestrator/store/pgtest",
 	"approval/approvaltest", "approval/telegram/bottest", "web/browsertest",
+	"cmd/gatehouse/internal/placetest",
 }
 
 // testPrograms are run by `make`, never by users, and may use what is there for tests.
@@ -78,7 +79,11 @@ func rooms() []room {
 	domain = append(domain, "orchestrator")
 	return append([]room{
 		{"cmd", append([]string{
+			"cmd/gatehouse/cli", "cmd/gatehouse/internal/console",
 			"web", "web/client", "web/wire", "handlers", "views", "approval", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
+		{"cmd/gatehouse/cli", slices.Concat([]string{"cmd/gatehouse/internal/console", "web/client", "web/wire"}, values,
+			below("badge", "record/event", "record/history"))},
+		{"cmd/gatehouse/internal/console", append([]string{"web/client"}, below("agent", "badge", "nearest", "spelling", "textcut")...)},
 		{"web", []string{"handlers", "views", "static"}},
 		{"web/client", append([]string{"web/wire"}, values...)},
 		{"web/wire", values},
@@ -96,6 +101,7 @@ func rooms() []room {
 		{"approval/telegram/bottest", nil},
 		{"approval/approvaltest", append([]string{"approval"}, domain...)},
 		{"web/browsertest", nil},
+		{"cmd/gatehouse/internal/placetest", nil},
 	}, leaves...)
 }
 

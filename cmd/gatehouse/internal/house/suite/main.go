@@ -40,11 +40,11 @@ func main() {
 	}
 }
 
-// stories is the package whose tests start the program hundreds of times.
-const stories = "gatehouse/cmd/gatehouse"
+// program is the package of the program. Its tests, and those of packages below, start it hundreds of times.
+const program = "gatehouse/cmd/gatehouse"
 
 // longest are the packages whose tests take longest. They begin first, so that none of them is alone at the end.
-var longest = []string{stories, "gatehouse/orchestrator", "gatehouse/web", "gatehouse/orchestrator/store"}
+var longest = []string{program, program + "/cli", "gatehouse/orchestrator", "gatehouse/web", "gatehouse/orchestrator/store"}
 
 // packages lists what the arguments of go test name, the longest first, and its flags.
 func packages(ctx context.Context, args []string) (names, flags []string, err error) {
@@ -77,11 +77,11 @@ func ordered(names []string) []string {
 	return names
 }
 
-// light builds the test binary of the stories without the race detector and returns its path, "" where they are not run
-// or run without it themselves.
-func light(ctx context.Context, names, flags []string) (program string, remove func(), err error) {
+// light builds the tests of the program, which can be the program, without the race detector and returns their path; ""
+// where no tests of it run, or run without it themselves.
+func light(ctx context.Context, names, flags []string) (path string, remove func(), err error) {
 	none := func() {}
-	if !slices.Contains(flags, "-race") || !slices.Contains(names, stories) {
+	if !slices.Contains(flags, "-race") || !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, program) }) {
 		return "", none, nil
 	}
 	dir, err := os.MkdirTemp("", "gatehouse-suite")
@@ -89,15 +89,15 @@ func light(ctx context.Context, names, flags []string) (program string, remove f
 		return "", none, err
 	}
 	remove = func() { os.RemoveAll(dir) } //nolint:errcheck // the system's folder for what is temporary
-	program = filepath.Join(dir, "gatehouse")
+	path = filepath.Join(dir, "gatehouse")
 	fmt.Println("Compiling the program that stories start; with an empty cache this takes some minutes.")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", program, stories)
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", path, program)
 	build.Stdout, build.Stderr = os.Stdout, os.Stderr
 	if err := build.Run(); err != nil {
 		remove()
-		return "", none, fmt.Errorf("build %s without the race detector: %w", stories, err)
+		return "", none, fmt.Errorf("build %s without the race detector: %w", program, err)
 	}
-	return program, remove, nil
+	return path, remove, nil
 }
 
 // run returns whether every test passed; an error says that they could not be run to their end.
@@ -113,7 +113,7 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	program, remove, err := light(ctx, names, flags)
+	built, remove, err := light(ctx, names, flags)
 	if err != nil {
 		return false, err
 	}
@@ -123,7 +123,7 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	all := slices.Concat([]string{"test", "-json", fmt.Sprintf("-p=%d", runtime.NumCPU()+1)}, flags, names)
 	cmd := exec.CommandContext(ctx, "go", all...)
 	// A process with the race detector sleeps for a second before it exits: each of these packages would.
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES="+server.URL("postgres"), "GATEHOUSE_TEST_PROGRAM="+program)
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES="+server.URL("postgres"), "GATEHOUSE_TEST_PROGRAM="+built)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopLimit
 	cmd.Stderr = os.Stderr
