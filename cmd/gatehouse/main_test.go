@@ -37,7 +37,6 @@ func (l light) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer forgetFirstDemo()
 	return l.M.Run()
 }
 

@@ -101,7 +101,8 @@ func rooms() []room {
 		{"approval/telegram/bottest", nil},
 		{"approval/approvaltest", append([]string{"approval"}, domain...)},
 		{"web/browsertest", nil},
-		{"cmd/gatehouse/internal/placetest", nil},
+		{"cmd/gatehouse/internal/placetest", append([]string{"approval", "handlers", "orchestrator/store", "web/wire"}, domain...)},
+		{"cmd/gatehouse/internal/browser", nil},
 	}, leaves...)
 }
 

@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"bytes"
@@ -90,10 +90,27 @@ func demoFolderFor(t *testing.T) string {
 	return folder
 }
 
+// refusedTask is the example of the demo that a guard refuses.
+const refusedTask = "Try to hand this back to where it came from."
+
+// demoDocument is what demo --once --json prints.
+type demoDocument struct {
+	TaskID     string     `json:"task_id"`
+	ApprovalID string     `json:"approval_id"`
+	Commit     string     `json:"commit"`
+	Repository string     `json:"repository"`
+	Chain      []handedOn `json:"chain"`
+}
+
+type handedOn struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
 // result reads what a demo printed.
-func (r demoRun) result(t *testing.T) (demoResult, string, int) {
+func (r demoRun) result(t *testing.T) (demoDocument, string, int) {
 	t.Helper()
-	var res demoResult
+	var res demoDocument
 	if r.code == 0 {
 		if err := json.Unmarshal([]byte(r.out), &res); err != nil {
 			t.Fatalf("stdout is not one document: %v\n%s\n%s", err, r.out, r.errs)
@@ -103,7 +120,7 @@ func (r demoRun) result(t *testing.T) (demoResult, string, int) {
 }
 
 // demoOnce runs a demo of this test's own.
-func demoOnce(t *testing.T, args ...string) (demoResult, string, int) {
+func demoOnce(t *testing.T, args ...string) (demoDocument, string, int) {
 	t.Helper()
 	run, err := demoIn(t.Context(), demoFolderFor(t), args...)
 	if err != nil {
@@ -125,9 +142,9 @@ func runGit(t *testing.T, dir string, args ...string) string {
 }
 
 // landedByDemo checks what a person would look at after demo --once.
-func landedByDemo(t *testing.T, res demoResult) {
+func landedByDemo(t *testing.T, res demoDocument) {
 	t.Helper()
-	want := []demoStep{{"kik", "coder"}, {"coder", "reviewer"}}
+	want := []handedOn{{"kik", "coder"}, {"coder", "reviewer"}}
 	if len(res.Chain) != 2 || res.Chain[0] != want[0] || res.Chain[1] != want[1] {
 		t.Errorf("the chain is %v", res.Chain)
 	}

@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/web/browsertest"
 )
@@ -47,22 +48,22 @@ agents:
 
 func TestEveryStateOfThePages(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), statesTeam)
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), statesTeam)
+	n := p.Start(p.Config, "")
 	browser := browsertest.New(t)
 	ann, bob := browser.Page(), browser.Page()
 	for name, page := range map[string]*browsertest.Page{"ann": ann, "bob": bob} {
-		u, err := p.store.UserByName(t.Context(), name)
-		p.must(err)
-		code, err := signinCode(t.Context(), p.store, u)
-		p.must(err)
-		page.Open(n.url + "/login/link?code=" + code)
+		u, err := p.Store.UserByName(t.Context(), name)
+		p.Must(err)
+		code, err := placetest.SignedIn(t.Context(), p.Store, u)
+		p.Must(err)
+		page.Open(n.URL + "/login/link?code=" + code)
 		page.WaitText("Needs you")
 	}
 	t.Run("nothing yet", func(t *testing.T) {
-		gallery(t, bob, "empty-overview", n.url+"/")
-		gallery(t, bob, "empty-approvals", n.url+"/approvals")
-		gallery(t, ann, "empty-delegations", n.url+"/delegations")
+		gallery(t, bob, "empty-overview", n.URL+"/")
+		gallery(t, bob, "empty-approvals", n.URL+"/approvals")
+		gallery(t, ann, "empty-delegations", n.URL+"/delegations")
 	})
 	t.Run("a careful change", func(t *testing.T) { careful(t, n, ann, bob) })
 	t.Run("two revisions", func(t *testing.T) { twoRevisions(t, n, bob) })
@@ -70,27 +71,27 @@ func TestEveryStateOfThePages(t *testing.T) {
 	t.Run("what went wrong", func(t *testing.T) { wentWrong(t, n, ann, bob) })
 	t.Run("full lists", func(t *testing.T) {
 		for i := range 55 {
-			n.send("talker", "", fmt.Sprintf("chore %d", i))
+			n.Send("talker", "", fmt.Sprintf("chore %d", i))
 		}
-		n.send("slow", "", "Watch the clock")
-		gallery(t, ann, "full-overview", n.url+"/")
-		gallery(t, ann, "full-delegations", n.url+"/delegations")
-		ann.Open(n.url + "/delegations")
+		n.Send("slow", "", "Watch the clock")
+		gallery(t, ann, "full-overview", n.URL+"/")
+		gallery(t, ann, "full-delegations", n.URL+"/delegations")
+		ann.Open(n.URL + "/delegations")
 		ann.Click("link", "older ›")
 		ann.Wait("link", "‹ newest")
-		gallery(t, bob, "full-approvals", n.url+"/approvals?state=all")
-		gallery(t, ann, "agents", n.url+"/agents")
-		gallery(t, ann, "agent", n.url+"/agents/coder")
-		ann.Open(n.url + "/agents?from=kik&to=kik")
+		gallery(t, bob, "full-approvals", n.URL+"/approvals?state=all")
+		gallery(t, ann, "agents", n.URL+"/agents")
+		gallery(t, ann, "agent", n.URL+"/agents/coder")
+		ann.Open(n.URL + "/agents?from=kik&to=kik")
 		ann.WaitText("self")
 		ann.Shot("agents-check")
 	})
 }
 
 // careful shows a change with every kind of warning: yes wants a tick for each.
-func careful(t *testing.T, n *node, ann, bob *browsertest.Page) {
-	r := n.asked(n.send("kik", "", "the build over again"))
-	address := n.url + "/approvals/" + r.ID
+func careful(t *testing.T, n *placetest.Node, ann, bob *browsertest.Page) {
+	r := n.Asked(n.Send("kik", "", "the build over again"))
+	address := n.URL + "/approvals/" + r.ID
 	gallery(t, bob, "review-careful", address)
 	bob.Open(address)
 	for _, warning := range []string{"CI file changed", "Lock file changed", "Binary file changed", "A check failed", "U+202E"} {
@@ -104,7 +105,7 @@ func careful(t *testing.T, n *node, ann, bob *browsertest.Page) {
 	bob.WaitText("I have looked at: CI file changed")
 	bob.Shot("review-careful-sheet-phone")
 	bob.Desktop()
-	if got := n.requests(r.TaskID)[0].State; got != approval.Pending {
+	if got := n.Requests(r.TaskID)[0].State; got != approval.Pending {
 		t.Errorf("one press approved a change with warnings: it is %s", got)
 	}
 	ann.Open(address)
@@ -116,10 +117,10 @@ func careful(t *testing.T, n *node, ann, bob *browsertest.Page) {
 }
 
 // twoRevisions asks for changes, reads what changed, and sees an old page say so.
-func twoRevisions(t *testing.T, n *node, bob *browsertest.Page) {
-	id := n.send("an-agent-with-quite-a-long-name-that-somebody-chose", "", "the notes")
-	r := n.asked(id)
-	address := n.url + "/approvals/" + r.ID
+func twoRevisions(t *testing.T, n *placetest.Node, bob *browsertest.Page) {
+	id := n.Send("an-agent-with-quite-a-long-name-that-somebody-chose", "", "the notes")
+	r := n.Asked(id)
+	address := n.URL + "/approvals/" + r.ID
 	bob.Open(address)
 	bob.Wait("button", "Request changes")
 	old := bob.Tab()
@@ -128,7 +129,7 @@ func twoRevisions(t *testing.T, n *node, bob *browsertest.Page) {
 	bob.Fill("Comment", "Say it with more words.")
 	bob.Click("button", "Request changes")
 	bob.WaitText("The agent runs again with your comments.")
-	n.until("a second revision", func() bool { return n.requests(id)[0].Revision.N == 2 })
+	n.Until("a second revision", func() bool { return n.Requests(id)[0].Revision.N == 2 })
 	old.WaitText("Revision 2 replaced this one")
 	if old.Has("button", "Approve") {
 		t.Error("the page of an old revision still offers a yes")
@@ -139,7 +140,7 @@ func twoRevisions(t *testing.T, n *node, bob *browsertest.Page) {
 	bob.WaitText("Only what changed from revision 1 to 2.")
 	bob.WaitText("Say it with more words.")
 	gallery(t, bob, "review-compare", bob.URL())
-	git(t, n.repo, "commit", "-q", "--allow-empty", "-m", "nothing else")
+	placetest.Git(t, n.Repo, "commit", "-q", "--allow-empty", "-m", "nothing else")
 	bob.Open(address)
 	bob.WaitText("moved by 1 commit since")
 	bob.WaitText("this change still applies unchanged")
@@ -148,45 +149,45 @@ func twoRevisions(t *testing.T, n *node, bob *browsertest.Page) {
 
 // heldLanding approves while the people's folder is dirty. Once it is clean the change
 // lands by itself, and at once for who asks for it.
-func heldLanding(t *testing.T, n *node, ann, bob *browsertest.Page) {
-	id := n.send("an-agent-with-quite-a-long-name-that-somebody-chose", "", "more notes")
-	r := n.asked(id)
-	readme := filepath.Join(n.repo, "README.md")
-	n.must(os.WriteFile(readme, []byte("Work of a person, in the middle.\n"), 0o600))
-	bob.Open(n.url + "/approvals/" + r.ID)
+func heldLanding(t *testing.T, n *placetest.Node, ann, bob *browsertest.Page) {
+	id := n.Send("an-agent-with-quite-a-long-name-that-somebody-chose", "", "more notes")
+	r := n.Asked(id)
+	readme := filepath.Join(n.Repo, "README.md")
+	n.Must(os.WriteFile(readme, []byte("Work of a person, in the middle.\n"), 0o600))
+	bob.Open(n.URL + "/approvals/" + r.ID)
 	scrollThrough(bob)
 	bob.Click("button", "Approve")
 	bob.WaitText("has changes that are not committed")
 	bob.WaitText("The approval stands.")
-	gallery(t, bob, "review-held", n.url+"/approvals/"+r.ID)
-	gallery(t, ann, "delegation-held", n.url+"/delegations/"+id)
-	git(t, n.repo, "checkout", "-q", "README.md")
-	if code, err := n.call("POST", "/api/v1/delegations/"+id+"/retry", n.asker, nil, nil); err != nil || code >= 400 && code != 409 { // 409: it has landed
+	gallery(t, bob, "review-held", n.URL+"/approvals/"+r.ID)
+	gallery(t, ann, "delegation-held", n.URL+"/delegations/"+id)
+	placetest.Git(t, n.Repo, "checkout", "-q", "README.md")
+	if code, err := n.Call("POST", "/api/v1/delegations/"+id+"/retry", n.Asker, nil, nil); err != nil || code >= 400 && code != 409 { // 409: it has landed
 		t.Fatalf("trying again: %d, %v", code, err)
 	}
-	ann.Open(n.url + "/delegations/" + id)
+	ann.Open(n.URL + "/delegations/" + id)
 	ann.WaitText("completed")
 	ann.WaitText("landed")
-	n.landedOnce(id)
+	n.LandedOnce(id)
 }
 
 // wentWrong shows failures, and the pages that say no.
-func wentWrong(t *testing.T, n *node, ann, bob *browsertest.Page) {
+func wentWrong(t *testing.T, n *placetest.Node, ann, bob *browsertest.Page) {
 	for _, agent := range []string{"broken", "absent"} {
-		id := n.send(agent, "", "what "+agent+" can")
-		n.until("the end", func() bool { return n.root(id).State == orchestrator.Failed })
-		gallery(t, ann, "delegation-"+agent, n.url+"/delegations/"+id)
-		ann.Open(n.url + "/delegations/" + id)
+		id := n.Send(agent, "", "what "+agent+" can")
+		n.Until("the end", func() bool { return n.Root(id).State == orchestrator.Failed })
+		gallery(t, ann, "delegation-"+agent, n.URL+"/delegations/"+id)
+		ann.Open(n.URL + "/delegations/" + id)
 		ann.Wait("button", "Retry")
 	}
-	gallery(t, ann, "no-match", n.url+"/delegations?q=unheard-of&state=expired")
+	gallery(t, ann, "no-match", n.URL+"/delegations?q=unheard-of&state=expired")
 	ann.WaitText("without the filter")
 	ann.Expect("404").Expect("403")
 	bob.Expect("404").Expect("403").Expect("409")
-	ann.Open(n.url + "/delegations/tsk_00000000000000000000000000")
+	ann.Open(n.URL + "/delegations/tsk_00000000000000000000000000")
 	ann.WaitText("There is nothing here")
 	ann.Shot("error-not-found")
-	ann.Phone().Open(n.url + "/nowhere")
+	ann.Phone().Open(n.URL + "/nowhere")
 	ann.WaitText("There is nothing at this address.")
 	ann.Shot("error-nowhere-phone")
 	ann.Desktop()

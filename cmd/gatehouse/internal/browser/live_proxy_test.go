@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"io"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/browsertest"
 )
@@ -79,12 +80,12 @@ func (h *hole) Read(p []byte) (int, error) {
 // another can ask by itself.
 func TestLiveMeansLive(t *testing.T) {
 	t.Parallel()
-	p := awayPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), "10m")
-	n := p.start(p.config, "")
-	m := newMiddleman(t, n.url)
+	p := placetest.AwayPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), "10m")
+	n := p.Start(p.Config, "")
+	m := newMiddleman(t, n.URL)
 	page := browsertest.New(t).Page()
 	page.Expect("ERR_").Expect("htmx:").Expect("status of 50")
-	p.enter(page, m.URL, "eve", people.Operator, people.Approver)
+	enter(p, page, m.URL, "eve", people.Operator, people.Approver)
 	quick := func(page *browsertest.Page) {
 		browsertest.Eval[bool](page, `(window.ghLive = {dead: 1000, connect: 400, poll: 300, answer: 200}) !== null`)
 	}
@@ -105,7 +106,7 @@ func TestLiveMeansLive(t *testing.T) {
 	page.Open(m.URL + "/")
 	quick(page)
 	lost(page)
-	n.send("early", "app", "behind a proxy")
+	n.Send("early", "app", "behind a proxy")
 	page.WaitText("Do behind a proxy")
 	page.WaitText("This page asked at")
 	m.buffers.Store(false)
@@ -119,7 +120,7 @@ func TestLiveMeansLive(t *testing.T) {
 	quick(page)
 	quick(follower)
 	m.swallows.Store(true)
-	n.send("early", "app", "into the hole")
+	n.Send("early", "app", "into the hole")
 	sunk := time.Now().UnixMilli()
 	lost(page)
 	lost(follower)
@@ -138,10 +139,10 @@ func TestLiveMeansLive(t *testing.T) {
 	slow(page)
 	slow(follower)
 	live(page)
-	n.send("early", "app", "out of it")
+	n.Send("early", "app", "out of it")
 	for _, one := range []*browsertest.Page{page, follower} {
 		one.WaitText("Do out of it")
 		live(one)
 	}
-	p.until("one stream for two tabs", func() bool { return n.streams() == 1 })
+	p.Until("one stream for two tabs", func() bool { return streams(n) == 1 })
 }

@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/web/browsertest"
 )
 
@@ -107,7 +108,7 @@ func (s *show) landed(p *browsertest.Page) {
 	if m == nil {
 		s.Fatalf("the page names no commit:\n%s", p.Text())
 	}
-	merge := git(s.T, filepath.Join(s.data, "repository"), "log", "-1", "--merges", "--format=%H %B", "main")
+	merge := placetest.Git(s.T, filepath.Join(s.data, "repository"), "log", "-1", "--merges", "--format=%H %B", "main")
 	if !strings.HasPrefix(merge, m[1]) {
 		s.Errorf("the page says %s landed; main is at %.40s", m[1], merge)
 	}
@@ -219,7 +220,7 @@ func (s *show) refusal(me *browsertest.Page) {
 	s.Helper()
 	me.Open(s.site + "/")
 	me.Click("button", "Send this: See a refusal")
-	me.Wait("heading", demoRefused)
+	me.Wait("heading", refusedTask)
 	s.shows(me, "refused", itself(me))
 	s.shows(me, "completed", itself(me))
 	me.WaitText("cycle")
@@ -319,8 +320,8 @@ func (s *show) plant(files map[string]string) {
 			s.Fatal(err)
 		}
 	}
-	git(s.T, dir, "add", "-A")
-	git(s.T, dir, "commit", "-q", "-m", "more work of people")
+	placetest.Git(s.T, dir, "add", "-A")
+	placetest.Git(s.T, dir, "commit", "-q", "-m", "more work of people")
 }
 
 // gallery takes a page's picture in light, in dark and on a phone, where it must fit.

@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/browsertest"
@@ -49,23 +50,23 @@ agents:
 `
 
 // enters signs a person in at an address.
-func (n *node) enters(page *browsertest.Page, site, name string) {
+func enters(n *placetest.Node, page *browsertest.Page, site, name string) {
 	n.Helper()
-	u, err := n.store.UserByName(n.Context(), name)
-	n.must(err)
-	code, err := signinCode(n.Context(), n.store, u)
-	n.must(err)
+	u, err := n.Store.UserByName(n.Context(), name)
+	n.Must(err)
+	code, err := placetest.SignedIn(n.Context(), n.Store, u)
+	n.Must(err)
 	page.Open(site + "/login/link?code=" + code)
 	page.WaitText("Needs you")
 }
 
 // sentBy lists what a person has sent in the chat, oldest first.
-func (p *place) sentBy(name string) []orchestrator.Delegation {
+func sentBy(p *placetest.Place, name string) []orchestrator.Delegation {
 	p.Helper()
-	u, err := p.store.UserByName(p.Context(), name)
-	p.must(err)
-	page, err := p.store.List(p.Context(), orchestrator.Filter{Conversation: u.ID, Limit: 200})
-	p.must(err)
+	u, err := p.Store.UserByName(p.Context(), name)
+	p.Must(err)
+	page, err := p.Store.List(p.Context(), orchestrator.Filter{Conversation: u.ID, Limit: 200})
+	p.Must(err)
 	slices.Reverse(page.Items)
 	return page.Items
 }
@@ -79,15 +80,15 @@ func says(p *browsertest.Page, agent, text string) {
 
 func TestChatInTheBrowser(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), chatTeam)
-	n := p.start(p.config, "")
-	w := newWire(t, n.url)
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), chatTeam)
+	n := p.Start(p.Config, "")
+	w := newWire(t, n.URL)
 	browser := browsertest.New(t)
 	ann, bob := browser.Page(), browser.Page()
-	n.enters(ann, w.url(), "ann")
-	n.enters(bob, n.url, "bob")
+	enters(n, ann, w.url(), "ann")
+	enters(n, bob, n.URL, "bob")
 	gallery(t, ann, "chat-empty", w.url()+"/chat")
-	gallery(t, bob, "chat-empty-approver", n.url+"/chat")
+	gallery(t, bob, "chat-empty-approver", n.URL+"/chat")
 
 	t.Run("an agent answers", func(t *testing.T) { chatAnswers(t, n, ann, w) })
 	t.Run("a card is approved in the chat", func(t *testing.T) { chatApproves(t, n, ann, bob, w) })
@@ -103,7 +104,7 @@ func TestChatInTheBrowser(t *testing.T) {
 }
 
 // chatAnswers sends one message; steps and answer appear by themselves.
-func chatAnswers(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
+func chatAnswers(t *testing.T, n *placetest.Node, ann *browsertest.Page, w *cable) {
 	ann.Open(w.url() + "/chat")
 	ann.Wait("heading", "Chat")
 	ann.Wait("button", "Send")
@@ -132,8 +133,8 @@ func chatAnswers(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
 }
 
 // chatApproves: ann asks, bob says yes on the card in his chat; hers changes in place.
-func chatApproves(t *testing.T, n *node, ann, bob *browsertest.Page, w *cable) {
-	bob.Open(n.url + "/chat")
+func chatApproves(t *testing.T, n *placetest.Node, ann, bob *browsertest.Page, w *cable) {
+	bob.Open(n.URL + "/chat")
 	bob.Wait("heading", "Chat")
 	if bob.Has("button", "Send") {
 		t.Error("bob may not send tasks and has the button")
@@ -159,19 +160,19 @@ func chatApproves(t *testing.T, n *node, ann, bob *browsertest.Page, w *cable) {
 	if !browsertest.Eval[bool](bob, "window.sameDocument === true") {
 		t.Error("a verdict loaded the page again")
 	}
-	task := n.sentBy("ann")[len(n.sentBy("ann"))-1].TaskID
-	n.landedOnce(task)
-	if d := n.requests(task)[0].Decisions[0]; d.Channel != "chat" {
+	task := sentBy(n.Place, "ann")[len(sentBy(n.Place, "ann"))-1].TaskID
+	n.LandedOnce(task)
+	if d := n.Requests(task)[0].Decisions[0]; d.Channel != "chat" {
 		t.Errorf("the decision was made in %q", d.Channel)
 	}
 }
 
 // chatBoth: for who also sends messages, other requests stand above the own
 // conversation, and a line at the composer leads there.
-func chatBoth(t *testing.T, n *node, ann, cleo *browsertest.Page) {
-	n.person("cleo", people.Operator, people.Approver)
-	n.enters(cleo, n.url, "cleo")
-	cleo.Open(n.url + "/chat")
+func chatBoth(t *testing.T, n *placetest.Node, ann, cleo *browsertest.Page) {
+	n.Person("cleo", people.Operator, people.Approver)
+	enters(n, cleo, n.URL, "cleo")
+	cleo.Open(n.URL + "/chat")
 	says(cleo, "talker", "Count for me")
 	cleo.WaitText("There are 3 files.")
 	says(ann, "coder", "Notes for cleo")
@@ -197,30 +198,30 @@ func chatBoth(t *testing.T, n *node, ann, cleo *browsertest.Page) {
 }
 
 // chatConverges: a decision made by a program is on both pages within 2 s.
-func chatConverges(t *testing.T, n *node, ann, bob *browsertest.Page) {
+func chatConverges(t *testing.T, n *placetest.Node, ann, bob *browsertest.Page) {
 	says(ann, "coder", "More notes")
 	ann.WaitText("More notes")
 	var task string
-	n.until("the message", func() bool {
-		all := n.sentBy("ann")
+	n.Until("the message", func() bool {
+		all := sentBy(n.Place, "ann")
 		task = all[len(all)-1].TaskID
 		return all[len(all)-1].Text == "More notes"
 	})
-	r := n.asked(task)
+	r := n.Asked(task)
 	shows := func(p *browsertest.Page, text string) bool {
 		return strings.Contains(browsertest.Eval[string](p, `(document.getElementById("card-`+r.ID+`") || {innerText: ""}).innerText`), text)
 	}
-	n.until("both cards", func() bool { return shows(ann, "awaiting approval") && shows(bob, "awaiting approval") })
-	if status, err := n.decide(r); err != nil || status != 200 {
+	n.Until("both cards", func() bool { return shows(ann, "awaiting approval") && shows(bob, "awaiting approval") })
+	if status, err := n.Decide(r); err != nil || status != 200 {
 		t.Fatal(status, err)
 	}
 	start := time.Now()
-	n.until("both cards to change", func() bool { return shows(ann, "bob approved") && shows(bob, "bob approved") })
+	n.Until("both cards to change", func() bool { return shows(ann, "bob approved") && shows(bob, "bob approved") })
 	t.Logf("the cards took %s to say so; the aim is 2 s", time.Since(start))
 }
 
 // chatCareful: warnings are on the card, the yes is not.
-func chatCareful(t *testing.T, n *node, ann, bob *browsertest.Page, w *cable) {
+func chatCareful(t *testing.T, n *placetest.Node, ann, bob *browsertest.Page, w *cable) {
 	says(ann, "careful", "Change the build")
 	bob.WaitText("CI file changed")
 	bob.WaitText("To approve, open the diff")
@@ -229,23 +230,23 @@ func chatCareful(t *testing.T, n *node, ann, bob *browsertest.Page, w *cable) {
 	if bob.Has("button", "Approve") {
 		t.Error("a careful request can be approved on a card")
 	}
-	gallery(t, bob, "chat-careful-approver", n.url+"/chat")
+	gallery(t, bob, "chat-careful-approver", n.URL+"/chat")
 	gallery(t, ann, "chat-careful", w.url()+"/chat")
 	ann.Open(w.url() + "/chat")
-	bob.Open(n.url + "/chat")
+	bob.Open(n.URL + "/chat")
 }
 
 // chatSaysWhy: the texts of a verdict are written on the card.
-func chatSaysWhy(t *testing.T, n *node, ann, bob *browsertest.Page) {
+func chatSaysWhy(t *testing.T, n *placetest.Node, ann, bob *browsertest.Page) {
 	bob.Click("button", "Request changes")
 	bob.Fill("Reason, or what to change", "Leave the build alone.")
 	bob.Shot("chat-writing")
 	bob.Click("button", "Request changes")
 	ann.WaitText("Leave the build alone.")
-	all := n.sentBy("ann")
+	all := sentBy(n.Place, "ann")
 	task := all[len(all)-1].TaskID
-	n.until("a second revision", func() bool {
-		return n.requests(task)[0].Revision.N == 2 && n.requests(task)[0].State == approval.Pending
+	n.Until("a second revision", func() bool {
+		return n.Requests(task)[0].Revision.N == 2 && n.Requests(task)[0].State == approval.Pending
 	})
 	chatStartsOver(t, n, ann, bob, task)
 	bob.Wait("button", "Reject")
@@ -260,28 +261,28 @@ func chatSaysWhy(t *testing.T, n *node, ann, bob *browsertest.Page) {
 
 // chatStartsOver: on the page of the request a tick throws away what the agent has made; the
 // chat of who asked says so, and who asked for it.
-func chatStartsOver(t *testing.T, n *node, ann, bob *browsertest.Page, task string) {
-	r, hers := n.requests(task)[0], ann.URL()
-	bob.Open(n.url + "/approvals/" + r.ID)
+func chatStartsOver(t *testing.T, n *placetest.Node, ann, bob *browsertest.Page, task string) {
+	r, hers := n.Requests(task)[0], ann.URL()
+	bob.Open(n.URL + "/approvals/" + r.ID)
 	bob.Click("checkbox", "Request changes: start over from main")
 	bob.Fill("Comment", "Begin again, and leave the build as it is.")
 	bob.Shot("start-over-asked")
 	bob.Click("button", "Request changes")
 	ann.WaitText("bob requested changes, starting over: Begin again, and leave the build as it is.")
-	n.revised(task, 3)
+	n.Revised(task, 3)
 	gallery(t, ann, "chat-started-over", hers)
-	gallery(t, bob, "review-started-over", n.url+"/approvals/"+r.ID)
-	gallery(t, bob, "task-started-over", n.url+"/delegations/"+task+"?tab=events")
+	gallery(t, bob, "review-started-over", n.URL+"/approvals/"+r.ID)
+	gallery(t, bob, "task-started-over", n.URL+"/delegations/"+task+"?tab=events")
 	ann.Open(hers)
 	ann.Wait("button", "Send")
-	bob.Open(n.url + "/chat")
+	bob.Open(n.URL + "/chat")
 }
 
 // chatCut sends while the line is cut, mended and blinking, and while the server dies:
 // each message is there once, in the order in which it was sent.
-func chatCut(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
+func chatCut(t *testing.T, n *placetest.Node, ann *browsertest.Page, w *cable) {
 	ann.Expect("WebSocket").Expect("net::").Expect("Failed to fetch").Expect("htmx:")
-	before := len(n.sentBy("ann"))
+	before := len(sentBy(n.Place, "ann"))
 	var want []string
 	next := func() {
 		text := fmt.Sprintf("message %d of the storm", len(want)+1)
@@ -304,29 +305,29 @@ func chatCut(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
 		next()
 		w.blink() // perhaps before it is taken, perhaps after and before the answer
 	}
-	n.until("all messages", func() bool { return len(n.sentBy("ann")) >= before+len(want) })
+	n.Until("all messages", func() bool { return len(sentBy(n.Place, "ann")) >= before+len(want) })
 	// A page that is loaded again with a message in hand still sends it.
 	w.cut()
 	next()
 	w.mend()
 	ann.Reload()
-	n.until("the message from before the reload", func() bool { return len(n.sentBy("ann")) >= before+len(want) })
+	n.Until("the message from before the reload", func() bool { return len(sentBy(n.Place, "ann")) >= before+len(want) })
 	ann.Choose("Agent", "talker")
 	// The server is killed while one is on its way, and another takes its place.
 	w.cut()
 	next()
-	n.kill()
+	n.Kill()
 	next()
-	again := n.start(n.config, "")
-	w.lead(again.url)
+	again := n.Start(n.Config, "")
+	w.lead(again.URL)
 	w.mend()
-	n.url = again.url
-	n.until("all messages after the crash", func() bool { return len(n.sentBy("ann")) >= before+len(want) })
-	n.until("the page to show them", func() bool {
+	n.URL = again.URL
+	n.Until("all messages after the crash", func() bool { return len(sentBy(n.Place, "ann")) >= before+len(want) })
+	n.Until("the page to show them", func() bool {
 		return browsertest.Eval[int](ann, `document.querySelectorAll("#chat-pending li").length`) == 0
 	})
 	var stored []string
-	for _, d := range n.sentBy("ann")[before:] {
+	for _, d := range sentBy(n.Place, "ann")[before:] {
 		stored = append(stored, d.Text)
 	}
 	if !slices.Equal(stored, want) {
@@ -336,14 +337,14 @@ func chatCut(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
 	if !slices.Equal(shown, want) {
 		t.Errorf("shown %q, want %q", shown, want)
 	}
-	n.until("all answers", func() bool {
+	n.Until("all answers", func() bool {
 		return browsertest.Eval[int](ann, `[...document.querySelectorAll(".chat-item")].filter(e => e.innerText.includes("storm") && e.dataset.state === "completed").length`) == len(want)
 	})
 	gallery(t, ann, "chat-full", w.url()+"/chat")
 }
 
 // chatPhone does the same with a thumb, cut in the middle of an answer.
-func chatPhone(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
+func chatPhone(t *testing.T, n *placetest.Node, ann *browsertest.Page, w *cable) {
 	ann.Phone().Open(w.url() + "/chat")
 	ann.Choose("Agent", "slow")
 	ann.Fill("Message", "Take your time")
@@ -351,7 +352,7 @@ func chatPhone(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
 	ann.WaitText("slow works")
 	ann.Shot("chat-phone-running")
 	w.blink()
-	n.touch("go-on")
+	n.Touch("go-on")
 	ann.WaitText("Done at last.")
 	if size := browsertest.Eval[string](ann, `getComputedStyle(document.getElementById("chat-text")).fontSize`); size != "16px" {
 		t.Errorf("text of %s makes a phone zoom", size)
@@ -362,7 +363,7 @@ func chatPhone(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
 	}
 	// Who reads further up is not moved, and learns that there is more.
 	// What is drawn meanwhile may move it, until the page has noticed that its reader scrolled.
-	n.until("the top", func() bool {
+	n.Until("the top", func() bool {
 		return browsertest.Eval[bool](ann, `scrollTo(0, 0), window.atTop ??= (addEventListener("scroll", () => window.atTop = scrollY === 0), false)`)
 	})
 	browsertest.Eval[bool](ann, `document.getElementById("chat-text").focus(), true`)
@@ -387,22 +388,22 @@ func chatPhone(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
 }
 
 // chatPosts: a proxy that knows no WebSocket costs nothing but speed.
-func chatPosts(t *testing.T, n *node, ann *browsertest.Page, w *cable) {
+func chatPosts(t *testing.T, n *placetest.Node, ann *browsertest.Page, w *cable) {
 	ann.Open(w.url() + "/chat")
 	ann.Wait("button", "Send")
-	before := len(n.sentBy("ann"))
+	before := len(sentBy(n.Place, "ann"))
 	browsertest.Eval[bool](ann, "delete window.WebSocket && (window.WebSocket = undefined, true)")
 	w.blink() // what was open is gone, and there is no other
 	says(ann, "talker", "By the form")
-	n.until("the message", func() bool { return len(n.sentBy("ann")) == before+1 })
+	n.Until("the message", func() bool { return len(sentBy(n.Place, "ann")) == before+1 })
 	ann.WaitText("By the form")
-	n.until("its answer", func() bool {
+	n.Until("its answer", func() bool {
 		return browsertest.Eval[int](ann, `[...document.querySelectorAll(".chat-item")].filter(e => e.innerText.includes("By the form") && e.innerText.includes("There are 3 files.")).length`) == 1
 	})
 }
 
 // chatPlain is the chat in a browser that runs no script.
-func chatPlain(t *testing.T, n *node, ann, bob *browsertest.Page, w *cable) {
+func chatPlain(t *testing.T, n *placetest.Node, ann, bob *browsertest.Page, w *cable) {
 	ann.Script(false)
 	bob.Script(false)
 	defer ann.Script(true)
@@ -412,19 +413,19 @@ func chatPlain(t *testing.T, n *node, ann, bob *browsertest.Page, w *cable) {
 	ann.Fill("Message", "Plain notes")
 	ann.Click("button", "Send")
 	ann.WaitText("Plain notes")
-	all := n.sentBy("ann")
-	r := n.asked(all[len(all)-1].TaskID)
+	all := sentBy(n.Place, "ann")
+	r := n.Asked(all[len(all)-1].TaskID)
 	ann.Reload()
 	ann.WaitText("awaiting approval")
 	ann.Shot("chat-noscript")
-	bob.Open(n.url + "/chat")
+	bob.Open(n.URL + "/chat")
 	bob.Shot("chat-noscript-approver")
 	bob.Expect("400")
 	bob.Click("button", "Request changes")
 	bob.WaitText("Nothing says what should change.")
 	bob.Click("button", "Approve")
 	bob.WaitText("bob approved in chat")
-	n.until("the landing", func() bool { return n.requests(r.TaskID)[0].State == approval.Landed })
+	n.Until("the landing", func() bool { return n.Requests(r.TaskID)[0].State == approval.Landed })
 	ann.Reload()
 	ann.WaitText("bob approved in chat · landed")
 }

@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/web/browsertest"
 )
@@ -22,45 +23,45 @@ func TestThePagesOfModels(t *testing.T) {
 		if strings.Contains(a.Conversation, "broken") {
 			return modeltest.Say("It broke: " + a.Result("delegate_to_agent"))
 		}
-		return kikWork(a)
+		return placetest.KikWork(a)
 	})
 	t.Cleanup(fake.Close)
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), kikTeamOf("anthropic", fake.Anthropic())+
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), placetest.KikTeamOf("anthropic", fake.Anthropic())+
 		"  broken: {kind: command, command: [sh, -c, 'exit 3']}\n  deployer: {kind: command, command: [\"true\"], ask_first: true}\n"+
 		"  plan: {kind: workflow, steps: [{id: ship, agent: deployer, task: Ship it}]}\n  slow: {kind: command, command: [sleep, '600']}\n")
-	n := p.start(p.config, "")
+	n := p.Start(p.Config, "")
 	browser := browsertest.New(t)
 	ann, bob := browser.Page(), browser.Page()
 	for name, page := range map[string]*browsertest.Page{"ann": ann, "bob": bob} {
-		u, err := p.store.UserByName(t.Context(), name)
-		p.must(err)
-		code, err := signinCode(t.Context(), p.store, u)
-		p.must(err)
-		page.Open(n.url + "/login/link?code=" + code)
+		u, err := p.Store.UserByName(t.Context(), name)
+		p.Must(err)
+		code, err := placetest.SignedIn(t.Context(), p.Store, u)
+		p.Must(err)
+		page.Open(n.URL + "/login/link?code=" + code)
 		page.WaitText("Needs you")
 	}
 	for _, name := range []string{"context", "insights", "waits"} {
-		gallery(t, ann, "models-empty-"+name, n.url+"/"+name)
+		gallery(t, ann, "models-empty-"+name, n.URL+"/"+name)
 	}
-	task := n.send("KIK", "", "the greeting")
-	n.through(task)
+	task := n.Send("KIK", "", "the greeting")
+	n.Through(task)
 	for i := range 3 {
-		n.through(n.send("KIK", "", fmt.Sprint("the broken thing ", i)))
+		n.Through(n.Send("KIK", "", fmt.Sprint("the broken thing ", i)))
 	}
-	n.send("slow", "", "the waiting")
-	question := n.asked(n.send("plan", "", "the shipping"))
+	n.Send("slow", "", "the waiting")
+	question := n.Asked(n.Send("plan", "", "the shipping"))
 	if !question.IsHandover() || question.State != approval.Pending {
 		t.Fatalf("the hand-over is asked as %+v", question)
 	}
-	root := p.root(task)
-	page := n.url + "/delegations/" + root.ID
+	root := p.Root(task)
+	page := n.URL + "/delegations/" + root.ID
 	for name, address := range map[string]string{
 		"tree": page, "conversation": page + "?tab=conversation", "flow": page + "?tab=flow", "figures": page + "?tab=figures", "events": page + "?tab=events",
-		"context": n.url + "/context", "context-ns": n.url + "/context?ns=codebase", "insights": n.url + "/insights", "breaker": n.url + "/agents/broken", "waits": n.url + "/waits",
-		"agents": n.url + "/agents", "check": n.url + "/agents?from=VajbCoder&to=broken",
+		"context": n.URL + "/context", "context-ns": n.URL + "/context?ns=codebase", "insights": n.URL + "/insights", "breaker": n.URL + "/agents/broken", "waits": n.URL + "/waits",
+		"agents": n.URL + "/agents", "check": n.URL + "/agents?from=VajbCoder&to=broken",
 	} {
 		gallery(t, ann, "models-"+name, address)
 	}
-	gallery(t, bob, "models-question", n.url+"/approvals/"+question.ID)
-	gallery(t, bob, "models-approvals", n.url+"/approvals")
+	gallery(t, bob, "models-question", n.URL+"/approvals/"+question.ID)
+	gallery(t, bob, "models-approvals", n.URL+"/approvals")
 }

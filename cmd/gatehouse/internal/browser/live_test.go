@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/browsertest"
 )
@@ -35,7 +36,7 @@ func live(p *browsertest.Page) {
 
 // healed waits until a page is live again without having been loaded again, and returns how
 // many events it says that it caught up.
-func (p *place) healed(page *browsertest.Page) int {
+func healed(p *placetest.Place, page *browsertest.Page) int {
 	p.Helper()
 	live(page)
 	page.Until(`window.said.some(s => s.startsWith("Live again."))`)
@@ -58,9 +59,9 @@ func lost(page *browsertest.Page) {
 }
 
 // onceEach holds the events that a page lists to what is stored: each one once, in order.
-func (p *place) onceEach(page *browsertest.Page, taskID string) {
+func onceEach(p *placetest.Place, page *browsertest.Page, taskID string) {
 	p.Helper()
-	want := len(p.events(taskID))
+	want := len(p.Events(taskID))
 	page.Until(fmt.Sprintf(`document.querySelectorAll(".event-n").length >= %d`, want))
 	var stored []string
 	for i := range want {
@@ -73,18 +74,18 @@ func (p *place) onceEach(page *browsertest.Page, taskID string) {
 }
 
 // enter makes a person and opens the browser at an address, signed in as them.
-func (p *place) enter(page *browsertest.Page, site, name string, roles ...people.Role) {
+func enter(p *placetest.Place, page *browsertest.Page, site, name string, roles ...people.Role) {
 	p.Helper()
-	p.person(name, roles...)
-	p.signIn(page, site, name)
+	p.Person(name, roles...)
+	signIn(p, page, site, name)
 }
 
-func (p *place) signIn(page *browsertest.Page, site, name string) {
+func signIn(p *placetest.Place, page *browsertest.Page, site, name string) {
 	p.Helper()
-	u, err := p.store.UserByName(p.Context(), name)
-	p.must(err)
-	code, err := signinCode(p.Context(), p.store, u)
-	p.must(err)
+	u, err := p.Store.UserByName(p.Context(), name)
+	p.Must(err)
+	code, err := placetest.SignedIn(p.Context(), p.Store, u)
+	p.Must(err)
 	page.Open(site + "/login/link?code=" + code)
 	page.WaitText("Needs you")
 }
@@ -94,16 +95,16 @@ func (p *place) signIn(page *browsertest.Page, site, name string) {
 // then heals by itself: nothing is missing and nothing is there twice.
 func TestOpenPagesHealWhenTheLineOrTheServerWasGone(t *testing.T) {
 	t.Parallel()
-	p := awayPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), "3s")
-	n := p.start(p.config, "")
-	line := newWire(t, n.url)
-	task := n.send("early", "app", "early")
+	p := placetest.AwayPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), "3s")
+	n := p.Start(p.Config, "")
+	line := newWire(t, n.URL)
+	task := n.Send("early", "app", "early")
 	browser := browsertest.New(t)
 	overview := browser.Page()
-	p.enter(overview, line.url(), "eve", people.Operator, people.Approver, people.Auditor)
+	enter(p, overview, line.url(), "eve", people.Operator, people.Approver, people.Auditor)
 	trace, list := overview.Tab(), overview.Tab()
 	pages := []*browsertest.Page{overview, trace, list}
-	p.until("the agent to work", func() bool { return p.exists("early-works") })
+	p.Until("the agent to work", func() bool { return p.Exists("early-works") })
 	watch(overview, line.url()+"/")
 	watch(trace, line.url()+"/delegations/"+task+"?tab=events")
 	watch(list, line.url()+"/audit?filter=&live=1")
@@ -112,53 +113,53 @@ func TestOpenPagesHealWhenTheLineOrTheServerWasGone(t *testing.T) {
 	for _, page := range pages {
 		lost(page)
 	}
-	before := len(p.events(task))
-	missed := n.send("clerk", "", "what nobody saw")
-	n.through(missed)
-	p.touch("early-ends")
-	p.asked(task)
-	happened := len(p.events(task)) - before + len(p.events(missed))
+	before := len(p.Events(task))
+	missed := n.Send("clerk", "", "what nobody saw")
+	n.Through(missed)
+	p.Touch("early-ends")
+	p.Asked(task)
+	happened := len(p.Events(task)) - before + len(p.Events(missed))
 	line.mend()
 	for _, page := range pages {
-		if caught := p.healed(page); caught < happened {
+		if caught := healed(p, page); caught < happened {
 			t.Errorf("%s says that it caught up %d events; %d happened", page.URL(), caught, happened)
 		}
 	}
 	overview.WaitText("Do early")
 	trace.WaitText("awaiting approval")
 	list.WaitText("Do early")
-	p.onceEach(trace, task)
+	onceEach(p, trace, task)
 
-	late := n.send("late", "app", "late")
-	p.until("the agent to work", func() bool { return p.exists("late-works") })
+	late := n.Send("late", "app", "late")
+	p.Until("the agent to work", func() bool { return p.Exists("late-works") })
 	watch(trace, line.url()+"/delegations/"+late+"?tab=events")
-	n.kill()
+	n.Kill()
 	for _, page := range pages {
 		lost(page)
 	}
-	n = p.start(p.config, "")
-	line.lead(n.url)
-	p.touch("late-ends")
+	n = p.Start(p.Config, "")
+	line.lead(n.URL)
+	p.Touch("late-ends")
 	for _, page := range pages {
-		p.healed(page)
+		healed(p, page)
 	}
-	p.asked(late)
+	p.Asked(late)
 	trace.WaitText("awaiting approval")
 	overview.WaitText("Do late")
 	list.WaitText("Do late")
-	p.onceEach(trace, late)
+	onceEach(p, trace, late)
 	for _, id := range []string{task, late} {
-		n.through(id)
-		p.landedOnce(id)
+		n.Through(id)
+		p.LandedOnce(id)
 	}
 	overview.WaitGone("Do late")
 }
 
 // streams is how many streams are connected to the server, by its own figures.
-func (n *node) streams() int {
+func streams(n *placetest.Node) int {
 	n.Helper()
 	var text strings.Builder
-	if status, err := n.text("/metrics", n.asker, &text); err != nil || status != http.StatusOK {
+	if status, err := n.Text("/metrics", n.Asker, &text); err != nil || status != http.StatusOK {
 		n.Fatalf("/metrics: %d, %v", status, err)
 	}
 	m := regexp.MustCompile(`(?m)^gatehouse_streams_open (\d+)$`).FindStringSubmatch(text.String())
@@ -166,7 +167,7 @@ func (n *node) streams() int {
 		n.Fatal("/metrics counts no streams")
 	}
 	count, err := strconv.Atoi(m[1])
-	n.must(err)
+	n.Must(err)
 	return count
 }
 
@@ -175,20 +176,20 @@ func (n *node) streams() int {
 // it over; and tabs of a session that has ended hear nothing of the next person's.
 func TestEightTabsShareOneStream(t *testing.T) {
 	t.Parallel()
-	p := awayPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), "10m")
-	n := p.start(p.config, "")
+	p := placetest.AwayPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), "10m")
+	n := p.Start(p.Config, "")
 	first := browsertest.New(t).Page()
-	p.enter(first, n.url, "eve", people.Operator, people.Approver)
+	enter(p, first, n.URL, "eve", people.Operator, people.Approver)
 	tabs := []*browsertest.Page{first}
 	for len(tabs) < 8 {
 		tabs = append(tabs, first.Tab())
 	}
 	for _, tab := range tabs {
 		tab.Expect("401")
-		watch(tab, n.url+"/")
+		watch(tab, n.URL+"/")
 	}
-	p.until("one stream for eight tabs", func() bool { return n.streams() == 1 })
-	n.send("early", "app", "the eighth hears")
+	p.Until("one stream for eight tabs", func() bool { return streams(n) == 1 })
+	n.Send("early", "app", "the eighth hears")
 	for _, tab := range tabs {
 		tab.WaitText("Do the eighth hears")
 	}
@@ -203,8 +204,8 @@ func TestEightTabsShareOneStream(t *testing.T) {
 	hide(back, true)
 	first.Open("about:blank") // it held the stream
 	tabs = tabs[1:]
-	p.until("another tab to hold the stream", func() bool { return n.streams() == 1 })
-	n.send("early", "app", "handed over")
+	p.Until("another tab to hold the stream", func() bool { return streams(n) == 1 })
+	n.Send("early", "app", "handed over")
 	for _, tab := range tabs[1:] {
 		tab.WaitText("Do handed over")
 		live(tab)
@@ -220,15 +221,15 @@ func TestEightTabsShareOneStream(t *testing.T) {
 		browsertest.Eval[bool](tab, `(() => { window.heard = []; document.addEventListener("gh-event", e => window.heard.push(e.detail.task)); return true })()`)
 	}
 	other := tabs[0]
-	p.enter(other, n.url, "ivy", people.Operator)
+	enter(p, other, n.URL, "ivy", people.Operator)
 	tabs = tabs[1:]
 	for _, tab := range tabs {
 		tab.WaitText("You are signed out.")
 	}
-	watch(other, n.url+"/")
-	id := n.send("early", "app", "only ivy hears")
+	watch(other, n.URL+"/")
+	id := n.Send("early", "app", "only ivy hears")
 	other.WaitText("Do only ivy hears")
-	p.until("one stream, which is ivy's", func() bool { return n.streams() == 1 })
+	p.Until("one stream, which is ivy's", func() bool { return streams(n) == 1 })
 	for _, tab := range tabs {
 		if heard := browsertest.Eval[string](tab, `window.heard.join(" ")`); strings.Contains(heard, id) || strings.Contains(tab.Text(), "only ivy hears") {
 			t.Errorf("a tab of eve's session hears what ivy's does: %s", heard)
@@ -236,10 +237,10 @@ func TestEightTabsShareOneStream(t *testing.T) {
 	}
 	// Without anybody signed in there is no stream left, and the tab says why.
 	again := other.Tab()
-	again.Open(n.url + "/")
+	again.Open(n.URL + "/")
 	again.Click("DisclosureTriangle", "Session of ivy")
 	again.Click("button", "Sign out")
 	again.Wait("button", "Sign in")
 	other.WaitText("You are signed out.")
-	p.until("the end of every stream", func() bool { return n.streams() == 0 })
+	p.Until("the end of every stream", func() bool { return streams(n) == 0 })
 }

@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"path/filepath"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/browsertest"
 )
@@ -36,17 +37,17 @@ agents:
 // People say more than yes and no: on lines, about some files, and in the file itself.
 func TestReviewingInTheBrowser(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), reviewTeam)
-	p.person("cleo", people.Approver)
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), reviewTeam)
+	p.Person("cleo", people.Approver)
+	n := p.Start(p.Config, "")
 	browser := browsertest.New(t)
 	bob, cleo := browser.Page(), browser.Page()
 	for name, page := range map[string]*browsertest.Page{"bob": bob, "cleo": cleo} {
-		u, err := p.store.UserByName(t.Context(), name)
-		p.must(err)
-		code, err := signinCode(t.Context(), p.store, u)
-		p.must(err)
-		page.Open(n.url + "/login/link?code=" + code)
+		u, err := p.Store.UserByName(t.Context(), name)
+		p.Must(err)
+		code, err := placetest.SignedIn(t.Context(), p.Store, u)
+		p.Must(err)
+		page.Open(n.URL + "/login/link?code=" + code)
 		page.WaitText("Needs you")
 	}
 	t.Run("comments on lines", func(t *testing.T) { lineComments(t, n, bob, cleo) })
@@ -61,10 +62,10 @@ func TestReviewingInTheBrowser(t *testing.T) {
 }
 
 // lineComments writes two, loses none of them by a reload, and sends them.
-func lineComments(t *testing.T, n *node, bob, cleo *browsertest.Page) {
-	id := n.send("coder", "", "the retry loop")
-	r := n.asked(id)
-	address := n.url + "/approvals/" + r.ID
+func lineComments(t *testing.T, n *placetest.Node, bob, cleo *browsertest.Page) {
+	id := n.Send("coder", "", "the retry loop")
+	r := n.Asked(id)
+	address := n.URL + "/approvals/" + r.ID
 	bob.Open(address)
 	bob.Click("link", "Comment on added line 4")
 	bob.Fill("Comment on added line 4", "Give up sooner: 500 tries take an hour.")
@@ -76,7 +77,7 @@ func lineComments(t *testing.T, n *node, bob, cleo *browsertest.Page) {
 	bob.Fill("Comment on added line 3", "Name it attempt. <b>Really</b>")
 	bob.Click("button", "Save comment")
 	bob.WaitText("2 comments")
-	if got := n.requests(id)[0]; len(got.Decisions) != 0 {
+	if got := n.Requests(id)[0]; len(got.Decisions) != 0 {
 		t.Errorf("a draft is a decision: %+v", got.Decisions)
 	}
 	cleo.Open(address)
@@ -99,13 +100,13 @@ func lineComments(t *testing.T, n *node, bob, cleo *browsertest.Page) {
 	bob.Open(address)
 	bob.Click("button", "Request changes")
 	bob.WaitText("The agent runs again with your comments.")
-	n.until("a second revision", func() bool { return n.requests(id)[0].Revision.N == 2 })
-	d := n.requests(id)[0].Decisions[0]
+	n.Until("a second revision", func() bool { return n.Requests(id)[0].Revision.N == 2 })
+	d := n.Requests(id)[0].Decisions[0]
 	if len(d.Comments) != 2 || d.Comments[0].Code == "" || d.Verdict != approval.RequestChanges {
 		t.Errorf("sent: %+v", d)
 	}
 	var patch strings.Builder
-	if status, err := n.text("/api/v1/approvals/"+r.ID+"/patch", n.approver, &patch); err != nil || status != 200 {
+	if status, err := n.Text("/api/v1/approvals/"+r.ID+"/patch", n.Approver, &patch); err != nil || status != 200 {
 		t.Fatal(status, err)
 	}
 	task := patch.String()
@@ -141,7 +142,7 @@ func talking(t *testing.T, bob, cleo *browsertest.Page, address string) {
 }
 
 // moves: a draft goes with its line to the next revision, or says that it is gone.
-func moves(t *testing.T, n *node, bob *browsertest.Page, address, id string) {
+func moves(t *testing.T, n *placetest.Node, bob *browsertest.Page, address, id string) {
 	bob.Open(address)
 	bob.Click("link", "Comment on added line 5")
 	bob.Fill("Comment on added line 5", "Stays with its line")
@@ -155,12 +156,12 @@ func moves(t *testing.T, n *node, bob *browsertest.Page, address, id string) {
 	old.Open(address)
 	old.Click("link", "Comment on added line 2")
 	old.Fill("Comment on added line 2", "Begun before, kept after")
-	r := n.requests(id)[0]
-	status, err := n.call("POST", "/api/v1/approvals/"+r.ID+"/decision", n.approver, map[string]any{"verdict": "request_changes", "digest": r.Revision.Digest, "comment": "Once more.", "take_drafts": false}, nil)
+	r := n.Requests(id)[0]
+	status, err := n.Call("POST", "/api/v1/approvals/"+r.ID+"/decision", n.Approver, map[string]any{"verdict": "request_changes", "digest": r.Revision.Digest, "comment": "Once more.", "take_drafts": false}, nil)
 	if err != nil || status != 200 {
 		t.Fatal(status, err)
 	}
-	n.until("a third revision", func() bool { return n.requests(id)[0].Revision.N == 3 })
+	n.Until("a third revision", func() bool { return n.Requests(id)[0].Revision.N == 3 })
 	old.WaitText("Revision 3 replaced this one")
 	if old.Has("button", "Approve") {
 		t.Error("the page of an old revision still offers a yes")
@@ -184,10 +185,10 @@ func moves(t *testing.T, n *node, bob *browsertest.Page, address, id string) {
 }
 
 // someFiles approves two of three: what lands has no third.
-func someFiles(t *testing.T, n *node, bob *browsertest.Page) {
-	id := n.send("coder", "", "the loop, in part")
-	r := n.asked(id)
-	address := n.url + "/approvals/" + r.ID
+func someFiles(t *testing.T, n *placetest.Node, bob *browsertest.Page) {
+	id := n.Send("coder", "", "the loop, in part")
+	r := n.Asked(id)
+	address := n.URL + "/approvals/" + r.ID
 	bob.Open(address)
 	bob.Click("link", "Approve only some files")
 	bob.Wait("button", "Approve 3 of 3 files")
@@ -202,20 +203,20 @@ func someFiles(t *testing.T, n *node, bob *browsertest.Page) {
 	bob.WaitText("landed on main as")
 	bob.Open(address)
 	bob.WaitText("left out 1 file of revision 1: z-task.txt")
-	got := n.requests(id)[0]
-	if files := git(t, n.repo, "show", "--name-only", "--format=", "-m", "--first-parent", got.Landed); files != "upload/retry.go\nwindows.txt" {
+	got := n.Requests(id)[0]
+	if files := placetest.Git(t, n.Repo, "show", "--name-only", "--format=", "-m", "--first-parent", got.Landed); files != "upload/retry.go\nwindows.txt" {
 		t.Errorf("landed: %q", files)
 	}
 	gallery(t, bob, "review-partial-landed", address)
 }
 
 // editing changes one line of a file with the line ends of Windows: nothing else of it changes.
-func editing(t *testing.T, n *node, bob, cleo *browsertest.Page) {
-	git(t, n.repo, "rm", "-q", "-r", "upload", "windows.txt")
-	git(t, n.repo, "commit", "-q", "-m", "from the start")
-	id := n.send("coder", "", "the loop, edited")
-	r := n.asked(id)
-	address := n.url + "/approvals/" + r.ID
+func editing(t *testing.T, n *placetest.Node, bob, cleo *browsertest.Page) {
+	placetest.Git(t, n.Repo, "rm", "-q", "-r", "upload", "windows.txt")
+	placetest.Git(t, n.Repo, "commit", "-q", "-m", "from the start")
+	id := n.Send("coder", "", "the loop, edited")
+	r := n.Asked(id)
+	address := n.URL + "/approvals/" + r.ID
 	bob.Open(address)
 	bob.Click("link", "Edit")
 	bob.WaitText("you cannot approve it")
@@ -224,7 +225,7 @@ func editing(t *testing.T, n *node, bob, cleo *browsertest.Page) {
 	gallery(t, bob, "review-editing", bob.URL())
 	bob.Desktop()
 	bob.Click("button", "Make revision 2")
-	n.until("the edit", func() bool { return n.requests(id)[0].Revision.N == 2 })
+	n.Until("the edit", func() bool { return n.Requests(id)[0].Revision.N == 2 })
 	bob.Open(address)
 	bob.WaitText("Edited by bob, from revision 1.")
 	if bob.Has("button", "Approve") {
@@ -235,16 +236,16 @@ func editing(t *testing.T, n *node, bob, cleo *browsertest.Page) {
 	scrollThrough(cleo)
 	cleo.Click("button", "Approve")
 	cleo.WaitText("landed")
-	if text := git(t, n.repo, "show", n.requests(id)[0].Landed+":windows.txt"); text != "one\r\n2\r\nthree" {
+	if text := placetest.Git(t, n.Repo, "show", n.Requests(id)[0].Landed+":windows.txt"); text != "one\r\n2\r\nthree" {
 		t.Errorf("the edited file is %q", text)
 	}
 }
 
 // reviewWithoutScript does the same with links and forms alone.
-func reviewWithoutScript(t *testing.T, n *node, bob *browsertest.Page) {
-	id := n.send("coder", "", "the loop by hand")
-	r := n.asked(id)
-	bob.Open(n.url + "/approvals/" + r.ID)
+func reviewWithoutScript(t *testing.T, n *placetest.Node, bob *browsertest.Page) {
+	id := n.Send("coder", "", "the loop by hand")
+	r := n.Asked(id)
+	bob.Open(n.URL + "/approvals/" + r.ID)
 	bob.Click("link", "Comment on added line 1")
 	bob.Fill("Comment on added line 1", "Without any script")
 	bob.Shot("comment-form-plain")
@@ -266,14 +267,14 @@ func reviewWithoutScript(t *testing.T, n *node, bob *browsertest.Page) {
 	bob.Click("link", "Cancel")
 	bob.Click("button", "Request changes")
 	bob.WaitText("The agent runs again with your comments.")
-	n.until("a second revision", func() bool { return n.requests(id)[0].Revision.N == 2 })
+	n.Until("a second revision", func() bool { return n.Requests(id)[0].Revision.N == 2 })
 }
 
 // reviewKeys moves and opens; none of the keys decides.
-func reviewKeys(t *testing.T, n *node, bob *browsertest.Page) {
-	id := n.send("coder", "", "the loop by keys")
-	r := n.asked(id)
-	bob.Open(n.url + "/approvals/" + r.ID)
+func reviewKeys(t *testing.T, n *placetest.Node, bob *browsertest.Page) {
+	id := n.Send("coder", "", "the loop by keys")
+	r := n.Asked(id)
+	bob.Open(n.URL + "/approvals/" + r.ID)
 	bob.Wait("button", "Approve")
 	bob.Press("j")
 	bob.Press("c")
@@ -294,7 +295,7 @@ func reviewKeys(t *testing.T, n *node, bob *browsertest.Page) {
 	if at := browsertest.Eval[string](bob, `document.activeElement.id`); at != "comment" {
 		t.Errorf("e leads to %q", at)
 	}
-	if got := n.requests(id)[0]; got.State != approval.Pending || len(got.Decisions) > 0 {
+	if got := n.Requests(id)[0]; got.State != approval.Pending || len(got.Decisions) > 0 {
 		t.Errorf("a key decided: %s %+v", got.State, got.Decisions)
 	}
 }

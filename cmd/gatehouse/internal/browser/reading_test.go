@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/web/browsertest"
 )
 
@@ -59,26 +60,26 @@ func readingRepo(t *testing.T, repo string) {
 			t.Fatal(err)
 		}
 	}
-	git(t, repo, "add", "-A")
-	git(t, repo, "commit", "-q", "-m", "what is to change")
+	placetest.Git(t, repo, "add", "-A")
+	placetest.Git(t, repo, "commit", "-q", "-m", "what is to change")
 }
 
 // Reading a change: folded lines, links to lines, marks that the server keeps, keys, and
 // the same on a phone.
 func TestReadingAChangeInTheBrowser(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), readingTeam)
-	readingRepo(t, p.repo)
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), readingTeam)
+	readingRepo(t, p.Repo)
+	n := p.Start(p.Config, "")
 	bob := browsertest.New(t).Page()
-	u, err := p.store.UserByName(t.Context(), "bob")
-	p.must(err)
-	code, err := signinCode(t.Context(), p.store, u)
-	p.must(err)
-	bob.Expect("picture").Open(n.url + "/login/link?code=" + code)
+	u, err := p.Store.UserByName(t.Context(), "bob")
+	p.Must(err)
+	code, err := placetest.SignedIn(t.Context(), p.Store, u)
+	p.Must(err)
+	bob.Expect("picture").Open(n.URL + "/login/link?code=" + code)
 	bob.WaitText("Needs you")
-	r := n.asked(n.send("coder", "", "the loop"))
-	address := n.url + "/approvals/" + r.ID
+	r := n.Asked(n.Send("coder", "", "the loop"))
+	address := n.URL + "/approvals/" + r.ID
 	t.Run("pictures", func(t *testing.T) {
 		gallery(t, bob, "reading", address)
 		gallery(t, bob, "reading-split", address+"?view=split")
@@ -92,8 +93,8 @@ func TestReadingAChangeInTheBrowser(t *testing.T) {
 	})
 	t.Run("by keys", func(t *testing.T) {
 		readByKeys(t, bob, address, func() {
-			n.until("eight marks", func() bool {
-				got, err := p.store.Reading(t.Context(), u.ID, r.ID, 1)
+			n.Until("eight marks", func() bool {
+				got, err := p.Store.Reading(t.Context(), u.ID, r.ID, 1)
 				return err == nil && len(got.Viewed) == 8
 			})
 		})
@@ -228,10 +229,10 @@ func readWithoutScript(t *testing.T, bob *browsertest.Page, address string) {
 }
 
 // decidedElsewhere: an open page learns of it, and offers nothing that is over.
-func decidedElsewhere(t *testing.T, n *node, r approval.Request, bob *browsertest.Page, address string) {
+func decidedElsewhere(t *testing.T, n *placetest.Node, r approval.Request, bob *browsertest.Page, address string) {
 	bob.Open(address)
 	bob.Wait("link", "Approve only some files")
-	status, err := n.call("POST", "/api/v1/approvals/"+r.ID+"/decision", n.approver, map[string]any{"verdict": "reject", "digest": r.Revision.Digest, "comment": "Not now."}, nil)
+	status, err := n.Call("POST", "/api/v1/approvals/"+r.ID+"/decision", n.Approver, map[string]any{"verdict": "reject", "digest": r.Revision.Digest, "comment": "Not now."}, nil)
 	if err != nil || status != 200 {
 		t.Fatal(status, err)
 	}

@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"os"
@@ -38,7 +38,7 @@ func TestThePicturesOfTheReadme(t *testing.T) {
 
 	p.Open(s.site + "/")
 	p.Click("button", "Send this: See a refusal")
-	p.Wait("heading", demoRefused)
+	p.Wait("heading", refusedTask)
 	s.shows(p, "completed", itself(p))
 	s.plant(map[string]string{"old/old.go": "package old\n\nfunc Any(v interface{}) interface{} { return v }\n"})
 	s.ask(p)

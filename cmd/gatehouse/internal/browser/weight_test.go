@@ -1,10 +1,11 @@
-package main
+package browser
 
 import (
 	"fmt"
 	"path/filepath"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/browsertest"
 )
@@ -45,19 +46,19 @@ const noteShift = `(() => {
 // it jumps while it loads.
 func TestPagesAreLight(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), statesTeam)
-	n := p.start(p.config, "")
-	request := n.asked(n.send("kik", "", "the build over again"))
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), statesTeam)
+	n := p.Start(p.Config, "")
+	request := n.Asked(n.Send("kik", "", "the build over again"))
 	for i := range 30 {
-		n.send("talker", "", fmt.Sprintf("chore %d", i))
+		n.Send("talker", "", fmt.Sprintf("chore %d", i))
 	}
 	page := browsertest.New(t).Page()
-	p.enter(page, n.url, "zoe", people.Admin, people.Operator, people.Approver, people.Auditor)
+	enter(p, page, n.URL, "zoe", people.Admin, people.Operator, people.Approver, people.Auditor)
 	task := "/delegations/" + request.TaskID
 	for _, path := range []string{"/", "/approvals", "/approvals/" + request.ID, "/approvals/" + request.ID + "/evidence", "/delegations", task, task + "?tab=timeline", task + "?tab=events",
 		"/chat", "/agents", "/agents/coder", "/context", "/insights", "/triggers", "/audit", "/audit?filter=&live=1", "/settings", "/settings/people", "/settings/policy"} {
 		page.Forget()
-		page.Open(n.url + path)
+		page.Open(n.URL + path)
 		page.Wait("navigation", "Main")
 		browsertest.Eval[bool](page, noteShift)
 		page.Until(`document.readyState === "complete" && performance.getEntriesByName("first-contentful-paint").length > 0`)
