@@ -33,6 +33,7 @@ var leaves = []room{
 	{"orchestrator/people", nil},
 	{"orchestrator/record/event", nil},
 	{"orchestrator/record/history", below("nearest", "origin")},
+	{"orchestrator/record/housekeeping", below("record/proof")},
 	{"orchestrator/record/insight", below("guard", "record/event")},
 	{"orchestrator/record/proof", below("record/event")},
 	{"orchestrator/record/retention", nil},

@@ -10,54 +10,6 @@ import (
 	"gatehouse/orchestrator"
 )
 
-// How the sums of the log are kept: countBatch events at a time, at most every countEvery
-// while there is news. A new database of an old installation catches up without pauses.
-const (
-	countEvery = time.Second
-	countBatch = 2000
-	countLease = "insight"
-)
-
-// count keeps the sums behind /insights and /metrics, on one node at a time, until ctx ends.
-// What fails is tried again; the cursor says where.
-func (h *house) count(ctx context.Context) error {
-	tick := time.NewTicker(countEvery)
-	defer tick.Stop()
-	for {
-		grown := h.store.Grown().Changed()
-		if err := h.countAll(ctx); err != nil && ctx.Err() == nil {
-			h.log.Warn("figures were not counted; trying again", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-grown:
-		}
-		select { // many events become one commit
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
-}
-
-// countAll counts what there is, if this node is the one that does.
-func (h *house) countAll(ctx context.Context) error {
-	state, err := h.store.InsightState(ctx)
-	for err == nil && state.Behind > 0 {
-		mine, lease := h.store.Lease(ctx, countLease, h.node, 10*countEvery)
-		if lease != nil || !mine {
-			return lease
-		}
-		n, counting := h.store.CountInsight(ctx, countBatch)
-		if counting != nil || n < countBatch {
-			return counting
-		}
-		state, err = h.store.InsightState(ctx)
-	}
-	return err
-}
-
 // stuckAfter is how long past its lease a run counts as stuck: a living node takes it up
 // within a second or two.
 const stuckAfter = 30 * time.Second
