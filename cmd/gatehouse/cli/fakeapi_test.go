@@ -4,12 +4,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/web/client"
+	"gatehouse/web/wire"
 )
 
 // fakeAPI answers the JSON API as the contract writes it: one task of three hops whose
@@ -21,10 +29,10 @@ type fakeAPI struct {
 	bodies  map[string]string
 	cuts    int
 	awaits  int
-	outcome string // what the next decision meets
-	landed  bool   // the task has ended
-	deaf    bool   // there are no streams
-	then    doc    // what the next look at the request finds other than before: a yes does its work
+	outcome string              // what the next decision meets
+	landed  bool                // the task has ended
+	deaf    bool                // there are no streams
+	then    func(*wire.Request) // what the next look at the request finds other than before: a yes does its work
 }
 
 const (
@@ -62,14 +70,14 @@ func newFakeAPI() *fakeAPI {
 			return
 		}
 		d := f.delegation(fakeRoot)
-		d["state"], d["message"] = "landing", "It is being landed now."
+		d.State, d.Message = "landing", "It is being landed now."
 		f.json(w, 200, d)
 	})
 	handle("POST /api/v1/delegations", f.delegate)
 	handle("POST /api/v1/delegations/{id}/await", f.await)
 	handle("GET /api/v1/approvals", func(w http.ResponseWriter, r *http.Request) {
 		if s := r.URL.Query().Get("state"); s != "" && s != "pending" {
-			f.json(w, 200, listOf())
+			f.json(w, 200, listOf[wire.Request]())
 			return
 		}
 		f.json(w, 200, listOf(f.request()))
@@ -82,9 +90,11 @@ func newFakeAPI() *fakeAPI {
 		q := f.request()
 		f.mu.Lock()
 		if f.outcome == "own" {
-			q["refused"], q["may"] = "You edited this change.", []string{"reject", "request_changes"}
+			q.Refused, q.May = "You edited this change.", []string{"reject", "request_changes"}
 		}
-		maps.Copy(q, f.then)
+		if f.then != nil {
+			f.then(&q)
+		}
 		f.then = nil
 		f.mu.Unlock()
 		f.json(w, 200, q)
@@ -96,40 +106,45 @@ func newFakeAPI() *fakeAPI {
 	})
 	handle("POST /api/v1/approvals/{id}/decision", f.decide)
 	handle("GET /api/v1/waits", func(w http.ResponseWriter, r *http.Request) {
-		rows := []doc{}
+		found := wire.Waits{Items: []wire.Wait{}, Note: "Nobody waits in a circle."}
 		if r.URL.Query().Get("task") != "" {
-			rows = append(rows, doc{"delegation_id": "dlg_x", "agent": "kik", "state": "waiting", "says": "it waits for \x1b[2Jcoder below", "since": "2026-01-01T00:00:00Z"})
+			found.Items = append(found.Items, wire.Wait{DelegationID: "dlg_x", Agent: "kik", State: "waiting", Says: "it waits for \x1b[2Jcoder below",
+				Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
 		}
-		f.json(w, 200, doc{"items": rows, "next": nil, "cycle": false, "note": "Nobody waits in a circle."})
+		f.json(w, 200, found)
 	})
 	handle("GET /api/v1/agents", func(w http.ResponseWriter, _ *http.Request) {
-		f.json(w, 200, listOf(doc{"name": "kik", "kind": "workflow", "role": "admin", "state": "idle", "capabilities": []string{"planning"}},
-			doc{"name": "coder", "kind": "command", "role": "", "state": "running", "capabilities": []string{}}))
+		f.json(w, 200, listOf(wire.Agent{Name: "kik", Kind: "workflow", Role: "admin", State: "idle", Capabilities: []string{"planning"}},
+			wire.Agent{Name: "coder", Kind: "command", State: "running", Capabilities: []string{}}))
 	})
 	handle("POST /api/v1/agents/check", func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(f.lastBody("POST /api/v1/agents/check"), `"from":"coder"`) {
-			f.json(w, 200, doc{"allowed": false, "code": "cycle", "message": "coder cannot hand to kik: kik is already in the chain."})
+			f.json(w, 200, wire.HopAnswer{Code: "cycle", Message: "coder cannot hand to kik: kik is already in the chain."})
 			return
 		}
-		f.json(w, 200, doc{"allowed": true, "message": "Yes."})
+		f.json(w, 200, wire.HopAnswer{Allowed: true, Message: "Yes."})
 	})
 	handle("PUT /api/v1/context/{ns}/{key}", func(w http.ResponseWriter, r *http.Request) {
-		f.json(w, 200, doc{"namespace": r.PathValue("ns"), "key": r.PathValue("key"), "value": "v", "agent": "ann"})
+		f.json(w, 200, sharedctx.Entry{Namespace: r.PathValue("ns"), Key: r.PathValue("key"), Value: "v", Agent: "ann"})
 	})
 	handle("GET /api/v1/context/{ns}/{key}", func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("key") == "gone" {
 			f.problem(w, 404, "not_found", "There is no entry.")
 			return
 		}
-		f.json(w, 200, doc{"namespace": r.PathValue("ns"), "key": r.PathValue("key"), "value": "two\nlines", "agent": "ann"})
+		f.json(w, 200, sharedctx.Entry{Namespace: r.PathValue("ns"), Key: r.PathValue("key"), Value: "two\nlines", Agent: "ann"})
 	})
 	f.srv = httptest.NewServer(mux)
 	return f
 }
 
-type doc = map[string]any
+// listOf is a list with all there is.
+func listOf[T any](items ...T) wire.List[T] { return wire.ListOf(items, "") }
 
-func listOf(items ...doc) doc { return doc{"items": append([]doc{}, items...), "next": nil} }
+// at is a moment on the day of the fake's task.
+func at(hour, minute, second int) time.Time {
+	return time.Date(2026, 11, 21, hour, minute, second, 0, time.UTC)
+}
 
 func (f *fakeAPI) url() string { return f.srv.URL }
 
@@ -168,7 +183,7 @@ func (f *fakeAPI) json(w http.ResponseWriter, status int, v any) {
 func (f *fakeAPI) problem(w http.ResponseWriter, status int, code, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(doc{"type": "about:blank", "title": "No", "status": status, "code": code, "detail": detail})
+	_ = json.NewEncoder(w).Encode(map[string]any{"type": "about:blank", "title": "No", "status": status, "code": code, "detail": detail})
 }
 
 func (f *fakeAPI) submit(w http.ResponseWriter, r *http.Request) {
@@ -179,34 +194,35 @@ func (f *fakeAPI) submit(w http.ResponseWriter, r *http.Request) {
 	case strings.Contains(body, "Bearer bad"):
 		f.problem(w, 401, "unauthorized", "The token is unknown.")
 	default:
-		f.json(w, 202, doc{"id": fakeTask, "delegation_id": fakeRoot, "state": "queued", "agent": "kik"})
+		f.json(w, 202, wire.Submitted{ID: fakeTask, DelegationID: fakeRoot, State: "queued", Agent: "kik"})
 	}
 }
 
 // delegation is one of the task's three.
-func (f *fakeAPI) delegation(id string) doc {
+func (f *fakeAPI) delegation(id string) wire.Delegation {
 	f.mu.Lock()
 	done := f.landed
 	f.mu.Unlock()
-	d := doc{"id": id, "task_id": fakeTask, "parent_id": nil, "from": "", "to": "kik", "text": "Fix the retry \x1b[2Jloop\nin the uploader", "state": "waiting",
-		"depth": 0, "chain": []doc{}, "result": nil, "error": nil, "usage": doc{"input_tokens": 9000, "output_tokens": 400, "usd": 0.06},
-		"budget":      doc{"limits": doc{"tokens": 20000, "usd": 0.5, "agents": 3, "time": "10m0s"}, "reserved": doc{"tokens": 5000}},
-		"approval_id": nil, "created_at": "2026-11-21T10:00:00Z", "started_at": "2026-11-21T10:00:01Z", "ended_at": nil, "since": "2026-11-21T10:00:01Z"}
-	hop := func(from, to string) doc { return doc{"from": from, "to": to, "task": "x"} }
+	usd, tokens, spent, agents, limit, reserved, began, ended := 0.06, int64(20000), 0.5, 3, "10m0s", int64(5000), at(10, 0, 1), at(10, 6, 13)
+	d := wire.Delegation{ID: id, TaskID: fakeTask, To: "kik", Text: "Fix the retry \x1b[2Jloop\nin the uploader", State: "waiting", Chain: []chain.Step{},
+		Usage:     agent.Usage{InputTokens: 9000, OutputTokens: 400, USD: &usd},
+		Budget:    &wire.Budget{Limits: budget.Published{Tokens: &tokens, USD: &spent, Agents: &agents, Time: &limit}, Reserved: budget.Published{Tokens: &reserved}},
+		CreatedAt: at(10, 0, 0), StartedAt: &began, Since: began}
+	hop := func(from, to string) chain.Step { return chain.Step{From: from, To: to, Task: "x"} }
 	switch id {
 	case fakeCoder:
-		d["parent_id"], d["from"], d["to"], d["depth"], d["approval_id"] = fakeRoot, "kik", "coder", 1, fakeReq
-		d["state"], d["chain"] = "awaiting_approval", []doc{hop("kik", "coder")}
+		d.ParentID, d.From, d.To, d.Depth, d.ApprovalID = fakeRoot, "kik", "coder", 1, fakeReq
+		d.State, d.Chain = "awaiting_approval", []chain.Step{hop("kik", "coder")}
 	case fakeReview:
-		d["parent_id"], d["from"], d["to"], d["depth"], d["state"] = fakeCoder, "coder", "reviewer", 2, "completed"
-		d["chain"], d["ended_at"] = []doc{hop("kik", "coder"), hop("coder", "reviewer")}, "2026-11-21T10:00:10Z"
-		d["result"] = doc{"text": "build, vet and tests pass"}
+		ended := at(10, 0, 10)
+		d.ParentID, d.From, d.To, d.Depth, d.State = fakeCoder, "coder", "reviewer", 2, "completed"
+		d.Chain, d.EndedAt = []chain.Step{hop("kik", "coder"), hop("coder", "reviewer")}, &ended
+		d.Result = &wire.Result{Text: "build, vet and tests pass"}
 		return d
 	}
 	if done && id == fakeRoot {
-		d["state"], d["ended_at"] = "completed", "2026-11-21T10:06:13Z"
-		d["result"] = doc{"text": "done", "commit": "4be1f02aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "declined": []string{"two.txt", "three\x1b.txt"}}
-		d["approval_id"] = fakeReq
+		d.State, d.EndedAt, d.ApprovalID = "completed", &ended, fakeReq
+		d.Result = &wire.Result{Text: "done", Commit: "4be1f02aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Declined: []string{"two.txt", "three\x1b.txt"}}
 	}
 	return d
 }
@@ -218,7 +234,8 @@ func (f *fakeAPI) one(w http.ResponseWriter, r *http.Request) {
 		f.json(w, 200, f.delegation(fakeRoot))
 	case id == "failed1":
 		d := f.delegation(fakeRoot)
-		d["state"], d["ended_at"], d["error"] = "failed", "2026-11-21T10:06:13Z", doc{"code": "timeout", "message": "coder took longer than 15 min."}
+		ended := at(10, 6, 13)
+		d.State, d.EndedAt, d.Error = "failed", &ended, &agent.Failure{Code: "timeout", Message: "coder took longer than 15 min."}
 		f.json(w, 200, d)
 	case strings.HasSuffix(fakeRoot, id), strings.HasSuffix(fakeCoder, id), strings.HasSuffix(fakeReview, id):
 		for _, full := range []string{fakeRoot, fakeCoder, fakeReview} {
@@ -235,17 +252,19 @@ func (f *fakeAPI) tree(w http.ResponseWriter, _ *http.Request) {
 	f.json(w, 200, listOf(f.delegation(fakeRoot), f.delegation(fakeCoder), f.delegation(fakeReview)))
 }
 
-func fakeEvent(n int, kind, delegation, actor string, data doc) doc {
-	return doc{"task_id": fakeTask, "n": n, "id": fmt.Sprintf("evt_%d", n), "type": kind, "delegation_id": delegation, "actor": actor,
-		"at": "2026-11-21T10:06:13Z", "data": data}
+// happened is one fact of the log, as the API writes it.
+func happened(n int64, delegation, actor string, what event.Payload) client.Event {
+	e := event.Of(delegation, actor, what)
+	return client.Event{TaskID: fakeTask, N: n, ID: fmt.Sprintf("evt_%d", n), Type: string(e.Type), DelegationID: delegation, Actor: actor,
+		At: at(10, 6, 13), Data: e.Data}
 }
 
-func (f *fakeAPI) log() []doc {
-	return []doc{
-		fakeEvent(1, "task.created", fakeRoot, "dora", doc{"agent": "kik", "title": "Fix it"}),
-		fakeEvent(2, "delegation.refused", fakeCoder, "coder", doc{"to": "kik", "code": "cycle", "message": "no", "chain": "kik → coder"}),
-		fakeEvent(3, "delegation.progress", fakeCoder, "coder", doc{"text": "go test \u202e./..."}),
-		fakeEvent(4, "delegation.completed", fakeRoot, "kik", doc{"agent": "kik"}),
+func (f *fakeAPI) log() []client.Event {
+	return []client.Event{
+		happened(1, fakeRoot, "dora", event.TaskCreatedData{Agent: "kik", Title: "Fix it"}),
+		happened(2, fakeCoder, "coder", event.DelegationRefusedData{To: "kik", Code: "cycle", Message: "no", Chain: "kik → coder"}),
+		happened(3, fakeCoder, "coder", event.ProgressData{Text: "go test \u202e./..."}),
+		happened(4, fakeRoot, "kik", event.CompletedData{End: event.End{Agent: "kik"}}),
 	}
 }
 
@@ -268,7 +287,7 @@ func (f *fakeAPI) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, e := range rest {
 		f.mu.Lock()
-		if e["n"] == 4 {
+		if e.N == 4 {
 			f.landed = true
 		}
 		cut := f.cuts > 0
@@ -277,7 +296,7 @@ func (f *fakeAPI) events(w http.ResponseWriter, r *http.Request) {
 		}
 		f.mu.Unlock()
 		b, _ := json.Marshal(e)
-		fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e["n"], e["type"], b)
+		fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.N, e.Type, b)
 		if cut {
 			return
 		}
@@ -289,7 +308,7 @@ func (f *fakeAPI) events(w http.ResponseWriter, r *http.Request) {
 func (f *fakeAPI) act(state string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		d := f.delegation(fakeRoot)
-		d["state"] = state
+		d.State = state
 		f.json(w, 200, d)
 	}
 }
@@ -319,17 +338,21 @@ func (f *fakeAPI) await(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (f *fakeAPI) request() doc {
-	return doc{"id": fakeReq, "task_id": fakeTask, "delegation_id": fakeCoder, "state": "pending", "revision": 2, "digest": fakeDigest,
-		"repository": "app", "target": "main", "branch": "gatehouse/coder-x-9f2c1a", "agent": "coder", "title": "Fix the retry loop", "text": "I moved it.",
-		"files": []doc{{"path": "x.go"}, {"path": "y.go"}, {"path": "z.go"}}, "added": 48, "removed": 12,
-		"warnings": []doc{{"code": "ci_file", "path": ".github/\u202eci.yml", "text": "CI file changed: it runs elsewhere."}}, "notes": []doc{},
-		"checks": []doc{{"command": "go vet ./...", "ok": true}, {"command": "go test ./...", "ok": false}},
-		"risk":   doc{"level": "careful", "reasons": []string{"ci_file", "checks_failed"}},
-		"rule":   doc{"name": "core", "need": 2, "from": []string{"maintainers"}}, "decisions": []doc{{"user": "bob", "channel": "telegram", "verdict": "approve", "revision": 1}, {"user": "dora", "channel": "web", "verdict": "approve", "revision": 2}},
-		"comments": []doc{{"user": "bob", "revision": 1, "path": "x.go", "line": 12, "side": "R", "text": "Close \u202eit.\nTwice.", "answers": []doc{{"act": "reply", "user": "dora", "text": "Where?"}}},
-			{"user": "bob", "revision": 2, "path": "y.go", "line": 0, "side": "L", "text": "Why gone?", "resolved": true, "answers": []doc{{"act": "resolve", "user": "dora"}}}},
-		"needs": doc{"count": 2, "have": 1, "from": []string{"maintainers"}, "missing": []string{"ann", "bob"}, "problem": f.problemOf()}, "created_at": "2026-11-21T10:02:00Z", "expires_at": nil}
+func (f *fakeAPI) request() wire.Request {
+	return wire.Request{ID: fakeReq, TaskID: fakeTask, DelegationID: fakeCoder, Kind: "patch", State: "pending", Revision: 2, Digest: fakeDigest,
+		Repository: "app", Target: "main", Branch: "gatehouse/coder-x-9f2c1a", Agent: "coder", Title: "Fix the retry loop", Text: "I moved it.",
+		Files: []wire.File{{Path: "x.go"}, {Path: "y.go"}, {Path: "z.go"}}, Added: 48, Removed: 12,
+		Warnings: []wire.Warning{{Code: "ci_file", Path: ".github/\u202eci.yml", Text: "CI file changed: it runs elsewhere."}}, Notes: []wire.Note{},
+		Checks: []wire.Check{{Command: "go vet ./...", OK: true}, {Command: "go test ./..."}},
+		Risk:   wire.Risk{Level: "careful", Reasons: []string{"ci_file", "checks_failed"}},
+		Rule:   wire.Rule{Name: "core", Need: 2, From: []string{"maintainers"}},
+		Decisions: []wire.Decision{{User: "bob", Channel: "telegram", Verdict: "approve", Revision: 1},
+			{User: "dora", Channel: "web", Verdict: "approve", Revision: 2}},
+		Comments: []wire.Comment{{User: "bob", Revision: 1, Path: "x.go", Line: 12, Side: "R", Text: "Close \u202eit.\nTwice.",
+			Answers: []wire.Reply{{Act: "reply", User: "dora", Text: "Where?"}}},
+			{User: "bob", Revision: 2, Path: "y.go", Side: "L", Text: "Why gone?", Resolved: true, Answers: []wire.Reply{{Act: "resolve", User: "dora"}}}},
+		Needs:     wire.Needs{Count: 2, Have: 1, From: []string{"maintainers"}, Missing: []string{"ann", "bob"}, Problem: f.problemOf()},
+		CreatedAt: at(10, 2, 0)}
 }
 
 // problemOf is why the request cannot get two yeses, where the next look meets that.
@@ -358,21 +381,21 @@ func (f *fakeAPI) decide(w http.ResponseWriter, _ *http.Request) {
 			f.problem(w, 409, "superseded", "Revision 2 replaced the one you read, revision 1.")
 			return
 		case strings.Contains(body, `"files"`):
-			r["state"] = "superseded"
+			r.State = "superseded"
 		case strings.Contains(body, `"approve"`):
-			r["state"] = "approved"
-			then := doc{"state": "landed", "commit": "4be1f02aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}
+			r.State = "approved"
+			then := func(r *wire.Request) { r.State, r.Commit = "landed", "4be1f02aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" }
 			if outcome == "missed" {
-				r["missed"] = "Nothing landed: main changed x.go meanwhile. Revision 3 asks again."
-				then = doc{"revision": 3}
+				r.Missed = "Nothing landed: main changed x.go meanwhile. Revision 3 asks again."
+				then = func(r *wire.Request) { r.Revision = 3 }
 			}
 			f.mu.Lock()
 			f.then = then
 			f.mu.Unlock()
 		case strings.Contains(body, `"reject"`):
-			r["state"] = "rejected"
+			r.State = "rejected"
 		default:
-			r["state"] = "changes_requested"
+			r.State = "changes_requested"
 		}
 		f.json(w, 200, r)
 	}
