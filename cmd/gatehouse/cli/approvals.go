@@ -114,15 +114,26 @@ func where(r wire.Request) string {
 // shortest is how much of an id's end names it, in characters.
 const shortest = 6
 
+// namesNothing answers an id that is shorter.
+const namesNothing = "%q is too short for an id: write at least its last %d characters."
+
+// tooShort reports whether what follows an id's prefix names nothing.
+func tooShort(id string, prefixes ...string) bool {
+	id = strings.TrimSpace(id)
+	for _, prefix := range prefixes {
+		id = strings.TrimPrefix(id, prefix)
+	}
+	return len(id) < shortest
+}
+
 // findDelegation understands the id of a task or delegation. Of a request's it says so.
 func findDelegation(ctx context.Context, api *client.Client, id string) (client.Answer[wire.Delegation], error) {
 	d, err := api.Delegation(ctx, id)
 	if !isStatus(err, http.StatusNotFound) {
 		return d, err
 	}
-	ending := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(id), "tsk_"), "dlg_")
-	if len(ending) < shortest {
-		return d, console.Fail(console.ExitNotFound, "%q is too short for an id: write at least its last %d characters. List the tasks: gatehouse list", console.Line(id), shortest)
+	if tooShort(id, "tsk_", "dlg_") {
+		return d, console.Fail(console.ExitNotFound, namesNothing+" List the tasks: gatehouse list", console.Line(id), shortest)
 	}
 	if r, err := api.Request(ctx, id); err == nil { // a token that may read no requests learns of none
 		return d, console.Fail(console.ExitNotFound, "%q is a request, and neither a task nor a delegation. See it: gatehouse review %s   Its task: %s", console.Line(id), console.Short(r.Value.ID), console.Short(r.Value.TaskID))
@@ -139,8 +150,8 @@ func findRequest(ctx context.Context, sh *console.Shell, api *client.Client, id,
 		switch {
 		case err == nil || !isStatus(err, http.StatusNotFound):
 			return r, err
-		case len(strings.TrimPrefix(id, "apr_")) < shortest:
-			return r, console.Fail(console.ExitNotFound, "%q is too short for an id: write at least its last %d characters. List the requests: gatehouse approvals", console.Line(id), shortest)
+		case tooShort(id, "apr_"):
+			return r, console.Fail(console.ExitNotFound, namesNothing+" List the requests: gatehouse approvals", console.Line(id), shortest)
 		case strings.HasPrefix(id, "apr_"):
 			return r, console.Fail(console.ExitNotFound, "No request has the id %q. List them: gatehouse approvals", console.Line(id))
 		}

@@ -16,7 +16,6 @@ import (
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/sharedctx"
-	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )
 
@@ -253,14 +252,14 @@ func (f *fakeAPI) tree(w http.ResponseWriter, _ *http.Request) {
 }
 
 // happened is one fact of the log, as the API writes it.
-func happened(n int64, delegation, actor string, what event.Payload) client.Event {
+func happened(n int64, delegation, actor string, what event.Payload) event.Event {
 	e := event.Of(delegation, actor, what)
-	return client.Event{TaskID: fakeTask, N: n, ID: fmt.Sprintf("evt_%d", n), Type: string(e.Type), DelegationID: delegation, Actor: actor,
-		At: at(10, 6, 13), Data: e.Data}
+	e.TaskID, e.N, e.ID, e.At = fakeTask, n, fmt.Sprintf("evt_%d", n), at(10, 6, 13)
+	return e
 }
 
-func (f *fakeAPI) log() []client.Event {
-	return []client.Event{
+func (f *fakeAPI) log() []event.Event {
+	return []event.Event{
 		happened(1, fakeRoot, "dora", event.TaskCreatedData{Agent: "kik", Title: "Fix it"}),
 		happened(2, fakeCoder, "coder", event.DelegationRefusedData{To: "kik", Code: "cycle", Message: "no", Chain: "kik → coder"}),
 		happened(3, fakeCoder, "coder", event.ProgressData{Text: "go test \u202e./..."}),

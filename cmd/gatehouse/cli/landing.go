@@ -49,7 +49,7 @@ func staleOf(ctx context.Context, api *client.Client, id string) (why string, as
 		if e.DelegationID != id {
 			continue
 		}
-		switch d := asLogged(e).Payload().(type) {
+		switch d := e.Payload().(type) {
 		case event.RequestedData:
 			if asked {
 				return why, true, false // the question before; nothing became stale between

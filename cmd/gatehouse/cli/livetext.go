@@ -7,7 +7,6 @@ import (
 
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/record/event"
-	"gatehouse/web/client"
 )
 
 // liveText prints what agents write while they write it, on a terminal. It is foreign:
@@ -19,8 +18,8 @@ type liveText struct {
 }
 
 // show prints what of a piece was not printed yet.
-func (t *liveText) show(sh *console.Shell, e client.Event) error {
-	part := event.Read[event.MessageDeltaData](asLogged(e))
+func (t *liveText) show(sh *console.Shell, e event.Event) error {
+	part := event.Read[event.MessageDeltaData](e)
 	key := fmt.Sprintf("%s %d", e.DelegationID, part.Turn)
 	if part.Kind == event.KindReset {
 		delete(t.seen, key)

@@ -57,7 +57,7 @@ func refusals(ctx context.Context, api *client.Client, taskID string) (map[strin
 	}
 	by := map[string][]event.DelegationRefusedData{}
 	for _, e := range events.Items {
-		if r, ok := asLogged(e).Payload().(event.DelegationRefusedData); ok {
+		if r, ok := e.Payload().(event.DelegationRefusedData); ok {
 			by[e.DelegationID] = append(by[e.DelegationID], r)
 		}
 	}

@@ -135,7 +135,7 @@ func (w *waiter) follow(ctx context.Context) error {
 
 // take notes what happened; the state itself is read anew.
 func (w *waiter) take(e client.Event) error {
-	switch d := asLogged(e).Payload().(type) {
+	switch d := e.Payload().(type) {
 	case event.ProgressData:
 		if d.Code == event.LandingHeld {
 			w.wake()

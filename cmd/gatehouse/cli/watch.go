@@ -69,7 +69,7 @@ func (w *watcher) take(ctx context.Context, e client.Event) error {
 		return err
 	}
 	w.n = max(w.n, e.N)
-	if w.id == "" || e.DelegationID != w.d.ID || !event.Type(e.Type).Ends() {
+	if w.id == "" || e.DelegationID != w.d.ID || !e.Type.Ends() {
 		return nil
 	}
 	// A retry makes an end that is not the last one; only the row knows.
@@ -93,11 +93,11 @@ func (w *watcher) print(e client.Event) error {
 	if w.sh.JSON {
 		return w.sh.Document(e.Raw)
 	}
-	if event.Type(e.Type) == event.MessageDelta {
+	if e.Type == event.MessageDelta {
 		if !w.sh.Tty {
 			return nil // the whole message comes as an event
 		}
-		return w.text.show(w.sh, e)
+		return w.text.show(w.sh, e.Event)
 	}
 	if err := w.text.end(w.sh); err != nil {
 		return err
@@ -106,6 +106,6 @@ func (w *watcher) print(e client.Event) error {
 	if w.id == "" {
 		task = console.Short(e.TaskID) + "  "
 	}
-	text := strings.TrimRight(e.At.Local().Format(time.TimeOnly)+"  "+task+console.Pad(console.Line(e.Actor), 18)+"  "+console.Pad(console.Line(e.Type), 26)+"  "+summary(e), " ")
+	text := strings.TrimRight(e.At.Local().Format(time.TimeOnly)+"  "+task+console.Pad(console.Line(e.Actor), 18)+"  "+console.Pad(console.Line(string(e.Type)), 26)+"  "+summary(e.Event), " ")
 	return w.sh.Say("%s", text)
 }

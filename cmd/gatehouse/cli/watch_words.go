@@ -8,13 +8,7 @@ import (
 
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/record/event"
-	"gatehouse/web/client"
 )
-
-// asLogged is e as the log has it, to be read by the struct of its type.
-func asLogged(e client.Event) event.Event {
-	return event.Event{Type: event.Type(e.Type), DelegationID: e.DelegationID, Actor: e.Actor, Data: e.Data}
-}
 
 // tale is a text of an event on one line; it is foreign.
 func tale(s string) string { return console.Brief(s, 80) }
@@ -32,17 +26,17 @@ func same(s string) string { return s }
 
 // summary is what an event says, in a few eventWords, where what is in its columns need not be
 // said again. Types that are not here carry a sentence.
-func summary(e client.Event) string {
+func summary(e event.Event) string {
 	if len(e.Data) > 0 && (!json.Valid(e.Data) || e.Data[0] != '{') {
 		return ""
 	}
-	if said, ok := aboutRequest(asLogged(e)); ok {
+	if said, ok := aboutRequest(e); ok {
 		return said
 	}
-	if said, ok := atWork(asLogged(e)); ok {
+	if said, ok := atWork(e); ok {
 		return said
 	}
-	switch d := asLogged(e).Payload().(type) {
+	switch d := e.Payload().(type) {
 	case event.TaskCreatedData:
 		return console.Parts(tale(d.Agent), tale(d.Title))
 	case event.DelegatedData:
@@ -52,13 +46,13 @@ func summary(e client.Event) string {
 	case event.QueuedData:
 		return console.Parts(tale(d.Agent), cmp.Or(tale(d.Why.V), "waits for a free worker"))
 	case event.AcknowledgedData:
-		return console.Parts(tale(d.Agent), tale(event.Sentence(asLogged(e), eventWords)))
+		return console.Parts(tale(d.Agent), tale(event.Sentence(e, eventWords)))
 	case event.WaitingData:
 		return console.Parts(tale(d.Agent), "waits for "+console.Counted(d.Children, "delegation")+" below")
 	case event.ResumedData:
-		return console.Parts(tale(d.Agent), tale(event.Sentence(asLogged(e), eventWords)))
+		return console.Parts(tale(d.Agent), tale(event.Sentence(e, eventWords)))
 	case event.AnnouncedData:
-		return console.Parts(tale(asLogged(e).Agent()), "is told that what it spawned has ended")
+		return console.Parts(tale(e.Agent()), "is told that what it spawned has ended")
 	case event.PausedData:
 		return console.Parts(tale(d.Agent), "nothing new of it is begun")
 	case event.UnpausedData:
@@ -88,7 +82,7 @@ func summary(e client.Event) string {
 }
 
 // carriedBy is the sentence that an event carries, else what its type says.
-func carriedBy(e client.Event) string {
+func carriedBy(e event.Event) string {
 	var d struct{ Message, Text, Title, Why, Agent string }
 	event.Decode(e.Data, &d)
 	for _, s := range []string{d.Message, d.Text, d.Title, d.Why, d.Agent} {
@@ -96,7 +90,7 @@ func carriedBy(e client.Event) string {
 			return s
 		}
 	}
-	return tale(event.Sentence(asLogged(e), eventWords))
+	return tale(event.Sentence(e, eventWords))
 }
 
 // eventWords are how a terminal says what events tell.

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"gatehouse/orchestrator/record/event"
-	"gatehouse/web/client"
 )
 
 // carrying are the types whose data has a sentence for people.
@@ -17,7 +16,7 @@ var carrying = []event.Type{event.Progress, event.Completed, event.Failed, event
 // its data says nothing, as that of an event that retention has emptied.
 func TestWatchHasWordsForEveryEvent(t *testing.T) {
 	for _, kind := range append(event.Types(), event.ConfigurationChanged) {
-		e := client.Event{Type: string(kind), Data: json.RawMessage(`{"agent":"coder","to":"coder","namespace":"notes","name":"search","ok":true}`)}
+		e := event.Event{Type: kind, Data: json.RawMessage(`{"agent":"coder","to":"coder","namespace":"notes","name":"search","ok":true}`)}
 		if slices.Contains(carrying, kind) {
 			e.Data = json.RawMessage(`{"message":"why it is so"}`)
 		}
@@ -42,7 +41,7 @@ func TestWatchHasWordsForEveryEvent(t *testing.T) {
 		`approval.stale {"message":"main moved"}`:                                  "main moved",
 	} {
 		kind, text, _ := strings.Cut(data, " ")
-		if got := summary(client.Event{Type: kind, Data: json.RawMessage(text)}); got != want {
+		if got := summary(event.Event{Type: event.Type(kind), Data: json.RawMessage(text)}); got != want {
 			t.Errorf("%s: %q, want %q", kind, got, want)
 		}
 	}

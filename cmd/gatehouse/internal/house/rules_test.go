@@ -57,7 +57,7 @@ func below(names ...string) []string {
 // values are the leaves whose types are published as they are: the API writes them and the client reads them.
 var values = []string{
 	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
-	"orchestrator/record/retention",
+	"orchestrator/record/event", "orchestrator/record/retention",
 }
 
 // testRooms hold what only tests use: no program may contain it, so only tests and one another import them.
@@ -83,7 +83,7 @@ func rooms() []room {
 			"cmd/gatehouse/cli", "cmd/gatehouse/internal/console",
 			"web", "web/client", "web/wire", "handlers", "views", "approval", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
 		{"cmd/gatehouse/cli", slices.Concat([]string{"cmd/gatehouse/internal/console", "web/client", "web/wire"}, values,
-			below("badge", "record/event", "record/history"))},
+			below("badge", "record/history"))},
 		{"cmd/gatehouse/internal/console", append([]string{"web/client"}, below("agent", "badge", "nearest", "spelling", "textcut")...)},
 		{"web", []string{"handlers", "views", "static"}},
 		{"web/client", append([]string{"web/wire"}, values...)},
