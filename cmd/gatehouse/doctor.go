@@ -320,3 +320,8 @@ func checkURL(public string) finding {
 	}
 	return finding{name, fine, public}
 }
+
+// notLooked is a finding about what nobody can look at without a secret.
+func notLooked(name, missing string) finding {
+	return finding{name, odd, "It is not looked at, because ${" + missing + "} is missing here. Run doctor where the server's secrets are."}
+}

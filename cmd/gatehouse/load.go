@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/web/wire"
@@ -46,4 +48,14 @@ func rulesOf(sh *console.Shell, file string) ([]wire.PolicyRule, error) {
 		rules[i] = wire.PolicyRule{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow, Expires: r.Expires}
 	}
 	return rules, nil
+}
+
+// unset has a line for each text of the configuration that cannot be known here: the
+// server's environment may have it.
+func unset(c *config.Config) []string {
+	var all []string
+	for _, u := range c.Unset() {
+		all = append(all, fmt.Sprintf("%s: %s is not looked at: %s The server does not start without it.", u.Place, u.Key, u.Why))
+	}
+	return all
 }

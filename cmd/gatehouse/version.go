@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed" // the licences
 	"runtime"
 	"runtime/debug"
 
@@ -53,4 +54,20 @@ func (c *VersionCmd) Run(sh *console.Shell) error {
 		from += ")"
 	}
 	return sh.Say("gatehouse %s%s, %s", b.Version, from, b.Go)
+}
+
+//go:generate go run ./internal/notice NOTICE
+
+//go:embed NOTICE
+var notice string
+
+// LicensesCmd prints the licences of all that the program is made of.
+type LicensesCmd struct{}
+
+// Run prints them.
+func (c *LicensesCmd) Run(sh *console.Shell) error {
+	if sh.JSON {
+		return sh.Document(map[string]string{"notice": notice})
+	}
+	return sh.Say("%s", notice)
 }
