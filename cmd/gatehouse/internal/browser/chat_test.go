@@ -123,7 +123,8 @@ func chatAnswers(t *testing.T, n *placetest.Node, ann *browsertest.Page, w *cabl
 	if !browsertest.Eval[bool](ann, "window.sameDocument === true") {
 		t.Error("the page was loaded again to show an answer")
 	}
-	// A draft outlives a reload, and the agent is remembered.
+	// A draft outlives a reload, and the agent of the newest task is remembered; the page shows a message before it is one.
+	n.Until("the third message is a task", func() bool { return len(sentBy(n.Place, "ann")) == 3 })
 	ann.Fill("Message", "half a thou")
 	ann.Reload()
 	if got := browsertest.Eval[string](ann, "document.getElementById('chat-text').value + '|' + document.getElementById('chat-agent').value"); got != "half a thou|talker" {
