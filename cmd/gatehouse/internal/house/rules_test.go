@@ -107,7 +107,7 @@ func rooms() []room {
 		{"approval/telegram/bottest", nil},
 		{"approval/approvaltest", append([]string{"approval", "approval/policy"}, domain...)},
 		{"web/browsertest", nil},
-		{"cmd/gatehouse/internal/placetest", append([]string{"approval", "handlers", "orchestrator/store", "web/wire"}, domain...)},
+		{"cmd/gatehouse/internal/placetest", append([]string{"approval", "approval/sqlstore", "handlers", "orchestrator/store", "web/wire"}, domain...)},
 		{"cmd/gatehouse/internal/browser", nil},
 	}, leaves...)
 }
