@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
@@ -34,7 +34,7 @@ func Ago(length string, now time.Time) (time.Time, error) {
 }
 
 // RuleProblems is what is wrong with rules, one line each.
-func RuleProblems(rules []approval.RuleConfig, problems []approval.Problem) string {
+func RuleProblems(rules []policy.RuleConfig, problems []policy.Problem) string {
 	var lines []string
 	for _, p := range problems {
 		place := ""
@@ -74,7 +74,7 @@ type writtenRule struct {
 }
 
 // writeRules is the list as it may stand in gatehouse.yaml.
-func writeRules(rules []approval.RuleConfig) (string, error) {
+func writeRules(rules []policy.RuleConfig) (string, error) {
 	var written []writtenRule
 	for _, r := range rules {
 		w := writtenRule{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow}
@@ -91,7 +91,7 @@ func writeRules(rules []approval.RuleConfig) (string, error) {
 }
 
 // policy shows the page. text and problems are those of rules that were tried.
-func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...approval.RuleConfig) error {
+func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...policy.RuleConfig) error {
 	f, err := p.begin(c, views.SectionSettings, "Policy")
 	if err != nil {
 		return err
@@ -102,11 +102,11 @@ func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...
 	if err != nil {
 		return err
 	}
-	policy := cfg.Policy
+	rules := cfg.Policy
 	if len(tried) > 0 {
-		var wrong []approval.Problem
-		if policy, wrong = approval.CompileRules(tried, cfg.Groups); len(wrong) > 0 {
-			page.Problems, page.Trying, policy = strings.Split(RuleProblems(tried, wrong), "\n"), false, cfg.Policy
+		var wrong []policy.Problem
+		if rules, wrong = policy.CompileRules(tried, cfg.Groups); len(wrong) > 0 {
+			page.Problems, page.Trying, rules = strings.Split(RuleProblems(tried, wrong), "\n"), false, cfg.Policy
 		}
 	}
 	if page.Text == "" {
@@ -114,21 +114,21 @@ func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...
 			return err
 		}
 	}
-	b, err := p.Gateway.Backtest(f.ctx, policy, since)
+	b, err := p.Gateway.Backtest(f.ctx, rules, since)
 	if err != nil {
 		return err
 	}
-	for _, h := range policy.Hints(cfg.Groups, cfg.FourEyes) {
+	for _, h := range rules.Hints(cfg.Groups, cfg.FourEyes) {
 		page.Hints = append(page.Hints, h.Message)
 	}
 	page.Requests, page.Same = b.Requests, b.Same
-	page.Stricter, page.Looser, page.Others = b.Effects[approval.Stricter], b.Effects[approval.Looser], b.Effects[approval.Others]+b.Effects[approval.Other]
+	page.Stricter, page.Looser, page.Others = b.Effects[policy.Stricter], b.Effects[policy.Looser], b.Effects[policy.Others]+b.Effects[policy.Other]
 	repositories := slices.Sorted(maps.Keys(p.Engine.Config().Repositories))
-	outcome := func(r approval.Rule) string { return Outcome(r, cfg.Approvers, repositories) }
-	for _, r := range policy.Rules() {
+	outcome := func(r policy.Rule) string { return Outcome(r, cfg.Approvers, repositories) }
+	for _, r := range rules.Rules() {
 		page.Rules = append(page.Rules, ruleRow(r, b.Rules[r.Name], outcome))
 	}
-	page.Rules = append(page.Rules, views.PolicyRule{Name: "default", When: "nothing above", Outcome: outcome(approval.Rule{Need: 1}), Matched: b.Rules["default"]})
+	page.Rules = append(page.Rules, views.PolicyRule{Name: "default", When: "nothing above", Outcome: outcome(policy.Rule{Need: 1}), Matched: b.Rules["default"]})
 	for _, ch := range b.Changes {
 		page.Changes = append(page.Changes, views.PolicyChange{ID: ch.RequestID, At: ch.At, Title: ch.Title, Agent: ch.Agent, Repository: ch.Repository,
 			State: string(ch.State), WasRule: ch.Was.Name, Was: ch.Was.Outcome(), WouldRule: ch.Would.Name, Would: ch.Would.Outcome(), Effect: string(ch.Effect)})
@@ -142,7 +142,7 @@ func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...
 
 // Outcome says in words what a rule does. One that names no groups asks those of the
 // repository; approvers are these by repository, repositories all that there are.
-func Outcome(r approval.Rule, approvers map[string][]string, repositories []string) string {
+func Outcome(r policy.Rule, approvers map[string][]string, repositories []string) string {
 	if r.Deny || r.Need == 0 || len(r.From) > 0 || len(approvers) == 0 {
 		return r.Outcome()
 	}
@@ -154,7 +154,7 @@ func Outcome(r approval.Rule, approvers map[string][]string, repositories []stri
 			elsewhere = r.Outcome()
 			continue
 		}
-		words := approval.Rule{Need: r.Need, From: approvers[name]}.Outcome()
+		words := policy.Rule{Need: r.Need, From: approvers[name]}.Outcome()
 		if where[words] == nil {
 			asked = append(asked, words)
 		}
@@ -175,9 +175,9 @@ func Outcome(r approval.Rule, approvers map[string][]string, repositories []stri
 	return strings.Join(asked, "; ")
 }
 
-func ruleRow(r approval.RuleConfig, matched int, outcome func(approval.Rule) string) views.PolicyRule {
+func ruleRow(r policy.RuleConfig, matched int, outcome func(policy.Rule) string) views.PolicyRule {
 	row := views.PolicyRule{Name: r.Name, When: r.When, Shadow: r.Shadow, Matched: matched}
-	rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}
+	rule := policy.Rule{Need: 1, From: r.From, Deny: r.Deny}
 	if r.Need != nil {
 		rule.Need = *r.Need
 	}

@@ -64,10 +64,10 @@ func (f *frame) approvalRow(r approval.Request) views.ApprovalRow {
 
 // chainOf is the names of a request's chain.
 func chainOf(r approval.Request) []string {
-	if r.Chain == "" {
+	if len(r.Chain) == 0 {
 		return []string{r.Agent}
 	}
-	return strings.Split(r.Chain, " → ")
+	return r.Chain
 }
 
 // delegationRow is one task or delegation as lists show it. tree is the task's, for

@@ -403,7 +403,7 @@ func evidenceAsked(p EvidencePage) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = Chain(strings.Split(orDash(p.Request.Chain), " → ")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Chain(p.Request.Chain).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -902,7 +902,7 @@ func evidenceRule(r approval.Request) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = Visible(party.User+": "+party.Why).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = Visible(party.User+": "+party.Why()).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -39,7 +39,7 @@ func TestALegalHoldWithFormsAlone(t *testing.T) {
 	says(set("id", root.TaskID, "again"), http.StatusConflict, "aud holds this since")
 	says(b.get("/delegations/"+root.TaskID), http.StatusOK, "under legal hold", "case &lt;b&gt;12")
 
-	h.must(h.store.Engine().InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error {
+	h.must(h.store.InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error {
 		row, err := tx.Delegation(h.ctx, root.ID)
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ func TestPostgresLosesAnAnswer(t *testing.T) {
 	task, d := newTask(t, s, 1)
 	for i := range 8 {
 		ends := 0
-		err := s.Engine().InTask(t.Context(), task.ID, func(tx orchestrator.Tx) error {
+		err := s.InTask(t.Context(), task.ID, func(tx orchestrator.Tx) error {
 			ends++
 			tx.OnRollback(func(maybe bool) {
 				if maybe {

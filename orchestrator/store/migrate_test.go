@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
@@ -18,10 +19,10 @@ import (
 func TestNodesThatStartAtOnce(t *testing.T) {
 	bothEmpty(t, func(t *testing.T, url string) {
 		const n = 6
-		stores, errs := make([]*store.Store, n), make([]error, n)
+		stores, errs := make([]*sqlstore.Store, n), make([]error, n)
 		var wg sync.WaitGroup
 		for i := range n {
-			wg.Go(func() { stores[i], errs[i] = store.Open(t.Context(), url, store.Options{Pool: 3}) })
+			wg.Go(func() { stores[i], errs[i] = sqlstore.Open(t.Context(), url, store.Options{Pool: 3}) })
 		}
 		wg.Wait()
 		for i := range n {
@@ -44,10 +45,10 @@ func TestNodesThatStartAtOnce(t *testing.T) {
 func TestNewerDatabase(t *testing.T) {
 	bothEmpty(t, func(t *testing.T, url string) {
 		s := open(t, url)
-		if err := s.Exec(t.Context(), "insert into goose_db_version (version_id, is_applied) values (999, "+map[string]string{"SQLite": "1", "PostgreSQL": "true"}[s.Dialect()]+")"); err != nil {
+		if err := s.Spoil(t.Context(), "insert into goose_db_version (version_id, is_applied) values (999, "+map[string]string{"SQLite": "1", "PostgreSQL": "true"}[s.Dialect()]+")"); err != nil {
 			t.Fatal(err)
 		}
-		_, err := store.Open(t.Context(), url, store.Options{})
+		_, err := sqlstore.Open(t.Context(), url, store.Options{})
 		var newer *store.NewerError
 		if !errors.As(err, &newer) || newer.Have != 999 || !strings.Contains(err.Error(), "run the newer gatehouse") {
 			t.Errorf("open: %v", err)
@@ -87,7 +88,7 @@ func TestFilledDatabaseMoves(t *testing.T) {
 }
 
 // goOn takes a step on a delegation and finds all of it there.
-func goOn(t *testing.T, s *store.Store, d orchestrator.Delegation) {
+func goOn(t *testing.T, s *sqlstore.Store, d orchestrator.Delegation) {
 	t.Helper()
 	ctx := t.Context()
 	before, err := s.Task(ctx, d.TaskID)
@@ -95,7 +96,7 @@ func goOn(t *testing.T, s *store.Store, d orchestrator.Delegation) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second one from memory
-		err := s.Engine().InTask(ctx, d.TaskID, func(tx orchestrator.Tx) error {
+		err := s.InTask(ctx, d.TaskID, func(tx orchestrator.Tx) error {
 			row, err := tx.Delegation(ctx, d.ID)
 			if err != nil {
 				return err
@@ -140,7 +141,7 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 		{"an unknown parameter", "postgres://u:secret@h/d?sslmode=maybe", "check its parameters"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := store.Open(t.Context(), c.url, store.Options{})
+			_, err := sqlstore.Open(t.Context(), c.url, store.Options{})
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
@@ -155,7 +156,7 @@ func TestPostgresSaysWhatToDo(t *testing.T) {
 		{"no such database", dsn[:at] + "/none?sslmode=disable", `has no database "none"`},
 		{"a wrong password", strings.Replace(dsn, "@", "x@", 1), "refuses the user"},
 	} {
-		if _, err := store.Open(t.Context(), c.url, store.Options{}); err == nil || !strings.Contains(err.Error(), c.want) || orchestrator.CodeOf(err) != orchestrator.CodeUnavailable {
+		if _, err := sqlstore.Open(t.Context(), c.url, store.Options{}); err == nil || !strings.Contains(err.Error(), c.want) || orchestrator.CodeOf(err) != orchestrator.CodeUnavailable {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -166,15 +167,15 @@ func TestLockedFile(t *testing.T) {
 	s := open(t, url)
 	task, _ := newTask(t, s, 1)
 	done := make(chan error)
-	err := s.Engine().InTask(t.Context(), task.ID, func(tx orchestrator.Tx) error {
+	err := s.InTask(t.Context(), task.ID, func(tx orchestrator.Tx) error {
 		if err := tx.PutBlob(t.Context(), "blob", "text", []byte("x")); err != nil { // it holds the file now
 			return err
 		}
 		// Another program's writer waits for this one, and gives up.
 		go func() {
-			other, err := store.Open(t.Context(), url, store.Options{})
+			other, err := sqlstore.Open(t.Context(), url, store.Options{})
 			if err == nil {
-				_, _, err = other.Engine().NewTask(t.Context(), orchestrator.Task{ID: "tsk_x"}, func(orchestrator.Tx) error { return nil })
+				_, _, err = other.NewTask(t.Context(), orchestrator.Task{ID: "tsk_x"}, func(orchestrator.Tx) error { return nil })
 				err = errors.Join(err, other.Close())
 			}
 			done <- err

@@ -55,7 +55,7 @@ func postgresDialect() *dialect {
 		requestsWith:    requestsPostgres,
 		delegationsWith: delegationsPostgres,
 	}
-	d.claimable, d.overdue = selectClaimable(d), selectOverdue(d)
+	d.claimable = selectClaimable(d)
 	d.extra = append(d.extra, insertEvents(batch))
 	for k := 1; k <= batch; k++ {
 		d.extra = append(d.extra, flushEvents(k))

@@ -123,8 +123,8 @@ func (task *taskRow) args() ([]any, error) {
 		task.Handoffs, task.seq, task.LastN, task.LastHash, nullMicros(task.EndedAt), nullMicros(task.PausedAt)}, nil
 }
 
-// newTask implements EngineStore.NewTask.
-func (s *Store) newTask(ctx context.Context, task orchestrator.Task, fn func(*Tx) error) (orchestrator.Task, bool, error) {
+// NewTask inserts the task and runs fn in the same transaction, as orchestrator.Store wants it.
+func (s *Store) NewTask(ctx context.Context, task orchestrator.Task, fn func(*Tx) error) (orchestrator.Task, bool, error) {
 	var made orchestrator.Task
 	var fresh bool
 	run := func(t *Tx) error {

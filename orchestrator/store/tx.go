@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 )
@@ -40,7 +39,7 @@ type Tx struct {
 	leased   bool    // rows that somebody held were read from memory, where a lease may be old
 	stale    bool    // somebody has written since it was read
 	wrote    bool    // rows of the tree, by statements of their own
-	prepared bool    // the events are numbered, and lists know of them
+	prepared bool    // the events are numbered, and what goes before them is written
 	complete bool    // lines has the whole tree, in its order
 
 	events   []event.Event
@@ -48,8 +47,7 @@ type Tx struct {
 	lines    map[string]*line
 	order    []*line
 	absent   map[hop]bool
-	requests map[string]*approval.Request
-	touched  []string           // ids of requests that lists have to show anew
+	before   []func() error     // the commit
 	after    []func()           // the commit
 	undone   []func(maybe bool) // where there was none, or nobody knows
 	fate     fate
@@ -339,7 +337,12 @@ func (t *Tx) prepare() error {
 	}
 	t.number()
 	t.prepared = true
-	return t.writeHistory()
+	for _, fn := range t.before {
+		if err := fn(); err != nil {
+			return err
+		}
+	}
+	return t.writeCodes()
 }
 
 // changed reports whether there is anything to write.

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
-	"gatehouse/orchestrator/store"
 )
 
 var stepTests = map[string]func(*Suite){
@@ -45,8 +45,8 @@ func (s *Suite) proven(taskID string) []event.Event {
 }
 
 // count raises the task's hand-offs and says so.
-func (s *Suite) count(st *store.Store, taskID string) error {
-	return st.Engine().InTask(s.ctx, taskID, func(tx orchestrator.Tx) error {
+func (s *Suite) count(st *sqlstore.Store, taskID string) error {
+	return st.InTask(s.ctx, taskID, func(tx orchestrator.Tx) error {
 		tx.Task().Handoffs++
 		return tx.Append(s.ctx, event.Event{Type: event.Progress, Data: event.Data(map[string]any{"n": tx.Task().Handoffs})})
 	})
@@ -57,7 +57,7 @@ func stepsOfTwoNodes(s *Suite) {
 	had := len(s.proven(task.ID))
 	two := s.open("two")
 	for i := range 6 {
-		s.must(s.count([]*store.Store{s.Store, two}[i/2%2], task.ID))
+		s.must(s.count([]*sqlstore.Store{s.Store, two}[i/2%2], task.ID))
 	}
 	got, err := two.Task(s.ctx, task.ID)
 	s.must(err)
@@ -68,7 +68,7 @@ func stepsOfTwoNodes(s *Suite) {
 
 func stepsAtOnce(s *Suite) {
 	task := s.task("one")
-	nodes := []*store.Store{s.Store, s.open("two")}
+	nodes := []*sqlstore.Store{s.Store, s.open("two")}
 	const each = 20
 	var wg sync.WaitGroup
 	errs := make(chan error, 4*each)
@@ -93,8 +93,8 @@ func stepsAtOnce(s *Suite) {
 }
 
 // claim moves a delegation on as a node does.
-func (s *Suite) claim(st *store.Store, node string, d *orchestrator.Delegation) error {
-	return st.Engine().InTask(s.ctx, d.TaskID, func(tx orchestrator.Tx) error {
+func (s *Suite) claim(st *sqlstore.Store, node string, d *orchestrator.Delegation) error {
+	return st.InTask(s.ctx, d.TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(s.ctx, d.ID)
 		if err != nil {
 			return err
@@ -113,7 +113,7 @@ func stepsOnOldMemory(s *Suite) {
 	d := s.delegation(task)
 	two := s.open("two")
 	s.must(s.claim(two, "two", d))
-	s.is(s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
+	s.is(s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
 		mine := *d
 		mine.State, mine.Holder = orchestrator.Running, "one"
 		mine.Attempt++
@@ -133,7 +133,7 @@ func errorsOfOldMemory(s *Suite) {
 	s.must(s.claim(two, "two", d))
 	var saw []orchestrator.State
 	refused := errors.New("refused")
-	s.is(s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
+	s.is(s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(s.ctx, d.ID)
 		s.must(err)
 		saw = append(saw, d.State)
@@ -176,7 +176,7 @@ func stepsOnExpiredLeases(s *Suite) {
 	until := s.Clock.Now().Add(time.Hour)
 	_, err := again.Renew(s.ctx, "one", []orchestrator.Ref{{TaskID: task.ID, DelegationID: d.ID, Attempt: 1}}, until)
 	s.must(err)
-	s.is(s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
+	s.is(s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(s.ctx, d.ID)
 		s.must(err)
 		if d.LeaseUntil.After(tx.Now()) {
@@ -220,7 +220,7 @@ func stepsFailAlone(s *Suite) {
 	errs := make([]error, many)
 	for i, task := range all {
 		wg.Go(func() {
-			errs[i] = s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
+			errs[i] = s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
 				tx.Task().Handoffs++
 				if i%3 == 1 { // its id belongs to another task
 					d := orchestrator.Delegation{ID: taken, To: "kik", Text: "again", State: orchestrator.Queued, ReadyAt: tx.Now()}

@@ -32,7 +32,8 @@ var leaves = []room{
 	{"orchestrator/patch", below("mask", "nearest", "spelling", "textcut")},
 	{"orchestrator/people", nil},
 	{"orchestrator/record/event", nil},
-	{"orchestrator/record/history", below("nearest", "origin")},
+	{"orchestrator/record/history", below("chain", "nearest", "origin")},
+	{"orchestrator/record/housekeeping", below("record/proof")},
 	{"orchestrator/record/insight", below("guard", "record/event")},
 	{"orchestrator/record/proof", below("record/event")},
 	{"orchestrator/record/retention", nil},
@@ -56,13 +57,14 @@ func below(names ...string) []string {
 // values are the leaves whose types are published as they are: the API writes them and the client reads them.
 var values = []string{
 	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
-	"orchestrator/record/retention",
+	"orchestrator/record/event", "orchestrator/record/retention",
 }
 
 // testRooms hold what only tests use: no program may contain it, so only tests and one another import them.
 var testRooms = []string{
 	"orchestrator/agent/agenttest", "orchestrator/store/storetest", "orchestrator/store/pgtest",
 	"approval/approvaltest", "approval/telegram/bottest", "web/browsertest",
+	"cmd/gatehouse/internal/placetest",
 }
 
 // testPrograms are run by `make`, never by users, and may use what is there for tests.
@@ -78,24 +80,35 @@ func rooms() []room {
 	domain = append(domain, "orchestrator")
 	return append([]room{
 		{"cmd", append([]string{
-			"web", "web/client", "web/wire", "handlers", "views", "approval", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
+			"cmd/gatehouse/cli", "cmd/gatehouse/internal/console",
+			"web", "web/client", "web/wire", "handlers", "views", "approval", "approval/policy", "approval/passive", "approval/telegram", "approval/webhook", "approval/sqlstore", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
+		{"cmd/gatehouse/cli", slices.Concat([]string{"cmd/gatehouse/internal/console", "web/client", "web/wire"}, values,
+			below("badge", "record/history"))},
+		{"cmd/gatehouse/internal/console", append([]string{"web/client"}, below("agent", "badge", "nearest", "spelling", "textcut")...)},
 		{"web", []string{"handlers", "views", "static"}},
 		{"web/client", append([]string{"web/wire"}, values...)},
 		{"web/wire", values},
-		{"handlers", append([]string{"approval", "orchestrator/trigger/intake", "views", "web/wire"}, domain...)},
-		{"views", append([]string{"approval", "static"}, domain...)},
-		{"approval", domain},
+		{"handlers", append([]string{"approval", "approval/policy", "orchestrator/trigger/intake", "views", "web/wire"}, domain...)},
+		{"views", append([]string{"approval", "approval/policy", "static"}, domain...)},
+		{"approval", append([]string{"approval/policy"}, domain...)},
+		{"approval/policy", below("guard", "patch")},
+		{"approval/passive", append([]string{"approval"}, below("origin")...)},
+		{"approval/telegram", append([]string{"approval", "orchestrator"}, below("badge", "mask", "origin", "patch", "people", "strictjson")...)},
+		{"approval/webhook", append([]string{"approval", "orchestrator"}, below("badge", "origin", "outward", "patch", "people")...)},
+		{"approval/sqlstore", append([]string{"approval", "approval/policy", "approval/telegram", "orchestrator/store"}, domain...)},
 		{"orchestrator", engine},
 		{"orchestrator/trigger/intake", domain},
-		{"orchestrator/store", append([]string{"approval", "migrations"}, domain...)},
+		{"orchestrator/store", append([]string{"migrations"}, domain...)},
 		{"migrations", nil},
 		{"static", nil},
 		{"orchestrator/agent/agenttest", domain},
-		{"orchestrator/store/storetest", append([]string{"approval", "migrations", "orchestrator/store", "orchestrator/store/pgtest"}, domain...)},
+		{"orchestrator/store/storetest", append([]string{"approval", "approval/policy", "approval/sqlstore", "approval/telegram", "migrations", "orchestrator/store", "orchestrator/store/pgtest"}, domain...)},
 		{"orchestrator/store/pgtest", nil},
 		{"approval/telegram/bottest", nil},
-		{"approval/approvaltest", append([]string{"approval"}, domain...)},
+		{"approval/approvaltest", append([]string{"approval", "approval/policy"}, domain...)},
 		{"web/browsertest", nil},
+		{"cmd/gatehouse/internal/placetest", append([]string{"approval", "approval/sqlstore", "handlers", "orchestrator/store", "web/wire"}, domain...)},
+		{"cmd/gatehouse/internal/browser", nil},
 	}, leaves...)
 }
 
