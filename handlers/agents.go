@@ -13,6 +13,7 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/insight"
 	"gatehouse/views"
+	teamview "gatehouse/views/team"
 
 	"github.com/labstack/echo/v4"
 )
@@ -31,7 +32,7 @@ func (p *Pages) Agents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := views.AgentsPage{Chrome: f.chrome}
+	page := teamview.AgentsPage{Chrome: f.chrome}
 	for _, s := range all {
 		page.Agents = append(page.Agents, agentRow(s, failed, p.Now()))
 	}
@@ -41,7 +42,7 @@ func (p *Pages) Agents(c echo.Context) error {
 	if page.Check, err = p.checkForm(f, c); err != nil {
 		return err
 	}
-	return render(c, http.StatusOK, views.Agents(page))
+	return render(c, http.StatusOK, teamview.Agents(page))
 }
 
 // failedToday counts what has failed since midnight UTC, by agent; with a name only its.
@@ -57,8 +58,8 @@ func (p *Pages) failedToday(f *frame, name string) (map[string]int, error) {
 	return failed, err
 }
 
-func agentRow(s orchestrator.AgentStatus, failed map[string]int, now time.Time) views.AgentRow {
-	return views.AgentRow{
+func agentRow(s orchestrator.AgentStatus, failed map[string]int, now time.Time) teamview.AgentRow {
+	return teamview.AgentRow{
 		Name: s.Spec.Name, Kind: string(s.Spec.Kind), Role: string(s.Spec.Role), Description: s.Spec.Prompt,
 		Capabilities: s.Spec.Capabilities, DelegatesTo: handsTo(s), Repository: s.Spec.Repository, AnalysisOnly: s.Spec.AnalysisOnly,
 		AskFirst: s.Spec.AskFirst, TrustCheckout: s.Spec.TrustCheckout,
@@ -76,8 +77,8 @@ func handsTo(s orchestrator.AgentStatus) []string {
 }
 
 // checkForm asks the guards when both names are in the address.
-func (p *Pages) checkForm(f *frame, c echo.Context) (views.CheckForm, error) {
-	form := views.CheckForm{From: c.QueryParam("from"), To: c.QueryParam("to"), Task: c.QueryParam("task")}
+func (p *Pages) checkForm(f *frame, c echo.Context) (teamview.CheckForm, error) {
+	form := teamview.CheckForm{From: c.QueryParam("from"), To: c.QueryParam("to"), Task: c.QueryParam("task")}
 	for _, s := range p.Engine.Config().Agents.All() {
 		form.Names = append(form.Names, s.Name)
 	}
@@ -125,7 +126,7 @@ func (p *Pages) Agent(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := views.AgentPage{Chrome: f.chrome, Agent: agentRow(status, failed, p.Now()), Facts: facts(status), Send: p.sendForm(views.SendForm{Agent: status.Spec.Name})}
+	page := teamview.AgentPage{Chrome: f.chrome, Agent: agentRow(status, failed, p.Now()), Facts: facts(status), Send: p.sendForm(views.SendForm{Agent: status.Spec.Name})}
 	page.Title = status.Spec.Name
 	recent, err := p.Reader.List(f.ctx, orchestrator.Filter{Agent: status.Spec.Name, Limit: 10})
 	if err != nil {
@@ -145,7 +146,7 @@ func (p *Pages) Agent(c echo.Context) error {
 	if page.Check.From == "" {
 		page.Check.From = status.Spec.Name
 	}
-	return render(c, http.StatusOK, views.Agent(page))
+	return render(c, http.StatusOK, teamview.Agent(page))
 }
 
 func (p *Pages) agentStatus(f *frame, name string) (orchestrator.AgentStatus, error) {
@@ -165,7 +166,7 @@ func (p *Pages) agentStatus(f *frame, name string) (orchestrator.AgentStatus, er
 // mostRequests is how far the requests of one agent are counted.
 const mostRequests = 10_000
 
-func (p *Pages) agentRequests(f *frame, page *views.AgentPage) (err error) {
+func (p *Pages) agentRequests(f *frame, page *teamview.AgentPage) (err error) {
 	count := func(state approval.State) (n int) {
 		if err == nil {
 			n, err = p.Requests.CountRequests(f.ctx, approval.Filter{Agent: page.Agent.Name, States: []approval.State{state}}, mostRequests)
@@ -177,12 +178,12 @@ func (p *Pages) agentRequests(f *frame, page *views.AgentPage) (err error) {
 }
 
 // facts lists the declaration; values of the environment are never shown.
-func facts(s orchestrator.AgentStatus) []views.Fact {
+func facts(s orchestrator.AgentStatus) []teamview.Fact {
 	spec := s.Spec
-	var out []views.Fact
+	var out []teamview.Fact
 	add := func(name, value string, code bool) {
 		if value != "" {
-			out = append(out, views.Fact{Name: name, Value: value, Code: code})
+			out = append(out, teamview.Fact{Name: name, Value: value, Code: code})
 		}
 	}
 	add("command", strings.Join(spec.Command, " "), true)

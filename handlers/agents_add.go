@@ -11,20 +11,20 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/command"
-	"gatehouse/views"
+	teamview "gatehouse/views/team"
 )
 
 // addAgent is what to do for another agent: the known programs with the one that was
 // asked for, else the first that this machine has. Nothing is written; the file of the
 // configuration belongs to people.
-func (p *Pages) addAgent(wanted string) *views.AddAgent {
+func (p *Pages) addAgent(wanted string) *teamview.AddAgent {
 	conf := p.Engine.Config()
-	var add views.AddAgent
+	var add teamview.AddAgent
 	var chosen *command.Preset
 	presets := command.Presets()
 	for i := range presets {
 		preset := &presets[i]
-		row := views.PresetRow{Name: preset.Name, Title: preset.Title, Used: usersOf(conf, preset.Command[0])}
+		row := teamview.PresetRow{Name: preset.Name, Title: preset.Title, Used: usersOf(conf, preset.Command[0])}
 		// A program of the current folder is no answer: agents start in a checkout.
 		if path, err := exec.LookPath(preset.Command[0]); err == nil {
 			row.Path = path

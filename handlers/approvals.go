@@ -8,6 +8,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/views"
+	reviewview "gatehouse/views/review"
 
 	"github.com/labstack/echo/v4"
 )
@@ -34,7 +35,7 @@ func (p *Pages) Approvals(c echo.Context) error {
 		return err
 	}
 	q := c.QueryParams()
-	page := views.ApprovalsPage{Chrome: f.chrome, State: q.Get("state"), Repository: q.Get("repository"), Agent: q.Get("agent"), Rule: q.Get("rule")}
+	page := reviewview.ApprovalsPage{Chrome: f.chrome, State: q.Get("state"), Repository: q.Get("repository"), Agent: q.Get("agent"), Rule: q.Get("rule")}
 	filter := approval.Filter{Repository: page.Repository, Agent: page.Agent, Rule: page.Rule, After: q.Get("after"), Limit: approvalsPage}
 	switch page.State {
 	case "":
@@ -77,7 +78,7 @@ func (p *Pages) Approvals(c echo.Context) error {
 		}
 		page.Running = len(live.Items)
 	}
-	return render(c, http.StatusOK, views.Approvals(page))
+	return render(c, http.StatusOK, reviewview.Approvals(page))
 }
 
 // requestsOf reads a page; of mine only those that the reader may approve.
@@ -112,7 +113,7 @@ func (p *Pages) requestsOf(f *frame, filter approval.Filter, mine bool) (approva
 }
 
 // approvalChoices fills what the list can be narrowed to, and how many each tab has.
-func (p *Pages) approvalChoices(f *frame, page *views.ApprovalsPage, filter approval.Filter) error {
+func (p *Pages) approvalChoices(f *frame, page *reviewview.ApprovalsPage, filter approval.Filter) error {
 	conf := p.Engine.Config()
 	page.Repositories = slices.Sorted(maps.Keys(conf.Repositories))
 	for _, a := range conf.Agents.All() {
@@ -124,7 +125,7 @@ func (p *Pages) approvalChoices(f *frame, page *views.ApprovalsPage, filter appr
 		}
 	}
 	page.Counts = map[string]int{}
-	for _, state := range views.ApprovalTabs() {
+	for _, state := range reviewview.ApprovalTabs() {
 		filter.States = nil
 		if state != "" {
 			filter.States = []approval.State{approval.State(state)}

@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/history"
 	"gatehouse/views"
+	auditview "gatehouse/views/audit"
 
 	"github.com/labstack/echo/v4"
 )
@@ -75,8 +76,8 @@ func (p *Pages) audit(c echo.Context, a auditAsked, line filterLine) error {
 		return err
 	}
 	zone := p.readerZone(c)
-	page := views.AuditPage{Chrome: f.chrome, List: a.list, Zone: zone.String(), Loc: zone, Live: a.live && a.after == "", Later: a.after != "",
-		Columns: views.AuditColumns(a.list, columnsOf(c, a)), MaySave: f.who.User.ID != "", MayShare: f.who.Has(people.AdminScope), SaveName: a.refused.name, SaveBad: a.refused.problem}
+	page := auditview.AuditPage{Chrome: f.chrome, List: a.list, Zone: zone.String(), Loc: zone, Live: a.live && a.after == "", Later: a.after != "",
+		Columns: auditview.AuditColumns(a.list, columnsOf(c, a)), MaySave: f.who.User.ID != "", MayShare: f.who.Has(people.AdminScope), SaveName: a.refused.name, SaveBad: a.refused.problem}
 	page.Path = line.href(line.line)
 	if a.after != "" {
 		page.Path = withParam(page.Path, "after", a.after)
@@ -100,7 +101,7 @@ func (p *Pages) audit(c echo.Context, a auditAsked, line filterLine) error {
 	}
 	page.Filters = line.bar(p.suggestions())
 	for _, l := range auditLists {
-		page.Tabs = append(page.Tabs, views.AuditTab{List: l, Href: views.FilterHref(views.AuditPath, l, keptLine(line, l))})
+		page.Tabs = append(page.Tabs, auditview.AuditTab{List: l, Href: views.FilterHref(views.AuditPath, l, keptLine(line, l))})
 	}
 	page.Ready = ready(line)
 	if page.Views, err = p.auditViews(f); err != nil {
@@ -109,7 +110,7 @@ func (p *Pages) audit(c echo.Context, a auditAsked, line filterLine) error {
 	if page.Proof, err = p.auditProof(f.ctx); err != nil {
 		return err
 	}
-	return render(c, status, views.Audit(page))
+	return render(c, status, auditview.Audit(page))
 }
 
 // auditKeep is what the forms of the page carry on beside the line.
@@ -163,7 +164,7 @@ func rememberColumns(c echo.Context, list history.List, named []string) {
 		return
 	}
 	var keys []string
-	for _, col := range views.AuditColumns(list, strings.Split(strings.Join(named, ","), ",")) {
+	for _, col := range auditview.AuditColumns(list, strings.Split(strings.Join(named, ","), ",")) {
 		if col.On {
 			keys = append(keys, col.Key)
 		}
@@ -172,7 +173,7 @@ func rememberColumns(c echo.Context, list history.List, named []string) {
 }
 
 // auditRows fills the rows and counts of the page.
-func (p *Pages) auditRows(f *frame, line filterLine, after string, page *views.AuditPage) error {
+func (p *Pages) auditRows(f *frame, line filterLine, after string, page *auditview.AuditPage) error {
 	var err error
 	switch line.list {
 	case history.Requests:
@@ -229,11 +230,11 @@ var readyQuestions = []struct {
 
 // ready are these questions over the period of the line; one that is asked is taken back.
 // What a guard refused never became a request: that question is one to the delegations.
-func ready(f filterLine) []views.AuditQuestion {
+func ready(f filterLine) []auditview.AuditQuestion {
 	period := history.Query{From: f.query.From, To: f.query.To, Last: f.query.Last}
-	all := make([]views.AuditQuestion, 0, len(readyQuestions))
+	all := make([]auditview.AuditQuestion, 0, len(readyQuestions))
 	for _, q := range readyQuestions {
-		one := views.AuditQuestion{Text: q.text, On: f.asks(q.term)}
+		one := auditview.AuditQuestion{Text: q.text, On: f.asks(q.term)}
 		asked := period
 		if !one.On {
 			asked = asked.With(q.term)

@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/views"
+	auditview "gatehouse/views/audit"
 
 	"github.com/labstack/echo/v4"
 )
@@ -24,12 +25,12 @@ func (p *Pages) AuditExport(c echo.Context) error {
 	}
 	f.chrome.StreamURL = ""
 	line, status := p.auditLine(c, asked), http.StatusOK
-	page := views.AuditExportPage{Chrome: f.chrome, List: asked.list, Line: asked.line, Problem: line.problem,
+	page := auditview.AuditExportPage{Chrome: f.chrome, List: asked.list, Line: asked.line, Problem: line.problem,
 		Zone: p.readerZone(c).String(), Back: auditBack(asked.list, asked.line, "")}
 	if line.problem != nil {
 		status = http.StatusBadRequest
 	} else if page.Count.N, err = p.History.HistoryTotal(f.ctx, line.query); err != nil {
 		return err
 	}
-	return render(c, status, views.AuditExport(page))
+	return render(c, status, auditview.AuditExport(page))
 }

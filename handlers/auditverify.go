@@ -7,13 +7,14 @@ import (
 
 	"gatehouse/orchestrator/record/proof"
 	"gatehouse/views"
+	auditview "gatehouse/views/audit"
 
 	"github.com/labstack/echo/v4"
 )
 
 // auditProof is how far the log is sealed, and what the last verification found.
-func (p *Pages) auditProof(ctx context.Context) (views.AuditProof, error) {
-	var v views.AuditProof
+func (p *Pages) auditProof(ctx context.Context) (auditview.AuditProof, error) {
+	var v auditview.AuditProof
 	sealed, err := p.Proof.SealedUpTo(ctx)
 	if err != nil {
 		return v, err
@@ -25,7 +26,7 @@ func (p *Pages) auditProof(ctx context.Context) (views.AuditProof, error) {
 	}
 	v.VerifiedAt, v.VerifiedBy, v.OK, v.Tasks, v.Seals, v.Took = last.At, last.Who, last.OK(), last.Tasks, last.Seals, last.Took
 	for _, b := range last.Problems {
-		v.Problems = append(v.Problems, views.AuditBroken{TaskID: b.TaskID, Text: b.Message})
+		v.Problems = append(v.Problems, auditview.AuditBroken{TaskID: b.TaskID, Text: b.Message})
 	}
 	return v, nil
 }
@@ -40,7 +41,7 @@ func (p *Pages) verifyPage(c echo.Context, status int, problem string) error {
 		return err
 	}
 	f.chrome.StreamURL = ""
-	page := views.AuditVerifyPage{Chrome: f.chrome, Problem: problem}
+	page := auditview.AuditVerifyPage{Chrome: f.chrome, Problem: problem}
 	if page.Proof, err = p.auditProof(f.ctx); err != nil {
 		return err
 	}
@@ -49,9 +50,9 @@ func (p *Pages) verifyPage(c echo.Context, status int, problem string) error {
 		return err
 	}
 	for _, k := range keys {
-		page.Keys = append(page.Keys, views.AuditKey{ID: k.ID, Node: k.Node, At: k.At})
+		page.Keys = append(page.Keys, auditview.AuditKey{ID: k.ID, Node: k.Node, At: k.At})
 	}
-	return render(c, status, views.AuditVerify(page))
+	return render(c, status, auditview.AuditVerify(page))
 }
 
 // verifyTime is how long one verification that a page asked for may take.

@@ -10,20 +10,21 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/history"
 	"gatehouse/views"
+	auditview "gatehouse/views/audit"
 
 	"github.com/labstack/echo/v4"
 )
 
 // auditViews are the saved views that the reader sees.
-func (p *Pages) auditViews(f *frame) ([]views.AuditView, error) {
+func (p *Pages) auditViews(f *frame) ([]auditview.AuditView, error) {
 	saved, err := p.SavedViews.Views(f.ctx, f.who.User.ID)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]views.AuditView, 0, len(saved))
+	all := make([]auditview.AuditView, 0, len(saved))
 	for _, v := range saved {
 		mine := v.UserID == f.who.User.ID
-		all = append(all, views.AuditView{ID: v.ID, Name: v.Name, Owner: v.Owner, Mine: mine, Shared: v.Shared,
+		all = append(all, auditview.AuditView{ID: v.ID, Name: v.Name, Owner: v.Owner, Mine: mine, Shared: v.Shared,
 			Delete: mine || f.who.Has(people.AdminScope), Href: auditBack(v.List, v.Line, strings.Join(v.Columns, ","))})
 	}
 	return all, nil
@@ -37,7 +38,7 @@ func (p *Pages) SaveView(c echo.Context) error {
 	}
 	list, line, columns := history.List(c.FormValue("list")), c.FormValue("filter"), c.FormValue("columns")
 	v := history.View{UserID: who.User.ID, Name: strings.TrimSpace(c.FormValue("name")), List: list, Line: line, Shared: c.FormValue("shared") == "yes"}
-	for _, col := range views.AuditColumns(list, strings.Split(columns, ",")) {
+	for _, col := range auditview.AuditColumns(list, strings.Split(columns, ",")) {
 		if col.On {
 			v.Columns = append(v.Columns, col.Key)
 		}

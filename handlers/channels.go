@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
+	settingsview "gatehouse/views/settings"
 
 	"github.com/labstack/echo/v4"
 )
@@ -95,17 +96,17 @@ func channelProblems(states []ChannelState) []views.Problem {
 
 // ChannelsPage answers GET /settings/channels.
 func (p *Pages) ChannelsPage(c echo.Context) error {
-	return p.channelsPage(c, http.StatusOK, func(*views.ChannelsPage) {})
+	return p.channelsPage(c, http.StatusOK, func(*settingsview.ChannelsPage) {})
 }
 
 // channelsPage draws the page; with changes it for what a form has just done.
-func (p *Pages) channelsPage(c echo.Context, status int, with func(*views.ChannelsPage)) error {
+func (p *Pages) channelsPage(c echo.Context, status int, with func(*settingsview.ChannelsPage)) error {
 	f, err := p.begin(c, views.SectionSettings, "Channels")
 	if err != nil {
 		return err
 	}
 	f.chrome.Path = views.ChannelsPath + queryOf(c)
-	page := views.ChannelsPage{Chrome: f.chrome, Admin: f.who.Has(people.AdminScope)}
+	page := settingsview.ChannelsPage{Chrome: f.chrome, Admin: f.who.Has(people.AdminScope)}
 	accounts, err := p.Links.Accounts(f.ctx, f.who.User.ID)
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func (p *Pages) channelsPage(c echo.Context, status int, with func(*views.Channe
 		}
 	}
 	with(&page)
-	return render(c, status, views.Channels(page))
+	return render(c, status, settingsview.Channels(page))
 }
 
 // queryOf keeps the place in the list when the page asks for itself again.
@@ -142,7 +143,7 @@ func queryOf(c echo.Context) string {
 }
 
 // deadLetters lists a page of what was given up.
-func (p *Pages) deadLetters(c echo.Context, f *frame, page *views.ChannelsPage) error {
+func (p *Pages) deadLetters(c echo.Context, f *frame, page *settingsview.ChannelsPage) error {
 	after := c.QueryParam("after")
 	found, err := p.Outbox.DeadLetters(f.ctx, approval.DeadFilter{After: after})
 	if err != nil {
@@ -150,7 +151,7 @@ func (p *Pages) deadLetters(c echo.Context, f *frame, page *views.ChannelsPage) 
 	}
 	page.MaySee, page.Later = true, after != ""
 	for _, l := range found.Items {
-		page.Letters = append(page.Letters, views.LetterRow{Key: l.Key, Kind: l.Kind, Channel: l.Channel, Address: l.Address, RequestID: l.RequestID,
+		page.Letters = append(page.Letters, settingsview.LetterRow{Key: l.Key, Kind: l.Kind, Channel: l.Channel, Address: l.Address, RequestID: l.RequestID,
 			Title: l.Title, State: string(l.State), Error: l.Error, Attempts: l.Attempts})
 	}
 	if found.Next != "" {
@@ -200,7 +201,7 @@ func (p *Pages) TestChannel(c echo.Context) error {
 		return err
 	}
 	if err := ch.Test(ctx, mine); err != nil {
-		return p.channelsPage(c, http.StatusOK, func(page *views.ChannelsPage) {
+		return p.channelsPage(c, http.StatusOK, func(page *settingsview.ChannelsPage) {
 			page.Flash = &views.Flash{Bad: true, Text: "The test card did not arrive. " + err.Error()}
 		})
 	}
@@ -224,7 +225,7 @@ func (p *Pages) LinkAccount(c echo.Context) error {
 		return p.channelsRefused(c, err)
 	}
 	c.Response().Header().Set("Cache-Control", "no-store")
-	return p.channelsPage(c, http.StatusOK, func(page *views.ChannelsPage) {
+	return p.channelsPage(c, http.StatusOK, func(page *settingsview.ChannelsPage) {
 		for i := range page.Channels {
 			if page.Channels[i].Name == ch.Name {
 				page.Channels[i].Code, page.Channels[i].Bot = code, ch.Bot(ctx)
@@ -258,5 +259,5 @@ func (p *Pages) channelsRefused(c echo.Context, err error) error {
 	if f.ID != "" {
 		return err
 	}
-	return p.channelsPage(c, f.Status, func(page *views.ChannelsPage) { page.Flash = &views.Flash{Bad: true, Text: f.Message} })
+	return p.channelsPage(c, f.Status, func(page *settingsview.ChannelsPage) { page.Flash = &views.Flash{Bad: true, Text: f.Message} })
 }

@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
+	chatview "gatehouse/views/chat"
 
 	"github.com/labstack/echo/v4"
 )
@@ -44,7 +45,7 @@ func (p *Pages) chat(c echo.Context, no chatRefusal) error {
 	if err != nil {
 		return err
 	}
-	page := views.ChatPage{Chrome: f.chrome, PersonID: f.who.User.ID, MayWrite: f.who.Has(people.TasksWrite), LogPath: f.chrome.Path}
+	page := chatview.ChatPage{Chrome: f.chrome, PersonID: f.who.User.ID, MayWrite: f.who.Has(people.TasksWrite), LogPath: f.chrome.Path}
 	switch {
 	case c.QueryParam("task") != "" && no.send.Error == "":
 		err = p.chatOne(c, f, &page)
@@ -62,11 +63,11 @@ func (p *Pages) chat(c echo.Context, no chatRefusal) error {
 	if no.request != "" {
 		showRefusal(&page, no)
 	}
-	return render(c, no.status, views.Chat(page))
+	return render(c, no.status, chatview.Chat(page))
 }
 
 // conversation reads one page of the person's own messages.
-func (p *Pages) conversation(c echo.Context, f *frame, page *views.ChatPage) error {
+func (p *Pages) conversation(c echo.Context, f *frame, page *chatview.ChatPage) error {
 	before, from := c.QueryParam("before"), c.QueryParam("from")
 	for _, cursor := range []string{before, from} {
 		if cursor != "" && !IsID(cursor, orchestrator.DelegationPrefix) {
@@ -106,7 +107,7 @@ func (p *Pages) conversation(c echo.Context, f *frame, page *views.ChatPage) err
 }
 
 // chatOne is one of the person's messages alone.
-func (p *Pages) chatOne(c echo.Context, f *frame, page *views.ChatPage) error {
+func (p *Pages) chatOne(c echo.Context, f *frame, page *chatview.ChatPage) error {
 	t, err := p.Ids.Task(f.ctx, f.who, c.QueryParam("task"))
 	if err != nil {
 		return err
@@ -119,12 +120,12 @@ func (p *Pages) chatOne(c echo.Context, f *frame, page *views.ChatPage) error {
 		return err
 	}
 	one, err := p.chatTask(f, root)
-	page.Tasks, page.Alone = []views.ChatTask{one}, true
+	page.Tasks, page.Alone = []chatview.ChatTask{one}, true
 	return err
 }
 
 // chatRequest is one request of others alone.
-func (p *Pages) chatRequest(c echo.Context, f *frame, page *views.ChatPage) error {
+func (p *Pages) chatRequest(c echo.Context, f *frame, page *chatview.ChatPage) error {
 	if !f.who.Has(people.ApprovalsRead) {
 		return NotFound("request", c.QueryParam("request"))
 	}
@@ -136,13 +137,13 @@ func (p *Pages) chatRequest(c echo.Context, f *frame, page *views.ChatPage) erro
 	if err != nil {
 		return known(err, "request", id)
 	}
-	page.Others, page.Alone = []views.ChatCard{p.chatCard(f, r)}, true
+	page.Others, page.Alone = []chatview.ChatCard{p.chatCard(f, r)}, true
 	return nil
 }
 
 // chatOthers are the requests of others that this person may decide and that have a
 // card in the chat, with those that were decided a moment ago.
-func (p *Pages) chatOthers(f *frame) ([]views.ChatCard, error) {
+func (p *Pages) chatOthers(f *frame) ([]chatview.ChatCard, error) {
 	if !f.who.Has(people.ApprovalsDecide) {
 		return nil, nil
 	}
@@ -167,7 +168,7 @@ func (p *Pages) chatOthers(f *frame) ([]views.ChatCard, error) {
 		}
 	}
 	slices.SortFunc(found, func(a, b approval.Request) int { return strings.Compare(a.ID, b.ID) })
-	var cards []views.ChatCard
+	var cards []chatview.ChatCard
 	for _, r := range found {
 		cards = append(cards, p.chatCard(f, r))
 	}
@@ -181,7 +182,7 @@ func inChat(r approval.Request) bool {
 
 // chatForm fills the composer. The agent and repository are those of the newest
 // message, so that a person finds what they used last on every device.
-func (p *Pages) chatForm(page views.ChatPage, typed views.SendForm) views.SendForm {
+func (p *Pages) chatForm(page chatview.ChatPage, typed views.SendForm) views.SendForm {
 	conf := p.Engine.Config()
 	if typed.Agent == "" {
 		if n := len(page.Tasks); n > 0 {
@@ -266,8 +267,8 @@ func scriptFault(c echo.Context, err error) error {
 }
 
 // showRefusal puts the reason beside the card that the verdict was on, or on top.
-func showRefusal(page *views.ChatPage, no chatRefusal) {
-	var cards []*views.ChatCard
+func showRefusal(page *chatview.ChatPage, no chatRefusal) {
+	var cards []*chatview.ChatCard
 	for i := range page.Others {
 		cards = append(cards, &page.Others[i])
 	}

@@ -8,31 +8,33 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
-	"gatehouse/views"
+	chatview "gatehouse/views/chat"
+	"gatehouse/views/diff"
+	reviewview "gatehouse/views/review"
 )
 
 // cardDiffs keeps the drawn lines of small changes: the two trees of a revision never
 // change, and a chat with many cards is drawn anew with each of their events.
 type cardDiffs struct {
 	mu    sync.Mutex
-	drawn map[string][]views.DiffFile // by request and digest
+	drawn map[string][]diff.DiffFile // by request and digest
 }
 
 // maxCardDiffs is how many are kept; each has at most a few kB of changed lines.
 const maxCardDiffs = 64
 
-func (c *cardDiffs) get(key string) ([]views.DiffFile, bool) {
+func (c *cardDiffs) get(key string) ([]diff.DiffFile, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	files, ok := c.drawn[key]
 	return files, ok
 }
 
-func (c *cardDiffs) put(key string, files []views.DiffFile) {
+func (c *cardDiffs) put(key string, files []diff.DiffFile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.drawn == nil || len(c.drawn) >= maxCardDiffs {
-		c.drawn = map[string][]views.DiffFile{}
+		c.drawn = map[string][]diff.DiffFile{}
 	}
 	c.drawn[key] = files
 }
@@ -42,7 +44,7 @@ const cardFiles = 6
 
 // chatCard is a request as a card of the chat. It offers a yes only with all of the change
 // in it; else it leads to the page.
-func (p *Pages) chatCard(f *frame, r approval.Request) views.ChatCard {
+func (p *Pages) chatCard(f *frame, r approval.Request) chatview.ChatCard {
 	card := f.chatCard(r)
 	var err error
 	if card.Missed, err = p.Gateway.MissedBy(f.ctx, r, f.who.User.ID); err != nil {
@@ -64,7 +66,7 @@ func (p *Pages) chatCard(f *frame, r approval.Request) views.ChatCard {
 		}
 	}
 	for i, x := range v.Files[:min(len(v.Files), cardFiles)] {
-		card.Changed = append(card.Changed, fileRow(&views.ReviewPage{}, i+1, x, v))
+		card.Changed = append(card.Changed, fileRow(&reviewview.ReviewPage{}, i+1, x, v))
 	}
 	card.Unlisted = len(v.Files) - len(card.Changed)
 	return card
@@ -80,15 +82,15 @@ func (p *Pages) wholeOnCard(ctx context.Context, r approval.Request) bool {
 }
 
 // cardDiff draws all lines of a small change.
-func (p *Pages) cardDiff(ctx context.Context, r approval.Request) ([]views.DiffFile, error) {
+func (p *Pages) cardDiff(ctx context.Context, r approval.Request) ([]diff.DiffFile, error) {
 	v := r.Revision
 	key := r.ID + " " + v.Digest
 	if files, ok := p.cards.get(key); ok {
 		return files, nil
 	}
-	files := make([]views.DiffFile, len(v.Files))
+	files := make([]diff.DiffFile, len(v.Files))
 	for i, x := range v.Files {
-		files[i] = fileRow(&views.ReviewPage{}, i+1, x, v)
+		files[i] = fileRow(&reviewview.ReviewPage{}, i+1, x, v)
 	}
 	rows := maxRows
 	err := p.Reviewer.EachHunks(ctx, v, r.Repository, func(int) bool { return true }, usualContext, func(i int, hunks []patch.Hunk) error {
@@ -104,12 +106,12 @@ func (p *Pages) cardDiff(ctx context.Context, r approval.Request) ([]views.DiffF
 }
 
 // drawnWhole reports whether every changed line that was counted is drawn, and all of it.
-func drawnWhole(files []views.DiffFile) bool {
+func drawnWhole(files []diff.DiffFile) bool {
 	for _, f := range files {
 		changed := 0
 		for _, h := range f.Hunks {
 			for _, l := range h.Lines {
-				if l.Op == views.OpContext {
+				if l.Op == diff.OpContext {
 					continue
 				}
 				if changed++; l.Cut > 0 {

@@ -8,6 +8,7 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/views"
+	chatview "gatehouse/views/chat"
 )
 
 // How much one message shows; the task's own page has all of it.
@@ -18,24 +19,24 @@ const (
 )
 
 // chatTask is one message with what came of it.
-func (p *Pages) chatTask(f *frame, root orchestrator.Delegation) (views.ChatTask, error) {
+func (p *Pages) chatTask(f *frame, root orchestrator.Delegation) (chatview.ChatTask, error) {
 	t, err := p.Reader.Task(f.ctx, root.TaskID)
 	if err != nil {
-		return views.ChatTask{}, err
+		return chatview.ChatTask{}, err
 	}
 	tree, err := p.Reader.Tree(f.ctx, root.TaskID)
 	if err != nil {
-		return views.ChatTask{}, err
+		return chatview.ChatTask{}, err
 	}
 	story, err := p.Reader.Events(f.ctx, root.TaskID, max(0, t.LastN-chatEvents), chatEvents)
 	if err != nil {
-		return views.ChatTask{}, err
+		return chatview.ChatTask{}, err
 	}
 	cards, err := p.cardsOf(f, tree)
 	if err != nil {
-		return views.ChatTask{}, err
+		return chatview.ChatTask{}, err
 	}
-	out := views.ChatTask{ID: t.ID, Text: t.Text, At: t.CreatedAt, Agent: t.Agent, Repository: t.Repository, State: string(root.State),
+	out := chatview.ChatTask{ID: t.ID, Text: t.Text, At: t.CreatedAt, Agent: t.Agent, Repository: t.Repository, State: string(root.State),
 		Since: root.Since, EndedAt: at(root.EndedAt), Whose: f.taskTurn(root, tree), LastN: t.LastN}
 	for i, d := range depthFirst(tree) {
 		if i >= chatTurns {
@@ -44,7 +45,7 @@ func (p *Pages) chatTask(f *frame, root orchestrator.Delegation) (views.ChatTask
 		}
 		turn := chatTurn(d, story)
 		if card, ok := cards[d.ApprovalID]; ok {
-			turn.Cards = []views.ChatCard{p.chatCard(f, card)}
+			turn.Cards = []chatview.ChatCard{p.chatCard(f, card)}
 			if card.State == approval.Approved {
 				turn.Cards[0].LandProblem = d.Work.Problem
 			}
@@ -99,8 +100,8 @@ func depthFirst(tree []orchestrator.Delegation) []orchestrator.Delegation {
 }
 
 // chatTurn is what one delegation did, by the events that name it.
-func chatTurn(d orchestrator.Delegation, story []event.Event) views.ChatTurn {
-	turn := views.ChatTurn{ID: d.ID, Agent: d.To, At: at(d.StartedAt), Until: at(d.EndedAt), State: string(d.State)}
+func chatTurn(d orchestrator.Delegation, story []event.Event) chatview.ChatTurn {
+	turn := chatview.ChatTurn{ID: d.ID, Agent: d.To, At: at(d.StartedAt), Until: at(d.EndedAt), State: string(d.State)}
 	if d.Result != nil {
 		turn.Says = strings.TrimSpace(d.Result.Text)
 	}
@@ -110,25 +111,25 @@ func chatTurn(d orchestrator.Delegation, story []event.Event) views.ChatTurn {
 		}
 		switch p := e.Payload().(type) {
 		case event.DelegatedData:
-			turn.Hops = append(turn.Hops, views.ChatHop{To: p.To, ID: p.Child})
+			turn.Hops = append(turn.Hops, chatview.ChatHop{To: p.To, ID: p.Child})
 		case event.DelegationRefusedData:
-			turn.Hops = append(turn.Hops, views.ChatHop{To: p.To, Refused: p.Message})
+			turn.Hops = append(turn.Hops, chatview.ChatHop{To: p.To, Refused: p.Message})
 		case event.ProgressData, event.PatchRejectedData, event.StaleData, event.WithdrawnRightData, event.OvertakenData:
 			for line := range strings.Lines(chatText(e)) { // one event may carry several
 				if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" {
-					turn.Steps = append(turn.Steps, views.ChatStep{Text: line, At: e.At})
+					turn.Steps = append(turn.Steps, chatview.ChatStep{Text: line, At: e.At})
 				}
 			}
 		case event.MessageCompletedData:
 			if turn.Says == "" || strings.TrimSpace(p.Text) != turn.Says { // the answer is shown whole
-				turn.Steps = append(turn.Steps, views.ChatStep{Text: eventLine(e), At: e.At})
+				turn.Steps = append(turn.Steps, chatview.ChatStep{Text: eventLine(e), At: e.At})
 			}
 		case event.ToolCompletedData:
 			if turn.Says == "" || strings.TrimSpace(p.Text) != turn.Says {
-				turn.Steps = append(turn.Steps, views.ChatStep{Text: eventLine(e), At: e.At})
+				turn.Steps = append(turn.Steps, chatview.ChatStep{Text: eventLine(e), At: e.At})
 			}
 		case event.ChangesRequestedData:
-			turn.Changes = append(turn.Changes, views.ChatStep{Text: chatText(e), At: e.At})
+			turn.Changes = append(turn.Changes, chatview.ChatStep{Text: chatText(e), At: e.At})
 		case event.RequestedData:
 			if turn.Until.IsZero() { // the agent's part is over; people take theirs
 				turn.Until = e.At
@@ -146,7 +147,7 @@ func chatTurn(d orchestrator.Delegation, story []event.Event) views.ChatTurn {
 }
 
 // sayOnce leaves an answer out where a caller only passes on what one below has said.
-func sayOnce(turns []views.ChatTurn) {
+func sayOnce(turns []chatview.ChatTurn) {
 	said := map[string]bool{}
 	for i := len(turns) - 1; i >= 0; i-- { // those below come later
 		if said[turns[i].Says] {
@@ -157,8 +158,8 @@ func sayOnce(turns []views.ChatTurn) {
 }
 
 // chatCard is a request as a card of the chat, without its change.
-func (f *frame) chatCard(r approval.Request) views.ChatCard {
-	card := views.ChatCard{ApprovalRow: f.approvalRow(r), TaskID: r.TaskID, Digest: r.Revision.Digest, Revision: r.Revision.N, By: r.Requester, Says: r.Revision.Text}
+func (f *frame) chatCard(r approval.Request) chatview.ChatCard {
+	card := chatview.ChatCard{ApprovalRow: f.approvalRow(r), TaskID: r.TaskID, Digest: r.Revision.Digest, Revision: r.Revision.N, By: r.Requester, Says: r.Revision.Text}
 	if r.IsHandover() {
 		card.Asks, card.Says = asksInCard(r), ""
 	}

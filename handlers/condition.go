@@ -8,6 +8,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
+	overviewview "gatehouse/views/overview"
 )
 
 // Condition is how the house itself does.
@@ -34,14 +35,14 @@ const (
 )
 
 // condition fills the overview's line about the house, and what is wrong on top of it.
-func (p *Pages) condition(f *frame, page *views.OverviewPage) error {
+func (p *Pages) condition(f *frame, page *overviewview.OverviewPage) error {
 	breakers, err := p.Sums.Breakers(f.ctx)
 	if err != nil {
 		return err
 	}
 	for _, b := range breakers {
 		if b.State != "closed" {
-			page.House.Breakers = append(page.House.Breakers, views.Resting{Agent: b.Agent, State: b.State, Until: at(b.Until)})
+			page.House.Breakers = append(page.House.Breakers, overviewview.Resting{Agent: b.Agent, State: b.State, Until: at(b.Until)})
 		}
 	}
 	if p.Outbox != nil {

@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
+	teamview "gatehouse/views/team"
 
 	"github.com/labstack/echo/v4"
 )
@@ -33,13 +34,13 @@ func (p *Pages) ContextPage(c echo.Context) error {
 }
 
 // contextPage shows the page, with the form as it was sent where that was refused.
-func (p *Pages) contextPage(c echo.Context, status int, ns, key string, refused *views.ContextForm) error {
+func (p *Pages) contextPage(c echo.Context, status int, ns, key string, refused *teamview.ContextForm) error {
 	f, err := p.begin(c, views.SectionContext, "Context")
 	if err != nil {
 		return err
 	}
 	store := p.Context(f.who.Name(), f.who.User.ID)
-	page := views.ContextPage{Chrome: f.chrome, Namespace: ns, Key: key, Prefix: strings.TrimSpace(c.QueryParam("prefix")), MayWrite: f.who.Has(people.ContextWrite)}
+	page := teamview.ContextPage{Chrome: f.chrome, Namespace: ns, Key: key, Prefix: strings.TrimSpace(c.QueryParam("prefix")), MayWrite: f.who.Has(people.ContextWrite)}
 	switch {
 	case ns == "":
 		page.Key = ""
@@ -53,20 +54,20 @@ func (p *Pages) contextPage(c echo.Context, status int, ns, key string, refused 
 	if err != nil {
 		return err
 	}
-	page.Form = views.ContextForm{Namespace: ns, Key: key}
+	page.Form = teamview.ContextForm{Namespace: ns, Key: key}
 	if page.Value != nil {
 		page.Form.Value = page.Value.Value
 	}
 	if refused != nil {
 		page.Form = *refused
 	}
-	return render(c, status, views.Context(page))
+	return render(c, status, teamview.Context(page))
 }
 
-func contextTopics(ctx context.Context, store sharedctx.Store, after string, page *views.ContextPage) error {
+func contextTopics(ctx context.Context, store sharedctx.Store, after string, page *teamview.ContextPage) error {
 	topics, err := store.Topics(ctx, page.Prefix, after, contextRows)
 	for _, topic := range topics {
-		page.Topics = append(page.Topics, views.ContextTopic{Name: topic.Namespace, Entries: topic.Entries, UpdatedAt: topic.UpdatedAt})
+		page.Topics = append(page.Topics, teamview.ContextTopic{Name: topic.Namespace, Entries: topic.Entries, UpdatedAt: topic.UpdatedAt})
 	}
 	if len(topics) == contextRows {
 		page.NextHref = withParam(page.Path, "after", topics[contextRows-1].Namespace)
@@ -74,7 +75,7 @@ func contextTopics(ctx context.Context, store sharedctx.Store, after string, pag
 	return err
 }
 
-func contextEntries(ctx context.Context, store sharedctx.Store, page *views.ContextPage) error {
+func contextEntries(ctx context.Context, store sharedctx.Store, page *teamview.ContextPage) error {
 	found, err := store.Prefix(ctx, page.Namespace, page.Prefix, contextRows)
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func contextEntries(ctx context.Context, store sharedctx.Store, page *views.Cont
 }
 
 // contextValue shows a value and its history, with a cursor the part that is older.
-func contextValue(ctx context.Context, store sharedctx.Store, cursor string, page *views.ContextPage) error {
+func contextValue(ctx context.Context, store sharedctx.Store, cursor string, page *teamview.ContextPage) error {
 	before, err := strconv.ParseInt(cursor, 10, 64)
 	if cursor != "" && (err != nil || before < 1) {
 		return Refuse(orchestrator.CodeBadRequest, "This part of the history does not exist. Begin at its newest line.")
@@ -143,8 +144,8 @@ func writer(uses []sharedctx.Use) string {
 	return views.DelegationHref(uses[i].DelegationID)
 }
 
-func contextRow(e sharedctx.Entry) views.ContextRow {
-	return views.ContextRow{Key: e.Key, Value: e.Value, Author: e.Agent, UpdatedAt: e.UpdatedAt, ExpiresAt: e.ExpiresAt}
+func contextRow(e sharedctx.Entry) teamview.ContextRow {
+	return teamview.ContextRow{Key: e.Key, Value: e.Value, Author: e.Agent, UpdatedAt: e.UpdatedAt, ExpiresAt: e.ExpiresAt}
 }
 
 // readers are who read last, each once, at most n.
@@ -161,7 +162,7 @@ func readers(uses []sharedctx.Use, n int) (names []string) {
 func (p *Pages) WriteContext(c echo.Context) error {
 	who, _ := Who(c)
 	ctx, store := c.Request().Context(), p.Context(who.Name(), who.User.ID)
-	form := views.ContextForm{Namespace: c.FormValue("ns"), Key: c.FormValue("key"), Value: c.FormValue("value"), TTL: c.FormValue("ttl")}
+	form := teamview.ContextForm{Namespace: c.FormValue("ns"), Key: c.FormValue("key"), Value: c.FormValue("value"), TTL: c.FormValue("ttl")}
 	if c.FormValue("do") == "delete" {
 		if err := store.Delete(ctx, form.Namespace, form.Key); err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 			return err

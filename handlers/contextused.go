@@ -8,6 +8,7 @@ import (
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
+	taskview "gatehouse/views/task"
 )
 
 // usesShown is how many uses of the shared context a task's page reads; piecesShown how
@@ -20,7 +21,7 @@ const (
 
 // contextUsed fills the context tab: what the task read and wrote, who did it and when, and
 // what is there now. Looking is no use: it prolongs nothing.
-func (p *Pages) contextUsed(f *frame, page *views.DelegationPage) error {
+func (p *Pages) contextUsed(f *frame, page *taskview.DelegationPage) error {
 	if page.MayContext = f.who.Has(people.ContextRead); !page.MayContext {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (p *Pages) contextUsed(f *frame, page *views.DelegationPage) error {
 			}
 			i = len(page.Context)
 			place[id] = i
-			page.Context = append(page.Context, views.ContextPiece{Namespace: u.Namespace, Key: u.Key})
+			page.Context = append(page.Context, taskview.ContextPiece{Namespace: u.Namespace, Key: u.Key})
 		}
 		piece := &page.Context[i]
 		piece.Read = piece.Read || u.Kind == sharedctx.Read

@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
+	taskview "gatehouse/views/task"
 
 	"github.com/labstack/echo/v4"
 )
@@ -46,7 +47,7 @@ func Thinking(b agent.Block) string {
 }
 
 // talk fills the conversation tab: the newest turns, ?before= goes back.
-func (p *Pages) talk(c echo.Context, f *frame, page *views.DelegationPage, d orchestrator.Delegation, tree []orchestrator.Delegation) error {
+func (p *Pages) talk(c echo.Context, f *frame, page *taskview.DelegationPage, d orchestrator.Delegation, tree []orchestrator.Delegation) error {
 	run, err := RunOf(c.QueryParam("run"), d.Work.Runs)
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func (p *Pages) talk(c echo.Context, f *frame, page *views.DelegationPage, d orc
 	if start > 0 && len(found) > 1 && found[1].Message.Role != agent.FromTools {
 		found = found[1:]
 	}
-	talk := views.Conversation{Run: run + 1, Runs: d.Work.Runs + 1, Last: last, Turns: turnViews(found, d, tree)}
+	talk := taskview.Conversation{Run: run + 1, Runs: d.Work.Runs + 1, Last: last, Turns: turnViews(found, d, tree)}
 	if len(found) > 0 && found[0].N > 1 {
 		talk.OlderURL = withParam(f.chrome.Path, "before", strconv.Itoa(found[0].N))
 	}
@@ -86,7 +87,7 @@ func (p *Pages) talk(c echo.Context, f *frame, page *views.DelegationPage, d orc
 }
 
 // turnViews pairs calls with their results: a turn of results stands with its calls.
-func turnViews(turns []agent.Turn, d orchestrator.Delegation, tree []orchestrator.Delegation) []views.Turn {
+func turnViews(turns []agent.Turn, d orchestrator.Delegation, tree []orchestrator.Delegation) []taskview.Turn {
 	names, made := map[string]string{}, map[string]string{}
 	for _, x := range tree {
 		names[x.ID] = x.To
@@ -94,16 +95,16 @@ func turnViews(turns []agent.Turn, d orchestrator.Delegation, tree []orchestrato
 			made[x.HopKey] = x.ID
 		}
 	}
-	link := func(id string) views.TurnChild {
-		return views.TurnChild{ID: id, Name: first(names[id], "a delegation")}
+	link := func(id string) taskview.TurnChild {
+		return taskview.TurnChild{ID: id, Name: first(names[id], "a delegation")}
 	}
-	var out []views.Turn
+	var out []taskview.Turn
 	for _, t := range turns {
 		if n := len(out) - 1; t.Message.Role == agent.FromTools && n >= 0 && out[n].Role == agent.FromModel {
 			answer(&out[n], t, d.ID)
 			continue
 		}
-		v := views.Turn{N: t.N, Role: t.Message.Role, Agent: d.To, From: first(d.From, d.Requester), Model: t.Model, Stop: t.Stop, At: t.At, Took: t.Took}
+		v := taskview.Turn{N: t.N, Role: t.Message.Role, Agent: d.To, From: first(d.From, d.Requester), Model: t.Model, Stop: t.Stop, At: t.At, Took: t.Took}
 		if t.Message.Role == agent.FromModel {
 			v.Usage = usage(t.Usage)
 		}
@@ -114,7 +115,7 @@ func turnViews(turns []agent.Turn, d orchestrator.Delegation, tree []orchestrato
 			}
 		}
 		for _, b := range t.Message.Calls() {
-			call := views.ToolCall{ID: b.ID, Name: b.Name, About: firstArgument(b.Input), Input: cutText(indented(b.Input), d.ID, t.N)}
+			call := taskview.ToolCall{ID: b.ID, Name: b.Name, About: firstArgument(b.Input), Input: cutText(indented(b.Input), d.ID, t.N)}
 			if id := made[b.ID]; id != "" {
 				child := link(id)
 				call.Child = &child
@@ -139,7 +140,7 @@ func turnViews(turns []agent.Turn, d orchestrator.Delegation, tree []orchestrato
 
 // timeCalls says of each call how long it took: one that made a delegation as long as that
 // one, a single one until its answer.
-func timeCalls(v *views.Turn, tree []orchestrator.Delegation) {
+func timeCalls(v *taskview.Turn, tree []orchestrator.Delegation) {
 	for i := range v.Calls {
 		c := &v.Calls[i]
 		if len(v.Calls) == 1 && v.Answered.After(v.At) {
@@ -160,7 +161,7 @@ func timeCalls(v *views.Turn, tree []orchestrator.Delegation) {
 }
 
 // answer puts the results of a turn beside their calls.
-func answer(v *views.Turn, t agent.Turn, id string) {
+func answer(v *taskview.Turn, t agent.Turn, id string) {
 	v.Answered = t.At
 	for _, b := range t.Message.Blocks {
 		if b.Type != agent.AnswerBlock {
@@ -173,7 +174,7 @@ func answer(v *views.Turn, t agent.Turn, id string) {
 			}
 		}
 		if at < 0 {
-			v.Calls = append(v.Calls, views.ToolCall{ID: b.ID, Name: b.Name})
+			v.Calls = append(v.Calls, taskview.ToolCall{ID: b.ID, Name: b.Name})
 			at = len(v.Calls) - 1
 		}
 		v.Calls[at].Done, v.Calls[at].Failed, v.Calls[at].Result = true, b.IsError, cutText(b.Text, id, t.N)

@@ -9,6 +9,7 @@ import (
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
+	taskview "gatehouse/views/task"
 
 	"github.com/labstack/echo/v4"
 )
@@ -50,7 +51,7 @@ func (p *Pages) Delegation(c echo.Context) error {
 	if err := p.kept(f, t, &page); err != nil {
 		return err
 	}
-	page.ID, page.Tab = d.ID, views.ParseTab(c.QueryParam("tab"))
+	page.ID, page.Tab = d.ID, taskview.ParseTab(c.QueryParam("tab"))
 	page.Open, page.Plain = c.QueryParam("pinch") == "off", c.QueryParam("plain") == "on"
 	page.EventsN = int(t.LastN)
 	if page.HasTree() {
@@ -67,11 +68,11 @@ func (p *Pages) Delegation(c echo.Context) error {
 	if err := p.taskTab(c, f, &page, d, t, tr); err != nil {
 		return err
 	}
-	return render(c, http.StatusOK, views.Delegation(page))
+	return render(c, http.StatusOK, taskview.Delegation(page))
 }
 
 // forkable counts the turns of a model's conversation that this person may fork at.
-func (p *Pages) forkable(f *frame, page *views.DelegationPage, d orchestrator.Delegation) error {
+func (p *Pages) forkable(f *frame, page *taskview.DelegationPage, d orchestrator.Delegation) error {
 	if !p.Engine.Traits(d.To).Conversation || !f.who.Has(people.DelegationsControl) {
 		return nil
 	}
@@ -81,17 +82,17 @@ func (p *Pages) forkable(f *frame, page *views.DelegationPage, d orchestrator.De
 }
 
 // taskTab fills what the tab shows beside the tree.
-func (p *Pages) taskTab(c echo.Context, f *frame, page *views.DelegationPage, d orchestrator.Delegation, t orchestrator.Task, tr *trace) error {
+func (p *Pages) taskTab(c echo.Context, f *frame, page *taskview.DelegationPage, d orchestrator.Delegation, t orchestrator.Task, tr *trace) error {
 	switch page.Tab {
-	case views.TabEvents:
+	case taskview.TabEvents:
 		return p.eventRows(c, f, page, t, tr)
-	case views.TabTalk:
+	case taskview.TabTalk:
 		return p.talk(c, f, page, d, tr.tree)
-	case views.TabFlow, views.TabFigures:
+	case taskview.TabFlow, taskview.TabFigures:
 		return p.taskDrawings(f, page, tr.tree)
-	case views.TabContext:
+	case taskview.TabContext:
 		return p.contextUsed(f, page)
-	case views.TabTree:
+	case taskview.TabTree:
 		return p.taskWaits(f, page, tr)
 	}
 	return nil
@@ -106,15 +107,15 @@ func mostHandoffs(limit int, b *budget.Account) int {
 }
 
 // taskHead is what the page says of the task as a whole.
-func (p *Pages) taskHead(f *frame, t orchestrator.Task, tr *trace) (views.DelegationPage, error) {
+func (p *Pages) taskHead(f *frame, t orchestrator.Task, tr *trace) (taskview.DelegationPage, error) {
 	tree := tr.tree
 	root, err := p.Reader.Delegation(f.ctx, t.RootID)
 	if err != nil {
-		return views.DelegationPage{}, err
+		return taskview.DelegationPage{}, err
 	}
 	f.chrome.Title, f.chrome.State = orchestrator.Title(t.Text), string(root.State)
 	may := f.who.Has(people.DelegationsControl)
-	page := views.DelegationPage{
+	page := taskview.DelegationPage{
 		TaskID: t.ID, Text: t.Text, TaskState: string(root.State), Since: root.Since, Requester: t.Requester, Via: t.Via, Source: t.Source,
 		CreatedAt: t.CreatedAt, EndedAt: at(root.EndedAt), Repository: root.Repository, On: worksOn(root.Work.Stand, t.Ref), Usage: usageOf(root), HandOffs: t.Handoffs,
 		MaxHandOff: mostHandoffs(p.Engine.Config().Settings.MaxHandoffs, root.Work.Budget), CanCancel: may && !root.State.Ended(),
@@ -150,8 +151,8 @@ func (p *Pages) taskHead(f *frame, t orchestrator.Task, tr *trace) (views.Delega
 }
 
 // heldOf says why a landing of the tree waits for a person, if one does.
-func (p *Pages) heldOf(f *frame, tree []orchestrator.Delegation, may bool) (*views.Held, error) {
-	var held *views.Held
+func (p *Pages) heldOf(f *frame, tree []orchestrator.Delegation, may bool) (*taskview.Held, error) {
+	var held *taskview.Held
 	for _, d := range tree {
 		if d.State != orchestrator.Landing {
 			continue
@@ -161,7 +162,7 @@ func (p *Pages) heldOf(f *frame, tree []orchestrator.Delegation, may bool) (*vie
 			return nil, err
 		}
 		if full.State == orchestrator.Landing && full.Work.Problem != "" {
-			held = &views.Held{What: full.Work.Problem}
+			held = &taskview.Held{What: full.Work.Problem}
 			if may {
 				held.RetryID = d.ID
 			}
@@ -184,7 +185,7 @@ func worksOn(s orchestrator.Stand, ref string) string {
 
 // openRequest finds the request of the tree that people should see on top: one that
 // is pending, else the newest.
-func (p *Pages) openRequest(f *frame, page *views.DelegationPage, tree []orchestrator.Delegation) error {
+func (p *Pages) openRequest(f *frame, page *taskview.DelegationPage, tree []orchestrator.Delegation) error {
 	if !f.who.Has(people.ApprovalsRead) {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/history"
 	"gatehouse/views"
+	taskview "gatehouse/views/task"
 
 	"github.com/labstack/echo/v4"
 )
@@ -40,7 +41,7 @@ func (p *Pages) Delegations(c echo.Context) error {
 	}
 	f.chrome.Search = strings.Join(line.query.Words, " ")
 	after, status := q.Get("after"), http.StatusOK
-	page := views.DelegationsPage{Chrome: f.chrome, Later: after != "", Send: p.sendForm(views.SendForm{})}
+	page := taskview.DelegationsPage{Chrome: f.chrome, Later: after != "", Send: p.sendForm(views.SendForm{})}
 	if line.problem == nil {
 		err := p.delegationList(f, line, after, &page)
 		if err != nil && FaultOf(err).Status != http.StatusBadRequest {
@@ -56,7 +57,7 @@ func (p *Pages) Delegations(c echo.Context) error {
 	page.Filters = line.bar(p.suggestions())
 	page.Filters.Clear = views.SendPath
 	page.Filtered = line.problem != nil || line.line != onlyTasks.String()
-	return render(c, status, views.Delegations(page))
+	return render(c, status, taskview.Delegations(page))
 }
 
 // taskLine is the line that the address asks with: as a line, or by single parameters.
@@ -86,7 +87,7 @@ func (f filterLine) soleWord() string {
 }
 
 // delegationList fills the rows of the page.
-func (p *Pages) delegationList(f *frame, line filterLine, after string, page *views.DelegationsPage) error {
+func (p *Pages) delegationList(f *frame, line filterLine, after string, page *taskview.DelegationsPage) error {
 	if after != "" && !IsID(after, orchestrator.DelegationPrefix) {
 		return unknownPlace
 	}

@@ -11,6 +11,8 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
+	"gatehouse/views/diff"
+	reviewview "gatehouse/views/review"
 )
 
 // Sizes of a diff on a page, in changed lines.
@@ -30,7 +32,7 @@ type window struct{ from, to int }
 
 // diff fills the files of the page: the list is always complete, the lines are those
 // of this page.
-func (p *Pages) diff(ctx context.Context, q url.Values, page *views.ReviewPage, r approval.Request, v approval.Revision) error {
+func (p *Pages) diff(ctx context.Context, q url.Values, page *reviewview.ReviewPage, r approval.Request, v approval.Revision) error {
 	around, err := contextOf(q)
 	if err != nil {
 		return err
@@ -73,7 +75,7 @@ func (p *Pages) diff(ctx context.Context, q url.Values, page *views.ReviewPage, 
 
 // lines draws the lines of the files that are shown. Those of which folded lines were
 // opened are read whole.
-func (p *Pages) lines(ctx context.Context, q url.Values, page *views.ReviewPage, r approval.Request, v approval.Revision, shown map[int]window, around int) error {
+func (p *Pages) lines(ctx context.Context, q url.Values, page *reviewview.ReviewPage, r approval.Request, v approval.Revision, shown map[int]window, around int) error {
 	open, rows := opensOf(q), maxRows
 	totals, err := p.Reviewer.LineCounts(ctx, v, r.Repository, func(i int) bool { _, ok := shown[i]; return ok && v.Files[i].Status != patch.Deleted })
 	if err != nil {
@@ -114,7 +116,7 @@ func (p *Pages) lines(ctx context.Context, q url.Values, page *views.ReviewPage,
 
 // pageOf lists all files and returns which lines of which are on this page. The others
 // lead to where they are.
-func (p *Pages) pageOf(page *views.ReviewPage, v approval.Revision, w window, only string, total int) map[int]window {
+func (p *Pages) pageOf(page *reviewview.ReviewPage, v approval.Revision, w window, only string, total int) map[int]window {
 	shown, start := map[int]window{}, 0
 	for i, f := range v.Files {
 		file, lines := fileRow(page, i+1, f, v), f.Added+f.Removed
@@ -167,8 +169,8 @@ func windowOf(q url.Values, total int) (window, int, error) {
 }
 
 // fileRow is a file without its lines.
-func fileRow(page *views.ReviewPage, n int, f patch.File, v approval.Revision) views.DiffFile {
-	row := views.DiffFile{N: n, Path: f.Path, OldPath: f.OldPath, Status: string(f.Status), Added: f.Added, Removed: f.Removed,
+func fileRow(page *reviewview.ReviewPage, n int, f patch.File, v approval.Revision) diff.DiffFile {
+	row := diff.DiffFile{N: n, Path: f.Path, OldPath: f.OldPath, Status: string(f.Status), Added: f.Added, Removed: f.Removed,
 		OldMode: f.OldMode, NewMode: f.NewMode, Similarity: f.Similarity}
 	for _, w := range v.Warnings {
 		if w.Path == f.Path {
@@ -181,7 +183,7 @@ func fileRow(page *views.ReviewPage, n int, f patch.File, v approval.Revision) v
 	}
 	switch {
 	case f.Binary:
-		row.Binary = &views.BinaryChange{OldSize: sizeOf(f.OldBlob, f.OldSize), NewSize: sizeOf(f.NewBlob, f.NewSize), OldHash: f.OldBlob, NewHash: f.NewBlob}
+		row.Binary = &diff.BinaryChange{OldSize: sizeOf(f.OldBlob, f.OldSize), NewSize: sizeOf(f.NewBlob, f.NewSize), OldHash: f.OldBlob, NewHash: f.NewBlob}
 		if pictured(f) {
 			row.Binary.OldHref, row.Binary.NewHref = pictureHref(page, n, "L", f.OldBlob), pictureHref(page, n, "R", f.NewBlob)
 		}

@@ -10,6 +10,8 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/views"
+	"gatehouse/views/diff"
+	reviewview "gatehouse/views/review"
 
 	"github.com/labstack/echo/v4"
 )
@@ -61,7 +63,7 @@ func (p *Pages) Draft(c echo.Context) error {
 
 // remarks puts comments under their lines: those that were sent, and the reader's own
 // drafts.
-func (p *Pages) remarks(f *frame, page *views.ReviewPage, r approval.Request, shown approval.Revision) error {
+func (p *Pages) remarks(f *frame, page *reviewview.ReviewPage, r approval.Request, shown approval.Revision) error {
 	if err := p.threads(f, page, r, shown); err != nil {
 		return err
 	}
@@ -86,7 +88,7 @@ func (p *Pages) remarks(f *frame, page *views.ReviewPage, r approval.Request, sh
 				continue
 			}
 		}
-		x := views.Remark{Path: d.Path, Side: d.Side, Line: d.Now, First: views.FirstOf(d.Now, d.Code), Code: d.Code, Text: d.Text, Draft: true, Revision: d.Revision, Was: d.Line, Moved: d.Moved}
+		x := diff.Remark{Path: d.Path, Side: d.Side, Line: d.Now, First: reviewview.FirstOf(d.Now, d.Code), Code: d.Code, Text: d.Text, Draft: true, Revision: d.Revision, Was: d.Line, Moved: d.Moved}
 		if d.Gone || page.Revision == r.Revision.N && !slices.ContainsFunc(r.Revision.Files, fileNamed(d.Path)) {
 			page.Gone = append(page.Gone, x)
 			continue
@@ -98,8 +100,8 @@ func (p *Pages) remarks(f *frame, page *views.ReviewPage, r approval.Request, sh
 
 // place puts a remark under its file and returns where it stands, "" for nowhere. Where the
 // page has not the file's lines, that is the page that has them.
-func place(page *views.ReviewPage, x views.Remark) string {
-	i := slices.IndexFunc(page.Files, func(f views.DiffFile) bool { return f.Path == x.Path })
+func place(page *reviewview.ReviewPage, x diff.Remark) string {
+	i := slices.IndexFunc(page.Files, func(f diff.DiffFile) bool { return f.Path == x.Path })
 	if i < 0 {
 		return ""
 	}

@@ -3,11 +3,12 @@ package handlers
 import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/insight"
-	"gatehouse/views"
+	"gatehouse/views/figures"
+	taskview "gatehouse/views/task"
 )
 
 // taskWaits is the section of a live task's page: who waits for whom, oldest first.
-func (p *Pages) taskWaits(f *frame, page *views.DelegationPage, tr *trace) error {
+func (p *Pages) taskWaits(f *frame, page *taskview.DelegationPage, tr *trace) error {
 	var ids []string
 	for _, d := range tr.tree {
 		if !d.State.Ended() && len(ids) < maxWaits {
@@ -33,15 +34,15 @@ func (p *Pages) taskWaits(f *frame, page *views.DelegationPage, tr *trace) error
 const maxWaits = 200
 
 // taskDrawings fills what the tabs of a task's page show of its figures and its flow.
-func (p *Pages) taskDrawings(f *frame, page *views.DelegationPage, tree []orchestrator.Delegation) error {
+func (p *Pages) taskDrawings(f *frame, page *taskview.DelegationPage, tree []orchestrator.Delegation) error {
 	page.Heavy = page.EventsN > maxStory
 	var err error
-	if page.Tab == views.TabFlow {
+	if page.Tab == taskview.TabFlow {
 		page.Flow, err = p.flowOf(f, page.TaskID, tree)
 		return err
 	}
 	sums, err := sumsOf(f.ctx, p.Traces, page.TaskID, tree)
-	page.Figures = views.TaskFigures{Total: insight.Of(sums), Lists: []views.FigureList{
+	page.Figures = figures.TaskFigures{Total: insight.Of(sums), Lists: []figures.FigureList{
 		{By: insight.ByAgent, Title: "By agent", Rows: insight.By(sums, insight.ByAgent)}, {By: insight.ByModel, Title: "By model", Rows: insight.By(sums, insight.ByModel)}}}
 	return err
 }

@@ -16,6 +16,8 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
+	"gatehouse/views/diff"
+	reviewview "gatehouse/views/review"
 
 	"github.com/labstack/echo/v4"
 )
@@ -126,7 +128,7 @@ func (p *Pages) editorText(ctx context.Context, r approval.Request, v approval.R
 }
 
 // openFiles opens files in editors: "all", or a list such as "F1,F3".
-func (p *Pages) openFiles(ctx context.Context, which string, typed map[int]string, page *views.ReviewPage, r approval.Request, v approval.Revision) error {
+func (p *Pages) openFiles(ctx context.Context, which string, typed map[int]string, page *reviewview.ReviewPage, r approval.Request, v approval.Revision) error {
 	wanted := strings.Split(which, ",")
 	files, size := 0, 0
 	for i := range page.Files {
@@ -148,7 +150,7 @@ func (p *Pages) openFiles(ctx context.Context, which string, typed map[int]strin
 			continue
 		}
 		files, size = files+1, size+len(text)
-		row.Edit = &views.FileEdit{Text: text, Hidden: views.Hidden(strings.ReplaceAll(text, "\r\n", "\n"))}
+		row.Edit = &diff.FileEdit{Text: text, Hidden: reviewview.Hidden(strings.ReplaceAll(text, "\r\n", "\n"))}
 		if was, ok := typed[row.N]; ok {
 			row.Edit.Text = was
 		}

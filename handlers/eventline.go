@@ -6,6 +6,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/views"
+	taskview "gatehouse/views/task"
 )
 
 // words are how pages say what events tell.
@@ -14,7 +15,7 @@ var words = event.Words{
 	Verdict: func(verdict string, startOver bool) string {
 		return views.VerdictWord(verdict) + approval.Decision{StartOver: startOver}.Anew()
 	},
-	Steered: func(by string, trusted bool) string { return views.SteeredWords(by, "the branch", trusted) },
+	Steered: func(by string, trusted bool) string { return taskview.SteeredWords(by, "the branch", trusted) },
 }
 
 // eventLine is one line of what an event says, beside its type and who did it.

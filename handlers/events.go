@@ -10,7 +10,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/textcut"
-	"gatehouse/views"
+	taskview "gatehouse/views/task"
 
 	"github.com/labstack/echo/v4"
 )
@@ -23,7 +23,7 @@ const jsonShown = 16 << 10
 
 // eventRows fills the events tab: the newest first, ?before= goes back, ?at= shows the page
 // that has that event, ?type= and ?of= leave only some.
-func (p *Pages) eventRows(c echo.Context, f *frame, page *views.DelegationPage, t orchestrator.Task, tr *trace) error {
+func (p *Pages) eventRows(c echo.Context, f *frame, page *taskview.DelegationPage, t orchestrator.Task, tr *trace) error {
 	filter := orchestrator.EventFilter{Newest: true, Limit: eventsShown + 1}
 	var err error
 	if filter.Before, err = eventPlace(c, "before"); err != nil {
@@ -81,16 +81,16 @@ func eventPlace(c echo.Context, name string) (int64, error) {
 	return n, nil
 }
 
-func eventRow(e event.Event, tr *trace) (views.EventRow, error) {
+func eventRow(e event.Event, tr *trace) (taskview.EventRow, error) {
 	raw, err := json.MarshalIndent(e, "", "  ")
 	if err != nil {
-		return views.EventRow{}, fmt.Errorf("show event %s: %w", e.ID, err)
+		return taskview.EventRow{}, fmt.Errorf("show event %s: %w", e.ID, err)
 	}
 	agent := ""
 	if i, ok := tr.at[e.DelegationID]; ok {
 		agent = tr.tree[i].To
 	}
-	row := views.EventRow{N: e.N, ID: e.ID, Type: string(e.Type), Actor: e.Actor, Who: doer(e, agent), At: e.At, Text: eventLine(e),
+	row := taskview.EventRow{N: e.N, ID: e.ID, Type: string(e.Type), Actor: e.Actor, Who: doer(e, agent), At: e.At, Text: eventLine(e),
 		DelegationID: e.DelegationID, JSON: string(raw)}
 	row.JSON, _ = textcut.Bytes(row.JSON, jsonShown)
 	row.Rest = len(raw) - len(row.JSON)

@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/views"
+	evidenceview "gatehouse/views/evidence"
 
 	"github.com/labstack/echo/v4"
 )
@@ -65,14 +66,14 @@ func (e Evidences) Render(c echo.Context, r approval.Request) error {
 
 func (e Evidences) render(c echo.Context, r approval.Request, chrome views.Chrome) error {
 	ctx := c.Request().Context()
-	page := views.EvidencePage{Chrome: chrome, Request: r}
+	page := evidenceview.EvidencePage{Chrome: chrome, Request: r}
 	var err error
 	if page.Revisions, err = e.Requests.Revisions(ctx, r.ID); err != nil {
 		return err
 	}
 	for _, v := range page.Revisions {
 		shown := v.Files[:min(len(v.Files), evidenceFiles)]
-		page.Files = append(page.Files, views.EvidenceFiles{Shown: shown, More: len(v.Files) - len(shown)})
+		page.Files = append(page.Files, evidenceview.EvidenceFiles{Shown: shown, More: len(v.Files) - len(shown)})
 	}
 	if page.Answers, err = e.Requests.Answers(ctx, r.ID); err != nil {
 		return err
@@ -88,19 +89,19 @@ func (e Evidences) render(c echo.Context, r approval.Request, chrome views.Chrom
 	if page.Seal, err = e.seal(ctx, r.TaskID); err != nil {
 		return err
 	}
-	return render(c, http.StatusOK, views.Evidence(page))
+	return render(c, http.StatusOK, evidenceview.Evidence(page))
 }
 
 // sealHeads is how many heads of one checkpoint are read to find a task's.
 const sealHeads = 100_000
 
 // seal is the newest checkpoint that covers the task; nil while none does.
-func (e Evidences) seal(ctx context.Context, taskID string) (*views.EvidenceSeal, error) {
+func (e Evidences) seal(ctx context.Context, taskID string) (*evidenceview.EvidenceSeal, error) {
 	proofs, err := e.Proof.Proofs(ctx, []string{taskID}, sealHeads)
 	if err != nil || len(proofs) == 0 {
 		return nil, err
 	}
-	s := &views.EvidenceSeal{At: proofs[0].At, Pos: proofs[0].Pos, Key: proofs[0].KeyID}
+	s := &evidenceview.EvidenceSeal{At: proofs[0].At, Pos: proofs[0].Pos, Key: proofs[0].KeyID}
 	for _, h := range proofs[0].Heads {
 		if h.TaskID == taskID {
 			s.N = h.N
@@ -110,7 +111,7 @@ func (e Evidences) seal(ctx context.Context, taskID string) (*views.EvidenceSeal
 }
 
 // evidenceTrail walks the task's events and keeps those about the request.
-func evidenceTrail(ctx context.Context, reader Reader, r approval.Request, page *views.EvidencePage) error {
+func evidenceTrail(ctx context.Context, reader Reader, r approval.Request, page *evidenceview.EvidencePage) error {
 	for after := int64(0); ; {
 		batch, err := reader.Events(ctx, r.TaskID, after, 500)
 		if err != nil {

@@ -10,14 +10,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// figures tells Prometheus what the store and this node know. Names of agents and models
+// collector tells Prometheus what the store and this node know. Names of agents and models
 // are those of the configuration and "other": what comes from outside makes no series.
-type figures struct {
+type collector struct {
 	read func(context.Context) (Figures, error)
 }
 
 // Metrics tells Prometheus the figures that read gives.
-func Metrics(read func(context.Context) (Figures, error)) prometheus.Collector { return figures{read} }
+func Metrics(read func(context.Context) (Figures, error)) prometheus.Collector {
+	return collector{read}
+}
 
 // Whence a figure comes; each HELP ends with one of these.
 const (
@@ -61,10 +63,10 @@ var (
 
 // Describe implements prometheus.Collector. It tells of one: the others are checked when
 // they are collected.
-func (figures) Describe(out chan<- *prometheus.Desc) { out <- liveDesc }
+func (collector) Describe(out chan<- *prometheus.Desc) { out <- liveDesc }
 
 // Collect implements prometheus.Collector.
-func (f figures) Collect(out chan<- prometheus.Metric) {
+func (f collector) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	got, err := f.read(ctx)

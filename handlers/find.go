@@ -9,7 +9,8 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator/patch"
-	"gatehouse/views"
+	"gatehouse/views/diff"
+	reviewview "gatehouse/views/review"
 )
 
 // Bounds of a search over a long diff.
@@ -20,8 +21,8 @@ const (
 
 // find searches the lines of the whole diff, as far as it is text; letters of either
 // case are alike. It is for changes of which a page shows a part.
-func (p *Pages) find(ctx context.Context, q url.Values, path string, r approval.Request, v approval.Revision) (*views.Find, error) {
-	out := &views.Find{Text: q.Get("find")}
+func (p *Pages) find(ctx context.Context, q url.Values, path string, r approval.Request, v approval.Revision) (*reviewview.Find, error) {
+	out := &reviewview.Find{Text: q.Get("find")}
 	if len(out.Text) > 200 {
 		out.Text = strings.ToValidUTF8(out.Text[:200], "")
 	}
@@ -60,7 +61,7 @@ type spot struct {
 }
 
 // search adds the hits of one file, until there are enough.
-func search(out *views.Find, hunks []patch.Hunk, want string, at spot) {
+func search(out *reviewview.Find, hunks []patch.Hunk, want string, at spot) {
 	changed := 0
 	for _, h := range hunks {
 		for _, l := range h.Lines {
@@ -72,14 +73,14 @@ func search(out *views.Find, hunks []patch.Hunk, want string, at spot) {
 					out.More = true
 					return
 				}
-				d := views.DiffLine{Op: views.Op(l.Kind), Old: l.Old, New: l.New}
+				d := diff.DiffLine{Op: diff.Op(l.Kind), Old: l.Old, New: l.New}
 				page := withParam(withoutParams(at.path, "file", "ctx"), "page", strconv.Itoa((at.start+changed)/pageLines+1))
-				anchor := views.Anchor(at.n, d)
+				anchor := diff.Anchor(at.n, d)
 				href := page + "#" + anchor
 				if patch.LongLine(l.Text) { // not all of it is drawn
 					href = placeInLine(page, anchor, i)
 				}
-				out.Hits = append(out.Hits, views.Hit{Path: at.name, Name: views.LineName(d), Text: around(l.Text, i, len(want)), Href: href})
+				out.Hits = append(out.Hits, reviewview.Hit{Path: at.name, Name: diff.LineName(d), Text: around(l.Text, i, len(want)), Href: href})
 			}
 			changed++
 		}

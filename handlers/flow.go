@@ -13,6 +13,7 @@ import (
 	"gatehouse/orchestrator/flow"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/views"
+	taskview "gatehouse/views/task"
 
 	"github.com/labstack/echo/v4"
 )
@@ -27,7 +28,7 @@ func (p *Pages) Flow(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return render(c, http.StatusOK, views.FlowView(views.FlowPage{Chrome: f.chrome, TaskID: d.TaskID, Text: d.Text, Flow: drawing}))
+	return render(c, http.StatusOK, taskview.FlowView(taskview.FlowPage{Chrome: f.chrome, TaskID: d.TaskID, Text: d.Text, Flow: drawing}))
 }
 
 // FlowSVG answers GET /delegations/{id}/flow.svg with the drawing alone.
@@ -38,28 +39,28 @@ func (p *Pages) FlowSVG(c echo.Context) error {
 		return err
 	}
 	var b bytes.Buffer
-	if err := views.FlowSVG(drawing, true).Render(c.Request().Context(), &b); err != nil {
+	if err := taskview.FlowSVG(drawing, true).Render(c.Request().Context(), &b); err != nil {
 		return err
 	}
 	return c.Blob(http.StatusOK, "image/svg+xml", b.Bytes())
 }
 
 // flow reads the task that the address names; the first value is its root.
-func (p *Pages) flow(c echo.Context, f *frame) (orchestrator.Delegation, views.Flow, error) {
+func (p *Pages) flow(c echo.Context, f *frame) (orchestrator.Delegation, taskview.Flow, error) {
 	d, err := p.Ids.Delegation(f.ctx, f.who, c.Param("id"))
 	if err != nil {
-		return d, views.Flow{}, err
+		return d, taskview.Flow{}, err
 	}
 	t, err := p.Reader.Task(f.ctx, d.TaskID)
 	if err != nil {
-		return d, views.Flow{}, err
+		return d, taskview.Flow{}, err
 	}
 	if d, err = p.Reader.Delegation(f.ctx, t.RootID); err != nil {
-		return d, views.Flow{}, err
+		return d, taskview.Flow{}, err
 	}
 	tree, err := p.Traces.Outline(f.ctx, d.TaskID)
 	if err != nil {
-		return d, views.Flow{}, err
+		return d, taskview.Flow{}, err
 	}
 	drawing, err := p.flowOf(f, d.TaskID, tree)
 	return d, drawing, err
@@ -69,8 +70,8 @@ func (p *Pages) flow(c echo.Context, f *frame) (orchestrator.Delegation, views.F
 const handsAtOnce = 500
 
 // flowOf draws a whole task. Of its texts and its refusals only some are held at once.
-func (p *Pages) flowOf(f *frame, taskID string, tree []orchestrator.Delegation) (views.Flow, error) {
-	drawing := views.Flow{States: map[string]string{}, Runs: map[string]int{}}
+func (p *Pages) flowOf(f *frame, taskID string, tree []orchestrator.Delegation) (taskview.Flow, error) {
+	drawing := taskview.Flow{States: map[string]string{}, Runs: map[string]int{}}
 	for _, d := range tree {
 		drawing.States[d.To] = string(d.State)
 		drawing.Runs[d.To]++

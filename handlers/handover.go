@@ -8,12 +8,13 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/views"
+	reviewview "gatehouse/views/review"
 
 	"github.com/labstack/echo/v4"
 )
 
 // reviewHandover is the rest of the review page where r asks about a hand-over.
-func (p *Pages) reviewHandover(c echo.Context, f *frame, q url.Values, page views.ReviewPage, r approval.Request, shown approval.Revision, no refused) error {
+func (p *Pages) reviewHandover(c echo.Context, f *frame, q url.Values, page reviewview.ReviewPage, r approval.Request, shown approval.Revision, no refused) error {
 	page.Ask = askOf(*r.Question)
 	page.Split = q.Get("view") == "split"
 	if r.Travels() && q.Get("part") != "head" {
@@ -31,16 +32,16 @@ func (p *Pages) reviewHandover(c echo.Context, f *frame, q url.Values, page view
 }
 
 // wholeOrPart answers with the review page, or with the one file of it that q asks for.
-func wholeOrPart(c echo.Context, q url.Values, page views.ReviewPage, no refused) error {
+func wholeOrPart(c echo.Context, q url.Values, page reviewview.ReviewPage, no refused) error {
 	if n := partOf(q); n > 0 && n <= len(page.Files) {
-		return render(c, no.status, views.ReviewFile(page, n))
+		return render(c, no.status, reviewview.ReviewFile(page, n))
 	}
-	return render(c, no.status, views.Review(page))
+	return render(c, no.status, reviewview.Review(page))
 }
 
 // askOf is the question about a hand-over as a page shows it.
-func askOf(q orchestrator.Question) *views.HandoverAsk {
-	a := &views.HandoverAsk{From: q.From, To: q.To, Text: q.Text, Command: q.Command(), Place: q.Place(), Travels: q.Tree != ""}
+func askOf(q orchestrator.Question) *reviewview.HandoverAsk {
+	a := &reviewview.HandoverAsk{From: q.From, To: q.To, Text: q.Text, Command: q.Command(), Place: q.Place(), Travels: q.Tree != ""}
 	for _, key := range slices.Sorted(maps.Keys(q.Context)) {
 		a.Context = append(a.Context, views.ContextLine{Key: key, Value: q.Context[key]})
 	}

@@ -11,21 +11,23 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/retention"
 	"gatehouse/views"
+	auditview "gatehouse/views/audit"
+	taskview "gatehouse/views/task"
 
 	"github.com/labstack/echo/v4"
 )
 
 // HoldsPage answers GET /audit/holds?lifted=true.
 func (p *Pages) HoldsPage(c echo.Context) error {
-	return p.holdsPage(c, http.StatusOK, func(*views.HoldsPage) {})
+	return p.holdsPage(c, http.StatusOK, func(*auditview.HoldsPage) {})
 }
 
-func (p *Pages) holdsPage(c echo.Context, status int, change func(*views.HoldsPage)) error {
+func (p *Pages) holdsPage(c echo.Context, status int, change func(*auditview.HoldsPage)) error {
 	f, err := p.begin(c, views.SectionAudit, "Legal holds")
 	if err != nil {
 		return err
 	}
-	page := views.HoldsPage{Lifted: c.QueryParam("lifted") == "true", MaySet: f.who.Has(people.AuditHold), Rules: rulesOf(p.Engine.Config().Retention)}
+	page := auditview.HoldsPage{Lifted: c.QueryParam("lifted") == "true", MaySet: f.who.Has(people.AuditHold), Rules: rulesOf(p.Engine.Config().Retention)}
 	all, err := p.Holds.Holds(f.ctx, page.Lifted)
 	if err != nil {
 		return err
@@ -33,7 +35,7 @@ func (p *Pages) holdsPage(c echo.Context, status int, change func(*views.HoldsPa
 	page.Holds = holdRows(all)
 	page.Chrome = f.chrome
 	change(&page)
-	return render(c, status, views.Holds(page))
+	return render(c, status, auditview.Holds(page))
 }
 
 func holdRows(all []retention.Hold) []views.HoldRow {
@@ -83,7 +85,7 @@ func (p *Pages) SetHold(c echo.Context) error {
 	if err == nil {
 		return seeOther(c, views.HoldsPath, "held")
 	}
-	return p.holdRefused(c, err, func(page *views.HoldsPage) { page.What, page.Subject, page.Reason = what, subject, reason })
+	return p.holdRefused(c, err, func(page *auditview.HoldsPage) { page.What, page.Subject, page.Reason = what, subject, reason })
 }
 
 // holdOf understands what a form names.
@@ -109,25 +111,25 @@ func (p *Pages) holdOf(ctx context.Context, who Caller, what, subject string) (r
 func (p *Pages) LiftHold(c echo.Context) error {
 	who, _ := Who(c)
 	if _, err := p.Holds.LiftHold(c.Request().Context(), c.Param("id"), who.User.Name, c.FormValue("reason")); err != nil {
-		return p.holdRefused(c, err, func(*views.HoldsPage) {})
+		return p.holdRefused(c, err, func(*auditview.HoldsPage) {})
 	}
 	return seeOther(c, views.HoldsPath, "lifted")
 }
 
 // holdRefused shows the page again with what is wrong, and the form as it was sent.
-func (p *Pages) holdRefused(c echo.Context, err error, change func(*views.HoldsPage)) error {
+func (p *Pages) holdRefused(c echo.Context, err error, change func(*auditview.HoldsPage)) error {
 	var known *orchestrator.Error
 	if !errors.As(err, &known) {
 		return err
 	}
-	return p.holdsPage(c, FaultOf(err).Status, func(page *views.HoldsPage) {
+	return p.holdsPage(c, FaultOf(err).Status, func(page *auditview.HoldsPage) {
 		change(page)
 		page.Flash = &views.Flash{Bad: true, Text: FaultOf(err).Message}
 	})
 }
 
 // kept fills in what holds a task, and what retention has removed of it.
-func (p *Pages) kept(f *frame, t orchestrator.Task, page *views.DelegationPage) error {
+func (p *Pages) kept(f *frame, t orchestrator.Task, page *taskview.DelegationPage) error {
 	holds, err := p.Holds.HoldsOn(f.ctx, t.ID)
 	if err != nil {
 		return err

@@ -4,7 +4,7 @@ import (
 	"regexp"
 
 	"gatehouse/orchestrator/patch"
-	"gatehouse/views"
+	"gatehouse/views/diff"
 )
 
 // drawing is how the lines of one file come onto the page.
@@ -21,7 +21,7 @@ type drawing struct {
 // hunksOf turns hunks into drawn ones, cut to the changed lines of the window, and the
 // gap that follows the last of them, nil for none. rows is how many lines the page still
 // takes.
-func hunksOf(d drawing, hunks []patch.Hunk, rows *int) (out []views.DiffHunk, tail *views.DiffHunk) {
+func hunksOf(d drawing, hunks []patch.Hunk, rows *int) (out []diff.DiffHunk, tail *diff.DiffHunk) {
 	changed, next := 0, 1 // changed lines so far; the new line that would follow
 	ended := false        // the last hunk is on the page to its end
 	for _, h := range hunks {
@@ -53,11 +53,11 @@ func hunksOf(d drawing, hunks []patch.Hunk, rows *int) (out []views.DiffHunk, ta
 			skipped = 0
 		}
 		patch.MarkWords(h.Lines[first:last])
-		raw := make([]views.RawLine, 0, last-first)
+		raw := make([]diff.RawLine, 0, last-first)
 		for _, l := range h.Lines[first:last] {
 			raw = append(raw, d.long.raw(l))
 		}
-		drawn := views.NewHunk(d.path, skipped, h.Section, raw)
+		drawn := diff.NewHunk(d.path, skipped, h.Section, raw)
 		if first == 0 {
 			d.links(&drawn, gap, false)
 		}
@@ -65,7 +65,7 @@ func hunksOf(d drawing, hunks []patch.Hunk, rows *int) (out []views.DiffHunk, ta
 		out = append(out, drawn)
 	}
 	if rest := d.total - next + 1; rest > 0 && ended && len(out) > 0 {
-		tail = &views.DiffHunk{Skipped: rest}
+		tail = &diff.DiffHunk{Skipped: rest}
 		d.links(tail, span{next, d.total}, true)
 	}
 	return out, tail
@@ -75,12 +75,12 @@ func hunksOf(d drawing, hunks []patch.Hunk, rows *int) (out []views.DiffHunk, ta
 const expandStep = 20
 
 // links adds to a gap what shows its lines.
-func (d drawing) links(h *views.DiffHunk, gap span, last bool) {
+func (d drawing) links(h *diff.DiffHunk, gap span, last bool) {
 	if gap.to < gap.from {
 		return
 	}
-	link := func(s span) *views.Expand {
-		return &views.Expand{Lines: s.lines(), Open: spec(d.n, s), Href: openHref(d.page, d.n, s)}
+	link := func(s span) *diff.Expand {
+		return &diff.Expand{Lines: s.lines(), Open: spec(d.n, s), Href: openHref(d.page, d.n, s)}
 	}
 	if gap.lines() <= expandStep {
 		h.All = link(gap)

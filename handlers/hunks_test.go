@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/patch"
-	"gatehouse/views"
+	"gatehouse/views/diff"
 
 	"pgregory.net/rapid"
 )
@@ -35,7 +35,7 @@ func whole(lines int, changed ...int) []patch.Hunk {
 }
 
 // drawn writes hunks as 38-44, and gaps as the number of their lines.
-func drawn(hunks []views.DiffHunk, tail *views.DiffHunk) string {
+func drawn(hunks []diff.DiffHunk, tail *diff.DiffHunk) string {
 	var parts []string
 	for _, h := range hunks {
 		if h.Skipped > 0 {
@@ -126,7 +126,7 @@ func TestUnfoldingLosesNothing(t *testing.T) {
 		for _, h := range hunks {
 			lines += h.Skipped
 			for _, l := range h.Lines {
-				if l.Op != views.OpContext {
+				if l.Op != diff.OpContext {
 					seen++
 				}
 				if l.New > 0 {

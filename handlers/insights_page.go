@@ -13,6 +13,8 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/insight"
 	"gatehouse/views"
+	"gatehouse/views/figures"
+	overviewview "gatehouse/views/overview"
 	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
@@ -27,7 +29,7 @@ func (p *Pages) Insights(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := views.InsightsPage{Chrome: f.chrome}
+	page := overviewview.InsightsPage{Chrome: f.chrome}
 	first, last, problem := p.days(c)
 	page.From, page.To, page.Error = insight.DayTime(first).Format(time.DateOnly), insight.DayTime(last).Format(time.DateOnly), problem
 	only := insight.Filter{Agent: c.QueryParam("agent"), Repository: c.QueryParam("repository")}
@@ -42,7 +44,7 @@ func (p *Pages) Insights(c echo.Context) error {
 		return err
 	}
 	page.AsOf, page.Behind = state.At, state.Behind
-	for _, l := range []views.FigureList{{By: insight.ByAgent, Title: "By agent"}, {By: insight.ByModel, Title: "By model"}, {By: insight.ByRepository, Title: "By repository"}, {By: insight.ByDay, Title: "By day"}} {
+	for _, l := range []figures.FigureList{{By: insight.ByAgent, Title: "By agent"}, {By: insight.ByModel, Title: "By model"}, {By: insight.ByRepository, Title: "By repository"}, {By: insight.ByDay, Title: "By day"}} {
 		sums, err := p.Sums.Insight(f.ctx, first, last, l.By, only)
 		if err != nil {
 			return err
@@ -59,7 +61,7 @@ func (p *Pages) Insights(c echo.Context) error {
 	if page.Turns, err = p.Sums.BreakerTurns(f.ctx, insight.DayTime(first), insight.DayTime(last+1), 20); err != nil {
 		return err
 	}
-	return render(c, http.StatusOK, views.Insights(page))
+	return render(c, http.StatusOK, overviewview.Insights(page))
 }
 
 // days reads ?from= and ?to=. What is not understood is said, and the last 30 days are shown.
@@ -124,15 +126,15 @@ func (p *Pages) InsightsCSV(c echo.Context) error {
 
 func csvLines(name string, sums insight.Sums, by insight.Dimension) [][]string {
 	if name == byChannel {
-		lines := [][]string{views.ChannelHead}
+		lines := [][]string{figures.ChannelHead}
 		for _, row := range insight.Of(sums).Channels() {
-			lines = append(lines, views.ChannelLine(row))
+			lines = append(lines, figures.ChannelLine(row))
 		}
 		return lines
 	}
-	lines := [][]string{views.CSVHead}
+	lines := [][]string{figures.CSVHead}
 	for _, row := range insight.By(sums, by) {
-		lines = append(lines, views.CSVRow(row))
+		lines = append(lines, figures.CSVRow(row))
 	}
 	return lines
 }
@@ -151,7 +153,7 @@ func (p *Pages) Waits(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := views.WaitsPage{Chrome: f.chrome, Waits: waitRows(rows), Note: NoCycle, Later: after != ""}
+	page := overviewview.WaitsPage{Chrome: f.chrome, Waits: waitRows(rows), Note: NoCycle, Later: after != ""}
 	queues, err := p.waits().Queues(f.ctx, nil, true)
 	if err != nil {
 		return err
@@ -163,7 +165,7 @@ func (p *Pages) Waits(c echo.Context) error {
 	if next != "" {
 		page.OlderURL = withParam(f.chrome.Path, "after", next)
 	}
-	return render(c, http.StatusOK, views.Waits(page))
+	return render(c, http.StatusOK, overviewview.Waits(page))
 }
 
 func (p *Pages) waits() WaitsOf {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"gatehouse/orchestrator/patch"
-	"gatehouse/views"
+	"gatehouse/views/diff"
 )
 
 // longStep is the part of a long line that one link shows, in bytes. Parts follow each
@@ -26,11 +26,11 @@ type long struct {
 }
 
 // anchor names a line of the file.
-func (g long) anchor(l views.DiffLine) string {
+func (g long) anchor(l diff.DiffLine) string {
 	if g.whole {
-		return views.WholeAnchor(g.n, l)
+		return diff.WholeAnchor(g.n, l)
 	}
-	return views.Anchor(g.n, l)
+	return diff.Anchor(g.n, l)
 }
 
 // longOf reads ?more=&to=.
@@ -42,19 +42,19 @@ func longOf(q url.Values, path string, n int) long {
 	return l
 }
 
-func (g long) raw(l patch.Line) views.RawLine {
-	raw := views.RawLine{Op: views.Op(l.Kind), Old: l.Old, New: l.New, Text: l.Text, NoEOL: l.NoNewline}
+func (g long) raw(l patch.Line) diff.RawLine {
+	raw := diff.RawLine{Op: diff.Op(l.Kind), Old: l.Old, New: l.New, Text: l.Text, NoEOL: l.NoNewline}
 	for _, s := range l.Spans {
 		raw.Changed = append(raw.Changed, [2]int{s.Start, s.End})
 	}
-	if g.line != "" && g.line == g.anchor(views.DiffLine{Op: raw.Op, Old: raw.Old, New: raw.New}) {
+	if g.line != "" && g.line == g.anchor(diff.DiffLine{Op: raw.Op, Old: raw.Old, New: raw.New}) {
 		raw.From, raw.To = max(0, g.to-longStep), g.to
 	}
 	return raw
 }
 
 // link leads from a line that is cut to its other parts.
-func (g long) link(lines []views.DiffLine) {
+func (g long) link(lines []diff.DiffLine) {
 	for i, l := range lines {
 		if l.Before+l.Cut == 0 {
 			continue

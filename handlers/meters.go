@@ -7,12 +7,13 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/views"
+	taskview "gatehouse/views/task"
 )
 
 // metersOf measures a task against its budget: what was used, and what is reserved for
 // work that is under way. What is not limited has no meter.
-func metersOf(root orchestrator.Delegation, handoffs, maxHandoffs int) []views.Meter {
-	var all []views.Meter
+func metersOf(root orchestrator.Delegation, handoffs, maxHandoffs int) []taskview.Meter {
+	var all []taskview.Meter
 	used := usage(root.Usage)
 	if b := root.Work.Budget; b != nil {
 		spent, kept := b.Spent(), b.Reserved
@@ -51,8 +52,8 @@ func metersOf(root orchestrator.Delegation, handoffs, maxHandoffs int) []views.M
 
 const notReported = "not reported"
 
-func meter(name, used, kept, limit string, u, k, most float64) views.Meter {
-	return views.NewMeter(name, used+kept+" of "+limit, u, k, most)
+func meter(name, used, kept, limit string, u, k, most float64) taskview.Meter {
+	return taskview.NewMeter(name, used+kept+" of "+limit, u, k, most)
 }
 
 // reserved says how much is, or nothing.

@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
+	overviewview "gatehouse/views/overview"
 
 	"github.com/labstack/echo/v4"
 )
@@ -27,7 +28,7 @@ func (p *Pages) overview(c echo.Context, status int, form views.SendForm) error 
 	if err != nil {
 		return err
 	}
-	page := views.OverviewPage{Chrome: f.chrome, Send: p.sendForm(form), Examples: p.Examples}
+	page := overviewview.OverviewPage{Chrome: f.chrome, Send: p.sendForm(form), Examples: p.Examples}
 	if err := p.condition(f, &page); err != nil {
 		return err
 	}
@@ -40,11 +41,11 @@ func (p *Pages) overview(c echo.Context, status int, form views.SendForm) error 
 	if err := p.today(f, &page); err != nil {
 		return err
 	}
-	return render(c, status, views.Overview(page))
+	return render(c, status, overviewview.Overview(page))
 }
 
 // needsYou lists what the reader can decide: by deadline, then by age.
-func (p *Pages) needsYou(f *frame, page *views.OverviewPage) error {
+func (p *Pages) needsYou(f *frame, page *overviewview.OverviewPage) error {
 	var mine []approval.Request
 	for _, r := range f.pending {
 		if f.mayApprove(r) {
@@ -85,7 +86,7 @@ func liveStates() []orchestrator.State {
 }
 
 // runningNow lists what is worked on, and who works below each task.
-func (p *Pages) runningNow(f *frame, page *views.OverviewPage) error {
+func (p *Pages) runningNow(f *frame, page *overviewview.OverviewPage) error {
 	tasks, counts, err := p.Sums.LiveTasks(f.ctx, block, activeStates()...)
 	if err != nil {
 		return err
@@ -175,13 +176,13 @@ func turnOf(b orchestrator.Below, f *frame) string {
 }
 
 // today counts what has happened since midnight, and lists what went wrong.
-func (p *Pages) today(f *frame, page *views.OverviewPage) error {
+func (p *Pages) today(f *frame, page *overviewview.OverviewPage) error {
 	midnight := p.midnight()
 	got, err := p.Sums.Today(f.ctx, midnight)
 	if err != nil {
 		return err
 	}
-	page.Today = views.TodayFigures{Tasks: got.Tasks, More: got.More, Landed: got.Landed, Delivered: deliveredWord(p.Engine.Config().Repositories), Rejected: got.Rejected, USD: got.USD, MedianYes: got.MedianYes, Since: midnight}
+	page.Today = overviewview.TodayFigures{Tasks: got.Tasks, More: got.More, Landed: got.Landed, Delivered: deliveredWord(p.Engine.Config().Repositories), Rejected: got.Rejected, USD: got.USD, MedianYes: got.MedianYes, Since: midnight}
 	if most := p.Engine.Config().Settings.DailyUSD; most > 0 {
 		page.Today.MaxUSD = &most
 	}
@@ -216,7 +217,7 @@ func deliveredWord(all map[string]orchestrator.Repository) string {
 
 // wentWrong lists the tasks that ended as nobody wanted and the hand-overs that guards
 // refused, the newest first.
-func (p *Pages) wentWrong(f *frame, midnight time.Time, page *views.OverviewPage) error {
+func (p *Pages) wentWrong(f *frame, midnight time.Time, page *overviewview.OverviewPage) error {
 	tasks, n, err := p.Sums.Wrong(f.ctx, midnight, block)
 	if err != nil {
 		return err

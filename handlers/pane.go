@@ -8,6 +8,7 @@ import (
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
+	taskview "gatehouse/views/task"
 )
 
 // How much of a delegation the pane shows.
@@ -18,12 +19,12 @@ const (
 )
 
 // pane is one delegation in full. more says how many further pieces of its texts are wanted.
-func (p *Pages) pane(f *frame, d orchestrator.Delegation, page *views.DelegationPage, more int) (views.DelegationPane, error) {
+func (p *Pages) pane(f *frame, d orchestrator.Delegation, page *taskview.DelegationPage, more int) (taskview.DelegationPane, error) {
 	spec, _ := p.Engine.Config().Agents.Get(d.To)
-	pane := views.DelegationPane{
+	pane := taskview.DelegationPane{
 		ID: d.ID, Name: d.To, From: d.From, Kind: string(spec.Kind), State: string(d.State), Text: longText(d.Text, more), Chain: names(d),
 		Attempt: 1, Sandbox: d.Work.Sandbox, StartedAt: at(d.StartedAt), EndedAt: at(d.EndedAt), Usage: usageOf(d), ApprovalID: d.ApprovalID, More: more,
-		Steering: d.Work.Steering, Steered: views.SteeredWords(d.From, worksOn(d.Work.Stand, ""), d.Work.Trusted),
+		Steering: d.Work.Steering, Steered: taskview.SteeredWords(d.From, worksOn(d.Work.Stand, ""), d.Work.Trusted),
 		Handed: handedLines(d.Work.Handover),
 	}
 	if d.Work.Problem == "" { // a landing that waits counts its tries there, too
@@ -42,7 +43,7 @@ func (p *Pages) pane(f *frame, d orchestrator.Delegation, page *views.Delegation
 			pane.Data = longText(indented(d.Result.Data), more)
 		}
 		for i, a := range d.Result.Artifacts {
-			pane.Artifacts = append(pane.Artifacts, views.Artifact{N: i + 1, Name: a.Name, Path: a.Path, Type: a.MediaType, Size: max(a.Size, int64(len(a.Text)))})
+			pane.Artifacts = append(pane.Artifacts, taskview.Artifact{N: i + 1, Name: a.Name, Path: a.Path, Type: a.MediaType, Size: max(a.Size, int64(len(a.Text)))})
 		}
 	}
 	if !page.HasPane() {
@@ -57,7 +58,7 @@ func (p *Pages) pane(f *frame, d orchestrator.Delegation, page *views.Delegation
 }
 
 // guardsOf finds in the log which guards let the hand-over pass.
-func (p *Pages) guardsOf(f *frame, d orchestrator.Delegation, pane *views.DelegationPane) error {
+func (p *Pages) guardsOf(f *frame, d orchestrator.Delegation, pane *taskview.DelegationPane) error {
 	found, err := p.Traces.EventsOf(f.ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.Delegated}, Delegations: []string{d.ParentID}, Has: d.ID, Limit: 1})
 	for _, e := range found {
 		for _, g := range event.Read[event.DelegatedData](e).Guards {
@@ -68,7 +69,7 @@ func (p *Pages) guardsOf(f *frame, d orchestrator.Delegation, pane *views.Delega
 }
 
 // logOf fills the last lines that the work printed, and what of it was not taken.
-func (p *Pages) logOf(f *frame, d orchestrator.Delegation, pane *views.DelegationPane) error {
+func (p *Pages) logOf(f *frame, d orchestrator.Delegation, pane *taskview.DelegationPane) error {
 	found, err := p.Traces.EventsOf(f.ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.Progress}, Delegations: []string{d.ID}, Newest: true, Limit: logShown})
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func (p *Pages) logOf(f *frame, d orchestrator.Delegation, pane *views.Delegatio
 		for line := range strings.Lines(event.Read[event.ProgressData](e).Text) {
 			line = strings.TrimRight(line, "\r\n")
 			cut, _ := textcut.Bytes(line, lineBytes)
-			pane.LogTail = append(pane.LogTail, views.LogLine{Text: cut, Rest: len(line) - len(cut), N: e.N})
+			pane.LogTail = append(pane.LogTail, taskview.LogLine{Text: cut, Rest: len(line) - len(cut), N: e.N})
 		}
 	}
 	pane.LogMore = len(found) == logShown || len(pane.LogTail) > logShown
@@ -97,13 +98,13 @@ func longText(s string, more int) views.LongText {
 	return views.LongText{Text: cut, Rest: len(s) - len(cut)}
 }
 
-func rejected(facts event.PatchRejectedData) []views.RejectedFile {
-	var out []views.RejectedFile
+func rejected(facts event.PatchRejectedData) []taskview.RejectedFile {
+	var out []taskview.RejectedFile
 	for _, path := range facts.Files {
-		out = append(out, views.RejectedFile{Path: path, Code: facts.Code, Text: facts.Message})
+		out = append(out, taskview.RejectedFile{Path: path, Code: facts.Code, Text: facts.Message})
 	}
 	if len(out) == 0 {
-		out = append(out, views.RejectedFile{Path: facts.Path, Code: facts.Code, Text: facts.Message})
+		out = append(out, taskview.RejectedFile{Path: facts.Path, Code: facts.Code, Text: facts.Message})
 	}
 	return out
 }

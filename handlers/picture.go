@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
+	reviewview "gatehouse/views/review"
 
 	"github.com/labstack/echo/v4"
 )
@@ -27,7 +28,7 @@ func pictured(f patch.File) bool {
 }
 
 // pictureHref is where one side of a file's picture is, "" for none.
-func pictureHref(page *views.ReviewPage, n int, side, blob string) string {
+func pictureHref(page *reviewview.ReviewPage, n int, side, blob string) string {
 	if strings.Trim(blob, "0") == "" {
 		return ""
 	}
@@ -51,7 +52,7 @@ func (p *Pages) Picture(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if v, err = p.compared(ctx, q, &views.ReviewPage{}, r, v, all); err != nil {
+	if v, err = p.compared(ctx, q, &reviewview.ReviewPage{}, r, v, all); err != nil {
 		return err
 	}
 	none := Refuse(orchestrator.CodeNotFound, "There is no picture at this address.")

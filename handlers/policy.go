@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
+	settingsview "gatehouse/views/settings"
 
 	"github.com/labstack/echo/v4"
 	"go.yaml.in/yaml/v3"
@@ -97,7 +98,7 @@ func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...
 		return err
 	}
 	cfg := p.Gateway.Config()
-	page := views.PolicyPage{Chrome: f.chrome, Since: c.FormValue("since"), Text: text, Problems: problems, Trying: len(tried) > 0, Version: cfg.Policy.Version()}
+	page := settingsview.PolicyPage{Chrome: f.chrome, Since: c.FormValue("since"), Text: text, Problems: problems, Trying: len(tried) > 0, Version: cfg.Policy.Version()}
 	since, err := Ago(page.Since, p.Now())
 	if err != nil {
 		return err
@@ -128,16 +129,16 @@ func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...
 	for _, r := range policy.Rules() {
 		page.Rules = append(page.Rules, ruleRow(r, b.Rules[r.Name], outcome))
 	}
-	page.Rules = append(page.Rules, views.PolicyRule{Name: "default", When: "nothing above", Outcome: outcome(approval.Rule{Need: 1}), Matched: b.Rules["default"]})
+	page.Rules = append(page.Rules, settingsview.PolicyRule{Name: "default", When: "nothing above", Outcome: outcome(approval.Rule{Need: 1}), Matched: b.Rules["default"]})
 	for _, ch := range b.Changes {
-		page.Changes = append(page.Changes, views.PolicyChange{ID: ch.RequestID, At: ch.At, Title: ch.Title, Agent: ch.Agent, Repository: ch.Repository,
+		page.Changes = append(page.Changes, settingsview.PolicyChange{ID: ch.RequestID, At: ch.At, Title: ch.Title, Agent: ch.Agent, Repository: ch.Repository,
 			State: string(ch.State), WasRule: ch.Was.Name, Was: ch.Was.Outcome(), WouldRule: ch.Would.Name, Would: ch.Would.Outcome(), Effect: string(ch.Effect)})
 	}
 	status := http.StatusOK
 	if len(page.Problems) > 0 {
 		status = http.StatusUnprocessableEntity
 	}
-	return render(c, status, views.Policy(page))
+	return render(c, status, settingsview.Policy(page))
 }
 
 // Outcome says in words what a rule does. One that names no groups asks those of the
@@ -175,8 +176,8 @@ func Outcome(r approval.Rule, approvers map[string][]string, repositories []stri
 	return strings.Join(asked, "; ")
 }
 
-func ruleRow(r approval.RuleConfig, matched int, outcome func(approval.Rule) string) views.PolicyRule {
-	row := views.PolicyRule{Name: r.Name, When: r.When, Shadow: r.Shadow, Matched: matched}
+func ruleRow(r approval.RuleConfig, matched int, outcome func(approval.Rule) string) settingsview.PolicyRule {
+	row := settingsview.PolicyRule{Name: r.Name, When: r.When, Shadow: r.Shadow, Matched: matched}
 	rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}
 	if r.Need != nil {
 		rule.Need = *r.Need

@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
+	reviewview "gatehouse/views/review"
 
 	"github.com/labstack/echo/v4"
 )
@@ -94,7 +95,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		return c.Redirect(http.StatusSeeOther, to)
 	}
 	doing(q, &page, no)
-	if q.Get("part") != "head" || page.Doing == views.Editing {
+	if q.Get("part") != "head" || page.Doing == reviewview.Editing {
 		if err := p.diff(f.ctx, q, &page, r, shown); err != nil {
 			return err
 		}
@@ -104,7 +105,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 	if err := p.remarks(f, &page, r, shown); err != nil {
 		return err
 	}
-	if page.Doing == views.Editing {
+	if page.Doing == reviewview.Editing {
 		if err := p.openFiles(f.ctx, q.Get("edit"), no.edits, &page, r, shown); err != nil {
 			return err
 		}
@@ -114,7 +115,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 }
 
 // doing opens the page for what the address asks, as far as this person may.
-func doing(q url.Values, page *views.ReviewPage, no refused) {
+func doing(q url.Values, page *reviewview.ReviewPage, no refused) {
 	page.Refused, page.Comment, page.StartOver, page.Picked, page.Ticked = no.message, no.comment, no.anew, no.picked, no.ticked
 	if no.thread != "" {
 		page.ReplyTo, page.ReplyText, no.remark = no.thread, no.remark, ""
@@ -128,11 +129,11 @@ func doing(q url.Values, page *views.ReviewPage, no refused) {
 	}
 	switch {
 	case q.Get("edit") != "" && page.CanEdit:
-		page.Doing = views.Editing
+		page.Doing = reviewview.Editing
 	case q.Get("pick") != "" && page.CanDecide && page.NoYes == "" && page.Against == 0:
-		page.Doing = views.Picking
+		page.Doing = reviewview.Picking
 	}
-	if page.CanComment && page.Doing != views.Editing {
+	if page.CanComment && page.Doing != reviewview.Editing {
 		page.CommentAt, page.CommentText, page.CommentFrom = q.Get("comment"), no.remark, count(q.Get("from"))
 		if no.at != "" {
 			page.CommentAt, page.CommentFrom = no.at, no.from
@@ -198,15 +199,15 @@ func (p *Pages) revision(ctx context.Context, q url.Values, r approval.Request) 
 }
 
 // reviewHead fills everything but the diff.
-func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d orchestrator.Delegation) views.ReviewPage {
+func (p *Pages) reviewHead(f *frame, r approval.Request, v approval.Revision, d orchestrator.Delegation) reviewview.ReviewPage {
 	f.chrome.Title, f.chrome.State = orchestrator.Title(r.Title), string(r.State)
-	page := views.ReviewPage{
+	page := reviewview.ReviewPage{
 		Chrome: f.chrome, ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, Title: r.Title, State: string(r.State),
 		Whose: f.turn(r), TooFew: f.voters.TooFew(r), Since: v.At, ExpiresAt: at(r.ExpiresAt),
 		Revision: v.N, Newest: r.Revision.N, NewestAt: r.Revision.At, Digest: v.Digest, Repository: r.Repository,
 		Target: landsOn(v), Branch: views.BranchName(v.Branch), Deliver: v.Deliver, Base: v.Base.Commit, BaseAt: v.Base.At, Commit: r.Landed, Requester: r.Requester, Via: r.Via,
 		Chain: chainOf(r), Agent: r.Agent, Says: v.Text, FourEyes: p.FourEyes(), Added: v.Added, Removed: v.Removed,
-		Rule:       views.RuleLine{Name: r.Rule.Name, Need: r.Rule.Need, From: r.Rule.From, Yes: yesOf(r)},
+		Rule:       reviewview.RuleLine{Name: r.Rule.Name, Need: r.Rule.Need, From: r.Rule.From, Yes: yesOf(r)},
 		WholeFiles: len(v.Files), WholeAdded: v.Added, WholeRemoved: v.Removed, Mode: r.Mode, Made: madeWords(r, v), Shadow: shadowWords(v),
 		Careful: approval.RiskOf(r).Level == approval.Careful, Ticks: approval.Ticks(r),
 		LandProblem: d.Work.Problem, Outcome: outcome(r),

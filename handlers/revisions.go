@@ -12,11 +12,12 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
+	reviewview "gatehouse/views/review"
 )
 
 // compared turns the shown revision into its difference from an earlier one where
 // ?since= names one. What is decided stays the whole revision.
-func (p *Pages) compared(ctx context.Context, q url.Values, page *views.ReviewPage, r approval.Request, shown approval.Revision, all []approval.Revision) (approval.Revision, error) {
+func (p *Pages) compared(ctx context.Context, q url.Values, page *reviewview.ReviewPage, r approval.Request, shown approval.Revision, all []approval.Revision) (approval.Revision, error) {
 	s := q.Get("since")
 	if s == "" {
 		return shown, nil
@@ -36,7 +37,7 @@ func (p *Pages) compared(ctx context.Context, q url.Values, page *views.ReviewPa
 }
 
 // baseMoved says what a branch that moved means for a request that still waits.
-func (p *Pages) baseMoved(f *frame, page *views.ReviewPage, r approval.Request, v approval.Revision) (string, error) {
+func (p *Pages) baseMoved(f *frame, page *reviewview.ReviewPage, r approval.Request, v approval.Revision) (string, error) {
 	if r.State != approval.Pending || v.N != r.Revision.N {
 		return "", nil
 	}
@@ -59,7 +60,7 @@ func (p *Pages) baseMoved(f *frame, page *views.ReviewPage, r approval.Request, 
 }
 
 // missed says that the reader's yes landed nothing, in place of the word that it was counted.
-func (p *Pages) missed(f *frame, page *views.ReviewPage, r approval.Request) (err error) {
+func (p *Pages) missed(f *frame, page *reviewview.ReviewPage, r approval.Request) (err error) {
 	if page.Missed, err = p.Gateway.MissedBy(f.ctx, r, f.who.User.ID); page.Missed == "" {
 		return err
 	}
@@ -145,11 +146,11 @@ func mayWithdraw(r approval.Request, userID string) bool {
 }
 
 // outcome is how a request ended, or what holds it after its yes.
-func outcome(r approval.Request) *views.Outcome {
+func outcome(r approval.Request) *reviewview.Outcome {
 	if r.State == approval.Pending {
 		return nil
 	}
-	o := &views.Outcome{State: string(r.State), At: at(r.DecidedAt), Commit: r.Landed, Missed: r.Missed() != ""}
+	o := &reviewview.Outcome{State: string(r.State), At: at(r.DecidedAt), Commit: r.Landed, Missed: r.Missed() != ""}
 	if n := len(r.Decisions); n > 0 {
 		last := r.Decisions[n-1]
 		o.By, o.For, o.Channel, o.Comment, o.At, o.Anew = last.User, last.For, last.Channel, last.Comment, last.At, last.Anew()

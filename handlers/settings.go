@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
+	settingsview "gatehouse/views/settings"
 
 	"github.com/labstack/echo/v4"
 )
@@ -21,11 +22,11 @@ func (p *Pages) Settings(c echo.Context) error {
 
 // You answers GET /settings/you.
 func (p *Pages) You(c echo.Context) error {
-	return p.you(c, http.StatusOK, func(*views.YouPage) {})
+	return p.you(c, http.StatusOK, func(*settingsview.YouPage) {})
 }
 
 // you draws the page; with adds what a form has to say.
-func (p *Pages) you(c echo.Context, status int, with func(*views.YouPage)) error {
+func (p *Pages) you(c echo.Context, status int, with func(*settingsview.YouPage)) error {
 	f, err := p.begin(c, views.SectionSettings, "Settings")
 	if err != nil {
 		return err
@@ -35,9 +36,9 @@ func (p *Pages) you(c echo.Context, status int, with func(*views.YouPage)) error
 	if err != nil {
 		return err
 	}
-	page := views.YouPage{Chrome: f.chrome, Groups: p.groupsOf(u.Name), HasPassword: u.PasswordHash != "", Zone: u.Zone}
+	page := settingsview.YouPage{Chrome: f.chrome, Groups: p.groupsOf(u.Name), HasPassword: u.PasswordHash != "", Zone: u.Zone}
 	for _, r := range u.Roles {
-		page.Roles = append(page.Roles, views.RoleChoice{Name: string(r), Has: true})
+		page.Roles = append(page.Roles, settingsview.RoleChoice{Name: string(r), Has: true})
 	}
 	if u.Away != nil && p.Now().Before(u.Away.Until) {
 		to, err := p.People.User(f.ctx, u.Away.To)
@@ -51,10 +52,10 @@ func (p *Pages) you(c echo.Context, status int, with func(*views.YouPage)) error
 		return err
 	}
 	for _, s := range sessions {
-		page.Sessions = append(page.Sessions, views.SessionRow{Client: s.Client, Here: s.Hash == p.Door.Here(c), CreatedAt: s.CreatedAt, ExpiresAt: s.ExpiresAt})
+		page.Sessions = append(page.Sessions, settingsview.SessionRow{Client: s.Client, Here: s.Hash == p.Door.Here(c), CreatedAt: s.CreatedAt, ExpiresAt: s.ExpiresAt})
 	}
 	with(&page)
-	return render(c, status, views.You(page))
+	return render(c, status, settingsview.You(page))
 }
 
 // groupsOf are the groups that a person is in, by the configuration in force.
@@ -89,7 +90,7 @@ func (p *Pages) SetZone(c echo.Context) error {
 	who, _ := Who(c)
 	zone := strings.TrimSpace(c.FormValue("zone"))
 	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" || len(zone) > 64 {
-		return p.you(c, http.StatusBadRequest, func(page *views.YouPage) {
+		return p.you(c, http.StatusBadRequest, func(page *settingsview.YouPage) {
 			page.Zone, page.ZoneError = zone, "There is no such time zone, so nothing was changed. Write a name such as Europe/Berlin, or nothing."
 		})
 	}
@@ -113,7 +114,7 @@ func (p *Pages) SetPassword(c echo.Context) error {
 	if f.ID != "" {
 		return err
 	}
-	return p.you(c, f.Status, func(page *views.YouPage) { page.Password = f.Message })
+	return p.you(c, f.Status, func(page *settingsview.YouPage) { page.Password = f.Message })
 }
 
 // EndSessions answers POST /settings/you/sessions: signed out everywhere but here.
@@ -126,10 +127,10 @@ func (p *Pages) EndSessions(c echo.Context) error {
 }
 
 // roleChoices are all roles, with those marked that somebody has.
-func roleChoices(has []people.Role) []views.RoleChoice {
-	var all []views.RoleChoice
+func roleChoices(has []people.Role) []settingsview.RoleChoice {
+	var all []settingsview.RoleChoice
 	for _, r := range people.Roles() {
-		all = append(all, views.RoleChoice{Name: string(r), Has: slices.Contains(has, r)})
+		all = append(all, settingsview.RoleChoice{Name: string(r), Has: slices.Contains(has, r)})
 	}
 	return all
 }

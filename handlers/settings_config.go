@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
+	settingsview "gatehouse/views/settings"
 
 	"github.com/labstack/echo/v4"
 )
@@ -48,7 +49,7 @@ func (p *Pages) configPage(c echo.Context, status int, said *views.Flash) error 
 	if err != nil {
 		return err
 	}
-	page := views.ConfigPage{Chrome: f.chrome, File: conf.File, LoadedAt: conf.LoadedAt, Warnings: conf.Warnings, Changed: conf.Changed, MayReload: f.who.Has(people.AdminScope) && conf.File != ""}
+	page := settingsview.ConfigPage{Chrome: f.chrome, File: conf.File, LoadedAt: conf.LoadedAt, Warnings: conf.Warnings, Changed: conf.Changed, MayReload: f.who.Has(people.AdminScope) && conf.File != ""}
 	if said != nil {
 		page.Flash = said
 	}
@@ -64,12 +65,12 @@ func (p *Pages) configPage(c echo.Context, status int, said *views.Flash) error 
 			key = s.Key
 		}
 		if n := len(page.Sections); n == 0 || page.Sections[n-1].Name != section {
-			page.Sections = append(page.Sections, views.ConfigSection{Name: section})
+			page.Sections = append(page.Sections, settingsview.ConfigSection{Name: section})
 		}
 		last := &page.Sections[len(page.Sections)-1]
-		last.Rows = append(last.Rows, views.ConfigRow{Key: key, Value: s.Value, File: base, Line: s.Line, Flag: s.Flag, Env: s.Env, Restart: s.Restart, Pending: s.Pending})
+		last.Rows = append(last.Rows, settingsview.ConfigRow{Key: key, Value: s.Value, File: base, Line: s.Line, Flag: s.Flag, Env: s.Env, Restart: s.Restart, Pending: s.Pending})
 	}
-	return render(c, status, views.Config(page))
+	return render(c, status, settingsview.Config(page))
 }
 
 // ReloadConfig answers POST /settings/config/reload. A bad file changes nothing.

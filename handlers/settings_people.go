@@ -13,22 +13,23 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
+	settingsview "gatehouse/views/settings"
 
 	"github.com/labstack/echo/v4"
 )
 
 // PeoplePage answers GET /settings/people.
 func (p *Pages) PeoplePage(c echo.Context) error {
-	return p.peoplePage(c, http.StatusOK, func(*views.PeoplePage) {})
+	return p.peoplePage(c, http.StatusOK, func(*settingsview.PeoplePage) {})
 }
 
-func (p *Pages) peoplePage(c echo.Context, status int, with func(*views.PeoplePage)) error {
+func (p *Pages) peoplePage(c echo.Context, status int, with func(*settingsview.PeoplePage)) error {
 	f, err := p.begin(c, views.SectionSettings, "People")
 	if err != nil {
 		return err
 	}
 	f.chrome.Path = views.PeoplePath
-	page := views.PeoplePage{Chrome: f.chrome, Roles: roleChoices(nil)}
+	page := settingsview.PeoplePage{Chrome: f.chrome, Roles: roleChoices(nil)}
 	all, tokens, err := p.everybody(f.ctx)
 	if err != nil {
 		return err
@@ -37,7 +38,7 @@ func (p *Pages) peoplePage(c echo.Context, status int, with func(*views.PeoplePa
 		page.People = append(page.People, p.personRow(u, all, tokens, f.who))
 	}
 	with(&page)
-	return render(c, status, views.People(page))
+	return render(c, status, settingsview.People(page))
 }
 
 // everybody reads people and tokens.
@@ -50,8 +51,8 @@ func (p *Pages) everybody(ctx context.Context) ([]people.User, []people.Token, e
 	return all, tokens, err
 }
 
-func (p *Pages) personRow(u people.User, all []people.User, tokens []people.Token, reader Caller) views.PersonRow {
-	row := views.PersonRow{Name: u.Name, Groups: p.groupsOf(u.Name), Disabled: u.Disabled, Password: u.PasswordHash != "", CreatedAt: u.CreatedAt, You: u.ID == reader.User.ID}
+func (p *Pages) personRow(u people.User, all []people.User, tokens []people.Token, reader Caller) settingsview.PersonRow {
+	row := settingsview.PersonRow{Name: u.Name, Groups: p.groupsOf(u.Name), Disabled: u.Disabled, Password: u.PasswordHash != "", CreatedAt: u.CreatedAt, You: u.ID == reader.User.ID}
 	for _, r := range u.Roles {
 		row.Roles = append(row.Roles, string(r))
 	}
@@ -115,17 +116,17 @@ func (p *Pages) AddPerson(c echo.Context) error {
 	if f.ID != "" {
 		return err
 	}
-	return p.peoplePage(c, f.Status, func(page *views.PeoplePage) {
+	return p.peoplePage(c, f.Status, func(page *settingsview.PeoplePage) {
 		page.Name, page.Roles, page.Error = name, roleChoices(roles), f.Message
 	})
 }
 
 // Person answers GET /settings/people/{name}.
 func (p *Pages) Person(c echo.Context) error {
-	return p.person(c, http.StatusOK, func(*views.PersonPage) {})
+	return p.person(c, http.StatusOK, func(*settingsview.PersonPage) {})
 }
 
-func (p *Pages) person(c echo.Context, status int, with func(*views.PersonPage)) error {
+func (p *Pages) person(c echo.Context, status int, with func(*settingsview.PersonPage)) error {
 	f, err := p.begin(c, views.SectionSettings, c.Param("name"))
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (p *Pages) person(c echo.Context, status int, with func(*views.PersonPage))
 	}
 	u := all[at]
 	f.chrome.Title, f.chrome.Path = u.Name, views.PersonHref(u.Name)
-	page := views.PersonPage{Chrome: f.chrome, Who: p.personRow(u, all, tokens, f.who), Choices: roleChoices(u.Roles)}
+	page := settingsview.PersonPage{Chrome: f.chrome, Who: p.personRow(u, all, tokens, f.who), Choices: roleChoices(u.Roles)}
 	for _, o := range all {
 		if o.ID != u.ID && !o.Disabled && slices.Contains(o.Roles, people.Approver) {
 			page.Deputies = append(page.Deputies, o.Name)
@@ -148,7 +149,7 @@ func (p *Pages) person(c echo.Context, status int, with func(*views.PersonPage))
 	}
 	page.Tokens = p.tokenRows(slices.DeleteFunc(tokens, func(t people.Token) bool { return t.UserID != u.ID }), []people.User{u}, f.who)
 	with(&page)
-	return render(c, status, views.OnePerson(page))
+	return render(c, status, settingsview.OnePerson(page))
 }
 
 var errNobody = Refuse(orchestrator.CodeNotFound, "There is no person of that name. See the list of people.")
@@ -193,7 +194,7 @@ func (p *Pages) personRefused(c echo.Context, err error) error {
 	if f.ID != "" {
 		return err
 	}
-	return p.person(c, f.Status, func(page *views.PersonPage) {
+	return p.person(c, f.Status, func(page *settingsview.PersonPage) {
 		page.Flash = &views.Flash{Bad: true, Text: f.Message}
 		page.To, page.Until = c.FormValue("to"), c.FormValue("until")
 	})
@@ -260,7 +261,7 @@ func (p *Pages) showLink(c echo.Context, who Caller, u people.User) error {
 	if err != nil {
 		return err
 	}
-	return p.person(c, http.StatusOK, func(page *views.PersonPage) {
+	return p.person(c, http.StatusOK, func(page *settingsview.PersonPage) {
 		page.Link = strings.TrimSuffix(p.PublicURL, "/") + views.LinkPath + "?code=" + url.QueryEscape(code)
 	})
 }

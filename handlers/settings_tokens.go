@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
+	settingsview "gatehouse/views/settings"
 
 	"github.com/labstack/echo/v4"
 )
@@ -37,11 +38,11 @@ func tokenState(t people.Token, disabled bool, now time.Time) string {
 
 // tokenRows shows tokens to a reader; owners are those of whom it is known whether they
 // are disabled.
-func (p *Pages) tokenRows(tokens []people.Token, owners []people.User, reader Caller) []views.TokenRow {
-	var rows []views.TokenRow
+func (p *Pages) tokenRows(tokens []people.Token, owners []people.User, reader Caller) []settingsview.TokenRow {
+	var rows []settingsview.TokenRow
 	for _, t := range tokens {
 		disabled := slices.ContainsFunc(owners, func(u people.User) bool { return u.ID == t.UserID && u.Disabled })
-		row := views.TokenRow{ID: t.ID, Owner: t.UserName, Name: t.Name, CreatedAt: t.CreatedAt, UsedAt: at(t.LastUsedAt), ExpiresAt: at(t.ExpiresAt), State: tokenState(t, disabled, p.Now())}
+		row := settingsview.TokenRow{ID: t.ID, Owner: t.UserName, Name: t.Name, CreatedAt: t.CreatedAt, UsedAt: at(t.LastUsedAt), ExpiresAt: at(t.ExpiresAt), State: tokenState(t, disabled, p.Now())}
 		for _, s := range t.Scopes {
 			row.Scopes = append(row.Scopes, string(s))
 		}
@@ -53,16 +54,16 @@ func (p *Pages) tokenRows(tokens []people.Token, owners []people.User, reader Ca
 
 // TokensPage answers GET /settings/tokens: the reader's own, and everybody's to an admin.
 func (p *Pages) TokensPage(c echo.Context) error {
-	return p.tokensPage(c, http.StatusOK, func(*views.TokensPage) {})
+	return p.tokensPage(c, http.StatusOK, func(*settingsview.TokensPage) {})
 }
 
-func (p *Pages) tokensPage(c echo.Context, status int, with func(*views.TokensPage)) error {
+func (p *Pages) tokensPage(c echo.Context, status int, with func(*settingsview.TokensPage)) error {
 	f, err := p.begin(c, views.SectionSettings, "Tokens")
 	if err != nil {
 		return err
 	}
 	f.chrome.Path = views.TokensPath
-	page := views.TokensPage{Chrome: f.chrome, All: f.who.Has(people.AdminScope), Scopes: scopeChoices(f.who.User, nil), Life: "90d"}
+	page := settingsview.TokensPage{Chrome: f.chrome, All: f.who.Has(people.AdminScope), Scopes: scopeChoices(f.who.User, nil), Life: "90d"}
 	whose, owners := f.who.User.ID, []people.User{f.who.User}
 	if page.All {
 		whose = ""
@@ -76,14 +77,14 @@ func (p *Pages) tokensPage(c echo.Context, status int, with func(*views.TokensPa
 	}
 	page.Tokens = p.tokenRows(tokens, owners, f.who)
 	with(&page)
-	return render(c, status, views.Tokens(page))
+	return render(c, status, settingsview.Tokens(page))
 }
 
 // scopeChoices are the rights that u has, with those ticked that were chosen.
-func scopeChoices(u people.User, chosen []people.Scope) []views.ScopeChoice {
-	var all []views.ScopeChoice
+func scopeChoices(u people.User, chosen []people.Scope) []settingsview.ScopeChoice {
+	var all []settingsview.ScopeChoice
 	for _, s := range people.As(u, nil).Scopes {
-		all = append(all, views.ScopeChoice{Name: string(s), Has: slices.Contains(chosen, s)})
+		all = append(all, settingsview.ScopeChoice{Name: string(s), Has: slices.Contains(chosen, s)})
 	}
 	return all
 }
@@ -103,7 +104,7 @@ func (p *Pages) MakeToken(c echo.Context) error {
 			return err
 		}
 	}
-	return p.tokensPage(c, f.Status, func(page *views.TokensPage) {
+	return p.tokensPage(c, f.Status, func(page *settingsview.TokensPage) {
 		page.Secret, page.Error = secret, f.Message
 		if err != nil {
 			page.Name, page.Life, page.Scopes = c.FormValue("name"), c.FormValue("life"), scopeChoices(who.User, t.Scopes)

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/views"
+	taskview "gatehouse/views/task"
 
 	"github.com/labstack/echo/v4"
 )
@@ -15,11 +16,11 @@ import (
 // StopPage answers GET /delegations/stop?agent=NAME: what would be stopped, and the form
 // that does it.
 func (p *Pages) StopPage(c echo.Context) error {
-	return p.stopPage(c, http.StatusOK, views.StopPage{Agent: strings.TrimSpace(c.QueryParam("agent"))})
+	return p.stopPage(c, http.StatusOK, taskview.StopPage{Agent: strings.TrimSpace(c.QueryParam("agent"))})
 }
 
 // stopPage counts what runs or waits for a form that is empty, or that was not taken.
-func (p *Pages) stopPage(c echo.Context, status int, page views.StopPage) error {
+func (p *Pages) stopPage(c echo.Context, status int, page taskview.StopPage) error {
 	f, err := p.begin(c, views.SectionDelegations, "Stop all work")
 	if err != nil {
 		return err
@@ -28,12 +29,12 @@ func (p *Pages) stopPage(c echo.Context, status int, page views.StopPage) error 
 	if err != nil {
 		return err
 	}
-	page.Chrome, page.Agent, page.Would = f.chrome, n.Agent, views.StopCount{Delegations: n.Delegations, Tasks: n.Tasks}
+	page.Chrome, page.Agent, page.Would = f.chrome, n.Agent, taskview.StopCount{Delegations: n.Delegations, Tasks: n.Tasks}
 	page.Until = n.At.Format(time.RFC3339Nano)
 	for _, s := range p.Engine.Config().Agents.All() {
 		page.Names = append(page.Names, s.Name)
 	}
-	return render(c, status, views.Stop(page))
+	return render(c, status, taskview.Stop(page))
 }
 
 // StopAll answers POST /delegations/stop. It stops what the page has counted and nothing
@@ -41,7 +42,7 @@ func (p *Pages) stopPage(c echo.Context, status int, page views.StopPage) error 
 func (p *Pages) StopAll(c echo.Context) error {
 	who, _ := Who(c)
 	stop := orchestrator.Stop{Agent: strings.TrimSpace(c.FormValue("agent")), Reason: strings.TrimSpace(c.FormValue("reason")), Actor: who.Name()}
-	again := views.StopPage{Agent: stop.Agent, Reason: stop.Reason}
+	again := taskview.StopPage{Agent: stop.Agent, Reason: stop.Reason}
 	until, err := time.Parse(time.RFC3339Nano, c.FormValue("until"))
 	switch {
 	case err != nil:
@@ -64,5 +65,5 @@ func (p *Pages) StopAll(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.stopPage(c, http.StatusOK, views.StopPage{Agent: n.Agent, Did: &views.StopCount{Delegations: n.Delegations, Tasks: n.Tasks, Landing: n.Landing}})
+	return p.stopPage(c, http.StatusOK, taskview.StopPage{Agent: n.Agent, Did: &taskview.StopCount{Delegations: n.Delegations, Tasks: n.Tasks, Landing: n.Landing}})
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"gatehouse/approval"
-	"gatehouse/views"
+	"gatehouse/views/diff"
+	reviewview "gatehouse/views/review"
 )
 
 // Limits of the .editorconfig files that are read for a page: bytes of each, and folders.
@@ -21,7 +22,7 @@ const (
 // tabs sets the width of tabs of each file: what the .editorconfig of its folder says, else
 // those above it up to the root of the result, else what is usual for its kind. What cannot
 // be read says nothing.
-func (p *Pages) tabs(ctx context.Context, page *views.ReviewPage, r approval.Request, v approval.Revision) {
+func (p *Pages) tabs(ctx context.Context, page *reviewview.ReviewPage, r approval.Request, v approval.Revision) {
 	var drawn []string
 	for _, f := range page.Files {
 		if len(f.Hunks) > 0 || f.Whole != nil {
@@ -135,7 +136,7 @@ func tabRules(text string) []tabRule {
 			globs = braces(line[1 : len(line)-1])
 		case ok && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, ";"):
 			n, err := strconv.Atoi(strings.TrimSpace(value))
-			if err != nil || !slices.Contains(views.TabWidths(), n) {
+			if err != nil || !slices.Contains(diff.TabWidths(), n) {
 				continue
 			}
 			switch strings.ToLower(strings.TrimSpace(key)) {

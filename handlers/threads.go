@@ -11,13 +11,15 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
+	"gatehouse/views/diff"
+	reviewview "gatehouse/views/review"
 
 	"github.com/labstack/echo/v4"
 )
 
 // threads puts the comments that were sent under their lines: on the current revision
 // those of all revisions, on an older one its own.
-func (p *Pages) threads(f *frame, page *views.ReviewPage, r approval.Request, shown approval.Revision) error {
+func (p *Pages) threads(f *frame, page *reviewview.ReviewPage, r approval.Request, shown approval.Revision) error {
 	all, err := p.Gateway.Threads(f.ctx, r)
 	if err != nil {
 		return err
@@ -55,12 +57,12 @@ func (p *Pages) threads(f *frame, page *views.ReviewPage, r approval.Request, sh
 }
 
 // threadOf is a thread as it stands on the page; own: it was written on the shown revision.
-func threadOf(t approval.Thread, own bool) views.Remark {
+func threadOf(t approval.Thread, own bool) diff.Remark {
 	d, c := t.Decision, t.Comment
-	x := views.Remark{Thread: t.ID, Resolved: t.Resolved(), Path: c.Path, Side: c.Side, Line: t.Now, First: views.FirstOf(t.Now, c.Code), Code: c.Code, Text: c.Text,
+	x := diff.Remark{Thread: t.ID, Resolved: t.Resolved(), Path: c.Path, Side: c.Side, Line: t.Now, First: reviewview.FirstOf(t.Now, c.Code), Code: c.Code, Text: c.Text,
 		Revision: t.Revision, Was: c.Line, Moved: t.Moved, Earlier: !own, Outdated: t.Gone, User: inPlace(d), At: d.At}
 	for _, a := range t.Answers {
-		x.Answers = append(x.Answers, views.AnswerRow{User: a.User, Act: string(a.Act), Text: a.Text, At: a.At})
+		x.Answers = append(x.Answers, diff.AnswerRow{User: a.User, Act: string(a.Act), Text: a.Text, At: a.At})
 	}
 	return x
 }
@@ -91,7 +93,7 @@ func (p *Pages) Answer(c echo.Context) error {
 
 // placeThread puts a thread under its file and returns where it stands; one on a file that
 // the shown revision does not change stands above all files.
-func placeThread(page *views.ReviewPage, x views.Remark, shown approval.Revision) string {
+func placeThread(page *reviewview.ReviewPage, x diff.Remark, shown approval.Revision) string {
 	n := slices.IndexFunc(shown.Files, fileNamed(x.Path)) + 1
 	if len(page.Files) == 0 && n > 0 { // the live head
 		return fmt.Sprintf("#F%d", n)

@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/trigger"
 	"gatehouse/views"
+	taskview "gatehouse/views/task"
 
 	"github.com/labstack/echo/v4"
 )
@@ -48,12 +49,12 @@ type trace struct {
 	tree  []orchestrator.Delegation // oldest first: a caller comes before what it made
 	at    map[string]int
 	kids  [][]int
-	below []views.Below
+	below []taskview.Below
 	top   []int
 }
 
 func newTrace(tree []orchestrator.Delegation) *trace {
-	t := &trace{tree: tree, at: make(map[string]int, len(tree)), kids: make([][]int, len(tree)), below: make([]views.Below, len(tree))}
+	t := &trace{tree: tree, at: make(map[string]int, len(tree)), kids: make([][]int, len(tree)), below: make([]taskview.Below, len(tree))}
 	for i, d := range tree {
 		t.at[d.ID] = i
 		if parent, ok := t.at[d.ParentID]; ok {
@@ -185,7 +186,7 @@ func (t *trace) window(rows []int, v view, selected string) (page []int, from in
 }
 
 // outlined fills the tree of a page.
-func (p *Pages) outlined(f *frame, page *views.DelegationPage, t *trace, q url.Values) error {
+func (p *Pages) outlined(f *frame, page *taskview.DelegationPage, t *trace, q url.Values) error {
 	v := viewOf(q)
 	var found []string
 	if v.find != "" {
@@ -221,7 +222,7 @@ func (p *Pages) outlined(f *frame, page *views.DelegationPage, t *trace, q url.V
 		}
 		r.Folds, r.Open, r.Below, r.FoldKey = true, t.open(i, v, way), t.below[i], keyOf(r.ID)
 	}
-	if page.Tab == views.TabTimeline {
+	if page.Tab == taskview.TabTimeline {
 		page.Busy = busyOf(t, ids)
 	}
 	if from > 0 {
@@ -246,19 +247,19 @@ func keptOf(q url.Values) url.Values {
 
 // life reads what happened to some rows: on the timeline their bars, and the hand-overs that
 // were refused. Of a small task it walks along its log, of a large one these rows alone count.
-func (p *Pages) life(f *frame, page *views.DelegationPage, t *trace, ids []string) (map[string][]views.Span, *refusals, error) {
+func (p *Pages) life(f *frame, page *taskview.DelegationPage, t *trace, ids []string) (map[string][]taskview.Span, *refusals, error) {
 	if len(t.tree) <= largeTree {
 		ids = nil
 	}
-	var bars map[string][]views.Span
-	if page.Tab == views.TabTimeline {
+	var bars map[string][]taskview.Span
+	if page.Tab == taskview.TabTimeline {
 		story, err := p.Traces.EventsOf(f.ctx, page.TaskID, orchestrator.EventFilter{Types: lifeTypes, Delegations: ids, Limit: maxLife})
 		if err != nil {
 			return nil, nil, err
 		}
 		bars, page.BarsCut = spansOf(story), len(story) == maxLife
 	}
-	found := &refusals{rows: map[string][]views.TreeRow{}, more: map[string]int{}}
+	found := &refusals{rows: map[string][]taskview.TreeRow{}, more: map[string]int{}}
 	story := tale{log: p.Traces, taskID: page.TaskID, filter: orchestrator.EventFilter{Types: []event.Type{event.DelegationRefused}, Delegations: ids}}
 	for {
 		e, more, err := story.next(f.ctx)
@@ -271,12 +272,12 @@ func (p *Pages) life(f *frame, page *views.DelegationPage, t *trace, ids []strin
 
 // busyOf is when delegations worked that have no row on the page, from their columns:
 // a gap in the drawing is one in all of the task.
-func busyOf(t *trace, shown []string) []views.Span {
+func busyOf(t *trace, shown []string) []taskview.Span {
 	has := make(map[string]bool, len(shown))
 	for _, id := range shown {
 		has[id] = true
 	}
-	var busy []views.Span
+	var busy []taskview.Span
 	for i, d := range t.tree {
 		if has[d.ID] || len(t.kids[i]) > 0 || d.StartedAt == nil {
 			continue
@@ -287,18 +288,18 @@ func busyOf(t *trace, shown []string) []views.Span {
 }
 
 // columnSpans is what a row alone knows of its time.
-func columnSpans(d orchestrator.Delegation) []views.Span {
+func columnSpans(d orchestrator.Delegation) []taskview.Span {
 	end := at(d.EndedAt)
 	if d.StartedAt == nil {
-		return []views.Span{{Kind: views.SpanQueued, From: d.CreatedAt, To: end}}
+		return []taskview.Span{{Kind: taskview.SpanQueued, From: d.CreatedAt, To: end}}
 	}
-	spans := []views.Span{{Kind: views.SpanQueued, From: d.CreatedAt, To: *d.StartedAt}}
-	now := views.Span{Kind: views.SpanWorking, From: *d.StartedAt, To: end}
-	kind := map[orchestrator.State]views.SpanKind{orchestrator.Waiting: views.SpanChild, orchestrator.AwaitingApproval: views.SpanPerson, orchestrator.Landing: views.SpanLanding,
-		orchestrator.Checking: views.SpanLanding, orchestrator.Queued: views.SpanQueued}[d.State]
+	spans := []taskview.Span{{Kind: taskview.SpanQueued, From: d.CreatedAt, To: *d.StartedAt}}
+	now := taskview.Span{Kind: taskview.SpanWorking, From: *d.StartedAt, To: end}
+	kind := map[orchestrator.State]taskview.SpanKind{orchestrator.Waiting: taskview.SpanChild, orchestrator.AwaitingApproval: taskview.SpanPerson, orchestrator.Landing: taskview.SpanLanding,
+		orchestrator.Checking: taskview.SpanLanding, orchestrator.Queued: taskview.SpanQueued}[d.State]
 	if kind != "" && d.Since.After(*d.StartedAt) {
 		now.To = d.Since
-		return append(spans, now, views.Span{Kind: kind, From: d.Since})
+		return append(spans, now, taskview.Span{Kind: kind, From: d.Since})
 	}
 	return append(spans, now)
 }
@@ -306,7 +307,7 @@ func columnSpans(d orchestrator.Delegation) []views.Span {
 // refusals are the refused hand-overs below each delegation, in the order of time. A
 // hostile agent may try without end: only so many are rows, and the last says how many more.
 type refusals struct {
-	rows map[string][]views.TreeRow
+	rows map[string][]taskview.TreeRow
 	more map[string]int
 }
 
@@ -319,7 +320,7 @@ func (r *refusals) add(e event.Event) {
 		return
 	}
 	facts := event.Read[event.DelegationRefusedData](e)
-	r.rows[e.DelegationID] = append(list, views.TreeRow{ID: e.ID, N: e.N, Name: facts.To, From: e.Actor, State: refusedState,
+	r.rows[e.DelegationID] = append(list, taskview.TreeRow{ID: e.ID, N: e.N, Name: facts.To, From: e.Actor, State: refusedState,
 		Code: facts.Code, Message: facts.Message, At: e.At, EndedAt: e.At})
 }
 

@@ -13,7 +13,7 @@ import (
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
-	"gatehouse/views"
+	taskview "gatehouse/views/task"
 
 	"pgregory.net/rapid"
 )
@@ -49,7 +49,7 @@ func (t *trace) names(rows []int) string {
 // failed task leads to the deepest failure.
 func TestAClosedBranchHidesNoFailure(t *testing.T) {
 	tr := planted("root - failed", "a root completed", "b root failed", "a1 a completed", "a2 a completed", "a11 a1 failed", "a12 a1 rejected", "b1 b running")
-	if got := tr.below[tr.at["a"]]; got != (views.Below{N: 4, Failed: 1, Rejected: 1}) {
+	if got := tr.below[tr.at["a"]]; got != (taskview.Below{N: 4, Failed: 1, Rejected: 1}) {
 		t.Errorf("below a: %+v", got)
 	}
 	if got := tr.failing().ID; got != "a11" {

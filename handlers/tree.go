@@ -9,6 +9,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/views"
+	taskview "gatehouse/views/task"
 )
 
 // refusedState is the state of rows that are no delegation but a refused hand-over.
@@ -16,8 +17,8 @@ const refusedState = agent.Refused
 
 // treeRows makes rows of delegations, depth first, with the refused hand-overs between
 // them in the order of time. full has what the outline leaves out.
-func (p *Pages) treeRows(t *trace, shown []int, full map[string]orchestrator.Delegation, spans map[string][]views.Span, refused *refusals) []views.TreeRow {
-	var rows []views.TreeRow
+func (p *Pages) treeRows(t *trace, shown []int, full map[string]orchestrator.Delegation, spans map[string][]taskview.Span, refused *refusals) []taskview.TreeRow {
+	var rows []taskview.TreeRow
 	var way []orchestrator.Delegation // from the root to the last row
 	settle := func(id string, before time.Time) {
 		left := refused.rows[id]
@@ -54,14 +55,14 @@ func (p *Pages) treeRows(t *trace, shown []int, full map[string]orchestrator.Del
 }
 
 // under places a refusal below the delegation that asked.
-func under(r views.TreeRow, d orchestrator.Delegation) views.TreeRow {
+func under(r taskview.TreeRow, d orchestrator.Delegation) taskview.TreeRow {
 	r.Depth = d.Depth + 1
 	return r
 }
 
-func (p *Pages) treeRow(d orchestrator.Delegation, spans []views.Span) views.TreeRow {
+func (p *Pages) treeRow(d orchestrator.Delegation, spans []taskview.Span) taskview.TreeRow {
 	spec, _ := p.Engine.Config().Agents.Get(d.To)
-	row := views.TreeRow{ID: d.ID, Name: d.To, From: d.From, Kind: string(spec.Kind), Depth: d.Depth, State: string(d.State),
+	row := taskview.TreeRow{ID: d.ID, Name: d.To, From: d.From, Kind: string(spec.Kind), Depth: d.Depth, State: string(d.State),
 		At: d.CreatedAt, EndedAt: at(d.EndedAt), Spans: spans}
 	if d.Error != nil {
 		row.Code, row.Message = d.Error.Code, d.Error.Message
@@ -81,27 +82,27 @@ func (p *Pages) treeRow(d orchestrator.Delegation, spans []views.Span) views.Tre
 }
 
 // spansOf reads from the events what each delegation spent its time on.
-func spansOf(story []event.Event) map[string][]views.Span {
-	spans := map[string][]views.Span{}
-	enter := func(id string, kind views.SpanKind, t time.Time) {
+func spansOf(story []event.Event) map[string][]taskview.Span {
+	spans := map[string][]taskview.Span{}
+	enter := func(id string, kind taskview.SpanKind, t time.Time) {
 		list := leave(spans[id], t)
-		spans[id] = append(list, views.Span{Kind: kind, From: t})
+		spans[id] = append(list, taskview.Span{Kind: kind, From: t})
 	}
 	for _, e := range story {
 		switch e.Type {
 		case event.Queued, event.Resumed, event.ChangesRequested:
-			enter(e.DelegationID, views.SpanQueued, e.At)
+			enter(e.DelegationID, taskview.SpanQueued, e.At)
 		case event.Acknowledged:
-			enter(e.DelegationID, views.SpanWorking, e.At)
+			enter(e.DelegationID, taskview.SpanWorking, e.At)
 		case event.Waiting:
-			enter(e.DelegationID, views.SpanChild, e.At)
+			enter(e.DelegationID, taskview.SpanChild, e.At)
 		case event.PatchValidated:
-			enter(e.DelegationID, views.SpanLanding, e.At)
+			enter(e.DelegationID, taskview.SpanLanding, e.At)
 		case event.Requested:
-			enter(e.DelegationID, views.SpanPerson, e.At)
+			enter(e.DelegationID, taskview.SpanPerson, e.At)
 		case event.Decided:
-			if n := len(spans[e.DelegationID]); n > 0 && spans[e.DelegationID][n-1].Kind == views.SpanPerson && event.Read[event.DecidedData](e).State == "approved" {
-				enter(e.DelegationID, views.SpanLanding, e.At)
+			if n := len(spans[e.DelegationID]); n > 0 && spans[e.DelegationID][n-1].Kind == taskview.SpanPerson && event.Read[event.DecidedData](e).State == "approved" {
+				enter(e.DelegationID, taskview.SpanLanding, e.At)
 			}
 		case event.Completed, event.Failed, event.Cancelled:
 			spans[e.DelegationID] = leave(spans[e.DelegationID], e.At)
@@ -111,7 +112,7 @@ func spansOf(story []event.Event) map[string][]views.Span {
 }
 
 // leave ends the last span at t; one without length is dropped.
-func leave(list []views.Span, t time.Time) []views.Span {
+func leave(list []taskview.Span, t time.Time) []taskview.Span {
 	n := len(list)
 	if n == 0 || !list[n-1].To.IsZero() {
 		return list

@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
 	"gatehouse/views"
+	teamview "gatehouse/views/team"
 
 	"github.com/labstack/echo/v4"
 )
@@ -35,15 +36,15 @@ func (p *Pages) TriggersPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := views.TriggersPage{Chrome: f.chrome}
+	page := teamview.TriggersPage{Chrome: f.chrome}
 	for _, s := range all {
 		page.Triggers = append(page.Triggers, triggerRow(s))
 	}
-	return render(c, http.StatusOK, views.Triggers(page))
+	return render(c, http.StatusOK, teamview.Triggers(page))
 }
 
-func triggerRow(s trigger.Status) views.TriggerRow {
-	row := views.TriggerRow{Name: s.Name, Kind: string(s.Kind), Source: string(s.Source), Agent: s.Agent, Who: agentWord(s), Owner: s.Owner, Cron: s.Cron, Zone: s.Zone,
+func triggerRow(s trigger.Status) teamview.TriggerRow {
+	row := teamview.TriggerRow{Name: s.Name, Kind: string(s.Kind), Source: string(s.Source), Agent: s.Agent, Who: agentWord(s), Owner: s.Owner, Cron: s.Cron, Zone: s.Zone,
 		URL: s.URL, Problem: s.Problem, Next: s.Next, Failures: s.Failures, Refused: s.Refused}
 	if s.Last != nil {
 		last := deliveryRow(*s.Last)
@@ -60,18 +61,18 @@ func agentWord(s trigger.Status) string {
 	return s.Agent
 }
 
-func deliveryRow(d trigger.Delivery) views.DeliveryRow {
-	return views.DeliveryRow{ID: d.ID, Trigger: d.Trigger, State: string(d.State), Event: d.Event, Code: d.Code, Message: d.Message, TaskID: d.TaskID,
+func deliveryRow(d trigger.Delivery) teamview.DeliveryRow {
+	return teamview.DeliveryRow{ID: d.ID, Trigger: d.Trigger, State: string(d.State), Event: d.Event, Code: d.Code, Message: d.Message, TaskID: d.TaskID,
 		Of: d.Of, By: d.By, Repeats: d.Repeats, Attempts: d.Attempts, At: d.ReceivedAt, DueAt: d.DueAt, DoneAt: at(d.DoneAt)}
 }
 
 // Trigger answers GET /triggers/{name}.
 func (p *Pages) Trigger(c echo.Context) error {
-	return p.trigger(c, http.StatusOK, views.TryForm{})
+	return p.trigger(c, http.StatusOK, teamview.TryForm{})
 }
 
 // trigger draws the page, with a sample that was tried.
-func (p *Pages) trigger(c echo.Context, status int, try views.TryForm) error {
+func (p *Pages) trigger(c echo.Context, status int, try teamview.TryForm) error {
 	f, err := p.begin(c, views.SectionTriggers, c.Param("name"))
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (p *Pages) trigger(c echo.Context, status int, try views.TryForm) error {
 	if err != nil {
 		return err
 	}
-	page := views.TriggerPage{Chrome: f.chrome, Trigger: triggerRow(s), Task: s.Task, When: s.When, Overlap: s.Overlap, Missed: s.Missed, Setup: setupOf(s),
+	page := teamview.TriggerPage{Chrome: f.chrome, Trigger: triggerRow(s), Task: s.Task, When: s.When, Overlap: s.Overlap, Missed: s.Missed, Setup: setupOf(s),
 		State: strings.Join(states, ","), Later: filter.After != "", MayTry: f.who.Has(people.TasksWrite), MayOpen: f.who.Has(people.TasksWrite) || f.who.Has(people.AuditRead), Try: try}
 	page.Title = s.Name
 	for _, d := range found.Items {
@@ -104,29 +105,29 @@ func (p *Pages) trigger(c echo.Context, status int, try views.TryForm) error {
 	if found.Next != "" {
 		page.Older = withParam(page.Path, "after", found.Next)
 	}
-	return render(c, status, views.Trigger(page))
+	return render(c, status, teamview.Trigger(page))
 }
 
 // setupOf is what to enter at the sender, in its own words.
-func setupOf(s trigger.Status) []views.Fact {
-	address := func(name string) views.Fact { return views.Fact{Name: name, Value: s.URL, Code: true} }
+func setupOf(s trigger.Status) []teamview.Fact {
+	address := func(name string) teamview.Fact { return teamview.Fact{Name: name, Value: s.URL, Code: true} }
 	const secret = "the value of secret: in the configuration; no page shows it"
 	switch s.Source {
 	case trigger.GitHub:
-		return []views.Fact{{Name: "where", Value: "the repository's Settings → Webhooks → Add webhook"}, address("Payload URL"),
+		return []teamview.Fact{{Name: "where", Value: "the repository's Settings → Webhooks → Add webhook"}, address("Payload URL"),
 			{Name: "Content type", Value: "application/json"}, {Name: "Secret", Value: secret}, {Name: "events", Value: "those that this trigger looks at, not everything"}}
 	case trigger.GitLab:
-		return []views.Fact{{Name: "where", Value: "the project's Settings → Webhooks → Add new webhook"}, address("URL"),
+		return []teamview.Fact{{Name: "where", Value: "the project's Settings → Webhooks → Add new webhook"}, address("URL"),
 			{Name: "Secret token", Value: secret}, {Name: "Trigger", Value: "those that this trigger looks at"}}
 	case trigger.Standard:
-		return []views.Fact{address("Endpoint URL"), {Name: "secret", Value: secret}, {Name: "headers", Value: "webhook-id, webhook-timestamp, webhook-signature"}}
+		return []teamview.Fact{address("Endpoint URL"), {Name: "secret", Value: secret}, {Name: "headers", Value: "webhook-id, webhook-timestamp, webhook-signature"}}
 	}
-	return []views.Fact{address("URL"), {Name: "secret", Value: secret}, {Name: "signature", Value: "HMAC-SHA256 of the body, in the header that the configuration names"}}
+	return []teamview.Fact{address("URL"), {Name: "secret", Value: secret}, {Name: "signature", Value: "HMAC-SHA256 of the body, in the header that the configuration names"}}
 }
 
 // TryTrigger answers POST /triggers/{name}: what it would make of a sample.
 func (p *Pages) TryTrigger(c echo.Context) error {
-	try := views.TryForm{Body: c.FormValue("body"), Event: c.FormValue("event"), Asked: true}
+	try := teamview.TryForm{Body: c.FormValue("body"), Event: c.FormValue("event"), Asked: true}
 	trial, err := p.Triggers.Try(c.Request().Context(), c.Param("name"), trigger.Sample{Body: []byte(try.Body), Event: try.Event})
 	status := http.StatusOK
 	if err != nil {
@@ -150,7 +151,7 @@ func (p *Pages) Delivery(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := views.DeliveryPage{Chrome: f.chrome, Kind: string(d.Kind), Source: string(d.Source), D: deliveryRow(d), External: d.ExternalID, Text: d.Text, Hash: d.BodyHash,
+	page := teamview.DeliveryPage{Chrome: f.chrome, Kind: string(d.Kind), Source: string(d.Source), D: deliveryRow(d), External: d.ExternalID, Text: d.Text, Hash: d.BodyHash,
 		Size: len(d.Body), Dropped: d.Body == nil && d.Kind == trigger.Webhook, May: f.who.Has(people.TasksWrite) && d.State != trigger.Stored}
 	page.Title = d.Trigger + " delivery"
 	switch s, err := p.Triggers.Status(f.ctx, d.Trigger); {
@@ -162,12 +163,12 @@ func (p *Pages) Delivery(c echo.Context) error {
 		page.When, page.Agent = s.When, agentWord(s)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
-		page.Headers = append(page.Headers, views.Fact{Name: name, Value: d.Headers[name]})
+		page.Headers = append(page.Headers, teamview.Fact{Name: name, Value: d.Headers[name]})
 	}
 	if page.Body, page.Part, page.Parts, err = payloadOf(readable(d.Body), c.QueryParam("part")); err != nil {
 		return err
 	}
-	return render(c, http.StatusOK, views.Delivery(page))
+	return render(c, http.StatusOK, teamview.Delivery(page))
 }
 
 // delivery finds the delivery that the address names; one of another trigger is not there.

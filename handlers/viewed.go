@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
+	reviewview "gatehouse/views/review"
 
 	"github.com/labstack/echo/v4"
 )
@@ -65,7 +66,7 @@ func (p *Pages) Opened(c echo.Context) error {
 // reading puts onto the page how far the reader has come with the revision. Only a page
 // that a person opens counts as opened: neither its live parts nor what a browser fetches
 // in advance does.
-func (p *Pages) reading(c echo.Context, f *frame, page *views.ReviewPage, q url.Values, r approval.Request, v approval.Revision) error {
+func (p *Pages) reading(c echo.Context, f *frame, page *reviewview.ReviewPage, q url.Values, r approval.Request, v approval.Revision) error {
 	read := p.Gateway.Open
 	h := c.Request().Header
 	if c.Request().Method != http.MethodGet || q.Get("part") != "" || h.Get("Sec-Purpose") != "" || h.Get("Purpose") != "" {
@@ -106,7 +107,7 @@ func openedBy(c echo.Context, q url.Values, v approval.Revision) []int {
 }
 
 // viewedOn marks the files of the page that the reader has marked.
-func viewedOn(page *views.ReviewPage) {
+func viewedOn(page *reviewview.ReviewPage) {
 	if page.Against > 0 { // the numbers are those of other files
 		page.CanMark = false
 		return

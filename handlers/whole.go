@@ -8,7 +8,8 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator/patch"
-	"gatehouse/views"
+	"gatehouse/views/diff"
+	reviewview "gatehouse/views/review"
 )
 
 // How many lines of files that moved are shown, beside what they changed.
@@ -20,7 +21,7 @@ const (
 
 // wholes shows files that were renamed or copied as what they are where they are now: all
 // of their lines are new there. Small ones are open, others have a link for each part.
-func (p *Pages) wholes(ctx context.Context, q url.Values, page *views.ReviewPage, r approval.Request, v approval.Revision, shown map[int]window, totals map[int]int) error {
+func (p *Pages) wholes(ctx context.Context, q url.Values, page *reviewview.ReviewPage, r approval.Request, v approval.Revision, shown map[int]window, totals map[int]int) error {
 	n, asked := wholeOf(q)
 	parts, left := map[int]span{}, wholeMost
 	for i, f := range v.Files {
@@ -31,7 +32,7 @@ func (p *Pages) wholes(ctx context.Context, q url.Values, page *views.ReviewPage
 		if !counted {
 			lines = -1
 		}
-		w := &views.WholeFile{Lines: lines, Size: f.NewSize, Href: wholeHref(page.Path, i+1, span{1, wholeStep})}
+		w := &diff.WholeFile{Lines: lines, Size: f.NewSize, Href: wholeHref(page.Path, i+1, span{1, wholeStep})}
 		if page.Against == 0 {
 			w.Unseen, w.Seen = unseenHere(v, f), f.SeenHere
 		}
@@ -59,7 +60,7 @@ func longWhole(g long, f patch.File) long {
 }
 
 // drawWhole draws one part of the lines, with links to those before and after.
-func drawWhole(w *views.WholeFile, part span, hunks []patch.Hunk, d drawing) {
+func drawWhole(w *diff.WholeFile, part span, hunks []patch.Hunk, d drawing) {
 	w.Open, w.Lines = true, 0
 	for _, h := range hunks {
 		w.Lines += len(h.Lines)

@@ -199,7 +199,7 @@ func TestListsOfVerdictsAgree(t *testing.T) {
 	for function, dir := range map[string]string{"Did": "orchestrator/badge", "noun": "approval", "VerdictWord": "views"} {
 		same(t, of, stored, dir+"'s "+function, s.cases(dir, function))
 	}
-	same(t, of, stored, "views' verdictWords", keys(s.rows("views", "verdictWords")))
+	same(t, of, stored, "views' verdictWords", keys(s.rows("views/evidence", "verdictWords")))
 	same(t, of, stored, "the command line's words", keys(s.rows("cmd/gatehouse", "said")))
 	same(t, "verdicts and what ends without one", append(slices.Clone(stored), "expired"), "the figures of channels", s.cases("orchestrator/record/insight", "Channels"))
 	has(t, "verdicts that a page takes", all, "what it answers", keys(s.rows("handlers", "said")))

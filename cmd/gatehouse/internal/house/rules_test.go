@@ -59,6 +59,35 @@ var values = []string{
 	"orchestrator/record/retention",
 }
 
+// subjects are the rooms of pages below views: none of them knows another.
+var subjects = []string{"audit", "chat", "evidence", "overview", "review", "settings", "task", "team"}
+
+// parts are the rooms below views that draw what pages of several subjects show.
+var parts = []string{"views/diff", "views/figures"}
+
+// pageRooms are the rooms below views.
+func pageRooms(domain []string) []room {
+	const lexers = "views/internal/lexers"
+	may := slices.Concat([]string{"approval", "static"}, domain)
+	all := []room{{"views", may}, {lexers, nil}}
+	for _, part := range parts {
+		all = append(all, room{part, slices.Concat([]string{"views", lexers}, may)})
+	}
+	for _, subject := range subjects {
+		all = append(all, room{"views/" + subject, slices.Concat([]string{"views"}, parts, may)})
+	}
+	return all
+}
+
+// drawn are all rooms of views.
+func drawn() []string {
+	var all []string
+	for _, r := range pageRooms(nil) {
+		all = append(all, r.path)
+	}
+	return all
+}
+
 // testRooms hold what only tests use: no program may contain it, so only tests and one another import them.
 var testRooms = []string{
 	"orchestrator/agent/agenttest", "orchestrator/store/storetest", "orchestrator/store/pgtest",
@@ -76,14 +105,13 @@ func rooms() []room {
 	}
 	engine := slices.Clone(domain)
 	domain = append(domain, "orchestrator")
-	return append([]room{
+	return slices.Concat([]room{
 		{"cmd", append([]string{
-			"web", "web/client", "web/wire", "handlers", "views", "approval", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
+			"web", "web/client", "web/wire", "handlers", "views", "views/settings", "approval", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
 		{"web", []string{"handlers", "views", "static"}},
 		{"web/client", append([]string{"web/wire"}, values...)},
 		{"web/wire", values},
-		{"handlers", append([]string{"approval", "orchestrator/trigger/intake", "views", "web/wire"}, domain...)},
-		{"views", append([]string{"approval", "static"}, domain...)},
+		{"handlers", slices.Concat([]string{"approval", "orchestrator/trigger/intake", "web/wire"}, drawn(), domain)},
 		{"approval", domain},
 		{"orchestrator", engine},
 		{"orchestrator/trigger/intake", domain},
@@ -96,7 +124,7 @@ func rooms() []room {
 		{"approval/telegram/bottest", nil},
 		{"approval/approvaltest", append([]string{"approval"}, domain...)},
 		{"web/browsertest", nil},
-	}, leaves...)
+	}, leaves, pageRooms(domain))
 }
 
 // databases are the libraries that speak SQL; queries live in one place because nobody else can reach them.

@@ -1,0 +1,18 @@
+package audit
+
+import (
+	"gatehouse/views"
+)
+
+// HoldsPage is `/audit/holds`.
+type HoldsPage struct {
+	views.Chrome
+	Flash   *views.Flash // of a form that was not taken; its values stand in What, Subject and Reason
+	Holds   []views.HoldRow
+	Lifted  bool // those that were lifted are listed, too
+	MaySet  bool
+	What    string // id, repository or everything
+	Subject string
+	Reason  string
+	Rules   []string // what retention removes here, in sentences
+}
