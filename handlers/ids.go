@@ -10,7 +10,7 @@ import (
 )
 
 // Ids resolves what people write for an id: the whole id, or an unambiguous ending
-// of at least 6 characters.
+// Of at least 6 characters.
 type Ids struct{ Reader Reader }
 
 // ulidLength is the length of an id without its prefix.
@@ -68,7 +68,7 @@ func (i Ids) Task(ctx context.Context, who Caller, s string) (orchestrator.Task,
 	if strings.HasPrefix(id, orchestrator.DelegationPrefix) {
 		d, err := i.Reader.Delegation(ctx, id)
 		if err != nil {
-			return orchestrator.Task{}, known(err, "task", s)
+			return orchestrator.Task{}, Known(err, "task", s)
 		}
 		id = d.TaskID
 	}
@@ -76,7 +76,7 @@ func (i Ids) Task(ctx context.Context, who Caller, s string) (orchestrator.Task,
 	if err == nil && !who.Sees(t.ID) {
 		err = orchestrator.ErrNotFound
 	}
-	return t, known(err, "task", s)
+	return t, Known(err, "task", s)
 }
 
 // Delegation reads the delegation that s names; a task's id names its root.
@@ -88,7 +88,7 @@ func (i Ids) Delegation(ctx context.Context, who Caller, s string) (orchestrator
 	if strings.HasPrefix(id, orchestrator.TaskPrefix) {
 		t, err := i.Reader.Task(ctx, id)
 		if err != nil {
-			return orchestrator.Delegation{}, known(err, "task", s)
+			return orchestrator.Delegation{}, Known(err, "task", s)
 		}
 		id = t.RootID
 	}
@@ -96,11 +96,11 @@ func (i Ids) Delegation(ctx context.Context, who Caller, s string) (orchestrator
 	if err == nil && !who.Sees(d.TaskID) {
 		err = orchestrator.ErrNotFound
 	}
-	return d, known(err, "delegation", s)
+	return d, Known(err, "delegation", s)
 }
 
 // either resolves an ending over tasks and delegations. A task and its root may
-// share an ending only by chance, which is then ambiguous.
+// Share an ending only by chance, which is then ambiguous.
 func (i Ids) either(ctx context.Context, s string) (string, error) {
 	return i.find(ctx, "task or delegation", s, orchestrator.TaskPrefix, orchestrator.DelegationPrefix)
 }
@@ -120,8 +120,8 @@ func (i Ids) Arrival(ctx context.Context, s string) (string, error) {
 	return i.find(ctx, "delivery", s, trigger.DeliveryPrefix)
 }
 
-// known turns the store's ErrNotFound into a sentence that names the id.
-func known(err error, what, id string) error {
+// Known turns the store's ErrNotFound into a sentence that names the id.
+func Known(err error, what, id string) error {
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		return NotFound(what, id)
 	}

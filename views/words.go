@@ -218,3 +218,12 @@ func CountN(c history.Count) string {
 
 // Percent writes a place for an attribute of the drawing.
 func Percent(v float64) string { return fmt.Sprintf("%.2f%%", v) }
+
+// SteeredWords says what an agent was given of the files that steer programs and that its
+// caller had changed: those of a branch or tag, or the caller's.
+func SteeredWords(from, place string, trusted bool) string {
+	if trusted {
+		return "as " + from + " left it, because of trust_checkout"
+	}
+	return "taken from " + place + ", not as " + from + " left it"
+}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
@@ -131,7 +131,7 @@ func TestEveryConnectionEndsWithItsSessionOrToken(t *testing.T) {
 	revoke := func(by *store.Store, secret string) {
 		tokens, err := h.store.Tokens(h.ctx, eve.ID)
 		h.must(err)
-		sum := door.HashSecret(secret)
+		sum := signin.HashSecret(secret)
 		for _, x := range tokens {
 			if x.Hash == sum {
 				h.must(by.RevokeToken(h.ctx, "root", x.ID))

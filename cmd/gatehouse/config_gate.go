@@ -9,7 +9,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/cmd/gatehouse/internal/config"
-	"gatehouse/handlers"
+	"gatehouse/handlers/settings"
 	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/trigger"
 )
@@ -25,7 +25,7 @@ type approvalShape struct {
 // understandRules has one line for each rule, and one for what no rule matches.
 func understandRules(c *config.Config) []string {
 	repositories := slices.Sorted(maps.Keys(c.Engine.Repositories))
-	words := func(r approval.Rule) string { return handlers.Outcome(r, c.Approvers, repositories) }
+	words := func(r approval.Rule) string { return settings.Outcome(r, c.Approvers, repositories) }
 	all := understandHandovers(c)
 	for _, r := range c.File.Approval.Rules {
 		rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}

@@ -16,7 +16,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/approval/telegram/bottest"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
@@ -86,7 +86,7 @@ func (n *node) browser(name string) *http.Client {
 	n.Helper()
 	u, err := n.store.UserByName(n.Context(), name)
 	n.must(err)
-	code, hash := door.NewLinkCode()
+	code, hash := signin.NewLinkCode()
 	n.must(n.store.CreateSigninLink(n.Context(), "test", people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(time.Minute)}))
 	jar, err := cookiejar.New(nil)
 	n.must(err)

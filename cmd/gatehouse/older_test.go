@@ -15,7 +15,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/approval/telegram/bottest"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
@@ -108,7 +108,7 @@ func (p *place) token(name string) string {
 	p.Helper()
 	u, err := p.store.UserByName(p.Context(), name)
 	p.must(err)
-	secret, hash := door.NewToken()
+	secret, hash := signin.NewToken()
 	_, err = p.store.CreateToken(p.Context(), "test", people.Token{UserID: u.ID, Scopes: people.Scopes(), Hash: hash})
 	p.must(err)
 	return secret

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
@@ -107,7 +107,7 @@ func (p *place) person(name string, roles ...people.Role) string {
 	p.Helper()
 	u, err := p.store.CreateUser(p.Context(), "test", people.User{Name: name, Roles: roles})
 	p.must(err)
-	secret, hash := door.NewToken()
+	secret, hash := signin.NewToken()
 	_, err = p.store.CreateToken(p.Context(), "test", people.Token{UserID: u.ID, Scopes: people.Scopes(), Hash: hash})
 	p.must(err)
 	return secret

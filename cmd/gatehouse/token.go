@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
@@ -53,7 +53,7 @@ func (c *TokenCreateCmd) Run(ctx context.Context, sh *shell) error {
 		if err != nil {
 			return err
 		}
-		secret, hash := door.NewToken()
+		secret, hash := signin.NewToken()
 		v.UserID, v.Hash = u.ID, hash
 		made, err := s.CreateToken(ctx, cliActor, v)
 		if err != nil {

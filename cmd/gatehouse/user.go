@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
@@ -90,7 +90,7 @@ func readPassword(sh *shell) (string, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
-	hash, err := door.HashPassword(strings.TrimRight(text, "\r\n"))
+	hash, err := signin.HashPassword(strings.TrimRight(text, "\r\n"))
 	if err != nil {
 		return "", usage("The password on standard input cannot be taken: %s.", line(err.Error()))
 	}
@@ -193,7 +193,7 @@ func (c *UserSigninCmd) Run(ctx context.Context, sh *shell) error {
 
 // signinCode makes the code of a one-time link; the store gets only its hash.
 func signinCode(ctx context.Context, s *store.Store, u people.User) (string, error) {
-	code, hash := door.NewLinkCode()
+	code, hash := signin.NewLinkCode()
 	l := people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(linkLife)}
 	return code, s.CreateSigninLink(ctx, cliActor, l)
 }

@@ -198,15 +198,6 @@ type DelegationPane struct {
 	More       int    // ?more=: how many further pieces of long texts are here
 }
 
-// SteeredWords says what an agent was given of the files that steer programs and that its
-// caller had changed: those of a branch or tag, or the caller's.
-func SteeredWords(from, place string, trusted bool) string {
-	if trusted {
-		return "as " + from + " left it, because of trust_checkout"
-	}
-	return "taken from " + place + ", not as " + from + " left it"
-}
-
 // LogLine is one line of what an agent printed.
 type LogLine struct {
 	Text string

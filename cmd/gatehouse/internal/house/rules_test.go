@@ -59,14 +59,14 @@ var values = []string{
 	"orchestrator/record/retention",
 }
 
-// subjects are the rooms of pages below views: none of them knows another.
+// subjects are the rooms of pages, below views and below handlers: none of them knows another.
 var subjects = []string{"audit", "chat", "evidence", "overview", "review", "settings", "task", "team"}
 
 // parts are the rooms below views that draw what pages of several subjects show.
 var parts = []string{"views/diff", "views/figures"}
 
-// pageRooms are the rooms below views.
-func pageRooms(domain []string) []room {
+// viewRooms are the rooms that draw: never a handler, and no page another subject's.
+func viewRooms(domain []string) []room {
 	const lexers = "views/internal/lexers"
 	may := slices.Concat([]string{"approval", "static"}, domain)
 	all := []room{{"views", may}, {lexers, nil}}
@@ -79,10 +79,31 @@ func pageRooms(domain []string) []room {
 	return all
 }
 
-// drawn are all rooms of views.
-func drawn() []string {
+// handlerRooms are the rooms that answer: what they share stands in handlers, the pages
+// have their own views, and what answers programs has none.
+func handlerRooms(domain []string) []room {
+	own := slices.Concat([]string{"approval", "web/wire"}, domain)
+	may := slices.Concat([]string{"handlers"}, own)
+	drawn := slices.Concat([]string{"handlers/change", "views"}, parts, may)
+	all := []room{
+		{"handlers", slices.Concat([]string{"views"}, own)},
+		{"handlers/change", slices.Concat([]string{"views", "views/diff"}, may)},
+		{"handlers/signin", slices.Concat([]string{"views"}, may)},
+		{"handlers/api", slices.Concat([]string{"handlers/evidence"}, may)},
+		{"handlers/hook", slices.Concat([]string{"orchestrator/trigger/intake"}, may)},
+		{"handlers/metrics", may},
+		{"handlers/stream", may},
+	}
+	for _, subject := range subjects {
+		all = append(all, room{"handlers/" + subject, slices.Concat([]string{"views/" + subject}, drawn)})
+	}
+	return all
+}
+
+// paths names rooms.
+func paths(rooms []room) []string {
 	var all []string
-	for _, r := range pageRooms(nil) {
+	for _, r := range rooms {
 		all = append(all, r.path)
 	}
 	return all
@@ -107,11 +128,10 @@ func rooms() []room {
 	domain = append(domain, "orchestrator")
 	return slices.Concat([]room{
 		{"cmd", append([]string{
-			"web", "web/client", "web/wire", "handlers", "views", "views/settings", "approval", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
-		{"web", []string{"handlers", "views", "static"}},
+			"web", "web/client", "web/wire", "views", "views/settings", "approval", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, slices.Concat(paths(handlerRooms(nil)), domain)...)},
+		{"web", slices.Concat(paths(handlerRooms(nil)), []string{"views", "static"})},
 		{"web/client", append([]string{"web/wire"}, values...)},
 		{"web/wire", values},
-		{"handlers", slices.Concat([]string{"approval", "orchestrator/trigger/intake", "web/wire"}, drawn(), domain)},
 		{"approval", domain},
 		{"orchestrator", engine},
 		{"orchestrator/trigger/intake", domain},
@@ -124,7 +144,7 @@ func rooms() []room {
 		{"approval/telegram/bottest", nil},
 		{"approval/approvaltest", append([]string{"approval"}, domain...)},
 		{"web/browsertest", nil},
-	}, leaves, pageRooms(domain))
+	}, leaves, viewRooms(domain), handlerRooms(domain))
 }
 
 // databases are the libraries that speak SQL; queries live in one place because nobody else can reach them.
