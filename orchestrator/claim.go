@@ -7,8 +7,11 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"sync"
+	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/guard"
 )
 
 // HashToken is how run tokens are stored and looked up.
@@ -123,4 +126,218 @@ func (r *run) own(ctx context.Context, tx Tx) (*Delegation, error) {
 		return nil, fmt.Errorf("delegation %s is %s at attempt %d: %w", d.ID, d.State, d.Attempt, ErrLost)
 	}
 	return d, nil
+}
+
+// slots bounds how many delegations this node works on at once. Who waits for a
+// child or a person holds none. A run that resumes comes before new work, so that
+// what has begun ends first.
+type slots struct {
+	freed   chan struct{} // has a value after a slot became free for work that found none
+	mu      sync.Mutex
+	wanted  bool // new work found no slot
+	behind  bool // … and nobody has looked since whether all of it has one
+	size    int
+	used    int
+	resumes []chan struct{}
+}
+
+func newSlots(n int) *slots {
+	return &slots{size: max(n, 1), freed: make(chan struct{}, 1)}
+}
+
+// available is how many slots new work could take now.
+func (s *slots) available() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.left()
+	if n == 0 {
+		s.wanted, s.behind = true, true
+	}
+	return n
+}
+
+// free is available for somebody who only asks.
+func (s *slots) free() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left()
+}
+
+func (s *slots) left() int {
+	if s.used >= s.size || len(s.resumes) > 0 {
+		return 0
+	}
+	return s.size - s.used
+}
+
+// try takes a slot for new work.
+func (s *slots) try() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used >= s.size || len(s.resumes) > 0 {
+		s.wanted, s.behind = true, true
+		return false
+	}
+	s.used++
+	return true
+}
+
+// spare takes a slot for r, which is about to be queued, unless older work waits for one.
+func (s *slots) spare(r *run) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.used >= s.size || len(s.resumes) > 0 || s.behind {
+		return false
+	}
+	s.used++
+	r.gainSlot()
+	return true
+}
+
+// caughtUp says that all work which was due has a slot.
+func (s *slots) caughtUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behind = false
+}
+
+// contended reports whether runs that go on wait for a slot.
+func (s *slots) contended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.resumes) > 0
+}
+
+// resume takes a slot for a run that goes on, waiting for one.
+func (s *slots) resume(ctx context.Context) error {
+	s.mu.Lock()
+	if s.used < s.size {
+		s.used++
+		s.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	s.resumes = append(s.resumes, turn)
+	s.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		s.mu.Lock()
+		for i, c := range s.resumes {
+			if c == turn {
+				s.resumes = append(s.resumes[:i], s.resumes[i+1:]...)
+				s.mu.Unlock()
+				return ctx.Err()
+			}
+		}
+		s.mu.Unlock()
+		s.give() // the turn came together with the end
+		return ctx.Err()
+	}
+}
+
+// give returns a slot.
+func (s *slots) give() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used--
+	s.handOut()
+}
+
+// resize changes how many there are; slots in use are not taken away.
+func (s *slots) resize(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.size = max(n, 1)
+	s.handOut()
+}
+
+// handOut gives free slots to the runs that resume, then tells the dispatcher.
+func (s *slots) handOut() {
+	for len(s.resumes) > 0 && s.used < s.size {
+		s.used++
+		close(s.resumes[0])
+		s.resumes = s.resumes[1:]
+	}
+	if s.used < s.size && s.wanted {
+		s.wanted = false
+		select {
+		case s.freed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// count is how many are in use, and how many there are.
+func (s *slots) count() (used, size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used, s.size
+}
+
+// AgentStatus is an agent with what it is doing now.
+type AgentStatus struct {
+	Spec      agent.Spec
+	Running   int
+	Queued    int
+	Waiting   int // for children or people
+	LastError string
+	LastAt    *time.Time // when it last ended something, nil if never
+	Breaker   guard.Breaker
+	Inbox     Inbox
+}
+
+// Inbox is how full the queue of an agent is (A35). The size is what engine.inbox calls
+// full: it is shown and measured, and nothing is refused because of it.
+type Inbox struct {
+	Waiting int // delegations that nobody has taken up
+	Size    int
+}
+
+// Percent is how full it is; above 100 more wait than it should hold.
+func (i Inbox) Percent() int { return (100*i.Waiting + i.Size - 1) / max(i.Size, 1) }
+
+// defaultInbox is the size where the configuration says nothing: the source's buffer of 200
+// messages is about 50 delegations.
+const defaultInbox = 50
+
+func (s Settings) inbox() int {
+	if s.Inbox <= 0 {
+		return defaultInbox
+	}
+	return s.Inbox
+}
+
+// Load counts the live delegations of one agent, and says how its last one ended.
+type Load struct {
+	Agent     string
+	Running   int
+	Queued    int
+	Waiting   int
+	LastError string
+	LastAt    *time.Time
+}
+
+// Agents returns the registry with live state.
+func (e *Engine) Agents(ctx context.Context) ([]AgentStatus, error) {
+	loads, err := e.Store.Loads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	breakers, err := e.breakers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byKey := make(map[string]Load, len(loads))
+	for _, l := range loads {
+		byKey[agent.Key(l.Agent)] = l
+	}
+	var all []AgentStatus
+	for _, s := range e.Config().Agents.All() {
+		l := byKey[agent.Key(s.Name)]
+		all = append(all, AgentStatus{Spec: s, Running: l.Running, Queued: l.Queued, Waiting: l.Waiting, LastError: l.LastError, LastAt: l.LastAt, Breaker: breakers[s.Name],
+			Inbox: Inbox{Waiting: l.Queued, Size: e.Config().Settings.inbox()}})
+	}
+	return all, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"gatehouse/orchestrator/agent"
@@ -47,7 +48,7 @@ func (r *run) SaveTurn(ctx context.Context, t agent.Turn, changed bool) error {
 		return err
 	}
 	r.filed(kept)
-	r.d.Work.Kept = r.d.Work.Kept.without(t.Children)
+	r.d.Work.Checkpoint = r.d.Work.Checkpoint.without(t.Children)
 	for _, id := range t.Children {
 		delete(r.back, id)
 	}
@@ -62,11 +63,11 @@ func (r *run) SaveTurn(ctx context.Context, t agent.Turn, changed bool) error {
 }
 
 // putTurn writes a turn with all that belongs to it.
-func (r *run) putTurn(ctx context.Context, tx Tx, d *Delegation, t agent.Turn, kept *Kept, bundle []byte) error {
+func (r *run) putTurn(ctx context.Context, tx Tx, d *Delegation, t agent.Turn, kept *Checkpoint, bundle []byte) error {
 	if err := r.file(ctx, tx, d, kept, bundle); err != nil {
 		return err
 	}
-	d.Work.Kept = d.Work.Kept.without(t.Children)
+	d.Work.Checkpoint = d.Work.Checkpoint.without(t.Children)
 	d.Losses = 0 // it came on
 	if t.Message.Role == agent.FromTools {
 		d.Work.Refused = nil // the turn has the answers to all hops of the turn before
@@ -250,4 +251,20 @@ func (r *run) Remaining(ctx context.Context) (budget.Limits, error) {
 		left.Handoffs = new(int)
 	}
 	return left, err
+}
+
+// withoutSecrets is an agent's result as it is stored, shown and told to whoever called:
+// what looks like a secret in its text, its data and the texts of its artifacts is masked.
+// Its patch is files, and stays as it is.
+func withoutSecrets(res *agent.Result) *agent.Result {
+	if res == nil {
+		return nil
+	}
+	told := *res
+	told.Text, told.Data = mask.Text(res.Text), mask.JSON(res.Data)
+	told.Artifacts = slices.Clone(res.Artifacts)
+	for i, a := range told.Artifacts {
+		told.Artifacts[i].Name, told.Artifacts[i].Text = mask.Text(a.Name), mask.Text(a.Text)
+	}
+	return &told
 }

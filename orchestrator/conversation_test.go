@@ -122,8 +122,8 @@ func TestAConversationParksWithItsFiles(t *testing.T) {
 		}
 		w.approve(r)
 		d := w.state(root.ID, orchestrator.Completed)
-		if d.Usage.InputTokens != 100 || d.Work.Kept == nil || len(d.Work.Kept.Merged) != 0 {
-			t.Errorf("used %+v, kept %+v", d.Usage, d.Work.Kept)
+		if d.Usage.InputTokens != 100 || d.Work.Checkpoint == nil || len(d.Work.Checkpoint.Merged) != 0 {
+			t.Errorf("used %+v, kept %+v", d.Usage, d.Work.Checkpoint)
 		}
 	})
 }

@@ -1,11 +1,16 @@
 package orchestrator
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 )
 
 // Delegation is one hop: From hands Text to To. The root has no From and depth 0.
@@ -95,4 +100,239 @@ type Check struct {
 	OK      bool          `json:"ok"`
 	Output  string        `json:"output"`
 	Took    time.Duration `json:"took"`
+}
+
+// Work is the engine's own state of a delegation, in parts by what ends them. The parts are
+// embedded: the column that they are stored in is one JSON object.
+type Work struct {
+	Runs int `json:"runs,omitempty"` // own generation: raised by Retry and by a new revision
+	// Anew: it was made to run again, and nobody has taken it up since.
+	Anew bool `json:"anew,omitempty"`
+	Terms
+	Base
+	Session
+	Product
+	Provenance
+	ToLand
+	Rounds
+	Waits
+	Account
+}
+
+// Terms are what a delegation was made with. No run changes them.
+type Terms struct {
+	Handover *agent.Handover `json:"handover,omitempty"` // that came with the hop
+	Reverts  string          `json:"reverts,omitempty"`  // request that this undoes; no agent runs
+	Record   bool            `json:"record,omitempty"`   // its end is written to the shared context (O23)
+	// Independent: its task was sent without hand-overs where they want to be enabled (H29).
+	Independent bool `json:"independent,omitempty"`
+	// Epoch is how often the callers above were made to run again, so that what a new run
+	// hands on is no repetition of what the run before did.
+	Epoch  int     `json:"epoch,omitempty"`
+	Asked  bool    `json:"asked,omitempty"`  // people were asked before it was handed on (H18)
+	Pinned *Pinned `json:"pinned,omitempty"` // what people said yes to, in place of the shared context; nil: nobody was asked
+}
+
+// Base is what the checkout is made on.
+type Base struct {
+	Stand
+	// Shares is set when the caller works on the same repository: BaseTree is its
+	// snapshot, and the result goes back into its checkout instead of to the gate.
+	Shares     bool   `json:"shares,omitempty"`
+	BaseBundle string `json:"baseBundle,omitempty"` // blob with the objects of BaseTree, "" when the commit has them
+	BaseSaved  string `json:"baseSaved,omitempty"`  // commit that carries BaseTree in that bundle
+	// Steering are paths that steer programs and that the caller had changed: they are as on
+	// the branch here, or the caller's where Trusted is set.
+	Steering []string `json:"steering,omitempty"`
+	Trusted  bool     `json:"trusted,omitempty"` // the agent has trust_checkout
+	Steered  string   `json:"steered,omitempty"` // what the files were made fit for: see steered
+}
+
+// anew drops the base, so that the next run finds one on its branch as it is then. A
+// caller's snapshot stays.
+func (b *Base) anew() {
+	if !b.Shares {
+		b.BaseCommit, b.BaseTree, b.BaseBundle, b.BaseSaved = "", "", "", ""
+	}
+}
+
+// Session is how far the run of this generation has come, over all its attempts.
+type Session struct {
+	Memo     json.RawMessage `json:"memo,omitempty"`     // of the kind of agent
+	Refused  []agent.Child   `json:"refused,omitempty"`  // hops of a parked agent that guards refused
+	Feedback *agent.Feedback `json:"feedback,omitempty"` // of "request changes"
+	// From is the tree of the revision before this one, where the run goes on from there;
+	// Carried are the turns that came along.
+	From    *Checkpoint `json:"from,omitempty"`
+	Carried int         `json:"carried,omitempty"`
+	// Checkpoint is the checkout as it was when the last turn was stored: a run that begins anew,
+	// or goes on after waiting, starts from there.
+	Checkpoint *Checkpoint `json:"kept,omitempty"`
+	// RanFor counts running time of attempts that ended, so that timeouts count no waiting.
+	RanFor   time.Duration `json:"ranFor,omitempty"`
+	HandedTo string        `json:"handedTo,omitempty"` // the child with whose answer this ends; its program is gone
+	// Fallback is the hand-over that failed, so that its program works again by itself (H29).
+	Fallback *agent.Fallback `json:"fallback,omitempty"`
+}
+
+// Product is the tree that the run, or people after it, have made.
+type Product struct {
+	Tree       string `json:"tree,omitempty"`
+	TreeCommit string `json:"treeCommit,omitempty"`
+	TreeBundle string `json:"treeBundle,omitempty"` // blob
+	Made       *Made  `json:"made,omitempty"`       // how people made Tree; nil when the agent did
+	// Declined are the files that people left out of what the agent made.
+	Declined []string `json:"declined,omitempty"`
+	// Discarded says that what it changed, and took over from those below it, was thrown away,
+	// because it only analyses.
+	Discarded string `json:"discarded,omitempty"`
+}
+
+// Provenance is who works on the tree, where, and confined by what.
+type Provenance struct {
+	AgentBranch string `json:"agentBranch,omitempty"`
+	Sandbox     string `json:"sandbox,omitempty"`
+	// Confined is what the last attempt was allowed and used; nil before one ran.
+	Confined *agent.Confinement `json:"confined,omitempty"`
+	// Lineage is who has a part in the tree beside this run; see Delegation.Lineage.
+	Lineage Lineage `json:"lineage,omitzero"`
+}
+
+// ToLand is the yes that is being carried out.
+type ToLand struct {
+	Land    *Order `json:"land,omitempty"`    // set by the yes
+	Problem string `json:"problem,omitempty"` // why landing waits for a person, e.g. a dirty folder
+}
+
+// Rounds are what people have asked for so far.
+type Rounds struct {
+	// Revision is the one that the run is to make, 0 for the first.
+	Revision int `json:"revision,omitempty"`
+	// Earlier is what people asked for in all rounds of the request so far, oldest first: a
+	// run that begins with none of it is told it again. EarlierLeft older ones are not kept.
+	Earlier     []agent.Earlier `json:"earlier,omitempty"`
+	EarlierLeft int             `json:"earlierLeft,omitempty"`
+}
+
+// Waits is what Waiting waits for.
+type Waits struct {
+	ProcessWait bool `json:"processWait,omitempty"` // its process still lives on Holder
+	ForSpawned  bool `json:"forSpawned,omitempty"`  // it ends with a spawned child, too
+}
+
+// Account is what a delegation may use, and who rests after too many failures.
+type Account struct {
+	Budget *budget.Account `json:"budget,omitempty"`
+	// Breaker is what was in force when a worker last claimed this; nil when breakers are off.
+	Breaker *BreakerSettings `json:"breaker,omitempty"`
+}
+
+// refLook is how long a new task waits for the source to say whether it has a ref.
+const refLook = 5 * time.Second
+
+// checkRef refuses a ref that is no name of a branch or tag, and one that the task's
+// repository does not have. Where the source cannot be reached the task is taken: its
+// run fails with a sentence when there is no such ref after all, and no task is lost
+// because the place where the code lives was away for a minute.
+func (e *Engine) checkRef(ctx context.Context, s Submission, repository string) error {
+	if err := badRef(s.Ref); err != nil || s.Ref == "" || repository == "" {
+		return err
+	}
+	m, _, err := e.mirror(repository)
+	if err != nil {
+		return err
+	}
+	look, cancel := context.WithTimeout(ctx, refLook)
+	defer cancel()
+	found, near, err := m.Knows(look, s.Ref)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		e.Log.Warn("the ref of a task could not be looked up; the task is taken and its run will tell", "repository", repository, "ref", s.Ref, "err", err)
+		return nil
+	case found:
+		return nil
+	}
+	if s.Key != "" { // a task that was made is answered, also when its branch is gone by now
+		if _, err := e.Store.TaskByKey(ctx, s.RequesterID, s.Key); err == nil {
+			return nil
+		}
+	}
+	unknown := m.UnknownRef(s.Ref, near)
+	return &Error{Code: CodeBadRef, Message: unknown.Message, Err: unknown}
+}
+
+// badRef refuses what is no name of a branch or a tag.
+func badRef(ref string) error {
+	err := patch.CheckRef(ref)
+	if err == nil {
+		return nil
+	}
+	return &Error{Code: CodeBadRef, Message: err.Error(), Err: err}
+}
+
+// Stand is what a delegation's files come from. Exactly one of Branch and Tag is set
+// where there is a repository; on a tag nothing can land.
+type Stand struct {
+	Branch     string `json:"branch,omitempty"`     // where a patch would land
+	Tag        string `json:"tag,omitempty"`        // read only
+	BaseCommit string `json:"baseCommit,omitempty"` // what the checkout was made from
+	BaseTree   string `json:"baseTree,omitempty"`   // the caller's snapshot, or the commit's tree
+}
+
+// standOn is a place of the source.
+func standOn(s patch.Start) Stand {
+	return Stand{Branch: s.Branch, Tag: s.Tag, BaseCommit: s.Commit, BaseTree: s.Tree}
+}
+
+// target is what a patch is held against and where it would land. Whatever is recorded
+// or put before people asks here first, so that no request is without a target.
+func (s Stand) target() (patch.Base, error) {
+	switch {
+	case s.Tag != "":
+		return patch.Base{}, &patch.Refusal{Code: patch.CodeBadRef, Message: "This task works on the tag " + patch.Shown(s.Tag) +
+			", which is read only, so its change has nowhere to land. Send the task with a branch."}
+	case s.Branch == "" || s.BaseCommit == "" || s.BaseTree == "":
+		return patch.Base{}, &patch.Refusal{Code: patch.CodeBadRef, Message: "This task names no branch that its change could land on: it was sent for a commit, as older versions took it. Send a new task with a branch."}
+	}
+	return patch.Base{Branch: s.Branch, Commit: s.BaseCommit, Tree: s.BaseTree}, nil
+}
+
+// refFailure makes what the mirror says of a ref the delegation's failure.
+func refFailure(err error) error {
+	var ref *patch.RefError
+	if errors.As(err, &ref) {
+		return agent.Fail(CodeBadRef, "%s", ref.Message)
+	}
+	return err
+}
+
+// Below is a live child of a delegation, as far as a wait for it is told.
+type Below struct {
+	ID      string    `json:"id"`
+	Agent   string    `json:"agent"`
+	State   State     `json:"state"`
+	Since   time.Time `json:"since"` // when State was entered
+	Spawned bool      `json:"spawned,omitempty"`
+}
+
+// Hand is what went along with a hand-over.
+type Hand struct {
+	Text      string   // its beginning, HandText characters at most
+	Artifacts []string // names of what was handed over beside the text, in order
+}
+
+// HandText is how much of a hand-over's text a Hand has, in characters.
+const HandText = 400
+
+// EventFilter chooses events of one task; zero values choose everything.
+type EventFilter struct {
+	Types       []event.Type
+	Delegations []string // of these only; the task's own events have none
+	Has         string   // what the data must have in it, as it stands
+	After       int64    // n > After
+	Before      int64    // n < Before; 0: up to the newest
+	Limit       int      // at least 1
+	Newest      bool     // newest first, else oldest first
 }

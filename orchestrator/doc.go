@@ -14,19 +14,25 @@
 //	  └──cancel──▶ cancelled ◀──cancel── (every live state but landing after its intent)   any live ──error──▶ failed
 //
 // A hand-over that a person is asked about first (H18) is a child born in
-// awaiting_approval: yes makes it queued, anything else ends it (ask.go).
+// awaiting_approval: yes makes it queued, anything else ends it (handover.go).
 //
-// Where things are: work.go has the engine's own state of a delegation, submit.go makes tasks, delegate.go makes hops, transition.go has
-// the ends, transition_run.go and transition_gate.go the transitions of runs and around people, claim.go and lease.go say who works on what, worker.go runs an
-// attempt, host.go is the engine as a running agent sees it, await.go how it waits for children, tree.go takes the
-// result's tree, check.go puts it before people, revise.go takes the trees that people
-// make of it, land.go lands it; cancel.go, pause.go, retry.go and fork.go do what they say.
+// Where things are, in the order in which a task passes them:
 //
-// What a model said is stored turn by turn (conversation.go, turns.go). question.go is
-// what the guards are asked, ledger.go moves budgets, breaker.go counts failures, park.go
-// and spawn.go know who waits for whom, handoff.go lets a program give its work away and
-// carried.go says what goes with it, baton.go begins work in the transaction that
-// makes it due, shared.go is the shared context as a run sees it.
+//	task, delegation, state  what is stored; transition.go is the only file that sets a state
+//	store, errors            what the engine asks of a database and of the gate; the codes of errors
+//	submit, retry, revise    how tasks begin, and begin anew
+//	guards, budget, hop      what a hop is asked before it is made, what it costs, how it is made
+//	handover, handed         people asked before work goes on; what goes with it
+//	claim, lease, engine     who works on what, and for how long
+//	continuation             work that begins in the transaction that makes it due
+//	run, checkout, timeout   one attempt: its files, its limits
+//	host, conversation       the engine as a running agent sees it; beside them the files
+//	                         of its model calls and of the tools and context it shares
+//	await, park              waits for children, with and without a process; beside them
+//	                         the file for a program that gives its work away
+//	result, checks           what the attempt changed, and how it comes before people
+//	landing, lineage         the way onto the branch; who worked on it
+//	control                  pause, cancel, stop all
 //
 // The room imports its own leaves and no other room; it sees the database as Store
 // and the people as Gate.

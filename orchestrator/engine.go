@@ -60,15 +60,15 @@ type Options struct {
 // many nodes at once; Run works on what is due until its context ends.
 type Engine struct {
 	Options
-	config atomic.Pointer[Config]
-	slots  *slots
-	mu     sync.Mutex
-	runs   map[string]*run // by delegation: what this node works on
-	shift  *shift          // nil while Run takes no work
-	wake   chan struct{}
-	began  time.Time // Run
-	turns  turns     // of landings
-	// runners are the goroutines that agents run in; see obey.
+	config       atomic.Pointer[Config]
+	slots        *slots
+	mu           sync.Mutex
+	runs         map[string]*run // by delegation: what this node works on
+	shift        *shift          // nil while Run takes no work
+	wake         chan struct{}
+	began        time.Time // Run
+	landingTurns landingTurns
+	// runners are the goroutines that agents run in; see supervise.
 	runners sync.WaitGroup
 	stuck   atomic.Int64
 }

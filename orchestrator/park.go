@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gatehouse/orchestrator/agent"
@@ -37,10 +38,10 @@ func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 	}
 	parked := false
 	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		b, told := e.baton(tx, r), refused
+		b, told := e.continuation(tx, r), refused
 		for i, plan := range plans {
 			plan.toCome = len(plans) - i
-			plan.baton, plan.passes = b, !plan.Spawn && !p.ForSpawned
+			plan.continuation, plan.passes = b, !plan.Spawn && !p.ForSpawned
 			c, err := e.hop(ctx, tx, d, plan)
 			if err != nil {
 				return err
@@ -94,7 +95,7 @@ func waitingEvent(d *Delegation) event.Event {
 }
 
 // plans prepares the hops of a park. What cannot be made is refused as data.
-func (e *Engine) plans(r *run, hops []agent.Hop, kept *Kept, bundle []byte) ([]planned, []agent.Child, error) {
+func (e *Engine) plans(r *run, hops []agent.Hop, kept *Checkpoint, bundle []byte) ([]planned, []agent.Child, error) {
 	var plans []planned
 	var refused []agent.Child
 	var snapshot *base
@@ -198,4 +199,164 @@ func bounded(h agent.Hop) error {
 		return Errorf(CodeBadRequest, "The command object of the hand-over has %d bytes; %d is the limit. Put long material into the repository or the shared context, and name it.", len(command), maxHandover)
 	}
 	return nil
+}
+
+// Checkpoint is a checkout between two runs of one conversation: what belongs to its last
+// stored turn. Files that the repository ignores are not in it.
+//
+// Each kept commit has the one before as a parent, so the newest bundle holds the files
+// of every turn; older bundles are dropped. The newest stays with a delegation that
+// ended, because a fork goes on from there.
+type Checkpoint struct {
+	Tree   string   `json:"tree"`
+	Commit string   `json:"commit"`           // carries Tree in the bundle
+	Bundle string   `json:"bundle"`           // blob
+	Merged []string `json:"merged,omitempty"` // children whose changes are in Tree and whom no turn has carried
+}
+
+// keepFiles saves the checkout as it is now. It returns nil where nothing may have
+// changed since it was kept. The caller holds r.filing.
+func (r *run) keepFiles(ctx context.Context, changed bool) (*Checkpoint, []byte, error) {
+	if !r.keeps || !changed && len(r.merged) == 0 || r.dir == "" || r.mirror == nil {
+		return nil, nil, nil
+	}
+	return r.saveFiles(ctx)
+}
+
+// saveFiles is keepFiles for a run that has a checkout, whatever its kind.
+func (r *run) saveFiles(ctx context.Context) (*Checkpoint, []byte, error) {
+	w := &r.d.Work
+	s, err := r.mirror.Snapshot(ctx, r.dir, w.BaseTree)
+	if err != nil {
+		return nil, nil, refusedFiles(err)
+	}
+	k := &Checkpoint{Tree: s.Tree, Merged: slices.Clone(r.merged)}
+	var earlier []string
+	if w.Checkpoint != nil {
+		k.Merged = append(slices.Clone(w.Checkpoint.Merged), k.Merged...)
+		if w.Checkpoint.Tree == s.Tree {
+			k.Commit, k.Bundle = w.Checkpoint.Commit, w.Checkpoint.Bundle
+			return k, nil, nil
+		}
+		earlier = []string{w.Checkpoint.Commit}
+	} else if s.Tree == w.BaseTree && len(k.Merged) == 0 {
+		return nil, nil, nil
+	}
+	var bundle []byte
+	k.Commit, bundle, err = r.mirror.SaveTree(ctx, fmt.Sprintf("%s-kept-%d", r.id, w.Runs), w.BaseCommit, s.Tree, r.d.CreatedAt, earlier...)
+	k.Bundle = bundleID("kept", r.id, "-", k.Commit)
+	return k, bundle, err
+}
+
+// file writes into d what its run keeps: the base of the checkout, and the checkout
+// itself where k is not nil.
+func (r *run) file(ctx context.Context, tx Tx, d *Delegation, k *Checkpoint, bundle []byte) error {
+	if !r.keeps {
+		return nil
+	}
+	return r.storeFiles(ctx, tx, d, k, bundle)
+}
+
+// storeFiles is file, whatever the run's kind.
+func (r *run) storeFiles(ctx context.Context, tx Tx, d *Delegation, k *Checkpoint, bundle []byte) error {
+	w := r.d.Work
+	d.Work.Stand = w.Stand
+	if k == nil {
+		return nil
+	}
+	r.sign(d)
+	old := d.Work.Checkpoint
+	d.Work.Checkpoint = k
+	if old != nil && old.Bundle == k.Bundle {
+		return nil
+	}
+	if err := tx.PutBlob(ctx, k.Bundle, "bundle", bundle); err != nil {
+		return err
+	}
+	before := Session{Checkpoint: old, From: d.Work.From}
+	return before.dropKept(ctx, tx)
+}
+
+// filed notes in the run what the row has now. The caller holds r.filing.
+func (r *run) filed(k *Checkpoint) {
+	if k != nil {
+		r.d.Work.Checkpoint, r.merged = k, nil
+	}
+}
+
+// without is k without the children that a turn has carried: they are never brought in
+// again.
+func (k *Checkpoint) without(children []string) *Checkpoint {
+	if k == nil || len(children) == 0 {
+		return k
+	}
+	left := *k
+	left.Merged = slices.DeleteFunc(slices.Clone(k.Merged), func(id string) bool { return slices.Contains(children, id) })
+	return &left
+}
+
+// takeIn is a child as its caller is given it, with its changes brought into the
+// caller's checkout, once.
+func (r *run) takeIn(ctx context.Context, d *Delegation) (agent.Child, error) {
+	r.filing.Lock()
+	defer r.filing.Unlock()
+	if c, done := r.back[d.ID]; done {
+		return c, nil
+	}
+	c := childOf(d)
+	if !c.Ended {
+		return c, nil
+	}
+	if r.brings(d) {
+		if err := r.takeBack(ctx, d, &c); err != nil {
+			return agent.Child{}, err
+		}
+	}
+	r.back[d.ID] = c
+	return c, nil
+}
+
+// brings reports whether a child has changes that belong into the checkout and are not
+// there. A command brings them in when it asks for the child.
+func (r *run) brings(d *Delegation) bool {
+	if r.dir == "" || d.State != Completed || !d.Work.Shares || d.Work.Tree == "" || d.Work.Tree == d.Work.BaseTree {
+		return false
+	}
+	return r.d.Work.Checkpoint == nil || !slices.Contains(r.d.Work.Checkpoint.Merged, d.ID)
+}
+
+// snapshotOf is what a child starts from whose caller's checkout is kept as k.
+func (r *run) snapshotOf(ctx context.Context, k *Checkpoint, bundle []byte) (*base, error) {
+	if r.dir == "" || r.mirror == nil || !r.keeps {
+		return nil, nil
+	}
+	return r.baseOf(ctx, k, bundle)
+}
+
+// baseOf is snapshotOf for a run that has a checkout, whatever its kind.
+func (r *run) baseOf(ctx context.Context, k *Checkpoint, bundle []byte) (*base, error) {
+	w := r.d.Work
+	if k == nil {
+		k = w.Checkpoint
+	}
+	b := &base{commit: w.BaseCommit, branch: w.Branch, tag: w.Tag, tree: w.BaseTree, lineage: r.lineage()}
+	var err error
+	switch {
+	case k == nil:
+		b.saved, b.bundle, err = r.mirror.SaveTree(ctx, r.id+"-base", b.commit, b.tree, r.d.CreatedAt)
+	case bundle == nil:
+		b.tree, b.saved = k.Tree, k.Commit
+		b.bundle, err = r.e.Store.Blob(ctx, k.Bundle)
+	default:
+		b.tree, b.saved, b.bundle = k.Tree, k.Commit, bundle
+	}
+	return b, err
+}
+
+// refusedFiles makes what an agent may not leave in its checkout its own failure.
+func refusedFiles(err error) error {
+	if refusal := patch.RefusalOf(err); refusal != nil {
+		return agent.Fail(refusal.Code, "%s", refusal.Message)
+	}
+	return err
 }

@@ -1,6 +1,8 @@
 package orchestrator
 
-import "slices"
+import (
+	"slices"
+)
 
 // State is where a delegation stands. doc.go has the diagram.
 type State string
@@ -64,4 +66,32 @@ func MayMove(from, to State) bool {
 		return to == Queued
 	}
 	return to == Failed || to == Cancelled || slices.Contains(moves[from], to)
+}
+
+// RequestEnd is how the request of a delegation ends with it. The gate's own states have
+// the same words.
+type RequestEnd string
+
+// The ends.
+const (
+	RequestLanded    RequestEnd = "landed"
+	RequestStale     RequestEnd = "stale" // what was approved no longer applies; it is asked again
+	RequestRejected  RequestEnd = "rejected"
+	RequestExpired   RequestEnd = "expired"
+	RequestFailed    RequestEnd = "failed"
+	RequestCancelled RequestEnd = "cancelled"
+)
+
+// requestEnd is how a request ends whose delegation ended in this state.
+func requestEnd(s State) RequestEnd {
+	switch s {
+	case Rejected:
+		return RequestRejected
+	case Expired:
+		return RequestExpired
+	case Failed:
+		return RequestFailed
+	default:
+		return RequestCancelled
+	}
 }

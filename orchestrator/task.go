@@ -7,15 +7,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/sharedctx"
-
-	"github.com/oklog/ulid/v2"
 )
 
 // Prefixes of ids; each is followed by a lower-case ULID.
@@ -192,3 +193,39 @@ func (c *Config) repository(name string) (Repository, error) {
 	}
 	return r, nil
 }
+
+// limits are those of a new task: the least of the settings', the tier's, the agent's own
+// and what was asked for. Without a complexity no tier applies.
+func (c *Config) limits(s Submission, spec agent.Spec) (budget.Limits, budget.Class) {
+	class := budget.Class{Tier: s.Complexity}
+	if s.Complexity == budget.Auto || s.Complexity == "" && c.Settings.Classify && s.Text != "" {
+		class = budget.Classify(s.Text)
+	}
+	all := []*budget.Limits{&c.Settings.Budget, spec.Budget, s.Budget}
+	if tier, ok := c.Settings.Tiers[class.Tier]; ok {
+		all = append(all, &tier)
+	}
+	return budget.Least(all...), class
+}
+
+// opened is the account of a task's first delegation.
+func opened(l budget.Limits, spec agent.Spec) *budget.Account {
+	return &budget.Account{Limits: l, Team: []string{agent.Key(spec.Name)}}
+}
+
+// budgetAnew is the account of a task that runs again: a person asked for it, so it has
+// its whole budget, as the settings are now.
+func (e *Engine) budgetAnew(t *Task) *budget.Account {
+	c := e.Config()
+	spec, _ := c.Agents.Get(t.Agent)
+	limits, _ := c.limits(Submission{Complexity: t.Complexity, Budget: t.Budget}, spec)
+	return opened(limits, agent.Spec{Name: t.Agent})
+}
+
+func newChain(c *Config) chain.Chain { return chain.New(c.Settings.MaxDepth) }
+
+// RuleActor begins the name under which a rule decides, in events and as a decision's user.
+const RuleActor = "rule:"
+
+// ByRule is the rule's own name in the name of who decided; false for a person.
+func ByRule(actor string) (rule string, ok bool) { return strings.CutPrefix(actor, RuleActor) }

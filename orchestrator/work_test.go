@@ -18,7 +18,7 @@ func TestStoredWorkHasTheKeysOfBefore(t *testing.T) {
 	if err := json.Unmarshal(row, &w); err != nil {
 		t.Fatal(err)
 	}
-	if w.Runs != 7 || w.Terms.Epoch != 7 || w.Base.Stand.BaseTree != "x" || w.Session.Kept == nil || w.Product.Tree != "x" || w.Provenance.Sandbox != "x" ||
+	if w.Runs != 7 || w.Terms.Epoch != 7 || w.Base.Stand.BaseTree != "x" || w.Session.Checkpoint == nil || w.Product.Tree != "x" || w.Provenance.Sandbox != "x" ||
 		w.ToLand.Land == nil || w.Rounds.Revision != 7 || !w.Waits.ProcessWait || w.Account.Budget == nil {
 		t.Errorf("the parts of the row are %+v", w)
 	}

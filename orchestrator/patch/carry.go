@@ -1,9 +1,14 @@
 package patch
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -128,4 +133,115 @@ func (r *Mirror) merge(ctx context.Context, base, ours, theirs string) (tree str
 		conflicts = []string{"(unnamed)"}
 	}
 	return fields[0], conflicts, nil
+}
+
+// Overtaken says that a branch changed under a revision, so that a yes to it lands nothing.
+type Overtaken struct {
+	Branch string   `json:"branch"`
+	Head   string   `json:"head"`  // where the branch was when that was found
+	Files  []string `json:"files"` // of the change that the branch changed, too
+	// Why is what happened, to stand within a sentence: "main changed core/a.go meanwhile".
+	Why string `json:"why"`
+}
+
+// Overtaken is what m means for the revision that was approved.
+func (m *Moved) Overtaken() Overtaken {
+	o := Overtaken{Branch: m.Branch, Head: m.To, Files: append([]string{}, m.Files...)}
+	branch := cmp.Or(m.Branch, "its branch")
+	switch {
+	case m.Why == MovedRewound:
+		o.Why = branch + " was rewound or rewritten" + meanwhile
+	case m.Why != "":
+		o.Why = Clause(m.Error())
+	case len(m.Files) > 0:
+		o.Why = branch + " changed " + someFiles(m.Files) + meanwhile
+	default:
+		o.Why = branch + " moved" + meanwhile
+	}
+	return o
+}
+
+// meanwhile ends each Why but those that quote an error.
+const meanwhile = " meanwhile"
+
+// Briefly is Why where there is little room.
+func (o Overtaken) Briefly() string { return strings.TrimSuffix(o.Why, meanwhile) }
+
+// Clause is the first sentence of text, to stand within another.
+func Clause(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), ". ")
+	return strings.TrimRight(first, ".")
+}
+
+// someFiles names the first two; a long path is named by its end.
+func someFiles(files []string) string {
+	const most, long = 2, 40
+	var names []string
+	for _, f := range files[:min(len(files), most)] {
+		if len(f) > long {
+			f = "…/" + path.Base(f)
+		}
+		if len(f) > 2*long {
+			f = f[:2*long] + "…"
+		}
+		if q := fmt.Sprintf("%q", f); q != `"`+f+`"` {
+			f = q // what cannot be seen
+		}
+		names = append(names, f)
+	}
+	if more := len(files) - len(names); more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
+	}
+	return strings.Join(names, " and ")
+}
+
+// Ahead counts the commits that to has and from has not, and those that from has and to
+// has not: more than 0 of them say that history was rewritten. Both together end at most.
+func (r *Mirror) Ahead(ctx context.Context, from, to string, most int) (ahead, lost int, err error) {
+	if err := checkIDs(from, to); err != nil {
+		return 0, 0, err
+	}
+	out, err := r.text(ctx, "rev-list", "--count", "--left-right", "--max-count="+strconv.Itoa(most), from+"..."+to)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count the commits from %s to %s: %w", from, to, err)
+	}
+	if _, err := fmt.Sscan(out, &lost, &ahead); err != nil {
+		return 0, 0, fmt.Errorf("git rev-list printed %q", textcut.Brief(out, 80))
+	}
+	return ahead, lost, nil
+}
+
+// Files returns those of the paths that are plain files of a tree, each up to max bytes,
+// with two calls of git.
+func (r *Mirror) Files(ctx context.Context, tree string, paths []string, max int64) (map[string][]byte, error) {
+	if err := checkIDs(tree); err != nil {
+		return nil, err
+	}
+	args := []string{"ls-tree", "-z", "--full-tree", tree, "--"}
+	for _, p := range paths {
+		if checkPath(p) == nil {
+			args = append(args, p)
+		}
+	}
+	if args[len(args)-1] == "--" { // git would list all of it
+		return nil, nil
+	}
+	out, err := r.git(ctx, command{args: args})
+	if err != nil {
+		return nil, r.missing(err)
+	}
+	var names, ids []string
+	for line := range bytes.SplitSeq(out, []byte{0}) {
+		meta, name, ok := strings.Cut(string(line), "\t")
+		if f := strings.Fields(meta); ok && len(f) == 3 && (f[0] == modeFile || f[0] == modeExec) {
+			names, ids = append(names, name), append(ids, f[2])
+		}
+	}
+	found := map[string][]byte{}
+	err = r.blobs(ctx, ids, func(i int, _ int64, content io.Reader) error {
+		text, err := io.ReadAll(io.LimitReader(content, max))
+		found[names[i]] = text
+		return err
+	})
+	return found, err
 }

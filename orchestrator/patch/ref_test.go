@@ -199,7 +199,9 @@ func TestLandingBringsTheApprovedCommitAlone(t *testing.T) {
 			case "on":
 				points = append(points, commit(t, s.source, files{"b.txt": rapid.StringMatching("[a-z]{12}").Draw(rt, "b")}))
 			case "back":
-				git(t, s.source, "reset", "-q", "--hard", "HEAD~1")
+				if git(t, s.source, "rev-list", "--count", "main") != "1" {
+					git(t, s.source, "reset", "-q", "--hard", "HEAD~1")
+				}
 			case "amend":
 				write(t, s.source, files{"c.txt": rapid.StringMatching("[a-z]{12}").Draw(rt, "c")})
 				git(t, s.source, "commit", "-q", "-a", "--amend", "-m", "again")

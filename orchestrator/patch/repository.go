@@ -1,10 +1,13 @@
 package patch
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -197,4 +200,125 @@ func slug(s string, max int) string {
 		return out
 	}
 	return "x"
+}
+
+// Plant makes a repository in dir, which must not exist, with one commit of the
+// files on the branch main.
+func (m *Mirrors) Plant(ctx context.Context, dir string, files map[string][]byte, message string) error {
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("make a repository: %w", err)
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return fmt.Errorf("make a repository: %w", err)
+		}
+	}
+	if err := m.furnish(); err != nil {
+		return err
+	}
+	r := m.Open(Repository{Name: filepath.Base(dir), Source: dir})
+	if err := r.writeConfig(); err != nil {
+		return err
+	}
+	own := filepath.Join(dir, ".git")
+	who := []string{"GIT_WORK_TREE=" + dir, "GIT_AUTHOR_NAME=" + m.opts.Name, "GIT_AUTHOR_EMAIL=" + m.opts.Email,
+		"GIT_COMMITTER_NAME=" + m.opts.Name, "GIT_COMMITTER_EMAIL=" + m.opts.Email}
+	for _, c := range []command{
+		{gitDir: "-", args: []string{"init", "--quiet", "--initial-branch=main", "--", dir}},
+		{gitDir: own, dir: dir, env: who, args: []string{"add", "--all"}},
+		{gitDir: own, dir: dir, env: who, args: []string{"commit", "--quiet", "--no-verify", "-m", message}},
+	} {
+		if _, err := r.git(ctx, c); err != nil {
+			return fmt.Errorf("make a repository: %w", err)
+		}
+	}
+	return nil
+}
+
+// Clone makes dir, which must not exist or be empty, a repository of its own with
+// the history and files of the mirror's branch. The source is only read.
+func (r *Mirror) Clone(ctx context.Context, dir string) (Base, error) {
+	if err := r.Fetch(ctx); err != nil {
+		return Base{}, err
+	}
+	head, err := r.Branch(ctx, "")
+	if err != nil {
+		return Base{}, err
+	}
+	return head, r.Checkout(ctx, head.Commit, head.Tree, dir)
+}
+
+// ownerLen is the length of a delegation's id, which keys of revisions and trees begin with.
+const ownerLen = len("dlg_") + 26
+
+// Forget removes from the mirror what belongs to delegations that are gone: their
+// revisions, their kept trees, and agents' branches that end there. gone is asked with the
+// ids of those that the mirror knows. Objects that nothing reaches then go once they are
+// three days old, so that what a run is writing just now stays. It returns how many refs
+// it removed; a mirror that is not on this machine has none.
+func (r *Mirror) Forget(ctx context.Context, gone func(ids []string) (map[string]bool, error)) (int, error) {
+	if !r.onDisk() {
+		return 0, nil
+	}
+	out, err := r.git(ctx, command{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", "refs/gatehouse", "refs/heads/" + branchPrefix}})
+	if err != nil {
+		return 0, fmt.Errorf("list what is kept: %w", err)
+	}
+	type kept struct{ object, ref, owner string }
+	var all []kept
+	var ids []string
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		object, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		k := kept{object: object, ref: ref, owner: ownerOf(ref)}
+		all = append(all, k)
+		if k.owner != "" && !seen[k.owner] {
+			seen[k.owner] = true
+			ids = append(ids, k.owner)
+		}
+	}
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	which, err := gone(ids)
+	if err != nil {
+		return 0, err
+	}
+	var in bytes.Buffer
+	removed, ends, used := 0, map[string]bool{}, map[string]bool{}
+	for _, k := range all {
+		switch {
+		case which[k.owner]:
+			fmt.Fprintf(&in, "delete %s %s\n", k.ref, k.object)
+			removed, ends[k.object] = removed+1, true
+		case k.owner != "":
+			used[k.object] = true
+		}
+	}
+	for _, k := range all {
+		if k.owner == "" && ends[k.object] && !used[k.object] && strings.HasPrefix(k.ref, "refs/heads/"+branchPrefix) {
+			fmt.Fprintf(&in, "delete %s %s\n", k.ref, k.object)
+			removed++
+		}
+	}
+	if removed == 0 {
+		return 0, nil
+	}
+	if _, err := r.git(ctx, command{args: []string{"update-ref", "--stdin"}, stdin: &in}); err != nil {
+		return 0, fmt.Errorf("remove what is gone: %w", err)
+	}
+	_, err = r.git(ctx, command{args: []string{"gc", "--quiet", "--prune=3.days.ago"}})
+	return removed, err
+}
+
+// ownerOf is the id of the delegation that a ref of a revision or a tree belongs to, ""
+// for other refs.
+func ownerOf(ref string) string {
+	for _, prefix := range []string{"refs/gatehouse/rev/", "refs/gatehouse/tree/"} {
+		if key, ok := strings.CutPrefix(ref, prefix); ok && len(key) >= ownerLen && strings.HasPrefix(key, "dlg_") {
+			return key[:ownerLen]
+		}
+	}
+	return ""
 }

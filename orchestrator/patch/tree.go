@@ -269,3 +269,79 @@ func (r *Mirror) edit(ctx context.Context, base string, changes []Change) (strin
 	}
 	return ix.write(ctx)
 }
+
+// Entry is what stands at a path of a tree.
+type Entry string
+
+// The kinds of entries.
+const (
+	NoEntry    Entry = ""           // nothing stands there
+	Plain      Entry = "file"       // a file that cannot be started
+	Executable Entry = "executable" // a file with the executable bit
+	Link       Entry = "link"       // a symbolic link
+	Folder     Entry = "folder"     // a folder, or a submodule
+)
+
+// EntryAt looks at a clean, slash-separated path of a tree, such as scripts/run.sh.
+func (r *Mirror) EntryAt(ctx context.Context, tree, path string) (Entry, error) {
+	if err := checkIDs(tree); err != nil {
+		return NoEntry, err
+	}
+	out, err := r.git(ctx, command{args: []string{"ls-tree", "-z", "--full-tree", tree, "--", path}})
+	if err != nil {
+		return NoEntry, r.missing(err)
+	}
+	mode, _, _ := strings.Cut(string(out), " ")
+	switch {
+	case mode == "":
+		return NoEntry, nil
+	case mode == modeExec:
+		return Executable, nil
+	case mode == modeLink:
+		return Link, nil
+	case strings.HasPrefix(mode, "100"): // old repositories have 100664, too
+		return Plain, nil
+	}
+	return Folder, nil
+}
+
+// LineCounts counts the lines of contents by their ids, -1 for one that has more than max
+// bytes. One process reads them all.
+func (r *Mirror) LineCounts(ctx context.Context, ids []string, max int64) ([]int, error) {
+	if err := checkIDs(ids...); err != nil {
+		return nil, err
+	}
+	counts := make([]int, len(ids))
+	err := r.blobs(ctx, ids, func(i int, size int64, content io.Reader) error {
+		if counts[i] = -1; size > max {
+			return nil
+		}
+		n, err := countLines(content)
+		counts[i] = n
+		return err
+	})
+	return counts, err
+}
+
+// countLines counts a last line without a line feed, too.
+func countLines(content io.Reader) (int, error) {
+	buf := make([]byte, 32<<10)
+	n, last := 0, byte('\n')
+	for {
+		got, err := content.Read(buf)
+		if got > 0 {
+			n += bytes.Count(buf[:got], []byte{'\n'})
+			last = buf[got-1]
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	if last != '\n' {
+		n++
+	}
+	return n, nil
+}

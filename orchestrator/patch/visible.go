@@ -1,10 +1,15 @@
 package patch
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/spelling"
 )
 
@@ -123,3 +128,136 @@ func invisible(c rune) bool {
 
 // lookalike reports whether a text has a letter or a mark that poses as another one.
 func lookalike(s string) bool { return len(spelling.Deceptive(s)) > 0 }
+
+// WarnLineEndings: the lines of a file end in another way than they did, or a carriage
+// return stands within one, where a terminal begins the line again and hides what came
+// before.
+const WarnLineEndings = "line_endings"
+
+// endings is how the lines of a text end.
+type endings struct{ lf, crlf, lone int }
+
+// countEndings counts the line feeds alone, those behind a carriage return, and the
+// carriage returns before anything else.
+func countEndings(content []byte) (e endings) {
+	for i, c := range content {
+		switch {
+		case c == '\r' && (i+1 == len(content) || content[i+1] != '\n'):
+			e.lone++
+		case c == '\n' && i > 0 && content[i-1] == '\r':
+			e.crlf++
+		case c == '\n':
+			e.lf++
+		}
+	}
+	return e
+}
+
+// differ reports whether a text with the endings e became one that people should look
+// at: it has a kind of ending that it had not, lost all of its carriage returns, or has
+// more of them within lines. A new file may have either kind, but not both.
+func (e endings) differ(after endings, isNew bool) bool {
+	switch {
+	case after.lone > e.lone:
+		return true
+	case isNew:
+		return after.lf > 0 && after.crlf > 0
+	case e.lf+e.crlf == 0 || after.lf+after.crlf == 0: // nothing to compare with
+		return after.lf > 0 && after.crlf > 0
+	}
+	return after.crlf > 0 && e.crlf == 0 || after.lf > 0 && e.lf == 0 || after.crlf == 0 && e.crlf > 0
+}
+
+// scanEndings compares the line endings of the files that have a carriage return in or
+// beside a change, as whole contents.
+func (r *Mirror) scanEndings(ctx context.Context, files []File, s *scanned) error {
+	var ids []string
+	var of []*File
+	for i := range files {
+		f := &files[i]
+		if !s.cr[f.Path] || f.Binary || f.NewBlob == "" || f.NewMode == modeLink || f.NewMode == modeGit {
+			continue
+		}
+		if old := f.OldBlob; old != "" && f.OldMode != modeLink && f.OldMode != modeGit {
+			ids, of = append(ids, old), append(of, f)
+		}
+		ids, of = append(ids, f.NewBlob), append(of, f)
+	}
+	before := map[*File]endings{}
+	return r.blobs(ctx, ids, func(i int, _ int64, in io.Reader) error {
+		content, err := io.ReadAll(in)
+		if err != nil {
+			return err
+		}
+		found := countEndings(bytes.TrimSuffix(content, []byte("\x1a"))) // DOS ends a text with it
+		f := of[i]
+		if ids[i] == f.OldBlob && (i+1 < len(of) && of[i+1] == f) {
+			before[f] = found
+			return nil
+		}
+		was, known := before[f]
+		if was.differ(found, !known) {
+			s.add(f.Path, WarnLineEndings)
+		}
+		return nil
+	})
+}
+
+// TextRisks lists what may deceive the reader of a text of several lines, each kind
+// once: the same words as the warnings, in their order.
+func TextRisks(text string) []string {
+	found := map[string]bool{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		for _, p := range Visible(line) {
+			found[p.Risk] = found[p.Risk] || p.Risk != ""
+		}
+		found[RiskLookalike] = found[RiskLookalike] || lookalike(line)
+	}
+	order := []string{RiskBidi, RiskInvisible, RiskLookalike, RiskControl}
+	return slices.DeleteFunc(order, func(code string) bool { return !found[code] })
+}
+
+// How much of a change is shown at once. These bounds have one owner, because two rooms
+// must mean the same by them: a page that cuts, and the warning that says so. What goes
+// beyond one of them makes a request careful.
+const (
+	// MaxColumns is how many bytes of one line are drawn at once: a minified file must
+	// not freeze a phone. The rest is reached by links.
+	MaxColumns = 4000
+	// MaxLines is how many changed lines are shown in one piece; a longer change is cut
+	// into pages.
+	MaxLines = 3000
+	// CardFiles, CardLines and CardBytes are what a card of the chat shows whole: changed
+	// files, changed lines, and bytes of these lines. It is about three screens of a phone.
+	CardFiles = 8
+	CardLines = 60
+	CardBytes = 4000
+)
+
+// LongLine reports whether a line is cut where it is drawn. A carriage return at its end
+// is shown apart.
+func LongLine(text string) bool { return len(strings.TrimSuffix(text, "\r")) > MaxColumns }
+
+// SecretLike is the code of what looks like a password, key or token.
+const SecretLike = "secret_like"
+
+// TextSecret reports whether a text looks as if it held a password, key or token: in one of
+// its lines, or over several.
+func TextSecret(text string) bool {
+	for line := range strings.Lines(text) {
+		if secretLike(strings.TrimRight(line, "\r\n")) {
+			return true
+		}
+	}
+	return mask.Has(text)
+}
+
+// TooLarge reports whether a file's lines are not shown at all, because it is larger than
+// what is compared.
+func (f File) TooLarge() bool {
+	return !f.Binary && max(f.OldSize, f.NewSize) > maxShown
+}
+
+// Moved reports whether the file came with its content from another place.
+func (f File) Moved() bool { return f.Status == Renamed || f.Status == Copied }

@@ -208,8 +208,8 @@ func (t *Tx) usedBlobs(taskID string) (map[string]bool, error) {
 		if d.Work.From != nil {
 			used[d.Work.From.Bundle] = true
 		}
-		if d.Work.Kept != nil {
-			used[d.Work.Kept.Bundle] = true
+		if d.Work.Checkpoint != nil {
+			used[d.Work.Checkpoint.Bundle] = true
 		}
 		if d.Result != nil {
 			for _, a := range d.Result.Artifacts {

@@ -50,7 +50,7 @@ func (t *Tx) PutTurn(_ context.Context, d *orchestrator.Delegation, turn agent.T
 		return fmt.Errorf("write turn %d of %s: %w", turn.N, d.ID, err)
 	}
 	n, err := changed(t.q.exec(t.ctx, insertTurn, d.ID, d.Work.Runs, turn.N, t.row.ID, d.To, clean(message), clean(turn.Model), clean(turn.Stop),
-		turn.Usage.InputTokens, turn.Usage.OutputTokens, usdMicros(turn.Usage.USD), strings.Join(turn.Children, " "), micros(t.now), turn.Took.Microseconds(), keptText(d.Work.Kept)))
+		turn.Usage.InputTokens, turn.Usage.OutputTokens, usdMicros(turn.Usage.USD), strings.Join(turn.Children, " "), micros(t.now), turn.Took.Microseconds(), keptText(d.Work.Checkpoint)))
 	if err != nil {
 		return fmt.Errorf("write turn %d of %s: %w", turn.N, d.ID, err)
 	}
@@ -61,7 +61,7 @@ func (t *Tx) PutTurn(_ context.Context, d *orchestrator.Delegation, turn agent.T
 }
 
 // keptText is how a turn refers to the files of its checkout.
-func keptText(k *orchestrator.Kept) string {
+func keptText(k *orchestrator.Checkpoint) string {
 	if k == nil {
 		return ""
 	}

@@ -1,0 +1,161 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/patch"
+)
+
+// mirror is the node's mirror of a configured repository.
+func (e *Engine) mirror(name string) (*patch.Mirror, Repository, error) {
+	repo, err := e.Config().repository(name)
+	if err != nil {
+		return nil, repo, agent.Fail(agent.CodeNoCheckout, "There is no repository %q in the configuration any more.", name)
+	}
+	return e.Mirrors.Open(repo), repo, nil
+}
+
+// prepare makes the folders of an attempt and, for an agent that works on files, a
+// fresh checkout: of the caller's snapshot where it has one, else of the branch.
+func (e *Engine) prepare(r *run, spec agent.Spec) error {
+	if !e.traits(spec).Files {
+		return nil
+	}
+	if err := e.makeFolder(r); err != nil {
+		return err
+	}
+	if r.d.Repository == "" {
+		return nil
+	}
+	var err error
+	if r.mirror, _, err = e.mirror(r.d.Repository); err != nil {
+		return err
+	}
+	if err := r.fetched(r.findBase()); err != nil {
+		return err
+	}
+	if err := r.steady(spec); err != nil {
+		return err
+	}
+	w := &r.d.Work
+	if s := w.start(); s != nil {
+		if err := r.fetched(r.bring(r.ctx, s.Bundle, s.Commit)); err != nil {
+			return err
+		}
+	}
+	r.dir = filepath.Join(r.folder, "checkout")
+	return r.fetched(r.mirror.Checkout(r.ctx, w.BaseCommit, w.startTree(), r.dir))
+}
+
+// findBase finds what the checkout is made on: the caller's snapshot, what a conversation
+// or the first revision began on, or the branch as it is now.
+func (r *run) findBase() error {
+	w := &r.d.Work
+	switch {
+	case w.Shares:
+		return r.bring(r.ctx, w.BaseBundle, w.BaseSaved)
+	case (r.keeps || w.From != nil) && w.BaseCommit != "":
+		if r.mirror.Has(r.ctx, w.BaseCommit) {
+			return nil
+		}
+		return r.mirror.Fetch(r.ctx)
+	}
+	if err := r.mirror.Fetch(r.ctx); err != nil {
+		return err
+	}
+	s, err := r.mirror.Start(r.ctx, r.task.Ref)
+	if err == nil {
+		w.Stand = standOn(s)
+	}
+	return err
+}
+
+// fetched turns a problem of the source, which a person must mend, into the
+// delegation's failure; what may heal stays an error and is tried again.
+func (r *run) fetched(err error) error {
+	var source *patch.SourceError
+	if errors.As(err, &source) && !source.Temporary() {
+		return agent.Fail(agent.CodeNoCheckout, "%s", source.Message)
+	}
+	return refFailure(err)
+}
+
+// makeFolder makes the attempt's own folder, with scratch in it.
+func (e *Engine) makeFolder(r *run) error {
+	r.folder = filepath.Join(e.Data, "runs", fmt.Sprintf("%s-%d", r.id, r.attempt))
+	if err := os.RemoveAll(r.folder); err != nil {
+		return err
+	}
+	return os.MkdirAll(filepath.Join(r.folder, "scratch"), 0o700)
+}
+
+// removeFolder removes what the attempt left on disk. Folders that an agent made
+// unwritable are opened first.
+func (r *run) removeFolder() {
+	if r.folder == "" {
+		return
+	}
+	if os.RemoveAll(r.folder) == nil {
+		return
+	}
+	filepath.WalkDir(r.folder, func(path string, entry os.DirEntry, err error) error { //nolint:errcheck // what cannot be opened fails below
+		if entry != nil && entry.IsDir() {
+			os.Chmod(path, 0o700) //nolint:errcheck // the same
+		}
+		return nil
+	})
+	if err := os.RemoveAll(r.folder); err != nil {
+		r.e.Log.Warn("a run's folder could not be removed", "folder", r.folder, "err", err)
+	}
+}
+
+// What a process before this one had started may still write for a moment after it was
+// killed: git into a checkout, for one. So its folder is removed in several tries.
+const (
+	clearTries = 6
+	clearPause = 50 * time.Millisecond // doubling
+)
+
+// clearRuns removes what attempts left on disk before this process started. What does not
+// go is in nobody's way, because each attempt has a folder of its own; the next start
+// tries again.
+func (e *Engine) clearRuns(ctx context.Context) error {
+	dir := filepath.Join(e.Data, "runs")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the folder of runs: %w", err)
+	}
+	pause := clearPause
+	for try := 1; ; try++ {
+		err := emptyFolder(dir)
+		if err == nil {
+			return nil
+		}
+		if try == clearTries {
+			e.Log.Warn("what earlier runs left could not all be removed; the next start tries again", "folder", dir, "err", err)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+			pause *= 2
+		}
+	}
+}
+
+// emptyFolder removes what is in a folder and leaves the folder, which may be a mount.
+func emptyFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if gone := os.RemoveAll(filepath.Join(dir, entry.Name())); entry.Name() != "lost+found" { // that of a file system of its own is root's
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}
