@@ -10,7 +10,7 @@ import (
 )
 
 // Ids resolves what people write for an id: the whole id, or an unambiguous ending
-// Of at least 6 characters.
+// of at least 6 characters.
 type Ids struct{ Reader Reader }
 
 // ulidLength is the length of an id without its prefix.
@@ -100,7 +100,7 @@ func (i Ids) Delegation(ctx context.Context, who Caller, s string) (orchestrator
 }
 
 // either resolves an ending over tasks and delegations. A task and its root may
-// Share an ending only by chance, which is then ambiguous.
+// share an ending only by chance, which is then ambiguous.
 func (i Ids) either(ctx context.Context, s string) (string, error) {
 	return i.find(ctx, "task or delegation", s, orchestrator.TaskPrefix, orchestrator.DelegationPrefix)
 }

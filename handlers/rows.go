@@ -139,7 +139,7 @@ func Names(d orchestrator.Delegation) []string {
 	return all
 }
 
-// WaitsFor is turn, and that a yes would land nothing.
+// WaitsFor is Turn, and that a yes would land nothing.
 func (f *Frame) WaitsFor(r approval.Request) string {
 	who := f.Turn(r)
 	if o := r.OvertakenBriefly(); o != "" {

@@ -48,7 +48,7 @@ func (p *Site) SendForm(form views.SendForm) views.SendForm {
 }
 
 // DefaultAgent is who takes a task that names nobody: the first that plans, else the
-// First that hands work on and is given none by others, else the first that others
+// first that hands work on and is given none by others, else the first that others
 // give none, else the first that takes work; "" where nobody does.
 func DefaultAgent(r *agent.Registry) string {
 	if able := r.ByCapability("planning"); len(able) > 0 {

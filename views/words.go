@@ -120,7 +120,7 @@ func BytesSize(n int64) string {
 	return fmt.Sprintf("%.3g MB", float64(n)/1e6)
 }
 
-// Bytes is bytesSize for sizes of disks.
+// Bytes is BytesSize for sizes of disks.
 func Bytes(n uint64) string {
 	if n >= 1_000_000_000 {
 		return fmt.Sprintf("%.3g GB", float64(n)/1e9)

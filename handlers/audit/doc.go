@@ -1,7 +1,7 @@
-// Package audit has the pages of the history with its filters, its export, its verification, and legal holds.
-// A page is parse, call, render.
+// Package audit has the pages of the history: its lists with their filters and saved views,
+// the export, legal holds, and the verification, which Verifier runs for the API as well.
 //
-// It may import handlers, its own room of views, and what handlers may; no other subject's pages.
+// It may import handlers, its room of views and what handlers may; no other subject's pages.
 package audit
 
 import (

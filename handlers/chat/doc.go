@@ -1,7 +1,8 @@
-// Package chat has the pages of the conversation of a person with the team.
-// A page is parse, call, render.
+// Package chat has the page on which a person talks with the team: messages, what came of
+// each, and cards to decide on with as much of the change as fits one.
 //
-// It may import handlers, its own room of views, and what handlers may; no other subject's pages.
+// It may import handlers, handlers/change, its room of views and what handlers may; no other
+// subject's pages.
 package chat
 
 import (

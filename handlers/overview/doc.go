@@ -1,7 +1,7 @@
-// Package overview has the pages of the first page, the figures of all days, and who waits for whom.
-// A page is parse, call, render.
+// Package overview has the pages that say how all is going: the first page, the figures of
+// many days, and who waits for whom.
 //
-// It may import handlers, its own room of views, and what handlers may; no other subject's pages.
+// It may import handlers, its room of views and what handlers may; no other subject's pages.
 package overview
 
 import (

@@ -37,9 +37,9 @@ type refused struct {
 // Review answers GET /approvals/{id}; ?rev= shows an older revision, ?since= only what
 // changed from an earlier one, ?view=split both sides, ?ctx= more context, ?file= one
 // file, ?page= and ?find= a part of a large change, ?more=&to= another part of a long line,
-// ?whole=3:1-2000 lines of a file that moved.
-// ?open= shows folded lines, ?at= leads to the page that has a line. ?comment= opens the form of a line, ?pick= the choice of files, ?edit= files in an
-// editor. ?part=head leaves the diff out: the live parts ask for it; ?part=F3 is one file.
+// ?whole=3:1-2000 lines of a file that moved, ?open= shows folded lines, ?at= leads to the
+// page that has a line. ?comment= opens the form of a line, ?pick= the choice of files, ?edit=
+// files in an editor. ?part=head leaves the diff out, for the live parts; ?part=F3 is one file.
 func (p *Pages) Review(c echo.Context) error { return p.review(c, refused{status: http.StatusOK}) }
 
 // review draws the page; after a form that was refused it is the page of the form.

@@ -1,7 +1,7 @@
-// Package settings has the pages of accounts, people, tokens, channels, and the policy and configuration in force.
-// A page is parse, call, render.
+// Package settings has the pages of one's account, of people and their tokens, of channels,
+// and of the policy and the configuration in force.
 //
-// It may import handlers, its own room of views, and what handlers may; no other subject's pages.
+// It may import handlers, its room of views and what handlers may; no other subject's pages.
 package settings
 
 import (

@@ -1,7 +1,8 @@
-// Package task has the pages of tasks and their delegations: the list, the tree, a delegation's conversation, and what stops or repeats work.
-// A page is parse, call, render.
+// Package task has the pages of tasks and their delegations: the list, and one task as a
+// tree, a timeline, conversations, events, a flow and figures, with what stops or repeats work.
 //
-// It may import handlers, its own room of views, and what handlers may; no other subject's pages.
+// delegation.go is the page, and each tab has its file. It may import handlers, its room of
+// views and what handlers may; no other subject's pages.
 package task
 
 import (

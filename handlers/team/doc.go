@@ -1,7 +1,7 @@
-// Package team has the pages of what the team has: agents, triggers and the shared context.
-// A page is parse, call, render.
+// Package team has the pages of what the team has: its agents, the triggers that start tasks,
+// and the shared context.
 //
-// It may import handlers, its own room of views, and what handlers may; no other subject's pages.
+// It may import handlers, its room of views and what handlers may; no other subject's pages.
 package team
 
 import (
