@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"time"
 
 	"gatehouse/approval"
@@ -64,7 +65,7 @@ func ChatLine(e event.Event) (m ChatMessage, ok bool) {
 	if e.Type == event.MessageDelta {
 		return chatPart(e), true
 	}
-	m = ChatMessage{Type: ChatProgress, TaskID: e.TaskID, DelegationID: e.DelegationID, Agent: First(e.Agent(), e.Actor), N: e.N, At: e.At,
+	m = ChatMessage{Type: ChatProgress, TaskID: e.TaskID, DelegationID: e.DelegationID, Agent: cmp.Or(e.Agent(), e.Actor), N: e.N, At: e.At,
 		ApprovalID: e.ApprovalID(), Text: ChatText(e)}
 	switch e.Type {
 	case event.Acknowledged, event.Resumed:
@@ -79,20 +80,20 @@ func ChatLine(e event.Event) (m ChatMessage, ok bool) {
 func ChatText(e event.Event) string {
 	switch p := e.Payload().(type) {
 	case event.QueuedData:
-		return First(p.Agent, "It") + " is next in line" + Prefixed(": ", p.Why.V)
+		return cmp.Or(p.Agent, "It") + " is next in line" + event.Prefixed(": ", p.Why.V)
 	case event.AcknowledgedData:
 		if p.Attempt > 1 {
 			return e.Actor + " works on it again"
 		}
 		return e.Actor + " works"
 	case event.ResumedData:
-		return First(p.Agent, e.Actor) + " goes on"
+		return cmp.Or(p.Agent, e.Actor) + " goes on"
 	case event.ProgressData:
 		return p.Text
 	case event.DelegatedData:
-		return "handed to " + p.To + Prefixed(": ", p.Title)
+		return "handed to " + p.To + event.Prefixed(": ", p.Title)
 	case event.DelegationRefusedData:
-		return "could not hand to " + p.To + Prefixed(": ", p.Message)
+		return "could not hand to " + p.To + event.Prefixed(": ", p.Message)
 	case event.PatchRejectedData:
 		return p.Message
 	case event.StaleData:
@@ -105,12 +106,12 @@ func ChatText(e event.Event) string {
 		return "asks for a yes: " + p.Size()
 	case event.DecidedData, event.ChangesRequestedData:
 		v, startOver := event.VerdictOf(e)
-		return e.Actor + " " + wasSaid(v.Verdict) + approval.Decision{StartOver: startOver}.Anew() + Prefixed(": ", v.Comment)
+		return e.Actor + " " + wasSaid(v.Verdict) + approval.Decision{StartOver: startOver}.Anew() + event.Prefixed(": ", v.Comment)
 	case event.MessageCompletedData, event.ToolCompletedData, event.PatchLandedData:
 		return EventLine(e)
 	case event.CompletedData, event.FailedData, event.CancelledData:
 		end := event.EndOf(e)
-		return First(end.Agent, e.Actor) + " " + views.StateWord(end.State) + Prefixed(": ", end.Message.V)
+		return cmp.Or(end.Agent, e.Actor) + " " + views.StateWord(end.State) + event.Prefixed(": ", end.Message.V)
 	}
 	return ""
 }

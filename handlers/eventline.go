@@ -1,8 +1,6 @@
 package handlers
 
 import (
-	"strings"
-
 	"gatehouse/approval"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/views"
@@ -26,22 +24,4 @@ func Doer(e event.Event, agent string) string {
 		return e.Actor
 	}
 	return agent
-}
-
-// Prefixed is s after its prefix, or nothing where there is no s.
-func Prefixed(prefix, s string) string {
-	if s == "" {
-		return ""
-	}
-	return prefix + s
-}
-
-// First is the first of the texts that says something.
-func First(texts ...string) string {
-	for _, s := range texts {
-		if strings.TrimSpace(s) != "" {
-			return s
-		}
-	}
-	return ""
 }

@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/record/history"
 	"gatehouse/views"
 
@@ -216,7 +217,9 @@ func (p *Site) Suggestions() map[history.Key][]string {
 		history.Channel:    channels(),
 		history.Code: {"unknown_agent", "self", "not_allowed", "cycle", "max_depth", "max_handoffs", "repeat", "breaker_open", "budget_exceeded", "no_capacity", "human_refused",
 			"analysis_only", "path_outside", "path_protected", "symlink", "too_large", "secret"},
-		history.Type: {"task.created", "delegation.refused", "approval.requested", "approval.decided", "approval.expired", "patch.landed", "patch.reverted", "patch.rejected", "audit.exported"},
+	}
+	for _, kind := range event.Stored() {
+		all[history.Type] = append(all[history.Type], string(kind))
 	}
 	for _, s := range conf.Agents.All() {
 		all[history.Agent] = append(all[history.Agent], s.Name)

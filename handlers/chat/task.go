@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"strings"
 
 	"gatehouse/approval"
@@ -167,7 +168,7 @@ func chatCard(f *handlers.Frame, r approval.Request) view.ChatCard {
 	if r.State != approval.Pending {
 		card.DecidedAt = handlers.At(r.DecidedAt)
 		if d, verb := decisive(r); verb != "" {
-			card.DecidedBy, card.Verb, card.Channel, card.Reason, card.DecidedAt = d.User+handlers.Prefixed(" for ", d.For), verb, d.Channel, d.Comment, d.At
+			card.DecidedBy, card.Verb, card.Channel, card.Reason, card.DecidedAt = d.User+event.Prefixed(" for ", d.For), verb, d.Channel, d.Comment, d.At
 		}
 		return card
 	}
@@ -178,7 +179,7 @@ func chatCard(f *handlers.Frame, r approval.Request) view.ChatCard {
 		card.WhyNot = may.Message
 	}
 	if o := r.Overtaken(); o != "" {
-		card.WhyNot = handlers.First(card.WhyNot, o)
+		card.WhyNot = cmp.Or(card.WhyNot, o)
 		card.Renews = views.BranchName(r.Revision.Base.Branch)
 		if may == nil {
 			card.WhyNot = o

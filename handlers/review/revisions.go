@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -51,7 +52,7 @@ func (p *Pages) baseMoved(f *handlers.Frame, page *view.ReviewPage, r approval.R
 	}
 	if moved.Overtaken != "" {
 		page.Overtaken = views.BranchName(v.Base.Branch)
-		page.NoYes = handlers.First(page.NoYes, moved.Overtaken)
+		page.NoYes = cmp.Or(page.NoYes, moved.Overtaken)
 	}
 	if moved.Head == "" || err != nil {
 		return "", nil

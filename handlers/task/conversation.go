@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -72,7 +73,7 @@ func turnViews(turns []agent.Turn, d orchestrator.Delegation, tree []orchestrato
 		}
 	}
 	link := func(id string) view.TurnChild {
-		return view.TurnChild{ID: id, Name: handlers.First(names[id], "a delegation")}
+		return view.TurnChild{ID: id, Name: cmp.Or(names[id], "a delegation")}
 	}
 	var out []view.Turn
 	for _, t := range turns {
@@ -80,7 +81,7 @@ func turnViews(turns []agent.Turn, d orchestrator.Delegation, tree []orchestrato
 			answer(&out[n], t, d.ID)
 			continue
 		}
-		v := view.Turn{N: t.N, Role: t.Message.Role, Agent: d.To, From: handlers.First(d.From, d.Requester), Model: t.Model, Stop: t.Stop, At: t.At, Took: t.Took}
+		v := view.Turn{N: t.N, Role: t.Message.Role, Agent: d.To, From: cmp.Or(d.From, d.Requester), Model: t.Model, Stop: t.Stop, At: t.At, Took: t.Took}
 		if t.Message.Role == agent.FromModel {
 			v.Usage = handlers.Usage(t.Usage)
 		}

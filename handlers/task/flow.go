@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"slices"
 	"sort"
@@ -133,7 +134,7 @@ func (t *trace) refusal(e event.Event) flow.Arrow {
 	if i, ok := t.at[e.DelegationID]; ok {
 		from = t.tree[i].To
 	}
-	return flow.Arrow{From: from, To: handlers.First(facts.To, "nobody"), Code: handlers.First(facts.Code, "refused"), Label: facts.Message}
+	return flow.Arrow{From: from, To: cmp.Or(strings.TrimSpace(facts.To), "nobody"), Code: cmp.Or(facts.Code, "refused"), Label: facts.Message}
 }
 
 // arrow is the hand-over to the i-th delegation. A workflow's steps hand to one another: its

@@ -90,8 +90,8 @@ func (m *Maybe[T]) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// prefixed is s after its prefix, or nothing where there is no s.
-func prefixed(prefix, s string) string {
+// Prefixed is s after its prefix, or nothing where there is no s.
+func Prefixed(prefix, s string) string {
 	if s == "" {
 		return ""
 	}
