@@ -12,7 +12,6 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/badge"
 	"gatehouse/orchestrator/patch"
-	"gatehouse/orchestrator/record/retention"
 	"gatehouse/views"
 )
 
@@ -266,24 +265,6 @@ func (f *Frame) TaskTurn(root orchestrator.Delegation, tree []orchestrator.Deleg
 		}
 	}
 	return f.whose(at, tree)
-}
-
-func HoldRows(all []retention.Hold) []views.HoldRow {
-	var rows []views.HoldRow
-	for _, h := range all {
-		row := views.HoldRow{ID: h.ID, What: "Everything", Reason: h.Reason, By: h.By, At: h.At, LiftedBy: h.LiftedBy, LiftedAt: At(h.LiftedAt), LiftReason: h.LiftReason}
-		switch h.Kind {
-		case retention.Repository:
-			row.What = "The repository " + h.Subject
-		case retention.Task:
-			row.What, row.Href = "The task "+h.Subject, views.DelegationHref(h.Subject)
-			if h.RequestID != "" {
-				row.What = "The request " + h.RequestID + " with its task"
-			}
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }
 
 // SomeOf names a few paths and counts the rest.

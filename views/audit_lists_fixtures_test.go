@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/history"
+	"gatehouse/orchestrator/record/proof"
 	"gatehouse/views"
 	auditview "gatehouse/views/audit"
 	evidenceview "gatehouse/views/evidence"
@@ -42,7 +43,7 @@ func auditFixture(list history.List) auditview.AuditPage {
 	c.Person.Roles = []string{"auditor", "admin"}
 	p := auditview.AuditPage{Chrome: c, List: list, Columns: auditview.AuditColumns(list, nil), Count: history.Count{N: 11}, All: history.Count{N: 482}, NextHref: "/audit?after=x", Zone: "Europe/Berlin", Loc: time.FixedZone("Europe/Berlin", 7200),
 		MaySave: true, MayShare: true, LiveHref: "/audit?live=1",
-		Proof: auditview.AuditProof{SealedAt: now, VerifiedAt: before(2 * time.Hour), VerifiedBy: "ann", OK: true, Tasks: 482, Seals: 1200, Took: 3 * time.Second},
+		Proof: auditview.AuditProof{SealedAt: now, Last: &proof.Verification{At: before(2 * time.Hour), Who: "ann", Tasks: 482, Seals: 1200, Took: 3 * time.Second}},
 		Views: []auditview.AuditView{{ID: "viw_1", Name: "Quarter " + hostile, Owner: "ann", Mine: true, Delete: true, Href: "/audit"}, {ID: "viw_2", Name: "Without four eyes", Owner: "bob", Shared: true, Href: "/audit"}}}
 	for _, l := range []history.List{history.Requests, history.Delegations, history.Events} {
 		p.Tabs = append(p.Tabs, auditview.AuditTab{List: l, Href: views.FilterHref(views.AuditPath, l, line)})
@@ -66,7 +67,7 @@ func auditFixture(list history.List) auditview.AuditPage {
 			if i == 0 {
 				id = "system"
 			}
-			p.Events = append(p.Events, auditview.AuditEvent{ID: fmt.Sprintf("evt_01k9m2c8w5q3z7x4v6b8n7%04d", i), TaskID: id, N: int64(40 - i), Type: kind, Actor: "bob" + hostile, At: before(time.Duration(i) * time.Minute), Text: hostile, Hash: digest})
+			p.Events = append(p.Events, auditview.AuditEvent{Found: history.Found{ID: fmt.Sprintf("evt_01k9m2c8w5q3z7x4v6b8n7%04d", i), TaskID: id, N: int64(40 - i), Type: kind, Actor: "bob" + hostile, At: before(time.Duration(i) * time.Minute), Hash: digest}, Text: hostile})
 		}
 		p.LookedTo = before(48 * time.Hour)
 	}
@@ -96,8 +97,8 @@ func allColumns(list history.List) auditview.AuditPage {
 }
 
 func brokenProof() auditview.AuditVerifyPage {
-	return auditview.AuditVerifyPage{Chrome: chrome(views.SectionAudit, "Verify the history", views.AuditVerifyPath), Keys: []auditview.AuditKey{{ID: "9f2c1a7e5b1d44c0", Node: "one", At: now}},
-		Proof: auditview.AuditProof{SealedAt: now, VerifiedAt: now, VerifiedBy: "ann", Tasks: 482, Problems: []auditview.AuditBroken{{TaskID: taskID, Text: "event evt_1 was changed after it was written " + hostile}, {Text: "a checkpoint was removed"}}}}
+	return auditview.AuditVerifyPage{Chrome: chrome(views.SectionAudit, "Verify the history", views.AuditVerifyPath), Keys: []proof.Key{{ID: "9f2c1a7e5b1d44c0", Node: "one", At: now}},
+		Proof: auditview.AuditProof{SealedAt: now, Last: &proof.Verification{At: now, Who: "ann", Tasks: 482, Problems: []proof.Broken{{TaskID: taskID, Message: "event evt_1 was changed after it was written " + hostile}, {Message: "a checkpoint was removed"}}}}}
 }
 
 // auditPages are the auditor's pages in every state that matters.

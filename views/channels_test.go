@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/approval"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 	settingsview "gatehouse/views/settings"
@@ -18,7 +19,7 @@ func channelsPage() settingsview.ChannelsPage {
 				Node: "node-1", Since: now.Add(-time.Hour), Due: 12, Dead: 3, Links: true, Tests: true, Accounts: []views.AccountRow{{ID: "1001", Name: "ann_tg\u202e", At: now}}},
 			{Name: "webhook", State: "connected", Since: now.Add(-48 * time.Hour), Node: "node-1"},
 		},
-		Letters: []settingsview.LetterRow{
+		Letters: []approval.DeadLetter{
 			{Key: "card/apr_1/telegram/-100123", Kind: "card", Channel: "telegram", Address: "-100123", RequestID: aprID, Title: "Fix <b>retry</b>\u202e", State: "pending",
 				Error: "Forbidden: bot was kicked from the supergroup chat", Attempts: 1},
 			{Key: "notice/ntc_1", Kind: "notice", Channel: "telegram", Address: "1001", RequestID: aprID, Title: "Bump deps", State: "pending", Error: "connection refused", Attempts: 12},

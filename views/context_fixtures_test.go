@@ -3,6 +3,7 @@ package views_test
 import (
 	"time"
 
+	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
 	teamview "gatehouse/views/team"
 )
@@ -15,14 +16,14 @@ func contextFixture(namespace, key string) teamview.ContextPage {
 		Form: teamview.ContextForm{Namespace: namespace, Key: key, Value: row.Value, TTL: "security"}}
 	switch {
 	case namespace == "":
-		p.Topics = []teamview.ContextTopic{{Name: "codebase", Entries: 1200, UpdatedAt: now.Add(-time.Minute)}, {Name: hostile, Entries: 1, UpdatedAt: now}}
+		p.Topics = []sharedctx.Topic{{Namespace: "codebase", Entries: 1200, UpdatedAt: now.Add(-time.Minute)}, {Namespace: hostile, Entries: 1, UpdatedAt: now}}
 		p.NextHref, p.Later = "/context?after=x", true
 	case key == "":
 		p.Entries, p.Cut, p.Prefix = []teamview.ContextRow{row, {Key: "module:auth", Value: "fragile", Author: "coder", UpdatedAt: now}}, 50, hostile
 		p.Form.Error = "The key is empty: give it 1 to 128 characters."
 	default:
 		p.Value = &row
-		p.Uses = []views.ContextUse{{Kind: "read", By: "coder", Href: views.DelegationHref(taskID), At: now}, {Kind: "write", By: hostile, At: now.Add(-time.Hour)}}
+		p.Uses = []sharedctx.Use{{Kind: "read", Agent: "coder", DelegationID: taskID, At: now}, {Kind: "write", Agent: hostile, At: now.Add(-time.Hour)}}
 	}
 	return p
 }

@@ -1,15 +1,6 @@
 package views
 
-import (
-	"time"
-)
+import "gatehouse/orchestrator/sharedctx"
 
-// ContextUse is one line of a value's history.
-type ContextUse struct {
-	Kind, By string
-	Href     string // the delegation; "" for people
-	At       time.Time
-}
-
-// UseWords say what somebody did.
-var UseWords = map[string]string{"read": "read it", "write": "wrote it", "touch": "let it live longer", "delete": "deleted it"}
+// UseWords say what somebody did with a value of the shared context.
+var UseWords = map[sharedctx.Kind]string{"read": "read it", "write": "wrote it", "touch": "let it live longer", "delete": "deleted it"}

@@ -6,9 +6,12 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/insight"
+	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
 	chatview "gatehouse/views/chat"
 	"gatehouse/views/diff"
@@ -104,10 +107,11 @@ func sendForm() views.SendForm {
 func overviewFull() overviewview.OverviewPage {
 	c := chrome(views.SectionOverview, "Overview", "/")
 	c.Demo = true
+	until := now.Add(45 * time.Second)
 	return overviewview.OverviewPage{Chrome: c, NeedsYou: approvalRows(), NeedsYouAll: 23, OldestNeed: before(2 * time.Hour), Running: runningRows(), RunningAll: 3,
 		Wrong: endedRows(), WrongAll: 1, RefusedAll: 1, AnyTasks: true, Send: sendForm(), Parked: 1,
 		Today: overviewview.TodayFigures{Since: now.Truncate(24 * time.Hour), Tasks: 41, Landed: 17, Rejected: 2, USD: money(3.2), MaxUSD: money(20), MedianYes: 6 * time.Minute},
-		House: overviewview.House{Channels: []views.ChannelRow{{Name: "telegram", State: "connected", Links: true}}, Nodes: 2, Sealed: before(8 * time.Second), Breakers: []overviewview.Resting{{Agent: "coder", State: "open", Until: now.Add(45 * time.Second)}}},
+		House: overviewview.House{Channels: []views.ChannelRow{{Name: "telegram", State: "connected", Links: true}}, Nodes: 2, Sealed: before(8 * time.Second), Breakers: []insight.Breaker{{Agent: "coder", State: "open", Until: &until}}},
 		Examples: []views.Example{
 			{Title: "A change that lands", Note: "Three agents, one diff, your yes, one commit.", Agent: "kik", Text: "Modernise this module", Repository: "sample", Key: "e1"},
 			{Title: "A hand-over that is refused", Note: "coder tries to hand back to kik: the guards say no.", Agent: "coder", Text: "Ask kik to do it", Key: "e2"},
@@ -147,7 +151,7 @@ func delegationPage(tab taskview.Tab) taskview.DelegationPage {
 		Result:    views.LongText{Text: "The **retry counter** was reset inside the loop; I moved it out and added a test:\n\n- `send` returns the last error\n- see [the issue](https://example.com/x)\n\n" + hostile},
 		Data:      views.LongText{Text: "{\n  \"files\": 3\n}"},
 		Artifacts: []taskview.Artifact{{N: 1, Name: "report " + hostile + ".md", Size: 18_222}, {N: 2, Name: "cover.html", Path: "out/cover.html"}},
-		Guards:    []views.GuardVerdict{{Guard: "unknown", Allowed: true, Code: "", Message: ""}, {Guard: "self", Allowed: true, Code: "", Message: ""}, {Guard: "role", Allowed: true, Code: "", Message: ""}, {Guard: "cycle", Allowed: true, Code: "", Message: ""}, {Guard: "depth", Allowed: true, Code: "", Message: "1 of 3"}, {Guard: "hand-overs", Allowed: true, Code: "", Message: "2 of 5"}},
+		Guards:    []guard.Verdict{{Guard: "unknown", Allowed: true, Code: "", Message: ""}, {Guard: "self", Allowed: true, Code: "", Message: ""}, {Guard: "role", Allowed: true, Code: "", Message: ""}, {Guard: "cycle", Allowed: true, Code: "", Message: ""}, {Guard: "depth", Allowed: true, Code: "", Message: "1 of 3"}, {Guard: "hand-overs", Allowed: true, Code: "", Message: "2 of 5"}},
 		LogTail:   []taskview.LogLine{{Text: "$ go test ./upload/..."}, {Text: "ok  \tapp/upload\t0.412s", Rest: 9_800_000, N: 12}, {Text: "wrote upload/retry.go"}}, LogMore: true,
 		Rejected: []taskview.RejectedFile{{Path: "core/auth.go", Code: "path_protected", Text: "core/auth.go is protected in app."}}}
 	types := []string{"approval.requested", "patch.validated", "delegation.resumed", "delegation.refused", "delegation.completed", "delegation.delegated", "delegation.acknowledged", "task.created"}
@@ -273,7 +277,7 @@ func addAgentFixture() *teamview.AddAgent {
 
 func checkAsked(allowed bool) teamview.CheckForm {
 	f := teamview.CheckForm{Names: []string{"kik", "coder", "reviewer"}, From: "coder", To: "kik", Asked: true, Allowed: allowed}
-	f.Verdicts = []views.GuardVerdict{{Guard: "unknown target", Allowed: true, Code: "", Message: ""}, {Guard: "self", Allowed: true, Code: "", Message: ""}, {Guard: "role and allow-list", Allowed: allowed, Code: "not_allowed"}}
+	f.Verdicts = []guard.Verdict{{Guard: "unknown target", Allowed: true, Code: "", Message: ""}, {Guard: "self", Allowed: true, Code: "", Message: ""}, {Guard: "role and allow-list", Allowed: allowed, Code: "not_allowed"}}
 	if !allowed {
 		f.Code, f.Message = "not_allowed", "coder may hand to reviewer only."
 	}
@@ -303,7 +307,7 @@ func pages() map[string]templ.Component {
 		"context-none":       teamview.Context(teamview.ContextPage{Chrome: chrome(views.SectionContext, "Context", views.ContextPath)}),
 		"context-namespace":  teamview.Context(contextFixture("memory:"+hostile, "")),
 		"context-value":      teamview.Context(contextFixture("memory:coder", hostile)),
-		"context-gone":       teamview.Context(teamview.ContextPage{Chrome: chrome(views.SectionContext, "Context", views.ContextPath), Namespace: "notes", Key: "gone", Uses: []views.ContextUse{{Kind: "delete", By: "bob", At: now}}}),
+		"context-gone":       teamview.Context(teamview.ContextPage{Chrome: chrome(views.SectionContext, "Context", views.ContextPath), Namespace: "notes", Key: "gone", Uses: []sharedctx.Use{{Kind: "delete", Agent: "bob", At: now}}}),
 		"insights":           overviewview.Insights(insightsFixture()),
 		"insights-empty":     overviewview.Insights(overviewview.InsightsPage{Chrome: chrome(views.SectionInsights, "Insights", views.InsightsPath), From: "2026-06-02", To: "2026-07-01", Error: "The days end before they begin."}),
 		"waits":              overviewview.Waits(waitsFixture()),

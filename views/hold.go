@@ -1,18 +1,16 @@
 package views
 
-import (
-	"time"
-)
+import "gatehouse/orchestrator/record/retention"
 
-// HoldRow is one hold.
-type HoldRow struct {
-	ID         string
-	What       string // "the repository app"
-	Href       string // of the task; empty for others
-	Reason     string // foreign
-	By         string
-	At         time.Time
-	LiftedBy   string // empty while it stands
-	LiftedAt   time.Time
-	LiftReason string
+// HoldSubject is what a hold keeps, and the page of it; "" where it has none.
+func HoldSubject(h retention.Hold) (what, href string) {
+	switch {
+	case h.Kind == retention.Repository:
+		return "The repository " + h.Subject, ""
+	case h.Kind != retention.Task:
+		return "Everything", ""
+	case h.RequestID != "":
+		return "The request " + h.RequestID + " with its task", DelegationHref(h.Subject)
+	}
+	return "The task " + h.Subject, DelegationHref(h.Subject)
 }

@@ -159,9 +159,9 @@ func threads() reviewview.ReviewPage {
 	p.OpenComments, p.OpenHref, p.ReplyTo = 2, "#F2R42", "dec_a.1"
 	p.Files[1].Remarks = []diff.Remark{
 		{Thread: "dec_a.1", CanAnswer: true, Path: path, Side: "R", Line: 42, Text: "Needs ctx. " + hostile, User: "bob", Revision: 1, Earlier: true, Was: 40, Moved: true, At: before(60),
-			Answers: []diff.AnswerRow{{User: "cleo", Act: "reply", Text: "It has one. " + hostile, At: before(50)}, {User: "cleo", Act: "resolve", At: before(40)}, {User: "bob", Act: "reopen", At: before(30)}}},
+			Answers: []approval.Answer{{User: "cleo", Act: "reply", Text: "It has one. " + hostile, At: before(50)}, {User: "cleo", Act: "resolve", At: before(40)}, {User: "bob", Act: "reopen", At: before(30)}}},
 		{Thread: "dec_a.2", CanAnswer: true, Resolved: true, Path: path, Side: "L", Line: 42, Text: "Why was this? " + hostile, User: "bob", Revision: 2, At: before(60),
-			Answers: []diff.AnswerRow{{User: "bob", Act: "reply", Text: "I see.", At: before(50)}, {User: "ann", Act: "resolve", At: before(40)}}},
+			Answers: []approval.Answer{{User: "bob", Act: "reply", Text: "I see.", At: before(50)}, {User: "ann", Act: "resolve", At: before(40)}}},
 		{Thread: "dec_a.3", Path: path, Side: "R", Line: 41, Text: "It is lost.", Code: "gone := 1", User: "bob", Revision: 1, Earlier: true, Was: 41, Outdated: true, At: before(60)},
 	}
 	return p

@@ -28,11 +28,9 @@ func (p *Pages) holdsPage(c echo.Context, status int, change func(*view.HoldsPag
 		return err
 	}
 	page := view.HoldsPage{Lifted: c.QueryParam("lifted") == "true", MaySet: f.Who.Has(people.AuditHold), Rules: rulesOf(p.Engine.Config().Retention)}
-	all, err := p.Holds.Holds(f.Ctx, page.Lifted)
-	if err != nil {
+	if page.Holds, err = p.Holds.Holds(f.Ctx, page.Lifted); err != nil {
 		return err
 	}
-	page.Holds = handlers.HoldRows(all)
 	page.Chrome = f.Chrome
 	change(&page)
 	return handlers.Render(c, status, view.Holds(page))

@@ -32,7 +32,7 @@ func (p *Pages) auditEvents(f *handlers.Frame, line handlers.FilterLine, after s
 	}
 	for _, r := range found.Rows {
 		e := event.Event{TaskID: r.TaskID, N: r.N, ID: r.ID, Type: event.Type(r.Type), DelegationID: r.DelegationID, Actor: r.Actor, At: r.At, Data: r.Data}
-		page.Events = append(page.Events, view.AuditEvent{ID: r.ID, TaskID: r.TaskID, N: r.N, Type: r.Type, Actor: r.Actor, At: r.At, Text: handlers.EventLine(e), Hash: r.Hash})
+		page.Events = append(page.Events, view.AuditEvent{Found: r, Text: handlers.EventLine(e)})
 	}
 	page.NextHref = handlers.NextHref(page.Path, found.Next)
 	if len(found.Rows) < auditRows && found.Next != "" {

@@ -25,10 +25,7 @@ func (p *Pages) auditProof(ctx context.Context) (view.AuditProof, error) {
 	if err != nil || !ok {
 		return v, err
 	}
-	v.VerifiedAt, v.VerifiedBy, v.OK, v.Tasks, v.Seals, v.Took = last.At, last.Who, last.OK(), last.Tasks, last.Seals, last.Took
-	for _, b := range last.Problems {
-		v.Problems = append(v.Problems, view.AuditBroken{TaskID: b.TaskID, Text: b.Message})
-	}
+	v.Last = &last
 	return v, nil
 }
 
@@ -46,12 +43,8 @@ func (p *Pages) verifyPage(c echo.Context, status int, problem string) error {
 	if page.Proof, err = p.auditProof(f.Ctx); err != nil {
 		return err
 	}
-	keys, err := p.Proof.SealKeys(f.Ctx)
-	if err != nil {
+	if page.Keys, err = p.Proof.SealKeys(f.Ctx); err != nil {
 		return err
-	}
-	for _, k := range keys {
-		page.Keys = append(page.Keys, view.AuditKey{ID: k.ID, Node: k.Node, At: k.At})
 	}
 	return handlers.Render(c, status, view.AuditVerify(page))
 }

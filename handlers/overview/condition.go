@@ -28,7 +28,7 @@ func (p *Pages) condition(f *handlers.Frame, page *view.OverviewPage) error {
 	}
 	for _, b := range breakers {
 		if b.State != "closed" {
-			page.House.Breakers = append(page.House.Breakers, view.Resting{Agent: b.Agent, State: b.State, Until: handlers.At(b.Until)})
+			page.House.Breakers = append(page.House.Breakers, b)
 		}
 	}
 	if p.Outbox != nil {

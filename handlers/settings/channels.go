@@ -70,11 +70,7 @@ func (p *Pages) deadLetters(c echo.Context, f *handlers.Frame, page *view.Channe
 	if err != nil {
 		return err
 	}
-	page.MaySee, page.Later = true, after != ""
-	for _, l := range found.Items {
-		page.Letters = append(page.Letters, view.LetterRow{Key: l.Key, Kind: l.Kind, Channel: l.Channel, Address: l.Address, RequestID: l.RequestID,
-			Title: l.Title, State: string(l.State), Error: l.Error, Attempts: l.Attempts})
-	}
+	page.MaySee, page.Later, page.Letters = true, after != "", found.Items
 	if found.Next != "" {
 		page.Older = views.ChannelsPath + "?after=" + url.QueryEscape(found.Next)
 	}

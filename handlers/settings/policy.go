@@ -79,18 +79,13 @@ func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...
 	for _, h := range policy.Hints(cfg.Groups, cfg.FourEyes) {
 		page.Hints = append(page.Hints, h.Message)
 	}
-	page.Requests, page.Same = b.Requests, b.Same
-	page.Stricter, page.Looser, page.Others = b.Effects[approval.Stricter], b.Effects[approval.Looser], b.Effects[approval.Others]+b.Effects[approval.Other]
+	page.Trial = b
 	repositories := slices.Sorted(maps.Keys(p.Engine.Config().Repositories))
 	outcome := func(r approval.Rule) string { return Outcome(r, cfg.Approvers, repositories) }
 	for _, r := range policy.Rules() {
 		page.Rules = append(page.Rules, ruleRow(r, b.Rules[r.Name], outcome))
 	}
 	page.Rules = append(page.Rules, view.PolicyRule{Name: "default", When: "nothing above", Outcome: outcome(approval.Rule{Need: 1}), Matched: b.Rules["default"]})
-	for _, ch := range b.Changes {
-		page.Changes = append(page.Changes, view.PolicyChange{ID: ch.RequestID, At: ch.At, Title: ch.Title, Agent: ch.Agent, Repository: ch.Repository,
-			State: string(ch.State), WasRule: ch.Was.Name, Was: ch.Was.Outcome(), WouldRule: ch.Would.Name, Would: ch.Would.Outcome(), Effect: string(ch.Effect)})
-	}
 	status := http.StatusOK
 	if len(page.Problems) > 0 {
 		status = http.StatusUnprocessableEntity

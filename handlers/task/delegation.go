@@ -217,11 +217,10 @@ func (p *Pages) openRequest(f *handlers.Frame, page *view.DelegationPage, tree [
 
 // kept fills in what holds a task, and what retention has removed of it.
 func (p *Pages) kept(f *handlers.Frame, t orchestrator.Task, page *view.DelegationPage) error {
-	holds, err := p.Holds.HoldsOn(f.Ctx, t.ID)
-	if err != nil {
+	var err error
+	if page.Legal, err = p.Holds.HoldsOn(f.Ctx, t.ID); err != nil {
 		return err
 	}
-	page.Legal = handlers.HoldRows(holds)
 	if t.DroppedAt != nil {
 		page.Dropped, page.CanRetry = t.DroppedAt.Format("2006-01-02"), false
 	}

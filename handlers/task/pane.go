@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
@@ -63,7 +64,7 @@ func (p *Pages) guardsOf(f *handlers.Frame, d orchestrator.Delegation, pane *vie
 	found, err := p.Traces.EventsOf(f.Ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.Delegated}, Delegations: []string{d.ParentID}, Has: d.ID, Limit: 1})
 	for _, e := range found {
 		for _, g := range event.Read[event.DelegatedData](e).Guards {
-			pane.Guards = append(pane.Guards, views.GuardVerdict{Guard: g, Allowed: true})
+			pane.Guards = append(pane.Guards, guard.Verdict{Guard: g, Allowed: true})
 		}
 	}
 	return err

@@ -30,8 +30,7 @@ func (p *Pages) stopPage(c echo.Context, status int, page view.StopPage) error {
 	if err != nil {
 		return err
 	}
-	page.Chrome, page.Agent, page.Would = f.Chrome, n.Agent, view.StopCount{Delegations: n.Delegations, Tasks: n.Tasks}
-	page.Until = n.At.Format(time.RFC3339Nano)
+	page.Chrome, page.Agent, page.Would = f.Chrome, n.Agent, n
 	for _, s := range p.Engine.Config().Agents.All() {
 		page.Names = append(page.Names, s.Name)
 	}
@@ -66,5 +65,5 @@ func (p *Pages) StopAll(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.stopPage(c, http.StatusOK, view.StopPage{Agent: n.Agent, Did: &view.StopCount{Delegations: n.Delegations, Tasks: n.Tasks, Landing: n.Landing}})
+	return p.stopPage(c, http.StatusOK, view.StopPage{Agent: n.Agent, Did: &n})
 }

@@ -8,7 +8,6 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/textcut"
-	"gatehouse/views"
 	view "gatehouse/views/task"
 )
 
@@ -47,11 +46,7 @@ func (p *Pages) contextUsed(f *handlers.Frame, page *view.DelegationPage) error 
 		piece := &page.Context[i]
 		piece.Read = piece.Read || u.Kind == sharedctx.Read
 		piece.Written = piece.Written || u.Kind == sharedctx.Write
-		use := views.ContextUse{Kind: string(u.Kind), By: u.Agent, At: u.At}
-		if u.DelegationID != "" {
-			use.Href = views.DelegationHref(u.DelegationID)
-		}
-		piece.Uses = append(piece.Uses, use)
+		piece.Uses = append(piece.Uses, u)
 	}
 	store := p.Context(f.Who.Name(), f.Who.User.ID)
 	for i := range page.Context {

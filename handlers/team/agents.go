@@ -10,7 +10,6 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/insight"
 	"gatehouse/views"
@@ -98,19 +97,11 @@ func (p *Pages) checkForm(f *handlers.Frame, c echo.Context) (view.CheckForm, er
 	if err != nil {
 		return form, err
 	}
-	form.Asked, form.Allowed, form.Verdicts = true, refused == nil, verdictsOf(verdicts)
+	form.Asked, form.Allowed, form.Verdicts = true, refused == nil, verdicts
 	if refused != nil {
 		form.Code, form.Message = refused.Code, refused.Message
 	}
 	return form, nil
-}
-
-func verdictsOf(verdicts []guard.Verdict) []views.GuardVerdict {
-	out := make([]views.GuardVerdict, len(verdicts))
-	for i, v := range verdicts {
-		out[i] = views.GuardVerdict{Guard: v.Guard, Allowed: v.Allowed, Skipped: v.Skipped, Code: v.Code, Message: v.Message}
-	}
-	return out
 }
 
 // Agent answers GET /agents/{name}.

@@ -66,9 +66,7 @@ func (p *Pages) contextPage(c echo.Context, status int, ns, key string, refused 
 
 func contextTopics(ctx context.Context, store sharedctx.Store, after string, page *view.ContextPage) error {
 	topics, err := store.Topics(ctx, page.Prefix, after, contextRows)
-	for _, topic := range topics {
-		page.Topics = append(page.Topics, view.ContextTopic{Name: topic.Namespace, Entries: topic.Entries, UpdatedAt: topic.UpdatedAt})
-	}
+	page.Topics = topics
 	if len(topics) == contextRows {
 		page.NextHref = handlers.WithParam(page.Path, "after", topics[contextRows-1].Namespace)
 	}
@@ -122,13 +120,7 @@ func contextValue(ctx context.Context, store sharedctx.Store, cursor string, pag
 			return failed
 		}
 	}
-	for _, u := range uses {
-		use := views.ContextUse{Kind: string(u.Kind), By: u.Agent, At: u.At}
-		if u.DelegationID != "" {
-			use.Href = views.DelegationHref(u.DelegationID)
-		}
-		page.Uses = append(page.Uses, use)
-	}
+	page.Uses = uses
 	if len(uses) == contextUses {
 		page.NextHref = handlers.WithParam(views.ContextHref(page.Namespace, page.Key), "before", strconv.FormatInt(uses[contextUses-1].N, 10))
 	}

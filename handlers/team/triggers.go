@@ -37,34 +37,7 @@ func (p *Pages) TriggersPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := view.TriggersPage{Chrome: f.Chrome}
-	for _, s := range all {
-		page.Triggers = append(page.Triggers, triggerRow(s))
-	}
-	return handlers.Render(c, http.StatusOK, view.Triggers(page))
-}
-
-func triggerRow(s trigger.Status) view.TriggerRow {
-	row := view.TriggerRow{Name: s.Name, Kind: string(s.Kind), Source: string(s.Source), Agent: s.Agent, Who: agentWord(s), Owner: s.Owner, Cron: s.Cron, Zone: s.Zone,
-		URL: s.URL, Problem: s.Problem, Next: s.Next, Failures: s.Failures, Refused: s.Refused}
-	if s.Last != nil {
-		last := deliveryRow(*s.Last)
-		row.Last = &last
-	}
-	return row
-}
-
-// agentWord says who gets the work: an agent, or whoever has a capability.
-func agentWord(s trigger.Status) string {
-	if s.Agent == "" {
-		return "an agent for " + s.Capability
-	}
-	return s.Agent
-}
-
-func deliveryRow(d trigger.Delivery) view.DeliveryRow {
-	return view.DeliveryRow{ID: d.ID, Trigger: d.Trigger, State: string(d.State), Event: d.Event, Code: d.Code, Message: d.Message, TaskID: d.TaskID,
-		Of: d.Of, By: d.By, Repeats: d.Repeats, Attempts: d.Attempts, At: d.ReceivedAt, DueAt: d.DueAt, DoneAt: handlers.At(d.DoneAt)}
+	return handlers.Render(c, http.StatusOK, view.Triggers(view.TriggersPage{Chrome: f.Chrome, Triggers: all}))
 }
 
 // Trigger answers GET /triggers/{name}.
@@ -97,12 +70,9 @@ func (p *Pages) trigger(c echo.Context, status int, try view.TryForm) error {
 	if err != nil {
 		return err
 	}
-	page := view.TriggerPage{Chrome: f.Chrome, Trigger: triggerRow(s), Task: s.Task, When: s.When, Overlap: s.Overlap, Missed: s.Missed, Setup: setupOf(s),
+	page := view.TriggerPage{Chrome: f.Chrome, Trigger: s, Deliveries: found.Items, Setup: setupOf(s),
 		State: strings.Join(states, ","), Later: filter.After != "", MayTry: f.Who.Has(people.TasksWrite), MayOpen: f.Who.Has(people.TasksWrite) || f.Who.Has(people.AuditRead), Try: try}
 	page.Title = s.Name
-	for _, d := range found.Items {
-		page.Deliveries = append(page.Deliveries, deliveryRow(d))
-	}
 	if found.Next != "" {
 		page.Older = handlers.WithParam(page.Path, "after", found.Next)
 	}
@@ -152,8 +122,8 @@ func (p *Pages) Delivery(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := view.DeliveryPage{Chrome: f.Chrome, Kind: string(d.Kind), Source: string(d.Source), D: deliveryRow(d), External: d.ExternalID, Text: d.Text, Hash: d.BodyHash,
-		Size: len(d.Body), Dropped: d.Body == nil && d.Kind == trigger.Webhook, May: f.Who.Has(people.TasksWrite) && d.State != trigger.Stored}
+	page := view.DeliveryPage{Chrome: f.Chrome, D: d,
+		Dropped: d.Body == nil && d.Kind == trigger.Webhook, May: f.Who.Has(people.TasksWrite) && d.State != trigger.Stored}
 	page.Title = d.Trigger + " delivery"
 	switch s, err := p.Triggers.Status(f.Ctx, d.Trigger); {
 	case orchestrator.CodeOf(err) == orchestrator.CodeNotFound:
@@ -161,7 +131,7 @@ func (p *Pages) Delivery(c echo.Context) error {
 	case err != nil:
 		return err
 	default:
-		page.When, page.Agent = s.When, agentWord(s)
+		page.When, page.Agent = s.When, view.GetsWork(s)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
 		page.Headers = append(page.Headers, view.Fact{Name: name, Value: d.Headers[name]})

@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/history"
+	"gatehouse/orchestrator/record/proof"
 	"gatehouse/views"
 )
 
@@ -70,49 +71,24 @@ type AuditView struct {
 	Delete bool // the reader may remove it
 }
 
-// AuditEvent is one event of the log.
+// AuditEvent is one event of the log with what it says.
 type AuditEvent struct {
-	ID     string
-	TaskID string // or "system"
-	N      int64
-	Type   string
-	Actor  string
-	At     time.Time
-	Text   string // one line of what happened; foreign
-	Hash   string
+	history.Found
+	Text string // one line of what happened; foreign
 }
 
 // AuditProof is how far the history is sealed and what the last verification found.
 type AuditProof struct {
-	SealedAt   time.Time // zero: nothing is sealed
-	VerifiedAt time.Time // zero: never
-	VerifiedBy string
-	OK         bool
-	Tasks      int
-	Seals      int
-	Took       time.Duration
-	Problems   []AuditBroken
-}
-
-// AuditKey is a key that seals, by its fingerprint.
-type AuditKey struct {
-	ID   string
-	Node string
-	At   time.Time
+	SealedAt time.Time           // zero: nothing is sealed
+	Last     *proof.Verification // nil: nobody has verified yet
 }
 
 // AuditVerifyPage is `/audit/verify`.
 type AuditVerifyPage struct {
 	views.Chrome
 	Proof   AuditProof
-	Keys    []AuditKey
+	Keys    []proof.Key
 	Problem string // why no verification was started; "" else
-}
-
-// AuditBroken is one task whose history is not intact.
-type AuditBroken struct {
-	TaskID string
-	Text   string
 }
 
 // columnSets are the columns of each list: those that are shown unless others are chosen

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/views"
 )
 
@@ -8,7 +9,7 @@ import (
 type HoldsPage struct {
 	views.Chrome
 	Flash   *views.Flash // of a form that was not taken; its values stand in What, Subject and Reason
-	Holds   []views.HoldRow
+	Holds   []retention.Hold
 	Lifted  bool // those that were lifted are listed, too
 	MaySet  bool
 	What    string // id, repository or everything

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"gatehouse/approval"
 	"gatehouse/views"
 )
 
@@ -28,7 +29,7 @@ type Remark struct {
 	Outdated bool // and its line is not there any more
 
 	Thread    string // names it, once it was sent
-	Answers   []AnswerRow
+	Answers   []approval.Answer
 	Resolved  bool
 	CanAnswer bool // this person may reply, resolve and reopen
 
@@ -37,37 +38,29 @@ type Remark struct {
 	Href string // where it stands on this page, for lists; may be empty
 }
 
-// AnswerRow is what somebody said or did under a comment.
-type AnswerRow struct {
-	User string
-	Act  string // reply, resolve, reopen
-	Text string // of a reply
-	At   time.Time
-}
-
 // Acted says what somebody did without words.
-func (a AnswerRow) Acted() string {
-	if a.Act == "resolve" {
+func Acted(a approval.Answer) string {
+	if a.Act == approval.Resolve {
 		return "resolved this"
 	}
 	return "opened this again"
 }
 
 // Last is the newest of the answers that is no reply: who resolved it, or reopened it.
-func (r Remark) Last() AnswerRow {
+func (r Remark) Last() approval.Answer {
 	for i := len(r.Answers) - 1; i >= 0; i-- {
-		if r.Answers[i].Act != "reply" {
+		if r.Answers[i].Act != approval.Reply {
 			return r.Answers[i]
 		}
 	}
-	return AnswerRow{}
+	return approval.Answer{}
 }
 
 // Replies counts the answers that are words.
 func (r Remark) Replies() int {
 	n := 0
 	for _, a := range r.Answers {
-		if a.Act == "reply" {
+		if a.Act == approval.Reply {
 			n++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"gatehouse/orchestrator/record/insight"
 	"gatehouse/views"
 )
 
@@ -49,15 +50,8 @@ func (t TodayFigures) over() bool { return t.USD != nil && t.MaxUSD != nil && *t
 
 // House is how the system itself does.
 type House struct {
-	Breakers []Resting          // those that are not closed
+	Breakers []insight.Breaker  // those that are not closed
 	Channels []views.ChannelRow // those that tell how they do
 	Nodes    int                // that live; 0: not known
 	Sealed   time.Time          // zero: no seal yet
-}
-
-// Resting is an agent whose breaker is not closed.
-type Resting struct {
-	Agent string
-	State string
-	Until time.Time // no probe before
 }

@@ -828,8 +828,8 @@ func houseLine(p OverviewPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if !b.Until.IsZero() && b.Until.After(p.Now) {
-				templ_7745c5c3_Err = views.Ago(b.Until, p.Now).Render(ctx, templ_7745c5c3_Buffer)
+			if b.Until != nil && b.Until.After(p.Now) {
+				templ_7745c5c3_Err = views.Ago(*b.Until, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

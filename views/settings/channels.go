@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"gatehouse/approval"
 	"gatehouse/views"
 )
 
@@ -12,22 +13,9 @@ type ChannelsPage struct {
 	Admin    bool // may try again and send test cards
 	MaySee   bool // may see what was given up
 	Dead     int  // how much was given up in all
-	Letters  []LetterRow
+	Letters  []approval.DeadLetter
 	Later    bool   // this is not the first page of them
 	Older    string // address of the next page; empty on the last
-}
-
-// LetterRow is a delivery that was given up.
-type LetterRow struct {
-	Key       string
-	Kind      string
-	Channel   string
-	Address   string
-	RequestID string
-	Title     string
-	State     string
-	Error     string
-	Attempts  int
 }
 
 // live says whether the page may replace itself: not while it shows a code.

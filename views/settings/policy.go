@@ -1,8 +1,7 @@
 package settings
 
 import (
-	"time"
-
+	"gatehouse/approval"
 	"gatehouse/views"
 )
 
@@ -15,13 +14,8 @@ type PolicyPage struct {
 	Problems []string
 	Hints    []string
 	Trying   bool // the rules in Text are tried, not those in force
-	Requests int
-	Same     int
-	Stricter int
-	Looser   int
-	Others   int
+	Trial    approval.Backtest
 	Rules    []PolicyRule
-	Changes  []PolicyChange
 }
 
 // PolicyRule is one rule with how many past requests it would decide.
@@ -33,23 +27,13 @@ type PolicyRule struct {
 	Matched int
 }
 
-// PolicyChange is a past request that would have gone otherwise.
-type PolicyChange struct {
-	ID         string
-	At         time.Time
-	Title      string
-	Agent      string
-	Repository string
-	State      string
-	WasRule    string
-	Was        string
-	WouldRule  string
-	Would      string
-	Effect     string
-}
-
 // sinceChoices are how far back the page looks.
 var sinceChoices = []struct{ Value, Text string }{{"7d", "7 days"}, {"", "30 days"}, {"90d", "90 days"}, {"365d", "a year"}}
+
+// others counts those that other people or another rule would have decided.
+func (p PolicyPage) others() int {
+	return p.Trial.Effects[approval.Others] + p.Trial.Effects[approval.Other]
+}
 
 // sinceWords is the choice in words.
 func (p PolicyPage) sinceWords() string {
@@ -62,13 +46,13 @@ func (p PolicyPage) sinceWords() string {
 }
 
 // effectWords says what other rules would have meant.
-func effectWords(effect string) string {
+func effectWords(effect approval.Effect) string {
 	switch effect {
-	case "stricter":
+	case approval.Stricter:
 		return "stricter"
-	case "looser":
+	case approval.Looser:
 		return "looser"
-	case "others":
+	case approval.Others:
 		return "other people"
 	default:
 		return "other rule"

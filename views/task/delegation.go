@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/retention"
 	"gatehouse/views"
 	"gatehouse/views/figures"
 )
@@ -38,8 +40,8 @@ type DelegationPage struct {
 	Share      string         // "2 of 4 files; left out: a.txt, b.txt" where people left files out; else empty
 	Failure    *views.Failure
 	Held       *Held
-	Legal      []views.HoldRow // legal holds that cover the task
-	Dropped    string          // the day when retention removed its texts; empty while they are here
+	Legal      []retention.Hold // legal holds that cover the task
+	Dropped    string           // the day when retention removed its texts; empty while they are here
 	CanCancel  bool
 	CanRetry   bool
 	CanPause   bool
@@ -182,7 +184,7 @@ type DelegationPane struct {
 	StartedAt  time.Time
 	EndedAt    time.Time
 	Usage      views.Usage
-	Guards     []views.GuardVerdict
+	Guards     []guard.Verdict
 	LogTail    []LogLine // last 40 lines of what it printed
 	LogMore    bool      // there are more before these
 	Result     views.LongText

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"gatehouse/orchestrator"
 	"gatehouse/views"
 )
 
@@ -9,22 +10,14 @@ type StopPage struct {
 	views.Chrome
 	Agent   string   // "": everybody's work
 	Names   []string // the agents
-	Would   StopCount
-	Until   string     // when that was counted; younger work is left
-	Did     *StopCount // what the form has just stopped; nil: nothing was sent
+	Would   orchestrator.Stopped
+	Did     *orchestrator.Stopped // what the form has just stopped; nil: nothing was sent
 	Reason  string
 	Problem string // why the form was not taken
 }
 
-// StopCount is how much a stop ends.
-type StopCount struct {
-	Delegations int
-	Tasks       int
-	Landing     int // left alone, because a change lands
-}
-
-// words are the count as a sentence has it.
-func (n StopCount) words() string {
+// stopWords are the count as a sentence has it.
+func stopWords(n orchestrator.Stopped) string {
 	return views.Plural(n.Delegations, "delegation", "delegations") + " in " + views.Plural(n.Tasks, "task", "tasks")
 }
 

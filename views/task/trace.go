@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
 )
 
@@ -92,7 +93,7 @@ type ContextPiece struct {
 	Author         string    // who wrote it last
 	UpdatedAt      time.Time // zero: it is gone
 	ExpiresAt      *time.Time
-	Uses           []views.ContextUse // of this task, newest first
+	Uses           []sharedctx.Use // of this task, newest first
 }
 
 // how says in a word what the task did with it.

@@ -3,6 +3,7 @@ package team
 import (
 	"time"
 
+	"gatehouse/orchestrator/guard"
 	"gatehouse/views"
 )
 
@@ -75,7 +76,7 @@ type CheckForm struct {
 	Allowed  bool
 	Code     string
 	Message  string
-	Verdicts []views.GuardVerdict
+	Verdicts []guard.Verdict
 }
 
 // AgentPage is `/agents/{name}`.

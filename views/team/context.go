@@ -3,6 +3,7 @@ package team
 import (
 	"time"
 
+	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
 )
 
@@ -12,22 +13,15 @@ type ContextPage struct {
 	Namespace string // "" shows the namespaces
 	Key       string // "" shows the namespace
 	Prefix    string // what names begin with
-	Topics    []ContextTopic
+	Topics    []sharedctx.Topic
 	Entries   []ContextRow
 	Cut       int         // only so many entries are shown; 0: all of them
 	NextHref  string      // further namespaces, or older lines of the history
 	Later     bool        // pages come before this one
 	Value     *ContextRow // nil: gone or expired
-	Uses      []views.ContextUse
+	Uses      []sharedctx.Use
 	MayWrite  bool
 	Form      ContextForm
-}
-
-// ContextTopic is one namespace.
-type ContextTopic struct {
-	Name      string
-	Entries   int
-	UpdatedAt time.Time
 }
 
 // ContextRow is one value.

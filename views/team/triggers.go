@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"time"
 
 	"gatehouse/orchestrator/badge"
 	"gatehouse/orchestrator/trigger"
@@ -15,56 +14,16 @@ import (
 // TriggersPage is `/triggers`.
 type TriggersPage struct {
 	views.Chrome
-	Triggers []TriggerRow
-}
-
-// TriggerRow is one trigger as lists show it.
-type TriggerRow struct {
-	Name     string
-	Kind     string // webhook or schedule
-	Source   string // github, gitlab, standard, hmac
-	Agent    string // "" where a capability is asked for
-	Who      string // the agent, or whoever has the capability
-	Owner    string
-	Cron     string
-	Zone     string // of the schedule
-	URL      string // where deliveries go
-	Problem  string // why it cannot work; "" when it can
-	Next     []time.Time
-	Last     *DeliveryRow // nil: none yet
-	Failures int          // of the last day
-	Refused  trigger.Refusals
-}
-
-// DeliveryRow is one delivery as lists show it.
-type DeliveryRow struct {
-	ID       string
-	Trigger  string
-	State    string
-	Event    string
-	Code     string
-	Message  string
-	TaskID   string
-	Of       string // delivered again from that one
-	By       string // by that person
-	Repeats  int
-	Attempts int
-	At       time.Time
-	DueAt    time.Time // of stored ones
-	DoneAt   time.Time // zero: not yet
+	Triggers []trigger.Status
 }
 
 // TriggerPage is `/triggers/{name}`.
 type TriggerPage struct {
 	views.Chrome
-	Trigger    TriggerRow
-	Task       string // the template
-	When       string
-	Overlap    string
-	Missed     string
+	Trigger    trigger.Status
 	Setup      []Fact // what to enter at the sender
 	State      string // filter of the deliveries; "" all
-	Deliveries []DeliveryRow
+	Deliveries []trigger.Delivery
 	Older      string // address of the next page; empty on the last
 	Later      bool   // this is not the first page
 	MayTry     bool
@@ -88,53 +47,47 @@ type TryForm struct {
 // DeliveryPage is `/triggers/{name}/deliveries/{id}`.
 type DeliveryPage struct {
 	views.Chrome
-	Kind     string
-	Source   string
-	D        DeliveryRow
-	External string // the sender's id
-	When     string // the condition as it is now
-	Text     string // what the template made
-	Agent    string
-	Headers  []Fact
-	Hash     string
-	Size     int    // bytes of the payload
-	Dropped  bool   // retention dropped the payload
-	Body     string // one part of it, indented where it is JSON
-	Part     int    // counted from 1
-	Parts    int
-	May      bool // may deliver again
-	Gone     bool // the trigger is not configured any more
+	D       trigger.Delivery
+	When    string // the condition as it is now
+	Agent   string
+	Headers []Fact
+	Dropped bool   // retention dropped the payload
+	Body    string // one part of it, indented where it is JSON
+	Part    int    // counted from 1
+	Parts   int
+	May     bool // may deliver again
+	Gone    bool // the trigger is not configured any more
 }
 
 // refuses says whether the last that came was turned away at the door.
-func (t TriggerRow) refuses() bool {
-	return t.Refused.Calls > 0 && (t.Last == nil || t.Refused.Last.After(t.Last.At))
+func refuses(t trigger.Status) bool {
+	return t.Refused.Calls > 0 && (t.Last == nil || t.Refused.Last.After(t.Last.ReceivedAt))
 }
 
-// look is the badge of a trigger: a word, its role and its icon.
-func (t TriggerRow) look() badge.Badge {
+// triggerLook is the badge of a trigger: a word, its role and its icon.
+func triggerLook(t trigger.Status) badge.Badge {
 	switch {
 	case t.Problem != "":
 		return badge.Badge{Word: "problem", Mark: "✕", Icon: "cross", Role: "bad"}
-	case t.refuses():
+	case refuses(t):
 		return badge.Badge{Word: "refuses calls", Mark: "⚠", Icon: "warn", Role: "bad"}
-	case t.Last == nil && t.Kind == "webhook":
+	case t.Last == nil && t.Kind == trigger.Webhook:
 		return badge.Badge{Word: "never called", Mark: "○", Icon: "queued", Role: "neutral"}
 	}
 	return badge.Badge{Word: "works", Mark: "✓", Icon: "tick", Role: "ok"}
 }
 
 // kindWords says what a trigger is.
-func (t TriggerRow) kindWords() string {
-	if t.Kind == "schedule" {
+func kindWords(t trigger.Status) string {
+	if t.Kind == trigger.Schedule {
 		return "schedule"
 	}
 	switch t.Source {
-	case "github":
+	case trigger.GitHub:
 		return "webhook from GitHub"
-	case "gitlab":
+	case trigger.GitLab:
 		return "webhook from GitLab"
-	case "standard":
+	case trigger.Standard:
 		return "Standard Webhooks"
 	}
 	return "signed webhook"
@@ -154,18 +107,18 @@ func OnlyHere(address string) bool {
 }
 
 // deliveryLook is how the state of a delivery reads; refused and failed look as everywhere.
-func deliveryLook(state string) badge.Badge {
+func deliveryLook(state trigger.DeliveryState) badge.Badge {
 	switch state {
-	case "stored":
+	case trigger.Stored:
 		return badge.Badge{Word: "stored", Mark: "○", Icon: "queued", Role: "neutral"}
-	case "started":
+	case trigger.Started:
 		return badge.Badge{Word: "started", Mark: "✓", Icon: "tick", Role: "ok"}
-	case "filtered":
+	case trigger.Filtered:
 		return badge.Badge{Word: "filtered", Mark: "·", Icon: "reject", Role: "neutral"}
-	case "skipped":
+	case trigger.Skipped:
 		return badge.Badge{Word: "skipped", Mark: "·", Icon: "square", Role: "neutral"}
 	}
-	return views.StateOf(state)
+	return badge.Of(state)
 }
 
 // deliveryStates are those that the list can be filtered by; the last one is both that went wrong.
@@ -175,7 +128,7 @@ var deliveryStates = []string{"", "stored", "started", "filtered", "refused", "s
 func deliveryWords(states string) string {
 	var words []string
 	for state := range strings.SplitSeq(states, ",") {
-		words = append(words, deliveryLook(state).Word)
+		words = append(words, deliveryLook(trigger.DeliveryState(state)).Word)
 	}
 	return strings.Join(words, " or ")
 }
@@ -186,11 +139,11 @@ func (p DeliveryPage) signature() string {
 	switch {
 	case p.D.Of != "":
 		return "none: " + p.D.By + " delivered it again; the first one is below"
-	case p.Kind == "schedule":
+	case p.D.Kind == trigger.Schedule:
 		return "none is needed: it was the time"
-	case p.Source == "github":
+	case p.D.Source == trigger.GitHub:
 		return "good: HMAC-SHA256 over the payload as it came, with the trigger's secret"
-	case p.Source == "gitlab":
+	case p.D.Source == trigger.GitLab:
 		return "good: it carried the trigger's secret"
 	}
 	return "good: HMAC-SHA256 with the trigger's secret"
@@ -199,12 +152,20 @@ func (p DeliveryPage) signature() string {
 // whenResult says what became of the condition.
 func (p DeliveryPage) whenResult() string {
 	switch {
-	case p.D.State == "filtered":
+	case p.D.State == trigger.Filtered:
 		return "not met"
-	case p.D.State == "started":
+	case p.D.State == trigger.Started:
 		return "met"
 	}
 	return "not asked"
+}
+
+// GetsWork says who gets the work: an agent, or whoever has a capability.
+func GetsWork(t trigger.Status) string {
+	if t.Agent == "" {
+		return "an agent for " + t.Capability
+	}
+	return t.Agent
 }
 
 // overlapWords and missedWords say what the settings of a schedule mean.
@@ -215,17 +176,17 @@ var (
 
 // again says what Redeliver will do.
 func (p DeliveryPage) again() string {
-	if p.Kind == "schedule" {
+	if p.D.Kind == trigger.Schedule {
 		return fmt.Sprintf("Makes the task of this time again, as it is configured today, and hands it to %s. You are who asks for it.", p.Agent)
 	}
 	return fmt.Sprintf("Asks the condition again and, where it is met, makes the task of this payload as it is configured today and hands it to %s. You are who asks for it.", p.Agent)
 }
 
 // bad says whether something went wrong, and was not merely not wanted.
-func (d DeliveryRow) bad() bool { return d.State == "refused" || d.State == "failed" }
+func bad(d trigger.Delivery) bool { return d.State == trigger.Refused || d.State == trigger.Failed }
 
-// title is what a row is called: what the sender says happened.
-func (d DeliveryRow) title() string {
+// deliveryTitle is what a row is called: what the sender says happened.
+func deliveryTitle(d trigger.Delivery) string {
 	if event := views.OneLine(d.Event, 60); event != "" {
 		return event
 	}
