@@ -56,9 +56,14 @@ func (p *Pages) condition(f *handlers.Frame, page *view.OverviewPage) error {
 		return nil
 	}
 	c, err := p.Condition(f.Ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		nodesAndDisk(f, c, page)
 	}
+	return err
+}
+
+// nodesAndDisk says of each node, the seals and the disk what is wrong with it.
+func nodesAndDisk(f *handlers.Frame, c handlers.Condition, page *view.OverviewPage) {
 	now := f.Chrome.Now
 	for _, n := range c.Nodes {
 		if now.Sub(n.Seen) <= silentAfter {
@@ -83,7 +88,6 @@ func (p *Pages) condition(f *handlers.Frame, page *view.OverviewPage) error {
 		page.Problems = append(page.Problems, views.Problem{Href: "/settings", Link: "Settings",
 			Text: fmt.Sprintf("The disk with the data folder has %s left. Runs fail when it is full: make room, or move the folder (data: in gatehouse.yaml).", views.Bytes(c.Free))})
 	}
-	return nil
 }
 
 // midnight is when today began, in the zone of server.timezone.

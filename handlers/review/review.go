@@ -96,23 +96,26 @@ func (p *Pages) review(c echo.Context, no refused) error {
 		return c.Redirect(http.StatusSeeOther, to)
 	}
 	doing(q, &page, no)
-	if q.Get("part") != "head" || page.Doing == view.Editing {
-		if err := p.diff(f.Ctx, q, &page, r, shown); err != nil {
-			return err
-		}
-		p.tabs(f.Ctx, &page, r, shown)
-	}
-	viewedOn(&page)
-	if err := p.remarks(f, &page, r, shown); err != nil {
+	if err := p.change(f, q, &page, r, shown, no); err != nil {
 		return err
-	}
-	if page.Doing == view.Editing {
-		if err := p.openFiles(f.Ctx, q.Get("edit"), no.edits, &page, r, shown); err != nil {
-			return err
-		}
 	}
 	page.Warnings = shown.Warnings
 	return wholeOrPart(c, q, page, no)
+}
+
+// change draws the files with the comments on them, and those that are open in an editor.
+func (p *Pages) change(f *handlers.Frame, q url.Values, page *view.ReviewPage, r approval.Request, shown approval.Revision, no refused) error {
+	if q.Get("part") != "head" || page.Doing == view.Editing {
+		if err := p.diff(f.Ctx, q, page, r, shown); err != nil {
+			return err
+		}
+		p.tabs(f.Ctx, page, r, shown)
+	}
+	viewedOn(page)
+	if err := p.remarks(f, page, r, shown); err != nil || page.Doing != view.Editing {
+		return err
+	}
+	return p.openFiles(f.Ctx, q.Get("edit"), no.edits, page, r, shown)
 }
 
 // doing opens the page for what the address asks, as far as this person may.
