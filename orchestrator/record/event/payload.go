@@ -35,7 +35,7 @@ func Of(delegationID, actor string, p Payload) Event {
 		e.Data, err = json.Marshal(keys)
 	}
 	if err != nil { // a number that JSON has no word for
-		e.Data = Data(map[string]any{"unencodable": err.Error()})
+		e.Data, _ = json.Marshal(map[string]string{"unencodable": err.Error()})
 	}
 	return e
 }
