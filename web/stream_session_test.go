@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"gatehouse/approval/sqlstore"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
@@ -132,7 +132,7 @@ func TestEveryConnectionEndsWithItsSessionOrToken(t *testing.T) {
 	revoke := func(by *sqlstore.Store, secret string) {
 		tokens, err := h.store.Tokens(h.ctx, eve.ID)
 		h.must(err)
-		sum := door.HashSecret(secret)
+		sum := signin.HashSecret(secret)
 		for _, x := range tokens {
 			if x.Hash == sum {
 				h.must(by.RevokeToken(h.ctx, "root", x.ID))
