@@ -292,8 +292,6 @@ func pages() map[string]templ.Component {
 	nothing.Rows, nothing.Filters.Line, nothing.Filtered, nothing.All.N = nil, "state:failed uploader", true, 482
 	noApprovals := chrome(views.SectionApprovals, "Approvals", "/approvals")
 	noApprovals.ToDecide = 0
-	signedOut := views.Chrome{Title: "Sign in", Now: now, Path: "/login"}
-	wrong := chrome(views.SectionNone, "Not found", "/delegations/7f3k9q")
 	troubled := overviewFull()
 	troubled.Demo = false
 	troubled.Problems = []views.Problem{{Text: "The disk of the data folder is 98 % full.", Href: "/agents", Link: "What to do"}}
@@ -301,7 +299,7 @@ func pages() map[string]templ.Component {
 	said, picking, editing := remarked(), remarked(), remarked()
 	said.CommentAt, picking.Doing, editing.Doing = "F2R43", reviewview.Picking, reviewview.Editing
 	editing.Files[1].Edit = &diff.FileEdit{Text: "package upload\n" + hostile, Hidden: 3}
-	return join(settingsPages(), triggersPages(), auditPages(), map[string]templ.Component{
+	return join(settingsPages(), triggersPages(), auditPages(), outsidePages(), map[string]templ.Component{
 		"review-remarks":     reviewview.Review(said),
 		"context":            teamview.Context(contextFixture("", "")),
 		"context-none":       teamview.Context(teamview.ContextPage{Chrome: chrome(views.SectionContext, "Context", views.ContextPath)}),
@@ -344,10 +342,18 @@ func pages() map[string]templ.Component {
 		"agents":             teamview.Agents(teamview.AgentsPage{Chrome: chrome(views.SectionAgents, "Agents", "/agents"), Agents: agentRows(), Check: checkAsked(false), Add: addAgentFixture()}),
 		"agents-empty":       teamview.Agents(teamview.AgentsPage{Chrome: chrome(views.SectionAgents, "Agents", "/agents")}),
 		"agent":              teamview.Agent(teamview.AgentPage{Chrome: chrome(views.SectionAgents, "coder", "/agents/coder"), Agent: agentRows()[1], Facts: []teamview.Fact{{Name: "command", Value: "gatehouse-modernise --all", Code: true}, {Name: "time limit", Value: "10 min", Code: false}, {Name: "sandbox", Value: "none: no bubblewrap here", Code: false}}, Recent: append(runningRows(), endedRows()...), Judged: true, Landed: 17, Refused: 2, Check: teamview.CheckForm{Names: []string{"kik", "coder", "reviewer"}, From: "coder", To: "reviewer"}, Send: sendForm()}),
-		"login":              views.Login(views.LoginPage{Chrome: signedOut}),
-		"login-refused":      views.Login(views.LoginPage{Chrome: signedOut, Name: "ann", Error: "That name and password do not fit. Try again, or ask for a sign-in link."}),
-		"link":               views.Link(views.LinkPage{Chrome: signedOut, Code: "abc", AutoPress: true}),
-		"error":              views.Error(views.ErrorPage{Chrome: wrong, Status: 404, Heading: "No task ends in 7f3k9q", Text: "It may be in another database.", Nearest: []views.Crumb{{Text: "Fix the retry loop", Href: views.DelegationHref(taskID)}}}),
-		"error-server":       views.Error(views.ErrorPage{Chrome: wrong, Status: 500, Heading: "That failed on our side", Text: "Nothing was decided.", ErrorID: "5f2a"}),
 	})
+}
+
+// outsidePages are those of nobody in particular.
+func outsidePages() map[string]templ.Component {
+	signedOut := views.Chrome{Title: "Sign in", Now: now, Path: "/login"}
+	wrong := chrome(views.SectionNone, "Not found", "/delegations/7f3k9q")
+	return map[string]templ.Component{
+		"login":         views.Login(views.LoginPage{Chrome: signedOut}),
+		"login-refused": views.Login(views.LoginPage{Chrome: signedOut, Name: "ann", Error: "That name and password do not fit. Try again, or ask for a sign-in link."}),
+		"link":          views.Link(views.LinkPage{Chrome: signedOut, Code: "abc", AutoPress: true}),
+		"error":         views.Error(views.ErrorPage{Chrome: wrong, Status: 404, Heading: "No task ends in 7f3k9q", Text: "It may be in another database.", Nearest: []views.Crumb{{Text: "Fix the retry loop", Href: views.DelegationHref(taskID)}}}),
+		"error-server":  views.Error(views.ErrorPage{Chrome: wrong, Status: 500, Heading: "That failed on our side", Text: "Nothing was decided.", ErrorID: "5f2a"}),
+	}
 }
