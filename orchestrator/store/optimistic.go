@@ -5,11 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"gatehouse/orchestrator"
-
-	"github.com/lib/pq"
 )
 
 // optimistic runs fn on what load reads without a lock. errStale means that it has to run
@@ -147,128 +145,6 @@ const (
 	maxEvents = 2 * batch
 )
 
-// shape is what a statement of applyPostgres is made for.
-type shape struct {
-	made                   bool
-	inserts, moves, events int
-}
-
-// text is one statement that writes a task's row, where it is as it was read, and with it
-// everything else. Without the task's row there is no task id: an insert then breaks, a
-// move finds nothing, and the last line divides by zero, so that nothing is written. That
-// also makes the task's row the first that is locked.
-func (s shape) text() string {
-	var b strings.Builder
-	if s.made {
-		b.WriteString("with t as (" + insertTask + " returning id)")
-	} else {
-		b.WriteString("with t as (" + updateTask + " returning id)")
-	}
-	const task = "(select id from t)"
-	for i := range s.inserts {
-		insert := strings.Replace(insertDelegation, "values (?", "values ("+task, 1)
-		fmt.Fprintf(&b, ", i%d as (%s)", i, insert)
-	}
-	for i := range s.moves {
-		move := strings.Replace(moveDelegation, "task_id = ?", "task_id = "+task, 1)
-		fmt.Fprintf(&b, ", u%d as (%s returning 1)", i, move)
-	}
-	if s.events > 0 {
-		b.WriteString(", e as (" + strings.ReplaceAll(insertEvents(s.events), "(?", "("+task) + ")" +
-			", q as (insert into event_queue (task_id, first_n, last_n) values (" + task + ", ?, ?))")
-	}
-	b.WriteString(" select 1 / (select count(*) from t)")
-	for i := range s.moves {
-		fmt.Fprintf(&b, ", 1 / (select count(*) from u%d)", i)
-	}
-	return b.String()
-}
-
-// writeSet is what t has to write as one statement.
-func (t *Tx) writeSet() (shape, []any, error) {
-	s := shape{made: t.made, events: len(t.events)}
-	args := t.taskArgs()
-	if t.made {
-		var err error
-		if args, err = t.row.args(); err != nil {
-			return s, nil, err
-		}
-	}
-	for _, l := range t.order {
-		if l.fresh {
-			s.inserts++
-			args = append(args, l.insertArgs()...)
-		}
-	}
-	for _, l := range t.order {
-		if l.dirty && !l.fresh {
-			s.moves++
-			args = append(args, l.moveArgs()...)
-		}
-	}
-	if s.events == 0 {
-		return s, args, nil
-	}
-	for i := range t.events {
-		args = append(args, eventArgs(&t.events[i])[1:]...)
-	}
-	return s, append(args, t.events[0].N, t.row.LastN), nil
-}
-
-// applyPostgres writes everything in one statement, which is a transaction of its own: one
-// way to the server and back.
-func applyPostgres(ctx context.Context, t *Tx) error {
-	s, args, err := t.writeSet()
-	if err != nil {
-		return err
-	}
-	stmt, err := t.s.w.shaped(ctx, s)
-	if err == nil {
-		_, err = t.s.w.count(stmt.ExecContext(ctx, args...))
-	}
-	if err == nil {
-		t.s.w.rows.Add(int64(s.inserts + s.moves + s.events + 1)) // and the one that count saw
-	}
-	if missed(err) {
-		return errStale
-	}
-	return err
-}
-
-// missed reports whether a statement found the task, or one of the rows, changed.
-func missed(err error) bool {
-	var e *pq.Error
-	return errors.As(err, &e) && (e.Code == "22012" || e.Code == "23502")
-}
-
-// flushPostgres writes what is left in the transaction of the database. Many events go
-// before in statements of their own.
-func flushPostgres(ctx context.Context, t *Tx) error {
-	b := t.bound()
-	if len(t.events) == 0 {
-		return t.count(ctx, b)
-	}
-	rest := t.events
-	for ; len(rest) > batch; rest = rest[batch:] {
-		if _, err := b.exec(ctx, insertEvents(batch), manyArgs(rest[:batch])...); err != nil {
-			return err
-		}
-	}
-	args := append(manyArgs(rest), t.row.ID, t.events[0].N, t.row.LastN)
-	n, err := changed(b.exec(ctx, flushEvents(len(rest)), append(args, t.taskArgs()...)...))
-	if err == nil && n == 0 {
-		err = errStale
-	}
-	return err
-}
-
-// flushEvents is one statement for k events, the row that tells the sequencer of
-// them, and the task's counters: one way to the server and back.
-func flushEvents(k int) string {
-	return "with e as (" + insertEvents(k) + ")," +
-		" q as (insert into event_queue (task_id, first_n, last_n) values (?, ?, ?)) " + updateTask
-}
-
 // count writes the task's counters, where nobody has written it since it was read.
 func (t *Tx) count(ctx context.Context, b bound) error {
 	n, err := changed(b.exec(ctx, updateTask, t.taskArgs()...))
@@ -278,21 +154,101 @@ func (t *Tx) count(ctx context.Context, b bound) error {
 	return err
 }
 
-// shaped is the prepared statement of a shape, which is made when it is first asked for.
-// Nobody who holds a connection asks: preparing needs one.
-func (h *handle) shaped(ctx context.Context, s shape) (*sql.Stmt, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if stmt := h.shapes[s]; stmt != nil {
-		return stmt, nil
-	}
-	stmt, err := h.db.PrepareContext(ctx, h.rebind(s.text()))
-	if err != nil {
+// opened is the transaction of the database, which its first statement begins.
+type opened struct{ t *Tx }
+
+func (o opened) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	if err := o.t.settled(); err != nil {
 		return nil, err
 	}
-	if h.shapes == nil {
-		h.shapes = map[shape]*sql.Stmt{}
+	return o.t.bound().exec(ctx, text, args...)
+}
+
+func (o opened) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	if err := o.t.settled(); err != nil {
+		return nil, err
 	}
-	h.shapes[s] = stmt
-	return stmt, nil
+	return o.t.bound().query(ctx, text, args...)
+}
+
+func (o opened) row(ctx context.Context, text string, args ...any) scanner {
+	if err := o.t.settled(); err != nil {
+		return failed{err}
+	}
+	return o.t.bound().row(ctx, text, args...)
+}
+
+// failed is a row that could not be asked for.
+type failed struct{ error }
+
+func (f failed) Scan(...any) error { return f.error }
+
+func (t *Tx) bound() bound { return bound{t.s.w, t.tx} }
+
+// read is where rows of the tree are read that nothing pending can change.
+func (t *Tx) read() querier {
+	if t.tx != nil {
+		return t.bound()
+	}
+	return t.s.r.h
+}
+
+// find reads rows of the tree as this transaction has them.
+func (t *Tx) find(text string, args ...any) (*sql.Rows, error) {
+	if t.pending() {
+		return t.q.query(t.ctx, text, args...)
+	}
+	return t.read().query(t.ctx, text, args...)
+}
+
+func (t *Tx) pending() bool {
+	return slices.ContainsFunc(t.order, func(l *line) bool { return l.fresh || l.dirty })
+}
+
+// settled begins the transaction of the database and writes the rows of the tree that are
+// pending, so that the next statement sees them.
+func (t *Tx) settled() error {
+	if t.tx == nil {
+		if err := t.begin(); err != nil {
+			return err
+		}
+	}
+	for _, l := range t.order {
+		if !l.fresh && !l.dirty {
+			continue
+		}
+		if err := l.write(t.ctx, t.bound(), t.row.ID); err != nil {
+			t.stale = t.stale || t.late && errors.Is(err, orchestrator.ErrLost)
+			return err
+		}
+		l.fresh, l.dirty, l.was, t.wrote = false, false, fenceOf(&l.row), true
+	}
+	return nil
+}
+
+// begin begins the transaction of the database and locks the row that was read before.
+func (t *Tx) begin() (err error) {
+	if t.stale {
+		return errStale
+	}
+	if t.tx, err = t.s.w.begin(t.ctx); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	t.locked, t.late = true, true
+	if t.made {
+		t.made = false
+		row := t.was
+		args, err := row.args()
+		if err == nil {
+			_, err = t.bound().exec(t.ctx, insertTask, args...)
+		}
+		return err
+	}
+	var version, last int64
+	head := selectHead + t.s.dialect.lock
+	err = t.bound().row(t.ctx, head, t.row.ID).Scan(&version, &last)
+	if err == nil && (version != t.was.version || last != t.was.LastN) {
+		t.stale, err = true, errStale
+	}
+	return err
 }

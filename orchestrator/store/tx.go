@@ -17,7 +17,7 @@ import (
 // that it was given to. Rows are read once: asked for again, the same pointer is returned.
 //
 // Most of them need no transaction of the database. They read without locks, or from
-// memory (memory.go), and write everything in one statement that holds only where the
+// memory (task.go), and write everything in one statement that holds only where the
 // task's version is still the one that was read. A statement of their own (q) begins a
 // transaction that locks the task's row and compares its version. Where the version is
 // another one, all of it runs again under the lock.
@@ -185,105 +185,6 @@ func (t *Tx) rollback() {
 	if t.tx != nil && t.fate == undoneAll {
 		_ = t.tx.Rollback()
 	}
-}
-
-// opened is the transaction of the database, which its first statement begins.
-type opened struct{ t *Tx }
-
-func (o opened) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
-	if err := o.t.settled(); err != nil {
-		return nil, err
-	}
-	return o.t.bound().exec(ctx, text, args...)
-}
-
-func (o opened) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	if err := o.t.settled(); err != nil {
-		return nil, err
-	}
-	return o.t.bound().query(ctx, text, args...)
-}
-
-func (o opened) row(ctx context.Context, text string, args ...any) scanner {
-	if err := o.t.settled(); err != nil {
-		return failed{err}
-	}
-	return o.t.bound().row(ctx, text, args...)
-}
-
-// failed is a row that could not be asked for.
-type failed struct{ error }
-
-func (f failed) Scan(...any) error { return f.error }
-
-func (t *Tx) bound() bound { return bound{t.s.w, t.tx} }
-
-// read is where rows of the tree are read that nothing pending can change.
-func (t *Tx) read() querier {
-	if t.tx != nil {
-		return t.bound()
-	}
-	return t.s.r.h
-}
-
-// find reads rows of the tree as this transaction has them.
-func (t *Tx) find(text string, args ...any) (*sql.Rows, error) {
-	if t.pending() {
-		return t.q.query(t.ctx, text, args...)
-	}
-	return t.read().query(t.ctx, text, args...)
-}
-
-func (t *Tx) pending() bool {
-	return slices.ContainsFunc(t.order, func(l *line) bool { return l.fresh || l.dirty })
-}
-
-// settled begins the transaction of the database and writes the rows of the tree that are
-// pending, so that the next statement sees them.
-func (t *Tx) settled() error {
-	if t.tx == nil {
-		if err := t.begin(); err != nil {
-			return err
-		}
-	}
-	for _, l := range t.order {
-		if !l.fresh && !l.dirty {
-			continue
-		}
-		if err := l.write(t.ctx, t.bound(), t.row.ID); err != nil {
-			t.stale = t.stale || t.late && errors.Is(err, orchestrator.ErrLost)
-			return err
-		}
-		l.fresh, l.dirty, l.was, t.wrote = false, false, fenceOf(&l.row), true
-	}
-	return nil
-}
-
-// begin begins the transaction of the database and locks the row that was read before.
-func (t *Tx) begin() (err error) {
-	if t.stale {
-		return errStale
-	}
-	if t.tx, err = t.s.w.begin(t.ctx); err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	t.locked, t.late = true, true
-	if t.made {
-		t.made = false
-		row := t.was
-		args, err := row.args()
-		if err == nil {
-			_, err = t.bound().exec(t.ctx, insertTask, args...)
-		}
-		return err
-	}
-	var version, last int64
-	head := selectHead + t.s.dialect.lock
-	err = t.bound().row(t.ctx, head, t.row.ID).Scan(&version, &last)
-	if err == nil && (version != t.was.version || last != t.was.LastN) {
-		t.stale, err = true, errStale
-	}
-	return err
 }
 
 // OnCommit implements orchestrator.Tx.
