@@ -94,8 +94,12 @@ func TestPostgresLosesAnAnswer(t *testing.T) {
 			t.Errorf("step %d ran %d times: %v", i, ends, err)
 		}
 		got, err := direct.Delegation(t.Context(), d.ID)
-		if task, again := direct.Task(t.Context(), task.ID); err != nil || again != nil || task.Handoffs != i+1 || got.Losses != i+1 {
-			t.Errorf("after step %d: %d hand-offs and %d losses, %v %v", i, task.Handoffs, got.Losses, err, again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, err := direct.Task(t.Context(), task.ID)
+		if err != nil || task.Handoffs != i+1 || got.Losses != i+1 {
+			t.Errorf("after step %d: %d hand-offs and %d losses, %v", i, task.Handoffs, got.Losses, err)
 		}
 	}
 	if err := direct.VerifyTask(t.Context(), task.ID); err != nil {

@@ -74,7 +74,8 @@ func TestFilledDatabaseMoves(t *testing.T) {
 		ctx := t.Context()
 		made := storetest.Seed(t, storetest.At(t, url, 44), 3000, now())
 		s := open(t, url)
-		if n, err := s.VerifyAll(ctx, func(id string, err error) { t.Errorf("%s: %v", id, err) }); err != nil || n < made.Tasks {
+		n, err := s.VerifyAll(ctx, func(id string, err error) { t.Errorf("%s: %v", id, err) })
+		if err != nil || n < made.Tasks {
 			t.Errorf("%d of %d chains are sound: %v", n, made.Tasks, err)
 		}
 		page, err := s.List(ctx, orchestrator.Filter{Limit: 8})

@@ -320,7 +320,8 @@ func (t *Tx) Move(_ context.Context, d *orchestrator.Delegation, from orchestrat
 func (s *stored) keep(old *stored) {
 	p, o := &s.plain, &old.plain
 	p.TaskID, p.ParentID, p.From, p.To, p.Text = o.TaskID, o.ParentID, o.From, o.To, o.Text
-	p.Depth, p.HopKey, p.Generation, p.Repository, p.Requester = o.Depth, o.HopKey, o.Generation, o.Repository, o.Requester
+	p.Depth, p.HopKey, p.Generation = o.Depth, o.HopKey, o.Generation
+	p.Repository, p.Requester = o.Repository, o.Requester
 	p.CreatedAt, p.Spawned, p.Taken, p.ContextHash = o.CreatedAt, o.Spawned, o.Taken, o.ContextHash
 	s.chain = old.chain
 }

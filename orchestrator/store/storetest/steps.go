@@ -48,7 +48,8 @@ func (s *Suite) proven(taskID string) []event.Event {
 func (s *Suite) count(st *sqlstore.Store, taskID string) error {
 	return st.InTask(s.ctx, taskID, func(tx orchestrator.Tx) error {
 		tx.Task().Handoffs++
-		return tx.Append(s.ctx, event.Event{Type: event.Progress, Data: event.Data(map[string]any{"n": tx.Task().Handoffs})})
+		data := event.Data(map[string]any{"n": tx.Task().Handoffs})
+		return tx.Append(s.ctx, event.Event{Type: event.Progress, Data: data})
 	})
 }
 
@@ -152,7 +153,8 @@ func stepsKeepRenewedLeases(s *Suite) {
 	s.in(task.ID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(s.ctx, d.ID)
 		s.must(err)
-		lost, err := s.Store.Renew(s.ctx, "one", []orchestrator.Ref{{TaskID: task.ID, DelegationID: d.ID, Attempt: d.Attempt}}, until)
+		held := []orchestrator.Ref{{TaskID: task.ID, DelegationID: d.ID, Attempt: d.Attempt}}
+		lost, err := s.Store.Renew(s.ctx, "one", held, until)
 		if err != nil || len(lost) > 0 {
 			s.Errorf("renewed: %v %v", lost, err)
 		}
@@ -223,7 +225,9 @@ func stepsFailAlone(s *Suite) {
 			errs[i] = s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
 				tx.Task().Handoffs++
 				if i%3 == 1 { // its id belongs to another task
-					d := orchestrator.Delegation{ID: taken, To: "kik", Text: "again", State: orchestrator.Queued, ReadyAt: tx.Now()}
+					d := orchestrator.Delegation{
+						ID: taken, To: "kik", Text: "again", State: orchestrator.Queued, ReadyAt: tx.Now(),
+					}
 					if err := tx.Insert(s.ctx, &d); err != nil {
 						return err
 					}
@@ -247,7 +251,8 @@ func stepsSeeTheirOwn(s *Suite) {
 	task := s.task("one")
 	root := s.delegation(task)
 	s.in(task.ID, func(tx orchestrator.Tx) error {
-		child := orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, tx.Now()), ParentID: root.ID, From: "kik", To: "lea", Text: "below",
+		child := orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, tx.Now()),
+			ParentID: root.ID, From: "kik", To: "lea", Text: "below",
 			HopKey: "lea 1", State: orchestrator.Queued, ReadyAt: tx.Now()}
 		s.must(tx.Insert(s.ctx, &child))
 		again := child

@@ -66,7 +66,8 @@ func (n *Node) Chains(ctx context.Context, count, atOnce int) (Chains, error) {
 			return c, err
 		}
 		yardstick := time.Since(start).Seconds()
-		pace, bare, ratio = append(pace, float64(size)/took), append(bare, float64(made)/yardstick), append(ratio, took/yardstick)
+		pace, bare = append(pace, float64(size)/took), append(bare, float64(made)/yardstick)
+		ratio = append(ratio, took/yardstick)
 		c.Chains, commits = c.Chains+size, commits+made
 	}
 	all := float64(c.Chains)
