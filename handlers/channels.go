@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 
@@ -25,14 +26,14 @@ type Outbox interface {
 // Links is what the settings ask about the accounts of a person; the store has it.
 type Links interface {
 	// CreateLinkCode makes a code that links one account, once, within 10 minutes.
-	CreateLinkCode(ctx context.Context, actor, channel, userID string) (string, error)
+	CreateLinkCode(ctx context.Context, actor string, channel origin.Channel, userID string) (string, error)
 	Accounts(ctx context.Context, userID string) ([]people.Account, error)
-	Unlink(ctx context.Context, actor, channel string, id int64) error
+	Unlink(ctx context.Context, actor string, channel origin.Channel, id int64) error
 }
 
 // Place is a channel as the settings know it.
 type Place struct {
-	Name string
+	Name origin.Channel
 	// Bot is the name of the bot with which people link their account, "" while it is
 	// not known; nil where there is nothing to link.
 	Bot func(ctx context.Context) string
@@ -161,7 +162,7 @@ func (p *Pages) deadLetters(c echo.Context, f *frame, page *views.ChannelsPage) 
 
 // channel finds the channel that a form names.
 func (p *Pages) channel(c echo.Context) (Place, error) {
-	name := c.FormValue("channel")
+	name := origin.Channel(c.FormValue("channel"))
 	for _, ch := range p.Places() {
 		if ch.Name == name {
 			return ch, nil
@@ -174,7 +175,7 @@ func (p *Pages) channel(c echo.Context) (Place, error) {
 // channel, or all.
 func (p *Pages) RetryDelivery(c echo.Context) error {
 	who, _ := Who(c)
-	f := approval.DeadFilter{Channel: c.FormValue("channel"), Key: c.FormValue("letter")}
+	f := approval.DeadFilter{Channel: origin.Channel(c.FormValue("channel")), Key: c.FormValue("letter")}
 	if f.Key == "" && f.Channel == "" && c.FormValue("all") == "" {
 		return Refuse(orchestrator.CodeBadRequest, "The form names nothing to try again. Open the list and press a button there.")
 	}
@@ -242,7 +243,7 @@ func (p *Pages) UnlinkAccount(c echo.Context) error {
 		return err
 	}
 	for _, a := range mine {
-		if a.Channel == c.FormValue("channel") && strconv.FormatInt(a.ID, 10) == c.FormValue("account") {
+		if a.Channel == origin.Channel(c.FormValue("channel")) && strconv.FormatInt(a.ID, 10) == c.FormValue("account") {
 			if err := p.Links.Unlink(ctx, who.User.Name, a.Channel, a.ID); err != nil {
 				return err
 			}

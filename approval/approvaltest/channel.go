@@ -157,7 +157,7 @@ func stops(t *testing.T, ch approval.Channel) {
 }
 
 // Voters are two people who could say yes, each with an account in the channel.
-func Voters(channel string) []people.User {
+func Voters(channel origin.Channel) []people.User {
 	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	return []people.User{
 		{ID: "usr_ann", Name: "ann", Roles: []people.Role{people.Approver}, Accounts: []people.Account{{Channel: channel, ID: 1001, UserID: "usr_ann", Name: "ann", LinkedAt: at}}},
@@ -187,7 +187,7 @@ func cardOf(t *testing.T, ch approval.Channel) approval.Card {
 	t.Helper()
 	card := approval.Card{RequestID: Request(approval.Pending).ID, Channel: ch.Name()}
 	if a, ok := ch.(approval.Addresser); ok {
-		addresses := a.Addresses(Request(approval.Pending), Voters(string(ch.Name())))
+		addresses := a.Addresses(Request(approval.Pending), Voters(ch.Name()))
 		if len(addresses) == 0 {
 			t.Fatal("no address, though somebody can decide")
 		}

@@ -12,6 +12,7 @@ import (
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
@@ -30,7 +31,7 @@ func (k *keeper) AddButtons(_ context.Context, b []Bound) error {
 // owners says whose private chats there are.
 type owners map[int64]people.User
 
-func (o owners) UserByAccount(_ context.Context, _ string, id int64) (people.User, error) {
+func (o owners) UserByAccount(_ context.Context, _ origin.Channel, id int64) (people.User, error) {
 	if u, ok := o[id]; ok {
 		return u, nil
 	}
