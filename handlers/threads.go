@@ -58,7 +58,7 @@ func (p *Pages) threads(f *frame, page *views.ReviewPage, r approval.Request, sh
 func threadOf(t approval.Thread, own bool) views.Remark {
 	d, c := t.Decision, t.Comment
 	x := views.Remark{Thread: t.ID, Resolved: t.Resolved(), Path: c.Path, Side: c.Side, Line: t.Now, First: views.FirstOf(t.Now, c.Code), Code: c.Code, Text: c.Text,
-		Revision: t.Revision, Was: c.Line, Moved: t.Moved, Earlier: !own, Outdated: t.Gone, User: inPlace(d), At: d.At}
+		Revision: t.Revision, Was: c.Line, Moved: t.Moved, Earlier: !own, Outdated: t.Gone, User: d.By().String(), At: d.At}
 	for _, a := range t.Answers {
 		x.Answers = append(x.Answers, views.AnswerRow{User: a.User, Act: string(a.Act), Text: a.Text, At: a.At})
 	}

@@ -167,11 +167,11 @@ func Voters(channel origin.Channel) []people.User {
 
 // View is what the gateway says of r beside the request.
 func View(r approval.Request) approval.CardView {
-	v := approval.CardView{Needs: approval.Needs{Count: r.Rule.Need, From: []string{}, Missing: []string{}}, Risk: approval.RiskOf(r)}
+	v := approval.CardView{Needs: approval.Needs{Count: r.Rule.Need, From: []string{}, Missing: []approval.Voter{}}, Risk: approval.RiskOf(r)}
 	if r.State != approval.Pending {
 		return v
 	}
-	v.Needs.Missing, v.Turn = []string{"ann", "bob"}, "ann or bob"
+	v.Needs.Missing, v.Turn = []approval.Voter{{Name: "ann"}, {Name: "bob"}}, "ann or bob"
 	v.Verdicts = []approval.Verdict{approval.Reject, approval.RequestChanges}
 	if r.IsHandover() {
 		v.Verdicts = v.Verdicts[:1]

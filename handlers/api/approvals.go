@@ -111,7 +111,7 @@ func riskOf(r approval.Request) wire.Risk {
 
 func needsOf(e approval.Electorate, r approval.Request) wire.Needs {
 	n := e.Needs(r)
-	return wire.Needs{Count: n.Count, Have: n.Have, From: n.From, Missing: n.Missing, Problem: e.TooFew(r)}
+	return wire.Needs{Count: n.Count, Have: n.Have, From: n.From, Missing: approval.Names(n.Missing), Problem: e.TooFew(r)}
 }
 
 // cardState says how far a channel is behind the request.
