@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/approval/policy"
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/trigger"
@@ -55,12 +56,12 @@ func understandHandovers(c *config.Config) []string {
 }
 
 func understandApproval(c *config.Config) approvalShape {
-	a := approvalShape{Expires: length(c.Expires), Remind: []string{}, Escalate: []string{}, Careful: append([]string{}, c.File.Approval.Careful...)}
+	a := approvalShape{Expires: console.Length(c.Expires), Remind: []string{}, Escalate: []string{}, Careful: append([]string{}, c.File.Approval.Careful...)}
 	for _, d := range c.Remind {
-		a.Remind = append(a.Remind, length(d))
+		a.Remind = append(a.Remind, console.Length(d))
 	}
 	for _, s := range c.Escalate {
-		a.Escalate = append(a.Escalate, "after "+length(s.After)+" to "+joined(s.To, "and"))
+		a.Escalate = append(a.Escalate, "after "+console.Length(s.After)+" to "+console.Joined(s.To, "and"))
 	}
 	return a
 }
@@ -73,7 +74,7 @@ func understandRetention(r retention.Rules) []string {
 		age  time.Duration
 	}{{"texts and conversations", r.Data}, {"bundles of patches", r.Blobs}, {"what webhooks carried", r.Deliveries}} {
 		if one.age > 0 {
-			all = append(all, one.what+" after "+length(one.age))
+			all = append(all, one.what+" after "+console.Length(one.age))
 		}
 	}
 	return all
@@ -84,7 +85,7 @@ func (a approvalShape) rows() [][]string {
 	rows := [][]string{{"expires", "after " + a.Expires}}
 	for i, all := range [][]string{a.Remind, a.Escalate, a.Careful} {
 		if len(all) > 0 {
-			rows = append(rows, []string{[]string{"remind", "escalate", "careful"}[i], line(strings.Join(all, ", "))})
+			rows = append(rows, []string{[]string{"remind", "escalate", "careful"}[i], console.Line(strings.Join(all, ", "))})
 		}
 	}
 	if len(a.Remind) > 0 {
@@ -101,14 +102,14 @@ func understandChannels(c *config.Config) []string {
 		if len(t.Chats) > 0 {
 			where = "cards go to " + strings.Join(t.Chats, ", ")
 		}
-		all = append(all, parts("telegram", t.Mode, where))
+		all = append(all, console.Parts("telegram", t.Mode, where))
 	}
 	for _, w := range c.Webhooks {
 		format := w.Format
 		if format == "" {
 			format = "standard"
 		}
-		all = append(all, parts("webhook "+w.Name, format, host(w.URL)))
+		all = append(all, console.Parts("webhook "+w.Name, format, host(w.URL)))
 	}
 	return all
 }
@@ -125,7 +126,7 @@ func understandTriggers(c *config.Config) []string {
 		if to == "" {
 			to = "the first agent that can " + t.Capability
 		}
-		all = append(all, parts(t.Name, string(t.Kind), what, "starts "+to, "owner "+t.Owner))
+		all = append(all, console.Parts(t.Name, string(t.Kind), what, "starts "+to, "owner "+t.Owner))
 	}
 	return all
 }

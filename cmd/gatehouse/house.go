@@ -27,6 +27,7 @@ import (
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/insight"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/trigger/intake"
@@ -183,7 +184,7 @@ func (h *house) run(ctx context.Context, serve func(context.Context) error) erro
 	g.Go(func() error { return h.intake.Run(ctx) })
 	g.Go(func() error { return h.keep(ctx) })
 	g.Go(func() error { return h.sweepCaches(ctx) })
-	g.Go(func() error { return h.count(ctx) })
+	g.Go(func() error { return h.counter().Run(ctx) })
 	g.Go(func() error { return h.sendTraces(ctx) })
 	g.Go(func() error { return serve(ctx) })
 	err := g.Wait()
@@ -191,6 +192,11 @@ func (h *house) run(ctx context.Context, serve func(context.Context) error) erro
 		return nil // some part was still starting when it was told to stop
 	}
 	return err
+}
+
+// counter keeps the sums behind /insights and /metrics.
+func (h *house) counter() insight.Counter {
+	return insight.Counter{Store: h.store, Node: h.node, Log: h.log, Grown: func() <-chan struct{} { return h.store.Grown().Changed() }}
 }
 
 // reload reads the configuration again; a bad file changes nothing.

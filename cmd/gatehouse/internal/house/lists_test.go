@@ -166,13 +166,13 @@ func TestListsOfEventsAgree(t *testing.T) {
 	if len(all) < 60 {
 		t.Fatalf("%d types of events; the constants are not where this test looks for them", len(all))
 	}
-	for _, dir := range []string{"orchestrator", "orchestrator/store", "orchestrator/trigger/intake", "approval", "approval/policy", "handlers", "handlers/stream", "cmd/gatehouse"} {
+	for _, dir := range []string{"orchestrator", "orchestrator/store", "orchestrator/trigger/intake", "approval", "approval/policy", "handlers", "handlers/stream", "cmd/gatehouse", "cmd/gatehouse/cli"} {
 		if elsewhere := s.typed(dir, "Type"); len(elsewhere) > 0 {
 			t.Errorf("%s has types of events of its own: %q", dir, elsewhere)
 		}
 	}
 	has(t, "the suggestions of type:", s.table("handlers", "suggestions", "type"), "the types of events", all)
-	for _, dir := range []string{"cmd/gatehouse", "web/client", "handlers/stream"} {
+	for _, dir := range []string{"cmd/gatehouse", "cmd/gatehouse/cli", "web/client", "handlers/stream"} {
 		for _, one := range s.cases(dir, "") {
 			if dotted.MatchString(one) && !slices.Contains(all, one) {
 				t.Errorf("%s knows an event %s, which there is not", dir, one)
@@ -205,7 +205,7 @@ func TestListsOfVerdictsAgree(t *testing.T) {
 		same(t, of, stored, dir+"'s "+function, s.cases(dir, function))
 	}
 	same(t, of, stored, "views' verdictWords", keys(s.rows("views", "verdictWords")))
-	same(t, of, stored, "the command line's words", keys(s.rows("cmd/gatehouse", "said")))
+	same(t, of, stored, "the command line's words", keys(s.rows("cmd/gatehouse/cli", "said")))
 	same(t, "verdicts and what ends without one", append(slices.Clone(stored), "expired"), "the figures of channels", s.cases("orchestrator/record/insight", "Channels"))
 	has(t, "verdicts that a page takes", all, "what it answers", keys(s.rows("handlers", "said")))
 }

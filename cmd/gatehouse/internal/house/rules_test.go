@@ -33,6 +33,7 @@ var leaves = []room{
 	{"orchestrator/people", below("origin")},
 	{"orchestrator/record/event", below("origin")},
 	{"orchestrator/record/history", below("chain", "nearest", "origin")},
+	{"orchestrator/record/housekeeping", below("record/proof")},
 	{"orchestrator/record/insight", below("guard", "record/event")},
 	{"orchestrator/record/proof", below("record/event")},
 	{"orchestrator/record/retention", nil},
@@ -56,13 +57,14 @@ func below(names ...string) []string {
 // values are the leaves whose types are published as they are: the API writes them and the client reads them.
 var values = []string{
 	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/origin", "orchestrator/sharedctx",
-	"orchestrator/record/retention",
+	"orchestrator/record/event", "orchestrator/record/retention",
 }
 
 // testRooms hold what only tests use: no program may contain it, so only tests and one another import them.
 var testRooms = []string{
 	"orchestrator/agent/agenttest", "orchestrator/store/storetest", "orchestrator/store/pgtest",
 	"approval/approvaltest", "approval/telegram/bottest", "web/browsertest",
+	"cmd/gatehouse/internal/placetest",
 }
 
 // testPrograms are run by `make`, never by users, and may use what is there for tests.
@@ -78,8 +80,11 @@ func rooms() []room {
 	domain = append(domain, "orchestrator")
 	return append([]room{
 		{"cmd", append([]string{
-			"web", "web/client", "web/wire", "handlers", "views", "approval", "approval/policy", "approval/passive", "approval/telegram", "approval/webhook", "approval/sqlstore",
-			"orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
+			"cmd/gatehouse/cli", "cmd/gatehouse/internal/console",
+			"web", "web/client", "web/wire", "handlers", "views", "approval", "approval/policy", "approval/passive", "approval/telegram", "approval/webhook", "approval/sqlstore", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
+		{"cmd/gatehouse/cli", slices.Concat([]string{"cmd/gatehouse/internal/console", "web/client", "web/wire"}, values,
+			below("badge", "record/history"))},
+		{"cmd/gatehouse/internal/console", append([]string{"web/client"}, below("agent", "badge", "nearest", "spelling", "textcut")...)},
 		{"web", []string{"handlers", "views", "static"}},
 		{"web/client", append([]string{"web/wire"}, values...)},
 		{"web/wire", values},
@@ -102,6 +107,8 @@ func rooms() []room {
 		{"approval/telegram/bottest", nil},
 		{"approval/approvaltest", append([]string{"approval", "approval/policy"}, domain...)},
 		{"web/browsertest", nil},
+		{"cmd/gatehouse/internal/placetest", append([]string{"approval", "approval/sqlstore", "handlers", "orchestrator/store", "web/wire"}, domain...)},
+		{"cmd/gatehouse/internal/browser", nil},
 	}, leaves...)
 }
 
