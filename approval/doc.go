@@ -26,10 +26,13 @@
 //
 // A new channel takes three steps:
 //
-//  1. A row in orchestrator/origin/channel.go: its name, its words, whether people decide there.
-//  2. A package below this one that implements [Channel], and where it needs them [Addresser],
+//  1. A package below this one that implements [Channel], and where it needs them [Addresser],
 //     [Noticer] and [Digester]. Its test runs approvaltest.Channel, the contract of them all.
-//  3. Its settings and its wiring in cmd/gatehouse: what the program is started with.
+//     Where its other side has no names for messages it returns card.ExternalID.
+//  2. A row in the table of orchestrator/origin/channel.go: its title, what it is for, its words,
+//     whether people decide there. Pages, the API and the command line read the row.
+//  3. Its key in cmd/gatehouse/internal/config/file.go, and in cmd/gatehouse/channels.go the line
+//     that makes it of that key: rewire runs at the start and when the configuration changes.
 //
 // It may import orchestrator and its leaves. It owns the transactions in which a decision is
 // taken and calls the named transitions of orchestrator inside them.

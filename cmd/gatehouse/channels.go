@@ -11,6 +11,7 @@ import (
 	"gatehouse/approval/telegram"
 	"gatehouse/approval/webhook"
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/orchestrator/origin"
 )
 
 // bot is the Telegram of this node: it shows requests and takes what people do there.
@@ -78,7 +79,7 @@ func (h *house) newBot(t config.Telegram) (*bot, error) {
 }
 
 // healthOf keeps what a channel tells of its other side, for pages and doctor.
-func (h *house) healthOf(channel string) func(ctx context.Context, state, detail string) {
+func (h *house) healthOf(channel origin.Channel) func(ctx context.Context, state, detail string) {
 	return func(ctx context.Context, state, detail string) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()

@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
 )
@@ -83,8 +84,8 @@ func (c *LinkListCmd) Run(ctx context.Context, sh *console.Shell) error {
 
 // LinkRemoveCmd unlinks an account.
 type LinkRemoveCmd struct {
-	Channel string `arg:"" enum:"telegram" help:"telegram."`
-	ID      int64  `arg:"" help:"The account's number, as the list shows it."`
+	Channel origin.Channel `arg:"" enum:"telegram" help:"telegram."`
+	ID      int64          `arg:"" help:"The account's number, as the list shows it."`
 }
 
 // Run unlinks it; from then on it is a stranger's.
