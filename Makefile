@@ -131,7 +131,7 @@ judge: ## the services' own SDKs judge our clients of models and the tests' fake
 
 .PHONY: shots
 shots: ## the four pictures of the README, taken of a running demo
-	@GATEHOUSE_SHOTS="$(CURDIR)/static/shots" $(GO) test -count=1 -run '^TestThePicturesOfTheReadme$$' ./cmd/gatehouse
+	@GATEHOUSE_SHOTS="$(CURDIR)/static/shots" $(GO) test -count=1 -run '^TestThePicturesOfTheReadme$$' ./cmd/gatehouse/internal/browser
 
 .PHONY: coding-agents
 coding-agents: need ## the real Claude Code and Codex as coders, installed with npm, against a fake model (no part of make test)

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/event"
 )
 
@@ -44,22 +46,12 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 		}
 		return fmt.Errorf("asking for %s: %w", d.ID, orchestrator.ErrLost)
 	}
-	var was Revision
-	switch {
-	case r != nil && r.State == Pending && r.Revision.Digest == p.Digest:
+	if r != nil && r.State == Pending && r.Revision.Digest == p.Digest {
 		return orchestrator.AwaitApproval(ctx, tx, cur, r.ID)
-	case r != nil && r.revisable():
-		if err := supersede(ctx, tx, r); err != nil {
-			return err
-		}
-		was = r.Revision
-		r.Revision = revisionOf(p, was.N+1, was.Tree, tx.Now())
-		r.Revision.madeBy(cur.Work.Made)
-		if was.Tree == p.Tree && r.Revision.Editor == nil {
-			r.Revision.Editor = was.Editor // an agent that was told to make what they wrote
-		}
-	default:
-		r = newRequest(cur, tx.Task(), p, tx.Now())
+	}
+	r, was, err := nextRevision(ctx, tx, r, cur, p)
+	if err != nil {
+		return err
 	}
 	if err := markUnseen(ctx, tx, r); err != nil {
 		return err
@@ -67,7 +59,6 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	r.Mode = c.strictestMode(r.Revision.agents(r.Agent))
 	r.Lineage = c.lineage(e, r, cur.Lineage().With(p.Lineage))
 	r.Revision.promote(c.Careful)
-	ruling := c.rule(r, tx.Now())
 	taken, err := tx.Configuration(ctx)
 	if err != nil {
 		return err
@@ -78,14 +69,7 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 	if older {
 		made = nil
 	}
-	if older && ruling.Pass() {
-		ruling = c.byPeople(ruling, fmt.Sprintf("Rule %q of a node that has not the rules in force passes no change, so people decide.", ruling.Rule.Name))
-		ruling.Rule.From = c.from(ruling.Rule, r.Repository)
-	}
-	r.Revision.warnOfRules(ruling.Notes)
-	if ruling.Rule.Need > 1 && slices.Contains(c.Careful, CarefulNeedTwo) {
-		r.Revision.Warnings = append(r.Revision.Warnings, needsTwo(ruling.Rule))
-	}
+	ruling := c.ruleOf(r, tx.Now(), older)
 	r.open(ruling, c.Expires, tx.Now())
 	r.begin(c, tx.Now())
 	cur.ApprovalID = r.ID
@@ -100,6 +84,39 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 		return count(ctx, tx, r, cur, *yes, e.at(tx.Now(), c.Location))
 	}
 	return orchestrator.AwaitApproval(ctx, tx, cur, r.ID)
+}
+
+// nextRevision makes p the next revision of r, or a request of its own where r takes no more;
+// was is the revision before.
+func nextRevision(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, p orchestrator.Proposal) (next *Request, was Revision, err error) {
+	if r == nil || !r.revisable() {
+		return newRequest(d, tx.Task(), p, tx.Now()), was, nil
+	}
+	if err := supersede(ctx, tx, r); err != nil {
+		return nil, was, err
+	}
+	was = r.Revision
+	r.Revision = revisionOf(p, was.N+1, was.Tree, tx.Now())
+	r.Revision.madeBy(d.Work.Made)
+	if was.Tree == p.Tree && r.Revision.Editor == nil {
+		r.Revision.Editor = was.Editor // an agent that was told to make what they wrote
+	}
+	return r, was, nil
+}
+
+// ruleOf is what holds for r, with the warnings that come of it; a node with older rules
+// lets nothing pass.
+func (c Config) ruleOf(r *Request, now time.Time, older bool) policy.Ruling {
+	ruling := c.rule(r, now)
+	if older && ruling.Pass() {
+		ruling = c.byPeople(ruling, fmt.Sprintf("Rule %q of a node that has not the rules in force passes no change, so people decide.", ruling.Rule.Name))
+		ruling.Rule.From = c.from(ruling.Rule, r.Repository)
+	}
+	r.Revision.warnOfRules(ruling.Notes)
+	if ruling.Rule.Need > 1 && slices.Contains(c.Careful, CarefulNeedTwo) {
+		r.Revision.Warnings = append(r.Revision.Warnings, needsTwo(ruling.Rule))
+	}
+	return ruling
 }
 
 // requestOf reads the newest request of a delegation, nil when it has none.
@@ -145,11 +162,11 @@ func newRequest(d *orchestrator.Delegation, t *orchestrator.Task, p orchestrator
 	r := &Request{
 		ID: orchestrator.NewID(orchestrator.RequestPrefix, now), TaskID: d.TaskID, DelegationID: d.ID,
 		Kind: Patch, Agent: p.Agent, Title: orchestrator.Title(t.Text), Repository: p.Repository,
-		RequesterID: t.RequesterID, Requester: t.Requester, Via: t.Via, Chain: d.Chain.String(),
+		RequesterID: t.RequesterID, Requester: t.Requester, Via: t.Via, Chain: d.Chain.Names(),
 		CreatedAt: now, Revision: revisionOf(p, 1, "", now),
 	}
-	if r.Chain == "" {
-		r.Chain = d.To
+	if len(r.Chain) == 0 {
+		r.Chain = chain.Names{d.To}
 	}
 	if d.ParentID == "" {
 		r.RevertOf = t.RevertOf
@@ -165,27 +182,17 @@ func revisionOf(p orchestrator.Proposal, n int, previous string, now time.Time) 
 	}
 	if p.Review != nil {
 		v.Files, v.Added, v.Removed, v.Warnings = p.Review.Files, p.Review.Added, p.Review.Removed, p.Review.Warnings
-		v.Notes = addNotes(v.Notes, p.Review.Notes)
+		v.Notes = policy.AddNotes(v.Notes, p.Review.Notes)
 	}
-	v.Notes = addNotes(v.Notes, p.Notes)
+	v.Notes = policy.AddNotes(v.Notes, p.Notes)
 	return v
 }
 
-// addNotes returns notes with more, each once.
-func addNotes(notes, more []patch.Note) []patch.Note {
-	for _, n := range more {
-		if !slices.Contains(notes, n) {
-			notes = append(notes, n)
-		}
-	}
-	return notes
-}
-
 // open makes r a question under the ruling.
-func (r *Request) open(ruling Ruling, expires time.Duration, now time.Time) {
+func (r *Request) open(ruling policy.Ruling, expires time.Duration, now time.Time) {
 	r.setState(Pending)
 	r.Rule, r.DecidedAt, r.ExpiresAt, r.Landed = ruling.Rule, nil, nil, ""
-	r.Revision.Notes, r.Revision.Shadow = addNotes(r.Revision.Notes, ruling.Notes), ruling.Shadow
+	r.Revision.Notes, r.Revision.Shadow = policy.AddNotes(r.Revision.Notes, ruling.Notes), ruling.Shadow
 	if ruling.Expires > 0 {
 		expires = ruling.Expires
 	}
@@ -237,14 +244,14 @@ func put(ctx context.Context, tx Tx, r *Request, cards []Card) error {
 
 // decideByRule stores a request together with the rule's verdict on it. It shows
 // in the inbox only: nobody has to act.
-func decideByRule(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, ruling Ruling) error {
+func decideByRule(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, ruling policy.Ruling) error {
 	verdict, state := Approve, Approved
 	if ruling.Deny {
 		verdict, state = Reject, Rejected
 	}
 	r.end(state, tx.Now())
 	r.ExpiresAt = nil
-	if err := put(ctx, tx, r, []Card{{Channel: InboxName}}); err != nil {
+	if err := put(ctx, tx, r, []Card{{Channel: origin.Inbox}}); err != nil {
 		return err
 	}
 	dec := Decision{ID: orchestrator.NewID(orchestrator.DecisionPrefix, tx.Now()), Revision: r.Revision.N,

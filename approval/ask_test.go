@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
@@ -47,7 +48,7 @@ func TestRequestChangesGivesTheNextRevisionOfTheSameRequest(t *testing.T) {
 	w.refused(old, orchestrator.CodeSuperseded, "Revision 2 replaced the one you read, revision 1. Since then: nothing in the files")
 	w.decide(ballot(next, "bob", approval.Approve))
 	w.expectStates(r.ID, approval.Approved, orchestrator.Landing)
-	revisions, err := w.db.Gateway().Revisions(w.ctx, r.ID)
+	revisions, err := w.db.Revisions(w.ctx, r.ID)
 	w.must(err)
 	if len(revisions) != 2 || revisions[0].State != approval.ChangesRequested || revisions[1].State != approval.Approved {
 		t.Errorf("revisions: %+v", revisions)
@@ -77,7 +78,7 @@ func TestAStaleChangeIsAskedAgain(t *testing.T) {
 	w := newWorld(t, approval.Config{})
 	r := w.asked()
 	w.decide(ballot(r, "bob", approval.Approve))
-	w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.db.InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(w.ctx, r.DelegationID)
 		if err != nil {
 			return err
@@ -97,7 +98,7 @@ func TestAStaleChangeIsAskedAgain(t *testing.T) {
 func TestACancelledTaskTakesItsRequestAlong(t *testing.T) {
 	w := newWorld(t, approval.Config{})
 	r := w.asked()
-	engine := orchestrator.New(orchestrator.Options{Store: w.db.Engine(), Hub: w.db.Hub(), Now: w.clock.now}, orchestrator.Config{})
+	engine := orchestrator.New(orchestrator.Options{Store: w.db, Hub: w.db.Hub(), Now: w.clock.now}, orchestrator.Config{})
 	_, err := engine.Cancel(w.ctx, r.TaskID, "ann")
 	w.must(err)
 	w.expectStates(r.ID, approval.Cancelled, orchestrator.Cancelled)
@@ -105,7 +106,7 @@ func TestACancelledTaskTakesItsRequestAlong(t *testing.T) {
 }
 
 func TestARuleWithNeedZeroPassesOnlyWhatIsPlain(t *testing.T) {
-	rules := policy(t, approval.RuleConfig{Name: "auto", When: "true", Need: need(0)})
+	rules := compiled(t, policy.RuleConfig{Name: "auto", When: "true", Need: need(0)})
 	w := newWorld(t, approval.Config{Policy: rules, Expires: time.Hour})
 	r := w.asked()
 	w.expectStates(r.ID, approval.Approved, orchestrator.Landing)
@@ -132,7 +133,7 @@ func TestARuleWithNeedZeroPassesOnlyWhatIsPlain(t *testing.T) {
 }
 
 func TestADenyRuleRejects(t *testing.T) {
-	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "frozen", When: `branch == "main"`, Deny: true})})
+	w := newWorld(t, approval.Config{Policy: compiled(t, policy.RuleConfig{Name: "frozen", When: `branch == "main"`, Deny: true})})
 	r := w.asked()
 	w.expectStates(r.ID, approval.Rejected, orchestrator.Rejected)
 	if r.Decisions[0].User != "rule:frozen" || r.Decisions[0].Verdict != approval.Reject {
@@ -150,7 +151,7 @@ func TestAnAnswerWithoutAChangeClosesWhatWasAsked(t *testing.T) {
 	r := w.asked()
 	w.decide(ballot(r, "bob", approval.RequestChanges))
 	d := w.rework(r.DelegationID)
-	w.must(w.db.Engine().InTask(w.ctx, d.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.db.InTask(w.ctx, d.TaskID, func(tx orchestrator.Tx) error {
 		row, err := tx.Delegation(w.ctx, d.ID)
 		if err != nil {
 			return err
@@ -167,9 +168,9 @@ func TestAnAnswerWithoutAChangeClosesWhatWasAsked(t *testing.T) {
 
 // What a person wrote is seen by another one, whatever rule would let an agent's pass.
 func TestNoRulePassesWhatAPersonEdited(t *testing.T) {
-	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "big", When: "patch.lines > 35", Need: need(1)}, approval.RuleConfig{Name: "small", When: "true", Need: need(0)})})
+	w := newWorld(t, approval.Config{Policy: compiled(t, policy.RuleConfig{Name: "big", When: "patch.lines > 35", Need: need(1)}, policy.RuleConfig{Name: "small", When: "true", Need: need(0)})})
 	r := w.asked()
-	w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.db.InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 		row, err := tx.Delegation(w.ctx, r.DelegationID)
 		if err != nil {
 			return err

@@ -3,8 +3,9 @@ package approval
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
+
+	"gatehouse/approval/policy"
 )
 
 // The figures of a backtest.
@@ -14,71 +15,37 @@ const (
 	MaxChanges = 1000
 )
 
-// Effect is what other rules would have meant for a request.
-type Effect string
-
-// The effects. Other is another rule with the same outcome.
-const (
-	Stricter Effect = "stricter"
-	Looser   Effect = "looser"
-	Others   Effect = "others" // the same number of people, of other groups
-	Other    Effect = "other_rule"
-)
-
 // Change is one past request on which the rules that are tried say something else than
 // those it was asked under.
 type Change struct {
-	RequestID  string    `json:"id"`
-	At         time.Time `json:"at"`
-	Title      string    `json:"title"`
-	Agent      string    `json:"agent"`
-	Repository string    `json:"repository"`
-	State      State     `json:"state"`
-	Was        Rule      `json:"was"`
-	Would      Rule      `json:"would"`
-	Effect     Effect    `json:"effect"`
-	Notes      []string  `json:"notes,omitempty"` // why a rule that matches would not have decided
+	RequestID  string        `json:"id"`
+	At         time.Time     `json:"at"`
+	Title      string        `json:"title"`
+	Agent      string        `json:"agent"`
+	Repository string        `json:"repository"`
+	State      State         `json:"state"`
+	Was        policy.Rule   `json:"was"`
+	Would      policy.Rule   `json:"would"`
+	Effect     policy.Effect `json:"effect"`
+	Notes      []string      `json:"notes,omitempty"` // why a rule that matches would not have decided
 }
 
 // Backtest is what rules would have said of past requests.
 type Backtest struct {
-	Since    time.Time      `json:"since"`
-	Version  string         `json:"version"`
-	Requests int            `json:"requests"` // that were looked at
-	Same     int            `json:"same"`
-	Effects  map[Effect]int `json:"effects"`
-	Rules    map[string]int `json:"rules"`   // requests by the rule that would decide
-	Changes  []Change       `json:"changes"` // newest first, at most MaxChanges
-}
-
-// Outcome says in words what a rule does: passes, denied, 2 of maintainers.
-func (r Rule) Outcome() string {
-	switch {
-	case r.Deny:
-		return "denied"
-	case r.Need == 0:
-		return "passes"
-	case len(r.From) == 0:
-		return fmt.Sprintf("%d of all approvers", r.Need)
-	default:
-		return fmt.Sprintf("%d of %s", r.Need, join(r.From, "or"))
-	}
-}
-
-// strictness orders outcomes: what passes, what asks more and more people, what is denied.
-func (r Rule) strictness() int {
-	const denied = 1 << 30
-	if r.Deny {
-		return denied
-	}
-	return r.Need
+	Since    time.Time             `json:"since"`
+	Version  string                `json:"version"`
+	Requests int                   `json:"requests"` // that were looked at
+	Same     int                   `json:"same"`
+	Effects  map[policy.Effect]int `json:"effects"`
+	Rules    map[string]int        `json:"rules"`   // requests by the rule that would decide
+	Changes  []Change              `json:"changes"` // newest first, at most MaxChanges
 }
 
 // Backtest tries rules on the newest revision of every request that was made since
 // then, and writes nothing. The facts are those stored with the revision; hour and
 // weekday are of the time when it was asked.
-func (g *Gateway) Backtest(ctx context.Context, p *Policy, since time.Time) (Backtest, error) {
-	b := Backtest{Since: since, Version: p.Version(), Effects: map[Effect]int{}, Rules: map[string]int{}, Changes: []Change{}}
+func (g *Gateway) Backtest(ctx context.Context, p *policy.Policy, since time.Time) (Backtest, error) {
+	b := Backtest{Since: since, Version: p.Version(), Effects: map[policy.Effect]int{}, Rules: map[string]int{}, Changes: []Change{}}
 	c := g.Config()
 	f := Filter{Limit: backtestPage}
 	for {
@@ -105,18 +72,18 @@ func (g *Gateway) Backtest(ctx context.Context, p *Policy, since time.Time) (Bac
 }
 
 // try compares the stored rule of r with what p says.
-func (b *Backtest) try(p *Policy, c Config, r Request) {
+func (b *Backtest) try(p *policy.Policy, c Config, r Request) {
 	ruling := p.Strictest(factsOf(&r, r.Revision.At.In(c.Location)))
 	was, would := r.ruled(), ruling.Rule
 	would.From = c.from(would, r.Repository)
 	b.Requests++
 	b.Rules[would.Name]++
-	if was.same(would) {
+	if was.Same(would) {
 		b.Same++
 		return
 	}
 	ch := Change{RequestID: r.ID, At: r.Revision.At, Title: r.Title, Agent: r.Agent, Repository: r.Repository, State: r.State,
-		Was: was, Would: would, Effect: effect(was, would)}
+		Was: was, Would: would, Effect: policy.EffectOf(was, would)}
 	for _, n := range ruling.Notes {
 		ch.Notes = append(ch.Notes, n.Text)
 	}
@@ -126,22 +93,9 @@ func (b *Backtest) try(p *Policy, c Config, r Request) {
 	}
 }
 
-func effect(was, would Rule) Effect {
-	switch a, b := was.strictness(), would.strictness(); {
-	case b > a:
-		return Stricter
-	case b < a:
-		return Looser
-	case !slices.Equal(was.From, would.From) && b > 0 && !was.Deny:
-		return Others
-	default:
-		return Other
-	}
-}
-
 // ruled is the rule under which r was asked. An escalation has added groups to it
 // since, and rows of before that was stored do not say that their rule denied.
-func (r Request) ruled() Rule {
+func (r Request) ruled() policy.Rule {
 	rule := r.Rule
 	rule.From = rule.From[:max(len(rule.From)-rule.Widened, 0)]
 	for _, d := range r.Decisions {
@@ -153,7 +107,7 @@ func (r Request) ruled() Rule {
 }
 
 // from is whose yes counts: the rule's groups, else the repository's approvers.
-func (c Config) from(r Rule, repository string) []string {
+func (c Config) from(r policy.Rule, repository string) []string {
 	if len(r.From) > 0 || r.Deny || r.Need == 0 {
 		return append([]string{}, r.From...)
 	}

@@ -24,7 +24,7 @@ import (
 // less often, and at once when the channel is told to be connected again.
 type Channel interface {
 	// Name is what card.Channel and configuration call it: inbox, chat, telegram …
-	Name() string
+	Name() origin.Channel
 	Deliver(ctx context.Context, card Card, r Request, view CardView) (externalID string, err error)
 }
 
@@ -55,10 +55,13 @@ type DigestItem struct {
 	View    CardView
 }
 
+// NoticeKind is what a notice says.
+type NoticeKind string
+
 // The kinds of notices.
 const (
-	Reminder   = "reminder"
-	Escalation = "escalation"
+	Reminder   NoticeKind = "reminder"
+	Escalation NoticeKind = "escalation"
 )
 
 // Notice is a message that is sent once to one address.
@@ -66,9 +69,9 @@ type Notice struct {
 	ID        string // ntc_…
 	RequestID string
 	Revision  int
-	Channel   string
+	Channel   origin.Channel
 	Address   string
-	Kind      string   // Reminder or Escalation
+	Kind      NoticeKind
 	To        []string // with Escalation: the groups that may decide now, too
 	DueAt     time.Time
 	Attempts  int
@@ -148,9 +151,9 @@ func IsGone(err error) bool {
 // cardsFor lists the cards that r gets: one in the inbox always, and one for each
 // address of each channel that the agent's mode lets in.
 func cardsFor(r Request, channels []Channel, voters []people.User) []Card {
-	cards := []Card{{Channel: InboxName}}
+	cards := []Card{{Channel: origin.Inbox}}
 	for _, ch := range channels {
-		if ch.Name() == InboxName || !r.shownIn(origin.Channel(ch.Name())) {
+		if ch.Name() == origin.Inbox || !r.shownIn(ch.Name()) {
 			continue
 		}
 		addresses := []string{""}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
@@ -44,14 +45,13 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	zone := g.Config().Location
 	if err := g.complete(ctx, &b, r); err != nil {
 		return r, err
 	}
 	// What is refused already as committed needs no lock: with many deciders at once
 	// most of them end here. The decisions may be newer than the state that was read
 	// with them, so what they say of an open question is judged under the lock.
-	refused := judge(e, r, b, g.now(), zone)
+	refused := judge(e, r, b, g.now(), g.Config().Location)
 	if refused != nil && !r.overdue(g.now()) && (r.State != Pending || refused.Code != orchestrator.CodeAlreadyDecided) {
 		return r, g.changedSince(ctx, r, b, refused)
 	}
@@ -62,20 +62,34 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 	if err != nil {
 		return r, err
 	}
-	if todo.remade != nil { // its rule is looked up anew, which only a node with the rules in force may do
-		switch refused, err := g.Behind(ctx); {
-		case err != nil:
-			return r, err
-		case refused != nil:
-			return r, refused
-		}
-	}
 	if todo.remade != nil || todo.feedback != nil { // git took its time, in which somebody may have lost the right
 		if e, err = g.Electorate(ctx); err != nil {
 			return r, err
 		}
 	}
-	var after Request
+	after, refused, err := g.decideNow(ctx, e, r, b, todo)
+	var known *orchestrator.Error
+	switch {
+	case errors.As(err, &known):
+		return r, known
+	case err != nil:
+		return r, err
+	case refused != nil:
+		return after, g.changedSince(ctx, after, b, refused)
+	}
+	if todo.remade != nil {
+		g.trace("revised")
+	}
+	if after.IsHandover() && after.State == Approved {
+		g.trace("handed on")
+	}
+	return after, nil
+}
+
+// decideNow counts the ballot on the request as it is under the lock, r having been read
+// before, or says why it does not count. It returns the request as it stands afterwards.
+func (g *Gateway) decideNow(ctx context.Context, e Electorate, r Request, b Ballot, todo prepared) (after Request, refused *orchestrator.Error, err error) {
+	zone := g.Config().Location
 	err = g.inTask(ctx, r.TaskID, func(tx Tx) error {
 		cur, err := tx.Request(ctx, r.ID)
 		if err != nil {
@@ -102,23 +116,7 @@ func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
 		after = *cur
 		return err
 	})
-	var known *orchestrator.Error
-	switch {
-	case errors.As(err, &known):
-		return r, known
-	case err != nil:
-		return r, err
-	}
-	if refused != nil {
-		return after, g.changedSince(ctx, after, b, refused)
-	}
-	if todo.remade != nil {
-		g.trace("revised")
-	}
-	if after.IsHandover() && after.State == Approved {
-		g.trace("handed on")
-	}
-	return after, nil
+	return after, refused, err
 }
 
 // prepared is what a verdict needs of git. It is made before the transaction, which
@@ -144,10 +142,21 @@ func (g *Gateway) prepare(ctx context.Context, r Request, b *Ballot) (prepared, 
 		p.feedback, err = g.feedback(ctx, r, *b)
 		return p, err
 	}
-	if p.remade, err = g.remake(ctx, r, b); err == nil {
-		p.overtaken, p.looked = g.overtaken(ctx, r, *b)
+	if p.remade, err = g.remake(ctx, r, b); err != nil {
+		return p, err
 	}
-	return p, err
+	p.overtaken, p.looked = g.overtaken(ctx, r, *b)
+	if p.remade == nil {
+		return p, nil
+	}
+	// Its rule is looked up anew, which only a node with the rules in force may do.
+	switch refused, err := g.Behind(ctx); {
+	case err != nil:
+		return p, err
+	case refused != nil:
+		return p, refused
+	}
+	return p, nil
 }
 
 // feedback makes what the agent is given after "request changes".
@@ -260,7 +269,7 @@ func reject(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, 
 		return err
 	}
 	if r.IsHandover() {
-		if err := orchestrator.RefuseHandover(ctx, tx, d, dec.User, dec.Comment); err != nil || r.Rule.OnNo != EndTask {
+		if err := orchestrator.RefuseHandover(ctx, tx, d, dec.User, dec.Comment); err != nil || r.Rule.OnNo != policy.EndTask {
 			return err
 		}
 		return orchestrator.EndWith(ctx, tx, d, dec.User)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/origin"
@@ -21,7 +22,7 @@ func TestAYesOnWhatWasShownOrdersTheLanding(t *testing.T) {
 	w := newWorld(t, approval.Config{FourEyes: true, Expires: 72 * time.Hour})
 	r := w.asked()
 	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
-	if r.Title != "Fix the retry loop" || r.Chain != "coder" || r.Requester != "ann" || r.Rule.Name != "default" || r.Revision.N != 1 || r.ExpiresAt == nil {
+	if r.Title != "Fix the retry loop" || r.Chain.String() != "coder" || r.Requester != "ann" || r.Rule.Name != "default" || r.Revision.N != 1 || r.ExpiresAt == nil {
 		t.Fatalf("request: %+v", r)
 	}
 	if e := w.events(r.TaskID, event.Requested); len(e) != 1 || e[0].Actor != "coder" || e[0].DelegationID != r.DelegationID {
@@ -136,7 +137,7 @@ func TestFourEyes(t *testing.T) {
 }
 
 func TestTwoOfAGroup(t *testing.T) {
-	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "core", When: `any(patch.files, .path startsWith "upload/")`, Need: need(2), From: []string{"maintainers"}})})
+	w := newWorld(t, approval.Config{Policy: compiled(t, policy.RuleConfig{Name: "core", When: `any(patch.files, .path startsWith "upload/")`, Need: need(2), From: []string{"maintainers"}})})
 	r := w.asked()
 	if r.Rule.Name != "core" || r.Rule.When == "" || r.Rule.Need != 2 {
 		t.Fatalf("rule: %+v", r.Rule)
@@ -160,7 +161,7 @@ func TestTwoOfAGroup(t *testing.T) {
 }
 
 func TestExpiryIsNeverAYes(t *testing.T) {
-	w := newWorld(t, approval.Config{Expires: time.Hour, Policy: policy(t, approval.RuleConfig{Name: "slow", When: "patch.lines > 100", Expires: 5 * time.Hour})})
+	w := newWorld(t, approval.Config{Expires: time.Hour, Policy: compiled(t, policy.RuleConfig{Name: "slow", When: "patch.lines > 100", Expires: 5 * time.Hour})})
 	swept, tapped := w.asked(), w.asked()
 	d := w.checked()
 	large := proposal("3")
@@ -207,7 +208,7 @@ func TestWithdraw(t *testing.T) {
 	}
 	// Everybody may say yes again, bob included.
 	w.decide(ballot(r, "bob", approval.Approve))
-	w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.db.InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(w.ctx, r.DelegationID)
 		if err != nil {
 			return err
@@ -220,7 +221,7 @@ func TestWithdraw(t *testing.T) {
 }
 
 func TestWithdrawOneOfTwo(t *testing.T) {
-	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "two", When: "true", Need: need(2)})})
+	w := newWorld(t, approval.Config{Policy: compiled(t, policy.RuleConfig{Name: "two", When: "true", Need: need(2)})})
 	r := w.asked()
 	w.decide(ballot(r, "bob", approval.Approve))
 	after := w.decide(ballot(r, "bob", approval.Withdraw))

@@ -32,7 +32,7 @@ const DigestPause = 3 * time.Second
 // Digest is one message that lists many requests in place of a card each.
 type Digest struct {
 	ID         string // dig_…
-	Channel    string
+	Channel    origin.Channel
 	Address    string
 	ExternalID string // the channel's name for the message, once sent
 	DueAt      time.Time
@@ -134,12 +134,12 @@ func (g *Gateway) releaseDigests(ctx context.Context, all []Digest) error {
 // Show makes sure that a request has a message of its own at an address: a card that
 // is a line of a digest leaves it, one that does not exist is made. It is due at once.
 // The message of a card that has one stays where it is.
-func (g *Gateway) Show(ctx context.Context, requestID, channel, address string) error {
+func (g *Gateway) Show(ctx context.Context, requestID string, channel origin.Channel, address string) error {
 	r, err := g.Request(ctx, requestID)
 	if err != nil {
 		return err
 	}
-	if !r.shownIn(origin.Channel(channel)) {
+	if !r.shownIn(channel) {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "%s's changes are not shown here: its mode is %s. Open the request's page.", r.Agent, r.Mode)
 	}
 	err = g.inTask(ctx, r.TaskID, func(tx Tx) error {

@@ -272,7 +272,7 @@ func converges(t *testing.T, rnd *rand.Rand) {
 	c.Remind = []time.Duration{23*time.Hour + 59*time.Minute, 23*time.Hour + 50*time.Minute}
 	c.Escalate = []approval.Step{{After: 5 * time.Minute, To: []string{"maintainers"}}}
 	w.g.SetConfig(c)
-	dying := approval.New(approval.Options{Store: mishap{w.db.Gateway(), rnd}, Users: team(staff()), Now: w.clock.now, Logger: slog.New(slog.DiscardHandler)}, c)
+	dying := approval.New(approval.Options{Store: mishap{w.db, rnd}, Users: team(staff()), Now: w.clock.now, Logger: slog.New(slog.DiscardHandler)}, c)
 	l.fail = func(string) error {
 		switch rnd.IntN(12) {
 		case 0:

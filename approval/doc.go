@@ -1,21 +1,36 @@
-// Package approval is the gateway: every patch stops here until people, or a rule,
-// say yes. It holds requests with their revisions, decisions, the policy, the
-// channels that show requests as cards, and the outbox that keeps every card in
-// step with its request.
+// Package approval is the gate: every patch stops here until people, or a rule, say yes.
+// It has requests with their revisions and decisions, the channels that show requests as
+// cards, and the outbox that keeps every card in step with its request.
 //
-// Where things are, along the way of one request: ask.go puts a tree before people,
-// policy.go with facts.go and risk.go says which rule decides and how much care it
-// takes, lineage.go, seat.go and electorate.go say who may, ballot.go is what they say,
-// judge.go whether it counts, decide.go what follows; revise.go is for a person's own
-// revision of the patch, and drafts.go for comments that were not sent yet. sweep.go and
-// remind.go carry out what time does: expiry, reminders, escalation. outbox.go delivers
-// cards, notice.go what is said once, digest.go one message in place of a flood;
-// health.go tells how the channels do and what was given up. backtest.go tries other
-// rules on the past, revert.go undoes what landed, refused.go records what did not count.
+// The rooms, and the way of one request through them:
 //
-// A channel is a package below this one that implements Channel; approvaltest is the
-// contract that each passes.
+//	orchestrator ──Ask──▶ approval ──facts──▶ policy: which rule decides, how many people it asks
+//	                         │  ▲
+//	                         │  └──Decide──┐
+//	                         ├──cards──▶ outbox ──Deliver──▶ passive, telegram, webhook: the channels
+//	                         └──rows───▶ sqlstore: what of this is in the database
 //
-// It may import orchestrator and its leaves. It owns the transactions in which a
-// decision is taken and calls the named transitions of orchestrator inside them.
+// What the gate itself has, in the same order:
+//
+//	ask.go, handover.go, facts.go   a tree, or a hand-over, is put before people
+//	risk.go, content.go   how much care it takes, and what has to be ticked
+//	electorate.go, lineage.go, substitute.go   the voters: who may say yes
+//	ballot.go, validation.go, shown_revision.go   what they say, and whether it counts
+//	decide.go, revise.go  what follows; revise.go for a person's own revision of the patch
+//	close.go, revert.go   what the end of its delegation does to it, and undoing what landed
+//	drafts.go, threads.go, line_tracking.go, reading.go   remarks, answers to them, what was read
+//	deadlines.go          what time does: expiry, reminders, escalation
+//	recipients.go, rules_in_force.go, landing_rights.go, overtaken.go   what changes while it waits
+//	outbox.go, notice.go, digest.go, health.go   cards, what is said once, one message for many
+//	backtest.go, refusal.go   other rules on the past, and what did not count
+//
+// A new channel takes three steps:
+//
+//  1. A row in orchestrator/origin/channel.go: its name, its words, whether people decide there.
+//  2. A package below this one that implements [Channel], and where it needs them [Addresser],
+//     [Noticer] and [Digester]. Its test runs approvaltest.Channel, the contract of them all.
+//  3. Its settings and its wiring in cmd/gatehouse: what the program is started with.
+//
+// It may import orchestrator and its leaves. It owns the transactions in which a decision is
+// taken and calls the named transitions of orchestrator inside them.
 package approval

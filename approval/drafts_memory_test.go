@@ -47,7 +47,7 @@ func TestCommentsOnManyLargeFilesDoNotHoldThemAll(t *testing.T) {
 // delegation, which is read again and again.
 func TestAnEndlessDiffIsCutForTheAgent(t *testing.T) {
 	w := newWorld(t, approval.Config{})
-	w.g = approval.New(approval.Options{Store: w.db.Gateway(), Users: team(staff()), Now: w.clock.now,
+	w.g = approval.New(approval.Options{Store: w.db, Users: team(staff()), Now: w.clock.now,
 		Diff: func(context.Context, approval.Request) (string, error) {
 			return strings.Repeat("+ünd so weiter\n", 1<<19), nil
 		}}, w.g.Config())

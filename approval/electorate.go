@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 )
@@ -118,7 +119,7 @@ func (e Electorate) May(p people.Principal, r Request, v Verdict) *orchestrator.
 	mine, bar := e.seatOf(p.User, r)
 	switch {
 	case mine.owner.ID == "":
-		return orchestrator.Errorf(orchestrator.CodeNotAnApprover, "You can read this request. Deciding needs: %s (%s).", join(r.Rule.From, "or"), e.who(r))
+		return orchestrator.Errorf(orchestrator.CodeNotAnApprover, "You can read this request. Deciding needs: %s (%s).", policy.Join(r.Rule.From, "or"), e.who(r))
 	case bar != nil:
 		return e.fourEyesError(r, *bar, mine.owner.Name)
 	}
@@ -165,7 +166,7 @@ func (e Electorate) Turn(r Request, viewerID string) string {
 	if len(names) > shown {
 		names = append(names[:shown-1:shown-1], fmt.Sprintf("%d others", len(names)-shown+1))
 	}
-	return join(names, "or")
+	return policy.Join(names, "or")
 }
 
 // TooFew is the sentence for a request that cannot get enough yeses, or "".
@@ -177,7 +178,7 @@ func (e Electorate) TooFew(r Request) string {
 	if len(missing)+len(e.yes(r)) >= r.Rule.Need {
 		return ""
 	}
-	need := fmt.Sprintf("This needs %d of %s", r.Rule.Need, join(r.Rule.From, "or"))
+	need := fmt.Sprintf("This needs %d of %s", r.Rule.Need, policy.Join(r.Rule.From, "or"))
 	if len(r.Rule.From) == 0 {
 		need = fmt.Sprintf("This needs %d %s", r.Rule.Need, plural(r.Rule.Need, "approver", "approvers"))
 	}
@@ -188,10 +189,10 @@ func (e Electorate) TooFew(r Request) string {
 	can = append(can, missing...)
 	only := "but nobody can"
 	if len(can) > 0 {
-		only = "but only " + join(can, "and") + " can"
+		only = "but only " + policy.Join(can, "and") + " can"
 	}
 	if why := e.lacking(r); len(why) > 0 {
-		only += ": " + join(why, "and")
+		only += ": " + policy.Join(why, "and")
 	}
 	return need + ", " + only + ". " + r.remedy()
 }
@@ -205,13 +206,13 @@ func (e Electorate) lacking(r Request) []string {
 		spoken := slices.ContainsFunc(yes, func(d Decision) bool { return d.seat() == s.owner.ID })
 		switch {
 		case bar != nil:
-			why = append(why, s.owner.Name+" "+bar.Why)
+			why = append(why, s.owner.Name+" "+bar.Why())
 		case spoken:
 		case s.holder.ID == "":
 			why = append(why, s.owner.Name+" is out of office")
 		default:
 			if bar = e.barred(s.holder, r); bar != nil {
-				why = append(why, s.String()+" "+bar.Why)
+				why = append(why, s.String()+" "+bar.Why())
 			}
 		}
 	}
@@ -223,7 +224,7 @@ func (r Request) remedy() string {
 	if len(r.Rule.From) == 0 {
 		return fmt.Sprintf("Give another person the role approver, or change the rule %q.", r.Rule.Name)
 	}
-	return fmt.Sprintf("Add a person to %s, or change the rule %q.", join(r.Rule.From, "or"), r.Rule.Name)
+	return fmt.Sprintf("Add a person to %s, or change the rule %q.", policy.Join(r.Rule.From, "or"), r.Rule.Name)
 }
 
 // yes returns each yes to the current revision that still stands: one of each person, and
@@ -276,14 +277,6 @@ func (e Electorate) current(u people.User) people.User {
 		}
 	}
 	return u
-}
-
-// join lists names as a person would: "ann, bob or cleo".
-func join(names []string, last string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " " + last + " " + names[len(names)-1]
 }
 
 func plural(n int, one, many string) string {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
@@ -29,7 +30,7 @@ var groups = map[string][]string{"maintainers": {"ann", "bob", "gil"}, "gone": {
 // asks is a pending request of ann's that wants n yeses.
 func asks(n int, from ...string) approval.Request {
 	return approval.Request{ID: "apr_1", State: approval.Pending, RequesterID: "usr_ann", Requester: "ann",
-		Rule: approval.Rule{Name: "core", Need: n, From: from}, Revision: approval.Revision{N: 2}}
+		Rule: policy.Rule{Name: "core", Need: n, From: from}, Revision: approval.Revision{N: 2}}
 }
 
 func said(name string, v approval.Verdict, revision int) approval.Decision {

@@ -2,17 +2,16 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 )
-
-// InboxName is the channel that every request has a card in.
-const InboxName = "inbox"
 
 // Users lists the people there are, for groups, four eyes and the names in answers.
 type Users interface {
@@ -24,10 +23,10 @@ type Config struct {
 	FourEyes bool           // nobody approves what they asked for
 	Expires  time.Duration  // how long a request waits; 0 is for ever
 	Location *time.Location // of hour and weekday in rules, and of times in answers; nil is UTC
-	Policy   *Policy        // nil asks one approver for everything
+	Policy   *policy.Policy // nil asks one approver for everything
 	// Handovers are the rules about hand-overs; nil: people are asked only where the
 	// agent wants that.
-	Handovers *HandoverPolicy
+	Handovers *policy.HandoverPolicy
 	OnNo      string              // what a no to a hand-over does where its rule does not say: EndTask or TellCaller
 	Groups    map[string][]string // names of users by group
 	Channels  []Channel
@@ -128,7 +127,7 @@ func (g *Gateway) SetConfig(c Config) {
 // inTask runs fn in a transaction that holds the task's row. Cards that it makes due are
 // looked for once it is committed.
 func (g *Gateway) inTask(ctx context.Context, taskID string, fn func(Tx) error) error {
-	return g.store.InTask(ctx, taskID, func(tx Tx) error {
+	return g.store.InGate(ctx, taskID, func(tx Tx) error {
 		tx.OnCommit(g.look)
 		return fn(tx)
 	})
@@ -140,4 +139,18 @@ func (g *Gateway) look() {
 	case g.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Request reads a request by its whole id.
+func (g *Gateway) Request(ctx context.Context, id string) (Request, error) {
+	r, err := g.store.Request(ctx, id)
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return Request{}, orchestrator.Errorf(orchestrator.CodeNotFound, "There is no approval request %q. It may be in another database. (%w)", id, err)
+	}
+	return r, err
+}
+
+// Requests reads a page of requests, newest first.
+func (g *Gateway) Requests(ctx context.Context, f Filter) (Page, error) {
+	return g.store.Requests(ctx, f)
 }

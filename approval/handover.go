@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 )
@@ -51,8 +53,8 @@ func (g *Gateway) Handovers(ctx context.Context, first bool) (orchestrator.Hando
 }
 
 // ruling is what holds for a hand-over, with the people of whom a yes counts.
-func (h handovers) ruling(now time.Time, t *orchestrator.Task, child *orchestrator.Delegation, q orchestrator.Handed, first bool) (Ruling, bool) {
-	ruling, asks := h.c.Handovers.rule(handoverFacts(t, child, q, now.In(h.c.Location)), first || h.older)
+func (h handovers) ruling(now time.Time, t *orchestrator.Task, child *orchestrator.Delegation, q orchestrator.Handed, first bool) (policy.Ruling, bool) {
+	ruling, asks := h.c.Handovers.Rule(handoverFacts(t, child, q, now.In(h.c.Location)), first || h.older)
 	ruling.Rule.From, ruling.Rule.OnNo = h.c.from(ruling.Rule, child.Repository), cmp.Or(ruling.Rule.OnNo, h.c.OnNo)
 	return ruling, asks
 }
@@ -84,11 +86,11 @@ func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestra
 	r := &Request{
 		ID: child.ApprovalID, TaskID: child.TaskID, DelegationID: child.ID, Kind: Handover, Question: &q.Question,
 		Agent: child.To, Title: q.Title(), Repository: child.Repository, RequesterID: task.RequesterID, Requester: task.Requester,
-		Via: task.Via, Chain: child.Chain.String(), Mode: h.c.Agents[child.To].Mode, CreatedAt: now,
+		Via: task.Via, Chain: child.Chain.Names(), Mode: h.c.Agents[child.To].Mode, CreatedAt: now,
 		Revision: handoverRevision(q, digest, now),
 	}
-	if r.Chain == "" { // a trigger's task: nobody handed it on
-		r.Chain = child.To
+	if len(r.Chain) == 0 { // a trigger's task: nobody handed it on
+		r.Chain = chain.Names{child.To}
 	}
 	r.Lineage = h.c.lineage(h.e, r, child.Lineage())
 	ruling, _ := h.ruling(now, task, child, q, first)
@@ -111,13 +113,13 @@ func handoverRevision(q orchestrator.Handed, digest string, now time.Time) Revis
 	}
 	if q.Review != nil {
 		v.Files, v.Added, v.Removed = q.Review.Files, q.Review.Added, q.Review.Removed
-		v.Warnings, v.Notes = append(v.Warnings, q.Review.Warnings...), addNotes(v.Notes, q.Review.Notes)
+		v.Warnings, v.Notes = append(v.Warnings, q.Review.Warnings...), policy.AddNotes(v.Notes, q.Review.Notes)
 	}
 	return v
 }
 
 // needsTwo is the warning that settings may want where several people must agree.
-func needsTwo(r Rule) patch.Warning {
+func needsTwo(r policy.Rule) patch.Warning {
 	return patch.Warning{Code: CarefulNeedTwo, Text: fmt.Sprintf("Rule %q needs %d people.", r.Name, r.Need)}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
@@ -14,9 +15,9 @@ import (
 )
 
 // handovers compiles rules about hand-overs against the groups of these tests.
-func handovers(t *testing.T, rules ...approval.RuleConfig) *approval.HandoverPolicy {
+func handovers(t *testing.T, rules ...policy.RuleConfig) *policy.HandoverPolicy {
 	t.Helper()
-	p, problems := approval.CompileHandovers(rules, groups)
+	p, problems := policy.CompileHandovers(rules, groups)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -36,7 +37,7 @@ func (w *world) handedOn(text string, first bool) approval.Request {
 		Repository: "app", Requester: "ann", CreatedAt: now, Since: now, ApprovalID: orchestrator.NewID(orchestrator.RequestPrefix, now)}
 	h, err := w.g.Handovers(w.ctx, first)
 	w.must(err)
-	_, _, err = w.db.Engine().NewTask(w.ctx, task, func(tx orchestrator.Tx) error {
+	_, _, err = w.db.NewTask(w.ctx, task, func(tx orchestrator.Tx) error {
 		if err := tx.Insert(w.ctx, &root); err != nil {
 			return err
 		}
@@ -52,9 +53,9 @@ func (w *world) handedOn(text string, first bool) approval.Request {
 // H18: which hand-overs people are asked about. The first rule that matches decides; no
 // rule passes an agent that wants a person asked, and one that breaks passes nothing.
 func TestRulesAboutHandovers(t *testing.T) {
-	broken := approval.RuleConfig{Name: "broken", When: "chain[7] == to", Need: need(0)}
+	broken := policy.RuleConfig{Name: "broken", When: "chain[7] == to", Need: need(0)}
 	for name, c := range map[string]struct {
-		rules []approval.RuleConfig
+		rules []policy.RuleConfig
 		text  string
 		first bool
 		asks  string
@@ -62,16 +63,16 @@ func TestRulesAboutHandovers(t *testing.T) {
 		deny  bool
 	}{
 		"no rules":                    {nil, "x", false, "", "", false},
-		"ask_first":                   {nil, "x", true, "1 of all approvers", approval.AskFirst, false},
-		"a rule asks":                 {[]approval.RuleConfig{{Name: "a", When: `to == "coder"`, Need: need(2), From: []string{"maintainers"}}}, "x", false, "2 of maintainers", "a", false},
-		"one that does not match":     {[]approval.RuleConfig{{Name: "a", When: `to == "ops"`}}, "x", false, "", "", false},
-		"the first passes":            {[]approval.RuleConfig{{Name: "p", When: `from == "kik"`, Need: need(0)}, {Name: "a", When: "true"}}, "x", false, "", "p", false},
-		"none passes ask_first":       {[]approval.RuleConfig{{Name: "p", When: "true", Need: need(0)}}, "x", true, "1 of all approvers", approval.AskFirst, false},
-		"a rule says whom, ask_first": {[]approval.RuleConfig{{Name: "a", When: "depth == 1", From: []string{"maintainers"}}}, "x", true, "1 of maintainers", "a", false},
-		"deny":                        {[]approval.RuleConfig{{Name: "d", When: `text contains "prod"`, Deny: true}}, "to prod", true, "", "d", true},
-		"chain, requester and hour":   {[]approval.RuleConfig{{Name: "a", When: `"kik" in chain && requester == "ann" && hour == 12 && weekday == "saturday" && repository == "app" && complexity == ""`}}, "x", false, "1 of all approvers", "a", false},
-		"broken":                      {[]approval.RuleConfig{broken, {Name: "p", When: "true", Need: need(0)}}, "x", false, "1 of all approvers", approval.AskFirst, false},
-		"too many steps":              {[]approval.RuleConfig{{Name: "slow", When: `any(split(text, ""), let a = #; any(split(text, ""), # == a + "x"))`, Need: need(0)}}, strings.Repeat("y", 200_000), false, "1 of all approvers", approval.AskFirst, false},
+		"ask_first":                   {nil, "x", true, "1 of all approvers", policy.AskFirst, false},
+		"a rule asks":                 {[]policy.RuleConfig{{Name: "a", When: `to == "coder"`, Need: need(2), From: []string{"maintainers"}}}, "x", false, "2 of maintainers", "a", false},
+		"one that does not match":     {[]policy.RuleConfig{{Name: "a", When: `to == "ops"`}}, "x", false, "", "", false},
+		"the first passes":            {[]policy.RuleConfig{{Name: "p", When: `from == "kik"`, Need: need(0)}, {Name: "a", When: "true"}}, "x", false, "", "p", false},
+		"none passes ask_first":       {[]policy.RuleConfig{{Name: "p", When: "true", Need: need(0)}}, "x", true, "1 of all approvers", policy.AskFirst, false},
+		"a rule says whom, ask_first": {[]policy.RuleConfig{{Name: "a", When: "depth == 1", From: []string{"maintainers"}}}, "x", true, "1 of maintainers", "a", false},
+		"deny":                        {[]policy.RuleConfig{{Name: "d", When: `text contains "prod"`, Deny: true}}, "to prod", true, "", "d", true},
+		"chain, requester and hour":   {[]policy.RuleConfig{{Name: "a", When: `"kik" in chain && requester == "ann" && hour == 12 && weekday == "saturday" && repository == "app" && complexity == ""`}}, "x", false, "1 of all approvers", "a", false},
+		"broken":                      {[]policy.RuleConfig{broken, {Name: "p", When: "true", Need: need(0)}}, "x", false, "1 of all approvers", policy.AskFirst, false},
+		"too many steps":              {[]policy.RuleConfig{{Name: "slow", When: `any(split(text, ""), let a = #; any(split(text, ""), # == a + "x"))`, Need: need(0)}}, strings.Repeat("y", 200_000), false, "1 of all approvers", policy.AskFirst, false},
 	} {
 		w := newWorld(t, approval.Config{Handovers: handovers(t, c.rules...)})
 		h, err := w.g.Handovers(w.ctx, c.first)
@@ -99,7 +100,7 @@ func TestProblemsOfRulesAboutHandovers(t *testing.T) {
 		"hour":            "expected true or false",
 		"text <":          "unexpected token",
 	} {
-		p, problems := approval.CompileHandovers([]approval.RuleConfig{{Name: "a", When: when}}, nil)
+		p, problems := policy.CompileHandovers([]policy.RuleConfig{{Name: "a", When: when}}, nil)
 		if p != nil || len(problems) != 1 || problems[0].Field != "when" || problems[0].Line != 1 || !strings.Contains(problems[0].Message, says) || strings.Contains(problems[0].Message, "patch.files") {
 			t.Errorf("%s: %v", when, problems)
 		}
@@ -110,7 +111,7 @@ func TestProblemsOfRulesAboutHandovers(t *testing.T) {
 // reminders, escalation, the deadline, drafts that there are none of.
 func TestAHandoverIsARequestLikeAnyOther(t *testing.T) {
 	w := newWorld(t, approval.Config{FourEyes: true, Expires: 4 * time.Hour, Remind: []time.Duration{time.Hour}, Escalate: []approval.Step{{After: 2 * time.Hour, To: []string{"leads"}}},
-		Groups: map[string][]string{"maintainers": {"ann", "bob"}, "leads": {"cleo"}}, Handovers: handovers(t, approval.RuleConfig{Name: "prod", When: `text contains "production"`, From: []string{"maintainers"}})})
+		Groups: map[string][]string{"maintainers": {"ann", "bob"}, "leads": {"cleo"}}, Handovers: handovers(t, policy.RuleConfig{Name: "prod", When: `text contains "production"`, From: []string{"maintainers"}})})
 	r := w.handedOn("To production", false)
 	if r.Kind != approval.Handover || r.Rule.Name != "prod" || r.Agent != "coder" || r.RequesterID != "usr_ann" || r.ExpiresAt == nil {
 		t.Fatalf("asked %+v", r)
@@ -146,7 +147,7 @@ func TestAHandoverIsARequestLikeAnyOther(t *testing.T) {
 	if root := w.delegation(w.delegation(late.DelegationID).ParentID); root.State != orchestrator.Queued {
 		t.Errorf("kik is %s", root.State)
 	}
-	b, err := w.g.Backtest(w.ctx, policy(t, approval.RuleConfig{Name: "none", When: "true", Need: need(0)}), time.Time{})
+	b, err := w.g.Backtest(w.ctx, compiled(t, policy.RuleConfig{Name: "none", When: "true", Need: need(0)}), time.Time{})
 	w.must(err)
 	if b.Requests != 0 {
 		t.Errorf("rules about patches were tried on %d hand-overs", b.Requests)
@@ -156,7 +157,7 @@ func TestAHandoverIsARequestLikeAnyOther(t *testing.T) {
 // H18: two of a group; the digest is of this question alone, and what hides in a text asks
 // for care.
 func TestTwoPeopleForAHandover(t *testing.T) {
-	w := newWorld(t, approval.Config{FourEyes: true, Careful: []string{approval.CarefulNeedTwo}, Handovers: handovers(t, approval.RuleConfig{Name: "two", When: "true", Need: need(2)})})
+	w := newWorld(t, approval.Config{FourEyes: true, Careful: []string{approval.CarefulNeedTwo}, Handovers: handovers(t, policy.RuleConfig{Name: "two", When: "true", Need: need(2)})})
 	r := w.handedOn("go", false)
 	if risk := approval.RiskOf(r); risk.Level != approval.Careful {
 		t.Errorf("two people: %+v", risk)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
@@ -135,7 +136,7 @@ func (e Electorate) whyLost(d Decision, r Request) string {
 	case seat.ID == "" || !Approves(seat):
 		return "stood in for " + d.For + ", who may not decide any more"
 	case !e.votes(seat, r):
-		return "is not in " + join(r.Rule.From, "or") + " any more"
+		return "is not in " + policy.Join(r.Rule.From, "or") + " any more"
 	case bar != nil:
 		return bar.did(false) + ", so somebody else must approve it"
 	default:

@@ -18,7 +18,7 @@ func TestCardsSayWhyALandingWaits(t *testing.T) {
 	if ch.view.Held != "" {
 		t.Errorf("held: %q", ch.view.Held)
 	}
-	w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.db.InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(w.ctx, r.DelegationID)
 		if err != nil {
 			return err

@@ -1,33 +1,119 @@
 package approval
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
 
-// What a Party has done. owns is followed by the agent's name, and by alsoWorked where that
-// agent is neither the one whose patch it is nor one that handed the work to it.
+// Part is what somebody has to do with a change.
+type Part string
+
+// The parts. Who owns an agent, or a trigger, owns the one that the Party names.
 const (
-	askedForIt    = "asked for it"
-	askedBefore   = "asked for the task that it goes on from"
-	askedUndone   = "asked for the change that it undoes"
-	owns          = "owns "
-	alsoWorked    = ", which worked on it"
-	ownsHook      = "owns the trigger " // followed by the trigger's name
-	editedIt      = "edited it"
-	editedEarlier = "edited an earlier revision"
-	editedUndone  = "edited the change that it undoes"
+	AskedForIt    Part = "asked"
+	AskedBefore   Part = "asked_before"   // for the task that it goes on from
+	AskedUndone   Part = "asked_undone"   // for the change that it undoes
+	OwnsAgent     Part = "owns_agent"     // whose patch it is, or that handed the work to it
+	OwnsWorker    Part = "owns_worker"    // that worked on the tree beside these
+	OwnsTrigger   Part = "owns_trigger"   // that made one of the tasks
+	EditedIt      Part = "edited"         // this revision
+	EditedEarlier Part = "edited_earlier" // an earlier one
+	EditedUndone  Part = "edited_undone"  // the change that it undoes
 )
 
-// wished says what somebody did who asked for an earlier task, by orchestrator.Asker.For.
-var wished = map[string]string{orchestrator.ForFork: askedBefore, orchestrator.ForRevert: askedUndone, orchestrator.ForEdit: editedUndone}
+// phrases are the parts behind a person's name: before and after stand around the name of the
+// agent or the trigger, where there is one.
+var phrases = map[Part]struct{ before, after string }{
+	AskedForIt:    {before: "asked for it"},
+	AskedBefore:   {before: "asked for the task that it goes on from"},
+	AskedUndone:   {before: "asked for the change that it undoes"},
+	OwnsTrigger:   {before: "owns the trigger "},
+	OwnsAgent:     {before: "owns "},
+	OwnsWorker:    {before: "owns ", after: ", which worked on it"},
+	EditedIt:      {before: "edited it"},
+	EditedEarlier: {before: "edited an earlier revision"},
+	EditedUndone:  {before: "edited the change that it undoes"},
+}
+
+// Party is a person with a part in a change that keeps them from approving it.
+type Party struct {
+	UserID  string
+	User    string
+	Part    Part
+	Agent   string // that the person owns, where that is their part
+	Trigger string // the same
+	// Before is who had the same part earlier: who edited what this editor edited.
+	Before *Party
+}
+
+// Why is the part behind the person's name: "asked for it", "owns coder".
+func (p Party) Why() string {
+	words := phrases[p.Part]
+	return words.before + p.Agent + p.Trigger + words.after
+}
+
+// storedParty is a Party as rows have it. Rows of before Part was kept have only Why, and
+// programs of that time read nothing else.
+type storedParty struct {
+	UserID  string `json:"user_id"`
+	User    string `json:"user"`
+	Why     string `json:"why"`
+	Part    Part   `json:"part,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	Trigger string `json:"trigger,omitempty"`
+	Before  *Party `json:"before,omitempty"`
+}
+
+// MarshalJSON writes the row.
+func (p Party) MarshalJSON() ([]byte, error) {
+	return json.Marshal(storedParty{p.UserID, p.User, p.Why(), p.Part, p.Agent, p.Trigger, p.Before})
+}
+
+// UnmarshalJSON reads a row of any version.
+func (p *Party) UnmarshalJSON(row []byte) error {
+	var s storedParty
+	if err := json.Unmarshal(row, &s); err != nil {
+		return err
+	}
+	*p = Party{s.UserID, s.User, s.Part, s.Agent, s.Trigger, s.Before}
+	if p.Part == "" {
+		p.readWhy(s.Why)
+	}
+	return nil
+}
+
+// readWhy takes the part from the words of a row that has nothing else.
+func (p *Party) readWhy(why string) {
+	trigger, hasTrigger := strings.CutPrefix(why, phrases[OwnsTrigger].before)
+	agent, hasAgent := strings.CutPrefix(why, phrases[OwnsAgent].before)
+	worker, worked := strings.CutSuffix(agent, phrases[OwnsWorker].after)
+	switch {
+	case hasTrigger:
+		p.Part, p.Trigger = OwnsTrigger, trigger
+	case hasAgent && worked:
+		p.Part, p.Agent = OwnsWorker, worker
+	case hasAgent:
+		p.Part, p.Agent = OwnsAgent, agent
+	default:
+		for part, words := range phrases {
+			if words.before == why {
+				p.Part = part
+			}
+		}
+	}
+}
+
+// asked says what somebody did who asked for an earlier task, by orchestrator.Asker.For.
+var asked = map[string]Part{orchestrator.ForFork: AskedBefore, orchestrator.ForRevert: AskedUndone, orchestrator.ForEdit: EditedUndone}
 
 // lineage is everybody with a part in r before people are asked: who asked for the task,
 // which for a token is its owner, and for those that it goes on from or undoes; who owns a
@@ -36,27 +122,27 @@ var wished = map[string]string{orchestrator.ForFork: askedBefore, orchestrator.F
 // knows of them. An owner is configured by name; one who has no user yet is known by that
 // name alone.
 func (c Config) lineage(e Electorate, r *Request, l orchestrator.Lineage) []Party {
-	asked := []Party{{UserID: r.RequesterID, User: r.Requester, Why: askedForIt}}
-	parts := c.hook(r.Via, r.Requester)
+	parts := []Party{{UserID: r.RequesterID, User: r.Requester, Part: AskedForIt}}
+	parts = append(parts, c.hook(r.Via, r.Requester)...)
 	for _, a := range l.Askers {
-		parts = append(parts, Party{UserID: a.ID, User: a.Name, Why: wished[a.For]})
+		parts = append(parts, Party{UserID: a.ID, User: a.Name, Part: asked[a.For]})
 		parts = append(parts, c.hook(a.Via, a.Name)...)
 	}
 	through := append(slices.Clone(l.Callers), r.Agent)
 	for _, agent := range through {
-		parts = append(parts, Party{User: c.Agents[agent].Owner, Why: owns + agent, Agent: agent})
+		parts = append(parts, Party{User: c.Agents[agent].Owner, Part: OwnsAgent, Agent: agent})
 	}
 	for _, agent := range l.Agents() {
 		if !slices.Contains(through, agent) {
-			parts = append(parts, Party{User: c.Agents[agent].Owner, Why: owns + agent + alsoWorked, Agent: agent})
+			parts = append(parts, Party{User: c.Agents[agent].Owner, Part: OwnsWorker, Agent: agent})
 		}
 	}
 	for _, p := range l.Editors {
-		parts = append(parts, Party{UserID: p.ID, User: p.Name, Why: editedEarlier})
+		parts = append(parts, Party{UserID: p.ID, User: p.Name, Part: EditedEarlier})
 	}
 	all := []Party{}
-	for _, p := range append(asked, parts...) {
-		if p.UserID == "" && p.User == "" || p.Why == askedForIt && p.UserID == "" {
+	for _, p := range parts {
+		if p.UserID == "" && p.User == "" || p.Part == AskedForIt && p.UserID == "" {
 			continue
 		}
 		for _, u := range e.users {
@@ -64,7 +150,7 @@ func (c Config) lineage(e Electorate, r *Request, l orchestrator.Lineage) []Part
 				p.UserID = u.ID
 			}
 		}
-		if !slices.ContainsFunc(all, func(o Party) bool { return o.UserID == p.UserID && o.User == p.User && o.Why == p.Why }) {
+		if !slices.Contains(all, p) {
 			all = append(all, p)
 		}
 	}
@@ -78,12 +164,12 @@ func (c Config) hook(via origin.Origin, requester string) []Party {
 	if name == "" || c.Triggers[name] == requester {
 		return nil
 	}
-	return []Party{{User: c.Triggers[name], Why: ownsHook + name}}
+	return []Party{{User: c.Triggers[name], Part: OwnsTrigger, Trigger: name}}
 }
 
 // rule is what the rules say of r now; one that names no groups wants to hear the
 // approvers of the repository.
-func (c Config) rule(r *Request, now time.Time) Ruling {
+func (c Config) rule(r *Request, now time.Time) policy.Ruling {
 	ruling := c.Policy.Strictest(factsOf(r, now.In(c.Location)))
 	if r.edited() && ruling.Pass() {
 		// A rule passes what an agent made; what a person wrote needs a second pair of eyes.
@@ -97,8 +183,8 @@ func (c Config) rule(r *Request, now time.Time) Ruling {
 }
 
 // byPeople is what holds in place of a rule that would pass a change, but must not.
-func (c Config) byPeople(passes Ruling, why string) Ruling {
-	asks := Ruling{Rule: defaultRule(), Notes: append(passes.Notes, patch.Note{Code: "rule_not_applied", Text: why})}
+func (c Config) byPeople(passes policy.Ruling, why string) policy.Ruling {
+	asks := policy.Ruling{Rule: policy.Default(), Notes: append(passes.Notes, patch.Note{Code: "rule_not_applied", Text: why})}
 	asks.Rule.Version = c.Policy.Version()
 	return asks
 }
@@ -111,30 +197,27 @@ func (p Party) is(u people.User) bool {
 	return p.User != "" && strings.EqualFold(p.User, u.Name)
 }
 
-// did is a Why after the name of somebody else, or after "You".
+// did is Why after the name of somebody else, or after "You".
 func (p Party) did(you bool) string {
-	hook, ofHook := strings.CutPrefix(p.Why, ownsHook)
-	agent, owner := strings.CutPrefix(p.Why, owns)
-	switch {
-	case ofHook && you:
-		return "own the trigger " + hook
-	case ofHook:
-		return p.Why
-	case owner && you:
-		return "own the agent " + agent
-	case owner:
-		return "owns the agent " + agent
-	case p.Why == editedIt:
-		return "edited this revision"
-	case p.Why == askedForIt, p.Why == "":
-		return "asked for this task"
-	default:
-		return p.Why
+	owns := "owns "
+	if you {
+		owns = "own "
 	}
+	switch p.Part {
+	case OwnsTrigger:
+		return owns + "the trigger " + p.Trigger
+	case OwnsAgent, OwnsWorker:
+		return owns + "the agent " + p.Agent + phrases[p.Part].after
+	case EditedIt:
+		return "edited this revision"
+	case AskedForIt, "":
+		return "asked for this task"
+	}
+	return p.Why()
 }
 
 // wrote reports whether the party's own text may be in the change.
-func (p Party) wrote() bool { return p.Why == editedIt || p.Why == editedEarlier }
+func (p Party) wrote() bool { return p.Part == EditedIt || p.Part == EditedEarlier }
 
 // edited reports whether text of a person may be in the current revision.
 func (r *Request) edited() bool {
@@ -146,7 +229,7 @@ func (r Request) parts() []Party {
 	if len(r.Lineage) > 0 || r.RequesterID == "" {
 		return r.Lineage
 	}
-	return []Party{{UserID: r.RequesterID, User: r.Requester, Why: askedForIt}}
+	return []Party{{UserID: r.RequesterID, User: r.Requester, Part: AskedForIt}}
 }
 
 // barred returns why u may not approve the current revision of r, nil where they may:
@@ -160,7 +243,7 @@ func (e Electorate) barred(u people.User, r Request) *Party {
 	}
 	for p := r.Revision.Editor; p != nil; p = p.Before {
 		if p.is(u) {
-			return &Party{UserID: u.ID, User: u.Name, Why: editedIt}
+			return &Party{UserID: u.ID, User: u.Name, Part: EditedIt}
 		}
 	}
 	return nil
@@ -174,7 +257,7 @@ func (e Electorate) fourEyesError(r Request, p Party, absent string) *orchestrat
 		who = absent + ", for whom you decide, " + p.did(false)
 	}
 	var why orchestrator.Reason
-	if absent == "" && p.Why == askedForIt {
+	if absent == "" && p.Part == AskedForIt {
 		why = orchestrator.ReasonAsked
 	}
 	others := e.missing(r)
@@ -184,4 +267,48 @@ func (e Electorate) fourEyesError(r Request, p Party, absent string) *orchestrat
 	}
 	return orchestrator.Errorf(orchestrator.CodeFourEyes, "%s, so another person must approve it. Ask one of: %s.",
 		who, strings.Join(others, ", ")).Because(why)
+}
+
+// strictestMode is where a yes may be given to a change of these agents: only where each
+// of them lets it in. The page, the command line and programs always are let in.
+func (c Config) strictestMode(agents []string) string {
+	mode := ""
+	for i, name := range agents {
+		switch m := c.Agents[name].Mode; {
+		case i == 0:
+			mode = m
+		case m == "" || m == "any" || m == mode:
+		case mode == "" || mode == "any":
+			mode = m
+		default:
+			mode = "web" // the one lets in what the other keeps out
+		}
+	}
+	return mode
+}
+
+// agents are the names of those that worked on the revision, own first; of revisions of
+// before that was kept it is known of own alone.
+func (v Revision) agents(own string) []string {
+	return orchestrator.Lineage{Authors: append([]orchestrator.Author{{Agent: own}}, v.Authors...)}.Agents()
+}
+
+// sandboxes are what confined them.
+func (v Revision) sandboxes() []string {
+	authors := v.Authors
+	if len(authors) == 0 {
+		authors = []orchestrator.Author{{Sandbox: v.Sandbox}}
+	}
+	return orchestrator.Lineage{Authors: authors}.Sandboxes()
+}
+
+// owners are the people who own an agent that worked on the current revision.
+func (r *Request) owners() []string {
+	names, agents := []string{}, r.Revision.agents(r.Agent)
+	for _, p := range r.Lineage {
+		if p.Agent != "" && slices.Contains(agents, p.Agent) {
+			names = appendOnce(names, p.User)
+		}
+	}
+	return names
 }

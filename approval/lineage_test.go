@@ -1,11 +1,13 @@
 package approval_test
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
@@ -19,10 +21,10 @@ func TestFourEyesOverTheLineage(t *testing.T) {
 		r.Lineage = parts
 		return r
 	}
-	asked := approval.Party{UserID: "usr_ann", User: "ann", Why: "asked for it"}
-	owned := approval.Party{UserID: "usr_bob", User: "bob", Why: "owns coder"}
+	asked := approval.Party{UserID: "usr_ann", User: "ann", Part: approval.AskedForIt}
+	owned := approval.Party{UserID: "usr_bob", User: "bob", Part: approval.OwnsAgent, Agent: "coder"}
 	edited := asks(1)
-	edited.Revision.Editor = &approval.Party{UserID: "usr_cleo", User: "cleo", Why: "edited it"}
+	edited.Revision.Editor = &approval.Party{UserID: "usr_cleo", User: "cleo", Part: approval.EditedIt}
 	nobody := lineage(asked, owned)
 	nobody.Revision.Editor = edited.Revision.Editor
 	others := "so another person must approve it. Ask one of: "
@@ -34,7 +36,7 @@ func TestFourEyesOverTheLineage(t *testing.T) {
 	}{
 		"who asked":                         {r: lineage(asked, owned), who: "ann", message: "You asked for this task, " + others + "cleo."},
 		"who owns an agent of the chain":    {r: lineage(asked, owned), who: "bob", message: "You own the agent coder, " + others + "cleo."},
-		"an owner known by name alone":      {r: lineage(asked, approval.Party{User: "Bob", Why: "owns kik"}), who: "bob", message: "You own the agent kik, " + others + "cleo."},
+		"an owner known by name alone":      {r: lineage(asked, approval.Party{User: "Bob", Part: approval.OwnsAgent, Agent: "kik"}), who: "bob", message: "You own the agent kik, " + others + "cleo."},
 		"nobody else has a part":            {r: lineage(asked, owned), who: "cleo"},
 		"a request of before it was kept":   {r: asks(1), who: "ann", message: "You asked for this task, " + others + "bob, cleo."},
 		"who asked, without four eyes":      {off: true, r: lineage(asked, owned), who: "ann"},
@@ -75,7 +77,7 @@ func TestFourEyesOverTheLineage(t *testing.T) {
 func TestTheLineageIsStoredWithTheRequest(t *testing.T) {
 	w := newWorld(t, approval.Config{FourEyes: true, Agents: map[string]approval.AgentRule{"coder": {Owner: "Cleo"}, "kik": {Owner: "bob"}}})
 	r := w.asked()
-	want := []approval.Party{{UserID: "usr_ann", User: "ann", Why: "asked for it"}, {UserID: "usr_cleo", User: "Cleo", Why: "owns coder", Agent: "coder"}}
+	want := []approval.Party{{UserID: "usr_ann", User: "ann", Part: approval.AskedForIt}, {UserID: "usr_cleo", User: "Cleo", Part: approval.OwnsAgent, Agent: "coder"}}
 	if !reflect.DeepEqual(r.Lineage, want) {
 		t.Fatalf("lineage %+v, want %+v", r.Lineage, want)
 	}
@@ -101,17 +103,17 @@ func TestTheOwnerOfATokenDoesNotApproveWhatItAskedFor(t *testing.T) {
 // A rule that names no groups asks the approvers of the repository, where it has some.
 func TestTheApproversOfARepository(t *testing.T) {
 	for name, c := range map[string]struct {
-		rule      []approval.RuleConfig
+		rule      []policy.RuleConfig
 		approvers map[string][]string
 		from      []string
 		cleo      bool
 	}{
 		"of this one":         {approvers: map[string][]string{"app": {"maintainers"}}, from: []string{"maintainers"}},
 		"of another one":      {approvers: map[string][]string{"site": {"maintainers"}}, from: []string{}, cleo: true},
-		"the rule goes first": {rule: []approval.RuleConfig{{Name: "r", When: "true", From: []string{"maintainers"}}}, approvers: map[string][]string{"app": {"gone"}}, from: []string{"maintainers"}},
+		"the rule goes first": {rule: []policy.RuleConfig{{Name: "r", When: "true", From: []string{"maintainers"}}}, approvers: map[string][]string{"app": {"gone"}}, from: []string{"maintainers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, approval.Config{Policy: policy(t, c.rule...), Approvers: c.approvers})
+			w := newWorld(t, approval.Config{Policy: compiled(t, c.rule...), Approvers: c.approvers})
 			r := w.asked()
 			if !reflect.DeepEqual(r.Rule.From, c.from) {
 				t.Errorf("from %v, want %v", r.Rule.From, c.from)
@@ -161,7 +163,7 @@ func TestTheModeOfAnAgent(t *testing.T) {
 func TestTwoOfTwoGroups(t *testing.T) {
 	both := map[string][]string{"maintainers": {"ann", "bob"}, "owners": {"bob", "cleo"}}
 	need := 2
-	rules, problems := approval.CompileRules([]approval.RuleConfig{{Name: "core", When: "true", Need: &need, From: []string{"maintainers", "owners"}}}, both)
+	rules, problems := policy.CompileRules([]policy.RuleConfig{{Name: "core", When: "true", Need: &need, From: []string{"maintainers", "owners"}}}, both)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -180,4 +182,41 @@ func TestTwoOfTwoGroups(t *testing.T) {
 	w.refused(ballot(r, "ann", approval.Approve), orchestrator.CodeFourEyes, "Ask one of: cleo.")
 	w.decide(ballot(r, "cleo", approval.Approve))
 	w.expectStates(r.ID, approval.Approved, orchestrator.Landing)
+}
+
+// Rows of every version read as what was meant, and are written so that an older program finds
+// the words that it looks for.
+func TestAPartyIsReadFromRowsOfEveryVersion(t *testing.T) {
+	t.Parallel()
+	part := func(p approval.Part) approval.Party { return approval.Party{UserID: "usr_ann", User: "ann", Part: p} }
+	ofAgent := func(p approval.Part) approval.Party {
+		return approval.Party{UserID: "usr_ann", User: "ann", Part: p, Agent: "coder"}
+	}
+	hook := part(approval.OwnsTrigger)
+	hook.Trigger = "ci-failed"
+	for why, want := range map[string]approval.Party{
+		"":             part(""),
+		"asked for it": part(approval.AskedForIt),
+		"asked for the task that it goes on from": part(approval.AskedBefore),
+		"asked for the change that it undoes":     part(approval.AskedUndone),
+		"owns coder":                              ofAgent(approval.OwnsAgent),
+		"owns coder, which worked on it":          ofAgent(approval.OwnsWorker),
+		"owns the trigger ci-failed":              hook,
+		"edited it":                               part(approval.EditedIt),
+		"edited an earlier revision":              part(approval.EditedEarlier),
+		"edited the change that it undoes":        part(approval.EditedUndone),
+	} {
+		var old, again approval.Party
+		err := json.Unmarshal([]byte(`{"user_id":"usr_ann","user":"ann","why":"`+why+`"}`), &old)
+		if err != nil || old != want || old.Why() != why {
+			t.Errorf("an old row with %q reads as %+v, %q: %v", why, old, old.Why(), err)
+		}
+		row, err := json.Marshal(want)
+		if err != nil || !strings.Contains(string(row), `"why":"`+why+`"`) {
+			t.Errorf("%+v is written as %s: %v", want, row, err)
+		}
+		if err := json.Unmarshal(row, &again); err != nil || again != want {
+			t.Errorf("%s reads as %+v: %v", row, again, err)
+		}
+	}
 }

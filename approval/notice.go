@@ -13,7 +13,7 @@ import (
 const NoticePrefix = "ntc_"
 
 // notify adds a notice of r for the addresses that people still have to act at.
-func notify(ctx context.Context, tx Tx, c Config, e Electorate, r *Request, kind string, to []string) error {
+func notify(ctx context.Context, tx Tx, c Config, e Electorate, r *Request, kind NoticeKind, to []string) error {
 	cards, err := tx.Cards(ctx, r.ID)
 	if err != nil {
 		return fmt.Errorf("reading where %s is shown: %w", r.ID, err)

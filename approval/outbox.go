@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,8 +66,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.logError(ctx, "what was on its way before could not be taken back; it is delivered when its lease ends", g.store.Returned(ctx))
 	for {
 		for _, ch := range g.Config().Channels {
-			start(ch.Name()+" edits", g.deliverEdits, ch)
-			start(ch.Name()+" new", g.deliverNew, ch)
+			start(string(ch.Name())+" edits", g.deliverEdits, ch)
+			start(string(ch.Name())+" new", g.deliverNew, ch)
 		}
 		// One that is on its way may have read the people before they changed.
 		if g.changed.Swap(false) && !start("reach", reach, nil) {
@@ -146,9 +148,9 @@ func (g *Gateway) deliverNew(ctx context.Context, ch Channel) (int, error) {
 }
 
 // deliverCards makes one round of deliveries.
-func (g *Gateway) deliverCards(ctx context.Context, ch Channel, due func(context.Context, []string, time.Time, time.Time, int) ([]Card, error), limit int) (int, error) {
+func (g *Gateway) deliverCards(ctx context.Context, ch Channel, due func(context.Context, []origin.Channel, time.Time, time.Time, int) ([]Card, error), limit int) (int, error) {
 	now := g.now()
-	cards, err := due(ctx, []string{ch.Name()}, now, now.Add(cardLease), limit)
+	cards, err := due(ctx, []origin.Channel{ch.Name()}, now, now.Add(cardLease), limit)
 	if err != nil {
 		return 0, fmt.Errorf("reading due cards of %s: %w", ch.Name(), err)
 	}
@@ -182,7 +184,7 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 	if err != nil {
 		return fmt.Errorf("reading request %s of a card: %w", c.RequestID, err)
 	}
-	if c.Channel == InboxName && r.State == Landed && r.RevertOf != "" {
+	if c.Channel == origin.Inbox && r.State == Landed && r.RevertOf != "" {
 		if err := g.markReverted(ctx, r); err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 			return err
 		}
@@ -235,9 +237,9 @@ func (g *Gateway) viewLanding(ctx context.Context, r Request, view *CardView) er
 
 // notified records that a card was delivered for the first time, as a message or as a
 // line of a digest.
-func (g *Gateway) notified(ctx context.Context, r Request, channel string) error {
-	return g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
-		return tx.Append(ctx, r.event("gatehouse", event.NotifiedData{About: r.about(), Channel: channel}))
+func (g *Gateway) notified(ctx context.Context, r Request, channel origin.Channel) error {
+	return g.store.InGate(ctx, r.TaskID, func(tx Tx) error {
+		return tx.Append(ctx, r.event("gatehouse", event.NotifiedData{About: r.about(), Channel: string(channel)}))
 	})
 }
 
@@ -284,21 +286,46 @@ func (g *Gateway) outcome(ctx context.Context, c Card, r Request, err error) Car
 	return c
 }
 
-// RetryCard makes a card due again that was given up.
-func (g *Gateway) RetryCard(ctx context.Context, requestID, channel, address string) error {
-	r, err := g.Request(ctx, requestID)
-	if err != nil {
-		return err
+// later says how often a delivery that failed with err has failed in a row now, when
+// to try again, and whether to give up. Only an answer ends a delivery: Gone at once, and
+// Refused once it was heard often enough. A service that does not answer has refused
+// nothing, so that is tried again for as long as it takes.
+func (g *Gateway) later(ctx context.Context, channel origin.Channel, attempts int, err error) (failed int, due time.Time, dead bool) {
+	var wait retryAfter
+	if errors.As(err, &wait) {
+		// Being asked to wait is no failure.
+		return attempts, g.now().Add(min(max(wait.wait, leastRetry), longestRetry)), false
 	}
-	for _, c := range r.Cards {
-		if c.Channel == channel && c.Address == address {
-			c.Dead, c.Attempts, c.Error, c.DueAt = false, 0, "", g.now()
-			if err := g.store.SaveCard(ctx, c); err != nil {
-				return err
-			}
-			g.look()
-			return nil
-		}
+	attempts++
+	switch {
+	case IsGone(err):
+		return attempts, g.now(), true
+	case IsRefused(err):
+		dead = attempts >= MaxAttempts
+	default:
+		attempts = min(attempts, awayAttempts)
 	}
-	return orchestrator.Errorf(orchestrator.CodeNotFound, "This request has no card in %s.", channel)
+	return attempts, g.now().Add(backoff(attempts, g.longest(ctx, channel))), dead
+}
+
+// longest is the ceiling of the pauses between attempts. Where the other side is known
+// to answer it is a short one: a delivery that was on its way when health returned fails
+// after that, and must not wait as if nobody were there.
+func (g *Gateway) longest(ctx context.Context, channel origin.Channel) time.Duration {
+	known, err := g.store.Health(ctx)
+	g.logError(ctx, "how a channel is could not be read; its next attempt comes later", err)
+	if slices.ContainsFunc(known, func(h Health) bool { return h.Channel == string(channel) && h.State == Connected }) {
+		return nearRetry
+	}
+	return lastRetry
+}
+
+// backoff is the wait after the n-th failure in a row: doubled each time up to longest,
+// and between half and all of that, so that many cards do not come at once.
+func backoff(n int, longest time.Duration) time.Duration {
+	wait := longest
+	if n < 20 {
+		wait = min(firstRetry<<(n-1), longest)
+	}
+	return wait/2 + rand.N(wait/2+1)
 }

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/approval/inbox"
+	"gatehouse/approval/passive"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 )
 
-var inboxChannel approval.Channel = inbox.Channel{}
+var inboxChannel approval.Channel = passive.Inbox
 
 // board is a channel that shows its messages on a board, and misbehaves on command.
 type board struct {
@@ -30,7 +31,7 @@ func newBoard() *board {
 	return &board{messages: map[string]int64{}, last: map[string]approval.CardView{}}
 }
 
-func (*board) Name() string { return "board" }
+func (*board) Name() origin.Channel { return "board" }
 
 func (*board) Addresses(approval.Request, []people.User) []string { return []string{"north", "south"} }
 
@@ -137,7 +138,9 @@ func TestACardThatNobodyCanDeliverIsGivenUp(t *testing.T) {
 	if c := w.card(r, "north"); !c.Dead || b.sent != 0 {
 		t.Fatalf("card %+v, %d sent", c, b.sent)
 	}
-	w.must(w.g.RetryCard(w.ctx, r.ID, "board", "north"))
+	if n, err := w.g.Retry(w.ctx, "ann", approval.DeadFilter{Key: "card/" + r.ID + "/board/north"}); err != nil || n != 1 {
+		t.Fatalf("%d made due again, %v", n, err)
+	}
 	w.must(w.g.Deliver(w.ctx, b))
 	w.expectShown(b, r, "north")
 
@@ -197,7 +200,7 @@ func TestACrashBetweenSendingAndSavingLosesNothing(t *testing.T) {
 	w := newWorld(t, approval.Config{Channels: []approval.Channel{b}})
 	r := w.asked()
 	crash := errors.New("killed")
-	st := &failingStore{Store: w.db.Gateway(), err: crash}
+	st := &failingStore{Store: w.db, err: crash}
 	dying := approval.New(approval.Options{Store: st, Users: team(staff()), Now: w.clock.now}, w.g.Config())
 	if err := dying.Deliver(w.ctx, b); !errors.Is(err, crash) {
 		t.Fatal(err)

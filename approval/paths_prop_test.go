@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator/patch"
 
 	"pgregory.net/rapid"
@@ -204,7 +205,7 @@ func passable(base, result folder) string {
 // when the rule is tried later. Nothing that was moved, copied or removed passes by a rule.
 func TestARuleSeesExactlyThePathsThatDiffer(t *testing.T) {
 	t.Parallel() // it waits for git
-	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "docs", When: `all(patch.files, .path endsWith ".md")`, Need: need(0)})})
+	w := newWorld(t, approval.Config{Policy: compiled(t, policy.RuleConfig{Name: "docs", When: `all(patch.files, .path endsWith ".md")`, Need: need(0)})})
 	source, mirrors := filepath.Join(t.TempDir(), "app"), filepath.Join(t.TempDir(), "mirrors")
 	for _, args := range [][]string{{"init", "-q", "-b", "main", source}, {"-C", source, "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "--allow-empty", "-m", "x"}} {
 		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
@@ -265,7 +266,7 @@ func together(all []probe) string {
 
 // matches tries a rule on the newest request, which is r, as it is stored.
 func matches(t *rapid.T, w *world, when string, r approval.Request) bool {
-	p, problems := approval.CompileRules([]approval.RuleConfig{{Name: "probe", When: when}}, nil)
+	p, problems := policy.CompileRules([]policy.RuleConfig{{Name: "probe", When: when}}, nil)
 	if len(problems) > 0 {
 		t.Fatal(when, problems)
 	}

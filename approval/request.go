@@ -3,8 +3,10 @@ package approval
 import (
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
@@ -53,10 +55,10 @@ type Request struct {
 	RequesterID  string
 	Requester    string
 	Via          origin.Origin
-	Chain        string  // "kik → coder"
-	Mode         string  // any, web, chat or telegram: where a yes may be given; the page always may
-	Lineage      []Party // whom four eyes keep from approving: who asked, who owns an agent
-	Rule         Rule
+	Chain        chain.Names // from the root to Agent
+	Mode         string      // any, web, chat or telegram: where a yes may be given; the page always may
+	Lineage      []Party     // whom four eyes keep from approving: who asked, who owns an agent
+	Rule         policy.Rule
 	Landed       string // commit of the landing, "" before
 	RevertOf     string
 	RevertedBy   string
@@ -70,17 +72,6 @@ type Request struct {
 	Decisions    []Decision // of all revisions, oldest first
 	Readers      []Reader   // who read Revision and gave no verdict on it; only where WithReaders was asked
 	Cards        []Card
-}
-
-// Party is a person with a part in a change that keeps them from approving it.
-type Party struct {
-	UserID string `json:"user_id"`
-	User   string `json:"user"`
-	Why    string `json:"why"` // "asked for it", "owns coder", "edited it"
-	// Agent is the agent that the person owns, where that is their part.
-	Agent string `json:"agent,omitempty"`
-	// Before is who had the same part earlier: who edited what this editor edited.
-	Before *Party `json:"before,omitempty"`
 }
 
 // Delivery is what a yes does with the revision.
@@ -117,26 +108,14 @@ type Revision struct {
 	// Authors are the agents that worked on the tree, the request's own first, with what
 	// each was confined by; nil for revisions of before that was kept. See agents.
 	Authors  []orchestrator.Author
-	Made     string   // "" by the agent, else MadeByFiles or MadeByEdit
-	MadeFrom int      // the revision that it was made from, 0 for the agent's
-	Editor   *Party   // who made it by editing; may not approve it
-	Declined []string // paths of MadeFrom that were left out
-	Shadow   *Rule    // what the rules on trial would have said; nil without any
+	Made     string       // "" by the agent, else MadeByFiles or MadeByEdit
+	MadeFrom int          // the revision that it was made from, 0 for the agent's
+	Editor   *Party       // who made it by editing; may not approve it
+	Declined []string     // paths of MadeFrom that were left out
+	Shadow   *policy.Rule // what the rules on trial would have said; nil without any
 	// Overtaken says that the branch changed so that a yes lands nothing; nil: nobody knows of that.
 	Overtaken *patch.Overtaken
 	At        time.Time
-}
-
-// Rule is the rule that matched, as it was then.
-type Rule struct {
-	Name    string   `json:"name"`
-	When    string   `json:"when,omitempty"`
-	Need    int      `json:"need"`
-	From    []string `json:"from"`
-	Deny    bool     `json:"deny,omitempty"`
-	Widened int      `json:"widened,omitempty"` // how many groups at the end of From an escalation added
-	OnNo    string   `json:"on_no,omitempty"`   // of a hand-over: EndTask, or "" for its caller to go on
-	Version string   `json:"version,omitempty"` // of the whole list of rules: the first 12 digits of its hash
 }
 
 // Verdict is what a person says.
@@ -209,10 +188,10 @@ type Seen struct {
 // Card is one request as shown in one place of one channel.
 type Card struct {
 	RequestID  string
-	Channel    string // inbox, chat, telegram …
-	Address    string // where in the channel: a chat id, or ""
-	ExternalID string // the channel's name for the message, once sent
-	Shown      int64  // the request's Version that the card shows, 0 before
+	Channel    origin.Channel // inbox, chat, telegram …
+	Address    string         // where in the channel: a chat id, or ""
+	ExternalID string         // the channel's name for the message, once sent
+	Shown      int64          // the request's Version that the card shows, 0 before
 	DueAt      time.Time
 	Attempts   int
 	Error      string     // of the last attempt, "" when fine

@@ -111,7 +111,7 @@ func revertRefused(r Request) error {
 // link names who or what reverts r, where that is still as it was read: first the
 // person who claims it, then the task. Named already as wanted, it changes nothing.
 func (g *Gateway) link(ctx context.Context, r Request, was, by string) error {
-	return g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	return g.store.InGate(ctx, r.TaskID, func(tx Tx) error {
 		cur, err := tx.Request(ctx, r.ID)
 		if err != nil || cur.RevertedBy == by {
 			return err
@@ -131,7 +131,7 @@ func (g *Gateway) markReverted(ctx context.Context, by Request) error {
 	if err != nil || r.State != Landed {
 		return err
 	}
-	err = g.store.InTask(ctx, r.TaskID, func(tx Tx) error {
+	err = g.store.InGate(ctx, r.TaskID, func(tx Tx) error {
 		cur, err := tx.Request(ctx, r.ID)
 		if err != nil || cur.State != Landed {
 			return err

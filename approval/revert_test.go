@@ -28,14 +28,14 @@ func (u *undoing) Revert(_ context.Context, requestID, _, requesterID, requester
 	task := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, now), RootID: orchestrator.NewID(orchestrator.DelegationPrefix, now), Agent: "coder",
 		Text: "Revert", Repository: "app", Key: "revert:" + requestID, RequesterID: requesterID, Requester: requester, Via: via, RevertOf: requestID, CreatedAt: now}
 	d := orchestrator.Delegation{ID: task.RootID, TaskID: task.ID, To: "coder", State: orchestrator.Checking, Attempt: 1, HopKey: "root", CreatedAt: now}
-	task, _, err := u.w.db.Engine().NewTask(u.w.ctx, task, func(tx orchestrator.Tx) error { return tx.Insert(u.w.ctx, &d) })
+	task, _, err := u.w.db.NewTask(u.w.ctx, task, func(tx orchestrator.Tx) error { return tx.Insert(u.w.ctx, &d) })
 	return task, err
 }
 
 // land records that the approved change of r has landed, as the engine does.
 func (w *world) land(r approval.Request) {
 	w.Helper()
-	w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.db.InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(w.ctx, r.DelegationID)
 		if err != nil {
 			return err

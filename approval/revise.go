@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
@@ -142,7 +143,7 @@ func (v *Revision) madeBy(m *orchestrator.Made) {
 	}
 	v.Made, v.MadeFrom, v.Declined = m.How, m.From, m.Declined
 	for _, e := range m.Editors {
-		v.Editor = &Party{UserID: e.ID, User: e.Name, Why: editedIt, Before: v.Editor}
+		v.Editor = &Party{UserID: e.ID, User: e.Name, Part: EditedIt, Before: v.Editor}
 	}
 }
 
@@ -160,7 +161,7 @@ func carried(e Electorate, r *Request, was Revision, m *orchestrator.Made, now t
 	yes := r.Decisions[i]
 	again := func(format string, args ...any) *Decision {
 		text := fmt.Sprintf("%s approved these files of revision %d and is asked again: ", yes.User, m.From) + fmt.Sprintf(format, args...)
-		r.Revision.Notes = addNotes(r.Revision.Notes, []patch.Note{{Code: NoteAskedAgain, Text: text}})
+		r.Revision.Notes = policy.AddNotes(r.Revision.Notes, []patch.Note{{Code: NoteAskedAgain, Text: text}})
 		return nil
 	}
 	if fresh := brought(was, r.Revision); len(fresh) > 0 {

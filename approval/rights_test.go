@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
@@ -29,7 +30,7 @@ func TestAYesOfSomebodyWhoLostTheRightDoesNotCount(t *testing.T) {
 		"disabled":    func(u *people.User) { u.Disabled = true },
 		"no approver": func(u *people.User) { u.Roles = []people.Role{people.Operator} },
 	} {
-		w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "two", When: "true", Need: need(2)})})
+		w := newWorld(t, approval.Config{Policy: compiled(t, policy.RuleConfig{Name: "two", When: "true", Need: need(2)})})
 		r := w.asked()
 		w.decide(ballot(r, "ann", approval.Approve))
 		w.staffed(without("ann", change))
@@ -49,8 +50,8 @@ func TestAYesOfSomebodyWhoLostTheRightDoesNotCount(t *testing.T) {
 
 // Of two of a group the first has left it meanwhile.
 func TestAYesOfSomebodyWhoLeftTheGroupDoesNotCount(t *testing.T) {
-	rule := approval.RuleConfig{Name: "core", When: "true", Need: need(2), From: []string{"maintainers"}}
-	w := newWorld(t, approval.Config{Policy: policy(t, rule)})
+	rule := policy.RuleConfig{Name: "core", When: "true", Need: need(2), From: []string{"maintainers"}}
+	w := newWorld(t, approval.Config{Policy: compiled(t, rule)})
 	r := w.asked()
 	w.decide(ballot(r, "ann", approval.Approve))
 	c := w.g.Config()
@@ -64,7 +65,7 @@ func TestAYesOfSomebodyWhoLeftTheGroupDoesNotCount(t *testing.T) {
 
 // The deputy who spoke for ann is gone, so her seat is free, and her own yes takes it.
 func TestTheSeatOfADeputyWhoLeftIsFree(t *testing.T) {
-	w := newWorld(t, approval.Config{Policy: policy(t, approval.RuleConfig{Name: "core", When: "true", Need: need(2), From: []string{"maintainers"}})})
+	w := newWorld(t, approval.Config{Policy: compiled(t, policy.RuleConfig{Name: "core", When: "true", Need: need(2), From: []string{"maintainers"}})})
 	w.staffed(away("ann>cleo"))
 	r := w.asked()
 	w.decide(ballot(r, "cleo", approval.Approve))
@@ -105,7 +106,7 @@ func (c changing) Users(context.Context) ([]people.User, error) { return *c.now,
 func TestTheRightIsLookedUpAgainAfterGit(t *testing.T) {
 	w := newWorld(t, approval.Config{})
 	everybody := staff()
-	w.g = approval.New(approval.Options{Store: w.db.Gateway(), Users: changing{&everybody}, Now: w.clock.now}, w.g.Config())
+	w.g = approval.New(approval.Options{Store: w.db, Users: changing{&everybody}, Now: w.clock.now}, w.g.Config())
 	w.g.SetReviser(slow{meanwhile: func() { everybody = without("bob", func(u *people.User) { u.Disabled = true }) }})
 	r := w.asked()
 	b := ballot(r, "bob", approval.Edit)

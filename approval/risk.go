@@ -1,9 +1,15 @@
 package approval
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"gatehouse/approval/policy"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/textcut"
 )
 
 // Level says how much care a request asks for.
@@ -72,4 +78,129 @@ func (v *Revision) promote(codes []string) {
 		v.Warnings = append(v.Warnings, patch.Warning{Code: n.Code, Text: n.Text})
 		return true
 	})
+}
+
+// warnOfRules makes a revision careful of whose rules some could not be evaluated.
+func (v *Revision) warnOfRules(notes []patch.Note) {
+	for _, n := range notes {
+		if n.Code == policy.RuleError {
+			v.Warnings = append(v.Warnings, patch.Warning{Code: policy.RuleError, Text: n.Text})
+		}
+	}
+}
+
+// FitsCard reports whether a card of the chat shows all of what r asks, every changed line
+// of every file. It is decided by what is stored with the revision, so that the card and
+// the judge of a verdict cannot differ. What is not text, what moved here from another
+// place with all its content, and what nobody measured does not fit.
+func (r Request) FitsCard() bool {
+	files := r.Revision.Files
+	if r.IsHandover() { // files that travel with it are shown on its page
+		return len(files) == 0 && len(r.Question.Whole()) <= CutQuestion
+	}
+	if len(files) == 0 || len(files) > patch.CardFiles {
+		return false
+	}
+	lines, bytes := 0, int64(0)
+	for _, f := range files {
+		changed := f.Added + f.Removed
+		if f.Binary || f.Moved() || f.TooLarge() || changed > 0 && f.Bytes == 0 {
+			return false
+		}
+		lines, bytes = lines+changed, bytes+f.Bytes
+	}
+	return lines <= patch.CardLines && bytes <= patch.CardBytes
+}
+
+// tooLongFor refuses a yes from a card that cannot show all of the change.
+func (r Request) tooLongFor(channel origin.Channel) *orchestrator.Error {
+	if channel != origin.Chat || r.FitsCard() {
+		return nil
+	}
+	return orchestrator.Errorf(orchestrator.CodeForbidden, "To approve this, open the diff: a card in the chat cannot show all of it. It can be rejected here.")
+}
+
+// TickUnviewed is the tick of somebody who approves on the page without having opened any
+// file of the revision. It stands in the history with the others.
+const TickUnviewed = "unviewed"
+
+// Ticks are the codes of what a yes to the current revision has to say that it was looked
+// at: what makes the request careful.
+func Ticks(r Request) []string { return RiskOf(r).Reasons }
+
+// Unviewed reports whether a yes to r on the page, after that reading, wants the tick
+// TickUnviewed. What has no file, such as a hand-over, never does.
+func Unviewed(r Request, read Reading) bool { return len(r.Revision.Files) > 0 && read.read() == 0 }
+
+// wanted are the ticks that the ballot needs.
+func wanted(r Request, b Ballot) []string {
+	codes := slices.Clone(Ticks(r))
+	if b.Seen.Surface == SurfacePage && len(r.Revision.Files) > 0 && b.Seen.FilesOpened == 0 {
+		codes = append(codes, TickUnviewed)
+	}
+	return codes
+}
+
+// ticked are the ticks of the ballot that are wanted; others mean nothing here.
+func ticked(r Request, b Ballot) []string {
+	return slices.DeleteFunc(wanted(r, b), func(code string) bool { return !slices.Contains(b.Seen.WarningsTicked, code) })
+}
+
+// maxExplained is how many missing ticks are explained; of the others there is the code.
+const maxExplained = 5
+
+// notTicked refuses a yes that does not say of everything that it was looked at.
+func notTicked(r Request, b Ballot) *orchestrator.Error {
+	var missing, means []string
+	for _, code := range wanted(r, b) {
+		if slices.Contains(b.Seen.WarningsTicked, code) {
+			continue
+		}
+		if missing = append(missing, code); len(missing) > maxExplained {
+			means = append(means, code)
+			continue
+		}
+		means = append(means, fmt.Sprintf("%s (%s)", code, r.tickWords(code)))
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	todo := "Look at " + plural(len(missing), "it, tick it", "each, tick it") + ", then approve again."
+	switch b.Channel {
+	case origin.CLI:
+		todo = "Read it with gatehouse review, or say what you have looked at: --ticked " + strings.Join(missing, ",")
+	case origin.API:
+		todo = `Look at each, then send the codes in "ticked".`
+	}
+	return orchestrator.Errorf(orchestrator.CodeNotTicked, "Your approval was not counted, for %s not ticked: %s. %s",
+		plural(len(missing), "one thing is", fmt.Sprintf("%d things are", len(missing))), strings.Join(means, ", "), todo)
+}
+
+// tickWords says what a code is about on the current revision.
+func (r Request) tickWords(code string) string {
+	switch code {
+	case TickUnviewed:
+		return fmt.Sprintf("you have opened no file of revision %d", r.Revision.N)
+	case ReasonCut:
+		return "it is too long for one page"
+	case "checks_failed":
+		for _, c := range r.Revision.Checks {
+			if !c.OK {
+				return "this check fails: " + named(c.Command)
+			}
+		}
+	}
+	for _, w := range r.Revision.Warnings {
+		text := textcut.Characters(strings.TrimRight(w.Text, "."), maxName)
+		switch {
+		case w.Code != code:
+			continue
+		case w.Path == "":
+			return text
+		case text == "":
+			return named(w.Path)
+		}
+		return named(w.Path) + ": " + text
+	}
+	return strings.ReplaceAll(code, "_", " ")
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -18,7 +19,7 @@ func TestSettingsMakeMoreRequestsCareful(t *testing.T) {
 		w.must(w.g.Ask(w.ctx, d, p))
 		return w.request(w.delegation(d.ID).ApprovalID)
 	}
-	auto := policy(t, approval.RuleConfig{Name: "auto", When: "true", Need: need(0)})
+	auto := compiled(t, policy.RuleConfig{Name: "auto", When: "true", Need: need(0)})
 	if r := ask(approval.Config{Policy: auto}); r.State != approval.Approved {
 		t.Fatalf("without the setting the rule lets nothing pass: %s", r.State)
 	}
@@ -26,7 +27,7 @@ func TestSettingsMakeMoreRequestsCareful(t *testing.T) {
 	if risk := approval.RiskOf(r); r.State != approval.Pending || risk.Level != approval.Careful || risk.Reasons[0] != "no_checks" {
 		t.Errorf("no checks: %s, %+v", r.State, risk)
 	}
-	two := policy(t, approval.RuleConfig{Name: "two", When: "true", Need: need(2), From: []string{"maintainers"}})
+	two := compiled(t, policy.RuleConfig{Name: "two", When: "true", Need: need(2), From: []string{"maintainers"}})
 	if risk := approval.RiskOf(ask(approval.Config{Policy: two})); risk.Level != approval.Plain {
 		t.Errorf("two people make it careful without the setting: %+v", risk)
 	}

@@ -5,28 +5,28 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 )
 
 // Store is what the gateway needs of the database.
 type Store interface {
-	// InTask runs fn in one transaction that holds the task's row.
-	InTask(ctx context.Context, taskID string, fn func(Tx) error) error
+	// InGate runs fn in one transaction that holds the task's row, as the engine's InTask
+	// does, with the gate's rows.
+	InGate(ctx context.Context, taskID string, fn func(Tx) error) error
 	Request(ctx context.Context, id string) (Request, error)
 	Requests(ctx context.Context, f Filter) (Page, error)
 	// Revisions returns all revisions of a request, oldest first.
 	Revisions(ctx context.Context, id string) ([]Revision, error)
 	// Standing lists all that wait for people and stand on a branch, oldest first.
 	Standing(ctx context.Context) ([]Standing, error)
-	// PendingOf returns the ids of the pending requests of a task.
-	PendingOf(ctx context.Context, taskID string) ([]string, error)
 	// Overdue returns pending requests whose deadline is not after now.
 	Overdue(ctx context.Context, now time.Time, limit int) ([]Request, error)
 	// DueCards leases cards that are due and show an older version than their
 	// request's; nobody else gets them before until.
-	DueCards(ctx context.Context, channels []string, now, until time.Time, limit int) ([]Card, error)
+	DueCards(ctx context.Context, channels []origin.Channel, now, until time.Time, limit int) ([]Card, error)
 	// DueEdits is DueCards for those that were delivered before: what people look at
 	// and may act on is brought up to date first.
-	DueEdits(ctx context.Context, channels []string, now, until time.Time, limit int) ([]Card, error)
+	DueEdits(ctx context.Context, channels []origin.Channel, now, until time.Time, limit int) ([]Card, error)
 	// Returned ends the leases that this node had before it was killed.
 	Returned(ctx context.Context) error
 	// SaveCard records a delivery: what the card shows now, or when to try again.
@@ -36,7 +36,7 @@ type Store interface {
 	IntoDigest(ctx context.Context, c Card, f Flood) (bool, error)
 	// DueDigests leases digests of a channel of which a line is behind its request:
 	// those that were sent before, or those that were not.
-	DueDigests(ctx context.Context, channel string, sent bool, now, until time.Time, limit int) ([]Digest, error)
+	DueDigests(ctx context.Context, channel origin.Channel, sent bool, now, until time.Time, limit int) ([]Digest, error)
 	// DigestLines returns the cards that are lines of a digest, oldest request first.
 	DigestLines(ctx context.Context, id string) ([]Card, error)
 	// SaveDigest records a delivery: which Version of which request the digest shows
@@ -44,7 +44,7 @@ type Store interface {
 	// first time.
 	SaveDigest(ctx context.Context, d Digest, shown map[string]int64) ([]string, error)
 	// DueNotices leases notices of a channel that were not sent.
-	DueNotices(ctx context.Context, channel string, now, until time.Time, limit int) ([]Notice, error)
+	DueNotices(ctx context.Context, channel origin.Channel, now, until time.Time, limit int) ([]Notice, error)
 	// SaveNotice records that a notice was sent, or when to try again.
 	SaveNotice(ctx context.Context, n Notice) error
 	// DueActs returns pending requests whose NextAt is not after now.
@@ -81,7 +81,6 @@ type Store interface {
 	Looks(ctx context.Context, requestIDs []string) ([]Look, error)
 	// Configuration is what some node took last.
 	Configuration(ctx context.Context) (Taken, error)
-	Blob(ctx context.Context, id string) ([]byte, error)
 	Delegation(ctx context.Context, id string) (orchestrator.Delegation, error)
 }
 
@@ -91,6 +90,8 @@ type Tx interface {
 	orchestrator.Tx
 	// Request reads the request with its current revision and decisions.
 	Request(ctx context.Context, id string) (*Request, error)
+	// NewestRequest reads the newest request of a delegation, nil when it has none.
+	NewestRequest(ctx context.Context, delegationID string) (*Request, error)
 	// InsertRequest adds a request with its first revision.
 	InsertRequest(ctx context.Context, r *Request) error
 	// SaveRequest writes the request's own fields and its current revision's (a new
@@ -100,8 +101,10 @@ type Tx interface {
 	// Configuration is the same as the store's.
 	Configuration(ctx context.Context) (Taken, error)
 	// Approved returns those of the contents that a person has approved at their path of a
-	// repository. CloseRequest remembers what a request that landed has Vouched for.
+	// repository.
 	Approved(ctx context.Context, repository string, contents []Content) (map[Content]bool, error)
+	// KeepApproved remembers contents that people approved in a repository.
+	KeepApproved(ctx context.Context, repository string, contents []Content) error
 	// TakeDrafts removes a person's drafts on a request and returns them, as Drafts does.
 	TakeDrafts(ctx context.Context, userID, requestID string) ([]Draft, error)
 	// Answers is the same as the store's.

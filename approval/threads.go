@@ -2,12 +2,18 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // maxPlaced is how many files are read to find where comments of earlier revisions stand
@@ -180,4 +186,170 @@ func (t Thread) carried() agent.LineComment {
 	}
 	c.Text = b.String()
 	return c
+}
+
+// Act is what a person does under a line comment that was sent.
+type Act string
+
+// The acts. A comment is open until it is resolved, and again once it is reopened.
+const (
+	Reply   Act = "reply"
+	Resolve Act = "resolve"
+	Reopen  Act = "reopen"
+)
+
+// The limits of what is said and done under all comments of one request: every page of the
+// request has all of it.
+const (
+	MaxAnswers  = 2000    // acts
+	MaxAnswered = 1 << 20 // bytes of replies
+)
+
+// Answer is one act under a line comment.
+type Answer struct {
+	N       int    // counts from 1 within the request
+	Thread  string // Thread.ID
+	Act     Act
+	UserID  string
+	User    string
+	Channel origin.Channel
+	Text    string // of a reply, else ""
+	At      time.Time
+}
+
+// Said is an act as it comes in. One that was done already changes nothing: to resolve
+// what is resolved, or a reply that is sent twice.
+type Said struct {
+	RequestID string
+	Thread    string
+	Principal people.Principal
+	Channel   origin.Channel
+	Act       Act
+	Text      string // needed with reply; with resolve and reopen it is a reply before it
+	// Seen is how many acts of the thread the person had before them: a reply of the same
+	// words among the later ones is this one. Below 0 it is not known, and only the
+	// newest act is compared.
+	Seen int
+}
+
+// done are the events of the acts.
+var done = map[Act]func(event.Answer) event.Payload{
+	Reply:   func(a event.Answer) event.Payload { return event.CommentRepliedData{Answer: a} },
+	Resolve: func(a event.Answer) event.Payload { return event.CommentResolvedData{Answer: a} },
+	Reopen:  func(a event.Answer) event.Payload { return event.CommentReopenedData{Answer: a} },
+}
+
+// Answer does one act. It and its event are one transaction under the task's row, so that
+// of two people who answer at once both are kept, one after the other.
+func (g *Gateway) Answer(ctx context.Context, s Said) error {
+	s.Text = plain(s.Text)
+	if refused := s.check(); refused != nil {
+		return refused
+	}
+	r, err := g.Request(ctx, s.RequestID)
+	if err != nil {
+		return err
+	}
+	e, err := g.Electorate(ctx)
+	if err != nil {
+		return err
+	}
+	return g.store.InGate(ctx, r.TaskID, func(tx Tx) error {
+		cur, err := tx.Request(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		said, err := tx.Answers(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		all := cur.threads(said)
+		i := slices.IndexFunc(all, func(t Thread) bool { return t.ID == s.Thread })
+		if i < 0 {
+			return orchestrator.Errorf(orchestrator.CodeNotFound, "This request has no comment %q. Load the page again.", s.Thread)
+		}
+		if refused := e.MayAnswer(s.Principal, *cur, all[i]); refused != nil {
+			return refused
+		}
+		for _, a := range s.answers(all[i]) {
+			if refused := room(said, a); refused != nil {
+				return refused
+			}
+			a.N, a.At = len(said)+1, tx.Now()
+			said = append(said, a)
+			said := done[a.Act](event.Answer{About: cur.about(), Thread: a.Thread, Path: all[i].Comment.Path, Line: all[i].Comment.Line,
+				Channel: string(a.Channel), Text: a.Text})
+			if err := errors.Join(tx.InsertAnswer(ctx, r.ID, a), tx.Append(ctx, cur.event(a.User, said))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// room refuses an act where there are too many, or too long ones.
+func room(said []Answer, a Answer) *orchestrator.Error {
+	size := len(a.Text)
+	for _, b := range said {
+		size += len(b.Text)
+	}
+	switch {
+	case len(said) >= MaxAnswers:
+		return orchestrator.Errorf(orchestrator.CodeConflict, "There are %d answers under the comments of this request; that is the limit. Say it with a verdict.", MaxAnswers)
+	case a.Text != "" && size > MaxAnswered: // what is done without words still is
+		return orchestrator.Errorf(orchestrator.CodeConflict, "The replies under the comments of this request would have %d bytes; %d is the limit. Say it with a verdict.", size, MaxAnswered)
+	}
+	return nil
+}
+
+func (s Said) check() *orchestrator.Error {
+	switch {
+	case done[s.Act] == nil:
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "There is no act %q. Use reply, resolve or reopen.", s.Act)
+	case s.Act == Reply && s.Text == "":
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The reply is empty. Write it, or leave it out.")
+	case len(s.Text) > MaxComment:
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The reply has %d bytes; %d is the limit.", len(s.Text), MaxComment)
+	}
+	return nil
+}
+
+// answers are the acts that are new: none where all was done already.
+func (s Said) answers(t Thread) []Answer {
+	a := Answer{Thread: t.ID, UserID: s.Principal.User.ID, User: s.Principal.Name(), Channel: s.Channel}
+	var fresh []Answer
+	if s.Text != "" && !s.repeats(t) {
+		a.Act, a.Text = Reply, s.Text
+		fresh = append(fresh, a)
+	}
+	if s.Act == Resolve && !t.Resolved() || s.Act == Reopen && t.Resolved() {
+		a.Act, a.Text = s.Act, ""
+		fresh = append(fresh, a)
+	}
+	return fresh
+}
+
+// repeats reports whether the person has said the same since they looked.
+func (s Said) repeats(t Thread) bool {
+	since := s.Seen
+	if since < 0 || since > len(t.Answers) {
+		since = max(0, len(t.Answers)-1)
+	}
+	return slices.ContainsFunc(t.Answers[since:], func(a Answer) bool {
+		return a.Act == Reply && a.UserID == s.Principal.User.ID && a.Text == s.Text
+	})
+}
+
+// MayAnswer returns nil when p may reply to a comment, resolve and reopen it: who wrote
+// it, and whoever may ask for changes, as long as a further revision can come.
+func (e Electorate) MayAnswer(p people.Principal, r Request, t Thread) *orchestrator.Error {
+	refused := e.May(p, r, RequestChanges)
+	own := p.Run == nil && p.User.ID != "" && p.User.ID == t.Decision.UserID && Approves(e.current(p.User)) && p.Has(people.ApprovalsDecide)
+	switch {
+	case refused != nil && !own:
+		return refused
+	case r.DecidedAt != nil && !r.revisable():
+		return orchestrator.Errorf(orchestrator.CodeConflict, "This request is %s, so its comments stay as they are.", r.State)
+	}
+	return nil
 }

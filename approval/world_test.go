@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
@@ -50,7 +52,7 @@ type world struct {
 	*testing.T
 	ctx   context.Context
 	clock *clock
-	db    *store.Store
+	db    *sqlstore.Store
 	g     *approval.Gateway
 }
 
@@ -61,7 +63,7 @@ func newWorld(t *testing.T, c approval.Config) *world {
 	if strings.HasPrefix(t.Name(), onPostgres) {
 		url = storetest.Postgres(t)
 	}
-	db, err := store.Open(w.ctx, storetest.Ready(t, url), store.Options{Now: w.clock.now, Logger: slog.New(slog.DiscardHandler)})
+	db, err := sqlstore.Open(w.ctx, storetest.Ready(t, url), store.Options{Now: w.clock.now, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,7 @@ func newWorld(t *testing.T, c approval.Config) *world {
 		c.Groups = groups
 	}
 	w.db = db
-	w.g = approval.New(approval.Options{Store: db.Gateway(), Users: team(staff()), Now: w.clock.now, Logger: slog.New(slog.DiscardHandler),
+	w.g = approval.New(approval.Options{Store: db, Users: team(staff()), Now: w.clock.now, Logger: slog.New(slog.DiscardHandler),
 		Diff: func(_ context.Context, r approval.Request) (string, error) {
 			return fmt.Sprintf("diff of revision %d\n", r.Revision.N), nil
 		}}, c)
@@ -128,10 +130,12 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 	}
 }
 
-// policy compiles rules against the groups of these tests.
-func policy(t *testing.T, rules ...approval.RuleConfig) *approval.Policy {
+func need(n int) *int { return &n }
+
+// compiled are rules for the groups of these tests.
+func compiled(t *testing.T, rules ...policy.RuleConfig) *policy.Policy {
 	t.Helper()
-	p, problems := approval.CompileRules(rules, map[string][]string{"maintainers": {"ann", "bob"}})
+	p, problems := policy.CompileRules(rules, map[string][]string{"maintainers": {"ann", "bob"}, "leads": {"dora"}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -154,7 +158,7 @@ func (w *world) checked() orchestrator.Delegation {
 	d := orchestrator.Delegation{ID: task.RootID, TaskID: task.ID, To: "coder", Text: task.Text, State: orchestrator.Checking, Attempt: 1,
 		HopKey: "root", Repository: "app", Requester: "ann", CreatedAt: now, Since: now,
 		Work: orchestrator.Work{Product: orchestrator.Product{Tree: id40("1")}, Base: orchestrator.Base{Stand: orchestrator.Stand{Branch: "main"}}}}
-	_, _, err := w.db.Engine().NewTask(w.ctx, task, func(tx orchestrator.Tx) error { return tx.Insert(w.ctx, &d) })
+	_, _, err := w.db.NewTask(w.ctx, task, func(tx orchestrator.Tx) error { return tx.Insert(w.ctx, &d) })
 	w.must(err)
 	return w.delegation(d.ID)
 }
@@ -190,7 +194,7 @@ func (w *world) delegation(id string) orchestrator.Delegation {
 
 func (w *world) request(id string) approval.Request {
 	w.Helper()
-	r, err := w.db.Gateway().Request(w.ctx, id)
+	r, err := w.db.Request(w.ctx, id)
 	w.must(err)
 	return r
 }
@@ -247,7 +251,7 @@ func (w *world) rework(id string) orchestrator.Delegation {
 	if d.State != orchestrator.Queued {
 		w.Fatalf("the delegation is %s, not queued", d.State)
 	}
-	w.must(w.db.Engine().InTask(w.ctx, d.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.db.InTask(w.ctx, d.TaskID, func(tx orchestrator.Tx) error {
 		row, err := tx.Delegation(w.ctx, id)
 		if err != nil {
 			return err
@@ -284,6 +288,6 @@ func (o oldStore) Overdue(_ context.Context, _ time.Time, _ int) ([]approval.Req
 
 // other is the gateway of another node, which has read r a moment ago.
 func (w *world) other(r approval.Request) *approval.Gateway {
-	return approval.New(approval.Options{Store: oldStore{w.db.Gateway(), r}, Users: team(staff()), Now: w.clock.now,
+	return approval.New(approval.Options{Store: oldStore{w.db, r}, Users: team(staff()), Now: w.clock.now,
 		Diff: func(context.Context, approval.Request) (string, error) { return "diff\n", nil }}, w.g.Config())
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/guard"
@@ -68,7 +69,7 @@ type Gateway interface {
 	Moved(ctx context.Context, r approval.Request) (Movement, error)
 	MissedBy(ctx context.Context, r approval.Request, userID string) (string, error)
 	// Backtest tries rules on the requests made since then, and writes nothing.
-	Backtest(ctx context.Context, p *approval.Policy, since time.Time) (approval.Backtest, error)
+	Backtest(ctx context.Context, p *policy.Policy, since time.Time) (approval.Backtest, error)
 	// SaveDraft keeps a line comment that is not sent yet; an empty text removes it.
 	SaveDraft(ctx context.Context, by people.Principal, requestID string, revision int, d approval.Draft) error
 	// Drafts are a person's comments that are not sent, placed on the current revision.

@@ -67,10 +67,10 @@ func (f *Frame) ApprovalRow(r approval.Request) views.ApprovalRow {
 
 // ChainOf is the names of a request's chain.
 func ChainOf(r approval.Request) []string {
-	if r.Chain == "" {
+	if len(r.Chain) == 0 {
 		return []string{r.Agent}
 	}
-	return strings.Split(r.Chain, " → ")
+	return r.Chain
 }
 
 // DelegationRow is one task or delegation as lists show it. tree is the task's, for

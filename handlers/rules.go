@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/sharedctx"
 
@@ -17,7 +17,7 @@ import (
 
 // ParseRules reads rules as people paste them: the list alone, rules: with the list, the
 // section approval: or a whole file with one. Errors begin with line and column.
-func ParseRules(text string) ([]approval.RuleConfig, error) {
+func ParseRules(text string) ([]policy.RuleConfig, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 		return nil, fmt.Errorf("%s. Write the rules as they stand in the configuration", lineFirst(err))
@@ -34,10 +34,10 @@ func ParseRules(text string) ([]approval.RuleConfig, error) {
 	if n.Kind != yaml.SequenceNode {
 		return nil, fmt.Errorf("%s: this is no list of rules. Write the list as it stands under approval.rules, or the section approval with its rules", standsAt(n))
 	}
-	if len(n.Content) > approval.MaxRules {
-		return nil, fmt.Errorf("there are %d rules; %d is the limit", len(n.Content), approval.MaxRules)
+	if len(n.Content) > policy.MaxRules {
+		return nil, fmt.Errorf("there are %d rules; %d is the limit", len(n.Content), policy.MaxRules)
 	}
-	var rules []approval.RuleConfig
+	var rules []policy.RuleConfig
 	for _, item := range n.Content {
 		r, err := ruleAt(item)
 		if err != nil {
@@ -49,21 +49,21 @@ func ParseRules(text string) ([]approval.RuleConfig, error) {
 }
 
 // ruleAt reads one rule.
-func ruleAt(n *yaml.Node) (approval.RuleConfig, error) {
+func ruleAt(n *yaml.Node) (policy.RuleConfig, error) {
 	if n.Kind != yaml.MappingNode {
-		return approval.RuleConfig{}, fmt.Errorf("%s: a rule has keys, such as {name: docs, when: \"true\", need: 1}", standsAt(n))
+		return policy.RuleConfig{}, fmt.Errorf("%s: a rule has keys, such as {name: docs, when: \"true\", need: 1}", standsAt(n))
 	}
 	for i := 0; i < len(n.Content); i += 2 {
 		// An alias in place of a key is named after its anchor and means another.
 		if key := n.Content[i]; key.Kind != yaml.ScalarNode || !slices.Contains(ruleKeys(), key.Value) {
-			return approval.RuleConfig{}, fmt.Errorf("%s: a rule has no key %.40q. It has %s", standsAt(key), key.Value, strings.Join(ruleKeys(), ", "))
+			return policy.RuleConfig{}, fmt.Errorf("%s: a rule has no key %.40q. It has %s", standsAt(key), key.Value, strings.Join(ruleKeys(), ", "))
 		}
 	}
 	var w WrittenRule
 	if err := n.Decode(&w); err != nil {
-		return approval.RuleConfig{}, fmt.Errorf("%s", lineFirst(err))
+		return policy.RuleConfig{}, fmt.Errorf("%s", lineFirst(err))
 	}
-	r := approval.RuleConfig{Name: w.Name, When: w.When, Need: w.Need, From: w.From, Deny: w.Deny, Shadow: w.Shadow}
+	r := policy.RuleConfig{Name: w.Name, When: w.When, Need: w.Need, From: w.From, Deny: w.Deny, Shadow: w.Shadow}
 	if w.Expires != "" {
 		d, err := sharedctx.ParseTTL(w.Expires)
 		if err != nil {
@@ -108,7 +108,7 @@ func lineFirst(err error) string {
 }
 
 // RuleProblems is what is wrong with rules, one line each.
-func RuleProblems(rules []approval.RuleConfig, problems []approval.Problem) string {
+func RuleProblems(rules []policy.RuleConfig, problems []policy.Problem) string {
 	var lines []string
 	for _, p := range problems {
 		place := ""

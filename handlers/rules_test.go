@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/handlers"
 	"gatehouse/handlers/settings"
 )
@@ -14,20 +14,20 @@ import (
 func TestARuleIsShownWithTheApproversOfItsRepositories(t *testing.T) {
 	one, two := map[string][]string{"app": {"maintainers"}}, map[string][]string{"app": {"maintainers"}, "web": {"leads"}}
 	for name, c := range map[string]struct {
-		rule         approval.Rule
+		rule         policy.Rule
 		approvers    map[string][]string
 		repositories []string
 		want         string
 	}{
-		"nobody is named":              {approval.Rule{Need: 1}, nil, []string{"app"}, "1 of all approvers"},
-		"the only repository":          {approval.Rule{Need: 1}, one, []string{"app"}, "1 of maintainers"},
-		"one of two":                   {approval.Rule{Need: 2}, one, []string{"app", "web"}, "2 of maintainers in app; 2 of all approvers elsewhere"},
-		"each its own":                 {approval.Rule{Need: 1}, two, []string{"app", "web"}, "1 of maintainers in app; 1 of leads in web"},
-		"two alike":                    {approval.Rule{Need: 1}, map[string][]string{"app": {"a"}, "web": {"a"}}, []string{"app", "web"}, "1 of a"},
-		"the rule's own groups":        {approval.Rule{Need: 1, From: []string{"core"}}, two, []string{"app", "web"}, "1 of core"},
-		"a rule that passes by":        {approval.Rule{}, two, []string{"app", "web"}, "passes"},
-		"a rule that denies":           {approval.Rule{Need: 1, Deny: true}, two, []string{"app", "web"}, "denied"},
-		"of a repository that is gone": {approval.Rule{Need: 1}, two, []string{"docs"}, "1 of all approvers"},
+		"nobody is named":              {policy.Rule{Need: 1}, nil, []string{"app"}, "1 of all approvers"},
+		"the only repository":          {policy.Rule{Need: 1}, one, []string{"app"}, "1 of maintainers"},
+		"one of two":                   {policy.Rule{Need: 2}, one, []string{"app", "web"}, "2 of maintainers in app; 2 of all approvers elsewhere"},
+		"each its own":                 {policy.Rule{Need: 1}, two, []string{"app", "web"}, "1 of maintainers in app; 1 of leads in web"},
+		"two alike":                    {policy.Rule{Need: 1}, map[string][]string{"app": {"a"}, "web": {"a"}}, []string{"app", "web"}, "1 of a"},
+		"the rule's own groups":        {policy.Rule{Need: 1, From: []string{"core"}}, two, []string{"app", "web"}, "1 of core"},
+		"a rule that passes by":        {policy.Rule{}, two, []string{"app", "web"}, "passes"},
+		"a rule that denies":           {policy.Rule{Need: 1, Deny: true}, two, []string{"app", "web"}, "denied"},
+		"of a repository that is gone": {policy.Rule{Need: 1}, two, []string{"docs"}, "1 of all approvers"},
 	} {
 		if got := settings.Outcome(c.rule, c.approvers, c.repositories); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

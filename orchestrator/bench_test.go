@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
@@ -65,7 +66,7 @@ func newRelay(b testing.TB, url string) *relay {
 func newRelayOf(b testing.TB, url string, workers int, wrap func(orchestrator.Store) orchestrator.Store) *relay {
 	b.Helper()
 	r := &relay{}
-	s, err := store.Open(b.Context(), storetest.Ready(b, url), store.Options{Node: "bench", Logger: slog.New(slog.DiscardHandler)})
+	s, err := sqlstore.Open(b.Context(), storetest.Ready(b, url), store.Options{Node: "bench", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func newRelayOf(b testing.TB, url string, workers int, wrap func(orchestrator.St
 		b.Fatal(err)
 	}
 	r.engine = orchestrator.New(orchestrator.Options{
-		Node: "bench", Store: counted{wrap(s.Engine()), &r.commits}, Hub: s.Hub(), Data: b.TempDir(), URL: func() string { return "" }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Node: "bench", Store: counted{wrap(s), &r.commits}, Hub: s.Hub(), Data: b.TempDir(), URL: func() string { return "" }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Kinds: map[agent.Kind]agent.Runner{agent.Workflow: agenttest.Like{Of: workflow.Traits, Runner: byName{
 			"a": agenttest.NewScripted(agenttest.HandOn("b")), "b": agenttest.NewScripted(agenttest.HandOn("c")), "c": agenttest.NewScripted(agenttest.Answer("done"))}}},
 	}, orchestrator.Config{Agents: registry,

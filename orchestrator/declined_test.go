@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
@@ -120,12 +121,12 @@ func TestANoToAHandoverEndsTheTaskWhereItsRuleSaysSo(t *testing.T) {
 		kik := w.script("kik", agenttest.HandOn("coder"))
 		coder := w.script("coder", agenttest.Answer("done as asked"))
 		c := w.gateway.Config()
-		c.OnNo = approval.EndTask
+		c.OnNo = policy.EndTask
 		w.gateway.SetConfig(c)
 		w.start()
 		root := w.send("kik", "drop the tables")
 		r := w.request(root.TaskID, 1)
-		if r.Rule.OnNo != approval.EndTask {
+		if r.Rule.OnNo != policy.EndTask {
 			t.Fatalf("the request was asked under %+v", r.Rule)
 		}
 		if _, err := w.decide(r, approval.Reject, "Not on a Friday."); err != nil {

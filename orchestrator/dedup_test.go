@@ -166,7 +166,7 @@ func TestASpawnOfANodeOfBeforeTheKeysIsFound(t *testing.T) {
 			if ended != nil {
 				child.State = orchestrator.Completed
 			}
-			if err := w.store.Engine().InTask(ctx, job.TaskID, func(tx orchestrator.Tx) error { return tx.Insert(ctx, child) }); err != nil {
+			if err := w.store.InTask(ctx, job.TaskID, func(tx orchestrator.Tx) error { return tx.Insert(ctx, child) }); err != nil {
 				t.Error(err)
 			}
 			return child.ID

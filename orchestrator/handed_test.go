@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
@@ -306,7 +307,7 @@ func TestRulesSeeWhatGoesAlongWithAHandover(t *testing.T) {
 		`"plan" in artifacts`:                   "core/b.txt",
 	} {
 		w := deploying(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), agent.Spec{AnalysisOnly: true}, func(dir string) error { return writeFile(dir, path, "x\n") })
-		p, problems := approval.CompileHandovers([]approval.RuleConfig{{Name: "never", When: when, Deny: true}}, nil)
+		p, problems := policy.CompileHandovers([]policy.RuleConfig{{Name: "never", When: when, Deny: true}}, nil)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -339,7 +340,7 @@ func TestATriggersTaskIsAskedAbout(t *testing.T) {
 			t.Error("the same delivery made another task")
 		}
 		r := w.request(task.ID, 1)
-		if r.Question.From != "webhook ci" || r.Question.To != "ops" || r.DelegationID != root.ID || len(r.Lineage) == 0 || r.Chain != "ops" || ops.Runs() != 0 {
+		if r.Question.From != "webhook ci" || r.Question.To != "ops" || r.DelegationID != root.ID || len(r.Lineage) == 0 || r.Chain.String() != "ops" || ops.Runs() != 0 {
 			t.Fatalf("asked %+v of %v", r.Question, r.Lineage)
 		}
 		if live, err := w.store.Task(t.Context(), task.ID); err != nil || live.EndedAt != nil {
@@ -372,7 +373,7 @@ func TestATriggersTaskIsAskedAbout(t *testing.T) {
 		if w.count(mine.ID, event.Requested) != 0 {
 			t.Error("a person's own task was asked about")
 		}
-		p, problems := approval.CompileHandovers([]approval.RuleConfig{{Name: "never", When: `from startsWith "webhook "`, Deny: true}}, nil)
+		p, problems := policy.CompileHandovers([]policy.RuleConfig{{Name: "never", When: `from startsWith "webhook "`, Deny: true}}, nil)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
@@ -38,7 +39,7 @@ func TestAPersonIsAskedBeforeAHandover(t *testing.T) {
 			t.Fatalf("a request of kind %s asks %q", r.Kind, r.Title)
 		}
 		q := r.Question
-		if q == nil || q.From != "kik" || q.To != "coder" || q.Text != root.Text || len(r.Revision.Digest) != 64 || r.Chain != "kik → coder" {
+		if q == nil || q.From != "kik" || q.To != "coder" || q.Text != root.Text || len(r.Revision.Digest) != 64 || r.Chain.String() != "kik → coder" {
 			t.Fatalf("the question is %+v of chain %q and digest %q", q, r.Chain, r.Revision.Digest)
 		}
 		child := w.state(r.DelegationID, orchestrator.AwaitingApproval)
@@ -283,7 +284,7 @@ func TestTheWorkOfAnApprovedHandoverHasItsOwnQuestion(t *testing.T) {
 func TestRulesAboutHandovers(t *testing.T) {
 	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "kik"}, agent.Spec{Name: "coder"}, agent.Spec{Name: "ops", AskFirst: true})
-		p, problems := approval.CompileHandovers([]approval.RuleConfig{
+		p, problems := policy.CompileHandovers([]policy.RuleConfig{
 			{Name: "never", When: `text contains "rm -rf"`, Deny: true},
 			{Name: "prod", When: `to == "coder" && text contains "production"`},
 		}, nil)

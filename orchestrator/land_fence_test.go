@@ -68,7 +68,7 @@ func TestANodeThatSleptPastItsLeasePushesNothing(t *testing.T) {
 
 // elsewhere gives the row of a delegation to another node, with a lease until then.
 func (w *world) elsewhere(id, node string, until time.Time) {
-	w.must(w.store.Engine().InTask(w.t.Context(), w.delegation(id).TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.store.InTask(w.t.Context(), w.delegation(id).TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(w.t.Context(), id)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
@@ -161,7 +162,7 @@ func (w *world) group(names ...string) {
 	w.t.Helper()
 	one := 1
 	groups := map[string][]string{"maintainers": names}
-	p, problems := approval.CompileRules([]approval.RuleConfig{{Name: "all", When: "true", Need: &one, From: []string{"maintainers"}}}, groups)
+	p, problems := policy.CompileRules([]policy.RuleConfig{{Name: "all", When: "true", Need: &one, From: []string{"maintainers"}}}, groups)
 	if len(problems) > 0 {
 		w.t.Fatal(problems)
 	}

@@ -43,7 +43,7 @@ func newContest(t *testing.T, url string) *contest {
 
 // begin starts the second node with a store that can be taken from it.
 func (c *contest) begin() {
-	c.dying = &mortal{Store: referee{c.store.Engine(), c.p}, killed: make(chan struct{})}
+	c.dying = &mortal{Store: referee{c.store, c.p}, killed: make(chan struct{})}
 	c.second.Store = c.dying
 	c.restart()
 }
@@ -100,11 +100,11 @@ func (c *contest) step(a act, root orchestrator.Delegation) (forked *orchestrato
 
 // answer gives bob's verdict on the first open question of a task, if there is one.
 func (c *contest) answer(taskID string, v approval.Verdict) error {
-	ids, err := c.store.Gateway().PendingOf(c.t.Context(), taskID)
+	ids, err := c.store.PendingOf(c.t.Context(), taskID)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	r, err := c.store.Gateway().Request(c.t.Context(), ids[0])
+	r, err := c.store.Request(c.t.Context(), ids[0])
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (c *contest) finish(root orchestrator.Delegation, v approval.Verdict) error
 		if err := c.settle(root.TaskID); err != nil {
 			return err
 		}
-		ids, err := c.store.Gateway().PendingOf(c.t.Context(), root.TaskID)
+		ids, err := c.store.PendingOf(c.t.Context(), root.TaskID)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
@@ -78,7 +79,7 @@ func (w *world) edit(u people.User, r approval.Request, edits ...patch.FileEdit)
 
 func (w *world) reread(id string) approval.Request {
 	w.t.Helper()
-	r, err := w.store.Gateway().Request(w.t.Context(), id)
+	r, err := w.store.Request(w.t.Context(), id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func (w *world) refused(err error, code, says string) {
 // votes sets how many yeses everything needs.
 func (w *world) votes(need int) {
 	c := w.gateway.Config()
-	p, problems := approval.CompileRules([]approval.RuleConfig{{Name: "all", When: "true", Need: &need}}, nil)
+	p, problems := policy.CompileRules([]policy.RuleConfig{{Name: "all", When: "true", Need: &need}}, nil)
 	if len(problems) > 0 {
 		w.t.Fatal(problems)
 	}
@@ -521,7 +522,7 @@ func TestAChoiceIsNotCountedForSomebodyWhoLostTheRight(t *testing.T) {
 	w.open(url)
 	c, need := w.gateway.Config(), 1
 	c.Groups = map[string][]string{"core": {"cleo"}}
-	policy, problems := approval.CompileRules([]approval.RuleConfig{{Name: "core", When: "true", Need: &need, From: []string{"core"}}}, c.Groups)
+	policy, problems := policy.CompileRules([]policy.RuleConfig{{Name: "core", When: "true", Need: &need, From: []string{"core"}}}, c.Groups)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -622,7 +623,7 @@ func TestLossesOfBeforeAreForgottenWhenTheWorkComesOn(t *testing.T) {
 			return changes(three)(ctx, job, h)
 		})
 	})
-	w.must(w.store.Engine().InTask(t.Context(), root.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.store.InTask(t.Context(), root.TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(t.Context(), root.ID)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
@@ -40,7 +41,7 @@ func TestWhatAChildBringsComesWithItsPeople(t *testing.T) {
 			return writes("code.txt", "code\n")(ctx, job, host)
 		}))
 		one, two := 1, 2
-		rules, problems := approval.CompileRules([]approval.RuleConfig{
+		rules, problems := policy.CompileRules([]policy.RuleConfig{
 			{Name: "deps", When: `agent == "deps"`, Need: &two}, {Name: "rest", When: "true", Need: &one}}, nil)
 		if len(problems) > 0 {
 			t.Fatal(problems)
@@ -69,10 +70,10 @@ func TestWhatAChildBringsComesWithItsPeople(t *testing.T) {
 		for _, n := range r.Revision.Notes {
 			said[n.Code] += n.Text
 		}
-		if !strings.Contains(said["no_sandbox"], "ran without a sandbox on this host: deps.") || !strings.Contains(said[approval.NoteOtherAgent], `deps worked on this, too, and for its changes rule "deps" holds`) {
+		if !strings.Contains(said["no_sandbox"], "ran without a sandbox on this host: deps.") || !strings.Contains(said[policy.NoteOtherAgent], `deps worked on this, too, and for its changes rule "deps" holds`) {
 			t.Errorf("notes %v", said)
 		}
-		if want := (approval.Party{UserID: w.bob.ID, User: "bob", Why: "owns deps, which worked on it", Agent: "deps"}); !slices.Contains(r.Lineage, want) {
+		if want := (approval.Party{UserID: w.bob.ID, User: "bob", Part: approval.OwnsWorker, Agent: "deps"}); !slices.Contains(r.Lineage, want) || want.Why() != "owns deps, which worked on it" {
 			t.Errorf("lineage %+v", r.Lineage)
 		}
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/approval/inbox"
+	"gatehouse/approval/passive"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
@@ -175,8 +175,8 @@ type gateReferee struct {
 	p *players
 }
 
-func (r gateReferee) InTask(ctx context.Context, id string, fn func(approval.Tx) error) error {
-	return r.Store.InTask(ctx, id, func(tx approval.Tx) error { return fn(refereedTx{tx, r.p}) })
+func (r gateReferee) InGate(ctx context.Context, id string, fn func(approval.Tx) error) error {
+	return r.Store.InGate(ctx, id, func(tx approval.Tx) error { return fn(refereedTx{tx, r.p}) })
 }
 
 type refereedTx struct {
@@ -224,9 +224,9 @@ func newMatch(t *testing.T) *match {
 func (w *world) match(p *players, kinds map[agent.Kind]agent.Runner) *match {
 	t, m := w.t, &match{world: w, p: p}
 	o := m.engine.Options
-	m.gateway = approval.New(approval.Options{Store: gateReferee{m.store.Gateway(), m.p}, Users: m.store, Logger: o.Log,
+	m.gateway = approval.New(approval.Options{Store: gateReferee{m.store, m.p}, Users: m.store, Logger: o.Log,
 		Diff: func(context.Context, approval.Request) (string, error) { return "the diff", nil }},
-		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{inbox.Channel{}}})
+		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{passive.Inbox}})
 	o.Store, o.Gate, o.Kinds = referee{o.Store, m.p}, m.gateway, kinds
 	m.engine = orchestrator.New(o, m.config)
 	m.gateway.SetReviser(m.engine)
@@ -309,7 +309,7 @@ func (m *match) do(a act, root orchestrator.Delegation) error {
 		}
 		_, err = m.engine.Cancel(ctx, tree[a.any%len(tree)].ID, "ann")
 	default:
-		page, readErr := m.store.Gateway().Requests(ctx, approval.Filter{TaskID: root.TaskID})
+		page, readErr := m.store.Requests(ctx, approval.Filter{TaskID: root.TaskID})
 		if readErr != nil || len(page.Items) == 0 {
 			return readErr
 		}
@@ -479,14 +479,14 @@ func (m *match) close(root orchestrator.Delegation, verdict string) error {
 		if err := m.settle(root.TaskID); err != nil {
 			return err
 		}
-		ids, err := m.store.Gateway().PendingOf(m.t.Context(), root.TaskID)
+		ids, err := m.store.PendingOf(m.t.Context(), root.TaskID)
 		if err != nil {
 			return err
 		}
 		if len(ids) == 0 {
 			return m.ended(root.TaskID)
 		}
-		r, err := m.store.Gateway().Request(m.t.Context(), ids[0])
+		r, err := m.store.Request(m.t.Context(), ids[0])
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/approval/inbox"
+	"gatehouse/approval/passive"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
@@ -37,7 +38,7 @@ type world struct {
 	data    string
 	config  orchestrator.Config
 	scripts map[string]*agenttest.Scripted
-	store   *store.Store
+	store   *sqlstore.Store
 	engine  *orchestrator.Engine
 	gateway *approval.Gateway
 	trace   func(string)
@@ -109,15 +110,15 @@ func (w *world) open(url string) {
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	s, err := store.Open(w.t.Context(), storetest.Ready(w.t, url), store.Options{Node: filepath.Base(w.data), Hub: hub, Logger: log, Now: w.now})
+	s, err := sqlstore.Open(w.t.Context(), storetest.Ready(w.t, url), store.Options{Node: filepath.Base(w.data), Hub: hub, Logger: log, Now: w.now})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.store = s
-	w.gateway = approval.New(approval.Options{Store: s.Gateway(), Users: s, Logger: log,
+	w.gateway = approval.New(approval.Options{Store: s, Users: s, Logger: log,
 		Diff: func(context.Context, approval.Request) (string, error) { return "the diff", nil }},
-		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{inbox.Channel{}}})
-	w.engine = orchestrator.New(orchestrator.Options{Node: filepath.Base(w.data), Store: s.Engine(), Hub: hub, Gate: w.gateway,
+		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{passive.Inbox}})
+	w.engine = orchestrator.New(orchestrator.Options{Node: filepath.Base(w.data), Store: s, Hub: hub, Gate: w.gateway,
 		Kinds:   map[agent.Kind]agent.Runner{agent.Command: byName(w.scripts), agent.LLM: agenttest.Like{Runner: byName(w.scripts), Of: llm.Traits}, agent.Workflow: workflow.New(workflow.Options{})},
 		Context: func(actor string) sharedctx.Store { return s.Context(actor) },
 		Checker: checks{}, Mirrors: patch.NewMirrors(filepath.Join(w.data, "mirrors"), patch.Options{Logger: log}), Data: w.data,
@@ -213,12 +214,12 @@ func (w *world) request(taskID string, revision int) approval.Request {
 	w.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for time.Now().Before(deadline) {
-		ids, err := w.store.Gateway().PendingOf(w.t.Context(), taskID)
+		ids, err := w.store.PendingOf(w.t.Context(), taskID)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if len(ids) > 0 {
-			r, err := w.store.Gateway().Request(w.t.Context(), ids[0])
+			r, err := w.store.Request(w.t.Context(), ids[0])
 			if err != nil {
 				w.t.Fatal(err)
 			}

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
@@ -19,9 +21,9 @@ import (
 func evidenceFixture() evidenceview.EvidencePage {
 	opened, expires := before(65*time.Minute), now.Add(time.Hour)
 	r := approval.Request{ID: aprID, TaskID: taskID, DelegationID: codeID, State: approval.Landed, Agent: "coder", Title: "Fix the retry loop", Repository: "app",
-		Requester: "dora", Via: origin.Trigger(origin.Webhook, "ci-failed"), Chain: "kik → coder", Landed: commit, CreatedAt: before(2 * time.Hour), ExpiresAt: &expires, RevertedBy: "apr_01k9m2c8w5q3z7x4v6b8c8aaaa",
-		Rule:    approval.Rule{Name: "core", When: "any(patch.files, .path startsWith 'core/')", Need: 2, From: []string{"maintainers"}, Version: "9f2c1a7e5b1d", Widened: 1},
-		Lineage: []approval.Party{{User: "dora", Why: "asked for it"}},
+		Requester: "dora", Via: origin.Trigger(origin.Webhook, "ci-failed"), Chain: chain.ParseNames("kik → coder"), Landed: commit, CreatedAt: before(2 * time.Hour), ExpiresAt: &expires, RevertedBy: "apr_01k9m2c8w5q3z7x4v6b8c8aaaa",
+		Rule:    policy.Rule{Name: "core", When: "any(patch.files, .path startsWith 'core/')", Need: 2, From: []string{"maintainers"}, Version: "9f2c1a7e5b1d", Widened: 1},
+		Lineage: []approval.Party{{User: "dora", Part: approval.AskedForIt}},
 		Decisions: []approval.Decision{
 			{User: "bob", Channel: "web", Verdict: approval.RequestChanges, ID: "dec_a", Digest: digest, Revision: 1, At: before(90 * time.Minute), Comment: "Say why. " + hostile,
 				Comments: []agent.LineComment{{Path: "upload/\u202Eretry.go", Line: 42, Text: "needs ctx here?"}}, Seen: approval.Seen{Surface: "page", Files: 3, FilesViewed: 3}},

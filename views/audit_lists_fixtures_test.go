@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/history"
 	"gatehouse/orchestrator/record/proof"
@@ -19,14 +20,14 @@ import (
 func auditRequestRows() []history.Row {
 	at := func(d time.Duration) *time.Time { t := before(d); return &t }
 	rows := []history.Row{
-		{ID: aprID, TaskID: taskID, At: before(2 * time.Hour), Title: "Fix the retry loop in the uploader", State: "landed", Requester: "ann", Via: origin.From(origin.Web), Agent: "coder", Chain: "kik → coder",
+		{ID: aprID, TaskID: taskID, At: before(2 * time.Hour), Title: "Fix the retry loop in the uploader", State: "landed", Requester: "ann", Via: origin.From(origin.Web), Agent: "coder", Chain: chain.ParseNames("kik → coder"),
 			Repository: "app", Target: "main", Rule: "core", Need: 2, Files: 3, Added: 48, Removed: 12, Warnings: []string{"ci_file"}, Flags: []string{"viewed:no", "warnings:overruled", "fast:yes"},
 			Deciders: []history.Decider{{Name: "bob", Channel: "telegram", Verdict: "approve"}, {Name: "cleo", Channel: "web", Verdict: "approve"}}, DecidedAt: at(time.Hour), Landed: commit, USD: money(.06)},
-		{ID: "apr_01k9m2c8w5q3z7x4v6b8c8bbbb", At: before(26 * time.Hour), Title: "Bump dependencies", State: "landed", Requester: "ci", Via: origin.Trigger(origin.Webhook, "ci-failed"), Agent: "deps", Chain: "kik → coder → deps",
+		{ID: "apr_01k9m2c8w5q3z7x4v6b8c8bbbb", At: before(26 * time.Hour), Title: "Bump dependencies", State: "landed", Requester: "ci", Via: origin.Trigger(origin.Webhook, "ci-failed"), Agent: "deps", Chain: chain.ParseNames("kik → coder → deps"),
 			Repository: "app", Rule: "docs", Need: 0, Files: 1, Added: 2, Removed: 2, Flags: []string{"is:auto"}, Deciders: []history.Decider{{Name: "rule:docs", Verdict: "approve"}}, DecidedAt: at(26 * time.Hour), Landed: digest[:40]},
-		{ID: "apr_01k9m2c8w5q3z7x4v6b8c8cccc", At: before(50 * time.Hour), Title: hostile, State: "rejected", Requester: "dora" + hostile, Via: origin.From(hostile), Chain: "kik → " + hostile, Repository: hostile, Rule: hostile,
+		{ID: "apr_01k9m2c8w5q3z7x4v6b8c8cccc", At: before(50 * time.Hour), Title: hostile, State: "rejected", Requester: "dora" + hostile, Via: origin.From(hostile), Chain: chain.ParseNames("kik → " + hostile), Repository: hostile, Rule: hostile,
 			Need: 3, Deciders: []history.Decider{{Name: "bob", Channel: "web", Verdict: "reject"}}, DecidedAt: at(49 * time.Hour), USD: money(1.2)},
-		{ID: "apr_01k9m2c8w5q3z7x4v6b8c8dddd", At: before(70 * time.Hour), State: "pending", Requester: "bob", Via: origin.From(origin.CLI), Chain: "docs", Repository: "site", Rule: "rest", Need: 1, Flags: []string{"four_eyes:no"}},
+		{ID: "apr_01k9m2c8w5q3z7x4v6b8c8dddd", At: before(70 * time.Hour), State: "pending", Requester: "bob", Via: origin.From(origin.CLI), Chain: chain.ParseNames("docs"), Repository: "site", Rule: "rest", Need: 1, Flags: []string{"four_eyes:no"}},
 	}
 	for i := range 12 {
 		r := rows[i%2]

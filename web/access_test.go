@@ -85,7 +85,7 @@ func TestARunReadsNoOtherTasksFailures(t *testing.T) {
 	dora := h.user("dora", people.Operator)
 	_, root := h.task(dora, "Fix")
 	_, other := h.task(h.user("ann", people.Operator), "Other")
-	h.must(h.store.Engine().InTask(h.ctx, other.TaskID, func(tx orchestrator.Tx) error {
+	h.must(h.store.InTask(h.ctx, other.TaskID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(h.ctx, other.ID)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store/storetest"
@@ -148,7 +149,7 @@ func TestAnExportHasWhatTheFilterShowsAndIsOnRecord(t *testing.T) {
 		for range 3 {
 			h.decided(dora, ann, "approve")
 		}
-		odd := h.decided(dora, bob, "reject", func(r *approval.Request) { r.Title, r.Chain = tricky, "+1 → coder" })
+		odd := h.decided(dora, bob, "reject", func(r *approval.Request) { r.Title, r.Chain = tricky, chain.Names{"+1", "coder"} })
 		page := iris.get("/audit/export?list=requests&filter=requester:dora&zone=")
 		has(t, page, http.StatusOK, "Export 4 requests", "requester:dora", "format=csv", "Times in the file are UTC")
 		has(t, iris.get("/audit/export?filter=aprover:bob"), http.StatusBadRequest, "Did you mean approver?")

@@ -30,7 +30,7 @@ func (h *house) places() []handlers.Place {
 func (h *house) givenUp() approval.Request {
 	h.Helper()
 	r := h.request(h.user("dora", people.Operator))
-	h.must(h.store.Gateway().InTask(h.ctx, r.TaskID, func(tx approval.Tx) error {
+	h.must(h.store.InGate(h.ctx, r.TaskID, func(tx approval.Tx) error {
 		return tx.EnsureCard(h.ctx, approval.Card{RequestID: r.ID, Channel: "telegram", Address: "-100123"})
 	}))
 	h.must(h.store.SaveCard(h.ctx, approval.Card{RequestID: r.ID, Channel: "telegram", Address: "-100123", Dead: true, Error: "bot was kicked", Attempts: 12}))

@@ -132,7 +132,7 @@ func TestAChatIsFollowedFromWhereItStopped(t *testing.T) {
 		t.Errorf("after it was stored: %+v", queued)
 	}
 	h.must(l.Close())
-	h.must(h.store.Engine().InTask(h.ctx, task, func(tx orchestrator.Tx) error {
+	h.must(h.store.InTask(h.ctx, task, func(tx orchestrator.Tx) error {
 		for _, e := range []event.Event{
 			{Type: event.Acknowledged, Actor: "kik", Data: event.Data(map[string]any{"agent": "kik", "attempt": 1})},
 			{Type: event.Progress, Actor: "kik", Data: event.Data(map[string]any{"text": "reading"})},
@@ -261,7 +261,7 @@ func TestTheChatWorksWithFormsAlone(t *testing.T) {
 	if a.StatusCode != http.StatusOK || a.Request.URL.Path != "/chat" || !strings.Contains(a.body, "&lt;script&gt;") || strings.Contains(a.body, "\u202e") {
 		t.Errorf("after sending: %d %s", a.StatusCode, a.Request.URL)
 	}
-	if page, err := h.store.Engine().List(h.ctx, orchestrator.Filter{RootsOnly: true}); err != nil || len(page.Items) != 1 {
+	if page, err := h.store.List(h.ctx, orchestrator.Filter{RootsOnly: true}); err != nil || len(page.Items) != 1 {
 		t.Fatalf("%+v, %v", page, err)
 	} else if task, err := h.store.Task(h.ctx, page.Items[0].TaskID); err != nil || task.Via != origin.From(origin.Chat) || task.Chat != dora.ID { // P15
 		t.Errorf("its task came by %q of %q: %v", task.Via, task.Chat, err)

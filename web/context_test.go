@@ -36,7 +36,7 @@ func TestTheSharedContextWithFormsAlone(t *testing.T) {
 	says(write("a\u202eb", "kept words", "security"), http.StatusBadRequest, "invisible characters", "kept words")
 	says(write("k", "kept words", "soon"), http.StatusBadRequest, "security (7d)")
 	says(write("big", strings.Repeat("x", 300<<10), ""), http.StatusBadRequest, "are the limit")
-	h.must(h.store.Engine().InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error {
+	h.must(h.store.InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error {
 		_, err := tx.NoteUses(h.ctx, []sharedctx.Use{{Namespace: "security", Key: "sqli_attempt_<ip>", Kind: sharedctx.Read, Agent: "reviewer", DelegationID: root.ID}})
 		return err
 	}))

@@ -21,7 +21,7 @@ func (h *house) turn(d orchestrator.Delegation, n int, role string, blocks ...ag
 		usd := 0.02
 		t.Model, t.Stop, t.Took, t.Usage = "test/sonnet", "end", 1500*time.Millisecond, agent.Usage{InputTokens: 900, OutputTokens: 100, USD: &usd}
 	}
-	h.must(h.store.Engine().InTask(h.ctx, d.TaskID, func(tx orchestrator.Tx) error { return tx.PutTurn(h.ctx, &d, t) }))
+	h.must(h.store.InTask(h.ctx, d.TaskID, func(tx orchestrator.Tx) error { return tx.PutTurn(h.ctx, &d, t) }))
 }
 
 func said(s string) agent.Block { return agent.Block{Type: agent.TextBlock, Text: s} }

@@ -1,5 +1,5 @@
 // Package web is the server: all routes on one screen (routes.go), who may use them
-// (access.go, credentials.go, session.go), and what surrounds every answer
+// (access.go), and what surrounds every answer
 // (middleware.go, hosts.go, errors.go, metrics.go).
 //
 // A request passes, in this order: a request id; a log line and figures; recovery;

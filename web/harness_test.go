@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/handlers"
 	"gatehouse/handlers/api"
 	"gatehouse/handlers/audit"
@@ -44,7 +46,7 @@ import (
 type house struct {
 	*testing.T
 	ctx    context.Context
-	store  *store.Store
+	store  *sqlstore.Store
 	engine *orchestrator.Engine
 	gate   *approval.Gateway
 	intake *intake.Intake
@@ -55,7 +57,7 @@ type house struct {
 
 // slowProof verifies after what the test has put before it.
 type slowProof struct {
-	*store.Store
+	*sqlstore.Store
 	slow *atomic.Pointer[func(context.Context)]
 }
 
@@ -152,7 +154,7 @@ func openAt(t *testing.T, address string) *house {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	hub := &event.Hub{}
-	st, err := store.Open(ctx, address, store.Options{Hub: hub, Logger: slog.New(slog.DiscardHandler)})
+	st, err := sqlstore.Open(ctx, address, store.Options{Hub: hub, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,12 +167,12 @@ func openAt(t *testing.T, address string) *house {
 	}
 	conf := orchestrator.Config{Agents: agents, Settings: orchestrator.Settings{Workers: 1, MaxDepth: 3, MaxHandoffs: 5},
 		Repositories: map[string]orchestrator.Repository{"app": {Name: "app", Branch: "main"}}}
-	engine := orchestrator.New(orchestrator.Options{Node: "n", Store: st.Engine(), Hub: hub, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, conf)
-	gate := approval.New(approval.Options{Store: st.Gateway(), Users: st, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+	engine := orchestrator.New(orchestrator.Options{Node: "n", Store: st, Hub: hub, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, conf)
+	gate := approval.New(approval.Options{Store: st, Users: st, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Diff: func(context.Context, approval.Request) (string, error) { return "diff", nil }}, approval.Config{FourEyes: true, Expires: time.Hour})
 	gate.SetReverter(engine)
 	h := &house{T: t, ctx: ctx, store: st, engine: engine, gate: gate, slow: new(atomic.Pointer[func(context.Context)])}
-	h.intake = intake.New(intake.Options{Store: st, Engine: engine, Tasks: st.Engine(), People: st, PublicURL: func() string { return "http://localhost:8080" },
+	h.intake = intake.New(intake.Options{Store: st, Engine: engine, Tasks: st, People: st, PublicURL: func() string { return "http://localhost:8080" },
 		Now: time.Now, Log: slog.New(slog.DiscardHandler)}, nil)
 	running := make(chan error, 1)
 	go func() { running <- st.Run(ctx) }()
@@ -364,7 +366,7 @@ func (h *house) running(root orchestrator.Delegation, token string) orchestrator
 	d := orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, time.Now()), TaskID: root.TaskID, ParentID: root.ID, From: "kik",
 		To: "coder", Text: "do", State: orchestrator.Running, Depth: 1, Chain: chain.New(3).With(chain.Step{From: "kik", To: "coder", Task: "do"}),
 		HopKey: token, Attempt: 1, Holder: "n", LeaseUntil: time.Now().Add(time.Hour), TokenHash: orchestrator.HashToken(token), CreatedAt: time.Now(), Since: time.Now(), ReadyAt: time.Now()}
-	h.must(h.store.Engine().InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error { return tx.Insert(h.ctx, &d) }))
+	h.must(h.store.InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error { return tx.Insert(h.ctx, &d) }))
 	return d
 }
 
@@ -374,15 +376,15 @@ func (h *house) request(u people.User, change ...func(*approval.Request)) approv
 	t, root := h.task(u, "Fix the retry loop")
 	now := time.Now()
 	r := approval.Request{ID: orchestrator.NewID(orchestrator.RequestPrefix, now), TaskID: t.ID, DelegationID: root.ID, State: approval.Pending, Agent: "coder",
-		Title: "Fix the retry loop", Repository: "app", RequesterID: u.ID, Requester: u.Name, Via: origin.From("test"), Chain: "kik → coder",
-		Rule: approval.Rule{Name: "rest", Need: 1, From: []string{}}, CreatedAt: now,
+		Title: "Fix the retry loop", Repository: "app", RequesterID: u.ID, Requester: u.Name, Via: origin.From("test"), Chain: chain.ParseNames("kik → coder"),
+		Rule: policy.Rule{Name: "rest", Need: 1, From: []string{}}, CreatedAt: now,
 		Revision: approval.Revision{N: 1, State: approval.Pending, Digest: digest, Base: patch.Base{Branch: "main", Commit: strings.Repeat("a", 40), Tree: strings.Repeat("b", 40)},
 			Tree: strings.Repeat("c", 40), Commit: strings.Repeat("d", 40), Branch: "gatehouse/x", Text: "I fixed it", Added: 1, Removed: 1, At: now,
 			Files: []patch.File{{Path: "retry.go", Status: patch.Modified, Added: 1, Removed: 1, Bytes: 32, OldMode: "100644", NewMode: "100644"}}}}
 	for _, c := range change {
 		c(&r)
 	}
-	h.must(h.store.Gateway().InTask(h.ctx, t.ID, func(tx approval.Tx) error {
+	h.must(h.store.InGate(h.ctx, t.ID, func(tx approval.Tx) error {
 		d, err := tx.Delegation(h.ctx, root.ID)
 		if err != nil {
 			return err

@@ -73,7 +73,7 @@ func TestALegalHoldWithFormsAlone(t *testing.T) {
 // cancelled ends a task.
 func (h *house) cancelled(root orchestrator.Delegation) {
 	h.Helper()
-	h.must(h.store.Engine().InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error {
+	h.must(h.store.InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error {
 		row, err := tx.Delegation(h.ctx, root.ID)
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
@@ -71,7 +72,7 @@ func (h *house) furnish(ann people.User) *world {
 	h.says(b.post("/approvals/"+w.pending.ID+"/drafts", form("do", "save", "text", hostile, "path", w.pending.Revision.Files[0].Path, "side", "R", "line", "1", "revision", "1", "at", "F1R1")), http.StatusOK)
 	w.talked = h.talk(b, h.request(w.dora, harm, func(r *approval.Request) { r.Revision.Files[1].OldBlob = strings.Repeat("f", 40) }))
 	for _, e := range [][2]string{{"a'b\"<i>=1", hostile}, {"long", strings.Repeat("z", 60_000)}, {"json", `{"a":` + quoted(hostile) + `}`}} {
-		h.must(h.store.Engine().InTask(h.ctx, w.task.ID, func(tx orchestrator.Tx) error {
+		h.must(h.store.InTask(h.ctx, w.task.ID, func(tx orchestrator.Tx) error {
 			entry, err := sharedctx.New(time.Now(), "notes", e[0], e[1], "coder", time.Hour)
 			if err != nil {
 				return err
@@ -106,7 +107,7 @@ func (h *house) talk(b *browser, r approval.Request) approval.Request {
 		}
 	}
 	h.says(b.post(address+"/decision", form("verdict", "request_changes", "digest", digest, "drafts", "1")), http.StatusOK)
-	h.must(h.store.Gateway().InTask(h.ctx, r.TaskID, func(tx approval.Tx) error {
+	h.must(h.store.InGate(h.ctx, r.TaskID, func(tx approval.Tx) error {
 		cur, err := tx.Request(h.ctx, r.ID)
 		if err != nil {
 			return err
@@ -128,7 +129,7 @@ func (h *house) talk(b *browser, r approval.Request) approval.Request {
 
 // harm makes a request whose names, texts and checks are hostile.
 func harm(r *approval.Request) {
-	r.Title, r.Chain = hostile, "kik → "+hostile
+	r.Title, r.Chain = hostile, chain.Names{"kik", hostile}
 	r.Rule.When = "all(patch.files, .path endsWith '<b>')"
 	file := func(path string, added int) patch.File {
 		return patch.File{Path: path, Status: patch.Modified, Added: added, Removed: 1, OldMode: "100644", NewMode: "100644"}

@@ -16,7 +16,7 @@ func (h *house) busy(token string) (taskID, rootID, childID string) {
 	h.Helper()
 	made := h.expect(http.StatusAccepted, "", "POST", "/api/v1/tasks", token, `{"agent":"kik","text":"Fix the retry loop"}`).json(h.T)
 	taskID, rootID = made["id"].(string), made["delegation_id"].(string)
-	h.must(h.store.Engine().InTask(h.ctx, taskID, func(tx orchestrator.Tx) error {
+	h.must(h.store.InTask(h.ctx, taskID, func(tx orchestrator.Tx) error {
 		root, err := tx.Delegation(h.ctx, rootID)
 		if err != nil {
 			return err

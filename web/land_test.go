@@ -43,7 +43,7 @@ func TestALandingThatIsHeldUpIsTriedAgainByAnApprover(t *testing.T) {
 	if a := bob.post("/approvals/"+r.ID+"/decision", url.Values{"verdict": {"approve"}, "digest": {digest}, "tick": {"unviewed"}}); a.StatusCode != http.StatusOK {
 		t.Fatalf("approving: %d", a.StatusCode)
 	}
-	h.must(h.store.Gateway().InTask(h.ctx, r.TaskID, func(tx approval.Tx) error {
+	h.must(h.store.InGate(h.ctx, r.TaskID, func(tx approval.Tx) error {
 		d, err := tx.Delegation(h.ctx, r.DelegationID)
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func TestALandingThatIsBeingTriedNeedsNoRetry(t *testing.T) {
 	if a := bob.post("/approvals/"+r.ID+"/decision", url.Values{"verdict": {"approve"}, "digest": {digest}, "tick": {"unviewed"}}); a.StatusCode != http.StatusOK {
 		t.Fatalf("approving: %d", a.StatusCode)
 	}
-	h.must(h.store.Gateway().InTask(h.ctx, r.TaskID, func(tx approval.Tx) error {
+	h.must(h.store.InGate(h.ctx, r.TaskID, func(tx approval.Tx) error {
 		d, err := tx.Delegation(h.ctx, r.DelegationID)
 		if err != nil {
 			return err

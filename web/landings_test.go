@@ -27,7 +27,7 @@ func TestThePaceOfLandingIsTold(t *testing.T) {
 		asked = append(asked, r)
 	}
 	change := func(r approval.Request, do func(tx approval.Tx, d *orchestrator.Delegation) error) {
-		h.must(h.store.Gateway().InTask(h.ctx, r.TaskID, func(tx approval.Tx) error {
+		h.must(h.store.InGate(h.ctx, r.TaskID, func(tx approval.Tx) error {
 			d, err := tx.Delegation(h.ctx, r.DelegationID)
 			if err != nil {
 				return err

@@ -24,7 +24,7 @@ func TestTodayCountsWhatTheStepsOfAWorkflowLanded(t *testing.T) {
 	for _, state := range []approval.State{approval.Landed, approval.Landed, approval.Rejected, approval.Pending} {
 		now := time.Now()
 		r := h.request(dora, func(r *approval.Request) { r.State, r.Revision.State, r.DecidedAt = state, state, &now })
-		h.must(h.store.Gateway().InTask(h.ctx, r.TaskID, func(tx approval.Tx) error {
+		h.must(h.store.InGate(h.ctx, r.TaskID, func(tx approval.Tx) error {
 			d, err := tx.Delegation(h.ctx, r.DelegationID)
 			if err != nil {
 				return err
@@ -50,7 +50,7 @@ func TestOverviewSaysWhatRunsAndWhatWentWrong(t *testing.T) {
 	ann := h.user("ann", people.Admin, people.Operator)
 	h.busy(h.token(ann))
 	failed, root := h.task(ann, "Bump <b>deps</b>")
-	h.must(h.store.Engine().InTask(h.ctx, failed.ID, func(tx orchestrator.Tx) error {
+	h.must(h.store.InTask(h.ctx, failed.ID, func(tx orchestrator.Tx) error {
 		d, err := tx.Delegation(h.ctx, root.ID)
 		if err != nil {
 			return err

@@ -195,7 +195,7 @@ func TestWordsThatComeTooLateAreGivenBack(t *testing.T) {
 	got, err := h.store.Request(h.ctx, r.ID)
 	h.must(err)
 	reply := url.Values{"thread": {got.Decisions[0].ID + ".1"}, "do": {"reply"}, "text": {"Because <so>."}, "seen": {"0"}}
-	h.must(h.store.Gateway().InTask(h.ctx, r.TaskID, func(tx approval.Tx) error {
+	h.must(h.store.InGate(h.ctx, r.TaskID, func(tx approval.Tx) error {
 		cur, err := tx.Request(h.ctx, r.ID)
 		if err != nil {
 			return err

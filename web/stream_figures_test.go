@@ -35,7 +35,7 @@ func (h *house) speak(taskID, delegationID string, first, n int, paced bool) {
 			Data: event.Data(map[string]any{"text": text + strings.Repeat("x", messageSize-len(text))})})
 	}
 	if !paced {
-		h.must(h.store.Engine().InTask(h.ctx, taskID, func(tx orchestrator.Tx) error {
+		h.must(h.store.InTask(h.ctx, taskID, func(tx orchestrator.Tx) error {
 			for i := range n {
 				if err := say(tx, first+i); err != nil {
 					return err
@@ -49,7 +49,7 @@ func (h *house) speak(taskID, delegationID string, first, n int, paced bool) {
 	defer tick.Stop()
 	for i := range n {
 		<-tick.C
-		h.must(h.store.Engine().InTask(h.ctx, taskID, func(tx orchestrator.Tx) error { return say(tx, first+i) }))
+		h.must(h.store.InTask(h.ctx, taskID, func(tx orchestrator.Tx) error { return say(tx, first+i) }))
 	}
 }
 

@@ -38,7 +38,7 @@ func (h *house) write(taskID, delegationID string, turn int, text string, offset
 // complete stores a turn's event.
 func (h *house) complete(taskID, delegationID string, turn int) {
 	h.engine.Hub().Over(taskID, delegationID)
-	err := h.store.Engine().InTask(h.ctx, taskID, func(tx orchestrator.Tx) error {
+	err := h.store.InTask(h.ctx, taskID, func(tx orchestrator.Tx) error {
 		return tx.Append(h.ctx, event.Event{Type: event.MessageCompleted, DelegationID: delegationID, Actor: "kik", Data: event.Data(map[string]any{"turn": turn, "text": "whole"})})
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
@@ -77,7 +78,7 @@ func TestAStreamEndsWithItsSession(t *testing.T) {
 func TestEveryConnectionEndsWithItsSessionOrToken(t *testing.T) {
 	address := storetest.Ready(t, "sqlite:"+filepath.Join(t.TempDir(), "house.db"))
 	h := openAt(t, address)
-	cli, err := store.Open(h.ctx, address, store.Options{Logger: slog.New(slog.DiscardHandler)}) // as another process does
+	cli, err := sqlstore.Open(h.ctx, address, store.Options{Logger: slog.New(slog.DiscardHandler)}) // as another process does
 	h.must(err)
 	t.Cleanup(func() { h.must(cli.Close()) })
 	eve := h.user("eve", people.Operator)
@@ -105,7 +106,7 @@ func TestEveryConnectionEndsWithItsSessionOrToken(t *testing.T) {
 
 	b.post("/logout", url.Values{})
 	ends("the session", mine, mineToo)
-	revoke := func(by *store.Store, secret string) {
+	revoke := func(by *sqlstore.Store, secret string) {
 		tokens, err := h.store.Tokens(h.ctx, eve.ID)
 		h.must(err)
 		sum := signin.HashSecret(secret)

@@ -22,7 +22,7 @@ import (
 // say appends n events to a task, each in its own transaction.
 func (h *house) say(taskID, delegationID string, n int) {
 	for i := range n {
-		err := h.store.Engine().InTask(h.ctx, taskID, func(tx orchestrator.Tx) error {
+		err := h.store.InTask(h.ctx, taskID, func(tx orchestrator.Tx) error {
 			return tx.Append(h.ctx, event.Event{Type: event.Progress, DelegationID: delegationID, Actor: "coder", Data: event.Data(map[string]any{"text": strconv.Itoa(i)})})
 		})
 		if err != nil {

@@ -38,7 +38,7 @@ func (h *house) enter(p *browsertest.Page, u people.User) {
 // tell appends events to a task.
 func (h *house) tell(taskID string, events ...event.Event) {
 	h.Helper()
-	h.must(h.store.Engine().InTask(h.ctx, taskID, func(tx orchestrator.Tx) error {
+	h.must(h.store.InTask(h.ctx, taskID, func(tx orchestrator.Tx) error {
 		var all error
 		for _, e := range events {
 			e.Actor = "kik"
@@ -51,7 +51,7 @@ func (h *house) tell(taskID string, events ...event.Event) {
 // move changes a delegation by hand, as its worker would.
 func (h *house) move(d orchestrator.Delegation, change func(*orchestrator.Delegation)) {
 	h.Helper()
-	h.must(h.store.Engine().InTask(h.ctx, d.TaskID, func(tx orchestrator.Tx) error {
+	h.must(h.store.InTask(h.ctx, d.TaskID, func(tx orchestrator.Tx) error {
 		row, err := tx.Delegation(h.ctx, d.ID)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func (h *house) failedTask(u people.User) (orchestrator.Task, orchestrator.Deleg
 		d.Error = &agent.Failure{Code: "step_failed", Message: "The step change failed."}
 		d.Work.Budget = &budget.Account{Limits: budget.Limits{Tokens: &tokens, MicroUSD: &micro}, Used: budget.Amount{Tokens: 9400}}
 	})
-	h.must(h.store.Engine().InTask(h.ctx, task.ID, func(tx orchestrator.Tx) error {
+	h.must(h.store.InTask(h.ctx, task.ID, func(tx orchestrator.Tx) error {
 		e, err := sharedctx.New(time.Now(), "notes", "retry", "found in upload/retry.go "+nasty, "coder", 0)
 		if err != nil {
 			return err

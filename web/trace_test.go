@@ -28,7 +28,7 @@ func (h *house) fan(root orchestrator.Delegation, wide, deep int) (failed []stri
 		}
 		return d
 	}
-	h.must(h.store.Engine().InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error {
+	h.must(h.store.InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error {
 		add := func(d orchestrator.Delegation) error {
 			if err := tx.Insert(h.ctx, &d); err != nil {
 				return err

@@ -82,7 +82,7 @@ func TestAnOldCardOfTheSameTreeDoesNotApproveTheNewRevision(t *testing.T) {
 		t.Fatal("the card does not name what it shows")
 	}
 	old := url.Values{"verdict": {"approve"}, "digest": {r.Revision.Digest}, "revision": {"1"}, "comment": {"typed"}}
-	h.must(h.store.Gateway().InTask(h.ctx, r.TaskID, func(tx approval.Tx) error {
+	h.must(h.store.InGate(h.ctx, r.TaskID, func(tx approval.Tx) error {
 		now, err := tx.Request(h.ctx, r.ID)
 		for _, d := range []string{strings.Repeat("9", 64), r.Revision.Digest} {
 			if err != nil {

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
@@ -24,7 +26,7 @@ func Request(state approval.State) approval.Request {
 	r := approval.Request{
 		ID: "apr_01k9zzzzzzzzzzzzzzzzc81m2x", TaskID: "tsk_01k9zzzzzzzzzzzzzzzz7f3k9q", DelegationID: "dlg_01k9zzzzzzzzzzzzzzzzab3c4d",
 		State: state, Version: 1, Agent: "coder", Title: "Fix the retry loop", Repository: "app", RequesterID: "usr_dora", Requester: "dora",
-		Via: origin.From(origin.Web), Chain: "kik → coder", Rule: approval.Rule{Name: "rest", When: "true", Need: 1, From: []string{}}, ExpiresAt: &end, CreatedAt: at,
+		Via: origin.From(origin.Web), Chain: chain.Names{"kik", "coder"}, Rule: policy.Rule{Name: "rest", When: "true", Need: 1, From: []string{}}, ExpiresAt: &end, CreatedAt: at,
 		Revision: approval.Revision{N: 1, State: state, Digest: strings.Repeat("9f2c1a7e", 8), Deliver: "merge",
 			Base: patch.Base{Branch: "main", Commit: strings.Repeat("b", 40), Tree: strings.Repeat("a", 40)}, Tree: strings.Repeat("1", 40),
 			Branch: "gatehouse/coder-fix-9f2c1a", Commit: strings.Repeat("c", 40), Text: "The counter was reset inside the loop.",
@@ -70,21 +72,11 @@ func Channel(t *testing.T, fresh func(t *testing.T) approval.Channel) {
 	t.Run("has a name that configuration can use", func(t *testing.T) {
 		ch := fresh(t)
 		name := ch.Name()
-		if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" || ch.Name() != name {
+		if name == "" || strings.Trim(string(name), "abcdefghijklmnopqrstuvwxyz") != "" || ch.Name() != name {
 			t.Errorf("name %q, then %q", name, ch.Name())
 		}
 	})
-	t.Run("a card keeps its message through all states", func(t *testing.T) {
-		ch := fresh(t)
-		card := cardOf(t, ch)
-		for _, s := range states {
-			id := deliver(t, ch, card, Request(s))
-			if card.ExternalID != "" && id != card.ExternalID {
-				t.Fatalf("%s: the message changed from %q to %q", s, card.ExternalID, id)
-			}
-			card.ExternalID = id
-		}
-	})
+	t.Run("a card keeps its message through all states", func(t *testing.T) { keepsMessage(t, fresh(t), Request, states) })
 	t.Run("the same version again is no error", func(t *testing.T) {
 		ch := fresh(t)
 		card := cardOf(t, ch)
@@ -106,15 +98,7 @@ func Channel(t *testing.T, fresh func(t *testing.T) approval.Channel) {
 		deliver(t, ch, cardOf(t, ch), r)
 	})
 	t.Run("a hand-over is asked about and ends in one message", func(t *testing.T) {
-		ch := fresh(t)
-		card := cardOf(t, ch)
-		for _, s := range []approval.State{approval.Pending, approval.Approved, approval.Rejected, approval.Expired, approval.Failed, approval.Cancelled} {
-			id := deliver(t, ch, card, Handover(s))
-			if card.ExternalID != "" && id != card.ExternalID {
-				t.Fatalf("%s: the message changed from %q to %q", s, card.ExternalID, id)
-			}
-			card.ExternalID = id
-		}
+		keepsMessage(t, fresh(t), Handover, []approval.State{approval.Pending, approval.Approved, approval.Rejected, approval.Expired, approval.Failed, approval.Cancelled})
 	})
 	t.Run("a hostile hand-over is shown, not obeyed, and never an error", func(t *testing.T) {
 		ch := fresh(t)
@@ -137,6 +121,19 @@ func Channel(t *testing.T, fresh func(t *testing.T) approval.Channel) {
 		}
 		wg.Wait()
 	})
+}
+
+// keepsMessage checks that a card has one message in all these states.
+func keepsMessage(t *testing.T, ch approval.Channel, of func(approval.State) approval.Request, in []approval.State) {
+	t.Helper()
+	card := cardOf(t, ch)
+	for _, s := range in {
+		id := deliver(t, ch, card, of(s))
+		if card.ExternalID != "" && id != card.ExternalID {
+			t.Fatalf("%s: the message changed from %q to %q", s, card.ExternalID, id)
+		}
+		card.ExternalID = id
+	}
 }
 
 // stops checks that a delivery whose context has ended fails soon and as such.
@@ -190,7 +187,7 @@ func cardOf(t *testing.T, ch approval.Channel) approval.Card {
 	t.Helper()
 	card := approval.Card{RequestID: Request(approval.Pending).ID, Channel: ch.Name()}
 	if a, ok := ch.(approval.Addresser); ok {
-		addresses := a.Addresses(Request(approval.Pending), Voters(ch.Name()))
+		addresses := a.Addresses(Request(approval.Pending), Voters(string(ch.Name())))
 		if len(addresses) == 0 {
 			t.Fatal("no address, though somebody can decide")
 		}

@@ -147,7 +147,7 @@ func (f face) firstLine(s *sheet) {
 // about is the title, and below who asked whom to change what.
 func (f face) about(s *sheet) {
 	f.title(s)
-	way := f.r.Chain
+	way := f.r.Chain.String()
 	if f.r.Requester != "" {
 		way = f.r.Requester + " → " + way
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/approval/approvaltest"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
@@ -305,7 +306,7 @@ func TestWhereThereIsNoApprove(t *testing.T) {
 
 func TestWhoSaidYesAndWhoIsNext(t *testing.T) {
 	r := request(approval.Pending)
-	r.Rule = approval.Rule{Name: "core", Need: 2, From: []string{"maintainers"}}
+	r.Rule = policy.Rule{Name: "core", Need: 2, From: []string{"maintainers"}}
 	r.Decisions = []approval.Decision{{User: "bob", UserID: "usr_bob", Revision: 1, Verdict: approval.Approve}, {User: "bob", UserID: "usr_bob", Revision: 2, Verdict: approval.Approve}}
 	view := approvaltest.View(r)
 	view.Needs.Missing, view.Turn = []string{"ann (for dora)", "cleo"}, "ann (for dora) or cleo"

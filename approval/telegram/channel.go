@@ -12,6 +12,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -87,7 +88,7 @@ func (c *Channel) SetSettings(s Settings) {
 }
 
 // Name implements approval.Channel.
-func (*Channel) Name() string { return Name }
+func (*Channel) Name() origin.Channel { return Name }
 
 // Addresses implements approval.Addresser. An account's number is that of its private
 // chat.

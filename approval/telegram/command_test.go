@@ -144,7 +144,7 @@ func TestStatusShowsWhatCameOfATask(t *testing.T) {
 	r := w.asked("dora")
 	w.press(room, w.card(room).ID, "Approve", bob)
 	become := func(change func(*orchestrator.Delegation)) string {
-		w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+		w.must(w.db.InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 			d, err := tx.Delegation(w.ctx, r.DelegationID)
 			if err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -22,7 +23,7 @@ type Gateway interface {
 	Consider(ctx context.Context, b approval.Ballot) (approval.Request, error)
 	Decide(ctx context.Context, b approval.Ballot) (approval.Request, error)
 	Refused(ctx context.Context, f approval.Refusal) error
-	Show(ctx context.Context, requestID, channel, address string) error
+	Show(ctx context.Context, requestID string, channel origin.Channel, address string) error
 	// PeopleChanged says that an account was linked: what waits is shown there, too.
 	PeopleChanged()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/approval/telegram"
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator/people"
@@ -78,7 +79,7 @@ func TestLinkingSaysWhereRequestsCome(t *testing.T) {
 
 // Cleo decides for bob while he is away: her card says so, and his does not ask him.
 func TestADeputysCardSaysForWhom(t *testing.T) {
-	rules, problems := approval.CompileRules([]approval.RuleConfig{{Name: "core", When: "true", From: []string{"core"}}}, map[string][]string{"core": {"bob", "ann"}})
+	rules, problems := policy.CompileRules([]policy.RuleConfig{{Name: "core", When: "true", From: []string{"core"}}}, map[string][]string{"core": {"bob", "ann"}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -114,7 +115,7 @@ func TestADeputysCardSaysForWhom(t *testing.T) {
 
 func TestTheLastYesThatCanComeIsNotTheLastThatIsNeeded(t *testing.T) {
 	two := 2
-	rules, problems := approval.CompileRules([]approval.RuleConfig{{Name: "core", When: "true", Need: &two, From: []string{"core"}}}, map[string][]string{"core": {"ann", "bob"}})
+	rules, problems := policy.CompileRules([]policy.RuleConfig{{Name: "core", When: "true", Need: &two, From: []string{"core"}}}, map[string][]string{"core": {"ann", "bob"}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

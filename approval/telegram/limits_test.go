@@ -11,6 +11,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/approvaltest"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -30,7 +31,7 @@ func TestEveryCardKeepsItsLimits(t *testing.T) {
 		approval.Landed, approval.Reverted, approval.Failed, approval.Cancelled, approval.Superseded}
 	for i := range 600 {
 		r := request(states[i%len(states)])
-		r.Title, r.Chain, r.Requester, r.Agent, r.Repository = word(200), word(60), word(40), word(30), word(30)
+		r.Title, r.Chain, r.Requester, r.Agent, r.Repository = word(200), chain.Names{word(60)}, word(40), word(30), word(30)
 		r.Rule.Name, r.Revision.Base.Branch, r.Revision.Branch, r.Revision.Text = word(40), word(80), word(80), word(900)
 		r.Revision.N, r.Landed = 1+random.IntN(3), strings.Repeat("4", 40)
 		for range random.IntN(30) {
@@ -51,7 +52,7 @@ func TestEveryCardKeepsItsLimits(t *testing.T) {
 		lawful(t, m, cardLimit)
 		f := c.face(t.Context(), Place{Chat: group}, r, view)
 		lawful(t, f.retired(1).message(), cardLimit)
-		lawful(t, f.notice(approval.Notice{Kind: []string{approval.Reminder, approval.Escalation}[i%2], To: []string{word(100)}}).message(), cardLimit)
+		lawful(t, f.notice(approval.Notice{Kind: []approval.NoticeKind{approval.Reminder, approval.Escalation}[i%2], To: []string{word(100)}}).message(), cardLimit)
 		if n := units(caption(r)); n > captionLimit {
 			t.Errorf("a caption has %d units", n)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/approval/telegram"
 	"gatehouse/approval/telegram/bottest"
 )
@@ -172,7 +173,7 @@ func TestAPostThatCanBeReadInTwoWaysIsMalformed(t *testing.T) {
 // is heard, for it shows the same revision, and its buttons end; the second goes on.
 func TestTheFirstOfTwoCardsEndsWhenItIsPressed(t *testing.T) {
 	need := 2
-	policy, problems := approval.CompileRules([]approval.RuleConfig{{Name: "two", When: "true", Need: &need}}, nil)
+	policy, problems := policy.CompileRules([]policy.RuleConfig{{Name: "two", When: "true", Need: &need}}, nil)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/approval/telegram"
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator/store"
@@ -25,7 +26,7 @@ import (
 type post struct {
 	*testing.T
 	tg    *bottest.Server
-	store *store.Store
+	store *sqlstore.Store
 	ahead atomic.Int64 // of the real time, for what is retried later
 
 	mu     sync.Mutex
@@ -39,7 +40,7 @@ func newPost(t *testing.T) *post {
 	t.Helper()
 	tg, _ := newWire(t)
 	p := &post{T: t, tg: tg, act: func(context.Context, string) error { return nil }}
-	s, err := store.Open(t.Context(), storetest.Ready(t, "sqlite:"+filepath.Join(t.TempDir(), "g.db")), store.Options{Logger: slog.New(slog.DiscardHandler)})
+	s, err := sqlstore.Open(t.Context(), storetest.Ready(t, "sqlite:"+filepath.Join(t.TempDir(), "g.db")), store.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestUpdatesArePolledInOrder(t *testing.T) {
 
 // dying is an inbox whose program dies around the storing of updates.
 type dying struct {
-	*store.Store
+	*sqlstore.Store
 	die    context.CancelFunc
 	before bool
 }
@@ -273,7 +274,7 @@ func TestOneNodePolls(t *testing.T) {
 
 // mute is an inbox whose lease cannot be renewed, as when the database hangs.
 type mute struct {
-	*store.Store
+	*sqlstore.Store
 	asked atomic.Int64
 }
 

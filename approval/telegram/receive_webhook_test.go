@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/approval/telegram"
 	"gatehouse/approval/telegram/bottest"
-	"gatehouse/orchestrator/store"
 )
 
 const hookSecret = "s3cret_S-1"
@@ -90,7 +90,7 @@ func TestWhatIsPosted(t *testing.T) {
 }
 
 // full is an inbox that cannot store.
-type full struct{ *store.Store }
+type full struct{ *sqlstore.Store }
 
 func (full) AddUpdates(context.Context, int64, []telegram.RawUpdate, time.Time) error {
 	return errors.New("disk full")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/approval/telegram"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
@@ -229,7 +230,7 @@ func TestARightThatWasLostASecondAgo(t *testing.T) {
 
 func TestTwoPeopleOfTwo(t *testing.T) {
 	need := 2
-	policy, problems := approval.CompileRules([]approval.RuleConfig{{Name: "core", When: "true", Need: &need, From: []string{"maintainers"}}}, map[string][]string{"maintainers": {"ann", "bob", "cleo"}})
+	policy, problems := policy.CompileRules([]policy.RuleConfig{{Name: "core", When: "true", Need: &need, From: []string{"maintainers"}}}, map[string][]string{"maintainers": {"ann", "bob", "cleo"}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/approval/telegram"
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator"
@@ -56,7 +57,7 @@ type world struct {
 	*testing.T
 	ctx     context.Context
 	clock   *hands
-	db      *store.Store
+	db      *sqlstore.Store
 	gateway *approval.Gateway
 	tg      *bottest.Server
 	client  *telegram.Client
@@ -108,7 +109,7 @@ func newWorld(t *testing.T, c approval.Config, chats ...telegram.Place) *world {
 		Diff: func(context.Context, approval.Request) (string, error) { return w.diff, nil }},
 		telegram.Settings{Chats: chats, PublicURL: "https://gate.example.com"})
 	c.Channels = []approval.Channel{w.channel}
-	w.gateway = approval.New(approval.Options{Store: w.db.Gateway(), Users: w.db, Now: w.clock.now, Logger: quiet,
+	w.gateway = approval.New(approval.Options{Store: w.db, Users: w.db, Now: w.clock.now, Logger: quiet,
 		Diff: func(context.Context, approval.Request) (string, error) { return w.diff, nil }}, c)
 	w.desk = telegram.NewDesk(telegram.DeskOptions{Channel: w.channel, Bot: w.client.Me, Gateway: w.gateway, Engine: w.engine, Reader: w.db, Accounts: w.db,
 		Linker: w.db, Memory: w.db, Now: w.clock.now, Log: quiet})
@@ -131,7 +132,7 @@ func (w *world) open() {
 	if strings.Contains(w.Name(), "PostgreSQL") {
 		url = storetest.Postgres(w.T)
 	}
-	db, err := store.Open(w.ctx, storetest.Ready(w.T, url), store.Options{Now: w.clock.now, Logger: quiet})
+	db, err := sqlstore.Open(w.ctx, storetest.Ready(w.T, url), store.Options{Now: w.clock.now, Logger: quiet})
 	w.must(err)
 	w.Cleanup(func() {
 		if err := db.Close(); err != nil {
@@ -177,7 +178,7 @@ func (w *world) delegated(by string) orchestrator.Delegation {
 		Agent: "coder", Text: "Fix the retry loop", Repository: "app", RequesterID: w.users[by].ID, Requester: by, Via: origin.From(origin.Web), CreatedAt: now}
 	d := orchestrator.Delegation{ID: task.RootID, TaskID: task.ID, To: "coder", Text: task.Text, State: orchestrator.Checking, Attempt: 1,
 		HopKey: "root", Repository: "app", Requester: by, CreatedAt: now, Since: now, Work: orchestrator.Work{Product: orchestrator.Product{Tree: digits("1")}, Base: orchestrator.Base{Stand: orchestrator.Stand{Branch: "main"}}}}
-	_, _, err := w.db.Engine().NewTask(w.ctx, task, func(tx orchestrator.Tx) error { return tx.Insert(w.ctx, &d) })
+	_, _, err := w.db.NewTask(w.ctx, task, func(tx orchestrator.Tx) error { return tx.Insert(w.ctx, &d) })
 	w.must(err)
 	return w.delegation(d.ID)
 }
@@ -218,7 +219,7 @@ func (w *world) proposed(delegation, digit string, change ...func(*orchestrator.
 // again takes a queued delegation to a further tree, as a worker would.
 func (w *world) again(r approval.Request, digit string) approval.Request {
 	w.Helper()
-	w.must(w.db.Engine().InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.db.InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error {
 		row, err := tx.Delegation(w.ctx, r.DelegationID)
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/approvaltest"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
@@ -191,7 +192,7 @@ func TestHostileTextStaysText(t *testing.T) {
 	hostile := "<!channel> <!here|x> <@U012AB> <#C01> @everyone &lt;!channel&gt; <https://evil.example|Approve> [y](https://evil.example) a\n> b\r\n*\u202egpj.exe\u200b \x00\x1b[31m"
 	for _, most := range []string{hostile, strings.Repeat("&", 9000), strings.Repeat("\u202e", 9000), strings.Repeat(hostile, 500), strings.Repeat("😀", 9000)} {
 		r := approvaltest.Request(approval.Pending)
-		r.Title, r.Agent, r.Chain, r.Requester, r.Repository, r.Revision.Base.Branch, r.Rule.Name = most, most, most, most, most, most, most
+		r.Title, r.Agent, r.Chain, r.Requester, r.Repository, r.Revision.Base.Branch, r.Rule.Name = most, most, chain.Names{most}, most, most, most, most
 		r.Revision.Digest, r.Landed = "<!here>x", "<!here>"
 		for range 300 {
 			r.Revision.Warnings = append(r.Revision.Warnings, patch.Warning{Code: most, Path: most, Text: most})

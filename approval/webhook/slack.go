@@ -139,7 +139,7 @@ func as[S ~string](state S, said string) string { return badge.Of(state).Mark + 
 // facts are what the request is, and what to look at.
 func facts(r approval.Request, view approval.CardView) []string {
 	v := r.Revision
-	from := foreign(r.Chain, slackText)
+	from := foreign(r.Chain.String(), slackText)
 	if r.Requester != "" {
 		from = foreign(r.Requester, slackText) + " → " + from
 	}

@@ -115,7 +115,7 @@ func standard(n news, r approval.Request, view approval.CardView, link string) (
 	short := func(s string) string { return clip(s, maxText) }
 	s := requestShape{
 		ID: r.ID, URL: link, TaskID: r.TaskID, DelegationID: r.DelegationID, Kind: r.Kind, State: r.State, Version: r.Version,
-		Revision: v.N, Digest: v.Digest, Title: clip(r.Title, maxTitle), Agent: short(r.Agent), Chain: clip(r.Chain, maxComment),
+		Revision: v.N, Digest: v.Digest, Title: clip(r.Title, maxTitle), Agent: short(r.Agent), Chain: clip(r.Chain.String(), maxComment),
 		Requester: short(r.Requester), Via: short(r.Via.String()), Repository: short(r.Repository), Target: short(r.Target()), Branch: short(v.Branch), Deliver: cmp.Or(v.Deliver, patch.DeliverMerge),
 		Size: sizeShape{len(v.Files), v.Added, v.Removed}, Risk: view.Risk,
 		Warnings: []warningShape{}, WarningCount: len(v.Warnings), Checks: []checkShape{}, CheckCount: len(v.Checks),

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -87,7 +88,7 @@ func build(o Options, w wire) (*Channel, error) {
 }
 
 // Name is "webhook".
-func (c *Channel) Name() string { return Name }
+func (c *Channel) Name() origin.Channel { return Name }
 
 // Addresses are the names of the targets: each is told of everything, whoever votes.
 func (c *Channel) Addresses(approval.Request, []people.User) []string {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/web/client"
 )
 
@@ -79,28 +80,25 @@ func announced(ctx context.Context, data string) (address, site string) {
 	return address, site
 }
 
-// server is the address of the server that commands speak to: --url, GATEHOUSE_URL,
-// what the configuration says, or the default.
-func (sh *shell) server(ctx context.Context) string {
-	if sh.URL != "" {
-		return sh.URL
-	}
+// serverOf is the address of the server that commands speak to when no --url and no
+// GATEHOUSE_URL says so: what the configuration says, or the default.
+func serverOf(ctx context.Context, sh *console.Shell) string {
 	// A secret that only the server's environment has is no matter of the command line.
-	cfg, err := config.LoadFor(sh.Globals.Config, sh.env)
+	cfg, err := config.LoadFor(sh.Globals.Config, sh.Env)
 	if err != nil {
-		sh.URL = defaultURL
-		fmt.Fprintf(sh.errs, "The configuration cannot be read, so %s is tried: %s\n", sh.URL, line(err.Error()))
-		return sh.URL
+		fmt.Fprintf(sh.Errs, "The configuration cannot be read, so %s is tried: %s\n", defaultURL, console.Line(err.Error()))
+		return defaultURL
 	}
-	if sh.URL, _ = announced(ctx, cfg.Data); sh.URL == "" {
-		sh.URL = reachable(cfg.Listen)
+	address, _ := announced(ctx, cfg.Data)
+	if address == "" {
+		address = reachable(cfg.Listen)
 	}
 	// The file of the current folder may be anybody's, such as that of a clone, and the
 	// token goes where it says: to this machine only.
-	if sh.Globals.Config == "" && !local(sh.URL) {
-		sh.URL = defaultURL
+	if sh.Globals.Config == "" && !local(address) {
+		return defaultURL
 	}
-	return sh.URL
+	return address
 }
 
 // local reports whether an address is on this machine.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"gatehouse/cmd/gatehouse/internal/console"
 )
 
 // TestAnAddressIsBelievedWhileItsServerLives: not after its end, not when the server was
@@ -85,12 +87,12 @@ func TestAFileThatNobodyNamedLeadsNowhereElse(t *testing.T) {
 	if err := os.WriteFile("gatehouse.yaml", []byte("server: {listen: \"192.0.2.7:8080\", public_url: \"https://evil.example\"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sh := &shell{env: os.LookupEnv, errs: os.Stderr}
-	if got := sh.server(t.Context()); got != defaultURL {
+	sh := &console.Shell{Env: os.LookupEnv, Errs: os.Stderr}
+	if got := serverOf(t.Context(), sh); got != defaultURL {
 		t.Errorf("the file of the current folder leads to %s", got)
 	}
-	sh = &shell{env: os.LookupEnv, errs: os.Stderr, Globals: Globals{Config: "gatehouse.yaml"}}
-	if got := sh.server(t.Context()); got != "http://192.0.2.7:8080" {
+	sh = &console.Shell{Env: os.LookupEnv, Errs: os.Stderr, Globals: console.Globals{Config: "gatehouse.yaml"}}
+	if got := serverOf(t.Context(), sh); got != "http://192.0.2.7:8080" {
 		t.Errorf("a file that was named leads to %s", got)
 	}
 }

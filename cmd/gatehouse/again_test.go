@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/console"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 )
 
@@ -31,7 +33,7 @@ agents:
 
 // running is the command line while it works.
 type running struct {
-	*place
+	*placetest.Place
 	cmd  *exec.Cmd
 	mu   sync.Mutex
 	said bytes.Buffer
@@ -52,12 +54,12 @@ func (c *running) log() string {
 }
 
 // begin runs the command line with bob's token and does not wait.
-func (p *place) begin(n *node, args ...string) *running {
+func begin(p *placetest.Place, n *placetest.Node, args ...string) *running {
 	p.Helper()
-	c := &running{place: p, cmd: exec.Command("gatehouse", args...), gone: make(chan struct{})}
-	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = p.dir, c, c
-	c.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "GATEHOUSE_URL=" + n.url, "GATEHOUSE_TOKEN=" + p.approver, "GORACE=" + noSleep}
-	p.must(c.cmd.Start())
+	c := &running{Place: p, cmd: exec.Command("gatehouse", args...), gone: make(chan struct{})}
+	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = p.Dir, c, c
+	c.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Dir, "GATEHOUSE_URL=" + n.URL, "GATEHOUSE_TOKEN=" + p.Approver, "GORACE=" + placetest.NoSleep}
+	p.Must(c.cmd.Start())
 	go func() {
 		defer close(c.gone)
 		c.cmd.Wait() //nolint:errcheck // end says how it ended
@@ -72,7 +74,7 @@ func (p *place) begin(n *node, args ...string) *running {
 // says waits until it has printed something.
 func (c *running) says(words string) {
 	c.Helper()
-	c.until("the command to say "+words, func() bool { return strings.Contains(c.log(), words) })
+	c.Until("the command to say "+words, func() bool { return strings.Contains(c.log(), words) })
 }
 
 // end waits for its end and returns all that it has printed with its exit code.
@@ -80,7 +82,7 @@ func (c *running) end() (string, int) {
 	c.Helper()
 	select {
 	case <-c.gone:
-	case <-time.After(longEnough):
+	case <-time.After(placetest.LongEnough):
 		c.Fatalf("the command does not end:\n%s", c.log())
 	}
 	return c.log(), c.cmd.ProcessState.ExitCode()
@@ -88,15 +90,15 @@ func (c *running) end() (string, int) {
 
 // between is a way to the server on which something happens before a verdict gets there, and
 // its answer comes back once the server is so far.
-func (n *node) between(happens func(), soFar func() bool) *node {
+func between(n *placetest.Node, happens func(), soFar func() bool) *placetest.Node {
 	n.Helper()
-	to, err := url.Parse(n.url)
-	n.must(err)
+	to, err := url.Parse(n.URL)
+	n.Must(err)
 	isVerdict := func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/decision") }
 	way := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
 		ModifyResponse: func(a *http.Response) error {
-			for late := time.Now().Add(longEnough / 3); isVerdict(a.Request) && !soFar(); time.Sleep(20 * time.Millisecond) {
+			for late := time.Now().Add(placetest.LongEnough / 3); isVerdict(a.Request) && !soFar(); time.Sleep(20 * time.Millisecond) {
 				if time.Now().After(late) {
 					n.Error("the server does not get so far")
 					break
@@ -112,7 +114,7 @@ func (n *node) between(happens func(), soFar func() bool) *node {
 		way.ServeHTTP(w, r)
 	}))
 	n.Cleanup(s.Close)
-	return &node{place: n.place, url: s.URL}
+	return &placetest.Node{Place: n.Place, URL: s.URL}
 }
 
 // movedUnder is the event's sentence of a yes that became stale because of the task's file.
@@ -126,27 +128,27 @@ func movedUnder(task string) string {
 // waits for the task is told both.
 func TestTheCommandLineSaysThatAYesIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
-		p := newPlace(t, database, againTeam)
-		n := p.start(p.config, "")
-		task := n.send("coder", "app", "again")
-		r := p.asked(task)
-		waits := p.begin(n, "wait", task, "--timeout", "2m")
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, againTeam)
+		n := p.Start(p.Config, "")
+		task := n.Send("coder", "app", "again")
+		r := p.Asked(task)
+		waits := begin(p, n, "wait", task, "--timeout", "2m")
 		waits.says("gatehouse review")
 
 		moved := movedUnder(task)
-		out, code := p.cli(n.between(func() { p.overtake(task) }, func() bool { return p.root(task).State == orchestrator.Running }),
+		out, code := p.Cli(between(n, func() { overtake(p, task) }, func() bool { return p.Root(task).State == orchestrator.Running }),
 			"approve", r.ID, "--digest", r.Revision.Digest)
-		worked := moved + " coder works on it again; gatehouse wait " + short(task)
+		worked := moved + " coder works on it again; gatehouse wait " + console.Short(task)
 		if code != 1 || !strings.Contains(out, "Nothing landed: main changed note-"+task+".txt meanwhile.") || !strings.Contains(out, worked) {
 			t.Errorf("approve: exit %d, %q is not in\n%s", code, worked, out)
 		}
 		waits.says(worked)
-		p.touch("go")
-		asked := moved + " Asked again as revision 2; gatehouse review " + short(r.ID)
+		p.Touch("go")
+		asked := moved + " Asked again as revision 2; gatehouse review " + console.Short(r.ID)
 		waits.says(asked)
-		again := p.revised(task, 2)
-		if out, code := p.cli(n, "approve", r.ID, "--digest", again.Revision.Digest); code != 0 || strings.Contains(out, "sked again") {
+		again := p.Revised(task, 2)
+		if out, code := p.Cli(n, "approve", r.ID, "--digest", again.Revision.Digest); code != 0 || strings.Contains(out, "sked again") {
 			t.Errorf("approve of revision 2: exit %d\n%s", code, out)
 		}
 		if out, code := waits.end(); code != 0 || strings.Count(out, worked) != 1 || strings.Count(out, asked) != 1 || !strings.Contains(out, "completed") {
@@ -154,16 +156,16 @@ func TestTheCommandLineSaysThatAYesIsMadeAgain(t *testing.T) {
 		}
 
 		// Who answers late hears of the question that there is.
-		task = n.send("coder", "app", "late")
-		r = p.asked(task)
+		task = n.Send("coder", "app", "late")
+		r = p.Asked(task)
 		moved = movedUnder(task)
-		out, code = p.cli(n.between(func() { p.overtake(task) }, func() bool {
-			all := p.requests(task, approval.Pending)
+		out, code = p.Cli(between(n, func() { overtake(p, task) }, func() bool {
+			all := p.Requests(task, approval.Pending)
 			return len(all) == 1 && all[0].Revision.N == 2
 		}), "approve", r.ID, "--digest", r.Revision.Digest)
-		if asked := moved + " Asked again as revision 2; gatehouse review " + short(r.ID); code != 1 || !strings.Contains(out, asked) {
+		if asked := moved + " Asked again as revision 2; gatehouse review " + console.Short(r.ID); code != 1 || !strings.Contains(out, asked) {
 			t.Errorf("approve: exit %d, %q is not in\n%s", code, asked, out)
 		}
-		n.stop()
+		n.Stop()
 	})
 }

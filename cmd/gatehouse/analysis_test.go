@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -85,9 +86,9 @@ func TestAnAnalysisHasNoToolThatChangesAnything(t *testing.T) {
 	})
 	t.Cleanup(models.Close)
 	ops := &operations{}
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.NewReplacer("ANTHROPIC", models.Anthropic(), "OPS", ops.serve(t)).Replace(analysts))
-	n := p.start(p.config, "")
-	root := p.answered(n.send("analyst", "app", "analyse"))
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.NewReplacer("ANTHROPIC", models.Anthropic(), "OPS", ops.serve(t)).Replace(analysts))
+	n := p.Start(p.Config, "")
+	root := answered(p, n.Send("analyst", "app", "analyse"))
 	got, _ := shown.Load("analyst")
 	if want := []string{"finish", "list_files", "mcp_ops_count", "mcp_ops_look", "read_file", "run_checks", "search", "shared_context"}; !slices.Equal(got.([]string), want) {
 		t.Errorf("the analyst was given %v; want %v", got, want)
@@ -107,8 +108,8 @@ func TestAnAnalysisHasNoToolThatChangesAnything(t *testing.T) {
 	if !slices.Equal(done, []string{"count", "look"}) {
 		t.Errorf("what happened: %v", done)
 	}
-	n.send("operator", "app", "operate")
-	p.until("the operator's calls", func() bool {
+	n.Send("operator", "app", "operate")
+	p.Until("the operator's calls", func() bool {
 		ops.mu.Lock()
 		defer ops.mu.Unlock()
 		return slices.Contains(ops.done, "deploy_production")
@@ -153,9 +154,9 @@ func TestTheLastOfAChainIsShownNoToolsThatHandOn(t *testing.T) {
 			return modeltest.Say("nobody")
 		})
 		t.Cleanup(models.Close)
-		p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.NewReplacer("ANTHROPIC", models.Anthropic(), "HIDE", hide).Replace(threeDeep))
-		n := p.start(p.config, "")
-		if s := p.answered(n.send("one", "", "deep")).Result.Text; s != "one heard two heard three heard" {
+		p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.NewReplacer("ANTHROPIC", models.Anthropic(), "HIDE", hide).Replace(threeDeep))
+		n := p.Start(p.Config, "")
+		if s := answered(p, n.Send("one", "", "deep")).Result.Text; s != "one heard two heard three heard" {
 			t.Errorf("it ended with %q", s)
 		}
 		mu.Lock()
@@ -165,6 +166,6 @@ func TestTheLastOfAChainIsShownNoToolsThatHandOn(t *testing.T) {
 			}
 		}
 		mu.Unlock()
-		n.stop()
+		n.Stop()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/web/wire"
 )
 
@@ -39,32 +40,32 @@ func TestWhatIsWrittenAfterTheYesIsNotRead(t *testing.T) {
 			if reads == "" {
 				text = strings.ReplaceAll(whisperTeam, "    reads: READS\n", "")
 			}
-			p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), text)
-			n := p.start(p.config, "")
-			task := n.send("caller", "", "release")
-			p.until("the caller", func() bool { return p.exists("token") })
-			secret, err := os.ReadFile(filepath.Join(p.dir, "token"))
-			p.must(err)
+			p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), text)
+			n := p.Start(p.Config, "")
+			task := n.Send("caller", "", "release")
+			p.Until("the caller", func() bool { return p.Exists("token") })
+			secret, err := os.ReadFile(filepath.Join(p.Dir, "token"))
+			p.Must(err)
 			token := string(secret)
 			var child wire.Delegation
-			code, err := n.call(http.MethodPost, "/api/v1/delegations", token, map[string]any{"to": "deployer", "text": "deploy", "context": map[string]string{"release": "eight"}}, &child)
-			if p.must(err); code != http.StatusCreated {
+			code, err := n.Call(http.MethodPost, "/api/v1/delegations", token, map[string]any{"to": "deployer", "text": "deploy", "context": map[string]string{"release": "eight"}}, &child)
+			if p.Must(err); code != http.StatusCreated {
 				t.Fatalf("the hand-over: %d", code)
 			}
-			r := p.asked(task)
+			r := p.Asked(task)
 			for _, place := range []string{"handoff:" + task, "shared", "deployer", "named"} {
 				for _, key := range []string{"release", "more"} {
-					if code, err := n.call(http.MethodPut, "/api/v1/context/"+place+"/"+key, token, map[string]any{"value": "whispered to " + place}, nil); err != nil || code >= http.StatusBadRequest {
+					if code, err := n.Call(http.MethodPut, "/api/v1/context/"+place+"/"+key, token, map[string]any{"value": "whispered to " + place}, nil); err != nil || code >= http.StatusBadRequest {
 						t.Fatalf("writing %s: %d, %v", place, code, err)
 					}
 				}
 			}
-			if code, why := n.yes(n.approver, r); code != http.StatusOK {
+			if code, why := yes(n, n.Approver, r); code != http.StatusOK {
 				t.Fatalf("the yes: %d %+v", code, why)
 			}
-			p.until("deployer's end", func() bool { return p.exists("ran") })
-			read, err := os.ReadFile(filepath.Join(p.dir, "ran"))
-			p.must(err)
+			p.Until("deployer's end", func() bool { return p.Exists("ran") })
+			read, err := os.ReadFile(filepath.Join(p.Dir, "ran"))
+			p.Must(err)
 			got := string(read)
 			if strings.Count(got, "eight") < 3 {
 				t.Errorf("deployer was not given what was asked:\n%s", got)
@@ -80,7 +81,7 @@ func TestWhatIsWrittenAfterTheYesIsNotRead(t *testing.T) {
 			if !strings.Contains(got, "Hand it on as context, or add it to the agent's reads") {
 				t.Errorf("nothing says what to do:\n%s", got)
 			}
-			n.stop()
+			n.Stop()
 		})
 	}
 }

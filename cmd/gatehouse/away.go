@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
@@ -19,7 +20,7 @@ type AwayCmd struct {
 }
 
 // Run prints how it stands then.
-func (c *AwayCmd) Run(ctx context.Context, sh *shell) error {
+func (c *AwayCmd) Run(ctx context.Context, sh *console.Shell) error {
 	away, zone, err := c.away(sh)
 	if err != nil {
 		return err
@@ -43,21 +44,21 @@ func (c *AwayCmd) Run(ctx context.Context, sh *shell) error {
 			return err
 		}
 		if sh.JSON {
-			return sh.document(u)
+			return sh.Document(u)
 		}
 		return tellAway(sh, u, to, zone)
 	})
 }
 
 // away reads the flags; nil is being back. The zone is the server's.
-func (c *AwayCmd) away(sh *shell) (*people.Away, *time.Location, error) {
+func (c *AwayCmd) away(sh *console.Shell) (*people.Away, *time.Location, error) {
 	switch {
 	case c.Back && (c.To != "" || c.From != "" || c.Until != ""):
-		return nil, nil, usage("--back ends an absence and stands alone.")
+		return nil, nil, console.Usage("--back ends an absence and stands alone.")
 	case !c.Back && (c.To == "" || c.Until == ""):
-		return nil, nil, usage("Say who decides meanwhile and until when: gatehouse user away %s --to OTHER --until T. To end it: --back", line(c.Name))
+		return nil, nil, console.Usage("Say who decides meanwhile and until when: gatehouse user away %s --to OTHER --until T. To end it: --back", console.Line(c.Name))
 	}
-	cfg, err := sh.part("server.timezone")
+	cfg, err := partOf(sh, "server.timezone")
 	if err != nil || c.Back {
 		return nil, time.UTC, err
 	}
@@ -65,7 +66,7 @@ func (c *AwayCmd) away(sh *shell) (*people.Away, *time.Location, error) {
 	if zone == nil {
 		zone = time.UTC
 	}
-	a := people.Away{From: sh.now()}
+	a := people.Away{From: sh.Now()}
 	if c.From != "" {
 		if a.From, err = moment("--from", c.From, zone); err != nil {
 			return nil, nil, err
@@ -86,7 +87,7 @@ func moment(flag, text string, zone *time.Location) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, usage("%s %s: write a time such as 2026-12-24, 2026-12-24T08:00 or 2026-12-24T08:00:00+01:00.", flag, line(text))
+	return time.Time{}, console.Usage("%s %s: write a time such as 2026-12-24, 2026-12-24T08:00 or 2026-12-24T08:00:00+01:00.", flag, console.Line(text))
 }
 
 // absence says of a list's row who decides for u, and from when until when; "" where u is
@@ -104,20 +105,20 @@ func absence(u people.User, names map[string]string, now time.Time, zone *time.L
 }
 
 // tellAway says how u stands now.
-func tellAway(sh *shell, u, to people.User, zone *time.Location) error {
+func tellAway(sh *console.Shell, u, to people.User, zone *time.Location) error {
 	if u.Away == nil {
-		return sh.say("%s is back and decides again", line(u.Name))
+		return sh.Say("%s is back and decides again", console.Line(u.Name))
 	}
 	const clock = "2006-01-02 15:04 MST"
 	since := ""
-	if u.Away.From.After(sh.now()) {
+	if u.Away.From.After(sh.Now()) {
 		since = "from " + u.Away.From.In(zone).Format(clock) + " "
 	}
-	if err := sh.say("%s is out of office %suntil %s; %s decides in their place", line(u.Name), since, u.Away.Until.In(zone).Format(clock), line(to.Name)); err != nil {
+	if err := sh.Say("%s is out of office %suntil %s; %s decides in their place", console.Line(u.Name), since, u.Away.Until.In(zone).Format(clock), console.Line(to.Name)); err != nil {
 		return err
 	}
 	if a := to.Away; a != nil && a.From.Before(u.Away.Until) && u.Away.From.Before(a.Until) {
-		sh.hint("  %s is out of office until %s, too; nobody decides for %s while both are", line(to.Name), a.Until.In(zone).Format(clock), line(u.Name))
+		sh.Hint("  %s is out of office until %s, too; nobody decides for %s while both are", console.Line(to.Name), a.Until.In(zone).Format(clock), console.Line(u.Name))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/cmd/gatehouse/internal/bench"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/store"
 )
 
@@ -32,13 +33,13 @@ type comparison struct {
 }
 
 // Run makes the database, measures, removes it, and prints figures beside their yardsticks.
-func (c *BenchCmd) Run(ctx context.Context, sh *shell) error {
+func (c *BenchCmd) Run(ctx context.Context, sh *console.Shell) error {
 	if c.Chains < 1 || c.Parked < 1 {
-		return &failure{code: exitUsage, message: "--chains and --parked need at least 1. Leave them out for the usual numbers."}
+		return &console.Failure{Code: console.ExitUsage, Message: "--chains and --parked need at least 1. Leave them out for the usual numbers."}
 	}
 	url := c.Database
 	if url == "" {
-		cfg, err := sh.part("database")
+		cfg, err := partOf(sh, "database")
 		if err != nil {
 			return err
 		}
@@ -55,7 +56,7 @@ func (c *BenchCmd) Run(ctx context.Context, sh *shell) error {
 		return databaseError(ctx, err)
 	}
 	if sh.JSON {
-		return sh.document(m)
+		return sh.Document(m)
 	}
 	return m.print(sh)
 }
@@ -93,21 +94,21 @@ func (c *BenchCmd) measure(ctx context.Context, url string) (m measured, err err
 func beside(ours, theirs float64) comparison { return comparison{theirs, ours / theirs} }
 
 // print writes one line a figure.
-func (m measured) print(sh *shell) error {
-	err := sh.say("%s, on a database of its own; figures hold for this machine and this moment, ratios for longer.", m.Dialect)
+func (m measured) print(sh *console.Shell) error {
+	err := sh.Say("%s, on a database of its own; figures hold for this machine and this moment, ratios for longer.", m.Dialect)
 	for _, c := range m.Chains {
-		err = errors.Join(err, sh.say("Chains of three agents, %2d at once: %.0f a second, %.1f durable commits each; %.1f times as long as as many bare commits (%.0f a second).",
+		err = errors.Join(err, sh.Say("Chains of three agents, %2d at once: %.0f a second, %.1f durable commits each; %.1f times as long as as many bare commits (%.0f a second).",
 			c.AtOnce, c.Pace, c.Commits, c.TimesBare, c.Bare))
 	}
-	err = errors.Join(err, sh.say("A question that waits for a person: %.1f kB, all indexes and history included; %.1f ms from the yes to the end (median).", m.Parked.Bytes/1000, m.Parked.ResumeMS))
+	err = errors.Join(err, sh.Say("A question that waits for a person: %.1f kB, all indexes and history included; %.1f ms from the yes to the end (median).", m.Parked.Bytes/1000, m.Parked.ResumeMS))
 	for _, p := range []struct{ key, text string }{
 		{"langgraph_chains_per_second", "LangGraph.js 1.2.9 with its checkpoints in the same kind of database: %.0f chains a second; this is %.1f times that."},
 		{"open_multi_agent_chains_per_second", "open-multi-agent 1.16.1, which stores nothing: %.0f chains a second; this is %.2f times that."},
 		{"langgraph_parked_bytes", "LangGraph.js keeps %.0f bytes for a run that waits for a person; this is %.2f times that."},
 	} {
 		if c, ok := m.Peers[p.key]; ok {
-			err = errors.Join(err, sh.say(p.text, c.Figure, c.Ratio))
+			err = errors.Join(err, sh.Say(p.text, c.Figure, c.Ratio))
 		}
 	}
-	return errors.Join(err, sh.say("The others were measured on 2 cores with PostgreSQL 15 and Node 20; only a run on one machine compares well."))
+	return errors.Join(err, sh.Say("The others were measured on 2 cores with PostgreSQL 15 and Node 20; only a run on one machine compares well."))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/record/proof"
 	"gatehouse/orchestrator/store"
 )
@@ -23,14 +24,14 @@ type AuditVerifyCmd struct {
 }
 
 // Run exits 1 and names the entry when something was edited, removed or moved.
-func (c *AuditVerifyCmd) Run(ctx context.Context, sh *shell) error {
+func (c *AuditVerifyCmd) Run(ctx context.Context, sh *console.Shell) error {
 	for _, k := range c.Key {
 		if len(k) < 16 || len(k) > 64 || !isHex(k) {
-			return usage("--key %s: write a fingerprint, 16 to 64 hex digits, as audit key prints it.", line(k))
+			return console.Usage("--key %s: write a fingerprint, 16 to 64 hex digits, as audit key prints it.", console.Line(k))
 		}
 	}
 	if c.File != "" && c.Bundle != "" {
-		return usage("There are two files, %s and %s. Verify one after the other.", line(c.Bundle), line(c.File))
+		return console.Usage("There are two files, %s and %s. Verify one after the other.", console.Line(c.Bundle), console.Line(c.File))
 	}
 	if c.File += c.Bundle; c.File != "" {
 		found, err := verifyFile(sh, c.File, c.Key)
@@ -61,24 +62,24 @@ func isHex(s string) bool {
 type AuditKeyCmd struct{}
 
 // Run prints a line for each key.
-func (c *AuditKeyCmd) Run(ctx context.Context, sh *shell) error {
+func (c *AuditKeyCmd) Run(ctx context.Context, sh *console.Shell) error {
 	return withStore(ctx, sh, func(s *store.Store) error {
 		keys, err := s.SealKeys(ctx)
 		if err != nil {
 			return err
 		}
 		if sh.JSON {
-			return sh.document(map[string]any{"items": append([]proof.Key{}, keys...)})
+			return sh.Document(map[string]any{"items": append([]proof.Key{}, keys...)})
 		}
 		if len(keys) == 0 {
-			sh.hint("No key has sealed anything yet. The server makes its own at its first start.")
+			sh.Hint("No key has sealed anything yet. The server makes its own at its first start.")
 			return nil
 		}
 		rows := make([][]string, len(keys))
 		for i, k := range keys {
-			rows[i] = []string{k.ID, line(k.Node), "since " + k.At.Format("2006-01-02 15:04:05 UTC")}
+			rows[i] = []string{k.ID, console.Line(k.Node), "since " + k.At.Format("2006-01-02 15:04:05 UTC")}
 		}
-		return table(sh.out, rows)
+		return console.Table(sh.Out, rows)
 	})
 }
 
@@ -97,11 +98,11 @@ type broken struct {
 	Message string `json:"message"`
 }
 
-func (a audited) print(sh *shell) error {
+func (a audited) print(sh *console.Shell) error {
 	a.OK = len(a.Problems) == 0
 	if sh.JSON {
 		a.Problems = append([]broken{}, a.Problems...)
-		if err := sh.document(a); err != nil {
+		if err := sh.Document(a); err != nil {
 			return err
 		}
 	}
@@ -109,24 +110,24 @@ func (a audited) print(sh *shell) error {
 		if sh.JSON {
 			break
 		}
-		if err := sh.say("✕ %s", line(p.Message)); err != nil {
+		if err := sh.Say("✕ %s", console.Line(p.Message)); err != nil {
 			return err
 		}
 	}
 	switch {
 	case !a.OK:
-		return fail(exitFailed, "The history does not verify: %s.", counted(len(a.Problems), "problem"))
+		return console.Fail(console.ExitFailed, "The history does not verify: %s.", console.Counted(len(a.Problems), "problem"))
 	case sh.JSON:
 		return nil
 	}
-	return sh.say("✓ The history of %s verified, %s.", counted(a.Tasks, "task"), counted(a.Seals, "seal"))
+	return sh.Say("✓ The history of %s verified, %s.", console.Counted(a.Tasks, "task"), console.Counted(a.Seals, "seal"))
 }
 
 // printBundle says what is in a bundle, and what is wrong with it.
-func printBundle(sh *shell, r proof.Report) error {
+func printBundle(sh *console.Shell, r proof.Report) error {
 	if sh.JSON {
 		r.Problems = append([]proof.Problem{}, r.Problems...)
-		if err := sh.document(struct {
+		if err := sh.Document(struct {
 			OK bool `json:"ok"`
 			proof.Report
 		}{r.OK(), r}); err != nil {
@@ -138,11 +139,11 @@ func printBundle(sh *shell, r proof.Report) error {
 			if sh.JSON {
 				break
 			}
-			if err := sh.say("✕ %s", line(p.Message)); err != nil {
+			if err := sh.Say("✕ %s", console.Line(p.Message)); err != nil {
 				return err
 			}
 		}
-		return fail(exitFailed, "The history does not verify: %s.", counted(len(r.Problems)+r.More, "problem"))
+		return console.Fail(console.ExitFailed, "The history does not verify: %s.", console.Counted(len(r.Problems)+r.More, "problem"))
 	}
 	if sh.JSON {
 		return nil
@@ -150,31 +151,31 @@ func printBundle(sh *shell, r proof.Report) error {
 	if r.Scope == proof.Selected {
 		return printSelection(sh, r)
 	}
-	if err := sh.say("✓ %s of %s verified, sealed by the key %s on %s.", counted(r.Events, "event"), counted(r.Tasks, "task"), r.Key, r.At.UTC().Format("2006-01-02 15:04:05 UTC")); err != nil {
+	if err := sh.Say("✓ %s of %s verified, sealed by the key %s on %s.", console.Counted(r.Events, "event"), console.Counted(r.Tasks, "task"), r.Key, r.At.UTC().Format("2006-01-02 15:04:05 UTC")); err != nil {
 		return err
 	}
 	if r.Dropped > 0 {
-		sh.hint("The data of %s was dropped by retention; their hashes are here and fit.", counted(r.Dropped, "event"))
+		sh.Hint("The data of %s was dropped by retention; their hashes are here and fit.", console.Counted(r.Dropped, "event"))
 	}
 	if r.Covered > 0 {
-		sh.hint("%s: a checkpoint that the server signed before the export knows the newest event.", counted(r.Covered, "task"))
+		sh.Hint("%s: a checkpoint that the server signed before the export knows the newest event.", console.Counted(r.Covered, "task"))
 	}
 	if r.Scope == proof.Filtered {
-		sh.hint("An export may be a part of the log: what its filter left out is not missed here. The bundle of an evidence page has all events of its tasks.")
+		sh.Hint("An export may be a part of the log: what its filter left out is not missed here. The bundle of an evidence page has all events of its tasks.")
 	}
 	return nil
 }
 
 // printSelection says what a sound export of rows is, and what it cannot be.
-func printSelection(sh *shell, r proof.Report) error {
-	if err := sh.say("✓ This is what the server exported: %s of %s, by %s on %s, sealed by the key %s.", counted(r.Rows, "row"), line(r.List), line(r.By), r.At.UTC().Format("2006-01-02 15:04:05 UTC"), r.Key); err != nil {
+func printSelection(sh *console.Shell, r proof.Report) error {
+	if err := sh.Say("✓ This is what the server exported: %s of %s, by %s on %s, sealed by the key %s.", console.Counted(r.Rows, "row"), console.Line(r.List), console.Line(r.By), r.At.UTC().Format("2006-01-02 15:04:05 UTC"), r.Key); err != nil {
 		return err
 	}
 	filter := "no filter"
 	if r.Filter != "" {
-		filter = "the filter " + line(r.Filter) + " (days of " + line(r.Zone) + ")"
+		filter = "the filter " + console.Line(r.Filter) + " (days of " + console.Line(r.Zone) + ")"
 	}
-	sh.hint("It is a selection, by %s: whether it is complete cannot be proven from it. The bundle of an evidence page has all events of its tasks.", filter)
+	sh.Hint("It is a selection, by %s: whether it is complete cannot be proven from it. The bundle of an evidence page has all events of its tasks.", filter)
 	return nil
 }
 
@@ -182,13 +183,13 @@ func printSelection(sh *shell, r proof.Report) error {
 const verifyHint = 5 * time.Second
 
 // verifyStore follows the hashes in the database, and records that it did.
-func verifyStore(ctx context.Context, sh *shell, s *store.Store, keys []string) (audited, error) {
+func verifyStore(ctx context.Context, sh *console.Shell, s *store.Store, keys []string) (audited, error) {
 	var a audited
 	told := time.Now()
 	v, err := s.Verify(ctx, cliActor, func(p proof.Progress) {
 		if time.Since(told) >= verifyHint {
 			told = time.Now()
-			sh.hint("%d of %s, %d events, %s", p.Tasks, counted(p.Of, "task"), p.Events, counted(p.Seals, "seal"))
+			sh.Hint("%d of %s, %d events, %s", p.Tasks, console.Counted(p.Of, "task"), p.Events, console.Counted(p.Seals, "seal"))
 		}
 	})
 	if err != nil {
@@ -239,12 +240,12 @@ func firstBroken(ctx context.Context, s *store.Store, taskID string) string {
 }
 
 // verifyFile reads a bundle.
-func verifyFile(sh *shell, name string, keys []string) (proof.Report, error) {
-	in := io.Reader(sh.in)
+func verifyFile(sh *console.Shell, name string, keys []string) (proof.Report, error) {
+	in := io.Reader(sh.In)
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return proof.Report{}, usage("The bundle %s cannot be read: %s.", line(name), line(errors.Unwrap(err).Error()))
+			return proof.Report{}, console.Usage("The bundle %s cannot be read: %s.", console.Line(name), console.Line(errors.Unwrap(err).Error()))
 		}
 		defer f.Close()
 		in = f
@@ -252,7 +253,7 @@ func verifyFile(sh *shell, name string, keys []string) (proof.Report, error) {
 	found, err := proof.Verify(in, proof.Options{Keys: keys})
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		return found, usage("The bundle %s cannot be read: %s.", line(name), line(path.Err.Error()))
+		return found, console.Usage("The bundle %s cannot be read: %s.", console.Line(name), console.Line(path.Err.Error()))
 	}
 	return found, err
 }

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gatehouse/cmd/gatehouse/internal/placetest"
 )
 
 // cachedTeam are agents of which one leaves something for the checks of the others. The
@@ -24,13 +26,13 @@ approval: {four_eyes: false}
 // out of the configuration, so are its caches, and those of checks of what it had a hand in.
 func TestAChecksCachesAreThoseOfWhoWroteTheChange(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), cachedTeam)
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), cachedTeam)
+	n := p.Start(p.Config, "")
 	for i, step := range []struct{ agent, want string }{
 		{"evil", "nothing"}, {"evil", "evil"}, {"coder", "nothing"}, {"coder", "coder"},
 		{"chief", "nothing"}, {"chief", "nothing"}, {"chief", "chief"}, // alone, then with evil
 	} {
-		r := p.asked(n.send(step.agent, "app", step.agent+string(rune('a'+i))))
+		r := p.Asked(n.Send(step.agent, "app", step.agent+string(rune('a'+i))))
 		checks := r.Revision.Checks
 		if len(checks) != 1 || !checks[0].OK || strings.TrimSpace(checks[0].Output) != step.want {
 			t.Errorf("step %d: the check of %s's change found %+v; want %s", i, step.agent, checks, step.want)
@@ -43,15 +45,15 @@ func TestAChecksCachesAreThoseOfWhoWroteTheChange(t *testing.T) {
 		}
 	}
 	cached := func(of string) int {
-		found, err := filepath.Glob(filepath.Join(n.dir, "one", "caches", "*", of))
-		p.must(err)
+		found, err := filepath.Glob(filepath.Join(n.Dir, "one", "caches", "*", of))
+		p.Must(err)
 		return len(found)
 	}
 	if of := cached("*evil*"); of < 2 || cached("*") < of+4 {
 		t.Fatalf("%d of %d folders of caches are evil's", of, cached("*"))
 	}
-	n.reload(strings.Join(rest, ""))
-	p.until("evil's caches are gone", func() bool { return cached("*evil*") == 0 })
+	reload(n, strings.Join(rest, ""))
+	p.Until("evil's caches are gone", func() bool { return cached("*evil*") == 0 })
 	if of := cached("coder-*") + cached("chief-*"); of != 4 {
 		t.Errorf("%d folders of the others' caches are left, want 4", of)
 	}

@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/approval/chat"
-	"gatehouse/approval/inbox"
+	"gatehouse/approval/passive"
 	"gatehouse/approval/telegram"
 	"gatehouse/approval/webhook"
 	"gatehouse/cmd/gatehouse/internal/config"
@@ -35,7 +34,7 @@ func (h *house) connect() error {
 
 // rewire gives the gateway a configuration with its channels.
 func (h *house) rewire(c *config.Config) error {
-	channels := []approval.Channel{inbox.Channel{}, chat.Channel{}}
+	channels := []approval.Channel{passive.Inbox, passive.Chat}
 	if h.bot != nil {
 		if c.Telegram != nil {
 			h.bot.channel.SetSettings(botSettings(c))

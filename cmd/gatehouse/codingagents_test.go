@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/modeltest"
@@ -79,7 +80,7 @@ var codingAgents = []codingAgent{
 }
 
 // install makes a place where the program is coder, signed in or not, and serves it.
-func (c codingAgent) install(t *testing.T, database string, signedIn bool, script modeltest.Script) (*node, *modeltest.Server) {
+func (c codingAgent) install(t *testing.T, database string, signedIn bool, script modeltest.Script) (*placetest.Node, *modeltest.Server) {
 	t.Helper()
 	bin := os.Getenv("GATEHOUSE_CODING_AGENTS")
 	if bin == "" {
@@ -97,20 +98,20 @@ func (c codingAgent) install(t *testing.T, database string, signedIn bool, scrip
 		key = c.key + ": any-key,"
 	}
 	coder := strings.NewReplacer("<service>", fake.Anthropic(), "<programs>", bin, "<key>", key).Replace(c.command)
-	p := newPlace(t, database, strings.Replace(codingTeam, "<coder>", coder, 1))
-	n, address := p.launchBy([]string{"env", "SERVER_SECRET=" + serverSecret}, p.config, "")
+	p := placetest.New(t, database, strings.Replace(codingTeam, "<coder>", coder, 1))
+	n, address := p.LaunchBy([]string{"env", "SERVER_SECRET=" + serverSecret}, p.Config, "")
 	select {
-	case n.url = <-address:
-	case <-n.ended:
-		t.Fatalf("the server ended with code %d instead of serving", n.code())
+	case n.URL = <-address:
+	case <-n.Ended:
+		t.Fatalf("the server ended with code %d instead of serving", n.Code())
 	}
 	return n, fake
 }
 
 // secretsIn names the secrets of the server that a text holds.
-func (p *place) secretsIn(text string) []string {
+func secretsIn(p *placetest.Place, text string) []string {
 	var found []string
-	for what, secret := range map[string]string{"the secret": serverSecret, "the database": p.database, "ann's token": p.asker, "bob's token": p.approver} {
+	for what, secret := range map[string]string{"the secret": serverSecret, "the database": p.Database, "ann's token": p.Asker, "bob's token": p.Approver} {
 		if strings.Contains(text, secret) {
 			found = append(found, what)
 		}
@@ -121,7 +122,7 @@ func (p *place) secretsIn(text string) []string {
 func eachCodingAgent(t *testing.T, story func(t *testing.T, c codingAgent, database string)) {
 	for _, c := range codingAgents {
 		t.Run(c.name, func(t *testing.T) {
-			places(t, func(t *testing.T, database string) { story(t, c, database) })
+			placetest.Places(t, func(t *testing.T, database string) { story(t, c, database) })
 		})
 	}
 }
@@ -150,17 +151,17 @@ func TestACodingAgentHandsOnAndLands(t *testing.T) {
 				modeltest.Say("The reviewer said: " + last(a)),
 			}[min(a.Turn, 4)-1]
 		})
-		task := n.send("coder", "app", "once")
-		n.through(task)
-		n.landedOnce(task)
-		root := n.root(task)
+		task := n.Send("coder", "app", "once")
+		n.Through(task)
+		n.LandedOnce(task)
+		root := n.Root(task)
 		if root.State != orchestrator.Completed || !strings.Contains(root.Result.Text, "The file says: hello") {
 			t.Errorf("%s is %s: %+v %+v", c.name, root.State, root.Result, root.Error)
 		}
-		if text := git(t, n.repo, "show", "main:hello.txt"); text != "hello" {
+		if text := placetest.Git(t, n.Repo, "show", "main:hello.txt"); text != "hello" {
 			t.Errorf("main has hello.txt with %q", text)
 		}
-		if got := count(n.events(task), event.Delegated, "coder"); got != 1 {
+		if got := placetest.Count(n.Events(task), event.Delegated, "coder"); got != 1 {
 			t.Errorf("%d hand-overs, want 1", got)
 		}
 		looked := false
@@ -172,18 +173,18 @@ func TestACodingAgentHandsOnAndLands(t *testing.T) {
 				}
 			}
 			looked = looked || strings.Contains(told, "GATEHOUSE_DELEGATION_ID=")
-			if found := n.secretsIn(told); len(found) > 0 {
+			if found := secretsIn(n.Place, told); len(found) > 0 {
 				t.Errorf("%s told the model %v", c.name, found)
 			}
 		}
 		if !looked {
 			t.Errorf("%s's environment was not looked at", c.name)
 		}
-		if st, err := os.Stat(filepath.Join(n.dir, c.state)); err != nil || st.Mode().Perm() != 0o700 {
+		if st, err := os.Stat(filepath.Join(n.Dir, c.state)); err != nil || st.Mode().Perm() != 0o700 {
 			t.Errorf("its state folder is %v, %v", st, err)
 		}
-		n.stop()
-		n.nothingLeft(n.data)
+		n.Stop()
+		n.NothingLeft(n.Data)
 	})
 }
 
@@ -194,44 +195,44 @@ func TestACodingAgentIsCancelled(t *testing.T) {
 		n, _ := c.install(t, database, true, func(modeltest.Ask) modeltest.Answer {
 			return modeltest.Answer{Calls: []modeltest.Call{c.shell("(setsid sleep 1000 &) ; gatehouse context set signs here yes; sleep 1000")}}
 		})
-		task := n.send("coder", "app", "once")
-		n.until("the program to be at work", func() bool {
-			_, err := n.store.Context("test").Get(t.Context(), "signs", "here")
+		task := n.Send("coder", "app", "once")
+		n.Until("the program to be at work", func() bool {
+			_, err := n.Store.Context("test").Get(t.Context(), "signs", "here")
 			return err == nil
 		})
-		running := n.environments()
+		running := environments(n.Place)
 		if len(running) < 3 {
 			t.Errorf("%d processes are seen, want the program, its shell and what it left behind", len(running))
 		}
 		for _, env := range running {
-			if found := n.secretsIn(env); len(found) > 0 {
+			if found := secretsIn(n.Place, env); len(found) > 0 {
 				t.Errorf("a process of %s was given %v", c.name, found)
 			}
 		}
 		asked := time.Now()
-		status, err := n.call(http.MethodPost, "/api/v1/delegations/"+task+"/cancel", n.asker, nil, nil)
+		status, err := n.Call(http.MethodPost, "/api/v1/delegations/"+task+"/cancel", n.Asker, nil, nil)
 		if err != nil || status != http.StatusOK {
 			t.Fatalf("cancel: %d, %v", status, err)
 		}
-		n.until("the end of its processes", func() bool { return n.marked() == 0 })
+		n.Until("the end of its processes", func() bool { return n.Marked() == 0 })
 		t.Logf("%s and %d processes were gone %s after the cancel (aim: 2s)", c.name, len(running), time.Since(asked).Round(time.Millisecond))
-		if root := n.root(task); root.State != orchestrator.Cancelled {
+		if root := n.Root(task); root.State != orchestrator.Cancelled {
 			t.Errorf("the task is %s", root.State)
 		}
-		n.nothingLeft(n.data)
-		n.stop()
+		n.NothingLeft(n.Data)
+		n.Stop()
 	})
 }
 
 // environments are the environments of the living processes that carry the place's mark.
-func (p *place) environments() []string {
+func environments(p *placetest.Place) []string {
 	p.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/environ")
-	p.must(err)
+	p.Must(err)
 	var found []string
 	for _, path := range paths {
 		// A process may go, or belong to somebody else.
-		if env, err := os.ReadFile(path); err == nil && bytes.Contains(env, []byte(p.mark)) {
+		if env, err := os.ReadFile(path); err == nil && bytes.Contains(env, []byte(p.Mark)) {
 			found = append(found, string(env))
 		}
 	}
@@ -249,11 +250,11 @@ func TestACodingAgentIsGivenALongTask(t *testing.T) {
 				return modeltest.Say("\x1b[32mRead\x1b[0m all of it.")
 			})
 			var s wire.Submitted
-			status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, wire.Submission{Agent: "coder", Text: text, Repository: "app"}, &s)
+			status, err := n.Call(http.MethodPost, "/api/v1/tasks", n.Asker, wire.Submission{Agent: "coder", Text: text, Repository: "app"}, &s)
 			if err != nil || status != http.StatusAccepted {
 				t.Fatalf("the task was answered with %d, %v", status, err)
 			}
-			if root := n.through(s.ID); root.State != orchestrator.Completed || root.Result.Text != "Read all of it." {
+			if root := n.Through(s.ID); root.State != orchestrator.Completed || root.Result.Text != "Read all of it." {
 				t.Errorf("the task is %s: %+v %+v", root.State, root.Result, root.Error)
 			}
 			for _, a := range fake.Asks() {
@@ -274,12 +275,12 @@ func TestACodingAgentThatIsNotSignedInSaysSo(t *testing.T) {
 			n, fake := c.install(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), false, func(modeltest.Ask) modeltest.Answer {
 				return modeltest.Say("never")
 			})
-			root := n.through(n.send("coder", "app", "once"))
+			root := n.Through(n.Send("coder", "app", "once"))
 			if root.State != orchestrator.Failed || root.Error.Code != agent.CodeExit || !strings.Contains(root.Error.Message, c.said) {
 				t.Fatalf("the task is %s: %+v", root.State, root.Error)
 			}
 			t.Logf("people read: %s", root.Error.Message)
-			if !strings.Contains(n.page(n.browser("ann"), "/delegations/"+root.ID), c.said) {
+			if !strings.Contains(n.Page(n.Browser("ann"), "/delegations/"+root.ID), c.said) {
 				t.Error("the page does not say it")
 			}
 			if asks := fake.Asks(); len(asks) > 0 {

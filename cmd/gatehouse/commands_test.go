@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/modeltest"
@@ -34,7 +35,7 @@ agents:
 func builds(dir string, shown *sync.Map) modeltest.Script {
 	return func(a modeltest.Ask) modeltest.Answer {
 		for _, who := range []string{"builder", "offline", "planner", "analyst"} {
-			if speaks(a, who) {
+			if placetest.Speaks(a, who) {
 				shown.Store(who, names(a))
 			}
 		}
@@ -73,15 +74,15 @@ func TestAModelRunsCommandsWhereItIsAllowed(t *testing.T) {
 	dir := t.TempDir()
 	fake := modeltest.Start(builds(dir, &shown))
 	t.Cleanup(fake.Close)
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(commandTeam, "BASE", fake.OpenAI()))
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(commandTeam, "BASE", fake.OpenAI()))
+	n := p.Start(p.Config, "")
 
-	task := n.send("builder", "app", "build")
-	r := p.asked(task)
+	task := n.Send("builder", "app", "build")
+	r := p.Asked(task)
 	if got := r.Revision.Files; len(got) != 1 || got[0].Path != "built.txt" {
 		t.Errorf("the change is %+v", got)
 	}
-	root := n.through(task)
+	root := n.Through(task)
 	told, _ := shown.Load("told")
 	said, ok := told.([]string)
 	if !ok || len(said) != 6 {
@@ -106,7 +107,7 @@ func TestAModelRunsCommandsWhereItIsAllowed(t *testing.T) {
 	}
 
 	for who, want := range map[string]string{"planner": `There is no tool "run_command"`, "analyst": "action_refused: The rule analysis-only refuses run_command", "offline": "Exit code 0.\n\nran"} {
-		got := n.through(n.send(who, "app", who))
+		got := n.Through(n.Send(who, "app", who))
 		if got.Result == nil || !strings.HasPrefix(strings.TrimPrefix(got.Result.Text, "Error: "), want) {
 			t.Errorf("%s: %s %v %+v", who, got.State, got.Error, got.Result)
 		}
@@ -118,13 +119,13 @@ func TestAModelRunsCommandsWhereItIsAllowed(t *testing.T) {
 		}
 	}
 
-	task = n.send("builder", "app", "hang")
-	p.until("the command to run", func() bool { return p.marked() > 0 })
-	if status, err := n.call(http.MethodPost, "/api/v1/delegations/"+p.root(task).ID+"/cancel", n.asker, map[string]any{}, nil); err != nil || status != http.StatusOK {
+	task = n.Send("builder", "app", "hang")
+	p.Until("the command to run", func() bool { return p.Marked() > 0 })
+	if status, err := n.Call(http.MethodPost, "/api/v1/delegations/"+p.Root(task).ID+"/cancel", n.Asker, map[string]any{}, nil); err != nil || status != http.StatusOK {
 		t.Fatalf("cancel: %d, %v", status, err)
 	}
-	if root := n.through(task); root.State != orchestrator.Cancelled || len(p.requests(task, approval.Pending)) > 0 {
+	if root := n.Through(task); root.State != orchestrator.Cancelled || len(p.Requests(task, approval.Pending)) > 0 {
 		t.Errorf("it is %s", root.State)
 	}
-	p.nothingLeft(p.data)
+	p.NothingLeft(p.Data)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
 )
@@ -78,15 +79,15 @@ type understoodHand struct {
 }
 
 // Run prints it, with what deserves a look.
-func (c *ConfigCheckCmd) Run(ctx context.Context, sh *shell) error {
-	cfg, err := sh.part()
+func (c *ConfigCheckCmd) Run(ctx context.Context, sh *console.Shell) error {
+	cfg, err := partOf(sh)
 	if err != nil {
 		return err
 	}
 	u := understand(cfg)
 	u.Warnings = append(u.Warnings, nobody(ctx, cfg)...)
 	if sh.JSON {
-		return sh.document(u)
+		return sh.Document(u)
 	}
 	return u.print(sh)
 }
@@ -136,19 +137,19 @@ func withoutPassword(s string) string {
 	return u.String()
 }
 
-func (u understood) print(sh *shell) error {
-	file := line(u.File)
+func (u understood) print(sh *console.Shell) error {
+	file := console.Line(u.File)
 	if file == "" {
 		file = "no file; these are the defaults"
 	}
 	rows := [][]string{
-		{"configuration", file}, {"listen", line(u.Listen)}, {"public URL", line(u.PublicURL)},
-		{"database", line(u.Database)}, {"data", line(u.Data)},
-		{"engine", fmt.Sprintf("%s, %s deep%s", counted(u.Workers, "worker"), counted(u.MaxDepth, "hop"), map[string]string{"opt_in": ", hand-overs opt_in: only in tasks that enable them"}[u.Handoffs])},
+		{"configuration", file}, {"listen", console.Line(u.Listen)}, {"public URL", console.Line(u.PublicURL)},
+		{"database", console.Line(u.Database)}, {"data", console.Line(u.Data)},
+		{"engine", fmt.Sprintf("%s, %s deep%s", console.Counted(u.Workers, "worker"), console.Counted(u.MaxDepth, "hop"), map[string]string{"opt_in": ", hand-overs opt_in: only in tasks that enable them"}[u.Handoffs])},
 		{"four eyes", map[bool]string{true: "on: nobody approves what they asked for", false: "off: one person may ask and approve"}[u.FourEyes]},
 	}
 	for _, r := range u.Repositories {
-		branch := line(r.Branch)
+		branch := console.Line(r.Branch)
 		if branch == "" {
 			branch = "the branch of its HEAD"
 		}
@@ -157,21 +158,21 @@ func (u understood) print(sh *shell) error {
 		}
 		approvers := ""
 		if len(r.Approvers) > 0 {
-			approvers = "approvers " + line(joined(r.Approvers, "or"))
+			approvers = "approvers " + console.Line(console.Joined(r.Approvers, "or"))
 		}
-		rows = append(rows, []string{"repository", parts(line(r.Name), line(r.Source), branch, counted(len(r.Checks), "check"), approvers)})
+		rows = append(rows, []string{"repository", console.Parts(console.Line(r.Name), console.Line(r.Source), branch, console.Counted(len(r.Checks), "check"), approvers)})
 	}
 	for _, p := range u.Providers {
 		priced := "no prices"
 		if len(p.Prices) > 0 {
-			priced = "prices of " + line(joined(p.Prices, "and"))
+			priced = "prices of " + console.Line(console.Joined(p.Prices, "and"))
 		}
-		rows = append(rows, []string{"provider", parts(line(p.Name), line(p.Kind), line(p.BaseURL), counted(p.Keys, "key"), priced)})
+		rows = append(rows, []string{"provider", console.Parts(console.Line(p.Name), console.Line(p.Kind), console.Line(p.BaseURL), console.Counted(p.Keys, "key"), priced)})
 	}
 	for _, a := range u.Agents {
 		hands := "hands to anyone"
 		if a.DelegatesTo != nil {
-			hands = "hands to " + line(joined(a.DelegatesTo, "or"))
+			hands = "hands to " + console.Line(console.Joined(a.DelegatesTo, "or"))
 			if len(a.DelegatesTo) == 0 {
 				hands = "hands to nobody"
 			}
@@ -181,38 +182,38 @@ func (u understood) print(sh *shell) error {
 			only = "analysis only"
 		}
 		if a.AskFirst {
-			only = parts(only, "a person is asked first")
+			only = console.Parts(only, "a person is asked first")
 		}
 		if a.TrustCheckout {
-			only = parts(only, "runs its callers' files as they are")
+			only = console.Parts(only, "runs its callers' files as they are")
 		}
 		owner, mode := "", ""
 		if a.Owner != "" {
-			owner = "owner " + line(a.Owner)
+			owner = "owner " + console.Line(a.Owner)
 		}
 		if a.Approval != "any" {
-			mode = "approval " + line(a.Approval)
+			mode = "approval " + console.Line(a.Approval)
 		}
-		rows = append(rows, []string{"agent", parts(line(a.Name), line(a.Kind), line(a.Model), line(a.Role), line(a.Repository), only, hands, owner, mode)})
+		rows = append(rows, []string{"agent", console.Parts(console.Line(a.Name), console.Line(a.Kind), console.Line(a.Model), console.Line(a.Role), console.Line(a.Repository), only, hands, owner, mode)})
 	}
 	for _, r := range u.Rules {
-		rows = append(rows, []string{"rule", line(r)})
+		rows = append(rows, []string{"rule", console.Line(r)})
 	}
 	rows = append(rows, u.Approval.rows()...)
 	for _, c := range u.Channels {
-		rows = append(rows, []string{"channel", line(c)})
+		rows = append(rows, []string{"channel", console.Line(c)})
 	}
 	for _, t := range u.Triggers {
-		rows = append(rows, []string{"trigger", line(t)})
+		rows = append(rows, []string{"trigger", console.Line(t)})
 	}
 	if len(u.Removed) > 0 {
-		rows = append(rows, []string{"removes", parts(u.Removed...)})
+		rows = append(rows, []string{"removes", console.Parts(u.Removed...)})
 	}
-	if err := table(sh.out, rows); err != nil {
+	if err := console.Table(sh.Out, rows); err != nil {
 		return err
 	}
 	for _, w := range u.Warnings {
-		sh.hint("⚠ %s", line(w))
+		sh.Hint("⚠ %s", console.Line(w))
 	}
 	return nil
 }

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/handlers/settings"
 	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/trigger"
@@ -25,10 +26,10 @@ type approvalShape struct {
 // understandRules has one line for each rule, and one for what no rule matches.
 func understandRules(c *config.Config) []string {
 	repositories := slices.Sorted(maps.Keys(c.Engine.Repositories))
-	words := func(r approval.Rule) string { return settings.Outcome(r, c.Approvers, repositories) }
+	words := func(r policy.Rule) string { return settings.Outcome(r, c.Approvers, repositories) }
 	all := understandHandovers(c)
 	for _, r := range c.File.Approval.Rules {
-		rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}
+		rule := policy.Rule{Need: 1, From: r.From, Deny: r.Deny}
 		if r.Need != nil {
 			rule.Need = *r.Need
 		}
@@ -38,14 +39,14 @@ func understandRules(c *config.Config) []string {
 		}
 		all = append(all, r.Name+trial+": "+words(rule)+" when "+r.When)
 	}
-	return append(all, "default: "+words(approval.Rule{Need: 1})+" when no rule matches")
+	return append(all, "default: "+words(policy.Rule{Need: 1})+" when no rule matches")
 }
 
 // understandHandovers has one line for each rule about hand-overs; none where there are none.
 func understandHandovers(c *config.Config) []string {
 	all := []string{}
 	for _, r := range c.File.Approval.Handovers {
-		rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}
+		rule := policy.Rule{Need: 1, From: r.From, Deny: r.Deny}
 		if r.Need != nil {
 			rule.Need = *r.Need
 		}
@@ -55,12 +56,12 @@ func understandHandovers(c *config.Config) []string {
 }
 
 func understandApproval(c *config.Config) approvalShape {
-	a := approvalShape{Expires: length(c.Expires), Remind: []string{}, Escalate: []string{}, Careful: append([]string{}, c.File.Approval.Careful...)}
+	a := approvalShape{Expires: console.Length(c.Expires), Remind: []string{}, Escalate: []string{}, Careful: append([]string{}, c.File.Approval.Careful...)}
 	for _, d := range c.Remind {
-		a.Remind = append(a.Remind, length(d))
+		a.Remind = append(a.Remind, console.Length(d))
 	}
 	for _, s := range c.Escalate {
-		a.Escalate = append(a.Escalate, "after "+length(s.After)+" to "+joined(s.To, "and"))
+		a.Escalate = append(a.Escalate, "after "+console.Length(s.After)+" to "+console.Joined(s.To, "and"))
 	}
 	return a
 }
@@ -73,7 +74,7 @@ func understandRetention(r retention.Rules) []string {
 		age  time.Duration
 	}{{"texts and conversations", r.Data}, {"bundles of patches", r.Blobs}, {"what webhooks carried", r.Deliveries}} {
 		if one.age > 0 {
-			all = append(all, one.what+" after "+length(one.age))
+			all = append(all, one.what+" after "+console.Length(one.age))
 		}
 	}
 	return all
@@ -84,7 +85,7 @@ func (a approvalShape) rows() [][]string {
 	rows := [][]string{{"expires", "after " + a.Expires}}
 	for i, all := range [][]string{a.Remind, a.Escalate, a.Careful} {
 		if len(all) > 0 {
-			rows = append(rows, []string{[]string{"remind", "escalate", "careful"}[i], line(strings.Join(all, ", "))})
+			rows = append(rows, []string{[]string{"remind", "escalate", "careful"}[i], console.Line(strings.Join(all, ", "))})
 		}
 	}
 	if len(a.Remind) > 0 {
@@ -101,14 +102,14 @@ func understandChannels(c *config.Config) []string {
 		if len(t.Chats) > 0 {
 			where = "cards go to " + strings.Join(t.Chats, ", ")
 		}
-		all = append(all, parts("telegram", t.Mode, where))
+		all = append(all, console.Parts("telegram", t.Mode, where))
 	}
 	for _, w := range c.Webhooks {
 		format := w.Format
 		if format == "" {
 			format = "standard"
 		}
-		all = append(all, parts("webhook "+w.Name, format, host(w.URL)))
+		all = append(all, console.Parts("webhook "+w.Name, format, host(w.URL)))
 	}
 	return all
 }
@@ -125,7 +126,7 @@ func understandTriggers(c *config.Config) []string {
 		if to == "" {
 			to = "the first agent that can " + t.Capability
 		}
-		all = append(all, parts(t.Name, string(t.Kind), what, "starts "+to, "owner "+t.Owner))
+		all = append(all, console.Parts(t.Name, string(t.Kind), what, "starts "+to, "owner "+t.Owner))
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/handlers"
 )
 
@@ -17,20 +18,20 @@ import (
 type ConfigShowCmd struct{}
 
 // Run prints one line a value.
-func (c *ConfigShowCmd) Run(sh *shell) error {
-	cfg, err := sh.part()
+func (c *ConfigShowCmd) Run(sh *console.Shell) error {
+	cfg, err := partOf(sh)
 	if err != nil {
 		return err
 	}
 	values := cfg.Values()
 	if sh.JSON {
-		return sh.document(map[string]any{"file": cfg.Path, "items": values, "next": nil})
+		return sh.Document(map[string]any{"file": cfg.Path, "items": values, "next": nil})
 	}
 	rows := make([][]string, len(values))
 	for i, v := range values {
-		rows[i] = []string{line(v.Key), line(v.Value), line(setIn(cfg.Path, v))}
+		rows[i] = []string{console.Line(v.Key), console.Line(v.Value), console.Line(setIn(cfg.Path, v))}
 	}
-	return table(sh.out, rows)
+	return console.Table(sh.Out, rows)
 }
 
 // setIn says where a value comes from: gatehouse.yaml:12, ${PORT}, or default.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 )
@@ -35,24 +36,24 @@ approval: {four_eyes: false}
 // What a run had and what it hit is on its page, by the code that the program's end has.
 func TestARunOverItsLimitsSaysWhichOne(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
-		p := newPlace(t, database, confinedTeam)
-		n := p.start(p.config, "")
-		ann := n.browser("ann")
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, confinedTeam)
+		n := p.Start(p.Config, "")
+		ann := n.Browser("ann")
 		for name, want := range map[string][]string{
 			"fat":  {agent.CodeMemory, "40 MB are allowed", "40 MB of memory, 100 processes"},
 			"many": {agent.CodeProcesses, "8 are allowed", "1 GB of memory, 8 processes"},
 			"long": {agent.CodeDisk, "2 MB are allowed", "1 GB of memory, 100 processes, 2 MB of files"},
 		} {
-			task := n.send(name, "app", name)
-			root := n.through(task)
+			task := n.Send(name, "app", name)
+			root := n.Through(task)
 			if root.State != orchestrator.Failed || root.Error == nil || root.Error.Code != want[0] || !strings.Contains(root.Error.Message, want[1]) {
 				t.Errorf("%s is %s: %v", name, root.State, root.Error)
 			}
 			if root.Work.Sandbox == "" {
 				t.Errorf("nobody knows what confined %s", name)
 			}
-			page := n.page(ann, "/delegations/"+root.ID)
+			page := n.Page(ann, "/delegations/"+root.ID)
 			for _, words := range []string{want[0], want[2], "used at most", root.Work.Sandbox} {
 				if !strings.Contains(page, words) {
 					t.Errorf("the page of %s lacks %q", name, words)
@@ -60,7 +61,7 @@ func TestARunOverItsLimitsSaysWhichOne(t *testing.T) {
 			}
 		}
 		// Where nothing confines a program, who must be confined does not run.
-		root := n.through(n.send("good", "app", "good"))
+		root := n.Through(n.Send("good", "app", "good"))
 		switch {
 		case root.Work.Sandbox == "none" || root.Error != nil:
 			if root.Error == nil || root.Error.Code != agent.CodeNoSandbox {
@@ -69,7 +70,7 @@ func TestARunOverItsLimitsSaysWhichOne(t *testing.T) {
 		case root.Work.Confined == nil || root.Work.Confined.Network != agent.NetworkOff:
 			t.Errorf("good had %+v", root.Work.Confined)
 		}
-		if page := n.page(ann, "/agents/good"); !strings.Contains(page, "1 GB of memory, 100 processes") || !strings.Contains(page, "a burst between two looks passes") {
+		if page := n.Page(ann, "/agents/good"); !strings.Contains(page, "1 GB of memory, 100 processes") || !strings.Contains(page, "a burst between two looks passes") {
 			t.Error("the agent's page does not say its limits and how they hold")
 		}
 	})
@@ -80,16 +81,16 @@ func TestARunOverItsLimitsSaysWhichOne(t *testing.T) {
 // the place in the configuration.
 func TestAWritableFolderShowsNothingThatIsHidden(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), confinedTeam)
-	n := p.start(p.config, "")
-	root := n.through(n.send("nosy", "app", "nosy"))
-	page := n.page(n.browser("ann"), "/delegations/"+root.ID)
-	out, _ := p.cli(n, "--config", p.config, "doctor")
-	if strings.Contains(page, p.database) {
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), confinedTeam)
+	n := p.Start(p.Config, "")
+	root := n.Through(n.Send("nosy", "app", "nosy"))
+	page := n.Page(n.Browser("ann"), "/delegations/"+root.ID)
+	out, _ := p.Cli(n, "--config", p.Config, "doctor")
+	if strings.Contains(page, p.Database) {
 		t.Error("the page has what the configuration says")
 	}
 	if root.Error == nil { // bubblewrap puts an empty file in its place
-		if root.Work.Sandbox != "bubblewrap" || root.Result == nil || !strings.Contains(root.Result.Text, "it sees nothing") && root.Result.Text != "" || !p.exists("here") {
+		if root.Work.Sandbox != "bubblewrap" || root.Result == nil || !strings.Contains(root.Result.Text, "it sees nothing") && root.Result.Text != "" || !p.Exists("here") {
 			t.Errorf("in %s it is %s: %+v", root.Work.Sandbox, root.State, root.Result)
 		}
 		if strings.Contains(out, "is hidden") {
@@ -97,12 +98,12 @@ func TestAWritableFolderShowsNothingThatIsHidden(t *testing.T) {
 		}
 		return
 	}
-	for _, words := range []string{"nosy may write " + p.dir, "is hidden from programs", "Install bubblewrap"} {
+	for _, words := range []string{"nosy may write " + p.Dir, "is hidden from programs", "Install bubblewrap"} {
 		if !strings.Contains(root.Error.Message, words) || !strings.Contains(page, words) || !strings.Contains(out, words) {
 			t.Errorf("%q is not on the page, in the error or in what doctor says: %v\n%s", words, root.Error, out)
 		}
 	}
-	if root.Error.Code != agent.CodeStart || p.exists("here") || !strings.Contains(out, "one.yaml:") || !strings.Contains(out, "prying may write "+p.dir) {
+	if root.Error.Code != agent.CodeStart || p.Exists("here") || !strings.Contains(out, "one.yaml:") || !strings.Contains(out, "prying may write "+p.Dir) {
 		t.Errorf("%v, or it ran, or doctor does not say where, or not of the hook:\n%s", root.Error, out)
 	}
 }
@@ -112,49 +113,49 @@ func TestAWritableFolderShowsNothingThatIsHidden(t *testing.T) {
 // it heals when the run is gone.
 func TestTheFolderOfRunsMayBeADiskOfItsOwn(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), confinedTeam)
-	runs := filepath.Join(p.data, "runs")
-	p.must(os.MkdirAll(filepath.Join(p.dir, "signs"), 0o700))
-	p.must(os.MkdirAll(filepath.Join(runs, "left-1", "checkout"), 0o700))
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), confinedTeam)
+	runs := filepath.Join(p.Data, "runs")
+	p.Must(os.MkdirAll(filepath.Join(p.Dir, "signs"), 0o700))
+	p.Must(os.MkdirAll(filepath.Join(runs, "left-1", "checkout"), 0o700))
 	before, err := os.Stat(runs)
-	p.must(err)
+	p.Must(err)
 	mount := []string{"unshare", "-rm", "sh", "-c", `mount -t tmpfs -o size=64m none "$0" && mkdir "$0/left-2" && exec "$@"`, runs}
 	if out, err := exec.Command(mount[0], append(mount[1:], "true")...).CombinedOutput(); err != nil {
 		t.Logf("this machine mounts nothing for a test (%s); the folder is an ordinary one", out)
-		n := p.start(p.config, "")
+		n := p.Start(p.Config, "")
 		after, err := os.Stat(runs)
-		p.must(err)
+		p.Must(err)
 		if entries, err := os.ReadDir(runs); err != nil || len(entries) > 0 || !os.SameFile(before, after) {
 			t.Errorf("%v, %v; the same folder: %v", entries, err, os.SameFile(before, after))
 		}
-		n.through(n.send("good", "app", "good"))
+		n.Through(n.Send("good", "app", "good"))
 		return
 	}
-	n, address := p.launchBy(mount, p.config, "")
+	n, address := p.LaunchBy(mount, p.Config, "")
 	select {
-	case n.url = <-address:
-	case <-n.ended:
-		t.Fatalf("the server ended with code %d instead of serving", n.code())
-	case <-time.After(longEnough):
+	case n.URL = <-address:
+	case <-n.Ended:
+		t.Fatalf("the server ended with code %d instead of serving", n.Code())
+	case <-time.After(placetest.LongEnough):
 		t.Fatal("the server does not serve")
 	}
-	if got := n.status("/readyz"); got != http.StatusOK {
+	if got := status(n, "/readyz"); got != http.StatusOK {
 		t.Errorf("readyz answers %d", got)
 	}
-	holder := n.send("holder", "app", "holder")
-	p.until("the disk to fill", func() bool { return p.exists("signs/holds") })
-	p.until("the server to say that it is not ready", func() bool { return n.status("/readyz") == http.StatusServiceUnavailable })
-	root := n.through(n.send("greedy", "app", "greedy"))
+	holder := n.Send("holder", "app", "holder")
+	p.Until("the disk to fill", func() bool { return p.Exists("signs/holds") })
+	p.Until("the server to say that it is not ready", func() bool { return status(n, "/readyz") == http.StatusServiceUnavailable })
+	root := n.Through(n.Send("greedy", "app", "greedy"))
 	if root.Error == nil || root.Error.Code != agent.CodeDisk || !strings.Contains(root.Error.Message, "is full") {
 		t.Errorf("greedy is %s: %v", root.State, root.Error)
 	}
-	p.touch("enough")
-	n.through(holder)
-	p.until("the server to be ready again", func() bool { return n.status("/readyz") == http.StatusOK })
-	if root := n.through(n.send("good", "app", "good")); root.State != orchestrator.Completed {
+	p.Touch("enough")
+	n.Through(holder)
+	p.Until("the server to be ready again", func() bool { return status(n, "/readyz") == http.StatusOK })
+	if root := n.Through(n.Send("good", "app", "good")); root.State != orchestrator.Completed {
 		t.Errorf("after the disk healed: %s, %v", root.State, root.Error)
 	}
-	if !strings.Contains(n.log(), "is full") {
+	if !strings.Contains(n.Log(), "is full") {
 		t.Error("the log does not say why the server was not ready")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/record/event"
 )
 
@@ -71,18 +72,18 @@ func TestAKilledServerGoesOn(t *testing.T) {
 	for _, c := range crashes {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			places(t, func(t *testing.T, database string) {
-				p := newPlace(t, database, crashTeam)
-				p.must(os.Mkdir(filepath.Join(p.dir, "signs"), 0o700))
-				n := p.start(p.config, c.point)
-				first, err := n.submit("kik", "app", "once") // the server may die before it answers
+			placetest.Places(t, func(t *testing.T, database string) {
+				p := placetest.New(t, database, crashTeam)
+				p.Must(os.Mkdir(filepath.Join(p.Dir, "signs"), 0o700))
+				n := p.Start(p.Config, c.point)
+				first, err := n.Submit("kik", "app", "once") // the server may die before it answers
 				if c.decide {
-					p.must(err)
-					n.decide(p.asked(first.ID)) //nolint:errcheck // the server may die before it answers
+					p.Must(err)
+					n.Decide(p.Asked(first.ID)) //nolint:errcheck // the server may die before it answers
 				}
-				n.died()
-				p.nothingLeft()
-				p.recovers(first.ID)
+				n.Died()
+				p.NothingLeft()
+				recovers(p, first.ID)
 			})
 		})
 	}
@@ -90,44 +91,44 @@ func TestAKilledServerGoesOn(t *testing.T) {
 
 // recovers starts the server again and checks that the task that was sent under the
 // key "once" gets to its end, once.
-func (p *place) recovers(taskID string) {
+func recovers(p *placetest.Place, taskID string) {
 	p.Helper()
-	n := p.start(p.config, "")
-	again := n.send("kik", "app", "once")
+	n := p.Start(p.Config, "")
+	again := n.Send("kik", "app", "once")
 	if taskID != "" && again != taskID {
 		p.Fatalf("the key gives another task, %s, than before, %s", again, taskID)
 	}
-	n.through(again)
-	p.landedOnce(again)
-	if text := git(p.T, p.repo, "show", "main:hello.txt"); text != "hello" {
+	n.Through(again)
+	p.LandedOnce(again)
+	if text := placetest.Git(p.T, p.Repo, "show", "main:hello.txt"); text != "hello" {
 		p.Errorf("main has hello.txt with %q", text)
 	}
-	if commits := git(p.T, p.repo, "rev-list", "--count", "main"); commits != "3" {
+	if commits := placetest.Git(p.T, p.Repo, "rev-list", "--count", "main"); commits != "3" {
 		p.Errorf("main has %s commits, want the first, the agent's and the merge", commits)
 	}
-	if got := count(p.events(again), event.Delegated, ""); got != 2 {
+	if got := placetest.Count(p.Events(again), event.Delegated, ""); got != 2 {
 		p.Errorf("%d hand-overs, want 2", got)
 	}
-	p.nothingLeft(p.data)
-	n.stop()
+	p.NothingLeft(p.Data)
+	n.Stop()
 }
 
 // TestAServerKilledAtWorkLeavesNoProcess (A39): an agent that is in the middle of its work,
 // with children of its own, ends with the server, and its work is done again.
 func TestAServerKilledAtWorkLeavesNoProcess(t *testing.T) {
 	t.Parallel()
-	places(t, func(t *testing.T, database string) {
-		p := newPlace(t, database, crashTeam)
-		p.must(os.Mkdir(filepath.Join(p.dir, "signs"), 0o700))
-		p.touch("signs/stay")
-		n := p.start(p.config, "")
-		task := n.send("kik", "app", "once")
-		p.until("coder to be at work", func() bool { return p.exists("signs/stays") })
-		p.until("the shell, its child and its orphan to be there", func() bool { return p.marked() >= 3 })
-		n.kill()
-		p.nothingLeft()
-		p.must(os.Remove(filepath.Join(p.dir, "signs/stay")))
-		p.recovers(task)
+	placetest.Places(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, crashTeam)
+		p.Must(os.Mkdir(filepath.Join(p.Dir, "signs"), 0o700))
+		p.Touch("signs/stay")
+		n := p.Start(p.Config, "")
+		task := n.Send("kik", "app", "once")
+		p.Until("coder to be at work", func() bool { return p.Exists("signs/stays") })
+		p.Until("the shell, its child and its orphan to be there", func() bool { return p.Marked() >= 3 })
+		n.Kill()
+		p.NothingLeft()
+		p.Must(os.Remove(filepath.Join(p.Dir, "signs/stay")))
+		recovers(p, task)
 	})
 }
 
@@ -135,17 +136,17 @@ func TestAServerKilledAtWorkLeavesNoProcess(t *testing.T) {
 // works on nothing and dies; the next one lands it.
 func TestADecisionSurvivesTheServerThatTookIt(t *testing.T) {
 	t.Parallel()
-	places(t, func(t *testing.T, database string) {
-		p := newPlace(t, database, crashTeam)
-		p.must(os.Mkdir(filepath.Join(p.dir, "signs"), 0o700))
-		n := p.start(p.config, "request committed#1")
-		task := n.send("kik", "app", "once")
-		n.died()
-		n = p.start(p.config, idle)
-		if status, err := n.decide(p.asked(task)); err != nil || status != http.StatusOK {
+	placetest.Places(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, crashTeam)
+		p.Must(os.Mkdir(filepath.Join(p.Dir, "signs"), 0o700))
+		n := p.Start(p.Config, "request committed#1")
+		task := n.Send("kik", "app", "once")
+		n.Died()
+		n = p.Start(p.Config, placetest.Idle)
+		if status, err := n.Decide(p.Asked(task)); err != nil || status != http.StatusOK {
 			t.Fatalf("the yes was answered with status %d, %v", status, err)
 		}
-		n.kill()
-		p.recovers(task)
+		n.Kill()
+		recovers(p, task)
 	})
 }

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/store"
 )
@@ -15,8 +18,8 @@ const cliActor = "cli"
 
 // withStore opens the database that --config names, migrates it, and closes it again.
 // It works while the server runs: both are clients of the same database.
-func withStore(ctx context.Context, sh *shell, use func(*store.Store) error) error {
-	cfg, err := sh.part("database")
+func withStore(ctx context.Context, sh *console.Shell, use func(*store.Store) error) error {
+	cfg, err := partOf(sh, "database")
 	if err != nil {
 		return err
 	}
@@ -32,7 +35,7 @@ func databaseError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return &failure{code: exitUsage, message: capital(line(err.Error())), cause: err}
+	return &console.Failure{Code: console.ExitUsage, Message: console.Capital(console.Line(err.Error())), Cause: err}
 }
 
 // quiet keeps log lines from standing between a command's own.
@@ -44,9 +47,49 @@ func coded(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, orchestrator.ErrNotFound):
-		return &failure{code: exitNotFound, message: capital(line(err.Error())), cause: err}
+		return &console.Failure{Code: console.ExitNotFound, Message: console.Capital(console.Line(err.Error())), Cause: err}
 	case orchestrator.CodeOf(err) == orchestrator.CodeBadRequest:
-		return &failure{code: exitUsage, message: capital(line(err.Error())), cause: err}
+		return &console.Failure{Code: console.ExitUsage, Message: console.Capital(console.Line(err.Error())), Cause: err}
 	}
 	return err
+}
+
+// BackupCmd copies the database while servers run.
+type BackupCmd struct {
+	File string `arg:"" help:"The new file." type:"path"`
+}
+
+// Run makes the copy and says how large it is and what it does not hold.
+func (c *BackupCmd) Run(ctx context.Context, sh *console.Shell) error {
+	return withStore(ctx, sh, func(s *store.Store) error {
+		if err := s.Backup(ctx, c.File); err != nil {
+			return console.Fail(console.ExitFailed, "Nothing was copied: %v.", err)
+		}
+		info, err := os.Stat(c.File)
+		if err != nil {
+			return err
+		}
+		if sh.JSON {
+			return sh.Document(map[string]any{"file": c.File, "bytes": info.Size(), "dialect": s.Dialect()})
+		}
+		sh.Hint("The key that signs the history is not in it: copy %s as well. Mirrors and checkouts are made again.", filepath.Join("DATA", "seal.pem"))
+		return sh.Say("%s has a copy of the database (%s, %d bytes).", console.Line(c.File), s.Dialect(), info.Size())
+	})
+}
+
+// MigrateCmd brings the database to this program's version.
+type MigrateCmd struct{}
+
+// Run says which version the database has now.
+func (c *MigrateCmd) Run(ctx context.Context, sh *console.Shell) error {
+	return withStore(ctx, sh, func(s *store.Store) error {
+		have, _, err := s.Version(ctx)
+		if err != nil {
+			return err
+		}
+		if sh.JSON {
+			return sh.Document(map[string]any{"dialect": s.Dialect(), "version": have})
+		}
+		return sh.Say("The database (%s) has version %d, which is the newest.", s.Dialect(), have)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/wire"
 )
@@ -42,18 +43,18 @@ func TestAThousandDecideAtOnce(t *testing.T) {
 	t.Parallel()
 	const clients, connections = 1000, 200 // a connection of ours is a descriptor on both sides
 	voters := []string{"bert", "cleo", "dora", "emil", "fritz", "gwen", "hugo", "iris"}
-	places(t, func(t *testing.T, database string) {
-		p := newPlace(t, database, decideTeam)
+	placetest.Places(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, decideTeam)
 		tokens := map[string]string{}
 		for _, name := range voters {
-			tokens[name] = p.person(name, people.Approver)
+			tokens[name] = p.Person(name, people.Approver)
 		}
-		n := p.start(p.config, "")
-		task := n.send("coder", "app", "change")
-		r := p.asked(task)
+		n := p.Start(p.Config, "")
+		task := n.Send("coder", "app", "change")
+		r := p.Asked(task)
 		transport := &http.Transport{MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections}
 		defer transport.CloseIdleConnections()
-		n.http = &http.Client{Transport: transport}
+		n.HTTP = &http.Client{Transport: transport}
 		answers := make([]told, clients)
 		start := make(chan struct{})
 		var wg sync.WaitGroup
@@ -64,7 +65,7 @@ func TestAThousandDecideAtOnce(t *testing.T) {
 				a.who = voters[i%len(voters)]
 				verdict := wire.Verdict{Verdict: "approve", Digest: r.Revision.Digest}
 				var err error
-				if a.status, err = n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", tokens[a.who], verdict, &a.problem); err != nil {
+				if a.status, err = n.Call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", tokens[a.who], verdict, &a.problem); err != nil {
 					t.Error(err)
 				}
 			})
@@ -91,14 +92,14 @@ func TestAThousandDecideAtOnce(t *testing.T) {
 		if want := "409 already_decided, winner named: true"; others[want] != clients-1 {
 			t.Errorf("%s decided; the others were told: %v, want only %q", winner, others, want)
 		}
-		root := n.through(task)
-		decisions := p.requests(task)[0].Decisions
+		root := n.Through(task)
+		decisions := p.Requests(task)[0].Decisions
 		if len(decisions) != 1 || decisions[0].User != winner {
 			t.Errorf("%s decided and the request has the decisions %+v", winner, decisions)
 		}
-		if merges := git(t, p.repo, "rev-list", "--merges", "main"); root.Result == nil || merges != root.Result.Commit {
+		if merges := placetest.Git(t, p.Repo, "rev-list", "--merges", "main"); root.Result == nil || merges != root.Result.Commit {
 			t.Errorf("merges on main: %q; the task's result: %+v", merges, root.Result)
 		}
-		p.events(task)
+		p.Events(task)
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
@@ -100,12 +101,12 @@ func (d *demo) plant(ctx context.Context, given, folder string) error {
 	_, err = mirrors.Open(patch.Repository{Name: "--repo", Source: abs}).Clone(ctx, d.repo)
 	switch {
 	case errors.As(err, &source) && source.Code == patch.SourceNoBranch:
-		return usage("%s is on no branch that can be cloned. Check out a branch there (and fetch its whole history if the clone is shallow), then try again.", given)
+		return console.Usage("%s is on no branch that can be cloned. Check out a branch there (and fetch its whole history if the clone is shallow), then try again.", given)
 	case err != nil:
-		return usage("%v", err)
+		return console.Usage("%v", err)
 	}
 	if _, err := os.Stat(filepath.Join(d.repo, "go.mod")); err != nil {
-		return usage("%s has no go.mod in its last commit, and the demo's coder modernises Go code. Name the folder of a Go module with --repo, or leave it out for a sample", given)
+		return console.Usage("%s has no go.mod in its last commit, and the demo's coder modernises Go code. Name the folder of a Go module with --repo, or leave it out for a sample", given)
 	}
 	return nil
 }
@@ -237,11 +238,11 @@ func demoLine(e event.Event) string {
 
 // approve says yes, as the demo's person, to the digest that the request shows.
 func (d *demo) approve(ctx context.Context, taskID string, res *demoResult) error {
-	ids, err := d.house.store.Gateway().PendingOf(ctx, taskID)
+	ids, err := d.house.store.PendingOf(ctx, taskID)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	r, err := d.house.store.Gateway().Request(ctx, ids[0])
+	r, err := d.house.store.Request(ctx, ids[0])
 	if err != nil {
 		return err
 	}
@@ -288,13 +289,13 @@ func (d *demo) outcome(ctx context.Context, root orchestrator.Delegation, res *d
 	}
 	switch {
 	case root.State != orchestrator.Completed && root.Error != nil:
-		return fail(exitFailed, "The task ended as %s: %s", root.State, root.Error.Message)
+		return console.Fail(console.ExitFailed, "The task ended as %s: %s", root.State, root.Error.Message)
 	case res.Commit == "":
 		what := "the sample"
 		if d.given != "" {
 			what = d.given
 		}
-		return fail(exitFailed, "There is nothing to modernise in %s: go fix changed no file, so nothing was asked and nothing landed.", what)
+		return console.Fail(console.ExitFailed, "There is nothing to modernise in %s: go fix changed no file, so nothing was asked and nothing landed.", what)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/views"
 )
 
@@ -22,13 +23,13 @@ type DemoCmd struct {
 
 // Run sets everything up, says how to get in, and serves; with --once it does the
 // main job by itself.
-func (c *DemoCmd) Run(ctx context.Context, sh *shell) error {
+func (c *DemoCmd) Run(ctx context.Context, sh *console.Shell) error {
 	folder, err := demoFolder(c.Data)
 	if err != nil {
-		return usage("%v. Name another folder with --data.", err)
+		return console.Usage("%v. Name another folder with --data.", err)
 	}
-	sh.hint("Setting up in %s …", folder)
-	d := &demo{out: sh.out, err: sh.errs}
+	sh.Hint("Setting up in %s …", folder)
+	d := &demo{out: sh.Out, err: sh.Errs}
 	if err := d.plant(ctx, c.Repo, folder); err != nil {
 		if c.Data == "" {
 			err = errors.Join(err, os.RemoveAll(folder))
@@ -36,7 +37,7 @@ func (c *DemoCmd) Run(ctx context.Context, sh *shell) error {
 		return err
 	}
 	if d.given != "" {
-		sh.hint("Your folder was cloned to %s and will not be written.", d.repo)
+		sh.Hint("Your folder was cloned to %s and will not be written.", d.repo)
 	}
 	l, err := c.listen(ctx)
 	if err != nil {
@@ -47,7 +48,7 @@ func (c *DemoCmd) Run(ctx context.Context, sh *shell) error {
 		return errors.Join(err, l.Close())
 	}
 	level := slog.LevelWarn
-	if d.house, err = openHouse(ctx, cfg, slog.New(slog.NewTextHandler(sh.errs, &slog.HandlerOptions{Level: level})), nil); err != nil {
+	if d.house, err = openHouse(ctx, cfg, slog.New(slog.NewTextHandler(sh.Errs, &slog.HandlerOptions{Level: level})), nil); err != nil {
 		return errors.Join(startError(ctx, err), l.Close())
 	}
 	code, err := d.enter(ctx)
@@ -71,15 +72,15 @@ func (c *DemoCmd) listen(ctx context.Context) (net.Listener, error) {
 }
 
 // serve runs the demo's node, with one task through it or until it is stopped.
-func (c *DemoCmd) serve(ctx context.Context, sh *shell, d *demo, l net.Listener, code string) error {
+func (c *DemoCmd) serve(ctx context.Context, sh *console.Shell, d *demo, l net.Listener, code string) error {
 	if !c.Once {
 		link := d.house.cfg.PublicURL + "/login/link?code=" + code // the host that pages and messages name, too
-		sh.hint("The data is in %s, the configuration in %s.", d.house.cfg.Data, d.house.cfg.Path)
-		sh.hint("Send the example with the button on the dashboard. Ctrl-C ends the demo.")
+		sh.Hint("The data is in %s, the configuration in %s.", d.house.cfg.Data, d.house.cfg.Path)
+		sh.Hint("Send the example with the button on the dashboard. Ctrl-C ends the demo.")
 		if !c.NoBrowser {
 			openBrowser(link)
 		}
-		if err := sh.say("Sign in (once, within 10 minutes): %s", link); err != nil {
+		if err := sh.Say("Sign in (once, within 10 minutes): %s", link); err != nil {
 			return err
 		}
 		return d.house.serve(ctx, l, demoExamples())
@@ -94,7 +95,7 @@ func (c *DemoCmd) serve(ctx context.Context, sh *shell, d *demo, l net.Listener,
 		return err
 	}
 	if sh.JSON {
-		return sh.document(res)
+		return sh.Document(res)
 	}
 	var chain []string
 	for i, s := range res.Chain {
@@ -103,7 +104,7 @@ func (c *DemoCmd) serve(ctx context.Context, sh *shell, d *demo, l net.Listener,
 		}
 		chain = append(chain, s.To)
 	}
-	return sh.say("chain    %s\nrequest  %s\nlanded   %s\nlook     git -C %s show --stat -m --first-parent", strings.Join(chain, " → "), res.ApprovalID, res.Commit, d.repo)
+	return sh.Say("chain    %s\nrequest  %s\nlanded   %s\nlook     git -C %s show --stat -m --first-parent", strings.Join(chain, " → "), res.ApprovalID, res.Commit, d.repo)
 }
 
 // demoExamples are the tasks that are ready to send.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/store"
@@ -41,18 +42,18 @@ const (
 )
 
 // Run prints one line a finding and exits 1 when something is broken.
-func (c *DoctorCmd) Run(ctx context.Context, sh *shell) error {
+func (c *DoctorCmd) Run(ctx context.Context, sh *console.Shell) error {
 	var all []finding
 	var printed error
 	add := func(f finding) {
 		all = append(all, f)
 		if !sh.JSON && printed == nil {
-			printed = sh.finding(f)
+			printed = printFinding(sh, f)
 		}
 	}
-	cfg, err := config.LoadFor(sh.Globals.Config, sh.env)
+	cfg, err := config.LoadFor(sh.Globals.Config, sh.Env)
 	if err != nil {
-		add(finding{"configuration", broke, line(err.Error())})
+		add(finding{"configuration", broke, console.Line(err.Error())})
 	} else {
 		name := cfg.Path
 		if name == "" {
@@ -65,7 +66,7 @@ func (c *DoctorCmd) Run(ctx context.Context, sh *shell) error {
 		diagnose(ctx, cfg, add)
 		add(checkURL(cfg.PublicURL))
 	}
-	add(sh.checkServer(ctx))
+	add(checkServer(ctx, sh))
 	if printed != nil || ctx.Err() != nil {
 		return errors.Join(printed, ctx.Err())
 	}
@@ -76,19 +77,19 @@ func (c *DoctorCmd) Run(ctx context.Context, sh *shell) error {
 		}
 	}
 	if sh.JSON {
-		if err := sh.document(map[string]any{"ok": broken == 0, "findings": all}); err != nil {
+		if err := sh.Document(map[string]any{"ok": broken == 0, "findings": all}); err != nil {
 			return err
 		}
 	}
 	if broken > 0 {
-		return fail(exitFailed, "%s broken; the lines with ✕ say what to do.", counted(broken, "thing"))
+		return console.Fail(console.ExitFailed, "%s broken; the lines with ✕ say what to do.", console.Counted(broken, "thing"))
 	}
 	return nil
 }
 
-func (sh *shell) finding(f finding) error {
-	sign := map[string]string{fine: sh.paint("ok", "✓"), odd: sh.paint("wait", "⚠"), broke: sh.paint("bad", "✕")}[f.State]
-	return sh.say("%s %s  %s", sign, pad(f.Name, 16), line(f.Text))
+func printFinding(sh *console.Shell, f finding) error {
+	sign := map[string]string{fine: sh.Paint("ok", "✓"), odd: sh.Paint("wait", "⚠"), broke: sh.Paint("bad", "✕")}[f.State]
+	return sh.Say("%s %s  %s", sign, console.Pad(f.Name, 16), console.Line(f.Text))
 }
 
 // diagnose looks at everything that the configuration names.
@@ -207,7 +208,7 @@ func checkDatabase(ctx context.Context, cfg *config.Config) []finding {
 	if err := errors.Join(err, err2, err3, s.Close()); err != nil {
 		return []finding{{"database", broke, err.Error()}}
 	}
-	text := fmt.Sprintf("%s, version %d, %s", s.Dialect(), have, counted(len(users), "user"))
+	text := fmt.Sprintf("%s, version %d, %s", s.Dialect(), have, console.Counted(len(users), "user"))
 	if len(users) == 0 {
 		return append([]finding{{"database", odd, text + ". Make the first one: gatehouse user add NAME --role admin --role approver"}}, rules...)
 	}
@@ -288,11 +289,11 @@ func checkRepository(ctx context.Context, mirrors *patch.Mirrors, r patch.Reposi
 	if err != nil {
 		return finding{name, broke, err.Error()}, checkout{}
 	}
-	return finding{name, fine, "branch " + head.Branch + " at " + commit(head.Commit)}, checkout{m, head}
+	return finding{name, fine, "branch " + head.Branch + " at " + console.Abbreviated(head.Commit)}, checkout{m, head}
 }
 
-func (sh *shell) checkServer(ctx context.Context) finding {
-	api, err := sh.client(ctx)
+func checkServer(ctx context.Context, sh *console.Shell) finding {
+	api, err := sh.Client(ctx)
 	if err == nil {
 		err = api.Live(ctx)
 	}
@@ -318,4 +319,9 @@ func checkURL(public string) finding {
 		return finding{name, odd, public + " is not https, so what is sent can be read on the way. Put a proxy with a certificate in front."}
 	}
 	return finding{name, fine, public}
+}
+
+// notLooked is a finding about what nobody can look at without a secret.
+func notLooked(name, missing string) finding {
+	return finding{name, odd, "It is not looked at, because ${" + missing + "} is missing here. Run doctor where the server's secrets are."}
 }

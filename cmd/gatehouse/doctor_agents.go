@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/command"
 	"gatehouse/orchestrator/agent/remote"
@@ -163,7 +164,7 @@ func checkFolder(ctx context.Context, name string, at checkout) (finding, bool) 
 		return finding{}, false
 	}
 	return finding{"repository " + name, odd, fmt.Sprintf("%s has changes that nobody committed (%s), so a landing there waits. Commit, stash or move them.",
-		dirty.Folder, brief(strings.Join(dirty.Files, ", "), 120))}, true
+		dirty.Folder, console.Brief(strings.Join(dirty.Files, ", "), 120))}, true
 }
 
 // checkRemote reads the card of an agent that works elsewhere.

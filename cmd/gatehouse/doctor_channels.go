@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"gatehouse/approval"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
@@ -25,7 +27,7 @@ func checkChannels(ctx context.Context, cfg *config.Config) []finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	s, err := store.Open(ctx, cfg.Database, store.Options{Node: "doctor", Logger: quiet()})
+	s, err := sqlstore.Open(ctx, cfg.Database, store.Options{Node: "doctor", Logger: quiet()})
 	if err != nil {
 		return nil
 	}
@@ -75,7 +77,7 @@ func checkTriggers(ctx context.Context, cfg *config.Config, s owners) []finding 
 			all = append(all, finding{name, broke, "It belongs to " + t.Owner + ", who may not start tasks: that takes the role operator or admin, so it starts nothing. Run gatehouse user roles " + t.Owner +
 				" --role operator with the roles to be kept, or name another owner."})
 		default:
-			all = append(all, finding{name, fine, parts(string(t.Kind), "owner "+t.Owner)})
+			all = append(all, finding{name, fine, console.Parts(string(t.Kind), "owner "+t.Owner)})
 		}
 	}
 	return all
@@ -96,9 +98,9 @@ func reasonGivenUp(ctx context.Context, from deadLetters, channel string) string
 	one := page.Items[0]
 	to := ""
 	if one.Address != "" {
-		to = " to " + line(one.Address)
+		to = " to " + console.Line(one.Address)
 	}
-	return fmt.Sprintf(" One%s: %s.", to, strings.TrimRight(line(one.Error), ". "))
+	return fmt.Sprintf(" One%s: %s.", to, strings.TrimRight(console.Line(one.Error), ". "))
 }
 
 func healthFinding(h approval.Health) finding {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator/store"
 )
@@ -18,7 +19,7 @@ func TestDoctorTellsOfChannels(t *testing.T) {
 	if got := checkChannels(t.Context(), cfg); len(got) != 0 {
 		t.Fatalf("a database that is not there: %+v", got)
 	}
-	s, err := store.Open(t.Context(), cfg.Database, store.Options{Node: "one", Logger: quiet()})
+	s, err := sqlstore.Open(t.Context(), cfg.Database, store.Options{Node: "one", Logger: quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gatehouse/approval/telegram/bottest"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/wire"
 )
@@ -32,39 +33,39 @@ channels:
 // the odd characters of the file are marked where they stand wherever people look.
 func TestNoDoorShowsASecretAndEveryDoorMarksOddCharacters(t *testing.T) {
 	t.Parallel()
-	g := newGate(t, "sqlite:"+t.TempDir()+"/doors.db", doorsTeam)
-	auditor := g.person("carol", people.Auditor)
-	n := g.start(g.config, "")
+	g := placetest.NewGate(t, "sqlite:"+t.TempDir()+"/doors.db", doorsTeam)
+	auditor := g.Person("carol", people.Auditor)
+	n := g.Start(g.Config, "")
 	token := "ghp_" + strings.Repeat("aB3", 12)
 	var sent wire.Submitted
-	status, err := n.call(http.MethodPost, "/api/v1/tasks", n.asker, wire.Submission{Agent: "coder", Text: "Use " + token + " for it", Repository: "app"}, &sent)
+	status, err := n.Call(http.MethodPost, "/api/v1/tasks", n.Asker, wire.Submission{Agent: "coder", Text: "Use " + token + " for it", Repository: "app"}, &sent)
 	if err != nil || status != http.StatusAccepted {
 		t.Fatalf("%d, %v", status, err)
 	}
-	r := g.asked(sent.ID)
+	r := g.Asked(sent.ID)
 	var card bottest.Message
-	g.bot.Until(g, "the card", func() bool { card = g.card(team, r); return card.ID != 0 })
+	g.Bot.Until(g, "the card", func() bool { card = g.Card(placetest.Team, r); return card.ID != 0 })
 
 	shown := map[string]string{"the card": card.Text}
-	web := n.browser("bob")
+	web := n.Browser("bob")
 	for _, path := range []string{"/", "/approvals", "/approvals/" + r.ID, "/approvals/" + r.ID + "/evidence", "/delegations", "/delegations/" + r.DelegationID, "/chat"} {
-		shown[path] = n.page(web, path)
+		shown[path] = n.Page(web, path)
 	}
-	for path, who := range map[string]string{"/api/v1/tasks/" + sent.ID: n.asker, "/api/v1/tasks/" + sent.ID + "/tree": n.asker, "/api/v1/delegations": n.asker, "/api/v1/delegations/" + r.DelegationID: n.asker,
-		"/api/v1/delegations/" + sent.ID + "/events": n.asker, "/api/v1/approvals/" + r.ID: n.approver, "/api/v1/audit/export": auditor, "/api/v1/audit/export?format=csv": auditor, "/api/v1/audit": auditor,
+	for path, who := range map[string]string{"/api/v1/tasks/" + sent.ID: n.Asker, "/api/v1/tasks/" + sent.ID + "/tree": n.Asker, "/api/v1/delegations": n.Asker, "/api/v1/delegations/" + r.DelegationID: n.Asker,
+		"/api/v1/delegations/" + sent.ID + "/events": n.Asker, "/api/v1/approvals/" + r.ID: n.Approver, "/api/v1/audit/export": auditor, "/api/v1/audit/export?format=csv": auditor, "/api/v1/audit": auditor,
 		"/api/v1/approvals/" + r.ID + "/evidence?format=bundle": auditor} {
 		var b bytes.Buffer
-		if status, err := n.text(path, who, &b); err != nil || status != http.StatusOK {
+		if status, err := n.Text(path, who, &b); err != nil || status != http.StatusOK {
 			t.Errorf("%s: %d, %v", path, status, err)
 		}
 		shown[path] = b.String()
 	}
-	review, said, code := n.audit(t.TempDir(), n.approver, "review", r.ID)
+	review, said, code := audit(n, t.TempDir(), n.Approver, "review", r.ID)
 	if code != 0 {
 		t.Fatalf("review: %s", said)
 	}
 	shown["gatehouse review"] = string(review)
-	out, _, _ := n.audit(t.TempDir(), n.asker, "status", sent.ID)
+	out, _, _ := audit(n, t.TempDir(), n.Asker, "status", sent.ID)
 	shown["gatehouse status"] = string(out)
 	for door, text := range shown {
 		if strings.Contains(text, token[6:]) {
@@ -78,7 +79,7 @@ func TestNoDoorShowsASecretAndEveryDoorMarksOddCharacters(t *testing.T) {
 	}
 
 	var patch bytes.Buffer
-	if _, err := n.text("/api/v1/approvals/"+r.ID+"/patch", n.approver, &patch); err != nil {
+	if _, err := n.Text("/api/v1/approvals/"+r.ID+"/patch", n.Approver, &patch); err != nil {
 		t.Fatal(err)
 	}
 	for _, raw := range []string{"+if \u0430dmin {", "+\tgood()\r\n", "+glpat-aB3aB3aB3aB3aB3aB3aB", "told.txt"} {
@@ -100,5 +101,5 @@ func TestNoDoorShowsASecretAndEveryDoorMarksOddCharacters(t *testing.T) {
 			t.Errorf("no %s: %+v", code, r.Revision.Warnings)
 		}
 	}
-	n.stop()
+	n.Stop()
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/web/wire"
@@ -33,20 +34,20 @@ agents:
 // task it gets its work back, reads why, and does it by itself.
 func TestAProgramWhoseHandoverFailedWorksByItself(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), fallbackTeam)
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), fallbackTeam)
+	n := p.Start(p.Config, "")
 	send := func(agent string, more ...string) orchestrator.Delegation {
 		t.Helper()
-		out, code := p.cli(n, append([]string{"--json", "--token", n.asker, "send", agent, "work", "--enable-handoffs"}, more...)...)
+		out, code := p.Cli(n, append([]string{"--json", "--token", n.Asker, "send", agent, "work", "--enable-handoffs"}, more...)...)
 		var sent wire.Submitted
 		if err := json.Unmarshal([]byte(out), &sent); err != nil || code != 0 {
 			t.Fatalf("send %s: exit %d, %s", agent, code, out)
 		}
-		root := n.through(sent.ID)
+		root := n.Through(sent.ID)
 		if root.State != orchestrator.Completed || root.Result == nil {
 			t.Fatalf("%s ended %s with %+v", agent, root.State, root.Error)
 		}
-		if tree := p.tree(root.TaskID); len(tree) != 2 || tree[1].State != orchestrator.Failed {
+		if tree := tree(p, root.TaskID); len(tree) != 2 || tree[1].State != orchestrator.Failed {
 			t.Errorf("%s made %d delegations", agent, len(tree)-1)
 		}
 		return root
@@ -57,13 +58,13 @@ func TestAProgramWhoseHandoverFailedWorksByItself(t *testing.T) {
 			t.Errorf("lead read %q, which lacks %q", root.Result.Text, part)
 		}
 	}
-	if told := git(t, p.repo, "show", "main:refused.txt"); !strings.HasPrefix(told, "max_handoffs: ") || !strings.Contains(told, "the hand-over to broken failed, so lead works by itself now; lead → broken was refused") {
+	if told := placetest.Git(t, p.Repo, "show", "main:refused.txt"); !strings.HasPrefix(told, "max_handoffs: ") || !strings.Contains(told, "the hand-over to broken failed, so lead works by itself now; lead → broken was refused") {
 		t.Errorf("handing over once more it was told %q", told)
 	}
-	if lead := git(t, p.repo, "show", "main:lead.txt"); lead != "once\nonce" { // its files are as it left them
+	if lead := placetest.Git(t, p.Repo, "show", "main:lead.txt"); lead != "once\nonce" { // its files are as it left them
 		t.Errorf("lead.txt is %q", lead)
 	}
-	if got := len(p.requests(root.TaskID, approval.Landed)); got != 1 {
+	if got := len(p.Requests(root.TaskID, approval.Landed)); got != 1 {
 		t.Errorf("%d changes landed", got)
 	}
 	var line struct {
@@ -78,7 +79,7 @@ func TestAProgramWhoseHandoverFailedWorksByItself(t *testing.T) {
 	if err := json.Unmarshal(root.Result.Data, &line); err != nil {
 		t.Fatal(err)
 	}
-	if f := line.Fallback; line.Text != "work" || f.To != "broken" || f.ID != p.tree(root.TaskID)[1].ID || f.Error.Code != "exit" || !strings.Contains(f.Error.Message, "it broke") {
+	if f := line.Fallback; line.Text != "work" || f.To != "broken" || f.ID != tree(p, root.TaskID)[1].ID || f.Error.Code != "exit" || !strings.Contains(f.Error.Message, "it broke") {
 		t.Errorf("its first line was %s", root.Result.Data)
 	}
 }

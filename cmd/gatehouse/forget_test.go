@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/record/retention"
@@ -24,35 +25,35 @@ agents:
 // the next start forgets the rest.
 func TestAServerKilledWhileItForgetsGoesOn(t *testing.T) {
 	t.Parallel()
-	places(t, func(t *testing.T, database string) {
-		p := newPlace(t, database, forgetful)
+	placetest.Places(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, forgetful)
 		storetest.Seed(t, database, 2_500, time.Now())
-		n := p.start(p.config, "forgetting#3")
-		n.died()
+		n := p.Start(p.Config, "forgetting#3")
+		n.Died()
 
-		whole, gone := p.forgotten()
+		whole, gone := forgotten(p)
 		if len(gone) == 0 || len(whole) == 0 {
 			t.Fatalf("%d tasks were forgotten and %d were not: the batch was none between others", len(gone), len(whole))
 		}
 		held := whole[0] // the newest: the oldest go first, so this one is whole
-		hold, err := p.store.SetHold(t.Context(), retention.Hold{Kind: retention.Task, Subject: held.ID, Reason: "case 12", By: "iris"})
-		p.must(err)
+		hold, err := p.Store.SetHold(t.Context(), retention.Hold{Kind: retention.Task, Subject: held.ID, Reason: "case 12", By: "iris"})
+		p.Must(err)
 
-		n = p.start(p.config, "")
-		p.until("everything that is old and not held to be forgotten", func() bool {
-			whole, gone = p.forgotten()
+		n = p.Start(p.Config, "")
+		p.Until("everything that is old and not held to be forgotten", func() bool {
+			whole, gone = forgotten(p)
 			return len(whole) == 1
 		})
 		if whole[0].ID != held.ID || whole[0].Text != held.Text {
 			t.Errorf("left is %s %q, held was %s %q", whole[0].ID, whole[0].Text, held.ID, held.Text)
 		}
-		standing, err := p.store.HoldsOn(t.Context(), held.ID)
-		p.must(err)
+		standing, err := p.Store.HoldsOn(t.Context(), held.ID)
+		p.Must(err)
 		if len(standing) != 1 || standing[0].ID != hold.ID {
 			t.Errorf("holds on it: %+v", standing)
 		}
-		n.stop()
-		if v, err := p.store.Verify(t.Context(), "test", nil); err != nil || !v.OK() {
+		n.Stop()
+		if v, err := p.Store.Verify(t.Context(), "test", nil); err != nil || !v.OK() {
 			t.Errorf("%+v %v", v, err)
 		}
 	})
@@ -61,17 +62,17 @@ func TestAServerKilledWhileItForgetsGoesOn(t *testing.T) {
 // forgotten lists the old tasks that have something left, and those that have nothing. It
 // fails where more than the one task between two batches is partly forgotten, and where the
 // log does not say of every batch what it removed.
-func (p *place) forgotten() (whole, gone []orchestrator.Task) {
+func forgotten(p *placetest.Place) (whole, gone []orchestrator.Task) {
 	p.Helper()
-	recorded, dropped, partly := p.recordedDrops(), 0, 0
+	recorded, dropped, partly := recordedDrops(p), 0, 0
 	old := time.Now().Add(-31 * 24 * time.Hour) // a day more: what gets old meanwhile is not looked at
 	for after := ""; ; {
-		page, err := p.store.List(p.Context(), orchestrator.Filter{RootsOnly: true, After: after, Limit: 200})
-		p.must(err)
+		page, err := p.Store.List(p.Context(), orchestrator.Filter{RootsOnly: true, After: after, Limit: 200})
+		p.Must(err)
 		for _, d := range page.Items {
-			task, err := p.store.Task(p.Context(), d.TaskID)
-			p.must(err)
-			events := p.events(task.ID)
+			task, err := p.Store.Task(p.Context(), d.TaskID)
+			p.Must(err)
+			events := p.Events(task.ID)
 			n, text := withoutData(events), task.Text != retention.GoneText
 			dropped += n
 			switch {
@@ -88,7 +89,7 @@ func (p *place) forgotten() (whole, gone []orchestrator.Task) {
 			break
 		}
 	}
-	if p.recordedDrops() != recorded { // a batch came between
+	if recordedDrops(p) != recorded { // a batch came between
 		return whole, gone
 	}
 	if dropped != recorded {
@@ -111,12 +112,12 @@ func withoutData(events []event.Event) (n int) {
 }
 
 // recordedDrops is of how many events the log says that their data was removed.
-func (p *place) recordedDrops() (n int) {
+func recordedDrops(p *placetest.Place) (n int) {
 	p.Helper()
-	for _, e := range p.events(event.System) {
+	for _, e := range p.Events(event.System) {
 		if e.Type == event.RetentionApplied {
 			var what struct{ Events int }
-			p.must(json.Unmarshal(e.Data, &what))
+			p.Must(json.Unmarshal(e.Data, &what))
 			n += what.Events
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/wire"
@@ -39,32 +40,32 @@ func TestAChildOfAForkKeepsItsPeopleOut(t *testing.T) {
 		return modeltest.Say("Done.")
 	})
 	t.Cleanup(fake.Close)
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(forkedChief, "BASE", fake.OpenAI()))
-	git(t, "", "clone", "-q", "--bare", p.repo, filepath.Join(p.dir, "other.git"))
-	first, forker := p.person("first", people.Operator, people.Approver), p.person("forker", people.Operator, people.Approver)
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(forkedChief, "BASE", fake.OpenAI()))
+	placetest.Git(t, "", "clone", "-q", "--bare", p.Repo, filepath.Join(p.Dir, "other.git"))
+	first, forker := p.Person("first", people.Operator, people.Approver), p.Person("forker", people.Operator, people.Approver)
+	n := p.Start(p.Config, "")
 	var sent, forked wire.Submitted
-	if code, err := n.call(http.MethodPost, "/api/v1/tasks", first, wire.Submission{Agent: "chief", Text: "Have x written"}, &sent); err != nil || code != http.StatusAccepted {
+	if code, err := n.Call(http.MethodPost, "/api/v1/tasks", first, wire.Submission{Agent: "chief", Text: "Have x written"}, &sent); err != nil || code != http.StatusAccepted {
 		t.Fatal(code, err)
 	}
-	r := p.asked(sent.ID)
-	n.barred("first", first, r, "You asked for this task")
-	if code, why := n.casts(n.approver, r, map[string]any{"verdict": "reject", "revision": 1, "comment": "Not now."}); code != http.StatusOK {
+	r := p.Asked(sent.ID)
+	barred(n, "first", first, r, "You asked for this task")
+	if code, why := casts(n, n.Approver, r, map[string]any{"verdict": "reject", "revision": 1, "comment": "Not now."}); code != http.StatusOK {
 		t.Fatal(code, why)
 	}
-	p.until("the end of the first task", func() bool { return p.root(sent.ID).State.Ended() })
-	if code, err := n.call(http.MethodPost, "/api/v1/delegations/"+sent.ID+"/fork", forker, map[string]int{"turn": 1}, &forked); err != nil || code != http.StatusAccepted {
+	p.Until("the end of the first task", func() bool { return p.Root(sent.ID).State.Ended() })
+	if code, err := n.Call(http.MethodPost, "/api/v1/delegations/"+sent.ID+"/fork", forker, map[string]int{"turn": 1}, &forked); err != nil || code != http.StatusAccepted {
 		t.Fatal(code, err)
 	}
-	r = p.asked(forked.ID)
+	r = p.Asked(forked.ID)
 	if r.Agent != "hand" || r.Repository != "other" {
 		t.Fatalf("%s asks for %s", r.Agent, r.Repository)
 	}
-	n.barred("forker", forker, r, "You asked for this task")
-	n.barred("first", first, r, "asked for the task that it goes on from")
-	if code, why := n.casts(n.approver, r, map[string]any{"verdict": "approve", "revision": 1, "ticked": approval.Ticks(r)}); code != http.StatusOK {
+	barred(n, "forker", forker, r, "You asked for this task")
+	barred(n, "first", first, r, "asked for the task that it goes on from")
+	if code, why := casts(n, n.Approver, r, map[string]any{"verdict": "approve", "revision": 1, "ticked": approval.Ticks(r)}); code != http.StatusOK {
 		t.Errorf("bob's yes: %d %+v", code, why)
 	}
-	p.until("the end", func() bool { return p.root(forked.ID).State.Ended() })
-	n.stop()
+	p.Until("the end", func() bool { return p.Root(forked.ID).State.Ended() })
+	n.Stop()
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 )
 
@@ -31,16 +32,16 @@ channels:
 // decides cleo may, too, and gets one; both are reminded; at the end nothing landed.
 func TestWhatTimeDoesIsSeenInTelegram(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
-		g := newGate(t, database, timeTeam)
-		n := g.start(g.config, "")
-		g.link(n, "bob", 1002)
-		g.link(n, "cleo", 1003)
-		task := n.send("coder", "app", "time")
-		r := g.asked(task)
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		g := placetest.NewGate(t, database, timeTeam)
+		n := g.Start(g.Config, "")
+		g.Link(n, "bob", 1002)
+		g.Link(n, "cleo", 1003)
+		task := n.Send("coder", "app", "time")
+		r := g.Asked(task)
 		says := func(chat int64, text string) func() bool {
 			return func() bool {
-				for _, m := range g.bot.FromBot(chat) {
+				for _, m := range g.Bot.FromBot(chat) {
 					if strings.Contains(m.Text, text) {
 						return true
 					}
@@ -48,20 +49,20 @@ func TestWhatTimeDoesIsSeenInTelegram(t *testing.T) {
 				return false
 			}
 		}
-		g.bot.Until(t, "bob's card", func() bool { return g.card(1002, r).ID != 0 })
-		g.bot.Until(t, "cleo's card after the escalation", func() bool { return g.card(1003, r).ID != 0 })
-		g.bot.Until(t, "the notice of the escalation", says(1002, "Now also: leads"))
-		g.bot.Until(t, "bob's reminder", says(1002, "Still waiting"))
-		g.bot.Until(t, "cleo's reminder", says(1003, "Still waiting"))
-		g.bot.Until(t, "the end on bob's card", says(1002, "Expired, not approved"))
-		g.bot.Until(t, "the end on cleo's card", says(1003, "Expired, not approved"))
-		if root := g.root(task); root.State != orchestrator.Expired {
+		g.Bot.Until(t, "bob's card", func() bool { return g.Card(1002, r).ID != 0 })
+		g.Bot.Until(t, "cleo's card after the escalation", func() bool { return g.Card(1003, r).ID != 0 })
+		g.Bot.Until(t, "the notice of the escalation", says(1002, "Now also: leads"))
+		g.Bot.Until(t, "bob's reminder", says(1002, "Still waiting"))
+		g.Bot.Until(t, "cleo's reminder", says(1003, "Still waiting"))
+		g.Bot.Until(t, "the end on bob's card", says(1002, "Expired, not approved"))
+		g.Bot.Until(t, "the end on cleo's card", says(1003, "Expired, not approved"))
+		if root := g.Root(task); root.State != orchestrator.Expired {
 			t.Errorf("the task is %s", root.State)
 		}
-		if git(t, g.repo, "log", "--merges", "--oneline", "main") != "" {
+		if placetest.Git(t, g.Repo, "log", "--merges", "--oneline", "main") != "" {
 			t.Error("something landed")
 		}
-		n.stop()
+		n.Stop()
 	})
 }
 
@@ -69,23 +70,23 @@ func TestWhatTimeDoesIsSeenInTelegram(t *testing.T) {
 // message that lists them; it changes in place as they are decided.
 func TestAFloodIsADigest(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
-		g := newGate(t, database, strings.Replace(gateTeam, ", chats: [-100123]", "", 1))
-		n := g.start(g.config, "")
-		g.link(n, "bob", 1002)
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		g := placetest.NewGate(t, database, strings.Replace(placetest.GateTeam, ", chats: [-100123]", "", 1))
+		n := g.Start(g.Config, "")
+		g.Link(n, "bob", 1002)
 		many := manyRequests(t)
 		for i := range many {
-			n.send("coder", "app", fmt.Sprint("flood ", i))
+			n.Send("coder", "app", fmt.Sprint("flood ", i))
 		}
 		var asked []approval.Request
-		g.reach("requests", many, func() int {
-			asked = g.all(approval.Pending)
+		reach(g.Place, "requests", many, func() int {
+			asked = all(g.Place, approval.Pending)
 			return len(asked)
 		})
 		cards, lines := 0, 0
-		g.bot.Until(t, "every request somewhere", func() bool {
+		g.Bot.Until(t, "every request somewhere", func() bool {
 			cards, lines = 0, 0
-			for _, m := range g.bot.FromBot(1002) {
+			for _, m := range g.Bot.FromBot(1002) {
 				if strings.Contains(m.Text, "Approval needed") {
 					cards++
 				}
@@ -95,23 +96,23 @@ func TestAFloodIsADigest(t *testing.T) {
 			}
 			return cards+lines >= many
 		})
-		t.Logf("%d requests: %d cards, %d lines of digests, %d messages", many, cards, lines, len(g.bot.FromBot(1002)))
+		t.Logf("%d requests: %d cards, %d lines of digests, %d messages", many, cards, lines, len(g.Bot.FromBot(1002)))
 		if cards > 10 {
 			t.Errorf("%d of %d requests came as cards of their own", cards, many)
 		}
 		for _, r := range asked {
-			if code, err := n.decide(r); err != nil || code != 200 {
+			if code, err := n.Decide(r); err != nil || code != 200 {
 				t.Fatalf("the yes: %d %v", code, err)
 			}
 		}
-		g.bot.Until(t, "the digest says that all are decided", func() bool {
-			for _, m := range g.bot.FromBot(1002) {
+		g.Bot.Until(t, "the digest says that all are decided", func() bool {
+			for _, m := range g.Bot.FromBot(1002) {
 				if strings.Contains(m.Text, "◆") {
 					return false
 				}
 			}
 			return true
 		})
-		n.stop()
+		n.Stop()
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 )
@@ -61,20 +62,20 @@ agents:
   builder: {kind: llm, model: anthropic/small, prompt: "You build."}
 `
 
-func handing(t *testing.T, script modeltest.Script) (*place, *node, *modeltest.Server) {
+func handing(t *testing.T, script modeltest.Script) (*placetest.Place, *placetest.Node, *modeltest.Server) {
 	t.Helper()
 	s := modeltest.Start(script)
 	t.Cleanup(s.Close)
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.NewReplacer("ANTHROPIC", s.Anthropic(), "SECRET", handedSecret).Replace(handTeam))
-	return p, p.start(p.config, ""), s
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.NewReplacer("ANTHROPIC", s.Anthropic(), "SECRET", handedSecret).Replace(handTeam))
+	return p, p.Start(p.Config, ""), s
 }
 
 // answered waits for the end of a task.
-func (p *place) answered(taskID string) orchestrator.Delegation {
+func answered(p *placetest.Place, taskID string) orchestrator.Delegation {
 	p.Helper()
 	var root orchestrator.Delegation
-	p.until("the end", func() bool {
-		root = p.root(taskID)
+	p.Until("the end", func() bool {
+		root = p.Root(taskID)
 		return root.State.Ended()
 	})
 	if root.Result == nil {
@@ -89,16 +90,16 @@ func (p *place) answered(taskID string) orchestrator.Delegation {
 func TestAProgramGivesItsWorkAway(t *testing.T) {
 	t.Parallel()
 	p, n, _ := handing(t, func(modeltest.Ask) modeltest.Answer { return modeltest.Say("nobody") })
-	task := n.send("lead", "app", "give away")
-	r := p.asked(task)
+	task := n.Send("lead", "app", "give away")
+	r := p.Asked(task)
 	var files []string
 	for _, f := range r.Revision.Files {
 		files = append(files, f.Path)
 	}
-	if strings.Join(files, " ") != "lead.txt plain.txt refused.txt" || r.DelegationID != p.root(task).ID {
+	if strings.Join(files, " ") != "lead.txt plain.txt refused.txt" || r.DelegationID != p.Root(task).ID {
 		t.Errorf("asked about %v of %s", files, r.DelegationID)
 	}
-	root := n.through(task)
+	root := n.Through(task)
 	answer := root.Result.Text
 	for _, part := range []string{"do the rest\n\n# What was handed over to you\n", "```json", `"previous_agent": "lead"`, `"Plan": "docs/plan.md"`, `"Report": null`, `"completed": "half"`, `"note": "key AKIA…[masked]"`,
 		"FILE\n{\"goto\":\"plain\""} {
@@ -106,12 +107,12 @@ func TestAProgramGivesItsWorkAway(t *testing.T) {
 			t.Errorf("the other program did not read %q: %s", part, answer)
 		}
 	}
-	if refused := git(t, p.repo, "show", "main:refused.txt"); !strings.HasPrefix(refused, "unknown_agent: ") || strings.Contains(answer+refused, "too late") || strings.Contains(answer, handedSecret) {
+	if refused := placetest.Git(t, p.Repo, "show", "main:refused.txt"); !strings.HasPrefix(refused, "unknown_agent: ") || strings.Contains(answer+refused, "too late") || strings.Contains(answer, handedSecret) {
 		t.Errorf("lead was told %q", refused)
 	}
-	tree := p.tree(task)
-	ann := n.browser("ann")
-	page := n.page(ann, "/delegations/"+tree[1].ID)
+	tree := tree(p, task)
+	ann := n.Browser("ann")
+	page := n.Page(ann, "/delegations/"+tree[1].ID)
 	for _, part := range []string{"Handed over by lead", "Plan: docs/plan.md", "Report: not made yet", "half", "key AKIA"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("the page lacks %q", part)
@@ -120,7 +121,7 @@ func TestAProgramGivesItsWorkAway(t *testing.T) {
 	if strings.Contains(page, handedSecret) {
 		t.Error("the page shows the secret")
 	}
-	if drawing := n.page(ann, "/delegations/"+task+"/flow.svg"); !strings.Contains(drawing, "Plan, Report") {
+	if drawing := n.Page(ann, "/delegations/"+task+"/flow.svg"); !strings.Contains(drawing, "Plan, Report") {
 		t.Errorf("the arrow has no label Plan, Report: %s", drawing)
 	}
 	var shape struct {
@@ -130,7 +131,7 @@ func TestAProgramGivesItsWorkAway(t *testing.T) {
 			} `json:"update"`
 		} `json:"handover"`
 	}
-	if code, err := n.call(http.MethodGet, "/api/v1/delegations/"+tree[1].ID, p.asker, nil, &shape); err != nil || code != http.StatusOK || shape.Handover.Update.Context["completed"] != "half" {
+	if code, err := n.Call(http.MethodGet, "/api/v1/delegations/"+tree[1].ID, p.Asker, nil, &shape); err != nil || code != http.StatusOK || shape.Handover.Update.Context["completed"] != "half" {
 		t.Errorf("the API has %+v: %d, %v", shape, code, err)
 	}
 }
@@ -140,7 +141,7 @@ func TestAProgramGivesItsWorkAway(t *testing.T) {
 func TestAProgramGivesItsWorkAwayInLines(t *testing.T) {
 	t.Parallel()
 	p, n, _ := handing(t, func(modeltest.Ask) modeltest.Answer { return modeltest.Say("nobody") })
-	root := p.answered(n.send("liner", "", "lines"))
+	root := answered(p, n.Send("liner", "", "lines"))
 	var line struct {
 		Text     string `json:"text"`
 		Handover struct {
@@ -162,12 +163,12 @@ func TestAProgramGivesItsWorkAwayInLines(t *testing.T) {
 		t.Errorf("the first line was %s", root.Result.Data)
 	}
 	// Spawned in lines: the id at once, the end when it has come.
-	lines := p.answered(n.send("bosses", "", "in lines"))
+	lines := answered(p, n.Send("bosses", "", "in lines"))
 	if told := string(lines.Result.Data); !regexp.MustCompile(`^\[\{"type":"spawned","ref":"s","id":"dlg_\w+","to":"helper"\},\{"type":"result","ref":"s","id":"dlg_\w+","state":"completed","text":"did three"`).MatchString(told) {
 		t.Errorf("it was told %s", told)
 	}
 	// And on the command line.
-	if s := p.answered(n.send("boss", "", "spawn")).Result.Text; !regexp.MustCompile(`^1\ndlg_\w+ completed helper\ndid one\ndlg_\w+ completed helper\ndid two$`).MatchString(s) {
+	if s := answered(p, n.Send("boss", "", "spawn")).Result.Text; !regexp.MustCompile(`^1\ndlg_\w+ completed helper\ndid one\ndlg_\w+ completed helper\ndid two$`).MatchString(s) {
 		t.Errorf("boss printed %q", s)
 	}
 }
@@ -190,7 +191,7 @@ func TestAModelHandsOverToAModel(t *testing.T) {
 		}
 		return modeltest.Say(a.Result("accept_handoff"))
 	})
-	root := p.answered(n.send("planner", "", "models"))
+	root := answered(p, n.Send("planner", "", "models"))
 	var first string
 	for _, a := range models.Asks() {
 		if strings.Contains(a.System, "You are the agent builder") {
@@ -233,9 +234,9 @@ agents:
 func TestAHandOverToAnAgentElsewhere(t *testing.T) {
 	t.Parallel()
 	f, url := far(t)
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(farHands, "FAR", url))
-	n := p.start(p.config, "")
-	if s := p.answered(n.send("lead", "", "far")).Result.Text; s != "It runs v2.3.1." {
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(farHands, "FAR", url))
+	n := p.Start(p.Config, "")
+	if s := answered(p, n.Send("lead", "", "far")).Result.Text; s != "It runs v2.3.1." {
 		t.Errorf("it ended with %q", s)
 	}
 	f.mu.Lock()

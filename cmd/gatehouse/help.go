@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"gatehouse/cmd/gatehouse/internal/console"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -97,7 +99,7 @@ func helpWithExamples(options kong.HelpOptions, ctx *kong.Context) error {
 	if node == nil {
 		node = ctx.Model.Node
 	}
-	if two, ok := examples[strings.TrimSpace(pathOf(node))]; ok {
+	if two, ok := examples[strings.TrimSpace(console.PathOf(node))]; ok {
 		if _, err := fmt.Fprintf(ctx.Stdout, "  %s\n  %s\n\n", two[0], two[1]); err != nil {
 			return err
 		}

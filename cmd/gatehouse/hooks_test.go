@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/record/event"
 )
@@ -49,14 +50,14 @@ type hookLine struct {
 }
 
 // lines reads what a hook wrote down, by the tool of the call.
-func (p *place) lines(name string) map[string][]hookLine {
+func lines(p *placetest.Place, name string) map[string][]hookLine {
 	p.Helper()
 	all := map[string][]hookLine{}
-	text, err := os.ReadFile(filepath.Join(p.dir, "signs", name))
-	p.must(err)
+	text, err := os.ReadFile(filepath.Join(p.Dir, "signs", name))
+	p.Must(err)
 	for line := range strings.Lines(string(text)) {
 		var l hookLine
-		p.must(json.Unmarshal([]byte(line), &l))
+		p.Must(json.Unmarshal([]byte(line), &l))
 		all[l.Call.Tool] = append(all[l.Call.Tool], l)
 	}
 	return all
@@ -81,18 +82,18 @@ func TestHooksOfAnOperatorStandAroundEachCall(t *testing.T) {
 		return modeltest.Answer{Calls: calls}
 	})
 	t.Cleanup(fake.Close)
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(hookedTeam, "BASE", fake.OpenAI()))
-	p.must(os.Mkdir(filepath.Join(p.dir, "signs"), 0o700))
-	n := p.start(p.config, "")
-	task := n.send("coder", "app", "hooked")
-	if r := p.asked(task); len(r.Revision.Files) != 1 || r.Revision.Files[0].Path != "ok.txt" {
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(hookedTeam, "BASE", fake.OpenAI()))
+	p.Must(os.Mkdir(filepath.Join(p.Dir, "signs"), 0o700))
+	n := p.Start(p.Config, "")
+	task := n.Send("coder", "app", "hooked")
+	if r := p.Asked(task); len(r.Revision.Files) != 1 || r.Revision.Files[0].Path != "ok.txt" {
 		t.Errorf("the change is %+v", r.Revision.Files)
 	}
-	root := n.through(task)
+	root := n.Through(task)
 	if root.Result == nil || root.Result.Text != "done" {
 		t.Fatalf("it is %s: %v", root.State, root.Error)
 	}
-	before, after := p.lines("before"), p.lines("after")
+	before, after := lines(p, "before"), lines(p, "after")
 	if len(before["write_file"]) != 2 || len(before["delegate_to_agent"]) != 1 || before["delegate_to_agent"][0].Call.Input["agent"] != "helper" || len(before["search"])+len(before["list_files"])+len(before["who_knows"]) != 0 {
 		t.Errorf("asked before: %+v", before)
 	}
@@ -113,15 +114,15 @@ func TestHooksOfAnOperatorStandAroundEachCall(t *testing.T) {
 	if w := after["write_file"]; len(w) != 2 || w[1].Answer.Blocked || w[1].Answer.IsError {
 		t.Errorf("after the writes: %+v", w)
 	}
-	turns, err := p.store.Engine().Turns(p.Context(), root.ID, 0)
-	p.must(err)
+	turns, err := p.Store.Turns(p.Context(), root.ID, 0)
+	p.Must(err)
 	for _, b := range turns[2].Message.Blocks {
 		if !strings.HasSuffix(b.Text, "Note: it is on record") {
 			t.Errorf("the model was told %q", b.Text)
 		}
 	}
 	var shown strings.Builder
-	for _, e := range p.events(task) {
+	for _, e := range p.Events(task) {
 		if e.Type == event.Progress {
 			shown.Write(e.Data)
 		}
@@ -132,8 +133,8 @@ func TestHooksOfAnOperatorStandAroundEachCall(t *testing.T) {
 			t.Errorf("people were not told %q: %s", words, shown.String())
 		}
 	}
-	if got := n.through(n.send("free", "app", "free")); got.Result == nil || len(p.lines("after")["delegate_to_agent"]) != 1 {
-		t.Errorf("free is %s %v, after %v", got.State, got.Error, p.lines("after"))
+	if got := n.Through(n.Send("free", "app", "free")); got.Result == nil || len(lines(p, "after")["delegate_to_agent"]) != 1 {
+		t.Errorf("free is %s %v, after %v", got.State, got.Error, lines(p, "after"))
 	}
-	p.nothingLeft(p.data)
+	p.NothingLeft(p.Data)
 }

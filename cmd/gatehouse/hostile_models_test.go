@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/web/wire"
@@ -61,7 +62,7 @@ func entries(n int) map[string]string {
 // and no event grows with what was sent.
 func TestAHostileModel(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
 		p, _ := newModels(t, database, "local", "local", func(a modeltest.Ask) modeltest.Answer {
 			small := &modeltest.Usage{Input: 1, Output: 1}
 			if try, ok := hostile[a.Conversation]; ok && a.Turn == 1 {
@@ -69,17 +70,17 @@ func TestAHostileModel(t *testing.T) {
 			}
 			return modeltest.Answer{Text: "It is over.", Usage: small}
 		})
-		n := p.start(p.config, "")
+		n := p.Start(p.Config, "")
 		for name, try := range hostile {
 			var sent wire.Submitted
-			if status, err := n.call(http.MethodPost, "/api/v1/tasks", p.asker, asked{"agent": "kik", "text": name}, &sent); err != nil || status != http.StatusAccepted {
+			if status, err := n.Call(http.MethodPost, "/api/v1/tasks", p.Asker, asked{"agent": "kik", "text": name}, &sent); err != nil || status != http.StatusAccepted {
 				t.Fatalf("%s: %d, %v", name, status, err)
 			}
-			root := n.through(sent.ID)
+			root := n.Through(sent.ID)
 			if root.Result == nil || root.Result.Text != "It is over." {
 				t.Errorf("%s: %s: %v", name, root.State, root.Error)
 			}
-			turns, err := p.store.Turns(t.Context(), root.ID, 0)
+			turns, err := p.Store.Turns(t.Context(), root.ID, 0)
 			if err != nil || len(turns) != 4 {
 				t.Fatalf("%s: %d turns, %v", name, len(turns), err)
 			}
@@ -92,7 +93,7 @@ func TestAHostileModel(t *testing.T) {
 					t.Errorf("%s, call %d: %.300q; want %q", name, i+1, text, want)
 				}
 			}
-			for _, e := range p.events(sent.ID) {
+			for _, e := range p.Events(sent.ID) {
 				if len(e.Data) > 16<<10 {
 					t.Errorf("%s: the event %s has %d bytes", name, e.Type, len(e.Data))
 				}

@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/approval/inbox"
+	"gatehouse/approval/passive"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/cmd/gatehouse/internal/config"
 	trees "gatehouse/handlers/change"
 	"gatehouse/orchestrator"
@@ -26,6 +27,7 @@ import (
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/insight"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/trigger/intake"
@@ -39,7 +41,7 @@ type house struct {
 	loaded  atomic.Pointer[loaded]
 	node    string // its name, made once for the data folder
 	log     *slog.Logger
-	store   *store.Store
+	store   *sqlstore.Store
 	mirrors *patch.Mirrors
 	engine  *orchestrator.Engine
 	gateway *approval.Gateway
@@ -86,7 +88,7 @@ func (h *house) open(ctx context.Context) error {
 		return err
 	}
 	hub := &event.Hub{}
-	if h.store, err = store.Open(ctx, h.cfg.Database, store.Options{Node: h.node, Hub: hub, Logger: h.log, Trace: h.trace}); err != nil {
+	if h.store, err = sqlstore.Open(ctx, h.cfg.Database, store.Options{Node: h.node, Hub: hub, Logger: h.log, Trace: h.trace}); err != nil {
 		return err
 	}
 	self, err := executable()
@@ -101,14 +103,14 @@ func (h *house) open(ctx context.Context) error {
 	}
 	h.mirrors = patch.NewMirrors(filepath.Join(h.cfg.Data, "mirrors"), patch.Options{Logger: h.log})
 	h.trees = trees.Trees{Mirrors: h.mirrors, Config: func() *orchestrator.Config { return h.engine.Config() }, Blob: h.store.Blob}
-	h.gateway = approval.New(approval.Options{Store: h.store.Gateway(), Users: h.store, Logger: h.log, Diff: h.diff, Trace: h.trace}, gatewayConfig(h.cfg))
+	h.gateway = approval.New(approval.Options{Store: h.store, Users: h.store, Logger: h.log, Diff: h.diff, Trace: h.trace}, gatewayConfig(h.cfg))
 	h.engine = orchestrator.New(orchestrator.Options{
-		Node: h.node, Store: h.store.Engine(), Hub: hub, Gate: h.gateway, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
+		Node: h.node, Store: h.store, Hub: hub, Gate: h.gateway, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
 		Kinds: map[agent.Kind]agent.Runner{agent.Command: h.runner, agent.Workflow: workflow.New(workflow.Options{}), agent.LLM: h.models.runner(h.runner),
 			agent.Remote: remote.New(remote.Options{Ack: func() time.Duration { return h.engine.Config().Settings.AckTimeout }})},
 		Checker: checker{h.runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) }, Trace: h.trace,
 	}, h.cfg.Engine)
-	h.intake = intake.New(intake.Options{Store: h.store, Engine: h.engine, Tasks: h.store.Engine(), People: h.store, PublicURL: func() string { return h.cfg.PublicURL }, Now: time.Now, Log: h.log, Trace: h.trace, KeepFor: func() time.Duration { return h.engine.Config().Retention.Deliveries }}, h.cfg.Triggers)
+	h.intake = intake.New(intake.Options{Store: h.store, Engine: h.engine, Tasks: h.store, People: h.store, PublicURL: func() string { return h.cfg.PublicURL }, Now: time.Now, Log: h.log, Trace: h.trace, KeepFor: func() time.Duration { return h.engine.Config().Retention.Deliveries }}, h.cfg.Triggers)
 	h.gateway.SetReverter(h.engine)
 	h.gateway.SetReviser(h.engine)
 	h.gateway.SetBranches(h.trees)
@@ -132,7 +134,7 @@ func hiddenBy(cfg *config.Config) []string {
 // gatewayConfig is the part of the configuration that the gateway needs.
 func gatewayConfig(c *config.Config) approval.Config {
 	return approval.Config{FourEyes: c.FourEyes, Expires: c.Expires, Location: c.Location, Policy: c.Policy, Handovers: c.Handovers, OnNo: c.File.Approval.OnNo, Groups: c.Groups,
-		Channels: []approval.Channel{inbox.Channel{}}, Agents: agentRules(c), Approvers: c.Approvers, Careful: c.File.Approval.Careful, Remind: c.Remind, Escalate: c.Escalate, Triggers: triggerOwners(c), OtherRules: c.OtherRules(), SameHandovers: c.SameHandovers()}
+		Channels: []approval.Channel{passive.Inbox}, Agents: agentRules(c), Approvers: c.Approvers, Careful: c.File.Approval.Careful, Remind: c.Remind, Escalate: c.Escalate, Triggers: triggerOwners(c), OtherRules: c.OtherRules(), SameHandovers: c.SameHandovers()}
 }
 
 // triggerOwners is who owns each trigger.
@@ -182,7 +184,7 @@ func (h *house) run(ctx context.Context, serve func(context.Context) error) erro
 	g.Go(func() error { return h.intake.Run(ctx) })
 	g.Go(func() error { return h.keep(ctx) })
 	g.Go(func() error { return h.sweepCaches(ctx) })
-	g.Go(func() error { return h.count(ctx) })
+	g.Go(func() error { return h.counter().Run(ctx) })
 	g.Go(func() error { return h.sendTraces(ctx) })
 	g.Go(func() error { return serve(ctx) })
 	err := g.Wait()
@@ -190,6 +192,11 @@ func (h *house) run(ctx context.Context, serve func(context.Context) error) erro
 		return nil // some part was still starting when it was told to stop
 	}
 	return err
+}
+
+// counter keeps the sums behind /insights and /metrics.
+func (h *house) counter() insight.Counter {
+	return insight.Counter{Store: h.store, Node: h.node, Log: h.log, Grown: func() <-chan struct{} { return h.store.Grown().Changed() }}
 }
 
 // reload reads the configuration again; a bad file changes nothing.

@@ -5,28 +5,29 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/sharedctx"
 )
 
 // expiring writes a value of the shared context that nobody can read any more in a moment.
-func (p *place) expiring(key string) {
+func expiring(p *placetest.Place, key string) {
 	p.Helper()
 	e, err := sharedctx.New(time.Now(), "notes", key, "v", "coder", time.Millisecond)
-	p.must(err)
-	_, err = p.store.Context("test").Set(p.Context(), e)
-	p.must(err)
+	p.Must(err)
+	_, err = p.Store.Context("test").Set(p.Context(), e)
+	p.Must(err)
 }
 
 // kept counts the rows of a value, expired or not: what people are shown leaves those out.
-func (p *place) kept(key string) (rows int) {
+func kept(p *placetest.Place, key string) (rows int) {
 	p.Helper()
-	driver, dsn := "postgres", p.database
-	if file, ok := strings.CutPrefix(p.database, "sqlite:"); ok {
+	driver, dsn := "postgres", p.Database
+	if file, ok := strings.CutPrefix(p.Database, "sqlite:"); ok {
 		driver, dsn = "sqlite", file
 	}
 	db, err := sql.Open(driver, dsn)
-	p.must(err)
+	p.Must(err)
 	defer db.Close() //nolint:errcheck // only read
-	p.must(db.QueryRowContext(p.Context(), "select count(*) from agent_shared_context where key_name = $1", key).Scan(&rows))
+	p.Must(db.QueryRowContext(p.Context(), "select count(*) from agent_shared_context where key_name = $1", key).Scan(&rows))
 	return rows
 }

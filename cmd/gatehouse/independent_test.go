@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/web/wire"
@@ -43,16 +44,16 @@ func TestATaskWorksIndependentlyUntilHandoversAreEnabled(t *testing.T) {
 		return modeltest.Say("by myself: " + a.Result("handoff_to_agent"))
 	})
 	t.Cleanup(fake.Close)
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(optInTeam, "BASE", fake.OpenAI()))
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(optInTeam, "BASE", fake.OpenAI()))
+	n := p.Start(p.Config, "")
 	send := func(args ...string) orchestrator.Delegation {
 		t.Helper()
-		out, code := p.cli(n, append([]string{"--json", "--token", n.asker, "send"}, args...)...)
+		out, code := p.Cli(n, append([]string{"--json", "--token", n.Asker, "send"}, args...)...)
 		var sent wire.Submitted
 		if err := json.Unmarshal([]byte(out), &sent); err != nil || code != 0 {
 			t.Fatalf("send %v: exit %d, %s", args, code, out)
 		}
-		return n.through(sent.ID)
+		return n.Through(sent.ID)
 	}
 	for _, c := range []struct {
 		args []string
@@ -75,19 +76,19 @@ func TestATaskWorksIndependentlyUntilHandoversAreEnabled(t *testing.T) {
 				t.Errorf("%v answered %q, which lacks %q", c.args, root.Result.Text, words)
 			}
 		}
-		if got := len(p.tree(root.TaskID)) - 1; got != c.hops {
+		if got := len(tree(p, root.TaskID)) - 1; got != c.hops {
 			t.Errorf("%v made %d hand-overs; want %d", c.args, got, c.hops)
 		}
 	}
-	if page := n.page(n.browser("ann"), "/"); strings.Count(page, "send it again with hand-overs enabled") != 2 ||
+	if page := n.Page(n.Browser("ann"), "/"); strings.Count(page, "send it again with hand-overs enabled") != 2 ||
 		strings.Count(page, "see why the hand-over before failed") != 0 {
 		t.Errorf("the overview tells another step after a refusal:\n%s", page)
 	}
-	status, answer, err := n.hook("d1", []byte(`{"action":"completed"}`))
+	status, answer, err := deliver(n, "d1", []byte(`{"action":"completed"}`))
 	if err != nil || status != http.StatusAccepted {
 		t.Fatalf("the delivery: %d, %v", status, err)
 	}
-	if root := n.through(answer["id"]); root.Result == nil || strings.TrimSpace(root.Result.Text) != "helped" {
+	if root := n.Through(answer["id"]); root.Result == nil || strings.TrimSpace(root.Result.Text) != "helped" {
 		t.Errorf("the trigger's task is %s: %+v", root.State, root.Result)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/record/event"
@@ -58,42 +59,42 @@ func inquiring(a modeltest.Ask) modeltest.Answer {
 // became of it can be read all the while (A11, A19, A29, A30).
 func TestAnAdminAsksADeveloperWhichVersionRuns(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
 		models := modeltest.Start(inquiring)
 		t.Cleanup(models.Close)
-		p := newPlace(t, database, strings.ReplaceAll(inquiryTeam, "ANTHROPIC", models.Anthropic()))
-		p.must(os.WriteFile(filepath.Join(p.repo, "VERSION"), []byte("v2.3.1\n"), 0o600))
-		git(t, p.repo, "add", "-A")
-		git(t, p.repo, "commit", "-q", "-m", "version")
-		p.must(os.Mkdir(filepath.Join(p.dir, "signs"), 0o700))
-		n := p.start(p.config, "")
+		p := placetest.New(t, database, strings.ReplaceAll(inquiryTeam, "ANTHROPIC", models.Anthropic()))
+		p.Must(os.WriteFile(filepath.Join(p.Repo, "VERSION"), []byte("v2.3.1\n"), 0o600))
+		placetest.Git(t, p.Repo, "add", "-A")
+		placetest.Git(t, p.Repo, "commit", "-q", "-m", "version")
+		p.Must(os.Mkdir(filepath.Join(p.Dir, "signs"), 0o700))
+		n := p.Start(p.Config, "")
 		for _, key := range []string{"first", "second"} {
-			task := n.send("ops", "", key)
-			p.until("ops to have ended its turn", func() bool { return p.root(task).State == orchestrator.Waiting })
-			n.saysOf(task, map[string]string{"from_agent": "", "to_agent": "ops", "status": "ack", "detail": "waiting"})
-			p.touch("signs/read")
-			root := n.through(task)
-			p.must(os.Remove(filepath.Join(p.dir, "signs/read")))
+			task := n.Send("ops", "", key)
+			p.Until("ops to have ended its turn", func() bool { return p.Root(task).State == orchestrator.Waiting })
+			saysOf(n, task, map[string]string{"from_agent": "", "to_agent": "ops", "status": "ack", "detail": "waiting"})
+			p.Touch("signs/read")
+			root := n.Through(task)
+			p.Must(os.Remove(filepath.Join(p.Dir, "signs/read")))
 			if root.Result == nil || root.Result.Text != "app runs v2.3.1." {
 				t.Fatalf("ops is %s: %v, %+v", root.State, root.Error, root.Result)
 			}
-			p.asStepByStep(task, root)
-			n.readsOf(task)
+			asStepByStep(p, task, root)
+			readsOf(n, task)
 		}
 		// A21, O13: each conversation begins with its own task alone.
 		begun := slices.DeleteFunc(models.Asks(), func(a modeltest.Ask) bool { return a.Turn != 1 })
 		if len(begun) != 2 || len(begun[1].Messages) != 1 || begun[1].Messages[0].Text() != "Do second" {
 			t.Errorf("%d conversations began, the last with %+v", len(begun), begun[len(begun)-1].Messages)
 		}
-		p.nothingLeft(p.data)
+		p.NothingLeft(p.Data)
 	})
 }
 
 // asStepByStep checks the history of an inquiry and what ops was told.
-func (p *place) asStepByStep(taskID string, root orchestrator.Delegation) {
+func asStepByStep(p *placetest.Place, taskID string, root orchestrator.Delegation) {
 	p.Helper()
 	var steps []string
-	for _, e := range p.events(taskID) {
+	for _, e := range p.Events(taskID) {
 		name := map[string]string{root.ID: "ops"}[e.DelegationID]
 		if name == "" {
 			name = "shop"
@@ -114,15 +115,15 @@ func (p *place) asStepByStep(taskID string, root orchestrator.Delegation) {
 	if !slices.Equal(steps, want) {
 		p.Errorf("the steps are\n%q\nwant\n%q", steps, want)
 	}
-	tree, err := p.store.Tree(p.Context(), taskID)
-	p.must(err)
+	tree, err := p.Store.Tree(p.Context(), taskID)
+	p.Must(err)
 	// A27: it went on with it before it told whoever asked.
-	noted, err := p.store.Context("gatehouse").Get(p.Context(), sharedctx.Board(taskID), "version")
-	if p.must(err); noted.Value != "v2.3.1" || noted.Agent != "ops" {
+	noted, err := p.Store.Context("gatehouse").Get(p.Context(), sharedctx.Board(taskID), "version")
+	if p.Must(err); noted.Value != "v2.3.1" || noted.Agent != "ops" {
 		p.Errorf("ops noted %+v", noted)
 	}
-	turns, err := p.store.Turns(p.Context(), root.ID, 0)
-	p.must(err)
+	turns, err := p.Store.Turns(p.Context(), root.ID, 0)
+	p.Must(err)
 	told := regexp.MustCompile(`(?m)^Delegation result from shop for dlg_(\w{6,}): v2\.3\.1$`)
 	for _, turn := range turns {
 		if id := told.FindStringSubmatch(turn.Message.Text()); id != nil && slices.Equal(turn.Children, []string{tree[1].ID}) && strings.HasSuffix(tree[1].ID, id[1]) {
@@ -133,7 +134,7 @@ func (p *place) asStepByStep(taskID string, root orchestrator.Delegation) {
 }
 
 // readsOf checks what whoever asked can read of the agents and of the hand-over.
-func (n *node) readsOf(taskID string) {
+func readsOf(n *placetest.Node, taskID string) {
 	n.Helper()
 	var agents struct {
 		Items []struct {
@@ -142,7 +143,7 @@ func (n *node) readsOf(taskID string) {
 			InstanceName           string `json:"instance_name"`
 		}
 	}
-	if status, err := n.call(http.MethodGet, "/api/v1/agents", n.asker, nil, &agents); err != nil || status != http.StatusOK || len(agents.Items) != 2 {
+	if status, err := n.Call(http.MethodGet, "/api/v1/agents", n.Asker, nil, &agents); err != nil || status != http.StatusOK || len(agents.Items) != 2 {
 		n.Fatalf("%d, %v: %+v", status, err, agents)
 	}
 	if got := fmt.Sprintf("%+v", agents.Items); got != "[{Name:ops Role:admin Repository: Capabilities:[deploy] Projects:[] InstanceName:ops} {Name:shop Role:developer Repository:app Capabilities:[build] Projects:[app] InstanceName:shop}]" {
@@ -150,7 +151,7 @@ func (n *node) readsOf(taskID string) {
 	}
 	// What was asked of shop is found by its name: its inbox.
 	var inbox struct{ Items []wire.Delegation }
-	if status, err := n.call(http.MethodGet, "/api/v1/delegations?agent=shop", n.asker, nil, &inbox); err != nil || status != http.StatusOK || len(inbox.Items) == 0 {
+	if status, err := n.Call(http.MethodGet, "/api/v1/delegations?agent=shop", n.Asker, nil, &inbox); err != nil || status != http.StatusOK || len(inbox.Items) == 0 {
 		n.Fatalf("%d, %v: nothing was asked of shop", status, err)
 	}
 	last := inbox.Items[0]
@@ -158,23 +159,23 @@ func (n *node) readsOf(taskID string) {
 		n.Errorf("the newest of shop's is %+v", last)
 	}
 	cli := exec.Command("gatehouse", "wait", taskID, "--timeout", "1m") // A31: prints the result and exits
-	cli.Env = append(os.Environ(), "GATEHOUSE_URL="+n.url, "GATEHOUSE_TOKEN="+n.asker, "LC_ALL=C.UTF-8", "GORACE="+noSleep)
+	cli.Env = append(os.Environ(), "GATEHOUSE_URL="+n.URL, "GATEHOUSE_TOKEN="+n.Asker, "LC_ALL=C.UTF-8", "GORACE="+placetest.NoSleep)
 	if out, err := cli.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "✓ completed") || !strings.Contains(string(out), `"app runs v2.3.1."`) {
 		n.Errorf("wait printed %q, %v", out, err)
 	}
-	n.saysOf(last.ID, map[string]string{"request_id": last.ID, "trace_id": taskID, "from_agent": "ops", "to_agent": "shop", "status": "complete", "detail": "completed", "body": "v2.3.1"})
+	saysOf(n, last.ID, map[string]string{"request_id": last.ID, "trace_id": taskID, "from_agent": "ops", "to_agent": "shop", "status": "complete", "detail": "completed", "body": "v2.3.1"})
 	var d wire.Delegation
-	if status, err := n.call(http.MethodGet, "/delegation-status?id="+last.ID, n.asker, nil, &d); err != nil || status != http.StatusOK || d.State != "completed" || d.Result == nil || d.Result.Text != "v2.3.1" {
+	if status, err := n.Call(http.MethodGet, "/delegation-status?id="+last.ID, n.Asker, nil, &d); err != nil || status != http.StatusOK || d.State != "completed" || d.Result == nil || d.Result.Text != "v2.3.1" {
 		n.Errorf("%d, %v: its status is %+v", status, err, d)
 	}
 }
 
 // saysOf checks the status of a delegation in the words of aiagentchat (A8–A10).
-func (n *node) saysOf(id string, want map[string]string) {
+func saysOf(n *placetest.Node, id string, want map[string]string) {
 	n.Helper()
 	var got map[string]any
-	status, err := n.call(http.MethodGet, "/delegation-status?id="+id, n.asker, nil, &got)
-	if n.must(err); status != http.StatusOK {
+	status, err := n.Call(http.MethodGet, "/delegation-status?id="+id, n.Asker, nil, &got)
+	if n.Must(err); status != http.StatusOK {
 		n.Fatalf("delegation-status: %d", status)
 	}
 	for key, text := range want {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/modeltest"
@@ -39,7 +40,7 @@ func TestAPlanTellsWhyItGoesBackAndOn(t *testing.T) {
 	t.Parallel()
 	fake := modeltest.Start(func(a modeltest.Ask) modeltest.Answer {
 		switch {
-		case speaks(a, "coder"):
+		case placetest.Speaks(a, "coder"):
 			_, told, _ := strings.Cut(a.System, agent.HandoverHeading)
 			return modeltest.Say(told)
 		case a.Turn == 1 && strings.Contains(a.Conversation, `"retry":true`) && !strings.Contains(a.Conversation, "Do hopeless"):
@@ -48,13 +49,13 @@ func TestAPlanTellsWhyItGoesBackAndOn(t *testing.T) {
 		return modeltest.Use("finish", map[string]any{"text": "too thin", "data": map[string]any{"score": 60}})
 	})
 	t.Cleanup(fake.Close)
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(ratedTeam, "BASE", fake.OpenAI()))
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.ReplaceAll(ratedTeam, "BASE", fake.OpenAI()))
+	n := p.Start(p.Config, "")
 	for task, want := range map[string]struct {
 		runs      int
 		validated bool
 	}{"good": {2, true}, "hopeless": {3, false}} {
-		root := n.through(n.send("release", "", task))
+		root := n.Through(n.Send("release", "", task))
 		if root.State != orchestrator.Completed {
 			t.Fatalf("%s is %s: %v", task, root.State, root.Error)
 		}
@@ -63,7 +64,7 @@ func TestAPlanTellsWhyItGoesBackAndOn(t *testing.T) {
 				Handover agent.Handover `json:"handover"`
 			} `json:"b"`
 		}
-		p.must(json.Unmarshal(root.Result.Data, &data))
+		p.Must(json.Unmarshal(root.Result.Data, &data))
 		judged := data.B.Handover.Update.Context.Judged
 		if judged.Validated == nil || *judged.Validated != want.validated || judged.Retry || data.B.Handover.Update.Context.PreviousAgent != "release" {
 			t.Errorf("%s: the program with lines was told %s", task, root.Result.Data)
@@ -73,7 +74,7 @@ func TestAPlanTellsWhyItGoesBackAndOn(t *testing.T) {
 		}
 		var back []orchestrator.Delegation
 		runs := 0
-		for _, d := range p.tree(root.TaskID) {
+		for _, d := range tree(p, root.TaskID) {
 			if d.To != "researcher" {
 				continue
 			}
@@ -91,7 +92,7 @@ func TestAPlanTellsWhyItGoesBackAndOn(t *testing.T) {
 			if got := d.Result.Text; !strings.Contains(got, `"retry":true,"reason":"The condition of step again holds: `+why) || !strings.Contains(got, "# "+agent.HandoverHeading) {
 				t.Errorf("%s: the researcher was told %s", task, got)
 			}
-			if page := n.page(n.browser("ann"), "/delegations/"+d.ID); !strings.Contains(page, "yes: The condition of step again holds") {
+			if page := n.Page(n.Browser("ann"), "/delegations/"+d.ID); !strings.Contains(page, "yes: The condition of step again holds") {
 				t.Errorf("%s: its page does not say why it works again", task)
 			}
 		}

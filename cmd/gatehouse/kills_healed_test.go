@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 )
 
@@ -43,8 +44,8 @@ func (c *campaign) heals() {
 		states := map[orchestrator.State]int{}
 		var open []string
 		for _, id := range c.sent {
-			if root := c.root(id); !root.State.Ended() {
-				for _, d := range c.tree(id) {
+			if root := c.Root(id); !root.State.Ended() {
+				for _, d := range tree(c.Gate.Place, id) {
 					if !d.State.Ended() {
 						states[d.State]++
 					}
@@ -72,8 +73,8 @@ func (c *campaign) happened(open []string) string {
 	c.Helper()
 	var events int64
 	for _, id := range open {
-		t, err := c.store.Task(c.Context(), id)
-		c.must(err)
+		t, err := c.Store.Task(c.Context(), id)
+		c.Must(err)
 		events += t.LastN
 	}
 	return fmt.Sprint(len(open), events)
@@ -83,9 +84,9 @@ func (c *campaign) happened(open []string) string {
 func (c *campaign) stuck(open []string) {
 	c.Helper()
 	for _, id := range open {
-		for _, short := range c.tree(id) {
-			d, err := c.store.Delegation(c.Context(), short.ID)
-			c.must(err)
+		for _, short := range tree(c.Gate.Place, id) {
+			d, err := c.Store.Delegation(c.Context(), short.ID)
+			c.Must(err)
 			if d.State.Ended() {
 				continue
 			}
@@ -100,8 +101,8 @@ func (c *campaign) check() {
 	c.Helper()
 	landed := map[string]string{} // by commit: the request
 	for _, id := range c.sent {
-		c.events(id)
-		for _, r := range c.requests(id) {
+		c.Events(id)
+		for _, r := range c.Requests(id) {
 			c.checkDecisions(r)
 			if open := []approval.State{approval.Pending, approval.Approved, approval.ChangesRequested}; slices.Contains(open, r.State) {
 				c.Errorf("request %s of task %s is %s", r.ID, id, r.State)
@@ -116,29 +117,29 @@ func (c *campaign) check() {
 				landed[r.Landed] = r.ID
 			}
 		}
-		for _, d := range c.tree(id) {
+		for _, d := range tree(c.Gate.Place, id) {
 			c.checkUsage(d)
 		}
 	}
-	merges := strings.Fields(git(c.T, c.repo, "log", "--first-parent", "--merges", "--format=%H", "main"))
+	merges := strings.Fields(placetest.Git(c.T, c.Repo, "log", "--first-parent", "--merges", "--format=%H", "main"))
 	for _, commit := range merges {
 		if landed[commit] == "" {
-			c.Errorf("no request names the merge %s:\n%s", commit, git(c.T, c.repo, "show", "--no-patch", commit))
+			c.Errorf("no request names the merge %s:\n%s", commit, placetest.Git(c.T, c.Repo, "show", "--no-patch", commit))
 		}
 		delete(landed, commit)
 	}
 	for commit, id := range landed {
 		c.Errorf("request %s names the merge %s, which main does not have", id, commit)
 	}
-	if dirty := git(c.T, c.repo, "status", "--porcelain"); dirty != "" {
+	if dirty := placetest.Git(c.T, c.Repo, "status", "--porcelain"); dirty != "" {
 		c.Errorf("the people's folder is not clean:\n%s", dirty)
 	}
-	c.Logf("%d merges on main, %d cards", len(merges), len(c.bot.FromBot(team)))
+	c.Logf("%d merges on main, %d cards", len(merges), len(c.Bot.FromBot(placetest.Team)))
 	c.checkCards()
 	for _, n := range c.nodes {
-		n.stop()
+		n.Stop()
 	}
-	c.nothingLeft(c.data, filepath.Join(c.dir, "two"))
+	c.NothingLeft(c.Data, filepath.Join(c.Dir, "two"))
 }
 
 // checkDecisions: a person decides once on a revision, and nobody after the close. Who said
@@ -169,12 +170,12 @@ func (c *campaign) checkDecisions(r approval.Request) {
 // checkUsage: at least what the stored answers of a model cost is counted.
 func (c *campaign) checkUsage(short orchestrator.Delegation) {
 	c.Helper()
-	d, err := c.store.Delegation(c.Context(), short.ID)
-	c.must(err)
+	d, err := c.Store.Delegation(c.Context(), short.ID)
+	c.Must(err)
 	var in, out int64
 	for generation := range d.Work.Runs + 1 {
-		turns, err := c.store.Turns(c.Context(), d.ID, generation)
-		c.must(err)
+		turns, err := c.Store.Turns(c.Context(), d.ID, generation)
+		c.Must(err)
 		for _, t := range turns {
 			in, out = in+t.Usage.InputTokens, out+t.Usage.OutputTokens
 		}
@@ -190,7 +191,7 @@ func (c *campaign) checkCards() {
 	var asking []string
 	for still := (standstill{}); ; time.Sleep(250 * time.Millisecond) {
 		asking = nil
-		for _, m := range c.bot.FromBot(team) {
+		for _, m := range c.Bot.FromBot(placetest.Team) {
 			for _, row := range m.Buttons {
 				for _, b := range row {
 					if strings.Contains(b.Text, "Approve") {

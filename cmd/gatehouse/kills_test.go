@@ -17,6 +17,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/approval/telegram/bottest"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store/storetest"
@@ -53,15 +54,15 @@ var killsLoad = []string{"writer", "writer", "writer", "pairer", "clasher", "bos
 
 // campaign kills the processes of two nodes on one database while people send and decide.
 type campaign struct {
-	*gate
+	*placetest.Gate
 	dice  *rand.Rand // of the killer's goroutine alone
 	seed  uint64
 	fake  *modeltest.Server
 	votes map[string]string // tokens of those who decide
 
 	mu    sync.Mutex
-	nodes [2]*node // nil while it is down
-	sent  []string // ids of tasks
+	nodes [2]*placetest.Node // nil while it is down
+	sent  []string           // ids of tasks
 	yeses map[string]int
 }
 
@@ -128,20 +129,20 @@ func newCampaign(t *testing.T, seed uint64) *campaign {
 	})
 	t.Cleanup(c.fake.Close)
 	bot := bottest.New(t)
-	c.gate = &gate{bot: bot, accounts: map[string]bottest.Account{}}
+	c.Gate = &placetest.Gate{Bot: bot, Accounts: map[string]bottest.Account{}}
 	text := strings.NewReplacer("TOKEN", bot.Token, "BOT_API", bot.URL, "BASE", c.fake.OpenAI()).Replace(killsTeam)
-	c.place = newPlace(t, storetest.Postgres(t), text)
-	c.configure("two", text)
-	bot.AddChat(team, "supergroup", "Approvers")
-	c.votes = map[string]string{"bob": c.approver, "cleo": c.person("cleo", people.Approver)}
+	c.Place = placetest.New(t, storetest.Postgres(t), text)
+	c.Configure("two", text)
+	bot.AddChat(placetest.Team, "supergroup", "Approvers")
+	c.votes = map[string]string{"bob": c.Approver, "cleo": c.Person("cleo", people.Approver)}
 	return c
 }
 
 // up starts a node.
 func (c *campaign) up(i int) {
 	c.Helper()
-	n := c.start(filepath.Join(c.dir, []string{"one", "two"}[i]+".yaml"), "")
-	n.http = &http.Client{Timeout: 10 * time.Second}
+	n := c.Start(filepath.Join(c.Dir, []string{"one", "two"}[i]+".yaml"), "")
+	n.HTTP = &http.Client{Timeout: 10 * time.Second}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes[i] = n
@@ -154,16 +155,16 @@ func (c *campaign) strike(i int) {
 	n := c.nodes[i]
 	c.nodes[i] = nil
 	c.mu.Unlock()
-	if err := n.cmd.Process.Kill(); err != nil {
-		<-n.ended
-		c.Errorf("a node ended by itself, %v: %v", n.cmd.ProcessState, err)
+	if err := n.Cmd.Process.Kill(); err != nil {
+		<-n.Ended
+		c.Errorf("a node ended by itself, %v: %v", n.Cmd.ProcessState, err)
 		return
 	}
-	<-n.ended
+	<-n.Ended
 }
 
 // any is a node that should be up.
-func (c *campaign) any(dice *rand.Rand) *node {
+func (c *campaign) any(dice *rand.Rand) *placetest.Node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := dice.IntN(2)
@@ -187,7 +188,7 @@ func (c *campaign) send(ctx context.Context, dice *rand.Rand) {
 				time.Sleep(50 * time.Millisecond)
 				continue
 			}
-			s, err := n.submit(name, repository, fmt.Sprintf("%d", k))
+			s, err := n.Submit(name, repository, fmt.Sprintf("%d", k))
 			if err == nil {
 				c.mu.Lock()
 				c.sent = append(c.sent, s.ID)
@@ -204,7 +205,7 @@ func (c *campaign) send(ctx context.Context, dice *rand.Rand) {
 // node, until ctx ends. What got no answer is said again, as people do.
 func (c *campaign) decide(ctx context.Context, who, token string, dice *rand.Rand) {
 	for ctx.Err() == nil {
-		page, err := c.store.Requests(ctx, approval.Filter{States: []approval.State{approval.Pending}, Oldest: true})
+		page, err := c.Store.Requests(ctx, approval.Filter{States: []approval.State{approval.Pending}, Oldest: true})
 		if err != nil || len(page.Items) == 0 {
 			time.Sleep(100 * time.Millisecond)
 			continue
@@ -223,7 +224,7 @@ func (c *campaign) decide(ctx context.Context, who, token string, dice *rand.Ran
 				time.Sleep(50 * time.Millisecond)
 				continue
 			}
-			status, err := n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", token, body, nil)
+			status, err := n.Call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", token, body, nil)
 			if err == nil && status < http.StatusInternalServerError {
 				if status == http.StatusOK {
 					c.mu.Lock()

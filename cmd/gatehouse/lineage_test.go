@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/people"
@@ -34,13 +35,13 @@ func writesAgain(a modeltest.Ask) modeltest.Answer {
 }
 
 // barred casts a yes that four eyes must refuse, at the API and on the page.
-func (n *node) barred(name, token string, r approval.Request, says string) {
+func barred(n *placetest.Node, name, token string, r approval.Request, says string) {
 	n.Helper()
 	yes := map[string]any{"verdict": "approve", "revision": r.Revision.N, "ticked": approval.Ticks(r)}
-	if code, p := n.casts(token, r, yes); code != http.StatusForbidden || p.Code != orchestrator.CodeFourEyes || !strings.Contains(p.Detail, says) {
+	if code, p := casts(n, token, r, yes); code != http.StatusForbidden || p.Code != orchestrator.CodeFourEyes || !strings.Contains(p.Detail, says) {
 		n.Errorf("%s's yes to revision %d: %d %+v; want 403 four_eyes with %q", name, r.Revision.N, code, p, says)
 	}
-	if code, body := n.say(n.browser(name), "/approvals/", r, "approve", ""); code != http.StatusForbidden || !strings.Contains(body, says) {
+	if code, body := n.Say(n.Browser(name), "/approvals/", r, "approve", ""); code != http.StatusForbidden || !strings.Contains(body, says) {
 		n.Errorf("%s's yes on the page: %d", name, code)
 	}
 }
@@ -52,70 +53,70 @@ func TestAForkAndAnEditKeepTheirPeopleOut(t *testing.T) {
 	t.Parallel()
 	fake := modeltest.Start(writesAgain)
 	t.Cleanup(fake.Close)
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(askedTeam, "BASE", fake.OpenAI()))
-	first := p.person("first", people.Operator, people.Approver)
-	forker := p.person("forker", people.Operator, people.Approver)
-	cleo := p.person("cleo", people.Approver)
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(askedTeam, "BASE", fake.OpenAI()))
+	first := p.Person("first", people.Operator, people.Approver)
+	forker := p.Person("forker", people.Operator, people.Approver)
+	cleo := p.Person("cleo", people.Approver)
+	n := p.Start(p.Config, "")
 
 	var sent, forked wire.Submitted
-	status, err := n.call(http.MethodPost, "/api/v1/tasks", first, wire.Submission{Agent: "coder", Text: "Write it", Repository: "app"}, &sent)
-	if n.must(err); status != http.StatusAccepted {
+	status, err := n.Call(http.MethodPost, "/api/v1/tasks", first, wire.Submission{Agent: "coder", Text: "Write it", Repository: "app"}, &sent)
+	if n.Must(err); status != http.StatusAccepted {
 		t.Fatalf("the task: %d", status)
 	}
-	n.barred("first", first, p.asked(sent.ID), "You asked for this task")
-	status, err = n.call(http.MethodPost, "/api/v1/delegations/"+sent.ID+"/fork", forker, map[string]int{"turn": 1}, &forked)
-	if n.must(err); status != http.StatusAccepted {
+	barred(n, "first", first, p.Asked(sent.ID), "You asked for this task")
+	status, err = n.Call(http.MethodPost, "/api/v1/delegations/"+sent.ID+"/fork", forker, map[string]int{"turn": 1}, &forked)
+	if n.Must(err); status != http.StatusAccepted {
 		t.Fatalf("the fork: %d", status)
 	}
-	r := p.asked(forked.ID)
+	r := p.Asked(forked.ID)
 	if r.Requester != "forker" {
 		t.Errorf("the fork is %s's", r.Requester)
 	}
-	n.barred("forker", forker, r, "You asked for this task")
-	n.barred("first", first, r, "asked for the task that it goes on from")
+	barred(n, "forker", forker, r, "You asked for this task")
+	barred(n, "first", first, r, "asked for the task that it goes on from")
 
-	if code, p := n.casts(n.approver, r, map[string]any{"verdict": "edit", "revision": 1, "edits": []map[string]any{{"path": "bob.txt", "text": "bob's\n"}}}); code != http.StatusOK {
+	if code, p := casts(n, n.Approver, r, map[string]any{"verdict": "edit", "revision": 1, "edits": []map[string]any{{"path": "bob.txt", "text": "bob's\n"}}}); code != http.StatusOK {
 		t.Fatalf("bob's edit: %d %+v", code, p)
 	}
-	r = p.revised(forked.ID, 2)
-	n.barred("bob", n.approver, r, "You edited this revision")
-	if code, p := n.casts(cleo, r, map[string]any{"verdict": "request_changes", "revision": 2, "comment": "Once more."}); code != http.StatusOK {
+	r = p.Revised(forked.ID, 2)
+	barred(n, "bob", n.Approver, r, "You edited this revision")
+	if code, p := casts(n, cleo, r, map[string]any{"verdict": "request_changes", "revision": 2, "comment": "Once more."}); code != http.StatusOK {
 		t.Fatalf("request changes: %d %+v", code, p)
 	}
-	r = p.revised(forked.ID, 3)
-	n.barred("bob", n.approver, r, "edited an earlier revision")
-	n.barred("first", first, r, "asked for the task that it goes on from")
-	n.keepsEditorsOutOfARetry(cleo)
-	if code, p := n.casts(cleo, r, map[string]any{"verdict": "approve", "revision": 3, "ticked": approval.Ticks(r)}); code != http.StatusOK {
+	r = p.Revised(forked.ID, 3)
+	barred(n, "bob", n.Approver, r, "edited an earlier revision")
+	barred(n, "first", first, r, "asked for the task that it goes on from")
+	keepsEditorsOutOfARetry(n, cleo)
+	if code, p := casts(n, cleo, r, map[string]any{"verdict": "approve", "revision": 3, "ticked": approval.Ticks(r)}); code != http.StatusOK {
 		t.Fatalf("cleo's yes: %d %+v", code, p)
 	}
-	p.until("the landing", func() bool { return p.root(forked.ID).State == orchestrator.Completed })
-	n.stop()
+	p.Until("the landing", func() bool { return p.Root(forked.ID).State == orchestrator.Completed })
+	n.Stop()
 }
 
 // keepsEditorsOutOfARetry: what an agent makes when it is run again may have the text that
 // a person wrote into its first try, so that person does not approve it either.
-func (n *node) keepsEditorsOutOfARetry(cleo string) {
+func keepsEditorsOutOfARetry(n *placetest.Node, cleo string) {
 	n.Helper()
-	task := n.send("coder", "app", "write it and be told no")
-	r := n.asked(task)
-	if code, p := n.casts(n.approver, r, map[string]any{"verdict": "edit", "revision": 1, "edits": []map[string]any{{"path": "code.txt", "text": "bob's turn\n"}}}); code != http.StatusOK {
+	task := n.Send("coder", "app", "write it and be told no")
+	r := n.Asked(task)
+	if code, p := casts(n, n.Approver, r, map[string]any{"verdict": "edit", "revision": 1, "edits": []map[string]any{{"path": "code.txt", "text": "bob's turn\n"}}}); code != http.StatusOK {
 		n.Fatalf("bob's edit: %d %+v", code, p)
 	}
-	if code, p := n.casts(cleo, n.revised(task, 2), map[string]any{"verdict": "reject", "revision": 2, "comment": "Neither."}); code != http.StatusOK {
+	if code, p := casts(n, cleo, n.Revised(task, 2), map[string]any{"verdict": "reject", "revision": 2, "comment": "Neither."}); code != http.StatusOK {
 		n.Fatalf("cleo's no: %d %+v", code, p)
 	}
-	n.until("the end of the first try", func() bool { return n.root(task).State == orchestrator.Rejected })
-	if code, err := n.call(http.MethodPost, "/api/v1/delegations/"+task+"/retry", n.asker, nil, nil); err != nil || code >= 300 {
+	n.Until("the end of the first try", func() bool { return n.Root(task).State == orchestrator.Rejected })
+	if code, err := n.Call(http.MethodPost, "/api/v1/delegations/"+task+"/retry", n.Asker, nil, nil); err != nil || code >= 300 {
 		n.Fatalf("the retry: %d, %v", code, err)
 	}
-	again := n.asked(task)
+	again := n.Asked(task)
 	if again.ID == r.ID || again.Revision.N != 1 {
 		n.Fatalf("asked again: %s, revision %d", again.ID, again.Revision.N)
 	}
-	n.barred("bob", n.approver, again, "edited an earlier revision")
-	if code, p := n.casts(cleo, again, map[string]any{"verdict": "reject", "revision": 1, "comment": "Nor this."}); code != http.StatusOK {
+	barred(n, "bob", n.Approver, again, "edited an earlier revision")
+	if code, p := casts(n, cleo, again, map[string]any{"verdict": "reject", "revision": 1, "comment": "Nor this."}); code != http.StatusOK {
 		n.Fatalf("cleo's second no: %d %+v", code, p)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
@@ -26,27 +27,27 @@ type LinkTelegramCmd struct {
 }
 
 // Run prints the code alone on stdout.
-func (c *LinkTelegramCmd) Run(ctx context.Context, sh *shell) error {
+func (c *LinkTelegramCmd) Run(ctx context.Context, sh *console.Shell) error {
 	return withStore(ctx, sh, func(s *store.Store) error {
 		u, err := userNamed(ctx, s, c.User)
 		if err != nil {
 			return err
 		}
 		if u.Disabled {
-			return fail(exitNotAllowed, "%s is disabled, so no account can be linked. Let them in first: gatehouse user enable %s", line(u.Name), line(u.Name))
+			return console.Fail(console.ExitNotAllowed, "%s is disabled, so no account can be linked. Let them in first: gatehouse user enable %s", console.Line(u.Name), console.Line(u.Name))
 		}
-		expires := sh.now().Add(people.LinkCodeLife).UTC()
+		expires := sh.Now().Add(people.LinkCodeLife).UTC()
 		code, err := s.CreateLinkCode(ctx, cliActor, telegramName, u.ID)
 		if err != nil {
 			return coded(err)
 		}
 		if sh.JSON {
-			return sh.document(map[string]any{"code": code, "expires_at": expires})
+			return sh.Document(map[string]any{"code": code, "expires_at": expires})
 		}
-		if err := sh.say("%s", code); err != nil {
+		if err := sh.Say("%s", code); err != nil {
 			return err
 		}
-		sh.hint("  In Telegram send /start %s to the bot within 10 minutes", code)
+		sh.Hint("  In Telegram send /start %s to the bot within 10 minutes", code)
 		return nil
 	})
 }
@@ -55,7 +56,7 @@ func (c *LinkTelegramCmd) Run(ctx context.Context, sh *shell) error {
 type LinkListCmd struct{}
 
 // Run prints whose account it is, and how it was called when it was linked.
-func (c *LinkListCmd) Run(ctx context.Context, sh *shell) error {
+func (c *LinkListCmd) Run(ctx context.Context, sh *console.Shell) error {
 	return withStore(ctx, sh, func(s *store.Store) error {
 		users, err := s.Users(ctx)
 		if err != nil {
@@ -66,17 +67,17 @@ func (c *LinkListCmd) Run(ctx context.Context, sh *shell) error {
 		for _, u := range users {
 			for _, a := range u.Accounts {
 				all = append(all, a)
-				rows = append(rows, []string{line(u.Name), line(a.Channel), strconv.FormatInt(a.ID, 10), line(a.Name)})
+				rows = append(rows, []string{console.Line(u.Name), console.Line(a.Channel), strconv.FormatInt(a.ID, 10), console.Line(a.Name)})
 			}
 		}
 		if sh.JSON {
-			return sh.document(map[string]any{"items": all, "next": nil})
+			return sh.Document(map[string]any{"items": all, "next": nil})
 		}
 		if len(all) == 0 {
-			sh.hint("No account is linked. Link one: gatehouse link telegram USER")
+			sh.Hint("No account is linked. Link one: gatehouse link telegram USER")
 			return nil
 		}
-		return table(sh.out, rows)
+		return console.Table(sh.Out, rows)
 	})
 }
 
@@ -87,17 +88,17 @@ type LinkRemoveCmd struct {
 }
 
 // Run unlinks it; from then on it is a stranger's.
-func (c *LinkRemoveCmd) Run(ctx context.Context, sh *shell) error {
+func (c *LinkRemoveCmd) Run(ctx context.Context, sh *console.Shell) error {
 	return withStore(ctx, sh, func(s *store.Store) error {
 		err := s.Unlink(ctx, cliActor, c.Channel, c.ID)
 		switch {
 		case errors.Is(err, orchestrator.ErrNotFound):
-			return fail(exitNotFound, "No %s account %d is linked. List them: gatehouse link list", c.Channel, c.ID)
+			return console.Fail(console.ExitNotFound, "No %s account %d is linked. List them: gatehouse link list", c.Channel, c.ID)
 		case err != nil:
 			return err
 		case sh.JSON:
-			return sh.document(map[string]any{"channel": c.Channel, "id": c.ID, "removed": true})
+			return sh.Document(map[string]any{"channel": c.Channel, "id": c.ID, "removed": true})
 		}
-		return sh.say("The %s account %d is linked to nobody now", c.Channel, c.ID)
+		return sh.Say("The %s account %d is linked to nobody now", c.Channel, c.ID)
 	})
 }

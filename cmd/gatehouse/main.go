@@ -1,8 +1,8 @@
 // Command gatehouse is the whole product in one program: the server, the demo and
-// the command line that speaks to a server. It may import every room.
+// the command line. It may import every room.
 //
-// main.go starts; cli.go has the grammar; each subcommand has a file of its own.
-// shell.go has what a subcommand is given, failure.go the exit codes.
+// main.go starts; grammar.go lists all subcommands. Those of the program itself, such as serve and doctor,
+// have a file each here; those that speak to a server are package cli. Package console is what both are given.
 package main
 
 import (
@@ -15,6 +15,9 @@ import (
 	"strings"
 	"syscall"
 
+	"gatehouse/cmd/gatehouse/cli"
+	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/agent/command"
 
 	"github.com/alecthomas/kong"
@@ -28,17 +31,28 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
-	code, message := verdict(err)
+	code, message := exitOf(err)
 	if message != "" {
 		fmt.Fprintln(os.Stderr, message)
 	}
 	os.Exit(code)
 }
 
+// exitOf is the exit code of what a command returned, and the line to print.
+func exitOf(err error) (int, string) {
+	if known, ok := errors.AsType[*console.Failure](err); ok {
+		return known.Code, known.Message
+	}
+	if _, ok := errors.AsType[config.Problems](err); ok {
+		return console.ExitUsage, console.Block(err.Error())
+	}
+	return console.Verdict(err)
+}
+
 // run understands the arguments and runs the one command that they name.
 func run(ctx context.Context, args []string) error {
-	var cli CLI
-	parser, err := kong.New(&cli,
+	var commands CLI
+	parser, err := kong.New(&commands,
 		kong.Name("gatehouse"),
 		kong.Description("Teams of AI agents, with a gate in front of everything they want to change."),
 		kong.Help(helpWithExamples),
@@ -51,7 +65,7 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return showHelp(parser, os.Stderr)
 	}
-	args, err = arrange(parser.Model, args)
+	args, err = console.Arrange(parser.Model, args)
 	if err != nil {
 		return err
 	}
@@ -59,11 +73,12 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return usageError(err)
 	}
-	sh := newShell(cli.Globals, parser.Model)
-	if err := sh.checkGlobals(); err != nil {
+	sh := console.NewShell(commands.Globals, parser.Model, serverOf)
+	if err := sh.CheckGlobals(); err != nil {
 		return err
 	}
 	selected.BindTo(ctx, (*context.Context)(nil))
+	selected.Bind(cli.RuleReader(rulesOf))
 	return selected.Run(sh)
 }
 
@@ -77,19 +92,19 @@ func showHelp(parser *kong.Kong, to io.Writer) error {
 	if err := helpWithExamples(kong.HelpOptions{Compact: true, ValueFormatter: kong.DefaultHelpValueFormatter}, kctx); err != nil {
 		return err
 	}
-	return &failure{code: exitUsage}
+	return &console.Failure{Code: console.ExitUsage}
 }
 
 // usageError makes one sentence of what the parser says.
 func usageError(err error) error {
 	text := strings.TrimSuffix(err.Error(), ".")
 	if text == "" {
-		return usage("The command is not understood.")
+		return console.Usage("The command is not understood.")
 	}
 	command := "gatehouse"
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
 		command = parse.Context.Selected().FullPath()
 	}
-	return usage("%s. See %s --help.", capital(line(text)), command)
+	return console.Usage("%s. See %s --help.", console.Capital(console.Line(text)), command)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/record/event"
@@ -29,12 +30,12 @@ agents:
 `
 
 // newModels makes the place with a fake service of models that follows the script.
-func newModels(t *testing.T, database, planner, coder string, script modeltest.Script) (*place, *modeltest.Server) {
+func newModels(t *testing.T, database, planner, coder string, script modeltest.Script) (*placetest.Place, *modeltest.Server) {
 	t.Helper()
 	s := modeltest.Start(script)
 	t.Cleanup(s.Close)
 	text := strings.NewReplacer("ANTHROPIC", s.Anthropic(), "OPENAI", s.OpenAI(), "PLANNER", planner, "CODER", coder).Replace(modelTeam)
-	return newPlace(t, database, text), s
+	return placetest.New(t, database, text), s
 }
 
 // teamwork is what each model of the team says, by its turn.
@@ -62,10 +63,10 @@ func teamwork(a modeltest.Ask) modeltest.Answer {
 }
 
 // worked checks that the team's task ended as it must, whatever happened on the way.
-func (p *place) worked(n *node, taskID string) {
+func worked(p *placetest.Place, n *placetest.Node, taskID string) {
 	p.Helper()
-	root := n.through(taskID)
-	p.landedOnce(taskID)
+	root := n.Through(taskID)
+	p.LandedOnce(taskID)
 	if root.Result == nil {
 		p.Fatalf("the task is %s: %v", root.State, root.Error)
 	}
@@ -74,13 +75,13 @@ func (p *place) worked(n *node, taskID string) {
 			p.Errorf("the answer %q lacks %q", root.Result.Text, part)
 		}
 	}
-	if text := git(p.T, p.repo, "show", "main:hello.txt"); text != "hello" {
+	if text := placetest.Git(p.T, p.Repo, "show", "main:hello.txt"); text != "hello" {
 		p.Errorf("main has hello.txt with %q", text)
 	}
-	if got := count(p.events(taskID), event.Delegated, ""); got != 2 {
+	if got := placetest.Count(p.Events(taskID), event.Delegated, ""); got != 2 {
 		p.Errorf("%d hand-overs, want 2", got)
 	}
-	p.nothingLeft(p.data)
+	p.NothingLeft(p.Data)
 }
 
 // TestATeamOfModels: kik → coder → reviewer end to end, with models of both formats: the
@@ -92,16 +93,16 @@ func TestATeamOfModels(t *testing.T) {
 		t.Run(strings.Join(who[:], " and "), func(t *testing.T) {
 			t.Parallel()
 			p, models := newModels(t, "sqlite:"+t.TempDir()+"/gatehouse.db", who[0], who[1], teamwork)
-			n := p.start(p.config, "")
-			task := n.send("kik", "app", "once")
-			p.worked(n, task)
+			n := p.Start(p.Config, "")
+			task := n.Send("kik", "app", "once")
+			worked(p, n, task)
 			if r := models.Repeats(); r != 0 {
 				t.Errorf("%d calls were paid twice", r)
 			}
 			if asks := len(models.Asks()); asks != 9 {
 				t.Errorf("asked %d times; want 9", asks)
 			}
-			if u := p.root(task).Usage; u.InputTokens == 0 || u.OutputTokens == 0 {
+			if u := p.Root(task).Usage; u.InputTokens == 0 || u.OutputTokens == 0 {
 				t.Errorf("used %+v", u)
 			}
 		})
@@ -128,8 +129,8 @@ func TestAModelThatTalksNonsense(t *testing.T) {
 		}
 		return modeltest.Say(strings.Join(texts, " | "))
 	})
-	n := p.start(p.config, "")
-	root := n.through(n.send("kik", "", "nonsense"))
+	n := p.Start(p.Config, "")
+	root := n.Through(n.Send("kik", "", "nonsense"))
 	if root.Result == nil {
 		t.Fatalf("%s: %v", root.State, root.Error)
 	}
@@ -138,18 +139,18 @@ func TestAModelThatTalksNonsense(t *testing.T) {
 			t.Errorf("%q lacks %q", root.Result.Text, part)
 		}
 	}
-	task := n.send("kik", "", "loop")
-	if root = n.through(task); root.Error == nil || root.Error.Code != agent.CodeLoop {
+	task := n.Send("kik", "", "loop")
+	if root = n.Through(task); root.Error == nil || root.Error.Code != agent.CodeLoop {
 		t.Errorf("the loop ended %s: %v", root.State, root.Error)
 	}
-	if got := count(p.events(task), event.ToolCompleted, "kik"); got != 30 {
+	if got := placetest.Count(p.Events(task), event.ToolCompleted, "kik"); got != 30 {
 		t.Errorf("%d calls are on record; want 30", got)
 	}
 	var d wire.Delegation
-	if status, err := n.call(http.MethodGet, "/api/v1/delegations/"+root.ID, n.asker, nil, &d); err != nil || status != http.StatusOK || d.Error == nil || d.Error.Code != "loop" {
+	if status, err := n.Call(http.MethodGet, "/api/v1/delegations/"+root.ID, n.Asker, nil, &d); err != nil || status != http.StatusOK || d.Error == nil || d.Error.Code != "loop" {
 		t.Errorf("the API shows %d, %v, %+v", status, err, d.Error)
 	}
-	if slices.ContainsFunc(p.events(task), func(e event.Event) bool { return strings.Contains(string(e.Data), "key-one") }) {
+	if slices.ContainsFunc(p.Events(task), func(e event.Event) bool { return strings.Contains(string(e.Data), "key-one") }) {
 		t.Error("a provider's key is in the history")
 	}
 }

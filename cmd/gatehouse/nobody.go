@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
@@ -43,7 +44,7 @@ func everybody(ctx context.Context, cfg *config.Config) ([]people.User, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	s, err := store.Open(ctx, cfg.Database, store.Options{Node: "doctor", Logger: quiet()})
+	s, err := sqlstore.Open(ctx, cfg.Database, store.Options{Node: "doctor", Logger: quiet()})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/record/event"
@@ -51,21 +52,21 @@ func deepWork(a modeltest.Ask) modeltest.Answer {
 }
 
 // modelNodes is a place on PostgreSQL with two nodes whose models follow the script.
-func modelNodes(t *testing.T, team string, script modeltest.Script) (p *place, fake *modeltest.Server, one, two *node) {
+func modelNodes(t *testing.T, team string, script modeltest.Script) (p *placetest.Place, fake *modeltest.Server, one, two *placetest.Node) {
 	t.Helper()
 	fake = modeltest.Start(script)
 	t.Cleanup(fake.Close)
 	team = strings.ReplaceAll(team, "BASE", fake.OpenAI())
-	p = newPlace(t, storetest.Postgres(t), team)
-	second, _ := p.configure("two", team)
-	return p, fake, p.start(p.config, ""), p.start(second, "")
+	p = placetest.New(t, storetest.Postgres(t), team)
+	second, _ := p.Configure("two", team)
+	return p, fake, p.Start(p.Config, ""), p.Start(second, "")
 }
 
 // tree lists the delegations of a task, callers first.
-func (p *place) tree(taskID string) []orchestrator.Delegation {
+func tree(p *placetest.Place, taskID string) []orchestrator.Delegation {
 	p.Helper()
-	tree, err := p.store.Tree(p.Context(), taskID)
-	p.must(err)
+	tree, err := p.Store.Tree(p.Context(), taskID)
+	p.Must(err)
 	return tree
 }
 
@@ -79,38 +80,38 @@ func TestACancelEndsThreeLevelsOnTwoNodes(t *testing.T) {
 		team = strings.Replace(team, "NAME", name, 1)
 	}
 	p, fake, one, two := modelNodes(t, team, deepWork)
-	task := one.send("boss", "", "deep")
+	task := one.Send("boss", "", "deep")
 	const processes = 3 // of each program: the shell and two that sleep
-	p.until("four programs at work", func() bool { return p.marked() >= 4*processes })
+	p.Until("four programs at work", func() bool { return p.Marked() >= 4*processes })
 	at := map[string]int{}
-	for _, d := range p.tree(task) {
+	for _, d := range tree(p, task) {
 		if d.Depth == 2 {
 			at[d.Holder]++
 		}
 	}
-	if at[p.name("one")] != 2 || at[p.name("two")] != 2 {
+	if at[name(p, "one")] != 2 || at[name(p, "two")] != 2 {
 		t.Fatalf("the programs run on %v; each node has two places", at)
 	}
 	start := time.Now()
-	if status, err := two.call(http.MethodPost, "/api/v1/delegations/"+task+"/cancel", two.asker, nil, nil); err != nil || status != http.StatusOK {
+	if status, err := two.Call(http.MethodPost, "/api/v1/delegations/"+task+"/cancel", two.Asker, nil, nil); err != nil || status != http.StatusOK {
 		t.Fatalf("the cancel was answered with %d, %v", status, err)
 	}
 	answered := time.Since(start)
-	for _, d := range p.tree(task) {
+	for _, d := range tree(p, task) {
 		if d.State != orchestrator.Cancelled || d.Holder != "" || d.TokenHash != "" {
 			t.Errorf("%s is %s and held by %q", d.To, d.State, d.Holder)
 		}
 	}
-	events := len(p.events(task))
-	p.nothingLeft(p.data, p.dir+"/two")
+	events := len(p.Events(task))
+	p.NothingLeft(p.Data, p.Dir+"/two")
 	t.Logf("all 7 were cancelled after %s, and all %d processes gone after %s; the aim is 2 s", answered.Round(time.Millisecond), 4*processes, time.Since(start).Round(time.Millisecond))
 	asks := len(fake.Asks())
-	one.stop() // a run that still worked would write its last words now at the latest
-	two.stop()
-	if late := p.events(task)[events:]; len(late) > 0 || len(fake.Asks()) != asks {
+	one.Stop() // a run that still worked would write its last words now at the latest
+	two.Stop()
+	if late := p.Events(task)[events:]; len(late) > 0 || len(fake.Asks()) != asks {
 		t.Errorf("%d events and %d calls of models came later: %v", len(late), len(fake.Asks())-asks, late)
 	}
-	if got := count(p.events(task), event.Cancelled, ""); got != 7 {
+	if got := placetest.Count(p.Events(task), event.Cancelled, ""); got != 7 {
 		t.Errorf("%d cancellations are on record, want 7", got)
 	}
 }
@@ -150,43 +151,43 @@ func TestAPausedTaskGoesOnOnAnotherNode(t *testing.T) {
 		}
 		return answer
 	})
-	two.stop() // so that the first node has the run
-	task := one.send("boss", "app", "pause")
+	two.Stop() // so that the first node has the run
+	task := one.Send("boss", "app", "pause")
 	<-asked
-	two = p.start(p.dir+"/two.yaml", "")
-	control := func(n *node, act string, body, into any, want int) {
+	two = p.Start(p.Dir+"/two.yaml", "")
+	control := func(n *placetest.Node, act string, body, into any, want int) {
 		t.Helper()
-		if status, err := n.call(http.MethodPost, "/api/v1/delegations/"+task+"/"+act, n.asker, body, into); err != nil || status != want {
+		if status, err := n.Call(http.MethodPost, "/api/v1/delegations/"+task+"/"+act, n.Asker, body, into); err != nil || status != want {
 			t.Fatalf("%s was answered with %d, %v", act, status, err)
 		}
 	}
 	control(two, "pause", nil, nil, http.StatusOK)
 	close(release)
-	p.until("the run to hold", func() bool { d := p.root(task); return d.State == orchestrator.Queued && d.Holder == "" })
-	p.nothingLeft(p.data)
-	if turn, err := p.store.LastTurn(t.Context(), p.root(task).ID, 0); err != nil || turn < 4 {
+	p.Until("the run to hold", func() bool { d := p.Root(task); return d.State == orchestrator.Queued && d.Holder == "" })
+	p.NothingLeft(p.Data)
+	if turn, err := p.Store.LastTurn(t.Context(), p.Root(task).ID, 0); err != nil || turn < 4 {
 		t.Errorf("%d turns are stored, %v: the answer that was under way is lost", turn, err)
 	}
-	one.stop()
+	one.Stop()
 	control(two, "resume", nil, nil, http.StatusOK)
-	if root := two.through(task); root.Result == nil || !strings.Contains(root.Result.Text, "read first") || !strings.Contains(root.Result.Text, "seen") {
+	if root := two.Through(task); root.Result == nil || !strings.Contains(root.Result.Text, "read first") || !strings.Contains(root.Result.Text, "seen") {
 		t.Errorf("%s: %+v, %v", root.State, root.Result, root.Error)
 	}
-	p.landedOnce(task)
+	p.LandedOnce(task)
 	if fake.Repeats() != 0 || len(fake.Asks()) != 5 {
 		t.Errorf("asked %d times, %d of them again; want 5, none again", len(fake.Asks()), fake.Repeats())
 	}
 	var forked wire.Submitted
 	control(two, "fork", map[string]int{"turn": 5}, &forked, http.StatusAccepted)
-	r := p.asked(forked.ID)
+	r := p.Asked(forked.ID)
 	if len(r.Revision.Files) != 1 || r.Revision.Files[0].Path != "note.txt" {
 		t.Errorf("the fork changes %+v", r.Revision.Files)
 	}
 	if len(fake.Asks()) != 8 { // the third and fourth turn, and helper's
 		t.Errorf("the fork asked %d times, want 3", len(fake.Asks())-5)
 	}
-	if got := count(p.events(forked.ID), event.Forked, ""); got != 1 {
+	if got := placetest.Count(p.Events(forked.ID), event.Forked, ""); got != 1 {
 		t.Error(fmt.Sprint("forks on record: ", got))
 	}
-	two.stop()
+	two.Stop()
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
-	"gatehouse/orchestrator/store/storetest"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gatehouse/cmd/gatehouse/internal/placetest"
+	"gatehouse/orchestrator/store/storetest"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
@@ -41,29 +43,29 @@ agents:
 
 // twoNodes is a place on PostgreSQL with the configurations of two nodes, and with
 // leases of a length.
-func twoNodes(t *testing.T, lease string) (p *place, one, two string) {
+func twoNodes(t *testing.T, lease string) (p *placetest.Place, one, two string) {
 	t.Helper()
 	team := strings.ReplaceAll(nodesTeam, "LEASE", lease)
-	p = newPlace(t, storetest.Postgres(t), team)
-	two, _ = p.configure("two", team)
-	return p, p.config, two
+	p = placetest.New(t, storetest.Postgres(t), team)
+	two, _ = p.Configure("two", team)
+	return p, p.Config, two
 }
 
 // name is what a node is called in events.
-func (p *place) name(folder string) string {
+func name(p *placetest.Place, folder string) string {
 	p.Helper()
-	b, err := os.ReadFile(filepath.Join(p.dir, folder, "node"))
-	p.must(err)
+	b, err := os.ReadFile(filepath.Join(p.Dir, folder, "node"))
+	p.Must(err)
 	return strings.TrimSpace(string(b))
 }
 
 // workers counts which node started how many of these tasks' agents.
-func (p *place) workers(tasks []string) map[string]int {
+func workers(p *placetest.Place, tasks []string) map[string]int {
 	p.Helper()
 	started := map[string]int{}
 	for _, id := range tasks {
-		events, err := p.store.Events(p.Context(), id, 0, 1000)
-		p.must(err)
+		events, err := p.Store.Events(p.Context(), id, 0, 1000)
+		p.Must(err)
 		for _, e := range events {
 			if _, after, ok := strings.Cut(string(e.Data), `"node":"`); ok && e.Type == event.Acknowledged {
 				name, _, _ := strings.Cut(after, `"`)
@@ -80,8 +82,8 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 	t.Parallel()
 	const tasks, changes = 200, 12
 	p, first, second := twoNodes(t, "10m")
-	p.touch("sign")
-	nodes := []*node{p.start(first, ""), p.start(second, "")}
+	p.Touch("sign")
+	nodes := []*placetest.Node{p.Start(first, ""), p.Start(second, "")}
 	var sent []string
 	var plain, written []int
 	for i := range tasks {
@@ -90,31 +92,31 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 			agent, repository, of = "writer", "app", &written
 		}
 		*of = append(*of, i)
-		sent = append(sent, nodes[i%2].send(agent, repository, fmt.Sprint(i)))
+		sent = append(sent, nodes[i%2].Send(agent, repository, fmt.Sprint(i)))
 	}
 	for _, i := range written {
-		if code, err := nodes[(i+1)%2].decide(p.asked(sent[i])); err != nil || code != http.StatusOK {
+		if code, err := nodes[(i+1)%2].Decide(p.Asked(sent[i])); err != nil || code != http.StatusOK {
 			t.Fatalf("the yes to task %d: %d, %v", i, code, err)
 		}
 	}
 	landed := 0
 	for _, i := range append(plain, written...) { // a landing waits behind all that was ready before its yes
 		id := sent[i]
-		root := nodes[(i+1)%2].through(id) // the other node than it was sent to
+		root := nodes[(i+1)%2].Through(id) // the other node than it was sent to
 		if root.State != orchestrator.Completed {
 			t.Errorf("task %d is %s: %v", i, root.State, root.Error)
 		}
 		if root.Repository != "" {
-			p.landedOnce(id)
+			p.LandedOnce(id)
 			landed++
 		}
-		p.events(id)
+		p.Events(id)
 	}
 	if landed != changes {
 		t.Errorf("%d changes landed, want %d", landed, changes)
 	}
-	ran, err := os.ReadFile(filepath.Join(p.dir, "ran"))
-	p.must(err)
+	ran, err := os.ReadFile(filepath.Join(p.Dir, "ran"))
+	p.Must(err)
 	times := map[string]int{}
 	for id := range strings.FieldsSeq(string(ran)) {
 		times[id]++
@@ -124,13 +126,13 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 			t.Errorf("task %s ran %d times", id, times[id])
 		}
 	}
-	started := p.workers(sent)
-	if one, two := started[p.name("one")], started[p.name("two")]; one == 0 || two == 0 || one+two != tasks {
+	started := workers(p, sent)
+	if one, two := started[name(p, "one")], started[name(p, "two")]; one == 0 || two == 0 || one+two != tasks {
 		t.Errorf("the nodes started %v, want all %d tasks and each node some", started, tasks)
 	}
-	p.nothingLeft(filepath.Join(p.dir, "one"), filepath.Join(p.dir, "two"))
+	p.NothingLeft(filepath.Join(p.Dir, "one"), filepath.Join(p.Dir, "two"))
 	for _, n := range nodes {
-		n.stop()
+		n.Stop()
 	}
 }
 
@@ -139,19 +141,19 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 func TestARequestOfOneNodeLandsOnAnother(t *testing.T) {
 	t.Parallel()
 	p, first, second := twoNodes(t, "10m")
-	p.touch("sign")
-	one := p.start(first, "")
-	task := one.send("writer", "app", "change")
-	r := p.asked(task)
-	one.stop()
-	two := p.start(second, "")
+	p.Touch("sign")
+	one := p.Start(first, "")
+	task := one.Send("writer", "app", "change")
+	r := p.Asked(task)
+	one.Stop()
+	two := p.Start(second, "")
 	var diff strings.Builder
-	status, err := two.text("/api/v1/approvals/"+r.ID+"/patch", two.approver, &diff)
+	status, err := two.Text("/api/v1/approvals/"+r.ID+"/patch", two.Approver, &diff)
 	if err != nil || status != http.StatusOK || !strings.Contains(diff.String(), "+hello") {
 		t.Fatalf("the other node shows the change with status %d, %v: %q", status, err, &diff)
 	}
-	two.through(task)
-	p.landedOnce(task)
+	two.Through(task)
+	p.LandedOnce(task)
 }
 
 // TestANodeThatDiesIsReplaced: one of two nodes is killed with its hands full; the
@@ -161,27 +163,27 @@ func TestANodeThatDiesIsReplaced(t *testing.T) {
 	t.Parallel()
 	const tasks = 12
 	p, first, second := twoNodes(t, "2s")
-	one, two := p.start(first, ""), p.start(second, "")
+	one, two := p.Start(first, ""), p.Start(second, "")
 	var sent []string
 	for i := range tasks {
-		sent = append(sent, []*node{one, two}[i%2].send("writer", "app", fmt.Sprint(i)))
+		sent = append(sent, []*placetest.Node{one, two}[i%2].Send("writer", "app", fmt.Sprint(i)))
 	}
-	p.until("both nodes to be at work", func() bool {
-		started := p.workers(sent)
-		return started[p.name("one")] >= 3 && started[p.name("two")] >= 3
+	p.Until("both nodes to be at work", func() bool {
+		started := workers(p, sent)
+		return started[name(p, "one")] >= 3 && started[name(p, "two")] >= 3
 	})
-	p.until("the agents of both nodes", func() bool { return p.marked() >= 6 })
-	two.kill()
-	p.touch("sign")
+	p.Until("the agents of both nodes", func() bool { return p.Marked() >= 6 })
+	two.Kill()
+	p.Touch("sign")
 	for _, id := range sent {
-		one.through(id)
-		p.landedOnce(id)
+		one.Through(id)
+		p.LandedOnce(id)
 	}
-	if commits := git(t, p.repo, "rev-list", "--merges", "--count", "main"); commits != fmt.Sprint(tasks) {
+	if commits := placetest.Git(t, p.Repo, "rev-list", "--merges", "--count", "main"); commits != fmt.Sprint(tasks) {
 		t.Errorf("%s merges on main, want %d", commits, tasks)
 	}
-	p.nothingLeft(filepath.Join(p.dir, "one"))
-	again := p.start(second, "")
-	p.nothingLeft(filepath.Join(p.dir, "two"))
-	again.stop()
+	p.NothingLeft(filepath.Join(p.Dir, "one"))
+	again := p.Start(second, "")
+	p.NothingLeft(filepath.Join(p.Dir, "two"))
+	again.Stop()
 }

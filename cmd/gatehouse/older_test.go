@@ -14,7 +14,9 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/approval/telegram/bottest"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
@@ -72,7 +74,7 @@ var olderRequests = map[string]struct {
 
 // older is an installation that an older program has left.
 type older struct {
-	*gate
+	*placetest.Gate
 	tokens map[string]string
 	by     map[string]approval.Request // by title
 }
@@ -81,22 +83,22 @@ func newOlder(t *testing.T, database string) *older {
 	t.Helper()
 	storetest.Older(t, database, filepath.Join(olderData, "rows.jsonl.gz"), olderVersion)
 	bot := bottest.New(t)
-	bot.AddChat(team, "supergroup", "Approvers")
-	p := &place{T: t, dir: t.TempDir(), database: database, mark: rand.Text()}
-	p.repo = filepath.Join(p.dir, "app")
-	git(t, "", "clone", "-q", "-b", "main", filepath.Join(olderData, "app.bundle"), p.repo)
-	p.config, p.data = p.configure("one", strings.NewReplacer("TOKEN", bot.Token, "BOT_API", bot.URL).Replace(olderTeam))
+	bot.AddChat(placetest.Team, "supergroup", "Approvers")
+	p := &placetest.Place{T: t, Dir: t.TempDir(), Database: database, Mark: rand.Text()}
+	p.Repo = filepath.Join(p.Dir, "app")
+	placetest.Git(t, "", "clone", "-q", "-b", "main", filepath.Join(olderData, "app.bundle"), p.Repo)
+	p.Config, p.Data = p.Configure("one", strings.NewReplacer("TOKEN", bot.Token, "BOT_API", bot.URL).Replace(olderTeam))
 	var err error
-	p.store, err = store.Open(t.Context(), database, store.Options{Node: "test", Logger: slog.New(slog.DiscardHandler), Pool: 4})
-	p.must(err)
-	t.Cleanup(func() { p.store.Close() }) //nolint:errcheck // the test is over
-	o := &older{gate: &gate{place: p, bot: bot, accounts: map[string]bottest.Account{"bob": {ID: 1002, Username: "bob", Name: "bob"}}}, tokens: map[string]string{}, by: map[string]approval.Request{}}
+	p.Store, err = sqlstore.Open(t.Context(), database, store.Options{Node: "test", Logger: slog.New(slog.DiscardHandler), Pool: 4})
+	p.Must(err)
+	t.Cleanup(func() { p.Store.Close() }) //nolint:errcheck // the test is over
+	o := &older{Gate: &placetest.Gate{Place: p, Bot: bot, Accounts: map[string]bottest.Account{"bob": {ID: 1002, Username: "bob", Name: "bob"}}}, tokens: map[string]string{}, by: map[string]approval.Request{}}
 	for _, name := range []string{"ann", "bob", "dora", "carol"} {
-		o.tokens[name] = o.token(name)
+		o.tokens[name] = token(o.Gate.Place, name)
 	}
-	p.asker, p.approver = o.tokens["ann"], o.tokens["bob"]
-	page, err := p.store.Requests(t.Context(), approval.Filter{Limit: 100})
-	p.must(err)
+	p.Asker, p.Approver = o.tokens["ann"], o.tokens["bob"]
+	page, err := p.Store.Requests(t.Context(), approval.Filter{Limit: 100})
+	p.Must(err)
 	for _, r := range page.Items {
 		o.by[r.Title] = r
 	}
@@ -104,13 +106,13 @@ func newOlder(t *testing.T, database string) *older {
 }
 
 // token makes a token for somebody who is there already.
-func (p *place) token(name string) string {
+func token(p *placetest.Place, name string) string {
 	p.Helper()
-	u, err := p.store.UserByName(p.Context(), name)
-	p.must(err)
+	u, err := p.Store.UserByName(p.Context(), name)
+	p.Must(err)
 	secret, hash := signin.NewToken()
-	_, err = p.store.CreateToken(p.Context(), "test", people.Token{UserID: u.ID, Scopes: people.Scopes(), Hash: hash})
-	p.must(err)
+	_, err = p.Store.CreateToken(p.Context(), "test", people.Token{UserID: u.ID, Scopes: people.Scopes(), Hash: hash})
+	p.Must(err)
 	return secret
 }
 
@@ -126,43 +128,43 @@ func TestWhatAnOlderVersionLeftIsReadDecidedAndVerified(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newOlder(t, database(t))
-			n := o.start(o.config, "")
+			n := o.Start(o.Config, "")
 			o.isRead(n)
 			o.verifies(n)
 			o.isDecided(n)
 			o.verifies(n)
-			n.stop()
+			n.Stop()
 		})
 	}
 }
 
 // isRead reads every request at every door.
-func (o *older) isRead(n *node) {
+func (o *older) isRead(n *placetest.Node) {
 	o.Helper()
 	if len(o.by) != len(olderRequests) {
 		o.Fatalf("%d requests, want %d: %v", len(o.by), len(olderRequests), o.by)
 	}
-	cleo := n.browser("cleo")
+	cleo := n.Browser("cleo")
 	for title, want := range olderRequests {
 		r := o.by[title]
 		var told wire.Request
-		if code, err := n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, o.approver, nil, &told); err != nil || code != http.StatusOK {
+		if code, err := n.Call(http.MethodGet, "/api/v1/approvals/"+r.ID, o.Approver, nil, &told); err != nil || code != http.StatusOK {
 			o.Errorf("%q over the API: %d, %v", title, code, err)
 		}
 		if told.Title != title || told.State != string(want.state) || told.Digest != r.Revision.Digest || told.Revision != r.Revision.N || told.Target != want.target && want.target != "" {
 			o.Errorf("%q over the API: %+v", title, told)
 		}
-		if page := n.page(cleo, "/approvals/"+r.ID); !strings.Contains(page, r.Revision.Digest) {
+		if page := n.Page(cleo, "/approvals/"+r.ID); !strings.Contains(page, r.Revision.Digest) {
 			o.Errorf("the page of %q does not have its digest", title)
 		}
-		if page := n.page(n.browser("carol"), "/approvals/"+r.ID+"/evidence"); !strings.Contains(page, r.Revision.Digest) {
+		if page := n.Page(n.Browser("carol"), "/approvals/"+r.ID+"/evidence"); !strings.Contains(page, r.Revision.Digest) {
 			o.Errorf("the evidence of %q does not have its digest", title)
 		}
 		if r.Question != nil {
 			continue
 		}
 		var diff bytes.Buffer
-		if code, err := n.text("/api/v1/approvals/"+r.ID+"/patch", o.approver, &diff); err != nil || code != http.StatusOK || !strings.Contains(diff.String(), "notes/"+o.notes(r)) {
+		if code, err := n.Text("/api/v1/approvals/"+r.ID+"/patch", o.Approver, &diff); err != nil || code != http.StatusOK || !strings.Contains(diff.String(), "notes/"+o.notes(r)) {
 			o.Errorf("the diff of %q: %d, %v: %s", title, code, err, &diff)
 		}
 	}
@@ -178,21 +180,21 @@ func (o *older) notes(r approval.Request) string {
 
 // verifies checks the whole history, what the program of then wrote into files, and what
 // this one writes of the requests of then.
-func (o *older) verifies(n *node) {
+func (o *older) verifies(n *placetest.Node) {
 	o.Helper()
-	out, said, code := n.audit(o.dir, "", "--config", o.config, "audit", "verify")
+	out, said, code := audit(n, o.Dir, "", "--config", o.Config, "audit", "verify")
 	if code != 0 || !bytes.Contains(out, []byte("The history of 16 tasks verified")) {
 		o.Errorf("audit verify: exit %d: %s%s", code, out, said)
 	}
 	var now bytes.Buffer
-	code, err := n.text("/api/v1/approvals/"+o.by["Do changes asked for"].ID+"/evidence?format=bundle", o.tokens["carol"], &now)
-	if o.must(err); code != http.StatusOK {
+	code, err := n.Text("/api/v1/approvals/"+o.by["Do changes asked for"].ID+"/evidence?format=bundle", o.tokens["carol"], &now)
+	if o.Must(err); code != http.StatusOK {
 		o.Fatalf("evidence: %d: %s", code, &now)
 	}
 	bundles := map[string][]byte{"now.jsonl": now.Bytes(), "evidence.jsonl": o.unpacked("evidence.jsonl.gz"), "export.jsonl": o.unpacked("export.jsonl.gz")}
 	for name, bundle := range bundles {
-		o.must(os.WriteFile(filepath.Join(o.dir, name), bundle, 0o600))
-		if out, said, code := n.audit(o.dir, "", "audit", "verify", "--file", name); code != 0 {
+		o.Must(os.WriteFile(filepath.Join(o.Dir, name), bundle, 0o600))
+		if out, said, code := audit(n, o.Dir, "", "audit", "verify", "--file", name); code != 0 {
 			o.Errorf("%s: exit %d: %s%s", name, code, out, said)
 		}
 	}
@@ -201,49 +203,49 @@ func (o *older) verifies(n *node) {
 func (o *older) unpacked(name string) []byte {
 	o.Helper()
 	f, err := os.Open(filepath.Join(olderData, name))
-	o.must(err)
+	o.Must(err)
 	defer f.Close()
 	in, err := gzip.NewReader(f)
-	o.must(err)
+	o.Must(err)
 	text, err := io.ReadAll(in)
-	o.must(err)
+	o.Must(err)
 	return text
 }
 
 // isDecided decides what waited, each at another door.
-func (o *older) isDecided(n *node) {
+func (o *older) isDecided(n *placetest.Node) {
 	o.Helper()
 	o.pressedUnderAnOldCard(n)
 	o.readAndApproved(n)
 	o.editedByBob(n)
 
 	r := o.by["Do pending with a child's tree"]
-	if code, body := n.say(n.browser("cleo"), "/approvals/", o.asked(r.TaskID), "approve", ""); code != http.StatusOK {
+	if code, body := n.Say(n.Browser("cleo"), "/approvals/", o.Asked(r.TaskID), "approve", ""); code != http.StatusOK {
 		o.Errorf("the yes on the page: %d\n%s", code, body)
 	}
 	o.lands(r, "cleo")
 
 	r = o.by["Revert: Do to be undone"]
-	if code, err := n.decide(o.asked(r.TaskID)); err != nil || code != http.StatusOK {
+	if code, err := n.Decide(o.Asked(r.TaskID)); err != nil || code != http.StatusOK {
 		o.Errorf("the yes to the revert: %d, %v", code, err)
 	}
 	o.lands(r, "bob")
-	o.until("that it is recorded as undone", func() bool {
-		undone, err := o.store.Request(o.Context(), o.by["Do to be undone"].ID)
-		o.must(err)
+	o.Until("that it is recorded as undone", func() bool {
+		undone, err := o.Store.Request(o.Context(), o.by["Do to be undone"].ID)
+		o.Must(err)
 		return undone.State == approval.Reverted
 	})
 
 	r = o.by["Approve handoff to clerk? Context: Do a hand-over that waits"]
-	if code, err := n.decide(o.asked(r.TaskID)); err != nil || code != http.StatusOK {
+	if code, err := n.Decide(o.Asked(r.TaskID)); err != nil || code != http.StatusOK {
 		o.Errorf("the yes to the hand-over: %d, %v", code, err)
 	}
-	o.until("the end of the hand-over", func() bool { return o.root(r.TaskID).State.Ended() })
-	if d := o.root(r.TaskID); d.State != orchestrator.Completed || strings.TrimSpace(d.Result.Text) != "done as asked" {
+	o.Until("the end of the hand-over", func() bool { return o.Root(r.TaskID).State.Ended() })
+	if d := o.Root(r.TaskID); d.State != orchestrator.Completed || strings.TrimSpace(d.Result.Text) != "done as asked" {
 		o.Errorf("the hand-over: %s %+v", d.State, d.Result)
 	}
 	o.onAnID(n)
-	if left := o.all(approval.Pending); len(left) != 0 {
+	if left := all(o.Gate.Place, approval.Pending); len(left) != 0 {
 		o.Errorf("still pending: %+v", left)
 	}
 }
@@ -251,52 +253,52 @@ func (o *older) isDecided(n *node) {
 // lands waits for the landing of a request of then, by one yes.
 func (o *older) lands(r approval.Request, who string) {
 	o.Helper()
-	o.until("the landing of "+r.Title, func() bool { return o.root(r.TaskID).State.Ended() })
-	after, err := o.store.Request(o.Context(), r.ID)
-	o.must(err)
+	o.Until("the landing of "+r.Title, func() bool { return o.Root(r.TaskID).State.Ended() })
+	after, err := o.Store.Request(o.Context(), r.ID)
+	o.Must(err)
 	if last := after.Decisions; after.State != approval.Landed || len(last) == 0 || last[len(last)-1].User != who || last[len(last)-1].Verdict != approval.Approve {
 		o.Errorf("%q is %s: %+v", r.Title, after.State, last)
 	}
-	if names := git(o.T, o.repo, "ls-tree", "-r", "--name-only", "main"); strings.Contains(names, o.notes(r)) == (r.RevertOf != "") {
+	if names := placetest.Git(o.T, o.Repo, "ls-tree", "-r", "--name-only", "main"); strings.Contains(names, o.notes(r)) == (r.RevertOf != "") {
 		o.Errorf("after %q main has\n%s", r.Title, names)
 	}
 }
 
 // pressedUnderAnOldCard: the Approve of then stands under a card of which nobody knows any
 // more that it had all of the change, so it leads to where it is read.
-func (o *older) pressedUnderAnOldCard(n *node) {
+func (o *older) pressedUnderAnOldCard(n *placetest.Node) {
 	o.Helper()
 	r := o.by["Do pending"]
 	for range 2 { // the numbers of the updates of then, which do not come again
-		o.bot.Say(team, o.accounts["bob"], "Hello", 0)
+		o.Bot.Say(placetest.Team, o.Accounts["bob"], "Hello", 0)
 	}
-	if said := o.answer(o.bot.PressData(team, 2, olderApprove, o.accounts["bob"])); said == "" || strings.HasPrefix(said, "Approved") {
+	if said := o.Answer(o.Bot.PressData(placetest.Team, 2, olderApprove, o.Accounts["bob"])); said == "" || strings.HasPrefix(said, "Approved") {
 		o.Errorf("the press under the card of then is answered %q", said)
 	}
-	if now := o.asked(r.TaskID); now.Revision.N != 1 || len(now.Decisions) != 0 {
+	if now := o.Asked(r.TaskID); now.Revision.N != 1 || len(now.Decisions) != 0 {
 		o.Errorf("the press decided %+v", now.Decisions)
 	}
 }
 
 // readAndApproved is the way of the command line.
-func (o *older) readAndApproved(n *node) {
+func (o *older) readAndApproved(n *placetest.Node) {
 	o.Helper()
 	r := o.by["Do pending"]
-	if out, code := o.cli(n, "review", r.ID); code != 0 || !strings.Contains(out, "notes/"+r.TaskID+".txt") {
+	if out, code := o.Cli(n, "review", r.ID); code != 0 || !strings.Contains(out, "notes/"+r.TaskID+".txt") {
 		o.Errorf("review: exit %d: %s", code, out)
 	}
-	if out, code := o.cli(n, "approve", r.ID); code != 0 || !strings.Contains(out, "on main") {
+	if out, code := o.Cli(n, "approve", r.ID); code != 0 || !strings.Contains(out, "on main") {
 		o.Errorf("approve: exit %d: %s", code, out)
 	}
 	o.lands(r, "bob")
 }
 
 // editedByBob: whose hand is in a revision of then is not forgotten.
-func (o *older) editedByBob(n *node) {
+func (o *older) editedByBob(n *placetest.Node) {
 	o.Helper()
-	r := o.asked(o.by["Do pending, and edited by bob"].TaskID)
-	n.barred("bob", o.approver, r, "You edited this revision")
-	if code, p := n.casts(o.tokens["dora"], r, map[string]any{"verdict": "approve", "revision": r.Revision.N, "ticked": approval.Ticks(r)}); code != http.StatusOK {
+	r := o.Asked(o.by["Do pending, and edited by bob"].TaskID)
+	barred(n, "bob", o.Approver, r, "You edited this revision")
+	if code, p := casts(n, o.tokens["dora"], r, map[string]any{"verdict": "approve", "revision": r.Revision.N, "ticked": approval.Ticks(r)}); code != http.StatusOK {
 		o.Errorf("dora's yes: %d %+v", code, p)
 	}
 	o.lands(r, "dora")
@@ -304,23 +306,23 @@ func (o *older) editedByBob(n *node) {
 
 // onAnID: a change on a commit's id, which was possible then, has no branch to land on. A
 // yes does not land it; it is asked again for main.
-func (o *older) onAnID(n *node) {
+func (o *older) onAnID(n *placetest.Node) {
 	o.Helper()
 	r := o.by["On an id"]
-	if page := n.page(n.browser("cleo"), "/approvals/"+r.ID); !strings.Contains(page, "no branch yet") {
+	if page := n.Page(n.Browser("cleo"), "/approvals/"+r.ID); !strings.Contains(page, "no branch yet") {
 		o.Error("the page of a change on an id does not say that it has no branch")
 	}
-	if out, code := o.cli(n, "review", r.ID); code != 0 || !strings.Contains(out, "app (no branch)") {
+	if out, code := o.Cli(n, "review", r.ID); code != 0 || !strings.Contains(out, "app (no branch)") {
 		o.Errorf("review of a change on an id: exit %d: %s", code, out)
 	}
-	if code, err := n.decide(o.asked(r.TaskID)); err != nil || code != http.StatusOK {
+	if code, err := n.Decide(o.Asked(r.TaskID)); err != nil || code != http.StatusOK {
 		o.Errorf("the yes to a change on an id: %d, %v", code, err)
 	}
-	again := o.revised(r.TaskID, 2)
+	again := o.Revised(r.TaskID, 2)
 	if again.Revision.Base.Branch != "main" || !slices.ContainsFunc(again.Decisions, func(d approval.Decision) bool { return d.Revision == 1 }) {
 		o.Errorf("asked again on %+v: %+v", again.Revision.Base, again.Decisions)
 	}
-	if code, err := n.decide(again); err != nil || code != http.StatusOK {
+	if code, err := n.Decide(again); err != nil || code != http.StatusOK {
 		o.Errorf("the second yes: %d, %v", code, err)
 	}
 	o.lands(r, "bob")

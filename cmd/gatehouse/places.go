@@ -18,7 +18,7 @@ const meTime = 5 * time.Second
 func (h *house) places() []handlers.Place {
 	var all []handlers.Place
 	for _, ch := range h.gateway.Config().Channels {
-		p := handlers.Place{Name: ch.Name()}
+		p := handlers.Place{Name: string(ch.Name())}
 		if h.bot != nil && p.Name == telegram.Name {
 			p.Bot, p.Test = h.bot.name, h.bot.test
 		}

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/approval/inbox"
+	"gatehouse/approval/passive"
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 )
@@ -40,13 +40,13 @@ approval:
 
 // record asks n requests as the past has them: documents, the core, tests and others,
 // in turn.
-func (p *place) record(n int) {
+func record(p *placetest.Place, n int) {
 	p.Helper()
-	cfg, err := config.Load(p.config, os.LookupEnv)
-	p.must(err)
-	gate := approval.New(approval.Options{Store: p.store.Gateway(), Users: p.store, Logger: slog.New(slog.DiscardHandler),
+	cfg, err := config.Load(p.Config, os.LookupEnv)
+	p.Must(err)
+	gate := approval.New(approval.Options{Store: p.Store, Users: p.Store, Logger: slog.New(slog.DiscardHandler),
 		Diff: func(_ context.Context, _ approval.Request) (string, error) { return "", nil }},
-		approval.Config{Policy: cfg.Policy, Groups: cfg.Groups, Channels: []approval.Channel{inbox.Channel{}}})
+		approval.Config{Policy: cfg.Policy, Groups: cfg.Groups, Channels: []approval.Channel{passive.Inbox}})
 	paths := []string{"docs/use.md", "core/queue.go", "upload/retry_test.go", "upload/retry.go"}
 	for i := range n {
 		now := time.Now().UTC()
@@ -54,11 +54,11 @@ func (p *place) record(n int) {
 			Attempt: 1, HopKey: "root", Repository: "app", CreatedAt: now, Since: now}
 		t := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, now), RootID: d.ID, Agent: "coder", Text: d.Text, Repository: "app", Requester: "ci", CreatedAt: now}
 		d.TaskID = t.ID
-		_, _, err := p.store.Engine().NewTask(p.Context(), t, func(tx orchestrator.Tx) error { return tx.Insert(p.Context(), &d) })
-		p.must(err)
-		stored, err := p.store.Delegation(p.Context(), d.ID)
-		p.must(err)
-		p.must(gate.Ask(p.Context(), stored, orchestrator.Proposal{Repository: "app", Deliver: "merge", Agent: "coder", Base: patch.Base{Branch: "main"},
+		_, _, err := p.Store.NewTask(p.Context(), t, func(tx orchestrator.Tx) error { return tx.Insert(p.Context(), &d) })
+		p.Must(err)
+		stored, err := p.Store.Delegation(p.Context(), d.ID)
+		p.Must(err)
+		p.Must(gate.Ask(p.Context(), stored, orchestrator.Proposal{Repository: "app", Deliver: "merge", Agent: "coder", Base: patch.Base{Branch: "main"},
 			Digest: fmt.Sprintf("%064x", i), Review: &patch.Review{Files: []patch.File{{Path: paths[i%len(paths)], Status: patch.Modified, Added: 3}}, Added: 3}}))
 	}
 }
@@ -67,48 +67,35 @@ func (p *place) record(n int) {
 // otherwise, and a rule with a typing error is named by its place in the file.
 func TestOtherRulesAreTriedOnPastRequests(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
-		p := newPlace(t, database, rulesOfBefore)
-		p.record(500)
-		n := p.start(p.config, idle)
-		next := filepath.Join(p.dir, "next.yaml")
-		p.must(os.WriteFile(next, []byte(rulesOnTrial), 0o600))
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, rulesOfBefore)
+		record(p, 500)
+		n := p.Start(p.Config, placetest.Idle)
+		next := filepath.Join(p.Dir, "next.yaml")
+		p.Must(os.WriteFile(next, []byte(rulesOnTrial), 0o600))
 
-		out, code := p.cli(n, "policy", "test", "--rules", next)
+		out, code := p.Cli(n, "policy", "test", "--rules", next)
 		if code != 0 || !strings.Contains(out, "500 requests in 30d: 250 would go otherwise (125 stricter, 125 looser, 0 decided by others).") {
 			t.Fatalf("exit %d:\n%.2000s", code, out)
 		}
 		if strings.Count(out, "rest: 1 of all approvers") != 250 || strings.Count(out, "core: 2 of maintainers") != 125 || strings.Count(out, "tests: passes") != 125 {
 			t.Errorf("the table:\n%.2000s", out)
 		}
-		if out, code = p.cli(n, "policy", "test"); code != 0 || !strings.Contains(out, "500 requests in 30d: 0 would go otherwise") {
+		if out, code = p.Cli(n, "policy", "test"); code != 0 || !strings.Contains(out, "500 requests in 30d: 0 would go otherwise") {
 			t.Errorf("the rules in force: exit %d:\n%.500s", code, out)
 		}
 		// The list alone will do: the server knows the groups.
-		p.must(os.WriteFile(next, []byte("- {name: core, when: \"any(patch.files, .path startsWith 'core/')\", need: 2, from: [maintainers]}\n"), 0o600))
-		if out, code = p.cli(n, "policy", "test", "--rules", next); code != 0 || !strings.Contains(out, "core: 2 of maintainers") {
+		p.Must(os.WriteFile(next, []byte("- {name: core, when: \"any(patch.files, .path startsWith 'core/')\", need: 2, from: [maintainers]}\n"), 0o600))
+		if out, code = p.Cli(n, "policy", "test", "--rules", next); code != 0 || !strings.Contains(out, "core: 2 of maintainers") {
 			t.Errorf("a bare list: exit %d:\n%.500s", code, out)
 		}
-		p.must(os.WriteFile(next, []byte("rules: [{name: core, when: 'true', from: [leads]}]\n"), 0o600))
-		if out, code = p.cli(n, "policy", "test", "--rules", next); code != 2 || !strings.Contains(out, `There is no group "leads"`) {
+		p.Must(os.WriteFile(next, []byte("rules: [{name: core, when: 'true', from: [leads]}]\n"), 0o600))
+		if out, code = p.Cli(n, "policy", "test", "--rules", next); code != 2 || !strings.Contains(out, `There is no group "leads"`) {
 			t.Errorf("a group that the server does not know: exit %d:\n%.500s", code, out)
 		}
-		p.must(os.WriteFile(next, []byte(strings.Replace(rulesOnTrial, "patch.lines <", "patch.lnes <", 1)), 0o600))
-		if out, code = p.cli(n, "policy", "test", "--rules", next); code != 2 || !strings.Contains(out, "next.yaml:7:") || !strings.Contains(out, "there is no patch.lnes. Did you mean patch.lines?") {
+		p.Must(os.WriteFile(next, []byte(strings.Replace(rulesOnTrial, "patch.lines <", "patch.lnes <", 1)), 0o600))
+		if out, code = p.Cli(n, "policy", "test", "--rules", next); code != 2 || !strings.Contains(out, "next.yaml:7:") || !strings.Contains(out, "there is no patch.lnes. Did you mean patch.lines?") {
 			t.Errorf("a typing error: exit %d:\n%s", code, out)
 		}
 	})
-}
-
-// cli runs one command of the program against n as bob, and returns all that it said.
-func (p *place) cli(n *node, args ...string) (string, int) {
-	p.Helper()
-	cmd := exec.CommandContext(p.Context(), "gatehouse", args...)
-	cmd.Dir = p.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "GATEHOUSE_URL=" + n.url, "GATEHOUSE_TOKEN=" + p.approver, "GORACE=" + noSleep}
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		p.Fatal(err)
-	}
-	return string(out), cmd.ProcessState.ExitCode()
 }

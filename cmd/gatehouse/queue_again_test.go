@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 )
@@ -20,30 +21,30 @@ agents:
 // with no_ack, although it was taken up once, the time before (A34).
 func TestWorkThatRunsAgainIsGivenUpInItsQueue(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
-		p := newPlace(t, database, queueTeam)
-		n := p.start(p.config, "")
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, queueTeam)
+		n := p.Start(p.Config, "")
 		ended := func(task, code string) {
 			t.Helper()
-			p.until("the failure "+code, func() bool { return p.root(task).State == orchestrator.Failed })
-			if root := p.root(task); root.Error.Code != code {
+			p.Until("the failure "+code, func() bool { return p.Root(task).State == orchestrator.Failed })
+			if root := p.Root(task); root.Error.Code != code {
 				t.Fatalf("it failed with %+v, want %s", root.Error, code)
 			}
 		}
 		retry := func(task string) {
 			t.Helper()
-			if status, err := n.call(http.MethodPost, "/api/v1/delegations/"+task+"/retry", n.asker, nil, nil); err != nil || status != http.StatusOK {
+			if status, err := n.Call(http.MethodPost, "/api/v1/delegations/"+task+"/retry", n.Asker, nil, nil); err != nil || status != http.StatusOK {
 				t.Fatalf("retry: %d, %v", status, err)
 			}
 		}
-		task := n.send("flaky", "", "flaky")
+		task := n.Send("flaky", "", "flaky")
 		ended(task, agent.CodeExit)
-		slow := n.send("slow", "", "slow")
-		p.until("the worker is busy", func() bool { return p.root(slow).State == orchestrator.Running })
+		slow := n.Send("slow", "", "slow")
+		p.Until("the worker is busy", func() bool { return p.Root(slow).State == orchestrator.Running })
 		retry(task)
 		ended(task, agent.CodeNoAck)
-		p.touch("go-on")
-		p.until("the worker is free", func() bool { return p.root(slow).State.Ended() })
+		p.Touch("go-on")
+		p.Until("the worker is free", func() bool { return p.Root(slow).State.Ended() })
 		retry(task)
 		ended(task, agent.CodeExit)
 	})

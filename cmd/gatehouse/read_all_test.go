@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 )
 
 // readTeam changes what is hard to see: a file that moves, a column far to the right, a
@@ -26,20 +27,20 @@ agents:
 `
 
 // readPlace has what these agents change.
-func readPlace(t *testing.T) (*node, *http.Client) {
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), readTeam)
+func readPlace(t *testing.T) (*placetest.Node, *http.Client) {
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), readTeam)
 	for name, text := range map[string]string{
 		"docs/x.md": "package main\n\nfunc init() { stealEverything() }\n", "docs/long.md": strings.Repeat("a line of a long text\n", 5000),
 		"wide.js": strings.Repeat("x", 120_000) + ";safe=1;" + strings.Repeat("y", 80_000) + "\n", "core.go": "package core\n",
 		"gen/api.go": "package gen\n", ".gitattributes": "gen/** linguist-generated\n", "sub/a.go": "package old\n",
 	} {
-		p.must(os.MkdirAll(filepath.Dir(filepath.Join(p.repo, name)), 0o750))
-		p.must(os.WriteFile(filepath.Join(p.repo, name), []byte(text), 0o600))
+		p.Must(os.MkdirAll(filepath.Dir(filepath.Join(p.Repo, name)), 0o750))
+		p.Must(os.WriteFile(filepath.Join(p.Repo, name), []byte(text), 0o600))
 	}
-	git(t, p.repo, "add", "-A")
-	git(t, p.repo, "commit", "-q", "-m", "what is hard to see")
-	n := p.start(p.config, "")
-	return n, n.browser("bob")
+	placetest.Git(t, p.Repo, "add", "-A")
+	placetest.Git(t, p.Repo, "commit", "-q", "-m", "what is hard to see")
+	n := p.Start(p.Config, "")
+	return n, n.Browser("bob")
 }
 
 // reads checks that a page has words, in any order, and lacks others (with "!").
@@ -57,8 +58,8 @@ func reads(t *testing.T, page string, words ...string) {
 func TestNothingIsApprovedThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	n, bob := readPlace(t)
-	review := func(r approval.Request, query string) string { return n.page(bob, "/approvals/"+r.ID+query) }
-	card := func(r approval.Request) string { return n.page(bob, "/chat?request="+r.ID) }
+	review := func(r approval.Request, query string) string { return n.Page(bob, "/approvals/"+r.ID+query) }
+	card := func(r approval.Request) string { return n.Page(bob, "/chat?request="+r.ID) }
 	t.Run("a file that moved shows all that it is", func(t *testing.T) { readsMoved(t, n, review, card, bob) })
 	t.Run("a change at column 120,000", func(t *testing.T) { readsWide(t, n, review, card, bob) })
 	t.Run("what a change closes by itself", func(t *testing.T) { readsHidden(t, n, review) })
@@ -67,8 +68,8 @@ func TestNothingIsApprovedThatCannotBeRead(t *testing.T) {
 }
 
 // readsMoved: code that stood as a document becomes a program without a changed line.
-func readsMoved(t *testing.T, n *node, review func(approval.Request, string) string, card func(approval.Request) string, bob *http.Client) {
-	r := n.asked(n.send("mover", "", "move it"))
+func readsMoved(t *testing.T, n *placetest.Node, review func(approval.Request, string) string, card func(approval.Request) string, bob *http.Client) {
+	r := n.Asked(n.Send("mover", "", "move it"))
 	page := review(r, "")
 	reads(t, page, "docs/x.md", "src/init.go", "100%", "stealEverything", `id="F1R3"`, "Nobody has approved this content at this place.",
 		"Difference to the old place:", "// the end", "Show the whole file at its new place", "5,001 lines", "whole=2%3A1-2000", "!A person approved")
@@ -78,13 +79,13 @@ func readsMoved(t *testing.T, n *node, review func(approval.Request, string) str
 		t.Errorf("risk %v", got)
 	}
 	reads(t, card(r), "docs/x.md", "src/init.go", `>Reject<`, "!>Approve<", "Review")
-	if code, body := n.say(bob, "/chat/approvals/", r, "approve", ""); code != http.StatusForbidden {
+	if code, body := n.Say(bob, "/chat/approvals/", r, "approve", ""); code != http.StatusForbidden {
 		t.Errorf("approved in the chat: %d %s", code, body)
 	}
 }
 
-func readsWide(t *testing.T, n *node, review func(approval.Request, string) string, card func(approval.Request) string, bob *http.Client) {
-	r := n.asked(n.send("wide", "", "a little thing"))
+func readsWide(t *testing.T, n *placetest.Node, review func(approval.Request, string) string, card func(approval.Request) string, bob *http.Client) {
+	r := n.Asked(n.Send("wide", "", "a little thing"))
 	if got := fmt.Sprint(approval.RiskOf(r)); got != "{careful [cut]}" {
 		t.Errorf("risk %s", got)
 	}
@@ -103,14 +104,14 @@ func readsWide(t *testing.T, n *node, review func(approval.Request, string) stri
 		t.Errorf("%d of 200,000 columns can be read", seen)
 	}
 	reads(t, card(r), "wide.js", "!>Approve<")
-	if code, _ := n.say(bob, "/chat/approvals/", r, "approve", ""); code != http.StatusForbidden {
+	if code, _ := n.Say(bob, "/chat/approvals/", r, "approve", ""); code != http.StatusForbidden {
 		t.Errorf("approved in the chat: %d", code)
 	}
 }
 
 // readsHidden: only what the base says closes a file.
-func readsHidden(t *testing.T, n *node, review func(approval.Request, string) string) {
-	r := n.asked(n.send("hider", "", "nothing to see"))
+func readsHidden(t *testing.T, n *placetest.Node, review func(approval.Request, string) string) {
+	r := n.Asked(n.Send("hider", "", "nothing to see"))
 	page := review(r, "")
 	reads(t, page, "Evil", "marked as generated in .gitattributes, 2 lines")
 	if strings.Count(page, `class="closed-why"`) != 1 {
@@ -118,24 +119,24 @@ func readsHidden(t *testing.T, n *node, review func(approval.Request, string) st
 	}
 }
 
-func readsCard(t *testing.T, n *node, card func(approval.Request) string, bob *http.Client) {
-	odd := n.asked(n.send("noter", "", "odd letters"))
+func readsCard(t *testing.T, n *placetest.Node, card func(approval.Request) string, bob *http.Client) {
+	odd := n.Asked(n.Send("noter", "", "odd letters"))
 	reads(t, card(odd), "odd.txt", "U+202E", ">three", "!>Approve<", "!\u202e")
-	r := n.asked(n.send("plain", "", "a note"))
+	r := n.Asked(n.Send("plain", "", "a note"))
 	reads(t, card(r), "notes.txt", "b.txt", "a small note", `aria-label="added line 1"`, ">Approve<")
-	if code, body := n.say(bob, "/chat/approvals/", r, "approve", ""); code != http.StatusOK {
+	if code, body := n.Say(bob, "/chat/approvals/", r, "approve", ""); code != http.StatusOK {
 		t.Errorf("a change that is all on the card: %d %s", code, body)
 	}
 }
 
-func readsFlood(t *testing.T, n *node, card func(approval.Request) string, bob *http.Client) {
-	r := n.asked(n.send("flood", "", "many lines"))
+func readsFlood(t *testing.T, n *placetest.Node, card func(approval.Request) string, bob *http.Client) {
+	r := n.Asked(n.Send("flood", "", "many lines"))
 	reads(t, card(r), "flood.txt", "+200", "To approve, open the diff: it is too long for a card.", ">Reject<", "!>Approve<", "!line 199")
-	code, body := n.say(bob, "/chat/approvals/", r, "approve", "")
+	code, body := n.Say(bob, "/chat/approvals/", r, "approve", "")
 	if code != http.StatusForbidden || !strings.Contains(body, "a card in the chat cannot show all of it") {
 		t.Errorf("approved in the chat: %d %s", code, body)
 	}
-	if code, body := n.say(bob, "/approvals/", r, "approve", ""); code != http.StatusOK {
+	if code, body := n.Say(bob, "/approvals/", r, "approve", ""); code != http.StatusOK {
 		t.Errorf("approved on the page: %d %s", code, body)
 	}
 }

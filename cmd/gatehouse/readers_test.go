@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/client"
@@ -38,65 +39,65 @@ type readings struct {
 // revision before has not read this one, and who may not read requests is told nothing.
 func TestWhoReadARequestWithoutAVerdictIsNamed(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
-		p := newPlace(t, database, readersTeam)
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, readersTeam)
 		for _, name := range []string{"cleo", "dan"} {
-			p.person(name, people.Approver)
+			p.Person(name, people.Approver)
 		}
-		p.person("olga", people.Operator)
-		n := p.start(p.config, "")
-		bob, cleo, dan := n.browser("bob"), n.browser("cleo"), n.browser("dan")
-		task := n.send("coder", "app", "readers")
-		r := p.asked(task)
+		p.Person("olga", people.Operator)
+		n := p.Start(p.Config, "")
+		bob, cleo, dan := n.Browser("bob"), n.Browser("cleo"), n.Browser("dan")
+		task := n.Send("coder", "app", "readers")
+		r := p.Asked(task)
 		for _, c := range []*http.Client{bob, cleo, dan} {
-			n.page(c, "/approvals/"+r.ID)
+			n.Page(c, "/approvals/"+r.ID)
 		}
-		n.readBy(r, "pending", "")
+		readBy(n, r, "pending", "")
 
-		n.page(cleo, "/approvals/"+r.ID+"?file=b.txt")
-		n.readBy(r, "pending", "read without a verdict on the web by cleo: 1 of 2 files")
-		if out, code := p.cli(n, "review", r.ID); code != 0 {
+		n.Page(cleo, "/approvals/"+r.ID+"?file=b.txt")
+		readBy(n, r, "pending", "read without a verdict on the web by cleo: 1 of 2 files")
+		if out, code := p.Cli(n, "review", r.ID); code != 0 {
 			t.Fatalf("review: exit %d\n%s", code, out)
 		}
 		const both = "read without a verdict on the web by cleo: 1 of 2 files; on the command line by bob: whole"
-		n.readBy(r, "pending", both)
-		olga := n.browser("olga")
+		readBy(n, r, "pending", both)
+		olga := n.Browser("olga")
 		for _, path := range []string{"/", "/chat", "/delegations/" + task, "/delegations"} {
-			reads(t, n.page(olga, path), "!read without a verdict", "!on the command line by bob")
+			reads(t, n.Page(olga, path), "!read without a verdict", "!on the command line by bob")
 		}
 
 		// The next revision was read by nobody yet; the one before stays as it was.
-		if code, _ := n.say(dan, "/approvals/", r, "request_changes", "Once more."); code != http.StatusOK {
+		if code, _ := n.Say(dan, "/approvals/", r, "request_changes", "Once more."); code != http.StatusOK {
 			t.Fatalf("request changes: %d", code)
 		}
-		again := p.revised(task, 2)
-		n.readBy(again, "pending", "")
-		reads(t, n.page(cleo, "/approvals/"+r.ID+"?rev=1"), "Not read here by dan; "+both)
+		again := p.Revised(task, 2)
+		readBy(n, again, "pending", "")
+		reads(t, n.Page(cleo, "/approvals/"+r.ID+"?rev=1"), "Not read here by dan; "+both)
 
 		// Who decides is named with what they had read then; who does not, beside them.
-		n.page(dan, "/approvals/"+r.ID+"?file=a.txt")
-		n.page(bob, "/approvals/"+r.ID+"?file=a.txt")
-		if code, why := n.yes(n.approver, again); code != http.StatusOK {
+		n.Page(dan, "/approvals/"+r.ID+"?file=a.txt")
+		n.Page(bob, "/approvals/"+r.ID+"?file=a.txt")
+		if code, why := yes(n, n.Approver, again); code != http.StatusOK {
 			t.Fatalf("the yes: %d %+v", code, why)
 		}
-		p.until("the landing", func() bool { return p.root(task).State == orchestrator.Completed })
-		n.readBy(r, "landed", "read on the web by bob: 1 of 2 files; read without a verdict on the web by dan: 1 of 2 files")
-		reads(t, n.page(n.browser("ann"), "/approvals/"+r.ID+"/evidence"), "Revision 2 was read without a verdict on the web by dan: 1 of 2 files.")
-		n.stop()
+		p.Until("the landing", func() bool { return p.Root(task).State == orchestrator.Completed })
+		readBy(n, r, "landed", "read on the web by bob: 1 of 2 files; read without a verdict on the web by dan: 1 of 2 files")
+		reads(t, n.Page(n.Browser("ann"), "/approvals/"+r.ID+"/evidence"), "Revision 2 was read without a verdict on the web by dan: 1 of 2 files.")
+		n.Stop()
 	})
 }
 
 // readBy looks at everything that says who read a request.
-func (n *node) readBy(r approval.Request, state, want string) {
+func readBy(n *placetest.Node, r approval.Request, state, want string) {
 	n.Helper()
 	var list client.List[readings]
-	code, err := n.call(http.MethodGet, "/api/v1/approvals?state="+state, n.approver, nil, &list)
-	if n.must(err); code != http.StatusOK || !slices.ContainsFunc(list.Items, func(x readings) bool { return x.ID == r.ID && x.Read.Text == want }) {
+	code, err := n.Call(http.MethodGet, "/api/v1/approvals?state="+state, n.Approver, nil, &list)
+	if n.Must(err); code != http.StatusOK || !slices.ContainsFunc(list.Items, func(x readings) bool { return x.ID == r.ID && x.Read.Text == want }) {
 		n.Errorf("the list of the API: %d, %+v does not say %q", code, list.Items, want)
 	}
 	var one readings
-	code, err = n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, n.approver, nil, &one)
-	if n.must(err); code != http.StatusOK || one.Read.Text != want {
+	code, err = n.Call(http.MethodGet, "/api/v1/approvals/"+r.ID, n.Approver, nil, &one)
+	if n.Must(err); code != http.StatusOK || one.Read.Text != want {
 		n.Errorf("the API: %d, %q, want %q", code, one.Read.Text, want)
 	}
 	for _, by := range one.Read.By {
@@ -104,10 +105,10 @@ func (n *node) readBy(r approval.Request, state, want string) {
 			n.Errorf("decided: %+v, of %q", by, want)
 		}
 	}
-	ann := n.browser("ann")
-	rows := n.page(ann, "/approvals?state="+state) + n.page(ann, "/audit?filter="+url.QueryEscape("time:1d"))
-	page := n.page(ann, "/approvals/"+r.ID)
-	out, _ := n.cli(n, "approvals", "--state", state)
+	ann := n.Browser("ann")
+	rows := n.Page(ann, "/approvals?state="+state) + n.Page(ann, "/audit?filter="+url.QueryEscape("time:1d"))
+	page := n.Page(ann, "/approvals/"+r.ID)
+	out, _ := n.Cli(n, "approvals", "--state", state)
 	if want == "" {
 		reads(n.T, rows+page+out, "!read without", "!Read without", "!read on the", "!not read here")
 		return
@@ -123,11 +124,11 @@ func (n *node) readBy(r approval.Request, state, want string) {
 // that somebody else has read it.
 func TestTheOverviewSaysWhoHasReadWhatWaits(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), readersTeam)
-	p.person("cleo", people.Approver)
-	n := p.start(p.config, "")
-	r := p.asked(n.send("coder", "app", "overview"))
-	n.page(n.browser("cleo"), "/approvals/"+r.ID+"?file=b.txt")
-	reads(t, n.page(n.browser("bob"), "/"), "read without a verdict on the web by cleo: 1 of 2 files")
-	reads(t, n.page(n.browser("bob"), "/delegations/"+r.TaskID), "read without a verdict on the web by cleo: 1 of 2 files")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), readersTeam)
+	p.Person("cleo", people.Approver)
+	n := p.Start(p.Config, "")
+	r := p.Asked(n.Send("coder", "app", "overview"))
+	n.Page(n.Browser("cleo"), "/approvals/"+r.ID+"?file=b.txt")
+	reads(t, n.Page(n.Browser("bob"), "/"), "read without a verdict on the web by cleo: 1 of 2 files")
+	reads(t, n.Page(n.Browser("bob"), "/delegations/"+r.TaskID), "read without a verdict on the web by cleo: 1 of 2 files")
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/guard"
@@ -103,7 +104,7 @@ var stops = []struct {
 // probe (K9–K11, K16, O7–O9, H9, H11–H15).
 func TestRefusalsOfModels(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
 		c := &clinic{all: make(chan struct{})}
 		c.sick.Store(true)
 		fake := modeltest.Start(c.answer)
@@ -113,41 +114,41 @@ func TestRefusalsOfModels(t *testing.T) {
 			provider, base = "openai", fake.OpenAI()
 		}
 		text := strings.NewReplacer("PROVIDER", provider, "BASE", base).Replace(refusedTeam)
-		p := newPlace(t, database, strings.ReplaceAll(text, "COOLDOWN", "1h"))
-		n := p.start(p.config, "")
+		p := placetest.New(t, database, strings.ReplaceAll(text, "COOLDOWN", "1h"))
+		n := p.Start(p.Config, "")
 		for _, r := range stops {
-			root := n.through(n.send("ann", "", r.task))
-			n.isRefused(root, r.code, r.says...)
+			root := n.Through(n.Send("ann", "", r.task))
+			isRefused(n, root, r.code, r.says...)
 			for conversation, want := range r.asked {
 				if got := fake.Asked(conversation); got != want {
 					t.Errorf("%s: %q was asked %d times, want %d", r.task, conversation, got, want)
 				}
 			}
 		}
-		n = p.resting(n, fake)
-		n.stop()
-		short, _ := p.configure("one", strings.ReplaceAll(text, "COOLDOWN", "1ms"))
-		p.probed(p.start(short, ""), c, fake)
+		n = resting(p, n, fake)
+		n.Stop()
+		short, _ := p.Configure("one", strings.ReplaceAll(text, "COOLDOWN", "1ms"))
+		probed(p, p.Start(short, ""), c, fake)
 	})
 }
 
 // isRefused checks that a task completed with an answer that repeats the refusal, and
 // that the page of whoever was refused says the same.
-func (n *node) isRefused(root orchestrator.Delegation, code string, says ...string) {
+func isRefused(n *placetest.Node, root orchestrator.Delegation, code string, says ...string) {
 	n.Helper()
 	if root.Result == nil {
 		n.Fatalf("%s is %s: %v", root.Text, root.State, root.Error)
 	}
 	var refusal event.Event
-	for _, e := range n.events(root.TaskID) {
+	for _, e := range n.Events(root.TaskID) {
 		if e.Type == event.DelegationRefused {
 			refusal = e
 		}
 	}
-	if count(n.events(root.TaskID), event.DelegationRefused, "") != 1 || !strings.Contains(string(refusal.Data), strconv.Quote(code)) {
+	if placetest.Count(n.Events(root.TaskID), event.DelegationRefused, "") != 1 || !strings.Contains(string(refusal.Data), strconv.Quote(code)) {
 		n.Errorf("%s: the history has the refusal %s", root.Text, refusal.Data)
 	}
-	page := html.UnescapeString(n.page(n.browser("bob"), "/delegations/"+refusal.DelegationID))
+	page := html.UnescapeString(n.Page(n.Browser("bob"), "/delegations/"+refusal.DelegationID))
 	for _, part := range append(says, code) {
 		if !strings.Contains(root.Result.Text, part) {
 			n.Errorf("%s: the model read %q, which lacks %q", root.Text, root.Result.Text, part)
@@ -156,10 +157,10 @@ func (n *node) isRefused(root orchestrator.Delegation, code string, says ...stri
 			n.Errorf("%s: the page of %s lacks %q", root.Text, refusal.DelegationID, part)
 		}
 	}
-	d, err := n.store.Delegation(n.Context(), refusal.DelegationID)
-	n.must(err)
-	turns, err := n.store.Turns(n.Context(), d.ID, 0)
-	n.must(err)
+	d, err := n.Store.Delegation(n.Context(), refusal.DelegationID)
+	n.Must(err)
+	turns, err := n.Store.Turns(n.Context(), d.ID, 0)
+	n.Must(err)
 	for _, turn := range turns {
 		for _, b := range turn.Message.Blocks {
 			if b.Name == "delegate_to_agent" && strings.HasPrefix(b.Text, code+": ") && !b.IsError {
@@ -171,19 +172,19 @@ func (n *node) isRefused(root orchestrator.Delegation, code string, says ...stri
 
 // resting has ill fail until it rests, and checks that it still does after kill -9. It
 // returns the new process.
-func (p *place) resting(n *node, fake *modeltest.Server) *node {
+func resting(p *placetest.Place, n *placetest.Node, fake *modeltest.Server) *placetest.Node {
 	p.Helper()
 	for i := range 3 {
-		root := n.through(n.send("ill", "", fmt.Sprint("ill ", i)))
-		if root.State != orchestrator.Failed || count(p.events(root.TaskID), event.BreakerOpened, "") != i/2 {
-			p.Fatalf("after %d failures: %s, %d breakers opened", i+1, root.State, count(p.events(root.TaskID), event.BreakerOpened, ""))
+		root := n.Through(n.Send("ill", "", fmt.Sprint("ill ", i)))
+		if root.State != orchestrator.Failed || placetest.Count(p.Events(root.TaskID), event.BreakerOpened, "") != i/2 {
+			p.Fatalf("after %d failures: %s, %d breakers opened", i+1, root.State, placetest.Count(p.Events(root.TaskID), event.BreakerOpened, ""))
 		}
 	}
 	says := []string{"Agent handoffs temporarily disabled", "ill failed 3 times", "this model is ill"}
-	n.isRefused(n.through(n.send("ann", "", "rest")), guard.CodeBreaker, says...)
-	n.kill()
-	n = p.start(p.config, "")
-	n.isRefused(n.through(n.send("ann", "", "rest on")), guard.CodeBreaker, says...)
+	isRefused(n, n.Through(n.Send("ann", "", "rest")), guard.CodeBreaker, says...)
+	n.Kill()
+	n = p.Start(p.Config, "")
+	isRefused(n, n.Through(n.Send("ann", "", "rest on")), guard.CodeBreaker, says...)
 	if got := fake.Asked("now"); got != 0 {
 		p.Errorf("ill was asked %d times while it rests", got)
 	}
@@ -191,17 +192,17 @@ func (p *place) resting(n *node, fake *modeltest.Server) *node {
 }
 
 // probed has weak rest for a moment, and fifty callers hand work to it at once.
-func (p *place) probed(n *node, c *clinic, fake *modeltest.Server) {
+func probed(p *placetest.Place, n *placetest.Node, c *clinic, fake *modeltest.Server) {
 	p.Helper()
 	for i := range 3 {
-		n.through(n.send("weak", "", fmt.Sprint("weak ", i)))
+		n.Through(n.Send("weak", "", fmt.Sprint("weak ", i)))
 	}
 	c.sick.Store(false)
 	tasks := make([]string, callers)
 	var all sync.WaitGroup
 	for i := range tasks {
 		all.Go(func() {
-			s, err := n.submit("ann", "", fmt.Sprint("probe ", i))
+			s, err := n.Submit("ann", "", fmt.Sprint("probe ", i))
 			if err != nil {
 				p.Error(err)
 			}
@@ -211,7 +212,7 @@ func (p *place) probed(n *node, c *clinic, fake *modeltest.Server) {
 	all.Wait()
 	told := map[string]int{}
 	for _, id := range tasks {
-		root := n.through(id)
+		root := n.Through(id)
 		if root.Result == nil {
 			p.Fatalf("%s is %s: %v", root.Text, root.State, root.Error)
 		}
@@ -230,7 +231,7 @@ func (p *place) probed(n *node, c *clinic, fake *modeltest.Server) {
 	if told[guard.CodeBreaker] != callers-1 || told["told: mended"] != 1 || asked != 1 {
 		p.Errorf("%d callers were told %v; weak was asked %d times", callers, told, asked)
 	}
-	if root := n.through(n.send("ann", "", "probe again")); !strings.Contains(root.Result.Text, "mended") {
+	if root := n.Through(n.Send("ann", "", "probe again")); !strings.Contains(root.Result.Text, "mended") {
 		p.Errorf("after the probe ann is told %q", root.Result.Text)
 	}
 }

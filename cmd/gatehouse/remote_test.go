@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 
@@ -87,8 +88,8 @@ agents:
 `
 
 // shown reports whether a task's events hold a text.
-func (p *place) shown(taskID, text string) bool {
-	for _, e := range p.events(taskID) {
+func shown(p *placetest.Place, taskID, text string) bool {
+	for _, e := range p.Events(taskID) {
 		if strings.Contains(string(e.Data), text) {
 			return true
 		}
@@ -101,31 +102,31 @@ func (p *place) shown(taskID, text string) bool {
 // once, and what was not reported counts as the budget (A22, A25, A28, A36, A39a, O14).
 func TestAnAgentElsewhereSurvivesAKilledServer(t *testing.T) {
 	t.Parallel()
-	places(t, func(t *testing.T, database string) {
+	placetest.Places(t, func(t *testing.T, database string) {
 		f, url := far(t)
-		p := newPlace(t, database, strings.ReplaceAll(farTeam, "FAR", url))
-		n := p.start(p.config, "")
-		task := n.send("kik", "", "wait")
-		p.until("far to work", func() bool { return p.shown(task, "far begins") })
-		n.kill()
-		n = p.start(p.config, "")
+		p := placetest.New(t, database, strings.ReplaceAll(farTeam, "FAR", url))
+		n := p.Start(p.Config, "")
+		task := n.Send("kik", "", "wait")
+		p.Until("far to work", func() bool { return shown(p, task, "far begins") })
+		n.Kill()
+		n = p.Start(p.Config, "")
 		close(f.release)
-		root := n.through(task)
+		root := n.Through(task)
 		if root.State != orchestrator.Completed || root.Result == nil || root.Result.Text != "It runs v2.3.1." {
 			t.Fatalf("kik is %s: %+v, %+v", root.State, root.Result, root.Error)
 		}
 		if f.started() != 1 || len(f.cancelled) != 0 {
 			t.Errorf("the work was begun %d times and cancelled %d times", f.started(), len(f.cancelled))
 		}
-		if !p.shown(task, "took it on as task") {
+		if !shown(p, task, "took it on as task") {
 			t.Error("what acknowledged it is not shown")
 		}
-		children, err := p.store.Tree(t.Context(), task)
-		p.must(err)
+		children, err := p.Store.Tree(t.Context(), task)
+		p.Must(err)
 		if u := children[len(children)-1].Usage; u.InputTokens+u.OutputTokens != 500 {
 			t.Errorf("used %+v", u)
 		}
-		n.stop()
+		n.Stop()
 	})
 }
 
@@ -134,19 +135,19 @@ func TestAnAgentElsewhereSurvivesAKilledServer(t *testing.T) {
 func TestAnAgentElsewhereIsCancelledOrNotThere(t *testing.T) {
 	t.Parallel()
 	f, url := far(t)
-	p := newPlace(t, "sqlite:"+t.TempDir()+"/g.db", strings.ReplaceAll(farTeam, "FAR", url))
-	n := p.start(p.config, "")
-	task := n.send("kik", "", "wait")
-	p.until("far to work", func() bool { return p.shown(task, "far begins") })
-	if status, err := n.call(http.MethodPost, "/api/v1/delegations/"+task+"/cancel", p.asker, nil, nil); err != nil || status != http.StatusOK {
+	p := placetest.New(t, "sqlite:"+t.TempDir()+"/g.db", strings.ReplaceAll(farTeam, "FAR", url))
+	n := p.Start(p.Config, "")
+	task := n.Send("kik", "", "wait")
+	p.Until("far to work", func() bool { return shown(p, task, "far begins") })
+	if status, err := n.Call(http.MethodPost, "/api/v1/delegations/"+task+"/cancel", p.Asker, nil, nil); err != nil || status != http.StatusOK {
 		t.Fatal(status, err)
 	}
-	p.until("the cancellation there", func() bool { return len(f.cancelled) == 1 })
-	root := n.through(n.send("nobody", "", "x"))
+	p.Until("the cancellation there", func() bool { return len(f.cancelled) == 1 })
+	root := n.Through(n.Send("nobody", "", "x"))
 	if root.State != orchestrator.Failed || root.Error.Code != agent.CodeNoAck {
 		t.Errorf("nobody is %s: %+v", root.State, root.Error)
 	}
-	n.stop()
+	n.Stop()
 }
 
 // Systems that call each other come to an end: the count that a request brings is
@@ -154,29 +155,29 @@ func TestAnAgentElsewhereIsCancelledOrNotThere(t *testing.T) {
 func TestHopsBetweenSystems(t *testing.T) {
 	t.Parallel()
 	f, url := far(t)
-	p := newPlace(t, "sqlite:"+t.TempDir()+"/g.db", strings.ReplaceAll(farTeam, "FAR", url))
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+t.TempDir()+"/g.db", strings.ReplaceAll(farTeam, "FAR", url))
+	n := p.Start(p.Config, "")
 	for _, c := range []struct {
 		agent, hops string
 		status      int
 	}{{"far", "3", http.StatusConflict}, {"far", "x", http.StatusBadRequest}, {"far", "-1", http.StatusBadRequest}, {"far", "2", http.StatusAccepted}, {"kik", "3", http.StatusAccepted}} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.url+"/api/v1/tasks", strings.NewReader(`{"agent":"`+c.agent+`","text":"x"}`))
-		p.must(err)
-		req.Header.Set("Authorization", "Bearer "+p.asker)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.URL+"/api/v1/tasks", strings.NewReader(`{"agent":"`+c.agent+`","text":"x"}`))
+		p.Must(err)
+		req.Header.Set("Authorization", "Bearer "+p.Asker)
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set(agent.HopsHeader, c.hops)
-		res, err := n.http.Do(req)
-		p.must(err)
+		res, err := n.HTTP.Do(req)
+		p.Must(err)
 		var task struct {
 			ID string `json:"id"`
 		}
 		_ = json.NewDecoder(res.Body).Decode(&task)
-		p.must(res.Body.Close())
+		p.Must(res.Body.Close())
 		if res.StatusCode != c.status {
 			t.Errorf("%s after %s hops: %d, want %d", c.agent, c.hops, res.StatusCode, c.status)
 		}
 		if c.status == http.StatusAccepted {
-			root := n.through(task.ID)
+			root := n.Through(task.ID)
 			if done := root.State == orchestrator.Completed; done != (c.agent == "far") {
 				t.Errorf("%s after %s hops is %s: %+v", c.agent, c.hops, root.State, root.Error)
 			}
@@ -185,5 +186,5 @@ func TestHopsBetweenSystems(t *testing.T) {
 	if f.started() != 1 {
 		t.Errorf("far worked %d times", f.started())
 	}
-	n.stop()
+	n.Stop()
 }

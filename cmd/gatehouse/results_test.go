@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/modeltest"
@@ -54,12 +55,12 @@ agents:
 // rates plays the models: the analyst's first answer does not fit, its second does.
 func rates(a modeltest.Ask) modeltest.Answer {
 	switch {
-	case speaks(a, "analyst") && a.Turn == 1:
+	case placetest.Speaks(a, "analyst") && a.Turn == 1:
 		return modeltest.Use("finish", map[string]any{"text": "bad", "data": map[string]any{"score": "low"}})
-	case speaks(a, "analyst"):
+	case placetest.Speaks(a, "analyst"):
 		return modeltest.Use("finish", map[string]any{"text": "poor", "data": map[string]any{"score": 60},
 			"artifacts": []any{map[string]any{"name": "report", "text": "Too short. " + strings.Repeat("why ", 3000)}}})
-	case speaks(a, "stubborn"):
+	case placetest.Speaks(a, "stubborn"):
 		return modeltest.Say("I give it 60.")
 	case a.Turn == 1:
 		return modeltest.Use("delegate_to_agent", map[string]any{"agent": "writer", "task": "by a tool"})
@@ -67,23 +68,23 @@ func rates(a modeltest.Ask) modeltest.Answer {
 	return modeltest.Say(a.Result("delegate_to_agent"))
 }
 
-// answered sends to an agent and returns its root as the API tells it.
-func (n *node) answered(to string) wire.Delegation {
+// taskAnswered sends to an agent and returns its root as the API tells it.
+func taskAnswered(n *placetest.Node, to string) wire.Delegation {
 	n.Helper()
-	root := n.through(n.send(to, "app", to))
+	root := n.Through(n.Send(to, "app", to))
 	var d wire.Delegation
-	if status, err := n.call(http.MethodGet, "/api/v1/delegations/"+root.ID, n.asker, nil, &d); err != nil || status != http.StatusOK {
+	if status, err := n.Call(http.MethodGet, "/api/v1/delegations/"+root.ID, n.Asker, nil, &d); err != nil || status != http.StatusOK {
 		n.Fatalf("%s: %d, %v", to, status, err)
 	}
 	return d
 }
 
 // artifact gets the content of an artifact.
-func (n *node) artifact(a agent.Artifact, token string) (string, int) {
+func artifact(n *placetest.Node, a agent.Artifact, token string) (string, int) {
 	n.Helper()
 	var b bytes.Buffer
-	status, err := n.text(a.URL, token, &b)
-	n.must(err)
+	status, err := n.Text(a.URL, token, &b)
+	n.Must(err)
 	return b.String(), status
 }
 
@@ -92,21 +93,21 @@ func (n *node) artifact(a agent.Artifact, token string) (string, int) {
 // content outlives the checkout, and who may not read the delegation does not get it.
 func TestWhatAgentsBringReachesEveryCaller(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
 		fake := modeltest.Start(rates)
 		t.Cleanup(fake.Close)
-		p := newPlace(t, database, strings.ReplaceAll(resultsTeam, "BASE", fake.OpenAI()))
-		n := p.start(p.config, "")
+		p := placetest.New(t, database, strings.ReplaceAll(resultsTeam, "BASE", fake.OpenAI()))
+		n := p.Start(p.Config, "")
 
-		plan := n.answered("rater")
+		plan := taskAnswered(n, "rater")
 		if plan.State != "completed" || plan.Result.Text != "written" || string(compact(t, plan.Result.Data)) != `{"pages":2}` || len(plan.Result.Artifacts) != 1 {
 			t.Fatalf("the workflow: %s %+v %+v", plan.State, plan.Error, plan.Result)
 		}
-		if text, status := n.artifact(plan.Result.Artifacts[0], n.asker); status != http.StatusOK || text != "# Plan\n" {
+		if text, status := artifact(n, plan.Result.Artifacts[0], n.Asker); status != http.StatusOK || text != "# Plan\n" {
 			t.Errorf("the plan: %d %q", status, text)
 		}
 		var texts []string
-		for _, d := range p.tree(plan.TaskID) {
+		for _, d := range tree(p, plan.TaskID) {
 			texts = append(texts, fmt.Sprintf("%s: %.40s", d.To, d.Text))
 		}
 		if got := strings.Join(texts, "\n"); !strings.Contains(got, "writer: 60 is too low. Too short. why") || !strings.Contains(got, "writer: Again: # Plan") {
@@ -114,14 +115,14 @@ func TestWhatAgentsBringReachesEveryCaller(t *testing.T) {
 		}
 
 		sha := plan.Result.Artifacts[0].SHA256
-		if boss := n.answered("boss"); boss.State != "completed" || !strings.Contains(boss.Result.Text, `Data: {"pages":2}`) || !strings.Contains(boss.Result.Text, "sha256 "+sha+")\n# Plan") {
+		if boss := taskAnswered(n, "boss"); boss.State != "completed" || !strings.Contains(boss.Result.Text, `Data: {"pages":2}`) || !strings.Contains(boss.Result.Text, "sha256 "+sha+")\n# Plan") {
 			t.Errorf("the model heard %+v", boss.Result)
 		}
 		var told wire.Delegation
-		if err := json.Unmarshal([]byte(n.answered("script").Result.Text), &told); err != nil || told.Result == nil || string(compact(t, told.Result.Data)) != `{"pages":2}` || len(told.Result.Artifacts) != 2 || told.Result.Artifacts[0].SHA256 != sha {
+		if err := json.Unmarshal([]byte(taskAnswered(n, "script").Result.Text), &told); err != nil || told.Result == nil || string(compact(t, told.Result.Data)) != `{"pages":2}` || len(told.Result.Artifacts) != 2 || told.Result.Artifacts[0].SHA256 != sha {
 			t.Errorf("delegate --json: %v %+v", err, told.Result)
 		}
-		liner := n.answered("liner")
+		liner := taskAnswered(n, "liner")
 		var heard struct {
 			Data      map[string]int
 			Artifacts []agent.Artifact
@@ -134,19 +135,19 @@ func TestWhatAgentsBringReachesEveryCaller(t *testing.T) {
 		}
 
 		var paid struct{ Usage agent.Usage }
-		if err := json.Unmarshal(n.answered("payer").Result.Data, &paid); err != nil || paid.Usage.InputTokens != 7 || paid.Usage.OutputTokens != 2 || paid.Usage.USD == nil || *paid.Usage.USD != 0.5 {
+		if err := json.Unmarshal(taskAnswered(n, "payer").Result.Data, &paid); err != nil || paid.Usage.InputTokens != 7 || paid.Usage.OutputTokens != 2 || paid.Usage.USD == nil || *paid.Usage.USD != 0.5 {
 			t.Errorf("what the child used, on the line (O14): %v %+v", err, paid.Usage)
 		}
 
 		task := told.Result.Artifacts[1]
-		if text, status := n.artifact(task, n.asker); status != http.StatusOK || text != "by the command line" || task.MediaType != "text/x-task" {
+		if text, status := artifact(n, task, n.Asker); status != http.StatusOK || text != "by the command line" || task.MediaType != "text/x-task" {
 			t.Errorf("the second artifact %+v: %d %q", task, status, text)
 		}
-		if page := n.page(n.browser("ann"), "/delegations/"+told.ID+"?tab=result"); !strings.Contains(page, "the task.txt") || !strings.Contains(page, "text/x-task") {
+		if page := n.Page(n.Browser("ann"), "/delegations/"+told.ID+"?tab=result"); !strings.Contains(page, "the task.txt") || !strings.Contains(page, "text/x-task") {
 			t.Errorf("the page lacks the artifact: %s", page)
 		}
 		task.URL = strings.Replace(task.URL, "the%20task.txt", "other", 1)
-		if _, status := n.artifact(task, n.asker); status != http.StatusNotFound {
+		if _, status := artifact(n, task, n.Asker); status != http.StatusNotFound {
 			t.Errorf("one that is not there: %d", status)
 		}
 	})
@@ -158,36 +159,36 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 	t.Parallel()
 	fake := modeltest.Start(rates)
 	t.Cleanup(fake.Close)
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(resultsTeam, "BASE", fake.OpenAI()))
-	reader := p.person("eve", people.Approver)
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(resultsTeam, "BASE", fake.OpenAI()))
+	reader := p.Person("eve", people.Approver)
+	n := p.Start(p.Config, "")
 	for to, want := range map[string]agent.Failure{
 		"stubborn": {Code: agent.CodeBadOutput, Message: "did not fit its output schema"},
 		"thief":    {Code: agent.CodeArtifact, Message: "a link leads there"},
 		"linker":   {Code: agent.CodeBadOutput, Message: "is no plain file"},
 	} {
-		d := n.answered(to)
+		d := taskAnswered(n, to)
 		if d.State != "failed" || d.Error == nil || d.Error.Code != want.Code || !strings.Contains(d.Error.Message, want.Message) {
 			t.Errorf("%s ended as %s: %+v", to, d.State, d.Error)
 		}
 	}
 	var asked []modeltest.Ask
 	for _, a := range fake.Asks() {
-		if speaks(a, "stubborn") {
+		if placetest.Speaks(a, "stubborn") {
 			asked = append(asked, a)
 		}
 	}
 	if len(asked) != 2 || !strings.Contains(asked[1].Last().Text(), "the answer has no data") {
 		t.Errorf("the model was asked %d times", len(asked))
 	}
-	d := n.answered("writer")
-	if _, status := n.artifact(d.Result.Artifacts[0], reader); status != http.StatusOK {
+	d := taskAnswered(n, "writer")
+	if _, status := artifact(n, d.Result.Artifacts[0], reader); status != http.StatusOK {
 		t.Errorf("who may read delegations gets %d", status)
 	}
-	if _, status := n.artifact(d.Result.Artifacts[0], ""); status != http.StatusUnauthorized {
+	if _, status := artifact(n, d.Result.Artifacts[0], ""); status != http.StatusUnauthorized {
 		t.Errorf("a stranger gets %d", status)
 	}
-	if root := p.root(d.TaskID); root.State != orchestrator.Completed {
+	if root := p.Root(d.TaskID); root.State != orchestrator.Completed {
 		t.Errorf("the writer is %s", root.State)
 	}
 }

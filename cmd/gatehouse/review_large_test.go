@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gatehouse/cmd/gatehouse/internal/placetest"
 )
 
 // largeTeam changes a hundred thousand lines of one file, adds many files and one line of
@@ -31,17 +33,17 @@ agents:
 
 func TestAHugeChangeIsReadInPages(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), largeTeam)
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), largeTeam)
 	var old strings.Builder
 	for i := range 50_000 {
 		fmt.Fprintf(&old, "line %d is as before\n", i+1)
 	}
-	p.must(os.WriteFile(filepath.Join(p.repo, "big.txt"), []byte(old.String()), 0o600))
-	git(t, p.repo, "add", "-A")
-	git(t, p.repo, "commit", "-q", "-m", "much to change")
-	n := p.start(p.config, "")
-	r := n.asked(n.send("coder", "", "everything"))
-	bob := n.browser("bob")
+	p.Must(os.WriteFile(filepath.Join(p.Repo, "big.txt"), []byte(old.String()), 0o600))
+	placetest.Git(t, p.Repo, "add", "-A")
+	placetest.Git(t, p.Repo, "commit", "-q", "-m", "much to change")
+	n := p.Start(p.Config, "")
+	r := n.Asked(n.Send("coder", "", "everything"))
+	bob := n.Browser("bob")
 	address := "/approvals/" + r.ID
 	read := func(query string, words ...string) string {
 		t.Helper()
@@ -49,7 +51,7 @@ func TestAHugeChangeIsReadInPages(t *testing.T) {
 		body := ""
 		for range 2 {
 			start := time.Now()
-			body = n.page(bob, address+query)
+			body = n.Page(bob, address+query)
 			took = time.Since(start)
 		}
 		t.Logf("%-40s %7d bytes in %s; the aim is 1 s", query, len(body), took.Round(time.Millisecond))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
@@ -39,19 +40,19 @@ func TestARevisionOfAPersonSurvivesTheServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			places(t, func(t *testing.T, database string) {
-				p := newPlace(t, database, reviseTeam)
-				n := p.start(p.config, point)
-				task := n.send("coder", "app", "once")
-				r := p.asked(task)
+			placetest.Places(t, func(t *testing.T, database string) {
+				p := placetest.New(t, database, reviseTeam)
+				n := p.Start(p.Config, point)
+				task := n.Send("coder", "app", "once")
+				r := p.Asked(task)
 				// The server may die before it answers.
-				n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver,
+				n.Call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.Approver,
 					wire.Verdict{Verdict: "approve", Digest: r.Revision.Digest, Files: []string{"hello.txt"}}, nil)
-				n.died()
+				n.Died()
 
-				n = p.start(p.config, "")
-				p.until("the end of the task", func() bool { return p.root(task).State.Ended() })
-				root, asked := p.root(task), p.requests(task)
+				n = p.Start(p.Config, "")
+				p.Until("the end of the task", func() bool { return p.Root(task).State.Ended() })
+				root, asked := p.Root(task), p.Requests(task)
 				if root.State != orchestrator.Completed || len(root.Result.Declined) != 1 || root.Result.Declined[0] != "rest.txt" {
 					t.Errorf("the task is %s with %+v", root.State, root.Result)
 				}
@@ -59,28 +60,28 @@ func TestARevisionOfAPersonSurvivesTheServer(t *testing.T) {
 					t.Errorf("asked: %+v", asked)
 				}
 				for typ, want := range map[event.Type]int{event.Requested: 2, event.Superseded: 1, event.Decided: 2, event.PatchLanded: 1} {
-					if got := count(p.events(task), typ, ""); got != want {
+					if got := placetest.Count(p.Events(task), typ, ""); got != want {
 						t.Errorf("%d events %s, want %d", got, typ, want)
 					}
 				}
-				if files := git(t, p.repo, "diff", "--name-only", "main^1", "main"); files != "hello.txt" {
+				if files := placetest.Git(t, p.Repo, "diff", "--name-only", "main^1", "main"); files != "hello.txt" {
 					t.Errorf("landed %q", files)
 				}
-				if merges := git(t, p.repo, "rev-list", "--count", "--merges", "main"); merges != "1" {
+				if merges := placetest.Git(t, p.Repo, "rev-list", "--count", "--merges", "main"); merges != "1" {
 					t.Errorf("%s merges", merges)
 				}
-				n.stop()
+				n.Stop()
 			})
 		})
 	}
 }
 
-// verdict sends a verdict as cleo or bob and decodes the answer, a problem or the request.
-func (n *node) verdict(token, id string, body map[string]any) (int, map[string]any) {
+// giveVerdict sends a verdict as cleo or bob and decodes the answer, a problem or the request.
+func giveVerdict(n *placetest.Node, token, id string, body map[string]any) (int, map[string]any) {
 	n.Helper()
 	var out map[string]any
-	status, err := n.call(http.MethodPost, "/api/v1/approvals/"+id+"/decision", token, body, &out)
-	n.must(err)
+	status, err := n.Call(http.MethodPost, "/api/v1/approvals/"+id+"/decision", token, body, &out)
+	n.Must(err)
 	return status, out
 }
 
@@ -88,11 +89,11 @@ func (n *node) verdict(token, id string, body map[string]any) (int, map[string]a
 // difference between any two revisions.
 func TestChoicesAndEditsThroughTheAPI(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), reviseTeam)
-	cleo := p.person("cleo", people.Approver)
-	n := p.start(p.config, "")
-	task := n.send("coder", "app", "once")
-	r := p.asked(task)
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), reviseTeam)
+	cleo := p.Person("cleo", people.Approver)
+	n := p.Start(p.Config, "")
+	task := n.Send("coder", "app", "once")
+	r := p.Asked(task)
 	for says, body := range map[string]map[string]any{
 		`"none.txt" is not among the 2 changed files of revision 1`: {"verdict": "approve", "files": []string{"none.txt"}},
 		`No file is chosen`:            {"verdict": "approve", "files": []string{}},
@@ -102,7 +103,7 @@ func TestChoicesAndEditsThroughTheAPI(t *testing.T) {
 		`There is no field "edits[0].`: {"verdict": "edit", "edits": []map[string]any{{"name": "a"}}},
 	} {
 		body["digest"] = r.Revision.Digest
-		status, out := n.verdict(n.approver, r.ID, body)
+		status, out := giveVerdict(n, n.Approver, r.ID, body)
 		want := http.StatusBadRequest
 		if says == "edited twice" {
 			want = http.StatusConflict
@@ -111,19 +112,19 @@ func TestChoicesAndEditsThroughTheAPI(t *testing.T) {
 			t.Errorf("%v: %d %v", body, status, out)
 		}
 	}
-	status, out := n.verdict(n.approver, r.ID, map[string]any{"verdict": "edit", "digest": r.Revision.Digest,
+	status, out := giveVerdict(n, n.Approver, r.ID, map[string]any{"verdict": "edit", "digest": r.Revision.Digest,
 		"edits": []map[string]any{{"path": "hello.txt", "text": "hello\r\nyou"}, {"path": "README.md", "delete": true}}})
 	if status != http.StatusOK || out["state"] != "superseded" {
 		t.Fatalf("the edit: %d %v", status, out)
 	}
-	p.until("revision 2", func() bool { r = p.asked(task); return r.Revision.N == 2 })
-	if status, out = n.verdict(n.approver, r.ID, map[string]any{"verdict": "approve", "digest": r.Revision.Digest}); status != http.StatusForbidden || out["code"] != "four_eyes" {
+	p.Until("revision 2", func() bool { r = p.Asked(task); return r.Revision.N == 2 })
+	if status, out = giveVerdict(n, n.Approver, r.ID, map[string]any{"verdict": "approve", "digest": r.Revision.Digest}); status != http.StatusForbidden || out["code"] != "four_eyes" {
 		t.Errorf("the editor's yes: %d %v", status, out)
 	}
-	if status, out = n.verdict(cleo, r.ID, map[string]any{"verdict": "approve", "digest": r.Revision.Digest, "ticked": []string{"checks_failed"}, "files": []string{"hello.txt"}}); status != http.StatusOK {
+	if status, out = giveVerdict(n, cleo, r.ID, map[string]any{"verdict": "approve", "digest": r.Revision.Digest, "ticked": []string{"checks_failed"}, "files": []string{"hello.txt"}}); status != http.StatusOK {
 		t.Fatalf("cleo's choice: %d %v", status, out)
 	}
-	p.until("the end", func() bool { return p.root(task).State.Ended() })
+	p.Until("the end", func() bool { return p.Root(task).State.Ended() })
 	var shape struct {
 		State, Made, Editor, Mode string
 		MadeFrom                  int `json:"made_from"`
@@ -134,7 +135,7 @@ func TestChoicesAndEditsThroughTheAPI(t *testing.T) {
 			Revision      int
 		}
 	}
-	if _, err := n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, cleo, nil, &shape); err != nil {
+	if _, err := n.Call(http.MethodGet, "/api/v1/approvals/"+r.ID, cleo, nil, &shape); err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprintf("%+v", shape); got != "{State:landed Made:files Editor:bob Mode:any MadeFrom:2 Declined:[README.md rest.txt] "+
@@ -150,15 +151,15 @@ func TestChoicesAndEditsThroughTheAPI(t *testing.T) {
 		"?since=2":       {"+An app.\n", "hello.txt"},
 	} {
 		var b strings.Builder
-		status, err := n.text("/api/v1/approvals/"+r.ID+"/patch"+query, cleo, &b)
+		status, err := n.Text("/api/v1/approvals/"+r.ID+"/patch"+query, cleo, &b)
 		if err != nil || status != http.StatusOK || !strings.Contains(b.String(), want[0]) || strings.Contains(b.String(), want[1]) {
 			t.Errorf("%s: %d %v\n%s\nwant %q, not %q", query, status, err, b.String(), want[0], want[1])
 		}
 	}
 	for query, want := range map[string]int{"?rev=4": 404, "?since=0": 404, "?rev=x": 404, "?revision=1": 400, "?rev=2&since=2": 200} {
-		if status, err := n.text("/api/v1/approvals/"+r.ID+"/patch"+query, cleo, &strings.Builder{}); err != nil || status != want {
+		if status, err := n.Text("/api/v1/approvals/"+r.ID+"/patch"+query, cleo, &strings.Builder{}); err != nil || status != want {
 			t.Errorf("%s: %d %v, want %d", query, status, err, want)
 		}
 	}
-	n.stop()
+	n.Stop()
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
@@ -66,12 +67,12 @@ func files(r approval.Request) string {
 }
 
 // asks has bob request changes, and waits for what comes of it.
-func (n *node) asksFor(r approval.Request, comment string, startOver bool) approval.Request {
+func asksFor(n *placetest.Node, r approval.Request, comment string, startOver bool) approval.Request {
 	n.Helper()
-	if code, p := n.casts(n.approver, r, map[string]any{"verdict": "request_changes", "comment": comment, "revision": r.Revision.N, "start_over": startOver}); code != http.StatusOK {
+	if code, p := casts(n, n.Approver, r, map[string]any{"verdict": "request_changes", "comment": comment, "revision": r.Revision.N, "start_over": startOver}); code != http.StatusOK {
 		n.Fatalf("the verdict on revision %d: %d %+v", r.Revision.N, code, p)
 	}
-	return n.revised(r.TaskID, r.Revision.N+1)
+	return n.Revised(r.TaskID, r.Revision.N+1)
 }
 
 // TestAfterRequestChangesTheWorkGoesOn: revision 2 of a change of two files has both of
@@ -79,23 +80,23 @@ func (n *node) asksFor(r approval.Request, comment string, startOver bool) appro
 // start_over begins from the base.
 func TestAfterRequestChangesTheWorkGoesOn(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
 		fake := modeltest.Start(worksOn)
 		t.Cleanup(fake.Close)
-		p := newPlace(t, database, strings.ReplaceAll(goingOnTeam, "BASE", fake.OpenAI()))
-		n := p.start(p.config, "")
+		p := placetest.New(t, database, strings.ReplaceAll(goingOnTeam, "BASE", fake.OpenAI()))
+		n := p.Start(p.Config, "")
 		for _, to := range []string{"program", "liner", "patcher", "model"} {
-			first := p.asked(n.send(to, "app", to))
+			first := p.Asked(n.Send(to, "app", to))
 			if got := files(first); got != "one.txt two.txt" {
 				t.Fatalf("%s made %s at first", to, got)
 			}
 			// The branch moves meanwhile; the change stays one against its first base.
-			git(t, p.repo, "commit", "-q", "--allow-empty", "-m", "meanwhile")
-			second := n.asksFor(first, "Add three.", false)
+			placetest.Git(t, p.Repo, "commit", "-q", "--allow-empty", "-m", "meanwhile")
+			second := asksFor(n, first, "Add three.", false)
 			if got := files(second); got != "one.txt three.txt two.txt" || second.Revision.Base != first.Revision.Base {
 				t.Errorf("revision 2 of %s has %s on %+v, want the first change, too, on %+v", to, got, second.Revision.Base, first.Revision.Base)
 			}
-			third := n.asksFor(second, "All anew.", true)
+			third := asksFor(n, second, "All anew.", true)
 			if told := first.Revision.Text + ", " + second.Revision.Text + ", " + third.Revision.Text; (to == "program" || to == "liner") && told != "revision 1, revision 2, revision 3" {
 				t.Errorf("%s was told that it makes %s", to, told)
 			}
@@ -103,13 +104,13 @@ func TestAfterRequestChangesTheWorkGoesOn(t *testing.T) {
 				t.Errorf("started over, %s made %s on %+v", to, files(third), third.Revision.Base)
 			}
 		}
-		p.conversationsOf(fake)
+		conversationsOf(p, fake)
 	})
 }
 
 // conversationsOf checks what the model was told: after the first verdict it was asked in
 // its conversation, after the second in a new one.
-func (p *place) conversationsOf(fake *modeltest.Server) {
+func conversationsOf(p *placetest.Place, fake *modeltest.Server) {
 	p.Helper()
 	var said []string
 	for _, a := range fake.Asks() {
@@ -132,33 +133,33 @@ func TestAnEditedRevisionGoesOn(t *testing.T) {
 	t.Parallel()
 	fake := modeltest.Start(worksOn)
 	t.Cleanup(fake.Close)
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(goingOnTeam, "BASE", fake.OpenAI()))
-	cleo := p.person("cleo", people.Approver)
-	n := p.start(p.config, "")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(goingOnTeam, "BASE", fake.OpenAI()))
+	cleo := p.Person("cleo", people.Approver)
+	n := p.Start(p.Config, "")
 	for _, to := range []string{"program", "model"} {
-		r := p.asked(n.send(to, "app", to))
+		r := p.Asked(n.Send(to, "app", to))
 		edit := map[string]any{"verdict": "edit", "revision": 1, "edits": []map[string]any{{"path": "one.txt", "text": "bob's\n"}}}
-		if code, problem := n.casts(n.approver, r, edit); code != http.StatusOK {
+		if code, problem := casts(n, n.Approver, r, edit); code != http.StatusOK {
 			t.Fatalf("the edit: %d %+v", code, problem)
 		}
-		r = p.revised(r.TaskID, 2)
-		if code, problem := n.casts(cleo, r, map[string]any{"verdict": "request_changes", "revision": 2, "comment": "Add three."}); code != http.StatusOK {
+		r = p.Revised(r.TaskID, 2)
+		if code, problem := casts(n, cleo, r, map[string]any{"verdict": "request_changes", "revision": 2, "comment": "Add three."}); code != http.StatusOK {
 			t.Fatalf("cleo's verdict: %d %+v", code, problem)
 		}
-		r = p.revised(r.TaskID, 3)
+		r = p.Revised(r.TaskID, 3)
 		if files(r) != "one.txt three.txt two.txt" {
 			t.Errorf("revision 3 of %s has %s", to, files(r))
 		}
-		n.barred("bob", n.approver, r, "edited")
-		if code, problem := n.casts(cleo, r, map[string]any{"verdict": "approve", "revision": 3, "ticked": approval.Ticks(r)}); code != http.StatusOK {
+		barred(n, "bob", n.Approver, r, "edited")
+		if code, problem := casts(n, cleo, r, map[string]any{"verdict": "approve", "revision": 3, "ticked": approval.Ticks(r)}); code != http.StatusOK {
 			t.Fatalf("cleo's yes: %d %+v", code, problem)
 		}
-		p.until("the landing", func() bool { return p.root(r.TaskID).State == orchestrator.Completed })
-		if p.onMain("one.txt") != "bob's" || p.onMain("three.txt") != "fixed" {
-			t.Errorf("%s landed %q and %q", to, p.onMain("one.txt"), p.onMain("three.txt"))
+		p.Until("the landing", func() bool { return p.Root(r.TaskID).State == orchestrator.Completed })
+		if onMain(p, "one.txt") != "bob's" || onMain(p, "three.txt") != "fixed" {
+			t.Errorf("%s landed %q and %q", to, onMain(p, "one.txt"), onMain(p, "three.txt"))
 		}
-		git(t, p.repo, "rm", "-q", "one.txt", "two.txt", "three.txt")
-		git(t, p.repo, "commit", "-q", "-m", "away")
+		placetest.Git(t, p.Repo, "rm", "-q", "one.txt", "two.txt", "three.txt")
+		placetest.Git(t, p.Repo, "commit", "-q", "-m", "away")
 	}
 	told := fake.Asks()[2].Last().Text()
 	if !strings.Contains(told, "with changes that are not yours") || !strings.Contains(told, "The previous diff") {
@@ -176,14 +177,14 @@ func TestAKillLosesNothingOfWhatGoesOn(t *testing.T) {
 			t.Parallel()
 			fake := modeltest.Start(worksOn)
 			t.Cleanup(fake.Close)
-			p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(goingOnTeam, "BASE", fake.OpenAI()))
-			n := p.start(p.config, point)
-			r := p.asked(n.send(to, "app", to))
+			p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(goingOnTeam, "BASE", fake.OpenAI()))
+			n := p.Start(p.Config, point)
+			r := p.Asked(n.Send(to, "app", to))
 			//nolint:errcheck // the server may die before it answers
-			n.call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.approver, map[string]any{"verdict": "request_changes", "digest": r.Revision.Digest, "revision": 1, "comment": "Add three."}, nil)
-			n.died()
-			p.start(p.config, "")
-			if r = p.revised(r.TaskID, 2); files(r) != "one.txt three.txt two.txt" {
+			n.Call(http.MethodPost, "/api/v1/approvals/"+r.ID+"/decision", n.Approver, map[string]any{"verdict": "request_changes", "digest": r.Revision.Digest, "revision": 1, "comment": "Add three."}, nil)
+			n.Died()
+			p.Start(p.Config, "")
+			if r = p.Revised(r.TaskID, 2); files(r) != "one.txt three.txt two.txt" {
 				t.Errorf("revision 2 has %s", files(r))
 			}
 			if fake.Repeats() != 0 {
@@ -198,52 +199,52 @@ func TestAKillLosesNothingOfWhatGoesOn(t *testing.T) {
 // chat, in the log, on the command line.
 func TestStartOverIsSaidInThreePlaces(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(goingOnTeam, "BASE", "http://127.0.0.1:1/v1"))
-	n := p.start(p.config, "")
-	r := p.asked(n.send("program", "app", "it"))
-	if out, code := p.cli(n, "request-changes", r.ID, "--comment", "Anew.", "--start-over"); code != 0 {
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.ReplaceAll(goingOnTeam, "BASE", "http://127.0.0.1:1/v1"))
+	n := p.Start(p.Config, "")
+	r := p.Asked(n.Send("program", "app", "it"))
+	if out, code := p.Cli(n, "request-changes", r.ID, "--comment", "Anew.", "--start-over"); code != 0 {
 		t.Fatalf("exit %d: %s", code, out)
 	}
-	if r = p.revised(r.TaskID, 2); files(r) != "one.txt two.txt" || r.Revision.Text != "revision 2" {
+	if r = p.Revised(r.TaskID, 2); files(r) != "one.txt two.txt" || r.Revision.Text != "revision 2" {
 		t.Errorf("started over by the command line: %s, %q", files(r), r.Revision.Text)
 	}
-	bob := n.browser("bob")
-	if page := n.page(bob, "/approvals/"+r.ID); !strings.Contains(page, `name="start_over"`) {
+	bob := n.Browser("bob")
+	if page := n.Page(bob, "/approvals/"+r.ID); !strings.Contains(page, `name="start_over"`) {
 		t.Error("the page has no box to start over")
 	}
-	p.startedOver(n, bob, r, 1)
-	res, err := bob.PostForm(n.url+"/approvals/"+r.ID+"/decision", url.Values{"verdict": {"request_changes"}, "digest": {r.Revision.Digest}, "revision": {"2"}, "comment": {"Anew."}, "start_over": {"1"}})
-	p.must(err)
+	startedOver(p, n, bob, r, 1)
+	res, err := bob.PostForm(n.URL+"/approvals/"+r.ID+"/decision", url.Values{"verdict": {"request_changes"}, "digest": {r.Revision.Digest}, "revision": {"2"}, "comment": {"Anew."}, "start_over": {"1"}})
+	p.Must(err)
 	res.Body.Close() //nolint:errcheck // its status says all
-	if r = p.revised(r.TaskID, 3); files(r) != "one.txt two.txt" || r.Revision.Text != "revision 3" {
+	if r = p.Revised(r.TaskID, 3); files(r) != "one.txt two.txt" || r.Revision.Text != "revision 3" {
 		t.Errorf("started over by the form: %s, %q", files(r), r.Revision.Text)
 	}
-	if code, said := n.casts(n.approver, r, map[string]any{"verdict": "approve", "revision": 3, "start_over": true}); code != http.StatusBadRequest || !strings.Contains(said.Detail, "goes with request_changes only") {
+	if code, said := casts(n, n.Approver, r, map[string]any{"verdict": "approve", "revision": 3, "start_over": true}); code != http.StatusBadRequest || !strings.Contains(said.Detail, "goes with request_changes only") {
 		t.Errorf("with a yes: %d %+v", code, said)
 	}
-	if out, code := p.cli(n, "request-changes", r.ID, "--comment", "On."); code != 0 {
+	if out, code := p.Cli(n, "request-changes", r.ID, "--comment", "On."); code != 0 {
 		t.Fatalf("exit %d: %s", code, out)
 	}
-	if r = p.revised(r.TaskID, 4); files(r) != "one.txt three.txt two.txt" {
+	if r = p.Revised(r.TaskID, 4); files(r) != "one.txt three.txt two.txt" {
 		t.Errorf("gone on by the command line: %s", files(r))
 	}
-	p.startedOver(n, bob, r, 2) // and not 3
+	startedOver(p, n, bob, r, 2) // and not 3
 }
 
 // startedOver checks that so many decisions of r are told as ones that start over.
-func (p *place) startedOver(n *node, bob *http.Client, r approval.Request, want int) {
+func startedOver(p *placetest.Place, n *placetest.Node, bob *http.Client, r approval.Request, want int) {
 	p.Helper()
-	review, _ := p.cli(n, "review", r.ID)
-	document, _ := p.cli(n, "review", r.ID, "--json")
+	review, _ := p.Cli(n, "review", r.ID)
+	document, _ := p.Cli(n, "review", r.ID, "--json")
 	var chat []string
-	for _, e := range p.events(r.TaskID) {
+	for _, e := range p.Events(r.TaskID) {
 		if said, ok := handlers.ChatLine(e); ok {
 			chat = append(chat, said.Text)
 		}
 	}
 	for where, text := range map[string]string{
-		"asked for changes, starting over": n.page(bob, "/approvals/"+r.ID), "asked for changes, starting over, on ": review, `"start_over":true`: document,
-		"bob requested changes, starting over: Anew.": strings.Join(chat, "\n"), "asked for changes, starting over: Anew.": n.page(bob, "/delegations/"+r.TaskID+"?tab=events"),
+		"asked for changes, starting over": n.Page(bob, "/approvals/"+r.ID), "asked for changes, starting over, on ": review, `"start_over":true`: document,
+		"bob requested changes, starting over: Anew.": strings.Join(chat, "\n"), "asked for changes, starting over: Anew.": n.Page(bob, "/delegations/"+r.TaskID+"?tab=events"),
 	} {
 		if got := strings.Count(text, where); got != want {
 			p.Errorf("%q is said %d times, want %d", where, got, want)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
 )
 
 // ConfigSchemaCmd prints the JSON schema of gatehouse.yaml.
@@ -42,13 +43,13 @@ var choices = map[string][]string{
 }
 
 // Run prints it.
-func (c *ConfigSchemaCmd) Run(sh *shell) error {
+func (c *ConfigSchemaCmd) Run(sh *console.Shell) error {
 	steps := reflect.TypeFor[config.Step]()
 	schema := schemaOf(reflect.TypeFor[config.File](), "")
 	schema["$defs"] = map[string]any{steps.Name(): structSchema(steps, "")}
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["title"] = "gatehouse.yaml"
-	return sh.document(schema)
+	return sh.Document(schema)
 }
 
 // structSchema describes the keys of a section; others are mistakes.

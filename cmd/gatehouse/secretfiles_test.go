@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gatehouse/cmd/gatehouse/internal/placetest"
 )
 
 // secretTeam is an agent that looks into a folder that it is shown, in which the server's
@@ -19,20 +21,20 @@ providers: {openai: {api_key: "${file:DIR/shared/KEY}"}}
 // reload that names another one hides that.
 func TestAFileWithASecretIsSeenByNoAgent(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.Replace(secretTeam, "KEY", "first", 1))
-	p.must(os.Mkdir(filepath.Join(p.dir, "shared"), 0o700))
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), strings.Replace(secretTeam, "KEY", "first", 1))
+	p.Must(os.Mkdir(filepath.Join(p.Dir, "shared"), 0o700))
 	for _, name := range []string{"open", "first", "second"} {
-		p.must(os.WriteFile(filepath.Join(p.dir, "shared", name), []byte("is-read\n"), 0o600))
+		p.Must(os.WriteFile(filepath.Join(p.Dir, "shared", name), []byte("is-read\n"), 0o600))
 	}
-	n := p.start(p.config, "")
+	n := p.Start(p.Config, "")
 	looks := func(want string) {
 		t.Helper()
-		root := n.through(n.send("peek", "", "look "+want))
+		root := n.Through(n.Send("peek", "", "look "+want))
 		if root.Result == nil || strings.TrimSpace(root.Result.Text) != want {
 			t.Errorf("it sees %+v, %+v; want %s", root.Result, root.Error, want)
 		}
 	}
 	looks("open is-read first hidden second is-read")
-	n.reload(strings.Replace(secretTeam, "KEY", "second", 1))
+	reload(n, strings.Replace(secretTeam, "KEY", "second", 1))
 	looks("open is-read first is-read second hidden")
 }

@@ -17,9 +17,10 @@ import (
 	"time"
 
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/handlers"
 	"gatehouse/handlers/api"
-	"gatehouse/handlers/audit"
+	auditpages "gatehouse/handlers/audit"
 	"gatehouse/handlers/hook"
 	"gatehouse/handlers/signin"
 	"gatehouse/handlers/stream"
@@ -37,15 +38,15 @@ type ServeCmd struct {
 }
 
 // Run serves until it is told to stop; then it gives back what it was working on.
-func (c *ServeCmd) Run(ctx context.Context, sh *shell) error {
-	cfg, err := sh.config()
+func (c *ServeCmd) Run(ctx context.Context, sh *console.Shell) error {
+	cfg, err := configOf(sh)
 	if err != nil {
 		return err
 	}
 	if c.Listen != "" {
 		cfg.Listen = c.Listen
 	}
-	log := slog.New(slog.NewTextHandler(sh.errs, nil))
+	log := slog.New(slog.NewTextHandler(sh.Errs, nil))
 	for _, w := range cfg.Warnings {
 		log.Warn(w)
 	}
@@ -58,14 +59,14 @@ func (c *ServeCmd) Run(ctx context.Context, sh *shell) error {
 		return errors.Join(err, h.close())
 	}
 	if err := web.MayListen(cfg.Listen, len(users)); err != nil {
-		return errors.Join(usage("%v", err), h.close())
+		return errors.Join(console.Usage("%v", err), h.close())
 	}
 	l, err := listen(ctx, cfg.Listen)
 	if err != nil {
 		return errors.Join(err, h.close())
 	}
 	if len(users) == 0 {
-		sh.hint("There are no users yet. Make the first one: gatehouse user add NAME --role admin --role operator --role approver")
+		sh.Hint("There are no users yet. Make the first one: gatehouse user add NAME --role admin --role operator --role approver")
 	}
 	if cfg.File.Server.PublicURL == "" { // --listen or port 0 chose another address than the file
 		cfg.PublicURL = config.Site(l.Addr().String())
@@ -76,7 +77,7 @@ func (c *ServeCmd) Run(ctx context.Context, sh *shell) error {
 	}
 	srv, err := h.arrive(ctx, l, nil)
 	if err == nil {
-		sh.hint("Gatehouse is at %s", cfg.PublicURL)
+		sh.Hint("Gatehouse is at %s", cfg.PublicURL)
 		err = h.work(ctx, srv, l)
 	}
 	return errors.Join(err, withdraw(), h.close())
@@ -87,7 +88,7 @@ func startError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return &failure{code: exitUsage, message: block(err.Error()), cause: err}
+	return &console.Failure{Code: console.ExitUsage, Message: console.Block(err.Error()), Cause: err}
 }
 
 // listen opens the address.
@@ -95,10 +96,10 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, usage("%s is in use. Stop the other program, or add --listen 127.0.0.1:8081.", address)
+		return nil, console.Usage("%s is in use. Stop the other program, or add --listen 127.0.0.1:8081.", address)
 	}
 	if err != nil {
-		return nil, usage("%s cannot be listened on: %v. Choose another with --listen.", address, err)
+		return nil, console.Usage("%s cannot be listened on: %v. Choose another with --listen.", address, err)
 	}
 	return l, nil
 }
@@ -172,7 +173,7 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 		return nil, err
 	}
 	ids := handlers.Ids{Reader: h.store}
-	verifier := &audit.Verifier{Proof: h.store, Now: time.Now}
+	verifier := &auditpages.Verifier{Proof: h.store, Now: time.Now}
 	d := signin.New(signin.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(publicURL), Now: time.Now, Log: h.log})
 	pages := &handlers.Site{Engine: h.engine, Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Auth: d,
 		Now: time.Now, Log: h.log, FourEyes: func() bool { return h.gateway.Config().FourEyes }, Loopback: web.Loopback(listen), Examples: examples,

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 
 	"pgregory.net/rapid"
@@ -81,8 +82,8 @@ const private int64 = 1002
 
 // shownWorld is a running server with a developer's clone in which changes are made up.
 type shownWorld struct {
-	*gate
-	n       *node
+	*placetest.Gate
+	n       *placetest.Node
 	bob     *http.Client
 	clone   string
 	changes int
@@ -91,26 +92,26 @@ type shownWorld struct {
 }
 
 func newShownWorld(t *testing.T) *shownWorld {
-	s := &shownWorld{gate: newGate(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), shownTeam)}
-	s.n = s.start(s.config, "")
-	s.bob = s.n.browser("bob")
-	s.link(s.n, "bob", private)
-	s.clone = filepath.Join(s.dir, "clone")
-	git(t, "", "clone", "-q", s.repo, s.clone)
+	s := &shownWorld{Gate: placetest.NewGate(t, "sqlite:"+filepath.Join(t.TempDir(), "db"), shownTeam)}
+	s.n = s.Start(s.Config, "")
+	s.bob = s.n.Browser("bob")
+	s.Link(s.n, "bob", private)
+	s.clone = filepath.Join(s.Dir, "clone")
+	placetest.Git(t, "", "clone", "-q", s.Repo, s.clone)
 	return s
 }
 
 // try makes one change, has an agent make it, reads it everywhere, and lets it land.
 func (s *shownWorld) try(rt *rapid.T) {
 	s.Helper()
-	git(s.T, s.clone, "fetch", "-q", "origin")
-	git(s.T, s.clone, "checkout", "-q", "-f", "origin/main")
-	git(s.T, s.clone, "clean", "-q", "-fdx")
+	placetest.Git(s.T, s.clone, "fetch", "-q", "origin")
+	placetest.Git(s.T, s.clone, "checkout", "-q", "-f", "origin/main")
+	placetest.Git(s.T, s.clone, "clean", "-q", "-fdx")
 	asText := rapid.Bool().Draw(rt, "as text")
 	script := s.mutate(rt, asText)
-	git(s.T, s.clone, "add", "-A", "-f")
-	want := git(s.T, s.clone, "write-tree")
-	if want == git(s.T, s.clone, "rev-parse", "HEAD^{tree}") {
+	placetest.Git(s.T, s.clone, "add", "-A", "-f")
+	want := placetest.Git(s.T, s.clone, "write-tree")
+	if want == placetest.Git(s.T, s.clone, "rev-parse", "HEAD^{tree}") {
 		return
 	}
 	s.changes++
@@ -121,12 +122,12 @@ func (s *shownWorld) try(rt *rapid.T) {
 	}
 	task := s.ask(agent, fmt.Sprintf("%s #%d", script, s.changes))
 	var pending []approval.Request
-	s.until("a request or a refusal", func() bool {
-		pending = s.requests(task, approval.Pending)
-		return len(pending) > 0 || s.root(task).State.Ended()
+	s.Until("a request or a refusal", func() bool {
+		pending = s.Requests(task, approval.Pending)
+		return len(pending) > 0 || s.Root(task).State.Ended()
 	})
 	if len(pending) == 0 {
-		if d := s.root(task); d.State != orchestrator.Failed || d.Error == nil {
+		if d := s.Root(task); d.State != orchestrator.Failed || d.Error == nil {
 			rt.Fatalf("no request, and the task is %s", d.State)
 		}
 		s.refused++
@@ -146,8 +147,8 @@ func (s *shownWorld) ask(agent, text string) string {
 	var sent struct {
 		ID string `json:"id"`
 	}
-	status, err := s.n.call(http.MethodPost, "/api/v1/tasks", s.asker, map[string]any{"agent": agent, "text": text}, &sent)
-	if s.must(err); status != http.StatusAccepted {
+	status, err := s.n.Call(http.MethodPost, "/api/v1/tasks", s.Asker, map[string]any{"agent": agent, "text": text}, &sent)
+	if s.Must(err); status != http.StatusAccepted {
 		s.Fatalf("the task is answered with %d", status)
 	}
 	return sent.ID
@@ -158,8 +159,8 @@ func (s *shownWorld) answerWith(rt *rapid.T) {
 	around := rapid.IntRange(1, 5).Draw(rt, "context")
 	diff := gitBytes(s.T, s.clone, "diff", "--cached", "--no-renames", "--no-color", fmt.Sprintf("-U%d", around), "HEAD")
 	line, err := json.Marshal(map[string]any{"type": "result", "text": "A patch.", "patch": string(diff)})
-	s.must(err)
-	s.must(os.WriteFile(filepath.Join(s.dir, "answer.jsonl"), append(line, '\n'), 0o600))
+	s.Must(err)
+	s.Must(os.WriteFile(filepath.Join(s.Dir, "answer.jsonl"), append(line, '\n'), 0o600))
 }
 
 // lineKinds are what a line of a file may hold: plain words most of the time, and what
@@ -215,12 +216,12 @@ func (s *shownWorld) mutate(rt *rapid.T, text bool) string {
 	var script strings.Builder
 	quote := func(p string) string { return "'" + strings.ReplaceAll(p, "'", `'\''`) + "'" }
 	put := func(p string, b []byte) {
-		s.must(os.MkdirAll(filepath.Dir(filepath.Join(s.clone, p)), 0o700))
-		s.must(os.WriteFile(filepath.Join(s.clone, p), b, 0o600))
+		s.Must(os.MkdirAll(filepath.Dir(filepath.Join(s.clone, p)), 0o700))
+		s.Must(os.WriteFile(filepath.Join(s.clone, p), b, 0o600))
 		fmt.Fprintf(&script, "mkdir -p %s; printf %%s %s | base64 -d > %s; ", quote(filepath.Dir(p)), base64.StdEncoding.EncodeToString(b), quote(p))
 	}
 	for range rapid.IntRange(1, 4).Draw(rt, "changes") {
-		have := strings.Split(strings.TrimSuffix(git(s.T, s.clone, "-c", "core.quotePath=false", "ls-files", "-z", "--cached", "--others"), "\x00"), "\x00")
+		have := strings.Split(strings.TrimSuffix(placetest.Git(s.T, s.clone, "-c", "core.quotePath=false", "ls-files", "-z", "--cached", "--others"), "\x00"), "\x00")
 		have = slices.DeleteFunc(have, func(p string) bool { _, err := os.Lstat(filepath.Join(s.clone, p)); return p == "" || err != nil })
 		how := rapid.SampledFrom([]string{"add", "add", "edit", "edit", "edit", "delete", "move", "mode", "copy"}).Draw(rt, "change")
 		if len(have) == 0 {
@@ -233,14 +234,14 @@ func (s *shownWorld) mutate(rt *rapid.T, text bool) string {
 		}
 		from := rapid.SampledFrom(have).Draw(rt, "file")
 		old, err := os.ReadFile(filepath.Join(s.clone, from))
-		s.must(err)
+		s.Must(err)
 		switch {
 		case how == "edit" && !bytes.Contains(old, []byte{0}):
 			put(from, edited(rt, old))
 		case how == "copy" && !(text && bytes.Contains(old, []byte{0})):
 			put(to, old)
 		case how == "mode":
-			s.must(os.Chmod(filepath.Join(s.clone, from), 0o700)) //nolint:gosec // this is the change
+			s.Must(os.Chmod(filepath.Join(s.clone, from), 0o700)) //nolint:gosec // this is the change
 			fmt.Fprintf(&script, "chmod +x %s; ", quote(from))
 		case how == "move" && from != to:
 			if text && bytes.Contains(old, []byte{0}) {
@@ -249,7 +250,7 @@ func (s *shownWorld) mutate(rt *rapid.T, text bool) string {
 			put(to, old)
 			fallthrough
 		case how == "delete" && !(text && bytes.Contains(old, []byte{0})):
-			s.must(os.Remove(filepath.Join(s.clone, from)))
+			s.Must(os.Remove(filepath.Join(s.clone, from)))
 			fmt.Fprintf(&script, "rm -f %s; ", quote(from))
 		}
 	}
@@ -278,12 +279,12 @@ type apiRequest struct {
 func (s *shownWorld) shownEverywhere(rt *rapid.T, r approval.Request) {
 	s.Helper()
 	var api apiRequest
-	status, err := s.n.call(http.MethodGet, "/api/v1/approvals/"+r.ID, s.approver, nil, &api)
-	if s.must(err); status != http.StatusOK || api.Digest != r.Revision.Digest || api.Tree != r.Revision.Tree || api.Target != "main" {
+	status, err := s.n.Call(http.MethodGet, "/api/v1/approvals/"+r.ID, s.Approver, nil, &api)
+	if s.Must(err); status != http.StatusOK || api.Digest != r.Revision.Digest || api.Tree != r.Revision.Tree || api.Target != "main" {
 		rt.Fatalf("the API shows %d %+v", status, api)
 	}
 	var diff bytes.Buffer
-	if status, err = s.n.text("/api/v1/approvals/"+r.ID+"/patch", s.approver, &diff); err != nil || status != http.StatusOK {
+	if status, err = s.n.Text("/api/v1/approvals/"+r.ID+"/patch", s.Approver, &diff); err != nil || status != http.StatusOK {
 		rt.Fatalf("the patch: %d, %v", status, err)
 	}
 	if got := s.applied(rt, r, diff.Bytes()); got != r.Revision.Tree {
@@ -299,7 +300,7 @@ func (s *shownWorld) shownEverywhere(rt *rapid.T, r approval.Request) {
 			rt.Fatalf("the API names %q and not %q", named, p)
 		}
 	}
-	said, code := s.cli(s.n, "review", r.ID)
+	said, code := s.Cli(s.n, "review", r.ID)
 	if code != 0 || !strings.Contains(unmarked(said), diff.String()) {
 		rt.Fatalf("review: exit %d, and it does not show the patch as it is:\n%s\n%s", code, said, diff.String())
 	}
@@ -317,17 +318,17 @@ func (s *shownWorld) shownEverywhere(rt *rapid.T, r approval.Request) {
 // applied is the tree that git makes of the base with a diff.
 func (s *shownWorld) applied(rt *rapid.T, r approval.Request, diff []byte) string {
 	s.Helper()
-	git(s.T, s.clone, "checkout", "-q", "-f", r.Revision.Base.Commit)
-	git(s.T, s.clone, "clean", "-q", "-fdx")
-	file := filepath.Join(s.dir, "shown.diff")
-	s.must(os.WriteFile(file, diff, 0o600))
-	git(s.T, s.clone, "apply", "--index", "--binary", "--whitespace=nowarn", "--allow-empty", file)
-	return git(s.T, s.clone, "write-tree")
+	placetest.Git(s.T, s.clone, "checkout", "-q", "-f", r.Revision.Base.Commit)
+	placetest.Git(s.T, s.clone, "clean", "-q", "-fdx")
+	file := filepath.Join(s.Dir, "shown.diff")
+	s.Must(os.WriteFile(file, diff, 0o600))
+	placetest.Git(s.T, s.clone, "apply", "--index", "--binary", "--whitespace=nowarn", "--allow-empty", file)
+	return placetest.Git(s.T, s.clone, "write-tree")
 }
 
 // differing are all paths in which the trees differ, without any notion of a move.
 func (s *shownWorld) differing(r approval.Request) []string {
-	out := git(s.T, s.clone, "diff", "--no-renames", "--name-only", "-z", r.Revision.Base.Tree, r.Revision.Tree)
+	out := placetest.Git(s.T, s.clone, "diff", "--no-renames", "--name-only", "-z", r.Revision.Base.Tree, r.Revision.Tree)
 	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
 }
 
@@ -361,7 +362,7 @@ var (
 // change is to be seen there.
 func (s *shownWorld) onThePage(rt *rapid.T, r approval.Request, paths []string) bool {
 	s.Helper()
-	page := s.n.page(s.bob, "/approvals/"+r.ID)
+	page := s.n.Page(s.bob, "/approvals/"+r.ID)
 	if !strings.Contains(page, `value="`+r.Revision.Digest+`"`) {
 		rt.Fatalf("the page's form is not for the revision %s", r.Revision.Digest)
 	}
@@ -410,13 +411,13 @@ func sectionOf(page, path string) string {
 
 // blob is a file of a tree, "" where there is none.
 func (s *shownWorld) blob(tree, path string) string {
-	if git(s.T, s.clone, "ls-tree", "--full-tree", "-z", tree, "--", path) == "" {
+	if placetest.Git(s.T, s.clone, "ls-tree", "--full-tree", "-z", tree, "--", path) == "" {
 		return ""
 	}
-	file := filepath.Join(s.dir, "blob")
-	git(s.T, s.clone, "config", "core.quotePath", "false")
+	file := filepath.Join(s.Dir, "blob")
+	placetest.Git(s.T, s.clone, "config", "core.quotePath", "false")
 	out := gitBytes(s.T, s.clone, "cat-file", "blob", tree+":"+path)
-	s.must(os.WriteFile(file, out, 0o600))
+	s.Must(os.WriteFile(file, out, 0o600))
 	return string(out)
 }
 
@@ -477,12 +478,12 @@ func rebuilt(section, before string) string {
 // the change.
 func (s *shownWorld) onThePhone(rt *rapid.T, r approval.Request, diff string, whole bool) {
 	s.Helper()
-	s.bot.Say(private, s.accounts["bob"], "/status "+r.ID, 0)
-	s.bot.Until(s, "the card of "+r.ID+" with its file", func() bool {
-		card := s.card(private, r)
+	s.Bot.Say(private, s.Accounts["bob"], "/status "+r.ID, 0)
+	s.Bot.Until(s, "the card of "+r.ID+" with its file", func() bool {
+		card := s.Card(private, r)
 		return len(card.Buttons) > 0 && !strings.Contains(card.Text, "its file is not sent yet")
 	})
-	card := s.card(private, r)
+	card := s.Card(private, r)
 	offers := false
 	for _, row := range card.Buttons {
 		for _, b := range row {
@@ -500,8 +501,8 @@ func (s *shownWorld) onThePhone(rt *rapid.T, r approval.Request, diff string, wh
 	if strings.Contains(strings.ReplaceAll(unmarked(card.Text), "\r", ""), strings.ReplaceAll(strings.TrimSuffix(shortIds(diff), "\n"), "\r", "")) {
 		return
 	}
-	s.bot.Until(s, "the file of "+r.ID, func() bool {
-		for _, m := range s.bot.FromBot(private) {
+	s.Bot.Until(s, "the file of "+r.ID, func() bool {
+		for _, m := range s.Bot.FromBot(private) {
 			if m.Document != nil && strings.HasSuffix(m.Document.Name, name) {
 				if string(m.Document.Data) != diff {
 					rt.Fatalf("the file in Telegram is not the patch")
@@ -520,7 +521,7 @@ func shortIds(diff string) string { return indexShape.ReplaceAllString(diff, "in
 // inAChat reads the card in the chat: where it offers Approve it names every file.
 func (s *shownWorld) inAChat(rt *rapid.T, r approval.Request, paths []string, whole bool) {
 	s.Helper()
-	page := s.n.page(s.bob, "/chat?request="+r.ID)
+	page := s.n.Page(s.bob, "/chat?request="+r.ID)
 	_, card, found := strings.Cut(page, `id="card-`+r.ID+`"`)
 	card, _, _ = strings.Cut(card, "</section>")
 	if !found {
@@ -549,19 +550,19 @@ func (s *shownWorld) decideAndLand(rt *rapid.T, r approval.Request) {
 		codes = append(codes, w.Code)
 	}
 	verdict := map[string]any{"verdict": "approve", "digest": r.Revision.Digest}
-	status, told := s.n.verdict(s.approver, r.ID, verdict)
+	status, told := giveVerdict(s.n, s.Approver, r.ID, verdict)
 	if status == http.StatusConflict && told["code"] == "not_ticked" {
 		verdict["revision"], verdict["ticked"] = r.Revision.N, codes
-		status, told = s.n.verdict(s.approver, r.ID, verdict)
+		status, told = giveVerdict(s.n, s.Approver, r.ID, verdict)
 	}
 	if status != http.StatusOK {
 		rt.Fatalf("the yes is answered with %d %v", status, told)
 	}
-	s.until("the landing", func() bool { return s.root(r.TaskID).State.Ended() })
-	if d := s.root(r.TaskID); d.State != orchestrator.Completed {
+	s.Until("the landing", func() bool { return s.Root(r.TaskID).State.Ended() })
+	if d := s.Root(r.TaskID); d.State != orchestrator.Completed {
 		rt.Fatalf("after the yes the task is %s: %+v", d.State, d.Error)
 	}
-	if got := git(s.T, s.repo, "rev-parse", "main^{tree}"); got != r.Revision.Tree {
+	if got := placetest.Git(s.T, s.Repo, "rev-parse", "main^{tree}"); got != r.Revision.Tree {
 		rt.Fatalf("landed %s, and decided was %s", got, r.Revision.Tree)
 	}
 	s.landed++

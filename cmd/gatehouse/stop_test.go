@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/cmd/gatehouse/cli"
+	"gatehouse/cmd/gatehouse/internal/console"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 )
@@ -33,28 +36,28 @@ var countedAt = regexp.MustCompile(`name="until" value="([^"]+)"`)
 // before and the reason after; nobody else may.
 func TestAnAdminStopsEverything(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), stopTeam)
-	n := p.start(p.config, "")
-	operator := p.person("dora", "operator")
-	admin, dora := n.browser("ann"), n.browser("dora")
-	tasks := []string{n.send("slow", "", "1")}
-	p.stands(tasks[0], orchestrator.Running)
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), stopTeam)
+	n := p.Start(p.Config, "")
+	operator := p.Person("dora", "operator")
+	admin, dora := n.Browser("ann"), n.Browser("dora")
+	tasks := []string{n.Send("slow", "", "1")}
+	stands(p, tasks[0], orchestrator.Running)
 	for i, agent := range []string{"slow", "slow", "other"} {
-		tasks = append(tasks, n.send(agent, "", string(rune('2'+i))))
+		tasks = append(tasks, n.Send(agent, "", string(rune('2'+i))))
 	}
 
 	// How full it is.
-	out, _ := p.cli(n, "--token", p.asker, "agents")
+	out, _ := p.Cli(n, "--token", p.Asker, "agents")
 	if !strings.Contains(out, "inbox 2 of 2") || !strings.Contains(out, "inbox 1 of 2") {
 		t.Errorf("agents:\n%s", out)
 	}
-	if out, _ = p.cli(n, "--token", p.asker, "status", tasks[1]); !strings.Contains(out, "inbox   2 of 2 wait for slow (100 %)") {
+	if out, _ = p.Cli(n, "--token", p.Asker, "status", tasks[1]); !strings.Contains(out, "inbox   2 of 2 wait for slow (100 %)") {
 		t.Errorf("status:\n%s", out)
 	}
-	if page := n.page(dora, "/agents/slow"); !strings.Contains(page, "2 of 2 (100 %), full") || !strings.Contains(page, `class="meter-used" width="100.00%"`) {
+	if page := n.Page(dora, "/agents/slow"); !strings.Contains(page, "2 of 2 (100 %), full") || !strings.Contains(page, `class="meter-used" width="100.00%"`) {
 		t.Errorf("the agent's page: %.3000s", page)
 	}
-	metrics := n.page(http.DefaultClient, "/metrics")
+	metrics := n.Page(http.DefaultClient, "/metrics")
 	for _, want := range []string{`gatehouse_agent_inbox{agent="slow"} 2`, `gatehouse_agent_inbox{agent="other"} 1`, `gatehouse_agent_inbox_size{agent="slow"} 2`} {
 		if !strings.Contains(metrics, want+"\n") {
 			t.Errorf("/metrics lacks %s", want)
@@ -62,37 +65,37 @@ func TestAnAdminStopsEverything(t *testing.T) {
 	}
 
 	// Nobody but an admin.
-	if code, _ := n.call(http.MethodPost, "/api/v1/delegations/cancel", operator, map[string]any{}, nil); code != http.StatusForbidden {
+	if code, _ := n.Call(http.MethodPost, "/api/v1/delegations/cancel", operator, map[string]any{}, nil); code != http.StatusForbidden {
 		t.Errorf("an operator was answered %d", code)
 	}
-	if page := n.page(dora, "/delegations"); strings.Contains(page, "/delegations/stop") {
+	if page := n.Page(dora, "/delegations"); strings.Contains(page, "/delegations/stop") {
 		t.Error("an operator is offered the button")
 	}
-	if res, err := dora.Get(n.url + "/delegations/stop"); err != nil || res.StatusCode != http.StatusForbidden {
+	if res, err := dora.Get(n.URL + "/delegations/stop"); err != nil || res.StatusCode != http.StatusForbidden {
 		t.Errorf("an operator opens the page: %v, %v", res.Status, err)
 	}
 
 	// One agent's work, from the shell.
 	const count = "3 delegations of slow in 3 tasks run or wait"
-	if out, code := p.cli(n, "--token", p.asker, "cancel", "--all", "--agent", "SLOW"); code != exitUsage || !strings.Contains(out, count+". Nothing was stopped") || !strings.Contains(out, "--yes") {
+	if out, code := p.Cli(n, "--token", p.Asker, "cancel", "--all", "--agent", "SLOW"); code != console.ExitUsage || !strings.Contains(out, count+". Nothing was stopped") || !strings.Contains(out, "--yes") {
 		t.Errorf("off a terminal: exit %d\n%s", code, out)
 	}
-	if said, err := p.asks(n, "no\n"); err == nil || !strings.Contains(said, count+". Stop all of it?") {
+	if said, err := asks(p, n, "no\n"); err == nil || !strings.Contains(said, count+". Stop all of it?") {
 		t.Errorf("on a terminal, no: %v\n%s", err, said)
 	}
-	p.stands(tasks[0], orchestrator.Running)
-	if said, err := p.asks(n, "y\n"); err != nil || !strings.Contains(said, "stopped 3 delegations in 3 tasks") {
+	stands(p, tasks[0], orchestrator.Running)
+	if said, err := asks(p, n, "y\n"); err != nil || !strings.Contains(said, "stopped 3 delegations in 3 tasks") {
 		t.Errorf("on a terminal, yes: %v\n%s", err, said)
 	}
 	for _, task := range tasks[:3] {
-		p.stoppedFor(p.stands(task, orchestrator.Cancelled), "wrong branch")
+		stoppedFor(p, stands(p, task, orchestrator.Cancelled), "wrong branch")
 	}
-	p.stands(tasks[3], orchestrator.Running)
-	if out, code := p.cli(n, "--token", p.asker, "cancel", "--all", "--agent", "slow", "--yes", "--json"); code != 0 || !strings.Contains(out, `"delegations":0`) {
+	stands(p, tasks[3], orchestrator.Running)
+	if out, code := p.Cli(n, "--token", p.Asker, "cancel", "--all", "--agent", "slow", "--yes", "--json"); code != 0 || !strings.Contains(out, `"delegations":0`) {
 		t.Errorf("again: exit %d\n%s", code, out)
 	}
 
-	p.stopsByForm(n, admin, tasks[3])
+	stopsByForm(p, n, admin, tasks[3])
 }
 
 // TestACancelSaysWhy: whoever cancels one task may say why, in the shell, on its page and
@@ -100,70 +103,70 @@ func TestAnAdminStopsEverything(t *testing.T) {
 // it is cancelled as before; one that is too long cancels nothing.
 func TestACancelSaysWhy(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), stopTeam)
-	n := p.start(p.config, "")
-	ann := n.browser("ann")
+	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), stopTeam)
+	n := p.Start(p.Config, "")
+	ann := n.Browser("ann")
 	const why, said = "wrong branch", `ann cancelled this. The reason: "wrong branch"`
 	for where, cancel := range map[string]func(task string){
 		"in the shell": func(task string) {
-			if out, code := p.cli(n, "--token", p.asker, "cancel", task, "--reason", why); code != 0 || !strings.Contains(out, " cancelled") {
+			if out, code := p.Cli(n, "--token", p.Asker, "cancel", task, "--reason", why); code != 0 || !strings.Contains(out, " cancelled") {
 				t.Errorf("exit %d\n%s", code, out)
 			}
 		},
 		"on the page": func(task string) {
-			reads(t, n.page(ann, "/delegations/"+task), `action="/delegations/`+task+`/cancel"`, `name="reason"`, ">Cancel task</button>")
-			res, err := ann.PostForm(n.url+"/delegations/"+task+"/cancel", url.Values{"reason": {why}})
-			p.must(err)
-			if p.must(res.Body.Close()); res.StatusCode != http.StatusOK {
+			reads(t, n.Page(ann, "/delegations/"+task), `action="/delegations/`+task+`/cancel"`, `name="reason"`, ">Cancel task</button>")
+			res, err := ann.PostForm(n.URL+"/delegations/"+task+"/cancel", url.Values{"reason": {why}})
+			p.Must(err)
+			if p.Must(res.Body.Close()); res.StatusCode != http.StatusOK {
 				t.Errorf("the form was answered with %s", res.Status)
 			}
 		},
 		"over the API": func(task string) {
-			if code, err := n.call(http.MethodPost, "/api/v1/delegations/"+task+"/cancel", p.asker, map[string]any{"reason": why}, nil); err != nil || code != http.StatusOK {
+			if code, err := n.Call(http.MethodPost, "/api/v1/delegations/"+task+"/cancel", p.Asker, map[string]any{"reason": why}, nil); err != nil || code != http.StatusOK {
 				t.Errorf("%d, %v", code, err)
 			}
 		},
 	} {
 		t.Run(where, func(t *testing.T) {
-			task := n.send("slow", "", where)
+			task := n.Send("slow", "", where)
 			cancel(task)
-			p.stoppedFor(p.stands(task, orchestrator.Cancelled), why)
+			stoppedFor(p, stands(p, task, orchestrator.Cancelled), why)
 			for _, look := range []string{"status", "tree"} {
-				if out, code := p.cli(n, "--token", p.asker, look, task); code != 0 || !strings.Contains(out, said) {
+				if out, code := p.Cli(n, "--token", p.Asker, look, task); code != 0 || !strings.Contains(out, said) {
 					t.Errorf("%s: exit %d\n%s", look, code, out)
 				}
 			}
-			reads(t, n.page(ann, "/delegations/"+task), html.EscapeString(said))
-			reads(t, n.page(ann, "/delegations/"+task+"?tab=events"), html.EscapeString(said))
+			reads(t, n.Page(ann, "/delegations/"+task), html.EscapeString(said))
+			reads(t, n.Page(ann, "/delegations/"+task+"?tab=events"), html.EscapeString(said))
 		})
 	}
 
-	task := n.send("slow", "", "on")
-	if out, code := p.cli(n, "--token", p.asker, "cancel", task, "--reason", strings.Repeat("x", orchestrator.MaxReason+1)); code != exitUsage || !strings.Contains(out, "500 is the limit") {
+	task := n.Send("slow", "", "on")
+	if out, code := p.Cli(n, "--token", p.Asker, "cancel", task, "--reason", strings.Repeat("x", orchestrator.MaxReason+1)); code != console.ExitUsage || !strings.Contains(out, "500 is the limit") {
 		t.Errorf("a reason that is too long: exit %d\n%s", code, out)
 	}
-	if out, code := p.cli(n, "--token", p.asker, "cancel", task, "--agent", "slow"); code != exitUsage || !strings.Contains(out, "go with --all") {
+	if out, code := p.Cli(n, "--token", p.Asker, "cancel", task, "--agent", "slow"); code != console.ExitUsage || !strings.Contains(out, "go with --all") {
 		t.Errorf("--agent without --all: exit %d\n%s", code, out)
 	}
-	if d := p.root(task); d.State.Ended() {
+	if d := p.Root(task); d.State.Ended() {
 		t.Errorf("it is %s", d.State)
 	}
-	if out, code := p.cli(n, "--token", p.asker, "cancel", task); code != 0 {
+	if out, code := p.Cli(n, "--token", p.Asker, "cancel", task); code != 0 {
 		t.Errorf("without a reason: exit %d\n%s", code, out)
 	}
-	if d := p.stands(task, orchestrator.Cancelled); d.Error.Message != "ann cancelled this." {
+	if d := stands(p, task, orchestrator.Cancelled); d.Error.Message != "ann cancelled this." {
 		t.Errorf("without a reason it says %q", d.Error.Message)
 	}
-	n.stop()
+	n.Stop()
 }
 
 // stopsByForm stops the last task by the page, without script.
-func (p *place) stopsByForm(n *node, admin *http.Client, task string) {
+func stopsByForm(p *placetest.Place, n *placetest.Node, admin *http.Client, task string) {
 	p.Helper()
-	if page := n.page(admin, "/delegations"); !strings.Contains(page, `href="/delegations/stop"`) {
+	if page := n.Page(admin, "/delegations"); !strings.Contains(page, `href="/delegations/stop"`) {
 		p.Error("an admin is not offered the button")
 	}
-	page := n.page(admin, "/delegations/stop")
+	page := n.Page(admin, "/delegations/stop")
 	at := countedAt.FindStringSubmatch(page)
 	if at == nil || !strings.Contains(page, "1 delegation in 1 task") {
 		p.Fatalf("the page counts nothing: %.3000s", page)
@@ -171,50 +174,50 @@ func (p *place) stopsByForm(n *node, admin *http.Client, task string) {
 	form := url.Values{"until": {html.UnescapeString(at[1])}, "reason": {"fire drill"}}
 	post := func(status int, says string) {
 		p.Helper()
-		res, err := admin.PostForm(n.url+"/delegations/stop", form)
-		p.must(err)
+		res, err := admin.PostForm(n.URL+"/delegations/stop", form)
+		p.Must(err)
 		defer res.Body.Close()
 		body, err := io.ReadAll(res.Body)
-		p.must(err)
+		p.Must(err)
 		if res.StatusCode != status || !strings.Contains(string(body), says) {
 			p.Errorf("%s, without %q: %.3000s", res.Status, says, body)
 		}
 	}
 	post(http.StatusBadRequest, "The box was not ticked. Nothing was stopped.")
-	p.stands(task, orchestrator.Running)
+	stands(p, task, orchestrator.Running)
 	form.Set("sure", "yes")
 	post(http.StatusOK, "Stopped: 1 delegation in 1 task.")
-	p.stoppedFor(p.stands(task, orchestrator.Cancelled), "fire drill")
+	stoppedFor(p, stands(p, task, orchestrator.Cancelled), "fire drill")
 	post(http.StatusOK, "Nothing was left to stop")
 	form.Del("until")
 	post(http.StatusBadRequest, "Nothing was stopped")
 }
 
 // asks runs cancel --all for slow on a terminal, where somebody answers.
-func (p *place) asks(n *node, answer string) (said string, err error) {
+func asks(p *placetest.Place, n *placetest.Node, answer string) (said string, err error) {
 	p.Helper()
 	path := filepath.Join(p.TempDir(), "answer")
-	p.must(os.WriteFile(path, []byte(answer), 0o600))
+	p.Must(os.WriteFile(path, []byte(answer), 0o600))
 	in, err := os.Open(path)
-	p.must(err)
+	p.Must(err)
 	defer in.Close()
 	var out bytes.Buffer
-	sh := &shell{Globals: Globals{URL: n.url, Token: p.asker}, in: in, stdin: true, out: &out, errs: &out, env: os.LookupEnv, now: time.Now}
-	err = (&CancelCmd{All: true, Agent: "slow", Reason: "wrong branch"}).Run(p.Context(), sh)
+	sh := &console.Shell{Globals: console.Globals{URL: n.URL, Token: p.Asker}, In: in, Stdin: true, Out: &out, Errs: &out, Env: os.LookupEnv, Now: time.Now}
+	err = (&cli.CancelCmd{All: true, Agent: "slow", Reason: "wrong branch"}).Run(p.Context(), sh)
 	return out.String(), err
 }
 
 // stands waits until the root of a task is in a state.
-func (p *place) stands(task string, s orchestrator.State) (d orchestrator.Delegation) {
+func stands(p *placetest.Place, task string, s orchestrator.State) (d orchestrator.Delegation) {
 	p.Helper()
-	p.until(task+" to be "+string(s), func() bool { d = p.root(task); return d.State == s })
+	p.Until(task+" to be "+string(s), func() bool { d = p.Root(task); return d.State == s })
 	return d
 }
 
 // stoppedFor checks the reason in the cancel event of a delegation.
-func (p *place) stoppedFor(d orchestrator.Delegation, reason string) {
+func stoppedFor(p *placetest.Place, d orchestrator.Delegation, reason string) {
 	p.Helper()
-	for _, e := range p.events(d.TaskID) {
+	for _, e := range p.Events(d.TaskID) {
 		if e.Type == event.Cancelled && e.Actor == "ann" && strings.Contains(string(e.Data), `"reason":"`+reason+`"`) {
 			return
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
@@ -58,52 +59,52 @@ triggers:
 // byte of what was taken changes.
 func TestFromAFailedBuildToAnAuditorsProof(t *testing.T) {
 	t.Parallel()
-	places(t, func(t *testing.T, database string) {
-		g := newGate(t, database, storyTeam)
-		carol := g.person("carol", people.Auditor)
-		g.expiring("gone soon")
-		g.must(os.Mkdir(filepath.Join(g.dir, "signs"), 0o700))
-		_, err := g.store.ScheduledUntil(t.Context(), "rounds", time.Now().Add(-10*time.Minute)) // as if it had been off for that long
-		g.must(err)
-		n := g.start(g.config, "")
-		g.link(n, "bob", 1002)
+	placetest.Places(t, func(t *testing.T, database string) {
+		g := placetest.NewGate(t, database, storyTeam)
+		carol := g.Person("carol", people.Auditor)
+		expiring(g.Place, "gone soon")
+		g.Must(os.Mkdir(filepath.Join(g.Dir, "signs"), 0o700))
+		_, err := g.Store.ScheduledUntil(t.Context(), "rounds", time.Now().Add(-10*time.Minute)) // as if it had been off for that long
+		g.Must(err)
+		n := g.Start(g.Config, "")
+		g.Link(n, "bob", 1002)
 
-		task := n.failedBuild(t)
-		r := g.asked(task)
-		if said := g.press(g.shown(r), "Approve", "bob"); !strings.Contains(said, "Approved") {
+		task := failedBuild(n, t)
+		r := g.Asked(task)
+		if said := g.Press(g.Shown(r), "Approve", "bob"); !strings.Contains(said, "Approved") {
 			t.Fatalf("the press is answered %q", said)
 		}
-		g.until("the landing", func() bool { return g.root(task).State == orchestrator.Completed })
-		g.landedOnce(task)
-		if got := git(t, g.repo, "show", "main:FIXES.md"); got != "Fix Build on master" {
+		g.Until("the landing", func() bool { return g.Root(task).State == orchestrator.Completed })
+		g.LandedOnce(task)
+		if got := placetest.Git(t, g.Repo, "show", "main:FIXES.md"); got != "Fix Build on master" {
 			t.Errorf("on main stands %q", got)
 		}
-		g.chainOf(task, "kik", "coder", "reviewer")
-		n.otherSenders()
+		chainOf(g.Place, task, "kik", "coder", "reviewer")
+		otherSenders(n)
 
-		row := n.foundByAuditor(carol, task)
-		n.provenElsewhere(carol, row)
-		n.rounds()
-		g.until("what has expired to be swept away (K34)", func() bool { return g.kept("gone soon") == 0 })
-		n.stop()
+		row := foundByAuditor(n, carol, task)
+		provenElsewhere(n, carol, row)
+		rounds(n)
+		g.Until("what has expired to be swept away (K34)", func() bool { return kept(g.Place, "gone soon") == 0 })
+		n.Stop()
 	})
 }
 
 // failedBuild delivers what GitHub documents for a failed run, twice, and returns the task.
-func (n *node) failedBuild(t *testing.T) string {
+func failedBuild(n *placetest.Node, t *testing.T) string {
 	t.Helper()
 	body, err := os.ReadFile("../../orchestrator/trigger/testdata/github_workflow_run.json")
-	n.must(err)
-	status, first, err := n.hook("72d3162e-cc78-11e3-81ab-4c9367dc0958", body)
+	n.Must(err)
+	status, first, err := deliver(n, "72d3162e-cc78-11e3-81ab-4c9367dc0958", body)
 	if err != nil || status != http.StatusAccepted || first["id"] == "" {
 		n.Fatalf("the delivery is answered %d %v %v", status, first, err)
 	}
-	status, again, err := n.hook("72d3162e-cc78-11e3-81ab-4c9367dc0958", body)
+	status, again, err := deliver(n, "72d3162e-cc78-11e3-81ab-4c9367dc0958", body)
 	if err != nil || status != http.StatusOK || again["id"] != first["id"] {
 		n.Errorf("its repeat is answered %d %v %v, after %v", status, again, err, first)
 	}
 	body[bytes.Index(body, []byte("Build"))] = 'X'
-	if res := n.knock("ci-failed", body, map[string]string{"X-Hub-Signature-256": "sha256=" + strings.Repeat("0", 64), "X-GitHub-Event": "workflow_run"}); res.status != http.StatusUnauthorized {
+	if res := knock(n, "ci-failed", body, map[string]string{"X-Hub-Signature-256": "sha256=" + strings.Repeat("0", 64), "X-GitHub-Event": "workflow_run"}); res.status != http.StatusUnauthorized {
 		n.Errorf("a forged delivery is answered %d %v", res.status, res.answer)
 	}
 	return first["id"]
@@ -116,30 +117,30 @@ type heard struct {
 }
 
 // knock posts a delivery with the headers of its sender.
-func (n *node) knock(name string, body []byte, headers map[string]string) heard {
+func knock(n *placetest.Node, name string, body []byte, headers map[string]string) heard {
 	n.Helper()
-	req, err := http.NewRequestWithContext(n.Context(), http.MethodPost, n.url+"/hooks/"+name, bytes.NewReader(body))
-	n.must(err)
+	req, err := http.NewRequestWithContext(n.Context(), http.MethodPost, n.URL+"/hooks/"+name, bytes.NewReader(body))
+	n.Must(err)
 	for k, v := range headers {
 		req.Header.Set(k, v)
 	}
 	res, err := http.DefaultClient.Do(req)
-	n.must(err)
+	n.Must(err)
 	defer res.Body.Close()
 	c := heard{status: res.StatusCode}
-	n.must(json.NewDecoder(res.Body).Decode(&c.answer))
+	n.Must(json.NewDecoder(res.Body).Decode(&c.answer))
 	return c
 }
 
 // otherSenders delivers what GitLab documents, with its token, and a message signed as
 // Standard Webhooks say.
-func (n *node) otherSenders() {
+func otherSenders(n *placetest.Node) {
 	n.Helper()
 	pipeline, err := os.ReadFile("../../orchestrator/trigger/testdata/gitlab_pipeline.json")
-	n.must(err)
+	n.Must(err)
 	at, invoice := strconv.FormatInt(time.Now().Unix(), 10), []byte(`{"type":"invoice.paid","data":{"id":"inv_1"}}`)
 	key, err := base64.StdEncoding.DecodeString("YSBzZWNyZXQgZm9yIHRoZSB0ZXN0IG9mIGhvb2tz")
-	n.must(err)
+	n.Must(err)
 	m := hmac.New(sha256.New, key)
 	fmt.Fprintf(m, "msg_1.%s.%s", at, invoice)
 	for _, c := range []struct {
@@ -151,24 +152,24 @@ func (n *node) otherSenders() {
 		{"pipelines", pipeline, map[string]string{"X-Gitlab-Token": "a token for GitLab alone", "X-Gitlab-Event": "Pipeline Hook", "Idempotency-Key": "f5e5f430-f57b-4e6e-9fac-d9128cd7232f"}, "Pipeline failed"},
 		{"billing", invoice, map[string]string{"webhook-id": "msg_1", "webhook-timestamp": at, "webhook-signature": "v1," + base64.StdEncoding.EncodeToString(m.Sum(nil))}, "Look at invoice.paid"},
 	} {
-		first, again := n.knock(c.name, c.body, c.headers), n.knock(c.name, c.body, c.headers)
+		first, again := knock(n, c.name, c.body, c.headers), knock(n, c.name, c.body, c.headers)
 		if first.status != http.StatusAccepted || again.status != http.StatusOK || first.answer["id"] != again.answer["id"] {
 			n.Errorf("%s: answered %+v, then %+v", c.name, first, again)
 			continue
 		}
 		id := fmt.Sprint(first.answer["id"])
-		n.until("the end of "+c.name, func() bool { return n.root(id).State.Ended() })
-		if root := n.root(id); root.State != orchestrator.Completed || !strings.HasPrefix(root.Text, c.text) {
+		n.Until("the end of "+c.name, func() bool { return n.Root(id).State.Ended() })
+		if root := n.Root(id); root.State != orchestrator.Completed || !strings.HasPrefix(root.Text, c.text) {
 			n.Errorf("%s: %s is %s", c.name, root.Text, root.State)
 		}
 	}
 }
 
 // chainOf checks who handed a task on to whom, the root first.
-func (p *place) chainOf(taskID string, want ...string) {
+func chainOf(p *placetest.Place, taskID string, want ...string) {
 	p.Helper()
-	tree, err := p.store.Tree(p.Context(), taskID)
-	p.must(err)
+	tree, err := p.Store.Tree(p.Context(), taskID)
+	p.Must(err)
 	var got []string
 	for _, d := range tree {
 		got = append(got, d.To)
@@ -180,19 +181,19 @@ func (p *place) chainOf(taskID string, want ...string) {
 
 // foundByAuditor searches as an auditor would: by where, who, how and a word, on the page
 // and on the command line.
-func (n *node) foundByAuditor(token, task string) history.Row {
+func foundByAuditor(n *placetest.Node, token, task string) history.Row {
 	n.Helper()
 	const asked = "repository:app approver:bob channel:telegram via:webhook time:1d Build"
-	carol := n.browser("carol")
-	page := n.page(carol, "/audit?filter="+url.QueryEscape(asked))
-	r := n.requests(task)[0]
+	carol := n.Browser("carol")
+	page := n.Page(carol, "/audit?filter="+url.QueryEscape(asked))
+	r := n.Requests(task)[0]
 	if !strings.Contains(page, r.ID) || !strings.Contains(page, r.Landed[:7]) {
 		n.Errorf("%s is not on the page of what was asked", r.ID)
 	}
-	if page := n.page(carol, "/audit?filter="+url.QueryEscape("channel:web time:1d")); strings.Contains(page, r.ID) {
+	if page := n.Page(carol, "/audit?filter="+url.QueryEscape("channel:web time:1d")); strings.Contains(page, r.ID) {
 		n.Error("it is found among what was approved on the web")
 	}
-	out, said, code := n.audit(n.dir, token, append([]string{"audit", "list", "--json"}, strings.Fields(asked)...)...)
+	out, said, code := audit(n, n.Dir, token, append([]string{"audit", "list", "--json"}, strings.Fields(asked)...)...)
 	var found struct{ Items []history.Row }
 	if err := json.Unmarshal(out, &found); code != 0 || err != nil || len(found.Items) != 1 {
 		n.Fatalf("audit list: exit %d, %v\n%s%s", code, err, out, said)
@@ -201,7 +202,7 @@ func (n *node) foundByAuditor(token, task string) history.Row {
 	if row.ID != r.ID || row.Landed != r.Landed || row.Requester != "ann" || row.Via != origin.Trigger(origin.Webhook, "ci-failed") || row.Repository != "app" || len(row.Deciders) != 1 || row.Deciders[0].Name != "bob" || row.Deciders[0].Channel != "telegram" {
 		n.Errorf("what is found says %+v", row)
 	}
-	evidence := n.page(carol, "/approvals/"+row.ID+"/evidence")
+	evidence := n.Page(carol, "/approvals/"+row.ID+"/evidence")
 	for _, part := range []string{"ann", "bob", "telegram", row.Landed, r.Revision.Digest, "Fix Build on master"} {
 		if !strings.Contains(strings.ToLower(evidence), strings.ToLower(part)) {
 			n.Errorf("the evidence does not name %q", part)
@@ -212,46 +213,46 @@ func (n *node) foundByAuditor(token, task string) history.Row {
 
 // provenElsewhere takes the evidence and an export away and verifies both in an empty
 // folder, with nothing but the files; then with one byte changed.
-func (n *node) provenElsewhere(token string, row history.Row) {
+func provenElsewhere(n *placetest.Node, token string, row history.Row) {
 	n.Helper()
 	var task bytes.Buffer
-	if code, err := n.text("/api/v1/audit/export?task_id="+row.TaskID, token, &task); err != nil || code != http.StatusOK {
+	if code, err := n.Text("/api/v1/audit/export?task_id="+row.TaskID, token, &task); err != nil || code != http.StatusOK {
 		n.Fatalf("%d, %v: %s", code, err, &task)
 	}
-	evidence, said, code := n.audit(n.dir, token, "audit", "export", row.ID[len(row.ID)-6:])
+	evidence, said, code := audit(n, n.Dir, token, "audit", "export", row.ID[len(row.ID)-6:])
 	if code != 0 {
 		n.Fatalf("audit export of one request: exit %d: %s", code, said)
 	}
-	all, said, code := n.audit(n.dir, token, "audit", "export")
+	all, said, code := audit(n, n.Dir, token, "audit", "export")
 	if code != 0 {
 		n.Fatalf("audit export: exit %d: %s", code, said)
 	}
-	rows, said, code := n.audit(n.dir, token, "audit", "export", "--format", "csv", "--filter", "approver:bob")
+	rows, said, code := audit(n, n.Dir, token, "audit", "export", "--format", "csv", "--filter", "approver:bob")
 	if code != 0 || !bytes.Contains(rows, []byte("# rows: 1,")) || !bytes.Contains(rows, []byte(row.Landed)) {
 		n.Errorf("the rows for a table: exit %d: %s%s", code, rows, said)
 	}
 	for name, bundle := range map[string][]byte{"evidence": evidence, "task": task.Bytes(), "all": all} {
 		empty := n.TempDir()
-		n.must(os.WriteFile(filepath.Join(empty, "bundle.jsonl"), bundle, 0o600))
-		out, said, code := n.audit(empty, "", "audit", "verify", "--file", "bundle.jsonl")
+		n.Must(os.WriteFile(filepath.Join(empty, "bundle.jsonl"), bundle, 0o600))
+		out, said, code := audit(n, empty, "", "audit", "verify", "--file", "bundle.jsonl")
 		if code != 0 || !bytes.Contains(out, []byte("verified")) {
 			n.Errorf("%s: exit %d: %s%s", name, code, out, said)
 		}
-		id, forged := n.forged(bundle)
-		n.must(os.WriteFile(filepath.Join(empty, "bundle.jsonl"), forged, 0o600))
-		out, said, code = n.audit(empty, "", "audit", "verify", "--file", "bundle.jsonl")
+		id, forged := forged(n, bundle)
+		n.Must(os.WriteFile(filepath.Join(empty, "bundle.jsonl"), forged, 0o600))
+		out, said, code = audit(n, empty, "", "audit", "verify", "--file", "bundle.jsonl")
 		if code != 1 || !strings.Contains(string(out)+said, id) {
 			n.Errorf("%s: with one byte of %s changed: exit %d: %s%s", name, id, code, out, said)
 		}
 		left, err := os.ReadDir(empty)
-		if n.must(err); len(left) != 1 {
+		if n.Must(err); len(left) != 1 {
 			n.Errorf("%s: verifying left %v", name, left)
 		}
 	}
 }
 
 // forged makes bob's yes somebody else's, and names the entry.
-func (n *node) forged(bundle []byte) (id string, forged []byte) {
+func forged(n *placetest.Node, bundle []byte) (id string, forged []byte) {
 	n.Helper()
 	lines := bytes.SplitAfter(bytes.Clone(bundle), []byte("\n"))
 	for _, line := range lines {
@@ -267,30 +268,30 @@ func (n *node) forged(bundle []byte) (id string, forged []byte) {
 
 // rounds checks the schedule: the times that were missed made one task, and while that
 // lives the next one makes none.
-func (n *node) rounds() {
+func rounds(n *placetest.Node) {
 	n.Helper()
 	var came []trigger.Delivery
-	n.until("the next time, which is skipped", func() bool {
-		page, err := n.store.Deliveries(n.Context(), trigger.Filter{Trigger: "rounds"})
-		n.must(err)
+	n.Until("the next time, which is skipped", func() bool {
+		page, err := n.Store.Deliveries(n.Context(), trigger.Filter{Trigger: "rounds"})
+		n.Must(err)
 		came = page.Items
 		return len(came) > 1 && came[len(came)-2].State != trigger.Stored
 	})
 	if first, next := came[len(came)-1], came[len(came)-2]; first.State != trigger.Started || next.State != trigger.Skipped || next.TaskID != "" {
 		n.Errorf("the times became %+v", came)
 	}
-	n.touch("signs/enough")
-	n.until("the end of the rounds", func() bool { return n.root(came[len(came)-1].TaskID).State.Ended() })
+	n.Touch("signs/enough")
+	n.Until("the end of the rounds", func() bool { return n.Root(came[len(came)-1].TaskID).State.Ended() })
 }
 
 // audit runs the program as an auditor does, in a folder, with or without a server.
-func (n *node) audit(dir, token string, args ...string) (out []byte, said string, code int) {
+func audit(n *placetest.Node, dir, token string, args ...string) (out []byte, said string, code int) {
 	n.Helper()
 	cmd := exec.CommandContext(n.Context(), "gatehouse", args...)
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C.UTF-8", "GORACE=" + noSleep}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C.UTF-8", "GORACE=" + placetest.NoSleep}
 	if token != "" {
-		cmd.Env = append(cmd.Env, "GATEHOUSE_URL="+n.url, "GATEHOUSE_TOKEN="+token)
+		cmd.Env = append(cmd.Env, "GATEHOUSE_URL="+n.URL, "GATEHOUSE_TOKEN="+token)
 	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

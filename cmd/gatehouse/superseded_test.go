@@ -12,6 +12,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/approval/telegram/bottest"
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 )
 
@@ -32,27 +33,27 @@ channels:
 // page of 1, nor its button on Telegram, nor the API with the digest alone approves 3.
 func TestTheOpenPageOfTheSameTreeDoesNotApproveIt(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
-		g := newGate(t, database, twinTeam)
-		next := func(text string) { g.must(os.WriteFile(filepath.Join(g.dir, "next"), []byte(text), 0o600)) }
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		g := placetest.NewGate(t, database, twinTeam)
+		next := func(text string) { g.Must(os.WriteFile(filepath.Join(g.Dir, "next"), []byte(text), 0o600)) }
 		next("one\n")
-		n := g.start(g.config, "")
-		g.link(n, "bob", 1002)
-		bob := n.browser("bob")
-		task := n.send("coder", "app", "twins")
-		first := g.asked(task)
-		card := g.shown(first)
-		page := n.page(bob, "/approvals/"+first.ID)
+		n := g.Start(g.Config, "")
+		g.Link(n, "bob", 1002)
+		bob := n.Browser("bob")
+		task := n.Send("coder", "app", "twins")
+		first := g.Asked(task)
+		card := g.Shown(first)
+		page := n.Page(bob, "/approvals/"+first.ID)
 		button := carried(card, "Approve")
 		again := func(r approval.Request, text string) approval.Request {
 			next(text)
-			if code, p := n.casts(g.approver, r, map[string]any{"verdict": "request_changes", "comment": "Once more.", "revision": r.Revision.N}); code != http.StatusOK {
+			if code, p := casts(n, g.Approver, r, map[string]any{"verdict": "request_changes", "comment": "Once more.", "revision": r.Revision.N}); code != http.StatusOK {
 				t.Fatalf("request changes: %d %+v", code, p)
 			}
-			return g.revised(task, r.Revision.N+1)
+			return g.Revised(task, r.Revision.N+1)
 		}
 		second := again(first, "two\n")
-		g.must(os.WriteFile(filepath.Join(g.dir, "broken"), nil, 0o600))
+		g.Must(os.WriteFile(filepath.Join(g.Dir, "broken"), nil, 0o600))
 		third := again(second, "one\n")
 		if third.Revision.Digest != first.Revision.Digest || !slices.Equal(approval.Ticks(third), []string{"checks_failed"}) {
 			t.Fatalf("revision 3 has the digest %s, that of 1 is %s; ticks %v", third.Revision.Digest, first.Revision.Digest, approval.Ticks(third))
@@ -63,38 +64,38 @@ func TestTheOpenPageOfTheSameTreeDoesNotApproveIt(t *testing.T) {
 		if form.Get("revision") != "1" {
 			t.Errorf("the page of revision 1 names revision %q", form.Get("revision"))
 		}
-		res, err := bob.PostForm(n.url+"/approvals/"+first.ID+"/decision", form)
-		g.must(err)
+		res, err := bob.PostForm(n.URL+"/approvals/"+first.ID+"/decision", form)
+		g.Must(err)
 		body, err := io.ReadAll(res.Body)
-		g.must(err)
-		g.must(res.Body.Close())
+		g.Must(err)
+		g.Must(res.Body.Close())
 		if res.StatusCode != http.StatusConflict || !strings.Contains(string(body), "Revision 3 replaced the one you read, revision 1. Since then: "+changed) {
 			t.Errorf("the open page is answered %d", res.StatusCode)
 		}
-		if said := g.answer(g.bot.PressData(team, card.ID, button, g.accounts["bob"])); said != "This is revision 1; 3 is newer." {
+		if said := g.Answer(g.Bot.PressData(placetest.Team, card.ID, button, g.Accounts["bob"])); said != "This is revision 1; 3 is newer." {
 			t.Errorf("the old button is answered %q", said)
 		}
 		yes := map[string]any{"verdict": "approve", "ticked": []string{"checks_failed"}}
-		if code, p := n.casts(g.approver, third, yes); code != http.StatusConflict || p.Code != "superseded" || !strings.Contains(p.Detail, "Revisions 1 and 3 have the same files") || !strings.Contains(p.Detail, changed) {
+		if code, p := casts(n, g.Approver, third, yes); code != http.StatusConflict || p.Code != "superseded" || !strings.Contains(p.Detail, "Revisions 1 and 3 have the same files") || !strings.Contains(p.Detail, changed) {
 			t.Errorf("the digest alone: %d %+v", code, p)
 		}
 		yes["revision"] = 1
-		if code, p := n.casts(g.approver, third, yes); code != http.StatusConflict || p.Code != "superseded" {
+		if code, p := casts(n, g.Approver, third, yes); code != http.StatusConflict || p.Code != "superseded" {
 			t.Errorf("revision 1: %d %+v", code, p)
 		}
-		if r := g.requests(task, approval.Pending); len(r) != 1 || len(r[0].Decisions) != 2 || g.onMain("hello.txt") != "" {
+		if r := g.Requests(task, approval.Pending); len(r) != 1 || len(r[0].Decisions) != 2 || onMain(g.Place, "hello.txt") != "" {
 			t.Fatalf("something was decided: %+v", r)
 		}
 		yes["revision"], yes["ticked"] = 3, []string{"bidi"}
-		if code, p := n.casts(g.approver, third, yes); code != http.StatusConflict || p.Code != "not_ticked" || !strings.Contains(p.Detail, "checks_failed (this check fails: test ! -e") {
+		if code, p := casts(n, g.Approver, third, yes); code != http.StatusConflict || p.Code != "not_ticked" || !strings.Contains(p.Detail, "checks_failed (this check fails: test ! -e") {
 			t.Errorf("without its tick: %d %+v", code, p)
 		}
 		yes["ticked"] = []string{"checks_failed"}
-		if code, p := n.casts(g.approver, third, yes); code != http.StatusOK {
+		if code, p := casts(n, g.Approver, third, yes); code != http.StatusOK {
 			t.Fatalf("what was read: %d %+v", code, p)
 		}
-		g.until("the landing", func() bool { return g.root(task).State == orchestrator.Completed })
-		n.stop()
+		g.Until("the landing", func() bool { return g.Root(task).State == orchestrator.Completed })
+		n.Stop()
 	})
 }
 

@@ -27,7 +27,7 @@ func (h *house) sendTraces(ctx context.Context) error {
 		return nil
 	}
 	f, err := telemetry.New(ctx, telemetry.Options{
-		Source: traceLog{h.store, h.node}, Latest: s.Latest, Version: thisBuild().Version, Log: h.log,
+		Source: traceLog{h.store.Store, h.node}, Latest: s.Latest, Version: thisBuild().Version, Log: h.log,
 		Content: func() bool { return h.cfg.File.Telemetry.Content },
 		Model:   func(name string) string { spec, _ := h.engine.Config().Agents.Get(name); return spec.Model },
 		Kind:    func(name string) string { spec, _ := h.engine.Config().Agents.Get(name); return string(spec.Kind) },

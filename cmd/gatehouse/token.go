@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
@@ -29,12 +30,12 @@ type TokenCreateCmd struct {
 }
 
 // Run prints the token alone on stdout; nobody can read it again.
-func (c *TokenCreateCmd) Run(ctx context.Context, sh *shell) error {
+func (c *TokenCreateCmd) Run(ctx context.Context, sh *console.Shell) error {
 	v := people.Token{Name: c.Name}
 	for _, text := range c.Scope {
 		scope, err := people.ParseScope(text)
 		if err != nil {
-			return mistake(err)
+			return console.Mistake(err)
 		}
 		if !slices.Contains(v.Scopes, scope) {
 			v.Scopes = append(v.Scopes, scope)
@@ -43,9 +44,9 @@ func (c *TokenCreateCmd) Run(ctx context.Context, sh *shell) error {
 	if c.Expires != "" {
 		life, err := sharedctx.ParseTTL(c.Expires)
 		if err != nil {
-			return usage("--expires %s: write a time with a unit, such as 12h or 90d.", line(c.Expires))
+			return console.Usage("--expires %s: write a time with a unit, such as 12h or 90d.", console.Line(c.Expires))
 		}
-		at := sh.now().Add(life)
+		at := sh.Now().Add(life)
 		v.ExpiresAt = &at
 	}
 	return withStore(ctx, sh, func(s *store.Store) error {
@@ -60,12 +61,12 @@ func (c *TokenCreateCmd) Run(ctx context.Context, sh *shell) error {
 			return err
 		}
 		if without := people.As(u, v.Scopes).Scopes; len(without) < len(v.Scopes) && !sh.JSON {
-			sh.hint("%s", missingRights(u, v.Scopes, without))
+			sh.Hint("%s", missingRights(u, v.Scopes, without))
 		}
 		if sh.JSON {
-			return sh.document(map[string]string{"id": made.ID, "token": secret})
+			return sh.Document(map[string]string{"id": made.ID, "token": secret})
 		}
-		return sh.say("%s", secret)
+		return sh.Say("%s", secret)
 	})
 }
 
@@ -77,24 +78,24 @@ func missingRights(u people.User, asked, have []people.Scope) string {
 			idle = append(idle, string(s))
 		}
 	}
-	return line(u.Name) + " is " + roles(u.Roles) + " and has no right to " + joined(idle, "or") + "; the token has none either."
+	return console.Line(u.Name) + " is " + roles(u.Roles) + " and has no right to " + console.Joined(idle, "or") + "; the token has none either."
 }
 
 // TokenListCmd lists tokens.
 type TokenListCmd struct{}
 
 // Run prints id, owner, scopes and how long it works; never the token.
-func (c *TokenListCmd) Run(ctx context.Context, sh *shell) error {
+func (c *TokenListCmd) Run(ctx context.Context, sh *console.Shell) error {
 	return withStore(ctx, sh, func(s *store.Store) error {
 		all, err := s.Tokens(ctx, "")
 		if err != nil {
 			return err
 		}
 		if sh.JSON {
-			return sh.document(map[string]any{"items": append([]people.Token{}, all...), "next": nil})
+			return sh.Document(map[string]any{"items": append([]people.Token{}, all...), "next": nil})
 		}
 		if len(all) == 0 {
-			sh.hint("There are no tokens. Make one: gatehouse token create USER --scope tasks:write")
+			sh.Hint("There are no tokens. Make one: gatehouse token create USER --scope tasks:write")
 			return nil
 		}
 		rows := make([][]string, len(all))
@@ -107,14 +108,14 @@ func (c *TokenListCmd) Run(ctx context.Context, sh *shell) error {
 			switch {
 			case v.RevokedAt != nil:
 				state = "revoked"
-			case v.ExpiresAt != nil && v.ExpiresAt.Before(sh.now()):
+			case v.ExpiresAt != nil && v.ExpiresAt.Before(sh.Now()):
 				state = "expired"
 			case v.ExpiresAt != nil:
-				state = expiry(v.ExpiresAt, sh.now())
+				state = console.Expiry(v.ExpiresAt, sh.Now())
 			}
-			rows[i] = []string{line(v.ID), line(v.UserName), state, line(v.Name), strings.Join(scopes, " ")}
+			rows[i] = []string{console.Line(v.ID), console.Line(v.UserName), state, console.Line(v.Name), strings.Join(scopes, " ")}
 		}
-		return table(sh.out, rows)
+		return console.Table(sh.Out, rows)
 	})
 }
 
@@ -124,7 +125,7 @@ type TokenRevokeCmd struct {
 }
 
 // Run revokes it; once more is no error.
-func (c *TokenRevokeCmd) Run(ctx context.Context, sh *shell) error {
+func (c *TokenRevokeCmd) Run(ctx context.Context, sh *console.Shell) error {
 	return withStore(ctx, sh, func(s *store.Store) error {
 		all, err := s.Tokens(ctx, "")
 		if err != nil {
@@ -139,16 +140,16 @@ func (c *TokenRevokeCmd) Run(ctx context.Context, sh *shell) error {
 		}
 		switch {
 		case len(fits) == 0:
-			return fail(exitNotFound, "No token has the id %q. List them: gatehouse token list", line(c.ID))
+			return console.Fail(console.ExitNotFound, "No token has the id %q. List them: gatehouse token list", console.Line(c.ID))
 		case len(fits) > 1:
-			return usage("The ending %s fits more than one: %s. Use a longer one.", line(c.ID), strings.Join(fits, ", "))
+			return console.Usage("The ending %s fits more than one: %s. Use a longer one.", console.Line(c.ID), strings.Join(fits, ", "))
 		}
 		if err := s.RevokeToken(ctx, cliActor, fits[0]); err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 			return err
 		}
 		if sh.JSON {
-			return sh.document(map[string]any{"id": fits[0], "revoked": true})
+			return sh.Document(map[string]any{"id": fits[0], "revoked": true})
 		}
-		return sh.say("%s revoked", fits[0])
+		return sh.Say("%s revoked", fits[0])
 	})
 }

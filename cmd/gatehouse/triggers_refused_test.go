@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator/people"
 )
 
@@ -13,25 +14,25 @@ import (
 // not kept, and the sender is told nothing.
 func TestRefusedCallsShowOnTheirTrigger(t *testing.T) {
 	t.Parallel()
-	anyPlace(t, func(t *testing.T, database string) {
-		p := newPlace(t, database, hookTeam)
-		n := p.start(p.config, "")
-		page := func() string { return n.page(n.browser("dora"), "/triggers/ci-failed") }
-		p.person("dora", people.Operator)
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, hookTeam)
+		n := p.Start(p.Config, "")
+		page := func() string { return n.Page(n.Browser("dora"), "/triggers/ci-failed") }
+		p.Person("dora", people.Operator)
 		if text := page(); !strings.Contains(text, "never called") || strings.Contains(text, "refused:") {
 			t.Errorf("a trigger that was never called says\n%s", text)
 		}
 		for i, signature := range []string{"", "sha256=" + strings.Repeat("0", 64), "sha256=" + strings.Repeat("0", 64)} {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.url+"/hooks/ci-failed", strings.NewReader(`{"action":"completed"}`))
-			p.must(err)
-			if signed(req, "d1", nil); i == 0 {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.URL+"/hooks/ci-failed", strings.NewReader(`{"action":"completed"}`))
+			p.Must(err)
+			if placetest.Signed(req, "d1", nil); i == 0 {
 				req.Header.Del("X-Hub-Signature-256")
 			} else {
 				req.Header.Set("X-Hub-Signature-256", signature)
 			}
 			res, err := http.DefaultClient.Do(req)
-			p.must(err)
-			p.must(res.Body.Close())
+			p.Must(err)
+			p.Must(res.Body.Close())
 			if res.StatusCode != http.StatusUnauthorized {
 				t.Errorf("answered %d", res.StatusCode)
 			}
@@ -43,15 +44,15 @@ func TestRefusedCallsShowOnTheirTrigger(t *testing.T) {
 					t.Errorf("the page does not say %q:\n%s", words, text)
 				}
 			}
-			out, code := p.cli(n, "triggers", "deliveries", "ci-failed")
+			out, code := p.Cli(n, "triggers", "deliveries", "ci-failed")
 			if code != 0 || !strings.Contains(out, "3 calls refused: the signature is wrong, or too old, last") || !strings.Contains(out, "from 127.0.0.1") || !strings.Contains(out, "Nothing came.") {
 				t.Errorf("the command line says, code %d:\n%s", code, out)
 			}
 		}
 		says() // at once, not at the next minute
-		n.stop()
-		n = p.start(p.config, "")
+		n.Stop()
+		n = p.Start(p.Config, "")
 		says()
-		n.stop()
+		n.Stop()
 	})
 }

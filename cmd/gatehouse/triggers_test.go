@@ -1,15 +1,13 @@
 package main
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/trigger"
 )
@@ -22,24 +20,14 @@ triggers:
   - {name: ci-failed, kind: webhook, source: github, secret: "It's a Secret to Everybody", agent: kik, task: "Fix {{.workflow_run.name}}", when: "event.action == 'completed'", owner: ann}
 `
 
-// signed makes a request a delivery of GitHub's.
-func signed(req *http.Request, id string, body []byte) {
-	m := hmac.New(sha256.New, []byte("It's a Secret to Everybody"))
-	m.Write(body)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(m.Sum(nil)))
-	req.Header.Set("X-GitHub-Delivery", id)
-	req.Header.Set("X-GitHub-Event", "workflow_run")
-}
-
-// hook posts a delivery as GitHub does. The server may die before it answers.
-func (n *node) hook(id string, body []byte) (status int, answer map[string]string, err error) {
+// deliver posts a delivery as GitHub does. The server may die before it answers.
+func deliver(n *placetest.Node, id string, body []byte) (status int, answer map[string]string, err error) {
 	n.Helper()
-	req, err := http.NewRequestWithContext(n.Context(), http.MethodPost, n.url+"/hooks/ci-failed", strings.NewReader(string(body)))
+	req, err := http.NewRequestWithContext(n.Context(), http.MethodPost, n.URL+"/hooks/ci-failed", strings.NewReader(string(body)))
 	if err != nil {
 		return 0, nil, err
 	}
-	signed(req, id, body)
+	placetest.Signed(req, id, body)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, nil, err
@@ -59,18 +47,18 @@ func TestADeliverySurvivesTheServerThatTookIt(t *testing.T) {
 	for _, point := range []string{"delivery stored#1", "delivery submitted#1"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			places(t, func(t *testing.T, database string) {
-				p := newPlace(t, database, hookTeam)
-				n := p.start(p.config, point)
-				if status, _, err := n.hook("d1", body); err == nil {
+			placetest.Places(t, func(t *testing.T, database string) {
+				p := placetest.New(t, database, hookTeam)
+				n := p.Start(p.Config, point)
+				if status, _, err := deliver(n, "d1", body); err == nil {
 					t.Errorf("the server answered %d and should be dead", status)
 				}
-				n.died()
-				n = p.start(p.config, "")
+				n.Died()
+				n = p.Start(p.Config, "")
 				var d trigger.Delivery
-				p.until("the delivery to have its task", func() bool {
-					page, err := p.store.Deliveries(p.Context(), trigger.Filter{Trigger: "ci-failed"})
-					p.must(err)
+				p.Until("the delivery to have its task", func() bool {
+					page, err := p.Store.Deliveries(p.Context(), trigger.Filter{Trigger: "ci-failed"})
+					p.Must(err)
 					if len(page.Items) != 1 {
 						t.Fatalf("%d deliveries", len(page.Items))
 					}
@@ -80,20 +68,20 @@ func TestADeliverySurvivesTheServerThatTookIt(t *testing.T) {
 				if d.State != trigger.Started {
 					t.Fatalf("the delivery is %s: %s", d.State, d.Message)
 				}
-				status, answer, err := n.hook("d1", body)
+				status, answer, err := deliver(n, "d1", body)
 				if err != nil || status != http.StatusOK || answer["id"] != d.TaskID || answer["delivery"] != d.ID {
 					t.Errorf("again: %d %v %v", status, answer, err)
 				}
-				page, err := p.store.List(p.Context(), orchestrator.Filter{RootsOnly: true})
-				p.must(err)
+				page, err := p.Store.List(p.Context(), orchestrator.Filter{RootsOnly: true})
+				p.Must(err)
 				if len(page.Items) != 1 || page.Items[0].TaskID != d.TaskID {
 					t.Errorf("%d tasks", len(page.Items))
 				}
-				p.until("the task to end", func() bool { return p.root(d.TaskID).State.Ended() })
-				if root := p.root(d.TaskID); root.State != orchestrator.Completed || !strings.Contains(root.Result.Text, ".workflow_run.name: Build") {
+				p.Until("the task to end", func() bool { return p.Root(d.TaskID).State.Ended() })
+				if root := p.Root(d.TaskID); root.State != orchestrator.Completed || !strings.Contains(root.Result.Text, ".workflow_run.name: Build") {
 					t.Errorf("the task is %s: %+v", root.State, root.Result)
 				}
-				n.stop()
+				n.Stop()
 			})
 		})
 	}

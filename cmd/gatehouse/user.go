@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
@@ -35,9 +36,9 @@ type UserAddCmd struct {
 }
 
 // Run adds the person and prints how they get in.
-func (c *UserAddCmd) Run(ctx context.Context, sh *shell) error {
+func (c *UserAddCmd) Run(ctx context.Context, sh *console.Shell) error {
 	if err := people.CheckUserName(c.Name); err != nil {
-		return mistake(err)
+		return console.Mistake(err)
 	}
 	given, err := parseRoles(c.Role)
 	if err != nil {
@@ -55,16 +56,16 @@ func (c *UserAddCmd) Run(ctx context.Context, sh *shell) error {
 		made, err := s.CreateUser(ctx, cliActor, u)
 		switch {
 		case errors.Is(err, orchestrator.ErrExists):
-			return usage("There is a user %s already. Choose another name, or list them: gatehouse user list", line(c.Name))
+			return console.Usage("There is a user %s already. Choose another name, or list them: gatehouse user list", console.Line(c.Name))
 		case err != nil:
 			return coded(err)
 		case sh.JSON:
-			return sh.document(made)
+			return sh.Document(made)
 		}
-		if err := sh.say("%s added as %s", line(made.Name), roles(made.Roles)); err != nil {
+		if err := sh.Say("%s added as %s", console.Line(made.Name), roles(made.Roles)); err != nil {
 			return err
 		}
-		sh.hint("  sign in: gatehouse user signin-link %s", line(made.Name))
+		sh.Hint("  sign in: gatehouse user signin-link %s", console.Line(made.Name))
 		return nil
 	})
 }
@@ -75,7 +76,7 @@ func parseRoles(texts []string) ([]people.Role, error) {
 	for _, text := range texts {
 		role, err := people.ParseRole(text)
 		if err != nil {
-			return nil, mistake(err)
+			return nil, console.Mistake(err)
 		}
 		if !slices.Contains(all, role) {
 			all = append(all, role)
@@ -85,14 +86,14 @@ func parseRoles(texts []string) ([]people.Role, error) {
 }
 
 // readPassword reads one line from standard input and hashes it.
-func readPassword(sh *shell) (string, error) {
-	text, err := bufio.NewReader(io.LimitReader(sh.in, 64<<10)).ReadString('\n')
+func readPassword(sh *console.Shell) (string, error) {
+	text, err := bufio.NewReader(io.LimitReader(sh.In, 64<<10)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
 	hash, err := signin.HashPassword(strings.TrimRight(text, "\r\n"))
 	if err != nil {
-		return "", usage("The password on standard input cannot be taken: %s.", line(err.Error()))
+		return "", console.Usage("The password on standard input cannot be taken: %s.", console.Line(err.Error()))
 	}
 	return hash, nil
 }
@@ -102,15 +103,15 @@ func roles(all []people.Role) string {
 	for i, r := range all {
 		names[i] = string(r)
 	}
-	return joined(names, "and")
+	return console.Joined(names, "and")
 }
 
 // UserListCmd lists everybody.
 type UserListCmd struct{}
 
 // Run prints name, roles and since when.
-func (c *UserListCmd) Run(ctx context.Context, sh *shell) error {
-	cfg, err := sh.part("server.timezone")
+func (c *UserListCmd) Run(ctx context.Context, sh *console.Shell) error {
+	cfg, err := partOf(sh, "server.timezone")
 	if err != nil {
 		return err
 	}
@@ -124,15 +125,15 @@ func (c *UserListCmd) Run(ctx context.Context, sh *shell) error {
 			return err
 		}
 		if sh.JSON {
-			return sh.document(map[string]any{"items": append([]people.User{}, all...), "next": nil})
+			return sh.Document(map[string]any{"items": append([]people.User{}, all...), "next": nil})
 		}
 		if len(all) == 0 {
-			sh.hint("There are no users yet. Make the first one: gatehouse user add NAME --role admin --role approver")
+			sh.Hint("There are no users yet. Make the first one: gatehouse user add NAME --role admin --role approver")
 			return nil
 		}
-		names, now := map[string]string{}, sh.now()
+		names, now := map[string]string{}, sh.Now()
 		for _, u := range all {
-			names[u.ID] = line(u.Name)
+			names[u.ID] = console.Line(u.Name)
 		}
 		rows := make([][]string, len(all))
 		for i, u := range all {
@@ -143,9 +144,9 @@ func (c *UserListCmd) Run(ctx context.Context, sh *shell) error {
 			if u.PasswordHash != "" {
 				way = "by password or link"
 			}
-			rows[i] = []string{line(u.Name), line(u.ID), roles(u.Roles), parts(way, barred, absence(u, names, now, zone))}
+			rows[i] = []string{console.Line(u.Name), console.Line(u.ID), roles(u.Roles), console.Parts(way, barred, absence(u, names, now, zone))}
 		}
-		return table(sh.out, rows)
+		return console.Table(sh.Out, rows)
 	})
 }
 
@@ -162,8 +163,8 @@ const (
 )
 
 // Run prints the link alone on stdout.
-func (c *UserSigninCmd) Run(ctx context.Context, sh *shell) error {
-	cfg, err := sh.part("server", "data")
+func (c *UserSigninCmd) Run(ctx context.Context, sh *console.Shell) error {
+	cfg, err := partOf(sh, "server", "data")
 	if err != nil {
 		return err
 	}
@@ -173,7 +174,7 @@ func (c *UserSigninCmd) Run(ctx context.Context, sh *shell) error {
 			return err
 		}
 		if u.Disabled {
-			return fail(exitNotAllowed, "%s is disabled and cannot sign in.", line(u.Name))
+			return console.Fail(console.ExitNotAllowed, "%s is disabled and cannot sign in.", console.Line(u.Name))
 		}
 		code, err := signinCode(ctx, s, u)
 		if err != nil {
@@ -181,18 +182,23 @@ func (c *UserSigninCmd) Run(ctx context.Context, sh *shell) error {
 		}
 		link := site(ctx, cfg) + signinPath + url.QueryEscape(code)
 		if sh.JSON {
-			return sh.document(map[string]any{"url": link, "user": u.Name, "expires_at": sh.now().Add(linkLife).UTC()})
+			return sh.Document(map[string]any{"url": link, "user": u.Name, "expires_at": sh.Now().Add(linkLife).UTC()})
 		}
-		if err := sh.say("%s", link); err != nil {
+		if err := sh.Say("%s", link); err != nil {
 			return err
 		}
-		sh.hint("  for %s; works once, for 10 minutes", line(u.Name))
+		sh.Hint("  for %s; works once, for 10 minutes", console.Line(u.Name))
 		return nil
 	})
 }
 
+// linkKeeper keeps one-time links; the store does.
+type linkKeeper interface {
+	CreateSigninLink(ctx context.Context, actor string, l people.SigninLink) error
+}
+
 // signinCode makes the code of a one-time link; the store gets only its hash.
-func signinCode(ctx context.Context, s *store.Store, u people.User) (string, error) {
+func signinCode(ctx context.Context, s linkKeeper, u people.User) (string, error) {
 	code, hash := signin.NewLinkCode()
 	l := people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(linkLife)}
 	return code, s.CreateSigninLink(ctx, cliActor, l)
@@ -209,14 +215,105 @@ func userNamed(ctx context.Context, s *store.Store, name string) (people.User, e
 		return u, err
 	}
 	if len(all) == 0 {
-		return u, fail(exitNotFound, "There is no user %q; there are none at all. Make one: gatehouse user add NAME --role admin --role approver", line(name))
+		return u, console.Fail(console.ExitNotFound, "There is no user %q; there are none at all. Make one: gatehouse user add NAME --role admin --role approver", console.Line(name))
 	}
 	names := make([]string, len(all))
 	for i, other := range all {
 		names[i] = other.Name
 	}
-	if near := meant(name, names); near != "" {
-		return u, fail(exitNotFound, "There is no user %q. Did you mean %s?", line(name), line(near))
+	if near := console.Meant(name, names); near != "" {
+		return u, console.Fail(console.ExitNotFound, "There is no user %q. Did you mean %s?", console.Line(name), console.Line(near))
 	}
-	return u, fail(exitNotFound, "There is no user %q. List them: gatehouse user list", line(name))
+	return u, console.Fail(console.ExitNotFound, "There is no user %q. List them: gatehouse user list", console.Line(name))
+}
+
+// UserRolesCmd replaces a person's roles.
+type UserRolesCmd struct {
+	Name string   `arg:"" help:"Whose roles."`
+	Role []string `required:"" sep:"," help:"admin, operator, approver or auditor; repeats. What is not named is taken away." placeholder:"R"`
+}
+
+// Run prints the roles that the person has then.
+func (c *UserRolesCmd) Run(ctx context.Context, sh *console.Shell) error {
+	given, err := parseRoles(c.Role)
+	if err != nil {
+		return err
+	}
+	return changeUser(ctx, sh, c.Name, change{
+		admits: slices.Contains(given, people.Admin),
+		make:   func(s *store.Store, u people.User) error { return s.SetRoles(ctx, cliActor, u.ID, given) },
+		said:   func(u people.User) string { return "is " + roles(u.Roles) + " now" },
+	})
+}
+
+// UserDisableCmd bars a person.
+type UserDisableCmd struct {
+	Name string `arg:"" help:"Who may not get in any more."`
+}
+
+// Run ends the person's sessions and revokes their tokens, for good.
+func (c *UserDisableCmd) Run(ctx context.Context, sh *console.Shell) error {
+	return changeUser(ctx, sh, c.Name, change{
+		make: func(s *store.Store, u people.User) error { return s.SetDisabled(ctx, cliActor, u.ID, true) },
+		said: func(people.User) string { return "is disabled: signed out, and no token of theirs works any more" },
+	})
+}
+
+// UserEnableCmd lets a person in again.
+type UserEnableCmd struct {
+	Name string `arg:"" help:"Who may get in again."`
+}
+
+// Run lets the person in; they sign in anew and make new tokens.
+func (c *UserEnableCmd) Run(ctx context.Context, sh *console.Shell) error {
+	return changeUser(ctx, sh, c.Name, change{
+		admits: true,
+		make:   func(s *store.Store, u people.User) error { return s.SetDisabled(ctx, cliActor, u.ID, false) },
+		said: func(u people.User) string {
+			return "is enabled, as " + roles(u.Roles) + "; no session or token of before works. Make a new token: gatehouse token create " + console.Line(u.Name)
+		},
+	})
+}
+
+// change is one change of a person.
+type change struct {
+	admits bool // an admin is one afterwards, too
+	make   func(*store.Store, people.User) error
+	said   func(people.User) string
+}
+
+// changeUser makes the change unless it would leave nobody who may do everything.
+func changeUser(ctx context.Context, sh *console.Shell, name string, c change) error {
+	return withStore(ctx, sh, func(s *store.Store) error {
+		u, err := userNamed(ctx, s, name)
+		if err != nil {
+			return err
+		}
+		if !c.admits {
+			all, err := s.Users(ctx)
+			if err != nil {
+				return err
+			}
+			if lastAdmin(u, all) {
+				return console.Fail(console.ExitNotAllowed, "%s is the only admin, so nothing was changed. Make another one first: gatehouse user roles NAME --role admin", console.Line(u.Name))
+			}
+		}
+		if err := coded(c.make(s, u)); err != nil {
+			return err
+		}
+		after, err := s.User(ctx, u.ID)
+		switch {
+		case err != nil:
+			return err
+		case sh.JSON:
+			return sh.Document(after)
+		}
+		return sh.Say("%s %s", console.Line(after.Name), c.said(after))
+	})
+}
+
+// lastAdmin says that u is an admin and nobody else is one who gets in.
+func lastAdmin(u people.User, all []people.User) bool {
+	admin := func(o people.User) bool { return !o.Disabled && slices.Contains(o.Roles, people.Admin) }
+	return admin(u) && !slices.ContainsFunc(all, func(o people.User) bool { return o.ID != u.ID && admin(o) })
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	_ "embed" // the licences
 	"runtime"
 	"runtime/debug"
+
+	"gatehouse/cmd/gatehouse/internal/console"
 )
 
 // VersionCmd prints the version.
@@ -37,10 +40,10 @@ func thisBuild() build {
 }
 
 // Run prints one line.
-func (c *VersionCmd) Run(sh *shell) error {
+func (c *VersionCmd) Run(sh *console.Shell) error {
 	b := thisBuild()
 	if sh.JSON {
-		return sh.document(b)
+		return sh.Document(b)
 	}
 	from := ""
 	if b.Commit != "" {
@@ -50,5 +53,21 @@ func (c *VersionCmd) Run(sh *shell) error {
 		}
 		from += ")"
 	}
-	return sh.say("gatehouse %s%s, %s", b.Version, from, b.Go)
+	return sh.Say("gatehouse %s%s, %s", b.Version, from, b.Go)
+}
+
+//go:generate go run ./internal/notice NOTICE
+
+//go:embed NOTICE
+var notice string
+
+// LicensesCmd prints the licences of all that the program is made of.
+type LicensesCmd struct{}
+
+// Run prints them.
+func (c *LicensesCmd) Run(sh *console.Shell) error {
+	if sh.JSON {
+		return sh.Document(map[string]string{"notice": notice})
+	}
+	return sh.Say("%s", notice)
 }

@@ -65,7 +65,7 @@ func shape(e approval.Electorate, r approval.Request) wire.Request {
 		s.Decisions = append(s.Decisions, decisionOf(d))
 	}
 	for _, card := range r.Cards {
-		s.Cards = append(s.Cards, wire.Card{Channel: card.Channel, State: cardState(r, card)})
+		s.Cards = append(s.Cards, wire.Card{Channel: string(card.Channel), State: cardState(r, card)})
 	}
 	return s
 }

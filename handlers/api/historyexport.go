@@ -191,7 +191,7 @@ func cells(row any) []string {
 		for _, d := range r.Deciders {
 			deciders = append(deciders, strings.TrimSpace(d.Name+" "+string(d.Channel)+" "+d.Verdict+" "+stamp(&d.At)))
 		}
-		out = []string{r.ID, r.TaskID, stamp(&r.At), r.Title, r.State, r.Requester, r.Via.String(), r.Agent, r.Chain, r.Repository, r.Target, r.Rule, strconv.Itoa(r.Need),
+		out = []string{r.ID, r.TaskID, stamp(&r.At), r.Title, r.State, r.Requester, r.Via.String(), r.Agent, r.Chain.String(), r.Repository, r.Target, r.Rule, strconv.Itoa(r.Need),
 			strconv.Itoa(r.Files), strconv.Itoa(r.Added), strconv.Itoa(r.Removed), strings.Join(r.Warnings, " "), strings.Join(r.Flags, " "), strings.Join(deciders, "; "),
 			stamp(r.DecidedAt), r.Landed, money(r.USD)}
 	case wire.Delegation:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/sharedctx"
@@ -14,7 +15,7 @@ import (
 )
 
 // maxRules bounds what a request may ask to be tried.
-const maxRules = approval.MaxRules
+const maxRules = policy.MaxRules
 
 // PolicyTest answers GET and POST /policy/test: which past requests the rules in force,
 // or those in the body, would decide otherwise. It writes nothing.
@@ -47,11 +48,11 @@ func (a *API) PolicyTest(c echo.Context) error {
 
 // compiled makes a policy of rules that were sent; what is wrong with them names the rule
 // and the place within its condition.
-func compiled(rules []wire.PolicyRule, groups map[string][]string) (*approval.Policy, error) {
+func compiled(rules []wire.PolicyRule, groups map[string][]string) (*policy.Policy, error) {
 	if len(rules) > maxRules {
 		return nil, bad("There are %d rules; %d is the limit.", len(rules), maxRules)
 	}
-	var configs []approval.RuleConfig
+	var configs []policy.RuleConfig
 	for _, r := range rules {
 		var expires time.Duration
 		if r.Expires != "" {
@@ -60,9 +61,9 @@ func compiled(rules []wire.PolicyRule, groups map[string][]string) (*approval.Po
 				return nil, bad("Rule %.80q: expires: %.80q is no length of time. Write a number with a unit, such as 72h.", r.Name, r.Expires)
 			}
 		}
-		configs = append(configs, approval.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow, Expires: expires})
+		configs = append(configs, policy.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow, Expires: expires})
 	}
-	p, problems := approval.CompileRules(configs, groups)
+	p, problems := policy.CompileRules(configs, groups)
 	if len(problems) > 0 {
 		return nil, orchestrator.Errorf(orchestrator.CodeBadRequest, "%s", handlers.RuleProblems(configs, problems))
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/handlers"
 	"gatehouse/views"
 	view "gatehouse/views/settings"
@@ -32,7 +32,7 @@ func (p *Pages) TryPolicy(c echo.Context) error {
 }
 
 // writeRules is the list as it may stand in gatehouse.yaml.
-func writeRules(rules []approval.RuleConfig) (string, error) {
+func writeRules(rules []policy.RuleConfig) (string, error) {
 	var written []handlers.WrittenRule
 	for _, r := range rules {
 		w := handlers.WrittenRule{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow}
@@ -49,7 +49,7 @@ func writeRules(rules []approval.RuleConfig) (string, error) {
 }
 
 // policy shows the page. text and problems are those of rules that were tried.
-func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...approval.RuleConfig) error {
+func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...policy.RuleConfig) error {
 	f, err := p.Begin(c, views.SectionSettings, "Policy")
 	if err != nil {
 		return err
@@ -60,11 +60,11 @@ func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...
 	if err != nil {
 		return err
 	}
-	policy := cfg.Policy
+	rules := cfg.Policy
 	if len(tried) > 0 {
-		var wrong []approval.Problem
-		if policy, wrong = approval.CompileRules(tried, cfg.Groups); len(wrong) > 0 {
-			page.Problems, page.Trying, policy = strings.Split(handlers.RuleProblems(tried, wrong), "\n"), false, cfg.Policy
+		var wrong []policy.Problem
+		if rules, wrong = policy.CompileRules(tried, cfg.Groups); len(wrong) > 0 {
+			page.Problems, page.Trying, rules = strings.Split(handlers.RuleProblems(tried, wrong), "\n"), false, cfg.Policy
 		}
 	}
 	if page.Text == "" {
@@ -72,20 +72,20 @@ func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...
 			return err
 		}
 	}
-	b, err := p.Gateway.Backtest(f.Ctx, policy, since)
+	b, err := p.Gateway.Backtest(f.Ctx, rules, since)
 	if err != nil {
 		return err
 	}
-	for _, h := range policy.Hints(cfg.Groups, cfg.FourEyes) {
+	for _, h := range rules.Hints(cfg.Groups, cfg.FourEyes) {
 		page.Hints = append(page.Hints, h.Message)
 	}
 	page.Trial = b
 	repositories := slices.Sorted(maps.Keys(p.Engine.Config().Repositories))
-	outcome := func(r approval.Rule) string { return Outcome(r, cfg.Approvers, repositories) }
-	for _, r := range policy.Rules() {
+	outcome := func(r policy.Rule) string { return Outcome(r, cfg.Approvers, repositories) }
+	for _, r := range rules.Rules() {
 		page.Rules = append(page.Rules, ruleRow(r, b.Rules[r.Name], outcome))
 	}
-	page.Rules = append(page.Rules, view.PolicyRule{Name: "default", When: "nothing above", Outcome: outcome(approval.Rule{Need: 1}), Matched: b.Rules["default"]})
+	page.Rules = append(page.Rules, view.PolicyRule{Name: "default", When: "nothing above", Outcome: outcome(policy.Rule{Need: 1}), Matched: b.Rules["default"]})
 	status := http.StatusOK
 	if len(page.Problems) > 0 {
 		status = http.StatusUnprocessableEntity
@@ -95,7 +95,7 @@ func (p *Pages) policy(c echo.Context, text string, problems []string, tried ...
 
 // Outcome says in words what a rule does. One that names no groups asks those of the
 // repository; approvers are these by repository, repositories all that there are.
-func Outcome(r approval.Rule, approvers map[string][]string, repositories []string) string {
+func Outcome(r policy.Rule, approvers map[string][]string, repositories []string) string {
 	if r.Deny || r.Need == 0 || len(r.From) > 0 || len(approvers) == 0 {
 		return r.Outcome()
 	}
@@ -107,7 +107,7 @@ func Outcome(r approval.Rule, approvers map[string][]string, repositories []stri
 			elsewhere = r.Outcome()
 			continue
 		}
-		words := approval.Rule{Need: r.Need, From: approvers[name]}.Outcome()
+		words := policy.Rule{Need: r.Need, From: approvers[name]}.Outcome()
 		if where[words] == nil {
 			asked = append(asked, words)
 		}
@@ -128,9 +128,9 @@ func Outcome(r approval.Rule, approvers map[string][]string, repositories []stri
 	return strings.Join(asked, "; ")
 }
 
-func ruleRow(r approval.RuleConfig, matched int, outcome func(approval.Rule) string) view.PolicyRule {
+func ruleRow(r policy.RuleConfig, matched int, outcome func(policy.Rule) string) view.PolicyRule {
 	row := view.PolicyRule{Name: r.Name, When: r.When, Shadow: r.Shadow, Matched: matched}
-	rule := approval.Rule{Need: 1, From: r.From, Deny: r.Deny}
+	rule := policy.Rule{Need: 1, From: r.From, Deny: r.Deny}
 	if r.Need != nil {
 		rule.Need = *r.Need
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // What Spec.Sandbox says.
@@ -76,6 +77,17 @@ func Size(n int64) string {
 		f, i = f/1024, i+1
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0") + " " + units[i]
+}
+
+// Span is a length of time as the configuration has it: 15m, not 15m0s.
+func Span(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 func count(n int, one, many string) string {

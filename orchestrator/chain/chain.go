@@ -5,7 +5,6 @@ package chain
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"gatehouse/orchestrator/agent"
 )
@@ -76,18 +75,7 @@ func (c Chain) Contains(name string) bool {
 func (c Chain) Full() bool { return len(c.steps) >= c.MaxDepth() }
 
 // String is the chain for people: "kik → coder → reviewer".
-func (c Chain) String() string {
-	if len(c.steps) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString(c.steps[0].From)
-	for _, s := range c.steps {
-		b.WriteString(" → ")
-		b.WriteString(s.To)
-	}
-	return b.String()
-}
+func (c Chain) String() string { return c.Names().String() }
 
 // MarshalJSON writes the steps; an empty chain is [].
 func (c Chain) MarshalJSON() ([]byte, error) { return json.Marshal(c.Steps()) }

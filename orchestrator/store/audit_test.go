@@ -18,7 +18,7 @@ func TestEventsAreImmutable(t *testing.T) {
 		s := open(t, url)
 		newTask(t, s, 3)
 		for _, text := range []string{"update events set data = '{}'", "delete from events", "update events set actor = 'x' where n = 1", "delete from events where n = 3"} {
-			if err := s.Exec(t.Context(), text); err == nil || !strings.Contains(err.Error(), "immutable") {
+			if err := s.Spoil(t.Context(), text); err == nil || !strings.Contains(err.Error(), "immutable") {
 				t.Errorf("%s: %v", text, err)
 			}
 		}
@@ -44,7 +44,7 @@ func TestTampering(t *testing.T) {
 				s := open(t, url)
 				task, _ := newTask(t, s, 5)
 				for _, text := range append(disarm[s.Dialect()], strings.Split(c.text, "; ")...) {
-					if err := s.Exec(t.Context(), text); err != nil {
+					if err := s.Spoil(t.Context(), text); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -74,20 +74,20 @@ func TestTamperingWithSeals(t *testing.T) {
 	if n, err := s.VerifySeals(t.Context(), check); err != nil || n != 3 {
 		t.Fatal(n, err)
 	}
-	if err := s.Exec(t.Context(), "delete from checkpoints where pos = 4"); err != nil {
+	if err := s.Spoil(t.Context(), "delete from checkpoints where pos = 4"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.VerifySeals(t.Context(), check); err == nil || !strings.Contains(err.Error(), "does not follow") {
 		t.Errorf("a removed checkpoint: %v", err)
 	}
-	if err := errors.Join(s.Exec(t.Context(), "delete from checkpoints"), s.Exec(t.Context(), "drop trigger events_no_update")); err != nil {
+	if err := errors.Join(s.Spoil(t.Context(), "delete from checkpoints"), s.Spoil(t.Context(), "drop trigger events_no_update")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Seal(t.Context(), sign); err != nil {
 		t.Fatal(err)
 	}
 	// A whole chain that was written anew is consistent in itself; only the seal tells.
-	if err := s.Exec(t.Context(), "update events set hash = 'x' where pos = 6"); err != nil {
+	if err := s.Spoil(t.Context(), "update events set hash = 'x' where pos = 6"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.VerifySeals(t.Context(), check); err == nil || !strings.Contains(err.Error(), "not those that were sealed") {
@@ -107,7 +107,7 @@ func TestOnlyDroppingIsAllowed(t *testing.T) {
 		}
 		first := event.DropData(string(events[0].Data), now())
 		drop := func(set string, args ...any) error {
-			return s.Exec(t.Context(), "update events set "+set+" where task_id = ? and n = 1", append(args, task.ID)...)
+			return s.Spoil(t.Context(), "update events set "+set+" where task_id = ? and n = 1", append(args, task.ID)...)
 		}
 		refused := func(what string, err error) {
 			t.Helper()
@@ -116,14 +116,14 @@ func TestOnlyDroppingIsAllowed(t *testing.T) {
 			}
 		}
 		refused("of a task that lives", drop("data = ?", first))
-		if err := s.Exec(t.Context(), "update tasks set ended_at = 1 where id = ?", task.ID); err != nil {
+		if err := s.Spoil(t.Context(), "update tasks set ended_at = 1 where id = ?", task.ID); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Exec(t.Context(), "insert into holds (id, kind, subject, request_id, reason, set_by, set_at) values ('hld_1', 'task', ?, '', 'x', 'ann', 1)", task.ID); err != nil {
+		if err := s.Spoil(t.Context(), "insert into holds (id, kind, subject, request_id, reason, set_by, set_at) values ('hld_1', 'task', ?, '', 'x', 'ann', 1)", task.ID); err != nil {
 			t.Fatal(err)
 		}
 		refused("of a task that is held", drop("data = ?", first))
-		if err := s.Exec(t.Context(), "update holds set lifted_at = 2"); err != nil {
+		if err := s.Spoil(t.Context(), "update holds set lifted_at = 2"); err != nil {
 			t.Fatal(err)
 		}
 		for what, text := range map[string]string{"other data": "{}", "no digest": `"dropped sha256:0 1"`, "capitals": strings.ToUpper(first), "a digest too long": first[:90] + "0" + first[90:], "empty": ""} {
@@ -141,7 +141,7 @@ func TestOnlyDroppingIsAllowed(t *testing.T) {
 		// What no digest can be compared with in SQLite's trigger is found by the hash.
 		if s.Dialect() == "SQLite" {
 			wrong := event.DropData("{}", now())
-			if err := s.Exec(t.Context(), "update events set data = ? where task_id = ? and n = 2", wrong, task.ID); err != nil {
+			if err := s.Spoil(t.Context(), "update events set data = ? where task_id = ? and n = 2", wrong, task.ID); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.VerifyTask(t.Context(), task.ID); err == nil || !strings.Contains(err.Error(), "n 2) was changed") {
@@ -159,7 +159,7 @@ func TestABatchThatFailsInItsMiddleLeavesNothing(t *testing.T) {
 	later := now().Add(time.Hour)
 	for _, text := range []string{"update delegations set ended_at = 1, state = 'completed'", "update tasks set ended_at = 1 where id <> 'system'",
 		"create trigger fault before update on events when new.n = 4 begin select raise(abort, 'disk full'); end"} {
-		if err := s.Exec(t.Context(), text); err != nil {
+		if err := s.Spoil(t.Context(), text); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,7 +173,7 @@ func TestABatchThatFailsInItsMiddleLeavesNothing(t *testing.T) {
 	if err != nil || events[0].Dropped != nil {
 		t.Errorf("%+v %v", events, err)
 	}
-	if err := s.Exec(t.Context(), "drop trigger fault"); err != nil {
+	if err := s.Spoil(t.Context(), "drop trigger fault"); err != nil {
 		t.Fatal(err)
 	}
 	if done, _, err := s.Retain(t.Context(), retention.Texts, later, store.After{}, 100); err != nil || done.Events != 6 || done.More {

@@ -96,7 +96,7 @@ func BenchmarkHopTx(b *testing.B) {
 		s := open(b, url)
 		task, d := newTask(b, s, 1)
 		for b.Loop() {
-			if err := hop(s.Engine(), task.ID, d.ID); err != nil {
+			if err := hop(s, task.ID, d.ID); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -113,7 +113,7 @@ func BenchmarkHopTx16(b *testing.B) {
 			task, d := newTask(b, s, 1)
 			pairs = append(pairs, pair{task.ID, d.ID})
 		}
-		sixteen(b, func(i int) error { return hop(s.Engine(), pairs[i].task, pairs[i].delegation) })
+		sixteen(b, func(i int) error { return hop(s, pairs[i].task, pairs[i].delegation) })
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gatehouse/approval"
 	"gatehouse/orchestrator/record/event"
 )
 
@@ -167,30 +166,36 @@ func (t *Tx) putConfiguration(text, digest, rules string) error {
 	return nil
 }
 
+// Taken is the configuration that some node took last, as it was recorded.
+type Taken struct {
+	Settings []event.Configured // nothing where none was recorded
+	At       time.Time
+}
+
 // recorded keeps what was recorded last as it was read last: a node asks each second.
 type recorded struct{ is atomic.Pointer[recording] }
 
 type recording struct {
 	digest string
-	taken  approval.Taken
+	taken  Taken
 }
 
 // Configuration is what some node took last. Callers share its settings and must not change
 // them.
-func (s *Store) Configuration(ctx context.Context) (approval.Taken, error) {
+func (s *Store) Configuration(ctx context.Context) (Taken, error) {
 	t, err := s.recorded.read(func(known string) scanner { return s.r.row(ctx, selectConfiguration, known) })
 	return t, s.explain(err)
 }
 
 // Configuration is the same within the transaction.
-func (t *Tx) Configuration(context.Context) (approval.Taken, error) {
+func (t *Tx) Configuration(context.Context) (Taken, error) {
 	return t.s.recorded.read(func(known string) scanner { return t.q.row(t.ctx, selectConfiguration, known) })
 }
 
 // The settings are long, and read only where they are not those that are known.
 const selectConfiguration = "select digest, recorded_at, case when digest = ? then '' else settings end from configuration where id = 1"
 
-func (r *recorded) read(row func(known string) scanner) (approval.Taken, error) {
+func (r *recorded) read(row func(known string) scanner) (Taken, error) {
 	known := r.is.Load()
 	if known == nil {
 		known = &recording{}
@@ -199,9 +204,9 @@ func (r *recorded) read(row func(known string) scanner) (approval.Taken, error) 
 	var at int64
 	err := row(known.digest).Scan(&digest, &at, &settings)
 	if errors.Is(err, sql.ErrNoRows) {
-		return approval.Taken{}, nil
+		return Taken{}, nil
 	}
-	now := recording{digest: digest, taken: approval.Taken{Settings: known.taken.Settings, At: fromMicros(at)}}
+	now := recording{digest: digest, taken: Taken{Settings: known.taken.Settings, At: fromMicros(at)}}
 	if err == nil && digest != known.digest {
 		now.taken.Settings = nil
 		if err = json.Unmarshal([]byte(settings), &now.taken.Settings); err == nil {
@@ -209,7 +214,7 @@ func (r *recorded) read(row func(known string) scanner) (approval.Taken, error) 
 		}
 	}
 	if err != nil {
-		return approval.Taken{}, fmt.Errorf("read the configuration that was taken last: %w", err)
+		return Taken{}, fmt.Errorf("read the configuration that was taken last: %w", err)
 	}
 	return now.taken, nil
 }

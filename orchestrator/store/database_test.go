@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
@@ -26,9 +27,9 @@ func bothEmpty(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, pgtest.DSN(t)) })
 }
 
-func open(t testing.TB, url string) *store.Store {
+func open(t testing.TB, url string) *sqlstore.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), url, store.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s, err := sqlstore.Open(t.Context(), url, store.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,12 +42,12 @@ func open(t testing.TB, url string) *store.Store {
 }
 
 // newTask makes a task with its root and n events.
-func newTask(t testing.TB, s *store.Store, n int) (orchestrator.Task, *orchestrator.Delegation) {
+func newTask(t testing.TB, s *sqlstore.Store, n int) (orchestrator.Task, *orchestrator.Delegation) {
 	t.Helper()
 	ctx := context.Background()
 	d := &orchestrator.Delegation{}
 	task := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, now()), Agent: "kik", Text: "Fix the flaky test", Requester: "ann"}
-	task, _, err := s.Engine().NewTask(ctx, task, func(tx orchestrator.Tx) error {
+	task, _, err := s.NewTask(ctx, task, func(tx orchestrator.Tx) error {
 		*d = orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, now()), To: "kik", Text: task.Text, State: orchestrator.Queued, Requester: "ann", ReadyAt: tx.Now()}
 		for i := range n {
 			if err := tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "kik", Data: event.Data(map[string]any{"text": fmt.Sprint("step ", i)})}); err != nil {

@@ -36,9 +36,7 @@ type dialect struct {
 	useReady  string // makes the planner read delegations_ready; "" where it does
 	claimable string // selectClaimable of this dialect
 
-	useOverdue string // the same for requests_overdue
-	overdue    string // selectOverdue of this dialect
-	useNext    string // the same for requests_next
+	indexedBy string // begins what makes the planner read an index; "" where it does
 
 	// classify says what kind of error the driver returned.
 	classify func(error) failure
@@ -82,12 +80,11 @@ func (d *dialect) statements() []string {
 		selectRecent,
 		selectBreaker,
 		d.claimable,
-		d.overdue,
 		selectEvents,
 		selectOrdered,
 		selectOwnKeys,
 		selectOtherKeys,
-		selectSession, selectUsers, selectAccountsOf, selectPosition, selectPending, selectOwnViews, selectCheckpoint, selectVerification,
+		selectSession, selectUsers, selectAccountsOf, selectPosition, selectOwnViews, selectCheckpoint, selectVerification,
 		insertTask,
 		insertDelegation,
 		moveDelegation,

@@ -1,4 +1,5 @@
-// Package store keeps everything in a database: it is the only room with SQL.
+// Package store keeps tasks, their events and everything around them in a database. What the
+// gate keeps in the same database stands in approval/sqlstore, which is made on kit.go.
 //
 // One query text serves SQLite and PostgreSQL; what differs stands in sqlite.go and
 // postgres.go behind the struct dialect. Every change of a task's tree is made inside
@@ -6,7 +7,7 @@
 // are exact, and two tasks never wait for each other on PostgreSQL. SQLite has one
 // writer. Acts of people that belong to no task are written under the row "system".
 //
-//	Engine(), Gateway()   what orchestrator.Store and approval.Store ask for
+//	kit.go                for whoever keeps rows of its own beside these, in the same transactions
 //	Context()             sharedctx.Store
 //	Run                   the listener, the notifier and the sequencer of this node
 //
@@ -15,6 +16,6 @@
 // "sequencer" gives positions to what others have committed (sequencer.go), so no
 // reader ever looks at a sequence that somebody still writes.
 //
-// The room imports orchestrator and its leaves, values of approval, and migrations.
-// It alone imports sqlx, pq, the SQLite driver and goose. Only cmd imports it.
+// The room imports orchestrator and its leaves, and migrations. It alone imports sqlx, pq,
+// the SQLite driver and goose. Only cmd and approval/sqlstore import it.
 package store

@@ -9,8 +9,8 @@ import (
 	"gatehouse/orchestrator/record/insight"
 )
 
-// Exec changes the database behind the store's back, as an intruder would.
-func (s *Store) Exec(ctx context.Context, text string, args ...any) error {
+// Spoil changes the database behind the store's back, as an intruder would.
+func (s *Store) Spoil(ctx context.Context, text string, args ...any) error {
 	_, err := s.w.exec(ctx, text, args...)
 	return err
 }
@@ -42,10 +42,6 @@ func (s *Store) Explain(ctx context.Context, text string, args ...any) (string, 
 // The texts whose plans are checked.
 const (
 	SelectAgents = selectAgents
-	SelectLines  = selectLines
-	DeadNotices  = deadNotices
-	DigestsDue   = "select 1" + digestsDue + " = ''"
-	CardsDue     = "select 1" + cardsDue + " and " + wasShown + " and channel in (?)"
 	AllTimeQuery = selectAllTime
 	TurnsQuery   = selectTurnsOfBreakers
 	StuckQuery   = selectStuck
@@ -76,9 +72,6 @@ var ListQuery = listQuery
 
 // LiveTasksQuery finds the live tasks of a state.
 var LiveTasksQuery = liveQuery
-
-// OverdueQuery is the query of a sweep.
-func (s *Store) OverdueQuery() string { return s.dialect.overdue }
 
 // InsightQuery sums days; OpenQuery lists live children.
 var (

@@ -28,15 +28,16 @@ func (h *handle) rebind(text string) string { return sqlx.Rebind(h.bind, text) }
 
 // prepare prepares the texts of the hot paths; others are sent as they are.
 func (h *handle) prepare(ctx context.Context, texts []string) error {
-	stmts := make(map[string]*sql.Stmt, len(texts))
+	if h.stmts == nil {
+		h.stmts = make(map[string]*sql.Stmt, len(texts))
+	}
 	for _, text := range texts {
 		stmt, err := h.db.PrepareContext(ctx, h.rebind(text))
 		if err != nil {
 			return fmt.Errorf("prepare %q: %w", text, err)
 		}
-		stmts[text] = stmt
+		h.stmts[text] = stmt
 	}
-	h.stmts = stmts
 	return nil
 }
 

@@ -9,17 +9,16 @@ import (
 	"sync"
 	"time"
 
-	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/history"
 
 	"github.com/oklog/ulid/v2"
 )
 
-// History lists the requests that q asks for, newest first, after the cursor of the page
+// ListRequests lists the requests that q asks for, newest first, after the cursor of the page
 // before. It walks along the index of the term with the fewest rows; nothing is counted
 // or skipped. A cursor that is none is CodeBadRequest.
-func (s *Store) History(ctx context.Context, q history.Query, after string, limit int) (history.Page, error) {
+func (s *Store) ListRequests(ctx context.Context, q history.Query, after string, limit int) (history.Page, error) {
 	limit = pageSize(limit)
 	if err := isCursor(after, orchestrator.RequestPrefix); err != nil {
 		return history.Page{}, err
@@ -33,28 +32,7 @@ func (s *Store) History(ctx context.Context, q history.Query, after string, limi
 		page.Rows = rows[:limit]
 		page.Next = rows[limit-1].ID
 	}
-	return page, s.alsoRead(ctx, page.Rows)
-}
-
-// alsoRead puts onto rows who read the change without a verdict: that is no event, so the
-// rows are not written anew for it.
-func (s *Store) alsoRead(ctx context.Context, rows []history.Row) error {
-	ids := make([]string, len(rows))
-	for i, r := range rows {
-		ids[i] = r.ID
-	}
-	looks, err := s.Looks(ctx, ids)
-	if err != nil {
-		return err
-	}
-	of := map[string][]approval.Look{}
-	for _, l := range looks {
-		of[l.RequestID] = append(of[l.RequestID], l)
-	}
-	for i, r := range rows {
-		rows[i].Read = approval.AlsoRead(r.Read, r.Files, of[r.ID])
-	}
-	return nil
+	return page, nil
 }
 
 // isCursor refuses what no page of ours has named as its next one.

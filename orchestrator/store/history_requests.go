@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/history"
 )
@@ -118,7 +117,7 @@ func hasFacet(key string, values []string, id string) (string, []any) {
 }
 
 // landed is the state of a request whose change is where a yes puts it.
-const landed = string(approval.Landed)
+const landed = string(orchestrator.RequestLanded)
 
 // wasPushed holds for a request whose row in lists names the branch that it was pushed to:
 // what says pushed is found by it. A title cannot say so, because its quotes are escaped.

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/history"
-	"gatehouse/orchestrator/store"
 )
 
 // TestRequestsOfAnOlderVersion: what a program before the history wrote is made findable
@@ -16,16 +16,16 @@ func TestRequestsOfAnOlderVersion(t *testing.T) {
 		s := open(t, url)
 		task, d := newTask(t, s, 1)
 		r := approval.Request{ID: orchestrator.NewID(orchestrator.RequestPrefix, now()), DelegationID: d.ID, State: approval.Landed, Agent: "coder", Title: "Fix"}
-		if err := s.Gateway().InTask(t.Context(), task.ID, func(tx approval.Tx) error { return tx.InsertRequest(t.Context(), &r) }); err != nil {
+		if err := s.InGate(t.Context(), task.ID, func(tx approval.Tx) error { return tx.InsertRequest(t.Context(), &r) }); err != nil {
 			t.Fatal(err)
 		}
 		for _, text := range []string{"delete from request_facets", "delete from request_texts", "update requests set facets = '', shown = ''",
 			"insert into event_codes (event_id, type, code, delegation_id) values ('evt_1', 'patch.rejected', 'symlink', '" + d.ID + "')"} {
-			if err := s.Exec(t.Context(), text); err != nil {
+			if err := s.Spoil(t.Context(), text); err != nil {
 				t.Fatal(err)
 			}
 		}
-		find := func(s *store.Store) int {
+		find := func(s *sqlstore.Store) int {
 			page, err := s.History(t.Context(), history.Query{Terms: []history.Term{{Key: history.Agent, Values: []string{"Coder"}}, {Key: history.Code, Values: []string{"symlink"}}}, Words: []string{"flaky"}}, "", 10)
 			if err != nil {
 				t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/pgtest"
@@ -16,10 +17,10 @@ import (
 func TestNodesThatStartAtOnce(t *testing.T) {
 	bothEmpty(t, func(t *testing.T, url string) {
 		const n = 6
-		stores, errs := make([]*store.Store, n), make([]error, n)
+		stores, errs := make([]*sqlstore.Store, n), make([]error, n)
 		var wg sync.WaitGroup
 		for i := range n {
-			wg.Go(func() { stores[i], errs[i] = store.Open(t.Context(), url, store.Options{Pool: 3}) })
+			wg.Go(func() { stores[i], errs[i] = sqlstore.Open(t.Context(), url, store.Options{Pool: 3}) })
 		}
 		wg.Wait()
 		for i := range n {
@@ -42,10 +43,10 @@ func TestNodesThatStartAtOnce(t *testing.T) {
 func TestNewerDatabase(t *testing.T) {
 	bothEmpty(t, func(t *testing.T, url string) {
 		s := open(t, url)
-		if err := s.Exec(t.Context(), "insert into goose_db_version (version_id, is_applied) values (999, "+map[string]string{"SQLite": "1", "PostgreSQL": "true"}[s.Dialect()]+")"); err != nil {
+		if err := s.Spoil(t.Context(), "insert into goose_db_version (version_id, is_applied) values (999, "+map[string]string{"SQLite": "1", "PostgreSQL": "true"}[s.Dialect()]+")"); err != nil {
 			t.Fatal(err)
 		}
-		_, err := store.Open(t.Context(), url, store.Options{})
+		_, err := sqlstore.Open(t.Context(), url, store.Options{})
 		var newer *store.NewerError
 		if !errors.As(err, &newer) || newer.Have != 999 || !strings.Contains(err.Error(), "run the newer gatehouse") {
 			t.Errorf("open: %v", err)
@@ -81,7 +82,7 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 		{"an unknown parameter", "postgres://u:secret@h/d?sslmode=maybe", "check its parameters"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := store.Open(t.Context(), c.url, store.Options{})
+			_, err := sqlstore.Open(t.Context(), c.url, store.Options{})
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
@@ -96,7 +97,7 @@ func TestPostgresSaysWhatToDo(t *testing.T) {
 		{"no such database", dsn[:at] + "/none?sslmode=disable", `has no database "none"`},
 		{"a wrong password", strings.Replace(dsn, "@", "x@", 1), "refuses the user"},
 	} {
-		if _, err := store.Open(t.Context(), c.url, store.Options{}); err == nil || !strings.Contains(err.Error(), c.want) || orchestrator.CodeOf(err) != orchestrator.CodeUnavailable {
+		if _, err := sqlstore.Open(t.Context(), c.url, store.Options{}); err == nil || !strings.Contains(err.Error(), c.want) || orchestrator.CodeOf(err) != orchestrator.CodeUnavailable {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -107,12 +108,12 @@ func TestLockedFile(t *testing.T) {
 	s := open(t, url)
 	task, _ := newTask(t, s, 1)
 	done := make(chan error)
-	err := s.Engine().InTask(t.Context(), task.ID, func(orchestrator.Tx) error {
+	err := s.InTask(t.Context(), task.ID, func(orchestrator.Tx) error {
 		// Another program's writer waits for this one, and gives up.
 		go func() {
-			other, err := store.Open(t.Context(), url, store.Options{})
+			other, err := sqlstore.Open(t.Context(), url, store.Options{})
 			if err == nil {
-				_, _, err = other.Engine().NewTask(t.Context(), orchestrator.Task{ID: "tsk_x"}, func(orchestrator.Tx) error { return nil })
+				_, _, err = other.NewTask(t.Context(), orchestrator.Task{ID: "tsk_x"}, func(orchestrator.Tx) error { return nil })
 				err = errors.Join(err, other.Close())
 			}
 			done <- err

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
@@ -34,10 +35,10 @@ func TestPostgresGoesAway(t *testing.T) {
 	server := pgtest.NewServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	var nodes []*store.Store
+	var nodes []*sqlstore.Store
 	stopped := make(chan error, 2)
 	for _, name := range []string{"one", "two"} {
-		s, err := store.Open(ctx, server.URL("postgres"), store.Options{Node: name, Logger: quiet})
+		s, err := sqlstore.Open(ctx, server.URL("postgres"), store.Options{Node: name, Logger: quiet})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestPostgresGoesAway(t *testing.T) {
 	one, two := nodes[0], nodes[1]
 	task, _ := newTask(t, one, 1)
 	write := func() error {
-		return one.Engine().InTask(ctx, task.ID, func(tx orchestrator.Tx) error {
+		return one.InTask(ctx, task.ID, func(tx orchestrator.Tx) error {
 			return tx.Append(ctx, event.Event{Type: event.Progress, Actor: "kik"})
 		})
 	}

@@ -145,3 +145,22 @@ func anys(list []string) []any {
 	}
 	return out
 }
+
+// Paths returns, by task, the delegations of some tasks, oldest first, with nothing but
+// what says where the work is: ids, agent, state and depth. A list shows many tasks.
+func (s *Store) Paths(ctx context.Context, tasks []string) (map[string][]orchestrator.Delegation, error) {
+	found := map[string][]orchestrator.Delegation{}
+	if len(tasks) == 0 {
+		return found, nil
+	}
+	rows, err := s.r.query(ctx, "select task_id, id, parent_id, from_agent, to_agent, state, depth from delegations where task_id in "+marks(len(tasks))+" order by task_id, seq", anys(tasks)...)
+	all, err := collect(rows, err, func(row scanner) (orchestrator.Delegation, error) {
+		var d orchestrator.Delegation
+		err := row.Scan(&d.TaskID, &d.ID, &d.ParentID, &d.From, &d.To, &d.State, &d.Depth)
+		return d, err
+	})
+	for _, d := range all {
+		found[d.TaskID] = append(found[d.TaskID], d)
+	}
+	return found, s.explain(err)
+}

@@ -56,7 +56,7 @@ func postgresDialect() *dialect {
 
 		extra: []string{insertEvents(batch)},
 	}
-	d.claimable, d.overdue = selectClaimable(d), selectOverdue(d)
+	d.claimable = selectClaimable(d)
 	for k := 1; k <= batch; k++ {
 		d.extra = append(d.extra, flushEvents(k))
 	}

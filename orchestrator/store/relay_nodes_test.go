@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
@@ -23,7 +24,7 @@ func TestTwoNodesShowEachOthersParts(t *testing.T) {
 	defer stop()
 	node := func(name string) *event.Hub {
 		hub := &event.Hub{}
-		s, err := store.Open(ctx, url, store.Options{Node: name, Hub: hub, Logger: slog.New(slog.DiscardHandler)})
+		s, err := sqlstore.Open(ctx, url, store.Options{Node: name, Hub: hub, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

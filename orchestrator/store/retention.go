@@ -34,6 +34,7 @@ type ended struct {
 	id     string
 	at     int64
 	before time.Time
+	beside Keeper
 }
 
 // After is where a run of batches goes on; the zero value begins.
@@ -42,12 +43,12 @@ type After struct {
 	id string
 }
 
-// Retain removes one batch of what belongs to tasks that ended by then, at most limit
+// Retain removes one batch, also of what others keep beside the store, of what belongs to tasks that ended by then, at most limit
 // rows, in one transaction with its event; nothing of tasks that live, that people are
 // asked about, or that a hold covers. It locks the row that holds lock, so a hold comes
 // wholly before a batch or wholly after it. A run goes on at the returned place while
 // Done.More is set; one that was cut off begins anew and finds what is left.
-func (s *Store) Retain(ctx context.Context, what retention.What, before time.Time, after After, limit int) (retention.Done, After, error) {
+func (s *Store) Retain(ctx context.Context, beside Keeper, what retention.What, before time.Time, after After, limit int) (retention.Done, After, error) {
 	pass, ok := passes[what]
 	if !ok {
 		return retention.Done{}, after, fmt.Errorf("retention knows no pass %q", what)
@@ -65,6 +66,7 @@ func (s *Store) Retain(ctx context.Context, what retention.What, before time.Tim
 				done.More = true
 				break
 			}
+			e.beside = beside
 			one, err := t.retain(pass.column, pass.run, e, limit-done.Events-done.Blobs)
 			if err != nil {
 				return fmt.Errorf("retention of %s: %w", e.id, err)
@@ -126,7 +128,7 @@ func (t *Tx) retain(column string, run func(*Tx, ended, int) (retention.Done, er
 // of its events. Data of events that are younger than the rest stays until its time.
 func (t *Tx) dropTexts(e ended, room int) (retention.Done, error) {
 	var done retention.Done
-	n, err := t.dropRows(e.id, room)
+	n, err := t.dropRows(e, room)
 	if err != nil {
 		return done, err
 	}
@@ -171,7 +173,7 @@ func (t *Tx) dropOrphans(e ended, _ int) (retention.Done, error) {
 	if err != nil || len(ids) == 0 {
 		return retention.Done{}, err
 	}
-	used, err := t.usedBlobs(e.id)
+	used, err := t.usedBlobs(e)
 	if err != nil {
 		return retention.Done{}, err
 	}
@@ -188,18 +190,17 @@ func (t *Tx) dropOrphans(e ended, _ int) (retention.Done, error) {
 	return done, nil
 }
 
-// usedBlobs are the ids that the revisions and delegations of a task name.
-func (t *Tx) usedBlobs(taskID string) (map[string]bool, error) {
+// usedBlobs are the ids that the delegations of a task name, and the rows beside them.
+func (t *Tx) usedBlobs(e ended) (map[string]bool, error) {
 	used := map[string]bool{}
-	rows, err := t.q.query(t.ctx, "select v.bundle from revisions v join requests r on r.id = v.request_id where r.task_id = ?", taskID)
-	bundles, err := collect(rows, err, scanText)
+	beside, err := e.beside.Blobs(t, e.id)
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range bundles {
+	for _, id := range beside {
 		used[id] = true
 	}
-	all, err := t.several(t.q.query(t.ctx, selectDelegation+" where task_id = ? order by seq", taskID))
+	all, err := t.several(t.q.query(t.ctx, selectDelegation+" where task_id = ? order by seq", e.id))
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +214,7 @@ func (t *Tx) usedBlobs(taskID string) (map[string]bool, error) {
 		}
 		if d.Result != nil {
 			for _, a := range d.Result.Artifacts {
-				used[orchestrator.ArtifactBlob(taskID, a.SHA256)] = true
+				used[orchestrator.ArtifactBlob(e.id, a.SHA256)] = true
 			}
 		}
 		if d.Work.Land != nil {

@@ -16,8 +16,8 @@ const goneHash = "gone"
 // dropRows replaces the texts of a task's rows, at most room delegations and one more at a
 // time, and returns how many delegations it changed. States, names, times, costs, digests
 // and the names of changed files stay.
-func (t *Tx) dropRows(taskID string, room int) (int, error) {
-	rows, err := t.q.query(t.ctx, "select id, chain, result, error, work from delegations where task_id = ? and context_hash <> ? order by seq limit ?", taskID, goneHash, room+1)
+func (t *Tx) dropRows(e ended, room int) (int, error) {
+	rows, err := t.q.query(t.ctx, "select id, chain, result, error, work from delegations where task_id = ? and context_hash <> ? order by seq limit ?", e.id, goneHash, room+1)
 	type texts struct {
 		id                     string
 		chain, result, err, wo []byte
@@ -46,61 +46,37 @@ func (t *Tx) dropRows(taskID string, room int) (int, error) {
 			}
 		}
 		if _, err := t.q.exec(t.ctx, "update delegations set text = ?, chain = ?, result = ?, error = ?, work = ?, context_hash = ? where id = ? and task_id = ?",
-			retention.GoneText, columns[0], columns[1], columns[2], columns[3], goneHash, d.id, taskID); err != nil {
+			retention.GoneText, columns[0], columns[1], columns[2], columns[3], goneHash, d.id, e.id); err != nil {
 			return 0, err
 		}
 	}
-	first, err := changed(t.q.exec(t.ctx, "update tasks set text = ?, source = '', dropped_at = ? where id = ? and dropped_at is null", retention.GoneText, micros(t.now), taskID))
+	first, err := changed(t.q.exec(t.ctx, "update tasks set text = ?, source = '', dropped_at = ? where id = ? and dropped_at is null", retention.GoneText, micros(t.now), e.id))
 	if err != nil || first == 0 && len(all) == 0 {
 		return 0, err
 	}
-	return max(len(all), int(first)), t.dropAround(taskID)
+	if err := t.dropAround(e.id); err != nil {
+		return 0, err
+	}
+	return max(len(all), int(first)), e.beside.DropTexts(t, e.id)
 }
 
 // dropAround drops what stands around the delegations of a task.
 func (t *Tx) dropAround(taskID string) error {
-	if err := t.dropTextsAround(taskID); err != nil {
-		return err
-	}
-	return t.sortTask(taskID, retention.GoneText) // what lists show and find of its requests
-}
-
-func (t *Tx) dropTextsAround(taskID string) error {
-	requests := "(select id from requests where task_id = ?)"
 	for _, text := range []string{
 		"delete from turns where delegation_id in (select id from delegations where task_id = ?)",
 		"delete from agent_shared_context where namespace = '" + sharedctx.BoardPrefix + "' || cast(? as text)",
-		"delete from drafts where request_id in " + requests,
-		"update answers set text = '" + retention.GoneText + "' where text <> '' and request_id in " + requests,
-		"delete from notices where request_id in " + requests,
 		"update deliveries set text = '', body = null where task_id <> '' and task_id = ?",
-		"update decisions set comment = '" + retention.GoneText + "' where comment <> '' and request_id in " + requests,
-		"update deliveries set text = '', body = null where task_id <> '' and task_id = ?",
-		"update decisions set comments = '[]' where request_id in " + requests,
-		"update revisions set text = '" + retention.GoneText + "' where request_id in " + requests,
-		"update requests set title = '" + retention.GoneText + "' where task_id = ?",
 	} {
 		if _, err := t.q.exec(t.ctx, text, taskID); err != nil {
-			return err
-		}
-	}
-	if err := t.dropColumn("select id, question from requests where task_id = ? and question <> ''", "update requests set question = ? where id = ?",
-		taskID, []string{"text"}, []string{"context", "handover"}); err != nil {
-		return err
-	}
-	for column, blank := range map[string][]string{"warnings": {"text"}, "notes": {"text"}, "checks": {"output"}} {
-		// A revision has a key of two parts; its number goes into the id and out again.
-		if err := t.dropColumn("select v.request_id || ' ' || v.n, v."+column+" from revisions v join requests r on r.id = v.request_id where r.task_id = ?",
-			"update revisions set "+column+" = ? where request_id || ' ' || n = ? and request_id in "+requests, taskID, blank, nil, taskID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropColumn scrubs a column of JSON: get gives ids and texts, put takes a text, an id
-// and more.
-func (t *Tx) dropColumn(get, put, taskID string, blank, cut []string, more ...any) error {
+// DropColumn replaces texts in a column of JSON, anywhere under the keys blank, and leaves out
+// what stands under the keys cut: get gives ids and texts, put takes a text, an id and more.
+func (t *Tx) DropColumn(get, put, taskID string, blank, cut []string, more ...any) error {
 	rows, err := t.q.query(t.ctx, get, taskID)
 	type row struct {
 		id   string

@@ -13,7 +13,7 @@ func TestTheTableOfTheSharedContext(t *testing.T) {
 		s := open(t, url)
 		long := func(n int) string { return "'" + strings.Repeat("x", n) + "'" }
 		insert := func(values string) error {
-			return s.Exec(t.Context(), "insert into agent_shared_context (namespace, key_name, value, agent) values ("+values+")")
+			return s.Spoil(t.Context(), "insert into agent_shared_context (namespace, key_name, value, agent) values ("+values+")")
 		}
 		for values, fits := range map[string]bool{
 			long(64) + "," + long(128) + ",''," + long(64): true, // K18, K19, K21

@@ -32,8 +32,7 @@ func sqliteDialect() *dialect {
 		ending:     "substr(id, -6)",
 		pattern:    "lower(e.data) glob '*' || ? || '*'",
 		useReady:   " indexed by delegations_ready",
-		useOverdue: " indexed by requests_overdue",
-		useNext:    " indexed by requests_next",
+		indexedBy:  " indexed by ",
 		classify:   classifySQLite,
 		flush:      flushSQLite,
 		search:     searchSQLite,
@@ -42,7 +41,7 @@ func sqliteDialect() *dialect {
 		requestsWith:    requestsSQLite,
 		delegationsWith: func(a asked, limit int) (string, []any) { return delegationsSQLite("d.id", a, "", limit) },
 	}
-	d.claimable, d.overdue = selectClaimable(d), selectOverdue(d)
+	d.claimable = selectClaimable(d)
 	for k := 1; k <= batch; k++ {
 		d.extra = append(d.extra, insertEvents(k))
 	}

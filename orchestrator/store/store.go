@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 )
@@ -43,29 +42,11 @@ type Store struct {
 	relay    *relay   // shows them what is being written; nil on SQLite
 	seq      sequencing
 	guesses  guesses // wrong link codes
-	waiting  pendings
 	recorded recorded
 	sizes    sizes
 }
 
-// EngineStore is a Store as the engine sees it.
-type EngineStore struct{ *Store }
-
-// GatewayStore is a Store as the approval gateway sees it.
-type GatewayStore struct{ *Store }
-
-var (
-	_ orchestrator.Reader = (*Store)(nil)
-	_ orchestrator.Store  = EngineStore{}
-	_ approval.Store      = GatewayStore{}
-	_ approval.Tx         = (*Tx)(nil)
-)
-
-// Engine returns the store as the engine sees it.
-func (s *Store) Engine() EngineStore { return EngineStore{s} }
-
-// Gateway returns the store as the approval gateway sees it.
-func (s *Store) Gateway() GatewayStore { return GatewayStore{s} }
+var _ orchestrator.Reader = (*Store)(nil)
 
 // Open opens the database at url, sqlite:PATH or postgres://…, and migrates it. Its
 // errors say what to do. Two nodes may open a new database at once; one that a newer
@@ -77,16 +58,10 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	err = s.Migrate(ctx)
 	if err == nil {
-		err = s.w.prepare(ctx, s.dialect.statements())
-	}
-	if err == nil && s.r.h != s.w {
-		err = s.r.h.prepare(ctx, s.dialect.statements())
+		err = s.Prepare(ctx, s.dialect.statements()...)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
-	}
-	if err := s.Sort(ctx); err != nil && ctx.Err() == nil { // everything works but the history of these
-		s.log.Error("Requests of an older version are missing in the history. The next start tries again.", "error", err)
 	}
 	return s, nil
 }
@@ -168,19 +143,3 @@ func (s *Store) Close() error {
 
 // now is the time in whole microseconds, UTC, as it is stored.
 func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
-
-// InTask implements orchestrator.Store. fn may be called again after the database
-// undid its work, so it must not change anything but through its Tx.
-func (e EngineStore) InTask(ctx context.Context, taskID string, fn func(orchestrator.Tx) error) error {
-	return e.inTask(ctx, taskID, func(t *Tx) error { return fn(t) })
-}
-
-// NewTask implements orchestrator.Store.
-func (e EngineStore) NewTask(ctx context.Context, task orchestrator.Task, fn func(orchestrator.Tx) error) (orchestrator.Task, bool, error) {
-	return e.newTask(ctx, task, func(t *Tx) error { return fn(t) })
-}
-
-// InTask implements approval.Store; see EngineStore.InTask.
-func (g GatewayStore) InTask(ctx context.Context, taskID string, fn func(approval.Tx) error) error {
-	return g.inTask(ctx, taskID, func(t *Tx) error { return fn(t) })
-}

@@ -101,8 +101,8 @@ func (t *Tx) insertTask(task orchestrator.Task) (taskRow, bool, error) {
 	return first, false, nil
 }
 
-// newTask implements EngineStore.NewTask.
-func (s *Store) newTask(ctx context.Context, task orchestrator.Task, fn func(*Tx) error) (orchestrator.Task, bool, error) {
+// NewTask inserts the task and runs fn in the same transaction, as orchestrator.Store wants it.
+func (s *Store) NewTask(ctx context.Context, task orchestrator.Task, fn func(*Tx) error) (orchestrator.Task, bool, error) {
 	var made orchestrator.Task
 	var fresh bool
 	err := s.transact(ctx, func(t *Tx) error {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 )
@@ -31,8 +30,7 @@ type Tx struct {
 	events      []event.Event
 	numbered    int // of events
 	delegations map[string]*orchestrator.Delegation
-	requests    map[string]*approval.Request
-	touched     []string           // ids of requests that lists have to show anew
+	before      []func() error     // the commit
 	after       []func()           // the commit
 	undone      []func(maybe bool) // where there was none, or nobody knows
 }
@@ -160,7 +158,12 @@ func (t *Tx) Task() *orchestrator.Task { return &t.row.Task }
 // flush numbers the events and writes them with the task's counters.
 func (t *Tx) flush() error {
 	t.number()
-	if err := t.writeHistory(); err != nil {
+	for _, fn := range t.before {
+		if err := fn(); err != nil {
+			return err
+		}
+	}
+	if err := t.writeCodes(); err != nil {
 		return err
 	}
 	if len(t.events) == 0 && sameTask(&t.row, &t.was) {

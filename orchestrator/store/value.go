@@ -86,3 +86,20 @@ func clean(s string) string {
 	}
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
+
+// list makes a missing list an empty one: the column reads [] and not null.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// spelt is such a list as events tell it.
+func spelt[T ~string](items []T) []string {
+	out := make([]string, len(items))
+	for i, v := range items {
+		out[i] = string(v)
+	}
+	return out
+}

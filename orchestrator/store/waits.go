@@ -102,10 +102,3 @@ func (s *Store) Live(ctx context.Context) (map[string]int64, error) {
 	})
 	return counts, s.explain(err)
 }
-
-// PendingCount counts the requests that wait for people.
-func (s *Store) PendingCount(ctx context.Context) (int64, error) {
-	var n int64
-	err := s.r.row(ctx, "select count(*) from requests where state = 'pending'").Scan(&n)
-	return n, s.explain(err)
-}

@@ -252,7 +252,7 @@ func auditRequestCell(p AuditPage, r history.Row, column string) templ.Component
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = views.Chain(strings.Split(views.OrDash(r.Chain), " → ")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = views.Chain(r.Chain).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

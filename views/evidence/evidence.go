@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/views"
@@ -55,7 +56,7 @@ func (p EvidencePage) place() (kind, name string) {
 }
 
 // ruleAsks says what a rule asks for.
-func ruleAsks(r approval.Rule) string {
+func ruleAsks(r policy.Rule) string {
 	switch {
 	case r.Deny:
 		return "refuses"

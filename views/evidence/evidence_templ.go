@@ -354,7 +354,7 @@ func evidenceAsked(p EvidencePage) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = views.Chain(strings.Split(views.OrDash(p.Request.Chain), " → ")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = views.Chain(p.Request.Chain).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -846,7 +846,7 @@ func evidenceRule(r approval.Request) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = views.Visible(party.User+": "+party.Why).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = views.Visible(party.User+": "+party.Why()).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

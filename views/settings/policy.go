@@ -2,6 +2,7 @@ package settings
 
 import (
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/views"
 )
 
@@ -32,7 +33,7 @@ var sinceChoices = []struct{ Value, Text string }{{"7d", "7 days"}, {"", "30 day
 
 // others counts those that other people or another rule would have decided.
 func (p PolicyPage) others() int {
-	return p.Trial.Effects[approval.Others] + p.Trial.Effects[approval.Other]
+	return p.Trial.Effects[policy.Others] + p.Trial.Effects[policy.Other]
 }
 
 // sinceWords is the choice in words.
@@ -46,13 +47,13 @@ func (p PolicyPage) sinceWords() string {
 }
 
 // effectWords says what other rules would have meant.
-func effectWords(effect approval.Effect) string {
+func effectWords(effect policy.Effect) string {
 	switch effect {
-	case approval.Stricter:
+	case policy.Stricter:
 		return "stricter"
-	case approval.Looser:
+	case policy.Looser:
 		return "looser"
-	case approval.Others:
+	case policy.Others:
 		return "other people"
 	default:
 		return "other rule"

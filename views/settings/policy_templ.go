@@ -9,7 +9,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/views"
 )
 
@@ -411,9 +411,9 @@ func policyChanges(p PolicyPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var18 string
-			templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(views.Thousands(p.Trial.Effects[approval.Stricter]))
+			templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(views.Thousands(p.Trial.Effects[policy.Stricter]))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/settings/policy.templ`, Line: 101, Col: 160}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/settings/policy.templ`, Line: 101, Col: 158}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var18))
 			if templ_7745c5c3_Err != nil {
@@ -424,9 +424,9 @@ func policyChanges(p PolicyPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var19 string
-			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(views.Thousands(p.Trial.Effects[approval.Looser]))
+			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(views.Thousands(p.Trial.Effects[policy.Looser]))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/settings/policy.templ`, Line: 101, Col: 224}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/settings/policy.templ`, Line: 101, Col: 220}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 			if templ_7745c5c3_Err != nil {
@@ -439,7 +439,7 @@ func policyChanges(p PolicyPage) templ.Component {
 			var templ_7745c5c3_Var20 string
 			templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(views.Thousands(p.others()))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/settings/policy.templ`, Line: 101, Col: 264}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/settings/policy.templ`, Line: 101, Col: 260}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 			if templ_7745c5c3_Err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/web/wire"
 )
 
@@ -31,16 +32,9 @@ func listed[T any](raw json.RawMessage) (List[T], error) {
 
 // Event is one fact. N and Cursor are 0 and "" for what is not stored.
 type Event struct {
-	TaskID       string          `json:"task_id"`
-	N            int64           `json:"n"`
-	ID           string          `json:"id"`
-	Type         string          `json:"type"`
-	DelegationID string          `json:"delegation_id"`
-	Actor        string          `json:"actor"`
-	At           time.Time       `json:"at"`
-	Data         json.RawMessage `json:"data"`
-	Cursor       string          `json:"-"` // the SSE id, where it came by a stream
-	Raw          json.RawMessage `json:"-"` // as the server wrote it
+	event.Event
+	Cursor string          `json:"-"` // the SSE id, where it came by a stream
+	Raw    json.RawMessage `json:"-"` // as the server wrote it
 }
 
 // Life is how long a written value stays: TTL in whole seconds, else Never, else what the

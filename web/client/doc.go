@@ -6,6 +6,6 @@
 // field that this package does not know. A refusal is an *Error with the code of the
 // problem document, a server that cannot be reached an *Unreachable.
 //
-// The shapes are declared here and nowhere else: the room imports no other room, so
-// that what is published and what is used stay two things that tests can compare.
+// The shapes are those of web/wire and of the values that the API publishes as they are: a field
+// that is renamed there no longer compiles here.
 package client

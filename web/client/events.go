@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"gatehouse/orchestrator/record/event"
 )
 
 // How a stream is followed.
@@ -134,7 +136,7 @@ func (f *Follower) take(fr frame) error {
 		return nil // not an event: a later version's frame
 	}
 	if e.Type == "" {
-		e.Type = fr.event
+		e.Type = event.Type(fr.event)
 	}
 	e.Cursor = fr.id
 	if err := f.Each(e); err != nil {

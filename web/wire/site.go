@@ -79,6 +79,9 @@ type Life struct {
 	TTL        *string `json:"ttl,omitempty"` // performance, learnings, security, memory, never, 24h, 30d …
 }
 
+// RequestPrefix is how the id of every request begins.
+const RequestPrefix = "apr_"
+
 // NewHold is the body of POST /holds. One of the first four says what is held.
 type NewHold struct {
 	Task       string `json:"task,omitempty"`
@@ -145,6 +148,12 @@ type Delivery struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	Payload *string           `json:"payload,omitempty"`
 }
+
+// Made says that the delivery makes a task, or has made one.
+func (d Delivery) Made() bool { return d.State == "stored" || d.State == "started" }
+
+// MaxPayload is the largest body that a webhook may send, in bytes.
+const MaxPayload = 1 << 20
 
 // Sample is the body of POST /triggers/{name}/test: a payload, and what the sender would call it.
 type Sample struct {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 )
 
@@ -83,7 +84,7 @@ type Row struct {
 	Requester  string        `json:"requester"`
 	Via        origin.Origin `json:"via"`
 	Agent      string        `json:"agent"`
-	Chain      string        `json:"chain"` // kik → coder
+	Chain      chain.Names   `json:"chain"` // kik → coder
 	Repository string        `json:"repository"`
 	Target     string        `json:"target"` // the branch
 	Rule       string        `json:"rule"`

@@ -6,5 +6,6 @@
 // rule, on which digest, with which outcome and cost, and every hash, so that the history
 // still verifies.
 //
-// The room is pure; it imports only the standard library. The store removes, cmd says when.
+// The store removes, a Run in batches and by the rules, and housekeeping says when. The room imports only the standard
+// library.
 package retention

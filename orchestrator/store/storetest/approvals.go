@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
@@ -31,14 +33,14 @@ var approvalTests = map[string]func(*Suite){
 
 func (s *Suite) gate(task string, fn func(tx approval.Tx) error) {
 	s.Helper()
-	s.must(s.Store.Gateway().InTask(s.ctx, task, fn))
+	s.must(s.Store.InGate(s.ctx, task, fn))
 }
 
 // request makes a pending request of d.
 func (s *Suite) request(d *orchestrator.Delegation, change ...func(*approval.Request)) *approval.Request {
 	s.Helper()
 	r := &approval.Request{ID: orchestrator.NewID(orchestrator.RequestPrefix, s.Clock.Now()), DelegationID: d.ID, State: approval.Pending, Agent: d.To,
-		Title: "Fix", Repository: "app", Rule: approval.Rule{Name: "rest", Need: 1, From: []string{}},
+		Title: "Fix", Repository: "app", Rule: policy.Rule{Name: "rest", Need: 1, From: []string{}},
 		Revision: approval.Revision{N: 1, State: approval.Pending, Digest: "d1", Base: patch.Base{Branch: "main"}}}
 	for _, c := range change {
 		c(r)
@@ -54,7 +56,7 @@ func requestComesBack(s *Suite) {
 	now, later := s.Clock.Now(), s.Clock.Now().Add(time.Hour)
 	want := s.request(d, func(r *approval.Request) {
 		*r = approval.Request{ID: "apr_1", TaskID: d.TaskID, DelegationID: d.ID, State: approval.Pending, Version: 1, Agent: "coder", Title: "Fix", Repository: "app",
-			RequesterID: "usr_ann", Requester: "ann", Via: origin.From(origin.Web), Chain: "kik → coder", Rule: approval.Rule{Name: "core", When: "true", Need: 2, From: []string{"maintainers"}},
+			RequesterID: "usr_ann", Requester: "ann", Via: origin.From(origin.Web), Chain: chain.Names{"kik", "coder"}, Rule: policy.Rule{Name: "core", When: "true", Need: 2, From: []string{"maintainers"}},
 			RevertOf: "apr_0", ExpiresAt: &later, CreatedAt: now,
 			Revision: approval.Revision{N: 1, State: approval.Pending, Digest: "d1", Deliver: "merge", Base: patch.Base{Branch: "main"}, Tree: "t", Branch: "gatehouse/x", Commit: "c",
 				Bundle: "b", Text: "I fixed it", Files: []patch.File{{Path: "a\xc3\xa9", Added: 1}}, Added: 1, Removed: 2,
@@ -75,7 +77,7 @@ func requestComesBack(s *Suite) {
 	})
 	want.Decisions = []approval.Decision{decision}
 	want.Cards = []approval.Card{{RequestID: "apr_1", Channel: "inbox", DueAt: now}}
-	got, err := s.Store.Gateway().Request(s.ctx, "apr_1")
+	got, err := s.Store.Request(s.ctx, "apr_1")
 	s.must(err)
 	if !reflect.DeepEqual(&got, want) {
 		s.Errorf("got  %+v\nwant %+v", got, *want)
@@ -156,114 +158,11 @@ func staleRequest(s *Suite) {
 	d := s.delegation(s.task("one"))
 	old := *s.request(d)
 	s.in(d.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, d.ID, orchestrator.RequestCancelled, "") })
-	err := s.Store.Gateway().InTask(s.ctx, d.TaskID, func(tx approval.Tx) error {
+	err := s.Store.InGate(s.ctx, d.TaskID, func(tx approval.Tx) error {
 		old.State = approval.Approved
 		return tx.SaveRequest(s.ctx, &old)
 	})
 	s.is(err, orchestrator.ErrLost)
-}
-
-func cards(s *Suite) {
-	d := s.delegation(s.task("one"))
-	id := s.request(d).ID
-	due := func(want string) []approval.Card {
-		s.Helper()
-		cards, err := s.Store.DueCards(s.ctx, []string{"inbox", "chat"}, s.Clock.Now(), s.Clock.Now().Add(time.Minute), 10)
-		s.must(err)
-		var got []string
-		for _, c := range cards {
-			got = append(got, fmt.Sprint(c.Channel, c.Shown))
-		}
-		if fmt.Sprint(got) != want {
-			s.Errorf("due %v, want %s", got, want)
-		}
-		return cards
-	}
-	c := due("[inbox0]")[0]
-	due("[]") // leased
-	s.gate(d.TaskID, func(tx approval.Tx) error {
-		return tx.EnsureCard(s.ctx, approval.Card{RequestID: id, Channel: "inbox"})
-	})
-	due("[]") // it existed already
-	s.Clock.Add(time.Minute)
-	c = due("[inbox0]")[0] // its node died
-	c.Error, c.Attempts, c.DueAt = "429", 1, s.Clock.Now().Add(time.Hour)
-	s.must(s.Store.SaveCard(s.ctx, c))
-	due("[]")
-	s.Clock.Add(time.Hour)
-	c = due("[inbox0]")[0]
-	if c.Attempts != 1 || c.Error != "429" {
-		s.Errorf("card %+v", c)
-	}
-	// The request changes while the first version is on its way.
-	s.in(d.TaskID, func(tx orchestrator.Tx) error { return tx.CloseRequest(s.ctx, d.ID, orchestrator.RequestCancelled, "") })
-	c.Error, c.Shown, c.ExternalID, c.Attempts = "", 1, "m1", 0
-	s.must(s.Store.SaveCard(s.ctx, c))
-	c = due("[inbox1]")[0]
-	c.Shown = 2
-	s.must(s.Store.SaveCard(s.ctx, c))
-	s.Clock.Add(24 * time.Hour)
-	due("[]") // it has converged
-	r, err := s.Store.Request(s.ctx, id)
-	if err != nil || len(r.Cards) != 1 || r.Cards[0].ExternalID != "m1" || r.Cards[0].Shown != r.Version {
-		s.Errorf("cards %+v %v", r.Cards, err)
-	}
-	s.is(s.Store.SaveCard(s.ctx, approval.Card{RequestID: "apr_none"}), orchestrator.ErrNotFound)
-
-	other := s.request(d)
-	c = due("[inbox0]")[0]
-	c.Dead, c.Error = true, "the bot was blocked"
-	s.must(s.Store.SaveCard(s.ctx, c))
-	s.Clock.Add(24 * time.Hour)
-	due("[]") // given up
-	s.gate(d.TaskID, func(tx approval.Tx) error {
-		r, err := tx.Request(s.ctx, other.ID)
-		return errors.Join(err, tx.SaveRequest(s.ctx, r))
-	})
-	due("[inbox0]") // a change is a reason to try again
-}
-
-func cardLeases(s *Suite) {
-	d := s.delegation(s.task("one"))
-	for range 10 {
-		s.request(d)
-	}
-	stores := []approval.Store{s.Store.Gateway(), s.open("two").Gateway()}
-	got := make(chan string, 1000)
-	errs := together(8, func(i int) error {
-		for {
-			cards, err := stores[i%2].DueCards(s.ctx, []string{"inbox"}, s.Clock.Now(), s.Clock.Now().Add(time.Minute), 2)
-			if err != nil || len(cards) == 0 {
-				return err
-			}
-			for _, c := range cards {
-				got <- c.RequestID
-			}
-		}
-	})
-	if count(errs, nil) != 8 {
-		s.Fatalf("errors %v", errs)
-	}
-	// Rows that another node was just leasing are skipped: ask once more.
-	for cards, err := stores[0].DueCards(s.ctx, []string{"inbox"}, s.Clock.Now(), s.Clock.Now().Add(time.Minute), 20); len(cards) > 0 || err != nil; cards = nil {
-		s.must(err)
-		for _, c := range cards {
-			got <- c.RequestID
-		}
-	}
-	close(got)
-	seen := map[string]int{}
-	for id := range got {
-		seen[id]++
-	}
-	if len(seen) != 10 {
-		s.Errorf("%d cards", len(seen))
-	}
-	for id, n := range seen {
-		if n != 1 {
-			s.Errorf("%s was leased %d times", id, n)
-		}
-	}
 }
 
 func requestsByRule(s *Suite) {

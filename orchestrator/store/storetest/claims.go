@@ -163,7 +163,7 @@ func release(s *Suite) {
 	for _, node := range []string{"one", "two"} {
 		s.delegation(task, with(orchestrator.Running, func(d *orchestrator.Delegation) { d.Holder, d.LeaseUntil = node, now.Add(time.Minute) }))
 	}
-	s.must(s.Store.Engine().Release(s.ctx, "one", now))
+	s.must(s.Store.Release(s.ctx, "one", now))
 	refs, err := s.Store.Claimable(s.ctx, "one", now, 10)
 	if err != nil || len(refs) != 1 {
 		s.Fatalf("claimable %v %v", refs, err)
@@ -201,7 +201,7 @@ func disjoint(s *Suite) {
 	for range n {
 		s.delegation(s.task("one"))
 	}
-	nodes := map[string]orchestrator.Store{"one": s.Store.Engine(), "two": s.open("two").Engine()}
+	nodes := map[string]orchestrator.Store{"one": s.Store, "two": s.open("two")}
 	var mu sync.Mutex
 	by := map[string]string{}
 	var wg sync.WaitGroup

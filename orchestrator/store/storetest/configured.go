@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator/record/event"
-	"gatehouse/orchestrator/store"
 )
 
 var configuredTests = map[string]func(*Suite){
@@ -45,7 +45,7 @@ func (s *Suite) changes() []event.Event {
 
 func rulesOfBefore(s *Suite) {
 	two := s.open("two")
-	takes := func(st *store.Store, node, how, need string, counts bool) {
+	takes := func(st *sqlstore.Store, node, how, need string, counts bool) {
 		s.Helper()
 		got, err := st.RecordConfiguration(s.ctx, event.Taken{Actor: "system", How: how, Node: node}, configured(need))
 		if err != nil || got != counts {

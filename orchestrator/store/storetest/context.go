@@ -165,7 +165,7 @@ func contextOfAgents(s *Suite) {
 	e, err := sharedctx.New(s.Clock.Now(), "a", "k", "v", "coder", 0)
 	s.must(err)
 	no := errors.New("no")
-	s.is(s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
+	s.is(s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
 		_, err := tx.PutEntry(s.ctx, e)
 		return errors.Join(err, no)
 	}), no)

@@ -131,7 +131,7 @@ func contextUses(s *Suite) {
 		}
 	}
 	no := errors.New("no")
-	s.is(s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
+	s.is(s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
 		_, err := tx.NoteUses(s.ctx, []sharedctx.Use{use(sharedctx.Touch, "coder", "k")})
 		return errors.Join(err, no)
 	}), no)

@@ -85,7 +85,7 @@ func oneMoverWins(s *Suite) {
 	task := s.task("one")
 	d := s.delegation(task)
 	errs := together(30, func(i int) error {
-		return s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
+		return s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
 			mine := *d
 			mine.State, mine.Attempt, mine.Holder = orchestrator.Running, 1, fmt.Sprint("node", i)
 			return tx.Move(s.ctx, &mine, orchestrator.Queued, 0)
@@ -103,7 +103,7 @@ func sameHop(s *Suite) {
 		return &orchestrator.Delegation{ID: fmt.Sprintf("dlg_hop%d.%d.%s", i, generation, parentID), ParentID: parentID, To: "coder", State: orchestrator.Queued, HopKey: "coder:1", Generation: generation}
 	}
 	errs := together(10, func(i int) error {
-		return s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error { return tx.Insert(s.ctx, hop(i, 0, parent.ID)) })
+		return s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error { return tx.Insert(s.ctx, hop(i, 0, parent.ID)) })
 	})
 	if count(errs, nil) != 1 || count(errs, orchestrator.ErrExists) != 9 {
 		s.Fatalf("errors %v", errs)

@@ -67,7 +67,7 @@ func draftsTaken(s *Suite) {
 	s.must(s.Store.SaveDraft(s.ctx, one, 200))
 	s.must(s.Store.SaveDraft(s.ctx, other, 200))
 	undone := fmt.Errorf("undone")
-	err := s.Store.Gateway().InTask(s.ctx, r.TaskID, func(tx approval.Tx) error {
+	err := s.Store.InGate(s.ctx, r.TaskID, func(tx approval.Tx) error {
 		had, err := tx.TakeDrafts(s.ctx, ann.ID, r.ID)
 		if err != nil || len(had) != 1 {
 			return fmt.Errorf("took %+v, %w", had, err)

@@ -24,7 +24,7 @@ func appendOne(ctx context.Context, actor string) func(orchestrator.Tx) error {
 func manyAppend(s *Suite) {
 	task := s.task("one")
 	errs := together(50, func(i int) error {
-		return s.Store.Engine().InTask(s.ctx, task.ID, appendOne(s.ctx, fmt.Sprint("agent", i)))
+		return s.Store.InTask(s.ctx, task.ID, appendOne(s.ctx, fmt.Sprint("agent", i)))
 	})
 	if count(errs, nil) != 50 {
 		s.Fatalf("errors %v", errs)
@@ -105,7 +105,7 @@ func orderAll(s *Suite) {
 	grown := s.Store.Grown().Changed()
 	one, two := s.task("one"), s.task("two")
 	errs := together(20, func(i int) error {
-		return s.Store.Engine().InTask(s.ctx, []string{one.ID, two.ID}[i%2], appendOne(s.ctx, fmt.Sprint(i)))
+		return s.Store.InTask(s.ctx, []string{one.ID, two.ID}[i%2], appendOne(s.ctx, fmt.Sprint(i)))
 	})
 	if count(errs, nil) != 20 {
 		s.Fatalf("errors %v", errs)

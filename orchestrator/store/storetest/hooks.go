@@ -69,7 +69,7 @@ func hooksAfterRollback(s *Suite) {
 	task := s.task("one")
 	broken := errors.New("broken")
 	var w said
-	s.is(s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
+	s.is(s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
 		tx.OnCommit(w.hook("committed"))
 		tx.OnRollback(w.undone("first"))
 		tx.OnRollback(func(bool) { // the transaction is over
@@ -80,7 +80,7 @@ func hooksAfterRollback(s *Suite) {
 	}), broken)
 	s.said(w, "second", "first")
 	w = nil
-	s.is(s.Store.Engine().InTask(s.ctx, "tsk_none", func(tx orchestrator.Tx) error {
+	s.is(s.Store.InTask(s.ctx, "tsk_none", func(tx orchestrator.Tx) error {
 		tx.OnCommit(w.hook("committed"))
 		return nil
 	}), orchestrator.ErrNotFound)
@@ -93,7 +93,7 @@ func hooksOfNobody(s *Suite) {
 	for range 20 {
 		ctx, cancel := context.WithCancel(s.ctx)
 		ended := 0
-		err := s.Store.Engine().InTask(ctx, task.ID, func(tx orchestrator.Tx) error {
+		err := s.Store.InTask(ctx, task.ID, func(tx orchestrator.Tx) error {
 			tx.OnCommit(func() { s.Error("it is committed, and its caller had gone") })
 			tx.OnRollback(func(bool) { ended++ })
 			cancel()
@@ -125,7 +125,7 @@ func hooksOfNoTask(s *Suite) {
 	second.ID = "tsk_2"
 	var w said
 	for _, t := range []orchestrator.Task{first, second} {
-		_, _, err := s.Store.Engine().NewTask(s.ctx, t, func(tx orchestrator.Tx) error {
+		_, _, err := s.Store.NewTask(s.ctx, t, func(tx orchestrator.Tx) error {
 			tx.OnCommit(w.hook(t.ID))
 			tx.OnRollback(w.undone(t.ID + " undone"))
 			return nil
@@ -145,7 +145,7 @@ func hooksOfUndoneTries(s *Suite) {
 	var all sync.WaitGroup
 	for i, task := range tasks {
 		all.Go(func() {
-			err := s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
+			err := s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
 				first := tries[i].Add(1) == 1
 				tx.OnCommit(func() { committed[i].Add(1) })
 				tx.OnRollback(func(maybe bool) {

@@ -106,7 +106,7 @@ func listConversation(s *Suite) {
 		s.Clock.Add(time.Millisecond)
 		task := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, s.Clock.Now()), RootID: orchestrator.NewID(orchestrator.DelegationPrefix, s.Clock.Now()),
 			Agent: "kik", Text: fmt.Sprint("message ", i), RequesterID: c.user, Requester: "ann", Via: origin.Parse(c.via)}
-		_, _, err := s.Store.Engine().NewTask(s.ctx, task, func(tx orchestrator.Tx) error {
+		_, _, err := s.Store.NewTask(s.ctx, task, func(tx orchestrator.Tx) error {
 			return tx.Insert(s.ctx, &orchestrator.Delegation{ID: task.RootID, To: "kik", Text: task.Text, State: orchestrator.Queued, Requester: "ann"})
 		})
 		s.must(err)

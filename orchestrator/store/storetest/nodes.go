@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
@@ -87,8 +88,8 @@ func oneHistory(s *Suite) {
 	s.run(s.Store)
 	s.run(two)
 	task := s.task("one")
-	nodes := []*store.Store{s.Store, two}
-	errs := together(40, func(i int) error { return nodes[i%2].Engine().InTask(s.ctx, task.ID, appendOne(s.ctx, fmt.Sprint(i))) })
+	nodes := []*sqlstore.Store{s.Store, two}
+	errs := together(40, func(i int) error { return nodes[i%2].InTask(s.ctx, task.ID, appendOne(s.ctx, fmt.Sprint(i))) })
 	if count(errs, nil) != 40 {
 		s.Fatalf("errors %v", errs)
 	}
@@ -104,7 +105,7 @@ func oneHistory(s *Suite) {
 func cancelled(s *Suite) {
 	task := s.task("one")
 	ctx, cancel := context.WithCancel(s.ctx)
-	err := s.Store.Engine().InTask(ctx, task.ID, func(tx orchestrator.Tx) error {
+	err := s.Store.InTask(ctx, task.ID, func(tx orchestrator.Tx) error {
 		s.must(tx.Append(ctx, event.Event{Type: event.Progress}))
 		cancel()
 		return nil

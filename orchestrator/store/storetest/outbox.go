@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/event"
 )
 
@@ -86,17 +87,17 @@ func editsFirst(s *Suite) {
 		return got
 	}
 	now := s.Clock.Now()
-	got := due(func() ([]approval.Card, error) { return s.Store.DueCards(s.ctx, []string{"tg"}, now, now, 10) })
+	got := due(func() ([]approval.Card, error) { return s.Store.DueCards(s.ctx, []origin.Channel{"tg"}, now, now, 10) })
 	if fmt.Sprint(got) != fmt.Sprint([]string{old.RequestID, fresh.RequestID}) {
 		s.Errorf("due %v, want %s before %s", got, old.RequestID, fresh.RequestID)
 	}
 	got = due(func() ([]approval.Card, error) {
-		return s.Store.DueEdits(s.ctx, []string{"tg"}, now, now.Add(time.Minute), 10)
+		return s.Store.DueEdits(s.ctx, []origin.Channel{"tg"}, now, now.Add(time.Minute), 10)
 	})
 	if fmt.Sprint(got) != fmt.Sprint([]string{old.RequestID}) {
 		s.Errorf("edits %v, want %s alone", got, old.RequestID)
 	}
-	if got := due(func() ([]approval.Card, error) { return s.Store.DueEdits(s.ctx, []string{"tg"}, now, now, 10) }); len(got) != 0 {
+	if got := due(func() ([]approval.Card, error) { return s.Store.DueEdits(s.ctx, []origin.Channel{"tg"}, now, now, 10) }); len(got) != 0 {
 		s.Errorf("leased twice: %v", got)
 	}
 }
@@ -130,7 +131,7 @@ func floods(s *Suite) {
 	if s.card(late).Digest == digest {
 		s.Error("an old digest takes lines in")
 	}
-	cards, err := s.Store.DueCards(s.ctx, []string{"tg"}, s.Clock.Now(), s.Clock.Now(), 50)
+	cards, err := s.Store.DueCards(s.ctx, []origin.Channel{"tg"}, s.Clock.Now(), s.Clock.Now(), 50)
 	s.must(err)
 	for _, c := range cards {
 		if c.Digest != "" {
@@ -214,7 +215,7 @@ func leaves(s *Suite) {
 		s.Fatalf("card %+v", own)
 	}
 	s.intoDigest(c, false) // it stays out
-	cards, err := s.Store.DueEdits(s.ctx, []string{"tg"}, s.Clock.Now(), s.Clock.Now(), 10)
+	cards, err := s.Store.DueEdits(s.ctx, []origin.Channel{"tg"}, s.Clock.Now(), s.Clock.Now(), 10)
 	if err != nil || len(cards) != 1 || cards[0].RequestID != c.RequestID {
 		s.Errorf("due %+v %v", cards, err)
 	}
@@ -353,7 +354,7 @@ func deadLetters(s *Suite) {
 	if n, err := s.Store.Revive(s.ctx, "ann", approval.DeadFilter{Channel: "tg"}); n != 2 || err != nil {
 		s.Errorf("%d tried again, %v", n, err)
 	}
-	cards, err := s.Store.DueCards(s.ctx, []string{"tg"}, s.Clock.Now(), s.Clock.Now(), 10)
+	cards, err := s.Store.DueCards(s.ctx, []origin.Channel{"tg"}, s.Clock.Now(), s.Clock.Now(), 10)
 	if err != nil || len(cards) != 3 || cards[0].Attempts != 0 || cards[0].Error != "" {
 		s.Errorf("due %+v %v", cards, err)
 	}

@@ -91,7 +91,7 @@ func looksKept(s *Suite) {
 	if got, want := say(), "1 true bob 3 [cli], 1 true dan 1 [], 1 true ann 0 [api], 2 false dan 1 [], "; got != want {
 		s.Errorf("got  %s\nwant %s", got, want)
 	}
-	s.must(s.Store.Gateway().InTask(s.ctx, r.TaskID, func(tx approval.Tx) error {
+	s.must(s.Store.InGate(s.ctx, r.TaskID, func(tx approval.Tx) error {
 		return tx.InsertDecision(s.ctx, r.ID, approval.Decision{Revision: 1, UserID: dan.ID, User: "dan", Channel: "web", Verdict: approval.Approve})
 	}))
 	if got, want := say(), "1 true bob 3 [cli], 1 true ann 0 [api], 2 false dan 1 [], "; got != want {
@@ -106,7 +106,7 @@ func readingsPurged(s *Suite) {
 	ann := s.user("ann")
 	waits, over := s.request(s.delegation(s.task("t"))), s.request(s.delegation(s.task("u")))
 	over.State = approval.Rejected
-	s.must(s.Store.Gateway().InTask(s.ctx, over.TaskID, func(tx approval.Tx) error { return tx.SaveRequest(s.ctx, over) }))
+	s.must(s.Store.InGate(s.ctx, over.TaskID, func(tx approval.Tx) error { return tx.SaveRequest(s.ctx, over) }))
 	old := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	for _, r := range []*approval.Request{waits, over} {
 		s.must(s.Store.OpenReading(s.ctx, ann.ID, r.ID, 1, old))

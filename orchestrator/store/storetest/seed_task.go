@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/chain"
@@ -249,7 +250,7 @@ func (t *seedTask) request(delegation, to string) (string, orchestrator.State) {
 		t.event(event.PatchLanded, delegation, "gatehouse", map[string]any{"commit": landed})
 	}
 	t.s.b.add("requests", id, t.id, delegation, string(state), 2, to, orchestrator.Title(t.text), t.repo, "usr_"+t.who, t.who, t.via, "kik → "+to,
-		seedJSON(approval.Rule{Name: rule, Need: need, From: []string{}}), landed, "", "", asked.UnixMicro(), decided, 1, "[]")
+		seedJSON(policy.Rule{Name: rule, Need: need, From: []string{}}), landed, "", "", asked.UnixMicro(), decided, 1, "[]")
 	t.s.b.add("revisions", id, 1, string(state), strings.Repeat("9f", 32), "merge", seedJSON(patch.Base{Branch: "main"}), strings.Repeat("c", 40), "gatehouse/x", strings.Repeat("d", 40), "b", "",
 		"The fix: "+t.s.words(40), seedJSON(files), r.IntN(100), r.IntN(50), seedJSON(warnings), "[]", seedJSON(checks), "landlock", asked.UnixMicro())
 	t.s.made.Requests++

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/event"
@@ -40,7 +41,7 @@ type Suite struct {
 	*testing.T
 	URL   string
 	Clock *Clock
-	Store *store.Store
+	Store *sqlstore.Store
 	ctx   context.Context
 }
 
@@ -69,9 +70,9 @@ func Run(t *testing.T, url func(testing.TB) string) {
 }
 
 // open opens the test's database as one more node.
-func (s *Suite) open(node string) *store.Store {
+func (s *Suite) open(node string) *sqlstore.Store {
 	s.Helper()
-	st, err := store.Open(s.ctx, s.URL, store.Options{Node: node, Now: s.Clock.Now, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Pool: 8})
+	st, err := sqlstore.Open(s.ctx, s.URL, store.Options{Node: node, Now: s.Clock.Now, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Pool: 8})
 	if err != nil {
 		s.Fatalf("open: %v", err)
 	}
@@ -84,7 +85,7 @@ func (s *Suite) open(node string) *store.Store {
 }
 
 // run runs a node's goroutines until the returned function is called or the test ends.
-func (s *Suite) run(st *store.Store) (stop func()) {
+func (s *Suite) run(st *sqlstore.Store) (stop func()) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan error, 1)
 	go func() { done <- st.Run(ctx) }()
@@ -118,7 +119,7 @@ func (s *Suite) is(err, want error) {
 // in runs fn in a transaction of the task.
 func (s *Suite) in(task string, fn func(tx orchestrator.Tx) error) {
 	s.Helper()
-	s.must(s.Store.Engine().InTask(s.ctx, task, fn))
+	s.must(s.Store.InTask(s.ctx, task, fn))
 }
 
 // eventually waits until ok is true.
@@ -139,7 +140,7 @@ func (s *Suite) eventually(what string, ok func() bool) {
 // task makes a task of ann's for kik.
 func (s *Suite) task(text string) orchestrator.Task {
 	s.Helper()
-	task, fresh, err := s.Store.Engine().NewTask(s.ctx, orchestrator.Task{
+	task, fresh, err := s.Store.NewTask(s.ctx, orchestrator.Task{
 		ID: orchestrator.NewID(orchestrator.TaskPrefix, s.Clock.Now()), Agent: "kik", Text: text, RequesterID: "usr_ann", Requester: "ann", Via: origin.From(origin.Web),
 	}, func(tx orchestrator.Tx) error {
 		return tx.Append(s.ctx, event.Event{Type: event.TaskCreated, Actor: "ann"})

@@ -24,7 +24,7 @@ var taskTests = map[string]func(*Suite){
 func taskComesBack(s *Suite) {
 	want := orchestrator.Task{ID: "tsk_1", RootID: "dlg_1", Agent: "kik", Text: "Fix\nit", Repository: "app", Ref: "main", Key: "k1", Complexity: "simple",
 		RequesterID: "usr_1", Requester: "ann", Via: origin.From(origin.CLI), RevertOf: "apr_1", Handoffs: 2, CreatedAt: s.Clock.Now()}
-	made, fresh, err := s.Store.Engine().NewTask(s.ctx, want, func(orchestrator.Tx) error { return nil })
+	made, fresh, err := s.Store.NewTask(s.ctx, want, func(orchestrator.Tx) error { return nil })
 	if err != nil || !fresh || !reflect.DeepEqual(made, want) {
 		s.Fatalf("made %+v %t %v", made, fresh, err)
 	}
@@ -40,7 +40,7 @@ func taskComesBack(s *Suite) {
 	s.is(err, orchestrator.ErrNotFound)
 	_, err = s.Store.TaskByKey(s.ctx, "usr_1", "")
 	s.is(err, orchestrator.ErrNotFound)
-	s.is(s.Store.Engine().InTask(s.ctx, "tsk_none", func(orchestrator.Tx) error { return nil }), orchestrator.ErrNotFound)
+	s.is(s.Store.InTask(s.ctx, "tsk_none", func(orchestrator.Tx) error { return nil }), orchestrator.ErrNotFound)
 }
 
 func sameKey(s *Suite) {
@@ -48,7 +48,7 @@ func sameKey(s *Suite) {
 	ids, ran, made := map[string]bool{}, 0, 0
 	errs := together(20, func(int) error {
 		task := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, s.Clock.Now()), Agent: "kik", Key: "deploy", RequesterID: "usr_ann"}
-		got, fresh, err := s.Store.Engine().NewTask(s.ctx, task, func(tx orchestrator.Tx) error {
+		got, fresh, err := s.Store.NewTask(s.ctx, task, func(tx orchestrator.Tx) error {
 			mu.Lock()
 			ran++
 			mu.Unlock()
@@ -66,7 +66,7 @@ func sameKey(s *Suite) {
 		s.Fatalf("%d tasks, %d fresh, fn ran %d times, errors %v", len(ids), made, ran, errs)
 	}
 	other := orchestrator.Task{ID: "tsk_other", Agent: "kik", Key: "deploy", RequesterID: "usr_bob"}
-	if _, fresh, err := s.Store.Engine().NewTask(s.ctx, other, func(orchestrator.Tx) error { return nil }); err != nil || !fresh {
+	if _, fresh, err := s.Store.NewTask(s.ctx, other, func(orchestrator.Tx) error { return nil }); err != nil || !fresh {
 		s.Errorf("another person's key is their own: %t %v", fresh, err)
 	}
 }
@@ -81,10 +81,10 @@ func failedLeavesNothing(s *Suite) {
 	}
 	sub := s.Store.Hub().Watch("", 8)
 	defer sub.Close()
-	s.is(s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error { return errors.Join(work(tx), no) }), no)
+	s.is(s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error { return errors.Join(work(tx), no) }), no)
 	func() {
 		defer func() { _ = recover() }()
-		_ = s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
+		_ = s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error {
 			s.must(work(tx))
 			panic("in the middle")
 		})
@@ -142,7 +142,7 @@ func hostileText(s *Suite) {
 		return tx.Append(s.ctx, event.Event{Type: event.Progress, Actor: "k\x00k", Data: event.Data(map[string]any{"text": "\x00\xff' -- \u2028"})})
 	})
 	s.must(s.Store.VerifyTask(s.ctx, task.ID))
-	s.Store.Engine().InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error { //nolint:errcheck // the error of Append is looked at
+	s.Store.InTask(s.ctx, task.ID, func(tx orchestrator.Tx) error { //nolint:errcheck // the error of Append is looked at
 		if err := tx.Append(s.ctx, event.Event{Type: event.Progress, Data: []byte("{")}); err == nil {
 			s.Error("data that is no JSON was taken")
 		}

@@ -21,10 +21,10 @@ func (w *world) asking(specs ...trigger.Spec) (*intake.Intake, *approval.Gateway
 	agents, err := agent.NewRegistry([]agent.Spec{{Name: "kik", Kind: agent.Command, Command: []string{"true"}, AskFirst: true}})
 	w.must(err)
 	log := slog.New(slog.DiscardHandler)
-	gate := approval.New(approval.Options{Store: w.store.Gateway(), Users: w.store, Now: w.clock.Now, Logger: log}, approval.Config{FourEyes: true, Expires: 90 * time.Minute})
-	engine := orchestrator.New(orchestrator.Options{Node: "n", Store: w.store.Engine(), Gate: gate, Hub: &event.Hub{}, Now: w.clock.Now, Log: log},
+	gate := approval.New(approval.Options{Store: w.store, Users: w.store, Now: w.clock.Now, Logger: log}, approval.Config{FourEyes: true, Expires: 90 * time.Minute})
+	engine := orchestrator.New(orchestrator.Options{Node: "n", Store: w.store, Gate: gate, Hub: &event.Hub{}, Now: w.clock.Now, Log: log},
 		orchestrator.Config{Agents: agents, Settings: orchestrator.Settings{Workers: 1, MaxDepth: 3}})
-	return intake.New(intake.Options{Store: w.store, Engine: engine, Tasks: w.store.Engine(), People: w.store, Every: 20 * time.Millisecond, Now: w.clock.Now, Log: log}, w.compile(specs...)), gate
+	return intake.New(intake.Options{Store: w.store, Engine: engine, Tasks: w.store, People: w.store, Every: 20 * time.Millisecond, Now: w.clock.Now, Log: log}, w.compile(specs...)), gate
 }
 
 // question is the one request about the task of a delivery.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/origin"
@@ -27,7 +28,7 @@ type world struct {
 	*testing.T
 	url   string
 	clock *storetest.Clock
-	store *store.Store
+	store *sqlstore.Store
 	ann   people.User
 }
 
@@ -57,9 +58,9 @@ func (w *world) must(err error) {
 	}
 }
 
-func (w *world) open(node string) *store.Store {
+func (w *world) open(node string) *sqlstore.Store {
 	w.Helper()
-	st, err := store.Open(w.Context(), w.url, store.Options{Node: node, Now: w.clock.Now, Logger: slog.New(slog.DiscardHandler), Pool: 4})
+	st, err := sqlstore.Open(w.Context(), w.url, store.Options{Node: node, Now: w.clock.Now, Logger: slog.New(slog.DiscardHandler), Pool: 4})
 	w.must(err)
 	w.Cleanup(func() { w.must(st.Close()) })
 	return st
@@ -91,13 +92,13 @@ func (m *moody) fails(err error) {
 }
 
 // node is an intake on a store, with these triggers.
-func (w *world) node(st *store.Store, specs ...trigger.Spec) (*intake.Intake, *moody) {
+func (w *world) node(st *sqlstore.Store, specs ...trigger.Spec) (*intake.Intake, *moody) {
 	w.Helper()
 	agents, err := agent.NewRegistry([]agent.Spec{{Name: "kik", Kind: agent.Command, Command: []string{"true"}}})
 	w.must(err)
-	engine := &moody{Engine: orchestrator.New(orchestrator.Options{Node: "n", Store: st.Engine(), Hub: &event.Hub{}, Now: w.clock.Now, Log: slog.New(slog.DiscardHandler)},
+	engine := &moody{Engine: orchestrator.New(orchestrator.Options{Node: "n", Store: st, Hub: &event.Hub{}, Now: w.clock.Now, Log: slog.New(slog.DiscardHandler)},
 		orchestrator.Config{Agents: agents, Settings: orchestrator.Settings{Workers: 1, MaxDepth: 3}})}
-	return intake.New(intake.Options{Store: st, Engine: engine, Tasks: st.Engine(), People: st, Every: 20 * time.Millisecond, Now: w.clock.Now, Log: slog.New(slog.DiscardHandler)}, w.compile(specs...)), engine
+	return intake.New(intake.Options{Store: st, Engine: engine, Tasks: st, People: st, Every: 20 * time.Millisecond, Now: w.clock.Now, Log: slog.New(slog.DiscardHandler)}, w.compile(specs...)), engine
 }
 
 func (w *world) compile(specs ...trigger.Spec) []*trigger.Trigger {
@@ -183,7 +184,7 @@ func (w *world) known(names ...string) {
 // end lets the task of a delivery end.
 func (w *world) end(d trigger.Delivery) {
 	w.Helper()
-	w.must(w.store.Engine().InTask(w.Context(), d.TaskID, func(tx orchestrator.Tx) error {
+	w.must(w.store.InTask(w.Context(), d.TaskID, func(tx orchestrator.Tx) error {
 		root, err := tx.Delegation(w.Context(), tx.Task().RootID)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/workflow"
@@ -80,7 +81,7 @@ func (c counting) NewTask(ctx context.Context, t orchestrator.Task, fn func(orch
 
 // Node is one node on a scratch database. Close stops it.
 type Node struct {
-	store   *store.Store
+	store   *sqlstore.Store
 	engine  *orchestrator.Engine
 	gateway *approval.Gateway
 	bare    *store.Yardstick
@@ -100,7 +101,7 @@ func Start(ctx context.Context, url string) (*Node, error) {
 	if n.data, err = os.MkdirTemp("", "gatehouse-bench-"); err != nil {
 		return nil, err
 	}
-	if n.store, err = store.Open(ctx, url, store.Options{Node: "bench", Logger: log}); err != nil {
+	if n.store, err = sqlstore.Open(ctx, url, store.Options{Node: "bench", Logger: log}); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(n.data))
 	}
 	if n.bare, err = store.NewYardstick(ctx, url); err == nil {
@@ -135,9 +136,9 @@ func (n *Node) assemble(ctx context.Context, log *slog.Logger) error {
 			return err
 		}
 	}
-	n.gateway = approval.New(approval.Options{Store: n.store.Gateway(), Users: n.store, Logger: log}, approval.Config{FourEyes: true, Expires: 72 * time.Hour})
+	n.gateway = approval.New(approval.Options{Store: n.store, Users: n.store, Logger: log}, approval.Config{FourEyes: true, Expires: 72 * time.Hour})
 	n.engine = orchestrator.New(orchestrator.Options{
-		Node: "bench", Store: counting{n.store.Engine(), &n.commits}, Hub: n.store.Hub(), Gate: n.gateway,
+		Node: "bench", Store: counting{n.store, &n.commits}, Hub: n.store.Hub(), Gate: n.gateway,
 		Kinds: map[agent.Kind]agent.Runner{agent.Workflow: relay{}}, Data: filepath.Join(n.data, "data"), URL: func() string { return "" }, Now: time.Now, Log: log,
 	}, orchestrator.Config{Agents: registry, Settings: orchestrator.Settings{
 		Workers: 32, Lease: 30 * time.Second, MaxAttempts: 3, MaxDepth: 3, MaxHandoffs: 5, Cycle: "strict", Capacity: "queue"}})

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/workflow"
@@ -217,40 +217,40 @@ func stepPath(s string) []any {
 }
 
 // policy compiles the rules.
-func (b *builder) policy() *approval.Policy {
-	var rules []approval.RuleConfig
+func (b *builder) policy() *policy.Policy {
+	var rules []policy.RuleConfig
 	for i, r := range b.file.Approval.Rules {
-		rules = append(rules, approval.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow,
+		rules = append(rules, policy.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow,
 			Expires: b.duration(at("approval", "rules", i, "expires"), r.Expires, 0)})
 	}
-	policy, problems := approval.CompileRules(rules, b.file.Groups)
+	policy, problems := policy.CompileRules(rules, b.file.Groups)
 	b.ruleProblems("rules", rules, problems)
 	return policy
 }
 
 // onNo checks what a no to a hand-over does.
 func (b *builder) onNo(path []any, s string) {
-	if err := approval.CheckOnNo(s); err != nil {
+	if err := policy.CheckOnNo(s); err != nil {
 		b.bad(path, "%v.", err)
 	}
 }
 
 // handovers compiles the rules about hand-overs.
-func (b *builder) handovers() *approval.HandoverPolicy {
+func (b *builder) handovers() *policy.HandoverPolicy {
 	b.onNo(at("approval", "on_no"), b.file.Approval.OnNo)
-	var rules []approval.RuleConfig
+	var rules []policy.RuleConfig
 	for i, r := range b.file.Approval.Handovers {
 		b.onNo(at("approval", "handovers", i, "on_no"), r.OnNo)
-		rules = append(rules, approval.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, OnNo: r.OnNo,
+		rules = append(rules, policy.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, OnNo: r.OnNo,
 			Expires: b.duration(at("approval", "handovers", i, "expires"), r.Expires, 0)})
 	}
-	policy, problems := approval.CompileHandovers(rules, b.file.Groups)
+	policy, problems := policy.CompileHandovers(rules, b.file.Groups)
 	b.ruleProblems("handovers", rules, problems)
 	return policy
 }
 
 // ruleProblems adds what is wrong with the rules of a list, each at its place in the file.
-func (b *builder) ruleProblems(list string, rules []approval.RuleConfig, problems []approval.Problem) {
+func (b *builder) ruleProblems(list string, rules []policy.RuleConfig, problems []policy.Problem) {
 	for _, p := range problems {
 		path := at("approval", list, p.Rule, p.Field)
 		problem := b.doc.at(b.doc.find(path...), fmt.Sprintf("rule %q: %s", rules[p.Rule].Name, p.String()))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/approval/telegram"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
@@ -35,8 +36,8 @@ type Config struct {
 	CheckLimits agent.Limits
 	FourEyes    bool
 	Expires     time.Duration
-	Policy      *approval.Policy
-	Handovers   *approval.HandoverPolicy
+	Policy      *policy.Policy
+	Handovers   *policy.HandoverPolicy
 	Groups      map[string][]string
 	Approvers   map[string][]string // groups by repository
 	Remind      []time.Duration     // before the deadline, longest first

@@ -39,7 +39,7 @@ func (b *builder) hooks(registry *agent.Registry) []llm.HookProgram {
 		b.oneOf(where("at"), h.At, llm.BeforeCall, llm.AfterCall)
 		p := llm.HookProgram{Name: h.Name, At: h.At, Agents: h.Agents, Tools: h.Tools, Env: h.Env, Timeout: b.duration(where("timeout"), h.Timeout, hookTime)}
 		if p.Timeout > maxHookTime {
-			b.bad(where("timeout"), "timeout: %s is too long for a hook, because every call waits for it. Write %s or less.", p.Timeout, Span(maxHookTime))
+			b.bad(where("timeout"), "timeout: %s is too long for a hook, because every call waits for it. Write %s or less.", p.Timeout, agent.Span(maxHookTime))
 		}
 		if len(h.Command) == 0 || strings.TrimSpace(h.Command[0]) == "" {
 			b.bad(where(), "hook %s has no command. Write command: [program, argument].", h.Name)

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 
@@ -238,16 +237,16 @@ func (c *Config) defaults() map[string]string {
 	s := c.Engine.Settings
 	all := map[string]string{
 		"server.listen": c.Listen, "server.public_url": c.PublicURL, "server.timezone": c.Location.String(), "database": masked(c.Database), "data": c.Data,
-		"engine.workers": strconv.Itoa(s.Workers), "engine.lease": Span(s.Lease), "engine.ack_timeout": Span(s.AckTimeout), "engine.max_attempts": strconv.Itoa(s.MaxAttempts),
+		"engine.workers": strconv.Itoa(s.Workers), "engine.lease": agent.Span(s.Lease), "engine.ack_timeout": agent.Span(s.AckTimeout), "engine.max_attempts": strconv.Itoa(s.MaxAttempts),
 		"engine.max_depth": strconv.Itoa(s.MaxDepth), "engine.max_handoffs": strconv.Itoa(s.MaxHandoffs),
 		"engine.handoffs": map[bool]string{true: "opt_in", false: "on"}[s.OptIn], "engine.cycle": s.Cycle, "engine.capacity": s.Capacity,
-		"engine.check_timeout": Span(s.CheckTime), "engine.complexity": map[bool]string{true: "auto", false: "off"}[s.Classify],
-		"engine.breaker.failures": strconv.Itoa(s.Breaker.Failures), "engine.breaker.cooldown": Span(s.Breaker.Cooldown), "engine.max_remote_hops": strconv.Itoa(s.MaxRemote),
-		"engine.spawn.children": strconv.Itoa(s.Spawn.Children), "engine.spawn.timeout": Span(s.Spawn.Timeout), "engine.kill_after": Span(s.KillAfter),
-		"engine.spawn.remember": Span(s.Spawn.Remember), "engine.inbox": strconv.Itoa(s.Inbox),
+		"engine.check_timeout": agent.Span(s.CheckTime), "engine.complexity": map[bool]string{true: "auto", false: "off"}[s.Classify],
+		"engine.breaker.failures": strconv.Itoa(s.Breaker.Failures), "engine.breaker.cooldown": agent.Span(s.Breaker.Cooldown), "engine.max_remote_hops": strconv.Itoa(s.MaxRemote),
+		"engine.spawn.children": strconv.Itoa(s.Spawn.Children), "engine.spawn.timeout": agent.Span(s.Spawn.Timeout), "engine.kill_after": agent.Span(s.KillAfter),
+		"engine.spawn.remember": agent.Span(s.Spawn.Remember), "engine.inbox": strconv.Itoa(s.Inbox),
 		"engine.record_delegations": strconv.FormatBool(s.RecordEnds), "engine.at_depth": map[bool]string{true: "hide", false: "error"}[c.LLM.HideAtDepth],
-		"approval.on_no":     approval.TellCaller, // what holds where nothing is written
-		"approval.four_eyes": strconv.FormatBool(c.FourEyes), "approval.expires": Span(c.Expires), "telemetry.content": strconv.FormatBool(c.File.Telemetry.Content),
+		"approval.on_no":     policy.TellCaller, // what holds where nothing is written
+		"approval.four_eyes": strconv.FormatBool(c.FourEyes), "approval.expires": agent.Span(c.Expires), "telemetry.content": strconv.FormatBool(c.File.Telemetry.Content),
 	}
 	confined(all, "engine.agent_defaults.", agent.Spec{Sandbox: agent.SandboxAuto, Network: agent.NetworkOpen})
 	loop := c.LLM.Loop
@@ -257,7 +256,7 @@ func (c *Config) defaults() map[string]string {
 	allowed(all, "engine.budget", s.Budget)
 	for _, a := range c.Engine.Agents.All() {
 		key := "agents." + a.Name + "."
-		all[key+"approval"], all[key+"sandbox"], all[key+"timeout"] = a.Approval, a.Sandbox, Span(a.Timeout)
+		all[key+"approval"], all[key+"sandbox"], all[key+"timeout"] = a.Approval, a.Sandbox, agent.Span(a.Timeout)
 		confined(all, key, a)
 	}
 	for name, r := range c.Engine.Repositories {
@@ -270,7 +269,7 @@ func (c *Config) defaults() map[string]string {
 			all[key+"timezone"] = t.Zone.String()
 		}
 		if t.Window > 0 {
-			all[key+"window"], all[key+"rate"] = Span(t.Window), strconv.Itoa(t.Rate)
+			all[key+"window"], all[key+"rate"] = agent.Span(t.Window), strconv.Itoa(t.Rate)
 		}
 	}
 	return all
@@ -284,15 +283,4 @@ func allowed(all map[string]string, key string, l budget.Limits) {
 	if l.MicroUSD != nil {
 		all[key+".usd"] = strconv.FormatFloat(float64(*l.MicroUSD)/1e6, 'f', -1, 64)
 	}
-}
-
-// Span is a length of time as the file has it: 15m, not 15m0s.
-func Span(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
 }

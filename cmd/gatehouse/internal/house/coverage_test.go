@@ -144,8 +144,8 @@ func TestWhatShowsNothingIsSeen(t *testing.T) {
 		"cmd/gatehouse/internal/house TestWhatShowsNothingIsSeen": true,
 		"cmd/gatehouse/internal/house TestThatWasDeleted":         false,
 		"cmd/gatehouse/internal/house moduleRoot":                 false, // no test
-		"cmd/gatehouse/testdata/script/wait.txtar":                true,
-		"cmd/gatehouse/testdata/script/gone.txtar":                false,
+		"cmd/gatehouse/cli/testdata/script/wait.txtar":            true,
+		"cmd/gatehouse/cli/testdata/script/gone.txtar":            false,
 		"K1": false, // an id is no citation
 	} {
 		if err := shows(root, said, found); (err == nil) != want {

@@ -54,13 +54,18 @@ func TestListsOfStatesAgree(t *testing.T) {
 	same(t, "states of deliveries", s.typed("orchestrator/trigger", "DeliveryState"), "trigger.States", s.table("orchestrator/trigger", "States"))
 }
 
+// passive is the name of a channel with nothing to send.
+func passive(s *sources, which string) []string {
+	return s.texts("approval/passive", func(name string, _ sourceConst) bool { return name == which })
+}
+
 // channelsOf are the channels of approval by their names, those that only tell apart.
 func channelsOf(s *sources) (decide, tell []string) {
 	folders, err := filepath.Glob(filepath.Join(s.root, "approval", "*"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	tell = s.named("approval", "InboxName")
+	tell, decide = passive(s, "Inbox"), passive(s, "Chat")
 	for _, folder := range folders {
 		dir, _ := filepath.Rel(s.root, folder)
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() || dir == "approval/approvaltest" {
@@ -102,7 +107,7 @@ func TestListsOfChannelsAgree(t *testing.T) {
 	if len(told) > 0 || len(tell) == 0 || origin.Rule.Said() != "" || origin.Rule.Title() != "A rule" {
 		t.Errorf("the table of channels does not say what these are for: %q", told)
 	}
-	came := slices.Concat(s.returned("handlers", "Channel"), s.named("approval/chat", "Name"), s.typed("orchestrator/trigger", "Kind"))
+	came := slices.Concat(s.returned("handlers", "Channel"), passive(s, "Chat"), s.typed("orchestrator/trigger", "Kind"))
 	same(t, "how a task comes in", came, "the suggestions of via:", s.table("handlers", "Suggestions", "via"))
 }
 
@@ -112,7 +117,7 @@ func TestListsOfWarningsAgree(t *testing.T) {
 	looked := slices.DeleteFunc(s.given("orchestrator/patch", "add", 0), func(one string) bool { return strings.ToLower(one) != one }) // the others are trailers
 	has(t, "warnings that a review looks for", slices.Concat(looked, s.named("orchestrator/patch", "Risk"), s.named("orchestrator/patch", "Warn")), "patch's warningWords", table)
 	var warnings, notes []string
-	for _, dir := range []string{"orchestrator", "orchestrator/patch", "approval"} {
+	for _, dir := range []string{"orchestrator", "orchestrator/patch", "approval", "approval/policy"} {
 		warnings = slices.Concat(warnings, s.coded(dir, "Warning"), s.given(dir, "WithWarning", 1))
 		notes = append(notes, s.coded(dir, "Note")...)
 	}
@@ -162,7 +167,7 @@ func TestListsOfEventsAgree(t *testing.T) {
 	if len(all) < 60 {
 		t.Fatalf("%d types of events; the constants are not where this test looks for them", len(all))
 	}
-	for _, dir := range []string{"orchestrator", "orchestrator/store", "orchestrator/trigger/intake", "approval", "handlers", "handlers/task", "handlers/stream", "cmd/gatehouse"} {
+	for _, dir := range []string{"orchestrator", "orchestrator/store", "orchestrator/trigger/intake", "approval", "approval/policy", "handlers", "handlers/task", "handlers/stream", "cmd/gatehouse", "cmd/gatehouse/cli"} {
 		if elsewhere := s.typed(dir, "Type"); len(elsewhere) > 0 {
 			t.Errorf("%s has types of events of its own: %q", dir, elsewhere)
 		}
@@ -172,7 +177,7 @@ func TestListsOfEventsAgree(t *testing.T) {
 		passing = append(passing, string(kind))
 	}
 	same(t, "the types of events", all, "the suggestions of type:, and what is not stored", passing)
-	for _, dir := range []string{"cmd/gatehouse", "web/client", "handlers/stream"} {
+	for _, dir := range []string{"cmd/gatehouse", "cmd/gatehouse/cli", "web/client", "handlers/stream"} {
 		for _, one := range s.cases(dir, "") {
 			if dotted.MatchString(one) && !slices.Contains(all, one) {
 				t.Errorf("%s knows an event %s, which there is not", dir, one)
@@ -205,7 +210,7 @@ func TestListsOfVerdictsAgree(t *testing.T) {
 		same(t, of, stored, dir+"'s "+function, s.cases(dir, function))
 	}
 	same(t, of, stored, "views' verdictWords", keys(s.rows("views/evidence", "verdictWords")))
-	same(t, of, stored, "the command line's words", keys(s.rows("cmd/gatehouse", "said")))
+	same(t, of, stored, "the command line's words", keys(s.rows("cmd/gatehouse/cli", "said")))
 	same(t, "verdicts and what ends without one", append(slices.Clone(stored), "expired"), "the figures of channels", s.cases("orchestrator/record/insight", "Channels"))
 	has(t, "verdicts that a page takes", all, "what it answers", keys(s.rows("handlers", "said")))
 }
@@ -224,7 +229,7 @@ func TestListsOfChoicesAgree(t *testing.T) {
 	elsewhere := map[string][]string{
 		"agents.*.kind":               s.typed("orchestrator/agent", "Kind"),
 		"repositories.*.deliver":      s.named("orchestrator/patch", "Deliver"),
-		"approval.on_no":              s.texts("approval", func(name string, _ sourceConst) bool { return name == "TellCaller" || name == "EndTask" }),
+		"approval.on_no":              s.texts("approval/policy", func(name string, _ sourceConst) bool { return name == "TellCaller" || name == "EndTask" }),
 		"channels.webhooks.[].format": s.texts("approval/webhook", func(name string, _ sourceConst) bool { return name == "Slack" || name == "Standard" }),
 		"triggers.[].kind":            s.typed("orchestrator/trigger", "Kind"),
 		"triggers.[].source":          s.typed("orchestrator/trigger", "Source"),

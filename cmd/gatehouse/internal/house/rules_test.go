@@ -32,7 +32,8 @@ var leaves = []room{
 	{"orchestrator/patch", below("mask", "nearest", "spelling", "textcut")},
 	{"orchestrator/people", nil},
 	{"orchestrator/record/event", nil},
-	{"orchestrator/record/history", below("nearest", "origin")},
+	{"orchestrator/record/history", below("chain", "nearest", "origin")},
+	{"orchestrator/record/housekeeping", below("record/proof")},
 	{"orchestrator/record/insight", below("guard", "record/event")},
 	{"orchestrator/record/proof", below("record/event")},
 	{"orchestrator/record/retention", nil},
@@ -56,7 +57,7 @@ func below(names ...string) []string {
 // values are the leaves whose types are published as they are: the API writes them and the client reads them.
 var values = []string{
 	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
-	"orchestrator/record/retention",
+	"orchestrator/record/event", "orchestrator/record/retention",
 }
 
 // subjects are the rooms of pages, below views and below handlers: none of them knows another.
@@ -68,7 +69,7 @@ var parts = []string{"views/diff", "views/figures"}
 // viewRooms are the rooms that draw: never a handler, and no page another subject's.
 func viewRooms(domain []string) []room {
 	const lexers = "views/internal/lexers"
-	may := slices.Concat([]string{"approval", "static"}, domain)
+	may := slices.Concat([]string{"approval", "approval/policy", "static"}, domain)
 	all := []room{{"views", may}, {lexers, nil}}
 	for _, part := range parts {
 		all = append(all, room{part, slices.Concat([]string{"views", lexers}, may)})
@@ -82,7 +83,7 @@ func viewRooms(domain []string) []room {
 // handlerRooms are the rooms that answer: what they share stands in handlers, the pages
 // have their own views, and what answers programs has none.
 func handlerRooms(domain []string) []room {
-	own := slices.Concat([]string{"approval", "web/wire"}, domain)
+	own := slices.Concat([]string{"approval", "approval/policy", "web/wire"}, domain)
 	may := slices.Concat([]string{"handlers"}, own)
 	drawn := slices.Concat([]string{"handlers/change", "views"}, parts, may)
 	all := []room{
@@ -113,6 +114,7 @@ func paths(rooms []room) []string {
 var testRooms = []string{
 	"orchestrator/agent/agenttest", "orchestrator/store/storetest", "orchestrator/store/pgtest",
 	"approval/approvaltest", "approval/telegram/bottest", "web/browsertest",
+	"cmd/gatehouse/internal/placetest",
 }
 
 // testPrograms are run by `make`, never by users, and may use what is there for tests.
@@ -128,22 +130,34 @@ func rooms() []room {
 	domain = append(domain, "orchestrator")
 	return slices.Concat([]room{
 		{"cmd", append([]string{
-			"web", "web/client", "web/wire", "views", "views/settings", "approval", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, slices.Concat(paths(handlerRooms(nil)), domain)...)},
+			"cmd/gatehouse/cli", "cmd/gatehouse/internal/console",
+			"web", "web/client", "web/wire", "views", "views/settings", "approval", "approval/policy", "approval/passive", "approval/telegram", "approval/webhook", "approval/sqlstore",
+			"orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, slices.Concat(paths(handlerRooms(nil)), domain)...)},
+		{"cmd/gatehouse/cli", slices.Concat([]string{"cmd/gatehouse/internal/console", "web/client", "web/wire"}, values,
+			below("badge", "record/history"))},
+		{"cmd/gatehouse/internal/console", append([]string{"web/client"}, below("agent", "badge", "nearest", "spelling", "textcut")...)},
 		{"web", slices.Concat(paths(handlerRooms(nil)), []string{"views", "static"})},
 		{"web/client", append([]string{"web/wire"}, values...)},
 		{"web/wire", values},
-		{"approval", domain},
+		{"approval", append([]string{"approval/policy"}, domain...)},
+		{"approval/policy", below("guard", "patch")},
+		{"approval/passive", append([]string{"approval"}, below("origin")...)},
+		{"approval/telegram", append([]string{"approval", "orchestrator"}, below("badge", "mask", "origin", "patch", "people", "strictjson")...)},
+		{"approval/webhook", append([]string{"approval", "orchestrator"}, below("badge", "origin", "outward", "patch", "people")...)},
+		{"approval/sqlstore", append([]string{"approval", "approval/policy", "approval/telegram", "orchestrator/store"}, domain...)},
 		{"orchestrator", engine},
 		{"orchestrator/trigger/intake", domain},
-		{"orchestrator/store", append([]string{"approval", "migrations"}, domain...)},
+		{"orchestrator/store", append([]string{"migrations"}, domain...)},
 		{"migrations", nil},
 		{"static", nil},
 		{"orchestrator/agent/agenttest", domain},
-		{"orchestrator/store/storetest", append([]string{"approval", "migrations", "orchestrator/store", "orchestrator/store/pgtest"}, domain...)},
+		{"orchestrator/store/storetest", append([]string{"approval", "approval/policy", "approval/sqlstore", "approval/telegram", "migrations", "orchestrator/store", "orchestrator/store/pgtest"}, domain...)},
 		{"orchestrator/store/pgtest", nil},
 		{"approval/telegram/bottest", nil},
-		{"approval/approvaltest", append([]string{"approval"}, domain...)},
+		{"approval/approvaltest", append([]string{"approval", "approval/policy"}, domain...)},
 		{"web/browsertest", nil},
+		{"cmd/gatehouse/internal/placetest", append([]string{"approval", "approval/sqlstore", "handlers", "handlers/signin", "orchestrator/store", "web/wire"}, domain...)},
+		{"cmd/gatehouse/internal/browser", nil},
 	}, leaves, viewRooms(domain), handlerRooms(domain))
 }
 

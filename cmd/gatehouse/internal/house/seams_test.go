@@ -216,9 +216,14 @@ func (u usage) collect(m *loaded, path string, file *ast.File) {
 		}
 		return true
 	})
-	for id, o := range m.info.Uses {
-		if _, ours := u.uses[o]; !ours || id.Pos() < file.FileStart || id.Pos() > file.FileEnd || copied[id] {
-			continue
+	ast.Inspect(file, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok || copied[id] {
+			return true
+		}
+		o := m.info.Uses[id]
+		if _, ours := u.uses[o]; !ours {
+			return true
 		}
 		at := m.fset.Position(id.Pos())
 		where := use{pkg: short, at: strings.TrimPrefix(at.String(), m.root+"/")}
@@ -230,7 +235,8 @@ func (u usage) collect(m *loaded, path string, file *ast.File) {
 			where.write = false
 			u.uses[o] = append(u.uses[o], where)
 		}
-	}
+		return true
+	})
 }
 
 // unkeyed notes a literal without names, which sets every field.

@@ -40,11 +40,11 @@ func main() {
 	}
 }
 
-// stories is the package whose tests start the program hundreds of times.
-const stories = "gatehouse/cmd/gatehouse"
+// program is the package of the program. Its tests, and those of packages below, start it hundreds of times.
+const program = "gatehouse/cmd/gatehouse"
 
 // longest are the packages whose tests take longest. They begin first, so that none of them is alone at the end.
-var longest = []string{stories, "gatehouse/orchestrator", "gatehouse/web", "gatehouse/orchestrator/store"}
+var longest = []string{program, program + "/internal/browser", program + "/cli", "gatehouse/orchestrator", "gatehouse/web", "gatehouse/orchestrator/store"}
 
 // packages lists what the arguments of go test name, the longest first, and its flags.
 func packages(ctx context.Context, args []string) (names, flags []string, err error) {
@@ -77,27 +77,34 @@ func ordered(names []string) []string {
 	return names
 }
 
-// light builds the test binary of the stories without the race detector and returns its path, "" where they are not run
-// or run without it themselves.
-func light(ctx context.Context, names, flags []string) (program string, remove func(), err error) {
+// programs builds what stories start as processes of their own, and returns it as variables of their environment: the
+// tests of the program, which are the program under its name, without the race detector, and with it for servers. There
+// are none where no story runs, or the tests run without it themselves.
+func programs(ctx context.Context, names, flags []string) (variables []string, remove func(), err error) {
 	none := func() {}
-	if !slices.Contains(flags, "-race") || !slices.Contains(names, stories) {
-		return "", none, nil
+	of := func(name string) bool { return strings.HasPrefix(name, program) }
+	if !slices.Contains(flags, "-race") || !slices.ContainsFunc(names, of) {
+		return nil, none, nil
 	}
 	dir, err := os.MkdirTemp("", "gatehouse-suite")
 	if err != nil {
-		return "", none, err
+		return nil, none, err
 	}
 	remove = func() { os.RemoveAll(dir) } //nolint:errcheck // the system's folder for what is temporary
-	program = filepath.Join(dir, "gatehouse")
 	fmt.Println("Compiling the program that stories start; with an empty cache this takes some minutes.")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", program, stories)
-	build.Stdout, build.Stderr = os.Stdout, os.Stderr
-	if err := build.Run(); err != nil {
-		remove()
-		return "", none, fmt.Errorf("build %s without the race detector: %w", stories, err)
+	race := slices.DeleteFunc(slices.Clone(flags), func(flag string) bool { return flag != "-race" && !strings.HasPrefix(flag, "-gcflags=") })
+	for variable, with := range map[string][]string{"GATEHOUSE_TEST_PROGRAM": nil, "GATEHOUSE_TEST_WATCHED": race} {
+		path := filepath.Join(dir, variable, "gatehouse")
+		args := slices.Concat([]string{"test", "-c", "-vet=off", "-o", path}, with, []string{program})
+		build := exec.CommandContext(ctx, "go", args...)
+		build.Stdout, build.Stderr = os.Stdout, os.Stderr
+		if err := build.Run(); err != nil {
+			remove()
+			return nil, none, fmt.Errorf("build %s: %w", program, err)
+		}
+		variables = append(variables, variable+"="+path)
 	}
-	return program, remove, nil
+	return variables, remove, nil
 }
 
 // run returns whether every test passed; an error says that they could not be run to their end.
@@ -113,7 +120,7 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	program, remove, err := light(ctx, names, flags)
+	built, remove, err := programs(ctx, names, flags)
 	if err != nil {
 		return false, err
 	}
@@ -123,7 +130,8 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	all := slices.Concat([]string{"test", "-json", fmt.Sprintf("-p=%d", runtime.NumCPU()+1)}, flags, names)
 	cmd := exec.CommandContext(ctx, "go", all...)
 	// A process with the race detector sleeps for a second before it exits: each of these packages would.
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES="+server.URL("postgres"), "GATEHOUSE_TEST_PROGRAM="+program)
+	cmd.Env = slices.Concat(os.Environ(), built,
+		[]string{"GORACE=atexit_sleep_ms=0", "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES=" + server.URL("postgres")})
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopLimit
 	cmd.Stderr = os.Stderr

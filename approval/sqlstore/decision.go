@@ -1,0 +1,78 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/store"
+)
+
+const selectDecisions = "select request_id, id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen, for_id, for_name, files, comments, start_over from decisions"
+
+type decisionRow struct {
+	approval.Decision
+	requestID string
+}
+
+func scanDecision(row store.Scanner) (decisionRow, error) {
+	var d decisionRow
+	var at, anew int64
+	var seen, files, comments string
+	if err := row.Scan(&d.requestID, &d.ID, &d.Revision, &d.UserID, &d.User, &d.Channel, &d.Verdict, &d.Comment, &d.Digest, &at, &seen, &d.ForID, &d.For, &files, &comments, &anew); err != nil {
+		return d, err
+	}
+	d.At, d.StartOver = store.FromMicros(at), anew != 0
+	err := errors.Join(json.Unmarshal([]byte(seen), &d.Seen), json.Unmarshal(orNull(files), &d.Files), json.Unmarshal(orNull(comments), &d.Comments))
+	if err != nil {
+		return d, fmt.Errorf("read decision %s: %w", d.ID, err)
+	}
+	return d, nil
+}
+
+// InsertDecision adds a decision to a request, also to the one that this transaction
+// has read. A missing id and time are filled in.
+func (t *Tx) InsertDecision(_ context.Context, requestID string, d approval.Decision) error {
+	if d.ID == "" {
+		d.ID = orchestrator.NewID(orchestrator.DecisionPrefix, t.Now())
+	}
+	if d.At.IsZero() {
+		d.At = t.Now()
+	}
+	d.Comment = store.Clean(d.Comment)
+	var columns [3]string
+	for i, part := range []any{d.Seen, store.List(d.Files), store.List(d.Comments)} {
+		var err error
+		if columns[i], err = store.Encode(part); err != nil {
+			return fmt.Errorf("write decision %s: %w", d.ID, err)
+		}
+	}
+	_, err := t.Exec(`insert into decisions (id, request_id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen, for_id, for_name, files, comments, start_over)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, d.ID, requestID, d.Revision, d.UserID, d.User, d.Channel, string(d.Verdict), d.Comment, d.Digest, store.Micros(d.At),
+		store.Clean(columns[0]), d.ForID, d.For, store.Clean(columns[1]), store.Clean(columns[2]), store.Flag(d.StartOver))
+	if err != nil {
+		return fmt.Errorf("insert decision %s: %w", d.ID, err)
+	}
+	t.touch(requestID)
+	if r := t.requests[requestID]; r != nil {
+		r.Decisions = append(r.Decisions, d)
+	}
+	return nil
+}
+
+// decisionsOf reads the decisions on a request, oldest first.
+func decisionsOf(t *store.Tx, requestID string) ([]approval.Decision, error) {
+	rows, err := t.Query(selectDecisions+" where request_id = ? order by at, id", requestID)
+	found, err := store.Collect(rows, err, scanDecision)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	decisions := make([]approval.Decision, len(found))
+	for i, d := range found {
+		decisions[i] = d.Decision
+	}
+	return decisions, nil
+}

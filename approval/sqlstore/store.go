@@ -1,0 +1,108 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/store"
+)
+
+// Store is the database as the engine and the gate see it.
+type Store struct {
+	*store.Store
+	waiting pendings
+}
+
+var (
+	_ orchestrator.Store = (*Store)(nil)
+	_ approval.Store     = (*Store)(nil)
+	_ approval.Tx        = (*Tx)(nil)
+	_ store.Keeper       = keeper{}
+)
+
+// Open opens the database at url as store.Open does, and makes requests findable that an
+// older program wrote.
+func Open(ctx context.Context, url string, o store.Options) (*Store, error) {
+	below, err := store.Open(ctx, url, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{Store: below}
+	if err := s.Prepare(ctx, s.selectOverdue(), selectPending); err != nil {
+		return nil, errors.Join(err, below.Close())
+	}
+	if err := s.listOld(ctx); err != nil && ctx.Err() == nil { // everything works but the history of these
+		log := o.Logger
+		if log == nil {
+			log = slog.Default()
+		}
+		log.Error("Requests of an older version are missing in the history. The next start tries again.", "error", err)
+	}
+	return s, nil
+}
+
+// Tx is a transaction of the engine with the gate's rows.
+type Tx struct {
+	*store.Tx
+	s        *Store
+	requests map[string]*approval.Request
+	touched  []string // ids of requests that lists have to show anew
+}
+
+// tx is t with the gate's rows.
+func (s *Store) tx(t *store.Tx) *Tx {
+	with := &Tx{Tx: t, s: s}
+	t.BeforeCommit(with.list)
+	return with
+}
+
+// InTask implements orchestrator.Store.
+func (s *Store) InTask(ctx context.Context, taskID string, fn func(orchestrator.Tx) error) error {
+	return s.Store.InTask(ctx, taskID, func(t *store.Tx) error { return fn(s.tx(t)) })
+}
+
+// NewTask implements orchestrator.Store.
+func (s *Store) NewTask(ctx context.Context, task orchestrator.Task, fn func(orchestrator.Tx) error) (orchestrator.Task, bool, error) {
+	return s.Store.NewTask(ctx, task, func(t *store.Tx) error { return fn(s.tx(t)) })
+}
+
+// InGate implements approval.Store.
+func (s *Store) InGate(ctx context.Context, taskID string, fn func(approval.Tx) error) error {
+	return s.Store.InTask(ctx, taskID, func(t *store.Tx) error { return fn(s.tx(t)) })
+}
+
+// transact runs fn in a transaction that holds no task's row.
+func (s *Store) transact(ctx context.Context, fn func(*Tx) error) error {
+	return s.Transact(ctx, func(t *store.Tx) error { return fn(&Tx{Tx: t, s: s}) })
+}
+
+// CloseRequest implements orchestrator.Tx.
+func (t *Tx) CloseRequest(ctx context.Context, delegationID string, end orchestrator.RequestEnd, commit string) error {
+	return approval.CloseRequest(ctx, t, delegationID, end, commit)
+}
+
+// Overtaken implements orchestrator.Tx.
+func (t *Tx) Overtaken(ctx context.Context, delegationID string, o patch.Overtaken) error {
+	return approval.Overtake(ctx, t, delegationID, o)
+}
+
+// ShowLanding implements orchestrator.Tx.
+func (t *Tx) ShowLanding(ctx context.Context, delegationID string) error {
+	return approval.ShowLanding(ctx, t, delegationID)
+}
+
+// Configuration implements approval.Store.
+func (s *Store) Configuration(ctx context.Context) (approval.Taken, error) {
+	t, err := s.Store.Configuration(ctx)
+	return approval.Taken(t), err
+}
+
+// Configuration is the same within the transaction.
+func (t *Tx) Configuration(ctx context.Context) (approval.Taken, error) {
+	taken, err := t.Tx.Configuration(ctx)
+	return approval.Taken(taken), err
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+
+	"gatehouse/cmd/gatehouse/internal/console"
+	"gatehouse/web/client"
+	"gatehouse/web/wire"
+)
+
+// CancelCmd stops a tree, or with --all everything.
+type CancelCmd struct {
+	ID     string `arg:"" optional:"" help:"An id, or its last 6 characters or more."`
+	All    bool   `help:"Stop everything that runs or waits; for admins. It is counted first."`
+	Agent  string `help:"With --all: only the work of this agent, and what is below it." placeholder:"NAME"`
+	Reason string `help:"Why; it is stored with who cancelled, for everybody who looks later." placeholder:"TEXT"`
+	Yes    bool   `help:"With --all: do not ask. Needed where standard input is no terminal."`
+}
+
+// Run cancels it and says so.
+func (c *CancelCmd) Run(ctx context.Context, sh *console.Shell) error {
+	switch {
+	case c.All && c.ID != "":
+		return console.Usage("--all stops everything, and %s is one task. Leave one of them out.", console.Line(c.ID))
+	case c.All:
+		return c.all(ctx, sh)
+	case c.ID == "":
+		return console.Usage("Say what to cancel: an id, or --all for everything that runs or waits.")
+	case c.Agent != "" || c.Yes:
+		return console.Usage("--agent and --yes go with --all. Leave them out to cancel %s.", console.Line(c.ID))
+	}
+	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Delegation], error) {
+		return api.Cancel(ctx, c.ID, c.Reason)
+	}, sayChanged(sh))
+}
+
+// RetryCmd runs a failed one again.
+type RetryCmd struct {
+	ID string `arg:"" help:"An id, or its last 6 characters or more."`
+}
+
+// Run queues it again and says how to follow it.
+func (c *RetryCmd) Run(ctx context.Context, sh *console.Shell) error {
+	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Delegation], error) { return api.Retry(ctx, c.ID) }, func(api *client.Client, d wire.Delegation) error {
+		if err := sayChanged(sh)(api, d); err != nil {
+			return err
+		}
+		sh.Hint("%s  follow: gatehouse wait %s", console.Line(d.Message), handle(d))
+		return nil
+	})
+}
+
+// sayChanged prints what a delegation has become.
+func sayChanged(sh *console.Shell) func(*client.Client, wire.Delegation) error {
+	return func(_ *client.Client, d wire.Delegation) error {
+		return sh.Say("%s %s", console.Line(d.ID), strings.ReplaceAll(console.Line(d.State), "_", " "))
+	}
+}
+
+// all counts what runs or waits, asks, and stops what was counted.
+func (c *CancelCmd) all(ctx context.Context, sh *console.Shell) error {
+	api, err := sh.Client(ctx)
+	if err != nil {
+		return err
+	}
+	first, err := api.StopAll(ctx, wire.Stop{Agent: c.Agent, DryRun: true})
+	if err != nil {
+		return err
+	}
+	would := first.Value
+	if !c.Yes && (would.Delegations > 0 || !sh.Stdin) {
+		if !sh.Stdin || sh.JSON {
+			return console.Usage("%s. Nothing was stopped: nobody can be asked here, so say --yes.", underway(would))
+		}
+		if !sure(sh, would) {
+			return console.Fail(console.ExitFailed, "Nothing was stopped.")
+		}
+	}
+	answer, err := api.StopAll(ctx, wire.Stop{Agent: c.Agent, Reason: c.Reason, Until: &would.Until})
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.Document(answer.Raw)
+	}
+	did := answer.Value
+	sh.Hint("%s.", underway(would))
+	if did.Landing > 0 {
+		sh.Hint("Left alone: %s, because a change lands at this moment. Run this again when it has landed.", console.Counted(did.Landing, "delegation"))
+	}
+	return sh.Say("stopped %s in %s", console.Counted(did.Delegations, "delegation"), console.Counted(did.Tasks, "task"))
+}
+
+// underway says how much runs or waits.
+func underway(n wire.Stopped) string {
+	verb := "run or wait"
+	if n.Delegations == 1 {
+		verb = "runs or waits"
+	}
+	of := ""
+	if n.Agent != "" {
+		of = " of " + console.Line(n.Agent)
+	}
+	return fmt.Sprintf("%s%s in %s %s", console.Counted(n.Delegations, "delegation"), of, console.Counted(n.Tasks, "task"), verb)
+}
+
+// sure says what would be stopped and reads the answer; only a yes is one.
+func sure(sh *console.Shell, would wire.Stopped) bool {
+	fmt.Fprintf(sh.Errs, "%s. Stop all of it? It cannot be taken back. [y/N] ", underway(would))
+	answer, err := bufio.NewReader(sh.In).ReadString('\n')
+	if err != nil && answer == "" {
+		fmt.Fprintln(sh.Errs)
+		return false
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}

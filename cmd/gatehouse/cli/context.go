@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"gatehouse/cmd/gatehouse/internal/console"
+	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/web/client"
+)
+
+// ContextCmd reads and writes the shared context.
+type ContextCmd struct {
+	Get        ContextGetCmd        `cmd:"" help:"Print one value."`
+	Set        ContextSetCmd        `cmd:"" help:"Write one value."`
+	List       ContextListCmd       `cmd:"" help:"List a namespace, newest first."`
+	Delete     ContextDeleteCmd     `cmd:"" help:"Remove one value."`
+	Touch      ContextTouchCmd      `cmd:"" help:"Let one value live longer."`
+	History    ContextHistoryCmd    `cmd:"" help:"Who wrote and who read one value."`
+	Namespaces ContextNamespacesCmd `cmd:"" help:"List the namespaces."`
+	Cleanup    ContextCleanupCmd    `cmd:"" help:"Remove what has expired; the server does so each minute."`
+}
+
+// ContextGetCmd prints one value.
+type ContextGetCmd struct {
+	Words      []string `arg:"" name:"ns key" help:"The namespace, which is the task's own board when it is left out inside a run, and the key."`
+	Structured bool     `help:"The value has to be JSON; with --json it comes decoded in data."`
+}
+
+// Run prints the value alone.
+func (c *ContextGetCmd) Run(ctx context.Context, sh *console.Shell) error {
+	words, err := placed(c.Words, 1)
+	if err != nil {
+		return err
+	}
+	ns, key := words[0], words[1]
+	return act(ctx, sh, func(api *client.Client) (client.Answer[sharedctx.Entry], error) {
+		return api.Entry(ctx, ns, key, c.Structured)
+	}, func(_ *client.Client, e sharedctx.Entry) error {
+		return sh.Foreign(e.Value)
+	})
+}
+
+// ContextSetCmd writes one value.
+type ContextSetCmd struct {
+	Words  []string `arg:"" name:"ns key value" help:"The namespace, which is the task's own board when it is left out inside a run, the key, and the value; - reads it from standard input."`
+	TTL    string   `name:"ttl" help:"How long it stays: 24h, 30d, or performance, learnings, security, memory, never. Without it for ever, or what the configuration has for the namespace." placeholder:"24h"`
+	Extend bool     `help:"Only push the expiry of an existing value forward; 90 days without --ttl."`
+}
+
+// Run writes it.
+func (c *ContextSetCmd) Run(ctx context.Context, sh *console.Shell) error {
+	words, err := placed(c.Words, 2)
+	if err != nil {
+		return err
+	}
+	ns, key, value := words[0], words[1], words[2]
+	life := client.Life{Extend: c.Extend}
+	if c.TTL != "" {
+		if life.TTL, err = sharedctx.Named(c.TTL); err != nil {
+			return console.Usage("--ttl: %s.", console.Line(err.Error()))
+		}
+		life.Never = life.TTL == 0
+	}
+	if value == "-" {
+		if value, err = sh.Words([]string{"-"}); err != nil {
+			return err
+		}
+	}
+	return act(ctx, sh, func(api *client.Client) (client.Answer[sharedctx.Entry], error) {
+		return api.PutEntry(ctx, ns, key, value, life)
+	}, func(_ *client.Client, e sharedctx.Entry) error {
+		return sh.Say("%s %s written%s", console.Line(e.Namespace), console.Line(e.Key), until(e.ExpiresAt, sh.Now()))
+	})
+}
+
+func until(t *time.Time, now time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return " · " + console.Expiry(t, now)
+}
+
+// ContextListCmd lists a namespace.
+type ContextListCmd struct {
+	Words  []string `arg:"" optional:"" name:"ns" help:"The namespace; inside a run the task's own board when it is left out."`
+	Prefix string   `help:"Only keys that begin so." placeholder:"P"`
+}
+
+// Run prints key, author, age and the beginning of each value.
+func (c *ContextListCmd) Run(ctx context.Context, sh *console.Shell) error {
+	words, err := placed(c.Words, 0)
+	if err != nil {
+		return err
+	}
+	ns := words[0]
+	return list(ctx, sh, func(api *client.Client) (client.List[sharedctx.Entry], error) { return api.Entries(ctx, ns, c.Prefix) }, func(e sharedctx.Entry) []string {
+		return []string{console.Line(e.Key), console.Line(e.Agent), console.Parts(console.Ago(e.UpdatedAt, sh.Now()), console.Expiry(e.ExpiresAt, sh.Now())), console.Brief(e.Value, 60)}
+	}, fmt.Sprintf("Nothing is in %s. Write something: gatehouse context set %s KEY VALUE", console.Line(ns), console.Line(ns)))
+}
+
+// ContextDeleteCmd removes one value.
+type ContextDeleteCmd struct {
+	Words []string `arg:"" name:"ns key" help:"The namespace, which is the task's own board when it is left out inside a run, and the key."`
+}
+
+// Run removes it; one that is gone is no error.
+func (c *ContextDeleteCmd) Run(ctx context.Context, sh *console.Shell) error {
+	words, err := placed(c.Words, 1)
+	if err != nil {
+		return err
+	}
+	ns, key := words[0], words[1]
+	api, err := sh.Client(ctx)
+	if err != nil {
+		return err
+	}
+	if err := api.DeleteEntry(ctx, ns, key); err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.Document(map[string]string{"namespace": ns, "key": key})
+	}
+	return sh.Say("%s %s deleted", console.Line(ns), console.Line(key))
+}
+
+// placed are a command's words with the namespace first, behind which rest words stand. One
+// that is left out inside a run is the board of the run's task.
+func placed(words []string, rest int) ([]string, error) {
+	switch len(words) {
+	case rest + 1:
+		return words, nil
+	case rest:
+		if task := os.Getenv("GATEHOUSE_TASK_ID"); task != "" {
+			return append([]string{sharedctx.Board(task)}, words...), nil
+		}
+		return nil, console.Usage("Outside a run the namespace has to be named, in front of the key: gatehouse context get NAMESPACE KEY.")
+	default:
+		return nil, console.Usage("There are %d words, and %d are wanted: the namespace, which may be left out inside a run, and what stands behind it. Put quotes around a value with blanks.", len(words), rest+1)
+	}
+}

@@ -1,0 +1,10 @@
+package cli
+
+import (
+	"os"
+	"testing"
+
+	"gatehouse/cmd/gatehouse/internal/placetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(placetest.Main(m)) }

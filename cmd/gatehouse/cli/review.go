@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"gatehouse/cmd/gatehouse/internal/console"
+	"gatehouse/orchestrator/badge"
+	"gatehouse/web/client"
+	"gatehouse/web/wire"
+)
+
+// ReviewCmd shows a request and its diff, and remembers that: what approve lands off a
+// terminal is what was shown here. With --json there is no diff, so that does not count.
+type ReviewCmd struct {
+	ID string `arg:"" help:"A request's id, or a task's while one of its requests is pending."`
+}
+
+// Run prints what to look at, then the diff, through the pager on a terminal.
+func (c *ReviewCmd) Run(ctx context.Context, sh *console.Shell) error {
+	api, err := sh.Client(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := findRequest(ctx, sh, api, c.ID, "pending")
+	if err != nil {
+		return err
+	}
+	if sh.JSON {
+		return sh.Document(found.Raw)
+	}
+	_, err = showRequest(ctx, sh, api, found.Value)
+	return err
+}
+
+// showRequest prints all of a request and remembers that this person has it before them. It
+// returns the request as it was shown.
+func showRequest(ctx context.Context, sh *console.Shell, api *client.Client, r wire.Request) (wire.Request, error) {
+	if r.IsHandover() {
+		if err := showHandover(ctx, sh, api, r); err != nil {
+			return r, err
+		}
+		rememberShown(sh, api, r)
+		return r, nil
+	}
+	var diff bytes.Buffer
+	digest, err := api.Patch(ctx, r.ID, &diff)
+	if err != nil {
+		return r, err
+	}
+	if digest != "" && digest != r.Digest {
+		// A new revision came between the two; what is shown must be one of them.
+		again, err := api.Request(ctx, r.ID)
+		if err != nil {
+			return r, err
+		}
+		r = again.Value
+		if digest != r.Digest {
+			return r, console.Fail(console.ExitFailed, "The request %s changes while it is read. Run the command again.", console.Line(r.ID))
+		}
+	}
+	var text bytes.Buffer
+	showHeader(sh, &text, r)
+	showDiff(sh, &text, diff.String())
+	yours(&text, r)
+	if err := paged(ctx, sh, text.Bytes()); err != nil {
+		return r, err
+	}
+	rememberShown(sh, api, r)
+	return r, nil
+}
+
+// yours says which commands decide on r, or why they are not for who asks.
+func yours(w io.Writer, r wire.Request) {
+	switch {
+	case r.State != "pending":
+	case r.Overtaken != nil && slices.Contains(r.May, "renew"):
+		fmt.Fprintf(w, "%s\nreject: gatehouse reject %s --reason \"…\"\n", renewing(r), console.Short(r.ID))
+	case r.Refused != "":
+		fmt.Fprintf(w, "not yours to approve: %s\n", console.Line(r.Refused))
+		if slices.Contains(r.May, "reject") {
+			fmt.Fprintf(w, "reject: gatehouse reject %s --reason \"…\"\n", console.Short(r.ID))
+		}
+	default:
+		fmt.Fprintf(w, "approve: gatehouse approve %s     reject: gatehouse reject %s --reason \"…\"\n", console.Short(r.ID), console.Short(r.ID))
+	}
+}
+
+// showHeader says what the request is and what to look at, first what keeps it from a yes.
+func showHeader(sh *console.Shell, w io.Writer, r wire.Request) {
+	if r.Needs.Problem != "" {
+		fmt.Fprintf(w, "%s\n", sh.Paint("wait", "⚠ "+console.Line(r.Needs.Problem)))
+	}
+	if r.Missed != "" && (r.Overtaken == nil || r.Missed != r.Overtaken.Message) {
+		fmt.Fprintf(w, "%s\n", sh.Paint("wait", "⚠ "+console.Line(r.Missed)))
+	}
+	if r.Overtaken != nil {
+		fmt.Fprintf(w, "%s\n", sh.Paint("wait", "⚠ "+console.Line(r.Overtaken.Message)))
+	}
+	rule := ""
+	if r.Rule.Name != "" {
+		rule = fmt.Sprintf("   rule %s: %d of %d", console.Line(r.Rule.Name), r.Needs.Have, max(r.Needs.Count, r.Rule.Need))
+	}
+	fmt.Fprintf(w, "%s  rev %d  digest %s  %s%s\n", console.Line(r.ID), r.Revision, console.Line(r.Digest[:min(8, len(r.Digest))]), whereSize(r), rule)
+	if r.State == "pending" {
+		fmt.Fprintf(w, "%s  %s\n", sh.State(r.State, 0), console.Parts(needed("needs", r), console.Ago(r.CreatedAt, sh.Now()), console.Expiry(r.ExpiresAt, sh.Now())))
+	} else {
+		where := ""
+		if r.State == "landed" && r.Commit != "" {
+			where = "  " + arrived(r)
+		}
+		fmt.Fprintf(w, "%s%s\n", sh.State(badge.Arrived(r.State, r.Pushes()), 0), where)
+	}
+	if r.Base != "" && r.Target != "" {
+		fmt.Fprintf(w, "made on %s at %s%s\n", console.Line(r.Target), console.Abbreviated(r.Base), console.Age(r.BaseAt, sh.Now()))
+	}
+	if r.State == "pending" && r.Pushes() {
+		fmt.Fprintf(w, "yes pushes %s; %s stays as it is\n", console.Line(r.Branch), console.Line(r.Target))
+	}
+	for _, d := range r.Decisions {
+		text := console.Line(d.User) + " " + said(d.Verdict) + anew(d.StartOver) + " on " + console.Line(d.Channel)
+		if d.Revision > 0 && d.Revision != r.Revision {
+			text += fmt.Sprintf(" of revision %d", d.Revision) // it says nothing of this one
+		}
+		fmt.Fprintf(w, "  %s\n", console.Parts(text, console.Ago(d.At, sh.Now()), console.Brief(d.Comment, 100)))
+	}
+	if r.Read.Text != "" {
+		fmt.Fprintf(w, "  %s\n", console.Line(r.Read.Text))
+	}
+	sayComments(sh, w, r)
+	if len(r.Declined) > 0 {
+		fmt.Fprintln(w, share(len(r.Files), r.Declined))
+	}
+	for _, warning := range r.Warnings {
+		text := console.Line(warning.Text)
+		if text == "" {
+			text = strings.ReplaceAll(console.Line(warning.Code), "_", " ")
+		}
+		if warning.Path != "" {
+			text = strings.TrimRight(text, ".") + ": " + console.Line(warning.Path)
+		}
+		fmt.Fprintf(w, "%s\n", sh.Paint("wait", "⚠ "+text))
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "· %s\n", console.Line(n.Text))
+	}
+	var checks []string
+	for _, c := range r.Checks {
+		sign := sh.Paint("ok", "✓ "+console.Line(c.Command))
+		if !c.OK {
+			sign = sh.Paint("bad", "✕ "+console.Line(c.Command)+" (failed)")
+		}
+		checks = append(checks, sign)
+	}
+	if len(checks) > 0 {
+		fmt.Fprintln(w, strings.Join(checks, "   "))
+	}
+	if said := strings.TrimSpace(r.Text); said != "" && !r.IsHandover() {
+		fmt.Fprintf(w, "%s says:\n", console.Line(r.Agent))
+		for l := range strings.Lines(console.Block(said)) {
+			fmt.Fprintf(w, "  │ %s\n", strings.TrimRight(l, "\n"))
+		}
+	}
+}
+
+// showDiff writes a unified diff with its hidden characters made visible.
+func showDiff(sh *console.Shell, w io.Writer, text string) {
+	for l := range strings.Lines(console.Block(text)) {
+		l = strings.TrimSuffix(l, "\n")
+		role := ""
+		switch {
+		case strings.HasPrefix(l, "diff --git "), strings.HasPrefix(l, "+++ "), strings.HasPrefix(l, "--- "):
+			role = "strong"
+		case strings.HasPrefix(l, "@@"):
+			role = "run"
+		case strings.HasPrefix(l, "+"):
+			role = "ok"
+		case strings.HasPrefix(l, "-"):
+			role = "bad"
+		}
+		fmt.Fprintln(w, sh.Paint(role, l))
+	}
+}
+
+// paged shows a long text: through $PAGER (less) on a terminal, else as it is.
+func paged(ctx context.Context, sh *console.Shell, text []byte) error {
+	pager, set := sh.Env("PAGER")
+	if !set {
+		pager = "less"
+	}
+	if !sh.Tty || !sh.Stdin || strings.TrimSpace(pager) == "" || pager == "cat" {
+		_, err := sh.Out.Write(text)
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", pager)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), sh.Out, sh.Errs
+	// F: no pager for what fits the screen; R: our colours; X: the text stays on it.
+	cmd.Env = os.Environ()
+	if _, set := sh.Env("LESS"); !set {
+		cmd.Env = append(cmd.Env, "LESS=FRX")
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &exit) && exit.ExitCode() != 127: // 127: there is no such program
+		return nil // a pager may be left early
+	}
+	_, err = sh.Out.Write(text)
+	return err
+}
+
+// anew says that the agent starts over; "" where it goes on from what it has made.
+func anew(startOver bool) string {
+	if !startOver {
+		return ""
+	}
+	return ", starting over,"
+}

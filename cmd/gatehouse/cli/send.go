@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"gatehouse/cmd/gatehouse/internal/console"
+	"gatehouse/orchestrator/budget"
+	"gatehouse/web/client"
+	"gatehouse/web/wire"
+)
+
+// SendCmd makes a task.
+type SendCmd struct {
+	Agent      string   `arg:"" help:"The agent that gets the task."`
+	Text       []string `arg:"" optional:"" help:"What is to be done; - reads it from standard input."`
+	Repo       string   `help:"The repository to work on." placeholder:"NAME"`
+	Ref        string   `help:"The branch to start from and land on, or a tag to read, by name." placeholder:"REF"`
+	Key        string   `help:"A key of your own: the same key again gives the first task." placeholder:"KEY"`
+	Capability string   `help:"The agent must have this capability." placeholder:"CAP"`
+	Complexity string   `help:"simple, medium, complex, or auto, which guesses." placeholder:"TIER"`
+	Budget     string   `help:"What it may use at most: tokens=20000,usd=0.5,handoffs=2,agents=3,time=10m." placeholder:"LIMITS"`
+	Handoffs   bool     `name:"enable-handoffs" help:"Let agents hand on, where engine.handoffs is opt_in."`
+	Wait       bool     `help:"Wait for the end."`
+
+	Timeout time.Duration `help:"With --wait: how long at most; 10m without it." placeholder:"10m"`
+}
+
+// Run sends the task and says how to follow it.
+func (c *SendCmd) Run(ctx context.Context, sh *console.Shell) error {
+	switch {
+	case c.Timeout < 0:
+		return badTimeout(c.Timeout)
+	case c.Timeout > 0 && !c.Wait:
+		return console.Usage("--timeout says how long to wait. Add --wait.")
+	case c.Timeout == 0:
+		c.Timeout = defaultWait
+	}
+	var limits json.RawMessage
+	if c.Budget != "" {
+		l, err := budget.Parse(c.Budget)
+		if err != nil {
+			return console.Usage("--budget: %v.", err)
+		}
+		if limits, err = json.Marshal(l.Published()); err != nil {
+			return fmt.Errorf("encode the budget: %w", err)
+		}
+	}
+	agent, words := c.Agent, c.Text
+	if c.Capability != "" && len(words) == 0 {
+		agent, words = "", []string{c.Agent} // send --capability CAP TEXT: anyone who can
+	}
+	text, err := sh.Words(words)
+	if err != nil {
+		return err
+	}
+	api, err := sh.Client(ctx)
+	if err != nil {
+		return err
+	}
+	answer, err := api.Submit(ctx, wire.Submission{
+		Agent: agent, Capability: c.Capability, Text: text, Repository: c.Repo, Ref: c.Ref, Key: c.Key,
+		Complexity: c.Complexity, Budget: limits, Handoffs: c.Handoffs,
+	})
+	if err != nil {
+		return err
+	}
+	sent := answer.Value
+	if !sh.JSON {
+		if sent.Agent != "" {
+			agent = sent.Agent
+		}
+		if err := sh.Say("%s sent to %s", console.Line(sent.ID), console.Line(agent)); err != nil {
+			return err
+		}
+	}
+	if c.Wait {
+		return wait(ctx, sh, api, sent.ID, c.Timeout)
+	}
+	if sh.JSON {
+		return sh.Document(answer.Raw)
+	}
+	howToFollow(sh, api, sent.ID)
+	return nil
+}
+
+// howToFollow says where a new task is seen.
+func howToFollow(sh *console.Shell, api *client.Client, id string) {
+	sh.Hint("  follow: gatehouse wait %s        open: %s", console.Short(id), api.Page("delegations", id))
+}
