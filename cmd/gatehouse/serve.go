@@ -20,7 +20,7 @@ import (
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/handlers"
 	"gatehouse/handlers/api"
-	auditpages "gatehouse/handlers/audit"
+	"gatehouse/handlers/audit"
 	"gatehouse/handlers/hook"
 	"gatehouse/handlers/signin"
 	"gatehouse/handlers/stream"
@@ -173,7 +173,7 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 		return nil, err
 	}
 	ids := handlers.Ids{Reader: h.store}
-	verifier := &auditpages.Verifier{Proof: h.store, Now: time.Now}
+	verifier := &audit.Verifier{Proof: h.store, Now: time.Now}
 	d := signin.New(signin.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(publicURL), Now: time.Now, Log: h.log})
 	pages := &handlers.Site{Engine: h.engine, Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Auth: d,
 		Now: time.Now, Log: h.log, FourEyes: func() bool { return h.gateway.Config().FourEyes }, Loopback: web.Loopback(listen), Examples: examples,

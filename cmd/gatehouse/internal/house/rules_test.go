@@ -156,7 +156,7 @@ func rooms() []room {
 		{"approval/telegram/bottest", nil},
 		{"approval/approvaltest", append([]string{"approval", "approval/policy"}, domain...)},
 		{"web/browsertest", nil},
-		{"cmd/gatehouse/internal/placetest", append([]string{"approval", "approval/sqlstore", "handlers", "handlers/signin", "orchestrator/store", "web/wire"}, domain...)},
+		{"cmd/gatehouse/internal/placetest", append([]string{"approval", "approval/sqlstore", "handlers/signin", "orchestrator/store", "web/wire"}, domain...)},
 		{"cmd/gatehouse/internal/browser", nil},
 	}, leaves, viewRooms(domain), handlerRooms(domain))
 }
