@@ -30,7 +30,7 @@ type Voter struct {
 
 // String is the name in lists: "cleo (for ann)".
 func (v Voter) String() string {
-	if v.For == "" {
+	if v.For == "" || v.For == v.Name {
 		return v.Name
 	}
 	return v.Name + " (for " + v.For + ")"
@@ -164,9 +164,4 @@ func Approves(u people.User) bool { return !u.Disabled && slices.Contains(u.Role
 func (d Decision) seat() string { return cmp.Or(d.ForID, d.UserID) }
 
 // By is who gave the verdict, with whom they stood in for.
-func (d Decision) By() Voter {
-	if d.For == d.User {
-		return Voter{Name: d.User}
-	}
-	return Voter{Name: d.User, For: d.For}
-}
+func (d Decision) By() Voter { return Voter{Name: d.User, For: d.For} }

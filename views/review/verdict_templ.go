@@ -552,7 +552,7 @@ func outcomeLine(p ReviewPage) templ.Component {
 // outcomeWords: "bob approved on telegram · landed on main as 4be1f02".
 func outcomeWords(p ReviewPage) string {
 	o := p.Outcome
-	who := inPlace(o.By, o.For)
+	who := approval.Voter{Name: o.By, For: o.For}.String()
 	if p.Ask != nil {
 		return p.Ask.handed(o, who)
 	}
