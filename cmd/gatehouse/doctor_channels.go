@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"gatehouse/approval"
@@ -12,6 +13,7 @@ import (
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
 	"gatehouse/views"
@@ -38,7 +40,7 @@ func checkChannels(ctx context.Context, cfg *config.Config) []finding {
 		return append(all, finding{"channels", broke, "What the channels told cannot be read: " + err.Error()})
 	}
 	for _, h := range health {
-		if h.Channel == "telegram" && cfg.Telegram == nil {
+		if slices.Contains(config.BotNames(), h.Channel) && cfg.Bots[origin.Channel(h.Channel)] == nil {
 			continue // it was taken out of the configuration
 		}
 		all = append(all, healthFinding(h))

@@ -16,7 +16,7 @@ import (
 func grammar(t *testing.T) *kong.Application {
 	t.Helper()
 	var cli CLI
-	k, err := kong.New(&cli, kong.Name("gatehouse"), kong.Vars{"url": defaultURL})
+	k, err := kong.New(&cli, kong.Name("gatehouse"), grammarVars())
 	if err != nil {
 		t.Fatal(err)
 	}

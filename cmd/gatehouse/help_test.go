@@ -32,7 +32,7 @@ func TestHelpExamplesAreUnderstood(t *testing.T) {
 				args = append(args, strings.Trim(word, `)"`))
 			}
 			var commands CLI
-			k, err := kong.New(&commands, kong.Name("gatehouse"), kong.Vars{"url": defaultURL}, kong.Exit(func(int) {}))
+			k, err := kong.New(&commands, kong.Name("gatehouse"), grammarVars(), kong.Exit(func(int) {}))
 			if err != nil {
 				t.Fatal(err)
 			}
