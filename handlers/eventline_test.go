@@ -55,7 +55,7 @@ func TestEventsHaveTheirLine(t *testing.T) {
 		{event.ContextWritten, `{"namespace":"plans","key":"a"}`, "writes plans/a"},
 		{event.ContextDeleted, `{"namespace":"plans"}`, "deletes plans"},
 	} {
-		if got := eventLine(event.Event{Type: c.kind, Actor: "coder", Data: []byte(c.data)}); got != c.want {
+		if got := EventLine(event.Event{Type: c.kind, Actor: "coder", Data: []byte(c.data)}); got != c.want {
 			t.Errorf("%s %s\ngot  %q\nwant %q", c.kind, c.data, got, c.want)
 		}
 	}

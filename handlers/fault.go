@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"strings"
+	"unicode/utf8"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
@@ -150,3 +152,10 @@ func ErrorID() string {
 
 // Refuse makes an error with a code and a sentence for people.
 func Refuse(code, message string) error { return &orchestrator.Error{Code: code, Message: message} }
+
+// SentenceOf is an error as the form shows it.
+func SentenceOf(err error) string {
+	text := strings.ReplaceAll(err.Error(), "\n", ". ")
+	first, size := utf8.DecodeRuneInString(text)
+	return strings.ToUpper(string(first)) + text[size:] + "."
+}

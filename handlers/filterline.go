@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/record/history"
 	"gatehouse/views"
 
@@ -23,9 +25,9 @@ const DefaultPeriod = "time:30d"
 // zoneCookie has the browser's time zone; its script sets it.
 const zoneCookie = "gatehouse_zone"
 
-// readerZone is the zone of the reader's days: the one of their settings, else the
+// ReaderZone is the zone of the reader's days: the one of their settings, else the
 // browser's, else the server's.
-func (p *Pages) readerZone(c echo.Context) *time.Location {
+func (p *Site) ReaderZone(c echo.Context) *time.Location {
 	who, _ := Who(c)
 	if zone, ok := Zone(who.User.Zone); ok {
 		return zone
@@ -50,39 +52,39 @@ func Zone(name string) (*time.Location, bool) {
 	return zone, err == nil
 }
 
-// filterLine is a list's line of filters as the address has it, and what it means.
-type filterLine struct {
+// FilterLine is a list's line of filters as the address has it, and what it means.
+type FilterLine struct {
 	path    string // of the page
-	list    history.List
+	List    history.List
 	keep    []views.FilterParam
-	line    string
-	query   history.Query
-	problem *views.FilterProblem
+	Line    string
+	Query   history.Query
+	Problem *views.FilterProblem
 }
 
-// readLine parses the line; one that is not understood is a problem for the page to show.
-func readLine(path string, list history.List, line string, now time.Time, zone *time.Location, keep ...views.FilterParam) filterLine {
-	f := filterLine{path: path, list: list, keep: keep, line: line}
+// ReadLine parses the line; one that is not understood is a problem for the page to show.
+func ReadLine(path string, list history.List, line string, now time.Time, zone *time.Location, keep ...views.FilterParam) FilterLine {
+	f := FilterLine{path: path, List: list, keep: keep, Line: line}
 	var err error
-	f.query, err = history.Parse(list, line, now, zone)
+	f.Query, err = history.Parse(list, line, now, zone)
 	f.failed(err)
 	return f
 }
 
 // failed notes why the line cannot be answered; nil notes nothing.
-func (f *filterLine) failed(err error) {
+func (f *FilterLine) failed(err error) {
 	var bad *history.Error
 	switch {
 	case err == nil:
 	case errors.As(err, &bad):
-		f.problem = &views.FilterProblem{Part: bad.Part, Text: bad.Text}
+		f.Problem = &views.FilterProblem{Part: bad.Part, Text: bad.Text}
 	default:
-		f.problem = &views.FilterProblem{Text: err.Error()}
+		f.Problem = &views.FilterProblem{Text: err.Error()}
 	}
 }
 
-// href is the address of the list with another line.
-func (f filterLine) href(line string) string {
+// Href is the address of the list with another line.
+func (f FilterLine) Href(line string) string {
 	q := url.Values{"filter": {line}}
 	for _, k := range f.keep {
 		q.Set(k.Name, k.Value)
@@ -93,18 +95,18 @@ func (f filterLine) href(line string) string {
 // pickPrefix begins the fields of the picker.
 const pickPrefix = "p."
 
-// picked leads from the picker's fields to the address with the line that they make; ""
+// Picked leads from the picker's fields to the address with the line that they make; ""
 // when nothing was picked or the line has to be mended first.
-func (f filterLine) picked(q url.Values) string {
-	next, any := f.query, false
-	for _, key := range history.KeysOf(f.list) {
+func (f FilterLine) Picked(q url.Values) string {
+	next, any := f.Query, false
+	for _, key := range history.KeysOf(f.List) {
 		values, ok := q[pickPrefix+string(key)]
 		if !ok || len(values) == 0 {
 			continue
 		}
 		any = true
 		value := strings.TrimSpace(values[0])
-		if value == views.FilterOther || value == pickedValue(f.query, key) {
+		if value == views.FilterOther || value == pickedValue(f.Query, key) {
 			continue
 		}
 		next = next.Without(key)
@@ -116,10 +118,10 @@ func (f filterLine) picked(q url.Values) string {
 		}
 		next = next.With(history.Term{Key: key, Values: []string{value}})
 	}
-	if !any || f.problem != nil {
+	if !any || f.Problem != nil {
 		return ""
 	}
-	return f.href(next.String())
+	return f.Href(next.String())
 }
 
 // pickedValue is the one value that the picker can show of a key, "" for none.
@@ -133,18 +135,18 @@ func pickedValue(q history.Query, key history.Key) string {
 	return ""
 }
 
-// bar is the line for the page. suggest has what is there for keys of any text.
-func (f filterLine) bar(suggest map[history.Key][]string) views.FilterBar {
-	b := views.FilterBar{Path: f.path, List: f.list, Line: f.line, Problem: f.problem, Keep: f.keep, Clear: f.href(""), Hint: hints[f.list]}
-	if f.problem == nil {
+// Bar is the line for the page. suggest has what is there for keys of any text.
+func (f FilterLine) Bar(suggest map[history.Key][]string) views.FilterBar {
+	b := views.FilterBar{Path: f.path, List: f.List, Line: f.Line, Problem: f.Problem, Keep: f.keep, Clear: f.Href(""), Hint: hints[f.List]}
+	if f.Problem == nil {
 		b.Chips = f.chips()
 	}
-	for _, key := range history.KeysOf(f.list) {
-		pick := views.FilterPick{Key: string(key), Label: labels[key], Options: history.ValuesOf(f.list, key), Suggest: suggest[key], Hint: pickHints[key], Value: pickedValue(f.query, key)}
+	for _, key := range history.KeysOf(f.List) {
+		pick := views.FilterPick{Key: string(key), Label: labels[key], Options: history.ValuesOf(f.List, key), Suggest: suggest[key], Hint: pickHints[key], Value: pickedValue(f.Query, key)}
 		if key == history.Time {
 			pick.Options = views.Periods
 		}
-		pick.Other = says(f.query, key) && (pick.Value == "" || len(pick.Options) > 0 && !slices.Contains(pick.Options, pick.Value))
+		pick.Other = says(f.Query, key) && (pick.Value == "" || len(pick.Options) > 0 && !slices.Contains(pick.Options, pick.Value))
 		b.Picks = append(b.Picks, pick)
 	}
 	return b
@@ -159,28 +161,28 @@ func says(q history.Query, key history.Key) bool {
 }
 
 // chips are the filters of the line, each with the address of the list without it.
-func (f filterLine) chips() []views.FilterChip {
+func (f FilterLine) chips() []views.FilterChip {
 	var chips []views.FilterChip
-	for i, t := range f.query.Terms {
-		rest := f.query
+	for i, t := range f.Query.Terms {
+		rest := f.Query
 		rest.Terms = slices.Delete(slices.Clone(rest.Terms), i, i+1)
-		chips = append(chips, views.FilterChip{Text: t.String(), Href: f.href(rest.String())})
+		chips = append(chips, views.FilterChip{Text: t.String(), Href: f.Href(rest.String())})
 	}
-	if says(f.query, history.Time) {
-		only := history.Query{From: f.query.From, To: f.query.To, Last: f.query.Last}
-		chips = append(chips, views.FilterChip{Text: only.String(), Href: f.href(f.query.Without(history.Time).String())})
+	if says(f.Query, history.Time) {
+		only := history.Query{From: f.Query.From, To: f.Query.To, Last: f.Query.Last}
+		chips = append(chips, views.FilterChip{Text: only.String(), Href: f.Href(f.Query.Without(history.Time).String())})
 	}
-	for i, w := range f.query.Words {
-		rest := f.query
+	for i, w := range f.Query.Words {
+		rest := f.Query
 		rest.Words = slices.Delete(slices.Clone(rest.Words), i, i+1)
-		chips = append(chips, views.FilterChip{Text: history.Query{Words: []string{w}}.String(), Href: f.href(rest.String())})
+		chips = append(chips, views.FilterChip{Text: history.Query{Words: []string{w}}.String(), Href: f.Href(rest.String())})
 	}
 	return chips
 }
 
-// asks reports whether the line has the term.
-func (f filterLine) asks(t history.Term) bool {
-	return f.problem == nil && slices.ContainsFunc(f.query.Terms, func(o history.Term) bool { return o.String() == t.String() })
+// Asks reports whether the line has the term.
+func (f FilterLine) Asks(t history.Term) bool {
+	return f.Problem == nil && slices.ContainsFunc(f.Query.Terms, func(o history.Term) bool { return o.String() == t.String() })
 }
 
 var hints = map[history.List]string{
@@ -198,8 +200,8 @@ var labels = map[history.Key]string{
 
 var pickHints = map[history.Key]string{history.Cost: ">0.5", history.Task: "the last 6", history.Code: "cycle", history.Approver: "bob, or rule:docs"}
 
-// suggestions are what there is of the keys of any text, as far as the configuration says.
-func (p *Pages) suggestions() map[history.Key][]string {
+// Suggestions are what there is of the keys of any text, as far as the configuration says.
+func (p *Site) Suggestions() map[history.Key][]string {
 	conf, gate := p.Engine.Config(), p.Gateway.Config()
 	people := map[string]bool{}
 	for _, names := range gate.Groups {
@@ -215,7 +217,9 @@ func (p *Pages) suggestions() map[history.Key][]string {
 		history.Channel:    channels(),
 		history.Code: {"unknown_agent", "self", "not_allowed", "cycle", "max_depth", "max_handoffs", "repeat", "breaker_open", "budget_exceeded", "no_capacity", "human_refused",
 			"analysis_only", "path_outside", "path_protected", "symlink", "too_large", "secret"},
-		history.Type: {"task.created", "delegation.refused", "approval.requested", "approval.decided", "approval.expired", "patch.landed", "patch.reverted", "patch.rejected", "audit.exported"},
+	}
+	for _, kind := range event.Stored() {
+		all[history.Type] = append(all[history.Type], string(kind))
 	}
 	for _, s := range conf.Agents.All() {
 		all[history.Agent] = append(all[history.Agent], s.Name)
@@ -228,8 +232,8 @@ func (p *Pages) suggestions() map[history.Key][]string {
 	return all
 }
 
-// redirectTo leads to the address that the picker made.
-func redirectTo(c echo.Context, href string) error { return c.Redirect(http.StatusSeeOther, href) }
+// RedirectTo leads to the address that the picker made.
+func RedirectTo(c echo.Context, href string) error { return c.Redirect(http.StatusSeeOther, href) }
 
 // channels are those in which people decide.
 func channels() []string {
@@ -238,4 +242,27 @@ func channels() []string {
 		names = append(names, string(c))
 	}
 	return names
+}
+
+func NextHref(path, next string) string {
+	if next == "" {
+		return ""
+	}
+	return WithParam(path, "after", next)
+}
+
+// UnknownPlace refuses a cursor that no page of ours gave.
+var UnknownPlace = Refuse(orchestrator.CodeBadRequest, "That place in the list is not known. Start at the first page.")
+
+// CountUpTo is where lists stop to count: more rows are told as "500+". The page before an
+// export counts all.
+const CountUpTo = 500
+
+// SoleWord is the one word of the line where it has nothing else, which may be an id.
+func (f FilterLine) SoleWord() string {
+	rest := f.Query.Without(history.Is)
+	if f.Problem != nil || len(rest.Terms) > 0 || len(rest.Words) != 1 || says(rest, history.Time) {
+		return ""
+	}
+	return rest.Words[0]
 }

@@ -68,7 +68,7 @@ func (i Ids) Task(ctx context.Context, who Caller, s string) (orchestrator.Task,
 	if strings.HasPrefix(id, orchestrator.DelegationPrefix) {
 		d, err := i.Reader.Delegation(ctx, id)
 		if err != nil {
-			return orchestrator.Task{}, known(err, "task", s)
+			return orchestrator.Task{}, Known(err, "task", s)
 		}
 		id = d.TaskID
 	}
@@ -76,7 +76,7 @@ func (i Ids) Task(ctx context.Context, who Caller, s string) (orchestrator.Task,
 	if err == nil && !who.Sees(t.ID) {
 		err = orchestrator.ErrNotFound
 	}
-	return t, known(err, "task", s)
+	return t, Known(err, "task", s)
 }
 
 // Delegation reads the delegation that s names; a task's id names its root.
@@ -88,7 +88,7 @@ func (i Ids) Delegation(ctx context.Context, who Caller, s string) (orchestrator
 	if strings.HasPrefix(id, orchestrator.TaskPrefix) {
 		t, err := i.Reader.Task(ctx, id)
 		if err != nil {
-			return orchestrator.Delegation{}, known(err, "task", s)
+			return orchestrator.Delegation{}, Known(err, "task", s)
 		}
 		id = t.RootID
 	}
@@ -96,7 +96,7 @@ func (i Ids) Delegation(ctx context.Context, who Caller, s string) (orchestrator
 	if err == nil && !who.Sees(d.TaskID) {
 		err = orchestrator.ErrNotFound
 	}
-	return d, known(err, "delegation", s)
+	return d, Known(err, "delegation", s)
 }
 
 // either resolves an ending over tasks and delegations. A task and its root may
@@ -120,8 +120,8 @@ func (i Ids) Arrival(ctx context.Context, s string) (string, error) {
 	return i.find(ctx, "delivery", s, trigger.DeliveryPrefix)
 }
 
-// known turns the store's ErrNotFound into a sentence that names the id.
-func known(err error, what, id string) error {
+// Known turns the store's ErrNotFound into a sentence that names the id.
+func Known(err error, what, id string) error {
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		return NotFound(what, id)
 	}

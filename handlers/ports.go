@@ -271,3 +271,78 @@ type SavedViews interface {
 	SaveView(ctx context.Context, actor string, v history.View, most int) error
 	DeleteView(ctx context.Context, actor, userID, id string, shared bool) error
 }
+
+// Outbox is what the settings ask of the gateway about deliveries.
+type Outbox interface {
+	Health(ctx context.Context) ([]approval.Health, error)
+	Backlog(ctx context.Context) ([]approval.Backlog, error)
+	DeadLetters(ctx context.Context, f approval.DeadFilter) (approval.DeadPage, error)
+	Retry(ctx context.Context, actor string, f approval.DeadFilter) (int, error)
+}
+
+// Links is what the settings ask about the accounts of a person; the store has it.
+type Links interface {
+	// CreateLinkCode makes a code that links one account, once, within 10 minutes.
+	CreateLinkCode(ctx context.Context, actor, channel, userID string) (string, error)
+	Accounts(ctx context.Context, userID string) ([]people.Account, error)
+	Unlink(ctx context.Context, actor, channel string, id int64) error
+}
+
+// Place is a channel as the settings know it.
+type Place struct {
+	Name string
+	// Bot is the name of the bot with which people link their account, "" while it is
+	// not known; nil where there is nothing to link.
+	Bot func(ctx context.Context) string
+	// Test sends a test card, to the given accounts where the configuration names no
+	// other place; nil where there is nothing to test.
+	Test func(ctx context.Context, accounts []people.Account) error
+}
+
+// Configuration is what is in force, without secrets.
+type Configuration struct {
+	File     string // "" when there is none
+	LoadedAt time.Time
+	Settings []Setting
+	Warnings []string
+	Problem  string   // why the file, as it is now, would not be taken
+	Changed  []string // keys that a reload would change
+}
+
+// Setting is one value and where it comes from.
+type Setting struct {
+	Key, Value string
+	Line       int      // in the file; 0: it stands nowhere
+	Flag       string   // the flag that it was given with
+	Env        []string // variables that it reads
+	Restart    bool     // read at the start only
+	Pending    string   // what it is after a restart, where that differs
+}
+
+// Condition is how the house itself does.
+type Condition struct {
+	Nodes    []NodeSeen // of the last day; one that ended by itself is not among them
+	Sealed   time.Time  // when the newest seal was made; zero: none yet
+	Unsealed time.Time  // since when an event waits for its seal; zero: none does
+	Free     uint64     // bytes of the disk with the data folder
+	Behind   string     // why this node counts no yes and lands nothing; "" where it does
+}
+
+// NodeSeen is a process of this house, and when it last said that it lives.
+type NodeSeen struct {
+	Name string
+	Seen time.Time
+}
+
+// Traces reads a task's tree and log in parts, so that a task of 10,000 delegations opens
+// as fast as one of three; the store has these.
+type Traces interface {
+	TaskLog
+	// Hands are what went along with the hand-overs to these delegations, by id.
+	Hands(ctx context.Context, ids []string) (map[string]orchestrator.Hand, error)
+	Delegations(ctx context.Context, ids []string) (map[string]orchestrator.Delegation, error)
+	// FindInTask returns the ids of those that have the words, at most limit.
+	FindInTask(ctx context.Context, taskID, words string, limit int) ([]string, error)
+	// TaskUses is who used the shared context in the course of a task, newest first.
+	TaskUses(ctx context.Context, taskID string, limit int) ([]sharedctx.Use, error)
+}

@@ -1,7 +1,9 @@
 package handlers
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -9,33 +11,34 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/badge"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
 )
 
-// landsOn is the branch of a revision. An older version took a commit's id for one; such a
+// LandsOn is the branch of a revision. An older version took a commit's id for one; such a
 // change is asked again before it lands.
-func landsOn(v approval.Revision) string {
+func LandsOn(v approval.Revision) string {
 	if v.Base.Branch == "" {
 		return "no branch yet"
 	}
 	return views.BranchName(v.Base.Branch)
 }
 
-// turn says who must act next on a request, or that no yes can come.
-func (f *frame) turn(r approval.Request) string {
-	if !f.voters.Stuck(r) {
-		return f.voters.Turn(r, f.who.User.ID)
+// Turn says who must act next on a request, or that no yes can come.
+func (f *Frame) Turn(r approval.Request) string {
+	if !f.Voters.Stuck(r) {
+		return f.Voters.Turn(r, f.Who.User.ID)
 	}
-	return badge.Nobody(f.voters.Needs(r).Have)
+	return badge.Nobody(f.Voters.Needs(r).Have)
 }
 
-// approvalRow is one request as lists show it.
-func (f *frame) approvalRow(r approval.Request) views.ApprovalRow {
+// ApprovalRow is one request as lists show it.
+func (f *Frame) ApprovalRow(r approval.Request) views.ApprovalRow {
 	v := r.Revision
-	needs := f.voters.Needs(r)
+	needs := f.Voters.Needs(r)
 	row := views.ApprovalRow{
-		ID: r.ID, Title: r.Title, State: string(r.State), Read: r.HowRead(), Whose: f.turn(r), Overtaken: r.OvertakenBriefly(), CanDecide: f.mayApprove(r),
-		Chain: chainOf(r), Agent: r.Agent, AskedBy: askedBy(r), Repository: r.Repository, Target: landsOn(v), Added: v.Added, Removed: v.Removed,
+		ID: r.ID, Title: r.Title, State: string(r.State), Read: r.HowRead(), Whose: f.Turn(r), Overtaken: r.OvertakenBriefly(), CanDecide: f.MayApprove(r),
+		Chain: ChainOf(r), Agent: r.Agent, AskedBy: askedBy(r), Repository: r.Repository, Target: LandsOn(v), Added: v.Added, Removed: v.Removed,
 		Files: len(v.Files), Yes: needs.Have, Need: needs.Count, CreatedAt: v.At, Commit: r.Landed, Delivery: v.Delivery().As(views.BranchName),
 	}
 	if row.CreatedAt.IsZero() {
@@ -62,20 +65,20 @@ func (f *frame) approvalRow(r approval.Request) views.ApprovalRow {
 	return row
 }
 
-// chainOf is the names of a request's chain.
-func chainOf(r approval.Request) []string {
+// ChainOf is the names of a request's chain.
+func ChainOf(r approval.Request) []string {
 	if len(r.Chain) == 0 {
 		return []string{r.Agent}
 	}
 	return r.Chain
 }
 
-// delegationRow is one task or delegation as lists show it. tree is the task's, for
+// DelegationRow is one task or delegation as lists show it. tree is the task's, for
 // the path that the work took; without it the row shows how the delegation came about.
-func (f *frame) delegationRow(d orchestrator.Delegation, tree []orchestrator.Delegation) views.DelegationRow {
+func (f *Frame) DelegationRow(d orchestrator.Delegation, tree []orchestrator.Delegation) views.DelegationRow {
 	row := views.DelegationRow{
-		ID: d.ID, Title: d.Text, State: string(d.State), Chain: names(d), Requester: d.Requester, Repository: d.Repository,
-		Since: d.Since, CreatedAt: d.CreatedAt, Usage: usage(d.Usage), ApprovalID: d.ApprovalID, Whose: f.whose(d, tree),
+		ID: d.ID, Title: d.Text, State: string(d.State), Chain: Names(d), Requester: d.Requester, Repository: d.Repository,
+		Since: d.Since, CreatedAt: d.CreatedAt, Usage: Usage(d.Usage), ApprovalID: d.ApprovalID, Whose: f.whose(d, tree),
 	}
 	if d.ParentID == "" {
 		row.ID = d.TaskID
@@ -122,8 +125,8 @@ func wayTo(tree []orchestrator.Delegation, d orchestrator.Delegation) []string {
 	return all
 }
 
-// names is the agents from the root to d.
-func names(d orchestrator.Delegation) []string {
+// Names is the agents from the root to d.
+func Names(d orchestrator.Delegation) []string {
 	steps := d.Chain.Steps()
 	if len(steps) == 0 {
 		return []string{d.To}
@@ -135,9 +138,9 @@ func names(d orchestrator.Delegation) []string {
 	return all
 }
 
-// waitsFor is turn, and that a yes would land nothing.
-func (f *frame) waitsFor(r approval.Request) string {
-	who := f.turn(r)
+// WaitsFor is Turn, and that a yes would land nothing.
+func (f *Frame) WaitsFor(r approval.Request) string {
+	who := f.Turn(r)
 	if o := r.OvertakenBriefly(); o != "" {
 		who += " · " + o
 	}
@@ -145,7 +148,7 @@ func (f *frame) waitsFor(r approval.Request) string {
 }
 
 // whose says who must act next.
-func (f *frame) whose(d orchestrator.Delegation, tree []orchestrator.Delegation) string {
+func (f *Frame) whose(d orchestrator.Delegation, tree []orchestrator.Delegation) string {
 	switch d.State {
 	case orchestrator.Running:
 		return d.To + " works"
@@ -159,9 +162,9 @@ func (f *frame) whose(d orchestrator.Delegation, tree []orchestrator.Delegation)
 		}
 		return "landing"
 	case orchestrator.AwaitingApproval:
-		for _, r := range f.pending {
+		for _, r := range f.Pending {
 			if r.ID == d.ApprovalID {
-				return f.waitsFor(r)
+				return f.WaitsFor(r)
 			}
 		}
 		return "an approver"
@@ -177,14 +180,14 @@ func (f *frame) whose(d orchestrator.Delegation, tree []orchestrator.Delegation)
 	}
 }
 
-// usage is what was reported; nothing at all is not zero.
-func usage(u agent.Usage) views.Usage {
+// Usage is what was reported; nothing at all is not zero.
+func Usage(u agent.Usage) views.Usage {
 	return views.Usage{Reported: u.InputTokens+u.OutputTokens > 0 || u.USD != nil, Tokens: int(u.InputTokens + u.OutputTokens), USD: u.USD}
 }
 
-// usageOf is what a delegation and all below it used, with its budget.
-func usageOf(d orchestrator.Delegation) views.Usage {
-	u := usage(d.Usage)
+// UsageOf is what a delegation and all below it used, with its budget.
+func UsageOf(d orchestrator.Delegation) views.Usage {
+	u := Usage(d.Usage)
 	if b := d.Work.Budget; b != nil {
 		u.MaxTokens = b.Limits.Tokens
 		if b.Limits.MicroUSD != nil {
@@ -195,10 +198,90 @@ func usageOf(d orchestrator.Delegation) views.Usage {
 	return u
 }
 
-// at is the time that t points to, or the zero time.
-func at(t *time.Time) time.Time {
+// At is the time that t points to, or the zero time.
+func At(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
 	}
 	return *t
+}
+
+// LiveStates are those in which something still happens.
+func LiveStates() []orchestrator.State {
+	return slices.DeleteFunc(orchestrator.States(), orchestrator.State.Ended)
+}
+
+// Count reads a number that the page's script counted; anything else is 0.
+func Count(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || n > 1_000_000 {
+		return 0
+	}
+	return n
+}
+
+// Share says how much of a change has landed, and what people left out of it; "" where
+// that is nothing.
+func Share(landed []patch.File, declined []string) string {
+	switch all := len(landed) + len(declined); {
+	case len(declined) == 0:
+		return ""
+	case len(landed) == 0:
+		return "left out: " + SomeOf(declined)
+	default:
+		return fmt.Sprintf("%d of %d files; left out: %s", len(landed), all, SomeOf(declined))
+	}
+}
+
+// LimitsOf says what a run may use, and the most that it used. What it was started with
+// counts, not what the agent would be given now.
+func LimitsOf(spec agent.Spec, c *agent.Confinement) (limits, used string) {
+	var parts []string
+	if spec.Timeout > 0 {
+		parts = append(parts, "stops after "+views.Duration(spec.Timeout))
+	}
+	if c == nil { // it has not begun, or is at it
+		c = &agent.Confinement{Limits: spec.Limits, Network: spec.Network}
+	}
+	if l := c.Limits.String(); l != "" {
+		parts = append(parts, l)
+	}
+	if c.Network == agent.NetworkOff {
+		parts = append(parts, "no network")
+	}
+	return strings.Join(parts, ", "), c.Most.String()
+}
+
+// TaskTurn says who must act next on a task: the deepest delegation that does not
+// wait for another.
+func (f *Frame) TaskTurn(root orchestrator.Delegation, tree []orchestrator.Delegation) string {
+	if root.State.Ended() {
+		return ""
+	}
+	at := root
+	for _, d := range tree {
+		if !d.State.Ended() && d.State != orchestrator.Waiting && (at.State == orchestrator.Waiting || d.Depth > at.Depth) {
+			at = d
+		}
+	}
+	return f.whose(at, tree)
+}
+
+// SomeOf names a few paths and counts the rest.
+func SomeOf(paths []string) string {
+	const most = 3
+	short := make([]string, 0, most)
+	for _, p := range paths[:min(len(paths), most)] {
+		short = append(short, views.ShortPath(p))
+	}
+	if len(paths) <= most {
+		return strings.Join(short, ", ")
+	}
+	return fmt.Sprintf("%s and %d more files", strings.Join(short, ", "), len(paths)-most)
+}
+
+// RequestStates are the states of requests that lists can be filtered by.
+func RequestStates() []approval.State {
+	return []approval.State{approval.Pending, approval.Approved, approval.Rejected, approval.ChangesRequested, approval.Expired,
+		approval.Superseded, approval.Stale, approval.Landed, approval.Reverted, approval.Failed, approval.Cancelled}
 }

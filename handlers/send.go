@@ -1,17 +1,14 @@
 package handlers
 
 import (
-	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/origin"
-	"gatehouse/views"
 	"slices"
 
-	"github.com/labstack/echo/v4"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/views"
 )
 
-// sendForm fills the choices of the form that makes a task.
-func (p *Pages) sendForm(form views.SendForm) views.SendForm {
+// SendForm fills the choices of the form that makes a task.
+func (p *Site) SendForm(form views.SendForm) views.SendForm {
 	c := p.Engine.Config()
 	form.OptIn = c.Settings.OptIn
 	for _, s := range c.Agents.All() {
@@ -48,24 +45,6 @@ func (p *Pages) sendForm(form views.SendForm) views.SendForm {
 		form.Key = "web-" + ErrorID() + ErrorID() // a double click is one task
 	}
 	return form
-}
-
-// Send answers POST /delegations and POST /tasks: the form that makes a task.
-func (p *Pages) Send(c echo.Context) error {
-	who, _ := Who(c)
-	in := views.SendForm{Agent: c.FormValue("agent"), Text: c.FormValue("text"), Repository: c.FormValue("repository"), Handoffs: c.FormValue("handoffs") != "", Key: c.FormValue("key")}
-	t, _, _, err := p.Engine.Submit(c.Request().Context(), orchestrator.Submission{
-		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: origin.From(origin.Web), RequesterID: who.User.ID, Requester: who.User.Name,
-	})
-	if err != nil {
-		f := FaultOf(err)
-		if f.ID != "" {
-			return err
-		}
-		in.Error, in.Key = f.Message, ""
-		return p.overview(c, f.Status, in)
-	}
-	return seeOther(c, views.DelegationHref(t.ID), "sent")
 }
 
 // DefaultAgent is who takes a task that names nobody: the first that plans, else the

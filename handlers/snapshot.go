@@ -15,7 +15,7 @@ type Snapshots interface {
 // OneMoment makes all that a page reads come from one snapshot: read one after another,
 // the parts of a task contradict each other while it goes on. The snapshot ends when the
 // answer begins, so that a slow reader holds no connection to the database.
-func (p *Pages) OneMoment(page echo.HandlerFunc) echo.HandlerFunc {
+func (p *Site) OneMoment(page echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		ctx, done, err := p.Snapshots.Snapshot(c.Request().Context())
 		if err != nil {

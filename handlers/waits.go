@@ -45,16 +45,16 @@ func (w WaitsOf) Task(ctx context.Context, taskID string) ([]wire.Wait, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.of(ctx, slices.DeleteFunc(tree, func(d orchestrator.Delegation) bool { return d.State.Ended() }))
+	return w.Of(ctx, slices.DeleteFunc(tree, func(d orchestrator.Delegation) bool { return d.State.Ended() }))
 }
 
 // Site lists one page of all live delegations, newest first, and the cursor of the next.
 func (w WaitsOf) Site(ctx context.Context, after string, limit int) ([]wire.Wait, string, error) {
-	page, err := w.Reader.List(ctx, orchestrator.Filter{States: liveStates(), After: after, Limit: limit})
+	page, err := w.Reader.List(ctx, orchestrator.Filter{States: LiveStates(), After: after, Limit: limit})
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := w.of(ctx, page.Items)
+	rows, err := w.Of(ctx, page.Items)
 	return rows, page.Next, err
 }
 
@@ -85,7 +85,7 @@ type asker struct {
 	voters *approval.Electorate
 }
 
-func (w WaitsOf) of(ctx context.Context, live []orchestrator.Delegation) ([]wire.Wait, error) {
+func (w WaitsOf) Of(ctx context.Context, live []orchestrator.Delegation) ([]wire.Wait, error) {
 	a := asker{WaitsOf: w, ctx: ctx, below: map[string][]orchestrator.Below{}, paused: map[string]*time.Time{}}
 	var parents []string
 	for _, d := range live {
@@ -229,4 +229,54 @@ func (a *asker) people(d orchestrator.Delegation, w *wire.Wait) error {
 		w.Says = tooFew
 	}
 	return nil
+}
+
+func (p *Site) WhoWaits() WaitsOf {
+	return WaitsOf{Engine: p.Engine, Reader: p.Reader, Requests: p.Requests, Gateway: p.Gateway, Insights: p.Sums, Now: p.Now}
+}
+
+func WaitRows(waits []wire.Wait) []views.WaitRow {
+	var rows []views.WaitRow
+	for _, w := range waits {
+		r := views.WaitRow{ID: w.DelegationID, TaskID: w.TaskID, Agent: w.Agent, Text: w.Text, State: w.State, Says: w.Says, Since: w.Since}
+		if w.For == WaitsForPeople && w.ApprovalID != "" {
+			r.Href = views.ApprovalHref(w.ApprovalID)
+		}
+		for _, b := range w.Children[:min(len(w.Children), 5)] {
+			r.Below = append(r.Below, views.Crumb{Text: b.Agent + " " + views.StateWord(b.State), Href: views.DelegationHref(b.ID)})
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// QueueOf is how a queue is told.
+func QueueOf(q orchestrator.LandingQueue) wire.Queue {
+	return wire.Queue{Repository: q.Repository, Waiting: q.Waiting, HeldUp: q.HeldUp, Since: q.Since.UTC(), Landed: q.Landed,
+		Pace: q.Pace.Seconds(), Left: q.Left().Seconds(), Says: QueueSays(q)}
+}
+
+// queueSays: how many wait, what is in the way, at which pace they land, how long it takes.
+func QueueSays(q orchestrator.LandingQueue) string {
+	says := fmt.Sprintf("%d approved changes of %s land one after the other", q.Waiting, q.Repository)
+	if q.Waiting == 1 {
+		says = fmt.Sprintf("1 approved change of %s lands", q.Repository)
+	}
+	if q.Waiting == 1 && q.HeldUp == 1 {
+		says = fmt.Sprintf("1 approved change of %s waits to land; something is in its way", q.Repository)
+	} else if q.HeldUp > 0 {
+		says += fmt.Sprintf("; something is in the way of %d of them", q.HeldUp)
+	}
+	switch {
+	case q.Landed == 0:
+		return says + "; none has landed there yet, so the pace is not known"
+	case q.Landed == 1:
+		says += "; the last one took " + views.Duration(q.Pace)
+	default:
+		says += fmt.Sprintf("; the last %d took %s each", q.Landed, views.Duration(q.Pace))
+	}
+	if left := q.Left(); left > q.Pace {
+		says += ", so all of them take about " + views.Duration(left)
+	}
+	return says
 }

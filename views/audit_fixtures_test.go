@@ -1,4 +1,4 @@
-package views
+package views_test
 
 import (
 	"fmt"
@@ -13,10 +13,12 @@ import (
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
+	"gatehouse/views"
+	evidenceview "gatehouse/views/evidence"
 )
 
 // evidenceFixture has everything that a request may have.
-func evidenceFixture() EvidencePage {
+func evidenceFixture() evidenceview.EvidencePage {
 	opened, expires := before(65*time.Minute), now.Add(time.Hour)
 	r := approval.Request{ID: aprID, TaskID: taskID, DelegationID: codeID, State: approval.Landed, Agent: "coder", Title: "Fix the retry loop", Repository: "app",
 		Requester: "dora", Via: origin.Trigger(origin.Webhook, "ci-failed"), Chain: chain.ParseNames("kik → coder"), Landed: commit, CreatedAt: before(2 * time.Hour), ExpiresAt: &expires, RevertedBy: "apr_01k9m2c8w5q3z7x4v6b8c8aaaa",
@@ -36,9 +38,9 @@ func evidenceFixture() EvidencePage {
 		Checks: []orchestrator.Check{{Command: "go vet ./…", OK: true}, {Command: "go test ./…", Output: "--- FAIL: TestRetry\n" + strings.Repeat("x", 5000) + hostile}}}
 	first := approval.Revision{N: 1, State: approval.ChangesRequested, Digest: digest, Base: base, Tree: v.Tree, Commit: v.Commit, Files: files[:1], Added: 31, Removed: 9, At: before(2 * time.Hour)}
 	r.Revision = v
-	p := EvidencePage{Chrome: chrome(SectionAudit, "Evidence "+aprID, EvidenceHref(aprID)), Request: r, Task: "Fix the retry loop in the uploader.\n" + hostile, TaskAt: before(3 * time.Hour),
-		Revisions: []approval.Revision{first, v}, Files: []EvidenceFiles{{Shown: files[:1]}, {Shown: files, More: 700}}, EventsAll: 1412, Head: digest, Dropped: 3,
-		Seal: &EvidenceSeal{At: now, Pos: 120441, N: 1412, Key: "9f2c1a7e5b1d44c0"}}
+	p := evidenceview.EvidencePage{Chrome: chrome(views.SectionAudit, "Evidence "+aprID, views.EvidenceHref(aprID)), Request: r, Task: "Fix the retry loop in the uploader.\n" + hostile, TaskAt: before(3 * time.Hour),
+		Revisions: []approval.Revision{first, v}, Files: []evidenceview.EvidenceFiles{{Shown: files[:1]}, {Shown: files, More: 700}}, EventsAll: 1412, Head: digest, Dropped: 3,
+		Seal: &evidenceview.EvidenceSeal{At: now, Pos: 120441, N: 1412, Key: "9f2c1a7e5b1d44c0"}}
 	for i, act := range []approval.Act{approval.Reply, approval.Resolve, approval.Reopen} {
 		p.Answers = append(p.Answers, approval.Answer{N: i + 1, Thread: fmt.Sprintf("dec_a.%d", 1+i/2), Act: act, User: "cleo", Channel: "web", Text: map[approval.Act]string{approval.Reply: "It has one. " + hostile}[act], At: before(80 * time.Minute)})
 	}
@@ -49,7 +51,7 @@ func evidenceFixture() EvidencePage {
 }
 
 // evidenceQuestion is a hand-over that nobody has decided.
-func evidenceQuestion() EvidencePage {
+func evidenceQuestion() evidenceview.EvidencePage {
 	p := evidenceFixture()
 	p.Request.State, p.Request.Kind, p.Request.Decisions, p.Request.Landed, p.Request.Repository, p.Request.RevertedBy = approval.Pending, approval.Handover, nil, "", "", ""
 	p.Request.Question = &orchestrator.Question{From: "kik", To: "coder", Text: "Please do it. " + hostile}

@@ -1,4 +1,4 @@
-package views
+package views_test
 
 import (
 	"fmt"
@@ -8,6 +8,10 @@ import (
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/history"
+	"gatehouse/orchestrator/record/proof"
+	"gatehouse/views"
+	auditview "gatehouse/views/audit"
+	evidenceview "gatehouse/views/evidence"
 
 	"github.com/a-h/templ"
 )
@@ -34,24 +38,24 @@ func auditRequestRows() []history.Row {
 }
 
 // auditFixture is the page of a list.
-func auditFixture(list history.List) AuditPage {
+func auditFixture(list history.List) auditview.AuditPage {
 	line := "approver:bob repository:app time:30d"
-	c := chrome(SectionAudit, "Audit", FilterHref(AuditPath, list, line))
+	c := chrome(views.SectionAudit, "Audit", views.FilterHref(views.AuditPath, list, line))
 	c.Person.Roles = []string{"auditor", "admin"}
-	p := AuditPage{Chrome: c, List: list, Columns: AuditColumns(list, nil), Count: history.Count{N: 11}, All: history.Count{N: 482}, NextHref: "/audit?after=x", Zone: "Europe/Berlin", Loc: time.FixedZone("Europe/Berlin", 7200),
+	p := auditview.AuditPage{Chrome: c, List: list, Columns: auditview.AuditColumns(list, nil), Count: history.Count{N: 11}, All: history.Count{N: 482}, NextHref: "/audit?after=x", Zone: "Europe/Berlin", Loc: time.FixedZone("Europe/Berlin", 7200),
 		MaySave: true, MayShare: true, LiveHref: "/audit?live=1",
-		Proof: AuditProof{SealedAt: now, VerifiedAt: before(2 * time.Hour), VerifiedBy: "ann", OK: true, Tasks: 482, Seals: 1200, Took: 3 * time.Second},
-		Views: []AuditView{{ID: "viw_1", Name: "Quarter " + hostile, Owner: "ann", Mine: true, Delete: true, Href: "/audit"}, {ID: "viw_2", Name: "Without four eyes", Owner: "bob", Shared: true, Href: "/audit"}}}
+		Proof: auditview.AuditProof{SealedAt: now, Last: &proof.Verification{At: before(2 * time.Hour), Who: "ann", Tasks: 482, Seals: 1200, Took: 3 * time.Second}},
+		Views: []auditview.AuditView{{ID: "viw_1", Name: "Quarter " + hostile, Owner: "ann", Mine: true, Delete: true, Href: "/audit"}, {ID: "viw_2", Name: "Without four eyes", Owner: "bob", Shared: true, Href: "/audit"}}}
 	for _, l := range []history.List{history.Requests, history.Delegations, history.Events} {
-		p.Tabs = append(p.Tabs, AuditTab{List: l, Href: FilterHref(AuditPath, l, line)})
+		p.Tabs = append(p.Tabs, auditview.AuditTab{List: l, Href: views.FilterHref(views.AuditPath, l, line)})
 	}
 	for i, q := range []string{"without four eyes", "approved by rule", "within 10 s of opening", "without all files viewed", "warnings overruled", "failed checks overruled", "refused by guard", "expired", "reverted"} {
-		p.Ready = append(p.Ready, AuditQuestion{Text: q, Href: "/audit?filter=x", On: i == 3})
+		p.Ready = append(p.Ready, auditview.AuditQuestion{Text: q, Href: "/audit?filter=x", On: i == 3})
 	}
-	p.Filters = FilterBar{Path: AuditPath, List: list, Line: line, Clear: "/audit?filter=", Hint: "approver:bob", Keep: []FilterParam{{"list", string(list)}},
-		Chips: []FilterChip{{"approver:bob", "/audit"}, {"repository:app", "/audit"}, {"time:30d", "/audit"}, {hostile, "/audit"}},
-		Picks: []FilterPick{{Key: "state", Label: "State", Options: []string{"pending", "landed"}, Value: "landed"}, {Key: "agent", Label: "Agent", Suggest: []string{"coder"}, Value: "coder"},
-			{Key: "time", Label: "Time", Options: Periods, Other: true}, {Key: "rule", Label: "Rule", Other: true, Hint: "docs"}}}
+	p.Filters = views.FilterBar{Path: views.AuditPath, List: list, Line: line, Clear: "/audit?filter=", Hint: "approver:bob", Keep: []views.FilterParam{{Name: "list", Value: string(list)}},
+		Chips: []views.FilterChip{{Text: "approver:bob", Href: "/audit"}, {Text: "repository:app", Href: "/audit"}, {Text: "time:30d", Href: "/audit"}, {Text: hostile, Href: "/audit"}},
+		Picks: []views.FilterPick{{Key: "state", Label: "State", Options: []string{"pending", "landed"}, Value: "landed"}, {Key: "agent", Label: "Agent", Suggest: []string{"coder"}, Value: "coder"},
+			{Key: "time", Label: "Time", Options: views.Periods, Other: true}, {Key: "rule", Label: "Rule", Other: true, Hint: "docs"}}}
 	switch list {
 	case history.Requests:
 		p.Requests = auditRequestRows()
@@ -64,7 +68,7 @@ func auditFixture(list history.List) AuditPage {
 			if i == 0 {
 				id = "system"
 			}
-			p.Events = append(p.Events, AuditEvent{ID: fmt.Sprintf("evt_01k9m2c8w5q3z7x4v6b8n7%04d", i), TaskID: id, N: int64(40 - i), Type: kind, Actor: "bob" + hostile, At: before(time.Duration(i) * time.Minute), Text: hostile, Hash: digest})
+			p.Events = append(p.Events, auditview.AuditEvent{Found: history.Found{ID: fmt.Sprintf("evt_01k9m2c8w5q3z7x4v6b8n7%04d", i), TaskID: id, N: int64(40 - i), Type: kind, Actor: "bob" + hostile, At: before(time.Duration(i) * time.Minute), Hash: digest}, Text: hostile})
 		}
 		p.LookedTo = before(48 * time.Hour)
 	}
@@ -73,9 +77,9 @@ func auditFixture(list history.List) AuditPage {
 
 // auditEmpty is the page when no row matches, when nothing is there at all, and when the
 // line was not understood.
-func auditEmptyFixture(all int64, problem *FilterProblem) AuditPage {
+func auditEmptyFixture(all int64, problem *views.FilterProblem) auditview.AuditPage {
 	p := auditFixture(history.Requests)
-	p.Requests, p.NextHref, p.Count, p.All, p.Views, p.Proof = nil, "", history.Count{}, history.Count{N: all}, nil, AuditProof{}
+	p.Requests, p.NextHref, p.Count, p.All, p.Views, p.Proof = nil, "", history.Count{}, history.Count{N: all}, nil, auditview.AuditProof{}
 	p.Filters.Problem = problem
 	if problem != nil {
 		p.Filters.Line, p.Filters.Chips = "aprover:bob time:30d "+strings.Repeat("long ", 30), nil
@@ -84,7 +88,7 @@ func auditEmptyFixture(all int64, problem *FilterProblem) AuditPage {
 }
 
 // allColumns shows every column that a list has.
-func allColumns(list history.List) AuditPage {
+func allColumns(list history.List) auditview.AuditPage {
 	p := auditFixture(list)
 	for i := range p.Columns {
 		p.Columns[i].On = true
@@ -93,25 +97,25 @@ func allColumns(list history.List) AuditPage {
 	return p
 }
 
-func brokenProof() AuditVerifyPage {
-	return AuditVerifyPage{Chrome: chrome(SectionAudit, "Verify the history", AuditVerifyPath), Keys: []AuditKey{{ID: "9f2c1a7e5b1d44c0", Node: "one", At: now}},
-		Proof: AuditProof{SealedAt: now, VerifiedAt: now, VerifiedBy: "ann", Tasks: 482, Problems: []AuditBroken{{TaskID: taskID, Text: "event evt_1 was changed after it was written " + hostile}, {Text: "a checkpoint was removed"}}}}
+func brokenProof() auditview.AuditVerifyPage {
+	return auditview.AuditVerifyPage{Chrome: chrome(views.SectionAudit, "Verify the history", views.AuditVerifyPath), Keys: []proof.Key{{ID: "9f2c1a7e5b1d44c0", Node: "one", At: now}},
+		Proof: auditview.AuditProof{SealedAt: now, Last: &proof.Verification{At: now, Who: "ann", Tasks: 482, Problems: []proof.Broken{{TaskID: taskID, Message: "event evt_1 was changed after it was written " + hostile}, {Message: "a checkpoint was removed"}}}}}
 }
 
 // auditPages are the auditor's pages in every state that matters.
 func auditPages() map[string]templ.Component {
 	return map[string]templ.Component{
-		"evidence":          Evidence(evidenceFixture()),
-		"evidence-question": Evidence(evidenceQuestion()),
-		"audit":             Audit(auditFixture(history.Requests)),
-		"audit-delegations": Audit(auditFixture(history.Delegations)),
-		"audit-events":      Audit(auditFixture(history.Events)),
-		"audit-columns":     Audit(allColumns(history.Requests)),
-		"audit-no-match":    Audit(auditEmptyFixture(482, nil)),
-		"audit-nothing":     Audit(auditEmptyFixture(0, nil)),
-		"audit-problem":     Audit(auditEmptyFixture(482, &FilterProblem{Part: "aprover:bob" + hostile, Text: "There is no filter \"aprover\". Did you mean approver?"})),
-		"audit-verify":      AuditVerify(AuditVerifyPage{Chrome: chrome(SectionAudit, "Verify the history", AuditVerifyPath), Proof: auditFixture(history.Requests).Proof}),
-		"audit-broken":      AuditVerify(brokenProof()),
-		"audit-export":      AuditExport(AuditExportPage{Chrome: chrome(SectionAudit, "Export", AuditExportPath), List: history.Requests, Line: "approver:bob " + hostile, Count: history.Count{N: 482}, Zone: "Europe/Berlin", Back: AuditPath}),
+		"evidence":          evidenceview.Evidence(evidenceFixture()),
+		"evidence-question": evidenceview.Evidence(evidenceQuestion()),
+		"audit":             auditview.Audit(auditFixture(history.Requests)),
+		"audit-delegations": auditview.Audit(auditFixture(history.Delegations)),
+		"audit-events":      auditview.Audit(auditFixture(history.Events)),
+		"audit-columns":     auditview.Audit(allColumns(history.Requests)),
+		"audit-no-match":    auditview.Audit(auditEmptyFixture(482, nil)),
+		"audit-nothing":     auditview.Audit(auditEmptyFixture(0, nil)),
+		"audit-problem":     auditview.Audit(auditEmptyFixture(482, &views.FilterProblem{Part: "aprover:bob" + hostile, Text: "There is no filter \"aprover\". Did you mean approver?"})),
+		"audit-verify":      auditview.AuditVerify(auditview.AuditVerifyPage{Chrome: chrome(views.SectionAudit, "Verify the history", views.AuditVerifyPath), Proof: auditFixture(history.Requests).Proof}),
+		"audit-broken":      auditview.AuditVerify(brokenProof()),
+		"audit-export":      auditview.AuditExport(auditview.AuditExportPage{Chrome: chrome(views.SectionAudit, "Export", views.AuditExportPath), List: history.Requests, Line: "approver:bob " + hostile, Count: history.Count{N: 482}, Zone: "Europe/Berlin", Back: views.AuditPath}),
 	}
 }

@@ -1,22 +1,25 @@
-package views
+package views_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"gatehouse/approval"
 	"gatehouse/orchestrator/people"
+	"gatehouse/views"
+	settingsview "gatehouse/views/settings"
 )
 
-func channelsPage() ChannelsPage {
-	return ChannelsPage{Chrome: chrome(SectionSettings, "Channels", ChannelsPath), Admin: true, MaySee: true, Dead: 3, Older: ChannelsPath + "?after=x",
-		Channels: []ChannelRow{
+func channelsPage() settingsview.ChannelsPage {
+	return settingsview.ChannelsPage{Chrome: chrome(views.SectionSettings, "Channels", views.ChannelsPath), Admin: true, MaySee: true, Dead: 3, Older: views.ChannelsPath + "?after=x",
+		Channels: []views.ChannelRow{
 			{Name: "inbox"}, {Name: "chat", Due: 2},
 			{Name: "telegram", State: "conflict", Detail: "Another program is polling this bot (409). Cards wait and will be sent; stop the other one, or make a new token.",
-				Node: "node-1", Since: now.Add(-time.Hour), Due: 12, Dead: 3, Links: true, Tests: true, Accounts: []AccountRow{{ID: "1001", Name: "ann_tg\u202e", At: now}}},
+				Node: "node-1", Since: now.Add(-time.Hour), Due: 12, Dead: 3, Links: true, Tests: true, Accounts: []views.AccountRow{{ID: "1001", Name: "ann_tg\u202e", At: now}}},
 			{Name: "webhook", State: "connected", Since: now.Add(-48 * time.Hour), Node: "node-1"},
 		},
-		Letters: []LetterRow{
+		Letters: []approval.DeadLetter{
 			{Key: "card/apr_1/telegram/-100123", Kind: "card", Channel: "telegram", Address: "-100123", RequestID: aprID, Title: "Fix <b>retry</b>\u202e", State: "pending",
 				Error: "Forbidden: bot was kicked from the supergroup chat", Attempts: 1},
 			{Key: "notice/ntc_1", Kind: "notice", Channel: "telegram", Address: "1001", RequestID: aprID, Title: "Bump deps", State: "pending", Error: "connection refused", Attempts: 12},
@@ -24,38 +27,38 @@ func channelsPage() ChannelsPage {
 		}}
 }
 
-func channelsCode() ChannelsPage {
+func channelsCode() settingsview.ChannelsPage {
 	p := channelsPage()
-	p.Channels[2] = ChannelRow{Name: "telegram", State: "connected", Links: true, Tests: true, Code: "7k3m9qxw2p", Bot: "gatehouse_bot"}
+	p.Channels[2] = views.ChannelRow{Name: "telegram", State: "connected", Links: true, Tests: true, Code: "7k3m9qxw2p", Bot: "gatehouse_bot"}
 	p.Letters, p.Older, p.Dead, p.Channels = nil, "", 0, p.Channels[:3]
 	return p
 }
 
 func TestOnlyAnAdminIsOfferedToTryAgain(t *testing.T) {
 	p := channelsPage()
-	if body := render(t, Channels(p)); strings.Count(body, ">Retry<") != 3 || !strings.Contains(body, "Retry all") || !strings.Contains(body, "Send a test card") {
+	if body := render(t, settingsview.Channels(p)); strings.Count(body, ">Retry<") != 3 || !strings.Contains(body, "Retry all") || !strings.Contains(body, "Send a test card") {
 		t.Error("an admin misses a button")
 	}
 	p.Admin = false
-	if body := render(t, Channels(p)); strings.Contains(body, ">Retry") || strings.Contains(body, "Send a test card") || !strings.Contains(body, "bot was kicked") {
+	if body := render(t, settingsview.Channels(p)); strings.Contains(body, ">Retry") || strings.Contains(body, "Send a test card") || !strings.Contains(body, "bot was kicked") {
 		t.Error("others are offered what they may not do, or miss the reason")
 	}
 	p.MaySee = false
-	if body := render(t, Channels(p)); strings.Contains(body, "Bump deps") {
+	if body := render(t, settingsview.Channels(p)); strings.Contains(body, "Bump deps") {
 		t.Error("who may not see requests sees their titles")
 	}
 }
 
 // The code must stay until it is read: the page does not replace itself meanwhile.
 func TestALinkCodeStaysOnThePage(t *testing.T) {
-	body := render(t, Channels(channelsCode()))
+	body := render(t, settingsview.Channels(channelsCode()))
 	if !strings.Contains(body, "https://t.me/gatehouse_bot?start=7k3m9qxw2p") || !strings.Contains(body, "/start 7k3m9qxw2p") {
 		t.Error("the code is not on the page")
 	}
 	if strings.Contains(body, `id="channels"`) {
 		t.Error("the page with the code replaces itself")
 	}
-	if !strings.Contains(render(t, Channels(channelsPage())), `id="channels"`) {
+	if !strings.Contains(render(t, settingsview.Channels(channelsPage())), `id="channels"`) {
 		t.Error("the page without a code is not live")
 	}
 }
@@ -63,7 +66,7 @@ func TestALinkCodeStaysOnThePage(t *testing.T) {
 func TestTabsThatARoleCannotUseAreAbsent(t *testing.T) {
 	p := channelsPage()
 	p.Person = person("dora", people.Operator)
-	if strings.Contains(render(t, Channels(p)), "/settings/policy") {
+	if strings.Contains(render(t, settingsview.Channels(p)), "/settings/policy") {
 		t.Error("an operator is led to the policy")
 	}
 }

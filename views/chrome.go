@@ -75,7 +75,7 @@ type Chrome struct {
 func (c Chrome) PageTitle() string {
 	title := c.Title
 	if c.State != "" {
-		title = stateOf(c.State).Mark + " " + title
+		title = StateOf(c.State).Mark + " " + title
 	}
 	if c.Section == SectionApprovals && c.ToDecide > 0 && c.State == "" {
 		title = fmt.Sprintf("(%d) %s", c.ToDecide, title)
@@ -136,9 +136,9 @@ func (p *Person) may(rights []string) bool {
 	return len(rights) == 0 || slices.ContainsFunc(rights, func(r string) bool { return slices.Contains(p.Rights, r) })
 }
 
-// reads says whether the person may open the pages that ask for the right: a link to one that
+// Reads says whether the person may open the pages that ask for the right: a link to one that
 // they may not open is left out.
-func (c Chrome) reads(right string) bool {
+func (c Chrome) Reads(right string) bool {
 	return c.Person != nil && c.Person.may([]string{right})
 }
 

@@ -101,7 +101,7 @@ func Filters(b FilterBar) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = Visible(oneLine(b.Problem.Part, 80)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = Visible(OneLine(b.Problem.Part, 80)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -119,7 +119,7 @@ func Filters(b FilterBar) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = Visible(oneLine(b.Problem.Text, 600)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Visible(OneLine(b.Problem.Text, 600)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -164,7 +164,7 @@ func Filters(b FilterBar) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var7 string
-				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs("Remove the filter " + visibleText(chip.Text))
+				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs("Remove the filter " + VisibleText(chip.Text))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/filter.templ`, Line: 46, Col: 111}
 				}
@@ -176,7 +176,7 @@ func Filters(b FilterBar) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = Visible(oneLine(chip.Text, 60)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = Visible(OneLine(chip.Text, 60)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

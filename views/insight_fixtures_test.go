@@ -1,15 +1,19 @@
-package views
+package views_test
 
 import (
 	"time"
 
 	"gatehouse/orchestrator/flow"
 	"gatehouse/orchestrator/record/insight"
+	"gatehouse/views"
+	"gatehouse/views/figures"
+	overviewview "gatehouse/views/overview"
+	taskview "gatehouse/views/task"
 )
 
 // storyFlow is a team with a loop, a branch, a refusal and hostile names.
-func storyFlow() Flow {
-	return Flow{Person: "ann", States: map[string]string{"release": "running", "researcher": "completed", "analyst": "completed", "coder": "awaiting_approval"},
+func storyFlow() taskview.Flow {
+	return taskview.Flow{Person: "ann", States: map[string]string{"release": "running", "researcher": "completed", "analyst": "completed", "coder": "awaiting_approval"},
 		Runs: map[string]int{"researcher": 2, "analyst": 2}, Chart: flow.Lay(flow.Merge([]flow.Arrow{
 			{From: "ann", To: "release", Label: "Release 2.0"}, {From: "release", To: "researcher", Label: "Research it"},
 			{From: "researcher", To: "analyst", Label: "ResearchPack"}, {From: "analyst", To: "researcher", Condition: "steps.score.data.score < 80", Label: "again"},
@@ -55,34 +59,34 @@ func figuresFixture() insight.Sums {
 	return sums
 }
 
-func insightsFixture() InsightsPage {
+func insightsFixture() overviewview.InsightsPage {
 	sums := figuresFixture()
-	p := InsightsPage{Chrome: chrome(SectionInsights, "Insights", InsightsPath), From: "2026-06-02", To: "2026-07-01", Any: true, MayAudit: true, Agents: []string{"kik", "coder", "reviewer"}, Repos: []string{"app"}, AsOf: now.Add(-8 * time.Second), Behind: 12, Total: insight.Of(sums),
+	p := overviewview.InsightsPage{Chrome: chrome(views.SectionInsights, "Insights", views.InsightsPath), From: "2026-06-02", To: "2026-07-01", Any: true, MayAudit: true, Agents: []string{"kik", "coder", "reviewer"}, Repos: []string{"app"}, AsOf: now.Add(-8 * time.Second), Behind: 12, Total: insight.Of(sums),
 		Breakers: []insight.Breaker{{Agent: "coder", State: "open", Failures: 3, Reason: hostile, ChangedAt: now.Add(-time.Minute)}},
 		Turns:    []insight.Turn{{TaskID: taskID, N: 4, Agent: "coder", Opened: true, Reason: "claude: not signed in", At: now.Add(-time.Minute)}}}
 	for _, by := range []insight.Dimension{insight.ByAgent, insight.ByModel, insight.ByRepository, insight.ByDay} {
-		p.Lists = append(p.Lists, FigureList{By: by, Title: "By " + string(by), Rows: insight.By(sums, by)})
+		p.Lists = append(p.Lists, figures.FigureList{By: by, Title: "By " + string(by), Rows: insight.By(sums, by)})
 	}
 	return p
 }
 
-func waitsFixture() WaitsPage {
-	return WaitsPage{Chrome: chrome(SectionInsights, "Who waits for whom", WaitsPath), Note: "Nobody waits in a circle.", Used: 2, Slots: 8, Waits: []WaitRow{
-		{ID: taskID, TaskID: taskID, Agent: "kik", Text: hostile, State: "waiting", Says: "it waits for coder below", Since: now.Add(-3 * time.Minute), Below: []Crumb{{"coder awaiting approval", "/delegations/x"}}},
+func waitsFixture() overviewview.WaitsPage {
+	return overviewview.WaitsPage{Chrome: chrome(views.SectionInsights, "Who waits for whom", views.WaitsPath), Note: "Nobody waits in a circle.", Used: 2, Slots: 8, Waits: []views.WaitRow{
+		{ID: taskID, TaskID: taskID, Agent: "kik", Text: hostile, State: "waiting", Says: "it waits for coder below", Since: now.Add(-3 * time.Minute), Below: []views.Crumb{{Text: "coder awaiting approval", Href: "/delegations/x"}}},
 		{ID: "dlg_2", TaskID: taskID, Agent: "coder", Text: "Fix it", State: "awaiting_approval", Says: "1 of 2 yeses are there; who can still say yes: bob", Since: now.Add(-time.Minute), Href: "/approvals/x"},
 		{ID: "dlg_3", TaskID: taskID, Agent: "docs", Text: "Write", State: "queued", Says: "no worker is free: all 8 of this node are busy", Since: now},
 	}}
 }
 
-func flowTab() DelegationPage {
-	p := delegationPage(TabFlow)
+func flowTab() taskview.DelegationPage {
+	p := delegationPage(taskview.TabFlow)
 	p.Flow = storyFlow()
 	return p
 }
 
-func figuresTab() DelegationPage {
-	p := delegationPage(TabFigures)
+func figuresTab() taskview.DelegationPage {
+	p := delegationPage(taskview.TabFigures)
 	sums := figuresFixture()
-	p.Figures = TaskFigures{Total: insight.Of(sums), Lists: []FigureList{{By: insight.ByAgent, Title: "By agent", Rows: insight.By(sums, insight.ByAgent)}}}
+	p.Figures = figures.TaskFigures{Total: insight.Of(sums), Lists: []figures.FigureList{{By: insight.ByAgent, Title: "By agent", Rows: insight.By(sums, insight.ByAgent)}}}
 	return p
 }

@@ -1,4 +1,4 @@
-package views
+package views_test
 
 import (
 	"encoding/xml"
@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"gatehouse/orchestrator/record/insight"
+	"gatehouse/views"
+	taskview "gatehouse/views/task"
 )
 
 // TestTheFlowDrawing (H30): a box for each agent, the artifact beside its arrow, the branch's
 // condition, the refused one dashed with its code, and all of it in a table.
 func TestTheFlowDrawing(t *testing.T) {
-	html := render(t, FlowView(FlowPage{Chrome: chrome(SectionDelegations, "Flow", "/"), TaskID: taskID, Text: "Release", Flow: storyFlow()}))
+	html := render(t, taskview.FlowView(taskview.FlowPage{Chrome: chrome(views.SectionDelegations, "Flow", "/"), TaskID: taskID, Text: "Release", Flow: storyFlow()}))
 	for _, want := range []string{">researcher<", ">2× ResearchPack<", ">if steps.score.data.sco", `stroke-dasharray="5 4"`, ">cycle<", ">unknown_agent<", "<desc id=", "ValidationReport</", ">ann<", "asked for it"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the drawing lacks %s", want)
@@ -26,7 +27,7 @@ func TestTheFlowDrawing(t *testing.T) {
 
 // The file is XML as it is, with its stylesheet beside it and no script, whatever names agents have.
 func TestTheDrawingAloneIsXML(t *testing.T) {
-	svg := render(t, FlowSVG(storyFlow(), true))
+	svg := render(t, taskview.FlowSVG(storyFlow(), true))
 	d := xml.NewDecoder(strings.NewReader(svg))
 	for {
 		token, err := d.Token()
@@ -42,21 +43,5 @@ func TestTheDrawingAloneIsXML(t *testing.T) {
 	}
 	if !strings.HasPrefix(svg, "<?xml ") || !strings.Contains(svg, "insight.css") || strings.Contains(svg, "\u202e") {
 		t.Errorf("it begins %.200s", svg)
-	}
-}
-
-// What nobody measured or reported is no zero, in the tables and in the file.
-func TestMissingFiguresAreNoZeros(t *testing.T) {
-	var none insight.Figures
-	if cost(none) != "–" || seconds(none.Accepted.P50) != "–" || waited(none.ForPeople) != "–" {
-		t.Error("nothing reads as a figure")
-	}
-	none.Unpriced = 3
-	if cost(none) != "not reported" {
-		t.Errorf("reports without a price read %q", cost(none))
-	}
-	row := CSVRow(insight.Row{Name: "=cmd|' /C calc'!A0"})
-	if len(row) != len(CSVHead) || row[0][0] != '\'' || row[7] != "" || row[12] != "" {
-		t.Errorf("file row %q", row)
 	}
 }

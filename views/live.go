@@ -1,12 +1,14 @@
 package views
 
-import "github.com/a-h/templ"
+import (
+	"github.com/a-h/templ"
+)
 
-// liveAttrs make an element ask for itself again when something in its scope happens:
+// LiveAttrs make an element ask for itself again when something in its scope happens:
 // "all", or "task:<id>". The script collects the events and triggers gh-refresh; the answer
 // may be the whole page or only this part, and is merged in place so that focus, open
 // details and typed text stay. oob names further parts of the page to take from the answer.
-func liveAttrs(id, scope, address, oob string) templ.Attributes {
+func LiveAttrs(id, scope, address, oob string) templ.Attributes {
 	selectOOB := "#nav-approvals:morph"
 	if oob != "" {
 		selectOOB += "," + oob
@@ -27,13 +29,13 @@ func favicon(state string) string {
 	if state == "" {
 		return "favicon-neutral.svg"
 	}
-	return "favicon-" + stateOf(state).Role + ".svg"
+	return "favicon-" + StateOf(state).Role + ".svg"
 }
 
-// soonAttrs make an element ask for itself again when anything happens, and each 15 s: what
+// SoonAttrs make an element ask for itself again when anything happens, and each 15 s: what
 // came and made no task is in no event.
-func soonAttrs(id, address string) templ.Attributes {
-	attrs := liveAttrs(id, "all", address, "")
+func SoonAttrs(id, address string) templ.Attributes {
+	attrs := LiveAttrs(id, "all", address, "")
 	attrs["hx-trigger"] = "gh-refresh, every 15s"
 	return attrs
 }

@@ -17,13 +17,3 @@ type LinkPage struct {
 	Error     string // the link was used or is too old
 	AutoPress bool   // on loopback the page presses the button itself
 }
-
-// ErrorPage is every page that says no.
-type ErrorPage struct {
-	Chrome
-	Status  int
-	Heading string // what happened
-	Text    string // what it means and what to do
-	Nearest []Crumb
-	ErrorID string // to find it in the log; empty when it is not our failure
-}

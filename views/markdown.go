@@ -51,11 +51,11 @@ func markdown(text string) (safe string, ok bool) {
 		return "", false
 	}
 	var b bytes.Buffer
-	if err := answers.Convert([]byte(visibleText(text)), &b); err != nil {
+	if err := answers.Convert([]byte(VisibleText(text)), &b); err != nil {
 		return "", false
 	}
 	// Once more, for a character may have been written as an entity.
-	return invisible.ReplaceAllString(visibleText(allowed.Sanitize(b.String())), `<span class="risky">$0</span>`), true
+	return invisible.ReplaceAllString(VisibleText(allowed.Sanitize(b.String())), `<span class="risky">$0</span>`), true
 }
 
 // invisible finds the code points that stand for characters which cannot be seen; none is
@@ -161,7 +161,7 @@ func autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.W
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return ` <span class="md-host">(` + string(util.EscapeHTML([]byte(first(address, 80)))) + `)</span>`
+		return ` <span class="md-host">(` + string(util.EscapeHTML([]byte(First(address, 80)))) + `)</span>`
 	}
 	return ` <span class="md-host">(` + string(util.EscapeHTML([]byte(u.Host))) + `)</span>`
 }

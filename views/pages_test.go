@@ -1,4 +1,4 @@
-package views
+package views_test
 
 import (
 	"bytes"
@@ -8,6 +8,11 @@ import (
 	"testing"
 
 	"gatehouse/orchestrator/patch"
+	"gatehouse/views"
+	overviewview "gatehouse/views/overview"
+	reviewview "gatehouse/views/review"
+	taskview "gatehouse/views/task"
+	teamview "gatehouse/views/team"
 
 	"github.com/a-h/templ"
 )
@@ -62,7 +67,7 @@ func TestHostileTextIsShownAsItIs(t *testing.T) {
 func TestAHostilePathIsShownAsItIs(t *testing.T) {
 	p := reviewPage(true)
 	p.Files[0].Path = "docs/\u202Eog.exe"
-	html := render(t, Review(p))
+	html := render(t, reviewview.Review(p))
 	mustContain(t, html, `title="docs/⟦U+202E⟧og.exe"`, `aria-label="docs/⟦U+202E⟧og.exe"`)
 	keys := regexp.MustCompile(`data-(path|viewed)="[^"]*"`)
 	mustLack(t, keys.ReplaceAllString(html, ""), "\u202E")
@@ -124,7 +129,7 @@ func mustLack(t *testing.T, html string, not ...string) {
 }
 
 func TestReviewDecidesWithAPlainForm(t *testing.T) {
-	html := render(t, Review(reviewPlain()))
+	html := render(t, reviewview.Review(reviewPlain()))
 	mustContain(t, html,
 		`method="post" action="/approvals/`+aprID+`/decision"`,
 		`name="digest" value="`+digest+`"`, `name="comment"`,
@@ -142,7 +147,7 @@ func TestReviewDecidesWithAPlainForm(t *testing.T) {
 func TestReviewAsksForATickPerKindOfWarning(t *testing.T) {
 	p := reviewPage(false)
 	p.Warnings = append(p.Warnings, patch.Warning{Code: "ci_file", Path: "another.yml"})
-	html := render(t, Review(p))
+	html := render(t, reviewview.Review(p))
 	if n := strings.Count(html, `name="tick"`); n != 2 {
 		t.Errorf("%d ticks for 2 kinds of warnings", n)
 	}
@@ -154,47 +159,47 @@ func TestReviewAsksForATickPerKindOfWarning(t *testing.T) {
 }
 
 func TestReviewOfAnOldRevisionCannotDecide(t *testing.T) {
-	html := render(t, Review(reviewSuperseded()))
+	html := render(t, reviewview.Review(reviewSuperseded()))
 	mustContain(t, html, "Revision 3 replaced this one", "rev=3", `data-digest="`+digest+`"`)
 	mustLack(t, html, `name="verdict"`)
 }
 
 func TestReviewAfterTheVerdict(t *testing.T) {
-	html := render(t, Review(reviewLanded()))
+	html := render(t, reviewview.Review(reviewLanded()))
 	mustContain(t, html, `id="outcome"`, "bob approved on Telegram · landed on main as 4be1f02", ">Revert</button>", `data-state="landed"`)
 	mustLack(t, html, ">Approve</button>", ">Withdraw</button>")
 
 	p := reviewPlain()
 	p.State, p.CanWithdraw, p.CanLand, p.LandProblem = "approved", true, true, "The folder of app has changes that are not committed, so main was not moved."
-	p.Outcome = &Outcome{State: "approved", By: "bob", Channel: "web", At: now}
-	html = render(t, Review(p))
+	p.Outcome = &reviewview.Outcome{State: "approved", By: "bob", Channel: "web", At: now}
+	html = render(t, reviewview.Review(p))
 	mustContain(t, html, ">Withdraw</button>", ">Retry</button>", "main was not moved", "not landed yet")
 }
 
 func TestReviewForSomebodyWhoMayNotDecide(t *testing.T) {
 	p := reviewPlain()
 	p.CanDecide, p.MayNot = false, "You asked for this task, so another person must approve it. Ask one of: bob, cleo."
-	html := render(t, Review(p))
+	html := render(t, reviewview.Review(p))
 	mustContain(t, html, "Ask one of: bob, cleo.")
 	mustLack(t, html, `name="verdict"`)
 }
 
 func TestOverviewOfAFirstDay(t *testing.T) {
-	html := render(t, Overview(overviewEmpty()))
+	html := render(t, overviewview.Overview(overviewEmpty()))
 	mustContain(t, html, "No tasks yet. Send the first one", ">Send</button>", "not reported", "none yet")
 	mustLack(t, html, "Close the first steps", `class="count-n"`)
-	html = render(t, Overview(overviewFull()))
+	html = render(t, overviewview.Overview(overviewFull()))
 	mustContain(t, html, "A hand-over that is refused", `name="text" value="Modernise this module"`, "awaiting approval · you or bob", ">all 23</a>", "CI file changed", "1 check failed")
 }
 
 func TestLinksThatARoleCannotUseAreAbsent(t *testing.T) {
 	p := overviewEmpty()
 	p.CanSend = false
-	mustLack(t, render(t, Overview(p)), ">Send<")
-	d := delegationPage(TabTree)
-	mustContain(t, render(t, Delegation(d)), ">Cancel task</button>")
+	mustLack(t, render(t, overviewview.Overview(p)), ">Send<")
+	d := delegationPage(taskview.TabTree)
+	mustContain(t, render(t, taskview.Delegation(d)), ">Cancel task</button>")
 	d.CanCancel = false
-	mustLack(t, render(t, Delegation(d)), "Cancel task", ">Retry<")
+	mustLack(t, render(t, taskview.Delegation(d)), "Cancel task", ">Retry<")
 	signedOut := render(t, pages()["login"])
 	mustLack(t, signedOut, "Approvals", "Sign out")
 	mustContain(t, signedOut, ">Sign in</button>", `name="password"`)
@@ -205,20 +210,20 @@ func TestNothingMatchesRepeatsTheFilter(t *testing.T) {
 }
 
 func TestTreeShowsRefusalsAsRows(t *testing.T) {
-	html := render(t, Delegation(delegationPage(TabTree)))
+	html := render(t, taskview.Delegation(delegationPage(taskview.TabTree)))
 	mustContain(t, html, `class="tree-row depth-2 is-refused"`, "coder cannot hand to kik", `data-state="refused"`, `id="row-`+revID+`"`)
-	html = render(t, Delegation(delegationPage(TabTimeline)))
+	html = render(t, taskview.Delegation(delegationPage(taskview.TabTimeline)))
 	mustContain(t, html, "url(#p-person)", "url(#p-child)", "url(#p-queued)", "url(#p-working)", "┄ 2 d ┄", "?gap=", "coder cannot hand to kik")
 }
 
 func TestTabTitleSaysWhatMatters(t *testing.T) {
 	for _, c := range []struct {
-		chrome Chrome
+		chrome views.Chrome
 		want   string
 	}{
-		{Chrome{Title: "Approvals", Section: SectionApprovals, ToDecide: 2}, "(2) Approvals · Gatehouse"},
-		{Chrome{Title: "Fix retry loop", State: "completed"}, "✓ Fix retry loop · Gatehouse"},
-		{Chrome{}, "Gatehouse"},
+		{views.Chrome{Title: "Approvals", Section: views.SectionApprovals, ToDecide: 2}, "(2) Approvals · Gatehouse"},
+		{views.Chrome{Title: "Fix retry loop", State: "completed"}, "✓ Fix retry loop · Gatehouse"},
+		{views.Chrome{}, "Gatehouse"},
 	} {
 		if got := c.chrome.PageTitle(); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
@@ -229,15 +234,15 @@ func TestTabTitleSaysWhatMatters(t *testing.T) {
 func TestSignInLinkIsUsedByTheButtonOnly(t *testing.T) {
 	html := render(t, pages()["link"])
 	mustContain(t, html, `method="post" action="/login/link"`, `name="code" value="abc"`, ">Sign in</button>", `data-autopress="true"`)
-	mustLack(t, render(t, Link(LinkPage{Code: "abc"})), "data-autopress")
+	mustLack(t, render(t, views.Link(views.LinkPage{Code: "abc"})), "data-autopress")
 }
 
 // A live part must come alone under the same id, so that a handler may answer with only that.
 func TestLivePartsStandAlone(t *testing.T) {
 	parts := map[string]templ.Component{
-		"overview": OverviewBlocks(overviewFull()), "delegation": DelegationLive(delegationPage(TabTimeline)),
-		"review-status": ReviewStatus(reviewPage(false)), "review-bar": ReviewBar(reviewPage(false)),
-		"delegations": DelegationsList(DelegationsPage{}), "approvals": ApprovalsList(ApprovalsPage{}), "agents": AgentsList(AgentsPage{}),
+		"overview": overviewview.OverviewBlocks(overviewFull()), "delegation": taskview.DelegationLive(delegationPage(taskview.TabTimeline)),
+		"review-status": reviewview.ReviewStatus(reviewPage(false)), "review-bar": reviewview.ReviewBar(reviewPage(false)),
+		"delegations": taskview.DelegationsList(taskview.DelegationsPage{}), "approvals": reviewview.ApprovalsList(reviewview.ApprovalsPage{}), "agents": teamview.AgentsList(teamview.AgentsPage{}),
 	}
 	for id, part := range parts {
 		html := render(t, part)
@@ -245,4 +250,12 @@ func TestLivePartsStandAlone(t *testing.T) {
 			t.Errorf("part %s begins with %s", id, tag)
 		}
 	}
+}
+
+func TestTheBarSaysWhereOneIs(t *testing.T) {
+	html := render(t, overviewview.Insights(insightsFixture()))
+	mustContain(t, html, `href="/insights" data-key="" aria-current="page"`, `<summary class="is-current">`)
+	html = render(t, overviewview.Overview(overviewFull()))
+	mustContain(t, html, `href="/" data-key="o" aria-current="page"`)
+	mustLack(t, html, "is-current")
 }

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"fmt"
 	"net/url"
 	"strconv"
 )
@@ -50,7 +51,7 @@ func ThreadAnchor(thread string) string { return "t-" + thread }
 
 // SinceHref is what changed from one revision of a request to a newer one.
 func SinceHref(id string, newer, older int) string {
-	return withQuery(withQuery(ApprovalHref(id), "rev", strconv.Itoa(newer)), "since", strconv.Itoa(older))
+	return WithQuery(WithQuery(ApprovalHref(id), "rev", strconv.Itoa(newer)), "since", strconv.Itoa(older))
 }
 
 // ViewedHref takes the POST of a mark on a file: revision, file (its number), viewed (empty
@@ -86,10 +87,7 @@ func checkHref(from, to string) string {
 func AgentHref(name string) string { return "/agents/" + url.PathEscape(name) }
 
 // WithQuery sets one parameter of an address and keeps the others; an empty value removes it.
-func WithQuery(address, key, value string) string { return withQuery(address, key, value) }
-
-// withQuery sets one parameter of an address and keeps the others; an empty value removes it.
-func withQuery(address, key, value string) string {
+func WithQuery(address, key, value string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return address
@@ -103,3 +101,94 @@ func withQuery(address, key, value string) string {
 	u.RawQuery = q.Encode()
 	return u.String()
 }
+
+// Where the auditor's pages are.
+const (
+	AuditPath       = "/audit"
+	AuditExportPath = "/audit/export" // says what an export will have
+	AuditVerifyPath = "/audit/verify" // GET shows the last result, POST runs one
+	// AuditVerifyStream runs one, too, and says line by line how far it is.
+	AuditVerifyStream = "/api/v1/audit/verify"
+	AuditViewsPath    = "/audit/views" // POST name, list, filter, columns, shared
+)
+
+// Where the settings are. Forms are plain POSTs: /you/password, /you/sessions, /you/zone;
+// people below PeoplePath; tokens at TokensPath and TokensPath/revoke.
+const (
+	YouPath    = "/settings/you"
+	PeoplePath = "/settings/people"
+	TokensPath = "/settings/tokens"
+	PolicyPath = "/settings/policy"
+	ConfigPath = "/settings/config"
+)
+
+// ContextPath is the page of the shared context: GET ns, key, prefix, after; POST ns,
+// key, value, ttl, do (save or delete).
+const ContextPath = "/context"
+
+// ContextHref is the page of a namespace, or of one value in it.
+func ContextHref(namespace, key string) string {
+	q := url.Values{"ns": {namespace}}
+	if key != "" {
+		q.Set("key", key)
+	}
+	return ContextPath + "?" + q.Encode()
+}
+
+// ChatPath is the page of the chat; a POST there sends a message: agent, text,
+// repository, handoffs, key.
+const ChatPath = "/chat"
+
+// ChatTaskHref is the chat with one message alone.
+func ChatTaskHref(id string) string { return ChatPath + "?task=" + url.QueryEscape(id) }
+
+// ChatDecisionHref takes the POST of a verdict that is given in the chat: verdict,
+// digest, comment.
+func ChatDecisionHref(id string) string {
+	return ChatPath + "/approvals/" + url.PathEscape(id) + "/decision"
+}
+
+// WaitsPath is the page of who waits for whom.
+const WaitsPath = "/waits"
+
+// InsightsPath is the page of figures.
+const InsightsPath = "/insights"
+
+// TriggersPath lists what makes tasks by itself.
+const TriggersPath = "/triggers"
+
+// TriggerHref is the page of one trigger; POST event and body tries it.
+func TriggerHref(name string) string { return TriggersPath + "/" + url.PathEscape(name) }
+
+// DeliveryHref is the page of one delivery; a POST there delivers it again.
+func DeliveryHref(name, id string) string {
+	return TriggerHref(name) + "/deliveries/" + url.PathEscape(id)
+}
+
+// ChannelsPath is the page of the channels; forms are below it: /retry takes letter,
+// channel or all; /test and /link take channel; /unlink takes channel and account.
+const ChannelsPath = "/settings/channels"
+
+// StopPath is where admins stop all work, or one agent's.
+const StopPath = "/delegations/stop"
+
+// HoldsPath is where legal holds are listed, set and lifted.
+const HoldsPath = "/audit/holds"
+
+// HoldHref lifts a hold.
+func HoldHref(id string) string { return HoldsPath + "/" + url.PathEscape(id) + "/lift" }
+
+// PersonHref is the page of a person, where an admin changes them: POST do (roles,
+// disable, enable, link, away or back).
+func PersonHref(name string) string { return PeoplePath + "/" + url.PathEscape(name) }
+
+// ArtifactHref gets one artifact of a delegation, counted from 1.
+func ArtifactHref(id string, n int) string {
+	return fmt.Sprintf("%s/artifacts/%d", DelegationHref(id), n)
+}
+
+// AuditViewHref takes the POST that removes a view.
+func AuditViewHref(id string) string { return AuditViewsPath + "/" + id + "/delete" }
+
+// FlowHref is the flow view of a task.
+func FlowHref(id string) string { return DelegationHref(id) + "/flow" }

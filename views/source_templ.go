@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "gatehouse/orchestrator/agent"
 
-// sourceLine says what a task is about elsewhere, with the way there.
-func sourceLine(s *agent.Source) templ.Component {
+// SourceLine says what a task is about elsewhere, with the way there.
+func SourceLine(s *agent.Source) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -14,8 +14,8 @@ import (
 	"strconv"
 )
 
-// approvalItem is one request: first line who must act, then what it is.
-func approvalItem(r ApprovalRow, c Chrome, card bool) templ.Component {
+// ApprovalItem is one request: first line who must act, then what it is.
+func ApprovalItem(r ApprovalRow, c Chrome, card bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -53,7 +53,7 @@ func approvalItem(r ApprovalRow, c Chrome, card bool) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = StateIcon(arrived(r.State, r.Delivery.Pushes())).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = StateIcon(Arrived(r.State, r.Delivery.Pushes())).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -61,7 +61,7 @@ func approvalItem(r ApprovalRow, c Chrome, card bool) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if c.reads("approvals:read") {
+		if c.Reads("approvals:read") {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<a class=\"row-title\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -79,7 +79,7 @@ func approvalItem(r ApprovalRow, c Chrome, card bool) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Visible(oneLine(r.Title, 120)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Visible(OneLine(r.Title, 120)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -92,7 +92,7 @@ func approvalItem(r ApprovalRow, c Chrome, card bool) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Visible(oneLine(r.Title, 120)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Visible(OneLine(r.Title, 120)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -180,7 +180,7 @@ func approvalItem(r ApprovalRow, c Chrome, card bool) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var8 string
-			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(plural(r.Files, "file", "files"))
+			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(Plural(r.Files, "file", "files"))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/ui_rows.templ`, Line: 31, Col: 45}
 			}
@@ -267,7 +267,7 @@ func approvalItem(r ApprovalRow, c Chrome, card bool) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var10 string
-				templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(plural(r.ChecksBad, "check failed", "checks failed"))
+				templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(Plural(r.ChecksBad, "check failed", "checks failed"))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/ui_rows.templ`, Line: 58, Col: 61}
 				}
@@ -415,7 +415,7 @@ func approvalTurn(r ApprovalRow, c Chrome) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			var templ_7745c5c3_Var16 = []any{"turn-who", "fg-" + stateOf(r.State).Role}
+			var templ_7745c5c3_Var16 = []any{"turn-who", "fg-" + StateOf(r.State).Role}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var16...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -438,7 +438,7 @@ func approvalTurn(r ApprovalRow, c Chrome) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var18 string
-			templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(StateWord(arrived(r.State, r.Delivery.Pushes())))
+			templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(StateWord(Arrived(r.State, r.Delivery.Pushes())))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/ui_rows.templ`, Line: 89, Col: 111}
 			}
@@ -471,7 +471,7 @@ func approvalTurn(r ApprovalRow, c Chrome) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var20 string
-				templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(first(r.Commit, 7))
+				templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(First(r.Commit, 7))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/ui_rows.templ`, Line: 95, Col: 31}
 				}
@@ -508,8 +508,8 @@ func stateAnd(state, whose string) string {
 	return StateWord(state) + " · " + whose
 }
 
-// delegationItem is one task on the overview.
-func delegationItem(r DelegationRow, c Chrome) templ.Component {
+// DelegationItem is one task on the overview.
+func DelegationItem(r DelegationRow, c Chrome) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -568,7 +568,7 @@ func delegationItem(r DelegationRow, c Chrome) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = Visible(oneLine(r.Title, 120)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Visible(OneLine(r.Title, 120)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -609,7 +609,7 @@ func delegationItem(r DelegationRow, c Chrome) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = Visible(oneLine(r.Reason, 160)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Visible(OneLine(r.Reason, 160)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -626,7 +626,7 @@ func delegationItem(r DelegationRow, c Chrome) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if live(r.State) && r.Whose != "" {
+		if Live(r.State) && r.Whose != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 59, "<span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -649,7 +649,7 @@ func delegationItem(r DelegationRow, c Chrome) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if live(r.State) {
+		if Live(r.State) {
 			templ_7745c5c3_Err = Since(r.Since, c.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -680,7 +680,7 @@ func delegationItem(r DelegationRow, c Chrome) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var27 string
-			templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(r.Usage.words())
+			templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(r.Usage.Words())
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/ui_rows.templ`, Line: 144, Col: 28}
 			}
@@ -697,7 +697,7 @@ func delegationItem(r DelegationRow, c Chrome) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if next := nextStep(r); next != "" && !live(r.State) && r.State != "completed" {
+		if next := nextStep(r); next != "" && !Live(r.State) && r.State != "completed" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "<p class=\"row-next\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -756,8 +756,8 @@ func delegationItem(r DelegationRow, c Chrome) templ.Component {
 	})
 }
 
-// delegationTableRow is one task in the list.
-func delegationTableRow(r DelegationRow, c Chrome) templ.Component {
+// DelegationTableRow is one task in the list.
+func DelegationTableRow(r DelegationRow, c Chrome) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -816,7 +816,7 @@ func delegationTableRow(r DelegationRow, c Chrome) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = Visible(oneLine(r.Title, 140)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Visible(OneLine(r.Title, 140)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -857,7 +857,7 @@ func delegationTableRow(r DelegationRow, c Chrome) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = Visible(oneLine(r.Reason, 160)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Visible(OneLine(r.Reason, 160)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -865,7 +865,7 @@ func delegationTableRow(r DelegationRow, c Chrome) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if live(r.State) && r.Whose != "" {
+		} else if Live(r.State) && r.Whose != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 82, "<p class=\"row-meta\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -915,7 +915,7 @@ func delegationTableRow(r DelegationRow, c Chrome) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var38 string
-			templ_7745c5c3_Var38, templ_7745c5c3_Err = templ.JoinStringErrs(plural(r.Below, "delegation", "delegations") + " below")
+			templ_7745c5c3_Var38, templ_7745c5c3_Err = templ.JoinStringErrs(Plural(r.Below, "delegation", "delegations") + " below")
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/ui_rows.templ`, Line: 189, Col: 87}
 			}
@@ -973,7 +973,7 @@ func delegationTableRow(r DelegationRow, c Chrome) templ.Component {
 		}
 		if r.Usage.Reported {
 			var templ_7745c5c3_Var42 string
-			templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinStringErrs(r.Usage.words())
+			templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinStringErrs(r.Usage.Words())
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/ui_rows.templ`, Line: 196, Col: 21}
 			}

@@ -18,13 +18,13 @@ type piece struct {
 	Title string
 }
 
-// visible splits foreign text at every character that is invisible, turns the
+// Pieces splits foreign text at every character that is invisible, turns the
 // reading direction, controls a terminal or poses as another one. Tab and newline pass.
-func visible(s string) []piece { return visiblePart(s, 0, spelling.Deceptive(s)) }
+func Pieces(s string) []piece { return VisiblePart(s, 0, spelling.Deceptive(s)) }
 
-// visiblePart is visible for a part of a text that begins at a byte of it; posing are the
+// VisiblePart is visible for a part of a text that begins at a byte of it; posing are the
 // bytes of the whole text where letters begin that pose as others.
-func visiblePart(s string, from int, posing []int) []piece {
+func VisiblePart(s string, from int, posing []int) []piece {
 	var out []piece
 	start := 0
 	for i, r := range s {
@@ -56,9 +56,9 @@ func visiblePart(s string, from int, posing []int) []piece {
 	return out
 }
 
-// harmless reports whether nothing of a text needs a mark: nearly all texts have nothing but
+// Harmless reports whether nothing of a text needs a mark: nearly all texts have nothing but
 // the printable characters of ASCII, and a page has hundreds of them.
-func harmless(s string) bool {
+func Harmless(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= 0x7f || c < ' ' && c != '\t' && c != '\n' {
 			return false
@@ -68,17 +68,17 @@ func harmless(s string) bool {
 }
 
 // BranchName is a branch as people read it: git lets names have characters that nobody sees.
-func BranchName(name string) string { return visibleText(oneLine(name, 200)) }
+func BranchName(name string) string { return VisibleText(OneLine(name, 200)) }
 
-// visibleText is foreign text for an attribute, where no element can mark what a reader
+// VisibleText is foreign text for an attribute, where no element can mark what a reader
 // could not see: it stands in brackets, as in the terminal.
-func visibleText(s string) string {
+func VisibleText(s string) string {
 	s = mask.Text(s)
-	if harmless(s) {
+	if Harmless(s) {
 		return s
 	}
 	var b strings.Builder
-	for _, p := range visible(s) {
+	for _, p := range Pieces(s) {
 		if p.Risky {
 			p.Text = "⟦" + p.Text + "⟧"
 		}
@@ -112,8 +112,8 @@ func risky(r rune) (string, bool) {
 	return "", false
 }
 
-// oneLine makes foreign text fit a row: the first line with content, cut at most runes.
-func oneLine(s string, most int) string {
+// OneLine makes foreign text fit a row: the first line with content, cut at most runes.
+func OneLine(s string, most int) string {
 	s = mask.Text(s) // before the cut
 	for line := range strings.Lines(s) {
 		line = strings.Join(strings.Fields(line), " ")
@@ -129,8 +129,8 @@ func oneLine(s string, most int) string {
 	return ""
 }
 
-// middle cuts a path in the middle, where it says least.
-func middle(s string, most int) string {
+// Middle cuts a path in the middle, where it says least.
+func Middle(s string, most int) string {
 	runes := []rune(s)
 	if len(runes) <= most {
 		return s
@@ -143,7 +143,7 @@ func middle(s string, most int) string {
 const pathShown = 80
 
 // ShortPath is a path for a sentence: a long one is cut in the middle.
-func ShortPath(path string) string { return middle(path, pathShown) }
+func ShortPath(path string) string { return Middle(path, pathShown) }
 
-// longPath reports whether a path is shown cut.
-func longPath(path string) bool { return utf8.RuneCountInString(path) > pathShown }
+// LongPath reports whether a path is shown cut.
+func LongPath(path string) bool { return utf8.RuneCountInString(path) > pathShown }

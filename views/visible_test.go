@@ -12,15 +12,15 @@ import (
 func TestHarmlessTextNeedsNoMark(t *testing.T) {
 	for r := rune(0); r < 0x3000; r++ {
 		text := "a" + string(r) + "b"
-		if !harmless(text) {
+		if !Harmless(text) {
 			continue
 		}
-		if pieces := visible(text); len(pieces) != 1 || pieces[0].Risky || pieces[0].Text != text {
+		if pieces := Pieces(text); len(pieces) != 1 || pieces[0].Risky || pieces[0].Text != text {
 			t.Errorf("%q is called harmless and has %+v", text, pieces)
 		}
 	}
 	for _, text := range []string{"\x7f", "a\rb", "\x00", "\x1b[31m", "\xff", "\u202e", "\u200b", "é"} {
-		if harmless(text) {
+		if Harmless(text) {
 			t.Errorf("%q is called harmless", text)
 		}
 	}

@@ -5,10 +5,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gatehouse/orchestrator/record/history"
+	"gatehouse/orchestrator/textcut"
 )
 
-// capital begins a line of ours, which starts with a plain letter, as a sentence begins.
-func capital(s string) string {
+// Capital begins a line of ours, which starts with a plain letter, as a sentence begins.
+func Capital(s string) string {
 	if s == "" {
 		return ""
 	}
@@ -68,8 +71,8 @@ func twoUnits(big int, unit string, small int, smallUnit string, most int) strin
 	return fmt.Sprintf("%d %s %d %s", big, unit, small, smallUnit)
 }
 
-// shortID is the prefix and the last six characters; the start of a ULID is only the time.
-func shortID(id string) string {
+// ShortID is the prefix and the last six characters; the start of a ULID is only the time.
+func ShortID(id string) string {
 	prefix, rest, ok := strings.Cut(id, "_")
 	if !ok || len(rest) <= 8 {
 		return id
@@ -77,24 +80,24 @@ func shortID(id string) string {
 	return prefix + "_…" + rest[len(rest)-6:]
 }
 
-// first cuts a hexadecimal id for reading: digests at 8, commits at 7.
-func first(id string, n int) string {
+// First cuts a hexadecimal id for reading: digests at 8, commits at 7.
+func First(id string, n int) string {
 	if len(id) <= n {
 		return id
 	}
 	return id[:n]
 }
 
-// plural counts things: 1 file, 3 files.
-func plural(n int, one, many string) string {
+// Plural counts things: 1 file, 3 files.
+func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return thousands(n) + " " + many
+	return Thousands(n) + " " + many
 }
 
-// thousands groups digits by comma: 12,345.
-func thousands(n int) string {
+// Thousands groups digits by comma: 12,345.
+func Thousands(n int) string {
 	s := strconv.Itoa(n)
 	sign := ""
 	if n < 0 {
@@ -106,8 +109,8 @@ func thousands(n int) string {
 	return sign + s
 }
 
-// bytesSize reads a number of bytes: 812 B, 14 kB, 3.2 MB.
-func bytesSize(n int64) string {
+// BytesSize reads a number of bytes: 812 B, 14 kB, 3.2 MB.
+func BytesSize(n int64) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprintf("%d B", n)
@@ -117,12 +120,12 @@ func bytesSize(n int64) string {
 	return fmt.Sprintf("%.3g MB", float64(n)/1e6)
 }
 
-// Bytes is bytesSize for sizes of disks.
+// Bytes is BytesSize for sizes of disks.
 func Bytes(n uint64) string {
 	if n >= 1_000_000_000 {
 		return fmt.Sprintf("%.3g GB", float64(n)/1e9)
 	}
-	return bytesSize(int64(n))
+	return BytesSize(int64(n))
 }
 
 // Usage is what work used; an unknown cost is nil and reads "not reported", never 0.
@@ -135,16 +138,16 @@ type Usage struct {
 	MaxUSD    *float64
 }
 
-func (u Usage) words() string {
+func (u Usage) Words() string {
 	if !u.Reported {
 		return "usage not reported" + u.budget()
 	}
-	count, cost := tokens(u.Tokens), usd(u.USD)
+	count, cost := TokenWords(u.Tokens), Usd(u.USD)
 	if u.MaxTokens != nil {
-		count = strings.TrimSuffix(count, " tokens") + " of " + tokens(int(*u.MaxTokens))
+		count = strings.TrimSuffix(count, " tokens") + " of " + TokenWords(int(*u.MaxTokens))
 	}
 	if u.MaxUSD != nil && u.USD != nil {
-		cost += " of " + dollars(*u.MaxUSD)
+		cost += " of " + Dollars(*u.MaxUSD)
 	}
 	return count + " · " + cost
 }
@@ -153,18 +156,18 @@ func (u Usage) words() string {
 func (u Usage) budget() string {
 	switch {
 	case u.MaxTokens != nil && u.MaxUSD != nil:
-		return " · budget " + tokens(int(*u.MaxTokens)) + ", " + dollars(*u.MaxUSD)
+		return " · budget " + TokenWords(int(*u.MaxTokens)) + ", " + Dollars(*u.MaxUSD)
 	case u.MaxTokens != nil:
-		return " · budget " + tokens(int(*u.MaxTokens))
+		return " · budget " + TokenWords(int(*u.MaxTokens))
 	default:
 		return ""
 	}
 }
 
-// dollars is a round sum without cents.
-func dollars(v float64) string { return strings.TrimSuffix(fmt.Sprintf("$%.2f", v), ".00") }
+// Dollars is a round sum without cents.
+func Dollars(v float64) string { return strings.TrimSuffix(fmt.Sprintf("$%.2f", v), ".00") }
 
-func tokens(n int) string { return Count(int64(n)) + " tokens" }
+func TokenWords(n int) string { return Count(int64(n)) + " tokens" }
 
 // Count is a large number in short: 812, 9.4k, 1.2M.
 func Count(n int64) string {
@@ -177,17 +180,50 @@ func Count(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
 }
 
-func usd(v *float64) string {
+func Usd(v *float64) string {
 	if v == nil {
 		return "cost not reported"
 	}
 	return fmt.Sprintf("$%.2f", *v)
 }
 
-// andMore lists a few names and says how many were left out.
-func andMore(names []string, most int) string {
+// AndMore lists a few names and says how many were left out.
+func AndMore(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}
 	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+}
+
+// Stamp is a moment as it stands on paper: of no reader's zone.
+func Stamp(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// Short cuts a name or label to n characters; hostile characters are code points.
+func Short(s string, n int) string {
+	return textcut.Characters(VisibleText(OneLine(s, 4*n)), n)
+}
+
+func CountN(c history.Count) string {
+	n := Thousands(int(c.N))
+	if c.Least {
+		n += "+"
+	}
+	return n
+}
+
+// Percent writes a place for an attribute of the drawing.
+func Percent(v float64) string { return fmt.Sprintf("%.2f%%", v) }
+
+// SteeredWords says what an agent was given of the files that steer programs and that its
+// caller had changed: those of a branch or tag, or the caller's.
+func SteeredWords(from, place string, trusted bool) string {
+	if trusted {
+		return "as " + from + " left it, because of trust_checkout"
+	}
+	return "taken from " + place + ", not as " + from + " left it"
 }

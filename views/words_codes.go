@@ -1,6 +1,8 @@
 package views
 
-import "gatehouse/orchestrator/guard"
+import (
+	"gatehouse/orchestrator/guard"
+)
 
 // steps are what a person can do about the code of a failure or refusal. What agents are
 // told stands with the guards; this is for whoever looks at the page.
@@ -95,4 +97,12 @@ func VerdictWord(v string) string {
 		return "edited it"
 	}
 	return v
+}
+
+func WarningNamesOf(codes []string) []string {
+	names := make([]string, len(codes))
+	for i, c := range codes {
+		names[i] = WarningName(VisibleText(c))
+	}
+	return names
 }

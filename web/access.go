@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/handlers"
+	"gatehouse/handlers/review"
 
 	"github.com/labstack/echo/v4"
 )
@@ -19,7 +20,7 @@ func (s *Server) require(path string, rights []handlers.Right) echo.MiddlewareFu
 	forRuns := open || answersRuns(path)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			who, ok, err := s.Door.Caller(c)
+			who, ok, err := s.Auth.Caller(c)
 			switch {
 			case err != nil && !open:
 				return err
@@ -32,7 +33,7 @@ func (s *Server) require(path string, rights []handlers.Right) echo.MiddlewareFu
 			}
 			if err := who.Require(rights); err != nil {
 				if strings.HasSuffix(path, "/decision") {
-					s.Pages.TurnedAway(c, err)
+					(&review.Pages{Site: s.Site}).TurnedAway(c, err)
 				}
 				return err
 			}

@@ -1,6 +1,8 @@
 package web_test
 
-import "time"
+import (
+	"time"
+)
 
 // awaitOrder waits until that many events have their place in the order over all tasks.
 func (h *house) awaitOrder(n int64) {

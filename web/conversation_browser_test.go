@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/people"
@@ -25,7 +25,7 @@ func TestTheConversationInTheBrowser(t *testing.T) {
 	h.turn(root, 3, agent.FromTools, answers("call-1", "read_file", "package loop "+nasty, false), answers("call-2", "delegate_to_agent", "cycle: kik cannot hand to kik.", true))
 
 	p := browsertest.New(t).Page()
-	code, hash := door.NewLinkCode()
+	code, hash := signin.NewLinkCode()
 	h.must(h.store.CreateSigninLink(h.ctx, "test", people.SigninLink{Hash: hash, UserID: dora.ID, ExpiresAt: time.Now().Add(time.Minute)}))
 	p.Open(h.url + "/login/link?code=" + code)
 	p.WaitText("Needs you")
@@ -70,7 +70,7 @@ func TestTheChatShowsWhatIsBeingWritten(t *testing.T) {
 	h := open(t)
 	dora := h.user("dora", people.Operator)
 	p := browsertest.New(t).Page()
-	code, hash := door.NewLinkCode()
+	code, hash := signin.NewLinkCode()
 	h.must(h.store.CreateSigninLink(h.ctx, "test", people.SigninLink{Hash: hash, UserID: dora.ID, ExpiresAt: time.Now().Add(time.Minute)}))
 	p.Open(h.url + "/login/link?code=" + code)
 	p.WaitText("Needs you")

@@ -59,7 +59,7 @@ func (s *Server) knowWho(c echo.Context, f handlers.Fault) {
 	if _, known := handlers.Who(c); known || f.Status != http.StatusNotFound && f.Status != http.StatusMethodNotAllowed {
 		return
 	}
-	if who, ok, err := s.Door.Caller(c); err == nil && ok {
+	if who, ok, err := s.Auth.Caller(c); err == nil && ok {
 		handlers.SetCaller(c, who)
 	}
 }

@@ -22,8 +22,9 @@ import (
 	"gatehouse/approval/sqlstore"
 	"gatehouse/handlers"
 	"gatehouse/handlers/api"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/audit"
 	"gatehouse/handlers/hook"
+	"gatehouse/handlers/signin"
 	"gatehouse/handlers/stream"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
@@ -192,15 +193,15 @@ func openAt(t *testing.T, address string) *house {
 func (h *house) server(listen, public string) http.Handler {
 	log := slog.New(slog.DiscardHandler)
 	ids := handlers.Ids{Reader: h.store}
-	verifier := &handlers.Verifier{Proof: slowProof{h.store, h.slow}, Now: time.Now}
-	d := door.New(door.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(public), Now: time.Now, Log: log})
+	verifier := &audit.Verifier{Proof: slowProof{h.store, h.slow}, Now: time.Now}
+	d := signin.New(signin.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(public), Now: time.Now, Log: log})
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		h.Fatal(err)
 	}
 	h.web = web.New(web.Options{
-		Listen: listen, PublicURL: public, Door: d, Log: log, Verifier: verifier,
-		Pages: &handlers.Pages{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Door: d,
+		Listen: listen, PublicURL: public, Auth: d, Log: log, Verifier: verifier,
+		Site: &handlers.Site{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Auth: d,
 			Now: time.Now, Log: log, FourEyes: func() bool { return true }, Loopback: true, Outbox: h.gate, Links: h.store, Places: h.places, Sums: h.store, SavedViews: h.store, Proof: verifier, Holds: h.store, History: h.store, Traces: h.store,
 			People: h.store, PublicURL: "http://localhost:8080", Triggers: h.intake,
 			Configuration: h.configuration, Reload: h.reload, Snapshots: h.store,
@@ -239,7 +240,7 @@ func (h *house) token(u people.User, scopes ...people.Scope) string {
 	if len(scopes) == 0 {
 		scopes = people.Scopes()
 	}
-	secret, hash := door.NewToken()
+	secret, hash := signin.NewToken()
 	_, err := h.store.CreateToken(h.ctx, "test", people.Token{UserID: u.ID, Scopes: scopes, Hash: hash})
 	h.must(err)
 	return secret
@@ -318,7 +319,7 @@ type browser struct {
 func (h *house) signIn(u people.User) *browser {
 	h.Helper()
 	b := h.stranger()
-	code, hash := door.NewLinkCode()
+	code, hash := signin.NewLinkCode()
 	h.must(h.store.CreateSigninLink(h.ctx, "test", people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(time.Minute)}))
 	if a := b.post("/login/link", url.Values{"code": {code}}); a.StatusCode != http.StatusOK {
 		h.Fatalf("sign in: %d %s", a.StatusCode, a.body)

@@ -10,6 +10,8 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/history"
 	"gatehouse/views"
+	auditview "gatehouse/views/audit"
+	taskview "gatehouse/views/task"
 
 	"github.com/a-h/templ"
 	"github.com/labstack/echo/v4"
@@ -27,7 +29,7 @@ func (h *house) bare(b *browser, rounds int) {
 		if err != nil {
 			return err
 		}
-		return draw(c, views.AuditList(views.AuditPage{List: history.Requests, Requests: found.Rows, Columns: views.AuditColumns(history.Requests, nil)}))
+		return draw(c, auditview.AuditList(auditview.AuditPage{List: history.Requests, Requests: found.Rows, Columns: auditview.AuditColumns(history.Requests, nil)}))
 	})
 	e.GET("/delegations", func(c echo.Context) error {
 		found, err := h.store.List(c.Request().Context(), orchestrator.Filter{RootsOnly: true, Limit: 50})
@@ -42,7 +44,7 @@ func (h *house) bare(b *browser, rounds int) {
 		if err != nil {
 			return err
 		}
-		page := views.DelegationsPage{Chrome: views.Chrome{Now: time.Now()}}
+		page := taskview.DelegationsPage{Chrome: views.Chrome{Now: time.Now()}}
 		for _, d := range found.Items {
 			row := views.DelegationRow{ID: d.ID, Title: d.Text, State: string(d.State), Requester: d.Requester, Repository: d.Repository, Since: d.Since, CreatedAt: d.CreatedAt}
 			for _, x := range trees[d.TaskID] {
@@ -50,7 +52,7 @@ func (h *house) bare(b *browser, rounds int) {
 			}
 			page.Rows = append(page.Rows, row)
 		}
-		return draw(c, views.DelegationsList(page))
+		return draw(c, taskview.DelegationsList(page))
 	})
 	server := httptest.NewServer(e)
 	defer server.Close()

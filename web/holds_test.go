@@ -38,17 +38,7 @@ func TestALegalHoldWithFormsAlone(t *testing.T) {
 	says(set("id", root.ID, "case <b>12</b>\u202e"), http.StatusOK, "The hold is set", "case &lt;b&gt;12", "aud")
 	says(set("id", root.TaskID, "again"), http.StatusConflict, "aud holds this since")
 	says(b.get("/delegations/"+root.TaskID), http.StatusOK, "under legal hold", "case &lt;b&gt;12")
-
-	h.must(h.store.InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error {
-		row, err := tx.Delegation(h.ctx, root.ID)
-		if err != nil {
-			return err
-		}
-		now := tx.Now()
-		was := row.State
-		row.State, row.EndedAt, tx.Task().EndedAt = orchestrator.Cancelled, &now, &now
-		return tx.Move(h.ctx, row, was, row.Attempt)
-	}))
+	h.cancelled(root)
 	retain := func() retention.Done {
 		t.Helper()
 		done, _, err := h.store.Retain(h.ctx, retention.Texts, time.Now().Add(time.Minute), store.After{}, 1000)
@@ -78,4 +68,19 @@ func TestALegalHoldWithFormsAlone(t *testing.T) {
 	if a := d.post("/audit/holds", url.Values{"what": {"everything"}, "reason": {"x"}}); a.StatusCode != http.StatusForbidden {
 		t.Errorf("an operator got %d", a.StatusCode)
 	}
+}
+
+// cancelled ends a task.
+func (h *house) cancelled(root orchestrator.Delegation) {
+	h.Helper()
+	h.must(h.store.InTask(h.ctx, root.TaskID, func(tx orchestrator.Tx) error {
+		row, err := tx.Delegation(h.ctx, root.ID)
+		if err != nil {
+			return err
+		}
+		now := tx.Now()
+		was := row.State
+		row.State, row.EndedAt, tx.Task().EndedAt = orchestrator.Cancelled, &now, &now
+		return tx.Move(h.ctx, row, was, row.Attempt)
+	}))
 }

@@ -37,10 +37,7 @@ func tabTo(t *testing.T, p *browsertest.Page, name string) {
 func TestTheKeyboardAloneReviews(t *testing.T) {
 	h := open(t)
 	dora, bob := h.user("dora", people.Operator), h.user("bob", people.Approver)
-	files := func(r *approval.Request) {
-		r.Revision.Files = append(r.Revision.Files, patch.File{Path: ".github/ci.yml", Status: patch.Modified, Added: 1, Removed: 1, OldMode: "100644", NewMode: "100644"})
-	}
-	first := h.request(dora, files)
+	first := h.request(dora, withCI)
 	p := h.seat(browsertest.New(t), bob)
 
 	p.Open(h.url + "/")
@@ -69,8 +66,19 @@ func TestTheKeyboardAloneReviews(t *testing.T) {
 	if len(got.Decisions) != 1 || got.Decisions[0].Verdict != approval.RequestChanges || len(got.Decisions[0].Comments) != 1 || !strings.Contains(got.Decisions[0].Comments[0].Text, "Give up sooner.") {
 		t.Errorf("decided: %+v", got.Decisions)
 	}
+}
 
-	careful := h.request(dora, files, func(r *approval.Request) {
+// withCI makes a request change what CI runs, too.
+func withCI(r *approval.Request) {
+	r.Revision.Files = append(r.Revision.Files, patch.File{Path: ".github/ci.yml", Status: patch.Modified, Added: 1, Removed: 1, OldMode: "100644", NewMode: "100644"})
+}
+
+// So does a change that is warned of: each warning is ticked, then it is approved.
+func TestTheKeyboardAloneApprovesWithCare(t *testing.T) {
+	h := open(t)
+	dora, bob := h.user("dora", people.Operator), h.user("bob", people.Approver)
+	p := h.seat(browsertest.New(t), bob)
+	careful := h.request(dora, withCI, func(r *approval.Request) {
 		r.Revision.Warnings = []patch.Warning{{Code: "ci_file", Path: ".github/ci.yml", Text: "It changes what CI runs."}, {Code: "bidi", Path: "retry.go", Text: "It has U+202E."}}
 	})
 	p.Open(h.url + "/approvals/" + careful.ID)
@@ -91,7 +99,7 @@ func TestTheKeyboardAloneReviews(t *testing.T) {
 	}
 	p.Press("Enter")
 	p.WaitText("Your approval was counted.")
-	got, err = h.store.Request(h.ctx, careful.ID)
+	got, err := h.store.Request(h.ctx, careful.ID)
 	h.must(err)
 	if len(got.Decisions) != 1 || got.Decisions[0].Verdict != approval.Approve || len(got.Decisions[0].Seen.WarningsTicked) != 2 {
 		t.Errorf("decided: %+v", got.Decisions)

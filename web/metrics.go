@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"gatehouse/handlers"
+	"gatehouse/handlers/metrics"
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,16 +14,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics is the registry behind /metrics. What the database knows is read when somebody
+// registry is what stands behind /metrics. What the database knows is read when somebody
 // asks, not kept.
-type metrics struct {
+type registry struct {
 	server   *Server
 	handler  http.Handler
 	requests *prometheus.HistogramVec
 }
 
-func newMetrics(s *Server) *metrics {
-	m := &metrics{server: s,
+func newMetrics(s *Server) *registry {
+	m := &registry{server: s,
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "gatehouse_http_request_duration_seconds", Help: "How long answers of this process took; of streams until they begin.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30},
@@ -31,7 +31,7 @@ func newMetrics(s *Server) *metrics {
 	}
 	r := prometheus.NewRegistry()
 	if s.Figures != nil {
-		r.MustRegister(handlers.Metrics(s.Figures))
+		r.MustRegister(metrics.Collector(s.Figures))
 	}
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "gatehouse_streams_open", Help: "Event streams and WebSockets that are connected to this process.",
@@ -43,7 +43,7 @@ func newMetrics(s *Server) *metrics {
 
 // observe counts one answer under its route, never under its path: ids would make a
 // series each.
-func (m *metrics) observe(c echo.Context, took time.Duration) {
+func (m *registry) observe(c echo.Context, took time.Duration) {
 	route := c.Path()
 	if route == "" || c.Response().Status == http.StatusNotFound && !m.server.known(c.Request().Method, route) {
 		route = "none"
@@ -69,7 +69,7 @@ func methodLabel(m string) string {
 	return "other"
 }
 
-func (m *metrics) serve(c echo.Context) error {
+func (m *registry) serve(c echo.Context) error {
 	m.handler.ServeHTTP(c.Response(), c.Request())
 	return nil
 }

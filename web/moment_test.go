@@ -75,7 +75,7 @@ func TestAPageIsOfOneMoment(t *testing.T) {
 			b := h.signIn(ann)
 			reader := &meddler{Reader: h.store}
 			noon := time.Now().Add(time.Minute)
-			h.web.Pages.Reader, h.web.Pages.Now = reader, func() time.Time { return noon }
+			h.web.Site.Reader, h.web.Site.Now = reader, func() time.Time { return noon }
 			show := func(path string) string {
 				a := b.get(path)
 				if a.StatusCode != http.StatusOK {

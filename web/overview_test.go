@@ -74,7 +74,7 @@ func TestOverviewSaysWhatRunsAndWhatWentWrong(t *testing.T) {
 func TestOverviewTellsWhatIsWrongWithTheHouse(t *testing.T) {
 	h := open(t)
 	now := time.Now()
-	h.web.Pages.Condition = func(context.Context) (handlers.Condition, error) {
+	h.web.Site.Condition = func(context.Context) (handlers.Condition, error) {
 		return handlers.Condition{Nodes: []handlers.NodeSeen{{Name: "one", Seen: now}, {Name: "two", Seen: now.Add(-4 * time.Minute)}},
 			Sealed: now.Add(-3 * time.Hour), Unsealed: now.Add(-2 * time.Hour), Free: 200_000_000}, nil
 	}
@@ -85,7 +85,7 @@ func TestOverviewTellsWhatIsWrongWithTheHouse(t *testing.T) {
 			t.Errorf("the overview lacks %q", want)
 		}
 	}
-	h.web.Pages.Condition = func(context.Context) (handlers.Condition, error) {
+	h.web.Site.Condition = func(context.Context) (handlers.Condition, error) {
 		return handlers.Condition{Nodes: []handlers.NodeSeen{{Name: "one", Seen: now}}, Sealed: now.Add(-3 * time.Hour), Free: 200_000_000_000}, nil
 	}
 	if page := b.get("/").body; strings.Contains(page, `class="problem"`) || !strings.Contains(page, "Last seal:") {

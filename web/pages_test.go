@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gatehouse/approval"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
@@ -110,7 +110,7 @@ func TestPagesAreStrictAboutWhatTheyLoad(t *testing.T) {
 func TestASignInLinkWorksOnceAndOnlyByItsButton(t *testing.T) {
 	h := open(t)
 	ann := h.user("ann", people.Approver)
-	code, hash := door.NewLinkCode()
+	code, hash := signin.NewLinkCode()
 	h.must(h.store.CreateSigninLink(h.ctx, "test", people.SigninLink{Hash: hash, UserID: ann.ID, ExpiresAt: h.soon()}))
 	for range 3 {
 		a := h.ask("GET", "/login/link?code="+code, "", "")
@@ -132,7 +132,7 @@ func TestASignInLinkWorksOnceAndOnlyByItsButton(t *testing.T) {
 
 func TestAPasswordSignsInAndGuessingIsStopped(t *testing.T) {
 	h := open(t)
-	hash, err := door.HashPassword("correct horse battery")
+	hash, err := signin.HashPassword("correct horse battery")
 	h.must(err)
 	_, err = h.store.CreateUser(h.ctx, "test", people.User{Name: "ann", Roles: []people.Role{people.Approver}, PasswordHash: hash})
 	h.must(err)

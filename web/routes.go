@@ -5,7 +5,17 @@ import (
 	"slices"
 
 	"gatehouse/handlers"
+	"gatehouse/handlers/api"
+	"gatehouse/handlers/audit"
+	"gatehouse/handlers/chat"
+	"gatehouse/handlers/evidence"
+	"gatehouse/handlers/overview"
+	"gatehouse/handlers/review"
+	"gatehouse/handlers/settings"
+	"gatehouse/handlers/signin"
 	"gatehouse/handlers/stream"
+	"gatehouse/handlers/task"
+	"gatehouse/handlers/team"
 	"gatehouse/static"
 
 	"github.com/labstack/echo/v4"
@@ -19,181 +29,263 @@ type route struct {
 	rights       []handlers.Right
 }
 
-// may lists rights.
-func may(r ...handlers.Right) []handlers.Right { return r }
+const (
+	get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+
+	v1 = "/api/v1"
+)
+
+// allowed are the rights that routes ask for, by short names.
+type allowed struct {
+	anyone, read, control, see, decide, talk, send, undo, land, know, write []handlers.Right
+	audit, hold, look, run, follow, person, admin, browser, keeper          []handlers.Right
+}
+
+func rights() allowed {
+	may := func(r ...handlers.Right) []handlers.Right { return r }
+	return allowed{
+		anyone: may(handlers.Anyone), run: may(handlers.ByRun), person: may(handlers.SignedIn), admin: may(handlers.AdminOnly),
+		browser: may(handlers.InBrowser), keeper: may(handlers.AdminInBrowser),
+		read: may(handlers.DelegationsRead), control: may(handlers.DelegationsControl), send: may(handlers.TasksWrite),
+		see: may(handlers.ApprovalsRead), decide: may(handlers.ApprovalsDecide),
+		talk: may(handlers.TasksWrite, handlers.ApprovalsDecide), undo: may(handlers.ApprovalsDecide, handlers.TasksWrite),
+		land: may(handlers.DelegationsControl, handlers.ApprovalsDecide), follow: may(handlers.DelegationsRead, handlers.TasksWrite),
+		know: may(handlers.ContextRead), write: may(handlers.ContextWrite),
+		audit: may(handlers.AuditRead), hold: may(handlers.AuditHold), look: may(handlers.TasksWrite, handlers.AuditRead),
+	}
+}
 
 // routes is every address of the server with the rights that it asks for.
 func (s *Server) routes() []route {
-	p, a, st := s.Pages, s.API, s.Streams
-	anyone, read, control := may(handlers.Anyone), may(handlers.DelegationsRead), may(handlers.DelegationsControl)
-	see, decide := may(handlers.ApprovalsRead), may(handlers.ApprovalsDecide)
-	talk := may(handlers.TasksWrite, handlers.ApprovalsDecide)
-	send, undo, land := may(handlers.TasksWrite), may(handlers.ApprovalsDecide, handlers.TasksWrite), may(handlers.DelegationsControl, handlers.ApprovalsDecide)
-	know, write, audit, run := may(handlers.ContextRead), may(handlers.ContextWrite), may(handlers.AuditRead), may(handlers.ByRun)
-	person, admin := may(handlers.SignedIn), may(handlers.AdminOnly)
-	browser, keeper := may(handlers.InBrowser), may(handlers.AdminInBrowser)
-	const get, post, put, del, v1 = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, "/api/v1"
-	pages := []route{
-		{get, "/", p.Overview, read},
-		{get, "/approvals", p.Approvals, see},
-		{get, "/approvals/:id", p.Review, see},
-		{get, "/approvals/:id/picture", p.Picture, see},
-		{post, "/approvals/:id/decision", p.Decide, decide},
-		{post, "/approvals/:id/drafts", p.Draft, decide},
-		{post, "/approvals/:id/threads", p.Answer, decide},
-		{post, "/approvals/:id/viewed", p.Viewed, see},
-		{post, "/approvals/:id/opened", p.Opened, see},
-		{post, "/approvals/:id/edit", p.Edit, decide},
-		{post, "/approvals/:id/revert", p.Revert, undo},
-		{get, "/approvals/:id/evidence", p.Evidence, see},
-		{post, "/approvals/:id/land", p.Land, land},
-		{get, "/delegations", p.Delegations, read},
-		{post, "/delegations", p.Send, send},
-		{post, "/tasks", p.Send, send},
-		{get, "/delegations/stop", p.StopPage, admin},
-		{post, "/delegations/stop", p.StopAll, admin},
-		{get, "/delegations/:id", p.Delegation, read},
-		{post, "/delegations/:id/cancel", p.Cancel, control},
-		{post, "/delegations/:id/retry", p.Retry, control},
-		{post, "/delegations/:id/pause", p.Pause, control},
-		{post, "/delegations/:id/resume", p.Resume, control},
-		{post, "/delegations/:id/fork", p.Fork, control},
-		{get, "/delegations/:id/artifacts/:n", p.Artifact, read},
-		{get, "/delegations/:id/flow", p.Flow, read},
-		{get, "/delegations/:id/flow.svg", p.FlowSVG, read},
-		{get, "/audit/holds", p.HoldsPage, audit},
-		{post, "/audit/holds", p.SetHold, may(handlers.AuditHold)},
-		{post, "/audit/holds/:id/lift", p.LiftHold, may(handlers.AuditHold)},
-		{get, "/insights", p.Insights, read},
-		{get, "/insights/:by", p.InsightsCSV, read},
-		{get, "/waits", p.Waits, read},
-		{get, "/audit", p.Audit, audit},
-		{get, "/audit/export", p.AuditExport, audit},
-		{get, "/audit/verify", p.AuditVerify, audit},
-		{post, "/audit/verify", p.RunVerify, audit},
-		{post, "/audit/views", p.SaveView, audit},
-		{post, "/audit/views/:id/delete", p.DeleteView, audit},
-		{get, "/chat", p.Chat, talk},
-		{post, "/chat", p.Say, send},
-		{post, "/chat/approvals/:id/decision", p.ChatDecide, decide},
-		{get, "/settings", p.Settings, person},
-		{get, "/settings/you", p.You, person},
-		{post, "/settings/you/password", p.SetPassword, browser},
-		{post, "/settings/you/sessions", p.EndSessions, browser},
-		{post, "/settings/you/zone", p.SetZone, browser},
-		{get, "/settings/people", p.PeoplePage, admin},
-		{post, "/settings/people", p.AddPerson, keeper},
-		{get, "/settings/people/:name", p.Person, admin},
-		{post, "/settings/people/:name", p.ChangePerson, keeper},
-		{get, "/settings/tokens", p.TokensPage, person},
-		{post, "/settings/tokens", p.MakeToken, browser},
-		{post, "/settings/tokens/revoke", p.RevokeToken, browser},
-		{get, "/settings/channels", p.ChannelsPage, person},
-		{post, "/settings/channels/link", p.LinkAccount, person},
-		{post, "/settings/channels/unlink", p.UnlinkAccount, person},
-		{post, "/settings/channels/test", p.TestChannel, admin},
-		{post, "/settings/channels/retry", p.RetryDelivery, admin},
-		{get, "/settings/config", p.ConfigPage, may(handlers.TasksWrite, handlers.AuditRead)},
-		{post, "/settings/config/reload", p.ReloadConfig, admin},
-		{get, "/settings/policy", p.Policy, see},
-		{post, "/settings/policy", p.TryPolicy, see},
-		{get, "/context", p.ContextPage, know},
-		{post, "/context", p.WriteContext, write},
-		{get, "/agents", p.Agents, read},
-		{get, "/agents/:name", p.Agent, read},
-		{get, "/triggers", p.TriggersPage, read},
-		{get, "/triggers/:name", p.Trigger, read},
-		{post, "/triggers/:name", p.TryTrigger, send},
-		{get, "/triggers/:name/deliveries/:id", p.Delivery, may(handlers.TasksWrite, handlers.AuditRead)},
-		{post, "/triggers/:name/deliveries/:id", p.Redeliver, send},
-		{get, "/login", p.Login, anyone},
-		{post, "/login", p.SignIn, anyone},
-		{get, "/login/link", p.Link, anyone},
-		{post, "/login/link", p.UseLink, anyone},
-		{post, "/logout", p.SignOut, anyone},
-	}
+	in, site := rights(), s.Site
+	pages := slices.Concat(
+		overviewPages(&overview.Pages{Site: site}, in), taskPages(&task.Pages{Site: site}, in),
+		reviewPages(&review.Pages{Site: site}, in), evidencePages(&evidence.Pages{Site: site}, in),
+		auditPages(&audit.Pages{Site: site}, in), chatPages(s.chat, in), teamPages(&team.Pages{Site: site}, in),
+		settingsPages(&settings.Pages{Site: site}, in), signinPages(&signin.Pages{Site: site}, in))
 	for i, r := range pages {
 		if r.method == get && !slices.Contains(r.rights, handlers.Anyone) {
-			pages[i].handler = p.OneMoment(r.handler)
+			pages[i].handler = site.OneMoment(r.handler)
 		}
 	}
-	return append(pages, []route{
-		// Tasks and delegations.
-		{post, v1 + "/tasks", a.CreateTask, send},
-		{get, v1 + "/tasks/:id", a.Task, read},
-		{get, v1 + "/tasks/:id/tree", a.Tree, read},
-		{get, v1 + "/tasks/:id/insights", a.TaskInsights, read},
-		{get, v1 + "/insights", a.Insights, read},
-		{get, v1 + "/waits", a.Waits, read},
-		{get, v1 + "/chat", a.Chat, talk},
-		{get, v1 + "/delegations", a.Delegations, read},
-		{post, v1 + "/delegations", a.Delegate, run},
-		{get, v1 + "/delegations/:id", a.Delegation, read},
-		{get, v1 + "/delegations/:id/children", a.Children, read},
-		{post, v1 + "/delegations/cancel", a.StopAll, admin},
-		{post, v1 + "/delegations/:id/await", a.Await, run},
-		{post, v1 + "/delegations/:id/cancel", a.Cancel, control},
-		{post, v1 + "/delegations/:id/retry", a.Retry, control},
-		{post, v1 + "/delegations/:id/pause", a.Pause, control},
-		{post, v1 + "/delegations/:id/resume", a.Resume, control},
-		{post, v1 + "/delegations/:id/fork", a.Fork, control},
-		{get, v1 + "/delegations/:id/events", either(st.Task, a.TaskEvents), read},
-		{get, v1 + "/delegations/:id/turns", a.Turns, read},
-		{get, v1 + "/delegations/:id/artifacts/*", a.Artifact, read},
-		{get, v1 + "/events", either(st.All, a.Events), read},
-		{get, v1 + "/agents", a.Agents, read},
-		{post, v1 + "/agents/check", a.CheckHop, read},
+	return slices.Concat(pages, workAPI(s.API, s.Streams, in), recordAPI(s.API, in), s.outside(in))
+}
 
-		// Approvals.
-		{get, v1 + "/approvals", a.Approvals, see},
-		{get, v1 + "/approvals/:id", a.Approval, see},
-		{get, v1 + "/approvals/:id/patch", a.Patch, see},
-		{post, v1 + "/approvals/:id/decision", a.Decide, decide},
-		{post, v1 + "/approvals/:id/comments/:comment", a.Answer, decide},
-		{post, v1 + "/approvals/:id/revert", a.Revert, undo},
-		{get, v1 + "/approvals/:id/evidence", a.Evidence, see},
-		{get, v1 + "/policy/test", a.PolicyTest, see},
-		{post, v1 + "/policy/test", a.PolicyTest, see},
+// overviewPages are the first page and the figures.
+func overviewPages(p *overview.Pages, in allowed) []route {
+	return []route{
+		{get, "/", p.Overview, in.read},
+		{post, "/delegations", p.Send, in.send},
+		{post, "/tasks", p.Send, in.send},
+		{get, "/insights", p.Insights, in.read},
+		{get, "/insights/:by", p.InsightsCSV, in.read},
+		{get, "/waits", p.Waits, in.read},
+	}
+}
 
-		// Shared context, audit, configuration.
-		{get, v1 + "/context", a.Topics, know},
-		{post, v1 + "/context/cleanup", a.CleanUp, write},
-		{get, v1 + "/context/:ns", a.Entries, know},
-		{get, v1 + "/context/:ns/:key", a.Entry, know},
-		{put, v1 + "/context/:ns/:key", a.PutEntry, write},
-		{del, v1 + "/context/:ns/:key", a.DeleteEntry, write},
-		{post, v1 + "/context/:ns/:key/touch", a.TouchEntry, write},
-		{get, v1 + "/context/:ns/:key/uses", a.Uses, know},
-		{get, v1 + "/audit", a.Audit, audit},
-		{get, v1 + "/audit/export", a.Export, audit},
-		{get, v1 + "/audit/verify", a.Verify, audit},
-		{get, v1 + "/audit/seal", a.Sealing, audit},
-		{get, v1 + "/holds", a.GetHolds, audit},
-		{post, v1 + "/holds", a.SetHold, may(handlers.AuditHold)},
-		{del, v1 + "/holds/:id", a.LiftHold, may(handlers.AuditHold)},
-		{get, v1 + "/triggers", a.Triggers, read},
-		{get, v1 + "/triggers/:name", a.Trigger, read},
-		{get, v1 + "/triggers/:name/deliveries", a.Deliveries, read},
-		{get, v1 + "/triggers/:name/deliveries/:id", a.Delivery, may(handlers.TasksWrite, handlers.AuditRead)},
-		{post, v1 + "/triggers/:name/deliveries/:id/redeliver", a.Redeliver, send},
-		{get, v1 + "/deliveries/:id", a.Delivery, may(handlers.TasksWrite, handlers.AuditRead)},
-		{post, v1 + "/deliveries/:id/redeliver", a.Redeliver, send},
-		{post, v1 + "/triggers/:name/test", a.TryTrigger, send},
-		{get, v1 + "/channels", a.Channels, see},
-		{post, v1 + "/channels/retry", a.RetryChannels, admin},
-		{post, v1 + "/config/reload", a.ReloadConfig, admin},
+// taskPages are tasks and their delegations.
+func taskPages(p *task.Pages, in allowed) []route {
+	return []route{
+		{get, "/delegations", p.Delegations, in.read},
+		{get, "/delegations/stop", p.StopPage, in.admin},
+		{post, "/delegations/stop", p.StopAll, in.admin},
+		{get, "/delegations/:id", p.Delegation, in.read},
+		{post, "/delegations/:id/cancel", p.Cancel, in.control},
+		{post, "/delegations/:id/retry", p.Retry, in.control},
+		{post, "/delegations/:id/pause", p.Pause, in.control},
+		{post, "/delegations/:id/resume", p.Resume, in.control},
+		{post, "/delegations/:id/fork", p.Fork, in.control},
+		{get, "/delegations/:id/artifacts/:n", p.Artifact, in.read},
+		{get, "/delegations/:id/flow", p.Flow, in.read},
+		{get, "/delegations/:id/flow.svg", p.FlowSVG, in.read},
+	}
+}
 
-		// Outside of /api/v1.
-		{post, telegramPath, s.telegram, anyone},
-		{post, hookPath, s.Hooks.Call, anyone},
-		{get, "/ws", st.Socket, may(handlers.DelegationsRead, handlers.TasksWrite)},
-		{get, "/delegation-status", a.Status, read},
-		{get, "/delegation-stream", st.Task, read},
-		{get, "/healthz", s.healthz, anyone},
-		{get, "/readyz", s.readyz, anyone},
-		{get, "/metrics", s.metrics.serve, anyone},
-		{get, static.Prefix + "*", echo.WrapHandler(static.Handler()), anyone},
-	}...)
+// reviewPages are approval requests.
+func reviewPages(p *review.Pages, in allowed) []route {
+	return []route{
+		{get, "/approvals", p.Approvals, in.see},
+		{get, "/approvals/:id", p.Review, in.see},
+		{get, "/approvals/:id/picture", p.Picture, in.see},
+		{post, "/approvals/:id/decision", p.Decide, in.decide},
+		{post, "/approvals/:id/drafts", p.Draft, in.decide},
+		{post, "/approvals/:id/threads", p.Answer, in.decide},
+		{post, "/approvals/:id/viewed", p.Viewed, in.see},
+		{post, "/approvals/:id/opened", p.Opened, in.see},
+		{post, "/approvals/:id/edit", p.Edit, in.decide},
+		{post, "/approvals/:id/revert", p.Revert, in.undo},
+		{post, "/approvals/:id/land", p.Land, in.land},
+	}
+}
+
+// evidencePages is the document of one request.
+func evidencePages(p *evidence.Pages, in allowed) []route {
+	return []route{
+		{get, "/approvals/:id/evidence", p.Evidence, in.see},
+	}
+}
+
+// auditPages are the history, its proof and legal holds.
+func auditPages(p *audit.Pages, in allowed) []route {
+	return []route{
+		{get, "/audit/holds", p.HoldsPage, in.audit},
+		{post, "/audit/holds", p.SetHold, in.hold},
+		{post, "/audit/holds/:id/lift", p.LiftHold, in.hold},
+		{get, "/audit", p.Audit, in.audit},
+		{get, "/audit/export", p.AuditExport, in.audit},
+		{get, "/audit/verify", p.AuditVerify, in.audit},
+		{post, "/audit/verify", p.RunVerify, in.audit},
+		{post, "/audit/views", p.SaveView, in.audit},
+		{post, "/audit/views/:id/delete", p.DeleteView, in.audit},
+	}
+}
+
+// chatPages is the conversation with the team.
+func chatPages(p *chat.Pages, in allowed) []route {
+	return []route{
+		{get, "/chat", p.Chat, in.talk},
+		{post, "/chat", p.Say, in.send},
+		{post, "/chat/approvals/:id/decision", p.ChatDecide, in.decide},
+	}
+}
+
+// teamPages are agents, triggers and the shared context.
+func teamPages(p *team.Pages, in allowed) []route {
+	return []route{
+		{get, "/context", p.ContextPage, in.know},
+		{post, "/context", p.WriteContext, in.write},
+		{get, "/agents", p.Agents, in.read},
+		{get, "/agents/:name", p.Agent, in.read},
+		{get, "/triggers", p.TriggersPage, in.read},
+		{get, "/triggers/:name", p.Trigger, in.read},
+		{post, "/triggers/:name", p.TryTrigger, in.send},
+		{get, "/triggers/:name/deliveries/:id", p.Delivery, in.look},
+		{post, "/triggers/:name/deliveries/:id", p.Redeliver, in.send},
+	}
+}
+
+// settingsPages are accounts, people and what is in force.
+func settingsPages(p *settings.Pages, in allowed) []route {
+	return []route{
+		{get, "/settings", p.Settings, in.person},
+		{get, "/settings/you", p.You, in.person},
+		{post, "/settings/you/password", p.SetPassword, in.browser},
+		{post, "/settings/you/sessions", p.EndSessions, in.browser},
+		{post, "/settings/you/zone", p.SetZone, in.browser},
+		{get, "/settings/people", p.PeoplePage, in.admin},
+		{post, "/settings/people", p.AddPerson, in.keeper},
+		{get, "/settings/people/:name", p.Person, in.admin},
+		{post, "/settings/people/:name", p.ChangePerson, in.keeper},
+		{get, "/settings/tokens", p.TokensPage, in.person},
+		{post, "/settings/tokens", p.MakeToken, in.browser},
+		{post, "/settings/tokens/revoke", p.RevokeToken, in.browser},
+		{get, "/settings/channels", p.ChannelsPage, in.person},
+		{post, "/settings/channels/link", p.LinkAccount, in.person},
+		{post, "/settings/channels/unlink", p.UnlinkAccount, in.person},
+		{post, "/settings/channels/test", p.TestChannel, in.admin},
+		{post, "/settings/channels/retry", p.RetryDelivery, in.admin},
+		{get, "/settings/config", p.ConfigPage, in.look},
+		{post, "/settings/config/reload", p.ReloadConfig, in.admin},
+		{get, "/settings/policy", p.Policy, in.see},
+		{post, "/settings/policy", p.TryPolicy, in.see},
+	}
+}
+
+// signinPages are open to anyone.
+func signinPages(p *signin.Pages, in allowed) []route {
+	return []route{
+		{get, "/login", p.Login, in.anyone},
+		{post, "/login", p.SignIn, in.anyone},
+		{get, "/login/link", p.Link, in.anyone},
+		{post, "/login/link", p.UseLink, in.anyone},
+		{post, "/logout", p.SignOut, in.anyone},
+	}
+}
+
+// workAPI are tasks, delegations, agents and approvals.
+func workAPI(a *api.API, st *stream.Streams, in allowed) []route {
+	return []route{
+		{post, v1 + "/tasks", a.CreateTask, in.send},
+		{get, v1 + "/tasks/:id", a.Task, in.read},
+		{get, v1 + "/tasks/:id/tree", a.Tree, in.read},
+		{get, v1 + "/tasks/:id/insights", a.TaskInsights, in.read},
+		{get, v1 + "/insights", a.Insights, in.read},
+		{get, v1 + "/waits", a.Waits, in.read},
+		{get, v1 + "/chat", a.Chat, in.talk},
+		{get, v1 + "/delegations", a.Delegations, in.read},
+		{post, v1 + "/delegations", a.Delegate, in.run},
+		{get, v1 + "/delegations/:id", a.Delegation, in.read},
+		{get, v1 + "/delegations/:id/children", a.Children, in.read},
+		{post, v1 + "/delegations/cancel", a.StopAll, in.admin},
+		{post, v1 + "/delegations/:id/await", a.Await, in.run},
+		{post, v1 + "/delegations/:id/cancel", a.Cancel, in.control},
+		{post, v1 + "/delegations/:id/retry", a.Retry, in.control},
+		{post, v1 + "/delegations/:id/pause", a.Pause, in.control},
+		{post, v1 + "/delegations/:id/resume", a.Resume, in.control},
+		{post, v1 + "/delegations/:id/fork", a.Fork, in.control},
+		{get, v1 + "/delegations/:id/events", either(st.Task, a.TaskEvents), in.read},
+		{get, v1 + "/delegations/:id/turns", a.Turns, in.read},
+		{get, v1 + "/delegations/:id/artifacts/*", a.Artifact, in.read},
+		{get, v1 + "/events", either(st.All, a.Events), in.read},
+		{get, v1 + "/agents", a.Agents, in.read},
+		{post, v1 + "/agents/check", a.CheckHop, in.read},
+		{get, v1 + "/approvals", a.Approvals, in.see},
+		{get, v1 + "/approvals/:id", a.Approval, in.see},
+		{get, v1 + "/approvals/:id/patch", a.Patch, in.see},
+		{post, v1 + "/approvals/:id/decision", a.Decide, in.decide},
+		{post, v1 + "/approvals/:id/comments/:comment", a.Answer, in.decide},
+		{post, v1 + "/approvals/:id/revert", a.Revert, in.undo},
+		{get, v1 + "/approvals/:id/evidence", a.Evidence, in.see},
+		{get, v1 + "/policy/test", a.PolicyTest, in.see},
+		{post, v1 + "/policy/test", a.PolicyTest, in.see},
+	}
+}
+
+// recordAPI are the shared context, the audit, triggers, channels and the configuration.
+func recordAPI(a *api.API, in allowed) []route {
+	return []route{
+		{get, v1 + "/context", a.Topics, in.know},
+		{post, v1 + "/context/cleanup", a.CleanUp, in.write},
+		{get, v1 + "/context/:ns", a.Entries, in.know},
+		{get, v1 + "/context/:ns/:key", a.Entry, in.know},
+		{put, v1 + "/context/:ns/:key", a.PutEntry, in.write},
+		{del, v1 + "/context/:ns/:key", a.DeleteEntry, in.write},
+		{post, v1 + "/context/:ns/:key/touch", a.TouchEntry, in.write},
+		{get, v1 + "/context/:ns/:key/uses", a.Uses, in.know},
+		{get, v1 + "/audit", a.Audit, in.audit},
+		{get, v1 + "/audit/export", a.Export, in.audit},
+		{get, v1 + "/audit/verify", a.Verify, in.audit},
+		{get, v1 + "/audit/seal", a.Sealing, in.audit},
+		{get, v1 + "/holds", a.GetHolds, in.audit},
+		{post, v1 + "/holds", a.SetHold, in.hold},
+		{del, v1 + "/holds/:id", a.LiftHold, in.hold},
+		{get, v1 + "/triggers", a.Triggers, in.read},
+		{get, v1 + "/triggers/:name", a.Trigger, in.read},
+		{get, v1 + "/triggers/:name/deliveries", a.Deliveries, in.read},
+		{get, v1 + "/triggers/:name/deliveries/:id", a.Delivery, in.look},
+		{post, v1 + "/triggers/:name/deliveries/:id/redeliver", a.Redeliver, in.send},
+		{get, v1 + "/deliveries/:id", a.Delivery, in.look},
+		{post, v1 + "/deliveries/:id/redeliver", a.Redeliver, in.send},
+		{post, v1 + "/triggers/:name/test", a.TryTrigger, in.send},
+		{get, v1 + "/channels", a.Channels, in.see},
+		{post, v1 + "/channels/retry", a.RetryChannels, in.admin},
+		{post, v1 + "/config/reload", a.ReloadConfig, in.admin},
+	}
+}
+
+// outside are the addresses of programs beside /api/v1.
+func (s *Server) outside(in allowed) []route {
+	return []route{
+		{post, telegramPath, s.telegram, in.anyone},
+		{post, hookPath, s.Hooks.Call, in.anyone},
+		{get, "/ws", s.Streams.Socket, in.follow},
+		{get, "/delegation-status", s.API.Status, in.read},
+		{get, "/delegation-stream", s.Streams.Task, in.read},
+		{get, "/healthz", s.healthz, in.anyone},
+		{get, "/readyz", s.readyz, in.anyone},
+		{get, "/metrics", s.metrics.serve, in.anyone},
+		{get, static.Prefix + "*", echo.WrapHandler(static.Handler()), in.anyone},
+	}
 }
 
 // mount registers the table; HEAD is answered wherever GET is.

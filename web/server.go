@@ -13,8 +13,10 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/handlers/api"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/audit"
+	"gatehouse/handlers/chat"
 	"gatehouse/handlers/hook"
+	"gatehouse/handlers/signin"
 	"gatehouse/handlers/stream"
 
 	"github.com/labstack/echo/v4"
@@ -22,14 +24,14 @@ import (
 
 // Options is what a Server is made of. Everything but Ready, Figures and Now is needed.
 type Options struct {
-	Listen    string // address, for the Host check
-	PublicURL string // how people reach the server; its host is allowed too
-	Pages     *handlers.Pages
+	Listen    string         // address, for the Host check
+	PublicURL string         // how people reach the server; its host is allowed too
+	Site      *handlers.Site // of the pages
 	API       *api.API
 	Streams   *stream.Streams
-	Verifier  *handlers.Verifier // of Pages and API
+	Verifier  *audit.Verifier // of Site and API
 	Hooks     hook.Hooks
-	Door      *door.Door
+	Auth      *signin.Auth
 	Log       *slog.Logger
 	// Ready says whether the server can do its work; nil means always.
 	Ready func(ctx context.Context) error
@@ -49,7 +51,8 @@ type Server struct {
 	log     *slog.Logger
 	echo    *echo.Echo
 	hosts   hosts
-	metrics *metrics
+	metrics *registry
+	chat    *chat.Pages
 	access  map[string][]handlers.Right // by "METHOD path"
 	writers sync.Pool                   // of gzip
 }
@@ -70,7 +73,7 @@ func New(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{Options: o, log: o.Log, hosts: newHosts(o.Listen, o.PublicURL), access: map[string][]handlers.Right{}, writers: sync.Pool{New: newGzip}}
+	s := &Server{Options: o, log: o.Log, hosts: newHosts(o.Listen, o.PublicURL), access: map[string][]handlers.Right{}, chat: &chat.Pages{Site: o.Site}, writers: sync.Pool{New: newGzip}}
 	s.metrics = newMetrics(s)
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true

@@ -52,6 +52,14 @@ func TestOddClientsOfStreams(t *testing.T) {
 		}
 		h.must(conn.Close())
 	}
+	h.allEnded()
+}
+
+// A client that breaks the protocol of a WebSocket loses its connection, and no other does.
+func TestOddClientsOfSockets(t *testing.T) {
+	h := open(t)
+	eve := h.user("eve", people.Operator)
+	task, _ := h.task(eve, "Fix")
 	for name, odd := range map[string]func(c *websocket.Conn) error{
 		"more than a message may be": func(c *websocket.Conn) error {
 			return c.WriteMessage(websocket.TextMessage, make([]byte, orchestrator.MaxText+5000))
@@ -93,9 +101,15 @@ func TestOddClientsOfStreams(t *testing.T) {
 		}
 		_ = c.Close() // it may be closed
 	}
+	h.allEnded()
+}
+
+// allEnded waits until no stream is open.
+func (h *house) allEnded() {
+	h.Helper()
 	for end := h.soon(); h.web.Streams.Open() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d streams are open", h.web.Streams.Open())
+			h.Fatalf("%d streams are open", h.web.Streams.Open())
 		}
 	}
 }

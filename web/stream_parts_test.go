@@ -90,48 +90,55 @@ func TestPartsComeInTheirPlaceAmongTheEvents(t *testing.T) {
 			isReading, isHearing := sync.OnceFunc(reading.Done), sync.OnceFunc(hearing.Done)
 			defer isReading()
 			defer isHearing()
-			last, next, deltas, missed := "", int64(1), 0, 0
-			over, have := map[string]int{}, map[string]int{}
-			for next <= total && !t.Failed() {
-				budget := 40 + 60*i // then the connection is cut
-				last = h.sse("/delegation-stream?id="+task.ID, token, last, func(id, kind string, e event.Event) bool {
-					budget--
-					if kind != string(event.MessageDelta) {
-						if e.N != next {
-							t.Errorf("reader %d: event %d, want %d", i, e.N, next)
-						}
-						if next++; e.Type == event.MessageCompleted {
-							over[e.DelegationID] = h.delta(e).Turn
-						}
-						if e.N == 2 {
-							isReading()
-						}
-						return next <= total && budget > 0
-					}
-					d := h.delta(e)
-					if id != "" || e.N != 0 || e.TaskID != task.ID || e.Actor != "kik" {
-						t.Errorf("a part has id %q: %+v", id, e)
-					}
-					if d.Turn <= over[e.DelegationID] {
-						t.Errorf("reader %d: a part of turn %d behind turn %d", i, d.Turn, over[e.DelegationID])
-					}
-					key := fmt.Sprint(e.DelegationID, d.Turn)
-					if d.Offset > have[key] {
-						missed++
-					}
-					have[key] = d.Offset + len(d.Text)
-					deltas++
-					isHearing()
-					return budget > 0
-				})
-			}
-			if deltas == 0 {
-				t.Errorf("reader %d got no parts", i)
-			}
-			t.Logf("reader %d: %d parts, %d gaps between them", i, deltas, missed)
+			h.readParts(i, task, token, total, isReading, isHearing)
 		})
 	}
 	wg.Wait()
+}
+
+// readParts reads a task's stream to its last event, with a connection that is cut again and
+// again. Events come without gaps, and parts only of turns that are not over.
+func (h *house) readParts(i int, task orchestrator.Task, token string, total int64, isReading, isHearing func()) {
+	h.Helper()
+	last, next, deltas, missed := "", int64(1), 0, 0
+	over, have := map[string]int{}, map[string]int{}
+	for next <= total && !h.Failed() {
+		budget := 40 + 60*i // then the connection is cut
+		last = h.sse("/delegation-stream?id="+task.ID, token, last, func(id, kind string, e event.Event) bool {
+			budget--
+			if kind != string(event.MessageDelta) {
+				if e.N != next {
+					h.Errorf("reader %d: event %d, want %d", i, e.N, next)
+				}
+				if next++; e.Type == event.MessageCompleted {
+					over[e.DelegationID] = h.delta(e).Turn
+				}
+				if e.N == 2 {
+					isReading()
+				}
+				return next <= total && budget > 0
+			}
+			d := h.delta(e)
+			if id != "" || e.N != 0 || e.TaskID != task.ID || e.Actor != "kik" {
+				h.Errorf("a part has id %q: %+v", id, e)
+			}
+			if d.Turn <= over[e.DelegationID] {
+				h.Errorf("reader %d: a part of turn %d behind turn %d", i, d.Turn, over[e.DelegationID])
+			}
+			key := fmt.Sprint(e.DelegationID, d.Turn)
+			if d.Offset > have[key] {
+				missed++
+			}
+			have[key] = d.Offset + len(d.Text)
+			deltas++
+			isHearing()
+			return budget > 0
+		})
+	}
+	if deltas == 0 {
+		h.Errorf("reader %d got no parts", i)
+	}
+	h.Logf("reader %d: %d parts, %d gaps between them", i, deltas, missed)
 }
 
 // Who opens the page in the middle of a turn sees the turn from its start; a

@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"gatehouse/approval/sqlstore"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
@@ -84,30 +85,6 @@ func TestEveryConnectionEndsWithItsSessionOrToken(t *testing.T) {
 	task, _ := h.task(eve, "Fix")
 	b := h.signIn(eve)
 	token, revoked, revokedToo := h.token(eve), h.token(eve), h.token(eve)
-	connect := func(token string, header http.Header) *websocket.Conn {
-		c, _, err := h.socket(token, header)
-		h.must(err)
-		t.Cleanup(func() { c.Close() }) //nolint:errcheck // it has ended
-		h.must(c.SetReadDeadline(time.Now().Add(30 * time.Second)))
-		h.must(c.WriteJSON(map[string]any{"type": "subscribe", "task_id": task.ID, "after": 1}))
-		var e event.Event
-		h.must(c.ReadJSON(&e)) // it is under way
-		return c
-	}
-	stream := func(client *http.Client, token string) *http.Response {
-		ctx, cancel := context.WithTimeout(h.ctx, 30*time.Second)
-		t.Cleanup(cancel)
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url+"/delegation-stream?id="+task.ID, nil)
-		h.must(err)
-		req.Header.Set("Accept", "text/event-stream")
-		if token != "" {
-			req.Header.Set("Authorization", "Bearer "+token)
-		}
-		res, err := client.Do(req)
-		h.must(err)
-		t.Cleanup(func() { res.Body.Close() }) //nolint:errcheck // it was read
-		return res
-	}
 	ends := func(what string, c *websocket.Conn, res *http.Response) {
 		if _, _, err := c.ReadMessage(); !websocket.IsCloseError(err, websocket.ClosePolicyViolation) {
 			t.Errorf("the WebSocket of %s: %v", what, err)
@@ -122,17 +99,17 @@ func TestEveryConnectionEndsWithItsSessionOrToken(t *testing.T) {
 	for _, cookie := range b.client.Jar.Cookies(at) {
 		header.Add("Cookie", cookie.String())
 	}
-	mine, mineToo := connect("", header), stream(b.client, "")
-	bots, botsToo := connect(revoked, nil), stream(http.DefaultClient, revoked)
-	others, othersToo := connect(revokedToo, nil), stream(http.DefaultClient, revokedToo)
-	stays, staysToo := connect(token, nil), stream(http.DefaultClient, token)
+	mine, mineToo := h.subscribed(task, "", header), h.listens(task, b.client, "")
+	bots, botsToo := h.subscribed(task, revoked, nil), h.listens(task, http.DefaultClient, revoked)
+	others, othersToo := h.subscribed(task, revokedToo, nil), h.listens(task, http.DefaultClient, revokedToo)
+	stays, staysToo := h.subscribed(task, token, nil), h.listens(task, http.DefaultClient, token)
 
 	b.post("/logout", url.Values{})
 	ends("the session", mine, mineToo)
 	revoke := func(by *sqlstore.Store, secret string) {
 		tokens, err := h.store.Tokens(h.ctx, eve.ID)
 		h.must(err)
-		sum := door.HashSecret(secret)
+		sum := signin.HashSecret(secret)
 		for _, x := range tokens {
 			if x.Hash == sum {
 				h.must(by.RevokeToken(h.ctx, "root", x.ID))
@@ -154,6 +131,36 @@ func TestEveryConnectionEndsWithItsSessionOrToken(t *testing.T) {
 		t.Errorf("%d connections are open, want the two of the other token", n)
 	}
 	h.must(staysToo.Body.Close())
+}
+
+// subscribed is a WebSocket on which the events of a task come.
+func (h *house) subscribed(task orchestrator.Task, token string, header http.Header) *websocket.Conn {
+	h.Helper()
+	c, _, err := h.socket(token, header)
+	h.must(err)
+	h.Cleanup(func() { c.Close() }) //nolint:errcheck // it has ended
+	h.must(c.SetReadDeadline(time.Now().Add(30 * time.Second)))
+	h.must(c.WriteJSON(map[string]any{"type": "subscribe", "task_id": task.ID, "after": 1}))
+	var e event.Event
+	h.must(c.ReadJSON(&e)) // it is under way
+	return c
+}
+
+// listens is a stream of the events of a task; no token is "" where the client has a session.
+func (h *house) listens(task orchestrator.Task, client *http.Client, token string) *http.Response {
+	h.Helper()
+	ctx, cancel := context.WithTimeout(h.ctx, 30*time.Second)
+	h.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url+"/delegation-stream?id="+task.ID, nil)
+	h.must(err)
+	req.Header.Set("Accept", "text/event-stream")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := client.Do(req)
+	h.must(err)
+	h.Cleanup(func() { res.Body.Close() }) //nolint:errcheck // it was read
+	return res
 }
 
 // Cursors that nobody gave are refused, or answered with a gap; never with somebody's events.

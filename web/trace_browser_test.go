@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
@@ -29,7 +29,7 @@ func (h *house) seat(b *browsertest.Browser, u people.User) *browsertest.Page {
 // enter signs somebody in on a page.
 func (h *house) enter(p *browsertest.Page, u people.User) {
 	h.Helper()
-	code, hash := door.NewLinkCode()
+	code, hash := signin.NewLinkCode()
 	h.must(h.store.CreateSigninLink(h.ctx, "test", people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(time.Minute)}))
 	p.Open(h.url + "/login/link?code=" + code)
 	p.WaitText("Needs you")

@@ -22,20 +22,9 @@ func (h *house) fan(root orchestrator.Delegation, wide, deep int) (failed []stri
 	h.Helper()
 	now := time.Now()
 	child := func(parent orchestrator.Delegation, to, text string, state orchestrator.State) orchestrator.Delegation {
-		d := orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, now), TaskID: root.TaskID, ParentID: parent.ID, From: parent.To, To: to, Text: text,
-			State: state, Depth: parent.Depth + 1, Chain: chain.New(3).With(chain.Step{From: parent.To, To: to, Task: text}), CreatedAt: now, Since: now, ReadyAt: now, Requester: "dora"}
-		d.HopKey = d.ID
-		d.StartedAt = &now
-		if state.Ended() {
-			end := now.Add(3 * time.Second)
-			d.EndedAt = &end
-		}
+		d := madeBelow(parent, to, text, state, now)
 		if state == orchestrator.Failed {
-			d.Error = &agent.Failure{Code: "exit", Message: "It ended with exit code 3: " + nasty}
 			failed = append(failed, d.ID)
-		}
-		if state == orchestrator.Completed {
-			d.Result = &agent.Result{Text: "done: " + text}
 		}
 		return d
 	}
@@ -81,6 +70,25 @@ func (h *house) fan(root orchestrator.Delegation, wide, deep int) (failed []stri
 		return nil
 	}))
 	return failed
+}
+
+// madeBelow is a delegation that another one made.
+func madeBelow(parent orchestrator.Delegation, to, text string, state orchestrator.State, now time.Time) orchestrator.Delegation {
+	d := orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, now), TaskID: parent.TaskID, ParentID: parent.ID, From: parent.To, To: to, Text: text,
+		State: state, Depth: parent.Depth + 1, Chain: chain.New(3).With(chain.Step{From: parent.To, To: to, Task: text}), CreatedAt: now, Since: now, ReadyAt: now, Requester: "dora"}
+	d.HopKey = d.ID
+	d.StartedAt = &now
+	if state.Ended() {
+		end := now.Add(3 * time.Second)
+		d.EndedAt = &end
+	}
+	if state == orchestrator.Failed {
+		d.Error = &agent.Failure{Code: "exit", Message: "It ended with exit code 3: " + nasty}
+	}
+	if state == orchestrator.Completed {
+		d.Result = &agent.Result{Text: "done: " + text}
+	}
+	return d
 }
 
 // rowsOf counts the rows of the tree on a page.
@@ -144,9 +152,15 @@ func TestATaskOfTenThousandDelegationsOpens(t *testing.T) {
 		t.Error("the permalink of an event does not show it")
 	}
 	timed(at + "?tab=events&type=delegation.failed")
+	b.oddAddresses(at)
+}
+
+// oddAddresses are refused, or answered with the page as far as they fit.
+func (b *browser) oddAddresses(at string) {
+	b.Helper()
 	for _, bad := range []string{"?tab=events&before=x", "?tab=events&at=-1", "?tab=events&at=99999999999999999999"} {
 		if a := b.get(at + bad); a.StatusCode != http.StatusBadRequest {
-			t.Errorf("%s: %d", bad, a.StatusCode)
+			b.Errorf("%s: %d", bad, a.StatusCode)
 		}
 	}
 	for _, odd := range []string{"?fold=....", "?fold=" + strings.Repeat("zzzzzzzz.", 500), "?row=999999", "?row=-4", "?more=zz", "?tab=nothing", "?find=" + url.QueryEscape(nasty)} {

@@ -10,7 +10,7 @@ import (
 	"gatehouse/approval/policy"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/cmd/gatehouse/internal/console"
-	"gatehouse/handlers"
+	"gatehouse/handlers/settings"
 	"gatehouse/orchestrator/record/retention"
 	"gatehouse/orchestrator/trigger"
 )
@@ -26,7 +26,7 @@ type approvalShape struct {
 // understandRules has one line for each rule, and one for what no rule matches.
 func understandRules(c *config.Config) []string {
 	repositories := slices.Sorted(maps.Keys(c.Engine.Repositories))
-	words := func(r policy.Rule) string { return handlers.Outcome(r, c.Approvers, repositories) }
+	words := func(r policy.Rule) string { return settings.Outcome(r, c.Approvers, repositories) }
 	all := understandHandovers(c)
 	for _, r := range c.File.Approval.Rules {
 		rule := policy.Rule{Need: 1, From: r.From, Deny: r.Deny}

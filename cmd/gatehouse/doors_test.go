@@ -60,12 +60,12 @@ func TestNoDoorShowsASecretAndEveryDoorMarksOddCharacters(t *testing.T) {
 		}
 		shown[path] = b.String()
 	}
-	review, said, code := audit(n, t.TempDir(), n.Approver, "review", r.ID)
+	review, said, code := asAuditor(n, t.TempDir(), n.Approver, "review", r.ID)
 	if code != 0 {
 		t.Fatalf("review: %s", said)
 	}
 	shown["gatehouse review"] = string(review)
-	out, _, _ := audit(n, t.TempDir(), n.Asker, "status", sent.ID)
+	out, _, _ := asAuditor(n, t.TempDir(), n.Asker, "status", sent.ID)
 	shown["gatehouse status"] = string(out)
 	for door, text := range shown {
 		if strings.Contains(text, token[6:]) {

@@ -20,7 +20,7 @@ import (
 	"gatehouse/approval/passive"
 	"gatehouse/approval/sqlstore"
 	"gatehouse/cmd/gatehouse/internal/config"
-	"gatehouse/handlers"
+	trees "gatehouse/handlers/change"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/command"
@@ -52,7 +52,7 @@ type house struct {
 	taken   chan struct{} // holds one when the configuration was loaded again, see sweepCaches
 	intake  *intake.Intake
 	older   atomic.Bool // it started with rules of before, which do not count; see take
-	trees   handlers.Trees
+	trees   trees.Trees
 	trace   func(string) // see orchestrator.Options.Trace; nil but in tests
 	address atomic.Value // string: this node's address for agents, once it listens
 	unlock  []func()
@@ -103,7 +103,7 @@ func (h *house) open(ctx context.Context) error {
 		return err
 	}
 	h.mirrors = patch.NewMirrors(filepath.Join(h.cfg.Data, "mirrors"), patch.Options{Logger: h.log})
-	h.trees = handlers.Trees{Mirrors: h.mirrors, Config: func() *orchestrator.Config { return h.engine.Config() }, Blob: h.store.Blob}
+	h.trees = trees.Trees{Mirrors: h.mirrors, Config: func() *orchestrator.Config { return h.engine.Config() }, Blob: h.store.Blob}
 	h.gateway = approval.New(approval.Options{Store: h.store, Users: h.store, Logger: h.log, Diff: h.diff, Trace: h.trace}, gatewayConfig(h.cfg))
 	h.engine = orchestrator.New(orchestrator.Options{
 		Node: h.node, Store: h.store, Hub: hub, Gate: h.gateway, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,

@@ -17,7 +17,7 @@ import (
 	"gatehouse/approval/sqlstore"
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/cmd/gatehouse/internal/placetest"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
@@ -110,7 +110,7 @@ func token(p *placetest.Place, name string) string {
 	p.Helper()
 	u, err := p.Store.UserByName(p.Context(), name)
 	p.Must(err)
-	secret, hash := door.NewToken()
+	secret, hash := signin.NewToken()
 	_, err = p.Store.CreateToken(p.Context(), "test", people.Token{UserID: u.ID, Scopes: people.Scopes(), Hash: hash})
 	p.Must(err)
 	return secret
@@ -182,7 +182,7 @@ func (o *older) notes(r approval.Request) string {
 // this one writes of the requests of then.
 func (o *older) verifies(n *placetest.Node) {
 	o.Helper()
-	out, said, code := audit(n, o.Dir, "", "--config", o.Config, "audit", "verify")
+	out, said, code := asAuditor(n, o.Dir, "", "--config", o.Config, "audit", "verify")
 	if code != 0 || !bytes.Contains(out, []byte("The history of 16 tasks verified")) {
 		o.Errorf("audit verify: exit %d: %s%s", code, out, said)
 	}
@@ -194,7 +194,7 @@ func (o *older) verifies(n *placetest.Node) {
 	bundles := map[string][]byte{"now.jsonl": now.Bytes(), "evidence.jsonl": o.unpacked("evidence.jsonl.gz"), "export.jsonl": o.unpacked("export.jsonl.gz")}
 	for name, bundle := range bundles {
 		o.Must(os.WriteFile(filepath.Join(o.Dir, name), bundle, 0o600))
-		if out, said, code := audit(n, o.Dir, "", "audit", "verify", "--file", name); code != 0 {
+		if out, said, code := asAuditor(n, o.Dir, "", "audit", "verify", "--file", name); code != 0 {
 			o.Errorf("%s: exit %d: %s%s", name, code, out, said)
 		}
 	}

@@ -21,8 +21,9 @@ import (
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/handlers"
 	"gatehouse/handlers/api"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/audit"
 	"gatehouse/handlers/hook"
+	"gatehouse/handlers/signin"
 	"gatehouse/handlers/stream"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/sharedctx"
@@ -173,9 +174,9 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 		return nil, err
 	}
 	ids := handlers.Ids{Reader: h.store}
-	verifier := &handlers.Verifier{Proof: h.store, Now: time.Now}
-	d := door.New(door.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(publicURL), Now: time.Now, Log: h.log})
-	pages := &handlers.Pages{Engine: h.engine, Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Door: d,
+	verifier := &audit.Verifier{Proof: h.store, Now: time.Now}
+	d := signin.New(signin.Options{People: h.store, RunByToken: h.store.RunByToken, Secure: web.Secure(publicURL), Now: time.Now, Log: h.log})
+	pages := &handlers.Site{Engine: h.engine, Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Auth: d,
 		Now: time.Now, Log: h.log, FourEyes: func() bool { return h.gateway.Config().FourEyes }, Loopback: web.Loopback(listen), Examples: examples,
 		Outbox: h.gateway, Links: h.store, Places: h.places, Sums: h.store, History: h.store, SavedViews: h.store, Traces: h.store, People: h.store, PublicURL: publicURL, Triggers: h.intake,
 		Configuration: h.configuration, Reload: h.reloadFor, Proof: verifier, Holds: h.store,
@@ -185,7 +186,7 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 		Now: time.Now, Outbox: h.gateway, Places: h.places, Figures: h.store, Hooks: h.intake}
 	s := stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: h.log, Now: time.Now,
 		Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, publicURL)})
-	return web.New(web.Options{Listen: listen, PublicURL: publicURL, Pages: pages, API: a, Streams: s, Verifier: verifier, Hooks: hook.Hooks{Intake: h.intake}, Door: d, Log: h.log, Ready: h.ready, Figures: h.figures, Now: time.Now, Telegram: h.hookOf(telegram.Name)}), nil
+	return web.New(web.Options{Listen: listen, PublicURL: publicURL, Site: pages, API: a, Streams: s, Verifier: verifier, Hooks: hook.Hooks{Intake: h.intake}, Auth: d, Log: h.log, Ready: h.ready, Figures: h.figures, Now: time.Now, Telegram: h.hookOf(telegram.Name)}), nil
 }
 
 // sealKey is this node's key for seals, made at the first start.

@@ -193,7 +193,7 @@ func foundByAuditor(n *placetest.Node, token, task string) history.Row {
 	if page := n.Page(carol, "/audit?filter="+url.QueryEscape("channel:web time:1d")); strings.Contains(page, r.ID) {
 		n.Error("it is found among what was approved on the web")
 	}
-	out, said, code := audit(n, n.Dir, token, append([]string{"audit", "list", "--json"}, strings.Fields(asked)...)...)
+	out, said, code := asAuditor(n, n.Dir, token, append([]string{"audit", "list", "--json"}, strings.Fields(asked)...)...)
 	var found struct{ Items []history.Row }
 	if err := json.Unmarshal(out, &found); code != 0 || err != nil || len(found.Items) != 1 {
 		n.Fatalf("audit list: exit %d, %v\n%s%s", code, err, out, said)
@@ -219,28 +219,28 @@ func provenElsewhere(n *placetest.Node, token string, row history.Row) {
 	if code, err := n.Text("/api/v1/audit/export?task_id="+row.TaskID, token, &task); err != nil || code != http.StatusOK {
 		n.Fatalf("%d, %v: %s", code, err, &task)
 	}
-	evidence, said, code := audit(n, n.Dir, token, "audit", "export", row.ID[len(row.ID)-6:])
+	evidence, said, code := asAuditor(n, n.Dir, token, "audit", "export", row.ID[len(row.ID)-6:])
 	if code != 0 {
 		n.Fatalf("audit export of one request: exit %d: %s", code, said)
 	}
-	all, said, code := audit(n, n.Dir, token, "audit", "export")
+	all, said, code := asAuditor(n, n.Dir, token, "audit", "export")
 	if code != 0 {
 		n.Fatalf("audit export: exit %d: %s", code, said)
 	}
-	rows, said, code := audit(n, n.Dir, token, "audit", "export", "--format", "csv", "--filter", "approver:bob")
+	rows, said, code := asAuditor(n, n.Dir, token, "audit", "export", "--format", "csv", "--filter", "approver:bob")
 	if code != 0 || !bytes.Contains(rows, []byte("# rows: 1,")) || !bytes.Contains(rows, []byte(row.Landed)) {
 		n.Errorf("the rows for a table: exit %d: %s%s", code, rows, said)
 	}
 	for name, bundle := range map[string][]byte{"evidence": evidence, "task": task.Bytes(), "all": all} {
 		empty := n.TempDir()
 		n.Must(os.WriteFile(filepath.Join(empty, "bundle.jsonl"), bundle, 0o600))
-		out, said, code := audit(n, empty, "", "audit", "verify", "--file", "bundle.jsonl")
+		out, said, code := asAuditor(n, empty, "", "audit", "verify", "--file", "bundle.jsonl")
 		if code != 0 || !bytes.Contains(out, []byte("verified")) {
 			n.Errorf("%s: exit %d: %s%s", name, code, out, said)
 		}
 		id, forged := forged(n, bundle)
 		n.Must(os.WriteFile(filepath.Join(empty, "bundle.jsonl"), forged, 0o600))
-		out, said, code = audit(n, empty, "", "audit", "verify", "--file", "bundle.jsonl")
+		out, said, code = asAuditor(n, empty, "", "audit", "verify", "--file", "bundle.jsonl")
 		if code != 1 || !strings.Contains(string(out)+said, id) {
 			n.Errorf("%s: with one byte of %s changed: exit %d: %s%s", name, id, code, out, said)
 		}
@@ -284,8 +284,8 @@ func rounds(n *placetest.Node) {
 	n.Until("the end of the rounds", func() bool { return n.Root(came[len(came)-1].TaskID).State.Ended() })
 }
 
-// audit runs the program as an auditor does, in a folder, with or without a server.
-func audit(n *placetest.Node, dir, token string, args ...string) (out []byte, said string, code int) {
+// asAuditor runs the program as an auditor does, in a folder, with or without a server.
+func asAuditor(n *placetest.Node, dir, token string, args ...string) (out []byte, said string, code int) {
 	n.Helper()
 	cmd := exec.CommandContext(n.Context(), "gatehouse", args...)
 	cmd.Dir = dir

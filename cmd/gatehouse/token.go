@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/cmd/gatehouse/internal/console"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
@@ -54,7 +54,7 @@ func (c *TokenCreateCmd) Run(ctx context.Context, sh *console.Shell) error {
 		if err != nil {
 			return err
 		}
-		secret, hash := door.NewToken()
+		secret, hash := signin.NewToken()
 		v.UserID, v.Hash = u.ID, hash
 		made, err := s.CreateToken(ctx, cliActor, v)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gatehouse/cmd/gatehouse/internal/console"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
@@ -91,7 +91,7 @@ func readPassword(sh *console.Shell) (string, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
-	hash, err := door.HashPassword(strings.TrimRight(text, "\r\n"))
+	hash, err := signin.HashPassword(strings.TrimRight(text, "\r\n"))
 	if err != nil {
 		return "", console.Usage("The password on standard input cannot be taken: %s.", console.Line(err.Error()))
 	}
@@ -199,7 +199,7 @@ type linkKeeper interface {
 
 // signinCode makes the code of a one-time link; the store gets only its hash.
 func signinCode(ctx context.Context, s linkKeeper, u people.User) (string, error) {
-	code, hash := door.NewLinkCode()
+	code, hash := signin.NewLinkCode()
 	l := people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(linkLife)}
 	return code, s.CreateSigninLink(ctx, cliActor, l)
 }

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"gatehouse/approval"
-	"gatehouse/handlers"
+	"gatehouse/handlers/evidence"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/record/proof"
 	"gatehouse/web/wire"
@@ -28,7 +28,7 @@ func (a *API) Evidence(c echo.Context) error {
 		if r, err = a.Gateway.ReadersOf(c.Request().Context(), caller(c).Principal, r); err != nil {
 			return err
 		}
-		return handlers.Evidences{Reader: a.Reader, Requests: a.Requests, Proof: a.Audits, Now: a.Now}.Render(c, r)
+		return evidence.Evidences{Reader: a.Reader, Requests: a.Requests, Proof: a.Audits, Now: a.Now}.Render(c, r)
 	case "bundle":
 		return a.evidenceBundle(c, r)
 	case "json":
@@ -56,8 +56,8 @@ func (a *API) evidenceBundle(c echo.Context, r approval.Request) error {
 	return a.sealed(c, b)
 }
 
-// evidence is the trail of one request as JSON.
-type evidence struct {
+// trail is the trail of one request as JSON.
+type trail struct {
 	Request wire.Request  `json:"request"`
 	Events  []event.Event `json:"events"`
 }
@@ -75,7 +75,7 @@ func (a *API) evidenceJSON(c echo.Context, r approval.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, evidence{Request: s, Events: events})
+	return c.JSON(http.StatusOK, trail{Request: s, Events: events})
 }
 
 // eventsOf reads all events of a task.

@@ -129,9 +129,10 @@ func TestOthersSigningInEndsNothing(t *testing.T) {
 	w.until("it waits", func() bool { return w.parked() == 1 })
 	<-asked // when it began
 	for i, e := range []event.Event{
-		{Type: "session.created", Actor: "ivy", Data: event.Data(map[string]any{"user_id": "usr_ivy"})},
-		{Type: "token.revoked", Actor: "root", Data: event.Data(map[string]any{"token_id": "tok_1"})},
-		{Type: event.SessionEnded, Actor: "ivy"}, // it may have been dora's browser
+		event.Of("", "ivy", event.SessionCreatedData{UserID: "usr_ivy"}),
+		event.Of("", "root", event.TokenRevokedData{TokenID: "tok_1"}),
+		event.Of("", "root", event.HoldSetData{Reason: "what usr_dora asked for"}), // a text is nobody's access
+		{Type: event.SessionEnded, Actor: "ivy"},                                   // it may have been dora's browser
 	} {
 		e.TaskID, e.N = event.System, int64(i+1)
 		w.people.append(e)

@@ -1,9 +1,9 @@
 package stream
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"gatehouse/handlers"
@@ -31,9 +31,9 @@ func concerns(who handlers.Caller, e event.Event) bool {
 	if e.TaskID != event.System || who.User.ID == "" {
 		return false
 	}
+	userID, tokens := e.Access()
 	// Who signs in ends the session that the browser had before, which may be another person's.
-	return who.Session && e.Type == event.SessionEnded || e.Actor == who.User.Name || bytes.Contains(e.Data, []byte(who.User.ID)) ||
-		who.TokenID != "" && bytes.Contains(e.Data, []byte(who.TokenID))
+	return who.Session && e.Type == event.SessionEnded || e.Actor == who.User.Name || userID == who.User.ID || slices.Contains(tokens, who.TokenID)
 }
 
 // skips reports whether an event is not the next one. Numbers of a task have no gaps; a

@@ -36,8 +36,8 @@ type Event struct {
 	Dropped *Dropped `json:"dropped,omitempty"`
 }
 
-// Data encodes the data of an event; object keys come out sorted, so the text is
-// canonical. It is for values that always encode: maps, strings and numbers.
+// Data encodes data that no struct of this version says, for tests that write what other
+// versions wrote. Object keys come out sorted. Programs append the struct of a type; see Of.
 func Data(v map[string]any) json.RawMessage {
 	if v == nil {
 		return json.RawMessage("{}")

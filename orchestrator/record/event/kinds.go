@@ -122,6 +122,17 @@ func Types() []Type {
 	return all
 }
 
+// Stored lists every type that the log may have, as searches offer them.
+func Stored() []Type {
+	var all []Type
+	for _, k := range kinds {
+		if k.trait&passing == 0 {
+			all = append(all, k.Type)
+		}
+	}
+	return all
+}
+
 // Sentence is what an event says, beside its type and who did it.
 func Sentence(e Event, w Words) string {
 	if p := e.Payload(); p != nil {
@@ -129,7 +140,22 @@ func Sentence(e Event, w Words) string {
 	}
 	var d struct{ Message, Text, Title, Why, To, State string }
 	Decode(e.Data, &d)
-	return first(d.Message, d.Text, d.Title, d.Why, prefixed("to ", d.To), d.State)
+	return first(d.Message, d.Text, d.Title, d.Why, Prefixed("to ", d.To), d.State)
+}
+
+// Access is whose access an event of the stream "system" is about, by ids; "" and none where
+// it says nothing of that.
+func (e Event) Access() (userID string, tokenIDs []string) {
+	var d struct {
+		UserID        string   `json:"user_id"`
+		TokenID       string   `json:"token_id"`
+		TokensRevoked []string `json:"tokens_revoked"`
+	}
+	Decode(e.Data, &d)
+	if d.TokenID != "" {
+		d.TokensRevoked = append(d.TokensRevoked, d.TokenID)
+	}
+	return d.UserID, d.TokensRevoked
 }
 
 // Agent is the agent that the data names, "" for none.

@@ -63,7 +63,7 @@ func (d ConfigurationChangedData) sentence(Event, Words) string {
 	if d.AsOf.Set {
 		how += ", with the rules of before"
 	}
-	return what + how + prefixed(": ", strings.Join(parts, "; "))
+	return what + how + Prefixed(": ", strings.Join(parts, "; "))
 }
 
 // ChannelHealthData is the data of ChannelHealth.
@@ -77,7 +77,7 @@ type ChannelHealthData struct {
 
 func (ChannelHealthData) kind() Type { return ChannelHealth }
 func (d ChannelHealthData) sentence(Event, Words) string {
-	return first(d.Channel, "a channel") + " is " + first(d.State, "in another state") + prefixed(": ", d.Detail)
+	return first(d.Channel, "a channel") + " is " + first(d.State, "in another state") + Prefixed(": ", d.Detail)
 }
 
 // ChannelRetriedData is the data of ChannelRetried; without a channel or letter all of them.
@@ -89,7 +89,7 @@ type ChannelRetriedData struct {
 
 func (ChannelRetriedData) kind() Type { return ChannelRetried }
 func (d ChannelRetriedData) sentence(Event, Words) string {
-	return fmt.Sprintf("has %d messages that were given up delivered again", d.Count) + prefixed(" in ", d.Channel)
+	return fmt.Sprintf("has %d messages that were given up delivered again", d.Count) + Prefixed(" in ", d.Channel)
 }
 
 // TriggerRefusedData is the data of TriggerRefused.
@@ -103,7 +103,7 @@ type TriggerRefusedData struct {
 
 func (TriggerRefusedData) kind() Type { return TriggerRefused }
 func (d TriggerRefusedData) sentence(Event, Words) string {
-	return fmt.Sprintf("%d calls of %s were refused", d.Calls, first(d.Trigger, "a webhook")) + prefixed(": ", d.Reason)
+	return fmt.Sprintf("%d calls of %s were refused", d.Calls, first(d.Trigger, "a webhook")) + Prefixed(": ", d.Reason)
 }
 
 // TriggerNotStartedData is the data of TriggerNotStarted.
@@ -128,7 +128,7 @@ type TriggerRedeliveredData struct {
 
 func (TriggerRedeliveredData) kind() Type { return TriggerRedelivered }
 func (d TriggerRedeliveredData) sentence(Event, Words) string {
-	return "has a delivery made again" + prefixed(" of ", d.Trigger)
+	return "has a delivery made again" + Prefixed(" of ", d.Trigger)
 }
 
 // AuditExportedData is the data of AuditExported. The list "log" is the log in its own order,
@@ -152,7 +152,7 @@ func (d AuditExportedData) sentence(Event, Words) string {
 	if d.Rows.Set {
 		said += fmt.Sprintf(", %d rows", d.Rows.V)
 	}
-	return said + prefixed(" as ", d.Format) + prefixed(": ", d.Filter.V)
+	return said + Prefixed(" as ", d.Format) + Prefixed(": ", d.Filter.V)
 }
 
 // HistoryVerifiedData is the data of HistoryVerified.
@@ -179,7 +179,7 @@ type HoldSetData struct {
 
 func (HoldSetData) kind() Type { return HoldSet }
 func (d HoldSetData) sentence(Event, Words) string {
-	return "keeps " + first(d.Subject, "something") + " from being removed" + prefixed(": ", d.Reason)
+	return "keeps " + first(d.Subject, "something") + " from being removed" + Prefixed(": ", d.Reason)
 }
 
 // HoldLiftedData is the data of HoldLifted.
@@ -192,7 +192,7 @@ type HoldLiftedData struct {
 
 func (HoldLiftedData) kind() Type { return HoldLifted }
 func (d HoldLiftedData) sentence(Event, Words) string {
-	return "lifts the hold on " + first(d.Subject, "something") + prefixed(": ", d.Reason)
+	return "lifts the hold on " + first(d.Subject, "something") + Prefixed(": ", d.Reason)
 }
 
 // RetentionAppliedData is the data of RetentionApplied.

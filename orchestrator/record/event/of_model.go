@@ -38,11 +38,11 @@ func (d MessageCompletedData) sentence(Event, Words) string {
 	for _, c := range d.Calls {
 		names = append(names, c.Name)
 	}
-	calls := prefixed("calls ", strings.Join(names, ", "))
+	calls := Prefixed("calls ", strings.Join(names, ", "))
 	if text := oneOf(d.Text); text != "" {
-		return text + prefixed(" · ", calls)
+		return text + Prefixed(" · ", calls)
 	}
-	return first(calls, prefixed("stopped: ", d.Stop), "said nothing")
+	return first(calls, Prefixed("stopped: ", d.Stop), "said nothing")
 }
 
 // ToolCompletedData is the data of ToolCompleted.
@@ -57,9 +57,9 @@ type ToolCompletedData struct {
 func (ToolCompletedData) kind() Type { return ToolCompleted }
 func (d ToolCompletedData) sentence(Event, Words) string {
 	if d.OK.V {
-		return d.Name + prefixed(": ", oneOf(d.Text))
+		return d.Name + Prefixed(": ", oneOf(d.Text))
 	}
-	return d.Name + " failed" + prefixed(": ", oneOf(d.Text))
+	return d.Name + " failed" + Prefixed(": ", oneOf(d.Text))
 }
 
 // UsageRecordedData is the data of UsageRecorded.
@@ -78,7 +78,7 @@ func (d UsageRecordedData) sentence(Event, Words) string {
 	if d.USD != nil {
 		price = fmt.Sprintf("$%.4f", *d.USD)
 	}
-	used := fmt.Sprintf("%d tokens in, %d out, %s", d.InputTokens, d.OutputTokens, price) + prefixed(", ", d.Model.V)
+	used := fmt.Sprintf("%d tokens in, %d out, %s", d.InputTokens, d.OutputTokens, price) + Prefixed(", ", d.Model.V)
 	if d.Lost {
 		used += ": a call whose answer nobody heard counts as it was reserved"
 	}
@@ -113,7 +113,7 @@ func (d ContextReadData) First() Entry {
 func (ContextReadData) kind() Type { return ContextRead }
 func (d ContextReadData) sentence(Event, Words) string {
 	what := d.First()
-	said := "reads " + first(what.Namespace, "the shared context") + prefixed("/", what.Key)
+	said := "reads " + first(what.Namespace, "the shared context") + Prefixed("/", what.Key)
 	if more := d.Count - 1; more > 0 {
 		said += fmt.Sprintf(" and %d more", more)
 	}
@@ -125,7 +125,7 @@ type ContextDeletedData struct{ Entry }
 
 func (ContextDeletedData) kind() Type { return ContextDeleted }
 func (d ContextDeletedData) sentence(Event, Words) string {
-	return "deletes " + d.Namespace + prefixed("/", d.Key)
+	return "deletes " + d.Namespace + Prefixed("/", d.Key)
 }
 
 // ContextWrittenData is the data of ContextWritten.

@@ -58,9 +58,9 @@ func (d PatchLandedData) Pushed() bool { return d.Deliver == "branch" }
 func (PatchLandedData) kind() Type { return PatchLanded }
 func (d PatchLandedData) sentence(Event, Words) string {
 	if d.Pushed() {
-		return fmt.Sprintf("pushed %.7s%s", d.Commit, prefixed(" to ", d.Branch))
+		return fmt.Sprintf("pushed %.7s%s", d.Commit, Prefixed(" to ", d.Branch))
 	}
-	return fmt.Sprintf("landed %.7s%s", d.Commit, prefixed(" on ", d.Branch))
+	return fmt.Sprintf("landed %.7s%s", d.Commit, Prefixed(" on ", d.Branch))
 }
 
 // PatchRevertedData is the data of PatchReverted.
@@ -73,7 +73,7 @@ type PatchRevertedData struct {
 
 func (PatchRevertedData) kind() Type { return PatchReverted }
 func (d PatchRevertedData) sentence(Event, Words) string {
-	return "its change was undone" + prefixed(" by ", fmt.Sprintf("%.7s", d.Commit))
+	return "its change was undone" + Prefixed(" by ", fmt.Sprintf("%.7s", d.Commit))
 }
 
 // BreakerOpenedData is the data of BreakerOpened.
@@ -86,7 +86,7 @@ type BreakerOpenedData struct {
 
 func (BreakerOpenedData) kind() Type { return BreakerOpened }
 func (d BreakerOpenedData) sentence(Event, Words) string {
-	return "hand-overs to " + d.Agent + " rest" + prefixed(": ", oneOf(d.Reason))
+	return "hand-overs to " + d.Agent + " rest" + Prefixed(": ", oneOf(d.Reason))
 }
 
 // BreakerClosedData is the data of BreakerClosed.

@@ -33,7 +33,7 @@ type UserCreatedData struct {
 
 func (UserCreatedData) kind() Type { return UserCreated }
 func (d UserCreatedData) sentence(Event, Words) string {
-	return "adds " + first(d.User, "a person") + prefixed(" as ", strings.Join(d.Roles, ", "))
+	return "adds " + first(d.User, "a person") + Prefixed(" as ", strings.Join(d.Roles, ", "))
 }
 
 // UserChangedData is the data of UserChanged; what was changed is given.
@@ -66,7 +66,7 @@ func (d UserChangedData) sentence(Event, Words) string {
 	case d.Disabled.Set:
 		return "lets a person in again"
 	case d.Zone.Set:
-		return "sets the time zone" + prefixed(" to ", d.Zone.V)
+		return "sets the time zone" + Prefixed(" to ", d.Zone.V)
 	case d.Away.V != nil:
 		return "is out of office, and " + d.Away.V.To + " decides"
 	}
@@ -121,7 +121,7 @@ type TokenCreatedData struct {
 
 func (TokenCreatedData) kind() Type { return TokenCreated }
 func (d TokenCreatedData) sentence(Event, Words) string {
-	return "makes a token" + prefixed(": ", d.Name) + prefixed(" for ", strings.Join(d.Scopes, ", "))
+	return "makes a token" + Prefixed(": ", d.Name) + Prefixed(" for ", strings.Join(d.Scopes, ", "))
 }
 
 // TokenRevokedData is the data of TokenRevoked.
@@ -140,7 +140,7 @@ type LinkCodeCreatedData struct {
 
 func (LinkCodeCreatedData) kind() Type { return LinkCodeCreated }
 func (d LinkCodeCreatedData) sentence(Event, Words) string {
-	return "makes a code to link an account" + prefixed(" of ", d.Channel)
+	return "makes a code to link an account" + Prefixed(" of ", d.Channel)
 }
 
 // AccountLinkedData is the data of AccountLinked.
@@ -153,7 +153,7 @@ type AccountLinkedData struct {
 
 func (AccountLinkedData) kind() Type { return AccountLinked }
 func (d AccountLinkedData) sentence(Event, Words) string {
-	return "links an account" + prefixed(" of ", d.Channel) + prefixed(": ", d.Name)
+	return "links an account" + Prefixed(" of ", d.Channel) + Prefixed(": ", d.Name)
 }
 
 // AccountUnlinkedData is the data of AccountUnlinked.
@@ -165,7 +165,7 @@ type AccountUnlinkedData struct {
 
 func (AccountUnlinkedData) kind() Type { return AccountUnlinked }
 func (d AccountUnlinkedData) sentence(Event, Words) string {
-	return "unlinks an account" + prefixed(" of ", d.Channel)
+	return "unlinks an account" + Prefixed(" of ", d.Channel)
 }
 
 // ViewSharedData is the data of ViewShared.
@@ -177,7 +177,7 @@ type ViewSharedData struct {
 
 func (ViewSharedData) kind() Type { return ViewShared }
 func (d ViewSharedData) sentence(Event, Words) string {
-	return "shares a view" + prefixed(": ", d.Name)
+	return "shares a view" + Prefixed(": ", d.Name)
 }
 
 // ViewUnsharedData is the data of ViewUnshared.
@@ -188,5 +188,5 @@ type ViewUnsharedData struct {
 
 func (ViewUnsharedData) kind() Type { return ViewUnshared }
 func (d ViewUnsharedData) sentence(Event, Words) string {
-	return "removes a shared view" + prefixed(": ", d.Name)
+	return "removes a shared view" + Prefixed(": ", d.Name)
 }

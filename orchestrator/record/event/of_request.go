@@ -56,7 +56,7 @@ type RequestedData struct {
 
 func (RequestedData) kind() Type { return Requested }
 func (d RequestedData) sentence(Event, Words) string {
-	return "asks for a yes: " + d.Size() + prefixed(", for ", d.Branch.V)
+	return "asks for a yes: " + d.Size() + Prefixed(", for ", d.Branch.V)
 }
 
 // Size is how much would change, in words.
@@ -75,7 +75,7 @@ type NotifiedData struct {
 }
 
 func (NotifiedData) kind() Type                     { return Notified }
-func (d NotifiedData) sentence(Event, Words) string { return "shown" + prefixed(" in ", d.Channel) }
+func (d NotifiedData) sentence(Event, Words) string { return "shown" + Prefixed(" in ", d.Channel) }
 
 // Verdict is what somebody, or a rule, said to a request. An answer that passes without a
 // request has the verdict alone.
@@ -105,7 +105,7 @@ type DecidedData struct {
 
 func (DecidedData) kind() Type { return Decided }
 func (d DecidedData) sentence(_ Event, w Words) string {
-	return first(d.Text, w.Verdict(d.Verdict.Verdict, false)+prefixed(": ", d.Comment), "decided")
+	return first(d.Text, w.Verdict(d.Verdict.Verdict, false)+Prefixed(": ", d.Comment), "decided")
 }
 
 // ChangesRequestedData is the data of ChangesRequested.
@@ -116,7 +116,7 @@ type ChangesRequestedData struct {
 
 func (ChangesRequestedData) kind() Type { return ChangesRequested }
 func (d ChangesRequestedData) sentence(_ Event, w Words) string {
-	return first(w.Verdict(d.Verdict.Verdict, d.StartOver)+prefixed(": ", d.Comment), "asked for changes")
+	return first(w.Verdict(d.Verdict.Verdict, d.StartOver)+Prefixed(": ", d.Comment), "asked for changes")
 }
 
 // SupersededData is the data of Superseded.
@@ -166,7 +166,7 @@ type RemindedData struct {
 
 func (RemindedData) kind() Type { return Reminded }
 func (d RemindedData) sentence(Event, Words) string {
-	return "people are reminded" + prefixed("; it waits for ", strings.Join(d.Missing, ", "))
+	return "people are reminded" + Prefixed("; it waits for ", strings.Join(d.Missing, ", "))
 }
 
 // EscalatedData is the data of Escalated.
@@ -207,7 +207,7 @@ type CommentRepliedData struct{ Answer }
 
 func (CommentRepliedData) kind() Type { return CommentReplied }
 func (d CommentRepliedData) sentence(Event, Words) string {
-	return "replies to the comment on " + d.Place() + prefixed(": ", d.Text)
+	return "replies to the comment on " + d.Place() + Prefixed(": ", d.Text)
 }
 
 // CommentResolvedData is the data of CommentResolved.
@@ -238,7 +238,7 @@ type VerdictRefusedData struct {
 
 func (VerdictRefusedData) kind() Type { return VerdictRefused }
 func (d VerdictRefusedData) sentence(Event, Words) string {
-	return "gave a verdict that was not counted" + prefixed(": ", d.Message)
+	return "gave a verdict that was not counted" + Prefixed(": ", d.Message)
 }
 
 // OvertakenData is the data of Overtaken.

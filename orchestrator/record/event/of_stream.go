@@ -19,7 +19,7 @@ type MessageDeltaData struct {
 
 func (MessageDeltaData) kind() Type { return MessageDelta }
 func (d MessageDeltaData) sentence(Event, Words) string {
-	return first(oneOf(d.Text), prefixed("calls ", d.Tool), "writes")
+	return first(oneOf(d.Text), Prefixed("calls ", d.Tool), "writes")
 }
 
 // GapData is the data of Gap: the events that a reader has missed.

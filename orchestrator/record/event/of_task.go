@@ -93,7 +93,7 @@ type QueuedData struct {
 
 func (QueuedData) kind() Type { return Queued }
 func (d QueuedData) sentence(Event, Words) string {
-	return first(d.Why.V, prefixed("from ", d.From.V), "waits for a free worker")
+	return first(d.Why.V, Prefixed("from ", d.From.V), "waits for a free worker")
 }
 
 // AcknowledgedData is the data of Acknowledged.
@@ -157,7 +157,7 @@ const maxSteeringNamed = 3
 
 func (DelegatedData) kind() Type { return Delegated }
 func (d DelegatedData) sentence(e Event, w Words) string {
-	said := "to " + d.To + prefixed(": ", d.Title)
+	said := "to " + d.To + Prefixed(": ", d.Title)
 	if len(d.Steering) == 0 {
 		return said
 	}
@@ -180,7 +180,7 @@ type DelegationRefusedData struct {
 
 func (DelegationRefusedData) kind() Type { return DelegationRefused }
 func (d DelegationRefusedData) sentence(Event, Words) string {
-	return "to " + d.To + prefixed(": ", d.Message)
+	return "to " + d.To + Prefixed(": ", d.Message)
 }
 
 // WaitingData is the data of Waiting.

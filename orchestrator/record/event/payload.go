@@ -35,7 +35,7 @@ func Of(delegationID, actor string, p Payload) Event {
 		e.Data, err = json.Marshal(keys)
 	}
 	if err != nil { // a number that JSON has no word for
-		e.Data = Data(map[string]any{"unencodable": err.Error()})
+		e.Data, _ = json.Marshal(map[string]string{"unencodable": err.Error()})
 	}
 	return e
 }
@@ -90,8 +90,8 @@ func (m *Maybe[T]) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// prefixed is s after its prefix, or nothing where there is no s.
-func prefixed(prefix, s string) string {
+// Prefixed is s after its prefix, or nothing where there is no s.
+func Prefixed(prefix, s string) string {
 	if s == "" {
 		return ""
 	}

@@ -79,6 +79,23 @@ func values(t *testing.T, data []byte) (v map[string]any) {
 	return v
 }
 
+func TestAccessIsReadOfWhateverTellsOfIt(t *testing.T) {
+	for _, c := range []struct {
+		said   Payload
+		user   string
+		tokens []string
+	}{
+		{SessionEndedData{UserID: "usr_a"}, "usr_a", nil},
+		{TokenRevokedData{TokenID: "tok_a"}, "", []string{"tok_a"}},
+		{&UserChangedData{UserID: "usr_a", Disabled: Given(true), TokensRevoked: Given([]string{"tok_a", "tok_b"})}, "usr_a", []string{"tok_a", "tok_b"}},
+		{HoldSetData{Subject: "tsk_a", Reason: "usr_a"}, "", nil},
+	} {
+		if user, tokens := Of("", "root", c.said).Access(); user != c.user || !reflect.DeepEqual(tokens, c.tokens) {
+			t.Errorf("%T is about %q and %q", c.said, user, tokens)
+		}
+	}
+}
+
 // One key that is of another shape says nothing; the others still do.
 func TestReadingTakesWhatFits(t *testing.T) {
 	e := Event{Type: Progress, Data: []byte(`{"code":7,"ok":"yes","need":2,"text":"here"}`)}

@@ -115,6 +115,15 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 	}
 }
 
+// TestEveryFolderOfPagesIsARoom: a new folder has to say what it may import.
+func TestEveryFolderOfPagesIsARoom(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		if r, _ := roomOf(p.path()); withinAny(p.path(), []string{"views", "handlers"}) && r.path != p.path() && !within(p.path(), "views/internal") {
+			t.Errorf("%s is no room of its own in rules_test.go", p.path())
+		}
+	}
+}
+
 func TestOnlyThePatchRoomRunsGit(t *testing.T) {
 	for _, p := range modulePackages(t) {
 		if within(p.path(), gitRoom) || withinAny(p.path(), testRooms) {
@@ -173,6 +182,19 @@ func TestForbiddenImportsAreCaught(t *testing.T) {
 		{from: "handlers", to: "gatehouse/web"},
 		{from: "handlers/api", to: "gatehouse/orchestrator/store"},
 		{from: "views", to: "gatehouse/handlers"},
+		{from: "views/task", to: "gatehouse/handlers"},
+		{from: "handlers", to: "gatehouse/handlers/task"},
+		{from: "handlers", to: "gatehouse/handlers/stream"},
+		{from: "handlers/task", to: "gatehouse/handlers/review"},
+		{from: "handlers/task", to: "gatehouse/views/review"},
+		{from: "handlers/chat", to: "gatehouse/handlers/review"},
+		{from: "handlers/api", to: "gatehouse/handlers/audit"},
+		{from: "handlers/stream", to: "gatehouse/views"},
+		{from: "views", to: "gatehouse/views/diff"},
+		{from: "views/diff", to: "gatehouse/views/review"},
+		{from: "views/task", to: "gatehouse/views/review"},
+		{from: "views/review", to: "gatehouse/views/evidence"},
+		{from: "views/settings", to: "gatehouse/views/internal/lexers"},
 		{from: "approval", to: "gatehouse/views"},
 		{from: "approval/passive", to: "gatehouse/orchestrator/store"},
 		{from: "approval", to: "gatehouse/approval/sqlstore"},
@@ -230,9 +252,14 @@ func TestAllowedImportsPass(t *testing.T) {
 		{from: "cmd/gatehouse/cli", to: "gatehouse/cmd/gatehouse/internal/placetest", test: true},
 		{from: "cmd/gatehouse/internal/house/suite", to: "gatehouse/orchestrator/store/pgtest"},
 		{from: "web", to: "gatehouse/handlers/stream"},
+		{from: "handlers/chat", to: "gatehouse/handlers/change"},
+		{from: "handlers/api", to: "gatehouse/handlers/evidence"},
+		{from: "handlers/task", to: "gatehouse/views/figures"},
 		{from: "handlers/api", to: "gatehouse/orchestrator/guard"},
-		{from: "handlers", to: "gatehouse/handlers/stream"},
 		{from: "views", to: "gatehouse/approval"},
+		{from: "views/review", to: "gatehouse/views/diff"},
+		{from: "views/task", to: "gatehouse/views"},
+		{from: "views", to: "gatehouse/views/task", test: true},
 		{from: "approval/passive", to: "gatehouse/approval"},
 		{from: "orchestrator", to: "gatehouse/orchestrator/agent/command"},
 		{from: "orchestrator/agent/workflow", to: "gatehouse/orchestrator/budget"},

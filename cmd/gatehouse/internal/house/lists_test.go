@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/record/event"
 )
 
 // The tests here compare lists that must agree although they stand in different rooms: what
@@ -107,7 +108,7 @@ func TestListsOfChannelsAgree(t *testing.T) {
 		t.Errorf("the table of channels does not say what these are for: %q", told)
 	}
 	came := slices.Concat(s.returned("handlers", "Channel"), passive(s, "Chat"), s.typed("orchestrator/trigger", "Kind"))
-	same(t, "how a task comes in", came, "the suggestions of via:", s.table("handlers", "suggestions", "via"))
+	same(t, "how a task comes in", came, "the suggestions of via:", s.table("handlers", "Suggestions", "via"))
 }
 
 func TestListsOfWarningsAgree(t *testing.T) {
@@ -137,17 +138,17 @@ func TestListsOfCodesAgree(t *testing.T) {
 		told = append(told, row[1])
 	}
 	same(t, "codes of guards", refusals, "the README's table", told)
-	same(t, "codes of guards", refusals, "the series of refusals", s.table("handlers", "refusalCodes"))
-	has(t, "codes of guards", refusals, "the suggestions of code:", s.table("handlers", "suggestions", "code"))
+	same(t, "codes of guards", refusals, "the series of refusals", s.table("handlers/metrics", "refusalCodes"))
+	has(t, "codes of guards", refusals, "the suggestions of code:", s.table("handlers", "Suggestions", "code"))
 
 	// Only models read it; only the log has it.
 	unseen := []string{"action_refused", "stuck"}
 	failures := slices.DeleteFunc(slices.Concat(s.named("orchestrator/agent", "Code"), s.named("orchestrator/patch", "Code")),
 		func(code string) bool { return slices.Contains(unseen, code) })
-	has(t, "codes of failures", failures, "the series of failures", s.table("handlers", "failureCodes"))
+	has(t, "codes of failures", failures, "the series of failures", s.table("handlers/metrics", "failureCodes"))
 	known := slices.Concat(refusals, failures, unseen)
-	has(t, "the series of failures", s.table("handlers", "failureCodes"), "the codes of failures", known)
-	has(t, "the suggestions of code:", s.table("handlers", "suggestions", "code"), "the codes", known)
+	has(t, "the series of failures", s.table("handlers/metrics", "failureCodes"), "the codes of failures", known)
+	has(t, "the suggestions of code:", s.table("handlers", "Suggestions", "code"), "the codes", known)
 
 	ends := []string{"rejected", "expired"} // nextStep says what to do by their state
 	steps := slices.Concat(keys(s.rows("views", "steps")), ends)
@@ -166,12 +167,16 @@ func TestListsOfEventsAgree(t *testing.T) {
 	if len(all) < 60 {
 		t.Fatalf("%d types of events; the constants are not where this test looks for them", len(all))
 	}
-	for _, dir := range []string{"orchestrator", "orchestrator/store", "orchestrator/trigger/intake", "approval", "approval/policy", "handlers", "handlers/stream", "cmd/gatehouse", "cmd/gatehouse/cli"} {
+	for _, dir := range []string{"orchestrator", "orchestrator/store", "orchestrator/trigger/intake", "approval", "approval/policy", "handlers", "handlers/task", "handlers/stream", "cmd/gatehouse", "cmd/gatehouse/cli"} {
 		if elsewhere := s.typed(dir, "Type"); len(elsewhere) > 0 {
 			t.Errorf("%s has types of events of its own: %q", dir, elsewhere)
 		}
 	}
-	has(t, "the suggestions of type:", s.table("handlers", "suggestions", "type"), "the types of events", all)
+	passing := []string{string(event.MessageDelta), string(event.Gap)} // shown and never stored
+	for _, kind := range event.Stored() {
+		passing = append(passing, string(kind))
+	}
+	same(t, "the types of events", all, "the suggestions of type:, and what is not stored", passing)
 	for _, dir := range []string{"cmd/gatehouse", "cmd/gatehouse/cli", "web/client", "handlers/stream"} {
 		for _, one := range s.cases(dir, "") {
 			if dotted.MatchString(one) && !slices.Contains(all, one) {
@@ -204,7 +209,7 @@ func TestListsOfVerdictsAgree(t *testing.T) {
 	for function, dir := range map[string]string{"Did": "orchestrator/badge", "noun": "approval", "VerdictWord": "views"} {
 		same(t, of, stored, dir+"'s "+function, s.cases(dir, function))
 	}
-	same(t, of, stored, "views' verdictWords", keys(s.rows("views", "verdictWords")))
+	same(t, of, stored, "views' verdictWords", keys(s.rows("views/evidence", "verdictWords")))
 	same(t, of, stored, "the command line's words", keys(s.rows("cmd/gatehouse/cli", "said")))
 	same(t, "verdicts and what ends without one", append(slices.Clone(stored), "expired"), "the figures of channels", s.cases("orchestrator/record/insight", "Channels"))
 	has(t, "verdicts that a page takes", all, "what it answers", keys(s.rows("handlers", "said")))

@@ -60,6 +60,56 @@ var values = []string{
 	"orchestrator/record/event", "orchestrator/record/retention",
 }
 
+// subjects are the rooms of pages, below views and below handlers: none of them knows another.
+var subjects = []string{"audit", "chat", "evidence", "overview", "review", "settings", "task", "team"}
+
+// parts are the rooms below views that draw what pages of several subjects show.
+var parts = []string{"views/diff", "views/figures"}
+
+// viewRooms are the rooms that draw: never a handler, and no page another subject's.
+func viewRooms(domain []string) []room {
+	const lexers = "views/internal/lexers"
+	may := slices.Concat([]string{"approval", "approval/policy", "static"}, domain)
+	all := []room{{"views", may}, {lexers, nil}}
+	for _, part := range parts {
+		all = append(all, room{part, slices.Concat([]string{"views", lexers}, may)})
+	}
+	for _, subject := range subjects {
+		all = append(all, room{"views/" + subject, slices.Concat([]string{"views"}, parts, may)})
+	}
+	return all
+}
+
+// handlerRooms are the rooms that answer: what they share stands in handlers, the pages
+// have their own views, and what answers programs has none.
+func handlerRooms(domain []string) []room {
+	own := slices.Concat([]string{"approval", "approval/policy", "web/wire"}, domain)
+	may := slices.Concat([]string{"handlers"}, own)
+	drawn := slices.Concat([]string{"handlers/change", "views"}, parts, may)
+	all := []room{
+		{"handlers", slices.Concat([]string{"views"}, own)},
+		{"handlers/change", slices.Concat([]string{"views", "views/diff"}, may)},
+		{"handlers/signin", slices.Concat([]string{"views"}, may)},
+		{"handlers/api", slices.Concat([]string{"handlers/evidence"}, may)},
+		{"handlers/hook", slices.Concat([]string{"orchestrator/trigger/intake"}, may)},
+		{"handlers/metrics", may},
+		{"handlers/stream", may},
+	}
+	for _, subject := range subjects {
+		all = append(all, room{"handlers/" + subject, slices.Concat([]string{"views/" + subject}, drawn)})
+	}
+	return all
+}
+
+// paths names rooms.
+func paths(rooms []room) []string {
+	var all []string
+	for _, r := range rooms {
+		all = append(all, r.path)
+	}
+	return all
+}
+
 // testRooms hold what only tests use: no program may contain it, so only tests and one another import them.
 var testRooms = []string{
 	"orchestrator/agent/agenttest", "orchestrator/store/storetest", "orchestrator/store/pgtest",
@@ -78,18 +128,17 @@ func rooms() []room {
 	}
 	engine := slices.Clone(domain)
 	domain = append(domain, "orchestrator")
-	return append([]room{
+	return slices.Concat([]room{
 		{"cmd", append([]string{
 			"cmd/gatehouse/cli", "cmd/gatehouse/internal/console",
-			"web", "web/client", "web/wire", "handlers", "views", "approval", "approval/policy", "approval/bot", "approval/passive", "approval/telegram", "approval/webhook", "approval/sqlstore", "orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, domain...)},
+			"web", "web/client", "web/wire", "views", "views/settings", "approval", "approval/policy", "approval/bot", "approval/passive", "approval/telegram", "approval/webhook", "approval/sqlstore",
+			"orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, slices.Concat(paths(handlerRooms(nil)), domain)...)},
 		{"cmd/gatehouse/cli", slices.Concat([]string{"cmd/gatehouse/internal/console", "web/client", "web/wire"}, values,
 			below("badge", "record/history"))},
 		{"cmd/gatehouse/internal/console", append([]string{"web/client"}, below("agent", "badge", "nearest", "spelling", "textcut")...)},
-		{"web", []string{"handlers", "views", "static"}},
+		{"web", slices.Concat(paths(handlerRooms(nil)), []string{"views", "static"})},
 		{"web/client", append([]string{"web/wire"}, values...)},
 		{"web/wire", values},
-		{"handlers", append([]string{"approval", "approval/policy", "orchestrator/trigger/intake", "views", "web/wire"}, domain...)},
-		{"views", append([]string{"approval", "approval/policy", "static"}, domain...)},
 		{"approval", append([]string{"approval/policy"}, domain...)},
 		{"approval/policy", below("guard", "patch")},
 		{"approval/passive", append([]string{"approval"}, below("origin")...)},
@@ -108,9 +157,9 @@ func rooms() []room {
 		{"approval/telegram/bottest", nil},
 		{"approval/approvaltest", append([]string{"approval", "approval/policy"}, domain...)},
 		{"web/browsertest", nil},
-		{"cmd/gatehouse/internal/placetest", append([]string{"approval", "approval/sqlstore", "handlers", "orchestrator/store", "web/wire"}, domain...)},
+		{"cmd/gatehouse/internal/placetest", append([]string{"approval", "approval/sqlstore", "handlers/signin", "orchestrator/store", "web/wire"}, domain...)},
 		{"cmd/gatehouse/internal/browser", nil},
-	}, leaves...)
+	}, leaves, viewRooms(domain), handlerRooms(domain))
 }
 
 // databases are the libraries that speak SQL; queries live in one place because nobody else can reach them.

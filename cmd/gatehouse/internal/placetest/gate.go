@@ -12,7 +12,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/approval/telegram/bottest"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator/people"
 )
 
@@ -78,7 +78,7 @@ func (n *Node) Browser(name string) *http.Client {
 	n.Helper()
 	u, err := n.Store.UserByName(n.Context(), name)
 	n.Must(err)
-	code, hash := door.NewLinkCode()
+	code, hash := signin.NewLinkCode()
 	n.Must(n.Store.CreateSigninLink(n.Context(), "test", people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(time.Minute)}))
 	jar, err := cookiejar.New(nil)
 	n.Must(err)

@@ -19,7 +19,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/approval/sqlstore"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/web/wire"
@@ -251,7 +251,7 @@ func (p *Place) Cli(n *Node, args ...string) (string, int) {
 
 // SignedIn makes the code of a one-time link for a person; the store gets only its hash.
 func SignedIn(ctx context.Context, s *sqlstore.Store, u people.User) (string, error) {
-	code, hash := door.NewLinkCode()
+	code, hash := signin.NewLinkCode()
 	l := people.SigninLink{Hash: hash, UserID: u.ID, ExpiresAt: time.Now().Add(time.Minute)}
 	return code, s.CreateSigninLink(ctx, "test", l)
 }

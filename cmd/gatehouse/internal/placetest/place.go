@@ -16,7 +16,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/approval/sqlstore"
-	"gatehouse/handlers/door"
+	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
@@ -108,7 +108,7 @@ func (p *Place) Person(name string, roles ...people.Role) string {
 	p.Helper()
 	u, err := p.Store.CreateUser(p.Context(), "test", people.User{Name: name, Roles: roles})
 	p.Must(err)
-	secret, hash := door.NewToken()
+	secret, hash := signin.NewToken()
 	_, err = p.Store.CreateToken(p.Context(), "test", people.Token{UserID: u.ID, Scopes: people.Scopes(), Hash: hash})
 	p.Must(err)
 	return secret

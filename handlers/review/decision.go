@@ -1,0 +1,109 @@
+package review
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"gatehouse/approval"
+	"gatehouse/handlers"
+	"gatehouse/orchestrator"
+	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Decide answers POST /approvals/{id}/decision, a plain form. A verdict that is not
+// taken shows the page again with the reason and what was typed.
+func (p *Pages) Decide(c echo.Context) error {
+	ctx := c.Request().Context()
+	id, err := p.Ids.Request(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	form, err := c.FormParams()
+	if err != nil {
+		return handlers.Refuse("bad_request", "The form could not be read. Load the page again.")
+	}
+	who, _ := handlers.Who(c)
+	b := approval.Ballot{
+		RequestID: id, Principal: who.Principal, Channel: handlers.Channel(c), Verdict: approval.Verdict(form.Get("verdict")),
+		Digest: form.Get("digest"), Revision: handlers.Count(form.Get("revision")), Comment: form.Get("comment"),
+		Seen: approval.Seen{Surface: approval.SurfacePage, WarningsTicked: slices.Concat(form["tick"], form["ticked"])},
+	}
+	no, done := refused{comment: b.Comment, anew: form.Get("start_over") != "", back: form.Get("back"), ticked: b.Seen.WarningsTicked}, string(b.Verdict)
+	switch {
+	case b.Verdict == approval.RequestChanges:
+		b.StartOver = form.Get("start_over") != ""
+	case b.Verdict == approval.Approve && form.Get("some") != "":
+		r, err := p.request(c)
+		if err != nil {
+			return err
+		}
+		no.picked = pickedOf(form)
+		b.Files = pathsOf(r.Revision, no.picked)
+	}
+	after, err := p.Gateway.Decide(ctx, b)
+	if err != nil {
+		f := handlers.FaultOf(err)
+		if f.ID != "" || f.Status == 404 {
+			return err
+		}
+		no.status, no.message = f.Status, f.Message
+		return p.review(c, no)
+	}
+	if b.Files != nil && after.State == approval.Superseded { // all of them is a plain yes
+		done = "some"
+	}
+	if after.IsHandover() {
+		done = map[approval.Verdict]string{approval.Approve: "handed", approval.Reject: "not_handed"}[b.Verdict]
+	}
+	return handlers.SeeOther(c, views.ApprovalHref(id), done)
+}
+
+// TurnedAway puts a verdict into the history that the route's rights did not let in: who
+// may not decide has tried to, whatever door it was at.
+func (p *Pages) TurnedAway(c echo.Context, refused error) {
+	known := new(orchestrator.Error)
+	id, err := p.Ids.Request(c.Request().Context(), c.Param("id"))
+	if err != nil || !errors.As(refused, &known) {
+		return // there is no such request
+	}
+	who, _ := handlers.Who(c)
+	channel := handlers.Channel(c)
+	if strings.HasPrefix(c.Path(), views.ChatPath+"/") {
+		channel = "chat" // as ChatDecide says
+	}
+	p.Gateway.TurnedAway(c.Request().Context(), approval.Refusal{RequestID: id, Actor: who.Name(), Channel: channel, Code: known.Code, Message: known.Message})
+}
+
+// Revert answers POST /approvals/{id}/revert.
+func (p *Pages) Revert(c echo.Context) error {
+	id, err := p.Ids.Request(c.Request().Context(), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	who, _ := handlers.Who(c)
+	t, err := p.Gateway.Revert(c.Request().Context(), id, who.Principal)
+	if err != nil {
+		return err
+	}
+	return handlers.SeeOther(c, views.DelegationHref(t.ID), "reverted")
+}
+
+// Land answers POST /approvals/{id}/land: a landing that was refused is tried again.
+func (p *Pages) Land(c echo.Context) error {
+	r, err := p.request(c)
+	if err != nil {
+		return err
+	}
+	who, _ := handlers.Who(c)
+	d, err := p.Engine.LandAgain(c.Request().Context(), r.DelegationID, who.Name())
+	if err != nil {
+		return err
+	}
+	if d.LandsNow() {
+		return handlers.SeeOther(c, views.ApprovalHref(r.ID), "lands_now")
+	}
+	return handlers.SeeOther(c, views.ApprovalHref(r.ID), "landing")
+}

@@ -1,0 +1,142 @@
+package review
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"gatehouse/approval"
+	"gatehouse/handlers"
+	"gatehouse/orchestrator"
+	"gatehouse/views"
+	"gatehouse/views/diff"
+	view "gatehouse/views/review"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Draft answers POST /approvals/{id}/drafts: a line comment is kept until a verdict sends
+// it, or deleted. The form leads back to its line.
+func (p *Pages) Draft(c echo.Context) error {
+	ctx := c.Request().Context()
+	id, err := p.Ids.Request(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	form, err := c.FormParams()
+	if err != nil {
+		return handlers.Refuse(orchestrator.CodeBadRequest, "The form could not be read. Load the page again.")
+	}
+	revision, line := handlers.Count(form.Get("revision")), handlers.Count(form.Get("line"))
+	d := approval.Draft{Path: form.Get("path"), Side: form.Get("side"), Line: line, Text: form.Get("text")}
+	if first := handlers.Count(form.Get("from")); first < line {
+		d.First = first
+	}
+	switch form.Get("do") {
+	case "delete":
+		d.Text = ""
+	case "save":
+		if d.Text == "" {
+			return p.review(c, refused{status: http.StatusBadRequest, message: "The comment is empty. Write it, or cancel.", at: form.Get("at"), from: d.First, back: form.Get("back")})
+		}
+	default:
+		return handlers.Refuse(orchestrator.CodeBadRequest, "A comment can be saved or deleted.")
+	}
+	who, _ := handlers.Who(c)
+	if err := p.Gateway.SaveDraft(ctx, who.Principal, id, revision, d); err != nil {
+		f := handlers.FaultOf(err)
+		if f.ID != "" || f.Status == http.StatusNotFound {
+			return err
+		}
+		return p.review(c, refused{status: f.Status, message: f.Message, at: form.Get("at"), remark: d.Text, from: d.First, back: form.Get("back")})
+	}
+	q, _ := url.ParseQuery(placeOf(form.Get("back"))) // placeOf made it
+	q.Del("comment")
+	q.Del("from")
+	at := "#files"
+	if a := form.Get("at"); a != "" {
+		at = "#" + url.PathEscape(a)
+	}
+	return c.Redirect(http.StatusSeeOther, withQuery(views.ApprovalHref(id), q.Encode())+at)
+}
+
+// remarks puts comments under their lines: those that were sent, and the reader's own
+// drafts.
+func (p *Pages) remarks(f *handlers.Frame, page *view.ReviewPage, r approval.Request, shown approval.Revision) error {
+	if err := p.threads(f, page, r, shown); err != nil {
+		return err
+	}
+	goesOn := []approval.State{approval.Pending, approval.Superseded, approval.ChangesRequested, approval.Stale}
+	if f.Who.User.ID == "" || !slices.Contains(goesOn, r.State) {
+		return nil
+	}
+	drafts, err := p.Gateway.Drafts(f.Ctx, f.Who.User.ID, r.ID)
+	switch {
+	case err != nil && f.Ctx.Err() != nil:
+		return err
+	case err != nil: // the change is on the page all the same
+		p.Log.Warn("the drafts of a person could not be placed", "request", r.ID, "err", err)
+		page.Refused = "Your comments that are not sent could not be read, so they are not shown. They are kept. Load the page again."
+		return nil
+	}
+	page.Drafts = len(drafts)
+	for _, d := range drafts {
+		if page.Revision != r.Revision.N { // an older page shows what was written on it
+			d.Now, d.Moved, d.Gone = d.Line, false, d.Revision != page.Revision
+			if d.Gone {
+				continue
+			}
+		}
+		x := diff.Remark{Path: d.Path, Side: d.Side, Line: d.Now, First: view.FirstOf(d.Now, d.Code), Code: d.Code, Text: d.Text, Draft: true, Revision: d.Revision, Was: d.Line, Moved: d.Moved}
+		if d.Gone || page.Revision == r.Revision.N && !slices.ContainsFunc(r.Revision.Files, fileNamed(d.Path)) {
+			page.Gone = append(page.Gone, x)
+			continue
+		}
+		place(page, x)
+	}
+	return nil
+}
+
+// place puts a remark under its file and returns where it stands, "" for nowhere. Where the
+// page has not the file's lines, that is the page that has them.
+func place(page *view.ReviewPage, x diff.Remark) string {
+	i := slices.IndexFunc(page.Files, func(f diff.DiffFile) bool { return f.Path == x.Path })
+	if i < 0 {
+		return ""
+	}
+	f := &page.Files[i]
+	x.Hidden = page.Against > 0 && x.Side == approval.LeftSide
+	f.Remarks = append(f.Remarks, x)
+	if f.Elsewhere != "" && f.Edit == nil {
+		return f.Elsewhere
+	}
+	if x.Line == 0 || x.Hidden || x.Outdated {
+		return fmt.Sprintf("#F%d", f.N)
+	}
+	return fmt.Sprintf("#F%d%s%d", f.N, x.Side, x.Line)
+}
+
+// pickedOf reads the ticked files of the form, by their numbers on the page.
+func pickedOf(form url.Values) []int {
+	picked := []int{}
+	for _, s := range form["pick"] {
+		if n, err := strconv.Atoi(s); err == nil && n > 0 {
+			picked = append(picked, n)
+		}
+	}
+	return picked
+}
+
+// pathsOf are the paths of files by their numbers: a form would not bring back a name
+// that is no text.
+func pathsOf(v approval.Revision, picked []int) []string {
+	paths := []string{}
+	for _, n := range picked {
+		if n <= len(v.Files) {
+			paths = append(paths, v.Files[n-1].Path)
+		}
+	}
+	return paths
+}

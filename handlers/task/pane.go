@@ -1,0 +1,112 @@
+package task
+
+import (
+	"slices"
+	"strings"
+
+	"gatehouse/handlers"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/textcut"
+	"gatehouse/views"
+	view "gatehouse/views/task"
+)
+
+// How much of a delegation the pane shows.
+const (
+	logShown  = 40      // lines
+	lineBytes = 4 << 10 // of one line
+	textStep  = 64 << 10
+)
+
+// pane is one delegation in full. more says how many further pieces of its texts are wanted.
+func (p *Pages) pane(f *handlers.Frame, d orchestrator.Delegation, page *view.DelegationPage, more int) (view.DelegationPane, error) {
+	spec, _ := p.Engine.Config().Agents.Get(d.To)
+	pane := view.DelegationPane{
+		ID: d.ID, Name: d.To, From: d.From, Kind: string(spec.Kind), State: string(d.State), Text: longText(d.Text, more), Chain: handlers.Names(d),
+		Attempt: 1, Sandbox: d.Work.Sandbox, StartedAt: handlers.At(d.StartedAt), EndedAt: handlers.At(d.EndedAt), Usage: handlers.UsageOf(d), ApprovalID: d.ApprovalID, More: more,
+		Steering: d.Work.Steering, Steered: views.SteeredWords(d.From, worksOn(d.Work.Stand, ""), d.Work.Trusted),
+		Handed: handedLines(d.Work.Handover),
+	}
+	if d.Work.Problem == "" { // a landing that waits counts its tries there, too
+		pane.Attempt += d.Losses
+	}
+	if pane.From == "" {
+		pane.From = d.Requester
+	}
+	pane.Limits, pane.Used = handlers.LimitsOf(spec, d.Work.Confined)
+	if d.Error != nil {
+		pane.Exit, pane.ExitCode = d.Error.Message, d.Error.Code
+	}
+	if d.Result != nil {
+		pane.Result, pane.Commit, pane.Pushed = longText(d.Result.Text, more), d.Result.Commit, views.BranchName(d.Result.Pushed)
+		if len(d.Result.Data) > 0 {
+			pane.Data = longText(indented(d.Result.Data), more)
+		}
+		for i, a := range d.Result.Artifacts {
+			pane.Artifacts = append(pane.Artifacts, view.Artifact{N: i + 1, Name: a.Name, Path: a.Path, Type: a.MediaType, Size: max(a.Size, int64(len(a.Text)))})
+		}
+	}
+	if !page.HasPane() {
+		return pane, nil
+	}
+	if d.ParentID != "" {
+		if err := p.guardsOf(f, d, &pane); err != nil {
+			return pane, err
+		}
+	}
+	return pane, p.logOf(f, d, &pane)
+}
+
+// guardsOf finds in the log which guards let the hand-over pass.
+func (p *Pages) guardsOf(f *handlers.Frame, d orchestrator.Delegation, pane *view.DelegationPane) error {
+	found, err := p.Traces.EventsOf(f.Ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.Delegated}, Delegations: []string{d.ParentID}, Has: d.ID, Limit: 1})
+	for _, e := range found {
+		for _, g := range event.Read[event.DelegatedData](e).Guards {
+			pane.Guards = append(pane.Guards, guard.Verdict{Guard: g, Allowed: true})
+		}
+	}
+	return err
+}
+
+// logOf fills the last lines that the work printed, and what of it was not taken.
+func (p *Pages) logOf(f *handlers.Frame, d orchestrator.Delegation, pane *view.DelegationPane) error {
+	found, err := p.Traces.EventsOf(f.Ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.Progress}, Delegations: []string{d.ID}, Newest: true, Limit: logShown})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(found)
+	for _, e := range found {
+		for line := range strings.Lines(event.Read[event.ProgressData](e).Text) {
+			line = strings.TrimRight(line, "\r\n")
+			cut, _ := textcut.Bytes(line, lineBytes)
+			pane.LogTail = append(pane.LogTail, view.LogLine{Text: cut, Rest: len(line) - len(cut), N: e.N})
+		}
+	}
+	pane.LogMore = len(found) == logShown || len(pane.LogTail) > logShown
+	pane.LogTail = pane.LogTail[max(0, len(pane.LogTail)-logShown):]
+	refused, err := p.Traces.EventsOf(f.Ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.PatchRejected}, Delegations: []string{d.ID}, Limit: 50})
+	for _, e := range refused {
+		pane.Rejected = append(pane.Rejected, rejected(event.Read[event.PatchRejectedData](e))...)
+	}
+	return err
+}
+
+// longText cuts a text that would make the page too long; more says how many pieces of it
+// are wanted beside the first.
+func longText(s string, more int) views.LongText {
+	cut, _ := textcut.Bytes(s, textStep*(more+1))
+	return views.LongText{Text: cut, Rest: len(s) - len(cut)}
+}
+
+func rejected(facts event.PatchRejectedData) []view.RejectedFile {
+	var out []view.RejectedFile
+	for _, path := range facts.Files {
+		out = append(out, view.RejectedFile{Path: path, Code: facts.Code, Text: facts.Message})
+	}
+	if len(out) == 0 {
+		out = append(out, view.RejectedFile{Path: facts.Path, Code: facts.Code, Text: facts.Message})
+	}
+	return out
+}
