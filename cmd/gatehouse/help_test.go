@@ -15,7 +15,7 @@ import (
 // A help example is pasted as it stands, so the parser takes it, and a digest in one is whole.
 func TestHelpExamplesAreUnderstood(t *testing.T) {
 	quoted := regexp.MustCompile(`"[^"]*"`)
-	for path, two := range examples {
+	for path, two := range examples() {
 		for _, example := range two {
 			at := strings.LastIndex(example, "gatehouse "+path)
 			if path == "" {
