@@ -14,7 +14,6 @@ type ConfigSchemaCmd struct{}
 
 // choices are the keys that take one of a few words.
 var choices = map[string][]string{
-	"agents.*.kind":                 {"command", "llm", "workflow", "remote"},
 	"agents.*.role":                 {"admin", "developer", "specialist", "cli"},
 	"agents.*.protocol":             {"plain", "jsonl"},
 	"agents.*.sandbox":              {"auto", "required", "off"},
@@ -88,7 +87,10 @@ func schemaOf(t reflect.Type, at string) map[string]any {
 		return map[string]any{"type": "number"}
 	case reflect.String:
 		words := choices[at]
-		if at == "agents.*.approval" {
+		switch at { // what others have as a list
+		case "agents.*.kind":
+			words = config.Kinds()
+		case "agents.*.approval":
 			words = origin.Modes()
 		}
 		if words != nil {
