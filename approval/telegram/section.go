@@ -70,7 +70,7 @@ func (t *Section) Words() []string {
 	if len(t.Chats) > 0 {
 		where = "cards go to " + strings.Join(t.Chats, ", ")
 	}
-	return []string{Name, t.Mode, where}
+	return []string{string(Name), t.Mode, where}
 }
 
 // settings are those that follow a reload.

@@ -24,7 +24,7 @@ import (
 func (h *house) connect() error {
 	for _, key := range slices.Sorted(maps.Keys(h.cfg.Bots)) {
 		b, err := h.cfg.Bots[key].Start(bot.Parts{Server: serverOfBots(h.cfg), Gateway: h.gateway, Engine: h.engine, Store: h.store, Diff: h.diff,
-			Health: h.healthOf(string(key)), Node: h.node, Log: h.log})
+			Health: h.healthOf(key), Node: h.node, Log: h.log})
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (h *house) sayUntaken(next *config.Config) {
 }
 
 // healthOf keeps what a channel tells of its other side, for pages and doctor.
-func (h *house) healthOf(channel string) func(ctx context.Context, state, detail string) {
+func (h *house) healthOf(channel origin.Channel) func(ctx context.Context, state, detail string) {
 	return func(ctx context.Context, state, detail string) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -112,7 +112,7 @@ func (h *house) hookOf(key origin.Channel) http.Handler {
 func (h *house) places() []handlers.Place {
 	var all []handlers.Place
 	for _, ch := range h.gateway.Config().Channels {
-		p := handlers.Place{Name: string(ch.Name())}
+		p := handlers.Place{Name: ch.Name()}
 		for _, b := range h.bots {
 			if b.Key == ch.Name() {
 				p.Bot, p.Test = b.Name, b.Test

@@ -38,7 +38,7 @@ func (c *LinkAccountCmd) Run(ctx context.Context, sh *console.Shell, called *kon
 			return console.Fail(console.ExitNotAllowed, "%s is disabled, so no account can be linked. Let them in first: gatehouse user enable %s", console.Line(u.Name), console.Line(u.Name))
 		}
 		expires := sh.Now().Add(people.LinkCodeLife).UTC()
-		code, err := s.CreateLinkCode(ctx, cliActor, string(channel), u.ID)
+		code, err := s.CreateLinkCode(ctx, cliActor, channel, u.ID)
 		if err != nil {
 			return coded(err)
 		}
@@ -84,8 +84,8 @@ func (c *LinkListCmd) Run(ctx context.Context, sh *console.Shell) error {
 
 // LinkRemoveCmd unlinks an account.
 type LinkRemoveCmd struct {
-	Channel string `arg:"" enum:"${bots}" help:"${bots}."`
-	ID      int64  `arg:"" help:"The account's number, as the list shows it."`
+	Channel origin.Channel `arg:"" enum:"${bots}" help:"${bots}."`
+	ID      int64          `arg:"" help:"The account's number, as the list shows it."`
 }
 
 // Run unlinks it; from then on it is a stranger's.

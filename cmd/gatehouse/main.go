@@ -1,8 +1,3 @@
-// Command gatehouse is the whole product in one program: the server, the demo and
-// the command line. It may import every room.
-//
-// main.go starts; grammar.go lists all subcommands. Those of the program itself, such as serve and doctor,
-// have a file each here; those that speak to a server are package cli. Package console is what both are given.
 package main
 
 import (

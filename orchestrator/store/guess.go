@@ -4,12 +4,13 @@ import (
 	"sync"
 	"time"
 
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
 // accountKey names an account of a channel.
 type accountKey struct {
-	channel string
+	channel origin.Channel
 	id      int64
 }
 

@@ -11,7 +11,7 @@ import (
 // Who does not know the code goes where doc.go and the README point. A file that was renamed sends them into the void.
 var (
 	fileInRoom = regexp.MustCompile(`(?:^|[\s(,])([a-z0-9_]+\.go)\b`)
-	fileByPath = regexp.MustCompile("`((?:cmd|web|views|handlers|approval|orchestrator)/[a-z0-9_/]+\\.go)`")
+	fileByPath = regexp.MustCompile("(?:^|[`(\\s])((?:cmd|web|views|handlers|approval|orchestrator)/[a-z0-9_/]+\\.go)\\b")
 )
 
 // astray are the files of a text that are not in a folder.
@@ -32,7 +32,8 @@ func TestGuidesPointToFilesThatAreThere(t *testing.T) {
 		if err != nil {
 			continue // its comment stands in another file
 		}
-		if lost := astray(fileInRoom, string(text), p.Dir); lost != nil {
+		lost := append(astray(fileInRoom, string(text), p.Dir), astray(fileByPath, string(text), root)...)
+		if lost != nil {
 			t.Errorf("doc.go of %s names files that are not there: %s", p.path(), strings.Join(lost, ", "))
 		}
 	}

@@ -30,8 +30,8 @@ var leaves = []room{
 	{"orchestrator/origin", nil},
 	{"orchestrator/outward", nil},
 	{"orchestrator/patch", below("mask", "nearest", "spelling", "textcut")},
-	{"orchestrator/people", nil},
-	{"orchestrator/record/event", nil},
+	{"orchestrator/people", below("origin")},
+	{"orchestrator/record/event", below("origin")},
 	{"orchestrator/record/history", below("chain", "nearest", "origin")},
 	{"orchestrator/record/housekeeping", below("record/proof")},
 	{"orchestrator/record/insight", below("guard", "record/event")},
@@ -56,7 +56,7 @@ func below(names ...string) []string {
 
 // values are the leaves whose types are published as they are: the API writes them and the client reads them.
 var values = []string{
-	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
+	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/origin", "orchestrator/sharedctx",
 	"orchestrator/record/event", "orchestrator/record/retention",
 }
 
