@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"gatehouse/approval"
@@ -39,7 +40,7 @@ func checkChannels(ctx context.Context, cfg *config.Config) []finding {
 		return append(all, finding{"channels", broke, "What the channels told cannot be read: " + err.Error()})
 	}
 	for _, h := range health {
-		if h.Channel == origin.Telegram && cfg.Telegram == nil {
+		if slices.Contains(config.BotNames(), string(h.Channel)) && cfg.Bots[h.Channel] == nil {
 			continue // it was taken out of the configuration
 		}
 		all = append(all, healthFinding(h))

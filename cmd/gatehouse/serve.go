@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"gatehouse/approval/telegram"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/handlers"
@@ -183,7 +184,7 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 	a := &api.API{Site: pages, Exports: h.store, Seal: key}
 	s := stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: h.log, Now: time.Now,
 		Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, publicURL)})
-	return web.New(web.Options{Listen: listen, PublicURL: publicURL, Site: pages, API: a, Streams: s, Verifier: verifier, Hooks: hook.Hooks{Intake: h.intake}, Auth: d, Log: h.log, Ready: h.ready, Figures: h.figures, Now: time.Now, Telegram: h.telegramHook()}), nil
+	return web.New(web.Options{Listen: listen, PublicURL: publicURL, Site: pages, API: a, Streams: s, Verifier: verifier, Hooks: hook.Hooks{Intake: h.intake}, Auth: d, Log: h.log, Ready: h.ready, Figures: h.figures, Now: time.Now, Telegram: h.hookOf(telegram.Name)}), nil
 }
 
 // sealKey is this node's key for seals, made at the first start.
