@@ -70,6 +70,15 @@ func Deciding() []Channel { return those(func(k channel) bool { return k.decides
 // Cards lists those with cards, which an agent's mode may name.
 func Cards() []Channel { return those(func(k channel) bool { return k.cards }) }
 
+// Modes lists what an agent's key approval takes.
+func Modes() []string {
+	all := []string{"auto"}
+	for _, c := range Cards() {
+		all = append(all, string(c))
+	}
+	return append(all, string(Web), "any")
+}
+
 // HasCards reports whether there are cards that people decide on.
 func (c Channel) HasCards() bool { return c.row().cards }
 

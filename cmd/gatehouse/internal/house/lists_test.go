@@ -225,11 +225,6 @@ func TestListsOfChoicesAgree(t *testing.T) {
 	if len(checks) < 15 || len(schema) < 20 {
 		t.Fatalf("%d checks, %d keys; the lists are not where this test looks for them", len(checks), len(schema))
 	}
-	modes := []string{"auto", string(origin.Web), "any"}
-	for _, c := range origin.Cards() {
-		modes = append(modes, string(c))
-	}
-	same(t, "where an agent's changes may be approved", modes, "config schema", schema["agents.*.approval"])
 	// What other rooms check, by the lists that they have.
 	encodings := []string{"hex", "base64"}
 	elsewhere := map[string][]string{
