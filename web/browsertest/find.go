@@ -163,7 +163,7 @@ func (p *Page) waitText(text string, want bool) {
 func (p *Page) Until(expression string) {
 	p.browser.t.Helper()
 	p.eventually("until "+expression, func(ctx context.Context) error {
-		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression))
+		ok, err := evaluate[bool](ctx, expression)
 		if err == nil && !ok {
 			err = errAbsent
 		}
@@ -180,7 +180,7 @@ func (p *Page) Text() string {
 }
 
 func visibleText(ctx context.Context) (string, error) {
-	return chromedp.Run(ctx, chromedp.Evaluate[string](`document.body ? document.body.innerText : ""`))
+	return evaluate[string](ctx, `document.body ? document.body.innerText : ""`)
 }
 
 // eventually tries until it works or [Patience] ends. A page that navigates makes any attempt fail, so every failure
