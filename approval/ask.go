@@ -276,7 +276,7 @@ func record(ctx context.Context, tx Tx, r *Request, d Decision, as func(event.Ve
 	if !slices.ContainsFunc(r.Decisions, func(o Decision) bool { return o.ID == d.ID }) {
 		r.Decisions = append(r.Decisions, d)
 	}
-	said := event.Verdict{About: r.about(), DecisionID: d.ID, Verdict: string(d.Verdict), Channel: string(d.Channel), State: string(r.State),
+	said := event.Verdict{About: r.about(), DecisionID: d.ID, Verdict: string(d.Verdict), Channel: d.Channel, State: string(r.State),
 		Have: event.Given(len(r.yes())), Need: event.Given(r.Rule.Need), Seen: d.Seen, Comment: d.Comment, Files: d.Files, For: d.For}
 	if len(d.Comments) > 0 {
 		said.Comments = d.Comments

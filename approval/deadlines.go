@@ -180,7 +180,7 @@ func act(ctx context.Context, tx Tx, c Config, e Electorate, r *Request) error {
 	}
 	n := e.Needs(*r)
 	return tx.Append(ctx, r.event("gatehouse", event.RemindedData{About: r.about(), Reminder: r.Reminded, Have: n.Have, Need: n.Count,
-		Missing: n.Missing, ExpiresAt: r.ExpiresAt.UTC().Format(time.RFC3339)}))
+		Missing: Names(n.Missing), ExpiresAt: r.ExpiresAt.UTC().Format(time.RFC3339)}))
 }
 
 // escalate takes the steps whose time has come and returns the groups that they name.

@@ -147,7 +147,7 @@ func TestTwoOfAGroup(t *testing.T) {
 	w.expectStates(r.ID, approval.Pending, orchestrator.AwaitingApproval)
 	n, err := w.g.Needs(w.ctx, first)
 	w.must(err)
-	if n.Count != 2 || n.Have != 1 || !reflect.DeepEqual(n.Missing, []string{"ann"}) {
+	if n.Count != 2 || n.Have != 1 || !reflect.DeepEqual(n.Missing, []approval.Voter{{Name: "ann"}}) {
 		t.Errorf("needs after one yes: %+v", n)
 	}
 	again := ballot(r, "bob", approval.Approve)

@@ -82,7 +82,7 @@ func (g *Gateway) deliverDigest(ctx context.Context, to Digester, d Digest) erro
 		if err != nil {
 			return fmt.Errorf("reading request %s of a digest: %w", c.RequestID, err)
 		}
-		items, shown[r.ID] = append(items, DigestItem{Request: r, View: e.view(r, origin.Channel(d.Channel))}), r.Version
+		items, shown[r.ID] = append(items, DigestItem{Request: r, View: e.view(r, d.Channel)}), r.Version
 	}
 	id := d.ExternalID
 	if len(items) > 0 || id != "" { // all lines may have left before it was sent

@@ -7,7 +7,7 @@
 //	orchestrator ──Ask──▶ approval ──facts──▶ policy: which rule decides, how many people it asks
 //	                         │  ▲
 //	                         │  └──Decide──┐
-//	                         ├──cards──▶ outbox ──Deliver──▶ passive, telegram, webhook: the channels
+//	                         ├──cards──▶ outbox ──Deliver──▶ passive, telegram, webhook: the channels (bot: what starts one)
 //	                         └──rows───▶ sqlstore: what of this is in the database
 //
 // What the gate itself has, in the same order:
@@ -26,10 +26,14 @@
 //
 // A new channel takes three steps:
 //
-//  1. A row in orchestrator/origin/channel.go: its name, its words, whether people decide there.
-//  2. A package below this one that implements [Channel], and where it needs them [Addresser],
+//  1. A package below this one that implements [Channel], and where it needs them [Addresser],
 //     [Noticer] and [Digester]. Its test runs approvaltest.Channel, the contract of them all.
-//  3. Its settings and its wiring in cmd/gatehouse: what the program is started with.
+//     Where its other side has no names for messages it returns card.ExternalID.
+//  2. A row in the table of orchestrator/origin/channel.go: its title, what it is for, its words,
+//     whether people decide there. Pages, the API and the command line read the row.
+//  3. Where it has settings: a bot.Section in that package, and a field for it in Channels of
+//     cmd/gatehouse/internal/config/channels.go. The program checks, starts, reloads and shows all of
+//     these alike. A channel whose accounts people link has a line in LinkCmd of cmd/gatehouse/link.go.
 //
 // It may import orchestrator and its leaves. It owns the transactions in which a decision is
 // taken and calls the named transitions of orchestrator inside them.

@@ -14,10 +14,10 @@ import (
 
 // Needs is how far a request is on its way to a yes.
 type Needs struct {
-	Count   int      `json:"count"`   // yeses that the rule asks for
-	Have    int      `json:"have"`    // people who have said yes to this revision
-	From    []string `json:"from"`    // groups; empty: every approver
-	Missing []string `json:"missing"` // names of those who could still say yes; empty once decided
+	Count   int      // yeses that the rule asks for
+	Have    int      // people who have said yes to this revision
+	From    []string // groups; empty: every approver
+	Missing []Voter  // those who could still say yes; empty once decided
 }
 
 // Electorate is who may decide, as it stands at one moment. It is a value: one
@@ -62,20 +62,20 @@ func (g *Gateway) Needs(ctx context.Context, r Request) (Needs, error) {
 
 // Needs says how far r is on its way to a yes.
 func (e Electorate) Needs(r Request) Needs {
-	n := Needs{Count: r.Rule.Need, Have: len(e.yes(r)), From: append([]string{}, r.Rule.From...), Missing: []string{}}
+	n := Needs{Count: r.Rule.Need, Have: len(e.yes(r)), From: append([]string{}, r.Rule.From...), Missing: []Voter{}}
 	if r.State == Pending {
 		n.Missing = append(n.Missing, e.missing(r)...)
 	}
 	return n
 }
 
-// missing names who could still say yes to the current revision, in order.
-func (e Electorate) missing(r Request) []string {
-	var names []string
+// missing are those who could still say yes to the current revision, in order.
+func (e Electorate) missing(r Request) []Voter {
+	var all []Voter
 	for _, s := range e.open(r) {
-		names = append(names, s.String())
+		all = append(all, s.voter())
 	}
-	return names
+	return all
 }
 
 // voters are those who could say yes to the current revision, with their accounts.
@@ -131,7 +131,7 @@ func (e Electorate) May(p people.Principal, r Request, v Verdict) *orchestrator.
 
 // who names those who could say yes, for a sentence.
 func (e Electorate) who(r Request) string {
-	names := e.missing(r)
+	names := Names(e.missing(r))
 	if len(names) == 0 {
 		return "nobody has it now"
 	}
@@ -150,14 +150,14 @@ func (e Electorate) Turn(r Request, viewerID string) string {
 	var names []string
 	for _, s := range e.open(r) {
 		if s.holder.ID != viewerID {
-			names = append(names, s.String())
+			names = append(names, s.voter().String())
 			continue
 		}
 		s.holder.Name = "you"
 		if s.owner.ID == viewerID {
 			s.owner.Name = "you"
 		}
-		names = slices.Insert(names, 0, s.String())
+		names = slices.Insert(names, 0, s.voter().String())
 	}
 	const shown = 4
 	if len(names) == 0 {
@@ -184,9 +184,9 @@ func (e Electorate) TooFew(r Request) string {
 	}
 	var can []string
 	for _, d := range e.yes(r) {
-		can = append(can, d.by())
+		can = append(can, d.By().String())
 	}
-	can = append(can, missing...)
+	can = append(can, Names(missing)...)
 	only := "but nobody can"
 	if len(can) > 0 {
 		only = "but only " + policy.Join(can, "and") + " can"
@@ -212,7 +212,7 @@ func (e Electorate) lacking(r Request) []string {
 			why = append(why, s.owner.Name+" is out of office")
 		default:
 			if bar = e.barred(s.holder, r); bar != nil {
-				why = append(why, s.String()+" "+bar.Why())
+				why = append(why, s.voter().String()+" "+bar.Why())
 			}
 		}
 	}

@@ -68,7 +68,10 @@ func TestWhoseTurnItIs(t *testing.T) {
 	} {
 		e := approval.NewElectorate(staff(), groups, c.fourEyes, noon)
 		c.r.Decisions = c.said
-		want := approval.Needs{Count: c.r.Rule.Need, Have: c.have, From: append([]string{}, c.r.Rule.From...), Missing: c.missing}
+		want := approval.Needs{Count: c.r.Rule.Need, Have: c.have, From: append([]string{}, c.r.Rule.From...), Missing: []approval.Voter{}}
+		for _, name := range c.missing {
+			want.Missing = append(want.Missing, approval.Voter{Name: name})
+		}
 		if got := e.Needs(c.r); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: needs %+v, want %+v", name, got, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 )
 
 // How the other side of a channel is. Several nodes may tell; the last one counts.
@@ -19,7 +20,7 @@ const (
 
 // Health is what a channel last told of its other side.
 type Health struct {
-	Channel string
+	Channel origin.Channel
 	State   string
 	Detail  string // a sentence for people, "" when there is nothing to say
 	Node    string
@@ -33,7 +34,7 @@ func (h Health) Bad() bool {
 
 // Backlog is how much of a channel waits to be delivered, and how much was given up.
 type Backlog struct {
-	Channel string
+	Channel origin.Channel
 	Due     int
 	Dead    int
 }
@@ -49,7 +50,7 @@ const (
 type DeadLetter struct {
 	Key       string // names it among all dead letters
 	Kind      string // DeadCard, DeadNotice or DeadDigest
-	Channel   string
+	Channel   origin.Channel
 	Address   string
 	RequestID string // "" of a digest
 	Title     string // of the request, "" of a digest
@@ -61,7 +62,7 @@ type DeadLetter struct {
 
 // DeadFilter chooses dead letters; zero values choose everything.
 type DeadFilter struct {
-	Channel string
+	Channel origin.Channel
 	Key     string // just this one
 	After   string // a Key
 	Limit   int    // 0 means 50; 200 is the most

@@ -112,7 +112,7 @@ func (e Electorate) lostRights(r Request) []LostRight {
 		if slices.ContainsFunc(counts, func(o Decision) bool { return o.ID == d.ID }) {
 			continue
 		}
-		lost = append(lost, LostRight{User: d.by(), Why: e.whyLost(d, r)})
+		lost = append(lost, LostRight{User: d.By().String(), Why: e.whyLost(d, r)})
 	}
 	return lost
 }

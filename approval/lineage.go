@@ -266,7 +266,7 @@ func (e Electorate) fourEyesError(r Request, p Party, absent string) *orchestrat
 			who, r.remedy()).Because(why)
 	}
 	return orchestrator.Errorf(orchestrator.CodeFourEyes, "%s, so another person must approve it. Ask one of: %s.",
-		who, strings.Join(others, ", ")).Because(why)
+		who, strings.Join(Names(others), ", ")).Because(why)
 }
 
 // strictestMode is where a yes may be given to a change of these agents: only where each

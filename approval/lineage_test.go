@@ -171,7 +171,7 @@ func TestTwoOfTwoGroups(t *testing.T) {
 	r := w.asked()
 	n, err := w.g.Needs(w.ctx, r)
 	w.must(err)
-	if strings.Join(n.Missing, " ") != "bob cleo" {
+	if strings.Join(approval.Names(n.Missing), " ") != "bob cleo" {
 		t.Errorf("missing %v", n.Missing)
 	}
 	w.decide(ballot(r, "bob", approval.Approve)) // in both groups, and one voice

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/origin"
 )
 
 // NoticePrefix begins the ids of notices.
@@ -92,7 +91,7 @@ func (g *Gateway) deliverNotice(ctx context.Context, to Noticer, e Electorate, n
 	}
 	if r.State == Pending && r.Revision.N == n.Revision && !r.overdue(g.now()) {
 		within, cancel := context.WithTimeout(ctx, deliverTime)
-		err = to.Notify(within, n, r, e.view(r, origin.Channel(n.Channel)))
+		err = to.Notify(within, n, r, e.view(r, n.Channel))
 		cancel()
 		if err != nil && ctx.Err() != nil {
 			return g.releaseNotices(ctx, []Notice{n})

@@ -189,7 +189,7 @@ func (g *Gateway) deliverCard(ctx context.Context, ch Channel, e Electorate, c C
 			return err
 		}
 	}
-	view := e.view(r, origin.Channel(c.Channel))
+	view := e.view(r, c.Channel)
 	if err := g.viewLanding(ctx, r, &view); err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (g *Gateway) viewLanding(ctx context.Context, r Request, view *CardView) er
 // line of a digest.
 func (g *Gateway) notified(ctx context.Context, r Request, channel origin.Channel) error {
 	return g.store.InGate(ctx, r.TaskID, func(tx Tx) error {
-		return tx.Append(ctx, r.event("gatehouse", event.NotifiedData{About: r.about(), Channel: string(channel)}))
+		return tx.Append(ctx, r.event("gatehouse", event.NotifiedData{About: r.about(), Channel: channel}))
 	})
 }
 
@@ -314,7 +314,7 @@ func (g *Gateway) later(ctx context.Context, channel origin.Channel, attempts in
 func (g *Gateway) longest(ctx context.Context, channel origin.Channel) time.Duration {
 	known, err := g.store.Health(ctx)
 	g.logError(ctx, "how a channel is could not be read; its next attempt comes later", err)
-	if slices.ContainsFunc(known, func(h Health) bool { return h.Channel == string(channel) && h.State == Connected }) {
+	if slices.ContainsFunc(known, func(h Health) bool { return h.Channel == channel && h.State == Connected }) {
 		return nearRetry
 	}
 	return lastRetry

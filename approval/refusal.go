@@ -151,7 +151,7 @@ func (g *Gateway) Refused(ctx context.Context, f Refusal) error {
 
 // record writes the event.
 func (g *Gateway) record(ctx context.Context, f Refusal) error {
-	said := event.VerdictRefusedData{Channel: string(f.Channel), Verdict: string(f.Verdict), Code: f.Code, Message: textcut.Characters(plain(f.Message), maxRefusal)}
+	said := event.VerdictRefusedData{Channel: f.Channel, Verdict: string(f.Verdict), Code: f.Code, Message: textcut.Characters(plain(f.Message), maxRefusal)}
 	if f.RequestID != "" {
 		r, err := g.store.Request(ctx, f.RequestID)
 		if err == nil {

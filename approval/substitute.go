@@ -14,15 +14,35 @@ type seat struct {
 	holder people.User // who speaks with it: the owner or their deputy; without id nobody
 }
 
-// String is the holder's name in lists: "cleo (for ann)".
-func (s seat) String() string { return inPlace(s.holder.Name, s.owner.Name) }
-
-// inPlace is name, with whom they stand in for.
-func inPlace(name, absent string) string {
-	if absent == "" || absent == name {
-		return name
+// voter is who speaks with it.
+func (s seat) voter() Voter {
+	if s.owner.Name == s.holder.Name {
+		return Voter{Name: s.holder.Name}
 	}
-	return name + " (for " + absent + ")"
+	return Voter{Name: s.holder.Name, For: s.owner.Name}
+}
+
+// Voter is a person by the name that others know, with whom they stand in for.
+type Voter struct {
+	Name string
+	For  string // "" for oneself
+}
+
+// String is the name in lists: "cleo (for ann)".
+func (v Voter) String() string {
+	if v.For == "" || v.For == v.Name {
+		return v.Name
+	}
+	return v.Name + " (for " + v.For + ")"
+}
+
+// Names are voters as lists have them.
+func Names(voters []Voter) []string {
+	names := make([]string, len(voters))
+	for i, v := range voters {
+		names[i] = v.String()
+	}
+	return names
 }
 
 // seats lists the seats of r as they are held now, by the owner's name.
@@ -74,7 +94,7 @@ func (e Electorate) open(r Request) []seat {
 		}
 		open = append(open, s)
 	}
-	slices.SortFunc(open, func(a, b seat) int { return cmp.Compare(a.String(), b.String()) })
+	slices.SortFunc(open, func(a, b seat) int { return cmp.Compare(a.voter().String(), b.voter().String()) })
 	return open
 }
 
@@ -143,5 +163,5 @@ func Approves(u people.User) bool { return !u.Disabled && slices.Contains(u.Role
 // seat is the id of the person whose voice d is.
 func (d Decision) seat() string { return cmp.Or(d.ForID, d.UserID) }
 
-// by is who gave the verdict, with whom they stood in for.
-func (d Decision) by() string { return inPlace(d.User, d.For) }
+// By is who gave the verdict, with whom they stood in for.
+func (d Decision) By() Voter { return Voter{Name: d.User, For: d.For} }

@@ -78,7 +78,7 @@ func TestWhoSpeaksForTheAbsent(t *testing.T) {
 		}
 		c.r.Decisions = c.said
 		e := approval.NewElectorate(c.users, groups, c.fourEyes, c.at)
-		if got := strings.Join(e.Needs(c.r).Missing, ", "); got != c.missing {
+		if got := strings.Join(approval.Names(e.Needs(c.r).Missing), ", "); got != c.missing {
 			t.Errorf("%s: missing %q, want %q", name, got, c.missing)
 		}
 		if got := e.TooFew(c.r); got != c.tooFew {

@@ -278,7 +278,7 @@ func (g *Gateway) Answer(ctx context.Context, s Said) error {
 			a.N, a.At = len(said)+1, tx.Now()
 			said = append(said, a)
 			said := done[a.Act](event.Answer{About: cur.about(), Thread: a.Thread, Path: all[i].Comment.Path, Line: all[i].Comment.Line,
-				Channel: string(a.Channel), Text: a.Text})
+				Channel: a.Channel, Text: a.Text})
 			if err := errors.Join(tx.InsertAnswer(ctx, r.ID, a), tx.Append(ctx, cur.event(a.User, said))); err != nil {
 				return err
 			}

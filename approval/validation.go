@@ -129,7 +129,7 @@ func (w words) twice(e Electorate, r Request, b Ballot) *orchestrator.Error {
 		var said, once string
 		switch {
 		case d.UserID == u.ID:
-			said, once = fmt.Sprintf("You (%s) approved this at %s%s", inPlace(d.User, d.For), w.at(d.At), On(d.Channel)), "a person counts once"
+			said, once = fmt.Sprintf("You (%s) approved this at %s%s", d.By(), w.at(d.At), On(d.Channel)), "a person counts once"
 		case d.seat() != mine.owner.ID:
 			continue
 		case mine.owner.ID == u.ID:
@@ -171,7 +171,7 @@ func (w words) last(r Request) string {
 
 // did is a decision as a sentence: who, what, when, where, why.
 func (w words) did(d Decision) string {
-	who := d.by()
+	who := d.By().String()
 	if rule, ok := d.ByRule(); ok {
 		who = "Rule " + rule
 	}

@@ -121,6 +121,8 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 		"two for it": TestTwoPeopleForAHandover,
 		"same tree":  TestAVerdictOnTheSameTreeOfAnEarlierRevisionDoesNotCount,
 		"ticks":      TestAYesToACarefulChangeNeedsEveryTick,
+		"ends":       TestTheEndOfTheWorkEndsWhatIsOpen,
+		"kept yes":   TestAHandoverKeepsItsYes,
 		"unviewed":   TestAYesOnThePageSaysThatNothingWasOpened,
 	} {
 		t.Run(name, func(t *testing.T) {

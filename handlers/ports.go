@@ -283,14 +283,14 @@ type Outbox interface {
 // Links is what the settings ask about the accounts of a person; the store has it.
 type Links interface {
 	// CreateLinkCode makes a code that links one account, once, within 10 minutes.
-	CreateLinkCode(ctx context.Context, actor, channel, userID string) (string, error)
+	CreateLinkCode(ctx context.Context, actor string, channel origin.Channel, userID string) (string, error)
 	Accounts(ctx context.Context, userID string) ([]people.Account, error)
-	Unlink(ctx context.Context, actor, channel string, id int64) error
+	Unlink(ctx context.Context, actor string, channel origin.Channel, id int64) error
 }
 
 // Place is a channel as the settings know it.
 type Place struct {
-	Name string
+	Name origin.Channel
 	// Bot is the name of the bot with which people link their account, "" while it is
 	// not known; nil where there is nothing to link.
 	Bot func(ctx context.Context) string

@@ -222,9 +222,9 @@ func (a *asker) people(d orchestrator.Delegation, w *wire.Wait) error {
 		return err
 	}
 	needs := a.voters.Needs(r)
-	w.People = needs.Missing
+	w.People = approval.Names(needs.Missing)
 	if w.Says = fmt.Sprintf("%d of %d yeses are there", needs.Have, needs.Count); len(needs.Missing) > 0 {
-		w.Says += "; who can still say yes: " + strings.Join(needs.Missing, ", ")
+		w.Says += "; who can still say yes: " + strings.Join(w.People, ", ")
 	} else if tooFew := a.voters.TooFew(r); tooFew != "" {
 		w.Says = tooFew
 	}

@@ -9,7 +9,7 @@ import (
 
 // ChannelRow is one channel.
 type ChannelRow struct {
-	Name     string
+	Name     origin.Channel
 	State    string // connected, waiting, conflict, token, unreachable; "" unknown or none
 	Detail   string
 	Node     string
@@ -44,7 +44,7 @@ func (c ChannelRow) ChannelWord() (word, role, icon string) {
 }
 
 // ChannelTrouble is what is wrong with the other side of a channel, in a sentence.
-func ChannelTrouble(name, state, detail string) string {
+func ChannelTrouble(name origin.Channel, state, detail string) string {
 	if detail == "" {
 		switch state {
 		case "conflict":
@@ -55,7 +55,7 @@ func ChannelTrouble(name, state, detail string) string {
 			detail = "The other side does not answer. What waits is sent when it does."
 		}
 	}
-	return origin.Channel(name).Title() + ": " + detail
+	return name.Title() + ": " + detail
 }
 
 // GivenUp says how many deliveries were given up.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"gatehouse/orchestrator/badge"
 )
 
 // Section names the entry of the top bar that a page belongs to.
@@ -75,7 +77,7 @@ type Chrome struct {
 func (c Chrome) PageTitle() string {
 	title := c.Title
 	if c.State != "" {
-		title = StateOf(c.State).Mark + " " + title
+		title = badge.Of(c.State).Mark + " " + title
 	}
 	if c.Section == SectionApprovals && c.ToDecide > 0 && c.State == "" {
 		title = fmt.Sprintf("(%d) %s", c.ToDecide, title)

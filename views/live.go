@@ -2,6 +2,8 @@ package views
 
 import (
 	"github.com/a-h/templ"
+
+	"gatehouse/orchestrator/badge"
 )
 
 // LiveAttrs make an element ask for itself again when something in its scope happens:
@@ -29,7 +31,7 @@ func favicon(state string) string {
 	if state == "" {
 		return "favicon-neutral.svg"
 	}
-	return "favicon-" + StateOf(state).Role + ".svg"
+	return "favicon-" + badge.Of(state).Role + ".svg"
 }
 
 // SoonAttrs make an element ask for itself again when anything happens, and each 15 s: what

@@ -6,17 +6,8 @@ import (
 	"gatehouse/orchestrator/badge"
 )
 
-// StateOf looks a state up; an unknown one is shown as it is, in grey.
-func StateOf(state string) badge.Badge { return badge.Of(state) }
-
 // StateWord is the word of a state on every face: `awaiting approval`.
 func StateWord(state string) string { return badge.Of(state).Word }
-
-// Arrived is the state to show of a request; pushes says that its branch is pushed.
-func Arrived(state string, pushes bool) string { return badge.Arrived(state, pushes) }
-
-// Live says whether something still happens in this state.
-func Live(state string) bool { return badge.Live(state) }
 
 // warningNames gives the warnings and notes of the review their words.
 var warningNames = map[string]string{

@@ -199,16 +199,17 @@ func (h *house) server(listen, public string) http.Handler {
 	if err != nil {
 		h.Fatal(err)
 	}
+	site := &handlers.Site{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Auth: d,
+		Now: time.Now, Log: log, FourEyes: func() bool { return true }, Loopback: true, Outbox: h.gate, Links: h.store, Places: h.places, Sums: h.store, SavedViews: h.store, Proof: verifier, Holds: h.store, History: h.store, Traces: h.store,
+		People: h.store, PublicURL: "http://localhost:8080", Triggers: h.intake,
+		Configuration: h.configuration, Reload: h.reload, Snapshots: h.store,
+		Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }}
+	programs := *site
+	programs.Reload = func(context.Context, string) error { return errors.New("gatehouse.yaml:3:1: unknown key `aproval`.") }
 	h.web = web.New(web.Options{
 		Listen: listen, PublicURL: public, Auth: d, Log: log, Verifier: verifier,
-		Site: &handlers.Site{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Auth: d,
-			Now: time.Now, Log: log, FourEyes: func() bool { return true }, Loopback: true, Outbox: h.gate, Links: h.store, Places: h.places, Sums: h.store, SavedViews: h.store, Proof: verifier, Holds: h.store, History: h.store, Traces: h.store,
-			People: h.store, PublicURL: "http://localhost:8080", Triggers: h.intake,
-			Configuration: h.configuration, Reload: h.reload, Snapshots: h.store,
-			Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }},
-		API: &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gate, Reviewer: trees{}, Now: time.Now, Seal: key, Outbox: h.gate, Places: h.places, Figures: h.store, Hooks: h.intake,
-			Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Audits: verifier, History: h.store, Exports: h.store, Holds: h.store,
-			Reload: func(context.Context, string) error { return errors.New("gatehouse.yaml:3:1: unknown key `aproval`.") }},
+		Site:  site,
+		API:   &api.API{Site: &programs, Exports: h.store, Seal: key},
 		Hooks: hook.Hooks{Intake: h.intake},
 		Streams: stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: log, Now: time.Now,
 			Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, public)}),

@@ -157,7 +157,7 @@ func stops(t *testing.T, ch approval.Channel) {
 }
 
 // Voters are two people who could say yes, each with an account in the channel.
-func Voters(channel string) []people.User {
+func Voters(channel origin.Channel) []people.User {
 	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	return []people.User{
 		{ID: "usr_ann", Name: "ann", Roles: []people.Role{people.Approver}, Accounts: []people.Account{{Channel: channel, ID: 1001, UserID: "usr_ann", Name: "ann", LinkedAt: at}}},
@@ -167,11 +167,11 @@ func Voters(channel string) []people.User {
 
 // View is what the gateway says of r beside the request.
 func View(r approval.Request) approval.CardView {
-	v := approval.CardView{Needs: approval.Needs{Count: r.Rule.Need, From: []string{}, Missing: []string{}}, Risk: approval.RiskOf(r)}
+	v := approval.CardView{Needs: approval.Needs{Count: r.Rule.Need, From: []string{}, Missing: []approval.Voter{}}, Risk: approval.RiskOf(r)}
 	if r.State != approval.Pending {
 		return v
 	}
-	v.Needs.Missing, v.Turn = []string{"ann", "bob"}, "ann or bob"
+	v.Needs.Missing, v.Turn = []approval.Voter{{Name: "ann"}, {Name: "bob"}}, "ann or bob"
 	v.Verdicts = []approval.Verdict{approval.Reject, approval.RequestChanges}
 	if r.IsHandover() {
 		v.Verdicts = v.Verdicts[:1]
@@ -187,7 +187,7 @@ func cardOf(t *testing.T, ch approval.Channel) approval.Card {
 	t.Helper()
 	card := approval.Card{RequestID: Request(approval.Pending).ID, Channel: ch.Name()}
 	if a, ok := ch.(approval.Addresser); ok {
-		addresses := a.Addresses(Request(approval.Pending), Voters(string(ch.Name())))
+		addresses := a.Addresses(Request(approval.Pending), Voters(ch.Name()))
 		if len(addresses) == 0 {
 			t.Fatal("no address, though somebody can decide")
 		}

@@ -33,7 +33,7 @@ const selectDead = `select letter, kind, channel, address, request_id, title, st
 func (s *Store) DeadLetters(ctx context.Context, f approval.DeadFilter) (approval.DeadPage, error) {
 	limit := store.PageSize(f.Limit)
 	var c store.Clauses
-	for _, one := range []struct{ clause, value string }{{"channel = ?", f.Channel}, {"letter = ?", f.Key}, {"letter > ?", f.After}} {
+	for _, one := range []struct{ clause, value string }{{"channel = ?", string(f.Channel)}, {"letter = ?", f.Key}, {"letter > ?", f.After}} {
 		if one.value != "" {
 			c.Add(one.clause, one.value)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
 )
@@ -15,7 +16,7 @@ import (
 // SetHealth records how the other side of a channel is. Its event is written when the
 // state changes; the same state again only replaces the detail. When a channel is
 // connected again, what failed in it meanwhile is due at once.
-func (s *Store) SetHealth(ctx context.Context, channel, state, detail string) error {
+func (s *Store) SetHealth(ctx context.Context, channel origin.Channel, state, detail string) error {
 	known, err := s.healthOf(ctx, channel)
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (s *Store) SetHealth(ctx context.Context, channel, state, detail string) er
 
 // callFailed makes what failed in a channel due at once, as if it had not failed: the
 // other side is back. What a node is delivering just now keeps its lease.
-func callFailed(t *store.Tx, channel string) error {
+func callFailed(t *store.Tx, channel origin.Channel) error {
 	for _, what := range []string{"cards where open = 1", "digests where open = 1", "notices where sent_at is null"} {
 		table, where, _ := strings.Cut(what, " where ")
 		if _, err := t.Exec("update "+table+" set due_at = ?, attempts = 0 where "+where+" and dead = 0 and attempts > 0 and holder = '' and channel = ?",
@@ -63,7 +64,7 @@ func scanHealth(row store.Scanner) (approval.Health, error) {
 }
 
 // healthOf returns what a channel last told, nothing when it never did.
-func (s *Store) healthOf(ctx context.Context, channel string) (approval.Health, error) {
+func (s *Store) healthOf(ctx context.Context, channel origin.Channel) (approval.Health, error) {
 	h, err := scanHealth(s.Row(ctx, selectHealth+" where channel = ?", channel))
 	if errors.Is(err, sql.ErrNoRows) {
 		return approval.Health{}, nil

@@ -13,7 +13,7 @@ import (
 	"gatehouse/orchestrator/store"
 )
 
-var _ telegram.Memory = (*Store)(nil)
+var _ telegram.Rows = (*Store)(nil)
 
 // AddButtons stores what buttons stand for.
 func (s *Store) AddButtons(ctx context.Context, buttons []telegram.Bound) error {

@@ -314,9 +314,9 @@ func (f face) turn() string {
 	if i < 0 {
 		return oneLine(f.view.Turn)
 	}
-	names := slices.Clone(f.view.Needs.Missing)
-	you := "you" + strings.TrimPrefix(names[i], f.me)
-	names = slices.Insert(slices.Delete(names, i, i+1), 0, you)
+	names := approval.Names(f.view.Needs.Missing)
+	you := approval.Voter{Name: "you", For: f.view.Needs.Missing[i].For}
+	names = slices.Insert(slices.Delete(names, i, i+1), 0, you.String())
 	const most = 4
 	if len(names) > most {
 		names = append(names[:most-1:most-1], fmt.Sprintf("%d others", len(names)-most+1))
@@ -326,7 +326,7 @@ func (f face) turn() string {
 
 // mine is the place of the chat's owner among those who could still say yes, or -1.
 func (f face) mine() int {
-	return slices.IndexFunc(f.view.Needs.Missing, func(n string) bool { return f.me != "" && (n == f.me || strings.HasPrefix(n, f.me+" (for ")) })
+	return slices.IndexFunc(f.view.Needs.Missing, func(v approval.Voter) bool { return f.me != "" && v.Name == f.me })
 }
 
 func (f face) deadline() string {

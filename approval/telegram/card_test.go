@@ -12,6 +12,7 @@ import (
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
@@ -30,7 +31,7 @@ func (k *keeper) AddButtons(_ context.Context, b []Bound) error {
 // owners says whose private chats there are.
 type owners map[int64]people.User
 
-func (o owners) UserByAccount(_ context.Context, _ string, id int64) (people.User, error) {
+func (o owners) UserByAccount(_ context.Context, _ origin.Channel, id int64) (people.User, error) {
 	if u, ok := o[id]; ok {
 		return u, nil
 	}
@@ -309,7 +310,7 @@ func TestWhoSaidYesAndWhoIsNext(t *testing.T) {
 	r.Rule = policy.Rule{Name: "core", Need: 2, From: []string{"maintainers"}}
 	r.Decisions = []approval.Decision{{User: "bob", UserID: "usr_bob", Revision: 1, Verdict: approval.Approve}, {User: "bob", UserID: "usr_bob", Revision: 2, Verdict: approval.Approve}}
 	view := approvaltest.View(r)
-	view.Needs.Missing, view.Turn = []string{"ann (for dora)", "cleo"}, "ann (for dora) or cleo"
+	view.Needs.Missing, view.Turn = []approval.Voter{{Name: "ann", For: "dora"}, {Name: "cleo"}}, "ann (for dora) or cleo"
 	for chat, want := range map[int64]string{group: "next ann (for dora) or cleo\n", anns: "next you (for dora) or cleo\n"} {
 		if got, _ := silent(smallDiff, public).look(t, chat, r, view); !strings.Contains(got, "Rule core: 1 of 2 yes so far (bob), "+want) {
 			t.Errorf("got\n%s", got)
@@ -326,7 +327,7 @@ func TestWhoSaidYesAndWhoIsNext(t *testing.T) {
 func TestApproveIsNotOfferedInVain(t *testing.T) {
 	r := request(approval.Pending)
 	view := approvaltest.View(r)
-	view.Needs.Missing, view.Turn = []string{"bob", "cleo"}, "bob or cleo"
+	view.Needs.Missing, view.Turn = []approval.Voter{{Name: "bob"}, {Name: "cleo"}}, "bob or cleo"
 	got, m := silent(smallDiff, public).look(t, anns, r, view)
 	if !strings.Contains(got, "Approving is up to bob or cleo.\n") || m.Rows[0][0].Text != rejectButton {
 		t.Errorf("ann's card:\n%s", got)

@@ -17,11 +17,11 @@ import (
 )
 
 // Name is what configuration and cards call this channel.
-const Name = "telegram"
+const Name = origin.Telegram
 
 // Accounts says whose account a number is: ErrNotFound of orchestrator when nobody's.
 type Accounts interface {
-	UserByAccount(ctx context.Context, channel string, id int64) (people.User, error)
+	UserByAccount(ctx context.Context, channel origin.Channel, id int64) (people.User, error)
 }
 
 // ChannelOptions is what a Channel is made of. Sender, Buttons and Diff are needed.

@@ -43,7 +43,7 @@ type Reader interface {
 
 // Linker uses one-time codes.
 type Linker interface {
-	UseLinkCode(ctx context.Context, channel, code string, account int64, name string) (people.User, error)
+	UseLinkCode(ctx context.Context, channel origin.Channel, code string, account int64, name string) (people.User, error)
 }
 
 // Memory is what buttons and questions stand for.

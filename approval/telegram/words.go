@@ -82,10 +82,7 @@ func someone(d approval.Decision) string {
 	if rule, ok := d.ByRule(); ok {
 		return "rule " + rule
 	}
-	if d.For != "" {
-		return d.User + " (for " + d.For + ")"
-	}
-	return d.User
+	return d.By().String()
 }
 
 // shortID is what people see of an id, and may write: its last six characters.

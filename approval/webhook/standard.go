@@ -62,7 +62,7 @@ type requestShape struct {
 	Checks        []checkShape    `json:"checks"` // at most 20
 	CheckCount    int             `json:"check_count"`
 	Rule          ruleShape       `json:"rule"`
-	Needs         approval.Needs  `json:"needs"`
+	Needs         needsShape      `json:"needs"`
 	TooFew        string          `json:"too_few"`   // a sentence when too few people can approve, else ""
 	Decisions     []decisionShape `json:"decisions"` // at most 20, the newest, oldest first
 	DecisionCount int             `json:"decision_count"`
@@ -71,6 +71,17 @@ type requestShape struct {
 	CreatedAt     time.Time       `json:"created_at"`
 	ExpiresAt     *time.Time      `json:"expires_at"`
 	DecidedAt     *time.Time      `json:"decided_at"`
+}
+
+type needsShape struct {
+	Count   int      `json:"count"`   // yeses that the rule asks for
+	Have    int      `json:"have"`    // people who have said yes to this revision
+	From    []string `json:"from"`    // groups; empty: every approver
+	Missing []string `json:"missing"` // who could still say yes; empty once decided
+}
+
+func needsOf(n approval.Needs) needsShape {
+	return needsShape{n.Count, n.Have, some(n.From, maxNames), some(approval.Names(n.Missing), maxNames)}
 }
 
 type sizeShape struct {
@@ -119,11 +130,10 @@ func standard(n news, r approval.Request, view approval.CardView, link string) (
 		Requester: short(r.Requester), Via: short(r.Via.String()), Repository: short(r.Repository), Target: short(r.Target()), Branch: short(v.Branch), Deliver: cmp.Or(v.Deliver, patch.DeliverMerge),
 		Size: sizeShape{len(v.Files), v.Added, v.Removed}, Risk: view.Risk,
 		Warnings: []warningShape{}, WarningCount: len(v.Warnings), Checks: []checkShape{}, CheckCount: len(v.Checks),
-		Rule: ruleShape{short(r.Rule.Name), r.Rule.Need, some(r.Rule.From, maxNames)}, Needs: view.Needs, TooFew: clip(view.TooFew, maxComment),
+		Rule: ruleShape{short(r.Rule.Name), r.Rule.Need, some(r.Rule.From, maxNames)}, Needs: needsOf(view.Needs), TooFew: clip(view.TooFew, maxComment),
 		Decisions: []decisionShape{}, DecisionCount: len(r.Decisions), Landed: r.Landed, RevertOf: r.RevertOf,
 		CreatedAt: r.CreatedAt.UTC(), ExpiresAt: utc(r.ExpiresAt), DecidedAt: utc(r.DecidedAt),
 	}
-	s.Needs.From, s.Needs.Missing = some(view.Needs.From, maxNames), some(view.Needs.Missing, maxNames)
 	s.Risk.Reasons = some(view.Risk.Reasons, maxNames)
 	for _, w := range v.Warnings[:min(len(v.Warnings), maxWarnings)] {
 		s.Warnings = append(s.Warnings, warningShape{short(w.Code), short(w.Path), short(w.Text)})

@@ -3,43 +3,49 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/bot"
 	"gatehouse/approval/passive"
-	"gatehouse/approval/telegram"
 	"gatehouse/approval/webhook"
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/handlers"
+	"gatehouse/orchestrator/origin"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// bot is the Telegram of this node: it shows requests and takes what people do there.
-type bot struct {
-	client   *telegram.Client
-	channel  *telegram.Channel
-	receiver *telegram.Receiver
-}
-
-// connect makes the channels of the configuration, once it is certain how people reach
+// connect makes the bots of the configuration, once it is certain how people reach
 // this server, and lets the gateway show requests in them.
 func (h *house) connect() error {
-	if t := h.cfg.Telegram; t != nil {
-		var err error
-		if h.bot, err = h.newBot(*t); err != nil {
+	for _, key := range slices.Sorted(maps.Keys(h.cfg.Bots)) {
+		b, err := h.cfg.Bots[key].Start(bot.Parts{Server: serverOfBots(h.cfg), Gateway: h.gateway, Engine: h.engine, Store: h.store, Diff: h.diff,
+			Health: h.healthOf(key), Node: h.node, Log: h.log})
+		if err != nil {
 			return err
 		}
+		h.bots = append(h.bots, bot.Running{Bot: b, Key: key})
 	}
 	return h.rewire(h.cfg)
+}
+
+// serverOfBots is what bots tell of this server.
+func serverOfBots(c *config.Config) bot.Server {
+	return bot.Server{PublicURL: c.PublicURL, Zone: c.Location}
 }
 
 // rewire gives the gateway a configuration with its channels.
 func (h *house) rewire(c *config.Config) error {
 	channels := []approval.Channel{passive.Inbox, passive.Chat}
-	if h.bot != nil {
-		if c.Telegram != nil {
-			h.bot.channel.SetSettings(botSettings(c))
+	for _, b := range h.bots {
+		if section := c.Bots[b.Key]; section != nil {
+			b.Take(section, serverOfBots(c))
 		}
-		channels = append(channels, h.bot.channel)
+		channels = append(channels, b.Channel())
 	}
 	if len(c.Webhooks) > 0 {
 		var targets []webhook.Target
@@ -58,27 +64,17 @@ func (h *house) rewire(c *config.Config) error {
 	return nil
 }
 
-func botSettings(c *config.Config) telegram.Settings {
-	return telegram.Settings{Chats: c.TelegramChats, PublicURL: c.PublicURL, Zone: c.Location}
-}
-
-// newBot makes the bot. It asks Telegram nothing yet.
-func (h *house) newBot(t config.Telegram) (*bot, error) {
-	client, err := telegram.New(telegram.ClientOptions{Token: t.Token, APIURL: t.APIURL, Log: h.log})
-	if err != nil {
-		return nil, err
+// sayUntaken says which bots run with other settings than the next configuration has.
+func (h *house) sayUntaken(next *config.Config) {
+	for _, name := range config.BotNames() {
+		if key := origin.Channel(name); !bot.SameAtStart(h.cfg.Bots[key], next.Bots[key]) {
+			h.log.Warn("the bot of channels." + name + " is read only at the start; restart to change it")
+		}
 	}
-	b := &bot{client: client}
-	b.channel = telegram.NewChannel(telegram.ChannelOptions{Sender: client, Buttons: h.store, Accounts: h.store, Diff: h.diff, Log: h.log}, botSettings(h.cfg))
-	desk := telegram.NewDesk(telegram.DeskOptions{Channel: b.channel, Bot: client.Me, Gateway: h.gateway, Engine: h.engine, Reader: h.store,
-		Accounts: h.store, Linker: h.store, Memory: h.store, Log: h.log})
-	b.receiver, err = telegram.NewReceiver(telegram.ReceiverOptions{Client: client, Inbox: h.store, Handle: desk.Handle, Drop: desk.Drop, Mode: t.Mode,
-		PublicURL: h.cfg.PublicURL, Secret: t.WebhookSecret, Node: h.node, Log: h.log, Health: h.healthOf(telegram.Name)})
-	return b, err
 }
 
 // healthOf keeps what a channel tells of its other side, for pages and doctor.
-func (h *house) healthOf(channel string) func(ctx context.Context, state, detail string) {
+func (h *house) healthOf(channel origin.Channel) func(ctx context.Context, state, detail string) {
 	return func(ctx context.Context, state, detail string) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -88,22 +84,41 @@ func (h *house) healthOf(channel string) func(ctx context.Context, state, detail
 	}
 }
 
-// runBot receives from Telegram until ctx ends.
-func (h *house) runBot(ctx context.Context) error {
-	if h.bot == nil {
-		return nil
+// runBots receives what people do in the channels until ctx ends.
+func (h *house) runBots(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, b := range h.bots {
+		g.Go(func() error {
+			if err := b.Run(ctx); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		})
 	}
-	err := h.bot.receiver.Run(ctx)
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+	return g.Wait()
 }
 
-// telegramHook takes what Telegram posts; nil where the bot asks for it itself.
-func (h *house) telegramHook() http.Handler {
-	if h.bot == nil || h.cfg.Telegram.Mode != telegram.Webhook {
-		return nil
+// hookOf takes what the service of a channel posts; nil where the bot asks for it itself.
+func (h *house) hookOf(key origin.Channel) http.Handler {
+	for _, b := range h.bots {
+		if b.Key == key {
+			return b.Hook()
+		}
 	}
-	return h.bot.receiver
+	return nil
+}
+
+// places are the channels in force, as the settings show them.
+func (h *house) places() []handlers.Place {
+	var all []handlers.Place
+	for _, ch := range h.gateway.Config().Channels {
+		p := handlers.Place{Name: ch.Name()}
+		for _, b := range h.bots {
+			if b.Key == ch.Name() {
+				p.Bot, p.Test = b.Name, b.Test
+			}
+		}
+		all = append(all, p)
+	}
+	return all
 }

@@ -97,12 +97,8 @@ func (a approvalShape) rows() [][]string {
 // understandChannels names where requests are shown besides the web, without secrets.
 func understandChannels(c *config.Config) []string {
 	all := []string{}
-	if t := c.Telegram; t != nil {
-		where := "cards go to the private chats of those who may decide"
-		if len(t.Chats) > 0 {
-			where = "cards go to " + strings.Join(t.Chats, ", ")
-		}
-		all = append(all, console.Parts("telegram", t.Mode, where))
+	for _, key := range slices.Sorted(maps.Keys(c.Bots)) {
+		all = append(all, console.Parts(c.Bots[key].Words()...))
 	}
 	for _, w := range c.Webhooks {
 		format := w.Format

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"gatehouse/approval"
@@ -12,6 +13,7 @@ import (
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
 	"gatehouse/views"
@@ -38,7 +40,7 @@ func checkChannels(ctx context.Context, cfg *config.Config) []finding {
 		return append(all, finding{"channels", broke, "What the channels told cannot be read: " + err.Error()})
 	}
 	for _, h := range health {
-		if h.Channel == "telegram" && cfg.Telegram == nil {
+		if slices.Contains(config.BotNames(), string(h.Channel)) && cfg.Bots[h.Channel] == nil {
 			continue // it was taken out of the configuration
 		}
 		all = append(all, healthFinding(h))
@@ -49,7 +51,7 @@ func checkChannels(ctx context.Context, cfg *config.Config) []finding {
 	}
 	for _, b := range backlog {
 		if b.Dead > 0 {
-			all = append(all, finding{"channel " + b.Channel, broke, views.GivenUp(b.Dead) + reasonGivenUp(ctx, s, b.Channel) + " Look under Settings, Channels, and press Retry there."})
+			all = append(all, finding{"channel " + string(b.Channel), broke, views.GivenUp(b.Dead) + reasonGivenUp(ctx, s, b.Channel) + " Look under Settings, Channels, and press Retry there."})
 		}
 	}
 	return all
@@ -90,7 +92,7 @@ type deadLetters interface {
 
 // reasonGivenUp says where one of the messages should have gone and why it did not; ""
 // when that cannot be read.
-func reasonGivenUp(ctx context.Context, from deadLetters, channel string) string {
+func reasonGivenUp(ctx context.Context, from deadLetters, channel origin.Channel) string {
 	page, err := from.DeadLetters(ctx, approval.DeadFilter{Channel: channel, Limit: 1})
 	if err != nil || len(page.Items) == 0 {
 		return ""
@@ -104,7 +106,7 @@ func reasonGivenUp(ctx context.Context, from deadLetters, channel string) string
 }
 
 func healthFinding(h approval.Health) finding {
-	name := "channel " + h.Channel
+	name := "channel " + string(h.Channel)
 	since := h.Since.UTC().Format("2006-01-02 15:04 UTC")
 	if h.Bad() {
 		return finding{name, broke, fmt.Sprintf("%s (%s since %s, node %s)", views.ChannelTrouble(h.Channel, h.State, h.Detail), h.State, since, h.Node)}

@@ -8,14 +8,17 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/bot"
 	"gatehouse/approval/sqlstore"
+	"gatehouse/approval/telegram"
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store"
 )
 
 func TestDoctorTellsOfChannels(t *testing.T) {
 	t.Parallel()
-	cfg := &config.Config{Database: "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db"), Telegram: &config.Telegram{}}
+	cfg := &config.Config{Database: "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db"), Bots: map[origin.Channel]bot.Section{origin.Telegram: &telegram.Section{}}}
 	if got := checkChannels(t.Context(), cfg); len(got) != 0 {
 		t.Fatalf("a database that is not there: %+v", got)
 	}
@@ -42,7 +45,7 @@ func TestDoctorTellsOfChannels(t *testing.T) {
 			t.Errorf("%s: %+v, want %s and %q", c.state, got, c.want, c.says)
 		}
 	}
-	cfg.Telegram = nil
+	cfg.Bots = nil
 	if got := checkChannels(t.Context(), cfg); len(got) != 0 {
 		t.Errorf("a bot that was taken out of the configuration: %+v", got)
 	}

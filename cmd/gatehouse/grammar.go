@@ -1,8 +1,14 @@
 package main
 
-import "gatehouse/cmd/gatehouse/internal/console"
+import (
+	"strings"
 
-import "gatehouse/cmd/gatehouse/cli"
+	"gatehouse/cmd/gatehouse/cli"
+	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/cmd/gatehouse/internal/console"
+
+	"github.com/alecthomas/kong"
+)
 
 const defaultURL = "http://127.0.0.1:8080"
 
@@ -67,4 +73,9 @@ type AuditCmd struct {
 	List   cli.AuditListCmd   `cmd:"" help:"Search requests, delegations or events."`
 	Export cli.AuditExportCmd `cmd:"" help:"Print the history."`
 	Key    AuditKeyCmd        `cmd:"" help:"Print the fingerprints of the keys that seal the history."`
+}
+
+// grammarVars are what the texts of the grammar name.
+func grammarVars() kong.Vars {
+	return kong.Vars{"url": defaultURL, "bots": strings.Join(config.BotNames(), ",")}
 }

@@ -16,7 +16,7 @@ import (
 func grammar(t *testing.T) *kong.Application {
 	t.Helper()
 	var cli CLI
-	k, err := kong.New(&cli, kong.Name("gatehouse"), kong.Vars{"url": defaultURL})
+	k, err := kong.New(&cli, kong.Name("gatehouse"), grammarVars())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,17 +35,17 @@ func TestHelpOfEveryCommandHasTwoExamples(t *testing.T) {
 			return
 		}
 		known[path] = true
-		if examples[path][0] == "" || examples[path][1] == "" {
+		if examples()[path][0] == "" || examples()[path][1] == "" {
 			t.Errorf("%q has no two examples", path)
 		}
-		for _, example := range examples[path] {
+		for _, example := range examples()[path] {
 			if path != "" && !strings.Contains(example, "gatehouse "+path) {
 				t.Errorf("%q does not show %q", example, path)
 			}
 		}
 	}
 	walk(grammar(t).Node)
-	for path := range examples {
+	for path := range examples() {
 		if !known[path] {
 			t.Errorf("there are examples for %q, which is no command", path)
 		}

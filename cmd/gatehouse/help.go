@@ -2,15 +2,26 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
+	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/cmd/gatehouse/internal/console"
 
 	"github.com/alecthomas/kong"
 )
 
-// examples are the first two lines of each command's help.
-var examples = map[string][2]string{
+// examples are the first two lines of each command's help. Those that link an account read alike for every channel.
+func examples() map[string][2]string {
+	all := maps.Clone(written)
+	for _, channel := range config.BotNames() {
+		all["link "+channel] = [2]string{"gatehouse link " + channel + " ann", "gatehouse link " + channel + " ann --json"}
+	}
+	return all
+}
+
+// written are the examples of single commands.
+var written = map[string][2]string{
 	"":                    {`gatehouse demo`, `gatehouse send kik "Fix the retry loop" --repo app --wait`},
 	"demo":                {`gatehouse demo`, `gatehouse demo --repo ~/src/app --once`},
 	"serve":               {`gatehouse serve`, `gatehouse serve --config /etc/gatehouse.yaml`},
@@ -71,7 +82,6 @@ var examples = map[string][2]string{
 	"user away":           {`gatehouse user away ann --to cleo --until 2w`, `gatehouse user away ann --back`},
 	"user signin-link":    {`gatehouse user signin-link ann`, `xdg-open "$(gatehouse user signin-link ann)"`},
 	"link":                {`gatehouse link telegram ann`, `gatehouse link list`},
-	"link telegram":       {`gatehouse link telegram ann`, `gatehouse link telegram ann --json`},
 	"link list":           {`gatehouse link list`, `gatehouse link list --json`},
 	"link remove":         {`gatehouse link remove telegram 123456789`, `gatehouse link remove telegram 123456789 --json`},
 	"token":               {`gatehouse token create ann --scope tasks:write`, `gatehouse token list`},
@@ -99,7 +109,7 @@ func helpWithExamples(options kong.HelpOptions, ctx *kong.Context) error {
 	if node == nil {
 		node = ctx.Model.Node
 	}
-	if two, ok := examples[strings.TrimSpace(console.PathOf(node))]; ok {
+	if two, ok := examples()[strings.TrimSpace(console.PathOf(node))]; ok {
 		if _, err := fmt.Fprintf(ctx.Stdout, "  %s\n  %s\n\n", two[0], two[1]); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 // A help example is pasted as it stands, so the parser takes it, and a digest in one is whole.
 func TestHelpExamplesAreUnderstood(t *testing.T) {
 	quoted := regexp.MustCompile(`"[^"]*"`)
-	for path, two := range examples {
+	for path, two := range examples() {
 		for _, example := range two {
 			at := strings.LastIndex(example, "gatehouse "+path)
 			if path == "" {
@@ -32,7 +32,7 @@ func TestHelpExamplesAreUnderstood(t *testing.T) {
 				args = append(args, strings.Trim(word, `)"`))
 			}
 			var commands CLI
-			k, err := kong.New(&commands, kong.Name("gatehouse"), kong.Vars{"url": defaultURL}, kong.Exit(func(int) {}))
+			k, err := kong.New(&commands, kong.Name("gatehouse"), grammarVars(), kong.Exit(func(int) {}))
 			if err != nil {
 				t.Fatal(err)
 			}

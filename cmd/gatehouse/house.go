@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/bot"
 	"gatehouse/approval/passive"
 	"gatehouse/approval/sqlstore"
 	"gatehouse/cmd/gatehouse/internal/config"
@@ -45,7 +46,7 @@ type house struct {
 	mirrors *patch.Mirrors
 	engine  *orchestrator.Engine
 	gateway *approval.Gateway
-	bot     *bot // nil without channels.telegram
+	bots    []bot.Running
 	models  *models
 	runner  *command.Runner
 	taken   chan struct{} // holds one when the configuration was loaded again, see sweepCaches
@@ -180,7 +181,7 @@ func (h *house) run(ctx context.Context, serve func(context.Context) error) erro
 	g.Go(func() error { return h.store.Run(ctx) })
 	g.Go(func() error { return h.engine.Run(ctx) })
 	g.Go(func() error { return h.gateway.Run(ctx) })
-	g.Go(func() error { return h.runBot(ctx) })
+	g.Go(func() error { return h.runBots(ctx) })
 	g.Go(func() error { return h.intake.Run(ctx) })
 	g.Go(func() error { return h.keep(ctx) })
 	g.Go(func() error { return h.sweepCaches(ctx) })
@@ -212,9 +213,7 @@ func (h *house) reload(ctx context.Context, by event.Taken) error {
 		h.log.Warn("server.public_url is read only at the start; restart to change it")
 	}
 	next.PublicURL = h.cfg.PublicURL // links begin alike everywhere
-	if was, is := h.cfg.Telegram, next.Telegram; (was == nil) != (is == nil) || was != nil && (was.Token != is.Token || was.Mode != is.Mode || was.APIURL != is.APIURL || was.WebhookSecret != is.WebhookSecret) {
-		h.log.Warn("the bot of channels.telegram is read only at the start; restart to change it")
-	}
+	h.sayUntaken(next)
 	err = errors.Join(h.rewire(next), h.models.load(next))
 	if err == nil { // until then this node has other rules than those on record, and decides nothing
 		_, err = h.record(ctx, next, by)

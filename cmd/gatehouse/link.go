@@ -7,27 +7,28 @@ import (
 
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
+
+	"github.com/alecthomas/kong"
 )
 
 // LinkCmd is about accounts of channels that belong to people.
 type LinkCmd struct {
-	Telegram LinkTelegramCmd `cmd:"" help:"Print a code that links a Telegram account, once, within 10 minutes."`
-	List     LinkListCmd     `cmd:"" help:"List linked accounts."`
-	Remove   LinkRemoveCmd   `cmd:"" help:"Take an account away from its person."`
+	Telegram LinkAccountCmd `cmd:"" help:"Print a code that links a Telegram account, once, within 10 minutes."`
+	List     LinkListCmd    `cmd:"" help:"List linked accounts."`
+	Remove   LinkRemoveCmd  `cmd:"" help:"Take an account away from its person."`
 }
 
-// telegramName is what accounts, cards and decisions call the channel.
-const telegramName = "telegram"
-
-// LinkTelegramCmd makes a link code.
-type LinkTelegramCmd struct {
+// LinkAccountCmd makes a link code for the channel that the command is called after.
+type LinkAccountCmd struct {
 	User string `arg:"" help:"Whose account it will be."`
 }
 
 // Run prints the code alone on stdout.
-func (c *LinkTelegramCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *LinkAccountCmd) Run(ctx context.Context, sh *console.Shell, called *kong.Context) error {
+	channel := origin.Channel(called.Selected().Name)
 	return withStore(ctx, sh, func(s *store.Store) error {
 		u, err := userNamed(ctx, s, c.User)
 		if err != nil {
@@ -37,7 +38,7 @@ func (c *LinkTelegramCmd) Run(ctx context.Context, sh *console.Shell) error {
 			return console.Fail(console.ExitNotAllowed, "%s is disabled, so no account can be linked. Let them in first: gatehouse user enable %s", console.Line(u.Name), console.Line(u.Name))
 		}
 		expires := sh.Now().Add(people.LinkCodeLife).UTC()
-		code, err := s.CreateLinkCode(ctx, cliActor, telegramName, u.ID)
+		code, err := s.CreateLinkCode(ctx, cliActor, channel, u.ID)
 		if err != nil {
 			return coded(err)
 		}
@@ -47,7 +48,7 @@ func (c *LinkTelegramCmd) Run(ctx context.Context, sh *console.Shell) error {
 		if err := sh.Say("%s", code); err != nil {
 			return err
 		}
-		sh.Hint("  In Telegram send /start %s to the bot within 10 minutes", code)
+		sh.Hint("  In %s send /start %s to the bot within 10 minutes", channel.Title(), code)
 		return nil
 	})
 }
@@ -83,8 +84,8 @@ func (c *LinkListCmd) Run(ctx context.Context, sh *console.Shell) error {
 
 // LinkRemoveCmd unlinks an account.
 type LinkRemoveCmd struct {
-	Channel string `arg:"" enum:"telegram" help:"telegram."`
-	ID      int64  `arg:"" help:"The account's number, as the list shows it."`
+	Channel origin.Channel `arg:"" enum:"${bots}" help:"${bots}."`
+	ID      int64          `arg:"" help:"The account's number, as the list shows it."`
 }
 
 // Run unlinks it; from then on it is a stranger's.

@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string) error {
 		kong.Description("Teams of AI agents, with a gate in front of everything they want to change."),
 		kong.Help(helpWithExamples),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Vars{"url": defaultURL},
+		grammarVars(),
 	)
 	if err != nil {
 		return fmt.Errorf("build the command line: %w", err)

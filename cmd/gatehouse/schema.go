@@ -6,6 +6,7 @@ import (
 
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/cmd/gatehouse/internal/console"
+	"gatehouse/orchestrator/origin"
 )
 
 // ConfigSchemaCmd prints the JSON schema of gatehouse.yaml.
@@ -13,9 +14,7 @@ type ConfigSchemaCmd struct{}
 
 // choices are the keys that take one of a few words.
 var choices = map[string][]string{
-	"agents.*.kind":                 {"command", "llm", "workflow", "remote"},
 	"agents.*.role":                 {"admin", "developer", "specialist", "cli"},
-	"agents.*.approval":             {"auto", "chat", "telegram", "web", "any"},
 	"agents.*.protocol":             {"plain", "jsonl"},
 	"agents.*.sandbox":              {"auto", "required", "off"},
 	"agents.*.network":              {"open", "off"},
@@ -30,7 +29,6 @@ var choices = map[string][]string{
 	"engine.capacity":               {"queue", "refuse"},
 	"engine.at_depth":               {"error", "hide"},
 	"repositories.*.deliver":        {"merge", "branch"},
-	"channels.telegram.mode":        {"poll", "webhook"},
 	"channels.webhooks.[].format":   {"slack", "standard"},
 	"providers.*.kind":              {"anthropic", "openai"},
 	"hooks.[].at":                   {"before_call", "after_call"},
@@ -57,7 +55,11 @@ func structSchema(t reflect.Type, at string) map[string]any {
 	properties := map[string]any{}
 	for f := range t.Fields() {
 		if name, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" && name != "-" {
-			properties[name] = schemaOf(f.Type, strings.TrimPrefix(at+"."+name, "."))
+			property := schemaOf(f.Type, strings.TrimPrefix(at+"."+name, "."))
+			if words := strings.Fields(f.Tag.Get("words")); len(words) > 0 {
+				property["enum"] = words
+			}
+			properties[name] = property
 		}
 	}
 	return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
@@ -84,7 +86,14 @@ func schemaOf(t reflect.Type, at string) map[string]any {
 	case reflect.Float32, reflect.Float64:
 		return map[string]any{"type": "number"}
 	case reflect.String:
-		if words := choices[at]; words != nil {
+		words := choices[at]
+		switch at { // what others have as a list
+		case "agents.*.kind":
+			words = config.Kinds()
+		case "agents.*.approval":
+			words = origin.Modes()
+		}
+		if words != nil {
 			return map[string]any{"type": "string", "enum": words}
 		}
 		return map[string]any{"type": "string"}

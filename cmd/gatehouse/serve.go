@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"gatehouse/approval/telegram"
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/handlers"
@@ -180,12 +181,10 @@ func (h *house) site(listen string, examples []views.Example) (*web.Server, erro
 		Outbox: h.gateway, Links: h.store, Places: h.places, Sums: h.store, History: h.store, SavedViews: h.store, Traces: h.store, People: h.store, PublicURL: publicURL, Triggers: h.intake,
 		Configuration: h.configuration, Reload: h.reloadFor, Proof: verifier, Holds: h.store,
 		Condition: h.condition, Snapshots: h.store}
-	a := &api.API{Engine: h.engine, Reader: h.store, Ids: ids, Requests: h.store, Gateway: h.gateway, Reviewer: h.trees, Audits: verifier, History: h.store, Exports: h.store, Holds: h.store,
-		Context: func(actor, userID string) sharedctx.Store { return h.store.ContextOf(actor, userID) }, Reload: h.reloadFor, Seal: key,
-		Now: time.Now, Outbox: h.gateway, Places: h.places, Figures: h.store, Hooks: h.intake}
+	a := &api.API{Site: pages, Exports: h.store, Seal: key}
 	s := stream.New(stream.Options{Engine: h.engine, Reader: h.store, Ids: ids, Log: h.log, Now: time.Now,
 		Grown: func() <-chan struct{} { return h.store.Grown().Changed() }, SameOrigin: web.SameOrigin(listen, publicURL)})
-	return web.New(web.Options{Listen: listen, PublicURL: publicURL, Site: pages, API: a, Streams: s, Verifier: verifier, Hooks: hook.Hooks{Intake: h.intake}, Auth: d, Log: h.log, Ready: h.ready, Figures: h.figures, Now: time.Now, Telegram: h.telegramHook()}), nil
+	return web.New(web.Options{Listen: listen, PublicURL: publicURL, Site: pages, API: a, Streams: s, Verifier: verifier, Hooks: hook.Hooks{Intake: h.intake}, Auth: d, Log: h.log, Ready: h.ready, Figures: h.figures, Now: time.Now, Telegram: h.hookOf(telegram.Name)}), nil
 }
 
 // sealKey is this node's key for seals, made at the first start.

@@ -65,7 +65,7 @@ func shape(e approval.Electorate, r approval.Request) wire.Request {
 		s.Decisions = append(s.Decisions, decisionOf(d))
 	}
 	for _, card := range r.Cards {
-		s.Cards = append(s.Cards, wire.Card{Channel: string(card.Channel), State: cardState(r, card)})
+		s.Cards = append(s.Cards, wire.Card{Channel: card.Channel, State: cardState(r, card)})
 	}
 	return s
 }
@@ -76,7 +76,7 @@ func decisionOf(d approval.Decision) wire.Decision {
 		WarningsTicked: append([]string{}, d.Seen.WarningsTicked...), Read: readsOf(d.Seen.Read), OpenedAt: d.Seen.OpenedAt,
 	}
 	return wire.Decision{
-		ID: d.ID, User: d.User, Channel: string(d.Channel), Verdict: string(d.Verdict), Comment: mask.Text(d.Comment), Digest: d.Digest, At: d.At.UTC(),
+		ID: d.ID, User: d.User, Channel: d.Channel, Verdict: string(d.Verdict), Comment: mask.Text(d.Comment), Digest: d.Digest, At: d.At.UTC(),
 		Revision: d.Revision, Seen: seen, For: d.For, Files: d.Files, Comments: maskedComments(d.Comments), StartOver: d.StartOver,
 	}
 }
@@ -111,7 +111,7 @@ func riskOf(r approval.Request) wire.Risk {
 
 func needsOf(e approval.Electorate, r approval.Request) wire.Needs {
 	n := e.Needs(r)
-	return wire.Needs{Count: n.Count, Have: n.Have, From: n.From, Missing: n.Missing, Problem: e.TooFew(r)}
+	return wire.Needs{Count: n.Count, Have: n.Have, From: n.From, Missing: approval.Names(n.Missing), Problem: e.TooFew(r)}
 }
 
 // cardState says how far a channel is behind the request.

@@ -7,6 +7,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
@@ -14,25 +15,25 @@ import (
 
 // channelShape is a channel as the API shows it.
 type channelShape struct {
-	Name   string     `json:"name"`
-	State  string     `json:"state"` // "" where there is no other side, or none has told yet
-	Detail string     `json:"detail"`
-	Node   string     `json:"node"`
-	Since  *time.Time `json:"since"`
-	Due    int        `json:"due"`
-	Dead   int        `json:"dead"`
+	Name   origin.Channel `json:"name"`
+	State  string         `json:"state"` // "" where there is no other side, or none has told yet
+	Detail string         `json:"detail"`
+	Node   string         `json:"node"`
+	Since  *time.Time     `json:"since"`
+	Due    int            `json:"due"`
+	Dead   int            `json:"dead"`
 }
 
 // letterShape is a delivery that was given up.
 type letterShape struct {
-	Letter    string     `json:"letter"`
-	Kind      string     `json:"kind"` // card, notice or digest
-	Channel   string     `json:"channel"`
-	Address   string     `json:"address"`
-	RequestID wire.Maybe `json:"request_id"`
-	Title     string     `json:"title"`
-	Error     string     `json:"error"`
-	Attempts  int        `json:"attempts"`
+	Letter    string         `json:"letter"`
+	Kind      string         `json:"kind"` // card, notice or digest
+	Channel   origin.Channel `json:"channel"`
+	Address   string         `json:"address"`
+	RequestID wire.Maybe     `json:"request_id"`
+	Title     string         `json:"title"`
+	Error     string         `json:"error"`
+	Attempts  int            `json:"attempts"`
 }
 
 // Channels answers GET /channels: how each channel does, and what was given up, of
@@ -69,9 +70,9 @@ func (a *API) Channels(c echo.Context) error {
 
 // retryBody names what to try again: one letter, all of a channel, or all.
 type retryBody struct {
-	Letter  string `json:"letter"`
-	Channel string `json:"channel"`
-	All     bool   `json:"all"`
+	Letter  string         `json:"letter"`
+	Channel origin.Channel `json:"channel"`
+	All     bool           `json:"all"`
 }
 
 // RetryChannels answers POST /channels/retry.

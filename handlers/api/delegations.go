@@ -119,7 +119,7 @@ func (a *API) told(c echo.Context, all []orchestrator.Delegation) ([]wire.Delega
 		case err != nil:
 			return nil, err
 		}
-		shapes[i].WaitsFor = voters.Needs(r).Missing
+		shapes[i].WaitsFor = approval.Names(voters.Needs(r).Missing)
 	}
 	return shapes, nil
 }

@@ -28,7 +28,7 @@ func (a *API) Evidence(c echo.Context) error {
 		if r, err = a.Gateway.ReadersOf(c.Request().Context(), caller(c).Principal, r); err != nil {
 			return err
 		}
-		return evidence.Evidences{Reader: a.Reader, Requests: a.Requests, Proof: a.Audits, Now: a.Now}.Render(c, r)
+		return evidence.Evidences{Reader: a.Reader, Requests: a.Requests, Proof: a.Proof, Now: a.Now}.Render(c, r)
 	case "bundle":
 		return a.evidenceBundle(c, r)
 	case "json":

@@ -55,7 +55,7 @@ func (a *API) Export(c echo.Context) error {
 		})
 		if err == nil && b.Many() {
 			// A filter may take few events of very many: what proves them is not to be more.
-			err = a.Audits.EachProof(c.Request().Context(), first, last, max(proofHeads, b.Events()), func(p proof.Proof) error {
+			err = a.Proof.EachProof(c.Request().Context(), first, last, max(proofHeads, b.Events()), func(p proof.Proof) error {
 				a.extend(c)
 				return b.Checkpoint(p)
 			})

@@ -80,22 +80,22 @@ func (a *API) Insights(c echo.Context) error {
 		return err
 	}
 	out := insightsShape{From: insight.DayTime(first).Format(time.DateOnly), To: insight.DayTime(last).Format(time.DateOnly), By: by}
-	state, err := a.Figures.InsightState(ctx)
+	state, err := a.Sums.InsightState(ctx)
 	if err != nil {
 		return err
 	}
 	if out.Behind = state.Behind; !state.At.IsZero() {
 		out.AsOf = &state.At
 	}
-	sums, err := a.Figures.Insight(ctx, first, last, by, insight.Filter{Agent: c.QueryParam("agent"), Repository: c.QueryParam("repository")})
+	sums, err := a.Sums.Insight(ctx, first, last, by, insight.Filter{Agent: c.QueryParam("agent"), Repository: c.QueryParam("repository")})
 	if err != nil {
 		return err
 	}
 	out.Total, out.Items = insight.Of(sums), insight.By(sums, by)
-	if out.Breakers, err = a.Figures.Breakers(ctx); err != nil {
+	if out.Breakers, err = a.Sums.Breakers(ctx); err != nil {
 		return err
 	}
-	if out.Turns, err = a.Figures.BreakerTurns(ctx, insight.DayTime(first), insight.DayTime(last+1), 50); err != nil {
+	if out.Turns, err = a.Sums.BreakerTurns(ctx, insight.DayTime(first), insight.DayTime(last+1), 50); err != nil {
 		return err
 	}
 	out.Breakers, out.Turns = wire.ListOf(out.Breakers, "").Items, wire.ListOf(out.Turns, "").Items
@@ -109,7 +109,7 @@ func (a *API) TaskInsights(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	sums, err := handlers.TaskSums(ctx, a.Figures, t.ID)
+	sums, err := handlers.TaskSums(ctx, a.Sums, t.ID)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (a *API) Waits(c echo.Context) error {
 	}
 	out := wire.Waits{Note: handlers.NoCycle}
 	out.Slots.Used, out.Slots.Size = a.Engine.Slots()
-	waits := handlers.WaitsOf{Engine: a.Engine, Reader: a.Reader, Requests: a.Requests, Gateway: a.Gateway, Insights: a.Figures, Now: a.Now}
+	waits := handlers.WaitsOf{Engine: a.Engine, Reader: a.Reader, Requests: a.Requests, Gateway: a.Gateway, Insights: a.Sums, Now: a.Now}
 	next := ""
 	switch id := q.Get("task"); {
 	case id != "":

@@ -52,7 +52,7 @@ func (a *API) Triggers(c echo.Context) error {
 	if err := a.forPeople(c); err != nil {
 		return err
 	}
-	all, err := a.Hooks.Statuses(c.Request().Context())
+	all, err := a.Site.Triggers.Statuses(c.Request().Context())
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (a *API) Trigger(c echo.Context) error {
 	if err := a.forPeople(c); err != nil {
 		return err
 	}
-	s, err := a.Hooks.Status(c.Request().Context(), c.Param("name"))
+	s, err := a.Site.Triggers.Status(c.Request().Context(), c.Param("name"))
 	if err != nil {
 		return err
 	}
@@ -95,12 +95,12 @@ func (a *API) Deliveries(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.Hooks.Deliveries(c.Request().Context(), trigger.Filter{Trigger: c.Param("name"), States: states, After: q.Get("after"), Limit: limit})
+	page, err := a.Site.Triggers.Deliveries(c.Request().Context(), trigger.Filter{Trigger: c.Param("name"), States: states, After: q.Get("after"), Limit: limit})
 	if err != nil {
 		return err
 	}
 	if len(page.Items) == 0 && q.Get("after") == "" { // nothing came, or nobody has this name
-		if _, err := a.Hooks.Status(c.Request().Context(), c.Param("name")); err != nil {
+		if _, err := a.Site.Triggers.Status(c.Request().Context(), c.Param("name")); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (a *API) delivery(c echo.Context) (trigger.Delivery, error) {
 	if err != nil {
 		return trigger.Delivery{}, err
 	}
-	d, err := a.Hooks.Delivery(c.Request().Context(), id)
+	d, err := a.Site.Triggers.Delivery(c.Request().Context(), id)
 	if name := c.Param("name"); err == nil && name != "" && d.Trigger != name {
 		err = handlers.NotFound("delivery", id)
 	}
@@ -149,7 +149,7 @@ func (a *API) Redeliver(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	again, err := a.Hooks.Redeliver(c.Request().Context(), d.ID, caller(c).User)
+	again, err := a.Site.Triggers.Redeliver(c.Request().Context(), d.ID, caller(c).User)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (a *API) TryTrigger(c echo.Context) error {
 	if err := read(c, &in); err != nil {
 		return err
 	}
-	trial, err := a.Hooks.Try(c.Request().Context(), c.Param("name"), trigger.Sample{Body: in.Payload, Event: in.Event})
+	trial, err := a.Site.Triggers.Try(c.Request().Context(), c.Param("name"), trigger.Sample{Body: in.Payload, Event: in.Event})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ const proofHeads = 20_000
 // sealed ends a bundle with what proves it.
 func (a *API) sealed(c echo.Context, b *proof.Writer) error {
 	a.extend(c)
-	proofs, err := a.Audits.Proofs(c.Request().Context(), b.Tasks(), proofHeads)
+	proofs, err := a.Proof.Proofs(c.Request().Context(), b.Tasks(), proofHeads)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (a *API) Verify(c echo.Context) error {
 		return err
 	}
 	lines := strings.Contains(c.Request().Header.Get(echo.HeaderAccept), "application/jsonl")
-	v, err := a.Audits.Verify(c.Request().Context(), caller(c).User.Name, a.teller(c, lines))
+	v, err := a.Proof.Verify(c.Request().Context(), caller(c).User.Name, a.teller(c, lines))
 	if err != nil {
 		return err
 	}
@@ -112,11 +112,11 @@ func (a *API) Sealing(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	last, err := a.Audits.SealedUpTo(ctx)
+	last, err := a.Proof.SealedUpTo(ctx)
 	if err != nil {
 		return err
 	}
-	keys, err := a.Audits.SealKeys(ctx)
+	keys, err := a.Proof.SealKeys(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (a *API) Sealing(c echo.Context) error {
 	for _, k := range keys {
 		out.Keys = append(out.Keys, sealKey{k.ID, k.Public, k.Node, k.At.UTC()})
 	}
-	v, ok, err := a.Audits.LastVerified(ctx)
+	v, ok, err := a.Proof.LastVerified(ctx)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func fill(v reflect.Value, name string, levels int) {
 		v.SetBytes([]byte(`{"a":1}`))
 		return
 	case chain.Chain:
-		v.Set(reflect.ValueOf(chain.Of(3, chain.Step{From: "kik", To: "coder", Task: "<&>"})))
+		v.Set(reflect.ValueOf(chain.New(3).With(chain.Step{From: "kik", To: "coder", Task: "<&>"})))
 		return
 	}
 	switch v.Kind() {

@@ -113,7 +113,7 @@ func yesOf(r approval.Request) []string {
 	var names []string
 	for _, d := range standing(r) {
 		if d.Verdict == approval.Approve {
-			names = append(names, inPlace(d))
+			names = append(names, d.By().String())
 		}
 	}
 	slices.Sort(names)
@@ -146,14 +146,6 @@ func outcome(r approval.Request) *view.Outcome {
 	return o
 }
 
-// inPlace is who decided, with whom they stood in for.
-func inPlace(d approval.Decision) string {
-	if d.For == "" {
-		return d.User
-	}
-	return d.User + " (for " + d.For + ")"
-}
-
 // madeWords says how people made a revision that is not the agent's own.
 func madeWords(r approval.Request, v approval.Revision) string {
 	switch v.Made {
@@ -167,7 +159,7 @@ func madeWords(r approval.Request, v approval.Revision) string {
 		who := "Somebody"
 		for _, d := range r.Decisions {
 			if d.Revision == v.MadeFrom && len(d.Files) > 0 {
-				who = inPlace(d)
+				who = d.By().String()
 			}
 		}
 		what := "files"

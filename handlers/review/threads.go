@@ -61,7 +61,7 @@ func (p *Pages) threads(f *handlers.Frame, page *view.ReviewPage, r approval.Req
 func threadOf(t approval.Thread, own bool) diff.Remark {
 	d, c := t.Decision, t.Comment
 	x := diff.Remark{Thread: t.ID, Resolved: t.Resolved(), Path: c.Path, Side: c.Side, Line: t.Now, First: view.FirstOf(t.Now, c.Code), Code: c.Code, Text: c.Text,
-		Revision: t.Revision, Was: c.Line, Moved: t.Moved, Earlier: !own, Outdated: t.Gone, User: inPlace(d), At: d.At, Answers: t.Answers}
+		Revision: t.Revision, Was: c.Line, Moved: t.Moved, Earlier: !own, Outdated: t.Gone, User: d.By().String(), At: d.At, Answers: t.Answers}
 	return x
 }
 

@@ -8,6 +8,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 	view "gatehouse/views/settings"
@@ -79,7 +80,7 @@ func (p *Pages) deadLetters(c echo.Context, f *handlers.Frame, page *view.Channe
 
 // channel finds the channel that a form names.
 func (p *Pages) channel(c echo.Context) (handlers.Place, error) {
-	name := c.FormValue("channel")
+	name := origin.Channel(c.FormValue("channel"))
 	for _, ch := range p.Places() {
 		if ch.Name == name {
 			return ch, nil
@@ -92,7 +93,7 @@ func (p *Pages) channel(c echo.Context) (handlers.Place, error) {
 // channel, or all.
 func (p *Pages) RetryDelivery(c echo.Context) error {
 	who, _ := handlers.Who(c)
-	f := approval.DeadFilter{Channel: c.FormValue("channel"), Key: c.FormValue("letter")}
+	f := approval.DeadFilter{Channel: origin.Channel(c.FormValue("channel")), Key: c.FormValue("letter")}
 	if f.Key == "" && f.Channel == "" && c.FormValue("all") == "" {
 		return handlers.Refuse(orchestrator.CodeBadRequest, "The form names nothing to try again. Open the list and press a button there.")
 	}
@@ -160,7 +161,7 @@ func (p *Pages) UnlinkAccount(c echo.Context) error {
 		return err
 	}
 	for _, a := range mine {
-		if a.Channel == c.FormValue("channel") && strconv.FormatInt(a.ID, 10) == c.FormValue("account") {
+		if a.Channel == origin.Channel(c.FormValue("channel")) && strconv.FormatInt(a.ID, 10) == c.FormValue("account") {
 			if err := p.Links.Unlink(ctx, who.User.Name, a.Channel, a.ID); err != nil {
 				return err
 			}

@@ -58,7 +58,7 @@ func (p *Pages) personRow(u people.User, all []people.User, tokens []people.Toke
 		row.Roles = append(row.Roles, string(r))
 	}
 	for _, a := range u.Accounts {
-		row.Accounts = append(row.Accounts, a.Channel+" "+a.Name)
+		row.Accounts = append(row.Accounts, string(a.Channel)+" "+a.Name)
 	}
 	for _, t := range tokens {
 		if t.UserID == u.ID && tokenState(t, false, p.Now()) == tokenWorks {

@@ -11,7 +11,7 @@
 // A connection is a line (line.go), whose handler has returned: one goroutine, which waits
 // for the client. What it reads is a subscription (subscription.go). That is parked while
 // there is nothing new; then the tail's shards (shard.go) write to all that are parked, and
-// whichever would make them wait catches up in a goroutine of its own. care.go sends the
+// whichever would make them wait catches up in a goroutine of its own. keepalive.go sends the
 // heartbeats, and ends lines with their sessions.
 //
 // Cursors are the event's number n in a task's stream, and the position in the order

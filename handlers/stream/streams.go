@@ -45,14 +45,14 @@ type Streams struct {
 	closing  chan struct{}
 	once     sync.Once
 	readers  sync.WaitGroup // lines, and requests that become one
-	caring   sync.WaitGroup // what looks after the lines (care.go)
+	keeping  sync.WaitGroup // heartbeats and the watch over sessions (keepalive.go)
 	ending   sync.WaitGroup // heartbeats that have to wait, and tails that end
 	open     atomic.Int64
 	// handshakes keeps the WebSocket library from making a buffer for each connection.
 	handshakes sync.Pool
 
 	mu    sync.Mutex
-	cared bool // somebody looks after the lines
+	kept  bool // those two run
 	lines map[*line]struct{}
 	tails map[string]*tail // by task; "" follows all
 }
@@ -74,7 +74,7 @@ func (s *Streams) Close() {
 		l.bye(closeRestart, textClosing)
 	}
 	s.readers.Wait()
-	s.caring.Wait()
+	s.keeping.Wait()
 	s.ending.Wait()
 }
 
@@ -107,11 +107,11 @@ func (s *Streams) enter() error {
 		}
 		s.readers.Add(1)
 		s.open.Add(1)
-		if !s.cared {
-			s.cared = true
-			s.caring.Go(s.beat)
+		if !s.kept {
+			s.kept = true
+			s.keeping.Go(s.beat)
 			heard := s.Engine.Hub().Watch(event.System, 64) // before there is a line that it may concern
-			s.caring.Go(func() { s.watch(heard) })
+			s.keeping.Go(func() { s.watch(heard) })
 		}
 		return nil
 	}

@@ -30,11 +30,6 @@ type Chain struct {
 // New returns an empty chain; maxDepth below 1 means DefaultMaxDepth.
 func New(maxDepth int) Chain { return Chain{maxDepth: maxDepth} }
 
-// Of returns a chain with the given steps.
-func Of(maxDepth int, steps ...Step) Chain {
-	return Chain{steps: append([]Step(nil), steps...), maxDepth: maxDepth}
-}
-
 // With returns c with one more step; c itself stays as it is (K3).
 func (c Chain) With(s Step) Chain {
 	steps := make([]Step, len(c.steps), len(c.steps)+1)

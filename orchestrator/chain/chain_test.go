@@ -63,10 +63,7 @@ func TestSiblingsShareNothing(t *testing.T) {
 		t.Errorf("a %s, b %s, parent %s", a, b, parent)
 	}
 	a.Steps()[0].From = "evil"
-	given := []Step{{"x", "y", "t"}}
-	of := Of(3, given...)
-	given[0].To = "evil"
-	if a.Contains("evil") || of.Contains("evil") {
+	if a.Contains("evil") {
 		t.Error("a caller changed a chain from outside")
 	}
 }

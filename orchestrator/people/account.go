@@ -6,23 +6,25 @@ import (
 	"encoding/hex"
 	"strings"
 	"time"
+
+	"gatehouse/orchestrator/origin"
 )
 
 // Account is an account of a channel that belongs to a person. It is known by the
 // channel's numeric id alone; Name is how it was called when it was linked, and gives
 // no right: names change hands.
 type Account struct {
-	Channel  string    `json:"channel"`
-	ID       int64     `json:"id"`
-	UserID   string    `json:"user_id"`
-	Name     string    `json:"name"`
-	LinkedAt time.Time `json:"linked_at"`
+	Channel  origin.Channel `json:"channel"`
+	ID       int64          `json:"id"`
+	UserID   string         `json:"user_id"`
+	Name     string         `json:"name"`
+	LinkedAt time.Time      `json:"linked_at"`
 }
 
 // LinkCode is a one-time code that links an account; the store holds its hash.
 type LinkCode struct {
 	Hash      string
-	Channel   string
+	Channel   origin.Channel
 	UserID    string
 	ExpiresAt time.Time
 	UsedAt    *time.Time

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 )
@@ -31,7 +32,7 @@ func scanAccount(row scanner) (people.Account, error) {
 // CreateLinkCode makes a code with which this person can link an account of the
 // channel, once, within people.LinkCodeLife. Only its hash is stored. A person who has
 // people.MaxLinkCodes open ones gets no further.
-func (s *Store) CreateLinkCode(ctx context.Context, actor, channel, userID string) (string, error) {
+func (s *Store) CreateLinkCode(ctx context.Context, actor string, channel origin.Channel, userID string) (string, error) {
 	code, hash := people.NewLinkCode()
 	err := s.system(ctx, actor, event.LinkCodeCreatedData{Channel: channel, UserID: userID}, func(t *Tx) error {
 		u, err := scanUser(t.q.row(t.ctx, selectUser+" where u.id = ?", userID))
@@ -63,7 +64,7 @@ func (s *Store) CreateLinkCode(ctx context.Context, actor, channel, userID strin
 // and the code stays good. CodeNotFound: the code is unknown, used, of another channel
 // or too old. After people.MaxGuesses of these by one account further ones are not even
 // looked at for a while.
-func (s *Store) UseLinkCode(ctx context.Context, channel, code string, account int64, name string) (people.User, error) {
+func (s *Store) UseLinkCode(ctx context.Context, channel origin.Channel, code string, account int64, name string) (people.User, error) {
 	who := accountKey{channel, account}
 	if s.guesses.barred(who, s.now()) {
 		return people.User{}, orchestrator.Errorf(orchestrator.CodeForbidden, "Too many wrong codes. Wait 10 minutes, then try again with a new one.")
@@ -116,7 +117,7 @@ func (s *Store) linkAccount(ctx context.Context, hash string, a people.Account) 
 
 // UserByAccount returns the person that an account of a channel is linked to;
 // ErrNotFound when it is linked to nobody or the person is disabled.
-func (s *Store) UserByAccount(ctx context.Context, channel string, id int64) (people.User, error) {
+func (s *Store) UserByAccount(ctx context.Context, channel origin.Channel, id int64) (people.User, error) {
 	u, err := scanUser(s.r.row(ctx, selectUser+" join accounts a on a.user_id = u.id where a.channel = ? and a.id = ? and u.disabled = 0", channel, id))
 	return u, s.explain(err)
 }
@@ -129,7 +130,7 @@ func (s *Store) Accounts(ctx context.Context, userID string) ([]people.Account, 
 }
 
 // Unlink takes an account away from its person. ErrNotFound when it is linked to nobody.
-func (s *Store) Unlink(ctx context.Context, actor, channel string, id int64) error {
+func (s *Store) Unlink(ctx context.Context, actor string, channel origin.Channel, id int64) error {
 	said := event.AccountUnlinkedData{Channel: channel, Account: id}
 	return s.system(ctx, actor, &said, func(t *Tx) error {
 		was, err := scanAccount(t.q.row(t.ctx, selectAccounts+" where channel = ? and id = ?", channel, id))
@@ -193,7 +194,7 @@ func (s *Store) PurgeLinkCodes(ctx context.Context, now time.Time) (int, error) 
 
 // accountKey names an account of a channel.
 type accountKey struct {
-	channel string
+	channel origin.Channel
 	id      int64
 }
 

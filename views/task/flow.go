@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gatehouse/orchestrator/badge"
 	"gatehouse/orchestrator/flow"
 	"gatehouse/views"
 )
@@ -88,7 +89,7 @@ func (f Flow) boxClass(name string) string {
 	if name == f.Person {
 		return "flow-box is-person"
 	}
-	return "flow-box is-" + views.StateOf(f.States[name]).Role
+	return "flow-box is-" + badge.Of(f.States[name]).Role
 }
 
 // boxNote is the second line of a box.

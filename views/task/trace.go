@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/badge"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
 )
@@ -20,7 +21,7 @@ type Below struct {
 // Count adds one delegation of this state.
 func (b *Below) Count(state string) {
 	b.N++
-	if views.Live(state) {
+	if badge.Live(state) {
 		b.Live++
 	}
 	switch state {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gatehouse/web/browsertest"
 )
@@ -46,6 +47,15 @@ func gate(t *testing.T) string {
 		case <-r.Context().Done():
 		}
 		fmt.Fprint(w, "here at last")
+	})
+	mux.HandleFunc("GET /halves", func(w http.ResponseWriter, r *http.Request) {
+		html(w, `<link rel="icon" href="data:,"><ul><li>one</li>`)
+		w.(http.Flusher).Flush()
+		select {
+		case <-late:
+		case <-r.Context().Done():
+		}
+		fmt.Fprint(w, "<li>two</li></ul>")
 	})
 	mux.HandleFunc("GET /release", func(w http.ResponseWriter, _ *http.Request) { close(late) })
 	mux.HandleFunc("GET /broken", func(w http.ResponseWriter, _ *http.Request) {
@@ -107,6 +117,19 @@ func TestTextThatComesLateIsWaitedFor(t *testing.T) {
 	release(t, site)
 	page.WaitText("here at last")
 	page.WaitGone("waiting")
+}
+
+func TestAPageIsReadOnceAllOfItHasArrived(t *testing.T) {
+	site := gate(t)
+	page := browsertest.New(t).Page()
+	page.Open(site)
+	browsertest.Eval[bool](page, `document.querySelector("a").href = "/halves", true`)
+	page.Click("link", "Far away")
+	time.AfterFunc(time.Second, func() { release(t, site) })
+	page.WaitText("one")
+	if got := browsertest.Eval[int](page, `document.querySelectorAll("li").length`); got != 2 {
+		t.Errorf("%d of 2 parts were counted", got)
+	}
 }
 
 func TestACoveredButtonIsPressedOnceItIsFree(t *testing.T) {

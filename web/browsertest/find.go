@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -162,7 +163,7 @@ func (p *Page) waitText(text string, want bool) {
 func (p *Page) Until(expression string) {
 	p.browser.t.Helper()
 	p.eventually("until "+expression, func(ctx context.Context) error {
-		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression))
+		ok, err := evaluate[bool](ctx, expression)
 		if err == nil && !ok {
 			err = errAbsent
 		}
@@ -179,7 +180,7 @@ func (p *Page) Text() string {
 }
 
 func visibleText(ctx context.Context) (string, error) {
-	return chromedp.Run(ctx, chromedp.Evaluate[string](`document.body ? document.body.innerText : ""`))
+	return evaluate[string](ctx, `document.body ? document.body.innerText : ""`)
 }
 
 // eventually tries until it works or [Patience] ends. A page that navigates makes any attempt fail, so every failure
@@ -191,10 +192,15 @@ func (p *Page) eventually(what string, try func(context.Context) error) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	var last error
+	late, rebuilt := time.Now().Add(Patience/2), false
 	for {
 		err := try(ctx)
 		if err == nil {
 			return
+		}
+		if errors.Is(err, errAbsent) && !rebuilt && time.Now().After(late) {
+			rebuilt = true
+			p.must("build the accessibility tree anew", p.rebuild(ctx))
 		}
 		if last == nil || ctx.Err() == nil { // the attempt that the deadline cut says nothing about the page
 			last = err
@@ -212,6 +218,15 @@ func (p *Page) eventually(what string, try func(context.Context) error) {
 			p.browser.t.Fatalf("%s: not within %s on %s: %v\nThe page shows:\n%s", what, Patience, where, errors.Join(p.instead(last), err, textErr), shown)
 		}
 	}
+}
+
+// rebuild has Chromium build the accessibility tree anew. On a busy machine it was seen to
+// lack a field for as long as anybody waited, while the page showed the field and its label.
+func (p *Page) rebuild(ctx context.Context) error {
+	if err := call(ctx, accessibility.Disable, cdp.Empty{}); err != nil {
+		return err
+	}
+	return call(ctx, accessibility.Enable, cdp.Empty{})
 }
 
 // named finds elements by what assistive technology calls them; hidden ones do not count. A page that loads or
@@ -293,6 +308,7 @@ func (p *Page) settled(ctx context.Context) error {
 }
 
 func (p *Page) field(ctx context.Context, label string) (cdp.BackendNodeID, error) {
+	var missed error // of the first role: what there is of it helps whoever reads a failure
 	for _, role := range fields {
 		nodes, err := p.named(ctx, role, label)
 		if err == nil {
@@ -301,8 +317,9 @@ func (p *Page) field(ctx context.Context, label string) (cdp.BackendNodeID, erro
 		if !errors.Is(err, errAbsent) {
 			return 0, err
 		}
+		missed = cmp.Or(missed, err)
 	}
-	return 0, errAbsent
+	return 0, missed
 }
 
 // press clicks the middle of an element, as far as the element is what a mouse would meet there.

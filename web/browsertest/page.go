@@ -2,10 +2,12 @@ package browsertest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/audits"
@@ -132,12 +134,32 @@ func (p *Page) URL() string {
 	return address
 }
 
-// Eval runs an expression on the page and returns its value. It works with the page's own scripts switched off, too.
+// Eval runs an expression on the page, once all of it has arrived, and returns its value. It works with the page's own
+// scripts switched off, too.
 func Eval[T any](p *Page, expression string) T {
 	p.browser.t.Helper()
-	value, err := chromedp.Run(p.soon(), chromedp.Evaluate[T](expression))
+	value, err := evaluate[T](p.soon(), expression)
 	p.must("evaluate "+expression, err)
 	return value
+}
+
+// evaluate runs an expression once the whole document is read: of a page that still arrives only the beginning is
+// there, and what a test counts on it would be too little.
+func evaluate[T any](ctx context.Context, expression string) (T, error) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		state, err := chromedp.Run(ctx, chromedp.Evaluate[string]("document.readyState"))
+		if err == nil && state != "loading" {
+			return chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			var none T
+			return none, errors.Join(err, ctx.Err())
+		}
+	}
 }
 
 // Shot stores a picture of the whole page, all that scrolling would show, as NAME.png where somebody wants to look at

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/origin"
 )
 
 // Request is the question "may this patch land?", or "may this work be handed on?".
@@ -216,15 +217,15 @@ type Rule struct {
 
 // Decision is one verdict on one revision.
 type Decision struct {
-	ID       string    `json:"id"`
-	User     string    `json:"user"`
-	Channel  string    `json:"channel"`
-	Verdict  string    `json:"verdict"`
-	Comment  string    `json:"comment"`
-	Digest   string    `json:"digest"`
-	At       time.Time `json:"at"`
-	Revision int       `json:"revision"`
-	Seen     Seen      `json:"seen"`
+	ID       string         `json:"id"`
+	User     string         `json:"user"`
+	Channel  origin.Channel `json:"channel"`
+	Verdict  string         `json:"verdict"`
+	Comment  string         `json:"comment"`
+	Digest   string         `json:"digest"`
+	At       time.Time      `json:"at"`
+	Revision int            `json:"revision"`
+	Seen     Seen           `json:"seen"`
 	// For is the absent person in whose place it was made.
 	For      string              `json:"for,omitempty"`
 	Files    []string            `json:"files,omitempty"`
@@ -248,8 +249,8 @@ type Seen struct {
 
 // Card says how far a channel is behind the request.
 type Card struct {
-	Channel string `json:"channel"`
-	State   string `json:"state"` // due, sent, failed or dead
+	Channel origin.Channel `json:"channel"`
+	State   string         `json:"state"` // due, sent, failed or dead
 }
 
 // Comment is a line comment that was sent, with what was said and done under it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/sharedctx"
@@ -72,15 +71,17 @@ func (c *ContextSetCmd) Run(ctx context.Context, sh *console.Shell) error {
 	return act(ctx, sh, func(api *client.Client) (client.Answer[sharedctx.Entry], error) {
 		return api.PutEntry(ctx, ns, key, value, life)
 	}, func(_ *client.Client, e sharedctx.Entry) error {
-		return sh.Say("%s %s written%s", console.Line(e.Namespace), console.Line(e.Key), until(e.ExpiresAt, sh.Now()))
+		return sh.Say("%s %s written%s", console.Line(e.Namespace), console.Line(e.Key), lasts(e))
 	})
 }
 
-func until(t *time.Time, now time.Time) string {
-	if t == nil {
+// lasts says how long a value stays that was written just now, by the server's clock alone:
+// this machine's may go wrong, and an answer takes its time.
+func lasts(e sharedctx.Entry) string {
+	if e.ExpiresAt == nil {
 		return ""
 	}
-	return " · " + console.Expiry(t, now)
+	return " · " + console.Expiry(e.ExpiresAt, e.UpdatedAt)
 }
 
 // ContextListCmd lists a namespace.

@@ -35,7 +35,7 @@ func (c *ContextTouchCmd) Run(ctx context.Context, sh *console.Shell) error {
 	return act(ctx, sh, func(api *client.Client) (client.Answer[sharedctx.Entry], error) {
 		return api.TouchEntry(ctx, ns, key, ttl)
 	}, func(_ *client.Client, e sharedctx.Entry) error {
-		return sh.Say("%s %s touched%s", console.Line(e.Namespace), console.Line(e.Key), until(e.ExpiresAt, sh.Now()))
+		return sh.Say("%s %s touched%s", console.Line(e.Namespace), console.Line(e.Key), lasts(e))
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"gatehouse/orchestrator/origin"
 )
 
 // What happens to the house itself, in the stream "system".
@@ -68,23 +70,23 @@ func (d ConfigurationChangedData) sentence(Event, Words) string {
 
 // ChannelHealthData is the data of ChannelHealth.
 type ChannelHealthData struct {
-	Channel string `json:"channel"`
-	State   string `json:"state"`
-	Detail  string `json:"detail"`
-	Was     string `json:"was"`
-	Node    string `json:"node"`
+	Channel origin.Channel `json:"channel"`
+	State   string         `json:"state"`
+	Detail  string         `json:"detail"`
+	Was     string         `json:"was"`
+	Node    string         `json:"node"`
 }
 
 func (ChannelHealthData) kind() Type { return ChannelHealth }
 func (d ChannelHealthData) sentence(Event, Words) string {
-	return first(d.Channel, "a channel") + " is " + first(d.State, "in another state") + Prefixed(": ", d.Detail)
+	return first(string(d.Channel), "a channel") + " is " + first(d.State, "in another state") + Prefixed(": ", d.Detail)
 }
 
 // ChannelRetriedData is the data of ChannelRetried; without a channel or letter all of them.
 type ChannelRetriedData struct {
-	Channel string `json:"channel"`
-	Letter  string `json:"letter"`
-	Count   int64  `json:"count"`
+	Channel origin.Channel `json:"channel"`
+	Letter  string         `json:"letter"`
+	Count   int64          `json:"count"`
 }
 
 func (ChannelRetriedData) kind() Type { return ChannelRetried }

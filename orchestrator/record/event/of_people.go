@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"gatehouse/orchestrator/origin"
 )
 
 // What happens to people and their ways in, in the stream "system". The data never has a
@@ -134,8 +136,8 @@ func (TokenRevokedData) sentence(Event, Words) string { return "ends a token" }
 
 // LinkCodeCreatedData is the data of LinkCodeCreated.
 type LinkCodeCreatedData struct {
-	Channel string `json:"channel"`
-	UserID  string `json:"user_id"`
+	Channel origin.Channel `json:"channel"`
+	UserID  string         `json:"user_id"`
 }
 
 func (LinkCodeCreatedData) kind() Type { return LinkCodeCreated }
@@ -145,10 +147,10 @@ func (d LinkCodeCreatedData) sentence(Event, Words) string {
 
 // AccountLinkedData is the data of AccountLinked.
 type AccountLinkedData struct {
-	Channel string `json:"channel"`
-	Account int64  `json:"account"`
-	Name    string `json:"name"`
-	UserID  string `json:"user_id"`
+	Channel origin.Channel `json:"channel"`
+	Account int64          `json:"account"`
+	Name    string         `json:"name"`
+	UserID  string         `json:"user_id"`
 }
 
 func (AccountLinkedData) kind() Type { return AccountLinked }
@@ -158,9 +160,9 @@ func (d AccountLinkedData) sentence(Event, Words) string {
 
 // AccountUnlinkedData is the data of AccountUnlinked.
 type AccountUnlinkedData struct {
-	Channel string `json:"channel"`
-	Account int64  `json:"account"`
-	UserID  string `json:"user_id"`
+	Channel origin.Channel `json:"channel"`
+	Account int64          `json:"account"`
+	UserID  string         `json:"user_id"`
 }
 
 func (AccountUnlinkedData) kind() Type { return AccountUnlinked }

@@ -3,6 +3,8 @@ package event
 import (
 	"fmt"
 	"strings"
+
+	"gatehouse/orchestrator/origin"
 )
 
 // What becomes of a question to people.
@@ -71,7 +73,7 @@ func (d RequestedData) Size() string {
 // NotifiedData is the data of Notified: people were shown it for the first time.
 type NotifiedData struct {
 	About
-	Channel string `json:"channel"`
+	Channel origin.Channel `json:"channel"`
 }
 
 func (NotifiedData) kind() Type                     { return Notified }
@@ -81,17 +83,17 @@ func (d NotifiedData) sentence(Event, Words) string { return "shown" + Prefixed(
 // request has the verdict alone.
 type Verdict struct {
 	About
-	DecisionID string     `json:"decision_id,omitempty"`
-	Verdict    string     `json:"verdict"`
-	Channel    string     `json:"channel,omitempty"`
-	State      string     `json:"state,omitempty"` // of the request, afterwards
-	Have       Maybe[int] `json:"have,omitzero"`
-	Need       Maybe[int] `json:"need,omitzero"`
-	Seen       any        `json:"seen,omitempty"` // an approval.Seen
-	Comment    string     `json:"comment,omitempty"`
-	Files      []string   `json:"files,omitempty"`
-	Comments   any        `json:"comments,omitempty"` // agent.LineComments
-	For        string     `json:"for,omitempty"`      // in whose place
+	DecisionID string         `json:"decision_id,omitempty"`
+	Verdict    string         `json:"verdict"`
+	Channel    origin.Channel `json:"channel,omitempty"`
+	State      string         `json:"state,omitempty"` // of the request, afterwards
+	Have       Maybe[int]     `json:"have,omitzero"`
+	Need       Maybe[int]     `json:"need,omitzero"`
+	Seen       any            `json:"seen,omitempty"` // an approval.Seen
+	Comment    string         `json:"comment,omitempty"`
+	Files      []string       `json:"files,omitempty"`
+	Comments   any            `json:"comments,omitempty"` // agent.LineComments
+	For        string         `json:"for,omitempty"`      // in whose place
 }
 
 // DecidedData is the data of Decided.
@@ -187,11 +189,11 @@ func (d EscalatedData) sentence(Event, Words) string {
 // Answer is what somebody did with a comment on a line.
 type Answer struct {
 	About
-	Thread  string `json:"thread"`
-	Path    string `json:"path"`
-	Line    int    `json:"line"` // 0 is the whole file
-	Channel string `json:"channel"`
-	Text    string `json:"text,omitempty"`
+	Thread  string         `json:"thread"`
+	Path    string         `json:"path"`
+	Line    int            `json:"line"` // 0 is the whole file
+	Channel origin.Channel `json:"channel"`
+	Text    string         `json:"text,omitempty"`
 }
 
 // Place is what the comment is about.
@@ -230,10 +232,10 @@ func (d CommentReopenedData) sentence(Event, Words) string {
 // none of that id.
 type VerdictRefusedData struct {
 	About
-	Channel string `json:"channel"`
-	Verdict string `json:"verdict,omitempty"`
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Channel origin.Channel `json:"channel"`
+	Verdict string         `json:"verdict,omitempty"`
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
 }
 
 func (VerdictRefusedData) kind() Type { return VerdictRefused }

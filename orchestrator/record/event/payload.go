@@ -91,11 +91,11 @@ func (m *Maybe[T]) UnmarshalJSON(b []byte) error {
 }
 
 // Prefixed is s after its prefix, or nothing where there is no s.
-func Prefixed(prefix, s string) string {
+func Prefixed[S ~string](prefix string, s S) string {
 	if s == "" {
 		return ""
 	}
-	return prefix + s
+	return prefix + string(s)
 }
 
 // first is the first of the texts that says something.

@@ -139,14 +139,14 @@ func (f *Fold) life(k Key, e event.Event, who Subject) {
 // decided counts a verdict, and ends the waiting for people once the request is decided.
 func (f *Fold) decided(k Key, e event.Event) {
 	data, _ := event.VerdictOf(e)
-	if channel := Label(data.Channel); data.Verdict != "" && channel != "" {
+	if channel := Label(string(data.Channel)); data.Verdict != "" && channel != "" {
 		f.count(k, Verdicts, VerdictCode(channel, Label(data.Verdict)))
 	} else if e.Type == event.Expired {
 		f.count(k, Verdicts, VerdictCode("", "expired"))
 	}
 	// A yes of which more are needed leaves the request pending.
 	if open := f.Open[e.DelegationID]; open.Kind == ForPeople && data.State != "pending" {
-		k.Code = Label(data.Channel)
+		k.Code = Label(string(data.Channel))
 		f.took(k, Decided, e.At.Sub(open.Since))
 		k.Code = ""
 		f.enter(k, e, "")

@@ -29,7 +29,7 @@ func delegationComesBack(s *Suite) {
 	parent := s.delegation(task)
 	want := &orchestrator.Delegation{
 		ID: "dlg_1", TaskID: task.ID, ParentID: parent.ID, From: "kik", To: "coder", Text: "Fix it", State: orchestrator.Landing, Depth: 1,
-		Chain: chain.Of(0, chain.Step{From: "kik", To: "coder", Task: "Fix it"}), HopKey: "h1", Generation: 2, Repository: "app", Requester: "ann",
+		Chain: chain.New(0).With(chain.Step{From: "kik", To: "coder", Task: "Fix it"}), HopKey: "h1", Generation: 2, Repository: "app", Requester: "ann",
 		Result: &agent.Result{Text: "done", Data: json.RawMessage(`{"score":1}`), Artifacts: []agent.Artifact{{Name: "Pack", Text: "x"}}, Commit: "c0ffee"},
 		Error:  &agent.Failure{Code: "exit", Message: "It ended with 1."},
 		Usage:  agent.Usage{InputTokens: 3, OutputTokens: 4, USD: &usd}, ApprovalID: "apr_1", Attempt: 2, Losses: 1, Holder: "one", LeaseUntil: ended,

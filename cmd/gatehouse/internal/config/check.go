@@ -15,6 +15,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/origin"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -92,7 +93,9 @@ func (b *builder) figure(path []any, key string, n, fallback, least, most int) i
 	return n
 }
 
-func (b *builder) oneOf(path []any, value string, allowed ...string) {
+func (b *builder) oneOf(path []any, value string, allowed ...string) { b.among(path, value, allowed) }
+
+func (b *builder) among(path []any, value string, allowed []string) {
 	if !slices.Contains(allowed, value) {
 		b.bad(path, "%q is unknown here. Write %s.", value, strings.Join(allowed, " or "))
 	}
@@ -152,7 +155,7 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	if a.Role != "" {
 		b.oneOf(append(where, "role"), a.Role, "admin", "developer", "specialist", "cli")
 	}
-	b.oneOf(append(where, "approval"), s.Approval, "auto", "chat", "telegram", "web", "any")
+	b.among(append(where, "approval"), s.Approval, origin.Modes())
 	if s.Approval == "auto" && !s.AnalysisOnly {
 		b.bad(append(where, "approval"), "agent %s: approval: auto is only for agents with analysis_only: true. A patch needs a person, or a rule with need: 0.", name)
 	}

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/bot"
 	"gatehouse/approval/policy"
-	"gatehouse/approval/telegram"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm"
 	"gatehouse/orchestrator/agent/llm/model/providers"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/trigger"
 
@@ -42,17 +43,15 @@ type Config struct {
 	Approvers   map[string][]string // groups by repository
 	Remind      []time.Duration     // before the deadline, longest first
 	Escalate    []approval.Step
-	Telegram    *Telegram // nil: not served
-	// TelegramChats are where cards go; none: the private chats of those who may decide.
-	TelegramChats []telegram.Place
-	Webhooks      []Webhook
-	Providers     []providers.Provider // those that can be asked, by name
-	LLM           llm.Settings
-	Triggers      []*trigger.Trigger
-	Warnings      []string // what works but deserves a look
-	SecretFiles   []string // absolute, that ${file:…} names; no agent may see them
-	File          File     // as written, for pages and later sections
-	doc           *document
+	Bots        map[origin.Channel]bot.Section // those that are served, checked
+	Webhooks    []Webhook
+	Providers   []providers.Provider // those that can be asked, by name
+	LLM         llm.Settings
+	Triggers    []*trigger.Trigger
+	Warnings    []string // what works but deserves a look
+	SecretFiles []string // absolute, that ${file:…} names; no agent may see them
+	File        File     // as written, for pages and later sections
+	doc         *document
 }
 
 // Default is the name of the file in the current folder.
@@ -151,8 +150,7 @@ func (b *builder) build() *Config {
 		b.oneOf(at("approval", "careful", i), code, approval.CarefulNoChecks, approval.CarefulNoSandbox, approval.CarefulNeedTwo)
 	}
 	c.Remind, c.Escalate, c.Approvers = b.remind(), b.escalate(), b.approvers()
-	c.Telegram, c.Webhooks = b.channels()
-	c.TelegramChats = b.chats(c.Telegram)
+	c.Bots, c.Webhooks = b.bots(), b.webhooks()
 	c.Providers = b.providers()
 	c.LLM = b.llm()
 	c.LLM.Hooks = b.hooks(c.Engine.Agents)

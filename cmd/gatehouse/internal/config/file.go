@@ -199,30 +199,6 @@ type HandoverRule struct {
 	OnNo    string   `yaml:"on_no"`
 }
 
-// Channels are where requests are shown besides the web.
-type Channels struct {
-	Telegram *Telegram `yaml:"telegram"`
-	Webhooks []Webhook `yaml:"webhooks"`
-}
-
-// Webhook is told of requests, one way.
-type Webhook struct {
-	Name         string `yaml:"name"`
-	URL          string `yaml:"url"`
-	Format       string `yaml:"format"`
-	Secret       string `yaml:"secret"`
-	AllowPrivate bool   `yaml:"allow_private"`
-}
-
-// Telegram is one bot.
-type Telegram struct {
-	Token         string   `yaml:"token"`
-	Mode          string   `yaml:"mode"`
-	APIURL        string   `yaml:"api_url"`
-	Chats         []string `yaml:"chats"` // numbers, -100123 or with a topic -100123:7
-	WebhookSecret string   `yaml:"webhook_secret"`
-}
-
 // Context is the shared context.
 type Context struct {
 	// TTL is how long values stay whose write names no life span, by namespace; a name that

@@ -226,10 +226,9 @@ func masked(s string) string {
 // atStart says whether a setting is read at the start only; every other one follows a
 // reload.
 func atStart(key string) bool {
-	return slices.ContainsFunc([]string{"server.listen", "server.public_url", "database", "data", "telemetry.", "channels.telegram.token", "channels.telegram.mode",
-		"channels.telegram.api_url", "channels.telegram.webhook_secret"}, func(k string) bool {
+	return slices.ContainsFunc([]string{"server.listen", "server.public_url", "database", "data", "telemetry."}, func(k string) bool {
 		return key == k || strings.HasSuffix(k, ".") && strings.HasPrefix(key, k)
-	})
+	}) || botAtStart(key)
 }
 
 // defaults are the values in force by key, of those that have one where nothing is written.

@@ -9,14 +9,12 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
 
 	"go.yaml.in/yaml/v3"
 )
-
-// reservedHook is the address of Telegram's webhook, which no trigger can have.
-const reservedHook = "telegram"
 
 // triggers makes what starts tasks by itself.
 func (b *builder) triggers(registry *agent.Registry, zone *time.Location) []*trigger.Trigger {
@@ -75,8 +73,8 @@ func (b *builder) triggerName(where []any, name string, i int, places map[string
 		b.bad(where[:2], "trigger %d has no name. Write name: with one; a webhook is called at /hooks/NAME.", i+1)
 	case agent.CheckName(name) != nil:
 		b.bad(where, "trigger name %q: use letters, digits, - _ and ., starting with a letter or digit.", name)
-	case folded == reservedHook:
-		b.bad(where, "/hooks/%s is where Telegram calls. Give the trigger another name.", reservedHook)
+	case slices.Contains(BotNames(), folded):
+		b.bad(where, "/hooks/%s is where %s calls. Give the trigger another name.", folded, origin.Channel(folded).Title())
 	case taken:
 		b.bad(where, "trigger %d is called %q, too. Give each a name of its own.", first+1, name)
 	default:

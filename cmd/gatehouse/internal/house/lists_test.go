@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/event"
 )
@@ -227,7 +228,6 @@ func TestListsOfChoicesAgree(t *testing.T) {
 	// What other rooms check, by the lists that they have.
 	encodings := []string{"hex", "base64"}
 	elsewhere := map[string][]string{
-		"agents.*.kind":               s.typed("orchestrator/agent", "Kind"),
 		"repositories.*.deliver":      s.named("orchestrator/patch", "Deliver"),
 		"approval.on_no":              s.texts("approval/policy", func(name string, _ sourceConst) bool { return name == "TellCaller" || name == "EndTask" }),
 		"channels.webhooks.[].format": s.texts("approval/webhook", func(name string, _ sourceConst) bool { return name == "Slack" || name == "Standard" }),
@@ -237,6 +237,7 @@ func TestListsOfChoicesAgree(t *testing.T) {
 		"triggers.[].overlap":         s.named("orchestrator/trigger", "Overlap"),
 		"triggers.[].missed":          s.named("orchestrator/trigger", "Missed"),
 	}
+	same(t, "kinds of agents", s.typed("orchestrator/agent", "Kind"), "config.Kinds", config.Kinds())
 	elsewhere["approval.handovers.[].on_no"] = elsewhere["approval.on_no"]
 	names := []string{"engine.tiers.*"} // words that are keys, and no values
 	for _, c := range checks {

@@ -30,8 +30,8 @@ var leaves = []room{
 	{"orchestrator/origin", nil},
 	{"orchestrator/outward", nil},
 	{"orchestrator/patch", below("mask", "nearest", "spelling", "textcut")},
-	{"orchestrator/people", nil},
-	{"orchestrator/record/event", nil},
+	{"orchestrator/people", below("origin")},
+	{"orchestrator/record/event", below("origin")},
 	{"orchestrator/record/history", below("chain", "nearest", "origin")},
 	{"orchestrator/record/housekeeping", below("record/proof")},
 	{"orchestrator/record/insight", below("guard", "record/event")},
@@ -56,7 +56,7 @@ func below(names ...string) []string {
 
 // values are the leaves whose types are published as they are: the API writes them and the client reads them.
 var values = []string{
-	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/sharedctx",
+	"orchestrator/agent", "orchestrator/chain", "orchestrator/guard", "orchestrator/budget", "orchestrator/origin", "orchestrator/sharedctx",
 	"orchestrator/record/event", "orchestrator/record/retention",
 }
 
@@ -131,7 +131,7 @@ func rooms() []room {
 	return slices.Concat([]room{
 		{"cmd", append([]string{
 			"cmd/gatehouse/cli", "cmd/gatehouse/internal/console",
-			"web", "web/client", "web/wire", "views", "views/settings", "approval", "approval/policy", "approval/passive", "approval/telegram", "approval/webhook", "approval/sqlstore",
+			"web", "web/client", "web/wire", "views", "views/settings", "approval", "approval/policy", "approval/bot", "approval/passive", "approval/telegram", "approval/webhook", "approval/sqlstore",
 			"orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, slices.Concat(paths(handlerRooms(nil)), domain)...)},
 		{"cmd/gatehouse/cli", slices.Concat([]string{"cmd/gatehouse/internal/console", "web/client", "web/wire"}, values,
 			below("badge", "record/history"))},
@@ -142,7 +142,8 @@ func rooms() []room {
 		{"approval", append([]string{"approval/policy"}, domain...)},
 		{"approval/policy", below("guard", "patch")},
 		{"approval/passive", append([]string{"approval"}, below("origin")...)},
-		{"approval/telegram", append([]string{"approval", "orchestrator"}, below("badge", "mask", "origin", "patch", "people", "strictjson")...)},
+		{"approval/bot", append([]string{"approval", "orchestrator"}, below("origin", "people")...)},
+		{"approval/telegram", append([]string{"approval", "approval/bot", "orchestrator"}, below("badge", "mask", "origin", "patch", "people", "strictjson")...)},
 		{"approval/webhook", append([]string{"approval", "orchestrator"}, below("badge", "origin", "outward", "patch", "people")...)},
 		{"approval/sqlstore", append([]string{"approval", "approval/policy", "approval/telegram", "orchestrator/store"}, domain...)},
 		{"orchestrator", engine},

@@ -107,6 +107,30 @@ func programs(ctx context.Context, names, flags []string) (variables []string, r
 	return variables, remove, nil
 }
 
+// tours of the pages ask one server one thing after another, so the race detector sees nothing there that the other tests
+// do not show it, and takes four fifths of their time.
+const (
+	pages = "gatehouse/web"
+	tours = "^(TestEveryPageInTheBrowser|TestThePagesReadAloud|TestHostileTextsStayText|TestEveryLinkLeadsSomewhere|" +
+		"TestForgedAddressesAreAnsweredPlainly|TestATaskOfTenThousandDelegationsOpens|TestAnExportOfManyTasksHasItsCheckpoints|TestHistoryFigures)$"
+)
+
+// runs are the arguments of each go test: the tours run beside all others, without the detector. No test is in none of
+// them, also where one has another name by now.
+func runs(names, flags []string) [][]string {
+	// One package more than there are processors: tests wait a lot. A -p among the arguments wins.
+	all := slices.Concat([]string{"test", "-json", fmt.Sprintf("-p=%d", runtime.NumCPU()+1)}, flags, names)
+	chosen := func(flag string) bool { return strings.HasPrefix(flag, "-run") || strings.HasPrefix(flag, "-skip") }
+	if !slices.Contains(flags, "-race") || !slices.Contains(names, pages) || slices.ContainsFunc(flags, chosen) {
+		return [][]string{all}
+	}
+	plain := slices.DeleteFunc(slices.Clone(flags), func(flag string) bool { return flag == "-race" || strings.HasPrefix(flag, "-gcflags=") })
+	return [][]string{
+		slices.Insert(all, 2, "-skip="+tours),
+		slices.Concat([]string{"test", "-json", "-run=" + tours}, plain, []string{pages}),
+	}
+}
+
 // run returns whether every test passed; an error says that they could not be run to their end.
 func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	began := time.Now()
@@ -126,25 +150,30 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	}
 	defer remove()
 
-	// One package more than there are processors: tests wait a lot. A -p among the arguments wins.
-	all := slices.Concat([]string{"test", "-json", fmt.Sprintf("-p=%d", runtime.NumCPU()+1)}, flags, names)
-	cmd := exec.CommandContext(ctx, "go", all...)
 	// A process with the race detector sleeps for a second before it exits: each of these packages would.
-	cmd.Env = slices.Concat(os.Environ(), built,
+	env := slices.Concat(os.Environ(), built,
 		[]string{"GORACE=atexit_sleep_ms=0", "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES=" + server.URL("postgres")})
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = stopLimit
-	cmd.Stderr = os.Stderr
-	events, err := cmd.StdoutPipe()
-	if err != nil {
-		return false, fmt.Errorf("start go test: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return false, fmt.Errorf("start go test: %w", err)
+	var started []*exec.Cmd
+	var events []io.Reader
+	for _, args := range runs(names, flags) {
+		cmd := exec.CommandContext(ctx, "go", args...)
+		cmd.Env, cmd.Stderr, cmd.WaitDelay = env, os.Stderr, stopLimit
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+		said, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			return false, fmt.Errorf("start go test: %w", err)
+		}
+		started, events = append(started, cmd), append(events, said)
 	}
 	report := newReport(out)
-	report.follow(events) // to their end: go test has ended then, which Wait explains
-	waitErr := cmd.Wait()
+	report.follow(events...) // to their end: go test has ended then, which Wait explains
+	var waitErr error
+	for _, cmd := range started {
+		waitErr = cmp.Or(waitErr, cmd.Wait())
+	}
 	report.close(time.Since(began))
 	var exit *exec.ExitError
 	switch {

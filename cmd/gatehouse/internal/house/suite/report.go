@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -112,19 +113,25 @@ func (r *report) parent(key string) bool {
 }
 
 // follow reads the lines of a run to their end.
-func (r *report) follow(events io.Reader) {
+func (r *report) follow(events ...io.Reader) {
 	lines := make(chan []byte)
+	var readers sync.WaitGroup
+	for _, one := range events {
+		readers.Go(func() {
+			for from := bufio.NewReader(one); ; {
+				line, err := from.ReadBytes('\n')
+				if len(line) > 0 {
+					lines <- line
+				}
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
 	go func() {
-		defer close(lines)
-		for from := bufio.NewReader(events); ; {
-			line, err := from.ReadBytes('\n')
-			if len(line) > 0 {
-				lines <- line
-			}
-			if err != nil {
-				return
-			}
-		}
+		readers.Wait()
+		close(lines)
 	}()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

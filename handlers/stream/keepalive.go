@@ -46,7 +46,7 @@ func (s *Streams) watch(heard *event.Subscription) {
 	defer heard.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s.caring.Go(func() { // or a database that does not answer would hold Close up
+	s.keeping.Go(func() { // or a database that does not answer would hold Close up
 		<-s.closing
 		cancel()
 	})
