@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"gatehouse/orchestrator"
 )
@@ -53,15 +54,23 @@ func (t *Tx) valid() bool {
 	case t.locked, t.made:
 		return true
 	}
-	var version, last int64
-	err := t.read().row(t.ctx, selectHead, t.row.ID).Scan(&version, &last)
-	return err == nil && version == t.was.version && last == t.was.LastN
+	same, err := t.sameHead(t.read().row(t.till, selectHead, t.row.ID))
+	return err == nil && same
+}
+
+// sameHead reports whether the head of the task is as it was read.
+func (t *Tx) sameHead(row scanner) (bool, error) {
+	var version int64
+	var hash string
+	err := row.Scan(&version, &hash)
+	return version == t.was.version && hash == t.was.LastHash, err
 }
 
 // apply writes what t has to write, where its task is as it was read.
 func (s *Store) apply(ctx context.Context, t *Tx) error {
-	err := s.dialect.apply(t.ctx, t)
+	err := s.dialect.apply(ctx, t)
 	kind := s.dialect.classify(err)
+	over := ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 	switch {
 	case err == nil:
 		t.fate = committed
@@ -70,57 +79,75 @@ func (s *Store) apply(ctx context.Context, t *Tx) error {
 	case errors.As(err, new(commitError)):
 		t.fate = unknown
 		return err
-	case kind != away && kind != conflict && !errors.Is(err, errStale) && !errors.Is(err, orchestrator.ErrLost):
+	case over && s.told == nil: // it has left the group, which never wrote it
+		return err
+	case !over && kind != away && kind != conflict && !errors.Is(err, errStale) && !errors.Is(err, orchestrator.ErrLost):
 		return s.ended(ctx, err)
 	}
 	// A connection that broke, or a driver that tried again, may have written it. Else what
 	// was in the way shows under the lock.
 	s.tasks.drop(t.row.ID)
-	landed, lost := s.landed(t)
-	if lost != nil {
+	landed, lost := s.landed(ctx, t)
+	switch {
+	case lost != nil, !landed && t.made && (over || kind == away): // no row is there that could fence it off
 		t.fate = unknown
 		return commitError{s.ended(ctx, errors.Join(err, lost))}
-	}
-	if landed {
+	case landed:
 		t.fate = committed
 		return nil
+	case over:
+		return err
 	}
 	return errStale
 }
 
+// landedTime is how long a step whose context has ended still looks for what came of it.
+const landedTime = time.Second
+
 // landed reports whether the write of t is committed: its last event, whose id nobody else
 // has, is in the log then, whatever came after it. A statement that still waits for the
-// task's row is waited for by the lock.
-func (s *Store) landed(t *Tx) (bool, error) {
+// task's row is waited for by the lock, and one that is still on its way finds another
+// version of the task, so that what landed says stays true.
+func (s *Store) landed(ctx context.Context, t *Tx) (bool, error) {
 	if s.told == nil {
 		return false, nil // one file, whose commits answer
 	}
-	tx, err := s.w.begin(t.ctx)
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(t.ctx, landedTime)
+		defer cancel()
+	}
+	tx, err := s.w.begin(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = tx.Rollback() }()
 	b := bound{s.w, tx}
-	var version, last int64
-	err = b.row(t.ctx, selectHead+s.dialect.lock, t.row.ID).Scan(&version, &last)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && last < t.row.LastN {
-		return false, nil
+	var hash string
+	err = b.row(ctx, selectHead+s.dialect.lock, t.row.ID).Scan(new(int64), &hash)
+	if err == nil {
+		err = b.row(ctx, "select hash from events where task_id = ? and n = ?", t.row.ID, t.row.LastN).Scan(&hash)
 	}
-	if err != nil {
+	if err == nil && hash == t.row.LastHash {
+		return true, nil
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return false, err
 	}
-	var hash string
-	err = b.row(t.ctx, "select hash from events where task_id = ? and n = ?", t.row.ID, t.row.LastN).Scan(&hash)
-	return err == nil && hash == t.row.LastHash, err
+	if _, err = b.exec(ctx, countVersion, t.row.ID); err == nil {
+		err = tx.Commit()
+	}
+	return false, err
 }
 
-// load reads the task: from memory, else from the database, without a lock.
-func (t *Tx) load(taskID string) error {
-	if t.s.tasks.recall(t, taskID) {
-		return nil
+// load reads the task: from memory, else from the database, without a lock. The time is
+// taken after that, as under the lock.
+func (t *Tx) load(taskID string) (err error) {
+	if !t.s.tasks.recall(t, taskID) {
+		t.row, err = scanTask(t.read().row(t.till, selectTask+" where id = ?", taskID))
+		t.was = t.row
 	}
-	row, err := scanTask(t.read().row(t.ctx, selectTask+" where id = ?", taskID))
-	t.row, t.was = row, row
+	t.now = t.s.now()
 	return err
 }
 
@@ -231,7 +258,7 @@ func (t *Tx) begin() (err error) {
 	if t.stale {
 		return errStale
 	}
-	if t.tx, err = t.s.w.begin(t.ctx); err != nil {
+	if t.tx, err = t.s.w.begin(t.till); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
 	t.locked, t.late = true, true
@@ -244,10 +271,8 @@ func (t *Tx) begin() (err error) {
 		}
 		return err
 	}
-	var version, last int64
-	head := selectHead + t.s.dialect.lock
-	err = t.bound().row(t.ctx, head, t.row.ID).Scan(&version, &last)
-	if err == nil && (version != t.was.version || last != t.was.LastN) {
+	same, err := t.sameHead(t.bound().row(t.till, selectHead+t.s.dialect.lock, t.row.ID))
+	if err == nil && !same {
 		t.stale, err = true, errStale
 	}
 	return err

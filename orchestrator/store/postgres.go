@@ -31,7 +31,12 @@ var settings = map[string]string{
 	"connect_timeout": "5", "application_name": "gatehouse", "sslmode": "prefer",
 	"lock_timeout": "30000", "idle_in_transaction_session_timeout": "60000",
 	"binary_parameters": "yes", // a query that is not prepared is one way to the server and back, and not two
+	countsVersions:      "on",
 }
+
+// countsVersions is the setting of a connection whose program counts the versions of tasks.
+// Where it is missing, as with an older node or an administrator's psql, triggers count.
+const countsVersions = "gatehouse.counts_versions"
 
 func postgresDialect() *dialect {
 	d := &dialect{
@@ -120,9 +125,13 @@ func postgresHandle(dsn string, pool int) (*handle, error) {
 
 func checkServer(ctx context.Context, s *Store) error {
 	var version int
-	var encoding string
-	if err := s.w.row(ctx, "select current_setting('server_version_num')::int, current_setting('server_encoding')").Scan(&version, &encoding); err != nil {
+	var encoding, counts string
+	const ask = "select current_setting('server_version_num')::int, current_setting('server_encoding'), coalesce(current_setting(?, true), '')"
+	if err := s.w.row(ctx, ask, countsVersions).Scan(&version, &encoding, &counts); err != nil {
 		return err
+	}
+	if counts != settings[countsVersions] {
+		return fmt.Errorf("the setting %s does not reach the server: connect without a pooler that drops settings, and leave it out of the URL", countsVersions)
 	}
 	if version < minPostgres {
 		return fmt.Errorf("the server is PostgreSQL %d and gatehouse needs 14 or newer: update the server", version/10000)
@@ -288,7 +297,12 @@ func applyPostgres(ctx context.Context, t *Tx) error {
 		return err
 	}
 	stmt, err := t.s.w.shaped(ctx, s)
-	if err == nil {
+	switch {
+	case err != nil:
+		return err
+	case stmt == nil:
+		_, err = t.s.w.exec(ctx, s.text(), args...)
+	default:
 		_, err = t.s.w.count(stmt.ExecContext(ctx, args...))
 	}
 	if err == nil {
@@ -334,17 +348,28 @@ func flushEvents(k int) string {
 		" q as (insert into event_queue (task_id, first_n, last_n) values (?, ?, ?)) " + updateTask
 }
 
-// shaped is the prepared statement of a shape, which is made when it is first asked for.
-// Nobody who holds a connection asks: preparing needs one.
+// maxShapes is how many shapes are prepared: each connection keeps a plan of each of them.
+// Those that come first are the frequent ones.
+const maxShapes = 48
+
+// shaped is the prepared statement of a shape, which is made when it is first asked for, or
+// nil where there are enough. Nobody who holds a connection asks: preparing needs one.
 func (h *handle) shaped(ctx context.Context, s shape) (*sql.Stmt, error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if stmt := h.shapes[s]; stmt != nil {
+	stmt, full := h.shapes[s], len(h.shapes) >= maxShapes
+	h.mu.Unlock()
+	if stmt != nil || full {
 		return stmt, nil
 	}
+	// Others go on meanwhile: a connection may be slow to answer.
 	stmt, err := h.db.PrepareContext(ctx, h.rebind(s.text()))
 	if err != nil {
 		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if first := h.shapes[s]; first != nil || len(h.shapes) >= maxShapes {
+		return first, stmt.Close()
 	}
 	if h.shapes == nil {
 		h.shapes = map[shape]*sql.Stmt{}

@@ -112,11 +112,10 @@ func (t *Tx) retain(column string, run func(*Tx, ended, int) (retention.Done, er
 	if err != nil {
 		return retention.Done{}, err
 	}
-	// Whoever has read the task without its lock reads again.
-	if _, err := t.q.exec(t.ctx, "update tasks set version = version + 1 where id = ?", e.id); err != nil {
-		return retention.Done{}, err
-	}
 	done, err := run(t, e, room)
+	if err == nil && !done.Nothing() {
+		_, err = t.q.exec(t.ctx, countVersion, e.id)
+	}
 	if err != nil || done.More {
 		return done, err
 	}
@@ -124,7 +123,7 @@ func (t *Tx) retain(column string, run func(*Tx, ended, int) (retention.Done, er
 	if err := t.q.row(t.ctx, "select exists (select 1 from events where task_id = ? and at > ?)", e.id, micros(e.before)).Scan(&young); err != nil || young {
 		return done, err
 	}
-	_, err = t.q.exec(t.ctx, "update tasks set "+column+" = 1 where id = ?", e.id)
+	_, err = t.q.exec(t.ctx, "update tasks set "+column+" = 1, version = version + 1 where id = ?", e.id)
 	return done, err
 }
 

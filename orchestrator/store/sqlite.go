@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -189,24 +190,19 @@ func busySQLite(err error) bool {
 
 // group lets transactions that wait for SQLite's one writer share a commit, each with its
 // own outcome: what fails is undone alone, and nobody is told of success before the commit
-// that all share has succeeded. The first one that waits leads: it writes for those that
-// came by the time it had the writer, and gives the lead on.
+// that all share has succeeded. One goroutine writes while somebody waits, and close waits
+// for it. Whose context ends before it is written leaves.
 type group struct {
 	mu      sync.Mutex
 	waiting []*member
-	led     bool
+	writes  bool
+	writer  sync.WaitGroup
 }
 
 // member is a transaction in a group.
 type member struct {
 	t    *Tx
-	told chan told
-}
-
-// told is the outcome, or that it is this one's turn to lead.
-type told struct {
-	lead bool
-	err  error
+	told chan error
 }
 
 // What a member's statements stand between, so that they can be undone alone.
@@ -224,47 +220,70 @@ var errBroken = errors.New("the commit that steps share was undone")
 const maxGroup = 64
 
 func (g *group) apply(ctx context.Context, t *Tx) error {
-	m := &member{t, make(chan told, 1)}
+	m := &member{t, make(chan error, 1)}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, m)
-	lead := !g.led
-	g.led = true
+	if !g.writes {
+		g.writes = true
+		g.writer.Go(func() { g.run(t.ctx, t.s) })
+	}
 	g.mu.Unlock()
-	for {
-		if lead {
-			g.lead(ctx, t.s)
+	select {
+	case err := <-m.told:
+		return err
+	case <-ctx.Done():
+		if g.leave(m) {
+			return ctx.Err()
 		}
-		say := <-m.told
-		if lead = say.lead; !lead {
-			return say.err
-		}
+		return <-m.told
 	}
 }
 
-// lead writes for those who wait, the leader among them, and gives the lead on.
-func (g *group) lead(ctx context.Context, s *Store) {
-	tx, err := s.w.begin(ctx)
-	g.mu.Lock()
-	k := min(len(g.waiting), maxGroup)
-	some := g.waiting[:k:k]
-	g.waiting = g.waiting[k:]
-	g.mu.Unlock()
-	if err != nil {
-		err = fmt.Errorf("begin: %w", err)
-		for _, m := range some {
-			m.told <- told{err: err}
-		}
-	} else {
-		write(ctx, tx, some)
-	}
+// leave reports whether m still waited.
+func (g *group) leave(m *member) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.led = len(g.waiting) > 0; g.led {
-		g.waiting[0].told <- told{lead: true}
+	i := slices.Index(g.waiting, m)
+	if i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+// run writes until nobody waits. Each time it takes those who came by the time it had the
+// database's writer.
+func (g *group) run(ctx context.Context, s *Store) {
+	for more := true; more; {
+		tx, err := s.w.begin(ctx)
+		g.mu.Lock()
+		k := min(len(g.waiting), maxGroup)
+		some := slices.Clone(g.waiting[:k])
+		g.waiting = slices.Delete(g.waiting, 0, k)
+		g.mu.Unlock()
+		if err != nil {
+			tell(some, fmt.Errorf("begin: %w", err))
+		} else {
+			write(ctx, tx, some)
+		}
+		g.mu.Lock()
+		more = len(g.waiting) > 0
+		g.writes = more
+		g.mu.Unlock()
 	}
 }
 
-// write commits what the members have to write and tells each its outcome.
+// tell tells an outcome to those who know none yet.
+func tell(some []*member, err error) {
+	for _, m := range some {
+		select {
+		case m.told <- err:
+		default:
+		}
+	}
+}
+
+// write commits what the members have to write and tells each its outcome. A panic of the
+// driver, which may never give its connection back, ends the process.
 func write(ctx context.Context, tx *sql.Tx, some []*member) {
 	ok := some[:0:0]
 	for i, m := range some {
@@ -272,14 +291,12 @@ func write(ctx context.Context, tx *sql.Tx, some []*member) {
 		if errors.Is(err, errBroken) {
 			// Nothing of it is committed; each of the others runs alone.
 			_ = tx.Rollback()
-			m.told <- told{err: err}
-			for _, m := range append(ok, some[i+1:]...) {
-				m.told <- told{err: errStale}
-			}
+			m.told <- err
+			tell(append(ok, some[i+1:]...), errStale)
 			return
 		}
 		if err != nil {
-			m.told <- told{err: err}
+			m.told <- err
 			continue
 		}
 		ok = append(ok, m)
@@ -292,9 +309,7 @@ func write(ctx context.Context, tx *sql.Tx, some []*member) {
 	if err != nil {
 		err = commitError{fmt.Errorf("commit: %w", err)}
 	}
-	for _, m := range ok {
-		m.told <- told{err: err}
-	}
+	tell(ok, err)
 }
 
 // write writes what one member has to write. Where others share the commit and it fails,

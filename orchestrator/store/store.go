@@ -133,6 +133,7 @@ func (s *Store) Ping(ctx context.Context) error {
 // Close closes every connection. Run must have returned. A server that is away has
 // closed them already.
 func (s *Store) Close() error {
+	s.group.writer.Wait()
 	err := s.w.close()
 	if s.r.h != s.w {
 		err = errors.Join(err, s.r.h.close())

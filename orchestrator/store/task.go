@@ -23,13 +23,17 @@ const insertTask = `insert into tasks (id, root_id, agent, text, repository, ref
 	revert_of, created_at, budget, fork_of, remote_hops, chat, source, handoffs, last_seq, last_n, last_hash, ended_at, paused_at)
 	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-// updateTask holds only where nobody has written since the row was read. The number of the
-// last event tells it too where a node of an older program writes, which counts no versions.
+// updateTask holds only where nobody has written since the row was read: the version counts
+// the writes, those of older programs too, for which a trigger of PostgreSQL counts. The last
+// hash tells where the whole database is another one, such as a backup.
 const updateTask = `update tasks set root_id = ?, handoffs = ?, last_seq = ?, last_n = ?, last_hash = ?, ended_at = ?, paused_at = ?,
-	version = version + 1 where id = ? and version = ? and last_n = ?`
+	version = version + 1 where id = ? and version = ? and last_hash = ?`
 
 // selectHead is what tells whether a task was written.
-const selectHead = "select version, last_n from tasks where id = ?"
+const selectHead = "select version, last_hash from tasks where id = ?"
+
+// countVersion has whoever has read the task without its lock read it again.
+const countVersion = "update tasks set version = version + 1 where id = ?"
 
 // taskRow is a task with the counter that only the store uses.
 type taskRow struct {
@@ -186,7 +190,7 @@ func sameTime(a, b *time.Time) bool {
 // taskArgs are the arguments of updateTask.
 func (t *Tx) taskArgs() []any {
 	return []any{t.row.RootID, t.row.Handoffs, t.row.seq, t.row.LastN, t.row.LastHash, nullMicros(t.row.EndedAt), nullMicros(t.row.PausedAt),
-		t.row.ID, t.was.version, t.was.LastN}
+		t.row.ID, t.was.version, t.was.LastHash}
 }
 
 // What is remembered at most: tasks, delegations of one task, and bytes of their texts.

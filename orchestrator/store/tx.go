@@ -24,13 +24,14 @@ import (
 //
 // Its methods ignore the cancelling of their context: a transaction is short, it ends
 // as a whole when the context of InTask does, and watching each statement costs more
-// than most of them do.
+// than most of them do. What may wait for others ends with that context: till.
 type Tx struct {
-	s   *Store
-	ctx context.Context
-	q   opened // sends a statement in the transaction of the database, which it begins
-	tx  *sql.Tx
-	now time.Time
+	s    *Store
+	ctx  context.Context
+	till context.Context
+	q    opened // sends a statement in the transaction of the database, which it begins
+	tx   *sql.Tx
+	now  time.Time
 
 	row, was taskRow // was is the row as read, to see whether it must be written
 	made     bool    // the row is new and is written with the rest
@@ -108,7 +109,7 @@ func (s *Store) transact(ctx context.Context, fn func(*Tx) error) error {
 func (s *Store) attempt(ctx context.Context, taskID string, run func(t *Tx, first bool) error) error {
 	t, err := s.try(ctx, taskID, func(t *Tx) error { return run(t, true) })
 	again := func(t *Tx) error { return run(t, false) }
-	if errors.Is(err, errStale) {
+	if errors.Is(err, errStale) && !errors.As(err, new(commitError)) {
 		t, err = s.try(ctx, taskID, again)
 	}
 	pause := firstPause
@@ -135,7 +136,7 @@ func (s *Store) attempt(ctx context.Context, taskID string, run func(t *Tx, firs
 // try runs a transaction once, when those before it on the task have ended, and tells in
 // the end where it came to nothing, also when it panics.
 func (s *Store) try(ctx context.Context, taskID string, run func(*Tx) error) (*Tx, error) {
-	t := &Tx{s: s, ctx: context.WithoutCancel(ctx), now: s.now()}
+	t := &Tx{s: s, ctx: context.WithoutCancel(ctx), till: ctx}
 	t.q = opened{t}
 	defer func() {
 		if t.fate != committed {
@@ -214,7 +215,7 @@ func (s *Store) ended(ctx context.Context, err error) error {
 // lock reads and locks the task's row. The time is taken after that, so that the
 // events of a task are in the order of their times as far as one clock goes.
 func (t *Tx) lock(taskID string) error {
-	row, err := scanTask(t.bound().row(t.ctx, selectTask+" where id = ?"+t.s.dialect.lock, taskID))
+	row, err := scanTask(t.bound().row(t.till, selectTask+" where id = ?"+t.s.dialect.lock, taskID))
 	if err != nil {
 		if errors.Is(err, orchestrator.ErrNotFound) {
 			return err
