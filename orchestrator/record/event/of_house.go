@@ -23,7 +23,6 @@ const (
 	RetentionApplied     Type = "retention.applied"
 )
 
-// ConfigurationChangedData is the data of ConfigurationChanged.
 type ConfigurationChangedData struct {
 	How     string             `json:"how"` // AtStart, SIGHUP or reload
 	Node    string             `json:"node"`
@@ -38,7 +37,6 @@ type ConfigurationChangedData struct {
 // changesShown is how many changed settings a sentence names.
 const changesShown = 5
 
-func (ConfigurationChangedData) kind() Type { return ConfigurationChanged }
 func (d ConfigurationChangedData) sentence(Event, Words) string {
 	parts := make([]string, 0, changesShown)
 	for _, c := range d.Changes[:min(len(d.Changes), changesShown)] {
@@ -68,7 +66,6 @@ func (d ConfigurationChangedData) sentence(Event, Words) string {
 	return what + how + Prefixed(": ", strings.Join(parts, "; "))
 }
 
-// ChannelHealthData is the data of ChannelHealth.
 type ChannelHealthData struct {
 	Channel origin.Channel `json:"channel"`
 	State   string         `json:"state"`
@@ -77,7 +74,6 @@ type ChannelHealthData struct {
 	Node    string         `json:"node"`
 }
 
-func (ChannelHealthData) kind() Type { return ChannelHealth }
 func (d ChannelHealthData) sentence(Event, Words) string {
 	return first(string(d.Channel), "a channel") + " is " + first(d.State, "in another state") + Prefixed(": ", d.Detail)
 }
@@ -89,12 +85,10 @@ type ChannelRetriedData struct {
 	Count   int64          `json:"count"`
 }
 
-func (ChannelRetriedData) kind() Type { return ChannelRetried }
 func (d ChannelRetriedData) sentence(Event, Words) string {
 	return fmt.Sprintf("has %d messages that were given up delivered again", d.Count) + Prefixed(" in ", d.Channel)
 }
 
-// TriggerRefusedData is the data of TriggerRefused.
 type TriggerRefusedData struct {
 	Trigger string    `json:"trigger"`
 	Calls   int64     `json:"calls"`
@@ -103,12 +97,10 @@ type TriggerRefusedData struct {
 	Address string    `json:"address"`
 }
 
-func (TriggerRefusedData) kind() Type { return TriggerRefused }
 func (d TriggerRefusedData) sentence(Event, Words) string {
 	return fmt.Sprintf("%d calls of %s were refused", d.Calls, first(d.Trigger, "a webhook")) + Prefixed(": ", d.Reason)
 }
 
-// TriggerNotStartedData is the data of TriggerNotStarted.
 type TriggerNotStartedData struct {
 	Trigger  string `json:"trigger"`
 	Delivery string `json:"delivery"`
@@ -116,19 +108,16 @@ type TriggerNotStartedData struct {
 	Message  string `json:"message"`
 }
 
-func (TriggerNotStartedData) kind() Type { return TriggerNotStarted }
 func (d TriggerNotStartedData) sentence(Event, Words) string {
 	return first(d.Message, "a trigger started nothing")
 }
 
-// TriggerRedeliveredData is the data of TriggerRedelivered.
 type TriggerRedeliveredData struct {
 	Trigger  string `json:"trigger"`
 	Delivery string `json:"delivery"`
 	As       string `json:"as"` // the new delivery
 }
 
-func (TriggerRedeliveredData) kind() Type { return TriggerRedelivered }
 func (d TriggerRedeliveredData) sentence(Event, Words) string {
 	return "has a delivery made again" + Prefixed(" of ", d.Trigger)
 }
@@ -148,7 +137,6 @@ type AuditExportedData struct {
 	To     string        `json:"to,omitempty"`
 }
 
-func (AuditExportedData) kind() Type { return AuditExported }
 func (d AuditExportedData) sentence(Event, Words) string {
 	said := "exports the list " + d.List
 	if d.Rows.Set {
@@ -157,7 +145,6 @@ func (d AuditExportedData) sentence(Event, Words) string {
 	return said + Prefixed(" as ", d.Format) + Prefixed(": ", d.Filter.V)
 }
 
-// HistoryVerifiedData is the data of HistoryVerified.
 type HistoryVerifiedData struct {
 	Tasks    int   `json:"tasks"`
 	Seals    int   `json:"seals"`
@@ -165,12 +152,10 @@ type HistoryVerifiedData struct {
 	Problems int   `json:"problems"`
 }
 
-func (HistoryVerifiedData) kind() Type { return HistoryVerified }
 func (d HistoryVerifiedData) sentence(Event, Words) string {
 	return fmt.Sprintf("verified the history: %d tasks, %d problems", d.Tasks, d.Problems)
 }
 
-// HoldSetData is the data of HoldSet.
 type HoldSetData struct {
 	Hold    string `json:"hold"`
 	Kind    string `json:"kind"`
@@ -179,12 +164,10 @@ type HoldSetData struct {
 	Reason  string `json:"reason"`
 }
 
-func (HoldSetData) kind() Type { return HoldSet }
 func (d HoldSetData) sentence(Event, Words) string {
 	return "keeps " + first(d.Subject, "something") + " from being removed" + Prefixed(": ", d.Reason)
 }
 
-// HoldLiftedData is the data of HoldLifted.
 type HoldLiftedData struct {
 	Hold    string `json:"hold"`
 	Kind    string `json:"kind"`
@@ -192,12 +175,10 @@ type HoldLiftedData struct {
 	Reason  string `json:"reason"`
 }
 
-func (HoldLiftedData) kind() Type { return HoldLifted }
 func (d HoldLiftedData) sentence(Event, Words) string {
 	return "lifts the hold on " + first(d.Subject, "something") + Prefixed(": ", d.Reason)
 }
 
-// RetentionAppliedData is the data of RetentionApplied.
 type RetentionAppliedData struct {
 	What   string `json:"what"`
 	Tasks  int    `json:"tasks"`
@@ -206,7 +187,6 @@ type RetentionAppliedData struct {
 	UpTo   string `json:"up_to"`
 }
 
-func (RetentionAppliedData) kind() Type { return RetentionApplied }
 func (d RetentionAppliedData) sentence(Event, Words) string {
 	return fmt.Sprintf("removes %s of %d tasks that ended up to %s", first(d.What, "data"), d.Tasks, d.UpTo)
 }

@@ -177,7 +177,6 @@ type MessageDeltaData struct {
 	Offset int    `json:"offset"`
 }
 
-func (MessageDeltaData) kind() Type { return MessageDelta }
 func (d MessageDeltaData) sentence(Event, Words) string {
 	return first(oneOf(d.Text), Prefixed("calls ", d.Tool), "writes")
 }
@@ -189,7 +188,6 @@ type GapData struct {
 	Message string `json:"message"`
 }
 
-func (GapData) kind() Type { return Gap }
 func (d GapData) sentence(Event, Words) string {
 	return first(d.Message, fmt.Sprintf("events %d–%d could not be replayed", d.From, d.To))
 }
