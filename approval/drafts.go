@@ -262,7 +262,6 @@ func takeDrafts(ctx context.Context, tx Tx, userID, requestID string, b Ballot, 
 	return nil
 }
 
-// revisionN is a revision of r by its number.
 func (g *Gateway) revisionN(ctx context.Context, r Request, n int) (Revision, error) {
 	if n == r.Revision.N {
 		return r.Revision, nil

@@ -113,7 +113,6 @@ func (g *Gateway) PlaceThreads(ctx context.Context, r Request, threads []Thread)
 	return nil
 }
 
-// changes reports whether a revision changes a file.
 func changes(v Revision, path string) bool {
 	for _, f := range v.Files {
 		if f.Path == path {
@@ -232,7 +231,6 @@ type Said struct {
 	Seen int
 }
 
-// done are the events of the acts.
 var done = map[Act]func(event.Answer) event.Payload{
 	Reply:   func(a event.Answer) event.Payload { return event.CommentRepliedData{Answer: a} },
 	Resolve: func(a event.Answer) event.Payload { return event.CommentResolvedData{Answer: a} },

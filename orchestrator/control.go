@@ -215,7 +215,6 @@ func (e *Engine) StopAll(ctx context.Context, s Stop) (Stopped, error) {
 	return all, nil
 }
 
-// reasonOf is a reason as it is stored.
 func reasonOf(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	if n := utf8.RuneCountInString(s); n > MaxReason {

@@ -143,7 +143,6 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 	return childOf(child), nil
 }
 
-// firstAble finds the first agent with a capability.
 func firstAble(c *Config, capability string) (agent.Spec, bool) {
 	if able := c.Agents.ByCapability(capability); len(able) > 0 {
 		return able[0], true

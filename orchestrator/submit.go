@@ -174,7 +174,6 @@ type Fork struct {
 	Via          origin.Origin
 }
 
-// forkPoint is what a fork is made of.
 type forkPoint struct {
 	task  Task
 	d     Delegation

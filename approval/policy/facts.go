@@ -60,7 +60,6 @@ func statuses() []string {
 	return []string{string(patch.Added), string(patch.Modified), string(patch.Removed), string(patch.Renamed), string(patch.Copied)}
 }
 
-// CheckFacts is the result of one check.
 type CheckFacts struct {
 	Command string `expr:"command"`
 	OK      bool   `expr:"ok"`

@@ -87,7 +87,6 @@ func (c *Channel) SetSettings(s Settings) {
 	c.settings.Store(&s)
 }
 
-// Name implements approval.Channel.
 func (*Channel) Name() origin.Channel { return Name }
 
 // Addresses implements approval.Addresser. An account's number is that of its private
@@ -118,7 +117,6 @@ func (c *Channel) Addresses(_ approval.Request, voters []people.User) []string {
 	return to
 }
 
-// Deliver implements approval.Channel.
 func (c *Channel) Deliver(ctx context.Context, card approval.Card, r approval.Request, view approval.CardView) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

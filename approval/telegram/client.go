@@ -166,7 +166,6 @@ func (c *Client) Me(ctx context.Context) (Me, error) {
 	return me, nil
 }
 
-// Send implements Sender.
 func (c *Client) Send(ctx context.Context, to Place, m Message) (int, error) {
 	params := to.params()
 	if err := m.params(params, false); err != nil {

@@ -29,7 +29,6 @@ func (d shownDiff) refused() shownDiff {
 	return shownDiff{inline: d.inline, why: "Telegram did not take its file"}
 }
 
-// where says where the diff is.
 func (d shownDiff) where(at document) string {
 	switch {
 	case at == inCard:

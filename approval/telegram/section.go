@@ -22,7 +22,6 @@ type Section struct {
 	WebhookSecret string   `yaml:"webhook_secret"`
 }
 
-// Check implements bot.Section.
 func (t *Section) Check(s bot.Server) (bot.Section, []bot.Fault) {
 	c := *t
 	var faults []bot.Fault
@@ -64,7 +63,6 @@ func (t *Section) checkWebhook(s bot.Server, bad func(text string, at ...any)) {
 	}
 }
 
-// Words implements bot.Section.
 func (t *Section) Words() []string {
 	where := "cards go to the private chats of those who may decide"
 	if len(t.Chats) > 0 {
@@ -101,7 +99,6 @@ type service struct {
 	mode     string
 }
 
-// Start implements bot.Section.
 func (t *Section) Start(p bot.Parts) (bot.Bot, error) {
 	rows, ok := p.Store.(Rows)
 	if !ok {

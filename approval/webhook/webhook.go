@@ -87,7 +87,6 @@ func build(o Options, w wire) (*Channel, error) {
 	return c, nil
 }
 
-// Name is "webhook".
 func (c *Channel) Name() origin.Channel { return Name }
 
 // Addresses are the names of the targets: each is told of everything, whoever votes.

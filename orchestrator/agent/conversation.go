@@ -36,7 +36,6 @@ type Block struct {
 	Opaque   json.RawMessage `json:"opaque,omitempty"`
 }
 
-// Message is one message of a conversation.
 type Message struct {
 	Role   string  `json:"role"`
 	Blocks []Block `json:"blocks"`

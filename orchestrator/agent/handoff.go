@@ -50,7 +50,6 @@ type Judged struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// said reports whether a plan judged at all.
 func (j Judged) said() bool { return j.Retry || j.Validated != nil }
 
 // judgedOf reads what a plan said out of the fields of a context. An agent's text of such a

@@ -40,7 +40,6 @@ func (c Chain) With(s Step) Chain {
 // Steps returns a copy of the steps, oldest first.
 func (c Chain) Steps() []Step { return append([]Step{}, c.steps...) }
 
-// Depth is the number of steps.
 func (c Chain) Depth() int { return len(c.steps) }
 
 // MaxDepth is how many steps are allowed.

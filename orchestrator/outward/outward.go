@@ -94,7 +94,6 @@ func within(a netip.Addr, list []netip.Prefix) bool {
 // Refused is the guard's no.
 type Refused struct{ why error }
 
-// Error is why.
 func (e Refused) Error() string { return e.why.Error() }
 
 // Guard returns a net.Dialer's ControlContext. It sees the address that the socket

@@ -146,7 +146,6 @@ func (r *Mirror) expectFile(f *filePatch, base map[string]entry, contents map[st
 	return nil
 }
 
-// result is the entry that the patch makes of a file.
 func (f *filePatch) result(format string, old entry, contents map[string][]byte) (entry, error) {
 	if len(f.hunks) == 0 && f.old != "" && f.status != Deleted {
 		return entry{f.newMode, old.id}, nil

@@ -37,7 +37,6 @@ func parseGlob(pattern string) (glob, error) {
 	return parts, nil
 }
 
-// match reports whether the glob covers name.
 func (g glob) match(name string) bool { return matchParts(g, strings.Split(name, "/")) }
 
 func matchParts(pattern, name []string) bool {

@@ -138,7 +138,6 @@ func (r *Mirror) brings(ctx context.Context, commit, base, onto string) (MovedWh
 	return "", r.missing(err)
 }
 
-// movedTo describes a moved branch.
 func (r *Mirror) movedTo(ctx context.Context, branch, from, to string, files []string) *Moved {
 	m := &Moved{Branch: branch, From: from, To: to, Files: files}
 	if to == "" {

@@ -178,7 +178,6 @@ func (m *Mirrors) Open(repo Repository) *Mirror {
 	return &Mirror{repo: repo, dir: dir, home: m, st: st}
 }
 
-// Repository is what the mirror was opened with.
 func (r *Mirror) Repository() Repository { return r.repo }
 
 // slug makes a text safe for folders, branches and refs: lower-case letters,

@@ -27,10 +27,8 @@ const (
 	Auditor  Role = "auditor"
 )
 
-// Roles lists all roles.
 func Roles() []Role { return []Role{Admin, Operator, Approver, Auditor} }
 
-// ParseRole reads a role.
 func ParseRole(s string) (Role, error) {
 	if r := Role(s); slices.Contains(Roles(), r) {
 		return r, nil
@@ -41,7 +39,6 @@ func ParseRole(s string) (Role, error) {
 // Scope is one right.
 type Scope string
 
-// The scopes.
 const (
 	TasksWrite         Scope = "tasks:write"
 	DelegationsRead    Scope = "delegations:read"
@@ -55,12 +52,10 @@ const (
 	AdminScope         Scope = "admin"
 )
 
-// Scopes lists all scopes.
 func Scopes() []Scope {
 	return []Scope{TasksWrite, DelegationsRead, DelegationsControl, ApprovalsRead, ApprovalsDecide, ContextRead, ContextWrite, AuditRead, AuditHold, AdminScope}
 }
 
-// ParseScope reads a scope.
 func ParseScope(s string) (Scope, error) {
 	if sc := Scope(s); slices.Contains(Scopes(), sc) {
 		return sc, nil
@@ -84,7 +79,6 @@ func (r Role) Scopes() []Scope {
 	}
 }
 
-// User is a person.
 type User struct {
 	ID           string    `json:"id"` // usr_…
 	Name         string    `json:"name"`
@@ -172,7 +166,6 @@ func As(u User, only []Scope) Principal {
 	return p
 }
 
-// Has reports whether the principal has the right.
 func (p Principal) Has(s Scope) bool { return slices.Contains(p.Scopes, s) }
 
 // Name is how events and pages call the principal.

@@ -45,7 +45,6 @@ func functions() []string {
 		"trim", "trimPrefix", "trimSuffix", "upper", "lower", "indexOf", "hasPrefix", "hasSuffix"}
 }
 
-// compileWhen prepares a condition.
 func compileWhen(when string) (*condition, *Problem) {
 	if strings.TrimSpace(when) == "" {
 		return nil, nil
@@ -163,7 +162,6 @@ type bounds struct {
 	compares bool // two values of the payload are compared, which may be lists
 }
 
-// Visit looks at one node.
 func (b *bounds) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
@@ -245,5 +243,4 @@ func loops(n ast.Node) int {
 
 type visit func(*ast.Node)
 
-// Visit calls it.
 func (v visit) Visit(n *ast.Node) { v(n) }

@@ -16,7 +16,6 @@ import "time"
 // Kind is webhook or schedule.
 type Kind string
 
-// The kinds.
 const (
 	Webhook  Kind = "webhook"
 	Schedule Kind = "schedule"
@@ -25,7 +24,6 @@ const (
 // Source says how a webhook is signed and named.
 type Source string
 
-// The sources.
 const (
 	GitHub   Source = "github"   // X-Hub-Signature-256, X-GitHub-Delivery, X-GitHub-Event
 	GitLab   Source = "gitlab"   // X-Gitlab-Token or its signing token, X-Gitlab-Event-UUID, X-Gitlab-Event
@@ -135,7 +133,6 @@ type Trial struct {
 	Message string // the same as a sentence
 }
 
-// States lists all states of a delivery.
 func States() []DeliveryState {
 	return []DeliveryState{Stored, Started, Filtered, Refused, Skipped, Failed}
 }

@@ -28,7 +28,6 @@ type allowance struct {
 	Minutes *float64 `json:"minutes"`
 }
 
-// handingSchema describes handing.
 const handingSchema = `"agent":{"type":"string","description":"Name of the agent"},
 "capability":{"type":"string","description":"Used without agent: the first agent that has it"},
 "task":{"type":"string","description":"What should be done, complete in itself"},
@@ -112,7 +111,6 @@ func contextOf(raw json.RawMessage) (map[string]string, *answer) {
 	return texts, nil
 }
 
-// limits makes a budget of an allowance.
 func (a *allowance) limits() (*budget.Limits, *answer) {
 	if a == nil || a.Tokens == nil && a.USD == nil && a.Minutes == nil {
 		return nil, nil

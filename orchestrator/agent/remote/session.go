@@ -173,7 +173,6 @@ func (s *session) show(text string) {
 	s.host.Delta(agent.Delta{Turn: 2, Kind: agent.DeltaText, Text: text})
 }
 
-// save stores a turn.
 func (s *session) save(ctx context.Context, t agent.Turn) error {
 	t.At = s.o.Now().UTC()
 	if err := s.host.SaveTurn(ctx, t, false); err != nil {

@@ -15,7 +15,6 @@ import (
 	"time"
 )
 
-// Type says what happened.
 type Type string
 
 // System is the stream of acts that belong to no task, such as signing in.

@@ -24,7 +24,6 @@ type Error struct {
 	Text string // a sentence or two
 }
 
-// Error is the sentence.
 func (e *Error) Error() string { return e.Text }
 
 func wrong(part, format string, args ...any) *Error {
@@ -86,7 +85,6 @@ func readable(list List, line string) error {
 	return nil
 }
 
-// take adds a term.
 func (q *Query) take(t Term, head string, now time.Time) error {
 	part := head + strings.Join(t.Values, ",")
 	keys := lists[q.List]
@@ -123,7 +121,6 @@ func (q *Query) take(t Term, head string, now time.Time) error {
 	return nil
 }
 
-// same reports whether both say the same.
 func (t Term) same(o Term) bool {
 	return t.Key == o.Key && t.Not == o.Not && slices.Equal(t.Values, o.Values)
 }

@@ -176,7 +176,6 @@ func HistogramOf(sums Sums, m Measure) Histogram {
 // Dimension is what figures are listed by.
 type Dimension string
 
-// The dimensions.
 const (
 	ByAgent      Dimension = "agent"
 	ByModel      Dimension = "model"
@@ -184,7 +183,6 @@ const (
 	ByRepository Dimension = "repository"
 )
 
-// Dimensions lists all.
 func Dimensions() []Dimension { return []Dimension{ByAgent, ByModel, ByDay, ByRepository} }
 
 // Name is the value of a dimension in a key.

@@ -43,7 +43,6 @@ func Types() []event.Type {
 		event.ChangesRequested, event.Expired, event.Stale, event.WithdrawnRight, event.BreakerOpened, event.BreakerClosed}
 }
 
-// Add counts one event.
 func (f *Fold) Add(e event.Event) {
 	who := f.Subjects[e.DelegationID]
 	if who.Agent == "" {

@@ -101,7 +101,6 @@ func Check(age time.Duration) error {
 // What names a pass of retention, in its event and in what people read.
 type What string
 
-// The passes.
 const (
 	Texts   What = "data"
 	Blobs   What = "blobs"

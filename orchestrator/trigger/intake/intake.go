@@ -82,7 +82,6 @@ type Intake struct {
 	wrong    map[string]trigger.Refusals // by trigger, not yet in the log
 }
 
-// New makes an Intake.
 func New(o Options, triggers []*trigger.Trigger) *Intake {
 	if o.Trace == nil {
 		o.Trace = func(string) {}
@@ -104,7 +103,6 @@ func (in *Intake) SetTriggers(triggers []*trigger.Trigger) {
 	}
 }
 
-// find returns the trigger of that name.
 func (in *Intake) find(name string) (*trigger.Trigger, bool) {
 	for _, t := range *in.triggers.Load() {
 		if t.Name == name {

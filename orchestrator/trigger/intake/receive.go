@@ -195,7 +195,6 @@ type TooMany struct {
 	Wait  time.Duration
 }
 
-// Error says what to do.
 func (t *TooMany) Error() string {
 	return fmt.Sprintf("This webhook takes %d calls a minute, and these were more. Send it again in %d s.", t.Limit, t.Seconds())
 }

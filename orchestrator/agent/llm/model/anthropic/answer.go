@@ -70,7 +70,6 @@ type answer struct {
 	reported bool // the figures of the end came, too
 }
 
-// block is one block that is being written.
 type block struct {
 	index                     int64
 	kind, id, name, signature string

@@ -25,7 +25,6 @@ const (
 	defaultMaxTokens = 8192
 )
 
-// Options of a Client.
 type Options struct {
 	Provider  string            // its name in the configuration
 	Key       string            // "" sends none
@@ -39,7 +38,6 @@ type Options struct {
 // nothing: the configuration alone says which key goes where.
 type Client struct{ o Options }
 
-// New makes a Client.
 func New(o Options) *Client { return &Client{o: o} }
 
 // Complete makes one call.

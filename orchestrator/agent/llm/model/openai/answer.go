@@ -32,7 +32,6 @@ type chunk struct {
 	} `json:"usage"`
 }
 
-// part is a part of a call.
 type part struct {
 	Index    wire.Number `json:"index"`
 	ID       wire.Text   `json:"id"`

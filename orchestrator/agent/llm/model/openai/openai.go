@@ -19,7 +19,6 @@ import (
 // service is OpenAI's own address.
 const service = "https://api.openai.com/v1"
 
-// Options of a Client.
 type Options struct {
 	Provider     string // its name in the configuration
 	Key          string // "" sends none
@@ -34,7 +33,6 @@ type Options struct {
 // nothing: the configuration alone says which key goes where.
 type Client struct{ o Options }
 
-// New makes a Client.
 func New(o Options) *Client { return &Client{o: o} }
 
 // Complete makes one call.

@@ -31,7 +31,6 @@ type Failure struct {
 	Now      time.Time
 }
 
-// Error makes the error of f.
 func (f Failure) Error() *model.Error {
 	e := &model.Error{Provider: f.Provider, Status: f.Status, Kind: Classify(f.Status, f.Type, f.Code, f.Text)}
 	e.Message = Clean(f.Text, f.Key)
