@@ -196,8 +196,7 @@ func (r *Request) open(ruling policy.Ruling, expires time.Duration, now time.Tim
 		expires = ruling.Expires
 	}
 	if expires > 0 {
-		at := now.Add(expires)
-		r.ExpiresAt = &at
+		r.ExpiresAt = new(now.Add(expires))
 	}
 }
 

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,9 +65,7 @@ func (r Request) threads(said []Answer) []Thread {
 	var all []Thread
 	for _, d := range r.Decisions {
 		for i, c := range d.Comments {
-			if c.Side == "" {
-				c.Side = RightSide
-			}
+			c.Side = cmp.Or(c.Side, RightSide)
 			all = append(all, Thread{ID: ThreadID(d, i), Revision: d.Revision, Decision: d, Comment: c, Now: c.Line})
 		}
 	}

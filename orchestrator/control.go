@@ -94,8 +94,7 @@ func (e *Engine) Pause(ctx context.Context, id, actor string) (Delegation, error
 		if t.PausedAt != nil {
 			return nil
 		}
-		now := tx.Now()
-		t.PausedAt = &now
+		t.PausedAt = new(tx.Now())
 		return tx.Append(ctx, event.Of(root.ID, actor, event.PausedData{Agent: t.Agent}))
 	})
 }

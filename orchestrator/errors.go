@@ -67,8 +67,7 @@ func (e *Error) Because(why Reason) *Error {
 
 // CodeOf returns the code of err, or "" when it has none.
 func CodeOf(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return ""

@@ -362,6 +362,5 @@ func (e *Engine) leftAt(ctx context.Context, o forkPoint) (*budget.Limits, error
 			account.Charge(amountOf(c.Usage))
 		}
 	}
-	left := account.Remaining()
-	return &left, nil
+	return new(account.Remaining()), nil
 }

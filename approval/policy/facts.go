@@ -70,12 +70,7 @@ func (f Facts) Careful() bool {
 	if len(f.Warnings) > 0 {
 		return true
 	}
-	for _, c := range f.Checks {
-		if !c.OK {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Checks, func(c CheckFacts) bool { return !c.OK })
 }
 
 // unread says what keeps a rule with need 0 from passing a patch: what nobody would have

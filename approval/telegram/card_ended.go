@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -264,10 +265,7 @@ func (f face) wish() *approval.Decision {
 // headline is a request in one line, for lists: state, title, files and warnings.
 func headline(s *sheet, r approval.Request) {
 	s.put(iconOf(r.State), " ")
-	title := cut(oneLine(orchestrator.Title(r.Title)), 40)
-	if title == "" {
-		title = "(no title)"
-	}
+	title := cmp.Or(cut(oneLine(orchestrator.Title(r.Title)), 40), "(no title)")
 	s.as(asCode, title)
 	if r.IsHandover() {
 		s.put(" · hand-over")

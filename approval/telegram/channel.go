@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,18 +72,14 @@ func NewChannel(o ChannelOptions, s Settings) *Channel {
 	if c.now == nil {
 		c.now = time.Now
 	}
-	if c.log == nil {
-		c.log = slog.Default()
-	}
+	c.log = cmp.Or(c.log, slog.Default())
 	c.SetSettings(s)
 	return c
 }
 
 // SetSettings replaces the settings. Cards that were sent stay where they are.
 func (c *Channel) SetSettings(s Settings) {
-	if s.Zone == nil {
-		s.Zone = time.UTC
-	}
+	s.Zone = cmp.Or(s.Zone, time.UTC)
 	s.PublicURL = strings.TrimRight(s.PublicURL, "/")
 	c.settings.Store(&s)
 }
@@ -316,8 +313,7 @@ func (c *Channel) clock(to Place) clock {
 
 // moved adds to the error of a group that has become another what to do about it.
 func moved(err error) error {
-	var refusal *Error
-	if errors.As(err, &refusal) && refusal.MigrateTo != 0 {
+	if refusal, ok := errors.AsType[*Error](err); ok && refusal.MigrateTo != 0 {
 		return fmt.Errorf("the group is now %d: change it under channels.telegram.chats (%w)", refusal.MigrateTo, err)
 	}
 	return err

@@ -131,10 +131,5 @@ func (c *Channel) ours(m *message) bool {
 	if m.private() {
 		return true
 	}
-	for _, p := range c.settings.Load().Chats {
-		if p.Chat == m.Chat.ID {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.settings.Load().Chats, func(p Place) bool { return p.Chat == m.Chat.ID })
 }

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -26,9 +27,7 @@ func (t *Section) Check(s bot.Server) (bot.Section, []bot.Fault) {
 	c := *t
 	var faults []bot.Fault
 	bad := func(text string, at ...any) { faults = append(faults, bot.Fault{At: at, Text: text}) }
-	if c.Mode == "" {
-		c.Mode = Poll
-	}
+	c.Mode = cmp.Or(c.Mode, Poll)
 	if c.APIURL = strings.TrimSuffix(c.APIURL, "/"); c.APIURL == "" {
 		c.APIURL = DefaultAPIURL
 	}

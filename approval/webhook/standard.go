@@ -165,8 +165,7 @@ func utc(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
-	u := t.UTC()
-	return &u
+	return new(t.UTC())
 }
 
 // handed is the headline of a request about a hand-over.

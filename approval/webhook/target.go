@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -126,10 +127,7 @@ func (t Target) reach() reach {
 }
 
 func (t Target) format() string {
-	if t.Format == "" {
-		return Standard
-	}
-	return t.Format
+	return cmp.Or(t.Format, Standard)
 }
 
 // key decodes the secret. Its errors never repeat it.

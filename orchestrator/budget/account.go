@@ -60,8 +60,7 @@ func granted[T ~int64](left, ask *T, share T) *T {
 		if ask == nil {
 			return nil
 		}
-		v := max(*ask, 0)
-		return &v
+		return new(max(*ask, 0))
 	}
 	v := min(*left, share)
 	if ask != nil {

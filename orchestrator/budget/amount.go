@@ -100,8 +100,7 @@ func more[T ~int64](limit *T, x T) *T {
 	if limit == nil {
 		return nil
 	}
-	v := sum(*limit, x)
-	return &v
+	return new(sum(*limit, x))
 }
 
 // Micro is dollars as millionths of a dollar, rounded up: no call is free that costs

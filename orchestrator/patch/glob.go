@@ -3,6 +3,7 @@ package patch
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"gatehouse/orchestrator/spelling"
@@ -82,12 +83,7 @@ func parseGlobs(patterns []string) (globs, error) {
 }
 
 func (gs globs) match(name string) bool {
-	for _, g := range gs {
-		if g.match(name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(gs, func(g glob) bool { return g.match(name) })
 }
 
 // folded is the same patterns without regard to spelling: a protected path stays

@@ -364,8 +364,7 @@ func (r *Mirror) where(ctx context.Context, in Intent) (Outcome, string, error) 
 		return "", "", err
 	}
 	head, err := r.head(ctx, in.Branch())
-	var none *SourceError
-	if errors.As(err, &none) && none.Code == SourceNoBranch {
+	if none, ok := errors.AsType[*SourceError](err); ok && none.Code == SourceNoBranch {
 		if in.Old == "" {
 			return PushAgain, "", nil
 		}

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -142,12 +143,8 @@ func NewMirrors(dir string, opts Options) *Mirrors {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	if opts.Name == "" {
-		opts.Name = "Gatehouse"
-	}
-	if opts.Email == "" {
-		opts.Email = "gatehouse@localhost"
-	}
+	opts.Name = cmp.Or(opts.Name, "Gatehouse")
+	opts.Email = cmp.Or(opts.Email, "gatehouse@localhost")
 	if opts.Timeout <= 0 {
 		opts.Timeout = 10 * time.Minute
 	}

@@ -42,8 +42,7 @@ func New(now time.Time, namespace, key, value, agent string, ttl time.Duration) 
 	}
 	e := Entry{Namespace: namespace, Key: key, Value: value, Agent: agent, Scope: ScopeOf(namespace), CreatedAt: now.UTC(), UpdatedAt: now.UTC()}
 	if ttl > 0 {
-		at := now.UTC().Add(ttl)
-		e.ExpiresAt = &at
+		e.ExpiresAt = new(now.UTC().Add(ttl))
 	}
 	return e, e.Check()
 }
@@ -52,8 +51,7 @@ func New(now time.Time, namespace, key, value, agent string, ttl time.Duration) 
 // transaction is as old as that is, so that the last write is the newest.
 func (e Entry) At(now time.Time) Entry {
 	if e.ExpiresAt != nil {
-		at := now.UTC().Add(e.ExpiresAt.Sub(e.UpdatedAt))
-		e.ExpiresAt = &at
+		e.ExpiresAt = new(now.UTC().Add(e.ExpiresAt.Sub(e.UpdatedAt)))
 	}
 	e.CreatedAt, e.UpdatedAt = now.UTC(), now.UTC()
 	return e

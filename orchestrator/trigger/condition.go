@@ -70,8 +70,7 @@ func compileWhen(when string) (*condition, *Problem) {
 // whenProblem makes a problem of the compiler's error, whose columns count from 0.
 func whenProblem(err error) *Problem {
 	p := &Problem{Field: "when", Index: -1, Message: err.Error()}
-	var at *file.Error
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*file.Error](err); ok {
 		p.Line, p.Column, p.Message = at.Line, at.Column+1, at.Message
 	}
 	if p.Line == 0 { // about the whole of it
@@ -116,8 +115,7 @@ func (c *condition) holds(f Facts, size int) (bool, error) {
 	}
 	answer, err := expr.Run(c.program, f)
 	if err != nil {
-		var at *file.Error
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*file.Error](err); ok {
 			err = errors.New(at.Message)
 		}
 		line, _, _ := strings.Cut(err.Error(), "\n")

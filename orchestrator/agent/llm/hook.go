@@ -1,12 +1,14 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,9 +63,7 @@ func (h hooks) after(ctx context.Context, call Call, a answer) Verdict {
 			all.Note += " "
 		}
 		all.Note += v.Note
-		if all.Stop == nil {
-			all.Stop = v.Stop
-		}
+		all.Stop = cmp.Or(all.Stop, v.Stop)
 	}
 	return all
 }
@@ -144,12 +144,7 @@ func (c *conversation) programHooks(commands Commands) []Hook {
 }
 
 func namesAgent(list []string, name string) bool {
-	for _, n := range list {
-		if agent.Key(n) == agent.Key(name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(n string) bool { return agent.Key(n) == agent.Key(name) })
 }
 
 // Before asks the program. One that fails, hangs or prints what nobody can read blocks the

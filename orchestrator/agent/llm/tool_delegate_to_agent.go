@@ -98,8 +98,7 @@ func contextOf(raw json.RawMessage) (map[string]string, *answer) {
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
-		a := sorry("context must be an object of names and texts.")
-		return nil, &a
+		return nil, new(sorry("context must be an object of names and texts."))
 	}
 	texts := make(map[string]string, len(fields))
 	for name, value := range fields {
@@ -117,22 +116,18 @@ func (a *allowance) limits() (*budget.Limits, *answer) {
 	}
 	for _, n := range []*float64{a.USD, a.Minutes} {
 		if n != nil && (*n < 0 || *n > 1e6 || math.IsNaN(*n)) {
-			bad := sorry("budget: %v is out of range. Give an amount from 0 to a million.", *n)
-			return nil, &bad
+			return nil, new(sorry("budget: %v is out of range. Give an amount from 0 to a million.", *n))
 		}
 	}
 	if a.Tokens != nil && *a.Tokens < 1 { // it would be asked once all the same
-		bad := sorry("budget: %d tokens is below 1. Give more, or leave it out.", *a.Tokens)
-		return nil, &bad
+		return nil, new(sorry("budget: %d tokens is below 1. Give more, or leave it out.", *a.Tokens))
 	}
 	l := budget.Limits{Tokens: a.Tokens}
 	if a.USD != nil {
-		micro := int64(*a.USD * 1e6)
-		l.MicroUSD = &micro
+		l.MicroUSD = new(int64(*a.USD * 1e6))
 	}
 	if a.Minutes != nil {
-		d := time.Duration(*a.Minutes * float64(time.Minute))
-		l.Time = &d
+		l.Time = new(time.Duration(*a.Minutes * float64(time.Minute)))
 	}
 	return &l, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -220,11 +221,8 @@ func permanent(err error) bool {
 	if errors.Is(err, errElsewhere) || errors.Is(err, errTooMuch) || errors.Is(err, strictjson.Err) {
 		return true
 	}
-	for _, e := range []error{a2a.ErrTaskNotFound, a2a.ErrUnauthenticated, a2a.ErrUnauthorized, a2a.ErrMethodNotFound, a2a.ErrInvalidParams, a2a.ErrInvalidRequest,
-		a2a.ErrUnsupportedOperation, a2a.ErrUnsupportedContentType, a2a.ErrVersionNotSupported, a2a.ErrExtensionSupportRequired} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{a2a.ErrTaskNotFound, a2a.ErrUnauthenticated, a2a.ErrUnauthorized, a2a.ErrMethodNotFound, a2a.ErrInvalidParams, a2a.ErrInvalidRequest,
+		a2a.ErrUnsupportedOperation, a2a.ErrUnsupportedContentType, a2a.ErrVersionNotSupported, a2a.ErrExtensionSupportRequired}, func(e error) bool {
+		return errors.Is(err, e)
+	})
 }

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -53,9 +54,7 @@ func (d ConfigurationChangedData) sentence(Event, Words) string {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 	how := map[string]string{AtStart: "at the start of " + d.Node, "SIGHUP": "by SIGHUP to " + d.Node}[d.How]
-	if how == "" {
-		how = "by a reload of " + d.Node
-	}
+	how = cmp.Or(how, "by a reload of "+d.Node)
 	what := "another configuration is in force "
 	if d.Was == "" {
 		what = "the configuration is recorded for the first time, "

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -38,9 +39,7 @@ var keyed = regexp.MustCompile(`^-?([A-Za-z][A-Za-z_]*):`)
 // are those of zone. An error is an *Error.
 func Parse(list List, line string, now time.Time, zone *time.Location) (Query, error) {
 	q := Query{List: list}
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone = cmp.Or(zone, time.UTC)
 	if err := readable(list, line); err != nil {
 		return q, err
 	}

@@ -100,8 +100,7 @@ func Of(sums Sums) Figures {
 		}
 	}
 	if priced > 0 {
-		usd := float64(micros) / 1e6
-		f.USD = &usd
+		f.USD = new(float64(micros) / 1e6)
 	}
 	for _, code := range deadlocks {
 		f.Deadlocks += f.Refusals[code]
@@ -139,8 +138,7 @@ func percentile(buckets map[int]Sum, n int64, p float64) *float64 {
 	rank, seen := int64(math.Ceil(p*float64(n))), int64(0)
 	for _, b := range order {
 		if seen += buckets[b].N; seen >= rank {
-			v := float64(buckets[b].Total) / float64(buckets[b].N) / 1e6
-			return &v
+			return new(float64(buckets[b].Total) / float64(buckets[b].N) / 1e6)
 		}
 	}
 	return nil

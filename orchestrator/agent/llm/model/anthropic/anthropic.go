@@ -5,6 +5,7 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -62,10 +63,7 @@ func (c *Client) stream(ctx context.Context, x *wire.Exchange, q request, a *ans
 	if c.o.Key != "" {
 		header.Set("X-Api-Key", c.o.Key)
 	}
-	base := c.o.BaseURL
-	if base == "" {
-		base = service
-	}
+	base := cmp.Or(c.o.BaseURL, service)
 	events, err := x.Post(ctx, base, "v1/messages", header, q)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,10 +57,7 @@ func (c *Client) stream(ctx context.Context, x *wire.Exchange, q request, a *ans
 	if c.o.Organization != "" {
 		header.Set("OpenAI-Organization", c.o.Organization)
 	}
-	base := c.o.BaseURL
-	if base == "" {
-		base = service
-	}
+	base := cmp.Or(c.o.BaseURL, service)
 	events, err := x.Post(ctx, base, "chat/completions", header, q)
 	if err != nil {
 		return err

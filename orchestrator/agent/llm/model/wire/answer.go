@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,12 +62,9 @@ type Tokens struct{ Input, CacheRead, CacheWritten, Output int64 }
 
 // possible reports whether a model can have used t.
 func (t Tokens) possible() bool {
-	for _, n := range []int64{t.Input, t.CacheRead, t.CacheWritten, t.Output} {
-		if n < 0 || n > maxTokens {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]int64{t.Input, t.CacheRead, t.CacheWritten, t.Output}, func(n int64) bool {
+		return n < 0 || n > maxTokens
+	})
 }
 
 // Usage is t as usage, nothing when it is impossible.
@@ -98,8 +96,7 @@ func Stop(said string, m agent.Message) string {
 // wrong type is left out, and the rest of the object is read. Only what is no JSON is an error.
 func Decode(data []byte, into any) error {
 	err := json.Unmarshal(data, into)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return nil
 	}
 	return err
