@@ -238,7 +238,6 @@ func (s *slots) resume(ctx context.Context) error {
 	}
 }
 
-// give returns a slot.
 func (s *slots) give() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

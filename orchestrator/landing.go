@@ -62,8 +62,7 @@ func (e *Engine) land(r *run) error {
 			continue // the base moved away from the intent
 		}
 		err := r.mirror.Land(r.ctx, *o.Intent, r.mayPush)
-		var moved *patch.Moved
-		if errors.As(err, &moved) {
+		if _, ok := errors.AsType[*patch.Moved](err); ok {
 			if err := e.setIntent(r, o, nil); err != nil {
 				return err
 			}
@@ -140,8 +139,7 @@ func (e *Engine) intend(r *run, o *Order) error {
 	intent, err := r.mirror.PlanLanding(r.ctx, patch.LandSpec{
 		Base: o.Base, Commit: o.Commit, Branch: r.d.Work.AgentBranch, Tree: o.Tree, Title: Title(r.task.Text), Task: r.task.ID, Delegation: r.id,
 		Agent: r.d.To, Digest: o.Digest, Requester: r.task.Requester, Editors: r.d.Work.editorNames(), Approvers: o.Approvers, At: e.Now().UTC()})
-	var moved *patch.Moved
-	if errors.As(err, &moved) {
+	if moved, ok := errors.AsType[*patch.Moved](err); ok {
 		return e.stale(r, o, moved.Error(), moved)
 	}
 	if err != nil {
@@ -235,8 +233,7 @@ func (e *Engine) heldUp(r *run, err error) error {
 	if err == nil || errors.Is(err, ErrLost) || r.ctx.Err() != nil {
 		return err
 	}
-	var failure *agent.Failure
-	if errors.As(err, &failure) {
+	if _, ok := errors.AsType[*agent.Failure](err); ok {
 		return err
 	}
 	var dirty *patch.DirtyFolder
