@@ -153,7 +153,7 @@ func rooms() []room {
 		{"migrations", nil},
 		{"static", nil},
 		{"orchestrator/agent/agenttest", domain},
-		{"orchestrator/store/storetest", append([]string{"approval", "approval/policy", "approval/sqlstore", "approval/telegram", "migrations", "orchestrator/store", "orchestrator/store/pgtest"}, domain...)},
+		{"orchestrator/store/storetest", append([]string{"migrations", "orchestrator/store", "orchestrator/store/pgtest"}, domain...)},
 		{"orchestrator/store/pgtest", nil},
 		{"approval/telegram/bottest", nil},
 		{"approval/approvaltest", append([]string{"approval", "approval/policy"}, domain...)},
