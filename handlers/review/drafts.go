@@ -20,14 +20,9 @@ import (
 // Draft answers POST /approvals/{id}/drafts: a line comment is kept until a verdict sends
 // it, or deleted. The form leads back to its line.
 func (p *Pages) Draft(c echo.Context) error {
-	ctx := c.Request().Context()
-	id, err := p.Ids.Request(ctx, c.Param("id"))
+	id, form, who, err := p.posted(c)
 	if err != nil {
 		return err
-	}
-	form, err := c.FormParams()
-	if err != nil {
-		return handlers.Refuse(orchestrator.CodeBadRequest, "The form could not be read. Load the page again.")
 	}
 	revision, line := handlers.Count(form.Get("revision")), handlers.Count(form.Get("line"))
 	d := approval.Draft{Path: form.Get("path"), Side: form.Get("side"), Line: line, Text: form.Get("text")}
@@ -44,13 +39,8 @@ func (p *Pages) Draft(c echo.Context) error {
 	default:
 		return handlers.Refuse(orchestrator.CodeBadRequest, "A comment can be saved or deleted.")
 	}
-	who, _ := handlers.Who(c)
-	if err := p.Gateway.SaveDraft(ctx, who.Principal, id, revision, d); err != nil {
-		f := handlers.FaultOf(err)
-		if f.ID != "" || f.Status == http.StatusNotFound {
-			return err
-		}
-		return p.review(c, refused{status: f.Status, message: f.Message, at: form.Get("at"), remark: d.Text, from: d.First, back: form.Get("back")})
+	if err := p.Gateway.SaveDraft(c.Request().Context(), who.Principal, id, revision, d); err != nil {
+		return p.refuse(c, err, refused{at: form.Get("at"), remark: d.Text, from: d.First, back: form.Get("back")})
 	}
 	q, _ := url.ParseQuery(placeOf(form.Get("back"))) // placeOf made it
 	q.Del("comment")

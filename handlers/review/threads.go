@@ -9,7 +9,6 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/handlers"
-	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
 	"gatehouse/views/diff"
@@ -68,23 +67,13 @@ func threadOf(t approval.Thread, own bool) diff.Remark {
 // Answer answers POST /approvals/{id}/threads: a reply to a line comment that was sent, or
 // that it is resolved or open again. The form leads back to the comment.
 func (p *Pages) Answer(c echo.Context) error {
-	ctx := c.Request().Context()
-	id, err := p.Ids.Request(ctx, c.Param("id"))
+	id, form, who, err := p.posted(c)
 	if err != nil {
 		return err
 	}
-	form, err := c.FormParams()
-	if err != nil {
-		return handlers.Refuse(orchestrator.CodeBadRequest, "The form could not be read. Load the page again.")
-	}
-	who, _ := handlers.Who(c)
 	s := approval.Said{RequestID: id, Thread: form.Get("thread"), Principal: who.Principal, Channel: handlers.Channel(c), Act: approval.Act(form.Get("do")), Text: form.Get("text"), Seen: handlers.Count(form.Get("seen"))}
-	if err := p.Gateway.Answer(ctx, s); err != nil {
-		f := handlers.FaultOf(err)
-		if f.ID != "" || f.Status == http.StatusNotFound {
-			return err
-		}
-		return p.review(c, refused{status: f.Status, message: f.Message, thread: s.Thread, remark: s.Text, back: form.Get("back")})
+	if err := p.Gateway.Answer(c.Request().Context(), s); err != nil {
+		return p.refuse(c, err, refused{thread: s.Thread, remark: s.Text, back: form.Get("back")})
 	}
 	return c.Redirect(http.StatusSeeOther, withQuery(views.ApprovalHref(id), placeOf(form.Get("back")))+"#"+url.PathEscape(views.ThreadAnchor(s.Thread)))
 }
