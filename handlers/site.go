@@ -156,7 +156,8 @@ func PersonOf(who Caller) *views.Person {
 	if who.User.ID == "" {
 		return nil
 	}
-	return &views.Person{Name: who.User.Name, Roles: each.Of(who.User.Roles, each.String), Rights: each.Of(who.Scopes, each.String)}
+	return &views.Person{Name: who.User.Name, Roles: each.Of(who.User.Roles, each.String), Rights: each.Of(who.Scopes,
+		each.String)}
 }
 
 // PathOf is the address of the page with its query, without what was said once.

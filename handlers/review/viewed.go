@@ -44,7 +44,8 @@ func (p *Pages) Opened(c echo.Context) error {
 		return err
 	}
 	files := each.Of(form["file"], handlers.Count)
-	if err := p.Gateway.MarkOpened(c.Request().Context(), who.Principal, id, handlers.Count(form.Get("revision")), files); err != nil {
+	if err := p.Gateway.MarkOpened(c.Request().Context(), who.Principal, id, handlers.Count(form.Get("revision")),
+		files); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

@@ -26,6 +26,13 @@ func (p *Pages) Pause(c echo.Context) error { return p.control(c, p.Engine.Pause
 // Resume answers POST /delegations/{id}/resume.
 func (p *Pages) Resume(c echo.Context) error { return p.control(c, p.Engine.Unpause, "resumed") }
 
+// Cancel answers POST /delegations/{id}/cancel.
+func (p *Pages) Cancel(c echo.Context) error {
+	return p.control(c, func(ctx context.Context, id, actor string) (orchestrator.Delegation, error) {
+		return p.Engine.CancelFor(ctx, id, actor, c.FormValue("reason"))
+	}, "cancelled")
+}
+
 func (p *Pages) control(c echo.Context, act func(ctx context.Context, id, actor string) (orchestrator.Delegation, error), notice string) error {
 	who, _ := handlers.Who(c)
 	d, err := p.Ids.Delegation(c.Request().Context(), who, c.Param("id"))
@@ -100,8 +107,7 @@ func (p *Pages) StopAll(c echo.Context) error {
 	}
 	stop.Until = until
 	n, err := p.Engine.StopAll(c.Request().Context(), stop)
-	var known *orchestrator.Error
-	if errors.As(err, &known) && known.Code == orchestrator.CodeBadRequest {
+	if known, ok := errors.AsType[*orchestrator.Error](err); ok && known.Code == orchestrator.CodeBadRequest {
 		again.Problem = known.Message + " Nothing was stopped."
 		return p.stopPage(c, http.StatusBadRequest, again)
 	}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -32,9 +33,7 @@ func (p *Pages) pane(f *handlers.Frame, d orchestrator.Delegation, page *view.De
 	if d.Work.Problem == "" { // a landing that waits counts its tries there, too
 		pane.Attempt += d.Losses
 	}
-	if pane.From == "" {
-		pane.From = d.Requester
-	}
+	pane.From = cmp.Or(pane.From, d.Requester)
 	pane.Limits, pane.Used = handlers.LimitsOf(spec, d.Work.Confined)
 	if d.Error != nil {
 		pane.Exit, pane.ExitCode = d.Error.Message, d.Error.Code

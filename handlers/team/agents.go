@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -132,9 +133,7 @@ func (p *Pages) Agent(c echo.Context) error {
 	if page.Check, err = p.checkForm(f, c); err != nil {
 		return err
 	}
-	if page.Check.From == "" {
-		page.Check.From = status.Spec.Name
-	}
+	page.Check.From = cmp.Or(page.Check.From, status.Spec.Name)
 	return handlers.Render(c, http.StatusOK, view.Agent(page))
 }
 
