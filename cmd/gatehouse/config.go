@@ -141,18 +141,23 @@ func withoutPassword(s string) string {
 
 func (u understood) print(sh *console.Shell) error {
 	optIn := map[string]string{"opt_in": ", hand-overs opt_in: only in tasks that enable them"}[u.Handoffs]
-	fourEyes := map[bool]string{true: "on: nobody approves what they asked for", false: "off: one person may ask and approve"}[u.FourEyes]
+	fourEyes := map[bool]string{true: "on: nobody approves what they asked for",
+		false: "off: one person may ask and approve"}[u.FourEyes]
 	rows := [][]string{
-		{"configuration", cmp.Or(console.Line(u.File), "no file; these are the defaults")}, {"listen", console.Line(u.Listen)},
+		{"configuration", cmp.Or(console.Line(u.File), "no file; these are the defaults")}, {"listen",
+			console.Line(u.Listen)},
 		{"public URL", console.Line(u.PublicURL)}, {"database", console.Line(u.Database)}, {"data", console.Line(u.Data)},
-		{"engine", fmt.Sprintf("%s, %s deep%s", console.Counted(u.Workers, "worker"), console.Counted(u.MaxDepth, "hop"), optIn)},
+		{"engine", fmt.Sprintf("%s, %s deep%s", console.Counted(u.Workers, "worker"), console.Counted(u.MaxDepth,
+			"hop"), optIn)},
 		{"four eyes", fourEyes},
 	}
 	named := func(name string) func(string) []string {
 		return func(text string) []string { return []string{name, console.Line(text)} }
 	}
-	rows = slices.Concat(rows, each.Of(u.Repositories, understoodRepo.row), each.Of(u.Providers, understoodMind.row), each.Of(u.Agents, understoodHand.row),
-		each.Of(u.Rules, named("rule")), u.Approval.rows(), each.Of(u.Channels, named("channel")), each.Of(u.Triggers, named("trigger")))
+	rows = slices.Concat(rows, each.Of(u.Repositories, understoodRepo.row), each.Of(u.Providers, understoodMind.row),
+		each.Of(u.Agents, understoodHand.row),
+		each.Of(u.Rules, named("rule")), u.Approval.rows(), each.Of(u.Channels, named("channel")), each.Of(u.Triggers,
+			named("trigger")))
 	if len(u.Removed) > 0 {
 		rows = append(rows, []string{"removes", console.Parts(u.Removed...)})
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -101,11 +102,7 @@ func understandChannels(c *config.Config) []string {
 		all = append(all, console.Parts(c.Bots[key].Words()...))
 	}
 	for _, w := range c.Webhooks {
-		format := w.Format
-		if format == "" {
-			format = "standard"
-		}
-		all = append(all, console.Parts("webhook "+w.Name, format, host(w.URL)))
+		all = append(all, console.Parts("webhook "+w.Name, cmp.Or(w.Format, "standard"), host(w.URL)))
 	}
 	return all
 }
@@ -118,10 +115,7 @@ func understandTriggers(c *config.Config) []string {
 		if t.Kind == trigger.Schedule {
 			what = t.Cron + " in " + t.Zone.String()
 		}
-		to := t.Agent
-		if to == "" {
-			to = "the first agent that can " + t.Capability
-		}
+		to := cmp.Or(t.Agent, "the first agent that can "+t.Capability)
 		all = append(all, console.Parts(t.Name, string(t.Kind), what, "starts "+to, "owner "+t.Owner))
 	}
 	return all

@@ -44,11 +44,7 @@ type RetryCmd struct {
 func (c *RetryCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	got, err := api.Retry(ctx, c.ID)
 	return act(sh, got, err, func(d wire.Delegation) error {
-		if err := sayChanged(sh)(d); err != nil {
-			return err
-		}
-		sh.Hint("%s  follow: gatehouse wait %s", console.Line(d.Message), handle(d))
-		return nil
+		return sh.Then(sayChanged(sh)(d), "%s  follow: gatehouse wait %s", console.Line(d.Message), handle(d))
 	})
 }
 
@@ -116,11 +112,7 @@ type PauseCmd struct {
 func (c *PauseCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	got, err := api.Pause(ctx, c.ID)
 	return act(sh, got, err, func(d wire.Delegation) error {
-		if err := sh.Say("%s paused", console.Line(d.TaskID)); err != nil {
-			return err
-		}
-		sh.Hint("  go on: gatehouse resume %s", handle(d))
-		return nil
+		return sh.Then(sh.Say("%s paused", console.Line(d.TaskID)), "  go on: gatehouse resume %s", handle(d))
 	})
 }
 
@@ -133,11 +125,7 @@ type ResumeCmd struct {
 func (c *ResumeCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	got, err := api.Resume(ctx, c.ID)
 	return act(sh, got, err, func(d wire.Delegation) error {
-		if err := sh.Say("%s goes on", console.Line(d.TaskID)); err != nil {
-			return err
-		}
-		sh.Hint("  follow: gatehouse wait %s", handle(d))
-		return nil
+		return sh.Then(sh.Say("%s goes on", console.Line(d.TaskID)), "  follow: gatehouse wait %s", handle(d))
 	})
 }
 

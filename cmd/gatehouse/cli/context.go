@@ -117,7 +117,8 @@ func (c *ContextDeleteCmd) Run(ctx context.Context, sh *console.Shell, api *clie
 	if err := api.DeleteEntry(ctx, ns, key); err != nil {
 		return err
 	}
-	return sh.Answer(map[string]string{"namespace": ns, "key": key}, "%s %s deleted", console.Line(ns), console.Line(key))
+	return sh.Answer(map[string]string{"namespace": ns, "key": key}, "%s %s deleted", console.Line(ns),
+		console.Line(key))
 }
 
 // placed are a command's words with the namespace first, behind which rest words stand. One

@@ -152,7 +152,8 @@ func showState(sh *console.Shell, w io.Writer, r wire.Request) {
 	fmt.Fprintf(w, "%s  rev %d  digest %s  %s%s\n", console.Line(r.ID), r.Revision, digest, whereSize(r), rule)
 	if r.State == "pending" {
 		left := console.Expiry(r.ExpiresAt, sh.Now())
-		fmt.Fprintf(w, "%s  %s\n", sh.State(r.State, 0), console.Parts(needed("needs", r), console.Ago(r.CreatedAt, sh.Now()), left))
+		fmt.Fprintf(w, "%s  %s\n", sh.State(r.State, 0), console.Parts(needed("needs", r), console.Ago(r.CreatedAt,
+			sh.Now()), left))
 	} else {
 		where := ""
 		if r.State == "landed" && r.Commit != "" {

@@ -156,7 +156,8 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 }
 
 func stepOf(s Step) agent.Step {
-	return agent.Step{ID: s.ID, Agent: s.Agent, Task: s.Task, If: s.If, Goto: s.Goto, Limit: s.Limit, Produces: s.Produces,
+	return agent.Step{ID: s.ID, Agent: s.Agent, Task: s.Task, If: s.If, Goto: s.Goto, Limit: s.Limit,
+		Produces: s.Produces,
 		Parallel: each.Of(s.Parallel, stepOf)}
 }
 
