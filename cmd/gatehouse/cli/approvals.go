@@ -32,7 +32,7 @@ func (c *ApprovalsCmd) Run(ctx context.Context, sh *console.Shell, api *client.C
 	}
 	found, err := api.Requests(ctx, f)
 	for _, r := range found.Items { // above the list: which requests cannot get enough yeses
-		if r.Needs.Problem == "" || sh.JSON {
+		if err != nil || r.Needs.Problem == "" || sh.JSON {
 			continue
 		}
 		if err := sh.Say("⚠ %s: %s", console.Short(r.ID), console.Line(r.Needs.Problem)); err != nil {
