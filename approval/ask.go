@@ -174,7 +174,6 @@ func newRequest(d *orchestrator.Delegation, t *orchestrator.Task, p orchestrator
 	return r
 }
 
-// revisionOf makes a revision of a proposal.
 func revisionOf(p orchestrator.Proposal, n int, previous string, now time.Time) Revision {
 	v := Revision{
 		N: n, Digest: p.Digest, Deliver: p.Deliver, Base: p.Base, Tree: p.Tree, Branch: p.Branch, Commit: p.Commit,
@@ -197,12 +196,10 @@ func (r *Request) open(ruling policy.Ruling, expires time.Duration, now time.Tim
 		expires = ruling.Expires
 	}
 	if expires > 0 {
-		at := now.Add(expires)
-		r.ExpiresAt = &at
+		r.ExpiresAt = new(now.Add(expires))
 	}
 }
 
-// setState sets the state of r and of its current revision.
 func (r *Request) setState(s State) { r.State, r.Revision.State = s, s }
 
 // end sets a state in which no verdict is taken any more.
@@ -284,7 +281,6 @@ func record(ctx context.Context, tx Tx, r *Request, d Decision, as func(event.Ve
 	return tx.Append(ctx, r.event(d.User, as(said)))
 }
 
-// event is one of the delegation of r.
 func (r *Request) event(actor string, said event.Payload) event.Event {
 	return event.Of(r.DelegationID, actor, said)
 }

@@ -122,7 +122,6 @@ func nothingSaid() *orchestrator.Error {
 	return orchestrator.Errorf(orchestrator.CodeBadRequest, "Nothing says what should change. Write a comment, or comment on a line.")
 }
 
-// checkRemark validates one line comment.
 func checkRemark(c agent.LineComment) *orchestrator.Error {
 	switch {
 	case c.Path == "" || c.Text == "" || c.Line < 0 || len(c.Text) > MaxComment || len(c.Path) > MaxComment:

@@ -49,7 +49,6 @@ type Digester interface {
 	Digest(ctx context.Context, address, externalID string, items []DigestItem) (string, error)
 }
 
-// DigestItem is one line of a digest.
 type DigestItem struct {
 	Request Request
 	View    CardView
@@ -136,13 +135,11 @@ func (e refused) Unwrap() error { return e.error }
 // message and does not take it. After some of these the card is given up.
 func Refused(err error) error { return refused{err} }
 
-// IsRefused reports whether err was made by Refused.
 func IsRefused(err error) bool {
 	var r refused
 	return errors.As(err, &r)
 }
 
-// IsGone reports whether err was made by Gone.
 func IsGone(err error) bool {
 	var g gone
 	return errors.As(err, &g)

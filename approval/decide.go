@@ -130,7 +130,6 @@ type prepared struct {
 	looked    bool
 }
 
-// prepare makes it.
 func (g *Gateway) prepare(ctx context.Context, r Request, b *Ballot) (prepared, error) {
 	var p prepared
 	comments, drafts, err := g.remarks(ctx, r, *b)

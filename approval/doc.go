@@ -17,7 +17,7 @@
 //	electorate.go, lineage.go, substitute.go   the voters: who may say yes
 //	ballot.go, validation.go, shown_revision.go   what they say, and whether it counts
 //	decide.go, revise.go  what follows; revise.go for a person's own revision of the patch
-//	close.go, revert.go   what the end of its delegation does to it, and undoing what landed
+//	request.go, revert.go   what the end of its delegation does to it, and undoing what landed
 //	drafts.go, threads.go, line_tracking.go, reading.go   remarks, answers to them, what was read
 //	deadlines.go          what time does: expiry, reminders, escalation
 //	recipients.go, rules_in_force.go, landing_rights.go, overtaken.go   what changes while it waits

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -77,9 +78,7 @@ func (g *Gateway) SaveDraft(ctx context.Context, by people.Principal, requestID 
 	}
 	d.UserID, d.RequestID, d.Revision, d.At = by.User.ID, r.ID, revision, g.now()
 	d.Path, d.Text = plain(d.Path), plain(d.Text)
-	if d.Side == "" {
-		d.Side = RightSide
-	}
+	d.Side = cmp.Or(d.Side, RightSide)
 	if d.Text == "" {
 		return g.clearPlace(ctx, r, d)
 	}
@@ -262,7 +261,6 @@ func takeDrafts(ctx context.Context, tx Tx, userID, requestID string, b Ballot, 
 	return nil
 }
 
-// revisionN is a revision of r by its number.
 func (g *Gateway) revisionN(ctx context.Context, r Request, n int) (Revision, error) {
 	if n == r.Revision.N {
 		return r.Revision, nil

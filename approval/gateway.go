@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -104,9 +105,7 @@ func New(o Options, c Config) *Gateway {
 	if g.trace == nil {
 		g.trace = func(string) {}
 	}
-	if g.log == nil {
-		g.log = slog.Default()
-	}
+	g.log = cmp.Or(g.log, slog.Default())
 	g.SetConfig(c)
 	return g
 }
@@ -117,9 +116,7 @@ func (g *Gateway) Config() Config { return *g.config.Load() }
 // SetConfig replaces the configuration. Requests that wait keep the rule that they
 // were asked under; who is in a group is looked up anew for each decision.
 func (g *Gateway) SetConfig(c Config) {
-	if c.Location == nil {
-		c.Location = time.UTC
-	}
+	c.Location = cmp.Or(c.Location, time.UTC)
 	g.config.Store(&c)
 	g.PeopleChanged()
 }

@@ -76,8 +76,7 @@ func (l landings) askAgain(ctx context.Context, tx Tx, r *Request, d *orchestrat
 	if r.overdue(tx.Now()) { // it was decided in time; there is as long again for the next yes
 		r.ExpiresAt = nil
 		if l.c.Expires > 0 {
-			at := tx.Now().Add(l.c.Expires)
-			r.ExpiresAt = &at
+			r.ExpiresAt = new(tx.Now().Add(l.c.Expires))
 		}
 	}
 	if err := tx.SaveRequest(ctx, r); err != nil {

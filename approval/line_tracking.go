@@ -35,7 +35,6 @@ func (g *Gateway) reader(r Request, v Revision) *reader {
 	return f
 }
 
-// lines returns the lines of a file of one side.
 func (f *reader) lines(ctx context.Context, path, side string) ([]string, bool, error) {
 	got, err := f.file(ctx, path, side == LeftSide)
 	return got.lines, got.found, err

@@ -189,7 +189,6 @@ func (c Config) byPeople(passes policy.Ruling, why string) policy.Ruling {
 	return asks
 }
 
-// is reports whether the party is this user.
 func (p Party) is(u people.User) bool {
 	if p.UserID != "" {
 		return p.UserID == u.ID

@@ -98,8 +98,7 @@ func (g *Gateway) deliverNotice(ctx context.Context, to Noticer, e Electorate, n
 		}
 	}
 	if err == nil {
-		at := g.now()
-		n.SentAt, n.Attempts, n.Error, n.Dead = &at, 0, "", false
+		n.SentAt, n.Attempts, n.Error, n.Dead = new(g.now()), 0, "", false
 	} else {
 		n.Attempts, n.DueAt, n.Dead = g.later(ctx, n.Channel, n.Attempts, err)
 		n.Error = plain(err.Error())

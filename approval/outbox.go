@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -263,18 +264,14 @@ func (c *Card) sent(id string, now time.Time) {
 		return
 	}
 	c.ExternalID = id
-	if c.SentAt == nil {
-		c.SentAt = &now
-	}
+	c.SentAt = cmp.Or(c.SentAt, &now)
 }
 
 // outcome is the card after a delivery that ended with err.
 func (g *Gateway) outcome(ctx context.Context, c Card, r Request, err error) Card {
 	now := g.now()
 	if err == nil {
-		if c.SentAt == nil {
-			c.SentAt = &now
-		}
+		c.SentAt = cmp.Or(c.SentAt, &now)
 		c.Shown, c.Attempts, c.Error, c.Dead, c.DueAt = r.Version, 0, "", false, now
 		return c
 	}
@@ -291,8 +288,7 @@ func (g *Gateway) outcome(ctx context.Context, c Card, r Request, err error) Car
 // Refused once it was heard often enough. A service that does not answer has refused
 // nothing, so that is tried again for as long as it takes.
 func (g *Gateway) later(ctx context.Context, channel origin.Channel, attempts int, err error) (failed int, due time.Time, dead bool) {
-	var wait retryAfter
-	if errors.As(err, &wait) {
+	if wait, ok := errors.AsType[retryAfter](err); ok {
 		// Being asked to wait is no failure.
 		return attempts, g.now().Add(min(max(wait.wait, leastRetry), longestRetry)), false
 	}

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,8 +60,7 @@ func (m Movement) overtakes(r Request) *patch.Overtaken {
 	if moved.Files = m.Fits.Moved; rewound {
 		moved.Why = patch.MovedRewound
 	}
-	o := moved.Overtaken()
-	return &o
+	return new(moved.Overtaken())
 }
 
 // Moved looks where the branch of a pending patch is. What that means for a yes is stored,
@@ -114,9 +114,7 @@ func overtake(ctx context.Context, tx Tx, r *Request, found *patch.Overtaken) er
 	was := r.Revision.Overtaken
 	r.Revision.Overtaken = found
 	said := event.OvertakenData{About: r.about(), Fits: found == nil, Message: r.fate()}
-	if found == nil {
-		found = was
-	}
+	found = cmp.Or(found, was)
 	said.Branch, said.NewBase, said.Files = found.Branch, found.Head, found.Files
 	return tx.Append(ctx, r.event("gatehouse", said))
 }

@@ -136,7 +136,6 @@ func revise(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, 
 	return orchestrator.Revise(ctx, tx, d, m.tree, made, dec.User)
 }
 
-// madeBy says on a revision how people made it.
 func (v *Revision) madeBy(m *orchestrator.Made) {
 	if m == nil {
 		return

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,9 +65,7 @@ func (r Request) threads(said []Answer) []Thread {
 	var all []Thread
 	for _, d := range r.Decisions {
 		for i, c := range d.Comments {
-			if c.Side == "" {
-				c.Side = RightSide
-			}
+			c.Side = cmp.Or(c.Side, RightSide)
 			all = append(all, Thread{ID: ThreadID(d, i), Revision: d.Revision, Decision: d, Comment: c, Now: c.Line})
 		}
 	}
@@ -113,7 +112,6 @@ func (g *Gateway) PlaceThreads(ctx context.Context, r Request, threads []Thread)
 	return nil
 }
 
-// changes reports whether a revision changes a file.
 func changes(v Revision, path string) bool {
 	for _, f := range v.Files {
 		if f.Path == path {
@@ -232,7 +230,6 @@ type Said struct {
 	Seen int
 }
 
-// done are the events of the acts.
 var done = map[Act]func(event.Answer) event.Payload{
 	Reply:   func(a event.Answer) event.Payload { return event.CommentRepliedData{Answer: a} },
 	Resolve: func(a event.Answer) event.Payload { return event.CommentResolvedData{Answer: a} },

@@ -79,8 +79,7 @@ func (r *run) findBase() error {
 // fetched turns a problem of the source, which a person must mend, into the
 // delegation's failure; what may heal stays an error and is tried again.
 func (r *run) fetched(err error) error {
-	var source *patch.SourceError
-	if errors.As(err, &source) && !source.Temporary() {
+	if source, ok := errors.AsType[*patch.SourceError](err); ok && !source.Temporary() {
 		return agent.Fail(agent.CodeNoCheckout, "%s", source.Message)
 	}
 	return refFailure(err)

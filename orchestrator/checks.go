@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,10 +187,7 @@ func (e *Engine) record(r *run, tree string) (patch.Revision, string, error) {
 }
 
 func deliver(repo Repository) string {
-	if repo.Deliver == "" {
-		return patch.DeliverMerge
-	}
-	return repo.Deliver
+	return cmp.Or(repo.Deliver, patch.DeliverMerge)
 }
 
 // AgentProgram is the warning that a change is to a program with which an agent that asks

@@ -34,6 +34,7 @@ func newToken() string {
 // that somebody else has it.
 func (e *Engine) claim(ctx context.Context, r *run) error {
 	err := e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
+		r.over = false // as the try before may have found it
 		d, err := tx.Delegation(ctx, r.id)
 		if err != nil {
 			return err
@@ -237,7 +238,6 @@ func (s *slots) resume(ctx context.Context) error {
 	}
 }
 
-// give returns a slot.
 func (s *slots) give() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -235,7 +235,6 @@ func (c *continuation) register(ref Ref) *run {
 	return r
 }
 
-// acknowledged is the event of a claim.
 func acknowledged(node string, d *Delegation) event.Event {
 	return event.Of(d.ID, d.To, event.AcknowledgedData{Agent: d.To, Node: node, Attempt: d.Attempt})
 }

@@ -94,8 +94,7 @@ func (e *Engine) Pause(ctx context.Context, id, actor string) (Delegation, error
 		if t.PausedAt != nil {
 			return nil
 		}
-		now := tx.Now()
-		t.PausedAt = &now
+		t.PausedAt = new(tx.Now())
 		return tx.Append(ctx, event.Of(root.ID, actor, event.PausedData{Agent: t.Agent}))
 	})
 }
@@ -215,7 +214,6 @@ func (e *Engine) StopAll(ctx context.Context, s Stop) (Stopped, error) {
 	return all, nil
 }
 
-// reasonOf is a reason as it is stored.
 func reasonOf(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	if n := utf8.RuneCountInString(s); n > MaxReason {

@@ -301,8 +301,7 @@ func (s Stand) target() (patch.Base, error) {
 
 // refFailure makes what the mirror says of a ref the delegation's failure.
 func refFailure(err error) error {
-	var ref *patch.RefError
-	if errors.As(err, &ref) {
+	if ref, ok := errors.AsType[*patch.RefError](err); ok {
 		return agent.Fail(CodeBadRef, "%s", ref.Message)
 	}
 	return err

@@ -73,7 +73,6 @@ type Engine struct {
 	stuck   atomic.Int64
 }
 
-// New makes an engine.
 func New(o Options, c Config) *Engine {
 	if o.Trace == nil {
 		o.Trace = func(string) {}

@@ -49,10 +49,8 @@ const (
 	ReasonAway  Reason = "away"  // CodeForbidden: the person is out of office; the cause is the sentence without advice
 )
 
-// Error is the sentence.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf makes an Error; %w keeps the cause.
@@ -69,8 +67,7 @@ func (e *Error) Because(why Reason) *Error {
 
 // CodeOf returns the code of err, or "" when it has none.
 func CodeOf(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return ""

@@ -195,7 +195,6 @@ func (p planned) handed(child *Delegation) Handed {
 	return h
 }
 
-// placeName is a branch or a tag in a sentence.
 func placeName(branch, tag string) string {
 	if tag != "" {
 		return "the tag " + tag
@@ -206,7 +205,6 @@ func placeName(branch, tag string) string {
 // Artifacts names what the command object of a hand-over carries.
 func (q Question) Artifacts() []string { return q.Handover.ArtifactNames() }
 
-// writeNamed writes names as lines.
 func writeNamed(w io.Writer, head string, names []string) {
 	if len(names) > 0 {
 		fmt.Fprintf(w, "\n%s\n", head)

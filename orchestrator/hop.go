@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -71,9 +72,7 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 		return agent.Child{}, err
 	}
 	target, known := p.target, p.known
-	if p.To == "" {
-		p.To = target.Name
-	}
+	p.To = cmp.Or(p.To, target.Name)
 	q, err := e.question(ctx, tx, d, target, known, p)
 	if err != nil {
 		return agent.Child{}, err
@@ -143,7 +142,6 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 	return childOf(child), nil
 }
 
-// firstAble finds the first agent with a capability.
 func firstAble(c *Config, capability string) (agent.Spec, bool) {
 	if able := c.Agents.ByCapability(capability); len(able) > 0 {
 		return able[0], true
@@ -247,9 +245,7 @@ func (s SpawnSettings) timeout() time.Duration {
 // see madeBefore. One that is meant to be made again has a key of its own. to is "" where the
 // agent is not known.
 func spawnKey(to string, h agent.Hop) string {
-	if to == "" {
-		to = h.To
-	}
+	to = cmp.Or(to, h.To)
 	if h.Again {
 		return "spawn-" + hopKey(to, h.Text+"\x00"+h.Ref, 0)
 	}

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,8 +145,7 @@ func (r *run) makeHop(ctx context.Context, h agent.Hop) (_ agent.Child, err erro
 		err = r.hand(ctx, &plan, snapshot, nil)
 	}
 	if err != nil {
-		var refusal *patch.Refusal
-		if errors.As(err, &refusal) {
+		if refusal, ok := errors.AsType[*patch.Refusal](err); ok {
 			return notHandedOn(h, refusal.Code, refusal.Message), nil
 		}
 		return agent.Child{}, err
@@ -197,10 +197,7 @@ func notHandedOn(h agent.Hop, code, message string) agent.Child {
 func (r *run) count(h agent.Hop, add int) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	to := h.To
-	if to == "" {
-		to = "capability:" + h.Capability
-	}
+	to := cmp.Or(h.To, "capability:"+h.Capability)
 	base := hopKey(to, h.Text, 0)
 	r.nth[base] += add
 	return hopKey(to, h.Text, r.nth[base])

@@ -62,8 +62,7 @@ func (e *Engine) land(r *run) error {
 			continue // the base moved away from the intent
 		}
 		err := r.mirror.Land(r.ctx, *o.Intent, r.mayPush)
-		var moved *patch.Moved
-		if errors.As(err, &moved) {
+		if _, ok := errors.AsType[*patch.Moved](err); ok {
 			if err := e.setIntent(r, o, nil); err != nil {
 				return err
 			}
@@ -140,8 +139,7 @@ func (e *Engine) intend(r *run, o *Order) error {
 	intent, err := r.mirror.PlanLanding(r.ctx, patch.LandSpec{
 		Base: o.Base, Commit: o.Commit, Branch: r.d.Work.AgentBranch, Tree: o.Tree, Title: Title(r.task.Text), Task: r.task.ID, Delegation: r.id,
 		Agent: r.d.To, Digest: o.Digest, Requester: r.task.Requester, Editors: r.d.Work.editorNames(), Approvers: o.Approvers, At: e.Now().UTC()})
-	var moved *patch.Moved
-	if errors.As(err, &moved) {
+	if moved, ok := errors.AsType[*patch.Moved](err); ok {
 		return e.stale(r, o, moved.Error(), moved)
 	}
 	if err != nil {
@@ -235,8 +233,7 @@ func (e *Engine) heldUp(r *run, err error) error {
 	if err == nil || errors.Is(err, ErrLost) || r.ctx.Err() != nil {
 		return err
 	}
-	var failure *agent.Failure
-	if errors.As(err, &failure) {
+	if _, ok := errors.AsType[*agent.Failure](err); ok {
 		return err
 	}
 	var dirty *patch.DirtyFolder
@@ -354,9 +351,10 @@ func (e *Engine) commitIntent(r *run, o *Order, in patch.Intent) error {
 	if err != nil {
 		return err
 	}
-	others := false
+	var now []string // who approves, where that has changed
+	planned := o.Approvers
 	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		others = false
+		now, o.Intent = nil, nil
 		if d.State != Landing || d.Work.Land == nil {
 			return ErrLost
 		}
@@ -369,16 +367,17 @@ func (e *Engine) commitIntent(r *run, o *Order, in patch.Intent) error {
 				return nil // it is asked again
 			}
 			// The merge names its approvers, and must name nobody who is none.
-			if others = slices.ContainsFunc(o.Approvers, func(name string) bool { return !slices.Contains(names, name) }); others {
-				d.Work.Land.Approvers, o.Approvers = names, names
-				d.Work.Land.Intent = nil
+			if slices.ContainsFunc(planned, func(name string) bool { return !slices.Contains(names, name) }) {
+				now = names
+				d.Work.Land.Approvers, d.Work.Land.Intent = names, nil
 				return save(ctx, tx, d)
 			}
 		}
 		o.Intent = &in
 		return putIntent(ctx, tx, d, &in)
 	})
-	if err == nil && others {
+	if err == nil && now != nil {
+		o.Approvers = now
 		return errOthers
 	}
 	return err

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -32,10 +33,7 @@ const Unconfined = "none"
 
 // Confined is what confined the author. One that did not say counts as one without.
 func (a Author) Confined() string {
-	if a.Sandbox == "" {
-		return Unconfined
-	}
-	return a.Sandbox
+	return cmp.Or(a.Sandbox, Unconfined)
 }
 
 // Asker is a person who asked for an earlier task whose work this goes on from or undoes.

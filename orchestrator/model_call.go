@@ -144,8 +144,7 @@ func lostCall(ctx context.Context, tx Tx, d *Delegation) error {
 	d.Work.Budget.Charge(held)
 	u := agent.Usage{InputTokens: max(held.Tokens-output, 0), OutputTokens: output}
 	if held.MicroUSD > 0 {
-		usd := float64(held.MicroUSD) / 1e6
-		u.USD = &usd
+		u.USD = new(float64(held.MicroUSD) / 1e6)
 	}
 	d.Usage = d.Usage.Add(u)
 	return tx.Append(ctx, event.Of(d.ID, d.To, event.UsageRecordedData{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, USD: u.USD, Lost: true}))

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -336,9 +337,7 @@ func (r *run) snapshotOf(ctx context.Context, k *Checkpoint, bundle []byte) (*ba
 // baseOf is snapshotOf for a run that has a checkout, whatever its kind.
 func (r *run) baseOf(ctx context.Context, k *Checkpoint, bundle []byte) (*base, error) {
 	w := r.d.Work
-	if k == nil {
-		k = w.Checkpoint
-	}
+	k = cmp.Or(k, w.Checkpoint)
 	b := &base{commit: w.BaseCommit, branch: w.Branch, tag: w.Tag, tree: w.BaseTree, lineage: r.lineage()}
 	var err error
 	switch {

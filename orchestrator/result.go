@@ -32,8 +32,7 @@ func (e *Engine) finish(r *run, spec agent.Spec, res *agent.Result) error {
 	}
 	tree, err := r.resultTree(res)
 	if err != nil {
-		var refusal *patch.Refusal
-		if errors.As(err, &refusal) && spec.AnalysisOnly {
+		if refusal, ok := errors.AsType[*patch.Refusal](err); ok && spec.AnalysisOnly {
 			return e.answer(r, spec, res, refusal)
 		}
 		return err
@@ -118,12 +117,7 @@ func (r *run) resultTree(res *agent.Result) (string, error) {
 }
 
 func blank(s string) bool {
-	for _, c := range s {
-		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool { return c != ' ' && c != '\t' && c != '\n' && c != '\r' })
 }
 
 // discarded says what an analysis-only agent changed.

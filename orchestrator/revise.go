@@ -41,8 +41,7 @@ func AskAgain(ctx context.Context, tx Tx, d *Delegation, a Again, actor string) 
 	}
 	w.Revision = a.Revision
 	if goesOn {
-		kept := from
-		w.Stand, w.From, w.Checkpoint, w.Declined = stand, &from, &kept, declined
+		w.Stand, w.From, w.Checkpoint, w.Declined = stand, &from, new(from), declined
 		n, err := tx.CopyTurns(ctx, d, d.ID, runs, math.MaxInt32, "")
 		if err != nil {
 			return err
@@ -325,8 +324,7 @@ func (e *Engine) opened(ctx context.Context, delegationID string, o Order) (Dele
 		return d, nil, err
 	}
 	err = m.Import(ctx, bundle, o.Commit)
-	var source *patch.SourceError
-	if errors.As(err, &source) {
+	if _, ok := errors.AsType[*patch.SourceError](err); ok {
 		err = Errorf(CodeUnavailable, "The repository %s could not be read: %w", d.Repository, err)
 	}
 	return d, m, err

@@ -15,7 +15,6 @@ import (
 	"gatehouse/orchestrator/sharedctx"
 )
 
-// entryID names an entry.
 type entryID struct{ namespace, key string }
 
 // runContext is the shared context as one run uses it: it holds the agent to its

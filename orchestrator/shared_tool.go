@@ -95,8 +95,7 @@ func (r *run) PutContext(ctx context.Context, w agent.ContextWrite) error {
 
 // told makes a refusal the agent's own failure, with its sentence.
 func told(err error) error {
-	var e *Error
-	if errors.As(err, &e) && (e.Code == CodeForbidden || e.Code == CodeBadRequest) {
+	if e, ok := errors.AsType[*Error](err); ok && (e.Code == CodeForbidden || e.Code == CodeBadRequest) {
 		return &agent.Failure{Code: e.Code, Message: e.Message}
 	}
 	return err

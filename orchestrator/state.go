@@ -72,7 +72,6 @@ func MayMove(from, to State) bool {
 // the same words.
 type RequestEnd string
 
-// The ends.
 const (
 	RequestLanded    RequestEnd = "landed"
 	RequestStale     RequestEnd = "stale" // what was approved no longer applies; it is asked again

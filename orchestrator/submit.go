@@ -174,7 +174,6 @@ type Fork struct {
 	Via          origin.Origin
 }
 
-// forkPoint is what a fork is made of.
 type forkPoint struct {
 	task  Task
 	d     Delegation
@@ -363,6 +362,5 @@ func (e *Engine) leftAt(ctx context.Context, o forkPoint) (*budget.Limits, error
 			account.Charge(amountOf(c.Usage))
 		}
 	}
-	left := account.Remaining()
-	return &left, nil
+	return new(account.Remaining()), nil
 }

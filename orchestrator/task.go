@@ -131,7 +131,6 @@ func Title(text string) string {
 	return string(r)
 }
 
-// Repository is a repository as configured.
 type Repository = patch.Repository
 
 // Settings are the engine's figures, from the section engine of gatehouse.yaml.

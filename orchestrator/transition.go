@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -170,8 +171,7 @@ func cancelOne(ctx context.Context, tx Tx, d *Delegation, actor, reason string) 
 	if err := lostCall(ctx, tx, d); err != nil {
 		return err
 	}
-	now := tx.Now()
-	d.EndedAt, d.OpenChildren, d.OpenSpawned = &now, 0, 0
+	d.EndedAt, d.OpenChildren, d.OpenSpawned = new(tx.Now()), 0, 0
 	if err := move(ctx, tx, d, Cancelled); err != nil {
 		return err
 	}
@@ -255,9 +255,7 @@ func (e *Engine) seize(tx Tx, r *run, d *Delegation) bool {
 	if from != Running {
 		d.Since = now
 	}
-	if d.StartedAt == nil {
-		d.StartedAt = &now
-	}
+	d.StartedAt = cmp.Or(d.StartedAt, &now)
 	return true
 }
 

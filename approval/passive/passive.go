@@ -23,7 +23,6 @@ const (
 
 var _ approval.Channel = Inbox
 
-// Name implements approval.Channel.
 func (c Channel) Name() origin.Channel { return origin.Channel(c) }
 
 // Deliver has nothing to send; the page shows every version from the moment that it

@@ -60,7 +60,6 @@ func statuses() []string {
 	return []string{string(patch.Added), string(patch.Modified), string(patch.Removed), string(patch.Renamed), string(patch.Copied)}
 }
 
-// CheckFacts is the result of one check.
 type CheckFacts struct {
 	Command string `expr:"command"`
 	OK      bool   `expr:"ok"`
@@ -71,12 +70,7 @@ func (f Facts) Careful() bool {
 	if len(f.Warnings) > 0 {
 		return true
 	}
-	for _, c := range f.Checks {
-		if !c.OK {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Checks, func(c CheckFacts) bool { return !c.OK })
 }
 
 // unread says what keeps a rule with need 0 from passing a patch: what nobody would have

@@ -251,8 +251,7 @@ func compile(when string, facts any) (*vm.Program, *bounds, error) {
 // problem. One that is about the whole expression stands at its beginning.
 func whenProblem(i int, err error, facts any) Problem {
 	p := Problem{Rule: i, Field: "when", Line: 1, Column: 1, Message: err.Error()}
-	var at *file.Error
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*file.Error](err); ok {
 		p.Line, p.Column, p.Message = at.Line, at.Column+1, at.Message
 	}
 	p.Message = whenWords(p.Message, reflect.TypeOf(facts))
@@ -366,8 +365,7 @@ func (r rule) steps(widest int) float64 { return math.Pow(float64(widest), float
 func (r rule) run(facts any) (bool, error) {
 	out, err := expr.Run(r.program, facts)
 	if err != nil {
-		var at *file.Error
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*file.Error](err); ok {
 			return false, errors.New(at.Message)
 		}
 		return false, err

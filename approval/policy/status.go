@@ -117,7 +117,6 @@ func isStatus(n ast.Node) bool {
 	return ok && p.Value == "status"
 }
 
-// isField reports whether n is a fact, or a field of one.
 func isField(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.MemberNode:

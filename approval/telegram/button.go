@@ -36,7 +36,6 @@ type ButtonStore interface {
 // tested is the verdict of a test's button: none.
 const tested approval.Verdict = "test"
 
-// buttonWords are what buttons say.
 var buttonWords = map[approval.Verdict]string{approval.Approve: approveButton, approval.Reject: rejectButton, approval.RequestChanges: changesButton}
 
 // renewWords say what is offered in place of Approve where a yes would land nothing.

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -169,9 +170,7 @@ func (f face) title(s *sheet) {
 	if f.r.IsHandover() { // it names the agent and the task
 		title = cut(oneLine(f.r.Title), 2*titleLimit)
 	}
-	if title == "" {
-		title = "(no title)"
-	}
+	title = cmp.Or(title, "(no title)")
 	s.as(asCode, title)
 }
 

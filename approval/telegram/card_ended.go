@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -264,10 +265,7 @@ func (f face) wish() *approval.Decision {
 // headline is a request in one line, for lists: state, title, files and warnings.
 func headline(s *sheet, r approval.Request) {
 	s.put(iconOf(r.State), " ")
-	title := cut(oneLine(orchestrator.Title(r.Title)), 40)
-	if title == "" {
-		title = "(no title)"
-	}
+	title := cmp.Or(cut(oneLine(orchestrator.Title(r.Title)), 40), "(no title)")
 	s.as(asCode, title)
 	if r.IsHandover() {
 		s.put(" · hand-over")
@@ -277,4 +275,24 @@ func headline(s *sheet, r approval.Request) {
 	if n := len(r.Revision.Warnings); n > 0 {
 		s.put(fmt.Sprintf(" · ⚠ %d", n))
 	}
+}
+
+// standing is the yes of each person to the current revision that was not taken back.
+func standing(r approval.Request) []approval.Decision { return standingOn(r, r.Revision.N) }
+
+// standingOn is standing for any revision.
+func standingOn(r approval.Request, n int) []approval.Decision {
+	var out []approval.Decision
+	for _, d := range r.Decisions {
+		if d.Revision != n {
+			continue
+		}
+		same := func(o approval.Decision) bool { return o.UserID == d.UserID && o.User == d.User }
+		if d.Verdict == approval.Approve && !slices.ContainsFunc(out, same) {
+			out = append(out, d)
+		} else if d.Verdict != approval.Approve {
+			out = slices.DeleteFunc(out, same)
+		}
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,23 +72,18 @@ func NewChannel(o ChannelOptions, s Settings) *Channel {
 	if c.now == nil {
 		c.now = time.Now
 	}
-	if c.log == nil {
-		c.log = slog.Default()
-	}
+	c.log = cmp.Or(c.log, slog.Default())
 	c.SetSettings(s)
 	return c
 }
 
 // SetSettings replaces the settings. Cards that were sent stay where they are.
 func (c *Channel) SetSettings(s Settings) {
-	if s.Zone == nil {
-		s.Zone = time.UTC
-	}
+	s.Zone = cmp.Or(s.Zone, time.UTC)
 	s.PublicURL = strings.TrimRight(s.PublicURL, "/")
 	c.settings.Store(&s)
 }
 
-// Name implements approval.Channel.
 func (*Channel) Name() origin.Channel { return Name }
 
 // Addresses implements approval.Addresser. An account's number is that of its private
@@ -118,7 +114,6 @@ func (c *Channel) Addresses(_ approval.Request, voters []people.User) []string {
 	return to
 }
 
-// Deliver implements approval.Channel.
 func (c *Channel) Deliver(ctx context.Context, card approval.Card, r approval.Request, view approval.CardView) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -318,8 +313,7 @@ func (c *Channel) clock(to Place) clock {
 
 // moved adds to the error of a group that has become another what to do about it.
 func moved(err error) error {
-	var refusal *Error
-	if errors.As(err, &refusal) && refusal.MigrateTo != 0 {
+	if refusal, ok := errors.AsType[*Error](err); ok && refusal.MigrateTo != 0 {
 		return fmt.Errorf("the group is now %d: change it under channels.telegram.chats (%w)", refusal.MigrateTo, err)
 	}
 	return err

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,15 +110,11 @@ func New(o ClientOptions) (*Client, error) {
 		return nil, errors.New("the Telegram token is empty or has a character that none has: set channels.telegram.token to what @BotFather wrote, as in 123456789:AAE…")
 	}
 	c := &Client{token: func() string { return o.Token }, base: strings.TrimRight(o.APIURL, "/"), log: o.Log}
-	if c.base == "" {
-		c.base = DefaultAPIURL
-	}
+	c.base = cmp.Or(c.base, DefaultAPIURL)
 	if u, err := url.Parse(c.base); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("%q is no address of a Bot API: set channels.telegram.api_url as in %s", c.redact(c.base), DefaultAPIURL)
 	}
-	if c.log == nil {
-		c.log = slog.Default()
-	}
+	c.log = cmp.Or(c.log, slog.Default())
 	c.format = strings.ReplaceAll(c.base, "%", "%%") + "/bot%s/%s"
 	c.http = &http.Client{}
 	if o.HTTP != nil {
@@ -166,7 +163,6 @@ func (c *Client) Me(ctx context.Context) (Me, error) {
 	return me, nil
 }
 
-// Send implements Sender.
 func (c *Client) Send(ctx context.Context, to Place, m Message) (int, error) {
 	params := to.params()
 	if err := m.params(params, false); err != nil {

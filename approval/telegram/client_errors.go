@@ -1,11 +1,13 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,12 +54,7 @@ func said(err error, phrases ...string) bool {
 		return false
 	}
 	text := strings.ToLower(e.Description)
-	for _, phrase := range phrases {
-		if strings.Contains(text, phrase) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(phrases, func(phrase string) bool { return strings.Contains(text, phrase) })
 }
 
 // unwritable are the refusals under code 400 that say the place cannot be written to.
@@ -78,9 +75,7 @@ func (c *Client) sort(ctx context.Context, method string, l *line, answer *tgbot
 	}
 	// For uploads the library drops the code from its error.
 	e := &Error{Method: method, Code: answer.ErrorCode, Description: c.redact(refusal.Message), RetryAfter: seconds(refusal.RetryAfter), MigrateTo: refusal.MigrateToChatID}
-	if e.Code == 0 {
-		e.Code = l.status
-	}
+	e.Code = cmp.Or(e.Code, l.status)
 	switch {
 	case e.Code == http.StatusTooManyRequests || e.RetryAfter > 0:
 		if e.RetryAfter == 0 {
@@ -113,8 +108,7 @@ func (c *Client) broken(ctx context.Context, method string, l *line, err error) 
 		return fmt.Errorf("telegram %s: %w", method, ended)
 	}
 	if l.status == 0 {
-		var address *url.Error
-		if errors.As(err, &address) {
+		if address, ok := errors.AsType[*url.Error](err); ok {
 			err = address.Err
 		}
 		return errors.New(c.redact(fmt.Sprintf("telegram %s: %s does not answer: %v", method, c.base, err)))

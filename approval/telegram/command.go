@@ -197,7 +197,6 @@ func (d *Desk) sendTask(ctx context.Context, o order) error {
 	return d.say(ctx, o.m, s)
 }
 
-// firstWord parts the first word from the rest.
 func firstWord(s string) (word, rest string) {
 	if i := strings.IndexFunc(s, unicode.IsSpace); i >= 0 {
 		return s[:i], strings.TrimSpace(s[i:])
@@ -236,7 +235,6 @@ func title(text string) string {
 	return "(no title)"
 }
 
-// may reports whether who wrote it has the right.
 func (d *Desk) may(o order, right people.Scope) bool { return people.As(*o.user, nil).Has(right) }
 
 // sorry says why a command did nothing; what may go away by itself comes again.

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -29,7 +30,6 @@ func (d shownDiff) refused() shownDiff {
 	return shownDiff{inline: d.inline, why: "Telegram did not take its file"}
 }
 
-// where says where the diff is.
 func (d shownDiff) where(at document) string {
 	switch {
 	case at == inCard:
@@ -113,10 +113,7 @@ func fileName(r approval.Request) string {
 		}
 		return '-'
 	}, cut(r.Repository, 40))
-	repository = strings.Trim(repository, "-")
-	if repository == "" {
-		repository = "change"
-	}
+	repository = cmp.Or(strings.Trim(repository, "-"), "change")
 	return fmt.Sprintf("%s-%s-rev%d.diff", repository, first(r.Revision.Digest, 6), r.Revision.N)
 }
 

@@ -30,7 +30,6 @@ func askedText(r approval.Request, diff string) shownDiff {
 	return shownDiff{inline: text}
 }
 
-// whereAsked says where all of a question is.
 func (d shownDiff) whereAsked(inline bool) string {
 	switch {
 	case inline:

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -118,10 +119,7 @@ func replyTo(params tgbotapi.Params, id int) {
 }
 
 func (m Message) mentions() bool {
-	for _, e := range m.Entities {
-		if e.Type == "text_mention" || e.Type == "mention" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Entities, func(e tgbotapi.MessageEntity) bool {
+		return e.Type == "text_mention" || e.Type == "mention"
+	})
 }

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,15 +109,9 @@ func NewReceiver(o ReceiverOptions) (*Receiver, error) {
 	if r.o.Sleep == nil {
 		r.o.Sleep = sleep
 	}
-	if r.o.Log == nil {
-		r.o.Log = slog.Default()
-	}
-	if r.o.Wait == 0 {
-		r.o.Wait = pollWait
-	}
-	if r.o.LeaseFor == 0 {
-		r.o.LeaseFor = pollLease
-	}
+	r.o.Log = cmp.Or(r.o.Log, slog.Default())
+	r.o.Wait = cmp.Or(r.o.Wait, pollWait)
+	r.o.LeaseFor = cmp.Or(r.o.LeaseFor, pollLease)
 	switch r.o.Mode {
 	case "", Poll:
 		r.o.Mode = Poll

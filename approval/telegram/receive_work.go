@@ -216,8 +216,7 @@ func (r *Receiver) failed(ctx context.Context, u leased, attempts int, err error
 		return r.o.Inbox.FailUpdate(ctx, u.bot, u.ID, err.Error(), now, true)
 	}
 	wait := backoff(attempts, time.Second, time.Minute)
-	var no *Error
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*Error](err); ok {
 		wait = max(wait, no.RetryAfter)
 	}
 	r.o.Log.Warn("handling an update from Telegram failed; trying again", "update", u.ID, "attempts", attempts, "err", err)

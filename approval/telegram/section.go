@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -22,14 +23,11 @@ type Section struct {
 	WebhookSecret string   `yaml:"webhook_secret"`
 }
 
-// Check implements bot.Section.
 func (t *Section) Check(s bot.Server) (bot.Section, []bot.Fault) {
 	c := *t
 	var faults []bot.Fault
 	bad := func(text string, at ...any) { faults = append(faults, bot.Fault{At: at, Text: text}) }
-	if c.Mode == "" {
-		c.Mode = Poll
-	}
+	c.Mode = cmp.Or(c.Mode, Poll)
 	if c.APIURL = strings.TrimSuffix(c.APIURL, "/"); c.APIURL == "" {
 		c.APIURL = DefaultAPIURL
 	}
@@ -64,7 +62,6 @@ func (t *Section) checkWebhook(s bot.Server, bad func(text string, at ...any)) {
 	}
 }
 
-// Words implements bot.Section.
 func (t *Section) Words() []string {
 	where := "cards go to the private chats of those who may decide"
 	if len(t.Chats) > 0 {
@@ -101,7 +98,6 @@ type service struct {
 	mode     string
 }
 
-// Start implements bot.Section.
 func (t *Section) Start(p bot.Parts) (bot.Bot, error) {
 	rows, ok := p.Store.(Rows)
 	if !ok {

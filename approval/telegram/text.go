@@ -144,7 +144,6 @@ func (s *sheet) line(parts ...string) {
 	s.put(parts...)
 }
 
-// message is the sheet as a message.
 func (s *sheet) message(rows ...[]Button) Message {
 	return Message{Text: s.text.String(), Entities: s.entities, Rows: rows}
 }

@@ -4,7 +4,7 @@
 //
 // A target is an address of its own in the outbox, so each is retried by itself.
 // Where a message may go is judged at connect time, on every hop: see guard in
-// address.go.
+// target.go.
 //
 // It imports approval and the values that a request is made of.
 package webhook

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"gatehouse/orchestrator/origin"
-	"gatehouse/orchestrator/patch"
 	"strings"
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/patch"
 )
 
 // The most that a message holds of anything, in characters or items. A receiver that
@@ -165,6 +165,27 @@ func utc(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
-	u := t.UTC()
-	return &u
+	return new(t.UTC())
+}
+
+// handed is the headline of a request about a hand-over.
+func handed(n news, r approval.Request, view approval.CardView) string {
+	to := foreign(r.Agent, slackText)
+	switch n.kind {
+	case Requested:
+		return as(approval.Pending, "Approval needed · hand-over to "+to)
+	case Expired:
+		return as(approval.Expired, "Expired, not approved · not handed to "+to)
+	case Failed:
+		return as(approval.Failed, "Failed · not handed to "+to)
+	case Cancelled:
+		return as(approval.Cancelled, "Cancelled · not handed to "+to)
+	}
+	switch r.State {
+	case approval.Approved:
+		return as(approval.Approved, "Approved · handed to "+to)
+	case approval.Rejected:
+		return as(approval.Rejected, "Rejected · not handed to "+to)
+	}
+	return as(approval.Pending, fmt.Sprintf("Approval needed · %d of %d so far", view.Needs.Have, view.Needs.Count))
 }

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"gatehouse/orchestrator/outward"
 )
 
 // The formats of messages.
@@ -124,10 +127,7 @@ func (t Target) reach() reach {
 }
 
 func (t Target) format() string {
-	if t.Format == "" {
-		return Standard
-	}
-	return t.Format
+	return cmp.Or(t.Format, Standard)
 }
 
 // key decodes the secret. Its errors never repeat it.
@@ -165,3 +165,23 @@ func (t Target) GoString() string { return t.String() }
 
 // LogValue is String, for logs.
 func (t Target) LogValue() slog.Value { return slog.StringValue(t.String()) }
+
+// reach says which addresses a target may be at.
+type reach int
+
+const (
+	publicOnly reach = iota // what everybody on the internet could reach, too
+	ownNetwork              // this machine and private networks as well
+)
+
+// check says why a may not be connected to, or nil.
+func (r reach) check(a netip.Addr) error {
+	a, kind := outward.Judge(a)
+	switch {
+	case kind == outward.Public, kind == outward.Private && r == ownNetwork:
+		return nil
+	case kind == outward.Private:
+		return fmt.Errorf("%s is in a private network. If that is meant, write allow_private: true", a)
+	}
+	return fmt.Errorf("%s is no address that a webhook may have", a)
+}

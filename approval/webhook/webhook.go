@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,6 @@ func build(o Options, w wire) (*Channel, error) {
 	return c, nil
 }
 
-// Name is "webhook".
 func (c *Channel) Name() origin.Channel { return Name }
 
 // Addresses are the names of the targets: each is told of everything, whoever votes.
@@ -110,10 +110,7 @@ func (c *Channel) Deliver(ctx context.Context, card approval.Card, r approval.Re
 		return "", approval.Gone(fmt.Errorf("there is no webhook %q in the configuration any more", card.Address))
 	}
 	n := newsOf(r, c.now())
-	external := card.ExternalID
-	if external == "" {
-		external = n.id
-	}
+	external := cmp.Or(card.ExternalID, n.id)
 	if c.told.last(card.Address, r.ID) == n.id {
 		return external, nil
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -29,18 +30,10 @@ type Limits struct {
 
 // Or returns l with the figures of fallback where l has none.
 func (l Limits) Or(fallback Limits) Limits {
-	if l.Memory == 0 {
-		l.Memory = fallback.Memory
-	}
-	if l.Processes == 0 {
-		l.Processes = fallback.Processes
-	}
-	if l.Files == 0 {
-		l.Files = fallback.Files
-	}
-	if l.CPU == 0 {
-		l.CPU = fallback.CPU
-	}
+	l.Memory = cmp.Or(l.Memory, fallback.Memory)
+	l.Processes = cmp.Or(l.Processes, fallback.Processes)
+	l.Files = cmp.Or(l.Files, fallback.Files)
+	l.CPU = cmp.Or(l.CPU, fallback.CPU)
 	return l
 }
 

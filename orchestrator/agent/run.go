@@ -304,7 +304,6 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// Error makes a Failure an error.
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
 // NoProgram is the sandbox of a run that starts no program.

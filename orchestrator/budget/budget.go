@@ -60,6 +60,5 @@ func less[T ~int64](limit *T, taken T) *T {
 	if limit == nil {
 		return nil
 	}
-	left := max(*limit-taken, 0)
-	return &left
+	return new(max(*limit-taken, 0))
 }

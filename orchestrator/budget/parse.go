@@ -27,12 +27,10 @@ type Published struct {
 func (l Limits) Published() Published {
 	w := Published{Tokens: l.Tokens, Handoffs: l.Handoffs, Agents: l.Agents}
 	if l.MicroUSD != nil {
-		usd := float64(*l.MicroUSD) / 1e6
-		w.USD = &usd
+		w.USD = new(float64(*l.MicroUSD) / 1e6)
 	}
 	if l.Time != nil {
-		s := l.Time.String()
-		w.Time = &s
+		w.Time = new(l.Time.String())
 	}
 	return w
 }

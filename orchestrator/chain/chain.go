@@ -5,6 +5,7 @@ package chain
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"gatehouse/orchestrator/agent"
 )
@@ -40,7 +41,6 @@ func (c Chain) With(s Step) Chain {
 // Steps returns a copy of the steps, oldest first.
 func (c Chain) Steps() []Step { return append([]Step{}, c.steps...) }
 
-// Depth is the number of steps.
 func (c Chain) Depth() int { return len(c.steps) }
 
 // MaxDepth is how many steps are allowed.
@@ -58,12 +58,7 @@ func (c Chain) Within(maxDepth int) Chain { return Chain{steps: c.steps, maxDept
 // the root only ever is a source and must not return either (K4, K5).
 func (c Chain) Contains(name string) bool {
 	key := agent.Key(name)
-	for _, s := range c.steps {
-		if agent.Key(s.From) == key || agent.Key(s.To) == key {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.steps, func(s Step) bool { return agent.Key(s.From) == key || agent.Key(s.To) == key })
 }
 
 // Full reports whether no further step is allowed (K7).

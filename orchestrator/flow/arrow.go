@@ -74,7 +74,6 @@ type Merger struct {
 // edgeKey is what arrows have in common that look alike.
 type edgeKey struct{ from, to, code, condition string }
 
-// Add counts one arrow.
 func (m *Merger) Add(a Arrow) {
 	if m.at == nil {
 		m.known, m.at = map[string]bool{}, map[edgeKey]int{}

@@ -18,7 +18,6 @@ const (
 // Point is a place in the drawing.
 type Point struct{ X, Y int }
 
-// Box is one agent.
 type Box struct {
 	Name  string
 	Layer int

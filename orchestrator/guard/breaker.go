@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -46,9 +47,7 @@ func (b Breaker) Fail(now time.Time, reason string, limit int, cooldown time.Dur
 		return b
 	}
 	b.Failures, b.Reason, b.ChangedAt = b.Failures+1, textcut.Brief(reason, maxReason), now
-	if b.State == "" {
-		b.State = Closed
-	}
+	b.State = cmp.Or(b.State, Closed)
 	if b.Failures >= limit || b.Resting() {
 		if !b.Resting() {
 			b.OpenedAt = now

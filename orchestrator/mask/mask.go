@@ -18,6 +18,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -167,12 +168,7 @@ func walk(value any) (masked any, changed bool) {
 }
 
 func (s *shape) near(text string) bool {
-	for _, a := range s.anchors {
-		if strings.Contains(text, a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.anchors, func(a string) bool { return strings.Contains(text, a) })
 }
 
 // find lists where the secrets of the shape begin and end.

@@ -37,10 +37,8 @@ func (o Origin) String() string {
 	return string(o.Kind) + " " + o.Name
 }
 
-// MarshalText is String.
 func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText is Parse.
 func (o *Origin) UnmarshalText(text []byte) error {
 	*o = Parse(string(text))
 	return nil

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"syscall"
 )
 
@@ -83,18 +84,12 @@ func plainAddress(a netip.Addr) (netip.Addr, bool) {
 }
 
 func within(a netip.Addr, list []netip.Prefix) bool {
-	for _, p := range list {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // Refused is the guard's no.
 type Refused struct{ why error }
 
-// Error is why.
 func (e Refused) Error() string { return e.why.Error() }
 
 // Guard returns a net.Dialer's ControlContext. It sees the address that the socket

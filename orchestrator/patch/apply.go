@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -119,9 +120,7 @@ func (r *Mirror) expectFile(f *filePatch, base map[string]entry, contents map[st
 	if f.newMode == "" && f.new != "" {
 		f.newMode = old.mode
 	}
-	if f.oldMode == "" {
-		f.oldMode = old.mode
-	}
+	f.oldMode = cmp.Or(f.oldMode, old.mode)
 	now, err := f.result(r.format(), old, contents)
 	if err != nil {
 		return err
@@ -146,7 +145,6 @@ func (r *Mirror) expectFile(f *filePatch, base map[string]entry, contents map[st
 	return nil
 }
 
-// result is the entry that the patch makes of a file.
 func (f *filePatch) result(format string, old entry, contents map[string][]byte) (entry, error) {
 	if len(f.hunks) == 0 && f.old != "" && f.status != Deleted {
 		return entry{f.newMode, old.id}, nil
@@ -286,12 +284,8 @@ func render(files []filePatch) []byte {
 
 func renderFile(b *bytes.Buffer, f *filePatch) {
 	old, new := f.old, f.new
-	if old == "" {
-		old = new
-	}
-	if new == "" {
-		new = old
-	}
+	old = cmp.Or(old, new)
+	new = cmp.Or(new, old)
 	fmt.Fprintf(b, "diff --git %s %s\n", quoteName("a/"+old), quoteName("b/"+new))
 	switch f.status {
 	case Added:

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +29,7 @@ func (r *Mirror) Checkout(ctx context.Context, commit, tree, dir string) error {
 	if err != nil {
 		return fmt.Errorf("check out %s: %w: %w", commit, ErrMissing, err)
 	}
-	if tree == "" {
-		tree = own
-	}
+	tree = cmp.Or(tree, own)
 	if err := checkIDs(tree); err != nil {
 		return err
 	}
@@ -48,10 +47,7 @@ func (r *Mirror) Checkout(ctx context.Context, commit, tree, dir string) error {
 // clone makes the repository with the history of commit on a branch of the
 // target's name.
 func (r *Mirror) clone(ctx context.Context, commit, dir string) error {
-	branch := r.target()
-	if branch == "" {
-		branch = "main"
-	}
+	branch := cmp.Or(r.target(), "main")
 	_, err := r.git(ctx, command{gitDir: "-", args: []string{"init", "--quiet", "--object-format=" + r.format(),
 		"--template=" + filepath.Join(r.home.dir, "template"), "--initial-branch=" + branch, "--", dir}})
 	if err != nil {
@@ -171,9 +167,7 @@ func (r *Mirror) judge(ctx context.Context, baseTree string, found *survey, igno
 		if ignored.has(f.path) {
 			continue
 		}
-		if first == nil {
-			first = f.refusal
-		}
+		first = cmp.Or(first, f.refusal)
 		if f.refusal.Code == first.Code && len(files) < maxNamed {
 			files = append(files, f.path)
 		}

@@ -37,8 +37,7 @@ func (r *Refusal) Error() string { return r.Code + ": " + r.Message }
 
 // RefusalOf finds the refusal in err, nil when there is none.
 func RefusalOf(err error) *Refusal {
-	var r *Refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -215,12 +216,7 @@ func (r *Mirror) sourceFailure(err error) error {
 	}
 	said := strings.ToLower(stderrOf(err))
 	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(said, w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(said, w) })
 	}
 	switch {
 	case has("authentication failed", "could not read username", "could not read password", "permission denied (",
@@ -270,10 +266,8 @@ func (r *Mirror) ensure(ctx context.Context) error {
 
 // onDisk reports whether the mirror exists and has been fetched into.
 func (r *Mirror) onDisk() bool {
-	for _, name := range []string{"packed-refs", "refs/remotes/origin"} {
-		if _, err := os.Stat(filepath.Join(r.dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"packed-refs", "refs/remotes/origin"}, func(name string) bool {
+		_, err := os.Stat(filepath.Join(r.dir, name))
+		return err == nil
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -70,12 +71,9 @@ func folded(f File, m marks) (bool, string) {
 }
 
 func inFolder(name string, folders ...string) bool {
-	for _, f := range folders {
-		if strings.HasPrefix(name, f+"/") || strings.Contains(name, "/"+f+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(folders, func(f string) bool {
+		return strings.HasPrefix(name, f+"/") || strings.Contains(name, "/"+f+"/")
+	})
 }
 
 // baseMarks asks git what the base's .gitattributes say of the changed paths; nil where it

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,10 +132,7 @@ func (r *Mirror) once(ctx context.Context, c command) ([]byte, error) {
 
 func (r *Mirror) prepare(ctx context.Context, c command) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", append(append([]string{}, fixed...), c.args...)...)
-	cmd.Dir = c.dir
-	if cmd.Dir == "" {
-		cmd.Dir = r.home.dir
-	}
+	cmd.Dir = cmp.Or(c.dir, r.home.dir)
 	cmd.Env = r.environment(c)
 	cmd.Stdin = c.stdin
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -208,8 +206,7 @@ func (t *tail) String() string { return strings.TrimSpace(strings.ToValidUTF8(st
 
 // exitCode returns the exit status behind err, or -1.
 func exitCode(err error) int {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f.code
 	}
 	return -1
@@ -217,8 +214,7 @@ func exitCode(err error) int {
 
 // stderrOf returns what git said behind err.
 func stderrOf(err error) string {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f.stderr
 	}
 	return ""

@@ -3,6 +3,7 @@ package patch
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"gatehouse/orchestrator/spelling"
@@ -37,7 +38,6 @@ func parseGlob(pattern string) (glob, error) {
 	return parts, nil
 }
 
-// match reports whether the glob covers name.
 func (g glob) match(name string) bool { return matchParts(g, strings.Split(name, "/")) }
 
 func matchParts(pattern, name []string) bool {
@@ -83,12 +83,7 @@ func parseGlobs(patterns []string) (globs, error) {
 }
 
 func (gs globs) match(name string) bool {
-	for _, g := range gs {
-		if g.match(name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(gs, func(g glob) bool { return g.match(name) })
 }
 
 // folded is the same patterns without regard to spelling: a protected path stays

@@ -138,7 +138,6 @@ func (r *Mirror) brings(ctx context.Context, commit, base, onto string) (MovedWh
 	return "", r.missing(err)
 }
 
-// movedTo describes a moved branch.
 func (r *Mirror) movedTo(ctx context.Context, branch, from, to string, files []string) *Moved {
 	m := &Moved{Branch: branch, From: from, To: to, Files: files}
 	if to == "" {
@@ -365,8 +364,7 @@ func (r *Mirror) where(ctx context.Context, in Intent) (Outcome, string, error) 
 		return "", "", err
 	}
 	head, err := r.head(ctx, in.Branch())
-	var none *SourceError
-	if errors.As(err, &none) && none.Code == SourceNoBranch {
+	if none, ok := errors.AsType[*SourceError](err); ok && none.Code == SourceNoBranch {
 		if in.Old == "" {
 			return PushAgain, "", nil
 		}

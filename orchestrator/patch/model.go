@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -222,9 +223,7 @@ type Piece struct {
 // over the five values. Each is preceded by its length, so that no two
 // different patches share an encoding.
 func Digest(repository, branch, baseCommit, tree, delivery string) string {
-	if delivery == "" {
-		delivery = DeliverMerge
-	}
+	delivery = cmp.Or(delivery, DeliverMerge)
 	h := sha256.New()
 	for _, s := range []string{"gatehouse patch 1", repository, branch, baseCommit, tree, delivery} {
 		var n [8]byte

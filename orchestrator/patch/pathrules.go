@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -62,12 +63,7 @@ func (n nameRules) match(name string) bool {
 			return true
 		}
 	}
-	for _, s := range n.suffixes {
-		if strings.HasSuffix(name, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.suffixes, func(s string) bool { return strings.HasSuffix(name, s) })
 }
 
 func set(names ...string) map[string]bool {

@@ -2,11 +2,13 @@ package patch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -164,10 +166,7 @@ func subject(s string) string {
 	if runes := []rune(s); len(runes) > 100 {
 		s = string(runes[:99]) + "…"
 	}
-	if s == "" {
-		return "Change by an agent"
-	}
-	return s
+	return cmp.Or(s, "Change by an agent")
 }
 
 // plainText drops what a terminal or a mail program would act on.
@@ -254,12 +253,10 @@ func (r *Mirror) hasAll(ctx context.Context, ids []string) bool {
 	if err != nil {
 		return false
 	}
-	for _, id := range ids {
-		if n, ok := found[id]; !ok || n < 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(ids, func(id string) bool {
+		n, ok := found[id]
+		return !ok || n < 0
+	})
 }
 
 // splitBundle reads a bundle's header (gitformat-bundle, versions 2 and 3):

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -142,12 +143,8 @@ func NewMirrors(dir string, opts Options) *Mirrors {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	if opts.Name == "" {
-		opts.Name = "Gatehouse"
-	}
-	if opts.Email == "" {
-		opts.Email = "gatehouse@localhost"
-	}
+	opts.Name = cmp.Or(opts.Name, "Gatehouse")
+	opts.Email = cmp.Or(opts.Email, "gatehouse@localhost")
 	if opts.Timeout <= 0 {
 		opts.Timeout = 10 * time.Minute
 	}
@@ -178,7 +175,6 @@ func (m *Mirrors) Open(repo Repository) *Mirror {
 	return &Mirror{repo: repo, dir: dir, home: m, st: st}
 }
 
-// Repository is what the mirror was opened with.
 func (r *Mirror) Repository() Repository { return r.repo }
 
 // slug makes a text safe for folders, branches and refs: lower-case letters,

@@ -275,10 +275,8 @@ func gitHook(name string) bool {
 // programs: .github in place of .github/instructions.
 func leadsIn(name string) bool {
 	name = "/" + strings.ToLower(name)
-	for _, f := range slices.Concat(agentFiles.folders, autorunFiles.folders) {
-		if above, _, deep := strings.Cut(f, "/"); deep && strings.HasSuffix(name, "/"+above) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(agentFiles.folders, autorunFiles.folders), func(f string) bool {
+		above, _, deep := strings.Cut(f, "/")
+		return deep && strings.HasSuffix(name, "/"+above)
+	})
 }

@@ -305,7 +305,6 @@ func secretLike(line string) bool {
 	return hinted && assigned.MatchString(line) || mask.Has(line)
 }
 
-// countPrivateKeys counts the private keys in content.
 func countPrivateKeys(content []byte) int {
 	if !bytes.Contains(content, []byte("PRIVATE KEY")) {
 		return 0

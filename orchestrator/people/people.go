@@ -4,11 +4,16 @@
 package people
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
+
+	"gatehouse/orchestrator/origin"
 )
 
 // Role is what a person may be.
@@ -22,10 +27,8 @@ const (
 	Auditor  Role = "auditor"
 )
 
-// Roles lists all roles.
 func Roles() []Role { return []Role{Admin, Operator, Approver, Auditor} }
 
-// ParseRole reads a role.
 func ParseRole(s string) (Role, error) {
 	if r := Role(s); slices.Contains(Roles(), r) {
 		return r, nil
@@ -36,7 +39,6 @@ func ParseRole(s string) (Role, error) {
 // Scope is one right.
 type Scope string
 
-// The scopes.
 const (
 	TasksWrite         Scope = "tasks:write"
 	DelegationsRead    Scope = "delegations:read"
@@ -50,12 +52,10 @@ const (
 	AdminScope         Scope = "admin"
 )
 
-// Scopes lists all scopes.
 func Scopes() []Scope {
 	return []Scope{TasksWrite, DelegationsRead, DelegationsControl, ApprovalsRead, ApprovalsDecide, ContextRead, ContextWrite, AuditRead, AuditHold, AdminScope}
 }
 
-// ParseScope reads a scope.
 func ParseScope(s string) (Scope, error) {
 	if sc := Scope(s); slices.Contains(Scopes(), sc) {
 		return sc, nil
@@ -79,7 +79,6 @@ func (r Role) Scopes() []Scope {
 	}
 }
 
-// User is a person.
 type User struct {
 	ID           string    `json:"id"` // usr_…
 	Name         string    `json:"name"`
@@ -167,7 +166,6 @@ func As(u User, only []Scope) Principal {
 	return p
 }
 
-// Has reports whether the principal has the right.
 func (p Principal) Has(s Scope) bool { return slices.Contains(p.Scopes, s) }
 
 // Name is how events and pages call the principal.
@@ -176,4 +174,83 @@ func (p Principal) Name() string {
 		return p.Run.Agent
 	}
 	return p.User.Name
+}
+
+// Away says that a person is out of office and who decides in their place. While it
+// lasts the person does not decide: one seat has one voice.
+type Away struct {
+	To    string    `json:"to"` // id of a user
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"` // the first moment at which it holds no more
+}
+
+// Now reports whether it holds at t.
+func (a *Away) Now(t time.Time) bool { return a != nil && !t.Before(a.From) && t.Before(a.Until) }
+
+// Check says whether u may be away like that from now on; to is the user a.To.
+func (a *Away) Check(u, to User, now time.Time) error {
+	switch {
+	case a.To == u.ID:
+		return fmt.Errorf("nobody stands in for themselves: name another approver to decide for %s", u.Name)
+	case !a.From.Before(a.Until):
+		return fmt.Errorf("the end of the absence must come after its beginning")
+	case !now.Before(a.Until):
+		return fmt.Errorf("the end of the absence has passed already: name one that is still to come")
+	case to.Disabled:
+		return fmt.Errorf("the deputy %s is disabled: name another approver to decide for %s", to.Name, u.Name)
+	case !slices.Contains(to.Roles, Approver):
+		return fmt.Errorf("the deputy %s does not have the role approver: name one who has it to decide for %s", to.Name, u.Name)
+	}
+	return nil
+}
+
+// Account is an account of a channel that belongs to a person. It is known by the
+// channel's numeric id alone; Name is how it was called when it was linked, and gives
+// no right: names change hands.
+type Account struct {
+	Channel  origin.Channel `json:"channel"`
+	ID       int64          `json:"id"`
+	UserID   string         `json:"user_id"`
+	Name     string         `json:"name"`
+	LinkedAt time.Time      `json:"linked_at"`
+}
+
+// LinkCode is a one-time code that links an account; the store holds its hash.
+type LinkCode struct {
+	Hash      string
+	Channel   origin.Channel
+	UserID    string
+	ExpiresAt time.Time
+	UsedAt    *time.Time
+}
+
+// The figures of link codes. A code has 60 random bits: with five guesses in ten
+// minutes none is ever found.
+const (
+	LinkCodeLife  = 10 * time.Minute // how long one works (contract)
+	MaxLinkCodes  = 5                // open ones of one person
+	MaxGuesses    = 5                // wrong codes of one account within GuessWindow
+	GuessWindow   = 10 * time.Minute // and how long further ones are refused then
+	linkCodeChars = 12
+)
+
+// crockford is Crockford's base32: digits and letters without I, L, O and U.
+const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// NewLinkCode makes a code that a person can type, and its hash.
+func NewLinkCode() (code, hash string) {
+	var b [linkCodeChars]byte
+	_, _ = rand.Read(b[:]) // never fails: the runtime stops the program instead
+	for i := range b {
+		b[i] = crockford[b[i]%byte(len(crockford))] // 256 is a multiple of 32: no letter is likelier
+	}
+	return string(b[:]), HashLinkCode(string(b[:]))
+}
+
+// HashLinkCode is the hash under which a code is stored. It reads a typed code as
+// Crockford meant it: case, dashes and blanks do not count, O is 0, I and L are 1.
+func HashLinkCode(code string) string {
+	code = strings.NewReplacer("O", "0", "I", "1", "L", "1", "-", "", " ", "").Replace(strings.ToUpper(strings.TrimSpace(code)))
+	sum := sha256.Sum256([]byte(code))
+	return hex.EncodeToString(sum[:])
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"gatehouse/orchestrator/textcut"
 )
 
 // The limits of an entry. Names are counted in characters, as the columns are
@@ -40,8 +42,7 @@ func New(now time.Time, namespace, key, value, agent string, ttl time.Duration) 
 	}
 	e := Entry{Namespace: namespace, Key: key, Value: value, Agent: agent, Scope: ScopeOf(namespace), CreatedAt: now.UTC(), UpdatedAt: now.UTC()}
 	if ttl > 0 {
-		at := now.UTC().Add(ttl)
-		e.ExpiresAt = &at
+		e.ExpiresAt = new(now.UTC().Add(ttl))
 	}
 	return e, e.Check()
 }
@@ -50,8 +51,7 @@ func New(now time.Time, namespace, key, value, agent string, ttl time.Duration) 
 // transaction is as old as that is, so that the last write is the newest.
 func (e Entry) At(now time.Time) Entry {
 	if e.ExpiresAt != nil {
-		at := now.UTC().Add(e.ExpiresAt.Sub(e.UpdatedAt))
-		e.ExpiresAt = &at
+		e.ExpiresAt = new(now.UTC().Add(e.ExpiresAt.Sub(e.UpdatedAt)))
 	}
 	e.CreatedAt, e.UpdatedAt = now.UTC(), now.UTC()
 	return e
@@ -145,4 +145,83 @@ func Merge(now time.Time, limit int, lists ...[]Entry) []Entry {
 		merged = merged[:limit]
 	}
 	return merged
+}
+
+// Given is an entry as an agent is given it at the start of a run.
+type Given struct {
+	Entry
+	Whole int // bytes of the whole value where Value was cut; else 0
+}
+
+// least is how much of a value is always kept, in bytes.
+const least = 256
+
+// Fit makes entries, newest first, fit into so many bytes of values: the largest are cut
+// first, all to the same length, so that one long value does not push out many short
+// ones. When even that is too much, the oldest are left out.
+func Fit(entries []Entry, bytes int) []Given {
+	entries = entries[:min(len(entries), max(1, bytes/least))]
+	most := shortest(entries, bytes)
+	given := make([]Given, len(entries))
+	for i, e := range entries {
+		given[i].Entry = e
+		if len(e.Value) > most {
+			given[i].Whole = len(e.Value)
+			given[i].Value, _ = textcut.Bytes(e.Value, most)
+		}
+	}
+	return given
+}
+
+// shortest is the length to which values are cut so that they fit: short values leave what
+// they do not need to the long ones.
+func shortest(entries []Entry, bytes int) int {
+	lengths := make([]int, len(entries))
+	for i, e := range entries {
+		lengths[i] = len(e.Value)
+	}
+	slices.Sort(lengths)
+	for i, n := range lengths {
+		share := bytes / (len(lengths) - i)
+		if n > share {
+			return share
+		}
+		bytes -= n
+	}
+	return MaxValue
+}
+
+// Kind is what somebody did with an entry.
+type Kind string
+
+// The kinds of a Use.
+const (
+	Read   Kind = "read"
+	Write  Kind = "write"
+	Touch  Kind = "touch"
+	Delete Kind = "delete"
+)
+
+// Use is one use of an entry: who read, wrote, touched or deleted it, and for which
+// work. Reads are those of agents, and a delegation's reads of one entry are one use;
+// what people look at is not kept.
+type Use struct {
+	N            int64     `json:"n"` // the order of uses; the cursor of History
+	Namespace    string    `json:"namespace"`
+	Key          string    `json:"key"`
+	Kind         Kind      `json:"kind"`
+	Agent        string    `json:"agent"`         // the agent or person
+	DelegationID string    `json:"delegation_id"` // "" for people
+	TaskID       string    `json:"task_id"`
+	At           time.Time `json:"at"`
+}
+
+// KeepUses is how long the uses of an entry that is gone are kept.
+const KeepUses = 90 * day
+
+// Topic is one namespace with what is in it now.
+type Topic struct {
+	Namespace string    `json:"namespace"`
+	Entries   int       `json:"entries"`
+	UpdatedAt time.Time `json:"updated_at"` // of its newest entry
 }

@@ -2,6 +2,7 @@ package spelling
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -113,12 +114,7 @@ func prose(s string, a, b word) bool {
 	if !(a.foreign && a.plain && !a.latin) && !(b.foreign && b.plain && !b.latin) {
 		return false
 	}
-	for _, r := range s[a.end:b.start] {
-		if r != ' ' && r != ',' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s[a.end:b.start], func(r rune) bool { return r != ' ' && r != ',' })
 }
 
 // foreign: of a script whose letters look like Latin ones, or a styled form of Latin.

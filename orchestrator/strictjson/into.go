@@ -2,6 +2,7 @@ package strictjson
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -105,9 +106,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		if name == "-" || !f.IsExported() || f.Anonymous && name == "" {
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		fields[name] = f.Type
 	}
 	return fields

@@ -1,8 +1,10 @@
 package trigger
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,9 +136,7 @@ func (c *compiler) webhook() {
 	case GitHub, GitLab, Standard:
 		c.alien("A webhook of "+string(t.Source), map[string]bool{"header": t.Header != "", "encoding": t.Encoding != "", "prefix": t.Prefix != ""})
 	case HMAC:
-		if t.Encoding == "" {
-			t.Encoding = "hex"
-		}
+		t.Encoding = cmp.Or(t.Encoding, "hex")
 		if t.Encoding != "hex" && t.Encoding != "base64" {
 			c.bad("encoding", "encoding: %q is unknown. Write hex or base64.", t.Encoding)
 		}
@@ -191,21 +191,17 @@ func keyOf(secret string) ([]byte, error) {
 
 // Weak reports whether one of the secrets is short enough to be guessed.
 func (s Spec) Weak() bool {
-	for _, secret := range s.Secrets {
-		if key, err := keyOf(secret); err == nil && len(key) < ShortSecret {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Secrets, func(secret string) bool {
+		key, err := keyOf(secret)
+		return err == nil && len(key) < ShortSecret
+	})
 }
 
 func (c *compiler) schedule() {
 	t := c.t
 	c.alien("A schedule", map[string]bool{"source": t.Source != "", "secret": len(t.Secrets) > 0, "header": t.Header != "", "encoding": t.Encoding != "",
 		"prefix": t.Prefix != "", "window": t.Window != 0, "rate": t.Rate != 0})
-	if t.Zone == nil {
-		t.Zone = time.UTC
-	}
+	t.Zone = cmp.Or(t.Zone, time.UTC)
 	for _, one := range []struct {
 		field string
 		value *string
@@ -247,12 +243,7 @@ func (c *compiler) texts() {
 }
 
 func contains(words []string, word string) bool {
-	for _, w := range words {
-		if w == word {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(words, word)
 }
 
 // isToken reports whether s can be the name of a header (RFC 9110).

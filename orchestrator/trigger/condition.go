@@ -45,7 +45,6 @@ func functions() []string {
 		"trim", "trimPrefix", "trimSuffix", "upper", "lower", "indexOf", "hasPrefix", "hasSuffix"}
 }
 
-// compileWhen prepares a condition.
 func compileWhen(when string) (*condition, *Problem) {
 	if strings.TrimSpace(when) == "" {
 		return nil, nil
@@ -71,8 +70,7 @@ func compileWhen(when string) (*condition, *Problem) {
 // whenProblem makes a problem of the compiler's error, whose columns count from 0.
 func whenProblem(err error) *Problem {
 	p := &Problem{Field: "when", Index: -1, Message: err.Error()}
-	var at *file.Error
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*file.Error](err); ok {
 		p.Line, p.Column, p.Message = at.Line, at.Column+1, at.Message
 	}
 	if p.Line == 0 { // about the whole of it
@@ -117,8 +115,7 @@ func (c *condition) holds(f Facts, size int) (bool, error) {
 	}
 	answer, err := expr.Run(c.program, f)
 	if err != nil {
-		var at *file.Error
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*file.Error](err); ok {
 			err = errors.New(at.Message)
 		}
 		line, _, _ := strings.Cut(err.Error(), "\n")
@@ -163,7 +160,6 @@ type bounds struct {
 	compares bool // two values of the payload are compared, which may be lists
 }
 
-// Visit looks at one node.
 func (b *bounds) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
@@ -245,5 +241,4 @@ func loops(n ast.Node) int {
 
 type visit func(*ast.Node)
 
-// Visit calls it.
 func (v visit) Visit(n *ast.Node) { v(n) }

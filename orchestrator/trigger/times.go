@@ -8,7 +8,6 @@ import (
 	cron "github.com/netresearch/go-cron"
 )
 
-// times are the times of a schedule.
 type times struct {
 	schedule cron.Schedule
 	zone     *time.Location

@@ -16,7 +16,6 @@ import "time"
 // Kind is webhook or schedule.
 type Kind string
 
-// The kinds.
 const (
 	Webhook  Kind = "webhook"
 	Schedule Kind = "schedule"
@@ -25,7 +24,6 @@ const (
 // Source says how a webhook is signed and named.
 type Source string
 
-// The sources.
 const (
 	GitHub   Source = "github"   // X-Hub-Signature-256, X-GitHub-Delivery, X-GitHub-Event
 	GitLab   Source = "gitlab"   // X-Gitlab-Token or its signing token, X-Gitlab-Event-UUID, X-Gitlab-Event
@@ -135,7 +133,35 @@ type Trial struct {
 	Message string // the same as a sentence
 }
 
-// States lists all states of a delivery.
 func States() []DeliveryState {
 	return []DeliveryState{Stored, Started, Filtered, Refused, Skipped, Failed}
+}
+
+// MaxBody is the largest body that a webhook may send, in bytes. Sources send up to
+// 25 MB; what a task is made of stands in far less.
+const MaxBody = 1 << 20
+
+// Why a call is answered 401, or 429. A stranger is not told which.
+const (
+	Unsigned       = "no signature as this source makes it"
+	WrongSignature = "the signature is wrong, or too old"
+	OverRate       = "more calls than its rate lets through"
+)
+
+// Refusals counts the calls of a webhook that were answered 401 or 429. Of the last one it has
+// what was wrong and where it came from; the call itself is not kept.
+type Refusals struct {
+	Calls   int64
+	Last    time.Time
+	Reason  string
+	Address string
+}
+
+// And is both counts together, with the later of the last calls.
+func (r Refusals) And(o Refusals) Refusals {
+	if o.Last.After(r.Last) {
+		r.Last, r.Reason, r.Address = o.Last, o.Reason, o.Address
+	}
+	r.Calls += o.Calls
+	return r
 }

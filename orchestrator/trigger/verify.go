@@ -1,6 +1,7 @@
 package trigger
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -157,12 +158,10 @@ func (t *Trigger) standard(h http.Header, body []byte, now time.Time) bool {
 
 // stamped reports whether the three headers of Standard Webhooks are there, once each.
 func (t *Trigger) stamped(h http.Header) bool {
-	for _, name := range []string{standardID, standardTimestamp, standardSignature} {
-		if v, ok := single(h, name); !ok || v == "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{standardID, standardTimestamp, standardSignature}, func(name string) bool {
+		v, ok := single(h, name)
+		return !ok || v == ""
+	})
 }
 
 // signs reports whether a secret is a signing token.
@@ -185,10 +184,7 @@ func (t *Trigger) token(h http.Header) bool {
 }
 
 func (t *Trigger) header() string {
-	if t.Header == "" {
-		return DefaultHeader
-	}
-	return t.Header
+	return cmp.Or(t.Header, DefaultHeader)
 }
 
 // call reads what the headers say besides. One that comes twice could be read two ways,
@@ -216,9 +212,7 @@ func (t *Trigger) call(h http.Header) (Call, error) {
 		if id := c.Headers[standardID]; id != "" {
 			c.ExternalID, c.Signed = id, true
 		}
-		if c.ExternalID == "" {
-			c.ExternalID = c.Headers[gitlabUUID]
-		}
+		c.ExternalID = cmp.Or(c.ExternalID, c.Headers[gitlabUUID])
 	case Standard:
 		c.ExternalID, c.Signed = c.Headers[standardID], true
 	}

@@ -242,7 +242,6 @@ func (c *conversation) finish(result agent.Result) (agent.Result, error) {
 // safe makes a program's words fit to store and to show.
 func (c *conversation) safe(s string) string { return c.redact.Replace(clean(s)) }
 
-// redactor replaces secrets.
 func redactor(secrets []string) *strings.Replacer {
 	pairs := make([]string, 0, 2*len(secrets))
 	for _, s := range secrets {

@@ -171,7 +171,6 @@ func (d *dialogue) broken(n int, what string) error {
 		"Line %d of %s %s. The run was ended. Write one JSON object a line, as the protocol jsonl says.", n, d.run.program, d.safe(what))
 }
 
-// take does what one line says.
 func (d *dialogue) take(ctx context.Context, n int, line []byte) error {
 	var kind struct {
 		Type string `json:"type"`

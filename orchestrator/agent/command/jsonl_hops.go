@@ -101,8 +101,7 @@ func (d *dialogue) handOver(ctx context.Context, n int, line []byte) error {
 	u.Context.Completed, u.Context.ArtifactsCreated = d.safe(l.Completed), l.ArtifactsCreated
 	for name, path := range l.Artifacts {
 		if path != nil {
-			safe := d.safe(*path)
-			path = &safe
+			path = new(d.safe(*path))
 		}
 		u.Artifacts[d.safe(name)] = path
 	}

@@ -127,7 +127,6 @@ func (o *output) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close frees the pipe.
 func (o *output) Close() error { return o.pipe.Close() }
 
 // stop ends the program and all below it. It returns at once; ended tells when it

@@ -42,7 +42,6 @@ func newProgress(host agent.Host) *progress {
 	return &progress{host: host, wake: make(chan struct{}, 1)}
 }
 
-// add takes one line.
 func (p *progress) add(line string) {
 	line = strings.TrimRight(line, " \t\r\n")
 	if line == "" {

@@ -73,7 +73,6 @@ type Runner struct {
 	used       map[string]int // programs that use the caches of that name, see using
 }
 
-// New makes a Runner.
 func New(opts Options) *Runner {
 	r := &Runner{
 		self: absolute(opts.Self), environ: opts.Environ, keep: opts.KeepEnv, off: opts.Sandbox == "off",
@@ -115,7 +114,6 @@ func absolute(path string) string {
 	return path
 }
 
-// Traits implements agent.Runner.
 func (*Runner) Traits() agent.Traits { return Traits }
 
 // Run runs the agent's program once. It returns a *agent.Failure when the program

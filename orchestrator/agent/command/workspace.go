@@ -155,3 +155,13 @@ func resolve(name, dir, path string) (string, error) {
 	}
 	return "", agent.Fail(agent.CodeStart, "%s was not found, so it was not started. Install it, or write its full path in the agent's `command`.", name)
 }
+
+// sourceJSON is what the task is about elsewhere, as a program reads it from
+// GATEHOUSE_SOURCE; "" where nobody said.
+func sourceJSON(s *agent.Source) string {
+	if s == nil {
+		return ""
+	}
+	text, _ := json.Marshal(s) // cannot fail: it is made of strings
+	return string(text)
+}

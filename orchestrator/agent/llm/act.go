@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,8 +70,7 @@ func (c *conversation) act(ctx context.Context, turn agent.Turn) (agent.Outcome,
 			return agent.Outcome{}, context.Cause(ctx)
 		}
 		if w.blocks[i] != "" && w.answers[i] == nil {
-			a := sorry("%s", w.blocks[i])
-			w.answers[i] = &a
+			w.answers[i] = new(sorry("%s", w.blocks[i]))
 			w.hooked[i].Blocked = true
 		}
 	}
@@ -363,9 +363,6 @@ func outcome(c agent.Child) (text string, isError bool) {
 	if len(r.Declined) > 0 {
 		parts = append(parts, "People left out its changes to: "+strings.Join(r.Declined, ", "))
 	}
-	text = strings.TrimSpace(strings.Join(parts, "\n\n"))
-	if text == "" {
-		text = "(" + c.To + " ended without a text)"
-	}
+	text = cmp.Or(strings.TrimSpace(strings.Join(parts, "\n\n")), "("+c.To+" ended without a text)")
 	return text, false
 }

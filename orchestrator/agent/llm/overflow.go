@@ -101,7 +101,6 @@ func exempt(b agent.Block) bool {
 	return b.Type == agent.AnswerBlock && !b.IsError && (b.Name == delegateTool || b.Name == handoffTool)
 }
 
-// cutResults cuts the long results of one message.
 func cutResults(m agent.Message) agent.Message {
 	blocks := make([]agent.Block, len(m.Blocks))
 	for i, b := range m.Blocks {

@@ -51,7 +51,6 @@ type Runner struct {
 	o Options
 }
 
-// New makes a Runner.
 func New(o Options) *Runner {
 	if o.Settings == nil {
 		o.Settings = func() Settings { return Settings{} }
@@ -65,7 +64,6 @@ func New(o Options) *Runner {
 	return &Runner{o: o}
 }
 
-// Traits implements agent.Runner.
 func (*Runner) Traits() agent.Traits { return Traits }
 
 // Run takes the conversation as far as it goes. It returns a *agent.Failure when the

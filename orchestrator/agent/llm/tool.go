@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gatehouse/orchestrator/agent"
@@ -240,12 +241,9 @@ func (c *conversation) leaf() bool {
 	if !c.settings.HideAtDepth {
 		return false
 	}
-	for _, m := range c.members {
-		if agent.Key(m.Name) != agent.Key(c.job.Agent.Name) && m.Refused == "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.members, func(m agent.Member) bool {
+		return agent.Key(m.Name) != agent.Key(c.job.Agent.Name) && m.Refused == ""
+	})
 }
 
 // tool finds a tool by its name, nil when the run has none.

@@ -28,7 +28,6 @@ type allowance struct {
 	Minutes *float64 `json:"minutes"`
 }
 
-// handingSchema describes handing.
 const handingSchema = `"agent":{"type":"string","description":"Name of the agent"},
 "capability":{"type":"string","description":"Used without agent: the first agent that has it"},
 "task":{"type":"string","description":"What should be done, complete in itself"},
@@ -99,8 +98,7 @@ func contextOf(raw json.RawMessage) (map[string]string, *answer) {
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
-		a := sorry("context must be an object of names and texts.")
-		return nil, &a
+		return nil, new(sorry("context must be an object of names and texts."))
 	}
 	texts := make(map[string]string, len(fields))
 	for name, value := range fields {
@@ -112,29 +110,24 @@ func contextOf(raw json.RawMessage) (map[string]string, *answer) {
 	return texts, nil
 }
 
-// limits makes a budget of an allowance.
 func (a *allowance) limits() (*budget.Limits, *answer) {
 	if a == nil || a.Tokens == nil && a.USD == nil && a.Minutes == nil {
 		return nil, nil
 	}
 	for _, n := range []*float64{a.USD, a.Minutes} {
 		if n != nil && (*n < 0 || *n > 1e6 || math.IsNaN(*n)) {
-			bad := sorry("budget: %v is out of range. Give an amount from 0 to a million.", *n)
-			return nil, &bad
+			return nil, new(sorry("budget: %v is out of range. Give an amount from 0 to a million.", *n))
 		}
 	}
 	if a.Tokens != nil && *a.Tokens < 1 { // it would be asked once all the same
-		bad := sorry("budget: %d tokens is below 1. Give more, or leave it out.", *a.Tokens)
-		return nil, &bad
+		return nil, new(sorry("budget: %d tokens is below 1. Give more, or leave it out.", *a.Tokens))
 	}
 	l := budget.Limits{Tokens: a.Tokens}
 	if a.USD != nil {
-		micro := int64(*a.USD * 1e6)
-		l.MicroUSD = &micro
+		l.MicroUSD = new(int64(*a.USD * 1e6))
 	}
 	if a.Minutes != nil {
-		d := time.Duration(*a.Minutes * float64(time.Minute))
-		l.Time = &d
+		l.Time = new(time.Duration(*a.Minutes * float64(time.Minute)))
 	}
 	return &l, nil
 }

@@ -135,5 +135,4 @@ func fetchCause(ctx context.Context, err error) string {
 	return textcut.Characters(quote(err.Error()), 200) // it may hold what the site has sent
 }
 
-// fetches reports whether an agent has a network to read from.
 func fetches(s agent.Spec) bool { return s.Network != agent.NetworkOff }

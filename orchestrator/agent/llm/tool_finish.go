@@ -97,8 +97,7 @@ func (w *work) untimely() {
 		}
 		for j, other := range w.answers {
 			if j != i && other.IsError {
-				a := sorry("Not taken: another call of this message failed. Look at its result, then finish in a message of its own.")
-				w.answers[i] = &a
+				w.answers[i] = new(sorry("Not taken: another call of this message failed. Look at its result, then finish in a message of its own."))
 				break
 			}
 		}

@@ -3,6 +3,7 @@ package llm
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gatehouse/orchestrator/agent"
@@ -52,15 +53,13 @@ func (c *conversation) handoffHops(call agent.Block) ([]agent.Hop, *answer) {
 	}
 	in.fill()
 	if n := len(c.spawned); n > 0 && !c.hasChild(call.ID) {
-		a := sorry("%d agents that you spawned still work, and a hand-over would end them. End your message to wait for their results, then hand over.", n)
-		return nil, &a
+		return nil, new(sorry("%d agents that you spawned still work, and a hand-over would end them. End your message to wait for their results, then hand over.", n))
 	}
 	if len(in.Sends) > 0 {
 		return c.sendHops(call.ID, in)
 	}
 	if in.to() == agent.End {
-		a := answer{Text: firstOf(in.Completed, in.Task, "The flow was ended.")}
-		return nil, &a
+		return nil, &answer{Text: firstOf(in.Completed, in.Task, "The flow was ended.")}
 	}
 	hop, a := in.hop(call.ID)
 	if a != nil {
@@ -73,8 +72,7 @@ func (c *conversation) handoffHops(call agent.Block) ([]agent.Hop, *answer) {
 // sendHops makes one hop for each send (H27).
 func (c *conversation) sendHops(ref string, in handingOver) ([]agent.Hop, *answer) {
 	if len(in.Sends) > maxSends {
-		a := sorry("sends has %d hand-overs; %d is the limit.", len(in.Sends), maxSends)
-		return nil, &a
+		return nil, new(sorry("sends has %d hand-overs; %d is the limit.", len(in.Sends), maxSends))
 	}
 	var hops []agent.Hop
 	for i, s := range in.Sends {
@@ -84,8 +82,7 @@ func (c *conversation) sendHops(ref string, in handingOver) ([]agent.Hop, *answe
 			s.Context = s.Payload
 		}
 		if s.to() == agent.End {
-			a := sorry("sends[%d]: END cannot be one of several targets.", i)
-			return nil, &a
+			return nil, new(sorry("sends[%d]: END cannot be one of several targets.", i))
 		}
 		hop, a := s.hop(fmt.Sprintf("%s.%d", ref, i+1))
 		if a != nil {
@@ -149,12 +146,9 @@ func (c *conversation) command(in handingOver, target, task string) *agent.Hando
 
 // hasChild reports whether a hop of this call was made already.
 func (c *conversation) hasChild(ref string) bool {
-	for _, child := range c.job.Children {
-		if child.Ref == ref || strings.HasPrefix(child.Ref, ref+".") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.job.Children, func(child agent.Child) bool {
+		return child.Ref == ref || strings.HasPrefix(child.Ref, ref+".")
+	})
 }
 
 // firstOf returns the first text that says something.

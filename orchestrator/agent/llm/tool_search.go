@@ -76,17 +76,14 @@ func steps(re *syntax.Regexp) int {
 func compile(pattern string) (*regexp.Regexp, *answer) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		a := sorry("The pattern is no regular expression: %v.", err)
-		return nil, &a
+		return nil, new(sorry("The pattern is no regular expression: %v.", err))
 	}
 	if n := steps(parsed); n > maxSteps {
-		a := sorry("The pattern is too costly: its counts make it %d steps long, and %d is the limit. Use smaller counts.", n, maxSteps)
-		return nil, &a
+		return nil, new(sorry("The pattern is too costly: its counts make it %d steps long, and %d is the limit. Use smaller counts.", n, maxSteps))
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		a := sorry("The pattern is no regular expression: %v.", err)
-		return nil, &a
+		return nil, new(sorry("The pattern is no regular expression: %v.", err))
 	}
 	return re, nil
 }

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,9 +44,7 @@ const sharingSchema = `"action":{"type":"string","enum":["get","set","query","pr
 
 func (c *conversation) sharedContext() tool {
 	return tool{Tool: describe(sharedContextTool, sharingSchema, "action"), alone: true, run: typed(func(ctx context.Context, in sharing) (answer, error) {
-		if in.Namespace == "" {
-			in.Namespace = c.job.Board
-		}
+		in.Namespace = cmp.Or(in.Namespace, c.job.Board)
 		if in.Limit <= 0 || in.Limit > mostEntries {
 			in.Limit = defaultLimit
 		}

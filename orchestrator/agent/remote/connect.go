@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,10 +146,7 @@ func (s *session) connect(ctx context.Context) error {
 		return agent.Fail(agent.CodeUnavailable, "%s has no address. Write url: https://… in its configuration.", spec.Name)
 	}
 	web := &http.Client{Transport: &door{base: s.o.Transport, home: home, token: spec.Token, hops: s.job.RemoteHops + 1}}
-	path := spec.Card
-	if path == "" {
-		path = defaultCard
-	}
+	path := cmp.Or(spec.Card, defaultCard)
 	resolver := agentcard.Resolver{Client: web, CardParser: parseCard}
 	card, err := resolver.Resolve(ctx, spec.URL, agentcard.WithPath(path))
 	if err != nil {

@@ -46,7 +46,6 @@ type Runner struct {
 	o Options
 }
 
-// New makes a Runner.
 func New(o Options) *Runner {
 	if o.Ack == nil {
 		o.Ack = func() time.Duration { return DefaultAck }
@@ -66,7 +65,6 @@ func New(o Options) *Runner {
 	return &Runner{o: o}
 }
 
-// Traits implements agent.Runner.
 func (*Runner) Traits() agent.Traits { return Traits }
 
 // Run takes the task to its end elsewhere. It returns a *agent.Failure when the agent

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,7 +174,6 @@ func (s *session) show(text string) {
 	s.host.Delta(agent.Delta{Turn: 2, Kind: agent.DeltaText, Text: text})
 }
 
-// save stores a turn.
 func (s *session) save(ctx context.Context, t agent.Turn) error {
 	t.At = s.o.Now().UTC()
 	if err := s.host.SaveTurn(ctx, t, false); err != nil {
@@ -221,11 +221,8 @@ func permanent(err error) bool {
 	if errors.Is(err, errElsewhere) || errors.Is(err, errTooMuch) || errors.Is(err, strictjson.Err) {
 		return true
 	}
-	for _, e := range []error{a2a.ErrTaskNotFound, a2a.ErrUnauthenticated, a2a.ErrUnauthorized, a2a.ErrMethodNotFound, a2a.ErrInvalidParams, a2a.ErrInvalidRequest,
-		a2a.ErrUnsupportedOperation, a2a.ErrUnsupportedContentType, a2a.ErrVersionNotSupported, a2a.ErrExtensionSupportRequired} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{a2a.ErrTaskNotFound, a2a.ErrUnauthenticated, a2a.ErrUnauthorized, a2a.ErrMethodNotFound, a2a.ErrInvalidParams, a2a.ErrInvalidRequest,
+		a2a.ErrUnsupportedOperation, a2a.ErrUnsupportedContentType, a2a.ErrVersionNotSupported, a2a.ErrExtensionSupportRequired}, func(e error) bool {
+		return errors.Is(err, e)
+	})
 }

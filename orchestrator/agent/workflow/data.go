@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,9 +111,7 @@ func (v view) reason(id string) string {
 	if v.Code != "" && v.Code != v.State {
 		why = strings.TrimSpace(v.Code + ": " + v.Error)
 	}
-	if why == "" {
-		why = "no reason was given"
-	}
+	why = cmp.Or(why, "no reason was given")
 	ended := "ended " + v.State
 	switch v.State {
 	case agent.Refused:

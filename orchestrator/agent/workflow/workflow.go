@@ -35,7 +35,6 @@ func New(opts Options) *Runner {
 	return &Runner{maxSteps: opts.MaxSteps}
 }
 
-// Traits implements agent.Runner.
 func (*Runner) Traits() agent.Traits { return Traits }
 
 // Run takes the plan as far as the children that exist allow. It parks with the next

@@ -1,7 +1,9 @@
 package event
 
+import "reflect"
+
 // Kind is what there is to know of a type of events. A new type is a constant with its
-// struct and sentence, a line in this table, and who appends it.
+// struct and sentence, a line in this table, and who appends it. XData is the data of X.
 type Kind struct {
 	Type  Type
 	Icon  string // one character
@@ -18,92 +20,96 @@ const (
 	passing                   // shown and never stored
 )
 
-func kind[P Payload](icon string, t trait) Kind {
+func kind[P Payload](of Type, icon string, t trait) Kind {
 	var p P
-	return Kind{Type: p.kind(), Icon: icon, empty: p, trait: t}
+	return Kind{Type: of, Icon: icon, empty: p, trait: t}
 }
 
 // The one table of all types.
 var kinds = []Kind{
-	kind[TaskCreatedData]("+", heard|acted),
-	kind[QueuedData]("○", heard),
-	kind[AcknowledgedData]("●", heard),
-	kind[ProgressData]("·", heard),
-	kind[DelegatedData]("→", heard),
-	kind[DelegationRefusedData]("⊘", heard),
-	kind[WaitingData]("⧗", heard),
-	kind[ResumedData]("●", heard),
-	kind[CompletedData]("✓", heard),
-	kind[FailedData]("✕", heard),
-	kind[CancelledData]("■", heard|acted),
-	kind[MessageCompletedData]("·", heard),
-	kind[ToolCompletedData]("·", heard),
-	kind[PausedData]("‖", heard|acted),
-	kind[UnpausedData]("●", heard|acted),
-	kind[ForkedData]("⑂", heard|acted),
-	kind[AnnouncedData]("↑", heard),
-	kind[UsageRecordedData]("$", heard),
-	kind[ContextReadData]("≡", heard),
-	kind[ContextDeletedData]("≡", heard),
-	kind[ContextWrittenData]("≡", heard),
-	kind[RequestedData]("◆", heard),
-	kind[NotifiedData]("◇", heard),
-	kind[DecidedData]("✓", heard|acted),
-	kind[ChangesRequestedData]("↩", heard|acted),
-	kind[SupersededData]("⧉", heard),
-	kind[ExpiredData]("⌛", heard),
-	kind[StaleData]("⧉", heard),
-	kind[RemindedData]("◇", heard),
-	kind[EscalatedData]("◇", heard),
-	kind[CommentRepliedData]("✎", heard),
-	kind[CommentResolvedData]("✎", heard),
-	kind[CommentReopenedData]("✎", heard),
-	kind[VerdictRefusedData]("⊘", heard|acted),
-	kind[WithdrawnRightData]("◆", heard),
-	kind[OvertakenData]("⧉", heard),
-	kind[PatchRejectedData]("⊘", heard),
-	kind[PatchValidatedData]("✓", heard),
-	kind[PatchLandedData]("✓", heard),
-	kind[PatchRevertedData]("⧉", heard),
-	kind[BreakerOpenedData]("⊘", heard),
-	kind[BreakerClosedData]("○", heard),
+	kind[TaskCreatedData](TaskCreated, "+", heard|acted),
+	kind[QueuedData](Queued, "○", heard),
+	kind[AcknowledgedData](Acknowledged, "●", heard),
+	kind[ProgressData](Progress, "·", heard),
+	kind[DelegatedData](Delegated, "→", heard),
+	kind[DelegationRefusedData](DelegationRefused, "⊘", heard),
+	kind[WaitingData](Waiting, "⧗", heard),
+	kind[ResumedData](Resumed, "●", heard),
+	kind[CompletedData](Completed, "✓", heard),
+	kind[FailedData](Failed, "✕", heard),
+	kind[CancelledData](Cancelled, "■", heard|acted),
+	kind[MessageCompletedData](MessageCompleted, "·", heard),
+	kind[ToolCompletedData](ToolCompleted, "·", heard),
+	kind[PausedData](Paused, "‖", heard|acted),
+	kind[UnpausedData](Unpaused, "●", heard|acted),
+	kind[ForkedData](Forked, "⑂", heard|acted),
+	kind[AnnouncedData](Announced, "↑", heard),
+	kind[UsageRecordedData](UsageRecorded, "$", heard),
+	kind[ContextReadData](ContextRead, "≡", heard),
+	kind[ContextDeletedData](ContextDeleted, "≡", heard),
+	kind[ContextWrittenData](ContextWritten, "≡", heard),
+	kind[RequestedData](Requested, "◆", heard),
+	kind[NotifiedData](Notified, "◇", heard),
+	kind[DecidedData](Decided, "✓", heard|acted),
+	kind[ChangesRequestedData](ChangesRequested, "↩", heard|acted),
+	kind[SupersededData](Superseded, "⧉", heard),
+	kind[ExpiredData](Expired, "⌛", heard),
+	kind[StaleData](Stale, "⧉", heard),
+	kind[RemindedData](Reminded, "◇", heard),
+	kind[EscalatedData](Escalated, "◇", heard),
+	kind[CommentRepliedData](CommentReplied, "✎", heard),
+	kind[CommentResolvedData](CommentResolved, "✎", heard),
+	kind[CommentReopenedData](CommentReopened, "✎", heard),
+	kind[VerdictRefusedData](VerdictRefused, "⊘", heard|acted),
+	kind[WithdrawnRightData](WithdrawnRight, "◆", heard),
+	kind[OvertakenData](Overtaken, "⧉", heard),
+	kind[PatchRejectedData](PatchRejected, "⊘", heard),
+	kind[PatchValidatedData](PatchValidated, "✓", heard),
+	kind[PatchLandedData](PatchLanded, "✓", heard),
+	kind[PatchRevertedData](PatchReverted, "⧉", heard),
+	kind[BreakerOpenedData](BreakerOpened, "⊘", heard),
+	kind[BreakerClosedData](BreakerClosed, "○", heard),
 
-	kind[UserCreatedData]("@", 0),
-	kind[UserChangedData]("@", 0),
-	kind[SessionCreatedData]("@", 0),
-	kind[SessionEndedData]("@", 0),
-	kind[LinkCreatedData]("@", 0),
-	kind[LinkUsedData]("@", 0),
-	kind[TokenCreatedData]("@", 0),
-	kind[TokenRevokedData]("@", 0),
-	kind[LinkCodeCreatedData]("@", 0),
-	kind[AccountLinkedData]("@", 0),
-	kind[AccountUnlinkedData]("@", 0),
-	kind[ViewSharedData]("@", 0),
-	kind[ViewUnsharedData]("@", 0),
-	kind[ConfigurationChangedData]("⚙", 0),
-	kind[ChannelHealthData]("⚙", 0),
-	kind[ChannelRetriedData]("⚙", 0),
-	kind[TriggerRefusedData]("⊘", 0),
-	kind[TriggerNotStartedData]("⊘", 0),
-	kind[TriggerRedeliveredData]("+", 0),
-	kind[AuditExportedData]("#", 0),
-	kind[HistoryVerifiedData]("#", 0),
-	kind[HoldSetData]("#", 0),
-	kind[HoldLiftedData]("#", 0),
-	kind[RetentionAppliedData]("#", 0),
+	kind[UserCreatedData](UserCreated, "@", 0),
+	kind[UserChangedData](UserChanged, "@", 0),
+	kind[SessionCreatedData](SessionCreated, "@", 0),
+	kind[SessionEndedData](SessionEnded, "@", 0),
+	kind[LinkCreatedData](LinkCreated, "@", 0),
+	kind[LinkUsedData](LinkUsed, "@", 0),
+	kind[TokenCreatedData](TokenCreated, "@", 0),
+	kind[TokenRevokedData](TokenRevoked, "@", 0),
+	kind[LinkCodeCreatedData](LinkCodeCreated, "@", 0),
+	kind[AccountLinkedData](AccountLinked, "@", 0),
+	kind[AccountUnlinkedData](AccountUnlinked, "@", 0),
+	kind[ViewSharedData](ViewShared, "@", 0),
+	kind[ViewUnsharedData](ViewUnshared, "@", 0),
+	kind[ConfigurationChangedData](ConfigurationChanged, "⚙", 0),
+	kind[ChannelHealthData](ChannelHealth, "⚙", 0),
+	kind[ChannelRetriedData](ChannelRetried, "⚙", 0),
+	kind[TriggerRefusedData](TriggerRefused, "⊘", 0),
+	kind[TriggerNotStartedData](TriggerNotStarted, "⊘", 0),
+	kind[TriggerRedeliveredData](TriggerRedelivered, "+", 0),
+	kind[AuditExportedData](AuditExported, "#", 0),
+	kind[HistoryVerifiedData](HistoryVerified, "#", 0),
+	kind[HoldSetData](HoldSet, "#", 0),
+	kind[HoldLiftedData](HoldLifted, "#", 0),
+	kind[RetentionAppliedData](RetentionApplied, "#", 0),
 
-	kind[MessageDeltaData]("·", passing),
-	kind[GapData]("…", passing|heard),
+	kind[MessageDeltaData](MessageDelta, "·", passing),
+	kind[GapData](Gap, "…", passing|heard),
 }
 
-var byType = func() map[Type]Kind {
-	m := make(map[Type]Kind, len(kinds))
+// The rows of the table, by the type and by the struct of its data.
+var byType, byData = func() (map[Type]Kind, map[reflect.Type]Type) {
+	types, data := make(map[Type]Kind, len(kinds)), make(map[reflect.Type]Type, len(kinds))
 	for _, k := range kinds {
-		m[k.Type] = k
+		types[k.Type], data[reflect.TypeOf(k.empty)] = k, k.Type
 	}
-	return m
+	return types, data
 }()
+
+// typeOf is the type of events that have such data, or a pointer to it.
+func typeOf(p Payload) Type { return byData[reflect.Indirect(reflect.ValueOf(p)).Type()] }
 
 // KindOf looks a type up; false for one of another version of this program.
 func KindOf(t Type) (Kind, bool) {

@@ -70,7 +70,7 @@ func declarations(t *testing.T) (types map[Type]bool, structs map[string]bool) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
-				if n.Name.Name == "kind" && n.Recv != nil {
+				if n.Name.Name == "sentence" && n.Recv != nil {
 					structs[n.Recv.List[0].Type.(*ast.Ident).Name] = true
 				}
 			case *ast.ValueSpec:

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -23,7 +24,6 @@ const (
 	RetentionApplied     Type = "retention.applied"
 )
 
-// ConfigurationChangedData is the data of ConfigurationChanged.
 type ConfigurationChangedData struct {
 	How     string             `json:"how"` // AtStart, SIGHUP or reload
 	Node    string             `json:"node"`
@@ -38,7 +38,6 @@ type ConfigurationChangedData struct {
 // changesShown is how many changed settings a sentence names.
 const changesShown = 5
 
-func (ConfigurationChangedData) kind() Type { return ConfigurationChanged }
 func (d ConfigurationChangedData) sentence(Event, Words) string {
 	parts := make([]string, 0, changesShown)
 	for _, c := range d.Changes[:min(len(d.Changes), changesShown)] {
@@ -55,9 +54,7 @@ func (d ConfigurationChangedData) sentence(Event, Words) string {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 	how := map[string]string{AtStart: "at the start of " + d.Node, "SIGHUP": "by SIGHUP to " + d.Node}[d.How]
-	if how == "" {
-		how = "by a reload of " + d.Node
-	}
+	how = cmp.Or(how, "by a reload of "+d.Node)
 	what := "another configuration is in force "
 	if d.Was == "" {
 		what = "the configuration is recorded for the first time, "
@@ -68,7 +65,6 @@ func (d ConfigurationChangedData) sentence(Event, Words) string {
 	return what + how + Prefixed(": ", strings.Join(parts, "; "))
 }
 
-// ChannelHealthData is the data of ChannelHealth.
 type ChannelHealthData struct {
 	Channel origin.Channel `json:"channel"`
 	State   string         `json:"state"`
@@ -77,7 +73,6 @@ type ChannelHealthData struct {
 	Node    string         `json:"node"`
 }
 
-func (ChannelHealthData) kind() Type { return ChannelHealth }
 func (d ChannelHealthData) sentence(Event, Words) string {
 	return first(string(d.Channel), "a channel") + " is " + first(d.State, "in another state") + Prefixed(": ", d.Detail)
 }
@@ -89,12 +84,10 @@ type ChannelRetriedData struct {
 	Count   int64          `json:"count"`
 }
 
-func (ChannelRetriedData) kind() Type { return ChannelRetried }
 func (d ChannelRetriedData) sentence(Event, Words) string {
 	return fmt.Sprintf("has %d messages that were given up delivered again", d.Count) + Prefixed(" in ", d.Channel)
 }
 
-// TriggerRefusedData is the data of TriggerRefused.
 type TriggerRefusedData struct {
 	Trigger string    `json:"trigger"`
 	Calls   int64     `json:"calls"`
@@ -103,12 +96,10 @@ type TriggerRefusedData struct {
 	Address string    `json:"address"`
 }
 
-func (TriggerRefusedData) kind() Type { return TriggerRefused }
 func (d TriggerRefusedData) sentence(Event, Words) string {
 	return fmt.Sprintf("%d calls of %s were refused", d.Calls, first(d.Trigger, "a webhook")) + Prefixed(": ", d.Reason)
 }
 
-// TriggerNotStartedData is the data of TriggerNotStarted.
 type TriggerNotStartedData struct {
 	Trigger  string `json:"trigger"`
 	Delivery string `json:"delivery"`
@@ -116,19 +107,16 @@ type TriggerNotStartedData struct {
 	Message  string `json:"message"`
 }
 
-func (TriggerNotStartedData) kind() Type { return TriggerNotStarted }
 func (d TriggerNotStartedData) sentence(Event, Words) string {
 	return first(d.Message, "a trigger started nothing")
 }
 
-// TriggerRedeliveredData is the data of TriggerRedelivered.
 type TriggerRedeliveredData struct {
 	Trigger  string `json:"trigger"`
 	Delivery string `json:"delivery"`
 	As       string `json:"as"` // the new delivery
 }
 
-func (TriggerRedeliveredData) kind() Type { return TriggerRedelivered }
 func (d TriggerRedeliveredData) sentence(Event, Words) string {
 	return "has a delivery made again" + Prefixed(" of ", d.Trigger)
 }
@@ -148,7 +136,6 @@ type AuditExportedData struct {
 	To     string        `json:"to,omitempty"`
 }
 
-func (AuditExportedData) kind() Type { return AuditExported }
 func (d AuditExportedData) sentence(Event, Words) string {
 	said := "exports the list " + d.List
 	if d.Rows.Set {
@@ -157,7 +144,6 @@ func (d AuditExportedData) sentence(Event, Words) string {
 	return said + Prefixed(" as ", d.Format) + Prefixed(": ", d.Filter.V)
 }
 
-// HistoryVerifiedData is the data of HistoryVerified.
 type HistoryVerifiedData struct {
 	Tasks    int   `json:"tasks"`
 	Seals    int   `json:"seals"`
@@ -165,12 +151,10 @@ type HistoryVerifiedData struct {
 	Problems int   `json:"problems"`
 }
 
-func (HistoryVerifiedData) kind() Type { return HistoryVerified }
 func (d HistoryVerifiedData) sentence(Event, Words) string {
 	return fmt.Sprintf("verified the history: %d tasks, %d problems", d.Tasks, d.Problems)
 }
 
-// HoldSetData is the data of HoldSet.
 type HoldSetData struct {
 	Hold    string `json:"hold"`
 	Kind    string `json:"kind"`
@@ -179,12 +163,10 @@ type HoldSetData struct {
 	Reason  string `json:"reason"`
 }
 
-func (HoldSetData) kind() Type { return HoldSet }
 func (d HoldSetData) sentence(Event, Words) string {
 	return "keeps " + first(d.Subject, "something") + " from being removed" + Prefixed(": ", d.Reason)
 }
 
-// HoldLiftedData is the data of HoldLifted.
 type HoldLiftedData struct {
 	Hold    string `json:"hold"`
 	Kind    string `json:"kind"`
@@ -192,12 +174,10 @@ type HoldLiftedData struct {
 	Reason  string `json:"reason"`
 }
 
-func (HoldLiftedData) kind() Type { return HoldLifted }
 func (d HoldLiftedData) sentence(Event, Words) string {
 	return "lifts the hold on " + first(d.Subject, "something") + Prefixed(": ", d.Reason)
 }
 
-// RetentionAppliedData is the data of RetentionApplied.
 type RetentionAppliedData struct {
 	What   string `json:"what"`
 	Tasks  int    `json:"tasks"`
@@ -206,7 +186,35 @@ type RetentionAppliedData struct {
 	UpTo   string `json:"up_to"`
 }
 
-func (RetentionAppliedData) kind() Type { return RetentionApplied }
 func (d RetentionAppliedData) sentence(Event, Words) string {
 	return fmt.Sprintf("removes %s of %d tasks that ended up to %s", first(d.What, "data"), d.Tasks, d.UpTo)
+}
+
+// AtStart is how a configuration is taken by a start, which is nobody's word that it shall
+// count; see Taken.
+const AtStart = "start"
+
+// Configured is one setting in force. No secret is in its value.
+type Configured struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	// Sealed says that the value is a digest of what is written; events do not tell it.
+	Sealed bool `json:"sealed,omitempty"`
+	// Rule says that it is about who may do what and who must say yes; events name these first.
+	Rule bool `json:"-"`
+}
+
+// ConfiguredChange is one setting that differs; nothing stands for what is not set.
+type ConfiguredChange struct {
+	Key string `json:"key"`
+	Was string `json:"was,omitempty"`
+	Is  string `json:"is,omitempty"`
+}
+
+// Taken is who or which process took a configuration.
+type Taken struct {
+	Actor string // a person, or system
+	How   string // AtStart, SIGHUP or reload
+	Node  string
+	File  string // "" when there is none
 }

@@ -15,7 +15,6 @@ const (
 	ContextWritten   Type = "context.written"
 )
 
-// MessageCompletedData is the data of MessageCompleted.
 type MessageCompletedData struct {
 	Turn   int    `json:"turn"`
 	Model  string `json:"model"`
@@ -32,7 +31,6 @@ type Call struct {
 	Name  string `json:"name"`
 }
 
-func (MessageCompletedData) kind() Type { return MessageCompleted }
 func (d MessageCompletedData) sentence(Event, Words) string {
 	var names []string
 	for _, c := range d.Calls {
@@ -45,7 +43,6 @@ func (d MessageCompletedData) sentence(Event, Words) string {
 	return first(calls, Prefixed("stopped: ", d.Stop), "said nothing")
 }
 
-// ToolCompletedData is the data of ToolCompleted.
 type ToolCompletedData struct {
 	Turn int         `json:"turn"`
 	ID   string      `json:"id"`
@@ -54,7 +51,6 @@ type ToolCompletedData struct {
 	Text string      `json:"text"`
 }
 
-func (ToolCompletedData) kind() Type { return ToolCompleted }
 func (d ToolCompletedData) sentence(Event, Words) string {
 	if d.OK.V {
 		return d.Name + Prefixed(": ", oneOf(d.Text))
@@ -62,7 +58,6 @@ func (d ToolCompletedData) sentence(Event, Words) string {
 	return d.Name + " failed" + Prefixed(": ", oneOf(d.Text))
 }
 
-// UsageRecordedData is the data of UsageRecorded.
 type UsageRecordedData struct {
 	InputTokens  int64         `json:"input_tokens"`
 	OutputTokens int64         `json:"output_tokens"`
@@ -72,7 +67,6 @@ type UsageRecordedData struct {
 	Lost         bool          `json:"lost,omitempty"` // nobody heard the answer: it counts as reserved
 }
 
-func (UsageRecordedData) kind() Type { return UsageRecorded }
 func (d UsageRecordedData) sentence(Event, Words) string {
 	price := "price not known"
 	if d.USD != nil {
@@ -110,7 +104,6 @@ func (d ContextReadData) First() Entry {
 	return Entry{Namespace: d.Namespace, Key: d.Key}
 }
 
-func (ContextReadData) kind() Type { return ContextRead }
 func (d ContextReadData) sentence(Event, Words) string {
 	what := d.First()
 	said := "reads " + first(what.Namespace, "the shared context") + Prefixed("/", what.Key)
@@ -120,21 +113,17 @@ func (d ContextReadData) sentence(Event, Words) string {
 	return said
 }
 
-// ContextDeletedData is the data of ContextDeleted.
 type ContextDeletedData struct{ Entry }
 
-func (ContextDeletedData) kind() Type { return ContextDeleted }
 func (d ContextDeletedData) sentence(Event, Words) string {
 	return "deletes " + d.Namespace + Prefixed("/", d.Key)
 }
 
-// ContextWrittenData is the data of ContextWritten.
 type ContextWrittenData struct {
 	Entry
 	TTLSeconds Maybe[int64] `json:"ttl_seconds,omitzero"` // 0 for ever; a person's has none
 }
 
-func (ContextWrittenData) kind() Type { return ContextWritten }
 func (d ContextWrittenData) sentence(Event, Words) string {
 	return "writes " + d.Namespace + "/" + d.Key
 }

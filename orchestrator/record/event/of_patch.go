@@ -15,7 +15,6 @@ const (
 	BreakerClosed  Type = "breaker.closed"
 )
 
-// PatchRejectedData is the data of PatchRejected.
 type PatchRejectedData struct {
 	Code    string   `json:"code"`
 	Path    string   `json:"path"`
@@ -23,22 +22,18 @@ type PatchRejectedData struct {
 	Files   []string `json:"files"`
 }
 
-func (PatchRejectedData) kind() Type { return PatchRejected }
 func (d PatchRejectedData) sentence(Event, Words) string {
 	return first(d.Message, "its change was not taken")
 }
 
-// PatchValidatedData is the data of PatchValidated.
 type PatchValidatedData struct {
 	BaseTree   string `json:"base_tree"`
 	Tree       string `json:"tree"`
 	Repository string `json:"repository"`
 }
 
-func (PatchValidatedData) kind() Type                   { return PatchValidated }
 func (PatchValidatedData) sentence(Event, Words) string { return "the changed files are allowed" }
 
-// PatchLandedData is the data of PatchLanded.
 type PatchLandedData struct {
 	Commit     string   `json:"commit"`
 	Repository string   `json:"repository"`
@@ -55,7 +50,6 @@ type PatchLandedData struct {
 // Pushed reports whether it was pushed, so that nothing is on the target branch.
 func (d PatchLandedData) Pushed() bool { return d.Deliver == "branch" }
 
-func (PatchLandedData) kind() Type { return PatchLanded }
 func (d PatchLandedData) sentence(Event, Words) string {
 	if d.Pushed() {
 		return fmt.Sprintf("pushed %.7s%s", d.Commit, Prefixed(" to ", d.Branch))
@@ -63,7 +57,6 @@ func (d PatchLandedData) sentence(Event, Words) string {
 	return fmt.Sprintf("landed %.7s%s", d.Commit, Prefixed(" on ", d.Branch))
 }
 
-// PatchRevertedData is the data of PatchReverted.
 type PatchRevertedData struct {
 	About
 	By     string `json:"by"` // the request that undid it
@@ -71,12 +64,10 @@ type PatchRevertedData struct {
 	Commit string `json:"commit"`
 }
 
-func (PatchRevertedData) kind() Type { return PatchReverted }
 func (d PatchRevertedData) sentence(Event, Words) string {
 	return "its change was undone" + Prefixed(" by ", fmt.Sprintf("%.7s", d.Commit))
 }
 
-// BreakerOpenedData is the data of BreakerOpened.
 type BreakerOpenedData struct {
 	Agent    string    `json:"agent"`
 	Failures int       `json:"failures"`
@@ -84,17 +75,14 @@ type BreakerOpenedData struct {
 	Reason   string    `json:"reason"`
 }
 
-func (BreakerOpenedData) kind() Type { return BreakerOpened }
 func (d BreakerOpenedData) sentence(Event, Words) string {
 	return "hand-overs to " + d.Agent + " rest" + Prefixed(": ", oneOf(d.Reason))
 }
 
-// BreakerClosedData is the data of BreakerClosed.
 type BreakerClosedData struct {
 	Agent string `json:"agent"`
 }
 
-func (BreakerClosedData) kind() Type { return BreakerClosed }
 func (d BreakerClosedData) sentence(Event, Words) string {
 	return "hand-overs to " + d.Agent + " go on"
 }

@@ -26,14 +26,12 @@ const (
 	ViewUnshared    Type = "view.unshared"
 )
 
-// UserCreatedData is the data of UserCreated.
 type UserCreatedData struct {
 	User   string   `json:"user"`
 	UserID string   `json:"user_id"`
 	Roles  []string `json:"roles"`
 }
 
-func (UserCreatedData) kind() Type { return UserCreated }
 func (d UserCreatedData) sentence(Event, Words) string {
 	return "adds " + first(d.User, "a person") + Prefixed(" as ", strings.Join(d.Roles, ", "))
 }
@@ -56,7 +54,6 @@ type Away struct {
 	Until time.Time `json:"until"`
 }
 
-func (UserChangedData) kind() Type { return UserChanged }
 func (d UserChangedData) sentence(Event, Words) string {
 	switch {
 	case d.Roles.Set:
@@ -75,12 +72,10 @@ func (d UserChangedData) sentence(Event, Words) string {
 	return "changes a person"
 }
 
-// SessionCreatedData is the data of SessionCreated.
 type SessionCreatedData struct {
 	UserID string `json:"user_id"`
 }
 
-func (SessionCreatedData) kind() Type                   { return SessionCreated }
 func (SessionCreatedData) sentence(Event, Words) string { return "signs in" }
 
 // SessionEndedData is the data of SessionEnded; empty for one's own sign-out.
@@ -89,7 +84,6 @@ type SessionEndedData struct {
 	Sessions int64  `json:"sessions,omitempty"` // how many
 }
 
-func (SessionEndedData) kind() Type { return SessionEnded }
 func (d SessionEndedData) sentence(Event, Words) string {
 	if d.Sessions > 0 {
 		return fmt.Sprintf("signs out of %d other sessions", d.Sessions)
@@ -97,23 +91,18 @@ func (d SessionEndedData) sentence(Event, Words) string {
 	return "signs out"
 }
 
-// LinkCreatedData is the data of LinkCreated.
 type LinkCreatedData struct {
 	UserID string `json:"user_id"`
 }
 
-func (LinkCreatedData) kind() Type                   { return LinkCreated }
 func (LinkCreatedData) sentence(Event, Words) string { return "makes a sign-in link" }
 
-// LinkUsedData is the data of LinkUsed.
 type LinkUsedData struct {
 	UserID string `json:"user_id"`
 }
 
-func (LinkUsedData) kind() Type                   { return LinkUsed }
 func (LinkUsedData) sentence(Event, Words) string { return "uses a sign-in link" }
 
-// TokenCreatedData is the data of TokenCreated.
 type TokenCreatedData struct {
 	TokenID string   `json:"token_id"`
 	UserID  string   `json:"user_id"`
@@ -121,31 +110,25 @@ type TokenCreatedData struct {
 	Scopes  []string `json:"scopes"`
 }
 
-func (TokenCreatedData) kind() Type { return TokenCreated }
 func (d TokenCreatedData) sentence(Event, Words) string {
 	return "makes a token" + Prefixed(": ", d.Name) + Prefixed(" for ", strings.Join(d.Scopes, ", "))
 }
 
-// TokenRevokedData is the data of TokenRevoked.
 type TokenRevokedData struct {
 	TokenID string `json:"token_id"`
 }
 
-func (TokenRevokedData) kind() Type                   { return TokenRevoked }
 func (TokenRevokedData) sentence(Event, Words) string { return "ends a token" }
 
-// LinkCodeCreatedData is the data of LinkCodeCreated.
 type LinkCodeCreatedData struct {
 	Channel origin.Channel `json:"channel"`
 	UserID  string         `json:"user_id"`
 }
 
-func (LinkCodeCreatedData) kind() Type { return LinkCodeCreated }
 func (d LinkCodeCreatedData) sentence(Event, Words) string {
 	return "makes a code to link an account" + Prefixed(" of ", d.Channel)
 }
 
-// AccountLinkedData is the data of AccountLinked.
 type AccountLinkedData struct {
 	Channel origin.Channel `json:"channel"`
 	Account int64          `json:"account"`
@@ -153,42 +136,35 @@ type AccountLinkedData struct {
 	UserID  string         `json:"user_id"`
 }
 
-func (AccountLinkedData) kind() Type { return AccountLinked }
 func (d AccountLinkedData) sentence(Event, Words) string {
 	return "links an account" + Prefixed(" of ", d.Channel) + Prefixed(": ", d.Name)
 }
 
-// AccountUnlinkedData is the data of AccountUnlinked.
 type AccountUnlinkedData struct {
 	Channel origin.Channel `json:"channel"`
 	Account int64          `json:"account"`
 	UserID  string         `json:"user_id"`
 }
 
-func (AccountUnlinkedData) kind() Type { return AccountUnlinked }
 func (d AccountUnlinkedData) sentence(Event, Words) string {
 	return "unlinks an account" + Prefixed(" of ", d.Channel)
 }
 
-// ViewSharedData is the data of ViewShared.
 type ViewSharedData struct {
 	Name   string `json:"name"`
 	List   string `json:"list"`
 	Filter string `json:"filter"`
 }
 
-func (ViewSharedData) kind() Type { return ViewShared }
 func (d ViewSharedData) sentence(Event, Words) string {
 	return "shares a view" + Prefixed(": ", d.Name)
 }
 
-// ViewUnsharedData is the data of ViewUnshared.
 type ViewUnsharedData struct {
 	Name string `json:"name"`
 	List string `json:"list"`
 }
 
-func (ViewUnsharedData) kind() Type { return ViewUnshared }
 func (d ViewUnsharedData) sentence(Event, Words) string {
 	return "removes a shared view" + Prefixed(": ", d.Name)
 }

@@ -56,7 +56,6 @@ type RequestedData struct {
 	FilesHash Maybe[string] `json:"files_sha256,omitzero"`
 }
 
-func (RequestedData) kind() Type { return Requested }
 func (d RequestedData) sentence(Event, Words) string {
 	return "asks for a yes: " + d.Size() + Prefixed(", for ", d.Branch.V)
 }
@@ -76,7 +75,6 @@ type NotifiedData struct {
 	Channel origin.Channel `json:"channel"`
 }
 
-func (NotifiedData) kind() Type                     { return Notified }
 func (d NotifiedData) sentence(Event, Words) string { return "shown" + Prefixed(" in ", d.Channel) }
 
 // Verdict is what somebody, or a rule, said to a request. An answer that passes without a
@@ -96,7 +94,6 @@ type Verdict struct {
 	For        string         `json:"for,omitempty"`      // in whose place
 }
 
-// DecidedData is the data of Decided.
 type DecidedData struct {
 	Verdict
 	Rule     string   `json:"rule,omitempty"`
@@ -105,43 +102,35 @@ type DecidedData struct {
 	Declined []string `json:"declined,omitempty"`
 }
 
-func (DecidedData) kind() Type { return Decided }
 func (d DecidedData) sentence(_ Event, w Words) string {
 	return first(d.Text, w.Verdict(d.Verdict.Verdict, false)+Prefixed(": ", d.Comment), "decided")
 }
 
-// ChangesRequestedData is the data of ChangesRequested.
 type ChangesRequestedData struct {
 	Verdict
 	StartOver bool `json:"start_over,omitempty"`
 }
 
-func (ChangesRequestedData) kind() Type { return ChangesRequested }
 func (d ChangesRequestedData) sentence(_ Event, w Words) string {
 	return first(w.Verdict(d.Verdict.Verdict, d.StartOver)+Prefixed(": ", d.Comment), "asked for changes")
 }
 
-// SupersededData is the data of Superseded.
 type SupersededData struct {
 	About
 	By   int    `json:"by"` // the number of the revision
 	Made string `json:"made,omitempty"`
 }
 
-func (SupersededData) kind() Type                   { return Superseded }
 func (SupersededData) sentence(Event, Words) string { return "a newer revision takes its place" }
 
-// ExpiredData is the data of Expired.
 type ExpiredData struct {
 	About
 	Have int `json:"have"`
 	Need int `json:"need"`
 }
 
-func (ExpiredData) kind() Type                   { return Expired }
 func (ExpiredData) sentence(Event, Words) string { return "nobody decided in time" }
 
-// StaleData is the data of Stale.
 type StaleData struct {
 	Message  string `json:"message"`
 	OldBase  string `json:"old_base"`
@@ -151,12 +140,10 @@ type StaleData struct {
 	Digest   string `json:"digest"`
 }
 
-func (StaleData) kind() Type { return Stale }
 func (d StaleData) sentence(Event, Words) string {
 	return first(d.Message, "the branch moved under the change")
 }
 
-// RemindedData is the data of Reminded.
 type RemindedData struct {
 	About
 	Reminder  int      `json:"reminder"` // counts from 1
@@ -166,12 +153,10 @@ type RemindedData struct {
 	ExpiresAt string   `json:"expires_at"`
 }
 
-func (RemindedData) kind() Type { return Reminded }
 func (d RemindedData) sentence(Event, Words) string {
 	return "people are reminded" + Prefixed("; it waits for ", strings.Join(d.Missing, ", "))
 }
 
-// EscalatedData is the data of Escalated.
 type EscalatedData struct {
 	About
 	Step int      `json:"step"`
@@ -181,7 +166,6 @@ type EscalatedData struct {
 	Need int      `json:"need"`
 }
 
-func (EscalatedData) kind() Type { return Escalated }
 func (d EscalatedData) sentence(Event, Words) string {
 	return "nobody has decided, so these are told, too: " + strings.Join(d.To, ", ")
 }
@@ -204,26 +188,20 @@ func (a Answer) Place() string {
 	return fmt.Sprintf("%s:%d", a.Path, a.Line)
 }
 
-// CommentRepliedData is the data of CommentReplied.
 type CommentRepliedData struct{ Answer }
 
-func (CommentRepliedData) kind() Type { return CommentReplied }
 func (d CommentRepliedData) sentence(Event, Words) string {
 	return "replies to the comment on " + d.Place() + Prefixed(": ", d.Text)
 }
 
-// CommentResolvedData is the data of CommentResolved.
 type CommentResolvedData struct{ Answer }
 
-func (CommentResolvedData) kind() Type { return CommentResolved }
 func (d CommentResolvedData) sentence(Event, Words) string {
 	return "resolves the comment on " + d.Place()
 }
 
-// CommentReopenedData is the data of CommentReopened.
 type CommentReopenedData struct{ Answer }
 
-func (CommentReopenedData) kind() Type { return CommentReopened }
 func (d CommentReopenedData) sentence(Event, Words) string {
 	return "opens the comment on " + d.Place() + " again"
 }
@@ -238,12 +216,10 @@ type VerdictRefusedData struct {
 	Message string         `json:"message"`
 }
 
-func (VerdictRefusedData) kind() Type { return VerdictRefused }
 func (d VerdictRefusedData) sentence(Event, Words) string {
 	return "gave a verdict that was not counted" + Prefixed(": ", d.Message)
 }
 
-// OvertakenData is the data of Overtaken.
 type OvertakenData struct {
 	About
 	Fits    bool     `json:"fits"` // again
@@ -253,12 +229,10 @@ type OvertakenData struct {
 	Message string   `json:"message"`
 }
 
-func (OvertakenData) kind() Type { return Overtaken }
 func (d OvertakenData) sentence(Event, Words) string {
 	return first(d.Message, "the branch changed meanwhile")
 }
 
-// WithdrawnRightData is the data of WithdrawnRight.
 type WithdrawnRightData struct {
 	About
 	Lost    any    `json:"lost"` // approval.LostRights
@@ -267,7 +241,6 @@ type WithdrawnRightData struct {
 	Message string `json:"message"`
 }
 
-func (WithdrawnRightData) kind() Type { return WithdrawnRight }
 func (d WithdrawnRightData) sentence(Event, Words) string {
 	return first(d.Message, "the approvals do not suffice any more")
 }

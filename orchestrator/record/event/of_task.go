@@ -24,7 +24,6 @@ const (
 	Announced         Type = "delegation.announced" // a spawned child's end reached its caller
 )
 
-// TaskCreatedData is the data of TaskCreated.
 type TaskCreatedData struct {
 	Agent       string `json:"agent"`
 	Title       string `json:"title"`
@@ -36,28 +35,23 @@ type TaskCreatedData struct {
 	Source      any    `json:"source,omitempty"` // an orchestrator.Source
 }
 
-func (TaskCreatedData) kind() Type { return TaskCreated }
 func (d TaskCreatedData) sentence(Event, Words) string {
 	return first(d.Title, d.Why, "is given to "+first(d.Agent, "an agent"))
 }
 
-// PausedData is the data of Paused.
 type PausedData struct {
 	Agent string `json:"agent"`
 }
 
-func (PausedData) kind() Type { return Paused }
 func (PausedData) sentence(Event, Words) string {
 	return "pauses the task: models stop after the turn that they are at"
 }
 
-// UnpausedData is the data of Unpaused.
 type UnpausedData struct {
 	Agent    string `json:"agent"`
 	PausedMS int64  `json:"paused_ms"`
 }
 
-func (UnpausedData) kind() Type                   { return Unpaused }
 func (UnpausedData) sentence(Event, Words) string { return "lets the task go on" }
 
 // ForkedData is the data of Forked: From and FromTask in the new task, Task and Delegation
@@ -71,7 +65,6 @@ type ForkedData struct {
 	Turn       int    `json:"turn"` // the last that was taken over
 }
 
-func (ForkedData) kind() Type { return Forked }
 func (d ForkedData) sentence(Event, Words) string {
 	after := ""
 	if d.Turn != 0 {
@@ -83,7 +76,6 @@ func (d ForkedData) sentence(Event, Words) string {
 	return "makes another task from here" + after
 }
 
-// QueuedData is the data of Queued.
 type QueuedData struct {
 	Agent        string        `json:"agent"`
 	From         Maybe[string] `json:"from,omitzero"`
@@ -91,19 +83,16 @@ type QueuedData struct {
 	FromRevision Maybe[int]    `json:"from_revision,omitzero"`
 }
 
-func (QueuedData) kind() Type { return Queued }
 func (d QueuedData) sentence(Event, Words) string {
 	return first(d.Why.V, Prefixed("from ", d.From.V), "waits for a free worker")
 }
 
-// AcknowledgedData is the data of Acknowledged.
 type AcknowledgedData struct {
 	Agent   string `json:"agent"`
 	Node    string `json:"node"`
 	Attempt int    `json:"attempt"`
 }
 
-func (AcknowledgedData) kind() Type { return Acknowledged }
 func (d AcknowledgedData) sentence(Event, Words) string {
 	if d.Attempt > 1 {
 		return "is worked on again"
@@ -137,12 +126,10 @@ type ProgressData struct {
 	From       Maybe[[]string] `json:"from,omitzero"`
 }
 
-func (ProgressData) kind() Type { return Progress }
 func (d ProgressData) sentence(Event, Words) string {
 	return first(d.Text, "prints more than is shown")
 }
 
-// DelegatedData is the data of Delegated.
 type DelegatedData struct {
 	To            string      `json:"to"`
 	Child         string      `json:"child"`
@@ -155,7 +142,6 @@ type DelegatedData struct {
 // maxSteeringNamed is how many files that steer programs a sentence names.
 const maxSteeringNamed = 3
 
-func (DelegatedData) kind() Type { return Delegated }
 func (d DelegatedData) sentence(e Event, w Words) string {
 	said := "to " + d.To + Prefixed(": ", d.Title)
 	if len(d.Steering) == 0 {
@@ -168,7 +154,6 @@ func (d DelegatedData) sentence(e Event, w Words) string {
 	return said + "; " + w.Steered(e.Actor, d.TrustCheckout.V) + ": " + names
 }
 
-// DelegationRefusedData is the data of DelegationRefused.
 type DelegationRefusedData struct {
 	To      string `json:"to"`
 	Code    string `json:"code"`
@@ -178,18 +163,15 @@ type DelegationRefusedData struct {
 	Chain   string `json:"chain"`
 }
 
-func (DelegationRefusedData) kind() Type { return DelegationRefused }
 func (d DelegationRefusedData) sentence(Event, Words) string {
 	return "to " + d.To + Prefixed(": ", d.Message)
 }
 
-// WaitingData is the data of Waiting.
 type WaitingData struct {
 	Agent    string `json:"agent"`
 	Children int    `json:"children"`
 }
 
-func (WaitingData) kind() Type { return Waiting }
 func (d WaitingData) sentence(Event, Words) string {
 	if d.Children == 1 {
 		return "waits for 1 delegation below"
@@ -197,14 +179,12 @@ func (d WaitingData) sentence(Event, Words) string {
 	return fmt.Sprintf("waits for %d delegations below", d.Children)
 }
 
-// ResumedData is the data of Resumed.
 type ResumedData struct {
 	Agent      string `json:"agent"`
 	Child      string `json:"child"`
 	ChildState string `json:"child_state"`
 }
 
-func (ResumedData) kind() Type { return Resumed }
 func (d ResumedData) sentence(_ Event, w Words) string {
 	if d.ChildState == "" {
 		return "goes on"
@@ -221,14 +201,12 @@ type End struct {
 	Reason  string        `json:"reason,omitempty"` // a person's words
 }
 
-// CompletedData is the data of Completed.
 type CompletedData struct {
 	End
 	Text   Maybe[string] `json:"text,omitzero"` // the title of the answer
 	Commit string        `json:"commit,omitempty"`
 }
 
-func (CompletedData) kind() Type { return Completed }
 func (d CompletedData) sentence(Event, Words) string {
 	return first(d.Message.V, d.Text.V, d.State, "completed")
 }
@@ -237,25 +215,20 @@ func (d CompletedData) sentence(Event, Words) string {
 // watches them; State tells which.
 type FailedData struct{ End }
 
-func (FailedData) kind() Type                     { return Failed }
 func (d FailedData) sentence(Event, Words) string { return first(d.Message.V, d.State, "failed") }
 
-// CancelledData is the data of Cancelled.
 type CancelledData struct{ End }
 
-func (CancelledData) kind() Type { return Cancelled }
 func (d CancelledData) sentence(Event, Words) string {
 	return first(d.Message.V, d.State, "cancelled")
 }
 
-// AnnouncedData is the data of Announced.
 type AnnouncedData struct {
 	Turn     int      `json:"turn"`
 	Children []string `json:"children"`
 	Keys     []string `json:"keys"`
 }
 
-func (AnnouncedData) kind() Type { return Announced }
 func (d AnnouncedData) sentence(Event, Words) string {
 	if len(d.Children) == 1 {
 		return "is told that a delegation that it spawned has ended"

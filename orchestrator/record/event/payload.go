@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// Payload is the data of an event. Each type has one struct, named after it, which says
-// the type itself: nobody pairs a type with the data of another.
+// Payload is the data of an event. Each type has one struct, named after it, with which the
+// table pairs it: nobody else pairs a type with the data of another.
 type Payload interface {
-	kind() Type
 	// sentence is what happened, without who did it. It says something of empty data, too.
 	sentence(e Event, w Words) string
 }
@@ -25,7 +24,7 @@ type Words struct {
 // Of is the event of a payload; the log gives it the rest. No delegation is "". The keys of
 // its data are sorted, whatever the order of the fields, so the text is canonical.
 func Of(delegationID, actor string, p Payload) Event {
-	e := Event{Type: p.kind(), DelegationID: delegationID, Actor: actor}
+	e := Event{Type: typeOf(p), DelegationID: delegationID, Actor: actor}
 	var keys map[string]json.RawMessage
 	b, err := json.Marshal(p)
 	if err == nil {
@@ -43,7 +42,7 @@ func Of(delegationID, actor string, p Payload) Event {
 // Read is the data of an event of P's type; of another one nothing is read.
 func Read[P Payload](e Event) P {
 	var p P
-	if e.Type == p.kind() {
+	if e.Type == typeOf(p) {
 		Decode(e.Data, &p)
 	}
 	return p

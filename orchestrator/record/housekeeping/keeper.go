@@ -1,6 +1,7 @@
 package housekeeping
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"log/slog"
@@ -49,9 +50,7 @@ type Keeper struct {
 
 // Run keeps house until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
-	if k.Every == 0 {
-		k.Every = sealEvery
-	}
+	k.Every = cmp.Or(k.Every, sealEvery)
 	tick := time.NewTicker(k.Every)
 	defer tick.Stop()
 	defer k.Leave(ctx)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"gatehouse/orchestrator/guard"
 )
 
 // Figures are the sums of a task, or of an agent, model, day or repository, as people read
@@ -98,8 +100,7 @@ func Of(sums Sums) Figures {
 		}
 	}
 	if priced > 0 {
-		usd := float64(micros) / 1e6
-		f.USD = &usd
+		f.USD = new(float64(micros) / 1e6)
 	}
 	for _, code := range deadlocks {
 		f.Deadlocks += f.Refusals[code]
@@ -137,8 +138,7 @@ func percentile(buckets map[int]Sum, n int64, p float64) *float64 {
 	rank, seen := int64(math.Ceil(p*float64(n))), int64(0)
 	for _, b := range order {
 		if seen += buckets[b].N; seen >= rank {
-			v := float64(buckets[b].Total) / float64(buckets[b].N) / 1e6
-			return &v
+			return new(float64(buckets[b].Total) / float64(buckets[b].N) / 1e6)
 		}
 	}
 	return nil
@@ -174,7 +174,6 @@ func HistogramOf(sums Sums, m Measure) Histogram {
 // Dimension is what figures are listed by.
 type Dimension string
 
-// The dimensions.
 const (
 	ByAgent      Dimension = "agent"
 	ByModel      Dimension = "model"
@@ -182,7 +181,6 @@ const (
 	ByRepository Dimension = "repository"
 )
 
-// Dimensions lists all.
 func Dimensions() []Dimension { return []Dimension{ByAgent, ByModel, ByDay, ByRepository} }
 
 // Name is the value of a dimension in a key.
@@ -234,4 +232,54 @@ func By(sums Sums, d Dimension) []Row {
 
 func ofModel(m Measure) bool {
 	return slices.Contains([]Measure{ModelCalls, InputTokens, OutputTokens, Money, Unpriced}, m)
+}
+
+// Breaker is how the breaker of one agent stands (H11, H31).
+type Breaker struct {
+	Agent     string     `json:"agent"`
+	State     string     `json:"state"` // closed, open or half_open
+	Failures  int        `json:"failures"`
+	OpenedAt  *time.Time `json:"opened_at"`
+	Until     *time.Time `json:"until"` // no probe before
+	Reason    string     `json:"reason"`
+	ChangedAt time.Time  `json:"changed_at"`
+}
+
+// Turn is one opening or closing of a breaker, newest first in lists.
+type Turn struct {
+	TaskID string    `json:"task_id"` // whose run caused it
+	N      int64     `json:"n"`       // of the event
+	Agent  string    `json:"agent"`
+	Opened bool      `json:"opened"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+// State is how far the sums have come.
+type State struct {
+	At     time.Time // of the newest event that is counted; zero when none is
+	Behind int64     // events that are not counted yet
+}
+
+// Today is what happened since a moment, as the overview counts it.
+type Today struct {
+	Tasks     int           // made since then
+	More      bool          // there were more tasks than are counted; USD is of those that are
+	USD       *float64      // what these tasks used; nil: nobody reported a price
+	Landed    int           // requests
+	Rejected  int           // requests
+	MedianYes time.Duration // from a request to the yes of a person; 0: there was none
+}
+
+// Refusal is a hand-over that a guard refused.
+type Refusal struct {
+	TaskID       string
+	N            int64  // of the event
+	DelegationID string // of the caller
+	Task         string // what the task asks for
+	From, To     string
+	Code         string
+	Reason       guard.Reason // which case of the code
+	Message      string
+	At           time.Time
 }

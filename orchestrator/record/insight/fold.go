@@ -1,6 +1,7 @@
 package insight
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"time"
@@ -43,12 +44,9 @@ func Types() []event.Type {
 		event.ChangesRequested, event.Expired, event.Stale, event.WithdrawnRight, event.BreakerOpened, event.BreakerClosed}
 }
 
-// Add counts one event.
 func (f *Fold) Add(e event.Event) {
 	who := f.Subjects[e.DelegationID]
-	if who.Agent == "" {
-		who.Agent = e.Actor
-	}
+	who.Agent = cmp.Or(who.Agent, e.Actor)
 	k := Key{Day: Day(e.At), Agent: who.Agent, Repository: who.Repository}
 	switch e.Type {
 	case event.TaskCreated:

@@ -52,7 +52,6 @@ type Heads struct{ sum hash.Hash }
 // NewHeads begins with none.
 func NewHeads() Heads { return Heads{sha256.New()} }
 
-// Add adds one.
 func (h Heads) Add(head Head) {
 	field(h.sum, []byte(head.TaskID))
 	field(h.sum, binary.BigEndian.AppendUint64(nil, uint64(head.N)))

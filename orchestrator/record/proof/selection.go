@@ -17,7 +17,6 @@ import (
 // events: nothing chains them, so whether some are left out cannot be proven.
 const Selected = "selection"
 
-// selectionVersion is that of a Selection.
 const selectionVersion = streamed
 
 // Selection is the last line of an export of rows: it covers every byte of the lines

@@ -11,7 +11,6 @@ import (
 // Kind is how far a hold reaches.
 type Kind string
 
-// The kinds.
 const (
 	Task       Kind = "task"       // one task with all its delegations and requests
 	Repository Kind = "repository" // every task with a delegation on it

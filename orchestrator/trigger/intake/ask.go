@@ -115,7 +115,6 @@ func (in *Intake) Deliveries(ctx context.Context, f trigger.Filter) (trigger.Pag
 	return in.Store.Deliveries(ctx, f)
 }
 
-// Delivery returns a delivery with its body.
 func (in *Intake) Delivery(ctx context.Context, id string) (trigger.Delivery, error) {
 	d, err := in.Store.Delivery(ctx, id)
 	if errors.Is(err, orchestrator.ErrNotFound) {

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,14 +83,11 @@ type Intake struct {
 	wrong    map[string]trigger.Refusals // by trigger, not yet in the log
 }
 
-// New makes an Intake.
 func New(o Options, triggers []*trigger.Trigger) *Intake {
 	if o.Trace == nil {
 		o.Trace = func(string) {}
 	}
-	if o.Every == 0 {
-		o.Every = time.Second
-	}
+	o.Every = cmp.Or(o.Every, time.Second)
 	in := &Intake{Options: o, wrong: map[string]trigger.Refusals{}, changed: make(chan struct{}, 1)}
 	in.triggers.Store(&triggers)
 	return in
@@ -104,7 +102,6 @@ func (in *Intake) SetTriggers(triggers []*trigger.Trigger) {
 	}
 }
 
-// find returns the trigger of that name.
 func (in *Intake) find(name string) (*trigger.Trigger, bool) {
 	for _, t := range *in.triggers.Load() {
 		if t.Name == name {
@@ -233,8 +230,7 @@ func stateOf(code string) trigger.DeliveryState {
 
 // end records what became of a delivery, and what the log says of that.
 func (in *Intake) end(ctx context.Context, d trigger.Delivery, state trigger.DeliveryState, code, message string, said ...event.Event) (trigger.Delivery, error) {
-	now := in.Now().UTC()
-	d.State, d.Code, d.Message, d.DoneAt = state, code, message, &now
+	d.State, d.Code, d.Message, d.DoneAt = state, code, message, new(in.Now().UTC())
 	mine, err := in.Store.EndDelivery(ctx, d, said...)
 	if err != nil {
 		return d, err

@@ -165,7 +165,6 @@ type headers struct {
 	add  map[string]string
 }
 
-// RoundTrip sends one request.
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	next := h.next
 	if next == nil {

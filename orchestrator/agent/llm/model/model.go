@@ -21,7 +21,6 @@ type Tool struct {
 	Schema      json.RawMessage // JSON Schema of its input: an object
 }
 
-// Request is one call.
 type Request struct {
 	Model     string // the provider's own name, without "provider/"
 	System    string
@@ -95,7 +94,6 @@ type Error struct {
 	Usage agent.Usage
 }
 
-// Error makes an Error an error.
 func (e *Error) Error() string {
 	if e.Status == 0 {
 		return fmt.Sprintf("%s: %s: %s", e.Provider, e.Kind, e.Message)

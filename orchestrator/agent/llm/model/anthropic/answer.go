@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,7 +71,6 @@ type answer struct {
 	reported bool // the figures of the end came, too
 }
 
-// block is one block that is being written.
 type block struct {
 	index                     int64
 	kind, id, name, signature string
@@ -181,10 +181,7 @@ func (a *answer) response(name string) model.Response {
 				r.Message.Blocks = append(r.Message.Blocks, agent.Block{Type: agent.TextBlock, Text: b.text.String()})
 			}
 		case typeToolUse:
-			input := b.text.String()
-			if input == "" {
-				input = b.whole
-			}
+			input := cmp.Or(b.text.String(), b.whole)
 			r.Message.Blocks = append(r.Message.Blocks, wire.Call(b.id, b.name, input))
 		case typeThinking, typeRedacted:
 			r.Message.Blocks = append(r.Message.Blocks, a.opaque(b))

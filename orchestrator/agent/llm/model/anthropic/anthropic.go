@@ -5,6 +5,7 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -25,7 +26,6 @@ const (
 	defaultMaxTokens = 8192
 )
 
-// Options of a Client.
 type Options struct {
 	Provider  string            // its name in the configuration
 	Key       string            // "" sends none
@@ -39,7 +39,6 @@ type Options struct {
 // nothing: the configuration alone says which key goes where.
 type Client struct{ o Options }
 
-// New makes a Client.
 func New(o Options) *Client { return &Client{o: o} }
 
 // Complete makes one call.
@@ -64,10 +63,7 @@ func (c *Client) stream(ctx context.Context, x *wire.Exchange, q request, a *ans
 	if c.o.Key != "" {
 		header.Set("X-Api-Key", c.o.Key)
 	}
-	base := c.o.BaseURL
-	if base == "" {
-		base = service
-	}
+	base := cmp.Or(c.o.BaseURL, service)
 	events, err := x.Post(ctx, base, "v1/messages", header, q)
 	if err != nil {
 		return err

@@ -107,8 +107,7 @@ func (c client) Complete(ctx context.Context, r model.Request, delta func(agent.
 			c.log.Warn("a model failed; the next one is asked", "model", next.Model, "next", candidates[i+1].Model, "error", err)
 		}
 	}
-	var first *model.Error
-	if errors.As(failures[0], &first) {
+	if first, ok := errors.AsType[*model.Error](failures[0]); ok {
 		first.Usage = paid
 	}
 	if len(failures) == 1 {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,6 @@ type chunk struct {
 	} `json:"usage"`
 }
 
-// part is a part of a call.
 type part struct {
 	Index    wire.Number `json:"index"`
 	ID       wire.Text   `json:"id"`
@@ -115,12 +115,8 @@ func (a *answer) part(p part) error {
 		at = &call{index: index}
 		a.calls = append(a.calls, at)
 	}
-	if at.id == "" {
-		at.id = id
-	}
-	if at.name == "" {
-		at.name = name
-	}
+	at.id = cmp.Or(at.id, id)
+	at.name = cmp.Or(at.name, name)
 	at.arguments.WriteString(arguments)
 	a.show(agent.Delta{Kind: agent.DeltaTool, Tool: at.name, Text: arguments})
 	return nil

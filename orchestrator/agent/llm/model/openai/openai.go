@@ -5,6 +5,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,6 @@ import (
 // service is OpenAI's own address.
 const service = "https://api.openai.com/v1"
 
-// Options of a Client.
 type Options struct {
 	Provider     string // its name in the configuration
 	Key          string // "" sends none
@@ -34,7 +34,6 @@ type Options struct {
 // nothing: the configuration alone says which key goes where.
 type Client struct{ o Options }
 
-// New makes a Client.
 func New(o Options) *Client { return &Client{o: o} }
 
 // Complete makes one call.
@@ -58,10 +57,7 @@ func (c *Client) stream(ctx context.Context, x *wire.Exchange, q request, a *ans
 	if c.o.Organization != "" {
 		header.Set("OpenAI-Organization", c.o.Organization)
 	}
-	base := c.o.BaseURL
-	if base == "" {
-		base = service
-	}
+	base := cmp.Or(c.o.BaseURL, service)
 	events, err := x.Post(ctx, base, "chat/completions", header, q)
 	if err != nil {
 		return err

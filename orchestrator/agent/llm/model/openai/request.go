@@ -105,8 +105,7 @@ func messagesOf(m agent.Message) []message {
 		}
 	}
 	if len(text) > 0 {
-		joined := strings.Join(text, "\n\n")
-		out = append(out, message{Role: "user", Content: &joined})
+		out = append(out, message{Role: "user", Content: new(strings.Join(text, "\n\n"))})
 	}
 	return out
 }

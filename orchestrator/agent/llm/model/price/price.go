@@ -66,6 +66,5 @@ func (c client) Complete(ctx context.Context, r model.Request, delta func(agent.
 }
 
 func usd(micro int64) *float64 {
-	v := float64(micro) / 1e6
-	return &v
+	return new(float64(micro) / 1e6)
 }

@@ -65,7 +65,6 @@ type service struct {
 	client model.Client
 }
 
-// New makes a Set.
 func New(all []Provider, o Options) (*Set, error) {
 	if o.Now == nil {
 		o.Now = time.Now

@@ -5,7 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"math"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"gatehouse/orchestrator/agent"
@@ -58,12 +62,9 @@ type Tokens struct{ Input, CacheRead, CacheWritten, Output int64 }
 
 // possible reports whether a model can have used t.
 func (t Tokens) possible() bool {
-	for _, n := range []int64{t.Input, t.CacheRead, t.CacheWritten, t.Output} {
-		if n < 0 || n > maxTokens {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]int64{t.Input, t.CacheRead, t.CacheWritten, t.Output}, func(n int64) bool {
+		return n < 0 || n > maxTokens
+	})
 }
 
 // Usage is t as usage, nothing when it is impossible.
@@ -89,4 +90,55 @@ func Stop(said string, m agent.Message) string {
 		return model.StopTools
 	}
 	return said
+}
+
+// Decode reads JSON as it comes from services that are only nearly compatible: a value of the
+// wrong type is left out, and the rest of the object is read. Only what is no JSON is an error.
+func Decode(data []byte, into any) error {
+	err := json.Unmarshal(data, into)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return nil
+	}
+	return err
+}
+
+// Text is a string. What came in its place is kept as it was written: a number as an id, an
+// object as the arguments of a call.
+type Text string
+
+// UnmarshalJSON makes a Text a json.Unmarshaler.
+func (t *Text) UnmarshalJSON(raw []byte) error {
+	var s string
+	switch {
+	case string(raw) == "null":
+	case raw[0] != '"':
+		*t = Text(raw)
+	case json.Unmarshal(raw, &s) == nil:
+		*t = Text(s)
+	}
+	return nil
+}
+
+// Number is a whole number; fractions are cut off, and a string with a number in it is one.
+type Number struct {
+	N     int64
+	Given bool // it came, and was a number
+}
+
+// UnmarshalJSON makes a Number a json.Unmarshaler.
+func (n *Number) UnmarshalJSON(raw []byte) error {
+	var text Text
+	if err := text.UnmarshalJSON(raw); err != nil {
+		return err
+	}
+	if whole, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		*n = Number{N: whole, Given: true}
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(text), 64) // one out of range is infinite
+	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(f) {
+		return nil
+	}
+	*n = Number{N: int64(max(-1<<62, min(f, 1<<62))), Given: true}
+	return nil
 }

@@ -19,7 +19,6 @@ type Refused struct {
 	Body   []byte
 }
 
-// Error makes a Refused an error.
 func (r *Refused) Error() string {
 	return fmt.Sprintf("the service refused with HTTP %d", r.Status)
 }

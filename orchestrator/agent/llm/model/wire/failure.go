@@ -2,11 +2,13 @@ package wire
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,16 +33,13 @@ type Failure struct {
 	Now      time.Time
 }
 
-// Error makes the error of f.
 func (f Failure) Error() *model.Error {
 	e := &model.Error{Provider: f.Provider, Status: f.Status, Kind: Classify(f.Status, f.Type, f.Code, f.Text)}
 	e.Message = Clean(f.Text, f.Key)
 	if e.Message == "" {
 		e.Message = strings.TrimSpace(f.Type + " " + http.StatusText(f.Status))
 	}
-	if e.Message == "" {
-		e.Message = "it gave no reason"
-	}
+	e.Message = cmp.Or(e.Message, "it gave no reason")
 	wait, note := RetryAfter(f.Header, f.Now)
 	e.RetryAfter = wait
 	if note != "" {
@@ -63,8 +62,7 @@ func (x *Exchange) Broken(provider, key string, err error) *model.Error {
 			e.Kind = model.Network
 		}
 	}
-	var u *url.Error
-	if errors.As(cause, &u) {
+	if u, ok := errors.AsType[*url.Error](cause); ok {
 		cause = u.Err // without the address, which may hold a password
 	}
 	switch {
@@ -97,12 +95,7 @@ var (
 func Classify(status int, typ, code, text string) model.Kind {
 	said := strings.ToLower(typ + " " + code + " " + text)
 	has := func(words []string) bool {
-		for _, w := range words {
-			if strings.Contains(said, w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(said, w) })
 	}
 	refused := status >= 400 && status < 500 || status == 0
 	switch {
