@@ -27,8 +27,7 @@ func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
 		return Request{}, refused
 	}
 	for {
-		r, err := g.decide(ctx, b)
-		if !errors.Is(err, errDrafts) { // else they are read again
+		if r, err := g.decide(ctx, b); !errors.Is(err, errDrafts) { // else they are read again
 			g.recordRefusal(ctx, b, r, err)
 			return r, err
 		}

@@ -235,8 +235,7 @@ func (e *Engine) origin(ctx context.Context, f Fork) (forkPoint, error) {
 		return forkPoint{}, err
 	}
 	o := forkPoint{d: d}
-	spec, ok := e.Config().Agents.Get(d.To)
-	if !ok || !e.traits(spec).Conversation {
+	if spec, ok := e.Config().Agents.Get(d.To); !ok || !e.traits(spec).Conversation {
 		return o, Errorf(CodeConflict, "%s is no model agent, so there is no conversation to go on from. Send a new task.", d.To)
 	}
 	if o.task, err = e.Store.Task(ctx, d.TaskID); err != nil {

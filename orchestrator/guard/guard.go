@@ -117,6 +117,9 @@ type Verdict struct {
 	Skipped bool   `json:"skipped,omitempty"` // not asked: one before it refused
 }
 
+// Error makes a refusal an error for whoever asks several guards in a row.
+func (v *Verdict) Error() string { return v.Message }
+
 // rule is one guard. It returns a code with the sentence of its refusal, or "" with
 // a short note for the page that shows all verdicts.
 type rule struct {
