@@ -43,7 +43,7 @@ func (e *Engine) CancelFor(ctx context.Context, id, actor, reason string) (Deleg
 			return err
 		}
 		row.Error = &agent.Failure{Code: string(Cancelled), Message: fmt.Sprintf("%s cancelled this.", actor) + because(reason)}
-		if err := endFor(ctx, tx, row, Cancelled, actor, reason); err != nil {
+		if err := end(ctx, tx, row, Cancelled, actor, reason); err != nil {
 			return err
 		}
 		after = *row
@@ -296,5 +296,5 @@ func stopOne(ctx context.Context, tx Tx, d *Delegation, s Stop) (left bool, err 
 		message = fmt.Sprintf("%s stopped all work of %s.", s.Actor, s.Agent)
 	}
 	d.Error = &agent.Failure{Code: string(Cancelled), Message: message + because(s.Reason)}
-	return false, endFor(ctx, tx, d, Cancelled, s.Actor, s.Reason)
+	return false, end(ctx, tx, d, Cancelled, s.Actor, s.Reason)
 }
