@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -302,10 +303,7 @@ func (i Inbox) Percent() int { return (100*i.Waiting + i.Size - 1) / max(i.Size,
 const defaultInbox = 50
 
 func (s Settings) inbox() int {
-	if s.Inbox <= 0 {
-		return defaultInbox
-	}
-	return s.Inbox
+	return cmp.Or(max(s.Inbox, 0), defaultInbox)
 }
 
 // Load counts the live delegations of one agent, and says how its last one ended.

@@ -235,17 +235,11 @@ const (
 )
 
 func (s SpawnSettings) children() int {
-	if s.Children <= 0 {
-		return defaultSpawned
-	}
-	return s.Children
+	return cmp.Or(max(s.Children, 0), defaultSpawned)
 }
 
 func (s SpawnSettings) timeout() time.Duration {
-	if s.Timeout <= 0 {
-		return defaultSpawnTimeout
-	}
-	return s.Timeout
+	return cmp.Or(max(s.Timeout, 0), defaultSpawnTimeout)
 }
 
 // spawnKey makes spawning idempotent: the same task for the same agent, spawned again by
@@ -298,10 +292,7 @@ const defaultRemember = 24 * time.Hour
 
 // Remembered is how long after a child's end its keys are known.
 func (s SpawnSettings) Remembered() time.Duration {
-	if s.Remember <= 0 {
-		return defaultRemember
-	}
-	return s.Remember
+	return cmp.Or(max(s.Remember, 0), defaultRemember)
 }
 
 // spawnedOnce is the key of a spawn: who spawns, in which generation, and what for whom.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -225,11 +226,7 @@ func groupNames(groups map[string][]string) []string {
 	if len(groups) == 0 {
 		return []string{"(none is configured)"}
 	}
-	names := make([]string, 0, len(groups))
-	for g := range groups {
-		names = append(names, g)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(groups))
 	return names
 }
 

@@ -145,9 +145,7 @@ func NewMirrors(dir string, opts Options) *Mirrors {
 	}
 	opts.Name = cmp.Or(opts.Name, "Gatehouse")
 	opts.Email = cmp.Or(opts.Email, "gatehouse@localhost")
-	if opts.Timeout <= 0 {
-		opts.Timeout = 10 * time.Minute
-	}
+	opts.Timeout = cmp.Or(max(opts.Timeout, 0), 10*time.Minute)
 	opts.Limits = opts.Limits.filled()
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -171,11 +172,7 @@ func (c *check) task(path string, s agent.Step) {
 }
 
 func (c *check) list() string {
-	var ids []string
-	for id := range c.ids {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
+	ids := slices.Sorted(maps.Keys(c.ids))
 	return strings.Join(ids, ", ")
 }
 
