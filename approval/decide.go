@@ -36,11 +36,7 @@ func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
 
 // decide is Decide for a ballot that is well formed.
 func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
-	r, err := g.Request(ctx, b.RequestID)
-	if err != nil {
-		return Request{}, err
-	}
-	e, err := g.Electorate(ctx)
+	r, e, err := g.asked(ctx, b.RequestID)
 	if err != nil {
 		return Request{}, err
 	}
@@ -241,10 +237,7 @@ func approve(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation,
 	if last {
 		r.end(Approved, tx.Now())
 	}
-	if err := tx.SaveRequest(ctx, r); err != nil {
-		return err
-	}
-	if err := record(ctx, tx, r, dec, decided); err != nil {
+	if err := saveWith(ctx, tx, r, dec); err != nil {
 		return err
 	}
 	if !last {
@@ -260,10 +253,7 @@ func approve(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation,
 // reject ends the request and its delegation.
 func reject(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, dec Decision) error {
 	r.end(Rejected, tx.Now())
-	if err := tx.SaveRequest(ctx, r); err != nil {
-		return err
-	}
-	if err := record(ctx, tx, r, dec, decided); err != nil {
+	if err := saveWith(ctx, tx, r, dec); err != nil {
 		return err
 	}
 	if r.IsHandover() {
@@ -303,10 +293,7 @@ func withdraw(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation
 		r.setState(Pending)
 		r.DecidedAt = nil
 	}
-	if err := tx.SaveRequest(ctx, r); err != nil {
-		return err
-	}
-	if err := record(ctx, tx, r, dec, decided); err != nil {
+	if err := saveWith(ctx, tx, r, dec); err != nil {
 		return err
 	}
 	if !landing {
