@@ -34,11 +34,7 @@ func newToken() string {
 // claim takes the lease of a delegation that is due, raising its attempt. ErrLost means
 // that somebody else has it.
 func (e *Engine) claim(ctx context.Context, r *run) error {
-	err := e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
-		d, err := tx.Delegation(ctx, r.id)
-		if err != nil {
-			return err
-		}
+	err := e.inRow(ctx, r.task.ID, r.id, func(tx Tx, d *Delegation) error {
 		now := tx.Now()
 		if d.State == Waiting && d.Holder != "" && d.LeaseUntil.Before(now) {
 			// The process that waited is gone with its node; the row goes on waiting alone.

@@ -31,11 +31,7 @@ func (e *Engine) CancelFor(ctx context.Context, id, actor, reason string) (Deleg
 		return Delegation{}, err
 	}
 	var after Delegation
-	err = e.Store.InTask(ctx, d.TaskID, func(tx Tx) error {
-		row, err := tx.Delegation(ctx, d.ID)
-		if err != nil {
-			return err
-		}
+	err = e.inRow(ctx, d.TaskID, d.ID, func(tx Tx, row *Delegation) error {
 		if row.State.Ended() {
 			return Errorf(CodeEnded, "This has ended already, as %s. Nothing was changed.", row.State)
 		}
@@ -50,6 +46,17 @@ func (e *Engine) CancelFor(ctx context.Context, id, actor, reason string) (Deleg
 		return nil
 	})
 	return after, err
+}
+
+// inRow runs fn on a delegation's row, in a transaction that holds its task.
+func (e *Engine) inRow(ctx context.Context, taskID, id string, fn func(tx Tx, d *Delegation) error) error {
+	return e.Store.InTask(ctx, taskID, func(tx Tx) error {
+		d, err := tx.Delegation(ctx, id)
+		if err != nil {
+			return err
+		}
+		return fn(tx, d)
+	})
 }
 
 // landingBelow refuses when the delegation, or one below it, is past its intent.

@@ -300,11 +300,6 @@ func spawnedOnce(d *Delegation, key string) string {
 	return fmt.Sprintf("spawn/%s/%d/%s", d.ID, d.Work.Runs, key)
 }
 
-// announcedOnce is the key of the announcement of a child's end to its caller.
-func announcedOnce(d *Delegation, child string) string {
-	return fmt.Sprintf("announce/%s/%d/%s", d.ID, d.Work.Runs, child)
-}
-
 // madeBefore finds the child that answers for a hop, ErrNotFound where there is none. The
 // child of a spawn answers until it has been forgotten, also before the sweep comes by.
 func (e *Engine) madeBefore(ctx context.Context, tx Tx, d *Delegation, p *planned) (*Delegation, error) {
@@ -358,7 +353,7 @@ func rememberSpawn(ctx context.Context, tx Tx, d, child *Delegation) error {
 func announceOnce(ctx context.Context, tx Tx, d *Delegation, children []string) ([]string, error) {
 	keys := make([]string, 0, len(children))
 	for _, id := range children {
-		key := announcedOnce(d, id)
+		key := fmt.Sprintf("announce/%s/%d/%s", d.ID, d.Work.Runs, id)
 		err := tx.Remember(ctx, key, id)
 		if errors.Is(err, ErrExists) {
 			return nil, Errorf(CodeConflict, "The end of %s was announced to %s before. Each is announced once.", id, d.To)

@@ -275,14 +275,14 @@ func (r *run) Progress(ctx context.Context, text string) error {
 			case <-stop:
 			case <-r.ctx.Done():
 			}
-			r.writeProgress(r.ctx, false)
+			r.writeProgress(false)
 		})
 	}
 	return nil
 }
 
 // flushProgress writes what is left and waits for the writer.
-func (r *run) flushProgress(ctx context.Context) {
+func (r *run) flushProgress() {
 	r.lines.mu.Lock()
 	if r.lines.stop != nil {
 		close(r.lines.stop)
@@ -291,7 +291,7 @@ func (r *run) flushProgress(ctx context.Context) {
 	r.lines.mu.Unlock()
 	r.lines.wait.Wait()
 	if r.lines.holds() {
-		r.writeProgress(r.ctx, true)
+		r.writeProgress(true)
 	}
 }
 
@@ -316,7 +316,7 @@ func (p *progress) holds() bool {
 }
 
 // writeProgress stores the gathered lines as one event.
-func (r *run) writeProgress(ctx context.Context, last bool) {
+func (r *run) writeProgress(last bool) {
 	p := &r.lines
 	p.mu.Lock()
 	text, dropped := strings.Join(p.lines, "\n"), p.dropped
@@ -326,8 +326,8 @@ func (r *run) writeProgress(ctx context.Context, last bool) {
 	if text == "" && dropped == 0 {
 		return
 	}
-	err := r.write(ctx, func(tx Tx, d *Delegation) error {
-		return tx.Append(ctx, event.Of(d.ID, d.To, event.ProgressData{Text: text, DroppedLines: dropped}))
+	err := r.write(r.ctx, func(tx Tx, d *Delegation) error {
+		return tx.Append(r.ctx, event.Of(d.ID, d.To, event.ProgressData{Text: text, DroppedLines: dropped}))
 	})
 	if err != nil && r.ctx.Err() == nil {
 		r.e.Log.Warn("progress could not be stored", "delegation", r.id, "err", err)

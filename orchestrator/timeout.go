@@ -235,10 +235,9 @@ func (e *Engine) giveUpOverdue(ctx context.Context) {
 
 // giveUpOne ends what ref names where it is still overdue in its transaction.
 func (e *Engine) giveUpOne(ctx context.Context, ref Ref) error {
-	err := e.Store.InTask(ctx, ref.TaskID, func(tx Tx) error {
-		d, err := tx.Delegation(ctx, ref.DelegationID)
-		if err != nil || !e.overdue(tx, d) {
-			return err
+	err := e.inRow(ctx, ref.TaskID, ref.DelegationID, func(tx Tx, d *Delegation) error {
+		if !e.overdue(tx, d) {
+			return nil
 		}
 		return e.giveUp(ctx, tx, d)
 	})
