@@ -10,8 +10,8 @@ import (
 
 // Store is what the gateway needs of the database.
 type Store interface {
-	// InGate runs fn in one transaction that holds the task's row, as the engine's InTask
-	// does, with the gate's rows.
+	// InGate runs fn in one transaction on the task, as the engine's InTask does, with the
+	// gate's rows.
 	InGate(ctx context.Context, taskID string, fn func(Tx) error) error
 	Request(ctx context.Context, id string) (Request, error)
 	Requests(ctx context.Context, f Filter) (Page, error)

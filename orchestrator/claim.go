@@ -35,6 +35,7 @@ func newToken() string {
 // that somebody else has it.
 func (e *Engine) claim(ctx context.Context, r *run) error {
 	err := e.inRow(ctx, r.task.ID, r.id, func(tx Tx, d *Delegation) error {
+		r.over = false // as the try before may have found it
 		now := tx.Now()
 		if d.State == Waiting && d.Holder != "" && d.LeaseUntil.Before(now) {
 			// The process that waited is gone with its node; the row goes on waiting alone.

@@ -28,13 +28,13 @@ func (r *run) SaveTurn(ctx context.Context, t agent.Turn, changed bool) error {
 		return err
 	}
 	r.turnOver(t.N)
-	paused, tries := false, 0
+	paused, unsure := false, false
 	var over *agent.Failure
 	err = r.write(ctx, func(tx Tx, d *Delegation) error {
-		tries++
+		tx.OnRollback(func(maybe bool) { unsure = unsure || maybe })
 		paused = tx.Task().PausedAt != nil
 		err := r.putTurn(ctx, tx, d, t, kept, bundle)
-		if tries > 1 && errors.Is(err, ErrExists) {
+		if unsure && errors.Is(err, ErrExists) {
 			err = nil // the try before was committed after all
 		}
 		// A turn of the model stands whatever it cost, and so do the results of its calls: the

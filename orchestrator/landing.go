@@ -351,9 +351,10 @@ func (e *Engine) commitIntent(r *run, o *Order, in patch.Intent) error {
 	if err != nil {
 		return err
 	}
-	others := false
+	var now []string // who approves, where that has changed
+	planned := o.Approvers
 	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
-		others = false
+		now, o.Intent = nil, nil
 		if d.State != Landing || d.Work.Land == nil {
 			return ErrLost
 		}
@@ -366,16 +367,17 @@ func (e *Engine) commitIntent(r *run, o *Order, in patch.Intent) error {
 				return nil // it is asked again
 			}
 			// The merge names its approvers, and must name nobody who is none.
-			if others = slices.ContainsFunc(o.Approvers, func(name string) bool { return !slices.Contains(names, name) }); others {
-				d.Work.Land.Approvers, o.Approvers = names, names
-				d.Work.Land.Intent = nil
+			if slices.ContainsFunc(planned, func(name string) bool { return !slices.Contains(names, name) }) {
+				now = names
+				d.Work.Land.Approvers, d.Work.Land.Intent = names, nil
 				return save(ctx, tx, d)
 			}
 		}
 		o.Intent = &in
 		return putIntent(ctx, tx, d, &in)
 	})
-	if err == nil && others {
+	if err == nil && now != nil {
+		o.Approvers = now
 		return errOthers
 	}
 	return err

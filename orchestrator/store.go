@@ -13,14 +13,15 @@ import (
 )
 
 // Store is what the engine needs of the database. Every change happens inside
-// InTask or NewTask: one transaction that has locked the task's row, so counters,
-// event numbers and hashes are exact. No transaction spans git, a process or the
-// network.
+// InTask or NewTask: one transaction on a task, which comes as a whole before or after any
+// other on it, so counters, event numbers and hashes are exact. No transaction spans git, a
+// process or the network.
 type Store interface {
-	// InTask runs fn in a transaction that holds the task's row. When fn returns nil
-	// the transaction is committed durably, and after that the hub of this node and
-	// the other nodes are told of the events. ErrNotFound when there is no such task.
-	// Where the database undid the work, fn is called again with another Tx.
+	// InTask runs fn in a transaction on the task. When fn returns nil the transaction is
+	// committed durably, and after that the hub of this node and the other nodes are told
+	// of the events. ErrNotFound when there is no such task. fn is called again with
+	// another Tx where somebody else has written the task, or the database undid the work:
+	// only what its last call left behind counts.
 	InTask(ctx context.Context, taskID string, fn func(Tx) error) error
 	// NewTask inserts the task and runs fn in the same transaction. If the requester
 	// has used t.Key before it runs nothing and returns that first task and false.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -62,10 +63,7 @@ func (c *AwayCmd) away(sh *console.Shell) (*people.Away, *time.Location, error) 
 	if err != nil || c.Back {
 		return nil, time.UTC, err
 	}
-	zone := cfg.Location
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone := cmp.Or(cfg.Location, time.UTC)
 	a := people.Away{From: sh.Now()}
 	if c.From != "" {
 		if a.From, err = moment("--from", c.From, zone); err != nil {

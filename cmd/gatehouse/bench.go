@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -93,12 +94,21 @@ func (c *BenchCmd) measure(ctx context.Context, url string) (m measured, err err
 
 func beside(ours, theirs float64) comparison { return comparison{theirs, ours / theirs} }
 
+// logged says how much a chain adds to the database's log, where the database tells.
+func logged(bytes float64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %.1f kB of the database's log", bytes/1000)
+}
+
 // print writes one line a figure.
 func (m measured) print(sh *console.Shell) error {
 	err := sh.Say("%s, on a database of its own; figures hold for this machine and this moment, ratios for longer.", m.Dialect)
 	for _, c := range m.Chains {
 		err = errors.Join(err, sh.Say("Chains of three agents, %2d at once: %.0f a second, %.1f durable commits each; %.1f times as long as as many bare commits (%.0f a second).",
 			c.AtOnce, c.Pace, c.Commits, c.TimesBare, c.Bare))
+		err = errors.Join(err, sh.Say("  Each of them: %.0f statements, %.0f rows written%s.", c.Statements, c.Rows, logged(c.Bytes)))
 	}
 	err = errors.Join(err, sh.Say("A question that waits for a person: %.1f kB, all indexes and history included; %.1f ms from the yes to the end (median).", m.Parked.Bytes/1000, m.Parked.ResumeMS))
 	for _, p := range []struct{ key, text string }{

@@ -68,18 +68,10 @@ func (c *AuditKeyCmd) Run(ctx context.Context, sh *console.Shell) error {
 		if err != nil {
 			return err
 		}
-		if sh.JSON {
-			return sh.Document(map[string]any{"items": append([]proof.Key{}, keys...)})
-		}
-		if len(keys) == 0 {
-			sh.Hint("No key has sealed anything yet. The server makes its own at its first start.")
-			return nil
-		}
-		rows := make([][]string, len(keys))
-		for i, k := range keys {
-			rows[i] = []string{k.ID, console.Line(k.Node), "since " + k.At.Format("2006-01-02 15:04:05 UTC")}
-		}
-		return console.Table(sh.Out, rows)
+		document := map[string]any{"items": append([]proof.Key{}, keys...)}
+		return console.List(sh, document, keys, "No key has sealed anything yet. The server makes its own at its first start.", func(k proof.Key) []string {
+			return []string{k.ID, console.Line(k.Node), "since " + k.At.Format("2006-01-02 15:04:05 UTC")}
+		})
 	})
 }
 

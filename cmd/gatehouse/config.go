@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -138,74 +140,19 @@ func withoutPassword(s string) string {
 }
 
 func (u understood) print(sh *console.Shell) error {
-	file := console.Line(u.File)
-	if file == "" {
-		file = "no file; these are the defaults"
-	}
+	optIn := map[string]string{"opt_in": ", hand-overs opt_in: only in tasks that enable them"}[u.Handoffs]
+	fourEyes := map[bool]string{true: "on: nobody approves what they asked for", false: "off: one person may ask and approve"}[u.FourEyes]
 	rows := [][]string{
-		{"configuration", file}, {"listen", console.Line(u.Listen)}, {"public URL", console.Line(u.PublicURL)},
-		{"database", console.Line(u.Database)}, {"data", console.Line(u.Data)},
-		{"engine", fmt.Sprintf("%s, %s deep%s", console.Counted(u.Workers, "worker"), console.Counted(u.MaxDepth, "hop"), map[string]string{"opt_in": ", hand-overs opt_in: only in tasks that enable them"}[u.Handoffs])},
-		{"four eyes", map[bool]string{true: "on: nobody approves what they asked for", false: "off: one person may ask and approve"}[u.FourEyes]},
+		{"configuration", cmp.Or(console.Line(u.File), "no file; these are the defaults")}, {"listen", console.Line(u.Listen)},
+		{"public URL", console.Line(u.PublicURL)}, {"database", console.Line(u.Database)}, {"data", console.Line(u.Data)},
+		{"engine", fmt.Sprintf("%s, %s deep%s", console.Counted(u.Workers, "worker"), console.Counted(u.MaxDepth, "hop"), optIn)},
+		{"four eyes", fourEyes},
 	}
-	for _, r := range u.Repositories {
-		branch := console.Line(r.Branch)
-		if branch == "" {
-			branch = "the branch of its HEAD"
-		}
-		if r.Deliver == patch.DeliverBranch {
-			branch += ", a yes pushes the agent's branch"
-		}
-		approvers := ""
-		if len(r.Approvers) > 0 {
-			approvers = "approvers " + console.Line(console.Joined(r.Approvers, "or"))
-		}
-		rows = append(rows, []string{"repository", console.Parts(console.Line(r.Name), console.Line(r.Source), branch, console.Counted(len(r.Checks), "check"), approvers)})
+	named := func(name string) func(string) []string {
+		return func(text string) []string { return []string{name, console.Line(text)} }
 	}
-	for _, p := range u.Providers {
-		priced := "no prices"
-		if len(p.Prices) > 0 {
-			priced = "prices of " + console.Line(console.Joined(p.Prices, "and"))
-		}
-		rows = append(rows, []string{"provider", console.Parts(console.Line(p.Name), console.Line(p.Kind), console.Line(p.BaseURL), console.Counted(p.Keys, "key"), priced)})
-	}
-	for _, a := range u.Agents {
-		hands := "hands to anyone"
-		if a.DelegatesTo != nil {
-			hands = "hands to " + console.Line(console.Joined(a.DelegatesTo, "or"))
-			if len(a.DelegatesTo) == 0 {
-				hands = "hands to nobody"
-			}
-		}
-		only := ""
-		if a.AnalysisOnly {
-			only = "analysis only"
-		}
-		if a.AskFirst {
-			only = console.Parts(only, "a person is asked first")
-		}
-		if a.TrustCheckout {
-			only = console.Parts(only, "runs its callers' files as they are")
-		}
-		owner, mode := "", ""
-		if a.Owner != "" {
-			owner = "owner " + console.Line(a.Owner)
-		}
-		if a.Approval != "any" {
-			mode = "approval " + console.Line(a.Approval)
-		}
-		rows = append(rows, []string{"agent", console.Parts(console.Line(a.Name), console.Line(a.Kind), console.Line(a.Model), console.Line(a.Role), console.Line(a.Repository), only, hands, owner, mode)})
-	}
-	for _, r := range u.Rules {
-		rows = append(rows, []string{"rule", console.Line(r)})
-	}
-	rows = append(rows, u.Approval.rows()...)
-	for _, c := range u.Channels {
-		rows = append(rows, []string{"channel", console.Line(c)})
-	}
-	for _, t := range u.Triggers {
-		rows = append(rows, []string{"trigger", console.Line(t)})
-	}
+	rows = slices.Concat(rows, each.Of(u.Repositories, understoodRepo.row), each.Of(u.Providers, understoodMind.row), each.Of(u.Agents, understoodHand.row),
+		each.Of(u.Rules, named("rule")), u.Approval.rows(), each.Of(u.Channels, named("channel")), each.Of(u.Triggers, named("trigger")))
 	if len(u.Removed) > 0 {
 		rows = append(rows, []string{"removes", console.Parts(u.Removed...)})
 	}
@@ -216,4 +163,51 @@ func (u understood) print(sh *console.Shell) error {
 		sh.Hint("⚠ %s", console.Line(w))
 	}
 	return nil
+}
+
+func (r understoodRepo) row() []string {
+	branch, approvers := cmp.Or(console.Line(r.Branch), "the branch of its HEAD"), ""
+	if r.Deliver == patch.DeliverBranch {
+		branch += ", a yes pushes the agent's branch"
+	}
+	if len(r.Approvers) > 0 {
+		approvers = "approvers " + console.Line(console.Joined(r.Approvers, "or"))
+	}
+	return []string{"repository", console.Parts(console.Line(r.Name), console.Line(r.Source), branch, console.Counted(len(r.Checks), "check"), approvers)}
+}
+
+func (p understoodMind) row() []string {
+	priced := "no prices"
+	if len(p.Prices) > 0 {
+		priced = "prices of " + console.Line(console.Joined(p.Prices, "and"))
+	}
+	return []string{"provider", console.Parts(console.Line(p.Name), console.Line(p.Kind), console.Line(p.BaseURL), console.Counted(p.Keys, "key"), priced)}
+}
+
+func (a understoodHand) row() []string {
+	hands := "hands to anyone"
+	switch {
+	case len(a.DelegatesTo) > 0:
+		hands = "hands to " + console.Line(console.Joined(a.DelegatesTo, "or"))
+	case a.DelegatesTo != nil:
+		hands = "hands to nobody"
+	}
+	only, asked, trusts, owner, mode := "", "", "", "", ""
+	if a.AnalysisOnly {
+		only = "analysis only"
+	}
+	if a.AskFirst {
+		asked = "a person is asked first"
+	}
+	if a.TrustCheckout {
+		trusts = "runs its callers' files as they are"
+	}
+	if a.Owner != "" {
+		owner = "owner " + console.Line(a.Owner)
+	}
+	if a.Approval != "any" {
+		mode = "approval " + console.Line(a.Approval)
+	}
+	return []string{"agent", console.Parts(console.Line(a.Name), console.Line(a.Kind), console.Line(a.Model), console.Line(a.Role), console.Line(a.Repository),
+		only, asked, trusts, hands, owner, mode)}
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"gatehouse/cmd/gatehouse/internal/config"
@@ -24,14 +23,10 @@ func (c *ConfigShowCmd) Run(sh *console.Shell) error {
 		return err
 	}
 	values := cfg.Values()
-	if sh.JSON {
-		return sh.Document(map[string]any{"file": cfg.Path, "items": values, "next": nil})
-	}
-	rows := make([][]string, len(values))
-	for i, v := range values {
-		rows[i] = []string{console.Line(v.Key), console.Line(v.Value), console.Line(setIn(cfg.Path, v))}
-	}
-	return console.Table(sh.Out, rows)
+	document := map[string]any{"file": cfg.Path, "items": values, "next": nil}
+	return console.List(sh, document, values, "", func(v config.Value) []string {
+		return []string{console.Line(v.Key), console.Line(v.Value), console.Line(setIn(cfg.Path, v))}
+	})
 }
 
 // setIn says where a value comes from: gatehouse.yaml:12, ${PORT}, or default.
@@ -109,6 +104,6 @@ func changes(was, is map[string]config.Value) []string {
 			all = append(all, key)
 		}
 	}
-	slices.SortFunc(all, strings.Compare)
+	slices.Sort(all)
 	return all
 }

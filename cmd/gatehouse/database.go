@@ -35,7 +35,12 @@ func databaseError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return &console.Failure{Code: console.ExitUsage, Message: console.Capital(console.Line(err.Error())), Cause: err}
+	return exits(console.ExitUsage, err)
+}
+
+// exits ends the program with a code and what the error says.
+func exits(code int, err error) error {
+	return &console.Failure{Code: code, Message: console.Capital(console.Line(err.Error())), Cause: err}
 }
 
 // quiet keeps log lines from standing between a command's own.
@@ -47,9 +52,9 @@ func coded(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, orchestrator.ErrNotFound):
-		return &console.Failure{Code: console.ExitNotFound, Message: console.Capital(console.Line(err.Error())), Cause: err}
+		return exits(console.ExitNotFound, err)
 	case orchestrator.CodeOf(err) == orchestrator.CodeBadRequest:
-		return &console.Failure{Code: console.ExitUsage, Message: console.Capital(console.Line(err.Error())), Cause: err}
+		return exits(console.ExitUsage, err)
 	}
 	return err
 }
@@ -69,11 +74,9 @@ func (c *BackupCmd) Run(ctx context.Context, sh *console.Shell) error {
 		if err != nil {
 			return err
 		}
-		if sh.JSON {
-			return sh.Document(map[string]any{"file": c.File, "bytes": info.Size(), "dialect": s.Dialect()})
-		}
 		sh.Hint("The key that signs the history is not in it: copy %s as well. Mirrors and checkouts are made again.", filepath.Join("DATA", "seal.pem"))
-		return sh.Say("%s has a copy of the database (%s, %d bytes).", console.Line(c.File), s.Dialect(), info.Size())
+		copied := map[string]any{"file": c.File, "bytes": info.Size(), "dialect": s.Dialect()}
+		return sh.Answer(copied, "%s has a copy of the database (%s, %d bytes).", console.Line(c.File), s.Dialect(), info.Size())
 	})
 }
 
@@ -87,9 +90,6 @@ func (c *MigrateCmd) Run(ctx context.Context, sh *console.Shell) error {
 		if err != nil {
 			return err
 		}
-		if sh.JSON {
-			return sh.Document(map[string]any{"dialect": s.Dialect(), "version": have})
-		}
-		return sh.Say("The database (%s) has version %d, which is the newest.", s.Dialect(), have)
+		return sh.Answer(map[string]any{"dialect": s.Dialect(), "version": have}, "The database (%s) has version %d, which is the newest.", s.Dialect(), have)
 	})
 }

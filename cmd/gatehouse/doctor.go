@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,21 +46,19 @@ const (
 func (c *DoctorCmd) Run(ctx context.Context, sh *console.Shell) error {
 	var all []finding
 	var printed error
-	add := func(f finding) {
-		all = append(all, f)
-		if !sh.JSON && printed == nil {
-			printed = printFinding(sh, f)
+	add := func(found ...finding) {
+		for _, f := range found {
+			all = append(all, f)
+			if !sh.JSON && printed == nil {
+				printed = printFinding(sh, f)
+			}
 		}
 	}
 	cfg, err := config.LoadFor(sh.Globals.Config, sh.Env)
 	if err != nil {
 		add(finding{"configuration", broke, console.Line(err.Error())})
 	} else {
-		name := cfg.Path
-		if name == "" {
-			name = "no file; the defaults apply"
-		}
-		add(finding{"configuration", fine, name})
+		add(finding{"configuration", fine, cmp.Or(cfg.Path, "no file; the defaults apply")})
 		for _, text := range unset(cfg) {
 			add(finding{"configuration", odd, text})
 		}
@@ -93,7 +92,7 @@ func printFinding(sh *console.Shell, f finding) error {
 }
 
 // diagnose looks at everything that the configuration names.
-func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
+func diagnose(ctx context.Context, cfg *config.Config, add func(...finding)) {
 	scratch, err := os.MkdirTemp("", "gatehouse-doctor-")
 	if err != nil {
 		add(finding{"temporary files", broke, "No temporary folder can be made: " + err.Error() + ". Set TMPDIR to one that can be written."})
@@ -105,20 +104,14 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 	if missing := cfg.Lacks("database"); missing != "" {
 		add(notLooked("database", missing))
 	} else {
-		for _, f := range checkDatabase(ctx, cfg) {
-			add(f)
-		}
-		for _, f := range checkChannels(ctx, cfg) {
-			add(f)
-		}
+		add(checkDatabase(ctx, cfg)...)
+		add(checkChannels(ctx, cfg)...)
 		for _, text := range nobody(ctx, cfg) {
 			add(finding{"groups", odd, text})
 		}
 	}
 	add(checkData(cfg.Data))
-	for _, f := range checkRoom(cfg) {
-		add(f)
-	}
+	add(checkRoom(cfg)...)
 	checkouts := map[string]checkout{}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Engine.Repositories)) {
 		if missing := cfg.Lacks("repositories." + name); missing != "" {
@@ -137,9 +130,7 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 		switch a.Kind {
 		case agent.Command:
 			add(checkProgram(ctx, a, checkouts))
-			for _, f := range limited(a) {
-				add(f)
-			}
+			add(limited(a)...)
 			if a.TrustCheckout {
 				add(trusting(a))
 			}
@@ -151,9 +142,8 @@ func diagnose(ctx context.Context, cfg *config.Config, add func(finding)) {
 			add(checkRemote(ctx, a))
 		}
 	}
-	for _, f := range slices.Concat(checkSandbox(ctx, scratch, cfg.Engine.Agents.All()), checkWritable(ctx, cfg)) {
-		add(f)
-	}
+	add(checkSandbox(ctx, scratch, cfg.Engine.Agents.All())...)
+	add(checkWritable(ctx, cfg)...)
 }
 
 // gitFixed is the first version without CVE-2025-48384: a cloned repository could run

@@ -10,6 +10,7 @@ import (
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
+	"gatehouse/web/wire"
 
 	"github.com/alecthomas/kong"
 )
@@ -63,7 +64,7 @@ func (c *LinkListCmd) Run(ctx context.Context, sh *console.Shell) error {
 		if err != nil {
 			return err
 		}
-		all := []people.Account{}
+		var all []people.Account
 		var rows [][]string
 		for _, u := range users {
 			for _, a := range u.Accounts {
@@ -71,14 +72,7 @@ func (c *LinkListCmd) Run(ctx context.Context, sh *console.Shell) error {
 				rows = append(rows, []string{console.Line(u.Name), console.Line(a.Channel), strconv.FormatInt(a.ID, 10), console.Line(a.Name)})
 			}
 		}
-		if sh.JSON {
-			return sh.Document(map[string]any{"items": all, "next": nil})
-		}
-		if len(all) == 0 {
-			sh.Hint("No account is linked. Link one: gatehouse link telegram USER")
-			return nil
-		}
-		return console.Table(sh.Out, rows)
+		return console.List(sh, wire.ListOf(all, ""), rows, "No account is linked. Link one: gatehouse link telegram USER", func(row []string) []string { return row })
 	})
 }
 
@@ -97,9 +91,7 @@ func (c *LinkRemoveCmd) Run(ctx context.Context, sh *console.Shell) error {
 			return console.Fail(console.ExitNotFound, "No %s account %d is linked. List them: gatehouse link list", c.Channel, c.ID)
 		case err != nil:
 			return err
-		case sh.JSON:
-			return sh.Document(map[string]any{"channel": c.Channel, "id": c.ID, "removed": true})
 		}
-		return sh.Say("The %s account %d is linked to nobody now", c.Channel, c.ID)
+		return sh.Answer(map[string]any{"channel": c.Channel, "id": c.ID, "removed": true}, "The %s account %d is linked to nobody now", c.Channel, c.ID)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"gatehouse/cmd/gatehouse/internal/config"
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/agent/command"
+	"gatehouse/web/client"
 
 	"github.com/alecthomas/kong"
 )
@@ -74,6 +75,10 @@ func run(ctx context.Context, args []string) error {
 	}
 	selected.BindTo(ctx, (*context.Context)(nil))
 	selected.Bind(cli.RuleReader(rulesOf))
+	speak := func(ctx context.Context, sh *console.Shell) (*client.Client, error) { return sh.Client(ctx) }
+	if err := selected.BindToProvider(speak); err != nil {
+		return err
+	}
 	return selected.Run(sh)
 }
 

@@ -203,7 +203,9 @@ func asks(p *placetest.Place, n *placetest.Node, answer string) (said string, er
 	defer in.Close()
 	var out bytes.Buffer
 	sh := &console.Shell{Globals: console.Globals{URL: n.URL, Token: p.Asker}, In: in, Stdin: true, Out: &out, Errs: &out, Env: os.LookupEnv, Now: time.Now}
-	err = (&cli.CancelCmd{All: true, Agent: "slow", Reason: "wrong branch"}).Run(p.Context(), sh)
+	api, err := sh.Client(p.Context())
+	p.Must(err)
+	err = (&cli.CancelCmd{All: true, Agent: "slow", Reason: "wrong branch"}).Run(p.Context(), sh, api)
 	return out.String(), err
 }
 

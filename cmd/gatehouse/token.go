@@ -9,9 +9,11 @@ import (
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/store"
+	"gatehouse/web/wire"
 )
 
 // TokenCmd is about API tokens.
@@ -63,10 +65,7 @@ func (c *TokenCreateCmd) Run(ctx context.Context, sh *console.Shell) error {
 		if without := people.As(u, v.Scopes).Scopes; len(without) < len(v.Scopes) && !sh.JSON {
 			sh.Hint("%s", missingRights(u, v.Scopes, without))
 		}
-		if sh.JSON {
-			return sh.Document(map[string]string{"id": made.ID, "token": secret})
-		}
-		return sh.Say("%s", secret)
+		return sh.Answer(map[string]string{"id": made.ID, "token": secret}, "%s", secret)
 	})
 }
 
@@ -91,19 +90,9 @@ func (c *TokenListCmd) Run(ctx context.Context, sh *console.Shell) error {
 		if err != nil {
 			return err
 		}
-		if sh.JSON {
-			return sh.Document(map[string]any{"items": append([]people.Token{}, all...), "next": nil})
-		}
-		if len(all) == 0 {
-			sh.Hint("There are no tokens. Make one: gatehouse token create USER --scope tasks:write")
-			return nil
-		}
-		rows := make([][]string, len(all))
-		for i, v := range all {
-			scopes := make([]string, len(v.Scopes))
-			for j, sc := range v.Scopes {
-				scopes[j] = string(sc)
-			}
+		const none = "There are no tokens. Make one: gatehouse token create USER --scope tasks:write"
+		return console.List(sh, wire.ListOf(all, ""), all, none, func(v people.Token) []string {
+			scopes := each.Of(v.Scopes, each.String)
 			state := "works"
 			switch {
 			case v.RevokedAt != nil:
@@ -113,9 +102,8 @@ func (c *TokenListCmd) Run(ctx context.Context, sh *console.Shell) error {
 			case v.ExpiresAt != nil:
 				state = console.Expiry(v.ExpiresAt, sh.Now())
 			}
-			rows[i] = []string{console.Line(v.ID), console.Line(v.UserName), state, console.Line(v.Name), strings.Join(scopes, " ")}
-		}
-		return console.Table(sh.Out, rows)
+			return []string{console.Line(v.ID), console.Line(v.UserName), state, console.Line(v.Name), strings.Join(scopes, " ")}
+		})
 	})
 }
 
@@ -147,9 +135,6 @@ func (c *TokenRevokeCmd) Run(ctx context.Context, sh *console.Shell) error {
 		if err := s.RevokeToken(ctx, cliActor, fits[0]); err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 			return err
 		}
-		if sh.JSON {
-			return sh.Document(map[string]any{"id": fits[0], "revoked": true})
-		}
-		return sh.Say("%s revoked", fits[0])
+		return sh.Answer(map[string]any{"id": fits[0], "revoked": true}, "%s revoked", fits[0])
 	})
 }

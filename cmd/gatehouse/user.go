@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,8 +14,10 @@ import (
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/handlers/signin"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store"
+	"gatehouse/web/wire"
 )
 
 // UserCmd is about people.
@@ -99,11 +102,7 @@ func readPassword(sh *console.Shell) (string, error) {
 }
 
 func roles(all []people.Role) string {
-	names := make([]string, len(all))
-	for i, r := range all {
-		names[i] = string(r)
-	}
-	return console.Joined(names, "and")
+	return console.Joined(each.Of(all, each.String), "and")
 }
 
 // UserListCmd lists everybody.
@@ -115,28 +114,18 @@ func (c *UserListCmd) Run(ctx context.Context, sh *console.Shell) error {
 	if err != nil {
 		return err
 	}
-	zone := cfg.Location
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone := cmp.Or(cfg.Location, time.UTC)
 	return withStore(ctx, sh, func(s *store.Store) error {
 		all, err := s.Users(ctx)
 		if err != nil {
 			return err
 		}
-		if sh.JSON {
-			return sh.Document(map[string]any{"items": append([]people.User{}, all...), "next": nil})
-		}
-		if len(all) == 0 {
-			sh.Hint("There are no users yet. Make the first one: gatehouse user add NAME --role admin --role approver")
-			return nil
-		}
 		names, now := map[string]string{}, sh.Now()
 		for _, u := range all {
 			names[u.ID] = console.Line(u.Name)
 		}
-		rows := make([][]string, len(all))
-		for i, u := range all {
+		const none = "There are no users yet. Make the first one: gatehouse user add NAME --role admin --role approver"
+		return console.List(sh, wire.ListOf(all, ""), all, none, func(u people.User) []string {
 			barred, way := "", "by link"
 			if u.Disabled {
 				barred = "disabled"
@@ -144,9 +133,8 @@ func (c *UserListCmd) Run(ctx context.Context, sh *console.Shell) error {
 			if u.PasswordHash != "" {
 				way = "by password or link"
 			}
-			rows[i] = []string{console.Line(u.Name), console.Line(u.ID), roles(u.Roles), console.Parts(way, barred, absence(u, names, now, zone))}
-		}
-		return console.Table(sh.Out, rows)
+			return []string{console.Line(u.Name), console.Line(u.ID), roles(u.Roles), console.Parts(way, barred, absence(u, names, now, zone))}
+		})
 	})
 }
 
@@ -217,11 +205,7 @@ func userNamed(ctx context.Context, s *store.Store, name string) (people.User, e
 	if len(all) == 0 {
 		return u, console.Fail(console.ExitNotFound, "There is no user %q; there are none at all. Make one: gatehouse user add NAME --role admin --role approver", console.Line(name))
 	}
-	names := make([]string, len(all))
-	for i, other := range all {
-		names[i] = other.Name
-	}
-	if near := console.Meant(name, names); near != "" {
+	if near := console.Meant(name, each.Of(all, func(u people.User) string { return u.Name })); near != "" {
 		return u, console.Fail(console.ExitNotFound, "There is no user %q. Did you mean %s?", console.Line(name), console.Line(near))
 	}
 	return u, console.Fail(console.ExitNotFound, "There is no user %q. List them: gatehouse user list", console.Line(name))
@@ -302,13 +286,10 @@ func changeUser(ctx context.Context, sh *console.Shell, name string, c change) e
 			return err
 		}
 		after, err := s.User(ctx, u.ID)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case sh.JSON:
-			return sh.Document(after)
 		}
-		return sh.Say("%s %s", console.Line(after.Name), c.said(after))
+		return sh.Answer(after, "%s %s", console.Line(after.Name), c.said(after))
 	})
 }
 

@@ -42,9 +42,6 @@ func thisBuild() build {
 // Run prints one line.
 func (c *VersionCmd) Run(sh *console.Shell) error {
 	b := thisBuild()
-	if sh.JSON {
-		return sh.Document(b)
-	}
 	from := ""
 	if b.Commit != "" {
 		from = " (" + b.Commit[:min(12, len(b.Commit))]
@@ -53,7 +50,7 @@ func (c *VersionCmd) Run(sh *console.Shell) error {
 		}
 		from += ")"
 	}
-	return sh.Say("gatehouse %s%s, %s", b.Version, from, b.Go)
+	return sh.Answer(b, "gatehouse %s%s, %s", b.Version, from, b.Go)
 }
 
 //go:generate go run ./internal/notice NOTICE
@@ -66,8 +63,5 @@ type LicensesCmd struct{}
 
 // Run prints them.
 func (c *LicensesCmd) Run(sh *console.Shell) error {
-	if sh.JSON {
-		return sh.Document(map[string]string{"notice": notice})
-	}
-	return sh.Say("%s", notice)
+	return sh.Answer(map[string]string{"notice": notice}, "%s", notice)
 }

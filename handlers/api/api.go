@@ -20,6 +20,14 @@ type API struct {
 	Patience time.Duration
 }
 
+// send answers with a document, or says why there is none.
+func send(c echo.Context, status int, document any, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.JSON(status, document)
+}
+
 // caller is who asks; web lets nobody through who is unknown.
 func caller(c echo.Context) handlers.Caller {
 	who, _ := handlers.Who(c)

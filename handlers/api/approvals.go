@@ -10,6 +10,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/web/wire"
@@ -27,7 +28,7 @@ func shape(e approval.Electorate, r approval.Request) wire.Request {
 		Warnings: []wire.Warning{}, Notes: []wire.Note{}, Checks: []wire.Check{},
 		Rule: wire.Rule{Name: r.Rule.Name, Need: r.Rule.Need, From: append([]string{}, r.Rule.From...)},
 		Made: v.Made, MadeFrom: v.MadeFrom, Declined: append([]string{}, v.Declined...), Mode: r.Mode,
-		Decisions: []wire.Decision{}, Cards: []wire.Card{}, ExpiresAt: utc(r.ExpiresAt), CreatedAt: r.CreatedAt.UTC(),
+		Cards: []wire.Card{}, ExpiresAt: utc(r.ExpiresAt), CreatedAt: r.CreatedAt.UTC(),
 		BaseAt: known(v.Base.At), DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: riskOf(r), Needs: needsOf(e, r), RevertOf: wire.Maybe(r.RevertOf), RevertedBy: wire.Maybe(r.RevertedBy), Read: howRead(r),
 	}
 	s.Question = questionOf(r.Question)
@@ -61,9 +62,7 @@ func shape(e approval.Electorate, r approval.Request) wire.Request {
 	for _, c := range v.Checks {
 		s.Checks = append(s.Checks, wire.Check{Command: c.Command, OK: c.OK, Output: c.Output})
 	}
-	for _, d := range r.Decisions {
-		s.Decisions = append(s.Decisions, decisionOf(d))
-	}
+	s.Decisions = wire.Items(each.Of(r.Decisions, decisionOf))
 	for _, card := range r.Cards {
 		s.Cards = append(s.Cards, wire.Card{Channel: card.Channel, State: cardState(r, card)})
 	}
@@ -166,20 +165,11 @@ func (a *API) request(c echo.Context) (approval.Request, error) {
 
 // Approvals answers GET /approvals.
 func (a *API) Approvals(c echo.Context) error {
-	ctx, q := c.Request().Context(), c.QueryParams()
-	if err := only(q, "state", "task_id", "repository", "agent", "after", "limit"); err != nil {
-		return err
-	}
-	f := approval.Filter{Repository: q.Get("repository"), Agent: q.Get("agent"), After: q.Get("after")}
-	var err error
-	if f.States, err = statesOf(q, handlers.RequestStates()); err != nil {
-		return err
-	}
-	if f.Limit, err = limitOf(q); err != nil {
-		return err
-	}
-	if err := cursorIs(f.After, orchestrator.RequestPrefix); err != nil {
-		return err
+	ctx, q := c.Request().Context(), asked(c, "state", "task_id", "repository", "agent", "after", "limit")
+	f := approval.Filter{Repository: q.Get("repository"), Agent: q.Get("agent"), States: statesOf(q, handlers.RequestStates()),
+		Limit: q.limit(), After: q.id(orchestrator.RequestPrefix)}
+	if q.err != nil {
+		return q.err
 	}
 	if id := q.Get("task_id"); id != "" {
 		t, err := a.Ids.Task(ctx, caller(c), id)
@@ -199,10 +189,7 @@ func (a *API) Approvals(c echo.Context) error {
 	if err := a.Gateway.WithReaders(ctx, caller(c).Principal, page.Items); err != nil {
 		return err
 	}
-	items := make([]wire.Request, len(page.Items))
-	for i, r := range page.Items {
-		items[i] = shape(e, r)
-	}
+	items := each.Of(page.Items, func(r approval.Request) wire.Request { return shape(e, r) })
 	return c.JSON(http.StatusOK, wire.ListOf(items, page.Next))
 }
 
@@ -267,9 +254,9 @@ func (a *API) whole(c echo.Context, e approval.Electorate, r approval.Request) (
 // Patch answers GET /approvals/{id}/patch with the unified diff of the current
 // revision, of the one that ?rev= names, or from the one that ?since= names to it.
 func (a *API) Patch(c echo.Context) error {
-	ctx, q := c.Request().Context(), c.QueryParams()
-	if err := only(q, "rev", "since"); err != nil {
-		return err
+	ctx, q := c.Request().Context(), asked(c, "rev", "since")
+	if q.err != nil {
+		return q.err
 	}
 	r, err := a.request(c)
 	if err != nil {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,17 +23,10 @@ type auditFilter struct {
 var auditKeys = []string{"type", "actor", "task_id", "from", "to"}
 
 func (a *API) auditFilterOf(c echo.Context, also ...string) (auditFilter, error) {
-	q := c.QueryParams()
-	if err := only(q, append(also, auditKeys...)...); err != nil {
-		return auditFilter{}, err
-	}
-	f := auditFilter{types: manyOf(q, "type"), actor: q.Get("actor")}
-	var err error
-	if f.from, err = timeOf(q, "from"); err != nil {
-		return f, err
-	}
-	if f.to, err = timeOf(q, "to"); err != nil {
-		return f, err
+	q := asked(c, append(also, auditKeys...)...)
+	f := auditFilter{types: manyOf(q.Values, "type"), actor: q.Get("actor"), from: q.time("from"), to: q.time("to")}
+	if q.err != nil {
+		return f, q.err
 	}
 	if id := q.Get("task_id"); id != "" {
 		t, err := a.Ids.Task(c.Request().Context(), caller(c), id)
@@ -45,16 +39,8 @@ func (a *API) auditFilterOf(c echo.Context, also ...string) (auditFilter, error)
 }
 
 func (f auditFilter) takes(e event.Event) bool {
-	if len(f.types) > 0 {
-		found := false
-		for _, t := range f.types {
-			found = found || string(e.Type) == t
-		}
-		if !found {
-			return false
-		}
-	}
-	return (f.actor == "" || e.Actor == f.actor) && (f.taskID == "" || e.TaskID == f.taskID) &&
+	return (len(f.types) == 0 || slices.Contains(f.types, string(e.Type))) &&
+		(f.actor == "" || e.Actor == f.actor) && (f.taskID == "" || e.TaskID == f.taskID) &&
 		(f.from.IsZero() || !e.At.Before(f.from)) && (f.to.IsZero() || e.At.Before(f.to))
 }
 
@@ -71,14 +57,10 @@ func (a *API) Audit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q := c.QueryParams()
-	limit, err := limitOf(q)
-	if err != nil {
-		return err
-	}
-	after, err := afterNumber(q.Get("after"))
-	if err != nil {
-		return err
+	q := &query{Values: c.QueryParams()}
+	limit, after := q.limit(), q.number()
+	if q.err != nil {
+		return q.err
 	}
 	items := []positioned{}
 	for scanned := 0; scanned < auditScan; {

@@ -39,13 +39,10 @@ type letterShape struct {
 // Channels answers GET /channels: how each channel does, and what was given up, of
 // which next is the cursor.
 func (a *API) Channels(c echo.Context) error {
-	ctx, q := c.Request().Context(), c.QueryParams()
-	if err := only(q, "after", "limit"); err != nil {
-		return err
-	}
-	limit, err := limitOf(q)
-	if err != nil {
-		return err
+	ctx, q := c.Request().Context(), asked(c, "after", "limit")
+	limit := q.limit()
+	if q.err != nil {
+		return q.err
 	}
 	states, err := handlers.ChannelStates(ctx, a.Outbox, a.Places())
 	if err != nil {
@@ -85,8 +82,5 @@ func (a *API) RetryChannels(c echo.Context) error {
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "Say what to try again: letter (from GET /channels), channel, or all: true.")
 	}
 	n, err := a.Outbox.Retry(c.Request().Context(), caller(c).User.Name, approval.DeadFilter{Key: in.Letter, Channel: in.Channel})
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, map[string]int{"retried": n})
+	return send(c, http.StatusOK, map[string]int{"retried": n}, err)
 }

@@ -32,13 +32,10 @@ const chatSaid = 200
 // next of the page before.
 func (a *API) Chat(c echo.Context) error {
 	ctx, who := c.Request().Context(), caller(c)
-	q := c.QueryParams()
-	if err := only(q, "before", "limit"); err != nil {
-		return err
-	}
-	limit, err := limitOf(q)
-	if err != nil {
-		return err
+	q := asked(c, "before", "limit")
+	limit := q.limit()
+	if q.err != nil {
+		return q.err
 	}
 	before := q.Get("before")
 	if before != "" && !handlers.IsID(before, orchestrator.DelegationPrefix) {

@@ -67,13 +67,10 @@ type structured struct {
 // Entry answers GET /context/{ns}/{key}; with ?structured=true the value is JSON and
 // comes decoded in data.
 func (a *API) Entry(c echo.Context) error {
-	ns, key, q := c.Param("ns"), c.Param("key"), c.QueryParams()
-	if err := only(q, "structured"); err != nil {
-		return err
-	}
-	decode := q.Get("structured") == "true"
-	if text := q.Get("structured"); text != "" && text != "true" && text != "false" {
-		return bad("structured is %.20q. Use true or false.", text)
+	ns, key, q := c.Param("ns"), c.Param("key"), asked(c, "structured")
+	decode := q.flag("structured", "structured is %.20q. Use true or false.")
+	if q.err != nil {
+		return q.err
 	}
 	store, err := a.entries(c)
 	if err != nil {
@@ -95,34 +92,25 @@ func (a *API) Entry(c echo.Context) error {
 
 // Entries answers GET /context/{ns}, newest first.
 func (a *API) Entries(c echo.Context) error {
-	q := c.QueryParams()
-	if err := only(q, "prefix", "limit"); err != nil {
-		return err
-	}
-	limit, err := limitOf(q)
-	if err != nil {
-		return err
+	q := asked(c, "prefix", "limit")
+	limit := q.limit()
+	if q.err != nil {
+		return q.err
 	}
 	store, err := a.entries(c)
 	if err != nil {
 		return err
 	}
 	found, err := store.Prefix(c.Request().Context(), c.Param("ns"), q.Get("prefix"), limit)
-	if err != nil {
-		return noBoard(err, c.Param("ns"))
-	}
-	return c.JSON(http.StatusOK, wire.ListOf(found, ""))
+	return send(c, http.StatusOK, wire.ListOf(found, ""), noBoard(err, c.Param("ns")))
 }
 
 // Topics answers GET /context: the namespaces that have entries, by name.
 func (a *API) Topics(c echo.Context) error {
-	q := c.QueryParams()
-	if err := only(q, "prefix", "after", "limit"); err != nil {
-		return err
-	}
-	limit, err := limitOf(q)
-	if err != nil {
-		return err
+	q := asked(c, "prefix", "after", "limit")
+	limit := q.limit()
+	if q.err != nil {
+		return q.err
 	}
 	store, err := a.entries(c)
 	if err != nil {
@@ -132,11 +120,16 @@ func (a *API) Topics(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	return c.JSON(http.StatusOK, fullPage(found, limit, func(t sharedctx.Topic) string { return t.Namespace }))
+}
+
+// fullPage is a page of a list; as many as were asked for may have more behind them.
+func fullPage[T any](found []T, limit int, cursor func(T) string) wire.List[T] {
 	next := ""
 	if len(found) > 0 && len(found) == limit {
-		next = found[limit-1].Namespace
+		next = cursor(found[limit-1])
 	}
-	return c.JSON(http.StatusOK, wire.ListOf(found, next))
+	return wire.ListOf(found, next)
 }
 
 // PutEntry answers PUT /context/{ns}/{key}. A run writes as its agent.
@@ -166,10 +159,7 @@ func (a *API) PutEntry(c echo.Context) error {
 	} else {
 		e, err = store.Set(c.Request().Context(), e)
 	}
-	if err != nil {
-		return noBoard(err, ns)
-	}
-	return c.JSON(http.StatusOK, e)
+	return send(c, http.StatusOK, e, noBoard(err, ns))
 }
 
 // DeleteEntry answers DELETE /context/{ns}/{key}: 204, also when it was gone.
@@ -205,26 +195,16 @@ func (a *API) TouchEntry(c echo.Context) error {
 	}
 	ns, key := c.Param("ns"), c.Param("key")
 	e, err := store.Touch(c.Request().Context(), ns, key, life)
-	if err != nil {
-		return noEntry(err, ns, key)
-	}
-	return c.JSON(http.StatusOK, e)
+	return send(c, http.StatusOK, e, noEntry(err, ns, key))
 }
 
 // Uses answers GET /context/{ns}/{key}/uses: who read and who wrote it, newest first,
 // also when it is gone.
 func (a *API) Uses(c echo.Context) error {
-	q := c.QueryParams()
-	if err := only(q, "after", "limit"); err != nil {
-		return err
-	}
-	limit, err := limitOf(q)
-	if err != nil {
-		return err
-	}
-	before, err := afterNumber(q.Get("after"))
-	if err != nil {
-		return err
+	q := asked(c, "after", "limit")
+	limit, before := q.limit(), q.number()
+	if q.err != nil {
+		return q.err
 	}
 	store, err := a.entries(c)
 	if err != nil {
@@ -234,11 +214,7 @@ func (a *API) Uses(c echo.Context) error {
 	if err != nil {
 		return noBoard(err, c.Param("ns"))
 	}
-	next := ""
-	if len(found) > 0 && len(found) == limit {
-		next = strconv.FormatInt(found[limit-1].N, 10)
-	}
-	return c.JSON(http.StatusOK, wire.ListOf(found, next))
+	return c.JSON(http.StatusOK, fullPage(found, limit, func(u sharedctx.Use) string { return strconv.FormatInt(u.N, 10) }))
 }
 
 // CleanUp answers POST /context/cleanup: it removes what has expired (K34). The server
@@ -249,8 +225,5 @@ func (a *API) CleanUp(c echo.Context) error {
 		return err
 	}
 	n, err := store.Cleanup(c.Request().Context(), a.Now())
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, map[string]int{"removed": n})
+	return send(c, http.StatusOK, map[string]int{"removed": n}, err)
 }

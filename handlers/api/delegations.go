@@ -10,6 +10,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
@@ -25,10 +26,7 @@ func (a *API) Delegations(c echo.Context) error {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "A run sees its own task only. Ask for /tasks/%s/tree.", who.Run.TaskID)
 	}
 	page, err := a.Reader.List(c.Request().Context(), f)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, wire.ListOf(shapesOf(page.Items), page.Next))
+	return send(c, http.StatusOK, wire.ListOf(shapesOf(page.Items), page.Next), err)
 }
 
 // Delegation answers GET /delegations/{id}.
@@ -168,10 +166,11 @@ func (a *API) Await(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	status := http.StatusOK
 	if !ready {
-		return c.JSON(http.StatusAccepted, shapeOf(d))
+		status = http.StatusAccepted
 	}
-	return c.JSON(http.StatusOK, shapeOf(d))
+	return c.JSON(status, shapeOf(d))
 }
 
 // Cancel answers POST /delegations/{id}/cancel, whose body may say why.
@@ -204,10 +203,7 @@ type acting func(ctx context.Context, id, actor string) (orchestrator.Delegation
 // control does something to a delegation and answers what it has become.
 func (a *API) control(c echo.Context, body any, act acting) error {
 	d, err := a.controlled(c, body, act)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, shapeOf(d))
+	return send(c, http.StatusOK, shapeOf(d), err)
 }
 
 // controlled reads the body, which may be absent, and does something to a delegation.
@@ -224,8 +220,94 @@ func (a *API) controlled(c echo.Context, body any, act acting) (orchestrator.Del
 	return act(ctx, d.ID, who.Name())
 }
 
-// named says which delegation of a task an event list is about: all of them for a
-// task's id, one for a delegation's.
-func (a *API) named(ctx context.Context, who handlers.Caller, id string) (taskID, only string, err error) {
-	return handlers.Scope(ctx, a.Ids, who, id)
+// hopOf is what the engine is asked for.
+func hopOf(in wire.Hop) (agent.Hop, error) {
+	h := agent.Hop{To: in.To, Capability: in.Capability, Text: in.Text, Context: in.Context, Spawn: in.Spawn, Final: in.Handoff}
+	switch {
+	case in.Spawn && in.Handoff:
+		return h, bad("`spawn` and `handoff` were both given. Who spawns goes on beside the child; who hands over ends with its answer.")
+	case !in.Handoff && (in.Completed != "" || len(in.Artifacts)+len(in.ArtifactsCreated) > 0):
+		return h, bad("`completed` and `artifacts` belong to a hand-over. Set `handoff`, or leave them out.")
+	case !in.Handoff:
+		return h, nil
+	}
+	h.Handover = &agent.Handover{Update: agent.HandoverUpdate{Artifacts: in.Artifacts, WorkflowState: in.WorkflowState,
+		Context: agent.HandoverContext{Completed: in.Completed, ArtifactsCreated: in.ArtifactsCreated}}}
+	return h, nil
+}
+
+// Children answers GET /delegations/{id}/children: what its present run has handed on,
+// oldest first.
+func (a *API) Children(c echo.Context) error {
+	d, err := a.Ids.Delegation(c.Request().Context(), caller(c), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	all, err := a.Reader.Children(c.Request().Context(), d.ID, d.Work.Runs)
+	if err != nil {
+		return err
+	}
+	shapes, err := a.told(c, all)
+	return send(c, http.StatusOK, wire.ListOf(shapes, ""), err)
+}
+
+// statusShape is a delegation with the names of aiagentchat beside ours (A9, A10).
+type statusShape struct {
+	wire.Delegation
+	RequestID string `json:"request_id"`
+	FromAgent string `json:"from_agent"` // "" is a person
+	ToAgent   string `json:"to_agent"`
+	TraceID   string `json:"trace_id"` // the task: the same for all that came of one request
+	Status    string `json:"status"`   // notice, ack, complete or fail
+	Detail    string `json:"detail"`   // the state; of a failure its code
+	Body      string `json:"body"`     // the answer, or a sentence on how it goes
+}
+
+// Status answers GET /delegation-status?id=.
+func (a *API) Status(c echo.Context) error {
+	shape, d, err := a.one(c)
+	if err != nil {
+		return err
+	}
+	s := statusShape{Delegation: shape, RequestID: d.ID, FromAgent: d.From, ToAgent: d.To, TraceID: d.TaskID, Status: statusOf(d), Detail: string(d.State), Body: d.To + ": " + string(d.State)}
+	if d.Result != nil {
+		s.Body = d.Result.Text
+	}
+	if d.Error != nil {
+		s.Detail, s.Body = d.Error.Code, d.Error.Message
+	}
+	return c.JSON(http.StatusOK, s)
+}
+
+// statusOf is a state in aiagentchat's words: what nobody has taken up is a notice.
+func statusOf(d orchestrator.Delegation) string {
+	switch {
+	case d.State == orchestrator.Completed:
+		return "complete"
+	case d.State.Ended():
+		return "fail"
+	case d.State == orchestrator.Queued && d.StartedAt == nil:
+		return "notice"
+	}
+	return "ack"
+}
+
+// Artifact answers GET /delegations/{id}/artifacts/{name} to whoever may read the
+// delegation.
+func (a *API) Artifact(c echo.Context) error {
+	ctx := c.Request().Context()
+	d, err := a.Ids.Delegation(ctx, caller(c), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	found, err := d.NamedArtifact(handlers.PathName(c, "*"))
+	if err != nil {
+		return err
+	}
+	content, err := a.Engine.Artifact(ctx, d, found)
+	if err != nil {
+		return err
+	}
+	handlers.AsDownload(c, found.Name, 1)
+	return c.Blob(http.StatusOK, found.TypeOf(content), content)
 }

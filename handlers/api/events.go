@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/web/wire"
@@ -28,16 +29,12 @@ func bare(e event.Event) event.Event {
 // gives all of its events, a delegation's id those of that delegation.
 func (a *API) TaskEvents(c echo.Context) error {
 	ctx := c.Request().Context()
-	q := c.QueryParams()
-	after, err := afterNumber(q.Get("after"))
-	if err != nil {
-		return err
+	q := &query{Values: c.QueryParams()}
+	after, limit := q.number(), q.limit()
+	if q.err != nil {
+		return q.err
 	}
-	limit, err := limitOf(q)
-	if err != nil {
-		return err
-	}
-	taskID, only, err := a.named(ctx, caller(c), c.Param("id"))
+	taskID, only, err := handlers.Scope(ctx, a.Ids, caller(c), c.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -64,20 +61,16 @@ func (a *API) TaskEvents(c echo.Context) error {
 
 // Events answers GET /events in JSON: all tasks in the order of the log.
 func (a *API) Events(c echo.Context) error {
-	q := c.QueryParams()
-	if err := only(q, "after", "limit"); err != nil {
-		return err
+	q := asked(c, "after", "limit")
+	if q.err != nil {
+		return q.err
 	}
 	if who := caller(c); who.Run != nil {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "A run sees its own task only. Ask for /delegations/%s/events.", who.Run.TaskID)
 	}
-	after, err := afterNumber(q.Get("after"))
-	if err != nil {
-		return err
-	}
-	limit, err := limitOf(q)
-	if err != nil {
-		return err
+	after, limit := q.number(), q.limit()
+	if q.err != nil {
+		return q.err
 	}
 	found, err := a.Reader.Ordered(c.Request().Context(), after, limit)
 	if err != nil {

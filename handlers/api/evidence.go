@@ -72,10 +72,7 @@ func (a *API) evidenceJSON(c echo.Context, r approval.Request) error {
 		return err
 	}
 	s, err := a.whole(c, e, r)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, trail{Request: s, Events: events})
+	return send(c, http.StatusOK, trail{Request: s, Events: events}, err)
 }
 
 // eventsOf reads all events of a task.

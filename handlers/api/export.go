@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/record/proof"
@@ -152,9 +153,5 @@ func Cell(s string) string {
 
 // shown is text with nothing hidden in it; its lines stay.
 func shown(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = patch.Shown(lines[i])
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(each.Of(strings.Split(s, "\n"), patch.Shown), "\n")
 }

@@ -87,15 +87,7 @@ func (a *API) page(c echo.Context, q history.Query, after string, limit int) (it
 // requestRow is a row with its times in UTC and no list null.
 func requestRow(r history.Row) history.Row {
 	r.At, r.DecidedAt = r.At.UTC(), utc(r.DecidedAt)
-	if r.Warnings == nil {
-		r.Warnings = []string{}
-	}
-	if r.Flags == nil {
-		r.Flags = []string{}
-	}
-	if r.Deciders == nil {
-		r.Deciders = []history.Decider{}
-	}
+	r.Warnings, r.Flags, r.Deciders = wire.Items(r.Warnings), wire.Items(r.Flags), wire.Items(r.Deciders)
 	for i := range r.Deciders {
 		r.Deciders[i].At = r.Deciders[i].At.UTC()
 	}
@@ -109,13 +101,11 @@ func (a *API) auditList(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	limit, err := limitOf(c.QueryParams())
-	if err != nil {
-		return err
+	p := &query{Values: c.QueryParams()}
+	limit := p.limit()
+	if p.err != nil {
+		return p.err
 	}
-	items, next, err := a.page(c, q, strings.TrimSpace(c.QueryParam("after")), limit)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, wire.ListOf(items, next))
+	items, next, err := a.page(c, q, strings.TrimSpace(p.Get("after")), limit)
+	return send(c, http.StatusOK, wire.ListOf(items, next), err)
 }

@@ -13,19 +13,13 @@ import (
 // GetHolds answers GET /holds?lifted=true: legal holds, newest first; those that were lifted
 // only when they are asked for.
 func (a *API) GetHolds(c echo.Context) error {
-	q := c.QueryParams()
-	if err := only(q, "lifted"); err != nil {
-		return err
+	q := asked(c, "lifted")
+	lifted := q.flag("lifted", "lifted is true or false, and %.40q is neither.")
+	if q.err != nil {
+		return q.err
 	}
-	lifted := q.Get("lifted")
-	if lifted != "" && lifted != "true" && lifted != "false" {
-		return bad("lifted is true or false, and %.40q is neither.", lifted)
-	}
-	all, err := a.Holds.Holds(c.Request().Context(), lifted == "true")
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, wire.ListOf(all, ""))
+	all, err := a.Holds.Holds(c.Request().Context(), lifted)
+	return send(c, http.StatusOK, wire.ListOf(all, ""), err)
 }
 
 // SetHold answers POST /holds: 201 with the hold.
@@ -83,8 +77,5 @@ func (a *API) LiftHold(c echo.Context) error {
 		return err
 	}
 	h, err := a.Holds.LiftHold(c.Request().Context(), c.Param("id"), caller(c).User.Name, in.Reason)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, h)
+	return send(c, http.StatusOK, h, err)
 }

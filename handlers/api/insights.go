@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -32,14 +33,10 @@ const longestRange = 400 // days
 
 // rangeOf reads ?from= and ?to=; without them it is the last 30 days.
 func (a *API) rangeOf(c echo.Context) (first, last int64, err error) {
-	q := c.QueryParams()
-	from, err := timeOf(q, "from")
-	if err != nil {
-		return 0, 0, err
-	}
-	to, err := timeOf(q, "to")
-	if err != nil {
-		return 0, 0, err
+	q := &query{Values: c.QueryParams()}
+	from, to := q.time("from"), q.time("to")
+	if q.err != nil {
+		return 0, 0, q.err
 	}
 	if to.IsZero() {
 		to = a.Now()
@@ -68,10 +65,7 @@ func (a *API) Insights(c echo.Context) error {
 	if who := caller(c); who.Run != nil {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "A run sees its own task only. Ask for /tasks/%s/insights.", who.Run.TaskID)
 	}
-	by := insight.Dimension(c.QueryParam("by"))
-	if by == "" {
-		by = insight.ByAgent
-	}
+	by := cmp.Or(insight.Dimension(c.QueryParam("by")), insight.ByAgent)
 	if !slices.Contains(insight.Dimensions(), by) {
 		return bad("Figures are not listed by %.40q. Use one of: %v.", by, insight.Dimensions())
 	}
@@ -98,7 +92,7 @@ func (a *API) Insights(c echo.Context) error {
 	if out.Turns, err = a.Sums.BreakerTurns(ctx, insight.DayTime(first), insight.DayTime(last+1), 50); err != nil {
 		return err
 	}
-	out.Breakers, out.Turns = wire.ListOf(out.Breakers, "").Items, wire.ListOf(out.Turns, "").Items
+	out.Breakers, out.Turns = wire.Items(out.Breakers), wire.Items(out.Turns)
 	return c.JSON(http.StatusOK, out)
 }
 
@@ -117,24 +111,18 @@ func (a *API) TaskInsights(c echo.Context) error {
 		"agents": insight.By(sums, insight.ByAgent), "models": insight.By(sums, insight.ByModel)})
 }
 
-// waitsShape is what GET /waits answers: who waits for whom.
-// Waits answers GET /waits?task=&after=&limit=.
+// Waits answers GET /waits?task=&after=&limit=: who waits for whom.
 func (a *API) Waits(c echo.Context) error {
-	ctx, q, who := c.Request().Context(), c.QueryParams(), caller(c)
-	if err := only(q, "task", "after", "limit"); err != nil {
-		return err
-	}
-	limit, err := limitOf(q)
-	if err != nil {
-		return err
-	}
-	if err := cursorIs(q.Get("after"), orchestrator.DelegationPrefix); err != nil {
-		return err
+	ctx, q, who := c.Request().Context(), asked(c, "task", "after", "limit"), caller(c)
+	limit, after := q.limit(), q.id(orchestrator.DelegationPrefix)
+	if q.err != nil {
+		return q.err
 	}
 	out := wire.Waits{Note: handlers.NoCycle}
 	out.Slots.Used, out.Slots.Size = a.Engine.Slots()
-	waits := handlers.WaitsOf{Engine: a.Engine, Reader: a.Reader, Requests: a.Requests, Gateway: a.Gateway, Insights: a.Sums, Now: a.Now}
-	next := ""
+	waits := a.WhoWaits()
+	var next string
+	var err error
 	switch id := q.Get("task"); {
 	case id != "":
 		d, err := a.Ids.Delegation(ctx, who, id)
@@ -147,14 +135,13 @@ func (a *API) Waits(c echo.Context) error {
 	case who.Run != nil:
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "A run sees its own task only. Ask for /waits?task=%s.", who.Run.TaskID)
 	default:
-		if out.Items, next, err = waits.Site(ctx, q.Get("after"), limit); err != nil {
+		if out.Items, next, err = waits.Site(ctx, after, limit); err != nil {
 			return err
 		}
 	}
 	if out.Landings, err = waits.Queues(ctx, out.Items, q.Get("task") == ""); err != nil {
 		return err
 	}
-	l := wire.ListOf(out.Items, next)
-	out.Items, out.Next = l.Items, l.Next
+	out.Items, out.Next = wire.Items(out.Items), wire.Maybe(next)
 	return c.JSON(http.StatusOK, out)
 }

@@ -40,10 +40,7 @@ func (a *API) PolicyTest(c echo.Context) error {
 		}
 	}
 	b, err := a.Gateway.Backtest(c.Request().Context(), policy, since)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, trialOf(b))
+	return send(c, http.StatusOK, trialOf(b), err)
 }
 
 // compiled makes a policy of rules that were sent; what is wrong with them names the rule

@@ -24,6 +24,18 @@ const (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
+// query has the parameters of an address. It keeps why the first that is not understood is not.
+type query struct {
+	url.Values
+	err error
+}
+
+// asked reads the parameters of a route.
+func asked(c echo.Context, known ...string) *query {
+	q := c.QueryParams()
+	return &query{q, only(q, known...)}
+}
+
 // only refuses parameters that a route does not know: a filter with a typing error
 // must not quietly show everything.
 func only(q url.Values, known ...string) error {
@@ -35,43 +47,68 @@ func only(q url.Values, known ...string) error {
 	return nil
 }
 
-// limitOf reads ?limit=; a larger one than maxLimit is cut to it.
-func limitOf(q url.Values) (int, error) {
+// refuse notes what is wrong; the first that was wrong is told.
+func (q *query) refuse(err error) {
+	if q.err == nil {
+		q.err = err
+	}
+}
+
+// limit is how many are asked for; a larger number than maxLimit is cut to it.
+func (q *query) limit() int {
 	s := q.Get("limit")
 	if s == "" {
-		return defaultLimit, nil
+		return defaultLimit
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 {
-		return 0, bad("The limit %.40q is not a number from 1 to %d.", s, maxLimit)
+		q.refuse(bad("The limit %.40q is not a number from 1 to %d.", s, maxLimit))
 	}
-	return min(n, maxLimit), nil
+	return min(n, maxLimit)
 }
 
-// afterNumber reads a numeric cursor; absent it is 0.
-func afterNumber(s string) (int64, error) {
+// number is a numeric cursor; absent it is 0.
+func (q *query) number() int64 {
+	s := q.Get("after")
 	if s == "" {
-		return 0, nil
+		return 0
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 {
-		return 0, bad("The cursor %.40q is not a number from 0 on. Use next of the answer before.", s)
+		q.refuse(bad("The cursor %.40q is not a number from 0 on. Use next of the answer before.", s))
 	}
-	return n, nil
+	return n
 }
 
-// timeOf reads a time or a day (UTC).
-func timeOf(q url.Values, name string) (time.Time, error) {
+// id is a cursor of a list of ids with that prefix; one that no answer gave is refused.
+func (q *query) id(prefix string) string {
+	after := q.Get("after")
+	q.refuse(cursorIs(after, prefix))
+	return after
+}
+
+// flag is true or false; absent it is false.
+func (q *query) flag(name, otherwise string) bool {
+	text := q.Get(name)
+	if text != "" && text != "true" && text != "false" {
+		q.refuse(bad(otherwise, text))
+	}
+	return text == "true"
+}
+
+// time is a time or a day (UTC).
+func (q *query) time(name string) time.Time {
 	s := q.Get(name)
 	if s == "" {
-		return time.Time{}, nil
+		return time.Time{}
 	}
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {
-			return t.UTC(), nil
+			return t.UTC()
 		}
 	}
-	return time.Time{}, bad("The time %.40q in %s is not understood. Write 2026-01-31T12:00:00Z or 2026-01-31.", s, name)
+	q.refuse(bad("The time %.40q in %s is not understood. Write 2026-01-31T12:00:00Z or 2026-01-31.", s, name))
+	return time.Time{}
 }
 
 // manyOf splits repeated and comma-separated values of a parameter.
@@ -88,43 +125,29 @@ func manyOf(q url.Values, name string) []string {
 }
 
 // statesOf reads ?state=, which may name several.
-func statesOf[S ~string](q url.Values, known []S) ([]S, error) {
+func statesOf[S ~string](q *query, known []S) []S {
 	var states []S
-	for _, v := range manyOf(q, "state") {
+	for _, v := range manyOf(q.Values, "state") {
 		if !slices.Contains(known, S(v)) {
-			return nil, bad("There is no state %.40q. Known states: %v.", v, known)
+			q.refuse(bad("There is no state %.40q. Known states: %v.", v, known))
 		}
 		states = append(states, S(v))
 	}
-	return states, nil
+	return states
 }
 
 // filterOf reads the filter of a list of delegations; days of its line are of UTC.
 func filterOf(c echo.Context, now time.Time) (orchestrator.Filter, error) {
-	q := c.QueryParams()
-	err := only(q, "state", "agent", "repository", "requester", "q", "from", "to", "after", "limit", "roots", "filter")
-	if err != nil {
-		return orchestrator.Filter{}, err
-	}
+	q := asked(c, "state", "agent", "repository", "requester", "q", "from", "to", "after", "limit", "roots", "filter")
 	f := orchestrator.Filter{Agent: q.Get("agent"), Repository: q.Get("repository"), Requester: q.Get("requester"),
-		Query: q.Get("q"), After: q.Get("after"), RootsOnly: q.Get("roots") == "true"}
-	if f.Line, err = history.Parse(history.Delegations, q.Get("filter"), now, time.UTC); err != nil {
-		return f, bad("%s", err)
+		Query: q.Get("q"), RootsOnly: q.Get("roots") == "true"}
+	line, err := history.Parse(history.Delegations, q.Get("filter"), now, time.UTC)
+	if err != nil {
+		q.refuse(bad("%s", err))
 	}
-	if f.States, err = statesOf(q, orchestrator.States()); err != nil {
-		return f, err
-	}
-	if f.From, err = timeOf(q, "from"); err != nil {
-		return f, err
-	}
-	if f.To, err = timeOf(q, "to"); err != nil {
-		return f, err
-	}
-	if err = cursorIs(f.After, orchestrator.DelegationPrefix); err != nil {
-		return f, err
-	}
-	f.Limit, err = limitOf(q)
-	return f, err
+	f.Line, f.States, f.From, f.To = line, statesOf(q, orchestrator.States()), q.time("from"), q.time("to")
+	f.After, f.Limit = q.id(orchestrator.DelegationPrefix), q.limit()
+	return f, q.err
 }
 
 // cursorIs refuses a cursor of a list that no answer gave.

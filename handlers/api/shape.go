@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/web/wire"
 )
@@ -29,9 +30,7 @@ func shapeOf(d orchestrator.Delegation) wire.Delegation {
 				s.Result.Artifacts[i].URL = orchestrator.ArtifactURL(d.ID, a.Name)
 			}
 		}
-		if s.Result.Artifacts == nil {
-			s.Result.Artifacts = []agent.Artifact{}
-		}
+		s.Result.Artifacts = wire.Items(s.Result.Artifacts)
 	}
 	return s
 }
@@ -47,11 +46,7 @@ func maskedChain(c chain.Chain) []chain.Step {
 }
 
 func shapesOf(all []orchestrator.Delegation) []wire.Delegation {
-	shapes := make([]wire.Delegation, len(all))
-	for i, d := range all {
-		shapes[i] = shapeOf(d)
-	}
-	return shapes
+	return each.Of(all, shapeOf)
 }
 
 func utc(t *time.Time) *time.Time {
@@ -68,4 +63,11 @@ func known(t time.Time) *time.Time {
 		return nil
 	}
 	return utc(&t)
+}
+
+func budgetOf(a *budget.Account) *wire.Budget {
+	if a == nil {
+		return nil
+	}
+	return &wire.Budget{Limits: a.Limits.Published(), Used: a.Used.Published(), Settled: a.Settled.Published(), Reserved: a.Reserved.Published(), Exceeded: a.Exceeded}
 }

@@ -135,8 +135,5 @@ func (a *API) Tree(c echo.Context) error {
 		return err
 	}
 	shapes, err := a.told(c, tree)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, wire.ListOf(shapes, ""))
+	return send(c, http.StatusOK, wire.ListOf(shapes, ""), err)
 }

@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/trigger"
 	"gatehouse/web/wire"
 
@@ -53,14 +53,7 @@ func (a *API) Triggers(c echo.Context) error {
 		return err
 	}
 	all, err := a.Site.Triggers.Statuses(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	items := make([]wire.Trigger, len(all))
-	for i, s := range all {
-		items[i] = triggerOf(s)
-	}
-	return c.JSON(http.StatusOK, wire.ListOf(items, ""))
+	return send(c, http.StatusOK, wire.ListOf(each.Of(all, triggerOf), ""), err)
 }
 
 // Trigger answers GET /triggers/{name}.
@@ -69,10 +62,7 @@ func (a *API) Trigger(c echo.Context) error {
 		return err
 	}
 	s, err := a.Site.Triggers.Status(c.Request().Context(), c.Param("name"))
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, triggerOf(s))
+	return send(c, http.StatusOK, triggerOf(s), err)
 }
 
 // Deliveries answers GET /triggers/{name}/deliveries, newest first and without payloads.
@@ -80,22 +70,12 @@ func (a *API) Deliveries(c echo.Context) error {
 	if err := a.forPeople(c); err != nil {
 		return err
 	}
-	q := c.QueryParams()
-	if err := only(q, "state", "after", "limit"); err != nil {
-		return err
+	q := asked(c, "state", "after", "limit")
+	f := trigger.Filter{Trigger: c.Param("name"), States: statesOf(q, trigger.States()), After: q.id(trigger.DeliveryPrefix), Limit: q.limit()}
+	if q.err != nil {
+		return q.err
 	}
-	states, err := statesOf(q, trigger.States())
-	if err != nil {
-		return err
-	}
-	if err := cursorIs(q.Get("after"), trigger.DeliveryPrefix); err != nil {
-		return err
-	}
-	limit, err := limitOf(q)
-	if err != nil {
-		return err
-	}
-	page, err := a.Site.Triggers.Deliveries(c.Request().Context(), trigger.Filter{Trigger: c.Param("name"), States: states, After: q.Get("after"), Limit: limit})
+	page, err := a.Site.Triggers.Deliveries(c.Request().Context(), f)
 	if err != nil {
 		return err
 	}
@@ -104,11 +84,7 @@ func (a *API) Deliveries(c echo.Context) error {
 			return err
 		}
 	}
-	items := make([]wire.Delivery, len(page.Items))
-	for i, d := range page.Items {
-		items[i] = deliveryOf(d)
-	}
-	return c.JSON(http.StatusOK, wire.ListOf(items, page.Next))
+	return c.JSON(http.StatusOK, wire.ListOf(each.Of(page.Items, deliveryOf), page.Next))
 }
 
 // Delivery answers GET /triggers/{name}/deliveries/{id} and GET /deliveries/{id} with what it carried, as it came.
@@ -120,10 +96,7 @@ func (a *API) Delivery(c echo.Context) error {
 	shape := deliveryOf(d)
 	shape.Headers, shape.Text = d.Headers, wire.Maybe(d.Text)
 	if d.Body != nil {
-		text := string(d.Body)
-		if !utf8.ValidString(text) {
-			text = strings.ToValidUTF8(text, "\uFFFD")
-		}
+		text := strings.ToValidUTF8(string(d.Body), "\uFFFD")
 		shape.Payload = &text
 	}
 	return c.JSON(http.StatusOK, shape)
@@ -150,10 +123,7 @@ func (a *API) Redeliver(c echo.Context) error {
 		return err
 	}
 	again, err := a.Site.Triggers.Redeliver(c.Request().Context(), d.ID, caller(c).User)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusAccepted, deliveryOf(again))
+	return send(c, http.StatusAccepted, deliveryOf(again), err)
 }
 
 // TryTrigger answers POST /triggers/{name}/test. Nothing is stored.
@@ -163,8 +133,5 @@ func (a *API) TryTrigger(c echo.Context) error {
 		return err
 	}
 	trial, err := a.Site.Triggers.Try(c.Request().Context(), c.Param("name"), trigger.Sample{Body: in.Payload, Event: in.Event})
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, wire.Trial{Fires: trial.Fires, Agent: wire.Maybe(trial.Agent), Text: wire.Maybe(trial.Text), Key: wire.Maybe(trial.Key), Asks: wire.Maybe(trial.Asks), Code: wire.Maybe(trial.Code), Message: wire.Maybe(trial.Message)})
+	return send(c, http.StatusOK, wire.Trial{Fires: trial.Fires, Agent: wire.Maybe(trial.Agent), Text: wire.Maybe(trial.Text), Key: wire.Maybe(trial.Key), Asks: wire.Maybe(trial.Asks), Code: wire.Maybe(trial.Code), Message: wire.Maybe(trial.Message)}, err)
 }

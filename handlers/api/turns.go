@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/web/wire"
 
@@ -41,17 +42,10 @@ type Block struct {
 // Turns answers GET /delegations/{id}/turns?run=&after=&limit=: the conversation of a
 // delegation with its model, oldest first. Without run it is that of the newest run.
 func (a *API) Turns(c echo.Context) error {
-	ctx, q := c.Request().Context(), c.QueryParams()
-	if err := only(q, "after", "limit", "run"); err != nil {
-		return err
-	}
-	after, err := afterNumber(q.Get("after"))
-	if err != nil {
-		return err
-	}
-	limit, err := limitOf(q)
-	if err != nil {
-		return err
+	ctx, q := c.Request().Context(), asked(c, "after", "limit", "run")
+	after, limit := q.number(), q.limit()
+	if q.err != nil {
+		return q.err
 	}
 	d, err := a.Ids.Delegation(ctx, caller(c), c.Param("id"))
 	if err != nil {
@@ -70,10 +64,7 @@ func (a *API) Turns(c echo.Context) error {
 		found = found[:limit]
 		next = strconv.Itoa(found[limit-1].N)
 	}
-	items := make([]Turn, 0, len(found))
-	for _, t := range found {
-		items = append(items, turnShape(t, run))
-	}
+	items := each.Of(found, func(t agent.Turn) Turn { return turnShape(t, run) })
 	return c.JSON(http.StatusOK, wire.ListOf(items, next))
 }
 

@@ -1,13 +1,17 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"time"
 
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/record/insight"
 )
 
 const (
@@ -37,7 +41,7 @@ func (s *Store) BreakerStates(ctx context.Context) ([]guard.Breaker, error) {
 
 // Breaker reads the breaker of an agent without locking it.
 func (t *Tx) Breaker(_ context.Context, agent string) (guard.Breaker, error) {
-	return t.breaker(agent, "")
+	return readBreaker(t.read().row(t.ctx, selectBreaker, agent), agent)
 }
 
 // LockBreaker reads it and, on PostgreSQL, locks its row, which is made where there is
@@ -46,11 +50,11 @@ func (t *Tx) LockBreaker(_ context.Context, agent string) (guard.Breaker, error)
 	if _, err := t.q.exec(t.ctx, insertBreaker, agent, micros(t.now)); err != nil {
 		return guard.Breaker{}, fmt.Errorf("make the breaker of %s: %w", agent, err)
 	}
-	return t.breaker(agent, t.s.dialect.lock)
+	return readBreaker(t.q.row(t.ctx, selectBreaker+t.s.dialect.lock, agent), agent)
 }
 
-func (t *Tx) breaker(agent, lock string) (guard.Breaker, error) {
-	b, err := scanBreaker(t.q.row(t.ctx, selectBreaker+lock, agent))
+func readBreaker(row scanner, agent string) (guard.Breaker, error) {
+	b, err := scanBreaker(row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return guard.Breaker{Agent: agent, State: guard.Closed}, nil
 	}
@@ -73,4 +77,96 @@ func (t *Tx) PutBreaker(_ context.Context, b guard.Breaker) error {
 // zeroNull is a time of which zero means none.
 func zeroNull(at time.Time) sql.NullInt64 {
 	return sql.NullInt64{Int64: micros(at), Valid: !at.IsZero()}
+}
+
+// Breakers lists the breakers of all agents that ever failed, by name.
+func (s *Store) Breakers(ctx context.Context) ([]insight.Breaker, error) {
+	rows, err := s.r.query(ctx, "select agent, state, failures, opened_at, until, reason, changed_at from breakers order by agent")
+	all, err := collect(rows, err, func(row scanner) (insight.Breaker, error) {
+		var b insight.Breaker
+		var opened, until sql.NullInt64
+		var changed int64
+		err := row.Scan(&b.Agent, &b.State, &b.Failures, &opened, &until, &b.Reason, &changed)
+		b.OpenedAt, b.Until, b.ChangedAt = fromNull(opened), fromNull(until), fromMicros(changed)
+		return b, err
+	})
+	return all, s.explain(err)
+}
+
+const selectTurnsOfBreakers = `select task_id, n, type, actor, at, data from events
+	where type in ('breaker.opened', 'breaker.closed') and at >= ? and at < ? order by at desc limit ?`
+
+// BreakerTurns lists when breakers opened and closed, newest first.
+func (s *Store) BreakerTurns(ctx context.Context, from, to time.Time, limit int) ([]insight.Turn, error) {
+	rows, err := s.r.query(ctx, selectTurnsOfBreakers, micros(from), micros(to), limit)
+	all, err := collect(rows, err, func(row scanner) (insight.Turn, error) {
+		var t insight.Turn
+		var kind event.Type
+		var actor, data string
+		var at int64
+		err := row.Scan(&t.TaskID, &t.N, &kind, &actor, &at, &data)
+		var more event.BreakerOpenedData // one that closed has the agent alone
+		event.Decode([]byte(data), &more)
+		t.Agent, t.Reason, t.Opened, t.At = cmp.Or(more.Agent, actor), more.Reason, kind == event.BreakerOpened, fromMicros(at)
+		return t, err
+	})
+	return all, s.explain(err)
+}
+
+// selectOpen lists live children of some parents, oldest first.
+func selectOpen(n int) string {
+	return "select parent_id, id, to_agent, state, since, spawned from delegations where parent_id in " + marks(n) + " and parent_id <> '' and ended_at is null order by id limit ?"
+}
+
+// mostOpen bounds the children that one question lists.
+const mostOpen = 2000
+
+// LiveBelow lists the live children of some delegations, oldest first, by parent.
+func (s *Store) LiveBelow(ctx context.Context, parents []string) (map[string][]orchestrator.Below, error) {
+	found := map[string][]orchestrator.Below{}
+	if len(parents) == 0 {
+		return found, nil
+	}
+	args := make([]any, 0, len(parents)+1)
+	for _, id := range parents {
+		args = append(args, id)
+	}
+	rows, err := s.r.query(ctx, selectOpen(len(parents)), append(args, mostOpen)...)
+	_, err = collect(rows, err, func(row scanner) (string, error) {
+		var parent string
+		var b orchestrator.Below
+		var since int64
+		err := row.Scan(&parent, &b.ID, &b.Agent, &b.State, &since, &b.Spawned)
+		b.Since = fromMicros(since)
+		found[parent] = append(found[parent], b)
+		return parent, err
+	})
+	return found, s.explain(err)
+}
+
+// Stuck counts the delegations whose lease ran out that long ago and that nobody has
+// taken up since.
+func (s *Store) Stuck(ctx context.Context, before time.Time) (int64, error) {
+	var n int64
+	err := s.r.row(ctx, selectStuck, micros(before)).Scan(&n)
+	return n, s.explain(err)
+}
+
+const selectStuck = "select count(*) from delegations where holder <> '' and lease_until <= ?"
+
+// selectLive goes along the index of what each agent is doing.
+const selectLive = "select state, count(*) from delegations where ended_at is null group by to_agent, state"
+
+// Live counts the live delegations by state.
+func (s *Store) Live(ctx context.Context) (map[string]int64, error) {
+	counts := map[string]int64{}
+	rows, err := s.r.query(ctx, selectLive)
+	_, err = collect(rows, err, func(row scanner) (string, error) {
+		var state string
+		var n int64
+		err := row.Scan(&state, &n)
+		counts[state] += n
+		return state, err
+	})
+	return counts, s.explain(err)
 }

@@ -20,14 +20,21 @@ const (
 
 	selectNamedKeys = selectKeys + " and namespace = ?" + newestFirst
 	selectOwnKeys   = selectKeys + " and namespace in (?, ?, ?, ?)" + newestFirst
-	selectOtherKeys = selectKeys + " and substr(namespace, 1, ?) <> ? and substr(namespace, 1, ?) <> ? and substr(namespace, 1, ?) <> ? and namespace <> ?" + newestFirst
+	selectOtherKeys = selectKeys + " and substr(namespace, 1, ?) <> ? and substr(namespace, 1, ?) <> ?" +
+		" and substr(namespace, 1, ?) <> ? and namespace <> ?" + newestFirst
+	// Both at once: every run begins with it.
+	selectAllKeys = "select * from (" + selectOwnKeys + ") own union all select * from (" + selectOtherKeys + ") others" +
+		" order by updated_at desc, namespace, key_name"
 )
 
 // Given returns at most total unexpired entries for a run with these rights: the newest
 // of what is the agent's own, then the newest of what it reads (K27, K31, K32). Values
 // are read only for entries that are returned.
 func (s *Store) Given(ctx context.Context, r sharedctx.Rights, total int) ([]sharedctx.Entry, error) {
-	own, err := s.keys(ctx, selectOwnKeys, givenRecent, texts(r.Own())...)
+	if r.Reads == nil {
+		return s.givenAll(ctx, r, total)
+	}
+	own, err := s.keys(ctx, selectOwnKeys, s.keysOf(givenRecent, texts(r.Own())...))
 	if err != nil {
 		return nil, err
 	}
@@ -36,16 +43,7 @@ func (s *Store) Given(ctx context.Context, r sharedctx.Rights, total int) ([]sha
 		if r.MayRead(ns) != nil || slices.Contains(r.Own(), ns) {
 			continue
 		}
-		found, err := s.keys(ctx, selectNamedKeys, givenEach, clean(ns))
-		if err != nil {
-			return nil, err
-		}
-		others = append(others, found)
-	}
-	if r.Reads == nil {
-		found, err := s.keys(ctx, selectOtherKeys, givenRecent,
-			len(sharedctx.MemoryPrefix), sharedctx.MemoryPrefix, len(sharedctx.HandoffPrefix), sharedctx.HandoffPrefix,
-			len(sharedctx.BoardPrefix), sharedctx.BoardPrefix, r.Agent)
+		found, err := s.keys(ctx, selectNamedKeys, s.keysOf(givenEach, clean(ns)))
 		if err != nil {
 			return nil, err
 		}
@@ -55,10 +53,35 @@ func (s *Store) Given(ctx context.Context, r sharedctx.Rights, total int) ([]sha
 	return s.values(ctx, chosen[:min(len(chosen), total)])
 }
 
+// givenAll is Given for a run that may read every shared namespace.
+func (s *Store) givenAll(ctx context.Context, r sharedctx.Rights, total int) ([]sharedctx.Entry, error) {
+	args := append(s.keysOf(givenRecent, texts(r.Own())...), s.keysOf(givenRecent,
+		len(sharedctx.MemoryPrefix), sharedctx.MemoryPrefix, len(sharedctx.HandoffPrefix), sharedctx.HandoffPrefix,
+		len(sharedctx.BoardPrefix), sharedctx.BoardPrefix, r.Agent)...)
+	found, err := s.keys(ctx, selectAllKeys, args)
+	if err != nil {
+		return nil, err
+	}
+	var own, others []sharedctx.Entry
+	for _, e := range found {
+		if slices.Contains(r.Own(), e.Namespace) {
+			own = append(own, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	chosen := append(own, sharedctx.Merge(s.now(), 0, others)...)
+	return s.values(ctx, chosen[:min(len(chosen), total)])
+}
+
+// keysOf are the arguments of a text that begins as selectKeys does.
+func (s *Store) keysOf(limit int, args ...any) []any {
+	return append(append([]any{micros(s.now()), len(sharedctx.RecordPrefix), sharedctx.RecordPrefix}, args...), limit)
+}
+
 // keys returns entries without their values, newest first, without the records of
 // delegations: those are there to be asked for.
-func (s *Store) keys(ctx context.Context, text string, limit int, args ...any) ([]sharedctx.Entry, error) {
-	args = append([]any{micros(s.now()), len(sharedctx.RecordPrefix), sharedctx.RecordPrefix}, append(args, limit)...)
+func (s *Store) keys(ctx context.Context, text string, args []any) ([]sharedctx.Entry, error) {
 	rows, err := s.r.query(ctx, text, args...)
 	found, err := collect(rows, err, func(row scanner) (sharedctx.Entry, error) {
 		var e sharedctx.Entry

@@ -29,7 +29,7 @@ func bothEmpty(t *testing.T, test func(t *testing.T, url string)) {
 
 func open(t testing.TB, url string) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), url, store.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s, err := openAs(t, url, "node")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +39,11 @@ func open(t testing.TB, url string) *sqlstore.Store {
 		}
 	})
 	return s
+}
+
+// openAs opens the store of a node, which the caller closes.
+func openAs(t testing.TB, url, node string) (*sqlstore.Store, error) {
+	return sqlstore.Open(t.Context(), url, store.Options{Node: node, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 }
 
 // newTask makes a task with its root and n events.

@@ -11,9 +11,15 @@
 //	Context()             sharedctx.Store
 //	Run                   the listener, the notifier and the sequencer of this node
 //
+// A step on a task is one write: it reads from memory (task.go) or without a lock, and is
+// written in one statement on PostgreSQL, which is its transaction (postgres.go), and in
+// one group of steps that share a commit on SQLite (sqlite.go). The task's version decides
+// whether what it read is still true (optimistic.go); where not, it runs again under the row's lock. So no
+// result depends on memory alone: a write, or a look at the version, proves it.
+//
 // The order over all tasks: on SQLite the one writer gives each event its position
 // inside the writing transaction. On PostgreSQL the node that holds the lease
-// "sequencer" gives positions to what others have committed (sequencer.go), so no
+// "sequencer" gives positions to what others have committed (event.go), so no
 // reader ever looks at a sequence that somebody still writes.
 //
 // The room imports orchestrator and its leaves, and migrations. It alone imports sqlx, pq,

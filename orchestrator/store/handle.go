@@ -3,10 +3,21 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/record/history"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/pressly/goose/v3"
 )
 
 // handle is a pool of connections with its prepared statements. These are prepared
@@ -16,12 +27,17 @@ type handle struct {
 	db    *sqlx.DB
 	bind  int // sqlx's bind type: ? or $1
 	stmts map[string]*sql.Stmt
+
+	sent, rows atomic.Int64 // statements, and rows that they wrote
+
+	mu     sync.Mutex
+	shapes map[shape]*sql.Stmt // of whole transactions
 }
 
 // querier reads, inside a transaction or outside. Texts have ? and are rebound.
 type querier interface {
 	query(ctx context.Context, text string, args ...any) (*sql.Rows, error)
-	row(ctx context.Context, text string, args ...any) *sql.Row
+	row(ctx context.Context, text string, args ...any) scanner
 }
 
 func (h *handle) rebind(text string) string { return sqlx.Rebind(h.bind, text) }
@@ -46,24 +62,31 @@ func (h *handle) close() error {
 	for _, stmt := range h.stmts {
 		err = errors.Join(err, stmt.Close())
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, stmt := range h.shapes {
+		err = errors.Join(err, stmt.Close())
+	}
 	return errors.Join(err, h.db.Close())
 }
 
 func (h *handle) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	if stmt := h.stmts[text]; stmt != nil {
-		return stmt.ExecContext(ctx, args...)
+		return h.count(stmt.ExecContext(ctx, args...))
 	}
-	return h.db.ExecContext(ctx, h.rebind(text), args...)
+	return h.count(h.db.ExecContext(ctx, h.rebind(text), args...))
 }
 
 func (h *handle) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	h.sent.Add(1)
 	if stmt := h.stmts[text]; stmt != nil {
 		return stmt.QueryContext(ctx, args...)
 	}
 	return h.db.QueryContext(ctx, h.rebind(text), args...)
 }
 
-func (h *handle) row(ctx context.Context, text string, args ...any) *sql.Row {
+func (h *handle) row(ctx context.Context, text string, args ...any) scanner {
+	h.sent.Add(1)
 	if stmt := h.stmts[text]; stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)
 	}
@@ -78,23 +101,42 @@ type bound struct {
 
 func (b bound) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	if stmt := b.h.stmts[text]; stmt != nil {
-		return b.tx.StmtContext(ctx, stmt).ExecContext(ctx, args...)
+		return b.h.count(b.tx.StmtContext(ctx, stmt).ExecContext(ctx, args...))
 	}
-	return b.tx.ExecContext(ctx, b.h.rebind(text), args...)
+	return b.h.count(b.tx.ExecContext(ctx, b.h.rebind(text), args...))
 }
 
 func (b bound) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	b.h.sent.Add(1)
 	if stmt := b.h.stmts[text]; stmt != nil {
 		return b.tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
 	}
 	return b.tx.QueryContext(ctx, b.h.rebind(text), args...)
 }
 
-func (b bound) row(ctx context.Context, text string, args ...any) *sql.Row {
+func (b bound) row(ctx context.Context, text string, args ...any) scanner {
+	b.h.sent.Add(1)
 	if stmt := b.h.stmts[text]; stmt != nil {
 		return b.tx.StmtContext(ctx, stmt).QueryRowContext(ctx, args...)
 	}
 	return b.tx.QueryRowContext(ctx, b.h.rebind(text), args...)
+}
+
+// count counts a statement and the rows that it wrote.
+func (h *handle) count(res sql.Result, err error) (sql.Result, error) {
+	h.sent.Add(1)
+	if err == nil {
+		if n, err := res.RowsAffected(); err == nil {
+			h.rows.Add(n)
+		}
+	}
+	return res, err
+}
+
+// begin begins a transaction, which is one statement, as its end will be.
+func (h *handle) begin(ctx context.Context) (*sql.Tx, error) {
+	h.sent.Add(2)
+	return h.db.BeginTx(ctx, nil)
 }
 
 // collect reads all rows with scan.
@@ -123,4 +165,187 @@ func changed(res sql.Result, err error) (int64, error) {
 		return 0, err
 	}
 	return res.RowsAffected()
+}
+
+// dialect is everything in which the two databases differ.
+type dialect struct {
+	name       string
+	goose      goose.Dialect
+	migrations func() (fs.FS, error)
+	// alone runs fn while no other program migrates; nil where fn is tried again instead.
+	alone func(ctx context.Context, s *Store, fn func() error) error
+
+	lock string // ends a select that locks its row
+	skip string // … or skips it when another transaction has it
+	// snapshot is the isolation in which a transaction reads one moment; the default does on SQLite.
+	snapshot sql.IsolationLevel
+	// counting keeps other transactions from counting the children of an agent until this one
+	// ends; "" where there is one writer.
+	counting string
+	// clock reads the one clock that all nodes share, in microseconds; "" where there is one node
+	// with a clock of its own.
+	clock  string
+	ending string // the last six characters of id, as indexed
+
+	pattern string // whether the data of an event has what a pattern of letters and [classes] says
+
+	useReady  string // makes the planner read delegations_ready; "" where it does
+	claimable string // selectClaimable of this dialect
+
+	indexedBy string // begins what makes the planner read an index; "" where it does
+
+	// classify says what kind of error the driver returned.
+	classify func(error) failure
+	// advice is what to do about an error that nobody else handles; "" for none.
+	advice func(error) string
+	// apply commits what a transaction has to write that began none in the database; errStale
+	// where its task is not as it was read.
+	apply func(ctx context.Context, t *Tx) error
+	// flush writes the events and the counters of a transaction before its commit.
+	flush func(ctx context.Context, t *Tx) error
+	// search lists delegations whose text has the words of f.Query.
+	search func(ctx context.Context, s *Store, f orchestrator.Filter, a asked, limit int) ([]orchestrator.Delegation, error)
+	// searchRequests lists the rows of requests with the words of a filter; requestsWith is
+	// the text that lists their ids.
+	searchRequests func(ctx context.Context, s *Store, a asked, after string, limit int) ([]history.Row, error)
+	requestsWith   func(a asked, limit int) (string, []any)
+	// delegationsWith is the text that lists the ids of delegations with such words.
+	delegationsWith func(a asked, limit int) (string, []any)
+	extra           []string // texts that only this dialect prepares
+}
+
+// failure is what the store has to know of a driver's error.
+type failure int
+
+const (
+	other    failure = iota
+	conflict         // a unique key is taken
+	undone           // a deadlock or the like: the transaction may be run again
+	away             // the database did not answer, or the connection broke
+	stopped          // the statement was cancelled
+)
+
+// statements lists the texts that are prepared: everything on the way of a hop, and what
+// every page asks beside its own rows.
+func (d *dialect) statements() []string {
+	return append([]string{
+		selectTask + " where id = ?",
+		selectTask + " where id = ?" + d.lock,
+		selectHead, selectHead + d.lock,
+		selectDelegation + " where id = ?",
+		selectDelegation + " where id = ? and task_id = ?",
+		selectDelegation + " where task_id = ? order by seq",
+		selectChildren,
+		selectChild,
+		selectRecent,
+		selectBreaker,
+		d.claimable,
+		selectEvents,
+		selectOrdered,
+		selectAllKeys,
+		selectSession, selectUsers, selectAccountsOf, selectPosition, selectOwnViews, selectCheckpoint, selectVerification,
+		insertTask,
+		insertDelegation,
+		moveDelegation,
+		updateTask,
+	}, d.extra...)
+}
+
+// micros is a time as stored; the zero time is 0.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// whole is t as it comes back from the database.
+func whole(t time.Time) time.Time { return fromMicros(micros(t)) }
+
+// nullMicros is a time that may be missing.
+func nullMicros(t *time.Time) sql.NullInt64 {
+	if t == nil {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: t.UnixMicro(), Valid: true}
+}
+
+func fromMicros(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
+
+func fromNull(us sql.NullInt64) *time.Time {
+	if !us.Valid {
+		return nil
+	}
+	t := time.UnixMicro(us.Int64).UTC()
+	return &t
+}
+
+// usdMicros is money as millionths of a dollar; a sum that is no number is unknown.
+func usdMicros(usd *float64) sql.NullInt64 {
+	if usd == nil || math.IsNaN(*usd) || math.IsInf(*usd, 0) {
+		return sql.NullInt64{}
+	}
+	return sql.NullInt64{Int64: int64(math.Round(*usd * 1e6)), Valid: true}
+}
+
+func fromUSD(m sql.NullInt64) *float64 {
+	if !m.Valid {
+		return nil
+	}
+	usd := float64(m.Int64) / 1e6
+	return &usd
+}
+
+// encode is v as the text of a JSON column.
+func encode(v any) (string, error) {
+	b, err := json.Marshal(v)
+	return string(b), err
+}
+
+// encodeOr is encode for a pointer that may be nil: the column is NULL then.
+func encodeOr[T any](v *T) (sql.NullString, error) {
+	if v == nil {
+		return sql.NullString{}, nil
+	}
+	text, err := encode(v)
+	return sql.NullString{String: text, Valid: true}, err
+}
+
+func decodeOr[T any](text sql.NullString) (*T, error) {
+	if !text.Valid {
+		return nil, nil
+	}
+	v := new(T)
+	return v, json.Unmarshal([]byte(text.String), v)
+}
+
+// clean makes hostile text storable: PostgreSQL refuses NULs and broken UTF-8 with
+// errors that would fail the whole transaction.
+func clean(s string) string {
+	if strings.IndexByte(s, 0) >= 0 {
+		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// list makes a missing list an empty one: the column reads [] and not null.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// spelt is such a list as events tell it.
+func spelt[T ~string](items []T) []string {
+	out := make([]string, len(items))
+	for i, v := range items {
+		out[i] = string(v)
+	}
+	return out
 }

@@ -34,7 +34,7 @@ func (s *Store) Query(ctx context.Context, text string, args ...any) (*sql.Rows,
 }
 
 // Row is Query for one row.
-func (s *Store) Row(ctx context.Context, text string, args ...any) *sql.Row {
+func (s *Store) Row(ctx context.Context, text string, args ...any) Scanner {
 	return s.r.row(ctx, text, args...)
 }
 
@@ -49,7 +49,7 @@ func (s *Store) Change(ctx context.Context, text string, args ...any) (*sql.Rows
 }
 
 // ChangeOne is Change for one row.
-func (s *Store) ChangeOne(ctx context.Context, text string, args ...any) *sql.Row {
+func (s *Store) ChangeOne(ctx context.Context, text string, args ...any) Scanner {
 	return s.w.row(ctx, text, args...)
 }
 
@@ -98,7 +98,7 @@ func (t *Tx) Query(text string, args ...any) (*sql.Rows, error) {
 }
 
 // Row is Query for one row.
-func (t *Tx) Row(text string, args ...any) *sql.Row { return t.q.row(t.ctx, text, args...) }
+func (t *Tx) Row(text string, args ...any) Scanner { return t.q.row(t.ctx, text, args...) }
 
 // Exec changes rows in the transaction.
 func (t *Tx) Exec(text string, args ...any) (sql.Result, error) {

@@ -10,8 +10,10 @@ import (
 
 	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/pgtest"
+	"gatehouse/orchestrator/store/storetest"
 )
 
 func TestNodesThatStartAtOnce(t *testing.T) {
@@ -65,6 +67,64 @@ func TestMigrateAlone(t *testing.T) {
 	})
 }
 
+// TestFilledDatabaseMoves: a database of version 44 with tasks, requests and events moves to
+// today's, nothing of it changes, and its tasks go on.
+func TestFilledDatabaseMoves(t *testing.T) {
+	bothEmpty(t, func(t *testing.T, url string) {
+		ctx := t.Context()
+		made := storetest.Seed(t, storetest.At(t, url, 44), 3000, now())
+		s := open(t, url)
+		n, err := s.VerifyAll(ctx, func(id string, err error) { t.Errorf("%s: %v", id, err) })
+		if err != nil || n < made.Tasks {
+			t.Errorf("%d of %d chains are sound: %v", n, made.Tasks, err)
+		}
+		page, err := s.List(ctx, orchestrator.Filter{Limit: 8})
+		if err != nil || len(page.Items) < 8 {
+			t.Fatalf("%d delegations, %v", len(page.Items), err)
+		}
+		for _, d := range page.Items {
+			goOn(t, s, d)
+		}
+	})
+}
+
+// goOn takes a step on a delegation and finds all of it there.
+func goOn(t *testing.T, s *sqlstore.Store, d orchestrator.Delegation) {
+	t.Helper()
+	ctx := t.Context()
+	before, err := s.Task(ctx, d.TaskID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second one from memory
+		err := s.InTask(ctx, d.TaskID, func(tx orchestrator.Tx) error {
+			row, err := tx.Delegation(ctx, d.ID)
+			if err != nil {
+				return err
+			}
+			row.Losses++
+			tx.Task().Handoffs++
+			if err := tx.Move(ctx, row, d.State, d.Attempt); err != nil {
+				return err
+			}
+			return tx.Append(ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "kik"})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := s.Task(ctx, d.TaskID)
+	if err != nil || after.Handoffs != before.Handoffs+2 || after.LastN != before.LastN+2 {
+		t.Errorf("%s went from %d to %d, %v", d.TaskID, before.LastN, after.LastN, err)
+	}
+	if got, err := s.Delegation(ctx, d.ID); err != nil || got.Losses != d.Losses+2 || got.Text != d.Text {
+		t.Errorf("%s lost %d times: %v", d.ID, got.Losses, err)
+	}
+	if err := s.VerifyTask(ctx, d.TaskID); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOpenSaysWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")
@@ -108,7 +168,10 @@ func TestLockedFile(t *testing.T) {
 	s := open(t, url)
 	task, _ := newTask(t, s, 1)
 	done := make(chan error)
-	err := s.InTask(t.Context(), task.ID, func(orchestrator.Tx) error {
+	err := s.InTask(t.Context(), task.ID, func(tx orchestrator.Tx) error {
+		if err := tx.PutBlob(t.Context(), "blob", "text", []byte("x")); err != nil { // it holds the file now
+			return err
+		}
 		// Another program's writer waits for this one, and gives up.
 		go func() {
 			other, err := sqlstore.Open(t.Context(), url, store.Options{})

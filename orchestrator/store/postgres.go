@@ -31,7 +31,12 @@ var settings = map[string]string{
 	"connect_timeout": "5", "application_name": "gatehouse", "sslmode": "prefer",
 	"lock_timeout": "30000", "idle_in_transaction_session_timeout": "60000",
 	"binary_parameters": "yes", // a query that is not prepared is one way to the server and back, and not two
+	countsVersions:      "on",
 }
+
+// countsVersions is the setting of a connection whose program counts the versions of tasks.
+// Where it is missing, as with an older node or an administrator's psql, triggers count.
+const countsVersions = "gatehouse.counts_versions"
 
 func postgresDialect() *dialect {
 	d := &dialect{
@@ -48,15 +53,15 @@ func postgresDialect() *dialect {
 		pattern:    "lower(e.data) ~ ?",
 		classify:   classifyPostgres,
 		flush:      flushPostgres,
+		apply:      applyPostgres,
 		search:     searchPostgres,
 
 		searchRequests:  searchRequestsPostgres,
 		requestsWith:    requestsPostgres,
 		delegationsWith: delegationsPostgres,
-
-		extra: []string{insertEvents(batch)},
 	}
 	d.claimable = selectClaimable(d)
+	d.extra = append(d.extra, insertEvents(batch))
 	for k := 1; k <= batch; k++ {
 		d.extra = append(d.extra, flushEvents(k))
 	}
@@ -120,9 +125,13 @@ func postgresHandle(dsn string, pool int) (*handle, error) {
 
 func checkServer(ctx context.Context, s *Store) error {
 	var version int
-	var encoding string
-	if err := s.w.row(ctx, "select current_setting('server_version_num')::int, current_setting('server_encoding')").Scan(&version, &encoding); err != nil {
+	var encoding, counts string
+	const ask = "select current_setting('server_version_num')::int, current_setting('server_encoding'), coalesce(current_setting(?, true), '')"
+	if err := s.w.row(ctx, ask, countsVersions).Scan(&version, &encoding, &counts); err != nil {
 		return err
+	}
+	if counts != settings[countsVersions] {
+		return fmt.Errorf("the setting %s does not reach the server: connect without a pooler that drops settings, and leave it out of the URL", countsVersions)
 	}
 	if version < minPostgres {
 		return fmt.Errorf("the server is PostgreSQL %d and gatehouse needs 14 or newer: update the server", version/10000)
@@ -212,24 +221,159 @@ func redact(raw string) string {
 	return scheme + ":…"
 }
 
-// flushEvents is one statement for k events, the row that tells the sequencer of
-// them, and the task's counters: one way to the server and back.
-func flushEvents(k int) string {
-	return "with e as (" + insertEvents(k) + "), q as (insert into event_queue (task_id, first_n, last_n) values (?, ?, ?)) " + updateTask
+// shape is what a statement of applyPostgres is made for.
+type shape struct {
+	made                   bool
+	inserts, moves, events int
 }
 
-func flushPostgres(ctx context.Context, t *Tx) error {
-	if len(t.events) == 0 {
-		_, err := t.q.exec(ctx, updateTask, t.taskArgs()...)
+// text is one statement that writes a task's row, where it is as it was read, and with it
+// everything else. Without the task's row there is no task id: an insert then breaks, a
+// move finds nothing, and the last line divides by zero, so that nothing is written. That
+// also makes the task's row the first that is locked.
+func (s shape) text() string {
+	var b strings.Builder
+	if s.made {
+		b.WriteString("with t as (" + insertTask + " returning id)")
+	} else {
+		b.WriteString("with t as (" + updateTask + " returning id)")
+	}
+	const task = "(select id from t)"
+	for i := range s.inserts {
+		insert := strings.Replace(insertDelegation, "values (?", "values ("+task, 1)
+		fmt.Fprintf(&b, ", i%d as (%s)", i, insert)
+	}
+	for i := range s.moves {
+		move := strings.Replace(moveDelegation, "task_id = ?", "task_id = "+task, 1)
+		fmt.Fprintf(&b, ", u%d as (%s returning 1)", i, move)
+	}
+	if s.events > 0 {
+		b.WriteString(", e as (" + strings.ReplaceAll(insertEvents(s.events), "(?", "("+task) + ")" +
+			", q as (insert into event_queue (task_id, first_n, last_n) values (" + task + ", ?, ?))")
+	}
+	b.WriteString(" select 1 / (select count(*) from t)")
+	for i := range s.moves {
+		fmt.Fprintf(&b, ", 1 / (select count(*) from u%d)", i)
+	}
+	return b.String()
+}
+
+// writeSet is what t has to write as one statement.
+func (t *Tx) writeSet() (shape, []any, error) {
+	s := shape{made: t.made, events: len(t.events)}
+	args := t.taskArgs()
+	if t.made {
+		var err error
+		if args, err = t.row.args(); err != nil {
+			return s, nil, err
+		}
+	}
+	for _, l := range t.order {
+		if l.fresh {
+			s.inserts++
+			args = append(args, l.insertArgs()...)
+		}
+	}
+	for _, l := range t.order {
+		if l.dirty && !l.fresh {
+			s.moves++
+			args = append(args, l.moveArgs()...)
+		}
+	}
+	if s.events == 0 {
+		return s, args, nil
+	}
+	for i := range t.events {
+		args = append(args, eventArgs(&t.events[i])[1:]...)
+	}
+	return s, append(args, t.events[0].N, t.row.LastN), nil
+}
+
+// applyPostgres writes everything in one statement, which is a transaction of its own: one
+// way to the server and back.
+func applyPostgres(ctx context.Context, t *Tx) error {
+	s, args, err := t.writeSet()
+	if err != nil {
 		return err
+	}
+	stmt, err := t.s.w.shaped(ctx, s)
+	switch {
+	case err != nil:
+		return err
+	case stmt == nil:
+		_, err = t.s.w.exec(ctx, s.text(), args...)
+	default:
+		_, err = t.s.w.count(stmt.ExecContext(ctx, args...))
+	}
+	if err == nil {
+		t.s.w.rows.Add(int64(s.inserts + s.moves + s.events + 1)) // and the one that count saw
+	}
+	if missed(err) {
+		return errStale
+	}
+	return err
+}
+
+// missed reports whether a statement found the task, or one of the rows, changed.
+func missed(err error) bool {
+	var e *pq.Error
+	return errors.As(err, &e) && (e.Code == "22012" || e.Code == "23502")
+}
+
+// flushPostgres writes what is left in the transaction of the database. Many events go
+// before in statements of their own.
+func flushPostgres(ctx context.Context, t *Tx) error {
+	b := t.bound()
+	if len(t.events) == 0 {
+		return t.count(ctx, b)
 	}
 	rest := t.events
 	for ; len(rest) > batch; rest = rest[batch:] {
-		if _, err := t.q.exec(ctx, insertEvents(batch), eventArgs(rest[:batch])...); err != nil {
+		if _, err := b.exec(ctx, insertEvents(batch), manyArgs(rest[:batch])...); err != nil {
 			return err
 		}
 	}
-	args := append(eventArgs(rest), t.row.ID, t.events[0].N, t.row.LastN)
-	_, err := t.q.exec(ctx, flushEvents(len(rest)), append(args, t.taskArgs()...)...)
+	args := append(manyArgs(rest), t.row.ID, t.events[0].N, t.row.LastN)
+	n, err := changed(b.exec(ctx, flushEvents(len(rest)), append(args, t.taskArgs()...)...))
+	if err == nil && n == 0 {
+		err = errStale
+	}
 	return err
+}
+
+// flushEvents is one statement for k events, the row that tells the sequencer of
+// them, and the task's counters: one way to the server and back.
+func flushEvents(k int) string {
+	return "with e as (" + insertEvents(k) + ")," +
+		" q as (insert into event_queue (task_id, first_n, last_n) values (?, ?, ?)) " + updateTask
+}
+
+// maxShapes is how many shapes are prepared: each connection keeps a plan of each of them.
+// Those that come first are the frequent ones.
+const maxShapes = 48
+
+// shaped is the prepared statement of a shape, which is made when it is first asked for, or
+// nil where there are enough. Nobody who holds a connection asks: preparing needs one.
+func (h *handle) shaped(ctx context.Context, s shape) (*sql.Stmt, error) {
+	h.mu.Lock()
+	stmt, full := h.shapes[s], len(h.shapes) >= maxShapes
+	h.mu.Unlock()
+	if stmt != nil || full {
+		return stmt, nil
+	}
+	// Others go on meanwhile: a connection may be slow to answer.
+	stmt, err := h.db.PrepareContext(ctx, h.rebind(s.text()))
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if first := h.shapes[s]; first != nil || len(h.shapes) >= maxShapes {
+		return first, stmt.Close()
+	}
+	if h.shapes == nil {
+		h.shapes = map[shape]*sql.Stmt{}
+	}
+	h.shapes[s] = stmt
+	return stmt, nil
 }

@@ -2,12 +2,15 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"gatehouse/migrations"
 
@@ -35,6 +38,7 @@ func sqliteDialect() *dialect {
 		indexedBy:  " indexed by ",
 		classify:   classifySQLite,
 		flush:      flushSQLite,
+		apply:      func(ctx context.Context, t *Tx) error { return t.s.group.apply(ctx, t) },
 		search:     searchSQLite,
 
 		searchRequests:  searchRequestsSQLite,
@@ -45,6 +49,7 @@ func sqliteDialect() *dialect {
 	for k := 1; k <= batch; k++ {
 		d.extra = append(d.extra, insertEvents(k))
 	}
+	d.extra = append(d.extra, savepoint, releaseStep, undoStep)
 	return d
 }
 
@@ -157,15 +162,22 @@ func adviseSQLite(path string, err error) string {
 
 // flushSQLite writes the events, in the order that is the position, and the counters.
 func flushSQLite(ctx context.Context, t *Tx) error {
+	if err := insertAll(ctx, t.bound(), t); err != nil {
+		return err
+	}
+	return t.count(ctx, t.bound())
+}
+
+// insertAll writes the events of t.
+func insertAll(ctx context.Context, b bound, t *Tx) error {
 	for rest := t.events; len(rest) > 0; {
 		k := min(len(rest), batch)
-		if _, err := t.q.exec(ctx, insertEvents(k), eventArgs(rest[:k])...); err != nil {
+		if _, err := b.exec(ctx, insertEvents(k), manyArgs(rest[:k])...); err != nil {
 			return err
 		}
 		rest = rest[k:]
 	}
-	_, err := t.q.exec(ctx, updateTask, t.taskArgs()...)
-	return err
+	return nil
 }
 
 // busySQLite reports whether somebody else holds the file just now. SQLite answers so at
@@ -174,4 +186,168 @@ func flushSQLite(ctx context.Context, t *Tx) error {
 func busySQLite(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && (e.Code()&0xff == lib.SQLITE_BUSY || e.Code()&0xff == lib.SQLITE_LOCKED)
+}
+
+// group lets transactions that wait for SQLite's one writer share a commit, each with its
+// own outcome: what fails is undone alone, and nobody is told of success before the commit
+// that all share has succeeded. One goroutine writes while somebody waits, and close waits
+// for it. Whose context ends before it is written leaves.
+type group struct {
+	mu      sync.Mutex
+	waiting []*member
+	writes  bool
+	writer  sync.WaitGroup
+}
+
+// member is a transaction in a group.
+type member struct {
+	t    *Tx
+	told chan error
+}
+
+// What a member's statements stand between, so that they can be undone alone.
+const (
+	savepoint   = "savepoint step"
+	releaseStep = "release step"
+	undoStep    = "rollback to step"
+)
+
+// errBroken says that SQLite has undone the whole transaction, as it may where the disk is
+// full: nothing more is written in it.
+var errBroken = errors.New("the commit that steps share was undone")
+
+// maxGroup is how many share a commit at most.
+const maxGroup = 64
+
+func (g *group) apply(ctx context.Context, t *Tx) error {
+	m := &member{t, make(chan error, 1)}
+	g.mu.Lock()
+	g.waiting = append(g.waiting, m)
+	if !g.writes {
+		g.writes = true
+		g.writer.Go(func() { g.run(t.ctx, t.s) })
+	}
+	g.mu.Unlock()
+	select {
+	case err := <-m.told:
+		return err
+	case <-ctx.Done():
+		if g.leave(m) {
+			return ctx.Err()
+		}
+		return <-m.told
+	}
+}
+
+// leave reports whether m still waited.
+func (g *group) leave(m *member) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.Index(g.waiting, m)
+	if i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+// run writes until nobody waits. Each time it takes those who came by the time it had the
+// database's writer.
+func (g *group) run(ctx context.Context, s *Store) {
+	for more := true; more; {
+		tx, err := s.w.begin(ctx)
+		g.mu.Lock()
+		k := min(len(g.waiting), maxGroup)
+		some := slices.Clone(g.waiting[:k])
+		g.waiting = slices.Delete(g.waiting, 0, k)
+		g.mu.Unlock()
+		if err != nil {
+			tell(some, fmt.Errorf("begin: %w", err))
+		} else {
+			write(ctx, tx, some)
+		}
+		g.mu.Lock()
+		more = len(g.waiting) > 0
+		g.writes = more
+		g.mu.Unlock()
+	}
+}
+
+// tell tells an outcome to those who know none yet.
+func tell(some []*member, err error) {
+	for _, m := range some {
+		select {
+		case m.told <- err:
+		default:
+		}
+	}
+}
+
+// write commits what the members have to write and tells each its outcome. A panic of the
+// driver, which may never give its connection back, ends the process.
+func write(ctx context.Context, tx *sql.Tx, some []*member) {
+	ok := some[:0:0]
+	for i, m := range some {
+		err := m.write(ctx, tx, len(some) > 1)
+		if errors.Is(err, errBroken) {
+			// Nothing of it is committed; each of the others runs alone.
+			_ = tx.Rollback()
+			m.told <- err
+			tell(append(ok, some[i+1:]...), errStale)
+			return
+		}
+		if err != nil {
+			m.told <- err
+			continue
+		}
+		ok = append(ok, m)
+	}
+	if len(ok) == 0 {
+		_ = tx.Rollback()
+		return
+	}
+	err := tx.Commit()
+	if err != nil {
+		err = commitError{fmt.Errorf("commit: %w", err)}
+	}
+	tell(ok, err)
+}
+
+// write writes what one member has to write. Where others share the commit and it fails,
+// it leaves nothing behind.
+func (m *member) write(ctx context.Context, tx *sql.Tx, shared bool) (err error) {
+	t := m.t
+	b := bound{t.s.w, tx}
+	if shared {
+		if _, err := b.exec(ctx, savepoint); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				if _, lost := b.exec(ctx, undoStep); lost != nil {
+					err = fmt.Errorf("%w (%w: %w)", err, errBroken, lost)
+					return
+				}
+			}
+			if _, end := b.exec(ctx, releaseStep); end != nil {
+				err = fmt.Errorf("%w: %w", errBroken, errors.Join(err, end))
+			}
+		}()
+	}
+	if t.made {
+		args, err := t.row.args()
+		if err != nil {
+			return err
+		}
+		if _, err := b.exec(ctx, insertTask, args...); err != nil {
+			return err
+		}
+	} else if err := t.count(ctx, b); err != nil {
+		return err
+	}
+	for _, l := range t.order {
+		if err := l.write(ctx, b, t.row.ID); err != nil {
+			return err
+		}
+	}
+	return insertAll(ctx, b, t)
 }

@@ -2,10 +2,12 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -44,6 +46,8 @@ type Store struct {
 	guesses  guesses // wrong link codes
 	recorded recorded
 	sizes    sizes
+	tasks    tasks
+	group    group // of steps that share a commit on SQLite
 }
 
 var _ orchestrator.Reader = (*Store)(nil)
@@ -85,6 +89,7 @@ func connect(ctx context.Context, url string, o Options) (*Store, error) {
 	if s.node == "" {
 		s.node = "node"
 	}
+	s.tasks.node = s.node
 	if s.clock == nil {
 		s.clock = time.Now
 	}
@@ -128,6 +133,7 @@ func (s *Store) Ping(ctx context.Context) error {
 // Close closes every connection. Run must have returned. A server that is away has
 // closed them already.
 func (s *Store) Close() error {
+	s.group.writer.Wait()
 	err := s.w.close()
 	if s.r.h != s.w {
 		err = errors.Join(err, s.r.h.close())
@@ -143,3 +149,155 @@ func (s *Store) Close() error {
 
 // now is the time in whole microseconds, UTC, as it is stored.
 func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
+
+// Signal tells waiters that something has grown. It counts nothing: whoever was told
+// looks for itself. Any number may wait; none is forgotten, and many pokes may become
+// one. It is ready to use as its zero value.
+type Signal struct {
+	mu sync.Mutex
+	c  chan struct{}
+}
+
+// Changed returns a channel that is closed at the next poke. Take it before looking,
+// then wait for it.
+func (s *Signal) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.c == nil {
+		s.c = make(chan struct{})
+	}
+	return s.c
+}
+
+// Wait waits for the next poke or the end of ctx.
+func (s *Signal) Wait(ctx context.Context) error {
+	select {
+	case <-s.Changed():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Signal) poke() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.c != nil {
+		close(s.c)
+		s.c = nil
+	}
+}
+
+// Clock is the time by the one clock that all nodes share, in whole microseconds, UTC: the
+// clocks of nodes may be minutes apart. In a snapshot it is a time before its moment.
+func (s *Store) Clock(ctx context.Context) (time.Time, error) {
+	if s.dialect.clock != "" {
+		at, err := readClock(s.r.row(ctx, s.dialect.clock))
+		return at, s.explain(err)
+	}
+	if one := s.r.held(ctx); one != nil {
+		return one.at, nil
+	}
+	return s.now(), nil
+}
+
+// clock is Clock within the transaction: when that began.
+func (t *Tx) clock() (time.Time, error) {
+	if t.s.dialect.clock == "" {
+		return t.now, nil
+	}
+	return readClock(t.q.row(t.ctx, t.s.dialect.clock))
+}
+
+func readClock(row scanner) (time.Time, error) {
+	var us int64
+	if err := row.Scan(&us); err != nil {
+		return time.Time{}, fmt.Errorf("read the clock: %w", err)
+	}
+	return fromMicros(us), nil
+}
+
+// Snapshot returns a context in which every read of this store sees the database as it
+// was at the first of them, until done is called; after that, reads see what is newest
+// again. A page that is read piece by piece shows one moment by that. Writes are not part
+// of it. The reads must come one after another. It holds one connection, and at most half of
+// the pool is given away like this: it waits for its turn, and what is read or written beside
+// the snapshots always finds a connection. done may be called more than once.
+func (s *Store) Snapshot(ctx context.Context) (_ context.Context, done func(), err error) {
+	select {
+	case s.r.places <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	// On SQLite the transaction is a deferred one: it begins with the first read.
+	tx, err := s.r.h.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.snapshot, ReadOnly: true})
+	if err != nil {
+		<-s.r.places
+		return nil, nil, s.explain(fmt.Errorf("begin a snapshot: %w", err))
+	}
+	one := &snapshot{of: s.r, q: bound{s.r.h, tx}, at: s.now()}
+	return context.WithValue(ctx, snapshotKey{}, one), one.end, nil
+}
+
+type snapshotKey struct{}
+
+// snapshot is what a context holds until it has ended.
+type snapshot struct {
+	of *reads
+	q  bound
+	at time.Time // when it was asked for, which is before its first read
+
+	mu    sync.Mutex
+	ended bool
+}
+
+// end gives the connection back.
+func (o *snapshot) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended {
+		return
+	}
+	o.ended = true
+	_ = o.q.tx.Rollback() // it has changed nothing
+	<-o.of.places
+}
+
+func (o *snapshot) live() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.ended
+}
+
+// reads is how everything outside of a transaction is read: in the snapshot that the
+// context holds, else by the pool.
+type reads struct {
+	h      *handle
+	places chan struct{} // full while no further snapshot may begin
+}
+
+func newReads(h *handle, pool int) *reads {
+	return &reads{h: h, places: make(chan struct{}, max(1, pool/2))}
+}
+
+func (r *reads) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	if one := r.held(ctx); one != nil {
+		return one.q.query(ctx, text, args...)
+	}
+	return r.h.query(ctx, text, args...)
+}
+
+func (r *reads) row(ctx context.Context, text string, args ...any) scanner {
+	if one := r.held(ctx); one != nil {
+		return one.q.row(ctx, text, args...)
+	}
+	return r.h.row(ctx, text, args...)
+}
+
+// held is the context's snapshot of this store, nil without one.
+func (r *reads) held(ctx context.Context) *snapshot {
+	if one, ok := ctx.Value(snapshotKey{}).(*snapshot); ok && one.of == r && one.live() {
+		return one
+	}
+	return nil
+}

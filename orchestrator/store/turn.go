@@ -25,24 +25,6 @@ const (
 	order by case when ended_at is null then 1 else 0 end, ended_at, seq`
 )
 
-// Child finds the child that was made under a key.
-func (t *Tx) Child(_ context.Context, parentID string, generation int, hopKey string) (*orchestrator.Delegation, error) {
-	d, err := scanDelegation(t.q.row(t.ctx, selectChild, parentID, generation, clean(hopKey), t.row.ID))
-	if err != nil {
-		return nil, err
-	}
-	return t.keep(d), nil
-}
-
-// Recent returns the task's last hand-overs, oldest first.
-func (t *Tx) Recent(_ context.Context, limit int) ([]*orchestrator.Delegation, error) {
-	found, err := t.several(t.q.query(t.ctx, selectRecent, t.row.ID, limit))
-	for i, j := 0, len(found)-1; i < j; i, j = i+1, j-1 {
-		found[i], found[j] = found[j], found[i]
-	}
-	return found, err
-}
-
 // PutTurn stores a turn of d's generation.
 func (t *Tx) PutTurn(_ context.Context, d *orchestrator.Delegation, turn agent.Turn) error {
 	message, err := encode(turn.Message)
@@ -96,8 +78,12 @@ func (t *Tx) Take(_ context.Context, parentID string, ids []string) error {
 		if _, err := t.q.exec(t.ctx, "update delegations set taken = ? where id = ? and parent_id = ? and task_id = ?", true, id, parentID, t.row.ID); err != nil {
 			return fmt.Errorf("mark %s as taken: %w", id, err)
 		}
-		if known := t.delegations[id]; known != nil {
-			known.Taken = true
+		t.wrote = true
+		if l := t.lines[id]; l != nil {
+			l.row.plain.Taken = true
+			if l.d != nil {
+				l.d.Taken = true
+			}
 		}
 	}
 	return nil
@@ -126,17 +112,108 @@ func scanTurn(row scanner) (agent.Turn, error) {
 	return t, nil
 }
 
-// Untold reports whether a spawned child has ended that no turn has carried.
-func (t *Tx) Untold(_ context.Context, parentID string, generation int) (bool, error) {
-	var n int
-	err := t.q.row(t.ctx, `select count(*) from (select 1 from delegations
-	where parent_id = cast(? as text) and parent_id <> '' and generation = ? and not taken and spawned and ended_at is not null limit 1) one`, parentID, generation).Scan(&n)
-	return n > 0, err
-}
-
 // Untaken returns the children whose outcome no turn has carried.
 func (s *Store) Untaken(ctx context.Context, parentID string, generation int) ([]orchestrator.Delegation, error) {
 	rows, err := s.r.query(ctx, selectUntaken, parentID, generation)
 	all, err := collect(rows, err, scanDelegation)
 	return all, s.explain(err)
+}
+
+const (
+	selectTurnPage = `select n, message, model, stop, input_tokens, output_tokens, usd_micros, children, at, took from turns
+	where delegation_id = ? and generation = ? and n > ? order by n limit ?`
+	selectLastTurn = "select coalesce(max(n), 0) from turns where delegation_id = ? and generation = ?"
+)
+
+// TurnPage returns turns with n > after of one generation, oldest first.
+func (s *Store) TurnPage(ctx context.Context, delegationID string, generation, after, limit int) ([]agent.Turn, error) {
+	rows, err := s.r.query(ctx, selectTurnPage, delegationID, generation, after, limit)
+	found, err := collect(rows, err, scanTurn)
+	return found, s.explain(err)
+}
+
+// LastTurn is the number of a generation's newest turn, 0 when it has none.
+func (s *Store) LastTurn(ctx context.Context, delegationID string, generation int) (int, error) {
+	var n int
+	err := s.r.row(ctx, selectLastTurn, delegationID, generation).Scan(&n)
+	return n, s.explain(err)
+}
+
+// PutBlob stores bytes under an id of the caller; the same id again is no error.
+func (t *Tx) PutBlob(_ context.Context, id, kind string, data []byte) error {
+	if data == nil {
+		data = []byte{}
+	}
+	_, err := t.q.exec(t.ctx, "insert into blobs (id, kind, data, created_at, task_id) values (?, ?, ?, ?, ?) on conflict (id) do nothing", id, kind, data, micros(t.now), t.row.ID)
+	if err != nil {
+		return fmt.Errorf("store blob %s: %w", id, err)
+	}
+	return nil
+}
+
+// DropBlob removes the bytes of a blob; one that is not there is no error.
+func (t *Tx) DropBlob(_ context.Context, id string) error {
+	if _, err := t.q.exec(t.ctx, "delete from blobs where id = ?", id); err != nil {
+		return fmt.Errorf("remove blob %s: %w", id, err)
+	}
+	return nil
+}
+
+// Blob returns the bytes of a blob.
+func (s *Store) Blob(ctx context.Context, id string) ([]byte, error) {
+	var data []byte
+	err := s.r.row(ctx, "select data from blobs where id = ?", id).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, orchestrator.ErrNotFound
+	}
+	return data, s.explain(err)
+}
+
+// Remembered is the child that was noted under a key of what is done once.
+func (t *Tx) Remembered(_ context.Context, key string) (id string, err error) {
+	err = t.q.row(t.ctx, "select delegation_id from dedup where dedup_key = ?", clean(key)).Scan(&id)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", orchestrator.ErrNotFound
+	case err != nil:
+		return "", fmt.Errorf("look whether %s was done: %w", key, err)
+	}
+	return id, nil
+}
+
+// Remember notes a child under a key, ErrExists where one is noted.
+func (t *Tx) Remember(_ context.Context, key, childID string) error {
+	n, err := changed(t.q.exec(t.ctx, "insert into dedup (dedup_key, delegation_id, made_at) values (?, ?, ?) on conflict (dedup_key) do nothing", clean(key), childID, micros(t.now)))
+	if err != nil {
+		return fmt.Errorf("note that %s is done: %w", key, err)
+	}
+	if n == 0 {
+		return orchestrator.ErrExists
+	}
+	return nil
+}
+
+// Forget drops what was noted under a key.
+func (t *Tx) Forget(_ context.Context, key string) error {
+	if _, err := t.q.exec(t.ctx, "delete from dedup where dedup_key = ?", clean(key)); err != nil {
+		return fmt.Errorf("forget that %s was done: %w", key, err)
+	}
+	return nil
+}
+
+// sweepDedup is how many keys one statement of the sweep removes.
+const sweepDedup = 5000
+
+// A key that is young itself waits for a later sweep, so that most rows are not looked at.
+const purgeDedup = `delete from dedup where dedup_key in (select k.dedup_key from dedup k where k.made_at < ?
+	and exists (select 1 from delegations d where d.id = k.delegation_id and d.ended_at < ?) limit ? + 0)`
+
+// PurgeDedup removes the keys of what is done once whose child ended before that time.
+func (s *Store) PurgeDedup(ctx context.Context, ended time.Time) (all int64, err error) {
+	for {
+		n, err := changed(s.w.exec(ctx, purgeDedup, micros(ended), micros(ended), sweepDedup))
+		if all += n; err != nil || n < sweepDedup {
+			return all, s.explain(err)
+		}
+	}
 }

@@ -25,10 +25,15 @@ type List[T any] struct {
 
 // ListOf makes a list whose items are never null.
 func ListOf[T any](items []T, next string) List[T] {
+	return List[T]{Items: Items(items), Next: Maybe(next)}
+}
+
+// Items are those of a list that is never null.
+func Items[T any](items []T) []T {
 	if items == nil {
-		items = []T{}
+		return []T{}
 	}
-	return List[T]{Items: items, Next: Maybe(next)}
+	return items
 }
 
 // Reason is the body of calls that only ask why.

@@ -1,48 +1,43 @@
 package cli
 
 import (
-	"context"
-
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/web/client"
 )
 
-// act asks the server for one thing and says what came of it; with --json the document that it answered.
-func act[T any](ctx context.Context, sh *console.Shell, call func(*client.Client) (client.Answer[T], error), say func(*client.Client, T) error) error {
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
-	got, err := call(api)
+// act says what came of one thing that the server was asked for; with --json the document that it answered.
+func act[T any](sh *console.Shell, got client.Answer[T], err error, say func(T) error) error {
 	switch {
 	case err != nil:
 		return err
 	case sh.JSON:
 		return sh.Document(got.Raw)
 	}
-	return say(api, got.Value)
+	return say(got.Value)
 }
 
-// list asks the server for a list and shows a row for each; with --json the document that it answered. An empty one is
-// explained.
-func list[T any](ctx context.Context, sh *console.Shell, call func(*client.Client) (client.List[T], error), row func(T) []string, empty string) error {
-	api, err := sh.Client(ctx)
+// orFailed ends a command with exit code 1 where the answer is no, once that was said.
+func orFailed(yes bool, err error) error {
+	if err == nil && !yes {
+		return &console.Failure{Code: console.ExitFailed}
+	}
+	return err
+}
+
+// list shows a row for each thing that the server was asked for; with --json the document that it answered. An empty
+// list is explained.
+func list[T any](sh *console.Shell, all client.List[T], err error, row func(T) []string, empty string) error {
 	if err != nil {
 		return err
 	}
-	all, err := call(api)
-	switch {
-	case err != nil:
-		return err
-	case sh.JSON:
-		return sh.Document(all.Raw)
-	case len(all.Items) == 0:
-		sh.Hint("%s", empty)
-		return nil
+	return console.List(sh, all.Raw, all.Items, empty, row)
+}
+
+// page is a list of which the server may have more than the limit; the next one to ask with is named then.
+func page[T any](sh *console.Shell, all client.List[T], err error, row func(T) []string, empty string, next int) error {
+	err = list(sh, all, err, row, empty)
+	if err == nil && all.Next != "" {
+		sh.Hint("There are more: --limit %d", next)
 	}
-	rows := make([][]string, len(all.Items))
-	for i, item := range all.Items {
-		rows[i] = row(item)
-	}
-	return console.Table(sh.Out, rows)
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/cmd/gatehouse/internal/console"
+	"gatehouse/orchestrator/each"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )
@@ -21,13 +22,11 @@ type AgentsCmd struct {
 type AgentsListCmd struct{}
 
 // Run prints name, kind, role, state and capabilities.
-func (c *AgentsListCmd) Run(ctx context.Context, sh *console.Shell) error {
-	return list(ctx, sh, func(api *client.Client) (client.List[wire.Agent], error) { return api.Agents(ctx) }, func(a wire.Agent) []string {
+func (c *AgentsListCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.Agents(ctx)
+	return list(sh, got, err, func(a wire.Agent) []string {
 		role := cmp.Or(console.Line(a.Role), "–")
-		can := make([]string, len(a.Capabilities))
-		for j, c := range a.Capabilities {
-			can[j] = console.Line(c)
-		}
+		can := each.Of(a.Capabilities, console.Line)
 		said := strings.Join(can, ", ")
 		if a.Breaker.State == "open" || a.Breaker.State == "half_open" {
 			said = console.Parts(said, "breaker "+strings.ReplaceAll(a.Breaker.State, "_", " "))
@@ -50,26 +49,17 @@ type AgentsCheckCmd struct {
 }
 
 // Run exits 0 when the hop may be made and 1 when a guard refuses it.
-func (c *AgentsCheckCmd) Run(ctx context.Context, sh *console.Shell) error {
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
-	answer, err := api.CheckHop(ctx, c.From, c.To, c.Task)
-	if err != nil {
-		return err
-	}
-	got := answer.Value
-	switch {
-	case sh.JSON:
-		err = sh.Document(answer.Raw)
-	case got.Allowed:
-		err = sh.Say("✓ %s may hand to %s.", console.Line(c.From), console.Line(c.To))
-	default:
-		err = sh.Say("%s %s: %s", sh.Icon("refused"), console.Line(got.Code), console.Line(got.Message))
-	}
-	if err == nil && !sh.JSON {
-		for _, v := range got.Verdicts {
+func (c *AgentsCheckCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.CheckHop(ctx, c.From, c.To, c.Task)
+	return orFailed(got.Value.Allowed, act(sh, got, err, func(answer wire.HopAnswer) error {
+		said := fmt.Sprintf("✓ %s may hand to %s.", console.Line(c.From), console.Line(c.To))
+		if !answer.Allowed {
+			said = fmt.Sprintf("%s %s: %s", sh.Icon("refused"), console.Line(answer.Code), console.Line(answer.Message))
+		}
+		if err := sh.Say("%s", said); err != nil {
+			return err
+		}
+		for _, v := range answer.Verdicts {
 			mark := "✓"
 			switch {
 			case v.Skipped:
@@ -79,11 +69,8 @@ func (c *AgentsCheckCmd) Run(ctx context.Context, sh *console.Shell) error {
 			}
 			sh.Hint("  %s %-11s %s", mark, console.Line(v.Guard), console.Line(v.Message))
 		}
-	}
-	if err == nil && !got.Allowed {
-		err = &console.Failure{Code: console.ExitFailed}
-	}
-	return err
+		return nil
+	}))
 }
 
 // inboxOf says how full the queue of an agent is, "" where it is no agent any more.

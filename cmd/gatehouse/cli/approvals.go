@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/badge"
+	"gatehouse/orchestrator/each"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )
@@ -19,55 +21,32 @@ type ApprovalsCmd struct {
 }
 
 // Run prints one line for each.
-func (c *ApprovalsCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *ApprovalsCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	if c.Limit < 1 {
 		return console.Usage("--limit %d: write a number from 1 on.", c.Limit)
-	}
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
 	}
 	f := client.RequestFilter{State: plainState(c.State), Limit: c.Limit}
 	if f.State == "all" {
 		f.State = ""
 	}
 	found, err := api.Requests(ctx, f)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.Document(found.Raw)
-	}
-	if len(found.Items) == 0 {
-		sh.Hint("No request is %s.", console.Line(c.State))
-		return nil
-	}
-	if err := tooFew(sh, found.Items); err != nil {
-		return err
-	}
-	return console.Table(sh.Out, requestRows(sh, found.Items))
-}
-
-// tooFew says above a list which of its requests cannot get enough yeses.
-func tooFew(sh *console.Shell, all []wire.Request) error {
-	for _, r := range all {
-		if r.Needs.Problem == "" {
+	for _, r := range found.Items { // above the list: which requests cannot get enough yeses
+		if r.Needs.Problem == "" || sh.JSON {
 			continue
 		}
 		if err := sh.Say("⚠ %s: %s", console.Short(r.ID), console.Line(r.Needs.Problem)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return list(sh, found, err, requestRow(sh), fmt.Sprintf("No request is %s.", console.Line(c.State)))
 }
 
 // plainState takes a state as people read it: awaiting approval.
 func plainState(s string) string { return strings.ReplaceAll(strings.ToLower(s), " ", "_") }
 
-// requestRows shows requests: state, id, title, where, size, whose turn.
-func requestRows(sh *console.Shell, all []wire.Request) [][]string {
-	rows := make([][]string, len(all))
-	for i, r := range all {
+// requestRow shows a request: state, id, title, where, size, whose turn.
+func requestRow(sh *console.Shell) func(wire.Request) []string {
+	return func(r wire.Request) []string {
 		turn := console.Ago(r.CreatedAt, sh.Now())
 		if r.State == "pending" {
 			turn = console.Parts(overtaken(&r), needed("needs", r), turn, console.Expiry(r.ExpiresAt, sh.Now()))
@@ -84,9 +63,8 @@ func requestRows(sh *console.Shell, all []wire.Request) [][]string {
 		if r.IsHandover() {
 			from = r.Question.From
 		}
-		rows[i] = []string{sh.State(badge.Arrived(r.State, r.Pushes()), 0), console.Line(r.ID), title, console.Line(from) + " → " + where(r), size(r), turn}
+		return []string{sh.State(badge.Arrived(r.State, r.Pushes()), 0), console.Line(r.ID), title, console.Line(from) + " → " + where(r), size(r), turn}
 	}
-	return rows
 }
 
 // overtaken says that a yes to a request lands nothing; "" where it may land.
@@ -193,7 +171,7 @@ func choose(sh *console.Shell, taskID, state string, fitting, all []wire.Request
 	if len(fitting) == 0 {
 		listed, what = all, "has no "+state+" request; these are all"
 	}
-	if err := console.Table(sh.Errs, requestRows(sh, listed)); err != nil {
+	if err := console.Table(sh.Errs, each.Of(listed, requestRow(sh))); err != nil {
 		return err
 	}
 	return console.Usage("The task %s %s. Name one of them by its id.", console.Line(taskID), what)

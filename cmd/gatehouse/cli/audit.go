@@ -26,11 +26,7 @@ type AuditExportCmd struct {
 }
 
 // Run streams the history to stdout.
-func (c *AuditExportCmd) Run(ctx context.Context, sh *console.Shell) error {
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
+func (c *AuditExportCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	if sh.JSON && c.Format == "csv" {
 		return console.Usage("--json and --format csv exclude each other. Leave one out.")
 	}
@@ -65,38 +61,24 @@ type AuditListCmd struct {
 }
 
 // Run prints one line for each row, newest first.
-func (c *AuditListCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *AuditListCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	if c.Limit < 1 {
 		return console.Usage("--limit %d: write a number from 1 on.", c.Limit)
 	}
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
 	found, err := api.Audit(ctx, client.Line{List: c.List, Filter: typed(c.Filter)}, c.Limit)
-	if err != nil {
-		return err
+	if err != nil || sh.JSON {
+		return list(sh, found, err, nil, "")
 	}
-	if sh.JSON {
-		return sh.Document(found.Raw)
-	}
-	if len(found.Items) == 0 {
-		sh.Hint("Nothing matches. Leave a filter out to see more.")
-		return nil
-	}
-	rows := make([][]string, len(found.Items))
-	for i, item := range found.Items {
-		if rows[i], err = c.row(sh, item); err != nil {
+	rows := client.List[[]string]{List: wire.List[[]string]{Next: found.Next}}
+	for _, item := range found.Items {
+		row, err := c.row(sh, item)
+		if err != nil {
 			return fmt.Errorf("read the answer of the server: %w", err)
 		}
+		rows.Items = append(rows.Items, row)
 	}
-	if err := console.Table(sh.Out, rows); err != nil {
-		return err
-	}
-	if found.Next != "" {
-		sh.Hint("There are more: --limit %d", 2*c.Limit)
-	}
-	return nil
+	asIs := func(row []string) []string { return row }
+	return page(sh, rows, nil, asIs, "Nothing matches. Leave a filter out to see more.", 2*c.Limit)
 }
 
 // typed is the line that the arguments are: what the shell's quotes kept together, such as

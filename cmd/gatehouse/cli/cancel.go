@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"strings"
@@ -21,20 +20,19 @@ type CancelCmd struct {
 }
 
 // Run cancels it and says so.
-func (c *CancelCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *CancelCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	switch {
 	case c.All && c.ID != "":
 		return console.Usage("--all stops everything, and %s is one task. Leave one of them out.", console.Line(c.ID))
 	case c.All:
-		return c.all(ctx, sh)
+		return c.all(ctx, sh, api)
 	case c.ID == "":
 		return console.Usage("Say what to cancel: an id, or --all for everything that runs or waits.")
 	case c.Agent != "" || c.Yes:
 		return console.Usage("--agent and --yes go with --all. Leave them out to cancel %s.", console.Line(c.ID))
 	}
-	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Delegation], error) {
-		return api.Cancel(ctx, c.ID, c.Reason)
-	}, sayChanged(sh))
+	got, err := api.Cancel(ctx, c.ID, c.Reason)
+	return act(sh, got, err, sayChanged(sh))
 }
 
 // RetryCmd runs a failed one again.
@@ -43,9 +41,10 @@ type RetryCmd struct {
 }
 
 // Run queues it again and says how to follow it.
-func (c *RetryCmd) Run(ctx context.Context, sh *console.Shell) error {
-	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Delegation], error) { return api.Retry(ctx, c.ID) }, func(api *client.Client, d wire.Delegation) error {
-		if err := sayChanged(sh)(api, d); err != nil {
+func (c *RetryCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.Retry(ctx, c.ID)
+	return act(sh, got, err, func(d wire.Delegation) error {
+		if err := sayChanged(sh)(d); err != nil {
 			return err
 		}
 		sh.Hint("%s  follow: gatehouse wait %s", console.Line(d.Message), handle(d))
@@ -54,18 +53,14 @@ func (c *RetryCmd) Run(ctx context.Context, sh *console.Shell) error {
 }
 
 // sayChanged prints what a delegation has become.
-func sayChanged(sh *console.Shell) func(*client.Client, wire.Delegation) error {
-	return func(_ *client.Client, d wire.Delegation) error {
+func sayChanged(sh *console.Shell) func(wire.Delegation) error {
+	return func(d wire.Delegation) error {
 		return sh.Say("%s %s", console.Line(d.ID), strings.ReplaceAll(console.Line(d.State), "_", " "))
 	}
 }
 
 // all counts what runs or waits, asks, and stops what was counted.
-func (c *CancelCmd) all(ctx context.Context, sh *console.Shell) error {
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
+func (c *CancelCmd) all(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	first, err := api.StopAll(ctx, wire.Stop{Agent: c.Agent, DryRun: true})
 	if err != nil {
 		return err
@@ -79,19 +74,14 @@ func (c *CancelCmd) all(ctx context.Context, sh *console.Shell) error {
 			return console.Fail(console.ExitFailed, "Nothing was stopped.")
 		}
 	}
-	answer, err := api.StopAll(ctx, wire.Stop{Agent: c.Agent, Reason: c.Reason, Until: &would.Until})
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.Document(answer.Raw)
-	}
-	did := answer.Value
-	sh.Hint("%s.", underway(would))
-	if did.Landing > 0 {
-		sh.Hint("Left alone: %s, because a change lands at this moment. Run this again when it has landed.", console.Counted(did.Landing, "delegation"))
-	}
-	return sh.Say("stopped %s in %s", console.Counted(did.Delegations, "delegation"), console.Counted(did.Tasks, "task"))
+	got, err := api.StopAll(ctx, wire.Stop{Agent: c.Agent, Reason: c.Reason, Until: &would.Until})
+	return act(sh, got, err, func(did wire.Stopped) error {
+		sh.Hint("%s.", underway(would))
+		if did.Landing > 0 {
+			sh.Hint("Left alone: %s, because a change lands at this moment. Run this again when it has landed.", console.Counted(did.Landing, "delegation"))
+		}
+		return sh.Say("stopped %s in %s", console.Counted(did.Delegations, "delegation"), console.Counted(did.Tasks, "task"))
+	})
 }
 
 // underway says how much runs or waits.
@@ -110,11 +100,9 @@ func underway(n wire.Stopped) string {
 // sure says what would be stopped and reads the answer; only a yes is one.
 func sure(sh *console.Shell, would wire.Stopped) bool {
 	fmt.Fprintf(sh.Errs, "%s. Stop all of it? It cannot be taken back. [y/N] ", underway(would))
-	answer, err := bufio.NewReader(sh.In).ReadString('\n')
-	if err != nil && answer == "" {
+	agreed, answered := yes(sh)
+	if !answered {
 		fmt.Fprintln(sh.Errs)
-		return false
 	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
+	return agreed
 }

@@ -29,15 +29,14 @@ type ContextGetCmd struct {
 }
 
 // Run prints the value alone.
-func (c *ContextGetCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *ContextGetCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	words, err := placed(c.Words, 1)
 	if err != nil {
 		return err
 	}
 	ns, key := words[0], words[1]
-	return act(ctx, sh, func(api *client.Client) (client.Answer[sharedctx.Entry], error) {
-		return api.Entry(ctx, ns, key, c.Structured)
-	}, func(_ *client.Client, e sharedctx.Entry) error {
+	got, err := api.Entry(ctx, ns, key, c.Structured)
+	return act(sh, got, err, func(e sharedctx.Entry) error {
 		return sh.Foreign(e.Value)
 	})
 }
@@ -50,7 +49,7 @@ type ContextSetCmd struct {
 }
 
 // Run writes it.
-func (c *ContextSetCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *ContextSetCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	words, err := placed(c.Words, 2)
 	if err != nil {
 		return err
@@ -68,9 +67,8 @@ func (c *ContextSetCmd) Run(ctx context.Context, sh *console.Shell) error {
 			return err
 		}
 	}
-	return act(ctx, sh, func(api *client.Client) (client.Answer[sharedctx.Entry], error) {
-		return api.PutEntry(ctx, ns, key, value, life)
-	}, func(_ *client.Client, e sharedctx.Entry) error {
+	got, err := api.PutEntry(ctx, ns, key, value, life)
+	return act(sh, got, err, func(e sharedctx.Entry) error {
 		return sh.Say("%s %s written%s", console.Line(e.Namespace), console.Line(e.Key), lasts(e))
 	})
 }
@@ -91,13 +89,14 @@ type ContextListCmd struct {
 }
 
 // Run prints key, author, age and the beginning of each value.
-func (c *ContextListCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *ContextListCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	words, err := placed(c.Words, 0)
 	if err != nil {
 		return err
 	}
 	ns := words[0]
-	return list(ctx, sh, func(api *client.Client) (client.List[sharedctx.Entry], error) { return api.Entries(ctx, ns, c.Prefix) }, func(e sharedctx.Entry) []string {
+	got, err := api.Entries(ctx, ns, c.Prefix)
+	return list(sh, got, err, func(e sharedctx.Entry) []string {
 		return []string{console.Line(e.Key), console.Line(e.Agent), console.Parts(console.Ago(e.UpdatedAt, sh.Now()), console.Expiry(e.ExpiresAt, sh.Now())), console.Brief(e.Value, 60)}
 	}, fmt.Sprintf("Nothing is in %s. Write something: gatehouse context set %s KEY VALUE", console.Line(ns), console.Line(ns)))
 }
@@ -108,23 +107,16 @@ type ContextDeleteCmd struct {
 }
 
 // Run removes it; one that is gone is no error.
-func (c *ContextDeleteCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *ContextDeleteCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	words, err := placed(c.Words, 1)
 	if err != nil {
 		return err
 	}
 	ns, key := words[0], words[1]
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
 	if err := api.DeleteEntry(ctx, ns, key); err != nil {
 		return err
 	}
-	if sh.JSON {
-		return sh.Document(map[string]string{"namespace": ns, "key": key})
-	}
-	return sh.Say("%s %s deleted", console.Line(ns), console.Line(key))
+	return sh.Answer(map[string]string{"namespace": ns, "key": key}, "%s %s deleted", console.Line(ns), console.Line(key))
 }
 
 // placed are a command's words with the namespace first, behind which rest words stand. One

@@ -17,7 +17,7 @@ type ContextTouchCmd struct {
 }
 
 // Run prolongs it.
-func (c *ContextTouchCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *ContextTouchCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	words, err := placed(c.Words, 1)
 	if err != nil {
 		return err
@@ -32,9 +32,8 @@ func (c *ContextTouchCmd) Run(ctx context.Context, sh *console.Shell) error {
 			return console.Usage("--ttl: a touch cannot make a value stay for ever. Set it again with --ttl never.")
 		}
 	}
-	return act(ctx, sh, func(api *client.Client) (client.Answer[sharedctx.Entry], error) {
-		return api.TouchEntry(ctx, ns, key, ttl)
-	}, func(_ *client.Client, e sharedctx.Entry) error {
+	got, err := api.TouchEntry(ctx, ns, key, ttl)
+	return act(sh, got, err, func(e sharedctx.Entry) error {
 		return sh.Say("%s %s touched%s", console.Line(e.Namespace), console.Line(e.Key), lasts(e))
 	})
 }
@@ -45,13 +44,14 @@ type ContextHistoryCmd struct {
 }
 
 // Run prints the uses, newest first.
-func (c *ContextHistoryCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *ContextHistoryCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	words, err := placed(c.Words, 1)
 	if err != nil {
 		return err
 	}
 	ns, key := words[0], words[1]
-	return list(ctx, sh, func(api *client.Client) (client.List[sharedctx.Use], error) { return api.Uses(ctx, ns, key) }, func(u sharedctx.Use) []string {
+	got, err := api.Uses(ctx, ns, key)
+	return list(sh, got, err, func(u sharedctx.Use) []string {
 		return []string{console.Line(string(u.Kind)), console.Line(u.Agent), console.Ago(u.At, sh.Now()), console.Line(u.DelegationID)}
 	}, fmt.Sprintf("Nobody has written or read %s %s, or it is gone for more than 90 days.", console.Line(ns), console.Line(key)))
 }
@@ -60,8 +60,9 @@ func (c *ContextHistoryCmd) Run(ctx context.Context, sh *console.Shell) error {
 type ContextNamespacesCmd struct{}
 
 // Run prints name, size and age.
-func (c *ContextNamespacesCmd) Run(ctx context.Context, sh *console.Shell) error {
-	return list(ctx, sh, func(api *client.Client) (client.List[sharedctx.Topic], error) { return api.Topics(ctx) }, func(topic sharedctx.Topic) []string {
+func (c *ContextNamespacesCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.Topics(ctx)
+	return list(sh, got, err, func(topic sharedctx.Topic) []string {
 		return []string{console.Line(topic.Namespace), console.Counted(topic.Entries, "value"), console.Ago(topic.UpdatedAt, sh.Now())}
 	}, "Nothing is in the shared context. Write something: gatehouse context set NS KEY VALUE")
 }
@@ -70,17 +71,10 @@ func (c *ContextNamespacesCmd) Run(ctx context.Context, sh *console.Shell) error
 type ContextCleanupCmd struct{}
 
 // Run removes it and says how much it was.
-func (c *ContextCleanupCmd) Run(ctx context.Context, sh *console.Shell) error {
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
+func (c *ContextCleanupCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	n, err := api.CleanUp(ctx)
 	if err != nil {
 		return err
 	}
-	if sh.JSON {
-		return sh.Document(map[string]int{"removed": n})
-	}
-	return sh.Say("%s removed", console.Counted(n, "expired value"))
+	return sh.Answer(map[string]int{"removed": n}, "%s removed", console.Counted(n, "expired value"))
 }

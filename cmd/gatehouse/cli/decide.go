@@ -31,14 +31,10 @@ type ApproveCmd struct {
 var WholeDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // Run sends a yes on what this person has read, and on nothing else.
-func (c *ApproveCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *ApproveCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	digest := strings.ToLower(c.Digest)
 	if digest != "" && !WholeDigest.MatchString(digest) {
 		return console.Usage("--digest %s is not a whole digest, which has 64 hex digits. gatehouse review ID --json prints it.", console.Line(c.Digest))
-	}
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
 	}
 	found, err := findRequest(ctx, sh, api, c.ID, "pending")
 	if err != nil {
@@ -91,24 +87,24 @@ func ask(sh *console.Shell, r wire.Request, files []string) bool {
 	}
 	if r.IsHandover() {
 		fmt.Fprintf(sh.Errs, "%s  %s%s\n%s\nLet %s work on it? [y/N] ", console.Line(r.ID), where(r), warnings, console.Line(r.Title), console.Line(r.Question.To))
-		return yes(sh)
+		agreed, _ := yes(sh)
+		return agreed
 	}
 	does := fmt.Sprintf("Land %s on %s as one merge commit", what, console.Line(r.Target))
 	if r.Pushes() {
 		does = fmt.Sprintf("Push %s to %s, and leave %s as it is", what, console.Line(r.Branch), console.Line(r.Target))
 	}
 	fmt.Fprintf(sh.Errs, "%s  rev %d  %s  %s%s\n%s? [y/N] ", console.Line(r.ID), r.Revision, where(r), size(r), warnings, does)
-	return yes(sh)
+	agreed, _ := yes(sh)
+	return agreed
 }
 
-// yes reads the answer to a question; anything but yes is no.
-func yes(sh *console.Shell) bool {
+// yes reads the answer to a question; anything but yes is no. Where nothing
+// stands on standard input it was not answered.
+func yes(sh *console.Shell) (agreed, answered bool) {
 	answer, err := bufio.NewReader(sh.In).ReadString('\n')
-	if err != nil && answer == "" {
-		return false
-	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
+	word := strings.ToLower(strings.TrimSpace(answer))
+	return word == "y" || word == "yes", err == nil || answer != ""
 }
 
 // RejectCmd says no.
@@ -118,8 +114,8 @@ type RejectCmd struct {
 }
 
 // Run sends a no on the current digest.
-func (c *RejectCmd) Run(ctx context.Context, sh *console.Shell) error {
-	return decideWith(ctx, sh, c.ID, "--reason", wire.Verdict{Verdict: "reject", Comment: c.Reason})
+func (c *RejectCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	return decideWith(ctx, sh, api, c.ID, "--reason", wire.Verdict{Verdict: "reject", Comment: c.Reason})
 }
 
 // RequestChangesCmd asks the agent to work on it again.
@@ -134,16 +130,16 @@ type RequestChangesCmd struct {
 }
 
 // Run sends the comment on the current digest.
-func (c *RequestChangesCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *RequestChangesCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	v := wire.Verdict{Verdict: "request_changes", Comment: c.Comment, StartOver: c.StartOver}
 	if c.Renew {
 		v.Verdict, v.StartOver = "renew", false
 	}
 	if len(c.At) == 0 && c.Renew {
-		return send(ctx, sh, c.ID, v)
+		return send(ctx, sh, api, c.ID, v)
 	}
 	if len(c.At) == 0 {
-		return decideWith(ctx, sh, c.ID, "--comment", v)
+		return decideWith(ctx, sh, api, c.ID, "--comment", v)
 	}
 	for _, at := range c.At {
 		parts := remark.FindStringSubmatch(at)
@@ -156,26 +152,22 @@ func (c *RequestChangesCmd) Run(ctx context.Context, sh *console.Shell) error {
 		}
 		v.Comments = append(v.Comments, agent.LineComment{Path: parts[1], Line: n, Text: parts[3]})
 	}
-	return send(ctx, sh, c.ID, v)
+	return send(ctx, sh, api, c.ID, v)
 }
 
 // remark is PATH:LINE:TEXT; the first number between colons is the line.
 var remark = regexp.MustCompile(`(?s)^(.+?):(\d+):(.*\S.*)$`)
 
 // decideWith sends a verdict whose comment, from that flag, must say something.
-func decideWith(ctx context.Context, sh *console.Shell, id, flag string, v wire.Verdict) error {
+func decideWith(ctx context.Context, sh *console.Shell, api *client.Client, id, flag string, v wire.Verdict) error {
 	if strings.TrimSpace(v.Comment) == "" {
 		return console.Usage("%s is empty. Say what the agent should know.", flag)
 	}
-	return send(ctx, sh, id, v)
+	return send(ctx, sh, api, id, v)
 }
 
 // send sends a verdict on the current digest.
-func send(ctx context.Context, sh *console.Shell, id string, v wire.Verdict) error {
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
+func send(ctx context.Context, sh *console.Shell, api *client.Client, id string, v wire.Verdict) error {
 	r, err := findRequest(ctx, sh, api, id, "pending")
 	if err != nil {
 		return err

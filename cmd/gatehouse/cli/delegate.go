@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -28,12 +29,12 @@ type DelegateCmd struct {
 }
 
 // Run hands on, waits for the answer and prints it.
-func (c *DelegateCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *DelegateCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	text, err := sh.Words(c.Text)
 	if err != nil {
 		return err
 	}
-	h, err := handOn(ctx, sh, "delegate")
+	h, err := handOn(sh, api, "delegate")
 	if err != nil {
 		return err
 	}
@@ -48,13 +49,9 @@ func (c *DelegateCmd) Run(ctx context.Context, sh *console.Shell) error {
 }
 
 // handOn gets ready to hand work on inside a run.
-func handOn(ctx context.Context, sh *console.Shell, command string) (*hop, error) {
+func handOn(sh *console.Shell, api *client.Client, command string) (*hop, error) {
 	if sh.Token == "" {
 		return nil, console.Usage("%s works inside a run, which has a token in GATEHOUSE_TOKEN. From outside, use gatehouse send.", command)
-	}
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return nil, err
 	}
 	return &hop{api: api, patience: patience{now: sh.Now}}, nil
 }
@@ -77,10 +74,7 @@ func answer(sh *console.Shell, child client.Answer[wire.Delegation]) error {
 		}
 	}
 	if d.State != "completed" {
-		why := reason(d)
-		if why == "" {
-			why = console.Line(d.State) + ": " + console.Line(d.To) + " ended as " + console.Line(d.State) + "."
-		}
+		why := cmp.Or(reason(d), console.Line(d.State)+": "+console.Line(d.To)+" ended as "+console.Line(d.State)+".")
 		return console.Fail(console.ExitFailed, "%s", why)
 	}
 	if sh.JSON || d.Result == nil || d.Result.Text == "" {

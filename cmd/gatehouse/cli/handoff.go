@@ -20,23 +20,17 @@ type SpawnCmd struct {
 }
 
 // Run hands on and prints the id, or why it was refused.
-func (c *SpawnCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *SpawnCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	text, err := sh.Words(c.Text)
 	if err != nil {
 		return err
 	}
-	h, err := handOn(ctx, sh, "spawn")
+	h, err := handOn(sh, api, "spawn")
 	if err != nil {
 		return err
 	}
 	d, err := h.handOn(ctx, wire.Hop{To: c.Agent, Capability: c.Capability, Text: text, Spawn: true})
-	switch {
-	case err != nil:
-		return notHandedOn(err)
-	case sh.JSON:
-		return sh.Document(d.Raw)
-	}
-	return sh.Say("%s", d.Value.ID)
+	return act(sh, d, notHandedOn(err), func(d wire.Delegation) error { return sh.Say("%s", d.ID) })
 }
 
 // ChildrenCmd shows what a run has handed on.
@@ -46,11 +40,11 @@ type ChildrenCmd struct {
 }
 
 // Run lists the children, or waits for their ends. One that did not complete is exit code 1.
-func (c *ChildrenCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *ChildrenCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	if c.Of == "" {
 		return console.Usage("children shows what a run has handed on, and there is no run here: GATEHOUSE_DELEGATION_ID is not set. Name a delegation with --of.")
 	}
-	h, err := handOn(ctx, sh, "children")
+	h, err := handOn(sh, api, "children")
 	if err != nil {
 		return err
 	}
@@ -115,7 +109,7 @@ type HandoffCmd struct {
 
 // Run hands over. Where that is accepted the server ends this program and all of its run;
 // only a refusal comes back.
-func (c *HandoffCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *HandoffCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	text, err := sh.Words(c.Text)
 	if err != nil {
 		return err
@@ -138,7 +132,7 @@ func (c *HandoffCmd) Run(ctx context.Context, sh *console.Shell) error {
 			hop.Artifacts[name] = &path
 		}
 	}
-	h, err := handOn(ctx, sh, "handoff")
+	h, err := handOn(sh, api, "handoff")
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type HoldSetCmd struct {
 }
 
 // Run prints the hold's id, alone on stdout.
-func (c *HoldSetCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *HoldSetCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	named := 0
 	for _, is := range []bool{c.ID != "", c.Repository != "", c.Everything} {
 		if is {
@@ -42,7 +42,8 @@ func (c *HoldSetCmd) Run(ctx context.Context, sh *console.Shell) error {
 	} else {
 		in.Task = c.ID
 	}
-	return act(ctx, sh, func(api *client.Client) (client.Answer[retention.Hold], error) { return api.SetHold(ctx, in) }, func(_ *client.Client, h retention.Hold) error {
+	got, err := api.SetHold(ctx, in)
+	return act(sh, got, err, func(h retention.Hold) error {
 		sh.Hint("Held: %s. Retention removes nothing of it until: gatehouse hold lift %s --reason …", heldThing(h), console.Line(h.ID))
 		return sh.Say("%s", console.Line(h.ID))
 	})
@@ -68,8 +69,9 @@ type HoldListCmd struct {
 }
 
 // Run prints one line for each.
-func (c *HoldListCmd) Run(ctx context.Context, sh *console.Shell) error {
-	return list(ctx, sh, func(api *client.Client) (client.List[retention.Hold], error) { return api.Holds(ctx, c.Lifted) }, func(h retention.Hold) []string {
+func (c *HoldListCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.Holds(ctx, c.Lifted)
+	return list(sh, got, err, func(h retention.Hold) []string {
 		since := console.Line(h.By) + " on " + h.At.Format("2006-01-02")
 		if h.LiftedAt != nil {
 			since += ", lifted by " + console.Line(h.LiftedBy) + " on " + h.LiftedAt.Format("2006-01-02")
@@ -85,10 +87,9 @@ type HoldLiftCmd struct {
 }
 
 // Run says what is free again.
-func (c *HoldLiftCmd) Run(ctx context.Context, sh *console.Shell) error {
-	return act(ctx, sh, func(api *client.Client) (client.Answer[retention.Hold], error) {
-		return api.LiftHold(ctx, c.ID, c.Reason)
-	}, func(_ *client.Client, h retention.Hold) error {
+func (c *HoldLiftCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.LiftHold(ctx, c.ID, c.Reason)
+	return act(sh, got, err, func(h retention.Hold) error {
 		return sh.Say("Lifted: %s. What is old of it goes with the next run of retention.", heldThing(h))
 	})
 }

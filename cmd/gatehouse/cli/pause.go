@@ -14,8 +14,9 @@ type PauseCmd struct {
 }
 
 // Run holds it and says how it goes on.
-func (c *PauseCmd) Run(ctx context.Context, sh *console.Shell) error {
-	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Delegation], error) { return api.Pause(ctx, c.ID) }, func(_ *client.Client, d wire.Delegation) error {
+func (c *PauseCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.Pause(ctx, c.ID)
+	return act(sh, got, err, func(d wire.Delegation) error {
 		if err := sh.Say("%s paused", console.Line(d.TaskID)); err != nil {
 			return err
 		}
@@ -30,8 +31,9 @@ type ResumeCmd struct {
 }
 
 // Run lets it go on.
-func (c *ResumeCmd) Run(ctx context.Context, sh *console.Shell) error {
-	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Delegation], error) { return api.Resume(ctx, c.ID) }, func(_ *client.Client, d wire.Delegation) error {
+func (c *ResumeCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.Resume(ctx, c.ID)
+	return act(sh, got, err, func(d wire.Delegation) error {
 		if err := sh.Say("%s goes on", console.Line(d.TaskID)); err != nil {
 			return err
 		}
@@ -47,12 +49,9 @@ type ForkCmd struct {
 }
 
 // Run makes it and prints what send prints.
-func (c *ForkCmd) Run(ctx context.Context, sh *console.Shell) error {
-	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Submitted], error) { return api.Fork(ctx, c.ID, c.Turn) }, func(api *client.Client, t wire.Submitted) error {
-		if err := sh.Say("%s sent to %s", console.Line(t.ID), console.Line(t.Agent)); err != nil {
-			return err
-		}
-		howToFollow(sh, api, t.ID)
-		return nil
+func (c *ForkCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.Fork(ctx, c.ID, c.Turn)
+	return act(sh, got, err, func(t wire.Submitted) error {
+		return started(sh, api, t.ID, "sent to "+console.Line(t.Agent))
 	})
 }

@@ -26,7 +26,7 @@ type PolicyTestCmd struct {
 type RuleReader func(sh *console.Shell, file string) ([]wire.PolicyRule, error)
 
 // Run prints one line for each request that would have gone otherwise, and a summary.
-func (c *PolicyTestCmd) Run(ctx context.Context, sh *console.Shell, read RuleReader) error {
+func (c *PolicyTestCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client, read RuleReader) error {
 	if d, err := sharedctx.ParseTTL(c.Since); err != nil || d <= 0 {
 		return console.Usage("--since %s: write a time with a unit, such as 30d or 12h.", console.Line(c.Since))
 	}
@@ -34,9 +34,8 @@ func (c *PolicyTestCmd) Run(ctx context.Context, sh *console.Shell, read RuleRea
 	if err != nil {
 		return &console.Failure{Code: console.ExitUsage, Message: console.Block(err.Error()), Cause: err}
 	}
-	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.PolicyTrial], error) {
-		return api.PolicyTest(ctx, c.Since, rules)
-	}, func(_ *client.Client, trial wire.PolicyTrial) error {
+	got, err := api.PolicyTest(ctx, c.Since, rules)
+	return act(sh, got, err, func(trial wire.PolicyTrial) error {
 		return c.tell(sh, trial)
 	})
 }

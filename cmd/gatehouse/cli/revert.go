@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/web/client"
@@ -14,18 +15,14 @@ type RevertCmd struct {
 }
 
 // Run asks for the revert, which is a task whose change people decide on.
-func (c *RevertCmd) Run(ctx context.Context, sh *console.Shell) error {
-	var r client.Answer[wire.Request]
-	return act(ctx, sh, func(api *client.Client) (sent client.Answer[wire.Submitted], err error) {
-		if r, err = findRequest(ctx, sh, api, c.ID, "landed"); err != nil {
-			return sent, err
-		}
-		return api.Revert(ctx, r.Value.ID)
-	}, func(api *client.Client, sent wire.Submitted) error {
-		if err := sh.Say("%s undoes %s on %s, once it is approved", console.Line(sent.ID), console.Abbreviated(r.Value.Commit), console.Line(r.Value.Target)); err != nil {
-			return err
-		}
-		howToFollow(sh, api, sent.ID)
-		return nil
+func (c *RevertCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	r, err := findRequest(ctx, sh, api, c.ID, "landed")
+	if err != nil {
+		return err
+	}
+	got, err := api.Revert(ctx, r.Value.ID)
+	return act(sh, got, err, func(sent wire.Submitted) error {
+		undone, target := console.Abbreviated(r.Value.Commit), console.Line(r.Value.Target)
+		return started(sh, api, sent.ID, fmt.Sprintf("undoes %s on %s, once it is approved", undone, target))
 	})
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/badge"
+	"gatehouse/orchestrator/each"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )
@@ -24,11 +26,7 @@ type ReviewCmd struct {
 }
 
 // Run prints what to look at, then the diff, through the pager on a terminal.
-func (c *ReviewCmd) Run(ctx context.Context, sh *console.Shell) error {
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
+func (c *ReviewCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	found, err := findRequest(ctx, sh, api, c.ID, "pending")
 	if err != nil {
 		return err
@@ -95,35 +93,17 @@ func yours(w io.Writer, r wire.Request) {
 
 // showHeader says what the request is and what to look at, first what keeps it from a yes.
 func showHeader(sh *console.Shell, w io.Writer, r wire.Request) {
+	warn := func(text string) { fmt.Fprintf(w, "%s\n", sh.Paint("wait", "⚠ "+text)) }
 	if r.Needs.Problem != "" {
-		fmt.Fprintf(w, "%s\n", sh.Paint("wait", "⚠ "+console.Line(r.Needs.Problem)))
+		warn(console.Line(r.Needs.Problem))
 	}
 	if r.Missed != "" && (r.Overtaken == nil || r.Missed != r.Overtaken.Message) {
-		fmt.Fprintf(w, "%s\n", sh.Paint("wait", "⚠ "+console.Line(r.Missed)))
+		warn(console.Line(r.Missed))
 	}
 	if r.Overtaken != nil {
-		fmt.Fprintf(w, "%s\n", sh.Paint("wait", "⚠ "+console.Line(r.Overtaken.Message)))
+		warn(console.Line(r.Overtaken.Message))
 	}
-	rule := ""
-	if r.Rule.Name != "" {
-		rule = fmt.Sprintf("   rule %s: %d of %d", console.Line(r.Rule.Name), r.Needs.Have, max(r.Needs.Count, r.Rule.Need))
-	}
-	fmt.Fprintf(w, "%s  rev %d  digest %s  %s%s\n", console.Line(r.ID), r.Revision, console.Line(r.Digest[:min(8, len(r.Digest))]), whereSize(r), rule)
-	if r.State == "pending" {
-		fmt.Fprintf(w, "%s  %s\n", sh.State(r.State, 0), console.Parts(needed("needs", r), console.Ago(r.CreatedAt, sh.Now()), console.Expiry(r.ExpiresAt, sh.Now())))
-	} else {
-		where := ""
-		if r.State == "landed" && r.Commit != "" {
-			where = "  " + arrived(r)
-		}
-		fmt.Fprintf(w, "%s%s\n", sh.State(badge.Arrived(r.State, r.Pushes()), 0), where)
-	}
-	if r.Base != "" && r.Target != "" {
-		fmt.Fprintf(w, "made on %s at %s%s\n", console.Line(r.Target), console.Abbreviated(r.Base), console.Age(r.BaseAt, sh.Now()))
-	}
-	if r.State == "pending" && r.Pushes() {
-		fmt.Fprintf(w, "yes pushes %s; %s stays as it is\n", console.Line(r.Branch), console.Line(r.Target))
-	}
+	showState(sh, w, r)
 	for _, d := range r.Decisions {
 		text := console.Line(d.User) + " " + said(d.Verdict) + anew(d.StartOver) + " on " + console.Line(d.Channel)
 		if d.Revision > 0 && d.Revision != r.Revision {
@@ -139,34 +119,51 @@ func showHeader(sh *console.Shell, w io.Writer, r wire.Request) {
 		fmt.Fprintln(w, share(len(r.Files), r.Declined))
 	}
 	for _, warning := range r.Warnings {
-		text := console.Line(warning.Text)
-		if text == "" {
-			text = strings.ReplaceAll(console.Line(warning.Code), "_", " ")
-		}
+		text := cmp.Or(console.Line(warning.Text), strings.ReplaceAll(console.Line(warning.Code), "_", " "))
 		if warning.Path != "" {
 			text = strings.TrimRight(text, ".") + ": " + console.Line(warning.Path)
 		}
-		fmt.Fprintf(w, "%s\n", sh.Paint("wait", "⚠ "+text))
+		warn(text)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "· %s\n", console.Line(n.Text))
 	}
-	var checks []string
-	for _, c := range r.Checks {
-		sign := sh.Paint("ok", "✓ "+console.Line(c.Command))
-		if !c.OK {
-			sign = sh.Paint("bad", "✕ "+console.Line(c.Command)+" (failed)")
-		}
-		checks = append(checks, sign)
-	}
-	if len(checks) > 0 {
-		fmt.Fprintln(w, strings.Join(checks, "   "))
+	if len(r.Checks) > 0 {
+		fmt.Fprintln(w, strings.Join(each.Of(r.Checks, func(c wire.Check) string {
+			if c.OK {
+				return sh.Paint("ok", "✓ "+console.Line(c.Command))
+			}
+			return sh.Paint("bad", "✕ "+console.Line(c.Command)+" (failed)")
+		}), "   "))
 	}
 	if said := strings.TrimSpace(r.Text); said != "" && !r.IsHandover() {
-		fmt.Fprintf(w, "%s says:\n", console.Line(r.Agent))
-		for l := range strings.Lines(console.Block(said)) {
-			fmt.Fprintf(w, "  │ %s\n", strings.TrimRight(l, "\n"))
+		quoted(w, console.Line(r.Agent)+" says:", said)
+	}
+}
+
+// showState says what the request is, where it stands and what a yes does.
+func showState(sh *console.Shell, w io.Writer, r wire.Request) {
+	rule := ""
+	if r.Rule.Name != "" {
+		rule = fmt.Sprintf("   rule %s: %d of %d", console.Line(r.Rule.Name), r.Needs.Have, max(r.Needs.Count, r.Rule.Need))
+	}
+	digest := console.Line(r.Digest[:min(8, len(r.Digest))])
+	fmt.Fprintf(w, "%s  rev %d  digest %s  %s%s\n", console.Line(r.ID), r.Revision, digest, whereSize(r), rule)
+	if r.State == "pending" {
+		left := console.Expiry(r.ExpiresAt, sh.Now())
+		fmt.Fprintf(w, "%s  %s\n", sh.State(r.State, 0), console.Parts(needed("needs", r), console.Ago(r.CreatedAt, sh.Now()), left))
+	} else {
+		where := ""
+		if r.State == "landed" && r.Commit != "" {
+			where = "  " + arrived(r)
 		}
+		fmt.Fprintf(w, "%s%s\n", sh.State(badge.Arrived(r.State, r.Pushes()), 0), where)
+	}
+	if r.Base != "" && r.Target != "" {
+		fmt.Fprintf(w, "made on %s at %s%s\n", console.Line(r.Target), console.Abbreviated(r.Base), console.Age(r.BaseAt, sh.Now()))
+	}
+	if r.State == "pending" && r.Pushes() {
+		fmt.Fprintf(w, "yes pushes %s; %s stays as it is\n", console.Line(r.Branch), console.Line(r.Target))
 	}
 }
 

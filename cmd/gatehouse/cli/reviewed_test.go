@@ -41,8 +41,12 @@ func TestApproveOnATerminalShowsWhatItAsksAbout(t *testing.T) {
 	f := newFakeAPI()
 	defer f.close()
 	sh, out, errs, _ := atTerminal(t, f, "no")
+	api, err := sh.Client(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	approve := &ApproveCmd{ID: "c81m2x"}
-	if err := approve.Run(t.Context(), sh); err == nil || err.Error() != "Nothing was approved." {
+	if err := approve.Run(t.Context(), sh, api); err == nil || err.Error() != "Nothing was approved." {
 		t.Fatalf("after a no: %v", err)
 	}
 	if !strings.Contains(out.String(), "+new") || !strings.Contains(errs.String(), "⚠ ci_file, checks_failed\nLand it on main as one merge commit? [y/N]") {
@@ -51,19 +55,15 @@ func TestApproveOnATerminalShowsWhatItAsksAbout(t *testing.T) {
 	state, _ := sh.Env("XDG_STATE_HOME")
 	again, out, _, env := atTerminal(t, f, "y")
 	env["XDG_STATE_HOME"] = state
-	if err := approve.Run(t.Context(), again); err != nil || strings.Contains(out.String(), "+new") {
+	if err := approve.Run(t.Context(), again, api); err != nil || strings.Contains(out.String(), "+new") {
 		t.Errorf("what was read is shown again, or: %v\n%s", err, out)
-	}
-	api, err := again.Client(t.Context())
-	if err != nil {
-		t.Fatal(err)
 	}
 	if err := keepShown(again, reviewed{Server: api.Base(), Request: fakeReq, Revision: 1, Digest: strings.Repeat("0", 64), At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	changed, out, errs, env := atTerminal(t, f, "y")
 	env["XDG_STATE_HOME"] = state
-	if err := approve.Run(t.Context(), changed); err != nil || !strings.Contains(errs.String(), "It changed since you read revision 1 of it. This is revision 2:") || !strings.Contains(out.String(), "+new") {
+	if err := approve.Run(t.Context(), changed, api); err != nil || !strings.Contains(errs.String(), "It changed since you read revision 1 of it. This is revision 2:") || !strings.Contains(out.String(), "+new") {
 		t.Errorf("what changed: %v\n%s\n%s", err, errs, out)
 	}
 	if sent := f.lastBody("POST /api/v1/approvals/{id}/decision"); !strings.Contains(sent, `"revision":2,"ticked":["ci_file","checks_failed"]`) {

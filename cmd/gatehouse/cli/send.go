@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,7 +30,7 @@ type SendCmd struct {
 }
 
 // Run sends the task and says how to follow it.
-func (c *SendCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *SendCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	switch {
 	case c.Timeout < 0:
 		return badTimeout(c.Timeout)
@@ -56,10 +57,6 @@ func (c *SendCmd) Run(ctx context.Context, sh *console.Shell) error {
 	if err != nil {
 		return err
 	}
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
 	answer, err := api.Submit(ctx, wire.Submission{
 		Agent: agent, Capability: c.Capability, Text: text, Repository: c.Repo, Ref: c.Ref, Key: c.Key,
 		Complexity: c.Complexity, Budget: limits, Handoffs: c.Handoffs,
@@ -68,25 +65,23 @@ func (c *SendCmd) Run(ctx context.Context, sh *console.Shell) error {
 		return err
 	}
 	sent := answer.Value
-	if !sh.JSON {
-		if sent.Agent != "" {
-			agent = sent.Agent
-		}
-		if err := sh.Say("%s sent to %s", console.Line(sent.ID), console.Line(agent)); err != nil {
+	word := "sent to " + console.Line(cmp.Or(sent.Agent, agent))
+	switch {
+	case !c.Wait:
+		return act(sh, answer, nil, func(wire.Submitted) error { return started(sh, api, sent.ID, word) })
+	case !sh.JSON:
+		if err := sh.Say("%s %s", console.Line(sent.ID), word); err != nil {
 			return err
 		}
 	}
-	if c.Wait {
-		return wait(ctx, sh, api, sent.ID, c.Timeout)
-	}
-	if sh.JSON {
-		return sh.Document(answer.Raw)
-	}
-	howToFollow(sh, api, sent.ID)
-	return nil
+	return wait(ctx, sh, api, sent.ID, c.Timeout)
 }
 
-// howToFollow says where a new task is seen.
-func howToFollow(sh *console.Shell, api *client.Client, id string) {
+// started names a new task with what it is for, and says where it is seen.
+func started(sh *console.Shell, api *client.Client, id, word string) error {
+	if err := sh.Say("%s %s", console.Line(id), word); err != nil {
+		return err
+	}
 	sh.Hint("  follow: gatehouse wait %s        open: %s", console.Short(id), api.Page("delegations", id))
+	return nil
 }

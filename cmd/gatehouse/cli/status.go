@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/cmd/gatehouse/internal/console"
 	"gatehouse/orchestrator/badge"
+	"gatehouse/orchestrator/each"
 	"gatehouse/web/client"
 	"gatehouse/web/wire"
 )
@@ -18,11 +19,7 @@ type StatusCmd struct {
 }
 
 // Run prints where it stands and what to do next.
-func (c *StatusCmd) Run(ctx context.Context, sh *console.Shell) error {
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
+func (c *StatusCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	if c.ID == "" {
 		return siteStatus(ctx, sh, api)
 	}
@@ -274,10 +271,7 @@ func share(n int, left []string) string {
 // fewFiles names a few files and counts the rest.
 func fewFiles(paths []string) string {
 	const most = 5
-	names := make([]string, 0, most)
-	for _, p := range paths[:min(len(paths), most)] {
-		names = append(names, console.Line(p))
-	}
+	names := each.Of(paths[:min(len(paths), most)], console.Line)
 	more := ""
 	if len(paths) > most {
 		more = fmt.Sprintf(" and %d more", len(paths)-most)
@@ -367,10 +361,7 @@ func stuck(r wire.Request) bool {
 func who(r wire.Request) string {
 	switch {
 	case len(r.Needs.Missing) > 0:
-		names := make([]string, len(r.Needs.Missing))
-		for i, n := range r.Needs.Missing {
-			names[i] = console.Line(n)
-		}
+		names := each.Of(r.Needs.Missing, console.Line)
 		return console.Joined(names, "or")
 	case stuck(r):
 		return badge.Nobody(r.Needs.Have)

@@ -18,11 +18,7 @@ type TreeCmd struct {
 }
 
 // Run prints the tree below the id, with the hops that were refused.
-func (c *TreeCmd) Run(ctx context.Context, sh *console.Shell) error {
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
+func (c *TreeCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	found, err := findDelegation(ctx, api, c.ID)
 	if err != nil {
 		return err

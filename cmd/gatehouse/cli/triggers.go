@@ -28,8 +28,9 @@ type TriggersCmd struct {
 type TriggersListCmd struct{}
 
 // Run prints one line a trigger.
-func (c *TriggersListCmd) Run(ctx context.Context, sh *console.Shell) error {
-	return list(ctx, sh, func(api *client.Client) (client.List[wire.Trigger], error) { return api.Triggers(ctx) }, func(t wire.Trigger) []string {
+func (c *TriggersListCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.Triggers(ctx)
+	return list(sh, got, err, func(t wire.Trigger) []string {
 		said := "nothing came yet"
 		if t.Last != nil {
 			said = console.Line(t.Last.State) + " " + console.Ago(t.Last.ReceivedAt, sh.Now())
@@ -51,8 +52,9 @@ type TriggersShowCmd struct {
 }
 
 // Run prints what it is made of, and exits 1 where it cannot work.
-func (c *TriggersShowCmd) Run(ctx context.Context, sh *console.Shell) error {
-	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Trigger], error) { return api.Trigger(ctx, c.Trigger) }, func(_ *client.Client, t wire.Trigger) error {
+func (c *TriggersShowCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.Trigger(ctx, c.Trigger)
+	return act(sh, got, err, func(t wire.Trigger) error {
 		return c.tell(sh, t)
 	})
 }
@@ -95,20 +97,13 @@ type TriggersDeliveriesCmd struct {
 }
 
 // Run prints one line a delivery.
-func (c *TriggersDeliveriesCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *TriggersDeliveriesCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	if c.Limit < 0 {
 		return console.Usage("--limit %d: write a number from 0 on.", c.Limit)
 	}
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
 	found, err := api.Deliveries(ctx, c.Trigger, c.State, c.Limit)
-	if err != nil {
-		return err
-	}
-	if sh.JSON {
-		return sh.Document(found.Raw)
+	if err != nil || sh.JSON {
+		return list(sh, found, err, nil, "")
 	}
 	now, err := api.Trigger(ctx, c.Trigger)
 	if err != nil && !isStatus(err, http.StatusNotFound) { // what came of one that is not configured any more stays
@@ -117,15 +112,9 @@ func (c *TriggersDeliveriesCmd) Run(ctx context.Context, sh *console.Shell) erro
 	if t := now.Value; t.Refused != nil {
 		sh.Hint("%s %s. They were answered 401 and are not in the list.", sh.Icon("refused"), refusedCalls(t.Refused, sh.Now()))
 	}
-	if len(found.Items) == 0 {
-		sh.Hint("Nothing came.")
-		return nil
-	}
-	rows := make([][]string, len(found.Items))
-	for i, d := range found.Items {
-		rows[i] = []string{console.Line(d.ID), console.Line(d.State), console.Brief(d.Event, 30), console.Line(d.TaskID), console.Ago(d.ReceivedAt, sh.Now()), console.Parts(repeats(d), console.Brief(d.Message, 80))}
-	}
-	return console.Table(sh.Out, rows)
+	return list(sh, found, nil, func(d wire.Delivery) []string {
+		return []string{console.Line(d.ID), console.Line(d.State), console.Brief(d.Event, 30), console.Line(d.TaskID), console.Ago(d.ReceivedAt, sh.Now()), console.Parts(repeats(d), console.Brief(d.Message, 80))}
+	}, "Nothing came.")
 }
 
 // refusedCalls says how many calls were answered 401, and about the last one.
@@ -149,8 +138,9 @@ type TriggersDeliveryCmd struct {
 }
 
 // Run prints what it carried, after what became of it.
-func (c *TriggersDeliveryCmd) Run(ctx context.Context, sh *console.Shell) error {
-	return act(ctx, sh, func(api *client.Client) (client.Answer[wire.Delivery], error) { return api.Delivery(ctx, c.ID) }, func(_ *client.Client, d wire.Delivery) error {
+func (c *TriggersDeliveryCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.Delivery(ctx, c.ID)
+	return act(sh, got, err, func(d wire.Delivery) error {
 		rows := [][]string{{"delivery", console.Parts(console.Line(d.ID), console.Line(d.Trigger), console.Line(d.Event))}, {"state", console.Parts(console.Line(d.State), console.Brief(d.Message, 200))}, {"received", d.ReceivedAt.UTC().Format(time.RFC3339)}}
 		if d.TaskID != "" {
 			rows = append(rows, []string{"task", console.Line(d.TaskID)})
@@ -172,29 +162,14 @@ type TriggersRedeliverCmd struct {
 }
 
 // Run prints the new delivery, and exits 1 where it made no task.
-func (c *TriggersRedeliverCmd) Run(ctx context.Context, sh *console.Shell) error {
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
-	answer, err := api.Redeliver(ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	d := answer.Value
-	made := d.Made()
-	switch {
-	case sh.JSON:
-		err = sh.Document(answer.Raw)
-	case made:
-		err = sh.Say("%s %s", console.Line(d.ID), console.Parts(console.Line(d.State), console.Line(d.TaskID)))
-	default:
-		err = sh.Say("%s %s: %s", console.Line(d.ID), console.Line(d.State), console.Line(d.Message))
-	}
-	if err == nil && !made {
-		err = &console.Failure{Code: console.ExitFailed}
-	}
-	return err
+func (c *TriggersRedeliverCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
+	got, err := api.Redeliver(ctx, c.ID)
+	return orFailed(got.Value.Made(), act(sh, got, err, func(d wire.Delivery) error {
+		if d.Made() {
+			return sh.Say("%s %s", console.Line(d.ID), console.Parts(console.Line(d.State), console.Line(d.TaskID)))
+		}
+		return sh.Say("%s %s: %s", console.Line(d.ID), console.Line(d.State), console.Line(d.Message))
+	}))
 }
 
 // TriggersTestCmd is a dry run.
@@ -205,36 +180,22 @@ type TriggersTestCmd struct {
 }
 
 // Run prints the text that the agent would get, and exits 1 where nothing would start.
-func (c *TriggersTestCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *TriggersTestCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	payload, err := c.payload(sh)
 	if err != nil {
 		return err
 	}
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
-	answer, err := api.TryTrigger(ctx, c.Trigger, c.Event, payload)
-	if err != nil {
-		return err
-	}
-	got := answer.Value
-	switch {
-	case sh.JSON:
-		err = sh.Document(answer.Raw)
-	case got.Fires:
-		sh.Hint("✓ It would start a task for %s with this text:", console.Line(got.Agent))
-		if got.Asks != "" {
-			sh.Hint("%s", console.Line(got.Asks))
+	got, err := api.TryTrigger(ctx, c.Trigger, c.Event, payload)
+	return orFailed(got.Value.Fires, act(sh, got, err, func(trial wire.Trial) error {
+		if !trial.Fires {
+			return sh.Say("%s %s: %s", sh.Icon("refused"), console.Line(trial.Code), console.Line(trial.Message))
 		}
-		err = sh.Foreign(string(got.Text))
-	default:
-		err = sh.Say("%s %s: %s", sh.Icon("refused"), console.Line(got.Code), console.Line(got.Message))
-	}
-	if err == nil && !got.Fires {
-		err = &console.Failure{Code: console.ExitFailed}
-	}
-	return err
+		sh.Hint("✓ It would start a task for %s with this text:", console.Line(trial.Agent))
+		if trial.Asks != "" {
+			sh.Hint("%s", console.Line(trial.Asks))
+		}
+		return sh.Foreign(string(trial.Text))
+	}))
 }
 
 // payload reads the file; without one there is none.

@@ -35,13 +35,9 @@ type WaitCmd struct {
 }
 
 // Run exits 0 when it completed, 1 when it did not, and 124 when time ran out.
-func (c *WaitCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *WaitCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	if c.Timeout <= 0 {
 		return badTimeout(c.Timeout)
-	}
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
 	}
 	return wait(ctx, sh, api, c.ID, c.Timeout)
 }

@@ -1,7 +1,12 @@
 package cli
 
-import "gatehouse/cmd/gatehouse/internal/console"
-import "context"
+import (
+	"context"
+
+	"gatehouse/cmd/gatehouse/internal/console"
+	"gatehouse/web/client"
+	"gatehouse/web/wire"
+)
 
 // WaitsCmd tells who waits for whom.
 type WaitsCmd struct {
@@ -10,31 +15,19 @@ type WaitsCmd struct {
 }
 
 // Run prints one line for each delegation that lives.
-func (c *WaitsCmd) Run(ctx context.Context, sh *console.Shell) error {
+func (c *WaitsCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	if c.Limit < 1 || c.Limit > 200 {
 		return console.Usage("--limit %d: write a number from 1 to 200.", c.Limit)
-	}
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
 	}
 	answer, err := api.Waits(ctx, c.ID, c.Limit)
 	if err != nil {
 		return err
 	}
-	if sh.JSON {
-		return sh.Document(answer.Raw)
-	}
 	found := answer.Value
-	if len(found.Items) == 0 {
-		sh.Hint("Nothing waits: no task is under way.")
-		return nil
-	}
-	rows := make([][]string, len(found.Items))
-	for i, w := range found.Items {
-		rows[i] = []string{sh.State(w.State, 0), console.Line(w.DelegationID), console.Line(w.Agent), console.Brief(w.Says, 80), console.Ago(w.Since, sh.Now())}
-	}
-	if err := console.Table(sh.Out, rows); err != nil {
+	err = console.List(sh, answer.Raw, found.Items, "Nothing waits: no task is under way.", func(w wire.Wait) []string {
+		return []string{sh.State(w.State, 0), console.Line(w.DelegationID), console.Line(w.Agent), console.Brief(w.Says, 80), console.Ago(w.Since, sh.Now())}
+	})
+	if err != nil || len(found.Items) == 0 {
 		return err
 	}
 	sh.Hint("%s", found.Note)

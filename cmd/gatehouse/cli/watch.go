@@ -17,11 +17,7 @@ type WatchCmd struct {
 }
 
 // Run prints one line for each event until the watched one has ended, or Ctrl-C.
-func (c *WatchCmd) Run(ctx context.Context, sh *console.Shell) error {
-	api, err := sh.Client(ctx)
-	if err != nil {
-		return err
-	}
+func (c *WatchCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client) error {
 	w := &watcher{sh: sh, api: api}
 	if c.ID != "" {
 		found, err := findDelegation(ctx, api, c.ID)
@@ -35,7 +31,7 @@ func (c *WatchCmd) Run(ctx context.Context, sh *console.Shell) error {
 		}
 	}
 	f := &client.Follower{Client: api, ID: w.id, Live: w.stream, Each: func(e client.Event) error { return w.take(ctx, e) }}
-	err = f.Follow(ctx)
+	err := f.Follow(ctx)
 	if err != nil && ctx.Err() != nil && w.id != "" {
 		return console.Fail(console.ExitInterrupted, "The task goes on. Follow it: gatehouse watch %s", console.Short(w.id))
 	}

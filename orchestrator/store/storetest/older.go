@@ -32,6 +32,21 @@ type olderRow struct {
 // has. Nothing is migrated further. It returns the address.
 func Older(t testing.TB, url, file string, version int64) string {
 	t.Helper()
+	rows, err := olderRows(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return older(t, url, rows, version)
+}
+
+// At gives an empty database the schema of a version.
+func At(t testing.TB, url string, version int64) string {
+	t.Helper()
+	return older(t, url, nil, version)
+}
+
+func older(t testing.TB, url string, rows []olderRow, version int64) string {
+	t.Helper()
 	driver, source, dialect, files := "postgres", url, goose.DialectPostgres, migrations.Postgres
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
 		driver, source, dialect, files = "sqlite", path, goose.DialectSQLite3, migrations.SQLite
@@ -44,7 +59,7 @@ func Older(t testing.TB, url, file string, version int64) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = errors.Join(fillOlder(t.Context(), db, dialect, folder, file, version), db.Close())
+	err = errors.Join(fillOlder(t.Context(), db, dialect, folder, rows, version), db.Close())
 	if err != nil {
 		t.Fatalf("a database of version %d: %v", version, err)
 	}
@@ -57,16 +72,12 @@ func EmptyPostgres(t testing.TB) string {
 	return pgtest.DSN(t)
 }
 
-func fillOlder(ctx context.Context, db *sqlx.DB, dialect goose.Dialect, folder fs.FS, file string, version int64) error {
+func fillOlder(ctx context.Context, db *sqlx.DB, dialect goose.Dialect, folder fs.FS, rows []olderRow, version int64) error {
 	p, err := goose.NewProvider(dialect, db.DB, folder, goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return err
 	}
 	if _, err := p.UpTo(ctx, version); err != nil {
-		return err
-	}
-	rows, err := olderRows(file)
-	if err != nil {
 		return err
 	}
 	tx, err := db.BeginTxx(ctx, nil)

@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/store"
 )
 
 // Chains is what chains a → b → c took. Pace and Bare are medians of the rounds, so that a
@@ -23,6 +24,10 @@ type Chains struct {
 	Bare    float64 `json:"bare_commits_per_second"`
 	// TimesBare is how much longer chains took than the same number of bare commits.
 	TimesBare float64 `json:"times_bare_commits"`
+	// What a chain asks of the database. Statements are ways to a server and back.
+	Statements float64 `json:"statements_per_chain"`
+	Rows       float64 `json:"rows_written_per_chain"`
+	Bytes      float64 `json:"bytes_logged_per_chain"` // 0 on SQLite, which does not say
 }
 
 // rounds is how often chains and bare commits take turns.
@@ -38,21 +43,36 @@ func (n *Node) Chains(ctx context.Context, count, atOnce int) (Chains, error) {
 	var pace, bare, ratio []float64
 	size := max((count+rounds-1)/rounds, 1)
 	commits := int64(0)
+	var work store.Work
 	for range rounds {
+		asked, err := n.store.Work(ctx)
+		if err != nil {
+			return c, err
+		}
 		before, start := n.commits.Load(), time.Now()
 		if err := together(size, atOnce, func() error { return n.chain(ctx) }); err != nil {
 			return c, err
 		}
 		took, made := time.Since(start).Seconds(), n.commits.Load()-before
+		now, err := n.store.Work(ctx)
+		if err != nil {
+			return c, err
+		}
+		work.Statements += now.Statements - asked.Statements
+		work.Rows += now.Rows - asked.Rows
+		work.Bytes += now.Bytes - asked.Bytes
 		start = time.Now()
 		if err := together(int(made), atOnce, func() error { return n.bare.Commit(ctx) }); err != nil {
 			return c, err
 		}
 		yardstick := time.Since(start).Seconds()
-		pace, bare, ratio = append(pace, float64(size)/took), append(bare, float64(made)/yardstick), append(ratio, took/yardstick)
+		pace, bare = append(pace, float64(size)/took), append(bare, float64(made)/yardstick)
+		ratio = append(ratio, took/yardstick)
 		c.Chains, commits = c.Chains+size, commits+made
 	}
-	c.Commits, c.Pace, c.Bare, c.TimesBare = float64(commits)/float64(c.Chains), median(pace), median(bare), median(ratio)
+	all := float64(c.Chains)
+	c.Commits, c.Pace, c.Bare, c.TimesBare = float64(commits)/all, median(pace), median(bare), median(ratio)
+	c.Statements, c.Rows, c.Bytes = float64(work.Statements)/all, float64(work.Rows)/all, float64(work.Bytes)/all
 	return c, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval/bot"
 	"gatehouse/approval/telegram"
 	"gatehouse/approval/webhook"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/origin"
 )
 
@@ -41,11 +42,7 @@ func keyOf(f reflect.StructField) string {
 
 // BotNames are the channels that may have a bot.
 func BotNames() []string {
-	var names []string
-	for _, f := range botKinds() {
-		names = append(names, keyOf(f))
-	}
-	return names
+	return each.Of(botKinds(), keyOf)
 }
 
 // bots completes and checks the sections that the file has.
@@ -74,10 +71,9 @@ func (b *builder) bots() map[origin.Channel]bot.Section {
 
 // words checks the keys of a section that take one of a few words.
 func (b *builder) words(where []any, section reflect.Value) {
-	for i := range section.NumField() {
-		f := section.Type().Field(i)
+	for f, value := range section.Fields() {
 		if words := strings.Fields(f.Tag.Get("words")); len(words) > 0 {
-			b.among(append(slices.Clone(where), keyOf(f)), section.Field(i).String(), words)
+			b.among(append(slices.Clone(where), keyOf(f)), value.String(), words)
 		}
 	}
 }
@@ -89,8 +85,8 @@ func botAtStart(key string) bool {
 		if !ok {
 			continue
 		}
-		for i := range f.Type.Elem().NumField() {
-			if of := f.Type.Elem().Field(i); keyOf(of) == rest {
+		for of := range f.Type.Elem().Fields() {
+			if keyOf(of) == rest {
 				return of.Tag.Get("reload") == ""
 			}
 		}

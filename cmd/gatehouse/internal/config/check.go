@@ -1,12 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"net"
-	"net/url"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/workflow"
 	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/origin"
 
 	"go.yaml.in/yaml/v3"
@@ -23,18 +24,15 @@ import (
 // server reads where to listen.
 func (b *builder) server(c *Config) {
 	s := b.file.Server
-	c.Listen = or(s.Listen, "127.0.0.1:8080")
+	c.Listen = cmp.Or(s.Listen, "127.0.0.1:8080")
 	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
 		b.bad(at("server", "listen"), "%q is no address to listen on. Write host:port, such as 127.0.0.1:8080.", c.Listen)
 	}
-	c.PublicURL = strings.TrimSuffix(s.PublicURL, "/")
-	if c.PublicURL == "" {
-		c.PublicURL = Site(c.Listen)
-	}
-	if u, err := url.Parse(c.PublicURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" {
+	c.PublicURL = cmp.Or(strings.TrimSuffix(s.PublicURL, "/"), Site(c.Listen))
+	if u, ok := webAddress(c.PublicURL); !ok || u.Path != "" {
 		b.bad(at("server", "public_url"), "%q is no address of a site. Write http:// or https:// with a host and no path.", s.PublicURL)
 	}
-	location, err := time.LoadLocation(or(s.Timezone, "UTC"))
+	location, err := time.LoadLocation(cmp.Or(s.Timezone, "UTC"))
 	if err != nil {
 		b.bad(at("server", "timezone"), "there is no time zone %q. Write a name such as Europe/Berlin.", s.Timezone)
 		location = time.UTC
@@ -49,7 +47,7 @@ func (b *builder) settings() orchestrator.Settings {
 		Workers: b.number("workers", e.Workers, 8, 1, 10_000), MaxAttempts: b.number("max_attempts", e.MaxAttempts, 3, 1, 100),
 		MaxDepth: b.number("max_depth", e.MaxDepth, chain.DefaultMaxDepth, 1, 100), MaxHandoffs: 5,
 		Lease: b.duration(at("engine", "lease"), e.Lease, 30*time.Second), CheckTime: b.duration(at("engine", "check_timeout"), e.CheckTime, 10*time.Minute),
-		Cycle: or(e.Cycle, "strict"), Capacity: or(e.Capacity, "queue"),
+		Cycle: cmp.Or(e.Cycle, "strict"), Capacity: cmp.Or(e.Capacity, "queue"),
 		Spawn: orchestrator.SpawnSettings{Children: b.figure(at("engine", "spawn", "children"), "children", e.Spawn.Children, 5, 1, 1000),
 			PerAgent: b.figure(at("engine", "spawn", "per_agent"), "per_agent", e.Spawn.PerAgent, 0, 1, 100_000),
 			Timeout:  b.duration(at("engine", "spawn", "timeout"), e.Spawn.Timeout, 5*time.Minute),
@@ -103,15 +101,8 @@ func (b *builder) among(path []any, value string, allowed []string) {
 
 // agents makes the registry.
 func (b *builder) agents() *agent.Registry {
-	names := make([]string, 0, len(b.file.Agents))
-	for name := range b.file.Agents {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	var specs []agent.Spec
-	for _, name := range names {
-		specs = append(specs, b.agent(name, b.file.Agents[name]))
-	}
+	names := slices.Sorted(maps.Keys(b.file.Agents))
+	specs := each.Of(names, func(name string) agent.Spec { return b.agent(name, b.file.Agents[name]) })
 	registry, err := agent.NewRegistry(specs)
 	if err != nil {
 		b.bad(at("agents"), "%v.", err)
@@ -132,7 +123,7 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	where := at("agents", name)
 	s := agent.Spec{
 		Name: name, Kind: agent.Kind(a.Kind), Role: agent.Role(a.Role), Capabilities: a.Capabilities, Repository: a.Repository, Writes: a.Writes,
-		AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, TrustCheckout: a.TrustCheckout, Approval: or(a.Approval, "any"), Owner: a.Owner, Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
+		AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, TrustCheckout: a.TrustCheckout, Approval: cmp.Or(a.Approval, "any"), Owner: a.Owner, Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
 		Env: a.Env, OutputLimit: a.OutputLimit, Model: a.Model, URL: a.URL, Token: a.Token, Card: a.Card,
 		Timeout: b.duration(append(where, "timeout"), a.Timeout, 15*time.Minute),
 	}
@@ -142,14 +133,10 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	if a.Reads != nil {
 		s.Reads = append([]string{}, *a.Reads...)
 	}
-	for _, dir := range a.Writable {
-		s.Writable = append(s.Writable, b.path(dir))
-	}
+	s.Writable = each.Of(a.Writable, b.path)
 	b.modelKeys(where, a, &s)
 	s.Output = b.output(append(where, "output"), s.Name, a.Output)
-	for _, step := range a.Steps {
-		s.Steps = append(s.Steps, stepOf(step))
-	}
+	s.Steps = each.Of(a.Steps, stepOf)
 	b.kind(where, a, s)
 	b.elsewhere(where, a, s)
 	if a.Role != "" {
@@ -167,11 +154,8 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 }
 
 func stepOf(s Step) agent.Step {
-	step := agent.Step{ID: s.ID, Agent: s.Agent, Task: s.Task, If: s.If, Goto: s.Goto, Limit: s.Limit, Produces: s.Produces}
-	for _, p := range s.Parallel {
-		step.Parallel = append(step.Parallel, stepOf(p))
-	}
-	return step
+	return agent.Step{ID: s.ID, Agent: s.Agent, Task: s.Task, If: s.If, Goto: s.Goto, Limit: s.Limit, Produces: s.Produces,
+		Parallel: each.Of(s.Parallel, stepOf)}
 }
 
 // references checks what an agent names elsewhere.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -86,10 +87,7 @@ func Parse(name string, text []byte, env func(string) (string, bool)) (*Config, 
 }
 
 func parseFrom(name string, text []byte, from sources) (*Config, error) {
-	shown := name
-	if shown == "" {
-		shown = Default
-	}
+	shown := cmp.Or(name, Default)
 	doc, f, err := parse(shown, text, from)
 	if err != nil {
 		return nil, err
@@ -136,7 +134,7 @@ func (b *builder) build() *Config {
 	c := &Config{doc: b.doc, File: f, Groups: f.Groups, FourEyes: f.Approval.FourEyes == nil || *f.Approval.FourEyes}
 	b.server(c)
 	c.Database = b.database()
-	c.Data = b.path(or(f.Data, "./data"))
+	c.Data = b.path(cmp.Or(f.Data, "./data"))
 	c.Engine.Settings = b.settings()
 	c.CheckLimits = b.agentDefaults()
 	b.globs()
@@ -157,13 +155,6 @@ func (b *builder) build() *Config {
 	c.Triggers = b.triggers(c.Engine.Agents, c.Location)
 	c.Warnings, c.SecretFiles = append(b.warnings, b.doc.loose...), b.doc.files
 	return c
-}
-
-func or(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
 }
 
 // path resolves a path of the file.
@@ -189,7 +180,7 @@ func (b *builder) duration(path []any, text string, fallback time.Duration) time
 
 // database makes the file of SQLite absolute.
 func (b *builder) database() string {
-	db := or(b.file.Database, "sqlite:./gatehouse.db")
+	db := cmp.Or(b.file.Database, "sqlite:./gatehouse.db")
 	switch {
 	case strings.HasPrefix(db, "sqlite:"):
 		file := strings.TrimPrefix(strings.TrimPrefix(db, "sqlite://"), "sqlite:")
@@ -226,7 +217,7 @@ func (b *builder) repositories() map[string]orchestrator.Repository {
 		if err := patch.CheckRef(strings.TrimPrefix(r.Branch, "refs/heads/")); err != nil {
 			b.bad(append(where, "branch"), "branch: %v", err)
 		}
-		all[name] = orchestrator.Repository{Name: name, Source: source, Branch: r.Branch, Deliver: or(r.Deliver, "merge"),
+		all[name] = orchestrator.Repository{Name: name, Source: source, Branch: r.Branch, Deliver: cmp.Or(r.Deliver, "merge"),
 			Checks: r.Checks, Protect: r.Protect, Credential: r.Credential, Committer: b.committer(append(where, "commit"), r.Commit)}
 	}
 	return all

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -35,8 +36,8 @@ const (
 // confine reads what confines an agent's programs.
 func (b *builder) confine(where []any, a Agent, s *agent.Spec) {
 	d := b.file.Engine.AgentDefaults
-	s.Sandbox = b.sandbox(append(where, "sandbox"), or(a.Sandbox, or(d.Sandbox, agent.SandboxAuto)))
-	s.Network = or(a.Network, or(d.Network, agent.NetworkOpen))
+	s.Sandbox = b.sandbox(append(where, "sandbox"), cmp.Or(a.Sandbox, d.Sandbox, agent.SandboxAuto))
+	s.Network = cmp.Or(a.Network, d.Network, agent.NetworkOpen)
 	b.oneOf(append(where, "network"), s.Network, agent.NetworkOpen, agent.NetworkOff)
 	if s.Network == agent.NetworkOff && s.Kind != agent.Command && !llm.RunsCommands(*s) {
 		if a.Network != "" {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -55,10 +56,7 @@ func (b *builder) approvers() map[string][]string {
 // inGroups checks that groups exist and that somebody is in them: nobody could
 // approve otherwise.
 func (b *builder) inGroups(path []any, groups []string) {
-	names := make([]string, 0, len(b.file.Groups))
-	for g := range b.file.Groups {
-		names = append(names, g)
-	}
+	names := slices.Collect(maps.Keys(b.file.Groups))
 	for i, g := range groups {
 		switch members, ok := b.file.Groups[g]; {
 		case !ok:

@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm"
+	"gatehouse/orchestrator/each"
 )
 
 // Hook is a program that is run around calls of tools (P20).
@@ -49,9 +50,7 @@ func (b *builder) hooks(registry *agent.Registry) []llm.HookProgram {
 		if strings.Contains(p.Command[0], "/") {
 			p.Command[0] = b.path(p.Command[0])
 		}
-		for _, dir := range h.Writable {
-			p.Writable = append(p.Writable, b.path(dir))
-		}
+		p.Writable = each.Of(h.Writable, b.path)
 		if h.Agents != nil && len(h.Agents) == 0 {
 			b.bad(where("agents"), "hook %s: agents is empty, so it would guard nobody. Name agents, or take the key out for all of them.", h.Name)
 		}
@@ -59,13 +58,7 @@ func (b *builder) hooks(registry *agent.Registry) []llm.HookProgram {
 			b.bad(where("tools"), "hook %s: tools is empty, so it would guard no call. Name tools, or take the key out for all of them.", h.Name)
 		}
 		b.hookAgents(where, h, registry)
-		for j, name := range h.Tools {
-			if !llm.KnownTool(name) {
-				known := llm.KnownTools()
-				b.bad(where("tools", j), "hook %s: there is no tool or group %q.%s Write one of %s, or the name of an MCP server's tool, mcp_SERVER_TOOL.",
-					h.Name, name, strings.Replace(hint(name, known), " Add it under agents, or take it out.", "", 1), strings.Join(known, ", "))
-			}
-		}
+		b.toolNames(where("tools"), "hook "+h.Name, h.Tools)
 		all = append(all, p)
 	}
 	return all

@@ -21,9 +21,9 @@ var kinds = []struct {
 
 // Kinds lists the kinds of agents.
 func Kinds() []string {
-	var words []string
-	for _, k := range kinds {
-		words = append(words, string(k.kind))
+	words := make([]string, len(kinds))
+	for i, k := range kinds {
+		words[i] = string(k.kind)
 	}
 	return words
 }

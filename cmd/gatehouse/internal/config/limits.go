@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -32,8 +33,8 @@ func (b *builder) limits(s *orchestrator.Settings) {
 			s.Tiers[name] = over(*l, s.Tiers[name])
 		}
 	}
-	b.oneOf(at("engine", "complexity"), or(e.Complexity, "off"), "auto", "off")
-	b.oneOf(at("engine", "handoffs"), or(e.Handoffs, "on"), "on", "opt_in")
+	b.oneOf(at("engine", "complexity"), cmp.Or(e.Complexity, "off"), "auto", "off")
+	b.oneOf(at("engine", "handoffs"), cmp.Or(e.Handoffs, "on"), "on", "opt_in")
 	s.OptIn = e.Handoffs == "opt_in"
 	s.Classify = e.Complexity == "auto"
 	s.Breaker = orchestrator.BreakerSettings{Failures: b.count("breaker.failures", e.Breaker.Failures, defaultFailures, "breaker", "failures"),
@@ -62,20 +63,8 @@ func tiers() map[string]budget.Limits {
 
 // over is l with the fields of fallback where l has none.
 func over(l, fallback budget.Limits) budget.Limits {
-	if l.Tokens == nil {
-		l.Tokens = fallback.Tokens
+	return budget.Limits{
+		Tokens: cmp.Or(l.Tokens, fallback.Tokens), MicroUSD: cmp.Or(l.MicroUSD, fallback.MicroUSD), Handoffs: cmp.Or(l.Handoffs, fallback.Handoffs),
+		Agents: cmp.Or(l.Agents, fallback.Agents), Time: cmp.Or(l.Time, fallback.Time),
 	}
-	if l.MicroUSD == nil {
-		l.MicroUSD = fallback.MicroUSD
-	}
-	if l.Handoffs == nil {
-		l.Handoffs = fallback.Handoffs
-	}
-	if l.Agents == nil {
-		l.Agents = fallback.Agents
-	}
-	if l.Time == nil {
-		l.Time = fallback.Time
-	}
-	return l
 }

@@ -1,9 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -52,19 +53,13 @@ func (b *builder) llm() llm.Settings {
 		b.bad(at("engine", "loop"), "loop: warn %d, block %d, breaker %d and window %d do not go together. Let each be as large as the one before or larger, and the window at least as large as block.",
 			s.Loop.Warn, s.Loop.Block, s.Loop.Breaker, s.Loop.Window)
 	}
-	b.oneOf(at("engine", "at_depth"), or(b.file.Engine.AtDepth, "error"), "error", "hide")
+	b.oneOf(at("engine", "at_depth"), cmp.Or(b.file.Engine.AtDepth, "error"), "error", "hide")
 	s.HideAtDepth = b.file.Engine.AtDepth == "hide"
 	return s
 }
 
 func (b *builder) loop(key string, n, fallback int) int {
-	if n == 0 {
-		return fallback
-	}
-	if n < 2 || n > 10_000 {
-		b.bad(at("engine", "loop", key), "%s: %d is out of range. Write 2 to 10000.", key, n)
-	}
-	return n
+	return b.figure(at("engine", "loop", key), key, n, fallback, 2, 10_000)
 }
 
 // modelKeys takes over what an agent has for its model. Every kind may have a budget.
@@ -79,12 +74,8 @@ func (b *builder) modelKeys(where []any, a Agent, s *agent.Spec) {
 	}
 	s.Budget = b.allowance(append(where, "budget"), a.Budget)
 	b.idleKeys(a, s)
-	if a.MaxTurns < 0 || a.MaxTurns > 10_000 {
-		b.bad(append(where, "max_turns"), "max_turns: %d is out of range. Write 1 to 10000.", a.MaxTurns)
-	}
-	if a.MaxTokens < 0 || a.MaxTokens > 10_000_000 {
-		b.bad(append(where, "max_tokens"), "max_tokens: %d is out of range. Write 1 to 10000000.", a.MaxTokens)
-	}
+	b.figure(append(where, "max_turns"), "max_turns", a.MaxTurns, 0, 1, 10_000)
+	b.figure(append(where, "max_tokens"), "max_tokens", int(a.MaxTokens), 0, 1, 10_000_000)
 }
 
 // idleKeys warns of keys that only another kind reads.
@@ -138,9 +129,9 @@ func (b *builder) model(where []any, a Agent, s agent.Spec) {
 		b.modelName(append(where, "fallbacks", i), s.Name, name)
 	}
 	if a.Tools.Allow != nil {
-		b.toolNames(append(where, "tools", "allow"), s.Name, *a.Tools.Allow)
+		b.toolNames(append(where, "tools", "allow"), "agent "+s.Name, *a.Tools.Allow)
 	}
-	b.toolNames(append(where, "tools", "deny"), s.Name, a.Tools.Deny)
+	b.toolNames(append(where, "tools", "deny"), "agent "+s.Name, a.Tools.Deny)
 	seen := map[string]bool{}
 	for i, m := range a.MCP {
 		b.mcpServer(append(where, "mcp", i), s.Name, m, seen)
@@ -161,23 +152,19 @@ func (b *builder) modelName(where []any, agentName, name string) {
 		b.warnings = append(b.warnings, "agent "+agentName+": there is no key for "+provider+"; tasks for it fail. Write api_keys: under providers."+provider+".")
 		return
 	}
-	var known []string
-	for p := range b.file.Providers {
-		known = append(known, p)
-	}
-	slices.Sort(known)
+	known := slices.Sorted(maps.Keys(b.file.Providers))
 	b.bad(where, "agent %s: model %q is of %q, which is no provider.%s", agentName, name, provider, strings.Replace(hint(provider, append(known, providers.Anthropic, providers.OpenAI)), "agents", "providers", 1))
 }
 
-// toolNames checks what a policy names (P22).
-func (b *builder) toolNames(where []any, agentName string, names []string) {
+// toolNames checks which tools an agent or a hook names (P22).
+func (b *builder) toolNames(where []any, whose string, names []string) {
 	for i, name := range names {
 		if llm.KnownTool(name) {
 			continue
 		}
 		known := llm.KnownTools()
-		b.bad(append(slices.Clone(where), i), "agent %s: there is no tool or group %q.%s Write one of %s, or the name of an MCP server's tool, mcp_SERVER_TOOL.",
-			agentName, name, strings.Replace(hint(name, known), " Add it under agents, or take it out.", "", 1), strings.Join(known, ", "))
+		b.bad(append(slices.Clone(where), i), "%s: there is no tool or group %q.%s Write one of %s, or the name of an MCP server's tool, mcp_SERVER_TOOL.",
+			whose, name, strings.Replace(hint(name, known), " Add it under agents, or take it out.", "", 1), strings.Join(known, ", "))
 	}
 }
 
@@ -200,7 +187,7 @@ func (b *builder) mcpServer(where []any, agentName string, m MCPServer, seen map
 	case program == (m.URL != ""):
 		b.bad(where, "agent %s: MCP server %s needs a command or a url, one of them.", agentName, m.Name)
 	case m.URL != "":
-		if u, err := url.Parse(m.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if _, ok := webAddress(m.URL); !ok {
 			b.bad(append(where, "url"), "%q is no address of a server. Write https://host/path.", masked(m.URL))
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -45,7 +44,7 @@ func (b *builder) providers() []providers.Provider {
 		out := providers.Provider{Name: name, Kind: b.providerKind(name, p), Keys: keysOf(p), BaseURL: p.BaseURL, Organization: p.Organization,
 			Idle: b.duration(append(where, "timeout"), p.Timeout, 0), Prices: b.prices(name, p.Prices)}
 		if p.BaseURL != "" {
-			if u, err := url.Parse(p.BaseURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			if _, ok := webAddress(p.BaseURL); !ok {
 				b.bad(append(where, "base_url"), "%q is no address of a service. Write https://host/path.", masked(p.BaseURL))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/nearest"
 
 	"go.yaml.in/yaml/v3"
@@ -35,11 +36,7 @@ type Problems []*Problem
 
 // Error has one line a problem.
 func (ps Problems) Error() string {
-	lines := make([]string, len(ps))
-	for i, p := range ps {
-		lines[i] = p.Error()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(each.Of(ps, (*Problem).Error), "\n")
 }
 
 // document is a parsed file that still knows where everything stands.
@@ -193,9 +190,9 @@ func (d *document) judgeKeys(n *yaml.Node, t reflect.Type, at string) Problems {
 
 // fieldOf is the type that the key of a struct has.
 func fieldOf(t reflect.Type, key string) (reflect.Type, bool) {
-	for i := range t.NumField() {
-		if t.Field(i).Tag.Get("yaml") == key {
-			return t.Field(i).Type, true
+	for f := range t.Fields() {
+		if f.Tag.Get("yaml") == key {
+			return f.Type, true
 		}
 	}
 	return nil, false
@@ -203,11 +200,7 @@ func fieldOf(t reflect.Type, key string) (reflect.Type, bool) {
 
 // keys lists the keys that a struct may have.
 func keys(t reflect.Type) []string {
-	var all []string
-	for i := range t.NumField() {
-		all = append(all, t.Field(i).Tag.Get("yaml"))
-	}
-	return all
+	return each.Of(reflect.VisibleFields(t), func(f reflect.StructField) string { return f.Tag.Get("yaml") })
 }
 
 // at is a problem at a node; without one, at the start of the file.
@@ -262,12 +255,6 @@ func foundName(n *yaml.Node) string {
 
 // kindName is a type in the words of a person who writes YAML.
 func kindName(t reflect.Type) string {
-	for t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t == nil {
-		return "another type"
-	}
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
@@ -286,10 +273,7 @@ func kindName(t reflect.Type) string {
 
 // Nearest returns the candidate that word most probably meant, or "".
 func Nearest(word string, candidates []string) string {
-	lower := make([]string, len(candidates))
-	for i, c := range candidates {
-		lower[i] = strings.ToLower(c)
-	}
+	lower := each.Of(candidates, strings.ToLower)
 	best := nearest.Within(strings.ToLower(word), lower, max(1, len(word)/3))
 	if best == "" {
 		return ""

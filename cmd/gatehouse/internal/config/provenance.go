@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -259,7 +260,7 @@ func (c *Config) defaults() map[string]string {
 		confined(all, key, a)
 	}
 	for name, r := range c.Engine.Repositories {
-		all["repositories."+name+".deliver"], all["repositories."+name+".branch"] = r.Deliver, or(r.Branch, "what HEAD names there")
+		all["repositories."+name+".deliver"], all["repositories."+name+".branch"] = r.Deliver, cmp.Or(r.Branch, "what HEAD names there")
 	}
 	for _, t := range c.Triggers {
 		key := "triggers[" + t.Name + "]."

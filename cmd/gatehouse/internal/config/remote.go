@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net"
-	"net/url"
 	"strings"
 
 	"gatehouse/orchestrator/agent"
@@ -12,12 +11,12 @@ import (
 // remote checks an agent of kind remote.
 func (b *builder) remote(where []any, a Agent, s agent.Spec) {
 	at := func(key string) []any { return append(where[:len(where):len(where)], key) }
-	u, err := url.Parse(a.URL)
+	u, ok := webAddress(a.URL)
 	switch {
 	case a.URL == "":
 		b.bad(where, "agent %s has no url. Write url: https://host/path, below which its agent card is.", s.Name)
 		return
-	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+	case !ok || u.Hostname() == "":
 		b.bad(at("url"), "agent %s: its url is no address of a server. Write https://host/path.", s.Name)
 		return
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":

@@ -3,7 +3,14 @@ package config
 import (
 	"net"
 	"net/netip"
+	"net/url"
 )
+
+// webAddress reads an address of the web; ok is false where it is none.
+func webAddress(text string) (u *url.URL, ok bool) {
+	u, err := url.Parse(text)
+	return u, err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
 
 // Site is how people of this machine open a server that listens there, where no public_url
 // says how others do: by one name, because a browser that signed in at localhost is a

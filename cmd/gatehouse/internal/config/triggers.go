@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/trigger"
@@ -84,10 +85,7 @@ func (b *builder) triggerName(where []any, name string, i int, places map[string
 
 // triggerNames checks what a trigger names elsewhere.
 func (b *builder) triggerNames(where []any, f Trigger, registry *agent.Registry) {
-	names := make([]string, 0, len(b.file.Agents))
-	for _, s := range registry.All() {
-		names = append(names, s.Name)
-	}
+	names := each.Of(registry.All(), func(s agent.Spec) string { return s.Name })
 	spec, known := registry.Get(f.Agent)
 	switch {
 	case f.Agent == "" && f.Capability == "":

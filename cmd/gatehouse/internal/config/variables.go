@@ -126,7 +126,10 @@ func (d *document) fetch(n *yaml.Node, name string) (value, why string) {
 	if path == "" {
 		return "", "${file:} names no file. Write ${file:/run/secrets/NAME}."
 	}
-	path, err := filepath.Abs(besides(d.name, path))
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(d.name), path)
+	}
+	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", err.Error() + "."
 	}
@@ -145,14 +148,6 @@ func (d *document) fetch(n *yaml.Node, name string) (value, why string) {
 		d.loose = append(d.loose, d.at(n, warning).Error())
 	}
 	return value, ""
-}
-
-// besides resolves a path against the folder of the configuration.
-func besides(name, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(filepath.Dir(name), path)
 }
 
 // unknown says that a text at n, or right below it, could not be put in, so that nobody

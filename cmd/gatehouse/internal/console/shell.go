@@ -100,6 +100,14 @@ func (sh *Shell) Say(format string, args ...any) error {
 	return err
 }
 
+// Answer is a result: one line, or with --json the document of it.
+func (sh *Shell) Answer(document any, format string, args ...any) error {
+	if sh.JSON {
+		return sh.Document(document)
+	}
+	return sh.Say(format, args...)
+}
+
 // Hint writes one line for people; with --json nobody reads it.
 func (sh *Shell) Hint(format string, args ...any) {
 	if !sh.JSON {

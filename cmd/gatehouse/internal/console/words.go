@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/badge"
+	"gatehouse/orchestrator/each"
 )
 
 // StateWidth is that of the longest state, changes requested, with its icon.
@@ -144,6 +145,18 @@ func Parts(all ...string) string {
 		}
 	}
 	return strings.Join(kept, " · ")
+}
+
+// List shows a row for each item, or with --json the document that has them. An empty list is explained.
+func List[T any](sh *Shell, document any, items []T, empty string, row func(T) []string) error {
+	switch {
+	case sh.JSON:
+		return sh.Document(document)
+	case len(items) == 0:
+		sh.Hint("%s", empty)
+		return nil
+	}
+	return Table(sh.Out, each.Of(items, row))
 }
 
 // Table writes rows as columns; the last column is not padded. Colours count nothing.
