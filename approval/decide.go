@@ -11,6 +11,7 @@ import (
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 )
@@ -243,10 +244,7 @@ func approve(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation,
 	if !last {
 		return nil
 	}
-	var names []string
-	for _, y := range e.yes(*r) {
-		names = append(names, y.User)
-	}
+	names := each.Of(e.yes(*r), func(y Decision) string { return y.User })
 	return r.settle(ctx, tx, d, names)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
@@ -208,10 +209,7 @@ func (q Question) contextText() string {
 // Carried is the context and the command object as one text, "" without either. It is what
 // rules search.
 func (q Question) Carried() string {
-	var parts []string
-	for _, key := range slices.Sorted(maps.Keys(q.Context)) {
-		parts = append(parts, key+": "+q.Context[key])
-	}
+	parts := each.Of(slices.Sorted(maps.Keys(q.Context)), func(key string) string { return key + ": " + q.Context[key] })
 	if text := q.Command(); text != "" {
 		parts = append(parts, text)
 	}

@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
@@ -131,11 +132,7 @@ func (c *Config) find(name, capability string) (agent.Spec, error) {
 
 // names lists the agents, for "did you mean".
 func (c *Config) names() []string {
-	var names []string
-	for _, s := range c.Agents.All() {
-		names = append(names, s.Name)
-	}
-	return names
+	return each.Of(c.Agents.All(), func(s agent.Spec) string { return s.Name })
 }
 
 // workplace is the repository of a task: the agent's own, else the one that was asked

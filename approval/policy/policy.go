@@ -14,6 +14,8 @@ import (
 
 	"gatehouse/orchestrator/patch"
 
+	"gatehouse/orchestrator/each"
+
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
@@ -149,11 +151,7 @@ func (p *Policy) Version() string {
 
 // Rules lists what the policy was made of.
 func (p *Policy) Rules() []RuleConfig {
-	var all []RuleConfig
-	for _, r := range p.list() {
-		all = append(all, r.RuleConfig)
-	}
-	return all
+	return each.Of(p.list(), func(r rule) RuleConfig { return r.RuleConfig })
 }
 
 // loops is how deep predicates are nested below n. The walk visits what is inside

@@ -9,6 +9,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/patch"
 )
@@ -193,9 +194,6 @@ func meant(before, word string, known []string) string {
 	if len(known) > few {
 		return ""
 	}
-	all := make([]string, len(known))
-	for i, k := range known {
-		all[i] = before + k
-	}
+	all := each.Of(known, func(k string) string { return before + k })
 	return " There is " + Join(all, "and") + "."
 }

@@ -6,6 +6,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/each"
 )
 
 // Codes of refusals, as the contract publishes them.
@@ -149,11 +150,7 @@ func pipeline() []rule {
 
 // Names returns the guards in the order in which they are asked.
 func Names() []string {
-	var names []string
-	for _, r := range pipeline() {
-		names = append(names, r.name)
-	}
-	return names
+	return each.Of(pipeline(), func(r rule) string { return r.name })
 }
 
 // Check asks the guards in order and stops at the first refusal, which it also

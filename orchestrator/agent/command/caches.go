@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 )
 
 // cacheFolders are the variables that lead tools to their caches, and the folder of each
@@ -244,10 +245,7 @@ func ownCaches(agents []string) func(folder string) bool {
 // ownChecks tells the folders of checks of which, as far as their names say, all authors are
 // among these agents: a name that was cut is taken for the agent that it begins like.
 func ownChecks(agents []string) func(folder string) bool {
-	var own []string
-	for _, name := range agents {
-		own = append(own, plainName(agent.Key(name)))
-	}
+	own := each.Of(agents, func(name string) string { return plainName(agent.Key(name)) })
 	return func(folder string) bool {
 		names := folder[:len(folder)-len("-0123456789abcdef")]
 		cut := len(names) == plainBytes

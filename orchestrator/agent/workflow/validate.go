@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 )
 
 // Problem is one thing that is wrong with a plan. Step is where, as a path from the
@@ -200,10 +201,7 @@ func Reaches(specs []agent.Spec) error {
 	cleared := map[string]bool{}
 	for _, start := range order {
 		if loop := loopFrom(start, next, cleared, nil); loop != nil {
-			var chain []string
-			for _, key := range loop {
-				chain = append(chain, names[key])
-			}
+			chain := each.Of(loop, func(key string) string { return names[key] })
 			return fmt.Errorf("workflow %s reaches itself: %s; give one of these steps to another agent", chain[0], strings.Join(chain, " → "))
 		}
 	}
