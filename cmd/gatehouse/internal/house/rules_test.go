@@ -19,13 +19,13 @@ type room struct {
 
 // leaves are the packages below orchestrator that know nothing of the engine, and what each of them may use.
 var leaves = []room{
-	{"orchestrator/agent", below("budget", "mask", "outward", "spelling", "strictjson", "textcut")},
+	{"orchestrator/agent", below("budget", "each", "mask", "outward", "spelling", "strictjson", "textcut")},
 	{"orchestrator/badge", nil},
 	{"orchestrator/budget", nil},
 	{"orchestrator/chain", below("agent")},
 	{"orchestrator/each", nil},
 	{"orchestrator/flow", nil},
-	{"orchestrator/guard", below("agent", "budget", "chain", "nearest", "textcut")},
+	{"orchestrator/guard", below("agent", "budget", "chain", "each", "nearest", "textcut")},
 	{"orchestrator/mask", nil},
 	{"orchestrator/nearest", nil},
 	{"orchestrator/origin", nil},
@@ -141,10 +141,10 @@ func rooms() []room {
 		{"web/client", append([]string{"web/wire"}, values...)},
 		{"web/wire", values},
 		{"approval", append([]string{"approval/policy"}, domain...)},
-		{"approval/policy", below("guard", "patch")},
+		{"approval/policy", below("each", "guard", "patch")},
 		{"approval/passive", append([]string{"approval"}, below("origin")...)},
 		{"approval/bot", append([]string{"approval", "orchestrator"}, below("origin", "people")...)},
-		{"approval/telegram", append([]string{"approval", "approval/bot", "orchestrator"}, below("badge", "mask", "origin", "patch", "people", "strictjson")...)},
+		{"approval/telegram", append([]string{"approval", "approval/bot", "orchestrator"}, below("badge", "each", "mask", "origin", "patch", "people", "strictjson")...)},
 		{"approval/webhook", append([]string{"approval", "orchestrator"}, below("badge", "origin", "outward", "patch", "people")...)},
 		{"approval/sqlstore", append([]string{"approval", "approval/policy", "approval/telegram", "orchestrator/store"}, domain...)},
 		{"orchestrator", engine},
