@@ -41,12 +41,15 @@ func (p *Page) Click(role, name string) {
 		if err != nil {
 			return err
 		}
+		var failed error
 		for _, node := range nodes {
-			if err = press(ctx, node); err == nil {
-				return nil
+			if err := press(ctx, node); err != nil {
+				failed = errors.Join(failed, err)
+				continue
 			}
+			return nil
 		}
-		return err
+		return failed
 	})
 }
 
