@@ -25,13 +25,30 @@ func (g *Gateway) Ask(ctx context.Context, d orchestrator.Delegation, p orchestr
 	if err != nil {
 		return err
 	}
+	undone, err := g.undone(ctx, d)
+	if err != nil {
+		return err
+	}
 	return g.inTask(ctx, d.TaskID, func(tx Tx) error {
-		return ask(ctx, tx, c, e, d, p)
+		return ask(ctx, tx, c, e, d, p, undone)
 	})
 }
 
+// undone are the owners that the request knew of which d undoes. The engine has them, too,
+// but not of work of before it recorded them.
+func (g *Gateway) undone(ctx context.Context, d orchestrator.Delegation) ([]Party, error) {
+	if d.Work.Reverts == "" {
+		return nil, nil
+	}
+	r, err := g.store.Request(ctx, d.Work.Reverts)
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(slices.Clone(r.Lineage), func(p Party) bool { return p.Agent == "" && p.Trigger == "" }), err
+}
+
 // ask is Ask inside its transaction.
-func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Delegation, p orchestrator.Proposal) error {
+func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Delegation, p orchestrator.Proposal, undone []Party) error {
 	cur, err := tx.Delegation(ctx, d.ID)
 	if err != nil {
 		return err
@@ -57,7 +74,7 @@ func ask(ctx context.Context, tx Tx, c Config, e Electorate, d orchestrator.Dele
 		return err
 	}
 	r.Mode = c.strictestMode(r.Revision.agents(r.Agent))
-	r.Lineage = c.lineage(e, r, cur.Lineage().With(p.Lineage))
+	r.Lineage = c.lineage(e, r, cur.Lineage().With(p.Lineage), undone...)
 	r.Revision.promote(c.Careful)
 	taken, err := tx.Configuration(ctx)
 	if err != nil {

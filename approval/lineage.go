@@ -24,10 +24,13 @@ const (
 	AskedUndone   Part = "asked_undone"   // for the change that it undoes
 	OwnsAgent     Part = "owns_agent"     // whose patch it is, or that handed the work to it
 	OwnsWorker    Part = "owns_worker"    // that worked on the tree beside these
+	OwnsAnswerer  Part = "owns_answerer"  // whose answer was given to one of these
 	OwnsTrigger   Part = "owns_trigger"   // that made one of the tasks
 	EditedIt      Part = "edited"         // this revision
 	EditedEarlier Part = "edited_earlier" // an earlier one
 	EditedUndone  Part = "edited_undone"  // the change that it undoes
+	AskedAgain    Part = "asked_again"    // for the same task, after it had ended
+	EditedAnswer  Part = "edited_answer"  // what an agent was shown whose answer was given
 )
 
 // phrases are the parts behind a person's name: before and after stand around the name of the
@@ -39,9 +42,12 @@ var phrases = map[Part]struct{ before, after string }{
 	OwnsTrigger:   {before: "owns the trigger "},
 	OwnsAgent:     {before: "owns "},
 	OwnsWorker:    {before: "owns ", after: ", which worked on it"},
+	OwnsAnswerer:  {before: "owns ", after: ", whose answer went into it"},
 	EditedIt:      {before: "edited it"},
 	EditedEarlier: {before: "edited an earlier revision"},
 	EditedUndone:  {before: "edited the change that it undoes"},
+	AskedAgain:    {before: "had it run again"},
+	EditedAnswer:  {before: "edited what an agent was shown whose answer went into it"},
 }
 
 // Party is a person with a part in a change that keeps them from approving it.
@@ -113,28 +119,37 @@ func (p *Party) readWhy(why string) {
 }
 
 // asked says what somebody did who asked for an earlier task, by orchestrator.Asker.For.
-var asked = map[string]Part{orchestrator.ForFork: AskedBefore, orchestrator.ForRevert: AskedUndone, orchestrator.ForEdit: EditedUndone}
+var asked = map[string]Part{orchestrator.ForFork: AskedBefore, orchestrator.ForRevert: AskedUndone, orchestrator.ForEdit: EditedUndone,
+	orchestrator.ForRetry: AskedAgain, orchestrator.ForAnswer: EditedAnswer}
 
 // lineage is everybody with a part in r before people are asked: who asked for the task,
 // which for a token is its owner, and for those that it goes on from or undoes; who owns a
 // trigger that made one of them; who owns an agent that worked on the tree, that handed
-// the work on, or that r is about; and who edited an earlier revision. l is what the engine
-// knows of them. An owner is configured by name; one who has no user yet is known by that
-// name alone.
-func (c Config) lineage(e Electorate, r *Request, l orchestrator.Lineage) []Party {
-	parts := []Party{{UserID: r.RequesterID, User: r.Requester, Part: AskedForIt}}
+// the work on, that answered, or that r is about; and who edited an earlier revision. l is
+// what the engine knows of them. Whoever had a part in the revision before, or by before in
+// what r undoes, keeps it, whatever is configured by now. An owner is configured by name; one
+// who has no user yet is known by that name alone.
+func (c Config) lineage(e Electorate, r *Request, l orchestrator.Lineage, before ...Party) []Party {
+	parts := append(slices.Clone(r.Lineage), Party{UserID: r.RequesterID, User: r.Requester, Part: AskedForIt})
+	parts = append(parts, before...)
 	parts = append(parts, c.hook(r.Via, r.Requester)...)
 	for _, a := range l.Askers {
 		parts = append(parts, Party{UserID: a.ID, User: a.Name, Part: asked[a.For]})
 		parts = append(parts, c.hook(a.Via, a.Name)...)
 	}
-	through := append(slices.Clone(l.Callers), r.Agent)
-	for _, agent := range through {
-		parts = append(parts, Party{User: c.Agents[agent].Owner, Part: OwnsAgent, Agent: agent})
-	}
-	for _, agent := range l.Agents() {
-		if !slices.Contains(through, agent) {
-			parts = append(parts, Party{User: c.Agents[agent].Owner, Part: OwnsWorker, Agent: agent})
+	named := map[string]bool{}
+	for _, of := range []struct {
+		part   Part
+		agents []string
+	}{{OwnsAgent, append(slices.Clone(l.Callers), r.Agent)}, {OwnsWorker, l.Agents()}, {OwnsAnswerer, l.Answerers}} {
+		for _, agent := range of.agents {
+			if named[agent] {
+				continue
+			}
+			named[agent] = true
+			for _, owner := range append(l.Owners(agent), c.Agents[agent].Owner) {
+				parts = append(parts, Party{User: owner, Part: of.part, Agent: agent})
+			}
 		}
 	}
 	for _, p := range l.Editors {
@@ -205,7 +220,7 @@ func (p Party) did(you bool) string {
 	switch p.Part {
 	case OwnsTrigger:
 		return owns + "the trigger " + p.Trigger
-	case OwnsAgent, OwnsWorker:
+	case OwnsAgent, OwnsWorker, OwnsAnswerer:
 		return owns + "the agent " + p.Agent + phrases[p.Part].after
 	case EditedIt:
 		return "edited this revision"

@@ -87,6 +87,32 @@ func TestTheLineageIsStoredWithTheRequest(t *testing.T) {
 	w.expectStates(r.ID, approval.Approved, orchestrator.Landing)
 }
 
+// Parties only grow: whoever had a part in a revision keeps it in the next one and in what undoes
+// the change, also where the engine has recorded no owner and the configuration names another.
+func TestPartiesStayWithTheirRequest(t *testing.T) {
+	w := newWorld(t, approval.Config{FourEyes: true, Agents: map[string]approval.AgentRule{"coder": {Owner: "cleo"}}})
+	cleo := approval.Party{UserID: "usr_cleo", User: "cleo", Part: approval.OwnsAgent, Agent: "coder"}
+	r := w.asked()
+	w.g.SetConfig(approval.Config{FourEyes: true, Groups: groups, Agents: map[string]approval.AgentRule{"coder": {Owner: "bob"}}})
+	change := ballot(r, "cleo", approval.RequestChanges)
+	change.Comment = "More."
+	w.decide(change)
+	w.must(w.g.Ask(w.ctx, w.rework(r.DelegationID), proposal("2")))
+	r = w.request(r.ID)
+	bob := approval.Party{UserID: "usr_bob", User: "bob", Part: approval.OwnsAgent, Agent: "coder"}
+	if want := []approval.Party{{UserID: "usr_ann", User: "ann", Part: approval.AskedForIt}, cleo, bob}; !reflect.DeepEqual(r.Lineage, want) {
+		t.Errorf("revision %d: %+v, want %+v", r.Revision.N, r.Lineage, want)
+	}
+	w.g.SetConfig(approval.Config{FourEyes: true, Groups: groups})
+	undo := w.checked()
+	undo.Work.Reverts = r.ID
+	w.must(w.g.Ask(w.ctx, undo, proposal("3")))
+	got := w.request(w.delegation(undo.ID).ApprovalID).Lineage
+	if want := []approval.Party{{UserID: "usr_ann", User: "ann", Part: approval.AskedForIt}, cleo, bob}; !reflect.DeepEqual(got, want) {
+		t.Errorf("what undoes it: %+v, want %+v", got, want)
+	}
+}
+
 // A token asks for its owner: who sent the task with it is who asked.
 func TestTheOwnerOfATokenDoesNotApproveWhatItAskedFor(t *testing.T) {
 	w := newWorld(t, approval.Config{FourEyes: true})

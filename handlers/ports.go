@@ -31,7 +31,8 @@ type Engine interface {
 	// Underway counts what StopAll would end; StopAll cancels all work, or one agent's.
 	Underway(ctx context.Context, agent string) (orchestrator.Stopped, error)
 	StopAll(ctx context.Context, s orchestrator.Stop) (orchestrator.Stopped, error)
-	Retry(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+	// Retry has a task run again: by is one more who asked for it.
+	Retry(ctx context.Context, id string, by people.User) (orchestrator.Delegation, error)
 	// Pause holds a task, Unpause lets it go on; the id may be any delegation's.
 	Pause(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
 	Unpause(ctx context.Context, id, actor string) (orchestrator.Delegation, error)

@@ -89,7 +89,7 @@ func TestAPlanOnWhichNobodyDecidesExpires(t *testing.T) {
 	w.script("writer", agenttest.Answer("told them"))
 	c.Expires = patient
 	w.gateway.SetConfig(c)
-	if _, err := w.engine.Retry(t.Context(), root.ID, "ann"); err != nil {
+	if _, err := w.engine.Retry(t.Context(), root.ID, w.ann); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.decide(w.request(root.TaskID, 1), approval.Approve, ""); err != nil {

@@ -324,14 +324,14 @@ func TestAFailedTaskIsRunAgain(t *testing.T) {
 		if d.Error == nil || d.Error.Code != "exit" {
 			t.Errorf("failed with %v", d.Error)
 		}
-		if _, err := w.engine.Retry(t.Context(), root.TaskID, "ann"); err != nil {
+		if _, err := w.engine.Retry(t.Context(), root.TaskID, w.ann); err != nil {
 			t.Fatal(err)
 		}
 		w.state(root.ID, orchestrator.Completed)
 		if leaf.Runs() != 2 {
 			t.Errorf("b ran %d times; a retry makes its hops anew", leaf.Runs())
 		}
-		if _, err := w.engine.Retry(t.Context(), root.ID, "ann"); orchestrator.CodeOf(err) != orchestrator.CodeEnded {
+		if _, err := w.engine.Retry(t.Context(), root.ID, w.ann); orchestrator.CodeOf(err) != orchestrator.CodeEnded {
 			t.Errorf("retry of a completed task says %v", err)
 		}
 	})
@@ -467,7 +467,7 @@ func TestADirtyFolderHoldsTheLandingUp(t *testing.T) {
 			t.Errorf("the cards do not say so: version %d, then %d, %v", r.Version, held.Version, err)
 		}
 		w.git("checkout", "-q", "--", ".")
-		if _, err := w.engine.Retry(t.Context(), root.ID, "ann"); err != nil {
+		if _, err := w.engine.Retry(t.Context(), root.ID, w.ann); err != nil {
 			t.Fatal(err)
 		}
 		w.state(root.ID, orchestrator.Completed)

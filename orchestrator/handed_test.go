@@ -354,7 +354,7 @@ func TestATriggersTaskIsAskedAbout(t *testing.T) {
 			t.Errorf("it ended with %+v", d.Error)
 		}
 		// The owner's own retry is no yes.
-		if _, err := w.engine.Retry(t.Context(), task.ID, "ann"); err != nil {
+		if _, err := w.engine.Retry(t.Context(), task.ID, w.ann); err != nil {
 			t.Fatal(err)
 		}
 		second := w.request(task.ID, 1)

@@ -172,7 +172,7 @@ func TestAHandoversQuestionEndsWithItsTask(t *testing.T) {
 			t.Fatalf("the request is %s, %v", after.State, err)
 		}
 		w.state(r.DelegationID, orchestrator.Cancelled)
-		if _, err := w.engine.Retry(t.Context(), root.TaskID, "ann"); err != nil {
+		if _, err := w.engine.Retry(t.Context(), root.TaskID, w.ann); err != nil {
 			t.Fatal(err)
 		}
 		again := w.request(root.TaskID, 1)

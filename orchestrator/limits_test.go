@@ -269,7 +269,7 @@ func TestTheSameHandoverAgainIsRefused(t *testing.T) {
 		if tree[1].ContextHash == tree[2].ContextHash {
 			t.Errorf("two texts have the hash %s", tree[1].ContextHash)
 		}
-		if _, err := w.engine.Retry(t.Context(), root.ID, "ann"); err != nil {
+		if _, err := w.engine.Retry(t.Context(), root.ID, w.ann); err != nil {
 			t.Fatal(err)
 		}
 		d = w.state(root.ID, orchestrator.Completed)

@@ -7,6 +7,7 @@ import (
 
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/people"
 )
 
 // Lineage is who has a part in a tree, beside the person who asked for its task. It is a
@@ -18,8 +19,20 @@ import (
 type Lineage struct {
 	Authors []Author `json:"authors,omitempty"` // agents that worked on the tree
 	Callers []string `json:"callers,omitempty"` // agents that handed the work on, of earlier tasks too
-	Askers  []Asker  `json:"askers,omitempty"`  // people who asked for earlier tasks
+	Askers  []Asker  `json:"askers,omitempty"`  // people who asked for earlier tasks, or for this one again
 	Editors []Editor `json:"editors,omitempty"` // people who edited earlier revisions
+	// Answerers are agents whose answers those who made the tree were given. They have not
+	// worked on it themselves, so rules do not see them.
+	Answerers []string `json:"answerers,omitempty"`
+	// Owned are the owners as they were when agents took part: names change hands later. Rows of
+	// before that was kept have none.
+	Owned []Owned `json:"owned,omitempty"`
+}
+
+// Owned is an agent with its owner by name.
+type Owned struct {
+	Agent string `json:"agent"`
+	Owner string `json:"owner"`
 }
 
 // Author is an agent that worked on a tree, and what confined it; "" where it did not say.
@@ -41,7 +54,7 @@ type Asker struct {
 	ID   string        `json:"id"`
 	Name string        `json:"name"`
 	Via  origin.Origin `json:"via,omitzero"` // as Task.Via, which names the trigger
-	For  string        `json:"for"`          // ForFork, ForRevert or ForEdit
+	For  string        `json:"for"`          // ForFork, ForRevert, ForEdit, ForRetry or ForAnswer
 }
 
 // What became of an earlier task.
@@ -49,6 +62,8 @@ const (
 	ForFork   = "fork"   // this goes on from it
 	ForRevert = "revert" // this undoes it
 	ForEdit   = "edit"   // this undoes what the person wrote into it
+	ForRetry  = "retry"  // this is the same task, which the person had run again
+	ForAnswer = "answer" // the person edited what an agent was shown that answered here
 )
 
 // union returns a with those of b that are not in it. Neither is changed.
@@ -65,7 +80,19 @@ func union[T comparable](a []T, b ...T) []T {
 // With returns l with what o has beyond it.
 func (l Lineage) With(o Lineage) Lineage {
 	return Lineage{Authors: union(l.Authors, o.Authors...), Callers: union(l.Callers, o.Callers...),
-		Askers: union(l.Askers, o.Askers...), Editors: union(l.Editors, o.Editors...)}
+		Askers: union(l.Askers, o.Askers...), Editors: union(l.Editors, o.Editors...),
+		Answerers: union(l.Answerers, o.Answerers...), Owned: union(l.Owned, o.Owned...)}
+}
+
+// Owners are the recorded owners of an agent.
+func (l Lineage) Owners(agent string) []string {
+	var names []string
+	for _, o := range l.Owned {
+		if o.Agent == agent {
+			names = union(names, o.Owner)
+		}
+	}
+	return names
 }
 
 // Agents are the agents that worked on the tree, each once.
@@ -100,14 +127,44 @@ func (d *Delegation) Lineage() Lineage {
 }
 
 // inherit makes the lineage of a new child of d: the wishes are those of its caller, the
-// authors only where it starts with the caller's tree, as of then.
+// authors only where it starts with the caller's tree, as of then. What the caller was
+// answered may stand in the text that it hands on.
 func (child *Delegation) inherit(d *Delegation, s *base) {
 	l := d.Lineage()
 	l.Authors, l.Editors = nil, nil
 	if child.Work.Shares {
 		l.Authors, l.Editors = s.lineage.Authors, s.lineage.Editors
+		l.Owned = union(l.Owned, s.lineage.Owned...)
 	}
 	child.Work.Lineage = l
+}
+
+// ownedBy records who owns d's agent, which begins to work.
+func (d *Delegation) ownedBy(owner string) {
+	if owner != "" {
+		d.Work.Lineage.Owned = union(d.Work.Lineage.Owned, Owned{d.To, owner})
+	}
+}
+
+// answeredBy notes that d is given the answer of its child, and with it whoever is behind that:
+// an answer may become a file. Noted when the child ends, it holds however d comes to read it.
+func (d *Delegation) answeredBy(child *Delegation) {
+	if child.StartedAt == nil {
+		return
+	}
+	of := child.Lineage()
+	l := Lineage{Answerers: union(of.Answerers, of.Agents()...), Owned: of.Owned}
+	for _, p := range of.Editors {
+		l.Askers = append(l.Askers, Asker{ID: p.ID, Name: p.Name, For: ForAnswer})
+	}
+	d.Work.Lineage = d.Work.Lineage.With(l)
+}
+
+// askedAgain notes that somebody else than who asked for d's task had it run again.
+func (d *Delegation) askedAgain(t *Task, by people.User) {
+	if by.ID != t.RequesterID {
+		d.Work.Lineage.Askers = union(d.Work.Lineage.Askers, Asker{ID: by.ID, Name: by.Name, For: ForRetry})
+	}
 }
 
 // goesOn is the lineage of what is made of d in another task: t asked for it.
@@ -135,7 +192,13 @@ func (d *Delegation) again() Lineage {
 // agent has worked on its tree. Who edited stays: the run before was given their text, and
 // agents have memories.
 func (l Lineage) afresh() Lineage {
-	return Lineage{Callers: l.Callers, Askers: l.Askers, Editors: l.Editors}
+	fresh := Lineage{Callers: l.Callers, Askers: l.Askers, Editors: l.Editors}
+	for _, o := range l.Owned {
+		if slices.Contains(l.Callers, o.Agent) {
+			fresh.Owned = append(fresh.Owned, o)
+		}
+	}
+	return fresh
 }
 
 // notRun is the sandbox of a tree that git made: no agent ran for it.
@@ -188,7 +251,7 @@ func (r *run) join(child *Delegation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	of := child.Lineage()
-	r.joined = r.joined.With(Lineage{Authors: of.Authors, Editors: of.Editors})
+	r.joined = r.joined.With(Lineage{Authors: of.Authors, Editors: of.Editors, Owned: of.Owned})
 }
 
 // sign writes into d who has worked on what this run leaves.

@@ -28,6 +28,7 @@ type ancestry struct {
 	Dep   bool // hand to dep on the same repository
 	Clash bool // and change dep's file meanwhile, so that its tree is not taken over
 	Help  bool // dep hands to help
+	Wise  bool // ask wise, who only answers, and write down its answer
 }
 
 // line is one tree on its way to a yes, with whom a direct request would bar.
@@ -38,11 +39,13 @@ type line struct {
 	rev    int
 	n      int
 	barred map[string]bool
+	owners map[string]string // of the agents, as configured now
+	worked []string          // agents with a part in the tree
 	files  []string
 	did    []string
 }
 
-var lineageTeam = []string{"amy", "tess", "leo", "dan", "hal", "eddy", "edna", "fay", "rex", "nia", "ned"}
+var lineageTeam = []string{"amy", "tess", "leo", "dan", "hal", "wim", "zoe", "eddy", "edna", "fay", "rex", "rita", "nia", "ned"}
 
 // TestNobodyWhomADirectRequestWouldBarGivesAYes: whatever people and agents do with a tree,
 // in whatever order, four eyes know of everybody whose work or wish is in it.
@@ -63,12 +66,27 @@ func TestNobodyWhomADirectRequestWouldBarGivesAYes(t *testing.T) {
 	}
 }
 
+// TestAForkKeepsOwnersAsTheyWere: a fork is another task with another request, and the agents are
+// nobody's by then.
+func TestAForkKeepsOwnersAsTheyWere(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	l.begin(ancestry{Dep: true, Wise: true}, "web")
+	l.check(t)
+	l.own(map[string]string{})
+	for _, what := range []string{"fork", "changes", "edit", "fork"} {
+		l.step(what)
+		l.check(t)
+	}
+}
+
 // live is one case: a task, and what is done with what it makes.
 func (l *line) live(rt *rapid.T, steps *atomic.Int64) {
-	l.begin(ancestry{Dep: rapid.Bool().Draw(rt, "dep"), Clash: rapid.IntRange(0, 2).Draw(rt, "clash") == 0, Help: rapid.Bool().Draw(rt, "help")},
+	l.begin(ancestry{Dep: rapid.Bool().Draw(rt, "dep"), Clash: rapid.IntRange(0, 2).Draw(rt, "clash") == 0, Help: rapid.Bool().Draw(rt, "help"),
+		Wise: rapid.Bool().Draw(rt, "wise")},
 		rapid.SampledFrom([]string{"web", "webhook ci"}).Draw(rt, "via"))
 	l.check(rt)
-	for _, what := range rapid.SliceOfN(rapid.SampledFrom([]string{"edit", "some", "changes", "retry", "fork", "revert"}), 1, 4).Draw(rt, "steps") {
+	for _, what := range rapid.SliceOfN(rapid.SampledFrom([]string{"edit", "some", "changes", "reload", "retry", "fork", "revert"}), 1, 5).Draw(rt, "steps") {
 		l.step(what)
 		l.check(rt)
 		steps.Add(1)
@@ -88,7 +106,7 @@ const lineageTime = 11 * time.Second
 func errOnly[T any](_ T, err error) error { return err }
 
 func newLine(t *testing.T) *line {
-	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", agent.Spec{Name: "lead", Kind: agent.LLM}, agent.Spec{Name: "dep"}, agent.Spec{Name: "help"})
+	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", agent.Spec{Name: "lead", Kind: agent.LLM}, agent.Spec{Name: "dep"}, agent.Spec{Name: "help"}, agent.Spec{Name: "wise"})
 	l := &line{w: w, team: map[string]people.User{}}
 	for _, name := range lineageTeam {
 		l.team[name] = w.user(name, people.Approver, people.Operator)
@@ -105,13 +123,44 @@ func newLine(t *testing.T) *line {
 	w.script("help", func(_ context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
 		return agenttest.Done("help"), writeFile(job.Dir, "help.txt", job.Text)
 	})
+	w.script("wise", func(_ context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
+		return agenttest.Done("wise words"), nil
+	})
 	w.votes(2)
 	c := w.gateway.Config()
-	c.Agents = map[string]approval.AgentRule{"lead": {Owner: "leo"}, "dep": {Owner: "dan"}, "help": {Owner: "hal"}}
 	c.Triggers = map[string]string{"ci": "tess"}
 	w.gateway.SetConfig(c)
+	l.own(map[string]string{"lead": "leo", "dep": "dan", "help": "hal", "wise": "wim"})
 	w.start()
 	return l
+}
+
+// own configures who owns the agents, for the engine as for the gate.
+func (l *line) own(owners map[string]string) {
+	l.owners = owners
+	c := l.w.gateway.Config()
+	c.Agents = map[string]approval.AgentRule{}
+	specs := l.w.config.Agents.All()
+	for i, s := range specs {
+		specs[i].Owner = owners[s.Name]
+		if owners[s.Name] != "" {
+			c.Agents[s.Name] = approval.AgentRule{Owner: owners[s.Name]}
+		}
+	}
+	var err error
+	l.w.config.Agents, err = agent.NewRegistry(specs)
+	l.must(err)
+	l.w.engine.SetConfig(l.w.config)
+	l.w.gateway.SetConfig(c)
+}
+
+// asked notes that people are asked anew: who owns one of the agents now is barred, too.
+func (l *line) asked() {
+	for _, name := range l.worked {
+		if owner := l.owners[name]; owner != "" {
+			l.barred[owner] = true
+		}
+	}
 }
 
 // hands makes a hop, does something meanwhile, and waits for its end.
@@ -141,7 +190,18 @@ func leads(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, 
 			return agent.Outcome{}, err
 		}
 	}
-	err := errors.Join(writeFile(job.Dir, "lead.txt", fmt.Sprint("lead ", a.N, " ", job.Generation)),
+	said := ""
+	if a.Wise && job.Generation == 0 {
+		c, err := host.Delegate(ctx, agent.Hop{To: "wise", Text: job.Text})
+		if err == nil && !c.Ended {
+			c, err = host.Await(ctx, c.ID)
+		}
+		if err != nil || c.Result == nil {
+			return agent.Outcome{}, errors.Join(err, errors.New("wise said nothing"))
+		}
+		said = c.Result.Text
+	}
+	err := errors.Join(writeFile(job.Dir, "lead.txt", fmt.Sprint("lead ", a.N, " ", job.Generation, said)),
 		host.SaveTurn(ctx, calls(1, "x"), false), host.SaveTurn(ctx, replies(2, []string{"x"}), true))
 	return agenttest.Done("led"), err
 }
@@ -159,11 +219,22 @@ func (l *line) begin(a ancestry, via string) {
 		RequesterID: l.team["amy"].ID, Requester: "amy"})
 	l.must(err)
 	l.task, l.rev, l.did = task.ID, 1, []string{via + " " + string(text)}
-	l.barred = map[string]bool{"amy": true, "leo": true, "tess": via != "web", "dan": a.Dep && !a.Clash, "hal": a.Dep && !a.Clash && a.Help}
+	l.barred, l.worked = map[string]bool{"amy": true, "tess": via != "web"}, []string{"lead"}
+	if a.Dep {
+		l.worked = append(l.worked, "dep") // with its tree, or with its answer alone
+	}
+	if a.Dep && a.Help {
+		l.worked = append(l.worked, "help")
+	}
+	if a.Wise {
+		l.worked = append(l.worked, "wise")
+	}
+	l.own(map[string]string{"lead": "leo", "dep": "dan", "help": "hal", "wise": "wim"})
+	l.asked()
 }
 
 // check asks for each of the team whether they may say yes now.
-func (l *line) check(rt *rapid.T) {
+func (l *line) check(rt interface{ Fatalf(string, ...any) }) {
 	r := l.w.request(l.task, l.rev)
 	l.files = nil
 	for _, f := range r.Revision.Files {
@@ -207,11 +278,15 @@ func (l *line) step(what string) {
 		l.rev++
 	case "retry":
 		l.must(errOnly(w.gateway.Decide(ctx, w.ballot(l.team["nia"], r, approval.Reject))))
-		l.must(errOnly(w.engine.Retry(ctx, l.task, "nia")))
-		l.rev = 1
-		for _, name := range []string{"dan", "hal", "eddy", "edna"} {
+		l.must(errOnly(w.engine.Retry(ctx, l.task, l.team["rita"])))
+		l.rev, l.worked = 1, []string{"lead"}
+		for _, name := range []string{"leo", "dan", "hal", "wim", "zoe", "eddy", "edna"} {
 			delete(l.barred, name) // its checkout is fresh
 		}
+		l.barred["rita"] = true
+	case "reload":
+		l.own([]map[string]string{{}, {"dep": "zoe", "wise": "leo"}, {"lead": "zoe", "help": "wim"}}[l.n%3])
+		return // people are asked nothing by that
 	case "fork":
 		old := l.task
 		task, _, err := w.engine.Fork(ctx, orchestrator.Fork{DelegationID: r.DelegationID, RequesterID: l.team["fay"].ID, Requester: "fay", Via: origin.From(origin.API)})
@@ -230,4 +305,5 @@ func (l *line) step(what string) {
 		l.task, l.rev = task.ID, 1
 		l.barred["rex"] = true
 	}
+	l.asked()
 }

@@ -83,7 +83,7 @@ func (c *contest) step(a act, root orchestrator.Delegation) (forked *orchestrato
 	case "resume":
 		_, err = c.engine.Unpause(ctx, root.TaskID, "ann")
 	case "retry":
-		_, err = c.engine.Retry(ctx, root.TaskID, "ann")
+		_, err = c.engine.Retry(ctx, root.TaskID, c.ann)
 	case "fork":
 		_, d, forkErr := c.engine.Fork(ctx, orchestrator.Fork{DelegationID: some.ID, Turn: a.any % 4, RequesterID: c.ann.ID, Requester: "ann", Via: origin.From(origin.Web)})
 		if err = forkErr; err == nil {

@@ -166,7 +166,7 @@ func TestAHandOverThatIsRefusedOrFails(t *testing.T) {
 	if d.Error.Code != "exit" || d.Error.Message != "builder broke." {
 		t.Errorf("it failed with %+v", d.Error)
 	}
-	if again, err := w.engine.Retry(t.Context(), root.ID, "ann"); err != nil || again.Work.HandedTo != "" || again.Work.Checkpoint != nil {
+	if again, err := w.engine.Retry(t.Context(), root.ID, w.ann); err != nil || again.Work.HandedTo != "" || again.Work.Checkpoint != nil {
 		t.Errorf("a retry goes on with %+v, %v", again.Work, err)
 	}
 	if d := w.state(root.ID, orchestrator.Completed); d.Result.Text != "again" {

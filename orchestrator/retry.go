@@ -9,14 +9,15 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 )
 
 // Retry runs a task again that did not complete, under the same ids and with fresh
 // hops and a fresh conversation (Fork goes on from a turn). Of one that has not ended it tries the
 // landings again that are held up, its own or those below it, and answers with the first of them;
-// with one that is being tried nothing is done.
-func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error) {
+// with one that is being tried nothing is done. Whoever has a task run again has asked for it.
+func (e *Engine) Retry(ctx context.Context, id string, by people.User) (Delegation, error) {
 	d, err := e.lookUp(ctx, id)
 	if err != nil {
 		return Delegation{}, err
@@ -28,7 +29,7 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 	var after Delegation
 	err = e.inRow(ctx, d.TaskID, d.ID, func(tx Tx, row *Delegation) (err error) {
 		if !row.State.Ended() {
-			after, err = retryLive(ctx, tx, row, actor)
+			after, err = retryLive(ctx, tx, row, by.Name)
 			return err
 		}
 		if !d.State.Ended() { // whether people are asked first was not looked up
@@ -52,10 +53,11 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		if row.Work.Asked {
 			why = "run again, once people say yes"
 		}
-		if err := RunAgain(ctx, tx, row, nil, actor, why); err != nil {
+		if err := RunAgain(ctx, tx, row, nil, by.Name, why); err != nil {
 			return err
 		}
 		row.Work.Lineage, row.Work.Rounds = row.Work.Lineage.afresh(), Rounds{}
+		row.askedAgain(tx.Task(), by)
 		if !row.Work.Asked {
 			after = *row
 			return save(ctx, tx, row)

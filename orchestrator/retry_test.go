@@ -28,7 +28,7 @@ func TestARetryOfALanding(t *testing.T) {
 			return d.Work.Problem != "" && d.Holder == "" && d.ReadyAt.Sub(w.now()) > 24*time.Hour
 		})
 		w.git("branch", "-m", "away", "main")
-		d, err := w.engine.Retry(t.Context(), root.ID, "ann")
+		d, err := w.engine.Retry(t.Context(), root.ID, w.ann)
 		if err != nil || d.State != orchestrator.Landing || d.LandsNow() {
 			t.Fatalf("the retry of a held landing: %s held by %q, %v", d.State, d.Holder, err)
 		}
@@ -37,7 +37,9 @@ func TestARetryOfALanding(t *testing.T) {
 			return strings.Count(w.history(root.TaskID), "landing is tried again")
 		}
 		before := again()
-		for name, ask := range map[string]func(context.Context, string, string) (orchestrator.Delegation, error){"retry": w.engine.Retry, "land": w.engine.LandAgain} {
+		for name, ask := range map[string]func(context.Context, string, string) (orchestrator.Delegation, error){"land": w.engine.LandAgain, "retry": func(ctx context.Context, id, _ string) (orchestrator.Delegation, error) {
+			return w.engine.Retry(ctx, id, w.ann)
+		}} {
 			if d, err := ask(t.Context(), root.ID, "ann"); err != nil || !d.LandsNow() {
 				t.Errorf("%s while it is tried: %s held by %q, %v", name, d.State, d.Holder, err)
 			}
@@ -50,7 +52,7 @@ func TestARetryOfALanding(t *testing.T) {
 		if n := w.count(root.TaskID, event.PatchLanded); n != 1 {
 			t.Errorf("it landed %d times", n)
 		}
-		if _, err := w.engine.Retry(t.Context(), root.ID, "ann"); orchestrator.CodeOf(err) != orchestrator.CodeEnded {
+		if _, err := w.engine.Retry(t.Context(), root.ID, w.ann); orchestrator.CodeOf(err) != orchestrator.CodeEnded {
 			t.Errorf("a retry of what has landed: %v", err)
 		}
 	})
@@ -66,7 +68,7 @@ func TestARetryOfATaskTriesTheLandingsBelowIt(t *testing.T) {
 		w.start()
 		root := w.sendTo("lead", "have it written")
 		r := w.request(root.TaskID, 1)
-		_, err := w.engine.Retry(t.Context(), root.TaskID, "ann")
+		_, err := w.engine.Retry(t.Context(), root.TaskID, w.ann)
 		if orchestrator.CodeOf(err) != orchestrator.CodeNotEnded || !strings.Contains(err.Error(), "coder is awaiting approval") || strings.Contains(err.Error(), "Cancel") {
 			t.Errorf("the retry of what waits for people: %v", err)
 		}
@@ -76,7 +78,7 @@ func TestARetryOfATaskTriesTheLandingsBelowIt(t *testing.T) {
 			return d.Work.Problem != "" && d.Holder == "" && d.ReadyAt.Sub(w.now()) > 24*time.Hour
 		})
 		w.git("branch", "-m", "away", "main")
-		d, err := w.engine.Retry(t.Context(), root.TaskID, "ann")
+		d, err := w.engine.Retry(t.Context(), root.TaskID, w.ann)
 		if err != nil || d.ID != r.DelegationID || d.State != orchestrator.Landing {
 			t.Fatalf("the retry of the task: %s is %s, %v", d.ID, d.State, err)
 		}

@@ -301,7 +301,7 @@ func (m *match) do(a act, root orchestrator.Delegation) error {
 	case "cancel":
 		_, err = m.engine.Cancel(ctx, root.TaskID, "ann")
 	case "retry":
-		_, err = m.engine.Retry(ctx, root.TaskID, "ann")
+		_, err = m.engine.Retry(ctx, root.TaskID, m.ann)
 	case "cancel part":
 		tree, readErr := m.store.Tree(ctx, root.TaskID)
 		if readErr != nil {

@@ -168,6 +168,7 @@ func wakeCaller(ctx context.Context, tx Tx, d *Delegation) error {
 	}
 	settle(p, d)
 	p.Usage = p.Usage.Add(d.Usage)
+	p.answeredBy(d)
 	if err := record(ctx, tx, d); err != nil {
 		return err
 	}
@@ -225,6 +226,8 @@ func (e *Engine) seize(tx Tx, r *run, d *Delegation) bool {
 		d.Since = now
 	}
 	d.StartedAt = cmp.Or(d.StartedAt, &now)
+	spec, _ := e.Config().Agents.Get(d.To)
+	d.ownedBy(spec.Owner)
 	return true
 }
 

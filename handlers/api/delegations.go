@@ -181,7 +181,9 @@ func (a *API) Cancel(c echo.Context) error {
 
 // Retry answers POST /delegations/{id}/retry.
 func (a *API) Retry(c echo.Context) error {
-	d, err := a.controlled(c, &struct{}{}, a.Engine.Retry)
+	d, err := a.controlled(c, &struct{}{}, func(ctx context.Context, id, _ string) (orchestrator.Delegation, error) {
+		return a.Engine.Retry(ctx, id, caller(c).User)
+	})
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func (p *Pages) Retry(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if d, err = p.Engine.Retry(c.Request().Context(), d.ID, who.Name()); err != nil {
+	if d, err = p.Engine.Retry(c.Request().Context(), d.ID, who.User); err != nil {
 		return err
 	}
 	if d.LandsNow() {
