@@ -43,9 +43,10 @@ func showHandover(ctx context.Context, sh *console.Shell, api *client.Client, r 
 		if q.Tag != "" {
 			place = "the tag " + console.Line(q.Tag)
 		}
-		fmt.Fprintf(&text, "%s starts from these files, as they differ from %s:\n", console.Line(q.To), place)
 		if diff.Len() == 0 {
-			fmt.Fprintln(&text, "  none")
+			fmt.Fprintf(&text, "%s starts from %s of %s at %s, also when that moves before the yes; no file differs\n", console.Line(q.To), place, console.Line(q.Repository), console.Abbreviated(q.Base))
+		} else {
+			fmt.Fprintf(&text, "%s starts from these files, as they differ from %s:\n", console.Line(q.To), place)
 		}
 		showDiff(sh, &text, diff.String())
 	}
