@@ -132,15 +132,10 @@ func requestOf(ctx context.Context, tx Tx, d *orchestrator.Delegation) (*Request
 }
 
 // revisable reports whether the next tree of the same delegation is a revision of
-// r. After any other end, such as a no that was followed by a retry, it is a new
-// request.
+// r, so that the delegation's end ends r, too. After any other end, such as a no that was
+// followed by a retry, it is a new request.
 func (r *Request) revisable() bool {
-	switch r.State {
-	case Pending, Approved, ChangesRequested, Superseded, Stale:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]State{Pending, Approved, ChangesRequested, Superseded, Stale}, r.State)
 }
 
 // supersede says that a further revision follows the current one of r.
@@ -264,6 +259,14 @@ func decideByRule(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delega
 
 // decided is the event of a verdict of which there is no more to say.
 func decided(v event.Verdict) event.Payload { return event.DecidedData{Verdict: v} }
+
+// saveWith writes r with a decision on it.
+func saveWith(ctx context.Context, tx Tx, r *Request, d Decision) error {
+	if err := tx.SaveRequest(ctx, r); err != nil {
+		return err
+	}
+	return record(ctx, tx, r, d, decided)
+}
 
 // record writes a decision and its event.
 func record(ctx context.Context, tx Tx, r *Request, d Decision, as func(event.Verdict) event.Payload) error {

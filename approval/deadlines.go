@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/record/event"
 )
 
@@ -103,11 +104,7 @@ func (r *Request) reminders(c Config) []time.Time {
 	if r.ExpiresAt == nil {
 		return nil
 	}
-	var all []time.Time
-	for _, before := range c.Remind {
-		all = append(all, r.ExpiresAt.Add(-before))
-	}
-	return all
+	return each.Of(c.Remind, func(before time.Duration) time.Time { return r.ExpiresAt.Add(-before) })
 }
 
 // Act sends the reminders and takes the steps of escalations that are due. Nodes may

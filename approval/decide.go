@@ -11,6 +11,7 @@ import (
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 )
@@ -27,8 +28,7 @@ func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
 		return Request{}, refused
 	}
 	for {
-		r, err := g.decide(ctx, b)
-		if !errors.Is(err, errDrafts) { // else they are read again
+		if r, err := g.decide(ctx, b); !errors.Is(err, errDrafts) { // else they are read again
 			g.recordRefusal(ctx, b, r, err)
 			return r, err
 		}
@@ -37,11 +37,7 @@ func (g *Gateway) Decide(ctx context.Context, b Ballot) (Request, error) {
 
 // decide is Decide for a ballot that is well formed.
 func (g *Gateway) decide(ctx context.Context, b Ballot) (Request, error) {
-	r, err := g.Request(ctx, b.RequestID)
-	if err != nil {
-		return Request{}, err
-	}
-	e, err := g.Electorate(ctx)
+	r, e, err := g.asked(ctx, b.RequestID)
 	if err != nil {
 		return Request{}, err
 	}
@@ -245,29 +241,20 @@ func approve(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation,
 	if last {
 		r.end(Approved, tx.Now())
 	}
-	if err := tx.SaveRequest(ctx, r); err != nil {
-		return err
-	}
-	if err := record(ctx, tx, r, dec, decided); err != nil {
+	if err := saveWith(ctx, tx, r, dec); err != nil {
 		return err
 	}
 	if !last {
 		return nil
 	}
-	var names []string
-	for _, y := range e.yes(*r) {
-		names = append(names, y.User)
-	}
+	names := each.Of(e.yes(*r), func(y Decision) string { return y.User })
 	return r.settle(ctx, tx, d, names)
 }
 
 // reject ends the request and its delegation.
 func reject(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, dec Decision) error {
 	r.end(Rejected, tx.Now())
-	if err := tx.SaveRequest(ctx, r); err != nil {
-		return err
-	}
-	if err := record(ctx, tx, r, dec, decided); err != nil {
+	if err := saveWith(ctx, tx, r, dec); err != nil {
 		return err
 	}
 	if r.IsHandover() {
@@ -307,10 +294,7 @@ func withdraw(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation
 		r.setState(Pending)
 		r.DecidedAt = nil
 	}
-	if err := tx.SaveRequest(ctx, r); err != nil {
-		return err
-	}
-	if err := record(ctx, tx, r, dec, decided); err != nil {
+	if err := saveWith(ctx, tx, r, dec); err != nil {
 		return err
 	}
 	if !landing {

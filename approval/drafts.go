@@ -62,11 +62,7 @@ var errDrafts = errors.New("the drafts have changed")
 
 // SaveDraft keeps a line comment of a person on a revision; an empty text removes it.
 func (g *Gateway) SaveDraft(ctx context.Context, by people.Principal, requestID string, revision int, d Draft) error {
-	r, err := g.Request(ctx, requestID)
-	if err != nil {
-		return err
-	}
-	e, err := g.Electorate(ctx)
+	r, e, err := g.asked(ctx, requestID)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/people"
 )
 
@@ -71,11 +72,7 @@ func (e Electorate) Needs(r Request) Needs {
 
 // missing are those who could still say yes to the current revision, in order.
 func (e Electorate) missing(r Request) []Voter {
-	var all []Voter
-	for _, s := range e.open(r) {
-		all = append(all, s.voter())
-	}
-	return all
+	return each.Of(e.open(r), seat.voter)
 }
 
 // voters are those who could say yes to the current revision, with their accounts.
@@ -182,10 +179,7 @@ func (e Electorate) TooFew(r Request) string {
 	if len(r.Rule.From) == 0 {
 		need = fmt.Sprintf("This needs %d %s", r.Rule.Need, plural(r.Rule.Need, "approver", "approvers"))
 	}
-	var can []string
-	for _, d := range e.yes(r) {
-		can = append(can, d.By().String())
-	}
+	can := each.Of(e.yes(r), func(d Decision) string { return d.By().String() })
 	can = append(can, Names(missing)...)
 	only := "but nobody can"
 	if len(can) > 0 {

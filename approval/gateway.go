@@ -147,6 +147,16 @@ func (g *Gateway) Request(ctx context.Context, id string) (Request, error) {
 	return r, err
 }
 
+// asked reads a request, and who may decide on it now.
+func (g *Gateway) asked(ctx context.Context, id string) (Request, Electorate, error) {
+	r, err := g.Request(ctx, id)
+	if err != nil {
+		return r, Electorate{}, err
+	}
+	e, err := g.Electorate(ctx)
+	return r, e, err
+}
+
 // Requests reads a page of requests, newest first.
 func (g *Gateway) Requests(ctx context.Context, f Filter) (Page, error) {
 	return g.store.Requests(ctx, f)

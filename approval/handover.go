@@ -12,6 +12,7 @@ import (
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 )
@@ -126,10 +127,9 @@ func needsTwo(r policy.Rule) patch.Warning {
 // questionWarnings are the risky characters of what is asked, where whoever reads it may
 // read something else than the agent would; secrets in it; and what steers programs.
 func questionWarnings(q orchestrator.Question) []patch.Warning {
-	var all []patch.Warning
-	for _, code := range patch.TextRisks(q.Whole()) {
-		all = append(all, patch.Warning{Code: code, Text: questionRisks[code]})
-	}
+	all := each.Of(patch.TextRisks(q.Whole()), func(code string) patch.Warning {
+		return patch.Warning{Code: code, Text: questionRisks[code]}
+	})
 	if patch.TextSecret(q.Text) || patch.TextSecret(q.Carried()) {
 		all = append(all, patch.Warning{Code: patch.SecretLike, Text: "Part of what is handed on looks like a secret and is masked here."})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
@@ -191,10 +192,7 @@ func lostWords(lost []LostRight) string {
 	if len(lost) == 0 {
 		return "The approvals no longer suffice, so nothing landed. Another approver must say yes."
 	}
-	var who []string
-	for _, l := range lost {
-		who = append(who, l.User+" "+l.Why)
-	}
+	who := each.Of(lost, func(l LostRight) string { return l.User + " " + l.Why })
 	does := "approval of it does"
 	if len(lost) > 1 {
 		does = "approvals of it do"

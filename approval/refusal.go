@@ -18,11 +18,7 @@ import (
 // Consider says what Decide would answer to the ballot now, and stores nothing, not even a refusal. It is
 // for channels that ask for a reason first: nobody should write one in vain.
 func (g *Gateway) Consider(ctx context.Context, b Ballot) (Request, error) {
-	r, err := g.Request(ctx, b.RequestID)
-	if err != nil {
-		return Request{}, err
-	}
-	e, err := g.Electorate(ctx)
+	r, e, err := g.asked(ctx, b.RequestID)
 	if err != nil {
 		return r, err
 	}

@@ -217,19 +217,9 @@ func CloseRequest(ctx context.Context, tx Tx, delegationID string, end orchestra
 	return tx.SaveRequest(ctx, r)
 }
 
-// mayClose reports whether the end of its delegation ends a request in this state. The last
-// three have ended, but a further revision could have followed.
-func (s State) mayClose() bool {
-	switch s {
-	case Pending, Approved, ChangesRequested, Superseded, Stale:
-		return true
-	}
-	return false
-}
-
 // close ends r with its delegation, and reports whether that changed anything.
 func (r *Request) close(end State, commit string) bool {
-	if !r.State.mayClose() {
+	if !r.revisable() {
 		return false
 	}
 	if r.IsHandover() && r.State != Pending { // the yes was to the hand-over, whatever came of the work

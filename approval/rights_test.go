@@ -42,7 +42,9 @@ func TestWhoeverIsGivenTheRightBackSaysYesAgain(t *testing.T) {
 	if got := w.delegation(r.DelegationID).Work.Land.Approvers; !slices.Equal(got, []string{"bob", "ann"}) {
 		t.Errorf("approved by %v", got)
 	}
-	ended := func(d approval.Decision) bool { return d.Ends(after.Decisions[0]) && d.Comment == "ann is disabled" && d.User == "gatehouse" }
+	ended := func(d approval.Decision) bool {
+		return d.Ends(after.Decisions[0]) && d.Comment == "ann is disabled" && d.User == "gatehouse"
+	}
 	if n := len(after.Decisions); n != 4 || !slices.ContainsFunc(after.Decisions, ended) {
 		t.Errorf("%d decisions: %+v", n, after.Decisions)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/textcut"
 )
@@ -143,10 +144,7 @@ func few(list []string) string { return upTo(maxNamed, list) }
 
 // upTo names so many of a list.
 func upTo(most int, list []string) string {
-	var first []string
-	for _, s := range list[:min(len(list), most)] {
-		first = append(first, named(s))
-	}
+	first := each.Of(list[:min(len(list), most)], named)
 	if more := len(list) - len(first); more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(first, ", "), more)
 	}

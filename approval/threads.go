@@ -13,6 +13,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 )
@@ -113,12 +114,7 @@ func (g *Gateway) PlaceThreads(ctx context.Context, r Request, threads []Thread)
 }
 
 func changes(v Revision, path string) bool {
-	for _, f := range v.Files {
-		if f.Path == path {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Files, func(f patch.File) bool { return f.Path == path })
 }
 
 // sameText reports whether both revisions change a file and have the same text of it on
@@ -243,11 +239,7 @@ func (g *Gateway) Answer(ctx context.Context, s Said) error {
 	if refused := s.check(); refused != nil {
 		return refused
 	}
-	r, err := g.Request(ctx, s.RequestID)
-	if err != nil {
-		return err
-	}
-	e, err := g.Electorate(ctx)
+	r, e, err := g.asked(ctx, s.RequestID)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/record/history"
@@ -37,10 +39,7 @@ func (p *Site) ReaderZone(c echo.Context) *time.Location {
 			return zone
 		}
 	}
-	if server := p.Gateway.Config().Location; server != nil {
-		return server
-	}
-	return time.UTC
+	return cmp.Or(p.Gateway.Config().Location, time.UTC)
 }
 
 // Zone is the time zone of that name; the zone of the server's machine has none.
@@ -237,10 +236,7 @@ func RedirectTo(c echo.Context, href string) error { return c.Redirect(http.Stat
 
 // channels are those in which people decide.
 func channels() []string {
-	var names []string
-	for _, c := range origin.Deciding() {
-		names = append(names, string(c))
-	}
+	names := each.Of(origin.Deciding(), each.String)
 	return names
 }
 

@@ -11,6 +11,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/badge"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
 )
@@ -104,6 +105,11 @@ func (f *Frame) DelegationRow(d orchestrator.Delegation, tree []orchestrator.Del
 		row.Below -= len(row.Chain) - 1
 	}
 	return row
+}
+
+// OnlyRow is DelegationRow without a tree.
+func (f *Frame) OnlyRow(d orchestrator.Delegation) views.DelegationRow {
+	return f.DelegationRow(d, nil)
 }
 
 // wayTo is the agents from the root of the tree to d.
@@ -270,10 +276,7 @@ func (f *Frame) TaskTurn(root orchestrator.Delegation, tree []orchestrator.Deleg
 // SomeOf names a few paths and counts the rest.
 func SomeOf(paths []string) string {
 	const most = 3
-	short := make([]string, 0, most)
-	for _, p := range paths[:min(len(paths), most)] {
-		short = append(short, views.ShortPath(p))
-	}
+	short := each.Of(paths[:min(len(paths), most)], views.ShortPath)
 	if len(paths) <= most {
 		return strings.Join(short, ", ")
 	}
@@ -284,4 +287,24 @@ func SomeOf(paths []string) string {
 func RequestStates() []approval.State {
 	return []approval.State{approval.Pending, approval.Approved, approval.Rejected, approval.ChangesRequested, approval.Expired,
 		approval.Superseded, approval.Stale, approval.Landed, approval.Reverted, approval.Failed, approval.Cancelled}
+}
+
+// AsksInCard is what a card shows of a hand-over: all of it where it may be approved there.
+func AsksInCard(r approval.Request) string {
+	if !r.IsHandover() {
+		return ""
+	}
+	whole := r.Question.Whole()
+	if len(whole) <= approval.CutQuestion {
+		return whole
+	}
+	return string([]rune(whole[:approval.CutQuestion])) + "…"
+}
+
+// askedBy is the agent that asks for a hand-over, "" for a patch.
+func askedBy(r approval.Request) string {
+	if r.IsHandover() {
+		return r.Question.From
+	}
+	return ""
 }

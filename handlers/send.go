@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"gatehouse/orchestrator/agent"
@@ -21,18 +23,10 @@ func (p *Site) SendForm(form views.SendForm) views.SendForm {
 		}
 		form.Agents = append(form.Agents, views.Choice{Value: s.Name, Text: s.Name, Note: note})
 	}
-	for name := range c.Repositories {
+	for _, name := range slices.Sorted(maps.Keys(c.Repositories)) {
 		form.Repositories = append(form.Repositories, views.Choice{Value: name, Text: name})
 	}
-	slices.SortFunc(form.Repositories, func(a, b views.Choice) int {
-		if a.Value < b.Value {
-			return -1
-		}
-		return 1
-	})
-	if form.Agent == "" {
-		form.Agent = DefaultAgent(c.Agents)
-	}
+	form.Agent = cmp.Or(form.Agent, DefaultAgent(c.Agents))
 	if spec, ok := c.Agents.Get(form.Agent); ok && spec.Repository != "" {
 		form.Repository = "" // it has its own
 	} else if _, ok := c.Repositories[form.Repository]; !ok {

@@ -2,14 +2,17 @@ package handlers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
@@ -153,14 +156,8 @@ func PersonOf(who Caller) *views.Person {
 	if who.User.ID == "" {
 		return nil
 	}
-	person := &views.Person{Name: who.User.Name}
-	for _, r := range who.User.Roles {
-		person.Roles = append(person.Roles, string(r))
-	}
-	for _, s := range who.Scopes {
-		person.Rights = append(person.Rights, string(s))
-	}
-	return person
+	return &views.Person{Name: who.User.Name, Roles: each.Of(who.User.Roles, each.String), Rights: each.Of(who.Scopes,
+		each.String)}
 }
 
 // PathOf is the address of the page with its query, without what was said once.
@@ -237,12 +234,10 @@ func SeeOther(c echo.Context, path, done string) error {
 // ErrorPage is the page of a fault. It asks the database for nothing.
 func ErrorPage(c echo.Context, f Fault, now time.Time) error {
 	who, _ := Who(c)
+	heading := cmp.Or(headings[f.Status], "That was not done")
 	page := views.ErrorPage{
-		Chrome: views.Chrome{Title: headings[f.Status], Path: PathOf(c), Person: PersonOf(who), CanSend: who.Has(people.TasksWrite), Now: now},
-		Status: f.Status, Heading: headings[f.Status], Text: f.Message, ErrorID: f.ID,
-	}
-	if page.Heading == "" {
-		page.Heading, page.Title = "That was not done", "That was not done"
+		Chrome: views.Chrome{Title: heading, Path: PathOf(c), Person: PersonOf(who), CanSend: who.Has(people.TasksWrite), Now: now},
+		Status: f.Status, Heading: heading, Text: f.Message, ErrorID: f.ID,
 	}
 	for _, id := range f.Candidates {
 		page.Nearest = append(page.Nearest, views.Crumb{Text: id, Href: HrefOf(id)})
@@ -263,8 +258,30 @@ var headings = map[int]string{
 }
 
 func HrefOf(id string) string {
-	if len(id) > 4 && id[:4] == orchestrator.RequestPrefix {
+	if strings.HasPrefix(id, orchestrator.RequestPrefix) {
 		return views.ApprovalHref(id)
 	}
 	return views.DelegationHref(id)
+}
+
+// Snapshots lets a page be read as of one moment; the store does. Every read with the
+// context sees the database as it was at the first of them, until done is called.
+type Snapshots interface {
+	Snapshot(ctx context.Context) (_ context.Context, done func(), err error)
+}
+
+// OneMoment makes all that a page reads come from one snapshot: read one after another,
+// the parts of a task contradict each other while it goes on. The snapshot ends when the
+// answer begins, so that a slow reader holds no connection to the database.
+func (p *Site) OneMoment(page echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		ctx, done, err := p.Snapshots.Snapshot(c.Request().Context())
+		if err != nil {
+			return err
+		}
+		defer done()
+		c.Response().Before(done)
+		c.SetRequest(c.Request().WithContext(ctx))
+		return page(c)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -98,9 +99,7 @@ func (w WaitsOf) Of(ctx context.Context, live []orchestrator.Delegation) ([]wire
 		if err != nil {
 			return nil, err
 		}
-		for id, children := range found {
-			a.below[id] = children
-		}
+		maps.Copy(a.below, found)
 	}
 	rows := make([]wire.Wait, 0, len(live))
 	for _, d := range live {

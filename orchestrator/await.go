@@ -215,8 +215,7 @@ func (e *Engine) Await(ctx context.Context, p people.Run, childID string, max ti
 
 // look reads the run's row and stops the run when it is no longer its attempt.
 func (r *run) look(ctx context.Context) {
-	d, err := r.e.Store.Delegation(ctx, r.id)
-	if err == nil && (d.State.Ended() || d.Attempt != r.attempt) {
+	if d, err := r.e.Store.Delegation(ctx, r.id); err == nil && (d.State.Ended() || d.Attempt != r.attempt) {
 		r.cancel(agent.ErrStopped)
 	}
 }

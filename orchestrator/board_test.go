@@ -69,7 +69,7 @@ func TestTheBoardIsTheTasks(t *testing.T) {
 		if e, err := others.Get(t.Context(), "shared", "rule"); err != nil || e.Scope != sharedctx.ScopeHouse {
 			t.Errorf("bob reads %+v, %v", e, err)
 		}
-		for what, err := range map[string]error{"get": got(others.Get(t.Context(), ns, "plan")), "list": got(others.Query(t.Context(), ns, 10)), "delete": others.Delete(t.Context(), ns, "plan"),
+		for what, err := range map[string]error{"get": got(others.Get(t.Context(), ns, "plan")), "list": got(others.Prefix(t.Context(), ns, "", 10)), "delete": others.Delete(t.Context(), ns, "plan"),
 			"set": got(others.Set(t.Context(), e)), "touch": got(others.Touch(t.Context(), ns, "plan", 0)), "uses": got(others.Uses(t.Context(), ns, "plan", 0, 10))} {
 			if !errors.Is(err, orchestrator.ErrNotFound) {
 				t.Errorf("bob's %s: %v", what, err)

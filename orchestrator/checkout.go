@@ -115,10 +115,7 @@ func (e *Engine) makeFolder(r *run) error {
 // removeFolder removes what the attempt left on disk. Folders that an agent made
 // unwritable are opened first.
 func (r *run) removeFolder() {
-	if r.folder == "" {
-		return
-	}
-	if os.RemoveAll(r.folder) == nil {
+	if r.folder == "" || os.RemoveAll(r.folder) == nil {
 		return
 	}
 	filepath.WalkDir(r.folder, func(path string, entry os.DirEntry, err error) error { //nolint:errcheck // what cannot be opened fails below

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -33,12 +34,8 @@ func newToken() string {
 // claim takes the lease of a delegation that is due, raising its attempt. ErrLost means
 // that somebody else has it.
 func (e *Engine) claim(ctx context.Context, r *run) error {
-	err := e.Store.InTask(ctx, r.task.ID, func(tx Tx) error {
+	err := e.inRow(ctx, r.task.ID, r.id, func(tx Tx, d *Delegation) error {
 		r.over = false // as the try before may have found it
-		d, err := tx.Delegation(ctx, r.id)
-		if err != nil {
-			return err
-		}
 		now := tx.Now()
 		if d.State == Waiting && d.Holder != "" && d.LeaseUntil.Before(now) {
 			// The process that waited is gone with its node; the row goes on waiting alone.
@@ -303,10 +300,7 @@ func (i Inbox) Percent() int { return (100*i.Waiting + i.Size - 1) / max(i.Size,
 const defaultInbox = 50
 
 func (s Settings) inbox() int {
-	if s.Inbox <= 0 {
-		return defaultInbox
-	}
-	return s.Inbox
+	return cmp.Or(max(s.Inbox, 0), defaultInbox)
 }
 
 // Load counts the live delegations of one agent, and says how its last one ended.

@@ -31,11 +31,7 @@ func (e *Engine) CancelFor(ctx context.Context, id, actor, reason string) (Deleg
 		return Delegation{}, err
 	}
 	var after Delegation
-	err = e.Store.InTask(ctx, d.TaskID, func(tx Tx) error {
-		row, err := tx.Delegation(ctx, d.ID)
-		if err != nil {
-			return err
-		}
+	err = e.inRow(ctx, d.TaskID, d.ID, func(tx Tx, row *Delegation) error {
 		if row.State.Ended() {
 			return Errorf(CodeEnded, "This has ended already, as %s. Nothing was changed.", row.State)
 		}
@@ -43,13 +39,24 @@ func (e *Engine) CancelFor(ctx context.Context, id, actor, reason string) (Deleg
 			return err
 		}
 		row.Error = &agent.Failure{Code: string(Cancelled), Message: fmt.Sprintf("%s cancelled this.", actor) + because(reason)}
-		if err := endFor(ctx, tx, row, Cancelled, actor, reason); err != nil {
+		if err := end(ctx, tx, row, Cancelled, actor, reason); err != nil {
 			return err
 		}
 		after = *row
 		return nil
 	})
 	return after, err
+}
+
+// inRow runs fn on a delegation's row, in a transaction that holds its task.
+func (e *Engine) inRow(ctx context.Context, taskID, id string, fn func(tx Tx, d *Delegation) error) error {
+	return e.Store.InTask(ctx, taskID, func(tx Tx) error {
+		d, err := tx.Delegation(ctx, id)
+		if err != nil {
+			return err
+		}
+		return fn(tx, d)
+	})
 }
 
 // landingBelow refuses when the delegation, or one below it, is past its intent.
@@ -296,5 +303,5 @@ func stopOne(ctx context.Context, tx Tx, d *Delegation, s Stop) (left bool, err 
 		message = fmt.Sprintf("%s stopped all work of %s.", s.Actor, s.Agent)
 	}
 	d.Error = &agent.Failure{Code: string(Cancelled), Message: message + because(s.Reason)}
-	return false, endFor(ctx, tx, d, Cancelled, s.Actor, s.Reason)
+	return false, end(ctx, tx, d, Cancelled, s.Actor, s.Reason)
 }

@@ -10,6 +10,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
@@ -205,11 +206,9 @@ func (r *run) Checks(ctx context.Context) ([]agent.CheckResult, error) {
 		return nil, err
 	}
 	checks, err := r.e.runChecks(r, saved, s.Tree, repo)
-	var results []agent.CheckResult
-	for _, c := range checks {
-		results = append(results, agent.CheckResult{Command: c.Command, OK: c.OK, Output: c.Output})
-	}
-	return results, err
+	return each.Of(checks, func(c Check) agent.CheckResult {
+		return agent.CheckResult{Command: c.Command, OK: c.OK, Output: c.Output}
+	}), err
 }
 
 // Apply changes the checkout as a unified diff says.

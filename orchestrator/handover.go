@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
@@ -186,7 +187,7 @@ func RefuseHandover(ctx context.Context, tx Tx, d *Delegation, actor, reason str
 		message = fmt.Sprintf("%s said no to handing this to %s: %q.", actor, d.To, reason)
 	}
 	d.Error = &agent.Failure{Code: guard.CodeHumanRefused, Message: message + refusedAdvice(d)}
-	return end(ctx, tx, d, Rejected, actor)
+	return end(ctx, tx, d, Rejected, actor, "")
 }
 
 // refusedAdvice is what whoever wanted to hand on does next: an agent reads it, or whoever
@@ -202,7 +203,7 @@ func refusedAdvice(d *Delegation) string {
 func ExpireHandover(ctx context.Context, tx Tx, d *Delegation) error {
 	d.Error = &agent.Failure{Code: string(Expired), Message: fmt.Sprintf(
 		"Nobody decided before the deadline, so %s was not asked to work.%s", d.To, refusedAdvice(d))}
-	return end(ctx, tx, d, Expired, "gatehouse")
+	return end(ctx, tx, d, Expired, "gatehouse", "")
 }
 
 // contextText is a context as lines in a fixed order, for pages and cards.
@@ -217,10 +218,7 @@ func (q Question) contextText() string {
 // Carried is the context and the command object as one text, "" without either. It is what
 // rules search.
 func (q Question) Carried() string {
-	var parts []string
-	for _, key := range slices.Sorted(maps.Keys(q.Context)) {
-		parts = append(parts, key+": "+q.Context[key])
-	}
+	parts := each.Of(slices.Sorted(maps.Keys(q.Context)), func(key string) string { return key + ": " + q.Context[key] })
 	if text := q.Command(); text != "" {
 		parts = append(parts, text)
 	}
@@ -340,7 +338,7 @@ var undecided = map[string]State{agent.CodeRejected: Rejected, agent.CodeExpired
 // nobody decided there in time; f says whose it was, and why.
 func Decline(ctx context.Context, tx Tx, d *Delegation, f *agent.Failure) error {
 	d.Error = &agent.Failure{Code: f.Code, Message: mask.Text(f.Message)}
-	return end(ctx, tx, d, undecided[f.Code], d.To)
+	return end(ctx, tx, d, undecided[f.Code], d.To, "")
 }
 
 // EndWith ends the whole task of a hand-over that has just ended without a yes, as that
@@ -361,5 +359,5 @@ func EndWith(ctx context.Context, tx Tx, d *Delegation, actor string) error {
 		why = d.Error.Message
 	}
 	root.Error = &agent.Failure{Code: string(d.State), Message: why + " The rule ends the task with it (on_no: end)."}
-	return end(ctx, tx, root, d.State, actor)
+	return end(ctx, tx, root, d.State, actor, "")
 }

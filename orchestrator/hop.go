@@ -65,44 +65,47 @@ func hopKey(to, text string, n int) string {
 // a refusal, or a new child. What it costs does not grow with the children that there
 // are, nor with the task.
 func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agent.Child, error) {
-	first, err := e.madeBefore(ctx, tx, d, &p)
-	if err == nil {
-		return childOf(first), nil
+	child, err := e.madeBefore(ctx, tx, d, &p)
+	if errors.Is(err, ErrNotFound) {
+		p.To = cmp.Or(p.To, p.target.Name)
+		child, err = e.makeChild(ctx, tx, d, p)
 	}
-	if !errors.Is(err, ErrNotFound) {
-		return agent.Child{}, err
+	if refused, ok := errors.AsType[*guard.Verdict](err); ok {
+		return e.refuse(ctx, tx, d, p, refused)
 	}
-	target, known := p.target, p.known
-	p.To = cmp.Or(p.To, target.Name)
-	q, err := e.question(ctx, tx, d, target, known, p)
 	if err != nil {
 		return agent.Child{}, err
+	}
+	return childOf(child), nil
+}
+
+// makeChild asks the guards about a hop and makes its child. A refusal is the guard's
+// *guard.Verdict, and has changed nothing.
+func (e *Engine) makeChild(ctx context.Context, tx Tx, d *Delegation, p planned) (*Delegation, error) {
+	q, err := e.question(ctx, tx, d, p.target, p.known, p)
+	if err != nil {
+		return nil, err
 	}
 	verdicts, refused := guard.Check(q)
 	if refused != nil {
-		return e.refuse(ctx, tx, d, p, refused)
+		return nil, refused
 	}
-	if refused, err = e.spawnLimit(ctx, tx, d, p); err != nil {
-		return agent.Child{}, err
+	if err := e.spawnLimit(ctx, tx, d, p); err != nil {
+		return nil, err
 	}
-	if refused != nil {
-		return e.refuse(ctx, tx, d, p, refused)
-	}
-	grant, refused, err := e.afford(ctx, tx, d, target, &p)
+	grant, err := e.afford(ctx, tx, d, &p)
 	if err != nil {
-		return agent.Child{}, err
+		return nil, err
 	}
-	if refused != nil {
-		return e.refuse(ctx, tx, d, p, refused)
+	if err := p.unapproved(); err != nil {
+		return nil, err
 	}
-	if refused := p.unapproved(); refused != nil {
-		return e.refuse(ctx, tx, d, p, refused)
-	}
-	child := e.newChild(tx, d, target, p)
+	child := e.newChild(tx, d, p)
+	child.ContextHash = q.Hash
 	handed := p.handed(child)
-	rule := ruled(p.asks, tx.Now(), tx.Task(), child, handed, target.AskFirst)
-	if verdicts, refused = human(verdicts, rule, d.To, target.Name); refused != nil {
-		return e.refuse(ctx, tx, d, p, refused)
+	rule := ruled(p.asks, tx.Now(), tx.Task(), child, handed, p.target.AskFirst)
+	if verdicts, refused = human(verdicts, rule, d.To, p.target.Name); refused != nil {
+		return nil, refused
 	}
 	if rule.Asks != "" {
 		askFirst(child, tx.Now())
@@ -111,31 +114,18 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 			handed.on(child, p.stands)
 		}
 	}
-	child.ContextHash = q.Hash
 	if err := (ledger{tx}).reserve(ctx, d, child, grant); err != nil {
-		return agent.Child{}, err
+		return nil, err
 	}
-	if err := probe(ctx, tx, q.Breaker, child, target); err != nil {
-		return agent.Child{}, err
+	if err := probe(ctx, tx, q.Breaker, child, p.target); err != nil {
+		return nil, err
 	}
-	if err := rememberSpawn(ctx, tx, d, child); err != nil {
-		return agent.Child{}, err
-	}
-	begun := p.continuation.claim(tx, child, p.passes)
-	if err := tx.Insert(ctx, child); err != nil {
-		return agent.Child{}, err
-	}
-	if err := e.announce(ctx, tx, d, child, p, verdicts); err != nil {
-		return agent.Child{}, err
-	}
-	if begun {
-		if err := p.continuation.acknowledge(ctx, tx, child); err != nil {
-			return agent.Child{}, err
-		}
+	if err := e.insertChild(ctx, tx, d, child, p, verdicts); err != nil {
+		return nil, err
 	}
 	if child.Work.Asked {
-		if err := p.asks.Ask(ctx, tx, child, handed, target.AskFirst); err != nil {
-			return agent.Child{}, err
+		if err := p.asks.Ask(ctx, tx, child, handed, p.target.AskFirst); err != nil {
+			return nil, err
 		}
 	}
 	tx.Task().Handoffs++
@@ -144,7 +134,25 @@ func (e *Engine) hop(ctx context.Context, tx Tx, d *Delegation, p planned) (agen
 	} else {
 		d.OpenChildren++
 	}
-	return childOf(child), nil
+	return child, nil
+}
+
+// insertChild writes a new child with all that belongs to it.
+func (e *Engine) insertChild(ctx context.Context, tx Tx, d, child *Delegation, p planned, verdicts []guard.Verdict) error {
+	if err := rememberSpawn(ctx, tx, d, child); err != nil {
+		return err
+	}
+	begun := p.continuation.claim(tx, child, p.passes)
+	if err := tx.Insert(ctx, child); err != nil {
+		return err
+	}
+	if err := e.announce(ctx, tx, d, child, p, verdicts); err != nil {
+		return err
+	}
+	if begun {
+		return p.continuation.acknowledge(ctx, tx, child)
+	}
+	return nil
 }
 
 func firstAble(c *Config, capability string) (agent.Spec, bool) {
@@ -163,8 +171,8 @@ func (e *Engine) refuse(ctx context.Context, tx Tx, d *Delegation, p planned, v 
 }
 
 // newChild is the row of an accepted hop.
-func (e *Engine) newChild(tx Tx, d *Delegation, target agent.Spec, p planned) *Delegation {
-	now := tx.Now()
+func (e *Engine) newChild(tx Tx, d *Delegation, p planned) *Delegation {
+	now, target := tx.Now(), p.target
 	child := &Delegation{
 		ID: NewID(DelegationPrefix, now), TaskID: d.TaskID, ParentID: d.ID, From: d.To, To: target.Name, Text: p.Text,
 		Depth: d.Depth + 1, Chain: d.Chain.With(chainStep(d.To, target.Name, p.Text)), HopKey: p.key,
@@ -237,17 +245,11 @@ const (
 )
 
 func (s SpawnSettings) children() int {
-	if s.Children <= 0 {
-		return defaultSpawned
-	}
-	return s.Children
+	return cmp.Or(max(s.Children, 0), defaultSpawned)
 }
 
 func (s SpawnSettings) timeout() time.Duration {
-	if s.Timeout <= 0 {
-		return defaultSpawnTimeout
-	}
-	return s.Timeout
+	return cmp.Or(max(s.Timeout, 0), defaultSpawnTimeout)
 }
 
 // spawnKey makes spawning idempotent: the same task for the same agent, spawned again by
@@ -262,34 +264,32 @@ func spawnKey(to string, h agent.Hop) string {
 	return "spawn-" + hopKey(to, h.Text, 0)
 }
 
-// spawnLimit refuses a child too many of those that d does not wait for (P44). The count
-// is of the locked row, so it is exact (P54).
-func (e *Engine) spawnLimit(ctx context.Context, tx Tx, d *Delegation, p planned) (*guard.Verdict, error) {
+// spawnLimit refuses a child too many of those that d does not wait for (P44), and one too
+// many of those that all runs of d's agent have spawned together (P45). The first count is of
+// the locked row, and the store keeps other runs of the agent from counting until the
+// transaction ends, so that both are exact (P54).
+func (e *Engine) spawnLimit(ctx context.Context, tx Tx, d *Delegation, p planned) error {
 	set := e.Config().Settings.Spawn
 	if !p.Spawn {
-		return nil, nil
+		return nil
 	}
-	limit := set.children()
-	if d.OpenSpawned < limit {
-		return agentLimit(ctx, tx, d, set.PerAgent)
+	if limit := set.children(); d.OpenSpawned >= limit {
+		return noCapacity("%s has %d spawned agents at work, and %d at once is the limit. "+
+			"Wait until one of them has ended, or do this without one.", d.To, d.OpenSpawned, limit)
 	}
-	return &guard.Verdict{Guard: "capacity", Code: guard.CodeNoCapacity,
-		Message: fmt.Sprintf("%s has %d spawned agents at work, and %d at once is the limit. Wait until one of them has ended, or do this without one.", d.To, d.OpenSpawned, limit)}, nil
-}
-
-// agentLimit refuses a child too many of those that all runs of d's agent have spawned
-// together (P45). The store keeps other runs of it from counting until the transaction ends,
-// so that this count is exact too.
-func agentLimit(ctx context.Context, tx Tx, d *Delegation, limit int) (*guard.Verdict, error) {
-	if limit <= 0 {
-		return nil, nil
+	if set.PerAgent <= 0 {
+		return nil
 	}
 	n, err := tx.SpawnedBy(ctx, d.To)
-	if err != nil || n < limit {
-		return nil, err
+	if err != nil || n < set.PerAgent {
+		return err
 	}
-	return &guard.Verdict{Guard: "capacity", Code: guard.CodeNoCapacity,
-		Message: fmt.Sprintf("%s has %d spawned agents at work in all its runs together, and %d at once is the limit of one agent (engine.spawn.per_agent). Wait until one of them has ended, or do this without one.", d.To, n, limit)}, nil
+	return noCapacity("%s has %d spawned agents at work in all its runs together, and %d at once is the limit of one agent "+
+		"(engine.spawn.per_agent). Wait until one of them has ended, or do this without one.", d.To, n, set.PerAgent)
+}
+
+func noCapacity(format string, args ...any) *guard.Verdict {
+	return &guard.Verdict{Guard: "capacity", Code: guard.CodeNoCapacity, Message: fmt.Sprintf(format, args...)}
 }
 
 // What a run asks for twice by mistake is done once (P50): a spawn of the same task for the
@@ -302,20 +302,12 @@ const defaultRemember = 24 * time.Hour
 
 // Remembered is how long after a child's end its keys are known.
 func (s SpawnSettings) Remembered() time.Duration {
-	if s.Remember <= 0 {
-		return defaultRemember
-	}
-	return s.Remember
+	return cmp.Or(max(s.Remember, 0), defaultRemember)
 }
 
 // spawnedOnce is the key of a spawn: who spawns, in which generation, and what for whom.
 func spawnedOnce(d *Delegation, key string) string {
 	return fmt.Sprintf("spawn/%s/%d/%s", d.ID, d.Work.Runs, key)
-}
-
-// announcedOnce is the key of the announcement of a child's end to its caller.
-func announcedOnce(d *Delegation, child string) string {
-	return fmt.Sprintf("announce/%s/%d/%s", d.ID, d.Work.Runs, child)
 }
 
 // madeBefore finds the child that answers for a hop, ErrNotFound where there is none. The
@@ -371,7 +363,7 @@ func rememberSpawn(ctx context.Context, tx Tx, d, child *Delegation) error {
 func announceOnce(ctx context.Context, tx Tx, d *Delegation, children []string) ([]string, error) {
 	keys := make([]string, 0, len(children))
 	for _, id := range children {
-		key := announcedOnce(d, id)
+		key := fmt.Sprintf("announce/%s/%d/%s", d.ID, d.Work.Runs, id)
 		err := tx.Remember(ctx, key, id)
 		if errors.Is(err, ErrExists) {
 			return nil, Errorf(CodeConflict, "The end of %s was announced to %s before. Each is announced once.", id, d.To)

@@ -103,7 +103,7 @@ func (r *run) Delegate(ctx context.Context, h agent.Hop) (child agent.Child, err
 
 // handOn makes one hop. After an error the same hop may be asked for again: it has the
 // same key, so that there is one child even where the first try was stored after all.
-func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error) {
+func (r *run) handOn(ctx context.Context, h agent.Hop) (agent.Child, error) {
 	if err := r.live(); err != nil {
 		return agent.Child{}, err
 	}
@@ -113,20 +113,14 @@ func (r *run) handOn(ctx context.Context, h agent.Hop) (_ agent.Child, err error
 	return r.makeHop(ctx, h)
 }
 
-// makeHop is handOn for every hop.
+// makeHop is handOn for every hop. One that cannot be made is answered as data.
 func (r *run) makeHop(ctx context.Context, h agent.Hop) (_ agent.Child, err error) {
-	key := h.Ref
-	switch {
-	case key == "" && !h.Spawn:
-		key = r.count(h, 1)
-		defer func() {
-			if err != nil {
-				r.count(h, -1)
-			}
-		}()
-	case len(key) > maxRef:
-		key = hopKey(key, "", 0) // an index takes no name of any length
-	}
+	key := r.keyOf(h)
+	defer func() {
+		if err != nil && h.Ref == "" && !h.Spawn {
+			r.count(h, -1)
+		}
+	}()
 	plan, err := r.e.plan(h, &r.d, r.task.Repository, key)
 	if CodeOf(err) != "" {
 		return notHandedOn(h, CodeOf(err), err.Error()), nil
@@ -134,32 +128,57 @@ func (r *run) makeHop(ctx context.Context, h agent.Hop) (_ agent.Child, err erro
 	if err != nil {
 		return agent.Child{}, err
 	}
-	if plan.asks, err = r.e.handovers(ctx, plan.target.AskFirst); err != nil {
-		return agent.Child{}, err
-	}
-	kept, bundle, snapshot, err := r.keepFinal(ctx, &plan)
-	if err == nil && snapshot == nil {
-		snapshot, err = r.snapshot(ctx, plan)
-	}
-	if err == nil {
-		err = r.hand(ctx, &plan, snapshot, nil)
+	kept, bundle, err := r.filesOf(ctx, &plan)
+	if refusal, ok := errors.AsType[*patch.Refusal](err); ok {
+		return notHandedOn(h, refusal.Code, refusal.Message), nil
 	}
 	if err != nil {
-		if refusal, ok := errors.AsType[*patch.Refusal](err); ok {
-			return notHandedOn(h, refusal.Code, refusal.Message), nil
-		}
 		return agent.Child{}, err
 	}
-	var child agent.Child
-	err = r.writeOnce(ctx, func(tx Tx, d *Delegation) error {
-		if c, busy := spawnedAtWork(d, h); busy {
-			child = c
+	child, err := r.storeHop(ctx, plan, kept, bundle)
+	if CodeOf(err) == CodeBadRequest {
+		return notHandedOn(h, CodeBadRequest, err.Error()), nil
+	}
+	return child, err
+}
+
+// keyOf is the key of a hop below its caller: its name, or the next of its target and text.
+func (r *run) keyOf(h agent.Hop) string {
+	switch {
+	case h.Ref == "" && !h.Spawn:
+		return r.count(h, 1)
+	case len(h.Ref) > maxRef:
+		return hopKey(h.Ref, "", 0) // an index takes no name of any length
+	}
+	return h.Ref
+}
+
+// filesOf decides who is asked about a planned hop and which files its child is given. Of a
+// hop that hands the work over it returns the checkout that is kept with it.
+func (r *run) filesOf(ctx context.Context, p *planned) (kept *Checkpoint, bundle []byte, err error) {
+	if p.asks, err = r.e.handovers(ctx, p.target.AskFirst); err != nil {
+		return nil, nil, err
+	}
+	kept, bundle, snapshot, err := r.keepFinal(ctx, p)
+	if err == nil && snapshot == nil {
+		snapshot, err = r.snapshot(ctx, *p)
+	}
+	if err == nil {
+		err = r.hand(ctx, p, snapshot, nil)
+	}
+	return kept, bundle, err
+}
+
+// storeHop makes a planned hop in a transaction, and leaves its caller waiting for the child.
+func (r *run) storeHop(ctx context.Context, plan planned, kept *Checkpoint, bundle []byte) (child agent.Child, err error) {
+	err = r.writeOnce(ctx, func(tx Tx, d *Delegation) (err error) {
+		if plan.Final && d.OpenSpawned > 0 {
+			child = spawnedAtWork(d, plan.Hop)
 			return nil
 		}
 		open, spawned := d.OpenChildren, d.OpenSpawned
 		plan.continuation = r.e.continuation(tx, r)
-		plan.passes = d.State == Running && !h.Spawn
-		var err error
+		plan.passes = d.State == Running && !plan.Spawn
 		child, err = r.e.hop(ctx, tx, d, plan)
 		if err == nil && d.State == Waiting && d.Work.ProcessWait {
 			plan.continuation.rest() // the try before may have been stored after all
@@ -168,7 +187,8 @@ func (r *run) makeHop(ctx context.Context, h agent.Hop) (_ agent.Child, err erro
 			return err
 		}
 		if plan.Final {
-			if err := r.handOver(ctx, tx, d, child, kept, bundle); err != nil {
+			d.Work.HandedTo, d.Work.Sandbox = child.ID, r.d.Work.Sandbox // the run ends with what comes of it
+			if err := r.storeFiles(ctx, tx, d, kept, bundle); err != nil {
 				return err
 			}
 		}
@@ -181,9 +201,6 @@ func (r *run) makeHop(ctx context.Context, h agent.Hop) (_ agent.Child, err erro
 		plan.continuation.rest()
 		return tx.Append(ctx, waitingEvent(d))
 	})
-	if CodeOf(err) == CodeBadRequest {
-		return notHandedOn(h, CodeBadRequest, err.Error()), nil
-	}
 	return child, err
 }
 
@@ -258,14 +275,14 @@ func (r *run) Progress(ctx context.Context, text string) error {
 			case <-stop:
 			case <-r.ctx.Done():
 			}
-			r.writeProgress(r.ctx, false)
+			r.writeProgress(false)
 		})
 	}
 	return nil
 }
 
 // flushProgress writes what is left and waits for the writer.
-func (r *run) flushProgress(ctx context.Context) {
+func (r *run) flushProgress() {
 	r.lines.mu.Lock()
 	if r.lines.stop != nil {
 		close(r.lines.stop)
@@ -274,7 +291,7 @@ func (r *run) flushProgress(ctx context.Context) {
 	r.lines.mu.Unlock()
 	r.lines.wait.Wait()
 	if r.lines.holds() {
-		r.writeProgress(r.ctx, true)
+		r.writeProgress(true)
 	}
 }
 
@@ -299,7 +316,7 @@ func (p *progress) holds() bool {
 }
 
 // writeProgress stores the gathered lines as one event.
-func (r *run) writeProgress(ctx context.Context, last bool) {
+func (r *run) writeProgress(last bool) {
 	p := &r.lines
 	p.mu.Lock()
 	text, dropped := strings.Join(p.lines, "\n"), p.dropped
@@ -309,8 +326,8 @@ func (r *run) writeProgress(ctx context.Context, last bool) {
 	if text == "" && dropped == 0 {
 		return
 	}
-	err := r.write(ctx, func(tx Tx, d *Delegation) error {
-		return tx.Append(ctx, event.Of(d.ID, d.To, event.ProgressData{Text: text, DroppedLines: dropped}))
+	err := r.write(r.ctx, func(tx Tx, d *Delegation) error {
+		return tx.Append(r.ctx, event.Of(d.ID, d.To, event.ProgressData{Text: text, DroppedLines: dropped}))
 	})
 	if err != nil && r.ctx.Err() == nil {
 		r.e.Log.Warn("progress could not be stored", "delegation", r.id, "err", err)

@@ -174,24 +174,17 @@ const usefulAnswer = 1024
 
 // afford looks what a hop of d would be given, and refuses one that no call could be paid
 // from.
-func (e *Engine) afford(ctx context.Context, tx Tx, d *Delegation, target agent.Spec, p *planned) (offer, *guard.Verdict, error) {
-	p.least, p.whole = e.need(target, p.Text)
-	l := ledger{tx}
-	o, err := l.offer(ctx, d, target, *p)
-	if err != nil {
-		return o, nil, err
+func (e *Engine) afford(ctx context.Context, tx Tx, d *Delegation, p *planned) (offer, error) {
+	name := p.target.Name
+	p.least, p.whole = e.need(p.target, p.Text)
+	o, err := (ledger{tx}).offer(ctx, d, p.target, *p)
+	if err != nil || o.most >= o.need {
+		return o, err
 	}
-	if o.most < o.need {
-		return o, crumb(d, *p, o.most, o.need), nil
-	}
-	return o, nil, nil
-}
-
-// crumb refuses a hop whose reservation would not pay for one call.
-func crumb(d *Delegation, p planned, got, least int64) *guard.Verdict {
-	return &guard.Verdict{Guard: "budget", Code: guard.CodeBudget, Message: fmt.Sprintf(
-		"Token budget exceeded: one call of %s may cost %s tokens, and %s could have %s; %s → %s was refused. Answer with what you have, wait until others have ended, raise `budget.tokens`, or lower its `max_tokens`.",
-		p.target.Name, budget.Number(least), p.target.Name, budget.Number(max(got, 0)), d.To, p.target.Name)}
+	return o, &guard.Verdict{Guard: "budget", Code: guard.CodeBudget, Message: fmt.Sprintf(
+		"Token budget exceeded: one call of %s may cost %s tokens, and %s could have %s; %s → %s was refused. "+
+			"Answer with what you have, wait until others have ended, raise `budget.tokens`, or lower its `max_tokens`.",
+		name, budget.Number(o.need), name, budget.Number(max(o.most, 0)), d.To, name)}
 }
 
 // Parts of messages are passed on at this pace: often enough to read along, seldom

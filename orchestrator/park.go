@@ -102,14 +102,7 @@ func (e *Engine) plans(r *run, hops []agent.Hop, kept *Checkpoint, bundle []byte
 	var snapshot *base
 	seen, asks := map[string]*patch.Review{}, map[bool]Handovers{}
 	for _, h := range hops {
-		key := h.Ref
-		switch {
-		case key == "" && !h.Spawn:
-			key = r.count(h, 1)
-		case len(key) > maxRef:
-			key = hopKey(key, "", 0)
-		}
-		plan, err := e.plan(h, &r.d, r.task.Repository, key)
+		plan, err := e.plan(h, &r.d, r.task.Repository, r.keyOf(h))
 		if code := CodeOf(err); code != "" {
 			refused = append(refused, notHandedOn(h, code, err.Error()))
 			continue
@@ -195,8 +188,7 @@ func bounded(h agent.Hop) error {
 	}
 	carried := *h.Handover
 	carried.Update.Context.TaskDescription = "" // the hop's text, which has its own limit
-	command, err := json.Marshal(carried)
-	if err != nil || len(command) > maxHandover {
+	if command, err := json.Marshal(carried); err != nil || len(command) > maxHandover {
 		return Errorf(CodeBadRequest, "The command object of the hand-over has %d bytes; %d is the limit. Put long material into the repository or the shared context, and name it.", len(command), maxHandover)
 	}
 	return nil

@@ -81,19 +81,10 @@ func (r *run) keepFinal(ctx context.Context, p *planned) (*Checkpoint, []byte, *
 	return kept, bundle, from, err
 }
 
-// handOver notes in d that its run ends with what comes of the child.
-func (r *run) handOver(ctx context.Context, tx Tx, d *Delegation, child agent.Child, kept *Checkpoint, bundle []byte) error {
-	d.Work.HandedTo, d.Work.Sandbox = child.ID, r.d.Work.Sandbox
-	return r.storeFiles(ctx, tx, d, kept, bundle)
-}
-
 // spawnedAtWork refuses to hand over while spawned agents work, which would end them.
-func spawnedAtWork(d *Delegation, h agent.Hop) (agent.Child, bool) {
-	if !h.Final || d.OpenSpawned == 0 {
-		return agent.Child{}, false
-	}
-	return notHandedOn(h, CodeConflict, fmt.Sprintf("Agents that %s spawned still work (%d), and a hand-over would end them. Wait for them with gatehouse children --wait, then hand over.",
-		d.To, d.OpenSpawned)), true
+func spawnedAtWork(d *Delegation, h agent.Hop) agent.Child {
+	return notHandedOn(h, CodeConflict, fmt.Sprintf("Agents that %s spawned still work (%d), and a hand-over would end them. "+
+		"Wait for them with gatehouse children --wait, then hand over.", d.To, d.OpenSpawned))
 }
 
 // handedOver notes what came of a hop that hands the work over. Where it was made, the agent

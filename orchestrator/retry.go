@@ -26,11 +26,7 @@ func (e *Engine) Retry(ctx context.Context, id, actor string) (Delegation, error
 		return Delegation{}, err
 	}
 	var after Delegation
-	err = e.Store.InTask(ctx, d.TaskID, func(tx Tx) error {
-		row, err := tx.Delegation(ctx, d.ID)
-		if err != nil {
-			return err
-		}
+	err = e.inRow(ctx, d.TaskID, d.ID, func(tx Tx, row *Delegation) (err error) {
 		if !row.State.Ended() {
 			after, err = retryLive(ctx, tx, row, actor)
 			return err
@@ -95,11 +91,7 @@ func (e *Engine) LandAgain(ctx context.Context, id, actor string) (Delegation, e
 	if err != nil {
 		return Delegation{}, err
 	}
-	err = e.Store.InTask(ctx, d.TaskID, func(tx Tx) error {
-		row, err := tx.Delegation(ctx, d.ID)
-		if err != nil {
-			return err
-		}
+	err = e.inRow(ctx, d.TaskID, d.ID, func(tx Tx, row *Delegation) error {
 		d = *row
 		if row.State != Landing {
 			return Errorf(CodeConflict, "No landing of this change waits to be tried again: it is %s now.", row.State)

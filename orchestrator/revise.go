@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 )
@@ -197,11 +198,7 @@ func (w *Work) editorNames() []string {
 	if w.Made == nil {
 		return nil
 	}
-	var names []string
-	for _, e := range w.Made.Editors {
-		names = append(names, e.Name)
-	}
-	return names
+	return each.Of(w.Made.Editors, func(e Editor) string { return e.Name })
 }
 
 // SelectFiles makes the tree of a revision in which only these paths are changed. A

@@ -253,7 +253,7 @@ func (e *Engine) runAgent(r *run) error {
 		out, err := e.supervise(ctx, r, func() (agent.Outcome, error) { return kind.Run(ctx, job, r) })
 		end(nil)
 		r.clock.pause()
-		r.flushProgress(r.ctx)
+		r.flushProgress()
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
 		}

@@ -83,11 +83,6 @@ func (c runContext) Get(ctx context.Context, namespace, key string) (sharedctx.E
 	return e, c.r.read(ctx, "asked", []sharedctx.Entry{e})
 }
 
-// Query reads a namespace.
-func (c runContext) Query(ctx context.Context, namespace string, limit int) ([]sharedctx.Entry, error) {
-	return c.Prefix(ctx, namespace, "", limit)
-}
-
 // Prefix reads what begins with prefix.
 func (c runContext) Prefix(ctx context.Context, namespace, prefix string, limit int) ([]sharedctx.Entry, error) {
 	namespace = c.board(namespace)

@@ -81,7 +81,7 @@ func TestWhatOneAgentWritesByToolIsInTheNextOnesSnapshot(t *testing.T) {
 			if e, ok, err := s.Get(ctx, "codebase", "module:auth"); ok || err != nil {
 				return fmt.Errorf("an empty board has %+v %v", e, err)
 			}
-			if list, err := s.Query(ctx, "codebase", 10); list == nil || len(list) != 0 || err != nil { // P5
+			if list, err := s.Prefix(ctx, "codebase", "", 10); list == nil || len(list) != 0 || err != nil { // P5
 				return fmt.Errorf("listing an empty board gives %v, %v", list, err)
 			}
 			err := s.Set(ctx, agent.ContextWrite{Namespace: "codebase", Key: "module:auth", Value: "fragile"})
@@ -130,7 +130,7 @@ func TestAnAgentReadsAndWritesOnlyWhatItMay(t *testing.T) {
 		}
 		w.script("coder", asks(func(ctx context.Context, s agent.Shared) error {
 			_, _, secret := s.Get(ctx, "secrets", "k")
-			_, query := s.Query(ctx, "secrets", 5)
+			_, query := s.Prefix(ctx, "secrets", "", 5)
 			_, touch := s.Touch(ctx, "secrets", "k", 60)
 			_, prefix := s.Prefix(ctx, "memory:kik", "", 5)
 			return errors.Join(read(ctx, s, "codebase"), read(ctx, s, "memory:coder"),

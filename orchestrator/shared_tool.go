@@ -31,11 +31,6 @@ func (s shared) Get(ctx context.Context, namespace, key string) (agent.ContextEn
 	return entryOf(e), err == nil, told(err)
 }
 
-// Query reads a namespace.
-func (s shared) Query(ctx context.Context, namespace string, limit int) ([]agent.ContextEntry, error) {
-	return s.Prefix(ctx, namespace, "", limit)
-}
-
 // Prefix reads what begins with prefix.
 func (s shared) Prefix(ctx context.Context, namespace, prefix string, limit int) ([]agent.ContextEntry, error) {
 	found, err := s.in.Prefix(ctx, namespace, prefix, limit)

@@ -12,6 +12,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
@@ -135,11 +136,7 @@ func (c *Config) find(name, capability string) (agent.Spec, error) {
 
 // names lists the agents, for "did you mean".
 func (c *Config) names() []string {
-	var names []string
-	for _, s := range c.Agents.All() {
-		names = append(names, s.Name)
-	}
-	return names
+	return each.Of(c.Agents.All(), func(s agent.Spec) string { return s.Name })
 }
 
 // workplace is the repository of a task: the agent's own, else the one that was asked
@@ -239,8 +236,7 @@ func (e *Engine) origin(ctx context.Context, f Fork) (forkPoint, error) {
 		return forkPoint{}, err
 	}
 	o := forkPoint{d: d}
-	spec, ok := e.Config().Agents.Get(d.To)
-	if !ok || !e.traits(spec).Conversation {
+	if spec, ok := e.Config().Agents.Get(d.To); !ok || !e.traits(spec).Conversation {
 		return o, Errorf(CodeConflict, "%s is no model agent, so there is no conversation to go on from. Send a new task.", d.To)
 	}
 	if o.task, err = e.Store.Task(ctx, d.TaskID); err != nil {

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,10 +16,7 @@ import (
 const defaultKillAfter = 10 * time.Second
 
 func (s Settings) killAfter() time.Duration {
-	if s.KillAfter <= 0 {
-		return defaultKillAfter
-	}
-	return s.KillAfter
+	return cmp.Or(max(s.KillAfter, 0), defaultKillAfter)
 }
 
 // answered is what a runner returned.
@@ -207,7 +205,7 @@ func (e *Engine) giveUp(ctx context.Context, tx Tx, d *Delegation) error {
 	d.Error = agent.Fail(agent.CodeNoAck, "Nobody took this up within %s, so it was given up and waits no more. %s was busy, or no worker was free: look at its queue, then retry, or raise `engine.queue_timeout`.",
 		e.Config().Settings.QueueTimeout, d.To)
 	d.Work.Breaker = nil
-	return end(ctx, tx, d, Failed, "gatehouse")
+	return end(ctx, tx, d, Failed, "gatehouse", "")
 }
 
 // giveUpOverdue looks for work that nobody took up until ctx ends. Every node looks; the
@@ -237,10 +235,9 @@ func (e *Engine) giveUpOverdue(ctx context.Context) {
 
 // giveUpOne ends what ref names where it is still overdue in its transaction.
 func (e *Engine) giveUpOne(ctx context.Context, ref Ref) error {
-	err := e.Store.InTask(ctx, ref.TaskID, func(tx Tx) error {
-		d, err := tx.Delegation(ctx, ref.DelegationID)
-		if err != nil || !e.overdue(tx, d) {
-			return err
+	err := e.inRow(ctx, ref.TaskID, ref.DelegationID, func(tx Tx, d *Delegation) error {
+		if !e.overdue(tx, d) {
+			return nil
 		}
 		return e.giveUp(ctx, tx, d)
 	})

@@ -46,18 +46,18 @@ func Reject(ctx context.Context, tx Tx, d *Delegation, actor, reason string) err
 		message = fmt.Sprintf("%s rejected the change: %q. Nothing landed.", who, reason)
 	}
 	d.Error = &agent.Failure{Code: string(Rejected), Message: message}
-	return end(ctx, tx, d, Rejected, actor)
+	return end(ctx, tx, d, Rejected, actor, "")
 }
 
 // Expire ends a delegation on whose patch nobody decided in time.
 func Expire(ctx context.Context, tx Tx, d *Delegation) error {
 	d.Error = &agent.Failure{Code: string(Expired), Message: "Nobody decided before the deadline. The change was not approved and nothing landed."}
-	return end(ctx, tx, d, Expired, "gatehouse")
+	return end(ctx, tx, d, Expired, "gatehouse", "")
 }
 
 // Succeed ends a delegation with its result, which d holds.
 func Succeed(ctx context.Context, tx Tx, d *Delegation) error {
-	return end(ctx, tx, d, Completed, d.To)
+	return end(ctx, tx, d, Completed, d.To, "")
 }
 
 // Fail ends a delegation with the reason.
@@ -68,25 +68,31 @@ func Fail(ctx context.Context, tx Tx, d *Delegation, f *agent.Failure) error {
 		told.Message = mask.Text(f.Message)
 		d.Error = &told
 	}
-	return end(ctx, tx, d, Failed, d.To)
+	return end(ctx, tx, d, Failed, d.To, "")
 }
 
-// end moves d to an ended state, takes its live children and their requests with
-// it, and wakes its caller: all in the caller's transaction.
-func end(ctx context.Context, tx Tx, d *Delegation, to State, actor string) error {
-	return endFor(ctx, tx, d, to, actor, "")
+// end moves d to an ended state, takes its live children and their requests with it, and
+// wakes its caller: all in the caller's transaction. reason is why somebody ended it, "" where
+// nobody said; the events of all ends repeat it.
+func end(ctx context.Context, tx Tx, d *Delegation, to State, actor, reason string) error {
+	if err := endBranch(ctx, tx, d, to, actor, reason); err != nil {
+		return err
+	}
+	if d.ParentID == "" {
+		tx.Task().EndedAt = d.EndedAt
+		return nil
+	}
+	return wakeCaller(ctx, tx, d)
 }
 
-// endFor is end with the reason that somebody gave, which the events of all ends repeat.
-func endFor(ctx context.Context, tx Tx, d *Delegation, to State, actor, reason string) error {
+// endBranch ends d and all below it without looking at its caller.
+func endBranch(ctx context.Context, tx Tx, d *Delegation, to State, actor, reason string) error {
 	letGo(d)
 	if err := lostCall(ctx, tx, d); err != nil {
 		return err
 	}
-	now := tx.Now()
-	d.EndedAt = &now
 	open := d.OpenChildren + d.OpenSpawned
-	d.OpenChildren, d.OpenSpawned = 0, 0
+	d.EndedAt, d.OpenChildren, d.OpenSpawned = new(tx.Now()), 0, 0
 	if err := move(ctx, tx, d, to); err != nil {
 		return err
 	}
@@ -108,14 +114,7 @@ func endFor(ctx context.Context, tx Tx, d *Delegation, to State, actor, reason s
 			return err
 		}
 	}
-	if err := tellBreaker(ctx, tx, d); err != nil {
-		return err
-	}
-	if d.ParentID == "" {
-		tx.Task().EndedAt = &now
-		return nil
-	}
-	return wakeCaller(ctx, tx, d)
+	return tellBreaker(ctx, tx, d)
 }
 
 // endEvent is the event of an end. Rejected and expired delegations have failed for
@@ -147,41 +146,13 @@ func endChildren(ctx context.Context, tx Tx, d *Delegation, actor, reason string
 	}
 	for _, c := range children {
 		c.Error = &agent.Failure{Code: string(Cancelled), Message: fmt.Sprintf("%s ended before this was done.", d.To)}
-		below := c.OpenChildren+c.OpenSpawned > 0
-		if err := cancelOne(ctx, tx, c, actor, reason); err != nil {
+		if err := endBranch(ctx, tx, c, Cancelled, actor, reason); err != nil {
 			return err
-		}
-		if err := endChildren(ctx, tx, c, actor, reason); err != nil {
-			return err
-		}
-		if below {
-			if err := save(ctx, tx, c); err != nil { // with what they used
-				return err
-			}
 		}
 		settle(d, c)
 		d.Usage = d.Usage.Add(c.Usage)
 	}
 	return nil
-}
-
-// cancelOne ends one delegation without looking at its caller or children.
-func cancelOne(ctx context.Context, tx Tx, d *Delegation, actor, reason string) error {
-	letGo(d)
-	if err := lostCall(ctx, tx, d); err != nil {
-		return err
-	}
-	d.EndedAt, d.OpenChildren, d.OpenSpawned = new(tx.Now()), 0, 0
-	if err := move(ctx, tx, d, Cancelled); err != nil {
-		return err
-	}
-	if err := tx.CloseRequest(ctx, d.ID, RequestCancelled, ""); err != nil {
-		return err
-	}
-	if err := tellBreaker(ctx, tx, d); err != nil {
-		return err
-	}
-	return tx.Append(ctx, endEvent(d, actor, reason))
 }
 
 // wakeCaller tells the caller of d that d has ended. The last child's end queues a
@@ -200,15 +171,13 @@ func wakeCaller(ctx context.Context, tx Tx, d *Delegation) error {
 	if err := record(ctx, tx, d); err != nil {
 		return err
 	}
-	switch {
-	case d.Spawned:
-		p.OpenSpawned = max(p.OpenSpawned-1, 0)
-	default:
-		p.OpenChildren = max(p.OpenChildren-1, 0)
-	}
-	wakes := p.OpenChildren == 0
+	var wakes bool
 	if d.Spawned {
+		p.OpenSpawned = max(p.OpenSpawned-1, 0)
 		wakes = p.Work.ForSpawned
+	} else {
+		p.OpenChildren = max(p.OpenChildren-1, 0)
+		wakes = p.OpenChildren == 0
 	}
 	if p.State != Waiting || !wakes {
 		return save(ctx, tx, p)

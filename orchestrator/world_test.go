@@ -115,10 +115,10 @@ func (w *world) open(url string) {
 		w.t.Fatal(err)
 	}
 	w.store = s
-	w.gateway = approval.New(approval.Options{Store: s, Users: s, Logger: log,
+	w.gateway = approval.New(approval.Options{Store: twiceGate{s}, Users: s, Logger: log,
 		Diff: func(context.Context, approval.Request) (string, error) { return "the diff", nil }},
 		approval.Config{FourEyes: true, Expires: time.Hour, Channels: []approval.Channel{passive.Inbox}})
-	w.engine = orchestrator.New(orchestrator.Options{Node: filepath.Base(w.data), Store: s, Hub: hub, Gate: w.gateway,
+	w.engine = orchestrator.New(orchestrator.Options{Node: filepath.Base(w.data), Store: twice{s}, Hub: hub, Gate: w.gateway,
 		Kinds:   map[agent.Kind]agent.Runner{agent.Command: byName(w.scripts), agent.LLM: agenttest.Like{Runner: byName(w.scripts), Of: llm.Traits}, agent.Workflow: workflow.New(workflow.Options{})},
 		Context: func(actor string) sharedctx.Store { return s.Context(actor) },
 		Checker: checks{}, Mirrors: patch.NewMirrors(filepath.Join(w.data, "mirrors"), patch.Options{Logger: log}), Data: w.data,

@@ -32,8 +32,8 @@ func triggersPages() map[string]templ.Component {
 	page := teamview.TriggerPage{Chrome: c("ci-failed", views.TriggerHref("ci-failed")), Trigger: hook,
 		Setup: []teamview.Fact{{Name: "where", Value: "the repository's Settings → Webhooks → Add webhook", Code: false}, {Name: "Payload URL", Value: hook.URL, Code: true}, {Name: "Content type", Value: "application/json", Code: false}}, Deliveries: rows, Older: "/triggers/ci-failed?after=x", MayTry: true, MayOpen: true}
 	tried, quiet, times, no := page, page, page, page
-	tried.Try = teamview.TryForm{Body: "{}", Event: hostile, Asked: true, Fires: true, Agent: "kik", Text: hostile, Key: hostile}
-	no.Try = teamview.TryForm{Body: hostile, Asked: true, Code: "filtered", Message: "The condition is not met."}
+	tried.Try = teamview.TryForm{Body: "{}", Event: hostile, Asked: true, Trial: trigger.Trial{Fires: true, Agent: "kik", Text: hostile, Key: hostile}}
+	no.Try = teamview.TryForm{Body: hostile, Asked: true, Trial: trigger.Trial{Code: "filtered", Message: "The condition is not met."}}
 	quiet.Deliveries, quiet.Older = nil, ""
 	times.Trigger, times.Setup, times.Deliveries = night, nil, nil
 	came, bad := rows[0], rows[1]

@@ -1,12 +1,15 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/record/history"
+	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/orchestrator/textcut"
 )
 
@@ -227,3 +230,9 @@ func SteeredWords(from, place string, trusted bool) string {
 	}
 	return "taken from " + place + ", not as " + from + " left it"
 }
+
+// UseWords say what somebody did with a value of the shared context.
+var UseWords = map[sharedctx.Kind]string{"read": "read it", "write": "wrote it", "touch": "let it live longer", "delete": "deleted it"}
+
+// sourceName is the shortest that names a source.
+func sourceName(s *agent.Source) string { return cmp.Or(s.Ref, s.Title, s.URL) }

@@ -5,7 +5,7 @@
 // configuration and evaluates them on Facts (facts.go); strictest.go is for a tree that
 // several agents worked on, rule.go for a rule that cannot be evaluated, handover.go for the
 // rules about hand-overs (what a no does there: rule.go). limits.go bounds what an
-// expression may compute, status.go and words.go say what is wrong with one.
+// expression may compute, status.go says what is wrong with one.
 //
 // It may import the leaves of orchestrator, and neither the gate nor a channel.
 package policy

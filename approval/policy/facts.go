@@ -67,10 +67,7 @@ type CheckFacts struct {
 
 // Careful reports whether there is a warning or a failed check.
 func (f Facts) Careful() bool {
-	if len(f.Warnings) > 0 {
-		return true
-	}
-	return slices.ContainsFunc(f.Checks, func(c CheckFacts) bool { return !c.OK })
+	return len(f.Warnings) > 0 || slices.ContainsFunc(f.Checks, func(c CheckFacts) bool { return !c.OK })
 }
 
 // unread says what keeps a rule with need 0 from passing a patch: what nobody would have

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/patch"
+
+	"gatehouse/orchestrator/each"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -148,11 +151,7 @@ func (p *Policy) Version() string {
 
 // Rules lists what the policy was made of.
 func (p *Policy) Rules() []RuleConfig {
-	var all []RuleConfig
-	for _, r := range p.list() {
-		all = append(all, r.RuleConfig)
-	}
-	return all
+	return each.Of(p.list(), func(r rule) RuleConfig { return r.RuleConfig })
 }
 
 // loops is how deep predicates are nested below n. The walk visits what is inside
@@ -225,11 +224,7 @@ func groupNames(groups map[string][]string) []string {
 	if len(groups) == 0 {
 		return []string{"(none is configured)"}
 	}
-	names := make([]string, 0, len(groups))
-	for g := range groups {
-		names = append(names, g)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(groups))
 	return names
 }
 

@@ -10,6 +10,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/badge"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -289,10 +290,7 @@ func (f face) warnings(s *sheet, sh shape) {
 
 // rule says what is needed and whose turn it is.
 func (f face) rule() string {
-	var yes []string
-	for _, d := range standing(f.r) {
-		yes = append(yes, someone(d))
-	}
+	yes := each.Of(standing(f.r), someone)
 	text := fmt.Sprintf("Rule %s: %d yes", name(f.r.Rule.Name), f.view.Needs.Count)
 	turn := f.turn()
 	switch {

@@ -8,6 +8,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 )
 
 // ended is the card of a request that takes no verdict: how it ended, who said so.
@@ -138,10 +139,7 @@ func (f face) made(s *sheet) {
 
 // yeses names whose yes it was: "bob's yes", "ann's and bob's yes".
 func yeses(all []approval.Decision) string {
-	names := make([]string, len(all))
-	for i, d := range all {
-		names[i] = someone(d) + "'s"
-	}
+	names := each.Of(all, func(d approval.Decision) string { return someone(d) + "'s" })
 	return join(names, "and") + " yes"
 }
 
@@ -168,10 +166,7 @@ func (f face) said(s *sheet) {
 	if len(yes) == 0 {
 		return
 	}
-	lines := make([]string, len(yes))
-	for i, d := range yes {
-		lines[i] = f.decided(d)
-	}
+	lines := each.Of(yes, f.decided)
 	text := cut(strings.Join(lines, "; "), lineLimit)
 	if yes[len(yes)-1].OfRule() {
 		s.line(text)

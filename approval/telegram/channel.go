@@ -216,8 +216,7 @@ func (c *Channel) place(ctx context.Context, to Place, was sent, f face) (now se
 // put edits the message, or sends one where there is none or it was deleted.
 func (c *Channel) put(ctx context.Context, to Place, message int, m Message) (int, error) {
 	if message != 0 {
-		err := c.sender.Edit(ctx, to.Chat, message, m)
-		if !errors.Is(err, ErrMessageGone) {
+		if err := c.sender.Edit(ctx, to.Chat, message, m); !errors.Is(err, ErrMessageGone) {
 			return message, err
 		}
 	}

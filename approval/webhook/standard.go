@@ -81,7 +81,7 @@ type needsShape struct {
 }
 
 func needsOf(n approval.Needs) needsShape {
-	return needsShape{n.Count, n.Have, some(n.From, maxNames), some(approval.Names(n.Missing), maxNames)}
+	return needsShape{n.Count, n.Have, some(n.From), some(approval.Names(n.Missing))}
 }
 
 type sizeShape struct {
@@ -130,11 +130,11 @@ func standard(n news, r approval.Request, view approval.CardView, link string) (
 		Requester: short(r.Requester), Via: short(r.Via.String()), Repository: short(r.Repository), Target: short(r.Target()), Branch: short(v.Branch), Deliver: cmp.Or(v.Deliver, patch.DeliverMerge),
 		Size: sizeShape{len(v.Files), v.Added, v.Removed}, Risk: view.Risk,
 		Warnings: []warningShape{}, WarningCount: len(v.Warnings), Checks: []checkShape{}, CheckCount: len(v.Checks),
-		Rule: ruleShape{short(r.Rule.Name), r.Rule.Need, some(r.Rule.From, maxNames)}, Needs: needsOf(view.Needs), TooFew: clip(view.TooFew, maxComment),
+		Rule: ruleShape{short(r.Rule.Name), r.Rule.Need, some(r.Rule.From)}, Needs: needsOf(view.Needs), TooFew: clip(view.TooFew, maxComment),
 		Decisions: []decisionShape{}, DecisionCount: len(r.Decisions), Landed: r.Landed, RevertOf: r.RevertOf,
 		CreatedAt: r.CreatedAt.UTC(), ExpiresAt: utc(r.ExpiresAt), DecidedAt: utc(r.DecidedAt),
 	}
-	s.Risk.Reasons = some(view.Risk.Reasons, maxNames)
+	s.Risk.Reasons = some(view.Risk.Reasons)
 	for _, w := range v.Warnings[:min(len(v.Warnings), maxWarnings)] {
 		s.Warnings = append(s.Warnings, warningShape{short(w.Code), short(w.Path), short(w.Text)})
 	}
@@ -152,10 +152,10 @@ func standard(n news, r approval.Request, view approval.CardView, link string) (
 	return body, nil
 }
 
-// some is at most n of list, each of bounded length; never nil, so that it is [] in JSON.
-func some(list []string, n int) []string {
-	out := make([]string, 0, min(len(list), n))
-	for _, s := range list[:min(len(list), n)] {
+// some is at most maxNames of list, each of bounded length; never nil, so that it is [] in JSON.
+func some(list []string) []string {
+	out := make([]string, 0, min(len(list), maxNames))
+	for _, s := range list[:min(len(list), maxNames)] {
 		out = append(out, clip(strings.ToValidUTF8(s, "\uFFFD"), maxText))
 	}
 	return out

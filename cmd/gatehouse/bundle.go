@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/cmd/gatehouse/internal/console"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/record/proof"
 	"gatehouse/orchestrator/store"
 )
@@ -69,9 +70,10 @@ func (c *AuditKeyCmd) Run(ctx context.Context, sh *console.Shell) error {
 			return err
 		}
 		document := map[string]any{"items": append([]proof.Key{}, keys...)}
-		return console.List(sh, document, keys, "No key has sealed anything yet. The server makes its own at its first start.", func(k proof.Key) []string {
-			return []string{k.ID, console.Line(k.Node), "since " + k.At.Format("2006-01-02 15:04:05 UTC")}
-		})
+		return console.List(sh, document, keys,
+			"No key has sealed anything yet. The server makes its own at its first start.", func(k proof.Key) []string {
+				return []string{k.ID, console.Line(k.Node), "since " + k.At.Format("2006-01-02 15:04:05 UTC")}
+			})
 	})
 }
 
@@ -91,54 +93,45 @@ type broken struct {
 }
 
 func (a audited) print(sh *console.Shell) error {
-	a.OK = len(a.Problems) == 0
-	if sh.JSON {
-		a.Problems = append([]broken{}, a.Problems...)
-		if err := sh.Document(a); err != nil {
-			return err
-		}
-	}
-	for _, p := range a.Problems {
-		if sh.JSON {
-			break
-		}
-		if err := sh.Say("✕ %s", console.Line(p.Message)); err != nil {
-			return err
-		}
-	}
-	switch {
-	case !a.OK:
-		return console.Fail(console.ExitFailed, "The history does not verify: %s.", console.Counted(len(a.Problems), "problem"))
-	case sh.JSON:
-		return nil
+	a.OK, a.Problems = len(a.Problems) == 0, append([]broken{}, a.Problems...)
+	wrong := each.Of(a.Problems, func(p broken) string { return p.Message })
+	if err := verified(sh, a, wrong, 0); err != nil || sh.JSON {
+		return err
 	}
 	return sh.Say("✓ The history of %s verified, %s.", console.Counted(a.Tasks, "task"), console.Counted(a.Seals, "seal"))
 }
 
-// printBundle says what is in a bundle, and what is wrong with it.
-func printBundle(sh *console.Shell, r proof.Report) error {
+// verified says what is wrong, as lines or as the document, and that it is; more problems may be too many to be told.
+func verified(sh *console.Shell, document any, wrong []string, more int) error {
 	if sh.JSON {
-		r.Problems = append([]proof.Problem{}, r.Problems...)
-		if err := sh.Document(struct {
-			OK bool `json:"ok"`
-			proof.Report
-		}{r.OK(), r}); err != nil {
+		if err := sh.Document(document); err != nil {
 			return err
 		}
 	}
-	if !r.OK() {
-		for _, p := range r.Problems {
-			if sh.JSON {
-				break
-			}
-			if err := sh.Say("✕ %s", console.Line(p.Message)); err != nil {
-				return err
-			}
+	for _, sentence := range wrong {
+		if sh.JSON {
+			break
 		}
-		return console.Fail(console.ExitFailed, "The history does not verify: %s.", console.Counted(len(r.Problems)+r.More, "problem"))
+		if err := sh.Say("✕ %s", console.Line(sentence)); err != nil {
+			return err
+		}
 	}
-	if sh.JSON {
-		return nil
+	if len(wrong) > 0 {
+		return console.Fail(console.ExitFailed, "The history does not verify: %s.", console.Counted(len(wrong)+more, "problem"))
+	}
+	return nil
+}
+
+// printBundle says what is in a bundle, and what is wrong with it.
+func printBundle(sh *console.Shell, r proof.Report) error {
+	r.Problems = append([]proof.Problem{}, r.Problems...)
+	document := struct {
+		OK bool `json:"ok"`
+		proof.Report
+	}{r.OK(), r}
+	wrong := each.Of(r.Problems, func(p proof.Problem) string { return p.Message })
+	if err := verified(sh, document, wrong, r.More); err != nil || sh.JSON {
+		return err
 	}
 	if r.Scope == proof.Selected {
 		return printSelection(sh, r)
@@ -243,8 +236,7 @@ func verifyFile(sh *console.Shell, name string, keys []string) (proof.Report, er
 		in = f
 	}
 	found, err := proof.Verify(in, proof.Options{Keys: keys})
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return found, console.Usage("The bundle %s cannot be read: %s.", console.Line(name), console.Line(path.Err.Error()))
 	}
 	return found, err

@@ -76,7 +76,8 @@ func (c *BackupCmd) Run(ctx context.Context, sh *console.Shell) error {
 		}
 		sh.Hint("The key that signs the history is not in it: copy %s as well. Mirrors and checkouts are made again.", filepath.Join("DATA", "seal.pem"))
 		copied := map[string]any{"file": c.File, "bytes": info.Size(), "dialect": s.Dialect()}
-		return sh.Answer(copied, "%s has a copy of the database (%s, %d bytes).", console.Line(c.File), s.Dialect(), info.Size())
+		return sh.Answer(copied, "%s has a copy of the database (%s, %d bytes).", console.Line(c.File), s.Dialect(),
+			info.Size())
 	})
 }
 
@@ -90,6 +91,7 @@ func (c *MigrateCmd) Run(ctx context.Context, sh *console.Shell) error {
 		if err != nil {
 			return err
 		}
-		return sh.Answer(map[string]any{"dialect": s.Dialect(), "version": have}, "The database (%s) has version %d, which is the newest.", s.Dialect(), have)
+		return sh.Answer(map[string]any{"dialect": s.Dialect(), "version": have},
+			"The database (%s) has version %d, which is the newest.", s.Dialect(), have)
 	})
 }

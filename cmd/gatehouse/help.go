@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -105,10 +106,7 @@ var written = map[string][2]string{
 
 // helpWithExamples prints two examples and then the parser's own help.
 func helpWithExamples(options kong.HelpOptions, ctx *kong.Context) error {
-	node := ctx.Selected()
-	if node == nil {
-		node = ctx.Model.Node
-	}
+	node := cmp.Or(ctx.Selected(), ctx.Model.Node)
 	if two, ok := examples()[strings.TrimSpace(console.PathOf(node))]; ok {
 		if _, err := fmt.Fprintf(ctx.Stdout, "  %s\n  %s\n\n", two[0], two[1]); err != nil {
 			return err

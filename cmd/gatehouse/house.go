@@ -107,8 +107,7 @@ func (h *house) open(ctx context.Context) error {
 	h.gateway = approval.New(approval.Options{Store: h.store, Users: h.store, Logger: h.log, Diff: h.diff, Trace: h.trace}, gatewayConfig(h.cfg))
 	h.engine = orchestrator.New(orchestrator.Options{
 		Node: h.node, Store: h.store, Hub: hub, Gate: h.gateway, Context: func(actor string) sharedctx.Store { return h.store.Context(actor) }, Mirrors: h.mirrors, Data: h.cfg.Data, Now: time.Now, Log: h.log,
-		Kinds: map[agent.Kind]agent.Runner{agent.Command: h.runner, agent.Workflow: workflow.New(workflow.Options{}), agent.LLM: h.models.runner(h.runner),
-			agent.Remote: remote.New(remote.Options{Ack: func() time.Duration { return h.engine.Config().Settings.AckTimeout }})},
+		Kinds:   h.kinds(),
 		Checker: checker{h.runner, func() time.Duration { return h.engine.Config().Settings.CheckTime }}, URL: func() string { return h.address.Load().(string) }, Trace: h.trace,
 	}, h.cfg.Engine)
 	h.intake = intake.New(intake.Options{Store: h.store, Engine: h.engine, Tasks: h.store, People: h.store, PublicURL: func() string { return h.cfg.PublicURL }, Now: time.Now, Log: h.log, Trace: h.trace, KeepFor: func() time.Duration { return h.engine.Config().Retention.Deliveries }}, h.cfg.Triggers)
@@ -116,6 +115,16 @@ func (h *house) open(ctx context.Context) error {
 	h.gateway.SetReviser(h.engine)
 	h.gateway.SetBranches(h.trees)
 	return nil
+}
+
+// kinds are what runs each kind of agent.
+func (h *house) kinds() map[agent.Kind]agent.Runner {
+	return map[agent.Kind]agent.Runner{
+		agent.Command:  h.runner,
+		agent.Workflow: workflow.New(workflow.Options{}),
+		agent.LLM:      h.models.runner(h.runner),
+		agent.Remote:   remote.New(remote.Options{Ack: func() time.Duration { return h.engine.Config().Settings.AckTimeout }}),
+	}
 }
 
 // hiddenBy is what no agent may see: the data folder, the database, the configuration.

@@ -43,14 +43,9 @@ func (c *LinkAccountCmd) Run(ctx context.Context, sh *console.Shell, called *kon
 		if err != nil {
 			return coded(err)
 		}
-		if sh.JSON {
-			return sh.Document(map[string]any{"code": code, "expires_at": expires})
-		}
-		if err := sh.Say("%s", code); err != nil {
-			return err
-		}
-		sh.Hint("  In %s send /start %s to the bot within 10 minutes", channel.Title(), code)
-		return nil
+		made := map[string]any{"code": code, "expires_at": expires}
+		return sh.Then(sh.Answer(made, "%s", code), "  In %s send /start %s to the bot within 10 minutes",
+			channel.Title(), code)
 	})
 }
 
@@ -72,7 +67,8 @@ func (c *LinkListCmd) Run(ctx context.Context, sh *console.Shell) error {
 				rows = append(rows, []string{console.Line(u.Name), console.Line(a.Channel), strconv.FormatInt(a.ID, 10), console.Line(a.Name)})
 			}
 		}
-		return console.List(sh, wire.ListOf(all, ""), rows, "No account is linked. Link one: gatehouse link telegram USER", func(row []string) []string { return row })
+		return console.List(sh, wire.ListOf(all, ""), rows,
+			"No account is linked. Link one: gatehouse link telegram USER", func(row []string) []string { return row })
 	})
 }
 
@@ -92,6 +88,7 @@ func (c *LinkRemoveCmd) Run(ctx context.Context, sh *console.Shell) error {
 		case err != nil:
 			return err
 		}
-		return sh.Answer(map[string]any{"channel": c.Channel, "id": c.ID, "removed": true}, "The %s account %d is linked to nobody now", c.Channel, c.ID)
+		return sh.Answer(map[string]any{"channel": c.Channel, "id": c.ID, "removed": true},
+			"The %s account %d is linked to nobody now", c.Channel, c.ID)
 	})
 }

@@ -102,8 +102,8 @@ func usageError(err error) error {
 		return console.Usage("The command is not understood.")
 	}
 	command := "gatehouse"
-	var parse *kong.ParseError
-	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
+	if parse,
+		ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil && parse.Context.Selected() != nil {
 		command = parse.Context.Selected().FullPath()
 	}
 	return console.Usage("%s. See %s --help.", console.Capital(console.Line(text)), command)

@@ -33,16 +33,11 @@ type TokenCreateCmd struct {
 
 // Run prints the token alone on stdout; nobody can read it again.
 func (c *TokenCreateCmd) Run(ctx context.Context, sh *console.Shell) error {
-	v := people.Token{Name: c.Name}
-	for _, text := range c.Scope {
-		scope, err := people.ParseScope(text)
-		if err != nil {
-			return console.Mistake(err)
-		}
-		if !slices.Contains(v.Scopes, scope) {
-			v.Scopes = append(v.Scopes, scope)
-		}
+	scopes, err := parsed(c.Scope, people.ParseScope)
+	if err != nil {
+		return err
 	}
+	v := people.Token{Name: c.Name, Scopes: scopes}
 	if c.Expires != "" {
 		life, err := sharedctx.ParseTTL(c.Expires)
 		if err != nil {

@@ -43,7 +43,7 @@ func (c *UserAddCmd) Run(ctx context.Context, sh *console.Shell) error {
 	if err := people.CheckUserName(c.Name); err != nil {
 		return console.Mistake(err)
 	}
-	given, err := parseRoles(c.Role)
+	given, err := parsed(c.Role, people.ParseRole)
 	if err != nil {
 		return err
 	}
@@ -62,27 +62,23 @@ func (c *UserAddCmd) Run(ctx context.Context, sh *console.Shell) error {
 			return console.Usage("There is a user %s already. Choose another name, or list them: gatehouse user list", console.Line(c.Name))
 		case err != nil:
 			return coded(err)
-		case sh.JSON:
-			return sh.Document(made)
 		}
-		if err := sh.Say("%s added as %s", console.Line(made.Name), roles(made.Roles)); err != nil {
-			return err
-		}
-		sh.Hint("  sign in: gatehouse user signin-link %s", console.Line(made.Name))
-		return nil
+		name := console.Line(made.Name)
+		return sh.Then(sh.Answer(made, "%s added as %s", name, roles(made.Roles)),
+			"  sign in: gatehouse user signin-link %s", name)
 	})
 }
 
-// parseRoles reads roles, each once.
-func parseRoles(texts []string) ([]people.Role, error) {
-	var all []people.Role
+// parsed reads roles or scopes, each once.
+func parsed[T comparable](texts []string, parse func(string) (T, error)) ([]T, error) {
+	var all []T
 	for _, text := range texts {
-		role, err := people.ParseRole(text)
+		one, err := parse(text)
 		if err != nil {
 			return nil, console.Mistake(err)
 		}
-		if !slices.Contains(all, role) {
-			all = append(all, role)
+		if !slices.Contains(all, one) {
+			all = append(all, one)
 		}
 	}
 	return all, nil
@@ -169,14 +165,8 @@ func (c *UserSigninCmd) Run(ctx context.Context, sh *console.Shell) error {
 			return err
 		}
 		link := site(ctx, cfg) + signinPath + url.QueryEscape(code)
-		if sh.JSON {
-			return sh.Document(map[string]any{"url": link, "user": u.Name, "expires_at": sh.Now().Add(linkLife).UTC()})
-		}
-		if err := sh.Say("%s", link); err != nil {
-			return err
-		}
-		sh.Hint("  for %s; works once, for 10 minutes", console.Line(u.Name))
-		return nil
+		made := map[string]any{"url": link, "user": u.Name, "expires_at": sh.Now().Add(linkLife).UTC()}
+		return sh.Then(sh.Answer(made, "%s", link), "  for %s; works once, for 10 minutes", console.Line(u.Name))
 	})
 }
 
@@ -219,7 +209,7 @@ type UserRolesCmd struct {
 
 // Run prints the roles that the person has then.
 func (c *UserRolesCmd) Run(ctx context.Context, sh *console.Shell) error {
-	given, err := parseRoles(c.Role)
+	given, err := parsed(c.Role, people.ParseRole)
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,8 @@ func (a *API) request(c echo.Context) (approval.Request, error) {
 // Approvals answers GET /approvals.
 func (a *API) Approvals(c echo.Context) error {
 	ctx, q := c.Request().Context(), asked(c, "state", "task_id", "repository", "agent", "after", "limit")
-	f := approval.Filter{Repository: q.Get("repository"), Agent: q.Get("agent"), States: statesOf(q, handlers.RequestStates()),
+	f := approval.Filter{Repository: q.Get("repository"), Agent: q.Get("agent"), States: statesOf(q,
+		handlers.RequestStates()),
 		Limit: q.limit(), After: q.id(orchestrator.RequestPrefix)}
 	if q.err != nil {
 		return q.err

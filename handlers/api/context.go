@@ -214,7 +214,10 @@ func (a *API) Uses(c echo.Context) error {
 	if err != nil {
 		return noBoard(err, c.Param("ns"))
 	}
-	return c.JSON(http.StatusOK, fullPage(found, limit, func(u sharedctx.Use) string { return strconv.FormatInt(u.N, 10) }))
+	return c.JSON(http.StatusOK, fullPage(found, limit, func(u sharedctx.Use) string {
+		return strconv.FormatInt(u.N,
+			10)
+	}))
 }
 
 // CleanUp answers POST /context/cleanup: it removes what has expired (K34). The server

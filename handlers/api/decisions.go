@@ -86,7 +86,8 @@ func (a *API) Revert(c echo.Context) error {
 		return err
 	}
 	t, err := a.Gateway.Revert(c.Request().Context(), id, caller(c).Principal)
-	return send(c, http.StatusAccepted, wire.Submitted{ID: t.ID, DelegationID: t.RootID, Agent: t.Agent, State: "checking"}, err)
+	return send(c, http.StatusAccepted, wire.Submitted{ID: t.ID, DelegationID: t.RootID, Agent: t.Agent,
+		State: "checking"}, err)
 }
 
 // comments are the line comments of all decisions on a request.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -66,10 +67,7 @@ func (a *API) discardedBelow(ctx context.Context, d orchestrator.Delegation) (st
 // gets its slot and the child's changes first.
 func (a *API) one(c echo.Context) (wire.Delegation, orchestrator.Delegation, error) {
 	ctx := c.Request().Context()
-	id := c.Param("id")
-	if id == "" {
-		id = c.QueryParam("id")
-	}
+	id := cmp.Or(c.Param("id"), c.QueryParam("id"))
 	who := caller(c)
 	d, err := a.Ids.Delegation(ctx, who, id)
 	if err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -35,8 +36,8 @@ func (a *API) exportList(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	format := c.QueryParam("format")
-	if format != "csv" && format != "jsonl" && format != "" {
+	format := cmp.Or(c.QueryParam("format"), "jsonl")
+	if format != "csv" && format != "jsonl" {
 		return bad("There is no format %.40q. Use jsonl or csv.", format)
 	}
 	// The line is written down as it was asked for; the end of the period is only ours.
@@ -48,9 +49,6 @@ func (a *API) exportList(c echo.Context) error {
 	rows, err := a.History.HistoryTotal(ctx, q)
 	if err != nil {
 		return err
-	}
-	if format == "" {
-		format = "jsonl"
 	}
 	if format == "jsonl" {
 		if err := a.canSeal(); err != nil {
@@ -102,10 +100,7 @@ type countLine struct {
 }
 
 func (a *API) listJSONL(c echo.Context, q history.Query, line string) error {
-	zone := c.QueryParam("zone")
-	if zone == "" {
-		zone = time.UTC.String()
-	}
+	zone := cmp.Or(c.QueryParam("zone"), time.UTC.String())
 	w := proof.NewSelectionWriter(c.Response(), proof.Selection{List: string(q.List), Filter: patch.Shown(line), Zone: zone, By: patch.Shown(caller(c).Name())})
 	rows, err := a.each(c, q, func(row any) error { return writeLine(w.Row, row) })
 	if err != nil {

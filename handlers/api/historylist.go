@@ -48,8 +48,7 @@ func (a *API) lineOf(c echo.Context, also ...string) (history.Query, error) {
 		}
 	}
 	query, err := history.Parse(list, q.Get("filter"), a.Now(), zone)
-	var wrong *history.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*history.Error](err); ok {
 		return query, &orchestrator.Error{Code: orchestrator.CodeBadRequest, Message: wrong.Text, Err: err}
 	}
 	return query, err

@@ -71,7 +71,8 @@ func (a *API) Deliveries(c echo.Context) error {
 		return err
 	}
 	q := asked(c, "state", "after", "limit")
-	f := trigger.Filter{Trigger: c.Param("name"), States: statesOf(q, trigger.States()), After: q.id(trigger.DeliveryPrefix), Limit: q.limit()}
+	f := trigger.Filter{Trigger: c.Param("name"), States: statesOf(q, trigger.States()),
+		After: q.id(trigger.DeliveryPrefix), Limit: q.limit()}
 	if q.err != nil {
 		return q.err
 	}

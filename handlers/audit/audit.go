@@ -8,7 +8,9 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/record/history"
 	"gatehouse/views"
 	view "gatehouse/views/audit"
@@ -248,4 +250,60 @@ func auditBack(list history.List, line, columns string) string {
 		q.Set("columns", columns)
 	}
 	return views.AuditPath + "?" + q.Encode()
+}
+
+// auditTasks lists delegations.
+func (p *Pages) auditTasks(f *handlers.Frame, line handlers.FilterLine, after string, page *view.AuditPage) error {
+	if after != "" && !handlers.IsID(after, orchestrator.DelegationPrefix) {
+		return handlers.UnknownPlace
+	}
+	found, err := p.Reader.List(f.Ctx, orchestrator.Filter{Line: line.Query, After: after, Limit: auditRows})
+	if err != nil {
+		return err
+	}
+	page.Tasks = each.Of(found.Items, f.OnlyRow)
+	page.NextHref = handlers.NextHref(page.Path, found.Next)
+	return nil
+}
+
+// auditEvents lists events. A search through many may end before it has found a page full;
+// it goes on there.
+func (p *Pages) auditEvents(f *handlers.Frame, line handlers.FilterLine, after string, page *view.AuditPage) error {
+	found, err := p.History.HistoryEvents(f.Ctx, line.Query, after, auditRows)
+	if err != nil {
+		return err
+	}
+	for _, r := range found.Rows {
+		e := event.Event{TaskID: r.TaskID, N: r.N, ID: r.ID, Type: event.Type(r.Type), DelegationID: r.DelegationID, Actor: r.Actor, At: r.At, Data: r.Data}
+		page.Events = append(page.Events, view.AuditEvent{Found: r, Text: handlers.EventLine(e)})
+	}
+	page.NextHref = handlers.NextHref(page.Path, found.Next)
+	if len(found.Rows) < auditRows && found.Next != "" {
+		page.LookedTo = found.To
+	}
+	return nil
+}
+
+// AuditExport answers GET /audit/export: it says what a file will have. The file itself is
+// made under /api/v1/audit/export.
+func (p *Pages) AuditExport(c echo.Context) error {
+	q := c.QueryParams()
+	asked := auditAsked{list: listOf(q), line: q.Get("filter")}
+	if !slices.Contains(auditLists, asked.list) {
+		return handlers.Refuse(orchestrator.CodeBadRequest, "There is no list of that name. Choose requests, delegations or events.")
+	}
+	f, err := p.Begin(c, views.SectionAudit, "Export")
+	if err != nil {
+		return err
+	}
+	f.Chrome.StreamURL = ""
+	line, status := p.auditLine(c, asked), http.StatusOK
+	page := view.AuditExportPage{Chrome: f.Chrome, List: asked.list, Line: asked.line, Problem: line.Problem,
+		Zone: p.ReaderZone(c).String(), Back: auditBack(asked.list, asked.line, "")}
+	if line.Problem != nil {
+		status = http.StatusBadRequest
+	} else if page.Count.N, err = p.History.HistoryTotal(f.Ctx, line.Query); err != nil {
+		return err
+	}
+	return handlers.Render(c, status, view.AuditExport(page))
 }

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -98,8 +97,7 @@ func (p *Pages) LiftHold(c echo.Context) error {
 
 // holdRefused shows the page again with what is wrong, and the form as it was sent.
 func (p *Pages) holdRefused(c echo.Context, err error, change func(*view.HoldsPage)) error {
-	var known *orchestrator.Error
-	if !errors.As(err, &known) {
+	if orchestrator.CodeOf(err) == "" {
 		return err
 	}
 	return p.holdsPage(c, handlers.FaultOf(err).Status, func(page *view.HoldsPage) {

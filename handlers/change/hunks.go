@@ -3,6 +3,7 @@ package change
 import (
 	"regexp"
 
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views/diff"
 )
@@ -53,10 +54,7 @@ func HunksOf(d Drawing, hunks []patch.Hunk, rows *int) (out []diff.DiffHunk, tai
 			skipped = 0
 		}
 		patch.MarkWords(h.Lines[first:last])
-		raw := make([]diff.RawLine, 0, last-first)
-		for _, l := range h.Lines[first:last] {
-			raw = append(raw, d.Long.raw(l))
-		}
+		raw := each.Of(h.Lines[first:last], d.Long.raw)
 		drawn := diff.NewHunk(d.Path, skipped, h.Section, raw)
 		if first == 0 {
 			d.links(&drawn, gap, false)

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -201,9 +202,7 @@ func (p *Pages) chatForm(page view.ChatPage, typed views.SendForm) views.SendFor
 func (p *Pages) Say(c echo.Context) error {
 	who, _ := handlers.Who(c)
 	in := views.SendForm{Agent: c.FormValue("agent"), Text: c.FormValue("text"), Repository: c.FormValue("repository"), Handoffs: c.FormValue("handoffs") != "", Key: c.FormValue("key")}
-	if in.Agent == "" {
-		in.Agent = handlers.DefaultAgent(p.Engine.Config().Agents)
-	}
+	in.Agent = cmp.Or(in.Agent, handlers.DefaultAgent(p.Engine.Config().Agents))
 	t, _, _, err := p.Engine.Submit(c.Request().Context(), orchestrator.Submission{
 		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: origin.From(origin.Chat), Chat: who.User.ID, RequesterID: who.User.ID, Requester: who.User.Name,
 	})

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -92,10 +93,7 @@ func nodesAndDisk(f *handlers.Frame, c handlers.Condition, page *view.OverviewPa
 
 // midnight is when today began, in the zone of server.timezone.
 func (p *Pages) midnight() time.Time {
-	zone := p.Gateway.Config().Location
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone := cmp.Or(p.Gateway.Config().Location, time.UTC)
 	now := p.Now().In(zone)
 	return time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, zone)
 }

@@ -11,6 +11,8 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/insight"
 	"gatehouse/views"
@@ -35,9 +37,7 @@ func (p *Pages) Insights(c echo.Context) error {
 	only := insight.Filter{Agent: c.QueryParam("agent"), Repository: c.QueryParam("repository")}
 	page.Agent, page.Repo, page.MayAudit = only.Agent, only.Repository, f.Who.Has(people.AuditRead)
 	conf := p.Engine.Config()
-	for _, s := range conf.Agents.All() {
-		page.Agents = append(page.Agents, s.Name)
-	}
+	page.Agents = each.Of(conf.Agents.All(), func(s agent.Spec) string { return s.Name })
 	page.Repos = slices.Sorted(maps.Keys(conf.Repositories))
 	state, err := p.Sums.InsightState(f.Ctx)
 	if err != nil {

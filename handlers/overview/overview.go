@@ -10,6 +10,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
@@ -76,9 +77,7 @@ func (p *Pages) needsYou(f *handlers.Frame, page *view.OverviewPage) error {
 	if err := p.Gateway.WithReaders(f.Ctx, f.Who.Principal, first); err != nil {
 		return err
 	}
-	for _, r := range first {
-		page.NeedsYou = append(page.NeedsYou, f.ApprovalRow(r))
-	}
+	page.NeedsYou = each.Of(first, f.ApprovalRow)
 	return nil
 }
 
@@ -223,9 +222,7 @@ func (p *Pages) wentWrong(f *handlers.Frame, midnight time.Time, page *view.Over
 	if err != nil {
 		return err
 	}
-	for _, d := range tasks {
-		page.Wrong = append(page.Wrong, f.DelegationRow(d, nil))
-	}
+	page.Wrong = each.Of(tasks, f.OnlyRow)
 	for _, r := range refusals {
 		page.Wrong = append(page.Wrong, views.DelegationRow{ID: r.TaskID, Key: fmt.Sprintf("%s-%d", r.TaskID, r.N), Title: r.Task, State: "refused", Chain: []string{r.From, r.To}, EndedAt: r.At, Code: r.Code, Case: r.Reason, Reason: r.Message})
 	}

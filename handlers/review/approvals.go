@@ -8,6 +8,8 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 	"gatehouse/views"
 	view "gatehouse/views/review"
 
@@ -56,9 +58,7 @@ func (p *Pages) Approvals(c echo.Context) error {
 	if err := p.Gateway.WithReaders(f.Ctx, f.Who.Principal, found.Items); err != nil {
 		return err
 	}
-	for _, r := range found.Items {
-		page.Rows = append(page.Rows, f.ApprovalRow(r))
-	}
+	page.Rows = each.Of(found.Items, f.ApprovalRow)
 	page.Later = filter.After != ""
 	if found.Next != "" {
 		page.NextHref = handlers.WithParam(f.Chrome.Path, "after", found.Next)
@@ -111,9 +111,7 @@ func (p *Pages) requestsOf(f *handlers.Frame, filter approval.Filter, mine bool)
 func (p *Pages) approvalChoices(f *handlers.Frame, page *view.ApprovalsPage, filter approval.Filter) error {
 	conf := p.Engine.Config()
 	page.Repositories = slices.Sorted(maps.Keys(conf.Repositories))
-	for _, a := range conf.Agents.All() {
-		page.Agents = append(page.Agents, a.Name)
-	}
+	page.Agents = each.Of(conf.Agents.All(), func(s agent.Spec) string { return s.Name })
 	if rules := p.Gateway.Config().Policy; rules != nil {
 		for _, r := range rules.Rules() {
 			page.Rules = append(page.Rules, r.Name)

@@ -16,16 +16,10 @@ import (
 // Decide answers POST /approvals/{id}/decision, a plain form. A verdict that is not
 // taken shows the page again with the reason and what was typed.
 func (p *Pages) Decide(c echo.Context) error {
-	ctx := c.Request().Context()
-	id, err := p.Ids.Request(ctx, c.Param("id"))
+	id, form, who, err := p.posted(c)
 	if err != nil {
 		return err
 	}
-	form, err := c.FormParams()
-	if err != nil {
-		return handlers.Refuse("bad_request", "The form could not be read. Load the page again.")
-	}
-	who, _ := handlers.Who(c)
 	b := approval.Ballot{
 		RequestID: id, Principal: who.Principal, Channel: handlers.Channel(c), Verdict: approval.Verdict(form.Get("verdict")),
 		Digest: form.Get("digest"), Revision: handlers.Count(form.Get("revision")), Comment: form.Get("comment"),
@@ -43,14 +37,9 @@ func (p *Pages) Decide(c echo.Context) error {
 		no.picked = pickedOf(form)
 		b.Files = pathsOf(r.Revision, no.picked)
 	}
-	after, err := p.Gateway.Decide(ctx, b)
+	after, err := p.Gateway.Decide(c.Request().Context(), b)
 	if err != nil {
-		f := handlers.FaultOf(err)
-		if f.ID != "" || f.Status == 404 {
-			return err
-		}
-		no.status, no.message = f.Status, f.Message
-		return p.review(c, no)
+		return p.refuse(c, err, no)
 	}
 	if b.Files != nil && after.State == approval.Superseded { // all of them is a plain yes
 		done = "some"

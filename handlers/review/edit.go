@@ -59,12 +59,7 @@ func (p *Pages) Edit(c echo.Context) error {
 		b.Patch = "-" // never read: the digest is refused before
 	}
 	if _, err = p.Gateway.Decide(ctx, b); err != nil {
-		f := handlers.FaultOf(err)
-		if f.ID != "" || f.Status == http.StatusNotFound {
-			return err
-		}
-		no.status, no.message = f.Status, f.Message
-		return p.review(c, no)
+		return p.refuse(c, err, no)
 	}
 	return handlers.SeeOther(c, views.ApprovalHref(r.ID), "edit")
 }

@@ -3,6 +3,7 @@ package review
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -174,6 +175,28 @@ func (p *Pages) howRead(f *handlers.Frame, r approval.Request, shown approval.Re
 	return r.HowRead(), err
 }
 
+// posted is a form about a request, which id names, and who sent it.
+func (p *Pages) posted(c echo.Context) (id string, form url.Values, who handlers.Caller, err error) {
+	if id, err = p.Ids.Request(c.Request().Context(), c.Param("id")); err != nil {
+		return "", nil, who, err
+	}
+	if form, err = c.FormParams(); err != nil {
+		err = handlers.Refuse(orchestrator.CodeBadRequest, "The form could not be read. Load the page again.")
+	}
+	who, _ = handlers.Who(c)
+	return id, form, who, err
+}
+
+// refuse shows the page again with what was typed and why it was not taken; what is no refusal is an error.
+func (p *Pages) refuse(c echo.Context, err error, no refused) error {
+	f := handlers.FaultOf(err)
+	if f.ID != "" || f.Status == http.StatusNotFound {
+		return err
+	}
+	no.status, no.message = f.Status, f.Message
+	return p.review(c, no)
+}
+
 // request reads the request that the address names.
 func (p *Pages) request(c echo.Context) (approval.Request, error) {
 	id, err := p.Ids.Request(c.Request().Context(), c.Param("id"))
@@ -237,4 +260,39 @@ func (p *Pages) reviewHead(f *handlers.Frame, r approval.Request, v approval.Rev
 	page.CanLand = d.Work.Problem != "" && d.State == orchestrator.Landing && (f.Who.Has(people.DelegationsControl) || f.Who.Has(people.ApprovalsDecide))
 	page.Decisions, page.Notes, page.Checks = r.Decisions, v.Notes, v.Checks
 	return page
+}
+
+// reviewHandover is the rest of the review page where r asks about a hand-over.
+func (p *Pages) reviewHandover(c echo.Context, f *handlers.Frame, q url.Values, page view.ReviewPage, r approval.Request, shown approval.Revision, no refused) error {
+	page.Ask = askOf(*r.Question)
+	page.Split = q.Get("view") == "split"
+	if r.Travels() && q.Get("part") != "head" {
+		if err := p.diff(f.Ctx, q, &page, r, shown); err != nil {
+			return err
+		}
+		viewedOn(&page)
+	}
+	page.Warnings = shown.Warnings
+	page.Refused, page.Comment, page.Ticked, page.Back = no.message, no.comment, no.ticked, placeOf(q.Encode())
+	if page.State != string(approval.Pending) || !page.CanDecide {
+		page.Unsent = no.comment
+	}
+	return wholeOrPart(c, q, page, no)
+}
+
+// wholeOrPart answers with the review page, or with the one file of it that q asks for.
+func wholeOrPart(c echo.Context, q url.Values, page view.ReviewPage, no refused) error {
+	if n := partOf(q); n > 0 && n <= len(page.Files) {
+		return handlers.Render(c, no.status, view.ReviewFile(page, n))
+	}
+	return handlers.Render(c, no.status, view.Review(page))
+}
+
+// askOf is the question about a hand-over as a page shows it.
+func askOf(q orchestrator.Question) *view.HandoverAsk {
+	a := &view.HandoverAsk{From: q.From, To: q.To, Text: q.Text, Command: q.Command(), Place: q.Place(), Travels: q.Tree != "", Stands: q.Stands()}
+	for _, key := range slices.Sorted(maps.Keys(q.Context)) {
+		a.Context = append(a.Context, views.ContextLine{Key: key, Value: q.Context[key]})
+	}
+	return a
 }

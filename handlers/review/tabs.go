@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -120,9 +121,7 @@ func tabRules(text string) []tabRule {
 	var globs []string
 	tab, indent := 0, 0
 	end := func() {
-		if tab == 0 {
-			tab = indent
-		}
+		tab = cmp.Or(tab, indent)
 		if len(globs) > 0 && tab > 0 {
 			rules = append(rules, tabRule{globs, tab})
 		}

@@ -11,7 +11,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/handlers"
 	"gatehouse/handlers/change"
-	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/views"
 	view "gatehouse/views/review"
@@ -22,18 +22,12 @@ import (
 // Viewed answers POST /approvals/{id}/viewed: the mark on one file of a revision is set
 // or removed. A script that asks for JSON gets no body; a form leads back to the file.
 func (p *Pages) Viewed(c echo.Context) error {
-	ctx := c.Request().Context()
-	id, err := p.Ids.Request(ctx, c.Param("id"))
+	id, form, who, err := p.posted(c)
 	if err != nil {
 		return err
 	}
-	form, err := c.FormParams()
-	if err != nil {
-		return handlers.Refuse(orchestrator.CodeBadRequest, "The form could not be read. Load the page again.")
-	}
-	who, _ := handlers.Who(c)
 	file := handlers.Count(form.Get("file"))
-	if err := p.Gateway.MarkViewed(ctx, who.Principal, id, handlers.Count(form.Get("revision")), file, form.Get("viewed") != ""); err != nil {
+	if err := p.Gateway.MarkViewed(c.Request().Context(), who.Principal, id, handlers.Count(form.Get("revision")), file, form.Get("viewed") != ""); err != nil {
 		return err
 	}
 	if strings.Contains(c.Request().Header.Get(echo.HeaderAccept), echo.MIMEApplicationJSON) {
@@ -45,21 +39,13 @@ func (p *Pages) Viewed(c echo.Context) error {
 // Opened answers POST /approvals/{id}/opened: files that were before the person to their
 // end. Only the page's script sends it; sent again, it changes nothing.
 func (p *Pages) Opened(c echo.Context) error {
-	ctx := c.Request().Context()
-	id, err := p.Ids.Request(ctx, c.Param("id"))
+	id, form, who, err := p.posted(c)
 	if err != nil {
 		return err
 	}
-	form, err := c.FormParams()
-	if err != nil {
-		return handlers.Refuse(orchestrator.CodeBadRequest, "The form could not be read. Load the page again.")
-	}
-	var files []int
-	for _, s := range form["file"] {
-		files = append(files, handlers.Count(s))
-	}
-	who, _ := handlers.Who(c)
-	if err := p.Gateway.MarkOpened(ctx, who.Principal, id, handlers.Count(form.Get("revision")), files); err != nil {
+	files := each.Of(form["file"], handlers.Count)
+	if err := p.Gateway.MarkOpened(c.Request().Context(), who.Principal, id, handlers.Count(form.Get("revision")),
+		files); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

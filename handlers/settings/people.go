@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
@@ -54,9 +55,7 @@ func (p *Pages) everybody(ctx context.Context) ([]people.User, []people.Token, e
 
 func (p *Pages) personRow(u people.User, all []people.User, tokens []people.Token, reader handlers.Caller) view.PersonRow {
 	row := view.PersonRow{Name: u.Name, Groups: p.groupsOf(u.Name), Disabled: u.Disabled, Password: u.PasswordHash != "", CreatedAt: u.CreatedAt, You: u.ID == reader.User.ID}
-	for _, r := range u.Roles {
-		row.Roles = append(row.Roles, string(r))
-	}
+	row.Roles = each.Of(u.Roles, each.String)
 	for _, a := range u.Accounts {
 		row.Accounts = append(row.Accounts, string(a.Channel)+" "+a.Name)
 	}

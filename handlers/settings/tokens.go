@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/views"
@@ -44,9 +45,7 @@ func (p *Pages) tokenRows(tokens []people.Token, owners []people.User, reader ha
 	for _, t := range tokens {
 		disabled := slices.ContainsFunc(owners, func(u people.User) bool { return u.ID == t.UserID && u.Disabled })
 		row := view.TokenRow{ID: t.ID, Owner: t.UserName, Name: t.Name, CreatedAt: t.CreatedAt, UsedAt: handlers.At(t.LastUsedAt), ExpiresAt: handlers.At(t.ExpiresAt), State: tokenState(t, disabled, p.Now())}
-		for _, s := range t.Scopes {
-			row.Scopes = append(row.Scopes, string(s))
-		}
+		row.Scopes = each.Of(t.Scopes, each.String)
 		row.MayRevoke = t.RevokedAt == nil && row.State != tokenExpired && reader.Session && (t.UserID == reader.User.ID || reader.Has(people.AdminScope))
 		rows = append(rows, row)
 	}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -22,9 +23,7 @@ func (w *socket) chat(ctx context.Context, in incoming) error {
 	if !w.who.Has(people.TasksWrite) {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "Sending tasks needs the right tasks:write.")
 	}
-	if in.Agent == "" {
-		in.Agent = handlers.DefaultAgent(w.streams.Engine.Config().Agents)
-	}
+	in.Agent = cmp.Or(in.Agent, handlers.DefaultAgent(w.streams.Engine.Config().Agents))
 	w.inOrder(ctx)
 	t, root, _, err := w.streams.Engine.Submit(ctx, orchestrator.Submission{
 		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: origin.From(origin.Chat), Chat: w.who.User.ID,

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -25,10 +26,7 @@ func Wanted(c echo.Context) bool {
 // Task streams the events that the id in the address names: /delegations/{id}/events
 // and /delegation-stream?id=. Without a cursor it begins at the first event.
 func (s *Streams) Task(c echo.Context) error {
-	id := c.Param("id")
-	if id == "" {
-		id = c.QueryParam("id")
-	}
+	id := cmp.Or(c.Param("id"), c.QueryParam("id"))
 	who, _ := handlers.Who(c)
 	taskID, only, err := handlers.Scope(c.Request().Context(), s.Ids, who, id)
 	if err != nil {
@@ -67,10 +65,7 @@ func (s *Streams) All(c echo.Context) error {
 // cursorOf reads where to resume. A browser that reconnects sends Last-Event-ID,
 // which is newer than the address it first connected to.
 func cursorOf(c echo.Context, absent int64) (int64, error) {
-	s := c.Request().Header.Get("Last-Event-ID")
-	if s == "" {
-		s = c.QueryParam("after")
-	}
+	s := cmp.Or(c.Request().Header.Get("Last-Event-ID"), c.QueryParam("after"))
 	if s == "" {
 		return absent, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/textcut"
 	"gatehouse/views"
 	view "gatehouse/views/task"
@@ -103,9 +104,7 @@ func turnViews(turns []agent.Turn, d orchestrator.Delegation, tree []orchestrato
 			answer(&v, t, d.ID)
 		}
 		if t.Message.Role == agent.FromUser {
-			for _, id := range t.Children {
-				v.Told = append(v.Told, link(id))
-			}
+			v.Told = each.Of(t.Children, link)
 		}
 		out = append(out, v)
 	}

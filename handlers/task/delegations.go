@@ -1,7 +1,6 @@
 package task
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -117,32 +116,13 @@ func (p *Pages) jump(c echo.Context, q string) (href string, err error) {
 		return "", nil
 	}
 	id, err := p.Ids.Any(c.Request().Context(), q)
-	if err != nil {
-		return "", ignoreUnknown(err)
+	switch {
+	case orchestrator.CodeOf(err) == orchestrator.CodeNotFound:
+		return "", nil
+	case err != nil:
+		return "", err
 	}
 	return handlers.HrefOf(id), nil
-}
-
-// ignoreUnknown drops the error of a word that names no id.
-func ignoreUnknown(err error) error {
-	var e *orchestrator.Error
-	if errors.As(err, &e) && e.Code == orchestrator.CodeNotFound {
-		return nil
-	}
-	return err
-}
-
-// Cancel answers POST /delegations/{id}/cancel.
-func (p *Pages) Cancel(c echo.Context) error {
-	who, _ := handlers.Who(c)
-	d, err := p.Ids.Delegation(c.Request().Context(), who, c.Param("id"))
-	if err != nil {
-		return err
-	}
-	if _, err = p.Engine.CancelFor(c.Request().Context(), d.ID, who.Name(), c.FormValue("reason")); err != nil {
-		return err
-	}
-	return handlers.SeeOther(c, views.DelegationHref(d.ID), "cancelled")
 }
 
 // Retry answers POST /delegations/{id}/retry.

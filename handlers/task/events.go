@@ -9,6 +9,7 @@ import (
 
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/textcut"
 	view "gatehouse/views/task"
@@ -100,10 +101,5 @@ func eventRow(e event.Event, tr *trace) (view.EventRow, error) {
 
 // eventTypes are those that a task's log may have, for the filter.
 func eventTypes() []string {
-	all := event.Types()
-	names := make([]string, len(all))
-	for i, t := range all {
-		names[i] = string(t)
-	}
-	return names
+	return each.Of(event.Types(), each.String)
 }

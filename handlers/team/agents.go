@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/insight"
 	"gatehouse/views"
@@ -79,9 +81,7 @@ func handsTo(s orchestrator.AgentStatus) []string {
 // checkForm asks the guards when both names are in the address.
 func (p *Pages) checkForm(f *handlers.Frame, c echo.Context) (view.CheckForm, error) {
 	form := view.CheckForm{From: c.QueryParam("from"), To: c.QueryParam("to"), Task: c.QueryParam("task")}
-	for _, s := range p.Engine.Config().Agents.All() {
-		form.Names = append(form.Names, s.Name)
-	}
+	form.Names = each.Of(p.Engine.Config().Agents.All(), func(s agent.Spec) string { return s.Name })
 	if form.From == "" || form.To == "" {
 		return form, nil
 	}
@@ -124,9 +124,7 @@ func (p *Pages) Agent(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range recent.Items {
-		page.Recent = append(page.Recent, f.DelegationRow(d, nil))
-	}
+	page.Recent = each.Of(recent.Items, f.OnlyRow)
 	if f.Who.Has(people.ApprovalsRead) {
 		if err := p.agentRequests(f, &page); err != nil {
 			return err
@@ -135,9 +133,7 @@ func (p *Pages) Agent(c echo.Context) error {
 	if page.Check, err = p.checkForm(f, c); err != nil {
 		return err
 	}
-	if page.Check.From == "" {
-		page.Check.From = status.Spec.Name
-	}
+	page.Check.From = cmp.Or(page.Check.From, status.Spec.Name)
 	return handlers.Render(c, http.StatusOK, view.Agent(page))
 }
 

@@ -108,7 +108,7 @@ func (p *Pages) TryTrigger(c echo.Context) error {
 		}
 		status, trial = f.Status, trigger.Trial{Code: f.Code, Message: f.Message}
 	}
-	try.Fires, try.Agent, try.Text, try.Key, try.Asks, try.Code, try.Message = trial.Fires, trial.Agent, trial.Text, trial.Key, trial.Asks, trial.Code, trial.Message
+	try.Trial = trial
 	return p.trigger(c, status, try)
 }
 

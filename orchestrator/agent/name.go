@@ -29,8 +29,7 @@ func CheckName(name string) error {
 		return fmt.Errorf("agent name %q has %d bytes: use 1 to %d", name, len(name), MaxName)
 	}
 	for i, r := range name {
-		ok := unicode.IsLetter(r) || unicode.IsDigit(r) || (i > 0 && strings.ContainsRune("-_.", r))
-		if !ok {
+		if ok := unicode.IsLetter(r) || unicode.IsDigit(r) || (i > 0 && strings.ContainsRune("-_.", r)); !ok {
 			return fmt.Errorf("agent name %q: use letters, digits, - _ and ., starting with a letter or digit", name)
 		}
 	}

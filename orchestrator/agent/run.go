@@ -239,9 +239,8 @@ type ModelCall struct {
 // agent may not read or write is a *Failure with the code forbidden and a sentence.
 type Shared interface {
 	Get(ctx context.Context, namespace, key string) (ContextEntry, bool, error)
-	// Query returns a namespace's entries, newest first (K31).
-	Query(ctx context.Context, namespace string, limit int) ([]ContextEntry, error)
-	// Prefix returns the entries whose key begins with prefix, taken literally (K41).
+	// Prefix returns the entries of a namespace whose key begins with prefix, taken literally
+	// (K41), newest first; all of them where prefix is "" (K31).
 	Prefix(ctx context.Context, namespace, prefix string, limit int) ([]ContextEntry, error)
 	Set(ctx context.Context, w ContextWrite) error
 	Touch(ctx context.Context, namespace, key string, ttlSeconds int64) (bool, error)

@@ -19,9 +19,6 @@ type Arrow struct {
 	Code      string // of the refusal; "" when the hand-over was made
 }
 
-// Refused says that a guard did not let it through.
-func (a Arrow) Refused() bool { return a.Code != "" }
-
 // Edge is one arrow of the drawing: all hand-overs that look alike.
 type Edge struct {
 	From, To  string

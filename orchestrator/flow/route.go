@@ -55,8 +55,8 @@ func (l *layout) ports() (outs, ins []port) {
 	return outs, ins
 }
 
-// share is where on a side of some length a port lies.
-func (p port) share(length int) int { return length * (p.at + 1) / (p.of + 1) }
+// share is where on a side of a box a port lies.
+func (p port) share() int { return BoxWidth * (p.at + 1) / (p.of + 1) }
 
 // step is how far labels of arrows into the same box are apart.
 const step = 16
@@ -64,12 +64,12 @@ const step = 16
 func (l *layout) downward(i int, outs, ins []port) ([]Point, Point) {
 	e := l.edges[i]
 	from, to := l.layer[e.From], l.layer[e.To]
-	way := []Point{{l.box[e.From].x - BoxWidth/2 + outs[i].share(BoxWidth), top(from) + BoxHeight}}
+	way := []Point{{l.box[e.From].x - BoxWidth/2 + outs[i].share(), top(from) + BoxHeight}}
 	for k, c := range l.passes[i] {
 		row := top(from + 1 + k)
 		way = append(way, Point{c.x, row}, Point{c.x, row + BoxHeight})
 	}
-	end := Point{l.box[e.To].x - BoxWidth/2 + ins[i].share(BoxWidth), top(to)}
+	end := Point{l.box[e.To].x - BoxWidth/2 + ins[i].share(), top(to)}
 	way = append(way, end)
 	// Labels stand over the box that they lead to, one below the other.
 	return way, Point{end.X, end.Y - 24 - ins[i].at%4*step}
@@ -83,8 +83,8 @@ const beside = 10
 // through the gap above the box that it leads to.
 func (l *layout) upward(i, x int, outs, ins []port) []Point {
 	e := l.edges[i]
-	out := Point{l.box[e.From].x - BoxWidth/2 + outs[i].share(BoxWidth), top(l.layer[e.From]) + BoxHeight}
-	in := Point{l.box[e.To].x - BoxWidth/2 + ins[i].share(BoxWidth), top(l.layer[e.To])}
+	out := Point{l.box[e.From].x - BoxWidth/2 + outs[i].share(), top(l.layer[e.From]) + BoxHeight}
+	in := Point{l.box[e.To].x - BoxWidth/2 + ins[i].share(), top(l.layer[e.To])}
 	low, high := out.Y+beside, in.Y-beside
 	return []Point{out, {out.X, low}, {x, low}, {x, high}, {in.X, high}, in}
 }

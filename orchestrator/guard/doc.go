@@ -6,5 +6,5 @@
 // a dry run is the same code as the real thing. A refusal is data for the calling
 // agent (K11); nothing here fails, waits or reads a store.
 //
-// The room may import agent, budget and chain, and the standard library.
+// The room may import agent, budget, chain and leaves for lists and texts, and the standard library.
 package guard

@@ -6,6 +6,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/each"
 )
 
 // Codes of refusals, as the contract publishes them.
@@ -117,6 +118,9 @@ type Verdict struct {
 	Skipped bool   `json:"skipped,omitempty"` // not asked: one before it refused
 }
 
+// Error makes a refusal an error for whoever asks several guards in a row.
+func (v *Verdict) Error() string { return v.Message }
+
 // rule is one guard. It returns a code with the sentence of its refusal, or "" with
 // a short note for the page that shows all verdicts.
 type rule struct {
@@ -146,11 +150,7 @@ func pipeline() []rule {
 
 // Names returns the guards in the order in which they are asked.
 func Names() []string {
-	var names []string
-	for _, r := range pipeline() {
-		names = append(names, r.name)
-	}
-	return names
+	return each.Of(pipeline(), func(r rule) string { return r.name })
 }
 
 // Check asks the guards in order and stops at the first refusal, which it also

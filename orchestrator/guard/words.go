@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/nearest"
 	"gatehouse/orchestrator/textcut"
 )
@@ -59,10 +60,7 @@ func quoted(name string) string { return `"` + safe(name) + `"` }
 
 // list joins names for a sentence.
 func list(names []string) string {
-	var shown []string
-	for _, n := range names[:min(len(names), maxListed)] {
-		shown = append(shown, safe(n))
-	}
+	shown := each.Of(names[:min(len(names), maxListed)], safe)
 	if more := len(names) - maxListed; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), more)
 	}
@@ -107,9 +105,5 @@ func Nearest(asked string, known []string) []string {
 	slices.SortFunc(found, func(a, b near) int {
 		return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.name, b.name))
 	})
-	var names []string
-	for _, n := range found[:min(len(found), 3)] {
-		names = append(names, n.name)
-	}
-	return names
+	return each.Of(found[:min(len(found), 3)], func(n near) string { return n.name })
 }

@@ -208,8 +208,7 @@ func agree(want map[string][2]entry, got []Change) error {
 		return refuse(CodeMalformed, path, "The patch can be read in two ways at %s, so it is not taken.", Shown(path))
 	}
 	for _, c := range got {
-		w, ok := want[c.Path]
-		if !ok || !same(w[0], c.OldMode, c.OldID) || !same(w[1], c.NewMode, c.NewID) {
+		if w, ok := want[c.Path]; !ok || !same(w[0], c.OldMode, c.OldID) || !same(w[1], c.NewMode, c.NewID) {
 			return differs(c.Path)
 		}
 		delete(want, c.Path)

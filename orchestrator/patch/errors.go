@@ -37,10 +37,8 @@ func (r *Refusal) Error() string { return r.Code + ": " + r.Message }
 
 // RefusalOf finds the refusal in err, nil when there is none.
 func RefusalOf(err error) *Refusal {
-	if r, ok := errors.AsType[*Refusal](err); ok {
-		return r
-	}
-	return nil
+	r, _ := errors.AsType[*Refusal](err)
+	return r
 }
 
 // maxNamed is how many paths a refusal lists; a hostile folder may hold millions.

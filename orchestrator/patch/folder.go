@@ -70,8 +70,8 @@ func (r *Mirror) prepareFolder(ctx context.Context, in Intent) (folder, error) {
 		return f, err
 	}
 	if len(dirty) > 0 {
-		if f.updated, err = r.alreadyAt(ctx, f.path, in.Tree); err != nil || f.updated {
-			return f, err
+		if f.updated = r.alreadyAt(ctx, f.path, in.Tree); f.updated {
+			return f, nil
 		}
 		return f, &DirtyFolder{Repository: r.repo.Name, Folder: f.path, Files: dirty, Reason: "uncommitted"}
 	}
@@ -132,13 +132,13 @@ func (r *Mirror) uncommitted(ctx context.Context, dir string) ([]string, error) 
 // alreadyAt: receive-pack moves the files before the ref. Killed between the
 // two, it leaves a folder whose index and files are exactly what was about to
 // land; then only the ref is missing.
-func (r *Mirror) alreadyAt(ctx context.Context, dir, tree string) (bool, error) {
+func (r *Mirror) alreadyAt(ctx context.Context, dir, tree string) bool {
 	_, err := r.git(ctx, command{dir: dir, gitDir: "-", args: []string{"diff-files", "--quiet", "--ignore-submodules=all"}})
 	if err != nil {
-		return false, nil
+		return false
 	}
 	out, err := r.git(ctx, command{dir: dir, gitDir: "-", args: []string{"write-tree"}})
-	return err == nil && strings.TrimSpace(string(out)) == tree, nil
+	return err == nil && strings.TrimSpace(string(out)) == tree
 }
 
 // inTheWay lists what stands in a folder where the change would add something,
@@ -256,8 +256,7 @@ func (r *Mirror) hold(ctx context.Context, dir string) (held string, done func()
 	}
 	if err != nil {
 		done()
-		var refusal *Refusal
-		if errors.As(err, &refusal) || ctx.Err() != nil {
+		if RefusalOf(err) != nil || ctx.Err() != nil {
 			return "", nil, err
 		}
 		return "", nil, fmt.Errorf("hold the checkout: %w", err)

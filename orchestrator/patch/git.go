@@ -107,9 +107,7 @@ func (r *Mirror) once(ctx context.Context, c command) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.home.opts.Timeout)
 	defer cancel()
 	limit := c.max
-	if limit <= 0 {
-		limit = 64 << 20
-	}
+	limit = cmp.Or(max(limit, 0), 64<<20)
 	out := &bounded{max: limit, stop: cancel}
 	stderr := &tail{max: 4 << 10}
 	cmd := r.prepare(ctx, c)

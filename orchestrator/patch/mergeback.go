@@ -73,11 +73,7 @@ func (w *writer) compare(changes []Change) ([]Change, error) {
 	var todo []Change
 	var moved []string
 	for _, c := range changes {
-		now, err := w.current(c)
-		if err != nil {
-			return nil, err
-		}
-		switch now {
+		switch w.current(c) {
 		case entryOf(c.NewMode, c.NewID):
 		case entryOf(c.OldMode, c.OldID):
 			todo = append(todo, c)
@@ -104,7 +100,7 @@ var inWay = entry{mode: "in the way"}
 
 // current is what stands at a path now, as git would name it. What the change
 // itself removes does not stand in the way of what it adds.
-func (w *writer) current(c Change) (entry, error) {
+func (w *writer) current(c Change) entry {
 	for i := range len(c.Path) {
 		if c.Path[i] != '/' {
 			continue
@@ -112,44 +108,40 @@ func (w *writer) current(c Change) (entry, error) {
 		info, err := w.root.Lstat(c.Path[:i])
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return entry{}, nil
+			return entry{}
 		case err != nil:
-			return inWay, nil
+			return inWay
 		case !info.IsDir() && w.gone[c.Path[:i]]:
-			return entry{}, nil
+			return entry{}
 		case !info.IsDir():
-			return inWay, nil
+			return inWay
 		}
 	}
 	info, err := w.root.Lstat(c.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return entry{}, nil
+		return entry{}
 	case err != nil:
-		return inWay, nil
+		return inWay
 	case info.IsDir():
 		if at, err := leftover(w.root, c.Path, w.own); at != "" || err != nil {
-			return inWay, nil
+			return inWay
 		}
-		return entry{}, nil
+		return entry{}
 	}
-	return w.read(c.Path)
+	return w.read(c.Path, info)
 }
 
-func (w *writer) read(name string) (entry, error) {
-	info, err := w.root.Lstat(name)
-	if err != nil {
-		return inWay, nil
-	}
+func (w *writer) read(name string, info fs.FileInfo) entry {
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, err := w.root.Readlink(name)
 		if err != nil {
-			return inWay, nil
+			return inWay
 		}
-		return entry{modeLink, blobID(w.r.format(), []byte(target))}, nil
+		return entry{modeLink, blobID(w.r.format(), []byte(target))}
 	case !info.Mode().IsRegular(), info.Size() > w.r.home.opts.Limits.FileBytes*4:
-		return inWay, nil
+		return inWay
 	}
 	mode := modeFile
 	if info.Mode().Perm()&0o100 != 0 {
@@ -158,19 +150,19 @@ func (w *writer) read(name string) (entry, error) {
 	// O_NONBLOCK: a pipe put there since must not hang us.
 	f, err := w.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return inWay, nil
+		return inWay
 	}
 	defer f.Close()
 	if again, err := f.Stat(); err != nil || !os.SameFile(info, again) {
-		return inWay, nil
+		return inWay
 	}
 	h := newHash(w.r.format())
 	fmt.Fprintf(h, "blob %d\x00", info.Size())
 	n, err := io.Copy(h, io.LimitReader(f, info.Size()+1))
 	if err != nil || n != info.Size() {
-		return inWay, nil
+		return inWay
 	}
-	return entry{mode, fmt.Sprintf("%x", h.Sum(nil))}, nil
+	return entry{mode, fmt.Sprintf("%x", h.Sum(nil))}
 }
 
 // write removes first and then writes, so that a file may become a folder.

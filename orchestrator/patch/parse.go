@@ -310,8 +310,7 @@ func (p *parser) hunk(head string) (*textHunk, error) {
 
 // noNewline takes the mark that a side ends without a line feed.
 func (p *parser) noNewline(h *textHunk, oldLeft, newLeft int) error {
-	line, ok := p.peek()
-	if !ok || !strings.HasPrefix(line, `\ `) {
+	if line, ok := p.peek(); !ok || !strings.HasPrefix(line, `\ `) {
 		return nil
 	}
 	last := &h.lines[len(h.lines)-1]

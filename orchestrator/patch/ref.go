@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -220,10 +221,7 @@ func (r *Mirror) Knows(ctx context.Context, ref string) (found bool, near []stri
 		return false, nil, err
 	}
 	branches, _ := parseListing(listing)
-	var names []string
-	for name := range branches {
-		names = append(names, name)
-	}
+	names := slices.Collect(maps.Keys(branches))
 	for line := range strings.Lines(listing) {
 		_, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		if tag, ok := strings.CutPrefix(name, "refs/tags/"); ok && !strings.HasSuffix(tag, "^{}") {

@@ -66,18 +66,11 @@ func (l Limits) filled() Limits {
 // over fills what l leaves open from wider limits.
 func (l Limits) over(wider Limits) Limits {
 	return Limits{
-		Files: pick(l.Files, wider.Files), Lines: pick(l.Lines, wider.Lines),
-		FileBytes: pick(l.FileBytes, wider.FileBytes), Bytes: pick(l.Bytes, wider.Bytes),
-		TextBytes: pick(l.TextBytes, wider.TextBytes), Entries: pick(l.Entries, wider.Entries),
-		BundleBytes: pick(l.BundleBytes, wider.BundleBytes),
+		Files: cmp.Or(max(l.Files, 0), wider.Files), Lines: cmp.Or(max(l.Lines, 0), wider.Lines),
+		FileBytes: cmp.Or(max(l.FileBytes, 0), wider.FileBytes), Bytes: cmp.Or(max(l.Bytes, 0), wider.Bytes),
+		TextBytes: cmp.Or(max(l.TextBytes, 0), wider.TextBytes), Entries: cmp.Or(max(l.Entries, 0), wider.Entries),
+		BundleBytes: cmp.Or(max(l.BundleBytes, 0), wider.BundleBytes),
 	}
-}
-
-func pick[N int | int64](v, otherwise N) N {
-	if v > 0 {
-		return v
-	}
-	return otherwise
 }
 
 // Options are what all mirrors of a server share. The zero value works.
@@ -145,9 +138,7 @@ func NewMirrors(dir string, opts Options) *Mirrors {
 	}
 	opts.Name = cmp.Or(opts.Name, "Gatehouse")
 	opts.Email = cmp.Or(opts.Email, "gatehouse@localhost")
-	if opts.Timeout <= 0 {
-		opts.Timeout = 10 * time.Minute
-	}
+	opts.Timeout = cmp.Or(max(opts.Timeout, 0), 10*time.Minute)
 	opts.Limits = opts.Limits.filled()
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs

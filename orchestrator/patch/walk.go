@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // finding is something in a folder that cannot become part of a tree.
@@ -32,9 +31,6 @@ type surveyor struct {
 	survey
 }
 
-// errWalk: the folder has more entries than a snapshot looks at.
-var errWalk = errors.New("too many entries")
-
 // present refuses a checkout that is gone, or is no folder any more.
 func present(dir string) error {
 	info, err := os.Lstat(dir)
@@ -53,13 +49,8 @@ func present(dir string) error {
 // error; the rest are findings, since an ignored folder may hold anything.
 func look(ctx context.Context, dir string, limits Limits) (*survey, error) {
 	w := &surveyor{root: dir, limits: limits, survey: survey{large: map[string]int64{}}}
-	if err := w.walk(ctx, ""); err != nil {
-		if errors.Is(err, errWalk) {
-			return nil, refuse(CodeTooLarge, "", "The checkout holds more than %d files and folders.", limits.Entries)
-		}
-		return nil, err
-	}
-	return &w.survey, nil
+	err := w.walk(ctx, "")
+	return &w.survey, err
 }
 
 func (w *surveyor) walk(ctx context.Context, rel string) error {
@@ -72,7 +63,7 @@ func (w *surveyor) walk(ctx context.Context, rel string) error {
 		return nil
 	}
 	if w.seen += len(entries); w.seen > w.limits.Entries {
-		return errWalk
+		return refuse(CodeTooLarge, "", "The checkout holds more than %d files and folders.", w.limits.Entries)
 	}
 	for _, e := range entries {
 		path := e.Name()
@@ -164,18 +155,10 @@ func (s ignoredSet) has(path string) bool {
 	if len(s) == 0 {
 		return false
 	}
-	if s[path] {
-		return true
-	}
-	for i := strings.IndexByte(path, '/'); i >= 0; {
-		if s[path[:i+1]] {
+	for p := parent(path); p != ""; p = parent(p) {
+		if s[path[:len(p)+1]] {
 			return true
 		}
-		next := strings.IndexByte(path[i+1:], '/')
-		if next < 0 {
-			return s[path+"/"]
-		}
-		i += 1 + next
 	}
-	return s[path+"/"]
+	return s[path] || s[path+"/"]
 }

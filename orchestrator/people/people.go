@@ -215,16 +215,8 @@ type Account struct {
 	LinkedAt time.Time      `json:"linked_at"`
 }
 
-// LinkCode is a one-time code that links an account; the store holds its hash.
-type LinkCode struct {
-	Hash      string
-	Channel   origin.Channel
-	UserID    string
-	ExpiresAt time.Time
-	UsedAt    *time.Time
-}
-
-// The figures of link codes. A code has 60 random bits: with five guesses in ten
+// The figures of link codes: one-time codes that link an account, of which the store holds
+// the hash. A code has 60 random bits: with five guesses in ten
 // minutes none is ever found.
 const (
 	LinkCodeLife  = 10 * time.Minute // how long one works (contract)

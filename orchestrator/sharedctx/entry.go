@@ -103,9 +103,7 @@ func (e Entry) Touched(now time.Time, ttl time.Duration) (Entry, bool) {
 	if e.Expired(now) {
 		return e, false
 	}
-	if ttl <= 0 {
-		ttl = ExtensionTTL
-	}
+	ttl = cmp.Or(max(ttl, 0), ExtensionTTL)
 	if at := now.UTC().Add(ttl); e.ExpiresAt != nil && at.After(*e.ExpiresAt) {
 		e.ExpiresAt = &at
 	}

@@ -16,9 +16,8 @@ type Store interface {
 	// forward, and one that never expires stays so (K39).
 	Extend(ctx context.Context, e Entry) (Entry, error)
 	Get(ctx context.Context, namespace, key string) (Entry, error) // K30
-	// Query returns a namespace, newest UpdatedAt first (K31).
-	Query(ctx context.Context, namespace string, limit int) ([]Entry, error)
-	// Prefix returns the entries whose key begins with prefix, taken literally (K41).
+	// Prefix returns the entries of a namespace whose key begins with prefix, taken literally
+	// (K41), newest UpdatedAt first; all of them where prefix is "" (K31).
 	Prefix(ctx context.Context, namespace, prefix string, limit int) ([]Entry, error)
 	// Delete removes an entry that can be read; its history stays.
 	Delete(ctx context.Context, namespace, key string) error

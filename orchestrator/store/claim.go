@@ -101,9 +101,13 @@ func (s *Store) Release(ctx context.Context, node string, now time.Time) error {
 	if node == "" {
 		return fmt.Errorf("release: the node has no name")
 	}
-	_, err := s.w.exec(ctx, "update delegations set lease_until = ? where holder = ? and holder <> '' and lease_until > ?", micros(now), node, micros(now))
+	// Many rows are locked at once, so the database may undo it for the sake of a step.
+	err := s.transact(ctx, func(t *Tx) error {
+		_, err := t.q.exec(ctx, "update delegations set lease_until = ? where holder = ? and holder <> '' and lease_until > ?", micros(now), node, micros(now))
+		return err
+	})
 	s.tasks.clear()
-	return s.explain(err)
+	return err
 }
 
 func scanAttempt(row scanner) (orchestrator.Ref, error) {

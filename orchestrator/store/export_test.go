@@ -122,3 +122,10 @@ func (s *Store) HistoryQuery(ctx context.Context, q history.Query, after string)
 
 // DeliveriesQuery is the list of deliveries.
 var DeliveriesQuery = deliveriesQuery
+
+// Shapes is how many statements of whole steps are prepared, and the most there may be.
+func (s *Store) Shapes() (n, most int) {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	return len(s.w.shapes), maxShapes
+}

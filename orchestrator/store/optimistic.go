@@ -123,16 +123,18 @@ func (s *Store) landed(ctx context.Context, t *Tx) (bool, error) {
 	}
 	defer func() { _ = tx.Rollback() }()
 	b := bound{s.w, tx}
+	same, err := t.sameHead(b.row(ctx, selectHead+s.dialect.lock, t.row.ID))
 	var hash string
-	err = b.row(ctx, selectHead+s.dialect.lock, t.row.ID).Scan(new(int64), &hash)
 	if err == nil {
 		err = b.row(ctx, "select hash from events where task_id = ? and n = ?", t.row.ID, t.row.LastN).Scan(&hash)
 	}
-	if err == nil && hash == t.row.LastHash {
+	switch {
+	case err == nil && hash == t.row.LastHash:
 		return true, nil
-	}
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return false, err
+	case !same: // as it is for whatever is on its way
+		return false, nil
 	}
 	if _, err = b.exec(ctx, countVersion, t.row.ID); err == nil {
 		err = tx.Commit()

@@ -151,9 +151,7 @@ func (c *compiler) webhook() {
 	if t.Rate < 0 {
 		c.bad("rate", "rate: must be 1 or more: how many calls a minute are taken. Take the line out for %d.", DefaultRate)
 	}
-	if t.Rate <= 0 {
-		t.Rate = DefaultRate
-	}
+	t.Rate = cmp.Or(max(t.Rate, 0), DefaultRate)
 	if t.Window == 0 {
 		t.Window = DefaultBodies
 		if t.Source == Standard || t.Source == GitLab && t.signs() {

@@ -5,7 +5,7 @@
 // It is pure: orchestrator/trigger/intake takes deliveries in and makes tasks of them, the store
 // keeps them. A trigger is compiled once, when the configuration is read: its condition,
 // its templates and its times (compile.go). Then for each delivery: who sent it
-// (verify.go), what it says (strict.go), whether it fires (condition.go) and which text
+// (verify.go), what it says (strictjson), whether it fires (condition.go) and which text
 // it makes (template.go).
 //
 // The room imports libraries and the leaf budget, and no other room of the house.

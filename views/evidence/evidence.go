@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -72,11 +73,8 @@ func ruleAsks(r policy.Rule) string {
 
 // verdictWords says what somebody did.
 func verdictWords(d approval.Decision) string {
-	words := map[approval.Verdict]string{approval.Approve: "approved", approval.Reject: "rejected", approval.RequestChanges: "asked for changes",
-		approval.Edit: "edited", approval.Withdraw: "withdrew the approval"}[d.Verdict]
-	if words == "" {
-		words = string(d.Verdict)
-	}
+	words := cmp.Or(map[approval.Verdict]string{approval.Approve: "approved", approval.Reject: "rejected",
+		approval.RequestChanges: "asked for changes", approval.Edit: "edited", approval.Withdraw: "withdrew the approval"}[d.Verdict], string(d.Verdict))
 	if d.Verdict == approval.Approve && len(d.Files) > 0 {
 		words += " " + views.Plural(len(d.Files), "file only", "files only")
 	}
@@ -103,10 +101,8 @@ func (p EvidencePage) answers(under func(thread string) bool) []approval.Answer 
 
 // answerWords says what somebody did under a comment, where, and when.
 func answerWords(a approval.Answer) string {
-	words := map[approval.Act]string{approval.Reply: "replied", approval.Resolve: "resolved it", approval.Reopen: "opened it again"}[a.Act]
-	if words == "" {
-		words = string(a.Act)
-	}
+	did := map[approval.Act]string{approval.Reply: "replied", approval.Resolve: "resolved it", approval.Reopen: "opened it again"}
+	words := cmp.Or(did[a.Act], string(a.Act))
 	return fmt.Sprintf("%s %s %s · %s", views.VisibleText(a.User), words, a.Channel.Words(), views.Stamp(a.At))
 }
 

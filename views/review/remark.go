@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/views"
 	"gatehouse/views/diff"
@@ -103,10 +104,7 @@ func Hidden(text string) int {
 
 // someFiles says what a yes to some files covers.
 func someFiles(files []string) string {
-	shown := make([]string, 0, 3)
-	for _, f := range files[:min(len(files), 3)] {
-		shown = append(shown, views.VisibleText(f))
-	}
+	shown := each.Of(files[:min(len(files), 3)], views.VisibleText)
 	s := "only " + strings.Join(shown, ", ")
 	if more := len(files) - len(shown); more > 0 {
 		s += fmt.Sprintf(" and %s", views.Plural(more, "other file", "other files"))

@@ -35,13 +35,7 @@ type TriggerPage struct {
 type TryForm struct {
 	Body, Event string
 	Asked       bool
-	Fires       bool
-	Agent       string
-	Text        string
-	Key         string
-	Asks        string // that a person is asked before the agent works
-	Code        string
-	Message     string
+	trigger.Trial
 }
 
 // DeliveryPage is `/triggers/{name}/deliveries/{id}`.

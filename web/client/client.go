@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,10 +43,7 @@ func New(base, token string, doer *http.Client) (*Client, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("the address %q is not one of a server: write http://HOST:PORT", base)
 	}
-	if doer == nil {
-		doer = &http.Client{Transport: http.DefaultTransport}
-	}
-	kept := *doer
+	kept := *cmp.Or(doer, &http.Client{Transport: http.DefaultTransport})
 	// A redirect could carry the token to another place; no route of the API has one.
 	kept.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	base = strings.TrimSuffix(strings.TrimRight(base, "/"), "/api/v1")
@@ -191,8 +189,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		}
 		err = cause
 	}
-	var at *url.Error
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*url.Error](err); ok {
 		err = at.Err // the address is named already, and the query is nobody's business
 	}
 	return &Unreachable{Base: c.base, Err: err}

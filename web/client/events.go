@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,10 +50,7 @@ type Follower struct {
 // Follow returns when ctx ends, Each returns an error, or the server refuses (*Error
 // with a 4xx status). A server that is away is asked again, without end.
 func (f *Follower) Follow(ctx context.Context) error {
-	pause := f.pause
-	if pause == 0 {
-		pause = firstPause
-	}
+	pause := cmp.Or(f.pause, firstPause)
 	wait := pause
 	for {
 		got, err := f.connection(ctx)
@@ -96,10 +94,7 @@ var errSilent = errors.New("the stream went silent")
 func (f *Follower) connection(ctx context.Context) (got bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	quiet := f.quiet
-	if quiet == 0 {
-		quiet = idle
-	}
+	quiet := cmp.Or(f.quiet, idle)
 	watchdog := time.AfterFunc(quiet, func() { cancel(errSilent) })
 	defer watchdog.Stop()
 
@@ -135,9 +130,7 @@ func (f *Follower) take(fr frame) error {
 	if err != nil {
 		return nil // not an event: a later version's frame
 	}
-	if e.Type == "" {
-		e.Type = event.Type(fr.event)
-	}
+	e.Type = cmp.Or(e.Type, event.Type(fr.event))
 	e.Cursor = fr.id
 	if err := f.Each(e); err != nil {
 		return &eachError{err}

@@ -4,7 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"net/url"
+
+	"gatehouse/orchestrator/record/retention"
+	"gatehouse/web/wire"
 )
 
 // Line is a list with a line of filters. Its days are UTC.
@@ -37,4 +41,23 @@ func (c *Client) ExportLine(ctx context.Context, l Line, format string, w io.Wri
 func (c *Client) ExportRequest(ctx context.Context, id string, w io.Writer) error {
 	_, err := c.stream(ctx, path("approvals", id, "evidence"), url.Values{"format": {"bundle"}}, w, "application/jsonl, application/problem+json")
 	return err
+}
+
+// Holds lists legal holds, newest first.
+func (c *Client) Holds(ctx context.Context, lifted bool) (List[retention.Hold], error) {
+	q := url.Values{}
+	if lifted {
+		q.Set("lifted", "true")
+	}
+	return list[retention.Hold](ctx, c, path("holds"), q)
+}
+
+// SetHold sets one.
+func (c *Client) SetHold(ctx context.Context, h wire.NewHold) (Answer[retention.Hold], error) {
+	return ask[retention.Hold](ctx, c, http.MethodPost, path("holds"), nil, h)
+}
+
+// LiftHold ends one, with the reason.
+func (c *Client) LiftHold(ctx context.Context, id, reason string) (Answer[retention.Hold], error) {
+	return ask[retention.Hold](ctx, c, http.MethodDelete, path("holds", id), nil, wire.Reason{Reason: reason})
 }

@@ -247,3 +247,18 @@ func (c *Client) Live(ctx context.Context) error {
 	}
 	return res.Body.Close()
 }
+
+// StopAll cancels everything that runs or waits, or one agent's work.
+func (c *Client) StopAll(ctx context.Context, s wire.Stop) (Answer[wire.Stopped], error) {
+	return ask[wire.Stopped](ctx, c, http.MethodPost, path("delegations", "cancel"), nil, s)
+}
+
+// Waits reads who waits for whom in one task, or everywhere when id is "".
+func (c *Client) Waits(ctx context.Context, id string, limit int) (Answer[wire.Waits], error) {
+	q := url.Values{}
+	set(q, "task", id)
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	return ask[wire.Waits](ctx, c, http.MethodGet, path("waits"), q, nil)
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func (c *ApprovalsCmd) Run(ctx context.Context, sh *console.Shell, api *client.C
 	}
 	found, err := api.Requests(ctx, f)
 	for _, r := range found.Items { // above the list: which requests cannot get enough yeses
-		if r.Needs.Problem == "" || sh.JSON {
+		if err != nil || r.Needs.Problem == "" || sh.JSON {
 			continue
 		}
 		if err := sh.Say("⚠ %s: %s", console.Short(r.ID), console.Line(r.Needs.Problem)); err != nil {
@@ -52,10 +53,7 @@ func requestRow(sh *console.Shell) func(wire.Request) []string {
 			turn = console.Parts(overtaken(&r), needed("needs", r), turn, console.Expiry(r.ExpiresAt, sh.Now()))
 		}
 		turn = console.Parts(turn, console.Line(r.Read.Text))
-		title := console.Brief(r.Title, 40)
-		if title == "" {
-			title = console.Brief(r.Text, 40)
-		}
+		title := cmp.Or(console.Brief(r.Title, 40), console.Brief(r.Text, 40))
 		if len(r.Warnings) > 0 {
 			title += " ⚠"
 		}
@@ -178,6 +176,6 @@ func choose(sh *console.Shell, taskID, state string, fitting, all []wire.Request
 }
 
 func isStatus(err error, status int) bool {
-	var refused *client.Error
-	return errors.As(err, &refused) && refused.Status == status
+	refused, ok := errors.AsType[*client.Error](err)
+	return ok && refused.Status == status
 }

@@ -58,8 +58,7 @@ func handOn(sh *console.Shell, api *client.Client, command string) (*hop, error)
 
 // notHandedOn is a refusal as a program reads it: its code first.
 func notHandedOn(err error) error {
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Code != "" {
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code != "" {
 		return &console.Failure{Code: console.ExitFailed, Message: console.Line(refused.Code) + ": " + console.Line(refused.Error()), Cause: err}
 	}
 	return err
@@ -94,11 +93,9 @@ type hop struct {
 func (h *hop) handOn(ctx context.Context, in wire.Hop) (client.Answer[wire.Delegation], error) {
 	for {
 		d, err := h.api.Delegate(ctx, in)
-		var op *net.OpError
-		var refused *client.Error
-		unsent := errors.As(err, &op) && op.Op == "dial"
-		away := errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable
-		if err == nil || !unsent && !away {
+		op, _ := errors.AsType[*net.OpError](err)
+		unsent := op != nil && op.Op == "dial"
+		if err == nil || !unsent && !isStatus(err, http.StatusServiceUnavailable) {
 			return d, err
 		}
 		if err := h.patience.wait(ctx, err); err != nil {

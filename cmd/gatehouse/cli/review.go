@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -166,7 +167,8 @@ func showState(sh *console.Shell, w io.Writer, r wire.Request) {
 	fmt.Fprintf(w, "%s  rev %d  digest %s  %s%s\n", console.Line(r.ID), r.Revision, digest, whereSize(r), rule)
 	if r.State == "pending" {
 		left := console.Expiry(r.ExpiresAt, sh.Now())
-		fmt.Fprintf(w, "%s  %s\n", sh.State(r.State, 0), console.Parts(needed("needs", r), console.Ago(r.CreatedAt, sh.Now()), left))
+		fmt.Fprintf(w, "%s  %s\n", sh.State(r.State, 0), console.Parts(needed("needs", r), console.Ago(r.CreatedAt,
+			sh.Now()), left))
 	} else {
 		where := ""
 		if r.State == "landed" && r.Commit != "" {
@@ -236,4 +238,106 @@ func anew(startOver bool) string {
 		return ""
 	}
 	return ", starting over,"
+}
+
+// sayComments says what people said about lines and which of that is open. They warn; they
+// do not keep a request from its yes.
+func sayComments(sh *console.Shell, w io.Writer, r wire.Request) {
+	open := 0
+	for _, c := range r.Comments {
+		if !c.Resolved {
+			open++
+		}
+	}
+	switch {
+	case len(r.Comments) == 0:
+		return
+	case open > 0:
+		fmt.Fprintf(w, "%s\n", sh.Paint("wait", fmt.Sprintf("%s of %d on lines", console.Counted(open, "open comment"), len(r.Comments))))
+	default:
+		fmt.Fprintf(w, "%s on lines, resolved\n", console.Counted(len(r.Comments), "comment"))
+	}
+	for _, c := range r.Comments {
+		where := console.Line(c.Path)
+		if c.Line > 0 {
+			where += fmt.Sprintf(":%d", c.Line)
+		}
+		if c.Side == "L" {
+			where += " (old file)"
+		}
+		state := "open"
+		if c.Resolved {
+			state = "resolved"
+		}
+		if c.Revision != r.Revision {
+			state += fmt.Sprintf(", of revision %d", c.Revision) // its line may be elsewhere now
+		}
+		fmt.Fprintf(w, "  %s (%s) %s: %s\n", where, state, console.Line(c.User), console.Brief(console.Line(c.Text), 200))
+		for _, a := range c.Answers {
+			said := map[string]string{"resolve": "resolved this", "reopen": "opened this again"}[a.Act]
+			if a.Act == "reply" {
+				said = console.Brief(console.Line(a.Text), 200)
+			}
+			if said != "" {
+				fmt.Fprintf(w, "    %s: %s\n", console.Line(a.User), said)
+			}
+		}
+	}
+}
+
+// showHandover shows a request about a hand-over: what would be handed on, as a whole, with
+// the files that travel.
+func showHandover(ctx context.Context, sh *console.Shell, api *client.Client, r wire.Request) error {
+	var diff bytes.Buffer
+	if r.Question.Tree != "" {
+		digest, err := api.Patch(ctx, r.ID, &diff)
+		if err != nil {
+			return err
+		}
+		if digest != r.Digest {
+			return console.Fail(console.ExitFailed, "The request %s changes while it is read. Run the command again.", console.Line(r.ID))
+		}
+	}
+	var text bytes.Buffer
+	fmt.Fprintln(&text, sh.Paint("strong", console.Line(r.Title)))
+	showHeader(sh, &text, r)
+	q := r.Question
+	quoted(&text, fmt.Sprintf("%s asks %s:", console.Line(q.From), console.Line(q.To)), q.Text)
+	for _, key := range slices.Sorted(maps.Keys(q.Context)) {
+		quoted(&text, "context "+console.Line(key)+":", q.Context[key])
+	}
+	if len(q.Handover) > 0 && string(q.Handover) != "null" {
+		quoted(&text, "command object:", string(q.Handover))
+	}
+	if r.Question.Tree != "" {
+		place := console.Line(q.Branch)
+		if q.Tag != "" {
+			place = "the tag " + console.Line(q.Tag)
+		}
+		if diff.Len() == 0 {
+			fmt.Fprintf(&text, "%s starts from %s of %s at %s, also when that moves before the yes; no file differs\n", console.Line(q.To), place, console.Line(q.Repository), console.Abbreviated(q.Base))
+		} else {
+			fmt.Fprintf(&text, "%s starts from these files, as they differ from %s:\n", console.Line(q.To), place)
+		}
+		showDiff(sh, &text, diff.String())
+	}
+	yours(&text, r)
+	return paged(ctx, sh, text.Bytes())
+}
+
+// quoted writes what somebody else says below a line that names it.
+func quoted(w io.Writer, head, said string) {
+	fmt.Fprintln(w, head)
+	for l := range strings.Lines(console.Block(said)) {
+		fmt.Fprintf(w, "  │ %s\n", strings.TrimRight(l, "\n"))
+	}
+}
+
+// whereSize is what a yes to r does, for its first line: where a patch lands and how
+// large it is, or to whom work is handed.
+func whereSize(r wire.Request) string {
+	if r.IsHandover() {
+		return where(r)
+	}
+	return fmt.Sprintf("%s  +%d −%d  %s", where(r), r.Added, r.Removed, console.Counted(len(r.Files), "file"))
 }

@@ -79,9 +79,6 @@ func (c *SendCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client
 
 // started names a new task with what it is for, and says where it is seen.
 func started(sh *console.Shell, api *client.Client, id, word string) error {
-	if err := sh.Say("%s %s", console.Line(id), word); err != nil {
-		return err
-	}
-	sh.Hint("  follow: gatehouse wait %s        open: %s", console.Short(id), api.Page("delegations", id))
-	return nil
+	written, page := sh.Say("%s %s", console.Line(id), word), api.Page("delegations", id)
+	return sh.Then(written, "  follow: gatehouse wait %s        open: %s", console.Short(id), page)
 }

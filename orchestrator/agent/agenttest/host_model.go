@@ -163,10 +163,6 @@ func (s hostShared) Get(ctx context.Context, namespace, key string) (agent.Conte
 	return e, ok, nil
 }
 
-func (s hostShared) Query(ctx context.Context, namespace string, limit int) ([]agent.ContextEntry, error) {
-	return s.Prefix(ctx, namespace, "", limit)
-}
-
 func (s hostShared) Prefix(ctx context.Context, namespace, prefix string, limit int) ([]agent.ContextEntry, error) {
 	if err := s.h.enter(ctx, "Prefix"); err != nil {
 		return nil, err

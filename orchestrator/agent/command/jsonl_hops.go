@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -187,11 +189,7 @@ func (s *spawned) take(id string) (ref string, mine bool) {
 func (d *dialogue) waited() []string {
 	d.spawned.mu.Lock()
 	defer d.spawned.mu.Unlock()
-	var ids []string
-	for id := range d.spawned.refs {
-		ids = append(ids, id)
-	}
-	return ids
+	return slices.Collect(maps.Keys(d.spawned.refs))
 }
 
 // waitForSpawned says that the program does nothing until what it spawned has ended, so

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -203,11 +204,7 @@ func (r *Runner) prepare(ctx context.Context, job agent.Job) (*prepared, error) 
 // and the places of this run.
 func (r *Runner) environment(ws *workspace, own map[string]string) *environment {
 	env := keepFrom(r.environ, r.keep)
-	names := make([]string, 0, len(own))
-	for name := range own {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(own))
 	for _, name := range names {
 		env.set(name, own[name])
 	}

@@ -233,8 +233,7 @@ const mendExposed = "Install bubblewrap and allow user namespaces, or name a fol
 // Exposes says why an agent's program is not started here: that Landlock would show it what
 // is hidden in a folder that it may write. "" where nothing is in the way.
 func (r *Runner) Exposes(ctx context.Context, spec agent.Spec) (string, error) {
-	kind, err := r.Confines(ctx, spec)
-	if err != nil || kind != SandboxLandlock {
+	if kind, err := r.Confines(ctx, spec); err != nil || kind != SandboxLandlock {
 		return "", err
 	}
 	home := cmp.Or(spec.Env["HOME"], keepFrom(r.environ, r.keep).get("HOME"))

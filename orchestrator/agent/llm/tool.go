@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm/model"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/strictjson"
 	"gatehouse/orchestrator/textcut"
 )
@@ -257,10 +258,7 @@ func (c *conversation) tool(name string) *tool {
 }
 
 func (c *conversation) toolNames() []string {
-	var all []string
-	for _, t := range c.tools {
-		all = append(all, t.Name)
-	}
+	all := each.Of(c.tools, func(t tool) string { return t.Name })
 	if all == nil {
 		return []string{"none"}
 	}

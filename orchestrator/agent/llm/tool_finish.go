@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 )
 
 // ending is the input of finish.
@@ -81,11 +82,9 @@ func (in ending) data() json.RawMessage {
 }
 
 func (in ending) artifacts() []agent.Artifact {
-	var all []agent.Artifact
-	for _, a := range in.Artifacts {
-		all = append(all, agent.Artifact{Name: strings.TrimSpace(a.Name), MediaType: a.MediaType, Path: a.Path, Text: a.Text})
-	}
-	return all
+	return each.Of(in.Artifacts, func(a made) agent.Artifact {
+		return agent.Artifact{Name: strings.TrimSpace(a.Name), MediaType: a.MediaType, Path: a.Path, Text: a.Text}
+	})
 }
 
 // untimely takes back the yes to a finish beside which another call of the message failed:

@@ -67,7 +67,7 @@ func (in sharing) do(ctx context.Context, s agent.Shared) (answer, error) {
 	}
 	switch in.Action {
 	case "query", "list":
-		found, err := s.Query(ctx, in.Namespace, in.Limit)
+		found, err := s.Prefix(ctx, in.Namespace, "", in.Limit)
 		return in.several(found, "Nothing is stored under "+in.Namespace+" yet."), err
 	case "prefix":
 		found, err := s.Prefix(ctx, in.Namespace, in.Prefix, in.Limit)

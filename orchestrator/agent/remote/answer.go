@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,9 +41,7 @@ func (s *session) conclude(ctx context.Context) (*agent.Result, error) {
 		meta = s.final.Metadata
 	}
 	limit := int(s.job.Agent.OutputLimit)
-	if limit <= 0 {
-		limit = defaultOutput
-	}
+	limit = cmp.Or(max(limit, 0), defaultOutput)
 	result = s.hidden(result)
 	failure := s.verdict()
 	if size := sizeOf(result); failure == nil && size > limit {

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,12 +51,8 @@ func New(o Options) *Runner {
 	if o.Ack == nil {
 		o.Ack = func() time.Duration { return DefaultAck }
 	}
-	if o.Poll <= 0 {
-		o.Poll = DefaultPoll
-	}
-	if o.Quiet <= 0 {
-		o.Quiet = defaultQuiet
-	}
+	o.Poll = cmp.Or(max(o.Poll, 0), DefaultPoll)
+	o.Quiet = cmp.Or(max(o.Quiet, 0), defaultQuiet)
 	if o.Transport == nil {
 		o.Transport = newTransport()
 	}
@@ -73,9 +70,7 @@ func (*Runner) Traits() agent.Traits { return Traits }
 // whose delegation is over is cancelled there, which takes at most 2 s.
 func (r *Runner) Run(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
 	s := &session{o: r.o, job: job, host: host, patience: r.o.Ack()}
-	if s.patience <= 0 {
-		s.patience = DefaultAck
-	}
+	s.patience = cmp.Or(max(s.patience, 0), DefaultAck)
 	result, err := s.guarded(ctx)
 	if err == nil {
 		return agent.Outcome{Result: result}, nil

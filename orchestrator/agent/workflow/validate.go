@@ -2,10 +2,12 @@ package workflow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
 )
 
 // Problem is one thing that is wrong with a plan. Step is where, as a path from the
@@ -171,11 +173,7 @@ func (c *check) task(path string, s agent.Step) {
 }
 
 func (c *check) list() string {
-	var ids []string
-	for id := range c.ids {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
+	ids := slices.Sorted(maps.Keys(c.ids))
 	return strings.Join(ids, ", ")
 }
 
@@ -203,10 +201,7 @@ func Reaches(specs []agent.Spec) error {
 	cleared := map[string]bool{}
 	for _, start := range order {
 		if loop := loopFrom(start, next, cleared, nil); loop != nil {
-			var chain []string
-			for _, key := range loop {
-				chain = append(chain, names[key])
-			}
+			chain := each.Of(loop, func(key string) string { return names[key] })
 			return fmt.Errorf("workflow %s reaches itself: %s; give one of these steps to another agent", chain[0], strings.Join(chain, " → "))
 		}
 	}

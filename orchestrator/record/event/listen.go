@@ -1,6 +1,7 @@
 package event
 
 import (
+	"maps"
 	"slices"
 	"sync"
 )
@@ -75,11 +76,7 @@ func (l *Listener) Close() {
 func (h *Hub) Listened() []string {
 	h.parts.mu.Lock()
 	defer h.parts.mu.Unlock()
-	var tasks []string
-	for id := range h.parts.listen {
-		tasks = append(tasks, id)
-	}
-	slices.Sort(tasks)
+	tasks := slices.Sorted(maps.Keys(h.parts.listen))
 	return tasks
 }
 

@@ -1,6 +1,7 @@
 package insight
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -130,11 +131,7 @@ func latency(buckets map[int]Sum) Latency {
 // percentile is the mean of the bucket in which the share p of all n is reached: what was
 // measured there, so that equal durations come back as they were.
 func percentile(buckets map[int]Sum, n int64, p float64) *float64 {
-	order := make([]int, 0, len(buckets))
-	for b := range buckets {
-		order = append(order, b)
-	}
-	slices.Sort(order)
+	order := slices.Sorted(maps.Keys(buckets))
 	rank, seen := int64(math.Ceil(p*float64(n))), int64(0)
 	for _, b := range order {
 		if seen += buckets[b].N; seen >= rank {

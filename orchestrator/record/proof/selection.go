@@ -77,9 +77,6 @@ func (s *SelectionWriter) Note(line string) error {
 	return err
 }
 
-// Rows is how many were written.
-func (s *SelectionWriter) Rows() int { return s.about.Rows }
-
 // Seal ends the export.
 func (s *SelectionWriter) Seal(key ed25519.PrivateKey, at time.Time) error {
 	out := s.about

@@ -24,7 +24,7 @@ func selectionOf(t *testing.T, key ed25519.PrivateKey, n int) []string {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Note(`{"type":"count","rows":` + strconv.Itoa(w.Rows()) + `}`); err != nil {
+	if err := w.Note(`{"type":"count","rows":` + strconv.Itoa(n) + `}`); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Seal(key, sealedAt); err != nil {

@@ -45,8 +45,7 @@ func (r Run[A]) Once(ctx context.Context, now time.Time) (more bool, err error) 
 				continue
 			}
 		}
-		late, err := r.pass(ctx, pass.what, now.Add(-pass.age), deadline)
-		if err != nil || late {
+		if late, err := r.pass(ctx, pass.what, now.Add(-pass.age), deadline); err != nil || late {
 			return true, err
 		}
 	}

@@ -1,6 +1,8 @@
-// Package storetest is the suite that every database passes: what the engine, the
-// gateway and the pages may rely on, told as stories. It runs on real SQLite files
-// and on a real PostgreSQL.
+// Package storetest makes real databases for tests, on SQLite and on PostgreSQL: empty ones
+// that are migrated already, those of older versions, and large ones. The suite that both
+// kinds pass stands beside approval/sqlstore, which is the database as the engine and the
+// gate see it.
 //
-// May import: testing, package store and what it is made for. Only tests import it.
+// May import: testing, migrations, package store and the words of the engine. Only tests
+// import it.
 package storetest

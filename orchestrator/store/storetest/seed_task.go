@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/approval"
-	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/chain"
@@ -27,6 +25,16 @@ var (
 	seedRules    = []string{"rest", "core", "docs", "deps", "release"}
 	seedChannels = []string{"web", "telegram", "cli", "chat"}
 	seedCodes    = []string{"exit", "cycle", "max_depth", "budget_exceeded", "breaker_open", "timeout"}
+)
+
+// The texts of the gate's rows.
+const (
+	seedPending  = "pending"
+	seedRejected = "rejected"
+	seedExpired  = "expired"
+	seedLanded   = "landed"
+	seedReverted = "reverted"
+	seedByRule   = "rule:" // begins the actor of a verdict that a rule gave
 )
 
 // seedTaskEvents is a little less than the events that a task of the seed has, so that the
@@ -217,18 +225,18 @@ func (t *seedTask) request(delegation, to string) (string, orchestrator.State) {
 	id, asked := t.s.id(orchestrator.RequestPrefix, t.at), t.at
 	t.event(event.Requested, delegation, to, map[string]any{"approval_id": id, "revision": 1, "digest": strings.Repeat("9f", 32)})
 	t.event(event.Notified, delegation, "gatehouse", map[string]any{"approval_id": id, "channel": "telegram"})
-	state, own := approval.Landed, orchestrator.Completed
+	state, own := seedLanded, orchestrator.Completed
 	switch d := r.IntN(100); {
 	case d < 10:
-		state, own = approval.Rejected, orchestrator.Rejected
+		state, own = seedRejected, orchestrator.Rejected
 	case d < 14:
-		state, own = approval.Expired, orchestrator.Expired
+		state, own = seedExpired, orchestrator.Expired
 	case d < 16:
-		state = approval.Reverted
+		state = seedReverted
 	}
 	// Few wait for people, as in a house that is kept.
 	if t.pending = t.s.now.Sub(t.at) < 3*time.Hour || r.IntN(3000) == 0; t.pending {
-		state, own = approval.Pending, orchestrator.AwaitingApproval
+		state, own = seedPending, orchestrator.AwaitingApproval
 	}
 	rule, need := t.s.some(seedRules), 1
 	files := make([]patch.File, 1+r.IntN(6))
@@ -240,42 +248,42 @@ func (t *seedTask) request(delegation, to string) (string, orchestrator.State) {
 		warnings = append(warnings, patch.Warning{Code: "ci_file", Path: ".github/workflows/ci.yml", Text: "CI file changed"})
 	}
 	var decided any
-	if state != approval.Pending {
+	if state != seedPending {
 		t.decide(id, delegation, rule, state, len(files))
 		decided = t.at.UnixMicro()
 	}
 	landed := ""
-	if state == approval.Landed || state == approval.Reverted {
+	if state == seedLanded || state == seedReverted {
 		landed = strings.Repeat("4be1f02a", 5)
 		t.event(event.PatchLanded, delegation, "gatehouse", map[string]any{"commit": landed})
 	}
-	t.s.b.add("requests", id, t.id, delegation, string(state), 2, to, orchestrator.Title(t.text), t.repo, "usr_"+t.who, t.who, t.via, "kik → "+to,
-		seedJSON(policy.Rule{Name: rule, Need: need, From: []string{}}), landed, "", "", asked.UnixMicro(), decided, 1, "[]")
-	t.s.b.add("revisions", id, 1, string(state), strings.Repeat("9f", 32), "merge", seedJSON(patch.Base{Branch: "main"}), strings.Repeat("c", 40), "gatehouse/x", strings.Repeat("d", 40), "b", "",
+	t.s.b.add("requests", id, t.id, delegation, state, 2, to, orchestrator.Title(t.text), t.repo, "usr_"+t.who, t.who, t.via, "kik → "+to,
+		seedJSON(map[string]any{"name": rule, "need": need, "from": []string{}}), landed, "", "", asked.UnixMicro(), decided, 1, "[]")
+	t.s.b.add("revisions", id, 1, state, strings.Repeat("9f", 32), "merge", seedJSON(patch.Base{Branch: "main"}), strings.Repeat("c", 40), "gatehouse/x", strings.Repeat("d", 40), "b", "",
 		"The fix: "+t.s.words(40), seedJSON(files), r.IntN(100), r.IntN(50), seedJSON(warnings), "[]", seedJSON(checks), "landlock", asked.UnixMicro())
 	t.s.made.Requests++
 	return id, own
 }
 
 // decide adds the verdict of a person, or of the rule.
-func (t *seedTask) decide(id, delegation, rule string, state approval.State, files int) {
-	if state == approval.Expired {
+func (t *seedTask) decide(id, delegation, rule, state string, files int) {
+	if state == seedExpired {
 		t.event(event.Expired, delegation, "gatehouse", map[string]any{"approval_id": id})
 		return
 	}
 	r := t.s.r
 	t.at = t.at.Add(time.Duration(r.IntN(3600)) * time.Second)
-	who, user, channel, verdict := t.s.some(seedPeople), "", t.s.some(seedChannels), approval.Approve
+	who, user, channel, verdict := t.s.some(seedPeople), "", t.s.some(seedChannels), "approve"
 	opened := t.at.Add(-time.Duration(4+r.IntN(600)) * time.Second)
-	if state == approval.Rejected {
-		verdict = approval.Reject
+	if state == seedRejected {
+		verdict = "reject"
 	} else if rule == "docs" {
-		who, channel = approval.RuleActor+rule, ""
+		who, channel = seedByRule+rule, ""
 	}
-	if !strings.HasPrefix(who, approval.RuleActor) {
+	if !strings.HasPrefix(who, seedByRule) {
 		user = "usr_" + who
 	}
-	seen := approval.Seen{Surface: "page", Files: files, FilesViewed: files - r.IntN(2), WarningsTicked: []string{}, OpenedAt: &opened}
-	t.event(event.Decided, delegation, who, map[string]any{"approval_id": id, "verdict": string(verdict), "channel": channel, "revision": 1})
-	t.s.b.add("decisions", t.s.id(orchestrator.DecisionPrefix, t.at), id, 1, user, who, channel, string(verdict), t.s.words(r.IntN(12)), strings.Repeat("9f", 32), t.at.UnixMicro(), seedJSON(seen))
+	seen := map[string]any{"surface": "page", "files": files, "files_viewed": files - r.IntN(2), "files_opened": 0, "warnings_ticked": []string{}, "read": nil, "opened_at": opened}
+	t.event(event.Decided, delegation, who, map[string]any{"approval_id": id, "verdict": verdict, "channel": channel, "revision": 1})
+	t.s.b.add("decisions", t.s.id(orchestrator.DecisionPrefix, t.at), id, 1, user, who, channel, verdict, t.s.words(r.IntN(12)), strings.Repeat("9f", 32), t.at.UnixMicro(), seedJSON(seen))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/trigger"
@@ -54,10 +55,7 @@ func (in *Intake) Status(ctx context.Context, name string) (trigger.Status, erro
 
 // names lists the triggers for whoever wrote a wrong one.
 func (in *Intake) names() string {
-	var names []string
-	for _, t := range *in.triggers.Load() {
-		names = append(names, t.Name)
-	}
+	names := each.Of(*in.triggers.Load(), func(t *trigger.Trigger) string { return t.Name })
 	slices.Sort(names)
 	return cmp.Or(strings.Join(names, ", "), "none")
 }

@@ -82,8 +82,7 @@ func (in *Intake) takeUp(ctx context.Context) error {
 			return err
 		}
 		for _, d := range found {
-			t, ok := in.find(d.Trigger)
-			if !ok || t.Kind != d.Kind {
+			if t, ok := in.find(d.Trigger); !ok || t.Kind != d.Kind {
 				_, err = in.end(ctx, d, trigger.Refused, trigger.CodeGone, "The trigger is not configured any more, so nothing was started.")
 			} else {
 				_, err = in.work(ctx, t, d, t.Decide(d))

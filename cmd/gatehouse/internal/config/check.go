@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"net"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -154,7 +156,8 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 }
 
 func stepOf(s Step) agent.Step {
-	return agent.Step{ID: s.ID, Agent: s.Agent, Task: s.Task, If: s.If, Goto: s.Goto, Limit: s.Limit, Produces: s.Produces,
+	return agent.Step{ID: s.ID, Agent: s.Agent, Task: s.Task, If: s.If, Goto: s.Goto, Limit: s.Limit,
+		Produces: s.Produces,
 		Parallel: each.Of(s.Parallel, stepOf)}
 }
 
@@ -246,4 +249,26 @@ func (b *builder) ruleProblems(list string, rules []policy.RuleConfig, problems 
 		}
 		b.note(b.doc.find(path...), problem)
 	}
+}
+
+// webAddress reads an address of the web; ok is false where it is none.
+func webAddress(text string) (u *url.URL, ok bool) {
+	u, err := url.Parse(text)
+	return u, err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// Site is how people of this machine open a server that listens there, where no public_url
+// says how others do: by one name, because a browser that signed in at localhost is a
+// stranger at 127.0.0.1. The server's start line, sign-in links, pages, cards and what the
+// command line prints all begin with it.
+func Site(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "http://" + listen
+	}
+	ip, err := netip.ParseAddr(host)
+	if host == "" || err == nil && (ip.IsUnspecified() || ip == netip.AddrFrom4([4]byte{127, 0, 0, 1})) {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port)
 }

@@ -2,12 +2,15 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/llm"
+	"gatehouse/orchestrator/patch"
 )
 
 // AgentDefaults hold for every agent that does not say otherwise.
@@ -127,5 +130,23 @@ func confined(all map[string]string, key string, s agent.Spec) {
 			value = "no limit"
 		}
 		all[key+"limits."+name] = value
+	}
+}
+
+// globs checks the patterns over paths of repositories, so that a bad one is no surprise
+// when the first patch comes.
+func (b *builder) globs() {
+	check := func(patterns []string, path ...any) {
+		for i, p := range patterns {
+			if err := patch.CheckGlob(p); err != nil {
+				b.bad(append(path, i), "%v. Write a path as .gitignore has it, such as docs/** or *.lock.", err)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.file.Repositories)) {
+		check(b.file.Repositories[name].Protect, "repositories", name, "protect")
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.file.Agents)) {
+		check(b.file.Agents[name].Writes, "agents", name, "writes")
 	}
 }

@@ -64,7 +64,8 @@ func tiers() map[string]budget.Limits {
 // over is l with the fields of fallback where l has none.
 func over(l, fallback budget.Limits) budget.Limits {
 	return budget.Limits{
-		Tokens: cmp.Or(l.Tokens, fallback.Tokens), MicroUSD: cmp.Or(l.MicroUSD, fallback.MicroUSD), Handoffs: cmp.Or(l.Handoffs, fallback.Handoffs),
-		Agents: cmp.Or(l.Agents, fallback.Agents), Time: cmp.Or(l.Time, fallback.Time),
+		Tokens: cmp.Or(l.Tokens, fallback.Tokens), MicroUSD: cmp.Or(l.MicroUSD, fallback.MicroUSD),
+		Handoffs: cmp.Or(l.Handoffs, fallback.Handoffs),
+		Agents:   cmp.Or(l.Agents, fallback.Agents), Time: cmp.Or(l.Time, fallback.Time),
 	}
 }

@@ -129,6 +129,14 @@ func (sh *Shell) Hint(format string, args ...any) {
 	}
 }
 
+// Then hints at what comes next, once a result was written.
+func (sh *Shell) Then(written error, hint string, args ...any) error {
+	if written == nil {
+		sh.Hint(hint, args...)
+	}
+	return written
+}
+
 // Document prints one JSON document on one line.
 func (sh *Shell) Document(v any) error {
 	b, err := json.Marshal(v)

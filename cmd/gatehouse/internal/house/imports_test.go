@@ -115,6 +115,19 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 	}
 }
 
+// mostFiles is how many files a room has at most that somebody wrote and that are no tests.
+const mostFiles = 35
+
+// TestNoRoomIsTooLarge: whoever opens a folder has to see what is in it.
+func TestNoRoomIsTooLarge(t *testing.T) {
+	for _, p := range modulePackages(t) {
+		written := slices.DeleteFunc(slices.Clone(p.GoFiles), func(name string) bool { return strings.HasSuffix(name, "_templ.go") })
+		if len(written) > mostFiles {
+			t.Errorf("%s has %d files, and %d are enough: put what belongs together into one file, or a part into a room of its own", p.path(), len(written), mostFiles)
+		}
+	}
+}
+
 // TestEveryFolderOfPagesIsARoom: a new folder has to say what it may import.
 func TestEveryFolderOfPagesIsARoom(t *testing.T) {
 	for _, p := range modulePackages(t) {
@@ -225,6 +238,8 @@ func TestForbiddenImportsAreCaught(t *testing.T) {
 		{from: "cmd/gatehouse/internal/console", to: "gatehouse/cmd/gatehouse/cli"},
 		{from: "orchestrator", to: "gatehouse/web", test: true},
 		{from: "orchestrator/store", to: "gatehouse/handlers", test: true},
+		{from: "orchestrator/store/storetest", to: "gatehouse/approval"},
+		{from: "orchestrator/store/storetest", to: "gatehouse/approval/sqlstore"},
 		{from: "attic", to: "fmt"},
 		{from: "cmd/gatehouse", to: "gatehouse/attic"},
 		{from: "handlers", to: "github.com/jmoiron/sqlx"},

@@ -237,7 +237,7 @@ func TestListsOfChoicesAgree(t *testing.T) {
 		"triggers.[].overlap":         s.named("orchestrator/trigger", "Overlap"),
 		"triggers.[].missed":          s.named("orchestrator/trigger", "Missed"),
 	}
-	same(t, "kinds of agents", s.typed("orchestrator/agent", "Kind"), "config.Kinds", config.Kinds())
+	same(t, "kinds that are run", keys(s.rows("cmd/gatehouse", "kinds")), "config.Kinds", config.Kinds())
 	elsewhere["approval.handovers.[].on_no"] = elsewhere["approval.on_no"]
 	names := []string{"engine.tiers.*"} // words that are keys, and no values
 	for _, c := range checks {

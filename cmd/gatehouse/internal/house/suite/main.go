@@ -44,7 +44,7 @@ func main() {
 const program = "gatehouse/cmd/gatehouse"
 
 // longest are the packages whose tests take longest. They begin first, so that none of them is alone at the end.
-var longest = []string{program, program + "/internal/browser", program + "/cli", "gatehouse/orchestrator", "gatehouse/web", "gatehouse/orchestrator/store"}
+var longest = []string{program, program + "/internal/browser", program + "/cli", "gatehouse/orchestrator", "gatehouse/web", "gatehouse/orchestrator/store", "gatehouse/approval/sqlstore"}
 
 // packages lists what the arguments of go test name, the longest first, and its flags.
 func packages(ctx context.Context, args []string) (names, flags []string, err error) {

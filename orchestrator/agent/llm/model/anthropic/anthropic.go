@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -89,19 +88,7 @@ func (c *Client) stream(ctx context.Context, x *wire.Exchange, q request, a *ans
 
 // failed makes the error of a call that did not come to its end.
 func (c *Client) failed(x *wire.Exchange, err error, a answer) error {
-	var out *model.Error
-	var said *wire.Refused
-	switch {
-	case errors.As(err, &said) && x.Err() == nil:
-		out = c.refused(said)
-	case err == nil && x.Err() == nil && a.started:
-		out = &model.Error{Kind: model.Network, Provider: c.o.Provider, Message: "the answer was cut before its end"}
-	case err == nil && x.Err() == nil:
-		out = &model.Error{Kind: model.Malformed, Provider: c.o.Provider,
-			Message: "the answer is not of the Messages API. Check base_url of the provider"}
-	default:
-		out = x.Broken(c.o.Provider, c.o.Key, err)
-	}
+	out := x.Failed(c.o.Provider, c.o.Key, "the Messages API", err, a.started, c.refused)
 	out.Usage = a.tokens.Usage()
 	return out
 }

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -57,9 +58,7 @@ func keep() *cacheControl { return &cacheControl{Type: "ephemeral"} }
 // request makes the body of r.
 func (c *Client) request(r model.Request) (request, error) {
 	q := request{Model: r.Model, MaxTokens: r.MaxTokens, Messages: c.messages(r.Messages), Stream: true}
-	if q.MaxTokens <= 0 {
-		q.MaxTokens = defaultMaxTokens
-	}
+	q.MaxTokens = cmp.Or(max(q.MaxTokens, 0), defaultMaxTokens)
 	if r.System != "" {
 		// The mark has the service keep tools and instructions of a long conversation.
 		q.System = []content{{Type: typeText, Text: r.System, CacheControl: keep()}}

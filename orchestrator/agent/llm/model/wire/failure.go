@@ -48,9 +48,25 @@ func (f Failure) Error() *model.Error {
 	return e
 }
 
-// Broken makes the error of an exchange that ended without an answer: with the
+// Failed makes the error of a call that did not come to its end: api is what the service should
+// speak, begun whether it did, and refused reads what it said instead.
+func (x *Exchange) Failed(provider, key, api string, err error, begun bool, refused func(*Refused) *model.Error) *model.Error {
+	said, ok := errors.AsType[*Refused](err)
+	switch {
+	case ok && x.Err() == nil:
+		return refused(said)
+	case err != nil || x.Err() != nil:
+		return x.broken(provider, key, err)
+	case begun:
+		return &model.Error{Kind: model.Network, Provider: provider, Message: "the answer was cut before its end"}
+	}
+	return &model.Error{Kind: model.Malformed, Provider: provider,
+		Message: "the answer is not of " + api + ". Check base_url of the provider"}
+}
+
+// broken makes the error of an exchange that ended without an answer: with the
 // network's failure when there was one, else with what could not be read.
-func (x *Exchange) Broken(provider, key string, err error) *model.Error {
+func (x *Exchange) broken(provider, key string, err error) *model.Error {
 	e := &model.Error{Provider: provider, Kind: model.Malformed}
 	cause := err
 	if failed := x.Err(); failed != nil {

@@ -6,6 +6,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,10 +53,7 @@ func NewExchange(base http.RoundTripper, idle time.Duration) *Exchange {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	if idle <= 0 {
-		idle = Idle
-	}
-	return &Exchange{base: base, idle: idle}
+	return &Exchange{base: base, idle: cmp.Or(max(idle, 0), Idle)}
 }
 
 // RoundTrip makes an Exchange an http.RoundTripper.
