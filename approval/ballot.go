@@ -52,6 +52,7 @@ type Ballot struct {
 // check validates what does not need the request, and drops bytes that are no text.
 func (b *Ballot) check() *orchestrator.Error {
 	b.Comment = plain(b.Comment)
+	b.Files = once(b.Files)
 	b.Comments = slices.Clone(b.Comments)
 	for i, c := range b.Comments {
 		b.Comments[i] = agent.LineComment{Path: plain(c.Path), Line: c.Line, Side: c.Side, Code: quote(c.Code), Text: plain(c.Text)}
@@ -76,6 +77,18 @@ func (b *Ballot) check() *orchestrator.Error {
 		return refused
 	}
 	return b.checkComments()
+}
+
+// once is a list without what it has already named; nil stays nil.
+func once(names []string) []string {
+	var out []string
+	if names != nil {
+		out = []string{}
+	}
+	for _, name := range names {
+		out = appendOnce(out, name)
+	}
+	return out
 }
 
 // checkEdit holds that an edit says what to change, once, and nothing else does.

@@ -234,6 +234,9 @@ func (r *Request) after(now time.Time) time.Time {
 
 // approve counts one yes; the last one that is needed orders the landing.
 func approve(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, dec Decision, e Electorate) error {
+	if err := endLost(ctx, tx, r, e); err != nil {
+		return err
+	}
 	last := len(e.yes(*r))+1 >= r.Rule.Need
 	if last {
 		r.end(Approved, tx.Now())

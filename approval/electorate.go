@@ -243,7 +243,7 @@ func (r Request) yesOf(counts func(Decision) bool) []Decision {
 				out = append(out, d)
 			}
 		case Withdraw, Reject, RequestChanges:
-			out = slices.DeleteFunc(out, mine)
+			out = slices.DeleteFunc(out, func(o Decision) bool { return mine(o) || d.Ends(o) })
 		}
 	}
 	return out
@@ -251,7 +251,7 @@ func (r Request) yesOf(counts func(Decision) bool) []Decision {
 
 // yes are those that count now: not that of somebody who was disabled, lost the role
 // approver, or has left the groups of the rule, since, nor of whom four eyes would bar now.
-// It counts again when they are back. A rule's yes counts while no person is needed.
+// What is left out when somebody decides, or at a landing, is ended for good: see endLost. A rule's yes counts while no person is needed.
 func (e Electorate) yes(r Request) []Decision {
 	is := func(id string, holds func(people.User) bool) bool {
 		return slices.ContainsFunc(e.users, func(u people.User) bool { return u.ID == id && holds(u) })

@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/each"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 )
@@ -80,6 +81,9 @@ func (l landings) askAgain(ctx context.Context, tx Tx, r *Request, d *orchestrat
 			r.ExpiresAt = new(tx.Now().Add(l.c.Expires))
 		}
 	}
+	if err := endLost(ctx, tx, r, e); err != nil {
+		return err
+	}
 	if err := tx.SaveRequest(ctx, r); err != nil {
 		return err
 	}
@@ -96,6 +100,35 @@ func (l landings) askAgain(ctx context.Context, tx Tx, r *Request, d *orchestrat
 	d.Work.Land, d.Work.Problem = nil, ""
 	tx.OnCommit(l.g.look)
 	return orchestrator.AwaitApproval(ctx, tx, d, r.ID)
+}
+
+// endedBy is who ends a yes whose person has lost the right.
+const endedBy = "gatehouse"
+
+// Ends reports whether d ends yes, whose person had lost the right by then. It is no verdict
+// of theirs.
+func (d Decision) Ends(yes Decision) bool {
+	return d.Verdict == Withdraw && d.UserID == "" && d.ForID != "" && d.ForID == yes.UserID
+}
+
+// endLost ends for good the yeses that do not count now. Whoever is given the right back has
+// not said yes again, and may: else a request had all its yeses and landed on none of them.
+func endLost(ctx context.Context, tx Tx, r *Request, e Electorate) error {
+	counts := e.yes(*r)
+	for _, d := range r.yes() {
+		if d.UserID == "" || slices.ContainsFunc(counts, func(o Decision) bool { return o.ID == d.ID }) {
+			continue
+		}
+		end := Decision{ID: orchestrator.NewID(orchestrator.DecisionPrefix, tx.Now()), Revision: r.Revision.N, User: endedBy, Channel: origin.Rule, Verdict: Withdraw,
+			Comment: d.By().String() + " " + e.whyLost(d, *r), Digest: r.Revision.Digest, ForID: d.UserID, For: d.User, At: r.after(tx.Now())}
+		if err := tx.InsertDecision(ctx, r.ID, end); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(r.Decisions, func(o Decision) bool { return o.ID == end.ID }) { // r may be the store's own
+			r.Decisions = append(r.Decisions, end)
+		}
+	}
+	return nil
 }
 
 // LostRight is a yes that no longer counts.

@@ -23,8 +23,35 @@ func without(name string, change func(*people.User)) []people.User {
 	return all
 }
 
+// Somebody's account is closed after their yes and opened again after the next one's. Their yes
+// was ended when the next one was counted, so that the request has never all its yeses and
+// lands on none of them; they say it again.
+func TestWhoeverIsGivenTheRightBackSaysYesAgain(t *testing.T) {
+	w := newWorld(t, approval.Config{Policy: compiled(t, policy.RuleConfig{Name: "two", When: "true", Need: need(2)})})
+	r := w.asked()
+	w.decide(ballot(r, "ann", approval.Approve))
+	w.staffed(without("ann", func(u *people.User) { u.Disabled = true }))
+	w.decide(ballot(r, "bob", approval.Approve))
+	w.staffed(staff())
+	n, err := w.g.Needs(w.ctx, w.request(r.ID))
+	if w.must(err); n.Have != 1 || !slices.Contains(approval.Names(n.Missing), "ann") {
+		t.Errorf("needs %+v", n)
+	}
+	after := w.decide(ballot(r, "ann", approval.Approve))
+	w.expectStates(r.ID, approval.Approved, orchestrator.Landing)
+	if got := w.delegation(r.DelegationID).Work.Land.Approvers; !slices.Equal(got, []string{"bob", "ann"}) {
+		t.Errorf("approved by %v", got)
+	}
+	ended := func(d approval.Decision) bool {
+		return d.Ends(after.Decisions[0]) && d.Comment == "ann is disabled" && d.User == "gatehouse"
+	}
+	if n := len(after.Decisions); n != 4 || !slices.ContainsFunc(after.Decisions, ended) {
+		t.Errorf("%d decisions: %+v", n, after.Decisions)
+	}
+}
+
 // Of two yeses the first is that of an account that was closed meanwhile: the change does
-// not land on it, and says so; opened again, it counts.
+// not land on it, and says so.
 func TestAYesOfSomebodyWhoLostTheRightDoesNotCount(t *testing.T) {
 	for what, change := range map[string]func(*people.User){
 		"disabled":    func(u *people.User) { u.Disabled = true },

@@ -60,6 +60,8 @@ func (r *run) findBase() error {
 	switch {
 	case w.Shares:
 		return r.bring(r.ctx, w.BaseBundle, w.BaseSaved)
+	case w.pinned():
+		return r.findPinned()
 	case (r.keeps || w.From != nil) && w.BaseCommit != "":
 		if r.mirror.Has(r.ctx, w.BaseCommit) {
 			return nil
@@ -74,6 +76,22 @@ func (r *run) findBase() error {
 		w.Stand = standOn(s)
 	}
 	return err
+}
+
+// findPinned brings in the commit that people said yes to. Where the source has dropped it
+// and this node never had it, nothing else may run in its place.
+func (r *run) findPinned() error {
+	w := &r.d.Work
+	if !r.mirror.Has(r.ctx, w.BaseCommit) {
+		if err := r.mirror.Fetch(r.ctx); err != nil {
+			return err
+		}
+	}
+	if !r.mirror.Has(r.ctx, w.BaseCommit) {
+		return agent.Fail(agent.CodeNoCheckout, "People said yes to this on %s at %.12s, and the repository does not have that commit any more. Retry the task to ask again.",
+			placeName(w.Branch, w.Tag), w.BaseCommit)
+	}
+	return r.bring(r.ctx, w.BaseBundle, w.BaseSaved)
 }
 
 // fetched turns a problem of the source, which a person must mend, into the

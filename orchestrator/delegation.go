@@ -149,10 +149,20 @@ type Base struct {
 }
 
 // anew drops the base, so that the next run finds one on its branch as it is then. A
-// caller's snapshot stays.
+// caller's snapshot stays, and so does what people said yes to.
 func (b *Base) anew() {
-	if !b.Shares {
+	if !b.Shares && !b.pinned() {
 		b.BaseCommit, b.BaseTree, b.BaseBundle, b.BaseSaved = "", "", "", ""
+	}
+}
+
+// pinned reports whether people are asked about the work on this commit, and no other.
+func (b *Base) pinned() bool { return !b.Shares && b.BaseSaved != "" }
+
+// unpin lets go of the commit that people were asked about; they are asked again.
+func (b *Base) unpin() {
+	if b.pinned() {
+		b.BaseSaved = ""
 	}
 }
 

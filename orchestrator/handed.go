@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/guard"
@@ -56,7 +58,7 @@ const maxSteering = 100
 // the reviews of the same moment, by tree.
 func (r *run) hand(ctx context.Context, p *planned, s *base, seen map[string]*patch.Review) error {
 	if s == nil || p.repo != r.d.Repository || !p.known {
-		return nil
+		return r.elsewhere(ctx, p)
 	}
 	b := *s
 	p.snapshot = &b
@@ -76,6 +78,69 @@ func (r *run) hand(ctx context.Context, p *planned, s *base, seen map[string]*pa
 		return nil
 	}
 	return r.reviewed(ctx, &b, seen)
+}
+
+// elsewhere looks up what a child that shares no files would start from, where people may be
+// asked about it.
+func (r *run) elsewhere(ctx context.Context, p *planned) error {
+	if !p.known || p.repo == "" || p.asks == nil || !p.asks.Reads(p.target.AskFirst) || !r.e.traits(p.target).Files {
+		return nil
+	}
+	m, _, err := r.e.mirror(p.repo)
+	if err == nil {
+		name := sha256.Sum256([]byte(p.key))
+		p.stands, err = standing(ctx, m, r.task.Ref, r.id+"-"+hex.EncodeToString(name[:12]), r.d.CreatedAt)
+	}
+	return r.fetched(err)
+}
+
+// standing is where the branch or tag of a task's root is now: a yes to the root is to that
+// commit, wherever the branch goes before it. Nil for an agent that works on no files.
+func (e *Engine) standing(ctx context.Context, t *Task, root *Delegation, spec agent.Spec) (*base, error) {
+	if root.Repository == "" || !e.traits(spec).Files {
+		return nil, nil
+	}
+	m, _, err := e.mirror(root.Repository)
+	if err != nil {
+		return nil, err
+	}
+	b, err := standing(ctx, m, t.Ref, root.ID+"-asked", t.CreatedAt)
+	if source, ok := errors.AsType[*patch.SourceError](err); ok {
+		return nil, &Error{Code: CodeUnavailable, Message: "What " + root.To + " would start from could not be looked up, so nobody is asked about it yet. " + source.Message, Err: err}
+	}
+	if err != nil {
+		return nil, refFailure(err)
+	}
+	b.stand(root)
+	return b, nil
+}
+
+// standing keeps where a ref is now under key.
+func standing(ctx context.Context, m *patch.Mirror, ref, key string, at time.Time) (*base, error) {
+	if err := m.Fetch(ctx); err != nil {
+		return nil, err
+	}
+	s, err := m.Start(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	none := sha256.Sum256(nil) // of the paths that differ
+	b := &base{commit: s.Commit, branch: s.Branch, tag: s.Tag, own: s.Tree, tree: s.Tree, files: hex.EncodeToString(none[:])}
+	b.saved, b.bundle, err = m.SaveTree(ctx, key+"-"+b.commit[:12], b.commit, b.tree, at)
+	return b, err
+}
+
+// stand makes d start from b, which is no snapshot of its caller's.
+func (b *base) stand(d *Delegation) {
+	d.Work.Base = Base{Stand: Stand{b.branch, b.tag, b.commit, b.tree}, BaseSaved: b.saved, BaseBundle: bundleID("base", d.ID, "-", b.saved)}
+}
+
+// on tells the gate what d starts from.
+func (h *Handed) on(d *Delegation, s *base) {
+	h.Repository, h.Branch, h.Tag, h.BaseCommit, h.BaseTree, h.Tree = d.Repository, s.branch, s.tag, s.commit, s.own, s.tree
+	h.FilesHash, h.Trusted, h.Steering = s.files, s.trusted, s.steering
+	h.Base = patch.Base{Branch: s.branch, Commit: s.commit, Tree: s.own}
+	h.Review, h.Commit, h.Bundle = s.review, s.saved, d.Work.BaseBundle
 }
 
 // steer takes from the branch what steers programs, the target's own program with it.
@@ -188,10 +253,7 @@ func (p planned) handed(child *Delegation) Handed {
 	if s == nil || !child.Work.Shares {
 		return h
 	}
-	h.Repository, h.Branch, h.Tag, h.BaseCommit, h.BaseTree, h.Tree = child.Repository, s.branch, s.tag, s.commit, s.own, s.tree
-	h.FilesHash, h.Trusted, h.Steering = s.files, s.trusted, s.steering
-	h.Base = patch.Base{Branch: s.branch, Commit: s.commit, Tree: s.own}
-	h.Review, h.Commit, h.Bundle = s.review, s.saved, child.Work.BaseBundle
+	h.on(child, s)
 	return h
 }
 

@@ -47,6 +47,15 @@ type Question struct {
 // Place names what the files that travel are compared with: a branch, or a tag.
 func (q Question) Place() string { return placeName(q.Branch, q.Tag) }
 
+// Stands is what work starts from where no files of a caller travel: the branch or tag, its
+// repository and the commit that people are asked about; "" where files travel, or none are there.
+func (q Question) Stands() string {
+	if q.Tree == "" || q.Tree != q.BaseTree {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s at %s", patch.Shown(q.Place()), patch.Shown(q.Repository), q.BaseCommit[:min(len(q.BaseCommit), 12)])
+}
+
 // Title is the question as one line (H18), in which nothing hides.
 func (q Question) Title() string {
 	return fmt.Sprintf("Approve handoff to %s? Context: %s", q.To, patch.Shown(Title(q.Text)))
@@ -227,6 +236,9 @@ func (q Question) Whole() string {
 	if text := q.Command(); text != "" {
 		fmt.Fprintf(&b, "\nHand-over:\n%s\n", text)
 	}
+	if at := q.Stands(); at != "" {
+		fmt.Fprintf(&b, "\nStarts from: %s\n", at)
+	}
 	if q.Trusted {
 		writeNamed(&b, "Changed by "+q.From+", and run or read as "+q.From+" left them:", q.Steering)
 	} else {
@@ -258,7 +270,7 @@ func (e *Engine) triggered(ctx context.Context, t *Task, root *Delegation, spec 
 	if err != nil {
 		return nil, HandoverRule{}, err
 	}
-	rule := ruled(asks, e.Now(), t, root, rootHanded(t, root), spec.AskFirst)
+	rule := ruled(asks, e.Now(), t, root, rootHanded(t, root, nil), spec.AskFirst)
 	if rule.Deny {
 		return nil, rule, Errorf(guard.CodeHumanRefused, "The rule %q does not let %s hand work to %s. Name another agent in the trigger, or change the rule.", rule.Name, t.Via, spec.Name)
 	}
@@ -266,31 +278,50 @@ func (e *Engine) triggered(ctx context.Context, t *Task, root *Delegation, spec 
 }
 
 // rootHanded is the task of a trigger as a hand-over: it starts on the branch, so no files
-// travel.
-func rootHanded(t *Task, root *Delegation) Handed {
-	return Handed{Question: Question{From: t.Via.String(), To: root.To, Text: root.Text}}
+// travel. at is where the branch is now, nil for one that works on no files.
+func rootHanded(t *Task, root *Delegation, at *base) Handed {
+	h := Handed{Question: Question{From: t.Via.String(), To: root.To, Text: root.Text}}
+	if at != nil {
+		h.on(root, at)
+	}
+	return h
 }
 
 // askRoot puts the task of a trigger before people, in the transaction that makes it, or
-// that runs it again.
-func (e *Engine) askRoot(ctx context.Context, tx Tx, asks Handovers, root *Delegation, spec agent.Spec) error {
-	return asks.Ask(ctx, tx, root, rootHanded(tx.Task(), root), spec.AskFirst)
+// that runs it again. at is what it is asked to start from, and nothing else.
+func (e *Engine) askRoot(ctx context.Context, tx Tx, asks Handovers, root *Delegation, spec agent.Spec, at *base) error {
+	if at != nil {
+		if err := tx.PutBlob(ctx, root.Work.BaseBundle, "bundle", at.bundle); err != nil {
+			return err
+		}
+	}
+	return asks.Ask(ctx, tx, root, rootHanded(tx.Task(), root, at), spec.AskFirst)
 }
 
 // askedAnew says what holds for running a root again. What a trigger started is asked
 // about each time: its owner's wish is what the question is about, so that wish, told
 // again by Retry, is no answer to it. d is a root, or nothing is asked.
-func (e *Engine) askedAnew(ctx context.Context, d *Delegation) (agent.Spec, Handovers, HandoverRule, error) {
-	spec, ok := e.Config().Agents.Get(d.To)
-	if !ok || d.ParentID != "" || !d.State.Ended() {
-		return spec, nil, HandoverRule{}, nil
+func (e *Engine) askedAnew(ctx context.Context, d *Delegation) (a anew, err error) {
+	var ok bool
+	if a.spec, ok = e.Config().Agents.Get(d.To); !ok || d.ParentID != "" || !d.State.Ended() {
+		return a, nil
 	}
 	t, err := e.Store.Task(ctx, d.TaskID)
 	if err != nil {
-		return spec, nil, HandoverRule{}, err
+		return a, err
 	}
-	asks, rule, err := e.triggered(ctx, &t, d, spec)
-	return spec, asks, rule, err
+	if a.asks, a.rule, err = e.triggered(ctx, &t, d, a.spec); err == nil && a.rule.Asks != "" {
+		a.at, err = e.standing(ctx, &t, d, a.spec)
+	}
+	return a, err
+}
+
+// anew is what a root that is run again is asked about, and by whom.
+type anew struct {
+	spec agent.Spec
+	asks Handovers
+	rule HandoverRule
+	at   *base
 }
 
 // What a no does beyond the delegation that it was said to. By itself nothing: the caller is

@@ -44,6 +44,7 @@ type planned struct {
 	target       agent.Spec // whom it would be handed to
 	known        bool       // there is such an agent
 	snapshot     *base      // set when the caller has a checkout
+	stands       *base      // what a child that shares no files is asked about
 	repo         string
 	asks         Handovers     // nil: nobody is asked
 	continuation *continuation // of the transaction
@@ -108,6 +109,10 @@ func (e *Engine) makeChild(ctx context.Context, tx Tx, d *Delegation, p planned)
 	}
 	if rule.Asks != "" {
 		askFirst(child, tx.Now())
+		if p.stands != nil {
+			p.stands.stand(child)
+			handed.on(child, p.stands)
+		}
 	}
 	if err := (ledger{tx}).reserve(ctx, d, child, grant); err != nil {
 		return nil, err
@@ -190,6 +195,11 @@ func (e *Engine) newChild(tx Tx, d *Delegation, p planned) *Delegation {
 func (e *Engine) announce(ctx context.Context, tx Tx, d, child *Delegation, p planned, verdicts []guard.Verdict) error {
 	if child.Work.Shares {
 		if err := tx.PutBlob(ctx, child.Work.BaseBundle, "bundle", p.snapshot.bundle); err != nil {
+			return err
+		}
+	}
+	if child.Work.pinned() {
+		if err := tx.PutBlob(ctx, child.Work.BaseBundle, "bundle", p.stands.bundle); err != nil {
 			return err
 		}
 	}

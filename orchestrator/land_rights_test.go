@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,9 +79,12 @@ func TestAYesOfSomebodyWhoLostTheRightLandsNothing(t *testing.T) {
 				if len(data.Lost) != 1 || data.Lost[0].User+" "+data.Lost[0].Why != lose.why || data.ApprovalID != r.ID || data.Have != 0 || data.Need != 1 || !strings.Contains(data.Message, lose.why) {
 					t.Fatalf("event %s", said.Data)
 				}
-				// The right comes back and with it the yes, so cleo's is one more than enough and
-				// the merge names both.
+				// The right comes back, and the yes that was ended does not: cleo's is the one that
+				// is needed.
 				must(t, lose.give(w))
+				if n, err := w.gateway.Needs(w.t.Context(), w.reread(r.ID)); err != nil || n.Have != 0 || !slices.Contains(approval.Names(n.Missing), "bob") {
+					t.Fatalf("needs %+v, %v", n, err)
+				}
 				if _, err := w.gateway.Decide(w.t.Context(), approval.Ballot{RequestID: r.ID, Principal: people.As(cleo, nil), Channel: "web", Verdict: approval.Approve, Digest: r.Revision.Digest}); err != nil {
 					t.Fatal(err)
 				}
@@ -95,8 +99,8 @@ func TestAYesOfSomebodyWhoLostTheRightLandsNothing(t *testing.T) {
 	}
 }
 
-// Of two yeses one is lost while the landing is planned, and one that was lost is back: it
-// lands, but in the names of those whose yes counts.
+// The yes of whoever is given the right back stays ended, so that of two yeses none counts
+// once the other is lost, too: it lands in the name of who says yes again, and in no other.
 func TestAMergeNamesOnlyThoseWhoseYesCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "sqlite:"+t.TempDir()+"/g.db", specs("coder")...)
@@ -120,7 +124,9 @@ func TestAMergeNamesOnlyThoseWhoseYesCounts(t *testing.T) {
 	must(t, w.store.SetDisabled(t.Context(), "root", w.bob.ID, false))
 	must(t, w.store.SetRoles(t.Context(), "root", cleo.ID, []people.Role{people.Operator}))
 	letGo()
-	<-reached // planned again, in bob's
+	w.state(root.ID, orchestrator.AwaitingApproval)
+	w.approve(r) // bob says it again
+	<-reached
 	letGo()
 	w.state(root.ID, orchestrator.Completed)
 	if message := w.git("log", "-1", "--format=%B", "main"); !strings.Contains(message, "Approved-by: bob") || strings.Contains(message, "Approved-by: cleo") {

@@ -316,6 +316,8 @@ func (e *Engine) stale(r *run, o *Order, why string, moved *patch.Moved) error {
 			return followBase(ctx, tx, d, head, tree, rev)
 		case d.Work.Reverts != "":
 			return Fail(ctx, tx, d, agent.Fail(CodeStale, "%s moved so that this can no longer be undone by itself. Undo it by a new task.", o.Base.Branch))
+		case d.Work.pinned():
+			return Fail(ctx, tx, d, agent.Fail(CodeStale, "%s moved so that this change does not fit it any more, and people said yes to the work on the branch as it was. Retry the task to ask again.", o.Base.Branch))
 		default:
 			return RunAgain(ctx, tx, d, d.Work.renewal(), "gatehouse", why)
 		}

@@ -22,7 +22,7 @@ func (e *Engine) Retry(ctx context.Context, id string, by people.User) (Delegati
 	if err != nil {
 		return Delegation{}, err
 	}
-	spec, asks, rule, err := e.askedAnew(ctx, &d)
+	ask, err := e.askedAnew(ctx, &d)
 	if err != nil {
 		return Delegation{}, err
 	}
@@ -48,11 +48,12 @@ func (e *Engine) Retry(ctx context.Context, id string, by people.User) (Delegati
 		row.Work.AgentBranch = ""
 		tx.Task().EndedAt, tx.Task().PausedAt, tx.Task().Handoffs = nil, nil, 0
 		row.Work.Budget = e.budgetAnew(tx.Task())
-		row.Work.Asked, row.Work.Pinned = rule.Asks != "", nil
+		row.Work.Asked, row.Work.Pinned = ask.rule.Asks != "", nil
 		why := "run again"
 		if row.Work.Asked {
 			why = "run again, once people say yes"
 		}
+		row.Work.unpin()
 		if err := RunAgain(ctx, tx, row, nil, by.Name, why); err != nil {
 			return err
 		}
@@ -62,10 +63,13 @@ func (e *Engine) Retry(ctx context.Context, id string, by people.User) (Delegati
 			after = *row
 			return save(ctx, tx, row)
 		}
+		if ask.at != nil {
+			ask.at.stand(row)
+		}
 		if err := askAnew(ctx, tx, row); err != nil {
 			return err
 		}
-		if err := e.askRoot(ctx, tx, asks, row, spec); err != nil {
+		if err := e.askRoot(ctx, tx, ask.asks, row, ask.spec, ask.at); err != nil {
 			return err
 		}
 		after = *row

@@ -70,7 +70,11 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	if rule.Asks == "" {
 		return e.create(ctx, t, root, nil)
 	}
-	return e.create(ctx, t, root, func(tx Tx) error { return e.askRoot(ctx, tx, asks, &root, spec) })
+	at, err := e.standing(ctx, &t, &root, spec)
+	if err != nil {
+		return Task{}, Delegation{}, false, err
+	}
+	return e.create(ctx, t, root, func(tx Tx) error { return e.askRoot(ctx, tx, asks, &root, spec, at) })
 }
 
 // create stores a task with its root, and with what also does in the same

@@ -232,6 +232,7 @@ func workAPI(a *api.API, st *stream.Streams, in allowed) []route {
 		{get, v1 + "/approvals", a.Approvals, in.see},
 		{get, v1 + "/approvals/:id", a.Approval, in.see},
 		{get, v1 + "/approvals/:id/patch", a.Patch, in.see},
+		{post, v1 + "/approvals/:id/read", a.HasRead, in.see},
 		{post, v1 + "/approvals/:id/decision", a.Decide, in.decide},
 		{post, v1 + "/approvals/:id/comments/:comment", a.Answer, in.decide},
 		{post, v1 + "/approvals/:id/revert", a.Revert, in.undo},

@@ -282,7 +282,7 @@ func standingOn(r approval.Request, n int) []approval.Decision {
 		if d.Revision != n {
 			continue
 		}
-		same := func(o approval.Decision) bool { return o.UserID == d.UserID && o.User == d.User }
+		same := func(o approval.Decision) bool { return o.UserID == d.UserID && o.User == d.User || d.Ends(o) }
 		if d.Verdict == approval.Approve && !slices.ContainsFunc(out, same) {
 			out = append(out, d)
 		} else if d.Verdict != approval.Approve {

@@ -154,6 +154,9 @@ func facts(r approval.Request, view approval.CardView) []string {
 	}
 	if r.IsHandover() {
 		lines = []string{from, "hand-over to " + foreign(r.Agent, slackText) + " · " + digest}
+		if at := r.Question.Stands(); at != "" {
+			lines = append(lines, "starts from "+foreign(at, slackText))
+		}
 	}
 	for _, w := range v.Warnings[:min(len(v.Warnings), slackLines)] {
 		line := "⚠ " + foreign(w.Text, slackText)

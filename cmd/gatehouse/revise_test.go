@@ -100,6 +100,7 @@ func TestChoicesAndEditsThroughTheAPI(t *testing.T) {
 		`The edit changes nothing`:     {"verdict": "edit"},
 		`so there is no line 9`:        {"verdict": "request_changes", "comments": []map[string]any{{"path": "hello.txt", "line": 9, "text": "x"}}},
 		`edited twice`:                 {"verdict": "edit", "edits": []map[string]any{{"path": "a", "text": "x"}, {"path": "a", "text": "x"}}},
+		`There is no revision 0.`:      {"verdict": "approve", "revision": 0},
 		`There is no field "edits[0].`: {"verdict": "edit", "edits": []map[string]any{{"name": "a"}}},
 	} {
 		body["digest"] = r.Revision.Digest
@@ -121,7 +122,7 @@ func TestChoicesAndEditsThroughTheAPI(t *testing.T) {
 	if status, out = giveVerdict(n, n.Approver, r.ID, map[string]any{"verdict": "approve", "digest": r.Revision.Digest}); status != http.StatusForbidden || out["code"] != "four_eyes" {
 		t.Errorf("the editor's yes: %d %v", status, out)
 	}
-	if status, out = giveVerdict(n, cleo, r.ID, map[string]any{"verdict": "approve", "digest": r.Revision.Digest, "ticked": []string{"checks_failed"}, "files": []string{"hello.txt"}}); status != http.StatusOK {
+	if status, out = giveVerdict(n, cleo, r.ID, map[string]any{"verdict": "approve", "digest": r.Revision.Digest, "ticked": []string{"checks_failed"}, "files": []string{"hello.txt", "hello.txt"}}); status != http.StatusOK {
 		t.Fatalf("cleo's choice: %d %v", status, out)
 	}
 	p.Until("the end", func() bool { return p.Root(task).State.Ended() })

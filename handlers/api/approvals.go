@@ -253,9 +253,10 @@ func (a *API) whole(c echo.Context, e approval.Electorate, r approval.Request) (
 }
 
 // Patch answers GET /approvals/{id}/patch with the unified diff of the current
-// revision, of the one that ?rev= names, or from the one that ?since= names to it.
+// revision, of the one that ?rev= names, or from the one that ?since= names to it. Whoever takes
+// all of it has read it, but with ?read=later: then POST /approvals/{id}/read says so.
 func (a *API) Patch(c echo.Context) error {
-	ctx, q := c.Request().Context(), asked(c, "rev", "since")
+	ctx, q := c.Request().Context(), asked(c, "rev", "since", "read")
 	if q.err != nil {
 		return q.err
 	}
@@ -285,10 +286,32 @@ func (a *API) Patch(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if q.Get("since") == "" {
-		a.Gateway.ReadWhole(ctx, caller(c).Principal, r, shown.N, handlers.Channel(c))
+	if err := c.Blob(http.StatusOK, "text/x-diff; charset=utf-8", diff); err != nil || q.Get("since") != "" || q.Get("read") == "later" {
+		return err
 	}
-	return c.Blob(http.StatusOK, "text/x-diff; charset=utf-8", diff)
+	a.Gateway.ReadWhole(ctx, caller(c).Principal, r, shown.N, handlers.Channel(c))
+	return nil
+}
+
+// HasRead answers POST /approvals/{id}/read: the whole diff of a revision was before the caller.
+func (a *API) HasRead(c echo.Context) error {
+	var in wire.Shown
+	if err := read(c, &in); err != nil {
+		return err
+	}
+	r, err := a.request(c)
+	if err != nil {
+		return err
+	}
+	shown, err := a.revision(c, r, strconv.Itoa(in.Revision))
+	switch {
+	case err != nil:
+		return err
+	case shown.Digest != in.Digest:
+		return bad("Revision %d of %s has another digest. Send that of the revision that was read.", in.Revision, r.ID)
+	}
+	a.Gateway.ReadWhole(c.Request().Context(), caller(c).Principal, r, shown.N, handlers.Channel(c))
+	return c.NoContent(http.StatusNoContent)
 }
 
 // revision is the one of that number, the current one where none is named.

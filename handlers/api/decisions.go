@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"slices"
 
@@ -17,11 +18,20 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
+// notSaid is the revision of a verdict that names none: one that names 0 is refused.
+const notSaid = math.MinInt
+
 // Decide answers POST /approvals/{id}/decision with the request as it is then.
 func (a *API) Decide(c echo.Context) error {
-	var in wire.Verdict
+	in := wire.Verdict{Revision: notSaid}
 	if err := read(c, &in); err != nil {
 		return err
+	}
+	switch {
+	case in.Revision == notSaid:
+		in.Revision = 0
+	case in.Revision < 1:
+		return bad("There is no revision %d. Send the number of the revision that was read, from 1.", in.Revision)
 	}
 	id, err := a.requestID(c)
 	if err != nil {

@@ -290,7 +290,7 @@ func wholeOrPart(c echo.Context, q url.Values, page view.ReviewPage, no refused)
 
 // askOf is the question about a hand-over as a page shows it.
 func askOf(q orchestrator.Question) *view.HandoverAsk {
-	a := &view.HandoverAsk{From: q.From, To: q.To, Text: q.Text, Command: q.Command(), Place: q.Place(), Travels: q.Tree != ""}
+	a := &view.HandoverAsk{From: q.From, To: q.To, Text: q.Text, Command: q.Command(), Place: q.Place(), Travels: q.Tree != "", Stands: q.Stands()}
 	for _, key := range slices.Sorted(maps.Keys(q.Context)) {
 		a.Context = append(a.Context, views.ContextLine{Key: key, Value: q.Context[key]})
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -103,6 +104,7 @@ func standing(r approval.Request) map[string]approval.Decision {
 	last := map[string]approval.Decision{}
 	for _, d := range r.Decisions {
 		if d.Revision == r.Revision.N {
+			maps.DeleteFunc(last, func(_ string, o approval.Decision) bool { return d.Ends(o) })
 			last[d.UserID+" "+d.User] = d
 		}
 	}

@@ -15,6 +15,7 @@ type HandoverAsk struct {
 	Command string // the command object as JSON, empty without one; foreign
 	Travels bool   // files go with it, which the page shows as they differ from Place
 	Place   string
+	Stands  string // the branch, repository and commit that To starts from, where no file differs
 }
 
 // handed is what becomes of a hand-over, for the line below its outcome.

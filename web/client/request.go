@@ -31,13 +31,20 @@ func (c *Client) Requests(ctx context.Context, f RequestFilter) (List[wire.Reque
 }
 
 // Patch writes the unified diff of the current revision to w and returns the digest
-// of the revision that it belongs to, "" where the server does not say.
+// of the revision that it belongs to, "" where the server does not say. That somebody has it
+// before them is told by HasRead.
 func (c *Client) Patch(ctx context.Context, id string, w io.Writer) (string, error) {
-	h, err := c.stream(ctx, path("approvals", id)+"/patch", nil, w, "text/x-diff, application/problem+json")
+	h, err := c.stream(ctx, path("approvals", id)+"/patch", url.Values{"read": {"later"}}, w, "text/x-diff, application/problem+json")
 	if err != nil {
 		return "", err
 	}
 	return h.Get("Gatehouse-Digest"), nil
+}
+
+// HasRead tells that the whole diff of a revision was before the caller.
+func (c *Client) HasRead(ctx context.Context, id string, s wire.Shown) error {
+	_, err := ask[struct{}](ctx, c, http.MethodPost, path("approvals", id, "read"), nil, s)
+	return err
 }
 
 // Revert asks for a new task whose change undoes what a request has landed.

@@ -276,6 +276,13 @@ type Reply struct {
 	At   time.Time `json:"at"`
 }
 
+// Shown is the body of POST /approvals/{id}/read: the revision of which the caller had the
+// whole diff before them.
+type Shown struct {
+	Revision int    `json:"revision"`
+	Digest   string `json:"digest"`
+}
+
 // Verdict is the body of POST /approvals/{id}/decision.
 type Verdict struct {
 	Verdict string `json:"verdict"` // approve, reject, request_changes, edit, withdraw or renew

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,12 @@ func (c *ApproveCmd) Run(ctx context.Context, sh *console.Shell, api *client.Cli
 	case !known:
 		return console.Fail(console.ExitFailed, "You have not read %s here, so nothing was approved. Run gatehouse review %s, or name what you have read by its full digest: --digest.", console.Line(r.ID), console.Short(r.ID))
 	}
-	files := append(c.Files, c.File...)
+	var files []string
+	for _, f := range append(c.Files, c.File...) {
+		if !slices.Contains(files, f) {
+			files = append(files, f)
+		}
+	}
 	if asks && read.Digest == r.Digest && !ask(sh, r, files) {
 		return console.Fail(console.ExitFailed, "Nothing was approved.")
 	}

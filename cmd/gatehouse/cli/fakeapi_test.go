@@ -56,6 +56,7 @@ func newFakeAPI() *fakeAPI {
 		})
 	}
 	handle("POST /api/v1/tasks", f.submit)
+	handle("POST /api/v1/approvals/{id}/read", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	handle("GET /api/v1/tasks/{id}/tree", f.tree)
 	handle("GET /api/v1/delegations", func(w http.ResponseWriter, _ *http.Request) {
 		f.json(w, 200, listOf(f.delegation(fakeRoot), f.delegation(fakeCoder)))

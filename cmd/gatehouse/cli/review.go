@@ -42,9 +42,15 @@ func (c *ReviewCmd) Run(ctx context.Context, sh *console.Shell, api *client.Clie
 // showRequest prints all of a request and remembers that this person has it before them. It
 // returns the request as it was shown.
 func showRequest(ctx context.Context, sh *console.Shell, api *client.Client, r wire.Request) (wire.Request, error) {
+	if sh.Nowhere {
+		return r, console.Fail(console.ExitFailed, "Standard output is closed or the null device, so nobody would see %s. Nothing was shown or remembered.", console.Line(r.ID))
+	}
 	if r.IsHandover() {
 		if err := showHandover(ctx, sh, api, r); err != nil {
 			return r, err
+		}
+		if r.Question.Tree != "" {
+			tellRead(ctx, sh, api, r)
 		}
 		rememberShown(sh, api, r)
 		return r, nil
@@ -72,8 +78,17 @@ func showRequest(ctx context.Context, sh *console.Shell, api *client.Client, r w
 	if err := paged(ctx, sh, text.Bytes()); err != nil {
 		return r, err
 	}
+	tellRead(ctx, sh, api, r)
 	rememberShown(sh, api, r)
 	return r, nil
+}
+
+// tellRead has the server know that all of the diff was written: fetching it is no reading. It
+// stands in the history beside a verdict and decides nothing, so that it cannot is a hint.
+func tellRead(ctx context.Context, sh *console.Shell, api *client.Client, r wire.Request) {
+	if err := api.HasRead(ctx, r.ID, wire.Shown{Revision: r.Revision, Digest: r.Digest}); err != nil {
+		sh.Hint("The server could not be told that you have read this: %s", console.Line(err.Error()))
+	}
 }
 
 // yours says which commands decide on r, or why they are not for who asks.
@@ -299,9 +314,10 @@ func showHandover(ctx context.Context, sh *console.Shell, api *client.Client, r 
 		if q.Tag != "" {
 			place = "the tag " + console.Line(q.Tag)
 		}
-		fmt.Fprintf(&text, "%s starts from these files, as they differ from %s:\n", console.Line(q.To), place)
 		if diff.Len() == 0 {
-			fmt.Fprintln(&text, "  none")
+			fmt.Fprintf(&text, "%s starts from %s of %s at %s, also when that moves before the yes; no file differs\n", console.Line(q.To), place, console.Line(q.Repository), console.Abbreviated(q.Base))
+		} else {
+			fmt.Fprintf(&text, "%s starts from these files, as they differ from %s:\n", console.Line(q.To), place)
 		}
 		showDiff(sh, &text, diff.String())
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/textcut"
 )
 
 // defaultOutput is how much a program may answer, in bytes, when its agent does
@@ -31,6 +32,7 @@ type conversation struct {
 	errTail tail
 	outTail tail
 	silent  bool        // protocol jsonl: there was no result
+	said    string      // protocol jsonl: the result, which does not count where the program fails after it
 	linger  *time.Timer // ends a program that does not end after its result
 }
 
@@ -60,6 +62,7 @@ func (r *Runner) converse(ctx context.Context, job agent.Job, host agent.Host, r
 	var result agent.Result
 	if job.Agent.Protocol == "jsonl" {
 		result, err = c.lines(ctx)
+		c.said = strings.TrimSpace(result.Text)
 	} else {
 		talk.Go(c.tellTask)
 		result, err = c.answer()
@@ -213,6 +216,9 @@ func (c *conversation) judge() error {
 // why on standard output, such as go test, and warn of something else on standard error.
 func (c *conversation) ended(how string) *agent.Failure {
 	words, answer := c.errTail.text(tailLines), c.outTail.text(tailLines)
+	if c.said != "" {
+		answer = "Its result, which does not count since it failed after it: " + textcut.Brief(c.said, tailBytes)
+	}
 	switch {
 	case words == "" && answer == "":
 		return agent.Fail(agent.CodeExit, "%s %s and said nothing about why.", c.run.program, how)

@@ -165,6 +165,11 @@ func TestWithoutAResultThereIsNoAnswer(t *testing.T) {
 	mustFail(t, shell(t, done+`; exit 4`, jsonl), agent.CodeExit, "code 4")
 }
 
+func TestAFailureAfterTheResultKeepsWhatItSaid(t *testing.T) {
+	job := shell(t, `echo '{"type":"result","text":"half of it is done"}'; exit 3`, jsonl)
+	mustFail(t, job, agent.CodeExit, "sh ended with code 3. The last it said:\nIts result, which does not count since it failed after it: half of it is done")
+}
+
 func TestTheLastLineMayLackItsEnd(t *testing.T) {
 	if got := mustAnswer(t, shell(t, `printf '{"type":"result","text":"done"}'`, jsonl)).Text; got != "done" {
 		t.Fatalf("got %q", got)

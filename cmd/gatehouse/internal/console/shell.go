@@ -42,12 +42,15 @@ type Shell struct {
 	Live   bool // stdout and stderr are terminals that may be redrawn
 	colour bool // stdout is a terminal that may be coloured
 	Tty    bool // stdout is a terminal
+	// Nowhere: stdout was closed, or is the null device, so that nobody sees what is written.
+	Nowhere bool
 }
 
 func NewShell(g Globals, app *kong.Application, find func(context.Context, *Shell) string) *Shell {
 	sh := &Shell{Globals: g, In: os.Stdin, Out: os.Stdout, Errs: os.Stderr, Env: os.LookupEnv, Now: time.Now, App: app, find: find}
 	noColour, _ := sh.Env("NO_COLOR")
 	sh.Tty = term.IsTerminal(int(os.Stdout.Fd()))
+	sh.Nowhere = nowhere(os.Stdout)
 	sh.Stdin = term.IsTerminal(int(os.Stdin.Fd()))
 	plain := noColour != "" || os.Getenv("TERM") == "dumb" || g.JSON
 	sh.colour = sh.Tty && !plain
@@ -56,6 +59,17 @@ func NewShell(g Globals, app *kong.Application, find func(context.Context, *Shel
 		sh.Out, sh.Errs = AsciiWriter{sh.Out, g.JSON}, AsciiWriter{sh.Errs, false}
 	}
 	return sh
+}
+
+// nowhere reports whether what is written to f is seen by nobody. A stream that was closed
+// when a program began is the null device: the language opens it there.
+func nowhere(f *os.File) bool {
+	is, err := f.Stat()
+	if err != nil {
+		return true
+	}
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(is, null)
 }
 
 // ascii says that the locale has no UTF-8; a locale that is not set has.
