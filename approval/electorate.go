@@ -251,7 +251,8 @@ func (r Request) yesOf(counts func(Decision) bool) []Decision {
 
 // yes are those that count now: not that of somebody who was disabled, lost the role
 // approver, or has left the groups of the rule, since, nor of whom four eyes would bar now.
-// What is left out when somebody decides, or at a landing, is ended for good: see endLost. A rule's yes counts while no person is needed.
+// What is left out when somebody decides, or at a landing, is ended for good: see endLost. A
+// rule's yes counts while no person is needed.
 func (e Electorate) yes(r Request) []Decision {
 	is := func(id string, holds func(people.User) bool) bool {
 		return slices.ContainsFunc(e.users, func(u people.User) bool { return u.ID == id && holds(u) })

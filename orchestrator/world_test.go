@@ -117,7 +117,7 @@ func (w *world) open(url string) {
 	w.store = s
 	rows, requests := orchestrator.Store(s), approval.Store(s)
 	if !strings.HasPrefix(url, "postgres") { // what a step leaves behind in memory is the same on both
-		rows, requests = twice{s}, twiceGate{s}
+		rows, requests = twice{s, new(atomic.Int64)}, twiceGate{s}
 	}
 	w.gateway = approval.New(approval.Options{Store: requests, Users: s, Logger: log,
 		Diff: func(context.Context, approval.Request) (string, error) { return "the diff", nil }},
@@ -184,10 +184,14 @@ func (w *world) send(to, text string) orchestrator.Delegation {
 	return root
 }
 
+// patience is how long a task may stand still that is waited for: hundreds of children take
+// longer beside other tests than a small one, and each of them is an event.
+const patience = 30 * time.Second
+
 // until waits for a delegation to satisfy ok.
 func (w *world) until(id, what string, ok func(orchestrator.Delegation) bool) orchestrator.Delegation {
 	w.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline, seen := time.Now().Add(patience), int64(0)
 	for {
 		d, err := w.store.Delegation(w.t.Context(), id)
 		if err != nil {
@@ -197,7 +201,11 @@ func (w *world) until(id, what string, ok func(orchestrator.Delegation) bool) or
 			return d
 		}
 		if time.Now().After(deadline) {
-			w.t.Fatalf("%s is %s and not %s after 30 s\n%s", id, d.State, what, w.history(d.TaskID))
+			t, err := w.store.Task(w.t.Context(), d.TaskID)
+			if err != nil || t.LastN == seen {
+				w.t.Fatalf("%s is %s and not %s, and nothing has happened for 30 s (%v)\n%s", id, d.State, what, err, w.history(d.TaskID))
+			}
+			deadline, seen = time.Now().Add(patience), t.LastN
 		}
 		sub := w.engine.Hub().Watch(d.TaskID, 1)
 		select {
