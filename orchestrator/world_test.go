@@ -185,13 +185,18 @@ func (w *world) send(to, text string) orchestrator.Delegation {
 }
 
 // patience is how long a task may stand still that is waited for: hundreds of children take
-// longer beside other tests than a small one, and each of them is an event.
-const patience = 30 * time.Second
+// longer beside other tests than a small one, and each of them is an event. One that goes round
+// and round is not waited for longer than the most.
+const (
+	patience     = 30 * time.Second
+	mostPatience = 4 * patience
+)
 
 // until waits for a delegation to satisfy ok.
 func (w *world) until(id, what string, ok func(orchestrator.Delegation) bool) orchestrator.Delegation {
 	w.t.Helper()
-	deadline, seen := time.Now().Add(patience), int64(0)
+	began := time.Now()
+	deadline, seen := began, int64(0)
 	for {
 		d, err := w.store.Delegation(w.t.Context(), id)
 		if err != nil {
@@ -200,12 +205,12 @@ func (w *world) until(id, what string, ok func(orchestrator.Delegation) bool) or
 		if ok(d) {
 			return d
 		}
-		if time.Now().After(deadline) {
+		if now := time.Now(); !now.Before(deadline) {
 			t, err := w.store.Task(w.t.Context(), d.TaskID)
-			if err != nil || t.LastN == seen {
-				w.t.Fatalf("%s is %s and not %s, and nothing has happened for 30 s (%v)\n%s", id, d.State, what, err, w.history(d.TaskID))
+			if err != nil || t.LastN == seen || now.Sub(began) > mostPatience {
+				w.t.Fatalf("%s is %s and not %s after %s (%v)\n%s", id, d.State, what, now.Sub(began), err, w.history(d.TaskID))
 			}
-			deadline, seen = time.Now().Add(patience), t.LastN
+			deadline, seen = now.Add(patience), t.LastN
 		}
 		sub := w.engine.Hub().Watch(d.TaskID, 1)
 		select {
