@@ -24,6 +24,8 @@ const (
 	listingCursor = "listing"
 	// listBatch is how many events one transaction of the follower takes.
 	listBatch = 2000
+	// listQueued is how many delegations of events without a position are listed at once.
+	listQueued = 5 * listBatch
 	// listEvery is how long the follower waits for more: a delegation that lives shorter is
 	// listed once.
 	listEvery = 400 * time.Millisecond
@@ -47,8 +49,8 @@ const (
 	join tasks t on t.id = e.task_id where o.pos > ? order by o.pos limit ? + 0`
 
 	// selectQueued is what is committed and has no position yet.
-	selectQueued = `select 0, 0, e.delegation_id, t.root_id from event_queue q join events e on e.task_id = q.task_id and e.n between q.first_n and q.last_n
-	join tasks t on t.id = q.task_id order by q.id limit ? + 0`
+	selectQueued = `select distinct 0, 0, e.delegation_id, t.root_id from event_queue q join events e on e.task_id = q.task_id and e.n between q.first_n and q.last_n
+	join tasks t on t.id = q.task_id limit ? + 0`
 
 	selectBehind = "select coalesce((select pos from cursors where name = '" + listingCursor + "'), -1), coalesce((" + selectPosition + "), 0)"
 	anyQueued    = ", exists (select 1 from event_queue)"
@@ -179,7 +181,7 @@ func (s *Store) listSome(ctx context.Context, queued bool) (int, error) {
 		}
 		ids := map[string]bool{}
 		if queued && s.dialect.listings.queued != "" { // first: they may get their positions meanwhile
-			rows, err := t.q.query(t.ctx, s.dialect.listings.queued, listBatch)
+			rows, err := t.q.query(t.ctx, s.dialect.listings.queued, listQueued)
 			if err := collectNamed(ids, rows, err); err != nil {
 				return err
 			}
@@ -194,6 +196,7 @@ func (s *Store) listSome(ctx context.Context, queued bool) (int, error) {
 		if err := t.project(ids); err != nil || len(events) == 0 {
 			return err
 		}
+		t.s.trace("listing")
 		last := events[len(events)-1]
 		return t.moveCursor(listingCursor, pos, last.pos, fromMicros(last.at))
 	})

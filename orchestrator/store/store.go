@@ -23,8 +23,8 @@ type Options struct {
 	// Pool is how many connections to PostgreSQL are open at most, and how many
 	// readers of SQLite; below 1 means 20 and 8.
 	Pool int
-	// Trace, when set, is told that a batch of retention is written and not committed yet
-	// ("forgetting"). Tests end a server there.
+	// Trace, when set, is told that a batch of retention ("forgetting") or of the follower
+	// ("listing") is written and not committed yet. Tests end a server there.
 	Trace func(point string)
 }
 
