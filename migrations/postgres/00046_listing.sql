@@ -62,12 +62,17 @@ DROP INDEX delegations_live, delegations_ended, delegations_state, delegations_a
 ALTER TABLE delegations DROP COLUMN words;
 CREATE INDEX delegations_open ON delegations (parent_id) WHERE ended_at IS NULL; -- roots, too: all that lives
 CREATE INDEX delegations_landing ON delegations (repository) WHERE state = 'landing';
+-- A token is a hash, so its index need not keep an order, and its entries are small.
+DROP INDEX delegations_token;
+CREATE INDEX delegations_token ON delegations USING hash (token_hash) WHERE token_hash <> '';
 ALTER TABLE delegations SET (fillfactor = 70);
 
 -- +goose Down
 ALTER TABLE delegations RESET (fillfactor);
 DROP INDEX delegations_landing;
 DROP INDEX delegations_open;
+DROP INDEX delegations_token;
+CREATE INDEX delegations_token ON delegations (token_hash) WHERE token_hash <> '';
 ALTER TABLE delegations ADD COLUMN words TSVECTOR GENERATED ALWAYS AS (
   to_tsvector('simple', translate(text, './\-_:@#''"`<>()[]{}=+*&|,;!?', repeat(' ', 40)))) STORED;
 CREATE INDEX delegations_words ON delegations USING gin (words);
