@@ -278,7 +278,7 @@ func (s *Store) orderSome(ctx context.Context) (int64, error) {
 	if err != nil || n == 0 {
 		return 0, err
 	}
-	if err := tx.Commit(); err != nil {
+	if err := s.w.commit(tx); err != nil {
 		return 0, fmt.Errorf("commit: %w", err)
 	}
 	return n, nil

@@ -137,7 +137,7 @@ func (s *Store) landed(ctx context.Context, t *Tx) (bool, error) {
 		return false, nil
 	}
 	if _, err = b.exec(ctx, countVersion, t.row.ID); err == nil {
-		err = tx.Commit()
+		err = s.w.commit(tx)
 	}
 	return false, err
 }

@@ -297,21 +297,35 @@ func applyPostgres(ctx context.Context, t *Tx) error {
 		return err
 	}
 	stmt, err := t.s.w.shaped(ctx, s)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case stmt == nil:
-		_, err = t.s.w.exec(ctx, s.text(), args...)
-	default:
-		_, err = t.s.w.count(stmt.ExecContext(ctx, args...))
 	}
-	if err == nil {
-		t.s.w.rows.Add(int64(s.inserts + s.moves + s.events + 1)) // and the one that count saw
+	a := t.s.w.ask(stepText[s.made])
+	if stmt == nil {
+		_, err = t.s.w.db.ExecContext(ctx, t.s.w.rebind(s.text()), args...)
+	} else {
+		_, err = stmt.ExecContext(ctx, args...)
 	}
+	a.ended(s.rows(err))
 	if missed(err) {
 		return errStale
 	}
 	return err
+}
+
+// stepText is what the statement of a step is counted as.
+var stepText = map[bool]string{true: "with t as (" + insertTask, false: "with t as (" + updateTask}
+
+// rows is how many a statement of this shape has written, the sequencer's one included.
+func (s shape) rows(err error) int64 {
+	if err != nil {
+		return 0
+	}
+	n := 1 + s.inserts + s.moves + s.events
+	if s.events > 0 {
+		n++
+	}
+	return int64(n)
 }
 
 // missed reports whether a statement found the task, or one of the rows, changed.

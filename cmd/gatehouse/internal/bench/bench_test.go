@@ -49,6 +49,13 @@ func measure(t *testing.T, url string) {
 	if err != nil || chains.Chains != 10 || chains.Commits != 6 || chains.Pace <= 0 || chains.Bare <= 0 || chains.TimesBare <= 0 {
 		t.Errorf("chains: %+v, %v", chains, err)
 	}
+	statements := 0.0
+	for _, k := range chains.Kinds {
+		statements += k.Statements
+	}
+	if statements < 6 || statements > chains.Statements+1 || statements < chains.Statements-1 {
+		t.Errorf("%v of %v statements have a kind: %+v", statements, chains.Statements, chains.Kinds)
+	}
 	parked, err := n.Parked(t.Context(), 30)
 	if err != nil || parked.Questions != 30 || parked.ResumeMS <= 0 || parked.Bytes < 1000 {
 		t.Errorf("parked: %+v, %v", parked, err)
