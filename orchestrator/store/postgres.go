@@ -61,7 +61,7 @@ func postgresDialect() *dialect {
 		delegationsWith: delegationsPostgres,
 	}
 	d.claimable = selectClaimable(d)
-	d.extra = append(d.extra, insertEvents(batch))
+	d.extra = append(d.extra, insertEvents(batch), orderEvents)
 	for k := 1; k <= batch; k++ {
 		d.extra = append(d.extra, flushEvents(k))
 	}
@@ -225,6 +225,7 @@ func redact(raw string) string {
 type shape struct {
 	made                   bool
 	inserts, moves, events int
+	assumed, looks         int
 }
 
 // text is one statement that writes a task's row, where it is as it was read, and with it
@@ -255,6 +256,12 @@ func (s shape) text() string {
 	for i := range s.moves {
 		fmt.Fprintf(&b, ", 1 / (select count(*) from u%d)", i)
 	}
+	if s.assumed > 0 {
+		b.WriteString(", 1 / (select case when count(*) = 0 then 1 else 0 end from breakers where " + troubled + " and agent in " + marks(s.assumed) + ")")
+	}
+	for range s.looks {
+		b.WriteString(", case when " + givesSome + " then 1 else 0 end")
+	}
 	return b.String()
 }
 
@@ -280,13 +287,18 @@ func (t *Tx) writeSet() (shape, []any, error) {
 			args = append(args, l.moveArgs()...)
 		}
 	}
-	if s.events == 0 {
-		return s, args, nil
+	if s.events > 0 {
+		for i := range t.events {
+			args = append(args, eventArgs(&t.events[i])[1:]...)
+		}
+		args = append(args, t.events[0].N, t.row.LastN)
 	}
-	for i := range t.events {
-		args = append(args, eventArgs(&t.events[i])[1:]...)
+	s.assumed, s.looks = len(t.assumed), len(t.looks)
+	args = append(args, anys(t.assumed)...)
+	for _, l := range t.looks {
+		args = append(args, t.s.lookArgs(l)...)
 	}
-	return s, append(args, t.events[0].N, t.row.LastN), nil
+	return s, args, nil
 }
 
 // applyPostgres writes everything in one statement, which is a transaction of its own: one
@@ -301,16 +313,39 @@ func applyPostgres(ctx context.Context, t *Tx) error {
 		return err
 	}
 	a := t.s.w.ask(stepText[s.made])
+	var row *sql.Row
 	if stmt == nil {
-		_, err = t.s.w.db.ExecContext(ctx, t.s.w.rebind(s.text()), args...)
+		row = t.s.w.db.QueryRowContext(ctx, t.s.w.rebind(s.text()), args...)
 	} else {
-		_, err = stmt.ExecContext(ctx, args...)
+		row = stmt.QueryRowContext(ctx, args...)
 	}
+	err = t.answered(s, row)
 	a.ended(s.rows(err))
 	if missed(err) {
+		t.doubt()
 		return errStale
 	}
 	return err
+}
+
+// answered reads what a statement of this shape answers: ones, and what it looked at.
+func (t *Tx) answered(s shape, row *sql.Row) error {
+	var one int
+	into := make([]any, 1+s.moves+min(s.assumed, 1), 1+s.moves+1+s.looks)
+	for i := range into {
+		into[i] = &one
+	}
+	some := make([]int, s.looks)
+	for i := range some {
+		into = append(into, &some[i])
+	}
+	if err := row.Scan(into...); err != nil {
+		return err
+	}
+	for i, l := range t.looks {
+		*l.none = some[i] == 0
+	}
+	return nil
 }
 
 // stepText is what the statement of a step is counted as.

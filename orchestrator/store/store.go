@@ -48,6 +48,7 @@ type Store struct {
 	sizes    sizes
 	tasks    tasks
 	group    group // of steps that share a commit on SQLite
+	failing  failing
 }
 
 var _ orchestrator.Reader = (*Store)(nil)

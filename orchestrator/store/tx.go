@@ -48,6 +48,8 @@ type Tx struct {
 	lines    map[string]*line
 	order    []*line
 	absent   map[hop]bool
+	assumed  []string           // agents whose breakers were not read; see Breaker
+	looks    []look             // what the write looks at as well
 	before   []func() error     // the commit
 	after    []func()           // the commit
 	undone   []func(maybe bool) // where there was none, or nobody knows
