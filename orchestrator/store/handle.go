@@ -142,6 +142,36 @@ func (h *handle) rollback(tx *sql.Tx) {
 	_ = tx.Rollback() // what it had written is undone in any case
 }
 
+// maxShapes is how many shapes are prepared: each connection keeps a plan of each of them.
+// Those that come first are the frequent ones.
+const maxShapes = 48
+
+// shaped is the prepared statement of a shape, which is made when it is first asked for, or
+// nil where there are enough. Nobody who holds a connection asks: preparing needs one.
+func (h *handle) shaped(ctx context.Context, s shape) (*sql.Stmt, error) {
+	h.mu.Lock()
+	stmt, full := h.shapes[s], len(h.shapes) >= maxShapes
+	h.mu.Unlock()
+	if stmt != nil || full {
+		return stmt, nil
+	}
+	// Others go on meanwhile: a connection may be slow to answer.
+	stmt, err := h.db.PrepareContext(ctx, h.rebind(s.text()))
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if first := h.shapes[s]; first != nil || len(h.shapes) >= maxShapes {
+		return first, stmt.Close()
+	}
+	if h.shapes == nil {
+		h.shapes = map[shape]*sql.Stmt{}
+	}
+	h.shapes[s] = stmt
+	return stmt, nil
+}
+
 // collect reads all rows with scan.
 func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
 	if err != nil {

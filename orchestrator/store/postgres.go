@@ -396,33 +396,3 @@ func flushEvents(k int) string {
 	return "with e as (" + insertEvents(k) + ")," +
 		" q as (insert into event_queue (task_id, first_n, last_n) values (?, ?, ?)) " + updateTask
 }
-
-// maxShapes is how many shapes are prepared: each connection keeps a plan of each of them.
-// Those that come first are the frequent ones.
-const maxShapes = 48
-
-// shaped is the prepared statement of a shape, which is made when it is first asked for, or
-// nil where there are enough. Nobody who holds a connection asks: preparing needs one.
-func (h *handle) shaped(ctx context.Context, s shape) (*sql.Stmt, error) {
-	h.mu.Lock()
-	stmt, full := h.shapes[s], len(h.shapes) >= maxShapes
-	h.mu.Unlock()
-	if stmt != nil || full {
-		return stmt, nil
-	}
-	// Others go on meanwhile: a connection may be slow to answer.
-	stmt, err := h.db.PrepareContext(ctx, h.rebind(s.text()))
-	if err != nil {
-		return nil, err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if first := h.shapes[s]; first != nil || len(h.shapes) >= maxShapes {
-		return first, stmt.Close()
-	}
-	if h.shapes == nil {
-		h.shapes = map[shape]*sql.Stmt{}
-	}
-	h.shapes[s] = stmt
-	return stmt, nil
-}
