@@ -49,6 +49,7 @@ type Store struct {
 	tasks    tasks
 	group    group         // of steps that share a commit on SQLite
 	lists    chan struct{} // full while this process writes the listing
+	failing  failing
 }
 
 var _ orchestrator.Reader = (*Store)(nil)
