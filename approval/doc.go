@@ -24,16 +24,18 @@
 //	outbox.go, notice.go, digest.go, health.go   cards, what is said once, one message for many
 //	backtest.go, refusal.go   other rules on the past, and what did not count
 //
-// A new channel takes three steps:
+// A new channel takes four steps:
 //
 //  1. A package below this one that implements [Channel], and where it needs them [Addresser],
 //     [Noticer] and [Digester]. Its test runs approvaltest.Channel, the contract of them all.
-//     Where its other side has no names for messages it returns card.ExternalID.
+//     Where its other side has no names for messages, Deliver returns the ExternalID of the card as it got it.
 //  2. A row in the table of orchestrator/origin/channel.go: its title, what it is for, its words,
 //     whether people decide there. Pages, the API and the command line read the row.
 //  3. Where it has settings: a bot.Section in that package, and a field for it in Channels of
 //     cmd/gatehouse/internal/config/channels.go. The program checks, starts, reloads and shows all of
-//     these alike. A channel whose accounts people link has a line in LinkCmd of cmd/gatehouse/link.go.
+//     these alike. The Bot of a one-way channel waits in Run, and has no Hook and no Name. A channel
+//     whose accounts people link has a line in LinkCmd of cmd/gatehouse/link.go.
+//  4. A row for the package among the channels of cmd/gatehouse/internal/house/rules_test.go.
 //
 // It may import orchestrator and its leaves. It owns the transactions in which a decision is
 // taken and calls the named transitions of orchestrator inside them.

@@ -34,6 +34,8 @@
 //	landing, lineage         the way onto the branch; who worked on it
 //	control                  pause, cancel, stop all
 //
+// What people and agents type is masked (mask.Text) where it is stored, and again where it is shown.
+//
 // The room imports its own leaves and no other room; it sees the database as Store
 // and the people as Gate.
 package orchestrator

@@ -2,7 +2,7 @@
 // repeat on them, states and codes in words, and addresses. The pages stand in the rooms
 // below, one for each subject; diff and figures draw what several of them show.
 //
-// A view never fetches. Each page gets one plain struct made for it (overview.OverviewPage,
+// A page is a templ file; make generate writes the Go beside it. A view never fetches. Each page gets one plain struct made for it (overview.OverviewPage,
 // review.ReviewPage …) that embeds Chrome, and what stands in it is ready to print. Parts
 // that change while somebody looks are components of their own with a stable id
 // (overview.OverviewBlocks, task.DelegationLive …), so that a handler may answer htmx with

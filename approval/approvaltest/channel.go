@@ -75,6 +75,9 @@ func Channel(t *testing.T, fresh func(t *testing.T) approval.Channel) {
 		if name == "" || strings.Trim(string(name), "abcdefghijklmnopqrstuvwxyz") != "" || ch.Name() != name {
 			t.Errorf("name %q, then %q", name, ch.Name())
 		}
+		if name.Title() == string(name) || name.About() == "" {
+			t.Errorf("the channel %q has no row with a title and what it is for in the table of orchestrator/origin/channel.go", name)
+		}
 	})
 	t.Run("a card keeps its message through all states", func(t *testing.T) { keepsMessage(t, fresh(t), Request, states) })
 	t.Run("the same version again is no error", func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package bot is what a two-way channel with settings of its own gives to the program: it is checked, shown, started and
+// Package bot is what a channel with settings of its own gives to the program: it is checked, shown, started and
 // reloaded without the program knowing which service it speaks to.
 //
 // A channel's package has a [Section], which stands under channels in the configuration, and the [Bot] that it starts.

@@ -115,7 +115,10 @@ func (h *house) places() []handlers.Place {
 		p := handlers.Place{Name: ch.Name()}
 		for _, b := range h.bots {
 			if b.Key == ch.Name() {
-				p.Bot, p.Test = b.Name, b.Test
+				p.Test = b.Test
+				if ch.Name().HasCards() { // else nobody does anything there
+					p.Bot = b.Name
+				}
 			}
 		}
 		all = append(all, p)

@@ -29,4 +29,16 @@
 //  7. approval/telegram/channel.go: Channel.Deliver shows the card. The tap comes to
 //     approval/telegram/desk.go: Desk.Handle.
 //  8. handlers/audit/audit.go: the trail, months later.
+//
+// What is added most often, and where (a channel: approval/doc.go; a kind of agent: orchestrator/agent/doc.go):
+//
+//	an event type  a constant, struct and sentence in one of orchestrator/record/event/of_*.go, a line in
+//	               orchestrator/record/event/kinds.go, and who appends it. The command line says in
+//	               cmd/gatehouse/cli/watch_words.go only what it says shorter.
+//	a column       the same next number in migrations/sqlite and migrations/postgres (migrations/embed.go has
+//	               the rules), then select, insert, scan and args in the row's file of the store.
+//	a field of a   web/wire, handlers/api/tasks.go, orchestrator/task.go, orchestrator/submit.go, its column; of
+//	task           its request, too: approval/request.go, approval/sqlstore/request.go, handlers/api/approvals.go,
+//	               reviewHead in handlers/review/review.go, views/review, cmd/gatehouse/cli/review.go.
+//	a page         a templ file in views; make generate writes the Go beside it.
 package main

@@ -10,5 +10,5 @@
 // only where they are asked for. Reading extends the life of memory, memory:{agent},
 // and of nothing else (Prolongs): a finding that is stale after a deploy stays so.
 //
-// The room may import the standard library.
+// The room may import the standard library and textcut.
 package sharedctx

@@ -1,7 +1,9 @@
 // Package event is the one log that everything is a view of: the event type, its
 // hash, and the hub that tells watchers about new events.
 //
-// The room imports only the standard library.
+// kinds.go lists all types; a type, its payload and its sentence stand in of_*.go, by subject.
+//
+// The room imports the standard library and origin.
 package event
 
 import (

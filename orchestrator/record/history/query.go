@@ -1,8 +1,8 @@
 // Package history is how people ask the past: a line of filters as it is typed into a
 // page, a command or an address, what it means, and what one row of the answer is.
 //
-// The store answers queries; pages and the API show rows. The room imports only the
-// standard library.
+// The store answers queries; pages and the API show rows. The room imports the
+// standard library, chain, nearest and origin.
 package history
 
 import (

@@ -5,5 +5,5 @@
 // Durations are kept in buckets whose bounds grow by the fourth root of two, so a
 // percentile is right to about a tenth, whatever the number of events.
 //
-// The room imports the standard library and package event.
+// The room imports the standard library and the packages event and guard.
 package insight

@@ -128,6 +128,28 @@ func TestNoRoomIsTooLarge(t *testing.T) {
 	}
 }
 
+// A section that no file can have is a channel that nobody can set up.
+func TestEveryChannelWithSettingsCanBeSetUp(t *testing.T) {
+	const sections = module + "/approval/bot"
+	var offered, taken []string
+	for _, p := range modulePackages(t) {
+		switch {
+		case p.path() == "cmd/gatehouse/internal/config":
+			taken = p.Imports
+		case within(p.path(), "approval") && slices.Contains(p.Imports, sections):
+			offered = append(offered, p.ImportPath)
+		}
+	}
+	if len(offered) == 0 {
+		t.Error("no channel has a section")
+	}
+	for _, name := range offered {
+		if !slices.Contains(taken, name) {
+			t.Errorf("%s has settings that no field of Channels in cmd/gatehouse/internal/config/channels.go takes", name)
+		}
+	}
+}
+
 // TestEveryFolderOfPagesIsARoom: a new folder has to say what it may import.
 func TestEveryFolderOfPagesIsARoom(t *testing.T) {
 	for _, p := range modulePackages(t) {

@@ -111,6 +111,13 @@ func paths(rooms []room) []string {
 	return all
 }
 
+// channels are the packages in which requests are shown.
+var channels = []room{
+	{"approval/passive", append([]string{"approval"}, below("origin")...)},
+	{"approval/telegram", append([]string{"approval", "approval/bot", "orchestrator"}, below("badge", "each", "mask", "origin", "patch", "people", "strictjson")...)},
+	{"approval/webhook", append([]string{"approval", "orchestrator"}, below("badge", "origin", "outward", "patch", "people")...)},
+}
+
 // testRooms hold what only tests use: no program may contain it, so only tests and one another import them.
 var testRooms = []string{
 	"orchestrator/agent/agenttest", "orchestrator/store/storetest", "orchestrator/store/pgtest",
@@ -132,8 +139,8 @@ func rooms() []room {
 	return slices.Concat([]room{
 		{"cmd", append([]string{
 			"cmd/gatehouse/cli", "cmd/gatehouse/internal/console",
-			"web", "web/client", "web/wire", "views", "views/settings", "approval", "approval/policy", "approval/bot", "approval/passive", "approval/telegram", "approval/webhook", "approval/sqlstore",
-			"orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, slices.Concat(paths(handlerRooms(nil)), domain)...)},
+			"web", "web/client", "web/wire", "views", "views/settings", "approval", "approval/policy", "approval/bot", "approval/sqlstore",
+			"orchestrator/store", "orchestrator/trigger/intake", "migrations", "static"}, slices.Concat(paths(channels), paths(handlerRooms(nil)), domain)...)},
 		{"cmd/gatehouse/cli", slices.Concat([]string{"cmd/gatehouse/internal/console", "web/client", "web/wire"}, values,
 			below("badge", "each", "record/history"))},
 		{"cmd/gatehouse/internal/console", append([]string{"web/client"}, below("agent", "badge", "each", "nearest", "spelling", "textcut")...)},
@@ -142,10 +149,7 @@ func rooms() []room {
 		{"web/wire", values},
 		{"approval", append([]string{"approval/policy"}, domain...)},
 		{"approval/policy", below("each", "guard", "patch")},
-		{"approval/passive", append([]string{"approval"}, below("origin")...)},
 		{"approval/bot", append([]string{"approval", "orchestrator"}, below("origin", "people")...)},
-		{"approval/telegram", append([]string{"approval", "approval/bot", "orchestrator"}, below("badge", "each", "mask", "origin", "patch", "people", "strictjson")...)},
-		{"approval/webhook", append([]string{"approval", "orchestrator"}, below("badge", "origin", "outward", "patch", "people")...)},
 		{"approval/sqlstore", append([]string{"approval", "approval/policy", "approval/telegram", "orchestrator/store"}, domain...)},
 		{"orchestrator", engine},
 		{"orchestrator/trigger/intake", domain},
@@ -160,7 +164,7 @@ func rooms() []room {
 		{"web/browsertest", nil},
 		{"cmd/gatehouse/internal/placetest", append([]string{"approval", "approval/sqlstore", "handlers/signin", "orchestrator/store", "web/wire"}, domain...)},
 		{"cmd/gatehouse/internal/browser", nil},
-	}, leaves, viewRooms(domain), handlerRooms(domain))
+	}, channels, leaves, viewRooms(domain), handlerRooms(domain))
 }
 
 // databases are the libraries that speak SQL; queries live in one place because nobody else can reach them.
