@@ -62,7 +62,7 @@ func TestEverySeamHasItsTest(t *testing.T) {
 	u := seams(t, loadModule(t))
 	for _, f := range facings {
 		for _, name := range u.members(f) {
-			key := f.name + "." + name
+			key := f.key() + "." + name
 			found[key] = true
 			if f.pkg == agentPath && seamTests[key] == "" {
 				t.Errorf("%s: no test is named that notices when it is dropped", key)
