@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"time"
 
 	"gatehouse/orchestrator/record/event"
@@ -119,6 +120,98 @@ func Collect[T any](rows *sql.Rows, err error, scan func(Scanner) (T, error)) ([
 
 // Changed reports how many rows a statement changed.
 func Changed(res sql.Result, err error) (int64, error) { return changed(res, err) }
+
+// Each gives all rows to read.
+func Each(rows *sql.Rows, err error, read func(Scanner) error) error { return eachRow(rows, err, read) }
+
+// ReadAll reads every row of a text with scan, outside of a transaction.
+func ReadAll[T any](ctx context.Context, s *Store, scan func(Scanner) (T, error), text string, args ...any) ([]T, error) {
+	return readAll(ctx, s, scan, text, args...)
+}
+
+// ReadOne is ReadAll for a row that has to be there; else it is orchestrator.ErrNotFound.
+func ReadOne[T any](ctx context.Context, s *Store, scan func(Scanner) (T, error), text string, args ...any) (T, error) {
+	return readOne(ctx, s, scan, text, args...)
+}
+
+// Scalar is a row of one column.
+func Scalar[T any](row Scanner) (T, error) { return scalar[T](row) }
+
+// The columns whose stored form is another one. A truth, 0 or 1, is scanned into a bool as it is.
+
+// Time scans a time into t; 0 and NULL are the zero time.
+func Time(t *time.Time) sql.Scanner { return (*timeColumn)(t) }
+
+type timeColumn time.Time
+
+func (c *timeColumn) Scan(src any) error {
+	var us sql.NullInt64
+	err := us.Scan(src)
+	*c = timeColumn(fromMicros(us.Int64))
+	return err
+}
+
+// MaybeTime scans a time into t, nil for NULL.
+func MaybeTime(t **time.Time) sql.Scanner { return maybeTime{t} }
+
+type maybeTime struct{ into **time.Time }
+
+func (c maybeTime) Scan(src any) error {
+	var us sql.NullInt64
+	err := us.Scan(src)
+	*c.into = fromNull(us)
+	return err
+}
+
+// Took scans microseconds into d.
+func Took(d *time.Duration) sql.Scanner { return (*tookColumn)(d) }
+
+type tookColumn time.Duration
+
+func (c *tookColumn) Scan(src any) error {
+	var us sql.NullInt64
+	err := us.Scan(src)
+	*c = tookColumn(us.Int64) * tookColumn(time.Microsecond)
+	return err
+}
+
+// USD scans millionths of a dollar into usd, nil for NULL.
+func USD(usd **float64) sql.Scanner { return usdColumn{usd} }
+
+type usdColumn struct{ into **float64 }
+
+func (c usdColumn) Scan(src any) error {
+	var micro sql.NullInt64
+	err := micro.Scan(src)
+	*c.into = fromUSD(micro)
+	return err
+}
+
+// JSON scans a text of JSON into v, a pointer; NULL and no text at all leave it as it is.
+func JSON(v any) sql.Scanner { return jsonColumn{v} }
+
+type jsonColumn struct{ into any }
+
+func (c jsonColumn) Scan(src any) error {
+	var text sql.NullString
+	if err := text.Scan(src); err != nil || text.String == "" {
+		return err
+	}
+	return json.Unmarshal([]byte(text.String), c.into)
+}
+
+// MaybeJSON is JSON that leaves v as it is for an empty list, too: what was nil is nil again.
+func MaybeJSON(v any) sql.Scanner { return maybeJSON{v} }
+
+type maybeJSON struct{ into any }
+
+func (c maybeJSON) Scan(src any) error {
+	var text sql.NullString
+	if err := text.Scan(src); err != nil || text.String == "[]" {
+		return err
+	}
+	return JSON(c.into).Scan(text.String)
+}
 
 // Clauses are the conditions of a query, and Args what its marks stand for.
 type Clauses struct{ of clauses }

@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -248,16 +245,8 @@ const (
 
 func scanView(row scanner) (history.View, error) {
 	var v history.View
-	var columns string
-	var shared, at int64
-	if err := row.Scan(&v.ID, &v.UserID, &v.Owner, &v.Name, &v.List, &v.Line, &columns, &shared, &at); err != nil {
-		return v, err
-	}
-	v.Shared, v.At = shared == 1, fromMicros(at)
-	if err := json.Unmarshal([]byte(columns), &v.Columns); err != nil {
-		return v, fmt.Errorf("read the columns of view %s: %w", v.ID, err)
-	}
-	return v, nil
+	err := row.Scan(&v.ID, &v.UserID, &v.Owner, &v.Name, &v.List, &v.Line, JSON(&v.Columns), &v.Shared, Time(&v.At))
+	return v, err
 }
 
 // SaveView keeps a view, in place of the one of that person, list and name; ErrExists
@@ -272,8 +261,7 @@ func (s *Store) SaveView(ctx context.Context, actor string, v history.View, most
 	}
 	at := s.now()
 	save := func(t *Tx) error {
-		var others int
-		err := t.q.row(t.ctx, "select count(*) from saved_views where user_id = ? and not (list = ? and name_key = ?)", v.UserID, string(v.List), nameKey(v.Name)).Scan(&others)
+		others, err := scalar[int](t.q.row(t.ctx, "select count(*) from saved_views where user_id = ? and not (list = ? and name_key = ?)", v.UserID, string(v.List), nameKey(v.Name)))
 		if err != nil {
 			return fmt.Errorf("count the views of %s: %w", v.UserID, err)
 		}
@@ -291,20 +279,15 @@ func (s *Store) SaveView(ctx context.Context, actor string, v history.View, most
 
 // Views are the saved views that a person sees: their own and the shared ones, by name.
 func (s *Store) Views(ctx context.Context, userID string) ([]history.View, error) {
-	rows, err := s.r.query(ctx, selectOwnViews, clean(userID))
-	found, err := collect(rows, err, scanView)
-	return found, s.explain(err)
+	return readAll(ctx, s, scanView, selectOwnViews, clean(userID))
 }
 
 // DeleteView removes a view of that person; with shared, a shared one of anybody. It is
 // ErrNotFound where there is none of these.
 func (s *Store) DeleteView(ctx context.Context, actor, userID, id string, shared bool) error {
-	v, err := scanView(s.r.row(ctx, selectViews+" where v.id = ? and (v.user_id = ? or (v.shared = 1 and ? = 1))", clean(id), userID, flag(shared)))
+	v, err := readOne(ctx, s, scanView, selectViews+" where v.id = ? and (v.user_id = ? or (v.shared = 1 and ? = 1))", clean(id), userID, flag(shared))
 	if err != nil {
-		if errors.Is(err, sql.ErrNoRows) {
-			return orchestrator.ErrNotFound
-		}
-		return s.explain(err)
+		return err
 	}
 	remove := func(t *Tx) error {
 		n, err := changed(t.q.exec(t.ctx, "delete from saved_views where id = ?", v.ID))

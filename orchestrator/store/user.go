@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,38 +20,28 @@ const (
 
 // userRow reads the columns of a user.
 type userRow struct {
-	into              *people.User
-	roles, awayTo     string
-	disabled, created int64
-	from, until       int64
+	into *people.User
+	away people.Away
 }
 
 func (r *userRow) columns() []any {
-	return []any{&r.into.ID, &r.into.Name, &r.roles, &r.into.PasswordHash, &r.disabled, &r.created, &r.awayTo, &r.from, &r.until, &r.into.Zone}
+	u := r.into
+	return []any{&u.ID, &u.Name, JSON(&u.Roles), &u.PasswordHash, &u.Disabled, Time(&u.CreatedAt), &r.away.To, Time(&r.away.From), Time(&r.away.Until), &u.Zone}
 }
 
-func (r *userRow) decode() error {
-	r.into.Disabled, r.into.CreatedAt = r.disabled == 1, fromMicros(r.created)
-	if r.awayTo != "" {
-		r.into.Away = &people.Away{To: r.awayTo, From: fromMicros(r.from), Until: fromMicros(r.until)}
+// scan reads a row that has the user's columns behind those in before.
+func (r *userRow) scan(row scanner, before ...any) error {
+	err := row.Scan(append(before, r.columns()...)...)
+	if r.away.To != "" {
+		r.into.Away = &r.away
 	}
-	if err := json.Unmarshal([]byte(r.roles), &r.into.Roles); err != nil {
-		return fmt.Errorf("read the roles of %s: %w", r.into.Name, err)
-	}
-	return nil
+	return err
 }
 
 func scanUser(row scanner) (people.User, error) {
 	var u people.User
-	r := userRow{into: &u}
-	err := row.Scan(r.columns()...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return u, orchestrator.ErrNotFound
-	}
-	if err != nil {
-		return u, err
-	}
-	return u, r.decode()
+	err := (&userRow{into: &u}).scan(row)
+	return u, err
 }
 
 // nameKey is the identity of a name: Ann and ann are one person.
@@ -109,22 +96,19 @@ func flag(yes bool) int {
 
 // User returns a person by id.
 func (s *Store) User(ctx context.Context, id string) (people.User, error) {
-	u, err := scanUser(s.r.row(ctx, selectUser+" where u.id = ?", clean(id)))
-	return u, s.explain(err)
+	return readOne(ctx, s, scanUser, selectUser+" where u.id = ?", clean(id))
 }
 
 // UserByName returns a person by name, in any case.
 func (s *Store) UserByName(ctx context.Context, name string) (people.User, error) {
-	u, err := scanUser(s.r.row(ctx, selectUser+" where u.name_key = ?", nameKey(clean(name))))
-	return u, s.explain(err)
+	return readOne(ctx, s, scanUser, selectUser+" where u.name_key = ?", nameKey(clean(name)))
 }
 
 // Users returns everybody by name, with their accounts.
 func (s *Store) Users(ctx context.Context) ([]people.User, error) {
-	rows, err := s.r.query(ctx, selectUsers)
-	found, err := collect(rows, err, scanUser)
+	found, err := readAll(ctx, s, scanUser, selectUsers)
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, err
 	}
 	accounts, err := s.Accounts(ctx, "")
 	if err != nil {
