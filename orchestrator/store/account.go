@@ -36,7 +36,7 @@ func (s *Store) CreateLinkCode(ctx context.Context, actor string, channel origin
 		if u.Disabled {
 			return orchestrator.Errorf(orchestrator.CodeForbidden, "%s is disabled, so no account can be linked. Enable them first.", u.Name)
 		}
-		open, err := scalar[int](t.q.row(t.ctx, "select count(*) from link_codes where user_id = ? and used_at is null and expires_at > ?", userID, micros(t.now)))
+		open, err := Scalar[int](t.q.row(t.ctx, "select count(*) from link_codes where user_id = ? and used_at is null and expires_at > ?", userID, micros(t.now)))
 		if err != nil {
 			return err
 		}
@@ -112,12 +112,12 @@ func (s *Store) linkAccount(ctx context.Context, hash string, a people.Account) 
 // UserByAccount returns the person that an account of a channel is linked to;
 // ErrNotFound when it is linked to nobody or the person is disabled.
 func (s *Store) UserByAccount(ctx context.Context, channel origin.Channel, id int64) (people.User, error) {
-	return readOne(ctx, s, scanUser, selectUser+" join accounts a on a.user_id = u.id where a.channel = ? and a.id = ? and u.disabled = 0", channel, id)
+	return ReadOne(ctx, s, scanUser, selectUser+" join accounts a on a.user_id = u.id where a.channel = ? and a.id = ? and u.disabled = 0", channel, id)
 }
 
 // Accounts returns the linked accounts of a person, or all with userID "".
 func (s *Store) Accounts(ctx context.Context, userID string) ([]people.Account, error) {
-	return readAll(ctx, s, scanAccount, selectAccountsOf, userID, userID)
+	return ReadAll(ctx, s, scanAccount, selectAccountsOf, userID, userID)
 }
 
 // Unlink takes an account away from its person. ErrNotFound when it is linked to nobody.

@@ -31,7 +31,7 @@ func scanBreaker(row scanner) (guard.Breaker, error) {
 
 // BreakerStates returns the breakers of agents that ever failed, by name.
 func (s *Store) BreakerStates(ctx context.Context) ([]guard.Breaker, error) {
-	return readAll(ctx, s, scanBreaker, selectBreakers)
+	return ReadAll(ctx, s, scanBreaker, selectBreakers)
 }
 
 // Breaker reads the breaker of an agent without locking it.
@@ -76,7 +76,7 @@ func zeroNull(at time.Time) sql.NullInt64 {
 
 // Breakers lists the breakers of all agents that ever failed, by name.
 func (s *Store) Breakers(ctx context.Context) ([]insight.Breaker, error) {
-	return readAll(ctx, s, func(row scanner) (b insight.Breaker, err error) {
+	return ReadAll(ctx, s, func(row scanner) (b insight.Breaker, err error) {
 		err = row.Scan(&b.Agent, &b.State, &b.Failures, MaybeTime(&b.OpenedAt), MaybeTime(&b.Until), &b.Reason, Time(&b.ChangedAt))
 		return b, err
 	}, "select agent, state, failures, opened_at, until, reason, changed_at from breakers order by agent")
@@ -87,7 +87,7 @@ const selectTurnsOfBreakers = `select task_id, n, type, actor, at, data from eve
 
 // BreakerTurns lists when breakers opened and closed, newest first.
 func (s *Store) BreakerTurns(ctx context.Context, from, to time.Time, limit int) ([]insight.Turn, error) {
-	return readAll(ctx, s, func(row scanner) (t insight.Turn, err error) {
+	return ReadAll(ctx, s, func(row scanner) (t insight.Turn, err error) {
 		var kind event.Type
 		var actor, data string
 		err = row.Scan(&t.TaskID, &t.N, &kind, &actor, Time(&t.At), &data)
@@ -113,7 +113,7 @@ func (s *Store) LiveBelow(ctx context.Context, parents []string) (map[string][]o
 		return found, nil
 	}
 	rows, err := s.r.query(ctx, selectOpen(len(parents)), append(anys(parents), mostOpen)...)
-	err = eachRow(rows, err, func(row scanner) error {
+	err = Each(rows, err, func(row scanner) error {
 		var parent string
 		var b orchestrator.Below
 		err := row.Scan(&parent, &b.ID, &b.Agent, &b.State, Time(&b.Since), &b.Spawned)
@@ -126,7 +126,7 @@ func (s *Store) LiveBelow(ctx context.Context, parents []string) (map[string][]o
 // Stuck counts the delegations whose lease ran out that long ago and that nobody has
 // taken up since.
 func (s *Store) Stuck(ctx context.Context, before time.Time) (int64, error) {
-	return readOne(ctx, s, scalar[int64], selectStuck, micros(before))
+	return ReadOne(ctx, s, Scalar[int64], selectStuck, micros(before))
 }
 
 const selectStuck = "select count(*) from delegations where holder <> '' and lease_until <= ?"
@@ -138,7 +138,7 @@ const selectLive = "select state, count(*) from delegations where ended_at is nu
 func (s *Store) Live(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
 	rows, err := s.r.query(ctx, selectLive)
-	err = eachRow(rows, err, func(row scanner) error {
+	err = Each(rows, err, func(row scanner) error {
 		var state string
 		var n int64
 		err := row.Scan(&state, &n)

@@ -109,7 +109,7 @@ func (t *Tx) othersWorkBy(node, rules string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	n, err := scalar[int](t.q.row(t.ctx, "select count(*) from nodes where name <> ? and rules = ? and alive_at >= ?", node, rules, micros(at.Add(-silentAfter))))
+	n, err := Scalar[int](t.q.row(t.ctx, "select count(*) from nodes where name <> ? and rules = ? and alive_at >= ?", node, rules, micros(at.Add(-silentAfter))))
 	if err != nil {
 		return false, fmt.Errorf("look which nodes work by the rules in force: %w", err)
 	}
@@ -135,7 +135,7 @@ func (s *Store) RulesTaken(ctx context.Context, settings []event.Configured) (ti
 const selectRulesTaken = "select taken_at from rules_taken where digest = ?"
 
 func rulesTaken(row scanner) (time.Time, error) {
-	at, err := scalar[int64](row)
+	at, err := Scalar[int64](row)
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		return time.Time{}, nil
 	}

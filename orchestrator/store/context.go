@@ -63,7 +63,7 @@ func (c ContextStore) sees(ctx context.Context, namespace string) error {
 	if c.person == nil || !board {
 		return nil
 	}
-	mine, err := readOne(ctx, c.s, scalar[bool], "select exists (select 1 from tasks where id = ? and requester_id = ? and requester_id <> '')", id, *c.person)
+	mine, err := ReadOne(ctx, c.s, Scalar[bool], "select exists (select 1 from tasks where id = ? and requester_id = ? and requester_id <> '')", id, *c.person)
 	if err == nil && !mine {
 		return orchestrator.ErrNotFound
 	}
@@ -165,7 +165,7 @@ func (c ContextStore) Get(ctx context.Context, namespace, key string) (sharedctx
 	if err := c.sees(ctx, namespace); err != nil {
 		return sharedctx.Entry{}, err
 	}
-	return readOne(ctx, c.s, scanEntry, selectEntries+" where namespace = ? and key_name = ? and "+live, clean(namespace), clean(key), micros(c.s.now()))
+	return ReadOne(ctx, c.s, scanEntry, selectEntries+" where namespace = ? and key_name = ? and "+live, clean(namespace), clean(key), micros(c.s.now()))
 }
 
 // Query implements sharedctx.Store.
@@ -189,7 +189,7 @@ func (c ContextStore) Prefix(ctx context.Context, namespace, prefix string, limi
 		text += ` and key_name like ? escape '\' and substr(key_name, 1, ?) = ?`
 		args = append(args, sharedctx.EscapeLike(prefix)+"%", len([]rune(prefix)), prefix)
 	}
-	return readAll(ctx, c.s, scanEntry, text+" order by updated_at desc, key_name limit ?", append(args, limit)...)
+	return ReadAll(ctx, c.s, scanEntry, text+" order by updated_at desc, key_name limit ?", append(args, limit)...)
 }
 
 // Delete implements sharedctx.Store; ErrNotFound when there is nothing to read there.
@@ -240,7 +240,7 @@ func (c ContextStore) Topics(ctx context.Context, prefix, after string, limit in
 	if c.person != nil {
 		where, args = where+" and "+ownBoards, append(args, boardArgs(*c.person)...)
 	}
-	return readAll(ctx, c.s, func(row scanner) (topic sharedctx.Topic, err error) {
+	return ReadAll(ctx, c.s, func(row scanner) (topic sharedctx.Topic, err error) {
 		err = row.Scan(&topic.Namespace, &topic.Entries, Time(&topic.UpdatedAt))
 		return topic, err
 	}, "select namespace, count(*), max(updated_at) from agent_shared_context where "+where+" group by namespace order by namespace limit ?",
@@ -323,7 +323,7 @@ func (c ContextStore) Uses(ctx context.Context, namespace, key string, before in
 	if before > 0 {
 		text, args = text+" and n < ?", append(args, before)
 	}
-	return readAll(ctx, c.s, scanUse, text+" order by n desc limit ?", append(args, pageSize(limit))...)
+	return ReadAll(ctx, c.s, scanUse, text+" order by n desc limit ?", append(args, pageSize(limit))...)
 }
 
 // forgetUses removes the uses before then of entries that are gone.

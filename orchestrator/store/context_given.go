@@ -82,7 +82,7 @@ func (s *Store) keysOf(limit int, args ...any) []any {
 // keys returns entries without their values, newest first, without the records of
 // delegations: those are there to be asked for.
 func (s *Store) keys(ctx context.Context, text string, args []any) ([]sharedctx.Entry, error) {
-	found, err := readAll(ctx, s, func(row scanner) (e sharedctx.Entry, err error) {
+	found, err := ReadAll(ctx, s, func(row scanner) (e sharedctx.Entry, err error) {
 		err = row.Scan(&e.Namespace, &e.Key, Time(&e.UpdatedAt))
 		return e, err
 	}, text, args...)
@@ -110,7 +110,7 @@ func atMost(n int, entries []sharedctx.Entry) []sharedctx.Entry {
 func (s *Store) values(ctx context.Context, chosen []sharedctx.Entry) ([]sharedctx.Entry, error) {
 	whole := map[[2]string]sharedctx.Entry{}
 	for some := range slices.Chunk(chosen, usesAtOnce) {
-		found, err := readAll(ctx, s, scanEntry, selectEntries+" where "+live+" and "+among(some), append([]any{micros(s.now())}, names(some)...)...)
+		found, err := ReadAll(ctx, s, scanEntry, selectEntries+" where "+live+" and "+among(some), append([]any{micros(s.now())}, names(some)...)...)
 		if err != nil {
 			return nil, err
 		}

@@ -107,14 +107,14 @@ func (t *Tx) claimKeys(d trigger.Delivery, bodyFor time.Duration) (string, error
 
 // Delivery returns a delivery with its body.
 func (s *Store) Delivery(ctx context.Context, id string) (trigger.Delivery, error) {
-	return readOne(ctx, s, scanWithBody, "select "+deliveryHead+", body from deliveries where id = ?", id)
+	return ReadOne(ctx, s, scanWithBody, "select "+deliveryHead+", body from deliveries where id = ?", id)
 }
 
 // Deliveries lists deliveries, newest first, without their bodies.
 func (s *Store) Deliveries(ctx context.Context, f trigger.Filter) (trigger.Page, error) {
 	limit := pageSize(f.Limit)
 	text, args := deliveriesQuery(f, limit+1)
-	items, err := readAll(ctx, s, scanDelivery, text, args...)
+	items, err := ReadAll(ctx, s, scanDelivery, text, args...)
 	page := trigger.Page{Items: items}
 	if len(items) > limit {
 		page.Items, page.Next = items[:limit], items[limit-1].ID
@@ -152,13 +152,13 @@ func deliveriesQuery(f trigger.Filter, limit int) (string, []any) {
 
 // Trouble counts the deliveries of a trigger since then that were refused or failed.
 func (s *Store) Trouble(ctx context.Context, name string, since time.Time) (int, error) {
-	return readOne(ctx, s, scalar[int], "select count(*) from deliveries where name = ? and state in ('refused', 'failed') and received_at >= ?", name, micros(since))
+	return ReadOne(ctx, s, Scalar[int], "select count(*) from deliveries where name = ? and state in ('refused', 'failed') and received_at >= ?", name, micros(since))
 }
 
 // LastStarted is the newest delivery of a trigger that made a task, ErrNotFound when
 // there is none.
 func (s *Store) LastStarted(ctx context.Context, name string) (trigger.Delivery, error) {
-	return readOne(ctx, s, scanDelivery, "select "+deliveryHead+" from deliveries where name = ? and state = 'started' order by id desc limit 1", name)
+	return ReadOne(ctx, s, scanDelivery, "select "+deliveryHead+" from deliveries where name = ? and state = 'started' order by id desc limit 1", name)
 }
 
 // DueDeliveries leases stored deliveries that are due, oldest first; nobody else gets
@@ -210,7 +210,7 @@ func (s *Store) DelayDelivery(ctx context.Context, d trigger.Delivery) error {
 // ScheduledUntil is up to when the times of a schedule have been looked at. A schedule
 // that is new begins at now.
 func (s *Store) ScheduledUntil(ctx context.Context, name string, now time.Time) (time.Time, error) {
-	at, err := scalar[int64](s.r.row(ctx, "select at from schedule_times where name = ?", name))
+	at, err := Scalar[int64](s.r.row(ctx, "select at from schedule_times where name = ?", name))
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		_, err = s.w.exec(ctx, "insert into schedule_times (name, at) values (?, ?) on conflict (name) do nothing", name, micros(now))
 		at = micros(now)

@@ -142,65 +142,6 @@ func (h *handle) begin(ctx context.Context) (*sql.Tx, error) {
 // scanner is a row.
 type scanner interface{ Scan(into ...any) error }
 
-// oneRow is the only row of a query; one that is not there is ErrNotFound.
-type oneRow struct{ *sql.Row }
-
-func (r oneRow) Scan(into ...any) error {
-	err := r.Row.Scan(into...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return orchestrator.ErrNotFound
-	}
-	return err
-}
-
-// scalar is a row of one column.
-func scalar[T any](row scanner) (T, error) {
-	var v T
-	err := row.Scan(&v)
-	return v, err
-}
-
-// eachRow gives all rows to read.
-func eachRow(rows *sql.Rows, err error, read func(scanner) error) error {
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := read(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// collect reads all rows with scan.
-func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
-	var all []T
-	err = eachRow(rows, err, func(row scanner) error {
-		one, err := scan(row)
-		all = append(all, one)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
-// readAll reads every row of a text with scan, outside of a transaction.
-func readAll[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), text string, args ...any) ([]T, error) {
-	rows, err := s.r.query(ctx, text, args...)
-	all, err := collect(rows, err, scan)
-	return all, s.explain(err)
-}
-
-// readOne is readAll for a row that has to be there.
-func readOne[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), text string, args ...any) (T, error) {
-	one, err := scan(s.r.row(ctx, text, args...))
-	return one, s.explain(err)
-}
-
 // changed reports how many rows a statement changed.
 func changed(res sql.Result, err error) (int64, error) {
 	if err != nil {

@@ -121,7 +121,7 @@ func (s *Store) HistoryCount(ctx context.Context, q history.Query, most int) (hi
 	if err != nil {
 		return history.Count{}, s.explain(err)
 	}
-	n, err := readOne(ctx, s, scalar[int64], "select count(*) from ("+text+") c", args...)
+	n, err := ReadOne(ctx, s, Scalar[int64], "select count(*) from ("+text+") c", args...)
 	if err != nil {
 		return history.Count{}, err
 	}
@@ -282,7 +282,7 @@ func widening[T any](ctx context.Context, s *Store, table, prefix string, a aske
 
 // nth is the id of the nth row before the id below, "" when there are fewer.
 func (s *Store) nth(ctx context.Context, table, below string, n int) (string, error) {
-	start, err := scalar[string](s.r.row(ctx, "select id from "+table+" where id < ? order by id desc limit 1 offset ?", below, n-1))
+	start, err := Scalar[string](s.r.row(ctx, "select id from "+table+" where id < ? order by id desc limit 1 offset ?", below, n-1))
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		return "", nil
 	}
@@ -306,5 +306,5 @@ func (s *Store) HistoryTotal(ctx context.Context, q history.Query) (int64, error
 		return 0, s.explain(err)
 	}
 	text, args := a.way.ids(a.within, func(string) clauses { return a.rest }, 0)
-	return readOne(ctx, s, scalar[int64], "select count(*) from ("+text+") c", args...)
+	return ReadOne(ctx, s, Scalar[int64], "select count(*) from ("+text+") c", args...)
 }

@@ -155,7 +155,7 @@ func (s *Store) subjects(ctx context.Context, events []orchestrator.Positioned, 
 	}
 	for some := range slices.Chunk(all, manyAtOnce) {
 		rows, err := s.r.query(ctx, "select id, to_agent, repository, created_at, case when parent_id = '' then 0 else 1 end from delegations where id in "+marks(len(some)), anys(some)...)
-		if err := eachRow(rows, err, func(row scanner) error {
+		if err := Each(rows, err, func(row scanner) error {
 			var id string
 			var who insight.Subject
 			err := row.Scan(&id, &who.Agent, &who.Repository, Time(&who.CreatedAt), &who.Hop)
@@ -165,7 +165,7 @@ func (s *Store) subjects(ctx context.Context, events []orchestrator.Positioned, 
 			return fmt.Errorf("what the events are about: %w", err)
 		}
 		rows, err = s.r.query(ctx, "select delegation_id, kind, since, taken from insight_open where delegation_id in "+marks(len(some)), anys(some)...)
-		if err := eachRow(rows, err, func(row scanner) error {
+		if err := Each(rows, err, func(row scanner) error {
 			var id string
 			var o insight.Open
 			err := row.Scan(&id, &o.Kind, Time(&o.Since), &o.Taken)
@@ -213,7 +213,7 @@ func (s *Store) Insight(ctx context.Context, first, last int64, by insight.Dimen
 func (s *Store) sums(ctx context.Context, by func(*insight.Key) []any, text string, args ...any) (insight.Sums, error) {
 	sums := insight.Sums{}
 	rows, err := s.r.query(ctx, text, args...)
-	err = eachRow(rows, err, func(row scanner) error {
+	err = Each(rows, err, func(row scanner) error {
 		var k insight.Key
 		var n, total int64
 		err := row.Scan(append(by(&k), &k.Measure, &k.Code, &k.Bucket, &n, &total)...)

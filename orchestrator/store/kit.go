@@ -4,13 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"time"
 
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 )
 
-// This file is for packages beside the store that keep rows of their own in the same
-// database and write them in the same transactions. Texts have ? in both databases.
+// This file is how rows are read and written, in the store and in packages beside it that
+// keep rows of their own in the same database and write them in the same transactions.
+// Texts have ? in both databases.
 
 // Keeper keeps rows of its own about tasks, which retention has to know of.
 type Keeper interface {
@@ -121,21 +124,73 @@ func Collect[T any](rows *sql.Rows, err error, scan func(Scanner) (T, error)) ([
 // Changed reports how many rows a statement changed.
 func Changed(res sql.Result, err error) (int64, error) { return changed(res, err) }
 
-// Each gives all rows to read.
-func Each(rows *sql.Rows, err error, read func(Scanner) error) error { return eachRow(rows, err, read) }
+// oneRow is the only row of a query; one that is not there is ErrNotFound.
+type oneRow struct{ *sql.Row }
 
-// ReadAll reads every row of a text with scan, outside of a transaction.
-func ReadAll[T any](ctx context.Context, s *Store, scan func(Scanner) (T, error), text string, args ...any) ([]T, error) {
-	return readAll(ctx, s, scan, text, args...)
+func (r oneRow) Scan(into ...any) error {
+	err := r.Row.Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return noRow{}
+	}
+	return err
 }
 
-// ReadOne is ReadAll for a row that has to be there; else it is orchestrator.ErrNotFound.
-func ReadOne[T any](ctx context.Context, s *Store, scan func(Scanner) (T, error), text string, args ...any) (T, error) {
-	return readOne(ctx, s, scan, text, args...)
+// noRow is ErrNotFound, and what database/sql says, for whoever asks for that.
+type noRow struct{}
+
+func (noRow) Error() string { return orchestrator.ErrNotFound.Error() }
+
+func (noRow) Is(target error) bool {
+	return target == orchestrator.ErrNotFound || target == sql.ErrNoRows
 }
 
 // Scalar is a row of one column.
-func Scalar[T any](row Scanner) (T, error) { return scalar[T](row) }
+func Scalar[T any](row scanner) (T, error) {
+	var v T
+	err := row.Scan(&v)
+	return v, err
+}
+
+// Each gives all rows to read.
+func Each(rows *sql.Rows, err error, read func(scanner) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// collect reads all rows with scan.
+func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+	var all []T
+	err = Each(rows, err, func(row scanner) error {
+		one, err := scan(row)
+		all = append(all, one)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// ReadAll reads every row of a text with scan, outside of a transaction.
+func ReadAll[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), text string, args ...any) ([]T, error) {
+	rows, err := s.r.query(ctx, text, args...)
+	all, err := collect(rows, err, scan)
+	return all, s.explain(err)
+}
+
+// ReadOne is ReadAll for a row that has to be there.
+func ReadOne[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), text string, args ...any) (T, error) {
+	one, err := scan(s.r.row(ctx, text, args...))
+	return one, s.explain(err)
+}
 
 // The columns whose stored form is another one. A truth, 0 or 1, is scanned into a bool as it is.
 

@@ -261,7 +261,7 @@ func (s *Store) SaveView(ctx context.Context, actor string, v history.View, most
 	}
 	at := s.now()
 	save := func(t *Tx) error {
-		others, err := scalar[int](t.q.row(t.ctx, "select count(*) from saved_views where user_id = ? and not (list = ? and name_key = ?)", v.UserID, string(v.List), nameKey(v.Name)))
+		others, err := Scalar[int](t.q.row(t.ctx, "select count(*) from saved_views where user_id = ? and not (list = ? and name_key = ?)", v.UserID, string(v.List), nameKey(v.Name)))
 		if err != nil {
 			return fmt.Errorf("count the views of %s: %w", v.UserID, err)
 		}
@@ -279,13 +279,13 @@ func (s *Store) SaveView(ctx context.Context, actor string, v history.View, most
 
 // Views are the saved views that a person sees: their own and the shared ones, by name.
 func (s *Store) Views(ctx context.Context, userID string) ([]history.View, error) {
-	return readAll(ctx, s, scanView, selectOwnViews, clean(userID))
+	return ReadAll(ctx, s, scanView, selectOwnViews, clean(userID))
 }
 
 // DeleteView removes a view of that person; with shared, a shared one of anybody. It is
 // ErrNotFound where there is none of these.
 func (s *Store) DeleteView(ctx context.Context, actor, userID, id string, shared bool) error {
-	v, err := readOne(ctx, s, scanView, selectViews+" where v.id = ? and (v.user_id = ? or (v.shared = 1 and ? = 1))", clean(id), userID, flag(shared))
+	v, err := ReadOne(ctx, s, scanView, selectViews+" where v.id = ? and (v.user_id = ? or (v.shared = 1 and ? = 1))", clean(id), userID, flag(shared))
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func (s *Store) SaveSealKey(ctx context.Context, key ed25519.PublicKey) error {
 
 // SealKeys lists the keys that seal, or did, oldest first.
 func (s *Store) SealKeys(ctx context.Context) ([]proof.Key, error) {
-	return readAll(ctx, s, func(row scanner) (k proof.Key, err error) {
+	return ReadAll(ctx, s, func(row scanner) (k proof.Key, err error) {
 		err = row.Scan(&k.ID, (*[]byte)(&k.Public), &k.Node, Time(&k.At))
 		return k, err
 	}, "select id, key, node, at from seal_keys order by at, id")
@@ -32,7 +32,7 @@ func (s *Store) SealKeys(ctx context.Context) ([]proof.Key, error) {
 
 // CheckpointKeys lists the keys that signed checkpoints, by their fingerprints, sorted.
 func (s *Store) CheckpointKeys(ctx context.Context) ([]string, error) {
-	return readAll(ctx, s, scalar[string], "select distinct key_id from checkpoints order by key_id")
+	return ReadAll(ctx, s, Scalar[string], "select distinct key_id from checkpoints order by key_id")
 }
 
 // SealedUpTo is the newest checkpoint, the zero one where there is none.

@@ -120,7 +120,7 @@ func (t *Tx) retain(column string, run func(*Tx, ended, int) (retention.Done, er
 		return done, err
 	}
 	// Something may have come after the end that is not old yet.
-	young, err := scalar[bool](t.q.row(t.ctx, "select exists (select 1 from events where task_id = ? and at > ?)", e.id, micros(e.before)))
+	young, err := Scalar[bool](t.q.row(t.ctx, "select exists (select 1 from events where task_id = ? and at > ?)", e.id, micros(e.before)))
 	if err != nil || young {
 		return done, err
 	}
@@ -173,7 +173,7 @@ func (t *Tx) dropBlobs(e ended, _ int) (retention.Done, error) {
 // dropOrphans removes the bytes of a task that nothing refers to any more.
 func (t *Tx) dropOrphans(e ended, _ int) (retention.Done, error) {
 	rows, err := t.q.query(t.ctx, "select id from blobs where task_id = ? and created_at <= ?", e.id, micros(e.before))
-	ids, err := collect(rows, err, scalar[string])
+	ids, err := collect(rows, err, Scalar[string])
 	if err != nil || len(ids) == 0 {
 		return retention.Done{}, err
 	}
@@ -233,7 +233,7 @@ func (t *Tx) usedBlobs(e ended) (map[string]bool, error) {
 func (s *Store) BlobsGone(ctx context.Context, delegations []string) (map[string]bool, error) {
 	gone := map[string]bool{}
 	for some := range slices.Chunk(delegations, manyAtOnce) {
-		ids, err := readAll(ctx, s, scalar[string], "select d.id from delegations d join tasks t on t.id = d.task_id where t.blobs_gone = 1 and d.id in "+marks(len(some)), anys(some)...)
+		ids, err := ReadAll(ctx, s, Scalar[string], "select d.id from delegations d join tasks t on t.id = d.task_id where t.blobs_gone = 1 and d.id in "+marks(len(some)), anys(some)...)
 		if err != nil {
 			return nil, err
 		}
@@ -265,12 +265,12 @@ func (s *Store) Holds(ctx context.Context, lifted bool) ([]retention.Hold, error
 	if !lifted {
 		query += " where h.lifted_at is null"
 	}
-	return readAll(ctx, s, scanHold, query+" order by h.id desc")
+	return ReadAll(ctx, s, scanHold, query+" order by h.id desc")
 }
 
 // HoldsOn lists the standing holds that cover a task.
 func (s *Store) HoldsOn(ctx context.Context, taskID string) ([]retention.Hold, error) {
-	return readAll(ctx, s, scanHold, selectHolds+" join tasks t on t.id = ? where "+holdsTask+" order by h.id", taskID)
+	return ReadAll(ctx, s, scanHold, selectHolds+" join tasks t on t.id = ? where "+holdsTask+" order by h.id", taskID)
 }
 
 // SetHold sets a hold, with its event. What retention removes and holds lock the same row,

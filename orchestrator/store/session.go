@@ -36,7 +36,7 @@ func (s *Store) Session(ctx context.Context, hash string) (people.Session, peopl
 
 // Sessions lists where a person is signed in, newest first.
 func (s *Store) Sessions(ctx context.Context, userID string) ([]people.Session, error) {
-	return readAll(ctx, s, func(row scanner) (v people.Session, err error) {
+	return ReadAll(ctx, s, func(row scanner) (v people.Session, err error) {
 		err = row.Scan(&v.Hash, &v.UserID, &v.Client, Time(&v.CreatedAt), Time(&v.ExpiresAt))
 		return v, err
 	}, "select hash, user_id, client, created_at, expires_at from sessions where user_id = ? and expires_at > ? order by created_at desc, hash", userID, micros(s.now()))
@@ -173,7 +173,7 @@ func (s *Store) CreateToken(ctx context.Context, actor string, v people.Token) (
 
 // Tokens returns the tokens of a person, or all with userID "", newest first.
 func (s *Store) Tokens(ctx context.Context, userID string) ([]people.Token, error) {
-	return readAll(ctx, s, func(row scanner) (people.Token, error) {
+	return ReadAll(ctx, s, func(row scanner) (people.Token, error) {
 		v, err := scanToken(row)
 		return v.Token, err
 	}, selectToken+" where t.user_id = ? or ? = '' order by t.id desc", userID, userID)
@@ -201,7 +201,7 @@ func (s *Store) RevokeToken(ctx context.Context, actor, id string) error {
 // revokeTokens ends all tokens of a person and returns their ids, oldest first.
 func (t *Tx) revokeTokens(userID string) ([]string, error) {
 	rows, err := t.q.query(t.ctx, "select id from tokens where user_id = ? and revoked_at is null order by id", userID)
-	ids, err := collect(rows, err, scalar[string])
+	ids, err := collect(rows, err, Scalar[string])
 	if err != nil || len(ids) == 0 {
 		return []string{}, err
 	}
@@ -212,7 +212,7 @@ func (t *Tx) revokeTokens(userID string) ([]string, error) {
 // TokenByHash returns a token that is good now, with its person; ErrNotFound when it
 // is unknown, revoked or expired, or the person is disabled.
 func (s *Store) TokenByHash(ctx context.Context, hash string) (people.Token, people.User, error) {
-	v, err := readOne(ctx, s, scanToken, selectToken+" where t.hash = ? and t.revoked_at is null and (t.expires_at is null or t.expires_at > ?) and u.disabled = 0", hash, micros(s.now()))
+	v, err := ReadOne(ctx, s, scanToken, selectToken+" where t.hash = ? and t.revoked_at is null and (t.expires_at is null or t.expires_at > ?) and u.disabled = 0", hash, micros(s.now()))
 	return v.Token, v.user, err
 }
 

@@ -47,7 +47,7 @@ func (s *Store) Today(ctx context.Context, since time.Time) (insight.Today, erro
 	}
 	rows, err := s.r.query(ctx, selectDecided, micros(since), mostToday)
 	var waits []time.Duration
-	err = eachRow(rows, err, func(row scanner) error {
+	err = Each(rows, err, func(row scanner) error {
 		var state string
 		var took time.Duration
 		err := row.Scan(&state, Took(&took))
@@ -78,11 +78,11 @@ const (
 // Wrong lists the tasks that failed or expired since then, the newest end
 // first, and says how many there were.
 func (s *Store) Wrong(ctx context.Context, since time.Time, limit int) ([]orchestrator.Delegation, int, error) {
-	n, err := readOne(ctx, s, scalar[int], countWrong, micros(since))
+	n, err := ReadOne(ctx, s, Scalar[int], countWrong, micros(since))
 	if err != nil || n == 0 {
 		return nil, 0, err
 	}
-	found, err := readAll(ctx, s, scanDelegation, selectWrong, micros(since), limit)
+	found, err := ReadAll(ctx, s, scanDelegation, selectWrong, micros(since), limit)
 	return found, n, err
 }
 
@@ -96,11 +96,11 @@ const (
 // Refusals lists the hand-overs that guards have refused since then, newest first, and says
 // how many there were.
 func (s *Store) Refusals(ctx context.Context, since time.Time, limit int) ([]insight.Refusal, int, error) {
-	n, err := readOne(ctx, s, scalar[int], countRefused, micros(since))
+	n, err := ReadOne(ctx, s, Scalar[int], countRefused, micros(since))
 	if err != nil || n == 0 {
 		return nil, 0, err
 	}
-	found, err := readAll(ctx, s, func(row scanner) (r insight.Refusal, err error) {
+	found, err := ReadAll(ctx, s, func(row scanner) (r insight.Refusal, err error) {
 		var data string
 		err = row.Scan(&r.TaskID, &r.N, &r.DelegationID, &r.From, Time(&r.At), &data, &r.Task)
 		var more event.DelegationRefusedData
@@ -130,7 +130,7 @@ func (s *Store) LiveTasks(ctx context.Context, limit int, states ...orchestrator
 	rows, err := s.r.query(ctx, text, args...)
 	byState := map[orchestrator.State][]string{}
 	counts = map[orchestrator.State]int{}
-	err = eachRow(rows, err, func(row scanner) error {
+	err = Each(rows, err, func(row scanner) error {
 		var id string
 		var state orchestrator.State
 		err := row.Scan(&id, &state)
@@ -153,7 +153,7 @@ func (s *Store) LiveTasks(ctx context.Context, limit int, states ...orchestrator
 	if len(ids) == 0 {
 		return nil, counts, nil
 	}
-	found, err = readAll(ctx, s, scanDelegation, selectDelegation+" where d.id in "+marks(len(ids)), ids...)
+	found, err = ReadAll(ctx, s, scanDelegation, selectDelegation+" where d.id in "+marks(len(ids)), ids...)
 	slices.SortFunc(found, func(a, b orchestrator.Delegation) int {
 		return slices.Index(ids, any(a.ID)) - slices.Index(ids, any(b.ID))
 	})
@@ -172,7 +172,7 @@ const selectAgents = `with recursive names (name) as (
 
 // Loads counts the live delegations of every agent that has any history, by name.
 func (s *Store) Loads(ctx context.Context) ([]orchestrator.Load, error) {
-	loads, err := readAll(ctx, s, func(row scanner) (l orchestrator.Load, err error) {
+	loads, err := ReadAll(ctx, s, func(row scanner) (l orchestrator.Load, err error) {
 		var failure agent.Failure
 		err = row.Scan(&l.Agent, MaybeTime(&l.LastAt), JSON(&failure))
 		l.LastError = failure.Message
@@ -191,7 +191,7 @@ func (s *Store) countLive(ctx context.Context, loads []orchestrator.Load) error 
 		byName[loads[i].Agent] = &loads[i]
 	}
 	rows, err := s.r.query(ctx, "select to_agent, state, count(*) from delegations where ended_at is null group by to_agent, state")
-	return eachRow(rows, err, func(row scanner) error {
+	return Each(rows, err, func(row scanner) error {
 		var name string
 		var state orchestrator.State
 		var n int

@@ -158,7 +158,7 @@ func (t *Tx) DropBlob(_ context.Context, id string) error {
 
 // Blob returns the bytes of a blob.
 func (s *Store) Blob(ctx context.Context, id string) ([]byte, error) {
-	return readOne(ctx, s, scalar[[]byte], "select data from blobs where id = ?", id)
+	return ReadOne(ctx, s, Scalar[[]byte], "select data from blobs where id = ?", id)
 }
 
 // Remembered is the child that was noted under a key of what is done once.

@@ -96,17 +96,17 @@ func flag(yes bool) int {
 
 // User returns a person by id.
 func (s *Store) User(ctx context.Context, id string) (people.User, error) {
-	return readOne(ctx, s, scanUser, selectUser+" where u.id = ?", clean(id))
+	return ReadOne(ctx, s, scanUser, selectUser+" where u.id = ?", clean(id))
 }
 
 // UserByName returns a person by name, in any case.
 func (s *Store) UserByName(ctx context.Context, name string) (people.User, error) {
-	return readOne(ctx, s, scanUser, selectUser+" where u.name_key = ?", nameKey(clean(name)))
+	return ReadOne(ctx, s, scanUser, selectUser+" where u.name_key = ?", nameKey(clean(name)))
 }
 
 // Users returns everybody by name, with their accounts.
 func (s *Store) Users(ctx context.Context) ([]people.User, error) {
-	found, err := readAll(ctx, s, scanUser, selectUsers)
+	found, err := ReadAll(ctx, s, scanUser, selectUsers)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (m *meter) say() {
 
 func (s *Store) verifyAll(ctx context.Context, report func(string, error), m *meter) (checked int, err error) {
 	for after := ""; ; {
-		page, err := readAll(ctx, s, scalar[string], "select id from tasks where id > ? order by id limit ?", after, verifyPage)
+		page, err := ReadAll(ctx, s, Scalar[string], "select id from tasks where id > ? order by id limit ?", after, verifyPage)
 		if err != nil {
 			return checked, err
 		}
@@ -108,7 +108,7 @@ func (s *Store) verifyAll(ctx context.Context, report func(string, error), m *me
 
 // verifyOrphans reports a task whose row was removed while its events stayed.
 func (s *Store) verifyOrphans(ctx context.Context, report func(string, error)) error {
-	id, err := scalar[string](s.r.row(ctx, "select e.task_id from events e where e.n = 1 and not exists (select 1 from tasks t where t.id = e.task_id) limit 1"))
+	id, err := Scalar[string](s.r.row(ctx, "select e.task_id from events e where e.n = 1 and not exists (select 1 from tasks t where t.id = e.task_id) limit 1"))
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		return nil
 	}
@@ -153,7 +153,7 @@ const selectHeads = `select h.task_id, h.n, e.hash from (select task_id, max(n) 
 // eachHead gives the heads of a checkpoint in their order.
 func (s *Store) eachHead(ctx context.Context, from, to int64, each func(proof.Head) error) error {
 	rows, err := s.r.query(ctx, selectHeads, from, to)
-	return eachRow(rows, err, func(row scanner) error {
+	return Each(rows, err, func(row scanner) error {
 		var h proof.Head
 		if err := row.Scan(&h.TaskID, &h.N, &h.Hash); err != nil {
 			return err
@@ -207,7 +207,7 @@ func (s *Store) Sealed(ctx context.Context) (last, waits time.Time, err error) {
 
 // Checkpoints returns checkpoints with a position > after, ascending.
 func (s *Store) Checkpoints(ctx context.Context, after int64, limit int) ([]proof.Checkpoint, error) {
-	return readAll(ctx, s, scanCheckpoint, selectCheckpoints+" where pos > ? order by pos limit ?", after, limit)
+	return ReadAll(ctx, s, scanCheckpoint, selectCheckpoints+" where pos > ? order by pos limit ?", after, limit)
 }
 
 // VerifySeals checks that every checkpoint follows the one before, covers the events
