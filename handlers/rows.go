@@ -79,7 +79,7 @@ func ChainOf(r approval.Request) []string {
 func (f *Frame) DelegationRow(d orchestrator.Delegation, tree []orchestrator.Delegation) views.DelegationRow {
 	row := views.DelegationRow{
 		ID: d.ID, Title: d.Text, State: string(d.State), Chain: Names(d), Requester: d.Requester, Repository: d.Repository,
-		Since: d.Since, CreatedAt: d.CreatedAt, Usage: Usage(d.Usage), ApprovalID: d.ApprovalID, Whose: f.whose(d, tree),
+		Since: d.Since, CreatedAt: d.CreatedAt, Usage: Usage(d.Usage), Whose: f.whose(d, tree),
 	}
 	if d.ParentID == "" {
 		row.ID = d.TaskID
@@ -89,9 +89,6 @@ func (f *Frame) DelegationRow(d orchestrator.Delegation, tree []orchestrator.Del
 	}
 	if d.Error != nil {
 		row.Code, row.Reason = d.Error.Code, strings.Join(strings.Fields(d.Error.Message), " ")
-	}
-	if d.Result != nil {
-		row.Commit = d.Result.Commit
 	}
 	if len(tree) > 0 && d.ParentID == "" {
 		row.Below = len(tree) - 1

@@ -11,6 +11,7 @@ import (
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/sharedctx"
+	"gatehouse/web/wire"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -59,24 +60,34 @@ func ruleAt(n *yaml.Node) (policy.RuleConfig, error) {
 			return policy.RuleConfig{}, fmt.Errorf("%s: a rule has no key %.40q. It has %s", standsAt(key), key.Value, strings.Join(ruleKeys(), ", "))
 		}
 	}
-	var w WrittenRule
+	var w wire.PolicyRule
 	if err := n.Decode(&w); err != nil {
 		return policy.RuleConfig{}, fmt.Errorf("%s", lineFirst(err))
 	}
-	r := policy.RuleConfig{Name: w.Name, When: w.When, Need: w.Need, From: w.From, Deny: w.Deny, Shadow: w.Shadow}
-	if w.Expires != "" {
-		d, err := sharedctx.ParseTTL(w.Expires)
-		if err != nil {
-			return r, fmt.Errorf("%s: rule %.80q: expires: %.40q is no length of time. Write a number with a unit, such as 72h", standsAt(valueOf(n, "expires")), w.Name, w.Expires)
-		}
-		r.Expires = d
+	r, err := RuleOf(w)
+	if err != nil {
+		err = fmt.Errorf("%s: rule %w", standsAt(valueOf(n, "expires")), err)
 	}
+	return r, err
+}
+
+// RuleOf is a rule that was written. Its error begins with the rule's name.
+func RuleOf(w wire.PolicyRule) (policy.RuleConfig, error) {
+	r := policy.RuleConfig{Name: w.Name, When: w.When, Need: w.Need, From: w.From, Deny: w.Deny, Shadow: w.Shadow}
+	if w.Expires == "" {
+		return r, nil
+	}
+	d, err := sharedctx.ParseTTL(w.Expires)
+	if err != nil {
+		return r, fmt.Errorf("%.80q: expires: %.80q is no length of time. Write a number with a unit, such as 72h", w.Name, w.Expires)
+	}
+	r.Expires = d
 	return r, nil
 }
 
 // ruleKeys are the keys that a rule may have.
 func ruleKeys() (keys []string) {
-	for f := range reflect.TypeFor[WrittenRule]().Fields() {
+	for f := range reflect.TypeFor[wire.PolicyRule]().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		keys = append(keys, name)
 	}
@@ -135,14 +146,3 @@ func Ago(length string, now time.Time) (time.Time, error) {
 
 // backtestDays is how far back a trial of rules looks when nothing else is said.
 const backtestDays = 30
-
-// WrittenRule is a rule as it stands in gatehouse.yaml.
-type WrittenRule struct {
-	Name    string   `yaml:"name"`
-	When    string   `yaml:"when"`
-	Need    *int     `yaml:"need,omitempty"`
-	From    []string `yaml:"from,omitempty,flow"`
-	Deny    bool     `yaml:"deny,omitempty"`
-	Shadow  bool     `yaml:"shadow,omitempty"`
-	Expires string   `yaml:"expires,omitempty"`
-}

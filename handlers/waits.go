@@ -237,7 +237,7 @@ func (p *Site) WhoWaits() WaitsOf {
 func WaitRows(waits []wire.Wait) []views.WaitRow {
 	var rows []views.WaitRow
 	for _, w := range waits {
-		r := views.WaitRow{ID: w.DelegationID, TaskID: w.TaskID, Agent: w.Agent, Text: w.Text, State: w.State, Says: w.Says, Since: w.Since}
+		r := views.WaitRow{ID: w.DelegationID, Agent: w.Agent, Text: w.Text, State: w.State, Says: w.Says, Since: w.Since}
 		if w.For == WaitsForPeople && w.ApprovalID != "" {
 			r.Href = views.ApprovalHref(w.ApprovalID)
 		}

@@ -67,5 +67,4 @@ func GivenUp(n int) string {
 type AccountRow struct {
 	ID   string
 	Name string
-	At   time.Time
 }

@@ -16,7 +16,7 @@ func channelsPage() settingsview.ChannelsPage {
 		Channels: []views.ChannelRow{
 			{Name: "inbox"}, {Name: "chat", Due: 2},
 			{Name: "telegram", State: "conflict", Detail: "Another program is polling this bot (409). Cards wait and will be sent; stop the other one, or make a new token.",
-				Node: "node-1", Since: now.Add(-time.Hour), Due: 12, Dead: 3, Links: true, Tests: true, Accounts: []views.AccountRow{{ID: "1001", Name: "ann_tg\u202e", At: now}}},
+				Node: "node-1", Since: now.Add(-time.Hour), Due: 12, Dead: 3, Links: true, Tests: true, Accounts: []views.AccountRow{{ID: "1001", Name: "ann_tg\u202e"}}},
 			{Name: "webhook", State: "connected", Since: now.Add(-48 * time.Hour), Node: "node-1"},
 		},
 		Letters: []approval.DeadLetter{

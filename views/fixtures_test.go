@@ -96,7 +96,7 @@ func endedRows() []views.DelegationRow {
 
 func doneRow() views.DelegationRow {
 	return views.DelegationRow{ID: "dlg_01k9m2c8w5q3z7x4v6b8n7iiiiii", Title: "Modernise the sample", State: "completed", Chain: []string{"kik", "coder", "reviewer"}, Requester: "ann", Repository: "sample",
-		CreatedAt: before(26 * time.Hour), EndedAt: before(25 * time.Hour), Usage: views.Usage{Reported: true, Tokens: 41200, USD: nil}, Commit: commit, Below: 2}
+		CreatedAt: before(26 * time.Hour), EndedAt: before(25 * time.Hour), Usage: views.Usage{Reported: true, Tokens: 41200, USD: nil}, Below: 2}
 }
 
 func sendForm() views.SendForm {
@@ -143,8 +143,8 @@ func delegationPage(tab taskview.Tab) taskview.DelegationPage {
 	c.State = "awaiting_approval"
 	row := approvalRows()[0]
 	p := taskview.DelegationPage{Chrome: c, TaskID: taskID, ID: codeID, Text: "Fix the retry loop in the uploader", TaskState: "awaiting_approval", Whose: "you or bob", Since: before(4 * time.Minute),
-		Requester: "dora", Via: origin.Trigger(origin.Webhook, "ci-failed"), CreatedAt: before(48*time.Hour + 41*time.Second), Repository: "app/main", Usage: views.Usage{Reported: true, Tokens: 9400, USD: money(.06)},
-		HandOffs: 2, MaxHandOff: 5, Approval: &row, CanCancel: true, CanPause: true, Turns: 4, Tab: tab, Tree: treeRows(), TreeN: 3, TreeRows: 3, EventsN: 31, ViaHref: "/triggers",
+		Requester: "dora", Via: origin.Trigger(origin.Webhook, "ci-failed"), CreatedAt: before(48*time.Hour + 41*time.Second), Repository: "app/main",
+		MaxHandOff: 5, Approval: &row, CanCancel: true, CanPause: true, Turns: 4, Tab: tab, Tree: treeRows(), TreeN: 3, TreeRows: 3, EventsN: 31, ViaHref: "/triggers",
 		Meters: []taskview.Meter{taskview.NewMeter("tokens", "9.4k used · 40k reserved of 150k", 9400, 40000, 150000), taskview.NewMeter("money", "not reported of $5", 0, 0, 5), taskview.NewMeter("running time", "38 s used of 30 min", 38, 0, 1800), taskview.NewMeter("hand-overs", "2 of 5", 2, 0, 5)}}
 	p.Selected = taskview.DelegationPane{ID: codeID, Name: "coder", From: "kik", Kind: "command", State: "awaiting_approval", Text: views.LongText{Text: "Fix the retry loop in the uploader.\n\nThe counter is reset inside the loop; see the failing test."}, ApprovalID: aprID,
 		Chain: []string{"kik", "coder"}, Attempt: 1, Sandbox: "none: on this host there is no bubblewrap", Limits: "10 min, 1 MB of output", StartedAt: before(48 * time.Hour), EndedAt: before(47 * time.Hour),
@@ -225,7 +225,7 @@ func diffFiles() []diff.DiffFile {
 func reviewPage(split bool) reviewview.ReviewPage {
 	c := chrome(views.SectionApprovals, "Fix the retry loop in the uploader", "/approvals/"+aprID)
 	c.State = "pending"
-	return reviewview.ReviewPage{Chrome: c, ID: aprID, TaskID: taskID, DelegationID: codeID, Title: "Fix the retry loop in the uploader", State: "pending", Whose: "you or bob", Since: before(4 * time.Minute),
+	return reviewview.ReviewPage{Chrome: c, ID: aprID, TaskID: taskID, Title: "Fix the retry loop in the uploader", State: "pending", Whose: "you or bob", Since: before(4 * time.Minute),
 		ExpiresAt: now.Add(71 * time.Hour), Revision: 2, Newest: 2, Revisions: []int{1, 2}, Digest: digest, Repository: "app", Target: "main", Branch: "gatehouse/coder-fix-retry-9f2c1a", Base: commit,
 		Requester: "dora", Via: origin.Trigger(origin.Webhook, "ci-failed"), Chain: []string{"kik", "coder"}, Agent: "coder", Says: "The retry counter was reset inside the loop; I moved it out.\n" + hostile,
 		Rule: reviewview.RuleLine{Name: "core", Need: 2, From: []string{"ann", "bob"}, Yes: []string{"bob"}}, CanDecide: true,
@@ -234,7 +234,7 @@ func reviewPage(split bool) reviewview.ReviewPage {
 			{Code: "bidi", Path: "upload/retry.go", Text: "Line 43 turns the direction of text."}},
 		Notes:  []patch.Note{{Code: "no_sandbox", Text: "on this host there is no bubblewrap"}},
 		Checks: []orchestrator.Check{{Command: "go vet ./...", OK: true, Took: 1200 * time.Millisecond}, {Command: "go test ./...", OK: false, Took: 14 * time.Second, Output: "--- FAIL: TestRetry (0.01s)\n" + hostile}},
-		Files:  diffFiles(), Added: 48, Removed: 12, Split: split, FourEyes: false, Careful: true}
+		Files:  diffFiles(), Added: 48, Removed: 12, Split: split, FourEyes: false}
 }
 
 func reviewPlain() reviewview.ReviewPage {

@@ -72,9 +72,9 @@ func insightsFixture() overviewview.InsightsPage {
 
 func waitsFixture() overviewview.WaitsPage {
 	return overviewview.WaitsPage{Chrome: chrome(views.SectionInsights, "Who waits for whom", views.WaitsPath), Note: "Nobody waits in a circle.", Used: 2, Slots: 8, Waits: []views.WaitRow{
-		{ID: taskID, TaskID: taskID, Agent: "kik", Text: hostile, State: "waiting", Says: "it waits for coder below", Since: now.Add(-3 * time.Minute), Below: []views.Crumb{{Text: "coder awaiting approval", Href: "/delegations/x"}}},
-		{ID: "dlg_2", TaskID: taskID, Agent: "coder", Text: "Fix it", State: "awaiting_approval", Says: "1 of 2 yeses are there; who can still say yes: bob", Since: now.Add(-time.Minute), Href: "/approvals/x"},
-		{ID: "dlg_3", TaskID: taskID, Agent: "docs", Text: "Write", State: "queued", Says: "no worker is free: all 8 of this node are busy", Since: now},
+		{ID: taskID, Agent: "kik", Text: hostile, State: "waiting", Says: "it waits for coder below", Since: now.Add(-3 * time.Minute), Below: []views.Crumb{{Text: "coder awaiting approval", Href: "/delegations/x"}}},
+		{ID: "dlg_2", Agent: "coder", Text: "Fix it", State: "awaiting_approval", Says: "1 of 2 yeses are there; who can still say yes: bob", Since: now.Add(-time.Minute), Href: "/approvals/x"},
+		{ID: "dlg_3", Agent: "docs", Text: "Write", State: "queued", Says: "no worker is free: all 8 of this node are busy", Since: now},
 	}}
 }
 

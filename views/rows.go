@@ -50,12 +50,9 @@ type DelegationRow struct {
 	Usage      Usage
 	Reason     string // why it failed or was refused: "checks failed: go test ./…"
 	Code       string // code of that reason
-	Commit     string // landed commit
-	ApprovalID string // request that waits or was decided
 	Below      int    // delegations under it
 
 	Key         string    // names the row where one task has several; empty: ID does
-	Deep        string    // state of the work below, where that is what goes on
 	QueuedSince time.Time // since when the work below waits for a worker; zero: it does not
 
 	Case guard.Reason // which case of Code it is

@@ -12,17 +12,13 @@ const selectAnswers = "select n, thread, act, user_id, user_name, channel, text,
 
 func scanAnswer(row store.Scanner) (approval.Answer, error) {
 	var a approval.Answer
-	var at int64
-	err := row.Scan(&a.N, &a.Thread, &a.Act, &a.UserID, &a.User, &a.Channel, &a.Text, &at)
-	a.At = store.FromMicros(at)
+	err := row.Scan(&a.N, &a.Thread, &a.Act, &a.UserID, &a.User, &a.Channel, &a.Text, store.Time(&a.At))
 	return a, err
 }
 
 // Answers returns what was said and done under a request's line comments, oldest first.
 func (s *Store) Answers(ctx context.Context, requestID string) ([]approval.Answer, error) {
-	rows, err := s.Query(ctx, selectAnswers, requestID)
-	found, err := store.Collect(rows, err, scanAnswer)
-	return found, s.Advise(err)
+	return store.ReadAll(ctx, s.Store, scanAnswer, selectAnswers, requestID)
 }
 
 // Answers is the same within the transaction.

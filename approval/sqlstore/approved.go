@@ -37,16 +37,13 @@ func (t *Tx) Approved(_ context.Context, repository string, contents []approval.
 			args = append(args, c.Path, c.Blob)
 		}
 		rows, err := t.Query("select path, blob from approved_contents where repository = ? and (path, blob) in (values "+store.Tuples(2, len(some))+")", args...)
-		known, err := store.Collect(rows, err, func(row store.Scanner) (approval.Content, error) {
+		if err := store.Each(rows, err, func(row store.Scanner) error {
 			var c approval.Content
 			err := row.Scan(&c.Path, &c.Blob)
-			return c, err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("look for what was approved in %s: %w", repository, err)
-		}
-		for _, c := range known {
 			found[c] = true
+			return err
+		}); err != nil {
+			return nil, fmt.Errorf("look for what was approved in %s: %w", repository, err)
 		}
 	}
 	return found, nil

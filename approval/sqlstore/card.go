@@ -3,14 +3,11 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"gatehouse/approval"
-	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/store"
 )
@@ -21,10 +18,7 @@ const selectCards = "select " + cardColumns + " from cards"
 
 func scanCard(row store.Scanner) (approval.Card, error) {
 	var c approval.Card
-	var due, dead int64
-	var sent sql.NullInt64
-	err := row.Scan(&c.RequestID, &c.Channel, &c.Address, &c.ExternalID, &c.Shown, &due, &c.Attempts, &c.Error, &dead, &sent, &c.Digest)
-	c.DueAt, c.Dead, c.SentAt = store.FromMicros(due), dead == 1, store.FromNull(sent)
+	err := row.Scan(&c.RequestID, &c.Channel, &c.Address, &c.ExternalID, &c.Shown, store.Time(&c.DueAt), &c.Attempts, &c.Error, &c.Dead, store.MaybeTime(&c.SentAt), &c.Digest)
 	return c, err
 }
 
@@ -111,10 +105,8 @@ func (s *Store) leaseCards(ctx context.Context, due string, channels []origin.Ch
 		args = append(args, c)
 	}
 	due += " and channel in " + store.Marks(len(channels))
-	// Most of the time nothing is due: look first, without the writer.
-	var n int
-	if err := s.Row(ctx, "select count(*) from (select 1"+due+" limit 1) due", args...).Scan(&n); err != nil || n == 0 {
-		return nil, s.Advise(err)
+	if due, err := s.anyDue(ctx, due, args...); err != nil || !due {
+		return nil, err
 	}
 	rows, err := s.Change(ctx, "update cards set due_at = ?, holder = ? where ("+cardKeys+") in (select "+cardKeys+due+
 		shownFirst+" limit ?"+s.SkipLocked()+") returning "+cardColumns, append(append([]any{store.Micros(until), s.Node()}, args...), limit)...)
@@ -124,6 +116,11 @@ func (s *Store) leaseCards(ctx context.Context, due string, channels []origin.Ch
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.RequestID, b.RequestID), cmp.Compare(a.Address, b.Address))
 	})
 	return cards, s.Advise(err)
+}
+
+// anyDue looks whether the rest of a select finds anything, without the writer: most of the time nothing is due.
+func (s *Store) anyDue(ctx context.Context, from string, args ...any) (bool, error) {
+	return store.ReadOne(ctx, s.Store, store.Scalar[bool], "select exists (select 1"+from+")", args...)
 }
 
 // rank is 0 for a card that was delivered before.
@@ -144,13 +141,9 @@ func (s *Store) SaveCard(ctx context.Context, c approval.Card) error {
 	}
 	err := s.transact(ctx, func(t *Tx) error {
 		key := []any{c.RequestID, c.Channel, c.Address}
-		var one int
-		err := t.Row("select 1 from cards"+whereOfCard+s.ForUpdate(), key...).Scan(&one)
-		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("card of %s in %s: %w", c.RequestID, c.Channel, orchestrator.ErrNotFound)
-		}
+		_, err := store.Scalar[int](t.Row("select 1 from cards"+whereOfCard+s.ForUpdate(), key...))
 		if err != nil {
-			return err
+			return fmt.Errorf("card of %s in %s: %w", c.RequestID, c.Channel, err)
 		}
 		_, err = t.Exec(`update cards set holder = '', external_id = ?, shown = ?, due_at = ?, attempts = ?, error = ?, dead = ?, sent_at = coalesce(?, sent_at),
 			digest = case when ? <> '' then '' else digest end,

@@ -38,22 +38,15 @@ func (s *Store) DeadLetters(ctx context.Context, f approval.DeadFilter) (approva
 			c.Add(one.clause, one.value)
 		}
 	}
-	rows, err := s.Query(ctx, selectDead+c.Where()+" order by letter limit ?", c.Args(limit+1)...)
-	items, err := store.Collect(rows, err, func(row store.Scanner) (approval.DeadLetter, error) {
-		var l approval.DeadLetter
-		var due int64
-		err := row.Scan(&l.Key, &l.Kind, &l.Channel, &l.Address, &l.RequestID, &l.Title, &l.State, &l.Error, &l.Attempts, &due)
-		l.At = store.FromMicros(due)
+	items, err := store.ReadAll(ctx, s.Store, func(row store.Scanner) (l approval.DeadLetter, err error) {
+		err = row.Scan(&l.Key, &l.Kind, &l.Channel, &l.Address, &l.RequestID, &l.Title, &l.State, &l.Error, &l.Attempts, store.Time(&l.At))
 		return l, err
-	})
-	if err != nil {
-		return approval.DeadPage{}, s.Advise(err)
-	}
+	}, selectDead+c.Where()+" order by letter limit ?", c.Args(limit+1)...)
 	page := approval.DeadPage{Items: items}
 	if len(items) > limit {
 		page.Items, page.Next = items[:limit], items[limit-1].Key
 	}
-	return page, nil
+	return page, err
 }
 
 // Revive makes dead letters due again, with an event that names who asked; none is no

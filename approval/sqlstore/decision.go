@@ -2,12 +2,11 @@ package sqlstore
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/store"
 )
 
@@ -20,17 +19,9 @@ type decisionRow struct {
 
 func scanDecision(row store.Scanner) (decisionRow, error) {
 	var d decisionRow
-	var at, anew int64
-	var seen, files, comments string
-	if err := row.Scan(&d.requestID, &d.ID, &d.Revision, &d.UserID, &d.User, &d.Channel, &d.Verdict, &d.Comment, &d.Digest, &at, &seen, &d.ForID, &d.For, &files, &comments, &anew); err != nil {
-		return d, err
-	}
-	d.At, d.StartOver = store.FromMicros(at), anew != 0
-	err := errors.Join(json.Unmarshal([]byte(seen), &d.Seen), json.Unmarshal(orNull(files), &d.Files), json.Unmarshal(orNull(comments), &d.Comments))
-	if err != nil {
-		return d, fmt.Errorf("read decision %s: %w", d.ID, err)
-	}
-	return d, nil
+	err := row.Scan(&d.requestID, &d.ID, &d.Revision, &d.UserID, &d.User, &d.Channel, &d.Verdict, &d.Comment, &d.Digest, store.Time(&d.At),
+		store.JSON(&d.Seen), &d.ForID, &d.For, store.MaybeJSON(&d.Files), store.MaybeJSON(&d.Comments), &d.StartOver)
+	return d, err
 }
 
 // InsertDecision adds a decision to a request, also to the one that this transaction
@@ -67,12 +58,5 @@ func (t *Tx) InsertDecision(_ context.Context, requestID string, d approval.Deci
 func decisionsOf(t *store.Tx, requestID string) ([]approval.Decision, error) {
 	rows, err := t.Query(selectDecisions+" where request_id = ? order by at, id", requestID)
 	found, err := store.Collect(rows, err, scanDecision)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	decisions := make([]approval.Decision, len(found))
-	for i, d := range found {
-		decisions[i] = d.Decision
-	}
-	return decisions, nil
+	return each.Of(found, func(d decisionRow) approval.Decision { return d.Decision }), err
 }

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,9 +18,7 @@ const digestColumns = "id, channel, address, external_id, due_at, attempts, erro
 
 func scanDigest(row store.Scanner) (approval.Digest, error) {
 	var d approval.Digest
-	var due, dead, created int64
-	err := row.Scan(&d.ID, &d.Channel, &d.Address, &d.ExternalID, &due, &d.Attempts, &d.Error, &dead, &created)
-	d.DueAt, d.Dead, d.CreatedAt = store.FromMicros(due), dead == 1, store.FromMicros(created)
+	err := row.Scan(&d.ID, &d.Channel, &d.Address, &d.ExternalID, store.Time(&d.DueAt), &d.Attempts, &d.Error, &d.Dead, store.Time(&d.CreatedAt))
 	return d, err
 }
 
@@ -40,11 +37,10 @@ func (t *Tx) callDigests(which string, args ...any) error {
 func (s *Store) IntoDigest(ctx context.Context, c approval.Card, f approval.Flood) (in bool, err error) {
 	err = s.transact(ctx, func(t *Tx) error {
 		in = false
-		var sent int
 		now := store.Micros(t.Now())
 		// Times to come are those of a clock that was set back since.
-		err := t.Row("select count(*) from cards where channel = ? and address = ? and digest = '' and sent_at > ? and sent_at <= ?",
-			c.Channel, c.Address, store.Micros(t.Now().Add(-f.Within)), now).Scan(&sent)
+		sent, err := store.Scalar[int](t.Row("select count(*) from cards where channel = ? and address = ? and digest = '' and sent_at > ? and sent_at <= ?",
+			c.Channel, c.Address, store.Micros(t.Now().Add(-f.Within)), now))
 		if err != nil || sent < f.Cards {
 			return err
 		}
@@ -66,11 +62,10 @@ func (s *Store) IntoDigest(ctx context.Context, c approval.Card, f approval.Floo
 // digestOf is the digest that takes in cards of an address now; a new one where the
 // others are full or too old.
 func (t *Tx) digestOf(c approval.Card, f approval.Flood) (string, error) {
-	var id string
-	err := t.Row(`select id from digests d where channel = ? and address = ? and created_at > ? and created_at <= ? and dead = 0
+	id, err := store.Scalar[string](t.Row(`select id from digests d where channel = ? and address = ? and created_at > ? and created_at <= ? and dead = 0
 		and (select count(*) from cards where digest = d.id and digest <> '') < ? order by created_at desc limit 1`,
-		c.Channel, c.Address, store.Micros(t.Now().Add(-f.Age)), store.Micros(t.Now()), f.Lines).Scan(&id)
-	if !errors.Is(err, sql.ErrNoRows) {
+		c.Channel, c.Address, store.Micros(t.Now().Add(-f.Age)), store.Micros(t.Now()), f.Lines))
+	if !errors.Is(err, orchestrator.ErrNotFound) {
 		return id, err
 	}
 	id = orchestrator.NewID(approval.DigestPrefix, t.Now())
@@ -87,9 +82,8 @@ func (s *Store) DueDigests(ctx context.Context, channel origin.Channel, sent boo
 	if sent {
 		due = digestsDue + " <> ''"
 	}
-	var n int
-	if err := s.Row(ctx, "select count(*) from (select 1"+due+" limit 1) due", store.Micros(now), channel).Scan(&n); err != nil || n == 0 {
-		return nil, s.Advise(err)
+	if due, err := s.anyDue(ctx, due, store.Micros(now), channel); err != nil || !due {
+		return nil, err
 	}
 	rows, err := s.Change(ctx, "update digests set due_at = ?, holder = ? where id in (select id"+due+" order by due_at limit ?"+s.SkipLocked()+") returning "+digestColumns,
 		store.Micros(until), s.Node(), store.Micros(now), channel, limit)
@@ -102,9 +96,7 @@ const selectLines = selectCards + " where digest = ? and digest <> '' order by r
 
 // DigestLines returns the cards that are lines of a digest, oldest request first.
 func (s *Store) DigestLines(ctx context.Context, id string) ([]approval.Card, error) {
-	rows, err := s.Query(ctx, selectLines, id)
-	found, err := store.Collect(rows, err, scanCard)
-	return found, s.Advise(err)
+	return store.ReadAll(ctx, s.Store, scanCard, selectLines, id)
 }
 
 // SaveDigest records a delivery: which version of which request the digest shows now,
@@ -125,13 +117,9 @@ func (s *Store) SaveDigest(ctx context.Context, d approval.Digest, shown map[str
 				}
 			}
 		}
-		var one int
-		err := t.Row("select 1 from digests where id = ?"+s.ForUpdate(), d.ID).Scan(&one)
-		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("digest %s: %w", d.ID, orchestrator.ErrNotFound)
-		}
+		_, err := store.Scalar[int](t.Row("select 1 from digests where id = ?"+s.ForUpdate(), d.ID))
 		if err != nil {
-			return err
+			return fmt.Errorf("digest %s: %w", d.ID, err)
 		}
 		_, err = t.Exec(`update digests set holder = '', external_id = ?, due_at = ?, attempts = ?, error = ?, dead = ?,
 			open = case when ? <> '' or exists (select 1 from cards where digest = digests.id and digest <> '' and open = 1) then 1 else 0 end where id = ?`,
@@ -146,9 +134,9 @@ func (s *Store) SaveDigest(ctx context.Context, d approval.Digest, shown map[str
 func (t *Tx) saveLine(d approval.Digest, requestID string, version int64) (bool, error) {
 	key := []any{requestID, d.Channel, d.Address, d.ID}
 	const line = whereOfCard + " and digest = ?"
-	var sent sql.NullInt64
-	err := t.Row("select sent_at from cards"+line+t.s.ForUpdate(), key...).Scan(&sent)
-	if errors.Is(err, sql.ErrNoRows) {
+	var sent *time.Time
+	err := t.Row("select sent_at from cards"+line+t.s.ForUpdate(), key...).Scan(store.MaybeTime(&sent))
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
@@ -157,5 +145,5 @@ func (t *Tx) saveLine(d approval.Digest, requestID string, version int64) (bool,
 	_, err = t.Exec(`update cards set shown = ?, sent_at = coalesce(sent_at, ?), attempts = 0, error = '', dead = 0,
 		open = case when ? < (select version from requests where id = cards.request_id) then 1 else 0 end`+line,
 		append([]any{version, store.Micros(t.Now()), version}, key...)...)
-	return !sent.Valid, err
+	return sent == nil, err
 }

@@ -19,9 +19,7 @@ const (
 
 func scanDraft(row store.Scanner) (approval.Draft, error) {
 	var d approval.Draft
-	var at int64
-	err := row.Scan(&d.UserID, &d.RequestID, &d.Revision, &d.Path, &d.Side, &d.Line, &d.Code, &d.Text, &at)
-	d.At = store.FromMicros(at)
+	err := row.Scan(&d.UserID, &d.RequestID, &d.Revision, &d.Path, &d.Side, &d.Line, &d.Code, &d.Text, store.Time(&d.At))
 	return d, err
 }
 
@@ -29,9 +27,8 @@ func scanDraft(row store.Scanner) (approval.Draft, error) {
 // person has that many others on the request.
 func (s *Store) SaveDraft(ctx context.Context, d approval.Draft, most int) error {
 	return s.transact(ctx, func(t *Tx) error {
-		var others int
-		err := t.Row("select count(*) from drafts where user_id = ? and request_id = ? and not (path = ? and side = ? and line = ?)",
-			d.UserID, d.RequestID, store.Clean(d.Path), d.Side, d.Line).Scan(&others)
+		others, err := store.Scalar[int](t.Row("select count(*) from drafts where user_id = ? and request_id = ? and not (path = ? and side = ? and line = ?)",
+			d.UserID, d.RequestID, store.Clean(d.Path), d.Side, d.Line))
 		if err != nil {
 			return fmt.Errorf("count the drafts on %s: %w", d.RequestID, err)
 		}
@@ -54,9 +51,7 @@ func (s *Store) DeleteDraft(ctx context.Context, d approval.Draft) error {
 
 // Drafts returns a person's drafts on a request, by path, side and line.
 func (s *Store) Drafts(ctx context.Context, userID, requestID string) ([]approval.Draft, error) {
-	rows, err := s.Query(ctx, selectDrafts, userID, requestID)
-	found, err := store.Collect(rows, err, scanDraft)
-	return found, s.Advise(err)
+	return store.ReadAll(ctx, s.Store, scanDraft, selectDrafts, userID, requestID)
 }
 
 // TakeDrafts removes a person's drafts on a request and returns them.

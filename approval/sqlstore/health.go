@@ -2,12 +2,12 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
@@ -57,16 +57,14 @@ const selectHealth = "select channel, state, detail, node, at from channel_healt
 
 func scanHealth(row store.Scanner) (approval.Health, error) {
 	var h approval.Health
-	var at int64
-	err := row.Scan(&h.Channel, &h.State, &h.Detail, &h.Node, &at)
-	h.Since = store.FromMicros(at)
+	err := row.Scan(&h.Channel, &h.State, &h.Detail, &h.Node, store.Time(&h.Since))
 	return h, err
 }
 
 // healthOf returns what a channel last told, nothing when it never did.
 func (s *Store) healthOf(ctx context.Context, channel origin.Channel) (approval.Health, error) {
 	h, err := scanHealth(s.Row(ctx, selectHealth+" where channel = ?", channel))
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return approval.Health{}, nil
 	}
 	return h, s.Advise(err)
@@ -74,25 +72,20 @@ func (s *Store) healthOf(ctx context.Context, channel origin.Channel) (approval.
 
 // Health returns what every channel last told, by name.
 func (s *Store) Health(ctx context.Context) ([]approval.Health, error) {
-	rows, err := s.Query(ctx, selectHealth+" order by channel")
-	found, err := store.Collect(rows, err, scanHealth)
-	return found, s.Advise(err)
+	return store.ReadAll(ctx, s.Store, scanHealth, selectHealth+" order by channel")
 }
 
 // Backlog counts what of each channel waits to be delivered and what was given up, by
 // name; channels without either are missing.
 func (s *Store) Backlog(ctx context.Context) ([]approval.Backlog, error) {
-	rows, err := s.Query(ctx, `select channel, sum(due), sum(dead) from (
+	return store.ReadAll(ctx, s.Store, func(row store.Scanner) (b approval.Backlog, err error) {
+		err = row.Scan(&b.Channel, &b.Due, &b.Dead)
+		return b, err
+	}, `select channel, sum(due), sum(dead) from (
 		select channel, 1 as due, 0 as dead from cards where open = 1 and dead = 0
 		union all select channel, 0, 1 from cards where dead = 1
 		union all select channel, 1, 0 from notices where sent_at is null and dead = 0
 		union all select channel, 0, 1 from (`+deadNotices+`) n
 		union all select channel, 0, 1 from digests where dead = 1) all_of_them
 		group by channel order by channel`)
-	found, err := store.Collect(rows, err, func(row store.Scanner) (approval.Backlog, error) {
-		var b approval.Backlog
-		err := row.Scan(&b.Channel, &b.Due, &b.Dead)
-		return b, err
-	})
-	return found, s.Advise(err)
 }

@@ -202,7 +202,7 @@ func listRequest(t *store.Tx, r approval.Request, task string) error {
 		return err
 	}
 	rows, err := t.Query("select text from revisions where request_id = ? order by n", r.ID)
-	answers, err := store.Collect(rows, err, scanText)
+	answers, err := store.Collect(rows, err, store.Scalar[string])
 	if err != nil {
 		return err
 	}
@@ -226,23 +226,16 @@ func textsOf(r *approval.Request, task string, answers []string) []string {
 	return texts
 }
 
-func scanText(row store.Scanner) (string, error) {
-	var text string
-	return text, row.Scan(&text)
-}
-
 // listOld makes requests findable that an older program wrote, newest first. It is quick
 // where there are none, and may run on several nodes at once.
 func (s *Store) listOld(ctx context.Context) error {
 	for {
-		rows, err := s.Query(ctx, "select id, task_id, delegation_id from requests where facets = '' order by id desc limit ?", sortBatch)
-		some, err := store.Collect(rows, err, func(row store.Scanner) (approval.Request, error) {
-			var r approval.Request
-			err := row.Scan(&r.ID, &r.TaskID, &r.DelegationID)
+		some, err := store.ReadAll(ctx, s.Store, func(row store.Scanner) (r approval.Request, err error) {
+			err = row.Scan(&r.ID, &r.TaskID, &r.DelegationID)
 			return r, err
-		})
+		}, "select id, task_id, delegation_id from requests where facets = '' order by id desc limit ?", sortBatch)
 		if err != nil || len(some) == 0 {
-			return s.Advise(err)
+			return err
 		}
 		// In the order of their tasks, whose rows are locked: two nodes cannot block each other.
 		slices.SortFunc(some, func(a, b approval.Request) int { return strings.Compare(a.TaskID, b.TaskID) })
@@ -261,8 +254,8 @@ func (s *Store) listOld(ctx context.Context) error {
 
 // listOne makes one request findable that is in no list yet.
 func (s *Store) listOne(t *store.Tx, old approval.Request) error {
-	var task string
-	if err := t.Row("select text from tasks where id = ?"+s.ForUpdate(), old.TaskID).Scan(&task); err != nil {
+	task, err := store.Scalar[string](t.Row("select text from tasks where id = ?"+s.ForUpdate(), old.TaskID))
+	if err != nil {
 		return err
 	}
 	if err := t.ListCodes(old.ID, old.DelegationID); err != nil {

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 
 	"gatehouse/approval"
@@ -22,14 +21,12 @@ const selectPending = "select id, version from requests where state = 'pending' 
 // Pending returns the newest pending requests, newest first, at most limit, without their
 // cards. Callers share them and must not change them.
 func (s *Store) Pending(ctx context.Context, limit int) ([]approval.Request, error) {
-	rows, err := s.Query(ctx, selectPending, limit)
-	now, err := store.Collect(rows, err, func(row store.Scanner) (approval.Request, error) {
-		var r approval.Request
-		err := row.Scan(&r.ID, &r.Version)
+	now, err := store.ReadAll(ctx, s.Store, func(row store.Scanner) (r approval.Request, err error) {
+		err = row.Scan(&r.ID, &r.Version)
 		return r, err
-	})
+	}, selectPending, limit)
 	if err != nil {
-		return nil, s.Advise(err)
+		return nil, err
 	}
 	known := s.waiting.get()
 	var ids []string
@@ -96,20 +93,13 @@ const selectStanding = `select r.id, r.repository, v.n, v.base, v.overtaken not 
 
 // Standing lists all pending patches that their agents could make again, oldest first.
 func (s *Store) Standing(ctx context.Context) ([]approval.Standing, error) {
-	rows, err := s.Query(ctx, selectStanding)
-	found, err := store.Collect(rows, err, func(row store.Scanner) (w approval.Standing, err error) {
-		var base string
-		if err = row.Scan(&w.RequestID, &w.Repository, &w.Revision, &base, &w.Overtaken); err == nil {
-			err = json.Unmarshal([]byte(base), &w.Base)
-		}
+	return store.ReadAll(ctx, s.Store, func(row store.Scanner) (w approval.Standing, err error) {
+		err = row.Scan(&w.RequestID, &w.Repository, &w.Revision, store.JSON(&w.Base), &w.Overtaken)
 		return w, err
-	})
-	return found, s.Advise(err)
+	}, selectStanding)
 }
 
 // PendingCount counts the requests that wait for people.
 func (s *Store) PendingCount(ctx context.Context) (int64, error) {
-	var n int64
-	err := s.Row(ctx, "select count(*) from requests where state = 'pending'").Scan(&n)
-	return n, s.Advise(err)
+	return store.ReadOne(ctx, s.Store, store.Scalar[int64], "select count(*) from requests where state = 'pending'")
 }

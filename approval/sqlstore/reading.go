@@ -2,13 +2,12 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/store"
 )
 
@@ -23,28 +22,23 @@ func (s *Store) OpenReading(ctx context.Context, userID, requestID string, revis
 // Reading returns how far a person has read a revision; zero values where they never
 // opened it.
 func (s *Store) Reading(ctx context.Context, userID, requestID string, revision int) (approval.Reading, error) {
-	rows, err := s.Query(ctx, "select surface from read_whole where user_id = ? and request_id = ? and revision = ? order by at, surface", userID, requestID, revision)
-	whole, err := store.Collect(rows, err, func(row store.Scanner) (string, error) {
-		var surface string
-		err := row.Scan(&surface)
-		return surface, err
-	})
+	whole, err := store.ReadAll(ctx, s.Store, store.Scalar[string],
+		"select surface from read_whole where user_id = ? and request_id = ? and revision = ? order by at, surface", userID, requestID, revision)
 	if err != nil {
-		return approval.Reading{}, s.Advise(err)
+		return approval.Reading{}, err
 	}
-	var opened int64
-	err = s.Row(ctx, "select opened_at from readings where user_id = ? and request_id = ? and revision = ?", userID, requestID, revision).Scan(&opened)
-	if errors.Is(err, sql.ErrNoRows) {
-		return approval.Reading{Whole: whole}, nil
+	got := approval.Reading{Whole: whole}
+	err = s.Row(ctx, "select opened_at from readings where user_id = ? and request_id = ? and revision = ?", userID, requestID, revision).Scan(store.Time(&got.OpenedAt))
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return got, nil
 	}
 	if err != nil {
 		return approval.Reading{}, s.Advise(err)
 	}
-	rows, err = s.Query(ctx, `select file, 1 as viewed from viewed_files where user_id = ? and request_id = ? and revision = ?
+	rows, err := s.Query(ctx, `select file, 1 as viewed from viewed_files where user_id = ? and request_id = ? and revision = ?
 		union all select file, 0 from opened_files where user_id = ? and request_id = ? and revision = ? order by 1`,
 		userID, requestID, revision, userID, requestID, revision)
-	got := approval.Reading{OpenedAt: store.FromMicros(opened), Whole: whole}
-	_, err = store.Collect(rows, err, func(row store.Scanner) (int, error) {
+	err = store.Each(rows, err, func(row store.Scanner) error {
 		var n, viewed int
 		err := row.Scan(&n, &viewed)
 		if viewed > 0 {
@@ -52,7 +46,7 @@ func (s *Store) Reading(ctx context.Context, userID, requestID string, revision 
 		} else {
 			got.Opened = append(got.Opened, n)
 		}
-		return n, err
+		return err
 	})
 	return got, s.Advise(err)
 }
@@ -76,19 +70,16 @@ func (s *Store) Looks(ctx context.Context, requestIDs []string) ([]approval.Look
 	if len(requestIDs) == 0 {
 		return nil, nil
 	}
-	ids := make([]any, len(requestIDs))
-	for i, id := range requestIDs {
-		ids[i] = id
-	}
+	ids := store.Args(requestIDs)
 	rows, err := s.Query(ctx, selectLooks(len(ids)), slices.Concat(ids, ids)...)
 	var looks []approval.Look
-	_, err = store.Collect(rows, err, func(row store.Scanner) (int, error) {
+	err = store.Each(rows, err, func(row store.Scanner) error {
 		var l approval.Look
 		var newest, files int
 		var at int64
 		var surface string
 		if err := row.Scan(&l.RequestID, &l.Revision, &newest, &l.User, &surface, &files, &at); err != nil || surface == "" && files == 0 {
-			return 0, err // the page was drawn, and none of it was before them
+			return err // the page was drawn, and none of it was before them
 		}
 		i := slices.IndexFunc(looks, func(o approval.Look) bool {
 			return o.RequestID == l.RequestID && o.Revision == l.Revision && o.User == l.User
@@ -101,7 +92,7 @@ func (s *Store) Looks(ctx context.Context, requestIDs []string) ([]approval.Look
 		if surface != "" {
 			looks[i].Whole = append(looks[i].Whole, surface)
 		}
-		return files, nil
+		return nil
 	})
 	return looks, s.Advise(err)
 }
@@ -116,8 +107,7 @@ func (s *Store) MarkOpened(ctx context.Context, userID, requestID string, revisi
 		for _, file := range some {
 			args = append(args, userID, requestID, revision, file)
 		}
-		values := strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?), ", len(some)), ", ")
-		if _, err := s.Exec(ctx, "insert into opened_files (user_id, request_id, revision, file) values "+values+" on conflict do nothing", args...); err != nil {
+		if _, err := s.Exec(ctx, "insert into opened_files (user_id, request_id, revision, file) values "+store.Tuples(4, len(some))+" on conflict do nothing", args...); err != nil {
 			return s.Advise(err)
 		}
 	}

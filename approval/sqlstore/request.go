@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -33,24 +31,15 @@ const updateRequest = `update requests set state = ?, version = ?, title = ?, ru
 
 func scanRequest(row store.Scanner) (approval.Request, error) {
 	var r approval.Request
-	var via, names, rule, lineage, question string
-	var expires, decided, next sql.NullInt64
-	var created int64
-	v := revisionRow{into: &r.Revision}
+	var via, names string
 	err := row.Scan(append([]any{&r.ID, &r.TaskID, &r.DelegationID, &r.State, &r.Version, &r.Agent, &r.Title, &r.Repository, &r.RequesterID, &r.Requester,
-		&via, &names, &rule, &r.Landed, &r.RevertOf, &r.RevertedBy, &expires, &created, &decided, &r.Mode, &lineage, &next, &r.Reminded, &r.Escalated, &r.Kind, &question}, v.columns()...)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return r, orchestrator.ErrNotFound
-	}
+		&via, &names, store.JSON(&r.Rule), &r.Landed, &r.RevertOf, &r.RevertedBy, store.MaybeTime(&r.ExpiresAt), store.Time(&r.CreatedAt), store.MaybeTime(&r.DecidedAt),
+		&r.Mode, store.MaybeJSON(&r.Lineage), store.MaybeTime(&r.NextAt), &r.Reminded, &r.Escalated, &r.Kind, store.JSON(&r.Question)}, columnsOf(&r.Revision)...)...)
 	if err != nil {
 		return r, err
 	}
 	r.Via, r.Chain = origin.Parse(via), chain.ParseNames(names)
-	r.ExpiresAt, r.CreatedAt, r.DecidedAt, r.NextAt = store.FromNull(expires), store.FromMicros(created), store.FromNull(decided), store.FromNull(next)
-	if err := errors.Join(json.Unmarshal([]byte(rule), &r.Rule), json.Unmarshal(orNull(lineage), &r.Lineage), json.Unmarshal(orNull(question), &r.Question)); err != nil {
-		return r, fmt.Errorf("read the rule, lineage and question of %s: %w", r.ID, err)
-	}
-	return r, v.decode()
+	return r, nil
 }
 
 // Request returns a request with its current revision, all decisions and its cards.
@@ -106,10 +95,9 @@ func (s *Store) Requests(ctx context.Context, f approval.Filter) (approval.Page,
 	if f.After != "" {
 		c.Add(after, f.After)
 	}
-	rows, err := s.Query(ctx, selectRequest+c.Where()+order, c.Args(limit+1)...)
-	items, err := store.Collect(rows, err, scanRequest)
+	items, err := store.ReadAll(ctx, s.Store, scanRequest, selectRequest+c.Where()+order, c.Args(limit+1)...)
 	if err != nil {
-		return approval.Page{}, s.Advise(err)
+		return approval.Page{}, err
 	}
 	page := approval.Page{Items: items}
 	if len(items) > limit {
@@ -125,9 +113,16 @@ func (s *Store) CountRequests(ctx context.Context, f approval.Filter, most int) 
 	if err != nil {
 		return 0, err
 	}
-	n := 0
-	err = s.Row(ctx, "select count(*) from (select 1 from requests r"+c.Where()+" limit ?) as counted", c.Args(most)...).Scan(&n)
-	return n, s.Advise(err)
+	return store.ReadOne(ctx, s.Store, store.Scalar[int], "select count(*) from (select 1 from requests r"+c.Where()+" limit ?) as counted", c.Args(most)...)
+}
+
+// attached reads requests with their decisions and cards.
+func (s *Store) attached(ctx context.Context, text string, args ...any) ([]approval.Request, error) {
+	found, err := store.ReadAll(ctx, s.Store, scanRequest, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return found, s.Advise(s.attach(ctx, found))
 }
 
 // attach reads the decisions and cards of requests.
@@ -160,13 +155,7 @@ func (s *Store) attach(ctx context.Context, requests []approval.Request) error {
 
 // PendingOf returns the ids of the pending requests of a task, oldest first.
 func (s *Store) PendingOf(ctx context.Context, taskID string) ([]string, error) {
-	rows, err := s.Query(ctx, "select id from requests where task_id = ? and state = 'pending' order by id", taskID)
-	found, err := store.Collect(rows, err, func(row store.Scanner) (string, error) {
-		var id string
-		err := row.Scan(&id)
-		return id, err
-	})
-	return found, s.Advise(err)
+	return store.ReadAll(ctx, s.Store, store.Scalar[string], "select id from requests where task_id = ? and state = 'pending' order by id", taskID)
 }
 
 // selectOverdue reads one partial index and stops at the limit: questions whose deadline
@@ -178,12 +167,7 @@ func (s *Store) selectOverdue() string {
 
 // Overdue returns pending requests whose deadline is not after now, longest overdue first.
 func (s *Store) Overdue(ctx context.Context, now time.Time, limit int) ([]approval.Request, error) {
-	rows, err := s.Query(ctx, s.selectOverdue(), store.Micros(now), limit)
-	found, err := store.Collect(rows, err, scanRequest)
-	if err != nil {
-		return nil, s.Advise(err)
-	}
-	return found, s.Advise(s.attach(ctx, found))
+	return s.attached(ctx, s.selectOverdue(), store.Micros(now), limit)
 }
 
 // Request reads the request with its current revision and decisions; ErrNotFound for
@@ -283,9 +267,8 @@ func (t *Tx) SaveRequest(_ context.Context, r *approval.Request) error {
 
 // NewestRequest reads the newest request of a delegation of the task, nil when it has none.
 func (t *Tx) NewestRequest(ctx context.Context, delegationID string) (*approval.Request, error) {
-	var id string
-	err := t.Row("select id from requests where delegation_id = ? and task_id = ? order by id desc limit 1", delegationID, t.Task().ID).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
+	id, err := store.Scalar[string](t.Row("select id from requests where delegation_id = ? and task_id = ? order by id desc limit 1", delegationID, t.Task().ID))
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {

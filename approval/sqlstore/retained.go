@@ -63,5 +63,5 @@ func (keeper) DropTexts(t *store.Tx, taskID string) error {
 // Blobs implements store.Keeper.
 func (keeper) Blobs(t *store.Tx, taskID string) ([]string, error) {
 	rows, err := t.Query("select v.bundle from revisions v join requests r on r.id = v.request_id where r.task_id = ?", taskID)
-	return store.Collect(rows, err, scanText)
+	return store.Collect(rows, err, store.Scalar[string])
 }

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"gatehouse/approval"
@@ -25,42 +24,11 @@ const upsertRevision = `insert into revisions (n, state, digest, deliver, base, 
 	made = excluded.made, made_from = excluded.made_from, editor = excluded.editor, declined = excluded.declined, shadow = excluded.shadow, authors = excluded.authors,
 	overtaken = excluded.overtaken`
 
-// revisionRow reads the columns of a revision.
-type revisionRow struct {
-	into                                *approval.Revision
-	base, files, warnings, notes, check string
-	editor, declined, shadow, authors   string
-	overtaken                           string
-	at                                  int64
-}
-
-func (v *revisionRow) columns() []any {
-	r := v.into
-	return []any{&r.N, &r.State, &r.Digest, &r.Deliver, &v.base, &r.Tree, &r.Branch, &r.Commit, &r.Bundle, &r.Previous, &r.Text, &v.files, &r.Added, &r.Removed,
-		&v.warnings, &v.notes, &v.check, &r.Sandbox, &v.at, &r.Made, &r.MadeFrom, &v.editor, &v.declined, &v.shadow, &v.authors, &v.overtaken}
-}
-
-func (v *revisionRow) decode() error {
-	v.into.At = store.FromMicros(v.at)
-	for _, c := range []struct {
-		text []byte
-		into any
-	}{{[]byte(v.base), &v.into.Base}, {[]byte(v.files), &v.into.Files}, {[]byte(v.warnings), &v.into.Warnings}, {[]byte(v.notes), &v.into.Notes},
-		{[]byte(v.check), &v.into.Checks}, {orNull(v.declined), &v.into.Declined}, {orNull(v.editor), &v.into.Editor}, {orNull(v.shadow), &v.into.Shadow},
-		{orNull(v.authors), &v.into.Authors}, {orNull(v.overtaken), &v.into.Overtaken}} {
-		if err := json.Unmarshal(c.text, c.into); err != nil {
-			return fmt.Errorf("read revision %d: %w", v.into.N, err)
-		}
-	}
-	return nil
-}
-
-// orNull is JSON text, null where the column holds nothing: what was nil is nil again.
-func orNull(s string) []byte {
-	if s == "" || s == "[]" {
-		return []byte("null")
-	}
-	return []byte(s)
+// columnsOf is where the columns of a revision are read into.
+func columnsOf(r *approval.Revision) []any {
+	return []any{&r.N, &r.State, &r.Digest, &r.Deliver, store.JSON(&r.Base), &r.Tree, &r.Branch, &r.Commit, &r.Bundle, &r.Previous, &r.Text,
+		store.JSON(&r.Files), &r.Added, &r.Removed, store.JSON(&r.Warnings), store.JSON(&r.Notes), store.JSON(&r.Checks), &r.Sandbox, store.Time(&r.At),
+		&r.Made, &r.MadeFrom, store.MaybeJSON(&r.Editor), store.MaybeJSON(&r.Declined), store.MaybeJSON(&r.Shadow), store.MaybeJSON(&r.Authors), store.MaybeJSON(&r.Overtaken)}
 }
 
 // saveRevision writes the request's current revision.
@@ -87,15 +55,8 @@ func (t *Tx) saveRevision(r *approval.Request) error {
 
 // Revisions returns all revisions of a request, oldest first.
 func (s *Store) Revisions(ctx context.Context, id string) ([]approval.Revision, error) {
-	rows, err := s.Query(ctx, "select "+revisionColumns+" from revisions v where v.request_id = ? order by v.n", id)
-	found, err := store.Collect(rows, err, func(row store.Scanner) (approval.Revision, error) {
-		var r approval.Revision
-		v := revisionRow{into: &r}
-		if err := row.Scan(v.columns()...); err != nil {
-			return r, err
-		}
-		err := v.decode()
+	return store.ReadAll(ctx, s.Store, func(row store.Scanner) (r approval.Revision, err error) {
+		err = row.Scan(columnsOf(&r)...)
 		return r, err
-	})
-	return found, s.Advise(err)
+	}, "select "+revisionColumns+" from revisions v where v.request_id = ? order by v.n", id)
 }

@@ -2,14 +2,10 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
-	"gatehouse/approval"
 	"gatehouse/approval/telegram"
-	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/store"
 )
 
@@ -37,25 +33,15 @@ func (s *Store) PutButtons(ctx context.Context, hashes []string, message int) er
 	if len(hashes) == 0 {
 		return nil
 	}
-	args := []any{message}
-	for _, h := range hashes {
-		args = append(args, h)
-	}
-	_, err := s.Exec(ctx, "update telegram_buttons set message = ? where hash in "+store.Marks(len(hashes)), args...)
+	_, err := s.Exec(ctx, "update telegram_buttons set message = ? where hash in "+store.Marks(len(hashes)), append([]any{message}, store.Args(hashes)...)...)
 	return s.Advise(err)
 }
 
 // Button returns what the button with this hash stands for; ErrNotFound when nothing.
 func (s *Store) Button(ctx context.Context, hash string) (telegram.Bound, error) {
 	b := telegram.Bound{Hash: hash}
-	var verdict string
-	var at int64
 	err := s.Row(ctx, "select request_id, revision, digest, chat, message, verdict, created_at from telegram_buttons where hash = ?", hash).
-		Scan(&b.RequestID, &b.Revision, &b.Digest, &b.Chat, &b.Message, &verdict, &at)
-	if errors.Is(err, sql.ErrNoRows) {
-		return b, orchestrator.ErrNotFound
-	}
-	b.Verdict, b.At = approval.Verdict(verdict), store.FromMicros(at)
+		Scan(&b.RequestID, &b.Revision, &b.Digest, &b.Chat, &b.Message, &b.Verdict, store.Time(&b.At))
 	return b, s.Advise(err)
 }
 
@@ -70,29 +56,20 @@ const selectPrompt = "select chat, message, account, request_id, revision, diges
 
 func scanPrompt(row store.Scanner) (telegram.Prompt, error) {
 	var p telegram.Prompt
-	var verdict string
-	var at int64
-	var used sql.NullInt64
-	err := row.Scan(&p.Chat, &p.Message, &p.Account, &p.RequestID, &p.Revision, &p.Digest, &verdict, &at, &used)
-	if errors.Is(err, sql.ErrNoRows) {
-		return p, orchestrator.ErrNotFound
-	}
-	p.Verdict, p.At, p.Used = approval.Verdict(verdict), store.FromMicros(at), store.FromNull(used)
+	err := row.Scan(&p.Chat, &p.Message, &p.Account, &p.RequestID, &p.Revision, &p.Digest, &p.Verdict, store.Time(&p.At), store.MaybeTime(&p.Used))
 	return p, err
 }
 
 // Prompt returns the question that a message asked; ErrNotFound when it asked none.
 func (s *Store) Prompt(ctx context.Context, chat int64, message int) (telegram.Prompt, error) {
-	p, err := scanPrompt(s.Row(ctx, selectPrompt+" where chat = ? and message = ?", chat, message))
-	return p, s.Advise(err)
+	return store.ReadOne(ctx, s.Store, scanPrompt, selectPrompt+" where chat = ? and message = ?", chat, message)
 }
 
 // OpenPrompt returns the newest question to an account in a chat that was asked since
 // then and has no answer; ErrNotFound when there is none.
 func (s *Store) OpenPrompt(ctx context.Context, chat, account int64, since time.Time) (telegram.Prompt, error) {
-	p, err := scanPrompt(s.Row(ctx, selectPrompt+" where chat = ? and account = ? and used_at is null and created_at >= ? order by created_at desc, message desc limit 1",
-		chat, account, store.Micros(since)))
-	return p, s.Advise(err)
+	return store.ReadOne(ctx, s.Store, scanPrompt, selectPrompt+" where chat = ? and account = ? and used_at is null and created_at >= ? order by created_at desc, message desc limit 1",
+		chat, account, store.Micros(since))
 }
 
 // UsePrompt records that a question was answered, and reports whether this was the

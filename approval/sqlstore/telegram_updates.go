@@ -3,13 +3,13 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"gatehouse/approval/telegram"
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/store"
 )
 
@@ -34,18 +34,14 @@ func (s *Store) AddUpdates(ctx context.Context, bot int64, updates []telegram.Ra
 
 // LastUpdate is the highest number that a bot's stored updates have, 0 when there is none.
 func (s *Store) LastUpdate(ctx context.Context, bot int64) (int64, error) {
-	var last int64
-	err := s.Row(ctx, "select coalesce(max(update_id), 0) from telegram_updates where bot = ?", bot).Scan(&last)
-	return last, s.Advise(err)
+	return store.ReadOne(ctx, s.Store, store.Scalar[int64], "select coalesce(max(update_id), 0) from telegram_updates where bot = ?", bot)
 }
 
 // DueUpdates leases updates of a bot that are due, in their order; nobody else gets them before until.
 func (s *Store) DueUpdates(ctx context.Context, bot int64, now, until time.Time, limit int) ([]telegram.RawUpdate, error) {
 	const due = " from telegram_updates where done_at is null and due_at <= ? and bot = ?"
-	// Most of the time nothing is due: look first, without the writer.
-	var n int
-	if err := s.Row(ctx, "select count(*) from (select 1"+due+" limit 1) due", store.Micros(now), bot).Scan(&n); err != nil || n == 0 {
-		return nil, s.Advise(err)
+	if due, err := s.anyDue(ctx, due, store.Micros(now), bot); err != nil || !due {
+		return nil, err
 	}
 	rows, err := s.Change(ctx, `update telegram_updates set due_at = ? where (bot, update_id) in (select bot, update_id`+due+
 		" order by update_id limit ?"+s.SkipLocked()+") returning update_id, body", store.Micros(until), store.Micros(now), bot, limit)
@@ -63,7 +59,7 @@ func (s *Store) DueUpdates(ctx context.Context, bot int64, now, until time.Time,
 func (s *Store) BeginUpdate(ctx context.Context, bot, id int64, leased, until time.Time) (attempts int, mine bool, err error) {
 	err = s.ChangeOne(ctx, "update telegram_updates set due_at = ?, attempts = attempts + 1 where bot = ? and update_id = ? and due_at = ? and done_at is null returning attempts",
 		store.Micros(until), bot, id, store.Micros(leased)).Scan(&attempts)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return 0, false, nil
 	}
 	return attempts, err == nil, s.Advise(err)

@@ -32,25 +32,15 @@ func taken(c *config.Config, err error) (*config.Config, error) {
 // rulesOf reads rules of approval for `policy test`: those of a file or, where none is named,
 // those of --config. It is nil where there are none, so that the server tries its own.
 func rulesOf(sh *console.Shell, file string) ([]wire.PolicyRule, error) {
-	var written []config.Rule
 	if file != "" {
 		rules, err := config.LoadRules(file, sh.Env)
-		if err != nil {
-			return nil, err
-		}
-		written = rules
-	} else {
-		cfg, err := config.LoadFor(sh.Globals.Config, sh.Env, "approval", "groups")
-		if err != nil || cfg.Path == "" && len(cfg.File.Approval.Rules) == 0 {
-			return nil, err
-		}
-		written = cfg.File.Approval.Rules
+		return append([]wire.PolicyRule{}, rules...), err
 	}
-	rules := make([]wire.PolicyRule, len(written))
-	for i, r := range written {
-		rules[i] = wire.PolicyRule{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow, Expires: r.Expires}
+	cfg, err := config.LoadFor(sh.Globals.Config, sh.Env, "approval", "groups")
+	if err != nil || cfg.Path == "" && len(cfg.File.Approval.Rules) == 0 {
+		return nil, err
 	}
-	return rules, nil
+	return append([]wire.PolicyRule{}, cfg.File.Approval.Rules...), nil
 }
 
 // unset has a line for each text of the configuration that cannot be known here: the

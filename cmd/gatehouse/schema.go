@@ -12,34 +12,6 @@ import (
 // ConfigSchemaCmd prints the JSON schema of gatehouse.yaml.
 type ConfigSchemaCmd struct{}
 
-// choices are the keys that take one of a few words.
-var choices = map[string][]string{
-	"agents.*.role":                 {"admin", "developer", "specialist", "cli"},
-	"agents.*.protocol":             {"plain", "jsonl"},
-	"agents.*.sandbox":              {"auto", "required", "off"},
-	"agents.*.network":              {"open", "off"},
-	"engine.agent_defaults.sandbox": {"auto", "required", "off"},
-	"engine.agent_defaults.network": {"open", "off"},
-	"approval.careful.[]":           {"no_checks", "no_sandbox", "need_two"},
-	"approval.on_no":                {"tell", "end"},
-	"approval.handovers.[].on_no":   {"tell", "end"},
-	"engine.complexity":             {"auto", "off"},
-	"engine.cycle":                  {"strict", "bounded"},
-	"engine.handoffs":               {"on", "opt_in"},
-	"engine.capacity":               {"queue", "refuse"},
-	"engine.at_depth":               {"error", "hide"},
-	"repositories.*.deliver":        {"merge", "branch"},
-	"channels.webhooks.[].format":   {"slack", "standard"},
-	"providers.*.kind":              {"anthropic", "openai"},
-	"hooks.[].at":                   {"before_call", "after_call"},
-	"triggers.[].kind":              {"webhook", "schedule"},
-	"triggers.[].complexity":        {"simple", "medium", "complex", "auto"},
-	"triggers.[].source":            {"github", "gitlab", "standard", "hmac"},
-	"triggers.[].encoding":          {"hex", "base64"},
-	"triggers.[].overlap":           {"skip", "queue", "allow"},
-	"triggers.[].missed":            {"skip", "run"},
-}
-
 // Run prints it.
 func (c *ConfigSchemaCmd) Run(sh *console.Shell) error {
 	steps := reflect.TypeFor[config.Step]()
@@ -56,8 +28,12 @@ func structSchema(t reflect.Type, at string) map[string]any {
 	for f := range t.Fields() {
 		if name, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" && name != "-" {
 			property := schemaOf(f.Type, strings.TrimPrefix(at+"."+name, "."))
-			if words := strings.Fields(f.Tag.Get("words")); len(words) > 0 {
-				property["enum"] = words
+			of := property
+			if items, ok := property["items"].(map[string]any); ok {
+				of = items
+			}
+			if words := config.Words(f.Tag); len(words) > 0 {
+				of["enum"] = words
 			}
 			properties[name] = property
 		}
@@ -86,15 +62,11 @@ func schemaOf(t reflect.Type, at string) map[string]any {
 	case reflect.Float32, reflect.Float64:
 		return map[string]any{"type": "number"}
 	case reflect.String:
-		words := choices[at]
 		switch at { // what others have as a list
 		case "agents.*.kind":
-			words = config.Kinds()
+			return map[string]any{"type": "string", "enum": config.Kinds()}
 		case "agents.*.approval":
-			words = origin.Modes()
-		}
-		if words != nil {
-			return map[string]any{"type": "string", "enum": words}
+			return map[string]any{"type": "string", "enum": origin.Modes()}
 		}
 		return map[string]any{"type": "string"}
 	case reflect.Interface:

@@ -2,13 +2,11 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"gatehouse/approval"
 	"gatehouse/approval/policy"
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/sharedctx"
 	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
@@ -51,14 +49,11 @@ func compiled(rules []wire.PolicyRule, groups map[string][]string) (*policy.Poli
 	}
 	var configs []policy.RuleConfig
 	for _, r := range rules {
-		var expires time.Duration
-		if r.Expires != "" {
-			var err error
-			if expires, err = sharedctx.ParseTTL(r.Expires); err != nil {
-				return nil, bad("Rule %.80q: expires: %.80q is no length of time. Write a number with a unit, such as 72h.", r.Name, r.Expires)
-			}
+		c, err := handlers.RuleOf(r)
+		if err != nil {
+			return nil, bad("Rule %w.", err)
 		}
-		configs = append(configs, policy.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow, Expires: expires})
+		configs = append(configs, c)
 	}
 	p, problems := policy.CompileRules(configs, groups)
 	if len(problems) > 0 {

@@ -102,7 +102,7 @@ func (p *Pages) runningNow(f *handlers.Frame, page *view.OverviewPage) error {
 	for _, d := range tasks {
 		row := f.DelegationRow(d, nil)
 		for _, b := range below[d.ID] {
-			row.Chain, row.Whose, row.Deep = append(row.Chain, b.Agent), turnOf(b, f), string(b.State)
+			row.Chain, row.Whose = append(row.Chain, b.Agent), turnOf(b, f)
 			if b.State == orchestrator.Queued {
 				row.QueuedSince = b.Since
 			}

@@ -229,14 +229,14 @@ func (p *Pages) revision(ctx context.Context, q url.Values, r approval.Request) 
 func (p *Pages) reviewHead(f *handlers.Frame, r approval.Request, v approval.Revision, d orchestrator.Delegation) view.ReviewPage {
 	f.Chrome.Title, f.Chrome.State = orchestrator.Title(r.Title), string(r.State)
 	page := view.ReviewPage{
-		Chrome: f.Chrome, ID: r.ID, TaskID: r.TaskID, DelegationID: r.DelegationID, Title: r.Title, State: string(r.State),
+		Chrome: f.Chrome, ID: r.ID, TaskID: r.TaskID, Title: r.Title, State: string(r.State),
 		Whose: f.Turn(r), TooFew: f.Voters.TooFew(r), Since: v.At, ExpiresAt: handlers.At(r.ExpiresAt),
 		Revision: v.N, Newest: r.Revision.N, NewestAt: r.Revision.At, Digest: v.Digest, Repository: r.Repository,
 		Target: handlers.LandsOn(v), Branch: views.BranchName(v.Branch), Deliver: v.Deliver, Base: v.Base.Commit, BaseAt: v.Base.At, Commit: r.Landed, Requester: r.Requester, Via: r.Via,
 		Chain: handlers.ChainOf(r), Agent: r.Agent, Says: v.Text, FourEyes: p.FourEyes(), Added: v.Added, Removed: v.Removed,
 		Rule:       view.RuleLine{Name: r.Rule.Name, Need: r.Rule.Need, From: r.Rule.From, Yes: yesOf(r)},
 		WholeFiles: len(v.Files), WholeAdded: v.Added, WholeRemoved: v.Removed, Mode: r.Mode, Made: madeWords(r, v), Shadow: shadowWords(v),
-		Careful: approval.RiskOf(r).Level == approval.Careful, Ticks: approval.Ticks(r),
+		Ticks:       approval.Ticks(r),
 		LandProblem: d.Work.Problem, Outcome: outcome(r),
 	}
 	if r.Landed != "" && v.N == r.Revision.N {

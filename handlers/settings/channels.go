@@ -42,7 +42,7 @@ func (p *Pages) channelsPage(c echo.Context, status int, with func(*view.Channel
 			Links: s.Bot != nil, Tests: s.Test != nil}
 		for _, a := range accounts {
 			if a.Channel == s.Name {
-				row.Accounts = append(row.Accounts, views.AccountRow{ID: strconv.FormatInt(a.ID, 10), Name: a.Name, At: a.LinkedAt})
+				row.Accounts = append(row.Accounts, views.AccountRow{ID: strconv.FormatInt(a.ID, 10), Name: a.Name})
 			}
 		}
 		page.Channels, page.Dead = append(page.Channels, row), page.Dead+s.Dead

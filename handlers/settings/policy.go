@@ -10,6 +10,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/views"
 	view "gatehouse/views/settings"
+	"gatehouse/web/wire"
 
 	"github.com/labstack/echo/v4"
 	"go.yaml.in/yaml/v3"
@@ -33,9 +34,9 @@ func (p *Pages) TryPolicy(c echo.Context) error {
 
 // writeRules is the list as it may stand in gatehouse.yaml.
 func writeRules(rules []policy.RuleConfig) (string, error) {
-	var written []handlers.WrittenRule
+	var written []wire.PolicyRule
 	for _, r := range rules {
-		w := handlers.WrittenRule{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow}
+		w := wire.PolicyRule{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow}
 		if r.Expires > 0 {
 			w.Expires = r.Expires.String()
 		}

@@ -118,7 +118,7 @@ func (p *Pages) taskHead(f *handlers.Frame, t orchestrator.Task, tr *trace) (vie
 	may := f.Who.Has(people.DelegationsControl)
 	page := view.DelegationPage{
 		TaskID: t.ID, Text: t.Text, TaskState: string(root.State), Since: root.Since, Requester: t.Requester, Via: t.Via, Source: t.Source,
-		CreatedAt: t.CreatedAt, EndedAt: handlers.At(root.EndedAt), Repository: root.Repository, On: worksOn(root.Work.Stand, t.Ref), Usage: handlers.UsageOf(root), HandOffs: t.Handoffs,
+		CreatedAt: t.CreatedAt, EndedAt: handlers.At(root.EndedAt), Repository: root.Repository, On: worksOn(root.Work.Stand, t.Ref),
 		MaxHandOff: mostHandoffs(p.Engine.Config().Settings.MaxHandoffs, root.Work.Budget), CanCancel: may && !root.State.Ended(),
 		CanRetry: may && root.State.Ended() && root.State != orchestrator.Completed,
 		CanPause: may && !root.State.Ended() && t.PausedAt == nil, CanResume: may && !root.State.Ended() && t.PausedAt != nil,

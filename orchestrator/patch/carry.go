@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -217,24 +216,18 @@ func (r *Mirror) Files(ctx context.Context, tree string, paths []string, max int
 	if err := checkIDs(tree); err != nil {
 		return nil, err
 	}
-	args := []string{"ls-tree", "-z", "--full-tree", tree, "--"}
-	for _, p := range paths {
-		if checkPath(p) == nil {
-			args = append(args, p)
-		}
-	}
-	if args[len(args)-1] == "--" { // git would list all of it
+	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return checkPath(p) != nil })
+	if len(paths) == 0 { // git would list all of it
 		return nil, nil
 	}
-	out, err := r.git(ctx, command{args: args})
+	there, err := r.list(ctx, tree, paths)
 	if err != nil {
-		return nil, r.missing(err)
+		return nil, err
 	}
 	var names, ids []string
-	for line := range bytes.SplitSeq(out, []byte{0}) {
-		meta, name, ok := strings.Cut(string(line), "\t")
-		if f := strings.Fields(meta); ok && len(f) == 3 && (f[0] == modeFile || f[0] == modeExec) {
-			names, ids = append(names, name), append(ids, f[2])
+	for _, l := range there {
+		if plainMode(l.mode) {
+			names, ids = append(names, l.path), append(ids, l.id)
 		}
 	}
 	found := map[string][]byte{}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -203,25 +204,16 @@ func (r *Mirror) judge(ctx context.Context, baseTree string, found *survey, igno
 
 // baseSizes returns the size of every file of a tree, and their sum.
 func (r *Mirror) baseSizes(ctx context.Context, tree string) (map[string]int64, int64, error) {
-	out, err := r.git(ctx, command{args: []string{"ls-tree", "-r", "-z", "-l", "--full-tree", tree}, max: 512 << 20})
-	if err != nil {
-		return nil, 0, r.missing(err)
-	}
+	all, err := r.list(ctx, tree, nil, "-l")
 	sizes := map[string]int64{}
 	var total int64
-	for line := range strings.SplitSeq(string(out), "\x00") {
-		meta, path, ok := strings.Cut(line, "\t")
-		f := strings.Fields(meta)
-		if !ok || len(f) != 4 {
-			continue
-		}
-		var n int64
-		if _, err := fmt.Sscan(f[3], &n); err == nil {
-			sizes[path] = n
+	for _, l := range all {
+		if n, err := strconv.ParseInt(l.size, 10, 64); err == nil { // a submodule has none
+			sizes[l.path] = n
 			total += n
 		}
 	}
-	return sizes, total, nil
+	return sizes, total, err
 }
 
 // snapshotFailure says what git stumbled over in the agent's folder, in the

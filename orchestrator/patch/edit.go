@@ -135,16 +135,11 @@ func (r *Mirror) lookup(ctx context.Context, tree, path string) (entry, error) {
 	if err := checkIDs(tree); err != nil {
 		return entry{}, err
 	}
-	out, err := r.git(ctx, command{args: []string{"ls-tree", "-z", "--full-tree", tree, "--", path}})
-	if err != nil {
-		return entry{}, r.missing(err)
+	there, err := r.list(ctx, tree, []string{path})
+	if err != nil || len(there) != 1 || there[0].path != path {
+		return entry{}, err
 	}
-	meta, name, ok := strings.Cut(strings.TrimSuffix(string(out), "\x00"), "\t")
-	f := strings.Fields(meta)
-	if !ok || len(f) != 3 || name != path {
-		return entry{}, nil
-	}
-	return entry{f[0], f[2]}, nil
+	return there[0].entry, nil
 }
 
 // File returns the content of a plain file of a tree and whether there is one. One
@@ -154,7 +149,7 @@ func (r *Mirror) File(ctx context.Context, tree, path string, max int64) ([]byte
 		return nil, false, nil
 	}
 	e, err := r.lookup(ctx, tree, path)
-	if err != nil || e.mode != modeFile && e.mode != modeExec && e.mode != modeLink {
+	if err != nil || !plainMode(e.mode) && e.mode != modeLink {
 		return nil, false, err
 	}
 	content, err := r.Blob(ctx, e.id, max)

@@ -140,26 +140,22 @@ const fewFolders = 500
 func (r *Mirror) attributeFiles(ctx context.Context, baseTree string, files []File) (string, error) {
 	const name = ".gitattributes"
 	seen := map[string]bool{}
-	args := []string{"ls-tree", "-z", "--full-tree", baseTree, "--"}
+	places := []string{}
 	for _, f := range files {
 		for p := parent(f.Path); !seen[p]; p = parent(p) {
 			seen[p] = true
-			args = append(args, path.Join(p, name))
+			places = append(places, path.Join(p, name))
 		}
 	}
 	if len(seen) > fewFolders {
-		args = []string{"ls-tree", "-r", "-z", "--full-tree", baseTree}
+		places = nil
 	}
-	out, err := r.git(ctx, command{args: args, max: 512 << 20})
-	if err != nil {
-		return "", r.missing(err)
-	}
+	all, err := r.list(ctx, baseTree, places)
 	var b strings.Builder
-	for line := range strings.SplitSeq(string(out), "\x00") {
-		meta, at, ok := strings.Cut(line, "\t")
-		if m := strings.Fields(meta); ok && len(m) == 3 && path.Base(at) == name && (m[0] == modeFile || m[0] == modeExec) {
-			fmt.Fprintf(&b, "%s %s\t%s\x00", m[0], m[2], at)
+	for _, l := range all {
+		if path.Base(l.path) == name && plainMode(l.mode) {
+			fmt.Fprintf(&b, "%s %s\t%s\x00", l.mode, l.id, l.path)
 		}
 	}
-	return b.String(), nil
+	return b.String(), err
 }

@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"path"
@@ -64,7 +63,7 @@ func (r *Mirror) Steer(ctx context.Context, branch, tree string, programs []Prog
 	if len(back) == 0 {
 		return s, nil
 	}
-	if s.Tree, err = r.restore(ctx, tree, back); err != nil {
+	if s.Tree, err = r.edit(ctx, tree, back, "--replace"); err != nil {
 		return s, fmt.Errorf("take what steers programs from the branch: %w", err)
 	}
 	differs, err := r.Changes(ctx, s.Tree, tree)
@@ -145,19 +144,19 @@ func (h *helm) follow(ctx context.Context, tree, name string) (found []string, m
 			continue
 		}
 		next := path.Join(at, part)
-		mode, id, err := h.entry(ctx, tree, next)
-		if err != nil || mode == "" {
+		e, err := h.r.lookup(ctx, tree, next)
+		if err != nil || e.mode == "" {
 			return found, "", err
 		}
-		if mode != modeLink {
+		if e.mode != modeLink {
 			at = next
 			if len(rest) == 0 {
-				return append(found, next), mode, nil
+				return append(found, next), e.mode, nil
 			}
 			continue
 		}
 		found = append(found, next)
-		target, err := h.r.Blob(ctx, id, maxTarget)
+		target, err := h.r.Blob(ctx, e.id, maxTarget)
 		if err != nil {
 			return found, "", err
 		}
@@ -166,43 +165,24 @@ func (h *helm) follow(ctx context.Context, tree, name string) (found []string, m
 		}
 		rest = append(strings.Split(string(target), "/"), rest...)
 	}
-	return append(found, at), modeFolder, nil
-}
-
-const modeFolder = "040000"
-
-// entry is one entry of a tree, with no mode where there is none.
-func (h *helm) entry(ctx context.Context, tree, name string) (mode, id string, err error) {
-	out, err := h.r.git(ctx, command{args: []string{"ls-tree", "-z", "--full-tree", tree, "--", name}})
-	if err != nil {
-		return "", "", h.r.missing(err)
-	}
-	meta, at, ok := strings.Cut(strings.TrimSuffix(string(out), "\x00"), "\t")
-	if f := strings.Fields(meta); ok && at == name && len(f) == 3 {
-		return f[0], f[2], nil
-	}
-	return "", "", nil
+	return append(found, at), modeTree, nil
 }
 
 // links holds what the branch's own links at steering places lead to.
 func (h *helm) links(ctx context.Context) error {
-	out, err := h.r.git(ctx, command{args: []string{"ls-tree", "-r", "-z", "--full-tree", h.branch}, max: 512 << 20})
+	all, err := h.r.list(ctx, h.branch, nil)
 	if err != nil {
-		return h.r.missing(err)
+		return err
 	}
 	n := 0
-	for line := range strings.SplitSeq(string(out), "\x00") {
-		name, ok := strings.CutPrefix(line, modeLink+" ")
-		if !ok {
-			continue
-		}
-		if _, name, ok = strings.Cut(name, "\t"); !ok || !Steers(name) && !leadsIn(name) {
+	for _, l := range all {
+		if l.mode != modeLink || !Steers(l.path) && !leadsIn(l.path) {
 			continue
 		}
 		if n++; n > maxLinks {
 			return fmt.Errorf("the branch has over %d links among the files that steer programs", maxLinks)
 		}
-		found, _, err := h.follow(ctx, h.branch, name)
+		found, _, err := h.follow(ctx, h.branch, l.path)
 		if err != nil {
 			return err
 		}
@@ -226,31 +206,6 @@ func (h *helm) holds(c Change) bool {
 		}
 	}
 	return false
-}
-
-// restore puts changes into a tree; what stands in their way gives way.
-func (r *Mirror) restore(ctx context.Context, tree string, back []Change) (string, error) {
-	ix, err := r.newIndex(ctx, tree)
-	if err != nil {
-		return "", err
-	}
-	defer ix.done()
-	var in bytes.Buffer
-	for _, gone := range []bool{true, false} {
-		for _, c := range back {
-			switch {
-			case (c.NewMode == modeAbsent) != gone:
-			case gone:
-				fmt.Fprintf(&in, "0 %s\t%s\x00", c.NewID, c.Path)
-			default:
-				fmt.Fprintf(&in, "%s %s\t%s\x00", c.NewMode, c.NewID, c.Path)
-			}
-		}
-	}
-	if _, err := ix.git(ctx, command{args: []string{"update-index", "-z", "--replace", "--index-info"}, stdin: &in}); err != nil {
-		return "", err
-	}
-	return ix.write(ctx)
 }
 
 // Steers reports whether a file of that name steers programs that come upon it: agents,

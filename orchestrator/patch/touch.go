@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 )
 
 // Removed is what rules see at a path that a file left, whether it was deleted or moved.
@@ -115,21 +114,15 @@ func (r *Mirror) twins(ctx context.Context, baseTree string, files []File) error
 	if len(added) == 0 {
 		return nil
 	}
-	out, err := r.git(ctx, command{args: []string{"ls-tree", "-r", "-z", "--full-tree", baseTree}, max: 512 << 20})
-	if err != nil {
-		return r.missing(err)
-	}
-	for entry := range strings.SplitSeq(string(out), "\x00") { // by path, so the first one is taken
-		head, path, _ := strings.Cut(entry, "\t")
-		mode, rest, _ := strings.Cut(head, " ")
-		_, id, _ := strings.Cut(rest, " ")
-		for _, i := range added[id] {
-			if files[i].CopyOf == "" && plainMode(mode) {
-				files[i].CopyOf = path
+	base, err := r.list(ctx, baseTree, nil)
+	for _, l := range base { // by path, so the first one is taken
+		for _, i := range added[l.id] {
+			if files[i].CopyOf == "" && plainMode(l.mode) {
+				files[i].CopyOf = l.path
 			}
 		}
 	}
-	return nil
+	return err
 }
 
 func plainMode(mode string) bool { return mode == modeFile || mode == modeExec }

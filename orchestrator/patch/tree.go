@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -197,16 +198,44 @@ func (r *Mirror) sizes(ctx context.Context, ids []string) (map[string]int64, err
 	return found, nil
 }
 
-// names lists every path of a tree.
-func (r *Mirror) names(ctx context.Context, tree string) ([]string, error) {
-	out, err := r.git(ctx, command{args: []string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", tree}, max: 512 << 20})
+// listed is one entry of a tree at its path.
+type listed struct {
+	entry
+	path string
+	size string // of a file, where -l asks for it
+}
+
+// list lists every file of a tree by path, or with paths what stands at these, folders too.
+// Flags are those of git ls-tree.
+func (r *Mirror) list(ctx context.Context, tree string, paths []string, flags ...string) ([]listed, error) {
+	args := append([]string{"ls-tree", "-z", "--full-tree"}, flags...)
+	if paths == nil {
+		args = append(args, "-r", tree)
+	} else {
+		args = append(append(args, tree, "--"), paths...)
+	}
+	out, err := r.git(ctx, command{args: args, max: 512 << 20})
 	if err != nil {
 		return nil, r.missing(err)
 	}
-	if len(out) == 0 {
-		return nil, nil
+	var all []listed
+	for line := range strings.SplitSeq(string(out), "\x00") {
+		meta, path, ok := strings.Cut(line, "\t")
+		if f := strings.Fields(meta); ok && len(f) >= 3 {
+			all = append(all, listed{entry{f[0], f[2]}, path, strings.Join(f[3:], "")})
+		}
 	}
-	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), nil
+	return all, nil
+}
+
+// names lists every path of a tree.
+func (r *Mirror) names(ctx context.Context, tree string) ([]string, error) {
+	all, err := r.list(ctx, tree, nil)
+	var paths []string
+	for _, l := range all {
+		paths = append(paths, l.path)
+	}
+	return paths, err
 }
 
 // index is a temporary index; the agent's own is never used.
@@ -244,8 +273,9 @@ func (ix *index) write(ctx context.Context) (string, error) {
 	return string(bytes.TrimSpace(out)), err
 }
 
-// edit returns base with the new side of each change put in its place.
-func (r *Mirror) edit(ctx context.Context, base string, changes []Change) (string, error) {
+// edit returns base with the new side of each change put in its place. With the flag
+// --replace, what stands in the way of a change gives way.
+func (r *Mirror) edit(ctx context.Context, base string, changes []Change, flags ...string) (string, error) {
 	ix, err := r.newIndex(ctx, base)
 	if err != nil {
 		return "", err
@@ -264,7 +294,8 @@ func (r *Mirror) edit(ctx context.Context, base string, changes []Change) (strin
 			}
 		}
 	}
-	if _, err := ix.git(ctx, command{args: []string{"update-index", "-z", "--index-info"}, stdin: &in}); err != nil {
+	args := slices.Concat([]string{"update-index", "-z"}, flags, []string{"--index-info"})
+	if _, err := ix.git(ctx, command{args: args, stdin: &in}); err != nil {
 		return "", err
 	}
 	return ix.write(ctx)
@@ -284,22 +315,15 @@ const (
 
 // EntryAt looks at a clean, slash-separated path of a tree, such as scripts/run.sh.
 func (r *Mirror) EntryAt(ctx context.Context, tree, path string) (Entry, error) {
-	if err := checkIDs(tree); err != nil {
-		return NoEntry, err
-	}
-	out, err := r.git(ctx, command{args: []string{"ls-tree", "-z", "--full-tree", tree, "--", path}})
-	if err != nil {
-		return NoEntry, r.missing(err)
-	}
-	mode, _, _ := strings.Cut(string(out), " ")
+	e, err := r.lookup(ctx, tree, path)
 	switch {
-	case mode == "":
-		return NoEntry, nil
-	case mode == modeExec:
+	case err != nil || e.mode == "":
+		return NoEntry, err
+	case e.mode == modeExec:
 		return Executable, nil
-	case mode == modeLink:
+	case e.mode == modeLink:
 		return Link, nil
-	case strings.HasPrefix(mode, "100"): // old repositories have 100664, too
+	case strings.HasPrefix(e.mode, "100"): // old repositories have 100664, too
 		return Plain, nil
 	}
 	return Folder, nil

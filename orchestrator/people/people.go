@@ -133,7 +133,6 @@ type SigninLink struct {
 	Hash      string
 	UserID    string
 	ExpiresAt time.Time
-	UsedAt    *time.Time
 }
 
 // Principal is who makes a request: a person by session or token, or a running

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"sync"
 	"time"
@@ -20,12 +19,7 @@ const (
 
 func scanAccount(row scanner) (people.Account, error) {
 	var a people.Account
-	var at int64
-	err := row.Scan(&a.Channel, &a.ID, &a.UserID, &a.Name, &at)
-	if errors.Is(err, sql.ErrNoRows) {
-		return a, orchestrator.ErrNotFound
-	}
-	a.LinkedAt = fromMicros(at)
+	err := row.Scan(&a.Channel, &a.ID, &a.UserID, &a.Name, Time(&a.LinkedAt))
 	return a, err
 }
 
@@ -42,8 +36,8 @@ func (s *Store) CreateLinkCode(ctx context.Context, actor string, channel origin
 		if u.Disabled {
 			return orchestrator.Errorf(orchestrator.CodeForbidden, "%s is disabled, so no account can be linked. Enable them first.", u.Name)
 		}
-		var open int
-		if err := t.q.row(t.ctx, "select count(*) from link_codes where user_id = ? and used_at is null and expires_at > ?", userID, micros(t.now)).Scan(&open); err != nil {
+		open, err := Scalar[int](t.q.row(t.ctx, "select count(*) from link_codes where user_id = ? and used_at is null and expires_at > ?", userID, micros(t.now)))
+		if err != nil {
 			return err
 		}
 		if open >= people.MaxLinkCodes {
@@ -118,15 +112,12 @@ func (s *Store) linkAccount(ctx context.Context, hash string, a people.Account) 
 // UserByAccount returns the person that an account of a channel is linked to;
 // ErrNotFound when it is linked to nobody or the person is disabled.
 func (s *Store) UserByAccount(ctx context.Context, channel origin.Channel, id int64) (people.User, error) {
-	u, err := scanUser(s.r.row(ctx, selectUser+" join accounts a on a.user_id = u.id where a.channel = ? and a.id = ? and u.disabled = 0", channel, id))
-	return u, s.explain(err)
+	return ReadOne(ctx, s, scanUser, selectUser+" join accounts a on a.user_id = u.id where a.channel = ? and a.id = ? and u.disabled = 0", channel, id)
 }
 
 // Accounts returns the linked accounts of a person, or all with userID "".
 func (s *Store) Accounts(ctx context.Context, userID string) ([]people.Account, error) {
-	rows, err := s.r.query(ctx, selectAccountsOf, userID, userID)
-	found, err := collect(rows, err, scanAccount)
-	return found, s.explain(err)
+	return ReadAll(ctx, s, scanAccount, selectAccountsOf, userID, userID)
 }
 
 // Unlink takes an account away from its person. ErrNotFound when it is linked to nobody.

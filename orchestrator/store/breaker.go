@@ -27,18 +27,13 @@ const (
 
 func scanBreaker(row scanner) (guard.Breaker, error) {
 	var b guard.Breaker
-	var opened, until, probe sql.NullInt64
-	var changed int64
-	err := row.Scan(&b.Agent, &b.State, &b.Failures, &opened, &until, &b.Probe, &probe, &b.Reason, &changed)
-	b.OpenedAt, b.Until, b.ProbeUntil, b.ChangedAt = fromMicros(opened.Int64), fromMicros(until.Int64), fromMicros(probe.Int64), fromMicros(changed)
+	err := row.Scan(&b.Agent, &b.State, &b.Failures, Time(&b.OpenedAt), Time(&b.Until), &b.Probe, Time(&b.ProbeUntil), &b.Reason, Time(&b.ChangedAt))
 	return b, err
 }
 
 // BreakerStates returns the breakers of agents that ever failed, by name.
 func (s *Store) BreakerStates(ctx context.Context) ([]guard.Breaker, error) {
-	rows, err := s.r.query(ctx, selectBreakers)
-	all, err := collect(rows, err, scanBreaker)
-	return all, s.explain(err)
+	return ReadAll(ctx, s, scanBreaker, selectBreakers)
 }
 
 // Breaker reads the breaker of an agent without locking it. Where a server would have to be
@@ -118,7 +113,7 @@ func (t *Tx) LockBreaker(_ context.Context, agent string) (guard.Breaker, error)
 
 func readBreaker(row scanner, agent string) (guard.Breaker, error) {
 	b, err := scanBreaker(row)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return guard.Breaker{Agent: agent, State: guard.Closed}, nil
 	}
 	if err != nil {
@@ -144,16 +139,10 @@ func zeroNull(at time.Time) sql.NullInt64 {
 
 // Breakers lists the breakers of all agents that ever failed, by name.
 func (s *Store) Breakers(ctx context.Context) ([]insight.Breaker, error) {
-	rows, err := s.r.query(ctx, "select agent, state, failures, opened_at, until, reason, changed_at from breakers order by agent")
-	all, err := collect(rows, err, func(row scanner) (insight.Breaker, error) {
-		var b insight.Breaker
-		var opened, until sql.NullInt64
-		var changed int64
-		err := row.Scan(&b.Agent, &b.State, &b.Failures, &opened, &until, &b.Reason, &changed)
-		b.OpenedAt, b.Until, b.ChangedAt = fromNull(opened), fromNull(until), fromMicros(changed)
+	return ReadAll(ctx, s, func(row scanner) (b insight.Breaker, err error) {
+		err = row.Scan(&b.Agent, &b.State, &b.Failures, MaybeTime(&b.OpenedAt), MaybeTime(&b.Until), &b.Reason, Time(&b.ChangedAt))
 		return b, err
-	})
-	return all, s.explain(err)
+	}, "select agent, state, failures, opened_at, until, reason, changed_at from breakers order by agent")
 }
 
 const selectTurnsOfBreakers = `select task_id, n, type, actor, at, data from events
@@ -161,19 +150,15 @@ const selectTurnsOfBreakers = `select task_id, n, type, actor, at, data from eve
 
 // BreakerTurns lists when breakers opened and closed, newest first.
 func (s *Store) BreakerTurns(ctx context.Context, from, to time.Time, limit int) ([]insight.Turn, error) {
-	rows, err := s.r.query(ctx, selectTurnsOfBreakers, micros(from), micros(to), limit)
-	all, err := collect(rows, err, func(row scanner) (insight.Turn, error) {
-		var t insight.Turn
+	return ReadAll(ctx, s, func(row scanner) (t insight.Turn, err error) {
 		var kind event.Type
 		var actor, data string
-		var at int64
-		err := row.Scan(&t.TaskID, &t.N, &kind, &actor, &at, &data)
+		err = row.Scan(&t.TaskID, &t.N, &kind, &actor, Time(&t.At), &data)
 		var more event.BreakerOpenedData // one that closed has the agent alone
 		event.Decode([]byte(data), &more)
-		t.Agent, t.Reason, t.Opened, t.At = cmp.Or(more.Agent, actor), more.Reason, kind == event.BreakerOpened, fromMicros(at)
+		t.Agent, t.Reason, t.Opened = cmp.Or(more.Agent, actor), more.Reason, kind == event.BreakerOpened
 		return t, err
-	})
-	return all, s.explain(err)
+	}, selectTurnsOfBreakers, micros(from), micros(to), limit)
 }
 
 // selectOpen lists live children of some parents, oldest first.
@@ -190,19 +175,13 @@ func (s *Store) LiveBelow(ctx context.Context, parents []string) (map[string][]o
 	if len(parents) == 0 {
 		return found, nil
 	}
-	args := make([]any, 0, len(parents)+1)
-	for _, id := range parents {
-		args = append(args, id)
-	}
-	rows, err := s.r.query(ctx, selectOpen(len(parents)), append(args, mostOpen)...)
-	_, err = collect(rows, err, func(row scanner) (string, error) {
+	rows, err := s.r.query(ctx, selectOpen(len(parents)), append(anys(parents), mostOpen)...)
+	err = Each(rows, err, func(row scanner) error {
 		var parent string
 		var b orchestrator.Below
-		var since int64
-		err := row.Scan(&parent, &b.ID, &b.Agent, &b.State, &since, &b.Spawned)
-		b.Since = fromMicros(since)
+		err := row.Scan(&parent, &b.ID, &b.Agent, &b.State, Time(&b.Since), &b.Spawned)
 		found[parent] = append(found[parent], b)
-		return parent, err
+		return err
 	})
 	return found, s.explain(err)
 }
@@ -210,9 +189,7 @@ func (s *Store) LiveBelow(ctx context.Context, parents []string) (map[string][]o
 // Stuck counts the delegations whose lease ran out that long ago and that nobody has
 // taken up since.
 func (s *Store) Stuck(ctx context.Context, before time.Time) (int64, error) {
-	var n int64
-	err := s.r.row(ctx, selectStuck, micros(before)).Scan(&n)
-	return n, s.explain(err)
+	return ReadOne(ctx, s, Scalar[int64], selectStuck, micros(before))
 }
 
 const selectStuck = "select count(*) from delegations where holder <> '' and lease_until <= ?"
@@ -225,12 +202,12 @@ func (s *Store) Live(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
 	s.upToDate(ctx)
 	rows, err := s.r.query(ctx, selectLive)
-	_, err = collect(rows, err, func(row scanner) (string, error) {
+	err = Each(rows, err, func(row scanner) error {
 		var state string
 		var n int64
 		err := row.Scan(&state, &n)
 		counts[state] += n
-		return state, err
+		return err
 	})
 	return counts, s.explain(err)
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 )
 
@@ -43,7 +43,7 @@ func (s *Store) RecordConfiguration(ctx context.Context, by event.Taken, now []e
 		counts = true
 		var was, settings, wasRules string
 		err := t.q.row(t.ctx, "select digest, settings, rules from configuration where id = 1").Scan(&was, &settings, &wasRules)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 			return err
 		}
 		if err := t.worksBy(by.Node, rules); err != nil || was == digest && wasRules == rules {
@@ -109,8 +109,8 @@ func (t *Tx) othersWorkBy(node, rules string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var n int
-	if err := t.q.row(t.ctx, "select count(*) from nodes where name <> ? and rules = ? and alive_at >= ?", node, rules, micros(at.Add(-silentAfter))).Scan(&n); err != nil {
+	n, err := Scalar[int](t.q.row(t.ctx, "select count(*) from nodes where name <> ? and rules = ? and alive_at >= ?", node, rules, micros(at.Add(-silentAfter))))
+	if err != nil {
 		return false, fmt.Errorf("look which nodes work by the rules in force: %w", err)
 	}
 	return n > 0, nil
@@ -135,9 +135,8 @@ func (s *Store) RulesTaken(ctx context.Context, settings []event.Configured) (ti
 const selectRulesTaken = "select taken_at from rules_taken where digest = ?"
 
 func rulesTaken(row scanner) (time.Time, error) {
-	var at int64
-	err := row.Scan(&at)
-	if errors.Is(err, sql.ErrNoRows) {
+	at, err := Scalar[int64](row)
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return time.Time{}, nil
 	}
 	if err != nil {
@@ -203,7 +202,7 @@ func (r *recorded) read(row func(known string) scanner) (Taken, error) {
 	var digest, settings string
 	var at int64
 	err := row(known.digest).Scan(&digest, &at, &settings)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return Taken{}, nil
 	}
 	now := recording{digest: digest, taken: Taken{Settings: known.taken.Settings, At: fromMicros(at)}}

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,24 +63,17 @@ func (c ContextStore) sees(ctx context.Context, namespace string) error {
 	if c.person == nil || !board {
 		return nil
 	}
-	var mine bool
-	err := c.s.r.row(ctx, "select exists (select 1 from tasks where id = ? and requester_id = ? and requester_id <> '')", id, *c.person).Scan(&mine)
+	mine, err := ReadOne(ctx, c.s, Scalar[bool], "select exists (select 1 from tasks where id = ? and requester_id = ? and requester_id <> '')", id, *c.person)
 	if err == nil && !mine {
 		return orchestrator.ErrNotFound
 	}
-	return c.s.explain(err)
+	return err
 }
 
 func scanEntry(row scanner) (sharedctx.Entry, error) {
 	var e sharedctx.Entry
-	var expires sql.NullInt64
-	var created, updated int64
-	err := row.Scan(&e.Namespace, &e.Key, &e.Value, &e.Agent, &expires, &created, &updated)
-	if errors.Is(err, sql.ErrNoRows) {
-		return e, orchestrator.ErrNotFound
-	}
+	err := row.Scan(&e.Namespace, &e.Key, &e.Value, &e.Agent, MaybeTime(&e.ExpiresAt), Time(&e.CreatedAt), Time(&e.UpdatedAt))
 	e.Scope = sharedctx.ScopeOf(e.Namespace)
-	e.ExpiresAt, e.CreatedAt, e.UpdatedAt = fromNull(expires), fromMicros(created), fromMicros(updated)
 	return e, err
 }
 
@@ -174,8 +165,7 @@ func (c ContextStore) Get(ctx context.Context, namespace, key string) (sharedctx
 	if err := c.sees(ctx, namespace); err != nil {
 		return sharedctx.Entry{}, err
 	}
-	e, err := scanEntry(c.s.r.row(ctx, selectEntries+" where namespace = ? and key_name = ? and "+live, clean(namespace), clean(key), micros(c.s.now())))
-	return e, c.s.explain(err)
+	return ReadOne(ctx, c.s, scanEntry, selectEntries+" where namespace = ? and key_name = ? and "+live, clean(namespace), clean(key), micros(c.s.now()))
 }
 
 // Query implements sharedctx.Store.
@@ -199,9 +189,7 @@ func (c ContextStore) Prefix(ctx context.Context, namespace, prefix string, limi
 		text += ` and key_name like ? escape '\' and substr(key_name, 1, ?) = ?`
 		args = append(args, sharedctx.EscapeLike(prefix)+"%", len([]rune(prefix)), prefix)
 	}
-	rows, err := c.s.r.query(ctx, text+" order by updated_at desc, key_name limit ?", append(args, limit)...)
-	found, err := collect(rows, err, scanEntry)
-	return found, c.s.explain(err)
+	return ReadAll(ctx, c.s, scanEntry, text+" order by updated_at desc, key_name limit ?", append(args, limit)...)
 }
 
 // Delete implements sharedctx.Store; ErrNotFound when there is nothing to read there.
@@ -252,16 +240,11 @@ func (c ContextStore) Topics(ctx context.Context, prefix, after string, limit in
 	if c.person != nil {
 		where, args = where+" and "+ownBoards, append(args, boardArgs(*c.person)...)
 	}
-	rows, err := c.s.r.query(ctx, "select namespace, count(*), max(updated_at) from agent_shared_context where "+where+" group by namespace order by namespace limit ?",
-		append(args, pageSize(limit))...)
-	found, err := collect(rows, err, func(row scanner) (sharedctx.Topic, error) {
-		var topic sharedctx.Topic
-		var updated int64
-		err := row.Scan(&topic.Namespace, &topic.Entries, &updated)
-		topic.UpdatedAt = fromMicros(updated)
+	return ReadAll(ctx, c.s, func(row scanner) (topic sharedctx.Topic, err error) {
+		err = row.Scan(&topic.Namespace, &topic.Entries, Time(&topic.UpdatedAt))
 		return topic, err
-	})
-	return found, c.s.explain(err)
+	}, "select namespace, count(*), max(updated_at) from agent_shared_context where "+where+" group by namespace order by namespace limit ?",
+		append(args, pageSize(limit))...)
 }
 
 // usesAtOnce is how many rows one statement takes; SQLite counts its arguments.
@@ -327,9 +310,7 @@ const useColumns = "n, namespace, key_name, kind, agent, delegation_id, task_id,
 
 func scanUse(row scanner) (sharedctx.Use, error) {
 	var u sharedctx.Use
-	var at int64
-	err := row.Scan(&u.N, &u.Namespace, &u.Key, &u.Kind, &u.Agent, &u.DelegationID, &u.TaskID, &at)
-	u.At = fromMicros(at)
+	err := row.Scan(&u.N, &u.Namespace, &u.Key, &u.Kind, &u.Agent, &u.DelegationID, &u.TaskID, Time(&u.At))
 	return u, err
 }
 
@@ -342,9 +323,7 @@ func (c ContextStore) Uses(ctx context.Context, namespace, key string, before in
 	if before > 0 {
 		text, args = text+" and n < ?", append(args, before)
 	}
-	rows, err := c.s.r.query(ctx, text+" order by n desc limit ?", append(args, pageSize(limit))...)
-	found, err := collect(rows, err, scanUse)
-	return found, c.s.explain(err)
+	return ReadAll(ctx, c.s, scanUse, text+" order by n desc limit ?", append(args, pageSize(limit))...)
 }
 
 // forgetUses removes the uses before then of entries that are gone.

@@ -118,15 +118,11 @@ func (s *Store) keysOf(limit int, args ...any) []any {
 // keys returns entries without their values, newest first, without the records of
 // delegations: those are there to be asked for.
 func (s *Store) keys(ctx context.Context, text string, args []any) ([]sharedctx.Entry, error) {
-	rows, err := s.r.query(ctx, text, args...)
-	found, err := collect(rows, err, func(row scanner) (sharedctx.Entry, error) {
-		var e sharedctx.Entry
-		var updated int64
-		err := row.Scan(&e.Namespace, &e.Key, &updated)
-		e.UpdatedAt = fromMicros(updated)
+	found, err := ReadAll(ctx, s, func(row scanner) (e sharedctx.Entry, err error) {
+		err = row.Scan(&e.Namespace, &e.Key, Time(&e.UpdatedAt))
 		return e, err
-	})
-	return atMost(givenEach, found), s.explain(err)
+	}, text, args...)
+	return atMost(givenEach, found), err
 }
 
 func texts(all []string) []any {
@@ -150,10 +146,9 @@ func atMost(n int, entries []sharedctx.Entry) []sharedctx.Entry {
 func (s *Store) values(ctx context.Context, chosen []sharedctx.Entry) ([]sharedctx.Entry, error) {
 	whole := map[[2]string]sharedctx.Entry{}
 	for some := range slices.Chunk(chosen, usesAtOnce) {
-		rows, err := s.r.query(ctx, selectEntries+" where "+live+" and "+among(some), append([]any{micros(s.now())}, names(some)...)...)
-		found, err := collect(rows, err, scanEntry)
+		found, err := ReadAll(ctx, s, scanEntry, selectEntries+" where "+live+" and "+among(some), append([]any{micros(s.now())}, names(some)...)...)
 		if err != nil {
-			return nil, s.explain(err)
+			return nil, err
 		}
 		for _, e := range found {
 			whole[[2]string{e.Namespace, e.Key}] = e

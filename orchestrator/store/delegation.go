@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,9 +59,6 @@ func scanStored(row scanner) (stored, error) {
 		&d.Repository, &d.Requester, &s.result, &s.failure, &d.Usage.InputTokens, &d.Usage.OutputTokens, &usd, &d.ApprovalID, &d.Attempt, &d.Losses,
 		&d.Holder, &lease, &ready, &d.OpenChildren, &d.TokenHash, &created, &started, &ended, &since, &s.work,
 		&d.Spawned, &d.OpenSpawned, &d.Taken, &d.ContextHash)
-	if errors.Is(err, sql.ErrNoRows) {
-		return s, orchestrator.ErrNotFound
-	}
 	d.Usage.USD = fromUSD(usd)
 	d.LeaseUntil, d.ReadyAt, d.CreatedAt, d.Since = fromMicros(lease), fromMicros(ready), fromMicros(created), fromMicros(since)
 	d.StartedAt, d.EndedAt = fromNull(started), fromNull(ended)

@@ -3,8 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,27 +23,21 @@ const (
 	deliveriesDue = "select id from deliveries where state = 'stored' and due_at <= ?"
 )
 
-func scanDelivery(row scanner) (trigger.Delivery, error) { return scanDeliveryInto(row) }
+func scanDelivery(row scanner) (d trigger.Delivery, err error) {
+	err = row.Scan(headOf(&d)...)
+	return d, err
+}
 
-// scanDeliveryInto reads the columns of deliveryHead and those in more.
-func scanDeliveryInto(row scanner, more ...any) (trigger.Delivery, error) {
-	var d trigger.Delivery
-	var headers string
-	var received, due int64
-	var done sql.NullInt64
-	err := row.Scan(append([]any{&d.ID, &d.Trigger, &d.Kind, &d.Source, &d.ExternalID, &d.BodyHash, &d.Event, &headers, &d.State, &d.Code, &d.Message, &d.Text, &d.TaskID,
-		&d.Of, &d.By, &d.ByID, &d.Attempts, &d.Repeats, &received, &due, &done}, more...)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return d, orchestrator.ErrNotFound
-	}
-	if err != nil {
-		return d, err
-	}
-	d.ReceivedAt, d.DueAt, d.DoneAt = fromMicros(received), fromMicros(due), fromNull(done)
-	if err := json.Unmarshal([]byte(headers), &d.Headers); err != nil {
-		return d, fmt.Errorf("read the headers of %s: %w", d.ID, err)
-	}
-	return d, nil
+// headOf is where the columns of deliveryHead are read into.
+func headOf(d *trigger.Delivery) []any {
+	return []any{&d.ID, &d.Trigger, &d.Kind, &d.Source, &d.ExternalID, &d.BodyHash, &d.Event, JSON(&d.Headers), &d.State, &d.Code, &d.Message, &d.Text, &d.TaskID,
+		&d.Of, &d.By, &d.ByID, &d.Attempts, &d.Repeats, Time(&d.ReceivedAt), Time(&d.DueAt), MaybeTime(&d.DoneAt)}
+}
+
+// scanWithBody reads deliveryHead and the body.
+func scanWithBody(row scanner) (d trigger.Delivery, err error) {
+	err = row.Scan(append(headOf(&d), (*[]byte)(&d.Body))...)
+	return d, err
 }
 
 // AddDelivery stores a delivery with the keys that make it the same as another: the
@@ -115,26 +107,19 @@ func (t *Tx) claimKeys(d trigger.Delivery, bodyFor time.Duration) (string, error
 
 // Delivery returns a delivery with its body.
 func (s *Store) Delivery(ctx context.Context, id string) (trigger.Delivery, error) {
-	var body []byte
-	d, err := scanDeliveryInto(s.r.row(ctx, "select "+deliveryHead+", body from deliveries where id = ?", id), &body)
-	d.Body = body
-	return d, s.explain(err)
+	return ReadOne(ctx, s, scanWithBody, "select "+deliveryHead+", body from deliveries where id = ?", id)
 }
 
 // Deliveries lists deliveries, newest first, without their bodies.
 func (s *Store) Deliveries(ctx context.Context, f trigger.Filter) (trigger.Page, error) {
 	limit := pageSize(f.Limit)
 	text, args := deliveriesQuery(f, limit+1)
-	rows, err := s.r.query(ctx, text, args...)
-	items, err := collect(rows, err, scanDelivery)
-	if err != nil {
-		return trigger.Page{}, s.explain(err)
-	}
+	items, err := ReadAll(ctx, s, scanDelivery, text, args...)
 	page := trigger.Page{Items: items}
 	if len(items) > limit {
 		page.Items, page.Next = items[:limit], items[limit-1].ID
 	}
-	return page, nil
+	return page, err
 }
 
 // deliveriesQuery walks each wanted state of a trigger along its index for one page and merges
@@ -167,16 +152,13 @@ func deliveriesQuery(f trigger.Filter, limit int) (string, []any) {
 
 // Trouble counts the deliveries of a trigger since then that were refused or failed.
 func (s *Store) Trouble(ctx context.Context, name string, since time.Time) (int, error) {
-	var n int
-	err := s.r.row(ctx, "select count(*) from deliveries where name = ? and state in ('refused', 'failed') and received_at >= ?", name, micros(since)).Scan(&n)
-	return n, s.explain(err)
+	return ReadOne(ctx, s, Scalar[int], "select count(*) from deliveries where name = ? and state in ('refused', 'failed') and received_at >= ?", name, micros(since))
 }
 
 // LastStarted is the newest delivery of a trigger that made a task, ErrNotFound when
 // there is none.
 func (s *Store) LastStarted(ctx context.Context, name string) (trigger.Delivery, error) {
-	d, err := scanDelivery(s.r.row(ctx, "select "+deliveryHead+" from deliveries where name = ? and state = 'started' order by id desc limit 1", name))
-	return d, s.explain(err)
+	return ReadOne(ctx, s, scanDelivery, "select "+deliveryHead+" from deliveries where name = ? and state = 'started' order by id desc limit 1", name)
 }
 
 // DueDeliveries leases stored deliveries that are due, oldest first; nobody else gets
@@ -188,12 +170,7 @@ func (s *Store) DueDeliveries(ctx context.Context, now, until time.Time, limit i
 	}
 	rows, err := s.w.query(ctx, "update deliveries set due_at = ?, attempts = attempts + 1 where id in ("+deliveriesDue+" order by due_at, id limit ?"+s.dialect.skip+
 		") returning "+deliveryHead+", body", micros(until), micros(now), limit)
-	found, err := collect(rows, err, func(row scanner) (trigger.Delivery, error) {
-		var body []byte
-		d, err := scanDeliveryInto(row, &body)
-		d.Body = body
-		return d, err
-	})
+	found, err := collect(rows, err, scanWithBody)
 	// What an update returns is in no order.
 	slices.SortFunc(found, func(a, b trigger.Delivery) int { return cmp.Compare(a.ID, b.ID) })
 	return found, s.explain(err)
@@ -233,9 +210,8 @@ func (s *Store) DelayDelivery(ctx context.Context, d trigger.Delivery) error {
 // ScheduledUntil is up to when the times of a schedule have been looked at. A schedule
 // that is new begins at now.
 func (s *Store) ScheduledUntil(ctx context.Context, name string, now time.Time) (time.Time, error) {
-	var at int64
-	err := s.r.row(ctx, "select at from schedule_times where name = ?", name).Scan(&at)
-	if errors.Is(err, sql.ErrNoRows) {
+	at, err := Scalar[int64](s.r.row(ctx, "select at from schedule_times where name = ?", name))
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		_, err = s.w.exec(ctx, "insert into schedule_times (name, at) values (?, ?) on conflict (name) do nothing", name, micros(now))
 		at = micros(now)
 	}
@@ -302,12 +278,9 @@ func (s *Store) RefusedCalls(ctx context.Context, name string) (trigger.Refusals
 const selectRefusals = "select calls, last_at, reason, address from refused_calls where name = ?"
 
 func refusals(row scanner) (r trigger.Refusals, err error) {
-	var last int64
-	switch err = row.Scan(&r.Calls, &last, &r.Reason, &r.Address); {
-	case errors.Is(err, sql.ErrNoRows):
+	err = row.Scan(&r.Calls, Time(&r.Last), &r.Reason, &r.Address)
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return trigger.Refusals{}, nil
-	case err == nil:
-		r.Last = fromMicros(last)
 	}
 	return r, err
 }

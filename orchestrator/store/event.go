@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -112,7 +111,7 @@ const selectPosition = "select pos from event_order order by pos desc limit 1"
 func (s *Store) LastPosition(ctx context.Context) (int64, error) {
 	var pos int64
 	err := s.r.row(ctx, selectPosition).Scan(&pos)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return 0, nil
 	}
 	return pos, s.explain(err)

@@ -90,9 +90,9 @@ func (h *handle) query(ctx context.Context, text string, args ...any) (*sql.Rows
 func (h *handle) row(ctx context.Context, text string, args ...any) scanner {
 	defer h.ask(text).done()
 	if stmt := h.stmts[text]; stmt != nil {
-		return stmt.QueryRowContext(ctx, args...)
+		return oneRow{stmt.QueryRowContext(ctx, args...)}
 	}
-	return h.db.QueryRowContext(ctx, h.rebind(text), args...)
+	return oneRow{h.db.QueryRowContext(ctx, h.rebind(text), args...)}
 }
 
 // bound is a transaction of a handle.
@@ -120,9 +120,9 @@ func (b bound) query(ctx context.Context, text string, args ...any) (*sql.Rows, 
 func (b bound) row(ctx context.Context, text string, args ...any) scanner {
 	defer b.h.ask(text).done()
 	if stmt := b.h.stmts[text]; stmt != nil {
-		return b.tx.StmtContext(ctx, stmt).QueryRowContext(ctx, args...)
+		return oneRow{b.tx.StmtContext(ctx, stmt).QueryRowContext(ctx, args...)}
 	}
-	return b.tx.QueryRowContext(ctx, b.h.rebind(text), args...)
+	return oneRow{b.tx.QueryRowContext(ctx, b.h.rebind(text), args...)}
 }
 
 // begin begins a transaction, which is one statement, as its end will be.
@@ -170,23 +170,6 @@ func (h *handle) shaped(ctx context.Context, s shape) (*sql.Stmt, error) {
 	}
 	h.shapes[s] = stmt
 	return stmt, nil
-}
-
-// collect reads all rows with scan.
-func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, rows.Err()
 }
 
 // scanner is a row.

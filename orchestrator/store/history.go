@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"fmt"
+	"errors"
 	"math"
 	"strings"
 	"sync"
@@ -77,19 +75,11 @@ func (s *Store) shown(ctx context.Context, ids, order string, args []any) ([]his
 
 func scanShown(row scanner) (history.Row, error) {
 	var r history.Row
-	var id, shown string
-	var usd sql.NullInt64
-	if err := row.Scan(&id, &shown, &usd); err != nil {
-		return r, err
-	}
-	r.ID = id
-	if shown != "" { // else it is being made findable
-		if err := json.Unmarshal([]byte(shown), &r); err != nil {
-			return r, fmt.Errorf("read the row of %s: %w", id, err)
-		}
-	}
-	r.USD = fromUSD(usd)
-	return r, nil
+	var id string
+	var usd *float64
+	err := row.Scan(&id, JSON(&r), USD(&usd)) // without a text it is being made findable
+	r.ID, r.USD = id, usd
+	return r, err
 }
 
 // requestIDs is the text that lists the ids of a page without words.
@@ -134,9 +124,9 @@ func (s *Store) HistoryCount(ctx context.Context, q history.Query, most int) (hi
 	if err != nil {
 		return history.Count{}, s.explain(err)
 	}
-	var n int64
-	if err := s.r.row(ctx, "select count(*) from ("+text+") c", args...).Scan(&n); err != nil {
-		return history.Count{}, s.explain(err)
+	n, err := ReadOne(ctx, s, Scalar[int64], "select count(*) from ("+text+") c", args...)
+	if err != nil {
+		return history.Count{}, err
 	}
 	if q.Empty() {
 		s.sizes.counted(q.List, n)
@@ -295,12 +285,11 @@ func widening[T any](ctx context.Context, s *Store, table, prefix string, a aske
 
 // nth is the id of the nth row before the id below, "" when there are fewer.
 func (s *Store) nth(ctx context.Context, table, below string, n int) (string, error) {
-	rows, err := s.r.query(ctx, "select id from "+table+" where id < ? order by id desc limit 1 offset ?", below, n-1)
-	start, err := collect(rows, err, scanText)
-	if err != nil || len(start) == 0 {
-		return "", err
+	start, err := Scalar[string](s.r.row(ctx, "select id from "+table+" where id < ? order by id desc limit 1 offset ?", below, n-1))
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return "", nil
 	}
-	return start[0], nil
+	return start, err
 }
 
 // RecordExport writes the event of an export into the stream "system".
@@ -320,9 +309,7 @@ func (s *Store) HistoryTotal(ctx context.Context, q history.Query) (int64, error
 		return 0, s.explain(err)
 	}
 	text, args := a.way.ids(a.within, func(string) clauses { return a.rest }, 0)
-	var n int64
-	err = s.r.row(ctx, "select count(*) from ("+text+") c", args...).Scan(&n)
-	return n, s.explain(err)
+	return ReadOne(ctx, s, Scalar[int64], "select count(*) from ("+text+") c", args...)
 }
 
 // delegationsSQLite walks the full-text index from the newest row backwards. Rows are in

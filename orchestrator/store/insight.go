@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -75,12 +75,13 @@ func (s *Store) CountInsight(ctx context.Context, limit int) (int, error) {
 
 // Cursor is how far a reader of the log has come, and when what it read last happened.
 func (s *Store) Cursor(ctx context.Context, name string) (int64, time.Time, error) {
-	var pos, at int64
-	err := s.r.row(ctx, selectCursor, name).Scan(&pos, &at)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, time.Time{}, nil
+	var pos int64
+	var at time.Time
+	err := s.r.row(ctx, selectCursor, name).Scan(&pos, Time(&at))
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		err = nil
 	}
-	return pos, fromMicros(at), s.explain(err)
+	return pos, at, s.explain(err)
 }
 
 // MoveCursor records that a reader has come from one position to the next.
@@ -127,11 +128,7 @@ func (t *Tx) keepOpen(was, is map[string]insight.Open) error {
 		if was[id] == o {
 			continue
 		}
-		taken := 0
-		if o.Taken {
-			taken = 1
-		}
-		if _, err := t.q.exec(t.ctx, putOpen, id, string(o.Kind), micros(o.Since), taken); err != nil {
+		if _, err := t.q.exec(t.ctx, putOpen, id, string(o.Kind), micros(o.Since), flag(o.Taken)); err != nil {
 			return err
 		}
 	}
@@ -156,34 +153,24 @@ func (s *Store) subjects(ctx context.Context, events []orchestrator.Positioned, 
 			all = append(all, id)
 		}
 	}
-	for len(all) > 0 {
-		some := all[:min(len(all), 500)]
-		all = all[len(some):]
-		args := make([]any, len(some))
-		for i, id := range some {
-			args[i] = id
-		}
-		rows, err := s.r.query(ctx, "select id, to_agent, repository, created_at, case when parent_id = '' then 0 else 1 end from delegations where id in "+marks(len(some)), args...)
-		if _, err := collect(rows, err, func(row scanner) (string, error) {
+	for some := range slices.Chunk(all, manyAtOnce) {
+		rows, err := s.r.query(ctx, "select id, to_agent, repository, created_at, case when parent_id = '' then 0 else 1 end from delegations where id in "+marks(len(some)), anys(some)...)
+		if err := Each(rows, err, func(row scanner) error {
 			var id string
 			var who insight.Subject
-			var created, hop int64
-			err := row.Scan(&id, &who.Agent, &who.Repository, &created, &hop)
-			who.CreatedAt, who.Hop = fromMicros(created), hop == 1
+			err := row.Scan(&id, &who.Agent, &who.Repository, Time(&who.CreatedAt), &who.Hop)
 			f.Subjects[id] = who
-			return id, err
+			return err
 		}); err != nil {
 			return fmt.Errorf("what the events are about: %w", err)
 		}
-		rows, err = s.r.query(ctx, "select delegation_id, kind, since, taken from insight_open where delegation_id in "+marks(len(some)), args...)
-		if _, err := collect(rows, err, func(row scanner) (string, error) {
+		rows, err = s.r.query(ctx, "select delegation_id, kind, since, taken from insight_open where delegation_id in "+marks(len(some)), anys(some)...)
+		if err := Each(rows, err, func(row scanner) error {
 			var id string
 			var o insight.Open
-			var since, taken int64
-			err := row.Scan(&id, &o.Kind, &since, &taken)
-			o.Since, o.Taken = fromMicros(since), taken == 1
+			err := row.Scan(&id, &o.Kind, Time(&o.Since), &o.Taken)
 			f.Open[id] = o
-			return id, err
+			return err
 		}); err != nil {
 			return fmt.Errorf("what was under way: %w", err)
 		}
@@ -208,29 +195,30 @@ func insightQuery(by insight.Dimension, only insight.Filter) (string, []any) {
 // Insight sums the days from first to last, both included, by one dimension.
 func (s *Store) Insight(ctx context.Context, first, last int64, by insight.Dimension, only insight.Filter) (insight.Sums, error) {
 	text, args := insightQuery(by, only)
-	rows, err := s.r.query(ctx, text, append([]any{max(first, 0), last}, args...)...)
-	return s.sums(rows, err, func(k *insight.Key) any {
+	return s.sums(ctx, func(k *insight.Key) []any {
 		switch by {
 		case insight.ByModel:
-			return &k.Model
+			return []any{&k.Model}
 		case insight.ByRepository:
-			return &k.Repository
+			return []any{&k.Repository}
 		case insight.ByDay:
-			return &k.Day
+			return []any{&k.Day}
 		default:
-			return &k.Agent
+			return []any{&k.Agent}
 		}
-	})
+	}, text, append([]any{max(first, 0), last}, args...)...)
 }
 
-func (s *Store) sums(rows *sql.Rows, err error, dimension func(*insight.Key) any) (insight.Sums, error) {
+// sums reads sums by what their first columns say.
+func (s *Store) sums(ctx context.Context, by func(*insight.Key) []any, text string, args ...any) (insight.Sums, error) {
 	sums := insight.Sums{}
-	_, err = collect(rows, err, func(row scanner) (insight.Key, error) {
+	rows, err := s.r.query(ctx, text, args...)
+	err = Each(rows, err, func(row scanner) error {
 		var k insight.Key
 		var n, total int64
-		err := row.Scan(dimension(&k), &k.Measure, &k.Code, &k.Bucket, &n, &total)
+		err := row.Scan(append(by(&k), &k.Measure, &k.Code, &k.Bucket, &n, &total)...)
 		sums.Add(k, n, total)
-		return k, err
+		return err
 	})
 	return sums, s.explain(err)
 }
@@ -239,16 +227,7 @@ const selectAllTime = "select agent, model, measure, code, bucket, n, total from
 
 // AllTime are the sums since the first event, by agent and model.
 func (s *Store) AllTime(ctx context.Context) (insight.Sums, error) {
-	rows, err := s.r.query(ctx, selectAllTime)
-	sums := insight.Sums{}
-	_, err = collect(rows, err, func(row scanner) (insight.Key, error) {
-		var k insight.Key
-		var n, total int64
-		err := row.Scan(&k.Agent, &k.Model, &k.Measure, &k.Code, &k.Bucket, &n, &total)
-		sums.Add(k, n, total)
-		return k, err
-	})
-	return sums, s.explain(err)
+	return s.sums(ctx, func(k *insight.Key) []any { return []any{&k.Agent, &k.Model} }, selectAllTime)
 }
 
 // InsightState says how far the sums have come.

@@ -3,13 +3,17 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
 	"time"
 
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 )
 
-// This file is for packages beside the store that keep rows of their own in the same
-// database and write them in the same transactions. Texts have ? in both databases.
+// This file is how rows are read and written, in the store and in packages beside it that
+// keep rows of their own in the same database and write them in the same transactions.
+// Texts have ? in both databases.
 
 // Keeper keeps rows of its own about tasks, which retention has to know of.
 type Keeper interface {
@@ -119,6 +123,150 @@ func Collect[T any](rows *sql.Rows, err error, scan func(Scanner) (T, error)) ([
 
 // Changed reports how many rows a statement changed.
 func Changed(res sql.Result, err error) (int64, error) { return changed(res, err) }
+
+// oneRow is the only row of a query; one that is not there is ErrNotFound.
+type oneRow struct{ *sql.Row }
+
+func (r oneRow) Scan(into ...any) error {
+	err := r.Row.Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return noRow{}
+	}
+	return err
+}
+
+// noRow is ErrNotFound, and what database/sql says, for whoever asks for that.
+type noRow struct{}
+
+func (noRow) Error() string { return orchestrator.ErrNotFound.Error() }
+
+func (noRow) Is(target error) bool {
+	return target == orchestrator.ErrNotFound || target == sql.ErrNoRows
+}
+
+// Scalar is a row of one column.
+func Scalar[T any](row scanner) (T, error) {
+	var v T
+	err := row.Scan(&v)
+	return v, err
+}
+
+// Each gives all rows to read.
+func Each(rows *sql.Rows, err error, read func(scanner) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// collect reads all rows with scan.
+func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
+	var all []T
+	err = Each(rows, err, func(row scanner) error {
+		one, err := scan(row)
+		all = append(all, one)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// ReadAll reads every row of a text with scan, outside of a transaction.
+func ReadAll[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), text string, args ...any) ([]T, error) {
+	rows, err := s.r.query(ctx, text, args...)
+	all, err := collect(rows, err, scan)
+	return all, s.explain(err)
+}
+
+// ReadOne is ReadAll for a row that has to be there.
+func ReadOne[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), text string, args ...any) (T, error) {
+	one, err := scan(s.r.row(ctx, text, args...))
+	return one, s.explain(err)
+}
+
+// The columns whose stored form is another one. A truth, 0 or 1, is scanned into a bool as it is.
+
+// Time scans a time into t; 0 and NULL are the zero time.
+func Time(t *time.Time) sql.Scanner { return (*timeColumn)(t) }
+
+type timeColumn time.Time
+
+func (c *timeColumn) Scan(src any) error {
+	var us sql.NullInt64
+	err := us.Scan(src)
+	*c = timeColumn(fromMicros(us.Int64))
+	return err
+}
+
+// MaybeTime scans a time into t, nil for NULL.
+func MaybeTime(t **time.Time) sql.Scanner { return maybeTime{t} }
+
+type maybeTime struct{ into **time.Time }
+
+func (c maybeTime) Scan(src any) error {
+	var us sql.NullInt64
+	err := us.Scan(src)
+	*c.into = fromNull(us)
+	return err
+}
+
+// Took scans microseconds into d.
+func Took(d *time.Duration) sql.Scanner { return (*tookColumn)(d) }
+
+type tookColumn time.Duration
+
+func (c *tookColumn) Scan(src any) error {
+	var us sql.NullInt64
+	err := us.Scan(src)
+	*c = tookColumn(us.Int64) * tookColumn(time.Microsecond)
+	return err
+}
+
+// USD scans millionths of a dollar into usd, nil for NULL.
+func USD(usd **float64) sql.Scanner { return usdColumn{usd} }
+
+type usdColumn struct{ into **float64 }
+
+func (c usdColumn) Scan(src any) error {
+	var micro sql.NullInt64
+	err := micro.Scan(src)
+	*c.into = fromUSD(micro)
+	return err
+}
+
+// JSON scans a text of JSON into v, a pointer; NULL and no text at all leave it as it is.
+func JSON(v any) sql.Scanner { return jsonColumn{v} }
+
+type jsonColumn struct{ into any }
+
+func (c jsonColumn) Scan(src any) error {
+	var text sql.NullString
+	if err := text.Scan(src); err != nil || text.String == "" {
+		return err
+	}
+	return json.Unmarshal([]byte(text.String), c.into)
+}
+
+// MaybeJSON is JSON that leaves v as it is for an empty list, too: what was nil is nil again.
+func MaybeJSON(v any) sql.Scanner { return maybeJSON{v} }
+
+type maybeJSON struct{ into any }
+
+func (c maybeJSON) Scan(src any) error {
+	var text sql.NullString
+	if err := text.Scan(src); err != nil || text.String == "[]" {
+		return err
+	}
+	return JSON(c.into).Scan(text.String)
+}
 
 // Clauses are the conditions of a query, and Args what its marks stand for.
 type Clauses struct{ of clauses }

@@ -216,7 +216,7 @@ func collectNamed(ids map[string]bool, rows *sql.Rows, err error) error {
 func (t *Tx) lockListing() (int64, error) {
 	var pos, at int64
 	err := t.q.row(t.till, selectCursor+t.s.dialect.lock, listingCursor).Scan(&pos, &at)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		_, err = t.q.exec(t.ctx, beginCursor, listingCursor)
 		if err == nil {
 			err = t.q.row(t.till, selectCursor+t.s.dialect.lock, listingCursor).Scan(&pos, &at)
@@ -310,7 +310,7 @@ func (s *Store) reindexSome(ctx context.Context, after string) (ids []string, er
 			return err
 		}
 		rows, err := t.q.query(t.ctx, "select id from delegations where id > ? order by id limit ?", after, reindexBatch)
-		if ids, err = collect(rows, err, scanText); err != nil {
+		if ids, err = collect(rows, err, Scalar[string]); err != nil {
 			return err
 		}
 		upTo := orchestrator.DelegationPrefix + "~"

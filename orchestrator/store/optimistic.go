@@ -137,7 +137,7 @@ func (s *Store) landed(ctx context.Context, t *Tx) (bool, error) {
 	switch {
 	case err == nil && hash == t.row.LastHash:
 		return true, nil
-	case err != nil && !errors.Is(err, sql.ErrNoRows):
+	case err != nil && !errors.Is(err, orchestrator.ErrNotFound):
 		return false, err
 	case !same: // as it is for whatever is on its way
 		return false, nil

@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/ed25519"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
@@ -26,22 +24,15 @@ func (s *Store) SaveSealKey(ctx context.Context, key ed25519.PublicKey) error {
 
 // SealKeys lists the keys that seal, or did, oldest first.
 func (s *Store) SealKeys(ctx context.Context) ([]proof.Key, error) {
-	rows, err := s.r.query(ctx, "select id, key, node, at from seal_keys order by at, id")
-	keys, err := collect(rows, err, func(row scanner) (proof.Key, error) {
-		var k proof.Key
-		var at int64
-		err := row.Scan(&k.ID, (*[]byte)(&k.Public), &k.Node, &at)
-		k.At = fromMicros(at)
+	return ReadAll(ctx, s, func(row scanner) (k proof.Key, err error) {
+		err = row.Scan(&k.ID, (*[]byte)(&k.Public), &k.Node, Time(&k.At))
 		return k, err
-	})
-	return keys, s.explain(err)
+	}, "select id, key, node, at from seal_keys order by at, id")
 }
 
 // CheckpointKeys lists the keys that signed checkpoints, by their fingerprints, sorted.
 func (s *Store) CheckpointKeys(ctx context.Context) ([]string, error) {
-	rows, err := s.r.query(ctx, "select distinct key_id from checkpoints order by key_id")
-	ids, err := collect(rows, err, scanText)
-	return ids, s.explain(err)
+	return ReadAll(ctx, s, Scalar[string], "select distinct key_id from checkpoints order by key_id")
 }
 
 // SealedUpTo is the newest checkpoint, the zero one where there is none.
@@ -55,18 +46,12 @@ const selectVerification = "select id, who, at, took, pos, tasks, seals, problem
 // LastVerified is the newest verification of the whole history; false: there was none.
 func (s *Store) LastVerified(ctx context.Context) (proof.Verification, bool, error) {
 	var v proof.Verification
-	var at, took int64
-	var problems string
 	err := s.r.row(ctx, selectVerification).
-		Scan(&v.ID, &v.Who, &at, &took, &v.Pos, &v.Tasks, &v.Seals, &problems)
-	if errors.Is(err, sql.ErrNoRows) {
+		Scan(&v.ID, &v.Who, Time(&v.At), Took(&v.Took), &v.Pos, &v.Tasks, &v.Seals, JSON(&v.Problems))
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return v, false, nil
 	}
-	if err != nil {
-		return v, false, s.explain(err)
-	}
-	v.At, v.Took = fromMicros(at), time.Duration(took)*time.Microsecond
-	return v, true, json.Unmarshal([]byte(problems), &v.Problems)
+	return v, err == nil, s.explain(err)
 }
 
 // Verify follows every chain of hashes and every seal, tells how far it is, and records
@@ -261,7 +246,7 @@ func (s *Store) proofOf(ctx context.Context, taskID string, sealed int64, keys [
 		return nil, err
 	}
 	c, err := scanCheckpoint(s.r.row(ctx, selectCheckpoints+" where pos >= ? order by pos limit 1", pos.Int64))
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {

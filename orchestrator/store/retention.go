@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -104,9 +104,9 @@ func (t *Tx) retained(column string, before time.Time, after After) ([]ended, er
 // retain locks one task and does one pass on it. A task that was taken up again since it
 // was found is left alone.
 func (t *Tx) retain(column string, run func(*Tx, ended, int) (retention.Done, error), e ended, room int) (retention.Done, error) {
-	var at sql.NullInt64
-	err := t.q.row(t.ctx, "select ended_at from tasks where id = ?"+t.s.dialect.lock, e.id).Scan(&at)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && (!at.Valid || at.Int64 > micros(e.before)) {
+	var at *time.Time
+	err := t.q.row(t.ctx, "select ended_at from tasks where id = ?"+t.s.dialect.lock, e.id).Scan(MaybeTime(&at))
+	if errors.Is(err, orchestrator.ErrNotFound) || err == nil && (at == nil || at.After(whole(e.before))) {
 		return retention.Done{}, nil
 	}
 	if err != nil {
@@ -119,8 +119,9 @@ func (t *Tx) retain(column string, run func(*Tx, ended, int) (retention.Done, er
 	if err != nil || done.More {
 		return done, err
 	}
-	var young bool // something came after the end and is not old yet
-	if err := t.q.row(t.ctx, "select exists (select 1 from events where task_id = ? and at > ?)", e.id, micros(e.before)).Scan(&young); err != nil || young {
+	// Something may have come after the end that is not old yet.
+	young, err := Scalar[bool](t.q.row(t.ctx, "select exists (select 1 from events where task_id = ? and at > ?)", e.id, micros(e.before)))
+	if err != nil || young {
 		return done, err
 	}
 	_, err = t.q.exec(t.ctx, "update tasks set "+column+" = 1, version = version + 1 where id = ?", e.id)
@@ -172,7 +173,7 @@ func (t *Tx) dropBlobs(e ended, _ int) (retention.Done, error) {
 // dropOrphans removes the bytes of a task that nothing refers to any more.
 func (t *Tx) dropOrphans(e ended, _ int) (retention.Done, error) {
 	rows, err := t.q.query(t.ctx, "select id from blobs where task_id = ? and created_at <= ?", e.id, micros(e.before))
-	ids, err := collect(rows, err, scanText)
+	ids, err := collect(rows, err, Scalar[string])
 	if err != nil || len(ids) == 0 {
 		return retention.Done{}, err
 	}
@@ -227,26 +228,14 @@ func (t *Tx) usedBlobs(e ended) (map[string]bool, error) {
 	return used, nil
 }
 
-func scanText(row scanner) (string, error) {
-	var text string
-	return text, row.Scan(&text)
-}
-
 // BlobsGone reports which delegations are of tasks whose blobs retention has removed: what
 // nodes keep of them in their mirrors may go as well.
 func (s *Store) BlobsGone(ctx context.Context, delegations []string) (map[string]bool, error) {
 	gone := map[string]bool{}
-	for len(delegations) > 0 {
-		some := delegations[:min(len(delegations), 500)]
-		delegations = delegations[len(some):]
-		args := make([]any, len(some))
-		for i, id := range some {
-			args[i] = id
-		}
-		rows, err := s.r.query(ctx, "select d.id from delegations d join tasks t on t.id = d.task_id where t.blobs_gone = 1 and d.id in "+marks(len(some)), args...)
-		ids, err := collect(rows, err, scanText)
+	for some := range slices.Chunk(delegations, manyAtOnce) {
+		ids, err := ReadAll(ctx, s, Scalar[string], "select d.id from delegations d join tasks t on t.id = d.task_id where t.blobs_gone = 1 and d.id in "+marks(len(some)), anys(some)...)
 		if err != nil {
-			return nil, s.explain(err)
+			return nil, err
 		}
 		for _, id := range ids {
 			gone[id] = true
@@ -258,18 +247,15 @@ func (s *Store) BlobsGone(ctx context.Context, delegations []string) (map[string
 const selectHolds = "select h.id, h.kind, h.subject, h.request_id, h.reason, h.set_by, h.set_at, h.lifted_by, h.lifted_at, h.lift_reason from holds h"
 
 // heldTask is true of a task t that a standing hold covers.
-const heldTask = `exists (select 1 from holds h where h.lifted_at is null and (h.kind = 'everything' or h.kind = 'task' and h.subject = t.id
-	or h.kind = 'repository' and (h.subject = t.repository or exists (select 1 from delegations d where d.task_id = t.id and d.repository = h.subject))))`
+const heldTask = "exists (select 1 from holds h where " + holdsTask + ")"
+
+// holdsTask is true of a hold h that stands and covers a task t.
+const holdsTask = `h.lifted_at is null and (h.kind = 'everything' or h.kind = 'task' and h.subject = t.id
+	or h.kind = 'repository' and (h.subject = t.repository or exists (select 1 from delegations d where d.task_id = t.id and d.repository = h.subject)))`
 
 func scanHold(row scanner) (retention.Hold, error) {
 	var h retention.Hold
-	var at int64
-	var lifted sql.NullInt64
-	err := row.Scan(&h.ID, &h.Kind, &h.Subject, &h.RequestID, &h.Reason, &h.By, &at, &h.LiftedBy, &lifted, &h.LiftReason)
-	if errors.Is(err, sql.ErrNoRows) {
-		return h, orchestrator.ErrNotFound
-	}
-	h.At, h.LiftedAt = fromMicros(at), fromNull(lifted)
+	err := row.Scan(&h.ID, &h.Kind, &h.Subject, &h.RequestID, &h.Reason, &h.By, Time(&h.At), &h.LiftedBy, MaybeTime(&h.LiftedAt), &h.LiftReason)
 	return h, err
 }
 
@@ -279,17 +265,12 @@ func (s *Store) Holds(ctx context.Context, lifted bool) ([]retention.Hold, error
 	if !lifted {
 		query += " where h.lifted_at is null"
 	}
-	rows, err := s.r.query(ctx, query+" order by h.id desc")
-	found, err := collect(rows, err, scanHold)
-	return found, s.explain(err)
+	return ReadAll(ctx, s, scanHold, query+" order by h.id desc")
 }
 
 // HoldsOn lists the standing holds that cover a task.
 func (s *Store) HoldsOn(ctx context.Context, taskID string) ([]retention.Hold, error) {
-	rows, err := s.r.query(ctx, selectHolds+` join tasks t on t.id = ? where h.lifted_at is null and (h.kind = 'everything' or h.kind = 'task' and h.subject = t.id
-		or h.kind = 'repository' and (h.subject = t.repository or exists (select 1 from delegations d where d.task_id = t.id and d.repository = h.subject))) order by h.id`, taskID)
-	found, err := collect(rows, err, scanHold)
-	return found, s.explain(err)
+	return ReadAll(ctx, s, scanHold, selectHolds+" join tasks t on t.id = ? where "+holdsTask+" order by h.id", taskID)
 }
 
 // SetHold sets a hold, with its event. What retention removes and holds lock the same row,

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -32,30 +30,16 @@ const selectSession = "select s.hash, s.user_id, s.created_at, s.expires_at, " +
 func (s *Store) Session(ctx context.Context, hash string) (people.Session, people.User, error) {
 	var v people.Session
 	var u people.User
-	var created, expires int64
-	r := userRow{into: &u}
-	err := s.r.row(ctx, selectSession, hash, micros(s.now())).Scan(append([]any{&v.Hash, &v.UserID, &created, &expires}, r.columns()...)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return v, u, orchestrator.ErrNotFound
-	}
-	if err == nil {
-		err = r.decode()
-	}
-	v.CreatedAt, v.ExpiresAt = fromMicros(created), fromMicros(expires)
+	err := (&userRow{into: &u}).scan(s.r.row(ctx, selectSession, hash, micros(s.now())), &v.Hash, &v.UserID, Time(&v.CreatedAt), Time(&v.ExpiresAt))
 	return v, u, s.explain(err)
 }
 
 // Sessions lists where a person is signed in, newest first.
 func (s *Store) Sessions(ctx context.Context, userID string) ([]people.Session, error) {
-	rows, err := s.r.query(ctx, "select hash, user_id, client, created_at, expires_at from sessions where user_id = ? and expires_at > ? order by created_at desc, hash", userID, micros(s.now()))
-	found, err := collect(rows, err, func(row scanner) (people.Session, error) {
-		var v people.Session
-		var created, expires int64
-		err := row.Scan(&v.Hash, &v.UserID, &v.Client, &created, &expires)
-		v.CreatedAt, v.ExpiresAt = fromMicros(created), fromMicros(expires)
+	return ReadAll(ctx, s, func(row scanner) (v people.Session, err error) {
+		err = row.Scan(&v.Hash, &v.UserID, &v.Client, Time(&v.CreatedAt), Time(&v.ExpiresAt))
 		return v, err
-	})
-	return found, s.explain(err)
+	}, "select hash, user_id, client, created_at, expires_at from sessions where user_id = ? and expires_at > ? order by created_at desc, hash", userID, micros(s.now()))
 }
 
 // EndSessions signs a person out everywhere but in the session keep, and says of how many.
@@ -104,17 +88,9 @@ func (s *Store) CreateSigninLink(ctx context.Context, actor string, l people.Sig
 func (s *Store) PeekSigninLink(ctx context.Context, hash string) (people.SigninLink, people.User, error) {
 	var l people.SigninLink
 	var u people.User
-	var expires int64
-	r := userRow{into: &u}
-	err := s.r.row(ctx, "select l.hash, l.user_id, l.expires_at, "+userColumns+` from signin_links l join users u on u.id = l.user_id
-		where l.hash = ? and l.used_at is null and l.expires_at > ? and u.disabled = 0`, hash, micros(s.now())).Scan(append([]any{&l.Hash, &l.UserID, &expires}, r.columns()...)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return l, u, orchestrator.ErrNotFound
-	}
-	if err == nil {
-		err = r.decode()
-	}
-	l.ExpiresAt = fromMicros(expires)
+	row := s.r.row(ctx, "select l.hash, l.user_id, l.expires_at, "+userColumns+` from signin_links l join users u on u.id = l.user_id
+		where l.hash = ? and l.used_at is null and l.expires_at > ? and u.disabled = 0`, hash, micros(s.now()))
+	err := (&userRow{into: &u}).scan(row, &l.Hash, &l.UserID, Time(&l.ExpiresAt))
 	return l, u, s.explain(err)
 }
 
@@ -167,26 +143,10 @@ type owned struct {
 
 func scanToken(row scanner) (owned, error) {
 	var v owned
-	var scopes string
-	var created int64
-	var expires, revoked, used sql.NullInt64
-	r := userRow{into: &v.user}
-	err := row.Scan(append([]any{&v.ID, &v.UserID, &v.Name, &scopes, &v.Hash, &created, &expires, &revoked, &used}, r.columns()...)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return v, orchestrator.ErrNotFound
-	}
-	if err != nil {
-		return v, err
-	}
-	v.CreatedAt, v.ExpiresAt, v.RevokedAt, v.LastUsedAt = fromMicros(created), fromNull(expires), fromNull(revoked), fromNull(used)
-	if err := json.Unmarshal([]byte(scopes), &v.Scopes); err != nil {
-		return v, fmt.Errorf("read the scopes of %s: %w", v.ID, err)
-	}
-	if err := r.decode(); err != nil {
-		return v, err
-	}
+	err := (&userRow{into: &v.user}).scan(row, &v.ID, &v.UserID, &v.Name, JSON(&v.Scopes), &v.Hash,
+		Time(&v.CreatedAt), MaybeTime(&v.ExpiresAt), MaybeTime(&v.RevokedAt), MaybeTime(&v.LastUsedAt))
 	v.UserName = v.user.Name
-	return v, nil
+	return v, err
 }
 
 // CreateToken adds an API token; a missing id and time are filled in.
@@ -213,12 +173,10 @@ func (s *Store) CreateToken(ctx context.Context, actor string, v people.Token) (
 
 // Tokens returns the tokens of a person, or all with userID "", newest first.
 func (s *Store) Tokens(ctx context.Context, userID string) ([]people.Token, error) {
-	rows, err := s.r.query(ctx, selectToken+" where t.user_id = ? or ? = '' order by t.id desc", userID, userID)
-	found, err := collect(rows, err, func(row scanner) (people.Token, error) {
+	return ReadAll(ctx, s, func(row scanner) (people.Token, error) {
 		v, err := scanToken(row)
 		return v.Token, err
-	})
-	return found, s.explain(err)
+	}, selectToken+" where t.user_id = ? or ? = '' order by t.id desc", userID, userID)
 }
 
 // RevokeToken ends a token. ErrNotFound when there is none; one that was revoked
@@ -243,7 +201,7 @@ func (s *Store) RevokeToken(ctx context.Context, actor, id string) error {
 // revokeTokens ends all tokens of a person and returns their ids, oldest first.
 func (t *Tx) revokeTokens(userID string) ([]string, error) {
 	rows, err := t.q.query(t.ctx, "select id from tokens where user_id = ? and revoked_at is null order by id", userID)
-	ids, err := collect(rows, err, func(row scanner) (id string, err error) { return id, row.Scan(&id) })
+	ids, err := collect(rows, err, Scalar[string])
 	if err != nil || len(ids) == 0 {
 		return []string{}, err
 	}
@@ -254,11 +212,8 @@ func (t *Tx) revokeTokens(userID string) ([]string, error) {
 // TokenByHash returns a token that is good now, with its person; ErrNotFound when it
 // is unknown, revoked or expired, or the person is disabled.
 func (s *Store) TokenByHash(ctx context.Context, hash string) (people.Token, people.User, error) {
-	v, err := scanToken(s.r.row(ctx, selectToken+" where t.hash = ? and t.revoked_at is null and (t.expires_at is null or t.expires_at > ?) and u.disabled = 0", hash, micros(s.now())))
-	if err != nil {
-		return people.Token{}, people.User{}, s.explain(err)
-	}
-	return v.Token, v.user, nil
+	v, err := ReadOne(ctx, s, scanToken, selectToken+" where t.hash = ? and t.revoked_at is null and (t.expires_at is null or t.expires_at > ?) and u.disabled = 0", hash, micros(s.now()))
+	return v.Token, v.user, err
 }
 
 // TouchToken records that a token was used, to the minute.

@@ -51,9 +51,6 @@ func scanTask(row scanner) (taskRow, error) {
 	err := row.Scan(&t.ID, &t.RootID, &t.Agent, &t.Text, &t.Repository, &t.Ref, &t.Key, &t.Complexity, &t.RequesterID, &t.Requester, &via,
 		&t.RevertOf, &t.Handoffs, &t.seq, &t.LastN, &t.LastHash, &created, &ended,
 		&limits, &t.ForkOf, &t.RemoteHops, &paused, &dropped, &t.gone, &t.Chat, &source, &t.version)
-	if errors.Is(err, sql.ErrNoRows) {
-		return t, orchestrator.ErrNotFound
-	}
 	if err != nil {
 		return t, err
 	}

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -38,34 +36,29 @@ const selectDecided = `select r.state, r.decided_at - r.created_at from requests
 // length of the history.
 func (s *Store) Today(ctx context.Context, since time.Time) (insight.Today, error) {
 	var t insight.Today
-	var spent *int64
 	s.upToDate(ctx)
-	if err := s.r.row(ctx, selectToday, idAt(since), mostToday+1).Scan(&t.Tasks, &spent); err != nil {
+	if err := s.r.row(ctx, selectToday, idAt(since), mostToday+1).Scan(&t.Tasks, USD(&t.USD)); err != nil {
 		return t, s.explain(err)
 	}
 	if t.More = t.Tasks > mostToday; t.More {
 		t.Tasks = mostToday
-	}
-	if spent != nil {
-		usd := float64(*spent) / 1e6
-		t.USD = &usd
 	}
 	if err := s.r.row(ctx, selectLanded, micros(since)).Scan(&t.Landed); err != nil {
 		return t, s.explain(err)
 	}
 	rows, err := s.r.query(ctx, selectDecided, micros(since), mostToday)
 	var waits []time.Duration
-	_, err = collect(rows, err, func(row scanner) (string, error) {
+	err = Each(rows, err, func(row scanner) error {
 		var state string
-		var took int64
-		err := row.Scan(&state, &took)
+		var took time.Duration
+		err := row.Scan(&state, Took(&took))
 		switch {
 		case state == "rejected":
 			t.Rejected++
 		case took > 0 && slices.Contains([]string{"approved", "landed", "reverted"}, state):
-			waits = append(waits, time.Duration(took)*time.Microsecond)
+			waits = append(waits, took)
 		}
-		return state, err
+		return err
 	})
 	if len(waits) > 0 {
 		slices.Sort(waits)
@@ -86,14 +79,13 @@ const (
 // Wrong lists the tasks that failed or expired since then, the newest end
 // first, and says how many there were.
 func (s *Store) Wrong(ctx context.Context, since time.Time, limit int) ([]orchestrator.Delegation, int, error) {
-	var n int
 	s.upToDate(ctx)
-	if err := s.r.row(ctx, countWrong, micros(since)).Scan(&n); err != nil || n == 0 {
-		return nil, 0, s.explain(err)
+	n, err := ReadOne(ctx, s, Scalar[int], countWrong, micros(since))
+	if err != nil || n == 0 {
+		return nil, 0, err
 	}
-	rows, err := s.r.query(ctx, selectWrong, micros(since), limit)
-	found, err := collect(rows, err, scanDelegation)
-	return found, n, s.explain(err)
+	found, err := ReadAll(ctx, s, scanDelegation, selectWrong, micros(since), limit)
+	return found, n, err
 }
 
 const (
@@ -106,22 +98,19 @@ const (
 // Refusals lists the hand-overs that guards have refused since then, newest first, and says
 // how many there were.
 func (s *Store) Refusals(ctx context.Context, since time.Time, limit int) ([]insight.Refusal, int, error) {
-	var n int
-	if err := s.r.row(ctx, countRefused, micros(since)).Scan(&n); err != nil || n == 0 {
-		return nil, 0, s.explain(err)
+	n, err := ReadOne(ctx, s, Scalar[int], countRefused, micros(since))
+	if err != nil || n == 0 {
+		return nil, 0, err
 	}
-	rows, err := s.r.query(ctx, selectRefused, micros(since), limit)
-	found, err := collect(rows, err, func(row scanner) (insight.Refusal, error) {
-		var r insight.Refusal
-		var at int64
+	found, err := ReadAll(ctx, s, func(row scanner) (r insight.Refusal, err error) {
 		var data string
-		err := row.Scan(&r.TaskID, &r.N, &r.DelegationID, &r.From, &at, &data, &r.Task)
+		err = row.Scan(&r.TaskID, &r.N, &r.DelegationID, &r.From, Time(&r.At), &data, &r.Task)
 		var more event.DelegationRefusedData
 		event.Decode([]byte(data), &more)
-		r.To, r.Code, r.Reason, r.Message, r.At = more.To, more.Code, guard.Reason(more.Reason), more.Message, fromMicros(at)
+		r.To, r.Code, r.Reason, r.Message = more.To, more.Code, guard.Reason(more.Reason), more.Message
 		return r, err
-	})
-	return found, n, s.explain(err)
+	}, selectRefused, micros(since), limit)
+	return found, n, err
 }
 
 // liveQuery finds the newest live tasks, a walk along the index for each state; what is
@@ -144,13 +133,13 @@ func (s *Store) LiveTasks(ctx context.Context, limit int, states ...orchestrator
 	rows, err := s.r.query(ctx, text, args...)
 	byState := map[orchestrator.State][]string{}
 	counts = map[orchestrator.State]int{}
-	_, err = collect(rows, err, func(row scanner) (string, error) {
+	err = Each(rows, err, func(row scanner) error {
 		var id string
 		var state orchestrator.State
 		err := row.Scan(&id, &state)
 		byState[state] = append(byState[state], id)
 		counts[state]++
-		return id, err
+		return err
 	})
 	if err != nil {
 		return nil, nil, s.explain(err)
@@ -167,12 +156,11 @@ func (s *Store) LiveTasks(ctx context.Context, limit int, states ...orchestrator
 	if len(ids) == 0 {
 		return nil, counts, nil
 	}
-	rows, err = s.r.query(ctx, selectDelegation+" where d.id in "+marks(len(ids)), ids...)
-	found, err = collect(rows, err, scanDelegation)
+	found, err = ReadAll(ctx, s, scanDelegation, selectDelegation+" where d.id in "+marks(len(ids)), ids...)
 	slices.SortFunc(found, func(a, b orchestrator.Delegation) int {
 		return slices.Index(ids, any(a.ID)) - slices.Index(ids, any(b.ID))
 	})
-	return found, counts, s.explain(err)
+	return found, counts, err
 }
 
 // selectAgents hops along an index from one name to the next instead of reading all rows.
@@ -189,23 +177,14 @@ const selectAgents = `with recursive names (name) as (
 // Loads counts the live delegations of every agent that has any history, by name.
 func (s *Store) Loads(ctx context.Context) ([]orchestrator.Load, error) {
 	s.upToDate(ctx)
-	rows, err := s.r.query(ctx, selectAgents)
-	loads, err := collect(rows, err, func(row scanner) (orchestrator.Load, error) {
-		var l orchestrator.Load
-		var at sql.NullInt64
-		var failure sql.NullString
-		if err := row.Scan(&l.Agent, &at, &failure); err != nil {
-			return l, err
-		}
-		l.LastAt = fromNull(at)
-		var f agent.Failure
-		if failure.Valid && json.Unmarshal([]byte(failure.String), &f) == nil {
-			l.LastError = f.Message
-		}
-		return l, nil
-	})
+	loads, err := ReadAll(ctx, s, func(row scanner) (l orchestrator.Load, err error) {
+		var failure agent.Failure
+		err = row.Scan(&l.Agent, MaybeTime(&l.LastAt), JSON(&failure))
+		l.LastError = failure.Message
+		return l, err
+	}, selectAgents)
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, err
 	}
 	return loads, s.explain(s.countLive(ctx, loads))
 }
@@ -217,20 +196,14 @@ func (s *Store) countLive(ctx context.Context, loads []orchestrator.Load) error 
 		byName[loads[i].Agent] = &loads[i]
 	}
 	rows, err := s.r.query(ctx, "select to_agent, state, count(*) from listing where ended_at is null group by to_agent, state")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return Each(rows, err, func(row scanner) error {
 		var name string
 		var state orchestrator.State
 		var n int
-		if err := rows.Scan(&name, &state, &n); err != nil {
-			return err
-		}
+		err := row.Scan(&name, &state, &n)
 		l := byName[name]
 		if l == nil {
-			continue // made since the other query
+			return err // made since the other query
 		}
 		switch state {
 		case orchestrator.Queued:
@@ -240,6 +213,6 @@ func (s *Store) countLive(ctx context.Context, loads []orchestrator.Load) error 
 		default:
 			l.Running += n
 		}
-	}
-	return rows.Err()
+		return err
+	})
 }

@@ -54,9 +54,6 @@ func keptText(k *orchestrator.Checkpoint) string {
 func (s *Store) KeptAt(ctx context.Context, delegationID string, generation, n int) (commit, tree string, err error) {
 	var kept string
 	err = s.r.row(ctx, "select kept from turns where delegation_id = ? and generation = ? and n = ?", delegationID, generation, n).Scan(&kept)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", "", orchestrator.ErrNotFound
-	}
 	commit, tree, _ = strings.Cut(kept, " ")
 	return commit, tree, s.explain(err)
 }
@@ -161,19 +158,14 @@ func (t *Tx) DropBlob(_ context.Context, id string) error {
 
 // Blob returns the bytes of a blob.
 func (s *Store) Blob(ctx context.Context, id string) ([]byte, error) {
-	var data []byte
-	err := s.r.row(ctx, "select data from blobs where id = ?", id).Scan(&data)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, orchestrator.ErrNotFound
-	}
-	return data, s.explain(err)
+	return ReadOne(ctx, s, Scalar[[]byte], "select data from blobs where id = ?", id)
 }
 
 // Remembered is the child that was noted under a key of what is done once.
 func (t *Tx) Remembered(_ context.Context, key string) (id string, err error) {
 	err = t.q.row(t.ctx, "select delegation_id from dedup where dedup_key = ?", clean(key)).Scan(&id)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	case errors.Is(err, orchestrator.ErrNotFound):
 		return "", orchestrator.ErrNotFound
 	case err != nil:
 		return "", fmt.Errorf("look whether %s was done: %w", key, err)

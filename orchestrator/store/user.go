@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,38 +21,28 @@ const (
 
 // userRow reads the columns of a user.
 type userRow struct {
-	into              *people.User
-	roles, awayTo     string
-	disabled, created int64
-	from, until       int64
+	into *people.User
+	away people.Away
 }
 
 func (r *userRow) columns() []any {
-	return []any{&r.into.ID, &r.into.Name, &r.roles, &r.into.PasswordHash, &r.disabled, &r.created, &r.awayTo, &r.from, &r.until, &r.into.Zone}
+	u := r.into
+	return []any{&u.ID, &u.Name, JSON(&u.Roles), &u.PasswordHash, &u.Disabled, Time(&u.CreatedAt), &r.away.To, Time(&r.away.From), Time(&r.away.Until), &u.Zone}
 }
 
-func (r *userRow) decode() error {
-	r.into.Disabled, r.into.CreatedAt = r.disabled == 1, fromMicros(r.created)
-	if r.awayTo != "" {
-		r.into.Away = &people.Away{To: r.awayTo, From: fromMicros(r.from), Until: fromMicros(r.until)}
+// scan reads a row that has the user's columns behind those in before.
+func (r *userRow) scan(row scanner, before ...any) error {
+	err := row.Scan(append(before, r.columns()...)...)
+	if r.away.To != "" {
+		r.into.Away = &r.away
 	}
-	if err := json.Unmarshal([]byte(r.roles), &r.into.Roles); err != nil {
-		return fmt.Errorf("read the roles of %s: %w", r.into.Name, err)
-	}
-	return nil
+	return err
 }
 
 func scanUser(row scanner) (people.User, error) {
 	var u people.User
-	r := userRow{into: &u}
-	err := row.Scan(r.columns()...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return u, orchestrator.ErrNotFound
-	}
-	if err != nil {
-		return u, err
-	}
-	return u, r.decode()
+	err := (&userRow{into: &u}).scan(row)
+	return u, err
 }
 
 // nameKey is the identity of a name: Ann and ann are one person.
@@ -110,22 +97,19 @@ func flag(yes bool) int {
 
 // User returns a person by id.
 func (s *Store) User(ctx context.Context, id string) (people.User, error) {
-	u, err := scanUser(s.r.row(ctx, selectUser+" where u.id = ?", clean(id)))
-	return u, s.explain(err)
+	return ReadOne(ctx, s, scanUser, selectUser+" where u.id = ?", clean(id))
 }
 
 // UserByName returns a person by name, in any case.
 func (s *Store) UserByName(ctx context.Context, name string) (people.User, error) {
-	u, err := scanUser(s.r.row(ctx, selectUser+" where u.name_key = ?", nameKey(clean(name))))
-	return u, s.explain(err)
+	return ReadOne(ctx, s, scanUser, selectUser+" where u.name_key = ?", nameKey(clean(name)))
 }
 
 // Users returns everybody by name, with their accounts.
 func (s *Store) Users(ctx context.Context) ([]people.User, error) {
-	rows, err := s.r.query(ctx, selectUsers)
-	found, err := collect(rows, err, scanUser)
+	found, err := ReadAll(ctx, s, scanUser, selectUsers)
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, err
 	}
 	accounts, err := s.Accounts(ctx, "")
 	if err != nil {
@@ -228,16 +212,8 @@ const (
 
 func scanView(row scanner) (history.View, error) {
 	var v history.View
-	var columns string
-	var shared, at int64
-	if err := row.Scan(&v.ID, &v.UserID, &v.Owner, &v.Name, &v.List, &v.Line, &columns, &shared, &at); err != nil {
-		return v, err
-	}
-	v.Shared, v.At = shared == 1, fromMicros(at)
-	if err := json.Unmarshal([]byte(columns), &v.Columns); err != nil {
-		return v, fmt.Errorf("read the columns of view %s: %w", v.ID, err)
-	}
-	return v, nil
+	err := row.Scan(&v.ID, &v.UserID, &v.Owner, &v.Name, &v.List, &v.Line, JSON(&v.Columns), &v.Shared, Time(&v.At))
+	return v, err
 }
 
 // SaveView keeps a view, in place of the one of that person, list and name; ErrExists
@@ -252,8 +228,7 @@ func (s *Store) SaveView(ctx context.Context, actor string, v history.View, most
 	}
 	at := s.now()
 	save := func(t *Tx) error {
-		var others int
-		err := t.q.row(t.ctx, "select count(*) from saved_views where user_id = ? and not (list = ? and name_key = ?)", v.UserID, string(v.List), nameKey(v.Name)).Scan(&others)
+		others, err := Scalar[int](t.q.row(t.ctx, "select count(*) from saved_views where user_id = ? and not (list = ? and name_key = ?)", v.UserID, string(v.List), nameKey(v.Name)))
 		if err != nil {
 			return fmt.Errorf("count the views of %s: %w", v.UserID, err)
 		}
@@ -271,20 +246,15 @@ func (s *Store) SaveView(ctx context.Context, actor string, v history.View, most
 
 // Views are the saved views that a person sees: their own and the shared ones, by name.
 func (s *Store) Views(ctx context.Context, userID string) ([]history.View, error) {
-	rows, err := s.r.query(ctx, selectOwnViews, clean(userID))
-	found, err := collect(rows, err, scanView)
-	return found, s.explain(err)
+	return ReadAll(ctx, s, scanView, selectOwnViews, clean(userID))
 }
 
 // DeleteView removes a view of that person; with shared, a shared one of anybody. It is
 // ErrNotFound where there is none of these.
 func (s *Store) DeleteView(ctx context.Context, actor, userID, id string, shared bool) error {
-	v, err := scanView(s.r.row(ctx, selectViews+" where v.id = ? and (v.user_id = ? or (v.shared = 1 and ? = 1))", clean(id), userID, flag(shared)))
+	v, err := ReadOne(ctx, s, scanView, selectViews+" where v.id = ? and (v.user_id = ? or (v.shared = 1 and ? = 1))", clean(id), userID, flag(shared))
 	if err != nil {
-		if errors.Is(err, sql.ErrNoRows) {
-			return orchestrator.ErrNotFound
-		}
-		return s.explain(err)
+		return err
 	}
 	remove := func(t *Tx) error {
 		n, err := changed(t.q.exec(t.ctx, "delete from saved_views where id = ?", v.ID))

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -83,14 +82,9 @@ func (m *meter) say() {
 
 func (s *Store) verifyAll(ctx context.Context, report func(string, error), m *meter) (checked int, err error) {
 	for after := ""; ; {
-		rows, err := s.r.query(ctx, "select id from tasks where id > ? order by id limit ?", after, verifyPage)
-		page, err := collect(rows, err, func(row scanner) (string, error) {
-			var id string
-			err := row.Scan(&id)
-			return id, err
-		})
+		page, err := ReadAll(ctx, s, Scalar[string], "select id from tasks where id > ? order by id limit ?", after, verifyPage)
 		if err != nil {
-			return checked, s.explain(err)
+			return checked, err
 		}
 		for _, id := range page {
 			if err := s.verifyTask(ctx, id, m.read); err != nil {
@@ -114,9 +108,8 @@ func (s *Store) verifyAll(ctx context.Context, report func(string, error), m *me
 
 // verifyOrphans reports a task whose row was removed while its events stayed.
 func (s *Store) verifyOrphans(ctx context.Context, report func(string, error)) error {
-	var id string
-	err := s.r.row(ctx, "select e.task_id from events e where e.n = 1 and not exists (select 1 from tasks t where t.id = e.task_id) limit 1").Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
+	id, err := Scalar[string](s.r.row(ctx, "select e.task_id from events e where e.n = 1 and not exists (select 1 from tasks t where t.id = e.task_id) limit 1"))
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return nil
 	}
 	if err == nil {
@@ -160,20 +153,13 @@ const selectHeads = `select h.task_id, h.n, e.hash from (select task_id, max(n) 
 // eachHead gives the heads of a checkpoint in their order.
 func (s *Store) eachHead(ctx context.Context, from, to int64, each func(proof.Head) error) error {
 	rows, err := s.r.query(ctx, selectHeads, from, to)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return Each(rows, err, func(row scanner) error {
 		var h proof.Head
-		if err := rows.Scan(&h.TaskID, &h.N, &h.Hash); err != nil {
+		if err := row.Scan(&h.TaskID, &h.N, &h.Hash); err != nil {
 			return err
 		}
-		if err := each(h); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return each(h)
+	})
 }
 
 // heads hashes the heads of a checkpoint.
@@ -193,15 +179,13 @@ const (
 
 func scanCheckpoint(row scanner) (proof.Checkpoint, error) {
 	var c proof.Checkpoint
-	var at int64
-	err := row.Scan(&c.Pos, &c.Prev, &c.Heads, &at, &c.KeyID, &c.Signature)
-	c.At = fromMicros(at)
+	err := row.Scan(&c.Pos, &c.Prev, &c.Heads, Time(&c.At), &c.KeyID, &c.Signature)
 	return c, err
 }
 
 func (s *Store) lastCheckpoint(ctx context.Context) (proof.Checkpoint, error) {
 	c, err := scanCheckpoint(s.r.row(ctx, selectCheckpoint))
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		return proof.Checkpoint{}, nil
 	}
 	return c, err
@@ -214,19 +198,16 @@ func (s *Store) Sealed(ctx context.Context) (last, waits time.Time, err error) {
 	if err != nil {
 		return last, waits, s.explain(err)
 	}
-	var at int64
-	err = s.r.row(ctx, "select e.at from event_order o join events e on e.task_id = o.task_id and e.n = o.n where o.pos > ? order by o.pos limit 1", c.Pos).Scan(&at)
-	if errors.Is(err, sql.ErrNoRows) {
+	err = s.r.row(ctx, "select e.at from event_order o join events e on e.task_id = o.task_id and e.n = o.n where o.pos > ? order by o.pos limit 1", c.Pos).Scan(Time(&waits))
+	if errors.Is(err, orchestrator.ErrNotFound) {
 		err = nil
 	}
-	return c.At, fromMicros(at), s.explain(err)
+	return c.At, waits, s.explain(err)
 }
 
 // Checkpoints returns checkpoints with a position > after, ascending.
 func (s *Store) Checkpoints(ctx context.Context, after int64, limit int) ([]proof.Checkpoint, error) {
-	rows, err := s.r.query(ctx, selectCheckpoints+" where pos > ? order by pos limit ?", after, limit)
-	found, err := collect(rows, err, scanCheckpoint)
-	return found, s.explain(err)
+	return ReadAll(ctx, s, scanCheckpoint, selectCheckpoints+" where pos > ? order by pos limit ?", after, limit)
 }
 
 // VerifySeals checks that every checkpoint follows the one before, covers the events

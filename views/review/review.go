@@ -22,7 +22,6 @@ type ReviewPage struct {
 	views.Chrome
 	ID            string
 	TaskID        string
-	DelegationID  string
 	Title         string       // the task's first line; foreign
 	Ask           *HandoverAsk // of a hand-over; nil for a patch
 	State         string
@@ -108,7 +107,6 @@ type ReviewPage struct {
 	Split         bool // ?view=split
 	MoreFilesHref string
 	CutNote       string // what of the diff is not on this page, with its size
-	Careful       bool
 }
 
 // RuleLine is which rule asks and how far it is.

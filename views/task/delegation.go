@@ -29,9 +29,7 @@ type DelegationPage struct {
 	CreatedAt  time.Time
 	EndedAt    time.Time
 	Repository string
-	On         string // branch, or "tag v1 (read only)"; "" without a repository
-	Usage      views.Usage
-	HandOffs   int
+	On         string  // branch, or "tag v1 (read only)"; "" without a repository
 	MaxHandOff int     // 0: no limit is known
 	Meters     []Meter // what was used and is reserved, against the budget
 	Approval   *views.ApprovalRow

@@ -172,15 +172,15 @@ type Trial struct {
 	Message Maybe `json:"message"`
 }
 
-// PolicyRule is a rule to be tried, with the keys of gatehouse.yaml.
+// PolicyRule is a rule as it is written: in gatehouse.yaml, on the page of the policy and to be tried.
 type PolicyRule struct {
-	Name    string   `json:"name"`
-	When    string   `json:"when"`
-	Need    *int     `json:"need,omitempty"`
-	From    []string `json:"from,omitempty"`
-	Deny    bool     `json:"deny,omitempty"`
-	Shadow  bool     `json:"shadow,omitempty"`
-	Expires string   `json:"expires,omitempty"`
+	Name    string   `json:"name" yaml:"name"`
+	When    string   `json:"when" yaml:"when"`
+	Need    *int     `json:"need,omitempty" yaml:"need,omitempty"`
+	From    []string `json:"from,omitempty" yaml:"from,omitempty,flow"`
+	Deny    bool     `json:"deny,omitempty" yaml:"deny,omitempty"`
+	Shadow  bool     `json:"shadow,omitempty" yaml:"shadow,omitempty"`
+	Expires string   `json:"expires,omitempty" yaml:"expires,omitempty"`
 }
 
 // PolicyTest is the body of POST /policy/test. Without rules those in force are tried.

@@ -23,7 +23,7 @@ type Channels struct {
 type Webhook struct {
 	Name         string `yaml:"name"`
 	URL          string `yaml:"url"`
-	Format       string `yaml:"format"`
+	Format       string `yaml:"format" offers:"slack standard"`
 	Secret       string `yaml:"secret"`
 	AllowPrivate bool   `yaml:"allow_private"`
 }
@@ -56,7 +56,6 @@ func (b *builder) bots() map[origin.Channel]bot.Section {
 		}
 		where := at("channels", keyOf(f))
 		section, faults := written.Check(bot.Server{PublicURL: b.file.Server.PublicURL})
-		b.words(where, reflect.ValueOf(section).Elem())
 		for _, fault := range faults {
 			said := fault.Text
 			if fault.Value != "" {
@@ -67,15 +66,6 @@ func (b *builder) bots() map[origin.Channel]bot.Section {
 		sections[origin.Channel(keyOf(f))] = section
 	}
 	return sections
-}
-
-// words checks the keys of a section that take one of a few words.
-func (b *builder) words(where []any, section reflect.Value) {
-	for f, value := range section.Fields() {
-		if words := strings.Fields(f.Tag.Get("words")); len(words) > 0 {
-			b.among(append(slices.Clone(where), keyOf(f)), value.String(), words)
-		}
-	}
 }
 
 // botAtStart reports whether a key of a bot is read at the start only.

@@ -26,7 +26,7 @@ import (
 // server reads where to listen.
 func (b *builder) server(c *Config) {
 	s := b.file.Server
-	c.Listen = cmp.Or(s.Listen, "127.0.0.1:8080")
+	c.Listen = s.Listen
 	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
 		b.bad(at("server", "listen"), "%q is no address to listen on. Write host:port, such as 127.0.0.1:8080.", c.Listen)
 	}
@@ -34,7 +34,7 @@ func (b *builder) server(c *Config) {
 	if u, ok := webAddress(c.PublicURL); !ok || u.Path != "" {
 		b.bad(at("server", "public_url"), "%q is no address of a site. Write http:// or https:// with a host and no path.", s.PublicURL)
 	}
-	location, err := time.LoadLocation(cmp.Or(s.Timezone, "UTC"))
+	location, err := time.LoadLocation(s.Timezone)
 	if err != nil {
 		b.bad(at("server", "timezone"), "there is no time zone %q. Write a name such as Europe/Berlin.", s.Timezone)
 		location = time.UTC
@@ -42,27 +42,17 @@ func (b *builder) server(c *Config) {
 	c.Location = location
 }
 
-// settings reads the engine's figures. The defaults are those of the contract.
+// settings reads the engine's figures.
 func (b *builder) settings() orchestrator.Settings {
 	e := b.file.Engine
 	s := orchestrator.Settings{
-		Workers: b.number("workers", e.Workers, 8, 1, 10_000), MaxAttempts: b.number("max_attempts", e.MaxAttempts, 3, 1, 100),
-		MaxDepth: b.number("max_depth", e.MaxDepth, chain.DefaultMaxDepth, 1, 100), MaxHandoffs: 5,
-		Lease: b.duration(at("engine", "lease"), e.Lease, 30*time.Second), CheckTime: b.duration(at("engine", "check_timeout"), e.CheckTime, 10*time.Minute),
-		Cycle: cmp.Or(e.Cycle, "strict"), Capacity: cmp.Or(e.Capacity, "queue"),
-		Spawn: orchestrator.SpawnSettings{Children: b.figure(at("engine", "spawn", "children"), "children", e.Spawn.Children, 5, 1, 1000),
-			PerAgent: b.figure(at("engine", "spawn", "per_agent"), "per_agent", e.Spawn.PerAgent, 0, 1, 100_000),
-			Timeout:  b.duration(at("engine", "spawn", "timeout"), e.Spawn.Timeout, 5*time.Minute),
-			Remember: b.duration(at("engine", "spawn", "remember"), e.Spawn.Remember, 24*time.Hour)},
-		QueueTimeout: b.duration(at("engine", "queue_timeout"), e.QueueTime, 0), Inbox: b.number("inbox", e.Inbox, 50, 1, 1_000_000),
-		KillAfter: b.duration(at("engine", "kill_after"), e.KillAfter, 10*time.Second), RecordEnds: e.RecordEnds == nil || *e.RecordEnds,
-		DailyUSD: e.DailyUSD,
+		Workers: e.Workers, MaxAttempts: e.MaxAttempts, MaxDepth: cmp.Or(e.MaxDepth, chain.DefaultMaxDepth), MaxHandoffs: *e.MaxHandoffs,
+		Lease: span(e.Lease), AckTimeout: span(e.AckTimeout), CheckTime: span(e.CheckTime), Cycle: e.Cycle, Capacity: e.Capacity,
+		Spawn:        orchestrator.SpawnSettings{Children: e.Spawn.Children, PerAgent: e.Spawn.PerAgent, Timeout: span(e.Spawn.Timeout), Remember: span(e.Spawn.Remember)},
+		QueueTimeout: span(e.QueueTime), Inbox: e.Inbox, KillAfter: span(e.KillAfter), RecordEnds: *e.RecordEnds, DailyUSD: e.DailyUSD,
 	}
-	if e.MaxHandoffs != nil {
-		s.MaxHandoffs = *e.MaxHandoffs
-		if s.MaxHandoffs < 0 {
-			b.bad(at("engine", "max_handoffs"), "max_handoffs: %d is below 0.", s.MaxHandoffs)
-		}
+	if s.MaxHandoffs < 0 {
+		b.bad(at("engine", "max_handoffs"), "max_handoffs: %d is below 0.", s.MaxHandoffs)
 	}
 	if e.DailyUSD < 0 || e.DailyUSD > 1e9 || math.IsNaN(e.DailyUSD) {
 		b.bad(at("engine", "daily_usd"), "daily_usd: %v is no amount of money. Write USD, 0 or more.", e.DailyUSD)
@@ -70,27 +60,8 @@ func (b *builder) settings() orchestrator.Settings {
 	if s.Lease < time.Second {
 		b.bad(at("engine", "lease"), "lease: %s is too short. Write 1s or more.", s.Lease)
 	}
-	b.oneOf(at("engine", "cycle"), s.Cycle, "strict", "bounded")
-	b.oneOf(at("engine", "capacity"), s.Capacity, "queue", "refuse")
-	s.AckTimeout = b.duration(at("engine", "ack_timeout"), e.AckTimeout, 120*time.Second)
 	b.limits(&s)
 	return s
-}
-
-// number reads a figure of the engine; 0 is not written.
-func (b *builder) number(key string, n, fallback, least, most int) int {
-	return b.figure(at("engine", key), key, n, fallback, least, most)
-}
-
-// figure reads a figure at any place; 0 is not written.
-func (b *builder) figure(path []any, key string, n, fallback, least, most int) int {
-	if n == 0 {
-		return fallback
-	}
-	if n < least || n > most {
-		b.bad(path, "%s: %d is out of range. Write %d to %d.", key, n, least, most)
-	}
-	return n
 }
 
 func (b *builder) oneOf(path []any, value string, allowed ...string) { b.among(path, value, allowed) }
@@ -125,9 +96,9 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	where := at("agents", name)
 	s := agent.Spec{
 		Name: name, Kind: agent.Kind(a.Kind), Role: agent.Role(a.Role), Capabilities: a.Capabilities, Repository: a.Repository, Writes: a.Writes,
-		AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, TrustCheckout: a.TrustCheckout, Approval: cmp.Or(a.Approval, "any"), Owner: a.Owner, Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
+		AnalysisOnly: a.AnalysisOnly, AskFirst: a.AskFirst, TrustCheckout: a.TrustCheckout, Approval: a.Approval, Owner: a.Owner, Prompt: a.Prompt, Command: a.Command, Protocol: a.Protocol,
 		Env: a.Env, OutputLimit: a.OutputLimit, Model: a.Model, URL: a.URL, Token: a.Token, Card: a.Card,
-		Timeout: b.duration(append(where, "timeout"), a.Timeout, 15*time.Minute),
+		Timeout: span(a.Timeout),
 	}
 	if a.DelegatesTo != nil {
 		s.DelegatesTo, s.Restricted = *a.DelegatesTo, true
@@ -141,9 +112,6 @@ func (b *builder) agent(name string, a Agent) agent.Spec {
 	s.Steps = each.Of(a.Steps, stepOf)
 	b.kind(where, a, s)
 	b.elsewhere(where, a, s)
-	if a.Role != "" {
-		b.oneOf(append(where, "role"), a.Role, "admin", "developer", "specialist", "cli")
-	}
 	b.among(append(where, "approval"), s.Approval, origin.Modes())
 	if s.Approval == "auto" && !s.AnalysisOnly {
 		b.bad(append(where, "approval"), "agent %s: approval: auto is only for agents with analysis_only: true. A patch needs a person, or a rule with need: 0.", name)

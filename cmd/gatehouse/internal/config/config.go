@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -100,6 +101,9 @@ func parseFrom(name string, text []byte, from sources) (*Config, error) {
 	c := b.build()
 	c.Path = name
 	if len(b.problems) > 0 {
+		slices.SortStableFunc(b.problems, func(p, q *Problem) int {
+			return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
+		})
 		return nil, b.problems
 	}
 	return c, nil
@@ -130,8 +134,9 @@ func (b *builder) note(n *yaml.Node, p *Problem) {
 func at(path ...any) []any { return path }
 
 func (b *builder) build() *Config {
+	b.complete(reflect.ValueOf(&b.file), nil)
 	f := b.file
-	c := &Config{doc: b.doc, File: f, Groups: f.Groups, FourEyes: f.Approval.FourEyes == nil || *f.Approval.FourEyes}
+	c := &Config{doc: b.doc, File: f, Groups: f.Groups, FourEyes: *f.Approval.FourEyes}
 	b.server(c)
 	c.Database = b.database()
 	c.Data = b.path(cmp.Or(f.Data, "./data"))
@@ -142,11 +147,8 @@ func (b *builder) build() *Config {
 	c.Engine.Agents = b.agents()
 	c.Engine.Lifespans = b.lifespans()
 	c.Engine.Retention = b.retention()
-	c.Expires = b.duration(at("approval", "expires"), f.Approval.Expires, 72*time.Hour)
+	c.Expires = span(f.Approval.Expires)
 	c.Policy, c.Handovers = b.policy(), b.handovers()
-	for i, code := range f.Approval.Careful {
-		b.oneOf(at("approval", "careful", i), code, approval.CarefulNoChecks, approval.CarefulNoSandbox, approval.CarefulNeedTwo)
-	}
 	c.Remind, c.Escalate, c.Approvers = b.remind(), b.escalate(), b.approvers()
 	c.Bots, c.Webhooks = b.bots(), b.webhooks()
 	c.Providers = b.providers()
@@ -211,13 +213,13 @@ func (b *builder) repositories() map[string]orchestrator.Repository {
 		if !strings.Contains(source, "://") && !scpLike(source) {
 			source = b.path(source)
 		}
-		if r.Deliver != "" && r.Deliver != "merge" && r.Deliver != "branch" {
+		if r.Deliver != "merge" && r.Deliver != "branch" {
 			b.bad(append(where, "deliver"), "deliver: %q is unknown. Write merge or branch.", r.Deliver)
 		}
 		if err := patch.CheckRef(strings.TrimPrefix(r.Branch, "refs/heads/")); err != nil {
 			b.bad(append(where, "branch"), "branch: %v", err)
 		}
-		all[name] = orchestrator.Repository{Name: name, Source: source, Branch: r.Branch, Deliver: cmp.Or(r.Deliver, "merge"),
+		all[name] = orchestrator.Repository{Name: name, Source: source, Branch: r.Branch, Deliver: r.Deliver,
 			Checks: r.Checks, Protect: r.Protect, Credential: r.Credential, Committer: b.committer(append(where, "commit"), r.Commit)}
 	}
 	return all

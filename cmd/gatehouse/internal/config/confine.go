@@ -15,17 +15,17 @@ import (
 
 // AgentDefaults hold for every agent that does not say otherwise.
 type AgentDefaults struct {
-	Sandbox string    `yaml:"sandbox"`
-	Network string    `yaml:"network"`
+	Sandbox string    `yaml:"sandbox" offers:"auto required off"`
+	Network string    `yaml:"network" words:"open off"`
 	Limits  RunLimits `yaml:"limits"`
 }
 
 // RunLimits are what one run of a program may use, with all that it starts.
 type RunLimits struct {
-	Memory    string `yaml:"memory"`    // 2G
-	Processes int    `yaml:"processes"` // at once
-	Files     string `yaml:"files"`     // written into its own folders, 4G
-	CPU       int    `yaml:"cpu"`       // processors
+	Memory    string `yaml:"memory"`                      // 2G
+	Processes int    `yaml:"processes" range:"1 1048576"` // at once
+	Files     string `yaml:"files"`                       // written into its own folders, 4G
+	CPU       int    `yaml:"cpu" range:"1 1048576"`       // processors
 }
 
 // The least that a program can start with, and more than any machine has.
@@ -33,7 +33,6 @@ const (
 	leastMemory = 16 << 20
 	leastFiles  = 1 << 20
 	mostSize    = 1 << 50
-	mostCount   = 1 << 20
 )
 
 // confine reads what confines an agent's programs.
@@ -41,7 +40,6 @@ func (b *builder) confine(where []any, a Agent, s *agent.Spec) {
 	d := b.file.Engine.AgentDefaults
 	s.Sandbox = b.sandbox(append(where, "sandbox"), cmp.Or(a.Sandbox, d.Sandbox, agent.SandboxAuto))
 	s.Network = cmp.Or(a.Network, d.Network, agent.NetworkOpen)
-	b.oneOf(append(where, "network"), s.Network, agent.NetworkOpen, agent.NetworkOff)
 	if s.Network == agent.NetworkOff && s.Kind != agent.Command && !llm.RunsCommands(*s) {
 		if a.Network != "" {
 			b.bad(append(where, "network"), "agent %s: network: off is for agents of kind command, and for models with run_command; %s works over the network. Take it out.", s.Name, s.Kind)
@@ -68,9 +66,6 @@ func (b *builder) agentDefaults() agent.Limits {
 	if d.Sandbox != "" {
 		b.sandbox(append(where, "sandbox"), d.Sandbox)
 	}
-	if d.Network != "" {
-		b.oneOf(append(where, "network"), d.Network, agent.NetworkOpen, agent.NetworkOff)
-	}
 	return b.runLimits(append(where, "limits"), d.Limits)
 }
 
@@ -84,9 +79,9 @@ func (d AgentDefaults) limits() agent.Limits {
 func (b *builder) runLimits(where []any, l RunLimits) agent.Limits {
 	return agent.Limits{
 		Memory:    b.size(append(where, "memory"), "memory", l.Memory, leastMemory),
-		Processes: b.figure(append(where, "processes"), "processes", l.Processes, 0, 1, mostCount),
+		Processes: l.Processes,
 		Files:     b.size(append(where, "files"), "files", l.Files, leastFiles),
-		CPU:       b.figure(append(where, "cpu"), "cpu", l.CPU, 0, 1, mostCount),
+		CPU:       l.CPU,
 	}
 }
 

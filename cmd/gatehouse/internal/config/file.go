@@ -1,5 +1,7 @@
 package config
 
+import "gatehouse/web/wire"
+
 // File is gatehouse.yaml as written. Durations are text ("30s", "72h") and paths
 // are relative to the file's folder until config.go has made values of them.
 type File struct {
@@ -30,65 +32,72 @@ type Retention struct {
 
 // Telemetry is what traces carry; the environment says where they go.
 type Telemetry struct {
-	Content bool `yaml:"content"` // texts of messages, too
+	Content bool `yaml:"content" default:"false"` // texts of messages, too
 }
 
 // Server is where the dashboard and the API listen.
 type Server struct {
-	Listen    string `yaml:"listen"`
+	Listen    string `yaml:"listen" default:"127.0.0.1:8080"`
 	PublicURL string `yaml:"public_url"`
-	Timezone  string `yaml:"timezone"`
+	Timezone  string `yaml:"timezone" default:"UTC"`
 }
 
 // Engine are the engine's limits.
 type Engine struct {
-	Workers     int                   `yaml:"workers"`
-	Lease       string                `yaml:"lease"`
-	AckTimeout  string                `yaml:"ack_timeout"`
-	MaxAttempts int                   `yaml:"max_attempts"`
-	MaxDepth    int                   `yaml:"max_depth"`
-	MaxHandoffs *int                  `yaml:"max_handoffs"`
-	Handoffs    string                `yaml:"handoffs"` // on, or opt_in: a task must enable them
-	Cycle       string                `yaml:"cycle"`
-	Capacity    string                `yaml:"capacity"`
-	CheckTime   string                `yaml:"check_timeout"`
-	Budget      *Allowance            `yaml:"budget"`
-	Tiers       map[string]*Allowance `yaml:"tiers"`      // by complexity (H19–H21)
-	Complexity  string                `yaml:"complexity"` // auto: tasks without one are classified (H24)
-	Breaker     Breaker               `yaml:"breaker"`
-	MaxRemote   *int                  `yaml:"max_remote_hops"`
-	Loop        Loop                  `yaml:"loop"`
-	AtDepth     string                `yaml:"at_depth"`
-	Spawn       Spawn                 `yaml:"spawn"`
-	KillAfter   string                `yaml:"kill_after"`
-	QueueTime   string                `yaml:"queue_timeout"` // what nobody takes up in time fails; "" off
-	Inbox       int                   `yaml:"inbox"`         // queued work of one agent that counts as full; shown, not enforced
-	DailyUSD    float64               `yaml:"daily_usd"`     // what a day should cost; shown, not enforced
+	Workers     int    `yaml:"workers" default:"8" range:"1 10000"`
+	Lease       string `yaml:"lease" default:"30s" as:"time"`
+	AckTimeout  string `yaml:"ack_timeout" default:"2m" as:"time"`
+	MaxAttempts int    `yaml:"max_attempts" default:"3" range:"1 100"`
+	MaxDepth    int    `yaml:"max_depth" range:"1 100"`
+	MaxHandoffs *int   `yaml:"max_handoffs" default:"5"`
+	// With opt_in a task must enable them.
+	Handoffs  string                `yaml:"handoffs" default:"on" words:"on opt_in"`
+	Cycle     string                `yaml:"cycle" default:"strict" words:"strict bounded"`
+	Capacity  string                `yaml:"capacity" default:"queue" words:"queue refuse"`
+	CheckTime string                `yaml:"check_timeout" default:"10m" as:"time"`
+	Budget    *Allowance            `yaml:"budget"`
+	Tiers     map[string]*Allowance `yaml:"tiers"` // by complexity (H19–H21)
+	// With auto, tasks that name none are classified (H24).
+	Complexity string  `yaml:"complexity" default:"off" words:"auto off"`
+	Breaker    Breaker `yaml:"breaker"`
+	MaxRemote  *int    `yaml:"max_remote_hops" default:"3" range:"0 1000000"`
+	Loop       Loop    `yaml:"loop"`
+	AtDepth    string  `yaml:"at_depth" default:"error" words:"error hide"`
+	Spawn      Spawn   `yaml:"spawn"`
+	KillAfter  string  `yaml:"kill_after" default:"10s" as:"time"`
+	// What nobody takes up in time fails; "" off.
+	QueueTime string `yaml:"queue_timeout" as:"time"`
+	// Queued work of one agent that counts as full; shown, not enforced.
+	Inbox int `yaml:"inbox" default:"50" range:"1 1000000"`
+	// What a day should cost; shown, not enforced.
+	DailyUSD float64 `yaml:"daily_usd"`
 	// RecordEnds writes each delegation's end into the shared context; true when absent.
-	RecordEnds *bool `yaml:"record_delegations"`
+	RecordEnds *bool `yaml:"record_delegations" default:"true"`
 	// AgentDefaults confine agents that do not say otherwise; their limits hold for checks, too.
 	AgentDefaults AgentDefaults `yaml:"agent_defaults"`
 }
 
 // Spawn bounds the children that an agent does not wait for (P45).
 type Spawn struct {
-	Children int    `yaml:"children"`  // live ones of one parent
-	PerAgent int    `yaml:"per_agent"` // live ones of one agent over all its runs; 0: no limit of its own
-	Timeout  string `yaml:"timeout"`   // of running, of one child
-	Remember string `yaml:"remember"`  // how long after its end a child answers for the same spawn
+	Children int `yaml:"children" default:"5" range:"1 1000"` // live ones of one parent
+	// Live ones of one agent over all its runs; 0: no limit of its own.
+	PerAgent int    `yaml:"per_agent" range:"1 100000"`
+	Timeout  string `yaml:"timeout" default:"5m" as:"time"` // of running, of one child
+	// How long after its end a child answers for the same spawn.
+	Remember string `yaml:"remember" default:"24h" as:"time"`
 }
 
 // Breaker says when an agent rests (H11).
 type Breaker struct {
-	Failures *int   `yaml:"failures"` // 0: never
-	Cooldown string `yaml:"cooldown"`
+	Failures *int   `yaml:"failures" default:"3" range:"0 1000000"` // 0: never
+	Cooldown string `yaml:"cooldown" default:"1m" as:"time"`
 }
 
 // Repository is where patches land.
 type Repository struct {
 	Path       string   `yaml:"path"`
 	Branch     string   `yaml:"branch"`
-	Deliver    string   `yaml:"deliver"`
+	Deliver    string   `yaml:"deliver" default:"merge" offers:"merge branch"`
 	Checks     []string `yaml:"checks"`
 	Protect    []string `yaml:"protect"`
 	Credential string   `yaml:"credential"`
@@ -105,7 +114,7 @@ type Commit struct {
 // Agent is one agent of the team.
 type Agent struct {
 	Kind          string            `yaml:"kind"`
-	Role          string            `yaml:"role"`
+	Role          string            `yaml:"role" words:"admin developer specialist cli"`
 	Capabilities  []string          `yaml:"capabilities"`
 	DelegatesTo   *[]string         `yaml:"delegates_to"`
 	Repository    string            `yaml:"repository"`
@@ -113,27 +122,27 @@ type Agent struct {
 	AnalysisOnly  bool              `yaml:"analysis_only"`
 	AskFirst      bool              `yaml:"ask_first"`
 	TrustCheckout bool              `yaml:"trust_checkout"` // it runs in its caller's files as they are
-	Approval      string            `yaml:"approval"`
+	Approval      string            `yaml:"approval" default:"any"`
 	Owner         string            `yaml:"owner"`
-	Timeout       string            `yaml:"timeout"`
+	Timeout       string            `yaml:"timeout" default:"15m" as:"time"`
 	Reads         *[]string         `yaml:"reads"`
 	Prompt        string            `yaml:"prompt"`
 	Output        map[string]any    `yaml:"output"` // a JSON Schema for the data of its answers
 	Command       []string          `yaml:"command"`
-	Protocol      string            `yaml:"protocol"`
-	Sandbox       string            `yaml:"sandbox"`
+	Protocol      string            `yaml:"protocol" offers:"plain jsonl"`
+	Sandbox       string            `yaml:"sandbox" offers:"auto required off"`
 	Writable      []string          `yaml:"writable"`
 	Env           map[string]string `yaml:"env"`
 	OutputLimit   int64             `yaml:"output_limit"`
-	Network       string            `yaml:"network"`
+	Network       string            `yaml:"network" words:"open off"`
 	Limits        RunLimits         `yaml:"limits"`
 	Steps         []Step            `yaml:"steps"`
 	Model         string            `yaml:"model"`
 	Fallbacks     []string          `yaml:"fallbacks"`
 	Tools         Tools             `yaml:"tools"`
 	MCP           []MCPServer       `yaml:"mcp"`
-	MaxTurns      int               `yaml:"max_turns"`
-	MaxTokens     int64             `yaml:"max_tokens"`
+	MaxTurns      int               `yaml:"max_turns" range:"1 10000"`
+	MaxTokens     int64             `yaml:"max_tokens" range:"1 10000000"`
 	Budget        *Allowance        `yaml:"budget"`
 	URL           string            `yaml:"url"`
 	Token         string            `yaml:"token"`
@@ -160,32 +169,21 @@ type Step struct {
 
 // Approval is who must say yes to what.
 type Approval struct {
-	FourEyes *bool        `yaml:"four_eyes"`
-	Expires  string       `yaml:"expires"`
-	Remind   []string     `yaml:"remind"`
-	Careful  []string     `yaml:"careful"`
-	Escalate []Escalation `yaml:"escalate"`
-	Rules    []Rule       `yaml:"rules"`
+	FourEyes *bool             `yaml:"four_eyes" default:"true"`
+	Expires  string            `yaml:"expires" default:"72h" as:"time"`
+	Remind   []string          `yaml:"remind"`
+	Careful  []string          `yaml:"careful" words:"no_checks no_sandbox need_two"`
+	Escalate []Escalation      `yaml:"escalate"`
+	Rules    []wire.PolicyRule `yaml:"rules"`
 	// Handovers say before which hand-overs people are asked (H18).
 	Handovers []HandoverRule `yaml:"handovers"`
-	OnNo      string         `yaml:"on_no"`
+	OnNo      string         `yaml:"on_no" offers:"tell end"`
 }
 
 // Escalation lets further groups decide once a request has waited.
 type Escalation struct {
 	After string   `yaml:"after"`
 	To    []string `yaml:"to"`
-}
-
-// Rule is one rule of the policy.
-type Rule struct {
-	Name    string   `yaml:"name"`
-	When    string   `yaml:"when"`
-	Need    *int     `yaml:"need"`
-	From    []string `yaml:"from"`
-	Deny    bool     `yaml:"deny"`
-	Shadow  bool     `yaml:"shadow"`
-	Expires string   `yaml:"expires"`
 }
 
 // HandoverRule is one rule about hand-overs.
@@ -196,7 +194,7 @@ type HandoverRule struct {
 	From    []string `yaml:"from"`
 	Deny    bool     `yaml:"deny"`
 	Expires string   `yaml:"expires"`
-	OnNo    string   `yaml:"on_no"`
+	OnNo    string   `yaml:"on_no" offers:"tell end"`
 }
 
 // Context is the shared context.
@@ -209,7 +207,7 @@ type Context struct {
 // Trigger makes tasks from webhooks or at times.
 type Trigger struct {
 	Name       string     `yaml:"name"`
-	Kind       string     `yaml:"kind"`
+	Kind       string     `yaml:"kind" offers:"webhook schedule"`
 	Agent      string     `yaml:"agent"`
 	Capability string     `yaml:"capability"`
 	Repository string     `yaml:"repository"`
@@ -218,19 +216,19 @@ type Trigger struct {
 	When       string     `yaml:"when"`
 	Owner      string     `yaml:"owner"`
 	Key        string     `yaml:"key"`
-	Complexity string     `yaml:"complexity"`
+	Complexity string     `yaml:"complexity" words:"simple medium complex auto"`
 	Handoffs   bool       `yaml:"handoffs"` // under engine.handoffs: opt_in
 	Budget     *Allowance `yaml:"budget"`
-	Source     string     `yaml:"source"`
+	Source     string     `yaml:"source" offers:"github gitlab standard hmac"`
 	Secret     string     `yaml:"secret"`
 	Secrets    []string   `yaml:"secrets"` // all of them are taken, while one takes another's place
 	Header     string     `yaml:"header"`
-	Encoding   string     `yaml:"encoding"`
+	Encoding   string     `yaml:"encoding" offers:"hex base64"`
 	Prefix     string     `yaml:"prefix"`
 	Window     string     `yaml:"window"`
 	Rate       *int       `yaml:"rate"` // calls a minute
 	Cron       string     `yaml:"cron"`
 	Timezone   string     `yaml:"timezone"`
-	Overlap    string     `yaml:"overlap"`
-	Missed     string     `yaml:"missed"`
+	Overlap    string     `yaml:"overlap" offers:"skip queue allow"`
+	Missed     string     `yaml:"missed" offers:"skip run"`
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"time"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/budget"
@@ -14,8 +13,6 @@ import (
 const (
 	defaultTokens   = 150_000
 	defaultMicroUSD = 5_000_000
-	defaultFailures = 3
-	defaultRemote   = 3
 )
 
 // limits reads what tasks may use and when agents rest.
@@ -33,24 +30,10 @@ func (b *builder) limits(s *orchestrator.Settings) {
 			s.Tiers[name] = over(*l, s.Tiers[name])
 		}
 	}
-	b.oneOf(at("engine", "complexity"), cmp.Or(e.Complexity, "off"), "auto", "off")
-	b.oneOf(at("engine", "handoffs"), cmp.Or(e.Handoffs, "on"), "on", "opt_in")
 	s.OptIn = e.Handoffs == "opt_in"
 	s.Classify = e.Complexity == "auto"
-	s.Breaker = orchestrator.BreakerSettings{Failures: b.count("breaker.failures", e.Breaker.Failures, defaultFailures, "breaker", "failures"),
-		Cooldown: b.duration(at("engine", "breaker", "cooldown"), e.Breaker.Cooldown, time.Minute)}
-	s.MaxRemote = b.count("max_remote_hops", e.MaxRemote, defaultRemote, "max_remote_hops")
-}
-
-// count reads a figure of the engine of which 0 means something.
-func (b *builder) count(name string, n *int, fallback int, path ...any) int {
-	if n == nil {
-		return fallback
-	}
-	if *n < 0 || *n > 1_000_000 {
-		b.bad(append(at("engine"), path...), "%s: %d is out of range. Write 0 to 1000000.", name, *n)
-	}
-	return *n
+	s.Breaker = orchestrator.BreakerSettings{Failures: *e.Breaker.Failures, Cooldown: span(e.Breaker.Cooldown)}
+	s.MaxRemote = *e.MaxRemote
 }
 
 // tiers are those of the hand-over protocol (H19–H21).

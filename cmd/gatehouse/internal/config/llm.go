@@ -18,10 +18,10 @@ import (
 
 // Loop are the thresholds of the loop detector, in calls (P30, P35).
 type Loop struct {
-	Window  int `yaml:"window"`
-	Warn    int `yaml:"warn"`
-	Block   int `yaml:"block"`
-	Breaker int `yaml:"breaker"`
+	Window  int `yaml:"window" range:"2 10000"`
+	Warn    int `yaml:"warn" range:"2 10000"`
+	Block   int `yaml:"block" range:"2 10000"`
+	Breaker int `yaml:"breaker" range:"2 10000"`
 }
 
 // MCPServer is a server of the Model Context Protocol: a program, or a URL.
@@ -45,22 +45,15 @@ type Allowance struct {
 
 // llm reads the engine's settings of model agents. The defaults are picoclaw's (P35).
 func (b *builder) llm() llm.Settings {
-	l := b.file.Engine.Loop
-	s := llm.Settings{Loop: llm.LoopLimits{
-		Window: b.loop("window", l.Window, llm.DefaultLoop.Window), Warn: b.loop("warn", l.Warn, llm.DefaultLoop.Warn),
-		Block: b.loop("block", l.Block, llm.DefaultLoop.Block), Breaker: b.loop("breaker", l.Breaker, llm.DefaultLoop.Breaker),
-	}}
+	l, usual := b.file.Engine.Loop, llm.DefaultLoop
+	s := llm.Settings{Loop: llm.LoopLimits{Window: cmp.Or(l.Window, usual.Window), Warn: cmp.Or(l.Warn, usual.Warn),
+		Block: cmp.Or(l.Block, usual.Block), Breaker: cmp.Or(l.Breaker, usual.Breaker)}}
 	if s.Loop.Warn > s.Loop.Block || s.Loop.Block > s.Loop.Breaker || s.Loop.Block > s.Loop.Window {
 		b.bad(at("engine", "loop"), "loop: warn %d, block %d, breaker %d and window %d do not go together. Let each be as large as the one before or larger, and the window at least as large as block.",
 			s.Loop.Warn, s.Loop.Block, s.Loop.Breaker, s.Loop.Window)
 	}
-	b.oneOf(at("engine", "at_depth"), cmp.Or(b.file.Engine.AtDepth, "error"), "error", "hide")
 	s.HideAtDepth = b.file.Engine.AtDepth == "hide"
 	return s
-}
-
-func (b *builder) loop(key string, n, fallback int) int {
-	return b.figure(at("engine", "loop", key), key, n, fallback, 2, 10_000)
 }
 
 // modelKeys takes over what an agent has for its model. Every kind may have a budget.
@@ -75,8 +68,6 @@ func (b *builder) modelKeys(where []any, a Agent, s *agent.Spec) {
 	}
 	s.Budget = b.allowance(append(where, "budget"), a.Budget)
 	b.idleKeys(a, s)
-	b.figure(append(where, "max_turns"), "max_turns", a.MaxTurns, 0, 1, 10_000)
-	b.figure(append(where, "max_tokens"), "max_tokens", int(a.MaxTokens), 0, 1, 10_000_000)
 }
 
 // idleKeys warns of keys that only another kind reads.
@@ -197,7 +188,7 @@ func (b *builder) mcpServer(where []any, agentName string, m MCPServer, seen map
 // Hook is a program that is run around calls of tools (P20).
 type Hook struct {
 	Name     string            `yaml:"name"`
-	At       string            `yaml:"at"` // before_call or after_call
+	At       string            `yaml:"at" offers:"before_call after_call"` // before_call or after_call
 	Command  []string          `yaml:"command"`
 	Agents   []string          `yaml:"agents"` // whose calls; absent: everybody's
 	Tools    []string          `yaml:"tools"`  // names or groups; absent: all

@@ -14,7 +14,7 @@ import (
 
 // Provider is a service with models.
 type Provider struct {
-	Kind         string           `yaml:"kind"` // anthropic or openai; a provider of that name needs none
+	Kind         string           `yaml:"kind" words:"anthropic openai"` // anthropic or openai; a provider of that name needs none
 	APIKeys      []string         `yaml:"api_keys"`
 	APIKey       string           `yaml:"api_key"`
 	BaseURL      string           `yaml:"base_url"`
@@ -65,7 +65,6 @@ func (b *builder) providers() []providers.Provider {
 func (b *builder) providerKind(name string, p Provider) string {
 	switch {
 	case p.Kind != "":
-		b.oneOf(at("providers", name, "kind"), p.Kind, providers.Anthropic, providers.OpenAI)
 		return p.Kind
 	case name == providers.Anthropic:
 		return providers.Anthropic

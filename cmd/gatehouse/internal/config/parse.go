@@ -192,7 +192,7 @@ func (d *document) judgeKeys(n *yaml.Node, t reflect.Type, at string) Problems {
 // fieldOf is the type that the key of a struct has.
 func fieldOf(t reflect.Type, key string) (reflect.Type, bool) {
 	for f := range t.Fields() {
-		if f.Tag.Get("yaml") == key {
+		if keyOf(f) == key {
 			return f.Type, true
 		}
 	}
@@ -201,7 +201,7 @@ func fieldOf(t reflect.Type, key string) (reflect.Type, bool) {
 
 // keys lists the keys that a struct may have.
 func keys(t reflect.Type) []string {
-	return each.Of(reflect.VisibleFields(t), func(f reflect.StructField) string { return f.Tag.Get("yaml") })
+	return each.Of(reflect.VisibleFields(t), keyOf)
 }
 
 // at is a problem at a node; without one, at the start of the file.

@@ -39,7 +39,7 @@ func (c *Config) list() *lister {
 	if c.doc != nil {
 		root = c.doc.root
 	}
-	w.walk("", reflect.TypeFor[File](), root, false)
+	w.walk("", reflect.TypeFor[File](), root, "", false)
 	return w
 }
 
@@ -51,22 +51,22 @@ type lister struct {
 	written  map[string]string // by key: what is in the file, before the environment came in
 }
 
-// walk lists what is at a node that should be of type t; n is nil where nothing stands.
-func (w *lister) walk(key string, t reflect.Type, n *yaml.Node, secret bool) {
+// walk lists what is at a node that should be of type t; n is nil where nothing stands, and then fallback holds.
+func (w *lister) walk(key string, t reflect.Type, n *yaml.Node, fallback string, secret bool) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	switch {
 	case n == nil || isNull(n):
-		w.absent(key, t, secret)
+		w.absent(key, t, fallback, secret)
 	case t.Kind() == reflect.Struct:
 		for f := range t.Fields() {
-			name := f.Tag.Get("yaml")
-			w.walk(under(key, name), f.Type, child(n, name), secret || hides(name))
+			name := keyOf(f)
+			w.walk(under(key, name), f.Type, child(n, name), f.Tag.Get("default"), secret || hides(name))
 		}
 	case t.Kind() == reflect.Map:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			w.walk(under(key, n.Content[i].Value), t.Elem(), n.Content[i+1], secret)
+			w.walk(under(key, n.Content[i].Value), t.Elem(), n.Content[i+1], "", secret)
 		}
 	case t.Kind() == reflect.Slice && plain(t.Elem()):
 		var parts, env []string
@@ -78,7 +78,7 @@ func (w *lister) walk(key string, t reflect.Type, n *yaml.Node, secret bool) {
 		w.add(key, strings.Join(parts, ", "), n, env)
 	case t.Kind() == reflect.Slice:
 		for i, c := range n.Content {
-			w.walk(fmt.Sprintf("%s[%s]", key, called(c, i)), t.Elem(), c, secret)
+			w.walk(fmt.Sprintf("%s[%s]", key, called(c, i)), t.Elem(), c, "", secret)
 		}
 	default:
 		text, env := w.text(key, n, secret)
@@ -88,14 +88,14 @@ func (w *lister) walk(key string, t reflect.Type, n *yaml.Node, secret bool) {
 }
 
 // absent lists the defaults below a key that is not written.
-func (w *lister) absent(key string, t reflect.Type, secret bool) {
+func (w *lister) absent(key string, t reflect.Type, fallback string, secret bool) {
 	if t.Kind() == reflect.Struct {
 		for f := range t.Fields() {
-			w.walk(under(key, f.Tag.Get("yaml")), f.Type, nil, secret)
+			w.walk(under(key, keyOf(f)), f.Type, nil, f.Tag.Get("default"), secret)
 		}
 		return
 	}
-	if text, ok := w.defaults[key]; ok && text != "" {
+	if text := cmp.Or(w.defaults[key], fallback); text != "" {
 		w.add(key, text, nil, nil)
 	}
 }
@@ -232,21 +232,12 @@ func atStart(key string) bool {
 	}) || botAtStart(key)
 }
 
-// defaults are the values in force by key, of those that have one where nothing is written.
+// defaults are the values in force by key where nothing is written, of those that no tag of the file names.
 func (c *Config) defaults() map[string]string {
 	s := c.Engine.Settings
 	all := map[string]string{
-		"server.listen": c.Listen, "server.public_url": c.PublicURL, "server.timezone": c.Location.String(), "database": masked(c.Database), "data": c.Data,
-		"engine.workers": strconv.Itoa(s.Workers), "engine.lease": agent.Span(s.Lease), "engine.ack_timeout": agent.Span(s.AckTimeout), "engine.max_attempts": strconv.Itoa(s.MaxAttempts),
-		"engine.max_depth": strconv.Itoa(s.MaxDepth), "engine.max_handoffs": strconv.Itoa(s.MaxHandoffs),
-		"engine.handoffs": map[bool]string{true: "opt_in", false: "on"}[s.OptIn], "engine.cycle": s.Cycle, "engine.capacity": s.Capacity,
-		"engine.check_timeout": agent.Span(s.CheckTime), "engine.complexity": map[bool]string{true: "auto", false: "off"}[s.Classify],
-		"engine.breaker.failures": strconv.Itoa(s.Breaker.Failures), "engine.breaker.cooldown": agent.Span(s.Breaker.Cooldown), "engine.max_remote_hops": strconv.Itoa(s.MaxRemote),
-		"engine.spawn.children": strconv.Itoa(s.Spawn.Children), "engine.spawn.timeout": agent.Span(s.Spawn.Timeout), "engine.kill_after": agent.Span(s.KillAfter),
-		"engine.spawn.remember": agent.Span(s.Spawn.Remember), "engine.inbox": strconv.Itoa(s.Inbox),
-		"engine.record_delegations": strconv.FormatBool(s.RecordEnds), "engine.at_depth": map[bool]string{true: "hide", false: "error"}[c.LLM.HideAtDepth],
-		"approval.on_no":     policy.TellCaller, // what holds where nothing is written
-		"approval.four_eyes": strconv.FormatBool(c.FourEyes), "approval.expires": agent.Span(c.Expires), "telemetry.content": strconv.FormatBool(c.File.Telemetry.Content),
+		"server.listen": c.Listen, "server.public_url": c.PublicURL, "database": masked(c.Database), "data": c.Data, "engine.max_depth": strconv.Itoa(s.MaxDepth),
+		"approval.on_no": policy.TellCaller, // what holds where nothing is written
 	}
 	confined(all, "engine.agent_defaults.", agent.Spec{Sandbox: agent.SandboxAuto, Network: agent.NetworkOpen})
 	loop := c.LLM.Loop
@@ -256,11 +247,10 @@ func (c *Config) defaults() map[string]string {
 	allowed(all, "engine.budget", s.Budget)
 	for _, a := range c.Engine.Agents.All() {
 		key := "agents." + a.Name + "."
-		all[key+"approval"], all[key+"sandbox"], all[key+"timeout"] = a.Approval, a.Sandbox, agent.Span(a.Timeout)
 		confined(all, key, a)
 	}
 	for name, r := range c.Engine.Repositories {
-		all["repositories."+name+".deliver"], all["repositories."+name+".branch"] = r.Deliver, cmp.Or(r.Branch, "what HEAD names there")
+		all["repositories."+name+".branch"] = cmp.Or(r.Branch, "what HEAD names there")
 	}
 	for _, t := range c.Triggers {
 		key := "triggers[" + t.Name + "]."

@@ -163,7 +163,10 @@ func TestDefaultsAreKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defaults := c.defaults()
+	defaults := map[string]string{}
+	for _, v := range c.Values() {
+		defaults[v.Key] = v.Value
+	}
 	var look func(key string, at reflect.Type)
 	look = func(key string, at reflect.Type) {
 		for at.Kind() == reflect.Pointer {

@@ -5,13 +5,15 @@ import (
 	"os"
 	"slices"
 
+	"gatehouse/web/wire"
+
 	"go.yaml.in/yaml/v3"
 )
 
 // LoadRules reads the rules that a file has to be tried: a whole gatehouse.yaml, one with
 // the keys approval, rules and groups alone, or the bare list. Without groups in the file
 // those that rules name are left to the server, which knows them. Mistakes are Problems.
-func LoadRules(path string, env func(string) (string, bool)) ([]Rule, error) {
+func LoadRules(path string, env func(string) (string, bool)) ([]wire.PolicyRule, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("the rules cannot be read: %w", err)

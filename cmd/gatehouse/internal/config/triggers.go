@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
-	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
@@ -109,9 +108,6 @@ func (b *builder) triggerNames(where []any, f Trigger, registry *agent.Registry)
 	}
 	if known && f.Repository != "" && spec.Repository != "" && spec.Repository != f.Repository {
 		b.bad(append(where, "repository"), "trigger %s is for %s, and %s works in %s. Leave repository: out, or start an agent that works in %s.", f.Name, f.Repository, f.Agent, spec.Repository, f.Repository)
-	}
-	if f.Complexity != "" {
-		b.oneOf(append(where, "complexity"), f.Complexity, budget.Simple, budget.Medium, budget.Complex, budget.Auto)
 	}
 	switch {
 	case f.Owner == "":

@@ -3,6 +3,7 @@ package house
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -216,45 +217,77 @@ func TestListsOfVerdictsAgree(t *testing.T) {
 	has(t, "verdicts that a page takes", all, "what it answers", keys(s.rows("handlers", "said")))
 }
 
-// TestListsOfChoicesAgree: a key of gatehouse.yaml that takes one of a few words takes those
-// that config schema lists, and config schema lists no others.
+// TestListsOfChoicesAgree: the tag of a key that takes one of a few words is what the configuration checks and what config
+// schema offers. Where its room has these words, too, they are the same, and a key that is only offered is checked there.
 func TestListsOfChoicesAgree(t *testing.T) {
 	s := newSources(t)
-	schema := s.rows("cmd/gatehouse", "choices")
+	checked, offered := map[string][]string{}, map[string][]string{}
+	choicesIn(reflect.TypeFor[config.File](), "", checked, offered)
 	checks := s.checks("cmd/gatehouse/internal/config", "oneOf")
-	if len(checks) < 15 || len(schema) < 20 {
-		t.Fatalf("%d checks, %d keys; the lists are not where this test looks for them", len(checks), len(schema))
+	if len(checks) < 4 || len(checked) < 12 || len(offered) < 12 {
+		t.Fatalf("%d checks, %d and %d keys; the lists are not where this test looks for them", len(checks), len(checked), len(offered))
 	}
-	// What other rooms check, by the lists that they have.
+	named := func(dir string, names ...string) []string {
+		return s.texts(dir, func(name string, _ sourceConst) bool { return slices.Contains(names, name) })
+	}
 	encodings := []string{"hex", "base64"}
-	elsewhere := map[string][]string{
-		"repositories.*.deliver":      s.named("orchestrator/patch", "Deliver"),
-		"approval.on_no":              s.texts("approval/policy", func(name string, _ sourceConst) bool { return name == "TellCaller" || name == "EndTask" }),
-		"channels.webhooks.[].format": s.texts("approval/webhook", func(name string, _ sourceConst) bool { return name == "Slack" || name == "Standard" }),
-		"triggers.[].kind":            s.typed("orchestrator/trigger", "Kind"),
-		"triggers.[].source":          s.typed("orchestrator/trigger", "Source"),
-		"triggers.[].encoding":        encodings,
-		"triggers.[].overlap":         s.named("orchestrator/trigger", "Overlap"),
-		"triggers.[].missed":          s.named("orchestrator/trigger", "Missed"),
+	rooms := map[string][]string{
+		"repositories.*.deliver":        s.named("orchestrator/patch", "Deliver"),
+		"approval.on_no":                named("approval/policy", "TellCaller", "EndTask"),
+		"approval.handovers.*.on_no":    named("approval/policy", "TellCaller", "EndTask"),
+		"approval.careful":              s.named("approval", "Careful"),
+		"channels.webhooks.*.format":    named("approval/webhook", "Slack", "Standard"),
+		"providers.*.kind":              named("orchestrator/agent/llm/model/providers", "Anthropic", "OpenAI"),
+		"agents.*.role":                 s.typed("orchestrator/agent", "Role"),
+		"agents.*.network":              s.named("orchestrator/agent", "Network"),
+		"agents.*.sandbox":              s.named("orchestrator/agent", "Sandbox"),
+		"engine.agent_defaults.network": s.named("orchestrator/agent", "Network"),
+		"triggers.*.complexity":         named("orchestrator/budget", "Simple", "Medium", "Complex", "Auto"),
+		"triggers.*.kind":               s.typed("orchestrator/trigger", "Kind"),
+		"triggers.*.source":             s.typed("orchestrator/trigger", "Source"),
+		"triggers.*.encoding":           encodings,
+		"triggers.*.overlap":            s.named("orchestrator/trigger", "Overlap"),
+		"triggers.*.missed":             s.named("orchestrator/trigger", "Missed"),
 	}
 	same(t, "kinds that are run", keys(s.rows("cmd/gatehouse", "kinds")), "config.Kinds", config.Kinds())
-	elsewhere["approval.handovers.[].on_no"] = elsewhere["approval.on_no"]
-	names := []string{"engine.tiers.*"} // words that are keys, and no values
+	for key, list := range rooms {
+		same(t, "what "+key+" takes", list, "the file's tag", slices.Concat(checked[key], offered[key]))
+	}
 	for _, c := range checks {
-		if slices.Contains(names, c.at) {
-			continue
-		}
-		if !slices.ContainsFunc(keys(schema), func(key string) bool { return c.is(key) && alike(c.words, schema[key]) }) {
-			t.Errorf("%s takes %q; config schema has no such key with these words", c.at, c.words)
+		fits := func(key string) bool { return c.is(key) && alike(c.words, offered[key]) }
+		if c.at != "engine.tiers.*" && !slices.ContainsFunc(keys(offered), fits) { // there words are keys, and no values
+			t.Errorf("%s takes %q; no tag offers these words there", c.at, c.words)
 		}
 	}
-	for key, words := range schema {
-		if list, ok := elsewhere[key]; ok {
-			same(t, "what "+key+" takes", list, "config schema", words)
-			continue
+	for key, words := range offered {
+		fits := func(c check) bool { return c.is(key) && alike(c.words, words) }
+		if rooms[key] == nil && !slices.ContainsFunc(checks, fits) {
+			t.Errorf("the tag of %s offers %q; no check of the configuration takes these words there", key, words)
 		}
-		if !slices.ContainsFunc(checks, func(c check) bool { return c.is(key) && alike(c.words, words) }) {
-			t.Errorf("config schema lists %q for %s; no check of the configuration takes these words there", words, key)
+	}
+}
+
+// choicesIn lists the words that the tags of a type name, by key: those that are checked by them, and those that are
+// only offered.
+func choicesIn(of reflect.Type, at string, checked, offered map[string][]string) {
+	switch of.Kind() {
+	case reflect.Pointer:
+		choicesIn(of.Elem(), at, checked, offered)
+	case reflect.Map, reflect.Slice:
+		if of.Elem() != reflect.TypeFor[config.Step]() { // a step has steps, and none of them takes a few words
+			choicesIn(of.Elem(), at+".*", checked, offered)
+		}
+	case reflect.Struct:
+		for f := range of.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			key := strings.TrimPrefix(at+"."+name, ".")
+			if words := strings.Fields(f.Tag.Get("words")); len(words) > 0 {
+				checked[key] = words
+			}
+			if words := strings.Fields(f.Tag.Get("offers")); len(words) > 0 {
+				offered[key] = words
+			}
+			choicesIn(f.Type, key, checked, offered)
 		}
 	}
 }

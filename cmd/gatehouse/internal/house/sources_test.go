@@ -325,9 +325,8 @@ func (s *sources) place(dir string, file *ast.File, e ast.Expr) string {
 	return strings.Join(parts, ".")
 }
 
-// is reports whether the check is one of a key, as config schema writes keys.
+// is reports whether the check is one of a key.
 func (c check) is(key string) bool {
-	key = strings.ReplaceAll(key, "[]", "*")
 	if end, open := strings.CutPrefix(c.at, "…"); open {
 		return strings.HasSuffix(key, end)
 	}
