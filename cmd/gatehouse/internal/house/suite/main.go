@@ -110,32 +110,43 @@ const (
 		"TestForgedAddressesAreAnsweredPlainly|TestATaskOfTenThousandDelegationsOpens|TestAnExportOfManyTasksHasItsCheckpoints|TestHistoryFigures)$"
 )
 
-// runs are the arguments of each go test, in lanes: lanes run beside one another, and what is in one after another. What
-// the detector has nothing to see in runs without it. No test is in none of them, also where one has another name by now.
-func runs(watched, plain, flags []string) [][][]string {
-	// One package more than there are processors: tests wait a lot. A -p among the arguments wins.
-	together := fmt.Sprintf("-p=%d", runtime.NumCPU()+1)
-	chosen := func(flag string) bool { return strings.HasPrefix(flag, "-run") || strings.HasPrefix(flag, "-skip") }
+// runs are the arguments of each go test, in lanes: lanes run beside one another, and what is in one after another. The
+// stories and the long list of other packages take longest, so that each has a lane of its own. No test is in none of
+// them, also where one has another name by now.
+func runs(p parts, flags []string) [][][]string {
+	test := func(flags []string, names ...string) []string {
+		return slices.Concat([]string{"test", "-json"}, flags, names)
+	}
+	// As many packages as there are processors, beside the other lanes: tests wait a lot. A -p among the flags wins.
+	together := slices.Insert(slices.Clone(flags), 0, fmt.Sprintf("-p=%d", runtime.NumCPU()))
 	if !slices.Contains(flags, "-race") {
-		return [][][]string{{slices.Concat([]string{"test", "-json", together}, flags, watched, plain)}}
+		return [][][]string{{test(together, slices.Concat(p.stories, p.watched, p.plain)...)}}
 	}
-	main := slices.Concat([]string{"test", "-json", together}, flags, watched)
-	var beside [][]string
-	if len(plain) > 0 {
-		beside = append(beside, slices.Concat([]string{"test", "-json", "-p=1"}, unwatched(flags), plain))
+	one, chosen := unwatched(flags), func(flag string) bool { return strings.HasPrefix(flag, "-run") || strings.HasPrefix(flag, "-skip") }
+	all := !slices.ContainsFunc(flags, chosen)
+	var lanes [3][][]string
+	for _, name := range p.stories {
+		switch {
+		case name != program:
+			lanes[1] = append(lanes[1], test(one, name))
+		case !all || p.within == "":
+			lanes[0] = append(lanes[0], test(one, name))
+		default:
+			lanes[0] = append(lanes[0], test(slices.Insert(slices.Clone(one), 0, "-skip="+p.within), name),
+				test(slices.Insert(slices.Clone(flags), 0, "-run="+p.within), name))
+		}
 	}
-	if slices.Contains(watched, pages) && !slices.ContainsFunc(flags, chosen) {
-		main = slices.Insert(main, 2, "-skip="+tours)
-		beside = append(beside, slices.Concat([]string{"test", "-json", "-run=" + tours}, unwatched(flags), []string{pages}))
+	if all && slices.Contains(p.watched, pages) {
+		together = slices.Insert(together, 0, "-skip="+tours)
+		lanes[1] = append(lanes[1], test(slices.Insert(slices.Clone(one), 0, "-run="+tours), pages))
 	}
-	var lanes [][][]string
-	if len(watched) > 0 {
-		lanes = append(lanes, [][]string{main})
+	if len(p.watched) > 0 {
+		lanes[2] = append(lanes[2], test(together, p.watched...))
 	}
-	if len(beside) > 0 {
-		lanes = append(lanes, beside)
+	if len(p.plain) > 0 {
+		lanes[1] = append(lanes[1], test(slices.Insert(slices.Clone(one), 0, "-p=1"), p.plain...))
 	}
-	return lanes
+	return slices.DeleteFunc(lanes[:], func(lane [][]string) bool { return len(lane) == 0 })
 }
 
 // run returns whether every test passed; an error says that they could not be run to their end.
@@ -152,11 +163,11 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	watched, plain, err := split(all)
+	divided, err := split(all)
 	if err != nil {
 		return false, err
 	}
-	built, remove, err := programs(ctx, slices.Concat(watched, plain), flags)
+	built, remove, err := programs(ctx, slices.Concat(divided.watched, divided.plain, divided.stories), flags)
 	if err != nil {
 		return false, err
 	}
@@ -167,7 +178,7 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 		[]string{"GORACE=atexit_sleep_ms=0", "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES=" + server.URL("postgres")})
 	var events []io.Reader
 	var ended []chan error
-	for _, lane := range runs(watched, plain, flags) {
+	for _, lane := range runs(divided, flags) {
 		said, says := io.Pipe()
 		end := make(chan error, 1)
 		events, ended = append(events, said), append(ended, end)

@@ -85,24 +85,68 @@ func starts(file *ast.File) bool {
 	return found
 }
 
-// stories is the package whose tests look at the program in a browser, both processes of their own: there is nothing else
-// to watch in the tests' process. The servers on SQLite are watched as everywhere.
-const stories = program + "/internal/browser"
+// stories are packages whose tests look at the program, and at it in a browser: processes of their own, so that there is
+// nothing else to watch in the tests' process. The servers on SQLite are watched. Tests in files that do not import
+// starter call functions of the program themselves, and run with the detector.
+var stories = []string{program, program + "/internal/browser"}
+
+// starter is the package that starts the program for tests.
+const starter = `"gatehouse/cmd/gatehouse/internal/placetest"`
+
+// parts are packages by how their tests run.
+type parts struct {
+	watched, plain, stories []string
+	within                  string // a pattern of the program's tests that are watched
+}
 
 // split divides packages into those whose tests the race detector watches and the others.
-func split(all []folder) (watched, plain []string, err error) {
+func split(all []folder) (parts, error) {
+	var p parts
 	for _, f := range all {
 		alone, err := f.sequential()
 		if err != nil {
-			return nil, nil, err
+			return parts{}, err
 		}
-		if alone || f.ImportPath == stories {
-			plain = append(plain, f.ImportPath)
-		} else {
-			watched = append(watched, f.ImportPath)
+		switch {
+		case slices.Contains(stories, f.ImportPath):
+			p.stories = append(p.stories, f.ImportPath)
+			if f.ImportPath != program {
+				continue // it has tests alone
+			}
+			if p.within, err = f.within(); err != nil {
+				return parts{}, err
+			}
+		case alone:
+			p.plain = append(p.plain, f.ImportPath)
+		default:
+			p.watched = append(p.watched, f.ImportPath)
 		}
 	}
-	return ordered(watched), ordered(plain), nil
+	p.watched, p.plain, p.stories = ordered(p.watched), ordered(p.plain), ordered(p.stories)
+	return p, nil
+}
+
+// within is a pattern of the tests that call functions of their package; "" without any.
+func (f folder) within() (string, error) {
+	var names []string
+	for _, name := range f.TestGoFiles {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(f.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return "", fmt.Errorf("look for tests: %w", err)
+		}
+		if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == starter }) {
+			continue
+		}
+		for _, d := range file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") && fn.Name.Name != "TestMain" {
+				names = append(names, fn.Name.Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return "", nil
+	}
+	return "^(" + strings.Join(names, "|") + ")$", nil
 }
 
 // unwatched are the flags without the race detector.

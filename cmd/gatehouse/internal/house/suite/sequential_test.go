@@ -44,31 +44,35 @@ func TestTheHouseIsSplitByItsSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watched, plain, err := split(all)
+	p, err := split(all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(watched)+len(plain) != len(all) {
-		t.Errorf("%d watched and %d plain of %d", len(watched), len(plain), len(all))
+	if n := len(p.watched) + len(p.plain) + len(p.stories); n != len(all) {
+		t.Errorf("%d of %d packages run", n, len(all))
 	}
-	for _, name := range []string{"gatehouse/orchestrator", "gatehouse/orchestrator/store", "gatehouse/approval", "gatehouse/web", "gatehouse/handlers/stream", program} {
-		if !slices.Contains(watched, name) {
+	for _, name := range []string{"gatehouse/orchestrator", "gatehouse/orchestrator/store", "gatehouse/approval", "gatehouse/web", "gatehouse/handlers/stream"} {
+		if !slices.Contains(p.watched, name) {
 			t.Errorf("%s is not watched", name)
 		}
 	}
-	for _, name := range []string{"gatehouse/orchestrator/record/proof", "gatehouse/views", stories} {
-		if !slices.Contains(plain, name) {
+	for _, name := range []string{"gatehouse/orchestrator/record/proof", "gatehouse/views"} {
+		if !slices.Contains(p.plain, name) {
 			t.Errorf("%s is watched: its tests take several times as long", name)
 		}
+	}
+	if !slices.Equal(p.stories, stories) || !strings.Contains(p.within, "TestHelpExamplesAreUnderstood") || strings.Contains(p.within, "TestMain") ||
+		strings.Contains(p.within, "TestAKilledServerGoesOn") || strings.Contains(p.within, "TestTheDemo") {
+		t.Errorf("stories: %q; in their own process: %q", p.stories, p.within)
 	}
 }
 
 func TestEveryPackageIsRunOnce(t *testing.T) {
-	watched, plain := []string{"gatehouse/orchestrator", pages}, []string{"gatehouse/views"}
+	p := parts{watched: []string{"gatehouse/orchestrator", pages}, plain: []string{"gatehouse/views"}, stories: stories, within: "^(TestY)$"}
 	flags := []string{"-race", "-gcflags=modernc.org/libc=-race=false", "-count=1"}
-	lines := func(watched, plain, flags []string) string {
+	lines := func(p parts, flags []string) string {
 		var said []string
-		for n, lane := range runs(watched, plain, flags) {
+		for n, lane := range runs(p, flags) {
 			for _, args := range lane {
 				args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-p=") })
 				said = append(said, fmt.Sprintf("%d: %s\n", n, strings.Join(args, " ")))
@@ -76,20 +80,24 @@ func TestEveryPackageIsRunOnce(t *testing.T) {
 		}
 		return strings.Join(said, "")
 	}
-	want := "0: test -json -skip=" + tours + " -race -gcflags=modernc.org/libc=-race=false -count=1 gatehouse/orchestrator gatehouse/web\n" +
-		"1: test -json -count=1 gatehouse/views\n" + "1: test -json -run=" + tours + " -count=1 gatehouse/web\n"
-	if got := lines(watched, plain, flags); got != want {
+	race := strings.Join(flags, " ")
+	want := "0: test -json -skip=^(TestY)$ -count=1 gatehouse/cmd/gatehouse\n0: test -json -run=^(TestY)$ " + race + " gatehouse/cmd/gatehouse\n" +
+		"1: test -json -count=1 gatehouse/cmd/gatehouse/internal/browser\n1: test -json -run=" + tours + " -count=1 gatehouse/web\n" +
+		"1: test -json -count=1 gatehouse/views\n" +
+		"2: test -json -skip=" + tours + " " + race + " gatehouse/orchestrator gatehouse/web\n"
+	if got := lines(p, flags); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	want = "0: test -json -race -run=TestX gatehouse/orchestrator gatehouse/web\n"
-	if got := lines(watched, nil, []string{"-race", "-run=TestX"}); got != want {
+	want = "0: test -json -run=TestX gatehouse/cmd/gatehouse\n1: test -json -run=TestX gatehouse/cmd/gatehouse/internal/browser\n" +
+		"1: test -json -run=TestX gatehouse/views\n2: test -json -race -run=TestX gatehouse/orchestrator gatehouse/web\n"
+	if got := lines(p, []string{"-race", "-run=TestX"}); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	want = "0: test -json -count=1 gatehouse/orchestrator gatehouse/web gatehouse/views\n"
-	if got := lines(watched, plain, flags[2:]); got != want {
+	want = "0: test -json -count=1 gatehouse/cmd/gatehouse gatehouse/cmd/gatehouse/internal/browser gatehouse/orchestrator gatehouse/web gatehouse/views\n"
+	if got := lines(p, flags[2:]); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	if got := lines(nil, plain, flags); got != "0: test -json -count=1 gatehouse/views\n" {
+	if got := lines(parts{plain: p.plain}, flags); got != "0: test -json -count=1 gatehouse/views\n" {
 		t.Errorf("got\n%s", got)
 	}
 }
