@@ -44,7 +44,9 @@ func main() {
 const program = "gatehouse/cmd/gatehouse"
 
 // longest are the packages whose tests take longest. They begin first, so that none of them is alone at the end.
-var longest = []string{program, program + "/internal/browser", program + "/cli", "gatehouse/orchestrator", "gatehouse/web", "gatehouse/orchestrator/store", "gatehouse/approval/sqlstore"}
+var longest = []string{program, program + "/internal/browser", "gatehouse/orchestrator", "gatehouse/web", "gatehouse/approval/telegram",
+	"gatehouse/orchestrator/store", "gatehouse/approval", "gatehouse/approval/sqlstore", "gatehouse/orchestrator/patch",
+	"gatehouse/orchestrator/agent/command", program + "/cli", program + "/internal/house"}
 
 // arguments divides those of go test into patterns of packages and flags.
 func arguments(args []string) (patterns, flags []string) {
