@@ -22,7 +22,8 @@ HOUSE := ./cmd/gatehouse/internal/house
 
 # Tests run with the race detector, but for SQLite itself: C that a program made Go of, with its library of C and its memory,
 # which is not Go's; the detector sees nothing there and takes three quarters of the time. Its driver and all other code are
-# watched. So are servers on SQLite that tests start; what else they start, hundreds of times, is the same without it.
+# watched. So are servers on SQLite that tests start; what else they start, hundreds of times, is the same without it, and so
+# are packages in which nothing happens at the same time as something else. Where that is, the suite reads off the sources.
 RACE := -race $(foreach c,sqlite/lib libc memory,-gcflags=modernc.org/$(c)=-race=false)
 
 # Tests that make test leaves alone are checked like the rest.

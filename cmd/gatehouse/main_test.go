@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 // light lets stories start the program from the file that placetest.LightEnv names: with the race detector each of
-// their hundreds of processes takes five times as long to start. Servers on SQLite stay watched; see placetest.Watched.
+// their hundreds of processes takes five times as long to start. Servers on SQLite are watched; see placetest.Watched.
 type light struct{ *testing.M }
 
 func (l light) Run() int {
@@ -40,7 +41,8 @@ func (l light) Run() int {
 	return l.M.Run()
 }
 
-// swap puts the program in the place of the gatehouse on PATH, which goes to where placetest.Watched finds it.
+// swap puts the program in the place of the gatehouse on PATH. Where placetest.Watched finds it goes the one that
+// placetest.WatchedEnv names: these tests themselves run without the race detector.
 func swap(program string) error {
 	path, err := exec.LookPath("gatehouse")
 	if err != nil {
@@ -52,6 +54,11 @@ func swap(program string) error {
 	}
 	if err := os.Rename(path, aside); err != nil {
 		return err
+	}
+	if watched := os.Getenv(placetest.WatchedEnv); watched != "" {
+		if err := errors.Join(os.Remove(aside), os.Symlink(watched, aside)); err != nil {
+			return err
+		}
 	}
 	return os.Symlink(program, path)
 }

@@ -51,6 +51,18 @@ func (t Tests) Run() int {
 	return t.M.Run()
 }
 
+// Folder is a test's folder in memory, for a database alone: programs in a sandbox see it. The disk does where memory does
+// not; see [InMemory].
+func Folder(t testing.TB) string {
+	t.Helper()
+	dir, err := folder()
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // the next process removes what is left
+	return dir
+}
+
 // measured reports whether these tests take figures, for which a commit has to wait for the disk.
 func measured() bool {
 	flag.Parse()

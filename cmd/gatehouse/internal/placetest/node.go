@@ -56,7 +56,7 @@ func (p *Place) LaunchBy(by []string, config, point string, args ...string) (*No
 	p.Helper()
 	path, err := exec.LookPath("gatehouse")
 	p.Must(err)
-	if os.Getenv(LightEnv) != "" && strings.HasPrefix(p.Database, "sqlite:") {
+	if os.Getenv(LightEnv) != "" && (point != "" || strings.HasPrefix(p.Database, "sqlite:")) {
 		path = Watched(path)
 	}
 	line := slices.Concat(by, []string{path, "serve"}, args)

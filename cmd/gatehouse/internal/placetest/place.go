@@ -21,6 +21,7 @@ import (
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
+	"gatehouse/orchestrator/store/pgtest"
 	"gatehouse/orchestrator/store/storetest"
 )
 
@@ -41,7 +42,7 @@ type Place struct {
 
 // databases are where an installation may keep what it knows.
 var databases = map[string]func(*testing.T) string{
-	"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "gatehouse.db") },
+	"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(pgtest.Folder(t), "gatehouse.db") },
 	"postgres": func(t *testing.T) string { return storetest.Postgres(t) },
 }
 
@@ -145,18 +146,16 @@ func Git(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Until waits until ok is true.
+// Until waits until ok is true. It looks less and less often: several stories look at once, each into a database.
 func (p *Place) Until(what string, ok func() bool) {
 	p.Helper()
-	deadline := time.After(LongEnough)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
+	const soon, late = 10 * time.Millisecond, 100 * time.Millisecond
+	deadline := time.Now().Add(LongEnough)
+	for pause := soon; !ok(); pause = min(pause*5/4, late) {
+		if time.Now().After(deadline) {
 			p.Fatalf("waited in vain: %s", what)
 		}
+		time.Sleep(pause)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// LightEnv names the tests of the program, built without the race detector: a program that is gatehouse where it is
-// started under that name. WatchedEnv names the same with the race detector.
+// LightEnv names the program as people have it. WatchedEnv names its tests, which are the program where they are started
+// under its name: with the race detector, and able to die where a story wants it.
 const (
 	LightEnv   = "GATEHOUSE_TEST_PROGRAM"
 	WatchedEnv = "GATEHOUSE_TEST_WATCHED"
@@ -54,16 +54,13 @@ func install(folder string) error {
 	light, watched := os.Getenv(LightEnv), os.Getenv(WatchedEnv)
 	var err error
 	if light == "" {
-		if light, err = build(filepath.Join(folder, "light")); err != nil {
+		if light, err = build(folder, LightEnv, nil); err != nil {
 			return err
 		}
 	}
 	if watched == "" {
-		watched = light
-		if race := raced(); len(race) > 0 {
-			if watched, err = build(filepath.Join(folder, "race"), race...); err != nil {
-				return err
-			}
+		if watched, err = build(folder, WatchedEnv, raced()); err != nil {
+			return err
 		}
 	}
 	path := filepath.Join(folder, "gatehouse")
@@ -87,10 +84,14 @@ func Watched(path string) string {
 	return filepath.Join(filepath.Dir(path), "watched", filepath.Base(path))
 }
 
-// build compiles the tests of the program, which are the program under the name gatehouse.
-func build(folder string, flags ...string) (string, error) {
-	path := filepath.Join(folder, "gatehouse")
-	args := slices.Concat([]string{"test", "-c", "-vet=off", "-o", path}, flags, []string{"gatehouse/cmd/gatehouse"})
+// build compiles what one of the two variables names into a folder, and returns its path. The flags are those of the
+// race detector, for what is watched.
+func build(folder, variable string, flags []string) (string, error) {
+	path := filepath.Join(folder, variable, "gatehouse")
+	args := []string{"build", "-o", path, "gatehouse/cmd/gatehouse"}
+	if variable == WatchedEnv {
+		args = slices.Concat([]string{"test", "-c", "-vet=off", "-o", path}, flags, []string{"gatehouse/cmd/gatehouse"})
+	}
 	if said, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program: %w\n%s", err, said)
 	}

@@ -44,11 +44,12 @@ func main() {
 const program = "gatehouse/cmd/gatehouse"
 
 // longest are the packages whose tests take longest. They begin first, so that none of them is alone at the end.
-var longest = []string{program, program + "/internal/browser", program + "/cli", "gatehouse/orchestrator", "gatehouse/web", "gatehouse/orchestrator/store", "gatehouse/approval/sqlstore"}
+var longest = []string{program, program + "/internal/browser", "gatehouse/orchestrator", "gatehouse/web", "gatehouse/approval/telegram",
+	"gatehouse/orchestrator/store", "gatehouse/approval", "gatehouse/approval/sqlstore", "gatehouse/orchestrator/patch",
+	"gatehouse/orchestrator/agent/command", program + "/cli", program + "/internal/house"}
 
-// packages lists what the arguments of go test name, the longest first, and its flags.
-func packages(ctx context.Context, args []string) (names, flags []string, err error) {
-	var patterns []string
+// arguments divides those of go test into patterns of packages and flags.
+func arguments(args []string) (patterns, flags []string) {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") {
 			flags = append(flags, arg)
@@ -56,13 +57,7 @@ func packages(ctx context.Context, args []string) (names, flags []string, err er
 			patterns = append(patterns, arg)
 		}
 	}
-	list := exec.CommandContext(ctx, "go", append([]string{"list"}, patterns...)...)
-	list.Stderr = os.Stderr
-	out, err := list.Output()
-	if err != nil {
-		return nil, nil, fmt.Errorf("list the packages %v: %w", patterns, err)
-	}
-	return ordered(strings.Fields(string(out))), flags, nil
+	return patterns, flags
 }
 
 // ordered puts the longest in front of the others.
@@ -78,8 +73,8 @@ func ordered(names []string) []string {
 }
 
 // programs builds what stories start as processes of their own, and returns it as variables of their environment: the
-// tests of the program, which are the program under its name, without the race detector, and with it for servers. There
-// are none where no story runs, or the tests run without it themselves.
+// program as people have it, and with the race detector for servers, the tests of the program. There are none where no
+// story runs, or the tests run without the detector themselves.
 func programs(ctx context.Context, names, flags []string) (variables []string, remove func(), err error) {
 	none := func() {}
 	of := func(name string) bool { return strings.HasPrefix(name, program) }
@@ -92,11 +87,13 @@ func programs(ctx context.Context, names, flags []string) (variables []string, r
 	}
 	remove = func() { os.RemoveAll(dir) } //nolint:errcheck // the system's folder for what is temporary
 	fmt.Println("Compiling the program that stories start; with an empty cache this takes some minutes.")
-	race := slices.DeleteFunc(slices.Clone(flags), func(flag string) bool { return flag != "-race" && !strings.HasPrefix(flag, "-gcflags=") })
-	for variable, with := range map[string][]string{"GATEHOUSE_TEST_PROGRAM": nil, "GATEHOUSE_TEST_WATCHED": race} {
+	race := slices.DeleteFunc(slices.Clone(flags), func(flag string) bool { return slices.Contains(unwatched(flags), flag) })
+	for variable, how := range map[string][]string{
+		"GATEHOUSE_TEST_PROGRAM": {"build"},
+		"GATEHOUSE_TEST_WATCHED": slices.Concat([]string{"test", "-c", "-vet=off"}, race),
+	} {
 		path := filepath.Join(dir, variable, "gatehouse")
-		args := slices.Concat([]string{"test", "-c", "-vet=off", "-o", path}, with, []string{program})
-		build := exec.CommandContext(ctx, "go", args...)
+		build := exec.CommandContext(ctx, "go", slices.Concat(how, []string{"-o", path, program})...)
 		build.Stdout, build.Stderr = os.Stdout, os.Stderr
 		if err := build.Run(); err != nil {
 			remove()
@@ -115,20 +112,43 @@ const (
 		"TestForgedAddressesAreAnsweredPlainly|TestATaskOfTenThousandDelegationsOpens|TestAnExportOfManyTasksHasItsCheckpoints|TestHistoryFigures)$"
 )
 
-// runs are the arguments of each go test: the tours run beside all others, without the detector. No test is in none of
+// runs are the arguments of each go test, in lanes: lanes run beside one another, and what is in one after another. The
+// stories and the long list of other packages take longest, so that each has a lane of its own. No test is in none of
 // them, also where one has another name by now.
-func runs(names, flags []string) [][]string {
-	// One package more than there are processors: tests wait a lot. A -p among the arguments wins.
-	all := slices.Concat([]string{"test", "-json", fmt.Sprintf("-p=%d", runtime.NumCPU()+1)}, flags, names)
-	chosen := func(flag string) bool { return strings.HasPrefix(flag, "-run") || strings.HasPrefix(flag, "-skip") }
-	if !slices.Contains(flags, "-race") || !slices.Contains(names, pages) || slices.ContainsFunc(flags, chosen) {
-		return [][]string{all}
+func runs(p parts, flags []string) [][][]string {
+	test := func(flags []string, names ...string) []string {
+		return slices.Concat([]string{"test", "-json"}, flags, names)
 	}
-	plain := slices.DeleteFunc(slices.Clone(flags), func(flag string) bool { return flag == "-race" || strings.HasPrefix(flag, "-gcflags=") })
-	return [][]string{
-		slices.Insert(all, 2, "-skip="+tours),
-		slices.Concat([]string{"test", "-json", "-run=" + tours}, plain, []string{pages}),
+	// As many packages as there are processors, beside the other lanes: tests wait a lot. A -p among the flags wins.
+	together := slices.Insert(slices.Clone(flags), 0, fmt.Sprintf("-p=%d", runtime.NumCPU()))
+	if !slices.Contains(flags, "-race") {
+		return [][][]string{{test(together, slices.Concat(p.stories, p.watched, p.plain)...)}}
 	}
+	one, chosen := unwatched(flags), func(flag string) bool { return strings.HasPrefix(flag, "-run") || strings.HasPrefix(flag, "-skip") }
+	all := !slices.ContainsFunc(flags, chosen)
+	var lanes [3][][]string
+	for _, name := range p.stories {
+		switch {
+		case name != program:
+			lanes[1] = append(lanes[1], test(one, name))
+		case !all || p.within == "":
+			lanes[0] = append(lanes[0], test(one, name))
+		default:
+			lanes[0] = append(lanes[0], test(slices.Insert(slices.Clone(one), 0, "-skip="+p.within), name),
+				test(slices.Insert(slices.Clone(flags), 0, "-run="+p.within), name))
+		}
+	}
+	if all && slices.Contains(p.watched, pages) {
+		together = slices.Insert(together, 0, "-skip="+tours)
+		lanes[1] = append(lanes[1], test(slices.Insert(slices.Clone(one), 0, "-run="+tours), pages))
+	}
+	if len(p.watched) > 0 {
+		lanes[2] = append(lanes[2], test(together, p.watched...))
+	}
+	if len(p.plain) > 0 {
+		lanes[1] = append(lanes[1], test(slices.Insert(slices.Clone(one), 0, "-p=1"), p.plain...))
+	}
+	return slices.DeleteFunc(lanes[:], func(lane [][]string) bool { return len(lane) == 0 })
 }
 
 // run returns whether every test passed; an error says that they could not be run to their end.
@@ -140,11 +160,16 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	}
 	defer server.Close()
 
-	names, flags, err := packages(ctx, args)
+	patterns, flags := arguments(args)
+	all, err := list(ctx, patterns)
 	if err != nil {
 		return false, err
 	}
-	built, remove, err := programs(ctx, names, flags)
+	divided, err := split(all)
+	if err != nil {
+		return false, err
+	}
+	built, remove, err := programs(ctx, slices.Concat(divided.watched, divided.plain, divided.stories), flags)
 	if err != nil {
 		return false, err
 	}
@@ -153,26 +178,22 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	// A process with the race detector sleeps for a second before it exits: each of these packages would.
 	env := slices.Concat(os.Environ(), built,
 		[]string{"GORACE=atexit_sleep_ms=0", "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES=" + server.URL("postgres")})
-	var started []*exec.Cmd
 	var events []io.Reader
-	for _, args := range runs(names, flags) {
-		cmd := exec.CommandContext(ctx, "go", args...)
-		cmd.Env, cmd.Stderr, cmd.WaitDelay = env, os.Stderr, stopLimit
-		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-		said, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			return false, fmt.Errorf("start go test: %w", err)
-		}
-		started, events = append(started, cmd), append(events, said)
+	var ended []chan error
+	for _, lane := range runs(divided, flags) {
+		said, says := io.Pipe()
+		end := make(chan error, 1)
+		events, ended = append(events, said), append(ended, end)
+		go func() {
+			end <- follow(ctx, lane, env, says)
+			_ = says.Close() // it has no error
+		}()
 	}
 	report := newReport(out)
-	report.follow(events...) // to their end: go test has ended then, which Wait explains
+	report.follow(events...) // to their end: go test has ended then, which the lanes explain
 	var waitErr error
-	for _, cmd := range started {
-		waitErr = cmp.Or(waitErr, cmd.Wait())
+	for _, end := range ended {
+		waitErr = cmp.Or(waitErr, <-end)
 	}
 	report.close(time.Since(began))
 	var exit *exec.ExitError
@@ -185,4 +206,18 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 		return false, fmt.Errorf("run go test: %w", waitErr)
 	}
 	return report.ok(), nil
+}
+
+// follow runs each go test of a lane, also after one that failed, and returns the first error.
+func follow(ctx context.Context, lane [][]string, env []string, says io.Writer) error {
+	var first error
+	for _, args := range lane {
+		cmd := exec.CommandContext(ctx, "go", args...)
+		cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, says, os.Stderr, stopLimit
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+		if err := cmd.Run(); err != nil {
+			first = cmp.Or(first, err)
+		}
+	}
+	return first
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,26 +127,6 @@ func TestTheLongestPackagesBeginFirst(t *testing.T) {
 	got := strings.Join(ordered([]string{"gatehouse/approval", "gatehouse/cmd/gatehouse", "gatehouse/orchestrator", "gatehouse/views", "gatehouse/web"}), " ")
 	if want := "gatehouse/cmd/gatehouse gatehouse/orchestrator gatehouse/web gatehouse/approval gatehouse/views"; got != want {
 		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestToursOfPagesRunOnceWithoutTheDetector(t *testing.T) {
-	names, race := []string{pages, "gatehouse/views"}, []string{"-race", "-gcflags=modernc.org/libc=-race=false", "-count=1"}
-	got := runs(names, race)
-	if len(got) != 2 {
-		t.Fatalf("%q", got)
-	}
-	with, without := strings.Join(got[0], " "), strings.Join(got[1], " ")
-	if !strings.Contains(with, "-skip="+tours+" ") || !strings.HasSuffix(with, strings.Join(slices.Concat(race, names), " ")) {
-		t.Errorf("with the detector: %s", with)
-	}
-	if without != "test -json -run="+tours+" -count=1 "+pages {
-		t.Errorf("without it: %s", without)
-	}
-	for _, one := range []struct{ names, flags []string }{{names, race[2:]}, {names[1:], race}, {names, append(race, "-run=TestX")}} {
-		if got := runs(one.names, one.flags); len(got) != 1 || strings.Contains(strings.Join(got[0], " "), "-skip") {
-			t.Errorf("%q of %q: %q", one.flags, one.names, got)
-		}
 	}
 }
 
