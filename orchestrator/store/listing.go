@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"gatehouse/orchestrator"
 )
 
 // This file keeps the table listing: what lists, searches and sums read of delegations. It
@@ -36,6 +34,9 @@ const (
 const (
 	listed = `id, task_id, parent_id, to_agent, state, repository, requester, usd_micros, approval_id, created_at, ended_at`
 
+	listedNow = `listing.id, listing.task_id, listing.parent_id, listing.to_agent, listing.state, listing.repository, listing.requester,
+	listing.usd_micros, listing.approval_id, listing.created_at, listing.ended_at`
+
 	selectListed = `d.id, d.task_id, d.parent_id, d.to_agent, d.state, d.repository, d.requester,
 	case when d.parent_id = '' then d.usd_micros end, d.approval_id, d.created_at, d.ended_at`
 
@@ -56,19 +57,24 @@ const (
 	anyQueued    = ", exists (select 1 from event_queue)"
 )
 
-// listings says how the two databases list a delegation.
+// listings says how the two databases list delegations; some of them in brackets stand for %s.
 type listings struct {
-	tables  []string
-	inserts []string // texts that take what is not listed; the ids in brackets stand for %s
-	behind  string   // the place of the follower, the newest, and whether there are newer ones
-	queued  string   // the delegations of those; "" where there are none
+	inserts  []string // what is not listed
+	mends    []string // what is listed otherwise than it is
+	needless []string // removes what there is no delegation of
+	behind   string   // the place of the follower, the newest, and whether there are newer ones
+	queued   string   // the delegations of those; "" where there are none
 }
+
+const mendListing = "update listing set (" + listed + ") = (" + selectListed + ") from delegations d where d.id = listing.id and listing.id in %s and (" +
+	listedNow + ") is distinct from (" + selectListed + ")"
 
 func listingSQLite() listings {
 	return listings{
-		tables:  []string{"listing"},
-		inserts: []string{"insert into listing (row, " + listed + ") select d.row, " + selectListed + missing("listing") + " order by d.row"},
-		behind:  selectBehind + ", 0",
+		inserts:  []string{"insert into listing (row, " + listed + ") select d.row, " + selectListed + missing("listing") + " order by d.row"},
+		mends:    []string{mendListing},
+		needless: []string{"delete from listing where not exists (select 1 from delegations d where d.id = listing.id and d.row = listing.row)"},
+		behind:   selectBehind + ", 0",
 	}
 }
 
@@ -77,10 +83,15 @@ func listingPostgres() listings {
 	// question mark would stand for an argument.
 	const words = `to_tsvector('simple', translate(d.text, './\-_:@#''"` + "`" + `<>()[]{}=+*&|,;!' || chr(63), repeat(' ', 40)))`
 	return listings{
-		tables: []string{"listing", "listing_words"},
 		inserts: []string{
 			"insert into listing (" + listed + ") select " + selectListed + missing("listing"),
 			"insert into listing_words (id, words) select d.id, " + words + missing("listing_words"),
+		},
+		mends: []string{mendListing,
+			"update listing_words w set words = " + words + " from delegations d where d.id = w.id and w.id in %s and w.words <> " + words},
+		needless: []string{
+			"delete from listing where not exists (select 1 from delegations d where d.id = listing.id)",
+			"delete from listing_words where not exists (select 1 from delegations d where d.id = listing_words.id)",
 		},
 		behind: selectBehind + anyQueued,
 		queued: selectQueued,
@@ -283,8 +294,16 @@ func (s *Store) Reindex(ctx context.Context, progress func(done int64)) (int64, 
 	// What happens from here on is found by the follower.
 	err = s.transact(ctx, func(t *Tx) error {
 		pos, err := t.lockListing()
-		if err != nil || pos <= last {
+		if err != nil {
 			return err
+		}
+		for _, text := range t.s.dialect.listings.needless {
+			if _, err := t.q.exec(t.ctx, text); err != nil {
+				return err
+			}
+		}
+		if pos <= last {
+			return nil
 		}
 		return t.moveCursor(listingCursor, pos, last, t.now)
 	})
@@ -300,7 +319,7 @@ func (s *Store) Reindex(ctx context.Context, progress func(done int64)) (int64, 
 	return done, s.explain(err)
 }
 
-// reindexSome lists the next delegations anew; after the last one nothing may be listed.
+// reindexSome lists the next delegations anew, where they are not listed as they are.
 func (s *Store) reindexSome(ctx context.Context, after string) (ids []string, err error) {
 	err = s.transact(ctx, func(t *Tx) error {
 		if err := ctx.Err(); err != nil {
@@ -310,21 +329,17 @@ func (s *Store) reindexSome(ctx context.Context, after string) (ids []string, er
 			return err
 		}
 		rows, err := t.q.query(t.ctx, "select id from delegations where id > ? order by id limit ?", after, reindexBatch)
-		if ids, err = collect(rows, err, scanText); err != nil {
+		if ids, err = collect(rows, err, scanText); err != nil || len(ids) == 0 {
 			return err
 		}
-		upTo := orchestrator.DelegationPrefix + "~"
-		if len(ids) > 0 {
-			upTo = ids[len(ids)-1]
+		for _, text := range t.s.dialect.listings.mends {
+			if _, err := t.q.exec(t.ctx, strings.Replace(text, "%s", marks(len(ids)), 1), anys(ids)...); err != nil {
+				return err
+			}
 		}
 		again := map[string]bool{}
 		for _, id := range ids {
 			again[id] = true
-		}
-		for _, table := range t.s.dialect.listings.tables {
-			if _, err := t.q.exec(t.ctx, "delete from "+table+" where id > ? and id <= ?", after, upTo); err != nil {
-				return err
-			}
 		}
 		return t.project(again)
 	})
