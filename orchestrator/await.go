@@ -18,13 +18,21 @@ import (
 func (r *run) Await(ctx context.Context, id string) (agent.Child, error) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
+	due := false // whatever was heard, or not
 	for {
 		if err := r.live(); err != nil {
 			return agent.Child{}, err
 		}
 		poked := r.pokes() // before the read, so that no poke is missed
-		d, err := r.e.Store.Delegation(ctx, id)
+		d, told := r.outcome(id)
+		var err error
+		if !told && (!r.expects(id) || due) {
+			if d, err = r.e.Store.Delegation(ctx, id); err != nil || d.ParentID != r.id {
+				r.expect(id, false)
+			}
+		}
 		switch {
+		case d.ID == "" && err == nil: // it lives, as it did when it was looked at
 		case err == nil && d.ParentID != r.id:
 			return agent.Child{}, Errorf(CodeForbidden, "%s is no child of this run.", id)
 		case err == nil && d.State.Ended():
@@ -42,7 +50,9 @@ func (r *run) Await(ctx context.Context, id string) (agent.Child, error) {
 		case <-r.ctx.Done():
 			return agent.Child{}, agent.ErrStopped
 		case <-poked:
+			due = false
 		case <-tick.C:
+			due = true
 		}
 	}
 }
@@ -220,12 +230,119 @@ func (r *run) look(ctx context.Context) {
 	}
 }
 
+// news is what a run knows of its children without reading: of those that it expects it
+// has seen that they live, and nothing was heard of them since. Guarded by run.mu.
+type news struct {
+	expected map[string]bool
+	carried  map[string]int        // how many transactions are about to tell an end
+	ends     map[string]Delegation // as committed
+}
+
+// expects reports whether the run has seen that a child lives, and heard nothing since. Where
+// it has not, it does from now on: the caller looks.
+func (r *run) expects(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.news.expected[id]
+	r.news.expected[id] = true
+	return was
+}
+
+// expect notes that a child lives as of a transaction which is about to be committed, or
+// that nothing is known of it.
+func (r *run) expect(id string, lives bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if lives {
+		r.news.expected[id] = true
+		return
+	}
+	delete(r.news.expected, id)
+}
+
+// outcome is the end of a child that a transaction of this node has told, once.
+func (r *run) outcome(id string) (Delegation, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d, told := r.news.ends[id]
+	delete(r.news.ends, id)
+	return d, told
+}
+
+// carry has the end of d, which tx is about to commit, told to the run of its caller, so that
+// it need not read it.
+func (e *Engine) carry(ctx context.Context, tx Tx, d *Delegation) error {
+	r := e.holding(d.ParentID)
+	if r == nil {
+		return nil
+	}
+	kept, err := tx.Kept(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	r.carrying(d.ID)
+	tx.OnCommit(func() { r.tell(kept.ID, &kept) })
+	tx.OnRollback(func(bool) { r.tell(kept.ID, nil) })
+	return nil
+}
+
+// carrying notes that a transaction is about to tell the end of a child.
+func (r *run) carrying(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.news.carried[id]++
+}
+
+// tell is the end of a transaction that was about to tell how a child ended; nil where it was
+// undone, or nobody knows.
+func (r *run) tell(id string, d *Delegation) {
+	r.mu.Lock()
+	if r.news.carried[id]--; r.news.carried[id] <= 0 {
+		delete(r.news.carried, id)
+	}
+	delete(r.news.expected, id)
+	if d != nil {
+		r.news.ends[id] = *d
+	}
+	r.poke()
+	r.mu.Unlock()
+}
+
+// hear wakes the run where the end of one of its children concerns it. Those that a
+// transaction of this node is just telling come by that.
+func (r *run) hear(ended map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range ended {
+		if r.news.expected[id] && r.news.carried[id] == 0 {
+			delete(r.news.expected, id)
+			r.poke()
+		}
+	}
+}
+
+// resumed wakes the run because its row goes on, which a child has ended for.
+func (r *run) resumed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.news.carried) == 0 {
+		clear(r.news.expected)
+		r.poke()
+	}
+}
+
 // wake makes whoever waits in the run look again.
 func (r *run) wake() {
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.news.expected)
+	r.poke()
+}
+
+// poke ends the waits. The caller holds mu.
+func (r *run) poke() {
 	close(r.poked)
 	r.poked = make(chan struct{})
-	r.mu.Unlock()
 }
 
 // pokes is closed at the next wake.

@@ -253,7 +253,11 @@ func (r *run) overdrawn(job agent.Job) error {
 	if r.d.ParentID == "" {
 		return nil
 	}
-	of, err := r.e.line(r.ctx, &r.d)
+	read := r.e.committed
+	if r.ahead != nil {
+		read = func(_ context.Context, id string) (*Delegation, error) { return r.ahead.callers[id], nil }
+	}
+	of, err := lineOf(r.ctx, &r.d, read)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,37 @@ func (e *Engine) take(ctx context.Context, tx Tx, r *run, d *Delegation) error {
 	if !starts {
 		return nil
 	}
+	if err := r.lookAhead(ctx, tx, d); err != nil {
+		return err
+	}
 	return tx.Append(ctx, acknowledged(e.Node, d))
+}
+
+// ahead is what the transaction of a claim has read for an agent that begins at once, as it
+// was committed: its callers, and whether the shared context has nothing for it.
+type ahead struct {
+	callers map[string]*Delegation
+	none    func() bool
+}
+
+// lookAhead reads in the transaction of a claim what the first attempt begins with. Where a
+// checkout has to be made before, it would be old by then, so it is read after that.
+func (r *run) lookAhead(ctx context.Context, tx Tx, d *Delegation) error {
+	r.ahead = nil
+	spec, known := r.e.Config().Agents.Get(d.To)
+	if !known || d.Attempt != 1 || r.e.traits(spec).Files {
+		return nil
+	}
+	a := &ahead{callers: map[string]*Delegation{}, none: tx.GivesNone(ctx, r.rights())}
+	for id := d.ParentID; id != ""; {
+		p, err := tx.Delegation(ctx, id)
+		if err != nil {
+			return fmt.Errorf("read the callers of %s: %w", d.ID, err)
+		}
+		a.callers[id], id = p, p.ParentID
+	}
+	r.ahead = a
+	return nil
 }
 
 // own reads r's delegation inside a transaction and makes sure that r still is its

@@ -79,6 +79,9 @@ func (c *continuation) claim(tx Tx, d *Delegation, pass bool) bool {
 func (c *continuation) acknowledge(ctx context.Context, tx Tx, d *Delegation) error {
 	r := c.taken[len(c.taken)-1]
 	r.task, r.d = *tx.Task(), *d
+	if err := r.lookAhead(ctx, tx, d); err != nil {
+		return err
+	}
 	return tx.Append(ctx, acknowledged(c.e.Node, d))
 }
 
@@ -201,6 +204,7 @@ func (e *Engine) lookFor(r *run) {
 	if r.d.TokenHash == "" {
 		return // it did not come as far
 	}
+	r.ahead = nil
 	var d Delegation
 	err := r.outlast(r.ctx, func() (err error) {
 		d, err = e.Store.Delegation(r.ctx, r.id)

@@ -243,7 +243,7 @@ func (r *run) Remaining(ctx context.Context) (budget.Limits, error) {
 	var left budget.Limits
 	if err == nil && d.Work.Budget != nil {
 		var of line
-		of, err = r.e.line(ctx, &d)
+		of, err = lineOf(ctx, &d, r.e.committed)
 		left = of.left.Plus(d.Work.Budget.Held)
 	}
 	if d.Work.Independent {

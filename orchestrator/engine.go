@@ -234,7 +234,7 @@ func (e *Engine) noticed(ctx context.Context, n event.Notice, wg *sync.WaitGroup
 		e.poke(ctx, n.TaskID)
 		return
 	}
-	wakes := false
+	ended := map[string]bool{}
 	begun := begun(n.Events)
 	for _, ev := range n.Events {
 		switch ev.Type {
@@ -246,19 +246,22 @@ func (e *Engine) noticed(ctx context.Context, n event.Notice, wg *sync.WaitGroup
 		case event.Decided, event.Stale, event.Unpaused:
 			e.look()
 		case event.Resumed:
-			if e.holding(ev.DelegationID) == nil && !begun[ev.DelegationID] { // else its process lives and goes on by itself
+			if r := e.holding(ev.DelegationID); r != nil {
+				r.resumed() // its process lives and goes on by itself
+			} else if !begun[ev.DelegationID] {
 				e.startNow(ctx, Ref{TaskID: n.TaskID, DelegationID: ev.DelegationID}, wg)
 			}
-			wakes = true
 		case event.Failed, event.Cancelled:
 			e.recheck(ctx, ev.DelegationID)
-			wakes = true
+			ended[ev.DelegationID] = true
 		case event.Completed:
-			wakes = true
+			ended[ev.DelegationID] = true
 		}
 	}
-	if wakes {
-		e.wakeRuns(n.TaskID)
+	if len(ended) > 0 {
+		for _, r := range e.runsOf(n.TaskID) {
+			r.hear(ended)
+		}
 	}
 }
 

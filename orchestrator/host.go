@@ -183,8 +183,14 @@ func (r *run) storeHop(ctx context.Context, plan planned, kept *Checkpoint, bund
 		if err == nil && d.State == Waiting && d.Work.ProcessWait {
 			plan.continuation.rest() // the try before may have been stored after all
 		}
-		if err != nil || d.OpenChildren == open && d.OpenSpawned == spawned {
+		if err != nil {
 			return err
+		}
+		if child.ID != "" && !plan.Spawn {
+			r.expect(child.ID, !child.Ended)
+		}
+		if d.OpenChildren == open && d.OpenSpawned == spawned {
+			return nil
 		}
 		if plan.Final {
 			d.Work.HandedTo, d.Work.Sandbox = child.ID, r.d.Work.Sandbox // the run ends with what comes of it

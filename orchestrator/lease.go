@@ -128,13 +128,6 @@ func (e *Engine) poke(ctx context.Context, taskID string) {
 // pokeAll is poke for every task.
 func (e *Engine) pokeAll(ctx context.Context) { e.poke(ctx, "") }
 
-// wakeRuns makes the runs of a task go on with what they wait for.
-func (e *Engine) wakeRuns(taskID string) {
-	for _, r := range e.runsOf(taskID) {
-		r.wake()
-	}
-}
-
 // recheck makes the run of a delegation, if this node has it, look at its row.
 func (e *Engine) recheck(ctx context.Context, delegationID string) {
 	if r := e.holding(delegationID); r != nil {

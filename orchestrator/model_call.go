@@ -57,12 +57,10 @@ func (l ledger) line(ctx context.Context, d *Delegation) (line, error) {
 	return lineOf(ctx, d, l.tx.Delegation)
 }
 
-// line reads the callers of d as they are committed.
-func (e *Engine) line(ctx context.Context, d *Delegation) (line, error) {
-	return lineOf(ctx, d, func(ctx context.Context, id string) (*Delegation, error) {
-		p, err := e.Store.Delegation(ctx, id)
-		return &p, err
-	})
+// committed reads a delegation outside of a transaction.
+func (e *Engine) committed(ctx context.Context, id string) (*Delegation, error) {
+	d, err := e.Store.Delegation(ctx, id)
+	return &d, err
 }
 
 // drained is the failure of a run that may make no further call, nil while it may.

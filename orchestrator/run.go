@@ -27,6 +27,7 @@ type run struct {
 	token  string
 	over   bool   // the claim ended the delegation
 	shift  *shift // set when a continuation claimed it
+	ahead  *ahead // what the claim has read; nil where it may be old
 
 	// Guarded by Engine.mu.
 	claimed    bool
@@ -56,6 +57,7 @@ type run struct {
 	contents []content  // of the result's artifacts
 	merged   []string   // children whose changes came into the checkout since it was kept
 	poked    chan struct{}
+	news     news
 
 	// Of handing the work over (handoff.go). final is held while such a hop is made; the
 	// others are guarded by mu.
@@ -67,7 +69,8 @@ type run struct {
 }
 
 func newRun(ctx context.Context, e *Engine, ref Ref) *run {
-	r := &run{e: e, id: ref.DelegationID, stop: ctx, task: Task{ID: ref.TaskID}, nth: map[string]int{}, back: map[string]agent.Child{}, seen: map[entryID]bool{}, poked: make(chan struct{}, 1)}
+	r := &run{e: e, id: ref.DelegationID, stop: ctx, task: Task{ID: ref.TaskID}, nth: map[string]int{}, back: map[string]agent.Child{}, seen: map[entryID]bool{}, poked: make(chan struct{}, 1),
+		news: news{expected: map[string]bool{}, carried: map[string]int{}, ends: map[string]Delegation{}}}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.clock.now = e.Now
 	return r
@@ -187,7 +190,10 @@ func (e *Engine) own(r *run, fn func(ctx context.Context, tx Tx, d *Delegation) 
 			if err := fn(ctx, tx, d); err != nil || d.ParentID == "" || !d.State.Ended() {
 				return err
 			}
-			return e.continuation(tx, r).onward(ctx, tx, d)
+			if err := e.continuation(tx, r).onward(ctx, tx, d); err != nil {
+				return err
+			}
+			return e.carry(ctx, tx, d)
 		})
 	})
 }
@@ -247,6 +253,7 @@ func (e *Engine) runAgent(r *run) error {
 		if err != nil {
 			return err
 		}
+		r.ahead = nil // from now on it is old
 		r.clock.start()
 		e.Trace("agent started")
 		ctx, end := r.staff()

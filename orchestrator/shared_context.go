@@ -295,9 +295,12 @@ const (
 
 // given is what the agent is given of the shared context, recorded as read.
 func (r *run) given(spec agent.Spec) ([]agent.ContextEntry, error) {
-	entries, err := r.e.Store.Given(r.ctx, r.rights(), givenEntries)
-	if err != nil {
-		return nil, err
+	var entries []sharedctx.Entry
+	if r.ahead == nil || !r.ahead.none() {
+		var err error
+		if entries, err = r.e.Store.Given(r.ctx, r.rights(), givenEntries); err != nil {
+			return nil, err
+		}
 	}
 	room := givenFile
 	if r.e.traits(spec).Prompted {

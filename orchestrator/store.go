@@ -146,6 +146,8 @@ type Tx interface {
 	// Task is the locked row. Changes to Handoffs, PausedAt and EndedAt are written at commit.
 	Task() *Task
 	Delegation(ctx context.Context, id string) (*Delegation, error)
+	// Kept is a delegation as whoever reads it after the commit finds it.
+	Kept(ctx context.Context, id string) (Delegation, error)
 	// Tree returns every delegation of the task, oldest first.
 	Tree(ctx context.Context) ([]*Delegation, error)
 	Children(ctx context.Context, parentID string) ([]*Delegation, error)
@@ -188,6 +190,9 @@ type Tx interface {
 	Recent(ctx context.Context, limit int) ([]*Delegation, error)
 	// PutTurn stores a turn of a delegation's generation; ErrExists when it is there.
 	PutTurn(ctx context.Context, d *Delegation, t agent.Turn) error
+	// GivesNone has the write of this transaction look whether Given has nothing for a run with
+	// these rights. The answer is there after the commit; false where it did not look.
+	GivesNone(ctx context.Context, r sharedctx.Rights) func() bool
 	// Breaker reads the breaker of an agent; one that never failed is closed.
 	Breaker(ctx context.Context, agent string) (guard.Breaker, error)
 	// LockBreaker reads it and keeps others from it until the transaction ends.

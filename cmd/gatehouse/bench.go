@@ -102,6 +102,9 @@ func logged(bytes float64) string {
 	return fmt.Sprintf(", %.1f kB of the database's log", bytes/1000)
 }
 
+// least is how many statements of a kind a chain needs for a line of its own.
+const least = 0.1
+
 // print writes one line a figure.
 func (m measured) print(sh *console.Shell) error {
 	err := sh.Say("%s, on a database of its own; figures hold for this machine and this moment, ratios for longer.", m.Dialect)
@@ -109,6 +112,11 @@ func (m measured) print(sh *console.Shell) error {
 		err = errors.Join(err, sh.Say("Chains of three agents, %2d at once: %.0f a second, %.1f durable commits each; %.1f times as long as as many bare commits (%.0f a second).",
 			c.AtOnce, c.Pace, c.Commits, c.TimesBare, c.Bare))
 		err = errors.Join(err, sh.Say("  Each of them: %.0f statements, %.0f rows written%s.", c.Statements, c.Rows, logged(c.Bytes)))
+		for _, k := range c.Kinds {
+			if k.Statements >= least {
+				err = errors.Join(err, sh.Say("    %5.1f %-28s %5.1f rows, %6.2f ms", k.Statements, k.Name, k.Rows, k.MS))
+			}
+		}
 	}
 	err = errors.Join(err, sh.Say("A question that waits for a person: %.1f kB, all indexes and history included; %.1f ms from the yes to the end (median).", m.Parked.Bytes/1000, m.Parked.ResumeMS))
 	for _, p := range []struct{ key, text string }{

@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"gatehouse/orchestrator"
@@ -39,9 +41,70 @@ func (s *Store) BreakerStates(ctx context.Context) ([]guard.Breaker, error) {
 	return all, s.explain(err)
 }
 
-// Breaker reads the breaker of an agent without locking it.
+// Breaker reads the breaker of an agent without locking it. Where a server would have to be
+// asked it is taken for one that is closed and counts nothing, and the write proves it.
 func (t *Tx) Breaker(_ context.Context, agent string) (guard.Breaker, error) {
-	return readBreaker(t.read().row(t.ctx, selectBreaker, agent), agent)
+	if t.s.told != nil && t.tx == nil && !t.s.failing.has(agent) {
+		if !slices.Contains(t.assumed, agent) {
+			t.assumed = append(t.assumed, agent)
+		}
+		return guard.Breaker{Agent: agent, State: guard.Closed}, nil
+	}
+	b, err := readBreaker(t.read().row(t.ctx, selectBreaker, agent), agent)
+	if err == nil {
+		t.s.failing.note(agent, b.Resting() || b.Failures > 0 || b.Probe != "")
+	}
+	return b, err
+}
+
+// failing are agents whose breakers were found to count or to rest, so that they are read
+// before the write. It decides nothing: what it does not know costs a step a second try.
+type failing struct {
+	mu     sync.Mutex
+	agents map[string]bool
+}
+
+func (f *failing) has(agent string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.agents[agent]
+}
+
+func (f *failing) note(agent string, is bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !is {
+		delete(f.agents, agent)
+		return
+	}
+	if f.agents == nil {
+		f.agents = map[string]bool{}
+	}
+	f.agents[agent] = true
+}
+
+// troubled is a breaker that is not as one is assumed to be.
+const troubled = "(state <> 'closed' or failures <> 0 or probe <> '')"
+
+// assured reports whether breakers are as this transaction has assumed. Where one is not,
+// those agents' are read from now on.
+func (t *Tx) assured(q querier) (bool, error) {
+	if len(t.assumed) == 0 {
+		return true, nil
+	}
+	var n int
+	err := q.row(t.ctx, "select count(*) from breakers where "+troubled+" and agent in "+marks(len(t.assumed)), anys(t.assumed)...).Scan(&n)
+	if err == nil && n > 0 {
+		t.doubt()
+	}
+	return n == 0, err
+}
+
+// doubt has the breakers read that this transaction has assumed.
+func (t *Tx) doubt() {
+	for _, agent := range t.assumed {
+		t.s.failing.note(agent, true)
+	}
 }
 
 // LockBreaker reads it and, on PostgreSQL, locks its row, which is made where there is

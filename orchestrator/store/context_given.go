@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gatehouse/orchestrator/sharedctx"
+
+	"github.com/lib/pq"
 )
 
 // How much of the shared context is looked at for one run, so that neither one chatty
@@ -16,7 +18,7 @@ const (
 
 const (
 	selectKeys  = "select namespace, key_name, updated_at from agent_shared_context where " + live + " and substr(key_name, 1, ?) <> ?"
-	newestFirst = " order by updated_at desc, namespace, key_name limit ?"
+	newestFirst = " order by updated_at desc, namespace, key_name limit ? + 0" // SQLite plans a bare limit again each time
 
 	selectNamedKeys = selectKeys + " and namespace = ?" + newestFirst
 	selectOwnKeys   = selectKeys + " and namespace in (?, ?, ?, ?)" + newestFirst
@@ -51,6 +53,40 @@ func (s *Store) Given(ctx context.Context, r sharedctx.Rights, total int) ([]sha
 	}
 	chosen := append(own, sharedctx.Merge(s.now(), 0, others...)...)
 	return s.values(ctx, chosen[:min(len(chosen), total)])
+}
+
+// look is a question to the shared context that the write of a transaction answers.
+type look struct {
+	rights sharedctx.Rights
+	none   *bool
+}
+
+// GivesNone implements orchestrator.Tx. Only a server is asked like this: elsewhere a read
+// costs less.
+func (t *Tx) GivesNone(_ context.Context, r sharedctx.Rights) func() bool {
+	l := look{r, new(bool)}
+	if t.s.told != nil {
+		t.looks = append(t.looks, l)
+	}
+	return func() bool { return *l.none }
+}
+
+// givesSome is whether Given has anything for a run, or a little more than it. The names
+// compare by their bytes, so that each part reads the primary key alone.
+const givesSome = "(exists (select 1 from agent_shared_context where " + live + " and namespace = any(cast(? as text[])) and " + noRecord + ")" +
+	" or cast(? as boolean) and exists (select 1 from agent_shared_context where " + live + " and " + noRecord +
+	" and (namespace < '" + sharedctx.HandoffPrefix + "' or namespace >= '" + sharedctx.HandoffPrefix + "~' and namespace < '" + sharedctx.MemoryPrefix + "'" +
+	" or namespace >= '" + sharedctx.MemoryPrefix + "~' and namespace < '" + sharedctx.BoardPrefix + "' or namespace >= '" + sharedctx.BoardPrefix + "~')))"
+
+const noRecord = "substr(key_name, 1, 11) <> '" + sharedctx.RecordPrefix + "'"
+
+func (s *Store) lookArgs(l look) []any {
+	names := make([]string, 0, len(l.rights.Reads)+4)
+	for _, name := range append(l.rights.Own(), l.rights.Reads...) {
+		names = append(names, clean(name))
+	}
+	now := micros(s.now())
+	return []any{now, pq.Array(names), l.rights.Reads == nil, now}
 }
 
 // givenAll is Given for a run that may read every shared namespace.

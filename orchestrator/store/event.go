@@ -256,34 +256,25 @@ func (s *Store) order(ctx context.Context) error {
 // errNotHolder says that another node orders events now.
 var errNotHolder = errors.New("another node orders events")
 
-// orderSome is one transaction. It locks the lease's row, so that a node that lost the
-// lease without knowing cannot write beside its successor.
-func (s *Store) orderSome(ctx context.Context) (int64, error) {
-	tx, err := s.w.begin(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("begin: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // no effect after the commit
-	q := bound{s.w, tx}
-	var holder string
-	err = q.row(ctx, "select holder from leases where name = ? for update", sequencerLease).Scan(&holder)
-	if errors.Is(err, sql.ErrNoRows) || (err == nil && holder != s.node) {
-		return 0, errNotHolder
-	}
-	if err != nil {
-		return 0, err
-	}
-	// Within a task the ids of the queue ascend, because its row was locked.
-	n, err := changed(q.exec(ctx, `with q as (
-			delete from event_queue where id in (select id from event_queue order by id limit ?) returning id, task_id, first_n, last_n)
-		insert into event_order (pos, task_id, n)
+// orderEvents locks the lease's row, so that a node that lost the lease without knowing cannot
+// write beside its successor. What it reads may be older than that lock: only nodes that take
+// the lease from each other meanwhile could give one position twice, and the key refuses it.
+// Within a task the ids of the queue ascend, because its row was locked.
+const orderEvents = `with mine as materialized (select 1 from leases where name = ? and holder = ? for update),
+	q as (delete from event_queue where id in (select id from event_queue order by id limit ?) and exists (select 1 from mine)
+		returning id, task_id, first_n, last_n),
+	o as (insert into event_order (pos, task_id, n)
 		select (select coalesce(max(pos), 0) from event_order) + row_number() over (order by q.id, n), q.task_id, n
-		from q cross join lateral generate_series(q.first_n, q.last_n) as n`, orderBatch))
-	if err != nil || n == 0 {
-		return 0, err
+		from q cross join lateral generate_series(q.first_n, q.last_n) as n returning 1)
+	select (select count(*) from mine), (select count(*) from o)`
+
+// orderSome is one transaction, and one way to the server and back.
+func (s *Store) orderSome(ctx context.Context) (n int64, err error) {
+	var mine int
+	err = s.w.row(ctx, orderEvents, sequencerLease, s.node, orderBatch).Scan(&mine, &n)
+	if err == nil && mine == 0 {
+		err = errNotHolder
 	}
-	if err := tx.Commit(); err != nil {
-		return 0, fmt.Errorf("commit: %w", err)
-	}
-	return n, nil
+	s.w.rows.Add(n)
+	return n, err
 }

@@ -29,6 +29,7 @@ type handle struct {
 	stmts map[string]*sql.Stmt
 
 	sent, rows atomic.Int64 // statements, and rows that they wrote
+	kinds      *tally       // of them by kind; nil where nobody measures
 
 	mu     sync.Mutex
 	shapes map[shape]*sql.Stmt // of whole transactions
@@ -71,14 +72,15 @@ func (h *handle) close() error {
 }
 
 func (h *handle) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	a := h.ask(text)
 	if stmt := h.stmts[text]; stmt != nil {
-		return h.count(stmt.ExecContext(ctx, args...))
+		return a.wrote(stmt.ExecContext(ctx, args...))
 	}
-	return h.count(h.db.ExecContext(ctx, h.rebind(text), args...))
+	return a.wrote(h.db.ExecContext(ctx, h.rebind(text), args...))
 }
 
 func (h *handle) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	h.sent.Add(1)
+	defer h.ask(text).done()
 	if stmt := h.stmts[text]; stmt != nil {
 		return stmt.QueryContext(ctx, args...)
 	}
@@ -86,7 +88,7 @@ func (h *handle) query(ctx context.Context, text string, args ...any) (*sql.Rows
 }
 
 func (h *handle) row(ctx context.Context, text string, args ...any) scanner {
-	h.sent.Add(1)
+	defer h.ask(text).done()
 	if stmt := h.stmts[text]; stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)
 	}
@@ -100,14 +102,15 @@ type bound struct {
 }
 
 func (b bound) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	a := b.h.ask(text)
 	if stmt := b.h.stmts[text]; stmt != nil {
-		return b.h.count(b.tx.StmtContext(ctx, stmt).ExecContext(ctx, args...))
+		return a.wrote(b.tx.StmtContext(ctx, stmt).ExecContext(ctx, args...))
 	}
-	return b.h.count(b.tx.ExecContext(ctx, b.h.rebind(text), args...))
+	return a.wrote(b.tx.ExecContext(ctx, b.h.rebind(text), args...))
 }
 
 func (b bound) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	b.h.sent.Add(1)
+	defer b.h.ask(text).done()
 	if stmt := b.h.stmts[text]; stmt != nil {
 		return b.tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
 	}
@@ -115,28 +118,58 @@ func (b bound) query(ctx context.Context, text string, args ...any) (*sql.Rows, 
 }
 
 func (b bound) row(ctx context.Context, text string, args ...any) scanner {
-	b.h.sent.Add(1)
+	defer b.h.ask(text).done()
 	if stmt := b.h.stmts[text]; stmt != nil {
 		return b.tx.StmtContext(ctx, stmt).QueryRowContext(ctx, args...)
 	}
 	return b.tx.QueryRowContext(ctx, b.h.rebind(text), args...)
 }
 
-// count counts a statement and the rows that it wrote.
-func (h *handle) count(res sql.Result, err error) (sql.Result, error) {
-	h.sent.Add(1)
-	if err == nil {
-		if n, err := res.RowsAffected(); err == nil {
-			h.rows.Add(n)
-		}
-	}
-	return res, err
-}
-
 // begin begins a transaction, which is one statement, as its end will be.
 func (h *handle) begin(ctx context.Context) (*sql.Tx, error) {
-	h.sent.Add(2)
+	defer h.ask("begin").done()
 	return h.db.BeginTx(ctx, nil)
+}
+
+// commit ends a transaction, as rollback does.
+func (h *handle) commit(tx *sql.Tx) error {
+	defer h.ask("commit").done()
+	return tx.Commit()
+}
+
+func (h *handle) rollback(tx *sql.Tx) {
+	defer h.ask("rollback").done()
+	_ = tx.Rollback() // what it had written is undone in any case
+}
+
+// maxShapes is how many shapes are prepared: each connection keeps a plan of each of them.
+// Those that come first are the frequent ones.
+const maxShapes = 48
+
+// shaped is the prepared statement of a shape, which is made when it is first asked for, or
+// nil where there are enough. Nobody who holds a connection asks: preparing needs one.
+func (h *handle) shaped(ctx context.Context, s shape) (*sql.Stmt, error) {
+	h.mu.Lock()
+	stmt, full := h.shapes[s], len(h.shapes) >= maxShapes
+	h.mu.Unlock()
+	if stmt != nil || full {
+		return stmt, nil
+	}
+	// Others go on meanwhile: a connection may be slow to answer.
+	stmt, err := h.db.PrepareContext(ctx, h.rebind(s.text()))
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if first := h.shapes[s]; first != nil || len(h.shapes) >= maxShapes {
+		return first, stmt.Close()
+	}
+	if h.shapes == nil {
+		h.shapes = map[shape]*sql.Stmt{}
+	}
+	h.shapes[s] = stmt
+	return stmt, nil
 }
 
 // collect reads all rows with scan.

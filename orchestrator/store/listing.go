@@ -52,7 +52,8 @@ const (
 	or d.parent_id = '' and coalesce(listing.usd_micros, -1) <> coalesce(d.usd_micros, -1))`
 
 	selectNamed = `select o.pos, e.at, e.delegation_id, t.root_id from event_order o
-	join events e on e.task_id = o.task_id and e.n = o.n join tasks t on t.id = e.task_id where o.pos > ? order by o.pos limit ? + 0`
+	join events e on e.task_id = o.task_id and e.n = o.n
+	join tasks t on t.id = e.task_id where o.pos > ? order by o.pos limit ? + 0`
 
 	// selectQueued is what is committed and has no position yet.
 	selectQueued = `select distinct 0, 0, e.delegation_id, t.root_id from event_queue q

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	jitter "math/rand/v2"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -260,11 +262,29 @@ type Work struct {
 	Statements int64 // each is one way to PostgreSQL and back
 	Rows       int64 // inserted, changed and deleted
 	Bytes      int64 // of its log, those of everybody who uses the server; 0 on SQLite
+	Kinds      map[string]Kind
+}
+
+// Kind is what statements of one kind took, such as "select breakers". Its time ends with
+// the first row that is read.
+type Kind struct {
+	Statements, Rows int64
+	Took             time.Duration
+}
+
+// Measure has Work tell the kinds of statements from now on. It is called before anything
+// else runs.
+func (s *Store) Measure() {
+	all := &tally{of: map[string]Kind{}, labels: map[string]string{}}
+	s.w.kinds, s.r.h.kinds = all, all
+	if s.told != nil {
+		s.told.side.kinds = all
+	}
 }
 
 // Work reads the counts.
 func (s *Store) Work(ctx context.Context) (Work, error) {
-	w := Work{Statements: s.w.sent.Load(), Rows: s.w.rows.Load()}
+	w := Work{Statements: s.w.sent.Load(), Rows: s.w.rows.Load(), Kinds: s.w.kinds.read()}
 	if s.r.h != s.w {
 		w.Statements += s.r.h.sent.Load()
 	}
@@ -272,6 +292,96 @@ func (s *Store) Work(ctx context.Context) (Work, error) {
 		return w, nil
 	}
 	w.Statements += s.told.side.sent.Load()
-	err := s.r.row(ctx, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint").Scan(&w.Bytes)
+	err := s.r.h.db.QueryRowxContext(ctx, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint").Scan(&w.Bytes)
 	return w, s.explain(err)
+}
+
+// tally counts statements by kind.
+type tally struct {
+	mu     sync.Mutex
+	of     map[string]Kind
+	labels map[string]string // by text
+}
+
+func (k *tally) read() map[string]Kind {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return maps.Clone(k.of)
+}
+
+func (k *tally) add(text string, rows int64, took time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	label, known := k.labels[text]
+	if !known {
+		label = kindOf(text)
+		k.labels[text] = label
+	}
+	one := k.of[label]
+	k.of[label] = Kind{one.Statements + 1, one.Rows + rows, one.Took + took}
+}
+
+// kindOf is a label of a statement: its first verb and the first table, or else function,
+// behind it.
+func kindOf(text string) string {
+	words := strings.Fields(text)
+	verb := words[0]
+	for i, word := range words {
+		switch word = strings.TrimLeft(word, "("); word {
+		case "insert", "update", "delete", "select":
+			if verb = word; word == "update" && i+1 < len(words) {
+				return verb + " " + words[i+1]
+			}
+		case "into", "from":
+			if i+1 < len(words) && !strings.HasPrefix(words[i+1], "(") {
+				return verb + " " + words[i+1]
+			}
+		}
+	}
+	if len(words) > 1 && verb == "select" {
+		name, _, _ := strings.Cut(words[1], "(")
+		return verb + " " + name
+	}
+	return verb
+}
+
+// asking is a statement on its way.
+type asking struct {
+	h    *handle
+	text string
+	from time.Time
+}
+
+// ask counts a statement.
+func (h *handle) ask(text string) asking {
+	h.sent.Add(1)
+	if h.kinds == nil {
+		return asking{h: h, text: text}
+	}
+	return asking{h, text, time.Now()}
+}
+
+// wrote is the end of a statement that writes.
+func (a asking) wrote(res sql.Result, err error) (sql.Result, error) {
+	rows := int64(0)
+	if err == nil && a.text != savepoint && a.text != releaseStep { // these repeat what was before them
+		if n, err := res.RowsAffected(); err == nil {
+			rows = n
+		}
+	}
+	a.ended(rows)
+	return res, err
+}
+
+// done is the end of a statement that reads.
+func (a asking) done() { a.ended(0) }
+
+func (a asking) ended(rows int64) {
+	a.h.rows.Add(rows)
+	if a.h.kinds != nil {
+		a.h.kinds.add(a.text, rows, time.Since(a.from))
+	}
 }

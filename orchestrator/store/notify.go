@@ -21,7 +21,7 @@ const (
 	maxTold    = 10_000 // tasks with notices that were not sent; more become "look again"
 	// tellEvery is the least time between two notifications of one node: what is
 	// committed meanwhile goes out together.
-	tellEvery = 2 * time.Millisecond
+	tellEvery = 5 * time.Millisecond
 	pingEvery = 30 * time.Second
 
 	lookAgain = "*" // parts of a payload beside ranges

@@ -51,10 +51,16 @@ func (t *Tx) valid() bool {
 	switch {
 	case t.leased:
 		return false
-	case t.locked, t.made:
+	case t.locked: // which proved what was assumed before
 		return true
+	case t.made:
+		same, err := t.assured(t.read())
+		return err == nil && same
 	}
 	same, err := t.sameHead(t.read().row(t.till, selectHead, t.row.ID))
+	if err == nil && same {
+		same, err = t.assured(t.read())
+	}
 	return err == nil && same
 }
 
@@ -137,7 +143,7 @@ func (s *Store) landed(ctx context.Context, t *Tx) (bool, error) {
 		return false, nil
 	}
 	if _, err = b.exec(ctx, countVersion, t.row.ID); err == nil {
-		err = tx.Commit()
+		err = s.w.commit(tx)
 	}
 	return false, err
 }
@@ -271,9 +277,21 @@ func (t *Tx) begin() (err error) {
 		if err == nil {
 			_, err = t.bound().exec(t.ctx, insertTask, args...)
 		}
-		return err
+		return t.assure(err)
 	}
 	same, err := t.sameHead(t.bound().row(t.till, selectHead+t.s.dialect.lock, t.row.ID))
+	if err == nil && !same {
+		t.stale, err = true, errStale
+	}
+	return t.assure(err)
+}
+
+// assure goes on where there is no error yet and breakers are as they were assumed to be.
+func (t *Tx) assure(err error) error {
+	if err != nil {
+		return err
+	}
+	same, err := t.assured(t.bound())
 	if err == nil && !same {
 		t.stale, err = true, errStale
 	}

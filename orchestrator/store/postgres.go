@@ -63,7 +63,7 @@ func postgresDialect() *dialect {
 		oneOf:           [2]string{"= any(array(", "))"},
 	}
 	d.claimable = selectClaimable(d)
-	d.extra = append(d.extra, insertEvents(batch))
+	d.extra = append(d.extra, insertEvents(batch), orderEvents)
 	for k := 1; k <= batch; k++ {
 		d.extra = append(d.extra, flushEvents(k))
 	}
@@ -227,6 +227,7 @@ func redact(raw string) string {
 type shape struct {
 	made                   bool
 	inserts, moves, events int
+	assumed, looks         int
 }
 
 // text is one statement that writes a task's row, where it is as it was read, and with it
@@ -257,6 +258,12 @@ func (s shape) text() string {
 	for i := range s.moves {
 		fmt.Fprintf(&b, ", 1 / (select count(*) from u%d)", i)
 	}
+	if s.assumed > 0 {
+		b.WriteString(", 1 / (select case when count(*) = 0 then 1 else 0 end from breakers where " + troubled + " and agent in " + marks(s.assumed) + ")")
+	}
+	for range s.looks {
+		b.WriteString(", case when " + givesSome + " then 1 else 0 end")
+	}
 	return b.String()
 }
 
@@ -282,13 +289,18 @@ func (t *Tx) writeSet() (shape, []any, error) {
 			args = append(args, l.moveArgs()...)
 		}
 	}
-	if s.events == 0 {
-		return s, args, nil
+	if s.events > 0 {
+		for i := range t.events {
+			args = append(args, eventArgs(&t.events[i])[1:]...)
+		}
+		args = append(args, t.events[0].N, t.row.LastN)
 	}
-	for i := range t.events {
-		args = append(args, eventArgs(&t.events[i])[1:]...)
+	s.assumed, s.looks = len(t.assumed), len(t.looks)
+	args = append(args, anys(t.assumed)...)
+	for _, l := range t.looks {
+		args = append(args, t.s.lookArgs(l)...)
 	}
-	return s, append(args, t.events[0].N, t.row.LastN), nil
+	return s, args, nil
 }
 
 // applyPostgres writes everything in one statement, which is a transaction of its own: one
@@ -299,21 +311,58 @@ func applyPostgres(ctx context.Context, t *Tx) error {
 		return err
 	}
 	stmt, err := t.s.w.shaped(ctx, s)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case stmt == nil:
-		_, err = t.s.w.exec(ctx, s.text(), args...)
-	default:
-		_, err = t.s.w.count(stmt.ExecContext(ctx, args...))
 	}
-	if err == nil {
-		t.s.w.rows.Add(int64(s.inserts + s.moves + s.events + 1)) // and the one that count saw
+	a := t.s.w.ask(stepText[s.made])
+	var row *sql.Row
+	if stmt == nil {
+		row = t.s.w.db.QueryRowContext(ctx, t.s.w.rebind(s.text()), args...)
+	} else {
+		row = stmt.QueryRowContext(ctx, args...)
 	}
+	err = t.answered(s, row)
+	a.ended(s.rows(err))
 	if missed(err) {
+		t.doubt()
 		return errStale
 	}
 	return err
+}
+
+// answered reads what a statement of this shape answers: ones, and what it looked at.
+func (t *Tx) answered(s shape, row *sql.Row) error {
+	var one int
+	into := make([]any, 1+s.moves+min(s.assumed, 1), 1+s.moves+1+s.looks)
+	for i := range into {
+		into[i] = &one
+	}
+	some := make([]int, s.looks)
+	for i := range some {
+		into = append(into, &some[i])
+	}
+	if err := row.Scan(into...); err != nil {
+		return err
+	}
+	for i, l := range t.looks {
+		*l.none = some[i] == 0
+	}
+	return nil
+}
+
+// stepText is what the statement of a step is counted as.
+var stepText = map[bool]string{true: "with t as (" + insertTask, false: "with t as (" + updateTask}
+
+// rows is how many a statement of this shape has written, the sequencer's one included.
+func (s shape) rows(err error) int64 {
+	if err != nil {
+		return 0
+	}
+	n := 1 + s.inserts + s.moves + s.events
+	if s.events > 0 {
+		n++
+	}
+	return int64(n)
 }
 
 // missed reports whether a statement found the task, or one of the rows, changed.
@@ -348,34 +397,4 @@ func flushPostgres(ctx context.Context, t *Tx) error {
 func flushEvents(k int) string {
 	return "with e as (" + insertEvents(k) + ")," +
 		" q as (insert into event_queue (task_id, first_n, last_n) values (?, ?, ?)) " + updateTask
-}
-
-// maxShapes is how many shapes are prepared: each connection keeps a plan of each of them.
-// Those that come first are the frequent ones.
-const maxShapes = 48
-
-// shaped is the prepared statement of a shape, which is made when it is first asked for, or
-// nil where there are enough. Nobody who holds a connection asks: preparing needs one.
-func (h *handle) shaped(ctx context.Context, s shape) (*sql.Stmt, error) {
-	h.mu.Lock()
-	stmt, full := h.shapes[s], len(h.shapes) >= maxShapes
-	h.mu.Unlock()
-	if stmt != nil || full {
-		return stmt, nil
-	}
-	// Others go on meanwhile: a connection may be slow to answer.
-	stmt, err := h.db.PrepareContext(ctx, h.rebind(s.text()))
-	if err != nil {
-		return nil, err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if first := h.shapes[s]; first != nil || len(h.shapes) >= maxShapes {
-		return first, stmt.Close()
-	}
-	if h.shapes == nil {
-		h.shapes = map[shape]*sql.Stmt{}
-	}
-	h.shapes[s] = stmt
-	return stmt, nil
 }

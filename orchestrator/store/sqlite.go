@@ -292,7 +292,7 @@ func write(ctx context.Context, tx *sql.Tx, some []*member) {
 		err := m.write(ctx, tx, len(some) > 1)
 		if errors.Is(err, errBroken) {
 			// Nothing of it is committed; each of the others runs alone.
-			_ = tx.Rollback()
+			some[0].t.s.w.rollback(tx)
 			m.told <- err
 			tell(append(ok, some[i+1:]...), errStale)
 			return
@@ -304,10 +304,10 @@ func write(ctx context.Context, tx *sql.Tx, some []*member) {
 		ok = append(ok, m)
 	}
 	if len(ok) == 0 {
-		_ = tx.Rollback()
+		some[0].t.s.w.rollback(tx)
 		return
 	}
-	err := tx.Commit()
+	err := some[0].t.s.w.commit(tx)
 	if err != nil {
 		err = commitError{fmt.Errorf("commit: %w", err)}
 	}

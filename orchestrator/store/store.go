@@ -49,6 +49,7 @@ type Store struct {
 	tasks    tasks
 	group    group // of steps that share a commit on SQLite
 	lists    listers
+	failing  failing
 }
 
 var _ orchestrator.Reader = (*Store)(nil)

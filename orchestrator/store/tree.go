@@ -168,6 +168,15 @@ func (t *Tx) Delegation(_ context.Context, id string) (*orchestrator.Delegation,
 	return l.given()
 }
 
+// Kept is a delegation of the task as the last Insert or Move has left it.
+func (t *Tx) Kept(_ context.Context, id string) (orchestrator.Delegation, error) {
+	l, err := t.one(id)
+	if err != nil {
+		return orchestrator.Delegation{}, err
+	}
+	return l.row.delegation()
+}
+
 // Tree returns every delegation of the task, oldest first.
 func (t *Tx) Tree(context.Context) ([]*orchestrator.Delegation, error) {
 	every := func(*orchestrator.Delegation) bool { return true }

@@ -16,7 +16,7 @@ import (
 const (
 	selectChild = selectDelegation + " where parent_id = cast(? as text) and parent_id <> '' and generation = ? and hop_key = ? and task_id = ?"
 	// The seq is unique within a task, so the index gives the newest first.
-	selectRecent = selectDelegation + " where task_id = ? and parent_id <> '' order by seq desc limit ?"
+	selectRecent = selectDelegation + " where task_id = ? and parent_id <> '' order by seq desc limit ? + 0"
 	insertTurn   = `insert into turns (delegation_id, generation, n, task_id, agent, message, model, stop, input_tokens, output_tokens, usd_micros, children, at, took, kept)
 	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`
 	selectTurns = `select n, message, model, stop, input_tokens, output_tokens, usd_micros, children, at, took from turns

@@ -48,6 +48,8 @@ type Tx struct {
 	lines    map[string]*line
 	order    []*line
 	absent   map[hop]bool
+	assumed  []string           // agents whose breakers were not read; see Breaker
+	looks    []look             // what the write looks at as well
 	before   []func() error     // the commit
 	after    []func()           // the commit
 	undone   []func(maybe bool) // where there was none, or nobody knows
@@ -172,7 +174,7 @@ func (t *Tx) commit(ctx context.Context) error {
 	if err := t.flush(); err != nil {
 		return t.s.ended(ctx, fmt.Errorf("write the events: %w", err))
 	}
-	if err := t.tx.Commit(); err != nil {
+	if err := t.s.w.commit(t.tx); err != nil {
 		t.fate = unknown
 		return commitError{t.s.ended(ctx, fmt.Errorf("commit: %w", err))}
 	}
@@ -184,7 +186,7 @@ func (t *Tx) commit(ctx context.Context) error {
 // rollback ends a transaction of the database that was not committed.
 func (t *Tx) rollback() {
 	if t.tx != nil && t.fate == undoneAll {
-		_ = t.tx.Rollback()
+		t.s.w.rollback(t.tx)
 	}
 }
 

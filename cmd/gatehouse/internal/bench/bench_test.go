@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"gatehouse/orchestrator/store"
@@ -48,6 +49,21 @@ func measure(t *testing.T, url string) {
 	chains, err := n.Chains(t.Context(), 10, 2)
 	if err != nil || chains.Chains != 10 || chains.Commits != 6 || chains.Pace <= 0 || chains.Bare <= 0 || chains.TimesBare <= 0 {
 		t.Errorf("chains: %+v, %v", chains, err)
+	}
+	statements := 0.0
+	for _, k := range chains.Kinds {
+		statements += k.Statements
+	}
+	if statements < 6 || statements > chains.Statements+1 || statements < chains.Statements-1 {
+		t.Errorf("%v of %v statements have a kind: %+v", statements, chains.Statements, chains.Kinds)
+	}
+	for _, k := range chains.Kinds { // whoever waits is told, and what a claim reads comes with its write
+		switch most := 2.0; {
+		case k.Name == "select delegations" && k.Statements > most:
+			t.Errorf("%v reads of delegations a chain, want at most %v", k.Statements, most)
+		case strings.HasPrefix(url, "postgres:") && (k.Name == "select breakers" || k.Name == "select agent_shared_context") && k.Statements > 1:
+			t.Errorf("%v times %s a chain", k.Statements, k.Name)
+		}
 	}
 	parked, err := n.Parked(t.Context(), 30)
 	if err != nil || parked.Questions != 30 || parked.ResumeMS <= 0 || parked.Bytes < 1000 {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,27 @@ type Chains struct {
 	Statements float64 `json:"statements_per_chain"`
 	Rows       float64 `json:"rows_written_per_chain"`
 	Bytes      float64 `json:"bytes_logged_per_chain"` // 0 on SQLite, which does not say
+	Kinds      []Kind  `json:"statements"`             // that take longest first
+}
+
+// Kind is what a chain asks with statements of one kind, such as "select breakers".
+type Kind struct {
+	Name       string  `json:"kind"`
+	Statements float64 `json:"per_chain"`
+	Rows       float64 `json:"rows_written"`
+	MS         float64 `json:"ms"` // until the answer begins, on all connections together
+}
+
+// kinds are what the chains have added to counts.
+func kinds(sum map[string]store.Kind, chains float64) []Kind {
+	var all []Kind
+	for name, k := range sum {
+		if k.Statements > 0 {
+			all = append(all, Kind{name, float64(k.Statements) / chains, float64(k.Rows) / chains, k.Took.Seconds() * 1000 / chains})
+		}
+	}
+	slices.SortFunc(all, func(a, b Kind) int { return cmp.Or(cmp.Compare(b.MS, a.MS), cmp.Compare(a.Name, b.Name)) })
+	return all
 }
 
 // rounds is how often chains and bare commits take turns.
@@ -43,7 +65,7 @@ func (n *Node) Chains(ctx context.Context, count, atOnce int) (Chains, error) {
 	var pace, bare, ratio []float64
 	size := max((count+rounds-1)/rounds, 1)
 	commits := int64(0)
-	var work store.Work
+	work := store.Work{Kinds: map[string]store.Kind{}}
 	for range rounds {
 		asked, err := n.store.Work(ctx)
 		if err != nil {
@@ -61,6 +83,10 @@ func (n *Node) Chains(ctx context.Context, count, atOnce int) (Chains, error) {
 		work.Statements += now.Statements - asked.Statements
 		work.Rows += now.Rows - asked.Rows
 		work.Bytes += now.Bytes - asked.Bytes
+		for name, k := range now.Kinds {
+			was, sum := asked.Kinds[name], work.Kinds[name]
+			work.Kinds[name] = store.Kind{Statements: sum.Statements + k.Statements - was.Statements, Rows: sum.Rows + k.Rows - was.Rows, Took: sum.Took + k.Took - was.Took}
+		}
 		start = time.Now()
 		if err := together(int(made), atOnce, func() error { return n.bare.Commit(ctx) }); err != nil {
 			return c, err
@@ -73,6 +99,7 @@ func (n *Node) Chains(ctx context.Context, count, atOnce int) (Chains, error) {
 	all := float64(c.Chains)
 	c.Commits, c.Pace, c.Bare, c.TimesBare = float64(commits)/all, median(pace), median(bare), median(ratio)
 	c.Statements, c.Rows, c.Bytes = float64(work.Statements)/all, float64(work.Rows)/all, float64(work.Bytes)/all
+	c.Kinds = kinds(work.Kinds, all)
 	return c, nil
 }
 

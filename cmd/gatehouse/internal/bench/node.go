@@ -104,6 +104,7 @@ func Start(ctx context.Context, url string) (*Node, error) {
 	if n.store, err = sqlstore.Open(ctx, url, store.Options{Node: "bench", Logger: log}); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(n.data))
 	}
+	n.store.Measure()
 	if n.bare, err = store.NewYardstick(ctx, url); err == nil {
 		err = n.assemble(ctx, log)
 	}
