@@ -206,7 +206,7 @@ func (s *Store) catchUp(ctx context.Context, queued bool) error {
 func (s *Store) behind(ctx context.Context, queued bool) (bool, error) {
 	var pos, last int64
 	var more bool
-	err := s.w.row(ctx, s.dialect.listings.behind).Scan(&pos, &last, &more)
+	err := s.r.row(ctx, s.dialect.listings.behind).Scan(&pos, &last, &more)
 	return pos < last || queued && more, err
 }
 
