@@ -9,7 +9,7 @@
 //
 //	kit.go                for whoever keeps rows of its own beside these, in the same transactions
 //	Context()             sharedctx.Store
-//	Run                   the listener, the notifier and the sequencer of this node
+//	Run                   the listener, the notifier, the sequencer and the follower of this node
 //
 // A step on a task is one write: it reads from memory (task.go) or without a lock, and is
 // written in one statement on PostgreSQL, which is its transaction (postgres.go), and in
@@ -21,6 +21,12 @@
 // inside the writing transaction. On PostgreSQL the node that holds the lease
 // "sequencer" gives positions to what others have committed (event.go), so no
 // reader ever looks at a sequence that somebody still writes.
+//
+// Lists, searches and sums of delegations do not read their rows but a projection of them
+// (listing.go), so that a step writes no index for lists. One follower of the order over all
+// tasks writes it, in batches; the node that orders events does, and the one process of
+// SQLite. A list first has listed what is committed by then. A step that changes what lists
+// show, and has no event that names the delegation, lists it itself.
 //
 // The room imports orchestrator and its leaves, and migrations. It alone imports sqlx, pq,
 // the SQLite driver and goose. Only cmd and approval/sqlstore import it.

@@ -65,8 +65,9 @@ func (s *Store) askRequests(ctx context.Context, q history.Query) (asked, error)
 				a.offer(way{walks: eachValue(ids, "requests f", "f.id", "f.task_id = ?")})
 			}
 		case history.Cost:
+			s.upToDate(ctx)
 			a.addCost(t, "(select d.usd_micros from requests x join tasks t on t.id = x.task_id join delegations d on d.id = t.root_id where x.id = %s)",
-				"delegations c join requests f on f.task_id = c.task_id", "f.id")
+				"listing c join requests f on f.task_id = c.task_id", "f.id")
 		default:
 			key, values := string(t.Key), make([]string, len(t.Values))
 			for i, v := range t.Values {

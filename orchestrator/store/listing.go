@@ -7,9 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
-
-	"gatehouse/orchestrator"
 )
 
 // This file keeps the table listing: what lists, searches and sums read of delegations. It
@@ -34,41 +33,59 @@ const (
 )
 
 const (
-	listed = `id, task_id, parent_id, to_agent, state, repository, requester, usd_micros, approval_id, created_at, ended_at`
+	listed = `id, task_id, parent_id, to_agent, state, repository, requester,
+	usd_micros, approval_id, created_at, ended_at`
+
+	listedNow = `listing.id, listing.task_id, listing.parent_id, listing.to_agent, listing.state,
+	listing.repository, listing.requester, listing.usd_micros, listing.approval_id, listing.created_at,
+	listing.ended_at`
 
 	selectListed = `d.id, d.task_id, d.parent_id, d.to_agent, d.state, d.repository, d.requester,
 	case when d.parent_id = '' then d.usd_micros end, d.approval_id, d.created_at, d.ended_at`
 
 	// What does not change is not written again, and what is as it was not at all.
 	updateListing = `update listing set state = d.state, approval_id = d.approval_id, ended_at = d.ended_at,
-	usd_micros = case when d.parent_id = '' then d.usd_micros end from delegations d where d.id = listing.id and listing.id in `
-	changedListing = ` and (listing.state <> d.state or listing.approval_id <> d.approval_id or coalesce(listing.ended_at, -1) <> coalesce(d.ended_at, -1)
+	usd_micros = case when d.parent_id = '' then d.usd_micros end from delegations d
+	where d.id = listing.id and listing.id in `
+	changedListing = ` and (listing.state <> d.state or listing.approval_id <> d.approval_id
+	or coalesce(listing.ended_at, -1) <> coalesce(d.ended_at, -1)
 	or d.parent_id = '' and coalesce(listing.usd_micros, -1) <> coalesce(d.usd_micros, -1))`
 
-	selectNamed = `select o.pos, e.at, e.delegation_id, t.root_id from event_order o join events e on e.task_id = o.task_id and e.n = o.n
+	selectNamed = `select o.pos, e.at, e.delegation_id, t.root_id from event_order o
+	join events e on e.task_id = o.task_id and e.n = o.n
 	join tasks t on t.id = e.task_id where o.pos > ? order by o.pos limit ? + 0`
 
 	// selectQueued is what is committed and has no position yet.
-	selectQueued = `select distinct 0, 0, e.delegation_id, t.root_id from event_queue q join events e on e.task_id = q.task_id and e.n between q.first_n and q.last_n
+	selectQueued = `select distinct 0, 0, e.delegation_id, t.root_id from event_queue q
+	join events e on e.task_id = q.task_id and e.n between q.first_n and q.last_n
 	join tasks t on t.id = q.task_id limit ? + 0`
 
-	selectBehind = "select coalesce((select pos from cursors where name = '" + listingCursor + "'), -1), coalesce((" + selectPosition + "), 0)"
-	anyQueued    = ", exists (select 1 from event_queue)"
+	selectBehind = "select coalesce((select pos from cursors where name = '" + listingCursor + "'), -1)," +
+		" coalesce((" + selectPosition + "), 0)"
+	anyQueued = ", exists (select 1 from event_queue)"
 )
 
-// listings says how the two databases list a delegation.
+// listings says how the two databases list delegations; some of them in brackets stand for %s.
 type listings struct {
-	tables  []string
-	inserts []string // texts that take what is not listed; the ids in brackets stand for %s
-	behind  string   // the place of the follower, the newest, and whether there are newer ones
-	queued  string   // the delegations of those; "" where there are none
+	inserts  []string // what is not listed
+	mends    []string // what is listed otherwise than it is
+	needless []string // removes what there is no delegation of
+	behind   string   // the place of the follower, the newest, and whether there are newer ones
+	queued   string   // the delegations of those; "" where there are none
 }
+
+const mendListing = "update listing set (" + listed + ") = (" + selectListed + ") from delegations d" +
+	" where d.id = listing.id and listing.id in %s and (" + listedNow + ") is distinct from (" + selectListed + ")"
 
 func listingSQLite() listings {
 	return listings{
-		tables:  []string{"listing"},
-		inserts: []string{"insert into listing (row, " + listed + ") select d.row, " + selectListed + missing("listing") + " order by d.row"},
-		behind:  selectBehind + ", 0",
+		inserts: []string{
+			"insert into listing (row, " + listed + ") select d.row, " + selectListed + missing("listing") + " order by d.row",
+		},
+		mends: []string{mendListing},
+		needless: []string{"delete from listing where not exists" +
+			" (select 1 from delegations d where d.id = listing.id and d.row = listing.row)"},
+		behind: selectBehind + ", 0",
 	}
 }
 
@@ -77,10 +94,15 @@ func listingPostgres() listings {
 	// question mark would stand for an argument.
 	const words = `to_tsvector('simple', translate(d.text, './\-_:@#''"` + "`" + `<>()[]{}=+*&|,;!' || chr(63), repeat(' ', 40)))`
 	return listings{
-		tables: []string{"listing", "listing_words"},
 		inserts: []string{
 			"insert into listing (" + listed + ") select " + selectListed + missing("listing"),
 			"insert into listing_words (id, words) select d.id, " + words + missing("listing_words"),
+		},
+		mends: []string{mendListing, "update listing_words w set words = " + words +
+			" from delegations d where d.id = w.id and w.id in %s and w.words <> " + words},
+		needless: []string{
+			"delete from listing where not exists (select 1 from delegations d where d.id = listing.id)",
+			"delete from listing_words where not exists (select 1 from delegations d where d.id = listing_words.id)",
 		},
 		behind: selectBehind + anyQueued,
 		queued: selectQueued,
@@ -139,34 +161,52 @@ func (s *Store) upToDate(ctx context.Context) {
 	s.complain(ctx, "listing what happened failed; lists may be behind", err)
 }
 
-// catchUp lists what is committed by now. One at a time does, and the others of this process
-// find it done. Queued: also what has no position yet, which will be listed again.
+// listers are those of this process who write the listing, one at a time. Whoever came
+// before another one began has by its end all that he came for.
+type listers struct {
+	turn        chan struct{}
+	begun, done atomic.Int64 // runs that list all that is committed
+}
+
+// catchUp lists what is committed by now. Queued: also what has no position yet, which
+// will be listed again.
 func (s *Store) catchUp(ctx context.Context, queued bool) error {
 	if behind, err := s.behind(ctx, queued); err != nil || !behind {
 		return err
 	}
+	next := s.lists.begun.Load() + 1
 	select {
-	case s.lists <- struct{}{}:
+	case s.lists.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-s.lists }()
-	if behind, err := s.behind(ctx, queued); err != nil || !behind {
-		return err
+	defer func() { <-s.lists.turn }()
+	if s.lists.done.Load() >= next {
+		return nil
+	}
+	if queued {
+		next = s.lists.begun.Add(1)
 	}
 	for {
 		n, err := s.listSome(ctx, queued)
-		if err != nil || n < listBatch {
+		if err != nil {
 			return err
 		}
+		if n < listBatch {
+			break
+		}
 	}
+	if queued {
+		s.lists.done.Store(next)
+	}
+	return nil
 }
 
 // behind reports whether there is anything to list.
 func (s *Store) behind(ctx context.Context, queued bool) (bool, error) {
 	var pos, last int64
 	var more bool
-	err := s.w.row(ctx, s.dialect.listings.behind).Scan(&pos, &last, &more)
+	err := s.r.row(ctx, s.dialect.listings.behind).Scan(&pos, &last, &more)
 	return pos < last || queued && more, err
 }
 
@@ -283,8 +323,16 @@ func (s *Store) Reindex(ctx context.Context, progress func(done int64)) (int64, 
 	// What happens from here on is found by the follower.
 	err = s.transact(ctx, func(t *Tx) error {
 		pos, err := t.lockListing()
-		if err != nil || pos <= last {
+		if err != nil {
 			return err
+		}
+		for _, text := range t.s.dialect.listings.needless {
+			if _, err := t.q.exec(t.ctx, text); err != nil {
+				return err
+			}
+		}
+		if pos <= last {
+			return nil
 		}
 		return t.moveCursor(listingCursor, pos, last, t.now)
 	})
@@ -300,7 +348,7 @@ func (s *Store) Reindex(ctx context.Context, progress func(done int64)) (int64, 
 	return done, s.explain(err)
 }
 
-// reindexSome lists the next delegations anew; after the last one nothing may be listed.
+// reindexSome lists the next delegations anew, where they are not listed as they are.
 func (s *Store) reindexSome(ctx context.Context, after string) (ids []string, err error) {
 	err = s.transact(ctx, func(t *Tx) error {
 		if err := ctx.Err(); err != nil {
@@ -310,21 +358,17 @@ func (s *Store) reindexSome(ctx context.Context, after string) (ids []string, er
 			return err
 		}
 		rows, err := t.q.query(t.ctx, "select id from delegations where id > ? order by id limit ?", after, reindexBatch)
-		if ids, err = collect(rows, err, Scalar[string]); err != nil {
+		if ids, err = collect(rows, err, Scalar[string]); err != nil || len(ids) == 0 {
 			return err
 		}
-		upTo := orchestrator.DelegationPrefix + "~"
-		if len(ids) > 0 {
-			upTo = ids[len(ids)-1]
+		for _, text := range t.s.dialect.listings.mends {
+			if _, err := t.q.exec(t.ctx, strings.Replace(text, "%s", marks(len(ids)), 1), anys(ids)...); err != nil {
+				return err
+			}
 		}
 		again := map[string]bool{}
 		for _, id := range ids {
 			again[id] = true
-		}
-		for _, table := range t.s.dialect.listings.tables {
-			if _, err := t.q.exec(t.ctx, "delete from "+table+" where id > ? and id <= ?", after, upTo); err != nil {
-				return err
-			}
 		}
 		return t.project(again)
 	})

@@ -47,8 +47,8 @@ type Store struct {
 	recorded recorded
 	sizes    sizes
 	tasks    tasks
-	group    group         // of steps that share a commit on SQLite
-	lists    chan struct{} // full while this process writes the listing
+	group    group // of steps that share a commit on SQLite
+	lists    listers
 	failing  failing
 }
 
@@ -84,7 +84,7 @@ func Migrate(ctx context.Context, url string, o Options) error {
 // connect opens the handles and nothing else.
 func connect(ctx context.Context, url string, o Options) (*Store, error) {
 	s := &Store{node: o.Node, clock: o.Now, hub: o.Hub, log: o.Logger, url: url}
-	s.seq.wake, s.lists = make(chan struct{}, 1), make(chan struct{}, 1)
+	s.seq.wake, s.lists.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	if s.trace = o.Trace; s.trace == nil {
 		s.trace = func(string) {}
 	}
