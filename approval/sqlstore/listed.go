@@ -178,6 +178,7 @@ func (s *Store) alsoRead(ctx context.Context, rows []history.Row) error {
 
 // touch notes that the commit has to make the request findable as it is then.
 func (t *Tx) touch(id string) {
+	t.Wrote()
 	if !slices.Contains(t.touched, id) {
 		t.touched = append(t.touched, id)
 	}

@@ -257,6 +257,7 @@ func (t *Tx) InsertRequest(_ context.Context, r *approval.Request) error {
 		return fmt.Errorf("insert request %s: %w", r.ID, err)
 	}
 	t.keepRequest(r)
+	t.Wrote()
 	if err := t.saveRevision(r); err != nil {
 		return err
 	}
