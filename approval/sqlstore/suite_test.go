@@ -45,7 +45,7 @@ func suite(t *testing.T, url func(testing.TB) string) {
 		name  string
 		tests map[string]func(*Suite)
 	}{
-		{"tasks", taskTests}, {"steps", stepTests}, {"hooks", hookTests}, {"delegations", delegationTests}, {"events", eventTests}, {"claims", claimTests}, {"lists", listTests},
+		{"tasks", taskTests}, {"steps", stepTests}, {"hooks", hookTests}, {"delegations", delegationTests}, {"events", eventTests}, {"claims", claimTests}, {"lists", listTests}, {"listing", listingTests},
 		{"approvals", approvalTests}, {"outbox", outboxTests}, {"people", peopleTests}, {"accounts", accountTests}, {"context", contextTests}, {"nodes", nodeTests}, {"configured", configuredTests}, {"audit", auditTests},
 		{"telegram", telegramTests}, {"telegram buttons", buttonTests}, {"drafts", draftTests}, {"readings", readingTests}, {"insight", insightTests}, {"views", viewTests}, {"history", historyTests},
 		{"today", todayTests}, {"deliveries", deliveryTests},

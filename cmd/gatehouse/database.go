@@ -95,3 +95,18 @@ func (c *MigrateCmd) Run(ctx context.Context, sh *console.Shell) error {
 			"The database (%s) has version %d, which is the newest.", s.Dialect(), have)
 	})
 }
+
+// ReindexCmd makes the listing of delegations anew.
+type ReindexCmd struct{}
+
+// Run tells how far it is, and how many delegations lists have now.
+func (c *ReindexCmd) Run(ctx context.Context, sh *console.Shell) error {
+	return withStore(ctx, sh, func(s *store.Store) error {
+		n, err := s.Reindex(ctx, func(done int64) { sh.Hint("%d delegations are listed.", done) })
+		if err != nil {
+			return err
+		}
+		return sh.Answer(map[string]any{"dialect": s.Dialect(), "delegations": n},
+			"Lists and searches are made anew, of %d delegations.", n)
+	})
+}

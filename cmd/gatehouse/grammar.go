@@ -58,6 +58,7 @@ type CLI struct {
 	Conf     ConfigCmd     `cmd:"" name:"config" help:"Look at the configuration."`
 	Backup   BackupCmd     `cmd:"" help:"Copy the database, also while the server runs."`
 	Migrate  MigrateCmd    `cmd:"" help:"Bring the database to this version."`
+	Reindex  ReindexCmd    `cmd:"" help:"Make anew what lists and searches read, also while the server runs."`
 	Doctor   DoctorCmd     `cmd:"" help:"Look for what is missing or broken."`
 	Bench    BenchCmd      `cmd:"" help:"Measure the engine on a database of its own, beside bare commits."`
 	Version  VersionCmd    `cmd:"" help:"Print the version."`

@@ -97,6 +97,7 @@ var written = map[string][2]string{
 	"config schema":       {`gatehouse config schema`, `gatehouse config schema > gatehouse.schema.json`},
 	"backup":              {`gatehouse backup gatehouse-copy.db`, `gatehouse backup /var/backups/gatehouse.dump --config /etc/gatehouse.yaml`},
 	"migrate":             {`gatehouse migrate`, `gatehouse migrate --config /etc/gatehouse.yaml`},
+	"reindex":             {`gatehouse reindex`, `gatehouse reindex --config /etc/gatehouse.yaml --json`},
 	"doctor":              {`gatehouse doctor`, `gatehouse doctor --json`},
 	"bench":               {`gatehouse bench`, `gatehouse bench --chains 1000 --database sqlite:./gatehouse.db --json`},
 	"version":             {`gatehouse version`, `gatehouse version --json`},

@@ -218,11 +218,12 @@ func (s *Store) Stuck(ctx context.Context, before time.Time) (int64, error) {
 const selectStuck = "select count(*) from delegations where holder <> '' and lease_until <= ?"
 
 // selectLive goes along the index of what each agent is doing.
-const selectLive = "select state, count(*) from delegations where ended_at is null group by to_agent, state"
+const selectLive = "select state, count(*) from listing where ended_at is null group by to_agent, state"
 
 // Live counts the live delegations by state.
 func (s *Store) Live(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
+	s.upToDate(ctx)
 	rows, err := s.r.query(ctx, selectLive)
 	_, err = collect(rows, err, func(row scanner) (string, error) {
 		var state string

@@ -75,8 +75,8 @@ func (t *Tx) GivesNone(_ context.Context, r sharedctx.Rights) func() bool {
 // compare by their bytes, so that each part reads the primary key alone.
 const givesSome = "(exists (select 1 from agent_shared_context where " + live + " and namespace = any(cast(? as text[])) and " + noRecord + ")" +
 	" or cast(? as boolean) and exists (select 1 from agent_shared_context where " + live + " and " + noRecord +
-	" and (namespace < '" + sharedctx.HandoffPrefix + "' or namespace >= 'handoff;' and namespace < '" + sharedctx.MemoryPrefix + "'" +
-	" or namespace >= 'memory;' and namespace < '" + sharedctx.BoardPrefix + "' or namespace >= 'task;')))"
+	" and (namespace < '" + sharedctx.HandoffPrefix + "' or namespace >= '" + sharedctx.HandoffPrefix + "~' and namespace < '" + sharedctx.MemoryPrefix + "'" +
+	" or namespace >= '" + sharedctx.MemoryPrefix + "~' and namespace < '" + sharedctx.BoardPrefix + "' or namespace >= '" + sharedctx.BoardPrefix + "~')))"
 
 const noRecord = "substr(key_name, 1, 11) <> '" + sharedctx.RecordPrefix + "'"
 

@@ -173,9 +173,12 @@ func (s *Store) Resolve(ctx context.Context, ending string, limit int, prefixes 
 	if len(ending) < 6 || limit < 1 {
 		return nil, nil
 	}
-	tables := map[string]string{orchestrator.TaskPrefix: "tasks", orchestrator.DelegationPrefix: "delegations", orchestrator.RequestPrefix: "requests",
+	tables := map[string]string{orchestrator.TaskPrefix: "tasks", orchestrator.DelegationPrefix: "listing", orchestrator.RequestPrefix: "requests",
 		orchestrator.UserPrefix: "users", orchestrator.TokenPrefix: "tokens", trigger.DeliveryPrefix: "deliveries"}
 	var ids []string
+	if slices.Contains(prefixes, orchestrator.DelegationPrefix) {
+		s.upToDate(ctx)
+	}
 	for _, prefix := range prefixes {
 		table, ok := tables[prefix]
 		if !ok {

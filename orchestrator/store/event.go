@@ -131,15 +131,18 @@ const (
 type sequencing struct {
 	wake chan struct{}
 	own  atomic.Int64 // events that this process committed
+	held atomic.Bool  // this node has the lease
 }
 
 // Run hears other nodes, tells them, and orders events, until ctx ends; then it waits
 // for all that it started. It returns nil when ctx ended.
 func (s *Store) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	wg.Go(func() { s.followLog(ctx) })
 	if s.told == nil {
+		defer wg.Wait()
 		return s.follow(ctx)
 	}
-	var wg sync.WaitGroup
 	wg.Go(func() { s.told.run(ctx) })
 	wg.Go(func() { s.relay.run(ctx) })
 	wg.Go(func() { s.hear(ctx) })
@@ -190,6 +193,7 @@ func (s *Store) sequence(ctx context.Context) {
 		if now := s.now(); !held || now.After(renew) {
 			got, err := s.Lease(ctx, sequencerLease, s.node, sequencerTTL)
 			held, renew = got && err == nil, now.Add(sequencerTTL/3)
+			s.seq.held.Store(held)
 			s.complain(ctx, "asking for the right to order events failed; trying again", err)
 		}
 		if held {

@@ -68,7 +68,10 @@ const (
 func (s *Store) ClaimableQuery() string { return s.dialect.claimable }
 
 // ListQuery makes the query of a page.
-var ListQuery = listQuery
+func (s *Store) ListQuery(f orchestrator.Filter, limit int) (string, []any) {
+	text, args := listQuery(f, limit)
+	return s.dialect.whole(text), args
+}
 
 // LiveTasksQuery finds the live tasks of a state.
 var LiveTasksQuery = liveQuery

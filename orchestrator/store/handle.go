@@ -244,7 +244,11 @@ type dialect struct {
 	requestsWith   func(a asked, limit int) (string, []any)
 	// delegationsWith is the text that lists the ids of delegations with such words.
 	delegationsWith func(a asked, limit int) (string, []any)
-	extra           []string // texts that only this dialect prepares
+	listings        listings
+	// oneOf stands around the text that lists the ids of rows which are then read one by one: a
+	// planner that is asked to join may read all of a table.
+	oneOf [2]string
+	extra []string // texts that only this dialect prepares
 }
 
 // failure is what the store has to know of a driver's error.
@@ -282,6 +286,11 @@ func (d *dialect) statements() []string {
 		moveDelegation,
 		updateTask,
 	}, d.extra...)
+}
+
+// whole is the text that reads the delegations whose ids a text lists, newest first.
+func (d *dialect) whole(ids string) string {
+	return selectDelegation + " where d.id " + d.oneOf[0] + ids + d.oneOf[1] + " order by d.id desc"
 }
 
 // micros is a time as stored; the zero time is 0.

@@ -109,6 +109,9 @@ func (s *Store) requestIDs(ctx context.Context, a asked, after string, limit int
 
 // HistoryCount counts the rows of a list, up to most; Least says that there may be more.
 func (s *Store) HistoryCount(ctx context.Context, q history.Query, most int) (history.Count, error) {
+	if q.List == history.Delegations {
+		s.upToDate(ctx)
+	}
 	if q.Empty() && s.sizes.atLeast(q.List, most) {
 		return history.Count{N: int64(most), Least: true}, nil
 	}
@@ -320,4 +323,60 @@ func (s *Store) HistoryTotal(ctx context.Context, q history.Query) (int64, error
 	var n int64
 	err = s.r.row(ctx, "select count(*) from ("+text+") c", args...).Scan(&n)
 	return n, s.explain(err)
+}
+
+// delegationsSQLite walks the full-text index from the newest row backwards. Rows are in
+// the order in which they were made, as ids are but within one millisecond.
+func delegationsSQLite(a asked, after string, limit int) (string, []any) {
+	var c clauses
+	c.add("t.delegations_fts match ?", matchOf(a.words))
+	if after != "" {
+		c.add("t.rowid < (select row from listing where id = ?)", after)
+	}
+	if a.within.below != "" {
+		c.add("t.rowid < (select row from listing where id < ? order by id desc limit 1) + ?", a.within.below, slack)
+	}
+	if a.within.from != "" {
+		c.add("t.rowid > (select row from listing where id >= ? order by id limit 1) - ?", a.within.from, slack)
+	}
+	a.more(&c)
+	return "select d.id, t.rowid as n from delegations_fts t cross join listing d on d.row = t.rowid" + c.where() + " order by t.rowid desc limit ?", append(c.args, limit)
+}
+
+func searchSQLite(ctx context.Context, s *Store, f orchestrator.Filter, a asked, limit int) ([]orchestrator.Delegation, error) {
+	text, args := delegationsSQLite(a, f.After, limit)
+	rows, err := s.r.query(ctx, "select "+delegationColumns+" from ("+text+") h join delegations d on d.id = h.id order by h.n desc", args...)
+	return collect(rows, err, scanDelegation)
+}
+
+// delegationsPostgres is the text that lists delegations with the words of a in no order,
+// so that it ends at the limit; 0 is none. Words alone are found without their rows.
+func delegationsPostgres(a asked, limit int) (string, []any) {
+	c, rest := a.hits("w", "id"), a.rest(-1)("w.id")
+	text := "select w.id from listing_words w"
+	if len(rest.texts) > 0 {
+		text += " join listing d on d.id = w.id"
+		c.add(strings.Join(rest.texts, " and "), rest.args...)
+	}
+	text += c.where()
+	if limit > 0 {
+		text, c.args = text+" limit ?", append(c.args, limit)
+	}
+	return text, c.args
+}
+
+// newestDelegations lists all that match before it puts them in order: asked for an order,
+// the planner would walk along an index that has it, and look for the words in each row.
+func newestDelegations(a asked, limit int) (string, []any) {
+	found, args := delegationsPostgres(a, 0)
+	return "with found as materialized (" + found + ") select id from found order by id desc limit ?", append(args, limit)
+}
+
+// searchPostgres looks among the newest first and then wider.
+func searchPostgres(ctx context.Context, s *Store, f orchestrator.Filter, a asked, limit int) ([]orchestrator.Delegation, error) {
+	a.within = a.within.under(f.After)
+	return widening(ctx, s, "listing", orchestrator.DelegationPrefix, a, limit, func(a asked, limit int) ([]orchestrator.Delegation, error) {
+		text, args := newestDelegations(a, limit)
+		return s.whole(ctx, text, args)
+	})
 }

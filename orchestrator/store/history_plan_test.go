@@ -10,7 +10,7 @@ import (
 )
 
 // wholeHistory finds a step that reads all rows of a table that grows for ever.
-var wholeHistory = regexp.MustCompile(`Seq Scan on (?:delegations|events|requests|request_facets|request_texts|event_codes|tasks)|SCAN (?:d|e|f|c|r|t|m)\b(?: *\n| *$)`)
+var wholeHistory = regexp.MustCompile(`Seq Scan on (?:delegations|listing|events|requests|request_facets|request_texts|event_codes|tasks)|SCAN (?:d|e|f|c|r|t|m)\b(?: *\n| *$)`)
 
 // How the two planners name the way by a facet, and by words.
 const (
@@ -41,8 +41,8 @@ func TestHistoryPlans(t *testing.T) {
 		}{
 			{history.Requests, "approver:bob", facets}, {history.Requests, "approver:bob,ann state:landed", facets}, {history.Requests, "four_eyes:no -rule:core", facets},
 			{history.Requests, "time:30d", ""}, {history.Requests, "", ""}, {history.Requests, "-state:landed", facets}, {history.Requests, "state:pushed", facets}, {history.Requests, "-state:pushed", facets}, {history.Requests, "needle", texts}, {history.Requests, "word1 state:landed", texts},
-			{history.Delegations, "agent:release", "delegations_agent"}, {history.Delegations, "state:failed", "delegations_state"}, {history.Delegations, "code:cycle", "event_codes"},
-			{history.Delegations, "is:refused", "event_codes"}, {history.Delegations, "agent:coder state:failed", "delegations_"}, {history.Delegations, "needle", "delegations_words|SCAN t VIRTUAL"},
+			{history.Delegations, "agent:release", "listing_agent"}, {history.Delegations, "state:failed", "listing_state"}, {history.Delegations, "code:cycle", "event_codes"},
+			{history.Delegations, "is:refused", "event_codes"}, {history.Delegations, "agent:coder state:failed", "listing_"}, {history.Delegations, "needle", "listing_words_words|SCAN t VIRTUAL"},
 			{history.Events, "", ""}, {history.Events, "type:approval.decided", "events_type"}, {history.Events, "code:cycle", "event_codes"}, {history.Events, "approver:hal", "events_actor"},
 			{history.Events, "requester:hal", "events_actor"}, {history.Events, "type:delegation.progress word3", ""},
 		} {

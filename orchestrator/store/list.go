@@ -2,16 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/record/history"
 )
@@ -34,6 +31,7 @@ func pageSize(limit int) int {
 // and never counts or skips rows.
 func (s *Store) List(ctx context.Context, f orchestrator.Filter) (orchestrator.Page, error) {
 	limit := pageSize(f.Limit)
+	s.upToDate(ctx)
 	items, err := s.list(ctx, f, limit+1)
 	if err != nil {
 		return orchestrator.Page{}, s.explain(err)
@@ -65,9 +63,13 @@ func (s *Store) list(ctx context.Context, f orchestrator.Filter, limit int) ([]o
 		if text, args, err = s.walkDelegations(ctx, f, a, limit); err != nil {
 			return nil, err
 		}
-		text = "select " + delegationColumns + " from (" + text + ") h join delegations d on d.id = h.id order by d.id desc"
 	}
-	rows, err := s.r.query(ctx, text, args...)
+	return s.whole(ctx, text, args)
+}
+
+// whole reads the delegations whose ids a query lists, newest first.
+func (s *Store) whole(ctx context.Context, text string, args []any) ([]orchestrator.Delegation, error) {
+	rows, err := s.r.query(ctx, s.dialect.whole(text), args...)
 	return collect(rows, err, scanDelegation)
 }
 
@@ -96,16 +98,16 @@ func listQuery(f orchestrator.Filter, limit int) (string, []any) {
 		if len(f.States) == 1 {
 			c.add("d.state = ?", string(f.States[0]))
 		}
-		return selectDelegation + c.where() + " order by d.id desc limit ?", append(c.args, limit)
+		return "select d.id from listing d" + c.where() + " order by d.id desc limit ?", append(c.args, limit)
 	}
 	var walks []string
 	var args []any
 	for _, state := range f.States {
 		one := clauses{texts: append([]string{"d.state = ?"}, c.texts...)}
-		walks = append(walks, "select * from (select d.* from delegations d"+one.where()+" order by d.id desc limit ?) s")
+		walks = append(walks, "select * from (select d.id from listing d"+one.where()+" order by d.id desc limit ?) s")
 		args = append(append(append(args, string(state)), c.args...), limit)
 	}
-	return "select " + delegationColumns + " from (" + strings.Join(walks, " union all ") + ") d order by d.id desc limit ?", append(args, limit)
+	return "select id from (" + strings.Join(walks, " union all ") + ") d order by d.id desc limit ?", append(args, limit)
 }
 
 // conversationQuery walks the index of what one person sent in the chat.
@@ -114,7 +116,7 @@ func conversationQuery(f orchestrator.Filter, limit int) (string, []any) {
 	if f.After != "" {
 		c.add("t.root_id < ?", f.After)
 	}
-	return "select " + delegationColumns + " from tasks t join delegations d on d.id = t.root_id" + c.where() +
+	return "select t.root_id as id from tasks t" + c.where() +
 		" order by t.root_id desc limit ?", append(c.args, limit)
 }
 
@@ -183,138 +185,209 @@ func (a asked) more(c *clauses) {
 	c.add(strings.Join(append([]string{"1 = 1"}, rest.texts...), " and "), rest.args...)
 }
 
-// delegationsSQLite walks the full-text index from the newest row backwards. Rows are in
-// the order in which they were made, as ids are but within one millisecond.
-func delegationsSQLite(what string, a asked, after string, limit int) (string, []any) {
-	var c clauses
-	c.add("t.delegations_fts match ?", matchOf(a.words))
-	if after != "" {
-		c.add("t.rowid < (select row from delegations where id = ?)", after)
+// askDelegations turns a filter with a line into conditions and ways. The row of the
+// delegation is d in all of them.
+func (s *Store) askDelegations(ctx context.Context, f orchestrator.Filter) (asked, error) {
+	f = during(f)
+	a := asked{words: words(f.Query + " " + strings.Join(f.Line.Words, " "))}
+	a.within = spanOf(orchestrator.DelegationPrefix, f.From, time.Time{})
+	if !f.To.IsZero() {
+		a.within.below = idAt(f.To.Add(time.Millisecond))
 	}
-	if a.within.below != "" {
-		c.add("t.rowid < (select row from delegations where id < ? order by id desc limit 1) + ?", a.within.below, slack)
+	roots := f.RootsOnly || slices.ContainsFunc(f.Line.Terms, onlyRoots)
+	for _, t := range append(termsOf(f), f.Line.Terms...) {
+		if len(t.Values) == 0 {
+			continue
+		}
+		if err := s.askDelegation(ctx, &a, t, roots); err != nil {
+			return a, err
+		}
 	}
-	if a.within.from != "" {
-		c.add("t.rowid > (select row from delegations where id >= ? order by id limit 1) - ?", a.within.from, slack)
+	if f.RootsOnly {
+		a.add(false, func(string) (string, []any) { return "d.parent_id = ''", nil })
 	}
-	a.more(&c)
-	return "select " + what + " from delegations_fts t cross join delegations d on d.row = t.rowid" + c.where() + " order by t.rowid desc limit ?", append(c.args, limit)
+	// Ids hold milliseconds, and periods may be finer.
+	if !f.From.IsZero() {
+		a.add(false, func(string) (string, []any) { return "d.created_at >= ?", []any{micros(f.From)} })
+	}
+	if !f.To.IsZero() {
+		a.add(false, func(string) (string, []any) { return "d.created_at < ?", []any{micros(f.To)} })
+	}
+	return a, nil
 }
 
-func searchSQLite(ctx context.Context, s *Store, f orchestrator.Filter, a asked, limit int) ([]orchestrator.Delegation, error) {
-	text, args := delegationsSQLite(delegationColumns, a, f.After, limit)
-	rows, err := s.r.query(ctx, text, args...)
-	return collect(rows, err, scanDelegation)
+// onlyRoots reports whether a term leaves nothing but roots.
+func onlyRoots(t history.Term) bool {
+	return t.Key == history.Is && !t.Not && slices.Equal(t.Values, []string{"root"})
 }
 
-// delegationsPostgres is the text that lists delegations with the words of a in no order,
-// so that it ends at the limit; 0 is none.
-func delegationsPostgres(a asked, limit int) (string, []any) {
-	c, rest := a.hits("d", "id"), a.rest(-1)("d.id")
-	c.add(strings.Join(append([]string{"1 = 1"}, rest.texts...), " and "), rest.args...)
-	text := "select d.id from delegations d" + c.where()
-	if limit > 0 {
-		text, c.args = text+" limit ?", append(c.args, limit)
+// termsOf are the fields of the filter as terms.
+func termsOf(f orchestrator.Filter) []history.Term {
+	var terms []history.Term
+	for _, one := range []struct {
+		key   history.Key
+		value string
+	}{{history.Agent, f.Agent}, {history.Repository, f.Repository}, {history.Requester, f.Requester}} {
+		if one.value != "" {
+			terms = append(terms, history.Term{Key: one.key, Values: []string{one.value}})
+		}
 	}
-	return text, c.args
+	if len(f.States) > 0 {
+		states := history.Term{Key: history.State}
+		for _, state := range f.States {
+			states.Values = append(states.Values, string(state))
+		}
+		terms = append(terms, states)
+	}
+	return terms
 }
 
-// newestDelegations lists all that match before it puts them in order: asked for an order,
-// the planner would walk along an index that has it, and look for the words in each row.
-func newestDelegations(a asked, limit int) (string, []any) {
-	found, args := delegationsPostgres(a, 0)
-	return "select " + delegationColumns + " from (with found as materialized (" + found + ") select id from found order by id desc limit ?) h join delegations d on d.id = h.id order by d.id desc", append(args, limit)
+// columns are the terms that are columns of delegations with an index of their own.
+// Where it is partial, more is its condition.
+var columns = map[history.Key]struct{ name, more string }{
+	history.State: {"d.state", ""}, history.Agent: {"d.to_agent", ""},
+	history.Repository: {"d.repository", " and d.repository <> ''"}, history.Requester: {"d.requester", " and d.requester <> ''"},
 }
 
-// searchPostgres looks among the newest first and then wider.
-func searchPostgres(ctx context.Context, s *Store, f orchestrator.Filter, a asked, limit int) ([]orchestrator.Delegation, error) {
-	a.within = a.within.under(f.After)
-	return widening(ctx, s, "delegations", orchestrator.DelegationPrefix, a, limit, func(a asked, limit int) ([]orchestrator.Delegation, error) {
-		text, args := newestDelegations(a, limit)
-		rows, err := s.r.query(ctx, text, args...)
-		return collect(rows, err, scanDelegation)
+func (s *Store) askDelegation(ctx context.Context, a *asked, t history.Term, roots bool) error {
+	var walks []walk
+	values := t.Values
+	switch t.Key {
+	case history.Cost:
+		a.addCost(t, "(select r.usd_micros from tasks t join delegations r on r.id = t.root_id where t.id = d.task_id)",
+			"listing c join delegations x on x.task_id = c.task_id join listing d on d.id = x.id", "d.id")
+		return nil
+	case history.Task:
+		ids, err := s.tasksOf(ctx, values)
+		if err != nil {
+			return err
+		}
+		a.addColumn(t.Not, "d.task_id", ids)
+		walks = eachValue(ids, "delegations x join listing d on d.id = x.id", "d.id", "x.task_id = ?")
+	case history.Code:
+		a.addCode(t.Not, "code", values)
+		walks = eachValue(values, "event_codes c join listing d on d.id = c.delegation_id", "c.delegation_id", "c.code = ?")
+	case history.Via:
+		const via = "(select t.via from tasks t where t.id = d.task_id)"
+		named := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !origin.Channel(v).Triggers() })
+		if len(named) > 0 { // their tasks say which, too: webhook ci-failed
+			a.addVia(t.Not, via, values, named)
+			return nil
+		}
+		a.addColumn(t.Not, via, values)
+		if roots {
+			walks = eachValue(values, "tasks t join listing d on d.id = t.root_id", "t.root_id", "t.via = ?")
+		}
+	case history.Is:
+		return a.addIs(t)
+	default:
+		if t.Key == history.State {
+			values = statesOf(values)
+		}
+		column := columns[t.Key]
+		// As a value and not a column, so that only the way that was picked is walked.
+		a.addColumn(t.Not, "coalesce("+column.name+", '')", values)
+		walks = eachValue(values, "listing d", "d.id", column.name+" = ?"+column.more)
+	}
+	if !t.Not && len(walks) > 0 {
+		for i := range walks {
+			walks[i].once = t.Key == history.Code
+		}
+		a.offer(way{walks: walks})
+	}
+	return nil
+}
+
+// addColumn asks whether a column has one of the values.
+func (a *asked) addColumn(not bool, column string, values []string) {
+	a.add(not, func(string) (string, []any) { return column + " in " + marks(len(values)), anys(values) })
+}
+
+// addVia asks whether a task came through one of the values, or through any trigger of
+// the kinds.
+func (a *asked) addVia(not bool, column string, values, kinds []string) {
+	text, args := column+" in "+marks(len(values)), anys(values)
+	for _, kind := range kinds {
+		text += " or " + column + " like ?"
+		args = append(args, origin.Trigger(origin.Channel(kind), "%").String())
+	}
+	a.add(not, func(string) (string, []any) { return "(" + text + ")", args })
+}
+
+// addCode asks whether an event of the delegation has one of the codes, or types.
+func (a *asked) addCode(not bool, column string, values []string) {
+	a.add(not, func(string) (string, []any) {
+		return "(select 1 from event_codes x where x.delegation_id = d.id and x." + column + " in " + marks(len(values)) + " limit 1) = 1", anys(values)
 	})
 }
 
-// ViewPrefix begins the ids of saved views.
-const ViewPrefix = "viw_"
-
-const (
-	selectViews    = "select v.id, v.user_id, u.name, v.name, v.list, v.line, v.columns, v.shared, v.at from saved_views v join users u on u.id = v.user_id"
-	selectOwnViews = selectViews + " where v.user_id = ? or v.shared = 1 order by v.name_key, v.id"
-	upsertView     = `insert into saved_views (id, user_id, name, name_key, list, line, columns, shared, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		on conflict (user_id, list, name_key) do update set name = excluded.name, line = excluded.line, columns = excluded.columns, shared = excluded.shared, at = excluded.at`
-)
-
-func scanView(row scanner) (history.View, error) {
-	var v history.View
-	var columns string
-	var shared, at int64
-	if err := row.Scan(&v.ID, &v.UserID, &v.Owner, &v.Name, &v.List, &v.Line, &columns, &shared, &at); err != nil {
-		return v, err
+// addIs asks for hops that were refused, or for roots.
+func (a *asked) addIs(t history.Term) error {
+	const refused, root = "refused", "root"
+	wanted := func(what string) bool { return slices.Contains(t.Values, what) }
+	switch {
+	case wanted(refused) && wanted(root):
+		a.add(t.Not, func(string) (string, []any) {
+			return "(d.parent_id = '' or (select 1 from event_codes x where x.delegation_id = d.id and x.type = 'delegation.refused' limit 1) = 1)", nil
+		})
+	case wanted(root):
+		a.add(t.Not, func(string) (string, []any) { return "d.parent_id = ''", nil })
+	default:
+		a.addCode(t.Not, "type", []string{string(event.DelegationRefused)})
+		if !t.Not {
+			one := walk{from: "event_codes c join listing d on d.id = c.delegation_id", id: "c.delegation_id", once: true}
+			one.cond.add("c.type = 'delegation.refused'")
+			a.offer(way{walks: []walk{one}})
+		}
 	}
-	v.Shared, v.At = shared == 1, fromMicros(at)
-	if err := json.Unmarshal([]byte(columns), &v.Columns); err != nil {
-		return v, fmt.Errorf("read the columns of view %s: %w", v.ID, err)
-	}
-	return v, nil
+	return nil
 }
 
-// SaveView keeps a view, in place of the one of that person, list and name; ErrExists
-// when the person has that many others.
-func (s *Store) SaveView(ctx context.Context, actor string, v history.View, most int) error {
-	if problem := v.Problem(); problem != "" {
-		return &orchestrator.Error{Code: orchestrator.CodeBadRequest, Message: problem}
+// statesOf are the states that are meant: two words stand for several.
+func statesOf(values []string) []string {
+	var all []string
+	for _, v := range values {
+		switch v {
+		case history.Live:
+			for _, state := range orchestrator.States() {
+				if !state.Ended() {
+					all = append(all, string(state))
+				}
+			}
+		case history.Wrong:
+			all = append(all, string(orchestrator.Failed), string(orchestrator.Expired))
+		default:
+			all = append(all, v)
+		}
 	}
-	columns, err := encode(list(v.Columns))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// walkDelegations is the text that lists the ids of a page without words.
+func (s *Store) walkDelegations(ctx context.Context, f orchestrator.Filter, a asked, limit int) (string, []any, error) {
+	within := a.within.under(f.After)
+	best, err := s.pick(ctx, a.ways, within)
 	if err != nil {
-		return fmt.Errorf("write the columns of view %s: %w", v.Name, err)
+		return "", nil, err
 	}
-	at := s.now()
-	save := func(t *Tx) error {
-		var others int
-		err := t.q.row(t.ctx, "select count(*) from saved_views where user_id = ? and not (list = ? and name_key = ?)", v.UserID, string(v.List), nameKey(v.Name)).Scan(&others)
-		if err != nil {
-			return fmt.Errorf("count the views of %s: %w", v.UserID, err)
-		}
-		if others >= most {
-			return orchestrator.ErrExists
-		}
-		_, err = t.q.exec(t.ctx, upsertView, orchestrator.NewID(ViewPrefix, at), v.UserID, clean(v.Name), nameKey(clean(v.Name)), string(v.List), clean(v.Line), columns, flag(v.Shared), micros(at))
-		return err
+	w := way{walks: []walk{{from: "listing d", id: "d.id"}}}
+	if best >= 0 {
+		w = a.ways[best]
 	}
-	if v.Shared {
-		return s.system(ctx, actor, event.ViewSharedData{Name: clean(v.Name), List: string(v.List), Filter: clean(v.Line)}, save)
-	}
-	return s.transact(ctx, save)
+	text, args := w.ids(within, a.rest(best), limit)
+	return text, args, nil
 }
 
-// Views are the saved views that a person sees: their own and the shared ones, by name.
-func (s *Store) Views(ctx context.Context, userID string) ([]history.View, error) {
-	rows, err := s.r.query(ctx, selectOwnViews, clean(userID))
-	found, err := collect(rows, err, scanView)
-	return found, s.explain(err)
-}
-
-// DeleteView removes a view of that person; with shared, a shared one of anybody. It is
-// ErrNotFound where there is none of these.
-func (s *Store) DeleteView(ctx context.Context, actor, userID, id string, shared bool) error {
-	v, err := scanView(s.r.row(ctx, selectViews+" where v.id = ? and (v.user_id = ? or (v.shared = 1 and ? = 1))", clean(id), userID, flag(shared)))
+// delegationIDs is the text that lists the ids of delegations, to count them.
+func (s *Store) delegationIDs(ctx context.Context, f orchestrator.Filter, limit int) (string, []any, error) {
+	a, err := s.askDelegations(ctx, f)
 	if err != nil {
-		if errors.Is(err, sql.ErrNoRows) {
-			return orchestrator.ErrNotFound
-		}
-		return s.explain(err)
+		return "", nil, err
 	}
-	remove := func(t *Tx) error {
-		n, err := changed(t.q.exec(t.ctx, "delete from saved_views where id = ?", v.ID))
-		if err == nil && n == 0 {
-			return orchestrator.ErrNotFound
-		}
-		return err
+	if len(a.words) > 0 {
+		text, args := s.dialect.delegationsWith(a, limit)
+		return text, args, nil
 	}
-	if v.Shared {
-		return s.system(ctx, actor, event.ViewUnsharedData{Name: v.Name, List: string(v.List)}, remove)
-	}
-	return s.transact(ctx, remove)
+	return s.walkDelegations(ctx, f, a, limit)
 }

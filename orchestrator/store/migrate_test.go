@@ -85,6 +85,14 @@ func TestFilledDatabaseMoves(t *testing.T) {
 		for _, d := range page.Items {
 			goOn(t, s, d)
 		}
+		var wrong int
+		if err := s.Row(ctx, storetest.Unlisted).Scan(&wrong); err != nil || wrong != 0 {
+			t.Errorf("%d delegations are not listed as they are: %v", wrong, err)
+		}
+		found, err := s.List(ctx, orchestrator.Filter{Query: "word37", Limit: 8})
+		if err != nil || len(found.Items) == 0 {
+			t.Errorf("%d delegations have a word: %v", len(found.Items), err)
+		}
 	})
 }
 

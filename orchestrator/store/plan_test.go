@@ -46,7 +46,7 @@ func fill(t *testing.T, s *sqlstore.Store, n int) {
 }
 
 // wholeTable finds a step that reads all rows.
-var wholeTable = regexp.MustCompile(`Seq Scan on (?:delegations|events|insight|requests|cards)|SCAN (delegations|events|insight|d|e)\b(?: *\n| *$)`)
+var wholeTable = regexp.MustCompile(`Seq Scan on (?:delegations|listing|events|insight|requests|cards)|SCAN (delegations|listing|events|insight|d|e)\b(?: *\n| *$)`)
 
 // TestPlans: no query of a poll or a list reads the whole table.
 func TestPlans(t *testing.T) {
@@ -63,25 +63,25 @@ func TestPlans(t *testing.T) {
 			{"claimable", s.ClaimableQuery(), []any{at, at, at, 8, at, 8, 8}, "delegations_ready"},
 			{"claimable, held", s.ClaimableQuery(), []any{at, at, at, 8, at, 8, 8}, "delegations_held"},
 			{"unclaimed", s.UnclaimedQuery(), []any{at, at, 200}, "delegations_ready"},
-			{"agents", store.SelectAgents, nil, "delegations_ended"},
+			{"agents", store.SelectAgents, nil, "listing_ended"},
 		}
 		for _, by := range insight.Dimensions() {
 			queries = append(queries, query{"insight by " + string(by), store.InsightQuery(by), []any{110, 140}, ""})
 		}
 		queries = append(queries, query{"live below", store.OpenQuery(2), []any{"dlg_1", "dlg_2", 100}, "delegations_"},
 			query{"all time", store.AllTimeQuery, nil, ""}, query{"turns of breakers", store.TurnsQuery, []any{at, at, 20}, ""}, query{"stuck", store.StuckQuery, []any{at}, "delegations_held"},
-			query{"refused today", store.RefusedQuery, []any{at, 8}, "events_refused"}, query{"how much was refused", store.CountRefused, []any{at}, "events_refused"}, query{"tasks of today", store.TodayQuery, []any{"dlg_01", 100}, "delegations_"})
+			query{"refused today", store.RefusedQuery, []any{at, 8}, "events_refused"}, query{"how much was refused", store.CountRefused, []any{at}, "events_refused"}, query{"tasks of today", store.TodayQuery, []any{"dlg_01", 100}, "listing_"})
 		text, args := store.LiveTasksQuery([]orchestrator.State{orchestrator.Running, orchestrator.AwaitingApproval})
-		queries = append(queries, query{"live tasks", text, args, "delegations_state"})
+		queries = append(queries, query{"live tasks", text, args, "listing_state"})
 		if s.Dialect() == "SQLite" { // PostgreSQL reads a table without rows, which this one is, at once
 			queries = append(queries,
 				query{"turns of breakers", store.TurnsQuery, []any{at, at, 20}, "events_breakers"}, query{"live below", store.OpenQuery(2), []any{"dlg_1", "dlg_2", 100}, "delegations_open"},
 				query{"all time", store.AllTimeQuery, nil, "PRIMARY KEY (day=?)"}, query{"insight", store.InsightQuery(insight.ByAgent), []any{0, 30}, "PRIMARY KEY (day>? AND day<?)"})
-			queries = append(queries, query{"live", store.LiveQuery, nil, "delegations_live"}, query{"spawned by", store.SpawnedByQuery, []any{"kik"}, "delegations_"},
+			queries = append(queries, query{"live", store.LiveQuery, nil, "listing_live"}, query{"spawned by", store.SpawnedByQuery, []any{"kik"}, "delegations_"},
 				query{"sweep", store.PurgeDedup, []any{at, at, 10}, "dedup_made"}) // PostgreSQL: every second row of this table is
-			queries = append(queries, query{"landed today", store.LandedQuery, []any{at}, "delegations_approved"}, query{"decided today", store.DecidedQuery, []any{at, 10}, "requests_decided"},
-				query{"went wrong today", store.WrongQuery, []any{at, 8}, "delegations_wrong"}, query{"how much went wrong", store.CountWrong, []any{at}, "delegations_wrong"})
-			text, args := store.ListQuery(orchestrator.Filter{Conversation: "usr_7", After: "dlg_01"}, 16)
+			queries = append(queries, query{"landed today", store.LandedQuery, []any{at}, "listing_approved"}, query{"decided today", store.DecidedQuery, []any{at, 10}, "requests_decided"},
+				query{"went wrong today", store.WrongQuery, []any{at, 8}, "listing_wrong"}, query{"how much went wrong", store.CountWrong, []any{at}, "listing_wrong"})
+			text, args := s.ListQuery(orchestrator.Filter{Conversation: "usr_7", After: "dlg_01"}, 16)
 			queries = append(queries, query{"list conversation", text, args, "tasks_chat"})
 		}
 		text, args = store.DeliveriesQuery(trigger.Filter{Trigger: "ci", States: []trigger.DeliveryState{trigger.Refused, trigger.Failed}, After: "whk_1"}, 51)
@@ -94,9 +94,9 @@ func TestPlans(t *testing.T) {
 			"roots": {RootsOnly: true}, "period": {From: now(), To: now()}, "state": {States: []orchestrator.State{orchestrator.Failed}},
 			"states": {States: []orchestrator.State{orchestrator.Failed, orchestrator.Queued}},
 		} {
-			text, args := store.ListQuery(f, 51)
-			want := map[string]string{"agent": "delegations_agent", "repository": "delegations_repository", "requester": "delegations_requester", "roots": "delegations_roots",
-				"state": "delegations_state", "states": "delegations_state"}[name]
+			text, args := s.ListQuery(f, 51)
+			want := map[string]string{"agent": "listing_agent", "repository": "listing_repository", "requester": "listing_requester", "roots": "listing_roots",
+				"state": "listing_state", "states": "listing_state"}[name]
 			queries = append(queries, query{"list " + name, text, args, want})
 		}
 		for _, q := range queries {

@@ -59,6 +59,8 @@ func postgresDialect() *dialect {
 		searchRequests:  searchRequestsPostgres,
 		requestsWith:    requestsPostgres,
 		delegationsWith: delegationsPostgres,
+		listings:        listingPostgres(),
+		oneOf:           [2]string{"= any(array(", "))"},
 	}
 	d.claimable = selectClaimable(d)
 	d.extra = append(d.extra, insertEvents(batch), orderEvents)

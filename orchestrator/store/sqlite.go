@@ -43,7 +43,9 @@ func sqliteDialect() *dialect {
 
 		searchRequests:  searchRequestsSQLite,
 		requestsWith:    requestsSQLite,
-		delegationsWith: func(a asked, limit int) (string, []any) { return delegationsSQLite("d.id", a, "", limit) },
+		delegationsWith: func(a asked, limit int) (string, []any) { return delegationsSQLite(a, "", limit) },
+		listings:        listingSQLite(),
+		oneOf:           [2]string{"in (", ")"},
 	}
 	d.claimable = selectClaimable(d)
 	for k := 1; k <= batch; k++ {

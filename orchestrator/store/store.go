@@ -23,8 +23,8 @@ type Options struct {
 	// Pool is how many connections to PostgreSQL are open at most, and how many
 	// readers of SQLite; below 1 means 20 and 8.
 	Pool int
-	// Trace, when set, is told that a batch of retention is written and not committed yet
-	// ("forgetting"). Tests end a server there.
+	// Trace, when set, is told that a batch of retention ("forgetting") or of the follower
+	// ("listing") is written and not committed yet. Tests end a server there.
 	Trace func(point string)
 }
 
@@ -47,7 +47,8 @@ type Store struct {
 	recorded recorded
 	sizes    sizes
 	tasks    tasks
-	group    group // of steps that share a commit on SQLite
+	group    group         // of steps that share a commit on SQLite
+	lists    chan struct{} // full while this process writes the listing
 	failing  failing
 }
 
@@ -83,7 +84,7 @@ func Migrate(ctx context.Context, url string, o Options) error {
 // connect opens the handles and nothing else.
 func connect(ctx context.Context, url string, o Options) (*Store, error) {
 	s := &Store{node: o.Node, clock: o.Now, hub: o.Hub, log: o.Logger, url: url}
-	s.seq.wake = make(chan struct{}, 1)
+	s.seq.wake, s.lists = make(chan struct{}, 1), make(chan struct{}, 1)
 	if s.trace = o.Trace; s.trace == nil {
 		s.trace = func(string) {}
 	}
@@ -225,6 +226,7 @@ func readClock(row scanner) (time.Time, error) {
 // the pool is given away like this: it waits for its turn, and what is read or written beside
 // the snapshots always finds a connection. done may be called more than once.
 func (s *Store) Snapshot(ctx context.Context) (_ context.Context, done func(), err error) {
+	s.upToDate(ctx)
 	select {
 	case s.r.places <- struct{}{}:
 	case <-ctx.Done():

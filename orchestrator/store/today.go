@@ -23,11 +23,11 @@ const (
 
 // A task's own row has what all below it used.
 const selectToday = `select count(*), sum(usd_micros) from
-	(select d.usd_micros from delegations d where d.parent_id = '' and d.id >= ? order by d.id desc limit ?) t`
+	(select d.usd_micros from listing d where d.parent_id = '' and d.id >= ? order by d.id desc limit ?) t`
 
 // A request lands when its delegation completes, which may be long after the yes.
 // Also those count that were reverted later.
-const selectLanded = `select count(*) from delegations d join requests r on r.id = d.approval_id
+const selectLanded = `select count(*) from listing d join requests r on r.id = d.approval_id
 	where d.state = 'completed' and d.approval_id <> '' and d.ended_at >= ? and r.state in ('landed', 'reverted')`
 
 // A no may be followed by a retry, so its own time counts. A rule decides in the moment of
@@ -39,6 +39,7 @@ const selectDecided = `select r.state, r.decided_at - r.created_at from requests
 func (s *Store) Today(ctx context.Context, since time.Time) (insight.Today, error) {
 	var t insight.Today
 	var spent *int64
+	s.upToDate(ctx)
 	if err := s.r.row(ctx, selectToday, idAt(since), mostToday+1).Scan(&t.Tasks, &spent); err != nil {
 		return t, s.explain(err)
 	}
@@ -75,10 +76,10 @@ func (s *Store) Today(ctx context.Context, since time.Time) (insight.Today, erro
 
 // wrong are the tasks whose end nobody wanted, which a person's no is not. The words up to
 // the last are those of the index.
-const wrong = ` from delegations d where d.state in ('failed', 'rejected', 'expired') and d.parent_id = '' and d.ended_at >= ? and d.state <> 'rejected'`
+const wrong = ` from listing d where d.state in ('failed', 'rejected', 'expired') and d.parent_id = '' and d.ended_at >= ? and d.state <> 'rejected'`
 
 const (
-	selectWrong = "select " + delegationColumns + wrong + " order by d.ended_at desc limit ?"
+	selectWrong = "select " + delegationColumns + " from (select d.id, d.ended_at" + wrong + " order by d.ended_at desc limit ?) h join delegations d on d.id = h.id order by h.ended_at desc"
 	countWrong  = "select count(*)" + wrong
 )
 
@@ -86,6 +87,7 @@ const (
 // first, and says how many there were.
 func (s *Store) Wrong(ctx context.Context, since time.Time, limit int) ([]orchestrator.Delegation, int, error) {
 	var n int
+	s.upToDate(ctx)
 	if err := s.r.row(ctx, countWrong, micros(since)).Scan(&n); err != nil || n == 0 {
 		return nil, 0, s.explain(err)
 	}
@@ -128,7 +130,7 @@ func liveQuery(states []orchestrator.State) (string, []any) {
 	var walks []string
 	var args []any
 	for _, state := range states {
-		walks = append(walks, `select s.id, s.state from (select d.id, d.state, d.parent_id from delegations d where d.state = ? order by d.id desc limit ?) s where s.parent_id = ''`)
+		walks = append(walks, `select s.id, s.state from (select d.id, d.state, d.parent_id from listing d where d.state = ? order by d.id desc limit ?) s where s.parent_id = ''`)
 		args = append(args, string(state), mostLive)
 	}
 	return strings.Join(walks, " union all "), args
@@ -137,6 +139,7 @@ func liveQuery(states []orchestrator.State) (string, []any) {
 // LiveTasks returns the newest tasks that are in one of the states, at most limit: by the
 // order of states, then newest first. It counts them by state, up to 500 of each.
 func (s *Store) LiveTasks(ctx context.Context, limit int, states ...orchestrator.State) (found []orchestrator.Delegation, counts map[orchestrator.State]int, err error) {
+	s.upToDate(ctx)
 	text, args := liveQuery(states)
 	rows, err := s.r.query(ctx, text, args...)
 	byState := map[orchestrator.State][]string{}
@@ -174,16 +177,18 @@ func (s *Store) LiveTasks(ctx context.Context, limit int, states ...orchestrator
 
 // selectAgents hops along an index from one name to the next instead of reading all rows.
 const selectAgents = `with recursive names (name) as (
-	select min(to_agent) from delegations
+	select min(to_agent) from listing
 	union all
-	select (select min(to_agent) from delegations where to_agent > names.name) from names where names.name is not null)
+	select (select min(to_agent) from listing where to_agent > names.name) from names where names.name is not null)
 	select name,
-		(select d.ended_at from delegations d where d.to_agent = name and d.ended_at is not null order by d.ended_at desc limit 1),
-		(select d.error from delegations d where d.to_agent = name and d.ended_at is not null order by d.ended_at desc limit 1)
+		(select d.ended_at from listing d where d.to_agent = name and d.ended_at is not null order by d.ended_at desc limit 1),
+		(select e.error from delegations e where e.id =
+			(select d.id from listing d where d.to_agent = name and d.ended_at is not null order by d.ended_at desc limit 1))
 	from names where name is not null`
 
 // Loads counts the live delegations of every agent that has any history, by name.
 func (s *Store) Loads(ctx context.Context) ([]orchestrator.Load, error) {
+	s.upToDate(ctx)
 	rows, err := s.r.query(ctx, selectAgents)
 	loads, err := collect(rows, err, func(row scanner) (orchestrator.Load, error) {
 		var l orchestrator.Load
@@ -211,7 +216,7 @@ func (s *Store) countLive(ctx context.Context, loads []orchestrator.Load) error 
 	for i := range loads {
 		byName[loads[i].Agent] = &loads[i]
 	}
-	rows, err := s.r.query(ctx, "select to_agent, state, count(*) from delegations where ended_at is null group by to_agent, state")
+	rows, err := s.r.query(ctx, "select to_agent, state, count(*) from listing where ended_at is null group by to_agent, state")
 	if err != nil {
 		return err
 	}

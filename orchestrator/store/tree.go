@@ -18,6 +18,7 @@ type line struct {
 	was fence                    // what the database has
 	// Inserted and moved rows are written with the others, in one statement where that goes.
 	fresh, dirty bool
+	relisted     bool  // something that lists show has changed
 	seq          int64 // of a fresh one
 }
 
@@ -290,7 +291,7 @@ func (t *Tx) Insert(_ context.Context, d *orchestrator.Delegation) error {
 		return err
 	}
 	t.row.seq++
-	t.hold(&line{d: d, row: row, was: fenceOf(&row), fresh: true, seq: t.row.seq})
+	t.hold(&line{d: d, row: row, was: fenceOf(&row), fresh: true, relisted: true, seq: t.row.seq})
 	return nil
 }
 
@@ -318,6 +319,7 @@ func (t *Tx) Move(_ context.Context, d *orchestrator.Delegation, from orchestrat
 		return errStale
 	}
 	row.keep(old)
+	l.relisted = l.relisted || row.relists(old)
 	l.row, l.dirty = row, true
 	if l.d != nil && l.d != d {
 		*l.d = *d

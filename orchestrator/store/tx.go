@@ -246,7 +246,10 @@ func (t *Tx) prepare() error {
 			return err
 		}
 	}
-	return t.writeCodes()
+	if err := t.writeCodes(); err != nil {
+		return err
+	}
+	return t.listUnnamed()
 }
 
 // changed reports whether there is anything to write.

@@ -88,15 +88,21 @@ func TestPreparedStepsAreBounded(t *testing.T) {
 	for events := 1; events <= 16; events++ {
 		for children := range 4 {
 			err := s.InTask(ctx, task.ID, func(tx orchestrator.Tx) error {
+				var made []string
 				for i := range children {
 					c := orchestrator.Delegation{ID: orchestrator.NewID(orchestrator.DelegationPrefix, tx.Now()), ParentID: d.ID, From: "kik", To: "lea",
 						Text: "x", HopKey: fmt.Sprint(events, children, i), State: orchestrator.Queued}
 					if err := tx.Insert(ctx, &c); err != nil {
 						return err
 					}
+					made = append(made, c.ID)
 				}
-				for range events {
-					if err := tx.Append(ctx, event.Event{Type: event.Progress, Actor: "kik"}); err != nil {
+				for i := range events {
+					e := event.Event{Type: event.Progress, Actor: "kik"}
+					if children > 0 { // it says of each what happened
+						e.DelegationID = made[i%children]
+					}
+					if err := tx.Append(ctx, e); err != nil {
 						return err
 					}
 				}

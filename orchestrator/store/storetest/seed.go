@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -45,8 +46,9 @@ func Seed(tb testing.TB, url string, events int, now time.Time) Seeded {
 			tb.Fatalf("seed: %s: %v", text, err)
 		}
 	}
-	if err := b.db.Close(); err != nil {
-		tb.Fatal(err)
+	err := b.list()
+	if err = errors.Join(err, b.db.Close()); err != nil {
+		tb.Fatalf("seed: %v", err)
 	}
 	made.Took = time.Since(start)
 	return made
@@ -91,6 +93,30 @@ func newBulk(ctx context.Context, tb testing.TB, url string) *bulk {
 	}
 	b.db.SetMaxOpenConns(1)
 	return b
+}
+
+// list fills the listing, where the schema has one already.
+func (b *bulk) list() error {
+	var version int64
+	if err := b.db.QueryRowContext(b.ctx, "select max(version_id) from goose_db_version").Scan(&version); err != nil || version < 46 {
+		return err
+	}
+	const columns = "id, task_id, parent_id, to_agent, state, repository, requester, usd_micros, approval_id, created_at, ended_at"
+	const words = `to_tsvector('simple', translate(text, './\-_:@#''"` + "`" + `<>()[]{}=+*&|,;!?', repeat(' ', 40)))`
+	texts := []string{
+		"insert into listing (" + columns + ") select " + columns + " from delegations",
+		"insert into listing_words (id, words) select id, " + words + " from delegations",
+		"update cursors set pos = (select coalesce(max(pos), 0) from event_order) where name = 'listing'", "vacuum analyze",
+	}
+	if !b.postgres {
+		texts = []string{"insert into listing (row, " + columns + ") select row, " + columns + " from delegations order by row", texts[2], b.after[0]}
+	}
+	for _, text := range texts {
+		if _, err := b.db.ExecContext(b.ctx, text); err != nil {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+	}
+	return nil
 }
 
 func (b *bulk) add(table string, values ...any) { b.rows[table] = append(b.rows[table], values) }
