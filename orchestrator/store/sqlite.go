@@ -265,7 +265,7 @@ func (g *group) run(ctx context.Context, s *Store) {
 		if err != nil {
 			tell(some, fmt.Errorf("begin: %w", err))
 		} else {
-			write(ctx, tx, some)
+			write(ctx, s.w, tx, some)
 		}
 		g.mu.Lock()
 		more = len(g.waiting) > 0
@@ -286,13 +286,13 @@ func tell(some []*member, err error) {
 
 // write commits what the members have to write and tells each its outcome. A panic of the
 // driver, which may never give its connection back, ends the process.
-func write(ctx context.Context, tx *sql.Tx, some []*member) {
+func write(ctx context.Context, w *handle, tx *sql.Tx, some []*member) {
 	ok := some[:0:0]
 	for i, m := range some {
 		err := m.write(ctx, tx, len(some) > 1)
 		if errors.Is(err, errBroken) {
 			// Nothing of it is committed; each of the others runs alone.
-			some[0].t.s.w.rollback(tx)
+			w.rollback(tx)
 			m.told <- err
 			tell(append(ok, some[i+1:]...), errStale)
 			return
@@ -304,10 +304,10 @@ func write(ctx context.Context, tx *sql.Tx, some []*member) {
 		ok = append(ok, m)
 	}
 	if len(ok) == 0 {
-		some[0].t.s.w.rollback(tx)
+		w.rollback(tx)
 		return
 	}
-	err := some[0].t.s.w.commit(tx)
+	err := w.commit(tx)
 	if err != nil {
 		err = commitError{fmt.Errorf("commit: %w", err)}
 	}
