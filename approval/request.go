@@ -217,12 +217,15 @@ func CloseRequest(ctx context.Context, tx Tx, delegationID string, end orchestra
 	return tx.SaveRequest(ctx, r)
 }
 
+// Closes reports whether the end of its delegation ends r. The yes to a hand-over stands,
+// whatever came of the work.
+func (r *Request) Closes() bool {
+	return r.revisable() && (!r.IsHandover() || r.State == Pending)
+}
+
 // close ends r with its delegation, and reports whether that changed anything.
 func (r *Request) close(end State, commit string) bool {
-	if !r.revisable() {
-		return false
-	}
-	if r.IsHandover() && r.State != Pending { // the yes was to the hand-over, whatever came of the work
+	if !r.Closes() {
 		return false
 	}
 	if r.Revision.State == r.State || r.Revision.State == Pending {

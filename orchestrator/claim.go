@@ -123,12 +123,12 @@ type ahead struct {
 	none    func() bool
 }
 
-// lookAhead reads in the transaction of a claim what the first attempt begins with. Where a
+// lookAhead reads in the transaction of a claim what the agent begins with. Where a
 // checkout has to be made before, it would be old by then, so it is read after that.
 func (r *run) lookAhead(ctx context.Context, tx Tx, d *Delegation) error {
 	r.ahead = nil
 	spec, known := r.e.Config().Agents.Get(d.To)
-	if !known || d.Attempt != 1 || r.e.traits(spec).Files {
+	if !known || r.e.traits(spec).Files {
 		return nil
 	}
 	a := &ahead{callers: map[string]*Delegation{}, none: tx.GivesNone(ctx, r.rights())}

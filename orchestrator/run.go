@@ -303,8 +303,10 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 	var children []agent.Child
 	if again {
 		var err error
-		if d, err = e.Store.Delegation(r.ctx, r.id); err != nil {
-			return agent.Job{}, err
+		if r.ahead == nil { // else it was claimed just now
+			if d, err = e.Store.Delegation(r.ctx, r.id); err != nil {
+				return agent.Job{}, err
+			}
 		}
 		made, err := e.made(r.ctx, traits, &d)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
+	"gatehouse/orchestrator/record/event"
 )
 
 var approvalTests = map[string]func(*Suite){
@@ -21,6 +22,7 @@ var approvalTests = map[string]func(*Suite){
 	"a request comes back as it was made":               requestComesBack,
 	"every revision is kept":                            revisions,
 	"the end of a delegation closes its request":        closes,
+	"a request that is made meanwhile is closed, too":   closesTheLate,
 	"what people approved where is remembered":          approvedContents,
 	"what holds a landing up is shown on its cards":     showsLanding,
 	"cards converge to their request":                   cards,
@@ -49,6 +51,41 @@ func (s *Suite) request(d *orchestrator.Delegation, change ...func(*approval.Req
 		return errors.Join(tx.InsertRequest(s.ctx, r), tx.EnsureCard(s.ctx, approval.Card{RequestID: r.ID, Channel: "inbox"}))
 	})
 	return r
+}
+
+// closesTheLate: whether there is a request to close is looked at without a lock, so a step
+// that found none is run again where another node has made one by then, even without an event.
+func closesTheLate(s *Suite) {
+	other := s.open("two")
+	for name, before := range map[string]func(d *orchestrator.Delegation){
+		"none": func(*orchestrator.Delegation) {},
+		"one of a hand-over": func(d *orchestrator.Delegation) {
+			s.request(d, func(r *approval.Request) {
+				r.State, r.Kind, r.Question = approval.Approved, approval.Handover, &orchestrator.Question{From: "a", To: "b", Text: "x"}
+			})
+		},
+		"one that has ended": func(d *orchestrator.Delegation) {
+			s.request(d, func(r *approval.Request) { r.State = approval.Landed })
+		},
+	} {
+		d := s.delegation(s.task(name))
+		before(d)
+		late := &approval.Request{ID: orchestrator.NewID(orchestrator.RequestPrefix, s.Clock.Now().Add(time.Minute)), DelegationID: d.ID, State: approval.Pending,
+			Agent: d.To, Title: "Fix", Revision: approval.Revision{State: approval.Pending, Digest: "d1"}}
+		calls := 0
+		s.in(d.TaskID, func(tx orchestrator.Tx) error {
+			calls++
+			if err := tx.CloseRequest(s.ctx, d.ID, orchestrator.RequestCancelled, ""); err != nil || calls > 1 {
+				return err
+			}
+			s.must(other.InGate(s.ctx, d.TaskID, func(tx approval.Tx) error { return tx.InsertRequest(s.ctx, late) }))
+			return tx.Append(s.ctx, event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "kik"})
+		})
+		r, err := s.Store.Request(s.ctx, late.ID)
+		if err != nil || calls != 2 || r.State != approval.State(orchestrator.RequestCancelled) {
+			s.Errorf("after %s: %d calls, and the late request is %s: %v", name, calls, r.State, err)
+		}
+	}
 }
 
 func requestComesBack(s *Suite) {

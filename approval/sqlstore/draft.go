@@ -61,6 +61,9 @@ func (t *Tx) TakeDrafts(_ context.Context, userID, requestID string) ([]approval
 	if err != nil {
 		return nil, fmt.Errorf("read the drafts on %s: %w", requestID, err)
 	}
+	if len(found) == 0 {
+		return nil, nil
+	}
 	if _, err := t.Exec("delete from drafts where user_id = ? and request_id = ?", userID, requestID); err != nil {
 		return nil, fmt.Errorf("take the drafts on %s: %w", requestID, err)
 	}

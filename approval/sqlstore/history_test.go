@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/chain"
@@ -14,6 +15,7 @@ import (
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/record/history"
+	"gatehouse/orchestrator/store"
 )
 
 var historyTests = map[string]func(*Suite){
@@ -24,6 +26,7 @@ var historyTests = map[string]func(*Suite){
 	"delegations are found by a line":                               findsDelegations,
 	"events are found along their indexes":                          findsEvents,
 	"a forged cursor is refused":                                    refusesCursors,
+	"a new request is listed as it is read later":                   listsTheNew,
 }
 
 // parse reads a line as of the suite's clock.
@@ -64,6 +67,47 @@ func (s *Suite) finds(line string, want ...string) {
 	n, err := s.Store.HistoryCount(s.ctx, s.parse(history.Requests, line), 100)
 	if err != nil || n.N != int64(len(want)) || n.Least {
 		s.Errorf("%q: counted %+v, %v, want %d", line, n, err, len(want))
+	}
+}
+
+// listsTheNew holds what is written with a new request to what is made of its row later.
+func listsTheNew(s *Suite) {
+	task := s.task("Mend the “Door” <now>")
+	one := func(change func(*approval.Request)) { s.request(s.delegation(task), change) }
+	one(func(*approval.Request) {})
+	one(func(r *approval.Request) {
+		r.Kind, r.Agent, r.Via, r.Question = approval.Handover, "Asked", origin.Parse("webhook ci-failed"), &orchestrator.Question{From: "a", To: "b", Text: "x"}
+	})
+	one(func(r *approval.Request) {
+		decided := time.Date(2026, 1, 2, 3, 4, 5, 6789, time.FixedZone("there", 3600))
+		r.Title, r.Repository, r.RequesterID, r.Requester, r.Via = "A \x00 title \xff & more", "Shop", "usr_1", "Ann", origin.From(origin.CLI)
+		r.Chain, r.Rule, r.RevertOf = chain.Names{"kik", "coder"}, policy.Rule{Name: "Two", Need: 2}, "apr_x"
+		r.State, r.DecidedAt, r.CreatedAt, r.Landed = approval.Landed, &decided, decided.Add(-time.Hour), "abc"
+		r.Lineage = []approval.Party{{UserID: "usr_1", User: "Ann"}}
+		r.Revision = approval.Revision{Text: "An Answer \x00 \xff", Added: 3, Removed: 1, Made: approval.MadeByEdit, Base: patch.Base{Branch: "main"},
+			Files: []patch.File{{Path: "a"}, {Path: "b"}}, Warnings: []patch.Warning{{Code: "large"}, {Code: "large"}, {Code: "ci_file"}},
+			Checks: []orchestrator.Check{{Command: "go vet"}}}
+	})
+	read := func() (lines []string) {
+		rows, err := s.Store.Query(s.ctx, `select r.id, r.facets, r.shown, t.text, coalesce((select count(*) from request_facets f where f.request_id = r.id), 0)
+			from requests r join request_texts t on t.request_id = r.id order by r.id`)
+		lines, err = store.Collect(rows, err, func(row store.Scanner) (string, error) {
+			var id, facets, shown, text string
+			var n int
+			err := row.Scan(&id, &facets, &shown, &text, &n)
+			return fmt.Sprintln(id, facets, shown, text, n), err
+		})
+		s.must(err)
+		return lines
+	}
+	written := read()
+	for _, text := range []string{"delete from request_facets", "delete from request_texts", "update requests set facets = '', shown = ''"} {
+		_, err := s.Store.Exec(s.ctx, text)
+		s.must(err)
+	}
+	s.open("later") // makes findable what is not
+	if made := read(); len(written) != 3 || !slices.Equal(written, made) {
+		s.Errorf("a new request is listed as\n%s\nand its row as\n%s", written, made)
 	}
 }
 

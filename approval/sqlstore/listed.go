@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/record/history"
 	"gatehouse/orchestrator/store"
 )
@@ -176,6 +178,7 @@ func (s *Store) alsoRead(ctx context.Context, rows []history.Row) error {
 
 // touch notes that the commit has to make the request findable as it is then.
 func (t *Tx) touch(id string) {
+	t.Wrote()
 	if !slices.Contains(t.touched, id) {
 		t.touched = append(t.touched, id)
 	}
@@ -206,8 +209,21 @@ func listRequest(t *store.Tx, r approval.Request, task string) error {
 	if err != nil {
 		return err
 	}
-	f := facetsOf(&r)
-	return t.List(store.Listed{Row: rowOf(&r, f), Facets: f.Facets, Texts: textsOf(&r, task, answers)})
+	return t.List(listedOf(&r, task, answers))
+}
+
+func listedOf(r *approval.Request, task string, answers []string) store.Listed {
+	f := facetsOf(r)
+	return store.Listed{Row: rowOf(r, f), Facets: f.Facets, Texts: textsOf(r, task, answers)}
+}
+
+// listedNew is what a request is listed by that is about to be inserted with its first
+// revision: as listRequest would read it.
+func listedNew(r *approval.Request, task string) store.Listed {
+	as := *r
+	as.CreatedAt, as.DecidedAt, as.Decisions = store.FromMicros(store.Micros(r.CreatedAt)), store.FromNull(store.NullMicros(r.DecidedAt)), nil
+	as.Via, as.Chain = origin.Parse(r.Via.String()), chain.ParseNames(r.Chain.String())
+	return listedOf(&as, task, []string{store.Clean(r.Revision.Text)})
 }
 
 // textsOf is what is searched: the task, the title, the answers, the comments.

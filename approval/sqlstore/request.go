@@ -22,8 +22,8 @@ const selectRequest = `select r.id, r.task_id, r.delegation_id, r.state, r.versi
 	from requests r join revisions v on v.request_id = r.id and v.n = r.revision`
 
 const insertRequest = `insert into requests (id, task_id, delegation_id, state, version, agent, title, repository, requester_id, requester,
-	via, chain, rule, landed, revert_of, reverted_by, expires_at, created_at, decided_at, revision, mode, lineage, next_at, reminded, escalated, kind, question)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	via, chain, rule, landed, revert_of, reverted_by, expires_at, created_at, decided_at, revision, mode, lineage, next_at, reminded, escalated, kind, question, facets, shown)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const updateRequest = `update requests set state = ?, version = ?, title = ?, rule = ?, landed = ?, reverted_by = ?, expires_at = ?, decided_at = ?, revision = ?,
 	mode = ?, lineage = ?, next_at = ?, reminded = ?, escalated = ?
@@ -229,15 +229,26 @@ func (t *Tx) InsertRequest(_ context.Context, r *approval.Request) error {
 			return fmt.Errorf("write the question of %s: %w", r.ID, err)
 		}
 	}
+	listed := listedNew(r, t.Task().Text)
+	facets, shown, err := listed.Columns()
+	if err != nil {
+		return fmt.Errorf("list request %s: %w", r.ID, err)
+	}
 	_, err = t.Exec(insertRequest, r.ID, r.TaskID, r.DelegationID, string(r.State), r.Version, r.Agent, r.Title, r.Repository, r.RequesterID, r.Requester,
 		r.Via.String(), r.Chain.String(), rule, r.Landed, r.RevertOf, r.RevertedBy, store.NullMicros(r.ExpiresAt), store.Micros(r.CreatedAt), store.NullMicros(r.DecidedAt), r.Revision.N,
-		r.Mode, lineage, store.NullMicros(r.NextAt), r.Reminded, r.Escalated, string(r.Kind), question)
+		r.Mode, lineage, store.NullMicros(r.NextAt), r.Reminded, r.Escalated, string(r.Kind), question, facets, shown)
 	if err != nil {
 		return fmt.Errorf("insert request %s: %w", r.ID, err)
 	}
 	t.keepRequest(r)
-	t.touch(r.ID)
-	return t.saveRevision(r)
+	t.Wrote()
+	if err := t.saveRevision(r); err != nil {
+		return err
+	}
+	if err := t.ListNew(listed); err != nil {
+		return fmt.Errorf("list request %s: %w", r.ID, err)
+	}
+	return nil
 }
 
 // SaveRequest writes the request's own fields and its current revision's, raises

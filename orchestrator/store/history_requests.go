@@ -230,16 +230,30 @@ type Listed struct {
 	Texts  []string // that are searched
 }
 
+// Columns are what the row of a request has of it: its facets, and what lists show.
+func (l Listed) Columns() (facets, shown string, err error) {
+	shown, err = encode(l.Row)
+	return l.Facets.String(), clean(shown), err
+}
+
 // List writes the row, the facets and the texts of a request where they have changed.
 func (t *Tx) List(l Listed) error {
 	if err := t.writeFacets(l.Row.ID, l.Facets); err != nil {
 		return err
 	}
-	shown, err := encode(l.Row)
+	facets, shown, err := l.Columns()
 	if err != nil {
 		return err
 	}
-	if _, err := t.q.exec(t.ctx, "update requests set facets = ?, shown = ? where id = ?", l.Facets.String(), clean(shown), l.Row.ID); err != nil {
+	if _, err := t.q.exec(t.ctx, "update requests set facets = ?, shown = ? where id = ?", facets, shown, l.Row.ID); err != nil {
+		return err
+	}
+	return t.writeText(l.Row.ID, l.Texts)
+}
+
+// ListNew is List for a request that was inserted with its columns.
+func (t *Tx) ListNew(l Listed) error {
+	if err := t.addFacets(l.Row.ID, l.Facets, nil); err != nil {
 		return err
 	}
 	return t.writeText(l.Row.ID, l.Texts)
@@ -300,6 +314,11 @@ func (t *Tx) writeFacets(id string, f Facets) error {
 			return err
 		}
 	}
+	return t.addFacets(id, f, was)
+}
+
+// addFacets writes the rows of f that were not there.
+func (t *Tx) addFacets(id string, f, was Facets) error {
 	var args []any
 	for _, one := range f {
 		if !slices.Contains(was, one) {

@@ -104,6 +104,14 @@ func (t *Tx) Query(text string, args ...any) (*sql.Rows, error) {
 // Row is Query for one row.
 func (t *Tx) Row(text string, args ...any) Scanner { return t.q.row(t.ctx, text, args...) }
 
+// Peek is Row without a lock, where nothing was written yet. What it reads counts as read with
+// the task: the write holds only where nobody has written the task since. So it is for rows
+// that are written in transactions of their task alone, which call Wrote.
+func (t *Tx) Peek(text string, args ...any) Scanner { return t.read().row(t.ctx, text, args...) }
+
+// Wrote has the commit count as one that has written the task.
+func (t *Tx) Wrote() { t.wrote = t.row.ID != "" }
+
 // Exec changes rows in the transaction.
 func (t *Tx) Exec(text string, args ...any) (sql.Result, error) {
 	return t.q.exec(t.ctx, text, args...)

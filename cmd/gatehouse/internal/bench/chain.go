@@ -113,19 +113,24 @@ func (n *Node) chain(ctx context.Context) error {
 	if d, err := n.store.Delegation(ctx, root.ID); err != nil || d.State.Ended() {
 		return err
 	}
+	return n.ended(ctx, sub, root.ID)
+}
+
+// ended waits until a task has come back, by its events alone: a read would be no part of it.
+func (n *Node) ended(ctx context.Context, sub *event.Subscription, rootID string) error {
 	for {
 		select {
 		case notice := <-sub.C:
 			for _, e := range notice.Events {
 				switch {
-				case e.DelegationID == root.ID && e.Type == event.Failed:
+				case e.DelegationID == rootID && e.Type == event.Failed:
 					return fmt.Errorf("a chain failed: %s", e.Data)
-				case e.DelegationID == root.ID && e.Type == event.Completed:
+				case e.DelegationID == rootID && e.Type == event.Completed:
 					return nil
 				}
 			}
 		case <-sub.Lagged():
-			return n.reached(ctx, sub, root.ID, func(d orchestrator.Delegation) bool { return d.State.Ended() })
+			return n.reached(ctx, sub, rootID, func(d orchestrator.Delegation) bool { return d.State.Ended() })
 		case err := <-n.broken:
 			return err
 		case <-ctx.Done():

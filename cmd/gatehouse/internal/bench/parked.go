@@ -83,6 +83,6 @@ func (n *Node) yes(ctx context.Context, taskID string) (time.Duration, error) {
 		Verdict: approval.Approve, Digest: r.Revision.Digest}); err != nil {
 		return 0, err
 	}
-	err = n.reached(ctx, sub, task.RootID, func(d orchestrator.Delegation) bool { return d.State.Ended() })
+	err = n.ended(ctx, sub, task.RootID)
 	return time.Since(start), err
 }
