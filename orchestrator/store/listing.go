@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"gatehouse/orchestrator"
 )
 
 // This file keeps the table listing: what lists, searches and sums read of delegations. It
