@@ -152,7 +152,7 @@ func (s *Store) followLog(ctx context.Context) {
 }
 
 // upToDate has everything that is committed listed before a list is read. It waits a bounded
-// time; then the list is answered with what there is. A snapshot began with this.
+// time; then the list is answered with what there is. A snapshot is of a moment like that.
 func (s *Store) upToDate(ctx context.Context) {
 	if s.r.held(ctx) != nil {
 		return
@@ -173,7 +173,7 @@ type listers struct {
 // catchUp lists what is committed by now. Queued: also what has no position yet, which
 // will be listed again.
 func (s *Store) catchUp(ctx context.Context, queued bool) error {
-	if behind, err := s.behind(ctx, queued); err != nil || !behind {
+	if behind, err := behind(s.r.row(ctx, s.dialect.listings.behind), queued); err != nil || !behind {
 		return err
 	}
 	next := s.lists.begun.Load() + 1
@@ -205,10 +205,10 @@ func (s *Store) catchUp(ctx context.Context, queued bool) error {
 }
 
 // behind reports whether there is anything to list.
-func (s *Store) behind(ctx context.Context, queued bool) (bool, error) {
+func behind(row scanner, queued bool) (bool, error) {
 	var pos, last int64
 	var more bool
-	err := s.r.row(ctx, s.dialect.listings.behind).Scan(&pos, &last, &more)
+	err := row.Scan(&pos, &last, &more)
 	return pos < last || queued && more, err
 }
 

@@ -226,20 +226,43 @@ func readClock(row scanner) (time.Time, error) {
 // the pool is given away like this: it waits for its turn, and what is read or written beside
 // the snapshots always finds a connection. done may be called more than once.
 func (s *Store) Snapshot(ctx context.Context) (_ context.Context, done func(), err error) {
-	s.upToDate(ctx)
 	select {
 	case s.r.places <- struct{}{}:
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)
 	}
-	// On SQLite the transaction is a deferred one: it begins with the first read.
+	for try := 1; ; try++ {
+		one, behind, err := s.beginSnapshot(ctx)
+		if err != nil {
+			<-s.r.places
+			return nil, nil, s.explain(fmt.Errorf("begin a snapshot: %w", err))
+		}
+		if !behind || try == snapshotTries {
+			return context.WithValue(ctx, snapshotKey{}, one), one.end, nil
+		}
+		_ = one.q.tx.Rollback() // it has changed nothing
+		s.upToDate(ctx)
+	}
+}
+
+// snapshotTries is how many moments a snapshot looks at for one of which everything is listed.
+// Where so much happens that there is none, its lists are a little behind its other parts.
+const snapshotTries = 5
+
+// beginSnapshot begins with a look at whether anything of its moment is not listed. On SQLite
+// the transaction is a deferred one, which begins with that.
+func (s *Store) beginSnapshot(ctx context.Context) (*snapshot, bool, error) {
+	at := s.now()
 	tx, err := s.r.h.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.snapshot, ReadOnly: true})
 	if err != nil {
-		<-s.r.places
-		return nil, nil, s.explain(fmt.Errorf("begin a snapshot: %w", err))
+		return nil, false, err
 	}
-	one := &snapshot{of: s.r, q: bound{s.r.h, tx}, at: s.now()}
-	return context.WithValue(ctx, snapshotKey{}, one), one.end, nil
+	one := &snapshot{of: s.r, q: bound{s.r.h, tx}, at: at}
+	behind, err := behind(one.q.row(ctx, s.dialect.listings.behind), true)
+	if err != nil {
+		_ = tx.Rollback()
+	}
+	return one, behind, err
 }
 
 type snapshotKey struct{}
