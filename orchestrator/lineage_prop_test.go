@@ -215,6 +215,7 @@ func (l *line) begin(a ancestry, via string) {
 	a.N = l.n
 	text, err := json.Marshal(a)
 	l.must(err)
+	l.own(map[string]string{"lead": "leo", "dep": "dan", "help": "hal", "wise": "wim"}) // before the work begins
 	task, _, _, err := l.w.engine.Submit(l.w.t.Context(), orchestrator.Submission{Agent: "lead", Text: string(text), Repository: "app", Via: origin.Parse(via),
 		RequesterID: l.team["amy"].ID, Requester: "amy"})
 	l.must(err)
@@ -229,7 +230,6 @@ func (l *line) begin(a ancestry, via string) {
 	if a.Wise {
 		l.worked = append(l.worked, "wise")
 	}
-	l.own(map[string]string{"lead": "leo", "dep": "dan", "help": "hal", "wise": "wim"})
 	l.asked()
 }
 
