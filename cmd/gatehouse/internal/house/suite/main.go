@@ -104,51 +104,64 @@ func programs(ctx context.Context, names, flags []string) (variables []string, r
 	return variables, remove, nil
 }
 
-// tours of the pages ask one server one thing after another, so the race detector sees nothing there that the other tests
-// do not show it, and takes four fifths of their time.
-const (
-	pages = "gatehouse/web"
-	tours = "^(TestEveryPageInTheBrowser|TestThePagesReadAloud|TestHostileTextsStayText|TestEveryLinkLeadsSomewhere|" +
-		"TestForgedAddressesAreAnsweredPlainly|TestATaskOfTenThousandDelegationsOpens|TestAnExportOfManyTasksHasItsCheckpoints|TestHistoryFigures)$"
-)
+// pages is the package whose tests go through all pages.
+const pages = "gatehouse/web"
 
-// runs are the arguments of each go test, in lanes: lanes run beside one another, and what is in one after another. The
-// stories and the long list of other packages take longest, so that each has a lane of its own. No test is in none of
-// them, also where one has another name by now.
-func runs(p parts, flags []string) [][][]string {
+// alone are tests of watched packages in which one thing happens after another, and much of it: tours of the pages, and
+// cards by the hundred. The race detector sees nothing there that the other tests do not show it, and takes four fifths
+// of their time.
+const alone = "^(TestEveryPageInTheBrowser|TestThePagesReadAloud|TestHostileTextsStayText|TestEveryLinkLeadsSomewhere|" +
+	"TestForgedAddressesAreAnsweredPlainly|TestATaskOfTenThousandDelegationsOpens|TestAnExportOfManyTasksHasItsCheckpoints|TestHistoryFigures|" +
+	"TestEveryCardKeepsItsLimits)$"
+
+// withAlone are the packages that have some of them.
+var withAlone = []string{pages, "gatehouse/approval/telegram"}
+
+// runs are the arguments of each go test, in the order in which they begin. What takes longest has one of its own, and
+// no test is in none of them, also where one has another name by now.
+func runs(p parts, flags []string) [][]string {
 	test := func(flags []string, names ...string) []string {
 		return slices.Concat([]string{"test", "-json"}, flags, names)
 	}
-	// As many packages as there are processors, beside the other lanes: tests wait a lot. A -p among the flags wins.
-	together := slices.Insert(slices.Clone(flags), 0, fmt.Sprintf("-p=%d", runtime.NumCPU()))
+	with := func(flags []string, first string) []string { return slices.Insert(slices.Clone(flags), 0, first) }
 	if !slices.Contains(flags, "-race") {
-		return [][][]string{{test(together, slices.Concat(p.stories, p.watched, p.plain)...)}}
+		return [][]string{test(flags, slices.Concat(p.stories, p.watched, p.plain)...)}
 	}
 	one, chosen := unwatched(flags), func(flag string) bool { return strings.HasPrefix(flag, "-run") || strings.HasPrefix(flag, "-skip") }
 	all := !slices.ContainsFunc(flags, chosen)
-	var lanes [3][][]string
+	var units [][]string
+	var within, others, calm []string
 	for _, name := range p.stories {
-		switch {
-		case name != program:
-			lanes[1] = append(lanes[1], test(one, name))
-		case !all || p.within == "":
-			lanes[0] = append(lanes[0], test(one, name))
-		default:
-			lanes[0] = append(lanes[0], test(slices.Insert(slices.Clone(one), 0, "-skip="+p.within), name),
-				test(slices.Insert(slices.Clone(flags), 0, "-run="+p.within), name))
+		if name == program && all && p.within != "" {
+			units, within = append(units, test(with(one, "-skip="+p.within), name)), test(with(flags, "-run="+p.within), name)
+		} else {
+			units = append(units, test(one, name))
 		}
 	}
-	if all && slices.Contains(p.watched, pages) {
-		together = slices.Insert(together, 0, "-skip="+tours)
-		lanes[1] = append(lanes[1], test(slices.Insert(slices.Clone(one), 0, "-run="+tours), pages))
+	for _, name := range p.watched {
+		how := flags
+		if all && slices.Contains(withAlone, name) {
+			how, calm = with(flags, "-skip="+alone), append(calm, name)
+		}
+		if slices.Contains(longest, name) {
+			units = append(units, test(how, name))
+		} else {
+			others = append(others, name)
+		}
 	}
-	if len(p.watched) > 0 {
-		lanes[2] = append(lanes[2], test(together, p.watched...))
+	if within != nil {
+		units = append(units, within)
+	}
+	if len(others) > 0 {
+		units = append(units, test(flags, others...))
+	}
+	if len(calm) > 0 {
+		units = slices.Insert(units, min(2, len(units)), test(with(with(one, "-run="+alone), "-p=1"), calm...))
 	}
 	if len(p.plain) > 0 {
-		lanes[1] = append(lanes[1], test(slices.Insert(slices.Clone(one), 0, "-p=1"), p.plain...))
+		units = append(units, test(with(one, "-p=1"), p.plain...))
 	}
-	return slices.DeleteFunc(lanes[:], func(lane [][]string) bool { return len(lane) == 0 })
+	return units
 }
 
 // run returns whether every test passed; an error says that they could not be run to their end.
@@ -178,19 +191,26 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	// A process with the race detector sleeps for a second before it exits: each of these packages would.
 	env := slices.Concat(os.Environ(), built,
 		[]string{"GORACE=atexit_sleep_ms=0", "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES=" + server.URL("postgres")})
+	// As many at once as there are processors: more of them make each other wait, and what waits for something looks for it.
+	units := runs(divided, flags)
+	next := make(chan []string, len(units))
+	for _, unit := range units {
+		next <- unit
+	}
+	close(next)
 	var events []io.Reader
 	var ended []chan error
-	for _, lane := range runs(divided, flags) {
+	for range max(2, runtime.NumCPU()) {
 		said, says := io.Pipe()
 		end := make(chan error, 1)
 		events, ended = append(events, said), append(ended, end)
 		go func() {
-			end <- follow(ctx, lane, env, says)
+			end <- follow(ctx, next, env, says)
 			_ = says.Close() // it has no error
 		}()
 	}
 	report := newReport(out)
-	report.follow(events...) // to their end: go test has ended then, which the lanes explain
+	report.follow(events...) // to their end: go test has ended then, which their errors explain
 	var waitErr error
 	for _, end := range ended {
 		waitErr = cmp.Or(waitErr, <-end)
@@ -208,10 +228,10 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	return report.ok(), nil
 }
 
-// follow runs each go test of a lane, also after one that failed, and returns the first error.
-func follow(ctx context.Context, lane [][]string, env []string, says io.Writer) error {
+// follow runs one go test after another, also after one that failed, and returns the first error.
+func follow(ctx context.Context, next <-chan []string, env []string, says io.Writer) error {
 	var first error
-	for _, args := range lane {
+	for args := range next {
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, says, os.Stderr, stopLimit
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
