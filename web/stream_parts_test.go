@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,8 +70,13 @@ func TestPartsComeInTheirPlaceAmongTheEvents(t *testing.T) {
 	}
 	var wg, reading, hearing sync.WaitGroup // readers that have the task's first events, and parts
 	const readers = 3
+	var all atomic.Bool // have heard parts
 	reading.Add(readers)
 	hearing.Add(readers)
+	wg.Go(func() {
+		hearing.Wait()
+		all.Store(true)
+	})
 	for _, id := range ids {
 		wg.Go(func() {
 			reading.Wait()
@@ -78,8 +84,9 @@ func TestPartsComeInTheirPlaceAmongTheEvents(t *testing.T) {
 				for i := range 20 {
 					h.write(task.ID, id, turn, "0123456789", 10*i)
 				}
-				if turn == turns {
-					hearing.Wait() // who was behind until now comes in the middle of the last turn
+				for i := 20; turn == turns && !all.Load(); i++ { // who was behind until now comes in the middle of the last turn
+					h.write(task.ID, id, turn, "0123456789", 10*i)
+					time.Sleep(time.Millisecond)
 				}
 				h.complete(task.ID, id, turn)
 			}
