@@ -212,7 +212,7 @@ func TestARunIsKeptToItsProcessors(t *testing.T) {
 
 // What a run used is told at its end, however it ends.
 func TestWhatARunUsedIsTold(t *testing.T) {
-	job := shell(t, `x=$(head -c 60000000 /dev/zero | tr '\0' x); touch up; sleep 0.5; head -c 500000 /dev/zero > f; exit 3`)
+	job := shell(t, `x=$(head -c 60000000 /dev/zero | tr '\0' x); touch up; sleep 2; head -c 500000 /dev/zero > f; exit 3`)
 	job.Agent.Limits = agent.Limits{Memory: 1 << 30, Processes: 50, Files: 1 << 30}
 	host := agenttest.NewHost()
 	if _, err := run(t, job, host); err == nil {
