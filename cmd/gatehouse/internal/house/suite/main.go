@@ -191,24 +191,7 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	// A process with the race detector sleeps for a second before it exits: each of these packages would.
 	env := slices.Concat(os.Environ(), built,
 		[]string{"GORACE=atexit_sleep_ms=0", "GATEHOUSE_TEST_ALL=1", "GATEHOUSE_TEST_POSTGRES=" + server.URL("postgres")})
-	// As many at once as there are processors: more of them make each other wait, and what waits for something looks for it.
-	units := runs(divided, flags)
-	next := make(chan []string, len(units))
-	for _, unit := range units {
-		next <- unit
-	}
-	close(next)
-	var events []io.Reader
-	var ended []chan error
-	for range max(2, runtime.NumCPU()) {
-		said, says := io.Pipe()
-		end := make(chan error, 1)
-		events, ended = append(events, said), append(ended, end)
-		go func() {
-			end <- follow(ctx, next, env, says)
-			_ = says.Close() // it has no error
-		}()
-	}
+	events, ended := start(ctx, runs(divided, flags), env)
 	report := newReport(out)
 	report.follow(events...) // to their end: go test has ended then, which their errors explain
 	var waitErr error
@@ -226,6 +209,26 @@ func run(ctx context.Context, args []string, out io.Writer) (bool, error) {
 		return false, fmt.Errorf("run go test: %w", waitErr)
 	}
 	return report.ok(), nil
+}
+
+// start runs each go test, as many at once as there are processors: more of them make each other wait, and what waits for
+// something looks for it. It returns what they say and how each row of them ended.
+func start(ctx context.Context, units [][]string, env []string) (events []io.Reader, ended []chan error) {
+	next := make(chan []string, len(units))
+	for _, unit := range units {
+		next <- unit
+	}
+	close(next)
+	for range max(2, runtime.NumCPU()) {
+		said, says := io.Pipe()
+		end := make(chan error, 1)
+		events, ended = append(events, said), append(ended, end)
+		go func() {
+			end <- follow(ctx, next, env, says)
+			_ = says.Close() // it has no error
+		}()
+	}
+	return events, ended
 }
 
 // follow runs one go test after another, also after one that failed, and returns the first error.
