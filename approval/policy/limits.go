@@ -32,6 +32,9 @@ func language(facts any, bounds *bounds) []expr.Option {
 	for _, name := range functions() {
 		options = append(options, expr.EnableBuiltin(name))
 	}
+	if _, actions := facts.(ActionFacts); actions {
+		options = append(options, textOf(), listOf(), expr.Patch(lenient{}))
+	}
 	return options
 }
 
