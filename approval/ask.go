@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gatehouse/approval/policy"
@@ -142,7 +143,7 @@ func requestOf(ctx context.Context, tx Tx, d *orchestrator.Delegation) (*Request
 		return nil, nil
 	}
 	r, err := tx.Request(ctx, d.ApprovalID)
-	if errors.Is(err, orchestrator.ErrNotFound) || err == nil && r.IsHandover() { // the patch is another question
+	if errors.Is(err, orchestrator.ErrNotFound) || err == nil && !r.IsPatch() { // the patch is another question
 		return nil, nil
 	}
 	return r, err
@@ -243,12 +244,12 @@ func put(ctx context.Context, tx Tx, r *Request, cards []Card) error {
 	if r.ExpiresAt != nil {
 		said.ExpiresAt = r.ExpiresAt.UTC().Format(time.RFC3339)
 	}
-	if !r.IsHandover() || r.Question.Tree != "" {
+	if r.IsPatch() || r.Travels() {
 		said.Branch, said.Files = event.Given(r.Revision.Base.Branch), event.Given(len(r.Revision.Files))
 		said.Added, said.Removed = event.Given(r.Revision.Added), event.Given(r.Revision.Removed)
 	}
-	r.handed(&said)
-	return tx.Append(ctx, r.event(r.asker(), said))
+	r.subject().requested(r, &said)
+	return tx.Append(ctx, r.event(r.subject().asker(r), said))
 }
 
 // decideByRule stores a request together with the rule's verdict on it. It shows
@@ -308,8 +309,8 @@ func (r *Request) event(actor string, said event.Payload) event.Event {
 // about is the current revision of r in an event.
 func (r *Request) about() event.About {
 	a := event.About{ApprovalID: r.ID, Revision: r.Revision.N, Digest: r.Revision.Digest}
-	if r.IsHandover() {
-		a.Kind = string(Handover)
+	if !r.IsPatch() {
+		a.Kind = string(r.Kind)
 	}
 	return a
 }
@@ -319,4 +320,31 @@ func (r *Request) order(approvers []string) orchestrator.Order {
 	v := r.Revision
 	return orchestrator.Order{RequestID: r.ID, Revision: v.N, Digest: v.Digest, Base: v.Base, Tree: v.Tree, Commit: v.Commit,
 		Bundle: v.Bundle, Deliver: v.Deliver, Approvers: approvers}
+}
+
+// factsOf collects the facts of the current revision of r, asked at the given local
+// time. They come from what is stored, so that a rule tried on a past request sees what
+// it would have seen.
+func factsOf(r *Request, at time.Time) policy.Facts {
+	v := r.Revision
+	f := policy.Facts{
+		Patch:    policy.PatchFactsOf(v.Files, v.Added, v.Removed),
+		Unseen:   []string{},
+		Warnings: warningCodes(v), Notes: []string{}, Checks: []policy.CheckFacts{},
+		Agent: r.Agent, Chain: r.Chain, Requester: r.Requester, Repository: r.Repository, Branch: v.Base.Branch,
+		Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String()), Depth: max(len(r.Chain)-1, 0),
+	}
+	for _, x := range v.Files {
+		if x.Unseen {
+			f.Unseen = append(f.Unseen, x.Path)
+		}
+	}
+	f.Agents, f.Owners, f.Sandboxes = v.agents(r.Agent), r.owners(), v.sandboxes()
+	for _, n := range v.Notes {
+		f.Notes = appendOnce(f.Notes, n.Code)
+	}
+	for _, c := range v.Checks {
+		f.Checks = append(f.Checks, policy.CheckFacts{Command: c.Command, OK: c.OK})
+	}
+	return f
 }

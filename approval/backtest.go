@@ -60,7 +60,7 @@ func (g *Gateway) Backtest(ctx context.Context, p *policy.Policy, since time.Tim
 			if err := ctx.Err(); err != nil { // nobody waits for it any more
 				return b, err
 			}
-			if r.IsHandover() { // other rules are for those
+			if !r.IsPatch() { // other rules are for those
 				continue
 			}
 			b.try(p, c, r)

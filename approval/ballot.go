@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -37,8 +38,11 @@ type Ballot struct {
 	// and removed, wherever the verdict is given: what somebody wrote about a change is
 	// not lost by their yes.
 	LeaveDrafts bool
-	StartOver   bool     // with request_changes: from the base, with an empty conversation
-	Files       []string // with approve: only these, by path; nil: all
+	StartOver   bool            // with request_changes: from the base, with an empty conversation
+	ForTask     bool            // with approve of a call: for the rest of the task
+	Input       json.RawMessage // with edit of a call: the whole new input
+	Choice      string          // with an answer: one of the question's choices
+	Files       []string        // with approve: only these, by path; nil: all
 	// Edits or Patch, a unified diff on top of the revision, come with edit.
 	Edits []patch.FileEdit
 	Patch string
@@ -58,8 +62,8 @@ func (b *Ballot) check() *orchestrator.Error {
 		b.Comments[i] = agent.LineComment{Path: plain(c.Path), Line: c.Line, Side: c.Side, Code: quote(c.Code), Text: plain(c.Text)}
 	}
 	switch {
-	case !slices.Contains([]Verdict{Approve, Reject, RequestChanges, Edit, Withdraw}, b.Verdict):
-		return orchestrator.Errorf(orchestrator.CodeBadRequest, "There is no verdict %q. Use approve, reject, request_changes, edit or withdraw.", b.Verdict)
+	case !slices.Contains([]Verdict{Approve, Reject, RequestChanges, Edit, Withdraw, Respond}, b.Verdict):
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "There is no verdict %q. Use approve, reject, request_changes, edit, withdraw, or answer for a question.", b.Verdict)
 	case b.Files != nil && b.Verdict != Approve:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "A choice of files goes with approve only.")
 	case b.Files != nil && len(b.Files) == 0:
@@ -93,14 +97,14 @@ func once(names []string) []string {
 
 // checkEdit holds that an edit says what to change, once, and nothing else does.
 func (b *Ballot) checkEdit() *orchestrator.Error {
-	edits := len(b.Edits) > 0 || b.Patch != ""
+	edits := len(b.Edits) > 0 || b.Patch != "" || b.Input != nil
 	switch {
 	case edits && b.Verdict != Edit:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "Edits go with the verdict edit only.")
 	case b.Verdict == Edit && !edits:
 		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The edit changes nothing. Send edits with the new text of files, or a patch on top of this revision.")
-	case len(b.Edits) > 0 && b.Patch != "":
-		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The edit has both edits and a patch. Send one of them.")
+	case len(b.Edits) > 0 && b.Patch != "" || b.Input != nil && (len(b.Edits) > 0 || b.Patch != ""):
+		return orchestrator.Errorf(orchestrator.CodeBadRequest, "The edit has more than one of edits, a patch and an input. Send one of them.")
 	}
 	return nil
 }

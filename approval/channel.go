@@ -97,12 +97,16 @@ func (e Electorate) view(r Request, channel origin.Channel) CardView {
 	if r.State != Pending {
 		return v
 	}
+	if r.IsQuestion() {
+		v.Verdicts = []Verdict{Respond, Reject}
+		return v
+	}
 	v.Verdicts = []Verdict{Reject, RequestChanges}
 	if v.Risk.Level == Plain && r.shownIn(channel) && r.tooLongFor(channel) == nil {
 		v.Verdicts = []Verdict{Approve, Reject, RequestChanges}
 	}
 	v.Verdicts = r.offers(v.Verdicts)
-	if r.IsHandover() {
+	if !r.IsPatch() {
 		v.Verdicts = slices.DeleteFunc(v.Verdicts, func(v Verdict) bool { return v == RequestChanges })
 	}
 	return v
@@ -167,5 +171,5 @@ func cardsFor(r Request, channels []Channel, voters []people.User) []Card {
 // shownIn reports whether r has cards in a channel. A mode keeps the other channels
 // in which people decide away; one-way notices go out in any case.
 func (r Request) shownIn(channel origin.Channel) bool {
-	return !channel.HasCards() || r.Mode == "" || r.Mode == "any" || r.Mode == string(channel) || r.Mode == "auto" && r.IsHandover()
+	return !channel.HasCards() || r.Mode == "" || r.Mode == "any" || r.Mode == string(channel) || r.Mode == "auto" && !r.IsPatch()
 }

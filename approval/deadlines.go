@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"gatehouse/approval/policy"
-	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/record/event"
 )
@@ -65,13 +63,7 @@ func expire(ctx context.Context, tx Tx, r *Request) error {
 	if err := tx.Append(ctx, r.event("gatehouse", said)); err != nil {
 		return err
 	}
-	if r.IsHandover() {
-		if err := orchestrator.ExpireHandover(ctx, tx, d); err != nil || r.Rule.OnNo != policy.EndTask {
-			return err
-		}
-		return orchestrator.EndWith(ctx, tx, d, "gatehouse")
-	}
-	return orchestrator.Expire(ctx, tx, d)
+	return r.subject().expire(ctx, tx, r, d)
 }
 
 // schedule sets when the next reminder or step of the escalation of r is due. A

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/each"
@@ -121,13 +120,14 @@ type prepared struct {
 	feedback *agent.Feedback // with request_changes
 	drafts   []Draft         // that are among the verdict's comments
 	remade   *remade         // with edit, or a yes to some files
+	config   Config          // in force; what a person makes of a call is judged by its rules
 	// With a yes: what the branch does to it, where looked is true.
 	overtaken *patch.Overtaken
 	looked    bool
 }
 
 func (g *Gateway) prepare(ctx context.Context, r Request, b *Ballot) (prepared, error) {
-	var p prepared
+	p := prepared{config: g.Config()}
 	comments, drafts, err := g.remarks(ctx, r, *b)
 	if err != nil {
 		return p, err
@@ -195,7 +195,7 @@ func cast(ctx context.Context, tx Tx, r *Request, e Electorate, b Ballot, p prep
 	dec := Decision{
 		ID: orchestrator.NewID(orchestrator.DecisionPrefix, tx.Now()), Revision: r.Revision.N,
 		UserID: b.Principal.User.ID, User: b.Principal.Name(), Channel: b.Channel, Verdict: b.Verdict,
-		Comment: b.Comment, Digest: r.Revision.Digest, At: r.after(tx.Now()), Seen: b.Seen, Files: b.Files, Comments: b.Comments, StartOver: b.StartOver,
+		Comment: b.Comment, Digest: r.Revision.Digest, At: r.after(tx.Now()), Seen: b.Seen, Files: b.Files, Comments: b.Comments, StartOver: b.StartOver, ForTask: b.ForTask,
 	}
 	dec.ForID, dec.For = e.inPlaceOf(b.Principal.User, *r)
 	if err := takeDrafts(ctx, tx, dec.UserID, r.ID, b, p.drafts); err != nil {
@@ -205,6 +205,11 @@ func cast(ctx context.Context, tx Tx, r *Request, e Electorate, b Ballot, p prep
 		return revise(ctx, tx, r, d, dec, *p.remade)
 	}
 	switch b.Verdict {
+	case Respond:
+		dec.Comment = b.answered()
+		return respond(ctx, tx, r, d, dec)
+	case Edit:
+		return editAction(ctx, tx, p.config, e, r, d, dec, b.Input)
 	case Approve:
 		if p.looked && !same(r.Revision.Overtaken, p.overtaken) {
 			if err := overtake(ctx, tx, r, p.overtaken); err != nil {
@@ -248,7 +253,7 @@ func approve(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation,
 		return nil
 	}
 	names := each.Of(e.yes(*r), func(y Decision) string { return y.User })
-	return r.settle(ctx, tx, d, names)
+	return r.subject().allow(ctx, tx, r, d, names)
 }
 
 // reject ends the request and its delegation.
@@ -257,13 +262,7 @@ func reject(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, 
 	if err := saveWith(ctx, tx, r, dec); err != nil {
 		return err
 	}
-	if r.IsHandover() {
-		if err := orchestrator.RefuseHandover(ctx, tx, d, dec.User, dec.Comment); err != nil || r.Rule.OnNo != policy.EndTask {
-			return err
-		}
-		return orchestrator.EndWith(ctx, tx, d, dec.User)
-	}
-	return orchestrator.Reject(ctx, tx, d, dec.User, dec.Comment)
+	return r.subject().refuse(ctx, tx, r, d, dec)
 }
 
 // requestChanges ends the revision and lets the agent go on from it, or begin anew; the
@@ -300,9 +299,5 @@ func withdraw(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation
 	if !landing {
 		return nil
 	}
-	if r.IsHandover() {
-		return orchestrator.RecallHandover(ctx, tx, d)
-	}
-	d.Work.Land, d.Work.Problem = nil, ""
-	return orchestrator.AwaitApproval(ctx, tx, d, r.ID)
+	return r.subject().recall(ctx, tx, r, d)
 }

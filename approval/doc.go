@@ -12,15 +12,17 @@
 //
 // What the gate itself has, in the same order:
 //
-//	ask.go, handover.go, facts.go   a tree, or a hand-over, is put before people
-//	risk.go, content.go   how much care it takes, and what has to be ticked
+//	ask.go, handover.go   a tree, or a hand-over, is put before people
+//	action.go, question.go, grant.go   and so are calls of tools, and questions of agents
+//	subject.go            what differs between these kinds; each has a type there, or beside it
+//	risk.go               how much care it takes, and what has to be ticked
 //	electorate.go, lineage.go, substitute.go   the voters: who may say yes
 //	ballot.go, validation.go, shown_revision.go   what they say, and whether it counts
 //	decide.go, revise.go  what follows; revise.go for a person's own revision of the patch
 //	request.go, revert.go   what the end of its delegation does to it, and undoing what landed
 //	drafts.go, threads.go, line_tracking.go, reading.go   remarks, answers to them, what was read
 //	deadlines.go          what time does: expiry, reminders, escalation
-//	recipients.go, rules_in_force.go, landing_rights.go, overtaken.go   what changes while it waits
+//	rules_in_force.go, landing_rights.go, overtaken.go   what changes while it waits
 //	outbox.go, notice.go, digest.go, health.go   cards, what is said once, one message for many
 //	backtest.go, refusal.go   other rules on the past, and what did not count
 //

@@ -69,7 +69,7 @@ func (g *Gateway) SaveDraft(ctx context.Context, by people.Principal, requestID 
 	if refused := e.May(by, r, RequestChanges); refused != nil {
 		return refused
 	}
-	if refused := r.onlyYesOrNo(Ballot{Verdict: RequestChanges}); refused != nil {
+	if refused := r.subject().takes(r, Ballot{Verdict: RequestChanges}); refused != nil {
 		return refused
 	}
 	d.UserID, d.RequestID, d.Revision, d.At = by.User.ID, r.ID, revision, g.now()

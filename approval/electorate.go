@@ -102,6 +102,8 @@ func (e Electorate) May(p people.Principal, r Request, v Verdict) *orchestrator.
 	switch {
 	case p.Run != nil:
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "An agent cannot decide. People do: %s.", e.who(r))
+	case v == Respond && r.MayAnswer(p.User.ID) && !e.current(p.User).Disabled && (p.Has(people.TasksWrite) || p.Has(people.ApprovalsDecide)):
+		return nil
 	case p.User.ID == "" || !Approves(e.current(p.User)):
 		return orchestrator.Errorf(orchestrator.CodeNotAnApprover, "You can read this request. Deciding needs the role approver: %s.", e.who(r))
 	case !p.Has(people.ApprovalsDecide):

@@ -28,10 +28,13 @@ type Config struct {
 	// Handovers are the rules about hand-overs; nil: people are asked only where the
 	// agent wants that.
 	Handovers *policy.HandoverPolicy
-	OnNo      string              // what a no to a hand-over does where its rule does not say: EndTask or TellCaller
-	Groups    map[string][]string // names of users by group
-	Channels  []Channel
-	Agents    map[string]AgentRule // by name; absent: any, owned by nobody
+	// Actions are the rules about calls of tools; nil: nobody is asked but where that is so in
+	// any case.
+	Actions  *policy.ActionPolicy
+	OnNo     string              // what a no to a hand-over does where its rule does not say: EndTask or TellCaller
+	Groups   map[string][]string // names of users by group
+	Channels []Channel
+	Agents   map[string]AgentRule // by name; absent: any, owned by nobody
 	// Approvers are the groups whose yes counts in a repository where the rule names
 	// none; absent: every approver.
 	Approvers map[string][]string
@@ -45,12 +48,16 @@ type Config struct {
 	// SameHandovers reports whether what says before which hand-overs people are asked is the
 	// same in both.
 	SameHandovers func(taken []event.Configured) bool
+	// SameActions is the same of the rules about calls of tools.
+	SameActions func(taken []event.Configured) bool
 }
 
 // AgentRule is what the gateway knows of an agent.
 type AgentRule struct {
 	Mode  string // any, web, chat or telegram
 	Owner string // name of a user, "" nobody
+	// AnalysisOnly: it changes nothing.
+	AnalysisOnly bool
 }
 
 // Step is one step of an escalation: once a request has waited for After, the groups

@@ -14,7 +14,6 @@ import (
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/patch"
-	"gatehouse/orchestrator/record/event"
 )
 
 // CutQuestion is how many bytes of a hand-over's question are shown in one piece, such
@@ -85,7 +84,7 @@ func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestra
 	}
 	task, now := tx.Task(), tx.Now()
 	r := &Request{
-		ID: child.ApprovalID, TaskID: child.TaskID, DelegationID: child.ID, Kind: Handover, Question: &q.Question,
+		ID: child.ApprovalID, TaskID: child.TaskID, DelegationID: child.ID, Kind: Handover, Handover: &q.HandoverQuestion,
 		Agent: child.To, Title: q.Title(), Repository: child.Repository, RequesterID: task.RequesterID, Requester: task.Requester,
 		Via: task.Via, Chain: child.Chain.Names(), Mode: h.c.Agents[child.To].Mode, CreatedAt: now,
 		Revision: handoverRevision(q, digest, now),
@@ -108,7 +107,7 @@ func (h handovers) Ask(ctx context.Context, tx orchestrator.Tx, child *orchestra
 // handoverRevision is what is asked about a hand-over: its words, and the files that travel
 // as those of a patch on the branch.
 func handoverRevision(q orchestrator.Handed, digest string, now time.Time) Revision {
-	v := Revision{N: 1, Digest: digest, Text: q.Text, Warnings: questionWarnings(q.Question), At: now}
+	v := Revision{N: 1, Digest: digest, Text: q.Text, Warnings: questionWarnings(q.HandoverQuestion), At: now}
 	if q.Tree != "" {
 		v.Base, v.Tree, v.Commit, v.Bundle = q.Base, q.Tree, q.Commit, q.Bundle
 	}
@@ -126,7 +125,7 @@ func needsTwo(r policy.Rule) patch.Warning {
 
 // questionWarnings are the risky characters of what is asked, where whoever reads it may
 // read something else than the agent would; secrets in it; and what steers programs.
-func questionWarnings(q orchestrator.Question) []patch.Warning {
+func questionWarnings(q orchestrator.HandoverQuestion) []patch.Warning {
 	all := each.Of(patch.TextRisks(q.Whole()), func(code string) patch.Warning {
 		return patch.Warning{Code: code, Text: questionRisks[code]}
 	})
@@ -159,66 +158,24 @@ var questionRisks = map[string]string{
 }
 
 // IsHandover reports whether r asks about a hand-over and not about a patch.
-func (r Request) IsHandover() bool { return r.Kind == Handover && r.Question != nil }
-
-// asker is the agent that asks.
-func (r *Request) asker() string {
-	if r.IsHandover() {
-		return r.Question.From
-	}
-	return r.Agent
-}
-
-// Target names what a request is for: the branch on which its patch lands, or what the
-// files of its hand-over are compared with, which may be "the tag v1"; no branch has a blank
-// in its name. "" where no files travel, and where an older version knew no branch.
-func (r Request) Target() string {
-	switch {
-	case !r.IsHandover():
-		return r.Revision.Base.Branch
-	case r.Travels():
-		return r.Question.Place()
-	}
-	return ""
-}
+func (r Request) IsHandover() bool { return r.Kind == Handover && r.Handover != nil }
 
 // Travels reports whether files go along with the hand-over that r asks about.
 func (r Request) Travels() bool { return r.IsHandover() && r.Revision.Tree != "" }
 
-// onlyYesOrNo refuses what cannot be said about a hand-over.
-func (r Request) onlyYesOrNo(b Ballot) *orchestrator.Error {
-	if !r.IsHandover() || b.Files == nil && b.Verdict != RequestChanges && b.Verdict != Edit {
-		return nil
+// handoverFacts collects the facts of a hand-over at a local time.
+func handoverFacts(t *orchestrator.Task, child *orchestrator.Delegation, q orchestrator.Handed, at time.Time) policy.HandoverFacts {
+	f := policy.HandoverFacts{From: q.From, To: child.To, Text: child.Text, Context: q.Context, ContextText: q.Carried(), Files: []policy.FileFacts{}, Artifacts: q.Artifacts(),
+		Chain: child.Chain.Names(), Requester: t.Requester,
+		Depth: child.Depth, Repository: child.Repository, Complexity: t.Complexity, Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String())}
+	if f.Context == nil {
+		f.Context = map[string]string{}
 	}
-	return orchestrator.Errorf(orchestrator.CodeBadRequest, "This asks whether %s may hand work to %s, so there is nothing to change or to choose in it. Approve it, or reject it with a reason.",
-		r.Question.From, r.Question.To)
-}
-
-// settle carries out what a request's end means for its delegation: names are those
-// whose yes it was.
-func (r *Request) settle(ctx context.Context, tx Tx, d *orchestrator.Delegation, names []string) error {
-	if r.IsHandover() {
-		return orchestrator.AllowHandover(ctx, tx, d, *r.Question, strings.Join(names, ", "))
+	if child.ParentID == "" && child.From == "" {
+		f.Chain = []string{child.To}
 	}
-	return orchestrator.OrderLanding(ctx, tx, d, r.order(names))
-}
-
-// handed is put's part about a hand-over: what its event says beside what that of a patch does.
-func (r *Request) handed(said *event.RequestedData) {
-	if !r.IsHandover() {
-		return
+	if q.Review != nil {
+		f.Files = policy.PatchFactsOf(q.Review.Files, q.Review.Added, q.Review.Removed).Files
 	}
-	q := r.Question
-	if q.Tree != "" {
-		said.Tree, said.Base, said.FilesHash = event.Given(q.Tree), event.Given(q.BaseCommit), event.Given(q.FilesHash)
-	}
-	said.To, said.Title = event.Given(q.To), event.Given(orchestrator.Title(r.Title))
-}
-
-// unasked says what a hand-over without a yes means, within a sentence.
-func (r Request) unasked() string {
-	if r.IsHandover() {
-		return r.Question.To + " was not asked to work"
-	}
-	return "nothing landed"
+	return f
 }

@@ -44,7 +44,7 @@ func (w *world) handedOn(text string, first bool) approval.Request {
 		if err := tx.Insert(w.ctx, &child); err != nil {
 			return err
 		}
-		return h.Ask(w.ctx, tx, &child, orchestrator.Handed{Question: orchestrator.Question{From: "kik", To: "coder", Text: text}}, first)
+		return h.Ask(w.ctx, tx, &child, orchestrator.Handed{HandoverQuestion: orchestrator.HandoverQuestion{From: "kik", To: "coder", Text: text}}, first)
 	})
 	w.must(err)
 	return w.request(child.ApprovalID)
@@ -84,7 +84,7 @@ func TestRulesAboutHandovers(t *testing.T) {
 			continue
 		}
 		child := orchestrator.Delegation{From: "kik", To: "coder", Text: c.text, Depth: 1, Repository: "app", Chain: chain.New(3).With(chain.Step{From: "kik", To: "coder"})}
-		r := h.Rule(w.clock.now(), &orchestrator.Task{Requester: "ann"}, &child, orchestrator.Handed{Question: orchestrator.Question{From: "kik", To: "coder", Text: c.text}}, c.first)
+		r := h.Rule(w.clock.now(), &orchestrator.Task{Requester: "ann"}, &child, orchestrator.Handed{HandoverQuestion: orchestrator.HandoverQuestion{From: "kik", To: "coder", Text: c.text}}, c.first)
 		if r.Asks != c.asks || r.Deny != c.deny || r.Name != c.rule {
 			t.Errorf("%s: %+v", name, r)
 		}

@@ -45,7 +45,7 @@ func (g *Gateway) SetBranches(b Branches) { g.branches.Store(&b) }
 // today without a loss: an edit of a person's, their choice of files and what a revert puts
 // back are not the agent's to make. A yes to those is asked again with both combined.
 func (r Request) renewable() bool {
-	return !r.IsHandover() && r.Revision.Made == "" && r.RevertOf == ""
+	return r.IsPatch() && r.Revision.Made == "" && r.RevertOf == ""
 }
 
 // overtakes is what the movement means for a yes to r; nil: it may land, or is asked again
@@ -75,7 +75,7 @@ func (g *Gateway) Moved(ctx context.Context, r Request) (Movement, error) {
 
 // moved is Moved by one of the two ways to compare.
 func (g *Gateway) moved(ctx context.Context, r Request, compare func(context.Context, Revision, string) (Movement, error)) (Movement, error) {
-	if r.State != Pending || r.IsHandover() {
+	if r.State != Pending || !r.IsPatch() {
 		return Movement{}, nil
 	}
 	m, err := compare(ctx, r.Revision, r.Repository)
@@ -229,7 +229,7 @@ func (b Ballot) asked(by string, revision int) (asked []agent.Earlier) {
 // stays refuses a Renew while the branch is where it was: its words would be false, under the
 // person's name. A branch that could not be looked at is no reason to refuse it.
 func (g *Gateway) stays(ctx context.Context, r Request, b Ballot) *orchestrator.Error {
-	if !b.anew || g.branches.Load() == nil || r.IsHandover() {
+	if !b.anew || g.branches.Load() == nil || !r.IsPatch() {
 		return nil
 	}
 	m, err := g.Moved(ctx, r)

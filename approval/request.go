@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"gatehouse/approval/policy"
@@ -29,6 +30,7 @@ const (
 	Reverted         State = "reverted"
 	Failed           State = "failed"
 	Cancelled        State = "cancelled"
+	Answered         State = "answered" // of a question
 )
 
 // Kind says what a request asks.
@@ -38,16 +40,21 @@ type Kind string
 const (
 	Patch    Kind = "patch"    // may this patch land?
 	Handover Kind = "handover" // may this work be handed on? (H18)
+	Action   Kind = "action"   // may this call of a tool be made?
+	Question Kind = "question" // what an agent asks people
 )
 
-// Request is the question "may this patch land?", or "may this hand-over happen?". Its id stays the same over all
+// Request is the question "may this patch land?", "may this hand-over happen?", "may this call be
+// made?", or what an agent asks. Its id stays the same over all
 // revisions; the fields of Revision are those of the current one.
 type Request struct {
 	ID           string
 	TaskID       string
 	DelegationID string
 	Kind         Kind
-	Question     *orchestrator.Question // of a hand-over; nil for a patch
+	Handover     *orchestrator.HandoverQuestion // of a hand-over, else nil
+	Action       *agent.Action                  // of a call, as its agent wanted to make it; else nil
+	Question     *agent.Question                // that an agent asks, else nil
 	State        State
 	Version      int64  // rises with every change; cards converge to it
 	Agent        string // whose patch it is, or who the work would be handed to
@@ -116,7 +123,9 @@ type Revision struct {
 	Shadow   *policy.Rule // what the rules on trial would have said; nil without any
 	// Overtaken says that the branch changed so that a yes lands nothing; nil: nobody knows of that.
 	Overtaken *patch.Overtaken
-	At        time.Time
+	// Input is what the call would be made with, as this revision has it; nil for others.
+	Input json.RawMessage
+	At    time.Time
 }
 
 // Verdict is what a person says.
@@ -129,6 +138,7 @@ const (
 	RequestChanges Verdict = "request_changes"
 	Edit           Verdict = "edit"
 	Withdraw       Verdict = "withdraw"
+	Respond        Verdict = "answer" // to a question; Comment is the answer
 )
 
 // Decision is one person's, or one rule's, verdict on one revision.
@@ -146,10 +156,12 @@ type Decision struct {
 	For   string   `json:"for,omitempty"`
 	Files []string `json:"files,omitempty"` // with approve: only these
 	// StartOver: with request_changes, the agent begins from the base.
-	StartOver bool                `json:"start_over,omitempty"`
-	Comments  []agent.LineComment `json:"comments,omitempty"` // on lines
-	At        time.Time           `json:"at"`
-	Seen      Seen                `json:"seen"`
+	StartOver bool `json:"start_over,omitempty"`
+	// ForTask: with approve of a call, for the rest of the task.
+	ForTask  bool                `json:"for_task,omitempty"`
+	Comments []agent.LineComment `json:"comments,omitempty"` // on lines
+	At       time.Time           `json:"at"`
+	Seen     Seen                `json:"seen"`
 }
 
 // RuleActor is the prefix of the name under which a rule decides; [Decision.ByRule] reads it.
@@ -220,7 +232,7 @@ func CloseRequest(ctx context.Context, tx Tx, delegationID string, end orchestra
 // Closes reports whether the end of its delegation ends r. The yes to a hand-over stands,
 // whatever came of the work.
 func (r *Request) Closes() bool {
-	return r.revisable() && (!r.IsHandover() || r.State == Pending)
+	return r.revisable() && (r.IsPatch() || r.State == Pending)
 }
 
 // close ends r with its delegation, and reports whether that changed anything.

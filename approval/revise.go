@@ -42,7 +42,7 @@ type remade struct {
 // remake makes the tree that a ballot asks for, nil for one that asks for none. A
 // choice of all files is a plain yes.
 func (g *Gateway) remake(ctx context.Context, r Request, b *Ballot) (*remade, error) {
-	if b.Verdict != Edit && (b.Verdict != Approve || b.Files == nil) {
+	if !r.IsPatch() || b.Verdict != Edit && (b.Verdict != Approve || b.Files == nil) {
 		return nil, nil
 	}
 	v := g.reviser.Load()

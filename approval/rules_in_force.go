@@ -1,12 +1,14 @@
 package approval
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
-	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 )
@@ -67,7 +69,7 @@ func (g *Gateway) olderHandovers(ctx context.Context, c Config) (bool, error) {
 // facts are those of when people were asked, so that an hour that passes changes nothing.
 // A node that is behind with its own rules refuses, too.
 func (c Config) renew(ctx context.Context, tx Tx, r *Request, e Electorate) (refused *orchestrator.Error, err error) {
-	if r.State != Pending && (r.State != Approved || r.IsHandover()) { // a hand-over is made by its yes
+	if r.State != Pending && (r.State != Approved || !r.IsPatch()) { // anything else is done by its yes
 		return nil, nil
 	}
 	taken, err := tx.Configuration(ctx)
@@ -77,7 +79,7 @@ func (c Config) renew(ctx context.Context, tx Tx, r *Request, e Electorate) (ref
 	if refused = c.behind(taken, tx.Now()); refused != nil {
 		return refused, nil
 	}
-	now, changed, err := c.ruleNow(ctx, tx, r)
+	now, changed, err := r.subject().ruleNow(ctx, tx, c, r)
 	switch {
 	case err != nil || !changed:
 		return nil, err
@@ -104,25 +106,109 @@ func (c Config) renew(ctx context.Context, tx Tx, r *Request, e Electorate) (ref
 		Text: fmt.Sprintf("The rules changed since people were asked: %s, and before %s.", next.Words(), was.Words())}))
 }
 
-// ruleNow is what the rules in force say of r; changed is not set where they are those
-// under which people were asked.
-func (c Config) ruleNow(ctx context.Context, tx Tx, r *Request) (rule policy.Rule, changed bool, err error) {
-	if !r.IsHandover() {
-		if r.Rule.Version == c.Policy.Version() {
-			return r.Rule, false, nil
-		}
-		return c.rule(r, r.Revision.At).Rule, true, nil
-	}
-	if c.Handovers == nil || r.Rule.Version == c.Handovers.Version() {
-		return r.Rule, false, nil
-	}
-	child, err := tx.Delegation(ctx, r.DelegationID)
+// The figures of Reach.
+const (
+	reachEvery = time.Minute // absences begin and end without anybody telling
+	reachMost  = 500         // newest pending requests that are looked through
+	reachPage  = 100
+)
+
+// reached is for whom Reach has worked last. It is this node's, and forgotten with it.
+type reached struct {
+	mu     sync.Mutex
+	config *Config
+	people string
+	by     *Electorate
+}
+
+// PeopleChanged says that people, their roles or accounts have changed: Run soon shows
+// what waits to whoever can decide on it now.
+func (g *Gateway) PeopleChanged() {
+	g.changed.Store(true)
+	g.look()
+}
+
+// Reach shows every pending request to those who can decide on it now and have no card
+// of it: an account was linked after it was asked, an absence began or ended, the
+// configuration has a further channel. Cards on which other names stand now are made
+// due. Where nothing has changed since it reads the people only.
+func (g *Gateway) Reach(ctx context.Context) error {
+	g.reached.mu.Lock()
+	defer g.reached.mu.Unlock()
+	c := g.config.Load()
+	e, err := g.Electorate(ctx)
 	if err != nil {
-		return r.Rule, false, err
+		return err
 	}
-	f := handoverFacts(tx.Task(), child, orchestrator.Handed{Question: *r.Question}, r.Revision.At.In(c.Location))
-	f.Files = policy.PatchFactsOf(r.Revision.Files, r.Revision.Added, r.Revision.Removed).Files
-	ruling, _ := c.Handovers.Rule(f, true) // it was asked
-	ruling.Rule.From, ruling.Rule.OnNo = c.from(ruling.Rule, r.Repository), cmp.Or(ruling.Rule.OnNo, c.OnNo)
-	return ruling.Rule, true, nil
+	who := e.fingerprint()
+	if g.reached.config == c && g.reached.people == who {
+		return nil
+	}
+	f := Filter{States: []State{Pending}, Limit: reachPage}
+	var failed error
+	for range reachMost / reachPage {
+		page, err := g.store.Requests(ctx, f)
+		if err != nil {
+			return fmt.Errorf("reading what waits for people: %w", err)
+		}
+		for _, r := range page.Items {
+			if err := g.reach(ctx, *c, e, r); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("showing %s to who can decide now: %w", r.ID, err))
+			}
+		}
+		if f.After = page.Next; f.After == "" {
+			break
+		}
+	}
+	if failed == nil {
+		g.reached.config, g.reached.people, g.reached.by = c, who, &e
+	}
+	return failed
+}
+
+// reach adds the cards that r lacks, and brings the others up to date where the people
+// who could say yes are not those of before.
+func (g *Gateway) reach(ctx context.Context, c Config, e Electorate, r Request) error {
+	turned := g.reached.by != nil && !slices.Equal(g.reached.by.missing(r), e.missing(r))
+	lacks := slices.ContainsFunc(cardsFor(r, c.Channels, e.voters(r)), func(card Card) bool {
+		return !slices.ContainsFunc(r.Cards, func(o Card) bool { return o.Channel == card.Channel && o.Address == card.Address })
+	})
+	if !turned && !lacks {
+		return nil
+	}
+	return g.inTask(ctx, r.TaskID, func(tx Tx) error {
+		cur, err := tx.Request(ctx, r.ID)
+		if err != nil || cur.State != Pending || cur.overdue(tx.Now()) {
+			return err
+		}
+		if turned {
+			if err := tx.SaveRequest(ctx, cur); err != nil {
+				return err
+			}
+		}
+		for _, card := range cardsFor(*cur, c.Channels, e.voters(*cur)) {
+			card.RequestID, card.DueAt = cur.ID, tx.Now()
+			if err := tx.EnsureCard(ctx, card); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// fingerprint is equal for two electorates in which the same people can decide, and are
+// reached in the same places.
+func (e Electorate) fingerprint() string {
+	var b strings.Builder
+	for _, u := range e.users {
+		fmt.Fprintf(&b, "%s %s %t", u.ID, u.Name, Approves(u))
+		if u.Away.Now(e.now) {
+			fmt.Fprintf(&b, " away %s", u.Away.To)
+		}
+		for _, a := range u.Accounts {
+			fmt.Fprintf(&b, " %s:%d", a.Channel, a.ID)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }

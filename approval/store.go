@@ -62,6 +62,10 @@ type Store interface {
 	SaveDraft(ctx context.Context, d Draft, most int) error
 	// DeleteDraft removes the draft on the same line, if there is one.
 	DeleteDraft(ctx context.Context, d Draft) error
+	// Grants returns those of a task, oldest first, also those that were revoked.
+	Grants(ctx context.Context, taskID string) ([]Grant, error)
+	// Grant reads one; ErrNotFound where there is none.
+	Grant(ctx context.Context, id string) (Grant, error)
 	// Drafts returns a person's drafts on a request, by path, side and line.
 	Drafts(ctx context.Context, userID, requestID string) ([]Draft, error)
 	// Answers returns what was said and done under a request's line comments, oldest first.
@@ -90,7 +94,8 @@ type Tx interface {
 	orchestrator.Tx
 	// Request reads the request with its current revision and decisions.
 	Request(ctx context.Context, id string) (*Request, error)
-	// NewestRequest reads the newest request of a delegation, nil when it has none.
+	// NewestRequest reads the newest request about a delegation's work, or about handing it
+	// on, nil when it has none.
 	NewestRequest(ctx context.Context, delegationID string) (*Request, error)
 	// InsertRequest adds a request with its first revision.
 	InsertRequest(ctx context.Context, r *Request) error
@@ -110,6 +115,10 @@ type Tx interface {
 	// Answers is the same as the store's.
 	Answers(ctx context.Context, requestID string) ([]Answer, error)
 	InsertAnswer(ctx context.Context, requestID string, a Answer) error
+	// Grants returns those of this task, oldest first, also those that were revoked.
+	Grants(ctx context.Context) ([]Grant, error)
+	// SaveGrant adds a grant, or writes what became of it.
+	SaveGrant(ctx context.Context, g Grant) error
 	// EnsureCard adds the card unless it exists, due at once.
 	EnsureCard(ctx context.Context, c Card) error
 	// OwnCard makes sure that the card exists and is no line of a digest.

@@ -18,7 +18,7 @@ func judge(e Electorate, r Request, b Ballot, now time.Time, zone *time.Location
 	if refused := e.May(b.Principal, r, b.Verdict); refused != nil {
 		return refused
 	}
-	if refused := r.onlyYesOrNo(b); refused != nil {
+	if refused := r.subject().takes(r, b); refused != nil {
 		return refused
 	}
 	w := words{zone: zone, now: now}
@@ -62,7 +62,7 @@ func needsPage(r Request, channel origin.Channel) *orchestrator.Error {
 		return nil
 	}
 	where := "diff"
-	if r.IsHandover() {
+	if !r.IsPatch() {
 		where = "page"
 	}
 	return orchestrator.Errorf(orchestrator.CodeForbidden, "To approve this, open the %s: %s. It can be rejected here.", where, strings.Join(risk.Reasons, ", "))
@@ -78,10 +78,7 @@ func (r Request) notHere(channel origin.Channel) *orchestrator.Error {
 	if mode := origin.Channel(r.Mode); mode.HasCards() {
 		where += " or" + On(mode)
 	}
-	if r.IsHandover() {
-		return orchestrator.Errorf(orchestrator.CodeForbidden, "Work for %s is approved on %s. This can be rejected here.", r.Agent, where)
-	}
-	return orchestrator.Errorf(orchestrator.CodeForbidden, "%s's changes are approved on %s. This can be rejected here.", r.Agent, where)
+	return orchestrator.Errorf(orchestrator.CodeForbidden, "%s approved on %s. This can be rejected here.", r.subject().whose(r), where)
 }
 
 // overdue reports whether the stored deadline of a question has come.
@@ -109,7 +106,7 @@ func (w words) expired(r Request, v Verdict) *orchestrator.Error {
 	if r.ExpiresAt != nil {
 		when = "before the deadline, " + w.at(*r.ExpiresAt)
 	}
-	return orchestrator.Errorf(orchestrator.CodeExpired, "Nobody decided %s, so this request expired and %s. Your %s was not counted. Send the task again if it is still wanted.", when, r.unasked(), noun(v))
+	return orchestrator.Errorf(orchestrator.CodeExpired, "Nobody decided %s, so this request expired and %s. Your %s was not counted. Send the task again if it is still wanted.", when, r.subject().unasked(r), noun(v))
 }
 
 // decided says who decided what, or how the request ended without a decision.
@@ -191,7 +188,7 @@ func (r Request) last() *Decision {
 	yes := r.yes()
 	for i := len(r.Decisions) - 1; i >= 0; i-- {
 		d := r.Decisions[i]
-		if d.Revision == r.Revision.N && (d.Verdict == Reject || d.Verdict == RequestChanges || d.Verdict == Edit) {
+		if d.Revision == r.Revision.N && (d.Verdict == Reject || d.Verdict == RequestChanges || d.Verdict == Edit || d.Verdict == Respond) {
 			return &d
 		}
 	}
@@ -213,6 +210,8 @@ func noun(v Verdict) string {
 		return "edit"
 	case Withdraw:
 		return "withdrawal"
+	case Respond:
+		return "answer"
 	}
 	return string(v)
 }

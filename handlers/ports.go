@@ -27,6 +27,8 @@ type Engine interface {
 	Delegate(ctx context.Context, run people.Run, hop agent.Hop) (orchestrator.Delegation, error)
 	// Await waits at most max; true means that the child has ended and the caller runs again.
 	Await(ctx context.Context, run people.Run, childID string, max time.Duration) (orchestrator.Delegation, bool, error)
+	// Ask waits at most max for what people say of an ask; then it is open still.
+	Ask(ctx context.Context, run people.Run, ask agent.Ask, max time.Duration) (agent.Answer, error)
 	CancelFor(ctx context.Context, id, actor, reason string) (orchestrator.Delegation, error)
 	// Underway counts what StopAll would end; StopAll cancels all work, or one agent's.
 	Underway(ctx context.Context, agent string) (orchestrator.Stopped, error)
@@ -92,6 +94,9 @@ type Gateway interface {
 	WithReaders(ctx context.Context, who people.Principal, requests []approval.Request) error
 	// ReadersOf is one request with them.
 	ReadersOf(ctx context.Context, who people.Principal, r approval.Request) (approval.Request, error)
+	// Grants are those of a task; Revoke ends one.
+	Grants(ctx context.Context, taskID string) ([]approval.Grant, error)
+	Revoke(ctx context.Context, id string, by people.Principal) (approval.Grant, error)
 	// MarkOpened records that files were before the person, which is no mark of theirs.
 	MarkOpened(ctx context.Context, by people.Principal, requestID string, revision int, files []int) error
 }

@@ -291,7 +291,7 @@ func AsksInCard(r approval.Request) string {
 	if !r.IsHandover() {
 		return ""
 	}
-	whole := r.Question.Whole()
+	whole := r.Handover.Whole()
 	if len(whole) <= approval.CutQuestion {
 		return whole
 	}
@@ -301,7 +301,7 @@ func AsksInCard(r approval.Request) string {
 // askedBy is the agent that asks for a hand-over, "" for a patch.
 func askedBy(r approval.Request) string {
 	if r.IsHandover() {
-		return r.Question.From
+		return r.Handover.From
 	}
 	return ""
 }

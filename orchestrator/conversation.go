@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -71,6 +72,7 @@ func (r *run) putTurn(ctx context.Context, tx Tx, d *Delegation, t agent.Turn, k
 	d.Work.Checkpoint = d.Work.Checkpoint.without(t.Children)
 	d.Losses = 0 // it came on
 	if t.Message.Role == agent.FromTools {
+		d.Work.carriedBy(t)
 		d.Work.Refused = nil // the turn has the answers to all hops of the turn before
 	}
 	if err := tx.PutTurn(ctx, d, t); err != nil {
@@ -266,4 +268,67 @@ func withoutSecrets(res *agent.Result) *agent.Result {
 		told.Artifacts[i].Name, told.Artifacts[i].Text = mask.Text(a.Name), mask.Text(a.Text)
 	}
 	return &told
+}
+
+// Asked is one ask of a run as its row keeps it, until a turn has carried its answer.
+type Asked struct {
+	Ref     string            `json:"ref,omitempty"`
+	Content string            `json:"content"`           // over what was asked; finds an ask without Ref
+	Attempt int               `json:"attempt,omitempty"` // that asked last
+	Request string            `json:"request,omitempty"` // "" where nobody was asked
+	State   agent.AnswerState `json:"state"`
+	Input   json.RawMessage   `json:"input,omitempty"` // what a person made of it
+	Text    string            `json:"text,omitempty"`
+	By      string            `json:"by,omitempty"`
+	Begun   bool              `json:"begun,omitempty"` // the call may have been made
+}
+
+// answer is how the run is told what came of its ask.
+func (o Asked) answer(a agent.Ask) agent.Answer {
+	said := agent.Answer{Ref: a.Ref, ID: o.Request, State: o.State, Input: o.Input, Edited: o.Input != nil, Text: o.Text, By: o.By, Begun: o.Begun}
+	if a.Action != nil && !said.Edited {
+		said.Input = a.Action.Input
+	}
+	return said
+}
+
+// OpenAsks is how many answers of people the run waits for.
+func (w *Session) OpenAsks() int {
+	return len(slices.DeleteFunc(slices.Clone(w.Asks), func(a Asked) bool { return a.State != agent.AskOpen }))
+}
+
+// MayHaveRun reports whether the same call was allowed before, and perhaps made.
+func (w *Session) MayHaveRun(a agent.Ask) bool {
+	content := a.Content()
+	return slices.ContainsFunc(w.Asks, func(o Asked) bool { return o.Begun && o.Content == content })
+}
+
+// forget drops an ask whose answer the run has.
+func (w *Session) forget(gone Asked) {
+	w.Asks = slices.DeleteFunc(w.Asks, func(o Asked) bool {
+		return o.Ref == gone.Ref && o.Request == gone.Request && o.Content == gone.Content && o.State == gone.State
+	})
+}
+
+// keptBegun is how many calls that were begun a row keeps, for a run that begins anew.
+const keptBegun = 32
+
+// forgetSpent drops the oldest of those that were begun.
+func (w *Session) forgetSpent() {
+	begun := 0
+	for i := len(w.Asks) - 1; i >= 0; i-- {
+		if !w.Asks[i].Begun {
+			continue
+		}
+		if begun++; begun > keptBegun {
+			w.Asks = slices.Delete(w.Asks, i, i+1)
+		}
+	}
+}
+
+// carriedBy drops the asks whose answers stand in a turn.
+func (w *Session) carriedBy(t agent.Turn) {
+	w.Asks = slices.DeleteFunc(w.Asks, func(o Asked) bool {
+		return o.Ref != "" && slices.ContainsFunc(t.Message.Blocks, func(b agent.Block) bool { return b.Type == agent.AnswerBlock && b.ID == o.Ref })
+	})
 }

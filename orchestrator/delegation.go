@@ -1,9 +1,8 @@
 package orchestrator
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
+	"slices"
 	"time"
 
 	"gatehouse/orchestrator/agent"
@@ -179,8 +178,13 @@ type Session struct {
 	// or goes on after waiting, starts from there.
 	Checkpoint *Checkpoint `json:"kept,omitempty"`
 	// RanFor counts running time of attempts that ended, so that timeouts count no waiting.
-	RanFor   time.Duration `json:"ranFor,omitempty"`
-	HandedTo string        `json:"handedTo,omitempty"` // the child with whose answer this ends; its program is gone
+	RanFor time.Duration `json:"ranFor,omitempty"`
+	// Asks are what the run asked people, without those whose answers a turn has carried;
+	// AskedInAll counts all that people were asked.
+	Asks       []Asked `json:"asks,omitempty"`
+	AskedInAll int     `json:"askedInAll,omitempty"`
+	Acted      bool    `json:"acted,omitempty"`    // people allowed a call, so that what it does is not by rules alone
+	HandedTo   string  `json:"handedTo,omitempty"` // the child with whose answer this ends; its program is gone
 	// Fallback is the hand-over that failed, so that its program works again by itself (H29).
 	Fallback *agent.Fallback `json:"fallback,omitempty"`
 }
@@ -237,86 +241,6 @@ type Account struct {
 	Breaker *BreakerSettings `json:"breaker,omitempty"`
 }
 
-// refLook is how long a new task waits for the source to say whether it has a ref.
-const refLook = 5 * time.Second
-
-// checkRef refuses a ref that is no name of a branch or tag, and one that the task's
-// repository does not have. Where the source cannot be reached the task is taken: its
-// run fails with a sentence when there is no such ref after all, and no task is lost
-// because the place where the code lives was away for a minute.
-func (e *Engine) checkRef(ctx context.Context, s Submission, repository string) error {
-	if err := badRef(s.Ref); err != nil || s.Ref == "" || repository == "" {
-		return err
-	}
-	m, _, err := e.mirror(repository)
-	if err != nil {
-		return err
-	}
-	look, cancel := context.WithTimeout(ctx, refLook)
-	defer cancel()
-	found, near, err := m.Knows(look, s.Ref)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		e.Log.Warn("the ref of a task could not be looked up; the task is taken and its run will tell", "repository", repository, "ref", s.Ref, "err", err)
-		return nil
-	case found:
-		return nil
-	}
-	if s.Key != "" { // a task that was made is answered, also when its branch is gone by now
-		if _, err := e.Store.TaskByKey(ctx, s.RequesterID, s.Key); err == nil {
-			return nil
-		}
-	}
-	unknown := m.UnknownRef(s.Ref, near)
-	return &Error{Code: CodeBadRef, Message: unknown.Message, Err: unknown}
-}
-
-// badRef refuses what is no name of a branch or a tag.
-func badRef(ref string) error {
-	err := patch.CheckRef(ref)
-	if err == nil {
-		return nil
-	}
-	return &Error{Code: CodeBadRef, Message: err.Error(), Err: err}
-}
-
-// Stand is what a delegation's files come from. Exactly one of Branch and Tag is set
-// where there is a repository; on a tag nothing can land.
-type Stand struct {
-	Branch     string `json:"branch,omitempty"`     // where a patch would land
-	Tag        string `json:"tag,omitempty"`        // read only
-	BaseCommit string `json:"baseCommit,omitempty"` // what the checkout was made from
-	BaseTree   string `json:"baseTree,omitempty"`   // the caller's snapshot, or the commit's tree
-}
-
-// standOn is a place of the source.
-func standOn(s patch.Start) Stand {
-	return Stand{Branch: s.Branch, Tag: s.Tag, BaseCommit: s.Commit, BaseTree: s.Tree}
-}
-
-// target is what a patch is held against and where it would land. Whatever is recorded
-// or put before people asks here first, so that no request is without a target.
-func (s Stand) target() (patch.Base, error) {
-	switch {
-	case s.Tag != "":
-		return patch.Base{}, &patch.Refusal{Code: patch.CodeBadRef, Message: "This task works on the tag " + patch.Shown(s.Tag) +
-			", which is read only, so its change has nowhere to land. Send the task with a branch."}
-	case s.Branch == "" || s.BaseCommit == "" || s.BaseTree == "":
-		return patch.Base{}, &patch.Refusal{Code: patch.CodeBadRef, Message: "This task names no branch that its change could land on: it was sent for a commit, as older versions took it. Send a new task with a branch."}
-	}
-	return patch.Base{Branch: s.Branch, Commit: s.BaseCommit, Tree: s.BaseTree}, nil
-}
-
-// refFailure makes what the mirror says of a ref the delegation's failure.
-func refFailure(err error) error {
-	if ref, ok := errors.AsType[*patch.RefError](err); ok {
-		return agent.Fail(CodeBadRef, "%s", ref.Message)
-	}
-	return err
-}
-
 // Below is a live child of a delegation, as far as a wait for it is told.
 type Below struct {
 	ID      string    `json:"id"`
@@ -344,4 +268,95 @@ type EventFilter struct {
 	Before      int64    // n < Before; 0: up to the newest
 	Limit       int      // at least 1
 	Newest      bool     // newest first, else oldest first
+}
+
+// State is where a delegation stands. doc.go has the diagram.
+type State string
+
+// The live states, each with who moves a delegation out of it.
+const (
+	// Queued waits for a slot. A worker's claim moves it to Running; a yes to its hand-over
+	// that is withdrawn moves it back to AwaitingApproval.
+	Queued State = "queued"
+	// Running is worked on by the node that holds the lease. That node moves it on;
+	// when its lease is lost, any node's claim does.
+	Running State = "running"
+	// Waiting has open children. The end of the last one moves it to Queued.
+	Waiting State = "waiting"
+	// Checking has a tree whose checks run. The node that holds the lease moves it
+	// to AwaitingApproval, or to Failed.
+	Checking State = "checking"
+	// AwaitingApproval waits for people. approval.Gateway moves it: a yes to Landing
+	// (or to Queued for a hand-over), a no to Rejected, the deadline to Expired, a tree
+	// that a person made of it (some files only, or edited) back to Checking.
+	AwaitingApproval State = "awaiting_approval"
+	// Landing has its yes. The node that holds the lease lands it and moves it to
+	// Completed, or back when the base moved.
+	Landing State = "landing"
+)
+
+// The ended states. Only Retry moves a delegation out of one, and only a root.
+const (
+	Completed State = "completed"
+	Failed    State = "failed"
+	Rejected  State = "rejected"
+	Expired   State = "expired"
+	Cancelled State = "cancelled"
+)
+
+// States lists all states, live ones first.
+func States() []State {
+	return []State{Queued, Running, Waiting, Checking, AwaitingApproval, Landing, Completed, Failed, Rejected, Expired, Cancelled}
+}
+
+// Ended reports whether nothing happens to the delegation any more.
+func (s State) Ended() bool {
+	return slices.Contains([]State{Completed, Failed, Rejected, Expired, Cancelled}, s)
+}
+
+// moves is the diagram of doc.go as data: which state may follow which. Cancelled
+// and Failed may follow every live state and are added by MayMove.
+var moves = map[State][]State{
+	Queued:           {Running, Waiting, AwaitingApproval, Rejected, Expired},
+	Running:          {Queued, Waiting, Checking, Completed, Rejected, Expired},
+	Waiting:          {Queued, Running, Rejected, Expired},
+	Checking:         {AwaitingApproval, Landing, Rejected},
+	AwaitingApproval: {Queued, Checking, Landing, Rejected, Expired},
+	Landing:          {Completed, Checking, Queued, AwaitingApproval},
+}
+
+// MayMove reports whether a delegation may go from one state to another. An ended
+// one is only ever queued again, by Retry.
+func MayMove(from, to State) bool {
+	if from.Ended() {
+		return to == Queued
+	}
+	return to == Failed || to == Cancelled || slices.Contains(moves[from], to)
+}
+
+// RequestEnd is how the request of a delegation ends with it. The gate's own states have
+// the same words.
+type RequestEnd string
+
+const (
+	RequestLanded    RequestEnd = "landed"
+	RequestStale     RequestEnd = "stale" // what was approved no longer applies; it is asked again
+	RequestRejected  RequestEnd = "rejected"
+	RequestExpired   RequestEnd = "expired"
+	RequestFailed    RequestEnd = "failed"
+	RequestCancelled RequestEnd = "cancelled"
+)
+
+// requestEnd is how a request ends whose delegation ended in this state.
+func requestEnd(s State) RequestEnd {
+	switch s {
+	case Rejected:
+		return RequestRejected
+	case Expired:
+		return RequestExpired
+	case Failed:
+		return RequestFailed
+	default:
+		return RequestCancelled
+	}
 }

@@ -2,7 +2,7 @@
 // engine that moves them, and the workers that run agents.
 //
 // A delegation is a row and not a goroutine. The states and who moves a delegation
-// out of each (state.go has the same as data, and a test holds the two together):
+// out of each (delegation.go has the same as data, and a test holds the two together):
 //
 //	queued ──claim──▶ running ──delegate──▶ waiting ──last child ended──▶ queued
 //	  │ ▲                │ └──tree changed──▶ checking ──▶ awaiting_approval ──yes──▶ landing ──▶ completed
@@ -18,7 +18,7 @@
 //
 // Where things are, in the order in which a task passes them:
 //
-//	task, delegation, state  what is stored; transition.go is the only file that sets a state
+//	task, delegation         what is stored, and the states; transition.go is the only file that sets one
 //	store, errors            what the engine asks of a database and of the gate; the codes of errors
 //	submit, retry, revise    how tasks begin, and begin anew
 //	guards, budget, hop      what a hop is asked before it is made, what it costs, how it is made
@@ -28,6 +28,7 @@
 //	run, checkout, timeout   one attempt: its files, its limits
 //	host, conversation       the engine as a running agent sees it; beside them the files
 //	                         of its model calls and of the tools and context it shares
+//	asks                     what a run asks people before it goes on: calls of tools, questions
 //	await, park              waits for children, with and without a process; beside them
 //	                         the file for a program that gives its work away
 //	result, checks           what the attempt changed, and how it comes before people

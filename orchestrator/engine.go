@@ -22,8 +22,30 @@ type Gate interface {
 	// Handovers says before which hand-overs people are asked; first is set where some
 	// agent wants that. nil: before none.
 	Handovers(ctx context.Context, first bool) (Handovers, error)
+	// Asks says what holds for calls of tools, and for questions, as that stands now. Without
+	// people nobody can be asked with it.
+	Asks(ctx context.Context, people bool) (Asks, error)
 	// Landings says whose yes counts at this moment.
 	Landings(ctx context.Context) (Landings, error)
+}
+
+// Asks says what holds for calls of tools and for questions, as that stands at one moment.
+// The gate makes one before the transaction in which it is used.
+type Asks interface {
+	// Rule says what holds for a call that d wants to make; first is set where a person is
+	// asked in any case. It only computes.
+	Rule(now time.Time, t *Task, d *Delegation, a agent.Action, first bool) ActionRule
+	// Use takes a grant that covers the call, and says whose it is; "" where none does.
+	Use(ctx context.Context, tx Tx, d *Delegation, a agent.Action) (by string, err error)
+	// Put stores the request with this id in the transaction that makes d wait for it.
+	Put(ctx context.Context, tx Tx, d *Delegation, id string, a agent.Ask, first bool) error
+}
+
+// ActionRule is what holds for one call of a tool.
+type ActionRule struct {
+	Name string // of the rule that matched, "" for none
+	Asks bool   // people are asked
+	Deny bool
 }
 
 // Checker runs one of a repository's checks in dir, confined and without secrets, with

@@ -21,7 +21,7 @@ import (
 
 // Handed is a hand-over as the gate is shown it: what is asked, and the files that travel.
 type Handed struct {
-	Question
+	HandoverQuestion
 	Base   patch.Base    // what the files are compared with: the branch as people approved it
 	Review *patch.Review // of the files that travel against Base; nil where none do
 	Commit string        // carries the tree in Bundle
@@ -248,7 +248,7 @@ func (p planned) unapproved() *guard.Verdict {
 
 // handed is a planned hop as the gate is shown it.
 func (p planned) handed(child *Delegation) Handed {
-	h := Handed{Question: Question{From: child.From, To: child.To, Text: p.Text, Context: p.Context, Handover: p.Handover}}
+	h := Handed{HandoverQuestion: HandoverQuestion{From: child.From, To: child.To, Text: p.Text, Context: p.Context, Handover: p.Handover}}
 	s := p.snapshot
 	if s == nil || !child.Work.Shares {
 		return h
@@ -265,7 +265,7 @@ func placeName(branch, tag string) string {
 }
 
 // Artifacts names what the command object of a hand-over carries.
-func (q Question) Artifacts() []string { return q.Handover.ArtifactNames() }
+func (q HandoverQuestion) Artifacts() []string { return q.Handover.ArtifactNames() }
 
 func writeNamed(w io.Writer, head string, names []string) {
 	if len(names) > 0 {

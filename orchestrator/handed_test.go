@@ -108,7 +108,7 @@ func TestAYesToAHandoverRunsTheProgramOfTheBranch(t *testing.T) {
 		})
 		root := w.send("coder", "release")
 		r := w.request(root.TaskID, 1)
-		q := r.Question
+		q := r.Handover
 		if want := []string{".claude/settings.json", "deploy.sh"}; !slices.Equal(q.Steering, want) || !slices.Equal(codesOf(r), []string{"steering_files .claude/settings.json", "steering_files deploy.sh"}) {
 			t.Errorf("changed: %v, warnings %v", q.Steering, codesOf(r))
 		}
@@ -232,7 +232,7 @@ func TestASecretInAQuestionIsAWarning(t *testing.T) {
 			if risk := approval.RiskOf(r); !slices.Equal(codesOf(r), want) || risk.Level != level {
 				t.Errorf("warnings %v, %v", codesOf(r), risk)
 			}
-			if digest, err := r.Question.Digest(r.TaskID); err != nil || digest != r.Revision.Digest || part != "nothing" && !strings.Contains(r.Question.Text+r.Question.Carried(), token) {
+			if digest, err := r.Handover.Digest(r.TaskID); err != nil || digest != r.Revision.Digest || part != "nothing" && !strings.Contains(r.Handover.Text+r.Handover.Carried(), token) {
 				t.Errorf("the digest is not over what is asked: %v", err)
 			}
 			w.approve(r)
@@ -253,9 +253,9 @@ func TestAHandoverOnATagNamesTheTag(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := w.request(root.TaskID, 1)
-	if r.Question.Place() != "the tag v1" || r.Question.Branch != "" || len(r.Revision.Warnings) == 0 || !strings.HasSuffix(r.Revision.Warnings[0].Text, "deployer gets it from the tag v1 instead.") ||
-		!strings.Contains(r.Question.Whole(), "taken from the tag v1 instead:") {
-		t.Errorf("asked %+v, warnings %+v", r.Question, r.Revision.Warnings)
+	if r.Handover.Place() != "the tag v1" || r.Handover.Branch != "" || len(r.Revision.Warnings) == 0 || !strings.HasSuffix(r.Revision.Warnings[0].Text, "deployer gets it from the tag v1 instead.") ||
+		!strings.Contains(r.Handover.Whole(), "taken from the tag v1 instead:") {
+		t.Errorf("asked %+v, warnings %+v", r.Handover, r.Revision.Warnings)
 	}
 	w.approve(r)
 	w.until(r.DelegationID, "the end", func(d orchestrator.Delegation) bool { return d.State.Ended() })
@@ -267,7 +267,7 @@ func TestTrustCheckoutIsAWarning(t *testing.T) {
 		w := deploying(t, url, agent.Spec{AskFirst: true, TrustCheckout: true}, func(dir string) error { return runnable(dir, "deploy.sh", "echo the caller\\'s") })
 		root := w.send("coder", "release")
 		r := w.request(root.TaskID, 1)
-		if !slices.Contains(codesOf(r), "trust_checkout deploy.sh") || len(r.Revision.Files) != 1 || r.Revision.Files[0].Path != "deploy.sh" || !r.Question.Trusted {
+		if !slices.Contains(codesOf(r), "trust_checkout deploy.sh") || len(r.Revision.Files) != 1 || r.Revision.Files[0].Path != "deploy.sh" || !r.Handover.Trusted {
 			t.Fatalf("warnings %v, files %+v", codesOf(r), r.Revision.Files)
 		}
 		w.approve(r)
@@ -340,8 +340,8 @@ func TestATriggersTaskIsAskedAbout(t *testing.T) {
 			t.Error("the same delivery made another task")
 		}
 		r := w.request(task.ID, 1)
-		if r.Question.From != "webhook ci" || r.Question.To != "ops" || r.DelegationID != root.ID || len(r.Lineage) == 0 || r.Chain.String() != "ops" || ops.Runs() != 0 {
-			t.Fatalf("asked %+v of %v", r.Question, r.Lineage)
+		if r.Handover.From != "webhook ci" || r.Handover.To != "ops" || r.DelegationID != root.ID || len(r.Lineage) == 0 || r.Chain.String() != "ops" || ops.Runs() != 0 {
+			t.Fatalf("asked %+v of %v", r.Handover, r.Lineage)
 		}
 		if live, err := w.store.Task(t.Context(), task.ID); err != nil || live.EndedAt != nil {
 			t.Errorf("the task that waits has ended: %v", err)

@@ -20,9 +20,9 @@ import (
 	"gatehouse/orchestrator/sharedctx"
 )
 
-// Question is what a person is asked before a hand-over is made (H18), as the child
+// HandoverQuestion is what a person is asked before a hand-over is made (H18), as the child
 // would be given it.
-type Question struct {
+type HandoverQuestion struct {
 	From     string            `json:"from"`
 	To       string            `json:"to"`
 	Text     string            `json:"text"`
@@ -45,11 +45,11 @@ type Question struct {
 }
 
 // Place names what the files that travel are compared with: a branch, or a tag.
-func (q Question) Place() string { return placeName(q.Branch, q.Tag) }
+func (q HandoverQuestion) Place() string { return placeName(q.Branch, q.Tag) }
 
 // Stands is what work starts from where no files of a caller travel: the branch or tag, its
 // repository and the commit that people are asked about; "" where files travel, or none are there.
-func (q Question) Stands() string {
+func (q HandoverQuestion) Stands() string {
 	if q.Tree == "" || q.Tree != q.BaseTree {
 		return ""
 	}
@@ -57,16 +57,16 @@ func (q Question) Stands() string {
 }
 
 // Title is the question as one line (H18), in which nothing hides.
-func (q Question) Title() string {
+func (q HandoverQuestion) Title() string {
 	return fmt.Sprintf("Approve handoff to %s? Context: %s", q.To, patch.Shown(Title(q.Text)))
 }
 
 // Digest names exactly what is asked, within its task: 64 lower-case hex digits. A
 // decision is on a digest, so that a yes to one text is never one to another.
-func (q Question) Digest(taskID string) (string, error) {
+func (q HandoverQuestion) Digest(taskID string) (string, error) {
 	text, err := json.Marshal(struct {
 		Task string `json:"task"`
-		Question
+		HandoverQuestion
 	}{taskID, q})
 	if err != nil {
 		return "", fmt.Errorf("the digest of a question: %w", err)
@@ -165,12 +165,12 @@ func (e *Engine) wouldAsk(ctx context.Context, verdicts []guard.Verdict, t Task,
 	if err == nil {
 		child.Repository = repo
 	}
-	verdicts, refused := human(verdicts, ruled(asks, e.Now(), &t, child, Handed{Question: Question{From: child.From, To: child.To}}, target.AskFirst), child.From, child.To)
+	verdicts, refused := human(verdicts, ruled(asks, e.Now(), &t, child, Handed{HandoverQuestion: HandoverQuestion{From: child.From, To: child.To}}, target.AskFirst), child.From, child.To)
 	return verdicts, refused, nil
 }
 
 // AllowHandover gives a child that was born waiting its yes: it is queued like any other.
-func AllowHandover(ctx context.Context, tx Tx, d *Delegation, q Question, actor string) error {
+func AllowHandover(ctx context.Context, tx Tx, d *Delegation, q HandoverQuestion, actor string) error {
 	if err := allow(ctx, tx, d, Pinned{q.Context}); err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func ExpireHandover(ctx context.Context, tx Tx, d *Delegation) error {
 }
 
 // contextText is a context as lines in a fixed order, for pages and cards.
-func (q Question) contextText() string {
+func (q HandoverQuestion) contextText() string {
 	text, err := json.MarshalIndent(q.Context, "", "  ") // keys are sorted
 	if err != nil {
 		return fmt.Sprint(q.Context)
@@ -217,7 +217,7 @@ func (q Question) contextText() string {
 
 // Carried is the context and the command object as one text, "" without either. It is what
 // rules search.
-func (q Question) Carried() string {
+func (q HandoverQuestion) Carried() string {
 	parts := each.Of(slices.Sorted(maps.Keys(q.Context)), func(key string) string { return key + ": " + q.Context[key] })
 	if text := q.Command(); text != "" {
 		parts = append(parts, text)
@@ -227,7 +227,7 @@ func (q Question) Carried() string {
 
 // Whole is all that is asked, as one text in a fixed order: who hands what to whom, the
 // context and the command object that go with it. Nothing is left out or made visible.
-func (q Question) Whole() string {
+func (q HandoverQuestion) Whole() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "From: %s\nTo: %s\n\n%s\n", q.From, q.To, strings.TrimRight(q.Text, "\n"))
 	if len(q.Context) > 0 {
@@ -248,7 +248,7 @@ func (q Question) Whole() string {
 }
 
 // Command is the command object of the hand-over as JSON, "" without one.
-func (q Question) Command() string {
+func (q HandoverQuestion) Command() string {
 	if q.Handover == nil {
 		return ""
 	}
@@ -280,7 +280,7 @@ func (e *Engine) triggered(ctx context.Context, t *Task, root *Delegation, spec 
 // rootHanded is the task of a trigger as a hand-over: it starts on the branch, so no files
 // travel. at is where the branch is now, nil for one that works on no files.
 func rootHanded(t *Task, root *Delegation, at *base) Handed {
-	h := Handed{Question: Question{From: t.Via.String(), To: root.To, Text: root.Text}}
+	h := Handed{HandoverQuestion: HandoverQuestion{From: t.Via.String(), To: root.To, Text: root.Text}}
 	if at != nil {
 		h.on(root, at)
 	}

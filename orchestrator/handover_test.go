@@ -38,7 +38,7 @@ func TestAPersonIsAskedBeforeAHandover(t *testing.T) {
 		if r.Kind != approval.Handover || r.Title != "Approve handoff to coder? Context: Deploy to production" {
 			t.Fatalf("a request of kind %s asks %q", r.Kind, r.Title)
 		}
-		q := r.Question
+		q := r.Handover
 		if q == nil || q.From != "kik" || q.To != "coder" || q.Text != root.Text || len(r.Revision.Digest) != 64 || r.Chain.String() != "kik → coder" {
 			t.Fatalf("the question is %+v of chain %q and digest %q", q, r.Chain, r.Revision.Digest)
 		}
@@ -257,7 +257,7 @@ func TestTheWorkOfAnApprovedHandoverHasItsOwnQuestion(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := w.request(root.TaskID, 1)
-		if !r.IsHandover() || r.Question.Context["branch"] != "main" || r.Question.Handover == nil {
+		if !r.IsHandover() || r.Handover.Context["branch"] != "main" || r.Handover.Handover == nil {
 			t.Fatalf("asked first: %+v", r)
 		}
 		if entries, err := w.store.Context("").Query(t.Context(), sharedctx.Handoff(root.TaskID), 10); err != nil || len(entries) != 0 {

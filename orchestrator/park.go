@@ -37,6 +37,10 @@ func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	now, err := e.asksNow(r.ctx, len(p.Asks) > 0)
+	if err != nil {
+		return false, err
+	}
 	parked := false
 	err = e.own(r, func(ctx context.Context, tx Tx, d *Delegation) error {
 		b, told := e.continuation(tx, r), refused
@@ -49,6 +53,11 @@ func (e *Engine) park(r *run, p *agent.Park) (bool, error) {
 			}
 			if c.State == agent.Refused {
 				told = append(told, c)
+			}
+		}
+		for _, a := range p.Asks {
+			if _, err := e.put(ctx, tx, now, d, a, nil); err != nil {
+				return err
 			}
 		}
 		if err := r.file(ctx, tx, d, kept, bundle); err != nil {
@@ -83,16 +92,16 @@ func join(err error, next func() error) error {
 // ended in the meantime is told first.
 func waits(ctx context.Context, tx Tx, d *Delegation) (bool, error) {
 	if !d.Work.ForSpawned {
-		return d.OpenChildren > 0, nil
+		return d.open() > 0, nil
 	}
 	if untold, err := tx.Untold(ctx, d.ID, d.Work.Runs); untold || err != nil {
 		return false, err
 	}
-	return d.OpenChildren+d.OpenSpawned > 0, nil
+	return d.open()+d.OpenSpawned > 0, nil
 }
 
 func waitingEvent(d *Delegation) event.Event {
-	return event.Of(d.ID, d.To, event.WaitingData{Agent: d.To, Children: d.OpenChildren + d.OpenSpawned})
+	return event.Of(d.ID, d.To, event.WaitingData{Agent: d.To, Children: d.OpenChildren + d.OpenSpawned, Asks: d.Work.OpenAsks()})
 }
 
 // plans prepares the hops of a park. What cannot be made is refused as data.
@@ -350,4 +359,29 @@ func refusedFiles(err error) error {
 		return agent.Fail(refusal.Code, "%s", refusal.Message)
 	}
 	return err
+}
+
+// letGoOn saves d, and queues it where it waits and nothing is open any more.
+func letGoOn(ctx context.Context, tx Tx, d *Delegation, said event.ResumedData) error {
+	if d.State != Waiting || d.open() > 0 {
+		return save(ctx, tx, d)
+	}
+	if err := wake(ctx, tx, d); err != nil {
+		return err
+	}
+	return tx.Append(ctx, event.Of(d.ID, d.To, said))
+}
+
+// closeAsks ends the requests that d waits for: its run is over.
+func closeAsks(ctx context.Context, tx Tx, d *Delegation) error {
+	for _, o := range d.Work.Asks {
+		if o.State != agent.AskOpen || o.Request == "" {
+			continue
+		}
+		if err := tx.CloseAsk(ctx, o.Request); err != nil {
+			return err
+		}
+	}
+	d.Work.Asks = nil
+	return nil
 }

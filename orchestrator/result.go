@@ -181,7 +181,7 @@ func (e *Engine) answer(r *run, spec agent.Spec, res *agent.Result, refusal *pat
 				return err
 			}
 		}
-		if spec.AnalysisOnly {
+		if spec.AnalysisOnly && !d.Work.Acted {
 			err := tx.Append(ctx, event.Of(d.ID, RuleActor+"analysis-only", event.DecidedData{Verdict: event.Verdict{Verdict: "approve"},
 				Rule: "analysis-only", Text: "Nothing changes: an analysis passes by itself."}))
 			if err != nil {

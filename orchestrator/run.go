@@ -52,10 +52,12 @@ type run struct {
 	lines    progress
 	deltas   deltas
 	resuming sync.Mutex
-	filing   sync.Mutex // one at a time changes or keeps the checkout as a whole
-	joined   Lineage    // who worked on what came into the checkout; guarded by mu
-	contents []content  // of the result's artifacts
-	merged   []string   // children whose changes came into the checkout since it was kept
+	asking   sync.Mutex      // one at a time asks people
+	waited   map[string]bool // the requests that somebody waits for; replaced under mu
+	filing   sync.Mutex      // one at a time changes or keeps the checkout as a whole
+	joined   Lineage         // who worked on what came into the checkout; guarded by mu
+	contents []content       // of the result's artifacts
+	merged   []string        // children whose changes came into the checkout since it was kept
 	poked    chan struct{}
 	news     news
 

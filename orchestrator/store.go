@@ -163,6 +163,9 @@ type Tx interface {
 	// CloseRequest moves the newest request of a delegation to an ended state and
 	// makes its cards due. No request, or one that has ended, is no error.
 	CloseRequest(ctx context.Context, delegationID string, end RequestEnd, commit string) error
+	// CloseAsk ends the request of a call or a question that its run does not wait for any
+	// more, and makes its cards due. One that was decided stays as it is.
+	CloseAsk(ctx context.Context, requestID string) error
 	// Overtaken puts onto the newest request of a delegation why a yes to it lands nothing;
 	// CloseRequest writes it.
 	Overtaken(ctx context.Context, delegationID string, o patch.Overtaken) error

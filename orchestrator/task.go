@@ -25,6 +25,7 @@ const (
 	DelegationPrefix = "dlg_"
 	RequestPrefix    = "apr_"
 	DecisionPrefix   = "dec_"
+	GrantPrefix      = "gnt_"
 	UserPrefix       = "usr_"
 	TokenPrefix      = "tok_"
 	EventPrefix      = "evt_"

@@ -91,6 +91,9 @@ func endBranch(ctx context.Context, tx Tx, d *Delegation, to State, actor, reaso
 	if err := lostCall(ctx, tx, d); err != nil {
 		return err
 	}
+	if err := closeAsks(ctx, tx, d); err != nil {
+		return err
+	}
 	open := d.OpenChildren + d.OpenSpawned
 	d.EndedAt, d.OpenChildren, d.OpenSpawned = new(tx.Now()), 0, 0
 	if err := move(ctx, tx, d, to); err != nil {
@@ -178,7 +181,7 @@ func wakeCaller(ctx context.Context, tx Tx, d *Delegation) error {
 		wakes = p.Work.ForSpawned
 	} else {
 		p.OpenChildren = max(p.OpenChildren-1, 0)
-		wakes = p.OpenChildren == 0
+		wakes = p.open() == 0
 	}
 	if p.State != Waiting || !wakes {
 		return save(ctx, tx, p)
@@ -282,6 +285,9 @@ func wake(ctx context.Context, tx Tx, d *Delegation) error {
 // is of the run before, and no answer to this one.
 func workAlone(ctx context.Context, tx Tx, d *Delegation, failed agent.Fallback) error {
 	w := &d.Work
+	if err := closeAsks(ctx, tx, d); err != nil {
+		return err
+	}
 	w.Fallback, w.HandedTo, w.Refused = &failed, "", nil
 	w.Runs++
 	letGo(d)
@@ -294,6 +300,9 @@ func workAlone(ctx context.Context, tx Tx, d *Delegation, failed agent.Fallback)
 // beginChecking stores the tree that the run of d has made, which goes on to check it.
 func beginChecking(ctx context.Context, tx Tx, d *Delegation, tree string, rev patch.Revision, actor string) error {
 	if err := keep(ctx, tx, d, tree, rev, actor); err != nil {
+		return err
+	}
+	if err := closeAsks(ctx, tx, d); err != nil {
 		return err
 	}
 	return move(ctx, tx, d, Checking)

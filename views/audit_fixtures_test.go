@@ -54,7 +54,7 @@ func evidenceFixture() evidenceview.EvidencePage {
 func evidenceQuestion() evidenceview.EvidencePage {
 	p := evidenceFixture()
 	p.Request.State, p.Request.Kind, p.Request.Decisions, p.Request.Landed, p.Request.Repository, p.Request.RevertedBy = approval.Pending, approval.Handover, nil, "", "", ""
-	p.Request.Question = &orchestrator.Question{From: "kik", To: "coder", Text: "Please do it. " + hostile}
+	p.Request.Handover = &orchestrator.HandoverQuestion{From: "kik", To: "coder", Text: "Please do it. " + hostile}
 	p.Revisions, p.Files, p.Seal, p.Dropped = []approval.Revision{{N: 1, State: approval.Pending, Digest: digest, At: now}}, nil, nil, 0
 	return p
 }

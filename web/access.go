@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"gatehouse/handlers"
-	"gatehouse/handlers/review"
 
 	"github.com/labstack/echo/v4"
 )
@@ -33,7 +32,7 @@ func (s *Server) require(path string, rights []handlers.Right) echo.MiddlewareFu
 			}
 			if err := who.Require(rights); err != nil {
 				if strings.HasSuffix(path, "/decision") {
-					(&review.Pages{Site: s.Site}).TurnedAway(c, err)
+					handlers.TurnedAway(c, s.Site.Ids, s.Site.Gateway, err)
 				}
 				return err
 			}

@@ -20,9 +20,9 @@ import (
 // handedOn makes a request of dora's a question about a hand-over of kik's.
 func handedOn(text string) func(*approval.Request) {
 	return func(r *approval.Request) {
-		r.Kind, r.Question = approval.Handover, &orchestrator.Question{From: "kik", To: "coder", Text: text, Context: map[string]string{"branch": "main"},
+		r.Kind, r.Handover = approval.Handover, &orchestrator.HandoverQuestion{From: "kik", To: "coder", Text: text, Context: map[string]string{"branch": "main"},
 			Handover: &agent.Handover{Goto: "coder", Update: agent.HandoverUpdate{Context: agent.HandoverContext{TaskDescription: "the release"}}}}
-		r.Title, r.Revision = r.Question.Title(), approval.Revision{N: 1, State: approval.Pending, Digest: digest, Text: text}
+		r.Title, r.Revision = r.Handover.Title(), approval.Revision{N: 1, State: approval.Pending, Digest: digest, Text: text}
 	}
 }
 
@@ -92,7 +92,7 @@ func TestAHandoverOfAnOlderVersionIsStillDecided(t *testing.T) {
 	h.must(err)
 	read, err := h.store.Request(h.ctx, r.ID)
 	h.must(err)
-	if now, err := read.Question.Digest(r.TaskID); err != nil || now != old || read.Revision.Digest != old || read.Travels() {
+	if now, err := read.Handover.Digest(r.TaskID); err != nil || now != old || read.Revision.Digest != old || read.Travels() {
 		t.Fatalf("the digest is %s, was %s: %v", now, old, err)
 	}
 	has(t, ann.get("/approvals/"+r.ID), http.StatusOK, "What coder would be given", "Deploy release 7", old, `value="approve"`)

@@ -37,8 +37,8 @@ const (
 
 // allowed are the rights that routes ask for, by short names.
 type allowed struct {
-	anyone, read, control, see, decide, talk, send, undo, land, know, write []handlers.Right
-	audit, hold, look, run, follow, person, admin, browser, keeper          []handlers.Right
+	anyone, read, control, see, decide, talk, send, undo, land, know, write    []handlers.Right
+	ask, reply, audit, hold, look, run, follow, person, admin, browser, keeper []handlers.Right
 }
 
 func rights() allowed {
@@ -51,6 +51,7 @@ func rights() allowed {
 		talk: may(handlers.TasksWrite, handlers.ApprovalsDecide), undo: may(handlers.ApprovalsDecide, handlers.TasksWrite),
 		land: may(handlers.DelegationsControl, handlers.ApprovalsDecide), follow: may(handlers.DelegationsRead, handlers.TasksWrite),
 		know: may(handlers.ContextRead), write: may(handlers.ContextWrite),
+		ask: may(handlers.ApprovalsRead, handlers.TasksWrite), reply: may(handlers.ApprovalsDecide, handlers.TasksWrite),
 		audit: may(handlers.AuditRead), hold: may(handlers.AuditHold), look: may(handlers.TasksWrite, handlers.AuditRead),
 	}
 }
@@ -218,6 +219,9 @@ func workAPI(a *api.API, st *stream.Streams, in allowed) []route {
 		{get, v1 + "/delegations/:id/children", a.Children, in.read},
 		{post, v1 + "/delegations/cancel", a.StopAll, in.admin},
 		{post, v1 + "/delegations/:id/await", a.Await, in.run},
+		{post, v1 + "/asks", a.Ask, in.run},
+		{get, v1 + "/delegations/:id/grants", a.Grants, in.read},
+		{del, v1 + "/grants/:id", a.Revoke, in.reply},
 		{post, v1 + "/delegations/:id/cancel", a.Cancel, in.control},
 		{post, v1 + "/delegations/:id/retry", a.Retry, in.control},
 		{post, v1 + "/delegations/:id/pause", a.Pause, in.control},
@@ -230,10 +234,10 @@ func workAPI(a *api.API, st *stream.Streams, in allowed) []route {
 		{get, v1 + "/agents", a.Agents, in.read},
 		{post, v1 + "/agents/check", a.CheckHop, in.read},
 		{get, v1 + "/approvals", a.Approvals, in.see},
-		{get, v1 + "/approvals/:id", a.Approval, in.see},
+		{get, v1 + "/approvals/:id", a.Approval, in.ask},
 		{get, v1 + "/approvals/:id/patch", a.Patch, in.see},
 		{post, v1 + "/approvals/:id/read", a.HasRead, in.see},
-		{post, v1 + "/approvals/:id/decision", a.Decide, in.decide},
+		{post, v1 + "/approvals/:id/decision", a.Decide, in.reply},
 		{post, v1 + "/approvals/:id/comments/:comment", a.Answer, in.decide},
 		{post, v1 + "/approvals/:id/revert", a.Revert, in.undo},
 		{get, v1 + "/approvals/:id/evidence", a.Evidence, in.see},

@@ -51,10 +51,10 @@ func Request(state approval.State) approval.Request {
 // Handover is a request about a hand-over in the given state, as a channel gets it.
 func Handover(state approval.State) approval.Request {
 	r := Request(state)
-	r.Kind, r.Question = approval.Handover, &orchestrator.Question{From: "kik", To: "coder", Text: "Deploy to production\nwith the new key",
+	r.Kind, r.Handover = approval.Handover, &orchestrator.HandoverQuestion{From: "kik", To: "coder", Text: "Deploy to production\nwith the new key",
 		Context: map[string]string{"branch": "main"}}
-	r.Title, r.Repository, r.Landed = r.Question.Title(), "", ""
-	r.Revision = approval.Revision{N: 1, State: state, Digest: r.Revision.Digest, Text: r.Question.Text, At: r.Revision.At}
+	r.Title, r.Repository, r.Landed = r.Handover.Title(), "", ""
+	r.Revision = approval.Revision{N: 1, State: state, Digest: r.Revision.Digest, Text: r.Handover.Text, At: r.Revision.At}
 	return r
 }
 
@@ -106,8 +106,8 @@ func Channel(t *testing.T, fresh func(t *testing.T) approval.Channel) {
 	t.Run("a hostile hand-over is shown, not obeyed, and never an error", func(t *testing.T) {
 		ch := fresh(t)
 		r := Handover(approval.Pending)
-		r.Question.Text, r.Question.Context = strings.Repeat(hostile, 8), map[string]string{hostile[:100]: hostile} // 200 kB
-		r.Title, r.Revision.Text = r.Question.Title(), r.Question.Text
+		r.Handover.Text, r.Handover.Context = strings.Repeat(hostile, 8), map[string]string{hostile[:100]: hostile} // 200 kB
+		r.Title, r.Revision.Text = r.Handover.Title(), r.Handover.Text
 		deliver(t, ch, cardOf(t, ch), r)
 	})
 	t.Run("stops when it is told to", func(t *testing.T) { stops(t, fresh(t)) })

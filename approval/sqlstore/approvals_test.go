@@ -61,7 +61,7 @@ func closesTheLate(s *Suite) {
 		"none": func(*orchestrator.Delegation) {},
 		"one of a hand-over": func(d *orchestrator.Delegation) {
 			s.request(d, func(r *approval.Request) {
-				r.State, r.Kind, r.Question = approval.Approved, approval.Handover, &orchestrator.Question{From: "a", To: "b", Text: "x"}
+				r.State, r.Kind, r.Handover = approval.Approved, approval.Handover, &orchestrator.HandoverQuestion{From: "a", To: "b", Text: "x"}
 			})
 		},
 		"one that has ended": func(d *orchestrator.Delegation) {

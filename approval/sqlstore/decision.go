@@ -10,7 +10,7 @@ import (
 	"gatehouse/orchestrator/store"
 )
 
-const selectDecisions = "select request_id, id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen, for_id, for_name, files, comments, start_over from decisions"
+const selectDecisions = "select request_id, id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen, for_id, for_name, files, comments, start_over, for_task from decisions"
 
 type decisionRow struct {
 	approval.Decision
@@ -20,7 +20,7 @@ type decisionRow struct {
 func scanDecision(row store.Scanner) (decisionRow, error) {
 	var d decisionRow
 	err := row.Scan(&d.requestID, &d.ID, &d.Revision, &d.UserID, &d.User, &d.Channel, &d.Verdict, &d.Comment, &d.Digest, store.Time(&d.At),
-		store.JSON(&d.Seen), &d.ForID, &d.For, store.MaybeJSON(&d.Files), store.MaybeJSON(&d.Comments), &d.StartOver)
+		store.JSON(&d.Seen), &d.ForID, &d.For, store.MaybeJSON(&d.Files), store.MaybeJSON(&d.Comments), &d.StartOver, &d.ForTask)
 	return d, err
 }
 
@@ -41,9 +41,9 @@ func (t *Tx) InsertDecision(_ context.Context, requestID string, d approval.Deci
 			return fmt.Errorf("write decision %s: %w", d.ID, err)
 		}
 	}
-	_, err := t.Exec(`insert into decisions (id, request_id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen, for_id, for_name, files, comments, start_over)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, d.ID, requestID, d.Revision, d.UserID, d.User, d.Channel, string(d.Verdict), d.Comment, d.Digest, store.Micros(d.At),
-		store.Clean(columns[0]), d.ForID, d.For, store.Clean(columns[1]), store.Clean(columns[2]), store.Flag(d.StartOver))
+	_, err := t.Exec(`insert into decisions (id, request_id, revision, user_id, user_name, channel, verdict, comment, digest, at, seen, for_id, for_name, files, comments, start_over, for_task)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, d.ID, requestID, d.Revision, d.UserID, d.User, d.Channel, string(d.Verdict), d.Comment, d.Digest, store.Micros(d.At),
+		store.Clean(columns[0]), d.ForID, d.For, store.Clean(columns[1]), store.Clean(columns[2]), store.Flag(d.StartOver), store.Flag(d.ForTask))
 	if err != nil {
 		return fmt.Errorf("insert decision %s: %w", d.ID, err)
 	}

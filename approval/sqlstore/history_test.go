@@ -76,7 +76,7 @@ func listsTheNew(s *Suite) {
 	one := func(change func(*approval.Request)) { s.request(s.delegation(task), change) }
 	one(func(*approval.Request) {})
 	one(func(r *approval.Request) {
-		r.Kind, r.Agent, r.Via, r.Question = approval.Handover, "Asked", origin.Parse("webhook ci-failed"), &orchestrator.Question{From: "a", To: "b", Text: "x"}
+		r.Kind, r.Agent, r.Via, r.Handover = approval.Handover, "Asked", origin.Parse("webhook ci-failed"), &orchestrator.HandoverQuestion{From: "a", To: "b", Text: "x"}
 	})
 	one(func(r *approval.Request) {
 		decided := time.Date(2026, 1, 2, 3, 4, 5, 6789, time.FixedZone("there", 3600))

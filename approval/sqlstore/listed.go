@@ -51,7 +51,7 @@ func facetsOf(r *approval.Request) facets {
 	f.when(r.State == approval.Reverted, history.Is, "reverted")
 	f.when(r.RevertOf != "", history.Is, "revert")
 	f.when(r.Revision.Made == approval.MadeByEdit, history.Is, "edited")
-	f.when(r.IsHandover(), history.Is, "handover")
+	f.when(!r.IsPatch(), history.Is, string(r.Kind))
 	if r.State == approval.Approved || r.State == approval.Landed || r.State == approval.Reverted {
 		f.approved(r)
 	}

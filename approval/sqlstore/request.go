@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,15 +32,39 @@ const updateRequest = `update requests set state = ?, version = ?, title = ?, ru
 
 func scanRequest(row store.Scanner) (approval.Request, error) {
 	var r approval.Request
-	var via, names string
+	var via, names, asked string
 	err := row.Scan(append([]any{&r.ID, &r.TaskID, &r.DelegationID, &r.State, &r.Version, &r.Agent, &r.Title, &r.Repository, &r.RequesterID, &r.Requester,
 		&via, &names, store.JSON(&r.Rule), &r.Landed, &r.RevertOf, &r.RevertedBy, store.MaybeTime(&r.ExpiresAt), store.Time(&r.CreatedAt), store.MaybeTime(&r.DecidedAt),
-		&r.Mode, store.MaybeJSON(&r.Lineage), store.MaybeTime(&r.NextAt), &r.Reminded, &r.Escalated, &r.Kind, store.JSON(&r.Question)}, columnsOf(&r.Revision)...)...)
+		&r.Mode, store.MaybeJSON(&r.Lineage), store.MaybeTime(&r.NextAt), &r.Reminded, &r.Escalated, &r.Kind, &asked}, columnsOf(&r.Revision)...)...)
 	if err != nil {
 		return r, err
 	}
 	r.Via, r.Chain = origin.Parse(via), chain.ParseNames(names)
-	return r, nil
+	if asked == "" {
+		return r, nil
+	}
+	switch r.Kind {
+	case approval.Handover:
+		err = json.Unmarshal([]byte(asked), &r.Handover)
+	case approval.Action:
+		err = json.Unmarshal([]byte(asked), &r.Action)
+	case approval.Question:
+		err = json.Unmarshal([]byte(asked), &r.Question)
+	}
+	return r, err
+}
+
+// askedOf is what r asks as its column has it; "" for a patch.
+func askedOf(r *approval.Request) (string, error) {
+	switch {
+	case r.Handover != nil:
+		return store.Encode(r.Handover)
+	case r.Action != nil:
+		return store.Encode(r.Action)
+	case r.Question != nil:
+		return store.Encode(r.Question)
+	}
+	return "", nil
 }
 
 // Request returns a request with its current revision, all decisions and its cards.
@@ -223,11 +248,9 @@ func (t *Tx) InsertRequest(_ context.Context, r *approval.Request) error {
 	if err != nil {
 		return err
 	}
-	question := ""
-	if r.Question != nil {
-		if question, err = store.Encode(r.Question); err != nil {
-			return fmt.Errorf("write the question of %s: %w", r.ID, err)
-		}
+	asked, err := askedOf(r)
+	if err != nil {
+		return fmt.Errorf("write what %s asks: %w", r.ID, err)
 	}
 	listed := listedNew(r, t.Task().Text)
 	facets, shown, err := listed.Columns()
@@ -236,7 +259,7 @@ func (t *Tx) InsertRequest(_ context.Context, r *approval.Request) error {
 	}
 	_, err = t.Exec(insertRequest, r.ID, r.TaskID, r.DelegationID, string(r.State), r.Version, r.Agent, r.Title, r.Repository, r.RequesterID, r.Requester,
 		r.Via.String(), r.Chain.String(), rule, r.Landed, r.RevertOf, r.RevertedBy, store.NullMicros(r.ExpiresAt), store.Micros(r.CreatedAt), store.NullMicros(r.DecidedAt), r.Revision.N,
-		r.Mode, lineage, store.NullMicros(r.NextAt), r.Reminded, r.Escalated, string(r.Kind), question, facets, shown)
+		r.Mode, lineage, store.NullMicros(r.NextAt), r.Reminded, r.Escalated, string(r.Kind), asked, facets, shown)
 	if err != nil {
 		return fmt.Errorf("insert request %s: %w", r.ID, err)
 	}
@@ -276,9 +299,10 @@ func (t *Tx) SaveRequest(_ context.Context, r *approval.Request) error {
 	return t.callCards(r.ID)
 }
 
-// NewestRequest reads the newest request of a delegation of the task, nil when it has none.
+// NewestRequest reads the newest request about the work of a delegation of the task, or about
+// handing it on, nil when it has none.
 func (t *Tx) NewestRequest(ctx context.Context, delegationID string) (*approval.Request, error) {
-	id, err := store.Scalar[string](t.Row("select id from requests where delegation_id = ? and task_id = ? order by id desc limit 1", delegationID, t.Task().ID))
+	id, err := store.Scalar[string](t.Row("select id from requests where delegation_id = ? and task_id = ? and kind in ('patch', 'handover') order by id desc limit 1", delegationID, t.Task().ID))
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		return nil, nil
 	}

@@ -26,6 +26,8 @@ var dropTexts = []string{
 	"update decisions set comment = '" + retention.GoneText + "' where comment <> '' and request_id in " + ofTask,
 	"update decisions set comments = '[]' where request_id in " + ofTask,
 	"update revisions set text = '" + retention.GoneText + "' where request_id in " + ofTask,
+	"update revisions set input = '{}' where input <> '' and request_id in " + ofTask,
+	"update grants set scope = '{}' where task_id = ?",
 	"update requests set title = '" + retention.GoneText + "' where task_id = ?",
 }
 
@@ -37,7 +39,7 @@ func (keeper) DropTexts(t *store.Tx, taskID string) error {
 		}
 	}
 	if err := t.DropColumn("select id, question from requests where task_id = ? and question <> ''", "update requests set question = ? where id = ?",
-		taskID, []string{"text"}, []string{"context", "handover"}); err != nil {
+		taskID, []string{"text"}, []string{"context", "handover", "choices", "input"}); err != nil {
 		return err
 	}
 	for column, blank := range map[string][]string{"warnings": {"text"}, "notes": {"text"}, "checks": {"output"}} {

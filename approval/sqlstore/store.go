@@ -84,7 +84,7 @@ func (s *Store) transact(ctx context.Context, fn func(*Tx) error) error {
 
 // selectNewest is what tells whether the newest request of a delegation can be closed.
 const selectNewest = `select kind, state, case when question in ('', 'null') then 0 else 1 end from requests
-	where delegation_id = ? and task_id = ? order by id desc limit 1`
+	where delegation_id = ? and task_id = ? and kind in ('patch', 'handover') order by id desc limit 1`
 
 // CloseRequest implements orchestrator.Tx.
 func (t *Tx) CloseRequest(ctx context.Context, delegationID string, end orchestrator.RequestEnd, commit string) error {
@@ -92,7 +92,7 @@ func (t *Tx) CloseRequest(ctx context.Context, delegationID string, end orchestr
 		newest, asks := approval.Request{}, 0
 		err := t.Peek(selectNewest, delegationID, t.Task().ID).Scan(&newest.Kind, &newest.State, &asks)
 		if asks == 1 {
-			newest.Question = &orchestrator.Question{}
+			newest.Handover = &orchestrator.HandoverQuestion{}
 		}
 		if errors.Is(err, sql.ErrNoRows) || err == nil && !newest.Closes() {
 			return nil
@@ -102,6 +102,11 @@ func (t *Tx) CloseRequest(ctx context.Context, delegationID string, end orchestr
 		}
 	}
 	return approval.CloseRequest(ctx, t, delegationID, end, commit)
+}
+
+// CloseAsk implements orchestrator.Tx.
+func (t *Tx) CloseAsk(ctx context.Context, requestID string) error {
+	return approval.CloseAsk(ctx, t, requestID)
 }
 
 // Overtaken implements orchestrator.Tx.

@@ -12,7 +12,7 @@ import (
 // fits into a card: a yes there is one to every word of it. What cannot be seen is shown as
 // code points.
 func askedText(r approval.Request, diff string) shownDiff {
-	lines := strings.Split(mask.Text(strings.TrimSpace(r.Question.Whole())), "\n")
+	lines := strings.Split(mask.Text(strings.TrimSpace(r.Handover.Whole())), "\n")
 	for i, l := range lines {
 		lines[i] = patch.Shown(strings.TrimRight(l, "\r"))
 	}
@@ -22,7 +22,7 @@ func askedText(r approval.Request, diff string) shownDiff {
 		if files == "" || r.Revision.Added+r.Revision.Removed > inlineLines {
 			return shownDiff{why: "the files that go with it do not fit into a card"}
 		}
-		text += "\n\nFiles that go with it, against " + patch.Shown(r.Question.Place()) + ":\n" + files
+		text += "\n\nFiles that go with it, against " + patch.Shown(r.Handover.Place()) + ":\n" + files
 	}
 	if units(text) > inlineLimit {
 		return shownDiff{why: "it is too long for a card"}
@@ -44,7 +44,7 @@ func (d shownDiff) whereAsked(inline bool) string {
 // asker is who speaks in a card: the agent that asks, or whose patch it is.
 func (f face) asker() string {
 	if f.r.IsHandover() {
-		return f.r.Question.From
+		return f.r.Handover.From
 	}
 	return f.r.Agent
 }

@@ -34,14 +34,14 @@ func TestAHandoverThatIsNotShownWholeIsApprovedOnItsPage(t *testing.T) {
 		"emoji":           strings.Repeat("😀", 500), // two units each
 	} {
 		r := approvaltest.Handover(approval.Pending)
-		r.Question.Text = q
+		r.Handover.Text = q
 		text, m := silent("", public).look(t, group, r, approvaltest.View(r))
 		if strings.Contains(text, "[ Approve ]") || !strings.Contains(text, "To approve, open the page") || !strings.Contains(text, "[ Reject ]") || units(m.Text) > cardLimit {
 			t.Errorf("%s: %d units\n%s", name, units(m.Text), text)
 		}
 	}
 	r := approvaltest.Handover(approval.Pending)
-	r.Question.Text = "open *bold* <b>x</b> [a](http://e) gpj\u202eexe @all"
+	r.Handover.Text = "open *bold* <b>x</b> [a](http://e) gpj\u202eexe @all"
 	text, m := silent("", public).look(t, group, r, approvaltest.View(r))
 	if !strings.Contains(text, "gpj⟦U+202E⟧exe") || strings.Contains(m.Text, "\u202e") || !strings.Contains(text, "*bold* <b>x</b> [a](http://e)") {
 		t.Errorf("the text is not as it stands:\n%s", text)
@@ -75,7 +75,7 @@ func TestTheCardOfAHandoverSaysHowItEnded(t *testing.T) {
 	if got := counted(approvaltest.Handover(approval.Rejected), approval.Reject, "", false); got != "Rejected. coder is not asked to work." {
 		t.Error(got)
 	}
-	if title := (orchestrator.Question{To: "ops", Text: "  \nrestart\nall"}).Title(); title != "Approve handoff to ops? Context: restart" {
+	if title := (orchestrator.HandoverQuestion{To: "ops", Text: "  \nrestart\nall"}).Title(); title != "Approve handoff to ops? Context: restart" {
 		t.Error(title)
 	}
 }

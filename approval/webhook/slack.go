@@ -154,7 +154,7 @@ func facts(r approval.Request, view approval.CardView) []string {
 	}
 	if r.IsHandover() {
 		lines = []string{from, "hand-over to " + foreign(r.Agent, slackText) + " · " + digest}
-		if at := r.Question.Stands(); at != "" {
+		if at := r.Handover.Stands(); at != "" {
 			lines = append(lines, "starts from "+foreign(at, slackText))
 		}
 	}

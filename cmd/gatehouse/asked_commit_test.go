@@ -84,7 +84,7 @@ func TestTheYesToATriggersWorkIsToItsCommit(t *testing.T) {
 		if chat := n.Page(cleo, "/chat"); !strings.Contains(chat, "Starts from: "+branch+" of app at "+commit[:12]) {
 			t.Error("the card in the chat does not say what it starts from")
 		}
-		if digest, err := r.Question.Digest(r.TaskID); err != nil || digest != r.Revision.Digest {
+		if digest, err := r.Handover.Digest(r.TaskID); err != nil || digest != r.Revision.Digest {
 			t.Errorf("the digest is %s, %v, of the question %s", r.Revision.Digest, err, digest)
 		}
 	}
@@ -134,8 +134,8 @@ func TestRetryOfATriggersTaskAsksAboutItsCommitAnew(t *testing.T) {
 		t.Fatalf("retry: %d %v", code, err)
 	}
 	again := p.Asked(r.TaskID)
-	if again.ID == r.ID || again.Question.BaseCommit != second || again.Question.Branch != "rel" {
-		t.Fatalf("asked %s about %+v", again.ID, again.Question)
+	if again.ID == r.ID || again.Handover.BaseCommit != second || again.Handover.Branch != "rel" {
+		t.Fatalf("asked %s about %+v", again.ID, again.Handover)
 	}
 	script(p, "rel", "AFTER-THE-QUESTION")
 	if code, err := n.Decide(again); err != nil || code != http.StatusOK {

@@ -53,8 +53,8 @@ func TestTriggersThatStartAnAgentThatAsksFirst(t *testing.T) {
 			t.Fatalf("the delivery: %d %v %v", status, answer, err)
 		}
 		first := p.Asked(answer["id"])
-		if !first.IsHandover() || first.Question.From != "webhook ci-failed" || first.Question.To != "ops" || !strings.HasPrefix(first.Question.Text, "Deploy Build") || first.DelegationID != p.Root(first.TaskID).ID {
-			t.Errorf("asked %+v", first.Question)
+		if !first.IsHandover() || first.Handover.From != "webhook ci-failed" || first.Handover.To != "ops" || !strings.HasPrefix(first.Handover.Text, "Deploy Build") || first.DelegationID != p.Root(first.TaskID).ID {
+			t.Errorf("asked %+v", first.Handover)
 		}
 		if status, _, err := deliver(n, "d1", body); err != nil || status != http.StatusOK || len(p.Requests(first.TaskID)) != 1 {
 			t.Errorf("its repeat: %d %v, %d requests", status, err, len(p.Requests(first.TaskID)))
@@ -101,8 +101,8 @@ func TestTriggersThatStartAnAgentThatAsksFirst(t *testing.T) {
 			return time.State == trigger.Started
 		})
 		third := p.Asked(time.TaskID)
-		if third.Question.From != "schedule yearly" || third.State != approval.Pending || !strings.Contains(time.Message, "waits for a person") || ran(p) != 1 {
-			t.Errorf("the schedule asked %+v: %s", third.Question, time.Message)
+		if third.Handover.From != "schedule yearly" || third.State != approval.Pending || !strings.Contains(time.Message, "waits for a person") || ran(p) != 1 {
+			t.Errorf("the schedule asked %+v: %s", third.Handover, time.Message)
 		}
 		if code, said := casts(n, mia, third, map[string]any{"verdict": "approve", "revision": 1}); code != http.StatusForbidden || said.Code != "four_eyes" {
 			t.Errorf("the owner's yes: %d %+v", code, said)

@@ -45,7 +45,7 @@ func TestTheYesToAReleaseRunsTheApprovedScript(t *testing.T) {
 	cleo := n.Browser("cleo")
 	task := n.Send("coder", "app", "release")
 	r := p.Asked(task)
-	if r.Question.Tree == "" || len(r.Revision.Files) != 1 || r.Revision.Files[0].Path != "notes.txt" {
+	if r.Handover.Tree == "" || len(r.Revision.Files) != 1 || r.Revision.Files[0].Path != "notes.txt" {
 		t.Fatalf("what travels: %+v", r.Revision.Files)
 	}
 	page := n.Page(cleo, "/approvals/"+r.ID)
@@ -56,7 +56,7 @@ func TestTheYesToAReleaseRunsTheApprovedScript(t *testing.T) {
 	}
 	blob := r.Revision.Files[0]
 	evidence := n.Page(cleo, "/approvals/"+r.ID+"/evidence")
-	for _, part := range []string{"Files that travel", r.Question.BaseTree, r.Question.Tree, r.Question.FilesHash, "notes.txt", blob.NewBlob, "/api/v1/approvals/" + r.ID + "/patch", "deploy.sh"} {
+	for _, part := range []string{"Files that travel", r.Handover.BaseTree, r.Handover.Tree, r.Handover.FilesHash, "notes.txt", blob.NewBlob, "/api/v1/approvals/" + r.ID + "/patch", "deploy.sh"} {
 		if !strings.Contains(evidence, part) {
 			t.Errorf("the evidence lacks %q", part)
 		}

@@ -31,11 +31,12 @@ func shape(e approval.Electorate, r approval.Request) wire.Request {
 		Cards: []wire.Card{}, ExpiresAt: utc(r.ExpiresAt), CreatedAt: r.CreatedAt.UTC(),
 		BaseAt: known(v.Base.At), DecidedAt: utc(r.DecidedAt), Requester: r.Requester, Risk: riskOf(r), Needs: needsOf(e, r), RevertOf: wire.Maybe(r.RevertOf), RevertedBy: wire.Maybe(r.RevertedBy), Read: howRead(r),
 	}
-	s.Question = questionOf(r.Question)
+	s.Question = questionOf(r.Handover)
+	askedOf(&s, r)
 	if r.IsHandover() {
 		s.Commit = "" // that of a snapshot is nothing to look at
-		masked := maskedQuestion(r.Question)
-		s.Context, s.Artifacts, s.Handover = masked.Context, r.Question.Artifacts(), masked.Handover
+		masked := maskedQuestion(r.Handover)
+		s.Context, s.Artifacts, s.Handover = masked.Context, r.Handover.Artifacts(), masked.Handover
 	}
 	if r.Landed != "" {
 		s.Commit = r.Landed
@@ -200,6 +201,11 @@ func (a *API) Approval(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if who := caller(c); !r.MayAnswer(who.User.ID) { // which those may read who read no other requests
+		if err := who.Require([]handlers.Right{handlers.ApprovalsRead}); err != nil {
+			return err
+		}
+	}
 	ctx := c.Request().Context()
 	if moved, err := a.Gateway.Moved(ctx, r); err == nil && moved.Overtaken != r.Overtaken() { // else what is known will do
 		if r, err = a.Requests.Request(ctx, r.ID); err != nil {
@@ -222,8 +228,8 @@ func (a *API) answer(c echo.Context, r approval.Request) error {
 		return err
 	}
 	if r.State == approval.Pending {
-		for _, v := range []approval.Verdict{approval.Approve, approval.Reject, approval.RequestChanges, approval.Renew} {
-			if (v == approval.RequestChanges || v == approval.Renew) && r.IsHandover() || v == approval.Renew && r.Overtaken() == "" {
+		for _, v := range []approval.Verdict{approval.Approve, approval.Reject, approval.RequestChanges, approval.Renew, approval.Edit, approval.Respond} {
+			if !r.Takes(v) || v == approval.Renew && r.Overtaken() == "" {
 				continue
 			}
 			if v == approval.Approve && r.Overtaken() != "" {
@@ -263,6 +269,9 @@ func (a *API) Patch(c echo.Context) error {
 	r, err := a.request(c)
 	if err != nil {
 		return err
+	}
+	if !r.IsPatch() && !r.IsHandover() {
+		return orchestrator.Errorf(orchestrator.CodeNotFound, "The request %s asks about no change of files. What it asks is in its text.", r.ID)
 	}
 	if r.IsHandover() && !r.Travels() {
 		return orchestrator.Errorf(orchestrator.CodeNotFound, "The request %s asks whether work may be handed on, and no files go with it. What would be handed on is in its question.", r.ID)

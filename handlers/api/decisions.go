@@ -33,6 +33,15 @@ func (a *API) Decide(c echo.Context) error {
 	case in.Revision < 1:
 		return bad("There is no revision %d. Send the number of the revision that was read, from 1.", in.Revision)
 	}
+	if in.Verdict != string(approval.Respond) {
+		if err := caller(c).Require([]handlers.Right{handlers.ApprovalsDecide}); err != nil {
+			handlers.TurnedAway(c, a.Ids, a.Gateway, err)
+			return err
+		}
+	}
+	if in.Scope != "" && in.Scope != "once" && in.Scope != "task" {
+		return bad("There is no scope %q. Use once, or task for the rest of the task.", in.Scope)
+	}
 	id, err := a.requestID(c)
 	if err != nil {
 		return err
@@ -41,7 +50,7 @@ func (a *API) Decide(c echo.Context) error {
 	edits := each.Of(in.Edits, func(e wire.Edit) patch.FileEdit { return patch.FileEdit(e) })
 	r, err := a.Gateway.Decide(c.Request().Context(), approval.Ballot{
 		RequestID: id, Principal: caller(c).Principal, Channel: channel, Verdict: approval.Verdict(in.Verdict), Digest: in.Digest, Revision: in.Revision,
-		Comment: in.Comment, Comments: in.Comments, LeaveDrafts: in.TakeDrafts != nil && !*in.TakeDrafts, StartOver: in.StartOver, Files: in.Files, Edits: edits, Patch: in.Patch, Seen: approval.Seen{Surface: string(channel), WarningsTicked: in.Ticked},
+		Comment: in.Comment, Comments: in.Comments, LeaveDrafts: in.TakeDrafts != nil && !*in.TakeDrafts, StartOver: in.StartOver, Files: in.Files, Edits: edits, Patch: in.Patch, ForTask: in.Scope == "task", Input: in.Input, Choice: in.Choice, Seen: approval.Seen{Surface: string(channel), WarningsTicked: in.Ticked},
 	})
 	if err != nil {
 		return err
@@ -118,7 +127,7 @@ func maskedComments(all []agent.LineComment) []agent.LineComment {
 }
 
 // maskedQuestion is a question none of whose texts has a secret, whatever fields it has.
-func maskedQuestion(q *orchestrator.Question) *orchestrator.Question {
+func maskedQuestion(q *orchestrator.HandoverQuestion) *orchestrator.HandoverQuestion {
 	if q == nil {
 		return nil
 	}
@@ -126,7 +135,7 @@ func maskedQuestion(q *orchestrator.Question) *orchestrator.Question {
 	if err != nil {
 		return q // it came from JSON
 	}
-	shown := &orchestrator.Question{}
+	shown := &orchestrator.HandoverQuestion{}
 	if err := json.Unmarshal(mask.JSON(raw), shown); err != nil {
 		return q
 	}
@@ -134,7 +143,7 @@ func maskedQuestion(q *orchestrator.Question) *orchestrator.Question {
 }
 
 // questionOf is what is published of a question.
-func questionOf(q *orchestrator.Question) *wire.Question {
+func questionOf(q *orchestrator.HandoverQuestion) *wire.Question {
 	if q == nil {
 		return nil
 	}

@@ -83,13 +83,18 @@ func filled[T any]() T {
 func published() map[string]any {
 	handover, patch, landed := filled[approval.Request](), filled[approval.Request](), filled[approval.Request]()
 	handover.Kind, patch.Kind, landed.Kind = approval.Handover, approval.Patch, approval.Patch
-	patch.Question, patch.Landed, patch.State = nil, "", approval.Pending
+	patch.Handover, patch.Landed, patch.State = nil, "", approval.Pending
+	action, question := filled[approval.Request](), filled[approval.Request]()
+	action.Kind, action.Revision.Input, action.Action.Input = approval.Action, json.RawMessage(`{"command":"npm test"}`), nil
+	question.Kind, question.Handover, question.Decisions[0].Verdict = approval.Question, nil, approval.Respond
+	action.Handover = nil
 	open := guard.Breaker{State: guard.Open, Failures: 3, OpenedAt: filled[time.Time](), Until: filled[time.Time](), Probe: "dlg_1", Reason: "no"}
 	hook := filled[trigger.Status]()
 	hook.Kind = trigger.Webhook
 	e := approval.Electorate{}
 	return map[string]any{
 		"request_handover": shape(e, handover), "request_patch": shape(e, patch), "request_landed": shape(e, landed), "request_empty": shape(e, approval.Request{}),
+		"request_action": shape(e, action), "request_question": shape(e, question),
 		"delegation": shapeOf(filled[orchestrator.Delegation]()), "delegation_empty": shapeOf(orchestrator.Delegation{}),
 		"budget": budgetOf(&budget.Account{Limits: budget.Limits{Agents: new(int)}, Exceeded: "tokens"}), "breaker": breakerOf(open),
 		"trigger": triggerOf(filled[trigger.Status]()), "trigger_hook": triggerOf(hook), "trigger_empty": triggerOf(trigger.Status{}),

@@ -1,13 +1,10 @@
 package review
 
 import (
-	"errors"
 	"slices"
-	"strings"
 
 	"gatehouse/approval"
 	"gatehouse/handlers"
-	"gatehouse/orchestrator"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -48,22 +45,6 @@ func (p *Pages) Decide(c echo.Context) error {
 		done = map[approval.Verdict]string{approval.Approve: "handed", approval.Reject: "not_handed"}[b.Verdict]
 	}
 	return handlers.SeeOther(c, views.ApprovalHref(id), done)
-}
-
-// TurnedAway puts a verdict into the history that the route's rights did not let in: who
-// may not decide has tried to, whatever door it was at.
-func (p *Pages) TurnedAway(c echo.Context, refused error) {
-	known := new(orchestrator.Error)
-	id, err := p.Ids.Request(c.Request().Context(), c.Param("id"))
-	if err != nil || !errors.As(refused, &known) {
-		return // there is no such request
-	}
-	who, _ := handlers.Who(c)
-	channel := handlers.Channel(c)
-	if strings.HasPrefix(c.Path(), views.ChatPath+"/") {
-		channel = "chat" // as ChatDecide says
-	}
-	p.Gateway.TurnedAway(c.Request().Context(), approval.Refusal{RequestID: id, Actor: who.Name(), Channel: channel, Code: known.Code, Message: known.Message})
 }
 
 // Revert answers POST /approvals/{id}/revert.

@@ -125,6 +125,9 @@ type Outcome struct {
 type Park struct {
 	Hops []Hop
 	Memo json.RawMessage
+	// Asks are put before people, and waited for like children. Consult then says what came
+	// of them.
+	Asks []Ask
 	// ForSpawned waits until a spawned child has ended as well; else only children that
 	// were not spawned are waited for.
 	ForSpawned bool
@@ -221,6 +224,16 @@ type Host interface {
 	Reserve(ctx context.Context, c ModelCall) (output int64, err error)
 	// Remaining is what this run may still use, without what its live children reserve.
 	Remaining(ctx context.Context) (budget.Limits, error)
+	// Consult says of each ask what is known without waiting: whether rules and grants let the
+	// call be made or refuse it, or what people have answered. One that is AskOpen is waited
+	// for, by Ask or in a Park.
+	Consult(ctx context.Context, asks []Ask) ([]Answer, error)
+	// Ask puts an ask before people where that is needed, gives the slot back, and blocks until
+	// there is an answer and this run has a slot again. A call that it allows counts as begun.
+	Ask(ctx context.Context, a Ask) (Answer, error)
+	// Proceed notes that a call which people allowed is about to be made, by its Ref: an attempt
+	// after this one is told so (Answer.Begun).
+	Proceed(ctx context.Context, ref string) error
 	// Over reports whether the delegation has ended or belongs to the past, so that what its
 	// run started elsewhere is of no use any more. It also answers when the attempt is over:
 	// a run that was lost with its node's lease goes on elsewhere, and is not over.

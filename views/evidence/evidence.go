@@ -50,7 +50,7 @@ const maxEvidenceOutput = 4000
 
 // place is the branch of a request, or the tag that a hand-over is made on.
 func (p EvidencePage) place() (kind, name string) {
-	if q := p.Request.Question; q != nil && q.Tag != "" {
+	if q := p.Request.Handover; q != nil && q.Tag != "" {
 		return "tag", q.Tag
 	}
 	return "branch", p.Request.Revision.Base.Branch

@@ -417,7 +417,7 @@ func evidenceAsked(p EvidencePage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if q := p.Request.Question; q != nil {
+		if q := p.Request.Handover; q != nil {
 			templ_7745c5c3_Var21 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -671,7 +671,7 @@ func evidenceAsked(p EvidencePage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if q := p.Request.Question; q != nil {
+		if q := p.Request.Handover; q != nil {
 			templ_7745c5c3_Err = views.Foreign("What would be handed on, by "+views.VisibleText(q.From), q.Whole()).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

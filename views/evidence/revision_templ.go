@@ -776,7 +776,7 @@ func evidenceTravels(p EvidencePage) templ.Component {
 		}
 		if len(p.Request.Revision.Files) == 0 {
 			var templ_7745c5c3_Var32 string
-			templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(p.Request.Question.To + " starts from the files of " + p.Request.Question.From + ", which do not differ.")
+			templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(p.Request.Handover.To + " starts from the files of " + p.Request.Handover.From + ", which do not differ.")
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/evidence/revision.templ`, Line: 187, Col: 110}
 			}

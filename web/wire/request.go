@@ -9,14 +9,22 @@ import (
 	"gatehouse/orchestrator/origin"
 )
 
-// Request is the question "may this patch land?", or "may this work be handed on?".
+// Request is the question "may this patch land?", "may this work be handed on?", "may this call be
+// made?", or what an agent asks people.
 type Request struct {
 	ID           string `json:"id"`
 	TaskID       string `json:"task_id"`
 	DelegationID string `json:"delegation_id"`
-	Kind         string `json:"kind"` // patch or handover
-	// Question is what a hand-over would hand on; null for a patch.
+	Kind         string `json:"kind"` // patch, handover, action or question
+	// Question is what a hand-over would hand on, or what an agent asks; null for others.
 	Question *Question `json:"question"`
+	// Action is the call that would be made; others have none.
+	Action *Action `json:"action,omitempty"`
+	// Scope says what a yes to the call would cover for the rest of the task; "" where there is
+	// no such yes.
+	Scope string `json:"scope,omitempty"`
+	// Answer is what people answered; "" while nobody has.
+	Answer string `json:"answer,omitempty"`
 	// The same of a hand-over, beside tree and files; null for a patch.
 	Context    map[string]string `json:"context"`
 	Artifacts  []string          `json:"artifacts"` // names
@@ -78,6 +86,9 @@ func (r Request) Pushes() bool { return r.Deliver == "branch" }
 // IsHandover reports whether the request asks about a hand-over and not about a patch.
 func (r Request) IsHandover() bool { return r.Kind == "handover" && r.Question != nil }
 
+// IsPatch reports whether the request asks about a change that would land.
+func (r Request) IsPatch() bool { return !r.IsHandover() && r.Action == nil && r.Kind != "question" }
+
 // Codes are the codes of what a yes has to say that it was looked at.
 func (r Request) Codes() []string {
 	codes := slices.Clone(r.Risk.Reasons)
@@ -89,10 +100,12 @@ func (r Request) Codes() []string {
 	return codes
 }
 
-// Question is what a hand-over would hand on.
+// Question is what a hand-over would hand on; or what an agent asks: then it has From, Text and
+// Choices, and To is the group that is asked.
 type Question struct {
 	From    string            `json:"from"`
 	To      string            `json:"to"`
+	Choices []string          `json:"choices,omitempty"`
 	Text    string            `json:"text"`
 	Context map[string]string `json:"context,omitempty"`
 	// Handover is the command object as it is: who reads it sees all of it.
@@ -285,8 +298,15 @@ type Shown struct {
 
 // Verdict is the body of POST /approvals/{id}/decision.
 type Verdict struct {
-	Verdict string `json:"verdict"` // approve, reject, request_changes, edit, withdraw or renew
-	Digest  string `json:"digest"`
+	Verdict string `json:"verdict"` // approve, reject, request_changes, edit, withdraw, renew or answer
+	// Scope is, with approve of a call: once, also where it is not said; or task, for the rest of
+	// the task.
+	Scope string `json:"scope,omitempty"`
+	// Input is, with edit of a call, the whole new input: an object.
+	Input json.RawMessage `json:"input,omitempty"`
+	// Choice is, with an answer, one of the choices.
+	Choice string `json:"choice,omitempty"`
+	Digest string `json:"digest"`
 	// Revision is the one that was read; 0: the digest must be that of one revision only.
 	Revision int    `json:"revision,omitempty"`
 	Comment  string `json:"comment,omitempty"`

@@ -32,6 +32,8 @@ type Host struct {
 	Results   []agent.CheckResult
 	OnSave    func(t agent.Turn) error
 	ApplyDiff func(diff string) error
+	// OnAsk is what people say. It must be safe for concurrent use.
+	OnAsk func(a agent.Ask) agent.Answer
 	// Gone is what Over answers.
 	Gone atomic.Bool
 
@@ -48,6 +50,8 @@ type Host struct {
 	calls     []agent.ModelCall
 	writes    []agent.ContextWrite
 	hops      []agent.Hop
+	asked     []agent.Ask
+	begun     []string
 	confined  []agent.Confinement
 	sandboxes []string
 	children  map[string]agent.Child

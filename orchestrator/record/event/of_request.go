@@ -21,8 +21,11 @@ const (
 	CommentReplied   Type = "approval.comment_replied" // under a line comment that was sent
 	CommentResolved  Type = "approval.comment_resolved"
 	CommentReopened  Type = "approval.comment_reopened"
-	VerdictRefused   Type = "approval.refused"         // a verdict that did not count, from a channel
-	Overtaken        Type = "approval.overtaken"       // the branch changed so that a yes would land nothing, or back
+	VerdictRefused   Type = "approval.refused"   // a verdict that did not count, from a channel
+	Overtaken        Type = "approval.overtaken" // the branch changed so that a yes would land nothing, or back
+	Granted          Type = "approval.granted"   // a yes to calls of one kind for the rest of a task
+	GrantUsed        Type = "approval.grant_used"
+	GrantRevoked     Type = "approval.grant_revoked"
 	WithdrawnRight   Type = "approval.withdrawn_right" // a yes no longer counts at landing, so people are asked again
 )
 
@@ -54,9 +57,18 @@ type RequestedData struct {
 	Tree      Maybe[string] `json:"tree,omitzero"` // that is handed over
 	Base      Maybe[string] `json:"base,omitzero"`
 	FilesHash Maybe[string] `json:"files_sha256,omitzero"`
+
+	Tool   Maybe[string] `json:"tool,omitzero"` // that would be called
+	Server string        `json:"server,omitempty"`
 }
 
 func (d RequestedData) sentence(Event, Words) string {
+	switch d.Kind {
+	case "action":
+		return "asks for a yes to a call" + Prefixed(": ", d.Title.V)
+	case "question":
+		return "asks people" + Prefixed(": ", d.Title.V)
+	}
 	return "asks for a yes: " + d.Size() + Prefixed(", for ", d.Branch.V)
 }
 
@@ -218,6 +230,39 @@ type VerdictRefusedData struct {
 
 func (d VerdictRefusedData) sentence(Event, Words) string {
 	return "gave a verdict that was not counted" + Prefixed(": ", d.Message)
+}
+
+// GrantedData is the data of Granted; Scope says in words what is covered.
+type GrantedData struct {
+	About
+	GrantID string `json:"grant_id"`
+	Scope   string `json:"scope"`
+}
+
+func (d GrantedData) sentence(Event, Words) string {
+	return "allows for the rest of the task: " + d.Scope
+}
+
+type GrantUsedData struct {
+	GrantID string `json:"grant_id"`
+	Tool    string `json:"tool"`
+	Brief   string `json:"brief"` // the call in one line
+	By      string `json:"by"`    // whose grant it is
+	Uses    int    `json:"uses"`
+}
+
+func (d GrantUsedData) sentence(Event, Words) string {
+	return "makes a call that " + d.By + " allowed for the rest of the task: " + d.Brief
+}
+
+type GrantRevokedData struct {
+	GrantID string `json:"grant_id"`
+	Scope   string `json:"scope"`
+	Agent   string `json:"agent"`
+}
+
+func (d GrantRevokedData) sentence(Event, Words) string {
+	return "allows no more: " + d.Scope + " by " + d.Agent
 }
 
 type OvertakenData struct {

@@ -170,23 +170,38 @@ func (d DelegationRefusedData) sentence(Event, Words) string {
 type WaitingData struct {
 	Agent    string `json:"agent"`
 	Children int    `json:"children"`
+	Asks     int    `json:"asks,omitempty"` // calls and questions that people are asked
 }
 
 func (d WaitingData) sentence(Event, Words) string {
-	if d.Children == 1 {
-		return "waits for 1 delegation below"
+	var all []string
+	switch {
+	case d.Children == 1:
+		all = append(all, "1 delegation below")
+	case d.Children > 1 || d.Asks == 0:
+		all = append(all, fmt.Sprintf("%d delegations below", d.Children))
 	}
-	return fmt.Sprintf("waits for %d delegations below", d.Children)
+	switch {
+	case d.Asks == 1:
+		all = append(all, "an answer of people")
+	case d.Asks > 1:
+		all = append(all, fmt.Sprintf("%d answers of people", d.Asks))
+	}
+	return "waits for " + strings.Join(all, " and ")
 }
 
 type ResumedData struct {
 	Agent      string `json:"agent"`
 	Child      string `json:"child"`
 	ChildState string `json:"child_state"`
+	Request    string `json:"request,omitempty"` // whose answer came
 }
 
 func (d ResumedData) sentence(_ Event, w Words) string {
-	if d.ChildState == "" {
+	switch {
+	case d.Request != "":
+		return "goes on: people have answered"
+	case d.ChildState == "":
 		return "goes on"
 	}
 	return "goes on: the one below is " + w.State(d.ChildState)

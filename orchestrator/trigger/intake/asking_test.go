@@ -54,8 +54,8 @@ func TestATimeWhoseTaskBeforeWaitsForAYes(t *testing.T) {
 		w.clock.Add(time.Hour)
 		w.becomes("hourly", "started")
 		first := w.last("hourly")
-		if r := w.question(first); r.State != approval.Pending || r.Question.From != "schedule hourly" || !strings.Contains(first.Message, "waits for a person") {
-			w.Fatalf("asked %+v: %s", r.Question, first.Message)
+		if r := w.question(first); r.State != approval.Pending || r.Handover.From != "schedule hourly" || !strings.Contains(first.Message, "waits for a person") {
+			w.Fatalf("asked %+v: %s", r.Handover, first.Message)
 		}
 		w.clock.Add(time.Hour)
 		w.becomes("hourly", "started", "skipped overlap")

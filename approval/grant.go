@@ -1,0 +1,124 @@
+package approval
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
+)
+
+// Grant is a yes to calls of one kind for the rest of a task.
+type Grant struct {
+	ID        string // gnt_…
+	TaskID    string
+	Agent     string // whose calls; no other's are covered
+	Scope     agent.Scope
+	RequestID string    // with which it was given
+	By        []Granter // everybody whose yes it was
+	Uses      int
+	CreatedAt time.Time
+	UsedAt    *time.Time
+	RevokedAt *time.Time
+	RevokedBy string
+}
+
+// Granter is one of those who gave a grant.
+type Granter struct {
+	UserID string `json:"user_id"`
+	User   string `json:"user"`
+}
+
+func (g Grant) names() string {
+	return strings.Join(each.Of(g.By, func(b Granter) string { return b.User }), ", ")
+}
+
+// holds reports whether the grant covers a call of d's.
+func (g Grant) holds(d *orchestrator.Delegation, call agent.Action) bool {
+	return g.RevokedAt == nil && g.Agent == d.To && g.TaskID == d.TaskID && g.Scope.Covers(call)
+}
+
+// decides reports whether somebody may decide at all, as they are now.
+func (e Electorate) decides(userID string) bool {
+	return slices.ContainsFunc(e.users, func(u people.User) bool { return u.ID == userID && Approves(u) })
+}
+
+// grant stores a grant where every yes to the call was for the rest of the task.
+func grant(ctx context.Context, tx Tx, r *Request) error {
+	yes := r.yes()
+	scope, sayable := r.Scope()
+	if len(yes) == 0 || !sayable || slices.ContainsFunc(yes, func(d Decision) bool { return !d.ForTask }) {
+		return nil
+	}
+	g := Grant{ID: orchestrator.NewID(orchestrator.GrantPrefix, tx.Now()), TaskID: r.TaskID, Agent: r.Agent, Scope: scope, RequestID: r.ID, CreatedAt: tx.Now(),
+		By: each.Of(yes, func(d Decision) Granter { return Granter{d.UserID, d.User} })}
+	if err := tx.SaveGrant(ctx, g); err != nil {
+		return err
+	}
+	return tx.Append(ctx, r.event(g.names(), event.GrantedData{About: r.about(), GrantID: g.ID, Scope: scope.String()}))
+}
+
+// revokeOf ends the grants that were given with a request whose yes is taken back.
+func revokeOf(ctx context.Context, tx Tx, requestID string) error {
+	grants, err := tx.Grants(ctx)
+	if err != nil {
+		return err
+	}
+	for _, g := range grants {
+		if g.RequestID == requestID && g.RevokedAt == nil {
+			if err := revoke(ctx, tx, g, g.names()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func revoke(ctx context.Context, tx Tx, g Grant, by string) error {
+	g.RevokedAt, g.RevokedBy = new(tx.Now()), by
+	if err := tx.SaveGrant(ctx, g); err != nil {
+		return err
+	}
+	return tx.Append(ctx, event.Of("", by, event.GrantRevokedData{GrantID: g.ID, Scope: g.Scope.String(), Agent: g.Agent}))
+}
+
+// Grants are those of a task, oldest first, also those that were revoked.
+func (g *Gateway) Grants(ctx context.Context, taskID string) ([]Grant, error) {
+	return g.store.Grants(ctx, taskID)
+}
+
+// Revoke ends a grant: who gave it may, who asked for the task, and every approver. From the
+// commit on no node lets a call through by it.
+func (g *Gateway) Revoke(ctx context.Context, id string, p people.Principal) (Grant, error) {
+	found, err := g.store.Grant(ctx, id)
+	if err != nil {
+		return found, err
+	}
+	err = g.inTask(ctx, found.TaskID, func(tx Tx) error {
+		grants, err := tx.Grants(ctx)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(grants, func(o Grant) bool { return o.ID == id })
+		if at < 0 {
+			return orchestrator.ErrNotFound
+		}
+		if found = grants[at]; found.RevokedAt != nil {
+			return nil
+		}
+		if p.Run != nil || !Approves(p.User) && p.User.ID != tx.Task().RequesterID {
+			return orchestrator.Errorf(orchestrator.CodeForbidden, "Revoking this needs the role approver, or to have asked for the task.")
+		}
+		if err := revoke(ctx, tx, found, p.Name()); err != nil {
+			return err
+		}
+		found.RevokedAt, found.RevokedBy = new(tx.Now()), p.Name()
+		return nil
+	})
+	return found, err
+}

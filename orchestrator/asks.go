@@ -1,0 +1,400 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
+)
+
+// open is how many children and answers d waits for, without those that it spawned.
+func (d *Delegation) open() int { return d.OpenChildren + d.Work.OpenAsks() }
+
+// find is where an ask of this generation stands; -1 where it is new. It has the same content
+// and Ref. Under a Ref that is not known, and without one, it is what an attempt before this
+// one asked, or what was asked without a Ref: where nobody has had the answer, and nobody
+// waits by now.
+func (w *Session) find(a agent.Ask, attempt int, waited map[string]bool) int {
+	content := a.Content()
+	at := slices.IndexFunc(w.Asks, func(o Asked) bool { return a.Ref != "" && o.Ref == a.Ref && o.Content == content })
+	if at >= 0 {
+		return at
+	}
+	return slices.IndexFunc(w.Asks, func(o Asked) bool {
+		return o.Content == content && !o.Begun && !waited[o.Request] && (o.Attempt != attempt || o.Ref == "" && a.Ref == "")
+	})
+}
+
+// of is where the ask with this request stands; -1 where there is none.
+func (w *Session) of(requestID string) int {
+	return slices.IndexFunc(w.Asks, func(o Asked) bool { return o.Request == requestID })
+}
+
+// How often people are asked at most: by one generation, and at once by one task.
+const defaultMostAsks, defaultOpenAsks = 100, 20
+
+// asksNow is who is asked about what now, read before a transaction; nil where nobody can be.
+// people says that somebody may be asked in it.
+func (e *Engine) asksNow(ctx context.Context, people bool) (Asks, error) {
+	if e.Gate == nil {
+		return nil, nil
+	}
+	return e.Gate.Asks(ctx, people)
+}
+
+// Consult says what is known of asks without waiting; see agent.Host.
+func (r *run) Consult(ctx context.Context, asks []agent.Ask) ([]agent.Answer, error) {
+	if err := r.live(); err != nil {
+		return nil, err
+	}
+	now, err := r.e.asksNow(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	ruled, open := make([]agent.Answer, len(asks)), false
+	for i, a := range asks {
+		ruled[i] = r.e.consult(now, r.e.Now(), &r.task, &r.d, a)
+		open = open || ruled[i].State == agent.AskOpen
+	}
+	if !open {
+		return ruled, nil
+	}
+	if now, err = r.e.asksNow(ctx, true); err != nil {
+		return nil, err
+	}
+	var answers []agent.Answer
+	err = r.write(ctx, func(tx Tx, d *Delegation) error {
+		answers = slices.Clone(ruled)
+		for i, a := range asks {
+			if ruled[i].State != agent.AskOpen {
+				continue
+			}
+			if at := d.Work.find(a, d.Attempt, nil); at >= 0 {
+				answers[i] = d.Work.Asks[at].answer(a)
+				continue
+			}
+			by, err := use(ctx, tx, now, d, a)
+			if err != nil {
+				return err
+			}
+			if by != "" {
+				answers[i] = agent.Answer{Ref: a.Ref, State: agent.AskAllowed, Input: a.Action.Input, By: by}
+			}
+		}
+		return nil
+	})
+	return answers, err
+}
+
+// use takes a grant that covers what is asked; "" where none does.
+func use(ctx context.Context, tx Tx, now Asks, d *Delegation, a agent.Ask) (by string, err error) {
+	if a.Action == nil {
+		return "", nil
+	}
+	return now.Use(ctx, tx, d, *a.Action)
+}
+
+// consult is what the rules alone say of an ask. Nothing is stored.
+func (e *Engine) consult(now Asks, at time.Time, t *Task, d *Delegation, a agent.Ask) agent.Answer {
+	said := agent.Answer{Ref: a.Ref, State: agent.AskOpen}
+	if err := a.Check(); err != nil {
+		said.State, said.Text = agent.AskRefused, err.Error()
+		return said
+	}
+	if a.Question != nil {
+		if now == nil {
+			said.State, said.Text = agent.AskRefused, "Nobody can be asked here."
+		}
+		return said
+	}
+	first := e.askedInAnyCase(d, *a.Action)
+	rule := ActionRule{Asks: first}
+	if now != nil {
+		rule = now.Rule(at, t, d, *a.Action, first)
+	}
+	switch {
+	case rule.Deny:
+		said.State, said.Text = agent.AskRefused, fmt.Sprintf("The rule %q does not let %s call %s like this. Nothing ran. Go on without it, or say what you would have done.", rule.Name, d.To, a.Action.Tool)
+	case !rule.Asks:
+		said.State, said.Input = agent.AskAllowed, a.Action.Input
+	case now == nil:
+		said.State, said.Text = agent.AskRefused, "Nobody can be asked here."
+	}
+	return said
+}
+
+// askedInAnyCase reports whether no rule lets the call pass without a person: its agent only
+// analyses, and nobody says that it changes nothing.
+func (e *Engine) askedInAnyCase(d *Delegation, a agent.Action) bool {
+	spec, known := e.Config().Agents.Get(d.To)
+	return !known || spec.AnalysisOnly && (a.Hints.ReadOnly == nil || !*a.Hints.ReadOnly)
+}
+
+// put makes the request of an ask that people have to be asked about, or answers it without
+// them. It is in the row then, and d is not saved yet.
+func (e *Engine) put(ctx context.Context, tx Tx, now Asks, d *Delegation, a agent.Ask, waited map[string]bool) (*Asked, error) {
+	at := d.Work.find(a, d.Attempt, waited)
+	if at >= 0 && (!d.Work.Asks[at].Begun || d.Work.Asks[at].Attempt == d.Attempt) { // else an attempt before has used it
+		o := &d.Work.Asks[at]
+		o.Ref, o.Attempt = a.Ref, d.Attempt
+		return o, nil
+	}
+	said := e.consult(now, tx.Now(), tx.Task(), d, a)
+	if said.State == agent.AskOpen {
+		by, err := use(ctx, tx, now, d, a)
+		if err != nil {
+			return nil, err
+		}
+		if by != "" {
+			said.State, said.By = agent.AskAllowed, by
+		}
+	}
+	asked := Asked{Ref: a.Ref, Content: a.Content(), Attempt: d.Attempt, State: said.State, Text: said.Text, By: said.By}
+	if said.State == agent.AskOpen {
+		refused, err := e.tooMany(ctx, tx, d)
+		switch {
+		case err != nil:
+			return nil, err
+		case refused != "":
+			asked.State, asked.Text = agent.AskRefused, refused
+		default:
+			asked.Request = NewID(RequestPrefix, tx.Now())
+			d.Work.AskedInAll++
+			if err := now.Put(ctx, tx, d, asked.Request, a, a.Action != nil && e.askedInAnyCase(d, *a.Action)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	d.Work.Asks = append(d.Work.Asks, asked)
+	return &d.Work.Asks[len(d.Work.Asks)-1], nil
+}
+
+// tooMany says why nobody is asked once more: a run that asks without end goes in circles.
+func (e *Engine) tooMany(ctx context.Context, tx Tx, d *Delegation) (string, error) {
+	if d.Work.AskedInAll >= defaultMostAsks {
+		return "", agent.Fail(agent.CodeLoop, "%s asked people %d times in one run, which is the limit. Give it narrower work, or rules that pass what is harmless.", d.To, d.Work.AskedInAll)
+	}
+	tree, err := tx.Tree(ctx)
+	if err != nil {
+		return "", err
+	}
+	open := 0
+	for _, other := range tree {
+		open += other.Work.OpenAsks()
+	}
+	if open >= defaultOpenAsks {
+		return fmt.Sprintf("%d calls and questions of this task wait for people already, and %d is the limit. Wait for an answer before you ask again.", open, defaultOpenAsks), nil
+	}
+	return "", nil
+}
+
+// Ask is the long poll of a program that asks people. The answer is AskOpen where there was none
+// after max. Where ctx ends before, nobody waits for it any more, and the request ends.
+func (e *Engine) Ask(ctx context.Context, p people.Run, a agent.Ask, max time.Duration) (agent.Answer, error) {
+	r := e.running(p)
+	if r == nil {
+		return agent.Answer{}, errRunOver
+	}
+	said, err := r.wait(ctx, a, time.After(max))
+	if errors.Is(err, agent.ErrStopped) {
+		err = errRunOver
+	}
+	return said, err
+}
+
+// Ask puts an ask before people where that is needed, and waits; see agent.Host.
+func (r *run) Ask(ctx context.Context, a agent.Ask) (agent.Answer, error) {
+	return r.wait(ctx, a, nil)
+}
+
+// wait is Ask that gives up waiting, and nothing else, at the end of patience.
+func (r *run) wait(ctx context.Context, a agent.Ask, patience <-chan time.Time) (agent.Answer, error) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	mine := "" // the request that this waits for
+	defer func() { r.waitFor(mine, false) }()
+	for {
+		if err := r.live(); err != nil {
+			return agent.Answer{}, err
+		}
+		poked := r.pokes() // before the row is looked at, so that no poke is missed
+		said, err := r.askOnce(ctx, a, &mine)
+		if err != nil && !transient(err) || err == nil && said.State != agent.AskOpen {
+			return said, err
+		}
+		select {
+		case <-ctx.Done():
+			return agent.Answer{}, r.giveUpAsk(context.WithoutCancel(ctx), mine, ctx.Err())
+		case <-patience:
+			return agent.Answer{Ref: a.Ref, ID: mine, State: agent.AskOpen}, nil
+		case <-r.ctx.Done():
+			return agent.Answer{}, agent.ErrStopped
+		case <-poked:
+		case <-tick.C:
+		}
+	}
+}
+
+// askOnce makes the ask, or looks how far that of the request mine is. An allowed call is begun
+// with the look that finds it, so that no second one finds it, too.
+func (r *run) askOnce(ctx context.Context, a agent.Ask, mine *string) (said agent.Answer, err error) {
+	if r.stillOpen(ctx, *mine) {
+		return agent.Answer{State: agent.AskOpen}, nil
+	}
+	if err := r.resume(ctx); err != nil { // where the answer has queued the row
+		return said, err
+	}
+	now, err := r.e.asksNow(ctx, true)
+	if err != nil {
+		return said, err
+	}
+	if *mine == "" {
+		if said = r.e.consult(now, r.e.Now(), &r.task, &r.d, a); said.State != agent.AskOpen {
+			return said, nil // the rules say it, and nothing is stored
+		}
+	}
+	r.asking.Lock() // whoever asks the same beside it finds mine waited for
+	defer r.asking.Unlock()
+	var asked Asked
+	err = r.write(ctx, func(tx Tx, d *Delegation) error {
+		before := len(d.Work.Asks)
+		at, err := r.place(ctx, tx, now, d, a, *mine)
+		if err != nil {
+			return err
+		}
+		if asked = *at; asked.Request == "" { // by a grant, or refused
+			d.Work.forget(asked)
+			return save(ctx, tx, d)
+		}
+		switch {
+		case at.State == agent.AskAllowed:
+			at.Begun = true
+			d.Work.forgetSpent()
+		case at.State != agent.AskOpen && at.Ref == "":
+			d.Work.forget(asked)
+		case len(d.Work.Asks) > before && d.State != Waiting:
+			if err := waitInProcess(ctx, tx, d, false); err != nil {
+				return err
+			}
+			r.e.continuation(tx, r).rest()
+			return tx.Append(ctx, waitingEvent(d))
+		}
+		return save(ctx, tx, d)
+	})
+	if err == nil && *mine == "" {
+		*mine = asked.Request
+		r.waitFor(*mine, true)
+	}
+	return asked.answer(a), err
+}
+
+// place is where the ask stands in the row: it is made where it is new.
+func (r *run) place(ctx context.Context, tx Tx, now Asks, d *Delegation, a agent.Ask, mine string) (*Asked, error) {
+	if mine == "" {
+		return r.e.put(ctx, tx, now, d, a, r.waitedFor())
+	}
+	if at := d.Work.of(mine); at >= 0 {
+		return &d.Work.Asks[at], nil
+	}
+	return nil, Errorf(CodeConflict, "%s does not wait for this any more.", d.To)
+}
+
+// waitFor notes that somebody in the run waits for a request, or does not any more.
+func (r *run) waitFor(requestID string, waits bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	waited := maps.Clone(r.waited) // others may be reading it
+	if waited == nil {
+		waited = map[string]bool{}
+	}
+	delete(waited, requestID)
+	if waits {
+		waited[requestID] = true
+	}
+	r.waited = waited
+}
+
+func (r *run) waitedFor() map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.waited
+}
+
+// stillOpen reports whether people have not answered a request, by a look without a lock.
+func (r *run) stillOpen(ctx context.Context, requestID string) bool {
+	if requestID == "" {
+		return false
+	}
+	d, err := r.e.Store.Delegation(ctx, r.id)
+	if err != nil || d.Attempt != r.attempt {
+		return false
+	}
+	at := d.Work.of(requestID)
+	return at >= 0 && d.Work.Asks[at].State == agent.AskOpen
+}
+
+// giveUpAsk ends a request whose program does not wait for it any more.
+func (r *run) giveUpAsk(ctx context.Context, requestID string, why error) error {
+	if r.live() != nil || requestID == "" {
+		return why
+	}
+	err := r.write(ctx, func(tx Tx, d *Delegation) error {
+		at := d.Work.of(requestID)
+		if at < 0 || d.Work.Asks[at].State != agent.AskOpen {
+			return nil
+		}
+		d.Work.forget(d.Work.Asks[at])
+		if err := tx.CloseAsk(ctx, requestID); err != nil {
+			return err
+		}
+		return letGoOn(ctx, tx, d, event.ResumedData{Agent: d.To})
+	})
+	return errors.Join(why, err)
+}
+
+// Proceed notes that an allowed call is about to be made; see agent.Host.
+func (r *run) Proceed(ctx context.Context, ref string) error {
+	return r.write(ctx, func(tx Tx, d *Delegation) error {
+		at := slices.IndexFunc(d.Work.Asks, func(o Asked) bool { return o.Ref == ref && !o.Begun })
+		if at < 0 {
+			return nil // by a rule or a grant: nobody asks whether it ran
+		}
+		if o := &d.Work.Asks[at]; o.State != agent.AskAllowed {
+			return agent.Fail(agent.CodeActionRefused, "The yes to this call was taken back.")
+		}
+		d.Work.Asks[at].Begun = true
+		return save(ctx, tx, d)
+	})
+}
+
+// AnswerAsk gives an ask its answer, and lets d go on where it waits for nothing else.
+func AnswerAsk(ctx context.Context, tx Tx, d *Delegation, a agent.Answer) error {
+	at := d.Work.of(a.ID)
+	if at < 0 || d.State.Ended() {
+		return Errorf(CodeConflict, "%s does not wait for this any more.", d.To)
+	}
+	o := &d.Work.Asks[at]
+	o.State, o.Text, o.By = a.State, a.Text, a.By
+	d.Work.Acted = d.Work.Acted || a.State == agent.AskAllowed
+	if a.Edited {
+		o.Input = a.Input
+	}
+	return letGoOn(ctx, tx, d, event.ResumedData{Agent: d.To, Request: a.ID})
+}
+
+// RecallAsk takes the yes to a call back that nobody has begun to make.
+func RecallAsk(ctx context.Context, tx Tx, d *Delegation, requestID string) error {
+	at := d.Work.of(requestID)
+	if at < 0 || d.Work.Asks[at].Begun || d.State.Ended() {
+		return Errorf(CodeConflict, "%s has begun to make this call, so your approval cannot be withdrawn any more.", d.To)
+	}
+	o := &d.Work.Asks[at]
+	o.State, o.Text, o.By, o.Input = agent.AskOpen, "", "", nil
+	return save(ctx, tx, d)
+}
