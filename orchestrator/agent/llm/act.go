@@ -52,6 +52,9 @@ type work struct {
 	blocks   []string // by call: why hooks do not let it run
 	answers  []*answer
 	hops     [][]agent.Hop // by call; nil where nothing is handed on
+	asks     []agent.Ask   // that people have not answered yet
+	wait     int           // the first call that waits for people; those from there on are not run yet
+	allowed  []permission  // by call: what people allowed
 	children []string
 	result   *agent.Result // of a hand-over that ended the run
 }
@@ -74,8 +77,14 @@ func (c *conversation) act(ctx context.Context, turn agent.Turn) (agent.Outcome,
 			w.hooked[i].Blocked = true
 		}
 	}
+	if err := c.consult(ctx, w); err != nil {
+		return agent.Outcome{}, err
+	}
 	if err := c.runLocal(ctx, w); err != nil {
 		return agent.Outcome{}, err
+	}
+	if len(w.asks) > 0 {
+		return agent.Outcome{Park: &agent.Park{Asks: w.asks, Memo: w.memo()}}, nil
 	}
 	if park := c.handOn(w); park != nil {
 		return agent.Outcome{Park: park}, nil
@@ -86,7 +95,7 @@ func (c *conversation) act(ctx context.Context, turn agent.Turn) (agent.Outcome,
 // take lays out the calls of a turn with the answers that a parked run has kept.
 func (c *conversation) take(turn agent.Turn) *work {
 	w := &work{turn: turn.N, calls: turn.Message.Calls()}
-	w.answers = make([]*answer, len(w.calls))
+	w.answers, w.allowed, w.wait = make([]*answer, len(w.calls)), make([]permission, len(w.calls)), len(w.calls)
 	w.hops, w.blocks = make([][]agent.Hop, len(w.calls)), make([]string, len(w.calls))
 	var kept memo
 	if err := json.Unmarshal(c.job.Memo, &kept); err != nil || kept.Turn != turn.N {
@@ -106,11 +115,11 @@ func (c *conversation) take(turn agent.Turn) *work {
 // runLocal runs the calls that hand nothing on: neighbours that only read run beside one
 // another, all else in order.
 func (c *conversation) runLocal(ctx context.Context, w *work) error {
-	for i := 0; i < len(w.calls); {
+	for i := 0; i < w.wait; {
 		next := i
 		var g errgroup.Group
 		g.SetLimit(atOnce)
-		for ; next < len(w.calls); next++ {
+		for ; next < w.wait; next++ {
 			t := c.tool(w.calls[next].Name)
 			reads := t != nil && !t.alone && t.hops == nil
 			if !reads && next > i {
@@ -156,7 +165,11 @@ func (c *conversation) attempt(ctx context.Context, w *work, i int, t *tool) (an
 	if a, bad := c.unfit(call, i); bad {
 		return a, nil
 	}
+	if a, err := c.proceed(ctx, w, i, t); a != nil || err != nil {
+		return a.orZero(), err
+	}
 	a, err := t.run(ctx, call)
+	a.Text = w.allowed[i].note + a.Text
 	failed, ok := errors.AsType[*agent.Failure](err)
 	switch {
 	case ctx.Err() != nil:
@@ -172,7 +185,7 @@ func (c *conversation) unfit(call agent.Block, i int) (answer, bool) {
 	switch {
 	case i >= maxCalls:
 		return sorry("At most %d calls are run of one message. Make this one again in your next message.", maxCalls), true
-	case c.denied[call.Name]:
+	case c.denied[call.Name] && c.tool(call.Name) == nil:
 		return refusedAction(c.job.Agent.Name, call.Name), true
 	case c.tool(call.Name) == nil:
 		return sorry("There is no tool %q. You have: %s.", call.Name, strings.Join(c.toolNames(), ", ")), true

@@ -49,6 +49,7 @@ type conversation struct {
 	system   string
 	tools    []tool // as shown, in this order
 	boxes    []Toolbox
+	guarded  []tool          // that the model is not offered, and people are asked about when it calls one
 	denied   map[string]bool // tools that a rule keeps from the agent
 	hooks    hooks
 	loop     *Detector

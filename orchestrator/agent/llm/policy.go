@@ -24,6 +24,7 @@ const (
 	fetchTool         = "fetch_url"
 	commandTool       = "run_command"
 	finishTool        = "finish"
+	askPersonTool     = "ask_person"
 )
 
 // mcpPrefix begins the name of a tool of an MCP server: mcp_SERVER_TOOL.
@@ -38,6 +39,7 @@ var groups = map[string][]string{
 	"group:web":        {fetchTool},
 	"group:exec":       {commandTool},
 	"group:answer":     {finishTool},
+	"group:people":     {askPersonTool},
 	"group:mcp":        nil, // all tools of MCP servers, whose names are known only in a run
 	"group:all":        nil,
 }
@@ -124,18 +126,19 @@ func shown(all []tool, stages ...filter) []tool {
 func delegating(name string) bool { return slices.Contains(groups["group:delegation"], name) }
 
 // analysing leaves an agent that only analyses the tools that change nothing (K45), and
-// names the others: a model that calls one all the same is told why it is refused. What it
-// hands on is judged at the agent that gets it.
-func analysing(spec agent.Spec, all []tool) (given []tool, denied map[string]bool) {
+// names the others: a model that calls one all the same is told why it is refused, or people
+// are asked where it is a server's tool, since what that does lands nowhere. What it hands on
+// is judged at the agent that gets it.
+func analysing(spec agent.Spec, all []tool) (given, guarded []tool, denied map[string]bool) {
 	if !spec.AnalysisOnly {
-		return all, nil
+		return all, nil, nil
 	}
 	denied = map[string]bool{}
 	given = shown(all, func(t tool) bool {
 		denied[t.Name] = t.changes
 		return !t.changes
 	})
-	return given, denied
+	return given, shown(all, func(t tool) bool { return t.changes && t.server != "" }), denied
 }
 
 // refusedAction answers a call of a tool that the rule for analyses keeps from the agent.

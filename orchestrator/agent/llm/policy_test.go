@@ -23,7 +23,7 @@ var (
 // Which tools a model is shown, by a pipeline of policies (P25): what is denied is never
 // among them. The README lists the runs that do not carry the tools of delegation (O24b).
 func TestWhichToolsAModelIsShown(t *testing.T) {
-	everything := slices.Concat(delegation, []string{"shared_context"}, fileTools, []string{"run_checks", "finish"})
+	everything := slices.Concat(delegation, []string{"shared_context", "ask_person"}, fileTools, []string{"run_checks", "finish"})
 	zero, two := 0, 2
 	for _, c := range []struct {
 		name string
@@ -33,13 +33,13 @@ func TestWhichToolsAModelIsShown(t *testing.T) {
 		want []string
 	}{
 		{name: "no policy is full access (P23)", want: everything},
-		{name: "without a repository there are no files", job: func(j *agent.Job) { j.Dir = "" }, want: append(slices.Clone(delegation), "shared_context", "finish")},
-		{name: "one agent alone delegates to nobody (P16, O2)", host: func(h *agenttest.Host) { h.Members = h.Members[:1] }, want: slices.Concat([]string{"shared_context"}, fileTools, []string{"run_checks", "finish"})},
-		{name: "the simple tier hands nothing on (O3, H19)", host: func(h *agenttest.Host) { h.Left = budget.Limits{Handoffs: &zero} }, want: slices.Concat([]string{"shared_context"}, fileTools, []string{"run_checks", "finish"})},
+		{name: "without a repository there are no files", job: func(j *agent.Job) { j.Dir = "" }, want: append(slices.Clone(delegation), "shared_context", "ask_person", "finish")},
+		{name: "one agent alone delegates to nobody (P16, O2)", host: func(h *agenttest.Host) { h.Members = h.Members[:1] }, want: slices.Concat([]string{"shared_context", "ask_person"}, fileTools, []string{"run_checks", "finish"})},
+		{name: "the simple tier hands nothing on (O3, H19)", host: func(h *agenttest.Host) { h.Left = budget.Limits{Handoffs: &zero} }, want: slices.Concat([]string{"shared_context", "ask_person"}, fileTools, []string{"run_checks", "finish"})},
 		{name: "a tier with hand-overs does", host: func(h *agenttest.Host) { h.Left = budget.Limits{Handoffs: &two} }, want: everything},
 		{name: "groups expand (P22)", job: policy([]string{"group:context", "group:checks"}, nil), want: []string{"shared_context", "run_checks", "finish"}},
 		{name: "the web is given by its name alone (P22)", job: policy([]string{"group:web", "search"}, nil), want: []string{"search", "fetch_url", "finish"}},
-		{name: "and so are commands (P22)", job: policy([]string{"group:all", "run_command"}, []string{"group:delegation", "group:fs"}), want: []string{"shared_context", "run_checks", "run_command", "finish"}},
+		{name: "and so are commands (P22)", job: policy([]string{"group:all", "run_command"}, []string{"group:delegation", "group:fs"}), want: []string{"shared_context", "ask_person", "run_checks", "run_command", "finish"}},
 		{name: "but not to an analysis (K45)", job: func(j *agent.Job) {
 			policy([]string{"search", "group:exec"}, nil)(j)
 			j.Agent.AnalysisOnly = true
@@ -48,7 +48,7 @@ func TestWhichToolsAModelIsShown(t *testing.T) {
 			policy([]string{"fetch_url", "search"}, nil)(j)
 			j.Agent.Network = agent.NetworkOff
 		}, want: []string{"search", "finish"}},
-		{name: "deny wins over allow (P23)", job: policy([]string{"group:all"}, []string{"group:delegation", "write_file", "propose_patch"}), want: []string{"shared_context", "read_file", "list_files", "search", "run_checks", "finish"}},
+		{name: "deny wins over allow (P23)", job: policy([]string{"group:all"}, []string{"group:delegation", "write_file", "propose_patch"}), want: []string{"shared_context", "ask_person", "read_file", "list_files", "search", "run_checks", "finish"}},
 		{name: "unknown names, empty groups and repetitions change nothing (P22)", job: policy([]string{"group:nothing", "", "group:mcp", "search", "search", "rm"}, []string{"who"}), want: []string{"search", "finish"}},
 		{name: "an empty allow-list allows nothing (P23)", job: policy([]string{}, nil), want: nil},
 		{name: "not even the end of the work, which needs no name in a list", job: policy([]string{"search"}, []string{"finish"}), want: []string{"search"}},
@@ -57,10 +57,10 @@ func TestWhichToolsAModelIsShown(t *testing.T) {
 			policy([]string{}, nil)(j)
 		}, want: []string{"finish"}},
 		{name: "at the depth limit the tools stay (P59, X4)", host: atDepth, want: everything},
-		{name: "or are hidden from a leaf by the setting (P24, X4)", host: atDepth, hide: true, want: slices.Concat([]string{"shared_context"}, fileTools, []string{"run_checks", "finish"})},
-		{name: "whatever refuses each of the others (P24, X1)", host: refusedByMany, hide: true, want: slices.Concat([]string{"shared_context"}, fileTools, []string{"run_checks", "finish"})},
-		{name: "an analysis is given what changes nothing (K45)", job: func(j *agent.Job) { j.Agent.AnalysisOnly = true }, want: slices.Concat(delegation, []string{"shared_context", "read_file", "list_files", "search", "run_checks", "finish"})},
-		{name: "which still reads what was handed over (H7)", host: atDepth, job: func(j *agent.Job) { j.Handover = &agent.Handover{} }, hide: true, want: slices.Concat([]string{"accept_handoff", "shared_context"}, fileTools, []string{"run_checks", "finish"})},
+		{name: "or are hidden from a leaf by the setting (P24, X4)", host: atDepth, hide: true, want: slices.Concat([]string{"shared_context", "ask_person"}, fileTools, []string{"run_checks", "finish"})},
+		{name: "whatever refuses each of the others (P24, X1)", host: refusedByMany, hide: true, want: slices.Concat([]string{"shared_context", "ask_person"}, fileTools, []string{"run_checks", "finish"})},
+		{name: "an analysis is given what changes nothing (K45)", job: func(j *agent.Job) { j.Agent.AnalysisOnly = true }, want: slices.Concat(delegation, []string{"shared_context", "ask_person", "read_file", "list_files", "search", "run_checks", "finish"})},
+		{name: "which still reads what was handed over (H7)", host: atDepth, job: func(j *agent.Job) { j.Handover = &agent.Handover{} }, hide: true, want: slices.Concat([]string{"accept_handoff", "shared_context", "ask_person"}, fileTools, []string{"run_checks", "finish"})},
 		{name: "who was handed work keeps the tools when the last hand-over was used (P59)", host: func(h *agenttest.Host) { h.Left = budget.Limits{Handoffs: &zero} }, job: func(j *agent.Job) { j.From = "helper" }, want: everything},
 		{name: "in the middle of a chain they stay in any case (P24)", hide: true, want: everything},
 	} {

@@ -29,6 +29,9 @@ type tool struct {
 	// agent that only analyses is not given it (K45).
 	changes bool
 	run     func(ctx context.Context, call agent.Block) (answer, error)
+	server  string                                            // whose tool it is, "" for our own
+	hints   agent.Hints                                       // that its server gives
+	asks    func(call agent.Block) (*agent.Question, *answer) // what it asks people; nil for the others
 	// hops are the hand-overs that the call asks for, or the answer that says what is
 	// wrong with it. They must be the same each time.
 	hops func(call agent.Block) ([]agent.Hop, *answer)
@@ -96,6 +99,8 @@ type Toolbox interface {
 	Tools() []model.Tool
 	// ReadOnly reports whether a tool changes nothing, as its server or the settings say.
 	ReadOnly(name string) bool
+	// Origin says whose tool it is, and what its server says of it.
+	Origin(name string) (server string, hints agent.Hints)
 	// Away says what could not be reached, as sentences for the model.
 	Away() []string
 	// Call runs one. A tool that fails, or whose server is away, is a text and true; an
@@ -169,7 +174,8 @@ func (c *conversation) chooseTools(ctx context.Context) error {
 	all := c.builtIn()
 	for _, box := range c.boxes {
 		for _, t := range box.Tools() {
-			all = append(all, tool{Tool: t, alone: true, changes: !box.ReadOnly(t.Name), run: func(ctx context.Context, call agent.Block) (answer, error) {
+			server, hints := box.Origin(t.Name)
+			all = append(all, tool{Tool: t, alone: true, changes: !box.ReadOnly(t.Name), server: server, hints: hints, run: func(ctx context.Context, call agent.Block) (answer, error) {
 				text, isError, err := box.Call(ctx, call.Name, call.Input)
 				return answer{Text: text, IsError: isError, Changed: c.job.Dir != ""}, err
 			}})
@@ -180,13 +186,13 @@ func (c *conversation) chooseTools(ctx context.Context) error {
 		func(t tool) bool {
 			return Allowed(c.job.Agent.Tools, t.Name) || t.Name == finishTool && mayFinish(c.job.Agent)
 		})
-	c.tools, c.denied = analysing(c.job.Agent, all)
+	c.tools, c.guarded, c.denied = analysing(c.job.Agent, all)
 	return nil
 }
 
 // builtIn are the tools that need no server: those for files only where there are some.
 func (c *conversation) builtIn() []tool {
-	all := []tool{c.listAgents(), c.delegate(), c.handoff(), c.acceptHandoff(), c.spawn(), c.sharedContext()}
+	all := []tool{c.listAgents(), c.delegate(), c.handoff(), c.acceptHandoff(), c.spawn(), c.sharedContext(), askPerson()}
 	if c.job.Dir != "" {
 		all = append(all, c.readFile(), c.listFiles(), c.search(), c.writeFile(), c.proposePatch(), c.runChecks())
 	}
@@ -249,9 +255,11 @@ func (c *conversation) leaf() bool {
 
 // tool finds a tool by its name, nil when the run has none.
 func (c *conversation) tool(name string) *tool {
-	for i := range c.tools {
-		if c.tools[i].Name == name {
-			return &c.tools[i]
+	for _, all := range [][]tool{c.tools, c.guarded} {
+		for i := range all {
+			if all[i].Name == name {
+				return &all[i]
+			}
 		}
 	}
 	return nil

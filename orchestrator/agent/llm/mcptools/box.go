@@ -53,6 +53,7 @@ type bound struct {
 	server *server
 	name   string // as the server calls it
 	safe   bool   // it changes nothing
+	hints  agent.Hints
 }
 
 // server is one server of one run.
@@ -187,7 +188,7 @@ func (b *Box) add(s *server) {
 		if _, taken := b.byName[shown.Name]; !ok || taken {
 			continue
 		}
-		b.byName[shown.Name] = bound{s, t.Name, changesNothing(s.MCPServer, t)}
+		b.byName[shown.Name] = bound{s, t.Name, changesNothing(s.MCPServer, t), hintsOf(t)}
 		b.tools = append(b.tools, shown)
 	}
 }
@@ -197,6 +198,27 @@ func (b *Box) Tools() []model.Tool { return slices.Clone(b.tools) }
 
 // ReadOnly reports whether a tool changes nothing: its server says so, or the settings do.
 func (b *Box) ReadOnly(name string) bool { return b.byName[name].safe }
+
+// Origin says whose tool it is, and what its server says of it.
+func (b *Box) Origin(name string) (server string, hints agent.Hints) {
+	t, ok := b.byName[name]
+	if !ok {
+		return "", agent.Hints{}
+	}
+	hints = t.hints
+	if t.safe {
+		hints.ReadOnly = new(true) // the settings may say so, too
+	}
+	return t.server.Name, hints
+}
+
+// hintsOf is what a server says of a tool.
+func hintsOf(t *mcp.Tool) agent.Hints {
+	if t.Annotations == nil {
+		return agent.Hints{}
+	}
+	return agent.Hints{ReadOnly: &t.Annotations.ReadOnlyHint, Destructive: t.Annotations.DestructiveHint, OpenWorld: t.Annotations.OpenWorldHint}
+}
 
 // changesNothing trusts the one hint that says so. That a tool is not destructive, or says
 // nothing of itself, is not enough.
