@@ -250,15 +250,26 @@ func understandRules(c *config.Config) []string {
 	return append(all, "default: "+words(policy.Rule{Need: 1})+" when no rule matches")
 }
 
-// understandHandovers has one line for each rule about hand-overs; none where there are none.
+// understandHandovers has one line for each rule about hand-overs and about calls of tools; none
+// where there are none.
 func understandHandovers(c *config.Config) []string {
 	all := []string{}
-	for _, r := range c.File.Approval.Handovers {
-		rule := policy.Rule{Need: 1, From: r.From, Deny: r.Deny}
-		if r.Need != nil {
-			rule.Need = *r.Need
+	said := func(what, name, when string, need *int, from []string, deny bool) {
+		rule := policy.Rule{Need: 1, From: from, Deny: deny}
+		if need != nil {
+			rule.Need = *need
 		}
-		all = append(all, r.Name+" (hand-overs): "+rule.Outcome()+" when "+r.When)
+		all = append(all, name+" ("+what+"): "+rule.Outcome()+" when "+when)
+	}
+	for _, r := range c.File.Approval.Handovers {
+		said("hand-overs", r.Name, r.When, r.Need, r.From, r.Deny)
+	}
+	for _, r := range c.File.Approval.Actions {
+		what := "calls of tools"
+		if r.Shadow {
+			what += ", on trial, decides nothing"
+		}
+		said(what, r.Name, r.When, r.Need, r.From, r.Deny)
 	}
 	return all
 }

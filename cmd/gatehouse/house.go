@@ -143,8 +143,8 @@ func hiddenBy(cfg *config.Config) []string {
 
 // gatewayConfig is the part of the configuration that the gateway needs.
 func gatewayConfig(c *config.Config) approval.Config {
-	return approval.Config{FourEyes: c.FourEyes, Expires: c.Expires, Location: c.Location, Policy: c.Policy, Handovers: c.Handovers, OnNo: c.File.Approval.OnNo, Groups: c.Groups,
-		Channels: []approval.Channel{passive.Inbox}, Agents: agentRules(c), Approvers: c.Approvers, Careful: c.File.Approval.Careful, Remind: c.Remind, Escalate: c.Escalate, Triggers: triggerOwners(c), OtherRules: c.OtherRules(), SameHandovers: c.SameHandovers()}
+	return approval.Config{FourEyes: c.FourEyes, Expires: c.Expires, Location: c.Location, Policy: c.Policy, Handovers: c.Handovers, Actions: c.Actions, OnNo: c.File.Approval.OnNo, Groups: c.Groups,
+		Channels: []approval.Channel{passive.Inbox}, Agents: agentRules(c), Approvers: c.Approvers, Careful: c.File.Approval.Careful, Remind: c.Remind, Escalate: c.Escalate, Triggers: triggerOwners(c), OtherRules: c.OtherRules(), SameHandovers: c.SameHandovers(), SameActions: c.SameActions()}
 }
 
 // triggerOwners is who owns each trigger.
@@ -160,7 +160,7 @@ func triggerOwners(c *config.Config) map[string]string {
 func agentRules(c *config.Config) map[string]approval.AgentRule {
 	rules := map[string]approval.AgentRule{}
 	for _, s := range c.Engine.Agents.All() {
-		rules[s.Name] = approval.AgentRule{Mode: s.Approval, Owner: s.Owner}
+		rules[s.Name] = approval.AgentRule{Mode: s.Approval, Owner: s.Owner, AnalysisOnly: s.AnalysisOnly}
 	}
 	return rules
 }

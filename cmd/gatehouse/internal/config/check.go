@@ -19,6 +19,7 @@ import (
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/web/wire"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -176,11 +177,7 @@ func stepPath(s string) []any {
 
 // policy compiles the rules.
 func (b *builder) policy() *policy.Policy {
-	var rules []policy.RuleConfig
-	for i, r := range b.file.Approval.Rules {
-		rules = append(rules, policy.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow,
-			Expires: b.duration(at("approval", "rules", i, "expires"), r.Expires, 0)})
-	}
+	rules := b.rulesOf("rules", b.file.Approval.Rules)
 	policy, problems := policy.CompileRules(rules, b.file.Groups)
 	b.ruleProblems("rules", rules, problems)
 	return policy
@@ -205,6 +202,24 @@ func (b *builder) handovers() *policy.HandoverPolicy {
 	policy, problems := policy.CompileHandovers(rules, b.file.Groups)
 	b.ruleProblems("handovers", rules, problems)
 	return policy
+}
+
+// actions compiles the rules about calls of tools.
+func (b *builder) actions() *policy.ActionPolicy {
+	rules := b.rulesOf("actions", b.file.Approval.Actions)
+	policy, problems := policy.CompileActions(rules, b.file.Groups)
+	b.ruleProblems("actions", rules, problems)
+	return policy
+}
+
+// rulesOf are the rules of a list as they are compiled.
+func (b *builder) rulesOf(list string, written []wire.PolicyRule) []policy.RuleConfig {
+	var rules []policy.RuleConfig
+	for i, r := range written {
+		rules = append(rules, policy.RuleConfig{Name: r.Name, When: r.When, Need: r.Need, From: r.From, Deny: r.Deny, Shadow: r.Shadow,
+			Expires: b.duration(at("approval", list, i, "expires"), r.Expires, 0)})
+	}
+	return rules
 }
 
 // ruleProblems adds what is wrong with the rules of a list, each at its place in the file.

@@ -41,6 +41,7 @@ type Config struct {
 	Expires     time.Duration
 	Policy      *policy.Policy
 	Handovers   *policy.HandoverPolicy
+	Actions     *policy.ActionPolicy
 	Groups      map[string][]string
 	Approvers   map[string][]string // groups by repository
 	Remind      []time.Duration     // before the deadline, longest first
@@ -148,7 +149,7 @@ func (b *builder) build() *Config {
 	c.Engine.Lifespans = b.lifespans()
 	c.Engine.Retention = b.retention()
 	c.Expires = span(f.Approval.Expires)
-	c.Policy, c.Handovers = b.policy(), b.handovers()
+	c.Policy, c.Handovers, c.Actions = b.policy(), b.handovers(), b.actions()
 	c.Remind, c.Escalate, c.Approvers = b.remind(), b.escalate(), b.approvers()
 	c.Bots, c.Webhooks = b.bots(), b.webhooks()
 	c.Providers = b.providers()

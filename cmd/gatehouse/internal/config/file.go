@@ -178,6 +178,8 @@ type Approval struct {
 	// Handovers say before which hand-overs people are asked (H18).
 	Handovers []HandoverRule `yaml:"handovers"`
 	OnNo      string         `yaml:"on_no" offers:"tell end"`
+	// Actions say before which calls of tools people are asked; without one nobody is.
+	Actions []wire.PolicyRule `yaml:"actions"`
 }
 
 // Escalation lets further groups decide once a request has waited.

@@ -100,6 +100,9 @@ func (c *Config) asked() []asking {
 	for i, r := range c.File.Approval.Handovers {
 		all = append(all, asking{fmt.Sprintf("rule %q", r.Name), r.From, []any{"approval", "handovers", i, "from"}, needOf(r.Need)})
 	}
+	for i, r := range c.File.Approval.Actions {
+		all = append(all, asking{fmt.Sprintf("rule %q", r.Name), r.From, []any{"approval", "actions", i, "from"}, needOf(r.Need)})
+	}
 	for i, e := range c.File.Approval.Escalate {
 		all = append(all, asking{"this step of the escalation", e.To, []any{"approval", "escalate", i, "to"}, 0})
 	}

@@ -158,7 +158,7 @@ func TestEveryKeyThatSoundsSecretIsHidden(t *testing.T) {
 // that is shown; the others mean nothing where they are not written.
 func TestDefaultsAreKnown(t *testing.T) {
 	unsaid := []string{"engine.budget.handoffs", "engine.budget.agents", "engine.budget.time", "engine.tiers", "engine.daily_usd", "engine.spawn.per_agent", "engine.queue_timeout", "approval.remind", "approval.careful", "approval.escalate",
-		"approval.rules", "approval.handovers"}
+		"approval.rules", "approval.handovers", "approval.actions"}
 	c, err := Parse("", nil, env())
 	if err != nil {
 		t.Fatal(err)

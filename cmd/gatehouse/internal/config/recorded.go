@@ -50,6 +50,14 @@ func (c *Config) SameHandovers() func(taken []event.Configured) bool {
 	return func(taken []event.Configured) bool { return len(other(taken)) == 0 }
 }
 
+// SameActions returns what tells whether they have the rules of c about calls of tools.
+func (c *Config) SameActions() func(taken []event.Configured) bool {
+	other := c.other(func(key string) bool {
+		return strings.HasPrefix(key, "approval.actions") || strings.HasPrefix(key, "agents.") && strings.HasSuffix(key, ".analysis_only")
+	})
+	return func(taken []event.Configured) bool { return len(other(taken)) == 0 }
+}
+
 // other returns what compares recorded settings with those of c under some keys.
 func (c *Config) other(counts func(key string) bool) func(taken []event.Configured) []string {
 	only := func(all []event.Configured) map[string]string {
@@ -132,7 +140,7 @@ func (c *Config) order() []event.Configured {
 	if c.doc == nil {
 		return nil
 	}
-	for _, list := range []string{"rules", "handovers"} {
+	for _, list := range []string{"rules", "handovers", "actions"} {
 		n := c.doc.find("approval", list)
 		if n == nil || n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
 			continue

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"gatehouse/approval/policy"
 	"gatehouse/web/wire"
 
 	"go.yaml.in/yaml/v3"
@@ -84,9 +85,9 @@ func whole(n *yaml.Node) *yaml.Node {
 // Hints are the rules that work but that some requester could never satisfy, each with
 // its place. They need the text of the file once more: a Config keeps no places.
 func (c *Config) Hints() []string {
-	found, handed := c.Policy.Hints(c.Groups, c.FourEyes), c.Handovers.Hints(c.Groups, c.FourEyes)
+	found, handed, called := c.Policy.Hints(c.Groups, c.FourEyes), c.Handovers.Hints(c.Groups, c.FourEyes), c.Actions.Hints(c.Groups, c.FourEyes)
 	trusting := c.trusting()
-	if len(found)+len(handed)+len(trusting) == 0 || c.Path == "" {
+	if len(found)+len(handed)+len(called)+len(trusting) == 0 || c.Path == "" {
 		return nil
 	}
 	d := &document{name: c.Path}
@@ -96,12 +97,14 @@ func (c *Config) Hints() []string {
 			d = read
 		}
 	}
-	hints := make([]string, 0, len(found)+len(handed))
-	for _, p := range found {
-		hints = append(hints, d.at(d.find("approval", "rules", p.Rule, p.Field), p.Message).Error())
-	}
-	for _, p := range handed {
-		hints = append(hints, d.at(d.find("approval", "handovers", p.Rule, p.Field), p.Message).Error())
+	hints := make([]string, 0, len(found)+len(handed)+len(called))
+	for _, of := range []struct {
+		list  string
+		hints []policy.Problem
+	}{{"rules", found}, {"handovers", handed}, {"actions", called}} {
+		for _, p := range of.hints {
+			hints = append(hints, d.at(d.find("approval", of.list, p.Rule, p.Field), p.Message).Error())
+		}
 	}
 	for _, name := range trusting {
 		hints = append(hints, d.at(d.find("agents", name, "trust_checkout"), fmt.Sprintf(
