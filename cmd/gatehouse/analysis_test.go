@@ -10,8 +10,11 @@ import (
 	"sync"
 	"testing"
 
+	"gatehouse/approval"
 	"gatehouse/cmd/gatehouse/internal/placetest"
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
+	"gatehouse/orchestrator/record/event"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -64,7 +67,9 @@ agents:
 `
 
 // K45: what an agent that only analyses does passes by itself, so it is given only what
-// changes nothing. A call of anything else is refused in words, and nothing happens.
+// changes nothing. A call of a server's tool that may change something is asked about: the
+// model parks meanwhile, also over a restart, and its answer passes by no rule once people
+// allowed one. What would change files is refused in words.
 func TestAnAnalysisHasNoToolThatChangesAnything(t *testing.T) {
 	t.Parallel()
 	var shown sync.Map
@@ -88,31 +93,51 @@ func TestAnAnalysisHasNoToolThatChangesAnything(t *testing.T) {
 	ops := &operations{}
 	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), strings.NewReplacer("ANTHROPIC", models.Anthropic(), "OPS", ops.serve(t)).Replace(analysts))
 	n := p.Start(p.Config, "")
-	root := answered(p, n.Send("analyst", "app", "analyse"))
+	id := n.Send("analyst", "app", "analyse")
+	first := p.Asked(id)
+	p.Until("both calls are asked about", func() bool { return len(p.Requests(id, approval.Pending)) == 2 })
+	if first.Rule.Name != "analysis-only" || first.Action.Server != "ops" || p.Root(id).State != orchestrator.Waiting || p.Root(id).Holder != "" {
+		t.Errorf("asked %+v by %q while it is %s", first.Action, first.Rule.Name, p.Root(id).State)
+	}
+	n.Kill()
+	n = p.Start(p.Config, "")
+	for _, r := range p.Requests(id, approval.Pending) {
+		verdict := map[string]any{"verdict": "approve"}
+		if r.Action.Tool == "mcp_ops_tidy" {
+			verdict = map[string]any{"verdict": "reject", "comment": "it is tidy"}
+		}
+		if code, said := casts(n, p.Approver, r, verdict); code != http.StatusOK {
+			t.Fatalf("decided on %s: %d %+v", r.Action.Tool, code, said)
+		}
+	}
+	root := answered(p, id)
 	got, _ := shown.Load("analyst")
-	if want := []string{"finish", "list_files", "mcp_ops_count", "mcp_ops_look", "read_file", "run_checks", "search", "shared_context"}; !slices.Equal(got.([]string), want) {
+	if want := []string{"ask_person", "finish", "list_files", "mcp_ops_count", "mcp_ops_look", "read_file", "run_checks", "search", "shared_context"}; !slices.Equal(got.([]string), want) {
 		t.Errorf("the analyst was given %v; want %v", got, want)
 	}
 	lines := strings.Split(root.Result.Text, "\n")
 	if len(lines) != 5 || lines[3] != "did count" || lines[4] != "did look" {
 		t.Fatalf("its calls were answered %q", lines)
 	}
-	for i, tool := range []string{"mcp_ops_deploy_production", "write_file", "mcp_ops_tidy"} {
-		if !strings.HasPrefix(lines[i], "action_refused: The rule analysis-only refuses "+tool) {
-			t.Errorf("%s was answered %q", tool, lines[i])
+	for i, want := range []string{"did deploy_production", "action_refused: The rule analysis-only refuses write_file", "action_refused: bob said no to this call of mcp_ops_tidy: \"it is tidy\"."} {
+		if !strings.HasPrefix(lines[i], want) {
+			t.Errorf("call %d was answered %q", i+1, lines[i])
 		}
+	}
+	if placetest.Count(p.Events(id), event.Decided, "rule:analysis-only") != 0 {
+		t.Error("what people had allowed passed by the rule")
 	}
 	ops.mu.Lock()
 	done := slices.Clone(ops.done)
 	ops.mu.Unlock()
-	if !slices.Equal(done, []string{"count", "look"}) {
+	if !slices.Equal(done, []string{"deploy_production", "count", "look"}) {
 		t.Errorf("what happened: %v", done)
 	}
 	n.Send("operator", "app", "operate")
 	p.Until("the operator's calls", func() bool {
 		ops.mu.Lock()
 		defer ops.mu.Unlock()
-		return slices.Contains(ops.done, "deploy_production")
+		return strings.Count(strings.Join(ops.done, " "), "deploy_production") == 2
 	})
 	if got, _ := shown.Load("operator"); !slices.Contains(got.([]string), "mcp_ops_deploy_production") || !slices.Contains(got.([]string), "write_file") {
 		t.Errorf("the operator was given %v", got)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/approval"
 	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
@@ -28,6 +29,8 @@ const codingTeam = `
 engine: {workers: 4}
 repositories:
   app: {path: "REPO", branch: main}
+approval:
+  actions: [{name: shell, when: tool == "Bash", need: 1}]
 agents:
   coder:
     kind: command
@@ -288,4 +291,51 @@ func TestACodingAgentThatIsNotSignedInSaysSo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Claude Code without ACP asks through the MCP server of its run, as README.md has it: a shell
+// command waits for a yes, runs once, and what a person refuses does not run.
+func TestACodingAgentAsksThroughTheGate(t *testing.T) {
+	claude := codingAgents[0]
+	claude.command = `command: ["<programs>/claude", "-p", "--permission-mode", "default", "--permission-prompt-tool", "mcp__gatehouse__approve",
+      "--mcp-config", '{"mcpServers":{"gatehouse":{"command":"gatehouse","args":["mcp","permission"]}}}', "--strict-mcp-config", "--setting-sources", "user"]
+    env: {PLACE: MARK, <key> CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", ANTHROPIC_BASE_URL: "<service>"}`
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		n, _ := claude.install(t, database, true, func(a modeltest.Ask) modeltest.Answer {
+			switch a.Turn {
+			case 1:
+				return modeltest.Answer{Calls: []modeltest.Call{claude.shell("echo yes >> answered.txt")}}
+			case 2:
+				return modeltest.Answer{Calls: []modeltest.Call{claude.shell("echo no >> refused.txt")}}
+			}
+			return modeltest.Say("It said: " + last(a))
+		})
+		root := n.Send("coder", "app", "one")
+		first := n.Asked(root)
+		if first.Action == nil || first.Action.Tool != "Bash" || first.Call().Command() != "echo yes >> answered.txt" {
+			t.Fatalf("asked %+v", first.Action)
+		}
+		if code, err := n.Decide(first); err != nil || code != http.StatusOK {
+			t.Fatalf("approved: %d, %v", code, err)
+		}
+		var second approval.Request
+		n.Until("the second call", func() bool {
+			second = n.Asked(root)
+			return second.ID != first.ID
+		})
+		if code, said := casts(n, n.Approver, second, map[string]any{"verdict": "reject", "comment": "not that one"}); code != http.StatusOK {
+			t.Fatalf("rejected: %d %+v", code, said)
+		}
+		var change approval.Request
+		n.Until("the change", func() bool {
+			change = n.Asked(root)
+			return change.IsPatch()
+		})
+		if len(change.Revision.Files) != 1 || change.Revision.Files[0].Path != "answered.txt" || change.Revision.Added != 1 {
+			t.Errorf("it changed %+v", change.Revision.Files)
+		}
+		if !strings.Contains(change.Revision.Text, "not that one") {
+			t.Errorf("it was told %q", change.Revision.Text)
+		}
+	})
 }

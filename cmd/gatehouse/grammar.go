@@ -37,11 +37,18 @@ type CLI struct {
 	Children cli.ChildrenCmd `cmd:"" help:"Inside a run: list what it handed on, or wait until all of it has ended."`
 	Handoff  cli.HandoffCmd  `cmd:"" help:"Inside a run: give the rest of the work away; the answer ends this run."`
 
+	Permit cli.PermitCmd `cmd:"" help:"Inside a run: ask whether a tool may be called."`
+	Ask    cli.AskCmd    `cmd:"" help:"Inside a run: ask people a question and print the answer."`
+
+	MCP cli.MCPCmd `cmd:"" name:"mcp" help:"Servers of the Model Context Protocol."`
+
 	Approvals      cli.ApprovalsCmd      `cmd:"" help:"List approval requests."`
 	Review         cli.ReviewCmd         `cmd:"" help:"Show a request and its diff."`
 	Approve        cli.ApproveCmd        `cmd:"" help:"Say yes to what was read."`
 	Reject         cli.RejectCmd         `cmd:"" help:"Say no, with the reason."`
 	RequestChanges cli.RequestChangesCmd `cmd:"" help:"Ask the agent to work on it again."`
+	Answer         cli.AnswerCmd         `cmd:"" help:"Answer a question of an agent."`
+	Grants         cli.GrantsCmd         `cmd:"" help:"Show and end what was allowed for the rest of a task."`
 	Revert         cli.RevertCmd         `cmd:"" help:"Undo what has landed, by a change of its own."`
 
 	Agents  cli.AgentsCmd  `cmd:"" help:"The agents and what they do now."`

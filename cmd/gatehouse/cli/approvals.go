@@ -78,6 +78,9 @@ func where(r wire.Request) string {
 	if r.IsHandover() {
 		return "hand-over to " + console.Line(r.Question.To)
 	}
+	if !r.IsPatch() {
+		return asksWhat(r)
+	}
 	if r.Pushes() && r.Branch != "" {
 		return console.Line(r.Repository) + "/" + console.Line(r.Branch)
 	}

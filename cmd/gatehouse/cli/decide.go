@@ -23,8 +23,10 @@ type ApproveCmd struct {
 	Ticked []string `help:"With --digest: the codes of the warnings that you have looked at, separated by commas." placeholder:"CODE,CODE"`
 	Yes    bool     `help:"Do not ask on a terminal: what gatehouse review has shown, or --digest names, is approved."`
 	// A path may hold a comma, so one flag takes a list and the other one path.
-	Files []string `help:"Approve only these changed files, separated by commas; the rest is declined." placeholder:"A,B"`
-	File  []string `sep:"none" help:"Approve only this changed file; may be repeated." placeholder:"PATH"`
+	// ForTask is for a call of a tool.
+	ForTask bool     `help:"Of a call: allow what gatehouse review names for the rest of the task, and not this call alone."`
+	Files   []string `help:"Approve only these changed files, separated by commas; the rest is declined." placeholder:"A,B"`
+	File    []string `sep:"none" help:"Approve only this changed file; may be repeated." placeholder:"PATH"`
 }
 
 // WholeDigest is a digest as the contract writes it. A beginning of one could be made to
@@ -73,7 +75,14 @@ func (c *ApproveCmd) Run(ctx context.Context, sh *console.Shell, api *client.Cli
 	if asks && read.Digest == r.Digest && !ask(sh, r, files) {
 		return console.Fail(console.ExitFailed, "Nothing was approved.")
 	}
-	return decide(ctx, sh, api, r, wire.Verdict{Verdict: "approve", Files: files, Digest: read.Digest, Revision: read.Revision, Ticked: append(read.Codes, c.Ticked...)})
+	return decide(ctx, sh, api, r, wire.Verdict{Verdict: "approve", Scope: scopeOf(c.ForTask), Files: files, Digest: read.Digest, Revision: read.Revision, Ticked: append(read.Codes, c.Ticked...)})
+}
+
+func scopeOf(forTask bool) string {
+	if forTask {
+		return "task"
+	}
+	return ""
 }
 
 // renewing names the command that stands in place of a yes to what was overtaken.
@@ -93,6 +102,11 @@ func ask(sh *console.Shell, r wire.Request, files []string) bool {
 	}
 	if r.IsHandover() {
 		fmt.Fprintf(sh.Errs, "%s  %s%s\n%s\nLet %s work on it? [y/N] ", console.Line(r.ID), where(r), warnings, console.Line(r.Title), console.Line(r.Question.To))
+		agreed, _ := yes(sh)
+		return agreed
+	}
+	if !r.IsPatch() {
+		fmt.Fprintf(sh.Errs, "%s  %s%s\n%s\nLet %s make this call? [y/N] ", console.Line(r.ID), where(r), warnings, console.Line(r.Title), console.Line(r.Agent))
 		agreed, _ := yes(sh)
 		return agreed
 	}
@@ -204,7 +218,7 @@ func decide(ctx context.Context, sh *console.Shell, api *client.Client, r wire.R
 	switch {
 	case err != nil:
 		return err
-	case (after.State == "approved" || after.State == "stale" || inPart(after)) && !after.IsHandover():
+	case (after.State == "approved" || after.State == "stale" || inPart(after)) && after.IsPatch():
 		return followLanding(ctx, sh, api, after)
 	case missed: // it counts, and others are needed; what they say yes to lands no more than this
 		return nothingLanded(renewing(after))
@@ -234,7 +248,7 @@ func delivered(r wire.Result) string {
 
 // said says in words what a verdict was.
 func said(verdict string) string {
-	words := map[string]string{"approve": "approved", "reject": "rejected", "request_changes": "asked for changes", "edit": "edited it", "withdraw": "withdrew the approval"}
+	words := map[string]string{"approve": "approved", "reject": "rejected", "request_changes": "asked for changes", "edit": "edited it", "withdraw": "withdrew the approval", "answer": "answered"}
 	return cmp.Or(words[verdict], strings.ReplaceAll(console.Line(verdict), "_", " "))
 }
 
@@ -246,6 +260,9 @@ func outcome(r wire.Request, verdict string) string {
 	case "approved":
 		if r.IsHandover() {
 			return "approved; the work is handed to " + console.Line(r.Question.To)
+		}
+		if !r.IsPatch() {
+			return "approved; " + console.Line(r.Agent) + " may make the call"
 		}
 		if r.Pushes() {
 			return "approved, being pushed to " + console.Line(r.Branch)
@@ -259,6 +276,9 @@ func outcome(r wire.Request, verdict string) string {
 	case "rejected":
 		if r.IsHandover() {
 			return "rejected; " + console.Line(r.Question.To) + " is not asked to work"
+		}
+		if !r.IsPatch() {
+			return "rejected; " + console.Line(r.Agent) + " is told"
 		}
 		return "rejected; nothing landed"
 	case "superseded":

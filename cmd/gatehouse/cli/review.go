@@ -55,6 +55,13 @@ func showRequest(ctx context.Context, sh *console.Shell, api *client.Client, r w
 		rememberShown(sh, api, r)
 		return r, nil
 	}
+	if !r.IsPatch() {
+		if err := showAsked(ctx, sh, r); err != nil {
+			return r, err
+		}
+		rememberShown(sh, api, r)
+		return r, nil
+	}
 	var diff bytes.Buffer
 	digest, err := api.Patch(ctx, r.ID, &diff)
 	if err != nil {
@@ -152,7 +159,7 @@ func showHeader(sh *console.Shell, w io.Writer, r wire.Request) {
 			return sh.Paint("bad", "✕ "+console.Line(c.Command)+" (failed)")
 		}), "   "))
 	}
-	if said := strings.TrimSpace(r.Text); said != "" && !r.IsHandover() {
+	if said := strings.TrimSpace(r.Text); said != "" && r.IsPatch() {
 		quoted(w, console.Line(r.Agent)+" says:", said)
 	}
 }
@@ -336,7 +343,7 @@ func quoted(w io.Writer, head, said string) {
 // whereSize is what a yes to r does, for its first line: where a patch lands and how
 // large it is, or to whom work is handed.
 func whereSize(r wire.Request) string {
-	if r.IsHandover() {
+	if !r.IsPatch() {
 		return where(r)
 	}
 	return fmt.Sprintf("%s  +%d −%d  %s", where(r), r.Added, r.Removed, console.Counted(len(r.Files), "file"))

@@ -171,7 +171,7 @@ func (p *planter) outcome(d wire.Delegation) string {
 
 // size is how much a request changes: +48 −12, 3 files.
 func size(r wire.Request) string {
-	if r.IsHandover() {
+	if !r.IsPatch() {
 		return ""
 	}
 	return fmt.Sprintf("+%d −%d, %s", r.Added, r.Removed, console.Counted(len(r.Files), "file"))

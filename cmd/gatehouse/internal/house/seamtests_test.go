@@ -52,6 +52,7 @@ var seamTests = map[string]string{
 	"Host.Progress": killedThere, "Host.Usage": results, "Host.PutContext": board, "Host.Delegate": results, "Host.Await": results, "Host.Sandbox": confined,
 	"Host.Confined": confined, "Host.SaveTurn": killedTurns, "Host.Delta": typed, "Host.Ended": inquiry, "Host.Roster": team, "Host.Shared": board,
 	"Host.Checks": "orchestrator TestRandomModels", "Host.Apply": "orchestrator TestRandomModels", "Host.Reserve": calls, "Host.Remaining": calls, "Host.Over": killedThere,
+	"Host.Ask": "cmd/gatehouse TestACallIsApprovedFromTheCommandLine", "Host.Consult": "cmd/gatehouse TestAnAnalysisHasNoToolThatChangesAnything", "Host.Proceed": "orchestrator/agent/llm TestACallThatPeopleAreAskedAbout",
 }
 
 // TestEverySeamHasItsTest: whoever adds a field or a method names the test that notices

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/cmd/gatehouse/internal/placetest"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/people"
+	"gatehouse/web/wire"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// callingTeam is a program that asks before it publishes, and then asks a person a question.
+const callingTeam = `
+agents:
+  coder: {kind: command, sandbox: off, command: [sh, -c, 'cat > /dev/null;
+    if said=$(gatehouse permit --tool Bash --input "{\"command\":\"npm publish\"}"); then echo published >> DIR/ran; else echo refused >> DIR/ran; fi;
+    colour=$(gatehouse ask "Which colour?" --choice red --choice blue); echo "$said $colour"']}
+approval:
+  actions:
+    - {name: shell, when: tool == "Bash", need: 1}
+`
+
+// A program's call waits for a yes from the command line, over kill -9 of the server, and is
+// made once; its question is answered from there, too.
+func TestACallIsApprovedFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, callingTeam)
+		n := p.Start(p.Config, "")
+		root := n.Send("coder", "", "one")
+		r := p.Asked(root)
+		if r.Kind != approval.Action || r.Title != "Call Bash: npm publish" {
+			t.Fatalf("asked %s %q", r.Kind, r.Title)
+		}
+		if out, code := p.Cli(n, "approve", r.ID); code != 1 || !strings.Contains(out, "You have not read") {
+			t.Errorf("approved unread: exit %d\n%s", code, out)
+		}
+		n.Kill()
+		n = p.Start(p.Config, "")
+		out, code := p.Cli(n, "review", r.ID)
+		if code != 0 || !strings.Contains(out, "coder wants to call Bash with") || !strings.Contains(out, "command: npm publish") || !strings.Contains(out, "for the rest of the task: Bash with commands that begin: npm publish") {
+			t.Errorf("review: exit %d\n%s", code, out)
+		}
+		if out, code = p.Cli(n, "approve", r.ID, "--for-task"); code != 0 || !strings.Contains(out, "coder may make the call") {
+			t.Fatalf("approve: exit %d\n%s", code, out)
+		}
+		q := p.Asked(root)
+		if ran, err := os.ReadFile(filepath.Join(p.Dir, "ran")); err != nil || string(ran) != "published\n" {
+			t.Errorf("it ran %q, %v", ran, err)
+		}
+		if out, code = p.Cli(n, "grants", root); code != 0 || !strings.Contains(out, "coder: Bash with commands that begin: npm publish") {
+			t.Errorf("grants: exit %d\n%s", code, out)
+		}
+		if out, code = p.Cli(n, "answer", q.ID, "blue"); code != 0 || !strings.Contains(out, "answered") {
+			t.Errorf("answer: exit %d\n%s", code, out)
+		}
+		p.Until("the end", func() bool { return p.Root(root).State == orchestrator.Completed })
+		if text := p.Root(root).Result.Text; !strings.Contains(text, `{"behavior":"allow","updatedInput":{"command":"npm publish"}} blue`) {
+			t.Errorf("it answered %q", text)
+		}
+		if code, err := n.Decide(r); err != nil || code != http.StatusConflict {
+			t.Errorf("decided again: %d, %v", code, err)
+		}
+	})
+}
+
+// waitingTeam leaves the environment of its run outside, and waits.
+const waitingTeam = `
+agents:
+  coder: {kind: command, sandbox: off, command: [sh, -c, 'cat > /dev/null; env > DIR/env.tmp; mv DIR/env.tmp DIR/env; while [ ! -f DIR/done ]; do sleep 0.05; done; echo done']}
+approval:
+  actions:
+    - {name: never, when: 'input.command contains "rm -rf /"', deny: true}
+    - {name: shell, when: tool == "Bash", need: 1}
+`
+
+// Claude Code asks through an MCP server of its run: what rules pass is allowed at once, what
+// they deny is not, and the rest waits for people, whose edit is what runs. Whoever asked for
+// the task reads and answers its questions, and nothing else.
+func TestClaudeCodeAsksThroughTheGate(t *testing.T) {
+	t.Parallel()
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, waitingTeam)
+		cleo, olga := p.Person("cleo", people.Approver), p.Person("olga", people.Operator)
+		n := p.Start(p.Config, "")
+		p.Asker = olga
+		root := n.Send("coder", "", "one")
+		p.Until("the run", func() bool { return p.Exists("env") })
+		env, err := os.ReadFile(filepath.Join(p.Dir, "env"))
+		p.Must(err)
+		inRun := func(args ...string) *exec.Cmd {
+			cmd := exec.CommandContext(t.Context(), "gatehouse", args...)
+			cmd.Env = strings.Split(strings.TrimSpace(string(env)), "\n")
+			return cmd
+		}
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "claude", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: inRun("mcp", "permission")}, nil)
+		p.Must(err)
+		defer session.Close() //nolint:errcheck // the test is over
+		call := func(id string, input map[string]any) string {
+			got, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "approve", Arguments: map[string]any{"tool_name": "Bash", "input": input, "tool_use_id": id}})
+			if err != nil || len(got.Content) != 1 {
+				return fmt.Sprint(got, err)
+			}
+			return got.Content[0].(*mcp.TextContent).Text
+		}
+		if said := call("a", map[string]any{"command": "rm -rf /"}); !strings.Contains(said, `"behavior":"deny"`) || !strings.Contains(said, `rule \"never\"`) {
+			t.Errorf("denied: %s", said)
+		}
+		answer := make(chan string, 1)
+		go func() { answer <- call("b", map[string]any{"command": "npm publish"}) }()
+		r := p.Asked(root)
+		if code, said := casts(n, p.Approver, r, map[string]any{"verdict": "edit", "input": map[string]any{"command": "npm publish --dry-run"}}); code != http.StatusOK {
+			t.Fatalf("edited: %d %+v", code, said)
+		}
+		r = p.Asked(root)
+		if code, said := casts(n, p.Approver, r, map[string]any{"verdict": "approve"}); code != http.StatusForbidden || said.Code != "four_eyes" {
+			t.Errorf("the editor's yes: %d %+v", code, said)
+		}
+		if code, err := n.Call(http.MethodGet, "/api/v1/approvals/"+r.ID, olga, nil, nil); err != nil || code != http.StatusForbidden {
+			t.Errorf("an operator reads a call: %d, %v", code, err)
+		}
+		if code, said := casts(n, cleo, r, map[string]any{"verdict": "approve", "scope": "once"}); code != http.StatusOK {
+			t.Fatalf("approved: %d %+v", code, said)
+		}
+		if said := <-answer; said != `{"behavior":"allow","updatedInput":{"command":"npm publish --dry-run"}}` {
+			t.Errorf("allowed: %s", said)
+		}
+
+		asks := inRun("ask", "Which colour?", "--choice", "red")
+		var out strings.Builder
+		asks.Stdout = &out
+		p.Must(asks.Start())
+		q := p.Asked(root)
+		var shown wire.Request
+		if code, err := n.Call(http.MethodGet, "/api/v1/approvals/"+q.ID, olga, nil, &shown); err != nil || code != http.StatusOK || shown.Question.Text != "Which colour?" || !slices.Contains(shown.May, "answer") {
+			t.Errorf("who asked reads the question: %d, %v, %+v", code, err, shown)
+		}
+		if code, said := casts(n, olga, q, map[string]any{"verdict": "approve"}); code != http.StatusForbidden {
+			t.Errorf("who asked approves: %d %+v", code, said)
+		}
+		if code, said := casts(n, olga, q, map[string]any{"verdict": "answer", "choice": "red"}); code != http.StatusOK {
+			t.Errorf("who asked answers: %d %+v", code, said)
+		}
+		if err := asks.Wait(); err != nil || out.String() != "red\n" {
+			t.Errorf("the answer is %q, %v", out.String(), err)
+		}
+		p.Touch("done")
+		p.Until("the end", func() bool { return p.Root(root).State == orchestrator.Completed })
+	})
+}
