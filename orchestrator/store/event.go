@@ -20,9 +20,19 @@ const eventColumns = "task_id, n, id, type, delegation_id, actor, at, data, prev
 const (
 	selectEvents = "select " + eventColumns + " from events where task_id = ? and n > ? order by n limit ? + 0" // see selectClaimable
 
-	selectOrdered = `select o.pos, e.task_id, e.n, e.id, e.type, e.delegation_id, e.actor, e.at, e.data, e.prev_hash, e.hash
-	from event_order o join events e on e.task_id = o.task_id and e.n = o.n where o.pos > ? order by o.pos limit ? + 0`
+	// place is where the order over all tasks has the event e: a row of it is a range of events.
+	place = "o.pos - o.n + e.n"
+	// fromOrder and inOrder stand around what is read after a place; see afterPlace. So many
+	// ranges have so many events, and a planner that is told so reads no more.
+	fromOrder = ` from (select pos, task_id, n, length from event_order where pos > ? order by pos limit ? + 0) o
+	join events e on e.task_id = o.task_id and e.n > o.n - o.length and e.n <= o.n`
+	inOrder = " where " + place + " > ? order by o.pos, e.n limit ? + 0"
+
+	selectOrdered = "select " + place + ", e.task_id, e.n, e.id, e.type, e.delegation_id, e.actor, e.at, e.data, e.prev_hash, e.hash" + fromOrder + inOrder
 )
+
+// afterPlace are the arguments of fromOrder and inOrder.
+func afterPlace(pos int64, limit int) []any { return []any{pos, limit, pos, limit} }
 
 // batch is how many events one statement inserts; the texts up to it are prepared.
 const batch = 8
@@ -96,7 +106,7 @@ func (s *Store) Events(ctx context.Context, taskID string, after int64, limit in
 
 // Ordered returns events of all tasks with a position > after, ascending.
 func (s *Store) Ordered(ctx context.Context, after int64, limit int) ([]orchestrator.Positioned, error) {
-	rows, err := s.r.query(ctx, selectOrdered, after, limit)
+	rows, err := s.r.query(ctx, selectOrdered, afterPlace(after, limit)...)
 	events, err := collect(rows, err, func(row scanner) (orchestrator.Positioned, error) {
 		var p orchestrator.Positioned
 		err := scanEventInto(row, &p.Event, &p.Pos)
@@ -256,16 +266,20 @@ func (s *Store) order(ctx context.Context) error {
 var errNotHolder = errors.New("another node orders events")
 
 // orderEvents locks the lease's row, so that a node that lost the lease without knowing cannot
-// write beside its successor. What it reads may be older than that lock: only nodes that take
-// the lease from each other meanwhile could give one position twice, and the key refuses it.
-// Within a task the ids of the queue ascend, because its row was locked.
-const orderEvents = `with mine as materialized (select 1 from leases where name = ? and holder = ? for update),
+// write beside its successor. Where the lease was taken since the statement began, others may
+// have given places that it does not see, and it gives none. Within a task the ids of the queue
+// ascend, because its row was locked. An older node reads one event a row: while such a node
+// works, each has a row of its own.
+const orderEvents = `with mine as materialized (select 1 from leases l where name = ? and holder = ?
+		and until = (select seen.until from leases seen where seen.name = l.name) for update),
 	q as (delete from event_queue where id in (select id from event_queue order by id limit ?) and exists (select 1 from mine)
 		returning id, task_id, first_n, last_n),
-	o as (insert into event_order (pos, task_id, n)
-		select (select coalesce(max(pos), 0) from event_order) + row_number() over (order by q.id, n), q.task_id, n
-		from q cross join lateral generate_series(q.first_n, q.last_n) as n returning 1)
-	select (select count(*) from mine), (select count(*) from o)`
+	older as materialized (select exists (select 1 from nodes where ranges = 0) as singly),
+	o as (insert into event_order (pos, task_id, n, length)
+		select (select coalesce(max(pos), 0) from event_order) + sum(r.length) over (order by q.id, r.n), q.task_id, r.n, r.length
+		from q cross join older cross join lateral (select q.last_n as n, q.last_n - q.first_n + 1 as length where not older.singly
+			union all select n, 1 from generate_series(q.first_n, q.last_n) as n where older.singly) r returning length)
+	select (select count(*) from mine), (select coalesce(sum(length), 0) from o)`
 
 // orderSome is one transaction, and one way to the server and back.
 func (s *Store) orderSome(ctx context.Context) (n int64, err error) {

@@ -132,3 +132,6 @@ func (s *Store) Shapes() (n, most int) {
 	defer s.w.mu.Unlock()
 	return len(s.w.shapes), maxShapes
 }
+
+// Order gives places once to what has none, as the node that orders events does.
+func (s *Store) Order(ctx context.Context) (int64, error) { return s.orderSome(ctx) }
