@@ -135,3 +135,6 @@ func (s *Store) Shapes() (n, most int) {
 
 // Order gives places once to what has none, as the node that orders events does.
 func (s *Store) Order(ctx context.Context) (int64, error) { return s.orderSome(ctx) }
+
+// Searched is what is searched of texts.
+func Searched(texts ...string) string { return searched(texts) }
