@@ -141,6 +141,8 @@ type sequencing struct {
 	wake chan struct{}
 	own  atomic.Int64 // events that this process committed
 	held atomic.Bool  // this node has the lease
+	// alone says that no older node was listed when this one ordered last.
+	alone bool
 }
 
 // Run hears other nodes, tells them, and orders events, until ctx ends; then it waits
@@ -265,26 +267,40 @@ func (s *Store) order(ctx context.Context) error {
 // errNotHolder says that another node orders events now.
 var errNotHolder = errors.New("another node orders events")
 
-// orderEvents locks the lease's row, so that a node that lost the lease without knowing cannot
+// Ordering locks the lease's row, so that a node that lost the lease without knowing cannot
 // write beside its successor. Where the lease was taken since the statement began, others may
 // have given places that it does not see, and it gives none. Within a task the ids of the queue
-// ascend, because its row was locked. An older node reads one event a row: while such a node
-// works, each has a row of its own.
-const orderEvents = `with mine as materialized (select 1 from leases l where name = ? and holder = ?
+// ascend, because its row was locked.
+//
+// An older node reads one event a row: while such a node is listed, each has a row of its own.
+// That is a text of its own, because PostgreSQL expects 1,000 numbers of each series: it would
+// compile a statement for so many rows, which takes longer than all of them.
+const (
+	orderBegin = `with mine as materialized (select 1 from leases l where name = ? and holder = ?
 		and until = (select seen.until from leases seen where seen.name = l.name) for update),
 	q as (delete from event_queue where id in (select id from event_queue order by id limit ?) and exists (select 1 from mine)
 		returning id, task_id, first_n, last_n),
-	older as materialized (select exists (select 1 from nodes where ranges = 0) as singly),
+	r as (`
+	orderEnd = `),
 	o as (insert into event_order (pos, task_id, n, length)
-		select (select coalesce(max(pos), 0) from event_order) + sum(r.length) over (order by q.id, r.n), q.task_id, r.n, r.length
-		from q cross join older cross join lateral (select q.last_n as n, q.last_n - q.first_n + 1 as length where not older.singly
-			union all select n, 1 from generate_series(q.first_n, q.last_n) as n where older.singly) r returning length)
-	select (select count(*) from mine), (select coalesce(sum(length), 0) from o)`
+		select (select coalesce(max(pos), 0) from event_order) + sum(last_n - first_n + 1) over (order by id, first_n),
+		task_id, last_n, last_n - first_n + 1 from r returning length)
+	select (select count(*) from mine), (select coalesce(sum(length), 0) from o), exists (select 1 from nodes where ranges = 0)`
+
+	orderRanges = orderBegin + "select * from q" + orderEnd
+	orderSingly = orderBegin + "select id, task_id, n as first_n, n as last_n from q cross join lateral generate_series(first_n, last_n) as n" + orderEnd
+)
 
 // orderSome is one transaction, and one way to the server and back.
 func (s *Store) orderSome(ctx context.Context) (n int64, err error) {
 	var mine int
-	err = s.w.row(ctx, orderEvents, sequencerLease, s.node, orderBatch).Scan(&mine, &n)
+	var older bool
+	text := orderSingly
+	if s.seq.alone {
+		text = orderRanges
+	}
+	err = s.w.row(ctx, text, sequencerLease, s.node, orderBatch).Scan(&mine, &n, &older)
+	s.seq.alone = err == nil && !older // none begins, because none opens a database of today
 	if err == nil && mine == 0 {
 		err = errNotHolder
 	}

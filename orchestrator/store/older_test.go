@@ -95,6 +95,9 @@ func TestAProgramOfBeforeVersions(t *testing.T) {
 // row, so each has its own while such a node works. What is read and sealed is the same.
 func TestOneEventARowForOlderNodes(t *testing.T) {
 	s := open(t, storetest.Postgres(t))
+	if err := s.Spoil(t.Context(), "insert into nodes (name, url, version, seen) values ('older', '', '', 1)"); err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -105,16 +108,10 @@ func TestOneEventARowForOlderNodes(t *testing.T) {
 		}
 	})
 	task, d := newTask(t, s, 1)
-	ranges := 0
-	for _, change := range []string{
-		"insert into nodes (name, url, version, seen) values ('older', '', '', 1)",
-		"delete from nodes",
-	} {
-		if err := s.Spoil(t.Context(), change); err != nil {
-			t.Fatal(err)
-		}
+	step := func(events int) {
+		t.Helper()
 		err := s.InTask(t.Context(), task.ID, func(tx orchestrator.Tx) error {
-			for range 5 {
+			for range events {
 				if err := tx.Append(t.Context(), event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "kik"}); err != nil {
 					return err
 				}
@@ -124,11 +121,20 @@ func TestOneEventARowForOlderNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	for ranges := range 2 {
+		if ranges == 1 {
+			if err := s.Spoil(t.Context(), "delete from nodes"); err != nil {
+				t.Fatal(err)
+			}
+			step(1)
+			positions(t, s) // whoever orders has seen that it is gone
+		}
+		step(5)
 		last, n := positions(t, s), 0
 		if err := s.Row(t.Context(), "select count(*) from event_order where length > 1").Scan(&n); err != nil || n != ranges {
 			t.Errorf("%d ranges, want %d: %v", n, ranges, err)
 		}
-		ranges++
 		all, err := s.Ordered(t.Context(), 0, int(last)+1)
 		if err != nil || len(all) != int(last) || all[last-1].Pos != last || all[last-1].TaskID != task.ID {
 			t.Errorf("%d of %d places: %v", len(all), last, err)
