@@ -105,7 +105,14 @@ func orderAll(s *Suite) {
 	grown := s.Store.Grown().Changed()
 	one, two := s.task("one"), s.task("two")
 	errs := together(20, func(i int) error {
-		return s.Store.InTask(s.ctx, []string{one.ID, two.ID}[i%2], appendOne(s.ctx, fmt.Sprint(i)))
+		return s.Store.InTask(s.ctx, []string{one.ID, two.ID}[i%2], func(tx orchestrator.Tx) error {
+			for range 1 + i%4 { // a step's events are given their places at once
+				if err := appendOne(s.ctx, fmt.Sprint(i))(tx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	})
 	if count(errs, nil) != 20 {
 		s.Fatalf("errors %v", errs)
@@ -115,21 +122,23 @@ func orderAll(s *Suite) {
 	case <-s.ctx.Done():
 		s.Fatal("nobody was told that the order has grown")
 	}
-	s.eventually("22 events have a position", func() bool {
+	s.eventually("52 events have a position", func() bool {
 		pos, err := s.Store.LastPosition(s.ctx)
 		s.must(err)
-		return pos == 22
+		return pos == 52
 	})
-	checkOrder(s, 22)
+	checkOrder(s, 52, 1)
+	checkOrder(s, 52, 5)
 }
 
-// checkOrder checks that the order has n events, without gaps and in the order of each task.
-func checkOrder(s *Suite, n int) {
+// checkOrder checks that the order has n events, without gaps and in the order of each task,
+// read in pages of that size.
+func checkOrder(s *Suite, n, size int) {
 	s.Helper()
 	var pos int64
 	last := map[string]int64{}
 	for {
-		page, err := s.Store.Ordered(s.ctx, pos, 5)
+		page, err := s.Store.Ordered(s.ctx, pos, size)
 		s.must(err)
 		if len(page) == 0 {
 			break

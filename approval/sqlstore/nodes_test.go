@@ -80,7 +80,7 @@ func handOver(s *Suite) {
 	s.in(task.ID, appendOne(s.ctx, "b"))
 	s.run(s.Store) // the other one has given it up
 	ordered(3)
-	checkOrder(s, 3)
+	checkOrder(s, 3, 5)
 }
 
 func oneHistory(s *Suite) {
@@ -99,7 +99,7 @@ func oneHistory(s *Suite) {
 		s.must(err)
 		return pos == 41
 	})
-	checkOrder(s, 41)
+	checkOrder(s, 41, 5)
 }
 
 func cancelled(s *Suite) {

@@ -176,8 +176,8 @@ func (s *Store) SaveNode(ctx context.Context, n Node) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.w.exec(ctx, `insert into nodes (name, url, version, seen, alive_at) values (?, ?, ?, ?, ?)
-		on conflict (name) do update set url = excluded.url, version = excluded.version, seen = excluded.seen, alive_at = excluded.alive_at`, n.Name, n.URL, n.Version, micros(s.now()), micros(at))
+	_, err = s.w.exec(ctx, `insert into nodes (name, url, version, seen, alive_at, ranges) values (?, ?, ?, ?, ?, 1)
+		on conflict (name) do update set url = excluded.url, version = excluded.version, seen = excluded.seen, alive_at = excluded.alive_at, ranges = 1`, n.Name, n.URL, n.Version, micros(s.now()), micros(at))
 	return s.explain(err)
 }
 

@@ -20,7 +20,11 @@
 // The order over all tasks: on SQLite the one writer gives each event its position
 // inside the writing transaction. On PostgreSQL the node that holds the lease
 // "sequencer" gives positions to what others have committed (event.go), so no
-// reader ever looks at a sequence that somebody still writes.
+// reader ever looks at a sequence that somebody still writes. A row of event_order is a
+// range: the events of one step.
+//
+// PostgreSQL logs of a changed row what lies between the first and the last column that
+// changed. In delegations what steps change stands together, at the end.
 //
 // Lists, searches and sums of delegations do not read their rows but a projection of them
 // (listing.go), so that a step writes no index for lists. One follower of the order over all

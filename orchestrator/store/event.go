@@ -20,9 +20,19 @@ const eventColumns = "task_id, n, id, type, delegation_id, actor, at, data, prev
 const (
 	selectEvents = "select " + eventColumns + " from events where task_id = ? and n > ? order by n limit ? + 0" // see selectClaimable
 
-	selectOrdered = `select o.pos, e.task_id, e.n, e.id, e.type, e.delegation_id, e.actor, e.at, e.data, e.prev_hash, e.hash
-	from event_order o join events e on e.task_id = o.task_id and e.n = o.n where o.pos > ? order by o.pos limit ? + 0`
+	// place is where the order over all tasks has the event e: a row of it is a range of events.
+	place = "o.pos - o.n + e.n"
+	// fromOrder and inOrder stand around what is read after a place; see afterPlace. So many
+	// ranges have so many events, and a planner that is told so reads no more.
+	fromOrder = ` from (select pos, task_id, n, length from event_order where pos > ? order by pos limit ? + 0) o
+	join events e on e.task_id = o.task_id and e.n > o.n - o.length and e.n <= o.n`
+	inOrder = " where " + place + " > ? order by o.pos, e.n limit ? + 0"
+
+	selectOrdered = "select " + place + ", e.task_id, e.n, e.id, e.type, e.delegation_id, e.actor, e.at, e.data, e.prev_hash, e.hash" + fromOrder + inOrder
 )
+
+// afterPlace are the arguments of fromOrder and inOrder.
+func afterPlace(pos int64, limit int) []any { return []any{pos, limit, pos, limit} }
 
 // batch is how many events one statement inserts; the texts up to it are prepared.
 const batch = 8
@@ -96,7 +106,7 @@ func (s *Store) Events(ctx context.Context, taskID string, after int64, limit in
 
 // Ordered returns events of all tasks with a position > after, ascending.
 func (s *Store) Ordered(ctx context.Context, after int64, limit int) ([]orchestrator.Positioned, error) {
-	rows, err := s.r.query(ctx, selectOrdered, after, limit)
+	rows, err := s.r.query(ctx, selectOrdered, afterPlace(after, limit)...)
 	events, err := collect(rows, err, func(row scanner) (orchestrator.Positioned, error) {
 		var p orchestrator.Positioned
 		err := scanEventInto(row, &p.Event, &p.Pos)
@@ -131,6 +141,8 @@ type sequencing struct {
 	wake chan struct{}
 	own  atomic.Int64 // events that this process committed
 	held atomic.Bool  // this node has the lease
+	// alone says that no older node was listed when this one ordered last.
+	alone bool
 }
 
 // Run hears other nodes, tells them, and orders events, until ctx ends; then it waits
@@ -255,22 +267,40 @@ func (s *Store) order(ctx context.Context) error {
 // errNotHolder says that another node orders events now.
 var errNotHolder = errors.New("another node orders events")
 
-// orderEvents locks the lease's row, so that a node that lost the lease without knowing cannot
-// write beside its successor. What it reads may be older than that lock: only nodes that take
-// the lease from each other meanwhile could give one position twice, and the key refuses it.
-// Within a task the ids of the queue ascend, because its row was locked.
-const orderEvents = `with mine as materialized (select 1 from leases where name = ? and holder = ? for update),
+// Ordering locks the lease's row, so that a node that lost the lease without knowing cannot
+// write beside its successor. Where the lease was taken since the statement began, others may
+// have given places that it does not see, and it gives none. Within a task the ids of the queue
+// ascend, because its row was locked.
+//
+// An older node reads one event a row: while such a node is listed, each has a row of its own.
+// That is a text of its own, because PostgreSQL expects 1,000 numbers of each series: it would
+// compile a statement for so many rows, which takes longer than all of them.
+const (
+	orderBegin = `with mine as materialized (select 1 from leases l where name = ? and holder = ?
+		and until = (select seen.until from leases seen where seen.name = l.name) for update),
 	q as (delete from event_queue where id in (select id from event_queue order by id limit ?) and exists (select 1 from mine)
 		returning id, task_id, first_n, last_n),
-	o as (insert into event_order (pos, task_id, n)
-		select (select coalesce(max(pos), 0) from event_order) + row_number() over (order by q.id, n), q.task_id, n
-		from q cross join lateral generate_series(q.first_n, q.last_n) as n returning 1)
-	select (select count(*) from mine), (select count(*) from o)`
+	r as (`
+	orderEnd = `),
+	o as (insert into event_order (pos, task_id, n, length)
+		select (select coalesce(max(pos), 0) from event_order) + sum(last_n - first_n + 1) over (order by id, first_n),
+		task_id, last_n, last_n - first_n + 1 from r returning length)
+	select (select count(*) from mine), (select coalesce(sum(length), 0) from o), exists (select 1 from nodes where ranges = 0)`
+
+	orderRanges = orderBegin + "select * from q" + orderEnd
+	orderSingly = orderBegin + "select id, task_id, n as first_n, n as last_n from q cross join lateral generate_series(first_n, last_n) as n" + orderEnd
+)
 
 // orderSome is one transaction, and one way to the server and back.
 func (s *Store) orderSome(ctx context.Context) (n int64, err error) {
 	var mine int
-	err = s.w.row(ctx, orderEvents, sequencerLease, s.node, orderBatch).Scan(&mine, &n)
+	var older bool
+	text := orderSingly
+	if s.seq.alone {
+		text = orderRanges
+	}
+	err = s.w.row(ctx, text, sequencerLease, s.node, orderBatch).Scan(&mine, &n, &older)
+	s.seq.alone = err == nil && !older // none begins, because none opens a database of today
 	if err == nil && mine == 0 {
 		err = errNotHolder
 	}

@@ -132,3 +132,9 @@ func (s *Store) Shapes() (n, most int) {
 	defer s.w.mu.Unlock()
 	return len(s.w.shapes), maxShapes
 }
+
+// Order gives places once to what has none, as the node that orders events does.
+func (s *Store) Order(ctx context.Context) (int64, error) { return s.orderSome(ctx) }
+
+// Searched is what is searched of texts.
+func Searched(texts ...string) string { return searched(texts) }

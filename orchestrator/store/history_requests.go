@@ -248,15 +248,19 @@ func (t *Tx) List(l Listed) error {
 	if _, err := t.q.exec(t.ctx, "update requests set facets = ?, shown = ? where id = ?", facets, shown, l.Row.ID); err != nil {
 		return err
 	}
-	return t.writeText(l.Row.ID, l.Texts)
+	_, err = t.q.exec(t.ctx, insertText+` on conflict (request_id) do update set text = excluded.text
+		where request_texts.text <> excluded.text`, l.Row.ID, searched(l.Texts))
+	return err
 }
 
-// ListNew is List for a request that was inserted with its columns.
+// ListNew is List for a request that was inserted with its columns. Nothing of it is listed
+// yet, and PostgreSQL logs less where it is not told what to do if it were.
 func (t *Tx) ListNew(l Listed) error {
-	if err := t.addFacets(l.Row.ID, l.Facets, nil); err != nil {
+	if err := t.addFacets(l.Row.ID, l.Facets, nil, ""); err != nil {
 		return err
 	}
-	return t.writeText(l.Row.ID, l.Texts)
+	_, err := t.q.exec(t.ctx, insertText, l.Row.ID, searched(l.Texts))
+	return err
 }
 
 // ListCodes makes a request findable by the codes that its delegation has had so far.
@@ -314,11 +318,11 @@ func (t *Tx) writeFacets(id string, f Facets) error {
 			return err
 		}
 	}
-	return t.addFacets(id, f, was)
+	return t.addFacets(id, f, was, " on conflict do nothing")
 }
 
 // addFacets writes the rows of f that were not there.
-func (t *Tx) addFacets(id string, f, was Facets) error {
+func (t *Tx) addFacets(id string, f, was Facets, otherwise string) error {
 	var args []any
 	for _, one := range f {
 		if !slices.Contains(was, one) {
@@ -328,27 +332,22 @@ func (t *Tx) addFacets(id string, f, was Facets) error {
 	if len(args) == 0 {
 		return nil
 	}
-	_, err := t.q.exec(t.ctx, "insert into request_facets (key, value, request_id) values "+strings.Repeat("(?, ?, ?), ", len(args)/3-1)+"(?, ?, ?) on conflict do nothing", args...)
+	_, err := t.q.exec(t.ctx, "insert into request_facets (key, value, request_id) values "+strings.Repeat("(?, ?, ?), ", len(args)/3-1)+"(?, ?, ?)"+otherwise, args...)
 	return err
 }
 
-// writeText writes what is searched. It is in lower case, because PostgreSQL knows the letters
-// of its locale only.
-func (t *Tx) writeText(id string, texts []string) error {
-	var text strings.Builder
-	for _, p := range texts {
-		text.WriteString(p[:min(len(p), maxSearched-text.Len())])
-		if text.Len() == maxSearched {
-			break
-		}
-		text.WriteByte('\n')
-		if text.Len() == maxSearched {
-			break
+const insertText = "insert into request_texts (request_id, text) values (?, ?)"
+
+// searched is what is searched of texts: each once, also where one is a part of those before
+// it. It is in lower case, because PostgreSQL knows the letters of its locale only.
+func searched(texts []string) string {
+	all := ""
+	for _, text := range texts {
+		if !strings.Contains(all, text) {
+			all += text + "\n"
 		}
 	}
-	_, err := t.q.exec(t.ctx, `insert into request_texts (request_id, text) values (?, ?)
-		on conflict (request_id) do update set text = excluded.text where request_texts.text <> excluded.text`, id, clean(strings.ToLower(text.String())))
-	return err
+	return clean(strings.ToLower(all[:min(len(all), maxSearched)]))
 }
 
 // writeCode makes the code of an event findable, also at the request of its delegation.

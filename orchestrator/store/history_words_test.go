@@ -2,11 +2,13 @@ package store_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/history"
+	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/storetest"
 )
 
@@ -68,4 +70,16 @@ func TestCountsOfWholeLists(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A question repeats its task in its title and in its answer; it is searched once.
+func TestSearchedOnce(t *testing.T) {
+	got := store.Searched("Wash the car", "Ask before: Wash the car?", "Wash the car", "", "Yes")
+	if want := "wash the car\nask before: wash the car?\nyes\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	long := strings.Repeat("ä", 40<<10)
+	if got := store.Searched(long, "more"); len(got) > 64<<10 || !strings.HasPrefix(got, "ää") || strings.Contains(got, "more") {
+		t.Errorf("%d bytes of a long text", len(got))
+	}
 }

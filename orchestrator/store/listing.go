@@ -53,9 +53,8 @@ const (
 	or coalesce(listing.ended_at, -1) <> coalesce(d.ended_at, -1)
 	or d.parent_id = '' and coalesce(listing.usd_micros, -1) <> coalesce(d.usd_micros, -1))`
 
-	selectNamed = `select o.pos, e.at, e.delegation_id, t.root_id from event_order o
-	join events e on e.task_id = o.task_id and e.n = o.n
-	join tasks t on t.id = e.task_id where o.pos > ? order by o.pos limit ? + 0`
+	selectNamed = "select " + place + ", e.at, e.delegation_id, t.root_id" + fromOrder +
+		" join tasks t on t.id = e.task_id" + inOrder
 
 	// selectQueued is what is committed and has no position yet.
 	selectQueued = `select distinct 0, 0, e.delegation_id, t.root_id from event_queue q
@@ -228,7 +227,7 @@ func (s *Store) listSome(ctx context.Context, queued bool) (int, error) {
 				return err
 			}
 		}
-		rows, err := t.q.query(t.ctx, selectNamed, pos, listBatch)
+		rows, err := t.q.query(t.ctx, selectNamed, afterPlace(pos, listBatch)...)
 		if events, err = collect(rows, err, scanNamed); err != nil {
 			return err
 		}

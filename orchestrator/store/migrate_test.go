@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -94,6 +95,33 @@ func TestFilledDatabaseMoves(t *testing.T) {
 			t.Errorf("%d delegations have a word: %v", len(found.Items), err)
 		}
 	})
+}
+
+// TestColumnsKeepTheirValues: delegations are copied into a table whose columns stand in
+// another order, and each value comes under its own name.
+func TestColumnsKeepTheirValues(t *testing.T) {
+	url := storetest.At(t, storetest.EmptyPostgres(t), 44)
+	storetest.Seed(t, url, 300, now())
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	values := func() (all string) {
+		t.Helper()
+		const text = "select string_agg((to_jsonb(d) - 'words')::text, e'\n' order by id) from delegations d"
+		if err := db.QueryRowContext(t.Context(), text).Scan(&all); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := values()
+	if err := store.Migrate(t.Context(), url, store.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if after := values(); after != before || before == "" {
+		t.Errorf("%d bytes of rows became others, of %d", len(before), len(after))
+	}
 }
 
 // goOn takes a step on a delegation and finds all of it there.

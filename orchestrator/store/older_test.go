@@ -1,11 +1,15 @@
 package store_test
 
 import (
+	"context"
 	"database/sql"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"gatehouse/approval/sqlstore"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store/storetest"
@@ -85,6 +89,131 @@ func TestAProgramOfBeforeVersions(t *testing.T) {
 	older("update tasks set handoffs = 4 where id = '" + task.ID + "'")
 	step("")
 	check(8, 4)
+}
+
+// TestOneEventARowForOlderNodes: a node of before reads the order over all tasks one event a
+// row, so each has its own while such a node works. What is read and sealed is the same.
+func TestOneEventARowForOlderNodes(t *testing.T) {
+	s := open(t, storetest.Postgres(t))
+	if err := s.Spoil(t.Context(), "insert into nodes (name, url, version, seen) values ('older', '', '', 1)"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	wg.Go(func() {
+		if err := s.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	task, d := newTask(t, s, 1)
+	step := func(events int) {
+		t.Helper()
+		err := s.InTask(t.Context(), task.ID, func(tx orchestrator.Tx) error {
+			for range events {
+				if err := tx.Append(t.Context(), event.Event{Type: event.Progress, DelegationID: d.ID, Actor: "kik"}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for ranges := range 2 {
+		if ranges == 1 {
+			if err := s.Spoil(t.Context(), "delete from nodes"); err != nil {
+				t.Fatal(err)
+			}
+			step(1)
+			positions(t, s) // whoever orders has seen that it is gone
+		}
+		step(5)
+		last, n := positions(t, s), 0
+		if err := s.Row(t.Context(), "select count(*) from event_order where length > 1").Scan(&n); err != nil || n != ranges {
+			t.Errorf("%d ranges, want %d: %v", n, ranges, err)
+		}
+		all, err := s.Ordered(t.Context(), 0, int(last)+1)
+		if err != nil || len(all) != int(last) || all[last-1].Pos != last || all[last-1].TaskID != task.ID {
+			t.Errorf("%d of %d places: %v", len(all), last, err)
+		}
+		sealed, err := s.Seal(t.Context(), func([]byte) ([]byte, string) { return []byte("x"), "key" })
+		if _, waits, none := s.Sealed(t.Context()); err != nil || none != nil || !sealed || !waits.IsZero() {
+			t.Errorf("sealed %v, events wait since %v: %v, %v", sealed, waits, err, none)
+		}
+	}
+	if n, err := s.VerifySeals(t.Context(), func([]byte, []byte, string) error { return nil }); err != nil || n != 2 {
+		t.Errorf("%d seals: %v", n, err)
+	}
+}
+
+// TestALeaseThatWasTakenMeanwhile: a node that waited for the lease's row while another one
+// took it, ordered, and lost it again would give places that are given.
+func TestALeaseThatWasTakenMeanwhile(t *testing.T) {
+	at := storetest.Postgres(t)
+	s, err := openAs(t, at, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // the test is over
+	newTask(t, s, 1)
+	if held, err := s.Lease(t.Context(), "sequencer", "one", time.Minute); err != nil || !held {
+		t.Fatal(held, err)
+	}
+	other, err := sql.Open("postgres", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	tx, err := other.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for _, text := range []string{
+		"update leases set until = until + 1 where name = 'sequencer'",
+		"insert into event_order (pos, task_id, n) values (1, 'tsk_other', 1)",
+	} {
+		if _, err := tx.Exec(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ordered := make(chan error, 1)
+	go func() {
+		_, err := s.Order(t.Context())
+		ordered <- err
+	}()
+	for waits := 0; waits == 0; time.Sleep(time.Millisecond) {
+		if err := s.Row(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ordered; err == nil || !strings.Contains(err.Error(), "another node orders") {
+		t.Errorf("ordered: %v", err)
+	}
+	if n, err := s.Order(t.Context()); err != nil || n == 0 {
+		t.Errorf("%d are ordered: %v", n, err)
+	}
+	if last := positions(t, s); last < 2 {
+		t.Errorf("the last place is %d", last)
+	}
+}
+
+// positions waits until everything has its place, and returns the last one.
+func positions(t *testing.T, s *sqlstore.Store) (last int64) {
+	t.Helper()
+	for queued := 1; queued > 0; {
+		if err := s.Row(t.Context(), "select (select count(*) from event_queue), (select coalesce(max(pos), 0) from event_order)").Scan(&queued, &last); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return last
 }
 
 // TestAWayThatDropsSettings: where the server does not learn that this program counts, every

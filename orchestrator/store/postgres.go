@@ -63,7 +63,7 @@ func postgresDialect() *dialect {
 		oneOf:           [2]string{"= any(array(", "))"},
 	}
 	d.claimable = selectClaimable(d)
-	d.extra = append(d.extra, insertEvents(batch), orderEvents)
+	d.extra = append(d.extra, insertEvents(batch), orderRanges)
 	for k := 1; k <= batch; k++ {
 		d.extra = append(d.extra, flushEvents(k))
 	}

@@ -118,7 +118,7 @@ func (s *Store) verifyOrphans(ctx context.Context, report func(string, error)) e
 	return err
 }
 
-// sealBatch is how many positions one checkpoint covers at most.
+// sealBatch is how many positions one checkpoint covers, and at most a range of events more.
 const sealBatch = 100_000
 
 // Seal makes a checkpoint over the events that were ordered since the last one, and
@@ -133,7 +133,11 @@ func (s *Store) Seal(ctx context.Context, sign func(message []byte) (signature [
 	if err != nil || newest == last.Pos {
 		return false, err
 	}
-	c := proof.Checkpoint{Pos: min(newest, last.Pos+sealBatch), At: s.now()}
+	c := proof.Checkpoint{At: s.now()}
+	const end = "select coalesce((select pos from event_order where pos >= ? order by pos limit 1), ?)"
+	if err := s.r.row(ctx, end, last.Pos+sealBatch, newest).Scan(&c.Pos); err != nil {
+		return false, s.explain(err)
+	}
 	if last.Pos > 0 {
 		c.Prev = last.Digest()
 	}
@@ -146,7 +150,7 @@ func (s *Store) Seal(ctx context.Context, sign func(message []byte) (signature [
 	return n == 1, s.explain(err)
 }
 
-// selectHeads finds the newest event of each task with a position in (from, to].
+// selectHeads finds the newest event of each task with a position in (from, to], where ranges end.
 const selectHeads = `select h.task_id, h.n, e.hash from (select task_id, max(n) as n from event_order where pos > ? and pos <= ? group by task_id) h
 	join events e on e.task_id = h.task_id and e.n = h.n order by h.task_id`
 
@@ -198,7 +202,7 @@ func (s *Store) Sealed(ctx context.Context) (last, waits time.Time, err error) {
 	if err != nil {
 		return last, waits, s.explain(err)
 	}
-	err = s.r.row(ctx, "select e.at from event_order o join events e on e.task_id = o.task_id and e.n = o.n where o.pos > ? order by o.pos limit 1", c.Pos).Scan(Time(&waits))
+	err = s.r.row(ctx, "select e.at"+fromOrder+inOrder, afterPlace(c.Pos, 1)...).Scan(Time(&waits))
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		err = nil
 	}
