@@ -22,6 +22,7 @@
 //	deadlines.go          what time does: expiry, reminders, escalation
 //	recipients.go, rules_in_force.go, landing_rights.go, overtaken.go   what changes while it waits
 //	outbox.go, notice.go, digest.go, health.go   cards, what is said once, one message for many
+//	report.go             who sent a task, and who wants to, hears how it goes on and ends
 //	backtest.go, refusal.go   other rules on the past, and what did not count
 //
 // A new channel takes four steps:
