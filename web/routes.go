@@ -172,6 +172,7 @@ func settingsPages(p *settings.Pages, in allowed) []route {
 		{post, "/settings/you/password", p.SetPassword, in.browser},
 		{post, "/settings/you/sessions", p.EndSessions, in.browser},
 		{post, "/settings/you/zone", p.SetZone, in.browser},
+		{post, "/settings/you/muted", p.SetMuted, in.browser},
 		{get, "/settings/people", p.PeoplePage, in.admin},
 		{post, "/settings/people", p.AddPerson, in.keeper},
 		{get, "/settings/people/:name", p.Person, in.admin},
