@@ -80,6 +80,7 @@ func overviewPages(p *overview.Pages, in allowed) []route {
 		{get, "/insights", p.Insights, in.read},
 		{get, "/insights/:by", p.InsightsCSV, in.read},
 		{get, "/waits", p.Waits, in.read},
+		{get, "/notices", p.Notices, in.person},
 	}
 }
 
