@@ -9,7 +9,7 @@
 
   var PAUSE = 1000, LISTEN = 250; // ms between two questions; for another tab to say that it is looked at
   var over = false, asking = false, askedAt = 0, timer = null, dirty = false, tasks = new Set();
-  var channel = window.BroadcastChannel ? new BroadcastChannel('gatehouse-notices ' + session) : null;
+  var channel = null;
   var looked = null; // called when another tab says that it is looked at
 
   function stored(name, value) {
@@ -89,18 +89,28 @@
       n.onclick = function () { window.focus(); n.close(); location.href = item.href; };
     } catch (e) { /* this browser shows none from a page */ }
   }
-  if (channel) channel.onmessage = function (e) {
-    if (e.data.kind === 'waiting') badge(e.data.n);
-    if (e.data.kind === 'looked?' && here()) channel.postMessage({ kind: 'looked' });
-    if (e.data.kind === 'looked' && looked) looked();
-  };
+  function join() {
+    if (!window.BroadcastChannel || over || channel) return;
+    channel = new BroadcastChannel('gatehouse-notices ' + session);
+    channel.onmessage = function (e) {
+      if (e.data.kind === 'waiting') badge(e.data.n);
+      if (e.data.kind === 'looked?' && here()) channel.postMessage({ kind: 'looked' });
+      if (e.data.kind === 'looked' && looked) looked();
+    };
+  }
+  function leave() {
+    if (channel) channel.close();
+    channel = null;
+  }
+  window.addEventListener('pagehide', leave); // or the browser could not keep the page for the way back
+  window.addEventListener('pageshow', function (e) { if (e.persisted) join(); });
   document.addEventListener('gh-over', function () {
     over = true;
     clearTimeout(timer);
     stored('noticed.' + session, null);
-    if (channel) channel.close();
-    channel = null;
+    leave();
   });
+  join();
 
   // ---- the setting
   var box = document.getElementById('notices');

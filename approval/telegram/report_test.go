@@ -6,12 +6,22 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/approval/approvaltest"
 	"gatehouse/approval/telegram"
 	"gatehouse/approval/telegram/bottest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/people"
 )
+
+func TestTelegramKeepsTheContractOfReporters(t *testing.T) {
+	approvaltest.Reporter(t, true, func(t *testing.T) (approval.Channel, string) {
+		return newWorld(t, approval.Config{}, group).channel, telegram.Place{Chat: ann.ID}.String()
+	})
+	approvaltest.Reporter(t, true, func(t *testing.T) (approval.Channel, string) {
+		return newWorld(t, approval.Config{}, group).channel, group.String()
+	})
+}
 
 // sends has dora send a task, and returns its message and its root.
 func (w *world) sends(chat int64, text string) (bottest.Message, orchestrator.Delegation) {

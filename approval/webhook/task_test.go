@@ -15,6 +15,19 @@ import (
 	"gatehouse/orchestrator/origin"
 )
 
+func TestAWebhookKeepsTheContractOfReporters(t *testing.T) {
+	for _, format := range []string{Slack, Standard} {
+		approvaltest.Reporter(t, false, func(t *testing.T) (approval.Channel, string) {
+			target := toHome(receive(t, httptest.NewServer, nil).URL)
+			target.Events = []string{AllTasks}
+			if target.Format = format; format == Slack {
+				target.Secret = ""
+			}
+			return channel(t, home(), target), target.Name
+		})
+	}
+}
+
 // ended is a task that has ended in a state.
 func ended(state orchestrator.State) approval.Progress {
 	at := noon.Add(3 * time.Minute)
