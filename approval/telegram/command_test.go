@@ -239,7 +239,7 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 		"same tree":      TestAButtonIsForItsRevisionAlsoWhenTheTreeIsMadeAgain,
 		"the file first": TestApproveComesAfterTheFile, "a crash before the file": TestACrashBetweenACardAndItsFile,
 		"an outage": TestCardsAgreeWithinAMinuteOfAnOutage,
-		"a report":  TestTheMessageOfATaskGoesOnUntilItsEnd, "run again": TestAFailureSaysWhatToDo, "no end is lost": TestAnOutageCostsNoEnd,
+		"a report":  TestTheMessageOfATaskGoesOnUntilItsEnd, "run again": TestAFailureSaysWhatToDo, "no end is lost": TestAnOutageCostsNoEnd, "one message": TestOneMessageHoweverManyNodes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they wait for the disk

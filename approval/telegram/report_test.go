@@ -1,7 +1,10 @@
 package telegram_test
 
 import (
+	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -247,5 +250,47 @@ func TestAReportThatCannotArriveIsADeadLetter(t *testing.T) {
 	w.deliver()
 	if m := w.tg.Last(dora.ID); n != 1 || !strings.Contains(m.Text, "○ Queued · kik") {
 		t.Errorf("%d tried again: %s", n, m.Text)
+	}
+}
+
+// forgetful is a gateway whose node dies before the first message is asked for.
+type forgetful struct {
+	*approval.Gateway
+	died bool
+}
+
+func (f *forgetful) Follow(ctx context.Context, r approval.Report) error {
+	if !f.died {
+		f.died = true
+		return errors.New("killed")
+	}
+	return f.Gateway.Follow(ctx, r)
+}
+
+// Where the node dies between the task and its message, the same update brings both: one task,
+// one message. Two nodes that deliver at once send one, too.
+func TestOneMessageHoweverManyNodes(t *testing.T) {
+	w := newWorld(t, approval.Config{}, group)
+	w.desk.Gateway = &forgetful{Gateway: w.gateway}
+	w.tg.Say(dora.ID, dora, "/send kik Fix the retry loop", 0)
+	for _, body := range w.updates() {
+		if err := w.desk.Handle(w.ctx, body); err == nil {
+			t.Error("the update is done before its message is asked for")
+		}
+		w.must(w.desk.Handle(w.ctx, body))
+	}
+	second := approval.New(approval.Options{Store: w.db, Users: w.db, Now: w.clock.now, Logger: quiet,
+		Diff: func(context.Context, approval.Request) (string, error) { return w.diff, nil }}, w.gateway.Config())
+	var nodes sync.WaitGroup
+	for _, g := range []*approval.Gateway{w.gateway, second, w.gateway, second} {
+		nodes.Go(func() {
+			if err := g.Deliver(w.ctx, w.channel); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	nodes.Wait()
+	if all := w.tg.FromBot(dora.ID); len(all) != 1 || len(w.engine.sent) != 1 {
+		t.Errorf("%d messages, tasks %+v", len(all), w.engine.sent)
 	}
 }
