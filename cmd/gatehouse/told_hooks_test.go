@@ -38,7 +38,7 @@ type hears struct {
 	*httptest.Server
 	t      *testing.T
 	mu     sync.Mutex
-	answer int // 0 means 200
+	answer int // to ends; 0 means 200
 	all    []toldEnd
 }
 
@@ -75,7 +75,7 @@ func (h *hears) hear(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, m)
-	if h.answer != 0 {
+	if h.answer != 0 && m.path == "/ends" {
 		w.WriteHeader(h.answer)
 	}
 }
