@@ -125,6 +125,7 @@ func (g *Gateway) Config() Config { return *g.config.Load() }
 func (g *Gateway) SetConfig(c Config) {
 	c.Location = cmp.Or(c.Location, time.UTC)
 	g.config.Store(&c)
+	g.store.TellEnds(c.told())
 	g.PeopleChanged()
 }
 

@@ -44,16 +44,18 @@ const (
 	DeadCard   = "card"
 	DeadNotice = "notice"
 	DeadDigest = "digest"
+	DeadReport = "report"
 )
 
 // DeadLetter is a delivery that was given up.
 type DeadLetter struct {
 	Key       string // names it among all dead letters
-	Kind      string // DeadCard, DeadNotice or DeadDigest
+	Kind      string // DeadCard, DeadNotice, DeadDigest or DeadReport
 	Channel   origin.Channel
 	Address   string
-	RequestID string // "" of a digest
-	Title     string // of the request, "" of a digest
+	RequestID string // "" of a digest or report
+	TaskID    string // of a report, else ""
+	Title     string // of the request or task, "" of a digest
 	State     State  // of the request
 	Error     string
 	Attempts  int

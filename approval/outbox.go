@@ -130,7 +130,11 @@ func (g *Gateway) deliverEdits(ctx context.Context, ch Channel) (int, error) {
 		return n, err
 	}
 	m, err := g.deliverDigests(ctx, ch, true)
-	return n + m, err
+	if err != nil {
+		return n + m, err
+	}
+	k, err := g.deliverReports(ctx, ch, true)
+	return n + m + k, err
 }
 
 // deliverNew makes one round of what is new. Cards come before the digests that they
@@ -138,6 +142,10 @@ func (g *Gateway) deliverEdits(ctx context.Context, ch Channel) (int, error) {
 func (g *Gateway) deliverNew(ctx context.Context, ch Channel) (int, error) {
 	n, err := g.deliverNotices(ctx, ch)
 	if err != nil {
+		return n, err
+	}
+	k, err := g.deliverReports(ctx, ch, false) // somebody waits for the answer to what they wrote
+	if n += k; err != nil {
 		return n, err
 	}
 	m, err := g.deliverCards(ctx, ch, g.store.DueCards, newBatch)

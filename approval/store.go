@@ -47,6 +47,19 @@ type Store interface {
 	DueNotices(ctx context.Context, channel origin.Channel, now, until time.Time, limit int) ([]Notice, error)
 	// SaveNotice records that a notice was sent, or when to try again.
 	SaveNotice(ctx context.Context, n Notice) error
+	// TellEnds has every task that ends from now on reported to these addresses, by a row that
+	// is written with its end.
+	TellEnds(to []Told)
+	// Follow adds the report unless there is one of its task and address, due at once.
+	Follow(ctx context.Context, r Report) error
+	// DueReports leases reports of a channel whose task has gone on since: those that were
+	// sent before, or those that were not.
+	DueReports(ctx context.Context, channel origin.Channel, sent bool, now, until time.Time, limit int) ([]Report, error)
+	// SaveReport records a delivery, and with done that nothing more is to be told unless the
+	// task has gone on since what r shows.
+	SaveReport(ctx context.Context, r Report, done bool) error
+	// LiveWork lists what of a task has not ended, oldest first.
+	LiveWork(ctx context.Context, taskID string) ([]Work, error)
 	// DueActs returns pending requests whose NextAt is not after now.
 	DueActs(ctx context.Context, now time.Time, limit int) ([]Request, error)
 	// DeadLetters returns what was given up, in the order of DeadLetter.Key.
@@ -86,6 +99,7 @@ type Store interface {
 	// Configuration is what some node took last.
 	Configuration(ctx context.Context) (Taken, error)
 	Delegation(ctx context.Context, id string) (orchestrator.Delegation, error)
+	Task(ctx context.Context, id string) (orchestrator.Task, error)
 }
 
 // Tx is one transaction of the gateway; it is also the engine's, so that the

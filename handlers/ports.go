@@ -199,6 +199,7 @@ type People interface {
 	SetRoles(ctx context.Context, actor, id string, roles []people.Role) error
 	SetDisabled(ctx context.Context, actor, id string, disabled bool) error
 	SetZone(ctx context.Context, actor, id, zone string) error
+	SetMuted(ctx context.Context, actor, id string, muted bool) error
 	// SetAway says that a person is out of office; nil: they are back.
 	SetAway(ctx context.Context, actor, id string, away *people.Away) error
 	Sessions(ctx context.Context, userID string) ([]people.Session, error)

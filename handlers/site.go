@@ -201,6 +201,8 @@ var said = map[string]string{
 	"password":        "Your password was changed. You were signed out everywhere else.",
 	"signed_out":      "You were signed out everywhere else.",
 	"zone":            "Times are shown in that zone from now on.",
+	"muted":           "The messages of your tasks stay as they are from now on.",
+	"unmuted":         "The messages of your tasks go on until their ends again.",
 	"person_added":    "The person was added. Make a sign-in link, and give it to them.",
 	"roles":           "The roles were changed. They hold from now on.",
 	"disabled":        "Nobody gets in under that name any more: signed out everywhere, and no token works. The history stays.",

@@ -126,6 +126,7 @@
     var data = body.data || {};
     var m = { type: body.type, task: body.task_id || '', n: body.n || 0, from: data.from || body.from, to: data.to || body.to };
     caught++;
+    document.dispatchEvent(new CustomEvent('gh-received', { detail: m })); // in one tab of all
     heard(m);
     tell({ kind: 'event', event: m, last: last });
   }

@@ -24,6 +24,7 @@ func channelsPage() settingsview.ChannelsPage {
 				Error: "Forbidden: bot was kicked from the supergroup chat", Attempts: 1},
 			{Key: "notice/ntc_1", Kind: "notice", Channel: "telegram", Address: "1001", RequestID: aprID, Title: "Bump deps", State: "pending", Error: "connection refused", Attempts: 12},
 			{Key: "digest/dig_1", Kind: "digest", Channel: "telegram", Address: "-100123:7", Error: strings.Repeat("very long reason ", 20), Attempts: 12},
+			{Key: "report/tsk_1/telegram/1001", Kind: "report", Channel: "telegram", Address: "1001", TaskID: "tsk_01k9zzzzzzzzzzzzzzzz7f3k9q", Title: "Count <b>the stars", Error: "bot was blocked by the user", Attempts: 1},
 		}}
 }
 
@@ -36,7 +37,7 @@ func channelsCode() settingsview.ChannelsPage {
 
 func TestOnlyAnAdminIsOfferedToTryAgain(t *testing.T) {
 	p := channelsPage()
-	if body := render(t, settingsview.Channels(p)); strings.Count(body, ">Retry<") != 3 || !strings.Contains(body, "Retry all") || !strings.Contains(body, "Send a test card") {
+	if body := render(t, settingsview.Channels(p)); strings.Count(body, ">Retry<") != 4 || !strings.Contains(body, `href="/delegations/tsk_01k9zzzzzzzzzzzzzzzz7f3k9q"`) || !strings.Contains(body, "message about a task") || !strings.Contains(body, "Retry all") || !strings.Contains(body, "Send a test card") {
 		t.Error("an admin misses a button")
 	}
 	p.Admin = false

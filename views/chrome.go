@@ -73,19 +73,21 @@ type Chrome struct {
 	Session   string // names the session and is no secret: tabs of one session share a stream
 }
 
-// PageTitle is the text of the browser's tab.
+// PageTitle is the text of the browser's tab, with how much waits for the reader.
 func (c Chrome) PageTitle() string {
 	title := c.Title
 	if c.State != "" {
 		title = badge.Of(c.State).Mark + " " + title
 	}
-	if c.Section == SectionApprovals && c.ToDecide > 0 && c.State == "" {
+	if title == "" {
+		title = "Gatehouse"
+	} else {
+		title += " · Gatehouse"
+	}
+	if c.ToDecide > 0 {
 		title = fmt.Sprintf("(%d) %s", c.ToDecide, title)
 	}
-	if title == "" {
-		return "Gatehouse"
-	}
-	return title + " · Gatehouse"
+	return title
 }
 
 // navItem is one link of the top bar.

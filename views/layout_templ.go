@@ -257,7 +257,7 @@ func head(c Chrome) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		for _, name := range []string{"vendor/htmx.min.js", "morph.js", "live.js", "app.js"} {
+		for _, name := range []string{"vendor/htmx.min.js", "morph.js", "notices.js", "live.js", "app.js"} {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<script src=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -223,6 +223,8 @@ func TestTabTitleSaysWhatMatters(t *testing.T) {
 	}{
 		{views.Chrome{Title: "Approvals", Section: views.SectionApprovals, ToDecide: 2}, "(2) Approvals · Gatehouse"},
 		{views.Chrome{Title: "Fix retry loop", State: "completed"}, "✓ Fix retry loop · Gatehouse"},
+		{views.Chrome{Title: "Fix retry loop", State: "pending", ToDecide: 3}, "(3) ◆ Fix retry loop · Gatehouse"},
+		{views.Chrome{Title: "Settings", Section: views.SectionSettings, ToDecide: 12}, "(12) Settings · Gatehouse"},
 		{views.Chrome{}, "Gatehouse"},
 	} {
 		if got := c.chrome.PageTitle(); got != c.want {

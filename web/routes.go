@@ -81,6 +81,7 @@ func overviewPages(p *overview.Pages, in allowed) []route {
 		{get, "/insights", p.Insights, in.read},
 		{get, "/insights/:by", p.InsightsCSV, in.read},
 		{get, "/waits", p.Waits, in.read},
+		{get, "/notices", p.Notices, in.person},
 	}
 }
 
@@ -173,6 +174,7 @@ func settingsPages(p *settings.Pages, in allowed) []route {
 		{post, "/settings/you/password", p.SetPassword, in.browser},
 		{post, "/settings/you/sessions", p.EndSessions, in.browser},
 		{post, "/settings/you/zone", p.SetZone, in.browser},
+		{post, "/settings/you/muted", p.SetMuted, in.browser},
 		{get, "/settings/people", p.PeoplePage, in.admin},
 		{post, "/settings/people", p.AddPerson, in.keeper},
 		{get, "/settings/people/:name", p.Person, in.admin},

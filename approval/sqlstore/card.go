@@ -154,13 +154,13 @@ func (s *Store) SaveCard(ctx context.Context, c approval.Card) error {
 	return s.Advise(err)
 }
 
-// Returned ends the leases that this node had on cards, notices and digests before it
+// Returned ends the leases that this node had on cards, notices, digests and reports before it
 // was killed: it has just started and delivers nothing yet. They are due at once.
 func (s *Store) Returned(ctx context.Context) error {
 	if s.Node() == "" {
 		return nil
 	}
-	for _, table := range []string{"cards", "notices", "digests"} {
+	for _, table := range []string{"cards", "notices", "digests", "reports"} {
 		if _, err := s.Exec(ctx, "update "+table+" set due_at = ?, holder = '' where holder = ?", store.Micros(s.Now()), s.Node()); err != nil {
 			return s.Advise(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/orchestrator/store"
 )
@@ -19,15 +20,18 @@ const (
 	deadCardKey   = "'card/' || c.request_id || '/' || c.channel || '/' || c.address"
 	deadNoticeKey = "'notice/' || n.id"
 	deadDigestKey = "'digest/' || d.id"
+	deadReportKey = "'report/' || p.task_id || '/' || p.channel || '/' || p.address"
 )
 
-const selectDead = `select letter, kind, channel, address, request_id, title, state, error, attempts, due_at from (
-	select ` + deadCardKey + ` as letter, 'card' as kind, c.channel, c.address, c.request_id, r.title, r.state, c.error, c.attempts, c.due_at
+const selectDead = `select letter, kind, channel, address, request_id, task_id, title, state, error, attempts, due_at from (
+	select ` + deadCardKey + ` as letter, 'card' as kind, c.channel, c.address, c.request_id, '' as task_id, r.title, r.state, c.error, c.attempts, c.due_at
 		from cards c join requests r on r.id = c.request_id where c.dead = 1
-	union all select ` + deadNoticeKey + `, 'notice', n.channel, n.address, n.request_id, r.title, r.state, n.error, n.attempts, n.due_at
+	union all select ` + deadNoticeKey + `, 'notice', n.channel, n.address, n.request_id, '', r.title, r.state, n.error, n.attempts, n.due_at
 		from (` + deadNotices + `) n join requests r on r.id = n.request_id
-	union all select ` + deadDigestKey + `, 'digest', d.channel, d.address, '', '', '', d.error, d.attempts, d.due_at
-		from digests d where d.dead = 1) dead`
+	union all select ` + deadDigestKey + `, 'digest', d.channel, d.address, '', '', '', '', d.error, d.attempts, d.due_at
+		from digests d where d.dead = 1
+	union all select ` + deadReportKey + `, 'report', p.channel, p.address, '', p.task_id, t.text, '', p.error, p.attempts, p.due_at
+		from reports p join tasks t on t.id = p.task_id where p.dead = 1) dead`
 
 // DeadLetters returns what was given up, in the order of the keys.
 func (s *Store) DeadLetters(ctx context.Context, f approval.DeadFilter) (approval.DeadPage, error) {
@@ -39,7 +43,10 @@ func (s *Store) DeadLetters(ctx context.Context, f approval.DeadFilter) (approva
 		}
 	}
 	items, err := store.ReadAll(ctx, s.Store, func(row store.Scanner) (l approval.DeadLetter, err error) {
-		err = row.Scan(&l.Key, &l.Kind, &l.Channel, &l.Address, &l.RequestID, &l.Title, &l.State, &l.Error, &l.Attempts, store.Time(&l.At))
+		err = row.Scan(&l.Key, &l.Kind, &l.Channel, &l.Address, &l.RequestID, &l.TaskID, &l.Title, &l.State, &l.Error, &l.Attempts, store.Time(&l.At))
+		if l.TaskID != "" {
+			l.Title = orchestrator.Title(l.Title)
+		}
 		return l, err
 	}, selectDead+c.Where()+" order by letter limit ?", c.Args(limit+1)...)
 	page := approval.DeadPage{Items: items}
@@ -57,6 +64,7 @@ func (s *Store) Revive(ctx context.Context, actor string, f approval.DeadFilter)
 		total = 0
 		for _, kind := range []struct{ table, alias, key string }{
 			{"cards", "c", deadCardKey}, {"notices", "n", deadNoticeKey}, {"digests", "d", deadDigestKey},
+			{"reports", "p", deadReportKey},
 		} {
 			args := []any{store.Micros(t.Now())}
 			where := " where dead = 1"

@@ -43,7 +43,7 @@ func (s *Store) SetHealth(ctx context.Context, channel origin.Channel, state, de
 // callFailed makes what failed in a channel due at once, as if it had not failed: the
 // other side is back. What a node is delivering just now keeps its lease.
 func callFailed(t *store.Tx, channel origin.Channel) error {
-	for _, what := range []string{"cards where open = 1", "digests where open = 1", "notices where sent_at is null"} {
+	for _, what := range []string{"cards where open = 1", "digests where open = 1", "notices where sent_at is null", "reports where open = 1"} {
 		table, where, _ := strings.Cut(what, " where ")
 		if _, err := t.Exec("update "+table+" set due_at = ?, attempts = 0 where "+where+" and dead = 0 and attempts > 0 and holder = '' and channel = ?",
 			store.Micros(t.Now()), channel); err != nil {
@@ -86,6 +86,8 @@ func (s *Store) Backlog(ctx context.Context) ([]approval.Backlog, error) {
 		union all select channel, 0, 1 from cards where dead = 1
 		union all select channel, 1, 0 from notices where sent_at is null and dead = 0
 		union all select channel, 0, 1 from (`+deadNotices+`) n
-		union all select channel, 0, 1 from digests where dead = 1) all_of_them
+		union all select channel, 0, 1 from digests where dead = 1
+		union all select channel, 1, 0 from reports where open = 1 and dead = 0 and (sent_at is null or error <> '')
+		union all select channel, 0, 1 from reports where dead = 1) all_of_them
 		group by channel order by channel`)
 }

@@ -33,6 +33,7 @@ func TestPlans(t *testing.T) {
 		{"lines of a digest", sqlstore.SelectLines, []any{"dig_1"}, "cards_digest"},
 		{"given up notices", sqlstore.DeadNotices, nil, "notices_dead"},
 		{"due digests", sqlstore.DigestsDue, []any{1, "tg"}, "digests_due"},
+		{"due reports", sqlstore.ReportsDue, []any{1, "tg"}, "reports_due"},
 		{"due edits", sqlstore.CardsDue, []any{1, "tg"}, "cards_due"},
 		{"overdue", s.OverdueQuery(), []any{1, 100}, "requests_overdue"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
@@ -17,6 +18,7 @@ import (
 type Store struct {
 	*store.Store
 	waiting pendings
+	told    atomic.Pointer[[]approval.Told] // who hears of the ends of tasks
 }
 
 var (
@@ -53,12 +55,14 @@ type Tx struct {
 	s        *Store
 	requests map[string]*approval.Request
 	touched  []string // ids of requests that lists have to show anew
+	wasEnded bool     // the task had ended before
 }
 
 // tx is t with the gate's rows.
 func (s *Store) tx(t *store.Tx) *Tx {
-	with := &Tx{Tx: t, s: s}
+	with := &Tx{Tx: t, s: s, wasEnded: t.Task().EndedAt != nil}
 	t.BeforeCommit(with.list)
+	t.BeforeCommit(with.report)
 	return with
 }
 

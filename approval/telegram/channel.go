@@ -64,6 +64,7 @@ var (
 	_ approval.Addresser = (*Channel)(nil)
 	_ approval.Noticer   = (*Channel)(nil)
 	_ approval.Digester  = (*Channel)(nil)
+	_ approval.Reporter  = (*Channel)(nil)
 )
 
 // NewChannel makes a channel. It asks nobody.

@@ -36,6 +36,9 @@ var commands = []tgbotapi.BotCommand{
 	{Command: "status", Description: "How a task goes: /status ID"},
 	{Command: "send", Description: "Give an agent a task: /send AGENT TEXT"},
 	{Command: "cancel", Description: "Stop a task: /cancel ID"},
+	{Command: "retry", Description: "Run a failed task again: /retry ID"},
+	{Command: "mute", Description: "Leave the messages of my tasks as they are"},
+	{Command: "unmute", Description: "Keep the messages of my tasks up to date"},
 	{Command: "link", Description: "Connect this account to yours in Gatehouse"},
 	{Command: "help", Description: "What you can write here"},
 }

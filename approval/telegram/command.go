@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
@@ -29,6 +30,8 @@ const (
 /send AGENT TEXT – give an agent a task (role operator)
 /send --enable-handoffs AGENT TEXT – the same, and agents may hand on where that is opt-in
 /cancel ID – stop a task (role operator)
+/retry ID – run a task again that failed (role operator)
+/mute, /unmute – whether the messages of your tasks go on until their ends
 /link CODE – connect this account to yours in Gatehouse
 /help – this list`
 	unlinkedHelp = `/link CODE – connect this account to yours in Gatehouse
@@ -56,7 +59,8 @@ func (d *Desk) commanded(ctx context.Context, updateID int64, m *message) error 
 	case "help":
 		return d.help(ctx, o)
 	}
-	act, ok := map[string]func(context.Context, order) error{"pending": d.pending, "status": d.status, "send": d.sendTask, "cancel": d.cancel, "skip": d.skip}[o.name]
+	act, ok := map[string]func(context.Context, order) error{"pending": d.pending, "status": d.status, "send": d.sendTask, "cancel": d.cancel, "retry": d.retry,
+		"mute": d.mute, "unmute": d.mute, "skip": d.skip}[o.name]
 	switch {
 	case !ok && !m.private():
 		return nil
@@ -169,7 +173,8 @@ func (d *Desk) link(ctx context.Context, o order) error {
 // line has the same one. Phones make one long dash of the two.
 var enableHandoffs = []string{"--enable-handoffs", "—enable-handoffs", "–enable-handoffs"}
 
-// sendTask gives an agent a task. The same update twice is the same task.
+// sendTask gives an agent a task, whose message the outbox sends and keeps up to date. The
+// same update twice is the same task and the same message.
 func (d *Desk) sendTask(ctx context.Context, o order) error {
 	if !d.may(o, people.TasksWrite) {
 		return d.tell(ctx, o.m, "Sending tasks needs the role operator. Ask an admin.")
@@ -186,15 +191,16 @@ func (d *Desk) sendTask(ctx context.Context, o order) error {
 	if err != nil {
 		return fmt.Errorf("asking for the bot's number: %w", err)
 	}
-	t, root, _, err := d.Engine.Submit(ctx, orchestrator.Submission{Agent: to, Text: text, Handoffs: handoffs, Via: origin.From(Name), Chat: strconv.FormatInt(o.m.Chat.ID, 10), Key: fmt.Sprintf("%s:%d:%d", Name, me.ID, o.update),
+	t, _, _, err := d.Engine.Submit(ctx, orchestrator.Submission{Agent: to, Text: text, Handoffs: handoffs, Via: origin.From(Name), Chat: strconv.FormatInt(o.m.Chat.ID, 10), Key: fmt.Sprintf("%s:%d:%d", Name, me.ID, o.update),
 		RequesterID: o.user.ID, Requester: o.user.Name})
 	if err != nil {
 		return d.sorry(ctx, o, err)
 	}
-	s := &sheet{}
-	s.as(asCode, t.ID)
-	s.put(" sent to ", name(root.To), " · /status_", shortID(t.ID))
-	return d.say(ctx, o.m, s)
+	told := approval.Report{TaskID: t.ID, Channel: Name, Address: o.m.place().String(), Kind: approval.LiveReport}
+	if !o.m.private() {
+		told.Answers = int64(o.m.ID)
+	}
+	return d.Gateway.Follow(ctx, told)
 }
 
 func firstWord(s string) (word, rest string) {
@@ -225,6 +231,41 @@ func (d *Desk) cancel(ctx context.Context, o order) error {
 	s.as(asCode, title(got.Text))
 	s.put(" · ", name(got.To), ". Everything below it stops, too.")
 	return d.say(ctx, o.m, s)
+}
+
+// retry runs a task again that did not complete.
+func (d *Desk) retry(ctx context.Context, o order) error {
+	if !d.may(o, people.DelegationsControl) {
+		return d.tell(ctx, o.m, "Running a task again needs the role operator. Ask an admin.")
+	}
+	if o.rest == "" {
+		return d.tell(ctx, o.m, "Write which task, as in: /retry 7f3k9q. The last 6 characters of its id do.")
+	}
+	id, err := d.find(ctx, o.rest, orchestrator.TaskPrefix, orchestrator.DelegationPrefix)
+	if err != nil {
+		return d.sorry(ctx, o, err)
+	}
+	got, err := d.Engine.Retry(ctx, id, *o.user)
+	if err != nil {
+		return d.sorry(ctx, o, err)
+	}
+	s := &sheet{}
+	s.put("It runs again: ")
+	s.as(asCode, title(got.Text))
+	s.put(" · ", name(got.To))
+	return d.say(ctx, o.m, s)
+}
+
+// mute keeps whether the messages of somebody's tasks go on.
+func (d *Desk) mute(ctx context.Context, o order) error {
+	muted := o.name == "mute"
+	if err := d.Muter.SetMuted(ctx, o.user.Name, o.user.ID, muted); err != nil {
+		return fmt.Errorf("muting the messages of somebody's tasks: %w", err)
+	}
+	if muted {
+		return d.tell(ctx, o.m, "Muted: the messages of your tasks stay as they are. /status ID says how one stands; /unmute ends this.")
+	}
+	return d.tell(ctx, o.m, "The messages of your tasks go on until their ends.")
 }
 
 // title is the first line of a task's text.

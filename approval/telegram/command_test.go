@@ -1,6 +1,7 @@
 package telegram_test
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -172,9 +173,10 @@ func TestSendMakesATaskOnce(t *testing.T) {
 	w.tg.DuplicateUpdates(true)
 	m := w.say(dora.ID, dora, "/send kik Fix the retry loop\nin the uploader", 0)
 	w.tg.DuplicateUpdates(false)
-	w.want("answer", m.Text, "tsk_01k9zzzzzzzzzzzzzzzz7f3k9q sent to kik · /status_7f3k9q")
-	if len(w.engine.sent) != 1 {
-		t.Fatalf("tasks %+v", w.engine.sent)
+	id := regexp.MustCompile(`tsk_\w{26}`).FindString(m.Text)
+	w.want("answer", m.Text, "○ Queued · kik\nFix the retry loop\n"+id+" sent to kik · /status_"+id[max(0, len(id)-6):])
+	if len(w.engine.sent) != 1 || len(w.tg.FromBot(dora.ID)) != 1 {
+		t.Fatalf("tasks %+v, messages %+v", w.engine.sent, w.tg.FromBot(dora.ID))
 	}
 	for key, s := range w.engine.sent {
 		if !strings.HasPrefix(key, "telegram:4242:") || s.Via != origin.From(origin.Telegram) || s.Chat != strconv.FormatInt(dora.ID, 10) || s.Agent != "kik" || s.Text != "Fix the retry loop\nin the uploader" || s.RequesterID != w.users["dora"].ID || s.Requester != "dora" {
@@ -237,6 +239,7 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 		"same tree":      TestAButtonIsForItsRevisionAlsoWhenTheTreeIsMadeAgain,
 		"the file first": TestApproveComesAfterTheFile, "a crash before the file": TestACrashBetweenACardAndItsFile,
 		"an outage": TestCardsAgreeWithinAMinuteOfAnOutage,
+		"a report":  TestTheMessageOfATaskGoesOnUntilItsEnd, "run again": TestAFailureSaysWhatToDo, "no end is lost": TestAnOutageCostsNoEnd, "one message": TestOneMessageHoweverManyNodes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they wait for the disk

@@ -25,14 +25,16 @@ type Gateway interface {
 	Decide(ctx context.Context, b approval.Ballot) (approval.Request, error)
 	Refused(ctx context.Context, f approval.Refusal) error
 	Show(ctx context.Context, requestID string, channel origin.Channel, address string) error
+	Follow(ctx context.Context, r approval.Report) error
 	// PeopleChanged says that an account was linked: what waits is shown there, too.
 	PeopleChanged()
 }
 
-// Engine takes tasks and stops them.
+// Engine takes tasks, stops them and runs them again.
 type Engine interface {
 	Submit(ctx context.Context, s orchestrator.Submission) (orchestrator.Task, orchestrator.Delegation, bool, error)
 	Cancel(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
+	Retry(ctx context.Context, id string, by people.User) (orchestrator.Delegation, error)
 }
 
 // Reader reads tasks by what people write for their ids.
@@ -45,6 +47,11 @@ type Reader interface {
 // Linker uses one-time codes.
 type Linker interface {
 	UseLinkCode(ctx context.Context, channel origin.Channel, code string, account int64, name string) (people.User, error)
+}
+
+// Muter keeps whether somebody wants the messages of their tasks to go on.
+type Muter interface {
+	SetMuted(ctx context.Context, actor, userID string, muted bool) error
 }
 
 // Memory is what buttons and questions stand for.
@@ -70,6 +77,7 @@ type DeskOptions struct {
 	Reader   Reader
 	Accounts Accounts
 	Linker   Linker
+	Muter    Muter
 	Memory   Memory
 	Now      func() time.Time // time.Now when nil
 	Log      *slog.Logger     // slog.Default when nil

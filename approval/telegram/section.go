@@ -87,6 +87,7 @@ type Rows interface {
 	Inbox
 	Linker
 	Memory
+	Muter
 	Reader
 }
 
@@ -110,7 +111,7 @@ func (t *Section) Start(p bot.Parts) (bot.Bot, error) {
 	s := &service{client: client, mode: t.Mode}
 	s.channel = NewChannel(ChannelOptions{Sender: client, Buttons: rows, Accounts: rows, Diff: p.Diff, Log: p.Log}, t.settings(p.Server))
 	desk := NewDesk(DeskOptions{Channel: s.channel, Bot: client.Me, Gateway: p.Gateway, Engine: p.Engine, Reader: rows, Accounts: rows, Linker: rows,
-		Memory: rows, Log: p.Log})
+		Muter: rows, Memory: rows, Log: p.Log})
 	s.receiver, err = NewReceiver(ReceiverOptions{Client: client, Inbox: rows, Handle: desk.Handle, Drop: desk.Drop, Mode: t.Mode,
 		PublicURL: p.PublicURL, Secret: t.WebhookSecret, Node: p.Node, Log: p.Log, Health: p.Health})
 	return s, err

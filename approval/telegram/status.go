@@ -184,24 +184,31 @@ func came(s *sheet, d orchestrator.Delegation) {
 	case d.State == orchestrator.Landing && d.Work.Problem != "":
 		code(d.Work.Problem)
 	}
-	if res != nil && res.Commit != "" {
-		if res.Pushed != "" {
-			s.line("pushed to ")
-			s.as(asCode, cut(oneLine(res.Pushed), lineLimit))
-			s.put(" as ")
-		} else {
-			s.line("landed as ")
-		}
-		s.as(asCode, first(res.Commit, 7))
-		if n := len(res.Declined); n > 0 {
-			s.put(" without ", plural(n, "file", "files"), " that people left out")
-		}
-	}
+	landed(s, d)
 	switch {
 	case res != nil && strings.TrimSpace(res.Text) != "":
 		code(res.Text)
 	case d.State == orchestrator.Completed:
 		s.line(name(d.To), " gave no answer in words.")
+	}
+}
+
+// landed says where what was approved has landed.
+func landed(s *sheet, d orchestrator.Delegation) {
+	res := d.Result
+	if res == nil || res.Commit == "" {
+		return
+	}
+	if res.Pushed != "" {
+		s.line("pushed to ")
+		s.as(asCode, cut(oneLine(res.Pushed), lineLimit))
+		s.put(" as ")
+	} else {
+		s.line("landed as ")
+	}
+	s.as(asCode, first(res.Commit, 7))
+	if n := len(res.Declined); n > 0 {
+		s.put(" without ", plural(n, "file", "files"), " that people left out")
 	}
 }
 

@@ -69,19 +69,37 @@ type world struct {
 	offset  int64
 }
 
-// works takes tasks, and stops them, as the engine does.
+// works takes tasks, stops them and runs them again, as the engine does; nobody works on them.
 type works struct {
+	w         *world
 	sent      map[string]orchestrator.Submission // by key
 	cancelled []string
 }
 
-func (e *works) Submit(_ context.Context, s orchestrator.Submission) (orchestrator.Task, orchestrator.Delegation, bool, error) {
+func (e *works) Submit(ctx context.Context, s orchestrator.Submission) (orchestrator.Task, orchestrator.Delegation, bool, error) {
 	if s.Agent != "kik" {
 		return orchestrator.Task{}, orchestrator.Delegation{}, false, orchestrator.Errorf("unknown_agent", "There is no agent %q. Did you mean kik?", s.Agent)
 	}
-	_, again := e.sent[s.Key]
 	e.sent[s.Key] = s
-	return orchestrator.Task{ID: "tsk_01k9zzzzzzzzzzzzzzzz7f3k9q"}, orchestrator.Delegation{To: s.Agent}, !again, nil
+	now := e.w.clock.now()
+	task := orchestrator.Task{ID: orchestrator.NewID(orchestrator.TaskPrefix, now), RootID: orchestrator.NewID(orchestrator.DelegationPrefix, now), Agent: s.Agent, Text: s.Text,
+		Key: s.Key, RequesterID: s.RequesterID, Requester: s.Requester, Via: s.Via, Chat: s.Chat, CreatedAt: now}
+	d := orchestrator.Delegation{ID: task.RootID, TaskID: task.ID, To: s.Agent, Text: s.Text, State: orchestrator.Queued, HopKey: "root",
+		Requester: s.Requester, CreatedAt: now, Since: now}
+	task, created, err := e.w.db.NewTask(ctx, task, func(tx orchestrator.Tx) error {
+		if err := tx.Insert(ctx, &d); err != nil {
+			return err
+		}
+		return tx.Append(ctx, event.Of(d.ID, s.Requester, event.TaskCreatedData{Agent: s.Agent}))
+	})
+	return task, d, created, err
+}
+
+func (e *works) Retry(ctx context.Context, id string, by people.User) (orchestrator.Delegation, error) {
+	d := e.w.delegation(e.w.task(id).RootID)
+	return d, e.w.moved(d.ID, func(tx orchestrator.Tx, d *orchestrator.Delegation) {
+		d.State, d.Error, d.EndedAt, tx.Task().EndedAt = orchestrator.Queued, nil, nil, nil
+	})
 }
 
 func (e *works) Cancel(_ context.Context, id, actor string) (orchestrator.Delegation, error) {
@@ -95,6 +113,7 @@ func newWorld(t *testing.T, c approval.Config, chats ...telegram.Place) *world {
 	t.Helper()
 	w := &world{T: t, ctx: t.Context(), clock: &hands{at: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}, users: map[string]people.User{},
 		engine: &works{sent: map[string]orchestrator.Submission{}}, diff: "diff --git a/upload/retry.go b/upload/retry.go\n+a\n-b\n"}
+	w.engine.w = w
 	w.open()
 	w.tg = bottest.New(t)
 	w.tg.SetClock(w.clock.now)
@@ -112,7 +131,7 @@ func newWorld(t *testing.T, c approval.Config, chats ...telegram.Place) *world {
 	w.gateway = approval.New(approval.Options{Store: w.db, Users: w.db, Now: w.clock.now, Logger: quiet,
 		Diff: func(context.Context, approval.Request) (string, error) { return w.diff, nil }}, c)
 	w.desk = telegram.NewDesk(telegram.DeskOptions{Channel: w.channel, Bot: w.client.Me, Gateway: w.gateway, Engine: w.engine, Reader: w.db, Accounts: w.db,
-		Linker: w.db, Memory: w.db, Now: w.clock.now, Log: quiet})
+		Linker: w.db, Muter: w.db, Memory: w.db, Now: w.clock.now, Log: quiet})
 	w.person("ann", &ann, people.Approver)
 	w.person("bob", &bob, people.Approver)
 	w.person("cleo", nil, people.Approver)
@@ -188,6 +207,34 @@ func (w *world) delegation(id string) orchestrator.Delegation {
 	d, err := w.db.Delegation(w.ctx, id)
 	w.must(err)
 	return d
+}
+
+func (w *world) task(id string) orchestrator.Task {
+	w.Helper()
+	t, err := w.db.Task(w.ctx, id)
+	w.must(err)
+	return t
+}
+
+// moved changes a delegation as a worker would, with an event.
+func (w *world) moved(id string, change func(orchestrator.Tx, *orchestrator.Delegation)) error {
+	w.Helper()
+	return w.db.InTask(w.ctx, w.delegation(id).TaskID, func(tx orchestrator.Tx) error {
+		d, err := tx.Delegation(w.ctx, id)
+		if err != nil {
+			return err
+		}
+		was := d.State
+		change(tx, d)
+		if d.State.Ended() && d.ParentID == "" {
+			d.EndedAt = new(tx.Now())
+			tx.Task().EndedAt = d.EndedAt
+		}
+		if err := tx.Move(w.ctx, d, was, d.Attempt); err != nil {
+			return err
+		}
+		return tx.Append(w.ctx, event.Of(d.ID, d.To, event.ProgressData{Text: "on"}))
+	})
 }
 
 // as is somebody with all their rights.

@@ -39,6 +39,7 @@ type message struct {
 // receiver is a target with all that is needed to send to it.
 type receiver struct {
 	name   string
+	target Target
 	url    *url.URL
 	key    []byte // nil: unsigned
 	client *http.Client

@@ -31,8 +31,10 @@ type envelope struct {
 	Data      payload   `json:"data"`
 }
 
+// payload has what the message is about.
 type payload struct {
-	Request requestShape `json:"request"`
+	Request *requestShape `json:"request,omitempty"`
+	Task    *taskShape    `json:"task,omitempty"`
 }
 
 // requestShape has the names of the API where the values are the same.
@@ -145,7 +147,7 @@ func standard(n news, r approval.Request, view approval.CardView, link string) (
 		s.Decisions = append(s.Decisions, decisionShape{short(d.User), short(d.For), origin.Channel(short(string(d.Channel))), d.Verdict, clip(d.Comment, maxComment),
 			len(d.Files), d.Revision, d.Digest, d.At.UTC()})
 	}
-	body, err := json.Marshal(envelope{Type: n.kind, Timestamp: n.at.UTC(), Data: payload{s}})
+	body, err := json.Marshal(envelope{Type: n.kind, Timestamp: n.at.UTC(), Data: payload{Request: &s}})
 	if err != nil {
 		return nil, fmt.Errorf("writing the message about %s: %w", r.ID, err)
 	}

@@ -35,6 +35,9 @@ type Target struct {
 	Format       string // Slack or Standard; "" means Standard
 	Secret       string // whsec_ and base64; with Standard only
 	AllowPrivate bool   // it stands on this machine or in one's own network
+	// Events are the kinds of messages that it is told, such as task.failed or approval.*;
+	// none means all about requests.
+	Events []string
 }
 
 // Check says what is wrong with t in a sentence for who wrote the configuration. It
@@ -48,6 +51,9 @@ func (t Target) Check() error {
 		return fmt.Errorf("webhook %s: %w", t.Name, err)
 	}
 	if err := t.checkHost(u.Hostname()); err != nil {
+		return fmt.Errorf("webhook %s: %w", t.Name, err)
+	}
+	if err := t.checkEvents(); err != nil {
 		return fmt.Errorf("webhook %s: %w", t.Name, err)
 	}
 	switch t.format() {

@@ -46,6 +46,7 @@ type Channel struct {
 var (
 	_ approval.Channel   = (*Channel)(nil)
 	_ approval.Addresser = (*Channel)(nil)
+	_ approval.Teller    = (*Channel)(nil)
 )
 
 // New makes the channel. What is wrong with a target is an error for people.
@@ -77,7 +78,7 @@ func build(o Options, w wire) (*Channel, error) {
 		if err != nil {
 			return nil, err
 		}
-		v := &receiver{name: t.Name, url: to, client: w.client(t.reach()), now: c.now}
+		v := &receiver{name: t.Name, target: t, url: to, client: w.client(t.reach()), now: c.now}
 		if t.format() == Standard {
 			if v.key, err = t.key(); err != nil {
 				return nil, err
@@ -90,11 +91,13 @@ func build(o Options, w wire) (*Channel, error) {
 
 func (c *Channel) Name() origin.Channel { return Name }
 
-// Addresses are the names of the targets: each is told of everything, whoever votes.
+// Addresses are the names of the targets that hear of requests, whoever votes.
 func (c *Channel) Addresses(approval.Request, []people.User) []string {
-	names := make([]string, len(c.targets))
-	for i, t := range c.targets {
-		names[i] = t.Name
+	var names []string
+	for _, t := range c.targets {
+		if t.hearsRequests() {
+			names = append(names, t.Name)
+		}
 	}
 	return names
 }
@@ -111,6 +114,9 @@ func (c *Channel) Deliver(ctx context.Context, card approval.Card, r approval.Re
 	}
 	n := newsOf(r, c.now())
 	external := cmp.Or(card.ExternalID, n.id)
+	if !v.target.hearsRequests() { // any more
+		return card.ExternalID, nil
+	}
 	if c.told.last(card.Address, r.ID) == n.id {
 		return external, nil
 	}

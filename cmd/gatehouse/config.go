@@ -320,7 +320,7 @@ func understandChannels(c *config.Config) []string {
 		all = append(all, console.Parts(c.Bots[key].Words()...))
 	}
 	for _, w := range c.Webhooks {
-		all = append(all, console.Parts("webhook "+w.Name, cmp.Or(w.Format, "standard"), host(w.URL)))
+		all = append(all, console.Parts("webhook "+w.Name, cmp.Or(w.Format, "standard"), host(w.URL), strings.Join(w.Events, " ")))
 	}
 	return all
 }

@@ -27,10 +27,11 @@ type channelShape struct {
 // letterShape is a delivery that was given up.
 type letterShape struct {
 	Letter    string         `json:"letter"`
-	Kind      string         `json:"kind"` // card, notice or digest
+	Kind      string         `json:"kind"` // card, notice, digest or report
 	Channel   origin.Channel `json:"channel"`
 	Address   string         `json:"address"`
 	RequestID wire.Maybe     `json:"request_id"`
+	TaskID    wire.Maybe     `json:"task_id"` // of a report
 	Title     string         `json:"title"`
 	Error     string         `json:"error"`
 	Attempts  int            `json:"attempts"`
@@ -60,7 +61,7 @@ func (a *API) Channels(c echo.Context) error {
 		}
 	}
 	for i, l := range dead.Items {
-		letters[i] = letterShape{Letter: l.Key, Kind: l.Kind, Channel: l.Channel, Address: l.Address, RequestID: wire.Maybe(l.RequestID), Title: l.Title, Error: l.Error, Attempts: l.Attempts}
+		letters[i] = letterShape{Letter: l.Key, Kind: l.Kind, Channel: l.Channel, Address: l.Address, RequestID: wire.Maybe(l.RequestID), TaskID: wire.Maybe(l.TaskID), Title: l.Title, Error: l.Error, Attempts: l.Attempts}
 	}
 	return c.JSON(http.StatusOK, map[string]any{"items": items, "dead_letters": letters, "next": wire.Maybe(dead.Next)})
 }

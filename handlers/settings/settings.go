@@ -37,7 +37,7 @@ func (p *Pages) you(c echo.Context, status int, with func(*view.YouPage)) error 
 	if err != nil {
 		return err
 	}
-	page := view.YouPage{Chrome: f.Chrome, Groups: p.groupsOf(u.Name), HasPassword: u.PasswordHash != "", Zone: u.Zone}
+	page := view.YouPage{Chrome: f.Chrome, Groups: p.groupsOf(u.Name), HasPassword: u.PasswordHash != "", Zone: u.Zone, Muted: u.Muted}
 	for _, r := range u.Roles {
 		page.Roles = append(page.Roles, view.RoleChoice{Name: string(r), Has: true})
 	}
@@ -99,6 +99,19 @@ func (p *Pages) SetZone(c echo.Context) error {
 		return err
 	}
 	return handlers.SeeOther(c, views.YouPath, "zone")
+}
+
+// SetMuted answers POST /settings/you/muted: whether the messages of the reader's tasks go on.
+func (p *Pages) SetMuted(c echo.Context) error {
+	who, _ := handlers.Who(c)
+	muted := c.FormValue("muted") != ""
+	if err := p.People.SetMuted(c.Request().Context(), who.User.Name, who.User.ID, muted); err != nil {
+		return err
+	}
+	if muted {
+		return handlers.SeeOther(c, views.YouPath, "muted")
+	}
+	return handlers.SeeOther(c, views.YouPath, "unmuted")
 }
 
 // SetPassword answers POST /settings/you/password.

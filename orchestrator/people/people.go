@@ -88,6 +88,7 @@ type User struct {
 	CreatedAt    time.Time `json:"created_at"`
 	Away         *Away     `json:"away,omitempty"`     // nil: here
 	Zone         string    `json:"zone,omitempty"`     // time zone of pages, "" that of the browser
+	Muted        bool      `json:"muted,omitempty"`    // the messages of their tasks in channels do not go on
 	Accounts     []Account `json:"accounts,omitempty"` // filled by lists of people only
 }
 

@@ -12,7 +12,7 @@ import (
 	"gatehouse/orchestrator/record/history"
 )
 
-const userColumns = "u.id, u.name, u.roles, u.password_hash, u.disabled, u.created_at, u.away_to, u.away_from, u.away_until, u.zone"
+const userColumns = "u.id, u.name, u.roles, u.password_hash, u.disabled, u.created_at, u.away_to, u.away_from, u.away_until, u.zone, u.muted"
 
 const (
 	selectUser  = "select " + userColumns + " from users u"
@@ -27,7 +27,7 @@ type userRow struct {
 
 func (r *userRow) columns() []any {
 	u := r.into
-	return []any{&u.ID, &u.Name, JSON(&u.Roles), &u.PasswordHash, &u.Disabled, Time(&u.CreatedAt), &r.away.To, Time(&r.away.From), Time(&r.away.Until), &u.Zone}
+	return []any{&u.ID, &u.Name, JSON(&u.Roles), &u.PasswordHash, &u.Disabled, Time(&u.CreatedAt), &r.away.To, Time(&r.away.From), Time(&r.away.Until), &u.Zone, &u.Muted}
 }
 
 // scan reads a row that has the user's columns behind those in before.
@@ -151,6 +151,11 @@ func (s *Store) SetDisabled(ctx context.Context, actor, id string, disabled bool
 // SetZone keeps the time zone that a person reads times in; "" is that of the browser.
 func (s *Store) SetZone(ctx context.Context, actor, id, zone string) error {
 	return s.changeUser(ctx, actor, id, event.UserChangedData{Zone: event.Given(zone)}, "zone = ?", zone)
+}
+
+// SetMuted keeps whether the messages of a person's tasks in channels go on until their ends.
+func (s *Store) SetMuted(ctx context.Context, actor, id string, muted bool) error {
+	return s.changeUser(ctx, actor, id, event.UserChangedData{Muted: event.Given(muted)}, "muted = ?", flag(muted))
 }
 
 // changeUser makes one change of a person. CodeConflict when it would leave nobody who is

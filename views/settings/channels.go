@@ -43,6 +43,8 @@ func letterWord(kind string) string {
 		return "reminder"
 	case "digest":
 		return "list of requests"
+	case "report":
+		return "message about a task"
 	}
 	return kind
 }

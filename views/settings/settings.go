@@ -42,6 +42,7 @@ type YouPage struct {
 	Away        string // how long, and who decides; "" here
 	Zone        string
 	ZoneError   string
+	Muted       bool   // the messages of their tasks do not go on
 	Password    string // what is wrong with a password that was sent
 }
 

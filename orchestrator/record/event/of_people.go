@@ -44,6 +44,7 @@ type UserChangedData struct {
 	Disabled      Maybe[bool]     `json:"disabled,omitzero"`
 	TokensRevoked Maybe[[]string] `json:"tokens_revoked,omitzero"`
 	Zone          Maybe[string]   `json:"zone,omitzero"`
+	Muted         Maybe[bool]     `json:"muted,omitzero"`
 	Away          Maybe[*Away]    `json:"away,omitzero"` // nil: is back
 }
 
@@ -66,6 +67,10 @@ func (d UserChangedData) sentence(Event, Words) string {
 		return "lets a person in again"
 	case d.Zone.Set:
 		return "sets the time zone" + Prefixed(" to ", d.Zone.V)
+	case d.Muted.Set && d.Muted.V:
+		return "mutes the messages of their tasks"
+	case d.Muted.Set:
+		return "wants the messages of their tasks again"
 	case d.Away.V != nil:
 		return "is out of office, and " + d.Away.V.To + " decides"
 	}

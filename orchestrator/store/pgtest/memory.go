@@ -65,7 +65,9 @@ func Folder(t testing.TB) string {
 
 // measured reports whether these tests take figures, for which a commit has to wait for the disk.
 func measured() bool {
-	flag.Parse()
+	if !flag.Parsed() { // before the tests run: afterwards several of them ask at once
+		flag.Parse()
+	}
 	bench := flag.Lookup("test.bench")
 	return bench != nil && bench.Value.String() != "" || slices.ContainsFunc([]string{"EVENTS", "MANY", "ROUNDS", "STREAMS"}, func(name string) bool {
 		return os.Getenv("GATEHOUSE_TEST_"+name) != ""

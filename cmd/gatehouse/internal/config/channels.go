@@ -19,13 +19,15 @@ type Channels struct {
 	Webhooks []Webhook         `yaml:"webhooks"`
 }
 
-// Webhook is told of requests, one way.
+// Webhook is told of requests and of the ends of tasks, one way.
 type Webhook struct {
 	Name         string `yaml:"name"`
 	URL          string `yaml:"url"`
 	Format       string `yaml:"format" offers:"slack standard"`
 	Secret       string `yaml:"secret"`
 	AllowPrivate bool   `yaml:"allow_private"`
+	// Events are what it is told of; absent: approval.*
+	Events []string `yaml:"events" offers:"approval.* task.* task.completed task.failed task.cancelled"`
 }
 
 // botKinds are the fields of Channels that are sections of bots: another one is nothing but another field.
@@ -102,5 +104,5 @@ func (b *builder) webhooks() []Webhook {
 
 // Target is the webhook as its channel takes it.
 func (w Webhook) Target() webhook.Target {
-	return webhook.Target{Name: w.Name, URL: w.URL, Format: w.Format, Secret: w.Secret, AllowPrivate: w.AllowPrivate}
+	return webhook.Target{Name: w.Name, URL: w.URL, Format: w.Format, Secret: w.Secret, AllowPrivate: w.AllowPrivate, Events: w.Events}
 }

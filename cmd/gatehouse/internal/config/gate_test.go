@@ -20,6 +20,7 @@ func TestTheGateIsRefusedAtLoad(t *testing.T) {
 		"a webhook without a secret":     {"server: {public_url: 'https://gate.example.com'}\nchannels: {telegram: {token: '1:a', mode: webhook}}\n", "has no webhook_secret"},
 		"a webhook on a local address":   {"channels: {telegram: {token: '1:a', mode: webhook, webhook_secret: s}}\n", "needs server.public_url with https://"},
 		"a notice to a file":             {"channels: {webhooks: [{name: a, url: 'file:///etc/passwd', secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}]}\n", "gatehouse.yaml:1:"},
+		"an event that there is not":     {"channels: {webhooks: [{name: a, url: 'https://a.example', format: slack, events: [task.done]}]}\n", `webhook a: there is no event "task.done"`},
 		"two notices of one name":        {"channels:\n  webhooks:\n    - {name: a, url: 'https://a.example', format: slack}\n    - {name: a, url: 'https://b.example', format: slack}\n", "there are two webhooks"},
 		"a token that is not set":        {"channels: {telegram: {token: '${NO_SUCH_TOKEN}'}}\n", "NO_SUCH_TOKEN"},
 		"a reminder that is no duration": {"approval: {remind: [soon]}\n", "\"soon\" is no length of time"},

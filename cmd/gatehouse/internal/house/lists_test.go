@@ -236,6 +236,7 @@ func TestListsOfChoicesAgree(t *testing.T) {
 		"approval.on_no":                named("approval/policy", "TellCaller", "EndTask"),
 		"approval.handovers.*.on_no":    named("approval/policy", "TellCaller", "EndTask"),
 		"approval.careful":              s.named("approval", "Careful"),
+		"channels.webhooks.*.events":    named("approval/webhook", "AllRequests", "AllTasks", "TaskCompleted", "TaskFailed", "TaskCancelled"),
 		"channels.webhooks.*.format":    named("approval/webhook", "Slack", "Standard"),
 		"providers.*.kind":              named("orchestrator/agent/llm/model/providers", "Anthropic", "OpenAI"),
 		"agents.*.role":                 s.typed("orchestrator/agent", "Role"),
