@@ -185,6 +185,8 @@ type Session struct {
 	AskedInAll int     `json:"askedInAll,omitempty"`
 	Acted      bool    `json:"acted,omitempty"`    // people allowed a call, so that what it does is not by rules alone
 	HandedTo   string  `json:"handedTo,omitempty"` // the child with whose answer this ends; its program is gone
+	// Resume is how its program finds its own session again (agent.Host.KeepSession).
+	Resume string `json:"resume,omitempty"`
 	// Fallback is the hand-over that failed, so that its program works again by itself (H29).
 	Fallback *agent.Fallback `json:"fallback,omitempty"`
 }
@@ -208,6 +210,8 @@ type Provenance struct {
 	Sandbox     string `json:"sandbox,omitempty"`
 	// Confined is what the last attempt was allowed and used; nil before one ran.
 	Confined *agent.Confinement `json:"confined,omitempty"`
+	// NeverAsked: its program made calls of tools and asked about none of them first.
+	NeverAsked bool `json:"neverAsked,omitempty"`
 	// Lineage is who has a part in the tree beside this run; see Delegation.Lineage.
 	Lineage Lineage `json:"lineage,omitzero"`
 }

@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
@@ -84,6 +85,57 @@ func (r *run) Sandbox(ctx context.Context, name string) error {
 	defer r.mu.Unlock()
 	r.d.Work.Sandbox = name
 	return nil
+}
+
+// Report stores what a program tells of its work; see agent.Host.
+func (r *run) Report(ctx context.Context, what agent.Report) error {
+	if what.Asked != nil {
+		r.mu.Lock()
+		r.d.Work.NeverAsked = !*what.Asked
+		r.mu.Unlock()
+		return r.live()
+	}
+	said := reported(what)
+	if said == nil {
+		return nil
+	}
+	return r.write(ctx, func(tx Tx, d *Delegation) error { return tx.Append(ctx, event.Of(d.ID, d.To, said)) })
+}
+
+// maxDiff is how many bytes of each side of a change an event repeats.
+const maxDiff = 1000
+
+// reported is the data of a report's event; nil where there is nothing to store.
+func reported(what agent.Report) event.Payload {
+	c := what.Call
+	switch {
+	case c == nil && len(what.Plan) == 0:
+		return nil
+	case c == nil:
+		return event.PlanChangedData{Steps: each.Of(what.Plan, func(s agent.PlanStep) event.PlanStep {
+			return event.PlanStep{Text: cutTo(s.Text, maxDiff), State: cutTo(s.State, 40)}
+		})}
+	case !c.Ended:
+		return event.ToolCalledData{ID: cutTo(c.ID, maxRef), Name: cutTo(c.Tool, maxRef), Title: cutTo(c.Title, maxDiff), Input: cut(string(c.Input))}
+	}
+	return event.ToolCompletedData{ID: cutTo(c.ID, maxRef), Name: cutTo(c.Tool, maxRef), OK: event.Given(c.OK), Text: cut(cmp.Or(c.Text, c.Title)),
+		Diffs: each.Of(c.Diffs, func(f agent.FileDiff) event.FileDiff {
+			return event.FileDiff{Path: cutTo(f.Path, maxDiff), Old: cutTo(f.Old, maxDiff), New: cutTo(f.New, maxDiff)}
+		})}
+}
+
+// maxResume is how long the name of a program's session may be, in bytes.
+const maxResume = 1 << 10
+
+// KeepSession stores how the program finds its session again; see agent.Host.
+func (r *run) KeepSession(ctx context.Context, session string) error {
+	if len(session) > maxResume || strings.ToValidUTF8(session, "") != session || strings.Contains(session, "\x00") {
+		return agent.Fail(agent.CodeProtocol, "%s named a session that cannot be kept: %d bytes, and %d of text are the limit.", r.d.To, len(session), maxResume)
+	}
+	return r.write(ctx, func(tx Tx, d *Delegation) error {
+		d.Work.Resume = session
+		return save(ctx, tx, d)
+	})
 }
 
 // RunningTime is how long this attempt has worked, without waiting for children.

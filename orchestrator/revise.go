@@ -28,7 +28,7 @@ type Again struct {
 func AskAgain(ctx context.Context, tx Tx, d *Delegation, a Again, actor string) error {
 	w := &d.Work
 	from := Checkpoint{Tree: w.Tree, Commit: w.TreeCommit, Bundle: w.TreeBundle}
-	stand, declined, runs := w.Stand, w.Declined, w.Runs
+	stand, declined, resume, runs := w.Stand, w.Declined, w.Resume, w.Runs
 	if a.Feedback != nil {
 		a.Feedback.Edited = !a.StartOver && (w.Made != nil || w.Checkpoint != nil && w.Checkpoint.Tree != w.Tree)
 	}
@@ -42,7 +42,7 @@ func AskAgain(ctx context.Context, tx Tx, d *Delegation, a Again, actor string) 
 	}
 	w.Revision = a.Revision
 	if goesOn {
-		w.Stand, w.From, w.Checkpoint, w.Declined = stand, &from, new(from), declined
+		w.Stand, w.From, w.Checkpoint, w.Declined, w.Resume = stand, &from, new(from), declined, resume
 		n, err := tx.CopyTurns(ctx, d, d.ID, runs, math.MaxInt32, "")
 		if err != nil {
 			return err

@@ -332,7 +332,7 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 	job := agent.Job{TaskID: r.task.ID, DelegationID: r.id, Attempt: r.attempt, Agent: spec, From: d.From, Text: d.Text,
 		Feedback: d.Work.Feedback, Dir: r.dir, Token: r.token, URL: e.URL(), Memo: d.Work.Memo, Children: append(children, d.Work.Refused...),
 		Handover: d.Work.Handover, Fallback: d.Work.Fallback, Channel: r.task.Via.String(), Chat: r.task.Chat, Board: sharedctx.Board(r.task.ID), Generation: d.Work.Runs,
-		Revision: max(d.Work.Revision, 1), RemoteHops: r.task.RemoteHops, Source: r.task.Source}
+		Revision: max(d.Work.Revision, 1), RemoteHops: r.task.RemoteHops, Source: r.task.Source, Session: d.Work.Resume}
 	if traits.Turns {
 		turns, err := e.Store.Turns(r.ctx, r.id, d.Work.Runs)
 		if err != nil {
@@ -374,5 +374,5 @@ func (r *run) Confined(_ context.Context, c agent.Confinement) error {
 func (r *run) confine(d *Delegation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	d.Work.Sandbox, d.Work.Confined = r.d.Work.Sandbox, r.d.Work.Confined
+	d.Work.Sandbox, d.Work.Confined, d.Work.NeverAsked = r.d.Work.Sandbox, r.d.Work.Confined, r.d.Work.NeverAsked
 }

@@ -31,7 +31,7 @@ func (p *Pages) pane(f *handlers.Frame, d orchestrator.Delegation, page *view.De
 	spec, _ := p.Engine.Config().Agents.Get(d.To)
 	pane := view.DelegationPane{
 		ID: d.ID, Name: d.To, From: d.From, Kind: string(spec.Kind), State: string(d.State), Text: longText(d.Text, more), Chain: handlers.Names(d),
-		Attempt: 1, Sandbox: d.Work.Sandbox, StartedAt: handlers.At(d.StartedAt), EndedAt: handlers.At(d.EndedAt), Usage: handlers.UsageOf(d), ApprovalID: d.ApprovalID, More: more,
+		Attempt: 1, Sandbox: d.Work.Sandbox, NeverAsked: d.Work.NeverAsked, StartedAt: handlers.At(d.StartedAt), EndedAt: handlers.At(d.EndedAt), Usage: handlers.UsageOf(d), ApprovalID: d.ApprovalID, More: more,
 		Steering: d.Work.Steering, Steered: views.SteeredWords(d.From, worksOn(d.Work.Stand, ""), d.Work.Trusted),
 		Handed: handedLines(d.Work.Handover),
 	}

@@ -71,6 +71,7 @@ type Job struct {
 	Generation   int             // how often the delegation began anew before: a retry, "request changes"
 	RemoteHops   int             // hand-overs between systems that led to the task
 	Source       *Source         // what the task is about elsewhere, nil when nobody said (A8)
+	Session      string          // what KeepSession was told last; "" after start over and after a retry
 }
 
 // LineComment is a remark on one line of a patch.
@@ -234,6 +235,11 @@ type Host interface {
 	// Proceed notes that a call which people allowed is about to be made, by its Ref: an attempt
 	// after this one is told so (Answer.Begun).
 	Proceed(ctx context.Context, ref string) error
+	// Report stores what a program tells of its work. Texts may be cut.
+	Report(ctx context.Context, what Report) error
+	// KeepSession stores how the program finds its own session again, at most 1 kB: a run after
+	// "request changes", and an attempt after a lost one, are given it (Job.Session).
+	KeepSession(ctx context.Context, session string) error
 	// Over reports whether the delegation has ended or belongs to the past, so that what its
 	// run started elsewhere is of no use any more. It also answers when the attempt is over:
 	// a run that was lost with its node's lease goes on elsewhere, and is not over.

@@ -175,6 +175,7 @@ type DelegationPane struct {
 	Chain      []string
 	Attempt    int
 	Sandbox    string // how it ran: "bubblewrap", or why there was none
+	NeverAsked bool   // its program made calls of tools and asked about none
 	Limits     string
 	Used       string // the most that it used of what is limited
 	Exit       string // "exit 1", "killed after 10 min"

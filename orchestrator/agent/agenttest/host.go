@@ -52,6 +52,8 @@ type Host struct {
 	hops      []agent.Hop
 	asked     []agent.Ask
 	begun     []string
+	reports   []agent.Report
+	session   string
 	confined  []agent.Confinement
 	sandboxes []string
 	children  map[string]agent.Child

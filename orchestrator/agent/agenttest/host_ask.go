@@ -69,3 +69,39 @@ func (h *Host) Begun() []string {
 	defer h.mu.Unlock()
 	return append([]string(nil), h.begun...)
 }
+
+// Report records what the program told.
+func (h *Host) Report(ctx context.Context, what agent.Report) error {
+	if err := h.enter(ctx, "Report"); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reports = append(h.reports, what)
+	return nil
+}
+
+// Reports returns what Report was told.
+func (h *Host) Reports() []agent.Report {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]agent.Report(nil), h.reports...)
+}
+
+// KeepSession keeps it.
+func (h *Host) KeepSession(ctx context.Context, session string) error {
+	if err := h.enter(ctx, "KeepSession"); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.session = session
+	return nil
+}
+
+// Session returns what KeepSession was told last.
+func (h *Host) Session() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.session
+}

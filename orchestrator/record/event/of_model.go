@@ -8,7 +8,9 @@ import (
 // What models say and use, and what agents do with the shared context.
 const (
 	MessageCompleted Type = "message.completed" // a model's turn: text, calls, model, usage
+	ToolCalled       Type = "tool.called"       // a program makes a call by itself
 	ToolCompleted    Type = "tool.completed"    // a call has its result
+	PlanChanged      Type = "plan.changed"      // of a program: the whole plan as it is now
 	UsageRecorded    Type = "usage.recorded"
 	ContextRead      Type = "context.read"
 	ContextDeleted   Type = "context.deleted"
@@ -43,12 +45,31 @@ func (d MessageCompletedData) sentence(Event, Words) string {
 	return first(calls, Prefixed("stopped: ", d.Stop), "said nothing")
 }
 
+type ToolCalledData struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Title string `json:"title"` // in the program's words
+	Input string `json:"input"` // its beginning
+}
+
+func (d ToolCalledData) sentence(Event, Words) string {
+	return "calls " + first(d.Name, "a tool") + Prefixed(": ", first(oneOf(d.Title), oneOf(d.Input)))
+}
+
 type ToolCompletedData struct {
-	Turn int         `json:"turn"`
-	ID   string      `json:"id"`
-	Name string      `json:"name"`
-	OK   Maybe[bool] `json:"ok,omitzero"` // always given
-	Text string      `json:"text"`
+	Turn  int         `json:"turn"` // 0 for a program's own call
+	ID    string      `json:"id"`
+	Name  string      `json:"name"`
+	OK    Maybe[bool] `json:"ok,omitzero"` // always given
+	Text  string      `json:"text"`
+	Diffs []FileDiff  `json:"diffs,omitempty"` // of a program's own call: what it changed
+}
+
+// FileDiff is the beginning of what a call changed in a file.
+type FileDiff struct {
+	Path string `json:"path"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
 }
 
 func (d ToolCompletedData) sentence(Event, Words) string {
@@ -56,6 +77,29 @@ func (d ToolCompletedData) sentence(Event, Words) string {
 		return d.Name + Prefixed(": ", oneOf(d.Text))
 	}
 	return d.Name + " failed" + Prefixed(": ", oneOf(d.Text))
+}
+
+type PlanChangedData struct {
+	Steps []PlanStep `json:"steps"`
+}
+
+// PlanStep is a step of a program's plan: pending, in_progress or completed.
+type PlanStep struct {
+	Text  string `json:"text"`
+	State string `json:"state"`
+}
+
+func (d PlanChangedData) sentence(Event, Words) string {
+	done, now := 0, ""
+	for _, s := range d.Steps {
+		switch {
+		case s.State == "completed":
+			done++
+		case now == "" && s.State == "in_progress":
+			now = oneOf(s.Text)
+		}
+	}
+	return fmt.Sprintf("has done %d of %d steps of its plan", done, len(d.Steps)) + Prefixed(", now: ", now)
 }
 
 type UsageRecordedData struct {

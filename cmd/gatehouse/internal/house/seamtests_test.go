@@ -26,6 +26,7 @@ const (
 	shared       = "orchestrator TestWhatOneAgentWritesByToolIsInTheNextOnesSnapshot"
 	routed       = "orchestrator TestASpawnKeepsTheAllowList"
 	fellBack     = "cmd/gatehouse TestAProgramWhoseHandoverFailedWorksByItself"
+	resumed      = "orchestrator TestAProgramsSessionIsKept"
 	oneGoesOn    = "orchestrator TestTheContextOfAHopIsTheTasksOwn"
 )
 
@@ -35,7 +36,7 @@ var seamTests = map[string]string{
 	"Job.Text": programsHand, "Job.Feedback": again, "Job.Dir": results, "Job.ScratchDir": programsHand, "Job.Token": results, "Job.URL": results,
 	"Job.Context": shared, "Job.Memo": "orchestrator TestAConversationParksWithItsFiles", "Job.Children": results, "Job.Turns": killedTurns, "Job.Carried": goesOn,
 	"Job.Revision": goesOn, "Job.Handover": programsHand, "Job.Channel": board, "Job.Chat": board, "Job.Board": board, "Job.Generation": killedThere, "Job.RemoteHops": elsewhere,
-	"Job.Source": "orchestrator TestTheSourceOfATaskTravels", "Job.Fallback": fellBack,
+	"Job.Source": "orchestrator TestTheSourceOfATaskTravels", "Job.Fallback": fellBack, "Job.Session": resumed,
 
 	"Hop.Ref": killedTurns, "Hop.To": results, "Hop.Capability": routed, "Hop.Text": results, "Hop.Context": oneGoesOn, "Hop.Handover": modelsHand, "Hop.Spawn": spawned, "Hop.Again": "orchestrator TestASpawnIsRememberedForAWhile",
 	"Hop.Budget": "orchestrator TestFiftyHopsAtTheSameMoment", "Hop.Round": results, "Hop.Final": programsHand,
@@ -53,6 +54,7 @@ var seamTests = map[string]string{
 	"Host.Confined": confined, "Host.SaveTurn": killedTurns, "Host.Delta": typed, "Host.Ended": inquiry, "Host.Roster": team, "Host.Shared": board,
 	"Host.Checks": "orchestrator TestRandomModels", "Host.Apply": "orchestrator TestRandomModels", "Host.Reserve": calls, "Host.Remaining": calls, "Host.Over": killedThere,
 	"Host.Ask": "cmd/gatehouse TestACallIsApprovedFromTheCommandLine", "Host.Consult": "cmd/gatehouse TestAnAnalysisHasNoToolThatChangesAnything", "Host.Proceed": "orchestrator/agent/llm TestACallThatPeopleAreAskedAbout",
+	"Host.Report": "orchestrator TestWhatAProgramReportsIsStored", "Host.KeepSession": resumed,
 }
 
 // TestEverySeamHasItsTest: whoever adds a field or a method names the test that notices
