@@ -20,6 +20,9 @@ const (
 	Remote   Kind = "remote"
 )
 
+// ACP is the protocol of a command that speaks the Agent Client Protocol.
+const ACP = "acp"
+
 // HopsHeader is the header with which a system says how many hand-overs between systems
 // led to a request, this one included, so that systems that call each other come to an end.
 const HopsHeader = "Gatehouse-Hops"
@@ -58,7 +61,7 @@ type Spec struct {
 
 	// Kind command.
 	Command     []string
-	Protocol    string // "" (plain) or "jsonl"
+	Protocol    string // "" (plain), "jsonl" or ACP
 	Sandbox     string // SandboxAuto, SandboxRequired or SandboxOff
 	Network     string // NetworkOpen (also when empty) or NetworkOff
 	Limits      Limits
@@ -69,7 +72,7 @@ type Spec struct {
 	// Kind workflow.
 	Steps []Step
 
-	// Kind llm.
+	// Kind llm. A command of protocol ACP is given the MCP servers, too.
 	Model     string         // provider/name
 	Fallbacks []string       // tried in order when Model fails for good
 	Tools     ToolPolicy     // which tools it is given (P23)

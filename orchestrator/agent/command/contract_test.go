@@ -49,6 +49,23 @@ func TestCommandFulfilsTheContract(t *testing.T) {
 	})
 }
 
+func TestAnACPAgentFulfilsTheContract(t *testing.T) {
+	behaves := func(behaviour, text string) func(t *testing.T) agenttest.Case {
+		return func(t *testing.T) agenttest.Case { return agenttest.Case{Job: acpAgent(t, behaviour), Text: text} }
+	}
+	var hanging agent.Job
+	agenttest.Suite(t, func(t *testing.T) agent.Runner { return testRunner(t) }, agenttest.Behaviours{
+		Answers:    behaves("works", "All is done."),
+		Fails:      behaves("dies", ""),
+		Progresses: behaves("works", "I look around."),
+		Hangs: func(t *testing.T) agenttest.Case {
+			hanging = acpAgent(t, "deaf")
+			return agenttest.Case{Job: hanging}
+		},
+		Left: func() []string { return marked(hanging) },
+	})
+}
+
 // The scripted agent is held to the same contract, so that tests with it are true.
 func TestScriptedFulfilsTheContract(t *testing.T) {
 	suite := func(name string, script agenttest.Script, b agenttest.Behaviours) {

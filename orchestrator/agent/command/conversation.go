@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/command/acp"
 	"gatehouse/orchestrator/textcut"
 )
 
@@ -34,6 +35,10 @@ type conversation struct {
 	silent  bool        // protocol jsonl: there was no result
 	said    string      // protocol jsonl: the result, which does not count where the program fails after it
 	linger  *time.Timer // ends a program that does not end after its result
+
+	acp      *acp.Dialogue // protocol acp
+	told     chan struct{} // protocol acp: closed when the program need not be told any more that it is to end
+	answered bool          // protocol acp: the turn has its answer, and the end of the program says nothing
 }
 
 // converse starts the program, talks to it until it has ended, and judges the end.
@@ -46,7 +51,7 @@ func (r *Runner) converse(ctx context.Context, job agent.Job, host agent.Host, r
 	}
 	c := &conversation{
 		job: job, host: host, run: run, proc: proc, cancel: cancel,
-		watch: newStopwatch(host, r.now), progress: newProgress(host), redact: redactor(run.secrets),
+		told: make(chan struct{}), watch: newStopwatch(host, r.now), progress: newProgress(host), redact: redactor(run.secrets),
 		errTail: tail{limit: tailBytes}, outTail: tail{limit: tailBytes},
 	}
 	var work, hear, talk sync.WaitGroup
@@ -60,17 +65,22 @@ func (r *Runner) converse(ctx context.Context, job agent.Job, host agent.Host, r
 	hear.Go(c.readErrors)
 
 	var result agent.Result
-	if job.Agent.Protocol == "jsonl" {
+	switch job.Agent.Protocol {
+	case "jsonl":
 		result, err = c.lines(ctx)
 		c.said = strings.TrimSpace(result.Text)
-	} else {
+	case agent.ACP:
+		result, err = c.turn(ctx)
+	default:
 		talk.Go(c.tellTask)
 		result, err = c.answer()
 	}
 	if err != nil {
 		cancel(err)
 	}
-	_, _ = io.Copy(io.Discard, proc.stdout) // so that a stopped program does not hang in a write
+	if c.acp == nil { // which reads to the end by itself
+		_, _ = io.Copy(io.Discard, proc.stdout) // so that a stopped program does not hang in a write
+	}
 	<-proc.ended
 	if c.linger != nil {
 		c.linger.Stop()
@@ -78,6 +88,9 @@ func (r *Runner) converse(ctx context.Context, job agent.Job, host agent.Host, r
 	hear.Wait() // its last words are often why it ended
 	proc.close()
 	talk.Wait()
+	if c.acp != nil {
+		c.acp.Wait()
+	}
 	close(said)
 	work.Wait()
 	if ctx.Err() != nil {
@@ -107,6 +120,7 @@ func (c *conversation) limit(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
+			c.farewell()
 			c.proc.stop(grace)
 			return
 		case <-c.proc.ended:
@@ -153,7 +167,9 @@ func (c *conversation) readErrors() {
 	left := c.outputLimit()
 	var line []byte
 	flush := func() {
-		c.progress.add(c.safe(plain(string(line))))
+		if c.job.Agent.Protocol != agent.ACP { // its standard error is a log, and of interest where it fails
+			c.progress.add(c.safe(plain(string(line))))
+		}
 		line = line[:0]
 	}
 	for {
@@ -200,7 +216,7 @@ func (c *conversation) judge() error {
 		}
 	}
 	switch {
-	case rep.Stopped:
+	case rep.Stopped, c.answered:
 		return nil // it had said its result and did not end by itself
 	case rep.Signal != 0:
 		return c.ended(fmt.Sprintf("was ended by signal %d (%s)", rep.Signal, syscall.Signal(rep.Signal)))
@@ -232,6 +248,10 @@ func (c *conversation) ended(how string) *agent.Failure {
 
 // finish completes the result of a program that ended well.
 func (c *conversation) finish(result agent.Result) (agent.Result, error) {
+	if c.silent && c.acp != nil {
+		return agent.Result{}, agent.Fail(agent.CodeProtocol,
+			"%s ended before its turn was over, so there is no answer. Look whether its `command` starts an agent of the Agent Client Protocol, which may need a flag such as --acp.", c.run.program)
+	}
 	if c.silent {
 		return agent.Result{}, agent.Fail(agent.CodeProtocol,
 			"%s ended without a line of type result, so there is no answer. Let its last line be {\"type\":\"result\",\"text\":…}.", c.run.program)

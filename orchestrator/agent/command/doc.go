@@ -1,6 +1,7 @@
 // Package command runs an agent that is any program: the task goes in on standard
 // input, the answer comes out on standard output, and what the program changed in
-// its checkout is the patch. With protocol "jsonl" it speaks lines of JSON instead.
+// its checkout is the patch. With protocol "jsonl" it speaks lines of JSON instead, and with
+// protocol "acp" the Agent Client Protocol, of which package acp below this one knows.
 //
 // Three processes stand in a row:
 //

@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asClient) != "" {
 		os.Exit(reach())
 	}
+	if behaviour := os.Getenv(asACP); behaviour != "" {
+		os.Exit(serveACP(strings.TrimSpace(behaviour)))
+	}
 	if job := os.Getenv(asServer); job != "" {
 		os.Exit(serveOne(job))
 	}

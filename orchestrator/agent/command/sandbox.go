@@ -40,13 +40,15 @@ var doors = []string{
 // known agents keep their sign-in and their sessions. Only the agent itself may write
 // its own.
 var states = map[string][]string{
-	"claude":   {".claude/", ".claude.json"},
-	"codex":    {".codex/"},
-	"gemini":   {".gemini/"},
-	"opencode": {".config/opencode/", ".local/share/opencode/", ".local/state/opencode/"},
-	"crush":    {".config/crush/", ".local/share/crush/"},
-	"cursor":   {".cursor/"},
-	"aider":    {".aider/"},
+	"claude":           {".claude/", ".claude.json"},
+	"claude-agent-acp": {".claude/", ".claude.json"},
+	"codex":            {".codex/"},
+	"codex-acp":        {".codex/"},
+	"gemini":           {".gemini/"},
+	"opencode":         {".config/opencode/", ".local/share/opencode/", ".local/state/opencode/"},
+	"crush":            {".config/crush/", ".local/share/crush/"},
+	"cursor":           {".cursor/"},
+	"aider":            {".aider/"},
 }
 
 // stateOf returns what a known agent may write below home. The folders are made where

@@ -117,10 +117,17 @@ func secretsOf(job agent.Job) []string {
 	if len(job.Token) >= 8 { // a shorter one would blot out words
 		secrets = append(secrets, job.Token)
 	}
-	for name, value := range job.Agent.Env {
-		if len(value) >= 8 && agent.LooksSecret(name) {
-			secrets = append(secrets, value)
+	add := func(values map[string]string) {
+		for name, value := range values {
+			if len(value) >= 8 && (agent.LooksSecret(name) || strings.EqualFold(name, "Authorization")) {
+				secrets = append(secrets, value)
+			}
 		}
+	}
+	add(job.Agent.Env)
+	for _, m := range job.Agent.MCP {
+		add(m.Env)
+		add(m.Headers)
 	}
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	return secrets

@@ -1,0 +1,97 @@
+package acp
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"gatehouse/orchestrator/agent"
+)
+
+// askingModes are the modes in which known programs ask before they act: Claude and Gemini
+// call theirs default, Codex read-only. The first that a session offers is set before the
+// first prompt; without one the program has only one way, such as opencode.
+var askingModes = []string{"default", "read-only"}
+
+// safeMeta goes with a session when it is made and again when it is loaded. Claude would else
+// take hooks, servers and addresses from the checkout's own settings, and run them.
+func safeMeta() map[string]any {
+	return map[string]any{"claudeCode": map[string]any{"options": map[string]any{"settingSources": []string{"user"}}}}
+}
+
+// capabilities are what a program says of itself.
+type capabilities struct {
+	ProtocolVersion   int `json:"protocolVersion"`
+	AgentCapabilities struct {
+		LoadSession     bool `json:"loadSession"`
+		MCPCapabilities struct {
+			HTTP bool `json:"http"`
+		} `json:"mcpCapabilities"`
+	} `json:"agentCapabilities"`
+	AuthMethods []struct {
+		ID string `json:"id"`
+	} `json:"authMethods"`
+}
+
+// keyMethod is the way to sign in that takes a key out of the program's own environment, ""
+// where there is none: Codex wants to be told to take it.
+func (c capabilities) keyMethod() string {
+	for _, m := range c.AuthMethods {
+		if strings.HasSuffix(m.ID, "api-key") {
+			return m.ID
+		}
+	}
+	return ""
+}
+
+// session is the answer to session/new and session/load.
+type session struct {
+	ID    string `json:"sessionId"`
+	Modes *struct {
+		Current   string `json:"currentModeId"`
+		Available []struct {
+			ID string `json:"id"`
+		} `json:"availableModes"`
+	} `json:"modes"`
+}
+
+// asking is the mode to set, "" for none.
+func (s session) asking() string {
+	if s.Modes == nil {
+		return ""
+	}
+	for _, mode := range askingModes {
+		for _, offered := range s.Modes.Available {
+			if offered.ID == mode {
+				return mode
+			}
+		}
+	}
+	return ""
+}
+
+// servers are the MCP servers of the agent as the protocol names them.
+func servers(spec agent.Spec, can capabilities) ([]sdk.McpServer, error) {
+	all := []sdk.McpServer{}
+	for _, m := range spec.MCP {
+		if m.URL == "" {
+			s := sdk.McpServerStdio{Name: m.Name, Command: m.Command[0], Args: append([]string{}, m.Command[1:]...), Env: []sdk.EnvVariable{}}
+			for _, name := range slices.Sorted(maps.Keys(m.Env)) {
+				s.Env = append(s.Env, sdk.EnvVariable{Name: name, Value: m.Env[name]})
+			}
+			all = append(all, sdk.McpServer{Stdio: &s})
+			continue
+		}
+		if !can.AgentCapabilities.MCPCapabilities.HTTP {
+			return nil, agent.Fail(agent.CodeStart, "%s takes no MCP server by its address, and %s has one. Give the server a `command`, or take it out of `mcp`.", spec.Name, m.Name)
+		}
+		s := sdk.McpServerHttpInline{Name: m.Name, Url: m.URL, Headers: []sdk.HttpHeader{}}
+		for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
+			s.Headers = append(s.Headers, sdk.HttpHeader{Name: name, Value: m.Headers[name]})
+		}
+		all = append(all, sdk.McpServer{Http: &s})
+	}
+	return all, nil
+}
