@@ -3,27 +3,31 @@ package command
 import (
 	"strconv"
 	"strings"
+
+	"gatehouse/orchestrator/agent"
 )
 
 // Preset is a coding program that is known to work as an agent: what to write into the
 // configuration for it, and what else it needs.
 type Preset struct {
-	Name    string   // of the agent that the configuration makes
-	Title   string   // how its makers call it
-	Command []string // the first is the program
-	Key     string   // the variable with the secret of the usual provider
-	Env     []string // further variables, NAME=VALUE
-	SignIn  string   // what to do in place of a key
-	Notes   []string // what surprises people, one sentence or two each
+	Name     string   // of the agent that the configuration makes
+	Title    string   // how its makers call it
+	Protocol string   // "" is plain
+	Command  []string // the first is the program
+	Key      string   // the variable with the secret of the usual provider
+	Env      []string // further variables, NAME=VALUE
+	SignIn   string   // what to do in place of a key
+	Notes    []string // what surprises people, one sentence or two each
 	// Played says that our tests play the real program; of the others the command is
 	// the one of their documentation.
 	Played bool
 }
 
-// Presets are the known programs, first those that our tests play. They all read their
-// task from standard input, write into the folder that they start in, and ask nobody.
+// Presets are the known programs, first those that our tests play. The first ones read their
+// task from standard input, write into the folder that they start in, and ask nobody; those
+// of protocol acp ask before they act.
 func Presets() []Preset {
-	return []Preset{
+	return append([]Preset{
 		{Name: "claude", Title: "Claude Code", Played: true, Key: "ANTHROPIC_API_KEY", SignIn: "run claude, then /login",
 			Command: []string{"claude", "-p", "--permission-mode", "acceptEdits", "--allowedTools", "Write,Edit,Bash"},
 			Notes:   []string{"It asks nobody here, so --allowedTools names what it may use."}},
@@ -44,6 +48,28 @@ func Presets() []Preset {
 			Command: []string{"aider", "--message-file", "/dev/stdin", "--yes-always", "--no-auto-commits", "--no-gitignore", "--no-check-update"},
 			Notes: []string{"Commit .aider* to the repository's .gitignore; else its notes become part of every change.",
 				"Another provider has another key. Add --model NAME to command to choose one."}},
+	}, acpPresets()...)
+}
+
+// acpPresets are programs of the Agent Client Protocol. What their sessions need to be safe
+// is no part of the configuration: package acp has it.
+func acpPresets() []Preset {
+	return []Preset{
+		{Name: "claude-acp", Title: "Claude Code, asking first (ACP)", Played: true, Protocol: agent.ACP, Key: "ANTHROPIC_API_KEY", SignIn: "run claude, then /login",
+			Command: []string{"claude-agent-acp"}, Env: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "ENABLE_TOOL_SEARCH=false"},
+			Notes: []string{"npm install -g @agentclientprotocol/claude-agent-acp", "A checkout's own .claude/settings.json and .mcp.json are not read."}},
+		{Name: "codex-acp", Title: "Codex, asking first (ACP)", Played: true, Protocol: agent.ACP, Key: "CODEX_API_KEY", SignIn: "run codex login",
+			Command: []string{"codex-acp"}, Env: []string{"INITIAL_AGENT_MODE=read-only", "NO_BROWSER=1"},
+			Notes: []string{"npm install -g @agentclientprotocol/codex-acp", "It asks where its own sandbox does not let a command pass; what passes there is not asked."}},
+		{Name: "opencode-acp", Title: "opencode, asking first (ACP)", Played: true, Protocol: agent.ACP, Key: "ANTHROPIC_API_KEY", SignIn: "run opencode auth login",
+			Command: []string{"opencode", "acp", "--pure"},
+			Env: []string{`OPENCODE_PERMISSION={"*":"ask"}`, "OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1",
+				"OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"},
+			Notes: []string{"Another provider has another key. OPENCODE_CONFIG under env names a file with the model.",
+				"A tool of its subagents hangs instead of asking; the agent's timeout ends it."}},
+		{Name: "gemini-acp", Title: "Gemini CLI, asking first (ACP)", Protocol: agent.ACP, Key: "GEMINI_API_KEY", SignIn: "run gemini, then /auth",
+			Command: []string{"gemini", "--acp", "--skip-trust"},
+			Notes:   []string{"Each run has a fresh folder, which it would not trust: --skip-trust says that it may."}},
 	}
 }
 
@@ -62,8 +88,12 @@ func (p Preset) YAML(repository string) string {
 		name, value, _ := strings.Cut(e, "=")
 		env = append(env, name+": "+strconv.Quote(value))
 	}
+	protocol := ""
+	if p.Protocol != "" {
+		protocol = "    protocol: " + p.Protocol + "\n"
+	}
 	return "  " + p.Name + ":\n" +
-		"    kind: command\n" +
+		"    kind: command\n" + protocol +
 		"    repository: " + strconv.Quote(repository) + "\n" +
 		"    command: [" + strings.Join(quoted(p.Command), ", ") + "]\n" +
 		"    env: {" + strings.Join(env, ", ") + "}\n"

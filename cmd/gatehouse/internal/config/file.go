@@ -129,7 +129,7 @@ type Agent struct {
 	Prompt        string            `yaml:"prompt"`
 	Output        map[string]any    `yaml:"output"` // a JSON Schema for the data of its answers
 	Command       []string          `yaml:"command"`
-	Protocol      string            `yaml:"protocol" offers:"plain jsonl"`
+	Protocol      string            `yaml:"protocol" offers:"plain jsonl acp"`
 	Sandbox       string            `yaml:"sandbox" offers:"auto required off"`
 	Writable      []string          `yaml:"writable"`
 	Env           map[string]string `yaml:"env"`

@@ -49,7 +49,10 @@ func (b *builder) command(where []any, a Agent, s agent.Spec) {
 		b.bad(where, "agent %s has no command. Write command: [program, argument].", s.Name)
 	}
 	if a.Protocol != "" {
-		b.oneOf(append(where, "protocol"), a.Protocol, "plain", "jsonl")
+		b.oneOf(append(where, "protocol"), a.Protocol, "plain", "jsonl", agent.ACP)
+	}
+	if a.Protocol == agent.ACP {
+		b.mcpServers(where, a, s)
 	}
 }
 

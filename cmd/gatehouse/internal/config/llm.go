@@ -78,7 +78,7 @@ func (b *builder) idleKeys(a Agent, s *agent.Spec) {
 		set  bool
 	}{
 		{"model", agent.LLM, a.Model != ""}, {"fallbacks", agent.LLM, len(a.Fallbacks) > 0}, {"tools", agent.LLM, a.Tools.Allow != nil || len(a.Tools.Deny) > 0},
-		{"mcp", agent.LLM, len(a.MCP) > 0}, {"max_turns", agent.LLM, a.MaxTurns != 0}, {"max_tokens", agent.LLM, a.MaxTokens != 0},
+		{"mcp", agent.LLM, len(a.MCP) > 0 && s.Protocol != agent.ACP}, {"max_turns", agent.LLM, a.MaxTurns != 0}, {"max_tokens", agent.LLM, a.MaxTokens != 0},
 		{"command", agent.Command, len(a.Command) > 0}, {"protocol", agent.Command, a.Protocol != ""}, {"steps", agent.Workflow, len(a.Steps) > 0},
 	} {
 		if k.set && k.kind != s.Kind {
@@ -124,9 +124,14 @@ func (b *builder) model(where []any, a Agent, s agent.Spec) {
 		b.toolNames(append(where, "tools", "allow"), "agent "+s.Name, *a.Tools.Allow)
 	}
 	b.toolNames(append(where, "tools", "deny"), "agent "+s.Name, a.Tools.Deny)
+	b.mcpServers(where, a, s)
+}
+
+// mcpServers checks the servers of an agent that uses them.
+func (b *builder) mcpServers(where []any, a Agent, s agent.Spec) {
 	seen := map[string]bool{}
 	for i, m := range a.MCP {
-		b.mcpServer(append(where, "mcp", i), s.Name, m, seen)
+		b.mcpServer(append(where[:len(where):len(where)], "mcp", i), s.Name, m, seen)
 	}
 }
 

@@ -34,12 +34,12 @@ func TestWhatThePageOffersToPasteIsUnderstood(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	specs := c.Engine.Agents.All()
-	if len(specs) != 6 || len(presets) != 6 {
+	if len(specs) != 10 || len(presets) != 10 {
 		t.Fatalf("%d agents of %d presets", len(specs), len(presets))
 	}
 	for _, p := range presets {
 		s, ok := c.Engine.Agents.Get(p.Name)
-		if !ok || s.Kind != agent.Command || s.Repository != "true" || !slices.Equal(s.Command, p.Command) || s.Env[p.Key] != "secret" || len(s.Env) != 1+len(p.Env) {
+		if !ok || s.Kind != agent.Command || s.Protocol != p.Protocol || s.Repository != "true" || !slices.Equal(s.Command, p.Command) || s.Env[p.Key] != "secret" || len(s.Env) != 1+len(p.Env) {
 			t.Errorf("%s is %+v", p.Name, s)
 		}
 	}
