@@ -135,9 +135,9 @@ shots: ## the four pictures of the README, taken of a running demo
 	@GATEHOUSE_SHOTS="$(CURDIR)/static/shots" $(GO) test -count=1 -run '^TestThePicturesOfTheReadme$$' ./cmd/gatehouse/internal/browser
 
 .PHONY: coding-agents
-coding-agents: need ## the real Claude Code and Codex as coders, installed with npm, against a fake model (no part of make test)
+coding-agents: need ## the real Claude Code, Codex and opencode as coders, installed with npm, against a fake model (no part of make test)
 	@programs=$$(.ci/coding-agents); GATEHOUSE_CODING_AGENTS="$$programs" \
-		$(GO) test $(RACE) -count=1 -vet=off -tags codingagents -timeout=20m -v -run '^TestACodingAgent' ./cmd/gatehouse
+		$(GO) test $(RACE) -count=1 -vet=off -tags codingagents -timeout=20m -v -run '^TestACodingAgent' ./cmd/gatehouse ./orchestrator/agent/command
 
 .PHONY: kill
 kill: need ## kill -9 at random of two nodes under load, KILLS=50 times; SEED= repeats one (no part of make test)

@@ -89,7 +89,8 @@ type Spec struct {
 	// AskFirst has a person asked before work is handed to it (H18).
 	AskFirst bool
 	// TrustCheckout lets it run in its caller's files as they are. Else what steers programs,
-	// its own program with it, is taken from the branch.
+	// its own program with it, is taken from the branch. A program that obeys the checkout
+	// whatever its settings are, such as opencode over ACP, is not started without it.
 	TrustCheckout bool
 }
 

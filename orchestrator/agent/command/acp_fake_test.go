@@ -21,14 +21,15 @@ const asACP = "COMMAND_TEST_ACP"
 
 // acpFake is that agent. It speaks the wire as it is, without the library that is tested.
 type acpFake struct {
-	mu      sync.Mutex
-	out     *os.File
-	log     *os.File
-	answers map[string]chan json.RawMessage
-	asks    int
-	over    chan struct{} // closed by session/cancel
-	calmed  sync.Once
-	prompts int
+	mu       sync.Mutex
+	out      *os.File
+	log      *os.File
+	answers  map[string]chan json.RawMessage
+	asks     int
+	over     chan struct{} // closed by session/cancel
+	calmed   sync.Once
+	prompts  int
+	signedIn bool
 }
 
 type acpLine struct {
@@ -121,13 +122,20 @@ func serveACP(behaviour string) int {
 			f.mu.Unlock()
 		case "initialize":
 			loads := behaviour != "forgets"
-			f.reply(m.ID, fmt.Sprintf(`{"protocolVersion":1,"agentCapabilities":{"loadSession":%t,"mcpCapabilities":{"http":true}}}`, loads))
+			f.reply(m.ID, fmt.Sprintf(`{"protocolVersion":1,"agentInfo":{"name":%q},"agentCapabilities":{"loadSession":%t,"mcpCapabilities":{"http":true}},"authMethods":[{"id":"api-key"}]}`, behaviour, loads))
 		case "session/new":
-			if behaviour == "not signed in" {
+			if behaviour == "not signed in" || behaviour == "takes its key" && !f.signedIn {
 				f.refuse(m.ID, -32000, "Authentication required")
 				continue
 			}
 			f.reply(m.ID, `{"sessionId":"s1","modes":{"currentModeId":"auto","availableModes":[{"id":"auto"},{"id":"default"},{"id":"bypassPermissions"}]}}`)
+		case "authenticate":
+			if behaviour == "not signed in" {
+				f.refuse(m.ID, -32603, "no key")
+				continue
+			}
+			f.signedIn = true
+			f.reply(m.ID, `{}`)
 		case "session/load":
 			if behaviour == "loses" {
 				f.refuse(m.ID, -32603, "No conversation found")
@@ -189,6 +197,12 @@ var acpTurns = map[string]func(f *acpFake, prompt string) string{
 		f.update(`{"sessionUpdate":"usage_update","used":10,"size":100,"cost":{"amount":0.25,"currency":"USD"}}`)
 		f.write(`a line of its logger`)
 		f.say("All is done.")
+		return "end_turn"
+	},
+	"speaks twice": func(f *acpFake, _ string) string {
+		f.say("Warning: no metadata.")
+		f.update(`{"sessionUpdate":"agent_message_chunk","messageId":"m1","content":{"type":"text","text":"All is "}}`)
+		f.update(`{"sessionUpdate":"agent_message_chunk","messageId":"m1","content":{"type":"text","text":"done."}}`)
 		return "end_turn"
 	},
 	"asks": func(f *acpFake, prompt string) string {

@@ -433,6 +433,37 @@ func TestAnACPAgentDoesNotTellItsSecrets(t *testing.T) {
 	}
 }
 
+func TestTheNewestMessageIsTheAnswer(t *testing.T) {
+	host := agenttest.NewHost()
+	res, err := run(t, acpAgent(t, "speaks twice"), host)
+	if shown, _ := host.Shown(); err != nil || res.Text != "All is done." || shown != "Warning: no metadata." {
+		t.Errorf("%q, %v, shown %q", res.Text, err, shown)
+	}
+}
+
+func TestAnACPAgentIsToldToTakeItsKey(t *testing.T) {
+	if got := mustAnswer(t, acpAgent(t, "takes its key")).Text; got != "done" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What opencode obeys in a checkout, no setting of it turns off.
+func TestAProgramThatObeysTheCheckoutIsNotStartedInIt(t *testing.T) {
+	job := acpAgent(t, "OpenCode")
+	if got := mustAnswer(t, job).Text; got != "done" {
+		t.Fatalf("got %q", got)
+	}
+	write(t, filepath.Join(job.Dir, "opencode.json"), "{}", 0o600)
+	mustNot(t, job, agenttest.NewHost(), agent.CodeStart, "opencode.json", "trust_checkout: true")
+	if n := len(heard(t, job, "session/new")); n != 1 {
+		t.Errorf("it began %d sessions", n)
+	}
+	job.Agent.TrustCheckout = true
+	if got := mustAnswer(t, job).Text; got != "done" {
+		t.Fatalf("got %q", got)
+	}
+}
+
 func TestAnACPAgentThatStaysIsEnded(t *testing.T) {
 	at := time.Now()
 	if got := mustAnswer(t, acpAgent(t, "lingers")).Text; got != "done" {

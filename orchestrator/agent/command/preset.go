@@ -60,16 +60,18 @@ func acpPresets() []Preset {
 			Notes: []string{"npm install -g @agentclientprotocol/claude-agent-acp", "A checkout's own .claude/settings.json and .mcp.json are not read."}},
 		{Name: "codex-acp", Title: "Codex, asking first (ACP)", Played: true, Protocol: agent.ACP, Key: "CODEX_API_KEY", SignIn: "run codex login",
 			Command: []string{"codex-acp"}, Env: []string{"INITIAL_AGENT_MODE=read-only", "NO_BROWSER=1"},
-			Notes: []string{"npm install -g @agentclientprotocol/codex-acp", "It asks where its own sandbox does not let a command pass; what passes there is not asked."}},
+			Notes: []string{"npm install -g @agentclientprotocol/codex-acp", "It asks where its own sandbox does not let a command pass; what passes there is not asked.",
+				"It trusts its folder, so it is not started where a checkout has .codex, unless trust_checkout: true."}},
 		{Name: "opencode-acp", Title: "opencode, asking first (ACP)", Played: true, Protocol: agent.ACP, Key: "ANTHROPIC_API_KEY", SignIn: "run opencode auth login",
 			Command: []string{"opencode", "acp", "--pure"},
 			Env: []string{`OPENCODE_PERMISSION={"*":"ask"}`, "OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1",
 				"OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"},
 			Notes: []string{"Another provider has another key. OPENCODE_CONFIG under env names a file with the model.",
+				"It runs plugins of the checkout whatever it is told, so it is not started where there is a .opencode or opencode.json, unless trust_checkout: true.",
 				"A tool of its subagents hangs instead of asking; the agent's timeout ends it."}},
 		{Name: "gemini-acp", Title: "Gemini CLI, asking first (ACP)", Protocol: agent.ACP, Key: "GEMINI_API_KEY", SignIn: "run gemini, then /auth",
 			Command: []string{"gemini", "--acp", "--skip-trust"},
-			Notes:   []string{"Each run has a fresh folder, which it would not trust: --skip-trust says that it may."}},
+			Notes:   []string{"Each run has a fresh folder, which it would not trust: --skip-trust says that it may. So it is not started where a checkout has .gemini or .env, unless trust_checkout: true."}},
 	}
 }
 

@@ -139,6 +139,10 @@ func (t *Dialogue) enter() (string, error) {
 	if can.ProtocolVersion != sdk.ProtocolVersionNumber {
 		return "", agent.Fail(agent.CodeProtocol, "%s speaks version %d of the Agent Client Protocol, and version %d is spoken here. Install a release that speaks it.", t.Program, can.ProtocolVersion, sdk.ProtocolVersionNumber)
 	}
+	if path := t.obeys(can); path != "" && !t.Job.Agent.TrustCheckout {
+		return "", agent.Fail(agent.CodeStart, "%s does what %s of the checkout says, without asking, and no setting of its own stops that; so it was not given the task. Take %s out of the repository, or write trust_checkout: true for %s.",
+			t.Program, path, path, t.Job.Agent.Name)
+	}
 	tools, err := servers(t.Job.Agent, can)
 	if err != nil {
 		return "", err

@@ -11,6 +11,7 @@ import (
 type said struct {
 	segment int // number of the message, from 1
 	message strings.Builder
+	of      string            // the program's own id of it, "" where it has none
 	last    string            // the newest whole message
 	size    int64             // of all messages
 	streams map[string]string // by kind: what is held back, since a secret may go on behind it
@@ -36,6 +37,17 @@ func (t *Dialogue) hear(kind string, block json.RawMessage) {
 	t.mu.Unlock()
 	if shown != "" {
 		t.Host.Delta(agent.Delta{Turn: turn, Kind: kind, Text: shown})
+	}
+}
+
+// follow ends the message before where another one begins.
+func (t *Dialogue) follow(id string) {
+	t.mu.Lock()
+	other := id != t.of
+	t.of = id
+	t.mu.Unlock()
+	if other {
+		t.cutSegment(false)
 	}
 }
 

@@ -2,6 +2,8 @@ package acp
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,9 +23,37 @@ func safeMeta() map[string]any {
 	return map[string]any{"claudeCode": map[string]any{"options": map[string]any{"settingSources": []string{"user"}}}}
 }
 
+// obeyed are the files of a checkout that a program obeys whatever its settings are, by a part
+// of its own name. opencode 1.18 runs the plugins that they name, also with --pure. codex-acp 2.6
+// trusts every folder of a session, so its .codex starts servers and sets the mode; Gemini is
+// told to trust it, which it would not start without.
+var obeyed = map[string][]string{
+	"opencode": {".opencode", "opencode.json", "opencode.jsonc"},
+	"codex":    {".codex"},
+	"gemini":   {".gemini", ".env"},
+}
+
+// obeys is such a file that is in the checkout; "" where none is.
+func (t *Dialogue) obeys(can capabilities) string {
+	for name, paths := range obeyed {
+		if !strings.Contains(strings.ToLower(can.AgentInfo.Name+" "+t.Program), name) {
+			continue
+		}
+		for _, path := range paths {
+			if _, err := os.Lstat(filepath.Join(t.Dir, path)); err == nil {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
 // capabilities are what a program says of itself.
 type capabilities struct {
-	ProtocolVersion   int `json:"protocolVersion"`
+	ProtocolVersion int `json:"protocolVersion"`
+	AgentInfo       struct {
+		Name string `json:"name"`
+	} `json:"agentInfo"`
 	AgentCapabilities struct {
 		LoadSession     bool `json:"loadSession"`
 		MCPCapabilities struct {

@@ -29,7 +29,8 @@ type update struct {
 	Update string                     `json:"sessionUpdate"`
 	Meta   map[string]json.RawMessage `json:"_meta"`
 
-	Content json.RawMessage `json:"content"` // a block, or of a call a list
+	Content   json.RawMessage `json:"content"` // a block, or of a call a list
+	MessageID string          `json:"messageId"`
 
 	ToolCallID string          `json:"toolCallId"`
 	Name       string          `json:"name"` // of the tool, beside the protocol
@@ -94,6 +95,7 @@ func (t *Dialogue) take(params json.RawMessage) {
 	t.noteReady(u.ToolCallID)
 	switch u.Update {
 	case "agent_message_chunk":
+		t.follow(u.MessageID)
 		t.hear(agent.DeltaText, u.Content)
 	case "agent_thought_chunk":
 		t.hear(agent.DeltaThinking, u.Content)
