@@ -253,6 +253,17 @@ var acpTurns = map[string]func(f *acpFake, prompt string) string{
 		f.say("chose " + f.ask(`{"toolCallId":"c1","title":"x","kind":"execute","rawInput":{"command":"ls","command":"rm -rf ."}}`, usualOptions))
 		return "end_turn"
 	},
+	"asks too much": func(f *acpFake, _ string) string {
+		f.say("chose " + f.ask(`{"toolCallId":"c1","title":"x","kind":"edit","rawInput":{"content":"`+strings.Repeat("y", 300<<10)+`"}}`, usualOptions))
+		return "end_turn"
+	},
+	"tells late what can be read in two ways": func(f *acpFake, _ string) string {
+		got := f.asked(`{"toolCallId":"c1","title":"x","kind":"execute","rawInput":{}}`, usualOptions)
+		time.Sleep(50 * time.Millisecond)
+		f.update(`{"sessionUpdate":"tool_call_update","toolCallId":"c1","rawInput":{"command":"ls","Command":"rm -rf ."}}`)
+		f.say("chose " + f.chosen(<-got))
+		return "end_turn"
+	},
 	"waits to be cancelled": func(f *acpFake, _ string) string {
 		f.say("begun")
 		f.update(`{"sessionUpdate":"tool_call","toolCallId":"t1","title":"sleep","status":"in_progress"}`)

@@ -209,15 +209,19 @@ func TestAnEditedCallIsMadeAnewAndPassesOnce(t *testing.T) {
 	}
 }
 
-func TestWhatCanBeReadInTwoWaysIsNotAsked(t *testing.T) {
-	job := acpAgent(t, "can be read in two ways")
-	host := agenttest.NewHost()
-	mustNot(t, job, host, agent.CodeLoop)
-	if len(host.Asked()) > 0 {
-		t.Errorf("asked %+v", host.Asked())
-	}
-	if log := mustRead(t, filepath.Join(job.Dir, "acp.log")); strings.Contains(log, `"optionId":"once"`) {
-		t.Error("it was allowed")
+func TestWhatNobodyCanJudgeIsNotAsked(t *testing.T) {
+	for behaviour, why := range map[string]string{
+		"can be read in two ways": "two ways", "tells late what can be read in two ways": "two ways", "asks too much": "256 kB"} {
+		t.Run(behaviour, func(t *testing.T) {
+			job, host := acpAgent(t, behaviour), agenttest.NewHost()
+			mustNot(t, job, host, agent.CodeLoop)
+			if len(host.Asked()) > 0 {
+				t.Errorf("asked %+v", host.Asked())
+			}
+			if log := mustRead(t, filepath.Join(job.Dir, "acp.log")); strings.Contains(log, `"optionId":"once"`) || !strings.Contains(log, why) {
+				t.Error("it was allowed, or not told why not")
+			}
+		})
 	}
 }
 

@@ -22,10 +22,6 @@ import (
 const (
 	// inputTime is how long an input is waited for that comes behind its question.
 	inputTime = time.Second
-	// maxInput is the longest input that people are asked about, in bytes, and maxDepth how
-	// deep it may be nested.
-	maxInput = 256 << 10
-	maxDepth = 100
 	// maxAsks is how often one run may ask.
 	maxAsks = 1000
 	// maxReason bounds one sentence of a person as the program is told it, in bytes.
@@ -121,14 +117,15 @@ func (t *Dialogue) permit(u update, options []option) sdk.RequestPermissionRespo
 func (t *Dialogue) action(u update) (agent.Action, error) {
 	asked := u
 	asked.Update, asked.Status = "", "pending" // it is not made yet, whatever else is said
-	a := agent.Action{Tool: u.toolName(), Input: t.input(u.RawInput)}
+	input, err := t.input(u.RawInput)
+	a := agent.Action{Tool: u.toolName(), Input: input}
 	if a.Tool == "" && word(u.Title) && !says(u.RawInput, u.Title) {
 		a.Tool = u.Title // opencode asks for a reason of its own under the id of another call
 	}
 	kind := u.Kind
 	if c := t.noteCall(asked); c != nil {
-		if a.Input == nil {
-			a.Input = t.later(c)
+		if input == nil && err == nil {
+			a.Input, err = t.later(c)
 		}
 		t.mu.Lock()
 		a.Tool, kind = cmp.Or(a.Tool, c.name), cmp.Or(kind, c.kind)
@@ -142,18 +139,12 @@ func (t *Dialogue) action(u update) (agent.Action, error) {
 	if a.Input == nil {
 		a.Input = json.RawMessage("{}")
 	}
-	if len(a.Input) > maxInput {
-		return a, fmt.Errorf("its input has more than %d kB, which nobody can judge. Make it shorter", maxInput>>10)
-	}
-	if len(u.RawInput) > 0 && strictjson.Check(u.RawInput, maxDepth) != nil {
-		return a, errors.New("its input can be read in two ways, or is nested too deep, so nobody can judge it. Write it otherwise")
-	}
-	return a, nil
+	return a, err
 }
 
 // later waits a moment for the input of a call that is asked about without one; nil where it
 // does not come.
-func (t *Dialogue) later(c *call) json.RawMessage {
+func (t *Dialogue) later(c *call) (json.RawMessage, error) {
 	timer := time.NewTimer(inputTime)
 	defer timer.Stop()
 	select {
@@ -164,35 +155,47 @@ func (t *Dialogue) later(c *call) json.RawMessage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !c.whole {
-		return nil
+		return nil, nil
 	}
-	return c.Input
+	return c.Input, c.unfit
 }
 
+// What people cannot be asked about. The program reads it.
+var (
+	errLong    = fmt.Errorf("its input has more than %d kB, which nobody can judge. Make it shorter", agent.MaxActionInput>>10)
+	errTwoWays = errors.New("its input can be read in two ways, or is nested too deep, so nobody can judge it. Write it otherwise")
+)
+
 // input is a raw input as an object in one spelling, without secrets; nil where it says nothing.
-func (t *Dialogue) input(raw json.RawMessage) json.RawMessage {
+func (t *Dialogue) input(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) > agent.MaxActionInput {
+		return nil, errLong
+	}
+	if len(raw) > 0 && strictjson.Check(raw, strictjson.MaxDepth) != nil {
+		return nil, errTwoWays
+	}
 	var value any
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	if len(raw) == 0 || dec.Decode(&value) != nil || value == nil {
-		return nil
+		return nil, nil
 	}
 	if fields, ok := value.(map[string]any); !ok {
 		value = map[string]any{"input": value}
 	} else if len(fields) == 0 {
-		return nil
+		return nil, nil
 	}
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(value) != nil {
-		return nil
+	if err := enc.Encode(value); err != nil {
+		return nil, err
 	}
 	safe := []byte(t.Safe(strings.ReplaceAll(strings.TrimSpace(text.String()), `\u0000`, "\uFFFD")))
-	if !json.Valid(safe) {
-		return nil
+	if !json.Valid(safe) || len(safe) > agent.MaxActionInput {
+		return nil, errLong
 	}
-	return safe
+	return safe, nil
 }
 
 // serverOf is the MCP server of a tool, and the tool's name as models here are told it.

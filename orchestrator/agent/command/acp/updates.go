@@ -18,8 +18,11 @@ const (
 	// maxPlans is how many changes of its plan are recorded, and maxSteps how much of one.
 	maxPlans = 200
 	maxSteps = 50
-	// maxDiffs is how many files of one call are recorded.
+	// maxHeld bounds the inputs of calls that are open at once, in bytes.
+	maxHeld = 32 << 20
+	// maxDiffs is how many files of one call are recorded, and maxDiff how many bytes of each side.
 	maxDiffs = 20
+	maxDiff  = 2 << 10
 	// maxID is how long a call's id is taken as it is, in bytes.
 	maxID = 200
 )
@@ -56,6 +59,7 @@ type update struct {
 type record struct {
 	calls map[string]*call
 	ready []*call // that nothing was reported of
+	held  int     // bytes of the inputs of calls that have not ended
 	left  int     // calls that were too many
 	plan  []agent.PlanStep
 	plans int
@@ -65,6 +69,7 @@ type record struct {
 type call struct {
 	agent.ToolCall
 	kind   string
+	unfit  error         // why there is no input although one was told
 	name   string        // of the tool, as the program said it first
 	told   bool          // it keeps the name that it was told with
 	wanted bool          // a question about it waits for its input
@@ -138,7 +143,8 @@ func (t *Dialogue) noteCall(u update) *call {
 		made := c.ToolCall
 		made.Input = nil
 		reports = append(reports, agent.Report{Call: &made})
-		c.Text, c.Diffs = "", nil // nobody asks for them any more
+		t.held -= len(c.Input)
+		c.Input, c.Text, c.Diffs = nil, "", nil // nobody asks for them any more
 	}
 	t.mu.Unlock()
 	for _, r := range reports {
@@ -204,8 +210,12 @@ func (t *Dialogue) merge(u update) *call {
 		}
 		c.Title = t.near(t.brief(u.Title, 500))
 	}
-	if input := t.input(u.RawInput); input != nil {
-		c.Input = input
+	if input, err := t.input(u.RawInput); input != nil || err != nil {
+		if t.held += len(input) - len(c.Input); t.held > maxHeld {
+			t.held -= len(input)
+			input, err = nil, errLong
+		}
+		c.Input, c.unfit = input, err
 		// Some begin a call with a part of its input, such as the folder.
 		if !c.whole && (u.Update != "tool_call" || c.wanted) {
 			c.whole = true
@@ -279,7 +289,7 @@ func (t *Dialogue) contents(list json.RawMessage) (string, []agent.FileDiff) {
 	for _, c := range all {
 		switch {
 		case c.Type == "diff" && len(diffs) < maxDiffs:
-			diffs = append(diffs, agent.FileDiff{Path: t.near(t.brief(c.Path, 500)), Old: t.brief(c.OldText, maxWords), New: t.brief(c.NewText, maxWords)})
+			diffs = append(diffs, agent.FileDiff{Path: t.near(t.brief(c.Path, 500)), Old: t.brief(c.OldText, maxDiff), New: t.brief(c.NewText, maxDiff)})
 		case c.Type == "content":
 			if text := blockText(c.Content); text != "" {
 				texts = append(texts, text)
