@@ -43,6 +43,6 @@
 //	                                                              is coder's; a refusal is read like that of a delegate
 //	{"type":"result","text":"…","data":{},"artifacts":[],"patch":"…"}          the answer; patch in place of changes
 //
-// The room is for Linux. It may import package agent, the standard library, go-landlock
-// and golang.org/x/sys.
+// The room is for Linux. It may import package agent, package acp below it, leaves for texts
+// and strict JSON, the standard library, go-landlock and golang.org/x/sys.
 package command
