@@ -18,6 +18,7 @@ repositories:
   app: {path: "REPO", branch: main}
 agents:
   coder: {kind: command, protocol: acp, repository: app, sandbox: off, command: [sh, DIR/agent.sh]}
+  free: {kind: command, protocol: acp, sandbox: off, command: [sh, DIR/agent.sh], env: {FREE: "1"}}
 approval:
   actions:
     - {name: shell, when: tool == "execute", need: 1}
@@ -36,6 +37,11 @@ while read -r line; do
 	*'"method":"session/load"'*) echo load >> DIR/sessions; reply "$id" '{}' ;;
 	*'"method":"session/prompt"'*Louder*) prompt=$id; printf 'HELLO\n' > hello.txt; end "I was louder." ;;
 	*'"method":"session/prompt"'*) prompt=$id
+		if [ -n "$FREE" ]; then
+			update '{"sessionUpdate":"plan","entries":[{"content":"look","status":"completed"},{"content":"write","status":"in_progress"}]}'
+			update '{"sessionUpdate":"tool_call","toolCallId":"c2","title":"Edit a.txt","kind":"edit","status":"completed","rawInput":{"path":"a.txt"},"content":[{"type":"diff","path":"a.txt","oldText":"one","newText":"two"}]}'
+			end "I asked nobody."; continue
+		fi
 		update '{"sessionUpdate":"tool_call","toolCallId":"c1","title":"make hello","kind":"execute","status":"pending","rawInput":{"command":"make hello"}}'
 		printf '%s\n' '{"jsonrpc":"2.0","id":77,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"c1","title":"make hello","kind":"execute","rawInput":{"command":"make hello"}},"options":[{"optionId":"always","kind":"allow_always","name":"a"},{"optionId":"once","kind":"allow_once","name":"o"},{"optionId":"no","kind":"reject_once","name":"n"}]}}' ;;
 	*'"id":77'*'"once"'*) echo ran >> DIR/ran; printf 'hello\n' > hello.txt
@@ -94,6 +100,30 @@ func TestAProgramAsksOverItsProtocol(t *testing.T) {
 		}
 		if called := placetest.Count(p.Events(task), event.ToolCalled, "coder"); called == 0 {
 			t.Error("the call is in no event")
+		}
+	})
+}
+
+// What a program did by itself stands on the page of its task, and that it asked about none of it.
+func TestAProgramThatNeverAsksIsNamedSo(t *testing.T) {
+	t.Parallel()
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, acpTeam)
+		p.Must(os.WriteFile(filepath.Join(p.Dir, "agent.sh"), []byte(strings.ReplaceAll(acpScript, "DIR", p.Dir)), 0o600))
+		n := p.Start(p.Config, "")
+		root := n.Through(n.Send("free", "", "once"))
+		if root.State != orchestrator.Completed || root.Result.Text != "I asked nobody." || !root.Work.NeverAsked {
+			t.Fatalf("it ended %s: %+v %+v", root.State, root.Result, root.Error)
+		}
+		ann := n.Browser("ann")
+		page := n.Page(ann, "/delegations/"+root.ID)
+		for _, words := range []string{"its own sandbox is the gate", "calls edit: Edit a.txt", "has done 1 of 2 steps of its plan, now: write"} {
+			if !strings.Contains(page, words) {
+				t.Errorf("the page lacks %q", words)
+			}
+		}
+		if rows := n.Page(ann, "/delegations/"+root.ID+"?tab=events"); !strings.Contains(rows, "edit: Edit a.txt") || !strings.Contains(rows, "tool.completed") {
+			t.Error("the call's end is no event")
 		}
 	})
 }

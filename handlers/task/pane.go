@@ -74,15 +74,20 @@ func (p *Pages) guardsOf(f *handlers.Frame, d orchestrator.Delegation, pane *vie
 	return err
 }
 
-// logOf fills the last lines that the work printed, and what of it was not taken.
+// logOf fills the last lines that the work printed, with the calls that a program made between
+// them, and what of it was not taken.
 func (p *Pages) logOf(f *handlers.Frame, d orchestrator.Delegation, pane *view.DelegationPane) error {
-	found, err := p.Traces.EventsOf(f.Ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.Progress}, Delegations: []string{d.ID}, Newest: true, Limit: logShown})
+	found, err := p.Traces.EventsOf(f.Ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.Progress, event.ToolCalled, event.PlanChanged}, Delegations: []string{d.ID}, Newest: true, Limit: logShown})
 	if err != nil {
 		return err
 	}
 	slices.Reverse(found)
 	for _, e := range found {
-		for line := range strings.Lines(event.Read[event.ProgressData](e).Text) {
+		text := event.Read[event.ProgressData](e).Text
+		if e.Type != event.Progress {
+			text = handlers.EventLine(e)
+		}
+		for line := range strings.Lines(text) {
 			line = strings.TrimRight(line, "\r\n")
 			cut, _ := textcut.Bytes(line, lineBytes)
 			pane.LogTail = append(pane.LogTail, view.LogLine{Text: cut, Rest: len(line) - len(cut), N: e.N})
