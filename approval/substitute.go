@@ -80,8 +80,8 @@ func (e Electorate) deputy(u people.User) people.User {
 	return people.User{}
 }
 
-// open lists the seats from which a yes to the current revision can still come, each
-// person once, by name.
+// open lists the seats from which a yes to the current revision, or an answer, can still
+// come, each person once, by name.
 func (e Electorate) open(r Request) []seat {
 	yes := e.yes(r)
 	var open []seat
@@ -93,6 +93,11 @@ func (e Electorate) open(r Request) []seat {
 			continue
 		}
 		open = append(open, s)
+	}
+	for _, u := range e.users { // who asked for the task may answer, whoever decides
+		if r.mayAnswer(u.ID) && !u.Disabled && !slices.ContainsFunc(open, func(s seat) bool { return s.holder.ID == u.ID }) {
+			open = append(open, seat{owner: u, holder: u})
+		}
 	}
 	slices.SortFunc(open, func(a, b seat) int { return cmp.Compare(a.voter().String(), b.voter().String()) })
 	return open

@@ -4,6 +4,7 @@ package approvaltest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/chain"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
@@ -55,6 +57,36 @@ func Handover(state approval.State) approval.Request {
 		Context: map[string]string{"branch": "main"}}
 	r.Title, r.Repository, r.Landed = r.Handover.Title(), "", ""
 	r.Revision = approval.Revision{N: 1, State: state, Digest: r.Revision.Digest, Text: r.Handover.Text, At: r.Revision.At}
+	return r
+}
+
+// Action is a request about a call of a tool in the given state, as a channel gets it.
+func Action(state approval.State) approval.Request {
+	return asked(state, approval.Action, "Call Bash: npm test", func(r *approval.Request) {
+		r.Action = &agent.Action{Tool: "Bash", Input: json.RawMessage(`{"command":"npm test","description":"Run the tests"}`)}
+		r.Revision.Input = r.Action.Input
+	})
+}
+
+// Question is what an agent asks, in the given state, as a channel gets it.
+func Question(state approval.State) approval.Request {
+	return asked(state, approval.Question, "Which colour?", func(r *approval.Request) {
+		r.Question = &agent.Question{Text: "Which colour?\nThe old one was grey.", Choices: []string{"red", "blue"}}
+		for i := range r.Decisions {
+			if state == approval.Answered {
+				r.Decisions[i].Verdict, r.Decisions[i].Comment = approval.Respond, "blue"
+			}
+		}
+	})
+}
+
+// asked is a request of coder's about no files.
+func asked(state approval.State, kind approval.Kind, title string, what func(*approval.Request)) approval.Request {
+	r := Request(state)
+	r.Kind, r.Title, r.Landed = kind, title, ""
+	r.Revision = approval.Revision{N: 1, State: state, Digest: r.Revision.Digest, At: r.Revision.At}
+	what(&r)
+	r.Revision.Text = r.Whole()
 	return r
 }
 
@@ -109,6 +141,38 @@ func Channel(t *testing.T, fresh func(t *testing.T) approval.Channel) {
 		r.Handover.Text, r.Handover.Context = strings.Repeat(hostile, 8), map[string]string{hostile[:100]: hostile} // 200 kB
 		r.Title, r.Revision.Text = r.Handover.Title(), r.Handover.Text
 		deliver(t, ch, cardOf(t, ch), r)
+	})
+	t.Run("a call is asked about and ends in one message", func(t *testing.T) {
+		keepsMessage(t, fresh(t), Action, []approval.State{approval.Pending, approval.Approved, approval.Rejected, approval.Expired, approval.Cancelled})
+	})
+	t.Run("a hostile call is shown, not obeyed, and never an error", func(t *testing.T) {
+		for _, state := range []approval.State{approval.Pending, approval.Approved, approval.Rejected} {
+			ch := fresh(t)
+			r := Action(state)
+			input, err := json.Marshal(map[string]string{"command": strings.Repeat(hostile, 8), hostile[:100]: "x"}) // 200 kB
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Action = &agent.Action{Tool: hostile[:200], Server: hostile[:200], Input: input}
+			r.Revision.Input, r.Title = input, orchestrator.Title("Call "+r.Action.Brief())
+			r.Revision.Text = r.Whole()
+			deliver(t, ch, cardOf(t, ch), r)
+		}
+	})
+	t.Run("a question is asked and ends in one message", func(t *testing.T) {
+		keepsMessage(t, fresh(t), Question, []approval.State{approval.Pending, approval.Answered, approval.Rejected, approval.Expired, approval.Cancelled})
+	})
+	t.Run("a hostile question is shown, not obeyed, and never an error", func(t *testing.T) {
+		for _, text := range []string{hostile[:600], strings.Repeat(hostile, 8)} {
+			ch := fresh(t)
+			r := Question(approval.Pending)
+			r.Question = &agent.Question{Text: text, Choices: []string{hostile[:200], "Approve", "\u200b\n\u202e", "red", "red "}}
+			r.Title, r.Revision.Text = orchestrator.Title(text), r.Whole()
+			deliver(t, ch, cardOf(t, ch), r)
+			r.State, r.Revision.State = approval.Answered, approval.Answered
+			r.Decisions = []approval.Decision{{ID: "dec_1", Revision: 1, User: hostile[:100], Channel: "web", Verdict: approval.Respond, Comment: strings.Repeat(hostile, 8)}}
+			deliver(t, ch, cardOf(t, ch), r)
+		}
 	})
 	t.Run("stops when it is told to", func(t *testing.T) { stops(t, fresh(t)) })
 	t.Run("works for many at once", func(t *testing.T) {
@@ -175,8 +239,12 @@ func View(r approval.Request) approval.CardView {
 		return v
 	}
 	v.Needs.Missing, v.Turn = []approval.Voter{{Name: "ann"}, {Name: "bob"}}, "ann or bob"
+	if r.IsQuestion() {
+		v.Verdicts = []approval.Verdict{approval.Respond, approval.Reject}
+		return v
+	}
 	v.Verdicts = []approval.Verdict{approval.Reject, approval.RequestChanges}
-	if r.IsHandover() {
+	if !r.IsPatch() {
 		v.Verdicts = v.Verdicts[:1]
 	}
 	if v.Risk.Level == approval.Plain {

@@ -18,8 +18,8 @@ func (s *Store) AddButtons(ctx context.Context, buttons []telegram.Bound) error 
 	}
 	return s.transact(ctx, func(t *Tx) error {
 		for _, b := range buttons {
-			_, err := t.Exec("insert into telegram_buttons (hash, request_id, revision, digest, chat, message, verdict, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)",
-				b.Hash, b.RequestID, b.Revision, b.Digest, b.Chat, b.Message, string(b.Verdict), store.Micros(b.At))
+			_, err := t.Exec("insert into telegram_buttons (hash, request_id, revision, digest, chat, message, verdict, for_task, choice, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				b.Hash, b.RequestID, b.Revision, b.Digest, b.Chat, b.Message, string(b.Verdict), store.Flag(b.ForTask), b.Choice, store.Micros(b.At))
 			if err != nil {
 				return fmt.Errorf("store a button: %w", err)
 			}
@@ -40,8 +40,8 @@ func (s *Store) PutButtons(ctx context.Context, hashes []string, message int) er
 // Button returns what the button with this hash stands for; ErrNotFound when nothing.
 func (s *Store) Button(ctx context.Context, hash string) (telegram.Bound, error) {
 	b := telegram.Bound{Hash: hash}
-	err := s.Row(ctx, "select request_id, revision, digest, chat, message, verdict, created_at from telegram_buttons where hash = ?", hash).
-		Scan(&b.RequestID, &b.Revision, &b.Digest, &b.Chat, &b.Message, &b.Verdict, store.Time(&b.At))
+	err := s.Row(ctx, "select request_id, revision, digest, chat, message, verdict, for_task, choice, created_at from telegram_buttons where hash = ?", hash).
+		Scan(&b.RequestID, &b.Revision, &b.Digest, &b.Chat, &b.Message, &b.Verdict, &b.ForTask, &b.Choice, store.Time(&b.At))
 	return b, s.Advise(err)
 }
 

@@ -19,6 +19,12 @@ func counted(r approval.Request, v approval.Verdict, turn string, stuck bool) st
 		return r.Missed()
 	case v == approval.Renew:
 		return fmt.Sprintf("Nothing landed. %s makes revision %d on today's %s.", name(r.Agent), r.Revision.N+1, name(r.Revision.Base.Branch))
+	case v == approval.Respond:
+		return "Answered. " + name(r.Agent) + " goes on with it."
+	case v == approval.Reject && r.IsQuestion():
+		return "Rejected. " + name(r.Agent) + " is told that there is no answer."
+	case v == approval.Reject && r.IsAction():
+		return "Rejected. " + name(r.Agent) + " does not make this call."
 	case v == approval.Reject && r.IsHandover():
 		return "Rejected. " + name(r.Agent) + " is not asked to work."
 	case v == approval.Reject:
@@ -33,6 +39,10 @@ func counted(r approval.Request, v approval.Verdict, turn string, stuck bool) st
 		return fmt.Sprintf("Your yes counts: %d of %d. Next: %s.", len(standing(r)), r.Rule.Need, oneLine(turn))
 	case r.State == approval.Pending:
 		return fmt.Sprintf("Your yes counts: %d of %d.", len(standing(r)), r.Rule.Need)
+	case forTask(r):
+		return "Approved for this task. " + name(r.Agent) + " may make such calls."
+	case r.IsAction():
+		return "Approved. " + name(r.Agent) + " may make this call, once."
 	case r.IsHandover():
 		return "Approved. The work is handed to " + name(r.Agent) + "."
 	default:
@@ -61,7 +71,10 @@ func (c clock) refusal(r approval.Request, b Bound, e *orchestrator.Error) strin
 			return fmt.Sprintf("This is revision %d; %d is newer.", b.Revision, r.Revision.N)
 		}
 	case orchestrator.CodeExpired:
-		if r.ExpiresAt != nil {
+		switch {
+		case r.ExpiresAt != nil && r.IsQuestion():
+			return "Too late: it expired at " + c.at(*r.ExpiresAt) + ", not answered."
+		case r.ExpiresAt != nil:
 			return "Too late: it expired at " + c.at(*r.ExpiresAt) + ", not approved."
 		}
 	case orchestrator.CodeEnded:
@@ -85,6 +98,8 @@ func past(v approval.Verdict) string {
 		return "rejected"
 	case approval.RequestChanges:
 		return "requested changes"
+	case approval.Respond:
+		return "answered"
 	default:
 		return "approved"
 	}

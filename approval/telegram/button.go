@@ -22,12 +22,15 @@ type Bound struct {
 	Chat      int64
 	Message   int // that it is under; 0 until that is known
 	Verdict   approval.Verdict
+	ForTask   bool // with Approve of a call: for the rest of the task
+	Choice    int  // with Respond: which of the choices, from 1
 	At        time.Time
 }
 
-// ButtonStore keeps buttons. Those of old revisions stay known, so that a late tap gets
-// an answer.
+// ButtonStore keeps buttons, and which messages take a reply. Those of old revisions stay
+// known, so that a late tap gets an answer.
 type ButtonStore interface {
+	AddPrompt(ctx context.Context, p Prompt) error
 	AddButtons(ctx context.Context, buttons []Bound) error
 	// PutButtons records which message buttons are under, once it was sent.
 	PutButtons(ctx context.Context, hashes []string, message int) error
@@ -43,21 +46,52 @@ func renewWords(r approval.Request) string {
 	return fmt.Sprintf("Make revision %d on today's %s", r.Revision.N+1, cut(name(r.Revision.Base.Branch), 20))
 }
 
-// bind makes a row of buttons for the verdicts and stores them.
-func (c *Channel) bind(ctx context.Context, to Place, message int, r approval.Request, verdicts []approval.Verdict) ([]Button, error) {
-	var row []Button
-	var bound []Bound
-	for _, v := range verdicts {
+// offer is a button before it is bound: what it says, and what it stands for.
+type offer struct {
+	words   string
+	verdict approval.Verdict
+	forTask bool
+	choice  int
+}
+
+// offers are the buttons of a pending request's card, in rows. inline says that all of what
+// is asked is in the card.
+func (f face) offers(inline bool) [][]offer {
+	if f.r.IsQuestion() {
+		return f.replies(inline)
+	}
+	var row []offer
+	for _, v := range f.view.Verdicts {
 		words := buttonWords[v]
 		if v == approval.Renew {
-			words = renewWords(r)
+			words = renewWords(f.r)
 		}
-		if words == "" {
+		if words == "" || v == approval.Approve && !f.offersYes(inline) {
 			continue
 		}
-		b, data := c.newButton(to)
-		b.Message, b.RequestID, b.Revision, b.Digest, b.Verdict = message, r.ID, r.Revision.N, r.Revision.Digest, v
-		bound, row = append(bound, b), append(row, Button{Text: words, Data: data})
+		row = append(row, offer{words: words, verdict: v})
+		if v == approval.Approve && f.offersScope(inline) {
+			row = append(row, offer{words: scopeButton, verdict: v, forTask: true})
+		}
+	}
+	return [][]offer{row}
+}
+
+// bind makes buttons of the offers and stores them.
+func (c *Channel) bind(ctx context.Context, to Place, message int, r approval.Request, offers [][]offer) ([][]Button, error) {
+	var rows [][]Button
+	var bound []Bound
+	for _, offered := range offers {
+		var row []Button
+		for _, o := range offered {
+			b, data := c.newButton(to)
+			b.Message, b.RequestID, b.Revision, b.Digest = message, r.ID, r.Revision.N, r.Revision.Digest
+			b.Verdict, b.ForTask, b.Choice = o.verdict, o.forTask, o.choice
+			bound, row = append(bound, b), append(row, Button{Text: o.words, Data: data})
+		}
+		if len(row) > 0 {
+			rows = append(rows, row)
+		}
 	}
 	if len(bound) == 0 {
 		return nil, nil
@@ -65,7 +99,7 @@ func (c *Channel) bind(ctx context.Context, to Place, message int, r approval.Re
 	if err := c.buttons.AddButtons(ctx, bound); err != nil {
 		return nil, fmt.Errorf("storing the buttons of %s: %w", r.ID, err)
 	}
-	return row, nil
+	return rows, nil
 }
 
 // newButton makes a button's text, 43 characters, and what is stored of it.

@@ -30,8 +30,10 @@ const (
 // The words on the buttons.
 const (
 	approveButton = "Approve"
+	scopeButton   = "For this task"
 	rejectButton  = "Reject"
 	changesButton = "Changes"
+	silenceButton = "No answer"
 )
 
 // iconOf is the sign of a request's state; an approved one is on its way.
@@ -47,6 +49,7 @@ type face struct {
 	r     approval.Request
 	view  approval.CardView
 	me    string // whose private chat it is, "" in a group
+	only  bool   // they may answer this question, and not end it
 	clock clock
 	diff  shownDiff
 	filed document // the message with the diff's file, where the chat has it
@@ -106,12 +109,12 @@ func (f face) question(sh shape) *sheet {
 	s := &sheet{}
 	f.firstLine(s)
 	f.about(s)
-	// The text of a hand-over stands below as a whole, unless it is too long for that.
-	if says := oneLine(f.r.Revision.Text); says != "" && sh.says > 0 && !(f.r.IsHandover() && sh.inline) {
+	// What is asked stands below as a whole, unless it is too long for that.
+	if says := oneLine(f.says()); says != "" && sh.says > 0 && (f.r.IsPatch() || !sh.inline) {
 		s.line(name(f.asker()), ": ")
 		s.as(asCode, cut(says, sh.says))
 	}
-	if !f.r.IsHandover() {
+	if f.r.IsPatch() {
 		s.line()
 		f.files(s, sh.files)
 		f.checks(s)
@@ -119,6 +122,7 @@ func (f face) question(sh shape) *sheet {
 	f.warnings(s, sh)
 	s.line(cut(f.rule(), lineLimit))
 	s.line(f.deadline())
+	f.scope(s, sh.inline)
 	if why := f.noApprove(sh.inline); why != "" {
 		s.line(why)
 	}
@@ -127,7 +131,7 @@ func (f face) question(sh shape) *sheet {
 		s.line()
 		s.line()
 		s.as(asPre, f.diff.inline)
-		if !f.r.IsHandover() {
+		if f.r.IsPatch() {
 			s.entities[len(s.entities)-1].Language = "diff"
 		}
 	}
@@ -136,10 +140,7 @@ func (f face) question(sh shape) *sheet {
 
 // firstLine makes sense alone, on a locked screen.
 func (f face) firstLine(s *sheet) {
-	head := fmt.Sprintf("◆ Approval needed · rev %d", f.r.Revision.N)
-	if f.r.IsHandover() {
-		head = "◆ Approval needed · hand-over to " + name(f.r.Agent)
-	}
+	head := f.head()
 	if f.view.TooFew != "" {
 		head += " · " + oneLine(f.view.TooFew)
 	}
@@ -168,7 +169,7 @@ func (f face) about(s *sheet) {
 func (f face) title(s *sheet) {
 	s.line()
 	title := cut(oneLine(f.r.Title), titleLimit)
-	if f.r.IsHandover() { // it names the agent and the task
+	if !f.r.IsPatch() { // it names who is asked, or what is called, before the rest
 		title = cut(oneLine(f.r.Title), 2*titleLimit)
 	}
 	title = cmp.Or(title, "(no title)")
@@ -281,7 +282,7 @@ func (f face) warnings(s *sheet, sh shape) {
 	if len(all) == 0 {
 		s.put("no warnings · ")
 	}
-	if f.r.IsHandover() {
+	if !f.r.IsPatch() {
 		s.put(f.diff.whereAsked(sh.inline))
 		return
 	}
@@ -290,6 +291,9 @@ func (f face) warnings(s *sheet, sh shape) {
 
 // rule says what is needed and whose turn it is.
 func (f face) rule() string {
+	if f.r.IsQuestion() {
+		return "Asked: " + cmp.Or(f.turn(), "nobody")
+	}
 	yes := each.Of(standing(f.r), someone)
 	text := fmt.Sprintf("Rule %s: %d yes", name(f.r.Rule.Name), f.view.Needs.Count)
 	turn := f.turn()
@@ -334,16 +338,19 @@ func (f face) deadline() string {
 	return "Until " + f.clock.until(*f.r.ExpiresAt) + " · " + digest
 }
 
-// offers reports whether the card has an Approve button: only where all of the change
+// offersYes reports whether the card has an Approve button: only where all of what is asked
 // can be seen in the chat, and not to somebody in private whose yes does not count, or
 // counts already.
-func (f face) offers(inline bool) bool {
+func (f face) offersYes(inline bool) bool {
 	return slices.Contains(f.view.Verdicts, approval.Approve) && f.at(inline).whole() && (f.me == "" || f.mine() >= 0)
 }
 
 // noApprove says why there is no Approve button, and where to approve.
 func (f face) noApprove(inline bool) string {
-	if f.offers(inline) {
+	switch {
+	case f.r.IsQuestion():
+		return f.howToAnswer(inline)
+	case f.offersYes(inline):
 		return ""
 	}
 	reasons := make([]string, 0, len(f.view.Risk.Reasons))

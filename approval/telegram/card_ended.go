@@ -8,13 +8,18 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/badge"
 	"gatehouse/orchestrator/each"
 )
 
 // ended is the card of a request that takes no verdict: how it ended, who said so.
 func (f face) ended() *sheet {
 	s := &sheet{}
-	s.as(asBold, cut(iconOf(f.r.State)+" "+f.outcome(), firstLimit))
+	icon := iconOf(f.r.State)
+	if f.r.IsAction() && f.r.State == approval.Approved { // nothing lands
+		icon = badge.Of(f.r.State).Mark
+	}
+	s.as(asBold, cut(icon+" "+f.outcome(), firstLimit))
 	f.title(s)
 	f.because(s)
 	if f.r.State == approval.Failed || f.view.Held != "" {
@@ -25,8 +30,13 @@ func (f face) ended() *sheet {
 
 // outcome is the first line without its icon.
 func (f face) outcome() string {
-	if words := f.handed(); words != "" {
-		return words
+	switch {
+	case f.r.IsHandover():
+		return f.handed()
+	case f.r.IsAction():
+		return f.called()
+	case f.r.IsQuestion():
+		return f.heard()
 	}
 	delivery := f.r.Revision.Delivery().As(name)
 	switch f.r.State {
@@ -67,6 +77,7 @@ func (f face) because(s *sheet) {
 	case approval.Approved:
 		f.said(s)
 		f.made(s)
+		f.granted(s)
 		if missed := f.r.Missed(); missed != "" {
 			s.line(cut(oneLine(missed), lineLimit))
 		}
@@ -84,6 +95,8 @@ func (f face) because(s *sheet) {
 		}
 	case approval.Rejected, approval.ChangesRequested:
 		f.against(s)
+	case approval.Answered:
+		f.reply(s)
 	case approval.Expired:
 		end := f.clock.now
 		if f.r.DecidedAt != nil {
@@ -235,6 +248,8 @@ func (f face) why() string {
 		return ", some of its files"
 	case wish != nil:
 		return " after " + someone(*wish) + "'s comments" + wish.Anew()
+	case !f.r.IsPatch():
+		return ""
 	default:
 		return ", because " + name(v.Base.Branch) + " moved"
 	}
@@ -262,10 +277,15 @@ func headline(s *sheet, r approval.Request) {
 	s.put(iconOf(r.State), " ")
 	title := cmp.Or(cut(oneLine(orchestrator.Title(r.Title)), 40), "(no title)")
 	s.as(asCode, title)
-	if r.IsHandover() {
-		s.put(" · hand-over")
-	} else {
+	switch {
+	case r.IsPatch():
 		s.put(" · ", plural(len(r.Revision.Files), "file", "files"))
+	case r.IsHandover():
+		s.put(" · hand-over")
+	case r.IsAction():
+		s.put(" · call")
+	default:
+		s.put(" · question")
 	}
 	if n := len(r.Revision.Warnings); n > 0 {
 		s.put(fmt.Sprintf(" · ⚠ %d", n))

@@ -38,6 +38,8 @@ func (o owners) UserByAccount(_ context.Context, _ origin.Channel, id int64) (pe
 	return people.User{}, orchestrator.ErrNotFound
 }
 
+func (*keeper) AddPrompt(context.Context, Prompt) error { return nil }
+
 func (*keeper) PutButtons(context.Context, []string, int) error { return nil }
 
 const smallDiff = "diff --git a/upload/retry.go b/upload/retry.go\n--- a/upload/retry.go\n+++ b/upload/retry.go\n@@ -1 +1 @@\n-\tn = 0\n+\tn := 0\n"

@@ -88,8 +88,9 @@ func (c *Channel) SetSettings(s Settings) {
 func (*Channel) Name() origin.Channel { return Name }
 
 // Addresses implements approval.Addresser. An account's number is that of its private
-// chat.
-func (c *Channel) Addresses(_ approval.Request, voters []people.User) []string {
+// chat. Who asked for a task is asked there what its agents want to know, also where all
+// else goes to the chats of the configuration.
+func (c *Channel) Addresses(r approval.Request, voters []people.User) []string {
 	seen := map[Place]bool{}
 	var to []string
 	add := func(p Place) {
@@ -102,10 +103,10 @@ func (c *Channel) Addresses(_ approval.Request, voters []people.User) []string {
 	for _, p := range chats {
 		add(p)
 	}
-	if len(chats) > 0 {
-		return to
-	}
 	for _, u := range voters {
+		if len(chats) > 0 && !(r.IsQuestion() && u.ID == r.RequesterID) {
+			continue
+		}
 		for _, a := range u.Accounts {
 			if a.Channel == Name && a.ID > 0 {
 				add(Place{Chat: a.ID})
@@ -143,6 +144,9 @@ func (c *Channel) Deliver(ctx context.Context, card approval.Card, r approval.Re
 		was = sent{}
 	}
 	now, err := c.show(ctx, to, was, f)
+	if err == nil {
+		err = c.takeReplies(ctx, to, now, r)
+	}
 	return now.String(), moved(err)
 }
 
@@ -159,7 +163,7 @@ func (c *Channel) mayRead(ctx context.Context, to Place, r approval.Request) (bo
 	if err != nil {
 		return false, fmt.Errorf("reading whose chat this is: %w", err)
 	}
-	return people.As(u, nil).Has(people.ApprovalsRead), nil
+	return people.As(u, nil).Has(people.ApprovalsRead) || r.IsQuestion() && u.ID == r.RequesterID, nil
 }
 
 // diffAttempts is how often a delivery is tried again because the diff cannot be read.
@@ -261,20 +265,11 @@ func (c *Channel) card(ctx context.Context, to Place, was sent, f face) (m Messa
 	if f.r.State != approval.Pending {
 		return s.message(c.openRow(f, "Open")...), was.document, false, nil
 	}
-	var verdicts []approval.Verdict
-	for _, v := range f.view.Verdicts {
-		if v != approval.Approve || f.offers(inline) {
-			verdicts = append(verdicts, v)
-		}
-	}
-	row, err := c.bind(ctx, to, was.message, f.r, verdicts)
+	rows, err := c.bind(ctx, to, was.message, f.r, f.offers(inline))
 	if err != nil {
 		return Message{}, noDocument, false, err
 	}
-	rows := c.openRow(f, "Open the "+f.thing())
-	if len(row) > 0 {
-		rows = append([][]Button{row}, rows...)
-	}
+	rows = append(rows, c.openRow(f, "Open the "+f.thing())...)
 	return s.message(rows...), at, at == noDocument && f.diff.file != nil, nil
 }
 
@@ -298,7 +293,7 @@ func (c *Channel) face(ctx context.Context, to Place, r approval.Request, view a
 		if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 			c.log.Warn("whose chat this is could not be read", "err", err)
 		}
-		f.me = u.Name
+		f.me, f.only = u.Name, r.IsQuestion() && !approval.Approves(u)
 	}
 	return f
 }

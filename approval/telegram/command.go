@@ -118,6 +118,9 @@ func (d *Desk) chatter(ctx context.Context, m *message) error {
 	if _, err := d.Memory.OpenPrompt(ctx, m.Chat.ID, m.From.ID, d.Now().Add(-promptLife)); err == nil {
 		return d.tell(ctx, m, "To give your reason, reply to the question. Nothing was decided.")
 	}
+	if d.asksHere(ctx, m.Chat.ID) {
+		return d.tell(ctx, m, "To answer a question of an agent, reply to its message. Nothing was answered.")
+	}
 	return d.tell(ctx, m, "/help lists what you can write.")
 }
 

@@ -59,7 +59,6 @@ type Memory interface {
 	ButtonStore
 	// Button returns what the button with this hash stands for; ErrNotFound when nothing.
 	Button(ctx context.Context, hash string) (Bound, error)
-	AddPrompt(ctx context.Context, p Prompt) error
 	// Prompt returns the question that a message asked; ErrNotFound when it asked none.
 	Prompt(ctx context.Context, chat int64, message int) (Prompt, error)
 	// OpenPrompt returns the newest question to an account in a chat since then that has no answer; ErrNotFound.
@@ -191,14 +190,17 @@ func (d *Desk) Handle(ctx context.Context, body []byte) error {
 	}
 }
 
-// said acts on a message: an answer to a question, a command, or neither.
+// said acts on a message: a reason that was asked for, an answer to a question of an agent, a
+// command, or neither.
 func (d *Desk) said(ctx context.Context, updateID int64, m *message) error {
 	if m.ReplyTo != nil {
 		p, err := d.Memory.Prompt(ctx, m.Chat.ID, m.ReplyTo.ID)
-		if err == nil {
+		switch {
+		case err == nil && p.Account != 0:
 			return d.answered(ctx, p, m)
-		}
-		if !errors.Is(err, orchestrator.ErrNotFound) {
+		case err == nil && !isCommand(m.Text):
+			return d.replied(ctx, p, m)
+		case err != nil && !errors.Is(err, orchestrator.ErrNotFound):
 			return err
 		}
 	}

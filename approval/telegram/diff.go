@@ -52,7 +52,10 @@ func (d shownDiff) missing() string {
 // read gets the diff of a request's current revision. An error means that it could not
 // be read now.
 func (c *Channel) read(ctx context.Context, r approval.Request) (shownDiff, error) {
-	if r.IsHandover() && !r.Travels() {
+	switch {
+	case r.IsAction(), r.IsQuestion():
+		return wholeText(r), nil
+	case r.IsHandover() && !r.Travels():
 		return askedText(r, ""), nil
 	}
 	text, err := c.diff(ctx, r)

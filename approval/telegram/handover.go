@@ -49,11 +49,11 @@ func (f face) asker() string {
 	return f.r.Agent
 }
 
-// where is the place that a change lands in, or the repository of a hand-over, which may
-// have none.
+// where is the place that a change lands in, or the repository of what else is asked, which
+// may have none.
 func (f face) where() string {
 	switch {
-	case !f.r.IsHandover():
+	case f.r.IsPatch():
 		return " · " + name(f.r.Repository) + "/" + name(f.r.Revision.Base.Branch)
 	case f.r.Repository != "":
 		return " · " + name(f.r.Repository)
@@ -64,7 +64,7 @@ func (f face) where() string {
 
 // thing is what is opened to see all of a request.
 func (f face) thing() string {
-	if f.r.IsHandover() {
+	if !f.r.IsPatch() {
 		return "page"
 	}
 	return "diff"
@@ -72,29 +72,33 @@ func (f face) thing() string {
 
 // subject is what is approved, and the verb for it.
 func (f face) subject() string {
-	if f.r.IsHandover() {
+	switch {
+	case f.r.IsHandover():
 		return "work for " + name(f.r.Agent) + " is"
+	case f.r.IsAction():
+		return "calls of " + name(f.r.Agent) + " are"
 	}
 	return "changes of " + name(f.r.Agent) + " are"
 }
 
-// handed is the first line of a card about a hand-over that takes no verdict any more;
-// "" for a patch.
+// handed is the first line of a card about a hand-over that takes no verdict any more.
 func (f face) handed() string {
-	if !f.r.IsHandover() {
-		return ""
-	}
 	to := name(f.r.Agent)
-	switch f.r.State {
-	case approval.Approved:
+	if f.r.State == approval.Approved {
 		return "Approved · handed to " + to
-	case approval.Rejected:
-		return "Rejected · not handed to " + to
-	case approval.Expired:
-		return "Expired, not approved · not handed to " + to
-	case approval.Cancelled:
-		return "Cancelled · not handed to " + to
-	default:
-		return strings.ReplaceAll(string(f.r.State), "_", " ") + " · not handed to " + to
 	}
+	return f.unasked() + " · not handed to " + to
+}
+
+// unasked says how a request ended of which nothing came.
+func (f face) unasked() string {
+	switch f.r.State {
+	case approval.Rejected:
+		return "Rejected"
+	case approval.Expired:
+		return "Expired, not approved"
+	case approval.Cancelled:
+		return "Cancelled"
+	}
+	return strings.ReplaceAll(string(f.r.State), "_", " ")
 }

@@ -12,12 +12,12 @@ import (
 	"gatehouse/orchestrator/people"
 )
 
-// Prompt is a question for a reason. Only the account that pressed the button answers
-// it, by a reply to that message.
+// Prompt is a message that takes a reply: a question for a reason, which only the account
+// that pressed the button answers, or the card of an agent's question, which has no account.
 type Prompt struct {
 	Chat      int64
-	Message   int // the question
-	Account   int64
+	Message   int   // the question
+	Account   int64 // 0: everybody who may answer
 	RequestID string
 	Revision  int
 	Digest    string
@@ -66,7 +66,7 @@ func (d *Desk) ask(ctx context.Context, q tap, u people.User, b Bound) error {
 	m.ForceReply, m.ReplyTo = true, q.Message.ID
 	m.Placeholder = "Why it should not land"
 	switch {
-	case r.IsHandover():
+	case !r.IsPatch():
 		m.Placeholder = "Why not"
 	case b.Verdict == approval.RequestChanges:
 		m.Placeholder = "What should be different"

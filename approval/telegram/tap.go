@@ -19,7 +19,6 @@ const (
 	unknownButton = "This button is not known any more."
 	botsDecide    = "Bots decide nothing here."
 	tooMany       = "Too many presses that cannot count: more by this account are neither answered nor recorded for now."
-	notWhole      = "Not counted: nothing says that all of the change is in this card. To approve, open the page."
 	answerTime    = 5 * time.Second
 )
 
@@ -32,6 +31,15 @@ const (
 	codeTooMany       = "too_many_presses"
 	codeNotWhole      = "not_whole"
 )
+
+// notWhole is why a yes does not count whose card has not all of what is asked.
+func notWhole(r approval.Request) string {
+	what := "the change"
+	if !r.IsPatch() {
+		what = "it"
+	}
+	return "Not counted: nothing says that all of " + what + " is in this card. To approve, open the page."
+}
 
 // seenIn is what events say was looked at.
 const seenIn = "telegram"
@@ -59,7 +67,7 @@ func (d *Desk) tapped(ctx context.Context, q tap) error {
 	case b.Verdict == tested:
 		d.answer(ctx, q, "It works: "+tenths(d.Now().Sub(b.At)), false)
 		return nil
-	case b.Verdict == approval.Approve, b.Verdict == approval.Renew:
+	case b.Verdict == approval.Approve, b.Verdict == approval.Renew, b.Verdict == approval.Respond:
 		return d.approve(ctx, q, *u, b)
 	default:
 		return d.ask(ctx, q, *u, b)
@@ -69,16 +77,18 @@ func (d *Desk) tapped(ctx context.Context, q tap) error {
 // tenths is a length of time as "1.2 s".
 func tenths(t time.Duration) string { return fmt.Sprintf("%.1f s", max(t, 0).Seconds()) }
 
-// approve casts the yes, or has the change made again where that is offered in its place.
+// approve casts the yes or the answer, or has the change made again where that is offered in
+// place of a yes.
 func (d *Desk) approve(ctx context.Context, q tap, u people.User, b Bound) error {
 	r, err := d.Gateway.Request(ctx, b.RequestID)
 	if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 		return err
 	}
 	if b.Verdict == approval.Approve && lacking(r, q, b) {
-		return d.refuse(ctx, q, &u, b, codeNotWhole, notWhole)
+		return d.refuse(ctx, q, &u, b, codeNotWhole, notWhole(r))
 	}
 	vote := ballot(u, b, "")
+	vote.Choice = choiceOf(r, b.Choice)
 	vote.Whole = b.Verdict == approval.Approve || inChat(r, b) // of the first, lacking has said so
 	if r, err = d.Gateway.Decide(ctx, vote); err != nil {
 		return d.lost(ctx, q, u, b, r, err)
@@ -117,7 +127,7 @@ func inChat(r approval.Request, b Bound) bool {
 
 // ballot is a verdict on what a button or a question is bound to.
 func ballot(u people.User, b Bound, comment string) approval.Ballot {
-	return approval.Ballot{RequestID: b.RequestID, Principal: people.As(u, nil), Channel: Name, Verdict: b.Verdict, Digest: b.Digest, Revision: b.Revision, Comment: comment,
+	return approval.Ballot{RequestID: b.RequestID, Principal: people.As(u, nil), Channel: Name, Verdict: b.Verdict, Digest: b.Digest, Revision: b.Revision, Comment: comment, ForTask: b.ForTask,
 		Seen: approval.Seen{Surface: seenIn}}
 }
 
@@ -259,15 +269,18 @@ func own(r approval.Request, u people.User, b Bound) bool {
 	if verdict == approval.Renew {
 		verdict = approval.RequestChanges // as it is stored
 	}
-	return d != nil && d.UserID == u.ID && d.Verdict == verdict && d.Revision == b.Revision && b.Revision == r.Revision.N
+	if verdict == approval.Respond && (d == nil || d.Comment != choiceOf(r, b.Choice)) {
+		return false
+	}
+	return d != nil && d.UserID == u.ID && d.Verdict == verdict && d.ForTask == b.ForTask && d.Revision == b.Revision && b.Revision == r.Revision.N
 }
 
-// deciding is the verdict that ended the current revision: the newest no, or else the
-// newest yes; nil without one.
+// deciding is the verdict that ended the current revision: the newest no or answer, or else
+// the newest yes; nil without one.
 func deciding(r approval.Request) *approval.Decision {
 	for i := len(r.Decisions) - 1; i >= 0; i-- {
 		d := r.Decisions[i]
-		if d.Revision == r.Revision.N && (d.Verdict == approval.Reject || d.Verdict == approval.RequestChanges) {
+		if d.Revision == r.Revision.N && slices.Contains([]approval.Verdict{approval.Reject, approval.RequestChanges, approval.Respond}, d.Verdict) {
 			return &d
 		}
 	}

@@ -30,6 +30,7 @@ var looks = map[string]Badge{
 	"landing":           {"landing", "⇥", "landing", "run"},
 	"completed":         {"completed", "✓", "tick", "ok"},
 	"approved":          {"approved", "✓", "tick", "ok"},
+	"answered":          {"answered", "✓", "tick", "ok"},
 	"landed":            {"landed", "✓", "tick", "ok"},
 	Pushed:              {Pushed, "✓", "tick", "ok"},
 	"failed":            {"failed", "✕", "cross", "bad"},
@@ -88,6 +89,8 @@ func Did[V ~string](verdict V, object string) string {
 		return "requested changes"
 	case "withdraw":
 		return "withdrew their approval"
+	case "answer":
+		return "answered" + object
 	}
 	return string(verdict)
 }

@@ -6,7 +6,7 @@ import "testing"
 func TestTheSignsOfStates(t *testing.T) {
 	for state, want := range map[string]string{
 		"queued": "○ queued neutral", "running": "● running run", "waiting": "⧗ waiting neutral", "awaiting_approval": "◆ awaiting approval wait",
-		"pending": "◆ pending wait", "landing": "⇥ landing run", "completed": "✓ completed ok", "approved": "✓ approved ok", "landed": "✓ landed ok",
+		"pending": "◆ pending wait", "landing": "⇥ landing run", "completed": "✓ completed ok", "approved": "✓ approved ok", "answered": "✓ answered ok", "landed": "✓ landed ok",
 		"failed": "✕ failed bad", "rejected": "⊖ rejected bad", "changes_requested": "↩ changes requested wait", "expired": "⌛ expired neutral",
 		"cancelled": "■ cancelled neutral", "superseded": "⧉ superseded special", "stale": "⧉ stale special", "reverted": "⧉ reverted special",
 		"refused": "⊘ refused bad", "of_a_later_version": "· of a later version neutral",
@@ -23,7 +23,7 @@ func TestTheSignsOfStates(t *testing.T) {
 
 func TestWhatWasDone(t *testing.T) {
 	for verdict, want := range map[string]string{"approve": "approved this", "reject": "rejected this", "edit": "edited this",
-		"request_changes": "requested changes", "withdraw": "withdrew their approval", "renew": "renew"} {
+		"request_changes": "requested changes", "withdraw": "withdrew their approval", "answer": "answered this", "renew": "renew"} {
 		if got := Did(verdict, "this"); got != want {
 			t.Errorf("%s is %q, want %q", verdict, got, want)
 		}
