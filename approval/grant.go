@@ -48,15 +48,22 @@ func (e Electorate) decides(userID string) bool {
 	return slices.ContainsFunc(e.users, func(u people.User) bool { return u.ID == userID && Approves(u) })
 }
 
+// ForTask reports whether r is a call that was approved for the rest of its task: every yes
+// to it said so.
+func (r Request) ForTask() bool {
+	yes := r.yes()
+	_, sayable := r.Scope()
+	return r.State == Approved && sayable && len(yes) > 0 && !slices.ContainsFunc(yes, func(d Decision) bool { return !d.ForTask })
+}
+
 // grant stores a grant where every yes to the call was for the rest of the task.
 func grant(ctx context.Context, tx Tx, r *Request) error {
-	yes := r.yes()
-	scope, sayable := r.Scope()
-	if len(yes) == 0 || !sayable || slices.ContainsFunc(yes, func(d Decision) bool { return !d.ForTask }) {
+	if !r.ForTask() {
 		return nil
 	}
+	scope, _ := r.Scope()
 	g := Grant{ID: orchestrator.NewID(orchestrator.GrantPrefix, tx.Now()), TaskID: r.TaskID, Agent: r.Agent, Scope: scope, RequestID: r.ID, CreatedAt: tx.Now(),
-		By: each.Of(yes, func(d Decision) Granter { return Granter{d.UserID, d.User} })}
+		By: each.Of(r.yes(), func(d Decision) Granter { return Granter{d.UserID, d.User} })}
 	if err := tx.SaveGrant(ctx, g); err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func counted(r approval.Request, v approval.Verdict, turn string, stuck bool) st
 		return fmt.Sprintf("Your yes counts: %d of %d. Next: %s.", len(standing(r)), r.Rule.Need, oneLine(turn))
 	case r.State == approval.Pending:
 		return fmt.Sprintf("Your yes counts: %d of %d.", len(standing(r)), r.Rule.Need)
-	case forTask(r):
+	case r.ForTask():
 		return "Approved for this task. " + name(r.Agent) + " may make such calls."
 	case r.IsAction():
 		return "Approved. " + name(r.Agent) + " may make this call, once."

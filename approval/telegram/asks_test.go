@@ -185,6 +185,8 @@ func TestCallsAndQuestionsEndWithoutAVerdict(t *testing.T) {
 	if reminders != 2 {
 		t.Errorf("%d reminders", reminders)
 	}
+	w.wantIn("the reminder", w.tg.Last(room).Text, "⏰ Still waiting · expires in", "Which colour?", "To answer, reply to this message.")
+	w.wantIn("a reply to the reminder", w.say(room, eve, "red", w.tg.Last(room).ID).Text, "Deciding needs the role approver")
 	w.clock.step(time.Hour)
 	w.must(w.gateway.Sweep(w.ctx))
 	w.deliver()

@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +17,7 @@ var gap = strings.Repeat(" ", 40)
 func wholeText(r approval.Request) shownDiff {
 	whole := strings.TrimSuffix(r.Whole(), "\n")
 	if r.IsQuestion() {
-		whole = numbered(*r.Question)
+		whole = numbered(r)
 	}
 	if len(whole) > 4*inlineLimit {
 		return shownDiff{why: "it is too long for a card"}
@@ -97,16 +96,9 @@ func (f face) scope(s *sheet, inline bool) {
 	}
 }
 
-// forTask reports whether a call was approved for the rest of its task.
-func forTask(r approval.Request) bool {
-	yes := standing(r)
-	_, sayable := r.Scope()
-	return sayable && r.State == approval.Approved && len(yes) > 0 && !slices.ContainsFunc(yes, func(d approval.Decision) bool { return !d.ForTask })
-}
-
 // granted says what else the yes to a call covers.
 func (f face) granted(s *sheet) {
-	if !forTask(f.r) {
+	if !f.r.ForTask() {
 		return
 	}
 	scope, _ := f.r.Scope()
@@ -117,7 +109,7 @@ func (f face) granted(s *sheet) {
 // called is the first line of a card about a call that takes no verdict any more.
 func (f face) called() string {
 	switch {
-	case forTask(f.r):
+	case f.r.ForTask():
 		return "Approved for this task · " + name(f.r.Agent) + " may make such calls"
 	case f.r.State == approval.Approved:
 		return "Approved · " + name(f.r.Agent) + " may make this call"

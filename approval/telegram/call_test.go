@@ -137,7 +137,7 @@ func TestTheCardOfACallSaysHowItEnded(t *testing.T) {
 		t.Error(text)
 	}
 	r.Decisions = append(r.Decisions, approval.Decision{Revision: 1, UserID: "usr_ann", User: "ann", Verdict: approval.Approve}) // who meant it once
-	if forTask(r) {
+	if r.ForTask() {
 		t.Error("one of two yeses for the task is one for the task")
 	}
 }

@@ -21,8 +21,14 @@ func (c *Channel) Notify(ctx context.Context, n approval.Notice, r approval.Requ
 	s := f.notice(n)
 	m := s.message(c.openRow(f, "Open the "+f.thing())...)
 	m.ReplyTo = cardIn(r, n.Address).message
-	_, err = c.put(ctx, to, 0, m)
-	return moved(err)
+	id, err := c.put(ctx, to, 0, m)
+	if err != nil {
+		return moved(err)
+	}
+	if err := c.takeReplies(ctx, to, sent{message: id}, r); err != nil {
+		c.log.Warn("a reply to this reminder will answer nothing", "request", r.ID, "err", err)
+	}
+	return nil
 }
 
 // cardIn is what a request has at an address.
@@ -54,6 +60,9 @@ func (f face) notice(n approval.Notice) *sheet {
 	}
 	if f.view.TooFew != "" {
 		s.line(cut(oneLine(f.view.TooFew), firstLimit))
+	}
+	if f.r.IsQuestion() {
+		s.line("To answer, reply to this message.")
 	}
 	f.open(s)
 	return s

@@ -9,7 +9,6 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
-	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
 )
 
@@ -21,7 +20,8 @@ const (
 )
 
 // numbered is a question with its choices by number, as the buttons have them.
-func numbered(q agent.Question) string {
+func numbered(r approval.Request) string {
+	q := r.Question
 	text := strings.TrimSpace(q.Text)
 	if len(q.Choices) > 0 {
 		text += "\n\nChoices:"

@@ -69,7 +69,7 @@ func kindOf(r approval.Request) string {
 			return Revised
 		}
 		return Requested
-	case approval.Approved, approval.Rejected:
+	case approval.Approved, approval.Rejected, approval.Answered:
 		return Decided
 	case approval.ChangesRequested:
 		return ChangesRequested

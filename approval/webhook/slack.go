@@ -9,6 +9,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/badge"
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
@@ -45,7 +46,7 @@ type slackWord struct {
 // slack makes a message for Slack. There is a link and no button: a button would
 // need an answer, and nobody decides here.
 func slack(n news, r approval.Request, view approval.CardView, link string) ([]byte, error) {
-	head := []string{"*" + headline(n, r, view) + "*", "> " + foreign(r.Title, slackTitle)}
+	head := []string{"*" + headline(n, r, view) + "*", "> " + foreign(titleOf(r), slackTitle)}
 	open := "<" + markup(link) + "|Open the request>"
 	m := slackMessage{
 		Text: strings.Join(append(head, open), "\n"), Parse: "none",
@@ -97,8 +98,13 @@ func headline(n news, r approval.Request, view approval.CardView) string {
 	if view.TooFew != "" {
 		return as(approval.Pending, "Approval needed · "+foreign(view.TooFew, 2*slackComment))
 	}
-	if r.IsHandover() {
+	switch {
+	case r.IsHandover():
 		return handed(n, r, view)
+	case r.IsAction():
+		return called(n, r, view)
+	case r.IsQuestion():
+		return heard(r)
 	}
 	delivery := r.Revision.Delivery().As(func(s string) string { return foreign(s, slackText) })
 	switch n.kind {
@@ -143,21 +149,11 @@ func facts(r approval.Request, view approval.CardView) []string {
 	if r.Requester != "" {
 		from = foreign(r.Requester, slackText) + " → " + from
 	}
-	files := fmt.Sprintf("%d files", len(v.Files))
-	if len(v.Files) == 1 {
-		files = "1 file"
+	if r.IsPatch() {
+		from += " · " + foreign(r.Repository+"/"+v.Base.Branch, slackText)
 	}
 	digest := foreign(v.Digest[:min(len(v.Digest), slackDigest)], slackDigest)
-	lines := []string{
-		from + " · " + foreign(r.Repository+"/"+v.Base.Branch, slackText),
-		fmt.Sprintf("%s +%d −%d · %s", files, v.Added, v.Removed, digest),
-	}
-	if r.IsHandover() {
-		lines = []string{from, "hand-over to " + foreign(r.Agent, slackText) + " · " + digest}
-		if at := r.Handover.Stands(); at != "" {
-			lines = append(lines, "starts from "+foreign(at, slackText))
-		}
-	}
+	lines := append([]string{from}, subject(r, digest)...)
 	for _, w := range v.Warnings[:min(len(v.Warnings), slackLines)] {
 		line := "⚠ " + foreign(w.Text, slackText)
 		if w.Path != "" {
@@ -217,12 +213,15 @@ func verdict(d approval.Decision) string {
 	}
 	line += " " + did(d) + where(d.Channel) + ", " + clock(d.At)
 	if d.Comment != "" {
-		line += ": “" + foreign(d.Comment, slackComment) + "”"
+		line += ": “" + foreign(mask.Text(d.Comment), slackComment) + "”"
 	}
 	return line
 }
 
 func did(d approval.Decision) string {
+	if d.ForTask && d.Verdict == approval.Approve {
+		return "approved for this task"
+	}
 	if n := len(d.Files); n > 0 && d.Verdict == approval.Approve {
 		return fmt.Sprintf("approved %d of the files", n)
 	}

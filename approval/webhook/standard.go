@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse/approval"
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
 )
@@ -43,7 +44,7 @@ type requestShape struct {
 	URL           string          `json:"url"` // the page where people decide
 	TaskID        string          `json:"task_id"`
 	DelegationID  string          `json:"delegation_id"`
-	Kind          approval.Kind   `json:"kind"` // patch or handover
+	Kind          approval.Kind   `json:"kind"` // patch, handover, action or question
 	State         approval.State  `json:"state"`
 	Version       int64           `json:"version"` // of two messages the higher one is newer
 	Revision      int             `json:"revision"`
@@ -56,7 +57,7 @@ type requestShape struct {
 	Repository    string          `json:"repository"`
 	Target        string          `json:"target"` // branch where it would land
 	Branch        string          `json:"branch"`
-	Deliver       string          `json:"deliver"` // merge: a yes lands it on target; branch: a yes pushes branch
+	Deliver       string          `json:"deliver"` // merge: a yes lands it on target; branch: a yes pushes branch; "" for calls and questions
 	Size          sizeShape       `json:"size"`
 	Risk          approval.Risk   `json:"risk"`
 	Warnings      []warningShape  `json:"warnings"` // at most 20
@@ -70,6 +71,8 @@ type requestShape struct {
 	DecisionCount int             `json:"decision_count"`
 	Landed        string          `json:"landed"`    // commit, "" before
 	RevertOf      string          `json:"revert_of"` // request
+	Action        *actionShape    `json:"action,omitempty"`
+	Question      *questionShape  `json:"question,omitempty"`
 	CreatedAt     time.Time       `json:"created_at"`
 	ExpiresAt     *time.Time      `json:"expires_at"`
 	DecidedAt     *time.Time      `json:"decided_at"`
@@ -115,7 +118,8 @@ type decisionShape struct {
 	Channel  origin.Channel   `json:"channel"`
 	Verdict  approval.Verdict `json:"verdict"`
 	Comment  string           `json:"comment"`
-	Files    int              `json:"files"` // with approve: of so many only; 0 means all
+	Files    int              `json:"files"`    // with approve: of so many only; 0 means all
+	ForTask  bool             `json:"for_task"` // with approve of a call: for the rest of its task
 	Revision int              `json:"revision"`
 	Digest   string           `json:"digest"`
 	At       time.Time        `json:"at"`
@@ -128,13 +132,13 @@ func standard(n news, r approval.Request, view approval.CardView, link string) (
 	short := func(s string) string { return clip(s, maxText) }
 	s := requestShape{
 		ID: r.ID, URL: link, TaskID: r.TaskID, DelegationID: r.DelegationID, Kind: r.Kind, State: r.State, Version: r.Version,
-		Revision: v.N, Digest: v.Digest, Title: clip(r.Title, maxTitle), Agent: short(r.Agent), Chain: clip(r.Chain.String(), maxComment),
-		Requester: short(r.Requester), Via: short(r.Via.String()), Repository: short(r.Repository), Target: short(r.Target()), Branch: short(v.Branch), Deliver: cmp.Or(v.Deliver, patch.DeliverMerge),
+		Revision: v.N, Digest: v.Digest, Title: clip(titleOf(r), maxTitle), Agent: short(r.Agent), Chain: clip(r.Chain.String(), maxComment),
+		Requester: short(r.Requester), Via: short(r.Via.String()), Repository: short(r.Repository), Target: short(r.Target()), Branch: short(v.Branch), Deliver: deliverOf(r),
 		Size: sizeShape{len(v.Files), v.Added, v.Removed}, Risk: view.Risk,
 		Warnings: []warningShape{}, WarningCount: len(v.Warnings), Checks: []checkShape{}, CheckCount: len(v.Checks),
 		Rule: ruleShape{short(r.Rule.Name), r.Rule.Need, some(r.Rule.From)}, Needs: needsOf(view.Needs), TooFew: clip(view.TooFew, maxComment),
 		Decisions: []decisionShape{}, DecisionCount: len(r.Decisions), Landed: r.Landed, RevertOf: r.RevertOf,
-		CreatedAt: r.CreatedAt.UTC(), ExpiresAt: utc(r.ExpiresAt), DecidedAt: utc(r.DecidedAt),
+		Action: actionOf(r), Question: questionOf(r), CreatedAt: r.CreatedAt.UTC(), ExpiresAt: utc(r.ExpiresAt), DecidedAt: utc(r.DecidedAt),
 	}
 	s.Risk.Reasons = some(view.Risk.Reasons)
 	for _, w := range v.Warnings[:min(len(v.Warnings), maxWarnings)] {
@@ -144,14 +148,21 @@ func standard(n news, r approval.Request, view approval.CardView, link string) (
 		s.Checks = append(s.Checks, checkShape{short(c.Command), c.OK})
 	}
 	for _, d := range r.Decisions[max(0, len(r.Decisions)-maxDecisions):] {
-		s.Decisions = append(s.Decisions, decisionShape{short(d.User), short(d.For), origin.Channel(short(string(d.Channel))), d.Verdict, clip(d.Comment, maxComment),
-			len(d.Files), d.Revision, d.Digest, d.At.UTC()})
+		s.Decisions = append(s.Decisions, decisionShape{short(d.User), short(d.For), origin.Channel(short(string(d.Channel))), d.Verdict, clip(mask.Text(d.Comment), maxComment),
+			len(d.Files), d.ForTask, d.Revision, d.Digest, d.At.UTC()})
 	}
 	body, err := json.Marshal(envelope{Type: n.kind, Timestamp: n.at.UTC(), Data: payload{Request: &s}})
 	if err != nil {
 		return nil, fmt.Errorf("writing the message about %s: %w", r.ID, err)
 	}
 	return body, nil
+}
+
+func deliverOf(r approval.Request) string {
+	if r.IsAction() || r.IsQuestion() {
+		return ""
+	}
+	return cmp.Or(r.Revision.Deliver, patch.DeliverMerge)
 }
 
 // some is at most maxNames of list, each of bounded length; never nil, so that it is [] in JSON.

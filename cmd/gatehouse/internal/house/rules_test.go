@@ -115,7 +115,7 @@ func paths(rooms []room) []string {
 var channels = []room{
 	{"approval/passive", append([]string{"approval"}, below("origin")...)},
 	{"approval/telegram", append([]string{"approval", "approval/bot", "orchestrator"}, below("badge", "each", "mask", "origin", "patch", "people", "strictjson")...)},
-	{"approval/webhook", append([]string{"approval", "orchestrator"}, below("badge", "origin", "outward", "patch", "people")...)},
+	{"approval/webhook", append([]string{"approval", "orchestrator"}, below("badge", "each", "mask", "origin", "outward", "patch", "people")...)},
 }
 
 // testRooms hold what only tests use: no program may contain it, so only tests and one another import them.
