@@ -95,7 +95,7 @@ func (e Electorate) open(r Request) []seat {
 		open = append(open, s)
 	}
 	for _, u := range e.users { // who asked for the task may answer, whoever decides
-		if r.mayAnswer(u.ID) && !u.Disabled && !slices.ContainsFunc(open, func(s seat) bool { return s.holder.ID == u.ID }) {
+		if r.MayAnswer(u.ID) && !u.Disabled && !slices.ContainsFunc(open, func(s seat) bool { return s.holder.ID == u.ID }) {
 			open = append(open, seat{owner: u, holder: u})
 		}
 	}
