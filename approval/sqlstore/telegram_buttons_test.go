@@ -18,7 +18,7 @@ var buttonTests = map[string]func(*Suite){
 func buttons(s *Suite) {
 	s.must(s.Store.AddButtons(s.ctx, nil))
 	at := s.Clock.Now()
-	want := telegram.Bound{Hash: "aa", RequestID: "apr_1", Revision: 2, Digest: "d", Chat: -100123, Verdict: approval.Reject, At: at}
+	want := telegram.Bound{Hash: "aa", RequestID: "apr_1", Revision: 2, Digest: "d", Chat: -100123, Verdict: approval.Respond, ForTask: true, Choice: 12, At: at}
 	s.must(s.Store.AddButtons(s.ctx, []telegram.Bound{want, {Hash: "bb", RequestID: "apr_1", Revision: 2, Chat: 1001, Verdict: approval.Approve, At: at}}))
 	if got, err := s.Store.Button(s.ctx, "aa"); err != nil || got != want {
 		s.Errorf("button %+v %v", got, err)
@@ -48,6 +48,13 @@ func prompts(s *Suite) {
 	}
 	_, err := s.Store.Prompt(s.ctx, 1001, 7)
 	s.is(err, orchestrator.ErrNotFound)
+	_, err = s.Store.OpenPrompt(s.ctx, -100123, 0, at)
+	s.is(err, orchestrator.ErrNotFound)
+	card := telegram.Prompt{Chat: -100123, Message: 8, RequestID: "apr_2", Revision: 1, Digest: "d", Verdict: approval.Respond, At: at} // a question's, for everybody
+	s.must(s.Store.AddPrompt(s.ctx, card))
+	if got, err := s.Store.OpenPrompt(s.ctx, -100123, 0, at); err != nil || !reflect.DeepEqual(got, card) {
+		s.Errorf("the card of a question %+v %v", got, err)
+	}
 	later := want
 	later.Message, later.At = 9, at.Add(time.Minute)
 	s.must(s.Store.AddPrompt(s.ctx, later))
