@@ -205,6 +205,43 @@ func TestCallsAndQuestionsEndWithoutAVerdict(t *testing.T) {
 	w.wantState(question.ID, approval.Expired, 0)
 }
 
+// A call that its run does not wait for any more says so, and its buttons count nothing.
+func TestACallWhoseRunIsOver(t *testing.T) {
+	w := newWorld(t, approval.Config{}, group)
+	call, question := w.asks("dora", calls("npm publish")), w.asks("dora", wonders("Which colour?", "red"))
+	cards := w.tg.FromBot(room)
+	for _, r := range []approval.Request{call, question} {
+		w.must(w.db.InTask(w.ctx, r.TaskID, func(tx orchestrator.Tx) error { return tx.CloseAsk(w.ctx, r.ID) }))
+	}
+	w.deliver()
+	for i, want := range []string{"■ Cancelled · not called\nCall Bash: npm publish", "■ Cancelled · no answer is needed\nWhich colour?"} {
+		w.want("card", w.tg.FromBot(room)[i].Text, want)
+	}
+	w.want("a yes", w.pressData(room, cards[0].ID, data(cards[0], "Approve"), bob), "Too late: this request is cancelled.")
+	w.want("an answer", w.pressData(room, cards[1].ID, data(cards[1], "1. red"), bob), "Too late: this request is cancelled.")
+	w.want("a reply", w.say(room, bob, "red", cards[1].ID).Text, "Too late: this request is cancelled.")
+	w.wantState(call.ID, approval.Cancelled, 0)
+	w.wantState(question.ID, approval.Cancelled, 0)
+}
+
+// Many calls at once are lines of one message; each line leads to its card.
+func TestManyCallsAreLinesOfOneMessage(t *testing.T) {
+	w := newWorld(t, approval.Config{})
+	for range 8 {
+		w.asks("dora", calls("npm publish"))
+	}
+	w.clock.step(time.Minute)
+	w.deliver()
+	list := w.tg.Last(bob.ID)
+	w.wantIn("list", list.Text, "requests need you\n", "Call Bash: npm publish · call · /status_")
+	_, line, _ := strings.Cut(list.Text, "/status_")
+	w.say(bob.ID, bob, "/status_"+line[:6], 0)
+	w.deliver()
+	card := w.card(bob.ID)
+	w.want("its card", buttons(card), "Approve, For this task, Reject, Open the page")
+	w.want("a yes", w.press(bob.ID, card.ID, "Approve", bob), "Approved. coder may make this call, once.")
+}
+
 func TestAQuestionIsAnsweredByAButton(t *testing.T) {
 	w := newWorld(t, approval.Config{}, group)
 	r := w.asks("ann", wonders("Which colour?", "red", "blue"))

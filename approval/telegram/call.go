@@ -79,7 +79,8 @@ func scopeWords(r approval.Request) string {
 		return ""
 	}
 	words := scope.String()
-	if units(words) > textLimit || strings.ContainsAny(words, "\t\n\r") || strings.Contains(words, gap) || patch.Shown(words) != words || mask.Text(words) != words {
+	if units(words) > textLimit || strings.ContainsAny(words, "\t\n\r") || strings.Contains(words, gap) ||
+		patch.Shown(words) != words || mask.Text(words) != words {
 		return ""
 	}
 	return words

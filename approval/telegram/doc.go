@@ -16,6 +16,7 @@
 //
 //	button ──▶ its hash is stored, with request, revision, digest, chat ──▶ Decide
 //	question ──▶ stored for one account ──▶ that account's reply ──▶ Decide
+//	card of an agent's question ──▶ stored for everybody who may answer ──▶ a reply to it ──▶ Decide
 //
 // What a person may is told by the number of their account, looked up at each act. Text
 // of agents and repositories stands in code entities, where Telegram makes no links,

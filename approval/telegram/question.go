@@ -39,8 +39,9 @@ func (f face) replies(inline bool) [][]offer {
 	if inline && slices.Contains(f.view.Verdicts, approval.Respond) {
 		choices, beside := make([]offer, len(f.r.Question.Choices)), besideEach
 		for i, c := range f.r.Question.Choices {
-			choices[i] = offer{words: cut(fmt.Sprintf("%d. %s", i+1, oneLine(c)), choiceLimit), verdict: approval.Respond, choice: i + 1}
-			if units(choices[i].words) > shortChoice {
+			words := cut(fmt.Sprintf("%d. %s", i+1, oneLine(c)), choiceLimit)
+			choices[i] = offer{words: words, verdict: approval.Respond, choice: i + 1}
+			if units(words) > shortChoice {
 				beside = 1
 			}
 		}
@@ -106,8 +107,8 @@ func (c *Channel) takeReplies(ctx context.Context, to Place, at sent, r approval
 	if !r.IsQuestion() || r.State != approval.Pending || at.message == 0 {
 		return nil
 	}
-	err := c.buttons.AddPrompt(ctx, Prompt{Chat: to.Chat, Message: at.message, RequestID: r.ID, Revision: r.Revision.N, Digest: r.Revision.Digest,
-		Verdict: approval.Respond, At: c.now()})
+	err := c.buttons.AddPrompt(ctx, Prompt{Chat: to.Chat, Message: at.message, RequestID: r.ID, Revision: r.Revision.N,
+		Digest: r.Revision.Digest, Verdict: approval.Respond, At: c.now()})
 	if err != nil {
 		return fmt.Errorf("storing that replies answer %s: %w", r.ID, err)
 	}

@@ -127,8 +127,8 @@ func inChat(r approval.Request, b Bound) bool {
 
 // ballot is a verdict on what a button or a question is bound to.
 func ballot(u people.User, b Bound, comment string) approval.Ballot {
-	return approval.Ballot{RequestID: b.RequestID, Principal: people.As(u, nil), Channel: Name, Verdict: b.Verdict, Digest: b.Digest, Revision: b.Revision, Comment: comment, ForTask: b.ForTask,
-		Seen: approval.Seen{Surface: seenIn}}
+	return approval.Ballot{RequestID: b.RequestID, Principal: people.As(u, nil), Channel: Name, Verdict: b.Verdict, Digest: b.Digest,
+		Revision: b.Revision, Comment: comment, ForTask: b.ForTask, Seen: approval.Seen{Surface: seenIn}}
 }
 
 // lost answers a verdict that did not count, unless it is the same person's that does:
