@@ -32,6 +32,8 @@ func wholeText(r approval.Request) shownDiff {
 		return shownDiff{why: "it is too long for a card"}
 	case r.IsQuestion():
 		return shownDiff{inline: strings.TrimSpace(text)}
+	case strings.ContainsAny(r.Call().Tool+r.Call().Server, "\n\r"): // its lines would pass for fields
+		return shownDiff{why: "the name of the tool has several lines"}
 	case mask.Text(whole) != whole:
 		return shownDiff{why: "a part of it is masked here"}
 	case strings.Contains(strings.ReplaceAll(whole, "\t", " "), gap):

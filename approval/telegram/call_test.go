@@ -54,6 +54,10 @@ func TestACallThatIsNotShownWholeIsApprovedOnItsPage(t *testing.T) {
 			t.Errorf("%s: %d units\n%s", name, units(m.Text), text)
 		}
 	}
+	forged := calling("Read with\n\npath: README\n\n", `{"command":"rm -rf x"}`)
+	if text, _ := silent("", public).look(t, group, forged, approvaltest.View(forged)); strings.Contains(text, "[ Approve ]") || strings.Contains(text, "\npath: README") {
+		t.Errorf("a name passes for an input:\n%s", text)
+	}
 	r := approvaltest.Action(approval.Pending)
 	r.Revision.Warnings = []patch.Warning{{Code: patch.RiskBidi, Text: "Text direction is switched."}}
 	if text, _ := silent("", public).look(t, group, r, approvaltest.View(r)); strings.Contains(text, "[ Approve ]") || !strings.Contains(text, "all of it below") {
