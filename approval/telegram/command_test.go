@@ -234,6 +234,8 @@ func TestStrangeUpdates(t *testing.T) {
 // Those stories in which the database decides, on the other one.
 func TestTheStoriesOnPostgreSQL(t *testing.T) {
 	for name, story := range map[string]func(*testing.T){
+		"a call": TestACallIsApprovedOnceOrForItsTask, "an edited call": TestACallIsEditedOnItsPage,
+		"a choice": TestAQuestionIsAnsweredByAButton, "a reply": TestAQuestionIsAnsweredByAReply,
 		"a tap": TestATapApproves, "twice": TestTheSameUpdateTwiceDecidesOnce, "changes": TestChangesMakeANewRevisionWithItsOwnButtons, "forged": TestForgedAndForeignTaps,
 		"reject": TestRejectAsksWhyAndOnlyWhoPressedAnswers, "link": TestLinkingAnAccount, "status": TestStatusShowsACardThatLives,
 		"same tree":      TestAButtonIsForItsRevisionAlsoWhenTheTreeIsMadeAgain,

@@ -87,10 +87,10 @@ func Did[V ~string](verdict V, object string) string {
 		return "edited" + object
 	case "request_changes":
 		return "requested changes"
-	case "withdraw":
-		return "withdrew their approval"
 	case "answer":
 		return "answered" + object
+	case "withdraw":
+		return "withdrew their approval"
 	}
 	return string(verdict)
 }

@@ -6,8 +6,8 @@ import "testing"
 func TestTheSignsOfStates(t *testing.T) {
 	for state, want := range map[string]string{
 		"queued": "○ queued neutral", "running": "● running run", "waiting": "⧗ waiting neutral", "awaiting_approval": "◆ awaiting approval wait",
-		"pending": "◆ pending wait", "landing": "⇥ landing run", "completed": "✓ completed ok", "approved": "✓ approved ok", "answered": "✓ answered ok", "landed": "✓ landed ok",
-		"failed": "✕ failed bad", "rejected": "⊖ rejected bad", "changes_requested": "↩ changes requested wait", "expired": "⌛ expired neutral",
+		"pending": "◆ pending wait", "landing": "⇥ landing run", "completed": "✓ completed ok", "approved": "✓ approved ok", "landed": "✓ landed ok",
+		"answered": "✓ answered ok", "failed": "✕ failed bad", "rejected": "⊖ rejected bad", "changes_requested": "↩ changes requested wait", "expired": "⌛ expired neutral",
 		"cancelled": "■ cancelled neutral", "superseded": "⧉ superseded special", "stale": "⧉ stale special", "reverted": "⧉ reverted special",
 		"refused": "⊘ refused bad", "of_a_later_version": "· of a later version neutral",
 	} {
