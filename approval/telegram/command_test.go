@@ -242,8 +242,6 @@ func TestTheStoriesOnPostgreSQL(t *testing.T) {
 		"the file first": TestApproveComesAfterTheFile, "a crash before the file": TestACrashBetweenACardAndItsFile,
 		"an outage": TestCardsAgreeWithinAMinuteOfAnOutage,
 		"a report":  TestTheMessageOfATaskGoesOnUntilItsEnd, "run again": TestAFailureSaysWhatToDo, "no end is lost": TestAnOutageCostsNoEnd, "one message": TestOneMessageHoweverManyNodes,
-		"a call": TestACallIsApprovedOnceOrForItsTask, "an edited call": TestACallIsEditedOnItsPage,
-		"a choice": TestAQuestionIsAnsweredByAButton, "a reply": TestAQuestionIsAnsweredByAReply,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they wait for the disk
