@@ -105,7 +105,11 @@ func (c *Channel) report(to Place, p approval.Progress) Message {
 		s.as(asCode, p.Task.ID)
 		s.put(" sent to ", name(p.Task.Agent), " · /status_", shortID(p.Task.ID))
 	}
-	return s.message(c.reportRows(p, rest)...)
+	rows := c.reportRows(p, rest)
+	if rest && len(rows) == 0 {
+		s.line("The whole answer: gatehouse status ", shortID(p.Task.ID))
+	}
+	return s.message(rows...)
 }
 
 // atWork says who works now, where that is not the task's own agent alone.
