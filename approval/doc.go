@@ -21,9 +21,9 @@
 //	drafts.go, threads.go, line_tracking.go, reading.go   remarks, answers to them, what was read
 //	deadlines.go          what time does: expiry, reminders, escalation
 //	recipients.go, rules_in_force.go, landing_rights.go, overtaken.go   what changes while it waits
-//	outbox.go, digest.go, health.go   cards, one message for many, what was given up
-//	notice.go             what is said of a request once, and how tasks go on and end
+//	outbox.go, notice.go, digest.go, health.go   cards, what is said once, one message for many
 //	backtest.go, refusal.go   other rules on the past, and what did not count
+//	notice.go             beside what is said once, the reports: how tasks go on and end
 //
 // A new channel takes four steps:
 //
