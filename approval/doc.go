@@ -24,8 +24,8 @@
 //	deadlines.go          what time does: expiry, reminders, escalation
 //	rules_in_force.go, landing_rights.go, overtaken.go   what changes while it waits
 //	outbox.go, digest.go, health.go   cards, one message for many, what was given up
-//	notice.go             what is said of a request once, and how tasks go on and end
 //	backtest.go, refusal.go   other rules on the past, and what did not count
+//	notice.go             what is said of a request once, and the reports: how tasks go on and end
 //
 // A new channel takes four steps:
 //

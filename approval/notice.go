@@ -255,7 +255,10 @@ func (g *Gateway) deliverReport(ctx context.Context, to Reporter, r Report) erro
 	if err != nil {
 		return err
 	}
-	wanted := r.Kind == EndReport && p.Ended() || r.Kind == LiveReport && (r.SentAt == nil || p.Asker == nil || !p.Asker.Muted)
+	wanted := p.Ended()
+	if r.Kind == LiveReport {
+		wanted = r.SentAt == nil || p.Asker == nil || !p.Asker.Muted
+	}
 	if wanted {
 		within, cancel := context.WithTimeout(ctx, deliverTime)
 		id, failed := to.Report(within, r, p)

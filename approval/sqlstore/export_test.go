@@ -5,6 +5,7 @@ const (
 	SelectLines = selectLines
 	DeadNotices = deadNotices
 	DigestsDue  = "select 1" + digestsDue + " = ''"
+	LiveWork    = selectLiveWork
 	ReportsDue  = "select 1" + reportsDue + " is null"
 	CardsDue    = "select 1" + cardsDue + " and " + wasShown + " and channel in (?)"
 )

@@ -34,6 +34,7 @@ func TestPlans(t *testing.T) {
 		{"given up notices", sqlstore.DeadNotices, nil, "notices_dead"},
 		{"due digests", sqlstore.DigestsDue, []any{1, "tg"}, "digests_due"},
 		{"due reports", sqlstore.ReportsDue, []any{1, "tg"}, "reports_due"},
+		{"what a task has alive", sqlstore.LiveWork, []any{"tsk_1"}, "delegations_task"},
 		{"due edits", sqlstore.CardsDue, []any{1, "tg"}, "cards_due"},
 		{"overdue", s.OverdueQuery(), []any{1, 100}, "requests_overdue"},
 	} {

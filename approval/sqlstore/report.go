@@ -12,18 +12,25 @@ import (
 
 const (
 	reportColumns = "task_id, channel, address, kind, answers, external_id, shown, due_at, attempts, error, dead, sent_at"
+	addReport     = "insert into reports (task_id, channel, address, kind, answers, due_at) values (?, ?, ?, ?, ?, ?)"
 	reportKeys    = "task_id, channel, address"
 	whereOfReport = " where task_id = ? and channel = ? and address = ?"
 	// reportsDue is what is open and whose task has gone on since.
 	reportsDue = ` from reports r where r.open = 1 and r.dead = 0 and r.due_at <= ? and r.channel = ?
 		and r.shown < (select t.last_n from tasks t where t.id = r.task_id) and r.sent_at`
-	selectLiveWork = "select d.to_agent, d.state from delegations d where d.task_id = ? and d.ended_at is null order by d.seq"
+	leaseReports = "update reports set due_at = ?, holder = ? where (" + reportKeys + ") in (select " + reportKeys + "%s" +
+		" order by r.due_at limit ?%s) returning " + reportColumns
+	updateReport = `update reports set holder = '', external_id = ?, shown = ?, due_at = ?, attempts = ?, error = ?,
+		dead = ?, sent_at = ?,
+		open = case when ? = 1 and ? >= (select last_n from tasks where id = reports.task_id) then 0 else 1 end`
+	selectLiveWork = `select d.to_agent, d.state from delegations d where d.task_id = ? and d.ended_at is null
+		order by d.seq`
 )
 
 func scanReport(row store.Scanner) (approval.Report, error) {
 	var r approval.Report
-	err := row.Scan(&r.TaskID, &r.Channel, &r.Address, &r.Kind, &r.Answers, &r.ExternalID, &r.Shown, store.Time(&r.DueAt), &r.Attempts, &r.Error,
-		&r.Dead, store.MaybeTime(&r.SentAt))
+	err := row.Scan(&r.TaskID, &r.Channel, &r.Address, &r.Kind, &r.Answers, &r.ExternalID, &r.Shown,
+		store.Time(&r.DueAt), &r.Attempts, &r.Error, &r.Dead, store.MaybeTime(&r.SentAt))
 	return r, err
 }
 
@@ -32,8 +39,8 @@ func (s *Store) TellEnds(to []approval.Told) { s.told.Store(&to) }
 
 // Follow adds the report unless there is one of its task and address, due at once.
 func (s *Store) Follow(ctx context.Context, r approval.Report) error {
-	_, err := s.Exec(ctx, `insert into reports (task_id, channel, address, kind, answers, due_at) values (?, ?, ?, ?, ?, ?)
-		on conflict (task_id, channel, address) do nothing`, r.TaskID, r.Channel, r.Address, r.Kind, r.Answers, store.Micros(s.Now()))
+	_, err := s.Exec(ctx, addReport+" on conflict ("+reportKeys+") do nothing",
+		r.TaskID, r.Channel, r.Address, r.Kind, r.Answers, store.Micros(s.Now()))
 	return s.Advise(err)
 }
 
@@ -52,9 +59,9 @@ func (t *Tx) report() error {
 		return nil
 	}
 	for _, to := range *told {
-		_, err := t.Exec(`insert into reports (task_id, channel, address, kind, due_at) values (?, ?, ?, ?, ?)
-			on conflict (task_id, channel, address) do update set open = 1, dead = 0, attempts = 0, due_at = excluded.due_at`,
-			t.Task().ID, to.Channel, to.Address, approval.EndReport, store.Micros(t.Now()))
+		_, err := t.Exec(addReport+" on conflict ("+reportKeys+`) do update
+			set open = 1, dead = 0, attempts = 0, due_at = excluded.due_at`,
+			t.Task().ID, to.Channel, to.Address, approval.EndReport, 0, store.Micros(t.Now()))
 		if err != nil {
 			return fmt.Errorf("have the end of %s told to %s in %s: %w", t.Task().ID, to.Address, to.Channel, err)
 		}
@@ -64,7 +71,9 @@ func (t *Tx) report() error {
 
 // DueReports leases reports of a channel whose task has gone on since: those that were sent
 // before, or those that were not. Nobody else gets them before until.
-func (s *Store) DueReports(ctx context.Context, channel origin.Channel, sent bool, now, until time.Time, limit int) ([]approval.Report, error) {
+func (s *Store) DueReports(
+	ctx context.Context, channel origin.Channel, sent bool, now, until time.Time, limit int,
+) ([]approval.Report, error) {
 	due := reportsDue + " is null"
 	if sent {
 		due = reportsDue + " is not null"
@@ -72,8 +81,8 @@ func (s *Store) DueReports(ctx context.Context, channel origin.Channel, sent boo
 	if due, err := s.anyDue(ctx, due, store.Micros(now), channel); err != nil || !due {
 		return nil, err
 	}
-	rows, err := s.Change(ctx, "update reports set due_at = ?, holder = ? where ("+reportKeys+") in (select "+reportKeys+due+
-		" order by r.due_at limit ?"+s.SkipLocked()+") returning "+reportColumns, store.Micros(until), s.Node(), store.Micros(now), channel, limit)
+	rows, err := s.Change(ctx, fmt.Sprintf(leaseReports, due, s.SkipLocked()),
+		store.Micros(until), s.Node(), store.Micros(now), channel, limit)
 	found, err := store.Collect(rows, err, scanReport)
 	return found, s.Advise(err)
 }
@@ -87,10 +96,9 @@ func (s *Store) SaveReport(ctx context.Context, r approval.Report, done bool) er
 		if _, err := store.Scalar[int](t.Row("select 1 from reports"+whereOfReport+s.ForUpdate(), key...)); err != nil {
 			return fmt.Errorf("report of %s in %s: %w", r.TaskID, r.Channel, err)
 		}
-		_, err := t.Exec(`update reports set holder = '', external_id = ?, shown = ?, due_at = ?, attempts = ?, error = ?, dead = ?, sent_at = ?,
-			open = case when ? = 1 and ? >= (select last_n from tasks where id = reports.task_id) then 0 else 1 end`+whereOfReport,
-			append([]any{r.ExternalID, r.Shown, store.Micros(r.DueAt), r.Attempts, store.Clean(r.Error), store.Flag(r.Dead), store.NullMicros(r.SentAt),
-				store.Flag(done), r.Shown}, key...)...)
+		now := []any{r.ExternalID, r.Shown, store.Micros(r.DueAt), r.Attempts, store.Clean(r.Error),
+			store.Flag(r.Dead), store.NullMicros(r.SentAt), store.Flag(done), r.Shown}
+		_, err := t.Exec(updateReport+whereOfReport, append(now, key...)...)
 		return err
 	})
 	return s.Advise(err)

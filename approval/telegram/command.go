@@ -59,8 +59,10 @@ func (d *Desk) commanded(ctx context.Context, updateID int64, m *message) error 
 	case "help":
 		return d.help(ctx, o)
 	}
-	act, ok := map[string]func(context.Context, order) error{"pending": d.pending, "status": d.status, "send": d.sendTask, "cancel": d.cancel, "retry": d.retry,
-		"mute": d.mute, "unmute": d.mute, "skip": d.skip}[o.name]
+	act, ok := map[string]func(context.Context, order) error{
+		"pending": d.pending, "status": d.status, "send": d.sendTask, "cancel": d.cancel, "retry": d.retry,
+		"mute": d.mute, "unmute": d.mute, "skip": d.skip,
+	}[o.name]
 	switch {
 	case !ok && !m.private():
 		return nil
@@ -194,8 +196,9 @@ func (d *Desk) sendTask(ctx context.Context, o order) error {
 	if err != nil {
 		return fmt.Errorf("asking for the bot's number: %w", err)
 	}
-	t, _, _, err := d.Engine.Submit(ctx, orchestrator.Submission{Agent: to, Text: text, Handoffs: handoffs, Via: origin.From(Name), Chat: strconv.FormatInt(o.m.Chat.ID, 10), Key: fmt.Sprintf("%s:%d:%d", Name, me.ID, o.update),
-		RequesterID: o.user.ID, Requester: o.user.Name})
+	t, _, _, err := d.Engine.Submit(ctx, orchestrator.Submission{
+		Agent: to, Text: text, Handoffs: handoffs, Via: origin.From(Name), Chat: strconv.FormatInt(o.m.Chat.ID, 10),
+		Key: fmt.Sprintf("%s:%d:%d", Name, me.ID, o.update), RequesterID: o.user.ID, Requester: o.user.Name})
 	if err != nil {
 		return d.sorry(ctx, o, err)
 	}
@@ -266,7 +269,8 @@ func (d *Desk) mute(ctx context.Context, o order) error {
 		return fmt.Errorf("muting the messages of somebody's tasks: %w", err)
 	}
 	if muted {
-		return d.tell(ctx, o.m, "Muted: the messages of your tasks stay as they are. /status ID says how one stands; /unmute ends this.")
+		return d.tell(ctx, o.m, "Muted: the messages of your tasks stay as they are. "+
+			"/status ID says how one stands; /unmute ends this.")
 	}
 	return d.tell(ctx, o.m, "The messages of your tasks go on until their ends.")
 }

@@ -79,7 +79,9 @@ func (c *Channel) mayHear(to Place, p approval.Progress) bool {
 	if to.Chat < 0 {
 		return slices.ContainsFunc(c.settings.Load().Chats, func(o Place) bool { return o.Chat == to.Chat })
 	}
-	return slices.ContainsFunc(p.Asker.Accounts, func(a people.Account) bool { return a.Channel == Name && a.ID == to.Chat })
+	return slices.ContainsFunc(p.Asker.Accounts, func(a people.Account) bool {
+		return a.Channel == Name && a.ID == to.Chat
+	})
 }
 
 // report is the message about a task as it stands.
@@ -103,7 +105,11 @@ func (c *Channel) report(to Place, p approval.Progress) Message {
 		s.as(asCode, p.Task.ID)
 		s.put(" sent to ", name(p.Task.Agent), " · /status_", shortID(p.Task.ID))
 	}
-	return s.message(c.reportRows(p, rest)...)
+	rows := c.reportRows(p, rest)
+	if rest && len(rows) == 0 {
+		s.line("The whole answer: gatehouse status ", shortID(p.Task.ID))
+	}
+	return s.message(rows...)
 }
 
 // atWork says who works now, where that is not the task's own agent alone.
@@ -158,7 +164,8 @@ func (c *Channel) end(s *sheet, to Place, p approval.Progress) (rest bool) {
 	if d.EndedAt != nil {
 		s.line(c.clock(to).at(*d.EndedAt), " · after ", long(d.EndedAt.Sub(p.Task.CreatedAt)))
 	}
-	if d.State != orchestrator.Completed && d.Work.Reverts == "" && people.As(*p.Asker, nil).Has(people.DelegationsControl) {
+	may := people.As(*p.Asker, nil).Has(people.DelegationsControl)
+	if d.State != orchestrator.Completed && d.Work.Reverts == "" && may {
 		s.line("To run it again: /retry_", shortID(p.Task.ID))
 	}
 	return rest

@@ -107,6 +107,10 @@ func TestALongAnswerIsCutAndLeadsToTheWhole(t *testing.T) {
 		w.want("buttons", buttons(is), "Read the whole answer")
 		w.wantIn("the cut", is.Text, "…\n")
 	}
+	w.channel.SetSettings(telegram.Settings{Chats: []telegram.Place{group}, PublicURL: "http://localhost:8080"})
+	m, d := w.sends(dora.ID, "Tell me")
+	w.becomes(d, completes(strings.Repeat("line\n", 500)))
+	w.wantIn("no page to open", w.now(dora.ID, m).Text, "…\n", "\nThe whole answer: gatehouse status "+d.TaskID[len(d.TaskID)-6:])
 }
 
 // In a group the message answers the command, and goes on there while the group is ours.

@@ -140,15 +140,17 @@ type usageShape struct {
 // it holds nothing that an agent or its checks said: who wants that asks the API.
 func standardTask(n news, p approval.Progress, public string) ([]byte, error) {
 	t, d := p.Task, p.Root
-	s := taskShape{ID: t.ID, URL: taskLink(public, p), DelegationID: d.ID, State: d.State, Next: next(p), Title: clip(orchestrator.Title(t.Text), maxTitle),
-		Agent: clip(t.Agent, maxText), Requester: clip(t.Requester, maxText), Via: clip(t.Via.String(), maxText), Repository: clip(t.Repository, maxText),
+	short := func(s string) string { return clip(s, maxText) }
+	s := taskShape{ID: t.ID, URL: taskLink(public, p), DelegationID: d.ID, State: d.State, Next: next(p),
+		Title: clip(orchestrator.Title(t.Text), maxTitle), Agent: short(t.Agent), Requester: short(t.Requester),
+		Via: short(t.Via.String()), Repository: short(t.Repository),
 		Requests: []askedShape{}, Usage: usageShape{d.Usage.InputTokens, d.Usage.OutputTokens, d.Usage.USD},
 		CreatedAt: t.CreatedAt.UTC(), EndedAt: t.EndedAt.UTC()}
 	if d.Error != nil {
-		s.Code = clip(d.Error.Code, maxText)
+		s.Code = short(d.Error.Code)
 	}
 	if d.Result != nil {
-		s.Commit, s.Branch = d.Result.Commit, clip(d.Result.Pushed, maxText)
+		s.Commit, s.Branch = d.Result.Commit, short(d.Result.Pushed)
 	}
 	for _, r := range p.Requests {
 		s.Requests = append(s.Requests, askedShape{r.ID, public + "/approvals/" + url.PathEscape(r.ID), r.State})
@@ -163,8 +165,8 @@ func standardTask(n news, p approval.Progress, public string) ([]byte, error) {
 // slackTask makes a message for Slack about a task.
 func slackTask(_ news, p approval.Progress, public string) ([]byte, error) {
 	word := badge.Of(p.Root.State).Word
-	head := []string{"*" + as(p.Root.State, strings.ToUpper(word[:1])+word[1:]+" · "+foreign(p.Task.Agent, slackText)) + "*",
-		"> " + foreign(orchestrator.Title(p.Task.Text), slackTitle)}
+	said := strings.ToUpper(word[:1]) + word[1:] + " · " + foreign(p.Task.Agent, slackText)
+	head := []string{"*" + as(p.Root.State, said) + "*", "> " + foreign(orchestrator.Title(p.Task.Text), slackTitle)}
 	var lines []string
 	if p.Task.Requester != "" {
 		lines = append(lines, "sent by "+foreign(p.Task.Requester, slackText))
@@ -179,7 +181,8 @@ func slackTask(_ news, p approval.Progress, public string) ([]byte, error) {
 		lines = append(lines, foreign(said, slackComment))
 	}
 	open := "<" + markup(taskLink(public, p)) + "|Open the task>"
-	m := slackMessage{Text: strings.Join(append(slices.Clone(head), open), "\n"), Parse: "none", Blocks: []slackBlock{section(head)}}
+	m := slackMessage{Text: strings.Join(append(slices.Clone(head), open), "\n"), Parse: "none",
+		Blocks: []slackBlock{section(head)}}
 	if len(lines) > 0 {
 		m.Blocks = append(m.Blocks, section(lines))
 	}

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -37,8 +38,10 @@ type notice struct {
 }
 
 // waits are the words for what waits for the reader, by what is asked.
-var waits = map[approval.Kind]string{approval.Patch: "A request waits for you", approval.Handover: "A hand-over waits for you",
-	"action": "A tool call waits for you", "question": "A question waits for you"}
+var waits = map[approval.Kind]string{
+	approval.Patch: "A request waits for you", approval.Handover: "A hand-over waits for you",
+	"action": "A tool call waits for you", "question": "A question waits for you",
+}
 
 // Notices answers GET /notices: what waits for the reader, and how those of the tasks that
 // ?task= names ended that the reader sent.
@@ -80,10 +83,8 @@ func (p *Pages) Notices(c echo.Context) error {
 
 // waiting is the notice of a request; of a careful one it says nothing but that it waits.
 func waiting(r approval.Request) notice {
-	n := notice{ID: r.ID + "@" + strconv.Itoa(r.Revision.N), Kind: "request", Title: waits[r.Kind], Href: views.ApprovalHref(r.ID)}
-	if n.Title == "" {
-		n.Title = waits[approval.Patch]
-	}
+	n := notice{ID: r.ID + "@" + strconv.Itoa(r.Revision.N), Kind: "request", Href: views.ApprovalHref(r.ID)}
+	n.Title = cmp.Or(waits[r.Kind], waits[approval.Patch])
 	if r.Kind == approval.Patch && approval.RiskOf(r).Level == approval.Plain {
 		n.Text = views.OneLine(orchestrator.Title(r.Title), 80)
 	}
@@ -92,7 +93,9 @@ func waiting(r approval.Request) notice {
 
 // ended is the notice of the end of a task.
 func ended(t orchestrator.Task, root orchestrator.Delegation) notice {
-	return notice{ID: t.ID + "@" + strconv.FormatInt(t.EndedAt.UnixMicro(), 10), Kind: "end",
-		Title: "Your task is " + badge.Of(root.State).Word + " · " + views.OneLine(root.To, 40), Text: views.OneLine(orchestrator.Title(t.Text), 80),
-		Href: views.DelegationHref(t.ID)}
+	return notice{
+		ID: t.ID + "@" + strconv.FormatInt(t.EndedAt.UnixMicro(), 10), Kind: "end", Href: views.DelegationHref(t.ID),
+		Title: "Your task is " + badge.Of(root.State).Word + " · " + views.OneLine(root.To, 40),
+		Text:  views.OneLine(orchestrator.Title(t.Text), 80),
+	}
 }
