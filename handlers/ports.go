@@ -62,6 +62,9 @@ type Gateway interface {
 	Decide(ctx context.Context, b approval.Ballot) (approval.Request, error)
 	// TurnedAway records a verdict that did not get as far as Decide, which records its own.
 	TurnedAway(ctx context.Context, f approval.Refusal)
+	// Grants are what people allowed for the rest of a task, oldest first; Revoke ends one.
+	Grants(ctx context.Context, taskID string) ([]approval.Grant, error)
+	Revoke(ctx context.Context, id string, p people.Principal) (approval.Grant, error)
 	Revert(ctx context.Context, requestID string, by people.Principal) (orchestrator.Task, error)
 	// Electorate is who may decide now; one serves a whole page.
 	Electorate(ctx context.Context) (approval.Electorate, error)
@@ -94,9 +97,6 @@ type Gateway interface {
 	WithReaders(ctx context.Context, who people.Principal, requests []approval.Request) error
 	// ReadersOf is one request with them.
 	ReadersOf(ctx context.Context, who people.Principal, r approval.Request) (approval.Request, error)
-	// Grants are those of a task; Revoke ends one.
-	Grants(ctx context.Context, taskID string) ([]approval.Grant, error)
-	Revoke(ctx context.Context, id string, by people.Principal) (approval.Grant, error)
 	// MarkOpened records that files were before the person, which is no mark of theirs.
 	MarkOpened(ctx context.Context, by people.Principal, requestID string, revision int, files []int) error
 }

@@ -25,8 +25,15 @@ func LandsOn(v approval.Revision) string {
 	return views.BranchName(v.Base.Branch)
 }
 
-// Turn says who must act next on a request, or that no yes can come.
+// Turn says who must act next on a request, or that no yes can come. Who asked for the task
+// may answer a question of its agents, whoever else may.
 func (f *Frame) Turn(r approval.Request) string {
+	if turn := f.Voters.Turn(r, f.Who.User.ID); r.IsQuestion() && f.MayDecide(r) && !strings.HasPrefix(turn, "you") {
+		if f.Voters.Stuck(r) {
+			return "you"
+		}
+		return "you or " + turn
+	}
 	if !f.Voters.Stuck(r) {
 		return f.Voters.Turn(r, f.Who.User.ID)
 	}
@@ -38,8 +45,8 @@ func (f *Frame) ApprovalRow(r approval.Request) views.ApprovalRow {
 	v := r.Revision
 	needs := f.Voters.Needs(r)
 	row := views.ApprovalRow{
-		ID: r.ID, Title: r.Title, State: string(r.State), Read: r.HowRead(), Whose: f.Turn(r), Overtaken: r.OvertakenBriefly(), CanDecide: f.MayApprove(r),
-		Chain: ChainOf(r), Agent: r.Agent, AskedBy: askedBy(r), Repository: r.Repository, Target: LandsOn(v), Added: v.Added, Removed: v.Removed,
+		ID: r.ID, Title: r.Title, State: string(r.State), Read: r.HowRead(), Whose: f.Turn(r), Overtaken: r.OvertakenBriefly(), CanDecide: f.MayDecide(r),
+		Chain: ChainOf(r), Agent: r.Agent, AskedBy: askedBy(r), About: about(r), Repository: r.Repository, Target: LandsOn(v), Added: v.Added, Removed: v.Removed,
 		Files: len(v.Files), Yes: needs.Have, Need: needs.Count, CreatedAt: v.At, Commit: r.Landed, Delivery: v.Delivery().As(views.BranchName),
 	}
 	if row.CreatedAt.IsZero() {
@@ -172,6 +179,12 @@ func (f *Frame) whose(d orchestrator.Delegation, tree []orchestrator.Delegation)
 		}
 		return "an approver"
 	case orchestrator.Waiting:
+		if turn := f.AskedTurn(d.ID); turn != "" {
+			return turn
+		}
+		if d.Work.OpenAsks() > 0 {
+			return "an approver"
+		}
 		for _, x := range tree {
 			if x.ParentID == d.ID && !x.State.Ended() {
 				return "waits for " + x.To
@@ -256,14 +269,15 @@ func LimitsOf(spec agent.Spec, c *agent.Confinement) (limits, used string) {
 }
 
 // TaskTurn says who must act next on a task: the deepest delegation that does not
-// wait for another.
+// wait for another one.
 func (f *Frame) TaskTurn(root orchestrator.Delegation, tree []orchestrator.Delegation) string {
 	if root.State.Ended() {
 		return ""
 	}
 	at := root
+	waits := func(d orchestrator.Delegation) bool { return d.State == orchestrator.Waiting && f.asked(d.ID) == nil }
 	for _, d := range tree {
-		if !d.State.Ended() && d.State != orchestrator.Waiting && (at.State == orchestrator.Waiting || d.Depth > at.Depth) {
+		if !d.State.Ended() && !waits(d) && (waits(at) || d.Depth > at.Depth) {
 			at = d
 		}
 	}
@@ -283,25 +297,69 @@ func SomeOf(paths []string) string {
 // RequestStates are the states of requests that lists can be filtered by.
 func RequestStates() []approval.State {
 	return []approval.State{approval.Pending, approval.Approved, approval.Rejected, approval.ChangesRequested, approval.Expired,
-		approval.Superseded, approval.Stale, approval.Landed, approval.Reverted, approval.Failed, approval.Cancelled}
+		approval.Superseded, approval.Stale, approval.Landed, approval.Reverted, approval.Failed, approval.Cancelled, approval.Answered}
 }
 
-// AsksInCard is what a card shows of a hand-over: all of it where it may be approved there.
+// AsksInCard is what a card shows of what is no change of files: all of it where it may be
+// approved there.
 func AsksInCard(r approval.Request) string {
-	if !r.IsHandover() {
-		return ""
-	}
-	whole := r.Handover.Whole()
+	whole := r.Whole()
 	if len(whole) <= approval.CutQuestion {
 		return whole
 	}
 	return string([]rune(whole[:approval.CutQuestion])) + "…"
 }
 
-// askedBy is the agent that asks for a hand-over, "" for a patch.
+// askedBy is the agent that asks for a hand-over, "" for others.
 func askedBy(r approval.Request) string {
 	if r.IsHandover() {
 		return r.Handover.From
 	}
 	return ""
+}
+
+// about is what a request asks that is no change of files, "" for one.
+func about(r approval.Request) string {
+	switch {
+	case r.IsHandover():
+		return r.Handover.From + " asks before " + r.Agent + " works"
+	case r.IsAction():
+		return r.Agent + " wants to call " + callee(r)
+	case r.IsQuestion():
+		return r.Agent + " asks a question"
+	}
+	return ""
+}
+
+// callee is the tool of a call, with the server that has it.
+func callee(r approval.Request) string {
+	if r.Action.Server == "" {
+		return r.Action.Tool
+	}
+	return r.Action.Tool + " of " + r.Action.Server
+}
+
+// asked is the call or the question that a delegation waits for people with; nil where the
+// reader does not know of one.
+func (f *Frame) asked(delegationID string) *approval.Request {
+	at := slices.IndexFunc(f.Pending, func(r approval.Request) bool {
+		return r.DelegationID == delegationID && (r.IsAction() || r.IsQuestion())
+	})
+	if at < 0 {
+		return nil
+	}
+	return &f.Pending[at]
+}
+
+// AskedTurn says who must act next on the call or the question that a delegation waits for
+// people with; "" where the reader does not know of one.
+func (f *Frame) AskedTurn(delegationID string) string {
+	r := f.asked(delegationID)
+	switch {
+	case r == nil:
+		return ""
+	case r.IsQuestion():
+		return f.Turn(*r) + ", with an answer"
+	}
+	return f.Turn(*r) + ", about a call"
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -126,30 +127,46 @@ func (p *Site) Begin(c echo.Context, section views.Section, title string) (*Fram
 		Person: PersonOf(who), StreamURL: "/api/v1/events?after=" + strconv.FormatInt(pos, 10) + "&session=" + who.SessionName,
 		Demo: len(p.Examples) > 0, Flash: flashOf(c), Zone: who.User.Zone, Session: who.SessionName,
 	}
-	if !who.Has(people.ApprovalsRead) {
+	if !who.Has(people.ApprovalsRead) && !who.Has(people.TasksWrite) {
 		return f, nil
-	}
-	if f.Voters, err = p.Gateway.Electorate(ctx); err != nil {
-		return nil, err
 	}
 	if f.Pending, err = p.Requests.Pending(ctx, 200); err != nil {
 		return nil, err
 	}
+	if !who.Has(people.ApprovalsRead) {
+		f.Pending = slices.DeleteFunc(slices.Clone(f.Pending), func(r approval.Request) bool { return !OwnQuestion(who, r) })
+		if len(f.Pending) == 0 {
+			return f, nil
+		}
+	}
+	if f.Voters, err = p.Gateway.Electorate(ctx); err != nil {
+		return nil, err
+	}
 	for _, r := range f.Pending {
-		if f.MayApprove(r) {
+		if f.MayDecide(r) {
 			f.Chrome.ToDecide++
 		}
 	}
 	return f, nil
 }
 
+// OwnQuestion reports whether r is what an agent asks in the course of the caller's own task:
+// they may read and answer it, whatever their role is.
+func OwnQuestion(who Caller, r approval.Request) bool {
+	return r.IsQuestion() && who.Run == nil && who.User.ID != "" && who.User.ID == r.RequesterID && who.Has(people.TasksWrite)
+}
+
 // sessionHeader says whose page an answer is: a tab that somebody opened before another
 // one signed in does not take the other's answers in, and shares no events with theirs.
 const sessionHeader = "Gatehouse-Session"
 
-// MayApprove reports whether the reader may say yes to r.
-func (f *Frame) MayApprove(r approval.Request) bool {
-	return r.State == approval.Pending && f.Voters.May(f.Who.Principal, r, approval.Approve) == nil
+// MayDecide reports whether the reader may say yes to r, or answer it.
+func (f *Frame) MayDecide(r approval.Request) bool {
+	yes := approval.Approve
+	if r.IsQuestion() {
+		yes = approval.Respond
+	}
+	return r.State == approval.Pending && f.Voters.May(f.Who.Principal, r, yes) == nil
 }
 
 func PersonOf(who Caller) *views.Person {
@@ -182,6 +199,13 @@ var said = map[string]string{
 	"reject":          "You rejected this. Nothing landed.",
 	"handed":          "Your approval was counted.",
 	"not_handed":      "You rejected this. The work was not handed on.",
+	"called":          "Your approval was counted.",
+	"granted":         "Your approval was counted, for the rest of this task.",
+	"not_called":      "You rejected this. The call is not made.",
+	"call_edited":     "Your edit was stored. It is asked again, and another person has to approve it.",
+	"answered":        "Your answer was given to the agent.",
+	"not_answered":    "The agent is told that nobody answers this.",
+	"grant_revoked":   "It was revoked. From now on such a call is asked again.",
 	"request_changes": "The agent runs again with your comments.",
 	"renew":           "The agent makes this again on the branch as it is today. Nothing landed.",
 	"withdraw":        "Your approval was withdrawn.",

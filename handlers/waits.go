@@ -11,6 +11,7 @@ import (
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/views"
 	"gatehouse/web/wire"
 )
@@ -120,7 +121,7 @@ func (a *asker) row(d orchestrator.Delegation) (wire.Wait, error) {
 	case orchestrator.Queued:
 		err = a.queued(d, &w)
 	case orchestrator.Waiting:
-		a.waiting(d, &w)
+		err = a.waiting(d, &w)
 	case orchestrator.AwaitingApproval:
 		err = a.people(d, &w)
 	case orchestrator.Landing:
@@ -167,7 +168,7 @@ func (a *asker) queued(d orchestrator.Delegation, w *wire.Wait) error {
 	return nil
 }
 
-func (a *asker) waiting(d orchestrator.Delegation, w *wire.Wait) {
+func (a *asker) waiting(d orchestrator.Delegation, w *wire.Wait) error {
 	w.For = WaitsForChildren
 	for _, c := range a.below[d.ID] {
 		if !c.Spawned || d.Work.ForSpawned {
@@ -175,6 +176,8 @@ func (a *asker) waiting(d orchestrator.Delegation, w *wire.Wait) {
 		}
 	}
 	switch names := counted(w.Children); {
+	case len(names) == 0 && d.Work.OpenAsks() > 0:
+		return a.answers(d, w)
 	case len(names) == 0:
 		w.Says = "what it waited for has ended; it goes on"
 	case len(names) > 5:
@@ -182,6 +185,46 @@ func (a *asker) waiting(d orchestrator.Delegation, w *wire.Wait) {
 	default:
 		w.Says = "it waits for " + strings.Join(names, ", ") + " below"
 	}
+	if d.Work.OpenAsks() > 0 {
+		below := w.Says
+		if err := a.answers(d, w); err != nil {
+			return err
+		}
+		w.Says += "; also " + below
+	}
+	return nil
+}
+
+// answers: people have to decide on calls of d, or to answer its questions. The row leads to
+// the oldest of them.
+func (a *asker) answers(d orchestrator.Delegation, w *wire.Wait) error {
+	open := slices.DeleteFunc(slices.Clone(d.Work.Asks), func(o orchestrator.Asked) bool { return o.State != agent.AskOpen })
+	w.For, w.Says = WaitsForPeople, "people are asked"
+	r, err := a.Requests.Request(a.ctx, open[0].Request)
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.ApprovalID = r.ID
+	if err := a.voices(r, w); err != nil {
+		return err
+	}
+	if r.IsQuestion() {
+		who := []string{}
+		if r.RequesterID != "" && !slices.Contains(w.People, r.Requester) {
+			who = append(who, r.Requester)
+		}
+		w.People = append(w.People, who...)
+		w.Says = "its question waits for an answer; who can give one: " + strings.Join(w.People, ", ")
+	} else {
+		w.Says = "its call of " + callee(r) + " waits for a yes: " + w.Says
+	}
+	if n := len(open) - 1; n > 0 {
+		w.Says += fmt.Sprintf("; and %d more", n)
+	}
+	return nil
 }
 
 // counted names each agent once, with how often it is there: coder, 9 × reviewer.
@@ -206,19 +249,24 @@ func (a *asker) people(d orchestrator.Delegation, w *wire.Wait) error {
 	if d.ApprovalID == "" {
 		return nil
 	}
-	if a.voters == nil {
-		e, err := a.Gateway.Electorate(a.ctx)
-		if err != nil {
-			return err
-		}
-		a.voters = &e
-	}
 	r, err := a.Requests.Request(a.ctx, d.ApprovalID)
 	if errors.Is(err, orchestrator.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	return a.voices(r, w)
+}
+
+// voices says how far r is on its way to a yes.
+func (a *asker) voices(r approval.Request, w *wire.Wait) error {
+	if a.voters == nil {
+		e, err := a.Gateway.Electorate(a.ctx)
+		if err != nil {
+			return err
+		}
+		a.voters = &e
 	}
 	needs := a.voters.Needs(r)
 	w.People = approval.Names(needs.Missing)

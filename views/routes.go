@@ -35,8 +35,8 @@ func RetryHref(id string) string { return DelegationHref(id) + "/retry" }
 // ApprovalHref is the review page of a request.
 func ApprovalHref(id string) string { return "/approvals/" + url.PathEscape(id) }
 
-// DecisionHref takes the POST of a verdict: verdict, digest, comment, tick (one per
-// warning kind), back.
+// DecisionHref takes the POST of a verdict: verdict, digest, revision, comment, tick (one per
+// warning kind), back; of a call scope (once or task) and input, of a question choice.
 func DecisionHref(id string) string { return ApprovalHref(id) + "/decision" }
 
 // DraftsHref takes the POST of a line comment that is not sent yet: revision, path, side,
@@ -69,6 +69,9 @@ func RevertHref(id string) string { return ApprovalHref(id) + "/revert" }
 
 // LandHref takes the POST that tries a refused landing again.
 func LandHref(id string) string { return ApprovalHref(id) + "/land" }
+
+// RevokeGrantHref takes the POST that ends what was allowed for the rest of a task.
+func RevokeGrantHref(id string) string { return "/grants/" + url.PathEscape(id) + "/revoke" }
 
 // EvidenceHref is the printable page of a request.
 func EvidenceHref(id string) string { return ApprovalHref(id) + "/evidence" }
@@ -143,7 +146,7 @@ const ChatPath = "/chat"
 func ChatTaskHref(id string) string { return ChatPath + "?task=" + url.QueryEscape(id) }
 
 // ChatDecisionHref takes the POST of a verdict that is given in the chat: verdict,
-// digest, comment.
+// digest, revision, comment, scope, choice.
 func ChatDecisionHref(id string) string {
 	return ChatPath + "/approvals/" + url.PathEscape(id) + "/decision"
 }

@@ -17,7 +17,8 @@ type ApprovalRow struct {
 	CanDecide  bool   // this person may decide it
 	Chain      []string
 	Agent      string
-	AskedBy    string // of a hand-over: the agent that asks; empty for a patch
+	AskedBy    string // of a hand-over: the agent that asks; empty for others
+	About      string // what is asked, where that is no change of files: "coder wants to call Bash"; foreign
 	Repository string
 	Target     string // the branch where it lands
 	Added      int

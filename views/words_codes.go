@@ -95,6 +95,8 @@ func VerdictWord(v string) string {
 		return "withdrew"
 	case "edit":
 		return "edited it"
+	case "answer":
+		return "answered"
 	}
 	return v
 }

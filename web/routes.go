@@ -37,8 +37,8 @@ const (
 
 // allowed are the rights that routes ask for, by short names.
 type allowed struct {
-	anyone, read, control, see, decide, talk, send, undo, land, know, write    []handlers.Right
-	ask, reply, audit, hold, look, run, follow, person, admin, browser, keeper []handlers.Right
+	anyone, read, control, see, decide, talk, send, undo, land, know, write     []handlers.Right
+	own, answer, audit, hold, look, run, follow, person, admin, browser, keeper []handlers.Right
 }
 
 func rights() allowed {
@@ -49,9 +49,9 @@ func rights() allowed {
 		read: may(handlers.DelegationsRead), control: may(handlers.DelegationsControl), send: may(handlers.TasksWrite),
 		see: may(handlers.ApprovalsRead), decide: may(handlers.ApprovalsDecide),
 		talk: may(handlers.TasksWrite, handlers.ApprovalsDecide), undo: may(handlers.ApprovalsDecide, handlers.TasksWrite),
+		own: may(handlers.ApprovalsRead, handlers.TasksWrite), answer: may(handlers.ApprovalsDecide, handlers.TasksWrite),
 		land: may(handlers.DelegationsControl, handlers.ApprovalsDecide), follow: may(handlers.DelegationsRead, handlers.TasksWrite),
 		know: may(handlers.ContextRead), write: may(handlers.ContextWrite),
-		ask: may(handlers.ApprovalsRead, handlers.TasksWrite), reply: may(handlers.ApprovalsDecide, handlers.TasksWrite),
 		audit: may(handlers.AuditRead), hold: may(handlers.AuditHold), look: may(handlers.TasksWrite, handlers.AuditRead),
 	}
 }
@@ -97,6 +97,7 @@ func taskPages(p *task.Pages, in allowed) []route {
 		{post, "/delegations/:id/pause", p.Pause, in.control},
 		{post, "/delegations/:id/resume", p.Resume, in.control},
 		{post, "/delegations/:id/fork", p.Fork, in.control},
+		{post, "/grants/:id/revoke", p.Revoke, in.answer},
 		{get, "/delegations/:id/artifacts/:n", p.Artifact, in.read},
 		{get, "/delegations/:id/flow", p.Flow, in.read},
 		{get, "/delegations/:id/flow.svg", p.FlowSVG, in.read},
@@ -107,9 +108,9 @@ func taskPages(p *task.Pages, in allowed) []route {
 func reviewPages(p *review.Pages, in allowed) []route {
 	return []route{
 		{get, "/approvals", p.Approvals, in.see},
-		{get, "/approvals/:id", p.Review, in.see},
+		{get, "/approvals/:id", p.Review, in.own},
 		{get, "/approvals/:id/picture", p.Picture, in.see},
-		{post, "/approvals/:id/decision", p.Decide, in.decide},
+		{post, "/approvals/:id/decision", p.Decide, in.answer},
 		{post, "/approvals/:id/drafts", p.Draft, in.decide},
 		{post, "/approvals/:id/threads", p.Answer, in.decide},
 		{post, "/approvals/:id/viewed", p.Viewed, in.see},
@@ -223,7 +224,7 @@ func workAPI(a *api.API, st *stream.Streams, in allowed) []route {
 		{post, v1 + "/delegations/:id/await", a.Await, in.run},
 		{post, v1 + "/asks", a.Ask, in.run},
 		{get, v1 + "/delegations/:id/grants", a.Grants, in.read},
-		{del, v1 + "/grants/:id", a.Revoke, in.reply},
+		{del, v1 + "/grants/:id", a.Revoke, in.answer},
 		{post, v1 + "/delegations/:id/cancel", a.Cancel, in.control},
 		{post, v1 + "/delegations/:id/retry", a.Retry, in.control},
 		{post, v1 + "/delegations/:id/pause", a.Pause, in.control},
@@ -236,10 +237,10 @@ func workAPI(a *api.API, st *stream.Streams, in allowed) []route {
 		{get, v1 + "/agents", a.Agents, in.read},
 		{post, v1 + "/agents/check", a.CheckHop, in.read},
 		{get, v1 + "/approvals", a.Approvals, in.see},
-		{get, v1 + "/approvals/:id", a.Approval, in.ask},
+		{get, v1 + "/approvals/:id", a.Approval, in.own},
 		{get, v1 + "/approvals/:id/patch", a.Patch, in.see},
 		{post, v1 + "/approvals/:id/read", a.HasRead, in.see},
-		{post, v1 + "/approvals/:id/decision", a.Decide, in.reply},
+		{post, v1 + "/approvals/:id/decision", a.Decide, in.answer},
 		{post, v1 + "/approvals/:id/comments/:comment", a.Answer, in.decide},
 		{post, v1 + "/approvals/:id/revert", a.Revert, in.undo},
 		{get, v1 + "/approvals/:id/evidence", a.Evidence, in.see},

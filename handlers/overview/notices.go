@@ -40,7 +40,7 @@ type notice struct {
 // waits are the words for what waits for the reader, by what is asked.
 var waits = map[approval.Kind]string{
 	approval.Patch: "A request waits for you", approval.Handover: "A hand-over waits for you",
-	"action": "A tool call waits for you", "question": "A question waits for you",
+	approval.Action: "A tool call waits for you", approval.Question: "A question waits for you",
 }
 
 // Notices answers GET /notices: what waits for the reader, and how those of the tasks that
@@ -52,7 +52,7 @@ func (p *Pages) Notices(c echo.Context) error {
 	}
 	said := notices{Waiting: f.Chrome.ToDecide, Items: []notice{}}
 	for _, r := range f.Pending {
-		if f.MayApprove(r) && len(said.Items) < noticeItems {
+		if f.MayDecide(r) && len(said.Items) < noticeItems {
 			said.Items = append(said.Items, waiting(r))
 		}
 	}

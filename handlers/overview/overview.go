@@ -51,7 +51,7 @@ func (p *Pages) overview(c echo.Context, status int, form views.SendForm) error 
 func (p *Pages) needsYou(f *handlers.Frame, page *view.OverviewPage) error {
 	var mine []approval.Request
 	for _, r := range f.Pending {
-		if f.MayApprove(r) {
+		if f.MayDecide(r) {
 			mine = append(mine, r)
 		}
 	}
@@ -150,6 +150,9 @@ const maxLevels = 6
 
 // turnOf says who must act next where the work of a task is.
 func turnOf(b orchestrator.Below, f *handlers.Frame) string {
+	if turn := f.AskedTurn(b.ID); turn != "" && b.State == orchestrator.Waiting {
+		return "waits for " + turn
+	}
 	switch b.State {
 	case orchestrator.Queued:
 		return b.Agent + " is next in line"

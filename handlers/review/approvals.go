@@ -89,7 +89,7 @@ func (p *Pages) requestsOf(f *handlers.Frame, filter approval.Filter, mine bool)
 			return out, err
 		}
 		for _, r := range found.Items {
-			if !f.MayApprove(r) {
+			if !f.MayDecide(r) {
 				continue
 			}
 			if len(out.Items) == approvalsPage {

@@ -1,10 +1,13 @@
 package review
 
 import (
+	"net/url"
 	"slices"
+	"strings"
 
 	"gatehouse/approval"
 	"gatehouse/handlers"
+	"gatehouse/orchestrator"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -17,20 +20,23 @@ func (p *Pages) Decide(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	r, err := p.decidable(c, who)
+	if err != nil {
+		return err
+	}
 	b := approval.Ballot{
 		RequestID: id, Principal: who.Principal, Channel: handlers.Channel(c), Verdict: approval.Verdict(form.Get("verdict")),
 		Digest: form.Get("digest"), Revision: handlers.Count(form.Get("revision")), Comment: form.Get("comment"),
 		Seen: approval.Seen{Surface: approval.SurfacePage, WarningsTicked: slices.Concat(form["tick"], form["ticked"])},
 	}
-	no, done := refused{comment: b.Comment, anew: form.Get("start_over") != "", back: form.Get("back"), ticked: b.Seen.WarningsTicked}, string(b.Verdict)
+	if err := aboutAsks(form, r, &b); err != nil {
+		return err
+	}
+	no, done := refused{input: form.Get("input"), comment: b.Comment, anew: form.Get("start_over") != "", back: form.Get("back"), ticked: b.Seen.WarningsTicked}, string(b.Verdict)
 	switch {
 	case b.Verdict == approval.RequestChanges:
 		b.StartOver = form.Get("start_over") != ""
 	case b.Verdict == approval.Approve && form.Get("some") != "":
-		r, err := p.request(c)
-		if err != nil {
-			return err
-		}
 		no.picked = pickedOf(form)
 		b.Files = pathsOf(r.Revision, no.picked)
 	}
@@ -41,10 +47,51 @@ func (p *Pages) Decide(c echo.Context) error {
 	if b.Files != nil && after.State == approval.Superseded { // all of them is a plain yes
 		done = "some"
 	}
-	if after.IsHandover() {
-		done = map[approval.Verdict]string{approval.Approve: "handed", approval.Reject: "not_handed"}[b.Verdict]
+	return handlers.SeeOther(c, views.ApprovalHref(id), doneWith(after, b, done))
+}
+
+// doneWith is what the page says once after a verdict; done is that of a change of files.
+func doneWith(r approval.Request, b approval.Ballot, done string) string {
+	switch {
+	case r.IsHandover():
+		return map[approval.Verdict]string{approval.Approve: "handed", approval.Reject: "not_handed"}[b.Verdict]
+	case r.IsAction() && b.ForTask:
+		return "granted"
+	case r.IsAction() && b.Verdict != approval.Withdraw:
+		return map[approval.Verdict]string{approval.Approve: "called", approval.Reject: "not_called", approval.Edit: "call_edited"}[b.Verdict]
+	case r.IsQuestion():
+		return map[approval.Verdict]string{approval.Respond: "answered", approval.Reject: "not_answered"}[b.Verdict]
 	}
-	return handlers.SeeOther(c, views.ApprovalHref(id), done)
+	return done
+}
+
+// decidable is the request that a verdict is about, for who may decide. Who sent a task also
+// answers what its agents ask.
+func (p *Pages) decidable(c echo.Context, who handlers.Caller) (approval.Request, error) {
+	r, err := p.request(c)
+	if err != nil || handlers.OwnQuestion(who, r) {
+		return r, err
+	}
+	if err = who.Require([]handlers.Right{handlers.ApprovalsDecide}); err != nil {
+		handlers.TurnedAway(c, p.Ids, p.Gateway, err)
+	}
+	return r, err
+}
+
+// aboutAsks reads from a form what is said of calls and questions only.
+func aboutAsks(form url.Values, r approval.Request, b *approval.Ballot) error {
+	switch scope := form.Get("scope"); scope {
+	case "", scopeOnce:
+	case scopeTask:
+		b.ForTask = true
+	default:
+		return handlers.Refuse(orchestrator.CodeBadRequest, "A yes is for once or for the rest of the task: scope is once or task.")
+	}
+	if r.IsAction() {
+		b.Input = inputOf(form.Get("input"), r.Call().Input)
+	}
+	b.Choice = strings.ReplaceAll(form.Get("choice"), "\r\n", "\n") // as browsers send a line break
+	return nil
 }
 
 // Revert answers POST /approvals/{id}/revert.

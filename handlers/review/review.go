@@ -32,6 +32,7 @@ type refused struct {
 	remark  string         // with this
 	from    int            // on the lines from this one on; 0: on that line alone
 	edits   map[int]string // texts by number of the file
+	input   string         // of a call, as it was edited
 	back    string         // query of the page that the form was on
 }
 
@@ -49,7 +50,7 @@ func (p *Pages) review(c echo.Context, no refused) error {
 	if err != nil {
 		return err
 	}
-	r, err := p.request(c)
+	r, err := p.readable(c, f.Who)
 	if err != nil {
 		return err
 	}
@@ -73,8 +74,11 @@ func (p *Pages) review(c echo.Context, no refused) error {
 	if page.Read, err = p.howRead(f, r, shown); err != nil {
 		return err
 	}
-	if r.IsHandover() {
+	switch {
+	case r.IsHandover():
 		return p.reviewHandover(c, f, q, page, r, shown, no)
+	case !r.IsPatch():
+		return p.reviewAsk(c, f, q, page, r, shown, all, no)
 	}
 	for _, v := range all {
 		page.Revisions = append(page.Revisions, v.N)
@@ -197,6 +201,16 @@ func (p *Pages) refuse(c echo.Context, err error, no refused) error {
 	return p.review(c, no)
 }
 
+// readable is the request that the address names, for who may read requests. Who sent a task
+// also reads what its agents ask.
+func (p *Pages) readable(c echo.Context, who handlers.Caller) (approval.Request, error) {
+	r, err := p.request(c)
+	if err != nil || handlers.OwnQuestion(who, r) {
+		return r, err
+	}
+	return r, who.Require([]handlers.Right{handlers.ApprovalsRead})
+}
+
 // request reads the request that the address names.
 func (p *Pages) request(c echo.Context) (approval.Request, error) {
 	id, err := p.Ids.Request(c.Request().Context(), c.Param("id"))
@@ -247,6 +261,9 @@ func (p *Pages) reviewHead(f *handlers.Frame, r approval.Request, v approval.Rev
 	}
 	if r.State == approval.Pending {
 		none, yes := f.Voters.May(f.Who.Principal, r, approval.RequestChanges), f.Voters.May(f.Who.Principal, r, approval.Approve)
+		if r.IsQuestion() {
+			none, yes = f.Voters.May(f.Who.Principal, r, approval.Respond), nil
+		}
 		switch {
 		case none != nil:
 			page.MayNot = none.Message
@@ -255,7 +272,7 @@ func (p *Pages) reviewHead(f *handlers.Frame, r approval.Request, v approval.Rev
 		}
 		page.CanDecide = none == nil && v.N == r.Revision.N
 	}
-	page.CanWithdraw = mayWithdraw(r, f.Who.User.ID)
+	page.CanWithdraw = mayWithdraw(r, f.Who.User.ID) && !begun(r, d)
 	page.CanRevert = r.State == approval.Landed && !r.Revision.Delivery().Pushes() && r.RevertedBy == "" && (f.Who.Has(people.TasksWrite) || f.Who.Has(people.ApprovalsDecide))
 	page.CanLand = d.Work.Problem != "" && d.State == orchestrator.Landing && (f.Who.Has(people.DelegationsControl) || f.Who.Has(people.ApprovalsDecide))
 	page.Decisions, page.Notes, page.Checks = r.Decisions, v.Notes, v.Checks

@@ -135,6 +135,16 @@ func mayWithdraw(r approval.Request, userID string) bool {
 	return false
 }
 
+// begun reports whether a call that was approved is being made, or its agent has gone on
+// without it: that yes cannot be taken back any more.
+func begun(r approval.Request, d orchestrator.Delegation) bool {
+	if !r.IsAction() || r.State != approval.Approved {
+		return false
+	}
+	at := slices.IndexFunc(d.Work.Asks, func(o orchestrator.Asked) bool { return o.Request == r.ID })
+	return at < 0 || d.Work.Asks[at].Begun || d.State.Ended()
+}
+
 // outcome is how a request ended, or what holds it after its yes.
 func outcome(r approval.Request) *view.Outcome {
 	if r.State == approval.Pending {

@@ -94,6 +94,9 @@ func (p *Pages) taskTab(c echo.Context, f *handlers.Frame, page *view.Delegation
 	case view.TabContext:
 		return p.contextUsed(f, page)
 	case view.TabTree:
+		if err := p.grantsOf(f, t, page); err != nil {
+			return err
+		}
 		return p.taskWaits(f, page, tr)
 	}
 	return nil
@@ -145,6 +148,9 @@ func (p *Pages) taskHead(f *handlers.Frame, t orchestrator.Task, tr *trace) (vie
 		}
 	}
 	if err := p.openRequest(f, &page, tree); err != nil {
+		return page, err
+	}
+	if err := p.askedNow(f, &page); err != nil {
 		return page, err
 	}
 	page.Whose, page.Chrome = f.TaskTurn(root, tree), f.Chrome

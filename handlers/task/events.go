@@ -93,7 +93,7 @@ func eventRow(e event.Event, tr *trace) (view.EventRow, error) {
 		agent = tr.tree[i].To
 	}
 	row := view.EventRow{N: e.N, ID: e.ID, Type: string(e.Type), Actor: e.Actor, Who: handlers.Doer(e, agent), At: e.At, Text: handlers.EventLine(e),
-		DelegationID: e.DelegationID, JSON: string(raw)}
+		DelegationID: e.DelegationID, RequestID: e.ApprovalID(), JSON: string(raw)}
 	row.JSON, _ = textcut.Bytes(row.JSON, jsonShown)
 	row.Rest = len(raw) - len(row.JSON)
 	return row, nil

@@ -74,9 +74,12 @@ func ruleAsks(r policy.Rule) string {
 // verdictWords says what somebody did.
 func verdictWords(d approval.Decision) string {
 	words := cmp.Or(map[approval.Verdict]string{approval.Approve: "approved", approval.Reject: "rejected",
-		approval.RequestChanges: "asked for changes", approval.Edit: "edited", approval.Withdraw: "withdrew the approval"}[d.Verdict], string(d.Verdict))
+		approval.RequestChanges: "asked for changes", approval.Edit: "edited", approval.Withdraw: "withdrew the approval", approval.Respond: "answered"}[d.Verdict], string(d.Verdict))
 	if d.Verdict == approval.Approve && len(d.Files) > 0 {
 		words += " " + views.Plural(len(d.Files), "file only", "files only")
+	}
+	if d.ForTask {
+		words += " for the rest of the task"
 	}
 	return words + d.Anew()
 }
@@ -198,4 +201,16 @@ func changeWords(f patch.File) string {
 		words += ", binary"
 	}
 	return words
+}
+
+// textLabel is whose words the text of a revision is, and what it says.
+func textLabel(r approval.Request) string {
+	agent := views.VisibleText(r.Agent)
+	switch {
+	case r.IsAction():
+		return "What would be called, by " + agent
+	case r.IsQuestion():
+		return "What is asked, by " + agent
+	}
+	return "What " + agent + " said"
 }

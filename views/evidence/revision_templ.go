@@ -425,7 +425,7 @@ func evidenceRevision(p EvidencePage, i int, v approval.Revision) templ.Componen
 			}
 		}
 		if v.Text != "" && !p.Request.IsHandover() {
-			templ_7745c5c3_Err = views.Foreign("What "+views.VisibleText(p.Request.Agent)+" said", v.Text).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = views.Foreign(textLabel(p.Request), v.Text).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -23,7 +23,9 @@ type ReviewPage struct {
 	ID            string
 	TaskID        string
 	Title         string       // the task's first line; foreign
-	Ask           *HandoverAsk // of a hand-over; nil for a patch
+	Ask           *HandoverAsk // of a hand-over; nil for others
+	Call          *CallAsk     // of a call of a tool; nil for others
+	Question      *QuestionAsk // that an agent asks; nil for others
 	State         string
 	Whose         string    // "you or ann"
 	TooFew        string    // why it cannot get enough yeses; first line when set
@@ -196,7 +198,7 @@ func (p ReviewPage) isTicked(code string) bool { return slices.Contains(p.Ticked
 // openedTo says where script tells which files were opened, where that is kept: for a
 // person, of the files of the revision itself.
 func (p ReviewPage) openedTo() templ.Attributes {
-	if !p.CanMark || p.Ask != nil || p.editing() {
+	if !p.CanMark || !p.ofPatch() || p.editing() {
 		return nil
 	}
 	return templ.Attributes{"data-opened-to": views.OpenedHref(p.ID)}
@@ -236,7 +238,7 @@ func (p ReviewPage) editing() bool { return p.open() && p.Doing == Editing }
 
 // canPick reports whether there is a choice of files to approve.
 func (p ReviewPage) canPick() bool {
-	return p.open() && p.CanDecide && p.Ask == nil && p.NoYes == "" && p.Against == 0 && p.fileCount() > 1
+	return p.open() && p.CanDecide && p.ofPatch() && p.NoYes == "" && p.Against == 0 && p.fileCount() > 1
 }
 
 // picked reports whether a file's tick is set.

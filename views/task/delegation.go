@@ -33,9 +33,11 @@ type DelegationPage struct {
 	MaxHandOff int     // 0: no limit is known
 	Meters     []Meter // what was used and is reserved, against the budget
 	Approval   *views.ApprovalRow
-	Commit     string         // landed commit
-	Delivery   patch.Delivery // where it is
-	Share      string         // "2 of 4 files; left out: a.txt, b.txt" where people left files out; else empty
+	Asked      []views.ApprovalRow // calls and questions that wait for people, oldest first
+	Grants     []Grant             // what people allowed for the rest of the task
+	Commit     string              // landed commit
+	Delivery   patch.Delivery      // where it is
+	Share      string              // "2 of 4 files; left out: a.txt, b.txt" where people left files out; else empty
 	Failure    *views.Failure
 	Held       *Held
 	Legal      []retention.Hold // legal holds that cover the task
@@ -227,6 +229,7 @@ type EventRow struct {
 	N            int64
 	ID           string
 	DelegationID string
+	RequestID    string // that it is about
 	Type         string
 	Actor        string
 	Who          string // the delegation's agent

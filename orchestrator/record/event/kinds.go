@@ -190,6 +190,13 @@ func (e Event) ApprovalID() string {
 	return d.ApprovalID
 }
 
+// Kind is what the request asks that an event is about, "" where that is a patch, or none.
+func (e Event) Kind() string {
+	var d About
+	Decode(e.Data, &d)
+	return d.Kind
+}
+
 // Code is why something was refused or has failed; "" where e says nothing of the kind.
 func (e Event) Code() string {
 	switch e.Type {

@@ -213,9 +213,9 @@ var yesNo = []string{"yes", "no"}
 // fixed are the values of the keys that take only some; other keys take any text.
 var fixed = map[List]map[Key][]string{
 	Requests: {
-		State:    {"pending", "approved", "rejected", "changes_requested", "expired", "superseded", "stale", "landed", Pushed, "reverted", "failed", "cancelled"},
+		State:    {"pending", "approved", "rejected", "changes_requested", "expired", "superseded", "stale", "landed", Pushed, "reverted", "failed", "cancelled", "answered"},
 		FourEyes: yesNo, Viewed: yesNo, Fast: yesNo, Warnings: {"overruled"}, Checks: {"overruled"},
-		Is: {"auto", "landed", "refused", "expired", "reverted", "revert", "edited", "handover"},
+		Is: {"auto", "landed", "refused", "expired", "reverted", "revert", "edited", "handover", "action", "question"},
 	},
 	Delegations: {
 		State: {"queued", "running", "waiting", "checking", "awaiting_approval", "landing", "completed", "failed", "rejected", "expired", "cancelled", Live, Wrong},
