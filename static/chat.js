@@ -48,7 +48,7 @@
     var b = e.target.closest('.card-form button[name="verdict"]');
     if (!b) return;
     var f = b.form, text = f.elements.comment;
-    if (b.value === 'approve' || b.value === 'renew' || text.value.trim() || (b.value === 'reject' && f.classList.contains('writing') && chosen[f.id] === 'reject')) return;
+    if (f.matches('.is-answer') || b.value === 'approve' || b.value === 'renew' || text.value.trim() || (b.value === 'reject' && f.classList.contains('writing') && chosen[f.id] === 'reject')) return;
     e.preventDefault(); // first the text is asked for; a rejection may go without
     f.classList.add('writing');
     chosen[f.id] = b.value;
@@ -57,7 +57,7 @@
   });
   page.addEventListener('keydown', function (e) {
     if (e.key !== 'Enter' || !(e.ctrlKey || e.metaKey) || !e.target.closest('.card-text')) return;
-    var f = e.target.form, b = chosen[f.id] && f.querySelector('button[value="' + chosen[f.id] + '"]');
+    var f = e.target.form, b = f.matches('.is-answer') ? f.querySelector('button[value="answer"]') : chosen[f.id] && f.querySelector('button[value="' + chosen[f.id] + '"]');
     e.preventDefault();
     e.stopPropagation();
     if (b) f.requestSubmit(b);
@@ -69,8 +69,8 @@
     if (deciding[f.id]) return;
     deciding[f.id] = true;
     var body = new URLSearchParams(new FormData(f));
-    body.set('verdict', b.value);
-    post(f.getAttribute('action'), body).then(function (answer) {
+    body.set(b.name, b.value);
+    post(b.getAttribute('formaction') || f.getAttribute('action'), body).then(function (answer) {
       delete deciding[f.id];
       cardError(f, answer.ok ? '' : answer.text);
       if (answer.ok) { f.classList.remove('writing'); delete chosen[f.id]; }

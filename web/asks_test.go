@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,18 +13,33 @@ import (
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/people"
 )
 
 // asks puts what an agent of u's task asks before people, as a run would.
 func (h *house) asks(u people.User, what ...agent.Ask) []approval.Request {
 	h.Helper()
-	t, root := h.task(u, "Release it")
+	t, _ := h.task(u, "Release it")
+	return h.asksOn(t, what...)
+}
+
+// said is a task that u sends from the chat.
+func (h *house) said(u people.User, text string) orchestrator.Task {
+	h.Helper()
+	t, _, _, err := h.engine.Submit(h.ctx, orchestrator.Submission{Agent: "kik", Text: text, Via: origin.From(origin.Chat), Chat: u.ID, RequesterID: u.ID, Requester: u.Name})
+	h.must(err)
+	return t
+}
+
+// asksOn puts what the agent of a task asks before people.
+func (h *house) asksOn(t orchestrator.Task, what ...agent.Ask) []approval.Request {
+	h.Helper()
 	gate, err := h.gate.Asks(h.ctx, true)
 	h.must(err)
 	var ids []string
 	h.must(h.store.InGate(h.ctx, t.ID, func(tx approval.Tx) error {
-		d, err := tx.Delegation(h.ctx, root.ID)
+		d, err := tx.Delegation(h.ctx, t.RootID)
 		if err != nil {
 			return err
 		}
@@ -250,4 +266,33 @@ func TestACallThatNeedsTwo(t *testing.T) {
 	has(t, ann.post("/approvals/"+r.ID+"/decision?scope=task", verdict(r, approval.Approve)), http.StatusOK, "1 yes (ann)", "approved for the rest of this task")
 	has(t, bob.post("/approvals/"+r.ID+"/decision", verdict(r, approval.Approve)), http.StatusOK, "may make the call, once")
 	lacks(t, bob.get("/delegations/"+r.TaskID), "Allowed for the rest of this task")
+}
+
+// In the chat a call that fits its card is approved there, for once or for the rest of the task;
+// a question is answered there. What is long or careful leads to its page.
+func TestCardsOfCallsAndQuestionsInTheChat(t *testing.T) {
+	h := open(t)
+	ann, u := h.signIn(h.user("ann", people.Approver)), h.user("dora", people.Operator)
+	dora, olga := h.signIn(u), h.signIn(h.user("olga", people.Operator))
+	all := h.asks(u, toRun("npm test"), question("Which colour?", "red", "blue"), toRun("make "+strings.Repeat("x", approval.CutQuestion)), toRun("echo gpj\u202eexe"))
+	call, asked, long, careful := all[0], all[1], all[2], all[3]
+	chat := ann.get("/chat")
+	has(t, chat, http.StatusOK, "kik wants to call Bash", "command: npm test", `formaction="/chat/approvals/`+call.ID+`/decision?scope=task"`, "Bash with commands that begin: npm test",
+		"kik asks a question", `name="choice" value="red"`, "No answer", "To approve, open the page")
+	lacks(t, chat, "request_changes", "0 files", "no branch yet")
+	for _, r := range []approval.Request{long, careful} {
+		has(t, ann.post("/chat/approvals/"+r.ID+"/decision", verdict(r, approval.Approve)), http.StatusForbidden)
+	}
+	has(t, ann.post("/chat/approvals/"+call.ID+"/decision?scope=task", verdict(call, approval.Approve)), http.StatusOK, "the call may be made, and those like it for the rest of the task")
+	has(t, olga.post("/chat/approvals/"+asked.ID+"/decision", verdict(asked, approval.Respond, "choice", "red")), http.StatusForbidden)
+	has(t, ann.post("/chat/approvals/"+asked.ID+"/decision", verdict(asked, approval.Respond)), http.StatusBadRequest, "The answer is empty")
+
+	mine := h.asksOn(h.said(u, "Paint it"), question("Why?\nSay it."), toRun("npm publish"))
+	own := dora.get("/chat")
+	has(t, own, http.StatusOK, "Why?", ">Answer<", "you or ann")
+	lacks(t, own, "npm publish")
+	has(t, dora.post("/chat/approvals/"+mine[1].ID+"/decision", verdict(mine[1], approval.Approve)), http.StatusForbidden)
+	done := dora.post("/chat/approvals/"+mine[0].ID+"/decision", verdict(mine[0], approval.Respond, "comment", "because"))
+	has(t, done, http.StatusOK, "dora answered in chat", "because")
+	has(t, ann.get("/chat"), http.StatusOK, "dora answered in chat")
 }

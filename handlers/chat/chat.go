@@ -154,7 +154,7 @@ func (p *Pages) chatOthers(f *handlers.Frame) ([]view.ChatCard, error) {
 		return !own && inChat(r) && f.Voters.May(f.Who.Principal, r, approval.Reject) == nil
 	}
 	recent, err := p.Requests.Requests(f.Ctx, approval.Filter{Limit: 50, States: []approval.State{approval.Approved, approval.Rejected,
-		approval.ChangesRequested, approval.Landed, approval.Expired, approval.Cancelled, approval.Failed, approval.Stale}})
+		approval.ChangesRequested, approval.Answered, approval.Landed, approval.Expired, approval.Cancelled, approval.Failed, approval.Stale}})
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (p *Pages) chatOthers(f *handlers.Frame) ([]view.ChatCard, error) {
 
 // inChat reports whether the mode of a request's agent lets the chat in.
 func inChat(r approval.Request) bool {
-	return r.Mode == "" || r.Mode == "any" || r.Mode == "chat" || r.Mode == "auto" && r.IsHandover()
+	return r.Mode == "" || r.Mode == "any" || r.Mode == "chat" || r.Mode == "auto" && !r.IsPatch()
 }
 
 // chatForm fills the composer. The agent and repository are those of the newest
@@ -236,6 +236,15 @@ func (p *Pages) ChatDecide(c echo.Context) error {
 	shown, err := p.Requests.Request(ctx, id)
 	if err != nil {
 		return handlers.Known(err, "request", id)
+	}
+	if !handlers.OwnQuestion(who, shown) {
+		if err := who.Require([]handlers.Right{handlers.ApprovalsDecide}); err != nil {
+			handlers.TurnedAway(c, p.Ids, p.Gateway, err)
+			return err
+		}
+	}
+	if err := handlers.AskFields(c, &b); err != nil {
+		return err
 	}
 	b.Whole = p.wholeOnCard(ctx, shown)
 	r, err := p.Gateway.Decide(ctx, b)

@@ -51,7 +51,7 @@ func (p *Pages) chatCard(f *handlers.Frame, r approval.Request) view.ChatCard {
 	if card.Missed, err = p.Gateway.MissedBy(f.Ctx, r, f.Who.User.ID); err != nil {
 		p.Log.Warn("what became of a yes could not be read", "request", r.ID, "err", err)
 	}
-	if r.State != approval.Pending || r.IsHandover() || !f.Who.Has(people.ApprovalsRead) {
+	if r.State != approval.Pending || !r.IsPatch() || !f.Who.Has(people.ApprovalsRead) {
 		return card
 	}
 	v := r.Revision
@@ -75,7 +75,7 @@ func (p *Pages) chatCard(f *handlers.Frame, r approval.Request) view.ChatCard {
 
 // wholeOnCard reports whether the card of a request shows all of its change.
 func (p *Pages) wholeOnCard(ctx context.Context, r approval.Request) bool {
-	if r.State != approval.Pending || r.IsHandover() || !r.FitsCard() {
+	if r.State != approval.Pending || !r.IsPatch() || !r.FitsCard() {
 		return false
 	}
 	files, err := p.cardDiff(ctx, r)
@@ -131,7 +131,7 @@ func drawnWhole(files []diff.DiffFile) bool {
 // as the judge of the verdict has.
 func whyNotOnCard(r approval.Request) string {
 	thing := "diff"
-	if r.IsHandover() {
+	if !r.IsPatch() {
 		thing = "page"
 	}
 	risk := approval.RiskOf(r)

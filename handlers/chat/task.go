@@ -2,6 +2,7 @@ package chat
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"gatehouse/approval"
@@ -38,6 +39,10 @@ func (p *Pages) chatTask(f *handlers.Frame, root orchestrator.Delegation) (view.
 	if err != nil {
 		return view.ChatTask{}, err
 	}
+	asks, err := p.asksOf(f, story)
+	if err != nil {
+		return view.ChatTask{}, err
+	}
 	out := view.ChatTask{ID: t.ID, Text: t.Text, At: t.CreatedAt, Agent: t.Agent, Repository: t.Repository, State: string(root.State),
 		Since: root.Since, EndedAt: handlers.At(root.EndedAt), Whose: f.TaskTurn(root, tree), LastN: t.LastN}
 	for i, d := range depthFirst(tree) {
@@ -51,9 +56,12 @@ func (p *Pages) chatTask(f *handlers.Frame, root orchestrator.Delegation) (view.
 			if card.State == approval.Approved {
 				turn.Cards[0].LandProblem = d.Work.Problem
 			}
-			if turn.Says == "" && !card.IsHandover() {
+			if turn.Says == "" && card.IsPatch() {
 				turn.Says = card.Revision.Text
 			}
+		}
+		for _, r := range asks[d.ID] {
+			turn.Cards = append(turn.Cards, p.chatCard(f, r))
 		}
 		out.Turns = append(out.Turns, turn)
 	}
@@ -81,6 +89,31 @@ func (p *Pages) cardsOf(f *handlers.Frame, tree []orchestrator.Delegation) (map[
 		cards[r.ID] = r
 	}
 	return cards, nil
+}
+
+// chatAsks is how many calls and questions of a task its message shows, the newest ones.
+const chatAsks = 12
+
+// asksOf reads the calls and questions that a story tells of, by delegation and oldest first,
+// as far as the reader may know of them.
+func (p *Pages) asksOf(f *handlers.Frame, story []event.Event) (map[string][]approval.Request, error) {
+	var ids []string
+	for _, e := range story {
+		if said, ok := e.Payload().(event.RequestedData); ok && handlers.AsksPeople(e) && !slices.Contains(ids, said.ApprovalID) {
+			ids = append(ids, said.ApprovalID)
+		}
+	}
+	asks := map[string][]approval.Request{}
+	for _, id := range ids[max(0, len(ids)-chatAsks):] {
+		r, err := p.Requests.Request(f.Ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if f.Who.Has(people.ApprovalsRead) || handlers.OwnQuestion(f.Who, r) {
+			asks[r.DelegationID] = append(asks[r.DelegationID], r)
+		}
+	}
+	return asks, nil
 }
 
 // depthFirst orders a tree as a conversation reads: each agent before those it handed to.
@@ -162,15 +195,23 @@ func sayOnce(turns []view.ChatTurn) {
 // chatCard is a request as a card of the chat, without its change.
 func chatCard(f *handlers.Frame, r approval.Request) view.ChatCard {
 	card := view.ChatCard{ApprovalRow: f.ApprovalRow(r), TaskID: r.TaskID, Digest: r.Revision.Digest, Revision: r.Revision.N, By: r.Requester, Says: r.Revision.Text}
-	if r.IsHandover() {
+	if !r.IsPatch() {
 		card.Asks, card.Says = handlers.AsksInCard(r), ""
 	}
+	card.Call, card.ForTask = r.IsAction(), grantedBy(r)
 	if r.State != approval.Pending {
 		card.DecidedAt = handlers.At(r.DecidedAt)
 		if d, verb := decisive(r); verb != "" {
 			card.DecidedBy, card.Verb, card.Channel, card.Reason, card.DecidedAt = d.User+event.Prefixed(" for ", d.For), verb, d.Channel, d.Comment, d.At
 		}
 		return card
+	}
+	if r.IsQuestion() {
+		question(f, r, &card)
+		return card
+	}
+	if scope, ok := r.Scope(); ok {
+		card.Scope = scope.String()
 	}
 	card.TooFew = f.Voters.TooFew(r)
 	card.CanReject = f.Voters.May(f.Who.Principal, r, approval.Reject) == nil
@@ -187,6 +228,22 @@ func chatCard(f *handlers.Frame, r approval.Request) view.ChatCard {
 	}
 	card.CanApprove = card.WhyNot == ""
 	return card
+}
+
+// question is what a card of a question offers: it is answered where it is read.
+func question(f *handlers.Frame, r approval.Request, card *view.ChatCard) {
+	card.Asks, card.Choices = r.Question.Text, r.Question.Choices
+	card.CanReject = f.Voters.May(f.Who.Principal, r, approval.Reject) == nil
+	refused := f.Voters.May(f.Who.Principal, r, approval.Respond)
+	if card.CanAnswer = refused == nil; refused != nil {
+		card.WhyNot = refused.Message
+	}
+}
+
+// grantedBy reports whether every yes to a call is for the rest of its task.
+func grantedBy(r approval.Request) bool {
+	yes := r.Yes()
+	return len(yes) > 0 && !slices.ContainsFunc(yes, func(d approval.Decision) bool { return !d.ForTask })
 }
 
 func reasonWords(codes []string) string {
@@ -208,6 +265,8 @@ func decisive(r approval.Request) (approval.Decision, string) {
 	switch r.State {
 	case approval.Rejected:
 		verdict, verb = approval.Reject, "rejected"
+	case approval.Answered:
+		verdict, verb = approval.Respond, "answered"
 	case approval.ChangesRequested, approval.Superseded:
 		verdict, verb = approval.RequestChanges, "requested changes"
 	case approval.Cancelled, approval.Expired:

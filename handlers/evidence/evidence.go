@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -137,7 +136,7 @@ func evidenceTrail(ctx context.Context, reader handlers.Reader, r approval.Reque
 // about reports whether e belongs to the story of the request: its delegation's and
 // the task's own acts, but not what a model said on the way.
 func about(e event.Event, r approval.Request) bool {
-	if id := e.ApprovalID(); id != "" && id != r.ID && (!r.IsPatch() || asksPeople(e)) {
+	if id := e.ApprovalID(); id != "" && id != r.ID && (!r.IsPatch() || handlers.AsksPeople(e)) {
 		return false // of another call or question of the same work
 	}
 	kind, _, _ := strings.Cut(string(e.Type), ".")
@@ -148,9 +147,4 @@ func about(e event.Event, r approval.Request) bool {
 		return e.DelegationID == r.DelegationID && e.Type != event.Progress
 	}
 	return false
-}
-
-// asksPeople reports whether e is of the story of a call or a question.
-func asksPeople(e event.Event) bool {
-	return slices.Contains([]string{string(approval.Action), string(approval.Question)}, e.Kind())
 }

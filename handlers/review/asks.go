@@ -26,12 +26,6 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// The scopes that a yes to a call may name in a form.
-const (
-	scopeOnce = "once"
-	scopeTask = "task"
-)
-
 // reviewAsk is the rest of the review page where r asks about a call, or is a question.
 func (p *Pages) reviewAsk(c echo.Context, f *handlers.Frame, q url.Values, page view.ReviewPage, r approval.Request, shown approval.Revision, all []approval.Revision, no refused) error {
 	page.Says, page.Warnings = "", shown.Warnings

@@ -1,13 +1,10 @@
 package review
 
 import (
-	"net/url"
 	"slices"
-	"strings"
 
 	"gatehouse/approval"
 	"gatehouse/handlers"
-	"gatehouse/orchestrator"
 	"gatehouse/views"
 
 	"github.com/labstack/echo/v4"
@@ -29,8 +26,11 @@ func (p *Pages) Decide(c echo.Context) error {
 		Digest: form.Get("digest"), Revision: handlers.Count(form.Get("revision")), Comment: form.Get("comment"),
 		Seen: approval.Seen{Surface: approval.SurfacePage, WarningsTicked: slices.Concat(form["tick"], form["ticked"])},
 	}
-	if err := aboutAsks(form, r, &b); err != nil {
+	if err := handlers.AskFields(c, &b); err != nil {
 		return err
+	}
+	if r.IsAction() {
+		b.Input = inputOf(form.Get("input"), r.Call().Input)
 	}
 	no, done := refused{input: form.Get("input"), comment: b.Comment, anew: form.Get("start_over") != "", back: form.Get("back"), ticked: b.Seen.WarningsTicked}, string(b.Verdict)
 	switch {
@@ -76,22 +76,6 @@ func (p *Pages) decidable(c echo.Context, who handlers.Caller) (approval.Request
 		handlers.TurnedAway(c, p.Ids, p.Gateway, err)
 	}
 	return r, err
-}
-
-// aboutAsks reads from a form what is said of calls and questions only.
-func aboutAsks(form url.Values, r approval.Request, b *approval.Ballot) error {
-	switch scope := form.Get("scope"); scope {
-	case "", scopeOnce:
-	case scopeTask:
-		b.ForTask = true
-	default:
-		return handlers.Refuse(orchestrator.CodeBadRequest, "A yes is for once or for the rest of the task: scope is once or task.")
-	}
-	if r.IsAction() {
-		b.Input = inputOf(form.Get("input"), r.Call().Input)
-	}
-	b.Choice = strings.ReplaceAll(form.Get("choice"), "\r\n", "\n") // as browsers send a line break
-	return nil
 }
 
 // Revert answers POST /approvals/{id}/revert.

@@ -122,7 +122,12 @@ type ChatCard struct {
 	Revision    int
 	By          string          // who asked; for the cards of others
 	Says        string          // what the agent says; for the cards of others
-	Asks        string          // of a hand-over: all that would be handed on, or its beginning; foreign
+	Asks        string          // of what is no change of files: all that is asked, or its beginning; foreign
+	Call        bool            // it asks about a call of a tool
+	Scope       string          // what a yes for the rest of the task covers; empty where there is none
+	ForTask     bool            // it was approved for the rest of the task
+	Choices     []string        // of a question; foreign
+	CanAnswer   bool            // it is a question that the reader may answer
 	Changed     []diff.DiffFile // the files of a change; their lines, too, where it is shown whole
 	Whole       bool            // all of the change is on the card
 	Unlisted    int             // files beyond those
@@ -159,7 +164,12 @@ func (k ChatCard) doneWords() string {
 
 // commentLabel is what the text beside the verdict is for.
 func (k ChatCard) commentLabel() string {
-	if k.AskedBy != "" {
+	switch {
+	case k.CanAnswer && len(k.Choices) > 0:
+		return "Answer in your own words; what is here also goes with a choice"
+	case k.CanAnswer:
+		return "Your answer"
+	case k.About != "":
 		return "Reason"
 	}
 	return "Reason, or what to change"
@@ -172,6 +182,14 @@ func (k ChatCard) afterWords() string {
 		return k.Agent + " was asked to work"
 	case k.AskedBy != "" && k.State == "rejected":
 		return k.Agent + " was not asked to work"
+	case k.Call && k.ForTask && k.State == "approved":
+		return "the call may be made, and those like it for the rest of the task"
+	case k.Call && k.State == "approved":
+		return "the call may be made, once"
+	case k.Call:
+		return "the call was not made"
+	case k.About != "" && k.AskedBy == "":
+		return ""
 	case k.Commit != "" && k.State == "reverted":
 		return "landed " + views.First(k.Commit, 7) + ", reverted since"
 	case k.Commit != "" && k.Delivery.Pushes():
